@@ -1,0 +1,212 @@
+/*
+ * The part of kymo that is compiled into your program: what happens at the two ends of a zone.
+ * Include <kymo/kymo.h>, not this. Everything named kymo__ may change with the library's soname.
+ */
+#ifndef KYMO_HOT_H
+#define KYMO_HOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <x86intrin.h>
+#else
+#include <time.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define KYMO__EXPORT __attribute__((visibility("default")))
+#define KYMO__LIKELY(x) __builtin_expect(!!(x), 1)
+#define KYMO__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#error "kymo needs GCC or Clang"
+#endif
+
+/* Bits of the word that says what is recorded. */
+enum kymo__on_bits {
+	KYMO_ON_ZONES = 1u << 0, /* zones, regions, marks, counters, steps, text, user tables */
+	KYMO_ON_PYTHON = 1u << 1,
+	KYMO_ON_TORCH = 1u << 2,
+	KYMO_ON_DEVICE = 1u << 3,
+	KYMO_ON_ALLOC = 1u << 4,
+};
+
+/* Who marked a zone: the column `source`. */
+enum kymo_source {
+	KYMO_SOURCE_C = 0,
+	KYMO_SOURCE_PYTHON = 1,
+	KYMO_SOURCE_LINE = 2,
+	KYMO_SOURCE_TORCH = 3,
+	KYMO_SOURCE_DEVICE = 4,
+};
+
+/* A row of trace.zones, written when the zone ends. */
+struct kymo_zone_row {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint32_t name;
+	uint32_t thread;
+	uint16_t depth;
+	uint16_t flags;
+	uint32_t step;
+};
+
+#define KYMO_ZONE_FOREIGN 1u /* flags: ended on another thread than it began on; its depth is 0 */
+#define KYMO_ZONE_RECOMPUTED 2u
+
+#define KYMO_OPEN_MAX 64
+
+struct kymo_open_entry {
+	uint64_t start_ticks;
+	uint32_t name; /* 0: a hole, its zone has ended before those above it */
+	uint32_t flags; /* KYMO_OPEN_REGION, or 0 for a scope */
+};
+
+#define KYMO_OPEN_REGION 1u
+
+/* The zones that are open now, outermost first; in the mapped stream, so that it outlives the process.
+   depth may exceed KYMO_OPEN_MAX: deeper zones are only counted. */
+struct kymo_open_stack {
+	uint32_t depth;
+	uint32_t reserved[15];
+	struct kymo_open_entry entries[KYMO_OPEN_MAX];
+};
+
+/* A thread's place to write. Private memory but for *head and *open. One writer: the thread. */
+struct kymo__lane {
+	uint8_t busy; /* set while a row is being written: a signal handler's rows are then dropped */
+	uint8_t reserved[3];
+	uint32_t thread;
+	char *next; /* the next row of the zone stream */
+	char *limit; /* where the slow path has to be taken: a full batch, segment or ring */
+	uint64_t *head; /* published rows, in the mapped stream */
+	struct kymo_open_stack *open;
+	const uint32_t *step; /* the process's current step */
+	uint32_t reserved32;
+};
+
+/* Points at a zero, and at the control page's word once recording is set up. */
+extern KYMO__EXPORT const volatile uint32_t *kymo__on;
+extern KYMO__EXPORT __thread struct kymo__lane *kymo__lane __attribute__((tls_model("initial-exec")));
+
+/* Slow paths; each may fail, and counts what is lost. */
+KYMO__EXPORT struct kymo__lane *kymo__lane_get(void); /* NULL: no stream to be had */
+KYMO__EXPORT char *kymo__turn(struct kymo__lane *lane); /* the next row, or NULL: dropped, counted */
+KYMO__EXPORT void kymo__zone_lost(struct kymo__lane *lane); /* reentrant */
+KYMO__EXPORT extern uint64_t (*kymo__slow_clock)(void); /* NULL: the counter of the CPU serves */
+
+/* Ticks of the recording's clock. */
+static inline uint64_t kymo__ticks(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	if (KYMO__UNLIKELY(kymo__slow_clock != NULL))
+		return kymo__slow_clock();
+	return __rdtsc();
+#elif defined(__aarch64__)
+	uint64_t ticks;
+
+	if (KYMO__UNLIKELY(kymo__slow_clock != NULL))
+		return kymo__slow_clock();
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+#endif
+}
+
+/* A zone in flight: the caller's, on its stack. */
+struct kymo_zone {
+	struct kymo__lane *lane; /* NULL: not recorded */
+	uint64_t start_ticks;
+	uint32_t name;
+	uint32_t depth;
+};
+
+#define KYMO__BARRIER() __asm__ volatile("" ::: "memory")
+
+static inline struct kymo_zone kymo__zone_open(uint32_t name)
+{
+	struct kymo_zone zone = { NULL, 0, name, 0 };
+	struct kymo__lane *lane = kymo__lane;
+	struct kymo_open_stack *open;
+
+	if (KYMO__UNLIKELY(!lane)) {
+		lane = kymo__lane_get();
+		if (!lane)
+			return zone;
+	}
+	open = lane->open;
+	zone.lane = lane;
+	zone.depth = open->depth;
+	/* The depth first: a handler that interrupts us here then pushes above our entry. */
+	open->depth = zone.depth + 1;
+	KYMO__BARRIER();
+	zone.start_ticks = kymo__ticks();
+	if (KYMO__LIKELY(zone.depth < KYMO_OPEN_MAX)) {
+		open->entries[zone.depth].start_ticks = zone.start_ticks;
+		open->entries[zone.depth].name = name;
+		open->entries[zone.depth].flags = 0;
+	}
+	return zone;
+}
+
+/* Fills and publishes a row; the store of head pairs with the acquire of readers (base/format.h). */
+static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_zone *zone,
+				    uint64_t end_ticks, uint32_t depth, uint32_t flags)
+{
+	uint64_t *row, head;
+
+	if (KYMO__UNLIKELY(lane->busy)) {
+		kymo__zone_lost(lane);
+		return;
+	}
+	lane->busy = 1;
+	KYMO__BARRIER();
+	row = (uint64_t *)(void *)lane->next;
+	if (KYMO__UNLIKELY(lane->next == lane->limit))
+		row = (uint64_t *)(void *)kymo__turn(lane);
+	if (KYMO__LIKELY(row != NULL)) {
+		__atomic_store_n(&row[0], zone->start_ticks, __ATOMIC_RELAXED);
+		__atomic_store_n(&row[1], end_ticks - zone->start_ticks, __ATOMIC_RELAXED);
+		__atomic_store_n(&row[2], zone->name | (uint64_t)lane->thread << 32, __ATOMIC_RELAXED);
+		__atomic_store_n(&row[3],
+				 (depth & 0xffffu) | (uint64_t)flags << 16 | (uint64_t)*lane->step << 32,
+				 __ATOMIC_RELAXED);
+		head = *lane->head + 1;
+		lane->next = (char *)(void *)(row + 4);
+		__atomic_store_n(lane->head, head, __ATOMIC_RELEASE);
+	}
+	KYMO__BARRIER();
+	lane->busy = 0;
+}
+
+static inline void kymo__zone_close(const struct kymo_zone *zone)
+{
+	uint64_t end_ticks = kymo__ticks();
+	struct kymo__lane *lane = kymo__lane;
+
+	if (KYMO__UNLIKELY(lane != zone->lane)) {
+		/* Ended on another thread, or in the child of a fork. */
+		if (!lane)
+			lane = kymo__lane_get();
+		if (lane)
+			kymo__zone_write(lane, zone, end_ticks, 0, KYMO_ZONE_FOREIGN);
+		return;
+	}
+	/* By assignment: a zone that was left by longjmp or a lost end is closed by its parent. */
+	lane->open->depth = zone->depth;
+	kymo__zone_write(lane, zone, end_ticks, zone->depth, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * kymo: a flight recorder for AI workloads. The API for C11 and C++17.
+ *
+ *	#include <kymo/kymo.h>
+ *
+ *	void handle(struct request *r)
+ *	{
+ *		KYMO_SCOPE("handle");		// a zone that ends with the block
+ *		kymo_counter("queue", r->waiting);
+ *		...
+ *	}
+ *
+ * Build with `pkg-config --cflags --libs kymo`, run it under `kymo run -- ./program` (or with KYMO=on),
+ * and ask: `kymo query latest "FROM trace.regions"`.
+ *
+ * Nothing here ever changes what your program does: no call blocks, exits, throws, or allocates with
+ * malloc; what cannot be recorded is dropped and counted (`FROM kymo.streams`). While recording is off, a
+ * zone costs one load and a branch. Every function is safe in threads, after fork and, but for the
+ * *_create and *_init functions and kymo_snapshot(), in signal handlers. -DKYMO_DISABLE compiles all of it away.
+ */
+#ifndef KYMO_H
+#define KYMO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/hot.h>
+
+#define KYMO_VERSION "0.1.0"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors ------------------------------------------------------------------------------ */
+
+/* A sentence that a person can act on: what failed, on what, why, what to do. */
+struct kymo_error {
+	int code; /* an errno value, or 0 */
+	char text[1024];
+};
+
+/* ---- on and off -------------------------------------------------------------------------- */
+
+/* Begins recording, as KYMO=on does. 0, or a negative errno (and *err, if not NULL): then nothing is
+   recorded and every other call goes on being safe. KYMO=off in the environment wins: -EPERM. */
+KYMO__EXPORT int kymo_enable(struct kymo_error *err);
+/* Stops recording; what was recorded stays. kymo_enable() goes on in the same recording. */
+KYMO__EXPORT void kymo_disable(void);
+static inline bool kymo_enabled(void)
+{
+	return (*kymo__on & KYMO_ON_ZONES) != 0;
+}
+/* The directory of this process's recording, or "" while there is none. */
+KYMO__EXPORT const char *kymo_directory(void);
+
+/* ---- names and threads ------------------------------------------------------------------- */
+
+/* The id of a name, the same for the same text; 0 when the table of names is full (counted). Names are
+   copied: the text may go away, with its library. */
+KYMO__EXPORT uint32_t kymo_name(const char *name);
+/* The same with all that a name can say. name and file need no NUL; file may be NULL. */
+KYMO__EXPORT uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
+				     uint32_t line, enum kymo_source source, uint32_t instance);
+/* Names the calling thread in the recording (at most 39 bytes are kept). */
+KYMO__EXPORT void kymo_thread_name(const char *name);
+
+/* ---- zones ------------------------------------------------------------------------------- */
+
+/* A place in the code; static, so that its name is looked up once. */
+struct kymo_site {
+	const char *name;
+	const char *file;
+	uint32_t line;
+	uint32_t id; /* 0 until its first zone */
+};
+
+KYMO__EXPORT uint32_t kymo__site_id(struct kymo_site *site);
+
+static inline struct kymo_zone kymo_zone_begin(struct kymo_site *site)
+{
+	struct kymo_zone none = { NULL, 0, 0, 0 };
+	uint32_t id;
+
+	if (KYMO__LIKELY(!(*kymo__on & KYMO_ON_ZONES)))
+		return none;
+	id = __atomic_load_n(&site->id, __ATOMIC_RELAXED);
+	if (KYMO__UNLIKELY(!id))
+		id = kymo__site_id(site);
+	return kymo__zone_open(id);
+}
+
+/* By a name's id, for names that are made at run time. */
+static inline struct kymo_zone kymo_zone_begin_id(uint32_t name_id)
+{
+	struct kymo_zone none = { NULL, 0, 0, 0 };
+
+	if (KYMO__LIKELY(!(*kymo__on & KYMO_ON_ZONES)))
+		return none;
+	return kymo__zone_open(name_id);
+}
+
+static inline void kymo_zone_end(const struct kymo_zone *zone)
+{
+	if (zone->lane)
+		kymo__zone_close(zone);
+}
+
+/* Text or a value that belongs to the innermost open zone of this thread; any length. */
+KYMO__EXPORT void kymo_zone_text(const char *text, size_t bytes);
+KYMO__EXPORT void kymo_zone_value(uint64_t value);
+
+/* ---- regions: zones with a start and a stop that need not be in one block ----------------- */
+
+/* Many threads may use one region at once; starts may nest and recurse. */
+struct kymo_region {
+	const char *name; /* static, or owned after kymo_region_init() */
+	const char *file;
+	uint32_t line;
+	uint32_t id;
+	uint32_t flags;
+	uint32_t reserved;
+};
+
+#define KYMO_REGION_INIT(text) { (text), __FILE__, __LINE__, 0, 0, 0 }
+
+/* A region whose name is made at run time; the name is copied into the recording. 0 or -EINVAL. */
+KYMO__EXPORT int kymo_region_init(struct kymo_region *region, const char *name);
+/* 0; -EINVAL for NULL. While recording is off: 0, and nothing happens. */
+KYMO__EXPORT int kymo_region_start(struct kymo_region *region);
+/* 0; -EINVAL for NULL; -ENOENT where this thread has not started it. */
+KYMO__EXPORT int kymo_region_stop(struct kymo_region *region);
+
+/* ---- marks, counters, steps --------------------------------------------------------------- */
+
+/* A moment, with a text of any length or NULL. */
+KYMO__EXPORT void kymo_mark(const char *name, const char *text);
+KYMO__EXPORT void kymo_counter(const char *name, double value);
+KYMO__EXPORT void kymo_counter_id(uint32_t name_id, double value);
+/* Ends the step of that name (NULL: "step") that is running on this thread and begins the next one. The
+   number is what rows carry as `step` from now on. */
+KYMO__EXPORT void kymo_step(const char *name);
+/* Ends it without beginning another. */
+KYMO__EXPORT void kymo_step_end(const char *name);
+/* Time of the running step that is known to be of a kind; the columns *_ns of trace.steps. */
+enum kymo_phase { KYMO_PHASE_DATA, KYMO_PHASE_FORWARD, KYMO_PHASE_BACKWARD, KYMO_PHASE_OPTIMIZER, KYMO_PHASE_COUNT };
+KYMO__EXPORT void kymo_step_phase(enum kymo_phase phase, uint64_t ticks);
+KYMO__EXPORT uint32_t kymo_current_step(void);
+
+/* ---- your own tables ---------------------------------------------------------------------- */
+
+enum kymo_type {
+	KYMO_I32 = 1,
+	KYMO_I64 = 2,
+	KYMO_U32 = 3,
+	KYMO_U64 = 4,
+	KYMO_F32 = 5,
+	KYMO_F64 = 6,
+	KYMO_BOOL = 7, /* one byte */
+	KYMO_U16 = 8,
+	KYMO_TEXT = 9, /* char[n], ended by NUL or by its length */
+	KYMO_NAME = 10, /* uint32_t from kymo_name() */
+	KYMO_TIME = 11, /* uint64_t from kymo_ticks(): ns since the recording began */
+	KYMO_DURATION = 12, /* uint64_t, a difference of ticks: ns */
+	KYMO_THREAD = 13, /* uint32_t: filled with the calling thread where it is 0 */
+};
+
+struct kymo_column {
+	const char *name; /* [A-Za-z_][A-Za-z0-9_]*, at most 31 */
+	enum kymo_type type;
+	size_t offset; /* offsetof() */
+	size_t bytes; /* for KYMO_TEXT: its capacity; 0 otherwise */
+	const char *unit; /* "ns", "bytes"; NULL: none */
+};
+
+/*
+ *	struct request { uint64_t at; double ms; char path[32]; };
+ *	static const struct kymo_column columns[] = {
+ *		{ "at_ns", KYMO_TIME, offsetof(struct request, at), 0, NULL },
+ *		{ "ms", KYMO_F64, offsetof(struct request, ms), 0, "ms" },
+ *		{ "path", KYMO_TEXT, offsetof(struct request, path), 32, NULL },
+ *	};
+ *	struct kymo_table *requests = kymo_table_create("app.requests", columns, 3, sizeof(struct request), NULL);
+ *	kymo_table_append(requests, &(struct request){ kymo_ticks(), 1.5, "/" });
+ */
+struct kymo_table;
+/* "schema.table"; the schemas of kymo itself are refused. The same declaration again gives the same table.
+   NULL and *err on a bad declaration. At most 48 tables, 32 columns, 1,024 bytes a row. Never freed. */
+KYMO__EXPORT struct kymo_table *kymo_table_create(const char *name, const struct kymo_column *columns,
+						  size_t column_count, size_t row_bytes, struct kymo_error *err);
+/* 0, also while recording is off; -EINVAL for NULL; -EAGAIN: dropped and counted. */
+KYMO__EXPORT int kymo_table_append(struct kymo_table *table, const void *row);
+static inline uint64_t kymo_ticks(void)
+{
+	return kymo__ticks();
+}
+
+/* ---- keeping ------------------------------------------------------------------------------ */
+
+/* Writes what is recorded of this process now into one file, aside and renamed; an existing file is replaced
+   only as a whole. 0, or a negative errno and *err. */
+KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* ---- scopes ------------------------------------------------------------------------------- */
+
+#define KYMO__JOIN2(a, b) a##b
+#define KYMO__JOIN(a, b) KYMO__JOIN2(a, b)
+
+#ifdef KYMO_DISABLE
+#define KYMO_SCOPE(text) ((void)0)
+#define KYMO_MARK(name, text) ((void)0)
+#define KYMO_COUNTER(name, value) ((void)0)
+#define KYMO_STEP(name) ((void)0)
+#elif defined(__cplusplus)
+namespace kymo
+{
+/* A zone that ends with its scope, exceptions included. */
+class scope
+{
+    public:
+	explicit scope(kymo_site *site) : zone_(kymo_zone_begin(site)) {}
+	~scope() { kymo_zone_end(&zone_); }
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
+
+    private:
+	kymo_zone zone_;
+};
+} // namespace kymo
+#define KYMO_SCOPE(text)                                                                                     \
+	static kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 };              \
+	kymo::scope KYMO__JOIN(kymo__scope_, __LINE__)(&KYMO__JOIN(kymo__site_, __LINE__))
+#else
+#define KYMO_SCOPE(text)                                                                                     \
+	static struct kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 };       \
+	struct kymo_zone KYMO__JOIN(kymo__scope_, __LINE__) __attribute__((cleanup(kymo_zone_end), unused)) =   \
+		kymo_zone_begin(&KYMO__JOIN(kymo__site_, __LINE__))
+#endif
+
+#ifndef KYMO_DISABLE
+#define KYMO_MARK(name, text) kymo_mark((name), (text))
+#define KYMO_COUNTER(name, value) kymo_counter((name), (value))
+#define KYMO_STEP(name) kymo_step(name)
+#endif
+
+#endif

@@ -1,0 +1,165 @@
+#include "base/schema.h"
+
+#include <string.h>
+
+#define COLUMN(struct_name, member, column, type, unit) \
+	{ column, type, offsetof(struct struct_name, member), 0, unit }
+#define TEXT(struct_name, member, column) \
+	{ column, KYMO_TEXT, offsetof(struct struct_name, member), sizeof(((struct struct_name *)0)->member), NULL }
+
+static const struct kymo_column zone_columns[] = {
+	COLUMN(kymo_zone_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
+	COLUMN(kymo_zone_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
+	COLUMN(kymo_zone_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(kymo_zone_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(kymo_zone_row, depth, "depth", KYMO_U16, NULL),
+	COLUMN(kymo_zone_row, flags, "flags", KYMO_U16, NULL),
+	COLUMN(kymo_zone_row, step, "step", KYMO_U32, NULL),
+};
+
+static const struct kymo_column mark_columns[] = {
+	COLUMN(schema_mark_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_mark_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_mark_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_mark_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_mark_row, text, "text_number", KYMO_U32, NULL),
+};
+
+static const struct kymo_column counter_columns[] = {
+	COLUMN(schema_counter_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_counter_row, value, "value", KYMO_F64, NULL),
+	COLUMN(schema_counter_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_counter_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_counter_row, step, "step", KYMO_U32, NULL),
+};
+
+static const struct kymo_column step_columns[] = {
+	COLUMN(schema_step_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_step_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_DATA], "data_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_FORWARD], "forward_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_BACKWARD], "backward_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_OPTIMIZER], "optimizer_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_step_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_step_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_step_row, thread, "thread", KYMO_THREAD, NULL),
+};
+
+static const struct kymo_column text_columns[] = {
+	COLUMN(schema_text_row, at_ticks, "at_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_text_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_text_row, number, "number", KYMO_U32, NULL),
+	COLUMN(schema_text_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_text_row, part, "part", KYMO_U16, NULL),
+	COLUMN(schema_text_row, kind, "kind", KYMO_U16, NULL),
+	COLUMN(schema_text_row, value, "value", KYMO_U64, NULL),
+	TEXT(schema_text_row, text, "text"),
+};
+
+static const struct kymo_column host_process_columns[] = {
+	COLUMN(schema_host_process_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_host_process_row, pid, "target_pid", KYMO_I32, NULL),
+	COLUMN(schema_host_process_row, cpu_pct, "cpu_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_process_row, rss_bytes, "rss_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_process_row, vms_bytes, "vms_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_process_row, threads, "threads", KYMO_U32, NULL),
+	COLUMN(schema_host_process_row, minor_faults, "minor_faults", KYMO_U64, NULL),
+	COLUMN(schema_host_process_row, major_faults, "major_faults", KYMO_U64, NULL),
+	COLUMN(schema_host_process_row, voluntary_switches, "voluntary_switches", KYMO_U64, NULL),
+	COLUMN(schema_host_process_row, involuntary_switches, "involuntary_switches", KYMO_U64, NULL),
+};
+
+static const struct kymo_column host_io_columns[] = {
+	COLUMN(schema_host_io_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_host_io_row, pid, "target_pid", KYMO_I32, NULL),
+	COLUMN(schema_host_io_row, read_bytes, "read_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_io_row, write_bytes, "write_bytes", KYMO_U64, "bytes"),
+};
+
+static const struct kymo_column host_cpu_columns[] = {
+	COLUMN(schema_host_cpu_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_host_cpu_row, cpu, "cpu", KYMO_I32, NULL),
+	COLUMN(schema_host_cpu_row, busy_pct, "busy_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cpu_row, iowait_pct, "iowait_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cpu_row, pressure_pct, "pressure_pct", KYMO_F64, "%"),
+};
+
+static const struct kymo_column host_network_columns[] = {
+	COLUMN(schema_host_network_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	TEXT(schema_host_network_row, interface, "interface"),
+	COLUMN(schema_host_network_row, rx_bytes, "rx_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_network_row, tx_bytes, "tx_bytes", KYMO_U64, "bytes"),
+};
+
+static const struct kymo_column config_columns[] = {
+	COLUMN(schema_config_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	TEXT(schema_config_row, key, "key"),
+	TEXT(schema_config_row, old_value, "old"),
+	TEXT(schema_config_row, new_value, "new"),
+	TEXT(schema_config_row, by, "by"),
+};
+
+#define TABLE(name, columns, row, about) { name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about }
+
+static const struct schema_table tables[SCHEMA_COUNT] = {
+	[SCHEMA_ZONES] = TABLE("trace.zones", zone_columns, kymo_zone_row, "Zones that have ended, one row each."),
+	[SCHEMA_MARKS] = TABLE("trace.marks", mark_columns, schema_mark_row, "Moments that the program named."),
+	[SCHEMA_COUNTERS] = TABLE("trace.counters", counter_columns, schema_counter_row,
+				  "Values that the program recorded over time."),
+	[SCHEMA_STEPS] = TABLE("trace.steps", step_columns, schema_step_row, "Steps of the program's main loop."),
+	[SCHEMA_TEXT] = TABLE("trace.zone_text", text_columns, schema_text_row,
+			      "Texts and values that belong to zones and marks."),
+	[SCHEMA_HOST_PROCESS] = TABLE("host.process", host_process_columns, schema_host_process_row,
+				      "CPU, memory, faults and switches of each process."),
+	[SCHEMA_HOST_IO] = TABLE("host.io", host_io_columns, schema_host_io_row, "Bytes read and written by each process."),
+	[SCHEMA_HOST_CPU] = TABLE("host.cpu", host_cpu_columns, schema_host_cpu_row, "How busy the machine was."),
+	[SCHEMA_HOST_NETWORK] = TABLE("host.network", host_network_columns, schema_host_network_row,
+				      "Bytes received and sent by each interface."),
+	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row, "Changes of the configuration."),
+};
+
+const struct schema_table *schema_get(enum schema_id id)
+{
+	if ((unsigned)id >= SCHEMA_COUNT || !tables[id].name)
+		return NULL;
+	return &tables[id];
+}
+
+const struct schema_table *schema_find(const char *name)
+{
+	for (size_t i = 0; i < SCHEMA_COUNT; i++)
+		if (tables[i].name && !strcmp(tables[i].name, name))
+			return &tables[i];
+	return NULL;
+}
+
+size_t schema_type_bytes(uint32_t type)
+{
+	switch (type) {
+	case KYMO_BOOL:
+		return 1;
+	case KYMO_U16:
+		return 2;
+	case KYMO_I32:
+	case KYMO_U32:
+	case KYMO_F32:
+	case KYMO_NAME:
+	case KYMO_THREAD:
+		return 4;
+	case KYMO_I64:
+	case KYMO_U64:
+	case KYMO_F64:
+	case KYMO_TIME:
+	case KYMO_DURATION:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+const char *schema_source_word(uint32_t source)
+{
+	static const char *const words[] = { "c", "python", "line", "torch", "device" };
+
+	return source < sizeof(words) / sizeof(words[0]) ? words[source] : "?";
+}

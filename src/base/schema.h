@@ -1,0 +1,125 @@
+/*
+ * The tables that kymo itself writes, said once: the recorder declares its streams from here, the scan
+ * takes a missing table's columns from here, the docs' table pages are generated from here.
+ */
+#ifndef KYMO_BASE_SCHEMA_H
+#define KYMO_BASE_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/kymo.h>
+
+struct schema_table {
+	const char *name; /* of the stream: "trace.zones" */
+	const struct kymo_column *columns;
+	size_t column_count;
+	size_t row_bytes;
+	const char *about; /* one sentence for the docs */
+};
+
+/* Fixed indexes of kymo's own tables in a process; the user's follow. */
+enum schema_id {
+	SCHEMA_NONE = 0,
+	SCHEMA_ZONES = 1,
+	SCHEMA_MARKS = 2,
+	SCHEMA_COUNTERS = 3,
+	SCHEMA_STEPS = 4,
+	SCHEMA_TEXT = 5,
+	SCHEMA_HOST_PROCESS = 6,
+	SCHEMA_HOST_IO = 7,
+	SCHEMA_HOST_CPU = 8,
+	SCHEMA_HOST_NETWORK = 9,
+	SCHEMA_CONFIG = 10,
+	SCHEMA_COUNT = 16, /* the user's tables begin here */
+};
+
+struct schema_mark_row {
+	uint64_t ts_ticks;
+	uint32_t name;
+	uint32_t thread;
+	uint32_t step;
+	uint32_t text; /* number of the text in trace.text of this thread; 0: none */
+};
+
+struct schema_counter_row {
+	uint64_t ts_ticks;
+	double value;
+	uint32_t name;
+	uint32_t thread;
+	uint32_t step;
+	uint32_t reserved;
+};
+
+struct schema_step_row {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint64_t phase_ticks[KYMO_PHASE_COUNT]; /* 0: not known */
+	uint32_t step;
+	uint32_t name;
+	uint32_t thread;
+	uint32_t reserved;
+};
+
+/* A text of any length is cut into parts at UTF-8 boundaries; the view joins them by (thread, number). */
+#define SCHEMA_TEXT_PART_BYTES 32
+struct schema_text_row {
+	uint64_t at_ticks; /* zone text: the zone's start; a mark's: its ts */
+	uint32_t thread;
+	uint32_t number; /* of the text, per thread, from 1 */
+	uint32_t name; /* of the zone or mark */
+	uint16_t part;
+	uint16_t kind; /* enum schema_text_kind */
+	uint64_t value; /* for SCHEMA_TEXT_VALUE */
+	char text[SCHEMA_TEXT_PART_BYTES];
+};
+enum schema_text_kind { SCHEMA_TEXT_ZONE = 0, SCHEMA_TEXT_MARK = 1, SCHEMA_TEXT_VALUE = 2 };
+
+struct schema_host_process_row {
+	uint64_t ts_ticks;
+	uint64_t rss_bytes, vms_bytes;
+	uint64_t minor_faults, major_faults; /* since the process began */
+	uint64_t voluntary_switches, involuntary_switches;
+	double cpu_pct; /* of one core, over the last interval */
+	int32_t pid;
+	uint32_t threads;
+};
+
+struct schema_host_io_row {
+	uint64_t ts_ticks;
+	uint64_t read_bytes, write_bytes; /* since the process began */
+	int32_t pid;
+	uint32_t reserved;
+};
+
+struct schema_host_cpu_row {
+	uint64_t ts_ticks;
+	double busy_pct, iowait_pct, pressure_pct;
+	int32_t cpu; /* -1: all */
+	uint32_t reserved;
+};
+
+struct schema_host_network_row {
+	uint64_t ts_ticks;
+	uint64_t rx_bytes, tx_bytes;
+	char interface[16];
+};
+
+struct schema_config_row {
+	uint64_t ts_ticks;
+	char key[32];
+	char old_value[32];
+	char new_value[32];
+	char by[24];
+};
+
+/* NULL for an id that has no table. */
+const struct schema_table *schema_get(enum schema_id id);
+/* By name; NULL where it is none of ours. */
+const struct schema_table *schema_find(const char *name);
+/* Width of a type in a row; 0 for KYMO_TEXT, whose column says it, and for an unknown type. */
+size_t schema_type_bytes(uint32_t type);
+/* "c", "python", …; "?" for what this version does not know. */
+const char *schema_source_word(uint32_t source);
+
+#endif

@@ -1,0 +1,201 @@
+/* Lanes: what a thread holds while it records. Taken at its first row, given back when it ends. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "record/record.h"
+
+#define LANES_MAX 65536u
+#define RETRY_MS 10
+
+__thread struct kymo__lane *kymo__lane __attribute__((tls_model("initial-exec")));
+static __thread uint8_t entering __attribute__((tls_model("initial-exec"))); /* in lane_make(): a handler's rows are lost */
+static __thread uint8_t closed __attribute__((tls_model("initial-exec"))); /* the thread has given its lane back */
+
+static struct kymo__full_lane *lanes[LANES_MAX];
+static uint32_t lane_count;
+static uint64_t free_lanes; /* see kymo__pool_push */
+static uint64_t retry_ticks;
+static pthread_key_t at_thread_end;
+static int has_key;
+
+static struct kymo__full_lane *pool_pop(void)
+{
+	uint64_t old = __atomic_load_n(&free_lanes, __ATOMIC_ACQUIRE);
+
+	while ((uint32_t)old) {
+		struct kymo__full_lane *lane = lanes[(uint32_t)old - 1];
+		uint64_t rest = __atomic_load_n(&lane->next_free, __ATOMIC_RELAXED);
+
+		if (__atomic_compare_exchange_n(&free_lanes, &old, ((old >> 32) + 1) << 32 | rest, true, __ATOMIC_ACQUIRE,
+						__ATOMIC_ACQUIRE))
+			return lane;
+	}
+	return NULL;
+}
+
+static struct kymo__full_lane *lane_make(void)
+{
+	uint32_t index = __atomic_load_n(&lane_count, __ATOMIC_RELAXED);
+	struct kymo__full_lane *lane;
+	void *map;
+
+	do {
+		if (index >= LANES_MAX)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&lane_count, &index, index + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	map = mmap(NULL, sizeof(*lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return NULL;
+	lane = map;
+	lane->hot.reserved32 = index;
+	__atomic_store_n(&lanes[index], lane, __ATOMIC_RELEASE);
+	return lane;
+}
+
+static void lane_give(struct kymo__full_lane *lane)
+{
+	struct kymo__stream *zones = lane->streams[SCHEMA_ZONES];
+
+	if (zones) {
+		zones->next = lane->hot.next;
+		zones->limit = lane->hot.limit;
+	}
+	for (uint32_t i = 0; i < KYMO_TABLES_MAX; i++) {
+		if (lane->streams[i])
+			kymo__stream_give(lane->streams[i]);
+		lane->streams[i] = NULL;
+	}
+	kymo__pool_push(&free_lanes, lane->hot.reserved32, &lane->next_free);
+}
+
+static void thread_ends(void *value)
+{
+	struct kymo__full_lane *lane = value;
+
+	if (kymo__lane != &lane->hot)
+		return; /* of before a fork */
+	kymo__lane = NULL;
+	closed = 1;
+	kymo__thread_ended(lane->hot.thread);
+	lane_give(lane);
+}
+
+void kymo__lanes_init(void)
+{
+	has_key = !pthread_key_create(&at_thread_end, thread_ends);
+}
+
+void kymo__lanes_forget(void)
+{
+	uint32_t count = lane_count < LANES_MAX ? lane_count : LANES_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (lanes[i])
+			munmap(lanes[i], sizeof(*lanes[i]));
+		lanes[i] = NULL;
+	}
+	lane_count = 0;
+	free_lanes = 0;
+	retry_ticks = 0;
+	if (has_key)
+		pthread_setspecific(at_thread_end, NULL);
+}
+
+static void lane_reset(struct kymo__full_lane *lane, struct kymo__stream *zones, uint32_t thread)
+{
+	lane->hot.busy = 0;
+	lane->hot.thread = thread;
+	lane->hot.next = zones->next;
+	lane->hot.limit = zones->limit;
+	lane->hot.head = &zones->live->head;
+	lane->hot.open = zones->open;
+	lane->hot.step = &kymo__process.control->step;
+	lane->streams[SCHEMA_ZONES] = zones;
+	lane->text_number = 0;
+	memset(lane->steps, 0, sizeof(lane->steps));
+}
+
+static struct kymo__full_lane *lane_take(void)
+{
+	struct kymo__full_lane *lane = pool_pop();
+	struct kymo__stream *zones;
+	uint32_t thread;
+
+	if (!lane)
+		lane = lane_make();
+	if (!lane)
+		return NULL;
+	thread = kymo__thread_add();
+	zones = kymo__stream_take(&kymo__tables[SCHEMA_ZONES], thread);
+	if (!zones) {
+		kymo__pool_push(&free_lanes, lane->hot.reserved32, &lane->next_free);
+		return NULL;
+	}
+	lane_reset(lane, zones, thread);
+	if (has_key)
+		pthread_setspecific(at_thread_end, lane);
+	return lane;
+}
+
+struct kymo__full_lane *kymo__lane_for(uint32_t table)
+{
+	struct kymo__full_lane *lane = NULL;
+	uint64_t now;
+
+	if (kymo__lane)
+		return kymo__full(kymo__lane);
+	if (closed || entering) {
+		kymo__lost(table, closed ? KYMO_DROP_CLOSED : KYMO_DROP_REENTRANT);
+		return NULL;
+	}
+	entering = 1;
+	now = kymo__ticks();
+	if (kymo__process_ready() && now >= __atomic_load_n(&retry_ticks, __ATOMIC_RELAXED)) {
+		lane = lane_take();
+		if (!lane)
+			__atomic_store_n(&retry_ticks, now + RETRY_MS * kymo__process.ticks_per_ms, __ATOMIC_RELAXED);
+	}
+	if (lane)
+		kymo__lane = &lane->hot;
+	else
+		kymo__lost(table, KYMO_DROP_FAILED);
+	entering = 0;
+	return lane;
+}
+
+struct kymo__lane *kymo__lane_get(void)
+{
+	struct kymo__full_lane *lane = kymo__lane_for(SCHEMA_ZONES);
+
+	return lane ? &lane->hot : NULL;
+}
+
+char *kymo__turn(struct kymo__lane *lane)
+{
+	struct kymo__stream *zones = kymo__full(lane)->streams[SCHEMA_ZONES];
+	char *row = kymo__stream_turn(zones);
+
+	lane->next = zones->next;
+	lane->limit = zones->limit;
+	return row;
+}
+
+void kymo__zone_lost(struct kymo__lane *lane)
+{
+	struct kymo_stream_live *live = kymo__full(lane)->streams[SCHEMA_ZONES]->live;
+
+	__atomic_fetch_add(&live->dropped[KYMO_DROP_REENTRANT], 1, __ATOMIC_RELAXED);
+}
+
+void kymo_thread_name(const char *name)
+{
+	struct kymo__full_lane *lane;
+
+	if (!name || !kymo_enabled())
+		return;
+	lane = kymo__lane_for(SCHEMA_NONE);
+	if (lane)
+		kymo__thread_rename(lane->hot.thread, name);
+}

@@ -1,0 +1,148 @@
+/* Files that are mapped and grow. No descriptor stays open: the program's table of them is not ours. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "record/record.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static int path_of(const char *name, char *out, size_t out_bytes)
+{
+	int length = snprintf(out, out_bytes, "%s/%s", kymo__process.dir, name);
+
+	return length > 0 && (size_t)length < out_bytes ? 0 : -ENAMETOOLONG;
+}
+
+static void held_bytes_add(int64_t bytes)
+{
+	if (kymo__process.control)
+		__atomic_fetch_add(&kymo__process.control->held_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+}
+
+bool kymo__room_for(size_t bytes, size_t file_bytes)
+{
+	struct statvfs fs;
+	struct rlimit limit;
+	uint64_t held, moved, free_bytes;
+
+	/* Beyond it the kernel would send SIGXFSZ. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && file_bytes > limit.rlim_cur)
+		return false;
+	if (!kymo__process.control)
+		return true; /* setting up: a few pages */
+	if (statvfs(kymo__process.dir, &fs))
+		return false;
+	held = __atomic_load_n(&kymo__process.control->held_bytes, __ATOMIC_RELAXED);
+	moved = __atomic_load_n(&kymo__process.control->moved_bytes, __ATOMIC_RELAXED);
+	held -= moved < held ? moved : held;
+	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (held + bytes > kymo__process.budget_bytes)
+		return false;
+	/* The program needs the tmpfs too: we take an eighth of what would be free without us. */
+	return bytes < free_bytes && held + bytes <= (free_bytes + held) / 8;
+}
+
+static void populate(char *base, size_t from, size_t to)
+{
+	size_t start = from & ~(size_t)4095;
+
+	/* An unpopulated page would cost 1.5 µs in the middle of a zone. Older kernels do without. */
+	madvise(base + start, to - start, MADV_POPULATE_WRITE);
+}
+
+/* Address space is the program's too where it is limited: reserve little then, and be full earlier. */
+static size_t reserve_within_limits(size_t reserve, size_t initial)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return reserve;
+	return reserve / 32 > initial ? reserve / 32 : initial;
+}
+
+int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve, size_t initial)
+{
+	char path[KYMO_PATH_BYTES + 64];
+	void *base = MAP_FAILED;
+	int rc = path_of(name, path, sizeof(path));
+	int fd;
+
+	if (rc)
+		return rc;
+	if (!kymo__room_for(initial, initial))
+		return -ENOSPC;
+	reserve = reserve_within_limits(reserve, initial);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (fallocate(fd, 0, 0, (off_t)initial) && (errno != EOPNOTSUPP || ftruncate(fd, (off_t)initial)))
+		rc = -errno;
+	if (!rc)
+		base = mmap(NULL, reserve, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!rc && base == MAP_FAILED)
+		rc = -errno;
+	close(fd);
+	if (rc) {
+		unlink(path);
+		return rc;
+	}
+	file->base = base;
+	file->reserved = reserve;
+	__atomic_store_n(&file->allocated, initial, __ATOMIC_RELEASE);
+	held_bytes_add((int64_t)initial);
+	populate(base, 0, initial);
+	return 0;
+}
+
+int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need)
+{
+	char path[KYMO_PATH_BYTES + 64];
+	size_t had = __atomic_load_n(&file->allocated, __ATOMIC_ACQUIRE);
+	int rc, fd;
+
+	if (need <= had)
+		return 0;
+	if (need > file->reserved || !kymo__room_for(need - had, need))
+		return -ENOSPC;
+	rc = path_of(name, path, sizeof(path));
+	if (rc)
+		return rc;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	/* Idempotent: two threads may do it at once. */
+	if (fallocate(fd, 0, 0, (off_t)need) && (errno != EOPNOTSUPP || ftruncate(fd, (off_t)need)))
+		rc = -errno;
+	close(fd);
+	if (rc)
+		return rc;
+	populate(file->base, had, need);
+	while (need > had && !__atomic_compare_exchange_n(&file->allocated, &had, need, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+		;
+	if (need > had)
+		held_bytes_add((int64_t)(need - had));
+	return 0;
+}
+
+void kymo__mapfile_close(struct kymo__mapfile *file)
+{
+	if (file->base)
+		munmap(file->base, file->reserved);
+	memset(file, 0, sizeof(*file));
+}
+
+void kymo__unlink(const char *name, size_t bytes)
+{
+	char path[KYMO_PATH_BYTES + 64];
+
+	if (!path_of(name, path, sizeof(path)) && !unlink(path))
+		held_bytes_add(-(int64_t)bytes);
+}

@@ -1,0 +1,243 @@
+/*
+ * Names to ids: an append-only table in two mapped files (entries, text), bounded, shared by all threads without a
+ * lock, usable in a signal handler. A name is published (entry ready) before its id is known to anybody. Two threads
+ * that meet a new name at once may both add it; one id wins, the other's entry is the same text and harms nobody.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "record/record.h"
+
+#define HASH_SLOTS (KYMO_NAMES_MAX * 2u)
+#define ENTRIES_STEP (1024u * sizeof(struct kymo_name_entry))
+#define TEXT_STEP (64u << 10)
+
+static struct kymo__mapfile entries_file, text_file;
+static uint32_t *hash_slots; /* private: id by hash; 0: free */
+
+static struct kymo_names_head *names_head(void)
+{
+	return (struct kymo_names_head *)(void *)entries_file.base;
+}
+
+static struct kymo_name_entry *entry_at(uint32_t id)
+{
+	return (struct kymo_name_entry *)(void *)(entries_file.base + sizeof(struct kymo_names_head)) + id;
+}
+
+static struct kymo_text_head *text_head(void)
+{
+	return (struct kymo_text_head *)(void *)text_file.base;
+}
+
+static size_t round_up(size_t value, size_t step)
+{
+	return (value + step - 1) / step * step;
+}
+
+static void head_init(void *at, const char *magic, uint32_t bytes)
+{
+	struct kymo_file_head *head = at;
+
+	memcpy(head->magic, magic, 8);
+	head->version = KYMO_FORMAT_VERSION;
+	head->head_bytes = bytes;
+}
+
+static int create_empty(size_t entry_bytes, size_t text_bytes)
+{
+	size_t reserve_entries = sizeof(struct kymo_names_head) + KYMO_NAMES_MAX * sizeof(struct kymo_name_entry);
+	int rc = kymo__mapfile_create(&entries_file, "names", reserve_entries, entry_bytes);
+
+	if (!rc)
+		rc = kymo__mapfile_create(&text_file, "text", KYMO_TEXT_BYTES_MAX, text_bytes);
+	if (rc)
+		return rc;
+	head_init(names_head(), KYMO_MAGIC_NAMES, sizeof(struct kymo_names_head));
+	head_init(text_head(), KYMO_MAGIC_TEXT, sizeof(struct kymo_text_head));
+	return 0;
+}
+
+/* The parent goes on adding to its files while we copy: what was taken when we looked is what we take over. */
+static int copy_of_parent(void)
+{
+	struct kymo__mapfile old_entries = entries_file, old_text = text_file;
+	uint64_t count = __atomic_load_n(&names_head()->count, __ATOMIC_ACQUIRE);
+	uint64_t used = __atomic_load_n(&text_head()->used, __ATOMIC_ACQUIRE);
+	size_t entry_bytes = sizeof(struct kymo_names_head) + count * sizeof(struct kymo_name_entry);
+	int rc;
+
+	memset(&entries_file, 0, sizeof(entries_file));
+	memset(&text_file, 0, sizeof(text_file));
+	rc = create_empty(round_up(entry_bytes, ENTRIES_STEP), round_up(used, TEXT_STEP));
+	if (!rc) {
+		size_t heads = sizeof(struct kymo_names_head);
+
+		memcpy(entries_file.base + heads, old_entries.base + heads, entry_bytes - heads);
+		memcpy(text_file.base + sizeof(struct kymo_text_head), old_text.base + sizeof(struct kymo_text_head),
+		       used - sizeof(struct kymo_text_head));
+		names_head()->count = count;
+		text_head()->used = used;
+	}
+	kymo__mapfile_close(&old_entries);
+	kymo__mapfile_close(&old_text);
+	return rc;
+}
+
+int kymo__names_open(bool forked)
+{
+	int rc;
+
+	if (forked && entries_file.base)
+		return copy_of_parent();
+	if (!hash_slots) {
+		void *map = mmap(NULL, HASH_SLOTS * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (map == MAP_FAILED)
+			return -1;
+		hash_slots = map;
+	}
+	rc = create_empty(sizeof(struct kymo_names_head) + ENTRIES_STEP, TEXT_STEP);
+	if (rc)
+		return rc;
+	names_head()->count = 1; /* id 0: no name */
+	text_head()->used = sizeof(struct kymo_text_head);
+	return 0;
+}
+
+size_t kymo__utf8_cut(const char *text, size_t bytes, size_t most)
+{
+	if (bytes <= most)
+		return bytes;
+	for (size_t back = 0; back < 4 && back < most; back++)
+		if (((unsigned char)text[most - back] & 0xc0) != 0x80)
+			return most - back;
+	return most;
+}
+
+static uint64_t hash_of(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint64_t extra)
+{
+	uint64_t hash = 14695981039346656037ull ^ extra * 0x9e3779b97f4a7c15ull;
+
+	for (size_t i = 0; i < name_bytes; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 1099511628211ull;
+	hash = (hash ^ 0xff) * 1099511628211ull;
+	for (size_t i = 0; i < file_bytes; i++)
+		hash = (hash ^ (unsigned char)file[i]) * 1099511628211ull;
+	return hash ^ hash >> 29;
+}
+
+static bool entry_is(const struct kymo_name_entry *entry, const struct kymo_name_entry *wanted, const char *name,
+		     const char *file)
+{
+	const char *text = text_file.base + entry->text_offset;
+
+	return entry->name_bytes == wanted->name_bytes && entry->file_bytes == wanted->file_bytes &&
+	       entry->line == wanted->line && entry->source == wanted->source && entry->instance == wanted->instance &&
+	       !memcmp(text, name, entry->name_bytes) && !memcmp(text + entry->name_bytes, file, entry->file_bytes);
+}
+
+/* Takes room for the text; 0: full. */
+static uint64_t text_add(const char *name, const char *file, const struct kymo_name_entry *entry)
+{
+	uint64_t bytes = (uint64_t)entry->name_bytes + entry->file_bytes;
+	uint64_t at = __atomic_load_n(&text_head()->used, __ATOMIC_RELAXED);
+
+	do {
+		if (at + bytes > KYMO_TEXT_BYTES_MAX || kymo__mapfile_grow(&text_file, "text", round_up(at + bytes, TEXT_STEP)))
+			return 0;
+	} while (!__atomic_compare_exchange_n(&text_head()->used, &at, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	memcpy(text_file.base + at, name, entry->name_bytes);
+	memcpy(text_file.base + at + entry->name_bytes, file, entry->file_bytes);
+	return at;
+}
+
+static uint32_t entry_take(void)
+{
+	uint64_t id = __atomic_load_n(&names_head()->count, __ATOMIC_RELAXED);
+	size_t need;
+
+	do {
+		need = round_up(sizeof(struct kymo_names_head) + (id + 1) * sizeof(struct kymo_name_entry), ENTRIES_STEP) +
+		       sizeof(struct kymo_names_head);
+		if (id >= KYMO_NAMES_MAX - 1 || kymo__mapfile_grow(&entries_file, "names", need))
+			return 0;
+	} while (!__atomic_compare_exchange_n(&names_head()->count, &id, id + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return (uint32_t)id;
+}
+
+static uint32_t add(const char *name, const char *file, const struct kymo_name_entry *wanted)
+{
+	struct kymo_name_entry *entry;
+	uint64_t at = text_add(name, file, wanted);
+	uint32_t id = at ? entry_take() : 0;
+
+	if (!id) {
+		__atomic_fetch_add(&kymo__process.control->names_full, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	entry = entry_at(id);
+	*entry = *wanted;
+	entry->text_offset = at;
+	/* Published before any row can use it; pairs with the acquire in lookups and readers. */
+	__atomic_store_n(&entry->ready, 1, __ATOMIC_RELEASE);
+	return id;
+}
+
+uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint32_t line,
+		      uint32_t source, uint32_t instance)
+{
+	struct kymo_name_entry wanted = { 0 };
+	uint64_t hash;
+	uint32_t mine = 0;
+
+	if (!kymo__process_ready() || !hash_slots)
+		return 0;
+	wanted.name_bytes = (uint32_t)kymo__utf8_cut(name, name_bytes, KYMO_NAME_BYTES_MAX);
+	wanted.file_bytes = (uint32_t)kymo__utf8_cut(file, file_bytes, KYMO_NAME_BYTES_MAX);
+	wanted.line = line;
+	wanted.source = source;
+	wanted.instance = instance;
+	hash = hash_of(name, wanted.name_bytes, file, wanted.file_bytes,
+		       (uint64_t)line << 32 | (uint64_t)source << 28 | instance);
+	for (uint32_t probe = 0; probe < HASH_SLOTS; probe++) {
+		uint32_t *slot = &hash_slots[(hash + probe) & (HASH_SLOTS - 1)];
+		uint32_t id = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+
+		if (!id) {
+			if (!mine)
+				mine = add(name, file, &wanted);
+			if (!mine)
+				return 0;
+			if (__atomic_compare_exchange_n(slot, &id, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+				return mine;
+		}
+		if (entry_is(entry_at(id), &wanted, name, file))
+			return id;
+	}
+	return mine;
+}
+
+uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint32_t line,
+			enum kymo_source source, uint32_t instance)
+{
+	if (!name)
+		return 0;
+	return kymo__intern(name, name_bytes, file ? file : "", file ? file_bytes : 0, line, source, instance);
+}
+
+uint32_t kymo_name(const char *name)
+{
+	return name ? kymo__intern(name, strlen(name), "", 0, 0, KYMO_SOURCE_C, 0) : 0;
+}
+
+uint32_t kymo__site_id(struct kymo_site *site)
+{
+	const char *file = site->file ? site->file : "";
+	const char *name = site->name ? site->name : "";
+	uint32_t id = kymo__intern(name, strlen(name), file, strlen(file), site->line, KYMO_SOURCE_C, 0);
+
+	__atomic_store_n(&site->id, id, __ATOMIC_RELAXED);
+	return id;
+}

@@ -1,0 +1,482 @@
+/*
+ * On and off. One state word decides: rows are written only in READY. Whoever finds OFF→STARTING sets recording up;
+ * others drop their row meanwhile, since nothing here may block. The child of a fork starts in FORKED and makes
+ * its own files at its first row.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/paths.h"
+#include "record/record.h"
+
+enum state { STATE_OFF, STATE_STARTING, STATE_READY, STATE_FORKED, STATE_FAILED };
+
+/* Defined by kymo's own program: the environment of a recorded one, which it may inherit, is not meant for it. */
+extern const int kymo__not_by_environment __attribute__((weak));
+
+static const uint32_t nothing_is_on;
+const volatile uint32_t *kymo__on = &nothing_is_on;
+
+struct kymo__process kymo__process;
+static uint32_t state; /* enum state; atomic */
+static bool refused; /* KYMO=off */
+static struct kymo__mapfile control_file;
+static uint64_t lost_before_control[KYMO_DROP_CAUSE_COUNT];
+static uint64_t next_pair_ticks;
+
+/* ---- what the environment says ------------------------------------------------------------- */
+
+static bool word_is(const char *word, const char *const *list)
+{
+	for (; word && *list; list++)
+		if (!strcasecmp(word, *list))
+			return true;
+	return false;
+}
+
+static uint64_t size_of(const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	switch (*end) {
+	case 'k': case 'K': value *= 1024.0; break;
+	case 'm': case 'M': value *= 1024.0 * 1024.0; break;
+	case 'g': case 'G': value *= 1024.0 * 1024.0 * 1024.0; break;
+	default: break;
+	}
+	return value > 0 && value < 1e18 ? (uint64_t)value : 0;
+}
+
+/* "1G", or "mem=1G,disk=4G" as the supervisor writes it. */
+static uint64_t budget_from(const char *text)
+{
+	const char *memory = text ? strstr(text, "mem=") : NULL;
+	uint64_t bytes = 0;
+
+	if (memory)
+		bytes = size_of(memory + 4);
+	else if (text && !strstr(text, "disk="))
+		bytes = size_of(text);
+	return bytes ? bytes : 1ull << 30;
+}
+
+static void read_settings(void)
+{
+	static const char *const all[] = { "all", NULL };
+	static const char *const off[] = { "off", "0", NULL };
+	const char *rows = secure_getenv("KYMO_RING_ROWS");
+	long ring_rows = rows ? strtol(rows, NULL, 10) : 0;
+
+	kymo__process.keep = word_is(secure_getenv("KYMO_KEEP"), all) ? KYMO_KEEP_ALL : KYMO_KEEP_FLIGHT;
+	kymo__process.ring_rows = ring_rows > 0 && ring_rows <= 100000000 ? (uint32_t)ring_rows : 10000;
+	kymo__process.totals = !word_is(secure_getenv("KYMO_TOTALS"), off);
+	kymo__process.budget_bytes = budget_from(secure_getenv("KYMO_BUDGET"));
+}
+
+/* ---- who we are ---------------------------------------------------------------------------- */
+
+static size_t read_file(const char *path, char *out, size_t out_bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes;
+
+	memset(out, 0, out_bytes);
+	if (fd < 0)
+		return 0;
+	bytes = read(fd, out, out_bytes - 2);
+	close(fd);
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "train.py" says more than "python3.11". */
+static void program_of(const char *argv, size_t argv_bytes, char *out, size_t out_bytes)
+{
+	const char *word = argv;
+	const char *name = base_name(argv);
+
+	if (!strncmp(name, "python", 6)) {
+		for (word += strlen(word) + 1; word < argv + argv_bytes && *word == '-'; word += strlen(word) + 1) {
+			if (word[1] == 'c')
+				break;
+			if (word[1] == 'm' && !word[2] && word + 3 < argv + argv_bytes) {
+				name = word + 3;
+				break;
+			}
+		}
+		if (word < argv + argv_bytes && *word && *word != '-')
+			name = base_name(word);
+	}
+	snprintf(out, out_bytes, "%s", *name ? name : "program");
+}
+
+static int number_from(const char *first, const char *second)
+{
+	const char *text = secure_getenv(first);
+
+	if (!text)
+		text = secure_getenv(second);
+	return text && *text >= '0' && *text <= '9' ? atoi(text) : -1;
+}
+
+static void describe(struct kymo_control *control, enum kymo_role role)
+{
+	struct stat ns;
+	size_t bytes = read_file("/proc/self/cmdline", control->argv, sizeof(control->argv));
+	ssize_t exe = readlink("/proc/self/exe", control->exe, sizeof(control->exe) - 1);
+
+	if (exe < 0)
+		control->exe[0] = '\0';
+	program_of(control->argv, bytes, control->program, sizeof(control->program));
+	control->pid = getpid();
+	control->ppid = getppid();
+	control->starttime = paths_starttime(control->pid);
+	control->pid_namespace = stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
+	control->rank = number_from("RANK", "OMPI_COMM_WORLD_RANK");
+	control->ranks = number_from("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE");
+	control->role = role;
+	control->keep = kymo__process.keep;
+	control->ring_rows = kymo__process.ring_rows;
+}
+
+/* ---- the run that this process belongs to ----------------------------------------------------- */
+
+static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *control)
+{
+	memcpy(run->file.magic, KYMO_MAGIC_RUN, 8);
+	run->file.version = KYMO_FORMAT_VERSION;
+	run->file.head_bytes = sizeof(*run);
+	run->clock_kind = control->clock_kind;
+	run->epoch = control->pairs[0];
+	run->target_pid = control->pid;
+	run->target_starttime = control->starttime;
+	run->budget_memory_bytes = kymo__process.budget_bytes;
+	run->keep = kymo__process.keep;
+	snprintf(run->kymo_version, sizeof(run->kymo_version), "%s", KYMO_VERSION);
+	gethostname(run->host, sizeof(run->host) - 1);
+	read_file("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));
+	run->boot_id[strcspn(run->boot_id, "\n")] = '\0';
+	memcpy(run->program, control->program, sizeof(run->program));
+	memcpy(run->argv, control->argv, sizeof(run->argv));
+	if (!getcwd(run->cwd, sizeof(run->cwd)))
+		run->cwd[0] = '\0';
+}
+
+static int write_run_file(const struct kymo_control *control)
+{
+	static struct kymo_run_file run; /* too large for a small thread's stack; one writer: STATE_STARTING */
+	char path[KYMO_PATH_BYTES + 8];
+	ssize_t written;
+	int fd;
+
+	memset(&run, 0, sizeof(run));
+	fill_run_file(&run, control);
+	snprintf(path, sizeof(path), "%s/run", kymo__process.run_dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	written = write(fd, &run, sizeof(run));
+	close(fd);
+	return written == (ssize_t)sizeof(run) ? 0 : -ENOSPC;
+}
+
+/* Joins the run of KYMO_RUN or of the parent process; makes a new one where there is neither. */
+static int find_run(const char *program, bool *out_made, struct kymo_error *err)
+{
+	char root[KYMO_PATH_BYTES - 128];
+	const char *given = secure_getenv("KYMO_RUN");
+	int rc;
+
+	*out_made = false;
+	if (kymo__process.run_dir[0])
+		return 0;
+	if (given && *given == '/' && strlen(given) < sizeof(root)) {
+		strcpy(kymo__process.run_dir, given);
+		return 0;
+	}
+	rc = paths_root(root, sizeof(root), err);
+	if (!rc)
+		rc = paths_make_run(root, program, getpid(), kymo__process.run_dir, sizeof(kymo__process.run_dir), err);
+	*out_made = !rc;
+	return rc;
+}
+
+static int make_directory(struct kymo_error *err)
+{
+	pid_t pid = getpid();
+
+	paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir, sizeof(kymo__process.dir));
+	/* It is there when this process has replaced itself by exec: a second life, a directory of its own. */
+	for (int life = 2; mkdir(kymo__process.dir, 0700); life++) {
+		size_t length = strlen(kymo__process.dir);
+
+		if (errno != EEXIST || life > 1000)
+			return error_set(err, errno, "cannot make %s: %s; nothing is recorded", kymo__process.dir,
+					 strerror(errno));
+		paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir, sizeof(kymo__process.dir));
+		length = strlen(kymo__process.dir);
+		snprintf(kymo__process.dir + length, sizeof(kymo__process.dir) - length, ".%d", life);
+	}
+	kymo__process.pid = pid;
+	return 0;
+}
+
+/* ---- setting up ------------------------------------------------------------------------------ */
+
+static void scale_ticks(const struct kymo_control *control)
+{
+	const struct kymo_clock_pair *first = &control->pairs[0], *second = &control->pairs[1];
+	uint64_t ns = second->monotonic_ns - first->monotonic_ns;
+
+	kymo__process.ticks_per_ms = ns ? (uint64_t)((double)(second->ticks - first->ticks) * 1e6 / (double)ns) : 1000000;
+}
+
+static int open_control(enum kymo_role role, struct kymo_control *out)
+{
+	struct kymo_control *control;
+	int rc;
+
+	memset(&control_file, 0, sizeof(control_file));
+	rc = kymo__mapfile_create(&control_file, "control", KYMO_CONTROL_BYTES, KYMO_CONTROL_BYTES);
+	if (rc)
+		return rc;
+	control = (struct kymo_control *)(void *)control_file.base;
+	memcpy(control, out, sizeof(*control));
+	memcpy(control->file.magic, KYMO_MAGIC_CONTROL, 8);
+	control->file.version = KYMO_FORMAT_VERSION;
+	control->file.head_bytes = sizeof(*control);
+	control->held_bytes = KYMO_CONTROL_BYTES;
+	describe(control, role);
+	kymo__process.control = control;
+	return 0;
+}
+
+static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
+{
+	static struct kymo_control draft; /* one writer: STATE_STARTING */
+	uint32_t on = forked ? *kymo__on : KYMO_ON_ZONES;
+	struct kymo__mapfile old_control = control_file;
+	char program[256];
+	char words[KYMO_ARGV_BYTES];
+	bool made = false;
+	int rc;
+
+	memset(&draft, 0, sizeof(draft));
+	draft.clock_kind = clock_init();
+	clock_take_pair(&draft.pairs[0]);
+	if (!forked) {
+		read_settings();
+		kymo__tables_init();
+	} else {
+		draft.step = kymo__process.control->step;
+	}
+	kymo__process.control = NULL;
+	program_of(words, read_file("/proc/self/cmdline", words, sizeof(words)), program, sizeof(program));
+	rc = find_run(program, &made, err);
+	if (!rc)
+		rc = make_directory(err);
+	if (rc)
+		return rc;
+	rc = open_control(role, &draft);
+	if (!rc)
+		rc = kymo__names_open(forked);
+	if (!rc)
+		rc = kymo__threads_open();
+	if (!rc && made)
+		rc = write_run_file(kymo__process.control);
+	if (rc)
+		return error_set(err, -rc, "cannot write the recording in %s: %s; nothing is recorded", kymo__process.dir,
+				 strerror(-rc));
+	kymo__tables_name_losses();
+	for (int i = 0; i < KYMO_DROP_CAUSE_COUNT; i++)
+		kymo__process.control->lost[SCHEMA_ZONES].dropped[i] = __atomic_exchange_n(&lost_before_control[i], 0, __ATOMIC_RELAXED);
+	clock_take_pair(&kymo__process.control->pairs[1]);
+	kymo__process.control->pair_count = 2;
+	scale_ticks(kymo__process.control);
+	kymo__process.control->own_cost_ticks = kymo__measure_own_cost();
+	next_pair_ticks = kymo__ticks() + kymo__process.ticks_per_ms * 100;
+	kymo__process.control->on = on;
+	__atomic_store_n(&kymo__on, &kymo__process.control->on, __ATOMIC_RELEASE);
+	if (forked)
+		kymo__mapfile_close(&old_control);
+	return 0;
+}
+
+/* One thread at a time; the others see false and lose their row. */
+static int start_from(uint32_t from, enum kymo_role role, struct kymo_error *err)
+{
+	static const uint32_t *const off = &nothing_is_on;
+	uint32_t expected = from;
+	int rc;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, STATE_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return -EBUSY;
+	if (from == STATE_FORKED) {
+		kymo__streams_forget();
+		kymo__lanes_forget();
+	}
+	rc = begin(role, from == STATE_FORKED, err);
+	if (rc)
+		__atomic_store_n(&kymo__on, off, __ATOMIC_RELEASE);
+	__atomic_store_n(&state, rc ? STATE_FAILED : STATE_READY, __ATOMIC_RELEASE);
+	return rc;
+}
+
+bool kymo__process_ready(void)
+{
+	uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+
+	if (KYMO__LIKELY(now == STATE_READY))
+		return true;
+	if (now == STATE_FORKED)
+		return !start_from(STATE_FORKED, KYMO_ROLE_TARGET, NULL);
+	return false;
+}
+
+static int enable(enum kymo_role role, struct kymo_error *err)
+{
+	int rc = 0;
+
+	if (refused)
+		return error_set(err, EPERM, "recording is refused by KYMO=off in the environment; unset it");
+	for (int i = 0; i < 1000; i++) {
+		uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+
+		if (now == STATE_READY)
+			break;
+		rc = now == STATE_STARTING ? -EBUSY : start_from(now, role, err);
+		if (rc != -EBUSY)
+			break;
+		sched_yield();
+	}
+	if (rc == -EBUSY)
+		return error_set(err, EBUSY, "recording is being set up by another thread; try again");
+	if (!rc)
+		__atomic_fetch_or(&kymo__process.control->on, KYMO_ON_ZONES, __ATOMIC_RELEASE);
+	return rc;
+}
+
+int kymo_enable(struct kymo_error *err)
+{
+	return enable(KYMO_ROLE_TARGET, err);
+}
+
+int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error *err)
+{
+	if (strlen(run_dir) >= sizeof(kymo__process.run_dir) - 128)
+		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long for a recording", run_dir);
+	strcpy(kymo__process.run_dir, run_dir);
+	return enable(role, err);
+}
+
+void kymo_disable(void)
+{
+	if (kymo__process_ready())
+		__atomic_fetch_and(&kymo__process.control->on, ~(uint32_t)KYMO_ON_ZONES, __ATOMIC_RELEASE);
+}
+
+const char *kymo_directory(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_READY ? kymo__process.dir : "";
+}
+
+void kymo__lost(uint32_t table, enum kymo_drop cause)
+{
+	struct kymo_control *control = kymo__process.control;
+
+	if (control)
+		__atomic_fetch_add(&control->lost[table].dropped[cause], 1, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&lost_before_control[cause], 1, __ATOMIC_RELAXED);
+}
+
+void kymo__process_tick(uint64_t now_ticks)
+{
+	struct kymo_control *control = kymo__process.control;
+	uint64_t due = __atomic_load_n(&next_pair_ticks, __ATOMIC_RELAXED);
+	uint32_t count;
+
+	if (now_ticks < due || !__atomic_compare_exchange_n(&next_pair_ticks, &due, now_ticks + kymo__process.ticks_per_ms * 1000,
+							    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	count = control->pair_count;
+	clock_take_pair(&control->pairs[1 + (count - 1) % (KYMO_CLOCK_PAIRS - 1)]);
+	__atomic_store_n(&control->pair_count, count + 1, __ATOMIC_RELEASE);
+}
+
+/* ---- life and death --------------------------------------------------------------------------- */
+
+/* In the child nothing of the parent's may be written: only pointers are cleared here, since other locks of the program
+   may be held by threads that are not in this child. */
+static void after_fork_in_child(void)
+{
+	uint32_t now = __atomic_load_n(&state, __ATOMIC_RELAXED);
+
+	kymo__lane = NULL;
+	if (now == STATE_READY || now == STATE_FORKED)
+		__atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
+	else if (now == STATE_STARTING)
+		__atomic_store_n(&state, kymo__process.control ? STATE_FORKED : STATE_OFF, __ATOMIC_RELEASE);
+}
+
+static void complain(const char *what)
+{
+	ssize_t ignored;
+
+	ignored = write(STDERR_FILENO, "kymo: ", 6);
+	ignored = write(STDERR_FILENO, what, strlen(what));
+	ignored = write(STDERR_FILENO, "\n", 1);
+	(void)ignored;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	static const char *const yes[] = { "on", "1", "true", "yes", NULL };
+	static const char *const no[] = { "off", "0", "false", "no", "", NULL };
+	const char *word = secure_getenv("KYMO");
+	struct kymo_error err = { 0 };
+	bool standby = word && !strcasecmp(word, "standby");
+
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+	kymo__lanes_init();
+	if (&kymo__not_by_environment)
+		return;
+	refused = word && word_is(word, no) && *word;
+	if (!word || word_is(word, no))
+		return;
+	if (!standby && !word_is(word, yes)) {
+		complain("KYMO is neither on, off nor standby; recording stays off");
+		return;
+	}
+	if (enable(KYMO_ROLE_TARGET, &err))
+		complain(err.text);
+	else if (standby)
+		kymo_disable();
+}
+
+__attribute__((destructor)) static void on_unload(void)
+{
+	struct kymo_control *control = kymo__process.control;
+
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_READY || !control)
+		return;
+	kymo__process_tick(UINT64_MAX - kymo__process.ticks_per_ms * 1000);
+	control->ended_ticks = kymo__ticks();
+	__atomic_store_n(&control->ended, 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,178 @@
+/*
+ * Inside libkymo. It lives in other people's programs: libc only, no malloc, no locks, no threads, no
+ * signal handlers; a failure loses rows, is counted, and changes nothing else.
+ *
+ *	process.c   on and off, the control page, fork
+ *	mapfile.c   files that are mapped and grow
+ *	names.c     strings to ids           threads.c   the table of threads
+ *	lane.c      what a thread holds      stream.c    rings and chains, their pool
+ *	totals.c    exact totals per region  region.c rows.c table.c   the public calls
+ *	snapshot.c  one file of everything   cost.c  what a zone costs here
+ */
+#ifndef KYMO_RECORD_RECORD_H
+#define KYMO_RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/schema.h"
+
+/* ---- process.c --------------------------------------------------------------------------- */
+
+struct kymo__process {
+	struct kymo_control *control; /* mapped; NULL until recording was set up */
+	pid_t pid;
+	uint32_t keep;
+	uint32_t ring_rows;
+	bool totals; /* KYMO_TOTALS=off leaves them out: what they cost can be measured */
+	uint64_t budget_bytes;
+	uint64_t ticks_per_ms; /* roughly: for pauses between attempts */
+	char run_dir[KYMO_PATH_BYTES];
+	char dir[KYMO_PATH_BYTES]; /* of this process, in run_dir */
+};
+extern struct kymo__process kymo__process;
+
+/* True when rows can be written now; sets recording up again in the child of a fork. Never blocks. */
+bool kymo__process_ready(void);
+/* For the supervisor: records as a process of that role in an existing run. */
+KYMO__EXPORT int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error *err);
+/* A row that was lost where no stream could count it. */
+void kymo__lost(uint32_t table, enum kymo_drop cause);
+/* Adds a clock pair when the last one is older than a second. */
+void kymo__process_tick(uint64_t now_ticks);
+
+/* cost.c: ticks that one zone takes, without its totals. */
+uint64_t kymo__measure_own_cost(void);
+
+/* ---- mapfile.c --------------------------------------------------------------------------- */
+
+/* A file in the process's directory, mapped over its largest size; only [0, allocated) may be touched. */
+struct kymo__mapfile {
+	char *base; /* NULL: none */
+	size_t reserved;
+	size_t allocated; /* grows only; atomic */
+};
+
+/* 0 or a negative errno. The file is new, 0600, allocated (never sparse: a full tmpfs must not mean SIGBUS). */
+int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve, size_t initial);
+/* Makes [0, need) usable; any thread, at once. */
+int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need);
+void kymo__mapfile_close(struct kymo__mapfile *file);
+/* May this process take so many more bytes? The budget, an eighth of what is free, RLIMIT_FSIZE. */
+bool kymo__room_for(size_t bytes, size_t file_bytes);
+void kymo__unlink(const char *name, size_t bytes);
+
+/* ---- names.c, threads.c ------------------------------------------------------------------ */
+
+/* Creates the files; in the child of a fork, as copies of the parent's, so that all ids stay valid. */
+int kymo__names_open(bool forked);
+uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint32_t line,
+		      uint32_t source, uint32_t instance);
+/* The longest part of text[0, bytes) that is at most `most` and does not cut a UTF-8 character. */
+size_t kymo__utf8_cut(const char *text, size_t bytes, size_t most);
+
+int kymo__threads_open(void);
+uint32_t kymo__thread_add(void); /* the calling thread; 0: the table is full */
+void kymo__thread_rename(uint32_t thread, const char *name);
+void kymo__thread_ended(uint32_t thread);
+
+/* ---- streams ----------------------------------------------------------------------------- */
+
+/* A table of this process: kymo's own (schema.h) or a user's. */
+struct kymo_table {
+	uint32_t index; /* in kymo__tables */
+	uint32_t state; /* 0 free, 1 being filled, 2 ready */
+	uint32_t row_bytes; /* as stored: a multiple of 8 */
+	uint32_t user_bytes; /* as appended */
+	uint32_t thread_offset; /* of the first KYMO_THREAD column; UINT32_MAX: none */
+	uint32_t column_count;
+	char name[64];
+	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
+	uint64_t free_streams; /* the pool: index of the first, and a tag against ABA */
+};
+extern struct kymo_table kymo__tables[KYMO_TABLES_MAX];
+void kymo__tables_init(void); /* kymo's own; once */
+void kymo__tables_name_losses(void); /* into the control page */
+
+struct kymo__stream {
+	char *next, *limit; /* as in struct kymo__lane; there while a lane holds a stream of zones */
+	struct kymo_stream_live *live;
+	struct kymo_open_stack *open;
+	struct kymo__mapfile head, data, totals;
+	struct kymo_table *table;
+	uint64_t cap_rows; /* ring */
+	uint64_t segment_sequence, segment_first_row, segment_rows; /* chain: the one being written */
+	uint64_t retry_ticks; /* no new attempt to get room before */
+	uint64_t *totals_head_count;
+	uint16_t *slot_of_name; /* slot + 1 by name id; 0: none yet; 0xffff: no room */
+	struct kymo__sums *sums; /* by slot, of the batch that is being folded */
+	uint32_t id;
+	uint32_t next_free;
+};
+
+/* From the pool, else new; NULL: none to be had. The caller is its only writer until it gives it back. */
+struct kymo__stream *kymo__stream_take(struct kymo_table *table, uint32_t thread);
+void kymo__stream_give(struct kymo__stream *stream);
+/* The slow path: folds, moves the floor, wraps, grows, opens the next segment. Where the next row goes, or NULL:
+   that row is lost and has been counted. Sets next and limit. */
+char *kymo__stream_turn(struct kymo__stream *stream);
+/* Forgets all streams: in the child of a fork. */
+void kymo__streams_forget(void);
+/* Gives back memory: the oldest sealed segment of the stream that has most. False: there was none. */
+bool kymo__streams_evict(void);
+
+int kymo__totals_open(struct kymo__stream *stream);
+void kymo__totals_close(struct kymo__stream *stream);
+void kymo__totals_fold(struct kymo__stream *stream, uint64_t head);
+
+/* ---- lanes ------------------------------------------------------------------------------- */
+
+#define KYMO__DEEP 960 /* regions below the 64 of the mapped stack, per thread */
+#define KYMO__STEPS 4
+
+struct kymo__step {
+	uint32_t name, number, running, reserved;
+	uint64_t start_ticks;
+	uint64_t phase_ticks[KYMO_PHASE_COUNT];
+};
+
+struct kymo__full_lane {
+	struct kymo__lane hot; /* first: the inline code's view of it */
+	uint32_t next_free;
+	uint32_t text_number;
+	struct kymo__stream *streams[KYMO_TABLES_MAX]; /* by table; [SCHEMA_ZONES] is always there */
+	struct kymo__step steps[KYMO__STEPS];
+	struct kymo_open_entry deep[KYMO__DEEP];
+};
+
+static inline struct kymo__full_lane *kymo__full(struct kymo__lane *lane)
+{
+	return (struct kymo__full_lane *)(void *)lane;
+}
+
+/* The calling thread's lane, or NULL; counts a row of that table as lost then. */
+struct kymo__full_lane *kymo__lane_for(uint32_t table);
+void kymo__lanes_init(void);
+void kymo__lanes_forget(void);
+
+/* Appends to any table but trace.zones. row has table->user_bytes. 0 or -EAGAIN: lost, counted. */
+int kymo__push(struct kymo_table *table, const void *row);
+/* kymo's own tables, for the collector. */
+KYMO__EXPORT int kymo__append(enum schema_id table, const void *row);
+
+/* A pool of indexes as a stack without locks: low 32 bits the first index + 1, high 32 bits a tag. */
+static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *next_of_index)
+{
+	uint64_t old = __atomic_load_n(pool, __ATOMIC_RELAXED);
+
+	do
+		__atomic_store_n(next_of_index, (uint32_t)old, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(pool, &old, ((old >> 32) + 1) << 32 | (index + 1), true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED));
+}
+
+#endif

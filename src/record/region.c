@@ -1,0 +1,113 @@
+/* Regions: zones whose start and stop are two calls. The thread's stack of open zones is where a stop finds its start, so
+   that nesting, recursion and many threads on one region need nothing else. */
+#include <errno.h>
+#include <string.h>
+
+#include "record/record.h"
+
+#define FLAG_DYNAMIC 1u
+
+int kymo_region_init(struct kymo_region *region, const char *name)
+{
+	if (!region || !name)
+		return -EINVAL;
+	memset(region, 0, sizeof(*region));
+	region->flags = FLAG_DYNAMIC;
+	region->name = name;
+	region->id = kymo_name(name); /* 0 while recording is off: then looked up at the first start */
+	return 0;
+}
+
+static uint32_t region_id(struct kymo_region *region)
+{
+	uint32_t id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
+	const char *file = region->file ? region->file : "";
+
+	if (KYMO__LIKELY(id))
+		return id;
+	id = kymo__intern(region->name ? region->name : "", region->name ? strlen(region->name) : 0, file, strlen(file),
+			  region->line, KYMO_SOURCE_C, 0);
+	__atomic_store_n(&region->id, id, __ATOMIC_RELAXED);
+	return id;
+}
+
+/* Entries 0..63 are in the mapped stream, the next ones private; NULL beyond. */
+static struct kymo_open_entry *entry_at(struct kymo__full_lane *lane, uint32_t depth)
+{
+	if (depth < KYMO_OPEN_MAX)
+		return &lane->hot.open->entries[depth];
+	return depth - KYMO_OPEN_MAX < KYMO__DEEP ? &lane->deep[depth - KYMO_OPEN_MAX] : NULL;
+}
+
+int kymo_region_start(struct kymo_region *region)
+{
+	struct kymo__full_lane *lane;
+	struct kymo_open_entry *entry;
+	uint32_t id, depth;
+
+	if (!region)
+		return -EINVAL;
+	if (!kymo_enabled())
+		return 0;
+	id = region_id(region);
+	lane = kymo__lane_for(SCHEMA_ZONES);
+	if (!lane)
+		return 0;
+	depth = lane->hot.open->depth;
+	entry = entry_at(lane, depth);
+	if (!entry) {
+		__atomic_fetch_add(&lane->streams[SCHEMA_ZONES]->live->dropped[KYMO_DROP_FULL], 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	lane->hot.open->depth = depth + 1;
+	KYMO__BARRIER();
+	entry->name = id;
+	entry->flags = KYMO_OPEN_REGION;
+	entry->start_ticks = kymo__ticks();
+	return 0;
+}
+
+/* An end that is not the innermost leaves a hole, so that what is above keeps its depth; holes on top go. */
+static void pop(struct kymo__full_lane *lane, uint32_t depth)
+{
+	struct kymo_open_stack *open = lane->hot.open;
+	uint32_t top = open->depth;
+
+	entry_at(lane, depth)->name = 0;
+	entry_at(lane, depth)->flags = KYMO_OPEN_REGION;
+	if (depth + 1 != top)
+		return;
+	while (top > 0) {
+		const struct kymo_open_entry *entry = entry_at(lane, top - 1);
+
+		if (!entry || entry->name || !(entry->flags & KYMO_OPEN_REGION))
+			break;
+		top--;
+	}
+	open->depth = top;
+}
+
+int kymo_region_stop(struct kymo_region *region)
+{
+	uint64_t end_ticks = kymo__ticks();
+	struct kymo__full_lane *lane = kymo__lane ? kymo__full(kymo__lane) : NULL;
+	uint32_t id, depth;
+
+	if (!region)
+		return -EINVAL;
+	id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
+	if (!lane || !id)
+		return kymo_enabled() ? -ENOENT : 0;
+	for (depth = lane->hot.open->depth; depth-- > 0;) {
+		const struct kymo_open_entry *entry = entry_at(lane, depth);
+
+		if (entry && entry->name == id && (entry->flags & KYMO_OPEN_REGION)) {
+			struct kymo_zone zone = { &lane->hot, entry->start_ticks, id, depth };
+
+			pop(lane, depth);
+			kymo__zone_write(&lane->hot, &zone, end_ticks, depth, 0);
+			return 0;
+		}
+	}
+	return kymo_enabled() ? -ENOENT : 0;
+}

@@ -1,0 +1,259 @@
+/* Rows of all tables but trace.zones: marks, counters, steps, texts, the user's. */
+#include <errno.h>
+#include <string.h>
+
+#include "record/record.h"
+
+/* The stream of that table that this lane holds; NULL: none to be had, counted. */
+static struct kymo__stream *stream_of(struct kymo__full_lane *lane, struct kymo_table *table)
+{
+	struct kymo__stream *stream = lane->streams[table->index];
+
+	if (KYMO__LIKELY(stream != NULL))
+		return stream;
+	stream = kymo__stream_take(table, lane->hot.thread);
+	lane->streams[table->index] = stream;
+	if (!stream)
+		kymo__lost(table->index, KYMO_DROP_FAILED);
+	return stream;
+}
+
+/* Relaxed stores of 8 bytes, as readers that look at the same time expect; the last one padded. */
+static void store_row(char *at, const void *row, size_t bytes, size_t stored_bytes)
+{
+	for (size_t i = 0; i < stored_bytes; i += 8) {
+		uint64_t word = 0;
+
+		if (i < bytes)
+			memcpy(&word, (const char *)row + i, bytes - i < 8 ? bytes - i : 8);
+		__atomic_store_n((uint64_t *)(void *)(at + i), word, __ATOMIC_RELAXED);
+	}
+}
+
+static void store_thread(char *at, const struct kymo_table *table, uint32_t thread)
+{
+	uint32_t *column = (uint32_t *)(void *)(at + table->thread_offset);
+
+	if (table->thread_offset != UINT32_MAX && !*column)
+		__atomic_store_n(column, thread, __ATOMIC_RELAXED);
+}
+
+static int push_on(struct kymo__full_lane *lane, struct kymo_table *table, const void *row)
+{
+	struct kymo__stream *stream = stream_of(lane, table);
+	char *at;
+
+	if (!stream)
+		return -EAGAIN;
+	at = stream->next;
+	if (at == stream->limit)
+		at = kymo__stream_turn(stream);
+	if (!at)
+		return -EAGAIN;
+	store_row(at, row, table->user_bytes, table->row_bytes);
+	store_thread(at, table, lane->hot.thread);
+	stream->next = at + table->row_bytes;
+	/* Publishes the row; pairs with the acquire of readers. */
+	__atomic_store_n(&stream->live->head, stream->live->head + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int kymo__push(struct kymo_table *table, const void *row)
+{
+	struct kymo__full_lane *lane = kymo__lane_for(table->index);
+	int rc;
+
+	if (!lane)
+		return -EAGAIN;
+	if (lane->hot.busy) {
+		kymo__lost(table->index, KYMO_DROP_REENTRANT);
+		return -EAGAIN;
+	}
+	lane->hot.busy = 1;
+	KYMO__BARRIER();
+	rc = push_on(lane, table, row);
+	KYMO__BARRIER();
+	lane->hot.busy = 0;
+	return rc;
+}
+
+int kymo__append(enum schema_id id, const void *row)
+{
+	if (!kymo_enabled())
+		return 0;
+	return kymo__push(&kymo__tables[id], row);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static uint32_t push_text(struct schema_text_row *row, const char *text, size_t bytes)
+{
+	struct kymo__full_lane *lane = kymo__lane_for(SCHEMA_TEXT);
+	size_t part;
+
+	if (!lane)
+		return 0;
+	row->number = ++lane->text_number;
+	row->thread = lane->hot.thread;
+	do {
+		part = kymo__utf8_cut(text, bytes, sizeof(row->text));
+		memset(row->text, 0, sizeof(row->text));
+		memcpy(row->text, text, part);
+		kymo__push(&kymo__tables[SCHEMA_TEXT], row);
+		row->part++;
+		text += part;
+		bytes -= part;
+	} while (bytes);
+	return row->number;
+}
+
+/* The innermost open zone of this thread, whose text or value it is. */
+static void of_open_zone(struct schema_text_row *row)
+{
+	const struct kymo_open_stack *open = kymo__lane ? kymo__lane->open : NULL;
+
+	row->at_ticks = kymo__ticks();
+	if (!open || !open->depth || open->depth > KYMO_OPEN_MAX)
+		return;
+	row->at_ticks = open->entries[open->depth - 1].start_ticks;
+	row->name = open->entries[open->depth - 1].name;
+}
+
+void kymo_zone_text(const char *text, size_t bytes)
+{
+	struct schema_text_row row = { .kind = SCHEMA_TEXT_ZONE };
+
+	if (!text || !kymo_enabled())
+		return;
+	of_open_zone(&row);
+	push_text(&row, text, bytes);
+}
+
+void kymo_zone_value(uint64_t value)
+{
+	struct schema_text_row row = { .kind = SCHEMA_TEXT_VALUE, .value = value };
+
+	if (!kymo_enabled())
+		return;
+	of_open_zone(&row);
+	push_text(&row, "", 0);
+}
+
+/* ---- marks and counters ------------------------------------------------------------------------ */
+
+void kymo_mark(const char *name, const char *text)
+{
+	struct schema_mark_row row = { 0 };
+
+	if (!name || !kymo_enabled())
+		return;
+	row.ts_ticks = kymo__ticks();
+	row.name = kymo_name(name);
+	row.step = kymo_current_step();
+	if (text && *text) {
+		struct schema_text_row part = { .kind = SCHEMA_TEXT_MARK, .at_ticks = row.ts_ticks, .name = row.name };
+
+		row.text = push_text(&part, text, strlen(text));
+	}
+	kymo__push(&kymo__tables[SCHEMA_MARKS], &row);
+}
+
+void kymo_counter_id(uint32_t name_id, double value)
+{
+	struct schema_counter_row row = { 0 };
+
+	if (!kymo_enabled())
+		return;
+	row.ts_ticks = kymo__ticks();
+	row.value = value;
+	row.name = name_id;
+	row.step = kymo_current_step();
+	kymo__push(&kymo__tables[SCHEMA_COUNTERS], &row);
+}
+
+void kymo_counter(const char *name, double value)
+{
+	if (name && kymo_enabled())
+		kymo_counter_id(kymo_name(name), value);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------- */
+
+uint32_t kymo_current_step(void)
+{
+	return kymo__process_ready() ? __atomic_load_n(&kymo__process.control->step, __ATOMIC_RELAXED) : 0;
+}
+
+/* The lane's slot of that name, a free one, or the last one: more names at once than slots share it. */
+static struct kymo__step *step_slot(struct kymo__full_lane *lane, uint32_t name)
+{
+	for (uint32_t i = 0; i < KYMO__STEPS; i++)
+		if (lane->steps[i].name == name || !lane->steps[i].name)
+			return &lane->steps[i];
+	return &lane->steps[KYMO__STEPS - 1];
+}
+
+static struct kymo__step *step_of(const char *name)
+{
+	struct kymo__full_lane *lane;
+	struct kymo__step *step;
+	uint32_t id;
+
+	if (!kymo_enabled())
+		return NULL;
+	id = kymo_name(name ? name : "step");
+	lane = kymo__lane_for(SCHEMA_STEPS);
+	if (!lane)
+		return NULL;
+	step = step_slot(lane, id);
+	step->name = id;
+	return step;
+}
+
+static void step_finish(struct kymo__step *step, uint64_t now)
+{
+	struct schema_step_row row = { 0 };
+
+	if (!step->running)
+		return;
+	row.start_ticks = step->start_ticks;
+	row.duration_ticks = now - step->start_ticks;
+	memcpy(row.phase_ticks, step->phase_ticks, sizeof(row.phase_ticks));
+	row.step = step->number++;
+	row.name = step->name;
+	step->running = 0;
+	memset(step->phase_ticks, 0, sizeof(step->phase_ticks));
+	kymo__push(&kymo__tables[SCHEMA_STEPS], &row);
+}
+
+void kymo_step(const char *name)
+{
+	uint64_t now = kymo__ticks();
+	struct kymo__step *step = step_of(name);
+
+	if (!step)
+		return;
+	step_finish(step, now);
+	step->start_ticks = now;
+	step->running = 1;
+	__atomic_store_n(&kymo__process.control->step, step->number, __ATOMIC_RELAXED);
+}
+
+void kymo_step_end(const char *name)
+{
+	struct kymo__step *step = step_of(name);
+
+	if (step)
+		step_finish(step, kymo__ticks());
+}
+
+void kymo_step_phase(enum kymo_phase phase, uint64_t ticks)
+{
+	struct kymo__full_lane *lane = kymo__lane ? kymo__full(kymo__lane) : NULL;
+
+	if (!lane || (unsigned)phase >= KYMO_PHASE_COUNT)
+		return;
+	for (uint32_t i = 0; i < KYMO__STEPS; i++)
+		if (lane->steps[i].running)
+			lane->steps[i].phase_ticks[phase] += ticks;
+}

@@ -1,0 +1,347 @@
+/*
+ * Streams: single-writer rings (flight) or chains of segments (keep=all) of fixed-width rows, in files of their own.
+ * They belong to a pool; a thread takes one per table at its first row and gives it back when it ends, and the
+ * rows go on where the last tenant stopped. The protocol with readers is in base/format.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "record/record.h"
+
+#define STREAMS_MAX 16384u
+#define RETRY_MS 10 /* between attempts to get room; rows in between are dropped and counted */
+
+static struct kymo__stream *streams[STREAMS_MAX];
+static uint32_t stream_count;
+static struct kymo__stream *slab; /* private memory for new ones; slab_left of them */
+static uint32_t slab_left;
+static uint32_t slab_lock; /* tried, never waited for */
+
+static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequence)
+{
+	if (what)
+		snprintf(out, 48, "s%u.%s", id, what);
+	else
+		snprintf(out, 48, "s%u.%llu", id, (unsigned long long)sequence);
+}
+
+/* ---- making one ------------------------------------------------------------------------------- */
+
+static struct kymo__stream *slab_take(void)
+{
+	struct kymo__stream *stream = NULL;
+	size_t bytes = 64 * sizeof(*stream);
+
+	if (__atomic_exchange_n(&slab_lock, 1, __ATOMIC_ACQUIRE))
+		return NULL;
+	if (!slab_left) {
+		void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		slab = map == MAP_FAILED ? NULL : map;
+		slab_left = slab ? 64 : 0;
+	}
+	if (slab_left)
+		stream = &slab[--slab_left];
+	__atomic_store_n(&slab_lock, 0, __ATOMIC_RELEASE);
+	return stream;
+}
+
+static void fill_head(struct kymo__stream *stream)
+{
+	struct kymo_stream_head *head = (struct kymo_stream_head *)(void *)stream->head.base;
+	const struct kymo_table *table = stream->table;
+
+	memcpy(head->file.magic, KYMO_MAGIC_STREAM, 8);
+	head->file.version = KYMO_FORMAT_VERSION;
+	head->file.head_bytes = sizeof(*head);
+	memcpy(head->table, table->name, sizeof(head->table));
+	head->id = stream->id;
+	head->row_bytes = table->row_bytes;
+	head->column_count = table->column_count;
+	head->keep = kymo__process.keep;
+	head->cap_rows = stream->cap_rows;
+	head->has_totals = stream->totals.base != NULL;
+	head->has_open_stack = table->index == SCHEMA_ZONES;
+	memcpy(head->columns, table->columns, sizeof(head->columns));
+}
+
+static uint64_t ring_cap(void)
+{
+	uint64_t keep = (kymo__process.ring_rows + KYMO_RING_SEGMENT_ROWS - 1) / KYMO_RING_SEGMENT_ROWS;
+
+	return (keep + 1) * KYMO_RING_SEGMENT_ROWS;
+}
+
+static void close_files(struct kymo__stream *stream)
+{
+	kymo__mapfile_close(&stream->head);
+	kymo__mapfile_close(&stream->data);
+	kymo__totals_close(stream);
+}
+
+static int open_files(struct kymo__stream *stream)
+{
+	char name[48];
+	int rc;
+
+	file_name(name, stream->id, "head", 0);
+	rc = kymo__mapfile_create(&stream->head, name, KYMO_HEAD_FILE_BYTES, KYMO_HEAD_FILE_BYTES);
+	if (rc)
+		return rc;
+	stream->live = (struct kymo_stream_live *)(void *)(stream->head.base + KYMO_LIVE_OFFSET);
+	stream->open = (struct kymo_open_stack *)(void *)(stream->head.base + KYMO_OPEN_OFFSET);
+	if (kymo__process.keep == KYMO_KEEP_FLIGHT)
+		stream->cap_rows = ring_cap();
+	if (stream->table->index == SCHEMA_ZONES && kymo__process.totals)
+		rc = kymo__totals_open(stream);
+	if (!rc)
+		fill_head(stream);
+	return rc;
+}
+
+static struct kymo__stream *make(struct kymo_table *table)
+{
+	uint32_t id = __atomic_load_n(&stream_count, __ATOMIC_RELAXED);
+	struct kymo__stream *stream;
+
+	do {
+		if (id >= STREAMS_MAX)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&stream_count, &id, id + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	stream = slab_take();
+	if (!stream)
+		return NULL;
+	memset(stream, 0, sizeof(*stream));
+	stream->id = id;
+	stream->table = table;
+	if (open_files(stream)) {
+		char name[48];
+
+		close_files(stream);
+		file_name(name, id, "head", 0);
+		kymo__unlink(name, KYMO_HEAD_FILE_BYTES);
+		return NULL;
+	}
+	__atomic_store_n(&streams[id], stream, __ATOMIC_RELEASE);
+	return stream;
+}
+
+/* ---- the pool --------------------------------------------------------------------------------- */
+
+static struct kymo__stream *pool_pop(struct kymo_table *table)
+{
+	uint64_t old = __atomic_load_n(&table->free_streams, __ATOMIC_ACQUIRE);
+
+	while ((uint32_t)old) {
+		struct kymo__stream *stream = streams[(uint32_t)old - 1];
+		uint64_t rest = __atomic_load_n(&stream->next_free, __ATOMIC_RELAXED);
+
+		if (__atomic_compare_exchange_n(&table->free_streams, &old, ((old >> 32) + 1) << 32 | rest, true,
+						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+			return stream;
+	}
+	return NULL;
+}
+
+struct kymo__stream *kymo__stream_take(struct kymo_table *table, uint32_t thread)
+{
+	struct kymo__stream *stream = pool_pop(table);
+
+	if (!stream)
+		stream = make(table);
+	if (stream)
+		__atomic_store_n(&stream->live->thread, thread, __ATOMIC_RELAXED);
+	return stream;
+}
+
+void kymo__stream_give(struct kymo__stream *stream)
+{
+	if (stream->totals.base)
+		kymo__totals_fold(stream, stream->live->head);
+	stream->open->depth = 0;
+	__atomic_store_n(&stream->live->thread, 0, __ATOMIC_RELAXED);
+	kymo__pool_push(&stream->table->free_streams, stream->id, &stream->next_free);
+}
+
+void kymo__streams_forget(void)
+{
+	uint32_t count = stream_count < STREAMS_MAX ? stream_count : STREAMS_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (streams[i])
+			close_files(streams[i]);
+		streams[i] = NULL;
+	}
+	for (uint32_t i = 0; i < KYMO_TABLES_MAX; i++)
+		kymo__tables[i].free_streams = 0;
+	stream_count = 0;
+	slab_lock = 0;
+}
+
+/* ---- room for rows ---------------------------------------------------------------------------- */
+
+static size_t segment_bytes(const struct kymo__stream *stream, uint64_t rows)
+{
+	return sizeof(struct kymo_segment_head) + rows * stream->table->row_bytes;
+}
+
+static void fill_segment_head(struct kymo__stream *stream, uint64_t first_row, uint64_t rows, uint64_t sequence)
+{
+	struct kymo_segment_head *head = (struct kymo_segment_head *)(void *)stream->data.base;
+
+	head->stream_id = stream->id;
+	head->row_bytes = stream->table->row_bytes;
+	head->sequence = sequence;
+	head->first_row = first_row;
+	head->rows = rows;
+	head->file.version = KYMO_FORMAT_VERSION;
+	head->file.head_bytes = sizeof(*head);
+	memcpy(head->file.magic, KYMO_MAGIC_SEGMENT, 8);
+}
+
+/* The ring's file begins small and grows until the ring is whole. */
+static int ring_make_room(struct kymo__stream *stream, uint64_t slot)
+{
+	size_t whole = segment_bytes(stream, stream->cap_rows);
+	uint64_t rows = (slot / KYMO_RING_SEGMENT_ROWS + 1) * KYMO_RING_SEGMENT_ROWS;
+	char name[48];
+	int rc;
+
+	file_name(name, stream->id, NULL, 0);
+	if (stream->data.base)
+		return kymo__mapfile_grow(&stream->data, name, segment_bytes(stream, rows));
+	rc = kymo__mapfile_create(&stream->data, name, whole, segment_bytes(stream, rows));
+	if (!rc)
+		fill_segment_head(stream, 0, stream->cap_rows, 0);
+	return rc;
+}
+
+static char *ring_turn(struct kymo__stream *stream, uint64_t head)
+{
+	uint64_t slot = head % stream->cap_rows;
+
+	if (segment_bytes(stream, slot + 1) > stream->data.allocated && ring_make_room(stream, slot))
+		return NULL;
+	if (head >= stream->cap_rows && head % KYMO_RING_SEGMENT_ROWS == 0) {
+		/* W1: before any row of the segment is overwritten; pairs with the second look at floor in readers. */
+		__atomic_store_n(&stream->live->floor, head + KYMO_RING_SEGMENT_ROWS - stream->cap_rows, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+	}
+	return stream->data.base + sizeof(struct kymo_segment_head) + slot * stream->table->row_bytes;
+}
+
+static uint64_t next_segment_rows(const struct kymo__stream *stream)
+{
+	uint64_t rows = stream->segment_rows ? stream->segment_rows * 2 : KYMO_SEGMENT_ROWS_MIN;
+
+	return rows < KYMO_SEGMENT_ROWS_LARGEST ? rows : KYMO_SEGMENT_ROWS_LARGEST;
+}
+
+static int chain_next_segment(struct kymo__stream *stream, uint64_t head)
+{
+	uint64_t sequence = __atomic_load_n(&stream->live->segment_next, __ATOMIC_RELAXED);
+	uint64_t rows = next_segment_rows(stream);
+	size_t bytes = segment_bytes(stream, rows);
+	struct kymo__mapfile fresh = { 0 }, old = stream->data;
+	char name[48];
+	int rc;
+
+	while (!kymo__room_for(bytes, bytes))
+		if (!kymo__streams_evict())
+			return -ENOSPC;
+	file_name(name, stream->id, NULL, sequence);
+	rc = kymo__mapfile_create(&fresh, name, bytes, bytes);
+	if (rc)
+		return rc;
+	stream->data = fresh;
+	fill_segment_head(stream, head, rows, sequence);
+	stream->segment_sequence = sequence;
+	stream->segment_first_row = head;
+	stream->segment_rows = rows;
+	/* Seals the one before; pairs with the acquire of readers and of the mover. */
+	__atomic_store_n(&stream->live->segment_next, sequence + 1, __ATOMIC_RELEASE);
+	kymo__mapfile_close(&old);
+	return 0;
+}
+
+static char *chain_turn(struct kymo__stream *stream, uint64_t head)
+{
+	if (head - stream->segment_first_row >= stream->segment_rows && chain_next_segment(stream, head))
+		return NULL;
+	return stream->data.base + sizeof(struct kymo_segment_head) +
+	       (head - stream->segment_first_row) * stream->table->row_bytes;
+}
+
+char *kymo__stream_turn(struct kymo__stream *stream)
+{
+	uint64_t head = __atomic_load_n(&stream->live->head, __ATOMIC_RELAXED);
+	uint64_t now = kymo__ticks();
+	char *row = NULL;
+
+	if (stream->totals.base)
+		kymo__totals_fold(stream, head);
+	if (now >= stream->retry_ticks)
+		row = stream->cap_rows ? ring_turn(stream, head) : chain_turn(stream, head);
+	if (!row) {
+		if (now >= stream->retry_ticks)
+			stream->retry_ticks = now + RETRY_MS * kymo__process.ticks_per_ms;
+		__atomic_fetch_add(&stream->live->dropped[KYMO_DROP_FULL], 1, __ATOMIC_RELAXED);
+		stream->next = stream->limit = NULL;
+		return NULL;
+	}
+	stream->retry_ticks = 0;
+	stream->next = row;
+	stream->limit = row + (KYMO_BATCH_ROWS - head % KYMO_BATCH_ROWS) * stream->table->row_bytes;
+	kymo__process_tick(now);
+	return row;
+}
+
+/* ---- giving memory back ------------------------------------------------------------------------ */
+
+static uint64_t sealed_segments(const struct kymo__stream *stream, uint64_t *out_first)
+{
+	uint64_t next = __atomic_load_n(&stream->live->segment_next, __ATOMIC_ACQUIRE);
+
+	*out_first = __atomic_load_n(&stream->live->segment_first, __ATOMIC_ACQUIRE);
+	return next > *out_first + 1 ? next - 1 - *out_first : 0;
+}
+
+/* How long a sealed segment is: the sizes double up to the largest. */
+static size_t sealed_bytes(const struct kymo__stream *stream, uint64_t sequence)
+{
+	uint64_t rows = KYMO_SEGMENT_ROWS_MIN;
+
+	while (sequence-- && rows < KYMO_SEGMENT_ROWS_LARGEST)
+		rows *= 2;
+	return segment_bytes(stream, rows);
+}
+
+bool kymo__streams_evict(void)
+{
+	uint32_t count = __atomic_load_n(&stream_count, __ATOMIC_RELAXED);
+	struct kymo__stream *fattest = NULL;
+	uint64_t most = 0, first, fattest_first = 0;
+	char name[48];
+
+	for (uint32_t i = 0; i < count && i < STREAMS_MAX; i++) {
+		struct kymo__stream *stream = __atomic_load_n(&streams[i], __ATOMIC_ACQUIRE);
+		uint64_t sealed = stream && !stream->cap_rows ? sealed_segments(stream, &first) : 0;
+
+		if (sealed > most) {
+			most = sealed;
+			fattest = stream;
+			fattest_first = first;
+		}
+	}
+	if (!fattest)
+		return false;
+	/* Whoever raises it owns the file: another thread, or the mover. */
+	if (__atomic_compare_exchange_n(&fattest->live->segment_first, &fattest_first, fattest_first + 1, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		file_name(name, fattest->id, NULL, fattest_first);
+		kymo__unlink(name, sealed_bytes(fattest, fattest_first));
+	}
+	return true;
+}

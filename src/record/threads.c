@@ -1,0 +1,86 @@
+/* The table of threads: rows carry an index into it, since tids repeat. Append-only, no lock. */
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/record.h"
+
+#define STEP_BYTES (256u * sizeof(struct kymo_thread_entry))
+
+static struct kymo__mapfile file;
+
+static struct kymo_threads_head *threads_head(void)
+{
+	return (struct kymo_threads_head *)(void *)file.base;
+}
+
+static struct kymo_thread_entry *entry_at(uint32_t thread)
+{
+	return (struct kymo_thread_entry *)(void *)(file.base + sizeof(struct kymo_threads_head)) + thread;
+}
+
+int kymo__threads_open(void)
+{
+	size_t heads = sizeof(struct kymo_threads_head);
+	int rc;
+
+	kymo__mapfile_close(&file); /* the parent's, after fork */
+	rc = kymo__mapfile_create(&file, "threads", heads + KYMO_THREADS_MAX * sizeof(struct kymo_thread_entry), STEP_BYTES);
+	if (rc)
+		return rc;
+	memcpy(threads_head()->file.magic, KYMO_MAGIC_THREADS, 8);
+	threads_head()->file.version = KYMO_FORMAT_VERSION;
+	threads_head()->file.head_bytes = (uint32_t)heads;
+	threads_head()->count = 1; /* 0: not known */
+	return 0;
+}
+
+static uint32_t entry_take(void)
+{
+	uint64_t index = __atomic_load_n(&threads_head()->count, __ATOMIC_RELAXED);
+	size_t need;
+
+	do {
+		need = sizeof(struct kymo_threads_head) + (index + 1) * sizeof(struct kymo_thread_entry);
+		need = (need + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+		if (index >= KYMO_THREADS_MAX - 1 || kymo__mapfile_grow(&file, "threads", need))
+			return 0;
+	} while (!__atomic_compare_exchange_n(&threads_head()->count, &index, index + 1, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return (uint32_t)index;
+}
+
+uint32_t kymo__thread_add(void)
+{
+	uint32_t index = entry_take();
+	struct kymo_thread_entry *entry;
+
+	if (!index) {
+		__atomic_fetch_add(&kymo__process.control->threads_full, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	entry = entry_at(index);
+	entry->tid = (int32_t)syscall(SYS_gettid);
+	entry->started_ticks = kymo__ticks();
+	prctl(PR_GET_NAME, entry->name);
+	__atomic_store_n(&entry->ready, 1, __ATOMIC_RELEASE);
+	return index;
+}
+
+void kymo__thread_rename(uint32_t thread, const char *name)
+{
+	struct kymo_thread_entry *entry = entry_at(thread);
+	size_t bytes = kymo__utf8_cut(name, strlen(name), sizeof(entry->name) - 1);
+
+	if (!thread)
+		return;
+	memset(entry->name, 0, sizeof(entry->name));
+	memcpy(entry->name, name, bytes);
+}
+
+void kymo__thread_ended(uint32_t thread)
+{
+	if (thread)
+		entry_at(thread)->ended_ticks = kymo__ticks();
+}
