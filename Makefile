@@ -1,0 +1,49 @@
+# A thin front: Meson builds (tools/build), tools/setup brings what is missing. `make help` lists the targets.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: build demo test bench lint soak install clean setup help
+
+build: ## build everything: build/kymo, build/libkymo.so, build/python (the default)
+	@tools/setup build
+	@tools/build
+
+demo: ## train a small PyTorch model under kymo and look at what was recorded
+	@tools/setup build demo
+	@tools/build
+	@tools/demo
+
+test: ## all tests: less than ten minutes on two cores
+	@tools/setup build test
+	@tools/build
+	@tests/run
+
+bench: ## measure kymo against its floor and its peers; writes docs/performance.md
+	@tools/setup build test bench
+	@tools/build
+	@tools/bench
+
+lint: ## formatting, clang-tidy, layering, shell and Python checks
+	@tools/setup build test lint
+	@tools/build
+	@tools/lint
+
+soak: ## an hour of recording, then long fuzzing
+	@tools/setup build test
+	@tools/build
+	@tests/run --soak
+
+install: build ## install below PREFIX (/usr/local), or DESTDIR/PREFIX
+	@meson configure build -Dprefix=$(abspath $(PREFIX))
+	@DESTDIR=$(DESTDIR) meson install -C build --quiet
+	@echo "installed below $(DESTDIR)$(abspath $(PREFIX))"
+
+setup: ## fetch what is missing for build, demo and test, and try again what failed
+	@tools/setup --retry build demo test
+
+clean: ## remove what was built; deps/ and .venv stay
+	rm -rf build build-*
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
