@@ -177,7 +177,7 @@ static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_z
 		__atomic_store_n(&row[1], end_ticks - zone->start_ticks, __ATOMIC_RELAXED);
 		__atomic_store_n(&row[2], zone->name | (uint64_t)lane->thread << 32, __ATOMIC_RELAXED);
 		__atomic_store_n(&row[3],
-				 (depth & 0xffffu) | (uint64_t)flags << 16 | (uint64_t)*lane->step << 32,
+				 (depth < 0xffffu ? depth : 0xffffu) | (uint64_t)flags << 16 | (uint64_t)*lane->step << 32,
 				 __ATOMIC_RELAXED);
 		head = *lane->head + 1;
 		lane->next = (char *)(void *)(row + 4);

@@ -19,8 +19,9 @@ struct kymo_snapshot_head {
 	uint64_t toc_offset;
 	uint64_t count;
 	uint64_t taken_realtime_ns;
-	uint64_t taken_ticks;
-	uint64_t reserved[2];
+	uint64_t taken_ticks; /* of the recording's clock, and CLOCK_MONOTONIC with it; 0: taken after another boot */
+	uint64_t taken_monotonic_ns;
+	uint64_t reserved;
 }; /* 64 bytes */
 
 struct kymo_snapshot_entry {

@@ -139,6 +139,17 @@ void kymo__mapfile_close(struct kymo__mapfile *file)
 	memset(file, 0, sizeof(*file));
 }
 
+void kymo__mapfile_begun(void *head, const char *magic, size_t head_bytes)
+{
+	struct kymo_file_head *at = head;
+	uint64_t word;
+
+	at->version = KYMO_FORMAT_VERSION;
+	at->head_bytes = (uint32_t)head_bytes;
+	memcpy(&word, magic, sizeof(word));
+	__atomic_store_n((uint64_t *)head, word, __ATOMIC_RELEASE);
+}
+
 void kymo__unlink(const char *name, size_t bytes)
 {
 	char path[KYMO_PATH_BYTES + 64];

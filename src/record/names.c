@@ -35,15 +35,6 @@ static size_t round_up(size_t value, size_t step)
 	return (value + step - 1) / step * step;
 }
 
-static void head_init(void *at, const char *magic, uint32_t bytes)
-{
-	struct kymo_file_head *head = at;
-
-	memcpy(head->magic, magic, 8);
-	head->version = KYMO_FORMAT_VERSION;
-	head->head_bytes = bytes;
-}
-
 static int create_empty(size_t entry_bytes, size_t text_bytes)
 {
 	size_t reserve_entries = sizeof(struct kymo_names_head) + KYMO_NAMES_MAX * sizeof(struct kymo_name_entry);
@@ -53,9 +44,13 @@ static int create_empty(size_t entry_bytes, size_t text_bytes)
 		rc = kymo__mapfile_create(&text_file, "text", KYMO_TEXT_BYTES_MAX, text_bytes);
 	if (rc)
 		return rc;
-	head_init(names_head(), KYMO_MAGIC_NAMES, sizeof(struct kymo_names_head));
-	head_init(text_head(), KYMO_MAGIC_TEXT, sizeof(struct kymo_text_head));
 	return 0;
+}
+
+static void begun(void)
+{
+	kymo__mapfile_begun(text_head(), KYMO_MAGIC_TEXT, sizeof(struct kymo_text_head));
+	kymo__mapfile_begun(names_head(), KYMO_MAGIC_NAMES, sizeof(struct kymo_names_head));
 }
 
 /* The parent goes on adding to its files while we copy: what was taken when we looked is what we take over. */
@@ -78,6 +73,7 @@ static int copy_of_parent(void)
 		       used - sizeof(struct kymo_text_head));
 		names_head()->count = count;
 		text_head()->used = used;
+		begun();
 	}
 	kymo__mapfile_close(&old_entries);
 	kymo__mapfile_close(&old_text);
@@ -103,6 +99,7 @@ int kymo__names_open(bool forked)
 		return rc;
 	names_head()->count = 1; /* id 0: no name */
 	text_head()->used = sizeof(struct kymo_text_head);
+	begun();
 	return 0;
 }
 

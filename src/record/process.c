@@ -258,12 +258,10 @@ static int open_control(enum kymo_role role, struct kymo_control *out)
 		return rc;
 	control = (struct kymo_control *)(void *)control_file.base;
 	memcpy(control, out, sizeof(*control));
-	memcpy(control->file.magic, KYMO_MAGIC_CONTROL, 8);
-	control->file.version = KYMO_FORMAT_VERSION;
-	control->file.head_bytes = sizeof(*control);
 	control->held_bytes = KYMO_CONTROL_BYTES;
 	describe(control, role);
 	kymo__process.control = control;
+	kymo__mapfile_begun(control, KYMO_MAGIC_CONTROL, sizeof(*control));
 	return 0;
 }
 
@@ -280,6 +278,7 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 	memset(&draft, 0, sizeof(draft));
 	draft.clock_kind = clock_init();
 	clock_take_pair(&draft.pairs[0]);
+	draft.pair_count = 1;
 	if (!forked) {
 		read_settings();
 		kymo__tables_init();

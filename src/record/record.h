@@ -62,6 +62,8 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 /* Makes [0, need) usable; any thread, at once. */
 int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need);
 void kymo__mapfile_close(struct kymo__mapfile *file);
+/* Ends the filling of a file's head: the magic is stored last, so that a reader sees a whole head or none. */
+void kymo__mapfile_begun(void *head, const char *magic, size_t head_bytes);
 /* May this process take so many more bytes? The budget, an eighth of what is free, RLIMIT_FSIZE. */
 bool kymo__room_for(size_t bytes, size_t file_bytes);
 void kymo__unlink(const char *name, size_t bytes);

@@ -53,9 +53,6 @@ static void fill_head(struct kymo__stream *stream)
 	struct kymo_stream_head *head = (struct kymo_stream_head *)(void *)stream->head.base;
 	const struct kymo_table *table = stream->table;
 
-	memcpy(head->file.magic, KYMO_MAGIC_STREAM, 8);
-	head->file.version = KYMO_FORMAT_VERSION;
-	head->file.head_bytes = sizeof(*head);
 	memcpy(head->table, table->name, sizeof(head->table));
 	head->id = stream->id;
 	head->row_bytes = table->row_bytes;
@@ -65,6 +62,7 @@ static void fill_head(struct kymo__stream *stream)
 	head->has_totals = stream->totals.base != NULL;
 	head->has_open_stack = table->index == SCHEMA_ZONES;
 	memcpy(head->columns, table->columns, sizeof(head->columns));
+	kymo__mapfile_begun(head, KYMO_MAGIC_STREAM, sizeof(*head));
 }
 
 static uint64_t ring_cap(void)
@@ -196,9 +194,7 @@ static void fill_segment_head(struct kymo__stream *stream, uint64_t first_row, u
 	head->sequence = sequence;
 	head->first_row = first_row;
 	head->rows = rows;
-	head->file.version = KYMO_FORMAT_VERSION;
-	head->file.head_bytes = sizeof(*head);
-	memcpy(head->file.magic, KYMO_MAGIC_SEGMENT, 8);
+	kymo__mapfile_begun(head, KYMO_MAGIC_SEGMENT, sizeof(*head));
 }
 
 /* The ring's file begins small and grows until the ring is whole. */

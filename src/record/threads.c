@@ -29,10 +29,8 @@ int kymo__threads_open(void)
 	rc = kymo__mapfile_create(&file, "threads", heads + KYMO_THREADS_MAX * sizeof(struct kymo_thread_entry), STEP_BYTES);
 	if (rc)
 		return rc;
-	memcpy(threads_head()->file.magic, KYMO_MAGIC_THREADS, 8);
-	threads_head()->file.version = KYMO_FORMAT_VERSION;
-	threads_head()->file.head_bytes = (uint32_t)heads;
 	threads_head()->count = 1; /* 0: not known */
+	kymo__mapfile_begun(threads_head(), KYMO_MAGIC_THREADS, heads);
 	return 0;
 }
 

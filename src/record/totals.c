@@ -51,9 +51,7 @@ int kymo__totals_open(struct kymo__stream *stream)
 	stream->slot_of_name = map;
 	stream->sums = (struct kymo__sums *)(void *)((char *)map + SLOT_MAP_BYTES);
 	head = (struct kymo_totals_head *)(void *)stream->totals.base;
-	memcpy(head->file.magic, KYMO_MAGIC_TOTALS, 8);
-	head->file.version = KYMO_FORMAT_VERSION;
-	head->file.head_bytes = sizeof(*head);
+	kymo__mapfile_begun(head, KYMO_MAGIC_TOTALS, sizeof(*head));
 	stream->totals_head_count = &head->count;
 	return 0;
 }
