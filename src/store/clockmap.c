@@ -1,0 +1,173 @@
+#include "store/clockmap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ENOUGH_NS 500000000u /* over this time a process's own pairs are as good as any */
+#define SLOWEST_HZ 100000u
+#define FASTEST_HZ 100000000000u
+
+static int64_t saturated_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN;
+	return sum;
+}
+
+int64_t store_clock_span_ns(const struct store_clock *clock, uint64_t ticks)
+{
+	unsigned __int128 ns = ((unsigned __int128)ticks * clock->mult) >> 32;
+
+	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks)
+{
+	if (ticks >= clock->base_ticks)
+		return saturated_sum(clock->base_ns, store_clock_span_ns(clock, ticks - clock->base_ticks));
+	return saturated_sum(clock->base_ns, -store_clock_span_ns(clock, clock->base_ticks - ticks));
+}
+
+bool clockmap_rate(const struct kymo_clock_pair *first, const struct kymo_clock_pair *last, struct clockmap_rate *out)
+{
+	uint64_t ticks, ns;
+	unsigned __int128 mult;
+
+	if (last->ticks <= first->ticks || last->monotonic_ns <= first->monotonic_ns)
+		return false;
+	ticks = last->ticks - first->ticks;
+	ns = last->monotonic_ns - first->monotonic_ns;
+	if ((unsigned __int128)ticks * 1000000000u < (unsigned __int128)ns * SLOWEST_HZ ||
+	    (unsigned __int128)ticks * 1000000000u > (unsigned __int128)ns * FASTEST_HZ)
+		return false;
+	mult = ((unsigned __int128)ns << 32) / ticks;
+	if (!mult || mult > UINT64_MAX)
+		return false;
+	out->mult = (uint64_t)mult;
+	out->baseline_ns = ns;
+	out->error_ns = first->error_ns > last->error_ns ? first->error_ns : last->error_ns;
+	return true;
+}
+
+static bool filled(const struct kymo_clock_pair *pair)
+{
+	return pair->ticks && pair->monotonic_ns;
+}
+
+/* Pair n of a process: 0 is the first ever, the others a ring. */
+static const struct kymo_clock_pair *pair_of(const struct kymo_control *control, uint32_t n)
+{
+	return &control->pairs[n ? 1 + (n - 1) % (KYMO_CLOCK_PAIRS - 1) : 0];
+}
+
+bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *first, struct kymo_clock_pair *last,
+		    bool *nonsense)
+{
+	struct clockmap_rate rate;
+	uint32_t count = control->pair_count;
+
+	*first = *last = control->pairs[0];
+	*nonsense = false;
+	if (!filled(first))
+		return false;
+	/* The newest may be half written: then the one before it serves. */
+	for (uint32_t back = 1; back < KYMO_CLOCK_PAIRS && back < count; back++) {
+		*last = *pair_of(control, count - back);
+		if (filled(last) && clockmap_rate(first, last, &rate))
+			return true;
+		*nonsense = *nonsense || filled(last);
+	}
+	*last = *first;
+	return false;
+}
+
+static void prefer(struct clockmap_rate *best, const struct kymo_clock_pair *first, const struct kymo_clock_pair *last)
+{
+	struct clockmap_rate rate;
+
+	if (filled(first) && filled(last) && clockmap_rate(first, last, &rate) && rate.baseline_ns > best->baseline_ns)
+		*best = rate;
+}
+
+/* The best rate that any pair of the run gives; all its processes share the counter. */
+static struct clockmap_rate rate_of_run(const struct recording *recording, const struct kymo_clock_pair *now)
+{
+	struct clockmap_rate best = { 0 };
+	struct kymo_clock_pair first, last;
+	bool nonsense;
+
+	if (now && recording->run.clock_kind != KYMO_CLOCK_MONOTONIC)
+		prefer(&best, &recording->run.epoch, now);
+	for (size_t i = 0; i < recording->process_count; i++) {
+		if (recording->processes[i].control.clock_kind == KYMO_CLOCK_MONOTONIC)
+			continue;
+		if (clockmap_pairs(&recording->processes[i].control, &first, &last, &nonsense))
+			prefer(&best, &first, &last);
+		if (now)
+			prefer(&best, &first, now);
+	}
+	return best;
+}
+
+static void say_about(const struct store_process *process, const char *what,
+		      void (*say)(void *context, const char *sentence), void *context)
+{
+	char sentence[256];
+
+	snprintf(sentence, sizeof(sentence), "process %d: its clock pairs %s", (int)process->pid, what);
+	say(context, sentence);
+}
+
+static void set_clock(struct recording *recording, struct store_process *process, const struct clockmap_rate *common,
+		      void (*say)(void *context, const char *sentence), void *context)
+{
+	struct clockmap_rate rate = *common;
+	struct kymo_clock_pair first, last;
+	bool nonsense;
+	bool own = clockmap_pairs(&process->control, &first, &last, &nonsense);
+	struct clockmap_rate mine = { 0 };
+
+	if (own)
+		prefer(&mine, &first, &last);
+	if (mine.baseline_ns >= ENOUGH_NS || mine.baseline_ns > rate.baseline_ns)
+		rate = mine;
+	if (nonsense && !own)
+		say_about(process, "are nonsense; the rate of the run is used", say, context);
+	if (!filled(&first))
+		first = recording->run.epoch;
+	if (!rate.mult) {
+		rate.mult = UINT64_C(1) << 32;
+		say_about(process, "give no rate, nor do others; its times are in ticks", say, context);
+	}
+	process->clock.kind = process->control.clock_kind;
+	process->clock.base_ticks = first.ticks;
+	process->clock.base_ns = (int64_t)(first.monotonic_ns - recording->run.epoch.monotonic_ns);
+	process->clock.mult = rate.mult;
+	process->clock.error_ns = first.error_ns + rate.error_ns;
+}
+
+static void set_monotonic(const struct recording *recording, struct store_process *process)
+{
+	process->clock.kind = KYMO_CLOCK_MONOTONIC;
+	process->clock.base_ticks = recording->run.epoch.monotonic_ns;
+	process->clock.base_ns = 0;
+	process->clock.mult = UINT64_C(1) << 32;
+	process->clock.error_ns = recording->run.epoch.error_ns;
+}
+
+void clockmap_all(struct recording *recording, const struct kymo_clock_pair *now,
+		  void (*say)(void *context, const char *sentence), void *context)
+{
+	struct clockmap_rate common = rate_of_run(recording, now);
+
+	for (size_t i = 0; i < recording->process_count; i++) {
+		struct store_process *process = &recording->processes[i];
+
+		if (process->control.clock_kind == KYMO_CLOCK_MONOTONIC)
+			set_monotonic(recording, process);
+		else
+			set_clock(recording, process, &common, say, context);
+	}
+}

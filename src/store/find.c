@@ -1,0 +1,675 @@
+/* Finding recordings: KYMO_DIR, the working directory, and an index of those that are elsewhere. */
+#include "store/find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/paths.h"
+#include "store/alive.h"
+#include "store/inside.h"
+#include "store/utf8.h"
+
+#define INDEX_BYTES_MAX (1u << 20)
+#define LOOK_AT 256 /* names in a directory, to see whether it is a recording without a file `run` */
+
+/* ---- names and sizes --------------------------------------------------------------------- */
+
+bool find_is_ours(const char *name, bool in_process)
+{
+	char inner[SOURCE_PATH_BYTES];
+	struct source_item item;
+	size_t bytes = strlen(name);
+
+	if (name[0] == '.' && bytes > 6 && bytes - 6 < sizeof(inner) && !strcmp(name + bytes - 5, ".part")) {
+		memcpy(inner, name + 1, bytes - 6);
+		inner[bytes - 6] = '\0';
+		name = inner;
+	}
+	return in_process ? source_parse(name, &item) != SOURCE_FOREIGN : !strcmp(name, "run");
+}
+
+static uint64_t bytes_of(int directory, const char *name)
+{
+	struct stat st;
+
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ? 0 : (uint64_t)st.st_blocks * 512u;
+}
+
+static uint64_t sum_directory(int directory, const char *name, bool is_process)
+{
+	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	uint64_t bytes = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		if (find_is_ours(entry->d_name, is_process))
+			bytes += bytes_of(dirfd(dir), entry->d_name);
+		else if (!is_process && source_is_process(entry->d_name, NULL))
+			bytes += sum_directory(dirfd(dir), entry->d_name, true);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return bytes;
+}
+
+uint64_t find_bytes_in(int directory)
+{
+	return sum_directory(directory, ".", false);
+}
+
+/* ---- looking at one ---------------------------------------------------------------------- */
+
+struct look {
+	struct source source;
+	struct kymo_run_file run;
+	struct kymo_control control; /* the one being looked at */
+	bool has_run;
+	bool same_boot;
+	struct store_entry *entry;
+};
+
+static bool read_head_of(const struct source *source, const char *path, const char *magic, void *out, size_t bytes)
+{
+	struct readat file = READAT_NONE;
+	bool whole = !source_file(source, path, &file, NULL) && !readat_head(&file, magic, out, bytes, path, NULL);
+
+	readat_close(&file);
+	return whole;
+}
+
+static bool supervisor_lives(const struct look *look)
+{
+	return look->has_run && look->same_boot && !look->run.ended && look->run.supervised &&
+	       alive_process(look->run.supervisor_pid, look->run.supervisor_starttime, 0);
+}
+
+static uint64_t last_realtime(const struct kymo_control *control)
+{
+	uint64_t last = 0;
+
+	for (int i = 0; i < KYMO_CLOCK_PAIRS; i++)
+		if (control->pairs[i].realtime_ns > last)
+			last = control->pairs[i].realtime_ns;
+	return last;
+}
+
+/* What a process adds to what the run file says. */
+static void look_at_process(struct look *look, const char *process)
+{
+	struct store_entry *entry = look->entry;
+	struct kymo_control *control = &look->control;
+	char path[SOURCE_PATH_BYTES * 2];
+	enum store_state state;
+	bool is_target;
+
+	snprintf(path, sizeof(path), "%s/control", process);
+	if (!read_head_of(&look->source, path, KYMO_MAGIC_CONTROL, control, sizeof(*control)))
+		return;
+	state = openprocess_state(control, &look->run, look->same_boot && !source_is_snapshot(&look->source));
+	is_target = control->role == KYMO_ROLE_TARGET && (!entry->pid || control->pid == entry->pid);
+	if (is_target && !entry->pid)
+		entry->pid = control->pid;
+	if (is_target && !entry->program[0])
+		utf8_repair(control->program, strnlen(control->program, sizeof(control->program)), entry->program,
+			    sizeof(entry->program));
+	if (state == STORE_LIVE || (is_target && entry->state == STORE_LOST))
+		entry->state = state;
+	if (is_target && control->wstatus_known && !entry->wstatus_known) {
+		entry->wstatus_known = true;
+		entry->wstatus = control->wstatus;
+	}
+	if (control->pairs[0].realtime_ns && (!entry->started_unix_ns || (!look->has_run && control->pairs[0].realtime_ns < entry->started_unix_ns)))
+		entry->started_unix_ns = control->pairs[0].realtime_ns;
+	if (last_realtime(control) > entry->ended_unix_ns && !look->run.ended)
+		entry->ended_unix_ns = last_realtime(control);
+}
+
+static void look_at_run(struct look *look)
+{
+	const struct kymo_run_file *run = &look->run;
+	struct store_entry *entry = look->entry;
+
+	look->run.boot_id[sizeof(run->boot_id) - 1] = '\0';
+	entry->started_unix_ns = run->epoch.realtime_ns;
+	entry->pid = run->target_pid;
+	utf8_repair(run->program, strnlen(run->program, sizeof(run->program)), entry->program, sizeof(entry->program));
+	if (!run->ended)
+		return;
+	entry->wstatus_known = true;
+	entry->wstatus = run->target_wstatus;
+	entry->ended_unix_ns = run->ended_realtime_ns;
+	entry->state = WIFSIGNALED(run->target_wstatus) ? STORE_KILLED : STORE_ENDED;
+}
+
+static void look_inside(struct look *look)
+{
+	struct store_entry *entry = look->entry;
+	struct source_list list = { 0 };
+
+	look->has_run = read_head_of(&look->source, "run", KYMO_MAGIC_RUN, &look->run, sizeof(look->run));
+	if (look->has_run)
+		look_at_run(look);
+	look->same_boot = !source_is_snapshot(&look->source) && alive_same_boot(look->run.boot_id);
+	source_processes(&look->source, &list);
+	for (size_t i = 0; i < list.count; i++)
+		look_at_process(look, list.items[i].name);
+	source_list_free(&list);
+	if (entry->state == STORE_LOST && supervisor_lives(look))
+		entry->state = STORE_LIVE;
+	if (entry->state == STORE_LIVE)
+		entry->ended_unix_ns = 0;
+	for (int half = 0; half < 2; half++)
+		if (look->source.halves[half] >= 0)
+			entry->bytes += find_bytes_in(look->source.halves[half]);
+}
+
+static int look_at_file(const char *path, struct store_entry *entry)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	entry->bytes = (uint64_t)st.st_blocks * 512u;
+	if (entry->kind == STORE_PACKED) {
+		entry->started_unix_ns = entry->ended_unix_ns =
+			(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+		entry->state = STORE_ENDED;
+	}
+	return 0;
+}
+
+int find_inspect(const char *path, bool other_half, struct store_entry *entry)
+{
+	struct kymo_error err = { 0 };
+	struct look *look;
+	char whole[PATH_MAX];
+
+	memset(entry, 0, sizeof(*entry));
+	entry->state = STORE_LOST;
+	if (!realpath(path, whole) || strlen(whole) >= sizeof(entry->path))
+		return -ENOENT;
+	strcpy(entry->path, whole);
+	entry->kind = store_kind(whole, &err);
+	if (entry->kind == STORE_NONE) {
+		utf8_repair(err.text, strlen(err.text), entry->unreadable, sizeof(entry->unreadable));
+		return err.code == EPROTO || err.code == EACCES ? -err.code : -ENOENT;
+	}
+	if (entry->kind != STORE_DIRECTORY && look_at_file(whole, entry))
+		return -ENOENT;
+	look = entry->kind == STORE_PACKED ? NULL : calloc(1, sizeof(*look));
+	if (!look)
+		return entry->kind == STORE_PACKED ? 0 : -ENOMEM;
+	look->entry = entry;
+	if (!source_open(&look->source, whole, NULL)) {
+		look_inside(look);
+		if (entry->kind == STORE_DIRECTORY)
+			strcpy(entry->path, look->source.half_paths[other_half && look->source.halves[1] >= 0]);
+		source_close(&look->source);
+	}
+	free(look);
+	return 0;
+}
+
+/* ---- the index --------------------------------------------------------------------------- */
+
+static int index_path(char *out, size_t out_bytes, struct kymo_error *err)
+{
+	int rc = paths_state(out, out_bytes, err);
+
+	if (!rc && strlen(out) + sizeof("/index") > out_bytes)
+		rc = error_set(err, ENAMETOOLONG, "the path of the index of recordings is too long");
+	if (!rc)
+		strcat(out, "/index");
+	return rc;
+}
+
+/* Opens and locks it; whoever replaced it meanwhile is followed. */
+static int index_open(const char *path)
+{
+	struct stat mine, there;
+	int fd;
+
+	for (int try = 0; try < 10; try++) {
+		fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0 || flock(fd, LOCK_EX) || fstat(fd, &mine))
+			break;
+		if (!stat(path, &there) && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
+			return fd;
+		close(fd);
+		fd = -1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static char *index_read(int fd)
+{
+	const struct readat file = { .fd = fd, .whole = true };
+	uint64_t size = readat_size(&file);
+	char *text;
+	size_t bytes;
+
+	if (size > INDEX_BYTES_MAX)
+		size = INDEX_BYTES_MAX;
+	text = malloc((size_t)size + 1);
+	if (!text)
+		return NULL;
+	bytes = readat_copy(&file, 0, text, (size_t)size);
+	text[bytes] = '\0';
+	return text;
+}
+
+static char *index_text(void)
+{
+	char path[KYMO_PATH_BYTES];
+	char *text;
+	int fd = index_path(path, sizeof(path), NULL) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return NULL;
+	text = index_read(fd);
+	close(fd);
+	return text;
+}
+
+/* The next line, or NULL; the text is cut into lines. */
+static char *next_line(char **rest)
+{
+	char *line = *rest;
+	char *end;
+
+	if (!line || !*line)
+		return NULL;
+	end = strchr(line, '\n');
+	*rest = end ? end + 1 : line + strlen(line);
+	if (end)
+		*end = '\0';
+	return line;
+}
+
+/* Keeps what is still there, without `gone`; aside and renamed. */
+static int index_rewrite(const char *path, char *text, const char *gone, const char *added)
+{
+	struct buf kept = { 0 };
+	char aside[KYMO_PATH_BYTES + 16];
+	char *rest = text, *line;
+	int fd, rc = 0;
+
+	while ((line = next_line(&rest)))
+		if (*line == '/' && (!gone || strcmp(line, gone)) && (!added || strcmp(line, added)) && !access(line, F_OK))
+			buf_print(&kept, "%s\n", line);
+	if (added)
+		buf_print(&kept, "%s\n", added);
+	snprintf(aside, sizeof(aside), "%s.part", path);
+	fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || kept.failed || write(fd, buf_get(&kept), kept.used) != (ssize_t)kept.used)
+		rc = errno ? -errno : -EIO;
+	if (fd >= 0 && close(fd) && !rc)
+		rc = -errno;
+	if (!rc && rename(aside, path))
+		rc = -errno;
+	if (rc)
+		unlink(aside);
+	buf_fini(&kept);
+	return rc;
+}
+
+static int index_change(const char *gone, const char *added, struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES];
+	int rc = index_path(path, sizeof(path), err);
+	int fd;
+	char *text;
+
+	if (rc)
+		return rc;
+	fd = index_open(path);
+	if (fd < 0)
+		return error_set(err, errno, "cannot open the index of recordings %s: %s", path, strerror(errno));
+	text = index_read(fd);
+	rc = text ? index_rewrite(path, text, gone, added) : -ENOMEM;
+	if (rc)
+		error_set(err, -rc, "cannot write the index of recordings %s: %s", path, strerror(-rc));
+	free(text);
+	close(fd); /* and unlocks */
+	return rc;
+}
+
+int store_remember(const char *path, struct kymo_error *err)
+{
+	char whole[PATH_MAX];
+
+	if (!realpath(path, whole))
+		return error_set(err, errno, "cannot remember the recording %s: %s", path, strerror(errno));
+	if (strlen(whole) >= KYMO_PATH_BYTES || strchr(whole, '\n'))
+		return error_set(err, EINVAL, "cannot remember the recording %s: its path is too long or has a line break", path);
+	return index_change(NULL, whole, err);
+}
+
+void find_forget(const char *path)
+{
+	char *text = index_text();
+	bool listed = text && strstr(text, path);
+
+	free(text);
+	if (listed)
+		index_change(path, NULL, NULL);
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
+
+struct listing {
+	struct store_entry *entries;
+	size_t count, room;
+	bool failed;
+};
+
+static bool is_listed(const struct listing *listing, const char *path)
+{
+	for (size_t i = 0; i < listing->count; i++)
+		if (!strcmp(listing->entries[i].path, path))
+			return true;
+	return false;
+}
+
+static void consider(struct listing *listing, const char *path)
+{
+	size_t room = listing->room ? listing->room * 2 : 32;
+	struct store_entry *entries;
+
+	if (listing->count == listing->room) {
+		entries = realloc(listing->entries, room * sizeof(*entries));
+		if (!entries) {
+			listing->failed = true;
+			return;
+		}
+		listing->entries = entries;
+		listing->room = room;
+	}
+	if (find_inspect(path, true, &listing->entries[listing->count]) == -ENOENT ||
+	    is_listed(listing, listing->entries[listing->count].path))
+		return;
+	listing->count++;
+}
+
+static bool looks_like_run(int directory, const char *name)
+{
+	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool found = dir && !faccessat(fd, "run", F_OK, 0);
+
+	for (int i = 0; dir && !found && i < LOOK_AT && (entry = readdir(dir)); i++)
+		found = source_is_process(entry->d_name, NULL);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+/* Other files of a working directory are not even opened. */
+static bool looks_like_file(const char *name)
+{
+	static const char *const endings[] = { ".kymo", ".ksnap", ".kymosnap", ".ntff" };
+	size_t bytes = strlen(name);
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (bytes > strlen(endings[i]) && name[0] != '.' && !strcmp(name + bytes - strlen(endings[i]), endings[i]))
+			return true;
+	return false;
+}
+
+static void list_directory(struct listing *listing, const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char inner[KYMO_PATH_BYTES + 256];
+
+		if (!looks_like_file(entry->d_name) &&
+		    (entry->d_name[0] == '.' || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
+		     !looks_like_run(dirfd(dir), entry->d_name)))
+			continue;
+		snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name);
+		consider(listing, inner);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void list_index(struct listing *listing)
+{
+	char *text = index_text();
+	char *rest = text, *line;
+
+	while ((line = next_line(&rest)))
+		if (*line == '/')
+			consider(listing, line);
+	free(text);
+}
+
+static int live_then_newest(const void *left, const void *right)
+{
+	const struct store_entry *a = left, *b = right;
+
+	if ((a->state == STORE_LIVE) != (b->state == STORE_LIVE))
+		return a->state == STORE_LIVE ? -1 : 1;
+	if (a->started_unix_ns != b->started_unix_ns)
+		return a->started_unix_ns > b->started_unix_ns ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *err)
+{
+	struct listing listing = { 0 };
+	char root[KYMO_PATH_BYTES];
+	int rc = paths_root(root, sizeof(root), err);
+
+	*out = NULL;
+	*out_count = 0;
+	if (!rc)
+		list_directory(&listing, root);
+	list_directory(&listing, ".");
+	list_index(&listing);
+	/* A KYMO_DIR that cannot be used hides what is in it: only worth an error when there is nothing to show. */
+	if (listing.failed)
+		rc = error_set(err, ENOMEM, "no memory for the list of recordings");
+	else if (listing.count)
+		rc = 0;
+	if (rc) {
+		free(listing.entries);
+		return rc;
+	}
+	if (listing.count)
+		qsort(listing.entries, listing.count, sizeof(*listing.entries), live_then_newest);
+	*out = listing.entries;
+	*out_count = listing.count;
+	return 0;
+}
+
+/* ---- from what people type to a path ------------------------------------------------------ */
+
+static int give(const char *path, char *out, size_t out_bytes, struct kymo_error *err)
+{
+	if (strlen(path) >= out_bytes)
+		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long", path);
+	strcpy(out, path);
+	return 0;
+}
+
+static const struct store_entry *newest(const struct store_entry *entries, size_t count,
+					bool (*wanted)(const struct store_entry *entry, int32_t pid), int32_t pid)
+{
+	const struct store_entry *found = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!entries[i].unreadable[0] && wanted(&entries[i], pid) &&
+		    (!found || entries[i].started_unix_ns > found->started_unix_ns))
+			found = &entries[i];
+	return found;
+}
+
+static bool any(const struct store_entry *entry, int32_t pid)
+{
+	(void)entry;
+	(void)pid;
+	return true;
+}
+
+static bool is_target(const struct store_entry *entry, int32_t pid)
+{
+	return entry->pid == pid;
+}
+
+static bool has_process(const struct store_entry *entry, int32_t pid)
+{
+	struct source source;
+	struct source_list list = { 0 };
+	struct source_process process;
+	bool found = false;
+
+	if (entry->kind == STORE_PACKED || source_open(&source, entry->path, NULL))
+		return false;
+	source_processes(&source, &list);
+	for (size_t i = 0; i < list.count && !found; i++)
+		found = source_is_process(list.items[i].name, &process) && process.pid == pid;
+	source_list_free(&list);
+	source_close(&source);
+	return found;
+}
+
+static int resolve_pid(const char *target, const struct store_entry *entries, size_t count, char *out, size_t out_bytes,
+		       struct kymo_error *err)
+{
+	int32_t pid = (int32_t)strtol(target, NULL, 10);
+	const struct store_entry *found = newest(entries, count, is_target, pid);
+
+	if (!found)
+		found = newest(entries, count, has_process, pid);
+	if (found)
+		return give(found->path, out, out_bytes, err);
+	if (paths_starttime(pid))
+		return error_set(err, ENOENT, "process %d runs but does not record; start it with `kymo run -- …` or with KYMO=on",
+				 (int)pid);
+	return error_set(err, ENOENT, "no recording of process %d, and no such process; `kymo ls` lists recordings", (int)pid);
+}
+
+/* How many letters to change, add or leave out; words of up to 63 letters. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[64], a_bytes = strlen(a), b_bytes = strlen(b);
+
+	if (a_bytes > 63 || b_bytes > 63)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= b_bytes; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a_bytes; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b_bytes; j++) {
+			size_t above = row[j];
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+			diagonal = above;
+		}
+	}
+	return row[b_bytes];
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int no_such_recording(const char *target, const struct store_entry *entries, size_t count, struct kymo_error *err)
+{
+	const char *nearest = NULL;
+	size_t best = strlen(base_name(target)) / 3 + 2;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t far = distance(base_name(target), base_name(entries[i].path));
+
+		if (far < best) {
+			best = far;
+			nearest = entries[i].path;
+		}
+	}
+	if (nearest)
+		return error_set(err, ENOENT, "no recording '%s'; did you mean %s? `kymo ls` lists them", target, nearest);
+	return error_set(err, ENOENT, "no recording '%s'; `kymo ls` lists them", target);
+}
+
+static int resolve_name(const char *target, const struct store_entry *entries, size_t count, char *out, size_t out_bytes,
+			struct kymo_error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(base_name(entries[i].path), target))
+			return give(entries[i].path, out, out_bytes, err);
+	return no_such_recording(target, entries, count, err);
+}
+
+static int resolve_latest(const struct store_entry *entries, size_t count, char *out, size_t out_bytes,
+			  struct kymo_error *err)
+{
+	const struct store_entry *found = newest(entries, count, any, 0);
+
+	if (found)
+		return give(found->path, out, out_bytes, err);
+	return error_set(err, ENOENT, "there is no recording yet; `kymo run -- CMD` makes one");
+}
+
+static bool is_number(const char *text)
+{
+	return *text && strlen(text) < 10 && text[strspn(text, "0123456789")] == '\0';
+}
+
+int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err)
+{
+	struct store_entry *entries;
+	struct kymo_error list_err = { 0 };
+	bool latest = !target || !*target || !strcmp(target, "latest");
+	size_t count;
+	int rc;
+
+	/* A path says itself what it is; `./123` and `./latest` are for those who name directories so. */
+	if (!latest && !is_number(target) && !access(target, F_OK))
+		return give(target, out_path, out_bytes, err);
+	rc = store_list(&entries, &count, &list_err);
+	if (rc && (latest || is_number(target))) {
+		if (err)
+			*err = list_err;
+		return rc;
+	}
+	if (latest)
+		rc = resolve_latest(entries, count, out_path, out_bytes, err);
+	else if (is_number(target))
+		rc = resolve_pid(target, entries, count, out_path, out_bytes, err);
+	else
+		rc = resolve_name(target, entries, count, out_path, out_bytes, err);
+	free(entries);
+	return rc;
+}

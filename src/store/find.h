@@ -1,0 +1,18 @@
+/* Looking at recordings without opening them, for lists and for what removes them (find.c, remove.c). */
+#ifndef KYMO_STORE_FIND_H
+#define KYMO_STORE_FIND_H
+
+#include "base/source.h"
+#include "store/store.h"
+
+/* Who, when and whether it runs; not the rows. -ENOENT: no recording. Another error: one that cannot be read, said in
+   entry->unreadable. With other_half, the live half of a supervised run stands for the one on disk. */
+int find_inspect(const char *path, bool other_half, struct store_entry *entry);
+/* Space taken by the recording's files in one directory. */
+uint64_t find_bytes_in(int directory);
+/* "run", "s1.0", and what is left of copying one: ".s1.0.part". */
+bool find_is_ours(const char *name, bool in_process);
+/* Takes a path out of the index. */
+void find_forget(const char *path);
+
+#endif

@@ -1,0 +1,244 @@
+/* Removing recordings: only files of kymo's names, only in directories that are recordings, never through a link. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "store/find.h"
+
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+
+/* ---- is it ours? ------------------------------------------------------------------------- */
+
+static bool begins_with(int directory, const char *path, const char *magic)
+{
+	struct readat file = { .fd = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), .whole = true };
+	char begin[8] = "";
+	bool is = file.fd >= 0 && readat_all(&file, 0, begin, sizeof(begin)) && !memcmp(begin, magic, sizeof(begin));
+
+	if (file.fd >= 0)
+		close(file.fd);
+	return is;
+}
+
+/* By content, whatever its version: `run`, or a process's control page. */
+static bool is_recording(int directory)
+{
+	int fd = openat(directory, ".", DIRECTORY_FLAGS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool found = dir && begins_with(fd, "run", KYMO_MAGIC_RUN);
+
+	while (dir && !found && (entry = readdir(dir))) {
+		char path[SOURCE_PATH_BYTES + 300];
+
+		snprintf(path, sizeof(path), "%s/control", entry->d_name);
+		found = source_is_process(entry->d_name, NULL) && begins_with(fd, path, KYMO_MAGIC_CONTROL);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+/* ---- removing ---------------------------------------------------------------------------- */
+
+/* Returns how many files were left because they are not ours, or a negative errno. */
+static int empty_directory(int directory, const char *name, bool is_process)
+{
+	int fd = openat(directory, name, DIRECTORY_FLAGS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int left = 0, rc = 0;
+
+	if (!dir) {
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (rc >= 0 && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!is_process && source_is_process(entry->d_name, NULL)) {
+			rc = empty_directory(fd, entry->d_name, true);
+			left += rc > 0 ? rc : 0;
+			if (!rc && unlinkat(fd, entry->d_name, AT_REMOVEDIR))
+				rc = -errno;
+		} else if (find_is_ours(entry->d_name, is_process) && strcmp(entry->d_name, "run")) {
+			rc = unlinkat(fd, entry->d_name, 0) && errno != ENOENT ? -errno : 0;
+		} else if (strcmp(entry->d_name, "run") || is_process) {
+			left++;
+		}
+	}
+	/* Last: until then it says what the rest is. */
+	if (rc >= 0 && !is_process && unlinkat(fd, "run", 0) && errno != ENOENT)
+		rc = -errno;
+	closedir(dir);
+	return rc < 0 ? rc : left;
+}
+
+static int remove_half(int directory, const char *path, struct kymo_error *err)
+{
+	int left;
+
+	if (!is_recording(directory))
+		return error_set(err, EINVAL, "%s is not removed: nothing in it says that it is a recording", path);
+	left = empty_directory(directory, ".", false);
+	if (left < 0)
+		return error_set(err, -left, "cannot remove all of %s: %s", path, strerror(-left));
+	if (left)
+		return error_set(err, ENOTEMPTY, "the recording in %s is removed, the directory is not: %d files in it are not kymo's",
+				 path, left);
+	if (rmdir(path))
+		return error_set(err, errno, "cannot remove the directory %s: %s", path, strerror(errno));
+	return 0;
+}
+
+static int remove_directory(const char *path, struct kymo_error *err)
+{
+	struct source source;
+	int rc = source_open(&source, path, err);
+
+	if (rc)
+		return rc;
+	for (int half = 0; half < 2 && !rc; half++)
+		if (source.halves[half] >= 0)
+			rc = remove_half(source.halves[half], source.half_paths[half], err);
+	if (!rc)
+		for (int half = 0; half < 2; half++)
+			find_forget(source.half_paths[half]);
+	source_close(&source);
+	return rc;
+}
+
+static int remove_file(const struct store_entry *entry, struct kymo_error *err)
+{
+	if (unlink(entry->path))
+		return error_set(err, errno, "cannot remove %s: %s", entry->path, strerror(errno));
+	find_forget(entry->path);
+	return 0;
+}
+
+int store_remove(const char *path, struct kymo_error *err)
+{
+	struct store_entry entry;
+	struct stat st;
+	int rc = find_inspect(path, false, &entry);
+
+	if (rc == -ENOENT) {
+		if (lstat(path, &st))
+			return error_set(err, errno, "no recording '%s': %s; `kymo ls` lists them", path, strerror(errno));
+		return error_set(err, EINVAL, "%s is not removed: it is no recording", path);
+	}
+	if (entry.state == STORE_LIVE && entry.kind == STORE_DIRECTORY)
+		return error_set(err, EBUSY, "%s is being recorded (process %d); stop that first", path, (int)entry.pid);
+	if (entry.kind == STORE_SNAPSHOT || entry.kind == STORE_PACKED)
+		return remove_file(&entry, err);
+	/* One that cannot be read is removed all the same, if it is ours. */
+	return stat(path, &st) || !S_ISDIR(st.st_mode) ?
+		       error_set(err, EINVAL, "%s is not removed: it is damaged or of another version; remove it by hand", path) :
+		       remove_directory(path, err);
+}
+
+/* ---- pruning ----------------------------------------------------------------------------- */
+
+struct old_run {
+	char path[KYMO_PATH_BYTES];
+	uint64_t started_unix_ns, bytes;
+};
+
+static int by_age(const void *left, const void *right)
+{
+	const struct old_run *a = left, *b = right;
+
+	return a->started_unix_ns < b->started_unix_ns ? -1 : a->started_unix_ns > b->started_unix_ns;
+}
+
+/* Only the half that is in KYMO_DIR: the other one is the user's. */
+static bool prune_one(const char *path)
+{
+	int fd = open(path, DIRECTORY_FLAGS);
+	bool removed = fd >= 0 && !remove_half(fd, path, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return removed;
+}
+
+static bool note_dead(const char *path, struct old_run *run)
+{
+	struct store_entry entry;
+	int fd;
+
+	if (find_inspect(path, false, &entry) || entry.kind != STORE_DIRECTORY || entry.state == STORE_LIVE)
+		return false;
+	snprintf(run->path, sizeof(run->path), "%s", path);
+	run->started_unix_ns = entry.started_unix_ns;
+	fd = open(path, DIRECTORY_FLAGS);
+	run->bytes = fd < 0 ? 0 : find_bytes_in(fd);
+	if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+static struct old_run *dead_runs(const char *root, size_t *out_count)
+{
+	DIR *dir = opendir(root);
+	struct old_run *runs = NULL;
+	struct dirent *entry;
+	size_t room = 0;
+
+	*out_count = 0;
+	while (dir && (entry = readdir(dir))) {
+		char path[KYMO_PATH_BYTES];
+		int length = snprintf(path, sizeof(path), "%s/%s", root, entry->d_name);
+
+		if (entry->d_name[0] == '.' || length < 0 || (size_t)length >= sizeof(path))
+			continue;
+		if (*out_count == room) {
+			struct old_run *more = realloc(runs, (room ? room * 2 : 32) * sizeof(*runs));
+
+			if (!more)
+				break;
+			runs = more;
+			room = room ? room * 2 : 32;
+		}
+		*out_count += note_dead(path, &runs[*out_count]);
+	}
+	if (dir)
+		closedir(dir);
+	return runs;
+}
+
+int store_prune(void)
+{
+	char root[KYMO_PATH_BYTES];
+	struct statvfs fs;
+	struct old_run *runs;
+	size_t count;
+	uint64_t held = 0, most;
+	int removed = 0;
+
+	if (paths_root(root, sizeof(root), NULL) || statvfs(root, &fs))
+		return 0;
+	most = (uint64_t)fs.f_blocks * fs.f_frsize / 10;
+	runs = dead_runs(root, &count);
+	for (size_t i = 0; i < count; i++)
+		held += runs[i].bytes;
+	if (count)
+		qsort(runs, count, sizeof(*runs), by_age);
+	for (size_t i = 0; i < count && held > most; i++) {
+		held -= runs[i].bytes;
+		removed += prune_one(runs[i].path);
+	}
+	free(runs);
+	return removed;
+}

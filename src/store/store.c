@@ -1,0 +1,432 @@
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/snapshot_format.h"
+#include "store/alive.h"
+#include "store/clockmap.h"
+#include "store/inside.h"
+#include "store/utf8.h"
+
+#define HELD_FILES 1000 /* segments beyond these are opened for each read */
+#define DAY_NS (INT64_C(86400) * 1000000000)
+
+/* ---- what is it? ------------------------------------------------------------------------- */
+
+/* A directory is a recording by its file `run`, or by a process's directory in it. */
+static enum store_kind kind_of_directory(const char *path, struct kymo_error *err)
+{
+	struct source source;
+	struct source_list list = { 0 };
+	struct kymo_run_file run;
+	struct readat file = READAT_NONE;
+	char label[KYMO_PATH_BYTES + 8];
+	int rc = source_open(&source, path, err);
+	bool has_run = false;
+
+	if (rc)
+		return STORE_NONE;
+	snprintf(label, sizeof(label), "%s/run", path);
+	if (!source_file(&source, "run", &file, NULL)) {
+		has_run = true;
+		rc = readat_head(&file, KYMO_MAGIC_RUN, &run, sizeof(run), label, err);
+	}
+	if (!has_run || rc) {
+		source_processes(&source, &list);
+		if (list.count)
+			rc = 0; /* damaged perhaps, but ours */
+		else if (!has_run)
+			rc = error_set(err, ENOENT,
+				       "%s is no recording: it has neither a file `run` nor a process's directory; `kymo ls` lists recordings",
+				       path);
+	}
+	source_list_free(&list);
+	readat_close(&file);
+	source_close(&source);
+	return rc ? STORE_NONE : STORE_DIRECTORY;
+}
+
+static enum store_kind kind_of_file(int fd, const char *path, struct kymo_error *err)
+{
+	const struct readat file = { .fd = fd, .whole = true };
+	struct kymo_snapshot_head head;
+	char begin[64] = "";
+	size_t bytes = readat_copy(&file, 0, begin, sizeof(begin));
+
+	if (bytes >= 12 && !memcmp(begin + 8, "DUCK", 4))
+		return STORE_PACKED;
+	if (bytes >= 8 && !memcmp(begin, KYMO_MAGIC_SNAPSHOT, 8))
+		return readat_head(&file, KYMO_MAGIC_SNAPSHOT, &head, sizeof(head), path, err) ? STORE_NONE : STORE_SNAPSHOT;
+	if (bytes >= 4 && !memcmp(begin, "KYMO", 4))
+		error_set(err, EINVAL, "%s is a single file of a recording; name the directory of the run", path);
+	else
+		error_set(err, EINVAL, "%s is no recording: it is neither a snapshot nor a packed file (%s)", path,
+			  bytes ? "its first bytes are of something else" : "it is empty");
+	return STORE_NONE;
+}
+
+enum store_kind store_kind(const char *path, struct kymo_error *err)
+{
+	enum store_kind kind = STORE_NONE;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0) {
+		error_set(err, errno, "cannot open the recording %s: %s", path, strerror(errno));
+		return STORE_NONE;
+	}
+	if (fstat(fd, &st))
+		error_set(err, errno, "cannot look at %s: %s", path, strerror(errno));
+	else if (S_ISDIR(st.st_mode))
+		kind = kind_of_directory(path, err);
+	else if (S_ISREG(st.st_mode))
+		kind = kind_of_file(fd, path, err);
+	else
+		error_set(err, EINVAL, "%s is neither a directory nor a regular file", path);
+	close(fd);
+	return kind;
+}
+
+/* ---- problems and memory ----------------------------------------------------------------- */
+
+void inside_say(struct recording *recording, const char *format, ...)
+{
+	struct inside *inside = inside_of(recording);
+	char **problems;
+	char *sentence = NULL;
+	va_list args;
+
+	recording->partial = true;
+	if (recording->problem_count >= INSIDE_PROBLEMS_MAX) {
+		inside->unsaid++;
+		return;
+	}
+	va_start(args, format);
+	if (vasprintf(&sentence, format, args) < 0)
+		sentence = NULL;
+	va_end(args);
+	problems = realloc(recording->problems, (recording->problem_count + 2) * sizeof(*problems));
+	if (problems)
+		recording->problems = problems;
+	if (!problems || !sentence) {
+		free(sentence);
+		inside->no_memory = true;
+		return;
+	}
+	/* A sentence may quote what a file says. */
+	for (char *at = sentence; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 127)
+			*at = '?';
+	recording->problems[recording->problem_count++] = sentence;
+}
+
+void inside_hear(void *recording, const char *sentence)
+{
+	inside_say(recording, "%s", sentence);
+}
+
+static void say_unsaid(struct recording *recording)
+{
+	struct inside *inside = inside_of(recording);
+	char *sentence = NULL;
+
+	if (inside->unsaid && recording->problem_count &&
+	    asprintf(&sentence, "and %zu more like these", inside->unsaid) >= 0)
+		recording->problems[recording->problem_count++] = sentence;
+}
+
+void *inside_grow(struct recording *recording, void *items, size_t count, size_t *room, size_t item_bytes)
+{
+	size_t more = *room ? *room * 2 : 16;
+	void *larger;
+
+	if (count < *room)
+		return items;
+	larger = more > SIZE_MAX / item_bytes ? NULL : realloc(items, more * item_bytes);
+	if (!larger) {
+		inside_of(recording)->no_memory = true;
+		return NULL;
+	}
+	*room = more;
+	return larger;
+}
+
+/* ---- the run file ------------------------------------------------------------------------ */
+
+static void end_run_texts(struct kymo_run_file *run)
+{
+	run->kymo_version[sizeof(run->kymo_version) - 1] = '\0';
+	run->host[sizeof(run->host) - 1] = '\0';
+	run->boot_id[sizeof(run->boot_id) - 1] = '\0';
+	run->peer[sizeof(run->peer) - 1] = '\0';
+	run->program[sizeof(run->program) - 1] = '\0';
+	run->argv[sizeof(run->argv) - 2] = run->argv[sizeof(run->argv) - 1] = '\0';
+	run->cwd[sizeof(run->cwd) - 1] = '\0';
+}
+
+static bool run_is_sound(const struct kymo_run_file *run)
+{
+	return run->clock_kind >= KYMO_CLOCK_TSC && run->clock_kind <= KYMO_CLOCK_CNTVCT && run->epoch.monotonic_ns;
+}
+
+/* False: there is none to be believed; it is made up later. */
+static bool read_run(struct recording *recording)
+{
+	struct kymo_run_file *run = &recording->run;
+	struct readat file = READAT_NONE;
+	struct kymo_error err = { 0 };
+	int rc = source_file(&inside_of(recording)->source, "run", &file, &err);
+
+	if (!rc)
+		rc = readat_head(&file, KYMO_MAGIC_RUN, run, sizeof(*run), "the file `run`", &err);
+	if (!rc && !run_is_sound(run))
+		rc = error_set(&err, EPROTO, "the file `run` is damaged");
+	readat_close(&file);
+	if (rc) {
+		memset(run, 0, sizeof(*run));
+		inside_say(recording, "%s; what it says is taken from a process instead", err.text);
+	}
+	end_run_texts(run);
+	return !rc;
+}
+
+/* The recorded program's first process, else any. */
+static const struct store_process *first_process(const struct recording *recording)
+{
+	const struct store_process *first = NULL;
+
+	for (size_t i = 0; i < recording->process_count; i++) {
+		const struct store_process *process = &recording->processes[i];
+
+		if (!first || process->role < first->role ||
+		    (process->role == first->role && process->control.pairs[0].monotonic_ns < first->control.pairs[0].monotonic_ns))
+			first = process;
+	}
+	return first;
+}
+
+static void make_up_run(struct recording *recording)
+{
+	struct kymo_run_file *run = &recording->run;
+	const struct store_process *process = first_process(recording);
+
+	if (!process)
+		return;
+	run->clock_kind = process->control.clock_kind;
+	run->epoch = process->control.pairs[0];
+	for (size_t i = 0; i < recording->process_count; i++) {
+		const struct kymo_clock_pair *pair = &recording->processes[i].control.pairs[0];
+
+		if (pair->monotonic_ns && (!run->epoch.monotonic_ns || pair->monotonic_ns < run->epoch.monotonic_ns))
+			run->epoch = *pair;
+	}
+	run->target_pid = process->pid;
+	run->target_starttime = process->control.starttime;
+	run->keep = process->control.keep;
+	memcpy(run->program, process->control.program, sizeof(run->program));
+	memcpy(run->argv, process->control.argv, sizeof(run->argv));
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* Segments of a chain are held open; other programs' default limit of 1,024 would be too low for that. */
+static size_t files_to_hold(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur / 2 > HELD_FILES)
+		return HELD_FILES;
+	return (size_t)(limit.rlim_cur / 2);
+}
+
+/* A pair of now: the counters can be read here too, when they are those of the recording. A snapshot has one. */
+static const struct kymo_clock_pair *take_now(struct inside *inside)
+{
+	const struct kymo_snapshot_head *taken = &inside->source.snapshot_head;
+
+	if (taken->taken_ticks && taken->taken_monotonic_ns) {
+		inside->now.ticks = taken->taken_ticks;
+		inside->now.monotonic_ns = taken->taken_monotonic_ns;
+		inside->now.realtime_ns = taken->taken_realtime_ns;
+		return &inside->now;
+	}
+	if (!inside->same_boot || kymo__slow_clock)
+		return NULL;
+	clock_take_pair(&inside->now);
+	return &inside->now;
+}
+
+/* Times after this are damage: nobody can have recorded them. */
+static int64_t latest_possible(const struct recording *recording)
+{
+	const struct inside *inside = inside_of(recording);
+	const struct kymo_run_file *run = &recording->run;
+	int64_t latest = 0;
+
+	if (inside->same_boot)
+		return (int64_t)(clock_monotonic_ns() - run->epoch.monotonic_ns);
+	if (inside->now.monotonic_ns > run->epoch.monotonic_ns)
+		return (int64_t)(inside->now.monotonic_ns - run->epoch.monotonic_ns);
+	if (run->ended && run->ended_realtime_ns > run->epoch.realtime_ns)
+		return (int64_t)(run->ended_realtime_ns - run->epoch.realtime_ns) + 1000000000;
+	for (size_t i = 0; i < recording->process_count; i++) {
+		const struct store_process *process = &recording->processes[i];
+		struct kymo_clock_pair first, last;
+		bool nonsense;
+
+		clockmap_pairs(&process->control, &first, &last, &nonsense);
+		if (last.ticks && store_clock_ns(&process->clock, last.ticks) > latest)
+			latest = store_clock_ns(&process->clock, last.ticks);
+	}
+	return latest > INT64_MAX - DAY_NS ? INT64_MAX : latest + DAY_NS;
+}
+
+static void sum_up(struct recording *recording)
+{
+	const struct kymo_run_file *run = &recording->run;
+
+	for (size_t i = 0; i < recording->process_count; i++) {
+		const struct store_process *process = &recording->processes[i];
+
+		if (process->ended_ns > recording->duration_ns)
+			recording->duration_ns = process->ended_ns;
+		if (process->state == STORE_LIVE && recording->kind == STORE_DIRECTORY)
+			recording->live = true;
+	}
+	if (run->ended && run->ended_realtime_ns > run->epoch.realtime_ns && !recording->duration_ns)
+		recording->duration_ns = (int64_t)(run->ended_realtime_ns - run->epoch.realtime_ns);
+	utf8_repair(run->program, strlen(run->program), recording->program, sizeof(recording->program));
+	recording->command = openprocess_command(recording, run->argv, sizeof(run->argv));
+	if (inside_of(recording)->source.refused_entries)
+		inside_say(recording, "the snapshot's list of files is damaged: %zu entries are left out",
+			   inside_of(recording)->source.refused_entries);
+	say_unsaid(recording);
+}
+
+/* Index 0 of both lists is for what is not known. */
+static void begin_lists(struct recording *recording)
+{
+	struct inside *inside = inside_of(recording);
+	const struct store_name no_name = { .text = "", .file = "" };
+
+	recording->names = inside_grow(recording, NULL, 0, &inside->name_room, sizeof(*recording->names));
+	recording->threads = inside_grow(recording, NULL, 0, &inside->thread_room, sizeof(*recording->threads));
+	if (inside->no_memory)
+		return;
+	recording->names[0] = no_name;
+	recording->name_count = 1;
+	memset(&recording->threads[0], 0, sizeof(recording->threads[0]));
+	recording->threads[0].ended_ns = -1;
+	recording->thread_count = 1;
+}
+
+static int read_all(struct recording *recording, struct kymo_error *err)
+{
+	struct inside *inside = inside_of(recording);
+	bool has_run;
+
+	begin_lists(recording);
+	has_run = read_run(recording);
+	/* Without a run file its boot is not known: then a process that lives says that it is this one. */
+	inside->same_boot = recording->kind == STORE_DIRECTORY && !inside->source.blobs &&
+			    alive_same_boot(recording->run.boot_id);
+	openprocess_controls(recording);
+	if (!has_run && !recording->process_count)
+		return error_set(err, EPROTO, "%s cannot be read: %s", recording->path,
+				 recording->problem_count ? recording->problems[0] : "it is empty");
+	if (!has_run) {
+		make_up_run(recording);
+		inside->same_boot = false;
+		for (size_t i = 0; i < recording->process_count; i++)
+			inside->same_boot = inside->same_boot || recording->processes[i].state == STORE_LIVE;
+	}
+	clockmap_all(recording, take_now(inside), inside_hear, recording);
+	inside->latest_ns = latest_possible(recording);
+	openprocess_contents(recording);
+	sum_up(recording);
+	return inside->no_memory ? error_set(err, ENOMEM, "no memory for the recording %s", recording->path) : 0;
+}
+
+int inside_open(struct source *source, const char *path, struct recording **out, struct kymo_error *err)
+{
+	struct recording *recording = calloc(1, sizeof(*recording));
+	struct inside *inside = calloc(1, sizeof(*inside));
+	int rc;
+
+	if (!recording || !inside) {
+		free(recording);
+		free(inside);
+		source_close(source);
+		return error_set(err, ENOMEM, "no memory for the recording %s", path);
+	}
+	inside->source = *source;
+	inside->open_files = files_to_hold();
+	recording->arena = inside;
+	recording->kind = source_is_snapshot(source) ? STORE_SNAPSHOT : STORE_DIRECTORY;
+	snprintf(recording->path, sizeof(recording->path), "%s", path);
+	rc = read_all(recording, err);
+	if (rc) {
+		store_close(recording);
+		return rc;
+	}
+	*out = recording;
+	return 0;
+}
+
+int store_open(const char *path, struct recording **out, struct kymo_error *err)
+{
+	struct source source;
+	int rc;
+
+	*out = NULL;
+	switch (store_kind(path, err)) {
+	case STORE_NONE:
+		return err && err->code ? -err->code : -EINVAL;
+	case STORE_PACKED:
+		return error_set(err, EINVAL, "%s is a packed recording: a DuckDB database, which only queries open", path);
+	default:
+		break;
+	}
+	rc = source_open(&source, path, err);
+	return rc ? rc : inside_open(&source, path, out, err);
+}
+
+void store_close(struct recording *recording)
+{
+	struct inside *inside;
+
+	if (!recording)
+		return;
+	inside = inside_of(recording);
+	for (size_t i = 0; i < inside->copy_count; i++)
+		streamcopy_free(&inside->copies[i]);
+	for (size_t i = 0; i < recording->problem_count; i++)
+		free(recording->problems[i]);
+	free(inside->copies);
+	free(inside->name_hash);
+	free(recording->problems);
+	free(recording->processes);
+	free(recording->streams);
+	free(recording->names);
+	free(recording->threads);
+	arena_free(&inside->arena);
+	source_close(&inside->source);
+	free(inside);
+	free(recording);
+}
