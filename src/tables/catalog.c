@@ -1,0 +1,399 @@
+#include "tables/catalog.h"
+
+#include "base/format.h"
+
+/* A column that is taken as it is, and one that is made of others. */
+#define AS_IS(name, type, about) { name, type, NULL, about }
+#define MADE(name, type, expression, about) { name, type, expression, about }
+
+#define PID AS_IS("pid", "INTEGER", "the process")
+#define TID AS_IS("tid", "INTEGER", "the thread's number in the kernel")
+#define THREAD AS_IS("thread", "VARCHAR", "the thread's name")
+#define RANK AS_IS("rank", "INTEGER", "rank of the process; NULL outside of a distributed run")
+#define STEP AS_IS("step", "BIGINT", "the step that ran then; 0 before the first")
+#define TS AS_IS("ts_ns", "BIGINT", "when, in ns since the recording began")
+/* Counters of the kernel are unsigned in the row; nothing real exceeds a BIGINT. */
+#define BYTES(name, about) { name, "BIGINT", "TRY_CAST(" name " AS BIGINT)", about }
+
+#define ZONE_COLUMNS(source, file, line, span, span_about, instance)                                             \
+	{ "source", "VARCHAR", source, "who marked it: c, python, line, torch, device" },                        \
+	AS_IS("name", "VARCHAR", "the zone's name; NULL where the table of names was full"),                     \
+	{ "file", "VARCHAR", file, "where it is in the code" }, { "line", "INTEGER", line, "the line in that file" }, \
+	AS_IS("start_ns", "BIGINT", "when it began, in ns since the recording began"),                           \
+	AS_IS(span, "BIGINT", span_about),                                                                       \
+	AS_IS("depth", "INTEGER", "how many zones of its thread it is inside of"), PID, TID, THREAD, RANK, STEP,  \
+	{ "instance", "INTEGER", instance, "number of the timer or collector; NULL for others" }
+
+static const struct catalog_column zones[] = {
+	ZONE_COLUMNS("name_source", "name_file", "name_line", "duration_ns", "how long it took", "name_instance"),
+};
+
+static const struct catalog_column open_zones[] = {
+	ZONE_COLUMNS(NULL, NULL, NULL, "age_ns", "how long it has been open, or was when its process ended", NULL),
+};
+
+static const struct catalog_column regions[] = {
+	AS_IS("source", "VARCHAR", "who marked it: c, python, line, torch, device"),
+	AS_IS("name", "VARCHAR", "the region's name"),
+	AS_IS("count", "BIGINT", "zones that have ended, those no longer kept included"),
+	AS_IS("total_ns", "BIGINT", "their time in all"),
+	AS_IS("self_ns", "BIGINT", "that time without the zones inside of them"),
+	AS_IS("min_ns", "BIGINT", "the shortest"),
+	AS_IS("max_ns", "BIGINT", "the longest"),
+	AS_IS("mean_ns", "DOUBLE", "the mean"),
+	AS_IS("stddev_ns", "DOUBLE", "the standard deviation (n - 1); NULL for a single one"),
+	AS_IS("p50_ns", "BIGINT", "the median, from a histogram of 8 buckets to a power of two; NULL where none was kept"),
+	AS_IS("p90_ns", "BIGINT", "the 90th percentile, likewise"),
+	AS_IS("p99_ns", "BIGINT", "the 99th percentile, likewise"),
+	AS_IS("open", "BIGINT", "zones that are open now, or were when the process ended"),
+	PID,
+	AS_IS("instance", "INTEGER", "number of the timer or collector; NULL for others"),
+	AS_IS("own_cost_ns", "BIGINT", "what recording them cost in all, by the cost of a zone as measured at start-up; "
+				       "NULL where it was not measured"),
+	AS_IS("file", "VARCHAR", "where it is in the code; one of the places, if there are several"),
+	AS_IS("line", "INTEGER", "the line in that file"),
+};
+
+/* Texts come in parts; a thread counts its texts. */
+#define JOINED_TEXT(kind, columns)                                                                               \
+	"(SELECT pid, thread_id, number, " columns "string_agg(text, '' ORDER BY part) AS text "                 \
+	"FROM kymo_scan('trace.zone_text') WHERE kind " kind " GROUP BY ALL)"
+
+static const struct catalog_column marks[] = {
+	AS_IS("ts_ns", "BIGINT", "when, in ns since the recording began"),
+	MADE("name", "VARCHAR", "m.name", "the mark's name"),
+	MADE("text", "VARCHAR", "t.text", "its text; NULL where it has none"),
+};
+
+static const struct catalog_column counters[] = {
+	TS,
+	AS_IS("name", "VARCHAR", "the counter's name"),
+	AS_IS("value", "DOUBLE", "its value"),
+	MADE("instance", "INTEGER", "name_instance", "number of the timer or collector; NULL for others"),
+};
+
+#define PHASE(name, about) { name, "BIGINT", "nullif(" name ", 0)", about }
+
+static const struct catalog_column steps[] = {
+	AS_IS("step", "BIGINT", "the step's number"),
+	AS_IS("name", "VARCHAR", "the loop's name"),
+	AS_IS("start_ns", "BIGINT", "when it began, in ns since the recording began"),
+	AS_IS("duration_ns", "BIGINT", "how long it took"),
+	PHASE("data_ns", "time spent waiting for data; NULL where not known"),
+	PHASE("forward_ns", "time in forward; NULL where not known"),
+	PHASE("backward_ns", "time in backward; NULL where not known"),
+	PHASE("optimizer_ns", "time in the optimizer; NULL where not known"),
+	PID,
+	RANK,
+};
+
+static const struct catalog_column zone_text[] = {
+	AS_IS("start_ns", "BIGINT", "when the zone began that it belongs to"),
+	AS_IS("name", "VARCHAR", "that zone's name"),
+	MADE("text", "VARCHAR", "CASE WHEN kind = 0 THEN text END", "the text; NULL for a value"),
+	MADE("value", "UBIGINT", "CASE WHEN kind = 2 THEN value END", "the value; NULL for a text"),
+	PID,
+	TID,
+	THREAD,
+};
+
+static const struct catalog_column torch_trace[] = {
+	AS_IS("step", "BIGINT", "finished optimizer steps, from 0; in inference root forwards"),
+	AS_IS("seq", "BIGINT", "order within the step"),
+	AS_IS("module", "VARCHAR", "qualified name, as layers.0.attn; for a step the optimizer's class"),
+	AS_IS("stage", "VARCHAR", "forward, backward or step"),
+	AS_IS("allocated", "DOUBLE", "MB (2^20 bytes) allocated on the device; NULL without one"),
+	AS_IS("max_allocated", "DOUBLE", "its peak, in MB"),
+	AS_IS("cached", "DOUBLE", "MB held by the allocator"),
+	AS_IS("duration", "DOUBLE", "seconds; by device events where there is a device"),
+	TS,
+	RANK,
+	PID,
+	TID,
+	AS_IS("device", "VARCHAR", "as cuda:0; NULL for the CPU"),
+};
+
+static const struct catalog_column backtrace[] = {
+	PID,
+	TID,
+	THREAD,
+	AS_IS("func", "VARCHAR", "the function"),
+	AS_IS("file", "VARCHAR", "its file"),
+	AS_IS("lineno", "INTEGER", "the line that runs"),
+	AS_IS("depth", "INTEGER", "0 is the innermost frame"),
+	AS_IS("frame_type", "VARCHAR", "Python or Native"),
+	AS_IS("age_ns", "BIGINT", "how long ago the stack was taken"),
+};
+
+static const struct catalog_column samples[] = {
+	TS,
+	PID,
+	TID,
+	THREAD,
+	AS_IS("stack", "VARCHAR[]", "frames, the innermost first"),
+	AS_IS("state", "VARCHAR", "what the kernel said of the thread"),
+	AS_IS("gil", "BOOLEAN", "whether it held the GIL"),
+	AS_IS("cause", "VARCHAR", "why it was taken: period, slow step, …"),
+};
+
+static const struct catalog_column variables[] = {
+	TS,
+	STEP,
+	AS_IS("func", "VARCHAR", "the function that the variable is in"),
+	AS_IS("name", "VARCHAR", "the variable"),
+	AS_IS("value", "VARCHAR", "its repr, cut to a length"),
+	AS_IS("type", "VARCHAR", "its type"),
+	PID,
+};
+
+static const struct catalog_column device_ops[] = {
+	AS_IS("device", "VARCHAR", "the device"),
+	AS_IS("queue", "VARCHAR", "the queue or stream"),
+	AS_IS("model", "VARCHAR", "the model that it belongs to"),
+	AS_IS("kind", "VARCHAR", "kernel, copy, …"),
+	AS_IS("name", "VARCHAR", "the operation's name"),
+	AS_IS("queued_ns", "BIGINT", "when the host queued it"),
+	AS_IS("submit_ns", "BIGINT", "when it was given to the device"),
+	AS_IS("start_ns", "BIGINT", "when the device began"),
+	AS_IS("end_ns", "BIGINT", "when the device was done"),
+	AS_IS("bytes", "BIGINT", "what a copy moved"),
+	AS_IS("zone", "VARCHAR", "the zone of the host that queued it"),
+};
+
+static const struct catalog_column device_queues[] = {
+	AS_IS("device", "VARCHAR", "the device"),
+	AS_IS("queue", "VARCHAR", "the queue or stream"),
+	AS_IS("busy_ns", "BIGINT", "time with an operation running"),
+	AS_IS("idle_ns", "BIGINT", "time without"),
+	AS_IS("utilisation", "DOUBLE", "busy by all, 0 to 1"),
+	AS_IS("overlap", "DOUBLE", "share of busy time that other queues of the device were busy too"),
+	AS_IS("ops", "BIGINT", "operations"),
+};
+
+static const struct catalog_column device_memory[] = {
+	TS,
+	AS_IS("device", "VARCHAR", "the device"),
+	AS_IS("kind", "VARCHAR", "allocation or free"),
+	AS_IS("bytes", "BIGINT", "its size"),
+	AS_IS("live_bytes", "BIGINT", "allocated after it"),
+};
+
+static const struct catalog_column device_models[] = {
+	AS_IS("model", "VARCHAR", "the model"),
+	AS_IS("device", "VARCHAR", "the device"),
+	AS_IS("core", "INTEGER", "the core of the device"),
+	AS_IS("executions", "BIGINT", "how often it ran"),
+	AS_IS("p50_ns", "BIGINT", "the median latency"),
+	AS_IS("p99_ns", "BIGINT", "the 99th percentile"),
+	AS_IS("total_ns", "BIGINT", "the time in all"),
+};
+
+static const struct catalog_column alloc_allocations[] = {
+	TS,
+	AS_IS("kind", "VARCHAR", "allocation or free"),
+	AS_IS("ptr", "UBIGINT", "the address"),
+	AS_IS("size", "BIGINT", "its bytes"),
+	AS_IS("weight", "DOUBLE", "allocations that this sample stands for"),
+	AS_IS("device", "VARCHAR", "the device; NULL for the host"),
+	TID,
+	AS_IS("stack", "VARCHAR[]", "frames, the innermost first"),
+};
+
+static const struct catalog_column alloc_timeline[] = {
+	TS,
+	AS_IS("live_bytes", "BIGINT", "allocated then"),
+	AS_IS("source", "VARCHAR", "which allocator"),
+};
+
+static const struct catalog_column alloc_sites[] = {
+	AS_IS("stack", "VARCHAR[]", "frames, the innermost first"),
+	AS_IS("live_bytes", "BIGINT", "allocated there and not freed"),
+	AS_IS("at_peak_bytes", "BIGINT", "the same at the peak"),
+	AS_IS("allocated_bytes", "BIGINT", "allocated there in all"),
+	AS_IS("count", "BIGINT", "allocations"),
+};
+
+static const struct catalog_column host_process[] = {
+	TS,
+	MADE("pid", "INTEGER", "target_pid", "the process"),
+	AS_IS("cpu_pct", "DOUBLE", "CPU time by wall time since the row before; 100 is one core"),
+	BYTES("rss_bytes", "memory that is resident"),
+	BYTES("vms_bytes", "memory that is mapped"),
+	AS_IS("threads", "BIGINT", "its threads"),
+	BYTES("minor_faults", "page faults without I/O, since the process began"),
+	BYTES("major_faults", "page faults with I/O, since the process began"),
+	BYTES("voluntary_switches", "context switches to wait, since the process began"),
+	BYTES("involuntary_switches", "context switches forced on it, since the process began"),
+};
+
+static const struct catalog_column host_threads[] = {
+	TS,
+	PID,
+	TID,
+	THREAD,
+	AS_IS("cpu_pct", "DOUBLE", "CPU time by wall time since the row before; 100 is one core"),
+	AS_IS("state", "VARCHAR", "what the kernel said of the thread"),
+};
+
+static const struct catalog_column host_cpu[] = {
+	TS,
+	MADE("cpu", "INTEGER", "CASE WHEN cpu >= 0 THEN cpu END", "the core; NULL: all together"),
+	AS_IS("busy_pct", "DOUBLE", "share of time that it worked"),
+	AS_IS("iowait_pct", "DOUBLE", "share of time that it waited for I/O"),
+	AS_IS("pressure_pct", "DOUBLE", "share of time that something waited for a core"),
+};
+
+static const struct catalog_column host_io[] = {
+	TS,
+	MADE("pid", "INTEGER", "target_pid", "the process"),
+	BYTES("read_bytes", "read from storage, since the process began"),
+	BYTES("write_bytes", "written to storage, since the process began"),
+};
+
+static const struct catalog_column host_network[] = {
+	TS,
+	AS_IS("interface", "VARCHAR", "the interface"),
+	BYTES("rx_bytes", "received, since the machine began"),
+	BYTES("tx_bytes", "sent, since the machine began"),
+};
+
+static const struct catalog_column host_gpu[] = {
+	TS,
+	AS_IS("device", "INTEGER", "the GPU's number"),
+	AS_IS("util_pct", "DOUBLE", "share of time with a kernel running"),
+	AS_IS("used_bytes", "BIGINT", "memory in use"),
+	AS_IS("total_bytes", "BIGINT", "memory in all"),
+	AS_IS("power_w", "DOUBLE", "power in watts"),
+};
+
+static const struct catalog_column runs[] = {
+	AS_IS("started_unix_ns", "BIGINT", "when the recording began, in ns since 1970; all other *_ns count from it"),
+	AS_IS("program", "VARCHAR", "the program's short name"),
+	AS_IS("command", "VARCHAR", "its command line"),
+	AS_IS("host", "VARCHAR", "the machine"),
+	AS_IS("cwd", "VARCHAR", "its working directory"),
+	AS_IS("pid", "INTEGER", "its process"),
+	AS_IS("state", "VARCHAR", "live, ended, killed, or lost: gone, and nobody saw how"),
+	AS_IS("exit_code", "INTEGER", "its exit status; NULL where it has none or it is not known"),
+	AS_IS("signal", "VARCHAR", "the signal that killed it, as SIGKILL"),
+	AS_IS("duration_ns", "BIGINT", "from the beginning to the last moment known of"),
+	AS_IS("kept", "VARCHAR", "all, or flight: the last rows of each stream"),
+	AS_IS("version", "VARCHAR", "of kymo, when it was recorded"),
+	AS_IS("clock", "VARCHAR", "tsc, cntvct or monotonic"),
+	AS_IS("clock_error_ns", "BIGINT", "the stated error of times"),
+	AS_IS("supervised", "BOOLEAN", "whether kymo run or kymo attach made it"),
+	AS_IS("not_recorded", "BIGINT", "children that were seen and did not record"),
+	AS_IS("path", "VARCHAR", "where it was read from"),
+};
+
+static const struct catalog_column processes[] = {
+	PID,
+	AS_IS("ppid", "INTEGER", "its parent"),
+	AS_IS("program", "VARCHAR", "the program's short name"),
+	AS_IS("command", "VARCHAR", "its command line"),
+	RANK,
+	AS_IS("ranks", "INTEGER", "how many ranks there are"),
+	AS_IS("role", "VARCHAR", "target, or collector: kymo itself"),
+	AS_IS("state", "VARCHAR", "live, ended, killed, or lost: gone, and nobody saw how"),
+	AS_IS("exit_code", "INTEGER", "its exit status; NULL where it has none or it is not known"),
+	AS_IS("signal", "VARCHAR", "the signal that killed it, as SIGKILL"),
+	AS_IS("started_ns", "BIGINT", "when it began to record"),
+	AS_IS("ended_ns", "BIGINT", "the last moment known of"),
+	AS_IS("clock", "VARCHAR", "tsc, cntvct or monotonic"),
+	AS_IS("clock_error_ns", "BIGINT", "the stated error of its times"),
+	AS_IS("names_full", "BIGINT", "names that no room was left for"),
+	AS_IS("threads_full", "BIGINT", "threads that no room was left for"),
+	AS_IS("totals_full", "BIGINT", "zones that are in no total, since no room was left for their name"),
+};
+
+static const struct catalog_column threads[] = {
+	AS_IS("thread_id", "INTEGER", "number in this recording; kymo_scan has it as thread_id"),
+	PID,
+	TID,
+	THREAD,
+	RANK,
+	AS_IS("started_ns", "BIGINT", "its first row"),
+	AS_IS("ended_ns", "BIGINT", "when it ended; NULL while it runs, or where it died with the process"),
+};
+
+static const struct catalog_column streams[] = {
+	AS_IS("table_name", "VARCHAR", "the table that the stream's rows belong to"),
+	PID,
+	AS_IS("emitted", "BIGINT", "rows that the program had to say: kept + overwritten + dropped"),
+	AS_IS("kept", "BIGINT", "rows that can be read"),
+	AS_IS("overwritten", "BIGINT", "rows that newer ones took the place of"),
+	AS_IS("dropped", "BIGINT", "rows that were never written"),
+#define X(upper, lower, text) AS_IS("dropped_" #lower, "BIGINT", text),
+	KYMO_DROP_CAUSES(X)
+#undef X
+};
+
+static const struct catalog_column overhead[] = {
+	AS_IS("source", "VARCHAR", "who marked the zones: c, python, line, torch, device"),
+	AS_IS("events", "BIGINT", "zones that were recorded"),
+	AS_IS("cost_ns_per_event", "DOUBLE", "what one costs, measured at start-up; NULL where it was not measured"),
+	AS_IS("total_ns", "BIGINT", "both multiplied"),
+	AS_IS("pct", "DOUBLE", "that as a share of the wall time of the processes that recorded them"),
+};
+
+static const struct catalog_column config[] = {
+	TS,
+	AS_IS("key", "VARCHAR", "the setting"),
+	AS_IS("old", "VARCHAR", "its value before"),
+	AS_IS("new", "VARCHAR", "its value after"),
+	AS_IS("by", "VARCHAR", "who changed it"),
+};
+
+static const struct catalog_column problems[] = {
+	AS_IS("text", "VARCHAR", "what could not be read, and why"),
+};
+
+#define VIEW(schema, name, from, columns, about) \
+	{ schema, name, from, columns, sizeof(columns) / sizeof(columns[0]), about }
+
+const struct catalog_view catalog_views[] = {
+	VIEW("python", "torch_trace", NULL, torch_trace, "Forward and backward of every torch module, and optimizer steps."),
+	VIEW("python", "backtrace", NULL, backtrace, "The Python stack of every thread, now or as last taken."),
+	VIEW("python", "samples", NULL, samples, "Python stacks over time."),
+	VIEW("python", "variables", NULL, variables, "Variables that were watched."),
+	VIEW("trace", "zones", "kymo_scan('trace.zones')", zones, "Zones that have ended, one row each."),
+	VIEW("trace", "open_zones", "kymo_meta('open_zones')", open_zones,
+	     "Zones that are open now, or were when their process ended."),
+	VIEW("trace", "regions", "kymo_meta('regions')", regions,
+	     "Exact totals of every region, whatever rows are still kept."),
+	VIEW("trace", "marks",
+	     "kymo_scan('trace.marks') m LEFT JOIN " JOINED_TEXT("= 1", "")
+	     " t ON m.text_number > 0 AND t.pid = m.pid AND t.thread_id = m.thread_id AND t.number = m.text_number",
+	     marks, "Moments that the program named."),
+	VIEW("trace", "counters", "kymo_scan('trace.counters')", counters, "Values that the program recorded over time."),
+	VIEW("trace", "steps", "kymo_scan('trace.steps')", steps, "Steps of the program's main loop."),
+	VIEW("trace", "zone_text",
+	     JOINED_TEXT("<> 1", "kind, min(at_ns) AS start_ns, any_value(name) AS name, any_value(value) AS value, "
+				 "any_value(tid) AS tid, any_value(thread) AS thread, "),
+	     zone_text, "Texts and values that belong to zones."),
+	VIEW("device", "ops", NULL, device_ops, "Operations of devices."),
+	VIEW("device", "queues", NULL, device_queues, "How busy the queues of devices were."),
+	VIEW("device", "memory", NULL, device_memory, "Memory of devices over time."),
+	VIEW("device", "models", NULL, device_models, "Executions of models on devices."),
+	VIEW("alloc", "allocations", NULL, alloc_allocations, "Sampled allocations."),
+	VIEW("alloc", "timeline", NULL, alloc_timeline, "Allocated memory over time."),
+	VIEW("alloc", "sites", NULL, alloc_sites, "Where memory was allocated."),
+	VIEW("host", "process", "kymo_scan('host.process')", host_process,
+	     "CPU, memory, faults and switches of each process, over time."),
+	VIEW("host", "threads", NULL, host_threads, "CPU of each thread, over time."),
+	VIEW("host", "cpu", "kymo_scan('host.cpu')", host_cpu, "How busy the machine was, over time."),
+	VIEW("host", "io", "kymo_scan('host.io')", host_io, "Bytes read and written by each process, over time."),
+	VIEW("host", "network", "kymo_scan('host.network')", host_network,
+	     "Bytes received and sent by each interface, over time."),
+	VIEW("host", "gpu", NULL, host_gpu, "Utilisation, memory and power of GPUs, over time."),
+	VIEW("kymo", "runs", "kymo_meta('runs')", runs, "The recorded run: one row."),
+	VIEW("kymo", "processes", "kymo_meta('processes')", processes, "The processes of the run."),
+	VIEW("kymo", "threads", "kymo_meta('threads')", threads, "The threads that recorded."),
+	VIEW("kymo", "streams", "kymo_meta('streams')", streams,
+	     "What was recorded and what was lost: emitted = kept + overwritten + dropped, for each stream."),
+	VIEW("kymo", "overhead", "kymo_meta('overhead')", overhead, "What recording cost, as measured."),
+	VIEW("kymo", "config", "kymo_scan('kymo.config')", config, "Changes of the configuration."),
+	VIEW("kymo", "problems", "kymo_meta('problems')", problems, "What of this recording could not be read, and why."),
+};
+
+const size_t catalog_view_count = sizeof(catalog_views) / sizeof(catalog_views[0]);

@@ -1,0 +1,52 @@
+/*
+ * The tables that people ask for, said once: schema, name, columns with their types, where they come from and what they
+ * mean. The views of a session, the tables of a packed file and the pages of docs/tables are made from here.
+ */
+#ifndef KYMO_TABLES_CATALOG_H
+#define KYMO_TABLES_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "tables/shape.h"
+
+struct catalog_column {
+	const char *name;
+	const char *type; /* SQL */
+	const char *expression; /* over `from`; NULL: the column of that name */
+	const char *about;
+};
+
+struct catalog_view {
+	const char *schema;
+	const char *name;
+	const char *from; /* what follows FROM; NULL: the stream of the view's own name, if there is one */
+	const struct catalog_column *columns;
+	size_t column_count;
+	const char *about; /* one sentence */
+};
+
+extern const struct catalog_view catalog_views[];
+extern const size_t catalog_view_count;
+
+/* Statements that make all schemas and views in the current database, in one transaction. */
+void catalog_sql(struct buf *out, const struct shape_set *shapes);
+/* One statement for a table that is not ours; false and a sentence in *problems where the name is taken. */
+bool catalog_user_sql(struct buf *out, const struct shape *shape, struct buf *problems);
+/* Whether a table of a recording is one of ours. */
+bool catalog_is_own(const char *table);
+
+/* Appends "name" as SQL wants it, quotes doubled. */
+void catalog_quote(struct buf *out, const char *name);
+/* Appends 'text' as SQL wants it. */
+void catalog_quote_text(struct buf *out, const char *text);
+/* Appends "schema"."table" for "schema.table"; without a dot, of schema main. */
+void catalog_quote_table(struct buf *out, const char *table);
+
+/* A page of docs/tables, in Markdown. */
+void catalog_page(struct buf *out, const struct catalog_view *view);
+/* The page that lists them all. */
+void catalog_index_page(struct buf *out);
+
+#endif

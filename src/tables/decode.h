@@ -1,0 +1,54 @@
+/* From rows of a stream to a vector of DuckDB: one decoder for each kind of column. */
+#ifndef KYMO_TABLES_DECODE_H
+#define KYMO_TABLES_DECODE_H
+
+#ifndef KYMO_NO_DUCKDB
+
+#include "tables/session.h"
+
+/* Rows of one stream that become one chunk of DuckDB. */
+struct decode_block {
+	struct tables *tables;
+	const struct shape *shape;
+	const struct shape_stream *stream;
+	const unsigned char *rows;
+	size_t row_bytes;
+	size_t count; /* at most DuckDB's vector size */
+	/* By declared column; made at the first use, so that a name's six columns share one. */
+	duckdb_selection_vector *selections;
+};
+
+/* Fills `out` with a column of the block. */
+void decode_column(struct decode_block *block, const struct shape_column *column, duckdb_vector out);
+/* Frees the selections; the vectors that were filled keep what they need. */
+void decode_end(struct decode_block *block);
+
+duckdb_type decode_type(enum shape_kind kind);
+const char *decode_type_name(enum shape_kind kind);
+/* The dictionary that a kind points into, or -1. */
+int decode_dictionary(enum shape_kind kind);
+
+/* As store_clock_ns() and store_clock_span_ns(), without a call where nothing can overflow: less than 2^58 ticks and
+   less than 16 ns a tick give less than 2^62 ns. */
+#define DECODE_TICKS_BITS 58
+#define DECODE_MULT_BITS 36
+
+static inline int64_t decode_time_ns(const struct store_clock *clock, uint64_t ticks)
+{
+	int64_t past = (int64_t)(ticks - clock->base_ticks);
+	uint64_t shifted = (uint64_t)past + (1ull << DECODE_TICKS_BITS);
+
+	if (__builtin_expect((shifted >> (DECODE_TICKS_BITS + 1)) | (clock->mult >> DECODE_MULT_BITS), 0))
+		return store_clock_ns(clock, ticks);
+	return (int64_t)(((__int128)past * (__int128)clock->mult) >> 32) + clock->base_ns;
+}
+
+static inline int64_t decode_span_ns(const struct store_clock *clock, uint64_t ticks)
+{
+	if (__builtin_expect((ticks >> DECODE_TICKS_BITS) | (clock->mult >> DECODE_MULT_BITS), 0))
+		return store_clock_span_ns(clock, ticks);
+	return (int64_t)(((unsigned __int128)ticks * clock->mult) >> 32);
+}
+
+#endif
+#endif

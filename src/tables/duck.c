@@ -1,0 +1,165 @@
+#include "tables/duck.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libduckdb.so"
+#define OLDEST_MAJOR 1
+#define OLDEST_MINOR 5
+
+struct duck duck;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *library;
+
+/* Where the program lies: its directory is build/ in the tree, PREFIX/bin when installed. */
+static bool program_directory(char *out, size_t out_bytes)
+{
+	ssize_t got = readlink("/proc/self/exe", out, out_bytes - 1);
+	char *slash;
+
+	if (got <= 0)
+		return false;
+	out[got] = 0;
+	slash = strrchr(out, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	return true;
+}
+
+/* NULL where there is no such file; a file that does not load is an error of its own, in *why. */
+static void *open_file(const char *path, char *why, size_t why_bytes)
+{
+	void *handle;
+
+	if (access(path, F_OK))
+		return NULL;
+	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	if (!handle)
+		snprintf(why, why_bytes, "%s", dlerror());
+	return handle;
+}
+
+static void *open_beside_program(char *why, size_t why_bytes)
+{
+	static const char *const places[] = { "", "/../lib/kymo", "/../lib64/kymo" };
+	char directory[PATH_MAX], path[PATH_MAX + 64];
+	void *handle = NULL;
+
+	if (!program_directory(directory, sizeof(directory)))
+		return NULL;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !handle && !*why; i++) {
+		snprintf(path, sizeof(path), "%s%s/" LIBRARY, directory, places[i]);
+		handle = open_file(path, why, why_bytes);
+	}
+	return handle;
+}
+
+static int open_library(void **out, struct kymo_error *err)
+{
+	const char *asked = getenv("KYMO_DUCKDB");
+	char why[512] = "";
+
+	if (asked && *asked) {
+		*out = dlopen(asked, RTLD_LAZY | RTLD_LOCAL);
+		if (!*out)
+			return error_set(err, ENOENT,
+					 "SQL needs DuckDB, and the library that KYMO_DUCKDB names cannot be "
+					 "loaded: %s; correct or unset KYMO_DUCKDB",
+					 dlerror());
+		return 0;
+	}
+	*out = open_beside_program(why, sizeof(why));
+	if (!*out && !*why)
+		*out = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+	if (*out)
+		return 0;
+	if (*why)
+		return error_set(err, ENOENT, "SQL needs DuckDB, and its library cannot be loaded: %s", why);
+	return error_set(err, ENOENT,
+			 "SQL needs DuckDB, and " LIBRARY " is not beside the program, in ../lib/kymo, or where "
+			 "the loader looks; run `make`, install DuckDB %d.%d or later, or set KYMO_DUCKDB to the file",
+			 OLDEST_MAJOR, OLDEST_MINOR);
+}
+
+/* "v1.5.6"; a build of no release ("v0.0.1") is taken as it is. */
+static bool too_old(const char *version)
+{
+	int major = 0, minor = 0;
+
+	if (sscanf(version, "v%d.%d", &major, &minor) != 2 || !major)
+		return false;
+	return major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR);
+}
+
+static int resolve(void *handle, struct duck *out, struct kymo_error *err)
+{
+	const char *missing = NULL;
+	const char *version = "of an unknown version";
+
+#define X(name)                                                                     \
+	*(void **)&out->name = dlsym(handle, "duckdb_" #name);                      \
+	if (!out->name && !missing)                                                 \
+		missing = "duckdb_" #name;
+	DUCK_FUNCTIONS(X)
+#undef X
+	if (out->library_version)
+		version = out->library_version();
+	if (missing || too_old(version))
+		return error_set(err, ENOTSUP,
+				 "SQL needs DuckDB %d.%d or later, and the library found is %s%s%s; set "
+				 "KYMO_DUCKDB to a newer " LIBRARY,
+				 OLDEST_MAJOR, OLDEST_MINOR, version, missing ? " and lacks " : "",
+				 missing ? missing : "");
+	return 0;
+}
+
+int duck_load(struct kymo_error *err)
+{
+	struct duck found;
+	void *handle = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&lock);
+	if (library)
+		goto out;
+	rc = open_library(&handle, err);
+	if (!rc)
+		rc = resolve(handle, &found, err);
+	if (rc) {
+		if (handle)
+			dlclose(handle);
+		goto out;
+	}
+	duck = found;
+	library = handle;
+out:
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int duck_run(duckdb_connection connection, const char *sql, const char *doing, struct kymo_error *err)
+{
+	duckdb_result result;
+	const char *why;
+	int rc = 0;
+
+	memset(&result, 0, sizeof(result));
+	if (duck.query(connection, sql, &result) == DuckDBError) {
+		why = duck.result_error(&result);
+		rc = error_set(err, EIO, "%s: %s", doing, why ? why : "DuckDB gave no reason");
+	}
+	duck.destroy_result(&result);
+	return rc;
+}
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * kymo pack: a recording as a DuckDB database that needs no kymo to be read. Zones are narrow rows sorted by their start,
+ * beside the names and threads that they point to, and trace.zones is a view over the three; all other tables are
+ * written out as they are.
+ */
+#include "tables/tables.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tables/catalog.h"
+#include "tables/session.h"
+#include "tables/staged.h"
+
+/* Readable by every DuckDB since 1.0. */
+#define STORAGE_VERSION "v1.0.0"
+
+static int run(duckdb_connection connection, struct buf *sql, struct kymo_error *err)
+{
+	int rc = sql->failed ? error_set(err, ENOMEM, "no memory to pack") :
+			       duck_run(connection, sql->data, "cannot pack", err);
+
+	/* DuckDB has no code for it. */
+	if (rc && err && strstr(err->text, "No space left"))
+		rc = -(err->code = ENOSPC);
+	buf_reset(sql);
+	return rc;
+}
+
+static void add_attach(struct buf *sql, const char *file)
+{
+	/* Rows that do not fit in memory go beside the file while they are sorted. */
+	buf_text(sql, "SET temp_directory = ");
+	struct buf spill = { 0 };
+
+	buf_print(&spill, "%s.spill", file);
+	catalog_quote_text(sql, buf_get(&spill));
+	buf_fini(&spill);
+	buf_text(sql, "; ATTACH ");
+	catalog_quote_text(sql, file);
+	buf_text(sql, " AS packed (STORAGE_VERSION '" STORAGE_VERSION "'); CREATE SCHEMA packed.trace; CREATE SCHEMA packed.kymo;");
+}
+
+/* The narrowest type that holds numbers below count: sorting moves them. */
+static const char *index_type(size_t count)
+{
+	return count <= 256 ? "UTINYINT" : count <= 65536 ? "USMALLINT" : "UINTEGER";
+}
+
+static void add_zones(struct buf *sql, const struct recording *recording)
+{
+	buf_print(sql,
+		  "CREATE TABLE packed.trace.zone_rows AS SELECT start_ns, duration_ns, name_id::%s AS name_id, "
+		  "depth::USMALLINT AS depth, thread_id::%s AS thread_id, step::UINTEGER AS step "
+		  "FROM kymo_scan('trace.zones') ORDER BY start_ns;",
+		  index_type(recording->name_count), index_type(recording->thread_count + recording->process_count));
+	buf_text(sql, "CREATE TABLE packed.trace.names AS FROM kymo_meta('names');"
+		      "CREATE TABLE packed.kymo.threads AS FROM kymo_meta('all_threads') WHERE tid IS NOT NULL "
+		      "OR thread_id IN (SELECT DISTINCT thread_id FROM packed.trace.zone_rows);"
+		      "CREATE VIEW packed.trace.zones AS SELECT n.source, n.name, n.file, n.line, z.start_ns, z.duration_ns, "
+		      "z.depth::INTEGER AS depth, t.pid, t.tid, t.thread, t.rank, z.step::BIGINT AS step, n.instance "
+		      "FROM trace.zone_rows z JOIN trace.names n ON n.name_id = z.name_id "
+		      "JOIN kymo.threads t ON t.thread_id = z.thread_id;");
+}
+
+static bool is_written(const char *schema, const char *name)
+{
+	return !strcmp(schema, "trace") ? !strcmp(name, "zones") : !strcmp(schema, "kymo") && !strcmp(name, "threads");
+}
+
+static void add_table(struct buf *sql, const char *schema, const char *name)
+{
+	struct buf table = { 0 };
+
+	catalog_quote(&table, schema);
+	buf_char(&table, '.');
+	catalog_quote(&table, name);
+	buf_text(sql, "CREATE SCHEMA IF NOT EXISTS packed.");
+	catalog_quote(sql, schema);
+	buf_print(sql, "; CREATE TABLE packed.%s AS FROM rec.%s;\n", buf_get(&table), buf_get(&table));
+	buf_fini(&table);
+}
+
+/* Every view of the session, the user's included. */
+static int add_tables(struct buf *sql, struct tables *tables, struct kymo_error *err)
+{
+	struct tables_result *result = NULL;
+	struct tables_cell cells[2];
+	char schema[128], name[128];
+	int64_t count = 0;
+	int rc = tables_query(tables,
+			      "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'rec' AND NOT internal "
+			      "ORDER BY ALL",
+			      &result, err);
+
+	while (!rc && (count = tables_next(result, err)) > 0) {
+		for (int64_t row = 0; row < count; row++) {
+			tables_cell(result, 0, (size_t)row, &cells[0]);
+			tables_cell(result, 1, (size_t)row, &cells[1]);
+			snprintf(schema, sizeof(schema), "%.*s", (int)cells[0].text_bytes, cells[0].text);
+			snprintf(name, sizeof(name), "%.*s", (int)cells[1].text_bytes, cells[1].text);
+			if (!is_written(schema, name))
+				add_table(sql, schema, name);
+		}
+	}
+	tables_result_close(result);
+	return rc ? rc : (int)count;
+}
+
+static void add_comments(struct buf *sql)
+{
+	for (size_t i = 0; i < catalog_view_count; i++) {
+		const struct catalog_view *view = &catalog_views[i];
+		bool is_view = !strcmp(view->schema, "trace") && !strcmp(view->name, "zones");
+
+		buf_print(sql, "COMMENT ON %s packed.%s.%s IS ", is_view ? "VIEW" : "TABLE", view->schema, view->name);
+		catalog_quote_text(sql, view->about);
+		buf_text(sql, ";");
+	}
+}
+
+static int write_database(struct tables *tables, duckdb_connection connection, const char *file, struct kymo_error *err)
+{
+	struct buf sql = { 0 };
+	int rc;
+
+	add_attach(&sql, file);
+	rc = run(connection, &sql, err);
+	if (!rc) {
+		buf_text(&sql, "USE rec; BEGIN;");
+		add_zones(&sql, tables->recording);
+		rc = add_tables(&sql, tables, err);
+	}
+	if (!rc) {
+		add_comments(&sql);
+		buf_text(&sql, "COMMIT; DETACH packed");
+		rc = run(connection, &sql, err);
+	}
+	buf_fini(&sql);
+	return rc;
+}
+
+static void remove_leftovers(const char *file)
+{
+	static const char *const suffixes[] = { ".wal", ".spill" };
+	char path[STAGED_PATH_BYTES + 16];
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", file, suffixes[i]);
+		remove(path);
+	}
+}
+
+static int pack_to(struct tables *tables, const char *file, struct kymo_error *err)
+{
+	duckdb_connection connection = NULL;
+	int rc;
+
+	if (duck.connect(tables->database, &connection) == DuckDBError)
+		return error_set(err, EIO, "DuckDB gives no connection");
+	rc = write_database(tables, connection, file, err);
+	duck.disconnect(&connection);
+	return rc;
+}
+
+static uint64_t kept_rows(const struct recording *recording)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < recording->stream_count; i++)
+		rows += recording->streams[i].kept;
+	return rows;
+}
+
+int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all), struct kymo_error *err)
+{
+	/* No SQL of the user's runs here; files are what it is about. */
+	struct tables_options options = { .unsafe = true };
+	struct tables *tables = NULL;
+	char file[STAGED_PATH_BYTES];
+	int rc = tables_open(from, &options, &tables, err);
+
+	if (rc)
+		return rc;
+	if (!tables->recording) {
+		tables_close(tables);
+		return error_set(err, EINVAL, "%s is packed already", from);
+	}
+	tables->progress = progress;
+	tables->progress_all = kept_rows(tables->recording);
+	rc = staged_name(to, file, sizeof(file), err);
+	if (!rc)
+		rc = pack_to(tables, file, err);
+	tables_close(tables);
+	if (file[0])
+		remove_leftovers(file);
+	return staged_end(file, to, rc, err);
+}
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * A result as a Parquet file. DuckDB writes it, but the session that the query runs in may reach no file: a second,
+ * separate instance takes the rows through a table function, chunk by chunk, and runs one COPY of ours.
+ */
+#include "tables/tables.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tables/staged.h"
+#include "tables/catalog.h"
+#include "tables/cell.h"
+
+/* What kymo_rows() reads from; one thread at a time. */
+struct feed {
+	struct tables_result *result;
+	struct kymo_error err;
+	int rc;
+};
+
+static void feed_bind(duckdb_bind_info info)
+{
+	struct feed *feed = duck.bind_get_extra_info(info);
+
+	for (size_t i = 0; i < feed->result->column_count; i++)
+		duck.bind_add_result_column(info, feed->result->columns[i].name, feed->result->columns[i].type);
+}
+
+static void feed_init(duckdb_init_info info)
+{
+	duck.init_set_max_threads(info, 1);
+}
+
+static void feed_function(duckdb_function_info info, duckdb_data_chunk output)
+{
+	struct feed *feed = duck.function_get_extra_info(info);
+	int64_t count = tables_next(feed->result, &feed->err);
+
+	if (count < 0) {
+		feed->rc = (int)count;
+		duck.function_set_error(info, feed->err.text);
+		return;
+	}
+	for (size_t i = 0; count && i < feed->result->column_count; i++)
+		duck.vector_reference_vector(duck.data_chunk_get_vector(output, i),
+					     duck.data_chunk_get_vector(feed->result->chunk, i));
+	duck.data_chunk_set_size(output, (idx_t)count);
+}
+
+static int register_feed(duckdb_connection connection, struct feed *feed, struct kymo_error *err)
+{
+	duckdb_table_function function = duck.create_table_function();
+	duckdb_state state;
+
+	duck.table_function_set_name(function, "kymo_rows");
+	duck.table_function_set_extra_info(function, feed, NULL);
+	duck.table_function_set_bind(function, feed_bind);
+	duck.table_function_set_init(function, feed_init);
+	duck.table_function_set_function(function, feed_function);
+	state = duck.register_table_function(connection, function);
+	duck.destroy_table_function(&function);
+	return state == DuckDBError ? error_set(err, EIO, "DuckDB does not take the table function kymo_rows") : 0;
+}
+
+static int copy_out(duckdb_connection connection, struct feed *feed, const char *file, struct kymo_error *err)
+{
+	struct buf sql = { 0 };
+	int rc = register_feed(connection, feed, err);
+
+	if (rc)
+		return rc;
+	buf_text(&sql, "COPY (FROM kymo_rows()) TO ");
+	catalog_quote_text(&sql, file);
+	buf_text(&sql, " (FORMAT parquet, COMPRESSION zstd)");
+	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query") :
+			  duck_run(connection, sql.data, "cannot write the Parquet file", err);
+	buf_fini(&sql);
+	/* The query's own failure says more than that of the COPY. */
+	if (rc && feed->rc)
+		rc = error_set(err, -feed->rc, "%s", feed->err.text);
+	return rc;
+}
+
+static int write_file(struct feed *feed, const char *file, struct kymo_error *err)
+{
+	duckdb_database database = NULL;
+	duckdb_connection connection = NULL;
+	char *why = NULL;
+	int rc;
+
+	if (duck.open_ext(NULL, &database, NULL, &why) == DuckDBError) {
+		rc = error_set(err, EIO, "DuckDB does not start: %s", why ? why : "it gave no reason");
+		duck.free(why);
+		return rc;
+	}
+	if (duck.connect(database, &connection) == DuckDBError)
+		rc = error_set(err, EIO, "DuckDB gives no connection");
+	else
+		rc = copy_out(connection, feed, file, err);
+	duck.disconnect(&connection);
+	duck.close(&database);
+	return rc;
+}
+
+int tables_write_parquet(struct tables_result *result, const char *path, struct kymo_error *err)
+{
+	struct feed feed = { .result = result };
+	char file[STAGED_PATH_BYTES];
+	int rc;
+
+	if (!result->column_count)
+		return error_set(err, EINVAL, "the query gives no columns, so there is no Parquet file to write");
+	rc = staged_name(path, file, sizeof(file), err);
+	if (!rc)
+		rc = write_file(&feed, file, err);
+	return staged_end(file, path, rc, err);
+}
+
+#endif

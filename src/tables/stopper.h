@@ -1,0 +1,25 @@
+/*
+ * A thread that stops queries: at their deadline, or when tables_interrupt() asked. DuckDB forgets an interrupt that
+ * comes while it begins a query, so the watchdog repeats it until the call has returned.
+ */
+#ifndef KYMO_TABLES_STOPPER_H
+#define KYMO_TABLES_STOPPER_H
+
+#ifndef KYMO_NO_DUCKDB
+
+#include "tables/session.h"
+
+int stopper_init(struct tables *tables, struct kymo_error *err);
+void stopper_fini(struct tables *tables);
+
+/* From here on the result can be stopped; its connection must be open until stopper_remove(). */
+int stopper_add(struct tables_result *result, struct kymo_error *err);
+void stopper_remove(struct tables_result *result);
+
+/* Around each call into DuckDB that may take long. Both say whether the result was stopped: 0, -ETIMEDOUT or
+   -ECANCELED and a sentence; then do not call, or do not use what came back. */
+int stopper_enter(struct tables_result *result, struct kymo_error *err);
+int stopper_leave(struct tables_result *result, struct kymo_error *err);
+
+#endif
+#endif

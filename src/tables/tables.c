@@ -1,0 +1,459 @@
+#include "tables/tables.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tables/catalog.h"
+#include "tables/cell.h"
+#include "tables/dictionary.h"
+#include "tables/meta.h"
+#include "tables/refuse.h"
+#include "tables/scan.h"
+#include "tables/stopper.h"
+#include "tables/words.h"
+
+#define SAFE_MEMORY_BYTES (UINT64_C(1) << 30)
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static void set_memory(duckdb_config config, const struct tables_options *options)
+{
+	uint64_t bytes = options->memory_limit_bytes;
+	char text[32];
+
+	if (!bytes && options->unsafe)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 "KiB", (bytes ? bytes : SAFE_MEMORY_BYTES) >> 10);
+	duck.set_config(config, "memory_limit", text);
+}
+
+static void set_options(duckdb_config config, const struct tables_options *options)
+{
+	/* A version that lacks one of them does not have what it turns off. */
+	static const char *const safe[][2] = {
+		{ "autoinstall_known_extensions", "false" }, { "autoload_known_extensions", "false" },
+		{ "allow_community_extensions", "false" },   { "allow_persistent_secrets", "false" },
+		{ "temp_directory", "" },
+	};
+	char threads[16];
+
+	if (options->threads) {
+		snprintf(threads, sizeof(threads), "%" PRIu32, options->threads);
+		duck.set_config(config, "threads", threads);
+	}
+	set_memory(config, options);
+	for (size_t i = 0; !options->unsafe && i < sizeof(safe) / sizeof(safe[0]); i++)
+		duck.set_config(config, safe[i][0], safe[i][1]);
+}
+
+static int open_database(struct tables *tables, struct kymo_error *err)
+{
+	duckdb_config config = NULL;
+	char *why = NULL;
+	int rc = 0;
+
+	duck.create_config(&config);
+	set_options(config, &tables->options);
+	if (duck.open_ext(NULL, &tables->database, config, &why) == DuckDBError)
+		rc = error_set(err, EIO, "DuckDB does not start: %s", why ? why : "it gave no reason");
+	if (why)
+		duck.free(why);
+	duck.destroy_config(&config);
+	return rc;
+}
+
+/* A table whose name cannot be had (temp.x, …) is a problem of its own, not of the recording. */
+static void add_user_tables(struct tables *tables, duckdb_connection connection)
+{
+	struct buf sql = { 0 };
+	struct kymo_error why;
+
+	for (size_t i = 0; i < tables->shapes.count; i++) {
+		const struct shape *shape = &tables->shapes.shapes[i];
+
+		buf_reset(&sql);
+		if (!catalog_user_sql(&sql, shape, &tables->shapes.problems))
+			continue;
+		if (sql.failed || duck_run(connection, sql.data, "its view cannot be made", &why))
+			buf_print(&tables->shapes.problems, "%s: kymo_scan reads it, but %.*s\n", shape->table,
+				  (int)strcspn(why.text, "\n"), why.text);
+	}
+	buf_fini(&sql);
+}
+
+static int attach_store(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
+{
+	struct buf sql = { 0 };
+	int rc = scan_register(tables, connection, err);
+
+	if (!rc)
+		rc = meta_register(tables, connection, err);
+	if (rc)
+		return rc;
+	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");
+	catalog_sql(&sql, &tables->shapes);
+	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the views") :
+			  duck_run(connection, sql.data, "cannot make the views", err);
+	buf_fini(&sql);
+	if (!rc)
+		add_user_tables(tables, connection);
+	return rc;
+}
+
+static int attach_packed(duckdb_connection connection, const char *path, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	struct buf sql = { 0 };
+	int rc;
+
+	buf_text(&sql, "ATTACH ");
+	catalog_quote_text(&sql, path);
+	buf_text(&sql, " AS rec (READ_ONLY); USE rec");
+	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query") :
+			  duck_run(connection, sql.data, "cannot read the packed recording", err);
+	buf_fini(&sql);
+	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", &why))
+		rc = error_set(err, EINVAL,
+			       "%s is a DuckDB database, but not a packed recording: it has no table kymo.runs; open it with "
+			       "DuckDB itself",
+			       path);
+	return rc;
+}
+
+/* From here on no file can be reached and no setting be changed, whatever the statement. */
+static int lock_down(duckdb_connection connection, struct kymo_error *err)
+{
+	return duck_run(connection, "SET enable_external_access = false; SET lock_configuration = true",
+			"cannot make DuckDB safe", err);
+}
+
+static int attach(struct tables *tables, const char *path, struct kymo_error *err)
+{
+	duckdb_connection connection = NULL;
+	int rc;
+
+	if (duck.connect(tables->database, &connection) == DuckDBError)
+		return error_set(err, EIO, "DuckDB gives no connection");
+	rc = tables->recording ? attach_store(tables, connection, err) : attach_packed(connection, path, err);
+	if (!rc && !tables->options.unsafe)
+		rc = lock_down(connection, err);
+	duck.disconnect(&connection);
+	return rc;
+}
+
+static int open_recording(struct tables *tables, const char *path, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	enum store_kind kind = store_kind(path, &why);
+	int rc;
+
+	if (kind == STORE_NONE)
+		return error_set(err, why.code ? why.code : EINVAL, "%s",
+				 why.text[0] ? why.text : "that is not a recording");
+	if (kind == STORE_PACKED)
+		return 0;
+	rc = store_open(path, &tables->recording, err);
+	if (!rc && shape_set_init(&tables->shapes, tables->recording))
+		rc = error_set(err, ENOMEM, "no memory for the tables of %s", path);
+	return rc;
+}
+
+int tables_open(const char *path, const struct tables_options *options, struct tables **out, struct kymo_error *err)
+{
+	struct tables *tables = calloc(1, sizeof(*tables));
+	int rc;
+
+	*out = NULL;
+	if (!tables)
+		return error_set(err, ENOMEM, "no memory to open %s", path);
+	if (options)
+		tables->options = *options;
+	pthread_mutex_init(&tables->dictionary_lock, NULL);
+	pthread_mutex_init(&tables->progress_lock, NULL);
+	rc = stopper_init(tables, err);
+	if (!rc)
+		rc = duck_load(err);
+	if (!rc)
+		rc = open_recording(tables, path, err);
+	if (!rc)
+		rc = open_database(tables, err);
+	if (!rc)
+		rc = attach(tables, path, err);
+	if (!rc)
+		*out = tables;
+	else
+		tables_close(tables);
+	return rc;
+}
+
+void tables_close(struct tables *tables)
+{
+	if (!tables)
+		return;
+	stopper_fini(tables);
+	if (tables->database)
+		duck.close(&tables->database);
+	/* After the database, whose vectors may point into them. */
+	dictionary_fini(tables);
+	shape_set_fini(&tables->shapes);
+	store_close(tables->recording);
+	pthread_mutex_destroy(&tables->dictionary_lock);
+	pthread_mutex_destroy(&tables->progress_lock);
+	free(tables);
+}
+
+const struct recording *tables_recording(const struct tables *tables)
+{
+	return tables->recording;
+}
+
+void tables_interrupt(struct tables *tables)
+{
+	atomic_fetch_add(&tables->interrupts, 1);
+	sem_post(&tables->watch_wake);
+}
+
+/* ---- asking ------------------------------------------------------------------------------ */
+
+/* DuckDB's own words, with what they mean here where they would mislead. */
+static int query_failed(const struct tables *tables, const char *why, struct kymo_error *err)
+{
+	static const struct {
+		const char *begins, *sentence;
+		int code;
+	} meanings[] = {
+		{ "Out of Memory Error",
+		  "the query needs more memory than it may have (1 GiB unless told otherwise); ask for less (WHERE, LIMIT, "
+		  "fewer columns), or lift the limit with --unsafe",
+		  ENOMEM },
+		{ "Permission Error",
+		  "the query wants to reach files, settings or extensions, which SQL over a recording may not; --unsafe "
+		  "allows all statements",
+		  EPERM },
+		{ "TransactionContext Error: Cannot write",
+		  "the query wants to change something, and SQL over a recording only reads; --unsafe allows all statements",
+		  EPERM },
+	};
+
+	for (size_t i = 0; why && !tables->options.unsafe && i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (!strncmp(why, meanings[i].begins, strlen(meanings[i].begins)))
+			return error_set(err, meanings[i].code, "%s", meanings[i].sentence);
+	error_set(err, EINVAL, "%s", why && *why ? why : "DuckDB gave no reason");
+	if (err)
+		words_trim(err->text);
+	return -EINVAL;
+}
+
+static int run_in(struct tables_result *result, const char *sql, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+
+	if (!duck_run(result->connection, sql, "", &why))
+		return 0;
+	return query_failed(result->tables, why.text + strspn(why.text, ": "), err);
+}
+
+/* With --unsafe several statements may come; the last one's rows are the answer. */
+static int run_all_but_last(struct tables_result *result, duckdb_extracted_statements statements, idx_t count,
+			    struct kymo_error *err)
+{
+	duckdb_result ignored;
+	int rc = 0;
+
+	for (idx_t i = 0; i + 1 < count && !rc; i++) {
+		memset(&ignored, 0, sizeof(ignored));
+		if (duck.prepare_extracted_statement(result->connection, statements, i, &result->statement) == DuckDBError)
+			rc = query_failed(result->tables, duck.prepare_error(result->statement), err);
+		else if (duck.execute_prepared_streaming(result->statement, &ignored) == DuckDBError)
+			rc = query_failed(result->tables, duck.result_error(&ignored), err);
+		duck.destroy_result(&ignored);
+		duck.destroy_prepare(&result->statement);
+	}
+	return rc;
+}
+
+static int prepare_last(struct tables_result *result, duckdb_extracted_statements statements, idx_t count,
+			struct kymo_error *err)
+{
+	if (duck.prepare_extracted_statement(result->connection, statements, count - 1, &result->statement) == DuckDBError)
+		return query_failed(result->tables, duck.prepare_error(result->statement), err);
+	if (result->tables->options.unsafe)
+		return 0;
+	return refuse_statement(duck.prepared_statement_type(result->statement), err);
+}
+
+static int prepare(struct tables_result *result, const char *sql, struct kymo_error *err)
+{
+	duckdb_extracted_statements statements = NULL;
+	bool unsafe = result->tables->options.unsafe;
+	idx_t count = duck.extract_statements(result->connection, sql, &statements);
+	const char *why = count ? NULL : duck.extract_statements_error(statements);
+	int rc = 0;
+
+	if (why)
+		rc = query_failed(result->tables, why, err);
+	else if (!count)
+		rc = error_set(err, EINVAL, "the SQL is empty; try: FROM trace.regions");
+	else if (count > 1 && !unsafe)
+		rc = error_set(err, EPERM,
+			       "these are %" PRIu64 " statements, and SQL over a recording is one SELECT or EXPLAIN; --unsafe "
+			       "allows all statements",
+			       (uint64_t)count);
+	if (!rc && unsafe)
+		rc = run_all_but_last(result, statements, count, err);
+	if (!rc)
+		rc = prepare_last(result, statements, count, err);
+	duck.destroy_extracted(&statements);
+	return rc;
+}
+
+static int execute(struct tables_result *result, struct kymo_error *err)
+{
+	if (duck.execute_prepared_streaming(result->statement, &result->result) == DuckDBError)
+		return query_failed(result->tables, duck.result_error(&result->result), err);
+	if (cell_columns_init(result))
+		return error_set(err, ENOMEM, "no memory for the answer");
+	return 0;
+}
+
+/* All between stopper_enter() and stopper_leave(). */
+static int start_query(struct tables_result *result, const char *sql, struct kymo_error *err)
+{
+	int rc = run_in(result, "USE rec", err);
+
+	/* So that not even EXPLAIN ANALYZE of another statement can change what later queries see. */
+	if (!rc && !result->tables->options.unsafe)
+		rc = run_in(result, "BEGIN TRANSACTION READ ONLY", err);
+	if (!rc)
+		rc = prepare(result, sql, err);
+	if (!rc)
+		rc = execute(result, err);
+	return rc;
+}
+
+static int watched_start(struct tables_result *result, const char *sql, struct kymo_error *err)
+{
+	int rc = stopper_add(result, err), stopped;
+
+	if (!rc)
+		rc = stopper_enter(result, err);
+	if (rc)
+		return rc;
+	rc = start_query(result, sql, err);
+	/* What was stopped failed for that reason, whatever DuckDB says; what had succeeded by then has not. */
+	stopped = stopper_leave(result, rc ? err : NULL);
+	return rc && stopped ? stopped : rc;
+}
+
+int tables_query(struct tables *tables, const char *sql, struct tables_result **out, struct kymo_error *err)
+{
+	struct tables_result *result;
+	int rc;
+
+	*out = NULL;
+	if (!tables->options.unsafe) {
+		rc = refuse_functions(sql, err);
+		if (rc)
+			return rc;
+	}
+	result = calloc(1, sizeof(*result));
+	if (!result)
+		return error_set(err, ENOMEM, "no memory for the query");
+	result->tables = tables;
+	if (duck.connect(tables->database, &result->connection) == DuckDBError)
+		rc = error_set(err, EIO, "DuckDB gives no connection");
+	else
+		rc = watched_start(result, sql, err);
+	if (!rc)
+		*out = result;
+	else
+		tables_result_close(result);
+	return rc;
+}
+
+void tables_result_close(struct tables_result *result)
+{
+	if (!result)
+		return;
+	stopper_remove(result);
+	cell_columns_fini(result);
+	if (result->chunk)
+		duck.destroy_data_chunk(&result->chunk);
+	duck.destroy_result(&result->result);
+	if (result->statement)
+		duck.destroy_prepare(&result->statement);
+	if (result->connection)
+		duck.disconnect(&result->connection);
+	free(result);
+}
+
+size_t tables_column_count(const struct tables_result *result)
+{
+	return result->column_count;
+}
+
+const char *tables_column_name(const struct tables_result *result, size_t column)
+{
+	return result->columns[column].name;
+}
+
+const char *tables_column_type(const struct tables_result *result, size_t column)
+{
+	return result->columns[column].type_name;
+}
+
+int64_t tables_next(struct tables_result *result, struct kymo_error *err)
+{
+	const char *why;
+	int rc;
+
+	if (result->chunk)
+		duck.destroy_data_chunk(&result->chunk);
+	rc = stopper_enter(result, err);
+	if (rc)
+		return rc;
+	result->chunk = duck.fetch_chunk(result->result);
+	rc = stopper_leave(result, err);
+	if (rc)
+		return rc;
+	why = result->chunk ? NULL : duck.result_error(&result->result);
+	if (why && *why)
+		return query_failed(result->tables, why, err);
+	if (!result->chunk)
+		return 0;
+	cell_chunk(result);
+	return (int64_t)duck.data_chunk_get_size(result->chunk);
+}
+
+double tables_number(struct tables *tables, const char *sql, double fallback)
+{
+	struct tables_result *result = NULL;
+	struct tables_cell cell = { 0 };
+	double number = fallback;
+	char *text;
+
+	if (!tables_query(tables, sql, &result, NULL) && tables_next(result, NULL) > 0 && result->column_count)
+		tables_cell(result, 0, 0, &cell);
+	switch (cell.kind) {
+	case TABLES_BOOL:
+	case TABLES_INTEGER: number = (double)cell.integer; break;
+	case TABLES_UNSIGNED: number = (double)cell.unsigned_integer; break;
+	case TABLES_DOUBLE: number = cell.real; break;
+	case TABLES_TEXT:
+		/* HUGEINT and DECIMAL come as text. */
+		text = strndup(cell.text, cell.text_bytes);
+		number = text ? strtod(text, NULL) : fallback;
+		free(text);
+		break;
+	default: break;
+	}
+	tables_result_close(result);
+	return number;
+}
+
+#endif

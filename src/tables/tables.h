@@ -1,0 +1,82 @@
+/*
+ * SQL over a recording. DuckDB is loaded here (dlopen, lazily) and nowhere else, never into a recorded program.
+ *
+ *	tables_open("runs/a", &options, &tables, err);
+ *	tables_query(tables, "FROM trace.regions", &result, err);
+ *	while (tables_next(result, err) > 0)
+ *		for each row: tables_cell(result, column, row, &cell);
+ *	tables_result_close(result); tables_close(tables);
+ */
+#ifndef KYMO_TABLES_TABLES_H
+#define KYMO_TABLES_TABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+struct tables; /* a session: an in-memory DuckDB with the recording attached as `rec`, schemas and views made */
+struct tables_result;
+
+struct tables_options {
+	bool unsafe; /* --unsafe: any statement, files, settings. Otherwise one SELECT or EXPLAIN */
+	uint64_t memory_limit_bytes; /* 0: 1 GiB (unsafe: DuckDB's own) */
+	uint32_t timeout_ms; /* 0: none */
+	uint32_t threads; /* 0: as many as there are cores */
+};
+
+/* path as store_resolve() gives it: directory, snapshot or packed file. */
+int tables_open(const char *path, const struct tables_options *options, struct tables **out, struct kymo_error *err);
+void tables_close(struct tables *tables);
+/* The opened store, for what needs no SQL; NULL for a packed file. */
+const struct recording *tables_recording(const struct tables *tables);
+/* Interrupts a running query; safe from a signal handler and from another thread. */
+void tables_interrupt(struct tables *tables);
+
+/* Checks and starts a query. -EPERM: a statement that is refused; -EINVAL: DuckDB's own message, with its
+   suggestion; -ECANCELED: interrupted; -ETIMEDOUT. Results stream: nothing is materialised. */
+int tables_query(struct tables *tables, const char *sql, struct tables_result **out, struct kymo_error *err);
+void tables_result_close(struct tables_result *result); /* NULL is fine */
+
+size_t tables_column_count(const struct tables_result *result);
+const char *tables_column_name(const struct tables_result *result, size_t column);
+/* "BIGINT", "VARCHAR", … */
+const char *tables_column_type(const struct tables_result *result, size_t column);
+
+enum tables_cell_kind {
+	TABLES_NULL,
+	TABLES_BOOL,
+	TABLES_INTEGER, /* .integer */
+	TABLES_UNSIGNED, /* .unsigned_integer */
+	TABLES_DOUBLE, /* .real */
+	TABLES_TEXT, /* .text, .text_bytes: valid until the next tables_next(); all other types come as text too */
+	TABLES_JSON, /* as TEXT, already valid JSON: lists and structs */
+};
+
+struct tables_cell {
+	enum tables_cell_kind kind;
+	int64_t integer;
+	uint64_t unsigned_integer;
+	double real;
+	const char *text;
+	size_t text_bytes;
+};
+
+/* Fetches the next batch: its row count, 0 at the end, or a negative errno (-ECANCELED, -ETIMEDOUT, …). */
+int64_t tables_next(struct tables_result *result, struct kymo_error *err);
+void tables_cell(struct tables_result *result, size_t column, size_t row, struct tables_cell *out);
+
+/* Convenience for views: the first row's first column as a number; fallback where there is none. */
+double tables_number(struct tables *tables, const char *sql, double fallback);
+
+/* Writes the whole result as an Arrow IPC stream to fd, or as a Parquet file (zstd) at path (aside, renamed). */
+int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *err);
+int tables_write_parquet(struct tables_result *result, const char *path, struct kymo_error *err);
+
+/* kymo pack: writes the recording at `from` as a DuckDB database at `to`, aside and renamed. progress (NULL: none) is
+   told rows done and rows in all. */
+int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all), struct kymo_error *err);
+
+#endif
