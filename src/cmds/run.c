@@ -1,0 +1,371 @@
+/* kymo run: records a program, ends as it ended, and says on stderr what was recorded. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/paths.h"
+#include "cmds/cmds.h"
+#include "collect/collect.h"
+#include "collect/say.h"
+#include "store/store.h"
+#include "views/format.h"
+#include "views/summary.h"
+#include "views/text.h"
+
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND 127
+#define COMMAND_COLUMNS 48 /* of the command in the first line */
+
+struct run_options {
+	struct collect_options collect;
+	bool force, quiet, no_summary;
+};
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_KEEP, OPTION_BUDGET, OPTION_NO_SUMMARY, OPTION_QUIET, OPTION_HELP, OPTION_COUNT };
+
+static const struct cmds_option options[] = {
+	[OPTION_OUTPUT] = { 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
+	[OPTION_FORCE] = { 0, "force", NULL, "let --output replace a recording" },
+	[OPTION_KEEP] = { 0, "keep", "all|flight", "all rows within the budget (the default), or the last 10,000 of each stream" },
+	[OPTION_BUDGET] = { 0, "budget", "SIZE", "1G, or mem=1G,disk=4G: memory of each process, disk of the run" },
+	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
+	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
+	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
+	[OPTION_COUNT] = { 0 },
+};
+
+/* The design has them; refused until they do something. */
+static const char *const later[] = { "torch", "device", "memory", "python", "serve", "preload", NULL };
+
+static void print_help(void)
+{
+	struct cmds_option listed[OPTION_COUNT + 1] = { 0 };
+	struct cmds_command command = *cmds_find("run");
+
+	memcpy(listed, options, OPTION_HELP * sizeof(listed[0])); /* --help is listed by itself */
+	command.options = listed;
+	cmds_print_help(&command);
+}
+
+static int unknown_option(const char *word)
+{
+	const char *names[OPTION_COUNT + 1] = { 0 };
+	char name[64];
+	const char *near;
+
+	while (*word == '-')
+		word++;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	for (size_t i = 0; later[i]; i++)
+		if (!strcmp(later[i], name))
+			return cmds_wrong("run", "--%s is not in kymo %s yet; what the program records by itself is kept without it",
+					  name, KYMO_VERSION);
+	for (int i = 0; i < OPTION_COUNT; i++)
+		names[i] = options[i].name;
+	near = cmds_nearest(name, names);
+	if (near)
+		return cmds_wrong("run", "no option is called --%s; did you mean --%s?", name, near);
+	return cmds_wrong("run", "no option is called %s%s; kymo help run lists them", name[0] && name[1] ? "--" : "-", name);
+}
+
+static int set_keep(struct run_options *run, const char *word)
+{
+	if (!strcmp(word, "all"))
+		run->collect.keep = KYMO_KEEP_ALL;
+	else if (!strcmp(word, "flight"))
+		run->collect.keep = KYMO_KEEP_FLIGHT;
+	else
+		return cmds_wrong("run", "--keep is all or flight, not \"%s\"", word);
+	return -1;
+}
+
+/* -1, or the exit status: this option ends the command. */
+static int set_option(struct run_options *run, int option, const char *value)
+{
+	struct kymo_error err = { 0 };
+
+	switch (option) {
+	case OPTION_OUTPUT: run->collect.directory = value; break;
+	case OPTION_FORCE: run->force = true; break;
+	case OPTION_KEEP: return set_keep(run, value);
+	case OPTION_BUDGET:
+		if (budget_parse(value, &run->collect.budget, &err))
+			return cmds_wrong("run", "--budget: %s", err.text);
+		break;
+	case OPTION_NO_SUMMARY: run->no_summary = true; break;
+	case OPTION_QUIET: run->quiet = true; break;
+	case OPTION_HELP: print_help(); return cmds_finish("run");
+	default: break;
+	}
+	return -1;
+}
+
+static void getopt_lists(struct option *longs, char *shorts)
+{
+	*shorts++ = '+'; /* what follows the program's name is the program's */
+	*shorts++ = ':';
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		longs[i] = (struct option){ options[i].name, options[i].value ? required_argument : no_argument, NULL, 256 + i };
+		if (options[i].letter)
+			*shorts++ = options[i].letter;
+		if (options[i].letter && options[i].value)
+			*shorts++ = ':';
+	}
+	*shorts = '\0';
+	longs[OPTION_COUNT] = (struct option){ 0 };
+}
+
+static int index_of(int found)
+{
+	for (int i = 0; i < OPTION_COUNT; i++)
+		if (found == 256 + i || found == options[i].letter)
+			return i;
+	return -1;
+}
+
+static int read_options(int argc, char **argv, struct run_options *run)
+{
+	struct option longs[OPTION_COUNT + 1];
+	char shorts[3 * OPTION_COUNT + 4];
+	int found, status = -1;
+
+	getopt_lists(longs, shorts);
+	optind = 0; /* glibc: begins anew */
+	opterr = 0;
+	while (status < 0 && (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const char *word = argv[optind - 1];
+		char letter[3] = { '-', (char)optopt, '\0' };
+
+		if (found == ':')
+			return cmds_wrong("run", "%s needs a value", word);
+		if (found == '?')
+			return unknown_option(optopt > 0 && optopt < 256 ? letter : word);
+		status = set_option(run, index_of(found), optarg);
+	}
+	if (status >= 0)
+		return status;
+	if (optind >= argc)
+		return cmds_wrong("run", "which program? kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]");
+	run->collect.argv = argv + optind;
+	return -1;
+}
+
+/* What the environment asks for; the command line comes after it. */
+static int read_environment(struct run_options *run)
+{
+	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"), *quiet = getenv("KYMO_QUIET");
+	const char *rate = getenv("KYMO_SYSTEM_RATE");
+	struct kymo_error err = { 0 };
+	double seconds = 1;
+	char *end;
+
+	if (budget && *budget && budget_parse(budget, &run->collect.budget, &err))
+		return cmds_wrong("run", "KYMO_BUDGET: %s", err.text);
+	if (keep && !strcmp(keep, "flight"))
+		run->collect.keep = KYMO_KEEP_FLIGHT;
+	run->quiet = quiet && *quiet && strcmp(quiet, "0");
+	if (rate && *rate) {
+		seconds = strtod(rate, &end);
+		if (*end || !isfinite(seconds) || seconds < 0 || seconds > 86400)
+			return cmds_wrong("run", "KYMO_SYSTEM_RATE=\"%s\" is not a number of seconds from 0 (off) to 86400", rate);
+	}
+	/* Below a hundredth of a second the kernel's own counters stand still. */
+	run->collect.system_period_ns = seconds > 0 && seconds < 0.01 ? 10000000u : (uint64_t)(seconds * 1e9);
+	return -1;
+}
+
+/* ---- before --------------------------------------------------------------------------------- */
+
+static char wish[16]; /* KYMO of the environment */
+
+/* The recorder is linked into kymo itself, and KYMO=on means the programs that one starts, not this one: so the word is put
+   by before the recorder's own constructor, which comes later, can see it. */
+__attribute__((constructor(101))) static void be_no_target(void)
+{
+	const char *kymo = getenv("KYMO");
+
+	if (kymo)
+		snprintf(wish, sizeof(wish), "%s", kymo);
+	unsetenv("KYMO");
+}
+
+static bool is_refused(void)
+{
+	static const char *const words[] = { "off", "0", "false", "no" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(wish, words[i]))
+			return true;
+	return false;
+}
+
+static int cannot_start(char **argv, int error)
+{
+	bool has_path = strchr(argv[0], '/');
+	bool missing = error == ENOENT || error == ENOTDIR;
+
+	if (missing && !has_path)
+		cmds_wrong("run", "%s: command not found", argv[0]);
+	else if (missing && !access(argv[0], F_OK))
+		cmds_wrong("run", "%s cannot be executed: the interpreter that it names is not there", argv[0]);
+	else
+		cmds_wrong("run", "%s cannot be executed: %s", argv[0], strerror(error));
+	return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* KYMO=off wins over all: the program takes our place. */
+static int run_without_recording(struct run_options *run)
+{
+	say("KYMO=off in the environment: nothing is recorded");
+	setenv("KYMO", wish, 1);
+	execvp(run->collect.argv[0], run->collect.argv);
+	return cannot_start(run->collect.argv, errno);
+}
+
+/* --force: only a recording is ever replaced. */
+static int make_way(const struct run_options *run)
+{
+	struct kymo_error err = { 0 };
+	struct stat st;
+
+	if (!run->force || !run->collect.directory || lstat(run->collect.directory, &st))
+		return 0;
+	if (!rmdir(run->collect.directory))
+		return 0; /* it was empty */
+	if (store_kind(run->collect.directory, &err) != STORE_DIRECTORY) {
+		error_set(&err, EEXIST, "%s is there already and is no recording; --force replaces only recordings",
+			  run->collect.directory);
+		return cmds_fail("run", &err);
+	}
+	return store_remove(run->collect.directory, &err) ? cmds_fail("run", &err) : 0;
+}
+
+/* ---- after ---------------------------------------------------------------------------------- */
+
+static void add_command(struct buf *out, char **argv, const struct text_style *style)
+{
+	struct buf words = { 0 };
+
+	for (; *argv; argv++) {
+		buf_text(&words, *argv);
+		if (argv[1])
+			buf_char(&words, ' ');
+	}
+	text_fit(out, buf_get(&words), COMMAND_COLUMNS, 0, style);
+	buf_fini(&words);
+}
+
+static void add_end(struct buf *out, int wstatus)
+{
+	const char *name = WIFSIGNALED(wstatus) ? sigabbrev_np(WTERMSIG(wstatus)) : NULL;
+
+	if (WIFEXITED(wstatus))
+		buf_print(out, " ended with %d", WEXITSTATUS(wstatus));
+	else if (name)
+		buf_print(out, " was killed by SIG%s", name);
+	else
+		buf_print(out, " was killed by signal %d", WTERMSIG(wstatus));
+}
+
+static void print_first_line(const struct run_options *run, const struct collect_result *result)
+{
+	struct text_style style = text_style_of(stderr);
+	struct buf line = { 0 };
+
+	buf_text(&line, "kymo: ");
+	add_command(&line, run->collect.argv, &style);
+	add_end(&line, result->wstatus);
+	buf_print(&line, " after %s; recording ", format_clock((double)result->duration_ns, style.utf8).text);
+	text_visible(&line, result->directory, strlen(result->directory));
+	fprintf(stderr, "%s\n", buf_get(&line));
+	buf_fini(&line);
+}
+
+static void print_what_is_amiss(const struct collect_result *result)
+{
+	if (result->not_recorded)
+		fprintf(stderr, "  %s %s not record: %s%s\n", format_count(result->not_recorded).text,
+			result->not_recorded == 1 ? "child did" : "children did", result->not_recorded_names,
+			result->not_recorded > 3 ? ", …" : "");
+	if (result->still_running)
+		fprintf(stderr, "  %u %s on (pid %d%s): what is recorded there stays in %s\n", result->still_running,
+			result->still_running == 1 ? "child runs" : "children run", (int)result->still_running_pid,
+			result->still_running > 1 ? ", …" : "", result->live);
+	else if (result->live[0])
+		fprintf(stderr, "  not all could be moved to the disk (%s): the rest stays in %s\n",
+			result->move_error ? strerror(-result->move_error) : "something else is there", result->live);
+}
+
+static void print_summary(const struct collect_result *result)
+{
+	struct text_style style = text_style_of(stderr);
+	struct summary_options summary = { .colour = style.colour, .columns = style.columns };
+	struct kymo_error err = { 0 };
+
+	if (!result->processes && !result->still_running)
+		fputs("  It marked nothing to record. In C: #include <kymo/kymo.h>, KYMO_SCOPE(\"name\"), link with\n"
+		      "  `pkg-config --libs kymo`. In Python: import kymo. System metrics are there:\n"
+		      "  kymo query 'FROM host.process'\n",
+		      stderr);
+	else if (summary_print(result->directory, &summary, stderr, &err))
+		fprintf(stderr, "  no summary: %s\n", err.text);
+}
+
+static void report(const struct run_options *run, const struct collect_result *result)
+{
+	if (run->quiet)
+		return;
+	print_first_line(run, result);
+	print_what_is_amiss(result);
+	if (!run->no_summary)
+		print_summary(result);
+	fflush(stderr);
+}
+
+static void keep_in_mind(const struct collect_result *result)
+{
+	struct kymo_error err = { 0 };
+
+	if (store_remember(result->directory, &err))
+		say("%s", err.text); /* `kymo ls` then finds it from its own directory only */
+	store_prune();
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run_options run = { .collect = { .keep = KYMO_KEEP_ALL } };
+	struct collect_result result;
+	struct kymo_error err = { 0 };
+	int status;
+
+	run.collect.budget = (struct budget){ BUDGET_MEMORY_BYTES, BUDGET_DISK_BYTES };
+	status = read_environment(&run);
+	if (status < 0)
+		status = read_options(argc, argv, &run);
+	if (status >= 0)
+		return status;
+	say_quiet(run.quiet);
+	if (is_refused())
+		return run_without_recording(&run);
+	status = make_way(&run);
+	if (status)
+		return status;
+	if (collect_run(&run.collect, &result, &err))
+		return cmds_fail("run", &err);
+	if (result.exec_error)
+		return cannot_start(run.collect.argv, result.exec_error);
+	keep_in_mind(&result);
+	report(&run, &result);
+	collect_end_like(result.wstatus);
+}

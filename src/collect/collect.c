@@ -1,0 +1,308 @@
+#include "collect/collect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/paths.h"
+#include "collect/archive.h"
+#include "collect/family.h"
+#include "collect/guard.h"
+#include "collect/halves.h"
+#include "collect/host.h"
+#include "collect/launch.h"
+#include "collect/say.h"
+#include "collect/watch.h"
+#include "record/record.h"
+
+#define FIRST_PASS_NS 20000000ull
+#define SLOW_PASS_NS 1000000000ull /* who is there, who has ended */
+#define STRAGGLERS_MS 100 /* children that are about to end with the program */
+
+/* All that a run needs; in the order in which it is made. */
+struct collector {
+	const struct collect_options *options;
+	struct halves halves;
+	struct launch_signals signals;
+	struct watch watch;
+	struct family family;
+	struct archive archive;
+	struct host host;
+	uint64_t started_ns;
+	uint64_t target_starttime;
+	bool records; /* our own rows can be written */
+};
+
+/* ---- start ------------------------------------------------------------------------------------ */
+
+static int launch(struct collector *collector, struct collect_result *result, struct kymo_error *err)
+{
+	char run[KYMO_PATH_BYTES + 16], keep[32], budget[96] = "KYMO_BUDGET=";
+	const char *additions[] = { "KYMO=on", run, keep, budget, NULL };
+	char *const *argv = collector->options->argv;
+	int exec_failed, rc;
+
+	snprintf(run, sizeof(run), "KYMO_RUN=%s", collector->halves.live);
+	snprintf(keep, sizeof(keep), "KYMO_KEEP=%s", collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight");
+	budget_format(&collector->options->budget, budget + strlen(budget), sizeof(budget) - strlen(budget));
+	collector->started_ns = clock_monotonic_ns();
+	rc = launch_program(argv, additions, &collector->signals, &collector->watch.target, &exec_failed);
+	if (rc && exec_failed) {
+		result->exec_error = -rc;
+		return rc;
+	}
+	if (rc)
+		return error_set(err, -rc, "cannot start %s: %s", argv[0], strerror(-rc));
+	collector->target_starttime = paths_starttime(collector->watch.target);
+	return 0;
+}
+
+/* A pipe that the program closes has to be closed: our copies of its descriptors would keep it open. */
+static void let_go_of_inherited_files(const struct collector *collector)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct dirent *entry;
+
+	if (null >= 0) {
+		dup3(null, STDIN_FILENO, O_CLOEXEC);
+		dup3(null, STDOUT_FILENO, O_CLOEXEC);
+		close(null);
+	}
+	while (directory && (entry = readdir(directory))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO && fd != dirfd(directory) && fd != collector->halves.live_fd &&
+		    fd != collector->halves.disk_fd && fd != collector->watch.signal_fd &&
+		    fd != collector->watch.witness.fd)
+			close(fd);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+static void start_own_recording(struct collector *collector)
+{
+	struct kymo_error err = { 0 };
+
+	setenv("KYMO_KEEP", collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
+	collector->records = !host_init(&collector->host) &&
+			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
+	if (!collector->records)
+		say("no system metrics: %s", err.text[0] ? err.text : "no memory");
+}
+
+/* ---- while it runs ------------------------------------------------------------------------------ */
+
+static void note_who_recorded(struct collector *collector)
+{
+	for (size_t i = 0; i < collector->archive.process_count; i++) {
+		const struct archive_process *process = &collector->archive.processes[i];
+		struct family_member *member;
+
+		if (process->pid == collector->archive.self)
+			continue;
+		member = family_find(&collector->family, process->pid, process->starttime);
+		/* One whose parents were gone before we saw it. */
+		if (!member && !process->foreign && archive_process_alive(process))
+			member = family_add(&collector->family, process->pid, process->starttime, "");
+		if (member)
+			member->recorded = true;
+	}
+}
+
+static void slow_pass(struct collector *collector)
+{
+	family_look(&collector->family);
+	note_who_recorded(collector);
+	family_forget(&collector->family);
+	archive_retire_dead(&collector->archive);
+}
+
+static void sample(struct collector *collector)
+{
+	if (collector->records)
+		host_sample(&collector->host, &collector->family);
+}
+
+static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
+{
+	return deadline_ns > now_ns ? (int)((deadline_ns - now_ns + 999999) / 1000000) : 0;
+}
+
+static void supervise(struct collector *collector)
+{
+	uint64_t period_ns = collector->options->system_period_ns;
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t next_pass_ns = now_ns + FIRST_PASS_NS, next_slow_ns = now_ns + SLOW_PASS_NS;
+	uint64_t next_sample_ns = period_ns ? now_ns : UINT64_MAX;
+
+	/* The program may have ended already, and its SIGCHLD with it. */
+	while (!collector->watch.ended) {
+		uint64_t next_ns = next_pass_ns < next_slow_ns ? next_pass_ns : next_slow_ns;
+
+		now_ns = clock_monotonic_ns();
+		watch_wait(&collector->watch, ms_until(next_ns < next_sample_ns ? next_ns : next_sample_ns, now_ns));
+		now_ns = clock_monotonic_ns();
+		if (now_ns >= next_pass_ns) {
+			next_pass_ns = now_ns + (uint64_t)archive_pass(&collector->archive) * 1000000u;
+			note_who_recorded(collector);
+		}
+		if (now_ns >= next_slow_ns) {
+			slow_pass(collector);
+			next_slow_ns = now_ns + SLOW_PASS_NS;
+		}
+		if (now_ns >= next_sample_ns && !collector->watch.ended) {
+			sample(collector);
+			next_sample_ns = now_ns + period_ns;
+		}
+	}
+}
+
+/* ---- the end ---------------------------------------------------------------------------------- */
+
+static unsigned count_alive(const struct collector *collector, pid_t *out_one)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < collector->archive.process_count; i++) {
+		const struct archive_process *process = &collector->archive.processes[i];
+
+		if (process->pid == collector->archive.self || !archive_process_alive(process))
+			continue;
+		*out_one = process->pid;
+		count++;
+	}
+	return count;
+}
+
+/* Workers often end a moment after their parent; a daemon does not, and is not waited for. */
+static void wait_for_stragglers(struct collector *collector, struct collect_result *result)
+{
+	struct timespec pause = { 0, 5000000 };
+
+	for (int waited_ms = 0;; waited_ms += 5) {
+		archive_retire_dead(&collector->archive);
+		result->still_running = count_alive(collector, &result->still_running_pid);
+		if (!result->still_running || waited_ms >= STRAGGLERS_MS)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void count_unrecorded(struct collector *collector, struct collect_result *result)
+{
+	family_look(&collector->family);
+	note_who_recorded(collector);
+	for (size_t i = 1; i < collector->family.count; i++)
+		collector->family.members[i].gone = true; /* counted now, whether it runs on or not */
+	family_forget(&collector->family);
+	result->not_recorded = collector->family.gone_unrecorded;
+	snprintf(result->not_recorded_names, sizeof(result->not_recorded_names), "%s", collector->family.gone_names);
+}
+
+static void end_own_recording(struct collector *collector)
+{
+	if (!collector->records)
+		return;
+	host_sample(&collector->host, &collector->family);
+	host_last(&collector->host, &collector->family, &collector->watch.usage);
+	kymo_disable();
+}
+
+static void finish(struct collector *collector, struct collect_result *result)
+{
+	struct archive *archive = &collector->archive;
+
+	result->wstatus = collector->watch.wstatus;
+	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
+	archive_pass(archive);
+	count_unrecorded(collector, result);
+	end_own_recording(collector);
+	watch_reap(&collector->watch);
+	archive_mark_target(archive, collector->watch.target, collector->target_starttime, result->wstatus);
+	wait_for_stragglers(collector, result);
+	archive_retire_self(archive);
+	halves_ended(&collector->halves, result->wstatus, result->not_recorded);
+	result->processes = archive->recorded_processes;
+	result->rows = archive->recorded_rows;
+	result->removed_segments = archive->removed_segments;
+	snprintf(result->directory, sizeof(result->directory), "%s", collector->halves.shown);
+	if (archive_left(archive) || !halves_drop_live(&collector->halves)) {
+		result->move_error = archive->last_error;
+		snprintf(result->live, sizeof(result->live), "%s", collector->halves.live);
+	}
+}
+
+int collect_run(const struct collect_options *options, struct collect_result *result, struct kymo_error *err)
+{
+	struct collector collector;
+	int rc;
+
+	memset(&collector, 0, sizeof(collector));
+	memset(result, 0, sizeof(*result));
+	collector.options = options;
+	collector.watch.signal_fd = collector.watch.witness.fd = -1;
+	launch_hold_standard_files();
+	rc = halves_make(&collector.halves, options, err);
+	if (rc)
+		return rc;
+	launch_block_signals(&collector.signals);
+	family_init(&collector.family);
+	rc = watch_init(&collector.watch);
+	if (rc) {
+		error_set(err, -rc, "cannot watch a program: signalfd: %s", strerror(-rc));
+	} else {
+		witness_start(&collector.watch.witness);
+		rc = launch(&collector, result, err);
+	}
+	if (rc) {
+		halves_remove(&collector.halves);
+		goto out;
+	}
+	let_go_of_inherited_files(&collector);
+	guard_install();
+	halves_started(&collector.halves, collector.watch.target, collector.target_starttime);
+	archive_init(&collector.archive, collector.halves.live_fd, collector.halves.disk_fd, &options->budget);
+	family_root(&collector.family, collector.watch.target, collector.target_starttime, options->argv[0]);
+	start_own_recording(&collector);
+	supervise(&collector);
+	finish(&collector, result);
+	archive_fini(&collector.archive);
+	host_fini(&collector.host);
+	watch_drain(&collector.watch);
+out:
+	family_fini(&collector.family);
+	watch_fini(&collector.watch);
+	halves_close(&collector.halves);
+	launch_restore_signals(&collector.signals);
+	return rc && !result->exec_error ? rc : 0;
+}
+
+void collect_end_like(int wstatus)
+{
+	struct rlimit none = { 0, 0 };
+	sigset_t one;
+
+	if (WIFEXITED(wstatus))
+		exit(WEXITSTATUS(wstatus));
+	/* The program has left a core, if it was to; a second one, of ours, would only hide it. */
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0);
+	signal(WTERMSIG(wstatus), SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, WTERMSIG(wstatus));
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	kill(getpid(), WTERMSIG(wstatus));
+	_exit(128 + WTERMSIG(wstatus)); /* as the first process of a container, which signals do not kill */
+}

@@ -1,0 +1,254 @@
+#include "collect/halves.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/paths.h"
+#include "collect/proc.h"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* ---- the file `run` ------------------------------------------------------------------------ */
+
+/* Words one after another, each ended by NUL, the last one by two. */
+static void fill_argv(char *out, size_t out_bytes, char *const *argv)
+{
+	size_t used = 0;
+
+	for (; *argv; argv++) {
+		size_t length = strlen(*argv) + 1;
+
+		if (length > out_bytes - 1 - used)
+			length = out_bytes - 1 - used;
+		if (!length)
+			break;
+		memcpy(out + used, *argv, length);
+		used += length;
+	}
+	out[out_bytes - 2] = out[out_bytes - 1] = '\0';
+}
+
+static void fill_run(struct kymo_run_file *run, const struct collect_options *options)
+{
+	memset(run, 0, sizeof(*run));
+	memcpy(run->file.magic, KYMO_MAGIC_RUN, sizeof(run->file.magic));
+	run->file.version = KYMO_FORMAT_VERSION;
+	run->file.head_bytes = sizeof(*run);
+	run->clock_kind = clock_init();
+	clock_take_pair(&run->epoch);
+	run->supervised = 1;
+	run->supervisor_pid = getpid();
+	run->supervisor_starttime = paths_starttime(getpid());
+	run->budget_memory_bytes = options->budget.memory_bytes;
+	run->budget_disk_bytes = options->budget.disk_bytes;
+	run->keep = options->keep;
+	snprintf(run->kymo_version, sizeof(run->kymo_version), "%s", KYMO_VERSION);
+	gethostname(run->host, sizeof(run->host) - 1);
+	proc_read("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));
+	run->boot_id[strcspn(run->boot_id, "\n")] = '\0';
+	snprintf(run->program, sizeof(run->program), "%s", base_name(options->argv[0]));
+	fill_argv(run->argv, sizeof(run->argv), options->argv);
+	if (!getcwd(run->cwd, sizeof(run->cwd)))
+		run->cwd[0] = '\0';
+}
+
+/* Readers may look at any time: they find the file whole, or not at all. */
+static int write_run(int directory, const struct kymo_run_file *run, const char *peer)
+{
+	struct kymo_run_file copy = *run;
+	int fd = openat(directory, ".run.part", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	ssize_t written;
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(copy.peer, sizeof(copy.peer), "%s", peer);
+	errno = ENOSPC; /* for a short write */
+	written = write(fd, &copy, sizeof(copy));
+	if (written != (ssize_t)sizeof(copy))
+		rc = -errno;
+	if (close(fd) && !rc)
+		rc = -errno;
+	if (!rc && renameat(directory, ".run.part", directory, "run"))
+		rc = -errno;
+	if (rc)
+		unlinkat(directory, ".run.part", 0);
+	return rc;
+}
+
+static int write_both(struct halves *halves)
+{
+	int rc = write_run(halves->disk_fd, &halves->run, halves->live);
+	int live_rc = write_run(halves->live_fd, &halves->run, halves->disk);
+
+	return rc ? rc : live_rc;
+}
+
+void halves_started(struct halves *halves, pid_t pid, uint64_t starttime)
+{
+	halves->run.target_pid = pid;
+	halves->run.target_starttime = starttime;
+	write_both(halves);
+}
+
+void halves_ended(struct halves *halves, int wstatus, uint64_t not_recorded)
+{
+	halves->run.ended = 1;
+	halves->run.target_wstatus = wstatus;
+	halves->run.ended_realtime_ns = clock_realtime_ns();
+	halves->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;
+	write_both(halves);
+}
+
+/* ---- making and removing --------------------------------------------------------------------- */
+
+static int make_live(struct halves *halves, const char *program, struct kymo_error *err)
+{
+	char root[KYMO_PATH_BYTES - 256], made[KYMO_PATH_BYTES];
+	char *absolute;
+	int rc = paths_root(root, sizeof(root), err);
+
+	if (!rc)
+		rc = paths_make_run(root, base_name(program), getpid(), made, sizeof(made), err);
+	if (rc)
+		return rc;
+	/* The program may go to another directory before it looks there. */
+	absolute = realpath(made, NULL);
+	if (!absolute || strlen(absolute) >= sizeof(halves->live)) {
+		free(absolute);
+		rmdir(made);
+		return error_set(err, ENAMETOOLONG, "the path of the recording %s is too long; set KYMO_DIR", made);
+	}
+	strcpy(halves->live, absolute);
+	free(absolute);
+	halves->live_fd = open(halves->live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (halves->live_fd < 0)
+		return error_set(err, errno, "cannot open the recording %s: %s", halves->live, strerror(errno));
+	return 0;
+}
+
+static bool is_empty(const char *path)
+{
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	bool empty = directory;
+
+	while (empty && (entry = readdir(directory)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	if (directory)
+		closedir(directory);
+	return empty;
+}
+
+static void default_name(char *out, size_t out_bytes)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+	char when[32];
+
+	localtime_r(&now, &parts);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
+	snprintf(out, out_bytes, "kymo-%s-%d", when, (int)getpid());
+}
+
+static int make_disk(struct halves *halves, const char *wanted, struct kymo_error *err)
+{
+	char *absolute;
+
+	if (!wanted)
+		default_name(halves->shown, sizeof(halves->shown));
+	else if (!*wanted || strlen(wanted) >= sizeof(halves->shown))
+		return error_set(err, EINVAL, "the name of the recording is %s", *wanted ? "too long" : "empty");
+	else
+		strcpy(halves->shown, wanted);
+	halves->made_disk = !mkdir(halves->shown, 0700);
+	if (!halves->made_disk && errno != EEXIST)
+		return error_set(err, errno, "cannot make the recording %s: %s; -o DIR puts it elsewhere", halves->shown,
+				 strerror(errno));
+	halves->disk_fd = open(halves->shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (halves->disk_fd < 0)
+		return error_set(err, errno, "cannot record into %s: %s; -o DIR names another place", halves->shown,
+				 strerror(errno));
+	if (!halves->made_disk && !is_empty(halves->shown))
+		return error_set(err, EEXIST, "%s is there already and not empty; remove it, or let --force replace a recording",
+				 halves->shown);
+	absolute = realpath(halves->shown, NULL);
+	if (!absolute || strlen(absolute) >= sizeof(halves->disk)) {
+		free(absolute);
+		return error_set(err, ENAMETOOLONG, "the path of %s is too long; -o DIR names another place", halves->shown);
+	}
+	strcpy(halves->disk, absolute);
+	free(absolute);
+	return 0;
+}
+
+int halves_make(struct halves *halves, const struct collect_options *options, struct kymo_error *err)
+{
+	int rc;
+
+	memset(halves, 0, sizeof(*halves));
+	halves->live_fd = halves->disk_fd = -1;
+	rc = make_disk(halves, options->directory, err);
+	if (!rc)
+		rc = make_live(halves, options->argv[0], err);
+	if (rc)
+		goto out;
+	fill_run(&halves->run, options);
+	rc = write_both(halves);
+	if (rc)
+		error_set(err, -rc, "cannot write the recording %s or %s: %s", halves->shown, halves->live, strerror(-rc));
+out:
+	if (rc)
+		halves_remove(halves);
+	return rc;
+}
+
+bool halves_drop_live(struct halves *halves)
+{
+	if (halves->live_fd < 0 || !halves->live[0])
+		return true;
+	unlinkat(halves->live_fd, ".run.part", 0);
+	/* Only then: while a reader can find the live half, it can also find out which other half belongs to it. */
+	unlinkat(halves->live_fd, "run", 0);
+	if (rmdir(halves->live)) {
+		write_run(halves->live_fd, &halves->run, halves->disk);
+		return false;
+	}
+	write_run(halves->disk_fd, &halves->run, "");
+	return true;
+}
+
+void halves_close(struct halves *halves)
+{
+	if (halves->live_fd >= 0)
+		close(halves->live_fd);
+	if (halves->disk_fd >= 0)
+		close(halves->disk_fd);
+	halves->live_fd = halves->disk_fd = -1;
+}
+
+void halves_remove(struct halves *halves)
+{
+	halves_drop_live(halves);
+	if (halves->disk_fd >= 0 && (halves->made_disk || halves->disk[0])) {
+		unlinkat(halves->disk_fd, ".run.part", 0);
+		if (halves->run.supervised)
+			unlinkat(halves->disk_fd, "run", 0);
+	}
+	if (halves->made_disk)
+		rmdir(halves->shown);
+	halves_close(halves);
+}

@@ -1,0 +1,34 @@
+/*
+ * The program as its parent sees it: signals that come for it, its stops, its end. All signals are blocked and arrive by a
+ * descriptor, so nothing is lost between two looks, and nothing interrupts us.
+ */
+#ifndef KYMO_COLLECT_WATCH_H
+#define KYMO_COLLECT_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "collect/witness.h"
+
+struct watch {
+	pid_t target;
+	int signal_fd;
+	struct witness witness; /* the owner starts it, before the program */
+	bool ended; /* it is a zombie: wstatus and usage hold */
+	int wstatus;
+	struct rusage usage;
+};
+
+/* Signals must be blocked already (launch.h). 0 or a negative errno. */
+int watch_init(struct watch *watch);
+/* Waits for signals, at most so long, and passes them on. */
+void watch_wait(struct watch *watch, int timeout_ms);
+/* Takes the zombie away. */
+void watch_reap(struct watch *watch);
+/* Drops what came too late for the program. */
+void watch_drain(struct watch *watch);
+void watch_fini(struct watch *watch);
+
+#endif
