@@ -1,0 +1,364 @@
+#include "cmds/cmds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "tables/tables.h"
+#include "views/text.h"
+
+/* ---- saying things -------------------------------------------------------------------------- */
+
+/* What is typed or recorded cannot drive the terminal. Only DuckDB's own messages have more than one line. */
+static void say(const char *command, const char *sentence)
+{
+	struct buf line = { 0 };
+	const char *end;
+
+	for (;; sentence = end + 1) {
+		end = strchrnul(sentence, '\n');
+		text_visible(&line, sentence, (size_t)(end - sentence));
+		buf_char(&line, '\n');
+		if (!*end)
+			break;
+	}
+	fflush(stdout);
+	fprintf(stderr, "kymo%s%s: %s", command ? " " : "", command ? command : "", buf_get(&line));
+	buf_fini(&line);
+}
+
+int cmds_wrong(const char *command, const char *format, ...)
+{
+	char sentence[2048];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	for (char *c = sentence; *c; c++)
+		*c = *c == '\n' ? ' ' : *c;
+	say(command, sentence);
+	return CMDS_WRONG_USE;
+}
+
+int cmds_fail(const char *command, const struct kymo_error *err)
+{
+	if (err->code == EPIPE)
+		return CMDS_FAILED;
+	say(command, err->text[0] ? err->text : strerror(err->code));
+	return CMDS_FAILED;
+}
+
+int cmds_finish(const char *command)
+{
+	struct kymo_error err = { 0 };
+
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return CMDS_OK;
+	error_set(&err, errno ? errno : EIO, "cannot write to standard output: %s",
+		  strerror(errno));
+	return cmds_fail(command, &err);
+}
+
+/* ---- the nearest word ----------------------------------------------------------------------- */
+
+#define NEAR_LETTERS 24
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Letters to add, drop, change or swap; words of more than NEAR_LETTERS are far from all. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t grid[NEAR_LETTERS + 1][NEAR_LETTERS + 1], rows = strlen(a), columns = strlen(b);
+
+	if (rows > NEAR_LETTERS || columns > NEAR_LETTERS)
+		return NEAR_LETTERS;
+	for (size_t i = 0; i <= rows; i++) {
+		for (size_t j = 0; j <= columns; j++) {
+			if (!i || !j) {
+				grid[i][j] = i + j;
+				continue;
+			}
+			grid[i][j] = grid[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			grid[i][j] = least(grid[i][j], least(grid[i - 1][j], grid[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				grid[i][j] = least(grid[i][j], grid[i - 2][j - 2] + 1);
+		}
+	}
+	return grid[rows][columns];
+}
+
+const char *cmds_nearest(const char *typed, const char *const *words)
+{
+	size_t best = strlen(typed) > 4 ? 3 : 2, far;
+	const char *near = NULL;
+
+	for (; *words; words++) {
+		far = distance(typed, *words);
+		if (strlen(typed) >= 3 && !strncmp(typed, *words, strlen(typed)))
+			far = 1; /* a beginning: "snap" */
+		if (far < best) {
+			best = far;
+			near = *words;
+		}
+	}
+	return near;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static const struct cmds_option help_option = { 'h', "help", NULL, "explain the command" };
+
+void cmds_args_init(struct cmds_args *args, const char *command, int argc, char **argv)
+{
+	/* Words are gathered at the front of argv, over what has been read already. */
+	*args = (struct cmds_args){
+		.command = cmds_find(command),
+		.argc = argc,
+		.at = 1,
+		.argv = argv,
+		.words = argv + (argc > 0),
+	};
+}
+
+static const struct cmds_option *find_letter(const struct cmds_command *command, char letter)
+{
+	if (letter == help_option.letter)
+		return &help_option;
+	for (const struct cmds_option *option = command->options; option->name; option++)
+		if (option->letter == letter)
+			return option;
+	return NULL;
+}
+
+static const struct cmds_option *find_name(const struct cmds_command *command, const char *name,
+					   size_t bytes)
+{
+	if (strlen(help_option.name) == bytes && !strncmp(help_option.name, name, bytes))
+		return &help_option;
+	for (const struct cmds_option *option = command->options; option->name; option++)
+		if (strlen(option->name) == bytes && !strncmp(option->name, name, bytes))
+			return option;
+	return NULL;
+}
+
+static int unknown_option(const struct cmds_args *args, const char *typed, size_t bytes)
+{
+	const char *names[32] = { help_option.name }, *near;
+	char word[64];
+	size_t count = 1;
+
+	snprintf(word, sizeof(word), "%.*s", (int)bytes, typed);
+	for (const struct cmds_option *option = args->command->options; option->name && count < 31;
+	     option++)
+		names[count++] = option->name;
+	near = cmds_nearest(word, names);
+	if (near)
+		return cmds_wrong(args->command->name,
+				  "no option is called --%s; did you mean --%s?", word, near);
+	return cmds_wrong(args->command->name, "no option is called --%s; kymo help %s lists them",
+			  word, args->command->name);
+}
+
+/* The option's value: what stands with it, or the next word. */
+static bool take_value(struct cmds_args *args, const struct cmds_option *option,
+		       const char *with_it, int *status)
+{
+	args->value = NULL;
+	if (!option->value) {
+		if (!with_it)
+			return true;
+		*status = cmds_wrong(args->command->name, "--%s takes no value", option->name);
+		return false;
+	}
+	args->value = with_it;
+	if (!args->value && args->at < args->argc)
+		args->value = args->argv[args->at++];
+	if (args->value)
+		return true;
+	*status = cmds_wrong(args->command->name, "--%s needs a value: %s", option->name,
+			     option->value);
+	return false;
+}
+
+static const struct cmds_option *read_long(struct cmds_args *args, const char *word, int *status)
+{
+	const char *equals = strchr(word, '=');
+	size_t bytes = equals ? (size_t)(equals - word) : strlen(word);
+	const struct cmds_option *option = find_name(args->command, word, bytes);
+
+	if (!option) {
+		*status = unknown_option(args, word, bytes);
+		return NULL;
+	}
+	return take_value(args, option, equals ? equals + 1 : NULL, status) ? option : NULL;
+}
+
+static const struct cmds_option *read_letter(struct cmds_args *args, int *status)
+{
+	char letter = *args->rest++;
+	const struct cmds_option *option = find_letter(args->command, letter);
+	const char *with_it = NULL;
+
+	if (!option) {
+		*status = cmds_wrong(args->command->name,
+				     "no option is called -%c; kymo help %s lists them", letter,
+				     args->command->name);
+		return NULL;
+	}
+	if (option->value && *args->rest) {
+		with_it = args->rest;
+		args->rest = "";
+	}
+	return take_value(args, option, with_it, status) ? option : NULL;
+}
+
+static const struct cmds_option *read_one(struct cmds_args *args, int *status)
+{
+	char *word;
+
+	while (args->at < args->argc) {
+		if (args->rest && *args->rest)
+			return read_letter(args, status);
+		word = args->argv[args->at++];
+		/* "-" alone is a word: standard input. */
+		if (args->only_words || word[0] != '-' || !word[1]) {
+			args->words[args->word_count++] = word;
+		} else if (!strcmp(word, "--")) {
+			args->only_words = true;
+		} else if (word[1] == '-') {
+			return read_long(args, word + 2, status);
+		} else {
+			args->rest = word + 1;
+			return read_letter(args, status);
+		}
+	}
+	return args->rest && *args->rest ? read_letter(args, status) : NULL;
+}
+
+const struct cmds_option *cmds_next(struct cmds_args *args, int *status)
+{
+	const struct cmds_option *option;
+
+	*status = -1;
+	option = read_one(args, status);
+	if (option != &help_option)
+		return option;
+	cmds_print_help(args->command);
+	args->help = true;
+	*status = cmds_finish(args->command->name);
+	return NULL;
+}
+
+bool cmds_number(struct cmds_args *args, const struct cmds_option *option, double most, double *out,
+		 int *status)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*out = strtod(args->value, &end);
+	if (end != args->value && !*end && isfinite(*out) && *out >= 0 && *out <= most)
+		return true;
+	*status = cmds_wrong(args->command->name, "--%s needs a number of 0 to %.15g, not %s",
+			     option->name, most, args->value);
+	return false;
+}
+
+/* ---- help ----------------------------------------------------------------------------------- */
+
+static void print_usage(const struct cmds_command *command)
+{
+	const char *usage = command->usage, *end;
+
+	for (;; usage = end + 1) {
+		end = strchrnul(usage, '\n');
+		printf("%s kymo %s%s%.*s\n",
+		       usage == command->usage ? "usage:" : "   or:", command->name,
+		       *usage ? " " : "", (int)(end - usage), usage);
+		if (!*end)
+			break;
+	}
+}
+
+static void print_option(const struct cmds_option *option)
+{
+	char left[64], letter[8] = "    ";
+
+	if (option->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name, option->value ? " " : "",
+		 option->value ? option->value : "");
+	printf("  %-27s %s\n", left, option->help);
+}
+
+/* "command\tcomment": the comment on the same line where there is room, else below. */
+static void print_examples(const char *examples)
+{
+	const char *end, *tab;
+
+	for (; *examples; examples = *end ? end + 1 : end) {
+		end = strchrnul(examples, '\n');
+		tab = memchr(examples, '\t', (size_t)(end - examples));
+		if (tab)
+			printf("  %-38.*s  # %.*s\n", (int)(tab - examples), examples,
+			       (int)(end - tab - 1), tab + 1);
+		else
+			printf("  %.*s\n", (int)(end - examples), examples);
+	}
+}
+
+void cmds_print_help(const struct cmds_command *command)
+{
+	print_usage(command);
+	printf("\n%c%s.\n", command->summary[0] & ~0x20, command->summary + 1);
+	printf("\nOptions:\n");
+	for (const struct cmds_option *option = command->options; option->name; option++)
+		print_option(option);
+	print_option(&help_option);
+	printf("\nExamples:\n");
+	print_examples(command->examples);
+	if (strstr(command->usage, "TARGET"))
+		printf("\nTARGET is a pid, a recording's path, or latest%s.\n",
+		       strstr(command->usage, "[TARGET]") ? ", the default" : "");
+	printf("%sMore: man kymo-%s\n", strstr(command->usage, "TARGET") ? "" : "\n",
+	       command->name);
+}
+
+/* ---- Ctrl-C --------------------------------------------------------------------------------- */
+
+static struct tables *volatile interruptible;
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int signal_number)
+{
+	struct tables *tables = interruptible;
+
+	(void)signal_number;
+	if (!tables || interrupts++)
+		_exit(CMDS_INTERRUPTED);
+	tables_interrupt(tables);
+}
+
+void cmds_interruptible(struct tables *tables)
+{
+	struct sigaction action = { .sa_handler = on_interrupt };
+
+	interruptible = tables;
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+}
+
+bool cmds_interrupted(void)
+{
+	return interrupts > 0;
+}

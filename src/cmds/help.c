@@ -1,0 +1,43 @@
+#include "cmds/cmds.h"
+
+#include <stdio.h>
+
+static int print_overview(void)
+{
+	printf("kymo records what a program does and answers questions about it, live or dead.\n\n");
+	for (const struct cmds_command *command = cmds_table; command->name; command++)
+		printf("  kymo %-10s %s\n", command->name, command->summary);
+	printf("\nBegin with:\n"
+	       "  kymo run -- python train.py\n"
+	       "  kymo report\n"
+	       "  kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
+	       "\nkymo help COMMAND says more about one. A TARGET is a pid, a path or latest.\n");
+	return cmds_finish("help");
+}
+
+/* `kymo help query` is `kymo query --help`: one text. */
+int cmd_help(int argc, char **argv)
+{
+	const struct cmds_command *command;
+	struct cmds_args args;
+	int status;
+
+	cmds_args_init(&args, "help", argc, argv);
+	while (cmds_next(&args, &status))
+		;
+	if (status >= 0)
+		return status;
+	if (!args.word_count)
+		return print_overview();
+	if (args.word_count > 1)
+		return cmds_wrong("help", "one command at a time, not %zu", args.word_count);
+	command = cmds_find(args.words[0]);
+	if (!command)
+		return cmds_wrong("help", "no command is called %s; kymo help lists them",
+				  args.words[0]);
+	if (command->options) {
+		cmds_print_help(command);
+		return cmds_finish("help");
+	}
+	return command->run(2, (char *[]){ args.words[0], (char[]){ "--help" }, NULL });
+}

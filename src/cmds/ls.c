@@ -1,0 +1,31 @@
+#include "cmds/cmds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "views/list.h"
+
+int cmd_ls(int argc, char **argv)
+{
+	struct text_style style = text_style_of(stdout);
+	struct kymo_error err = { 0 };
+	struct cmds_args args;
+	bool json = false;
+	int status;
+
+	cmds_args_init(&args, "ls", argc, argv);
+	while (cmds_next(&args, &status)) {
+		json = !strcmp(args.value, "json");
+		if (!json && strcmp(args.value, "table") != 0)
+			return cmds_wrong("ls", "no format is called %s; there are table and json",
+					  args.value);
+	}
+	if (status >= 0)
+		return status;
+	if (args.word_count)
+		return cmds_wrong("ls", "it lists all recordings and takes no words, not %s",
+				  args.words[0]);
+	if (json ? list_print_json(stdout, &err) : list_print(&style, stdout, &err))
+		return cmds_fail("ls", &err);
+	return cmds_finish("ls");
+}

@@ -1,0 +1,107 @@
+#include "cmds/cmds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct cmds_option ls_options[] = {
+	{ 'f', "format", "table|json", "how to print it (table)" },
+	{ 0 },
+};
+
+static const struct cmds_option query_options[] = {
+	{ 'f', "format", "FORMAT", "table (the default), json, csv, arrow or parquet" },
+	{ 'o', "output", "FILE", "write the result to FILE" },
+	{ 0, "force", NULL, "let --output replace a file" },
+	{ 'n', "limit", "N", "at most N rows" },
+	{ 0, "timeout", "SECONDS", "give up after that long" },
+	{ 0, "unsafe", NULL, "allow any statement, files and settings" },
+	{ 0 },
+};
+
+static const struct cmds_option no_options[] = { { 0 } };
+
+static const struct cmds_option force_options[] = {
+	{ 0, "force", NULL, "replace FILE if it is there" },
+	{ 0 },
+};
+
+static const struct cmds_option rm_options[] = {
+	{ 0, "dead", NULL, "all dead recordings in memory (KYMO_DIR)" },
+	{ 0, "all-dead", NULL, "all dead ones that kymo ls shows, but no files" },
+	{ 0 },
+};
+
+const struct cmds_command cmds_table[] = {
+	{ "run", cmd_run, "record a program; a summary at the end",
+	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", NULL,
+	  "kymo run -- python train.py\trecord it, then say where the time went\n" },
+	{ "ls", cmd_ls, "list recordings and live programs", "[-f table|json]", ls_options,
+	  "kymo ls\tlive ones first, then the newest\n"
+	  "kymo ls -f json | jq '.[0].path'\tfor programs\n" },
+	{ "query", cmd_query, "ask a recording in SQL", "[OPTIONS] [TARGET] SQL", query_options,
+	  "kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
+	  "kymo query 4711 'FROM trace.open_zones'\twhat a running program is doing\n"
+	  "kymo query run.kymo -f csv -o steps.csv 'FROM trace.steps'\n"
+	  "kymo query - < question.sql\tSQL from standard input\n" },
+	{ "report", cmd_report, "say where the time of a run went", "[TARGET]", no_options,
+	  "kymo report\tthe latest recording\n"
+	  "kymo report run.kymo | less\n" },
+	{ "snapshot", cmd_snapshot, "keep what is recorded until now in one file",
+	  "[--force] [TARGET] FILE", force_options,
+	  "kymo snapshot 4711 now.kymosnap\ta running program, which goes on\n"
+	  "kymo snapshot latest hung.kymosnap\n" },
+	{ "pack", cmd_pack, "make one small DuckDB file of a recording",
+	  "[--force] [TARGET] [FILE]", force_options,
+	  "kymo pack\tthe latest one, to PROGRAM.kymo\n"
+	  "kymo pack kymo-20250314-1115-4711 run.kymo\n" },
+	{ "rm", cmd_rm, "remove dead recordings", "TARGET...\n--dead | --all-dead", rm_options,
+	  "kymo rm latest\n"
+	  "kymo rm --dead\tfree the memory that dead programs left\n" },
+	{ "help", cmd_help, "explain a command", "[COMMAND]", no_options, "kymo help query\n" },
+	{ "version", cmd_version, "print the version", "", no_options, "kymo version\n" },
+	{ NULL, NULL, NULL, NULL, NULL, NULL },
+};
+
+const struct cmds_command *cmds_find(const char *name)
+{
+	for (const struct cmds_command *command = cmds_table; command->name; command++)
+		if (!strcmp(command->name, name))
+			return command;
+	return NULL;
+}
+
+static int unknown_command(const char *typed)
+{
+	const char *names[32] = { NULL }, *near;
+	size_t count = 0;
+
+	for (const struct cmds_command *command = cmds_table; command->name && count < 31;
+	     command++)
+		names[count++] = command->name;
+	near = cmds_nearest(typed, names);
+	if (near)
+		return cmds_wrong(NULL, "no command is called %s; did you mean %s?", typed, near);
+	return cmds_wrong(NULL, "no command is called %s; kymo help lists them", typed);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *word, *command;
+	} aliases[] = { { "-h", "help" },
+			{ "--help", "help" },
+			{ "-V", "version" },
+			{ "--version", "version" } };
+	const struct cmds_command *command;
+	const char *name = argc > 1 ? argv[1] : "help";
+
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (!strcmp(aliases[i].word, name))
+			name = aliases[i].command;
+	command = cmds_find(name);
+	if (!command)
+		return unknown_command(name);
+	if (argc < 2)
+		return command->run(argc, argv);
+	return command->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,156 @@
+#include "cmds/cmds.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "store/store.h"
+#include "tables/tables.h"
+#include "views/aside.h"
+#include "views/format.h"
+
+/* ---- progress ------------------------------------------------------------------------------- */
+
+static struct {
+	struct timespec began;
+	double said_s;
+	uint64_t rows;
+} progress;
+
+static double seconds_since(const struct timespec *began)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
+}
+
+/* On a terminal only, after a second, ten times a second. */
+static void show_progress(uint64_t done, uint64_t all)
+{
+	double now_s = seconds_since(&progress.began);
+
+	progress.rows = all;
+	if (!isatty(STDERR_FILENO) || now_s < 1 || now_s - progress.said_s < 0.1 || !all)
+		return;
+	progress.said_s = now_s;
+	fprintf(stderr, "\rpacking %.1f of %.1f M rows  %3.0f %%", (double)done / 1e6,
+		(double)all / 1e6, 100.0 * (double)done / (double)all);
+}
+
+static void clear_progress(void)
+{
+	if (progress.said_s > 0)
+		fprintf(stderr, "\r\033[K");
+}
+
+/* ---- packing -------------------------------------------------------------------------------- */
+
+static bool is_under(const char *path, const char *directory)
+{
+	size_t bytes = strlen(directory);
+
+	return !strncmp(path, directory, bytes) && (path[bytes] == '/' || !path[bytes]);
+}
+
+/* PROGRAM.kymo beside the recording; in the working directory for one in memory, whose place is not for keeping. */
+static void default_file(const char *from, const char *program, char *out, size_t out_bytes)
+{
+	char root[KYMO_PATH_BYTES];
+	const char *slash = strrchr(from, '/');
+	int parent = slash ? (int)(slash - from) + 1 : 0;
+
+	if (!paths_root(root, sizeof(root), NULL) && is_under(from, root))
+		parent = 0;
+	snprintf(out, out_bytes, "%.*s%s.kymo", parent, from, program[0] ? program : "run");
+}
+
+struct source {
+	char path[KYMO_PATH_BYTES];
+	char program[256];
+	uint64_t zones;
+};
+
+static int describe(const char *target, struct source *source, struct kymo_error *err)
+{
+	struct recording *recording = NULL;
+	int rc = store_resolve(target, source->path, sizeof(source->path), err);
+
+	if (rc)
+		return rc;
+	if (store_kind(source->path, err) == STORE_PACKED)
+		return error_set(err, EINVAL, "%s is packed already", source->path);
+	rc = store_open(source->path, &recording, err);
+	if (rc)
+		return rc;
+	for (char *c = recording->program; *c; c++)
+		*c = *c == '/' ? '_' : *c;
+	snprintf(source->program, sizeof(source->program), "%s", recording->program);
+	for (size_t i = 0; i < recording->stream_count; i++)
+		if (!strcmp(recording->streams[i].table, "trace.zones"))
+			source->zones += recording->streams[i].kept;
+	store_close(recording);
+	return 0;
+}
+
+static void say_size(const char *file, const struct source *source)
+{
+	struct stat status;
+
+	if (stat(file, &status))
+		return;
+	fprintf(stderr, "kymo: %s, %s", file, format_bytes((double)status.st_size).text);
+	if (source->zones)
+		fprintf(stderr, " for %s zones, %.1f bytes each", format_count(source->zones).text,
+			(double)status.st_size / (double)source->zones);
+	fprintf(stderr, "\n");
+}
+
+static int pack(const char *target, const char *file, bool force, struct kymo_error *err)
+{
+	struct source source = { .zones = 0 };
+	char chosen[2 * KYMO_PATH_BYTES];
+	int rc = describe(target, &source, err);
+
+	if (rc)
+		return rc;
+	if (!file) {
+		default_file(source.path, source.program, chosen, sizeof(chosen));
+		file = chosen;
+	}
+	rc = aside_check(file, force, err);
+	if (rc)
+		return rc;
+	clock_gettime(CLOCK_MONOTONIC, &progress.began);
+	rc = tables_pack(source.path, file, show_progress, err);
+	clear_progress();
+	if (!rc)
+		say_size(file, &source);
+	return rc;
+}
+
+int cmd_pack(int argc, char **argv)
+{
+	struct kymo_error err = { 0 };
+	struct cmds_args args;
+	bool force = false;
+	int status;
+
+	cmds_args_init(&args, "pack", argc, argv);
+	while (cmds_next(&args, &status))
+		force = true;
+	if (status >= 0)
+		return status;
+	if (args.word_count > 2)
+		return cmds_wrong(
+			"pack", "a target and a file are all it takes: kymo pack latest run.kymo");
+	if (pack(args.word_count ? args.words[0] : NULL,
+		 args.word_count == 2 ? args.words[1] : NULL, force, &err))
+		return cmds_fail("pack", &err);
+	return CMDS_OK;
+}

@@ -1,0 +1,282 @@
+#include "cmds/cmds.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+#include "tables/tables.h"
+#include "views/aside.h"
+#include "views/format.h"
+#include "views/output.h"
+#include "views/text.h"
+
+#define SQL_BYTES_MOST (1u << 20)
+
+struct request {
+	const char *target; /* NULL: latest */
+	const char *sql;
+	struct buf text; /* holds what .sql points at, if it was read or wrapped */
+	const struct output_format *format;
+	const char *file; /* NULL: stdout */
+	bool force;
+	uint64_t limit;
+	struct tables_options tables;
+};
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+static int choose_format(struct request *request, const char *name)
+{
+	const char *names[16] = { NULL }, *near;
+	size_t count = 0;
+
+	request->format = output_find(name);
+	if (request->format)
+		return -1;
+	for (const struct output_format *format = output_formats; format->name && count < 15;
+	     format++)
+		names[count++] = format->name;
+	near = cmds_nearest(name, names);
+	if (near)
+		return cmds_wrong("query", "no format is called %s; did you mean %s?", name, near);
+	return cmds_wrong("query",
+			  "no format is called %s; there are table, json, csv, arrow and parquet",
+			  name);
+}
+
+/* -1, or the exit status. */
+static int take_option(struct request *request, struct cmds_args *args,
+		       const struct cmds_option *option)
+{
+	int status = -1;
+	double number;
+
+	if (!strcmp(option->name, "format"))
+		return choose_format(request, args->value);
+	if (!strcmp(option->name, "output"))
+		request->file = args->value;
+	else if (!strcmp(option->name, "force"))
+		request->force = true;
+	else if (!strcmp(option->name, "unsafe"))
+		request->tables.unsafe = true;
+	else if (!strcmp(option->name, "limit") &&
+		 cmds_number(args, option, 1e15, &number, &status))
+		request->limit = (uint64_t)number;
+	else if (!strcmp(option->name, "timeout") &&
+		 cmds_number(args, option, 4e6, &number, &status))
+		request->tables.timeout_ms = number > 0 && number < 0.001
+						     ? 1
+						     : (uint32_t)(number * 1000);
+	return status;
+}
+
+static int read_stdin(struct request *request)
+{
+	char bytes[4096];
+	size_t count;
+
+	while ((count = fread(bytes, 1, sizeof(bytes), stdin)) > 0 &&
+	       request->text.used < SQL_BYTES_MOST)
+		buf_add(&request->text, bytes, count);
+	if (request->text.used >= SQL_BYTES_MOST || request->text.failed)
+		return cmds_wrong("query", "the SQL on standard input is longer than 1 MB");
+	if (request->text.used && memchr(request->text.data, '\0', request->text.used))
+		return cmds_wrong("query",
+				  "the SQL on standard input holds a NUL byte, so it is not text");
+	request->sql = buf_get(&request->text);
+	return -1;
+}
+
+static int take_words(struct request *request, const struct cmds_args *args)
+{
+	int status = -1;
+
+	if (!args->word_count)
+		return cmds_wrong(
+			"query",
+			"what to ask? kymo query 'FROM trace.regions' (kymo help query says more)");
+	if (args->word_count > 2)
+		return cmds_wrong(
+			"query",
+			"%zu words, at most TARGET and SQL are taken: put the SQL in quotes",
+			args->word_count);
+	request->target = args->word_count == 2 ? args->words[0] : NULL;
+	request->sql = args->words[args->word_count - 1];
+	if (!strcmp(request->sql, "-"))
+		status = read_stdin(request);
+	if (status < 0 && !request->sql[strspn(request->sql, " \t\r\n;")])
+		return cmds_wrong("query", "the SQL is empty");
+	return status;
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+	const struct cmds_option *option;
+	struct cmds_args args;
+	int status;
+
+	cmds_args_init(&args, "query", argc, argv);
+	while ((option = cmds_next(&args, &status))) {
+		status = take_option(request, &args, option);
+		if (status >= 0)
+			return status;
+	}
+	if (status < 0)
+		status = take_words(request, &args);
+	if (status < 0 && request->format->binary && !request->file && isatty(STDOUT_FILENO))
+		return cmds_wrong("query", "%s is not for a terminal: use -o FILE or a pipe",
+				  request->format->name);
+	return status;
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+/* Formats that DuckDB writes by itself get the limit in the query. */
+static void wrap_limit(struct request *request)
+{
+	struct buf wrapped = { 0 };
+	size_t bytes = strlen(request->sql);
+
+	if (!request->format->binary || request->limit == UINT64_MAX)
+		return;
+	while (bytes && strchr(" \t\r\n;", request->sql[bytes - 1]))
+		bytes--;
+	buf_text(&wrapped, "SELECT * FROM (");
+	buf_add(&wrapped, request->sql, bytes);
+	/* On a line of its own: the query may end with a comment. */
+	buf_print(&wrapped, "\n) LIMIT %" PRIu64, request->limit);
+	buf_fini(&request->text);
+	request->text = wrapped;
+	request->sql = buf_get(&request->text);
+}
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int write_aside(const struct request *request, struct tables_result *result,
+		       const struct output_options *options, struct output_count *count,
+		       struct kymo_error *err)
+{
+	struct aside aside;
+	int rc = aside_open(&aside, request->file, request->force, err);
+
+	if (!rc)
+		rc = request->format->write(result, options, aside.file, count, err);
+	if (!rc)
+		return aside_commit(&aside, err);
+	aside_discard(&aside);
+	return rc;
+}
+
+static int write_result(const struct request *request, struct tables_result *result,
+			struct output_count *count, struct kymo_error *err)
+{
+	struct output_options options = { .style = text_style_of(stdout), .limit = request->limit };
+
+	if (!request->file)
+		return request->format->write(result, &options, stdout, count, err);
+	options.style = (struct text_style){ .utf8 = options.style.utf8,
+					     .columns = options.style.columns };
+	if (request->format->write_file)
+		return request->format->write_file(result, request->file, err);
+	return write_aside(request, result, &options, count, err);
+}
+
+/* Why a table that can be empty is, for people. */
+static void hint(const struct request *request)
+{
+	static const struct {
+		const char *table, *sentence;
+	} hints[] = {
+		{ "python.torch_trace",
+		  "no torch modules were recorded: kymo run --torch -- python train.py, or KYMO_TORCH=on, does" },
+		{ "trace.zones",
+		  "no zones were recorded: mark them with KYMO_SCOPE(\"name\") in C or kymo.zone(\"name\") in "
+		  "Python, and start the program with kymo run" },
+	};
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (strcasestr(request->sql, hints[i].table))
+			fprintf(stderr, "%s\n", hints[i].sentence);
+}
+
+static void print_footer(const struct request *request, const struct output_count *count, double ns)
+{
+	struct text_style style = text_style_of(stderr);
+
+	if (!request->format->footer || request->file)
+		return;
+	fprintf(stderr, "%s row%s, %s\n", format_count(count->rows).text,
+		count->rows == 1 ? "" : "s", format_duration(ns, style.utf8).text);
+	if (count->hidden_count)
+		fprintf(stderr, "%zu columns are left out, this terminal is too narrow: %s\n",
+			count->hidden_count, count->hidden);
+	if (!count->rows && isatty(STDOUT_FILENO))
+		hint(request);
+}
+
+static int ask(const struct request *request, struct tables *tables, struct kymo_error *err)
+{
+	struct output_count count = { 0 };
+	struct tables_result *result = NULL;
+	double began_ns = now_ns();
+	int rc = tables_query(tables, request->sql, &result, err);
+
+	if (!rc)
+		rc = write_result(request, result, &count, err);
+	tables_result_close(result);
+	if (!rc)
+		print_footer(request, &count, now_ns() - began_ns);
+	return rc;
+}
+
+static int answer(struct request *request, struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES];
+	struct tables *tables = NULL;
+	int rc = 0;
+
+	/* Before the work, not after it. */
+	if (request->file)
+		rc = aside_check(request->file, request->force, err);
+	if (!rc)
+		rc = store_resolve(request->target, path, sizeof(path), err);
+	if (!rc)
+		rc = tables_open(path, &request->tables, &tables, err);
+	if (!rc) {
+		cmds_interruptible(tables);
+		rc = ask(request, tables, err);
+		cmds_interruptible(NULL);
+	}
+	tables_close(tables);
+	return rc;
+}
+
+int cmd_query(int argc, char **argv)
+{
+	struct request request = { .limit = UINT64_MAX, .format = output_find("table") };
+	struct kymo_error err = { 0 };
+	int status = parse(&request, argc, argv);
+
+	if (status < 0) {
+		wrap_limit(&request);
+		status = answer(&request, &err) ? cmds_fail("query", &err) : cmds_finish("query");
+		if (cmds_interrupted())
+			status = CMDS_INTERRUPTED;
+	}
+	buf_fini(&request.text);
+	return status;
+}

@@ -1,0 +1,124 @@
+#include "cmds/cmds.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "store/store.h"
+#include "views/format.h"
+
+struct removed {
+	size_t count;
+	uint64_t bytes;
+};
+
+/* Bytes that kymo ls shows for it; 0 where it is not listed. */
+static uint64_t bytes_of(const struct store_entry *entries, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(entries[i].path, path))
+			return entries[i].bytes;
+	return 0;
+}
+
+static int remove_one(const char *path, uint64_t bytes, struct removed *removed)
+{
+	struct kymo_error err = { 0 };
+
+	if (store_remove(path, &err))
+		return cmds_fail("rm", &err);
+	fprintf(stderr, "kymo: removed %s, %s\n", path, format_bytes((double)bytes).text);
+	removed->count++;
+	removed->bytes += bytes;
+	return CMDS_OK;
+}
+
+static bool in_root(const char *path)
+{
+	char root[KYMO_PATH_BYTES];
+	size_t bytes;
+
+	if (paths_root(root, sizeof(root), NULL))
+		return false;
+	bytes = strlen(root);
+	return !strncmp(path, root, bytes) && path[bytes] == '/';
+}
+
+/* A file was packed or snapshot by somebody who wanted to keep it; it goes only by its name. */
+static bool is_chosen(const struct store_entry *entry, bool everywhere)
+{
+	if (entry->kind != STORE_DIRECTORY || entry->state == STORE_LIVE || entry->unreadable[0])
+		return false;
+	return everywhere || in_root(entry->path);
+}
+
+static int remove_dead(const struct store_entry *entries, size_t count, bool everywhere,
+		       struct removed *removed)
+{
+	int status = CMDS_OK;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_chosen(&entries[i], everywhere) &&
+		    remove_one(entries[i].path, entries[i].bytes, removed))
+			status = CMDS_FAILED;
+	return status;
+}
+
+static int remove_words(const struct cmds_args *args, const struct store_entry *entries,
+			size_t count, struct removed *removed)
+{
+	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES];
+	int status = CMDS_OK;
+
+	for (size_t i = 0; i < args->word_count; i++) {
+		if (store_resolve(args->words[i], path, sizeof(path), &err))
+			status = cmds_fail("rm", &err);
+		else if (remove_one(path, bytes_of(entries, count, path), removed))
+			status = CMDS_FAILED;
+	}
+	return status;
+}
+
+static int remove_all(const struct cmds_args *args, bool dead, bool everywhere)
+{
+	struct store_entry *entries = NULL;
+	struct removed removed = { 0 };
+	struct kymo_error err = { 0 };
+	size_t count = 0;
+	int status;
+
+	if (store_list(&entries, &count, &err))
+		return cmds_fail("rm", &err);
+	status = dead ? remove_dead(entries, count, everywhere, &removed)
+		      : remove_words(args, entries, count, &removed);
+	if (removed.count != 1 && (dead || removed.count))
+		fprintf(stderr, "kymo: removed %s recordings, %s\n",
+			format_count(removed.count).text, format_bytes((double)removed.bytes).text);
+	free(entries);
+	return status;
+}
+
+int cmd_rm(int argc, char **argv)
+{
+	const struct cmds_option *option;
+	bool dead = false, everywhere = false;
+	struct cmds_args args;
+	int status;
+
+	cmds_args_init(&args, "rm", argc, argv);
+	while ((option = cmds_next(&args, &status))) {
+		dead = true;
+		everywhere = everywhere || !strcmp(option->name, "all-dead");
+	}
+	if (status >= 0)
+		return status;
+	if (dead && args.word_count)
+		return cmds_wrong("rm", "either targets or --dead, not both");
+	if (!dead && !args.word_count)
+		return cmds_wrong(
+			"rm", "which one? kymo ls lists them; kymo rm latest, or kymo rm --dead");
+	return remove_all(&args, dead, everywhere);
+}

@@ -1,0 +1,64 @@
+#include "cmds/cmds.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "record/snapshot.h"
+#include "store/store.h"
+#include "views/aside.h"
+#include "views/format.h"
+
+static int check_kind(const char *path, struct kymo_error *err)
+{
+	enum store_kind kind = store_kind(path, err);
+
+	if (kind == STORE_DIRECTORY)
+		return 0;
+	if (kind == STORE_NONE)
+		return -err->code;
+	return error_set(err, EINVAL, "%s is one file already; copy it", path);
+}
+
+static int write_snapshot(const char *target, const char *file, struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES];
+	struct stat status;
+	int rc = store_resolve(target, path, sizeof(path), err);
+
+	if (!rc)
+		rc = check_kind(path, err);
+	if (!rc)
+		rc = kymo__snapshot_write(path, NULL, file, err);
+	if (rc)
+		return rc;
+	if (!stat(file, &status))
+		fprintf(stderr, "kymo: %s, %s; ask it: kymo query %s 'FROM trace.regions'\n", file,
+			format_bytes((double)status.st_size).text, file);
+	return 0;
+}
+
+int cmd_snapshot(int argc, char **argv)
+{
+	struct kymo_error err = { 0 };
+	struct cmds_args args;
+	bool force = false;
+	const char *file;
+	int status;
+
+	cmds_args_init(&args, "snapshot", argc, argv);
+	while (cmds_next(&args, &status))
+		force = true;
+	if (status >= 0)
+		return status;
+	if (!args.word_count || args.word_count > 2)
+		return cmds_wrong(
+			"snapshot",
+			"name a target and the file to write: kymo snapshot latest now.kymosnap");
+	file = args.words[args.word_count - 1];
+	if (aside_check(file, force, &err) ||
+	    write_snapshot(args.word_count == 2 ? args.words[0] : NULL, file, &err))
+		return cmds_fail("snapshot", &err);
+	return CMDS_OK;
+}

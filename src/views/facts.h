@@ -1,0 +1,84 @@
+/*
+ * What there is to say about a recording, gathered once; summary, report and verdicts print from here. By SQL, or,
+ * without DuckDB, as much as the store alone knows.
+ */
+#ifndef KYMO_VIEWS_FACTS_H
+#define KYMO_VIEWS_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/store.h"
+#include "tables/tables.h"
+
+#define FACTS_REGIONS 15
+#define FACTS_SPARK 47
+#define FACTS_SPARK_LEAST 8 /* steps; fewer make no picture */
+#define FACTS_TABLES 64
+
+/* The steps of the process and name that has most of them: a table to select from. */
+#define FACTS_STEPS_SQL \
+	"(SELECT s.* FROM trace.steps s JOIN (SELECT pid, name, count(*) AS n FROM trace.steps GROUP BY ALL " \
+	"ORDER BY n DESC, pid LIMIT 1) o ON s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name)"
+
+struct facts_region {
+	char *name;
+	char source[16];
+	uint64_t count;
+	double self_ns, total_ns;
+	double p50_ns, p99_ns; /* negative: not known */
+};
+
+struct facts_steps {
+	uint64_t count; /* kept */
+	uint64_t ever;
+	char name[64];
+	double median_ns, p99_ns, least_ns, most_ns, total_ns;
+	double first_ns, last_ns; /* when they began and ended */
+	double phase_ns[KYMO_PHASE_COUNT];
+	double spark_ns[FACTS_SPARK]; /* longest step of each part of the run; -1: no such part */
+};
+
+struct facts_memory {
+	double peak_bytes, peak_at_ns; /* peak 0: not recorded */
+	double early_bytes, early_at_ns; /* after the first tenth: start-up is over */
+	double last_bytes, last_at_ns;
+	double cpu_pct; /* mean, of one core; negative: not known */
+	uint64_t samples;
+};
+
+struct facts_rows {
+	char table[64];
+	uint64_t emitted, kept, overwritten, dropped;
+};
+
+struct facts {
+	char program[256];
+	bool live;
+	char how[48]; /* "exit 0", "killed by SIGKILL", "live", "ended", "gone, nobody saw how" */
+	int32_t pid;
+	int32_t rank, ranks;
+	size_t process_count; /* that recorded; without the collector */
+	double duration_ns;
+	char clock[24]; /* "TSC"; "" : not known */
+	double clock_error_ns; /* negative: not known */
+	struct facts_region regions[FACTS_REGIONS];
+	size_t region_count; /* filled */
+	uint64_t region_all; /* that there are */
+	struct facts_steps steps;
+	struct facts_memory memory;
+	struct facts_rows tables[FACTS_TABLES];
+	size_t table_count;
+	struct facts_rows total;
+	double overhead_pct; /* negative: not known */
+};
+
+int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *err);
+/* Regions, rows, memory and the run itself; no step times. */
+int facts_from_store(const struct recording *recording, struct facts *out, struct kymo_error *err);
+void facts_fini(struct facts *facts);
+
+/* Rows of one table; zeros where there are none. */
+struct facts_rows facts_rows_of(const struct facts *facts, const char *table);
+
+#endif

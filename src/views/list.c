@@ -1,0 +1,329 @@
+#include "views/list.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "store/store.h"
+#include "views/format.h"
+#include "views/json.h"
+
+/* Steps and ranks need the recording opened: only small ones, and only while the list stays quick. */
+#define OPEN_BYTES_MOST (8u << 20)
+#define OPEN_NS_MOST 25000000u
+
+struct item {
+	const struct store_entry *entry;
+	char state[64];
+	char started[24];
+	struct format_text ran;
+	char recording[KYMO_PATH_BYTES];
+	int64_t steps; /* -1: not known */
+	int32_t rank, ranks; /* -1: none */
+};
+
+struct list {
+	struct store_entry *entries;
+	struct item *items;
+	size_t count;
+	char latest[KYMO_PATH_BYTES];
+	char cwd[PATH_MAX];
+};
+
+/* ---- one recording -------------------------------------------------------------------------- */
+
+static void describe_state(struct item *item)
+{
+	const struct store_entry *entry = item->entry;
+	const char *signal_name;
+	size_t used;
+
+	if (entry->state == STORE_LIVE)
+		snprintf(item->state, sizeof(item->state), "live");
+	else if (entry->wstatus_known && WIFSIGNALED(entry->wstatus)) {
+		signal_name = sigabbrev_np(WTERMSIG(entry->wstatus));
+		snprintf(item->state, sizeof(item->state), "killed (SIG%s)",
+			 signal_name ? signal_name : "?");
+	} else if (entry->wstatus_known && WIFEXITED(entry->wstatus))
+		snprintf(item->state, sizeof(item->state), "exit %d", WEXITSTATUS(entry->wstatus));
+	else
+		snprintf(item->state, sizeof(item->state), "%s",
+			 entry->state == STORE_KILLED ? "killed"
+			 : entry->state == STORE_LOST ? "lost"
+						      : "ended");
+	used = strlen(item->state);
+	if (item->rank >= 0)
+		snprintf(item->state + used, sizeof(item->state) - used, ", rank %d of %d",
+			 item->rank, item->ranks);
+}
+
+static void describe_times(struct item *item, bool utf8)
+{
+	uint64_t now_ns = clock_realtime_ns(), end_ns = item->entry->ended_unix_ns;
+	time_t started = (time_t)(item->entry->started_unix_ns / 1000000000u);
+	struct tm local;
+
+	snprintf(item->ran.text, sizeof(item->ran.text), "-");
+	snprintf(item->started, sizeof(item->started), "-");
+	if (!item->entry->started_unix_ns || !localtime_r(&started, &local))
+		return;
+	/* Of today by the time, older ones by the day. */
+	strftime(item->started, sizeof(item->started),
+		 now_ns / 1000000000u - (uint64_t)started < 86400 ? "%T" : "%F", &local);
+	if (!end_ns)
+		end_ns = item->entry->state == STORE_LIVE ? now_ns : 0;
+	if (end_ns >= item->entry->started_unix_ns)
+		item->ran = format_clock((double)(end_ns - item->entry->started_unix_ns), utf8);
+}
+
+/* The shortest word that kymo takes for it: latest, a pid, a path from here. */
+static void describe_recording(struct item *item, const struct list *list)
+{
+	const char *path = item->entry->path;
+	size_t cwd = strlen(list->cwd);
+
+	if (item->entry->state == STORE_LIVE && item->entry->pid > 0)
+		snprintf(item->recording, sizeof(item->recording), "pid %d", item->entry->pid);
+	else if (!strcmp(path, list->latest))
+		snprintf(item->recording, sizeof(item->recording), "latest");
+	else if (cwd > 1 && !strncmp(path, list->cwd, cwd) && path[cwd] == '/')
+		snprintf(item->recording, sizeof(item->recording), "%s", path + cwd + 1);
+	else
+		snprintf(item->recording, sizeof(item->recording), "%s", path);
+}
+
+static void look_inside(struct item *item)
+{
+	struct recording *recording = NULL;
+
+	if (item->entry->kind == STORE_PACKED || item->entry->bytes > OPEN_BYTES_MOST ||
+	    item->entry->unreadable[0] || store_open(item->entry->path, &recording, NULL))
+		return;
+	item->steps = 0;
+	for (size_t i = 0; i < recording->stream_count; i++)
+		if (!strcmp(recording->streams[i].table, "trace.steps"))
+			item->steps += (int64_t)recording->streams[i].emitted;
+	for (size_t i = 0; i < recording->process_count; i++) {
+		const struct store_process *process = &recording->processes[i];
+
+		if (process->role != KYMO_ROLE_COLLECTOR && process->rank >= 0 && item->rank < 0) {
+			item->rank = process->rank;
+			item->ranks = process->ranks;
+		}
+	}
+	store_close(recording);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static int gather(struct list *list, bool utf8, struct kymo_error *err)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+	int rc = store_list(&list->entries, &list->count, err);
+
+	if (rc)
+		return rc;
+	list->items = calloc(list->count + 1, sizeof(*list->items));
+	if (!list->items)
+		return error_set(err, ENOMEM, "out of memory for a list of %zu recordings",
+				 list->count);
+	if (!getcwd(list->cwd, sizeof(list->cwd)))
+		list->cwd[0] = '\0';
+	/* It fails where there is none: then nothing is called so. */
+	if (store_resolve(NULL, list->latest, sizeof(list->latest), NULL))
+		list->latest[0] = '\0';
+	for (size_t i = 0; i < list->count; i++) {
+		struct item *item = &list->items[i];
+
+		*item = (struct item){
+			.entry = &list->entries[i], .steps = -1, .rank = -1, .ranks = -1
+		};
+		if (clock_monotonic_ns() - began_ns < OPEN_NS_MOST)
+			look_inside(item);
+		describe_state(item);
+		describe_times(item, utf8);
+		describe_recording(item, list);
+	}
+	return 0;
+}
+
+static void fini(struct list *list)
+{
+	free(list->items);
+	free(list->entries);
+}
+
+static size_t widest(const struct list *list, const char *(*get)(const struct item *item),
+		     size_t least, size_t most)
+{
+	size_t width = least, one;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->entries[i].unreadable[0])
+			continue;
+		one = text_width(get(&list->items[i]), strlen(get(&list->items[i])));
+		width = one > width ? one : width;
+	}
+	return width > most ? most : width;
+}
+
+static const char *get_program(const struct item *item)
+{
+	return item->entry->program;
+}
+
+static const char *get_state(const struct item *item)
+{
+	return item->state;
+}
+
+/* ---- printing ------------------------------------------------------------------------------- */
+
+struct widths {
+	size_t program, state;
+};
+
+static void print_unreadable(const struct item *item, const struct widths *widths,
+			     const struct text_style *style, FILE *out)
+{
+	struct buf line = { 0 }, reason = { 0 };
+	const char *slash = strrchr(item->entry->path, '/');
+	size_t room = (size_t)style->columns - widths->program - 2;
+
+	text_fit(&line, slash && slash[1] ? slash + 1 : item->entry->path, widths->program, -1,
+		 style);
+	buf_print(&reason, "unreadable: %s", item->entry->unreadable);
+	buf_text(&line, "  ");
+	if (style->terminal)
+		text_fit(&line, buf_get(&reason), room, 0, style);
+	else
+		text_visible(&line, buf_get(&reason), reason.used);
+	fprintf(out, "%s\n", buf_get(&line));
+	buf_fini(&reason);
+	buf_fini(&line);
+}
+
+static void print_item(const struct item *item, const struct widths *widths,
+		       const struct text_style *style, FILE *out)
+{
+	struct buf line = { 0 };
+
+	text_fit(&line, item->entry->program[0] ? item->entry->program : "?", widths->program, -1,
+		 style);
+	buf_text(&line, "  ");
+	text_pad(&line, item->state, widths->state, -1);
+	buf_text(&line, "  ");
+	text_pad(&line, item->started, 10, -1);
+	text_pad(&line, item->ran.text, 8, 1);
+	buf_char(&line, ' ');
+	text_pad(&line, item->steps < 0 ? "-" : format_count_short((uint64_t)item->steps).text, 9,
+		 1);
+	buf_char(&line, ' ');
+	text_pad(&line, format_bytes((double)item->entry->bytes).text, 7, 1);
+	buf_text(&line, "  ");
+	text_visible(&line, item->recording, strlen(item->recording));
+	fprintf(out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+}
+
+static void print_table(const struct list *list, const struct text_style *style, FILE *out)
+{
+	struct widths widths = { .program = widest(list, get_program, 7,
+						   style->columns > 80 ? 40 : 16),
+				 .state = widest(list, get_state, 5, 40) };
+
+	fprintf(out, "%s%-*s  %-*s  %-10s%8s %9s %7s  %s%s\n", text_paint(style, TEXT_BOLD),
+		(int)widths.program, "PROGRAM", (int)widths.state, "STATE", "STARTED", "RAN",
+		"STEPS", "SIZE", "RECORDING", text_plain(style));
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->entries[i].unreadable[0])
+			print_unreadable(&list->items[i], &widths, style, out);
+		else
+			print_item(&list->items[i], &widths, style, out);
+	}
+}
+
+int list_print(const struct text_style *style, FILE *out, struct kymo_error *err)
+{
+	struct list list = { 0 };
+	int rc = gather(&list, style->utf8, err);
+
+	if (!rc && list.count)
+		print_table(&list, style, out);
+	else if (!rc)
+		fprintf(stderr, "no recordings yet; kymo run -- PROGRAM makes one\n");
+	fini(&list);
+	return rc;
+}
+
+static void add_key_text(struct buf *out, const char *key, const char *text)
+{
+	buf_print(out, "\"%s\":", key);
+	if (text[0])
+		json_text(out, text, strlen(text));
+	else
+		buf_text(out, "null");
+}
+
+static void add_item(struct buf *out, const struct item *item)
+{
+	static const char *const kinds[] = { [STORE_NONE] = "",
+					     [STORE_DIRECTORY] = "directory",
+					     [STORE_SNAPSHOT] = "snapshot",
+					     [STORE_PACKED] = "packed" };
+	static const char *const states[] = { [STORE_LIVE] = "live",
+					      [STORE_ENDED] = "ended",
+					      [STORE_KILLED] = "killed",
+					      [STORE_LOST] = "lost" };
+	const struct store_entry *entry = item->entry;
+
+	add_key_text(out, "path", entry->path);
+	buf_char(out, ',');
+	add_key_text(out, "program", entry->program);
+	buf_char(out, ',');
+	add_key_text(out, "kind", kinds[entry->kind]);
+	buf_char(out, ',');
+	add_key_text(out, "state", entry->unreadable[0] ? "unreadable" : states[entry->state]);
+	buf_char(out, ',');
+	add_key_text(out, "unreadable", entry->unreadable);
+	buf_print(out, ",\"pid\":%d,\"started_unix_ns\":%" PRIu64 ",\"ended_unix_ns\":", entry->pid,
+		  entry->started_unix_ns);
+	buf_print(out, entry->ended_unix_ns ? "%" PRIu64 : "null", entry->ended_unix_ns);
+	if (entry->wstatus_known && WIFEXITED(entry->wstatus))
+		buf_print(out, ",\"exit_code\":%d", WEXITSTATUS(entry->wstatus));
+	if (entry->wstatus_known && WIFSIGNALED(entry->wstatus))
+		buf_print(out, ",\"signal\":%d", WTERMSIG(entry->wstatus));
+	buf_print(out, ",\"bytes\":%" PRIu64, entry->bytes);
+	if (item->steps >= 0)
+		buf_print(out, ",\"steps\":%" PRId64, item->steps);
+	if (item->rank >= 0)
+		buf_print(out, ",\"rank\":%d,\"ranks\":%d", item->rank, item->ranks);
+}
+
+int list_print_json(FILE *out, struct kymo_error *err)
+{
+	struct list list = { 0 };
+	struct buf buf = { 0 };
+	int rc = gather(&list, false, err);
+
+	buf_char(&buf, '[');
+	for (size_t i = 0; !rc && i < list.count; i++) {
+		buf_text(&buf, i ? ",\n{" : "\n{");
+		add_item(&buf, &list.items[i]);
+		buf_char(&buf, '}');
+	}
+	buf_text(&buf, list.count ? "\n]\n" : "]\n");
+	if (!rc)
+		fputs(buf_get(&buf), out);
+	buf_fini(&buf);
+	fini(&list);
+	return rc;
+}

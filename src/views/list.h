@@ -1,0 +1,14 @@
+/* `kymo ls`: recordings and live programs. */
+#ifndef KYMO_VIEWS_LIST_H
+#define KYMO_VIEWS_LIST_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "views/text.h"
+
+/* Both take what store_list() finds. json: an array of objects, one on a line. */
+int list_print(const struct text_style *style, FILE *out, struct kymo_error *err);
+int list_print_json(FILE *out, struct kymo_error *err);
+
+#endif

@@ -1,0 +1,188 @@
+#include "views/parts.h"
+
+#include <string.h>
+
+#include "views/format.h"
+
+/* The columns around the name of a region take this much; the name takes what is left of the terminal. */
+#define REGION_COLUMNS 53
+#define REGION_NAME_LEAST 12
+
+static void print_line(FILE *out, struct buf *line)
+{
+	size_t used = line->used;
+
+	while (used && line->data[used - 1] == ' ')
+		used--;
+	if (used)
+		fwrite(line->data, 1, used, out);
+	fputc('\n', out);
+	buf_fini(line);
+}
+
+void parts_steps(FILE *out, const struct facts *facts, const struct text_style *style)
+{
+	const struct facts_steps *steps = &facts->steps;
+	double span_ns = steps->last_ns - steps->first_ns;
+
+	if (!steps->ever && !steps->count)
+		return;
+	fprintf(out, "  ");
+	if (steps->count && steps->count < steps->ever)
+		fprintf(out, "last %s of ", format_count(steps->count).text);
+	fprintf(out, "%s step%s", format_count(steps->ever).text, steps->ever == 1 ? "" : "s");
+	if (steps->count)
+		fprintf(out, "   median %s   p99 %s",
+			format_duration(steps->median_ns, style->utf8).text,
+			format_duration(steps->p99_ns, style->utf8).text);
+	if (steps->count > 1 && span_ns > 0)
+		fprintf(out, "   %.3g steps/s", (double)steps->count / (span_ns / 1e9));
+	fputc('\n', out);
+}
+
+bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_style *style)
+{
+	const double *values = facts->steps.spark_ns;
+	double low = -1, high = -1;
+	struct buf line = { 0 };
+
+	for (size_t i = 0; i < FACTS_SPARK; i++) {
+		if (values[i] <= 0)
+			continue;
+		low = low < 0 || values[i] < low ? values[i] : low;
+		high = values[i] > high ? values[i] : high;
+	}
+	if (high <= 0)
+		return false;
+	buf_text(&line, "  step time  ");
+	text_sparkline(&line, values, FACTS_SPARK, style);
+	buf_print(&line, "  %s", format_duration(low, style->utf8).text);
+	buf_print(&line, " to %s", format_duration(high, style->utf8).text);
+	print_line(out, &line);
+	return true;
+}
+
+static const char *known_duration(struct format_text *text, double ns, bool utf8)
+{
+	if (ns < 0)
+		return "-";
+	*text = format_duration(ns, utf8);
+	return text->text;
+}
+
+/*   85.7 s   31.3  aten::mm                    c        997,776  84.9 µs   112 µs  */
+static void print_region(FILE *out, const struct facts_region *region, double run_ns,
+			 size_t name_columns, const struct text_style *style)
+{
+	struct format_text text;
+	struct buf line = { 0 };
+	char percent[16];
+
+	snprintf(percent, sizeof(percent), "%.1f",
+		 run_ns > 0 ? 100 * region->self_ns / run_ns : 0.0);
+	buf_text(&line, "  ");
+	text_pad(&line, format_duration(region->self_ns, style->utf8).text, 8, -1);
+	text_pad(&line, percent, 5, 1);
+	buf_text(&line, "  ");
+	text_fit(&line, region->name, name_columns, -1, style);
+	buf_text(&line, "  ");
+	buf_text(&line, text_paint(style, text_source_paint(region->source)));
+	text_pad(&line, region->source, 6, -1);
+	buf_text(&line, text_plain(style));
+	buf_char(&line, ' ');
+	text_pad(&line, format_count_short(region->count).text, 9, 1);
+	buf_char(&line, ' ');
+	text_pad(&line, known_duration(&text, region->p50_ns, style->utf8), 8, 1);
+	buf_char(&line, ' ');
+	text_pad(&line, known_duration(&text, region->p99_ns, style->utf8), 8, 1);
+	print_line(out, &line);
+}
+
+void parts_regions(FILE *out, const struct facts *facts, size_t rows,
+		   const struct text_style *style)
+{
+	size_t name_columns = REGION_NAME_LEAST;
+
+	if (style->columns > REGION_COLUMNS + REGION_NAME_LEAST)
+		name_columns = (size_t)style->columns - REGION_COLUMNS - 1;
+	if (!facts->region_count)
+		return;
+	fprintf(out, "%s  %-8s%5s  %-*s  %-6s %9s %8s %8s%s\n", text_paint(style, TEXT_BOLD),
+		"self", "% run", (int)name_columns, "region", "source", "count", "p50", "p99",
+		text_plain(style));
+	for (size_t i = 0; i < rows && i < facts->region_count; i++)
+		print_region(out, &facts->regions[i], facts->duration_ns, name_columns, style);
+}
+
+void parts_losses(FILE *out, const struct facts *facts, const struct text_style *style)
+{
+	const struct facts_rows *total = &facts->total;
+	bool lost = total->overwritten || total->dropped;
+
+	if (!lost)
+		fprintf(out, "  losses: none of %s rows", format_count(total->emitted).text);
+	else
+		fprintf(out, "  %slosses: %s of %s rows overwritten, %s dropped%s",
+			text_paint(style, TEXT_YELLOW), format_count(total->overwritten).text,
+			format_count(total->emitted).text, format_count(total->dropped).text,
+			text_plain(style));
+	if (facts->overhead_pct >= 0)
+		fprintf(out, "; overhead %s", format_percent(facts->overhead_pct / 100).text);
+	fputc('\n', out);
+}
+
+void parts_memory(FILE *out, const struct facts *facts, const struct text_style *style)
+{
+	const struct facts_memory *memory = &facts->memory;
+
+	if (memory->peak_bytes <= 0)
+		return;
+	fprintf(out, "  memory: peak %s at %s", format_bytes(memory->peak_bytes).text,
+		format_clock(memory->peak_at_ns, style->utf8).text);
+	if (memory->samples > 1)
+		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
+			facts->live ? "now" : "at the end");
+	if (memory->samples > 1 && memory->cpu_pct >= 0)
+		fprintf(out, "; processor %.0f %% of a core", memory->cpu_pct);
+	fputc('\n', out);
+}
+
+void parts_recorded(FILE *out, const struct facts *facts, const struct text_style *style)
+{
+	static const struct {
+		const char *table, *one, *many;
+	} words[] = {
+		{ "trace.zones", "zone", "zones" },
+		{ "trace.steps", "step", "steps" },
+		{ "trace.marks", "mark", "marks" },
+		{ "trace.counters", "counter value", "counter values" },
+		{ "python.samples", "stack", "stacks" },
+	};
+	size_t columns = (size_t)style->columns;
+	struct buf line = { 0 };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		struct facts_rows rows = facts_rows_of(facts, words[i].table);
+
+		if (rows.emitted)
+			buf_print(&line, "%s%s %s", line.used ? ", " : "  recorded: ",
+				  format_count(rows.emitted).text,
+				  rows.emitted == 1 ? words[i].one : words[i].many);
+	}
+	if (!line.used)
+		return;
+	/* The user's own tables, by name, as far as they fit. */
+	for (size_t i = 0; i < facts->table_count; i++) {
+		const struct facts_rows *rows = &facts->tables[i];
+		static const char *const own[] = { "trace.",  "host.",	 "kymo.",
+						   "python.", "device.", "alloc." };
+		bool ours = false;
+
+		for (size_t j = 0; j < sizeof(own) / sizeof(own[0]); j++)
+			ours = ours || !strncmp(rows->table, own[j], strlen(own[j]));
+		if (!ours && rows->emitted && line.used + strlen(rows->table) + 20 < columns)
+			buf_print(&line, ", %s in %s", format_count(rows->emitted).text,
+				  rows->table);
+	}
+	print_line(out, &line);
+}

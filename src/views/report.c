@@ -1,0 +1,488 @@
+/*
+ * Sections are rows of one table. Each either prints itself or, where nothing of its kind was recorded, is one line
+ * that names the option which records it.
+ */
+#include "views/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "views/facts.h"
+#include "views/format.h"
+#include "views/parts.h"
+#include "views/rows.h"
+#include "views/verdict.h"
+
+#define SLOWEST 5
+#define PHASE_COLUMNS 50
+#define REPORT_THREAD_COLUMNS 40 /* around the thread's name */
+
+struct report {
+	struct tables *tables;
+	const struct text_style *style;
+	FILE *out;
+	struct facts facts;
+	struct kymo_error *err;
+};
+
+/* ---- head ----------------------------------------------------------------------------------- */
+
+static void print_problems(const struct report *report)
+{
+	const struct recording *recording = tables_recording(report->tables);
+	struct buf text = { 0 };
+
+	for (size_t i = 0; recording && i < recording->problem_count; i++) {
+		buf_reset(&text);
+		buf_text(&text, i ? "" : "Damaged: ");
+		text_visible(&text, recording->problems[i], strlen(recording->problems[i]));
+		text_paragraph(report->out, buf_get(&text), 2, NULL, !i, report->style);
+	}
+	buf_fini(&text);
+}
+
+static void print_head(const struct report *report)
+{
+	const struct facts *facts = &report->facts;
+	const struct text_style *style = report->style;
+	struct buf line = { 0 };
+
+	buf_text(&line, text_paint(style, TEXT_BOLD));
+	text_visible(&line, facts->program, strlen(facts->program));
+	buf_text(&line, text_plain(style));
+	if (facts->rank >= 0)
+		buf_print(&line, "  rank %d of %d", facts->rank, facts->ranks);
+	buf_print(&line, "  %s  %s", facts->how,
+		  format_clock(facts->duration_ns, style->utf8).text);
+	if (facts->steps.ever)
+		buf_print(&line, "  %s step%s", format_count(facts->steps.ever).text,
+			  facts->steps.ever == 1 ? "" : "s");
+	if (facts->process_count > 1)
+		buf_print(&line, "  %zu processes", facts->process_count);
+	if (facts->clock[0])
+		buf_print(&line, "  clock %s", facts->clock);
+	if (facts->clock[0] && facts->clock_error_ns >= 0)
+		buf_print(&line, " %s%s", style->utf8 ? "±" : "+-",
+			  format_duration(facts->clock_error_ns, style->utf8).text);
+	fprintf(report->out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+}
+
+static void print_verdict(const struct report *report)
+{
+	struct verdict verdict;
+
+	verdict_find(report->tables, &report->facts, report->style->utf8, &verdict);
+	fputc('\n', report->out);
+	text_paragraph(report->out, verdict.sentence, 2, NULL, true, report->style);
+	if (verdict.evidence[0])
+		text_paragraph(report->out, verdict.evidence, 12, "  evidence  ", false,
+			       report->style);
+	if (verdict.advice[0])
+		text_paragraph(report->out, verdict.advice, 12, "  try       ", false,
+			       report->style);
+}
+
+/* Sections begin with a blank line and their name. */
+static void heading(const struct report *report, const char *text)
+{
+	fprintf(report->out, "\n%s%s%s\n", text_paint(report->style, TEXT_BOLD), text,
+		text_plain(report->style));
+}
+
+/* ---- open zones ----------------------------------------------------------------------------- */
+
+struct open_zones {
+	const struct report *report;
+	int32_t pid, tid;
+	struct buf line;
+	uint64_t threads;
+};
+
+static void print_open(struct open_zones *open)
+{
+	if (open->line.used)
+		text_paragraph(open->report->out, buf_get(&open->line), 4, "  ", false,
+			       open->report->style);
+	buf_reset(&open->line);
+}
+
+/* In order of thread and depth: "MainThread (tid 4711) was in train_step for 41.2 ms > data.next 39.7 ms". */
+static int open_row(const struct rows *rows, void *context)
+{
+	struct open_zones *open = context;
+	const struct report *report = open->report;
+	int32_t pid = (int32_t)rows_number(rows, 0, 0), tid = (int32_t)rows_number(rows, 1, 0);
+	bool first = !open->threads || pid != open->pid || tid != open->tid;
+	char name[256];
+
+	if (first) {
+		print_open(open);
+		open->pid = pid;
+		open->tid = tid;
+		open->threads++;
+		rows_copy_text(rows, 2, name, sizeof(name));
+		text_fit(&open->line, name[0] ? name : "thread", 32, 0, report->style);
+		buf_print(&open->line, " (tid %d) %s in ", tid, report->facts.live ? "is" : "was");
+	} else {
+		buf_text(&open->line, " > ");
+	}
+	rows_copy_text(rows, 3, name, sizeof(name));
+	text_fit(&open->line, name, 40, 0, report->style);
+	buf_print(&open->line, "%s%s", first ? " for " : " ",
+		  format_duration(rows_number(rows, 4, 0), report->style->utf8).text);
+	return 0;
+}
+
+static int section_open_zones(struct report *report)
+{
+	struct open_zones open = { .report = report };
+	int rc;
+
+	if (tables_number(report->tables, "SELECT count(*) FROM trace.open_zones", 0) <= 0)
+		return 0;
+	heading(report, report->facts.live ? "Open now" : "Open at the end");
+	rc = rows_each(
+		report->tables,
+		"SELECT pid, tid, thread, name, age_ns FROM trace.open_zones ORDER BY pid, tid, depth LIMIT 200",
+		open_row, &open, report->err);
+	print_open(&open);
+	buf_fini(&open.line);
+	return rc;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static int section_steps(struct report *report)
+{
+	const struct facts *facts = &report->facts;
+
+	if (!facts->steps.ever) {
+		fprintf(report->out,
+			"\nSteps: none were recorded; kymo_step(\"step\") in C or kymo.step() in Python marks "
+			"them\n");
+		return 0;
+	}
+	heading(report, "Steps");
+	parts_steps(report->out, facts, report->style);
+	parts_sparkline(report->out, facts, report->style);
+	return 0;
+}
+
+struct phase {
+	const char *name;
+	double ns;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct phase *left = a, *right = b;
+
+	return left->ns < right->ns ? 1 : left->ns > right->ns ? -1 : 0;
+}
+
+/*   backward   49.0 %  ████████████████████████▌                         4.98 ms  */
+static void print_phase(const struct report *report, const struct phase *phase)
+{
+	const struct facts_steps *steps = &report->facts.steps;
+	double share = steps->total_ns > 0 ? phase->ns / steps->total_ns : 0;
+	double each_ns = steps->count ? phase->ns / (double)steps->count : 0;
+	struct buf bar = { 0 }, line = { 0 };
+
+	buf_print(&line, "  %-9s  %4.1f %%  ", phase->name, 100 * share);
+	text_bar(&bar, share, PHASE_COLUMNS, report->style);
+	text_pad(&line, buf_get(&bar), PHASE_COLUMNS, -1);
+	text_pad(&line, format_duration(each_ns, report->style->utf8).text, 9, 1);
+	fprintf(report->out, "%s\n", buf_get(&line));
+	buf_fini(&bar);
+	buf_fini(&line);
+}
+
+static int section_phases(struct report *report)
+{
+	const struct facts_steps *steps = &report->facts.steps;
+	struct phase phases[] = {
+		{ "data", steps->phase_ns[KYMO_PHASE_DATA] },
+		{ "forward", steps->phase_ns[KYMO_PHASE_FORWARD] },
+		{ "backward", steps->phase_ns[KYMO_PHASE_BACKWARD] },
+		{ "optimizer", steps->phase_ns[KYMO_PHASE_OPTIMIZER] },
+		{ "other", steps->total_ns },
+	};
+	double known_ns = 0;
+
+	for (size_t i = 0; i < 4; i++)
+		known_ns += phases[i].ns;
+	if (!steps->count || known_ns <= 0)
+		return 0;
+	phases[4].ns = steps->total_ns > known_ns ? steps->total_ns - known_ns : 0;
+	qsort(phases, 5, sizeof(phases[0]), by_time);
+	heading(report, "Where a step goes");
+	for (size_t i = 0; i < 5; i++)
+		if (phases[i].ns > 0)
+			print_phase(report, &phases[i]);
+	return 0;
+}
+
+struct slow_step {
+	uint64_t step;
+	int32_t pid;
+	double start_ns, duration_ns;
+	char inside[256];
+	double inside_ns;
+};
+
+struct slow_steps {
+	struct slow_step steps[SLOWEST];
+	size_t count;
+};
+
+static int slow_row(const struct rows *rows, void *context)
+{
+	struct slow_steps *slow = context;
+	struct slow_step *step = &slow->steps[slow->count];
+
+	if (slow->count == SLOWEST)
+		return 1;
+	step->step = rows_count(rows, 0);
+	step->pid = (int32_t)rows_number(rows, 1, 0);
+	step->start_ns = rows_number(rows, 2, 0);
+	step->duration_ns = rows_number(rows, 3, 0);
+	slow->count++;
+	return 0;
+}
+
+static int inside_row(const struct rows *rows, void *context)
+{
+	struct slow_steps *slow = context;
+	size_t i = (size_t)rows_count(rows, 0);
+
+	if (i >= slow->count)
+		return 0;
+	rows_copy_text(rows, 1, slow->steps[i].inside, sizeof(slow->steps[i].inside));
+	slow->steps[i].inside_ns = rows_number(rows, 2, 0);
+	return 0;
+}
+
+/*
+ * What held each slow step up: of the zones that take half of it or more the innermost, else the longest. One scan for
+ * all steps. Zones as long as the step itself are its own.
+ */
+static int find_inside(struct report *report, struct slow_steps *slow)
+{
+	struct buf sql = { 0 };
+	int rc;
+
+	buf_text(
+		&sql,
+		"SELECT i, arg_max(name, weight), arg_max(duration_ns, weight) FROM (SELECT *, CASE WHEN duration_ns "
+		">= took / 2 THEN took + depth ELSE duration_ns END AS weight FROM (SELECT name, depth, duration_ns, "
+		"CASE");
+	for (size_t i = 0; i < slow->count; i++)
+		buf_print(
+			&sql,
+			" WHEN pid = %d AND start_ns >= %.0f AND start_ns + duration_ns <= %.0f THEN %zu",
+			slow->steps[i].pid, slow->steps[i].start_ns,
+			slow->steps[i].start_ns + slow->steps[i].duration_ns, i);
+	buf_text(&sql, " END AS i, CASE i");
+	for (size_t i = 0; i < slow->count; i++)
+		buf_print(&sql, " WHEN %zu THEN %.0f", i, slow->steps[i].duration_ns);
+	buf_text(&sql, " END AS took FROM trace.zones WHERE i IS NOT NULL)) GROUP BY i");
+	rc = rows_each(report->tables, buf_get(&sql), inside_row, slow, report->err);
+	buf_fini(&sql);
+	return rc;
+}
+
+static void print_slow(const struct report *report, const struct slow_step *step)
+{
+	const struct text_style *style = report->style;
+	struct format_text at = format_duration(step->start_ns, style->utf8);
+	struct format_text took = format_duration(step->duration_ns, style->utf8);
+	struct buf line = { 0 };
+
+	buf_print(&line, "  %-12s", format_count(step->step).text);
+	text_pad(&line, at.text, 9, 1);
+	buf_text(&line, "  ");
+	text_pad(&line, took.text, 9, 1);
+	buf_print(&line, "  %9.1f  ",
+		  report->facts.steps.median_ns > 0
+			  ? step->duration_ns / report->facts.steps.median_ns
+			  : 0.0);
+	if (step->inside[0]) {
+		text_fit(&line, step->inside, (size_t)style->columns - 46 - 10, 0, style);
+		buf_print(&line, " %s", format_duration(step->inside_ns, style->utf8).text);
+	}
+	fprintf(report->out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+}
+
+static int section_slowest(struct report *report)
+{
+	struct slow_steps slow = { .count = 0 };
+	int rc;
+
+	if (report->facts.steps.count < 3)
+		return 0;
+	rc = rows_each(report->tables,
+		       "SELECT step, pid, start_ns, duration_ns FROM " FACTS_STEPS_SQL
+		       " ORDER BY duration_ns DESC, step LIMIT 5",
+		       slow_row, &slow, report->err);
+	if (rc >= 0 && slow.count)
+		rc = find_inside(report, &slow);
+	if (rc < 0)
+		return rc;
+	/* Its last headings are blank-padded by hand: printf counts bytes. */
+	fprintf(report->out, "\n%s%-14s%9s  %9s   %s  longest inside%s\n",
+		text_paint(report->style, TEXT_BOLD), "Slowest steps", "at", "took",
+		report->style->utf8 ? "× median" : "x median", text_plain(report->style));
+	for (size_t i = 0; i < slow.count; i++)
+		print_slow(report, &slow.steps[i]);
+	return 0;
+}
+
+/* ---- regions, threads ----------------------------------------------------------------------- */
+
+static int section_regions(struct report *report)
+{
+	const struct facts *facts = &report->facts;
+
+	if (!facts->region_count) {
+		fprintf(report->out,
+			"\nRegions: none were recorded; KYMO_SCOPE(\"name\") in C or kymo.zone(\"name\") in "
+			"Python marks them\n");
+		return 0;
+	}
+	heading(report, "Regions");
+	parts_regions(report->out, facts, FACTS_REGIONS, report->style);
+	if (facts->region_all > facts->region_count)
+		fprintf(report->out,
+			"  %s more: kymo query 'FROM trace.regions ORDER BY self_ns DESC'\n",
+			format_count(facts->region_all - facts->region_count).text);
+	return 0;
+}
+
+static int thread_row(const struct rows *rows, void *context)
+{
+	const struct report *report = context;
+	const struct text_style *style = report->style;
+	double busy_ns = rows_number(rows, 2, 0), run_ns = report->facts.duration_ns;
+	struct format_text busy = format_duration(busy_ns, style->utf8);
+	struct buf line = { 0 };
+	char name[64], text[32];
+
+	rows_copy_text(rows, 0, name, sizeof(name));
+	snprintf(text, sizeof(text), "%d", (int)rows_number(rows, 1, 0));
+	buf_text(&line, "  ");
+	text_pad(&line, busy.text, 8, -1);
+	buf_print(&line, "%5.1f  ", run_ns > 0 ? 100 * busy_ns / run_ns : 0.0);
+	text_fit(&line, name[0] ? name : "?", (size_t)style->columns - REPORT_THREAD_COLUMNS, -1,
+		 style);
+	buf_print(&line, "  %8s  %9s", text, format_count_short(rows_count(rows, 3)).text);
+	fprintf(report->out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+	return 0;
+}
+
+static int section_threads(struct report *report)
+{
+	double all;
+
+	if (!facts_rows_of(&report->facts, "trace.zones").kept)
+		return 0;
+	all = tables_number(report->tables,
+			    "SELECT count(DISTINCT (pid, tid, thread)) FROM trace.zones", 0);
+	heading(report, "Threads");
+	fprintf(report->out, "%s  %-8s%5s  %-*s  %8s  %9s%s\n",
+		text_paint(report->style, TEXT_BOLD), "busy", "% run",
+		report->style->columns - REPORT_THREAD_COLUMNS, "thread", "tid", "zones",
+		text_plain(report->style));
+	if (rows_each(
+		    report->tables,
+		    "SELECT thread, tid, sum(duration_ns) FILTER (depth = 0), count(*) FROM trace.zones "
+		    "GROUP BY pid, tid, thread ORDER BY 3 DESC NULLS LAST, tid LIMIT 10",
+		    thread_row, report, report->err) < 0)
+		return -EIO;
+	if (all > 10)
+		fprintf(report->out, "  %s more\n", format_count((uint64_t)all - 10).text);
+	return 0;
+}
+
+/* ---- memory, losses ------------------------------------------------------------------------- */
+
+static int section_memory(struct report *report)
+{
+	const struct facts_memory *memory = &report->facts.memory;
+	double grown = memory->last_bytes - memory->early_bytes;
+
+	if (memory->peak_bytes <= 0) {
+		fprintf(report->out,
+			"\nMemory: not recorded; kymo run -- PROGRAM records it every second\n");
+		return 0;
+	}
+	heading(report, "Memory");
+	parts_memory(report->out, &report->facts, report->style);
+	if (memory->samples < 10 || memory->early_bytes <= 0)
+		return 0;
+	fprintf(report->out, "  %s by %s since %s", grown < 0 ? "shrank" : "grew",
+		format_bytes(grown < 0 ? -grown : grown).text,
+		format_clock(memory->early_at_ns, report->style->utf8).text);
+	if (report->facts.steps.count > 100 && grown > 0)
+		fprintf(report->out, ", %s a step",
+			format_bytes(grown / (double)report->facts.steps.count).text);
+	fputc('\n', report->out);
+	return 0;
+}
+
+static int loss_row(const struct rows *rows, void *context)
+{
+	const struct report *report = context;
+	char table[64];
+
+	rows_copy_text(rows, 0, table, sizeof(table));
+	fprintf(report->out, "  %-24s %14s %14s %11s %11s\n", table,
+		format_count(rows_count(rows, 1)).text, format_count(rows_count(rows, 2)).text,
+		format_count(rows_count(rows, 3)).text, format_count(rows_count(rows, 4)).text);
+	return 0;
+}
+
+static int section_losses(struct report *report)
+{
+	const struct facts_rows *total = &report->facts.total;
+
+	heading(report, "Losses and overhead");
+	parts_losses(report->out, &report->facts, report->style);
+	if (!total->overwritten && !total->dropped)
+		return 0;
+	fprintf(report->out, "%s  %-24s %14s %14s %11s %11s%s\n",
+		text_paint(report->style, TEXT_BOLD), "table", "emitted", "kept", "overwritten",
+		"dropped", text_plain(report->style));
+	return rows_each(
+		report->tables,
+		"SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams "
+		"GROUP BY 1 HAVING sum(overwritten) + sum(dropped) > 0 ORDER BY 1",
+		loss_row, report, report->err);
+}
+
+/* In the order of printing. 0, or a negative errno that ends the report. */
+static int (*const sections[])(struct report *report) = {
+	section_open_zones, section_steps,   section_phases, section_slowest,
+	section_regions,    section_threads, section_memory, section_losses,
+};
+
+int report_print(struct tables *tables, const struct text_style *style, FILE *out,
+		 struct kymo_error *err)
+{
+	struct report report = { .tables = tables, .style = style, .out = out, .err = err };
+	int rc = facts_gather(tables, &report.facts, err);
+
+	if (!rc) {
+		print_problems(&report);
+		print_head(&report);
+		print_verdict(&report);
+	}
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && rc >= 0; i++)
+		rc = sections[i](&report);
+	facts_fini(&report.facts);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,13 @@
+/* `kymo report`: where the time of a run went, for a terminal. */
+#ifndef KYMO_VIEWS_REPORT_H
+#define KYMO_VIEWS_REPORT_H
+
+#include <stdio.h>
+
+#include "tables/tables.h"
+#include "views/text.h"
+
+int report_print(struct tables *tables, const struct text_style *style, FILE *out,
+		 struct kymo_error *err);
+
+#endif

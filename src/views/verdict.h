@@ -1,0 +1,20 @@
+/* The sentence that says where the time goes. Verdicts are rows of one table (verdict.c). */
+#ifndef KYMO_VIEWS_VERDICT_H
+#define KYMO_VIEWS_VERDICT_H
+
+#include <stdbool.h>
+
+#include "tables/tables.h"
+#include "views/facts.h"
+
+struct verdict {
+	char sentence
+		[512]; /* "Data loading holds up training: it takes 16 % of step time (34.5 s of 211 s)." */
+	char evidence[512];
+	char advice[512]; /* "" : none */
+};
+
+/* Of all that hold, the one by which most time could be won. tables may be NULL: then by the facts alone. */
+void verdict_find(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out);
+
+#endif
