@@ -1,0 +1,89 @@
+"""What `@kymo.region` makes of a function. A plain one is wrapped in C; the others keep their kind.
+
+Of a generator or a coroutine the zone goes from its first step to its end. Others run on the thread in between, and
+may end their zones after it: the recording then says of such zones that they were not nested.
+"""
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from kymo._kymo import Function, Region
+
+
+def decorate_bare(function: Any) -> Any:
+    """`@kymo.region` without a name: the function's own."""
+    named = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
+    name = getattr(named, "__qualname__", None)
+    if not callable(named) or not isinstance(name, str):
+        raise TypeError(f"kymo.region takes a name or a function, not {type(function).__name__}")
+    return decorate(Region(name), function)
+
+
+def decorate(region: Region, function: Any) -> Any:
+    """`@region`: the same function, its calls zones of that region."""
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(decorate(region, function.__func__))
+    if isinstance(function, type) or not callable(function):
+        kind = "the class" if isinstance(function, type) else "an object of type"
+        what = function.__name__ if isinstance(function, type) else type(function).__name__
+        raise TypeError(f"{region!r} decorates functions, not {kind} {what}; decorate its methods instead")
+    region = _placed(region, function)
+    for is_kind, wrap in _KINDS:
+        if is_kind(function):
+            return functools.update_wrapper(wrap(region, function), function)
+    return functools.update_wrapper(Function(region, function), function)
+
+
+def _placed(region: Region, function: Any) -> Region:
+    """The region, with file and line of the function."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None or region.file is not None:
+        return region
+    return Region(region.name, code.co_filename, code.co_firstlineno, region.phase)
+
+
+def _generator(region: Region, function: Any) -> Callable[..., Any]:
+    def generator(*args: Any, **kwargs: Any) -> Any:
+        with region:
+            return (yield from function(*args, **kwargs))
+
+    return generator
+
+
+def _coroutine(region: Region, function: Any) -> Callable[..., Any]:
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        with region:
+            return await function(*args, **kwargs)
+
+    return coroutine
+
+
+def _async_generator(region: Region, function: Any) -> Callable[..., Any]:
+    # There is no `yield from` for these: what the consumer sends, throws or closes is passed on by hand.
+    async def async_generator(*args: Any, **kwargs: Any) -> Any:
+        inner = function(*args, **kwargs)
+        with region:
+            try:
+                value = await inner.__anext__()
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        await inner.aclose()
+                        raise
+                    except BaseException as error:  # noqa: BLE001, what the consumer throws is for inner
+                        value = await inner.athrow(error)
+                    else:
+                        value = await inner.asend(sent)
+            except StopAsyncIteration:
+                return
+
+    return async_generator
+
+
+_KINDS = (
+    (inspect.iscoroutinefunction, _coroutine),
+    (inspect.isasyncgenfunction, _async_generator),
+    (inspect.isgeneratorfunction, _generator),
+)
