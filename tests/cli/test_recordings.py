@@ -1,0 +1,227 @@
+"""ls, snapshot, pack, rm, and recordings that are missing, foreign, cut or newer."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import KYMO, PROGS
+
+
+def live(kymo):
+    """A fixture that waits inside two zones; end it by closing its stdin."""
+    child = subprocess.Popen([PROGS / "cli_fixture", "open"], env={**kymo.env, "KYMO": "on"}, cwd=kymo.cwd,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    return child
+
+
+# --- ls --------------------------------------------------------------------------------------------------------
+
+def test_ls_of_nothing(kymo):
+    result = kymo("ls")
+    assert (result.status, result.out, result.err) == (0, "", "no recordings yet; kymo run -- PROGRAM makes one\n")
+    assert kymo("ls", "-f", "json").out == "[]\n"
+
+
+def test_ls_shows_live_ones_first_and_the_latest(kymo):
+    kymo.record("killed")
+    time.sleep(1.1)
+    kymo.record("plain")
+    child = live(kymo)
+    out = kymo("ls").out.splitlines()
+    child.communicate(b"")
+    assert out[0].split() == ["PROGRAM", "STATE", "STARTED", "RAN", "STEPS", "SIZE", "RECORDING"]
+    assert out[1].startswith("cli_fixture  live") and out[1].endswith(f"pid {child.pid}")
+    assert re.search(r" ended .* 40 .* kB|MB", out[2])
+    assert len(out) == 4
+
+
+def test_ls_as_json(kymo):
+    path = kymo.record("plain")
+    [one] = json.loads(kymo("ls", "-f", "json").out)
+    assert one["path"] == str(path) and one["program"] == "cli_fixture" and one["state"] == "ended"
+    assert one["steps"] == 40 and one["bytes"] > 0 and one["unreadable"] is None
+    assert one["started_unix_ns"] <= one["ended_unix_ns"]
+
+
+def test_ls_is_quick_with_20_recordings(kymo):
+    path = kymo.record("plain")
+    for i in range(19):
+        shutil.copytree(path, path.with_name(f"copy-{i}"))
+    times = []
+    for _ in range(5):
+        start = time.monotonic()
+        assert kymo("ls").status == 0
+        times.append(time.monotonic() - start)
+    assert min(times) < 0.2  # 50 ms on a quiet machine; tests run on busy ones
+
+
+def test_ls_says_what_it_cannot_read(kymo):
+    path = kymo.record("plain")
+    run = path / "run"
+    bytes = bytearray(run.read_bytes())
+    bytes[8:12] = (99).to_bytes(4, "little")
+    run.write_bytes(bytes)
+    result = kymo("ls")
+    assert result.status == 0 and "unreadable: " in result.out and "99" in result.out
+
+
+# --- snapshot, pack --------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("command,file", [("snapshot", "a.kymosnap"), ("pack", "a.kymo")])
+def test_no_file_is_replaced_without_force(kymo, command, file):
+    kymo.record("plain")
+    (kymo.cwd / file).write_text("old")
+    result = kymo(command, "latest", file)
+    assert (result.status, result.err) == (1, f"kymo {command}: {file} is there already; --force replaces it\n")
+    assert (kymo.cwd / file).read_text() == "old"
+    assert kymo(command, "--force", "latest", file).status == 0
+    assert kymo("query", kymo.cwd / file, "-f", "csv", "SELECT count(*) AS n FROM trace.zones").out == "n\r\n120\r\n"
+    assert [p.name for p in kymo.cwd.iterdir()] == [file]
+
+
+def test_a_running_program_can_be_snapshot(kymo):
+    child = live(kymo)
+    result = kymo("snapshot", str(child.pid), "now.kymosnap")
+    child.communicate(b"")
+    assert result.status == 0, result.err
+    out = kymo("query", "now.kymosnap", "-f", "csv", "SELECT name FROM trace.open_zones ORDER BY depth").out
+    assert out == "name\r\nouter\r\ninner\r\n"
+
+
+def test_pack_names_the_file_after_the_program_and_says_its_size(kymo):
+    kymo.record("plain")
+    result = kymo("pack")
+    assert result.status == 0
+    assert re.fullmatch(r"kymo: cli_fixture\.kymo, \d+ [kM]B for 120 zones, [\d.]+ bytes each\n", result.err)
+    assert (kymo.cwd / "cli_fixture.kymo").exists()
+
+
+def test_what_is_one_file_already_is_not_packed_or_snapshot_again(kymo):
+    kymo.record("plain")
+    assert kymo("pack", "latest", "a.kymo").status == 0
+    assert "packed already" in kymo("pack", "a.kymo", "b.kymo").err
+    assert "one file already" in kymo("snapshot", "a.kymo", "b.kymosnap").err
+
+
+# --- rm --------------------------------------------------------------------------------------------------------
+
+def test_rm_removes_and_says_what(kymo):
+    path = kymo.record("plain")
+    result = kymo("rm", "latest")
+    assert result.status == 0 and re.fullmatch(rf"kymo: removed {re.escape(str(path))}, \d+ [kM]B\n", result.err)
+    assert not path.exists()
+
+
+def test_rm_refuses_a_live_one(kymo):
+    child = live(kymo)
+    result = kymo("rm", str(child.pid))
+    count = len(list((kymo.home / "live").iterdir()))
+    child.communicate(b"")
+    assert result.status == 1 and count == 1 and len(result.err.splitlines()) == 1
+
+
+def test_rm_dead_spares_the_living_and_the_packed(kymo):
+    for _ in range(2):
+        kymo.record("plain")
+    assert kymo("pack").status == 0
+    child = live(kymo)
+    result = kymo("rm", "--all-dead")
+    left = list((kymo.home / "live").iterdir())
+    child.communicate(b"")
+    assert result.status == 0 and "kymo: removed 2 recordings, " in result.err
+    assert len(left) == 1 and (kymo.cwd / "cli_fixture.kymo").exists()
+
+
+def test_rm_refuses_what_is_no_recording(kymo):
+    precious = kymo.cwd / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("x")
+    assert kymo("rm", precious).status == 1
+    assert (precious / "file").exists()
+
+
+# --- bad recordings --------------------------------------------------------------------------------------------
+
+COMMANDS = [["query", "PATH", "SELECT count(*) FROM trace.zones"], ["report", "PATH"], ["pack", "PATH", "x.kymo"],
+            ["snapshot", "PATH", "x.kymosnap"], ["rm", "PATH"]]
+
+
+def run_all(kymo, path):
+    for command in COMMANDS:
+        yield kymo(*[path if word == "PATH" else word for word in command])
+
+
+def test_a_missing_recording_is_named(kymo):
+    for result in run_all(kymo, "no/such.kymo"):
+        assert (result.status, result.out) == (1, "")
+        assert "no/such.kymo" in result.err and len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"#!/bin/sh\necho\n", os.urandom(5000), b"KYMOSNP\0" + b"\xff" * 200,
+                                     b"KYMORUN\0" + b"\0" * 20, b"\0" * 8 + b"DUCK" + b"\xff" * 8192])
+def test_a_foreign_file_is_refused(kymo, content):
+    file = kymo.cwd / "foreign"
+    file.write_bytes(content)
+    for result in run_all(kymo, file):
+        assert (result.status, result.out) == (1, "")
+        assert "foreign" in result.err
+    assert file.read_bytes() == content
+
+
+def test_an_empty_directory_is_no_recording(kymo):
+    (kymo.cwd / "empty").mkdir()
+    for result in run_all(kymo, "empty"):
+        assert (result.status, result.out) == (1, "") and "empty" in result.err
+    assert (kymo.cwd / "empty").is_dir()
+
+
+def test_what_is_left_of_a_cut_snapshot_is_read_or_refused_with_a_sentence(kymo):
+    kymo.record("plain")
+    assert kymo("snapshot", "latest", "a.kymosnap").status == 0
+    whole = (kymo.cwd / "a.kymosnap").read_bytes()
+    for share in (0.05, 0.3, 0.6, 0.9, 0.999):
+        (kymo.cwd / "cut").write_bytes(whole[:int(len(whole) * share)])
+        result = kymo("query", "cut", "-f", "csv", "SELECT count(*) AS n FROM trace.zones")
+        if result.status:
+            assert result.status == 1 and "cut" in result.err
+        else:
+            assert int(result.out.split()[1]) <= 120
+
+
+def test_a_recording_without_its_run_file_still_answers(kymo):
+    path = kymo.record("plain")
+    (path / "run").unlink()
+    result = kymo("query", path, "-f", "csv", "SELECT count(*) AS n FROM trace.zones")
+    assert result.out == "n\r\n120\r\n" or (result.status == 1 and str(path.name) in result.err)
+
+
+def test_a_damaged_file_of_a_recording_is_said_first_in_the_report(kymo):
+    path = kymo.record("plain")
+    [names] = path.glob("p*/names")
+    names.write_bytes(b"not names at all")
+    result = kymo("report", path)
+    assert result.status == 0, result.err
+    assert result.out.lstrip().startswith("Damaged: ")
+
+
+def test_a_newer_version_is_named(kymo):
+    kymo.record("plain")
+    assert kymo("snapshot", "latest", "a.kymosnap").status == 0
+    bytes = bytearray((kymo.cwd / "a.kymosnap").read_bytes())
+    bytes[8:12] = (99).to_bytes(4, "little")
+    (kymo.cwd / "newer").write_bytes(bytes)
+    for result in run_all(kymo, "newer"):
+        assert result.status == 1 and "newer" in result.err
+        assert "99" in result.err or result.err.startswith("kymo rm: ")
+    assert (kymo.cwd / "newer").exists()
+
+
+def test_without_duckdb_query_says_what_is_missing(kymo, tmp_path):
+    kymo.record("plain")
+    result = kymo("query", "SELECT 1", env={"KYMO_DUCKDB": str(tmp_path / "nothing.so")})
+    assert result.status == 1 and "nothing.so" in result.err and result.out == ""

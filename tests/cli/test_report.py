@@ -1,0 +1,84 @@
+"""kymo report: what is said, in which order."""
+import re
+import subprocess
+
+import pytest
+
+from conftest import KYMO
+from test_query import on_a_terminal, plain_text
+
+
+def test_the_report_says_where_the_time_goes_first(shared):
+    out = shared("report").out
+    lines = out.splitlines()
+    assert re.match(r"cli_fixture  (ended|exit 0)  [\d.]+ m?s  40 steps  clock ", lines[0])
+    assert lines[1] == ""
+    assert lines[2].startswith("  Data loading holds up training: it takes ")
+    assert any(line.startswith("  evidence  the wait is ") for line in lines)
+    assert any(line.startswith("  try       more loader workers, or decode ahead;") for line in lines)
+
+
+def test_sections_come_in_order(shared):
+    out = shared("report").out
+    headings = ["Steps", "Where a step goes", "Slowest steps", "Regions", "Threads", "Memory", "Losses and overhead"]
+    places = [re.search(rf"^{heading}", out, re.M) for heading in headings]
+    assert all(places), out
+    assert [p.start() for p in places] == sorted(p.start() for p in places)
+    assert "  losses: none of " in out
+
+
+def test_the_slowest_step_names_what_held_it_up(shared):
+    out = shared("report").out
+    first = out.split("Slowest steps")[1].splitlines()[1]
+    assert re.search(r"data\.next (19|2\d)\.\d ms$", first), first
+
+
+def test_regions_are_ranked_by_self_time(shared):
+    out = shared("report").out.split("\nRegions\n")[1].splitlines()
+    assert out[0].split() == ["self", "%", "run", "region", "source", "count", "p50", "p99"]
+    assert [line.split()[3] for line in out[1:4]] == ["data.next", "forward", "train_step"]
+    assert all(" c " in line and " 40 " in line for line in out[1:4])
+
+
+@pytest.mark.parametrize("columns", [80, 132])
+def test_the_terminal_is_not_overrun(shared, hostile, columns):
+    for kymo in (shared, hostile):
+        status, out = on_a_terminal(kymo, "report", columns=columns)
+        assert status == 0 and "\x1b[1m" in out
+        for line in plain_text(out).splitlines():
+            assert len(line) <= columns, line
+
+
+def test_without_utf8_there_is_none(shared):
+    out = shared("report", env={"LC_ALL": "C"}).out
+    assert out.isascii() and "us" in out and "#" in out
+
+
+def test_a_dead_program_says_what_it_was_in(kymo):
+    path = kymo.record("killed")
+    out = kymo("report", path).out
+    assert "\nOpen at the end\n" in out
+    assert re.search(r"\(tid \d+\) was in outer for [\d.]+ [µmn]?s > inner [\d.]+ [µmn]?s", out)
+
+
+def test_what_was_not_recorded_is_one_line_each(kymo):
+    kymo.record("empty")
+    out = kymo("report").out
+    for word in ("Steps: ", "Regions: ", "Memory: "):
+        [line] = [line for line in out.splitlines() if line.startswith(word)]
+        assert "kymo" in line.lower()
+    assert "No zones were recorded" in out
+
+
+def test_a_packed_recording_reports_the_same_regions(kymo):
+    kymo.record("plain")
+    assert kymo("pack", "latest", "a.kymo").status == 0
+    live = kymo("report", "latest").out.split("\nRegions\n")[1].split("\n\n")[0]
+    packed = kymo("report", "a.kymo").out.split("\nRegions\n")[1].split("\n\n")[0]
+    assert packed == live
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(shared):
+    done = subprocess.run(["sh", "-c", f"'{KYMO}' report | head -n 1"], cwd=shared.cwd, env=shared.env,
+                          capture_output=True)
+    assert done.stderr == b"" and done.stdout.startswith(b"cli_fixture")
