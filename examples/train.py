@@ -6,7 +6,7 @@
 Without `kymo run` it trains just the same, and nothing is recorded.
 
 The model is a character-level transformer of 1.3 million parameters; a run takes some 15 seconds on two cores. It is
-right but not as fast as it could be, and the report says where the time goes.
+right but not as fast as it could be, and the report says where the time goes. On a slow machine it stops early.
 """
 import argparse
 import math
@@ -147,7 +147,8 @@ def write(model, vocabulary, beginning, length):
 
 def main():
     parser = argparse.ArgumentParser(description="Trains a small language model on text that it makes up itself.")
-    parser.add_argument("--steps", type=int, default=140)
+    parser.add_argument("--steps", type=int, default=140, help="at most so many (140)")
+    parser.add_argument("--seconds", type=float, default=20, help="stop training after so long (20)")
     parser.add_argument("--evaluate-every", type=int, default=35)
     options = parser.parse_args()
 
@@ -165,13 +166,16 @@ def main():
     began = time.monotonic()
     for number in range(1, options.steps + 1):
         loss = train_step(model, optimizer, documents, vocabulary, rng)
-        if number % options.evaluate_every == 0 or number == options.steps:
+        last = number == options.steps or time.monotonic() - began > options.seconds
+        if last or number % options.evaluate_every == 0:
             kymo.step_end()
             kymo.mark("evaluation", f"after {number} steps")
             held_out_loss = evaluate(model, held_out)
             kymo.record("held_out_loss", held_out_loss)
             print(f"step {number:4}   loss {loss:.3f}   held out {held_out_loss:.3f}   "
                   f"perplexity {math.exp(held_out_loss):6.2f}   {time.monotonic() - began:5.1f} s", flush=True)
+        if last:
+            break
     print(f"it writes: {write(model, vocabulary, 'the ', 50)!r}")
     print(f"final loss {held_out_loss:.3f}")
 

@@ -73,6 +73,10 @@ int readat_head(const struct readat *file, const char *magic, void *out, size_t 
 	size_t wanted;
 
 	memset(out, 0, out_bytes);
+	memset(&head, 0, sizeof(head));
+	readat_copy(file, 0, &head, sizeof(head));
+	if (!memcmp(head.magic, "\0\0\0\0\0\0\0", sizeof(head.magic)))
+		return error_set(err, ENODATA, "%s is empty: the program ended while it made it", label);
 	if (!readat_all(file, 0, &head, sizeof(head)))
 		return error_set(err, EPROTO, "%s is cut short: it has %llu bytes", label,
 				 (unsigned long long)readat_size(file));

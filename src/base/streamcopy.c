@@ -303,16 +303,6 @@ static int take_chain(struct streamcopy *copy, const struct stream_files *files,
 	return 0;
 }
 
-static bool all_zero(const void *bytes, size_t count)
-{
-	const unsigned char *at = bytes;
-
-	while (count--)
-		if (*at++)
-			return false;
-	return true;
-}
-
 static int check_segment(const struct streamcopy *copy, const struct source_item *item, const struct readat *file,
 			 struct kymo_segment_head *head, struct kymo_error *err)
 {
@@ -368,8 +358,8 @@ static void add_segment(struct streamcopy *copy, const struct source_item *item,
 	if (!rc)
 		rc = check_segment(copy, item, &run.file, &head, &why);
 	if (rc) {
-		/* All zeros: it was just being made. */
-		if (!readat_all(&run.file, 0, &head, sizeof(head)) || !all_zero(&head, sizeof(head)))
+		/* One that was just being made holds nothing yet; segment_next counts those that were. */
+		if (rc != -ENODATA || item->sequence < copy->live.segment_next)
 			say(sink, "%s", why.text);
 		readat_close(&run.file);
 		return;
@@ -432,8 +422,6 @@ static int take_head(struct streamcopy *copy, uint32_t id, const struct stream_f
 {
 	int rc = readat_head(&files->head, KYMO_MAGIC_STREAM, &copy->head, sizeof(copy->head), copy->label, err);
 
-	if (rc && readat_all(&files->head, 0, &copy->head, sizeof(copy->head)) && all_zero(&copy->head, sizeof(copy->head)))
-		return -ENODATA;
 	if (!rc)
 		rc = check_head(copy, id, err);
 	if (!rc && !readat_all(&files->head, KYMO_LIVE_OFFSET, &copy->live, sizeof(copy->live)))

@@ -12,6 +12,8 @@ int find_inspect(const char *path, bool other_half, struct store_entry *entry);
 uint64_t find_bytes_in(int directory);
 /* "run", "s1.0", and what is left of copying one: ".s1.0.part". */
 bool find_is_ours(const char *name, bool in_process);
+/* Removes dead recordings in a directory, oldest first, until they take at most so much; returns how many. */
+int find_prune(const char *root, uint64_t most_bytes);
 /* Takes a path out of the index. */
 void find_forget(const char *path);
 

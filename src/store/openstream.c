@@ -1,4 +1,5 @@
 /* A process's streams: from copies (base/streamcopy.h) to what the store says about them. */
+#include <errno.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static void copy_one(struct recording *recording, const char *directory, uint32_
 	struct kymo_error err = { 0 };
 	int rc = copy ? streamcopy_take(copy, &inside->source, directory, id, &sink, &err) : 0;
 
-	if (rc && err.text[0])
+	if (rc && rc != -ENODATA) /* a stream that was just being made holds nothing */
 		inside_say(recording, "%s", err.text);
 	if (copy && !rc)
 		inside->copy_count++;

@@ -218,27 +218,32 @@ static struct old_run *dead_runs(const char *root, size_t *out_count)
 	return runs;
 }
 
-int store_prune(void)
+int find_prune(const char *root, uint64_t most_bytes)
 {
-	char root[KYMO_PATH_BYTES];
-	struct statvfs fs;
 	struct old_run *runs;
+	uint64_t held = 0;
 	size_t count;
-	uint64_t held = 0, most;
 	int removed = 0;
 
-	if (paths_root(root, sizeof(root), NULL) || statvfs(root, &fs))
-		return 0;
-	most = (uint64_t)fs.f_blocks * fs.f_frsize / 10;
 	runs = dead_runs(root, &count);
 	for (size_t i = 0; i < count; i++)
 		held += runs[i].bytes;
 	if (count)
 		qsort(runs, count, sizeof(*runs), by_age);
-	for (size_t i = 0; i < count && held > most; i++) {
+	for (size_t i = 0; i < count && held > most_bytes; i++) {
 		held -= runs[i].bytes;
 		removed += prune_one(runs[i].path);
 	}
 	free(runs);
 	return removed;
+}
+
+int store_prune(void)
+{
+	char root[KYMO_PATH_BYTES];
+	struct statvfs fs;
+
+	if (paths_root(root, sizeof(root), NULL) || statvfs(root, &fs))
+		return 0;
+	return find_prune(root, (uint64_t)fs.f_blocks * fs.f_frsize / 10);
 }

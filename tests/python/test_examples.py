@@ -62,7 +62,8 @@ def test_table_c_compiles_and_records(compiled, supervise):
 
 def test_train_py_learns_and_records_how(supervise):
     pytest.importorskip("torch", reason="no torch in this Python")
-    recording = supervise("", words=[sys.executable, ROOT / "examples/train.py", "--steps", 6, "--evaluate-every", 3])
+    recording = supervise("", words=[sys.executable, ROOT / "examples/train.py", "--steps", 6, "--evaluate-every", 3,
+                                    "--seconds", 1000])
     lines = recording.stdout.splitlines()
     assert lines[0].startswith("1.3 M parameters")
     assert lines[-1].startswith("final loss ")

@@ -36,7 +36,8 @@ static inline void *handmade_file(struct handmade *made, const char *path, size_
 {
 	struct source_blob *file = &made->files[made->count++];
 
-	memcpy(file->path, path, strnlen(path, sizeof(file->path) - 1));
+	for (size_t i = 0; i < sizeof(file->path) - 1 && path[i]; i++)
+		file->path[i] = path[i];
 	file->data = calloc(1, bytes ? bytes : 1);
 	file->bytes = bytes;
 	return (void *)(uintptr_t)file->data;
@@ -250,6 +251,8 @@ static inline struct kymo_stream_head *handmade_chain(struct handmade *made, con
 	head->has_open_stack = 1;
 	handmade_live(head)->thread = 1;
 	handmade_live(head)->head = written;
+	handmade_live(head)->segment_first = first_segment;
+	handmade_live(head)->segment_next = first_segment + segments;
 	for (uint64_t s = first_segment; s < first_segment + segments; s++) {
 		struct kymo_zone_row *rows = handmade_segment(made, process, id, s, s * each, each);
 
@@ -326,6 +329,21 @@ static inline struct kymo_stream_head *handmade_small(struct handmade *made, uin
 	head = handmade_ring(made, "p10-77", 0, written);
 	handmade_totals(made, "p10-77", head, written / 256 * 256);
 	return head;
+}
+
+/* A tiny one that has everything: a ring, a chain, totals, open zones, losses. */
+static inline void handmade_all(struct handmade *made)
+{
+	struct kymo_open_stack *open = handmade_open(handmade_small(made, 40));
+	struct kymo_control *control = (void *)(uintptr_t)handmade_find(made, "p10-77/control")->data;
+
+	handmade_find(made, "p10-77/s0.0")->bytes = sizeof(struct kymo_segment_head) + 48 * sizeof(struct kymo_zone_row);
+	open->depth = 2;
+	open->entries[0] = (struct kymo_open_entry){ HANDMADE_EPOCH + 2000, 3, 0 };
+	open->entries[1] = (struct kymo_open_entry){ HANDMADE_EPOCH + 4000, 1, 0 };
+	strcpy(control->lost[20].table, "app.requests");
+	control->lost[20].dropped[0] = 9;
+	handmade_chain(made, "p10-77", 1, 0, 2, 20, 30);
 }
 
 static inline int handmade_open_memory(struct handmade *made, struct recording **out, struct kymo_error *err)

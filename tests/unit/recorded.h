@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +72,7 @@ static inline pid_t recorded_start(void (*program)(void), const char *environmen
 	memset(recorded_counts, 0, 64);
 	pid = fork();
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* no program outlives its test */
 		set_words(environment);
 		if (kymo_enable(NULL) || write(ready[1], kymo__process.run_dir, sizeof(kymo__process.run_dir)) < 0)
 			_exit(99);

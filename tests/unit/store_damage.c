@@ -7,23 +7,6 @@
 
 #include "record/snapshot.h"
 
-/* A small one that has everything: a ring that has wrapped, a chain, totals, open zones, losses. */
-static void make_all(struct handmade *made)
-{
-	struct kymo_stream_head *head = handmade_small(made, 40);
-	struct kymo_open_stack *open = handmade_open(head);
-	struct kymo_control *control = (void *)(uintptr_t)handmade_find(made, "p10-77/control")->data;
-	struct source_blob *ring = handmade_find(made, "p10-77/s0.0");
-
-	ring->bytes = sizeof(struct kymo_segment_head) + 48 * sizeof(struct kymo_zone_row);
-	open->depth = 2;
-	open->entries[0] = (struct kymo_open_entry){ HANDMADE_EPOCH + 2000, 3, 0 };
-	open->entries[1] = (struct kymo_open_entry){ HANDMADE_EPOCH + 4000, 1, 0 };
-	strcpy(control->lost[20].table, "app.requests");
-	control->lost[20].dropped[0] = 9;
-	handmade_chain(made, "p10-77", 1, 0, 2, 20, 30);
-}
-
 /* Whatever comes of it, it can be walked. */
 static void open_and_walk(struct handmade *made)
 {
@@ -43,7 +26,7 @@ static void every_byte_flipped(void **state)
 	struct handmade made = { 0 };
 
 	(void)state;
-	make_all(&made);
+	handmade_all(&made);
 	for (size_t f = 0; f < made.count; f++) {
 		unsigned char *bytes = (unsigned char *)(uintptr_t)made.files[f].data;
 
@@ -68,7 +51,7 @@ static void every_file_cut_anywhere(void **state)
 	struct handmade made = { 0 };
 
 	(void)state;
-	make_all(&made);
+	handmade_all(&made);
 	for (size_t f = 0; f < made.count; f++) {
 		size_t whole = made.files[f].bytes;
 
@@ -126,7 +109,7 @@ static void every_byte_of_a_snapshot_flipped_or_cut(void **state)
 	char *bytes;
 
 	(void)state;
-	make_all(&made);
+	handmade_all(&made);
 	handmade_write(&made, handmade_mkdir(directory));
 	snprintf(path, sizeof(path), "%s/x.ksnap", directory);
 	assert_int_equal(kymo__snapshot_write(directory, NULL, path, &err), 0);
@@ -166,7 +149,7 @@ static void absurd_numbers_are_refused_at_once(void **state)
 		uint64_t *words[12];
 		size_t count = 0;
 
-		make_all(&made);
+		handmade_all(&made);
 		head = (void *)(uintptr_t)handmade_find(&made, "p10-77/s0.head")->data;
 		segment = (void *)(uintptr_t)handmade_find(&made, "p10-77/s1.0")->data;
 		words[count++] = &head->cap_rows;
@@ -221,7 +204,7 @@ static void the_same_file_claimed_twice_in_a_snapshot_counts_once(void **state)
 	char *bytes;
 
 	(void)state;
-	make_all(&made);
+	handmade_all(&made);
 	handmade_write(&made, handmade_mkdir(directory));
 	snprintf(path, sizeof(path), "%s/x.ksnap", directory);
 	assert_int_equal(kymo__snapshot_write(directory, NULL, path, &err), 0);

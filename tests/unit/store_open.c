@@ -142,6 +142,33 @@ static void a_chain_counts_evicted_segments_as_overwritten(void **state)
 	handmade_free(&made);
 }
 
+static void a_segment_that_was_being_made_is_no_problem_but_an_emptied_one_is(void **state)
+{
+	struct handmade made = { 0 };
+	struct recording *recording;
+	struct source_blob *last;
+
+	(void)state;
+	handmade_run(&made);
+	handmade_control(&made, "p10-77", 10);
+	handmade_names(&made, "p10-77", handmade_words);
+	handmade_threads(&made, "p10-77", 11);
+	handmade_chain(&made, "p10-77", 3, 0, 3, 1000, 3000);
+	handmade_segment(&made, "p10-77", 3, 3, 3000, 1000);
+	last = &made.files[made.count - 1];
+	last->bytes = 0;
+	recording = opened(&made);
+	assert_false(recording->partial);
+	assert_rows_are(&recording->streams[0], 0, 3000);
+	store_close(recording);
+	handmade_find(&made, "p10-77/s3.2")->bytes = 0;
+	recording = opened(&made);
+	assert_problem(recording, "p10-77/s3.2 is empty");
+	assert_int_equal(recording->streams[0].overwritten, 1000);
+	store_close(recording);
+	handmade_free(&made);
+}
+
 static void a_missing_ring_file_leaves_the_counts_and_says_so(void **state)
 {
 	struct handmade made = { 0 };
@@ -720,6 +747,7 @@ int main(void)
 		cmocka_unit_test(a_ring_that_is_not_full_yet_gives_all_rows),
 		cmocka_unit_test(emitted_is_kept_overwritten_and_dropped),
 		cmocka_unit_test(a_chain_counts_evicted_segments_as_overwritten),
+		cmocka_unit_test(a_segment_that_was_being_made_is_no_problem_but_an_emptied_one_is),
 		cmocka_unit_test(a_missing_ring_file_leaves_the_counts_and_says_so),
 		cmocka_unit_test(totals_include_rows_that_were_not_folded_yet),
 		cmocka_unit_test(a_name_that_no_slot_has_yet_gets_one),

@@ -98,7 +98,7 @@ static inline void make_run(struct make *make, const char *directory)
 	run->target_pid = 100;
 	run->target_starttime = 7;
 	run->ended = 1;
-	run->target_wstatus = 3 << 8;
+	run->target_wstatus = 9; /* SIGKILL */
 	run->ended_realtime_ns = MAKE_UNIX + 60000000000u;
 	run->keep = KYMO_KEEP_ALL;
 	strcpy(run->kymo_version, "0.1.0");
@@ -178,7 +178,7 @@ static inline uint32_t make_thread(struct make *make, int32_t tid, const char *n
 	entry->ready = 1;
 	entry->tid = tid;
 	entry->started_ticks = MAKE_EPOCH + 10;
-	snprintf(entry->name, sizeof(entry->name), "%s", name);
+	snprintf(entry->name, sizeof(entry->name), "%.39s", name);
 	return make->thread_count++;
 }
 
