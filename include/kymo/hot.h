@@ -86,16 +86,18 @@ struct kymo__lane {
 	uint64_t *head; /* published rows, in the mapped stream */
 	struct kymo_open_stack *open;
 	const uint32_t *step; /* the process's current step */
-	uint32_t reserved32;
+	uint32_t index; /* in the pool of lanes */
 };
 
 /* Points at a zero, and at the control page's word once recording is set up. */
 extern KYMO__EXPORT const volatile uint32_t *kymo__on;
-extern KYMO__EXPORT __thread struct kymo__lane *kymo__lane __attribute__((tls_model("initial-exec")));
+extern KYMO__EXPORT __thread struct kymo__lane *kymo__lane
+	__attribute__((tls_model("initial-exec")));
 
 /* Slow paths; each may fail, and counts what is lost. */
 KYMO__EXPORT struct kymo__lane *kymo__lane_get(void); /* NULL: no stream to be had */
-KYMO__EXPORT char *kymo__turn(struct kymo__lane *lane); /* the next row, or NULL: dropped, counted */
+KYMO__EXPORT char *kymo__turn(
+	struct kymo__lane *lane); /* the next row, or NULL: dropped, counted */
 KYMO__EXPORT void kymo__zone_lost(struct kymo__lane *lane); /* reentrant */
 KYMO__EXPORT extern uint64_t (*kymo__slow_clock)(void); /* NULL: the counter of the CPU serves */
 
@@ -175,9 +177,11 @@ static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_z
 	if (KYMO__LIKELY(row != NULL)) {
 		__atomic_store_n(&row[0], zone->start_ticks, __ATOMIC_RELAXED);
 		__atomic_store_n(&row[1], end_ticks - zone->start_ticks, __ATOMIC_RELAXED);
-		__atomic_store_n(&row[2], zone->name | (uint64_t)lane->thread << 32, __ATOMIC_RELAXED);
+		__atomic_store_n(&row[2], zone->name | (uint64_t)lane->thread << 32,
+				 __ATOMIC_RELAXED);
 		__atomic_store_n(&row[3],
-				 (depth < 0xffffu ? depth : 0xffffu) | (uint64_t)flags << 16 | (uint64_t)*lane->step << 32,
+				 (depth < 0xffffu ? depth : 0xffffu) | (uint64_t)flags << 16 |
+					 (uint64_t)*lane->step << 32,
 				 __ATOMIC_RELAXED);
 		head = *lane->head + 1;
 		lane->next = (char *)(void *)(row + 4);

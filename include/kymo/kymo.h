@@ -61,8 +61,9 @@ KYMO__EXPORT const char *kymo_directory(void);
    copied: the text may go away, with its library. */
 KYMO__EXPORT uint32_t kymo_name(const char *name);
 /* The same with all that a name can say. name and file need no NUL; file may be NULL. */
-KYMO__EXPORT uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
-				     uint32_t line, enum kymo_source source, uint32_t instance);
+KYMO__EXPORT uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file,
+				     size_t file_bytes, uint32_t line, enum kymo_source source,
+				     uint32_t instance);
 /* Names the calling thread in the recording (at most 39 bytes are kept). */
 KYMO__EXPORT void kymo_thread_name(const char *name);
 
@@ -123,7 +124,10 @@ struct kymo_region {
 	uint32_t reserved;
 };
 
-#define KYMO_REGION_INIT(text) { (text), __FILE__, __LINE__, 0, 0, 0 }
+#define KYMO_REGION_INIT(text) \
+	{ \
+		(text), __FILE__, __LINE__, 0, 0, 0 \
+	}
 
 /* A region whose name is made at run time; the name is copied into the recording. 0 or -EINVAL. */
 KYMO__EXPORT int kymo_region_init(struct kymo_region *region, const char *name);
@@ -144,7 +148,13 @@ KYMO__EXPORT void kymo_step(const char *name);
 /* Ends it without beginning another. */
 KYMO__EXPORT void kymo_step_end(const char *name);
 /* Time of the running step that is known to be of a kind; the columns *_ns of trace.steps. */
-enum kymo_phase { KYMO_PHASE_DATA, KYMO_PHASE_FORWARD, KYMO_PHASE_BACKWARD, KYMO_PHASE_OPTIMIZER, KYMO_PHASE_COUNT };
+enum kymo_phase {
+	KYMO_PHASE_DATA,
+	KYMO_PHASE_FORWARD,
+	KYMO_PHASE_BACKWARD,
+	KYMO_PHASE_OPTIMIZER,
+	KYMO_PHASE_COUNT
+};
 KYMO__EXPORT void kymo_step_phase(enum kymo_phase phase, uint64_t ticks);
 KYMO__EXPORT uint32_t kymo_current_step(void);
 
@@ -187,8 +197,10 @@ struct kymo_column {
 struct kymo_table;
 /* "schema.table"; the schemas of kymo itself are refused. The same declaration again gives the same table.
    NULL and *err on a bad declaration. At most 48 tables, 32 columns, 1,024 bytes a row. Never freed. */
-KYMO__EXPORT struct kymo_table *kymo_table_create(const char *name, const struct kymo_column *columns,
-						  size_t column_count, size_t row_bytes, struct kymo_error *err);
+KYMO__EXPORT struct kymo_table *kymo_table_create(const char *name,
+						  const struct kymo_column *columns,
+						  size_t column_count, size_t row_bytes,
+						  struct kymo_error *err);
 /* 0, also while recording is off; -EINVAL for NULL; -EAGAIN: dropped and counted. */
 KYMO__EXPORT int kymo_table_append(struct kymo_table *table, const void *row);
 static inline uint64_t kymo_ticks(void)
@@ -222,24 +234,31 @@ namespace kymo
 /* A zone that ends with its scope, exceptions included. */
 class scope
 {
-    public:
-	explicit scope(kymo_site *site) : zone_(kymo_zone_begin(site)) {}
-	~scope() { kymo_zone_end(&zone_); }
+      public:
+	explicit scope(kymo_site *site) : zone_(kymo_zone_begin(site))
+	{
+	}
+	~scope()
+	{
+		kymo_zone_end(&zone_);
+	}
 	scope(const scope &) = delete;
 	scope &operator=(const scope &) = delete;
 
-    private:
+      private:
 	kymo_zone zone_;
 };
 } // namespace kymo
-#define KYMO_SCOPE(text)                                                                                     \
-	static kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 };              \
+#define KYMO_SCOPE(text) \
+	static kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 }; \
 	kymo::scope KYMO__JOIN(kymo__scope_, __LINE__)(&KYMO__JOIN(kymo__site_, __LINE__))
 #else
-#define KYMO_SCOPE(text)                                                                                     \
-	static struct kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 };       \
-	struct kymo_zone KYMO__JOIN(kymo__scope_, __LINE__) __attribute__((cleanup(kymo_zone_end), unused)) =   \
-		kymo_zone_begin(&KYMO__JOIN(kymo__site_, __LINE__))
+#define KYMO_SCOPE(text) \
+	static struct kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, \
+								      0 }; \
+	struct kymo_zone KYMO__JOIN(kymo__scope_, __LINE__) \
+		__attribute__((cleanup(kymo_zone_end), unused)) = kymo_zone_begin( \
+			&KYMO__JOIN(kymo__site_, __LINE__))
 #endif
 
 #ifndef KYMO_DISABLE

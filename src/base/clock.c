@@ -41,14 +41,16 @@ static int cpu_counter_is_invariant(void)
 static int kernel_distrusts_counter(void)
 {
 	char word[16] = "";
-	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		      O_RDONLY | O_CLOEXEC);
 	ssize_t bytes;
 
 	if (fd < 0)
 		return 0;
 	bytes = read(fd, word, sizeof(word) - 1);
 	close(fd);
-	return bytes > 0 && (!strncmp(word, "hpet", 4) || !strncmp(word, "acpi_pm", 7) || !strncmp(word, "jiffies", 7));
+	return bytes > 0 && (!strncmp(word, "hpet", 4) || !strncmp(word, "acpi_pm", 7) ||
+			     !strncmp(word, "jiffies", 7));
 }
 #endif
 

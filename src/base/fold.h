@@ -47,8 +47,9 @@ static inline void fold_add_square(struct kymo_totals_half *half, unsigned __int
 	half->square_high = (uint64_t)(square >> 64);
 }
 
-static inline int fold_is_in_histogram(const struct kymo_totals_half *half, const uint64_t *histogram,
-				       uint64_t histogram_upto, uint64_t row)
+static inline int fold_is_in_histogram(const struct kymo_totals_half *half,
+				       const uint64_t *histogram, uint64_t histogram_upto,
+				       uint64_t row)
 {
 	uint64_t counted = 0;
 
@@ -63,8 +64,9 @@ static inline int fold_is_in_histogram(const struct kymo_totals_half *half, cons
  * For readers, on their own copy: adds the row unless the slot holds it. Rows come in order. histogram: NULL where the
  * slot has none. A slot that is new to the reader is all zero, and its histogram_upto is 0.
  */
-static inline void fold_resume(struct kymo_totals_slot *slot, uint64_t *histogram, uint64_t histogram_upto, uint64_t row,
-			       uint64_t ticks, uint64_t child_ticks)
+static inline void fold_resume(struct kymo_totals_slot *slot, uint64_t *histogram,
+			       uint64_t histogram_upto, uint64_t row, uint64_t ticks,
+			       uint64_t child_ticks)
 {
 	struct kymo_totals_half *half = &slot->half[slot->generation & 1];
 

@@ -40,7 +40,8 @@
 struct kymo_file_head {
 	char magic[8];
 	uint32_t version;
-	uint32_t head_bytes; /* of the struct that begins with this; newer minor fields grow at its end */
+	uint32_t
+		head_bytes; /* of the struct that begins with this; newer minor fields grow at its end */
 };
 
 /* ---- clock ------------------------------------------------------------------------------- */
@@ -78,13 +79,16 @@ struct kymo_run_file {
 	char kymo_version[32];
 	char host[64];
 	char boot_id[40];
-	char peer[KYMO_PATH_BYTES]; /* the other half of a supervised run: in the live directory (tmpfs)
+	char peer
+		[KYMO_PATH_BYTES]; /* the other half of a supervised run: in the live directory (tmpfs)
 				       the directory on disk, and there the live one; "" where there is none */
 	char program[256]; /* short name, for lists */
-	char argv[KYMO_ARGV_BYTES]; /* words, each ended by NUL, the last one by two; cut if too long */
+	char argv
+		[KYMO_ARGV_BYTES]; /* words, each ended by NUL, the last one by two; cut if too long */
 	char cwd[KYMO_PATH_BYTES];
 	uint32_t keep; /* enum kymo_keep */
-	uint32_t not_recorded; /* children that were seen and did not record: written by the supervisor */
+	uint32_t
+		not_recorded; /* children that were seen and did not record: written by the supervisor */
 	uint64_t evicted_rows; /* reserved */
 	uint64_t reserved[32];
 };
@@ -95,18 +99,18 @@ enum kymo_keep { KYMO_KEEP_FLIGHT = 0, KYMO_KEEP_ALL = 1 };
 enum kymo_role { KYMO_ROLE_TARGET = 0, KYMO_ROLE_COLLECTOR = 1 };
 
 /* Why a row was not kept. One list: the enum, the columns of kymo.streams and the docs follow it. */
-#define KYMO_DROP_CAUSES(X)                                                                   \
-	X(FULL, full, "no room: the file system, the budget or a file limit")                 \
-	X(REENTRANT, reentrant, "attempted by a signal handler that interrupted recording")   \
-	X(CLOSED, closed, "after the thread had given its streams back")                      \
-	X(FAILED, failed, "no stream could be made: directory gone, no memory, too many")     \
+#define KYMO_DROP_CAUSES(X) \
+	X(FULL, full, "no room: the file system, the budget or a file limit") \
+	X(REENTRANT, reentrant, "attempted by a signal handler that interrupted recording") \
+	X(CLOSED, closed, "after the thread had given its streams back") \
+	X(FAILED, failed, "no stream could be made: directory gone, no memory, too many") \
 	X(WIDE, wide, "a row that does not fit its table")
 
 enum kymo_drop {
 #define X(upper, lower, text) KYMO_DROP_##upper,
 	KYMO_DROP_CAUSES(X)
 #undef X
-	KYMO_DROP_CAUSE_COUNT
+		KYMO_DROP_CAUSE_COUNT
 };
 
 #define KYMO_CLOCK_PAIRS 32
@@ -133,14 +137,18 @@ struct kymo_control {
 	uint32_t ended;
 	int32_t wstatus; /* with ended == 2 and wstatus_known */
 	uint32_t wstatus_known;
-	uint32_t pair_count; /* clock pairs: 0 is the first ever, the others a ring over 1..31; grows for ever */
+	uint32_t
+		pair_count; /* clock pairs: 0 is the first ever, the others a ring over 1..31; grows for ever */
 	uint64_t ended_ticks;
-	uint64_t moved_bytes; /* segments that the supervisor took out of the live directory: it adds */
-	uint64_t held_bytes; /* what this process has allocated there: it adds, readers subtract moved_bytes */
+	uint64_t
+		moved_bytes; /* segments that the supervisor took out of the live directory: it adds */
+	uint64_t
+		held_bytes; /* what this process has allocated there: it adds, readers subtract moved_bytes */
 	uint64_t names_full; /* names that got id 0 */
 	uint64_t threads_full;
 	uint64_t totals_full; /* rows that no totals slot could be had for */
-	uint64_t own_cost_ticks; /* what one zone costs here, measured at start-up; 0: not measured */
+	uint64_t
+		own_cost_ticks; /* what one zone costs here, measured at start-up; 0: not measured */
 	struct kymo_clock_pair pairs[KYMO_CLOCK_PAIRS];
 	/* Rows that were lost before there was a stream to count them, by table. Index 0 is unused. */
 	struct {
@@ -260,7 +268,8 @@ struct kymo_stream_live {
 	   The low bit says which child_at belongs to that moment; the other one is being written. */
 	uint64_t fold_state __attribute__((aligned(64)));
 	uint64_t histogram_upto; /* rows below it are in their histograms; it itself may be */
-	uint64_t child_at[2][KYMO_OPEN_MAX + 2]; /* time of ended zones at that depth, not yet given to a parent */
+	uint64_t child_at[2][KYMO_OPEN_MAX +
+			     2]; /* time of ended zones at that depth, not yet given to a parent */
 	uint64_t untotalled; /* rows folded that found no slot */
 };
 

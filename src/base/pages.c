@@ -9,7 +9,8 @@ void *pages_take(size_t bytes)
 
 	if (!bytes)
 		bytes = 1;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -54,14 +55,16 @@ static void swap_items(char *a, char *b, size_t bytes)
 	}
 }
 
-static void sift_down(char *items, size_t root, size_t count, size_t bytes, int (*compare)(const void *, const void *))
+static void sift_down(char *items, size_t root, size_t count, size_t bytes,
+		      int (*compare)(const void *, const void *))
 {
 	for (;;) {
 		size_t child = 2 * root + 1;
 
 		if (child >= count)
 			return;
-		if (child + 1 < count && compare(items + child * bytes, items + (child + 1) * bytes) < 0)
+		if (child + 1 < count &&
+		    compare(items + child * bytes, items + (child + 1) * bytes) < 0)
 			child++;
 		if (compare(items + root * bytes, items + child * bytes) >= 0)
 			return;
@@ -70,7 +73,8 @@ static void sift_down(char *items, size_t root, size_t count, size_t bytes, int 
 	}
 }
 
-void pages_sort(void *items, size_t count, size_t item_bytes, int (*compare)(const void *, const void *))
+void pages_sort(void *items, size_t count, size_t item_bytes,
+		int (*compare)(const void *, const void *))
 {
 	char *base = items;
 

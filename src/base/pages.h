@@ -11,6 +11,7 @@ void pages_give(void *memory, size_t bytes); /* NULL is fine */
 /* Makes room for need_bytes, doubling *room_bytes; NULL: none to be had, and the old memory stays as it was. */
 void *pages_grow(void *memory, size_t *room_bytes, size_t need_bytes);
 /* A heap sort: in place, unlike qsort(), which may allocate. */
-void pages_sort(void *items, size_t count, size_t item_bytes, int (*compare)(const void *, const void *));
+void pages_sort(void *items, size_t count, size_t item_bytes,
+		int (*compare)(const void *, const void *));
 
 #endif

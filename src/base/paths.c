@@ -25,19 +25,26 @@ static int own_directory(const char *path, struct kymo_error *err)
 	struct stat st;
 
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return error_set(err, errno, "cannot make the directory %s: %s; set KYMO_DIR to one you can write", path,
-				 strerror(errno));
+		return error_set(
+			err, errno,
+			"cannot make the directory %s: %s; set KYMO_DIR to one you can write", path,
+			strerror(errno));
 	if (lstat(path, &st))
 		return error_set(err, errno, "cannot look at %s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ENOTDIR, "%s is not a directory (a symbolic link is not followed); remove it or set KYMO_DIR",
-				 path);
+		return error_set(
+			err, ENOTDIR,
+			"%s is not a directory (a symbolic link is not followed); remove it or set KYMO_DIR",
+			path);
 	if (st.st_uid != geteuid())
-		return error_set(err, EPERM, "%s belongs to user %u, not to you (%u); set KYMO_DIR to a directory of your own",
-				 path, (unsigned)st.st_uid, (unsigned)geteuid());
+		return error_set(
+			err, EPERM,
+			"%s belongs to user %u, not to you (%u); set KYMO_DIR to a directory of your own",
+			path, (unsigned)st.st_uid, (unsigned)geteuid());
 	if (st.st_mode & 077)
-		return error_set(err, EPERM, "%s lets other users in (mode %03o); `chmod 700 %s` mends it", path,
-				 (unsigned)(st.st_mode & 0777), path);
+		return error_set(err, EPERM,
+				 "%s lets other users in (mode %03o); `chmod 700 %s` mends it",
+				 path, (unsigned)(st.st_mode & 0777), path);
 	return 0;
 }
 
@@ -53,7 +60,8 @@ static int make_parents(const char *path, struct kymo_error *err)
 	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(part, 0700) && errno != EEXIST)
-			return error_set(err, errno, "cannot make the directory %s: %s", part, strerror(errno));
+			return error_set(err, errno, "cannot make the directory %s: %s", part,
+					 strerror(errno));
 		*slash = '/';
 	}
 	return 0;
@@ -71,7 +79,9 @@ int paths_state(char *out, size_t out_bytes, struct kymo_error *err)
 	else if (home && *home == '/')
 		length = snprintf(out, out_bytes, "%s/.local/state/kymo", home);
 	else
-		return error_set(err, ENOENT, "neither XDG_STATE_HOME nor HOME is set; set KYMO_DIR to a directory for recordings");
+		return error_set(
+			err, ENOENT,
+			"neither XDG_STATE_HOME nor HOME is set; set KYMO_DIR to a directory for recordings");
 	if (length < 0 || (size_t)length >= out_bytes)
 		return error_set(err, ENAMETOOLONG, "the path of the state directory is too long");
 	rc = make_parents(out, err);
@@ -121,34 +131,40 @@ static void plain_name(const char *program, char *out, size_t out_bytes)
 
 	for (; *program && n + 1 < out_bytes; program++) {
 		char c = *program;
-		int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			    ((c == '.' || c == '-' || c == '_') && n > 0);
+		int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			    (c >= '0' && c <= '9') || ((c == '.' || c == '-' || c == '_') && n > 0);
 
 		out[n++] = plain ? c : '_';
 	}
 	out[n] = '\0';
 }
 
-int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes, struct kymo_error *err)
+int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes,
+		   struct kymo_error *err)
 {
 	char name[64], when[32];
 	time_t now = time(NULL);
 	struct tm parts;
 
 	plain_name(program && *program ? program : "program", name, sizeof(name));
-	gmtime_r(&now, &parts); /* not localtime: it takes a lock that a forked child may find held */
+	gmtime_r(&now,
+		 &parts); /* not localtime: it takes a lock that a forked child may find held */
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
 	for (int try = 0; try < 100; try++) {
-		int length = snprintf(out, out_bytes, try ? "%s/%s-%s-%d.%d" : "%s/%s-%s-%d", root, name, when, (int)pid, try);
+		int length = snprintf(out, out_bytes, try ? "%s/%s-%s-%d.%d" : "%s/%s-%s-%d", root,
+				      name, when, (int)pid, try);
 
 		if (length < 0 || (size_t)length >= out_bytes)
-			return error_set(err, ENAMETOOLONG, "the path of the recording in %s is too long", root);
+			return error_set(err, ENAMETOOLONG,
+					 "the path of the recording in %s is too long", root);
 		if (!mkdir(out, 0700))
 			return 0;
 		if (errno != EEXIST)
-			return error_set(err, errno, "cannot make the recording %s: %s", out, strerror(errno));
+			return error_set(err, errno, "cannot make the recording %s: %s", out,
+					 strerror(errno));
 	}
-	return error_set(err, EEXIST, "cannot make a recording in %s: a hundred of that name are there", root);
+	return error_set(err, EEXIST,
+			 "cannot make a recording in %s: a hundred of that name are there", root);
 }
 
 uint64_t paths_starttime(pid_t pid)

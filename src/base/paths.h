@@ -18,7 +18,8 @@ int paths_root_is_fallback(void);
 /* $XDG_STATE_HOME/kymo or ~/.local/state/kymo; made 0700. */
 int paths_state(char *out, size_t out_bytes, struct kymo_error *err);
 /* Makes ROOT/PROGRAM-YYYYMMDD-HHMMSS-PID, 0700, and gives its path. Never an existing one. */
-int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes, struct kymo_error *err);
+int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes,
+		   struct kymo_error *err);
 /* Field 22 of /proc/PID/stat; 0 where there is no such process. */
 uint64_t paths_starttime(pid_t pid);
 /* "RUN/p<pid>-<starttime>". */

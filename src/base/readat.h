@@ -20,7 +20,10 @@ struct readat {
 	uint64_t offset, bytes;
 };
 
-#define READAT_NONE { NULL, -1, false, false, 0, 0 }
+#define READAT_NONE \
+	{ \
+		NULL, -1, false, false, 0, 0 \
+	}
 
 /* How many bytes there are now. */
 uint64_t readat_size(const struct readat *file);
@@ -36,7 +39,7 @@ void readat_close(struct readat *file); /* an empty one is fine */
  * Copies the struct that begins a file, after checking magic, version and length; what an older minor version did
  * not write is zero. `label` names the file in *err. -ENODATA: not begun; the recorder stores the magic last.
  */
-int readat_head(const struct readat *file, const char *magic, void *out, size_t out_bytes, const char *label,
-		struct kymo_error *err);
+int readat_head(const struct readat *file, const char *magic, void *out, size_t out_bytes,
+		const char *label, struct kymo_error *err);
 
 #endif

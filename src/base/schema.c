@@ -3,9 +3,14 @@
 #include <string.h>
 
 #define COLUMN(struct_name, member, column, type, unit) \
-	{ column, type, offsetof(struct struct_name, member), 0, unit }
+	{ \
+		column, type, offsetof(struct struct_name, member), 0, unit \
+	}
 #define TEXT(struct_name, member, column) \
-	{ column, KYMO_TEXT, offsetof(struct struct_name, member), sizeof(((struct struct_name *)0)->member), NULL }
+	{ \
+		column, KYMO_TEXT, offsetof(struct struct_name, member), \
+			sizeof(((struct struct_name *)0)->member), NULL \
+	}
 
 static const struct kymo_column zone_columns[] = {
 	COLUMN(kymo_zone_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
@@ -38,8 +43,10 @@ static const struct kymo_column step_columns[] = {
 	COLUMN(schema_step_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
 	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_DATA], "data_ns", KYMO_DURATION, "ns"),
 	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_FORWARD], "forward_ns", KYMO_DURATION, "ns"),
-	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_BACKWARD], "backward_ns", KYMO_DURATION, "ns"),
-	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_OPTIMIZER], "optimizer_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_BACKWARD], "backward_ns", KYMO_DURATION,
+	       "ns"),
+	COLUMN(schema_step_row, phase_ticks[KYMO_PHASE_OPTIMIZER], "optimizer_ns", KYMO_DURATION,
+	       "ns"),
 	COLUMN(schema_step_row, step, "step", KYMO_U32, NULL),
 	COLUMN(schema_step_row, name, "name", KYMO_NAME, NULL),
 	COLUMN(schema_step_row, thread, "thread", KYMO_THREAD, NULL),
@@ -66,7 +73,8 @@ static const struct kymo_column host_process_columns[] = {
 	COLUMN(schema_host_process_row, minor_faults, "minor_faults", KYMO_U64, NULL),
 	COLUMN(schema_host_process_row, major_faults, "major_faults", KYMO_U64, NULL),
 	COLUMN(schema_host_process_row, voluntary_switches, "voluntary_switches", KYMO_U64, NULL),
-	COLUMN(schema_host_process_row, involuntary_switches, "involuntary_switches", KYMO_U64, NULL),
+	COLUMN(schema_host_process_row, involuntary_switches, "involuntary_switches", KYMO_U64,
+	       NULL),
 };
 
 static const struct kymo_column host_io_columns[] = {
@@ -99,23 +107,32 @@ static const struct kymo_column config_columns[] = {
 	TEXT(schema_config_row, by, "by"),
 };
 
-#define TABLE(name, columns, row, about) { name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about }
+#define TABLE(name, columns, row, about) \
+	{ \
+		name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about \
+	}
 
 static const struct schema_table tables[SCHEMA_COUNT] = {
-	[SCHEMA_ZONES] = TABLE("trace.zones", zone_columns, kymo_zone_row, "Zones that have ended, one row each."),
-	[SCHEMA_MARKS] = TABLE("trace.marks", mark_columns, schema_mark_row, "Moments that the program named."),
+	[SCHEMA_ZONES] = TABLE("trace.zones", zone_columns, kymo_zone_row,
+			       "Zones that have ended, one row each."),
+	[SCHEMA_MARKS] = TABLE("trace.marks", mark_columns, schema_mark_row,
+			       "Moments that the program named."),
 	[SCHEMA_COUNTERS] = TABLE("trace.counters", counter_columns, schema_counter_row,
 				  "Values that the program recorded over time."),
-	[SCHEMA_STEPS] = TABLE("trace.steps", step_columns, schema_step_row, "Steps of the program's main loop."),
+	[SCHEMA_STEPS] = TABLE("trace.steps", step_columns, schema_step_row,
+			       "Steps of the program's main loop."),
 	[SCHEMA_TEXT] = TABLE("trace.zone_text", text_columns, schema_text_row,
 			      "Texts and values that belong to zones and marks."),
 	[SCHEMA_HOST_PROCESS] = TABLE("host.process", host_process_columns, schema_host_process_row,
 				      "CPU, memory, faults and switches of each process."),
-	[SCHEMA_HOST_IO] = TABLE("host.io", host_io_columns, schema_host_io_row, "Bytes read and written by each process."),
-	[SCHEMA_HOST_CPU] = TABLE("host.cpu", host_cpu_columns, schema_host_cpu_row, "How busy the machine was."),
+	[SCHEMA_HOST_IO] = TABLE("host.io", host_io_columns, schema_host_io_row,
+				 "Bytes read and written by each process."),
+	[SCHEMA_HOST_CPU] = TABLE("host.cpu", host_cpu_columns, schema_host_cpu_row,
+				  "How busy the machine was."),
 	[SCHEMA_HOST_NETWORK] = TABLE("host.network", host_network_columns, schema_host_network_row,
 				      "Bytes received and sent by each interface."),
-	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row, "Changes of the configuration."),
+	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
+				"Changes of the configuration."),
 };
 
 const struct schema_table *schema_get(enum schema_id id)
@@ -136,24 +153,19 @@ const struct schema_table *schema_find(const char *name)
 size_t schema_type_bytes(uint32_t type)
 {
 	switch (type) {
-	case KYMO_BOOL:
-		return 1;
-	case KYMO_U16:
-		return 2;
+	case KYMO_BOOL: return 1;
+	case KYMO_U16: return 2;
 	case KYMO_I32:
 	case KYMO_U32:
 	case KYMO_F32:
 	case KYMO_NAME:
-	case KYMO_THREAD:
-		return 4;
+	case KYMO_THREAD: return 4;
 	case KYMO_I64:
 	case KYMO_U64:
 	case KYMO_F64:
 	case KYMO_TIME:
-	case KYMO_DURATION:
-		return 8;
-	default:
-		return 0;
+	case KYMO_DURATION: return 8;
+	default: return 0;
 	}
 }
 

@@ -53,7 +53,8 @@ static enum source_kind parse_stream(const char *name, struct source_item *out)
 
 enum source_kind source_parse(const char *name, struct source_item *out)
 {
-	static const char *const fixed[] = { "control", "names", "text", "threads" }; /* as enum source_kind */
+	static const char *const fixed[] = { "control", "names", "text",
+					     "threads" }; /* as enum source_kind */
 
 	memset(out, 0, sizeof(*out));
 	out->kind = SOURCE_FOREIGN;
@@ -125,7 +126,8 @@ static int read_run(int dir, struct kymo_run_file *run)
 static bool same_run(const struct kymo_run_file *a, const struct kymo_run_file *b)
 {
 	return a->epoch.ticks == b->epoch.ticks && a->epoch.realtime_ns == b->epoch.realtime_ns &&
-	       a->supervisor_pid == b->supervisor_pid && a->supervisor_starttime == b->supervisor_starttime;
+	       a->supervisor_pid == b->supervisor_pid &&
+	       a->supervisor_starttime == b->supervisor_starttime;
 }
 
 static bool on_tmpfs(int dir)
@@ -182,8 +184,8 @@ static void open_peer(struct source *source)
 	dir = open(run.peer, OPEN_FLAGS | O_DIRECTORY);
 	if (dir < 0)
 		return;
-	if (read_run(dir, &other) || !same_run(&run, &other) || fstat(source->halves[0], &mine) || fstat(dir, &its) ||
-	    (mine.st_dev == its.st_dev && mine.st_ino == its.st_ino)) {
+	if (read_run(dir, &other) || !same_run(&run, &other) || fstat(source->halves[0], &mine) ||
+	    fstat(dir, &its) || (mine.st_dev == its.st_dev && mine.st_ino == its.st_ino)) {
 		close(dir);
 		return;
 	}
@@ -199,11 +201,13 @@ static int climb_to_run(struct source *source, struct kymo_error *err)
 	char *slash = strrchr(path, '/');
 	int up;
 
-	if (!slash || !source_is_process(slash + 1, NULL) || faccessat(source->halves[0], "control", F_OK, 0))
+	if (!slash || !source_is_process(slash + 1, NULL) ||
+	    faccessat(source->halves[0], "control", F_OK, 0))
 		return 0;
 	up = openat(source->halves[0], "..", OPEN_FLAGS | O_DIRECTORY);
 	if (up < 0)
-		return error_set(err, errno, "cannot open the run of %s: %s", path, strerror(errno));
+		return error_set(err, errno, "cannot open the run of %s: %s", path,
+				 strerror(errno));
 	close(source->halves[0]);
 	source->halves[0] = up;
 	*slash = '\0';
@@ -243,8 +247,8 @@ static int by_path(const void *left, const void *right)
 
 static bool entry_is_sound(const struct kymo_snapshot_entry *entry, uint64_t size)
 {
-	return entry->path[0] && memchr(entry->path, 0, sizeof(entry->path)) && entry->offset >= 64 &&
-	       entry->offset <= size && entry->bytes <= size - entry->offset;
+	return entry->path[0] && memchr(entry->path, 0, sizeof(entry->path)) &&
+	       entry->offset >= 64 && entry->offset <= size && entry->bytes <= size - entry->offset;
 }
 
 /* Ranges over one another are refused: else a small file could claim memory without bounds. */
@@ -270,37 +274,46 @@ static int read_entries(struct source *source, const char *label, struct kymo_er
 {
 	const struct kymo_snapshot_head *head = &source->snapshot_head;
 	uint64_t size = readat_size(&source->snapshot);
-	uint64_t fits = head->toc_offset < size ? (size - head->toc_offset) / sizeof(*source->entries) : 0;
+	uint64_t fits = head->toc_offset < size
+				? (size - head->toc_offset) / sizeof(*source->entries)
+				: 0;
 	uint64_t count = head->count < fits ? head->count : fits;
 
 	if (!fits)
-		return error_set(err, EPROTO, "the snapshot %s is cut short: its list of files, at %llu, is not there", label,
-				 (unsigned long long)head->toc_offset);
-	source->entries = pages_grow(NULL, &source->entry_room_bytes, (size_t)count * sizeof(*source->entries));
+		return error_set(
+			err, EPROTO,
+			"the snapshot %s is cut short: its list of files, at %llu, is not there",
+			label, (unsigned long long)head->toc_offset);
+	source->entries = pages_grow(NULL, &source->entry_room_bytes,
+				     (size_t)count * sizeof(*source->entries));
 	if (!source->entries)
-		return error_set(err, ENOMEM, "no memory for the list of files of the snapshot %s", label);
+		return error_set(err, ENOMEM, "no memory for the list of files of the snapshot %s",
+				 label);
 	for (uint64_t i = 0; i < count; i++) {
 		struct kymo_snapshot_entry *entry = &source->entries[source->entry_count];
 
-		if (readat_all(&source->snapshot, head->toc_offset + i * sizeof(*entry), entry, sizeof(*entry)) &&
+		if (readat_all(&source->snapshot, head->toc_offset + i * sizeof(*entry), entry,
+			       sizeof(*entry)) &&
 		    entry_is_sound(entry, size))
 			source->entry_count++;
 	}
 	refuse_overlaps(source);
-	source->refused_entries = head->count - source->entry_count < SIZE_MAX ? (size_t)(head->count - source->entry_count) :
-										   SIZE_MAX;
+	source->refused_entries = head->count - source->entry_count < SIZE_MAX
+					  ? (size_t)(head->count - source->entry_count)
+					  : SIZE_MAX;
 	return 0;
 }
 
 static int open_snapshot(struct source *source, const char *label, struct kymo_error *err)
 {
-	int rc = readat_head(&source->snapshot, KYMO_MAGIC_SNAPSHOT, &source->snapshot_head, sizeof(source->snapshot_head),
-			     label, err);
+	int rc = readat_head(&source->snapshot, KYMO_MAGIC_SNAPSHOT, &source->snapshot_head,
+			     sizeof(source->snapshot_head), label, err);
 
 	return rc ? rc : read_entries(source, label, err);
 }
 
-int source_open_snapshot(struct source *source, const void *bytes, size_t byte_count, struct kymo_error *err)
+int source_open_snapshot(struct source *source, const void *bytes, size_t byte_count,
+			 struct kymo_error *err)
 {
 	int rc;
 
@@ -348,9 +361,11 @@ int source_open(struct source *source, const char *path, struct kymo_error *err)
 	source_init(source);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return error_set(err, errno, "cannot open the recording %s: %s", path, strerror(errno));
+		return error_set(err, errno, "cannot open the recording %s: %s", path,
+				 strerror(errno));
 	if (fstat(fd, &st)) {
-		rc = error_set(err, errno, "cannot look at the recording %s: %s", path, strerror(errno));
+		rc = error_set(err, errno, "cannot look at the recording %s: %s", path,
+			       strerror(errno));
 		close(fd);
 		return rc;
 	}
@@ -360,8 +375,10 @@ int source_open(struct source *source, const char *path, struct kymo_error *err)
 		source->snapshot.fd = fd;
 		source->snapshot.owned = true;
 		source->snapshot.bytes = st.st_size > 0 ? (uint64_t)st.st_size : 0;
-		rc = S_ISREG(st.st_mode) ? open_snapshot(source, path, err) :
-					   error_set(err, EINVAL, "%s is neither a directory nor a regular file", path);
+		rc = S_ISREG(st.st_mode)
+			     ? open_snapshot(source, path, err)
+			     : error_set(err, EINVAL,
+					 "%s is neither a directory nor a regular file", path);
 	}
 	if (rc)
 		source_close(source);
@@ -394,7 +411,9 @@ static int file_in_snapshot(const struct source *source, const char *path, struc
 static int file_in_blobs(const struct source *source, const char *path, struct readat *out)
 {
 	for (size_t i = 0; i < source->blob_count; i++) {
-		const struct readat found = { .memory = source->blobs[i].data, .fd = -1, .bytes = source->blobs[i].bytes };
+		const struct readat found = { .memory = source->blobs[i].data,
+					      .fd = -1,
+					      .bytes = source->blobs[i].bytes };
 
 		if (strncmp(source->blobs[i].path, path, SOURCE_PATH_BYTES))
 			continue;
@@ -415,7 +434,8 @@ static int file_in_halves(const struct source *source, const char *path, struct 
 	return rc;
 }
 
-int source_file(const struct source *source, const char *path, struct readat *out, struct kymo_error *err)
+int source_file(const struct source *source, const char *path, struct readat *out,
+		struct kymo_error *err)
 {
 	const struct readat none = READAT_NONE;
 	int rc;
@@ -428,7 +448,8 @@ int source_file(const struct source *source, const char *path, struct readat *ou
 	else
 		rc = file_in_halves(source, path, out);
 	if (rc == -EINVAL)
-		return error_set(err, EINVAL, "%s is not a regular file; kymo writes nothing else", path);
+		return error_set(err, EINVAL, "%s is not a regular file; kymo writes nothing else",
+				 path);
 	return rc ? error_set(err, -rc, "cannot open %s: %s", path, strerror(-rc)) : 0;
 }
 

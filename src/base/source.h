@@ -71,7 +71,8 @@ bool source_is_process(const char *name, struct source_process *out); /* out may
 
 /* path: a run's directory (either half), a process's directory in it, or a snapshot. */
 int source_open(struct source *source, const char *path, struct kymo_error *err);
-int source_open_snapshot(struct source *source, const void *bytes, size_t byte_count, struct kymo_error *err);
+int source_open_snapshot(struct source *source, const void *bytes, size_t byte_count,
+			 struct kymo_error *err);
 void source_open_blobs(struct source *source, const struct source_blob *blobs, size_t blob_count);
 void source_close(struct source *source);
 static inline bool source_is_snapshot(const struct source *source)
@@ -80,7 +81,8 @@ static inline bool source_is_snapshot(const struct source *source)
 }
 
 /* -ENOENT (and a sentence) where there is none; never opens anything but a regular file. */
-int source_file(const struct source *source, const char *path, struct readat *out, struct kymo_error *err);
+int source_file(const struct source *source, const char *path, struct readat *out,
+		struct kymo_error *err);
 /* Names of the process directories. Lists begin as { 0 }; a list that was used before is used again. */
 int source_processes(const struct source *source, struct source_list *list);
 /* Files of a process, in both halves. The live half is listed first: a segment is copied to disk before it goes there. */

@@ -22,7 +22,8 @@ struct stream_files {
 	struct readat head, ring, totals;
 };
 
-__attribute__((format(printf, 2, 3))) static void say(const struct streamcopy_sink *sink, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(const struct streamcopy_sink *sink,
+						      const char *format, ...)
 {
 	char sentence[512];
 	va_list args;
@@ -47,7 +48,8 @@ static bool read_head(const struct readat *file, uint64_t *out)
 	uint64_t first, second;
 
 	for (int look = 0; look < LOOKS; look++) {
-		if (!readat_all(file, HEAD_AT, &first, sizeof(first)) || !readat_all(file, HEAD_AT, &second, sizeof(second)))
+		if (!readat_all(file, HEAD_AT, &first, sizeof(first)) ||
+		    !readat_all(file, HEAD_AT, &second, sizeof(second)))
 			return false;
 		if (first <= second) {
 			__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -64,7 +66,8 @@ static bool read_floor(const struct readat *file, uint64_t *out)
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	for (int look = 0; look < LOOKS; look++) {
-		if (!readat_all(file, FLOOR_AT, &first, sizeof(first)) || !readat_all(file, FLOOR_AT, &second, sizeof(second)))
+		if (!readat_all(file, FLOOR_AT, &first, sizeof(first)) ||
+		    !readat_all(file, FLOOR_AT, &second, sizeof(second)))
 			return false;
 		if (first == second)
 			break;
@@ -129,7 +132,8 @@ static bool totals_wanted(const struct streamcopy *copy)
 
 static int add_run(struct streamcopy *copy, const struct streamcopy_run *run)
 {
-	void *runs = pages_grow(copy->runs, &copy->run_room_bytes, (copy->run_count + 1) * sizeof(*run));
+	void *runs = pages_grow(copy->runs, &copy->run_room_bytes,
+				(copy->run_count + 1) * sizeof(*run));
 
 	if (!runs)
 		return -ENOMEM;
@@ -143,15 +147,16 @@ static int add_run(struct streamcopy *copy, const struct streamcopy_run *run)
 static uint64_t slots_there(const struct streamcopy *copy, const struct readat *ring)
 {
 	uint64_t size = readat_size(ring);
-	uint64_t slots = size > sizeof(struct kymo_segment_head) ?
-				 (size - sizeof(struct kymo_segment_head)) / copy->head.row_bytes :
-				 0;
+	uint64_t slots = size > sizeof(struct kymo_segment_head)
+				 ? (size - sizeof(struct kymo_segment_head)) / copy->head.row_bytes
+				 : 0;
 
 	return slots < copy->head.cap_rows ? slots : copy->head.cap_rows;
 }
 
 /* Copies slots [from, to); lowers *there where the file ends before. */
-static void copy_slots(struct streamcopy *copy, const struct readat *ring, uint64_t from, uint64_t to, uint64_t *there)
+static void copy_slots(struct streamcopy *copy, const struct readat *ring, uint64_t from,
+		       uint64_t to, uint64_t *there)
 {
 	const size_t row = copy->head.row_bytes;
 	size_t got;
@@ -160,13 +165,15 @@ static void copy_slots(struct streamcopy *copy, const struct readat *ring, uint6
 		to = *there;
 	if (from >= to)
 		return;
-	got = readat_copy(ring, sizeof(struct kymo_segment_head) + from * row, copy->ring + from * row, (to - from) * row);
+	got = readat_copy(ring, sizeof(struct kymo_segment_head) + from * row,
+			  copy->ring + from * row, (to - from) * row);
 	if (got < (to - from) * row)
 		*there = from + got / row;
 }
 
 /* Rows [from, to), into the slots where they are in the ring. */
-static void copy_rows(struct streamcopy *copy, const struct readat *ring, uint64_t from, uint64_t to, uint64_t *there)
+static void copy_rows(struct streamcopy *copy, const struct readat *ring, uint64_t from,
+		      uint64_t to, uint64_t *there)
 {
 	const uint64_t cap = copy->head.cap_rows;
 
@@ -191,7 +198,8 @@ static void add_ring_runs(struct streamcopy *copy, uint64_t from, uint64_t to, u
 		uint64_t whole = slot >= there ? 0 : rows < there - slot ? rows : there - slot;
 		const struct streamcopy_run run = { .first_row = from,
 						    .rows = whole,
-						    .memory = copy->ring + slot * copy->head.row_bytes,
+						    .memory = copy->ring +
+							      slot * copy->head.row_bytes,
 						    .file = READAT_NONE };
 
 		if (whole && add_run(copy, &run))
@@ -203,7 +211,9 @@ static void add_ring_runs(struct streamcopy *copy, uint64_t from, uint64_t to, u
 /* With room for what the file grows by meanwhile; pages that are not touched cost nothing. */
 static int make_ring(struct streamcopy *copy, uint64_t there, struct kymo_error *err)
 {
-	uint64_t slots = there > SIZE_MAX / 4 / copy->head.row_bytes ? there : there * 2 + 8 * KYMO_RING_SEGMENT_ROWS;
+	uint64_t slots = there > SIZE_MAX / 4 / copy->head.row_bytes
+				 ? there
+				 : there * 2 + 8 * KYMO_RING_SEGMENT_ROWS;
 
 	if (slots > copy->head.cap_rows)
 		slots = copy->head.cap_rows;
@@ -222,8 +232,8 @@ enum attempt { ATTEMPT_DONE, ATTEMPT_OVERTAKEN, ATTEMPT_ROWS_ONLY, ATTEMPT_FAILE
  * then the rows that came meanwhile. So little is written between the totals' state and the second look at floor
  * that the rows which the totals do not hold yet are still there.
  */
-static enum attempt try_ring(struct streamcopy *copy, const struct stream_files *files, struct kymo_error *err,
-			     struct kymo_error *totals_err)
+static enum attempt try_ring(struct streamcopy *copy, const struct stream_files *files,
+			     struct kymo_error *err, struct kymo_error *totals_err)
 {
 	const uint64_t cap = copy->head.cap_rows;
 	uint64_t head, floor, later_head, later_floor, there, were_there;
@@ -240,7 +250,8 @@ static enum attempt try_ring(struct streamcopy *copy, const struct stream_files 
 	if (make_ring(copy, there, err))
 		return ATTEMPT_FAILED;
 	copy_rows(copy, &files->ring, floor, head, &there);
-	if (totals_wanted(copy) && totalscopy_take(&copy->totals, &files->head, &files->totals, copy->label, totals_err))
+	if (totals_wanted(copy) &&
+	    totalscopy_take(&copy->totals, &files->head, &files->totals, copy->label, totals_err))
 		totalscopy_free(&copy->totals);
 	if (!read_head(&files->head, &later_head) || later_head < head)
 		return cannot(copy, "its head went back", err), ATTEMPT_FAILED;
@@ -261,11 +272,12 @@ static enum attempt try_ring(struct streamcopy *copy, const struct stream_files 
 	add_ring_runs(copy, later_floor, later_head, there);
 	if (!copy->kept && later_head)
 		return ATTEMPT_OVERTAKEN;
-	return copy->totals.image && copy->totals.from < later_floor ? ATTEMPT_ROWS_ONLY : ATTEMPT_DONE;
+	return copy->totals.image && copy->totals.from < later_floor ? ATTEMPT_ROWS_ONLY
+								     : ATTEMPT_DONE;
 }
 
-static int take_ring(struct streamcopy *copy, const struct stream_files *files, const struct streamcopy_sink *sink,
-		     struct kymo_error *err)
+static int take_ring(struct streamcopy *copy, const struct stream_files *files,
+		     const struct streamcopy_sink *sink, struct kymo_error *err)
 {
 	enum attempt last = ATTEMPT_OVERTAKEN;
 	struct kymo_error why = { 0 }, totals_why = { 0 };
@@ -282,19 +294,23 @@ static int take_ring(struct streamcopy *copy, const struct stream_files *files, 
 	if (totals_why.text[0])
 		say(sink, "%s", totals_why.text);
 	if (copy->live.head - copy->live.floor > copy->kept)
-		say(sink, "%s: %llu rows cannot be read: the file s%u.0 is cut short, missing, or written faster than it can be read",
-		    copy->label, (unsigned long long)(copy->live.head - copy->live.floor - copy->kept), copy->head.id);
+		say(sink,
+		    "%s: %llu rows cannot be read: the file s%u.0 is cut short, missing, or written faster than it can be read",
+		    copy->label,
+		    (unsigned long long)(copy->live.head - copy->live.floor - copy->kept),
+		    copy->head.id);
 	return 0;
 }
 
 /* ---- chains ------------------------------------------------------------------------------ */
 
-static int take_chain(struct streamcopy *copy, const struct stream_files *files, const struct streamcopy_sink *sink,
-		      struct kymo_error *err)
+static int take_chain(struct streamcopy *copy, const struct stream_files *files,
+		      const struct streamcopy_sink *sink, struct kymo_error *err)
 {
 	struct kymo_error why = { 0 };
 
-	if (totals_wanted(copy) && totalscopy_take(&copy->totals, &files->head, &files->totals, copy->label, &why)) {
+	if (totals_wanted(copy) &&
+	    totalscopy_take(&copy->totals, &files->head, &files->totals, copy->label, &why)) {
 		totalscopy_free(&copy->totals);
 		say(sink, "%s", why.text);
 	}
@@ -303,8 +319,9 @@ static int take_chain(struct streamcopy *copy, const struct stream_files *files,
 	return 0;
 }
 
-static int check_segment(const struct streamcopy *copy, const struct source_item *item, const struct readat *file,
-			 struct kymo_segment_head *head, struct kymo_error *err)
+static int check_segment(const struct streamcopy *copy, const struct source_item *item,
+			 const struct readat *file, struct kymo_segment_head *head,
+			 struct kymo_error *err)
 {
 	char label[sizeof(copy->process) + sizeof(item->name) + 2];
 	int rc;
@@ -313,19 +330,22 @@ static int check_segment(const struct streamcopy *copy, const struct source_item
 	rc = readat_head(file, KYMO_MAGIC_SEGMENT, head, sizeof(*head), label, err);
 	if (rc)
 		return rc;
-	if (head->stream_id != copy->head.id || head->row_bytes != copy->head.row_bytes || head->sequence != item->sequence)
-		return error_set(err, EPROTO, "%s is damaged: its head is of another segment", label);
+	if (head->stream_id != copy->head.id || head->row_bytes != copy->head.row_bytes ||
+	    head->sequence != item->sequence)
+		return error_set(err, EPROTO, "%s is damaged: its head is of another segment",
+				 label);
 	if (head->first_row >= STREAMCOPY_ROWS_MAX || head->rows >= STREAMCOPY_ROWS_MAX)
 		return error_set(err, EPROTO, "%s is damaged: impossible row numbers", label);
 	return 0;
 }
 
 /* The rows of a segment that count: within the file, below head, above what came before. */
-static void clip_segment(const struct streamcopy *copy, const struct readat *file, const struct kymo_segment_head *head,
-			 struct streamcopy_run *run)
+static void clip_segment(const struct streamcopy *copy, const struct readat *file,
+			 const struct kymo_segment_head *head, struct streamcopy_run *run)
 {
 	const uint64_t row = copy->head.row_bytes, size = readat_size(file);
-	const struct streamcopy_run *last = copy->run_count ? &copy->runs[copy->run_count - 1] : NULL;
+	const struct streamcopy_run *last = copy->run_count ? &copy->runs[copy->run_count - 1]
+							    : NULL;
 	uint64_t low = last ? last->first_row + last->rows : 0;
 	uint64_t high = copy->live.head;
 	uint64_t fit = size > sizeof(*head) ? (size - sizeof(*head)) / row : 0;
@@ -390,8 +410,8 @@ static size_t first_segment(const struct source_list *files, uint32_t id)
 	return low;
 }
 
-void streamcopy_segments(struct streamcopy *copy, const struct source_list *files, size_t *open_files,
-			 const struct streamcopy_sink *sink)
+void streamcopy_segments(struct streamcopy *copy, const struct source_list *files,
+			 size_t *open_files, const struct streamcopy_sink *sink)
 {
 	if (copy->head.cap_rows)
 		return;
@@ -406,7 +426,8 @@ void streamcopy_segments(struct streamcopy *copy, const struct source_list *file
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
-static void open_one(const struct streamcopy *copy, uint32_t id, const char *what, struct readat *out)
+static void open_one(const struct streamcopy *copy, uint32_t id, const char *what,
+		     struct readat *out)
 {
 	char path[SOURCE_PATH_BYTES * 2];
 
@@ -418,9 +439,11 @@ static void open_one(const struct streamcopy *copy, uint32_t id, const char *wha
 	}
 }
 
-static int take_head(struct streamcopy *copy, uint32_t id, const struct stream_files *files, struct kymo_error *err)
+static int take_head(struct streamcopy *copy, uint32_t id, const struct stream_files *files,
+		     struct kymo_error *err)
 {
-	int rc = readat_head(&files->head, KYMO_MAGIC_STREAM, &copy->head, sizeof(copy->head), copy->label, err);
+	int rc = readat_head(&files->head, KYMO_MAGIC_STREAM, &copy->head, sizeof(copy->head),
+			     copy->label, err);
 
 	if (!rc)
 		rc = check_head(copy, id, err);
@@ -429,8 +452,8 @@ static int take_head(struct streamcopy *copy, uint32_t id, const struct stream_f
 	return rc ? rc : check_live(copy, err);
 }
 
-int streamcopy_take(struct streamcopy *copy, const struct source *source, const char *process, uint32_t id,
-		    const struct streamcopy_sink *sink, struct kymo_error *err)
+int streamcopy_take(struct streamcopy *copy, const struct source *source, const char *process,
+		    uint32_t id, const struct streamcopy_sink *sink, struct kymo_error *err)
 {
 	struct stream_files files = { READAT_NONE, READAT_NONE, READAT_NONE };
 	int rc;
@@ -461,8 +484,8 @@ int streamcopy_take(struct streamcopy *copy, const struct source *source, const 
 	return rc;
 }
 
-static uint64_t rows_of_run(const struct streamcopy *copy, const struct streamcopy_run *run, uint64_t at, uint64_t count,
-			    unsigned char *out)
+static uint64_t rows_of_run(const struct streamcopy *copy, const struct streamcopy_run *run,
+			    uint64_t at, uint64_t count, unsigned char *out)
 {
 	const size_t row = copy->head.row_bytes;
 	struct readat file = run->file;
@@ -474,7 +497,8 @@ static uint64_t rows_of_run(const struct streamcopy *copy, const struct streamco
 		return count;
 	}
 	if (file.fd < 0 && !file.memory) {
-		snprintf(path, sizeof(path), "%s/s%u.%llu", copy->process, copy->head.id, (unsigned long long)run->sequence);
+		snprintf(path, sizeof(path), "%s/s%u.%llu", copy->process, copy->head.id,
+			 (unsigned long long)run->sequence);
 		if (source_file(copy->source, path, &file, NULL))
 			return 0;
 	} else {
@@ -501,7 +525,8 @@ uint64_t streamcopy_rows(const struct streamcopy *copy, uint64_t first, uint64_t
 		part = run->rows - (at - run->first_row);
 		if (part > count - done)
 			part = count - done;
-		got = rows_of_run(copy, run, at - run->first_row, part, to + done * copy->head.row_bytes);
+		got = rows_of_run(copy, run, at - run->first_row, part,
+				  to + done * copy->head.row_bytes);
 		done += got;
 		if (got < part)
 			break;
@@ -518,21 +543,25 @@ void streamcopy_total(struct streamcopy *copy, const struct streamcopy_sink *sin
 	if (!totals->image)
 		return;
 	while (totals->from < head) {
-		uint64_t want = head - totals->from < KYMO_BATCH_ROWS ? head - totals->from : KYMO_BATCH_ROWS;
+		uint64_t want = head - totals->from < KYMO_BATCH_ROWS ? head - totals->from
+								      : KYMO_BATCH_ROWS;
 		uint64_t got = streamcopy_rows(copy, totals->from, want, rows);
 
 		if (!got) {
-			say(sink, "%s: the exact totals lack %llu rows that were not folded yet and cannot be read", copy->label,
-			    (unsigned long long)(head - totals->from));
+			say(sink,
+			    "%s: the exact totals lack %llu rows that were not folded yet and cannot be read",
+			    copy->label, (unsigned long long)(head - totals->from));
 			break;
 		}
 		totalscopy_fold(totals, rows, totals->from, got);
 	}
 	if (totals->unsettled)
-		say(sink, "%s: %u totals changed faster than they could be read; they are not exact", copy->label,
-		    totals->unsettled);
+		say(sink,
+		    "%s: %u totals changed faster than they could be read; they are not exact",
+		    copy->label, totals->unsettled);
 	if (!totalscopy_finish(totals, head))
-		say(sink, "%s: the totals hold more rows than were written; they are damaged", copy->label);
+		say(sink, "%s: the totals hold more rows than were written; they are damaged",
+		    copy->label);
 }
 
 void streamcopy_free(struct streamcopy *copy)

@@ -29,7 +29,8 @@ struct streamcopy_run {
 	uint64_t first_row, rows;
 	uint64_t sequence; /* of the segment */
 	const unsigned char *memory; /* a ring's */
-	struct readat file; /* a segment's; closed where too many would be open: streamcopy_rows() opens it again */
+	struct readat
+		file; /* a segment's; closed where too many would be open: streamcopy_rows() opens it again */
 	uint64_t offset; /* of the first row, in the file */
 };
 
@@ -51,11 +52,11 @@ struct streamcopy {
 #define STREAMCOPY_ROWS_MAX (UINT64_C(1) << 60) /* more were never written: a damaged number */
 
 /* -ENODATA (and no sentence): the stream is being made, or the program died then; there is nothing of it. */
-int streamcopy_take(struct streamcopy *copy, const struct source *source, const char *process, uint32_t id,
-		    const struct streamcopy_sink *sink, struct kymo_error *err);
+int streamcopy_take(struct streamcopy *copy, const struct source *source, const char *process,
+		    uint32_t id, const struct streamcopy_sink *sink, struct kymo_error *err);
 /* open_files: how many more descriptors may stay open; taken from. */
-void streamcopy_segments(struct streamcopy *copy, const struct source_list *files, size_t *open_files,
-			 const struct streamcopy_sink *sink);
+void streamcopy_segments(struct streamcopy *copy, const struct source_list *files,
+			 size_t *open_files, const struct streamcopy_sink *sink);
 void streamcopy_total(struct streamcopy *copy, const struct streamcopy_sink *sink);
 /* Copies rows [first, first + count) as far as they are there without a gap; returns how many. */
 uint64_t streamcopy_rows(const struct streamcopy *copy, uint64_t first, uint64_t count, void *out);

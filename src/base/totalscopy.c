@@ -22,7 +22,8 @@ static size_t slot_bytes(uint32_t slot)
 
 static size_t room_bytes(void)
 {
-	return 2 * image_bytes() + KYMO_TOTALS_MAX * sizeof(uint64_t) + HASH_SLOTS * sizeof(uint16_t);
+	return 2 * image_bytes() + KYMO_TOTALS_MAX * sizeof(uint64_t) +
+	       HASH_SLOTS * sizeof(uint16_t);
 }
 
 /* Pages that are not touched cost nothing: room for all slots at once keeps the arithmetic simple. */
@@ -56,7 +57,8 @@ static bool take_state(struct totalscopy *copy, const struct readat *file)
 
 	for (int look = 0; look < LOOKS; look++) {
 		if (!readat_all(file, at, &before, sizeof(before)) ||
-		    !readat_all(file, child_at + (before & 1) * sizeof(copy->child_at), copy->child_at, sizeof(copy->child_at)))
+		    !readat_all(file, child_at + (before & 1) * sizeof(copy->child_at),
+				copy->child_at, sizeof(copy->child_at)))
 			return false;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (!readat_all(file, at, &after, sizeof(after)))
@@ -65,8 +67,11 @@ static bool take_state(struct totalscopy *copy, const struct readat *file)
 			break;
 	}
 	copy->from = before >> 1;
-	copy->had_untotalled =
-		readat_all(file, KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, untotalled), &untotalled, 8) && untotalled;
+	copy->had_untotalled = readat_all(file,
+					  KYMO_LIVE_OFFSET +
+						  offsetof(struct kymo_stream_live, untotalled),
+					  &untotalled, 8) &&
+			       untotalled;
 	return before == after;
 }
 
@@ -74,16 +79,18 @@ static bool take_state(struct totalscopy *copy, const struct readat *file)
  * Slots [first, end) twice, and between the two looks the number of the row up to which histograms are. A slot that is
  * the same in both was whole in between, and its histogram is of that number: all that a fold writes into a slot grows.
  */
-static bool look_twice(struct totalscopy *copy, const struct readat *head_file, const struct readat *file, uint32_t first,
-		       uint32_t end, uint64_t *out_upto)
+static bool look_twice(struct totalscopy *copy, const struct readat *head_file,
+		       const struct readat *file, uint32_t first, uint32_t end, uint64_t *out_upto)
 {
 	const uint64_t at = kymo_totals_slot_offset(first);
 	const size_t bytes = (size_t)(kymo_totals_slot_offset(end) - at);
 	bool read = readat_all(file, at, copy->image + at, bytes);
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	read = read && readat_all(head_file, KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, histogram_upto), out_upto,
-				  sizeof(*out_upto));
+	read = read &&
+	       readat_all(head_file,
+			  KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, histogram_upto),
+			  out_upto, sizeof(*out_upto));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return read && readat_all(file, at, copy->again + at, bytes);
 }
@@ -96,7 +103,8 @@ static bool is_settled(const struct totalscopy *copy, uint32_t slot)
 }
 
 /* A slot that is being written to: a single one is read in the time between two folds. */
-static bool watch_slot(struct totalscopy *copy, const struct readat *head_file, const struct readat *file, uint32_t slot)
+static bool watch_slot(struct totalscopy *copy, const struct readat *head_file,
+		       const struct readat *file, uint32_t slot)
 {
 	for (int look = 0; look < LOOKS; look++)
 		if (!look_twice(copy, head_file, file, slot, slot + 1, &copy->histogram_upto[slot]))
@@ -106,7 +114,8 @@ static bool watch_slot(struct totalscopy *copy, const struct readat *head_file, 
 	return false;
 }
 
-static void take_slots(struct totalscopy *copy, const struct readat *head_file, const struct readat *file)
+static void take_slots(struct totalscopy *copy, const struct readat *head_file,
+		       const struct readat *file)
 {
 	uint64_t upto;
 	bool read = look_twice(copy, head_file, file, 0, copy->count, &upto);
@@ -128,7 +137,8 @@ static uint16_t *find_slot(const struct totalscopy *copy, uint32_t name)
 {
 	uint32_t at = hash_of(name);
 
-	while (copy->slot_of_hash[at] && totalscopy_slot(copy, copy->slot_of_hash[at] - 1u)->name != name)
+	while (copy->slot_of_hash[at] &&
+	       totalscopy_slot(copy, copy->slot_of_hash[at] - 1u)->name != name)
 		at = (at + 1) & (HASH_SLOTS - 1);
 	return &copy->slot_of_hash[at];
 }
@@ -137,7 +147,8 @@ static uint16_t *find_slot(const struct totalscopy *copy, uint32_t name)
 static uint32_t slots_that_fit(const struct readat *file, uint64_t claimed)
 {
 	uint64_t size = readat_size(file);
-	uint32_t low = 0, high = claimed < KYMO_TOTALS_MAX ? (uint32_t)claimed : KYMO_TOTALS_MAX - 1;
+	uint32_t low = 0,
+		 high = claimed < KYMO_TOTALS_MAX ? (uint32_t)claimed : KYMO_TOTALS_MAX - 1;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low + 1) / 2;
@@ -150,8 +161,8 @@ static uint32_t slots_that_fit(const struct readat *file, uint64_t claimed)
 	return low;
 }
 
-int totalscopy_take(struct totalscopy *copy, const struct readat *head_file, const struct readat *totals_file,
-		    const char *label, struct kymo_error *err)
+int totalscopy_take(struct totalscopy *copy, const struct readat *head_file,
+		    const struct readat *totals_file, const char *label, struct kymo_error *err)
 {
 	struct kymo_totals_head head;
 	int rc = readat_head(totals_file, KYMO_MAGIC_TOTALS, &head, sizeof(head), label, err);
@@ -164,7 +175,8 @@ int totalscopy_take(struct totalscopy *copy, const struct readat *head_file, con
 	if (!take_state(copy, head_file))
 		return error_set(err, EPROTO, "%s: the state of its totals cannot be read", label);
 	/* After the state, so that no slot is missing whose rows are below `from`. */
-	if (!readat_all(totals_file, offsetof(struct kymo_totals_head, count), &head.count, sizeof(head.count)))
+	if (!readat_all(totals_file, offsetof(struct kymo_totals_head, count), &head.count,
+			sizeof(head.count)))
 		return error_set(err, EPROTO, "%s is cut short", label);
 	copy->count = slots_that_fit(totals_file, head.count);
 	if (copy->count < head.count)
@@ -200,11 +212,12 @@ static void fold_one(struct totalscopy *copy, const struct kymo_zone_row *row, u
 	if (!*found)
 		return;
 	slot = *found - 1u;
-	fold_resume(totalscopy_slot(copy, slot), totalscopy_histogram(copy, slot), copy->histogram_upto[slot], number,
-		    row->duration_ticks, child);
+	fold_resume(totalscopy_slot(copy, slot), totalscopy_histogram(copy, slot),
+		    copy->histogram_upto[slot], number, row->duration_ticks, child);
 }
 
-void totalscopy_fold(struct totalscopy *copy, const struct kymo_zone_row *rows, uint64_t first_row, uint64_t count)
+void totalscopy_fold(struct totalscopy *copy, const struct kymo_zone_row *rows, uint64_t first_row,
+		     uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++)
 		if (first_row + i == copy->from) {

@@ -25,10 +25,11 @@ struct totalscopy {
 };
 
 /* Takes state and slots. Rows and head must be read after it. */
-int totalscopy_take(struct totalscopy *copy, const struct readat *head_file, const struct readat *totals_file,
-		    const char *label, struct kymo_error *err);
+int totalscopy_take(struct totalscopy *copy, const struct readat *head_file,
+		    const struct readat *totals_file, const char *label, struct kymo_error *err);
 /* Folds rows [first_row, first_row + count), in order, from copy->from on. */
-void totalscopy_fold(struct totalscopy *copy, const struct kymo_zone_row *rows, uint64_t first_row, uint64_t count);
+void totalscopy_fold(struct totalscopy *copy, const struct kymo_zone_row *rows, uint64_t first_row,
+		     uint64_t count);
 /* All rows below head have been folded: what the slots do not hold is known then. False: they hold more than that. */
 bool totalscopy_finish(struct totalscopy *copy, uint64_t head);
 void totalscopy_free(struct totalscopy *copy);
@@ -47,7 +48,8 @@ static inline struct kymo_totals_half *totalscopy_half(const struct totalscopy *
 /* NULL: this slot has none. */
 static inline uint64_t *totalscopy_histogram(const struct totalscopy *copy, uint32_t slot)
 {
-	return slot < KYMO_TOTALS_WITH_HIST ? (uint64_t *)(void *)(totalscopy_slot(copy, slot) + 1) : NULL;
+	return slot < KYMO_TOTALS_WITH_HIST ? (uint64_t *)(void *)(totalscopy_slot(copy, slot) + 1)
+					    : NULL;
 }
 
 #endif

@@ -56,7 +56,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo pack kymo-20250314-1115-4711 run.kymo\n" },
 	{ "rm", cmd_rm, "remove dead recordings", "TARGET...\n--dead | --all-dead", rm_options,
 	  "kymo rm latest\n"
-	  "kymo rm --dead\tfree the memory that dead programs left\n" },
+	  "kymo rm --dead\tfree the memory that they hold\n" },
 	{ "help", cmd_help, "explain a command", "[COMMAND]", no_options, "kymo help query\n" },
 	{ "version", cmd_version, "print the version", "", no_options, "kymo version\n" },
 	{ NULL, NULL, NULL, NULL, NULL, NULL },

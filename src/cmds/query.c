@@ -143,10 +143,11 @@ static int parse(struct request *request, int argc, char **argv)
 static void wrap_limit(struct request *request)
 {
 	struct buf wrapped = { 0 };
-	size_t bytes = strlen(request->sql);
+	size_t bytes;
 
-	if (!request->format->binary || request->limit == UINT64_MAX)
+	if (!request->format->binary || request->limit == UINT64_MAX || !request->sql)
 		return;
+	bytes = strlen(request->sql);
 	while (bytes && strchr(" \t\r\n;", request->sql[bytes - 1]))
 		bytes--;
 	buf_text(&wrapped, "SELECT * FROM (");
@@ -202,9 +203,11 @@ static void hint(const struct request *request)
 		const char *table, *sentence;
 	} hints[] = {
 		{ "python.torch_trace",
-		  "no torch modules were recorded: kymo run --torch -- python train.py, or KYMO_TORCH=on, does" },
+		  "no torch modules were recorded: kymo " KYMO_VERSION
+		  " does not hook torch by itself; kymo.phase() and kymo.region() mark the parts of a "
+		  "step" },
 		{ "trace.zones",
-		  "no zones were recorded: mark them with KYMO_SCOPE(\"name\") in C or kymo.zone(\"name\") in "
+		  "no zones were recorded: mark them with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in "
 		  "Python, and start the program with kymo run" },
 	};
 

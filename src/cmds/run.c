@@ -30,15 +30,26 @@ struct run_options {
 	bool force, quiet, no_summary;
 };
 
-/* ---- options -------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
-enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_KEEP, OPTION_BUDGET, OPTION_NO_SUMMARY, OPTION_QUIET, OPTION_HELP, OPTION_COUNT };
+enum {
+	OPTION_OUTPUT,
+	OPTION_FORCE,
+	OPTION_KEEP,
+	OPTION_BUDGET,
+	OPTION_NO_SUMMARY,
+	OPTION_QUIET,
+	OPTION_HELP,
+	OPTION_COUNT
+};
 
 static const struct cmds_option options[] = {
 	[OPTION_OUTPUT] = { 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
 	[OPTION_FORCE] = { 0, "force", NULL, "let --output replace a recording" },
-	[OPTION_KEEP] = { 0, "keep", "all|flight", "all rows within the budget (the default), or the last 10,000 of each stream" },
-	[OPTION_BUDGET] = { 0, "budget", "SIZE", "1G, or mem=1G,disk=4G: memory of each process, disk of the run" },
+	[OPTION_KEEP] = { 0, "keep", "all|flight",
+			  "all rows within the budget (all), or the last 10,000 of each stream" },
+	[OPTION_BUDGET] = { 0, "budget", "SIZE",
+			    "1G, or mem=1G,disk=4G: memory of each process, disk of the run" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
 	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
@@ -46,7 +57,9 @@ static const struct cmds_option options[] = {
 };
 
 /* The design has them; refused until they do something. */
-static const char *const later[] = { "torch", "device", "memory", "python", "serve", "preload", NULL };
+static const char *const later[] = {
+	"torch", "device", "memory", "python", "serve", "preload", NULL
+};
 
 static void print_help(void)
 {
@@ -58,6 +71,14 @@ static void print_help(void)
 	cmds_print_help(&command);
 }
 
+static bool comes_later(const char *name)
+{
+	for (size_t i = 0; later[i]; i++)
+		if (!strcmp(later[i], name))
+			return true;
+	return false;
+}
+
 static int unknown_option(const char *word)
 {
 	const char *names[OPTION_COUNT + 1] = { 0 };
@@ -67,16 +88,19 @@ static int unknown_option(const char *word)
 	while (*word == '-')
 		word++;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-	for (size_t i = 0; later[i]; i++)
-		if (!strcmp(later[i], name))
-			return cmds_wrong("run", "--%s is not in kymo %s yet; what the program records by itself is kept without it",
-					  name, KYMO_VERSION);
+	if (comes_later(name))
+		return cmds_wrong("run",
+				  "--%s is not in kymo %s yet; what the program records by itself "
+				  "is kept without it",
+				  name, KYMO_VERSION);
 	for (int i = 0; i < OPTION_COUNT; i++)
 		names[i] = options[i].name;
 	near = cmds_nearest(name, names);
 	if (near)
-		return cmds_wrong("run", "no option is called --%s; did you mean --%s?", name, near);
-	return cmds_wrong("run", "no option is called %s%s; kymo help run lists them", name[0] && name[1] ? "--" : "-", name);
+		return cmds_wrong("run", "no option is called --%s; did you mean --%s?", name,
+				  near);
+	return cmds_wrong("run", "no option is called %s%s; kymo help run lists them",
+			  name[0] && name[1] ? "--" : "-", name);
 }
 
 static int set_keep(struct run_options *run, const char *word)
@@ -116,7 +140,9 @@ static void getopt_lists(struct option *longs, char *shorts)
 	*shorts++ = '+'; /* what follows the program's name is the program's */
 	*shorts++ = ':';
 	for (int i = 0; i < OPTION_COUNT; i++) {
-		longs[i] = (struct option){ options[i].name, options[i].value ? required_argument : no_argument, NULL, 256 + i };
+		longs[i] = (struct option){ options[i].name,
+					    options[i].value ? required_argument : no_argument,
+					    NULL, 256 + i };
 		if (options[i].letter)
 			*shorts++ = options[i].letter;
 		if (options[i].letter && options[i].value)
@@ -156,7 +182,8 @@ static int read_options(int argc, char **argv, struct run_options *run)
 	if (status >= 0)
 		return status;
 	if (optind >= argc)
-		return cmds_wrong("run", "which program? kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]");
+		return cmds_wrong("run",
+				  "which program? kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]");
 	run->collect.argv = argv + optind;
 	return -1;
 }
@@ -164,7 +191,8 @@ static int read_options(int argc, char **argv, struct run_options *run)
 /* What the environment asks for; the command line comes after it. */
 static int read_environment(struct run_options *run)
 {
-	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"), *quiet = getenv("KYMO_QUIET");
+	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"),
+		   *quiet = getenv("KYMO_QUIET");
 	const char *rate = getenv("KYMO_SYSTEM_RATE");
 	struct kymo_error err = { 0 };
 	double seconds = 1;
@@ -178,19 +206,24 @@ static int read_environment(struct run_options *run)
 	if (rate && *rate) {
 		seconds = strtod(rate, &end);
 		if (*end || !isfinite(seconds) || seconds < 0 || seconds > 86400)
-			return cmds_wrong("run", "KYMO_SYSTEM_RATE=\"%s\" is not a number of seconds from 0 (off) to 86400", rate);
+			return cmds_wrong(
+				"run",
+				"KYMO_SYSTEM_RATE=\"%s\" is not a number of seconds from 0 "
+				"(off) to 86400",
+				rate);
 	}
 	/* Below a hundredth of a second the kernel's own counters stand still. */
-	run->collect.system_period_ns = seconds > 0 && seconds < 0.01 ? 10000000u : (uint64_t)(seconds * 1e9);
+	run->collect.system_period_ns = seconds > 0 && seconds < 0.01 ? 10000000u
+								      : (uint64_t)(seconds * 1e9);
 	return -1;
 }
 
-/* ---- before --------------------------------------------------------------------------------- */
+/* ---- before ---------------------------------------------------------------------------------- */
 
 static char wish[16]; /* KYMO of the environment */
 
-/* The recorder is linked into kymo itself, and KYMO=on means the programs that one starts, not this one: so the word is put
-   by before the recorder's own constructor, which comes later, can see it. */
+/* The recorder is linked into kymo itself, and KYMO=on means the programs that one starts, not this
+   one: so the word is put by before the constructor of the recorder, a later one, can see it. */
 __attribute__((constructor(101))) static void be_no_target(void)
 {
 	const char *kymo = getenv("KYMO");
@@ -218,7 +251,9 @@ static int cannot_start(char **argv, int error)
 	if (missing && !has_path)
 		cmds_wrong("run", "%s: command not found", argv[0]);
 	else if (missing && !access(argv[0], F_OK))
-		cmds_wrong("run", "%s cannot be executed: the interpreter that it names is not there", argv[0]);
+		cmds_wrong("run",
+			   "%s cannot be executed: the interpreter that it names is not there",
+			   argv[0]);
 	else
 		cmds_wrong("run", "%s cannot be executed: %s", argv[0], strerror(error));
 	return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
@@ -244,14 +279,16 @@ static int make_way(const struct run_options *run)
 	if (!rmdir(run->collect.directory))
 		return 0; /* it was empty */
 	if (store_kind(run->collect.directory, &err) != STORE_DIRECTORY) {
-		error_set(&err, EEXIST, "%s is there already and is no recording; --force replaces only recordings",
-			  run->collect.directory);
+		error_set(
+			&err, EEXIST,
+			"%s is there already and is no recording; --force replaces only recordings",
+			run->collect.directory);
 		return cmds_fail("run", &err);
 	}
 	return store_remove(run->collect.directory, &err) ? cmds_fail("run", &err) : 0;
 }
 
-/* ---- after ---------------------------------------------------------------------------------- */
+/* ---- after ----------------------------------------------------------------------------------- */
 
 static void add_command(struct buf *out, char **argv, const struct text_style *style)
 {
@@ -286,7 +323,8 @@ static void print_first_line(const struct run_options *run, const struct collect
 	buf_text(&line, "kymo: ");
 	add_command(&line, run->collect.argv, &style);
 	add_end(&line, result->wstatus);
-	buf_print(&line, " after %s; recording ", format_clock((double)result->duration_ns, style.utf8).text);
+	buf_print(&line, " after %s; recording ",
+		  format_clock((double)result->duration_ns, style.utf8).text);
 	text_visible(&line, result->directory, strlen(result->directory));
 	fprintf(stderr, "%s\n", buf_get(&line));
 	buf_fini(&line);
@@ -295,16 +333,29 @@ static void print_first_line(const struct run_options *run, const struct collect
 static void print_what_is_amiss(const struct collect_result *result)
 {
 	if (result->not_recorded)
-		fprintf(stderr, "  %s %s not record: %s%s\n", format_count(result->not_recorded).text,
-			result->not_recorded == 1 ? "child did" : "children did", result->not_recorded_names,
-			result->not_recorded > 3 ? ", …" : "");
+		fprintf(stderr, "  %s %s not record: %s%s\n",
+			format_count(result->not_recorded).text,
+			result->not_recorded == 1 ? "child did" : "children did",
+			result->not_recorded_names, result->not_recorded > 3 ? ", …" : "");
 	if (result->still_running)
-		fprintf(stderr, "  %u %s on (pid %d%s): what is recorded there stays in %s\n", result->still_running,
-			result->still_running == 1 ? "child runs" : "children run", (int)result->still_running_pid,
-			result->still_running > 1 ? ", …" : "", result->live);
+		fprintf(stderr, "  %u %s on (pid %d%s): what is recorded there stays in %s\n",
+			result->still_running,
+			result->still_running == 1 ? "child runs" : "children run",
+			(int)result->still_running_pid, result->still_running > 1 ? ", …" : "",
+			result->live);
 	else if (result->live[0])
 		fprintf(stderr, "  not all could be moved to the disk (%s): the rest stays in %s\n",
-			result->move_error ? strerror(-result->move_error) : "something else is there", result->live);
+			result->move_error ? strerror(-result->move_error)
+					   : "something else is there",
+			result->live);
+}
+
+static void print_how_to_record(void)
+{
+	fputs("  It marked nothing to record. In C: #include <kymo/kymo.h>, KYMO_SCOPE(\"name\"),\n"
+	      "  `pkg-config --cflags --libs kymo`. In Python: import kymo. What the system saw\n"
+	      "  of it is there: kymo query 'FROM host.process'\n",
+	      stderr);
 }
 
 static void print_summary(const struct collect_result *result)
@@ -314,10 +365,7 @@ static void print_summary(const struct collect_result *result)
 	struct kymo_error err = { 0 };
 
 	if (!result->processes && !result->still_running)
-		fputs("  It marked nothing to record. In C: #include <kymo/kymo.h>, KYMO_SCOPE(\"name\"), link with\n"
-		      "  `pkg-config --libs kymo`. In Python: import kymo. System metrics are there:\n"
-		      "  kymo query 'FROM host.process'\n",
-		      stderr);
+		print_how_to_record();
 	else if (summary_print(result->directory, &summary, stderr, &err))
 		fprintf(stderr, "  no summary: %s\n", err.text);
 }

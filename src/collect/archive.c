@@ -51,7 +51,7 @@ void archive_fini(struct archive *archive)
 	memset(archive, 0, sizeof(*archive));
 }
 
-/* ---- small tools ------------------------------------------------------------------------- */
+/* ---- small tools ----------------------------------------------------------------------------- */
 
 /* A directory inside another, never through a symbolic link. */
 static int open_directory(int parent, const char *name)
@@ -74,8 +74,9 @@ static bool read_exactly(int fd, void *out, size_t bytes, uint64_t at)
 	return pread(fd, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-/* Calls each() with every name in the directory that is not hidden, until it returns other than 0. */
-static int for_each_name(int directory_fd, int (*each)(const char *name, void *context), void *context)
+/* Calls each() with every name in the directory that is not hidden, until it returns not 0. */
+static int for_each_name(int directory_fd, int (*each)(const char *name, void *context),
+			 void *context)
 {
 	int own = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = own < 0 ? NULL : fdopendir(own);
@@ -95,7 +96,7 @@ static int for_each_name(int directory_fd, int (*each)(const char *name, void *c
 	return rc;
 }
 
-/* ---- who is there ------------------------------------------------------------------------ */
+/* ---- who is there ---------------------------------------------------------------------------- */
 
 /* "p<pid>-<starttime>", and ".<life>" after it where the process has replaced itself by exec. */
 static bool parse_process_name(const char *name, struct archive_process *out)
@@ -103,7 +104,8 @@ static bool parse_process_name(const char *name, struct archive_process *out)
 	unsigned long long starttime;
 	int pid, end = 0;
 
-	if (strlen(name) >= sizeof(out->name) || sscanf(name, "p%d-%llu%n", &pid, &starttime, &end) != 2 || pid <= 0)
+	if (strlen(name) >= sizeof(out->name) ||
+	    sscanf(name, "p%d-%llu%n", &pid, &starttime, &end) != 2 || pid <= 0)
 		return false;
 	if (name[end] && name[end] != '.')
 		return false;
@@ -139,7 +141,8 @@ static int notice(const char *name, void *context)
 		return 0;
 	if (archive->process_count == archive->process_room) {
 		size_t room = archive->process_room ? 2 * archive->process_room : 16;
-		struct archive_process *larger = realloc(archive->processes, room * sizeof(*larger));
+		struct archive_process *larger = realloc(archive->processes,
+							 room * sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
@@ -171,10 +174,12 @@ static bool open_control(const struct archive *archive, struct archive_process *
 	if (process->control_fd >= 0)
 		return true;
 	snprintf(path, sizeof(path), "%s/control", process->name);
-	process->control_fd = openat(archive->live_fd, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	process->control_fd = openat(archive->live_fd, path,
+				     O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (process->control_fd < 0)
 		return false;
-	if (read_exactly(process->control_fd, &ns, sizeof(ns), offsetof(struct kymo_control, pid_namespace)))
+	if (read_exactly(process->control_fd, &ns, sizeof(ns),
+			 offsetof(struct kymo_control, pid_namespace)))
 		process->foreign = ns && ns != own_pid_namespace();
 	return true;
 }
@@ -186,16 +191,18 @@ bool archive_process_alive(const struct archive_process *process)
 	return proc_alive(process->pid, process->starttime);
 }
 
-/* ---- the disk's budget --------------------------------------------------------------------- */
+/* ---- the disk's budget ----------------------------------------------------------------------- */
 
 static void remove_oldest(struct archive *archive)
 {
 	struct archive_segment *oldest = &archive->queue[archive->queue_first];
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/s%u.%" PRIu64, oldest->process, oldest->stream, oldest->sequence);
+	snprintf(path, sizeof(path), "%s/s%u.%" PRIu64, oldest->process, oldest->stream,
+		 oldest->sequence);
 	unlinkat(archive->disk_fd, path, 0);
-	archive->disk_bytes -= oldest->bytes < archive->disk_bytes ? oldest->bytes : archive->disk_bytes;
+	archive->disk_bytes -= oldest->bytes < archive->disk_bytes ? oldest->bytes
+								   : archive->disk_bytes;
 	archive->queue_first = (archive->queue_first + 1) % archive->queue_room;
 	archive->queue_count--;
 	archive->removed_segments++;
@@ -217,14 +224,17 @@ static bool queue_grow(struct archive *archive)
 	return true;
 }
 
-/* The queue is in the order of arrival, so the oldest rows of each stream go first, and no gap arises within one. */
-static void account(struct archive *archive, const char *process, uint32_t stream, uint64_t sequence, uint64_t bytes)
+/* The queue is in the order of arrival, so the oldest rows of each stream go first, and no gap
+   arises within one. */
+static void account(struct archive *archive, const char *process, uint32_t stream,
+		    uint64_t sequence, uint64_t bytes)
 {
 	struct archive_segment *place;
 
 	if (archive->queue_count == archive->queue_room && !queue_grow(archive))
 		return;
-	place = &archive->queue[(archive->queue_first + archive->queue_count++) % archive->queue_room];
+	place = &archive->queue[(archive->queue_first + archive->queue_count++) %
+				archive->queue_room];
 	snprintf(place->process, sizeof(place->process), "%s", process);
 	place->stream = stream;
 	place->sequence = sequence;
@@ -234,7 +244,7 @@ static void account(struct archive *archive, const char *process, uint32_t strea
 		remove_oldest(archive);
 }
 
-/* ---- sealed segments ----------------------------------------------------------------------- */
+/* ---- sealed segments ------------------------------------------------------------------------- */
 
 /* One look at the streams of a process. */
 struct scan {
@@ -247,7 +257,9 @@ struct scan {
 static void gone_from_live(struct scan *scan, const char *name)
 {
 	struct stat st;
-	uint64_t bytes = fstatat(scan->live_fd, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)st.st_size;
+	uint64_t bytes = fstatat(scan->live_fd, name, &st, AT_SYMLINK_NOFOLLOW)
+				 ? 0
+				 : (uint64_t)st.st_size;
 
 	if (unlinkat(scan->live_fd, name, 0))
 		return;
@@ -255,7 +267,8 @@ static void gone_from_live(struct scan *scan, const char *name)
 	scan->moved_bytes += bytes;
 }
 
-/* See archive.h for the order. 0; 1: the process gave it up itself; a negative errno: the disk's, or the header's. */
+/* See archive.h for the order. 0; 1: the process gave it up itself; a negative errno: the disk's,
+   or the header's. */
 static int move_segment(struct scan *scan, int head_fd, uint32_t id, uint64_t sequence)
 {
 	char name[64];
@@ -274,7 +287,8 @@ static int move_segment(struct scan *scan, int head_fd, uint32_t id, uint64_t se
 		return 0;
 	}
 	if (claimed < 0)
-		scan->process->broken = true; /* our copy stays: it is whole, and readers know it by its number */
+		scan->process->broken =
+			true; /* our copy stays: it is whole, and readers know it by its number */
 	else if (!rc)
 		unlinkat(scan->disk_fd, name, 0);
 	return claimed < 0 ? 0 : claimed == 0;
@@ -285,7 +299,8 @@ static int drain_stream(struct scan *scan, int head_fd, uint32_t id)
 	uint64_t range[2]; /* segment_first, segment_next */
 	int rc = 0;
 
-	_Static_assert(offsetof(struct kymo_stream_live, segment_next) == offsetof(struct kymo_stream_live, segment_first) + 8,
+	_Static_assert(offsetof(struct kymo_stream_live, segment_next) ==
+			       offsetof(struct kymo_stream_live, segment_first) + 8,
 		       "they are read together");
 	if (!read_exactly(head_fd, range, sizeof(range), LIVE_WORD(segment_first)))
 		return 0;
@@ -336,8 +351,8 @@ static void disk_failed(struct archive *archive, int error)
 	archive->last_error = error;
 	archive->retry_ns = clock_monotonic_ns() + RETRY_NS;
 	if (!archive->said_full)
-		say("cannot move rows to the recording on disk: %s; they stay in memory as long as its budget allows, then "
-		    "the oldest go",
+		say("cannot move rows to the recording on disk: %s; they stay in memory as long as "
+		    "its budget allows, then the oldest go",
 		    strerror(-error));
 	archive->said_full = true;
 }
@@ -347,9 +362,11 @@ static bool read_held(const struct archive_process *process, uint64_t *out_held,
 {
 	uint64_t words[2]; /* moved_bytes, held_bytes */
 
-	_Static_assert(offsetof(struct kymo_control, held_bytes) == offsetof(struct kymo_control, moved_bytes) + 8,
+	_Static_assert(offsetof(struct kymo_control, held_bytes) ==
+			       offsetof(struct kymo_control, moved_bytes) + 8,
 		       "they are read together");
-	if (!read_exactly(process->control_fd, words, sizeof(words), offsetof(struct kymo_control, moved_bytes)))
+	if (!read_exactly(process->control_fd, words, sizeof(words),
+			  offsetof(struct kymo_control, moved_bytes)))
 		return false;
 	*out_held = words[1];
 	*out_left = words[1] > words[0] ? words[1] - words[0] : 0;
@@ -385,8 +402,9 @@ static uint64_t memory_limit(const struct archive *archive)
 	return limit;
 }
 
-/* held_bytes grows with every segment that is begun, and so with every one that is sealed; a process at its limit gives up as
-   much as it takes, so there it says nothing. True: more is to be expected soon. */
+/* held_bytes grows with every segment that is begun, and so with every one that is sealed; a
+   process at its limit gives up as much as it takes, so there it says nothing. True: more is to be
+   expected soon. */
 static bool pass_process(struct archive *archive, struct archive_process *process, uint64_t limit)
 {
 	uint64_t held, left, moved;
@@ -397,7 +415,8 @@ static bool pass_process(struct archive *archive, struct archive_process *proces
 	if (held == process->held_bytes && left < limit / 4 && !due)
 		return false;
 	moved = scan_process(archive, process);
-	/* A segment may be sealed a moment after the bytes of the next were counted: look again then. */
+	/* A segment may be sealed a moment after the bytes of the next were counted: look again
+	   then. */
 	if (moved || due || held == process->held_bytes)
 		process->held_bytes = held;
 	return moved > limit / 8 || left > limit / 4;
@@ -420,14 +439,63 @@ int archive_pass(struct archive *archive)
 	return busy && !archive->retry_ns ? BUSY_MS : IDLE_MS;
 }
 
-/* ---- processes that have ended ---------------------------------------------------------------- */
+/* ---- processes that have ended --------------------------------------------------------------- */
+
+#define FILE_NAME_BYTES 48
+
+struct file_name {
+	char name[FILE_NAME_BYTES];
+	uint64_t sequence; /* of a segment; 0 for all others */
+};
 
 /* The whole of a process on its way to the disk. */
 struct retirement {
 	struct archive *archive;
 	struct archive_process *process;
 	int live_fd, disk_fd;
+	struct file_name *files;
+	size_t count, room;
 };
+
+/* "s<id>.<seq>" */
+static bool parse_segment_name(const char *name, uint32_t *out_id, uint64_t *out_sequence)
+{
+	int end = 0;
+
+	return sscanf(name, "s%u.%" SCNu64 "%n", out_id, out_sequence, &end) == 2 && !name[end];
+}
+
+static int list_file(const char *name, void *context)
+{
+	struct retirement *retirement = context;
+	struct file_name *file;
+	uint32_t id;
+
+	if (strlen(name) >= FILE_NAME_BYTES)
+		return 0; /* nothing of ours */
+	if (retirement->count == retirement->room) {
+		size_t room = retirement->room ? 2 * retirement->room : 32;
+		struct file_name *larger = realloc(retirement->files, room * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		retirement->files = larger;
+		retirement->room = room;
+	}
+	file = &retirement->files[retirement->count++];
+	strcpy(file->name, name);
+	if (!parse_segment_name(name, &id, &file->sequence))
+		file->sequence = 0;
+	return 0;
+}
+
+static int compare_sequences(const void *a, const void *b)
+{
+	uint64_t one = ((const struct file_name *)a)->sequence;
+	uint64_t other = ((const struct file_name *)b)->sequence;
+
+	return one < other ? -1 : one > other;
+}
 
 static uint64_t rows_published(int live_fd, const char *head_name)
 {
@@ -441,12 +509,11 @@ static uint64_t rows_published(int live_fd, const char *head_name)
 	return rows;
 }
 
-static int retire_file(const char *name, void *context)
+static int retire_file(struct retirement *retirement, const char *name)
 {
-	struct retirement *retirement = context;
 	uint64_t bytes = 0, sequence;
 	uint32_t id;
-	int end = 0, rc;
+	int rc;
 
 	if (!strcmp(name, "control"))
 		return 0; /* last: it says that the rest is there */
@@ -455,11 +522,25 @@ static int retire_file(const char *name, void *context)
 		return 0; /* gone, or no file: nothing of ours */
 	if (rc)
 		return rc;
-	if (sscanf(name, "s%u.%" SCNu64 "%n", &id, &sequence, &end) == 2 && !name[end])
+	if (parse_segment_name(name, &id, &sequence))
 		account(retirement->archive, retirement->process->name, id, sequence, bytes);
 	if (parse_head_name(name, &id) && retirement->process->pid != retirement->archive->self)
 		retirement->archive->recorded_rows += rows_published(retirement->live_fd, name);
 	return 0;
+}
+
+/* Segments in their order: the disk's budget takes those away that came first. */
+static int retire_files(struct retirement *retirement)
+{
+	int rc = for_each_name(retirement->live_fd, list_file, retirement);
+
+	if (retirement->count)
+		qsort(retirement->files, retirement->count, sizeof(*retirement->files),
+		      compare_sequences);
+	for (size_t i = 0; !rc && i < retirement->count; i++)
+		rc = retire_file(retirement, retirement->files[i].name);
+	free(retirement->files);
+	return rc;
 }
 
 static int unlink_file(const char *name, void *context)
@@ -492,14 +573,19 @@ static void mark_ended(int control_fd, const int *wstatus)
 	uint32_t ended = 0, two = 2, yes = 1;
 	uint64_t ticks = 0, now = kymo__ticks();
 
-	if (!read_exactly(control_fd, &ended, sizeof(ended), offsetof(struct kymo_control, ended)) ||
-	    !read_exactly(control_fd, &ticks, sizeof(ticks), offsetof(struct kymo_control, ended_ticks)))
+	if (!read_exactly(control_fd, &ended, sizeof(ended),
+			  offsetof(struct kymo_control, ended)) ||
+	    !read_exactly(control_fd, &ticks, sizeof(ticks),
+			  offsetof(struct kymo_control, ended_ticks)))
 		return;
 	if (!ticks)
-		write_word(control_fd, &now, sizeof(now), offsetof(struct kymo_control, ended_ticks));
+		write_word(control_fd, &now, sizeof(now),
+			   offsetof(struct kymo_control, ended_ticks));
 	if (wstatus) {
-		write_word(control_fd, wstatus, sizeof(*wstatus), offsetof(struct kymo_control, wstatus));
-		write_word(control_fd, &yes, sizeof(yes), offsetof(struct kymo_control, wstatus_known));
+		write_word(control_fd, wstatus, sizeof(*wstatus),
+			   offsetof(struct kymo_control, wstatus));
+		write_word(control_fd, &yes, sizeof(yes),
+			   offsetof(struct kymo_control, wstatus_known));
 	}
 	if (wstatus || !ended)
 		write_word(control_fd, &two, sizeof(two), offsetof(struct kymo_control, ended));
@@ -517,9 +603,10 @@ static int retire(struct archive *archive, struct archive_process *process)
 	if (open_control(archive, process))
 		mark_ended(process->control_fd, NULL);
 	retirement.disk_fd = open_on_disk(archive, process->name);
-	rc = retirement.disk_fd < 0 ? retirement.disk_fd : for_each_name(retirement.live_fd, retire_file, &retirement);
+	rc = retirement.disk_fd < 0 ? retirement.disk_fd : retire_files(&retirement);
 	if (!rc)
-		rc = copy_file(retirement.live_fd, retirement.disk_fd, "control", COPY_THIN, &bytes);
+		rc = copy_file(retirement.live_fd, retirement.disk_fd, "control", COPY_THIN,
+			       &bytes);
 	if (rc == -ENOENT)
 		rc = 0; /* died before it had one */
 	if (!rc)
@@ -552,7 +639,8 @@ void archive_retire_dead(struct archive *archive)
 		struct archive_process *process = &archive->processes[i];
 
 		open_control(archive, process); /* says in which pid namespace it is */
-		if (process->pid == archive->self || archive_process_alive(process) || !retire_or_complain(archive, i))
+		if (process->pid == archive->self || archive_process_alive(process) ||
+		    !retire_or_complain(archive, i))
 			i++;
 	}
 }
@@ -565,7 +653,8 @@ void archive_mark_target(struct archive *archive, pid_t pid, uint64_t starttime,
 	for (size_t i = 0; i < archive->process_count; i++) {
 		struct archive_process *process = &archive->processes[i];
 
-		if (process->pid == pid && process->starttime == starttime && (!last || life_of(process) > life_of(last)))
+		if (process->pid == pid && process->starttime == starttime &&
+		    (!last || life_of(process) > life_of(last)))
 			last = process;
 	}
 	if (last && open_control(archive, last))

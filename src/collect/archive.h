@@ -1,17 +1,19 @@
 /*
  * The mover: takes what is complete out of the live half of a run (memory) into the half on disk.
  *
- * A sealed segment k of a stream goes in this order: copied aside, renamed into place on disk, claimed by a
- * compare-and-swap of the stream's segment_first from k to k + 1, unlinked in the live half. So
- *  - who lists the live half first and the disk half after it sees every row at least once: the file is on disk
- *    before it leaves the live half. What is seen twice has the same number;
+ * A sealed segment k of a stream goes in this order: copied aside, renamed into place on disk,
+ * claimed by a compare-and-swap of the stream's segment_first from k to k + 1, unlinked in the
+ * live half. So
+ *  - who lists the live half first and the disk half after it sees every row at least once: the
+ *    file is on disk before it leaves the live half. What is seen twice has the same number;
  *  - a mover that is killed at any point leaves the file in one half or in both;
- *  - where the process gave the segment up meanwhile (its budget), the swap fails and our copy goes again.
- * A process that has ended goes as a whole: everything is on disk, `control` last, before its directory leaves
- * the live half by one rename.
+ *  - where the process gave the segment up meanwhile (its budget), the swap fails and our copy
+ *    goes again.
+ * A process that has ended goes as a whole: everything is on disk, `control` last, before its
+ * directory leaves the live half by one rename.
  *
- * The files belong to the recorded program: they are read by pread() (a file cut short is a short read), and the swap
- * is guarded (guard.h). Nothing here blocks or signals the program.
+ * The files belong to the recorded program: they are read by pread() (a file cut short is a short
+ * read), and the swap is guarded (guard.h). Nothing here blocks or signals the program.
  */
 #ifndef KYMO_COLLECT_ARCHIVE_H
 #define KYMO_COLLECT_ARCHIVE_H

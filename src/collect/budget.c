@@ -74,9 +74,13 @@ int budget_parse(const char *text, struct budget *budget, struct kymo_error *err
 		int rc = parse_part(part, length, &wanted);
 
 		if (rc == -ERANGE)
-			return error_set(err, ERANGE, "a budget of \"%.*s\" is too small: 1M is the least", (int)length, part);
+			return error_set(err, ERANGE,
+					 "a budget of \"%.*s\" is too small: 1M is the least",
+					 (int)length, part);
 		if (rc)
-			return error_set(err, EINVAL, "\"%s\" is not a budget; write it as 1G or mem=1G,disk=4G", text);
+			return error_set(err, EINVAL,
+					 "\"%s\" is not a budget; write it as 1G or mem=1G,disk=4G",
+					 text);
 		if (!part[length])
 			break;
 		part += length + 1;

@@ -15,8 +15,9 @@ struct budget {
 	uint64_t disk_bytes;
 };
 
-/* "1G" is of memory; "mem=1G", "disk=4G" and "mem=1G,disk=4G" say which. K, M, G, T are powers of 1,024; a bare number
-   is bytes. What the text does not name stays as it is in *budget, also on error. */
+/* "1G" is of memory; "mem=1G", "disk=4G" and "mem=1G,disk=4G" say which. K, M, G, T are powers of
+   1,024; a bare number is bytes. What the text does not name stays as it is in *budget, also on
+   error. */
 int budget_parse(const char *text, struct budget *budget, struct kymo_error *err);
 /* As libkymo in the program and budget_parse() read it. */
 void budget_format(const struct budget *budget, char *out, size_t out_bytes);

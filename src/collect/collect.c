@@ -43,9 +43,10 @@ struct collector {
 	bool records; /* our own rows can be written */
 };
 
-/* ---- start ------------------------------------------------------------------------------------ */
+/* ---- start ----------------------------------------------------------------------------------- */
 
-static int launch(struct collector *collector, struct collect_result *result, struct kymo_error *err)
+static int launch(struct collector *collector, struct collect_result *result,
+		  struct kymo_error *err)
 {
 	char run[KYMO_PATH_BYTES + 16], keep[32], budget[96] = "KYMO_BUDGET=";
 	const char *additions[] = { "KYMO=on", run, keep, budget, NULL };
@@ -53,10 +54,13 @@ static int launch(struct collector *collector, struct collect_result *result, st
 	int exec_failed, rc;
 
 	snprintf(run, sizeof(run), "KYMO_RUN=%s", collector->halves.live);
-	snprintf(keep, sizeof(keep), "KYMO_KEEP=%s", collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight");
-	budget_format(&collector->options->budget, budget + strlen(budget), sizeof(budget) - strlen(budget));
+	snprintf(keep, sizeof(keep), "KYMO_KEEP=%s",
+		 collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight");
+	budget_format(&collector->options->budget, budget + strlen(budget),
+		      sizeof(budget) - strlen(budget));
 	collector->started_ns = clock_monotonic_ns();
-	rc = launch_program(argv, additions, &collector->signals, &collector->watch.target, &exec_failed);
+	rc = launch_program(argv, additions, &collector->signals, &collector->watch.target,
+			    &exec_failed);
 	if (rc && exec_failed) {
 		result->exec_error = -rc;
 		return rc;
@@ -67,7 +71,8 @@ static int launch(struct collector *collector, struct collect_result *result, st
 	return 0;
 }
 
-/* A pipe that the program closes has to be closed: our copies of its descriptors would keep it open. */
+/* A pipe that the program closes has to be closed: our copies of its descriptors would keep it
+   open. */
 static void let_go_of_inherited_files(const struct collector *collector)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -82,9 +87,9 @@ static void let_go_of_inherited_files(const struct collector *collector)
 	while (directory && (entry = readdir(directory))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
-		if (fd > STDERR_FILENO && fd != dirfd(directory) && fd != collector->halves.live_fd &&
-		    fd != collector->halves.disk_fd && fd != collector->watch.signal_fd &&
-		    fd != collector->watch.witness.fd)
+		if (fd > STDERR_FILENO && fd != dirfd(directory) &&
+		    fd != collector->halves.live_fd && fd != collector->halves.disk_fd &&
+		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd)
 			close(fd);
 	}
 	if (directory)
@@ -95,6 +100,8 @@ static void start_own_recording(struct collector *collector)
 {
 	struct kymo_error err = { 0 };
 
+	if (!collector->options->system_period_ns)
+		return;
 	setenv("KYMO_KEEP", collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
 	collector->records = !host_init(&collector->host) &&
 			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
@@ -102,7 +109,7 @@ static void start_own_recording(struct collector *collector)
 		say("no system metrics: %s", err.text[0] ? err.text : "no memory");
 }
 
-/* ---- while it runs ------------------------------------------------------------------------------ */
+/* ---- while it runs --------------------------------------------------------------------------- */
 
 static void note_who_recorded(struct collector *collector)
 {
@@ -115,7 +122,8 @@ static void note_who_recorded(struct collector *collector)
 		member = family_find(&collector->family, process->pid, process->starttime);
 		/* One whose parents were gone before we saw it. */
 		if (!member && !process->foreign && archive_process_alive(process))
-			member = family_add(&collector->family, process->pid, process->starttime, "");
+			member = family_add(&collector->family, process->pid, process->starttime,
+					    "");
 		if (member)
 			member->recorded = true;
 	}
@@ -152,10 +160,12 @@ static void supervise(struct collector *collector)
 		uint64_t next_ns = next_pass_ns < next_slow_ns ? next_pass_ns : next_slow_ns;
 
 		now_ns = clock_monotonic_ns();
-		watch_wait(&collector->watch, ms_until(next_ns < next_sample_ns ? next_ns : next_sample_ns, now_ns));
+		watch_wait(&collector->watch,
+			   ms_until(next_ns < next_sample_ns ? next_ns : next_sample_ns, now_ns));
 		now_ns = clock_monotonic_ns();
 		if (now_ns >= next_pass_ns) {
-			next_pass_ns = now_ns + (uint64_t)archive_pass(&collector->archive) * 1000000u;
+			next_pass_ns = now_ns +
+				       (uint64_t)archive_pass(&collector->archive) * 1000000u;
 			note_who_recorded(collector);
 		}
 		if (now_ns >= next_slow_ns) {
@@ -169,7 +179,7 @@ static void supervise(struct collector *collector)
 	}
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static unsigned count_alive(const struct collector *collector, pid_t *out_one)
 {
@@ -205,10 +215,12 @@ static void count_unrecorded(struct collector *collector, struct collect_result 
 	family_look(&collector->family);
 	note_who_recorded(collector);
 	for (size_t i = 1; i < collector->family.count; i++)
-		collector->family.members[i].gone = true; /* counted now, whether it runs on or not */
+		collector->family.members[i].gone =
+			true; /* counted now, whether it runs on or not */
 	family_forget(&collector->family);
 	result->not_recorded = collector->family.gone_unrecorded;
-	snprintf(result->not_recorded_names, sizeof(result->not_recorded_names), "%s", collector->family.gone_names);
+	snprintf(result->not_recorded_names, sizeof(result->not_recorded_names), "%s",
+		 collector->family.gone_names);
 }
 
 static void end_own_recording(struct collector *collector)
@@ -230,7 +242,8 @@ static void finish(struct collector *collector, struct collect_result *result)
 	count_unrecorded(collector, result);
 	end_own_recording(collector);
 	watch_reap(&collector->watch);
-	archive_mark_target(archive, collector->watch.target, collector->target_starttime, result->wstatus);
+	archive_mark_target(archive, collector->watch.target, collector->target_starttime,
+			    result->wstatus);
 	wait_for_stragglers(collector, result);
 	archive_retire_self(archive);
 	halves_ended(&collector->halves, result->wstatus, result->not_recorded);
@@ -244,7 +257,8 @@ static void finish(struct collector *collector, struct collect_result *result)
 	}
 }
 
-int collect_run(const struct collect_options *options, struct collect_result *result, struct kymo_error *err)
+int collect_run(const struct collect_options *options, struct collect_result *result,
+		struct kymo_error *err)
 {
 	struct collector collector;
 	int rc;
@@ -271,10 +285,15 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 		goto out;
 	}
 	let_go_of_inherited_files(&collector);
+	if (paths_root_is_fallback())
+		say("/dev/shm is too small or missing: rows go through %s, which may be slower",
+		    collector.halves.live);
 	guard_install();
 	halves_started(&collector.halves, collector.watch.target, collector.target_starttime);
-	archive_init(&collector.archive, collector.halves.live_fd, collector.halves.disk_fd, &options->budget);
-	family_root(&collector.family, collector.watch.target, collector.target_starttime, options->argv[0]);
+	archive_init(&collector.archive, collector.halves.live_fd, collector.halves.disk_fd,
+		     &options->budget);
+	family_root(&collector.family, collector.watch.target, collector.target_starttime,
+		    options->argv[0]);
 	start_own_recording(&collector);
 	supervise(&collector);
 	finish(&collector, result);
@@ -304,5 +323,6 @@ void collect_end_like(int wstatus)
 	sigaddset(&one, WTERMSIG(wstatus));
 	sigprocmask(SIG_UNBLOCK, &one, NULL);
 	kill(getpid(), WTERMSIG(wstatus));
-	_exit(128 + WTERMSIG(wstatus)); /* as the first process of a container, which signals do not kill */
+	/* Still here: the first process of a container, which such a signal does not kill. */
+	_exit(128 + WTERMSIG(wstatus));
 }

@@ -12,7 +12,8 @@
 
 struct collect_options {
 	char **argv; /* the command, ended by NULL */
-	const char *directory; /* of the recording, on disk: missing or empty; NULL: ./kymo-DATE-PID */
+	const char
+		*directory; /* of the recording, on disk: missing or empty; NULL: ./kymo-DATE-PID */
 	enum kymo_keep keep;
 	struct budget budget;
 	uint64_t system_period_ns; /* of system metrics; 0: none */
@@ -21,7 +22,7 @@ struct collect_options {
 struct collect_result {
 	char directory[KYMO_PATH_BYTES]; /* of the recording, as the user would type it */
 	char live[KYMO_PATH_BYTES]; /* its other half, where something had to stay there; else "" */
-	int exec_error; /* errno of a command that could not be started: then nothing else holds, and nothing was made */
+	int exec_error; /* errno of a command that could not start: nothing else holds then */
 	int wstatus; /* as from waitpid() */
 	uint64_t duration_ns;
 	uint64_t processes; /* of the program, that recorded */
@@ -35,12 +36,15 @@ struct collect_result {
 };
 
 /*
- * Runs the command to its end. 0 and *result, or a negative errno and *err: nothing was started then. The program gets the
- * arguments, descriptors, signal mask, dispositions, umask, process group and session that it would have without us; its
- * environment has KYMO, KYMO_RUN, KYMO_KEEP and KYMO_BUDGET besides.
+ * Runs the command to its end. 0 and *result, or a negative errno and *err: nothing was started
+ * then. The program gets the arguments, descriptors, signal mask, dispositions, umask, process
+ * group and session that it would have without us; its environment has KYMO, KYMO_RUN, KYMO_KEEP
+ * and KYMO_BUDGET besides.
  */
-int collect_run(const struct collect_options *options, struct collect_result *result, struct kymo_error *err);
-/* Ends this process as the program ended: the same status, or the same signal (without a core). Never returns. */
+int collect_run(const struct collect_options *options, struct collect_result *result,
+		struct kymo_error *err);
+/* Ends this process as the program ended: the same status, or the same signal (without a core).
+   Never returns. */
 void collect_end_like(int wstatus) __attribute__((noreturn));
 
 #endif

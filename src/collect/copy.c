@@ -41,7 +41,9 @@ static int write_without_zeros(int to, const char *data, size_t bytes, off_t at)
 {
 	for (size_t done = 0; done < bytes; done += BLOCK_BYTES) {
 		size_t block = bytes - done < BLOCK_BYTES ? bytes - done : BLOCK_BYTES;
-		int rc = is_zero(data + done, block) ? 0 : write_at(to, data + done, block, at + (off_t)done);
+		int rc = is_zero(data + done, block)
+				 ? 0
+				 : write_at(to, data + done, block, at + (off_t)done);
 
 		if (rc)
 			return rc;
@@ -55,7 +57,8 @@ static int pump_read(int from, int to, off_t at, off_t end, enum copy_how how)
 	static char buffer[BUFFER_BYTES];
 
 	while (at < end) {
-		size_t want = end - at < (off_t)sizeof(buffer) ? (size_t)(end - at) : sizeof(buffer);
+		size_t want = end - at < (off_t)sizeof(buffer) ? (size_t)(end - at)
+							       : sizeof(buffer);
 		ssize_t got = pread(from, buffer, want, at);
 		int rc;
 
@@ -63,8 +66,8 @@ static int pump_read(int from, int to, off_t at, off_t end, enum copy_how how)
 			continue;
 		if (got <= 0)
 			return got ? -errno : 0; /* 0: it was cut short under us */
-		rc = how == COPY_THIN ? write_without_zeros(to, buffer, (size_t)got, at) :
-					write_at(to, buffer, (size_t)got, at);
+		rc = how == COPY_THIN ? write_without_zeros(to, buffer, (size_t)got, at)
+				      : write_at(to, buffer, (size_t)got, at);
 		if (rc)
 			return rc;
 		at += got;
@@ -132,8 +135,8 @@ static int copy_bytes(int from, int to, enum copy_how how, uint64_t *out_bytes)
 	return rc;
 }
 
-static int copy_aside(int from_dir, int to_dir, const char *name, const char *aside, enum copy_how how,
-		      uint64_t *out_bytes)
+static int copy_aside(int from_dir, int to_dir, const char *name, const char *aside,
+		      enum copy_how how, uint64_t *out_bytes)
 {
 	int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	int to, rc;
@@ -149,7 +152,8 @@ static int copy_aside(int from_dir, int to_dir, const char *name, const char *as
 	return rc;
 }
 
-static int link_aside(int from_dir, int to_dir, const char *name, const char *aside, uint64_t *out_bytes)
+static int link_aside(int from_dir, int to_dir, const char *name, const char *aside,
+		      uint64_t *out_bytes)
 {
 	struct stat st;
 
@@ -178,7 +182,8 @@ int copy_file(int from_dir, int to_dir, const char *name, enum copy_how how, uin
 		rc = copy_aside(from_dir, to_dir, name, aside, how, out_bytes);
 	if (!rc && renameat(to_dir, aside, to_dir, name))
 		rc = -errno;
-	/* Also after success: renaming one link of a file onto another does nothing and leaves both. */
+	/* Also after success: renaming one link of a file onto another does nothing and leaves
+	   both. */
 	if (rc || how == COPY_WHOLE)
 		unlinkat(to_dir, aside, 0);
 	return rc;

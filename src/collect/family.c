@@ -8,7 +8,8 @@
 
 #include "collect/proc.h"
 
-#define LOOKS_BETWEEN_FULL 60 /* then everything is read again: a pid may have been used again unseen */
+#define LOOKS_BETWEEN_FULL \
+	60 /* then everything is read again: a pid may have been used again unseen */
 
 struct family_member *family_find(struct family *family, pid_t pid, uint64_t starttime)
 {
@@ -18,7 +19,8 @@ struct family_member *family_find(struct family *family, pid_t pid, uint64_t sta
 	return NULL;
 }
 
-struct family_member *family_add(struct family *family, pid_t pid, uint64_t starttime, const char *name)
+struct family_member *family_add(struct family *family, pid_t pid, uint64_t starttime,
+				 const char *name)
 {
 	struct family_member *member = family_find(family, pid, starttime);
 
@@ -58,7 +60,8 @@ static int compare_pids(const void *a, const void *b)
 
 static bool was_seen(const struct family *family, pid_t pid)
 {
-	return family->seen_count && bsearch(&pid, family->seen, family->seen_count, sizeof(pid), compare_pids);
+	return family->seen_count &&
+	       bsearch(&pid, family->seen, family->seen_count, sizeof(pid), compare_pids);
 }
 
 /* All pids of /proc, sorted; the caller frees. */
@@ -75,7 +78,8 @@ static pid_t *list_pids(size_t *out_count)
 		if (pid <= 0)
 			continue;
 		if (count == room) {
-			pid_t *larger = realloc(pids, (room = room ? 2 * room : 256) * sizeof(*pids));
+			pid_t *larger = realloc(pids,
+						(room = room ? 2 * room : 256) * sizeof(*pids));
 
 			if (!larger)
 				break;
@@ -102,7 +106,8 @@ int family_root(struct family *family, pid_t root, uint64_t starttime, const cha
 	return family_add(family, root, starttime, name) ? 0 : -ENOMEM;
 }
 
-/* Takes in the new pids whose parent is a member. How many were taken: their children may be among the rest. */
+/* Takes in the new pids whose parent is a member. How many were taken: their children may be among
+   the rest. */
 static size_t adopt(struct family *family, pid_t *pids, size_t count)
 {
 	size_t adopted = 0;
@@ -163,8 +168,8 @@ static void remember_name(struct family *family, const struct family_member *mem
 	size_t used = strlen(family->gone_names);
 
 	if (family->gone_unrecorded < 3 && used < sizeof(family->gone_names))
-		snprintf(family->gone_names + used, sizeof(family->gone_names) - used, "%s%s (pid %d)", used ? ", " : "",
-			 member->name, (int)member->pid);
+		snprintf(family->gone_names + used, sizeof(family->gone_names) - used,
+			 "%s%s (pid %d)", used ? ", " : "", member->name, (int)member->pid);
 	family->gone_unrecorded++;
 }
 

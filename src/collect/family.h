@@ -1,7 +1,7 @@
 /*
- * The program and all its descendants, as /proc shows them. Only processes that are new since the last look are read,
- * so that a look costs one listing of /proc. A child whose parents are gone before anybody looked is not found here; if
- * it records, its directory tells of it (archive.c).
+ * The program and all its descendants, as /proc shows them. Only processes that are new since the
+ * last look are read, so that a look costs one listing of /proc. A child whose parents are gone
+ * before anybody looked is not found here; if it records, its directory tells of it (archive.c).
  */
 #ifndef KYMO_COLLECT_FAMILY_H
 #define KYMO_COLLECT_FAMILY_H
@@ -23,7 +23,8 @@ struct family_member {
 };
 
 struct family {
-	struct family_member *members; /* [0] is the program; those that are gone stay until family_forget() */
+	struct family_member
+		*members; /* [0] is the program; those that are gone stay until family_forget() */
 	size_t count, room;
 	pid_t *seen; /* pids of the last look, sorted */
 	size_t seen_count;
@@ -40,8 +41,9 @@ int family_root(struct family *family, pid_t root, uint64_t starttime, const cha
 void family_look(struct family *family);
 struct family_member *family_find(struct family *family, pid_t pid, uint64_t starttime);
 /* A process that is known to belong though /proc did not show it in time. */
-struct family_member *family_add(struct family *family, pid_t pid, uint64_t starttime, const char *name);
-/* Drops members that are gone, after counting those that did not record; never the program itself. */
+struct family_member *family_add(struct family *family, pid_t pid, uint64_t starttime,
+				 const char *name);
+/* Drops members that are gone, and counts those that did not record; never the program itself. */
 void family_forget(struct family *family);
 void family_fini(struct family *family);
 

@@ -50,7 +50,8 @@ static char *map_page(int fd, uint64_t offset, int *rc)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-/* What happens inside the guard; the word's old value is compared with *expected unless that is NULL. */
+/* What happens inside the guard; the word's old value is compared with *expected unless that is
+   NULL. */
 static int change(uint64_t *word, const uint64_t *expected, uint64_t value)
 {
 	uint64_t old = expected ? *expected : 0;
@@ -59,8 +60,10 @@ static int change(uint64_t *word, const uint64_t *expected, uint64_t value)
 		__atomic_fetch_add(word, value, __ATOMIC_RELAXED);
 		return 0;
 	}
-	/* Release: our copy is complete before the claim; pairs with the acquire of whoever reads segment_first. */
-	return __atomic_compare_exchange_n(word, &old, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	/* Release: our copy is complete before the claim; pairs with the acquire of whoever reads
+	   segment_first. */
+	return __atomic_compare_exchange_n(word, &old, value, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 static int guarded(int fd, uint64_t offset, const uint64_t *expected, uint64_t value)

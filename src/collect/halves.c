@@ -21,7 +21,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* ---- the file `run` ------------------------------------------------------------------------ */
+/* ---- the file `run` -------------------------------------------------------------------------- */
 
 /* Words one after another, each ended by NUL, the last one by two. */
 static void fill_argv(char *out, size_t out_bytes, char *const *argv)
@@ -69,7 +69,8 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 static int write_run(int directory, const struct kymo_run_file *run, const char *peer)
 {
 	struct kymo_run_file copy = *run;
-	int fd = openat(directory, ".run.part", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = openat(directory, ".run.part",
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	ssize_t written;
 	int rc = 0;
 
@@ -130,13 +131,15 @@ static int make_live(struct halves *halves, const char *program, struct kymo_err
 	if (!absolute || strlen(absolute) >= sizeof(halves->live)) {
 		free(absolute);
 		rmdir(made);
-		return error_set(err, ENAMETOOLONG, "the path of the recording %s is too long; set KYMO_DIR", made);
+		return error_set(err, ENAMETOOLONG,
+				 "the path of the recording %s is too long; set KYMO_DIR", made);
 	}
 	strcpy(halves->live, absolute);
 	free(absolute);
 	halves->live_fd = open(halves->live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (halves->live_fd < 0)
-		return error_set(err, errno, "cannot open the recording %s: %s", halves->live, strerror(errno));
+		return error_set(err, errno, "cannot open the recording %s: %s", halves->live,
+				 strerror(errno));
 	return 0;
 }
 
@@ -171,31 +174,40 @@ static int make_disk(struct halves *halves, const char *wanted, struct kymo_erro
 	if (!wanted)
 		default_name(halves->shown, sizeof(halves->shown));
 	else if (!*wanted || strlen(wanted) >= sizeof(halves->shown))
-		return error_set(err, EINVAL, "the name of the recording is %s", *wanted ? "too long" : "empty");
+		return error_set(err, EINVAL, "the name of the recording is %s",
+				 *wanted ? "too long" : "empty");
 	else
 		strcpy(halves->shown, wanted);
 	halves->made_disk = !mkdir(halves->shown, 0700);
 	if (!halves->made_disk && errno != EEXIST)
-		return error_set(err, errno, "cannot make the recording %s: %s; -o DIR puts it elsewhere", halves->shown,
-				 strerror(errno));
+		return error_set(err, errno,
+				 "cannot make the recording %s: %s; -o DIR puts it elsewhere",
+				 halves->shown, strerror(errno));
 	halves->disk_fd = open(halves->shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (halves->disk_fd < 0)
-		return error_set(err, errno, "cannot record into %s: %s; -o DIR names another place", halves->shown,
-				 strerror(errno));
+		return error_set(err, errno,
+				 "cannot record into %s: %s; -o DIR names another place",
+				 halves->shown, strerror(errno));
 	if (!halves->made_disk && !is_empty(halves->shown))
-		return error_set(err, EEXIST, "%s is there already and not empty; remove it, or let --force replace a recording",
-				 halves->shown);
+		return error_set(
+			err, EEXIST,
+			"%s is there already and not empty; remove it, or let --force replace a "
+			"recording",
+			halves->shown);
 	absolute = realpath(halves->shown, NULL);
 	if (!absolute || strlen(absolute) >= sizeof(halves->disk)) {
 		free(absolute);
-		return error_set(err, ENAMETOOLONG, "the path of %s is too long; -o DIR names another place", halves->shown);
+		return error_set(err, ENAMETOOLONG,
+				 "the path of %s is too long; -o DIR names another place",
+				 halves->shown);
 	}
 	strcpy(halves->disk, absolute);
 	free(absolute);
 	return 0;
 }
 
-int halves_make(struct halves *halves, const struct collect_options *options, struct kymo_error *err)
+int halves_make(struct halves *halves, const struct collect_options *options,
+		struct kymo_error *err)
 {
 	int rc;
 
@@ -209,7 +221,8 @@ int halves_make(struct halves *halves, const struct collect_options *options, st
 	fill_run(&halves->run, options);
 	rc = write_both(halves);
 	if (rc)
-		error_set(err, -rc, "cannot write the recording %s or %s: %s", halves->shown, halves->live, strerror(-rc));
+		error_set(err, -rc, "cannot write the recording %s or %s: %s", halves->shown,
+			  halves->live, strerror(-rc));
 out:
 	if (rc)
 		halves_remove(halves);
@@ -221,7 +234,8 @@ bool halves_drop_live(struct halves *halves)
 	if (halves->live_fd < 0 || !halves->live[0])
 		return true;
 	unlinkat(halves->live_fd, ".run.part", 0);
-	/* Only then: while a reader can find the live half, it can also find out which other half belongs to it. */
+	/* Only then: while a reader can find the live half, it can also find out which other half
+	   belongs to it. */
 	unlinkat(halves->live_fd, "run", 0);
 	if (rmdir(halves->live)) {
 		write_run(halves->live_fd, &halves->run, halves->disk);

@@ -13,8 +13,10 @@ struct halves {
 	struct kymo_run_file run;
 };
 
-/* Makes both, with a `run` file in each that names the other. 0, or a negative errno and *err: nothing is left then. */
-int halves_make(struct halves *halves, const struct collect_options *options, struct kymo_error *err);
+/* Makes both, with a `run` file in each that names the other. 0, or a negative errno and *err:
+   nothing is left then. */
+int halves_make(struct halves *halves, const struct collect_options *options,
+		struct kymo_error *err);
 /* Who the target is, into both. */
 void halves_started(struct halves *halves, pid_t pid, uint64_t starttime);
 /* How it ended, into both. */

@@ -19,7 +19,7 @@
 #define THREADS_MOST 128 /* of whom the switches are read each time */
 #define SHORTEST_NS 10000000u /* below it the kernel's ticks say nothing */
 
-/* ---- a process --------------------------------------------------------------------------- */
+/* ---- a process ------------------------------------------------------------------------------- */
 
 static double percent(uint64_t part, double whole)
 {
@@ -33,12 +33,14 @@ static uint64_t age_ns(const struct proc_stat *stat)
 	double age;
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - (double)stat->starttime / (double)sysconf(_SC_CLK_TCK);
+	age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
+	      (double)stat->starttime / (double)sysconf(_SC_CLK_TCK);
 	return age > 0 ? (uint64_t)(age * 1e9) : 0;
 }
 
 /* Of one core, since the last sample; of a process that is new, since it began. */
-static double cpu_percent(struct family_member *member, const struct proc_stat *stat, uint64_t now_ns)
+static double cpu_percent(struct family_member *member, const struct proc_stat *stat,
+			  uint64_t now_ns)
 {
 	uint64_t ticks = stat->user_ticks + stat->system_ticks;
 	uint64_t spent = ticks > member->cpu_ticks ? ticks - member->cpu_ticks : 0;
@@ -62,7 +64,8 @@ static void add_switches(pid_t pid, const char *task, uint64_t *voluntary, uint6
 	*involuntary += proc_field(text, "nonvoluntary_ctxt_switches:", 0);
 }
 
-/* The kernel counts them by thread and forgets those of threads that ended, so the sum is kept from falling. */
+/* The kernel counts them by thread and forgets those of threads that ended, so the sum is kept from
+   falling. */
 static void sum_switches(struct family_member *member)
 {
 	char path[48];
@@ -87,7 +90,8 @@ static void sum_switches(struct family_member *member)
 		member->involuntary = involuntary;
 }
 
-static struct schema_host_process_row process_row(struct family_member *member, const struct proc_stat *stat)
+static struct schema_host_process_row process_row(struct family_member *member,
+						  const struct proc_stat *stat)
 {
 	struct schema_host_process_row row;
 
@@ -152,11 +156,13 @@ void host_last(struct host *host, struct family *family, const struct rusage *us
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
 }
 
-/* ---- the host ---------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 int host_parse_cpu(const char *line, struct host_cpu *out)
 {
-	uint64_t field[8] = { 0 }; /* user nice system idle iowait irq softirq steal; guest is part of user */
+	uint64_t field[8] = {
+		0
+	}; /* user nice system idle iowait irq softirq steal; guest is part of user */
 	int cpu = -1;
 	char *at;
 
@@ -182,14 +188,15 @@ static struct host_cpu *cpu_place(struct host *host, size_t index)
 
 		if (!larger)
 			return NULL;
-		memset(larger + host->cpu_count, 0, (index + 1 - host->cpu_count) * sizeof(*larger));
+		memset(larger + host->cpu_count, 0,
+		       (index + 1 - host->cpu_count) * sizeof(*larger));
 		host->cpus = larger;
 		host->cpu_count = index + 1;
 	}
 	return &host->cpus[index];
 }
 
-/* Time in which some task waited for a cpu, in µs since boot; 0 where the kernel does not keep it. */
+/* Time in which some task waited for a cpu, in µs since boot; 0 where it is not kept. */
 static uint64_t read_pressure(void)
 {
 	char text[256];
@@ -201,7 +208,8 @@ static uint64_t read_pressure(void)
 	return total ? strtoull(total + 6, NULL, 10) : 0;
 }
 
-static void append_cpu(int cpu, const struct host_cpu *before, const struct host_cpu *now, double pressure_pct)
+static void append_cpu(int cpu, const struct host_cpu *before, const struct host_cpu *now,
+		       double pressure_pct)
 {
 	struct schema_host_cpu_row row;
 	double all = now->all > before->all ? (double)(now->all - before->all) : 0;
@@ -212,7 +220,8 @@ static void append_cpu(int cpu, const struct host_cpu *before, const struct host
 	row.ts_ticks = kymo_ticks();
 	row.cpu = cpu;
 	row.busy_pct = percent(now->busy > before->busy ? now->busy - before->busy : 0, all);
-	row.iowait_pct = percent(now->iowait > before->iowait ? now->iowait - before->iowait : 0, all);
+	row.iowait_pct = percent(now->iowait > before->iowait ? now->iowait - before->iowait : 0,
+				 all);
 	row.pressure_pct = pressure_pct;
 	kymo__append(SCHEMA_HOST_CPU, &row);
 }
@@ -241,7 +250,8 @@ static void sample_cpus(struct host *host, uint64_t now_ns)
 	host->pressure_us = pressure_us;
 }
 
-int host_parse_interface(const char *line, char *out_name, size_t name_bytes, uint64_t *out_rx, uint64_t *out_tx)
+int host_parse_interface(const char *line, char *out_name, size_t name_bytes, uint64_t *out_rx,
+			 uint64_t *out_tx)
 {
 	const char *colon = strchr(line, ':');
 	const char *end = strchr(line, '\n');
@@ -275,7 +285,8 @@ static void sample_network(struct host *host)
 
 		line += *line == '\n';
 		memset(&row, 0, sizeof(row));
-		if (host_parse_interface(line, row.interface, sizeof(row.interface), &row.rx_bytes, &row.tx_bytes))
+		if (host_parse_interface(line, row.interface, sizeof(row.interface), &row.rx_bytes,
+					 &row.tx_bytes))
 			continue;
 		row.ts_ticks = kymo_ticks();
 		kymo__append(SCHEMA_HOST_NETWORK, &row);

@@ -1,4 +1,5 @@
-/* System metrics of the program, its descendants and the host: rows of host.process, host.io, host.cpu, host.network. */
+/* System metrics of the program, its descendants and the host: rows of host.process, host.io,
+   host.cpu, host.network. */
 #ifndef KYMO_COLLECT_HOST_H
 #define KYMO_COLLECT_HOST_H
 
@@ -21,15 +22,17 @@ struct host {
 	char *text; /* for files of /proc */
 };
 
-/* The line "cpuN user nice …" of /proc/stat: its number (-1: all), or -2 where it is no such line. */
+/* The line "cpuN user nice …" of /proc/stat: its number (-1: all), or -2: no such line. */
 int host_parse_cpu(const char *line, struct host_cpu *out);
 /* A line of /proc/net/dev. 0, or -1: a heading, or not understood. */
-int host_parse_interface(const char *line, char *out_name, size_t name_bytes, uint64_t *out_rx, uint64_t *out_tx);
+int host_parse_interface(const char *line, char *out_name, size_t name_bytes, uint64_t *out_rx,
+			 uint64_t *out_tx);
 
 int host_init(struct host *host);
 /* Writes one row for each process that runs, cpu and interface. */
 void host_sample(struct host *host, struct family *family);
-/* The last row of the program: it is a zombie still, and its peak memory is known from wait4() alone. */
+/* The last row of the program: it is a zombie still, and its peak memory is known from wait4()
+   alone. */
 void host_last(struct host *host, struct family *family, const struct rusage *usage);
 void host_fini(struct host *host);
 

@@ -51,7 +51,8 @@ static bool same_variable(const char *a, const char *b)
 	return a[length] && !strncmp(a, b, length + 1);
 }
 
-/* The environment with additions in place of what they replace; NULL: no memory. The caller frees the array alone. */
+/* The environment with additions in place of what they replace; NULL: no memory. The caller frees
+   the array alone. */
 static char **make_environment(const char *const *additions)
 {
 	size_t count = 0, kept = 0, added = 0;
@@ -76,7 +77,8 @@ static char **make_environment(const char *const *additions)
 	return out;
 }
 
-static void become_program(char *const *argv, char **environment, const struct launch_signals *saved, int report_fd)
+static void become_program(char *const *argv, char **environment,
+			   const struct launch_signals *saved, int report_fd)
 {
 	ssize_t done;
 	int error;
@@ -105,8 +107,8 @@ static int hear_of_exec(int fd, pid_t pid)
 	return -error;
 }
 
-int launch_program(char *const *argv, const char *const *additions, const struct launch_signals *saved, pid_t *out_pid,
-		   int *out_exec_failed)
+int launch_program(char *const *argv, const char *const *additions,
+		   const struct launch_signals *saved, pid_t *out_pid, int *out_exec_failed)
 {
 	char **environment = make_environment(additions);
 	int report[2] = { -1, -1 };

@@ -11,15 +11,15 @@ struct launch_signals {
 	struct sigaction child; /* SIGCHLD */
 };
 
-/* Opens /dev/null in place of standard descriptors that are closed, so that no file of ours can land there. They are closed
-   again in the program. */
+/* Opens /dev/null in place of standard descriptors that are closed, so that no file of ours can
+   land there. They are closed again in the program. */
 void launch_hold_standard_files(void);
 /* Blocks all signals that can be passed on, and makes sure that children can be waited for. */
 void launch_block_signals(struct launch_signals *saved);
 void launch_restore_signals(const struct launch_signals *saved);
-/* 0 and *out_pid, or a negative errno: of fork(), or of the exec (*out_exec_failed is 1 then). `additions` are "NAME=value",
-   ended by NULL. Returns when the program itself runs. */
-int launch_program(char *const *argv, const char *const *additions, const struct launch_signals *saved, pid_t *out_pid,
-		   int *out_exec_failed);
+/* 0 and *out_pid, or a negative errno: of fork(), or of the exec (*out_exec_failed is 1 then).
+   `additions` are "NAME=value", ended by NULL. Returns when the program itself runs. */
+int launch_program(char *const *argv, const char *const *additions,
+		   const struct launch_signals *saved, pid_t *out_pid, int *out_exec_failed);
 
 #endif

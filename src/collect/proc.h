@@ -1,4 +1,5 @@
-/* What /proc says about a process, and about the host. Every text here is parsed defensively: names may hold anything. */
+/* What /proc says about a process, and about the host. Every text here is parsed defensively: names
+   may hold anything. */
 #ifndef KYMO_COLLECT_PROC_H
 #define KYMO_COLLECT_PROC_H
 
@@ -25,9 +26,11 @@ int proc_parse_stat(const char *text, struct proc_stat *out);
 int proc_stat(pid_t pid, struct proc_stat *out);
 /* Runs (a zombie does not), and is the one that began then, not another that got its pid. */
 bool proc_alive(pid_t pid, uint64_t starttime);
-/* The same for a process of another pid namespace, by the pid that it has there. Reads all of /proc. */
+/* The same for a process of another pid namespace, by the pid that it has there. Reads all of
+   /proc. */
 bool proc_alive_elsewhere(pid_t pid, uint64_t starttime);
-/* The number that follows "key" at the start of a line: "VmHWM:", "read_bytes:"; fallback where there is none. */
+/* The number that follows "key" at the start of a line: "VmHWM:", "read_bytes:"; fallback where
+   there is none. */
 uint64_t proc_field(const char *text, const char *key, uint64_t fallback);
 
 #endif

@@ -27,11 +27,12 @@ int watch_init(struct watch *watch)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-/* Such a signal goes to the whole foreground group, so the program has it already. Only a hang-up goes to the session's leader
-   alone: if that is us, it would be the program without us. */
+/* Such a signal goes to the whole foreground group, so the program has it already. Only a hang-up
+   goes to the session's leader alone: if that is us, it would be the program without us. */
 static bool terminal_told_both(const struct signalfd_siginfo *info)
 {
-	static const int of_terminal[] = { SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP, SIGCONT };
+	static const int of_terminal[] = { SIGINT,  SIGQUIT,  SIGTSTP, SIGTTIN,
+					   SIGTTOU, SIGWINCH, SIGHUP,  SIGCONT };
 
 	if (info->ssi_code != SI_KERNEL)
 		return false;
@@ -76,7 +77,7 @@ static void pass_on(struct watch *watch, const struct signalfd_siginfo *info)
 	}
 }
 
-/* ---- stop and go ------------------------------------------------------------------------------ */
+/* ---- stop and go ----------------------------------------------------------------------------- */
 
 static bool is_stopped(pid_t pid)
 {
@@ -85,8 +86,8 @@ static bool is_stopped(pid_t pid)
 	return !proc_stat(pid, &stat) && (stat.state == 'T' || stat.state == 't');
 }
 
-/* While we are stopped with the program, somebody may continue or kill it alone. We would sleep through that, so this child
-   looks from time to time and wakes us. */
+/* While we are stopped with the program, somebody may continue or kill it alone. We would sleep
+   through that, so this child looks from time to time and wakes us. */
 static void waker(pid_t target, pid_t parent)
 {
 	struct timespec pause = { 0, WAKER_LOOKS_NS };
@@ -119,7 +120,8 @@ static void stop_ourselves(int signal_number)
 		sigaction(signal_number, &before, NULL);
 }
 
-/* What was sent while we were stopped. The SIGCONT among it continued us; the program is seen to below. */
+/* What was sent while we were stopped. The SIGCONT among it continued us; the program is seen to
+   below. */
 static void pass_on_others(struct watch *watch)
 {
 	struct signalfd_siginfo info;
@@ -149,7 +151,7 @@ static void stop_like(struct watch *watch, int signal_number)
 		kill(watch->target, SIGCONT);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* As waitpid() would give it. */
 static int status_of(const siginfo_t *info)
@@ -165,8 +167,10 @@ static void look_at_target(struct watch *watch)
 
 	for (;;) {
 		memset(&info, 0, sizeof(info));
-		/* The system call rather than the function of that name: it tells the usage too, while the zombie stays. */
-		if (syscall(SYS_waitid, P_PID, watch->target, &info, WEXITED | WNOHANG | WNOWAIT, &watch->usage) == 0 &&
+		/* The system call rather than the function of that name: it tells the usage too,
+		   while the zombie stays. */
+		if (syscall(SYS_waitid, P_PID, watch->target, &info, WEXITED | WNOHANG | WNOWAIT,
+			    &watch->usage) == 0 &&
 		    info.si_pid) {
 			watch->ended = true;
 			watch->wstatus = status_of(&info);

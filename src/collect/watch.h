@@ -1,6 +1,7 @@
 /*
- * The program as its parent sees it: signals that come for it, its stops, its end. All signals are blocked and arrive by a
- * descriptor, so nothing is lost between two looks, and nothing interrupts us.
+ * The program as its parent sees it: signals that come for it, its stops, its end. All signals are
+ * blocked and arrive by a descriptor, so nothing is lost between two looks, and nothing interrupts
+ * us.
  */
 #ifndef KYMO_COLLECT_WATCH_H
 #define KYMO_COLLECT_WATCH_H

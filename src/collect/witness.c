@@ -32,8 +32,8 @@ static void close_all_but(int fd)
 	close_range((unsigned)fd + 1, ~0u, 0);
 }
 
-/* `pkill kymo`, and `pkill -f` with words of our command line, mean us and the program through us. So this process has
-   neither the name nor the command line. */
+/* `pkill kymo`, and `pkill -f` with words of our command line, mean us and the program through us.
+   So this process has neither the name nor the command line. */
 static void be_nobody(void)
 {
 	char text[1024];
@@ -106,12 +106,14 @@ static bool hear(struct witness *witness, struct question *answer)
 enum witness_answer witness_got(struct witness *witness, int signal_number)
 {
 	struct timespec sending = { 0, SENDING_NS };
-	struct question question = { .number = ++witness->question, .signal_number = signal_number };
+	struct question question = { .number = ++witness->question,
+				     .signal_number = signal_number };
 
 	if (witness->fd < 0)
 		return WITNESS_SILENT;
 	nanosleep(&sending, NULL);
-	if (send(witness->fd, &question, sizeof(question), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 || !hear(witness, &question))
+	if (send(witness->fd, &question, sizeof(question), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
+	    !hear(witness, &question))
 		return WITNESS_SILENT;
 	return question.got ? WITNESS_YES : WITNESS_NO;
 }

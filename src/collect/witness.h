@@ -1,8 +1,9 @@
 /*
- * A signal that somebody sends may be meant for us alone (`kill PID`: the program has to get it from us) or for a whole group
- * of processes (`kill %1`, timeout, a service manager: the program has got it already, and would count it twice). The kernel
- * does not say which. So a second process of ours, in the same groups, blocks all signals and does nothing but be asked whether
- * it got one too.
+ * A signal that somebody sends may be meant for us alone (`kill PID`: the program has to get it
+ * from us) or for a whole group of processes (`kill %1`, timeout, a service manager: the program
+ * has got it already, and would count it twice). The kernel does not say which. So a second
+ * process of ours, in the same groups, blocks all signals and does nothing but be asked whether it
+ * got one too.
  */
 #ifndef KYMO_COLLECT_WITNESS_H
 #define KYMO_COLLECT_WITNESS_H
@@ -18,7 +19,8 @@ struct witness {
 
 enum witness_answer { WITNESS_NO, WITNESS_YES, WITNESS_SILENT };
 
-/* With all signals blocked, and before the program is there to send any. Where it fails, the witness stays silent. */
+/* With all signals blocked, and before the program is there to send any. Where it fails, the
+   witness stays silent. */
 void witness_start(struct witness *witness);
 /* Did it get that signal too? */
 enum witness_answer witness_got(struct witness *witness, int signal_number);

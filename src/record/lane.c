@@ -1,5 +1,4 @@
 /* Lanes: what a thread holds while it records. Taken at its first row, given back when it ends. */
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,8 +9,10 @@
 #define RETRY_MS 10
 
 __thread struct kymo__lane *kymo__lane __attribute__((tls_model("initial-exec")));
-static __thread uint8_t entering __attribute__((tls_model("initial-exec"))); /* in lane_make(): a handler's rows are lost */
-static __thread uint8_t closed __attribute__((tls_model("initial-exec"))); /* the thread has given its lane back */
+static __thread uint8_t entering
+	__attribute__((tls_model("initial-exec"))); /* in lane_make(): a handler's rows are lost */
+static __thread uint8_t closed
+	__attribute__((tls_model("initial-exec"))); /* the thread has given its lane back */
 
 static struct kymo__full_lane *lanes[LANES_MAX];
 static uint32_t lane_count;
@@ -28,8 +29,8 @@ static struct kymo__full_lane *pool_pop(void)
 		struct kymo__full_lane *lane = lanes[(uint32_t)old - 1];
 		uint64_t rest = __atomic_load_n(&lane->next_free, __ATOMIC_RELAXED);
 
-		if (__atomic_compare_exchange_n(&free_lanes, &old, ((old >> 32) + 1) << 32 | rest, true, __ATOMIC_ACQUIRE,
-						__ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&free_lanes, &old, ((old >> 32) + 1) << 32 | rest,
+						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
 			return lane;
 	}
 	return NULL;
@@ -44,12 +45,13 @@ static struct kymo__full_lane *lane_make(void)
 	do {
 		if (index >= LANES_MAX)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&lane_count, &index, index + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&lane_count, &index, index + 1, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	map = mmap(NULL, sizeof(*lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return NULL;
 	lane = map;
-	lane->hot.reserved32 = index;
+	lane->hot.index = index;
 	__atomic_store_n(&lanes[index], lane, __ATOMIC_RELEASE);
 	return lane;
 }
@@ -67,7 +69,7 @@ static void lane_give(struct kymo__full_lane *lane)
 			kymo__stream_give(lane->streams[i]);
 		lane->streams[i] = NULL;
 	}
-	kymo__pool_push(&free_lanes, lane->hot.reserved32, &lane->next_free);
+	kymo__pool_push(&free_lanes, lane->hot.index, &lane->next_free);
 }
 
 static void thread_ends(void *value)
@@ -130,7 +132,7 @@ static struct kymo__full_lane *lane_take(void)
 	thread = kymo__thread_add();
 	zones = kymo__stream_take(&kymo__tables[SCHEMA_ZONES], thread);
 	if (!zones) {
-		kymo__pool_push(&free_lanes, lane->hot.reserved32, &lane->next_free);
+		kymo__pool_push(&free_lanes, lane->hot.index, &lane->next_free);
 		return NULL;
 	}
 	lane_reset(lane, zones, thread);
@@ -155,7 +157,8 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 	if (kymo__process_ready() && now >= __atomic_load_n(&retry_ticks, __ATOMIC_RELAXED)) {
 		lane = lane_take();
 		if (!lane)
-			__atomic_store_n(&retry_ticks, now + RETRY_MS * kymo__process.ticks_per_ms, __ATOMIC_RELAXED);
+			__atomic_store_n(&retry_ticks, now + RETRY_MS * kymo__process.ticks_per_ms,
+					 __ATOMIC_RELAXED);
 	}
 	if (lane)
 		kymo__lane = &lane->hot;

@@ -24,7 +24,8 @@ static int path_of(const char *name, char *out, size_t out_bytes)
 static void held_bytes_add(int64_t bytes)
 {
 	if (kymo__process.control)
-		__atomic_fetch_add(&kymo__process.control->held_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&kymo__process.control->held_bytes, (uint64_t)bytes,
+				   __ATOMIC_RELAXED);
 }
 
 bool kymo__room_for(size_t bytes, size_t file_bytes)
@@ -34,7 +35,8 @@ bool kymo__room_for(size_t bytes, size_t file_bytes)
 	uint64_t held, moved, free_bytes;
 
 	/* Beyond it the kernel would send SIGXFSZ. */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && file_bytes > limit.rlim_cur)
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    file_bytes > limit.rlim_cur)
 		return false;
 	if (!kymo__process.control)
 		return true; /* setting up: a few pages */
@@ -68,7 +70,8 @@ static size_t reserve_within_limits(size_t reserve, size_t initial)
 	return reserve / 32 > initial ? reserve / 32 : initial;
 }
 
-int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve, size_t initial)
+int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve,
+			 size_t initial)
 {
 	char path[KYMO_PATH_BYTES + 64];
 	void *base = MAP_FAILED;
@@ -83,7 +86,8 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	if (fallocate(fd, 0, 0, (off_t)initial) && (errno != EOPNOTSUPP || ftruncate(fd, (off_t)initial)))
+	if (fallocate(fd, 0, 0, (off_t)initial) &&
+	    (errno != EOPNOTSUPP || ftruncate(fd, (off_t)initial)))
 		rc = -errno;
 	if (!rc)
 		base = mmap(NULL, reserve, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -125,7 +129,8 @@ int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need
 	if (rc)
 		return rc;
 	populate(file->base, had, need);
-	while (need > had && !__atomic_compare_exchange_n(&file->allocated, &had, need, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+	while (need > had && !__atomic_compare_exchange_n(&file->allocated, &had, need, true,
+							  __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 		;
 	if (need > had)
 		held_bytes_add((int64_t)(need - had));

@@ -22,7 +22,9 @@ static struct kymo_names_head *names_head(void)
 
 static struct kymo_name_entry *entry_at(uint32_t id)
 {
-	return (struct kymo_name_entry *)(void *)(entries_file.base + sizeof(struct kymo_names_head)) + id;
+	return (struct kymo_name_entry *)(void *)(entries_file.base +
+						  sizeof(struct kymo_names_head)) +
+	       id;
 }
 
 static struct kymo_text_head *text_head(void)
@@ -37,7 +39,8 @@ static size_t round_up(size_t value, size_t step)
 
 static int create_empty(size_t entry_bytes, size_t text_bytes)
 {
-	size_t reserve_entries = sizeof(struct kymo_names_head) + KYMO_NAMES_MAX * sizeof(struct kymo_name_entry);
+	size_t reserve_entries = sizeof(struct kymo_names_head) +
+				 KYMO_NAMES_MAX * sizeof(struct kymo_name_entry);
 	int rc = kymo__mapfile_create(&entries_file, "names", reserve_entries, entry_bytes);
 
 	if (!rc)
@@ -59,7 +62,8 @@ static int copy_of_parent(void)
 	struct kymo__mapfile old_entries = entries_file, old_text = text_file;
 	uint64_t count = __atomic_load_n(&names_head()->count, __ATOMIC_ACQUIRE);
 	uint64_t used = __atomic_load_n(&text_head()->used, __ATOMIC_ACQUIRE);
-	size_t entry_bytes = sizeof(struct kymo_names_head) + count * sizeof(struct kymo_name_entry);
+	size_t entry_bytes = sizeof(struct kymo_names_head) +
+			     count * sizeof(struct kymo_name_entry);
 	int rc;
 
 	memset(&entries_file, 0, sizeof(entries_file));
@@ -69,7 +73,8 @@ static int copy_of_parent(void)
 		size_t heads = sizeof(struct kymo_names_head);
 
 		memcpy(entries_file.base + heads, old_entries.base + heads, entry_bytes - heads);
-		memcpy(text_file.base + sizeof(struct kymo_text_head), old_text.base + sizeof(struct kymo_text_head),
+		memcpy(text_file.base + sizeof(struct kymo_text_head),
+		       old_text.base + sizeof(struct kymo_text_head),
 		       used - sizeof(struct kymo_text_head));
 		names_head()->count = count;
 		text_head()->used = used;
@@ -113,7 +118,8 @@ size_t kymo__utf8_cut(const char *text, size_t bytes, size_t most)
 	return most;
 }
 
-static uint64_t hash_of(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint64_t extra)
+static uint64_t hash_of(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
+			uint64_t extra)
 {
 	uint64_t hash = 14695981039346656037ull ^ extra * 0x9e3779b97f4a7c15ull;
 
@@ -125,14 +131,15 @@ static uint64_t hash_of(const char *name, size_t name_bytes, const char *file, s
 	return hash ^ hash >> 29;
 }
 
-static bool entry_is(const struct kymo_name_entry *entry, const struct kymo_name_entry *wanted, const char *name,
-		     const char *file)
+static bool entry_is(const struct kymo_name_entry *entry, const struct kymo_name_entry *wanted,
+		     const char *name, const char *file)
 {
 	const char *text = text_file.base + entry->text_offset;
 
 	return entry->name_bytes == wanted->name_bytes && entry->file_bytes == wanted->file_bytes &&
-	       entry->line == wanted->line && entry->source == wanted->source && entry->instance == wanted->instance &&
-	       !memcmp(text, name, entry->name_bytes) && !memcmp(text + entry->name_bytes, file, entry->file_bytes);
+	       entry->line == wanted->line && entry->source == wanted->source &&
+	       entry->instance == wanted->instance && !memcmp(text, name, entry->name_bytes) &&
+	       !memcmp(text + entry->name_bytes, file, entry->file_bytes);
 }
 
 /* Takes room for the text; 0: full. */
@@ -142,9 +149,11 @@ static uint64_t text_add(const char *name, const char *file, const struct kymo_n
 	uint64_t at = __atomic_load_n(&text_head()->used, __ATOMIC_RELAXED);
 
 	do {
-		if (at + bytes > KYMO_TEXT_BYTES_MAX || kymo__mapfile_grow(&text_file, "text", round_up(at + bytes, TEXT_STEP)))
+		if (at + bytes > KYMO_TEXT_BYTES_MAX ||
+		    kymo__mapfile_grow(&text_file, "text", round_up(at + bytes, TEXT_STEP)))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&text_head()->used, &at, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&text_head()->used, &at, at + bytes, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	memcpy(text_file.base + at, name, entry->name_bytes);
 	memcpy(text_file.base + at + entry->name_bytes, file, entry->file_bytes);
 	return at;
@@ -156,11 +165,14 @@ static uint32_t entry_take(void)
 	size_t need;
 
 	do {
-		need = round_up(sizeof(struct kymo_names_head) + (id + 1) * sizeof(struct kymo_name_entry), ENTRIES_STEP) +
+		need = round_up(sizeof(struct kymo_names_head) +
+					(id + 1) * sizeof(struct kymo_name_entry),
+				ENTRIES_STEP) +
 		       sizeof(struct kymo_names_head);
 		if (id >= KYMO_NAMES_MAX - 1 || kymo__mapfile_grow(&entries_file, "names", need))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&names_head()->count, &id, id + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&names_head()->count, &id, id + 1, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return (uint32_t)id;
 }
 
@@ -182,8 +194,8 @@ static uint32_t add(const char *name, const char *file, const struct kymo_name_e
 	return id;
 }
 
-uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint32_t line,
-		      uint32_t source, uint32_t instance)
+uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
+		      uint32_t line, uint32_t source, uint32_t instance)
 {
 	struct kymo_name_entry wanted = { 0 };
 	uint64_t hash;
@@ -207,7 +219,8 @@ uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, siz
 				mine = add(name, file, &wanted);
 			if (!mine)
 				return 0;
-			if (__atomic_compare_exchange_n(slot, &id, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			if (__atomic_compare_exchange_n(slot, &id, mine, false, __ATOMIC_ACQ_REL,
+							__ATOMIC_ACQUIRE))
 				return mine;
 		}
 		if (entry_is(entry_at(id), &wanted, name, file))
@@ -216,12 +229,13 @@ uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, siz
 	return mine;
 }
 
-uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint32_t line,
-			enum kymo_source source, uint32_t instance)
+uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
+			uint32_t line, enum kymo_source source, uint32_t instance)
 {
 	if (!name)
 		return 0;
-	return kymo__intern(name, name_bytes, file ? file : "", file ? file_bytes : 0, line, source, instance);
+	return kymo__intern(name, name_bytes, file ? file : "", file ? file_bytes : 0, line, source,
+			    instance);
 }
 
 uint32_t kymo_name(const char *name)
@@ -233,7 +247,8 @@ uint32_t kymo__site_id(struct kymo_site *site)
 {
 	const char *file = site->file ? site->file : "";
 	const char *name = site->name ? site->name : "";
-	uint32_t id = kymo__intern(name, strlen(name), file, strlen(file), site->line, KYMO_SOURCE_C, 0);
+	uint32_t id = kymo__intern(name, strlen(name), file, strlen(file), site->line,
+				   KYMO_SOURCE_C, 0);
 
 	__atomic_store_n(&site->id, id, __ATOMIC_RELAXED);
 	return id;

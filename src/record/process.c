@@ -49,9 +49,12 @@ static uint64_t size_of(const char *text)
 	double value = strtod(text, &end);
 
 	switch (*end) {
-	case 'k': case 'K': value *= 1024.0; break;
-	case 'm': case 'M': value *= 1024.0 * 1024.0; break;
-	case 'g': case 'G': value *= 1024.0 * 1024.0 * 1024.0; break;
+	case 'k':
+	case 'K': value *= 1024.0; break;
+	case 'm':
+	case 'M': value *= 1024.0 * 1024.0; break;
+	case 'g':
+	case 'G': value *= 1024.0 * 1024.0 * 1024.0; break;
 	default: break;
 	}
 	return value > 0 && value < 1e18 ? (uint64_t)value : 0;
@@ -77,8 +80,10 @@ static void read_settings(void)
 	const char *rows = secure_getenv("KYMO_RING_ROWS");
 	long ring_rows = rows ? strtol(rows, NULL, 10) : 0;
 
-	kymo__process.keep = word_is(secure_getenv("KYMO_KEEP"), all) ? KYMO_KEEP_ALL : KYMO_KEEP_FLIGHT;
-	kymo__process.ring_rows = ring_rows > 0 && ring_rows <= 100000000 ? (uint32_t)ring_rows : 10000;
+	kymo__process.keep = word_is(secure_getenv("KYMO_KEEP"), all) ? KYMO_KEEP_ALL
+								      : KYMO_KEEP_FLIGHT;
+	kymo__process.ring_rows = ring_rows > 0 && ring_rows <= 100000000 ? (uint32_t)ring_rows
+									  : 10000;
 	kymo__process.totals = !word_is(secure_getenv("KYMO_TOTALS"), off);
 	kymo__process.budget_bytes = budget_from(secure_getenv("KYMO_BUDGET"));
 }
@@ -112,7 +117,8 @@ static void program_of(const char *argv, size_t argv_bytes, char *out, size_t ou
 	const char *name = base_name(argv);
 
 	if (!strncmp(name, "python", 6)) {
-		for (word += strlen(word) + 1; word < argv + argv_bytes && *word == '-'; word += strlen(word) + 1) {
+		for (word += strlen(word) + 1; word < argv + argv_bytes && *word == '-';
+		     word += strlen(word) + 1) {
 			if (word[1] == 'c')
 				break;
 			if (word[1] == 'm' && !word[2] && word + 3 < argv + argv_bytes) {
@@ -180,7 +186,8 @@ static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *
 
 static int write_run_file(const struct kymo_control *control)
 {
-	static struct kymo_run_file run; /* too large for a small thread's stack; one writer: STATE_STARTING */
+	static struct kymo_run_file
+		run; /* too large for a small thread's stack; one writer: STATE_STARTING */
 	char path[KYMO_PATH_BYTES + 8];
 	ssize_t written;
 	int fd;
@@ -212,7 +219,8 @@ static int find_run(const char *program, bool *out_made, struct kymo_error *err)
 	}
 	rc = paths_root(root, sizeof(root), err);
 	if (!rc)
-		rc = paths_make_run(root, program, getpid(), kymo__process.run_dir, sizeof(kymo__process.run_dir), err);
+		rc = paths_make_run(root, program, getpid(), kymo__process.run_dir,
+				    sizeof(kymo__process.run_dir), err);
 	*out_made = !rc;
 	return rc;
 }
@@ -221,17 +229,20 @@ static int make_directory(struct kymo_error *err)
 {
 	pid_t pid = getpid();
 
-	paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir, sizeof(kymo__process.dir));
+	paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir,
+		      sizeof(kymo__process.dir));
 	/* It is there when this process has replaced itself by exec: a second life, a directory of its own. */
 	for (int life = 2; mkdir(kymo__process.dir, 0700); life++) {
 		size_t length = strlen(kymo__process.dir);
 
 		if (errno != EEXIST || life > 1000)
-			return error_set(err, errno, "cannot make %s: %s; nothing is recorded", kymo__process.dir,
-					 strerror(errno));
-		paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir, sizeof(kymo__process.dir));
+			return error_set(err, errno, "cannot make %s: %s; nothing is recorded",
+					 kymo__process.dir, strerror(errno));
+		paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir,
+			      sizeof(kymo__process.dir));
 		length = strlen(kymo__process.dir);
-		snprintf(kymo__process.dir + length, sizeof(kymo__process.dir) - length, ".%d", life);
+		snprintf(kymo__process.dir + length, sizeof(kymo__process.dir) - length, ".%d",
+			 life);
 	}
 	kymo__process.pid = pid;
 	return 0;
@@ -244,7 +255,9 @@ static void scale_ticks(const struct kymo_control *control)
 	const struct kymo_clock_pair *first = &control->pairs[0], *second = &control->pairs[1];
 	uint64_t ns = second->monotonic_ns - first->monotonic_ns;
 
-	kymo__process.ticks_per_ms = ns ? (uint64_t)((double)(second->ticks - first->ticks) * 1e6 / (double)ns) : 1000000;
+	kymo__process.ticks_per_ms = ns ? (uint64_t)((double)(second->ticks - first->ticks) * 1e6 /
+						     (double)ns)
+					: 1000000;
 }
 
 static int open_control(enum kymo_role role, struct kymo_control *out)
@@ -286,7 +299,8 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 		draft.step = kymo__process.control->step;
 	}
 	kymo__process.control = NULL;
-	program_of(words, read_file("/proc/self/cmdline", words, sizeof(words)), program, sizeof(program));
+	program_of(words, read_file("/proc/self/cmdline", words, sizeof(words)), program,
+		   sizeof(program));
 	rc = find_run(program, &made, err);
 	if (!rc)
 		rc = make_directory(err);
@@ -300,11 +314,13 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 	if (!rc && made)
 		rc = write_run_file(kymo__process.control);
 	if (rc)
-		return error_set(err, -rc, "cannot write the recording in %s: %s; nothing is recorded", kymo__process.dir,
-				 strerror(-rc));
+		return error_set(err, -rc,
+				 "cannot write the recording in %s: %s; nothing is recorded",
+				 kymo__process.dir, strerror(-rc));
 	kymo__tables_name_losses();
 	for (int i = 0; i < KYMO_DROP_CAUSE_COUNT; i++)
-		kymo__process.control->lost[SCHEMA_ZONES].dropped[i] = __atomic_exchange_n(&lost_before_control[i], 0, __ATOMIC_RELAXED);
+		kymo__process.control->lost[SCHEMA_ZONES].dropped[i] = __atomic_exchange_n(
+			&lost_before_control[i], 0, __ATOMIC_RELAXED);
 	clock_take_pair(&kymo__process.control->pairs[1]);
 	kymo__process.control->pair_count = 2;
 	scale_ticks(kymo__process.control);
@@ -324,7 +340,8 @@ static int start_from(uint32_t from, enum kymo_role role, struct kymo_error *err
 	uint32_t expected = from;
 	int rc;
 
-	if (!__atomic_compare_exchange_n(&state, &expected, STATE_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(&state, &expected, STATE_STARTING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
 		return -EBUSY;
 	if (from == STATE_FORKED) {
 		kymo__streams_forget();
@@ -353,7 +370,8 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 	int rc = 0;
 
 	if (refused)
-		return error_set(err, EPERM, "recording is refused by KYMO=off in the environment; unset it");
+		return error_set(err, EPERM,
+				 "recording is refused by KYMO=off in the environment; unset it");
 	for (int i = 0; i < 1000; i++) {
 		uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 
@@ -365,7 +383,8 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 		sched_yield();
 	}
 	if (rc == -EBUSY)
-		return error_set(err, EBUSY, "recording is being set up by another thread; try again");
+		return error_set(err, EBUSY,
+				 "recording is being set up by another thread; try again");
 	if (!rc)
 		__atomic_fetch_or(&kymo__process.control->on, KYMO_ON_ZONES, __ATOMIC_RELEASE);
 	return rc;
@@ -379,7 +398,8 @@ int kymo_enable(struct kymo_error *err)
 int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error *err)
 {
 	if (strlen(run_dir) >= sizeof(kymo__process.run_dir) - 128)
-		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long for a recording", run_dir);
+		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long for a recording",
+				 run_dir);
 	strcpy(kymo__process.run_dir, run_dir);
 	return enable(role, err);
 }
@@ -387,7 +407,8 @@ int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error 
 void kymo_disable(void)
 {
 	if (kymo__process_ready())
-		__atomic_fetch_and(&kymo__process.control->on, ~(uint32_t)KYMO_ON_ZONES, __ATOMIC_RELEASE);
+		__atomic_fetch_and(&kymo__process.control->on, ~(uint32_t)KYMO_ON_ZONES,
+				   __ATOMIC_RELEASE);
 }
 
 const char *kymo_directory(void)
@@ -411,8 +432,10 @@ void kymo__process_tick(uint64_t now_ticks)
 	uint64_t due = __atomic_load_n(&next_pair_ticks, __ATOMIC_RELAXED);
 	uint32_t count;
 
-	if (now_ticks < due || !__atomic_compare_exchange_n(&next_pair_ticks, &due, now_ticks + kymo__process.ticks_per_ms * 1000,
-							    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (now_ticks < due ||
+	    !__atomic_compare_exchange_n(&next_pair_ticks, &due,
+					 now_ticks + kymo__process.ticks_per_ms * 1000, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	count = control->pair_count;
 	clock_take_pair(&control->pairs[1 + (count - 1) % (KYMO_CLOCK_PAIRS - 1)]);
@@ -431,7 +454,8 @@ static void after_fork_in_child(void)
 	if (now == STATE_READY || now == STATE_FORKED)
 		__atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
 	else if (now == STATE_STARTING)
-		__atomic_store_n(&state, kymo__process.control ? STATE_FORKED : STATE_OFF, __ATOMIC_RELEASE);
+		__atomic_store_n(&state, kymo__process.control ? STATE_FORKED : STATE_OFF,
+				 __ATOMIC_RELEASE);
 }
 
 static void complain(const char *what)

@@ -58,7 +58,8 @@ struct kymo__mapfile {
 };
 
 /* 0 or a negative errno. The file is new, 0600, allocated (never sparse: a full tmpfs must not mean SIGBUS). */
-int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve, size_t initial);
+int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve,
+			 size_t initial);
 /* Makes [0, need) usable; any thread, at once. */
 int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need);
 void kymo__mapfile_close(struct kymo__mapfile *file);
@@ -72,8 +73,8 @@ void kymo__unlink(const char *name, size_t bytes);
 
 /* Creates the files; in the child of a fork, as copies of the parent's, so that all ids stay valid. */
 int kymo__names_open(bool forked);
-uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes, uint32_t line,
-		      uint32_t source, uint32_t instance);
+uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
+		      uint32_t line, uint32_t source, uint32_t instance);
 /* The longest part of text[0, bytes) that is at most `most` and does not cut a UTF-8 character. */
 size_t kymo__utf8_cut(const char *text, size_t bytes, size_t most);
 
@@ -101,13 +102,15 @@ void kymo__tables_init(void); /* kymo's own; once */
 void kymo__tables_name_losses(void); /* into the control page */
 
 struct kymo__stream {
-	char *next, *limit; /* as in struct kymo__lane; there while a lane holds a stream of zones */
+	char *next,
+		*limit; /* as in struct kymo__lane; there while a lane holds a stream of zones */
 	struct kymo_stream_live *live;
 	struct kymo_open_stack *open;
 	struct kymo__mapfile head, data, totals;
 	struct kymo_table *table;
 	uint64_t cap_rows; /* ring */
-	uint64_t segment_sequence, segment_first_row, segment_rows; /* chain: the one being written */
+	uint64_t segment_sequence, segment_first_row,
+		segment_rows; /* chain: the one being written */
 	uint64_t retry_ticks; /* no new attempt to get room before */
 	uint64_t *totals_head_count;
 	uint16_t *slot_of_name; /* slot + 1 by name id; 0: none yet; 0xffff: no room */
@@ -146,7 +149,8 @@ struct kymo__full_lane {
 	struct kymo__lane hot; /* first: the inline code's view of it */
 	uint32_t next_free;
 	uint32_t text_number;
-	struct kymo__stream *streams[KYMO_TABLES_MAX]; /* by table; [SCHEMA_ZONES] is always there */
+	struct kymo__stream
+		*streams[KYMO_TABLES_MAX]; /* by table; [SCHEMA_ZONES] is always there */
 	struct kymo__step steps[KYMO__STEPS];
 	struct kymo_open_entry deep[KYMO__DEEP];
 };
@@ -173,8 +177,8 @@ static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *nex
 
 	do
 		__atomic_store_n(next_of_index, (uint32_t)old, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(pool, &old, ((old >> 32) + 1) << 32 | (index + 1), true, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED));
+	while (!__atomic_compare_exchange_n(pool, &old, ((old >> 32) + 1) << 32 | (index + 1), true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
 #endif

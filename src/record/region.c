@@ -14,7 +14,8 @@ int kymo_region_init(struct kymo_region *region, const char *name)
 	memset(region, 0, sizeof(*region));
 	region->flags = FLAG_DYNAMIC;
 	region->name = name;
-	region->id = kymo_name(name); /* 0 while recording is off: then looked up at the first start */
+	region->id = kymo_name(
+		name); /* 0 while recording is off: then looked up at the first start */
 	return 0;
 }
 
@@ -25,8 +26,8 @@ static uint32_t region_id(struct kymo_region *region)
 
 	if (KYMO__LIKELY(id))
 		return id;
-	id = kymo__intern(region->name ? region->name : "", region->name ? strlen(region->name) : 0, file, strlen(file),
-			  region->line, KYMO_SOURCE_C, 0);
+	id = kymo__intern(region->name ? region->name : "", region->name ? strlen(region->name) : 0,
+			  file, strlen(file), region->line, KYMO_SOURCE_C, 0);
 	__atomic_store_n(&region->id, id, __ATOMIC_RELAXED);
 	return id;
 }
@@ -56,7 +57,8 @@ int kymo_region_start(struct kymo_region *region)
 	depth = lane->hot.open->depth;
 	entry = entry_at(lane, depth);
 	if (!entry) {
-		__atomic_fetch_add(&lane->streams[SCHEMA_ZONES]->live->dropped[KYMO_DROP_FULL], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&lane->streams[SCHEMA_ZONES]->live->dropped[KYMO_DROP_FULL], 1,
+				   __ATOMIC_RELAXED);
 		return 0;
 	}
 	lane->hot.open->depth = depth + 1;

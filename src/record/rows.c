@@ -151,7 +151,9 @@ void kymo_mark(const char *name, const char *text)
 	row.name = kymo_name(name);
 	row.step = kymo_current_step();
 	if (text && *text) {
-		struct schema_text_row part = { .kind = SCHEMA_TEXT_MARK, .at_ticks = row.ts_ticks, .name = row.name };
+		struct schema_text_row part = { .kind = SCHEMA_TEXT_MARK,
+						.at_ticks = row.ts_ticks,
+						.name = row.name };
 
 		row.text = push_text(&part, text, strlen(text));
 	}
@@ -181,7 +183,9 @@ void kymo_counter(const char *name, double value)
 
 uint32_t kymo_current_step(void)
 {
-	return kymo__process_ready() ? __atomic_load_n(&kymo__process.control->step, __ATOMIC_RELAXED) : 0;
+	return kymo__process_ready()
+		       ? __atomic_load_n(&kymo__process.control->step, __ATOMIC_RELAXED)
+		       : 0;
 }
 
 /* The lane's slot of that name, a free one, or the last one: more names at once than slots share it. */

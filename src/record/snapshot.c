@@ -28,12 +28,14 @@ struct writer {
 	int fd;
 	int error; /* the first one, negative; all later calls do nothing */
 	uint64_t at; /* where the next byte goes */
-	uint64_t most; /* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not ours */
+	uint64_t
+		most; /* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not ours */
 	char *buffer;
 	size_t buffered;
 	struct kymo_snapshot_entry *entries;
 	size_t count, room_bytes;
-	struct kymo_snapshot_entry nowhere; /* what end_file() fills when there was no memory for an entry */
+	struct kymo_snapshot_entry
+		nowhere; /* what end_file() fills when there was no memory for an entry */
 };
 
 static void write_at(struct writer *writer, const char *bytes, size_t count, uint64_t at)
@@ -95,7 +97,8 @@ static void begin_file(struct writer *writer, const char *process, const char *n
 	int length;
 
 	add_zeros(writer, (size_t)(-writer->at & 63));
-	entries = pages_grow(writer->entries, &writer->room_bytes, (writer->count + 1) * sizeof(*entry));
+	entries = pages_grow(writer->entries, &writer->room_bytes,
+			     (writer->count + 1) * sizeof(*entry));
 	if (!entries) {
 		writer->error = writer->error ? writer->error : -ENOMEM;
 		return;
@@ -103,7 +106,8 @@ static void begin_file(struct writer *writer, const char *process, const char *n
 	writer->entries = entries;
 	entry = &writer->entries[writer->count++];
 	memset(entry, 0, sizeof(*entry));
-	length = snprintf(entry->path, sizeof(entry->path), "%s%s%s", process ? process : "", process ? "/" : "", name);
+	length = snprintf(entry->path, sizeof(entry->path), "%s%s%s", process ? process : "",
+			  process ? "/" : "", name);
 	if ((size_t)length >= sizeof(entry->path))
 		writer->error = writer->error ? writer->error : -ENAMETOOLONG;
 	entry->offset = writer->at;
@@ -111,7 +115,8 @@ static void begin_file(struct writer *writer, const char *process, const char *n
 
 static struct kymo_snapshot_entry *end_file(struct writer *writer)
 {
-	struct kymo_snapshot_entry *entry = writer->count ? &writer->entries[writer->count - 1] : &writer->nowhere;
+	struct kymo_snapshot_entry *entry = writer->count ? &writer->entries[writer->count - 1]
+							  : &writer->nowhere;
 
 	entry->bytes = writer->at - entry->offset;
 	return entry;
@@ -152,7 +157,8 @@ static void write_head(struct writer *writer, struct work *work)
 	work->live.histogram_upto = copy->live.head;
 	work->live.untotalled = totals->untotalled;
 	work->live.segment_first = copy->run_count ? copy->runs[0].sequence : 0;
-	work->live.segment_next = copy->run_count ? copy->runs[copy->run_count - 1].sequence + 1 : 0;
+	work->live.segment_next = copy->run_count ? copy->runs[copy->run_count - 1].sequence + 1
+						  : 0;
 	memcpy(work->live.child_at[0], totals->child_at, sizeof(work->live.child_at[0]));
 	add(writer, &work->live, sizeof(work->live));
 	add_zeros(writer, KYMO_OPEN_OFFSET - KYMO_LIVE_OFFSET - sizeof(work->live));
@@ -175,12 +181,14 @@ static void write_totals(struct writer *writer, const struct streamcopy *copy)
 	snprintf(name, sizeof(name), "s%u.totals", copy->head.id);
 	begin_file(writer, copy->process, name);
 	add(writer, &head, sizeof(head));
-	add(writer, totals->image + sizeof(head), (size_t)kymo_totals_slot_offset(totals->count) - sizeof(head));
+	add(writer, totals->image + sizeof(head),
+	    (size_t)kymo_totals_slot_offset(totals->count) - sizeof(head));
 	end_file(writer);
 }
 
 /* A segment that went away meanwhile ends early; readers believe the length that is there. */
-static void write_run(struct writer *writer, struct work *work, const struct streamcopy_run *run, uint64_t sequence)
+static void write_run(struct writer *writer, struct work *work, const struct streamcopy_run *run,
+		      uint64_t sequence)
 {
 	const struct streamcopy *copy = &work->stream;
 	const uint64_t most = sizeof(work->bytes) / copy->head.row_bytes;
@@ -227,16 +235,19 @@ static void write_stream(struct writer *writer, struct work *work, const char *p
 	write_head(writer, work);
 	write_totals(writer, copy);
 	for (size_t i = 0; i < copy->run_count; i++)
-		write_run(writer, work, &copy->runs[i], copy->head.cap_rows ? i : copy->runs[i].sequence);
+		write_run(writer, work, &copy->runs[i],
+			  copy->head.cap_rows ? i : copy->runs[i].sequence);
 	streamcopy_free(copy);
 }
 
 /* ---- the other files --------------------------------------------------------------------- */
 
-static void copy_range(struct writer *writer, struct work *work, const struct readat *file, uint64_t bytes)
+static void copy_range(struct writer *writer, struct work *work, const struct readat *file,
+		       uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes;) {
-		size_t part = bytes - at < sizeof(work->bytes) ? (size_t)(bytes - at) : sizeof(work->bytes);
+		size_t part = bytes - at < sizeof(work->bytes) ? (size_t)(bytes - at)
+							       : sizeof(work->bytes);
 		size_t got = readat_copy(file, at, work->bytes, part);
 
 		add(writer, work->bytes, got);
@@ -247,8 +258,8 @@ static void copy_range(struct writer *writer, struct work *work, const struct re
 }
 
 /* names, text and threads begin alike: a head of 64 bytes whose first word says how much of the rest is used. */
-static void write_table(struct writer *writer, struct work *work, const char *process, const char *name,
-			uint64_t entry_bytes)
+static void write_table(struct writer *writer, struct work *work, const char *process,
+			const char *name, uint64_t entry_bytes)
 {
 	struct readat file = READAT_NONE;
 	struct kymo_names_head head;
@@ -273,7 +284,8 @@ static bool runs_now(const struct kymo_control *control)
 	struct stat ns;
 
 	return !control->ended && control->starttime && !stat("/proc/self/ns/pid", &ns) &&
-	       control->pid_namespace == (uint64_t)ns.st_ino && paths_starttime(control->pid) == control->starttime;
+	       control->pid_namespace == (uint64_t)ns.st_ino &&
+	       paths_starttime(control->pid) == control->starttime;
 }
 
 static void write_control(struct writer *writer, struct work *work, const char *process)
@@ -355,7 +367,8 @@ static void write_end(struct writer *writer, const struct work *work)
 	head.taken_realtime_ns = clock_realtime_ns();
 	if (same_boot(&work->run)) {
 		clock_take_pair(&now);
-		head.taken_ticks = work->run.clock_kind == KYMO_CLOCK_MONOTONIC ? now.monotonic_ns : now.ticks;
+		head.taken_ticks = work->run.clock_kind == KYMO_CLOCK_MONOTONIC ? now.monotonic_ns
+										: now.ticks;
 		head.taken_monotonic_ns = now.monotonic_ns;
 	}
 	write_at(writer, (const char *)&head, sizeof(head), 0);
@@ -369,12 +382,13 @@ static int open_aside(struct writer *writer, struct work *work, const char *path
 	int directory = slash ? (int)(slash - path) + 1 : 0;
 
 	for (int try = 0; try < 100; try++) {
-		int length = snprintf(work->aside, sizeof(work->aside), "%.*s.%s.%d.%d.part", directory, path,
-				      path + directory, (int)getpid(), try);
+		int length = snprintf(work->aside, sizeof(work->aside), "%.*s.%s.%d.%d.part",
+				      directory, path, path + directory, (int)getpid(), try);
 
 		if (length < 0 || (size_t)length >= sizeof(work->aside))
 			return -ENAMETOOLONG;
-		writer->fd = open(work->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		writer->fd = open(work->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+				  0600);
 		if (writer->fd >= 0)
 			return 0;
 		if (errno != EEXIST)
@@ -402,14 +416,17 @@ static int write_all(struct writer *writer, struct work *work, const char *const
 	return writer->error;
 }
 
-static int write_aside_and_rename(struct writer *writer, struct work *work, const char *const *processes,
-				  const char *path, struct kymo_error *err)
+static int write_aside_and_rename(struct writer *writer, struct work *work,
+				  const char *const *processes, const char *path,
+				  struct kymo_error *err)
 {
 	int rc = open_aside(writer, work, path);
 
 	if (rc)
-		return error_set(err, -rc, "cannot write the snapshot %s: %s; name a file in a directory you can write", path,
-				 strerror(-rc));
+		return error_set(
+			err, -rc,
+			"cannot write the snapshot %s: %s; name a file in a directory you can write",
+			path, strerror(-rc));
 	rc = write_all(writer, work, processes);
 	/* Some file systems tell only here that there was no room. */
 	if (close(writer->fd) && !rc)
@@ -419,11 +436,14 @@ static int write_aside_and_rename(struct writer *writer, struct work *work, cons
 	if (!rc)
 		return 0;
 	unlink(work->aside);
-	return error_set(err, -rc, "cannot write the snapshot %s: %s; a file that was there before is untouched", path,
-			 strerror(-rc));
+	return error_set(
+		err, -rc,
+		"cannot write the snapshot %s: %s; a file that was there before is untouched", path,
+		strerror(-rc));
 }
 
-int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path, struct kymo_error *err)
+int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
+			 struct kymo_error *err)
 {
 	struct writer writer = { .fd = -1, .most = INT64_MAX };
 	struct work *work = pages_take(sizeof(*work));
@@ -461,8 +481,10 @@ int kymo_snapshot(const char *path, struct kymo_error *err)
 	if (!path || !*path)
 		return error_set(err, EINVAL, "a snapshot needs the name of a file");
 	if (!slash || (size_t)(slash - directory) >= sizeof(run))
-		return error_set(err, ENODATA, "there is nothing to write to %s: this process does not record; call kymo_enable() first",
-				 path);
+		return error_set(
+			err, ENODATA,
+			"there is nothing to write to %s: this process does not record; call kymo_enable() first",
+			path);
 	memcpy(run, directory, (size_t)(slash - directory));
 	run[slash - directory] = '\0';
 	processes[0] = slash + 1;

@@ -9,6 +9,7 @@
  * stream whatever their writers do meanwhile. Aside and renamed: on error a file that was there is whole and nothing
  * else is left. Works on live and dead runs, and for both halves of a supervised one. libc only, no malloc.
  */
-int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path, struct kymo_error *err);
+int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
+			 struct kymo_error *err);
 
 #endif

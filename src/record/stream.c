@@ -37,7 +37,8 @@ static struct kymo__stream *slab_take(void)
 	if (__atomic_exchange_n(&slab_lock, 1, __ATOMIC_ACQUIRE))
 		return NULL;
 	if (!slab_left) {
-		void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
 
 		slab = map == MAP_FAILED ? NULL : map;
 		slab_left = slab ? 64 : 0;
@@ -67,7 +68,8 @@ static void fill_head(struct kymo__stream *stream)
 
 static uint64_t ring_cap(void)
 {
-	uint64_t keep = (kymo__process.ring_rows + KYMO_RING_SEGMENT_ROWS - 1) / KYMO_RING_SEGMENT_ROWS;
+	uint64_t keep = (kymo__process.ring_rows + KYMO_RING_SEGMENT_ROWS - 1) /
+			KYMO_RING_SEGMENT_ROWS;
 
 	return (keep + 1) * KYMO_RING_SEGMENT_ROWS;
 }
@@ -107,7 +109,8 @@ static struct kymo__stream *make(struct kymo_table *table)
 	do {
 		if (id >= STREAMS_MAX)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&stream_count, &id, id + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&stream_count, &id, id + 1, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	stream = slab_take();
 	if (!stream)
 		return NULL;
@@ -136,7 +139,8 @@ static struct kymo__stream *pool_pop(struct kymo_table *table)
 		struct kymo__stream *stream = streams[(uint32_t)old - 1];
 		uint64_t rest = __atomic_load_n(&stream->next_free, __ATOMIC_RELAXED);
 
-		if (__atomic_compare_exchange_n(&table->free_streams, &old, ((old >> 32) + 1) << 32 | rest, true,
+		if (__atomic_compare_exchange_n(&table->free_streams, &old,
+						((old >> 32) + 1) << 32 | rest, true,
 						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
 			return stream;
 	}
@@ -185,7 +189,8 @@ static size_t segment_bytes(const struct kymo__stream *stream, uint64_t rows)
 	return sizeof(struct kymo_segment_head) + rows * stream->table->row_bytes;
 }
 
-static void fill_segment_head(struct kymo__stream *stream, uint64_t first_row, uint64_t rows, uint64_t sequence)
+static void fill_segment_head(struct kymo__stream *stream, uint64_t first_row, uint64_t rows,
+			      uint64_t sequence)
 {
 	struct kymo_segment_head *head = (struct kymo_segment_head *)(void *)stream->data.base;
 
@@ -218,14 +223,18 @@ static char *ring_turn(struct kymo__stream *stream, uint64_t head)
 {
 	uint64_t slot = head % stream->cap_rows;
 
-	if (segment_bytes(stream, slot + 1) > stream->data.allocated && ring_make_room(stream, slot))
+	if (segment_bytes(stream, slot + 1) > stream->data.allocated &&
+	    ring_make_room(stream, slot))
 		return NULL;
 	if (head >= stream->cap_rows && head % KYMO_RING_SEGMENT_ROWS == 0) {
 		/* W1: before any row of the segment is overwritten; pairs with the second look at floor in readers. */
-		__atomic_store_n(&stream->live->floor, head + KYMO_RING_SEGMENT_ROWS - stream->cap_rows, __ATOMIC_RELAXED);
+		__atomic_store_n(&stream->live->floor,
+				 head + KYMO_RING_SEGMENT_ROWS - stream->cap_rows,
+				 __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 	}
-	return stream->data.base + sizeof(struct kymo_segment_head) + slot * stream->table->row_bytes;
+	return stream->data.base + sizeof(struct kymo_segment_head) +
+	       slot * stream->table->row_bytes;
 }
 
 static uint64_t next_segment_rows(const struct kymo__stream *stream)
@@ -264,7 +273,8 @@ static int chain_next_segment(struct kymo__stream *stream, uint64_t head)
 
 static char *chain_turn(struct kymo__stream *stream, uint64_t head)
 {
-	if (head - stream->segment_first_row >= stream->segment_rows && chain_next_segment(stream, head))
+	if (head - stream->segment_first_row >= stream->segment_rows &&
+	    chain_next_segment(stream, head))
 		return NULL;
 	return stream->data.base + sizeof(struct kymo_segment_head) +
 	       (head - stream->segment_first_row) * stream->table->row_bytes;
@@ -334,8 +344,9 @@ bool kymo__streams_evict(void)
 	if (!fattest)
 		return false;
 	/* Whoever raises it owns the file: another thread, or the mover. */
-	if (__atomic_compare_exchange_n(&fattest->live->segment_first, &fattest_first, fattest_first + 1, false,
-					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+	if (__atomic_compare_exchange_n(&fattest->live->segment_first, &fattest_first,
+					fattest_first + 1, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED)) {
 		file_name(name, fattest->id, NULL, fattest_first);
 		kymo__unlink(name, sealed_bytes(fattest, fattest_first));
 	}

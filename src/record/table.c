@@ -9,8 +9,10 @@
 
 struct kymo_table kymo__tables[KYMO_TABLES_MAX];
 
-static const char *const own_schemas[] = { "trace", "python", "device", "alloc", "host", "kymo", "information_schema",
-					   "system", "main", "temp", "pg_catalog", "rec", "memory" };
+static const char *const own_schemas[] = {
+	"trace",  "python", "device", "alloc",	    "host", "kymo",  "information_schema",
+	"system", "main",   "temp",   "pg_catalog", "rec",  "memory"
+};
 
 static void describe(struct kymo_column_desc *out, const struct kymo_column *column)
 {
@@ -18,12 +20,13 @@ static void describe(struct kymo_column_desc *out, const struct kymo_column *col
 	snprintf(out->name, sizeof(out->name), "%s", column->name);
 	out->type = column->type;
 	out->offset = (uint32_t)column->offset;
-	out->bytes = (uint32_t)(column->type == KYMO_TEXT ? column->bytes : schema_type_bytes(column->type));
+	out->bytes = (uint32_t)(column->type == KYMO_TEXT ? column->bytes
+							  : schema_type_bytes(column->type));
 	snprintf(out->unit, sizeof(out->unit), "%s", column->unit ? column->unit : "");
 }
 
-static void fill(struct kymo_table *table, uint32_t index, const char *name, const struct kymo_column *columns,
-		 size_t column_count, size_t row_bytes)
+static void fill(struct kymo_table *table, uint32_t index, const char *name,
+		 const struct kymo_column *columns, size_t column_count, size_t row_bytes)
 {
 	memset(table->columns, 0, sizeof(table->columns));
 	snprintf(table->name, sizeof(table->name), "%s", name);
@@ -46,7 +49,8 @@ void kymo__tables_init(void)
 
 		if (!own || kymo__tables[i].state)
 			continue;
-		fill(&kymo__tables[i], i, own->name, own->columns, own->column_count, own->row_bytes);
+		fill(&kymo__tables[i], i, own->name, own->columns, own->column_count,
+		     own->row_bytes);
 		kymo__tables[i].state = 2;
 	}
 }
@@ -54,8 +58,8 @@ void kymo__tables_init(void)
 static void name_losses(const struct kymo_table *table)
 {
 	if (kymo__process.control)
-		snprintf(kymo__process.control->lost[table->index].table, sizeof(kymo__process.control->lost[0].table), "%s",
-			 table->name);
+		snprintf(kymo__process.control->lost[table->index].table,
+			 sizeof(kymo__process.control->lost[0].table), "%s", table->name);
 }
 
 void kymo__tables_name_losses(void)
@@ -81,54 +85,75 @@ static int check_name(const char *name, struct kymo_error *err)
 {
 	const char *dot = name ? strchr(name, '.') : NULL;
 
-	if (!dot || strlen(name) > 55 || !is_word(name, (size_t)(dot - name)) || !is_word(dot + 1, strlen(dot + 1)))
-		return error_set(err, EINVAL, "cannot declare the table '%s': a name is schema.table, of letters, digits and _, at most 55 bytes",
-				 name ? name : "(null)");
+	if (!dot || strlen(name) > 55 || !is_word(name, (size_t)(dot - name)) ||
+	    !is_word(dot + 1, strlen(dot + 1)))
+		return error_set(
+			err, EINVAL,
+			"cannot declare the table '%s': a name is schema.table, of letters, digits and _, at most 55 bytes",
+			name ? name : "(null)");
 	for (size_t i = 0; i < sizeof(own_schemas) / sizeof(own_schemas[0]); i++)
-		if (strlen(own_schemas[i]) == (size_t)(dot - name) && !strncasecmp(own_schemas[i], name, (size_t)(dot - name)))
-			return error_set(err, EINVAL, "cannot declare the table '%s': the schema %s is kymo's own; take another, such as app",
-					 name, own_schemas[i]);
+		if (strlen(own_schemas[i]) == (size_t)(dot - name) &&
+		    !strncasecmp(own_schemas[i], name, (size_t)(dot - name)))
+			return error_set(
+				err, EINVAL,
+				"cannot declare the table '%s': the schema %s is kymo's own; take another, such as app",
+				name, own_schemas[i]);
 	return 0;
 }
 
-static int check_column(const char *table, const struct kymo_column *column, size_t row_bytes, struct kymo_error *err)
+static int check_column(const char *table, const struct kymo_column *column, size_t row_bytes,
+			struct kymo_error *err)
 {
 	size_t bytes = column->type == KYMO_TEXT ? column->bytes : schema_type_bytes(column->type);
 
-	if (!column->name || strlen(column->name) > 31 || !is_word(column->name, strlen(column->name)))
-		return error_set(err, EINVAL, "cannot declare %s: '%s' is no name for a column (letters, digits and _, at most 31)",
-				 table, column->name ? column->name : "(null)");
+	if (!column->name || strlen(column->name) > 31 ||
+	    !is_word(column->name, strlen(column->name)))
+		return error_set(
+			err, EINVAL,
+			"cannot declare %s: '%s' is no name for a column (letters, digits and _, at most 31)",
+			table, column->name ? column->name : "(null)");
 	if (!bytes)
-		return error_set(err, EINVAL, "cannot declare %s: column %s has no known type or no width", table, column->name);
+		return error_set(err, EINVAL,
+				 "cannot declare %s: column %s has no known type or no width",
+				 table, column->name);
 	if (column->offset > row_bytes || bytes > row_bytes - column->offset)
-		return error_set(err, EINVAL, "cannot declare %s: column %s lies outside of the row of %zu bytes", table,
-				 column->name, row_bytes);
+		return error_set(
+			err, EINVAL,
+			"cannot declare %s: column %s lies outside of the row of %zu bytes", table,
+			column->name, row_bytes);
 	if (column->type != KYMO_TEXT && column->offset % bytes)
-		return error_set(err, EINVAL, "cannot declare %s: column %s is not aligned to its width (%zu)", table, column->name,
-				 bytes);
+		return error_set(err, EINVAL,
+				 "cannot declare %s: column %s is not aligned to its width (%zu)",
+				 table, column->name, bytes);
 	return 0;
 }
 
-static int check(const char *name, const struct kymo_column *columns, size_t count, size_t row_bytes, struct kymo_error *err)
+static int check(const char *name, const struct kymo_column *columns, size_t count,
+		 size_t row_bytes, struct kymo_error *err)
 {
 	int rc = check_name(name, err);
 
 	if (!rc && (!columns || !count || count > KYMO_COLUMNS_MAX))
-		rc = error_set(err, EINVAL, "cannot declare %s: it has %zu columns, and 1 to %d can be had", name, count,
-			       KYMO_COLUMNS_MAX);
+		rc = error_set(err, EINVAL,
+			       "cannot declare %s: it has %zu columns, and 1 to %d can be had",
+			       name, count, KYMO_COLUMNS_MAX);
 	if (!rc && (!row_bytes || row_bytes > KYMO_ROW_BYTES_MAX))
-		rc = error_set(err, EINVAL, "cannot declare %s: a row has %zu bytes, and 1 to %d can be had", name, row_bytes,
-			       KYMO_ROW_BYTES_MAX);
+		rc = error_set(err, EINVAL,
+			       "cannot declare %s: a row has %zu bytes, and 1 to %d can be had",
+			       name, row_bytes, KYMO_ROW_BYTES_MAX);
 	for (size_t i = 0; !rc && i < count; i++) {
 		rc = check_column(name, &columns[i], row_bytes, err);
 		for (size_t j = 0; !rc && j < i; j++)
 			if (!strcasecmp(columns[i].name, columns[j].name))
-				rc = error_set(err, EINVAL, "cannot declare %s: column %s stands there twice", name, columns[i].name);
+				rc = error_set(err, EINVAL,
+					       "cannot declare %s: column %s stands there twice",
+					       name, columns[i].name);
 	}
 	return rc;
 }
 
-static bool is_same(const struct kymo_table *table, const struct kymo_column *columns, size_t count, size_t row_bytes)
+static bool is_same(const struct kymo_table *table, const struct kymo_column *columns, size_t count,
+		    size_t row_bytes)
 {
 	struct kymo_column_desc desc;
 
@@ -142,8 +167,8 @@ static bool is_same(const struct kymo_table *table, const struct kymo_column *co
 	return true;
 }
 
-struct kymo_table *kymo_table_create(const char *name, const struct kymo_column *columns, size_t column_count, size_t row_bytes,
-				     struct kymo_error *err)
+struct kymo_table *kymo_table_create(const char *name, const struct kymo_column *columns,
+				     size_t column_count, size_t row_bytes, struct kymo_error *err)
 {
 	if (check(name, columns, column_count, row_bytes, err))
 		return NULL;
@@ -151,24 +176,29 @@ struct kymo_table *kymo_table_create(const char *name, const struct kymo_column 
 		struct kymo_table *table = &kymo__tables[i];
 		uint32_t free_state = 0;
 
-		if (__atomic_compare_exchange_n(&table->state, &free_state, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		if (__atomic_compare_exchange_n(&table->state, &free_state, 1, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 			fill(table, i, name, columns, column_count, row_bytes);
 			name_losses(table);
 			__atomic_store_n(&table->state, 2, __ATOMIC_RELEASE);
 			return table;
 		}
 		/* Another thread is filling it, which takes no time; or was, when this child was forked. */
-		for (int turns = 0; turns < 10000 && __atomic_load_n(&table->state, __ATOMIC_ACQUIRE) == 1; turns++)
+		for (int turns = 0;
+		     turns < 10000 && __atomic_load_n(&table->state, __ATOMIC_ACQUIRE) == 1;
+		     turns++)
 			sched_yield();
 		if (strcasecmp(table->name, name))
 			continue;
 		if (is_same(table, columns, column_count, row_bytes))
 			return table;
-		error_set(err, EEXIST, "cannot declare %s: it is declared already, with other columns", name);
+		error_set(err, EEXIST,
+			  "cannot declare %s: it is declared already, with other columns", name);
 		return NULL;
 	}
-	error_set(err, ENOSPC, "cannot declare %s: this process has %d tables already, and no more can be had", name,
-		  KYMO_TABLES_MAX - SCHEMA_COUNT);
+	error_set(err, ENOSPC,
+		  "cannot declare %s: this process has %d tables already, and no more can be had",
+		  name, KYMO_TABLES_MAX - SCHEMA_COUNT);
 	return NULL;
 }
 

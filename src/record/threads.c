@@ -17,7 +17,8 @@ static struct kymo_threads_head *threads_head(void)
 
 static struct kymo_thread_entry *entry_at(uint32_t thread)
 {
-	return (struct kymo_thread_entry *)(void *)(file.base + sizeof(struct kymo_threads_head)) + thread;
+	return (struct kymo_thread_entry *)(void *)(file.base + sizeof(struct kymo_threads_head)) +
+	       thread;
 }
 
 int kymo__threads_open(void)
@@ -26,7 +27,9 @@ int kymo__threads_open(void)
 	int rc;
 
 	kymo__mapfile_close(&file); /* the parent's, after fork */
-	rc = kymo__mapfile_create(&file, "threads", heads + KYMO_THREADS_MAX * sizeof(struct kymo_thread_entry), STEP_BYTES);
+	rc = kymo__mapfile_create(&file, "threads",
+				  heads + KYMO_THREADS_MAX * sizeof(struct kymo_thread_entry),
+				  STEP_BYTES);
 	if (rc)
 		return rc;
 	threads_head()->count = 1; /* 0: not known */
@@ -40,12 +43,13 @@ static uint32_t entry_take(void)
 	size_t need;
 
 	do {
-		need = sizeof(struct kymo_threads_head) + (index + 1) * sizeof(struct kymo_thread_entry);
+		need = sizeof(struct kymo_threads_head) +
+		       (index + 1) * sizeof(struct kymo_thread_entry);
 		need = (need + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
 		if (index >= KYMO_THREADS_MAX - 1 || kymo__mapfile_grow(&file, "threads", need))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&threads_head()->count, &index, index + 1, false, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&threads_head()->count, &index, index + 1, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return (uint32_t)index;
 }
 

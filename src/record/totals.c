@@ -26,7 +26,8 @@ struct kymo__sums {
 
 static struct kymo_totals_slot *slot_at(const struct kymo__stream *stream, uint32_t slot)
 {
-	return (struct kymo_totals_slot *)(void *)(stream->totals.base + kymo_totals_slot_offset(slot));
+	return (struct kymo_totals_slot *)(void *)(stream->totals.base +
+						   kymo_totals_slot_offset(slot));
 }
 
 static void totals_name(char out[48], const struct kymo__stream *stream)
@@ -42,10 +43,12 @@ int kymo__totals_open(struct kymo__stream *stream)
 	int rc;
 
 	totals_name(name, stream);
-	rc = kymo__mapfile_create(&stream->totals, name, kymo_totals_slot_offset(KYMO_TOTALS_MAX), STEP_BYTES);
+	rc = kymo__mapfile_create(&stream->totals, name, kymo_totals_slot_offset(KYMO_TOTALS_MAX),
+				  STEP_BYTES);
 	if (rc)
 		return rc;
-	map = mmap(NULL, PRIVATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	map = mmap(NULL, PRIVATE_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return -ENOMEM;
 	stream->slot_of_name = map;
@@ -73,7 +76,8 @@ static uint32_t slot_add(struct kymo__stream *stream, uint32_t name)
 
 	totals_name(file, stream);
 	if (slot >= KYMO_TOTALS_MAX - 1 ||
-	    kymo__mapfile_grow(&stream->totals, file, (end + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES)) {
+	    kymo__mapfile_grow(&stream->totals, file,
+			       (end + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES)) {
 		stream->slot_of_name[name] = NO_SLOT;
 		return NO_SLOT;
 	}
@@ -86,9 +90,12 @@ static uint32_t slot_add(struct kymo__stream *stream, uint32_t name)
 /* Rows of one batch lie one after another: a batch never crosses a segment or the ring's end. */
 static const struct kymo_zone_row *row_at(const struct kymo__stream *stream, uint64_t number)
 {
-	uint64_t slot = stream->cap_rows ? number % stream->cap_rows : number - stream->segment_first_row;
+	uint64_t slot = stream->cap_rows ? number % stream->cap_rows
+					 : number - stream->segment_first_row;
 
-	return (const struct kymo_zone_row *)(const void *)(stream->data.base + sizeof(struct kymo_segment_head)) + slot;
+	return (const struct kymo_zone_row *)(const void *)(stream->data.base +
+							    sizeof(struct kymo_segment_head)) +
+	       slot;
 }
 
 struct batch {
@@ -135,7 +142,8 @@ static void commit(struct kymo__stream *stream, uint32_t slot, uint64_t upto)
 	half->upto = upto;
 	half->sum_ticks += sums->sum_ticks;
 	half->child_ticks += sums->child_ticks;
-	half->min_ticks = old->count && old->min_ticks < sums->min_ticks ? old->min_ticks : sums->min_ticks;
+	half->min_ticks = old->count && old->min_ticks < sums->min_ticks ? old->min_ticks
+									 : sums->min_ticks;
 	half->max_ticks = old->max_ticks > sums->max_ticks ? old->max_ticks : sums->max_ticks;
 	half->count += sums->count;
 	fold_add_square(half, sums->square);
@@ -163,7 +171,9 @@ static uint32_t fold_next(struct kymo__stream *stream, struct batch *batch)
 		*sums = (struct kymo__sums){ .min_ticks = UINT64_MAX };
 		first_touch = slot;
 	}
-	fold_run(batch, sums, slot <= KYMO_TOTALS_WITH_HIST ? (uint64_t *)(void *)(slot_at(stream, slot - 1) + 1) : NULL);
+	fold_run(batch, sums,
+		 slot <= KYMO_TOTALS_WITH_HIST ? (uint64_t *)(void *)(slot_at(stream, slot - 1) + 1)
+					       : NULL);
 	return first_touch;
 }
 
@@ -171,7 +181,8 @@ void kymo__totals_fold(struct kymo__stream *stream, uint64_t head)
 {
 	struct kymo_stream_live *live = stream->live;
 	uint64_t state = live->fold_state;
-	struct batch batch = { live, row_at(stream, state >> 1), state >> 1, head, live->child_at[(state & 1) ^ 1] };
+	struct batch batch = { live, row_at(stream, state >> 1), state >> 1, head,
+			       live->child_at[(state & 1) ^ 1] };
 	uint16_t touched[KYMO_BATCH_ROWS];
 	uint32_t touched_count = 0;
 

@@ -67,7 +67,8 @@ static bool alive_elsewhere(uint64_t starttime, uint64_t pid_namespace)
 	bool found = false;
 
 	while (proc && !found && (entry = readdir(proc)))
-		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && namespace_of(entry->d_name) == pid_namespace &&
+		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+			namespace_of(entry->d_name) == pid_namespace &&
 			running_since(entry->d_name) == starttime;
 	if (proc)
 		closedir(proc);

@@ -14,7 +14,9 @@ struct arena_block {
 static struct arena_block *block_add(struct arena *arena, size_t bytes)
 {
 	size_t room = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
-	struct arena_block *block = room > SIZE_MAX - sizeof(*block) ? NULL : calloc(1, sizeof(*block) + room);
+	struct arena_block *block = room > SIZE_MAX - sizeof(*block)
+					    ? NULL
+					    : calloc(1, sizeof(*block) + room);
 
 	if (!block)
 		return NULL;

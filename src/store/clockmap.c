@@ -26,11 +26,14 @@ int64_t store_clock_span_ns(const struct store_clock *clock, uint64_t ticks)
 int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks)
 {
 	if (ticks >= clock->base_ticks)
-		return saturated_sum(clock->base_ns, store_clock_span_ns(clock, ticks - clock->base_ticks));
-	return saturated_sum(clock->base_ns, -store_clock_span_ns(clock, clock->base_ticks - ticks));
+		return saturated_sum(clock->base_ns,
+				     store_clock_span_ns(clock, ticks - clock->base_ticks));
+	return saturated_sum(clock->base_ns,
+			     -store_clock_span_ns(clock, clock->base_ticks - ticks));
 }
 
-bool clockmap_rate(const struct kymo_clock_pair *first, const struct kymo_clock_pair *last, struct clockmap_rate *out)
+bool clockmap_rate(const struct kymo_clock_pair *first, const struct kymo_clock_pair *last,
+		   struct clockmap_rate *out)
 {
 	uint64_t ticks, ns;
 	unsigned __int128 mult;
@@ -62,8 +65,8 @@ static const struct kymo_clock_pair *pair_of(const struct kymo_control *control,
 	return &control->pairs[n ? 1 + (n - 1) % (KYMO_CLOCK_PAIRS - 1) : 0];
 }
 
-bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *first, struct kymo_clock_pair *last,
-		    bool *nonsense)
+bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *first,
+		    struct kymo_clock_pair *last, bool *nonsense)
 {
 	struct clockmap_rate rate;
 	uint32_t count = control->pair_count;
@@ -83,16 +86,19 @@ bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *
 	return false;
 }
 
-static void prefer(struct clockmap_rate *best, const struct kymo_clock_pair *first, const struct kymo_clock_pair *last)
+static void prefer(struct clockmap_rate *best, const struct kymo_clock_pair *first,
+		   const struct kymo_clock_pair *last)
 {
 	struct clockmap_rate rate;
 
-	if (filled(first) && filled(last) && clockmap_rate(first, last, &rate) && rate.baseline_ns > best->baseline_ns)
+	if (filled(first) && filled(last) && clockmap_rate(first, last, &rate) &&
+	    rate.baseline_ns > best->baseline_ns)
 		*best = rate;
 }
 
 /* The best rate that any pair of the run gives; all its processes share the counter. */
-static struct clockmap_rate rate_of_run(const struct recording *recording, const struct kymo_clock_pair *now)
+static struct clockmap_rate rate_of_run(const struct recording *recording,
+					const struct kymo_clock_pair *now)
 {
 	struct clockmap_rate best = { 0 };
 	struct kymo_clock_pair first, last;
@@ -116,11 +122,13 @@ static void say_about(const struct store_process *process, const char *what,
 {
 	char sentence[256];
 
-	snprintf(sentence, sizeof(sentence), "process %d: its clock pairs %s", (int)process->pid, what);
+	snprintf(sentence, sizeof(sentence), "process %d: its clock pairs %s", (int)process->pid,
+		 what);
 	say(context, sentence);
 }
 
-static void set_clock(struct recording *recording, struct store_process *process, const struct clockmap_rate *common,
+static void set_clock(struct recording *recording, struct store_process *process,
+		      const struct clockmap_rate *common,
 		      void (*say)(void *context, const char *sentence), void *context)
 {
 	struct clockmap_rate rate = *common;
@@ -139,7 +147,8 @@ static void set_clock(struct recording *recording, struct store_process *process
 		first = recording->run.epoch;
 	if (!rate.mult) {
 		rate.mult = UINT64_C(1) << 32;
-		say_about(process, "give no rate, nor do others; its times are in ticks", say, context);
+		say_about(process, "give no rate, nor do others; its times are in ticks", say,
+			  context);
 	}
 	process->clock.kind = process->control.clock_kind;
 	process->clock.base_ticks = first.ticks;

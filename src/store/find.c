@@ -20,7 +20,8 @@
 #include "store/utf8.h"
 
 #define INDEX_BYTES_MAX (1u << 20)
-#define LOOK_AT 256 /* names in a directory, to see whether it is a recording without a file `run` */
+#define LOOK_AT \
+	256 /* names in a directory, to see whether it is a recording without a file `run` */
 
 /* ---- names and sizes --------------------------------------------------------------------- */
 
@@ -30,7 +31,8 @@ bool find_is_ours(const char *name, bool in_process)
 	struct source_item item;
 	size_t bytes = strlen(name);
 
-	if (name[0] == '.' && bytes > 6 && bytes - 6 < sizeof(inner) && !strcmp(name + bytes - 5, ".part")) {
+	if (name[0] == '.' && bytes > 6 && bytes - 6 < sizeof(inner) &&
+	    !strcmp(name + bytes - 5, ".part")) {
 		memcpy(inner, name + 1, bytes - 6);
 		inner[bytes - 6] = '\0';
 		name = inner;
@@ -42,7 +44,9 @@ static uint64_t bytes_of(int directory, const char *name)
 {
 	struct stat st;
 
-	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ? 0 : (uint64_t)st.st_blocks * 512u;
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)
+		       ? 0
+		       : (uint64_t)st.st_blocks * 512u;
 }
 
 static uint64_t sum_directory(int directory, const char *name, bool is_process)
@@ -81,10 +85,12 @@ struct look {
 	struct store_entry *entry;
 };
 
-static bool read_head_of(const struct source *source, const char *path, const char *magic, void *out, size_t bytes)
+static bool read_head_of(const struct source *source, const char *path, const char *magic,
+			 void *out, size_t bytes)
 {
 	struct readat file = READAT_NONE;
-	bool whole = !source_file(source, path, &file, NULL) && !readat_head(&file, magic, out, bytes, path, NULL);
+	bool whole = !source_file(source, path, &file, NULL) &&
+		     !readat_head(&file, magic, out, bytes, path, NULL);
 
 	readat_close(&file);
 	return whole;
@@ -118,20 +124,24 @@ static void look_at_process(struct look *look, const char *process)
 	snprintf(path, sizeof(path), "%s/control", process);
 	if (!read_head_of(&look->source, path, KYMO_MAGIC_CONTROL, control, sizeof(*control)))
 		return;
-	state = openprocess_state(control, &look->run, look->same_boot && !source_is_snapshot(&look->source));
-	is_target = control->role == KYMO_ROLE_TARGET && (!entry->pid || control->pid == entry->pid);
+	state = openprocess_state(control, &look->run,
+				  look->same_boot && !source_is_snapshot(&look->source));
+	is_target = control->role == KYMO_ROLE_TARGET &&
+		    (!entry->pid || control->pid == entry->pid);
 	if (is_target && !entry->pid)
 		entry->pid = control->pid;
 	if (is_target && !entry->program[0])
-		utf8_repair(control->program, strnlen(control->program, sizeof(control->program)), entry->program,
-			    sizeof(entry->program));
+		utf8_repair(control->program, strnlen(control->program, sizeof(control->program)),
+			    entry->program, sizeof(entry->program));
 	if (state == STORE_LIVE || (is_target && entry->state == STORE_LOST))
 		entry->state = state;
 	if (is_target && control->wstatus_known && !entry->wstatus_known) {
 		entry->wstatus_known = true;
 		entry->wstatus = control->wstatus;
 	}
-	if (control->pairs[0].realtime_ns && (!entry->started_unix_ns || (!look->has_run && control->pairs[0].realtime_ns < entry->started_unix_ns)))
+	if (control->pairs[0].realtime_ns &&
+	    (!entry->started_unix_ns ||
+	     (!look->has_run && control->pairs[0].realtime_ns < entry->started_unix_ns)))
 		entry->started_unix_ns = control->pairs[0].realtime_ns;
 	if (last_realtime(control) > entry->ended_unix_ns && !look->run.ended)
 		entry->ended_unix_ns = last_realtime(control);
@@ -145,7 +155,8 @@ static void look_at_run(struct look *look)
 	look->run.boot_id[sizeof(run->boot_id) - 1] = '\0';
 	entry->started_unix_ns = run->epoch.realtime_ns;
 	entry->pid = run->target_pid;
-	utf8_repair(run->program, strnlen(run->program, sizeof(run->program)), entry->program, sizeof(entry->program));
+	utf8_repair(run->program, strnlen(run->program, sizeof(run->program)), entry->program,
+		    sizeof(entry->program));
 	if (!run->ended)
 		return;
 	entry->wstatus_known = true;
@@ -159,7 +170,8 @@ static void look_inside(struct look *look)
 	struct store_entry *entry = look->entry;
 	struct source_list list = { 0 };
 
-	look->has_run = read_head_of(&look->source, "run", KYMO_MAGIC_RUN, &look->run, sizeof(look->run));
+	look->has_run = read_head_of(&look->source, "run", KYMO_MAGIC_RUN, &look->run,
+				     sizeof(look->run));
 	if (look->has_run)
 		look_at_run(look);
 	look->same_boot = !source_is_snapshot(&look->source) && alive_same_boot(look->run.boot_id);
@@ -169,6 +181,11 @@ static void look_inside(struct look *look)
 	source_list_free(&list);
 	if (entry->state == STORE_LOST && supervisor_lives(look))
 		entry->state = STORE_LIVE;
+	if (source_is_snapshot(&look->source)) {
+		/* It ends with itself, whatever the program did later. */
+		entry->ended_unix_ns = look->source.snapshot_head.taken_realtime_ns;
+		entry->state = entry->state == STORE_LOST ? STORE_ENDED : entry->state;
+	}
 	if (entry->state == STORE_LIVE)
 		entry->ended_unix_ns = 0;
 	for (int half = 0; half < 2; half++)
@@ -184,8 +201,9 @@ static int look_at_file(const char *path, struct store_entry *entry)
 		return -errno;
 	entry->bytes = (uint64_t)st.st_blocks * 512u;
 	if (entry->kind == STORE_PACKED) {
-		entry->started_unix_ns = entry->ended_unix_ns =
-			(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+		entry->started_unix_ns = entry->ended_unix_ns = (uint64_t)st.st_mtim.tv_sec *
+									1000000000u +
+								(uint64_t)st.st_mtim.tv_nsec;
 		entry->state = STORE_ENDED;
 	}
 	return 0;
@@ -204,7 +222,8 @@ int find_inspect(const char *path, bool other_half, struct store_entry *entry)
 	strcpy(entry->path, whole);
 	entry->kind = store_kind(whole, &err);
 	if (entry->kind == STORE_NONE) {
-		utf8_repair(err.text, strlen(err.text), entry->unreadable, sizeof(entry->unreadable));
+		utf8_repair(err.text, strlen(err.text), entry->unreadable,
+			    sizeof(entry->unreadable));
 		return err.code == EPROTO || err.code == EACCES ? -err.code : -ENOENT;
 	}
 	if (entry->kind != STORE_DIRECTORY && look_at_file(whole, entry))
@@ -216,7 +235,8 @@ int find_inspect(const char *path, bool other_half, struct store_entry *entry)
 	if (!source_open(&look->source, whole, NULL)) {
 		look_inside(look);
 		if (entry->kind == STORE_DIRECTORY)
-			strcpy(entry->path, look->source.half_paths[other_half && look->source.halves[1] >= 0]);
+			strcpy(entry->path,
+			       look->source.half_paths[other_half && look->source.halves[1] >= 0]);
 		source_close(&look->source);
 	}
 	free(look);
@@ -230,7 +250,8 @@ static int index_path(char *out, size_t out_bytes, struct kymo_error *err)
 	int rc = paths_state(out, out_bytes, err);
 
 	if (!rc && strlen(out) + sizeof("/index") > out_bytes)
-		rc = error_set(err, ENAMETOOLONG, "the path of the index of recordings is too long");
+		rc = error_set(err, ENAMETOOLONG,
+			       "the path of the index of recordings is too long");
 	if (!rc)
 		strcat(out, "/index");
 	return rc;
@@ -246,7 +267,8 @@ static int index_open(const char *path)
 		fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0 || flock(fd, LOCK_EX) || fstat(fd, &mine))
 			break;
-		if (!stat(path, &there) && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
+		if (!stat(path, &there) && mine.st_ino == there.st_ino &&
+		    mine.st_dev == there.st_dev)
 			return fd;
 		close(fd);
 		fd = -1;
@@ -277,7 +299,9 @@ static char *index_text(void)
 {
 	char path[KYMO_PATH_BYTES];
 	char *text;
-	int fd = index_path(path, sizeof(path), NULL) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = index_path(path, sizeof(path), NULL)
+			 ? -1
+			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return NULL;
@@ -310,7 +334,8 @@ static int index_rewrite(const char *path, char *text, const char *gone, const c
 	int fd, rc = 0;
 
 	while ((line = next_line(&rest)))
-		if (*line == '/' && (!gone || strcmp(line, gone)) && (!added || strcmp(line, added)) && !access(line, F_OK))
+		if (*line == '/' && (!gone || strcmp(line, gone)) &&
+		    (!added || strcmp(line, added)) && !access(line, F_OK))
 			buf_print(&kept, "%s\n", line);
 	if (added)
 		buf_print(&kept, "%s\n", added);
@@ -339,11 +364,13 @@ static int index_change(const char *gone, const char *added, struct kymo_error *
 		return rc;
 	fd = index_open(path);
 	if (fd < 0)
-		return error_set(err, errno, "cannot open the index of recordings %s: %s", path, strerror(errno));
+		return error_set(err, errno, "cannot open the index of recordings %s: %s", path,
+				 strerror(errno));
 	text = index_read(fd);
 	rc = text ? index_rewrite(path, text, gone, added) : -ENOMEM;
 	if (rc)
-		error_set(err, -rc, "cannot write the index of recordings %s: %s", path, strerror(-rc));
+		error_set(err, -rc, "cannot write the index of recordings %s: %s", path,
+			  strerror(-rc));
 	free(text);
 	close(fd); /* and unlocks */
 	return rc;
@@ -354,9 +381,13 @@ int store_remember(const char *path, struct kymo_error *err)
 	char whole[PATH_MAX];
 
 	if (!realpath(path, whole))
-		return error_set(err, errno, "cannot remember the recording %s: %s", path, strerror(errno));
+		return error_set(err, errno, "cannot remember the recording %s: %s", path,
+				 strerror(errno));
 	if (strlen(whole) >= KYMO_PATH_BYTES || strchr(whole, '\n'))
-		return error_set(err, EINVAL, "cannot remember the recording %s: its path is too long or has a line break", path);
+		return error_set(
+			err, EINVAL,
+			"cannot remember the recording %s: its path is too long or has a line break",
+			path);
 	return index_change(NULL, whole, err);
 }
 
@@ -408,7 +439,8 @@ static void consider(struct listing *listing, const char *path)
 
 static bool looks_like_run(int directory, const char *name)
 {
-	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int fd = openat(directory, name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	bool found = dir && !faccessat(fd, "run", F_OK, 0);
@@ -429,7 +461,8 @@ static bool looks_like_file(const char *name)
 	size_t bytes = strlen(name);
 
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (bytes > strlen(endings[i]) && name[0] != '.' && !strcmp(name + bytes - strlen(endings[i]), endings[i]))
+		if (bytes > strlen(endings[i]) && name[0] != '.' &&
+		    !strcmp(name + bytes - strlen(endings[i]), endings[i]))
 			return true;
 	return false;
 }
@@ -443,7 +476,8 @@ static void list_directory(struct listing *listing, const char *path)
 		char inner[KYMO_PATH_BYTES + 256];
 
 		if (!looks_like_file(entry->d_name) &&
-		    (entry->d_name[0] == '.' || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
+		    (entry->d_name[0] == '.' ||
+		     (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
 		     !looks_like_run(dirfd(dir), entry->d_name)))
 			continue;
 		snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name);
@@ -472,6 +506,8 @@ static int live_then_newest(const void *left, const void *right)
 		return a->state == STORE_LIVE ? -1 : 1;
 	if (a->started_unix_ns != b->started_unix_ns)
 		return a->started_unix_ns > b->started_unix_ns ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
 	return strcmp(a->path, b->path);
 }
 
@@ -513,14 +549,24 @@ static int give(const char *path, char *out, size_t out_bytes, struct kymo_error
 	return 0;
 }
 
+/* A snapshot or a packed file is a copy of a run: the run itself is preferred. */
+static bool is_newer(const struct store_entry *entry, const struct store_entry *found)
+{
+	if ((entry->kind == STORE_DIRECTORY) != (found->kind == STORE_DIRECTORY))
+		return entry->kind == STORE_DIRECTORY;
+	return entry->started_unix_ns > found->started_unix_ns;
+}
+
 static const struct store_entry *newest(const struct store_entry *entries, size_t count,
-					bool (*wanted)(const struct store_entry *entry, int32_t pid), int32_t pid)
+					bool (*wanted)(const struct store_entry *entry,
+						       int32_t pid),
+					int32_t pid)
 {
 	const struct store_entry *found = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		if (!entries[i].unreadable[0] && wanted(&entries[i], pid) &&
-		    (!found || entries[i].started_unix_ns > found->started_unix_ns))
+		    (!found || is_newer(&entries[i], found)))
 			found = &entries[i];
 	return found;
 }
@@ -554,8 +600,8 @@ static bool has_process(const struct store_entry *entry, int32_t pid)
 	return found;
 }
 
-static int resolve_pid(const char *target, const struct store_entry *entries, size_t count, char *out, size_t out_bytes,
-		       struct kymo_error *err)
+static int resolve_pid(const char *target, const struct store_entry *entries, size_t count,
+		       char *out, size_t out_bytes, struct kymo_error *err)
 {
 	int32_t pid = (int32_t)strtol(target, NULL, 10);
 	const struct store_entry *found = newest(entries, count, is_target, pid);
@@ -565,9 +611,14 @@ static int resolve_pid(const char *target, const struct store_entry *entries, si
 	if (found)
 		return give(found->path, out, out_bytes, err);
 	if (paths_starttime(pid))
-		return error_set(err, ENOENT, "process %d runs but does not record; start it with `kymo run -- …` or with KYMO=on",
-				 (int)pid);
-	return error_set(err, ENOENT, "no recording of process %d, and no such process; `kymo ls` lists recordings", (int)pid);
+		return error_set(
+			err, ENOENT,
+			"process %d runs but does not record; start it with `kymo run -- …` or with KYMO=on",
+			(int)pid);
+	return error_set(
+		err, ENOENT,
+		"no recording of process %d, and no such process; `kymo ls` lists recordings",
+		(int)pid);
 }
 
 /* How many letters to change, add or leave out; words of up to 63 letters. */
@@ -605,7 +656,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int no_such_recording(const char *target, const struct store_entry *entries, size_t count, struct kymo_error *err)
+static int no_such_recording(const char *target, const struct store_entry *entries, size_t count,
+			     struct kymo_error *err)
 {
 	const char *nearest = NULL;
 	size_t best = strlen(base_name(target)) / 3 + 2;
@@ -619,12 +671,14 @@ static int no_such_recording(const char *target, const struct store_entry *entri
 		}
 	}
 	if (nearest)
-		return error_set(err, ENOENT, "no recording '%s'; did you mean %s? `kymo ls` lists them", target, nearest);
+		return error_set(err, ENOENT,
+				 "no recording '%s'; did you mean %s? `kymo ls` lists them", target,
+				 nearest);
 	return error_set(err, ENOENT, "no recording '%s'; `kymo ls` lists them", target);
 }
 
-static int resolve_name(const char *target, const struct store_entry *entries, size_t count, char *out, size_t out_bytes,
-			struct kymo_error *err)
+static int resolve_name(const char *target, const struct store_entry *entries, size_t count,
+			char *out, size_t out_bytes, struct kymo_error *err)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(base_name(entries[i].path), target))
@@ -632,8 +686,8 @@ static int resolve_name(const char *target, const struct store_entry *entries, s
 	return no_such_recording(target, entries, count, err);
 }
 
-static int resolve_latest(const struct store_entry *entries, size_t count, char *out, size_t out_bytes,
-			  struct kymo_error *err)
+static int resolve_latest(const struct store_entry *entries, size_t count, char *out,
+			  size_t out_bytes, struct kymo_error *err)
 {
 	const struct store_entry *found = newest(entries, count, any, 0);
 

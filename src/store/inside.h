@@ -32,18 +32,22 @@ static inline struct inside *inside_of(const struct recording *recording)
 }
 
 /* Adds a sentence to recording->problems. The second is one for the sinks of others. */
-__attribute__((format(printf, 2, 3))) void inside_say(struct recording *recording, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void inside_say(struct recording *recording,
+						      const char *format, ...);
 void inside_hear(void *recording, const char *sentence);
 /* Room for one more; NULL: no memory, and the opening fails at its end. */
-void *inside_grow(struct recording *recording, void *items, size_t count, size_t *room, size_t item_bytes);
+void *inside_grow(struct recording *recording, void *items, size_t count, size_t *room,
+		  size_t item_bytes);
 
 /* Takes the source over, also on error. The directory's or file's name is for messages. */
-int inside_open(struct source *source, const char *path, struct recording **out, struct kymo_error *err);
+int inside_open(struct source *source, const char *path, struct recording **out,
+		struct kymo_error *err);
 
 /* openprocess.c: the control pages of all processes and who of them lives; then, with the clocks known, all the rest. */
 void openprocess_controls(struct recording *recording);
 void openprocess_contents(struct recording *recording);
-enum store_state openprocess_state(const struct kymo_control *control, const struct kymo_run_file *run, bool may_live);
+enum store_state openprocess_state(const struct kymo_control *control,
+				   const struct kymo_run_file *run, bool may_live);
 /* Words, each ended by NUL, as one line for a shell; in the arena. */
 char *openprocess_command(struct recording *recording, const char *argv, size_t argv_bytes);
 

@@ -29,22 +29,25 @@ static void end_texts(struct kymo_control *control)
 }
 
 /* Its rows can be read without it: who it was is in the directory's name. */
-static void make_up_control(struct recording *recording, const struct source_process *name, struct kymo_control *control)
+static void make_up_control(struct recording *recording, const struct source_process *name,
+			    struct kymo_control *control)
 {
 	memset(control, 0, sizeof(*control));
 	control->pid = name->pid;
 	control->starttime = name->starttime;
 	control->rank = control->ranks = -1;
-	control->clock_kind = recording->run.clock_kind ? recording->run.clock_kind : KYMO_CLOCK_TSC;
+	control->clock_kind = recording->run.clock_kind ? recording->run.clock_kind
+							: KYMO_CLOCK_TSC;
 }
 
 static bool control_is_sound(const struct kymo_control *control)
 {
-	return control->clock_kind >= KYMO_CLOCK_TSC && control->clock_kind <= KYMO_CLOCK_CNTVCT && control->pid > 0;
+	return control->clock_kind >= KYMO_CLOCK_TSC && control->clock_kind <= KYMO_CLOCK_CNTVCT &&
+	       control->pid > 0;
 }
 
-static void read_control(struct recording *recording, const char *directory, const struct source_process *name,
-			 struct kymo_control *control)
+static void read_control(struct recording *recording, const char *directory,
+			 const struct source_process *name, struct kymo_control *control)
 {
 	struct readat file = READAT_NONE;
 	struct kymo_error err = { 0 };
@@ -72,11 +75,13 @@ static enum store_state state_of_status(int32_t wstatus)
 	return WIFSIGNALED(wstatus) ? STORE_KILLED : STORE_ENDED;
 }
 
-enum store_state openprocess_state(const struct kymo_control *control, const struct kymo_run_file *run, bool may_live)
+enum store_state openprocess_state(const struct kymo_control *control,
+				   const struct kymo_run_file *run, bool may_live)
 {
 	if (control->wstatus_known)
 		return state_of_status(control->wstatus);
-	if (run && run->ended && run->target_pid == control->pid && run->target_starttime == control->starttime)
+	if (run && run->ended && run->target_pid == control->pid &&
+	    run->target_starttime == control->starttime)
 		return state_of_status(run->target_wstatus);
 	if (control->ended)
 		return STORE_ENDED;
@@ -98,7 +103,8 @@ static enum store_state state_in_snapshot(const struct recording *recording, con
 	return state == STORE_LOST && entry && entry->was_running ? STORE_LIVE : state;
 }
 
-static void set_state(struct recording *recording, struct store_process *process, const char *directory)
+static void set_state(struct recording *recording, struct store_process *process,
+		      const char *directory)
 {
 	const struct kymo_run_file *run = &recording->run;
 	const struct kymo_control *control = &process->control;
@@ -111,9 +117,10 @@ static void set_state(struct recording *recording, struct store_process *process
 		process->wstatus_known = true;
 		process->wstatus = run->target_wstatus;
 	}
-	process->state = source_is_snapshot(&inside->source) ?
-				 state_in_snapshot(recording, directory, control) :
-				 openprocess_state(control, run, inside->same_boot && !inside->source.blobs);
+	process->state = source_is_snapshot(&inside->source)
+				 ? state_in_snapshot(recording, directory, control)
+				 : openprocess_state(control, run,
+						     inside->same_boot && !inside->source.blobs);
 }
 
 /* A program that replaced itself by exec goes on under the same pid: its earlier lives are over. */
@@ -122,8 +129,8 @@ static void end_earlier_life(struct recording *recording, const struct source_pr
 	for (size_t i = 0; i + 1 < recording->process_count; i++) {
 		struct store_process *earlier = &recording->processes[i];
 
-		if (name->life > 1 && earlier->control.pid == name->pid && earlier->control.starttime == name->starttime &&
-		    earlier->state != STORE_KILLED)
+		if (name->life > 1 && earlier->control.pid == name->pid &&
+		    earlier->control.starttime == name->starttime && earlier->state != STORE_KILLED)
 			earlier->state = STORE_ENDED;
 	}
 }
@@ -132,7 +139,10 @@ static void end_earlier_life(struct recording *recording, const struct source_pr
 
 static bool is_plain(const char *word)
 {
-	return *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%")];
+	return *word &&
+	       !word[strspn(
+		       word,
+		       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%")];
 }
 
 static void add_quoted(struct buf *line, const char *word)
@@ -177,7 +187,8 @@ char *openprocess_command(struct recording *recording, const char *argv, size_t 
 static void add_process(struct recording *recording, const char *directory)
 {
 	struct inside *inside = inside_of(recording);
-	struct store_process *processes = inside_grow(recording, recording->processes, recording->process_count,
+	struct store_process *processes = inside_grow(recording, recording->processes,
+						      recording->process_count,
 						      &inside->process_room, sizeof(*processes));
 	struct store_process *process;
 	struct source_process name = { 0 };
@@ -194,8 +205,10 @@ static void add_process(struct recording *recording, const char *directory)
 	process->rank = process->control.rank;
 	process->ranks = process->control.ranks;
 	process->role = process->control.role;
-	utf8_repair(process->control.program, strlen(process->control.program), process->program, sizeof(process->program));
-	process->command = openprocess_command(recording, process->control.argv, sizeof(process->control.argv));
+	utf8_repair(process->control.program, strlen(process->control.program), process->program,
+		    sizeof(process->program));
+	process->command = openprocess_command(recording, process->control.argv,
+					       sizeof(process->control.argv));
 	set_state(recording, process, directory);
 	end_earlier_life(recording, &name);
 }
@@ -205,7 +218,8 @@ void openprocess_controls(struct recording *recording)
 	struct source_list list = { 0 };
 
 	if (source_processes(&inside_of(recording)->source, &list))
-		inside_say(recording, "the processes of %s cannot be listed; some may be missing", recording->path);
+		inside_say(recording, "the processes of %s cannot be listed; some may be missing",
+			   recording->path);
 	for (size_t i = 0; i < list.count; i++)
 		add_process(recording, list.items[i].name);
 	source_list_free(&list);
@@ -216,7 +230,8 @@ static int64_t last_pair_ns(const struct store_process *process)
 	int64_t latest = process->started_ns;
 
 	for (uint32_t i = 0; i < KYMO_CLOCK_PAIRS && i < process->control.pair_count; i++)
-		if (process->control.pairs[i].ticks && store_clock_ns(&process->clock, process->control.pairs[i].ticks) > latest)
+		if (process->control.pairs[i].ticks &&
+		    store_clock_ns(&process->clock, process->control.pairs[i].ticks) > latest)
 			latest = store_clock_ns(&process->clock, process->control.pairs[i].ticks);
 	return latest;
 }
@@ -226,9 +241,10 @@ static void set_times(struct recording *recording, struct store_process *process
 {
 	const struct inside *inside = inside_of(recording);
 
-	process->started_ns = process->control.pairs[0].ticks ?
-				      store_clock_ns(&process->clock, process->control.pairs[0].ticks) :
-				      0;
+	process->started_ns = process->control.pairs[0].ticks
+				      ? store_clock_ns(&process->clock,
+						       process->control.pairs[0].ticks)
+				      : 0;
 	process->ended_ns = last_pair_ns(process);
 	if (process->control.ended_ticks)
 		process->ended_ns = store_clock_ns(&process->clock, process->control.ended_ticks);
@@ -261,7 +277,8 @@ void openprocess_contents(struct recording *recording)
 		opennames_threads(recording, (uint32_t)i, directory);
 		openstream_describe(recording, (uint32_t)i, first_copy);
 		if (recording->processes[i].state == STORE_LIVE)
-			recording->processes[i].ended_ns = now_ns(recording, &recording->processes[i]);
+			recording->processes[i].ended_ns = now_ns(recording,
+								  &recording->processes[i]);
 	}
 	source_list_free(&list);
 }

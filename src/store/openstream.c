@@ -21,8 +21,8 @@ struct reopen {
 static struct streamcopy *add_copy(struct recording *recording)
 {
 	struct inside *inside = inside_of(recording);
-	void *copies =
-		inside_grow(recording, inside->copies, inside->copy_count, &inside->copy_room, sizeof(*inside->copies));
+	void *copies = inside_grow(recording, inside->copies, inside->copy_count,
+				   &inside->copy_room, sizeof(*inside->copies));
 
 	if (!copies)
 		return NULL;
@@ -45,7 +45,8 @@ static void copy_one(struct recording *recording, const char *directory, uint32_
 }
 
 /* Segments without a head: nobody can say what is in them. */
-static void say_orphans(struct recording *recording, const char *directory, const struct source_list *files)
+static void say_orphans(struct recording *recording, const char *directory,
+			const struct source_list *files)
 {
 	size_t orphans = 0;
 
@@ -54,14 +55,17 @@ static void say_orphans(struct recording *recording, const char *directory, cons
 
 		if (item->kind != SOURCE_SEGMENT)
 			continue;
-		while (head < files->count &&
-		       (files->items[head].kind < SOURCE_HEAD ||
-			(files->items[head].kind == SOURCE_HEAD && files->items[head].id < item->id)))
+		while (head < files->count && (files->items[head].kind < SOURCE_HEAD ||
+					       (files->items[head].kind == SOURCE_HEAD &&
+						files->items[head].id < item->id)))
 			head++;
-		orphans += head == files->count || files->items[head].kind != SOURCE_HEAD || files->items[head].id != item->id;
+		orphans += head == files->count || files->items[head].kind != SOURCE_HEAD ||
+			   files->items[head].id != item->id;
 	}
 	if (orphans)
-		inside_say(recording, "%s: %zu files of rows have no head file; they cannot be read", directory, orphans);
+		inside_say(recording,
+			   "%s: %zu files of rows have no head file; they cannot be read",
+			   directory, orphans);
 }
 
 void openstream_copy(struct recording *recording, uint32_t process, const char *directory)
@@ -74,7 +78,8 @@ void openstream_copy(struct recording *recording, uint32_t process, const char *
 
 	(void)process;
 	if (source_files(&inside->source, directory, &files))
-		inside_say(recording, "%s cannot be listed; some of its rows may be missing", directory);
+		inside_say(recording, "%s cannot be listed; some of its rows may be missing",
+			   directory);
 	say_orphans(recording, directory, &files);
 	for (size_t i = 0; i < files.count; i++)
 		if (files.items[i].kind == SOURCE_HEAD)
@@ -83,7 +88,8 @@ void openstream_copy(struct recording *recording, uint32_t process, const char *
 		chains = chains || !inside->copies[i].head.cap_rows;
 	/* Again, now that all heads are known: see base/streamcopy.h. */
 	if (chains && source_files(&inside->source, directory, &files))
-		inside_say(recording, "%s cannot be listed again; some of its rows may be missing", directory);
+		inside_say(recording, "%s cannot be listed again; some of its rows may be missing",
+			   directory);
 	for (size_t i = first; i < inside->copy_count; i++) {
 		streamcopy_segments(&inside->copies[i], &files, &inside->open_files, &sink);
 		streamcopy_total(&inside->copies[i], &sink);
@@ -121,19 +127,21 @@ static bool is_twice(const struct store_stream *stream, const char *name)
 	return false;
 }
 
-static bool column_is_sound(const struct store_stream *stream, const struct kymo_column_desc *column)
+static bool column_is_sound(const struct store_stream *stream,
+			    const struct kymo_column_desc *column)
 {
 	size_t bytes = schema_type_bytes(column->type);
 	size_t name_bytes = strnlen(column->name, sizeof(column->name));
 
 	if (column->type == KYMO_TEXT)
 		bytes = column->bytes;
-	return bytes && name_bytes < sizeof(column->name) && is_identifier(column->name, name_bytes) &&
-	       !is_twice(stream, column->name) && column->offset <= stream->row_bytes &&
-	       bytes <= stream->row_bytes - column->offset;
+	return bytes && name_bytes < sizeof(column->name) &&
+	       is_identifier(column->name, name_bytes) && !is_twice(stream, column->name) &&
+	       column->offset <= stream->row_bytes && bytes <= stream->row_bytes - column->offset;
 }
 
-static void read_columns(struct recording *recording, struct store_stream *stream, const struct streamcopy *copy)
+static void read_columns(struct recording *recording, struct store_stream *stream,
+			 const struct streamcopy *copy)
 {
 	uint32_t refused = 0;
 
@@ -148,13 +156,15 @@ static void read_columns(struct recording *recording, struct store_stream *strea
 		memcpy(to->name, from->name, sizeof(to->name));
 		to->type = from->type;
 		to->offset = from->offset;
-		to->bytes = from->type == KYMO_TEXT ? from->bytes : (uint32_t)schema_type_bytes(from->type);
+		to->bytes = from->type == KYMO_TEXT ? from->bytes
+						    : (uint32_t)schema_type_bytes(from->type);
 		memcpy(to->unit, from->unit, sizeof(to->unit) - 1);
 		stream->column_count++;
 	}
 	if (refused)
-		inside_say(recording, "%s: %u columns of %s are damaged or of a newer kymo; they are left out", copy->label,
-			   refused, stream->table);
+		inside_say(recording,
+			   "%s: %u columns of %s are damaged or of a newer kymo; they are left out",
+			   copy->label, refused, stream->table);
 }
 
 /* ---- rows -------------------------------------------------------------------------------- */
@@ -175,9 +185,11 @@ static const void *how_to_reopen(struct recording *recording, const struct strea
 	return reopen;
 }
 
-static void set_chunks(struct recording *recording, struct store_stream *stream, const struct streamcopy *copy)
+static void set_chunks(struct recording *recording, struct store_stream *stream,
+		       const struct streamcopy *copy)
 {
-	stream->chunks = arena_take(&inside_of(recording)->arena, copy->run_count * sizeof(*stream->chunks));
+	stream->chunks = arena_take(&inside_of(recording)->arena,
+				    copy->run_count * sizeof(*stream->chunks));
 	if (!stream->chunks) {
 		inside_of(recording)->no_memory = true;
 		return;
@@ -198,8 +210,8 @@ static void set_chunks(struct recording *recording, struct store_stream *stream,
 }
 
 /* Descriptors are held as long as the recording is open; the others are opened for one read. */
-uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk, uint64_t at, uint64_t count,
-			 void *out)
+uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk,
+			 uint64_t at, uint64_t count, void *out)
 {
 	const uint64_t row = stream->row_bytes;
 	struct readat file = { .fd = chunk->fd, .whole = true };
@@ -231,8 +243,8 @@ static uint32_t name_index(const struct store_process *process, uint32_t local)
 	return local < process->name_count ? process->name_of[local] : 0;
 }
 
-static void set_total(const struct totalscopy *totals, uint32_t slot, const struct store_process *process,
-		      struct store_total *out)
+static void set_total(const struct totalscopy *totals, uint32_t slot,
+		      const struct store_process *process, struct store_total *out)
 {
 	const struct kymo_totals_half *half = totalscopy_half(totals, slot);
 
@@ -242,18 +254,21 @@ static void set_total(const struct totalscopy *totals, uint32_t slot, const stru
 	out->child_ticks = half->child_ticks;
 	out->min_ticks = half->min_ticks;
 	out->max_ticks = half->max_ticks;
-	out->square_ticks = (double)half->square_low + (double)half->square_high * 18446744073709551616.0;
+	out->square_ticks = (double)half->square_low +
+			    (double)half->square_high * 18446744073709551616.0;
 	out->histogram = totalscopy_histogram(totals, slot);
 }
 
-static void set_totals(struct recording *recording, struct store_stream *stream, const struct streamcopy *copy)
+static void set_totals(struct recording *recording, struct store_stream *stream,
+		       const struct streamcopy *copy)
 {
 	const struct totalscopy *totals = &copy->totals;
 
 	if (!totals->image)
 		return;
 	stream->untotalled = totals->untotalled;
-	stream->totals = arena_take(&inside_of(recording)->arena, totals->count * sizeof(*stream->totals));
+	stream->totals = arena_take(&inside_of(recording)->arena,
+				    totals->count * sizeof(*stream->totals));
 	if (!stream->totals) {
 		inside_of(recording)->no_memory = true;
 		return;
@@ -281,10 +296,12 @@ static bool has_ended(const struct streamcopy *copy, const struct kymo_open_entr
 	if (copy->run_count && from < copy->runs[0].first_row)
 		from = copy->runs[0].first_row;
 	while (from < head) {
-		uint64_t got = streamcopy_rows(copy, from, head - from < 64 ? head - from : 64, rows);
+		uint64_t got = streamcopy_rows(copy, from, head - from < 64 ? head - from : 64,
+					       rows);
 
 		for (uint64_t i = 0; i < got; i++)
-			if (rows[i].start_ticks == entry->start_ticks && rows[i].name == entry->name)
+			if (rows[i].start_ticks == entry->start_ticks &&
+			    rows[i].name == entry->name)
 				return true;
 		if (!got)
 			break;
@@ -293,16 +310,20 @@ static bool has_ended(const struct streamcopy *copy, const struct kymo_open_entr
 	return false;
 }
 
-static void set_open_zones(struct recording *recording, struct store_stream *stream, const struct streamcopy *copy)
+static void set_open_zones(struct recording *recording, struct store_stream *stream,
+			   const struct streamcopy *copy)
 {
 	const struct store_process *process = &recording->processes[stream->process];
 	uint32_t depth = copy->open.depth < KYMO_OPEN_MAX ? copy->open.depth : KYMO_OPEN_MAX;
-	uint32_t thread = copy->live.thread < process->thread_count ? process->thread_of[copy->live.thread] : 0;
+	uint32_t thread = copy->live.thread < process->thread_count
+				  ? process->thread_of[copy->live.thread]
+				  : 0;
 
 	/* Without a tenant nothing is open; a process that has ended has closed nothing, but it is over. */
 	if (!depth || !copy->live.thread || process->state == STORE_ENDED)
 		return;
-	stream->open_zones = arena_take(&inside_of(recording)->arena, depth * sizeof(*stream->open_zones));
+	stream->open_zones = arena_take(&inside_of(recording)->arena,
+					depth * sizeof(*stream->open_zones));
 	if (!stream->open_zones)
 		return;
 	stream->open_deeper = copy->open.depth - depth;
@@ -322,7 +343,8 @@ static void set_open_zones(struct recording *recording, struct store_stream *str
 
 /* ---- the last moment known of ------------------------------------------------------------ */
 
-static int64_t end_of_row(const struct store_stream *stream, const struct store_clock *clock, const unsigned char *row)
+static int64_t end_of_row(const struct store_stream *stream, const struct store_clock *clock,
+			  const unsigned char *row)
 {
 	int64_t at = INT64_MIN, span = 0;
 
@@ -341,7 +363,8 @@ static int64_t end_of_row(const struct store_stream *stream, const struct store_
 	return at > INT64_MAX - span ? INT64_MAX : at + span;
 }
 
-static void note_end(struct recording *recording, const struct store_stream *stream, const struct streamcopy *copy)
+static void note_end(struct recording *recording, const struct store_stream *stream,
+		     const struct streamcopy *copy)
 {
 	struct store_process *process = &recording->processes[stream->process];
 	unsigned char row[KYMO_ROW_BYTES_MAX];
@@ -359,8 +382,9 @@ static void note_end(struct recording *recording, const struct store_stream *str
 static struct store_stream *add_stream(struct recording *recording, uint32_t process)
 {
 	struct inside *inside = inside_of(recording);
-	struct store_stream *streams =
-		inside_grow(recording, recording->streams, recording->stream_count, &inside->stream_room, sizeof(*streams));
+	struct store_stream *streams = inside_grow(recording, recording->streams,
+						   recording->stream_count, &inside->stream_room,
+						   sizeof(*streams));
 
 	if (!streams)
 		return NULL;
@@ -370,7 +394,8 @@ static struct store_stream *add_stream(struct recording *recording, uint32_t pro
 	return &streams[recording->stream_count];
 }
 
-static void set_counts(struct store_stream *stream, uint64_t head, uint64_t kept, const uint64_t *dropped)
+static void set_counts(struct store_stream *stream, uint64_t head, uint64_t kept,
+		       const uint64_t *dropped)
 {
 	for (int cause = 0; cause < KYMO_DROP_CAUSE_COUNT; cause++) {
 		stream->dropped[cause] = dropped[cause];
@@ -386,7 +411,9 @@ static void describe(struct recording *recording, uint32_t process, const struct
 	struct store_stream *stream;
 
 	if (!is_table_name(copy->head.table, sizeof(copy->head.table))) {
-		inside_say(recording, "%s is damaged: the name of its table is none; its rows are left out", copy->label);
+		inside_say(recording,
+			   "%s is damaged: the name of its table is none; its rows are left out",
+			   copy->label);
 		return;
 	}
 	stream = add_stream(recording, process);
@@ -415,17 +442,21 @@ static void describe_lost(struct recording *recording, uint32_t process)
 
 		for (int cause = 0; cause < KYMO_DROP_CAUSE_COUNT; cause++)
 			lost |= control->lost[table].dropped[cause];
-		if (!lost || !is_table_name(control->lost[table].table, sizeof(control->lost[table].table)))
+		if (!lost ||
+		    !is_table_name(control->lost[table].table, sizeof(control->lost[table].table)))
 			continue;
 		if (lost >= STREAMCOPY_ROWS_MAX) {
-			inside_say(recording, "process %d: the number of lost rows of %s is impossible; it is left out",
-				   (int)control->pid, control->lost[table].table);
+			inside_say(
+				recording,
+				"process %d: the number of lost rows of %s is impossible; it is left out",
+				(int)control->pid, control->lost[table].table);
 			continue;
 		}
 		stream = add_stream(recording, process);
 		if (!stream)
 			return;
-		memcpy(stream->table, control->lost[table].table, sizeof(control->lost[table].table));
+		memcpy(stream->table, control->lost[table].table,
+		       sizeof(control->lost[table].table));
 		stream->keep = control->keep;
 		stream->without_file = true;
 		set_counts(stream, 0, 0, control->lost[table].dropped);

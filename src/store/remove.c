@@ -18,9 +18,12 @@
 
 static bool begins_with(int directory, const char *path, const char *magic)
 {
-	struct readat file = { .fd = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), .whole = true };
+	struct readat file = { .fd = openat(directory, path,
+					    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK),
+			       .whole = true };
 	char begin[8] = "";
-	bool is = file.fd >= 0 && readat_all(&file, 0, begin, sizeof(begin)) && !memcmp(begin, magic, sizeof(begin));
+	bool is = file.fd >= 0 && readat_all(&file, 0, begin, sizeof(begin)) &&
+		  !memcmp(begin, magic, sizeof(begin));
 
 	if (file.fd >= 0)
 		close(file.fd);
@@ -39,7 +42,8 @@ static bool is_recording(int directory)
 		char path[SOURCE_PATH_BYTES + 300];
 
 		snprintf(path, sizeof(path), "%s/control", entry->d_name);
-		found = source_is_process(entry->d_name, NULL) && begins_with(fd, path, KYMO_MAGIC_CONTROL);
+		found = source_is_process(entry->d_name, NULL) &&
+			begins_with(fd, path, KYMO_MAGIC_CONTROL);
 	}
 	if (dir)
 		closedir(dir);
@@ -72,7 +76,8 @@ static int empty_directory(int directory, const char *name, bool is_process)
 			left += rc > 0 ? rc : 0;
 			if (!rc && unlinkat(fd, entry->d_name, AT_REMOVEDIR))
 				rc = -errno;
-		} else if (find_is_ours(entry->d_name, is_process) && strcmp(entry->d_name, "run")) {
+		} else if (find_is_ours(entry->d_name, is_process) &&
+			   strcmp(entry->d_name, "run")) {
 			rc = unlinkat(fd, entry->d_name, 0) && errno != ENOENT ? -errno : 0;
 		} else if (strcmp(entry->d_name, "run") || is_process) {
 			left++;
@@ -90,15 +95,20 @@ static int remove_half(int directory, const char *path, struct kymo_error *err)
 	int left;
 
 	if (!is_recording(directory))
-		return error_set(err, EINVAL, "%s is not removed: nothing in it says that it is a recording", path);
+		return error_set(err, EINVAL,
+				 "%s is not removed: nothing in it says that it is a recording",
+				 path);
 	left = empty_directory(directory, ".", false);
 	if (left < 0)
 		return error_set(err, -left, "cannot remove all of %s: %s", path, strerror(-left));
 	if (left)
-		return error_set(err, ENOTEMPTY, "the recording in %s is removed, the directory is not: %d files in it are not kymo's",
-				 path, left);
+		return error_set(
+			err, ENOTEMPTY,
+			"the recording in %s is removed, the directory is not: %d files in it are not kymo's",
+			path, left);
 	if (rmdir(path))
-		return error_set(err, errno, "cannot remove the directory %s: %s", path, strerror(errno));
+		return error_set(err, errno, "cannot remove the directory %s: %s", path,
+				 strerror(errno));
 	return 0;
 }
 
@@ -135,17 +145,22 @@ int store_remove(const char *path, struct kymo_error *err)
 
 	if (rc == -ENOENT) {
 		if (lstat(path, &st))
-			return error_set(err, errno, "no recording '%s': %s; `kymo ls` lists them", path, strerror(errno));
+			return error_set(err, errno, "no recording '%s': %s; `kymo ls` lists them",
+					 path, strerror(errno));
 		return error_set(err, EINVAL, "%s is not removed: it is no recording", path);
 	}
 	if (entry.state == STORE_LIVE && entry.kind == STORE_DIRECTORY)
-		return error_set(err, EBUSY, "%s is being recorded (process %d); stop that first", path, (int)entry.pid);
+		return error_set(err, EBUSY, "%s is being recorded (process %d); stop that first",
+				 path, (int)entry.pid);
 	if (entry.kind == STORE_SNAPSHOT || entry.kind == STORE_PACKED)
 		return remove_file(&entry, err);
 	/* One that cannot be read is removed all the same, if it is ours. */
-	return stat(path, &st) || !S_ISDIR(st.st_mode) ?
-		       error_set(err, EINVAL, "%s is not removed: it is damaged or of another version; remove it by hand", path) :
-		       remove_directory(path, err);
+	return stat(path, &st) || !S_ISDIR(st.st_mode)
+		       ? error_set(
+				 err, EINVAL,
+				 "%s is not removed: it is damaged or of another version; remove it by hand",
+				 path)
+		       : remove_directory(path, err);
 }
 
 /* ---- pruning ----------------------------------------------------------------------------- */
@@ -159,7 +174,8 @@ static int by_age(const void *left, const void *right)
 {
 	const struct old_run *a = left, *b = right;
 
-	return a->started_unix_ns < b->started_unix_ns ? -1 : a->started_unix_ns > b->started_unix_ns;
+	return a->started_unix_ns < b->started_unix_ns ? -1
+						       : a->started_unix_ns > b->started_unix_ns;
 }
 
 /* Only the half that is in KYMO_DIR: the other one is the user's. */
@@ -178,7 +194,8 @@ static bool note_dead(const char *path, struct old_run *run)
 	struct store_entry entry;
 	int fd;
 
-	if (find_inspect(path, false, &entry) || entry.kind != STORE_DIRECTORY || entry.state == STORE_LIVE)
+	if (find_inspect(path, false, &entry) || entry.kind != STORE_DIRECTORY ||
+	    entry.state == STORE_LIVE)
 		return false;
 	snprintf(run->path, sizeof(run->path), "%s", path);
 	run->started_unix_ns = entry.started_unix_ns;
@@ -204,7 +221,8 @@ static struct old_run *dead_runs(const char *root, size_t *out_count)
 		if (entry->d_name[0] == '.' || length < 0 || (size_t)length >= sizeof(path))
 			continue;
 		if (*out_count == room) {
-			struct old_run *more = realloc(runs, (room ? room * 2 : 32) * sizeof(*runs));
+			struct old_run *more = realloc(runs,
+						       (room ? room * 2 : 32) * sizeof(*runs));
 
 			if (!more)
 				break;

@@ -45,9 +45,10 @@ static enum store_kind kind_of_directory(const char *path, struct kymo_error *er
 		if (list.count)
 			rc = 0; /* damaged perhaps, but ours */
 		else if (!has_run)
-			rc = error_set(err, ENOENT,
-				       "%s is no recording: it has neither a file `run` nor a process's directory; `kymo ls` lists recordings",
-				       path);
+			rc = error_set(
+				err, ENOENT,
+				"%s is no recording: it has neither a file `run` nor a process's directory; `kymo ls` lists recordings",
+				path);
 	}
 	source_list_free(&list);
 	readat_close(&file);
@@ -65,12 +66,17 @@ static enum store_kind kind_of_file(int fd, const char *path, struct kymo_error 
 	if (bytes >= 12 && !memcmp(begin + 8, "DUCK", 4))
 		return STORE_PACKED;
 	if (bytes >= 8 && !memcmp(begin, KYMO_MAGIC_SNAPSHOT, 8))
-		return readat_head(&file, KYMO_MAGIC_SNAPSHOT, &head, sizeof(head), path, err) ? STORE_NONE : STORE_SNAPSHOT;
+		return readat_head(&file, KYMO_MAGIC_SNAPSHOT, &head, sizeof(head), path, err)
+			       ? STORE_NONE
+			       : STORE_SNAPSHOT;
 	if (bytes >= 4 && !memcmp(begin, "KYMO", 4))
-		error_set(err, EINVAL, "%s is a single file of a recording; name the directory of the run", path);
+		error_set(err, EINVAL,
+			  "%s is a single file of a recording; name the directory of the run",
+			  path);
 	else
-		error_set(err, EINVAL, "%s is no recording: it is neither a snapshot nor a packed file (%s)", path,
-			  bytes ? "its first bytes are of something else" : "it is empty");
+		error_set(err, EINVAL,
+			  "%s is no recording: it is neither a snapshot nor a packed file (%s)",
+			  path, bytes ? "its first bytes are of something else" : "it is empty");
 	return STORE_NONE;
 }
 
@@ -144,7 +150,8 @@ static void say_unsaid(struct recording *recording)
 		recording->problems[recording->problem_count++] = sentence;
 }
 
-void *inside_grow(struct recording *recording, void *items, size_t count, size_t *room, size_t item_bytes)
+void *inside_grow(struct recording *recording, void *items, size_t count, size_t *room,
+		  size_t item_bytes)
 {
 	size_t more = *room ? *room * 2 : 16;
 	void *larger;
@@ -175,7 +182,8 @@ static void end_run_texts(struct kymo_run_file *run)
 
 static bool run_is_sound(const struct kymo_run_file *run)
 {
-	return run->clock_kind >= KYMO_CLOCK_TSC && run->clock_kind <= KYMO_CLOCK_CNTVCT && run->epoch.monotonic_ns;
+	return run->clock_kind >= KYMO_CLOCK_TSC && run->clock_kind <= KYMO_CLOCK_CNTVCT &&
+	       run->epoch.monotonic_ns;
 }
 
 /* False: there is none to be believed; it is made up later. */
@@ -208,7 +216,8 @@ static const struct store_process *first_process(const struct recording *recordi
 		const struct store_process *process = &recording->processes[i];
 
 		if (!first || process->role < first->role ||
-		    (process->role == first->role && process->control.pairs[0].monotonic_ns < first->control.pairs[0].monotonic_ns))
+		    (process->role == first->role &&
+		     process->control.pairs[0].monotonic_ns < first->control.pairs[0].monotonic_ns))
 			first = process;
 	}
 	return first;
@@ -226,7 +235,8 @@ static void make_up_run(struct recording *recording)
 	for (size_t i = 0; i < recording->process_count; i++) {
 		const struct kymo_clock_pair *pair = &recording->processes[i].control.pairs[0];
 
-		if (pair->monotonic_ns && (!run->epoch.monotonic_ns || pair->monotonic_ns < run->epoch.monotonic_ns))
+		if (pair->monotonic_ns &&
+		    (!run->epoch.monotonic_ns || pair->monotonic_ns < run->epoch.monotonic_ns))
 			run->epoch = *pair;
 	}
 	run->target_pid = process->pid;
@@ -309,12 +319,15 @@ static void sum_up(struct recording *recording)
 		if (process->state == STORE_LIVE && recording->kind == STORE_DIRECTORY)
 			recording->live = true;
 	}
-	if (run->ended && run->ended_realtime_ns > run->epoch.realtime_ns && !recording->duration_ns)
+	if (run->ended && run->ended_realtime_ns > run->epoch.realtime_ns &&
+	    !recording->duration_ns)
 		recording->duration_ns = (int64_t)(run->ended_realtime_ns - run->epoch.realtime_ns);
-	utf8_repair(run->program, strlen(run->program), recording->program, sizeof(recording->program));
+	utf8_repair(run->program, strlen(run->program), recording->program,
+		    sizeof(recording->program));
 	recording->command = openprocess_command(recording, run->argv, sizeof(run->argv));
 	if (inside_of(recording)->source.refused_entries)
-		inside_say(recording, "the snapshot's list of files is damaged: %zu entries are left out",
+		inside_say(recording,
+			   "the snapshot's list of files is damaged: %zu entries are left out",
 			   inside_of(recording)->source.refused_entries);
 	say_unsaid(recording);
 }
@@ -325,8 +338,10 @@ static void begin_lists(struct recording *recording)
 	struct inside *inside = inside_of(recording);
 	const struct store_name no_name = { .text = "", .file = "" };
 
-	recording->names = inside_grow(recording, NULL, 0, &inside->name_room, sizeof(*recording->names));
-	recording->threads = inside_grow(recording, NULL, 0, &inside->thread_room, sizeof(*recording->threads));
+	recording->names = inside_grow(recording, NULL, 0, &inside->name_room,
+				       sizeof(*recording->names));
+	recording->threads = inside_grow(recording, NULL, 0, &inside->thread_room,
+					 sizeof(*recording->threads));
 	if (inside->no_memory)
 		return;
 	recording->names[0] = no_name;
@@ -354,16 +369,20 @@ static int read_all(struct recording *recording, struct kymo_error *err)
 		make_up_run(recording);
 		inside->same_boot = false;
 		for (size_t i = 0; i < recording->process_count; i++)
-			inside->same_boot = inside->same_boot || recording->processes[i].state == STORE_LIVE;
+			inside->same_boot = inside->same_boot ||
+					    recording->processes[i].state == STORE_LIVE;
 	}
 	clockmap_all(recording, take_now(inside), inside_hear, recording);
 	inside->latest_ns = latest_possible(recording);
 	openprocess_contents(recording);
 	sum_up(recording);
-	return inside->no_memory ? error_set(err, ENOMEM, "no memory for the recording %s", recording->path) : 0;
+	return inside->no_memory
+		       ? error_set(err, ENOMEM, "no memory for the recording %s", recording->path)
+		       : 0;
 }
 
-int inside_open(struct source *source, const char *path, struct recording **out, struct kymo_error *err)
+int inside_open(struct source *source, const char *path, struct recording **out,
+		struct kymo_error *err)
 {
 	struct recording *recording = calloc(1, sizeof(*recording));
 	struct inside *inside = calloc(1, sizeof(*inside));
@@ -396,12 +415,13 @@ int store_open(const char *path, struct recording **out, struct kymo_error *err)
 
 	*out = NULL;
 	switch (store_kind(path, err)) {
-	case STORE_NONE:
-		return err && err->code ? -err->code : -EINVAL;
+	case STORE_NONE: return err && err->code ? -err->code : -EINVAL;
 	case STORE_PACKED:
-		return error_set(err, EINVAL, "%s is a packed recording: a DuckDB database, which only queries open", path);
-	default:
-		break;
+		return error_set(
+			err, EINVAL,
+			"%s is a packed recording: a DuckDB database, which only queries open",
+			path);
+	default: break;
 	}
 	rc = source_open(&source, path, err);
 	return rc ? rc : inside_open(&source, path, out, err);

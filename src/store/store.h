@@ -63,7 +63,8 @@ enum store_state { STORE_LIVE, STORE_ENDED, STORE_KILLED, STORE_LOST };
 struct store_process {
 	int32_t pid, ppid, rank, ranks;
 	uint32_t role; /* enum kymo_role */
-	enum store_state state; /* live; ended (by itself: the destructor ran, or wait status known); killed by a
+	enum store_state
+		state; /* live; ended (by itself: the destructor ran, or wait status known); killed by a
 				   signal; lost: it is gone and nobody saw how */
 	int32_t wstatus; /* with wstatus_known */
 	bool wstatus_known;
@@ -139,7 +140,8 @@ struct recording {
 	char path[KYMO_PATH_BYTES];
 	bool live; /* some process of it runs */
 	bool partial; /* something could not be read; problems says what */
-	struct kymo_run_file run; /* a checked copy; made up from a process where the file is missing */
+	struct kymo_run_file
+		run; /* a checked copy; made up from a process where the file is missing */
 	char program[256];
 	char *command;
 	int64_t duration_ns; /* from the epoch to the last moment known of */
@@ -161,8 +163,8 @@ int store_open(const char *path, struct recording **out, struct kymo_error *err)
 void store_close(struct recording *recording); /* NULL is fine */
 
 /* Copies rows [at, at + count) of the chunk; returns how many could be read (less: the file was cut). Any thread. */
-uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk, uint64_t at,
-			 uint64_t count, void *out);
+uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk,
+			 uint64_t at, uint64_t count, void *out);
 
 /* ---- finding (store/find.c) ---------------------------------------------------------------- */
 

@@ -24,10 +24,11 @@ size_t utf8_valid(const char *text, size_t bytes)
 		return 0;
 	if (at[0] < 0x80)
 		return 1;
-	while (form < forms + sizeof(forms) / sizeof(forms[0]) && (at[0] < form->lead_low || at[0] > form->lead_high))
+	while (form < forms + sizeof(forms) / sizeof(forms[0]) &&
+	       (at[0] < form->lead_low || at[0] > form->lead_high))
 		form++;
-	if (form == forms + sizeof(forms) / sizeof(forms[0]) || bytes < form->bytes || at[1] < form->second_low ||
-	    at[1] > form->second_high)
+	if (form == forms + sizeof(forms) / sizeof(forms[0]) || bytes < form->bytes ||
+	    at[1] < form->second_low || at[1] > form->second_high)
 		return 0;
 	for (size_t i = 2; i < form->bytes; i++)
 		if (at[i] < 0x80 || at[i] > 0xbf)

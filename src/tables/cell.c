@@ -17,6 +17,9 @@ struct cell_text {
 	char text[];
 };
 
+/* Of DuckDB 1.5; the header may be older. */
+#define TYPE_GEOMETRY 40
+
 static const char *const type_names[] = {
 	[DUCKDB_TYPE_BOOLEAN] = "BOOLEAN",
 	[DUCKDB_TYPE_TINYINT] = "TINYINT",
@@ -47,6 +50,7 @@ static const char *const type_names[] = {
 	[DUCKDB_TYPE_BIGNUM] = "BIGNUM",
 	[DUCKDB_TYPE_SQLNULL] = "NULL",
 	[DUCKDB_TYPE_TIME_NS] = "TIME_NS",
+	[TYPE_GEOMETRY] = "GEOMETRY",
 };
 
 /* ---- types ------------------------------------------------------------------------------- */
@@ -160,7 +164,7 @@ static void add_bytes(struct buf *out, duckdb_type id, const duckdb_string_t *st
 	size_t bytes;
 	const unsigned char *data = (const unsigned char *)string_bytes(string, &bytes);
 
-	if (id == DUCKDB_TYPE_BLOB)
+	if (id == DUCKDB_TYPE_BLOB || (int)id == TYPE_GEOMETRY)
 		cell_text_blob(out, data, bytes);
 	else if (id == DUCKDB_TYPE_BIT)
 		cell_text_bit(out, data, bytes);
@@ -176,7 +180,7 @@ static void add_scalar(struct buf *out, duckdb_logical_type type, const void *da
 	duckdb_type id = duck.get_type_id(type);
 	const int64_t *longs = data;
 
-	switch (id) {
+	switch ((int)id) {
 	case DUCKDB_TYPE_BOOLEAN: buf_text(out, ((const bool *)data)[row] ? "true" : "false"); break;
 	case DUCKDB_TYPE_TINYINT: buf_print(out, "%d", ((const int8_t *)data)[row]); break;
 	case DUCKDB_TYPE_SMALLINT: buf_print(out, "%d", ((const int16_t *)data)[row]); break;
@@ -211,7 +215,8 @@ static void add_scalar(struct buf *out, duckdb_logical_type type, const void *da
 	case DUCKDB_TYPE_VARCHAR:
 	case DUCKDB_TYPE_BLOB:
 	case DUCKDB_TYPE_BIT:
-	case DUCKDB_TYPE_BIGNUM: add_bytes(out, id, &((const duckdb_string_t *)data)[row]); break;
+	case DUCKDB_TYPE_BIGNUM:
+	case TYPE_GEOMETRY: add_bytes(out, id, &((const duckdb_string_t *)data)[row]); break;
 	default: buf_text(out, "(not shown: cast it to VARCHAR)"); break;
 	}
 }

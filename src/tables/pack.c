@@ -1,7 +1,7 @@
 /*
- * kymo pack: a recording as a DuckDB database that needs no kymo to be read. Zones are narrow rows sorted by their start,
- * beside the names and threads that they point to, and trace.zones is a view over the three; all other tables are
- * written out as they are.
+ * kymo pack: a recording as a DuckDB database that needs no kymo to be read. Zones are narrow rows sorted by their start
+ * (trace.zone_rows), beside the names and threads that they point to (trace.names, trace.zone_threads), and trace.zones is
+ * a view over the three; all other tables are written out as they are.
  */
 #include "tables/tables.h"
 
@@ -34,16 +34,16 @@ static int run(duckdb_connection connection, struct buf *sql, struct kymo_error 
 
 static void add_attach(struct buf *sql, const char *file)
 {
-	/* Rows that do not fit in memory go beside the file while they are sorted. */
-	buf_text(sql, "SET temp_directory = ");
 	struct buf spill = { 0 };
 
+	/* Rows that do not fit in memory go beside the file while they are sorted. */
+	buf_text(sql, "SET temp_directory = ");
 	buf_print(&spill, "%s.spill", file);
 	catalog_quote_text(sql, buf_get(&spill));
 	buf_fini(&spill);
 	buf_text(sql, "; ATTACH ");
 	catalog_quote_text(sql, file);
-	buf_text(sql, " AS packed (STORAGE_VERSION '" STORAGE_VERSION "'); CREATE SCHEMA packed.trace; CREATE SCHEMA packed.kymo;");
+	buf_text(sql, " AS packed (STORAGE_VERSION '" STORAGE_VERSION "'); CREATE SCHEMA packed.trace");
 }
 
 /* The narrowest type that holds numbers below count: sorting moves them. */
@@ -59,18 +59,21 @@ static void add_zones(struct buf *sql, const struct recording *recording)
 		  "depth::USMALLINT AS depth, thread_id::%s AS thread_id, step::UINTEGER AS step "
 		  "FROM kymo_scan('trace.zones') ORDER BY start_ns;",
 		  index_type(recording->name_count), index_type(recording->thread_count + recording->process_count));
+	/* The view names its tables without a schema: in a file called trace.kymo, DuckDB takes "trace" for the database. */
 	buf_text(sql, "CREATE TABLE packed.trace.names AS FROM kymo_meta('names');"
-		      "CREATE TABLE packed.kymo.threads AS FROM kymo_meta('all_threads') WHERE tid IS NOT NULL "
-		      "OR thread_id IN (SELECT DISTINCT thread_id FROM packed.trace.zone_rows);"
-		      "CREATE VIEW packed.trace.zones AS SELECT n.source, n.name, n.file, n.line, z.start_ns, z.duration_ns, "
+		      "CREATE TABLE packed.trace.zone_threads AS SELECT thread_id, pid, tid, thread, rank "
+		      "FROM kymo_meta('all_threads');"
+		      "USE packed.trace;"
+		      "CREATE VIEW zones AS SELECT n.source, n.name, n.file, n.line, z.start_ns, z.duration_ns, "
 		      "z.depth::INTEGER AS depth, t.pid, t.tid, t.thread, t.rank, z.step::BIGINT AS step, n.instance "
-		      "FROM trace.zone_rows z JOIN trace.names n ON n.name_id = z.name_id "
-		      "JOIN kymo.threads t ON t.thread_id = z.thread_id;");
+		      "FROM zone_rows z JOIN names n ON n.name_id = z.name_id "
+		      "JOIN zone_threads t ON t.thread_id = z.thread_id;"
+		      "USE rec;");
 }
 
-static bool is_written(const char *schema, const char *name)
+static bool is_zones(const char *schema, const char *name)
 {
-	return !strcmp(schema, "trace") ? !strcmp(name, "zones") : !strcmp(schema, "kymo") && !strcmp(name, "threads");
+	return !strcmp(schema, "trace") && !strcmp(name, "zones");
 }
 
 static void add_table(struct buf *sql, const char *schema, const char *name)
@@ -104,7 +107,7 @@ static int add_tables(struct buf *sql, struct tables *tables, struct kymo_error 
 			tables_cell(result, 1, (size_t)row, &cells[1]);
 			snprintf(schema, sizeof(schema), "%.*s", (int)cells[0].text_bytes, cells[0].text);
 			snprintf(name, sizeof(name), "%.*s", (int)cells[1].text_bytes, cells[1].text);
-			if (!is_written(schema, name))
+			if (!is_zones(schema, name))
 				add_table(sql, schema, name);
 		}
 	}
@@ -116,9 +119,9 @@ static void add_comments(struct buf *sql)
 {
 	for (size_t i = 0; i < catalog_view_count; i++) {
 		const struct catalog_view *view = &catalog_views[i];
-		bool is_view = !strcmp(view->schema, "trace") && !strcmp(view->name, "zones");
 
-		buf_print(sql, "COMMENT ON %s packed.%s.%s IS ", is_view ? "VIEW" : "TABLE", view->schema, view->name);
+		buf_print(sql, "COMMENT ON %s packed.%s.%s IS ", is_zones(view->schema, view->name) ? "VIEW" : "TABLE",
+			  view->schema, view->name);
 		catalog_quote_text(sql, view->about);
 		buf_text(sql, ";");
 	}

@@ -25,7 +25,6 @@ struct item {
 	char state[64];
 	char started[24];
 	struct format_text ran;
-	char recording[KYMO_PATH_BYTES];
 	int64_t steps; /* -1: not known */
 	int32_t rank, ranks; /* -1: none */
 };
@@ -84,22 +83,6 @@ static void describe_times(struct item *item, bool utf8)
 		item->ran = format_clock((double)(end_ns - item->entry->started_unix_ns), utf8);
 }
 
-/* The shortest word that kymo takes for it: latest, a pid, a path from here. */
-static void describe_recording(struct item *item, const struct list *list)
-{
-	const char *path = item->entry->path;
-	size_t cwd = strlen(list->cwd);
-
-	if (item->entry->state == STORE_LIVE && item->entry->pid > 0)
-		snprintf(item->recording, sizeof(item->recording), "pid %d", item->entry->pid);
-	else if (!strcmp(path, list->latest))
-		snprintf(item->recording, sizeof(item->recording), "latest");
-	else if (cwd > 1 && !strncmp(path, list->cwd, cwd) && path[cwd] == '/')
-		snprintf(item->recording, sizeof(item->recording), "%s", path + cwd + 1);
-	else
-		snprintf(item->recording, sizeof(item->recording), "%s", path);
-}
-
 static void look_inside(struct item *item)
 {
 	struct recording *recording = NULL;
@@ -122,11 +105,19 @@ static void look_inside(struct item *item)
 	store_close(recording);
 }
 
+/* Of this process until now. Not the wall clock's: on a busy machine the list is to be the same. */
+static uint64_t processor_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 static int gather(struct list *list, bool utf8, struct kymo_error *err)
 {
-	uint64_t began_ns = clock_monotonic_ns();
 	int rc = store_list(&list->entries, &list->count, err);
 
 	if (rc)
@@ -146,11 +137,10 @@ static int gather(struct list *list, bool utf8, struct kymo_error *err)
 		*item = (struct item){
 			.entry = &list->entries[i], .steps = -1, .rank = -1, .ranks = -1
 		};
-		if (clock_monotonic_ns() - began_ns < OPEN_NS_MOST)
+		if (processor_ns() < OPEN_NS_MOST)
 			look_inside(item);
 		describe_state(item);
 		describe_times(item, utf8);
-		describe_recording(item, list);
 	}
 	return 0;
 }
@@ -211,10 +201,53 @@ static void print_unreadable(const struct item *item, const struct widths *width
 	buf_fini(&line);
 }
 
-static void print_item(const struct item *item, const struct widths *widths,
-		       const struct text_style *style, FILE *out)
+/* A path from here. */
+static const char *short_path(const struct list *list, const char *path)
+{
+	size_t cwd = strlen(list->cwd);
+
+	if (cwd > 1 && !strncmp(path, list->cwd, cwd) && path[cwd] == '/')
+		return path + cwd + 1;
+	return path;
+}
+
+/* A pid means the newest recording of it. */
+static bool is_newest_of_pid(const struct list *list, const struct store_entry *entry)
+{
+	if (entry->pid <= 0)
+		return false;
+	for (size_t i = 0; i < list->count; i++)
+		if (&list->entries[i] != entry && list->entries[i].pid == entry->pid &&
+		    list->entries[i].started_unix_ns >= entry->started_unix_ns)
+			return false;
+	return true;
+}
+
+/* What kymo takes for it: latest, a path if there is room, else a pid or a name. */
+static void add_recording(struct buf *line, const struct list *list, const struct item *item,
+			  size_t room)
+{
+	const struct store_entry *entry = item->entry;
+	const char *path = short_path(list, entry->path), *slash = strrchr(path, '/');
+	bool by_pid = is_newest_of_pid(list, entry);
+
+	if (by_pid && entry->state == STORE_LIVE)
+		buf_print(line, "pid %d", entry->pid);
+	else if (!strcmp(entry->path, list->latest))
+		buf_text(line, "latest");
+	else if (text_width(path, strlen(path)) <= room)
+		text_visible(line, path, strlen(path));
+	else if (by_pid && entry->kind == STORE_DIRECTORY)
+		buf_print(line, "pid %d", entry->pid);
+	else
+		text_visible(line, slash ? slash + 1 : path, strlen(slash ? slash + 1 : path));
+}
+
+static void print_item(const struct list *list, const struct item *item,
+		       const struct widths *widths, const struct text_style *style, FILE *out)
 {
 	struct buf line = { 0 };
+	size_t used;
 
 	text_fit(&line, item->entry->program[0] ? item->entry->program : "?", widths->program, -1,
 		 style);
@@ -229,7 +262,9 @@ static void print_item(const struct item *item, const struct widths *widths,
 	buf_char(&line, ' ');
 	text_pad(&line, format_bytes((double)item->entry->bytes).text, 7, 1);
 	buf_text(&line, "  ");
-	text_visible(&line, item->recording, strlen(item->recording));
+	used = text_width(buf_get(&line), line.used);
+	add_recording(&line, list, item,
+		      used < (size_t)style->columns ? (size_t)style->columns - used : 0);
 	fprintf(out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 }
@@ -247,7 +282,7 @@ static void print_table(const struct list *list, const struct text_style *style,
 		if (list->entries[i].unreadable[0])
 			print_unreadable(&list->items[i], &widths, style, out);
 		else
-			print_item(&list->items[i], &widths, style, out);
+			print_item(list, &list->items[i], &widths, style, out);
 	}
 }
 

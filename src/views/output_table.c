@@ -72,10 +72,10 @@ static struct column *widest_text(struct table *table)
 /* Texts shrink first, the widest ones; then columns go, from the right, until the rest fits. */
 static void fit_terminal(struct table *table)
 {
-	size_t room = (size_t)table->style->columns, total;
+	size_t room = (size_t)table->style->columns;
 	struct column *widest;
 
-	while ((total = total_width(table)) > room && (widest = widest_text(table)))
+	while (total_width(table) > room && (widest = widest_text(table)))
 		widest->width--;
 	for (size_t i = table->column_count; i > 1 && total_width(table) > room; i--)
 		table->columns[i - 1].hidden = true;

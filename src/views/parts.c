@@ -142,7 +142,7 @@ void parts_memory(FILE *out, const struct facts *facts, const struct text_style 
 	if (memory->samples > 1)
 		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
 			facts->live ? "now" : "at the end");
-	if (memory->samples > 1 && memory->cpu_pct >= 0)
+	if (memory->samples > 2 && memory->cpu_pct >= 0)
 		fprintf(out, "; processor %.0f %% of a core", memory->cpu_pct);
 	fputc('\n', out);
 }

@@ -16,6 +16,7 @@
 #include "views/verdict.h"
 
 #define SLOWEST 5
+#define THREADS_MOST 10
 #define PHASE_COLUMNS 50
 #define REPORT_THREAD_COLUMNS 40 /* around the thread's name */
 
@@ -161,8 +162,7 @@ static int section_steps(struct report *report)
 
 	if (!facts->steps.ever) {
 		fprintf(report->out,
-			"\nSteps: none were recorded; kymo_step(\"step\") in C or kymo.step() in Python marks "
-			"them\n");
+			"\nSteps: none recorded; kymo_step(\"step\") or kymo.step() marks them\n");
 		return 0;
 	}
 	heading(report, "Steps");
@@ -349,8 +349,7 @@ static int section_regions(struct report *report)
 
 	if (!facts->region_count) {
 		fprintf(report->out,
-			"\nRegions: none were recorded; KYMO_SCOPE(\"name\") in C or kymo.zone(\"name\") in "
-			"Python marks them\n");
+			"\nRegions: none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") marks them\n");
 		return 0;
 	}
 	heading(report, "Regions");
@@ -381,31 +380,26 @@ static int thread_row(const struct rows *rows, void *context)
 	buf_print(&line, "  %8s  %9s", text, format_count_short(rows_count(rows, 3)).text);
 	fprintf(report->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
+	if (rows->number == THREADS_MOST - 1 && rows_count(rows, 4) > THREADS_MOST)
+		fprintf(report->out, "  %s more\n",
+			format_count(rows_count(rows, 4) - THREADS_MOST).text);
 	return 0;
 }
 
 static int section_threads(struct report *report)
 {
-	double all;
-
 	if (!facts_rows_of(&report->facts, "trace.zones").kept)
 		return 0;
-	all = tables_number(report->tables,
-			    "SELECT count(DISTINCT (pid, tid, thread)) FROM trace.zones", 0);
 	heading(report, "Threads");
 	fprintf(report->out, "%s  %-8s%5s  %-*s  %8s  %9s%s\n",
 		text_paint(report->style, TEXT_BOLD), "busy", "% run",
 		report->style->columns - REPORT_THREAD_COLUMNS, "thread", "tid", "zones",
 		text_plain(report->style));
-	if (rows_each(
-		    report->tables,
-		    "SELECT thread, tid, sum(duration_ns) FILTER (depth = 0), count(*) FROM trace.zones "
-		    "GROUP BY pid, tid, thread ORDER BY 3 DESC NULLS LAST, tid LIMIT 10",
-		    thread_row, report, report->err) < 0)
-		return -EIO;
-	if (all > 10)
-		fprintf(report->out, "  %s more\n", format_count((uint64_t)all - 10).text);
-	return 0;
+	return rows_each(
+		report->tables,
+		"SELECT any_value(thread), tid, sum(duration_ns) FILTER (depth = 0) AS busy, count(*), "
+		"count(*) OVER () FROM trace.zones GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
+		thread_row, report, report->err);
 }
 
 /* ---- memory, losses ------------------------------------------------------------------------- */

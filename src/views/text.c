@@ -331,7 +331,7 @@ static void paint_line(FILE *out, const char *line, size_t bytes, size_t clause,
 void text_paragraph(FILE *out, const char *text, int indent, const char *first_indent, bool painted,
 		    const struct text_style *style)
 {
-	const char *colon = painted ? strchr(text, ':') : NULL;
+	const char *colon = painted ? strstr(text, ": ") : NULL; /* not that of aten::mm */
 	size_t clause = colon ? (size_t)(colon - text) + 1 : 0, bytes;
 	bool first = true;
 

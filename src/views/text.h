@@ -54,7 +54,7 @@ void text_fit(struct buf *out, const char *text, size_t width, int pad,
 /* Adds text as it is, padded to width: -1 on its right, 1 on its left. Never cuts. */
 void text_pad(struct buf *out, const char *text, size_t width, int pad);
 
-/* Words wrapped at the style's columns, each line indented; bold, up to the first ':' as a clause if painted. */
+/* Words wrapped at the style's columns, each line indented; bold, up to the first ": " as a clause if painted. */
 void text_paragraph(FILE *out, const char *text, int indent, const char *first_indent, bool painted,
 		    const struct text_style *style);
 /* Lines that text_paragraph() takes. */

@@ -40,26 +40,31 @@ static const struct rule rules[] = {
 	  "Data loading holds up training: it takes {share} of step time ({won} of {whole}).",
 	  "the wait is {a} of a typical step, {b} of the slowest 2 %",
 	  "more loader workers, or decode ahead; at most {share} to gain" },
-	{ "spread", 0.15, 1.0,
+	{ "spread", 0.15, 0.5,
 	  "SELECT sum(greatest(duration_ns - usual, 0)), sum(duration_ns), '', count(*) FILTER (duration_ns > 2 * usual), "
 	  "any_value(usual), max(duration_ns) FROM (SELECT *, median(duration_ns) OVER () AS usual FROM " FACTS_STEPS_SQL
 	  ") HAVING count(*) >= 20 AND count(*) FILTER (duration_ns > 2 * usual) > 0",
 	  "Some steps take much longer than others: what is above the median adds up to {share} of step time ({won} of "
 	  "{whole}).",
 	  "{count} steps take more than twice the median of {a}, the slowest {b}",
-	  "see what the slowest steps have in common (kymo report lists them)" },
+	  "look at what the slowest steps have in common: kymo report lists them" },
 	{ "region", 0.20, 0.25,
 	  "SELECT sum(self_ns) AS self, {run_ns}, name, sum(count), arg_max(p50_ns, count), arg_max(p99_ns, count) "
 	  "FROM trace.regions GROUP BY name ORDER BY self DESC LIMIT 1",
 	  "The costliest region is {name}: {won} of its own, {share} of the run, in {count} calls.",
-	  "half of the calls take less than {a}, one in a hundred more than {b}",
-	  "make it cheaper or call it less often; the rest cannot win more" },
+	  "a call takes {a} at the median, {b} at the 99th percentile",
+	  "make it cheaper, or call it less often" },
 	{ "waiting", 0.60, 0.2,
 	  "SELECT {run_ns} * (1 - avg(cpu_pct) / 100), {run_ns}, '', count(*), avg(cpu_pct) * {run_ns} / 100, 0 "
 	  "FROM host.process GROUP BY pid HAVING count(*) >= 3 ORDER BY max(rss_bytes) DESC LIMIT 1",
 	  "The program mostly waits: for {share} of the run it used no processor.",
 	  "{a} of processor time in {whole}",
-	  "see what it waits for: I/O, a lock, a device or another process" },
+	  "look at what it waits for: I/O, a lock, a device, or a processor that others hold" },
+	{ "coverage", 0.90, 0.02,
+	  "SELECT {run_ns} - sum(self_ns), {run_ns}, '', sum(count), sum(self_ns), 0 FROM trace.regions "
+	  "HAVING sum(count) > 0",
+	  "Zones explain little of this run: they cover {a} of {whole}.",
+	  "{count} zones were recorded", "mark the outermost loops and calls, too" },
 	{ "overhead", 0.05, 1.0,
 	  "SELECT sum(total_ns), {run_ns}, '', sum(events), 0, 0 FROM kymo.overhead",
 	  "Recording itself is costly: it takes {share} of the run ({won} of {whole}).",
@@ -150,6 +155,22 @@ static void say(const struct rule *rule, const struct finding *finding, bool utf
 	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
 }
 
+/* Without SQL, the one verdict that the exact totals alone can give. */
+static bool look_at_facts(const struct facts *facts, const struct rule *rule, struct finding *out)
+{
+	const struct facts_region *top = &facts->regions[0];
+
+	if (strcmp(rule->name, "region") || !facts->region_count || facts->duration_ns <= 0)
+		return false;
+	*out = (struct finding){ .won_ns = top->self_ns,
+				 .whole_ns = facts->duration_ns,
+				 .count = top->count,
+				 .a_ns = top->p50_ns,
+				 .b_ns = top->p99_ns };
+	snprintf(out->name, sizeof(out->name), "%s", top->name);
+	return out->won_ns / out->whole_ns >= rule->threshold;
+}
+
 /* Nothing stands out, or nothing was recorded. */
 static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 {
@@ -163,7 +184,7 @@ static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 			 "No zones were recorded: nothing in the program says what it is doing.");
 		snprintf(
 			out->advice, sizeof(out->advice),
-			"mark zones with KYMO_SCOPE(\"name\") in C or kymo.zone(\"name\") in Python");
+			"mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
 		return;
 	}
 	snprintf(finding.name, sizeof(finding.name), "%s", top->name);
@@ -181,8 +202,9 @@ void verdict_find(struct tables *tables, const struct facts *facts, bool utf8, s
 	struct finding best_finding = { 0 }, finding;
 
 	*out = (struct verdict){ "", "", "" };
-	for (size_t i = 0; tables && i < sizeof(rules) / sizeof(rules[0]); i++) {
-		if (!look(tables, &rules[i], facts->duration_ns, &finding))
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if (tables ? !look(tables, &rules[i], facts->duration_ns, &finding)
+			   : !look_at_facts(facts, &rules[i], &finding))
 			continue;
 		if (best && finding.won_ns * rules[i].gain <= best_finding.won_ns * best->gain)
 			continue;

@@ -24,9 +24,9 @@ class Place:
     """A working directory and a KYMO_DIR of its own."""
 
     def __init__(self, live_root=None):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="kymo-test-"))
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="kymo-run-test-"))
         shm = live_root or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
-        self.live = pathlib.Path(tempfile.mkdtemp(prefix="kymo-test-", dir=shm))
+        self.live = pathlib.Path(tempfile.mkdtemp(prefix="kymo-run-test-", dir=shm))
         self.env = {**{k: v for k, v in os.environ.items() if not k.startswith("KYMO")},
                     "KYMO_DIR": str(self.live / "live"), "XDG_STATE_HOME": str(self.path / "state")}
 

@@ -40,6 +40,17 @@ def test_ls_shows_live_ones_first_and_the_latest(kymo):
     assert len(out) == 4
 
 
+def test_ls_names_each_as_other_commands_take_it(kymo):
+    paths = [kymo.record("plain") for _ in range(3)]
+    lines = kymo("ls").out.splitlines()[1:]
+    words = [line.split("  ")[-1] for line in lines]
+    assert words[0] == "latest" and len(words) == 3
+    assert all(len(line) <= 80 for line in lines)
+    found = {json.loads(kymo("query", "-f", "json", word.removeprefix("pid "), "SELECT path FROM kymo.runs").out)[0]["path"]
+             for word in words}
+    assert found == {str(path) for path in paths}
+
+
 def test_ls_as_json(kymo):
     path = kymo.record("plain")
     [one] = json.loads(kymo("ls", "-f", "json").out)
@@ -61,13 +72,15 @@ def test_ls_is_quick_with_20_recordings(kymo):
 
 
 def test_ls_says_what_it_cannot_read(kymo):
-    path = kymo.record("plain")
-    run = path / "run"
-    bytes = bytearray(run.read_bytes())
+    kymo.record("plain")
+    assert kymo("snapshot", "latest", "a.kymo").status == 0
+    bytes = bytearray((kymo.cwd / "a.kymo").read_bytes())
     bytes[8:12] = (99).to_bytes(4, "little")
-    run.write_bytes(bytes)
+    (kymo.cwd / "a.kymo").write_bytes(bytes)
     result = kymo("ls")
-    assert result.status == 0 and "unreadable: " in result.out and "99" in result.out
+    assert result.status == 0
+    [line] = [line for line in result.out.splitlines() if line.startswith("a.kymo")]
+    assert "unreadable: " in line and "99" in line
 
 
 # --- snapshot, pack --------------------------------------------------------------------------------------------

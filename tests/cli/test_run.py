@@ -313,6 +313,20 @@ def test_every_row_is_kept_by_default(place):
     assert not place.live_runs()
 
 
+def test_every_row_is_kept_where_both_halves_are_on_one_file_system(place):
+    """Segments are moved by a second link then."""
+    env = {"KYMO_DIR": str(place.path / "live")}
+    assert place.run("-q", "--", prog("run_rows"), "500000", "1000", env=env).returncode == 0
+    stream, = zone_streams(only_recording(place))
+    assert (stream.emitted_rows, stream.kept(), stream.dropped) == (500000, 500000, 0)
+    assert not list((place.path / "live").iterdir())
+
+
+def test_metrics_can_be_switched_off(place):
+    assert place.run("-q", "--", prog("run_rows"), "10", env={"KYMO_SYSTEM_RATE": "0"}).returncode == 0
+    assert not processes(only_recording(place), role=1) and len(zone_streams(only_recording(place))) == 1
+
+
 def test_flight_keeps_the_last_rows(place):
     assert place.run("-q", "--keep", "flight", "--", prog("run_rows"), "100000").returncode == 0
     stream, = zone_streams(only_recording(place))
@@ -321,7 +335,7 @@ def test_flight_keeps_the_last_rows(place):
 
 
 def test_beyond_the_disk_budget_the_oldest_rows_go(place):
-    assert place.run("-q", "--budget", "mem=8M,disk=8M", "--", prog("run_rows"), "3000000").returncode == 0
+    assert place.run("-q", "--budget", "disk=8M", "--", prog("run_rows"), "3000000").returncode == 0
     recording = only_recording(place)
     stream, = zone_streams(recording)
     rows = stream.rows()
@@ -407,10 +421,11 @@ def test_control_bytes_of_an_argument_do_not_reach_the_terminal(place):
     assert b"\x1b" not in done.stderr and done.stderr.count(b"\n") == 1
 
 
-def test_it_takes_less_than_50_ms(place):
-    spent = []
-    for _ in range(11):
+def test_it_adds_less_than_50_ms(place):
+    def took(words):
         start = time.monotonic()
-        place.run("-q", "--", "true")
-        spent.append(time.monotonic() - start)
-    assert sorted(spent)[5] < 0.05 or min(spent) < 0.025  # a busy machine: the best of them counts
+        subprocess.run(words, cwd=place.path, env=place.env, stdin=subprocess.DEVNULL)
+        return time.monotonic() - start
+    # The best of many: the machine may be busy with other things.
+    plain = min(took(["true"]) for _ in range(15))
+    assert min(took([KYMO, "run", "-q", "--", "true"]) for _ in range(15)) - plain < 0.05

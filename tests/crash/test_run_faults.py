@@ -239,7 +239,8 @@ def test_a_half_that_is_deleted_in_mid_run_does_not_change_the_program(place, ha
                        stderr=subprocess.PIPE)
     target_of(place)
     time.sleep(0.3)
-    shutil.rmtree(place.live_runs()[0] if half == "live" else place.path / "there")
+    gone = place.live_runs()[0] if half == "live" else place.path / "there"
+    wait_until(lambda: (shutil.rmtree(gone, ignore_errors=True), not gone.exists())[1])
     out, said = kymo.communicate(timeout=30)
     assert (kymo.returncode, out) == (0, b"1000000\n"), said
 

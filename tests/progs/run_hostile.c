@@ -21,7 +21,8 @@ static void damage(const char *how)
 		fd = openat(dirfd(directory), entry->d_name, O_RDWR | O_CLOEXEC);
 		if (!strcmp(how, "unlink"))
 			unlinkat(dirfd(directory), entry->d_name, 0);
-		/* Not what is mapped by this process and written again: that would end it, by its own doing. */
+		/* Not what is mapped by this process and written again: that would end it, by its
+		   own doing. */
 		if (!strcmp(how, "truncate") && dot && !strcmp(dot, ".0") && ftruncate(fd, 10))
 			perror("truncate");
 		if (!strcmp(how, "claim") && dot && !strcmp(dot, ".head")) {

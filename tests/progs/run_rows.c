@@ -1,4 +1,5 @@
-/* Marks zones and says how many: run_rows COUNT [ROWS_PER_MS [THREADS]]. Counts by itself, so that a test can compare. */
+/* Marks zones and says how many: run_rows COUNT [ROWS_PER_MS [THREADS]]. Counts by itself, so that
+   a test can compare. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

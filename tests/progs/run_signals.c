@@ -8,7 +8,8 @@
 
 int main(void)
 {
-	static const int wanted[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCONT, SIGTERM, SIGURG };
+	static const int wanted[] = { SIGHUP,  SIGINT,	 SIGQUIT, SIGUSR1, SIGUSR2,
+				      SIGALRM, SIGWINCH, SIGCONT, SIGTERM, SIGURG };
 	siginfo_t info;
 	sigset_t set;
 

@@ -29,7 +29,8 @@ static void print_descriptors(void)
 		struct stat st;
 
 		if (fcntl(fd, F_GETFD) >= 0 && !fstat(fd, &st))
-			printf("fd %d flags %d type %o\n", fd, fcntl(fd, F_GETFD), (unsigned)st.st_mode & S_IFMT);
+			printf("fd %d flags %d type %o\n", fd, fcntl(fd, F_GETFD),
+			       (unsigned)st.st_mode & S_IFMT);
 	}
 }
 
@@ -42,7 +43,8 @@ static void print_environment(char **variables)
 
 int main(int argc, char **argv, char **variables)
 {
-	static const char *const keys[] = { "SigBlk", "SigIgn", "SigCgt", "SigPnd", "ShdPnd", "Umask", "Groups", NULL };
+	static const char *const keys[] = { "SigBlk", "SigIgn", "SigCgt", "SigPnd",
+					    "ShdPnd", "Umask",	"Groups", NULL };
 	char directory[1024], line[256];
 	struct rlimit limit;
 
@@ -57,8 +59,8 @@ int main(int argc, char **argv, char **variables)
 		if (!getrlimit(resource, &limit))
 			printf("limit %d %llu %llu\n", resource, (unsigned long long)limit.rlim_cur,
 			       (unsigned long long)limit.rlim_max);
-	printf("session same as group leader's: %d, terminal group: %d\n", getsid(0) == getsid(getpgrp()),
-	       tcgetpgrp(0) == getpgrp());
+	printf("session same as group leader's: %d, terminal group: %d\n",
+	       getsid(0) == getsid(getpgrp()), tcgetpgrp(0) == getpgrp());
 	printf("priority %d\n", getpriority(PRIO_PROCESS, 0));
 	while (fgets(line, sizeof(line), stdin))
 		printf("input %s", line);

@@ -1,5 +1,5 @@
-/* run_workers COUNT ROWS [stay]: forks short-lived workers that record, while another thread of the parent records too. With
-   `stay`, one more child is left behind that runs on for a while. */
+/* run_workers COUNT ROWS [stay]: forks short-lived workers that record, while another thread of the
+   parent records too. With `stay`, one more child is left behind that runs on for a while. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

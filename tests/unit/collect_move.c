@@ -37,7 +37,7 @@ static int set_up(void **state)
 	struct place *place = calloc(1, sizeof(*place));
 	char name[96];
 
-	strcpy(place->path, "/tmp/kymo-unit-XXXXXX");
+	strcpy(place->path, "/tmp/kymo-move-XXXXXX");
 	assert_non_null(mkdtemp(place->path));
 	snprintf(name, sizeof(name), "%s/live", place->path);
 	mkdir(name, 0700);
@@ -76,7 +76,7 @@ static bool is_there(int directory, const char *name)
 	return !faccessat(directory, name, F_OK, 0);
 }
 
-/* ---- copying ---------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static void a_copy_has_the_same_bytes_and_leaves_nothing_aside(void **state)
 {
@@ -128,10 +128,11 @@ static void what_is_no_file_is_not_copied(void **state)
 	assert_int_equal(mkfifoat(place->live, "s2.0", 0600), 0);
 	assert_true(copy_file(place->live, place->disk, "s2.0", COPY_THIN, &bytes) < 0);
 	assert_int_equal(copy_file(place->live, place->disk, "s3.0", COPY_WHOLE, &bytes), -ENOENT);
-	assert_false(is_there(place->disk, "s1.0") || is_there(place->disk, "s2.0") || is_there(place->disk, ".s2.0.part"));
+	assert_false(is_there(place->disk, "s1.0") || is_there(place->disk, "s2.0") ||
+		     is_there(place->disk, ".s2.0.part"));
 }
 
-/* ---- the swap ----------------------------------------------------------------------------------- */
+/* ---- the swap -------------------------------------------------------------------------------- */
 
 static void a_swap_happens_only_on_what_is_expected(void **state)
 {
@@ -191,7 +192,7 @@ static void a_file_that_is_cut_under_the_swap_is_survived(void **state)
 	close(fd);
 }
 
-/* ---- a process and its chain ----------------------------------------------------------------------- */
+/* ---- a process and its chain ----------------------------------------------------------------- */
 
 struct made {
 	char name[64];
@@ -203,7 +204,8 @@ static void write_live(struct made *made)
 {
 	int fd = openat(made->directory, "s1.head", O_RDWR);
 
-	assert_int_equal(pwrite(fd, &made->live, sizeof(made->live), KYMO_LIVE_OFFSET), sizeof(made->live));
+	assert_int_equal(pwrite(fd, &made->live, sizeof(made->live), KYMO_LIVE_OFFSET),
+			 sizeof(made->live));
 	close(fd);
 }
 
@@ -218,7 +220,8 @@ static uint64_t read_word(int directory, const char *name, size_t offset)
 }
 
 /* A process with one chain of so many segments, the last one open. */
-static void make_process(struct place *place, struct made *made, pid_t pid, uint64_t starttime, uint64_t segments)
+static void make_process(struct place *place, struct made *made, pid_t pid, uint64_t starttime,
+			 uint64_t segments)
 {
 	static char zeros[KYMO_CONTROL_BYTES], segment[SEGMENT_BYTES];
 	uint64_t held = segments * SEGMENT_BYTES;
@@ -226,12 +229,14 @@ static void make_process(struct place *place, struct made *made, pid_t pid, uint
 	int fd;
 
 	memset(made, 0, sizeof(*made));
-	snprintf(made->name, sizeof(made->name), "p%d-%llu", (int)pid, (unsigned long long)starttime);
+	snprintf(made->name, sizeof(made->name), "p%d-%llu", (int)pid,
+		 (unsigned long long)starttime);
 	assert_int_equal(mkdirat(place->live, made->name, 0700), 0);
 	made->directory = openat(place->live, made->name, O_RDONLY | O_DIRECTORY);
 	make_file(made->directory, "control", zeros, sizeof(zeros));
 	fd = openat(made->directory, "control", O_RDWR);
-	assert_int_equal(pwrite(fd, &held, sizeof(held), offsetof(struct kymo_control, held_bytes)), sizeof(held));
+	assert_int_equal(pwrite(fd, &held, sizeof(held), offsetof(struct kymo_control, held_bytes)),
+			 sizeof(held));
 	close(fd);
 	make_file(made->directory, "s1.head", zeros, KYMO_HEAD_FILE_BYTES);
 	for (uint64_t i = 0; i < segments; i++) {
@@ -263,8 +268,13 @@ static void sealed_segments_move_and_the_open_one_stays(void **state)
 	snprintf(path, sizeof(path), "%s/s1.3", made.name);
 	assert_true(is_there(place->live, path));
 	assert_false(is_there(place->disk, path));
-	assert_int_equal(read_word(made.directory, "s1.head", KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, segment_first)), 3);
-	assert_int_equal(read_word(made.directory, "control", offsetof(struct kymo_control, moved_bytes)), 3 * SEGMENT_BYTES);
+	assert_int_equal(
+		read_word(made.directory, "s1.head",
+			  KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, segment_first)),
+		3);
+	assert_int_equal(
+		read_word(made.directory, "control", offsetof(struct kymo_control, moved_bytes)),
+		3 * SEGMENT_BYTES);
 	archive_fini(&archive);
 	close(made.directory);
 }
@@ -353,8 +363,11 @@ static void a_dead_process_moves_as_a_whole_and_a_living_one_stays(void **state)
 	snprintf(path, sizeof(path), "%s/s1.2", dead.name);
 	assert_true(is_there(place->disk, path));
 	snprintf(path, sizeof(path), "%s/control", dead.name);
-	assert_int_equal((uint32_t)read_word(place->disk, path, offsetof(struct kymo_control, ended)), 2);
-	assert_int_equal((uint32_t)read_word(place->disk, path, offsetof(struct kymo_control, wstatus_known)), 1);
+	assert_int_equal(
+		(uint32_t)read_word(place->disk, path, offsetof(struct kymo_control, ended)), 2);
+	assert_int_equal((uint32_t)read_word(place->disk, path,
+					     offsetof(struct kymo_control, wstatus_known)),
+			 1);
 	archive_fini(&archive);
 	close(dead.directory);
 	close(living.directory);

@@ -33,14 +33,29 @@ static void budgets_name_what_they_mean(void **state)
 		struct budget budget = { 5, 7 };
 
 		assert_int_equal(budget_parse(cases[i].text, &budget, NULL), 0);
-		assert_true(budget.memory_bytes == cases[i].memory && budget.disk_bytes == cases[i].disk);
+		assert_true(budget.memory_bytes == cases[i].memory &&
+			    budget.disk_bytes == cases[i].disk);
 	}
 }
 
 static void bad_budgets_change_nothing_and_say_why(void **state)
 {
-	static const char *const bad[] = { "", "G", "1X", "1G,", ",1G", "mem=", "memory=1G", "-1G", "1.5G", "1GG", "1K", "0", "99999999999999999999",
-					   "18446744073709551615T", "mem=1G disk=2G", "1 G" };
+	static const char *const bad[] = { "",
+					   "G",
+					   "1X",
+					   "1G,",
+					   ",1G",
+					   "mem=",
+					   "memory=1G",
+					   "-1G",
+					   "1.5G",
+					   "1GG",
+					   "1K",
+					   "0",
+					   "99999999999999999999",
+					   "18446744073709551615T",
+					   "mem=1G disk=2G",
+					   "1 G" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -69,10 +84,13 @@ static void a_program_may_be_called_anything(void **state)
 	struct proc_stat stat;
 
 	(void)state;
-	assert_int_equal(proc_parse_stat("42 (a) R 7 (b) S 41 40 39 0 -1 4194560 100 0 3 0 11 22 0 0 20 0 5 0 12345 409600 10 "
-					 "18446744073709551615 1",
-					 &stat),
-			 0);
+	assert_int_equal(
+		proc_parse_stat(
+			"42 (a) R 7 (b) S 41 40 39 0 -1 4194560 100 0 3 0 11 22 0 0 20 0 5 0 "
+			"12345 409600 10 "
+			"18446744073709551615 1",
+			&stat),
+		0);
 	assert_int_equal(stat.pid, 42);
 	assert_string_equal(stat.name, "a) R 7 (b");
 	assert_int_equal(stat.state, 'S');
@@ -90,7 +108,9 @@ static void a_program_may_be_called_anything(void **state)
 
 static void a_stat_that_is_cut_short_is_refused(void **state)
 {
-	static const char *const bad[] = { "", "42", "42 (a", "42 (a)", "42 (a) S", "42 (a) S 1 2 3", ")(", "42 a) S 1" };
+	static const char *const bad[] = { "",	     "42",	 "42 (a",
+					   "42 (a)", "42 (a) S", "42 (a) S 1 2 3",
+					   ")(",     "42 a) S 1" };
 	struct proc_stat stat;
 
 	(void)state;
@@ -113,7 +133,8 @@ static void this_process_is_alive_and_another_life_of_its_pid_is_not(void **stat
 static void fields_are_found_at_the_start_of_a_line_only(void **state)
 {
 	(void)state;
-	assert_int_equal(proc_field("rchar: 1\nread_bytes: 42\nxread_bytes: 3\n", "read_bytes:", 9), 42);
+	assert_int_equal(proc_field("rchar: 1\nread_bytes: 42\nxread_bytes: 3\n", "read_bytes:", 9),
+			 42);
 	assert_int_equal(proc_field("xread_bytes: 3\n", "read_bytes:", 9), 9);
 	assert_int_equal(proc_field("", "read_bytes:", 9), 9);
 }
@@ -130,11 +151,17 @@ static void cpus_and_interfaces_are_told_apart_from_headings(void **state)
 	assert_int_equal(host_parse_cpu("cpu13 1 1 1 1 1 1 1 1\n", &cpu), 13);
 	assert_int_equal(host_parse_cpu("intr 1 2 3\n", &cpu), -2);
 	assert_int_equal(host_parse_cpu("cpu999999 1 1 1 1 1 1 1 1\n", &cpu), -2);
-	assert_int_equal(host_parse_interface("  eth0: 100 1 0 0 0 0 0 0 200 1 0 0\n", name, sizeof(name), &rx, &tx), 0);
+	assert_int_equal(host_parse_interface("  eth0: 100 1 0 0 0 0 0 0 200 1 0 0\n", name,
+					      sizeof(name), &rx, &tx),
+			 0);
 	assert_string_equal(name, "eth0");
 	assert_true(rx == 100 && tx == 200);
-	assert_int_equal(host_parse_interface("Inter-|   Receive    \n face |x:\n", name, sizeof(name), &rx, &tx), -1);
-	assert_int_equal(host_parse_interface("an-interface-too-long: 1\n", name, sizeof(name), &rx, &tx), -1);
+	assert_int_equal(host_parse_interface("Inter-|   Receive    \n face |x:\n", name,
+					      sizeof(name), &rx, &tx),
+			 -1);
+	assert_int_equal(
+		host_parse_interface("an-interface-too-long: 1\n", name, sizeof(name), &rx, &tx),
+		-1);
 }
 
 int main(void)

@@ -56,8 +56,9 @@ static void add(struct sums *sums, uint64_t ticks, uint64_t child)
 	sums->child += child;
 }
 
-static void check_row(const struct recording *recording, const struct store_stream *zones, uint64_t number,
-		      const struct kymo_zone_row *row, const struct kymo_zone_row *before)
+static void check_row(const struct recording *recording, const struct store_stream *zones,
+		      uint64_t number, const struct kymo_zone_row *row,
+		      const struct kymo_zone_row *before)
 {
 	assert_string_equal(name_of(recording, zones, row->name), names[number % 3]);
 	assert_int_equal(row->depth, number % 3 == 2 ? 0 : 1);
@@ -66,10 +67,12 @@ static void check_row(const struct recording *recording, const struct store_stre
 		assert_true(before->start_ticks + before->duration_ticks <= row->start_ticks);
 	if (before && number % 3 == 2)
 		assert_true(row->start_ticks <= before->start_ticks &&
-			    before->start_ticks + before->duration_ticks <= row->start_ticks + row->duration_ticks);
+			    before->start_ticks + before->duration_ticks <=
+				    row->start_ticks + row->duration_ticks);
 }
 
-static void check_rows(const struct recording *recording, const struct store_stream *zones, struct sums sums[3])
+static void check_rows(const struct recording *recording, const struct store_stream *zones,
+		       struct sums sums[3])
 {
 	struct kymo_zone_row *rows = malloc((zones->kept + 1) * sizeof(*rows));
 	uint64_t first = zones->chunk_count ? zones->chunks[0].first_row : 0, inner = 0;
@@ -85,7 +88,8 @@ static void check_rows(const struct recording *recording, const struct store_str
 	free(rows);
 }
 
-static void check_totals(const struct recording *recording, const struct store_stream *zones, const struct sums sums[3])
+static void check_totals(const struct recording *recording, const struct store_stream *zones,
+			 const struct sums sums[3])
 {
 	bool whole = zones->kept == zones->emitted;
 
@@ -125,13 +129,15 @@ static void kill_once(const char *environment)
 	committed = shared_counts()[0];
 	recording = recorded_open();
 	for (size_t i = 0; i < recording->stream_count; i++)
-		if (!strcmp(recording->streams[i].table, "trace.zones") && !recording->streams[i].without_file)
+		if (!strcmp(recording->streams[i].table, "trace.zones") &&
+		    !recording->streams[i].without_file)
 			zones = &recording->streams[i];
 	if (committed)
 		assert_non_null(zones);
 	if (zones) {
 		assert_true(zones->emitted == committed || zones->emitted == committed + 1);
-		assert_int_equal(zones->emitted, zones->kept + zones->overwritten + zones->dropped_total);
+		assert_int_equal(zones->emitted,
+				 zones->kept + zones->overwritten + zones->dropped_total);
 		check_rows(recording, zones, sums);
 		check_totals(recording, zones, sums);
 	}
@@ -157,7 +163,8 @@ static void killed_at_any_instant_everything_committed_reads_back(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(killed_at_any_instant_everything_committed_reads_back) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		killed_at_any_instant_everything_committed_reads_back) };
 
 	return cmocka_run_group_tests(tests, recorded_setup, recorded_teardown);
 }

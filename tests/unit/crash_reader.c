@@ -32,7 +32,8 @@ static struct pattern pattern_of(uint64_t number)
 
 static void write_patterns(void)
 {
-	struct kymo_table *table = kymo_table_create("app.pattern", pattern_columns, 4, sizeof(struct pattern), NULL);
+	struct kymo_table *table = kymo_table_create("app.pattern", pattern_columns, 4,
+						     sizeof(struct pattern), NULL);
 
 	for (uint64_t number = 0;; number++) {
 		struct pattern row = pattern_of(number);
@@ -87,7 +88,8 @@ static void check_one_opening(uint64_t *out_rows)
 		const struct store_stream *stream = &recording->streams[i];
 		const struct store_total *total = total_of(recording, stream, "zone");
 
-		assert_int_equal(stream->emitted, stream->kept + stream->overwritten + stream->dropped_total);
+		assert_int_equal(stream->emitted,
+				 stream->kept + stream->overwritten + stream->dropped_total);
 		if (!strcmp(stream->table, "app.pattern"))
 			*out_rows += check_patterns(stream);
 		else if (total && stream->emitted)
@@ -108,7 +110,8 @@ static void no_row_is_torn_under(const char *environment)
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	print_message("%llu rows in %llu openings, none torn\n", (unsigned long long)rows, (unsigned long long)openings);
+	print_message("%llu rows in %llu openings, none torn\n", (unsigned long long)rows,
+		      (unsigned long long)openings);
 	assert_true(rows > 0);
 	recorded_remove();
 }

@@ -43,7 +43,8 @@ static inline void *handmade_file(struct handmade *made, const char *path, size_
 	return (void *)(uintptr_t)file->data;
 }
 
-static inline void *handmade_in(struct handmade *made, const char *process, const char *name, size_t bytes)
+static inline void *handmade_in(struct handmade *made, const char *process, const char *name,
+				size_t bytes)
 {
 	char path[SOURCE_PATH_BYTES * 2];
 
@@ -83,7 +84,8 @@ static inline struct kymo_run_file *handmade_run(struct handmade *made)
 
 	handmade_head(run, KYMO_MAGIC_RUN, sizeof(*run));
 	run->clock_kind = KYMO_CLOCK_TSC;
-	run->epoch = (struct kymo_clock_pair){ HANDMADE_EPOCH, HANDMADE_EPOCH, 1700000000000000000ull, 20 };
+	run->epoch = (struct kymo_clock_pair){ HANDMADE_EPOCH, HANDMADE_EPOCH,
+					       1700000000000000000ull, 20 };
 	run->target_pid = 4000000;
 	run->target_starttime = 77;
 	strcpy(run->boot_id, "not-this-one");
@@ -93,7 +95,8 @@ static inline struct kymo_run_file *handmade_run(struct handmade *made)
 }
 
 /* Two ticks to a nanosecond. */
-static inline struct kymo_control *handmade_control(struct handmade *made, const char *process, int32_t pid)
+static inline struct kymo_control *handmade_control(struct handmade *made, const char *process,
+						    int32_t pid)
 {
 	struct kymo_control *control = handmade_in(made, process, "control", KYMO_CONTROL_BYTES);
 
@@ -102,8 +105,10 @@ static inline struct kymo_control *handmade_control(struct handmade *made, const
 	control->pid = pid;
 	control->starttime = 77;
 	control->rank = control->ranks = -1;
-	control->pairs[0] = (struct kymo_clock_pair){ HANDMADE_EPOCH, HANDMADE_EPOCH, 1700000000000000000ull, 20 };
-	control->pairs[1] = (struct kymo_clock_pair){ HANDMADE_EPOCH + 20000000000ull, HANDMADE_EPOCH + 10000000000ull,
+	control->pairs[0] = (struct kymo_clock_pair){ HANDMADE_EPOCH, HANDMADE_EPOCH,
+						      1700000000000000000ull, 20 };
+	control->pairs[1] = (struct kymo_clock_pair){ HANDMADE_EPOCH + 20000000000ull,
+						      HANDMADE_EPOCH + 10000000000ull,
 						      1700000010000000000ull, 20 };
 	control->pair_count = 2;
 	strcpy(control->program, "train.py");
@@ -111,7 +116,8 @@ static inline struct kymo_control *handmade_control(struct handmade *made, const
 	return control;
 }
 
-static inline void handmade_names(struct handmade *made, const char *process, const char *const *names)
+static inline void handmade_names(struct handmade *made, const char *process,
+				  const char *const *names)
 {
 	size_t count = 0, bytes = sizeof(struct kymo_text_head);
 	struct kymo_names_head *head;
@@ -141,13 +147,15 @@ static inline void handmade_names(struct handmade *made, const char *process, co
 
 static inline void handmade_threads(struct handmade *made, const char *process, int32_t tid)
 {
-	struct kymo_threads_head *head =
-		handmade_in(made, process, "threads", sizeof(*head) + 2 * sizeof(struct kymo_thread_entry));
+	struct kymo_threads_head *head = handmade_in(
+		made, process, "threads", sizeof(*head) + 2 * sizeof(struct kymo_thread_entry));
 	struct kymo_thread_entry *entry = (struct kymo_thread_entry *)(head + 1) + 1;
 
 	handmade_head(head, KYMO_MAGIC_THREADS, sizeof(*head));
 	head->count = 2;
-	*entry = (struct kymo_thread_entry){ .ready = 1, .tid = tid, .started_ticks = HANDMADE_EPOCH };
+	*entry = (struct kymo_thread_entry){ .ready = 1,
+					     .tid = tid,
+					     .started_ticks = HANDMADE_EPOCH };
 	strcpy(entry->name, "main");
 }
 
@@ -171,13 +179,14 @@ static inline int handmade_row_is(const struct kymo_zone_row *row, uint64_t numb
 	return !memcmp(row, &expected, sizeof(expected));
 }
 
-static inline struct kymo_stream_head *handmade_stream(struct handmade *made, const char *process, uint32_t id,
-						       const char *table, uint32_t row_bytes)
+static inline struct kymo_stream_head *handmade_stream(struct handmade *made, const char *process,
+						       uint32_t id, const char *table,
+						       uint32_t row_bytes)
 {
 	static const struct kymo_column_desc columns[] = {
-		{ "start_ns", KYMO_TIME, 0, 8, "" },	   { "duration_ns", KYMO_DURATION, 8, 8, "" },
-		{ "name", KYMO_NAME, 16, 4, "" },	   { "thread", KYMO_THREAD, 20, 4, "" },
-		{ "depth", KYMO_U16, 24, 2, "" },	   { "flags", KYMO_U16, 26, 2, "" },
+		{ "start_ns", KYMO_TIME, 0, 8, "" }, { "duration_ns", KYMO_DURATION, 8, 8, "" },
+		{ "name", KYMO_NAME, 16, 4, "" },    { "thread", KYMO_THREAD, 20, 4, "" },
+		{ "depth", KYMO_U16, 24, 2, "" },    { "flags", KYMO_U16, 26, 2, "" },
 		{ "step", KYMO_U32, 28, 4, "" },
 	};
 	char name[32];
@@ -204,14 +213,16 @@ static inline struct kymo_open_stack *handmade_open(struct kymo_stream_head *hea
 	return (struct kymo_open_stack *)(void *)((char *)head + KYMO_OPEN_OFFSET);
 }
 
-static inline struct kymo_zone_row *handmade_segment(struct handmade *made, const char *process, uint32_t id,
-						     uint64_t sequence, uint64_t first_row, uint64_t rows)
+static inline struct kymo_zone_row *handmade_segment(struct handmade *made, const char *process,
+						     uint32_t id, uint64_t sequence,
+						     uint64_t first_row, uint64_t rows)
 {
 	struct kymo_segment_head *head;
 	char name[32];
 
 	snprintf(name, sizeof(name), "s%u.%llu", id, (unsigned long long)sequence);
-	head = handmade_in(made, process, name, sizeof(*head) + rows * sizeof(struct kymo_zone_row));
+	head = handmade_in(made, process, name,
+			   sizeof(*head) + rows * sizeof(struct kymo_zone_row));
 	handmade_head(head, KYMO_MAGIC_SEGMENT, sizeof(*head));
 	head->stream_id = id;
 	head->row_bytes = sizeof(struct kymo_zone_row);
@@ -222,10 +233,11 @@ static inline struct kymo_zone_row *handmade_segment(struct handmade *made, cons
 }
 
 /* A ring of zones that was written up to `written`; floor as the protocol moves it. */
-static inline struct kymo_stream_head *handmade_ring(struct handmade *made, const char *process, uint32_t id,
-						     uint64_t written)
+static inline struct kymo_stream_head *handmade_ring(struct handmade *made, const char *process,
+						     uint32_t id, uint64_t written)
 {
-	struct kymo_stream_head *head = handmade_stream(made, process, id, "trace.zones", sizeof(struct kymo_zone_row));
+	struct kymo_stream_head *head = handmade_stream(made, process, id, "trace.zones",
+							sizeof(struct kymo_zone_row));
 	struct kymo_zone_row *rows = handmade_segment(made, process, id, 0, 0, HANDMADE_CAP);
 
 	head->cap_rows = HANDMADE_CAP;
@@ -241,11 +253,13 @@ static inline struct kymo_stream_head *handmade_ring(struct handmade *made, cons
 }
 
 /* A chain of `segments` segments of `each` rows, from number `first_segment` on, written up to `written`. */
-static inline struct kymo_stream_head *handmade_chain(struct handmade *made, const char *process, uint32_t id,
-						      uint64_t first_segment, uint64_t segments, uint64_t each,
+static inline struct kymo_stream_head *handmade_chain(struct handmade *made, const char *process,
+						      uint32_t id, uint64_t first_segment,
+						      uint64_t segments, uint64_t each,
 						      uint64_t written)
 {
-	struct kymo_stream_head *head = handmade_stream(made, process, id, "trace.zones", sizeof(struct kymo_zone_row));
+	struct kymo_stream_head *head = handmade_stream(made, process, id, "trace.zones",
+							sizeof(struct kymo_zone_row));
 
 	head->keep = KYMO_KEEP_ALL;
 	head->has_open_stack = 1;
@@ -263,8 +277,8 @@ static inline struct kymo_stream_head *handmade_chain(struct handmade *made, con
 }
 
 /* Totals of three names that hold rows [0, upto). */
-static inline void handmade_totals(struct handmade *made, const char *process, struct kymo_stream_head *head,
-				   uint64_t upto)
+static inline void handmade_totals(struct handmade *made, const char *process,
+				   struct kymo_stream_head *head, uint64_t upto)
 {
 	struct kymo_totals_head *totals;
 	char name[32], *base;
@@ -276,11 +290,14 @@ static inline void handmade_totals(struct handmade *made, const char *process, s
 	head->has_totals = 1;
 	totals->count = 3;
 	for (uint32_t slot = 0; slot < 3; slot++)
-		((struct kymo_totals_slot *)(void *)(base + kymo_totals_slot_offset(slot)))->name = slot + 1;
+		((struct kymo_totals_slot *)(void *)(base + kymo_totals_slot_offset(slot)))->name =
+			slot + 1;
 	for (uint64_t n = 0; n < upto; n++) {
 		const struct kymo_zone_row row = handmade_row(n);
-		struct kymo_totals_slot *slot = (void *)(base + kymo_totals_slot_offset(row.name - 1));
-		uint64_t child = fold_child(handmade_live(head)->child_at[0], row.depth, row.duration_ticks);
+		struct kymo_totals_slot *slot = (void *)(base +
+							 kymo_totals_slot_offset(row.name - 1));
+		uint64_t child = fold_child(handmade_live(head)->child_at[0], row.depth,
+					    row.duration_ticks);
 
 		fold_resume(slot, (uint64_t *)(void *)(slot + 1), 0, n, row.duration_ticks, child);
 	}
@@ -302,7 +319,8 @@ static inline void handmade_expected(uint64_t upto, struct handmade_sums sums[4]
 		struct kymo_zone_row row = handmade_row(n);
 		struct handmade_sums *sum = &sums[row.name];
 
-		sum->min = !sum->count || row.duration_ticks < sum->min ? row.duration_ticks : sum->min;
+		sum->min = !sum->count || row.duration_ticks < sum->min ? row.duration_ticks
+									: sum->min;
 		sum->max = row.duration_ticks > sum->max ? row.duration_ticks : sum->max;
 		sum->count++;
 		sum->sum += row.duration_ticks;
@@ -335,9 +353,11 @@ static inline struct kymo_stream_head *handmade_small(struct handmade *made, uin
 static inline void handmade_all(struct handmade *made)
 {
 	struct kymo_open_stack *open = handmade_open(handmade_small(made, 40));
-	struct kymo_control *control = (void *)(uintptr_t)handmade_find(made, "p10-77/control")->data;
+	struct kymo_control *control =
+		(void *)(uintptr_t)handmade_find(made, "p10-77/control")->data;
 
-	handmade_find(made, "p10-77/s0.0")->bytes = sizeof(struct kymo_segment_head) + 48 * sizeof(struct kymo_zone_row);
+	handmade_find(made, "p10-77/s0.0")->bytes = sizeof(struct kymo_segment_head) +
+						    48 * sizeof(struct kymo_zone_row);
 	open->depth = 2;
 	open->entries[0] = (struct kymo_open_entry){ HANDMADE_EPOCH + 2000, 3, 0 };
 	open->entries[1] = (struct kymo_open_entry){ HANDMADE_EPOCH + 4000, 1, 0 };
@@ -346,7 +366,8 @@ static inline void handmade_all(struct handmade *made)
 	handmade_chain(made, "p10-77", 1, 0, 2, 20, 30);
 }
 
-static inline int handmade_open_memory(struct handmade *made, struct recording **out, struct kymo_error *err)
+static inline int handmade_open_memory(struct handmade *made, struct recording **out,
+				       struct kymo_error *err)
 {
 	struct source source;
 
@@ -356,7 +377,8 @@ static inline int handmade_open_memory(struct handmade *made, struct recording *
 }
 
 /* Files whose path begins with `which` ("": all). */
-static inline void handmade_write_some(const struct handmade *made, const char *directory, const char *which)
+static inline void handmade_write_some(const struct handmade *made, const char *directory,
+				       const char *which)
 {
 	char path[KYMO_PATH_BYTES];
 
@@ -369,7 +391,8 @@ static inline void handmade_write_some(const struct handmade *made, const char *
 		if (strncmp(file->path, which, strlen(which)))
 			continue;
 		if (slash) {
-			snprintf(path, sizeof(path), "%s/%.*s", directory, (int)(slash - file->path), file->path);
+			snprintf(path, sizeof(path), "%s/%.*s", directory,
+				 (int)(slash - file->path), file->path);
 			mkdir(path, 0700);
 		}
 		snprintf(path, sizeof(path), "%s/%s", directory, file->path);
@@ -425,7 +448,8 @@ static inline uint64_t handmade_walk(const struct recording *recording)
 				(uint64_t)recording->threads[stream->open_zones[z].thread].tid;
 		for (size_t t = 0; t < stream->total_count; t++) {
 			sink += recording->names[stream->totals[t].name].line;
-			for (uint32_t b = 0; stream->totals[t].histogram && b < KYMO_HIST_BUCKETS; b++)
+			for (uint32_t b = 0; stream->totals[t].histogram && b < KYMO_HIST_BUCKETS;
+			     b++)
 				sink += stream->totals[t].histogram[b];
 		}
 	}
@@ -434,7 +458,8 @@ static inline uint64_t handmade_walk(const struct recording *recording)
 	for (size_t i = 0; i < recording->thread_count; i++)
 		sink += strlen(recording->threads[i].name);
 	for (size_t i = 0; i < recording->process_count; i++)
-		sink += strlen(recording->processes[i].command) + strlen(recording->processes[i].program);
+		sink += strlen(recording->processes[i].command) +
+			strlen(recording->processes[i].program);
 	for (size_t i = 0; i < recording->problem_count; i++)
 		sink += strlen(recording->problems[i]);
 	return sink == UINT64_MAX ? 0 : rows;

@@ -64,13 +64,15 @@ static void a_region_may_recurse_deeper_than_the_mapped_stack(void **state)
 	(void)state;
 	struct recording *recording = recorded(recurse_100, NULL);
 
-	assert_int_equal(total_of(recording, stream_of(recording, "trace.zones"), "recursive")->count, 100);
+	assert_int_equal(
+		total_of(recording, stream_of(recording, "trace.zones"), "recursive")->count, 100);
 	recorded_close(recording);
 }
 
 static void cross_two_regions(void)
 {
-	static struct kymo_region a = KYMO_REGION_INIT("a"), b = KYMO_REGION_INIT("b"), c = KYMO_REGION_INIT("c");
+	static struct kymo_region a = KYMO_REGION_INIT("a"), b = KYMO_REGION_INIT("b"),
+				  c = KYMO_REGION_INIT("c");
 
 	kymo_region_start(&a);
 	kymo_region_start(&b);
@@ -101,7 +103,8 @@ static void stop_without_start(void)
 {
 	struct kymo_region region = KYMO_REGION_INIT("never");
 
-	if (kymo_region_stop(&region) != -ENOENT || kymo_region_start(NULL) != -EINVAL || kymo_region_stop(NULL) != -EINVAL)
+	if (kymo_region_stop(&region) != -ENOENT || kymo_region_start(NULL) != -EINVAL ||
+	    kymo_region_stop(NULL) != -EINVAL)
 		abort();
 	kymo_region_start(&region);
 	if (kymo_region_stop(&region) || kymo_region_stop(&region) != -ENOENT)
@@ -160,7 +163,8 @@ static void a_zone_that_ends_in_a_forked_child_is_flagged(void **state)
 	for (size_t i = 0; i < recording->stream_count; i++) {
 		struct kymo_zone_row row;
 
-		if (!strcmp(recording->streams[i].table, "trace.zones") && read_zones(&recording->streams[i], &row, 1) == 1)
+		if (!strcmp(recording->streams[i].table, "trace.zones") &&
+		    read_zones(&recording->streams[i], &row, 1) == 1)
 			foreign += row.flags & KYMO_ZONE_FOREIGN;
 	}
 	assert_int_equal(foreign, 1);
@@ -290,7 +294,8 @@ static void many_threads_on_one_region_are_counted_exactly(void **state)
 	uint64_t count = 0, emitted = 0;
 
 	for (size_t i = 0; i < recording->stream_count; i++) {
-		const struct store_total *total = total_of(recording, &recording->streams[i], "shared");
+		const struct store_total *total = total_of(recording, &recording->streams[i],
+							   "shared");
 
 		count += total ? total->count : 0;
 		emitted += recording->streams[i].emitted;
@@ -422,8 +427,10 @@ static void parent_and_children_of_fork_record_apart(void **state)
 
 	assert_int_equal(recording->process_count, 21);
 	for (size_t i = 0; i < recording->stream_count; i++) {
-		const struct store_total *of_child = total_of(recording, &recording->streams[i], "child");
-		const struct store_total *of_parent = total_of(recording, &recording->streams[i], "shared");
+		const struct store_total *of_child = total_of(recording, &recording->streams[i],
+							      "child");
+		const struct store_total *of_parent = total_of(recording, &recording->streams[i],
+							       "shared");
 
 		child += of_child ? of_child->count : 0;
 		parent += of_parent ? of_parent->count : 0;
@@ -473,7 +480,8 @@ static const struct kymo_column request_columns[] = {
 
 static void marks_counters_steps_and_a_table(void)
 {
-	struct kymo_table *table = kymo_table_create("app.requests", request_columns, 4, sizeof(struct request), NULL);
+	struct kymo_table *table = kymo_table_create("app.requests", request_columns, 4,
+						     sizeof(struct request), NULL);
 	char text[1001];
 
 	memset(text, 'x', 1000);
@@ -500,7 +508,8 @@ static void every_kind_of_row_arrives(void **state)
 	assert_int_equal(stream_of(recording, "trace.marks")->kept, 3);
 	assert_int_equal(stream_of(recording, "trace.counters")->kept, 3);
 	assert_int_equal(stream_of(recording, "trace.steps")->kept, 3);
-	assert_int_equal(stream_of(recording, "trace.zone_text")->kept, 3 * 32); /* 1,000 bytes are 32 parts of 32 */
+	assert_int_equal(stream_of(recording, "trace.zone_text")->kept,
+			 3 * 32); /* 1,000 bytes are 32 parts of 32 */
 	assert_int_equal(requests->column_count, 4);
 	assert_string_equal(requests->columns[1].unit, "ms");
 	assert_int_equal(store_read_rows(requests, &requests->chunks[0], 0, 3, row), 3);
@@ -514,12 +523,15 @@ static void bad_tables_are_refused_with_a_sentence(void **state)
 {
 	(void)state;
 	static const struct kymo_column outside = { "x", KYMO_I64, 4, 0, NULL };
-	static const struct kymo_column twice[] = { { "x", KYMO_I64, 0, 0, NULL }, { "X", KYMO_I64, 8, 0, NULL } };
+	static const struct kymo_column twice[] = { { "x", KYMO_I64, 0, 0, NULL },
+						    { "X", KYMO_I64, 8, 0, NULL } };
 	struct kymo_error err;
 
-	assert_null(kymo_table_create("requests", request_columns, 4, sizeof(struct request), &err));
+	assert_null(
+		kymo_table_create("requests", request_columns, 4, sizeof(struct request), &err));
 	assert_non_null(strstr(err.text, "schema.table"));
-	assert_null(kymo_table_create("trace.mine", request_columns, 4, sizeof(struct request), &err));
+	assert_null(
+		kymo_table_create("trace.mine", request_columns, 4, sizeof(struct request), &err));
 	assert_non_null(strstr(err.text, "kymo's own"));
 	assert_null(kymo_table_create("app.outside", &outside, 1, 8, &err));
 	assert_non_null(strstr(err.text, "outside of the row"));

@@ -34,7 +34,8 @@ static inline int recorded_setup(void **state)
 {
 	(void)state;
 	strcpy(recorded_root, "/dev/shm/kymo-test-XXXXXX");
-	recorded_counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	recorded_counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			       0);
 	return mkdtemp(recorded_root) && !setenv("KYMO_DIR", recorded_root, 1) ? 0 : -1;
 }
 
@@ -74,7 +75,8 @@ static inline pid_t recorded_start(void (*program)(void), const char *environmen
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* no program outlives its test */
 		set_words(environment);
-		if (kymo_enable(NULL) || write(ready[1], kymo__process.run_dir, sizeof(kymo__process.run_dir)) < 0)
+		if (kymo_enable(NULL) ||
+		    write(ready[1], kymo__process.run_dir, sizeof(kymo__process.run_dir)) < 0)
 			_exit(99);
 		program();
 		_exit(0);
@@ -121,36 +123,42 @@ static inline void recorded_close(struct recording *recording)
 	recorded_remove();
 }
 
-static inline const struct store_stream *stream_of(const struct recording *recording, const char *table)
+static inline const struct store_stream *stream_of(const struct recording *recording,
+						   const char *table)
 {
 	for (size_t i = 0; i < recording->stream_count; i++)
-		if (!strcmp(recording->streams[i].table, table) && !recording->streams[i].without_file)
+		if (!strcmp(recording->streams[i].table, table) &&
+		    !recording->streams[i].without_file)
 			return &recording->streams[i];
 	fail_msg("no stream of %s", table);
 	return NULL;
 }
 
 /* The first `most` kept rows of a stream of zones. */
-static inline uint64_t read_zones(const struct store_stream *stream, struct kymo_zone_row *out, uint64_t most)
+static inline uint64_t read_zones(const struct store_stream *stream, struct kymo_zone_row *out,
+				  uint64_t most)
 {
 	uint64_t done = 0;
 
 	for (size_t i = 0; i < stream->chunk_count && done < most; i++) {
-		uint64_t want = stream->chunks[i].rows < most - done ? stream->chunks[i].rows : most - done;
+		uint64_t want = stream->chunks[i].rows < most - done ? stream->chunks[i].rows
+								     : most - done;
 
 		done += store_read_rows(stream, &stream->chunks[i], 0, want, out + done);
 	}
 	return done;
 }
 
-static inline const char *name_of(const struct recording *recording, const struct store_stream *stream, uint32_t local)
+static inline const char *name_of(const struct recording *recording,
+				  const struct store_stream *stream, uint32_t local)
 {
 	const struct store_process *process = &recording->processes[stream->process];
 
 	return local < process->name_count ? recording->names[process->name_of[local]].text : "?";
 }
 
-static inline const struct store_total *total_of(const struct recording *recording, const struct store_stream *stream,
+static inline const struct store_total *total_of(const struct recording *recording,
+						 const struct store_stream *stream,
 						 const char *name)
 {
 	for (size_t i = 0; i < stream->total_count; i++)

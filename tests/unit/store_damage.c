@@ -55,7 +55,8 @@ static void every_file_cut_anywhere(void **state)
 	for (size_t f = 0; f < made.count; f++) {
 		size_t whole = made.files[f].bytes;
 
-		for (size_t bytes = 0; bytes < whole; bytes += bytes < 512 || whole < 4096 ? 1 : 61) {
+		for (size_t bytes = 0; bytes < whole;
+		     bytes += bytes < 512 || whole < 4096 ? 1 : 61) {
 			/* A copy of that length, so that a look beyond it is seen by the sanitizer. */
 			const void *old = made.files[f].data;
 			void *cut = malloc(bytes ? bytes : 1);
@@ -92,7 +93,8 @@ static void open_snapshot_bytes(const void *bytes, size_t count)
 	struct recording *recording;
 	struct source source;
 
-	if (source_open_snapshot(&source, bytes, count, &err) || inside_open(&source, "in memory", &recording, &err)) {
+	if (source_open_snapshot(&source, bytes, count, &err) ||
+	    inside_open(&source, "in memory", &recording, &err)) {
 		assert_true(err.code && err.text[0]);
 		return;
 	}
@@ -139,7 +141,8 @@ static void every_byte_of_a_snapshot_flipped_or_cut(void **state)
 /* FAULTS 31: numbers that would need all the memory there is. */
 static void absurd_numbers_are_refused_at_once(void **state)
 {
-	static const uint64_t absurd[] = { UINT64_C(1) << 60, UINT64_MAX, UINT64_MAX / 32 + 1, INT64_MAX, 1000000 };
+	static const uint64_t absurd[] = { UINT64_C(1) << 60, UINT64_MAX, UINT64_MAX / 32 + 1,
+					   INT64_MAX, 1000000 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
@@ -160,9 +163,18 @@ static void absurd_numbers_are_refused_at_once(void **state)
 		words[count++] = &handmade_live(head)->dropped[0];
 		words[count++] = &segment->first_row;
 		words[count++] = &segment->rows;
-		words[count++] = &((struct kymo_names_head *)(uintptr_t)handmade_find(&made, "p10-77/names")->data)->count;
-		words[count++] = &((struct kymo_threads_head *)(uintptr_t)handmade_find(&made, "p10-77/threads")->data)->count;
-		words[count++] = &((struct kymo_totals_head *)(uintptr_t)handmade_find(&made, "p10-77/s0.totals")->data)->count;
+		words[count++] = &((struct kymo_names_head *)(uintptr_t)handmade_find(
+					   &made, "p10-77/names")
+					   ->data)
+					  ->count;
+		words[count++] = &((struct kymo_threads_head *)(uintptr_t)handmade_find(
+					   &made, "p10-77/threads")
+					   ->data)
+					  ->count;
+		words[count++] = &((struct kymo_totals_head *)(uintptr_t)handmade_find(
+					   &made, "p10-77/s0.totals")
+					   ->data)
+					  ->count;
 		for (size_t w = 0; w < count; w++) {
 			uint64_t old = *words[w];
 

@@ -47,7 +47,8 @@ static void make_run(const char *directory, const char *name, int seconds, bool 
 	run->epoch.realtime_ns += (uint64_t)seconds * 1000000000u;
 	run->target_pid = 4000000 + seconds;
 	if (live) {
-		struct kymo_control *control = (void *)(uintptr_t)handmade_find(&made, "p10-77/control")->data;
+		struct kymo_control *control =
+			(void *)(uintptr_t)handmade_find(&made, "p10-77/control")->data;
 
 		control->pid = run->target_pid = getpid();
 		control->starttime = run->target_starttime = paths_starttime(getpid());
@@ -164,6 +165,21 @@ static void a_target_is_latest_a_pid_a_name_or_a_path(void **state)
 	assert_non_null(strstr(err.text, "does not record"));
 }
 
+static void latest_is_a_run_rather_than_a_snapshot_of_it(void **state)
+{
+	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES];
+
+	(void)state;
+	make_run(root, "z", 4, false);
+	assert_int_equal(kymo__snapshot_write("../root/z", NULL, "a.kymo", &err), 0);
+	assert_int_equal(store_resolve("latest", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "root/z"));
+	assert_int_equal(store_remove("../root/z", &err), 0);
+	assert_int_equal(store_resolve("latest", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/a.kymo"));
+}
+
 static void a_process_directory_stands_for_its_run(void **state)
 {
 	struct recording *recording;
@@ -235,6 +251,7 @@ static void snapshots_are_found_by_content_and_removed(void **state)
 	assert_int_equal(store_list(&entries, &count, &err), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(entries[0].kind, STORE_SNAPSHOT);
+	assert_int_equal(entries[0].state, STORE_ENDED);
 	assert_string_equal(entries[0].program, "train.py");
 	assert_int_equal(entries[0].pid, 4000004);
 	free(entries);
@@ -310,17 +327,27 @@ static void removed_recordings_leave_the_index(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(all_places_are_listed_live_first_then_newest, setup, teardown),
-		cmocka_unit_test_setup_teardown(two_halves_are_one_entry_with_the_path_on_disk, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_unreadable_recording_is_listed_with_the_reason, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_target_is_latest_a_pid_a_name_or_a_path, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_directory_stands_for_its_run, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_places_are_listed_live_first_then_newest, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(two_halves_are_one_entry_with_the_path_on_disk,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_unreadable_recording_is_listed_with_the_reason,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_target_is_latest_a_pid_a_name_or_a_path, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(latest_is_a_run_rather_than_a_snapshot_of_it, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_process_directory_stands_for_its_run, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(only_what_is_ours_is_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_live_recording_is_not_removed, setup, teardown),
-		cmocka_unit_test_setup_teardown(snapshots_are_found_by_content_and_removed, setup, teardown),
-		cmocka_unit_test_setup_teardown(pruning_removes_the_oldest_dead_ones_until_the_rest_fits, setup, teardown),
+		cmocka_unit_test_setup_teardown(snapshots_are_found_by_content_and_removed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			pruning_removes_the_oldest_dead_ones_until_the_rest_fits, setup, teardown),
 		cmocka_unit_test_setup_teardown(pruning_leaves_the_half_on_disk, setup, teardown),
-		cmocka_unit_test_setup_teardown(removed_recordings_leave_the_index, setup, teardown),
+		cmocka_unit_test_setup_teardown(removed_recordings_leave_the_index, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,9 @@ static void begin(struct live *live, void *(*writer)(void *))
 	handmade_small(&live->made, 0);
 	handmade_write(&live->made, handmade_mkdir(live->directory));
 	live->head_map = map_file(live, "s0.head", KYMO_HEAD_FILE_BYTES);
-	live->ring_map = map_file(live, "s0.0", sizeof(struct kymo_segment_head) + HANDMADE_CAP * sizeof(struct kymo_zone_row));
+	live->ring_map = map_file(live, "s0.0",
+				  sizeof(struct kymo_segment_head) +
+					  HANDMADE_CAP * sizeof(struct kymo_zone_row));
 	live->totals_map = map_file(live, "s0.totals", kymo_totals_slot_offset(4));
 	assert_int_equal(pthread_create(&live->thread, NULL, writer, live), 0);
 }
@@ -59,7 +61,8 @@ static void end(struct live *live)
 	live->stop = true;
 	pthread_join(live->thread, NULL);
 	munmap(live->head_map, KYMO_HEAD_FILE_BYTES);
-	munmap(live->ring_map, sizeof(struct kymo_segment_head) + HANDMADE_CAP * sizeof(struct kymo_zone_row));
+	munmap(live->ring_map,
+	       sizeof(struct kymo_segment_head) + HANDMADE_CAP * sizeof(struct kymo_zone_row));
 	munmap(live->totals_map, kymo_totals_slot_offset(4));
 	handmade_rm(live->directory);
 	handmade_free(&live->made);
@@ -107,12 +110,16 @@ static void fold(struct live *live, uint64_t upto)
 		struct kymo_totals_half half = *old;
 
 		half.upto = upto;
-		half.min_ticks = old->count && old->min_ticks < sums[name].min_ticks ? old->min_ticks : sums[name].min_ticks;
-		half.max_ticks = old->max_ticks > sums[name].max_ticks ? old->max_ticks : sums[name].max_ticks;
+		half.min_ticks = old->count && old->min_ticks < sums[name].min_ticks
+					 ? old->min_ticks
+					 : sums[name].min_ticks;
+		half.max_ticks = old->max_ticks > sums[name].max_ticks ? old->max_ticks
+								       : sums[name].max_ticks;
 		half.count += sums[name].count;
 		half.sum_ticks += sums[name].sum_ticks;
 		half.child_ticks += sums[name].child_ticks;
-		fold_add_square(&half, (unsigned __int128)sums[name].square_high << 64 | sums[name].square_low);
+		fold_add_square(&half, (unsigned __int128)sums[name].square_high << 64 |
+					       sums[name].square_low);
 		slot->half[(slot->generation + 1) & 1] = half;
 		__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELEASE);
 	}
@@ -133,7 +140,8 @@ static void *honest_writer(void *argument)
 		if (n % KYMO_BATCH_ROWS == 0)
 			fold(live, n);
 		if (n >= HANDMADE_CAP && n % KYMO_RING_SEGMENT_ROWS == 0) {
-			__atomic_store_n(&stream->floor, n + KYMO_RING_SEGMENT_ROWS - HANDMADE_CAP, __ATOMIC_RELAXED);
+			__atomic_store_n(&stream->floor, n + KYMO_RING_SEGMENT_ROWS - HANDMADE_CAP,
+					 __ATOMIC_RELAXED);
 			__atomic_thread_fence(__ATOMIC_RELEASE);
 		}
 		for (int i = 0; i < 4; i++)
@@ -177,7 +185,8 @@ static void assert_totals_exact(const struct store_stream *stream)
 		assert_int_equal(total->sum_ticks, times * period[name].sum + rest[name].sum);
 		assert_int_equal(total->child_ticks, times * period[name].child + rest[name].child);
 		for (uint32_t b = 0; b < KYMO_HIST_BUCKETS; b++)
-			assert_int_equal(total->histogram[b], times * period[name].histogram[b] + rest[name].histogram[b]);
+			assert_int_equal(total->histogram[b], times * period[name].histogram[b] +
+								      rest[name].histogram[b]);
 	}
 }
 
@@ -209,9 +218,10 @@ static void no_row_is_torn_and_totals_are_exact_at_full_speed(void **state)
 		store_close(recording);
 	}
 	end(&live);
-	print_message("%llu opens of %llu rows written, %llu rows read, %llu said that totals lack rows\n",
-		      (unsigned long long)opened, (unsigned long long)last, (unsigned long long)rows,
-		      (unsigned long long)inexact);
+	print_message(
+		"%llu opens of %llu rows written, %llu rows read, %llu said that totals lack rows\n",
+		(unsigned long long)opened, (unsigned long long)last, (unsigned long long)rows,
+		(unsigned long long)inexact);
 	assert_true(opened > 10 && rows > 0);
 	assert_true(inexact * 10 <= opened);
 }
@@ -228,10 +238,13 @@ static void *hostile_writer(void *argument)
 		random ^= random >> 7;
 		random ^= random << 17;
 		if (random % 3)
-			put((uint64_t *)(void *)(live->head_map + KYMO_LIVE_OFFSET) + random / 16 % 32,
+			put((uint64_t *)(void *)(live->head_map + KYMO_LIVE_OFFSET) +
+				    random / 16 % 32,
 			    random >> (random / 1024 % 64));
 		else if (random % 2)
-			put((uint64_t *)(void *)live->head_map + random / 16 % (KYMO_HEAD_FILE_BYTES / 8), random);
+			put((uint64_t *)(void *)live->head_map +
+				    random / 16 % (KYMO_HEAD_FILE_BYTES / 8),
+			    random);
 		else
 			put((uint64_t *)(void *)live->totals_map + random / 16 % 64, random);
 	}
@@ -250,7 +263,8 @@ static void a_hostile_writer_gets_no_more_than_an_error(void **state)
 		struct recording *recording;
 
 		/* The head's first page is mended each time, or there would soon be nothing to read. */
-		memcpy(live.head_map, handmade_find(&live.made, "p10-77/s0.head")->data, KYMO_LIVE_OFFSET);
+		memcpy(live.head_map, handmade_find(&live.made, "p10-77/s0.head")->data,
+		       KYMO_LIVE_OFFSET);
 		if (store_open(live.directory, &recording, &err)) {
 			assert_true(err.text[0]);
 			continue;
@@ -263,7 +277,8 @@ static void a_hostile_writer_gets_no_more_than_an_error(void **state)
 
 static void *cutter(void *argument)
 {
-	static const char *const names[] = { "s0.head", "s0.0", "s0.totals", "names", "text", "threads", "control" };
+	static const char *const names[] = { "s0.head", "s0.0",	   "s0.totals", "names",
+					     "text",	"threads", "control" };
 	struct live *live = argument;
 	char path[128];
 

@@ -33,14 +33,16 @@ static void assert_rows_are(const struct store_stream *stream, uint64_t first, u
 		for (uint64_t i = 0; i < stream->chunks[c].rows; i++, number++) {
 			struct kymo_zone_row row;
 
-			assert_int_equal(store_read_rows(stream, &stream->chunks[c], i, 1, &row), 1);
+			assert_int_equal(store_read_rows(stream, &stream->chunks[c], i, 1, &row),
+					 1);
 			assert_true(handmade_row_is(&row, number));
 		}
 	}
 	assert_int_equal(number, end);
 }
 
-static void assert_totals_are(const struct recording *recording, const struct store_stream *stream, uint64_t upto)
+static void assert_totals_are(const struct recording *recording, const struct store_stream *stream,
+			      uint64_t upto)
 {
 	struct handmade_sums sums[4];
 
@@ -60,8 +62,10 @@ static void assert_totals_are(const struct recording *recording, const struct st
 		assert_int_equal(total->child_ticks, expected->child);
 		assert_int_equal(total->min_ticks, expected->min);
 		assert_int_equal(total->max_ticks, expected->max);
-		assert_true(fabs(total->square_ticks - expected->square) <= expected->square * 1e-12);
-		assert_memory_equal(total->histogram, expected->histogram, sizeof(expected->histogram));
+		assert_true(fabs(total->square_ticks - expected->square) <=
+			    expected->square * 1e-12);
+		assert_memory_equal(total->histogram, expected->histogram,
+				    sizeof(expected->histogram));
 	}
 }
 
@@ -115,7 +119,8 @@ static void emitted_is_kept_overwritten_and_dropped(void **state)
 	assert_int_equal(stream->emitted, 10005);
 	assert_int_equal(stream->overwritten, 6144);
 	assert_int_equal(stream->dropped[KYMO_DROP_REENTRANT], 5);
-	assert_int_equal(stream->emitted, stream->kept + stream->overwritten + stream->dropped_total);
+	assert_int_equal(stream->emitted,
+			 stream->kept + stream->overwritten + stream->dropped_total);
 	store_close(recording);
 	handmade_free(&made);
 }
@@ -227,11 +232,11 @@ static void a_name_that_no_slot_has_yet_gets_one(void **state)
  * fold_state.
  */
 static long stores_left;
-#define STORE(place, value)                 \
-	do {                                \
-		if (stores_left-- <= 0)     \
-			return;             \
-		(place) = (value);          \
+#define STORE(place, value) \
+	do { \
+		if (stores_left-- <= 0) \
+			return; \
+		(place) = (value); \
 	} while (0)
 
 static void fold_until_death(struct kymo_stream_head *head, char *totals, uint64_t upto)
@@ -245,7 +250,8 @@ static void fold_until_death(struct kymo_stream_head *head, char *totals, uint64
 		STORE(child_at[i], live->child_at[state & 1][i]);
 	for (uint64_t n = state >> 1; n < upto; n++) {
 		const struct kymo_zone_row row = handmade_row(n);
-		struct kymo_totals_slot *slot = (void *)(totals + kymo_totals_slot_offset(row.name - 1));
+		struct kymo_totals_slot *slot = (void *)(totals +
+							 kymo_totals_slot_offset(row.name - 1));
 		uint64_t *histogram = (uint64_t *)(void *)(slot + 1);
 		uint64_t before = child_at[row.depth], below = child_at[row.depth + 1];
 		struct kymo_totals_half *sum = &sums[row.name - 1];
@@ -255,10 +261,14 @@ static void fold_until_death(struct kymo_stream_head *head, char *totals, uint64
 		sum->child_ticks += below;
 		sum->sum_ticks += row.duration_ticks;
 		fold_add_square(sum, (unsigned __int128)row.duration_ticks * row.duration_ticks);
-		sum->min_ticks = !sum->count || row.duration_ticks < sum->min_ticks ? row.duration_ticks : sum->min_ticks;
-		sum->max_ticks = row.duration_ticks > sum->max_ticks ? row.duration_ticks : sum->max_ticks;
+		sum->min_ticks = !sum->count || row.duration_ticks < sum->min_ticks
+					 ? row.duration_ticks
+					 : sum->min_ticks;
+		sum->max_ticks = row.duration_ticks > sum->max_ticks ? row.duration_ticks
+								     : sum->max_ticks;
 		sum->count++;
-		STORE(histogram[kymo_hist_bucket(row.duration_ticks)], histogram[kymo_hist_bucket(row.duration_ticks)] + 1);
+		STORE(histogram[kymo_hist_bucket(row.duration_ticks)],
+		      histogram[kymo_hist_bucket(row.duration_ticks)] + 1);
 		STORE(live->histogram_upto, n + 1);
 	}
 	for (uint32_t i = 0; i < 3; i++) {
@@ -269,15 +279,19 @@ static void fold_until_death(struct kymo_stream_head *head, char *totals, uint64
 
 		if (!sums[i].count)
 			continue;
-		fold_add_square(&sum, (unsigned __int128)sums[i].square_high << 64 | sums[i].square_low);
+		fold_add_square(&sum,
+				(unsigned __int128)sums[i].square_high << 64 | sums[i].square_low);
 		STORE(half->upto, upto);
 		STORE(half->count, old->count + sums[i].count);
 		STORE(half->sum_ticks, old->sum_ticks + sums[i].sum_ticks);
 		STORE(half->child_ticks, old->child_ticks + sums[i].child_ticks);
 		STORE(half->square_low, sum.square_low);
 		STORE(half->square_high, sum.square_high);
-		STORE(half->min_ticks, old->count && old->min_ticks < sums[i].min_ticks ? old->min_ticks : sums[i].min_ticks);
-		STORE(half->max_ticks, old->max_ticks > sums[i].max_ticks ? old->max_ticks : sums[i].max_ticks);
+		STORE(half->min_ticks, old->count && old->min_ticks < sums[i].min_ticks
+					       ? old->min_ticks
+					       : sums[i].min_ticks);
+		STORE(half->max_ticks,
+		      old->max_ticks > sums[i].max_ticks ? old->max_ticks : sums[i].max_ticks);
 		STORE(slot->generation, slot->generation + 1);
 	}
 	STORE(live->fold_state, upto << 1 | ((state & 1) ^ 1));
@@ -296,7 +310,9 @@ static void death_at_every_store_of_a_fold_leaves_exact_totals(void **state)
 		bool survived;
 
 		stores_left = store;
-		fold_until_death(head, (char *)(uintptr_t)handmade_find(&made, "p10-77/s0.totals")->data, 690);
+		fold_until_death(head,
+				 (char *)(uintptr_t)handmade_find(&made, "p10-77/s0.totals")->data,
+				 690);
 		survived = stores_left >= 0;
 		recording = opened(&made);
 		assert_false(recording->partial);
@@ -357,7 +373,8 @@ static void a_zone_whose_row_is_there_is_not_open(void **state)
 	(void)state;
 	/* The program died between raising the depth and filling the entry: it is that of row 7. */
 	open->depth = 1;
-	open->entries[0] = (struct kymo_open_entry){ handmade_row(7).start_ticks, handmade_row(7).name, 0 };
+	open->entries[0] = (struct kymo_open_entry){ handmade_row(7).start_ticks,
+						     handmade_row(7).name, 0 };
 	recording = opened(&made);
 	assert_int_equal(recording->streams[0].open_count, 0);
 	store_close(recording);
@@ -385,7 +402,8 @@ static void names_of_all_processes_are_one_list_of_valid_text(void **state)
 	first = &recording->processes[0];
 	second = &recording->processes[1];
 	assert_int_equal(first->name_of[3], second->name_of[1]);
-	assert_string_equal(recording->names[second->name_of[2]].text, "bad \xef\xbf\xbd\xef\xbf\xbd text");
+	assert_string_equal(recording->names[second->name_of[2]].text,
+			    "bad \xef\xbf\xbd\xef\xbf\xbd text");
 	assert_string_equal(recording->names[second->name_of[3]].text, "grün");
 	assert_string_equal(recording->names[second->name_of[3]].file, "f.py");
 	assert_int_equal(recording->threads[second->thread_of[1]].tid, 13);
@@ -440,8 +458,10 @@ static void ticks_become_ns_since_the_epoch(void **state)
 	(void)state;
 	handmade_small(&made, 10);
 	recording = opened(&made);
-	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH + 3000), 1500);
-	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH - 3000), -1500);
+	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH + 3000),
+			 1500);
+	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH - 3000),
+			 -1500);
 	assert_int_equal(store_clock_span_ns(&recording->processes[0].clock, 10), 5);
 	store_close(recording);
 	handmade_free(&made);
@@ -450,8 +470,12 @@ static void ticks_become_ns_since_the_epoch(void **state)
 static void extreme_times_saturate(void **state)
 {
 	const struct store_clock fast = { .base_ticks = 5, .base_ns = 0, .mult = UINT64_MAX };
-	const struct store_clock late = { .base_ticks = 0, .base_ns = INT64_MAX - 1, .mult = UINT64_C(1) << 32 };
-	const struct store_clock early = { .base_ticks = UINT64_MAX, .base_ns = INT64_MIN + 1, .mult = UINT64_C(1) << 32 };
+	const struct store_clock late = { .base_ticks = 0,
+					  .base_ns = INT64_MAX - 1,
+					  .mult = UINT64_C(1) << 32 };
+	const struct store_clock early = { .base_ticks = UINT64_MAX,
+					   .base_ns = INT64_MIN + 1,
+					   .mult = UINT64_C(1) << 32 };
 
 	(void)state;
 	assert_int_equal(store_clock_ns(&fast, UINT64_MAX), INT64_MAX);
@@ -475,7 +499,8 @@ static void nonsense_pairs_are_refused_and_the_run_s_rate_is_used(void **state)
 	control->pairs[1].monotonic_ns = 5;
 	recording = opened(&made);
 	assert_problem(recording, "clock pairs are nonsense");
-	assert_int_equal(store_clock_ns(&recording->processes[1].clock, HANDMADE_EPOCH + 3000), 1500);
+	assert_int_equal(store_clock_ns(&recording->processes[1].clock, HANDMADE_EPOCH + 3000),
+			 1500);
 	store_close(recording);
 	handmade_free(&made);
 }
@@ -493,7 +518,8 @@ static void a_pair_that_is_half_written_gives_way_to_the_one_before(void **state
 	control->pairs[2].monotonic_ns = 7;
 	control->pair_count = 3;
 	recording = opened(&made);
-	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH + 3000), 1500);
+	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH + 3000),
+			 1500);
 	store_close(recording);
 	handmade_free(&made);
 }
@@ -506,10 +532,12 @@ static void the_end_is_that_of_the_last_row_unless_it_is_impossible(void **state
 
 	(void)state;
 	handmade_small(&made, 10);
-	rows = (void *)((char *)(uintptr_t)handmade_find(&made, "p10-77/s0.0")->data + sizeof(struct kymo_segment_head));
+	rows = (void *)((char *)(uintptr_t)handmade_find(&made, "p10-77/s0.0")->data +
+			sizeof(struct kymo_segment_head));
 	rows[9].start_ticks = HANDMADE_EPOCH + 40000000000ull;
 	recording = opened(&made);
-	assert_int_equal(recording->duration_ns, 20000000000ll + (int64_t)rows[9].duration_ticks / 2);
+	assert_int_equal(recording->duration_ns,
+			 20000000000ll + (int64_t)rows[9].duration_ticks / 2);
 	store_close(recording);
 	rows[9].start_ticks = UINT64_MAX - 5;
 	recording = opened(&made);
@@ -565,7 +593,8 @@ static void a_newer_version_is_refused_in_a_sentence(void **state)
 
 	(void)state;
 	handmade_small(&made, 10);
-	((struct kymo_file_head *)(uintptr_t)handmade_find(&made, "p10-77/s0.head")->data)->version = 9;
+	((struct kymo_file_head *)(uintptr_t)handmade_find(&made, "p10-77/s0.head")->data)
+		->version = 9;
 	recording = opened(&made);
 	assert_problem(recording, "p10-77/s0 is of version 9, this kymo reads 1 to 1");
 	assert_int_equal(recording->stream_count, 0);
@@ -576,7 +605,9 @@ static void a_newer_version_is_refused_in_a_sentence(void **state)
 	run->file.version = 9;
 	handmade_write(&made, handmade_mkdir(directory));
 	assert_int_equal(store_kind(directory, &err), STORE_NONE);
-	assert_non_null(strstr(err.text, "/run is of version 9, this kymo reads 1 to 1; a newer kymo can read it"));
+	assert_non_null(
+		strstr(err.text,
+		       "/run is of version 9, this kymo reads 1 to 1; a newer kymo can read it"));
 	handmade_rm(directory);
 	handmade_free(&made);
 }

@@ -25,7 +25,8 @@ static void assert_streams_equal(const struct recording *a, const struct recordi
 		assert_memory_equal(left->columns, right->columns, sizeof(left->columns));
 		assert_int_equal(left->open_count, right->open_count);
 		for (size_t z = 0; z < left->open_count; z++)
-			assert_memory_equal(&left->open_zones[z], &right->open_zones[z], sizeof(left->open_zones[z]));
+			assert_memory_equal(&left->open_zones[z], &right->open_zones[z],
+					    sizeof(left->open_zones[z]));
 		assert_int_equal(left->total_count, right->total_count);
 		for (size_t t = 0; t < left->total_count; t++) {
 			assert_int_equal(left->totals[t].count, right->totals[t].count);
@@ -33,7 +34,8 @@ static void assert_streams_equal(const struct recording *a, const struct recordi
 			assert_int_equal(left->totals[t].child_ticks, right->totals[t].child_ticks);
 			assert_int_equal(left->totals[t].min_ticks, right->totals[t].min_ticks);
 			assert_int_equal(left->totals[t].max_ticks, right->totals[t].max_ticks);
-			assert_memory_equal(left->totals[t].histogram, right->totals[t].histogram, KYMO_HIST_BYTES);
+			assert_memory_equal(left->totals[t].histogram, right->totals[t].histogram,
+					    KYMO_HIST_BYTES);
 		}
 	}
 }
@@ -43,7 +45,8 @@ static uint64_t all_rows(const struct store_stream *stream, struct kymo_zone_row
 	uint64_t done = 0;
 
 	for (size_t c = 0; c < stream->chunk_count; c++)
-		done += store_read_rows(stream, &stream->chunks[c], 0, stream->chunks[c].rows, out + done);
+		done += store_read_rows(stream, &stream->chunks[c], 0, stream->chunks[c].rows,
+					out + done);
 	return done;
 }
 
@@ -62,7 +65,8 @@ static void assert_recordings_equal(const struct recording *a, const struct reco
 	for (size_t i = 0; i < a->process_count; i++) {
 		assert_int_equal(a->processes[i].state, b->processes[i].state);
 		assert_int_equal(a->processes[i].ended_ns, b->processes[i].ended_ns);
-		assert_memory_equal(&a->processes[i].clock, &b->processes[i].clock, sizeof(struct store_clock));
+		assert_memory_equal(&a->processes[i].clock, &b->processes[i].clock,
+				    sizeof(struct store_clock));
 	}
 	assert_streams_equal(a, b);
 	for (size_t i = 0; i < a->stream_count; i++) {

@@ -99,6 +99,9 @@ static void sentences_wrap_at_words(void **state)
 	out = paragraph("A: b", 24, true, true);
 	assert_string_equal(out, "  \033[1;33mA:\033[0m\033[1m b\033[0m\n");
 	free(out);
+	out = paragraph("Is x::y: b", 24, true, true);
+	assert_string_equal(out, "  \033[1;33mIs x::y:\033[0m\033[1m b\033[0m\n");
+	free(out);
 	out = paragraph("averyveryverylongwordthatdoesnotfit", 24, false, false);
 	assert_string_equal(out, "  averyveryverylongwordt\n  hatdoesnotfit\n");
 	free(out);

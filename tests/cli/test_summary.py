@@ -1,0 +1,38 @@
+"""What kymo run says at the end, as views/summary.c prints it."""
+import re
+
+from conftest import PROGS
+from test_query import plain_text
+
+
+def summary(kymo, word, env=None):
+    result = kymo("run", "--", PROGS / "cli_fixture", word, env={"KYMO_QUIET": "", **(env or {})})
+    assert result.status == 0 and result.out == ""
+    return result.err.splitlines()
+
+
+def test_a_summary_is_short_and_plain(kymo):
+    lines = summary(kymo, "plain")
+    assert len(lines) <= 14 and all(len(line) <= 80 for line in lines[1:])
+    assert plain_text("\n".join(lines)) == "\n".join(lines)
+    assert re.match(r"  [A-Z].*: ", lines[1])
+    text = "\n".join(lines)
+    assert re.search(r"^  40 steps   median [\d.]+ .s   p99 [\d.]+ .?s   [\d.]+ steps/s$", text, re.M)
+    assert re.search(r"^  step time  [▁▂▃▄▅▆▇█]{40} +[\d.]+ .s to [\d.]+ .?s$", text, re.M)
+    assert re.search(r"^  [\d.]+ ms +[\d.]+  data\.next +c +40 ", text, re.M)
+    assert "  recorded: 120 zones, 40 steps, 3 marks, 4 counter values, 3 in app.requests" in lines
+    assert re.search(r"^  losses: none of \d+ rows", text, re.M)
+    assert lines[-1] == "  more: kymo report | kymo query 'FROM trace.regions'"
+
+
+def test_a_program_without_zones_is_told_how_to_mark_them(kymo):
+    lines = summary(kymo, "empty")
+    assert any("No zones were recorded" in line for line in lines)
+    assert len(lines) <= 8
+
+
+def test_without_duckdb_the_summary_comes_from_the_store(kymo, tmp_path):
+    lines = summary(kymo, "plain", {"KYMO_DUCKDB": str(tmp_path / "nothing.so")})
+    text = " ".join(line.strip() for line in lines)
+    assert "DuckDB" in text and "nothing.so" in text
+    assert "data.next" in text and "40 steps" in text and "losses: none of" in text
