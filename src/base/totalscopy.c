@@ -117,7 +117,7 @@ static bool watch_slot(struct totalscopy *copy, const struct readat *head_file,
 static void take_slots(struct totalscopy *copy, const struct readat *head_file,
 		       const struct readat *file)
 {
-	uint64_t upto;
+	uint64_t upto = 0;
 	bool read = look_twice(copy, head_file, file, 0, copy->count, &upto);
 
 	for (uint32_t slot = 0; slot < copy->count; slot++) {

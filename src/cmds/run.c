@@ -220,25 +220,13 @@ static int read_environment(struct run_options *run)
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
-static char wish[16]; /* KYMO of the environment */
-
-/* The recorder is linked into kymo itself, and KYMO=on means the programs that one starts, not this
-   one: so the word is put by before the constructor of the recorder, a later one, can see it. */
-__attribute__((constructor(101))) static void be_no_target(void)
-{
-	const char *kymo = getenv("KYMO");
-
-	if (kymo)
-		snprintf(wish, sizeof(wish), "%s", kymo);
-	unsetenv("KYMO");
-}
-
 static bool is_refused(void)
 {
 	static const char *const words[] = { "off", "0", "false", "no" };
+	const char *wish = getenv("KYMO");
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcasecmp(wish, words[i]))
+		if (wish && !strcasecmp(wish, words[i]))
 			return true;
 	return false;
 }
@@ -263,7 +251,6 @@ static int cannot_start(char **argv, int error)
 static int run_without_recording(struct run_options *run)
 {
 	say("KYMO=off in the environment: nothing is recorded");
-	setenv("KYMO", wish, 1);
 	execvp(run->collect.argv[0], run->collect.argv);
 	return cannot_start(run->collect.argv, errno);
 }

@@ -12,14 +12,8 @@
 
 #include "base/clock.h"
 #include "base/paths.h"
+#include "base/program.h"
 #include "collect/proc.h"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 /* ---- the file `run` -------------------------------------------------------------------------- */
 
@@ -59,8 +53,8 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 	gethostname(run->host, sizeof(run->host) - 1);
 	proc_read("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));
 	run->boot_id[strcspn(run->boot_id, "\n")] = '\0';
-	snprintf(run->program, sizeof(run->program), "%s", base_name(options->argv[0]));
 	fill_argv(run->argv, sizeof(run->argv), options->argv);
+	program_name(run->argv, sizeof(run->argv), run->program, sizeof(run->program));
 	if (!getcwd(run->cwd, sizeof(run->cwd)))
 		run->cwd[0] = '\0';
 }
@@ -116,14 +110,14 @@ void halves_ended(struct halves *halves, int wstatus, uint64_t not_recorded)
 
 /* ---- making and removing --------------------------------------------------------------------- */
 
-static int make_live(struct halves *halves, const char *program, struct kymo_error *err)
+static int make_live(struct halves *halves, struct kymo_error *err)
 {
 	char root[KYMO_PATH_BYTES - 256], made[KYMO_PATH_BYTES];
 	char *absolute;
 	int rc = paths_root(root, sizeof(root), err);
 
 	if (!rc)
-		rc = paths_make_run(root, base_name(program), getpid(), made, sizeof(made), err);
+		rc = paths_make_run(root, halves->run.program, getpid(), made, sizeof(made), err);
 	if (rc)
 		return rc;
 	/* The program may go to another directory before it looks there. */
@@ -213,12 +207,12 @@ int halves_make(struct halves *halves, const struct collect_options *options,
 
 	memset(halves, 0, sizeof(*halves));
 	halves->live_fd = halves->disk_fd = -1;
+	fill_run(&halves->run, options);
 	rc = make_disk(halves, options->directory, err);
 	if (!rc)
-		rc = make_live(halves, options->argv[0], err);
+		rc = make_live(halves, err);
 	if (rc)
 		goto out;
-	fill_run(&halves->run, options);
 	rc = write_both(halves);
 	if (rc)
 		error_set(err, -rc, "cannot write the recording %s or %s: %s", halves->shown,

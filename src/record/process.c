@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/paths.h"
+#include "base/program.h"
 #include "record/record.h"
 
 enum state { STATE_OFF, STATE_STARTING, STATE_READY, STATE_FORKED, STATE_FAILED };
@@ -103,35 +104,6 @@ static size_t read_file(const char *path, char *out, size_t out_bytes)
 	return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* "train.py" says more than "python3.11". */
-static void program_of(const char *argv, size_t argv_bytes, char *out, size_t out_bytes)
-{
-	const char *word = argv;
-	const char *name = base_name(argv);
-
-	if (!strncmp(name, "python", 6)) {
-		for (word += strlen(word) + 1; word < argv + argv_bytes && *word == '-';
-		     word += strlen(word) + 1) {
-			if (word[1] == 'c')
-				break;
-			if (word[1] == 'm' && !word[2] && word + 3 < argv + argv_bytes) {
-				name = word + 3;
-				break;
-			}
-		}
-		if (word < argv + argv_bytes && *word && *word != '-')
-			name = base_name(word);
-	}
-	snprintf(out, out_bytes, "%s", *name ? name : "program");
-}
-
 static int number_from(const char *first, const char *second)
 {
 	const char *text = secure_getenv(first);
@@ -149,7 +121,7 @@ static void describe(struct kymo_control *control, enum kymo_role role)
 
 	if (exe < 0)
 		control->exe[0] = '\0';
-	program_of(control->argv, bytes, control->program, sizeof(control->program));
+	program_name(control->argv, bytes, control->program, sizeof(control->program));
 	control->pid = getpid();
 	control->ppid = getppid();
 	control->starttime = paths_starttime(control->pid);
@@ -299,8 +271,8 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 		draft.step = kymo__process.control->step;
 	}
 	kymo__process.control = NULL;
-	program_of(words, read_file("/proc/self/cmdline", words, sizeof(words)), program,
-		   sizeof(program));
+	program_name(words, read_file("/proc/self/cmdline", words, sizeof(words)), program,
+		     sizeof(program));
 	rc = find_run(program, &made, err);
 	if (!rc)
 		rc = make_directory(err);

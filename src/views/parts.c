@@ -147,6 +147,37 @@ void parts_memory(FILE *out, const struct facts *facts, const struct text_style 
 	fputc('\n', out);
 }
 
+static bool is_own(const char *table)
+{
+	static const char *const schemas[] = { "trace.",  "host.",   "kymo.",
+					       "python.", "device.", "alloc." };
+
+	for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++)
+		if (!strncmp(table, schemas[i], strlen(schemas[i])))
+			return true;
+	return false;
+}
+
+/* The user's tables by name, as far as they fit. */
+static void add_user_tables(struct buf *line, const struct facts *facts, size_t columns)
+{
+	struct buf piece = { 0 };
+
+	for (size_t i = 0; i < facts->table_count; i++) {
+		const struct facts_rows *rows = &facts->tables[i];
+
+		if (is_own(rows->table) || !rows->emitted)
+			continue;
+		buf_reset(&piece);
+		buf_print(&piece, "%s%s in ",
+			  line->used ? ", " : "  recorded: ", format_count(rows->emitted).text);
+		text_visible(&piece, rows->table, strlen(rows->table));
+		if (line->used + piece.used <= columns)
+			buf_text(line, buf_get(&piece));
+	}
+	buf_fini(&piece);
+}
+
 void parts_recorded(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	static const struct {
@@ -158,7 +189,6 @@ void parts_recorded(FILE *out, const struct facts *facts, const struct text_styl
 		{ "trace.counters", "counter value", "counter values" },
 		{ "python.samples", "stack", "stacks" },
 	};
-	size_t columns = (size_t)style->columns;
 	struct buf line = { 0 };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -169,20 +199,7 @@ void parts_recorded(FILE *out, const struct facts *facts, const struct text_styl
 				  format_count(rows.emitted).text,
 				  rows.emitted == 1 ? words[i].one : words[i].many);
 	}
-	if (!line.used)
-		return;
-	/* The user's own tables, by name, as far as they fit. */
-	for (size_t i = 0; i < facts->table_count; i++) {
-		const struct facts_rows *rows = &facts->tables[i];
-		static const char *const own[] = { "trace.",  "host.",	 "kymo.",
-						   "python.", "device.", "alloc." };
-		bool ours = false;
-
-		for (size_t j = 0; j < sizeof(own) / sizeof(own[0]); j++)
-			ours = ours || !strncmp(rows->table, own[j], strlen(own[j]));
-		if (!ours && rows->emitted && line.used + strlen(rows->table) + 20 < columns)
-			buf_print(&line, ", %s in %s", format_count(rows->emitted).text,
-				  rows->table);
-	}
-	print_line(out, &line);
+	add_user_tables(&line, facts, (size_t)style->columns);
+	if (line.used)
+		print_line(out, &line);
 }

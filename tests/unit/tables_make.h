@@ -185,7 +185,7 @@ static inline uint32_t make_thread(struct make *make, int32_t tid, const char *n
 static inline void make_stream_head(struct make *make, const struct schema_table *table, uint64_t rows,
 				    uint64_t segments)
 {
-	static unsigned char page[KYMO_HEAD_FILE_BYTES];
+	static unsigned char page[KYMO_HEAD_FILE_BYTES] __attribute__((aligned(4096)));
 	struct kymo_stream_head *head = (void *)page;
 	struct kymo_stream_live *live = (void *)(page + KYMO_LIVE_OFFSET);
 	struct kymo_open_stack *open = (void *)(page + KYMO_OPEN_OFFSET);
