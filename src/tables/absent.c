@@ -8,11 +8,13 @@
 
 static int absent(struct kymo_error *err)
 {
-	return error_set(err, ENOTSUP,
-			 "this kymo was built without DuckDB, so it has no SQL; run `make` where npm's registry can be reached");
+	return error_set(
+		err, ENOTSUP,
+		"this kymo was built without DuckDB, so it has no SQL; run `make` where npm's registry can be reached");
 }
 
-int tables_open(const char *path, const struct tables_options *options, struct tables **out, struct kymo_error *err)
+int tables_open(const char *path, const struct tables_options *options, struct tables **out,
+		struct kymo_error *err)
 {
 	(void)path;
 	(void)options;
@@ -36,7 +38,8 @@ void tables_interrupt(struct tables *tables)
 	(void)tables;
 }
 
-int tables_query(struct tables *tables, const char *sql, struct tables_result **out, struct kymo_error *err)
+int tables_query(struct tables *tables, const char *sql, struct tables_result **out,
+		 struct kymo_error *err)
 {
 	(void)tables;
 	(void)sql;
@@ -104,7 +107,8 @@ int tables_write_parquet(struct tables_result *result, const char *path, struct 
 	return absent(err);
 }
 
-int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all), struct kymo_error *err)
+int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
+		struct kymo_error *err)
 {
 	(void)from;
 	(void)to;

@@ -10,9 +10,10 @@ int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *
 {
 	(void)result;
 	(void)fd;
-	return error_set(err, ENOTSUP,
-			 "this kymo was built without nanoarrow, so it cannot write Arrow; run `make` where PyPI can be reached, "
-			 "or use -f parquet");
+	return error_set(
+		err, ENOTSUP,
+		"this kymo was built without nanoarrow, so it cannot write Arrow; run `make` where PyPI can be reached, "
+		"or use -f parquet");
 }
 
 #else
@@ -38,8 +39,8 @@ struct writer {
 	struct ArrowError why;
 };
 
-static ArrowErrorCode fd_write(struct ArrowIpcOutputStream *stream, const void *bytes, int64_t count, int64_t *written,
-			       struct ArrowError *why)
+static ArrowErrorCode fd_write(struct ArrowIpcOutputStream *stream, const void *bytes,
+			       int64_t count, int64_t *written, struct ArrowError *why)
 {
 	struct writer *writer = stream->private_data;
 	ssize_t done;
@@ -64,7 +65,8 @@ static int arrow_failed(const struct writer *writer, const char *doing, struct k
 	if (writer->write_error)
 		return error_set(err, writer->write_error, "cannot write the Arrow stream: %s",
 				 strerror(writer->write_error));
-	return error_set(err, EIO, "%s: %s", doing, writer->why.message[0] ? writer->why.message : "no reason is given");
+	return error_set(err, EIO, "%s: %s", doing,
+			 writer->why.message[0] ? writer->why.message : "no reason is given");
 }
 
 static int duck_failed(duckdb_error_data error, const char *doing, struct kymo_error *err)
@@ -89,7 +91,8 @@ static int make_schema(struct writer *writer, struct kymo_error *err)
 		names[i] = result->columns[i].name;
 	}
 	if (types && names)
-		rc = duck_failed(duck.to_arrow_schema(writer->options, types, names, result->column_count, &writer->schema),
+		rc = duck_failed(duck.to_arrow_schema(writer->options, types, names,
+						      result->column_count, &writer->schema),
 				 "these columns cannot be had as Arrow", err);
 	else
 		rc = error_set(err, ENOMEM, "no memory for the Arrow schema");
@@ -103,8 +106,10 @@ static int refuse_enums(const struct tables_result *result, struct kymo_error *e
 {
 	for (size_t i = 0; i < result->column_count; i++)
 		if (strstr(result->columns[i].type_name, "ENUM("))
-			return error_set(err, ENOTSUP, "column %s is an ENUM, which is not written as Arrow; cast it to VARCHAR",
-					 result->columns[i].name);
+			return error_set(
+				err, ENOTSUP,
+				"column %s is an ENUM, which is not written as Arrow; cast it to VARCHAR",
+				result->columns[i].name);
 	return 0;
 }
 
@@ -127,8 +132,9 @@ static int start(struct writer *writer, struct kymo_error *err)
 static int write_chunk(struct writer *writer, struct kymo_error *err)
 {
 	struct ArrowArray array = { .release = NULL };
-	int rc = duck_failed(duck.data_chunk_to_arrow(writer->options, writer->result->chunk, &array),
-			     "these rows cannot be had as Arrow", err);
+	int rc = duck_failed(
+		duck.data_chunk_to_arrow(writer->options, writer->result->chunk, &array),
+		"these rows cannot be had as Arrow", err);
 
 	if (!rc && (ArrowArrayViewSetArray(&writer->view, &array, &writer->why) ||
 		    ArrowIpcWriterWriteArrayView(&writer->ipc, &writer->view, &writer->why)))

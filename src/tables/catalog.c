@@ -3,8 +3,14 @@
 #include "base/format.h"
 
 /* A column that is taken as it is, and one that is made of others. */
-#define AS_IS(name, type, about) { name, type, NULL, about }
-#define MADE(name, type, expression, about) { name, type, expression, about }
+#define AS_IS(name, type, about) \
+	{ \
+		name, type, NULL, about \
+	}
+#define MADE(name, type, expression, about) \
+	{ \
+		name, type, expression, about \
+	}
 
 #define PID AS_IS("pid", "INTEGER", "the process")
 #define TID AS_IS("tid", "INTEGER", "the thread's number in the kernel")
@@ -13,23 +19,34 @@
 #define STEP AS_IS("step", "BIGINT", "the step that ran then; 0 before the first")
 #define TS AS_IS("ts_ns", "BIGINT", "when, in ns since the recording began")
 /* Counters of the kernel are unsigned in the row; nothing real exceeds a BIGINT. */
-#define BYTES(name, about) { name, "BIGINT", "TRY_CAST(" name " AS BIGINT)", about }
+#define BYTES(name, about) \
+	{ \
+		name, "BIGINT", "TRY_CAST(" name " AS BIGINT)", about \
+	}
 
-#define ZONE_COLUMNS(source, file, line, span, span_about, instance)                                             \
-	{ "source", "VARCHAR", source, "who marked it: c, python, line, torch, device" },                        \
-	AS_IS("name", "VARCHAR", "the zone's name; NULL where the table of names was full"),                     \
-	{ "file", "VARCHAR", file, "where it is in the code" }, { "line", "INTEGER", line, "the line in that file" }, \
-	AS_IS("start_ns", "BIGINT", "when it began, in ns since the recording began"),                           \
-	AS_IS(span, "BIGINT", span_about),                                                                       \
-	AS_IS("depth", "INTEGER", "how many zones of its thread it is inside of"), PID, TID, THREAD, RANK, STEP,  \
-	{ "instance", "INTEGER", instance, "number of the timer or collector; NULL for others" }
+#define ZONE_COLUMNS(source, file, line, span, span_about, instance) \
+	{ "source", "VARCHAR", source, "who marked it: c, python, line, torch, device" }, \
+		AS_IS("name", "VARCHAR", \
+		      "the zone's name; NULL where the table of names was full"), \
+		{ "file", "VARCHAR", file, "where it is in the code" }, \
+		{ "line", "INTEGER", line, "the line in that file" }, \
+		AS_IS("start_ns", "BIGINT", "when it began, in ns since the recording began"), \
+		AS_IS(span, "BIGINT", span_about), \
+		AS_IS("depth", "INTEGER", "how many zones of its thread it is inside of"), PID, \
+		TID, THREAD, RANK, STEP, \
+	{ \
+		"instance", "INTEGER", instance, \
+			"number of the timer or collector; NULL for others" \
+	}
 
 static const struct catalog_column zones[] = {
-	ZONE_COLUMNS("name_source", "name_file", "name_line", "duration_ns", "how long it took", "name_instance"),
+	ZONE_COLUMNS("name_source", "name_file", "name_line", "duration_ns", "how long it took",
+		     "name_instance"),
 };
 
 static const struct catalog_column open_zones[] = {
-	ZONE_COLUMNS(NULL, NULL, NULL, "age_ns", "how long it has been open, or was when its process ended", NULL),
+	ZONE_COLUMNS(NULL, NULL, NULL, "age_ns",
+		     "how long it has been open, or was when its process ended", NULL),
 };
 
 static const struct catalog_column regions[] = {
@@ -42,21 +59,24 @@ static const struct catalog_column regions[] = {
 	AS_IS("max_ns", "BIGINT", "the longest"),
 	AS_IS("mean_ns", "DOUBLE", "the mean"),
 	AS_IS("stddev_ns", "DOUBLE", "the standard deviation (n - 1); NULL for a single one"),
-	AS_IS("p50_ns", "BIGINT", "the median, from a histogram of 8 buckets to a power of two; NULL where none was kept"),
+	AS_IS("p50_ns", "BIGINT",
+	      "the median, from a histogram of 8 buckets to a power of two; NULL where none was kept"),
 	AS_IS("p90_ns", "BIGINT", "the 90th percentile, likewise"),
 	AS_IS("p99_ns", "BIGINT", "the 99th percentile, likewise"),
 	AS_IS("open", "BIGINT", "zones that are open now, or were when the process ended"),
 	PID,
 	AS_IS("instance", "INTEGER", "number of the timer or collector; NULL for others"),
-	AS_IS("own_cost_ns", "BIGINT", "what recording them cost in all, by the cost of a zone as measured at start-up; "
-				       "NULL where it was not measured"),
-	AS_IS("file", "VARCHAR", "where it is in the code; one of the places, if there are several"),
+	AS_IS("own_cost_ns", "BIGINT",
+	      "what recording them cost in all, by the cost of a zone as measured at start-up; "
+	      "NULL where it was not measured"),
+	AS_IS("file", "VARCHAR",
+	      "where it is in the code; one of the places, if there are several"),
 	AS_IS("line", "INTEGER", "the line in that file"),
 };
 
 /* Texts come in parts; a thread counts its texts. */
-#define JOINED_TEXT(kind, columns)                                                                               \
-	"(SELECT pid, thread_id, number, " columns "string_agg(text, '' ORDER BY part) AS text "                 \
+#define JOINED_TEXT(kind, columns) \
+	"(SELECT pid, thread_id, number, " columns "string_agg(text, '' ORDER BY part) AS text " \
 	"FROM kymo_scan('trace.zone_text') WHERE kind " kind " GROUP BY ALL)"
 
 static const struct catalog_column marks[] = {
@@ -69,10 +89,14 @@ static const struct catalog_column counters[] = {
 	TS,
 	AS_IS("name", "VARCHAR", "the counter's name"),
 	AS_IS("value", "DOUBLE", "its value"),
-	MADE("instance", "INTEGER", "name_instance", "number of the timer or collector; NULL for others"),
+	MADE("instance", "INTEGER", "name_instance",
+	     "number of the timer or collector; NULL for others"),
 };
 
-#define PHASE(name, about) { name, "BIGINT", "nullif(" name ", 0)", about }
+#define PHASE(name, about) \
+	{ \
+		name, "BIGINT", "nullif(" name ", 0)", about \
+	}
 
 static const struct catalog_column steps[] = {
 	AS_IS("step", "BIGINT", "the step's number"),
@@ -100,7 +124,8 @@ static const struct catalog_column zone_text[] = {
 static const struct catalog_column torch_trace[] = {
 	AS_IS("step", "BIGINT", "finished optimizer steps, from 0; in inference root forwards"),
 	AS_IS("seq", "BIGINT", "order within the step"),
-	AS_IS("module", "VARCHAR", "qualified name, as layers.0.attn; for a step the optimizer's class"),
+	AS_IS("module", "VARCHAR",
+	      "qualified name, as layers.0.attn; for a step the optimizer's class"),
 	AS_IS("stage", "VARCHAR", "forward, backward or step"),
 	AS_IS("allocated", "DOUBLE", "MB (2^20 bytes) allocated on the device; NULL without one"),
 	AS_IS("max_allocated", "DOUBLE", "its peak, in MB"),
@@ -166,7 +191,8 @@ static const struct catalog_column device_queues[] = {
 	AS_IS("busy_ns", "BIGINT", "time with an operation running"),
 	AS_IS("idle_ns", "BIGINT", "time without"),
 	AS_IS("utilisation", "DOUBLE", "busy by all, 0 to 1"),
-	AS_IS("overlap", "DOUBLE", "share of busy time that other queues of the device were busy too"),
+	AS_IS("overlap", "DOUBLE",
+	      "share of busy time that other queues of the device were busy too"),
 	AS_IS("ops", "BIGINT", "operations"),
 };
 
@@ -267,7 +293,8 @@ static const struct catalog_column host_gpu[] = {
 };
 
 static const struct catalog_column runs[] = {
-	AS_IS("started_unix_ns", "BIGINT", "when the recording began, in ns since 1970; all other *_ns count from it"),
+	AS_IS("started_unix_ns", "BIGINT",
+	      "when the recording began, in ns since 1970; all other *_ns count from it"),
 	AS_IS("program", "VARCHAR", "the program's short name"),
 	AS_IS("command", "VARCHAR", "its command line"),
 	AS_IS("host", "VARCHAR", "the machine"),
@@ -303,7 +330,8 @@ static const struct catalog_column processes[] = {
 	AS_IS("clock_error_ns", "BIGINT", "the stated error of its times"),
 	AS_IS("names_full", "BIGINT", "names that no room was left for"),
 	AS_IS("threads_full", "BIGINT", "threads that no room was left for"),
-	AS_IS("totals_full", "BIGINT", "zones that are in no total, since no room was left for their name"),
+	AS_IS("totals_full", "BIGINT",
+	      "zones that are in no total, since no room was left for their name"),
 };
 
 static const struct catalog_column threads[] = {
@@ -313,13 +341,15 @@ static const struct catalog_column threads[] = {
 	THREAD,
 	RANK,
 	AS_IS("started_ns", "BIGINT", "its first row"),
-	AS_IS("ended_ns", "BIGINT", "when it ended; NULL while it runs, or where it died with the process"),
+	AS_IS("ended_ns", "BIGINT",
+	      "when it ended; NULL while it runs, or where it died with the process"),
 };
 
 static const struct catalog_column streams[] = {
 	AS_IS("table_name", "VARCHAR", "the table that the stream's rows belong to"),
 	PID,
-	AS_IS("emitted", "BIGINT", "rows that the program had to say: kept + overwritten + dropped"),
+	AS_IS("emitted", "BIGINT",
+	      "rows that the program had to say: kept + overwritten + dropped"),
 	AS_IS("kept", "BIGINT", "rows that can be read"),
 	AS_IS("overwritten", "BIGINT", "rows that newer ones took the place of"),
 	AS_IS("dropped", "BIGINT", "rows that were never written"),
@@ -331,9 +361,11 @@ static const struct catalog_column streams[] = {
 static const struct catalog_column overhead[] = {
 	AS_IS("source", "VARCHAR", "who marked the zones: c, python, line, torch, device"),
 	AS_IS("events", "BIGINT", "zones that were recorded"),
-	AS_IS("cost_ns_per_event", "DOUBLE", "what one costs, measured at start-up; NULL where it was not measured"),
+	AS_IS("cost_ns_per_event", "DOUBLE",
+	      "what one costs, measured at start-up; NULL where it was not measured"),
 	AS_IS("total_ns", "BIGINT", "both multiplied"),
-	AS_IS("pct", "DOUBLE", "that as a share of the wall time of the processes that recorded them"),
+	AS_IS("pct", "DOUBLE",
+	      "that as a share of the wall time of the processes that recorded them"),
 };
 
 static const struct catalog_column config[] = {
@@ -349,27 +381,37 @@ static const struct catalog_column problems[] = {
 };
 
 #define VIEW(schema, name, from, columns, about) \
-	{ schema, name, from, columns, sizeof(columns) / sizeof(columns[0]), about }
+	{ \
+		schema, name, from, columns, sizeof(columns) / sizeof(columns[0]), about \
+	}
 
 const struct catalog_view catalog_views[] = {
-	VIEW("python", "torch_trace", NULL, torch_trace, "Forward and backward of every torch module, and optimizer steps."),
-	VIEW("python", "backtrace", NULL, backtrace, "The Python stack of every thread, now or as last taken."),
+	VIEW("python", "torch_trace", NULL, torch_trace,
+	     "Forward and backward of every torch module, and optimizer steps."),
+	VIEW("python", "backtrace", NULL, backtrace,
+	     "The Python stack of every thread, now or as last taken."),
 	VIEW("python", "samples", NULL, samples, "Python stacks over time."),
 	VIEW("python", "variables", NULL, variables, "Variables that were watched."),
-	VIEW("trace", "zones", "kymo_scan('trace.zones')", zones, "Zones that have ended, one row each."),
+	VIEW("trace", "zones", "kymo_scan('trace.zones')", zones,
+	     "Zones that have ended, one row each."),
 	VIEW("trace", "open_zones", "kymo_meta('open_zones')", open_zones,
 	     "Zones that are open now, or were when their process ended."),
 	VIEW("trace", "regions", "kymo_meta('regions')", regions,
 	     "Exact totals of every region, whatever rows are still kept."),
 	VIEW("trace", "marks",
-	     "kymo_scan('trace.marks') m LEFT JOIN " JOINED_TEXT("= 1", "")
-	     " t ON m.text_number > 0 AND t.pid = m.pid AND t.thread_id = m.thread_id AND t.number = m.text_number",
+	     "kymo_scan('trace.marks') m LEFT JOIN " JOINED_TEXT(
+		     "= 1",
+		     "") " t ON m.text_number > 0 AND t.pid = m.pid AND t.thread_id = m.thread_id AND t.number = m.text_number",
 	     marks, "Moments that the program named."),
-	VIEW("trace", "counters", "kymo_scan('trace.counters')", counters, "Values that the program recorded over time."),
-	VIEW("trace", "steps", "kymo_scan('trace.steps')", steps, "Steps of the program's main loop."),
+	VIEW("trace", "counters", "kymo_scan('trace.counters')", counters,
+	     "Values that the program recorded over time."),
+	VIEW("trace", "steps", "kymo_scan('trace.steps')", steps,
+	     "Steps of the program's main loop."),
 	VIEW("trace", "zone_text",
-	     JOINED_TEXT("<> 1", "kind, min(at_ns) AS start_ns, any_value(name) AS name, any_value(value) AS value, "
-				 "any_value(tid) AS tid, any_value(thread) AS thread, "),
+	     JOINED_TEXT(
+		     "<> 1",
+		     "kind, min(at_ns) AS start_ns, any_value(name) AS name, any_value(value) AS value, "
+		     "any_value(tid) AS tid, any_value(thread) AS thread, "),
 	     zone_text, "Texts and values that belong to zones."),
 	VIEW("device", "ops", NULL, device_ops, "Operations of devices."),
 	VIEW("device", "queues", NULL, device_queues, "How busy the queues of devices were."),
@@ -381,8 +423,10 @@ const struct catalog_view catalog_views[] = {
 	VIEW("host", "process", "kymo_scan('host.process')", host_process,
 	     "CPU, memory, faults and switches of each process, over time."),
 	VIEW("host", "threads", NULL, host_threads, "CPU of each thread, over time."),
-	VIEW("host", "cpu", "kymo_scan('host.cpu')", host_cpu, "How busy the machine was, over time."),
-	VIEW("host", "io", "kymo_scan('host.io')", host_io, "Bytes read and written by each process, over time."),
+	VIEW("host", "cpu", "kymo_scan('host.cpu')", host_cpu,
+	     "How busy the machine was, over time."),
+	VIEW("host", "io", "kymo_scan('host.io')", host_io,
+	     "Bytes read and written by each process, over time."),
 	VIEW("host", "network", "kymo_scan('host.network')", host_network,
 	     "Bytes received and sent by each interface, over time."),
 	VIEW("host", "gpu", NULL, host_gpu, "Utilisation, memory and power of GPUs, over time."),
@@ -391,9 +435,11 @@ const struct catalog_view catalog_views[] = {
 	VIEW("kymo", "threads", "kymo_meta('threads')", threads, "The threads that recorded."),
 	VIEW("kymo", "streams", "kymo_meta('streams')", streams,
 	     "What was recorded and what was lost: emitted = kept + overwritten + dropped, for each stream."),
-	VIEW("kymo", "overhead", "kymo_meta('overhead')", overhead, "What recording cost, as measured."),
+	VIEW("kymo", "overhead", "kymo_meta('overhead')", overhead,
+	     "What recording cost, as measured."),
 	VIEW("kymo", "config", "kymo_scan('kymo.config')", config, "Changes of the configuration."),
-	VIEW("kymo", "problems", "kymo_meta('problems')", problems, "What of this recording could not be read, and why."),
+	VIEW("kymo", "problems", "kymo_meta('problems')", problems,
+	     "What of this recording could not be read, and why."),
 };
 
 const size_t catalog_view_count = sizeof(catalog_views) / sizeof(catalog_views[0]);

@@ -21,7 +21,8 @@ struct catalog_column {
 struct catalog_view {
 	const char *schema;
 	const char *name;
-	const char *from; /* what follows FROM; NULL: the stream of the view's own name, if there is one */
+	const char *
+		from; /* what follows FROM; NULL: the stream of the view's own name, if there is one */
 	const struct catalog_column *columns;
 	size_t column_count;
 	const char *about; /* one sentence */
@@ -32,17 +33,14 @@ extern const size_t catalog_view_count;
 
 /* Statements that make all schemas and views in the current database, in one transaction. */
 void catalog_sql(struct buf *out, const struct shape_set *shapes);
-/* One statement for a table that is not ours; false and a sentence in *problems where the name is taken. */
+/* Statements that make the view of a table that is not ours, in database rec; false where it needs none, or (with a
+   sentence in *problems) where its name is taken. */
 bool catalog_user_sql(struct buf *out, const struct shape *shape, struct buf *problems);
-/* Whether a table of a recording is one of ours. */
-bool catalog_is_own(const char *table);
 
 /* Appends "name" as SQL wants it, quotes doubled. */
 void catalog_quote(struct buf *out, const char *name);
 /* Appends 'text' as SQL wants it. */
 void catalog_quote_text(struct buf *out, const char *text);
-/* Appends "schema"."table" for "schema.table"; without a dot, of schema main. */
-void catalog_quote_table(struct buf *out, const char *table);
 
 /* A page of docs/tables, in Markdown. */
 void catalog_page(struct buf *out, const struct catalog_view *view);

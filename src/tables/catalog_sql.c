@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/schema.h"
+
 static void quote(struct buf *out, const char *text, char mark)
 {
 	buf_char(out, mark);
@@ -34,17 +36,6 @@ static void split_name(const char *table, char *schema, size_t schema_bytes, con
 	*name = dot ? dot + 1 : table;
 }
 
-void catalog_quote_table(struct buf *out, const char *table)
-{
-	char schema[64];
-	const char *name;
-
-	split_name(table, schema, sizeof(schema), &name);
-	catalog_quote(out, schema);
-	buf_char(out, '.');
-	catalog_quote(out, name);
-}
-
 static bool own_schema(const char *schema)
 {
 	for (size_t i = 0; i < catalog_view_count; i++)
@@ -53,14 +44,16 @@ static bool own_schema(const char *schema)
 	return false;
 }
 
-bool catalog_is_own(const char *table)
+/* Whether the table is in one of our views already: a stream of ours, or one that a newer kymo writes. */
+static bool in_own_view(const char *table)
 {
 	char full[128];
 
 	for (size_t i = 0; i < catalog_view_count; i++) {
-		snprintf(full, sizeof(full), "%s.%s", catalog_views[i].schema, catalog_views[i].name);
-		if (!strcasecmp(full, table))
-			return true;
+		snprintf(full, sizeof(full), "%s.%s", catalog_views[i].schema,
+			 catalog_views[i].name);
+		if (!strcmp(full, table))
+			return !catalog_views[i].from || schema_find(table);
 	}
 	return false;
 }
@@ -100,7 +93,8 @@ static void add_planned(struct buf *out, const struct catalog_view *view, const 
 		buf_text(out, " WHERE false");
 }
 
-static void add_view(struct buf *out, const struct catalog_view *view, const struct shape_set *shapes)
+static void add_view(struct buf *out, const struct catalog_view *view,
+		     const struct shape_set *shapes)
 {
 	char table[128];
 
@@ -144,8 +138,8 @@ static void add_user_columns(struct buf *out, const struct shape *shape)
 	for (size_t i = 0; i < shape->column_count; i++) {
 		const struct shape_column *column = &shape->columns[i];
 
-		if (i < shape->declared_count || column->kind == SHAPE_PID || column->kind == SHAPE_RANK ||
-		    !strcmp(column->name, "tid"))
+		if (i < shape->declared_count || column->kind == SHAPE_PID ||
+		    column->kind == SHAPE_RANK || !strcmp(column->name, "tid"))
 			add_user_column(out, column->name, !i);
 	}
 }
@@ -155,18 +149,20 @@ bool catalog_user_sql(struct buf *out, const struct shape *shape, struct buf *pr
 	char schema[64];
 	const char *name;
 
-	if (catalog_is_own(shape->table))
+	if (in_own_view(shape->table))
 		return false;
 	split_name(shape->table, schema, sizeof(schema), &name);
 	if (own_schema(schema) || !schema[0] || !name[0]) {
-		buf_print(problems, "%s: the name is kymo's own; kymo_scan('%s') reads the table\n", shape->table,
-			  shape->table);
+		buf_print(problems, "%s: the name is kymo's own; kymo_scan('%s') reads the table\n",
+			  shape->table, shape->table);
 		return false;
 	}
-	buf_text(out, "CREATE SCHEMA IF NOT EXISTS ");
+	buf_text(out, "CREATE SCHEMA IF NOT EXISTS rec.");
 	catalog_quote(out, schema);
-	buf_text(out, "; CREATE VIEW ");
-	catalog_quote_table(out, shape->table);
+	buf_text(out, "; CREATE VIEW rec.");
+	catalog_quote(out, schema);
+	buf_char(out, '.');
+	catalog_quote(out, name);
 	buf_text(out, " AS SELECT ");
 	add_user_columns(out, shape);
 	buf_text(out, " FROM kymo_scan(");

@@ -63,17 +63,20 @@ static void add_child_type(struct buf *out, duckdb_logical_type child)
 
 static void add_members(struct buf *out, duckdb_logical_type type, bool is_union)
 {
-	idx_t count = is_union ? duck.union_type_member_count(type) : duck.struct_type_child_count(type);
+	idx_t count = is_union ? duck.union_type_member_count(type)
+			       : duck.struct_type_child_count(type);
 	char *name;
 
 	buf_text(out, is_union ? "UNION(" : "STRUCT(");
 	for (idx_t i = 0; i < count; i++) {
-		name = is_union ? duck.union_type_member_name(type, i) : duck.struct_type_child_name(type, i);
+		name = is_union ? duck.union_type_member_name(type, i)
+				: duck.struct_type_child_name(type, i);
 		buf_text(out, i ? ", " : "");
 		catalog_quote(out, name ? name : "");
 		buf_char(out, ' ');
 		duck.free(name);
-		add_child_type(out, is_union ? duck.union_type_member_type(type, i) : duck.struct_type_child_type(type, i));
+		add_child_type(out, is_union ? duck.union_type_member_type(type, i)
+					     : duck.struct_type_child_type(type, i));
 	}
 	buf_char(out, ')');
 }
@@ -100,7 +103,8 @@ void cell_type(struct buf *out, duckdb_logical_type type)
 	if (alias && *alias) {
 		buf_text(out, alias);
 	} else if (id == DUCKDB_TYPE_DECIMAL) {
-		buf_print(out, "DECIMAL(%d,%d)", duck.decimal_width(type), duck.decimal_scale(type));
+		buf_print(out, "DECIMAL(%d,%d)", duck.decimal_width(type),
+			  duck.decimal_scale(type));
 	} else if (id == DUCKDB_TYPE_ENUM) {
 		add_enum(out, type);
 	} else if (id == DUCKDB_TYPE_LIST) {
@@ -118,8 +122,10 @@ void cell_type(struct buf *out, duckdb_logical_type type)
 	} else if (id == DUCKDB_TYPE_STRUCT || id == DUCKDB_TYPE_UNION) {
 		add_members(out, type, id == DUCKDB_TYPE_UNION);
 	} else {
-		buf_text(out, (size_t)id < sizeof(type_names) / sizeof(type_names[0]) && type_names[id] ? type_names[id] :
-												  "UNKNOWN");
+		buf_text(out,
+			 (size_t)id < sizeof(type_names) / sizeof(type_names[0]) && type_names[id]
+				 ? type_names[id]
+				 : "UNKNOWN");
 	}
 	if (alias)
 		duck.free(alias);
@@ -130,7 +136,8 @@ void cell_type(struct buf *out, duckdb_logical_type type)
 static const char *string_bytes(const duckdb_string_t *string, size_t *bytes)
 {
 	*bytes = string->value.inlined.length;
-	return *bytes <= sizeof(string->value.inlined.inlined) ? string->value.inlined.inlined : string->value.pointer.ptr;
+	return *bytes <= sizeof(string->value.inlined.inlined) ? string->value.inlined.inlined
+							       : string->value.pointer.ptr;
 }
 
 static duckdb_hugeint decimal_bits(duckdb_logical_type type, const void *data, idx_t row)
@@ -149,10 +156,12 @@ static duckdb_hugeint decimal_bits(duckdb_logical_type type, const void *data, i
 static void add_enum_word(struct buf *out, duckdb_logical_type type, const void *data, idx_t row)
 {
 	duckdb_type stored = duck.enum_internal_type(type);
-	idx_t index = stored == DUCKDB_TYPE_UTINYINT  ? ((const uint8_t *)data)[row] :
-		      stored == DUCKDB_TYPE_USMALLINT ? ((const uint16_t *)data)[row] :
-							((const uint32_t *)data)[row];
-	char *word = index < duck.enum_dictionary_size(type) ? duck.enum_dictionary_value(type, index) : NULL;
+	idx_t index = stored == DUCKDB_TYPE_UTINYINT	? ((const uint8_t *)data)[row]
+		      : stored == DUCKDB_TYPE_USMALLINT ? ((const uint16_t *)data)[row]
+							: ((const uint32_t *)data)[row];
+	char *word = index < duck.enum_dictionary_size(type)
+			     ? duck.enum_dictionary_value(type, index)
+			     : NULL;
 
 	buf_text(out, word ? word : "");
 	if (word)
@@ -181,7 +190,9 @@ static void add_scalar(struct buf *out, duckdb_logical_type type, const void *da
 	const int64_t *longs = data;
 
 	switch ((int)id) {
-	case DUCKDB_TYPE_BOOLEAN: buf_text(out, ((const bool *)data)[row] ? "true" : "false"); break;
+	case DUCKDB_TYPE_BOOLEAN:
+		buf_text(out, ((const bool *)data)[row] ? "true" : "false");
+		break;
 	case DUCKDB_TYPE_TINYINT: buf_print(out, "%d", ((const int8_t *)data)[row]); break;
 	case DUCKDB_TYPE_SMALLINT: buf_print(out, "%d", ((const int16_t *)data)[row]); break;
 	case DUCKDB_TYPE_INTEGER: buf_print(out, "%d", ((const int32_t *)data)[row]); break;
@@ -192,14 +203,18 @@ static void add_scalar(struct buf *out, duckdb_logical_type type, const void *da
 	case DUCKDB_TYPE_UBIGINT: buf_print(out, "%" PRIu64, ((const uint64_t *)data)[row]); break;
 	case DUCKDB_TYPE_FLOAT: cell_text_double(out, ((const float *)data)[row], true); break;
 	case DUCKDB_TYPE_DOUBLE: cell_text_double(out, ((const double *)data)[row], false); break;
-	case DUCKDB_TYPE_HUGEINT: cell_text_hugeint(out, ((const duckdb_hugeint *)data)[row]); break;
+	case DUCKDB_TYPE_HUGEINT:
+		cell_text_hugeint(out, ((const duckdb_hugeint *)data)[row]);
+		break;
 	case DUCKDB_TYPE_UHUGEINT: {
 		duckdb_uhugeint value = ((const duckdb_uhugeint *)data)[row];
 
 		cell_text_u128(out, (cell_u128)value.upper << 64 | value.lower, false);
 		break;
 	}
-	case DUCKDB_TYPE_DECIMAL: cell_text_decimal(out, decimal_bits(type, data, row), duck.decimal_scale(type)); break;
+	case DUCKDB_TYPE_DECIMAL:
+		cell_text_decimal(out, decimal_bits(type, data, row), duck.decimal_scale(type));
+		break;
 	case DUCKDB_TYPE_UUID: cell_text_uuid(out, ((const duckdb_hugeint *)data)[row]); break;
 	case DUCKDB_TYPE_DATE: cell_text_date(out, ((const int32_t *)data)[row]); break;
 	case DUCKDB_TYPE_TIME: cell_text_time(out, longs[row], 1000000); break;
@@ -209,8 +224,12 @@ static void add_scalar(struct buf *out, duckdb_logical_type type, const void *da
 	case DUCKDB_TYPE_TIMESTAMP_TZ: cell_text_timestamp(out, longs[row], 1000000, true); break;
 	case DUCKDB_TYPE_TIMESTAMP_S: cell_text_timestamp(out, longs[row], 1, false); break;
 	case DUCKDB_TYPE_TIMESTAMP_MS: cell_text_timestamp(out, longs[row], 1000, false); break;
-	case DUCKDB_TYPE_TIMESTAMP_NS: cell_text_timestamp(out, longs[row], 1000000000, false); break;
-	case DUCKDB_TYPE_INTERVAL: cell_text_interval(out, ((const duckdb_interval *)data)[row]); break;
+	case DUCKDB_TYPE_TIMESTAMP_NS:
+		cell_text_timestamp(out, longs[row], 1000000000, false);
+		break;
+	case DUCKDB_TYPE_INTERVAL:
+		cell_text_interval(out, ((const duckdb_interval *)data)[row]);
+		break;
 	case DUCKDB_TYPE_ENUM: add_enum_word(out, type, data, row); break;
 	case DUCKDB_TYPE_VARCHAR:
 	case DUCKDB_TYPE_BLOB:
@@ -254,8 +273,9 @@ static void add_json_text(struct buf *out, const char *text, size_t bytes)
 /* Numbers as they are; all else as text. */
 static bool is_json_number(duckdb_type id)
 {
-	return (id >= DUCKDB_TYPE_BOOLEAN && id <= DUCKDB_TYPE_UBIGINT) || id == DUCKDB_TYPE_HUGEINT ||
-	       id == DUCKDB_TYPE_UHUGEINT || id == DUCKDB_TYPE_DECIMAL || id == DUCKDB_TYPE_BIGNUM;
+	return (id >= DUCKDB_TYPE_BOOLEAN && id <= DUCKDB_TYPE_UBIGINT) ||
+	       id == DUCKDB_TYPE_HUGEINT || id == DUCKDB_TYPE_UHUGEINT ||
+	       id == DUCKDB_TYPE_DECIMAL || id == DUCKDB_TYPE_BIGNUM;
 }
 
 static void add_json_scalar(struct buf *out, duckdb_logical_type type, const void *data, idx_t row)
@@ -276,8 +296,8 @@ static void add_json_scalar(struct buf *out, duckdb_logical_type type, const voi
 	buf_fini(&text);
 }
 
-static void add_json_children(struct buf *out, duckdb_logical_type child_type, duckdb_vector child, idx_t first,
-			      idx_t count)
+static void add_json_children(struct buf *out, duckdb_logical_type child_type, duckdb_vector child,
+			      idx_t first, idx_t count)
 {
 	buf_char(out, '[');
 	for (idx_t i = 0; i < count; i++) {
@@ -288,30 +308,35 @@ static void add_json_children(struct buf *out, duckdb_logical_type child_type, d
 	duck.destroy_logical_type(&child_type);
 }
 
-static void add_json_list(struct buf *out, duckdb_logical_type type, duckdb_vector vector, idx_t row)
+static void add_json_list(struct buf *out, duckdb_logical_type type, duckdb_vector vector,
+			  idx_t row)
 {
-	const duckdb_list_entry *entry = &((const duckdb_list_entry *)duck.vector_get_data(vector))[row];
+	const duckdb_list_entry *entry = &(
+		(const duckdb_list_entry *)duck.vector_get_data(vector))[row];
 
-	add_json_children(out, duck.list_type_child_type(type), duck.list_vector_get_child(vector), entry->offset,
-			  entry->length);
+	add_json_children(out, duck.list_type_child_type(type), duck.list_vector_get_child(vector),
+			  entry->offset, entry->length);
 }
 
-static void add_json_array(struct buf *out, duckdb_logical_type type, duckdb_vector vector, idx_t row)
+static void add_json_array(struct buf *out, duckdb_logical_type type, duckdb_vector vector,
+			   idx_t row)
 {
 	idx_t size = duck.array_type_array_size(type);
 
-	add_json_children(out, duck.array_type_child_type(type), duck.array_vector_get_child(vector), row * size, size);
+	add_json_children(out, duck.array_type_child_type(type),
+			  duck.array_vector_get_child(vector), row * size, size);
 }
 
-static void add_json_member(struct buf *out, const char *name, duckdb_logical_type type, duckdb_vector vector,
-			    idx_t row)
+static void add_json_member(struct buf *out, const char *name, duckdb_logical_type type,
+			    duckdb_vector vector, idx_t row)
 {
 	add_json_text(out, name ? name : "", name ? strlen(name) : 0);
 	buf_text(out, ": ");
 	add_json(out, type, vector, row);
 }
 
-static void add_json_struct(struct buf *out, duckdb_logical_type type, duckdb_vector vector, idx_t row)
+static void add_json_struct(struct buf *out, duckdb_logical_type type, duckdb_vector vector,
+			    idx_t row)
 {
 	duckdb_logical_type child;
 	char *name;
@@ -331,10 +356,13 @@ static void add_json_struct(struct buf *out, duckdb_logical_type type, duckdb_ve
 /* An object; keys that are no text become one. */
 static void add_json_map(struct buf *out, duckdb_logical_type type, duckdb_vector vector, idx_t row)
 {
-	const duckdb_list_entry *entry = &((const duckdb_list_entry *)duck.vector_get_data(vector))[row];
+	const duckdb_list_entry *entry = &(
+		(const duckdb_list_entry *)duck.vector_get_data(vector))[row];
 	duckdb_vector pairs = duck.list_vector_get_child(vector);
-	duckdb_vector keys = duck.struct_vector_get_child(pairs, 0), values = duck.struct_vector_get_child(pairs, 1);
-	duckdb_logical_type key_type = duck.map_type_key_type(type), value_type = duck.map_type_value_type(type);
+	duckdb_vector keys = duck.struct_vector_get_child(pairs, 0),
+		      values = duck.struct_vector_get_child(pairs, 1);
+	duckdb_logical_type key_type = duck.map_type_key_type(type),
+			    value_type = duck.map_type_value_type(type);
 	struct buf key = { 0 };
 
 	buf_char(out, '{');
@@ -356,9 +384,11 @@ static void add_json_map(struct buf *out, duckdb_logical_type type, duckdb_vecto
 }
 
 /* A struct whose first child says which of the others holds. */
-static void add_json_union(struct buf *out, duckdb_logical_type type, duckdb_vector vector, idx_t row)
+static void add_json_union(struct buf *out, duckdb_logical_type type, duckdb_vector vector,
+			   idx_t row)
 {
-	idx_t tag = ((const uint8_t *)duck.vector_get_data(duck.struct_vector_get_child(vector, 0)))[row];
+	idx_t tag = ((const uint8_t *)duck.vector_get_data(
+		duck.struct_vector_get_child(vector, 0)))[row];
 	duckdb_logical_type member;
 
 	if (tag >= duck.union_type_member_count(type)) {
@@ -388,8 +418,8 @@ static void add_json(struct buf *out, duckdb_logical_type type, duckdb_vector ve
 
 static bool is_nested(duckdb_type id)
 {
-	return id == DUCKDB_TYPE_LIST || id == DUCKDB_TYPE_ARRAY || id == DUCKDB_TYPE_STRUCT || id == DUCKDB_TYPE_MAP ||
-	       id == DUCKDB_TYPE_UNION;
+	return id == DUCKDB_TYPE_LIST || id == DUCKDB_TYPE_ARRAY || id == DUCKDB_TYPE_STRUCT ||
+	       id == DUCKDB_TYPE_MAP || id == DUCKDB_TYPE_UNION;
 }
 
 /* ---- cells ------------------------------------------------------------------------------- */
@@ -420,7 +450,9 @@ int cell_columns_init(struct tables_result *result)
 			break;
 	}
 	buf_fini(&name);
-	return result->column_count && !result->columns[result->column_count - 1].type_name ? -ENOMEM : 0;
+	return result->column_count && !result->columns[result->column_count - 1].type_name
+		       ? -ENOMEM
+		       : 0;
 }
 
 static void free_texts(struct tables_result *result)
@@ -519,7 +551,8 @@ static double widen(float value)
 	return wide;
 }
 
-void tables_cell(struct tables_result *result, size_t column_index, size_t row, struct tables_cell *out)
+void tables_cell(struct tables_result *result, size_t column_index, size_t row,
+		 struct tables_cell *out)
 {
 	const struct cell_column *column = &result->columns[column_index];
 	const void *data = column->data;

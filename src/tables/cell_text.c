@@ -109,8 +109,8 @@ void cell_text_uuid(struct buf *out, duckdb_hugeint value)
 	/* Stored with its first bit flipped, so that it sorts. */
 	uint64_t high = (uint64_t)value.upper ^ 1ull << 63, low = value.lower;
 
-	buf_print(out, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, high >> 32,
-		  high >> 16 & 0xffff, high & 0xffff, low >> 48, low & 0xffffffffffff);
+	buf_print(out, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64,
+		  high >> 32, high >> 16 & 0xffff, high & 0xffff, low >> 48, low & 0xffffffffffff);
 }
 
 /* ---- times ------------------------------------------------------------------------------- */
@@ -129,15 +129,18 @@ static int64_t floor_divide(int64_t a, int64_t b, int64_t *rest)
 static void add_date(struct buf *out, int64_t days)
 {
 	int64_t day_of_era, era = floor_divide(days + 719468, 146097, &day_of_era);
-	int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-	int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 -
+			       day_of_era / 146096) /
+			      365;
+	int64_t day_of_year = day_of_era -
+			      (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
 	int64_t month = (5 * day_of_year + 2) / 153;
 	int64_t day = day_of_year - (153 * month + 2) / 5 + 1, year;
 
 	month += month < 10 ? 3 : -9;
 	year = year_of_era + era * 400 + (month <= 2);
-	buf_print(out, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "%s", year > 0 ? year : 1 - year, month, day,
-		  year > 0 ? "" : " (BC)");
+	buf_print(out, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "%s", year > 0 ? year : 1 - year,
+		  month, day, year > 0 ? "" : " (BC)");
 }
 
 void cell_text_date(struct buf *out, int32_t days)
@@ -166,7 +169,8 @@ void cell_text_time(struct buf *out, int64_t ticks, int64_t per_second)
 {
 	int64_t part, seconds = floor_divide(ticks, per_second, &part);
 
-	buf_print(out, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600, seconds / 60 % 60, seconds % 60);
+	buf_print(out, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600, seconds / 60 % 60,
+		  seconds % 60);
 	add_fraction(out, part, per_second);
 }
 

@@ -21,27 +21,27 @@ struct source {
 typedef void decoder(const struct source *source, duckdb_vector out, void *data);
 
 /* Rows come from a header that may lie about alignment. */
-#define LOAD(type, at)                                 \
-	({                                             \
-		type loaded;                           \
+#define LOAD(type, at) \
+	({ \
+		type loaded; \
 		memcpy(&loaded, (at), sizeof(loaded)); \
-		loaded;                                \
+		loaded; \
 	})
 
-#define DECODER(name, from, to, expression)                                             \
-	static void name(const struct source *source, duckdb_vector out, void *data)    \
-	{                                                                               \
-		const struct store_clock *clock = source->clock;                        \
-		const unsigned char *at = source->first;                                \
-		to *restrict values = data;                                             \
-                                                                                        \
-		(void)out;                                                              \
-		(void)clock;                                                            \
-		for (size_t i = 0; i < source->count; i++, at += source->step) {        \
-			from value = LOAD(from, at);                                    \
-                                                                                        \
-			values[i] = (expression);                                       \
-		}                                                                       \
+#define DECODER(name, from, to, expression) \
+	static void name(const struct source *source, duckdb_vector out, void *data) \
+	{ \
+		const struct store_clock *clock = source->clock; \
+		const unsigned char *at = source->first; \
+		to *restrict values = data; \
+\
+		(void)out; \
+		(void)clock; \
+		for (size_t i = 0; i < source->count; i++, at += source->step) { \
+			from value = LOAD(from, at); \
+\
+			values[i] = (expression); \
+		} \
 	}
 
 DECODER(decode_i32, int32_t, int32_t, value)
@@ -85,7 +85,8 @@ static uint32_t global_thread(const struct decode_block *block, uint32_t thread)
 	const struct store_process *process = block->stream->process;
 	uint32_t at = thread < process->thread_count ? process->thread_of[thread] : 0;
 
-	return at ? at : (uint32_t)block->tables->recording->thread_count + block->stream->process_index;
+	return at ? at
+		  : (uint32_t)block->tables->recording->thread_count + block->stream->process_index;
 }
 
 static void decode_name_id(const struct source *source, duckdb_vector out, void *data)
@@ -171,9 +172,9 @@ static void all_null(struct decode_block *block, duckdb_vector out)
 static void decode_constant(struct decode_block *block, enum shape_kind kind, duckdb_vector out)
 {
 	const struct store_process *process = block->stream->process;
-	int32_t number = kind == SHAPE_PID  ? process->pid :
-			 kind == SHAPE_RANK ? process->rank :
-					      (int32_t)block->stream->stream->id;
+	int32_t number = kind == SHAPE_PID    ? process->pid
+			 : kind == SHAPE_RANK ? process->rank
+					      : (int32_t)block->stream->stream->id;
 	duckdb_value value;
 
 	if (kind == SHAPE_RANK && number < 0) {
@@ -208,7 +209,8 @@ static void decode_by_dictionary(struct decode_block *block, const struct source
 	duckdb_selection_vector *selection = &block->selections[column->declared];
 	duckdb_vector dictionary;
 
-	dictionary = dictionary_get(block->tables, (enum session_dictionary)decode_dictionary(column->kind));
+	dictionary = dictionary_get(block->tables,
+				    (enum session_dictionary)decode_dictionary(column->kind));
 	if (!dictionary) {
 		all_null(block, out);
 		return;

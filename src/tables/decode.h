@@ -19,7 +19,8 @@ struct decode_block {
 };
 
 /* Fills `out` with a column of the block. */
-void decode_column(struct decode_block *block, const struct shape_column *column, duckdb_vector out);
+void decode_column(struct decode_block *block, const struct shape_column *column,
+		   duckdb_vector out);
 /* Frees the selections; the vectors that were filled keep what they need. */
 void decode_end(struct decode_block *block);
 
@@ -38,7 +39,8 @@ static inline int64_t decode_time_ns(const struct store_clock *clock, uint64_t t
 	int64_t past = (int64_t)(ticks - clock->base_ticks);
 	uint64_t shifted = (uint64_t)past + (1ull << DECODE_TICKS_BITS);
 
-	if (__builtin_expect((shifted >> (DECODE_TICKS_BITS + 1)) | (clock->mult >> DECODE_MULT_BITS), 0))
+	if (__builtin_expect(
+		    (shifted >> (DECODE_TICKS_BITS + 1)) | (clock->mult >> DECODE_MULT_BITS), 0))
 		return store_clock_ns(clock, ticks);
 	return (int64_t)(((__int128)past * (__int128)clock->mult) >> 32) + clock->base_ns;
 }

@@ -106,7 +106,8 @@ static duckdb_vector build(const struct recording *recording, enum session_dicti
 	duckdb_logical_type type = duck.create_logical_type(kinds[which].type);
 	struct filling filling;
 
-	filling.count = kinds[which].of_threads ? scan_thread_count(recording) : recording->name_count;
+	filling.count = kinds[which].of_threads ? scan_thread_count(recording)
+						: recording->name_count;
 	/* At least one: rows without a name point at entry 0. */
 	if (!filling.count)
 		filling.count = 1;

@@ -72,10 +72,11 @@ static int open_library(void **out, struct kymo_error *err)
 	if (asked && *asked) {
 		*out = dlopen(asked, RTLD_LAZY | RTLD_LOCAL);
 		if (!*out)
-			return error_set(err, ENOENT,
-					 "SQL needs DuckDB, and the library that KYMO_DUCKDB names cannot be "
-					 "loaded: %s; correct or unset KYMO_DUCKDB",
-					 dlerror());
+			return error_set(
+				err, ENOENT,
+				"SQL needs DuckDB, and the library that KYMO_DUCKDB names cannot be "
+				"loaded: %s; correct or unset KYMO_DUCKDB",
+				dlerror());
 		return 0;
 	}
 	*out = open_beside_program(why, sizeof(why));
@@ -84,11 +85,14 @@ static int open_library(void **out, struct kymo_error *err)
 	if (*out)
 		return 0;
 	if (*why)
-		return error_set(err, ENOENT, "SQL needs DuckDB, and its library cannot be loaded: %s", why);
-	return error_set(err, ENOENT,
-			 "SQL needs DuckDB, and " LIBRARY " is not beside the program, in ../lib/kymo, or where "
-			 "the loader looks; run `make`, install DuckDB %d.%d or later, or set KYMO_DUCKDB to the file",
-			 OLDEST_MAJOR, OLDEST_MINOR);
+		return error_set(err, ENOENT,
+				 "SQL needs DuckDB, and its library cannot be loaded: %s", why);
+	return error_set(
+		err, ENOENT,
+		"SQL needs DuckDB, and " LIBRARY
+		" is not beside the program, in ../lib/kymo, or where "
+		"the loader looks; run `make`, install DuckDB %d.%d or later, or set KYMO_DUCKDB to the file",
+		OLDEST_MAJOR, OLDEST_MINOR);
 }
 
 /* "v1.5.6"; a build of no release ("v0.0.1") is taken as it is. */
@@ -106,20 +110,21 @@ static int resolve(void *handle, struct duck *out, struct kymo_error *err)
 	const char *missing = NULL;
 	const char *version = "of an unknown version";
 
-#define X(name)                                                                     \
-	*(void **)&out->name = dlsym(handle, "duckdb_" #name);                      \
-	if (!out->name && !missing)                                                 \
+#define X(name) \
+	*(void **)&out->name = dlsym(handle, "duckdb_" #name); \
+	if (!out->name && !missing) \
 		missing = "duckdb_" #name;
 	DUCK_FUNCTIONS(X)
 #undef X
 	if (out->library_version)
 		version = out->library_version();
 	if (missing || too_old(version))
-		return error_set(err, ENOTSUP,
-				 "SQL needs DuckDB %d.%d or later, and the library found is %s%s%s; set "
-				 "KYMO_DUCKDB to a newer " LIBRARY,
-				 OLDEST_MAJOR, OLDEST_MINOR, version, missing ? " and lacks " : "",
-				 missing ? missing : "");
+		return error_set(
+			err, ENOTSUP,
+			"SQL needs DuckDB %d.%d or later, and the library found is %s%s%s; set "
+			"KYMO_DUCKDB to a newer " LIBRARY,
+			OLDEST_MAJOR, OLDEST_MINOR, version, missing ? " and lacks " : "",
+			missing ? missing : "");
 	return 0;
 }
 
@@ -147,7 +152,8 @@ out:
 	return rc;
 }
 
-int duck_run(duckdb_connection connection, const char *sql, const char *doing, struct kymo_error *err)
+int duck_run(duckdb_connection connection, const char *sql, const char *doing,
+	     struct kymo_error *err)
 {
 	duckdb_result result;
 	const char *why;

@@ -101,18 +101,23 @@ static const char *signal_word(int number)
 {
 	static const char *const words[] = {
 #define SIGNAL(name) [name] = #name
-		SIGNAL(SIGHUP),	 SIGNAL(SIGINT),  SIGNAL(SIGQUIT), SIGNAL(SIGILL),  SIGNAL(SIGTRAP),   SIGNAL(SIGABRT),
-		SIGNAL(SIGBUS),	 SIGNAL(SIGFPE),  SIGNAL(SIGKILL), SIGNAL(SIGUSR1), SIGNAL(SIGSEGV),   SIGNAL(SIGUSR2),
-		SIGNAL(SIGPIPE), SIGNAL(SIGALRM), SIGNAL(SIGTERM), SIGNAL(SIGXCPU), SIGNAL(SIGXFSZ),   SIGNAL(SIGVTALRM),
-		SIGNAL(SIGPROF), SIGNAL(SIGIO),	  SIGNAL(SIGSYS),  SIGNAL(SIGPWR),
+		SIGNAL(SIGHUP),	 SIGNAL(SIGINT),    SIGNAL(SIGQUIT), SIGNAL(SIGILL),
+		SIGNAL(SIGTRAP), SIGNAL(SIGABRT),   SIGNAL(SIGBUS),  SIGNAL(SIGFPE),
+		SIGNAL(SIGKILL), SIGNAL(SIGUSR1),   SIGNAL(SIGSEGV), SIGNAL(SIGUSR2),
+		SIGNAL(SIGPIPE), SIGNAL(SIGALRM),   SIGNAL(SIGTERM), SIGNAL(SIGXCPU),
+		SIGNAL(SIGXFSZ), SIGNAL(SIGVTALRM), SIGNAL(SIGPROF), SIGNAL(SIGIO),
+		SIGNAL(SIGSYS),	 SIGNAL(SIGPWR),
 #undef SIGNAL
 	};
-	const char *word = number > 0 && (size_t)number < sizeof(words) / sizeof(words[0]) ? words[number] : NULL;
+	const char *word = number > 0 && (size_t)number < sizeof(words) / sizeof(words[0])
+				   ? words[number]
+				   : NULL;
 
 	return word ? word : "another signal";
 }
 
-static void fill_status(struct meta_cell *exit_code, struct meta_cell *signal_name, bool known, int status)
+static void fill_status(struct meta_cell *exit_code, struct meta_cell *signal_name, bool known,
+			int status)
 {
 	if (known && WIFEXITED(status))
 		meta_number(exit_code, WEXITSTATUS(status));
@@ -125,7 +130,8 @@ static void fill_status(struct meta_cell *exit_code, struct meta_cell *signal_na
 static const struct store_process *target_of(const struct recording *recording)
 {
 	for (size_t i = 0; i < recording->process_count; i++)
-		if (recording->run.target_pid && recording->processes[i].pid == recording->run.target_pid)
+		if (recording->run.target_pid &&
+		    recording->processes[i].pid == recording->run.target_pid)
 			return &recording->processes[i];
 	for (size_t i = 0; i < recording->process_count; i++)
 		if (recording->processes[i].role == KYMO_ROLE_TARGET)
@@ -159,7 +165,8 @@ static void fill_runs(struct meta_rows *rows, const struct tables *tables)
 	if (run->target_pid || target)
 		meta_number(&cell[5], run->target_pid ? run->target_pid : target->pid);
 	meta_text(&cell[6], run_state(recording, target));
-	fill_status(&cell[7], &cell[8], run->ended || by_target, by_target ? target->wstatus : run->target_wstatus);
+	fill_status(&cell[7], &cell[8], run->ended || by_target,
+		    by_target ? target->wstatus : run->target_wstatus);
 	meta_number(&cell[9], recording->duration_ns);
 	meta_text(&cell[10], keep_word(run->keep));
 	meta_text(&cell[11], run->kymo_version);
@@ -198,7 +205,8 @@ static void fill_processes(struct meta_rows *rows, const struct tables *tables)
 	}
 }
 
-static void fill_process_of(struct meta_cell *pid, struct meta_cell *rank, const struct store_process *process)
+static void fill_process_of(struct meta_cell *pid, struct meta_cell *rank,
+			    const struct store_process *process)
 {
 	meta_number(pid, process->pid);
 	if (process->rank >= 0)
@@ -217,7 +225,8 @@ static void fill_threads(struct meta_rows *rows, const struct tables *tables)
 		if (thread->process < recording->process_count)
 			fill_process_of(&cell[1], &cell[4], &recording->processes[thread->process]);
 		meta_number(&cell[2], thread->tid);
-		meta_text_bytes(&cell[3], thread->name, strnlen(thread->name, sizeof(thread->name)));
+		meta_text_bytes(&cell[3], thread->name,
+				strnlen(thread->name, sizeof(thread->name)));
 		meta_number(&cell[5], thread->started_ns);
 		if (thread->ended_ns >= 0)
 			meta_number(&cell[6], thread->ended_ns);
@@ -246,7 +255,8 @@ static void fill_streams(struct meta_rows *rows, const struct tables *tables)
 		const struct store_stream *stream = &recording->streams[i];
 		struct meta_cell *cell = meta_add(rows);
 
-		meta_text_bytes(&cell[0], stream->table, strnlen(stream->table, sizeof(stream->table)));
+		meta_text_bytes(&cell[0], stream->table,
+				strnlen(stream->table, sizeof(stream->table)));
 		if (stream->process < recording->process_count)
 			meta_number(&cell[1], recording->processes[stream->process].pid);
 		meta_count(&cell[2], stream->emitted);
@@ -270,12 +280,14 @@ static void fill_open_zone(struct meta_cell *cell, const struct recording *recor
 	if (name->line)
 		meta_number(&cell[3], name->line);
 	meta_number(&cell[4], zone->start_ns);
-	meta_number(&cell[5], process->ended_ns > zone->start_ns ? process->ended_ns - zone->start_ns : 0);
+	meta_number(&cell[5],
+		    process->ended_ns > zone->start_ns ? process->ended_ns - zone->start_ns : 0);
 	meta_number(&cell[6], zone->depth);
 	fill_process_of(&cell[7], &cell[10], process);
 	if (zone->thread) {
 		meta_number(&cell[8], thread->tid);
-		meta_text_bytes(&cell[9], thread->name, strnlen(thread->name, sizeof(thread->name)));
+		meta_text_bytes(&cell[9], thread->name,
+				strnlen(thread->name, sizeof(thread->name)));
 	}
 	meta_number(&cell[11], process->control.step);
 	if (name->instance)
@@ -293,7 +305,8 @@ static void fill_open_zones(struct meta_rows *rows, const struct tables *tables)
 			if (stream->open_zones[k].name < recording->name_count &&
 			    stream->open_zones[k].thread < recording->thread_count &&
 			    stream->process < recording->process_count)
-				fill_open_zone(meta_add(rows), recording, &recording->processes[stream->process],
+				fill_open_zone(meta_add(rows), recording,
+					       &recording->processes[stream->process],
 					       &stream->open_zones[k]);
 	}
 }
@@ -333,56 +346,79 @@ struct meta_column {
 };
 
 static const struct meta_column run_columns[] = {
-	{ "started_unix_ns", META_BIGINT }, { "program", META_TEXT },	   { "command", META_TEXT },
-	{ "host", META_TEXT },		    { "cwd", META_TEXT },	   { "pid", META_INTEGER },
-	{ "state", META_TEXT },		    { "exit_code", META_INTEGER }, { "signal", META_TEXT },
-	{ "duration_ns", META_BIGINT },	    { "kept", META_TEXT },	   { "version", META_TEXT },
-	{ "clock", META_TEXT },		    { "clock_error_ns", META_BIGINT }, { "supervised", META_BOOLEAN },
-	{ "not_recorded", META_BIGINT },    { "path", META_TEXT },
+	{ "started_unix_ns", META_BIGINT },
+	{ "program", META_TEXT },
+	{ "command", META_TEXT },
+	{ "host", META_TEXT },
+	{ "cwd", META_TEXT },
+	{ "pid", META_INTEGER },
+	{ "state", META_TEXT },
+	{ "exit_code", META_INTEGER },
+	{ "signal", META_TEXT },
+	{ "duration_ns", META_BIGINT },
+	{ "kept", META_TEXT },
+	{ "version", META_TEXT },
+	{ "clock", META_TEXT },
+	{ "clock_error_ns", META_BIGINT },
+	{ "supervised", META_BOOLEAN },
+	{ "not_recorded", META_BIGINT },
+	{ "path", META_TEXT },
 };
 static const struct meta_column process_columns[] = {
-	{ "pid", META_INTEGER },	{ "ppid", META_INTEGER },     { "program", META_TEXT },
-	{ "command", META_TEXT },	{ "rank", META_INTEGER },     { "ranks", META_INTEGER },
-	{ "role", META_TEXT },		{ "state", META_TEXT },	      { "exit_code", META_INTEGER },
-	{ "signal", META_TEXT },	{ "started_ns", META_BIGINT }, { "ended_ns", META_BIGINT },
-	{ "clock", META_TEXT },		{ "clock_error_ns", META_BIGINT }, { "names_full", META_BIGINT },
-	{ "threads_full", META_BIGINT }, { "totals_full", META_BIGINT },
+	{ "pid", META_INTEGER },	{ "ppid", META_INTEGER },
+	{ "program", META_TEXT },	{ "command", META_TEXT },
+	{ "rank", META_INTEGER },	{ "ranks", META_INTEGER },
+	{ "role", META_TEXT },		{ "state", META_TEXT },
+	{ "exit_code", META_INTEGER },	{ "signal", META_TEXT },
+	{ "started_ns", META_BIGINT },	{ "ended_ns", META_BIGINT },
+	{ "clock", META_TEXT },		{ "clock_error_ns", META_BIGINT },
+	{ "names_full", META_BIGINT },	{ "threads_full", META_BIGINT },
+	{ "totals_full", META_BIGINT },
 };
 static const struct meta_column thread_columns[] = {
-	{ "thread_id", META_INTEGER }, { "pid", META_INTEGER },	      { "tid", META_INTEGER },	   { "thread", META_TEXT },
-	{ "rank", META_INTEGER },      { "started_ns", META_BIGINT }, { "ended_ns", META_BIGINT },
+	{ "thread_id", META_INTEGER }, { "pid", META_INTEGER },	 { "tid", META_INTEGER },
+	{ "thread", META_TEXT },       { "rank", META_INTEGER }, { "started_ns", META_BIGINT },
+	{ "ended_ns", META_BIGINT },
 };
 static const struct meta_column stream_columns[] = {
-	{ "table_name", META_TEXT },	 { "pid", META_INTEGER },    { "emitted", META_BIGINT },
-	{ "kept", META_BIGINT },	 { "overwritten", META_BIGINT }, { "dropped", META_BIGINT },
+	{ "table_name", META_TEXT }, { "pid", META_INTEGER },	     { "emitted", META_BIGINT },
+	{ "kept", META_BIGINT },     { "overwritten", META_BIGINT }, { "dropped", META_BIGINT },
 #define X(upper, lower, text) { "dropped_" #lower, META_BIGINT },
 	KYMO_DROP_CAUSES(X)
 #undef X
 };
 static const struct meta_column open_columns[] = {
-	{ "source", META_TEXT },    { "name", META_TEXT },     { "file", META_TEXT },	{ "line", META_INTEGER },
-	{ "start_ns", META_BIGINT }, { "age_ns", META_BIGINT }, { "depth", META_INTEGER }, { "pid", META_INTEGER },
-	{ "tid", META_INTEGER },    { "thread", META_TEXT },   { "rank", META_INTEGER }, { "step", META_BIGINT },
+	{ "source", META_TEXT },      { "name", META_TEXT },	   { "file", META_TEXT },
+	{ "line", META_INTEGER },     { "start_ns", META_BIGINT }, { "age_ns", META_BIGINT },
+	{ "depth", META_INTEGER },    { "pid", META_INTEGER },	   { "tid", META_INTEGER },
+	{ "thread", META_TEXT },      { "rank", META_INTEGER },	   { "step", META_BIGINT },
 	{ "instance", META_INTEGER },
 };
 static const struct meta_column region_columns[] = {
-	{ "source", META_TEXT },     { "name", META_TEXT },	{ "count", META_BIGINT },   { "total_ns", META_BIGINT },
-	{ "self_ns", META_BIGINT },  { "min_ns", META_BIGINT }, { "max_ns", META_BIGINT },  { "mean_ns", META_DOUBLE },
-	{ "stddev_ns", META_DOUBLE }, { "p50_ns", META_BIGINT }, { "p90_ns", META_BIGINT }, { "p99_ns", META_BIGINT },
-	{ "open", META_BIGINT },     { "pid", META_INTEGER },	{ "instance", META_INTEGER }, { "own_cost_ns", META_BIGINT },
-	{ "file", META_TEXT },	     { "line", META_INTEGER },
+	{ "source", META_TEXT },	{ "name", META_TEXT },	    { "count", META_BIGINT },
+	{ "total_ns", META_BIGINT },	{ "self_ns", META_BIGINT }, { "min_ns", META_BIGINT },
+	{ "max_ns", META_BIGINT },	{ "mean_ns", META_DOUBLE }, { "stddev_ns", META_DOUBLE },
+	{ "p50_ns", META_BIGINT },	{ "p90_ns", META_BIGINT },  { "p99_ns", META_BIGINT },
+	{ "open", META_BIGINT },	{ "pid", META_INTEGER },    { "instance", META_INTEGER },
+	{ "own_cost_ns", META_BIGINT }, { "file", META_TEXT },	    { "line", META_INTEGER },
 };
 static const struct meta_column overhead_columns[] = {
-	{ "source", META_TEXT },     { "events", META_BIGINT }, { "cost_ns_per_event", META_DOUBLE },
-	{ "total_ns", META_BIGINT }, { "pct", META_DOUBLE },
+	{ "source", META_TEXT },
+	{ "events", META_BIGINT },
+	{ "cost_ns_per_event", META_DOUBLE },
+	{ "total_ns", META_BIGINT },
+	{ "pct", META_DOUBLE },
 };
 static const struct meta_column name_columns[] = {
-	{ "name_id", META_INTEGER }, { "source", META_TEXT },	{ "name", META_TEXT },
-	{ "file", META_TEXT },	     { "line", META_INTEGER },	{ "instance", META_INTEGER },
+	{ "name_id", META_INTEGER }, { "source", META_TEXT },  { "name", META_TEXT },
+	{ "file", META_TEXT },	     { "line", META_INTEGER }, { "instance", META_INTEGER },
 };
 static const struct meta_column problem_columns[] = { { "text", META_TEXT } };
 
-#define TABLE(name, columns, fill) { name, columns, sizeof(columns) / sizeof(columns[0]), fill }
+#define TABLE(name, columns, fill) \
+	{ \
+		name, columns, sizeof(columns) / sizeof(columns[0]), fill \
+	}
 
 static const struct meta_table {
 	const char *name;
@@ -439,7 +475,9 @@ static void meta_bind(duckdb_bind_info info)
 	if (meta)
 		bind_meta(info, meta);
 	else
-		duck.bind_set_error(info, "kymo_meta: there is no such table; use those of schema kymo and trace");
+		duck.bind_set_error(
+			info,
+			"kymo_meta: there is no such table; use those of schema kymo and trace");
 	if (name)
 		duck.free(name);
 	if (value)
@@ -493,12 +531,15 @@ static void emit_text(duckdb_vector vector, idx_t row, const struct meta_cell *c
 		return;
 	}
 	whole = malloc(WORDS_REPAIRED_BYTES(cell->text_bytes));
-	bytes = whole ? utf8_repair(cell->text, cell->text_bytes, whole, WORDS_REPAIRED_BYTES(cell->text_bytes)) : 0;
+	bytes = whole ? utf8_repair(cell->text, cell->text_bytes, whole,
+				    WORDS_REPAIRED_BYTES(cell->text_bytes))
+		      : 0;
 	duck.vector_assign_string_element_len(vector, row, whole ? whole : "", bytes);
 	free(whole);
 }
 
-static void emit_cell(duckdb_vector vector, enum meta_type type, idx_t row, const struct meta_cell *cell)
+static void emit_cell(duckdb_vector vector, enum meta_type type, idx_t row,
+		      const struct meta_cell *cell)
 {
 	void *data = duck.vector_get_data(vector);
 

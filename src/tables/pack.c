@@ -22,8 +22,8 @@
 
 static int run(duckdb_connection connection, struct buf *sql, struct kymo_error *err)
 {
-	int rc = sql->failed ? error_set(err, ENOMEM, "no memory to pack") :
-			       duck_run(connection, sql->data, "cannot pack", err);
+	int rc = sql->failed ? error_set(err, ENOMEM, "no memory to pack")
+			     : duck_run(connection, sql->data, "cannot pack", err);
 
 	/* DuckDB has no code for it. */
 	if (rc && err && strstr(err->text, "No space left"))
@@ -43,7 +43,8 @@ static void add_attach(struct buf *sql, const char *file)
 	buf_fini(&spill);
 	buf_text(sql, "; ATTACH ");
 	catalog_quote_text(sql, file);
-	buf_text(sql, " AS packed (STORAGE_VERSION '" STORAGE_VERSION "'); CREATE SCHEMA packed.trace");
+	buf_text(sql,
+		 " AS packed (STORAGE_VERSION '" STORAGE_VERSION "'); CREATE SCHEMA packed.trace");
 }
 
 /* The narrowest type that holds numbers below count: sorting moves them. */
@@ -54,21 +55,25 @@ static const char *index_type(size_t count)
 
 static void add_zones(struct buf *sql, const struct recording *recording)
 {
-	buf_print(sql,
-		  "CREATE TABLE packed.trace.zone_rows AS SELECT start_ns, duration_ns, name_id::%s AS name_id, "
-		  "depth::USMALLINT AS depth, thread_id::%s AS thread_id, step::UINTEGER AS step "
-		  "FROM kymo_scan('trace.zones') ORDER BY start_ns;",
-		  index_type(recording->name_count), index_type(recording->thread_count + recording->process_count));
+	buf_print(
+		sql,
+		"CREATE TABLE packed.trace.zone_rows AS SELECT start_ns, duration_ns, name_id::%s AS name_id, "
+		"depth::USMALLINT AS depth, thread_id::%s AS thread_id, step::UINTEGER AS step "
+		"FROM kymo_scan('trace.zones') ORDER BY start_ns;",
+		index_type(recording->name_count),
+		index_type(recording->thread_count + recording->process_count));
 	/* The view names its tables without a schema: in a file called trace.kymo, DuckDB takes "trace" for the database. */
-	buf_text(sql, "CREATE TABLE packed.trace.names AS FROM kymo_meta('names');"
-		      "CREATE TABLE packed.trace.zone_threads AS SELECT thread_id, pid, tid, thread, rank "
-		      "FROM kymo_meta('all_threads');"
-		      "USE packed.trace;"
-		      "CREATE VIEW zones AS SELECT n.source, n.name, n.file, n.line, z.start_ns, z.duration_ns, "
-		      "z.depth::INTEGER AS depth, t.pid, t.tid, t.thread, t.rank, z.step::BIGINT AS step, n.instance "
-		      "FROM zone_rows z JOIN names n ON n.name_id = z.name_id "
-		      "JOIN zone_threads t ON t.thread_id = z.thread_id;"
-		      "USE rec;");
+	buf_text(
+		sql,
+		"CREATE TABLE packed.trace.names AS FROM kymo_meta('names');"
+		"CREATE TABLE packed.trace.zone_threads AS SELECT thread_id, pid, tid, thread, rank "
+		"FROM kymo_meta('all_threads');"
+		"USE packed.trace;"
+		"CREATE VIEW zones AS SELECT n.source, n.name, n.file, n.line, z.start_ns, z.duration_ns, "
+		"z.depth::INTEGER AS depth, t.pid, t.tid, t.thread, t.rank, z.step::BIGINT AS step, n.instance "
+		"FROM zone_rows z JOIN names n ON n.name_id = z.name_id "
+		"JOIN zone_threads t ON t.thread_id = z.thread_id;"
+		"USE rec;");
 }
 
 static bool is_zones(const char *schema, const char *name)
@@ -85,7 +90,8 @@ static void add_table(struct buf *sql, const char *schema, const char *name)
 	catalog_quote(&table, name);
 	buf_text(sql, "CREATE SCHEMA IF NOT EXISTS packed.");
 	catalog_quote(sql, schema);
-	buf_print(sql, "; CREATE TABLE packed.%s AS FROM rec.%s;\n", buf_get(&table), buf_get(&table));
+	buf_print(sql, "; CREATE TABLE packed.%s AS FROM rec.%s;\n", buf_get(&table),
+		  buf_get(&table));
 	buf_fini(&table);
 }
 
@@ -96,17 +102,20 @@ static int add_tables(struct buf *sql, struct tables *tables, struct kymo_error 
 	struct tables_cell cells[2];
 	char schema[128], name[128];
 	int64_t count = 0;
-	int rc = tables_query(tables,
-			      "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'rec' AND NOT internal "
-			      "ORDER BY ALL",
-			      &result, err);
+	int rc = tables_query(
+		tables,
+		"SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'rec' AND NOT internal "
+		"ORDER BY ALL",
+		&result, err);
 
 	while (!rc && (count = tables_next(result, err)) > 0) {
 		for (int64_t row = 0; row < count; row++) {
 			tables_cell(result, 0, (size_t)row, &cells[0]);
 			tables_cell(result, 1, (size_t)row, &cells[1]);
-			snprintf(schema, sizeof(schema), "%.*s", (int)cells[0].text_bytes, cells[0].text);
-			snprintf(name, sizeof(name), "%.*s", (int)cells[1].text_bytes, cells[1].text);
+			snprintf(schema, sizeof(schema), "%.*s", (int)cells[0].text_bytes,
+				 cells[0].text);
+			snprintf(name, sizeof(name), "%.*s", (int)cells[1].text_bytes,
+				 cells[1].text);
 			if (!is_zones(schema, name))
 				add_table(sql, schema, name);
 		}
@@ -120,14 +129,16 @@ static void add_comments(struct buf *sql)
 	for (size_t i = 0; i < catalog_view_count; i++) {
 		const struct catalog_view *view = &catalog_views[i];
 
-		buf_print(sql, "COMMENT ON %s packed.%s.%s IS ", is_zones(view->schema, view->name) ? "VIEW" : "TABLE",
-			  view->schema, view->name);
+		buf_print(sql, "COMMENT ON %s packed.%s.%s IS ",
+			  is_zones(view->schema, view->name) ? "VIEW" : "TABLE", view->schema,
+			  view->name);
 		catalog_quote_text(sql, view->about);
 		buf_text(sql, ";");
 	}
 }
 
-static int write_database(struct tables *tables, duckdb_connection connection, const char *file, struct kymo_error *err)
+static int write_database(struct tables *tables, duckdb_connection connection, const char *file,
+			  struct kymo_error *err)
 {
 	struct buf sql = { 0 };
 	int rc;
@@ -180,7 +191,8 @@ static uint64_t kept_rows(const struct recording *recording)
 	return rows;
 }
 
-int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all), struct kymo_error *err)
+int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
+		struct kymo_error *err)
 {
 	/* No SQL of the user's runs here; files are what it is about. */
 	struct tables_options options = { .unsafe = true };

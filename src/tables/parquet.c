@@ -28,7 +28,8 @@ static void feed_bind(duckdb_bind_info info)
 	struct feed *feed = duck.bind_get_extra_info(info);
 
 	for (size_t i = 0; i < feed->result->column_count; i++)
-		duck.bind_add_result_column(info, feed->result->columns[i].name, feed->result->columns[i].type);
+		duck.bind_add_result_column(info, feed->result->columns[i].name,
+					    feed->result->columns[i].type);
 }
 
 static void feed_init(duckdb_init_info info)
@@ -64,10 +65,13 @@ static int register_feed(duckdb_connection connection, struct feed *feed, struct
 	duck.table_function_set_function(function, feed_function);
 	state = duck.register_table_function(connection, function);
 	duck.destroy_table_function(&function);
-	return state == DuckDBError ? error_set(err, EIO, "DuckDB does not take the table function kymo_rows") : 0;
+	return state == DuckDBError
+		       ? error_set(err, EIO, "DuckDB does not take the table function kymo_rows")
+		       : 0;
 }
 
-static int copy_out(duckdb_connection connection, struct feed *feed, const char *file, struct kymo_error *err)
+static int copy_out(duckdb_connection connection, struct feed *feed, const char *file,
+		    struct kymo_error *err)
 {
 	struct buf sql = { 0 };
 	int rc = register_feed(connection, feed, err);
@@ -77,8 +81,8 @@ static int copy_out(duckdb_connection connection, struct feed *feed, const char 
 	buf_text(&sql, "COPY (FROM kymo_rows()) TO ");
 	catalog_quote_text(&sql, file);
 	buf_text(&sql, " (FORMAT parquet, COMPRESSION zstd)");
-	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query") :
-			  duck_run(connection, sql.data, "cannot write the Parquet file", err);
+	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query")
+			: duck_run(connection, sql.data, "cannot write the Parquet file", err);
 	buf_fini(&sql);
 	/* The query's own failure says more than that of the COPY. */
 	if (rc && feed->rc)
@@ -94,7 +98,8 @@ static int write_file(struct feed *feed, const char *file, struct kymo_error *er
 	int rc;
 
 	if (duck.open_ext(NULL, &database, NULL, &why) == DuckDBError) {
-		rc = error_set(err, EIO, "DuckDB does not start: %s", why ? why : "it gave no reason");
+		rc = error_set(err, EIO, "DuckDB does not start: %s",
+			       why ? why : "it gave no reason");
 		duck.free(why);
 		return rc;
 	}
@@ -114,7 +119,9 @@ int tables_write_parquet(struct tables_result *result, const char *path, struct 
 	int rc;
 
 	if (!result->column_count)
-		return error_set(err, EINVAL, "the query gives no columns, so there is no Parquet file to write");
+		return error_set(
+			err, EINVAL,
+			"the query gives no columns, so there is no Parquet file to write");
 	rc = staged_name(path, file, sizeof(file), err);
 	if (!rc)
 		rc = write_file(&feed, file, err);

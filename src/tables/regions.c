@@ -41,13 +41,15 @@ static size_t parts_room(const struct recording *recording)
 	return room;
 }
 
-static void add_part(struct parts *parts, const struct recording *recording, const struct store_stream *stream,
-		     uint32_t name, const struct store_total *total)
+static void add_part(struct parts *parts, const struct recording *recording,
+		     const struct store_stream *stream, uint32_t name,
+		     const struct store_total *total)
 {
 	if (!name || name >= recording->name_count || stream->process >= recording->process_count)
 		return;
-	parts->list[parts->count++] =
-		(struct part){ &recording->names[name], &recording->processes[stream->process], total };
+	parts->list[parts->count++] = (struct part){ &recording->names[name],
+						     &recording->processes[stream->process],
+						     total };
 }
 
 static bool parts_take(struct parts *parts, const struct recording *recording)
@@ -60,7 +62,8 @@ static bool parts_take(struct parts *parts, const struct recording *recording)
 		const struct store_stream *stream = &recording->streams[i];
 
 		for (size_t k = 0; k < stream->total_count; k++)
-			add_part(parts, recording, stream, stream->totals[k].name, &stream->totals[k]);
+			add_part(parts, recording, stream, stream->totals[k].name,
+				 &stream->totals[k]);
 		for (size_t k = 0; k < stream->open_count; k++)
 			add_part(parts, recording, stream, stream->open_zones[k].name, NULL);
 	}
@@ -94,7 +97,8 @@ static int64_t add_saturating(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static void region_add(struct region *region, const struct store_total *total, const struct store_clock *clock)
+static void region_add(struct region *region, const struct store_total *total,
+		       const struct store_clock *clock)
 {
 	long double scale = (long double)clock->mult / 4294967296.0L;
 	int64_t min_ns = store_clock_span_ns(clock, total->min_ticks);
@@ -105,8 +109,10 @@ static void region_add(struct region *region, const struct store_total *total, c
 	region->min_ns = !region->count || min_ns < region->min_ns ? min_ns : region->min_ns;
 	region->max_ns = !region->count || max_ns > region->max_ns ? max_ns : region->max_ns;
 	region->count += total->count;
-	region->total_ns = add_saturating(region->total_ns, store_clock_span_ns(clock, total->sum_ticks));
-	region->child_ns = add_saturating(region->child_ns, store_clock_span_ns(clock, total->child_ticks));
+	region->total_ns = add_saturating(region->total_ns,
+					  store_clock_span_ns(clock, total->sum_ticks));
+	region->child_ns = add_saturating(region->child_ns,
+					  store_clock_span_ns(clock, total->child_ticks));
 	region->sum_ns += (long double)total->sum_ticks * scale;
 	region->square_ns += (long double)total->square_ticks * scale * scale;
 	for (uint32_t i = 0; total->histogram && i < KYMO_HIST_BUCKETS; i++) {
@@ -130,7 +136,8 @@ static double quantile_ns(const struct region *region, double quantile)
 	double wanted = quantile * (double)region->histogram_count, before = 0, start, end, at;
 	uint32_t bucket = 0;
 
-	while (bucket < KYMO_HIST_BUCKETS - 1 && before + (double)region->histogram[bucket] < wanted)
+	while (bucket < KYMO_HIST_BUCKETS - 1 &&
+	       before + (double)region->histogram[bucket] < wanted)
 		before += (double)region->histogram[bucket++];
 	start = (double)kymo_hist_start(bucket) * scale;
 	end = bucket_end(region, bucket, scale);
@@ -159,7 +166,26 @@ static double cost_ns(const struct store_process *process)
 	return (double)process->control.own_cost_ticks * (double)process->clock.mult / 4294967296.0;
 }
 
-enum { SOURCE, NAME, COUNT, TOTAL, SELF, MIN, MAX, MEAN, STDDEV, P50, P90, P99, OPEN, PID, INSTANCE, OWN_COST, FILE_NAME, LINE };
+enum {
+	SOURCE,
+	NAME,
+	COUNT,
+	TOTAL,
+	SELF,
+	MIN,
+	MAX,
+	MEAN,
+	STDDEV,
+	P50,
+	P90,
+	P99,
+	OPEN,
+	PID,
+	INSTANCE,
+	OWN_COST,
+	FILE_NAME,
+	LINE
+};
 
 static void region_times(const struct region *region, struct meta_cell *row)
 {
@@ -173,10 +199,13 @@ static void region_times(const struct region *region, struct meta_cell *row)
 	meta_real(&row[MEAN], (double)(region->sum_ns / (long double)region->count));
 	if (region->count > 1)
 		meta_real(&row[STDDEV], deviation_ns(region));
-	for (size_t i = 0; region->histogram_count && i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
-		meta_number(&row[quantiles[i].column], llround(quantile_ns(region, quantiles[i].quantile)));
+	for (size_t i = 0; region->histogram_count && i < sizeof(quantiles) / sizeof(quantiles[0]);
+	     i++)
+		meta_number(&row[quantiles[i].column],
+			    llround(quantile_ns(region, quantiles[i].quantile)));
 	if (cost_known(region->name, region->process))
-		meta_number(&row[OWN_COST], llround((double)region->count * cost_ns(region->process)));
+		meta_number(&row[OWN_COST],
+			    llround((double)region->count * cost_ns(region->process)));
 }
 
 static void region_row(const struct region *region, struct meta_cell *row)
@@ -185,7 +214,8 @@ static void region_row(const struct region *region, struct meta_cell *row)
 	meta_text_bytes(&row[NAME], region->name->text, region->name->text_bytes);
 	meta_number(&row[COUNT], (int64_t)region->count);
 	meta_number(&row[TOTAL], region->total_ns);
-	meta_number(&row[SELF], region->total_ns > region->child_ns ? region->total_ns - region->child_ns : 0);
+	meta_number(&row[SELF],
+		    region->total_ns > region->child_ns ? region->total_ns - region->child_ns : 0);
 	meta_number(&row[OPEN], (int64_t)region->open);
 	meta_number(&row[PID], region->process->pid);
 	if (region->name->instance)
@@ -289,8 +319,9 @@ void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables)
 		size_t process = (size_t)(part->process - recording->processes);
 
 		if (part->total && part->total->count && part->name->source < SOURCES)
-			overhead_add(&sources[part->name->source], part,
-				     &wall[part->name->source * recording->process_count + process]);
+			overhead_add(
+				&sources[part->name->source], part,
+				&wall[part->name->source * recording->process_count + process]);
 	}
 	for (uint32_t i = 0; i < SOURCES; i++)
 		if (sources[i].events)

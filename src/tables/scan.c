@@ -17,7 +17,8 @@
 /* What the named parameters leave of a table. */
 struct scan_range {
 	bool any;
-	int64_t from_ns, to_ns; /* [from, to): a row's time, or any part of it where it has a duration */
+	int64_t from_ns,
+		to_ns; /* [from, to): a row's time, or any part of it where it has a duration */
 	int64_t step_from, step_to; /* [from, to) */
 	int32_t time, duration, step; /* declared columns; -1: the table has none */
 };
@@ -86,11 +87,14 @@ static int32_t step_column(const struct shape *shape)
 	return -1;
 }
 
-static const char *take_range(duckdb_bind_info info, const struct shape *shape, struct scan_range *range)
+static const char *take_range(duckdb_bind_info info, const struct shape *shape,
+			      struct scan_range *range)
 {
 	bool times, steps;
 
-	*range = (struct scan_range){ false, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1, -1, -1 };
+	*range = (struct scan_range){
+		false, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1, -1, -1
+	};
 	times = take_parameter(info, "from_ns", &range->from_ns);
 	times |= take_parameter(info, "to_ns", &range->to_ns);
 	steps = take_parameter(info, "step_from", &range->step_from);
@@ -136,7 +140,9 @@ static void bind_table(duckdb_bind_info info, struct tables *tables, const char 
 	const char *wrong;
 
 	if (!shape) {
-		bind_failed(info, table, "is no table of this recording; FROM kymo.streams lists what was recorded");
+		bind_failed(
+			info, table,
+			"is no table of this recording; FROM kymo.streams lists what was recorded");
 		return;
 	}
 	bind = calloc(1, sizeof(*bind));
@@ -177,7 +183,8 @@ static size_t count_units(const struct shape *shape)
 	return count;
 }
 
-static void cut_chunk(struct scan_run *run, const struct shape_stream *stream, const struct store_chunk *chunk)
+static void cut_chunk(struct scan_run *run, const struct shape_stream *stream,
+		      const struct store_chunk *chunk)
 {
 	for (uint64_t at = 0; at < chunk->rows; at += UNIT_ROWS) {
 		struct scan_unit *unit = &run->units[run->unit_count++];
@@ -263,7 +270,8 @@ static void scan_lane_init(duckdb_init_info info)
 
 	if (lane) {
 		lane->buffer = malloc(BLOCK_BYTES);
-		lane->selections = calloc(bind->shape->declared_count + 1, sizeof(lane->selections[0]));
+		lane->selections = calloc(bind->shape->declared_count + 1,
+					  sizeof(lane->selections[0]));
 	}
 	if (!lane || !lane->buffer || !lane->selections) {
 		lane_destroy(lane);
@@ -321,7 +329,8 @@ static size_t next_rows(struct scan_lane *lane, const unsigned char **rows)
 	return count;
 }
 
-static const unsigned char *cell(const struct shape_stream *stream, const unsigned char *row, int32_t declared)
+static const unsigned char *cell(const struct shape_stream *stream, const unsigned char *row,
+				 int32_t declared)
 {
 	int32_t at = declared < 0 ? -1 : stream->column_of[declared];
 
@@ -337,7 +346,8 @@ static uint64_t load(const unsigned char *at, size_t bytes)
 }
 
 /* NULL (a stream without the column) is in no range, as in SQL. */
-static bool in_range(const struct scan_range *range, const struct shape_stream *stream, const unsigned char *row)
+static bool in_range(const struct scan_range *range, const struct shape_stream *stream,
+		     const unsigned char *row)
 {
 	const struct store_clock *clock = &stream->process->clock;
 	const unsigned char *time = cell(stream, row, range->time);
@@ -367,8 +377,8 @@ static bool in_range(const struct scan_range *range, const struct shape_stream *
 }
 
 /* Moves the rows in range to the buffer's start. */
-static size_t filter(const struct scan_range *range, struct scan_lane *lane, const unsigned char **rows,
-		     size_t count)
+static size_t filter(const struct scan_range *range, struct scan_lane *lane,
+		     const unsigned char **rows, size_t count)
 {
 	size_t row_bytes = lane->unit.stream->stream->row_bytes, kept = 0;
 
@@ -382,8 +392,8 @@ static size_t filter(const struct scan_range *range, struct scan_lane *lane, con
 	return kept;
 }
 
-static void emit(struct scan_run *run, struct scan_lane *lane, const unsigned char *rows, size_t count,
-		 duckdb_data_chunk output)
+static void emit(struct scan_run *run, struct scan_lane *lane, const unsigned char *rows,
+		 size_t count, duckdb_data_chunk output)
 {
 	struct decode_block block = {
 		.tables = run->bind->tables,
@@ -397,7 +407,8 @@ static void emit(struct scan_run *run, struct scan_lane *lane, const unsigned ch
 
 	for (size_t i = 0; i < run->column_count; i++)
 		if (run->columns[i])
-			decode_column(&block, run->columns[i], duck.data_chunk_get_vector(output, i));
+			decode_column(&block, run->columns[i],
+				      duck.data_chunk_get_vector(output, i));
 	decode_end(&block);
 	duck.data_chunk_set_size(output, count);
 }

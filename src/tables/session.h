@@ -49,13 +49,15 @@ struct tables {
 struct tables_result {
 	struct tables *tables;
 	struct tables_result *next; /* of tables->running */
-	duckdb_connection connection; /* its own: results of one session do not disturb each other */
+	duckdb_connection
+		connection; /* its own: results of one session do not disturb each other */
 	duckdb_prepared_statement statement;
 	duckdb_result result;
 	duckdb_data_chunk chunk; /* NULL before the first and after the last */
 	size_t column_count;
 	struct cell_column *columns; /* cell.h */
-	struct cell_text *texts; /* what tables_cell() made of the values of this chunk that are no plain text */
+	struct cell_text *
+		texts; /* what tables_cell() made of the values of this chunk that are no plain text */
 	/* Under watch_lock. */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 	uint32_t interrupts_before;

@@ -9,7 +9,8 @@
 
 #include "base/schema.h"
 
-#define DECLARED_MAX 128u /* distinct columns of one table over all processes; more are left out, and said */
+#define DECLARED_MAX \
+	128u /* distinct columns of one table over all processes; more are left out, and said */
 
 /* What a type of a stream becomes; the first entry is the column itself, the others get a suffix. */
 struct expansion {
@@ -36,7 +37,9 @@ static const struct expansion expansions[][EXPANSION_MAX + 1] = {
 			{ SHAPE_NAME_INSTANCE, "_instance" } },
 	[KYMO_TIME] = { { SHAPE_TIME, "" } },
 	[KYMO_DURATION] = { { SHAPE_DURATION, "" } },
-	[KYMO_THREAD] = { { SHAPE_THREAD, "" }, { SHAPE_THREAD_TID, "_tid" }, { SHAPE_THREAD_ID, "_id" } },
+	[KYMO_THREAD] = { { SHAPE_THREAD, "" },
+			  { SHAPE_THREAD_TID, "_tid" },
+			  { SHAPE_THREAD_ID, "_id" } },
 };
 
 static bool known_type(uint32_t type)
@@ -59,8 +62,7 @@ static bool fits(const struct store_column *column, uint32_t row_bytes)
 	size_t bytes = column->type == KYMO_TEXT ? column->bytes : schema_type_bytes(column->type);
 
 	return known_type(column->type) && bytes && row_bytes <= KYMO_ROW_BYTES_MAX &&
-	       column->offset <= row_bytes &&
-	       bytes <= row_bytes - column->offset;
+	       column->offset <= row_bytes && bytes <= row_bytes - column->offset;
 }
 
 static int32_t find_declared(const struct shape *shape, const char *name)
@@ -94,7 +96,8 @@ static int32_t place_column(struct shape *shape, const struct store_stream *stre
 
 	copy_word(name, sizeof(name), column->name, sizeof(column->name));
 	if (!name[0] || !fits(column, stream->row_bytes)) {
-		buf_print(problems, "%s: column \"%s\" of stream %u is not understood and left out\n",
+		buf_print(problems,
+			  "%s: column \"%s\" of stream %u is not understood and left out\n",
 			  shape->table, name, stream->id);
 		return -1;
 	}
@@ -102,11 +105,11 @@ static int32_t place_column(struct shape *shape, const struct store_stream *stre
 	if (at < 0)
 		at = declare(shape, name, column->type);
 	if (at < 0 || shape->declared[at].type != column->type || column_of[at] >= 0) {
-		buf_print(problems,
-			  "%s: column \"%s\" of stream %u %s; its values are NULL\n", shape->table, name,
-			  stream->id,
-			  at < 0 ? "is one too many" :
-			  column_of[at] >= 0 ? "is there twice" : "has another type than elsewhere");
+		buf_print(problems, "%s: column \"%s\" of stream %u %s; its values are NULL\n",
+			  shape->table, name, stream->id,
+			  at < 0	       ? "is one too many"
+			  : column_of[at] >= 0 ? "is there twice"
+					       : "has another type than elsewhere");
 		return -1;
 	}
 	return at;
@@ -119,8 +122,8 @@ static int add_stream(struct shape *shape, const struct recording *recording,
 	int32_t at;
 
 	if (!stream->row_bytes || stream->row_bytes > KYMO_ROW_BYTES_MAX) {
-		buf_print(problems, "%s: stream %u has rows of %u bytes and is left out\n", shape->table,
-			  stream->id, stream->row_bytes);
+		buf_print(problems, "%s: stream %u has rows of %u bytes and is left out\n",
+			  shape->table, stream->id, stream->row_bytes);
 		return 0;
 	}
 	added->column_of = malloc(DECLARED_MAX * sizeof(added->column_of[0]));
@@ -149,7 +152,8 @@ int32_t shape_column_find(const struct shape *shape, const char *name)
 }
 
 /* A column that follows from others gives way to one that was declared. */
-static void add_derived(struct shape *shape, const char *name, enum shape_kind kind, int32_t declared)
+static void add_derived(struct shape *shape, const char *name, enum shape_kind kind,
+			int32_t declared)
 {
 	struct shape_column *column = &shape->columns[shape->column_count];
 

@@ -12,7 +12,8 @@ int staged_name(const char *path, char *out, size_t out_bytes, struct kymo_error
 
 	if (written < 0 || (size_t)written >= out_bytes) {
 		out[0] = 0;
-		return error_set(err, ENAMETOOLONG, "cannot write a file with a name of %zu bytes", strlen(path));
+		return error_set(err, ENAMETOOLONG, "cannot write a file with a name of %zu bytes",
+				 strlen(path));
 	}
 	/* Tried now, so that the reason is the system's own; DuckDB wants to make the file itself. */
 	fd = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -30,7 +31,8 @@ int staged_end(const char *staged, const char *path, int rc, struct kymo_error *
 	if (!staged[0])
 		return rc;
 	if (!rc && rename(staged, path))
-		rc = error_set(err, errno, "cannot rename %s to %s: %s", staged, path, strerror(errno));
+		rc = error_set(err, errno, "cannot rename %s to %s: %s", staged, path,
+			       strerror(errno));
 	if (rc)
 		unlink(staged);
 	return rc;

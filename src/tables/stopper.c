@@ -87,7 +87,8 @@ static int start(struct tables *tables, struct kymo_error *err)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	tables->watching = !rc;
 	if (rc)
-		return error_set(err, rc, "no thread can be had to watch the query: %s", strerror(rc));
+		return error_set(err, rc, "no thread can be had to watch the query: %s",
+				 strerror(rc));
 	return 0;
 }
 
@@ -140,10 +141,11 @@ static int stopped(const struct tables_result *result, struct kymo_error *err)
 	if (result->cancelled)
 		return error_set(err, ECANCELED, "the query was cancelled");
 	if (result->timed_out)
-		return error_set(err, ETIMEDOUT,
-				 "the query was stopped after %g s, its time limit; ask for less (WHERE, LIMIT), or give "
-				 "it more time",
-				 result->tables->options.timeout_ms / 1000.0);
+		return error_set(
+			err, ETIMEDOUT,
+			"the query was stopped after %g s, its time limit; ask for less (WHERE, LIMIT), or give "
+			"it more time",
+			result->tables->options.timeout_ms / 1000.0);
 	return 0;
 }
 

@@ -36,8 +36,10 @@ static void set_options(duckdb_config config, const struct tables_options *optio
 {
 	/* A version that lacks one of them does not have what it turns off. */
 	static const char *const safe[][2] = {
-		{ "autoinstall_known_extensions", "false" }, { "autoload_known_extensions", "false" },
-		{ "allow_community_extensions", "false" },   { "allow_persistent_secrets", "false" },
+		{ "autoinstall_known_extensions", "false" },
+		{ "autoload_known_extensions", "false" },
+		{ "allow_community_extensions", "false" },
+		{ "allow_persistent_secrets", "false" },
 		{ "temp_directory", "" },
 	};
 	char threads[16];
@@ -60,7 +62,8 @@ static int open_database(struct tables *tables, struct kymo_error *err)
 	duck.create_config(&config);
 	set_options(config, &tables->options);
 	if (duck.open_ext(NULL, &tables->database, config, &why) == DuckDBError)
-		rc = error_set(err, EIO, "DuckDB does not start: %s", why ? why : "it gave no reason");
+		rc = error_set(err, EIO, "DuckDB does not start: %s",
+			       why ? why : "it gave no reason");
 	if (why)
 		duck.free(why);
 	duck.destroy_config(&config);
@@ -80,8 +83,8 @@ static void add_user_tables(struct tables *tables, duckdb_connection connection)
 		if (!catalog_user_sql(&sql, shape, &tables->shapes.problems))
 			continue;
 		if (sql.failed || duck_run(connection, sql.data, "its view cannot be made", &why))
-			buf_print(&tables->shapes.problems, "%s: kymo_scan reads it, but %.*s\n", shape->table,
-				  (int)strcspn(why.text, "\n"), why.text);
+			buf_print(&tables->shapes.problems, "%s: kymo_scan reads it, but %.*s\n",
+				  shape->table, (int)strcspn(why.text, "\n"), why.text);
 	}
 	buf_fini(&sql);
 }
@@ -97,8 +100,8 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 		return rc;
 	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");
 	catalog_sql(&sql, &tables->shapes);
-	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the views") :
-			  duck_run(connection, sql.data, "cannot make the views", err);
+	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the views")
+			: duck_run(connection, sql.data, "cannot make the views", err);
 	buf_fini(&sql);
 	if (!rc)
 		add_user_tables(tables, connection);
@@ -114,21 +117,23 @@ static int attach_packed(duckdb_connection connection, const char *path, struct 
 	buf_text(&sql, "ATTACH ");
 	catalog_quote_text(&sql, path);
 	buf_text(&sql, " AS rec (READ_ONLY); USE rec");
-	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query") :
-			  duck_run(connection, sql.data, "cannot read the packed recording", err);
+	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query")
+			: duck_run(connection, sql.data, "cannot read the packed recording", err);
 	buf_fini(&sql);
 	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", &why))
-		rc = error_set(err, EINVAL,
-			       "%s is a DuckDB database, but not a packed recording: it has no table kymo.runs; open it with "
-			       "DuckDB itself",
-			       path);
+		rc = error_set(
+			err, EINVAL,
+			"%s is a DuckDB database, but not a packed recording: it has no table kymo.runs; open it with "
+			"DuckDB itself",
+			path);
 	return rc;
 }
 
 /* From here on no file can be reached and no setting be changed, whatever the statement. */
 static int lock_down(duckdb_connection connection, struct kymo_error *err)
 {
-	return duck_run(connection, "SET enable_external_access = false; SET lock_configuration = true",
+	return duck_run(connection,
+			"SET enable_external_access = false; SET lock_configuration = true",
 			"cannot make DuckDB safe", err);
 }
 
@@ -139,7 +144,8 @@ static int attach(struct tables *tables, const char *path, struct kymo_error *er
 
 	if (duck.connect(tables->database, &connection) == DuckDBError)
 		return error_set(err, EIO, "DuckDB gives no connection");
-	rc = tables->recording ? attach_store(tables, connection, err) : attach_packed(connection, path, err);
+	rc = tables->recording ? attach_store(tables, connection, err)
+			       : attach_packed(connection, path, err);
 	if (!rc && !tables->options.unsafe)
 		rc = lock_down(connection, err);
 	duck.disconnect(&connection);
@@ -163,7 +169,8 @@ static int open_recording(struct tables *tables, const char *path, struct kymo_e
 	return rc;
 }
 
-int tables_open(const char *path, const struct tables_options *options, struct tables **out, struct kymo_error *err)
+int tables_open(const char *path, const struct tables_options *options, struct tables **out,
+		struct kymo_error *err)
 {
 	struct tables *tables = calloc(1, sizeof(*tables));
 	int rc;
@@ -240,7 +247,8 @@ static int query_failed(const struct tables *tables, const char *why, struct kym
 		  EPERM },
 	};
 
-	for (size_t i = 0; why && !tables->options.unsafe && i < sizeof(meanings) / sizeof(meanings[0]); i++)
+	for (size_t i = 0;
+	     why && !tables->options.unsafe && i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (!strncmp(why, meanings[i].begins, strlen(meanings[i].begins)))
 			return error_set(err, meanings[i].code, "%s", meanings[i].sentence);
 	error_set(err, EINVAL, "%s", why && *why ? why : "DuckDB gave no reason");
@@ -259,17 +267,20 @@ static int run_in(struct tables_result *result, const char *sql, struct kymo_err
 }
 
 /* With --unsafe several statements may come; the last one's rows are the answer. */
-static int run_all_but_last(struct tables_result *result, duckdb_extracted_statements statements, idx_t count,
-			    struct kymo_error *err)
+static int run_all_but_last(struct tables_result *result, duckdb_extracted_statements statements,
+			    idx_t count, struct kymo_error *err)
 {
 	duckdb_result ignored;
 	int rc = 0;
 
 	for (idx_t i = 0; i + 1 < count && !rc; i++) {
 		memset(&ignored, 0, sizeof(ignored));
-		if (duck.prepare_extracted_statement(result->connection, statements, i, &result->statement) == DuckDBError)
-			rc = query_failed(result->tables, duck.prepare_error(result->statement), err);
-		else if (duck.execute_prepared_streaming(result->statement, &ignored) == DuckDBError)
+		if (duck.prepare_extracted_statement(result->connection, statements, i,
+						     &result->statement) == DuckDBError)
+			rc = query_failed(result->tables, duck.prepare_error(result->statement),
+					  err);
+		else if (duck.execute_prepared_streaming(result->statement, &ignored) ==
+			 DuckDBError)
 			rc = query_failed(result->tables, duck.result_error(&ignored), err);
 		duck.destroy_result(&ignored);
 		duck.destroy_prepare(&result->statement);
@@ -277,10 +288,11 @@ static int run_all_but_last(struct tables_result *result, duckdb_extracted_state
 	return rc;
 }
 
-static int prepare_last(struct tables_result *result, duckdb_extracted_statements statements, idx_t count,
-			struct kymo_error *err)
+static int prepare_last(struct tables_result *result, duckdb_extracted_statements statements,
+			idx_t count, struct kymo_error *err)
 {
-	if (duck.prepare_extracted_statement(result->connection, statements, count - 1, &result->statement) == DuckDBError)
+	if (duck.prepare_extracted_statement(result->connection, statements, count - 1,
+					     &result->statement) == DuckDBError)
 		return query_failed(result->tables, duck.prepare_error(result->statement), err);
 	if (result->tables->options.unsafe)
 		return 0;
@@ -300,10 +312,12 @@ static int prepare(struct tables_result *result, const char *sql, struct kymo_er
 	else if (!count)
 		rc = error_set(err, EINVAL, "the SQL is empty; try: FROM trace.regions");
 	else if (count > 1 && !unsafe)
-		rc = error_set(err, EPERM,
-			       "these are %" PRIu64 " statements, and SQL over a recording is one SELECT or EXPLAIN; --unsafe "
-			       "allows all statements",
-			       (uint64_t)count);
+		rc = error_set(
+			err, EPERM,
+			"these are %" PRIu64
+			" statements, and SQL over a recording is one SELECT or EXPLAIN; --unsafe "
+			"allows all statements",
+			(uint64_t)count);
 	if (!rc && unsafe)
 		rc = run_all_but_last(result, statements, count, err);
 	if (!rc)
@@ -350,7 +364,8 @@ static int watched_start(struct tables_result *result, const char *sql, struct k
 	return rc && stopped ? stopped : rc;
 }
 
-int tables_query(struct tables *tables, const char *sql, struct tables_result **out, struct kymo_error *err)
+int tables_query(struct tables *tables, const char *sql, struct tables_result **out,
+		 struct kymo_error *err)
 {
 	struct tables_result *result;
 	int rc;
@@ -437,7 +452,8 @@ double tables_number(struct tables *tables, const char *sql, double fallback)
 	double number = fallback;
 	char *text;
 
-	if (!tables_query(tables, sql, &result, NULL) && tables_next(result, NULL) > 0 && result->column_count)
+	if (!tables_query(tables, sql, &result, NULL) && tables_next(result, NULL) > 0 &&
+	    result->column_count)
 		tables_cell(result, 0, 0, &cell);
 	switch (cell.kind) {
 	case TABLES_BOOL:

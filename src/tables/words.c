@@ -38,6 +38,7 @@ void words_trim(char *text)
 
 	while (start > 0 && bytes - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
 		start--;
-	if (start > 0 && (text[start - 1] & 0x80) && !utf8_valid(text + start - 1, bytes - start + 1))
+	if (start > 0 && (text[start - 1] & 0x80) &&
+	    !utf8_valid(text + start - 1, bytes - start + 1))
 		text[start - 1] = 0;
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Room for `bytes` of bad text once each bad byte is U+FFFD, and a NUL. */
-#define WORDS_REPAIRED_BYTES(bytes) ((size_t)(bytes) * 3 + 1)
+#define WORDS_REPAIRED_BYTES(bytes) ((size_t)(bytes)*3 + 1)
 
 /* Whether text without NUL is UTF-8; where not, store/utf8.h repairs it. */
 bool words_valid(const char *text, size_t bytes);

@@ -182,7 +182,8 @@ static int write_counts(const char *path)
 	fprintf(file,
 		"{\"trace.zones\": %lu, \"trace.marks\": %lu, \"trace.counters\": %lu, \"trace.steps\": %lu, "
 		"\"soak.checks\": %lu, \"threads\": %lu, \"children\": %lu}\n",
-		counts->zones, counts->marks, counts->counters, counts->steps, counts->checks, counts->threads, counts->children);
+		counts->zones, counts->marks, counts->counters, counts->steps, counts->checks,
+		counts->threads, counts->children);
 	return fclose(file) ? 1 : 0;
 }
 
@@ -208,10 +209,12 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		return 2;
-	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	checks = kymo_table_create("soak.checks", columns, 4, sizeof(struct check_row), &err);
 	if (counts == MAP_FAILED || !checks || !kymo_enabled()) {
-		fprintf(stderr, "churn: cannot begin: %s\n", checks ? "nothing is recorded" : err.text);
+		fprintf(stderr, "churn: cannot begin: %s\n",
+			checks ? "nothing is recorded" : err.text);
 		return 1;
 	}
 	start_signals();

@@ -117,13 +117,15 @@ static inline void assert_answer(struct tables *tables, const char *sql, const c
 		fail_msg("%s\nanswers\n%s\nnot\n%s", sql, answer, expected);
 }
 
-static inline void assert_refused(struct tables *tables, const char *sql, int code, const char *words)
+static inline void assert_refused(struct tables *tables, const char *sql, int code,
+				  const char *words)
 {
 	const char *answer;
 	int rc = ask(tables, sql, &answer);
 
 	if (rc != -code || !strstr(ask_error.text, words))
-		fail_msg("%s\ngives %d: %s\nnot %d: …%s…", sql, rc, rc ? ask_error.text : answer, -code, words);
+		fail_msg("%s\ngives %d: %s\nnot %d: …%s…", sql, rc, rc ? ask_error.text : answer,
+			 -code, words);
 }
 
 #endif

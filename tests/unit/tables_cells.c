@@ -89,24 +89,32 @@ static void text_is_what_duckdb_would_say(void **state)
 static void numbers_are_numbers(void **state)
 {
 	(void)state;
-	assert_answer(tables, "SELECT true, (-1)::TINYINT, 300::SMALLINT, -5, 1::BIGINT << 40", "true|-1|300|-5|1099511627776");
-	assert_answer(tables, "SELECT 255::UTINYINT, 65535::USMALLINT, 4294967295::UINTEGER, 18446744073709551615::UBIGINT",
-		      "255|65535|4294967295|18446744073709551615");
-	assert_answer(tables, "SELECT 0.1::FLOAT, 1e300::DOUBLE, 'nan'::DOUBLE, '-inf'::FLOAT, NULL", "0.1|1e+300|nan|-inf|NULL");
+	assert_answer(tables, "SELECT true, (-1)::TINYINT, 300::SMALLINT, -5, 1::BIGINT << 40",
+		      "true|-1|300|-5|1099511627776");
+	assert_answer(
+		tables,
+		"SELECT 255::UTINYINT, 65535::USMALLINT, 4294967295::UINTEGER, 18446744073709551615::UBIGINT",
+		"255|65535|4294967295|18446744073709551615");
+	assert_answer(tables,
+		      "SELECT 0.1::FLOAT, 1e300::DOUBLE, 'nan'::DOUBLE, '-inf'::FLOAT, NULL",
+		      "0.1|1e+300|nan|-inf|NULL");
 }
 
 static void nested_values_are_json(void **state)
 {
 	(void)state;
 	assert_answer(tables, "SELECT [1, NULL, 3], []", "[1, null, 3]|[]");
-	assert_answer(tables, "SELECT {'a': 1, 'b c': 'x\"y\\z'}", "{\"a\": 1, \"b c\": \"x\\\"y\\\\z\"}");
+	assert_answer(tables, "SELECT {'a': 1, 'b c': 'x\"y\\z'}",
+		      "{\"a\": 1, \"b c\": \"x\\\"y\\\\z\"}");
 	assert_answer(tables, "SELECT map {'k': [true], 'l': NULL}, map {1: 2.5}",
 		      "{\"k\": [true], \"l\": null}|{\"1\": 2.5}");
-	assert_answer(tables, "SELECT [1.5::DOUBLE, 'nan'::DOUBLE], [DATE '2024-01-02']", "[1.5, \"nan\"]|[\"2024-01-02\"]");
+	assert_answer(tables, "SELECT [1.5::DOUBLE, 'nan'::DOUBLE], [DATE '2024-01-02']",
+		      "[1.5, \"nan\"]|[\"2024-01-02\"]");
 	assert_answer(tables, "SELECT array_value(1, 2, 3)", "[1, 2, 3]");
 	assert_answer(tables, "SELECT union_value(n := 7)", "7");
 	assert_answer(tables, "SELECT [chr(10) || chr(9) || chr(1)]", "[\"\\n\\t\\u0001\"]");
-	assert_answer(tables, "SELECT [[1], NULL, [2, 3]][3], [{'a': [1]}]", "[2, 3]|[{\"a\": [1]}]");
+	assert_answer(tables, "SELECT [[1], NULL, [2, 3]][3], [{'a': [1]}]",
+		      "[2, 3]|[{\"a\": [1]}]");
 	assert_answer(tables, "SELECT '{\"a\": 1}'::JSON", "{\"a\": 1}");
 }
 
@@ -150,8 +158,10 @@ static void all_types_of_duckdb_are_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_what_duckdb_would_say), cmocka_unit_test(numbers_are_numbers),
-		cmocka_unit_test(nested_values_are_json),	 cmocka_unit_test(types_are_spelled_as_sql),
+		cmocka_unit_test(text_is_what_duckdb_would_say),
+		cmocka_unit_test(numbers_are_numbers),
+		cmocka_unit_test(nested_values_are_json),
+		cmocka_unit_test(types_are_spelled_as_sql),
 		cmocka_unit_test(all_types_of_duckdb_are_shown),
 	};
 

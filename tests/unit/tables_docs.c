@@ -42,7 +42,8 @@ static void compare_page(const char *path, const struct buf *page)
 
 	read_page(path, &there);
 	if (strcmp(buf_get(&there), buf_get(page)))
-		fail_msg("%s is not what src/tables/catalog.c says: run tools/gen-table-docs", path);
+		fail_msg("%s is not what src/tables/catalog.c says: run tools/gen-table-docs",
+			 path);
 	buf_fini(&there);
 }
 
@@ -66,7 +67,8 @@ static void there_is_a_page_for_each_table(void **state)
 	for (size_t i = 0; i < catalog_view_count; i++) {
 		buf_reset(&page);
 		catalog_page(&page, &catalog_views[i]);
-		snprintf(name, sizeof(name), "%s.%s", catalog_views[i].schema, catalog_views[i].name);
+		snprintf(name, sizeof(name), "%s.%s", catalog_views[i].schema,
+			 catalog_views[i].name);
 		check_page(name, &page);
 	}
 	buf_fini(&page);

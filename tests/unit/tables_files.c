@@ -69,10 +69,11 @@ static void packed_columns_are_those_of_the_catalog(void **state)
 	for (size_t i = 0; i < catalog_view_count; i++) {
 		buf_reset(&expected);
 		for (size_t k = 0; k < catalog_views[i].column_count; k++)
-			buf_print(&expected, "%s%s|%s", k ? "\n" : "", catalog_views[i].columns[k].name,
+			buf_print(&expected, "%s%s|%s", k ? "\n" : "",
+				  catalog_views[i].columns[k].name,
 				  catalog_views[i].columns[k].type);
-		snprintf(sql, sizeof(sql), "SELECT column_name, column_type FROM (DESCRIBE %s.%s)", catalog_views[i].schema,
-			 catalog_views[i].name);
+		snprintf(sql, sizeof(sql), "SELECT column_name, column_type FROM (DESCRIBE %s.%s)",
+			 catalog_views[i].schema, catalog_views[i].name);
 		assert_answer(tables, sql, buf_get(&expected));
 	}
 	buf_fini(&expected);
@@ -97,10 +98,11 @@ static void a_hostile_packed_file_reads_nothing(void **state)
 	char sql[512];
 
 	(void)state;
-	snprintf(sql, sizeof(sql),
-		 "ATTACH '%s' AS bad; CREATE SCHEMA bad.kymo; CREATE TABLE bad.kymo.runs AS FROM rec.kymo.runs; CREATE SCHEMA "
-		 "bad.trace; CREATE VIEW bad.trace.zones AS FROM read_text('/etc/passwd'); DETACH bad; SELECT 1",
-		 ask_path("bad.kymo"));
+	snprintf(
+		sql, sizeof(sql),
+		"ATTACH '%s' AS bad; CREATE SCHEMA bad.kymo; CREATE TABLE bad.kymo.runs AS FROM rec.kymo.runs; CREATE SCHEMA "
+		"bad.trace; CREATE VIEW bad.trace.zones AS FROM read_text('/etc/passwd'); DETACH bad; SELECT 1",
+		ask_path("bad.kymo"));
 	assert_answer(unsafe, sql, "1");
 	tables_close(unsafe);
 	tables = ask_open(ask_path("bad.kymo"));
@@ -115,7 +117,8 @@ static void another_database_is_not_a_recording(void **state)
 	char sql[512];
 
 	(void)state;
-	snprintf(sql, sizeof(sql), "ATTACH '%s' AS other; CREATE TABLE other.t AS SELECT 1; DETACH other; SELECT 1",
+	snprintf(sql, sizeof(sql),
+		 "ATTACH '%s' AS other; CREATE TABLE other.t AS SELECT 1; DETACH other; SELECT 1",
 		 ask_path("other.db"));
 	assert_answer(tables, sql, "1");
 	tables_close(tables);
@@ -135,7 +138,8 @@ static void leaves_nothing_beside(const char *name)
 {
 	char command[256];
 
-	snprintf(command, sizeof(command), "test -z \"$(ls -d '%s'/%s.* 2>/dev/null)\"", ask_directory, name);
+	snprintf(command, sizeof(command), "test -z \"$(ls -d '%s'/%s.* 2>/dev/null)\"",
+		 ask_directory, name);
 	assert_int_equal(system(command), 0);
 }
 
@@ -162,7 +166,10 @@ static void a_full_disk_leaves_the_old_file_whole(void **state)
 	if (!child) {
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &limit);
-		_exit(tables_pack(small, ask_path("full.kymo"), NULL, &ask_error) < 0 && ask_error.text[0] ? 7 : 8);
+		_exit(tables_pack(small, ask_path("full.kymo"), NULL, &ask_error) < 0 &&
+				      ask_error.text[0]
+			      ? 7
+			      : 8);
 	}
 	waitpid(child, &status, 0);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
@@ -198,14 +205,19 @@ static void parquet_holds_the_same_rows(void **state)
 	char sql[512];
 
 	(void)state;
-	assert_int_equal(tables_query(tables, "SELECT *, [name] AS l, {'a': step} AS s FROM trace.zones, range(1000) ORDER BY ALL",
-				      &result, &ask_error),
-			 0);
+	assert_int_equal(
+		tables_query(
+			tables,
+			"SELECT *, [name] AS l, {'a': step} AS s FROM trace.zones, range(1000) ORDER BY ALL",
+			&result, &ask_error),
+		0);
 	if (tables_write_parquet(result, ask_path("a.parquet"), &ask_error))
 		fail_msg("%s", ask_error.text);
 	tables_result_close(result);
-	snprintf(sql, sizeof(sql), "SELECT count(*), sum(duration_ns), count(DISTINCT name), any_value(l[1]) FROM '%s'",
-		 ask_path("a.parquet"));
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT count(*), sum(duration_ns), count(DISTINCT name), any_value(l[1]) FROM '%s'",
+		ask_path("a.parquet"));
 	assert_answer(unsafe, sql, "6000|2950000|3|load");
 	leaves_nothing_beside("a.parquet");
 	tables_close(unsafe);
@@ -218,9 +230,12 @@ static void a_query_that_fails_leaves_no_parquet(void **state)
 	struct tables_result *result = NULL;
 
 	(void)state;
-	assert_int_equal(tables_query(tables, "SELECT CASE WHEN range > 4999999 THEN error('no more') ELSE range END FROM range(6000000)",
-				      &result, &ask_error),
-			 0);
+	assert_int_equal(
+		tables_query(
+			tables,
+			"SELECT CASE WHEN range > 4999999 THEN error('no more') ELSE range END FROM range(6000000)",
+			&result, &ask_error),
+		0);
 	assert_true(tables_write_parquet(result, ask_path("b.parquet"), &ask_error) < 0);
 	assert_non_null(strstr(ask_error.text, "no more"));
 	tables_result_close(result);
@@ -238,7 +253,9 @@ static void arrow_is_a_stream_that_ends(void **state)
 	int fd = open(ask_path("a.arrow"), O_CREAT | O_RDWR | O_TRUNC, 0600);
 
 	(void)state;
-	assert_int_equal(tables_query(tables, "SELECT * FROM trace.zones, range(1000)", &result, &ask_error), 0);
+	assert_int_equal(
+		tables_query(tables, "SELECT * FROM trace.zones, range(1000)", &result, &ask_error),
+		0);
 	if (tables_write_arrow(result, fd, &ask_error))
 		fail_msg("%s", ask_error.text);
 	tables_result_close(result);

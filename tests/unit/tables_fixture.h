@@ -26,8 +26,8 @@ static const struct kymo_column fixture_columns[] = {
 	{ "who", KYMO_THREAD, offsetof(struct fixture_request, who), 0, NULL },
 	{ "what", KYMO_NAME, offsetof(struct fixture_request, what), 0, NULL },
 };
-static const struct schema_table fixture_requests = { "app.requests", fixture_columns, 6, sizeof(struct fixture_request),
-						      NULL };
+static const struct schema_table fixture_requests = { "app.requests", fixture_columns, 6,
+						      sizeof(struct fixture_request), NULL };
 
 struct fixture_other_request {
 	uint64_t at;
@@ -40,8 +40,9 @@ static const struct kymo_column fixture_other_columns[] = {
 	{ "ms", KYMO_F32, offsetof(struct fixture_other_request, ms), 0, NULL },
 	{ "extra", KYMO_I32, offsetof(struct fixture_other_request, extra), 0, NULL },
 };
-static const struct schema_table fixture_other_requests = { "app.requests", fixture_other_columns, 3,
-							    sizeof(struct fixture_other_request), NULL };
+static const struct schema_table fixture_other_requests = { "app.requests", fixture_other_columns,
+							    3, sizeof(struct fixture_other_request),
+							    NULL };
 
 static inline void fixture_text(struct make *make, uint32_t thread, uint32_t epoch, uint32_t load)
 {
@@ -75,9 +76,12 @@ static inline void fixture_zones(struct make *make, uint32_t thread, uint32_t st
 
 static inline void fixture_host(struct make *make)
 {
-	const struct schema_host_process_row process = { AT(1000), 4096, UINT64_MAX, 1, 2, 3, 4, 99.5, 100, 2 };
-	const struct schema_host_cpu_row cpus[] = { { AT(1000), 50, 1, 2, -1, 0 }, { AT(1000), 25, 0, 0, 1, 0 } };
-	const struct schema_config_row config = { AT(1500), "sample_rate", "0.1", "0.01", "kymo config" };
+	const struct schema_host_process_row process = { AT(1000), 4096, UINT64_MAX, 1,	  2,
+							 3,	   4,	 99.5,	     100, 2 };
+	const struct schema_host_cpu_row cpus[] = { { AT(1000), 50, 1, 2, -1, 0 },
+						    { AT(1000), 25, 0, 0, 1, 0 } };
+	const struct schema_config_row config = { AT(1500), "sample_rate", "0.1", "0.01",
+						  "kymo config" };
 
 	make_stream(make, schema_find("host.process"), &process, 1);
 	make_stream(make, schema_find("host.cpu"), cpus, 2);
@@ -99,21 +103,26 @@ static inline void fixture_first(struct make *make)
 	main_thread = make_thread(make, 101, "main");
 	loader = make_thread(make, 102, "loader");
 	fixture_zones(make, main_thread, step, load);
-	make_stream(make, schema_find("trace.zones"), &(struct kymo_zone_row){ AT(600), 50, op, loader, 0, 0, 1 }, 1);
+	make_stream(make, schema_find("trace.zones"),
+		    &(struct kymo_zone_row){ AT(600), 50, op, loader, 0, 0, 1 }, 1);
 	make_stream(make, schema_find("trace.marks"),
 		    (const struct schema_mark_row[]){ { AT(700), epoch, main_thread, 1, 1 },
 						      { AT(800), epoch, main_thread, 1, 0 } },
 		    2);
 	fixture_text(make, main_thread, epoch, load);
-	make_stream(make, schema_find("trace.counters"),
-		    (const struct schema_counter_row[]){ { AT(900), 0.5, loss, main_thread, 1, 0 },
-							 { AT(1900), 0.25, loss, main_thread, 2, 0 } },
-		    2);
+	make_stream(
+		make, schema_find("trace.counters"),
+		(const struct schema_counter_row[]){ { AT(900), 0.5, loss, main_thread, 1, 0 },
+						     { AT(1900), 0.25, loss, main_thread, 2, 0 } },
+		2);
 	make_stream(make, schema_find("trace.steps"),
-		    &(struct schema_step_row){ AT(500), 1000, { 200, 0, 0, 0 }, 1, step, main_thread, 0 }, 1);
+		    &(struct schema_step_row){
+			    AT(500), 1000, { 200, 0, 0, 0 }, 1, step, main_thread, 0 },
+		    1);
 	make_stream(make, &fixture_requests,
-		    (const struct fixture_request[]){ { AT(100), 1.5, main_thread, op, 1, "/index" },
-						      { AT(200), -0.0, loader, load, 0, "/caf\xc3\xa9\xff!" } },
+		    (const struct fixture_request[]){
+			    { AT(100), 1.5, main_thread, op, 1, "/index" },
+			    { AT(200), -0.0, loader, load, 0, "/caf\xc3\xa9\xff!" } },
 		    2);
 	fixture_host(make);
 	make_process_end(make);
@@ -128,8 +137,10 @@ static inline void fixture_second(struct make *make)
 	make->no_totals = true;
 	step = make_name(make, "step", "train.py", 7, KYMO_SOURCE_PYTHON, 0);
 	make->overwritten = 5;
-	make_stream(make, schema_find("trace.zones"), &(struct kymo_zone_row){ AT(100), 300, step, 0, 0, 0, 0 }, 1);
-	make_stream(make, &fixture_other_requests, &(struct fixture_other_request){ AT(300), 2.5f, 9 }, 1);
+	make_stream(make, schema_find("trace.zones"),
+		    &(struct kymo_zone_row){ AT(100), 300, step, 0, 0, 0, 0 }, 1);
+	make_stream(make, &fixture_other_requests,
+		    &(struct fixture_other_request){ AT(300), 2.5f, 9 }, 1);
 	make_process_end(make);
 }
 

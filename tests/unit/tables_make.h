@@ -54,8 +54,8 @@ static inline void make_die(const char *path)
 	abort();
 }
 
-static inline void make_file(const char *directory, const char *name, const void *head, size_t head_bytes,
-			     const void *rest, size_t rest_bytes)
+static inline void make_file(const char *directory, const char *name, const void *head,
+			     size_t head_bytes, const void *rest, size_t rest_bytes)
 {
 	char path[700];
 	const char *bytes = rest;
@@ -148,8 +148,8 @@ static inline void make_process(struct make *make, int32_t pid, int32_t rank)
 	memcpy(control->argv, "made\0--fast\0", 13);
 }
 
-static inline uint32_t make_name(struct make *make, const char *name, const char *file, uint32_t line, uint32_t source,
-				 uint32_t instance)
+static inline uint32_t make_name(struct make *make, const char *name, const char *file,
+				 uint32_t line, uint32_t source, uint32_t instance)
 {
 	struct kymo_name_entry *entry = &make->names[make->name_count];
 	size_t name_bytes = strlen(name), file_bytes = file ? strlen(file) : 0;
@@ -182,8 +182,8 @@ static inline uint32_t make_thread(struct make *make, int32_t tid, const char *n
 	return make->thread_count++;
 }
 
-static inline void make_stream_head(struct make *make, const struct schema_table *table, uint64_t rows,
-				    uint64_t segments)
+static inline void make_stream_head(struct make *make, const struct schema_table *table,
+				    uint64_t rows, uint64_t segments)
 {
 	static unsigned char page[KYMO_HEAD_FILE_BYTES] __attribute__((aligned(4096)));
 	struct kymo_stream_head *head = (void *)page;
@@ -234,8 +234,8 @@ static inline void make_totals(struct make *make)
 }
 
 /* Rows as one sealed chain of segments; `per_segment` 0: all in one. */
-static inline void make_stream_cut(struct make *make, const struct schema_table *table, const void *rows, uint64_t count,
-				   uint64_t per_segment)
+static inline void make_stream_cut(struct make *make, const struct schema_table *table,
+				   const void *rows, uint64_t count, uint64_t per_segment)
 {
 	uint64_t sequence = 0;
 	char name[64];
@@ -250,9 +250,10 @@ static inline void make_stream_cut(struct make *make, const struct schema_table 
 						  .rows = some ? some : 1 };
 
 		make_head(&head.file, KYMO_MAGIC_SEGMENT, sizeof(head));
-		snprintf(name, sizeof(name), "s%u.%llu", make->next_stream, (unsigned long long)sequence);
-		make_file(make->process, name, &head, sizeof(head), (const char *)rows + at * table->row_bytes,
-			  some * table->row_bytes);
+		snprintf(name, sizeof(name), "s%u.%llu", make->next_stream,
+			 (unsigned long long)sequence);
+		make_file(make->process, name, &head, sizeof(head),
+			  (const char *)rows + at * table->row_bytes, some * table->row_bytes);
 	}
 	make_stream_head(make, table, count, sequence);
 	if (!strcmp(table->name, "trace.zones"))
@@ -263,7 +264,8 @@ static inline void make_stream_cut(struct make *make, const struct schema_table 
 	memset(make->dropped, 0, sizeof(make->dropped));
 }
 
-static inline void make_stream(struct make *make, const struct schema_table *table, const void *rows, uint64_t count)
+static inline void make_stream(struct make *make, const struct schema_table *table,
+			       const void *rows, uint64_t count)
 {
 	make_stream_cut(make, table, rows, count, 0);
 }
@@ -277,8 +279,10 @@ static inline void make_process_end(struct make *make)
 	make_head(&names.file, KYMO_MAGIC_NAMES, sizeof(names));
 	make_head(&threads.file, KYMO_MAGIC_THREADS, sizeof(threads));
 	make_head(&text.file, KYMO_MAGIC_TEXT, sizeof(text));
-	make_file(make->process, "names", &names, sizeof(names), make->names, make->name_count * sizeof(make->names[0]));
-	make_file(make->process, "text", &text, sizeof(text), make->text + sizeof(text), make->text_used - sizeof(text));
+	make_file(make->process, "names", &names, sizeof(names), make->names,
+		  make->name_count * sizeof(make->names[0]));
+	make_file(make->process, "text", &text, sizeof(text), make->text + sizeof(text),
+		  make->text_used - sizeof(text));
 	make_file(make->process, "threads", &threads, sizeof(threads), make->threads,
 		  make->thread_count * sizeof(make->threads[0]));
 	make_file(make->process, "control", &make->control, sizeof(make->control), NULL, 0);

@@ -102,16 +102,18 @@ static void functions_that_reach_out_are_refused_however_they_are_written(void *
 		assert_refused(tables, queries[i], EPERM, "--unsafe");
 	assert_refused(tables, "FROM '/etc/passwd'", EINVAL, "does not exist");
 	/* The words alone are no crime. */
-	assert_answer(tables, "SELECT 'checkpoint' AS query WHERE 'glob' <> 'read_text'", "checkpoint");
+	assert_answer(tables, "SELECT 'checkpoint' AS query WHERE 'glob' <> 'read_text'",
+		      "checkpoint");
 }
 
 static void settings_stay_locked(void **state)
 {
 	(void)state;
-	assert_answer(tables,
-		      "SELECT current_setting('enable_external_access'), current_setting('lock_configuration'), "
-		      "current_setting('memory_limit'), current_setting('temp_directory')",
-		      "false|true|1.0 GiB|");
+	assert_answer(
+		tables,
+		"SELECT current_setting('enable_external_access'), current_setting('lock_configuration'), "
+		"current_setting('memory_limit'), current_setting('temp_directory')",
+		"false|true|1.0 GiB|");
 }
 
 static void what_only_reads_is_allowed(void **state)
@@ -191,8 +193,10 @@ static void a_query_that_eats_memory_fails_with_a_sentence(void **state)
 	struct tables *limited = ask_open_with(ask_path("small"), &options);
 
 	(void)state;
-	assert_refused(limited, "SELECT count(DISTINCT range::VARCHAR || 'some longer text') FROM range(20000000)", ENOMEM,
-		       "--unsafe");
+	assert_refused(
+		limited,
+		"SELECT count(DISTINCT range::VARCHAR || 'some longer text') FROM range(20000000)",
+		ENOMEM, "--unsafe");
 	assert_answer(limited, "SELECT 1", "1");
 	tables_close(limited);
 }
@@ -203,7 +207,10 @@ static void unsafe_allows_several_statements_and_files(void **state)
 	struct tables *unsafe = ask_open_with(ask_path("small"), &options);
 
 	(void)state;
-	assert_answer(unsafe, "CREATE TABLE memory.main.t AS FROM trace.zones; SELECT count(*) FROM memory.main.t", "6");
+	assert_answer(
+		unsafe,
+		"CREATE TABLE memory.main.t AS FROM trace.zones; SELECT count(*) FROM memory.main.t",
+		"6");
 	assert_answer(unsafe, "SET threads = 1; SELECT current_setting('threads')", "1");
 	assert_answer(unsafe, "SELECT count(*) > 0 FROM read_text('/proc/self/status')", "true");
 	tables_close(unsafe);

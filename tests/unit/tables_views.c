@@ -48,16 +48,18 @@ static void open_zones_of_a_killed_process_are_listed_with_their_age(void **stat
 static void regions_are_merged_over_streams_and_count_what_is_open(void **state)
 {
 	(void)state;
-	assert_answer(tables, "FROM trace.regions ORDER BY ALL",
-		      "c|load|2|600|600|200|400|300|141.421|208|400|400|1|100|NULL|60|data.c|3\n"
-		      "c|op|1|50|50|50|50|50|NULL|50|50|50|0|100|2|30|NULL|NULL\n"
-		      "python|step|2|2000|1400|1000|1000|1000|0|1000|1000|1000|1|100|NULL|NULL|train.py|7");
+	assert_answer(
+		tables, "FROM trace.regions ORDER BY ALL",
+		"c|load|2|600|600|200|400|300|141.421|208|400|400|1|100|NULL|60|data.c|3\n"
+		"c|op|1|50|50|50|50|50|NULL|50|50|50|0|100|2|30|NULL|NULL\n"
+		"python|step|2|2000|1400|1000|1000|1000|0|1000|1000|1000|1|100|NULL|NULL|train.py|7");
 }
 
 static void texts_are_joined_from_their_parts_in_order(void **state)
 {
 	(void)state;
-	assert_answer(tables, "FROM trace.marks ORDER BY 1", "700|epoch|hello world\n800|epoch|NULL");
+	assert_answer(tables, "FROM trace.marks ORDER BY 1",
+		      "700|epoch|hello world\n800|epoch|NULL");
 	assert_answer(tables, "FROM trace.zone_text ORDER BY 1",
 		      "1000|load|batch 7|NULL|100|101|main\n2000|load|NULL|42|100|101|main");
 }
@@ -72,9 +74,11 @@ static void counters_and_steps(void **state)
 static void what_no_counter_can_be_is_null(void **state)
 {
 	(void)state;
-	assert_answer(tables, "SELECT ts_ns, pid, cpu_pct, rss_bytes, vms_bytes, threads FROM host.process",
+	assert_answer(tables,
+		      "SELECT ts_ns, pid, cpu_pct, rss_bytes, vms_bytes, threads FROM host.process",
 		      "1000|100|99.5|4096|NULL|2");
-	assert_answer(tables, "SELECT cpu, busy_pct FROM host.cpu ORDER BY 1 NULLS FIRST", "NULL|50\n1|25");
+	assert_answer(tables, "SELECT cpu, busy_pct FROM host.cpu ORDER BY 1 NULLS FIRST",
+		      "NULL|50\n1|25");
 }
 
 static void emitted_is_kept_and_overwritten_and_dropped(void **state)
@@ -83,18 +87,24 @@ static void emitted_is_kept_and_overwritten_and_dropped(void **state)
 	assert_answer(tables, "SELECT * FROM kymo.streams WHERE table_name = 'trace.zones'",
 		      "trace.zones|100|7|4|0|3|3|0|0|0|0\ntrace.zones|100|1|1|0|0|0|0|0|0|0\n"
 		      "trace.zones|200|6|1|5|0|0|0|0|0|0");
-	assert_answer(tables, "SELECT count(*) FROM kymo.streams WHERE emitted <> kept + overwritten + dropped", "0");
+	assert_answer(
+		tables,
+		"SELECT count(*) FROM kymo.streams WHERE emitted <> kept + overwritten + dropped",
+		"0");
 }
 
 static void the_run_says_how_it_ended(void **state)
 {
 	(void)state;
-	assert_answer(tables, "SELECT * EXCLUDE (path) FROM kymo.runs",
-		      "1700000000000000000|made|made --fast|box|/somewhere|100|killed|NULL|SIGKILL|60000000000|all|0.1.0|"
-		      "monotonic|40|true|0");
-	assert_answer(tables, "SELECT pid, rank, ranks, role, state, exit_code, signal FROM kymo.processes",
+	assert_answer(
+		tables, "SELECT * EXCLUDE (path) FROM kymo.runs",
+		"1700000000000000000|made|made --fast|box|/somewhere|100|killed|NULL|SIGKILL|60000000000|all|0.1.0|"
+		"monotonic|40|true|0");
+	assert_answer(tables,
+		      "SELECT pid, rank, ranks, role, state, exit_code, signal FROM kymo.processes",
 		      "100|0|2|target|killed|NULL|SIGKILL\n200|NULL|NULL|target|ended|3|NULL");
-	assert_answer(tables, "FROM kymo.threads", "1|100|101|main|0|10|NULL\n2|100|102|loader|0|10|NULL");
+	assert_answer(tables, "FROM kymo.threads",
+		      "1|100|101|main|0|10|NULL\n2|100|102|loader|0|10|NULL");
 	assert_answer(tables, "FROM kymo.config", "1500|sample_rate|0.1|0.01|kymo config");
 }
 
@@ -111,38 +121,53 @@ static void a_table_declared_in_two_ways_is_joined_by_name(void **state)
 		      "100|1.5|/index|true|main|op|NULL|101|100|0\n"
 		      "200|-0|/caf\xc3\xa9\xef\xbf\xbd!|false|loader|load|NULL|102|100|0\n"
 		      "300|NULL|NULL|NULL|NULL|NULL|9|NULL|200|NULL");
-	assert_answer(tables, "SELECT text FROM kymo.problems WHERE text LIKE 'app.requests%'",
-		      "app.requests: column \"ms\" of stream 2 has another type than elsewhere; its values are NULL");
+	assert_answer(
+		tables, "SELECT text FROM kymo.problems WHERE text LIKE 'app.requests%'",
+		"app.requests: column \"ms\" of stream 2 has another type than elsewhere; its values are NULL");
 }
 
 static void a_range_of_time_takes_what_reaches_into_it(void **state)
 {
 	(void)state;
-	assert_answer(tables, "SELECT name, start_ns FROM kymo_scan('trace.zones', from_ns := 1200, to_ns := 1900) ORDER BY 2",
-		      "step|500\nstep|1800");
-	assert_answer(tables, "SELECT ts_ns FROM kymo_scan('trace.marks', from_ns := 700, to_ns := 800)", "700");
-	assert_answer(tables, "SELECT name FROM kymo_scan('trace.zones', step_from := 2) ORDER BY 1", "load\nstep");
-	assert_answer(tables, "SELECT count(*) FROM kymo_scan('trace.zones', from_ns := 9223372036854775807)", "0");
-	assert_answer(tables, "SELECT count(*) FROM kymo_scan('trace.zones', from_ns := -9223372036854775808)", "6");
+	assert_answer(
+		tables,
+		"SELECT name, start_ns FROM kymo_scan('trace.zones', from_ns := 1200, to_ns := 1900) ORDER BY 2",
+		"step|500\nstep|1800");
+	assert_answer(tables,
+		      "SELECT ts_ns FROM kymo_scan('trace.marks', from_ns := 700, to_ns := 800)",
+		      "700");
+	assert_answer(tables,
+		      "SELECT name FROM kymo_scan('trace.zones', step_from := 2) ORDER BY 1",
+		      "load\nstep");
+	assert_answer(
+		tables,
+		"SELECT count(*) FROM kymo_scan('trace.zones', from_ns := 9223372036854775807)",
+		"0");
+	assert_answer(
+		tables,
+		"SELECT count(*) FROM kymo_scan('trace.zones', from_ns := -9223372036854775808)",
+		"6");
 }
 
 static void all_tables_are_in_the_information_schema(void **state)
 {
 	(void)state;
-	assert_answer(tables,
-		      "SELECT table_schema, string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables "
-		      "GROUP BY 1 ORDER BY 1",
-		      "alloc|allocations sites timeline\napp|requests\ndevice|memory models ops queues\n"
-		      "host|cpu gpu io network process threads\n"
-		      "kymo|config overhead problems processes runs streams threads\n"
-		      "python|backtrace samples torch_trace variables\n"
-		      "trace|counters marks open_zones regions steps zone_text zones");
+	assert_answer(
+		tables,
+		"SELECT table_schema, string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables "
+		"GROUP BY 1 ORDER BY 1",
+		"alloc|allocations sites timeline\napp|requests\ndevice|memory models ops queues\n"
+		"host|cpu gpu io network process threads\n"
+		"kymo|config overhead problems processes runs streams threads\n"
+		"python|backtrace samples torch_trace variables\n"
+		"trace|counters marks open_zones regions steps zone_text zones");
 }
 
 static void add_expected(struct buf *out, const struct catalog_view *view)
 {
 	for (size_t i = 0; i < view->column_count; i++)
-		buf_print(out, "%s%s|%s", i ? "\n" : "", view->columns[i].name, view->columns[i].type);
+		buf_print(out, "%s%s|%s", i ? "\n" : "", view->columns[i].name,
+			  view->columns[i].type);
 }
 
 static void every_view_has_the_columns_and_types_that_the_catalog_says(void **state)
@@ -153,8 +178,8 @@ static void every_view_has_the_columns_and_types_that_the_catalog_says(void **st
 	for (size_t i = 0; i < catalog_view_count; i++) {
 		buf_reset(&sql);
 		buf_reset(&expected);
-		buf_print(&sql, "SELECT column_name, column_type FROM (DESCRIBE %s.%s)", catalog_views[i].schema,
-			  catalog_views[i].name);
+		buf_print(&sql, "SELECT column_name, column_type FROM (DESCRIBE %s.%s)",
+			  catalog_views[i].schema, catalog_views[i].name);
 		add_expected(&expected, &catalog_views[i]);
 		assert_answer(tables, buf_get(&sql), buf_get(&expected));
 	}
@@ -165,9 +190,11 @@ static void every_view_has_the_columns_and_types_that_the_catalog_says(void **st
 static void an_unknown_name_gets_duckdbs_suggestion(void **state)
 {
 	(void)state;
-	assert_refused(tables, "SELECT nam FROM trace.zones", EINVAL, "Candidate bindings: \"name\"");
+	assert_refused(tables, "SELECT nam FROM trace.zones", EINVAL,
+		       "Candidate bindings: \"name\"");
 	assert_refused(tables, "FROM trace.zone", EINVAL, "Did you mean \"zones\"");
-	assert_refused(tables, "FROM kymo_scan('x.y')", EINVAL, "x.y is no table of this recording");
+	assert_refused(tables, "FROM kymo_scan('x.y')", EINVAL,
+		       "x.y is no table of this recording");
 }
 
 static void two_results_of_one_session_do_not_disturb_each_other(void **state)
