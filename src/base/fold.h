@@ -35,7 +35,8 @@ static inline uint64_t fold_child(uint64_t *child_at, uint32_t depth, uint64_t t
 		return 0;
 	}
 	child = child_at[depth + 1];
-	child_at[depth + 1] = 0;
+	if (child) /* most zones have none inside: a store less */
+		child_at[depth + 1] = 0;
 	child_at[depth] += ticks;
 	return child;
 }

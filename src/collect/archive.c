@@ -509,6 +509,20 @@ static uint64_t rows_published(int live_fd, const char *head_name)
 	return rows;
 }
 
+/* The last segment of a stream holds the rows that are not in its totals yet: it is never given up. */
+static bool is_last_segment(const struct retirement *retirement, uint32_t id, uint64_t sequence)
+{
+	for (size_t i = 0; i < retirement->count; i++) {
+		uint64_t other_sequence;
+		uint32_t other;
+
+		if (parse_segment_name(retirement->files[i].name, &other, &other_sequence) &&
+		    other == id && other_sequence > sequence)
+			return false;
+	}
+	return true;
+}
+
 static int retire_file(struct retirement *retirement, const char *name)
 {
 	uint64_t bytes = 0, sequence;
@@ -522,7 +536,7 @@ static int retire_file(struct retirement *retirement, const char *name)
 		return 0; /* gone, or no file: nothing of ours */
 	if (rc)
 		return rc;
-	if (parse_segment_name(name, &id, &sequence))
+	if (parse_segment_name(name, &id, &sequence) && !is_last_segment(retirement, id, sequence))
 		account(retirement->archive, retirement->process->name, id, sequence, bytes);
 	if (parse_head_name(name, &id) && retirement->process->pid != retirement->archive->self)
 		retirement->archive->recorded_rows += rows_published(retirement->live_fd, name);

@@ -1,4 +1,5 @@
 /* Lanes: what a thread holds while it records. Taken at its first row, given back when it ends. */
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,16 +41,18 @@ static struct kymo__full_lane *lane_make(void)
 {
 	uint32_t index = __atomic_load_n(&lane_count, __ATOMIC_RELAXED);
 	struct kymo__full_lane *lane;
-	void *map;
+	void *map = mmap(NULL, sizeof(*lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 
-	do {
-		if (index >= LANES_MAX)
-			return NULL;
-	} while (!__atomic_compare_exchange_n(&lane_count, &index, index + 1, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	map = mmap(NULL, sizeof(*lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return NULL;
+	do {
+		if (index >= LANES_MAX) {
+			munmap(map, sizeof(*lane));
+			return NULL;
+		}
+	} while (!__atomic_compare_exchange_n(&lane_count, &index, index + 1, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	lane = map;
 	lane->hot.index = index;
 	__atomic_store_n(&lanes[index], lane, __ATOMIC_RELEASE);
@@ -129,12 +132,14 @@ static struct kymo__full_lane *lane_take(void)
 		lane = lane_make();
 	if (!lane)
 		return NULL;
-	thread = kymo__thread_add();
-	zones = kymo__stream_take(&kymo__tables[SCHEMA_ZONES], thread);
+	zones = kymo__stream_take(&kymo__tables[SCHEMA_ZONES], 0);
 	if (!zones) {
 		kymo__pool_push(&free_lanes, lane->hot.index, &lane->next_free);
 		return NULL;
 	}
+	/* Only now: attempts that fail take no entry of the table. */
+	thread = kymo__thread_add();
+	__atomic_store_n(&zones->live->thread, thread, __ATOMIC_RELAXED);
 	lane_reset(lane, zones, thread);
 	if (has_key)
 		pthread_setspecific(at_thread_end, lane);
@@ -145,6 +150,7 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 {
 	struct kymo__full_lane *lane = NULL;
 	uint64_t now;
+	int kept_errno;
 
 	if (kymo__lane)
 		return kymo__full(kymo__lane);
@@ -153,6 +159,7 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 		return NULL;
 	}
 	entering = 1;
+	kept_errno = errno; /* the program's: it may not have looked at it yet, all the more below a handler */
 	now = kymo__ticks();
 	if (kymo__process_ready() && now >= __atomic_load_n(&retry_ticks, __ATOMIC_RELAXED)) {
 		lane = lane_take();
@@ -164,6 +171,7 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 		kymo__lane = &lane->hot;
 	else
 		kymo__lost(table, KYMO_DROP_FAILED);
+	errno = kept_errno;
 	entering = 0;
 	return lane;
 }

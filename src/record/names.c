@@ -3,6 +3,7 @@
  * lock, usable in a signal handler. A name is published (entry ready) before its id is known to anybody. Two threads
  * that meet a new name at once may both add it; one id wins, the other's entry is the same text and harms nobody.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -159,17 +160,23 @@ static uint64_t text_add(const char *name, const char *file, const struct kymo_n
 	return at;
 }
 
+/* Room for the entry of that id? */
+static bool entry_fits(uint64_t id)
+{
+	size_t need = round_up(sizeof(struct kymo_names_head) +
+				       (id + 1) * sizeof(struct kymo_name_entry),
+			       ENTRIES_STEP) +
+		      sizeof(struct kymo_names_head);
+
+	return id < KYMO_NAMES_MAX - 1 && !kymo__mapfile_grow(&entries_file, "names", need);
+}
+
 static uint32_t entry_take(void)
 {
 	uint64_t id = __atomic_load_n(&names_head()->count, __ATOMIC_RELAXED);
-	size_t need;
 
 	do {
-		need = round_up(sizeof(struct kymo_names_head) +
-					(id + 1) * sizeof(struct kymo_name_entry),
-				ENTRIES_STEP) +
-		       sizeof(struct kymo_names_head);
-		if (id >= KYMO_NAMES_MAX - 1 || kymo__mapfile_grow(&entries_file, "names", need))
+		if (!entry_fits(id))
 			return 0;
 	} while (!__atomic_compare_exchange_n(&names_head()->count, &id, id + 1, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
@@ -179,9 +186,13 @@ static uint32_t entry_take(void)
 static uint32_t add(const char *name, const char *file, const struct kymo_name_entry *wanted)
 {
 	struct kymo_name_entry *entry;
-	uint64_t at = text_add(name, file, wanted);
+	/* The entry's room first: text that no entry came to use would be lost at each attempt. */
+	int kept_errno = errno; /* the program's */
+	bool fits = entry_fits(__atomic_load_n(&names_head()->count, __ATOMIC_RELAXED));
+	uint64_t at = fits ? text_add(name, file, wanted) : 0;
 	uint32_t id = at ? entry_take() : 0;
 
+	errno = kept_errno;
 	if (!id) {
 		__atomic_fetch_add(&kymo__process.control->names_full, 1, __ATOMIC_RELAXED);
 		return 0;

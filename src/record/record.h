@@ -96,6 +96,7 @@ struct kymo_table {
 	char name[64];
 	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
 	uint64_t free_streams; /* the pool: index of the first, and a tag against ABA */
+	uint64_t retry_ticks; /* no new attempt to make a stream before; atomic */
 };
 extern struct kymo_table kymo__tables[KYMO_TABLES_MAX];
 void kymo__tables_init(void); /* kymo's own; once */

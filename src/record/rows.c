@@ -4,14 +4,26 @@
 
 #include "record/record.h"
 
+#define RETRY_MS 10 /* between attempts to make a stream; rows in between are lost and counted */
+
 /* The stream of that table that this lane holds; NULL: none to be had, counted. */
 static struct kymo__stream *stream_of(struct kymo__full_lane *lane, struct kymo_table *table)
 {
 	struct kymo__stream *stream = lane->streams[table->index];
+	int kept_errno = errno; /* the program's */
+	uint64_t now;
 
 	if (KYMO__LIKELY(stream != NULL))
 		return stream;
-	stream = kymo__stream_take(table, lane->hot.thread);
+	now = kymo__ticks();
+	if (now >= __atomic_load_n(&table->retry_ticks, __ATOMIC_RELAXED)) {
+		stream = kymo__stream_take(table, lane->hot.thread);
+		if (!stream)
+			__atomic_store_n(&table->retry_ticks,
+					 now + RETRY_MS * kymo__process.ticks_per_ms,
+					 __ATOMIC_RELAXED);
+	}
+	errno = kept_errno;
 	lane->streams[table->index] = stream;
 	if (!stream)
 		kymo__lost(table->index, KYMO_DROP_FAILED);

@@ -15,9 +15,8 @@
 
 static struct kymo__stream *streams[STREAMS_MAX];
 static uint32_t stream_count;
-static struct kymo__stream *slab; /* private memory for new ones; slab_left of them */
-static uint32_t slab_left;
-static uint32_t slab_lock; /* tried, never waited for */
+static uint64_t spare_ids; /* numbers whose files could not be had, to be tried again: see kymo__pool_push */
+static uint32_t next_spare[STREAMS_MAX];
 
 static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequence)
 {
@@ -29,24 +28,26 @@ static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequ
 
 /* ---- making one ------------------------------------------------------------------------------- */
 
-static struct kymo__stream *slab_take(void)
+/* The number of a stream to be made; STREAMS_MAX: there are too many. */
+static uint32_t id_take(void)
 {
-	struct kymo__stream *stream = NULL;
-	size_t bytes = 64 * sizeof(*stream);
+	uint64_t old = __atomic_load_n(&spare_ids, __ATOMIC_ACQUIRE);
+	uint32_t id = __atomic_load_n(&stream_count, __ATOMIC_RELAXED);
 
-	if (__atomic_exchange_n(&slab_lock, 1, __ATOMIC_ACQUIRE))
-		return NULL;
-	if (!slab_left) {
-		void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				 -1, 0);
+	while ((uint32_t)old) {
+		uint64_t rest = __atomic_load_n(&next_spare[(uint32_t)old - 1], __ATOMIC_RELAXED);
+		uint32_t spare = (uint32_t)old - 1;
 
-		slab = map == MAP_FAILED ? NULL : map;
-		slab_left = slab ? 64 : 0;
+		if (__atomic_compare_exchange_n(&spare_ids, &old, ((old >> 32) + 1) << 32 | rest,
+						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+			return spare;
 	}
-	if (slab_left)
-		stream = &slab[--slab_left];
-	__atomic_store_n(&slab_lock, 0, __ATOMIC_RELEASE);
-	return stream;
+	do {
+		if (id >= STREAMS_MAX)
+			return STREAMS_MAX;
+	} while (!__atomic_compare_exchange_n(&stream_count, &id, id + 1, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return id;
 }
 
 static void fill_head(struct kymo__stream *stream)
@@ -101,32 +102,42 @@ static int open_files(struct kymo__stream *stream)
 	return rc;
 }
 
+/* Leaves nothing behind, so that a full disk may be tried for as long as it lasts. */
+static void unmake(struct kymo__stream *stream, uint32_t id)
+{
+	size_t totals_bytes = stream->totals.allocated;
+	char name[48];
+
+	close_files(stream);
+	file_name(name, id, "head", 0);
+	kymo__unlink(name, KYMO_HEAD_FILE_BYTES);
+	file_name(name, id, "totals", 0);
+	kymo__unlink(name, totals_bytes);
+	munmap(stream, sizeof(*stream));
+}
+
 static struct kymo__stream *make(struct kymo_table *table)
 {
-	uint32_t id = __atomic_load_n(&stream_count, __ATOMIC_RELAXED);
+	uint32_t id = id_take();
 	struct kymo__stream *stream;
+	void *map;
 
-	do {
-		if (id >= STREAMS_MAX)
-			return NULL;
-	} while (!__atomic_compare_exchange_n(&stream_count, &id, id + 1, false, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
-	stream = slab_take();
-	if (!stream)
+	if (id == STREAMS_MAX)
 		return NULL;
-	memset(stream, 0, sizeof(*stream));
-	stream->id = id;
-	stream->table = table;
-	if (open_files(stream)) {
-		char name[48];
-
-		close_files(stream);
-		file_name(name, id, "head", 0);
-		kymo__unlink(name, KYMO_HEAD_FILE_BYTES);
-		return NULL;
+	map = mmap(NULL, sizeof(*stream), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		   0);
+	if (map != MAP_FAILED) {
+		stream = map;
+		stream->id = id;
+		stream->table = table;
+		if (!open_files(stream)) {
+			__atomic_store_n(&streams[id], stream, __ATOMIC_RELEASE);
+			return stream;
+		}
+		unmake(stream, id);
 	}
-	__atomic_store_n(&streams[id], stream, __ATOMIC_RELEASE);
-	return stream;
+	kymo__pool_push(&spare_ids, id, &next_spare[id]);
+	return NULL;
 }
 
 /* ---- the pool --------------------------------------------------------------------------------- */
@@ -172,14 +183,16 @@ void kymo__streams_forget(void)
 	uint32_t count = stream_count < STREAMS_MAX ? stream_count : STREAMS_MAX;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (streams[i])
-			close_files(streams[i]);
+		if (!streams[i])
+			continue;
+		close_files(streams[i]);
+		munmap(streams[i], sizeof(*streams[i]));
 		streams[i] = NULL;
 	}
 	for (uint32_t i = 0; i < KYMO_TABLES_MAX; i++)
 		kymo__tables[i].free_streams = 0;
 	stream_count = 0;
-	slab_lock = 0;
+	spare_ids = 0;
 }
 
 /* ---- room for rows ---------------------------------------------------------------------------- */
@@ -284,12 +297,14 @@ char *kymo__stream_turn(struct kymo__stream *stream)
 {
 	uint64_t head = __atomic_load_n(&stream->live->head, __ATOMIC_RELAXED);
 	uint64_t now = kymo__ticks();
+	int kept_errno = errno; /* the program's */
 	char *row = NULL;
 
 	if (stream->totals.base)
 		kymo__totals_fold(stream, head);
 	if (now >= stream->retry_ticks)
 		row = stream->cap_rows ? ring_turn(stream, head) : chain_turn(stream, head);
+	errno = kept_errno;
 	if (!row) {
 		if (now >= stream->retry_ticks)
 			stream->retry_ticks = now + RETRY_MS * kymo__process.ticks_per_ms;

@@ -21,6 +21,7 @@ struct kymo__sums {
 	uint64_t count; /* 0: not touched in this batch */
 	uint64_t sum_ticks, child_ticks;
 	uint64_t min_ticks, max_ticks;
+	uint64_t *histogram; /* in the slot; NULL: it has none */
 	unsigned __int128 square;
 };
 
@@ -99,37 +100,11 @@ static const struct kymo_zone_row *row_at(const struct kymo__stream *stream, uin
 }
 
 struct batch {
-	struct kymo_stream_live *live;
-	const struct kymo_zone_row *row;
-	uint64_t number, end;
+	struct kymo__stream *stream;
 	uint64_t *child_at;
+	uint32_t touched_count;
+	uint16_t touched[KYMO_BATCH_ROWS];
 };
-
-/* Adds a run of rows of one name; sums may be NULL: the rows are counted as untotalled. */
-static void fold_run(struct batch *batch, struct kymo__sums *sums, uint64_t *histogram)
-{
-	const uint32_t name = batch->row->name;
-	struct kymo__sums sum = *sums;
-
-	do {
-		uint64_t ticks = batch->row->duration_ticks;
-
-		sum.child_ticks += fold_child(batch->child_at, batch->row->depth, ticks);
-		sum.sum_ticks += ticks;
-		sum.square += (unsigned __int128)ticks * ticks;
-		if (ticks < sum.min_ticks)
-			sum.min_ticks = ticks;
-		if (ticks > sum.max_ticks)
-			sum.max_ticks = ticks;
-		sum.count++;
-		if (histogram)
-			histogram[kymo_hist_bucket(ticks)]++;
-		batch->row++;
-		batch->number++;
-		__atomic_store_n(&batch->live->histogram_upto, batch->number, __ATOMIC_RELEASE);
-	} while (batch->number < batch->end && batch->row->name == name);
-	*sums = sum;
-}
 
 static void commit(struct kymo__stream *stream, uint32_t slot, uint64_t upto)
 {
@@ -151,52 +126,103 @@ static void commit(struct kymo__stream *stream, uint32_t slot, uint64_t upto)
 	__atomic_store_n(&at->generation, at->generation + 1, __ATOMIC_RELEASE);
 }
 
-/* Folds one run; returns the slot + 1 where this batch touched it for the first time, else 0. */
-static uint32_t fold_next(struct kymo__stream *stream, struct batch *batch)
+/* The sums of a row's name, begun for this batch; `lost` where there is no slot for it. */
+static struct kymo__sums *sums_begin(struct batch *batch, uint32_t name, struct kymo__sums *lost)
 {
-	uint32_t slot = stream->slot_of_name[batch->row->name];
-	struct kymo__sums none = { 0 }, *sums;
-	uint64_t from = batch->number;
-	uint32_t first_touch = 0;
+	struct kymo__stream *stream = batch->stream;
+	uint32_t slot = stream->slot_of_name[name];
+	struct kymo__sums *sums;
 
-	if (KYMO__UNLIKELY(!slot))
-		slot = slot_add(stream, batch->row->name);
-	if (KYMO__UNLIKELY(slot == NO_SLOT)) {
-		fold_run(batch, &none, NULL);
-		stream->live->untotalled += batch->number - from;
-		return 0;
-	}
+	if (!slot)
+		slot = slot_add(stream, name);
+	if (slot == NO_SLOT)
+		return lost;
 	sums = &stream->sums[slot - 1];
 	if (!sums->count) {
 		*sums = (struct kymo__sums){ .min_ticks = UINT64_MAX };
-		first_touch = slot;
+		sums->histogram = slot <= KYMO_TOTALS_WITH_HIST
+					  ? (uint64_t *)(void *)(slot_at(stream, slot - 1) + 1)
+					  : NULL;
+		batch->touched[batch->touched_count++] = (uint16_t)(slot - 1);
 	}
-	fold_run(batch, sums,
-		 slot <= KYMO_TOTALS_WITH_HIST ? (uint64_t *)(void *)(slot_at(stream, slot - 1) + 1)
-					       : NULL);
-	return first_touch;
+	return sums;
+}
+
+static inline void fold_row(struct kymo__sums *sums, uint64_t ticks, uint64_t child_ticks)
+{
+	sums->count++;
+	sums->sum_ticks += ticks;
+	if (child_ticks)
+		sums->child_ticks += child_ticks;
+	sums->square += (unsigned __int128)ticks * ticks;
+	if (KYMO__UNLIKELY(ticks < sums->min_ticks))
+		sums->min_ticks = ticks;
+	if (KYMO__UNLIKELY(ticks > sums->max_ticks))
+		sums->max_ticks = ticks;
+	if (KYMO__LIKELY(sums->histogram != NULL))
+		sums->histogram[kymo_hist_bucket(ticks)]++;
+}
+
+/* A run of rows of one name, from `row` on: their sums stay in registers. Returns how many they were. */
+static uint64_t fold_run(struct batch *batch, struct kymo__sums *sums,
+			 const struct kymo_zone_row *row, uint64_t number, uint64_t end)
+{
+	uint64_t *upto = &batch->stream->live->histogram_upto, from = number;
+	const uint32_t name = row->name;
+	struct kymo__sums sum = *sums;
+
+	do {
+		fold_row(&sum, row->duration_ticks,
+			 fold_child(batch->child_at, row->depth, row->duration_ticks));
+		__atomic_store_n(upto, ++number, __ATOMIC_RELEASE);
+		row++;
+	} while (number < end && row->name == name);
+	*sums = sum;
+	return number - from;
+}
+
+/* Where the next row has another name, its sums are added to in memory: loading and storing all of them costs more. */
+static void fold_rows(struct batch *batch, const struct kymo_zone_row *row, uint64_t number,
+		      uint64_t end)
+{
+	struct kymo__stream *stream = batch->stream;
+	const uint16_t *slot_of_name = stream->slot_of_name;
+	struct kymo__sums *sums_of_slot = stream->sums - 1, *sums, lost = { 0 };
+	uint64_t *upto = &stream->live->histogram_upto, count;
+
+	for (; number < end; number += count, row += count) {
+		uint32_t slot = slot_of_name[row->name];
+
+		sums = &sums_of_slot[slot];
+		if (KYMO__UNLIKELY(!slot || slot == NO_SLOT || !sums->count))
+			sums = sums_begin(batch, row->name, &lost);
+		if (number + 1 < end && row[1].name == row->name) {
+			count = fold_run(batch, sums, row, number, end);
+			continue;
+		}
+		fold_row(sums, row->duration_ticks,
+			 fold_child(batch->child_at, row->depth, row->duration_ticks));
+		__atomic_store_n(upto, number + 1, __ATOMIC_RELEASE);
+		count = 1;
+	}
+	stream->live->untotalled += lost.count;
 }
 
 void kymo__totals_fold(struct kymo__stream *stream, uint64_t head)
 {
 	struct kymo_stream_live *live = stream->live;
 	uint64_t state = live->fold_state;
-	struct batch batch = { live, row_at(stream, state >> 1), state >> 1, head,
-			       live->child_at[(state & 1) ^ 1] };
-	uint16_t touched[KYMO_BATCH_ROWS];
-	uint32_t touched_count = 0;
+	struct batch batch;
 
-	if (batch.number == head)
+	if (state >> 1 == head)
 		return;
+	batch.stream = stream;
+	batch.child_at = live->child_at[(state & 1) ^ 1];
+	batch.touched_count = 0;
 	memcpy(batch.child_at, live->child_at[state & 1], sizeof(live->child_at[0]));
-	while (batch.number < head) {
-		uint32_t slot = fold_next(stream, &batch);
-
-		if (slot)
-			touched[touched_count++] = (uint16_t)(slot - 1);
-	}
-	for (uint32_t i = 0; i < touched_count; i++)
-		commit(stream, touched[i], head);
+	fold_rows(&batch, row_at(stream, state >> 1), state >> 1, head);
+	for (uint32_t i = 0; i < batch.touched_count; i++)
+		commit(stream, batch.touched[i], head);
 	/* Readers take the other child_at until this word changes. */
 	__atomic_store_n(&live->fold_state, head << 1 | ((state & 1) ^ 1), __ATOMIC_RELEASE);
 }

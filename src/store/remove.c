@@ -260,8 +260,13 @@ int store_prune(void)
 {
 	char root[KYMO_PATH_BYTES];
 	struct statvfs fs;
+	uint64_t tenth;
 
 	if (paths_root(root, sizeof(root), NULL) || statvfs(root, &fs))
 		return 0;
-	return find_prune(root, (uint64_t)fs.f_blocks * fs.f_frsize / 10);
+	tenth = (uint64_t)fs.f_blocks * fs.f_frsize / 10;
+	/* All that is there takes less: no need to look at each. */
+	if ((uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize <= tenth)
+		return 0;
+	return find_prune(root, tenth);
 }

@@ -29,17 +29,19 @@ static enum store_kind kind_of_directory(const char *path, struct kymo_error *er
 	struct source_list list = { 0 };
 	struct kymo_run_file run;
 	struct readat file = READAT_NONE;
-	char label[KYMO_PATH_BYTES + 8];
+	char label[KYMO_PATH_BYTES + 8], magic[8];
 	int rc = source_open(&source, path, err);
 	bool has_run = false;
 
 	if (rc)
 		return STORE_NONE;
 	snprintf(label, sizeof(label), "%s/run", path);
-	if (!source_file(&source, "run", &file, NULL)) {
-		has_run = true;
+	/* Other people call files `run` too: without the magic it is none of ours. */
+	if (!source_file(&source, "run", &file, NULL))
+		has_run = readat_all(&file, 0, magic, sizeof(magic)) &&
+			  !memcmp(magic, KYMO_MAGIC_RUN, sizeof(magic));
+	if (has_run)
 		rc = readat_head(&file, KYMO_MAGIC_RUN, &run, sizeof(run), label, err);
-	}
 	if (!has_run || rc) {
 		source_processes(&source, &list);
 		if (list.count)

@@ -1,6 +1,7 @@
 /*
- * The tables that people ask for, said once: schema, name, columns with their types, where they come from and what they
- * mean. The views of a session, the tables of a packed file and the pages of docs/tables are made from here.
+ * The tables that people ask for, said once: schema, name, columns with their types, where they
+ * come from and what they mean. The views of a session, the tables of a packed file and the pages
+ * of docs/tables are made from here.
  */
 #ifndef KYMO_TABLES_CATALOG_H
 #define KYMO_TABLES_CATALOG_H
@@ -33,8 +34,8 @@ extern const size_t catalog_view_count;
 
 /* Statements that make all schemas and views in the current database, in one transaction. */
 void catalog_sql(struct buf *out, const struct shape_set *shapes);
-/* Statements that make the view of a table that is not ours, in database rec; false where it needs none, or (with a
-   sentence in *problems) where its name is taken. */
+/* Statements that make the view of a table that is not ours, in database rec; false where it
+   needs none, or (with a sentence in *problems) where its name is taken. */
 bool catalog_user_sql(struct buf *out, const struct shape *shape, struct buf *problems);
 
 /* Appends "name" as SQL wants it, quotes doubled. */

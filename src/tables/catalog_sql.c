@@ -44,7 +44,8 @@ static bool own_schema(const char *schema)
 	return false;
 }
 
-/* Whether the table is in one of our views already: a stream of ours, or one that a newer kymo writes. */
+/* Whether the table is in one of our views already: a stream of ours, or one that a newer kymo
+   writes. */
 static bool in_own_view(const char *table)
 {
 	char full[128];

@@ -1,4 +1,5 @@
-/* From a vector of DuckDB to what tables_cell() gives: numbers, text, and JSON for what is nested. */
+/* From a vector of DuckDB to what tables_cell() gives: numbers, text, and JSON for what is
+   nested. */
 #ifndef KYMO_TABLES_CELL_H
 #define KYMO_TABLES_CELL_H
 

@@ -72,7 +72,8 @@ void cell_text_double(struct buf *out, double value, bool single)
 		buf_text(out, ".0");
 }
 
-/* A sign and length of 3 bytes, then the magnitude, its highest byte first; all inverted when negative. */
+/* A sign and length of 3 bytes, then the magnitude, its highest byte first; all inverted when
+   negative. */
 void cell_text_bignum(struct buf *out, const unsigned char *bytes, size_t count)
 {
 	bool negative = count > 3 && !(bytes[0] & 0x80);
@@ -125,7 +126,8 @@ static int64_t floor_divide(int64_t a, int64_t b, int64_t *rest)
 	return quotient;
 }
 
-/* Days since 1970 to a date of the Gregorian calendar, extended to all times; eras are 400 years. */
+/* Days since 1970 to a date of the Gregorian calendar, extended to all times; eras are 400
+   years. */
 static void add_date(struct buf *out, int64_t days)
 {
 	int64_t day_of_era, era = floor_divide(days + 719468, 146097, &day_of_era);

@@ -18,8 +18,6 @@ struct source {
 	const struct store_clock *clock;
 };
 
-typedef void decoder(const struct source *source, duckdb_vector out, void *data);
-
 /* Rows come from a header that may lie about alignment. */
 #define LOAD(type, at) \
 	({ \
@@ -111,22 +109,22 @@ static void decode_thread_id(const struct source *source, duckdb_vector out, voi
 
 static const struct {
 	duckdb_type type;
-	const char *name;
-	decoder *decode; /* NULL: by dictionary, or the same in all rows */
+	void (*decode)(const struct source *source, duckdb_vector out,
+		       void *data); /* NULL: by dictionary, or the same in all rows */
 	int dictionary; /* enum session_dictionary + 1; 0: none */
 	bool of_thread; /* of a dictionary: indexed by threads, not names */
 } kinds[SHAPE_KIND_COUNT] = {
-#define TEXT DUCKDB_TYPE_VARCHAR, "VARCHAR"
-#define INT DUCKDB_TYPE_INTEGER, "INTEGER"
-#define LONG DUCKDB_TYPE_BIGINT, "BIGINT"
+#define TEXT DUCKDB_TYPE_VARCHAR
+#define INT DUCKDB_TYPE_INTEGER
+#define LONG DUCKDB_TYPE_BIGINT
 	[SHAPE_I32] = { INT, decode_i32, 0, false },
 	[SHAPE_I64] = { LONG, decode_i64, 0, false },
 	[SHAPE_U16] = { INT, decode_u16, 0, false },
 	[SHAPE_U32] = { LONG, decode_u32, 0, false },
-	[SHAPE_U64] = { DUCKDB_TYPE_UBIGINT, "UBIGINT", decode_u64, 0, false },
-	[SHAPE_F32] = { DUCKDB_TYPE_FLOAT, "FLOAT", decode_f32, 0, false },
-	[SHAPE_F64] = { DUCKDB_TYPE_DOUBLE, "DOUBLE", decode_f64, 0, false },
-	[SHAPE_BOOL] = { DUCKDB_TYPE_BOOLEAN, "BOOLEAN", decode_bool, 0, false },
+	[SHAPE_U64] = { DUCKDB_TYPE_UBIGINT, decode_u64, 0, false },
+	[SHAPE_F32] = { DUCKDB_TYPE_FLOAT, decode_f32, 0, false },
+	[SHAPE_F64] = { DUCKDB_TYPE_DOUBLE, decode_f64, 0, false },
+	[SHAPE_BOOL] = { DUCKDB_TYPE_BOOLEAN, decode_bool, 0, false },
 	[SHAPE_TEXT] = { TEXT, decode_text, 0, false },
 	[SHAPE_TIME] = { LONG, decode_time, 0, false },
 	[SHAPE_DURATION] = { LONG, decode_duration, 0, false },
@@ -150,11 +148,6 @@ static const struct {
 duckdb_type decode_type(enum shape_kind kind)
 {
 	return kinds[kind].type;
-}
-
-const char *decode_type_name(enum shape_kind kind)
-{
-	return kinds[kind].name;
 }
 
 int decode_dictionary(enum shape_kind kind)

@@ -25,29 +25,38 @@ void decode_column(struct decode_block *block, const struct shape_column *column
 void decode_end(struct decode_block *block);
 
 duckdb_type decode_type(enum shape_kind kind);
-const char *decode_type_name(enum shape_kind kind);
 /* The dictionary that a kind points into, or -1. */
 int decode_dictionary(enum shape_kind kind);
 
-/* As store_clock_ns() and store_clock_span_ns(), without a call where nothing can overflow: less than 2^58 ticks and
-   less than 16 ns a tick give less than 2^62 ns. */
+/* As store_clock_ns() and store_clock_span_ns(), without a call where nothing can overflow: less
+   than 2^58 ticks, less than 16 ns a tick and a base of less than 2^61 ns. */
 #define DECODE_TICKS_BITS 58
 #define DECODE_MULT_BITS 36
+#define DECODE_BASE_BITS 61
+
+/* Not within +-2^bits. */
+static inline uint64_t decode_is_large(uint64_t value, unsigned bits)
+{
+	return (value + (1ull << bits)) >> (bits + 1);
+}
 
 static inline int64_t decode_time_ns(const struct store_clock *clock, uint64_t ticks)
 {
-	int64_t past = (int64_t)(ticks - clock->base_ticks);
-	uint64_t shifted = (uint64_t)past + (1ull << DECODE_TICKS_BITS);
+	bool before = ticks < clock->base_ticks;
+	uint64_t past = before ? clock->base_ticks - ticks : ticks - clock->base_ticks;
+	int64_t ns;
 
-	if (__builtin_expect(
-		    (shifted >> (DECODE_TICKS_BITS + 1)) | (clock->mult >> DECODE_MULT_BITS), 0))
+	if (__builtin_expect(past >> DECODE_TICKS_BITS | clock->mult >> DECODE_MULT_BITS |
+				     decode_is_large((uint64_t)clock->base_ns, DECODE_BASE_BITS),
+			     0))
 		return store_clock_ns(clock, ticks);
-	return (int64_t)(((__int128)past * (__int128)clock->mult) >> 32) + clock->base_ns;
+	ns = (int64_t)(((unsigned __int128)past * clock->mult) >> 32);
+	return clock->base_ns + (before ? -ns : ns);
 }
 
 static inline int64_t decode_span_ns(const struct store_clock *clock, uint64_t ticks)
 {
-	if (__builtin_expect((ticks >> DECODE_TICKS_BITS) | (clock->mult >> DECODE_MULT_BITS), 0))
+	if (__builtin_expect(ticks >> DECODE_TICKS_BITS | clock->mult >> DECODE_MULT_BITS, 0))
 		return store_clock_span_ns(clock, ticks);
 	return (int64_t)(((unsigned __int128)ticks * clock->mult) >> 32);
 }

@@ -1,4 +1,5 @@
-/* Vectors of all names and threads of a recording, built once per session and shared by the threads of DuckDB. */
+/* Vectors of all names and threads of a recording, built once per session and shared by the
+   threads of DuckDB. */
 #ifndef KYMO_TABLES_DICTIONARY_H
 #define KYMO_TABLES_DICTIONARY_H
 

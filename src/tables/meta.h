@@ -1,6 +1,6 @@
 /*
- * kymo_meta(what): small tables that are made from the opened recording, not from rows of streams. Each is a row of an
- * array: its columns and the function that fills them.
+ * kymo_meta(what): small tables that are made from the opened recording, not from rows of streams.
+ * Each is a row of an array: its columns and the function that fills them.
  */
 #ifndef KYMO_TABLES_META_H
 #define KYMO_TABLES_META_H

@@ -1,7 +1,8 @@
 /*
- * kymo pack: a recording as a DuckDB database that needs no kymo to be read. Zones are narrow rows sorted by their start
- * (trace.zone_rows), beside the names and threads that they point to (trace.names, trace.zone_threads), and trace.zones is
- * a view over the three; all other tables are written out as they are.
+ * kymo pack: a recording as a DuckDB database that needs no kymo to be read. Zones are narrow rows
+ * sorted by their start (trace.zone_rows), beside the names and threads that they point to
+ * (trace.names, trace.zone_threads), and trace.zones is a view over the three; all other tables are
+ * written out as they are.
  */
 #include "tables/tables.h"
 
@@ -62,7 +63,8 @@ static void add_zones(struct buf *sql, const struct recording *recording)
 		"FROM kymo_scan('trace.zones') ORDER BY start_ns;",
 		index_type(recording->name_count),
 		index_type(recording->thread_count + recording->process_count));
-	/* The view names its tables without a schema: in a file called trace.kymo, DuckDB takes "trace" for the database. */
+	/* The view names its tables without a schema: in a file called trace.kymo, DuckDB takes
+	   "trace" for the database. */
 	buf_text(
 		sql,
 		"CREATE TABLE packed.trace.names AS FROM kymo_meta('names');"

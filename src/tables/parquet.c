@@ -1,6 +1,7 @@
 /*
- * A result as a Parquet file. DuckDB writes it, but the session that the query runs in may reach no file: a second,
- * separate instance takes the rows through a table function, chunk by chunk, and runs one COPY of ours.
+ * A result as a Parquet file. DuckDB writes it, but the session that the query runs in may reach no
+ * file: a second, separate instance takes the rows through a table function, chunk by chunk, and
+ * runs one COPY of ours.
  */
 #include "tables/tables.h"
 

@@ -43,8 +43,8 @@ int refuse_statement(duckdb_statement_type type, struct kymo_error *err)
 		name ? name : "something else");
 }
 
-/* Table functions that can stand in a SELECT and do more than read the recording; and those that take SQL as a text,
-   which would hide the others. */
+/* Table functions that can stand in a SELECT and do more than read the recording; and those that
+   take SQL as a text, which would hide the others. */
 static const char *const functions[] = {
 	"enable_logging",
 	"disable_logging",
@@ -110,8 +110,8 @@ static const char *find_function(const char *word, size_t bytes)
 	return NULL;
 }
 
-/* By words, in strings and comments too: who searches for 'glob(' can ask for it with --unsafe, and no trick of quoting
-   gets past. */
+/* By words, in strings and comments too: who searches for 'glob(' can ask for it with --unsafe,
+   and no trick of quoting gets past. */
 int refuse_functions(const char *sql, struct kymo_error *err)
 {
 	const char *name;

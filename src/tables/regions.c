@@ -21,7 +21,8 @@ struct parts {
 	size_t count;
 };
 
-/* A region under addition. Sums are in ns, each process by its own clock; the histogram is in ticks of the first. */
+/* A region under addition. Sums are in ns, each process by its own clock; the histogram is in
+   ticks of the first. */
 struct region {
 	const struct store_name *name;
 	const struct store_process *process;

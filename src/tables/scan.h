@@ -1,4 +1,5 @@
-/* kymo_scan(table, from_ns :=, to_ns :=, step_from :=, step_to :=): the rows of all streams of a table. */
+/* kymo_scan(table, from_ns :=, to_ns :=, step_from :=, step_to :=): the rows of all streams of a
+   table. */
 #ifndef KYMO_TABLES_SCAN_H
 #define KYMO_TABLES_SCAN_H
 
@@ -7,8 +8,6 @@
 #include "tables/session.h"
 
 int scan_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
-/* "BIGINT", … */
-const char *scan_type_name(enum shape_kind kind);
 /* Threads that rows point to: those of the recording, then one "not known" per process. */
 size_t scan_thread_count(const struct recording *recording);
 

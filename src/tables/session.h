@@ -12,7 +12,8 @@
 #include "tables/shape.h"
 #include "tables/tables.h"
 
-/* Vectors that hold each name, file, … once; rows point into them. Built at their first use, then never changed. */
+/* Vectors that hold each name, file, … once; rows point into them. Built at their first use,
+   then never changed. */
 enum session_dictionary {
 	SESSION_NAME_TEXT,
 	SESSION_NAME_FILE,

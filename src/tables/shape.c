@@ -12,7 +12,8 @@
 #define DECLARED_MAX \
 	128u /* distinct columns of one table over all processes; more are left out, and said */
 
-/* What a type of a stream becomes; the first entry is the column itself, the others get a suffix. */
+/* What a type of a stream becomes; the first entry is the column itself, the others get a
+   suffix. */
 struct expansion {
 	enum shape_kind kind;
 	const char *suffix; /* NULL: no more */

@@ -1,7 +1,7 @@
 /*
- * The columns of each table over all streams of all processes. Two processes may declare a table differently:
- * columns are joined by name, what a stream lacks is NULL, and where two types clash the first stands (kymo's own
- * schema before all) and a sentence says so.
+ * The columns of each table over all streams of all processes. Two processes may declare a table
+ * differently: columns are joined by name, what a stream lacks is NULL, and where two types clash
+ * the first stands (kymo's own schema before all) and a sentence says so.
  */
 #ifndef KYMO_TABLES_SHAPE_H
 #define KYMO_TABLES_SHAPE_H

@@ -15,7 +15,8 @@ int staged_name(const char *path, char *out, size_t out_bytes, struct kymo_error
 		return error_set(err, ENAMETOOLONG, "cannot write a file with a name of %zu bytes",
 				 strlen(path));
 	}
-	/* Tried now, so that the reason is the system's own; DuckDB wants to make the file itself. */
+	/* Tried now, so that the reason is the system's own; DuckDB wants to make the file
+	   itself. */
 	fd = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		out[0] = 0;

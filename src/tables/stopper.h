@@ -1,6 +1,7 @@
 /*
- * A thread that stops queries: at their deadline, or when tables_interrupt() asked. DuckDB forgets an interrupt that
- * comes while it begins a query, so the watchdog repeats it until the call has returned.
+ * A thread that stops queries: at their deadline, or when tables_interrupt() asked. DuckDB forgets
+ * an interrupt that comes while it begins a query, so the watchdog repeats it until the call has
+ * returned.
  */
 #ifndef KYMO_TABLES_STOPPER_H
 #define KYMO_TABLES_STOPPER_H
@@ -16,8 +17,8 @@ void stopper_fini(struct tables *tables);
 int stopper_add(struct tables_result *result, struct kymo_error *err);
 void stopper_remove(struct tables_result *result);
 
-/* Around each call into DuckDB that may take long. Both say whether the result was stopped: 0, -ETIMEDOUT or
-   -ECANCELED and a sentence; then do not call, or do not use what came back. */
+/* Around each call into DuckDB that may take long. Both say whether the result was stopped: 0,
+   -ETIMEDOUT or -ECANCELED and a sentence; then do not call, or do not use what came back. */
 int stopper_enter(struct tables_result *result, struct kymo_error *err);
 int stopper_leave(struct tables_result *result, struct kymo_error *err);
 

@@ -340,7 +340,8 @@ static int start_query(struct tables_result *result, const char *sql, struct kym
 {
 	int rc = run_in(result, "USE rec", err);
 
-	/* So that not even EXPLAIN ANALYZE of another statement can change what later queries see. */
+	/* So that not even EXPLAIN ANALYZE of another statement can change what later queries
+	   see. */
 	if (!rc && !result->tables->options.unsafe)
 		rc = run_in(result, "BEGIN TRANSACTION READ ONLY", err);
 	if (!rc)
@@ -359,7 +360,8 @@ static int watched_start(struct tables_result *result, const char *sql, struct k
 	if (rc)
 		return rc;
 	rc = start_query(result, sql, err);
-	/* What was stopped failed for that reason, whatever DuckDB says; what had succeeded by then has not. */
+	/* What was stopped failed for that reason, whatever DuckDB says; what had succeeded by
+	   then has not. */
 	stopped = stopper_leave(result, rc ? err : NULL);
 	return rc && stopped ? stopped : rc;
 }

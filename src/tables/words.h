@@ -1,4 +1,5 @@
-/* Text from rows may be anything; DuckDB wants UTF-8. Most of it is plain ASCII, and that is found fast. */
+/* Text from rows may be anything; DuckDB wants UTF-8. Most of it is plain ASCII, and that is
+   found fast. */
 #ifndef KYMO_TABLES_WORDS_H
 #define KYMO_TABLES_WORDS_H
 

@@ -19,7 +19,7 @@ class Recording:
 
     def run(self, *arguments, **more):
         return subprocess.run([KYMO, *map(os.fspath, arguments)], env=self.env, cwd=self.home, capture_output=True,
-                              timeout=60, **more)
+                              check=False, timeout=60, **more)
 
     def __call__(self, sql, *options):
         """The rows of a query as CSV, without its header."""

@@ -4,7 +4,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import KYMO
 
 UNSAFE = "--unsafe allows all statements"

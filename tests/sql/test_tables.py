@@ -3,19 +3,19 @@ import pytest
 
 ANSWERS = [
     ("FROM trace.zones ORDER BY pid, start_ns",
-     "python,step,train.py,7,500,1000,0,100,101,main,0,1,\n"
-     "c,op,,,600,50,0,100,102,loader,0,1,2\n"
-     "c,load,data.c,3,1000,200,1,100,101,main,0,1,\n"
-     "python,step,train.py,7,1800,1000,0,100,101,main,0,2,\n"
-     "c,load,data.c,3,2000,400,1,100,101,main,0,2,\n"
-     "python,step,train.py,7,100,300,0,200,,,,0,"),
+     ("python,step,train.py,7,500,1000,0,100,101,main,0,1,\n"
+      "c,op,,,600,50,0,100,102,loader,0,1,2\n"
+      "c,load,data.c,3,1000,200,1,100,101,main,0,1,\n"
+      "python,step,train.py,7,1800,1000,0,100,101,main,0,2,\n"
+      "c,load,data.c,3,2000,400,1,100,101,main,0,2,\n"
+      "python,step,train.py,7,100,300,0,200,,,,0,")),
     ("FROM trace.open_zones",
-     "python,step,train.py,7,3000,59999997000,0,100,101,main,0,3,\n"
-     "c,load,data.c,3,3100,59999996900,1,100,101,main,0,3,"),
+     ("python,step,train.py,7,3000,59999997000,0,100,101,main,0,3,\n"
+      "c,load,data.c,3,3100,59999996900,1,100,101,main,0,3,")),
     ("SELECT source, name, count, total_ns, self_ns, min_ns, max_ns, mean_ns, open, pid FROM trace.regions ORDER BY name",
-     "c,load,2,600,600,200,400,300.0,1,100\n"
-     "c,op,1,50,50,50,50,50.0,0,100\n"
-     "python,step,2,2000,1400,1000,1000,1000.0,1,100"),
+     ("c,load,2,600,600,200,400,300.0,1,100\n"
+      "c,op,1,50,50,50,50,50.0,0,100\n"
+      "python,step,2,2000,1400,1000,1000,1000.0,1,100")),
     ("FROM trace.marks ORDER BY ts_ns", "700,epoch,hello world\n800,epoch,"),
     ("FROM trace.zone_text ORDER BY start_ns", "1000,load,batch 7,,100,101,main\n2000,load,,42,100,101,main"),
     ("FROM trace.counters ORDER BY ts_ns", "900,loss,0.5,\n1900,loss,0.25,"),
@@ -27,9 +27,9 @@ ANSWERS = [
      "made,made --fast,killed,,SIGKILL,all,monotonic"),
     ("SELECT sum(emitted), sum(kept), sum(overwritten), sum(dropped), sum(dropped_full) FROM kymo.streams", "30,22,5,3,3"),
     ("FROM app.requests ORDER BY at_ns",
-     "100,1.5,/index,true,main,op,,101,100,0\n"
-     "200,-0.0,/café�!,false,loader,load,,102,100,0\n"
-     "300,,,,,,9,,200,"),
+     ("100,1.5,/index,true,main,op,,101,100,0\n"
+      "200,-0.0,/café�!,false,loader,load,,102,100,0\n"
+      "300,,,,,,9,,200,")),
     ("SELECT count(*) FROM python.torch_trace", "0"),
     ("SELECT count(*) FROM device.ops", "0"),
     ("SELECT count(*) FROM alloc.sites", "0"),
@@ -44,11 +44,13 @@ def test_answers(both, sql, expected):
 def test_the_information_schema_lists_every_table_with_the_users_own(both):
     sql = ("SELECT table_schema || '.' || table_name FROM information_schema.tables "
            "WHERE table_name NOT IN ('zone_rows', 'zone_threads', 'names') ORDER BY 1")
-    assert both(sql).split("\n") == """alloc.allocations alloc.sites alloc.timeline app.requests device.memory
-        device.models device.ops device.queues host.cpu host.gpu host.io host.network host.process host.threads
-        kymo.config kymo.overhead kymo.problems kymo.processes kymo.runs kymo.streams kymo.threads python.backtrace
-        python.samples python.torch_trace python.variables trace.counters trace.marks trace.open_zones trace.regions
-        trace.steps trace.zone_text trace.zones""".split()
+    assert both(sql).split("\n") == [
+        "alloc.allocations", "alloc.sites", "alloc.timeline", "app.requests", "device.memory", "device.models",
+        "device.ops", "device.queues", "host.cpu", "host.gpu", "host.io", "host.network", "host.process",
+        "host.threads", "kymo.config", "kymo.overhead", "kymo.problems", "kymo.processes", "kymo.runs",
+        "kymo.streams", "kymo.threads", "python.backtrace", "python.samples", "python.torch_trace",
+        "python.variables", "trace.counters", "trace.marks", "trace.open_zones", "trace.regions", "trace.steps",
+        "trace.zone_text", "trace.zones"]
 
 
 def test_the_statements_of_a_first_hour_run_as_they_stand(both):

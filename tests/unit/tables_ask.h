@@ -92,7 +92,8 @@ static inline int ask_rows(struct tables_result *result, struct buf *out)
 	return (int)count;
 }
 
-/* Rows by lines, cells by bars; -errno and ask_error on failure. The text lives until the next call. */
+/* Rows by lines, cells by bars; -errno and ask_error on failure. The text lives until the next
+   call. */
 static inline int ask(struct tables *tables, const char *sql, const char **out)
 {
 	static struct buf text;

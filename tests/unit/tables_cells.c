@@ -1,4 +1,5 @@
-/* Every type of DuckDB as tables_cell() gives it: the same text as DuckDB's own cast to VARCHAR, JSON for what is nested. */
+/* Every type of DuckDB as tables_cell() gives it: the same text as DuckDB's own cast to VARCHAR,
+   JSON for what is nested. */
 #include "tables_ask.h"
 
 #include "tables_fixture.h"

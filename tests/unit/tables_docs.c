@@ -1,6 +1,6 @@
 /*
- * docs/tables says what the catalog says: a page for each table. tools/gen-table-docs runs this with KYMO_WRITE_DOCS set,
- * and then the pages are written instead of compared.
+ * docs/tables says what the catalog says: a page for each table. tools/gen-table-docs runs this
+ * with KYMO_WRITE_DOCS set, and then the pages are written instead of compared.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Packed files, Parquet and Arrow: whole or not at all, and the same answers as the recording itself. */
+/* Packed files, Parquet and Arrow: whole or not at all, and the same answers as the recording
+   itself. */
 #include "tables_ask.h"
 
 #include <errno.h>

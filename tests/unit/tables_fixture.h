@@ -1,7 +1,7 @@
 /*
- * A small recording of two processes in which every table has rows, written by tables_make.h. Process 100 is rank 0, with
- * the threads main (101) and loader (102); process 200 has no rank, declares app.requests in another way, and has a row
- * of a thread that is not known.
+ * A small recording of two processes in which every table has rows, written by tables_make.h.
+ * Process 100 is rank 0, with the threads main (101) and loader (102); process 200 has no rank,
+ * declares app.requests in another way, and has a row of a thread that is not known.
  */
 #ifndef KYMO_TESTS_TABLES_FIXTURE_H
 #define KYMO_TESTS_TABLES_FIXTURE_H

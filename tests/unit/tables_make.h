@@ -1,6 +1,6 @@
 /*
- * Writes a recording byte by byte, as base/format.h says, without libkymo: with a clock of 1 ns a tick that begins at
- * MAKE_EPOCH, so that a test knows every number of the answer.
+ * Writes a recording byte by byte, as base/format.h says, without libkymo: with a clock of 1 ns a
+ * tick that begins at MAKE_EPOCH, so that a test knows every number of the answer.
  *
  *	struct make make;
  *	make_run(&make, directory);

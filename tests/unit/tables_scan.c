@@ -1,4 +1,5 @@
-/* The scan over many names, threads, segments and streams, against numbers that the test counts itself. */
+/* The scan over many names, threads, segments and streams, against numbers that the test counts
+   itself. */
 #include "tables_ask.h"
 
 #include <errno.h>

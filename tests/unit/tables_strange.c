@@ -1,4 +1,5 @@
-/* Tables of users, and of liars: names that clash, quote, or are reserved never keep a recording from opening. */
+/* Tables of users, and of liars: names that clash, quote, or are reserved never keep a recording
+   from opening. */
 #include "tables_ask.h"
 
 #include <errno.h>
