@@ -82,11 +82,12 @@ static uint32_t unify(struct recording *recording, const struct store_name *name
 				  &inside->name_room, sizeof(*name));
 	uint32_t *slot;
 
+	if (names)
+		recording->names = names; /* first: making room in the hash reads them */
 	if (!names || !hash_make_room(recording)) {
 		inside->no_memory = true;
 		return 0;
 	}
-	recording->names = names;
 	slot = hash_slot(recording, name);
 	if (!*slot) {
 		recording->names[recording->name_count] = *name;

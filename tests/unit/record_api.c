@@ -548,6 +548,37 @@ static void names_are_utf8_when_cut(void **state)
 	assert_int_equal(kymo__utf8_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 5);
 }
 
+static void five_thousand_names(void)
+{
+	for (int i = 0; i < 5000; i++) {
+		char name[32];
+		struct kymo_zone zone;
+
+		snprintf(name, sizeof(name), "name %d", i);
+		zone = kymo_zone_begin_id(kymo_name(name));
+		kymo_zone_end(&zone);
+	}
+}
+
+static void every_one_of_many_names_resolves(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(five_thousand_names, NULL);
+	const struct store_stream *zones = stream_of(recording, "trace.zones");
+	struct kymo_zone_row *rows = calloc(5000, sizeof(*rows));
+
+	assert_int_equal(read_zones(zones, rows, 5000), 5000);
+	for (int i = 0; i < 5000; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "name %d", i);
+		assert_string_equal(name_of(recording, zones, rows[i].name), name);
+	}
+	assert_int_equal(zones->total_count, 5000);
+	free(rows);
+	recorded_close(recording);
+}
+
 static void nothing_at_all(void)
 {
 	kymo_disable();
@@ -609,6 +640,7 @@ int main(void)
 		cmocka_unit_test(a_child_that_records_nothing_leaves_no_file),
 		cmocka_unit_test(every_kind_of_row_arrives),
 		cmocka_unit_test(bad_tables_are_refused_with_a_sentence),
+		cmocka_unit_test(every_one_of_many_names_resolves),
 		cmocka_unit_test(names_are_utf8_when_cut),
 		cmocka_unit_test(nothing_is_recorded_while_off),
 		cmocka_unit_test(an_unstable_counter_is_replaced_and_said),
