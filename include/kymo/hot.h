@@ -94,6 +94,12 @@ extern KYMO__EXPORT const volatile uint32_t *kymo__on;
 extern KYMO__EXPORT __thread struct kymo__lane *kymo__lane
 	__attribute__((tls_model("initial-exec")));
 
+static inline uint32_t kymo__is_on(uint32_t bits)
+{
+	return __atomic_load_n(__atomic_load_n(&kymo__on, __ATOMIC_RELAXED), __ATOMIC_RELAXED) &
+	       bits;
+}
+
 /* Slow paths; each may fail, and counts what is lost. */
 KYMO__EXPORT struct kymo__lane *kymo__lane_get(void); /* NULL: no stream to be had */
 KYMO__EXPORT char *kymo__turn(
@@ -181,7 +187,8 @@ static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_z
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&row[3],
 				 (depth < 0xffffu ? depth : 0xffffu) | (uint64_t)flags << 16 |
-					 (uint64_t)*lane->step << 32,
+					 (uint64_t)__atomic_load_n(lane->step, __ATOMIC_RELAXED)
+						 << 32,
 				 __ATOMIC_RELAXED);
 		head = *lane->head + 1;
 		lane->next = (char *)(void *)(row + 4);

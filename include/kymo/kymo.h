@@ -50,7 +50,7 @@ KYMO__EXPORT int kymo_enable(struct kymo_error *err);
 KYMO__EXPORT void kymo_disable(void);
 static inline bool kymo_enabled(void)
 {
-	return (*kymo__on & KYMO_ON_ZONES) != 0;
+	return kymo__is_on(KYMO_ON_ZONES) != 0;
 }
 /* The directory of this process's recording, or "" while there is none. */
 KYMO__EXPORT const char *kymo_directory(void);
@@ -84,7 +84,7 @@ static inline struct kymo_zone kymo_zone_begin(struct kymo_site *site)
 	struct kymo_zone none = { NULL, 0, 0, 0 };
 	uint32_t id;
 
-	if (KYMO__LIKELY(!(*kymo__on & KYMO_ON_ZONES)))
+	if (KYMO__LIKELY(!kymo__is_on(KYMO_ON_ZONES)))
 		return none;
 	id = __atomic_load_n(&site->id, __ATOMIC_RELAXED);
 	if (KYMO__UNLIKELY(!id))
@@ -97,7 +97,7 @@ static inline struct kymo_zone kymo_zone_begin_id(uint32_t name_id)
 {
 	struct kymo_zone none = { NULL, 0, 0, 0 };
 
-	if (KYMO__LIKELY(!(*kymo__on & KYMO_ON_ZONES)))
+	if (KYMO__LIKELY(!kymo__is_on(KYMO_ON_ZONES)))
 		return none;
 	return kymo__zone_open(name_id);
 }

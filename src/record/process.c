@@ -253,7 +253,7 @@ static int open_control(enum kymo_role role, struct kymo_control *out)
 static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 {
 	static struct kymo_control draft; /* one writer: STATE_STARTING */
-	uint32_t on = forked ? *kymo__on : KYMO_ON_ZONES;
+	uint32_t on = forked ? kymo__is_on(UINT32_MAX) : (uint32_t)KYMO_ON_ZONES;
 	struct kymo__mapfile old_control = control_file;
 	char program[256];
 	char words[KYMO_ARGV_BYTES];
@@ -404,14 +404,16 @@ void kymo__process_tick(uint64_t now_ticks)
 	uint64_t due = __atomic_load_n(&next_pair_ticks, __ATOMIC_RELAXED);
 	uint32_t count;
 
+	/* One thread at a time: nobody is due while it is at work. */
 	if (now_ticks < due ||
-	    !__atomic_compare_exchange_n(&next_pair_ticks, &due,
-					 now_ticks + kymo__process.ticks_per_ms * 1000, false,
-					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(&next_pair_ticks, &due, UINT64_MAX, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	count = control->pair_count;
 	clock_take_pair(&control->pairs[1 + (count - 1) % (KYMO_CLOCK_PAIRS - 1)]);
 	__atomic_store_n(&control->pair_count, count + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&next_pair_ticks, kymo__ticks() + kymo__process.ticks_per_ms * 1000,
+			 __ATOMIC_RELEASE);
 }
 
 /* ---- life and death --------------------------------------------------------------------------- */
@@ -471,7 +473,7 @@ __attribute__((destructor)) static void on_unload(void)
 
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_READY || !control)
 		return;
-	kymo__process_tick(UINT64_MAX - kymo__process.ticks_per_ms * 1000);
+	kymo__process_tick(UINT64_MAX - 1);
 	control->ended_ticks = kymo__ticks();
 	__atomic_store_n(&control->ended, 1, __ATOMIC_RELEASE);
 }

@@ -110,17 +110,18 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 
 static int attach_packed(duckdb_connection connection, const char *path, struct kymo_error *err)
 {
-	struct kymo_error why = { 0 };
+	char doing[KYMO_PATH_BYTES + 64];
 	struct buf sql = { 0 };
 	int rc;
 
+	snprintf(doing, sizeof(doing), "cannot read the packed recording %s", path);
 	buf_text(&sql, "ATTACH ");
 	catalog_quote_text(&sql, path);
 	buf_text(&sql, " AS rec (READ_ONLY); USE rec");
 	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query")
-			: duck_run(connection, sql.data, "cannot read the packed recording", err);
+			: duck_run(connection, sql.data, doing, err);
 	buf_fini(&sql);
-	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", &why))
+	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", NULL))
 		rc = error_set(
 			err, EINVAL,
 			"%s is a DuckDB database, but not a packed recording: it has no table kymo.runs; open it with "
