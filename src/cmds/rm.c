@@ -1,5 +1,6 @@
 #include "cmds/cmds.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "base/paths.h"
 #include "store/store.h"
+#include "tables/tables.h"
 #include "views/format.h"
 
 struct removed {
@@ -23,11 +25,28 @@ static uint64_t bytes_of(const struct store_entry *entries, size_t count, const 
 	return 0;
 }
 
+/* A packed file is a DuckDB database, and so is much that is not ours: only DuckDB can tell. */
+static int check_packed(const char *path, struct kymo_error *err)
+{
+	const struct tables_options options = { 0 };
+	struct tables *tables = NULL;
+	struct kymo_error why = { 0 };
+
+	if (store_kind(path, NULL) != STORE_PACKED)
+		return 0;
+	if (tables_open(path, &options, &tables, &why))
+		return error_set(err, EINVAL,
+				 "%s is not removed, as it cannot be seen to be a recording: %s",
+				 path, why.text);
+	tables_close(tables);
+	return 0;
+}
+
 static int remove_one(const char *path, uint64_t bytes, struct removed *removed)
 {
 	struct kymo_error err = { 0 };
 
-	if (store_remove(path, &err))
+	if (check_packed(path, &err) || store_remove(path, &err))
 		return cmds_fail("rm", &err);
 	fprintf(stderr, "kymo: removed %s, %s\n", path, format_bytes((double)bytes).text);
 	removed->count++;

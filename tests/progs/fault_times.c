@@ -16,7 +16,8 @@ static const struct kymo_column columns[] = {
 int main(void)
 {
 	static const uint64_t extreme[] = { 0, 1, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX };
-	struct kymo_table *table = kymo_table_create("app.times", columns, 2, sizeof(struct row), NULL);
+	struct kymo_table *table = kymo_table_create("app.times", columns, 2, sizeof(struct row),
+						     NULL);
 
 	KYMO_SCOPE("main");
 	for (int i = 0; i < 5; i++)

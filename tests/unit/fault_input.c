@@ -19,9 +19,15 @@ static struct kymo_file_head *head_of(struct handmade *made, const char *path)
 }
 
 /* All but the ring's own file: its rows are in the place that the stream's head says, and nothing else in it is read. */
-static const char *const all_files[] = { "run",		   "p10-77/control", "p10-77/names",
-					 "p10-77/text",	   "p10-77/threads", "p10-77/s0.head",
-					 "p10-77/s0.totals", "p10-77/s1.head", "p10-77/s1.0" };
+static const char *const all_files[] = { "run",
+					 "p10-77/control",
+					 "p10-77/names",
+					 "p10-77/text",
+					 "p10-77/threads",
+					 "p10-77/s0.head",
+					 "p10-77/s0.totals",
+					 "p10-77/s1.head",
+					 "p10-77/s1.0" };
 
 static bool some_problem_says(const struct recording *recording, const char *text)
 {

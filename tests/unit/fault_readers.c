@@ -142,7 +142,8 @@ static void check_names(const struct recording *recording, const struct store_st
 	for (uint64_t i = 0; i < kept; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "name %u", (unsigned)((zones->overwritten + i) % NAMES));
+		snprintf(name, sizeof(name), "name %u",
+			 (unsigned)((zones->overwritten + i) % NAMES));
 		assert_string_equal(name_of(recording, zones, rows[i].name), name);
 	}
 }

@@ -47,12 +47,12 @@ static int same(const struct owned *a, const struct owned *b)
 }
 
 /* Of our own, since the test needs them in the child alone: what each handler saw. */
-static volatile sig_atomic_t seen[SIGNALS];
+static uint64_t seen[SIGNALS];
 static sigjmp_buf after_the_fault;
 
 static void own_handler(int number)
 {
-	seen[number]++;
+	__atomic_fetch_add(&seen[number], 1, __ATOMIC_RELAXED);
 	KYMO_SCOPE("in a handler");
 	if (number == SIGSEGV)
 		siglongjmp(after_the_fault, 1);
@@ -82,7 +82,7 @@ static void *record_in_thread(void *unused)
 		KYMO_SCOPE("in a thread");
 	}
 	look(&after);
-	shared_counts()[7] += !same(&before, &after);
+	__atomic_fetch_add(&shared_counts()[7], (uint64_t)!same(&before, &after), __ATOMIC_RELAXED);
 	return unused;
 }
 
@@ -114,7 +114,7 @@ static void owns_its_signals(void)
 	look(&before);
 	everything_kymo_does();
 	/* SIGPROF counts the program's own time: until it has come, there is more to do. */
-	while (!seen[SIGPROF])
+	while (!__atomic_load_n(&seen[SIGPROF], __ATOMIC_RELAXED))
 		everything_kymo_does();
 	raise(SIGUSR1);
 	raise(SIGUSR2);
@@ -130,8 +130,8 @@ static void owns_its_signals(void)
 	look(&after);
 	shared_counts()[0] = (uint64_t)same(&before, &after);
 	for (int i = 0; i < 4; i++)
-		shared_counts()[i + 1] = (uint64_t)seen[(int[]){ SIGPROF, SIGUSR1, SIGUSR2,
-								 SIGSEGV }[i]];
+		shared_counts()[i + 1] = (uint64_t)
+			seen[(int[]){ SIGPROF, SIGUSR1, SIGUSR2, SIGSEGV }[i]];
 }
 
 static void handlers_masks_and_timers_are_the_programs(void **state)
