@@ -276,6 +276,28 @@ static enum attempt try_ring(struct streamcopy *copy, const struct stream_files 
 								     : ATTEMPT_DONE;
 }
 
+/* Its rows count only behind a head that is right. */
+static void check_ring_file(const struct streamcopy *copy, struct readat *ring,
+			    const struct streamcopy_sink *sink)
+{
+	struct kymo_segment_head head;
+	struct kymo_error why = { 0 };
+	char label[sizeof(copy->label) + 2];
+	int rc;
+
+	snprintf(label, sizeof(label), "%s.0", copy->label);
+	if (!readat_size(ring))
+		return; /* not begun */
+	rc = readat_head(ring, KYMO_MAGIC_SEGMENT, &head, sizeof(head), label, &why);
+	if (!rc && (head.stream_id != copy->head.id || head.row_bytes != copy->head.row_bytes))
+		rc = error_set(&why, EPROTO, "%s is damaged: its head is of another stream", label);
+	if (!rc)
+		return;
+	if (rc != -ENODATA)
+		say(sink, "%s", why.text);
+	readat_close(ring);
+}
+
 static int take_ring(struct streamcopy *copy, const struct stream_files *files,
 		     const struct streamcopy_sink *sink, struct kymo_error *err)
 {
@@ -468,6 +490,7 @@ int streamcopy_take(struct streamcopy *copy, const struct source *source, const 
 		open_one(copy, id, "totals", &files.totals);
 	if (!rc && copy->head.cap_rows) {
 		open_one(copy, id, "0", &files.ring);
+		check_ring_file(copy, &files.ring, sink);
 		rc = take_ring(copy, &files, sink, err);
 	} else if (!rc) {
 		rc = take_chain(copy, &files, sink, err);

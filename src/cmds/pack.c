@@ -105,7 +105,8 @@ static void say_size(const char *file, const struct source *source)
 	if (stat(file, &status))
 		return;
 	fprintf(stderr, "kymo: %s, %s", file, format_bytes((double)status.st_size).text);
-	if (source->zones)
+	/* A database takes some megabytes empty: per zone it says something only where there are many. */
+	if (source->zones >= 1000000)
 		fprintf(stderr, " for %s zones, %.1f bytes each", format_count(source->zones).text,
 			(double)status.st_size / (double)source->zones);
 	fprintf(stderr, "\n");

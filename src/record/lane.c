@@ -159,7 +159,8 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 		return NULL;
 	}
 	entering = 1;
-	kept_errno = errno; /* the program's: it may not have looked at it yet, all the more below a handler */
+	kept_errno =
+		errno; /* the program's: it may not have looked at it yet, all the more below a handler */
 	now = kymo__ticks();
 	if (kymo__process_ready() && now >= __atomic_load_n(&retry_ticks, __ATOMIC_RELAXED)) {
 		lane = lane_take();

@@ -205,7 +205,7 @@ static int make_directory(struct kymo_error *err)
 		      sizeof(kymo__process.dir));
 	/* It is there when this process has replaced itself by exec: a second life, a directory of its own. */
 	for (int life = 2; mkdir(kymo__process.dir, 0700); life++) {
-		size_t length = strlen(kymo__process.dir);
+		size_t length;
 
 		if (errno != EEXIST || life > 1000)
 			return error_set(err, errno, "cannot make %s: %s; nothing is recorded",
@@ -432,14 +432,14 @@ static void after_fork_in_child(void)
 				 __ATOMIC_RELEASE);
 }
 
+/* One write, so that it stays one line. */
 static void complain(const char *what)
 {
-	ssize_t ignored;
+	char line[1100];
+	int bytes = snprintf(line, sizeof(line), "kymo: %s\n", what);
 
-	ignored = write(STDERR_FILENO, "kymo: ", 6);
-	ignored = write(STDERR_FILENO, what, strlen(what));
-	ignored = write(STDERR_FILENO, "\n", 1);
-	(void)ignored;
+	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
+		return; /* nobody to tell */
 }
 
 __attribute__((constructor)) static void on_load(void)

@@ -15,7 +15,8 @@
 
 static struct kymo__stream *streams[STREAMS_MAX];
 static uint32_t stream_count;
-static uint64_t spare_ids; /* numbers whose files could not be had, to be tried again: see kymo__pool_push */
+static uint64_t
+	spare_ids; /* numbers whose files could not be had, to be tried again: see kymo__pool_push */
 static uint32_t next_spare[STREAMS_MAX];
 
 static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequence)

@@ -28,7 +28,8 @@ struct tables_options {
 };
 
 /* path as store_resolve() gives it: directory, snapshot or packed file. */
-int tables_open(const char *path, const struct tables_options *options, struct tables **out, struct kymo_error *err);
+int tables_open(const char *path, const struct tables_options *options, struct tables **out,
+		struct kymo_error *err);
 void tables_close(struct tables *tables);
 /* The opened store, for what needs no SQL; NULL for a packed file. */
 const struct recording *tables_recording(const struct tables *tables);
@@ -37,7 +38,8 @@ void tables_interrupt(struct tables *tables);
 
 /* Checks and starts a query. -EPERM: a statement that is refused; -EINVAL: DuckDB's own message, with its
    suggestion; -ECANCELED: interrupted; -ETIMEDOUT. Results stream: nothing is materialised. */
-int tables_query(struct tables *tables, const char *sql, struct tables_result **out, struct kymo_error *err);
+int tables_query(struct tables *tables, const char *sql, struct tables_result **out,
+		 struct kymo_error *err);
 void tables_result_close(struct tables_result *result); /* NULL is fine */
 
 size_t tables_column_count(const struct tables_result *result);
@@ -77,6 +79,7 @@ int tables_write_parquet(struct tables_result *result, const char *path, struct 
 
 /* kymo pack: writes the recording at `from` as a DuckDB database at `to`, aside and renamed. progress (NULL: none) is
    told rows done and rows in all. */
-int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all), struct kymo_error *err);
+int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
+		struct kymo_error *err);
 
 #endif

@@ -29,7 +29,7 @@
 /* In memory that children share. */
 static struct counts {
 	uint64_t zones, marks, counters, steps, checks, threads, children;
-} *counts;
+} * counts;
 
 struct check_row {
 	uint64_t a, b;
