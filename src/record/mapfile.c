@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -155,10 +156,11 @@ void kymo__mapfile_begun(void *head, const char *magic, size_t head_bytes)
 	__atomic_store_n((uint64_t *)head, word, __ATOMIC_RELEASE);
 }
 
-void kymo__unlink(const char *name, size_t bytes)
+void kymo__unlink(const char *name)
 {
 	char path[KYMO_PATH_BYTES + 64];
+	struct stat st;
 
-	if (!path_of(name, path, sizeof(path)) && !unlink(path))
-		held_bytes_add(-(int64_t)bytes);
+	if (!path_of(name, path, sizeof(path)) && !stat(path, &st) && !unlink(path))
+		held_bytes_add(-(int64_t)st.st_size);
 }

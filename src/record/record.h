@@ -67,7 +67,7 @@ void kymo__mapfile_close(struct kymo__mapfile *file);
 void kymo__mapfile_begun(void *head, const char *magic, size_t head_bytes);
 /* May this process take so many more bytes? The budget, an eighth of what is free, RLIMIT_FSIZE. */
 bool kymo__room_for(size_t bytes, size_t file_bytes);
-void kymo__unlink(const char *name, size_t bytes);
+void kymo__unlink(const char *name); /* and counts its bytes as given back */
 
 /* ---- names.c, threads.c ------------------------------------------------------------------ */
 

@@ -106,14 +106,13 @@ static int open_files(struct kymo__stream *stream)
 /* Leaves nothing behind, so that a full disk may be tried for as long as it lasts. */
 static void unmake(struct kymo__stream *stream, uint32_t id)
 {
-	size_t totals_bytes = stream->totals.allocated;
 	char name[48];
 
 	close_files(stream);
 	file_name(name, id, "head", 0);
-	kymo__unlink(name, KYMO_HEAD_FILE_BYTES);
+	kymo__unlink(name);
 	file_name(name, id, "totals", 0);
-	kymo__unlink(name, totals_bytes);
+	kymo__unlink(name);
 	munmap(stream, sizeof(*stream));
 }
 
@@ -251,25 +250,46 @@ static char *ring_turn(struct kymo__stream *stream, uint64_t head)
 	       slot * stream->table->row_bytes;
 }
 
+/* Twice the last one's, but never so much that a small budget holds only a few segments. */
 static uint64_t next_segment_rows(const struct kymo__stream *stream)
 {
 	uint64_t rows = stream->segment_rows ? stream->segment_rows * 2 : KYMO_SEGMENT_ROWS_MIN;
+	uint64_t most = kymo__process.budget_bytes / 16 / stream->table->row_bytes;
 
-	return rows < KYMO_SEGMENT_ROWS_LARGEST ? rows : KYMO_SEGMENT_ROWS_LARGEST;
+	most -= most % KYMO_BATCH_ROWS;
+	if (most > KYMO_SEGMENT_ROWS_LARGEST)
+		most = KYMO_SEGMENT_ROWS_LARGEST;
+	if (rows > most)
+		rows = most;
+	return rows > KYMO_RING_SEGMENT_ROWS ? rows : KYMO_RING_SEGMENT_ROWS;
+}
+
+/* Gives up the oldest rows for it, then asks for less. 0: there is no room at all. */
+static uint64_t rows_that_fit(const struct kymo__stream *stream)
+{
+	uint64_t rows = next_segment_rows(stream);
+
+	while (!kymo__room_for(segment_bytes(stream, rows), segment_bytes(stream, rows))) {
+		if (kymo__streams_evict())
+			continue;
+		if (rows <= KYMO_RING_SEGMENT_ROWS)
+			return 0;
+		rows = (rows / 2 + KYMO_BATCH_ROWS - 1) / KYMO_BATCH_ROWS * KYMO_BATCH_ROWS;
+	}
+	return rows;
 }
 
 static int chain_next_segment(struct kymo__stream *stream, uint64_t head)
 {
 	uint64_t sequence = __atomic_load_n(&stream->live->segment_next, __ATOMIC_RELAXED);
-	uint64_t rows = next_segment_rows(stream);
+	uint64_t rows = rows_that_fit(stream);
 	size_t bytes = segment_bytes(stream, rows);
 	struct kymo__mapfile fresh = { 0 }, old = stream->data;
 	char name[48];
 	int rc;
 
-	while (!kymo__room_for(bytes, bytes))
-		if (!kymo__streams_evict())
-			return -ENOSPC;
+	if (!rows)
+		return -ENOSPC;
 	file_name(name, stream->id, NULL, sequence);
 	rc = kymo__mapfile_create(&fresh, name, bytes, bytes);
 	if (rc)
@@ -330,16 +350,6 @@ static uint64_t sealed_segments(const struct kymo__stream *stream, uint64_t *out
 	return next > *out_first + 1 ? next - 1 - *out_first : 0;
 }
 
-/* How long a sealed segment is: the sizes double up to the largest. */
-static size_t sealed_bytes(const struct kymo__stream *stream, uint64_t sequence)
-{
-	uint64_t rows = KYMO_SEGMENT_ROWS_MIN;
-
-	while (sequence-- && rows < KYMO_SEGMENT_ROWS_LARGEST)
-		rows *= 2;
-	return segment_bytes(stream, rows);
-}
-
 bool kymo__streams_evict(void)
 {
 	uint32_t count = __atomic_load_n(&stream_count, __ATOMIC_RELAXED);
@@ -364,7 +374,7 @@ bool kymo__streams_evict(void)
 					fattest_first + 1, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_RELAXED)) {
 		file_name(name, fattest->id, NULL, fattest_first);
-		kymo__unlink(name, sealed_bytes(fattest, fattest_first));
+		kymo__unlink(name);
 	}
 	return true;
 }
