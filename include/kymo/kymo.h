@@ -225,9 +225,6 @@ KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
 
 #ifdef KYMO_DISABLE
 #define KYMO_SCOPE(text) ((void)0)
-#define KYMO_MARK(name, text) ((void)0)
-#define KYMO_COUNTER(name, value) ((void)0)
-#define KYMO_STEP(name) ((void)0)
 #elif defined(__cplusplus)
 namespace kymo
 {
@@ -261,10 +258,45 @@ class scope
 			&KYMO__JOIN(kymo__site_, __LINE__))
 #endif
 
-#ifndef KYMO_DISABLE
 #define KYMO_MARK(name, text) kymo_mark((name), (text))
 #define KYMO_COUNTER(name, value) kymo_counter((name), (value))
 #define KYMO_STEP(name) kymo_step(name)
+
+/* Every call is there and does nothing; libkymo need not be linked. */
+#ifdef KYMO_DISABLE
+#ifdef __cplusplus
+#define KYMO__NO_ZONE kymo_zone()
+#else
+#define KYMO__NO_ZONE ((struct kymo_zone){ NULL, 0, 0, 0 })
+#endif
+#define kymo_enable(err) ((void)(err), 0)
+#define kymo_disable() ((void)0)
+#define kymo_enabled() (false)
+#define kymo_directory() ("")
+#define kymo_name(name) ((void)(name), 0u)
+#define kymo_name_full(name, bytes, file, file_bytes, line, source, instance) \
+	((void)(name), (void)(file), 0u)
+#define kymo_thread_name(name) ((void)(name))
+#define kymo_zone_begin(site) ((void)(site), KYMO__NO_ZONE)
+#define kymo_zone_begin_id(id) ((void)(id), KYMO__NO_ZONE)
+#define kymo_zone_end(zone) ((void)(zone))
+#define kymo_zone_text(text, bytes) ((void)(text), (void)(bytes))
+#define kymo_zone_value(value) ((void)(value))
+#define kymo_region_init(region, name) ((void)(region), (void)(name), 0)
+#define kymo_region_start(region) ((void)(region), 0)
+#define kymo_region_stop(region) ((void)(region), 0)
+#define kymo_mark(name, text) ((void)(name), (void)(text))
+#define kymo_counter(name, value) ((void)(name), (void)(value))
+#define kymo_counter_id(id, value) ((void)(id), (void)(value))
+#define kymo_step(name) ((void)(name))
+#define kymo_step_end(name) ((void)(name))
+#define kymo_step_phase(phase, ticks) ((void)(ticks))
+#define kymo_current_step() (0u)
+#define kymo_table_create(name, columns, count, bytes, err) \
+	((void)(name), (void)(columns), (void)(err), (struct kymo_table *)NULL)
+#define kymo_table_append(table, row) ((void)(table), (void)(row), 0)
+#define kymo_ticks() ((uint64_t)0)
+#define kymo_snapshot(path, err) ((void)(path), (void)(err), 0)
 #endif
 
 #endif
