@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/paths.h"
 #include "store/store.h"
@@ -16,13 +17,20 @@ struct removed {
 	uint64_t bytes;
 };
 
-/* Bytes that kymo ls shows for it; 0 where it is not listed. */
+/* Bytes that kymo ls shows for it, or those of a file that it does not list. */
 static uint64_t bytes_of(const struct store_entry *entries, size_t count, const char *path)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(entries[i].path, path))
-			return entries[i].bytes;
-	return 0;
+	char *whole = realpath(path, NULL);
+	uint64_t bytes = 0;
+	struct stat st;
+
+	if (whole && !stat(whole, &st) && S_ISREG(st.st_mode))
+		bytes = (uint64_t)st.st_size;
+	for (size_t i = 0; whole && i < count; i++)
+		if (!strcmp(entries[i].path, whole))
+			bytes = entries[i].bytes;
+	free(whole);
+	return bytes;
 }
 
 /* A packed file is a DuckDB database, and so is much that is not ours: only DuckDB can tell. */

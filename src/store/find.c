@@ -705,9 +705,14 @@ int store_resolve(const char *target, char *out_path, size_t out_bytes, struct k
 {
 	struct store_entry *entries;
 	struct kymo_error list_err = { 0 };
-	bool latest = !target || !*target || !strcmp(target, "latest");
+	bool latest = !target || !strcmp(target, "latest");
 	size_t count;
 	int rc;
+
+	if (target && !*target)
+		return error_set(
+			err, EINVAL,
+			"the target is empty: an unset variable, perhaps; `latest` means the last recording");
 
 	/* A path says itself what it is; `./123` and `./latest` are for those who name directories so. */
 	if (!latest && !is_number(target) && !access(target, F_OK))

@@ -267,6 +267,11 @@ static void set_totals(struct recording *recording, struct store_stream *stream,
 	if (!totals->image)
 		return;
 	stream->untotalled = totals->untotalled;
+	if (stream->untotalled)
+		inside_say(
+			recording,
+			"%s: %llu rows are missing in trace.regions: no room was left for the totals of their names (at most %u in a stream)",
+			copy->label, (unsigned long long)stream->untotalled, KYMO_TOTALS_MAX - 1);
 	stream->totals = arena_take(&inside_of(recording)->arena,
 				    totals->count * sizeof(*stream->totals));
 	if (!stream->totals) {
@@ -319,8 +324,8 @@ static void set_open_zones(struct recording *recording, struct store_stream *str
 				  ? process->thread_of[copy->live.thread]
 				  : 0;
 
-	/* Without a tenant nothing is open; a process that has ended has closed nothing, but it is over. */
-	if (!depth || !copy->live.thread || process->state == STORE_ENDED)
+	/* Without a tenant nothing is open. A program that ended inside a zone has left it open: that is told. */
+	if (!depth || !copy->live.thread)
 		return;
 	stream->open_zones = arena_take(&inside_of(recording)->arena,
 					depth * sizeof(*stream->open_zones));

@@ -331,6 +331,13 @@ static void sum_up(struct recording *recording)
 		inside_say(recording,
 			   "the snapshot's list of files is damaged: %zu entries are left out",
 			   inside_of(recording)->source.refused_entries);
+	for (size_t i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].control.names_full)
+			inside_say(
+				recording,
+				"process %d: %llu times no room was left for a name; those zones have none",
+				recording->processes[i].pid,
+				(unsigned long long)recording->processes[i].control.names_full);
 	say_unsaid(recording);
 }
 

@@ -83,6 +83,11 @@ static const struct catalog_column marks[] = {
 	AS_IS("ts_ns", "BIGINT", "when, in ns since the recording began"),
 	MADE("name", "VARCHAR", "m.name", "the mark's name"),
 	MADE("text", "VARCHAR", "t.text", "its text; NULL where it has none"),
+	MADE("step", "BIGINT", "m.step", "the step that ran then; 0 before the first"),
+	MADE("pid", "INTEGER", "m.pid", "the process"),
+	MADE("tid", "INTEGER", "m.tid", "the thread's number in the kernel"),
+	MADE("thread", "VARCHAR", "m.thread", "the thread's name"),
+	MADE("rank", "INTEGER", "m.rank", "rank of the process; NULL outside of a distributed run"),
 };
 
 static const struct catalog_column counters[] = {
@@ -91,6 +96,11 @@ static const struct catalog_column counters[] = {
 	AS_IS("value", "DOUBLE", "its value"),
 	MADE("instance", "INTEGER", "name_instance",
 	     "number of the timer or collector; NULL for others"),
+	STEP,
+	PID,
+	TID,
+	THREAD,
+	RANK,
 };
 
 #define PHASE(name, about) \

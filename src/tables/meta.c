@@ -280,8 +280,11 @@ static void fill_open_zone(struct meta_cell *cell, const struct recording *recor
 	if (name->line)
 		meta_number(&cell[3], name->line);
 	meta_number(&cell[4], zone->start_ns);
-	meta_number(&cell[5],
-		    process->ended_ns > zone->start_ns ? process->ended_ns - zone->start_ns : 0);
+	/* Nobody saw a lost process end: how long the zone was open is not known. */
+	if (process->state != STORE_LOST)
+		meta_number(&cell[5], process->ended_ns > zone->start_ns
+					      ? process->ended_ns - zone->start_ns
+					      : 0);
 	meta_number(&cell[6], zone->depth);
 	fill_process_of(&cell[7], &cell[10], process);
 	if (zone->thread) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tables/catalog.h"
@@ -200,6 +201,7 @@ int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done
 	struct tables_options options = { .unsafe = true };
 	struct tables *tables = NULL;
 	char file[STAGED_PATH_BYTES];
+	mode_t old_mask;
 	int rc = tables_open(from, &options, &tables, err);
 
 	if (rc)
@@ -211,8 +213,11 @@ int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done
 	tables->progress = progress;
 	tables->progress_all = kept_rows(tables->recording);
 	rc = staged_name(to, file, sizeof(file), err);
+	/* As private as what it was made from; DuckDB makes files that others can read. */
+	old_mask = umask(077);
 	if (!rc)
 		rc = pack_to(tables, file, err);
+	umask(old_mask);
 	tables_close(tables);
 	if (file[0])
 		remove_leftovers(file);

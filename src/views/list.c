@@ -223,12 +223,19 @@ static bool is_newest_of_pid(const struct list *list, const struct store_entry *
 	return true;
 }
 
-/* What kymo takes for it: latest, a path if there is room, else a pid or a name. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* What kymo takes for it: the pid of a live one, latest, a path, or its name or pid where there is no room. */
 static void add_recording(struct buf *line, const struct list *list, const struct item *item,
 			  size_t room)
 {
 	const struct store_entry *entry = item->entry;
-	const char *path = short_path(list, entry->path), *slash = strrchr(path, '/');
+	const char *path = short_path(list, entry->path);
 	bool by_pid = is_newest_of_pid(list, entry);
 
 	if (by_pid && entry->state == STORE_LIVE)
@@ -237,10 +244,12 @@ static void add_recording(struct buf *line, const struct list *list, const struc
 		buf_text(line, "latest");
 	else if (text_width(path, strlen(path)) <= room)
 		text_visible(line, path, strlen(path));
-	else if (by_pid && entry->kind == STORE_DIRECTORY)
+	else if (by_pid && entry->kind == STORE_DIRECTORY &&
+		 text_width(base_name(path), strlen(base_name(path))) > room)
 		buf_print(line, "pid %d", entry->pid);
 	else
-		text_visible(line, slash ? slash + 1 : path, strlen(slash ? slash + 1 : path));
+		text_visible(line, base_name(path),
+			     strlen(base_name(path))); /* a name serves as well */
 }
 
 static void print_item(const struct list *list, const struct item *item,
@@ -249,8 +258,9 @@ static void print_item(const struct list *list, const struct item *item,
 	struct buf line = { 0 };
 	size_t used;
 
-	text_fit(&line, item->entry->program[0] ? item->entry->program : "?", widths->program, -1,
-		 style);
+	text_fit(&line,
+		 item->entry->program[0] ? item->entry->program : base_name(item->entry->path),
+		 widths->program, -1, style);
 	buf_text(&line, "  ");
 	text_pad(&line, item->state, widths->state, -1);
 	buf_text(&line, "  ");

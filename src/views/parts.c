@@ -35,8 +35,14 @@ void parts_steps(FILE *out, const struct facts *facts, const struct text_style *
 		fprintf(out, "   median %s   p99 %s",
 			format_duration(steps->median_ns, style->utf8).text,
 			format_duration(steps->p99_ns, style->utf8).text);
-	if (steps->count > 1 && span_ns > 0)
-		fprintf(out, "   %.3g steps/s", (double)steps->count / (span_ns / 1e9));
+	if (steps->count > 1 && span_ns > 0) {
+		double rate = (double)steps->count / (span_ns / 1e9);
+
+		if (rate >= 1000)
+			fprintf(out, "   %s steps/s", format_count((uint64_t)rate).text);
+		else
+			fprintf(out, "   %.3g steps/s", rate);
+	}
 	fputc('\n', out);
 }
 

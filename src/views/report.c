@@ -132,8 +132,10 @@ static int open_row(const struct rows *rows, void *context)
 	}
 	rows_copy_text(rows, 3, name, sizeof(name));
 	text_fit(&open->line, name, 40, 0, report->style);
-	buf_print(&open->line, "%s%s", first ? " for " : " ",
-		  format_duration(rows_number(rows, 4, 0), report->style->utf8).text);
+	/* Not known of a program that nobody saw end. */
+	if (rows_number(rows, 4, -1) >= 0)
+		buf_print(&open->line, "%s%s", first ? " for " : " ",
+			  format_duration(rows_number(rows, 4, 0), report->style->utf8).text);
 	return 0;
 }
 

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/facts.h"
+#include "views/format.h"
 #include "views/parts.h"
 #include "views/text.h"
 #include "views/verdict.h"
@@ -43,13 +45,50 @@ static int lines_beside_regions(const char *sentence, const char *note, const st
 	return lines + 4; /* recorded, losses, more, the header of the regions */
 }
 
-static void print(const struct facts *facts, const struct verdict *verdict, const char *note,
-		  FILE *out, const struct text_style *style)
+static void add_open(struct buf *out, const struct recording *recording,
+		     const struct store_stream *stream, bool utf8)
 {
-	char sentence[1200];
+	const struct store_process *process = &recording->processes[stream->process];
+
+	if (process->pid == recording->run.target_pid)
+		buf_text(out, "It ended inside ");
+	else
+		buf_print(out, "Process %d ended inside ", process->pid);
+	for (size_t i = 0; i < stream->open_count; i++) {
+		const struct store_open_zone *zone = &stream->open_zones[i];
+		double age_ns = (double)(process->ended_ns - zone->start_ns);
+
+		buf_print(out, "%s%.80s", i ? " > " : "", recording->names[zone->name].text);
+		if (process->state != STORE_LOST && age_ns > 0)
+			buf_print(out, " for %s", format_duration(age_ns, utf8).text);
+	}
+	buf_text(out, ".");
+}
+
+/* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty where nothing was open. */
+static void say_open(const struct recording *recording, bool utf8, char *out, size_t out_bytes)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < recording->stream_count && !text.used; i++)
+		if (recording->streams[i].open_count)
+			add_open(&text, recording, &recording->streams[i], utf8);
+	snprintf(out, out_bytes, "%s", text.used ? buf_get(&text) : "");
+	buf_fini(&text);
+}
+
+static void print(const struct facts *facts, const struct verdict *verdict, const char *open,
+		  const char *note, FILE *out, const struct text_style *style)
+{
+	char sentence[2000];
 	int room;
 
 	join(verdict, sentence, sizeof(sentence));
+	if (open[0] && !facts->region_count)
+		snprintf(sentence, sizeof(sentence), "%s", open);
+	else if (open[0])
+		snprintf(sentence + strlen(sentence), sizeof(sentence) - strlen(sentence), " %s",
+			 open);
 	room = LINES_MOST - lines_beside_regions(sentence, note, facts, style);
 	room = room < 1 ? 1 : room > REGIONS_MOST ? REGIONS_MOST : room;
 	text_paragraph(out, sentence, 2, NULL, true, style);
@@ -76,8 +115,8 @@ static bool is_empty(const struct recording *recording)
 	return true;
 }
 
-static int print_from_store(const struct recording *recording, const char *note, FILE *out,
-			    const struct text_style *style, struct kymo_error *err)
+static int print_from_store(const struct recording *recording, const char *open, const char *note,
+			    FILE *out, const struct text_style *style, struct kymo_error *err)
 {
 	struct verdict verdict;
 	struct facts facts;
@@ -85,14 +124,14 @@ static int print_from_store(const struct recording *recording, const char *note,
 
 	if (!rc) {
 		verdict_find(NULL, &facts, style->utf8, &verdict);
-		print(&facts, &verdict, note, out, style);
+		print(&facts, &verdict, open, note, out, style);
 	}
 	facts_fini(&facts);
 	return rc;
 }
 
-static int print_from_tables(const char *path, FILE *out, const struct text_style *style,
-			     struct kymo_error *err)
+static int print_from_tables(const char *path, const char *open, FILE *out,
+			     const struct text_style *style, struct kymo_error *err)
 {
 	struct tables_options options = { 0 };
 	struct tables *tables = NULL;
@@ -104,7 +143,7 @@ static int print_from_tables(const char *path, FILE *out, const struct text_styl
 		rc = facts_gather(tables, &facts, err);
 	if (!rc) {
 		verdict_find(tables, &facts, style->utf8, &verdict);
-		print(&facts, &verdict, NULL, out, style);
+		print(&facts, &verdict, open, NULL, out, style);
 	}
 	facts_fini(&facts);
 	tables_close(tables);
@@ -117,14 +156,16 @@ int summary_print(const char *path, const struct summary_options *options, FILE 
 	struct text_style style = style_of(options, out);
 	struct kymo_error why = { 0 };
 	struct recording *recording = NULL;
+	char open[1000];
 	int rc = store_open(path, &recording, err);
 
 	if (rc)
 		return rc;
+	say_open(recording, style.utf8, open, sizeof(open));
 	if (is_empty(recording))
-		rc = print_from_store(recording, NULL, out, &style, err);
-	else if (print_from_tables(path, out, &style, &why))
-		rc = print_from_store(recording, why.text, out, &style, err);
+		rc = print_from_store(recording, open, NULL, out, &style, err);
+	else if (print_from_tables(path, open, out, &style, &why))
+		rc = print_from_store(recording, open, why.text, out, &style, err);
 	store_close(recording);
 	return rc;
 }

@@ -181,7 +181,7 @@ static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 
 	if (!facts->region_count) {
 		snprintf(out->sentence, sizeof(out->sentence),
-			 "No zones were recorded: nothing in the program says what it is doing.");
+			 "No zone has ended: nothing in the program says what it is doing.");
 		snprintf(
 			out->advice, sizeof(out->advice),
 			"mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");

@@ -110,7 +110,7 @@ def test_pack_names_the_file_after_the_program_and_says_its_size(kymo):
     kymo.record("plain")
     result = kymo("pack")
     assert result.status == 0
-    assert re.fullmatch(r"kymo: cli_fixture\.kymo, \d+ [kM]B for 120 zones, [\d.]+ bytes each\n", result.err)
+    assert re.fullmatch(r"kymo: cli_fixture\.kymo, \d+ [kM]B\n", result.err)
     assert (kymo.cwd / "cli_fixture.kymo").exists()
 
 

@@ -58,7 +58,8 @@ def test_a_dead_program_says_what_it_was_in(kymo):
     path = kymo.record("killed")
     out = kymo("report", path).out
     assert "\nOpen at the end\n" in out
-    assert re.search(r"\(tid \d+\) was in outer for [\d.]+ [µmn]?s > inner [\d.]+ [µmn]?s", out)
+    # Nobody saw it end: for how long is not known, and not made up.
+    assert re.search(r"\(tid \d+\) was in outer > inner\n", out)
 
 
 def test_what_was_not_recorded_is_one_line_each(kymo):
@@ -67,7 +68,7 @@ def test_what_was_not_recorded_is_one_line_each(kymo):
     for word in ("Steps: ", "Regions: ", "Memory: "):
         [line] = [line for line in out.splitlines() if line.startswith(word)]
         assert "kymo" in line.lower()
-    assert "No zones were recorded" in out
+    assert "No zone has ended" in out
 
 
 def test_a_packed_recording_reports_the_same_regions(kymo):

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from mounts import CAN_MOUNT, UNSHARE
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from run_tools import KYMO, Place, only_recording, processes, prog, run_file, zone_streams  # noqa: E402
 
@@ -160,16 +162,11 @@ def mounted(place, size, script):
     """Runs a shell script in which $small is a tmpfs of that size that nobody else sees."""
     small = place.path / "small"
     small.mkdir(exist_ok=True)
-    words = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size={size},mode=700 none {small} && small={small} && {script}"]
+    words = [*UNSHARE, "sh", "-c", f"mount -t tmpfs -o size={size},mode=700 none {small} && small={small} && {script}"]
     return subprocess.run(words, cwd=place.path, env=place.env, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
 
 
-def can_mount():
-    return shutil.which("unshare") and subprocess.run(
-        ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True).returncode == 0
-
-
-needs_mount = pytest.mark.skipif(not can_mount(), reason="mounting a small tmpfs needs root (unshare -m, mount)")
+needs_mount = pytest.mark.skipif(not CAN_MOUNT, reason="mounting a small tmpfs needs root (unshare -m, mount)")
 
 
 @needs_mount

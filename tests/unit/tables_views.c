@@ -58,7 +58,7 @@ static void regions_are_merged_over_streams_and_count_what_is_open(void **state)
 static void texts_are_joined_from_their_parts_in_order(void **state)
 {
 	(void)state;
-	assert_answer(tables, "FROM trace.marks ORDER BY 1",
+	assert_answer(tables, "SELECT ts_ns, name, text FROM trace.marks ORDER BY 1",
 		      "700|epoch|hello world\n800|epoch|NULL");
 	assert_answer(tables, "FROM trace.zone_text ORDER BY 1",
 		      "1000|load|batch 7|NULL|100|101|main\n2000|load|NULL|42|100|101|main");
@@ -67,7 +67,8 @@ static void texts_are_joined_from_their_parts_in_order(void **state)
 static void counters_and_steps(void **state)
 {
 	(void)state;
-	assert_answer(tables, "FROM trace.counters", "900|loss|0.5|NULL\n1900|loss|0.25|NULL");
+	assert_answer(tables, "SELECT ts_ns, name, value, instance FROM trace.counters",
+		      "900|loss|0.5|NULL\n1900|loss|0.25|NULL");
 	assert_answer(tables, "FROM trace.steps", "1|step|500|1000|200|NULL|NULL|NULL|100|0");
 }
 
