@@ -15,7 +15,7 @@ static int setup(void **state)
 {
 	(void)state;
 	handmade_mkdir(place);
-	snprintf(root, sizeof(root), "%s/root", place);
+	snprintf(root, sizeof(root), "%s/kept", place);
 	snprintf(work, sizeof(work), "%s/work", place);
 	snprintf(home, sizeof(home), "%s/home", place);
 	mkdir(root, 0700);
@@ -82,7 +82,7 @@ static void all_places_are_listed_live_first_then_newest(void **state)
 	assert_int_equal(entries[0].pid, getpid());
 	assert_non_null(strstr(entries[1].path, "/d"));
 	assert_non_null(strstr(entries[2].path, "work/b"));
-	assert_non_null(strstr(entries[3].path, "root/a"));
+	assert_non_null(strstr(entries[3].path, "kept/a"));
 	assert_string_equal(entries[3].program, "train.py");
 	assert_true(entries[3].bytes > 100000);
 	free(entries);
@@ -148,11 +148,11 @@ static void a_target_is_latest_a_pid_a_name_or_a_path(void **state)
 	assert_int_equal(store_resolve("latest", path, sizeof(path), &err), 0);
 	assert_non_null(strstr(path, "work/train-b"));
 	assert_int_equal(store_resolve("4000001", path, sizeof(path), &err), 0);
-	assert_non_null(strstr(path, "root/train-a"));
+	assert_non_null(strstr(path, "kept/train-a"));
 	assert_int_equal(store_resolve("10", path, sizeof(path), &err), 0);
 	assert_non_null(strstr(path, "work/train-b"));
 	assert_int_equal(store_resolve("train-a", path, sizeof(path), &err), 0);
-	assert_non_null(strstr(path, "root/train-a"));
+	assert_non_null(strstr(path, "kept/train-a"));
 	assert_int_equal(store_resolve("./train-b", path, sizeof(path), &err), 0);
 	assert_string_equal(path, "./train-b");
 	assert_int_equal(store_resolve("trian-a", path, sizeof(path), &err), -ENOENT);
@@ -172,10 +172,10 @@ static void latest_is_a_run_rather_than_a_snapshot_of_it(void **state)
 
 	(void)state;
 	make_run(root, "z", 4, false);
-	assert_int_equal(kymo__snapshot_write("../root/z", NULL, "a.kymo", &err), 0);
+	assert_int_equal(kymo__snapshot_write("../kept/z", NULL, "a.kymo", &err), 0);
 	assert_int_equal(store_resolve("latest", path, sizeof(path), &err), 0);
-	assert_non_null(strstr(path, "root/z"));
-	assert_int_equal(store_remove("../root/z", &err), 0);
+	assert_non_null(strstr(path, "kept/z"));
+	assert_int_equal(store_remove("../kept/z", &err), 0);
 	assert_int_equal(store_resolve("latest", path, sizeof(path), &err), 0);
 	assert_non_null(strstr(path, "work/a.kymo"));
 }
@@ -232,7 +232,7 @@ static void a_live_recording_is_not_removed(void **state)
 	make_run(root, "live", 3, true);
 	assert_int_equal(store_remove(strcat(root, "/live"), &err), -EBUSY);
 	assert_non_null(strstr(err.text, "is being recorded"));
-	assert_int_equal(access("../root/live/run", F_OK), 0);
+	assert_int_equal(access("../kept/live/run", F_OK), 0);
 }
 
 static void snapshots_are_found_by_content_and_removed(void **state)
@@ -277,9 +277,9 @@ static void pruning_removes_the_oldest_dead_ones_until_the_rest_fits(void **stat
 	one = entries[1];
 	free(entries);
 	assert_int_equal(find_prune(root, one.bytes), 1);
-	assert_int_equal(access("../root/oldest/run", F_OK), 0);
-	assert_int_not_equal(access("../root/older", F_OK), 0);
-	assert_int_equal(access("../root/newer/run", F_OK), 0);
+	assert_int_equal(access("../kept/oldest/run", F_OK), 0);
+	assert_int_not_equal(access("../kept/older", F_OK), 0);
+	assert_int_equal(access("../kept/newer/run", F_OK), 0);
 }
 
 static void pruning_leaves_the_half_on_disk(void **state)
