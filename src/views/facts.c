@@ -399,6 +399,14 @@ static const struct {
 	  memory_row },
 };
 
+/* Steps of the chosen loop, ever: rows of other loops and processes are not its losses. */
+static uint64_t steps_ever(const struct facts *facts)
+{
+	struct facts_rows rows = facts_rows_of(facts, "trace.steps");
+
+	return rows.emitted == rows.kept && facts->steps.count ? facts->steps.count : rows.emitted;
+}
+
 int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *err)
 {
 	int rc = 0;
@@ -410,7 +418,7 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 		rc = gather_spark(tables, out, err);
 	if (rc < 0)
 		return rc;
-	out->steps.ever = facts_rows_of(out, "trace.steps").emitted;
+	out->steps.ever = steps_ever(out);
 	out->overhead_pct = tables_number(tables, "SELECT sum(pct) FROM kymo.overhead", -1);
 	return 0;
 }
