@@ -297,7 +297,7 @@ def test_hostile_names_are_valid_json(hostile):
     rows = json.loads(hostile("query", "-f", "json", "SELECT name FROM trace.regions").out)
     names = {row["name"] for row in rows}
     assert {"</script><script>alert(1)", "=cmd()", "escape\x1b[31mred", "new\nline", 'quote"comma,', "NULL"} <= names
-    assert any(n.startswith("bad\N{REPLACEMENT CHARACTER}") for n in names)
+    assert any(n.startswith("bad\N{REPLACEMENT CHARACTER}") for n in names if n)
 
 
 def test_hostile_names_are_safe_csv(hostile):
