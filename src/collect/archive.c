@@ -224,6 +224,14 @@ static bool queue_grow(struct archive *archive)
 	return true;
 }
 
+/* Bytes that came to the disk; where they are too many, the oldest segments go. */
+static void count_bytes(struct archive *archive, uint64_t bytes)
+{
+	archive->disk_bytes += bytes;
+	while (archive->disk_bytes > archive->budget.disk_bytes && archive->queue_count)
+		remove_oldest(archive);
+}
+
 /* The queue is in the order of arrival, so the oldest rows of each stream go first, and no gap
    arises within one. */
 static void account(struct archive *archive, const char *process, uint32_t stream,
@@ -239,9 +247,7 @@ static void account(struct archive *archive, const char *process, uint32_t strea
 	place->stream = stream;
 	place->sequence = sequence;
 	place->bytes = bytes;
-	archive->disk_bytes += bytes;
-	while (archive->disk_bytes > archive->budget.disk_bytes && archive->queue_count)
-		remove_oldest(archive);
+	count_bytes(archive, bytes);
 }
 
 /* ---- sealed segments ------------------------------------------------------------------------- */
@@ -536,8 +542,13 @@ static int retire_file(struct retirement *retirement, const char *name)
 		return 0; /* gone, or no file: nothing of ours */
 	if (rc)
 		return rc;
-	if (parse_segment_name(name, &id, &sequence) && !is_last_segment(retirement, id, sequence))
-		account(retirement->archive, retirement->process->name, id, sequence, bytes);
+	if (parse_segment_name(name, &id, &sequence)) {
+		if (is_last_segment(retirement, id, sequence))
+			count_bytes(retirement->archive, bytes);
+		else
+			account(retirement->archive, retirement->process->name, id, sequence,
+				bytes);
+	}
 	if (parse_head_name(name, &id) && retirement->process->pid != retirement->archive->self)
 		retirement->archive->recorded_rows += rows_published(retirement->live_fd, name);
 	return 0;
