@@ -116,7 +116,7 @@ KYMO__EXPORT void kymo_zone_value(uint64_t value);
 
 /* Many threads may use one region at once; starts may nest and recurse. */
 struct kymo_region {
-	const char *name; /* static, or owned after kymo_region_init() */
+	const char *name; /* the caller's: lives as long as the region */
 	const char *file;
 	uint32_t line;
 	uint32_t id;
@@ -129,7 +129,8 @@ struct kymo_region {
 		(text), __FILE__, __LINE__, 0, 0, 0 \
 	}
 
-/* A region whose name is made at run time; the name is copied into the recording. 0 or -EINVAL. */
+/* A region whose name is made at run time. The text has to live as long as the region: while recording is off it is only
+   looked at when a later start finds it on. 0 or -EINVAL. */
 KYMO__EXPORT int kymo_region_init(struct kymo_region *region, const char *name);
 /* 0; -EINVAL for NULL. While recording is off: 0, and nothing happens. */
 KYMO__EXPORT int kymo_region_start(struct kymo_region *region);

@@ -89,8 +89,7 @@ struct kymo_run_file {
 	uint32_t keep; /* enum kymo_keep */
 	uint32_t
 		not_recorded; /* children that were seen and did not record: written by the supervisor */
-	uint64_t evicted_rows; /* reserved */
-	uint64_t reserved[32];
+	uint64_t reserved[33];
 };
 
 /* ---- control page ------------------------------------------------------------------------ */

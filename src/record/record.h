@@ -110,8 +110,7 @@ struct kymo__stream {
 	struct kymo__mapfile head, data, totals;
 	struct kymo_table *table;
 	uint64_t cap_rows; /* ring */
-	uint64_t segment_sequence, segment_first_row,
-		segment_rows; /* chain: the one being written */
+	uint64_t segment_first_row, segment_rows; /* chain: the one being written */
 	uint64_t retry_ticks; /* no new attempt to get room before */
 	uint64_t *totals_head_count;
 	uint16_t *slot_of_name; /* slot + 1 by name id; 0: none yet; 0xffff: no room */

@@ -5,14 +5,11 @@
 
 #include "record/record.h"
 
-#define FLAG_DYNAMIC 1u
-
 int kymo_region_init(struct kymo_region *region, const char *name)
 {
 	if (!region || !name)
 		return -EINVAL;
 	memset(region, 0, sizeof(*region));
-	region->flags = FLAG_DYNAMIC;
 	region->name = name;
 	region->id = kymo_name(
 		name); /* 0 while recording is off: then looked up at the first start */

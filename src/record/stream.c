@@ -296,7 +296,6 @@ static int chain_next_segment(struct kymo__stream *stream, uint64_t head)
 		return rc;
 	stream->data = fresh;
 	fill_segment_head(stream, head, rows, sequence);
-	stream->segment_sequence = sequence;
 	stream->segment_first_row = head;
 	stream->segment_rows = rows;
 	/* Seals the one before; pairs with the acquire of readers and of the mover. */

@@ -205,7 +205,11 @@ static void fold_rows(struct batch *batch, const struct kymo_zone_row *row, uint
 		__atomic_store_n(upto, number + 1, __ATOMIC_RELEASE);
 		count = 1;
 	}
-	stream->live->untotalled += lost.count;
+	if (KYMO__UNLIKELY(lost.count)) {
+		stream->live->untotalled += lost.count;
+		__atomic_fetch_add(&kymo__process.control->totals_full, lost.count,
+				   __ATOMIC_RELAXED);
+	}
 }
 
 void kymo__totals_fold(struct kymo__stream *stream, uint64_t head)

@@ -579,6 +579,36 @@ static void every_one_of_many_names_resolves(void **state)
 	recorded_close(recording);
 }
 
+static void more_names_than_totals(void)
+{
+	for (int i = 0; i < 17000; i++) {
+		char name[32];
+		struct kymo_zone zone;
+
+		snprintf(name, sizeof(name), "name %d", i);
+		zone = kymo_zone_begin_id(kymo_name(name));
+		kymo_zone_end(&zone);
+	}
+}
+
+static void rows_without_totals_are_counted_and_told(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(more_names_than_totals, "KYMO_KEEP=all");
+	const struct store_stream *zones = stream_of(recording, "trace.zones");
+	uint64_t counted = 0;
+
+	for (size_t i = 0; i < zones->total_count; i++)
+		counted += zones->totals[i].count;
+	assert_int_equal(zones->kept, 17000);
+	assert_int_equal(counted + zones->untotalled, 17000);
+	assert_true(zones->untotalled > 0);
+	assert_true(recording->processes[0].control.totals_full > 0);
+	assert_int_equal(recording->problem_count, 1);
+	assert_non_null(strstr(recording->problems[0], "trace.regions"));
+	recorded_close(recording);
+}
+
 static void nothing_at_all(void)
 {
 	kymo_disable();
@@ -641,6 +671,7 @@ int main(void)
 		cmocka_unit_test(every_kind_of_row_arrives),
 		cmocka_unit_test(bad_tables_are_refused_with_a_sentence),
 		cmocka_unit_test(every_one_of_many_names_resolves),
+		cmocka_unit_test(rows_without_totals_are_counted_and_told),
 		cmocka_unit_test(names_are_utf8_when_cut),
 		cmocka_unit_test(nothing_is_recorded_while_off),
 		cmocka_unit_test(an_unstable_counter_is_replaced_and_said),
