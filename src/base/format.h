@@ -113,7 +113,7 @@ enum kymo_drop {
 };
 
 #define KYMO_CLOCK_PAIRS 32
-#define KYMO_TABLES_MAX 64 /* tables of one process, ours and the user's */
+#define KYMO_TABLES_MAX 80 /* tables of one process, ours and the user's */
 #define KYMO_CONTROL_BYTES 24576
 
 struct kymo_control {
@@ -160,7 +160,11 @@ struct kymo_control {
 	/* kymo.config: written by `kymo config` and by the process; seconds and words of the contract. */
 	uint64_t sample_period_ns;
 	uint64_t system_period_ns;
-	uint64_t config_changes;
+	uint64_t config_changes; /* grows with each change: who holds a copy looks again */
+	uint32_t torch_every; /* modules are recorded in every n-th step; 0 and 1: in all */
+	uint32_t locals; /* 1: samples and backtraces may read variables */
+	char torch_modules[128]; /* a pattern as of fnmatch(); "": all */
+	char watch[256]; /* variables to record, as loss@train_step,lr@train_step */
 	uint64_t reserved[64];
 };
 

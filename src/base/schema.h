@@ -31,7 +31,16 @@ enum schema_id {
 	SCHEMA_HOST_CPU = 8,
 	SCHEMA_HOST_NETWORK = 9,
 	SCHEMA_CONFIG = 10,
-	SCHEMA_COUNT = 16, /* the user's tables begin here */
+	SCHEMA_SAMPLES = 11, /* a stack of a thread at a moment */
+	SCHEMA_FRAMES = 12, /* what the stacks are made of */
+	SCHEMA_TORCH = 13,
+	SCHEMA_VARIABLES = 14,
+	SCHEMA_HOST_THREADS = 15,
+	SCHEMA_HOST_GPU = 16,
+	SCHEMA_HOST_CGROUP = 17,
+	SCHEMA_OVERHEAD = 18, /* what a source has cost, as it measured itself */
+	SCHEMA_GAPS = 19, /* spans in which a source could not see */
+	SCHEMA_COUNT = 32, /* the user's tables begin here */
 };
 
 struct schema_mark_row {
