@@ -1,0 +1,111 @@
+/*
+ * vAccel's profiling regions, recorded by kymo. Code that was written for vAccel compiles and runs unchanged:
+ *
+ *	struct vaccel_prof_region region = VACCEL_PROF_REGION_INIT("torch_run");
+ *
+ *	vaccel_prof_region_start(&region);
+ *	...
+ *	vaccel_prof_region_stop(&region);
+ *	vaccel_prof_region_print(&region);
+ *
+ * Link with -lkymo_compat -lkymo. VACCEL_PROF_ENABLED=enabled (or VACCEL_PROFILING_ENABLED; 1, true, yes and on
+ * serve too) turns it on; without one of them every call is a silent 0. What is recorded is also there for SQL:
+ * `kymo query latest "FROM trace.regions"`.
+ *
+ * Many threads may use one region at once; starts may nest and recurse. Every call returns 0 or a positive errno,
+ * unless it says otherwise.
+ */
+#ifndef VACCEL_PROF_H
+#define VACCEL_PROF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VACCEL_PROF__EXPORT __attribute__((visibility("default")))
+
+struct vaccel_prof_sample;
+
+/* 40 bytes, laid out as vAccel has them, so that programs that were built against it are served by a preload. */
+struct vaccel_prof_region {
+	const char *name;
+	bool name_owned; /* by the region: _init() copied it */
+	size_t nr_entries; /* entries that have ended; of a region that several threads use at once, exact
+			      after a print, and else at most 20 us behind */
+	struct vaccel_prof_sample *samples; /* the library's */
+	size_t size; /* the library's */
+};
+
+#define VACCEL_PROF_REGION_INIT(text) \
+	{ \
+		(text), false, 0, NULL, 0 \
+	}
+
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define VACCEL_PROF__ASSERT(what, text) static_assert(what, text)
+#elif defined(__cplusplus)
+#define VACCEL_PROF__ASSERT(what, text) typedef char vaccel_prof__assert[(what) ? 1 : -1]
+#else
+#define VACCEL_PROF__ASSERT(what, text) \
+	extern char vaccel_prof__assert[sizeof(char[(what) ? 1 : -1])]
+#endif
+#if defined(__LP64__)
+VACCEL_PROF__ASSERT(sizeof(struct vaccel_prof_region) == 40 &&
+			    offsetof(struct vaccel_prof_region, name_owned) == 8 &&
+			    offsetof(struct vaccel_prof_region, nr_entries) == 16 &&
+			    offsetof(struct vaccel_prof_region, samples) == 24 &&
+			    offsetof(struct vaccel_prof_region, size) == 32,
+		    "struct vaccel_prof_region is laid out as vAccel has it");
+#endif
+#undef VACCEL_PROF__ASSERT
+
+/* Is profiling on? Asked of the environment once. */
+VACCEL_PROF__EXPORT bool vaccel_prof_enabled(void);
+
+/* Copies the name; NULL gives a buffer of 256 bytes, region->name, for the caller to fill. Also right over a static
+   region and one that was initialised before. Works as well while profiling is off. */
+VACCEL_PROF__EXPORT int vaccel_prof_region_init(struct vaccel_prof_region *region,
+						const char *name);
+/* Also right for a static region, and twice. What was recorded stays. */
+VACCEL_PROF__EXPORT int vaccel_prof_region_destroy(struct vaccel_prof_region *region);
+VACCEL_PROF__EXPORT int vaccel_prof_region_release(struct vaccel_prof_region *region);
+
+/* EINVAL for NULL; ENOMEM when there is no room for one more region. */
+VACCEL_PROF__EXPORT int vaccel_prof_region_start(struct vaccel_prof_region *region);
+/* EINVAL for NULL; ENOENT where this thread has not started it. */
+VACCEL_PROF__EXPORT int vaccel_prof_region_stop(struct vaccel_prof_region *region);
+
+/* One line to stdout, or to the file that VACCEL_LOG_FILE names; none for a region without entries. Totals go on
+   growing from print to print. */
+VACCEL_PROF__EXPORT int vaccel_prof_region_print(const struct vaccel_prof_region *region);
+
+/* Arrays. _init() as with a NULL name. */
+VACCEL_PROF__EXPORT int vaccel_prof_regions_init(struct vaccel_prof_region *regions, size_t count);
+/* Every region of that name; EINVAL where there is none. */
+VACCEL_PROF__EXPORT int vaccel_prof_regions_start_by_name(struct vaccel_prof_region *regions,
+							  size_t count, const char *name);
+VACCEL_PROF__EXPORT int vaccel_prof_regions_stop_by_name(struct vaccel_prof_region *regions,
+							 size_t count, const char *name);
+/* Counts and times begin again at 0; names stay. An entry that is open now is not counted when it ends. */
+VACCEL_PROF__EXPORT int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, size_t count);
+VACCEL_PROF__EXPORT int vaccel_prof_regions_release(struct vaccel_prof_region *regions,
+						    size_t count);
+VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all(const struct vaccel_prof_region *regions,
+						      size_t count);
+/* buf NULL: the bytes that all lines need, with the NUL. Else *buf is allocated (the caller frees it) and gets the
+   lines, at most len bytes with the NUL; returns the number of bytes written. A negative errno on error; 0
+   while profiling is off. */
+VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all_to_buf(
+	char **buf, size_t len, const struct vaccel_prof_region *regions, size_t count);
+
+#undef VACCEL_PROF__EXPORT
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
