@@ -34,8 +34,8 @@ struct vaccel_prof_sample;
 struct vaccel_prof_region {
 	const char *name;
 	bool name_owned; /* by the region: _init() copied it */
-	size_t nr_entries; /* entries that have ended; of a region that several threads use at once, exact
-			      after a print, and else at most 20 us behind */
+	size_t nr_entries; /* entries that have ended. While several threads use the region at this moment it may be
+			      4 us behind; it is exact once they have ended, and after a print */
 	struct vaccel_prof_sample *samples; /* the library's */
 	size_t size; /* the library's */
 };
@@ -84,23 +84,22 @@ VACCEL_PROF__EXPORT int vaccel_prof_region_stop(struct vaccel_prof_region *regio
 VACCEL_PROF__EXPORT int vaccel_prof_region_print(const struct vaccel_prof_region *region);
 
 /* Arrays. _init() as with a NULL name. */
-VACCEL_PROF__EXPORT int vaccel_prof_regions_init(struct vaccel_prof_region *regions, size_t count);
+VACCEL_PROF__EXPORT int vaccel_prof_regions_init(struct vaccel_prof_region *regions, int count);
 /* Every region of that name; EINVAL where there is none. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_start_by_name(struct vaccel_prof_region *regions,
-							  size_t count, const char *name);
+							  int count, const char *name);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_stop_by_name(struct vaccel_prof_region *regions,
-							 size_t count, const char *name);
+							 int count, const char *name);
 /* Counts and times begin again at 0; names stay. An entry that is open now is not counted when it ends. */
-VACCEL_PROF__EXPORT int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, size_t count);
-VACCEL_PROF__EXPORT int vaccel_prof_regions_release(struct vaccel_prof_region *regions,
-						    size_t count);
+VACCEL_PROF__EXPORT int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, int count);
+VACCEL_PROF__EXPORT int vaccel_prof_regions_release(struct vaccel_prof_region *regions, int count);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all(const struct vaccel_prof_region *regions,
-						      size_t count);
-/* buf NULL: the bytes that all lines need, with the NUL. Else *buf is allocated (the caller frees it) and gets the
-   lines, at most len bytes with the NUL; returns the number of bytes written. A negative errno on error; 0
-   while profiling is off. */
+						      int count);
+/* buf NULL: the bytes that all lines need. Else *buf is allocated (the caller frees it) and gets the lines, each
+   ended by a NUL, at most len bytes; returns how many lines they are. A line that does not fit is cut, and the last.
+   A negative errno on error; 0 while profiling is off. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all_to_buf(
-	char **buf, size_t len, const struct vaccel_prof_region *regions, size_t count);
+	char **buf, size_t len, const struct vaccel_prof_region *regions, int count);
 
 #undef VACCEL_PROF__EXPORT
 

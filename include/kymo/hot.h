@@ -63,9 +63,11 @@ struct kymo_zone_row {
 struct kymo_open_entry {
 	uint64_t start_ticks;
 	uint32_t name; /* 0: a hole, its zone has ended before those above it */
-	uint32_t flags; /* KYMO_OPEN_REGION, or 0 for a scope */
+	uint32_t flags; /* KYMO_OPEN_REGION and whose region, or 0 for a scope */
 };
 
+/* In flags: a stop looks for its start by the name and all of the flags. The bits above the lowest tell regions of
+   one name apart where that matters; kymo's own leave them 0. */
 #define KYMO_OPEN_REGION 1u
 
 /* The zones that are open now, outermost first; in the mapped stream, so that it outlives the process.
@@ -214,6 +216,59 @@ static inline void kymo__zone_close(const struct kymo_zone *zone)
 	/* By assignment: a zone that was left by longjmp or a lost end is closed by its parent. */
 	lane->open->depth = zone->depth;
 	kymo__zone_write(lane, zone, end_ticks, zone->depth, 0);
+}
+
+/* Regions: the whole of it, for any depth and from any state. 0; -ENOMEM: no stream or no depth to be had, counted. */
+KYMO__EXPORT int kymo__region_push(uint32_t name, uint32_t flags);
+/* 0 and when it had started; -ENOENT: this thread has not started it. */
+KYMO__EXPORT int kymo__region_pop(uint32_t name, uint32_t flags, uint64_t end_ticks,
+				  uint64_t *out_start_ticks);
+/* Called, where set, by a thread that ends, before it gives back its lane. */
+KYMO__EXPORT extern void (*kymo__at_lane_end)(struct kymo__lane *lane);
+
+static inline int kymo__region_open(uint32_t name, uint32_t flags)
+{
+	struct kymo__lane *lane = kymo__lane;
+	struct kymo_open_stack *open;
+	struct kymo_open_entry *entry;
+	uint32_t depth;
+
+	if (KYMO__UNLIKELY(!lane || lane->open->depth >= KYMO_OPEN_MAX))
+		return kymo__region_push(name, flags);
+	open = lane->open;
+	depth = open->depth;
+	entry = &open->entries[depth];
+	/* The depth first, as in kymo__zone_open(). */
+	open->depth = depth + 1;
+	KYMO__BARRIER();
+	entry->name = name;
+	entry->flags = flags;
+	entry->start_ticks = kymo__ticks();
+	return 0;
+}
+
+/* The usual case, the innermost region, in line. */
+static inline int kymo__region_close(uint32_t name, uint32_t flags, uint64_t end_ticks,
+				     uint64_t *out_start_ticks)
+{
+	struct kymo__lane *lane = kymo__lane;
+	struct kymo_zone zone = { lane, 0, name, 0 };
+	struct kymo_open_entry *entry;
+	uint32_t depth;
+
+	if (KYMO__UNLIKELY(!lane))
+		return kymo__region_pop(name, flags, end_ticks, out_start_ticks);
+	depth = lane->open->depth - 1;
+	entry = &lane->open->entries[depth];
+	/* A hole below goes with it: that is for the slow path. */
+	if (KYMO__UNLIKELY(depth >= KYMO_OPEN_MAX || entry->flags != flags || entry->name != name ||
+			   (depth && !entry[-1].name && entry[-1].flags == KYMO_OPEN_REGION)))
+		return kymo__region_pop(name, flags, end_ticks, out_start_ticks);
+	zone.start_ticks = entry->start_ticks;
+	lane->open->depth = depth;
+	*out_start_ticks = zone.start_ticks;
+	kymo__zone_write(lane, &zone, end_ticks, depth, 0);
+	return 0;
 }
 
 #ifdef __cplusplus

@@ -208,6 +208,8 @@ static inline uint64_t kymo_ticks(void)
 {
 	return kymo__ticks();
 }
+/* A difference of ticks in ns, as well as is known by now; 0 while nothing was ever recorded. */
+KYMO__EXPORT uint64_t kymo_ticks_ns(uint64_t ticks);
 
 /* ---- keeping ------------------------------------------------------------------------------ */
 
@@ -297,6 +299,7 @@ class scope
 	((void)(name), (void)(columns), (void)(err), (struct kymo_table *)NULL)
 #define kymo_table_append(table, row) ((void)(table), (void)(row), 0)
 #define kymo_ticks() ((uint64_t)0)
+#define kymo_ticks_ns(ticks) ((void)(ticks), (uint64_t)0)
 #define kymo_snapshot(path, err) ((void)(path), (void)(err), 0)
 #endif
 

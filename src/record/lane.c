@@ -15,6 +15,7 @@ static __thread uint8_t entering
 static __thread uint8_t closed
 	__attribute__((tls_model("initial-exec"))); /* the thread has given its lane back */
 
+void (*kymo__at_lane_end)(struct kymo__lane *lane);
 static struct kymo__full_lane *lanes[LANES_MAX];
 static uint32_t lane_count;
 static uint64_t free_lanes; /* see kymo__pool_push */
@@ -81,6 +82,8 @@ static void thread_ends(void *value)
 
 	if (kymo__lane != &lane->hot)
 		return; /* of before a fork */
+	if (kymo__at_lane_end)
+		kymo__at_lane_end(&lane->hot);
 	kymo__lane = NULL;
 	closed = 1;
 	kymo__thread_ended(lane->hot.thread);

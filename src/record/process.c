@@ -388,6 +388,22 @@ const char *kymo_directory(void)
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_READY ? kymo__process.dir : "";
 }
 
+/* From the recording's beginning to now: the longer it lasts, the better the rate is known. */
+uint64_t kymo_ticks_ns(uint64_t ticks)
+{
+	const struct kymo_control *control = kymo__process.control;
+	struct kymo_clock_pair now;
+
+	if (!control || !ticks)
+		return 0;
+	clock_take_pair(&now);
+	if (now.ticks <= control->pairs[0].ticks)
+		return ticks;
+	return (uint64_t)((double)ticks *
+			  (double)(now.monotonic_ns - control->pairs[0].monotonic_ns) /
+			  (double)(now.ticks - control->pairs[0].ticks));
+}
+
 void kymo__lost(uint32_t table, enum kymo_drop cause)
 {
 	struct kymo_control *control = kymo__process.control;

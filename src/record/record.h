@@ -136,7 +136,8 @@ void kymo__totals_fold(struct kymo__stream *stream, uint64_t head);
 
 /* ---- lanes ------------------------------------------------------------------------------- */
 
-#define KYMO__DEEP 960 /* regions below the 64 of the mapped stack, per thread */
+/* Regions below the 64 of the mapped stack, per thread: pages that are never touched cost nothing. */
+#define KYMO__DEEP 65472
 #define KYMO__STEPS 4
 
 struct kymo__step {

@@ -37,32 +37,36 @@ static struct kymo_open_entry *entry_at(struct kymo__full_lane *lane, uint32_t d
 	return depth - KYMO_OPEN_MAX < KYMO__DEEP ? &lane->deep[depth - KYMO_OPEN_MAX] : NULL;
 }
 
-int kymo_region_start(struct kymo_region *region)
+int kymo__region_push(uint32_t name, uint32_t flags)
 {
-	struct kymo__full_lane *lane;
+	struct kymo__full_lane *lane = kymo__lane_for(SCHEMA_ZONES);
 	struct kymo_open_entry *entry;
-	uint32_t id, depth;
+	uint32_t depth;
 
-	if (!region)
-		return -EINVAL;
-	if (!kymo_enabled())
-		return 0;
-	id = region_id(region);
-	lane = kymo__lane_for(SCHEMA_ZONES);
 	if (!lane)
-		return 0;
+		return -ENOMEM;
 	depth = lane->hot.open->depth;
 	entry = entry_at(lane, depth);
 	if (!entry) {
 		__atomic_fetch_add(&lane->streams[SCHEMA_ZONES]->live->dropped[KYMO_DROP_FULL], 1,
 				   __ATOMIC_RELAXED);
-		return 0;
+		return -ENOMEM;
 	}
 	lane->hot.open->depth = depth + 1;
 	KYMO__BARRIER();
-	entry->name = id;
-	entry->flags = KYMO_OPEN_REGION;
+	entry->name = name;
+	entry->flags = flags;
 	entry->start_ticks = kymo__ticks();
+	return 0;
+}
+
+int kymo_region_start(struct kymo_region *region)
+{
+	if (KYMO__UNLIKELY(!region))
+		return -EINVAL;
+	if (!kymo_enabled())
+		return 0;
+	kymo__region_open(region_id(region), KYMO_OPEN_REGION);
 	return 0;
 }
 
@@ -79,34 +83,41 @@ static void pop(struct kymo__full_lane *lane, uint32_t depth)
 	while (top > 0) {
 		const struct kymo_open_entry *entry = entry_at(lane, top - 1);
 
-		if (!entry || entry->name || !(entry->flags & KYMO_OPEN_REGION))
+		if (!entry || entry->name || entry->flags != KYMO_OPEN_REGION)
 			break;
 		top--;
 	}
 	open->depth = top;
 }
 
-int kymo_region_stop(struct kymo_region *region)
+int kymo__region_pop(uint32_t name, uint32_t flags, uint64_t end_ticks, uint64_t *out_start_ticks)
 {
-	uint64_t end_ticks = kymo__ticks();
 	struct kymo__full_lane *lane = kymo__lane ? kymo__full(kymo__lane) : NULL;
-	uint32_t id, depth;
 
-	if (!region)
-		return -EINVAL;
-	id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
-	if (!lane || !id)
-		return kymo_enabled() ? -ENOENT : 0;
-	for (depth = lane->hot.open->depth; depth-- > 0;) {
+	for (uint32_t depth = lane ? lane->hot.open->depth : 0; depth-- > 0;) {
 		const struct kymo_open_entry *entry = entry_at(lane, depth);
 
-		if (entry && entry->name == id && (entry->flags & KYMO_OPEN_REGION)) {
-			struct kymo_zone zone = { &lane->hot, entry->start_ticks, id, depth };
+		if (entry && entry->name == name && entry->flags == flags) {
+			struct kymo_zone zone = { &lane->hot, entry->start_ticks, name, depth };
 
 			pop(lane, depth);
+			*out_start_ticks = zone.start_ticks;
 			kymo__zone_write(&lane->hot, &zone, end_ticks, depth, 0);
 			return 0;
 		}
 	}
+	return -ENOENT;
+}
+
+int kymo_region_stop(struct kymo_region *region)
+{
+	uint64_t end_ticks = kymo__ticks(), start_ticks;
+	uint32_t id;
+
+	if (KYMO__UNLIKELY(!region))
+		return -EINVAL;
+	id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
+	if (KYMO__LIKELY(id && !kymo__region_close(id, KYMO_OPEN_REGION, end_ticks, &start_ticks)))
+		return 0;
 	return kymo_enabled() ? -ENOENT : 0;
 }

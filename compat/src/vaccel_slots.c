@@ -1,0 +1,368 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "vaccel_slots.h"
+
+#define BY_ADDRESS 65536u
+#define SHOW_NS 4000u
+#define TOUCHED_MAX 64u
+
+char *slots_arena;
+static uint64_t free_slots; /* low half: index + 1 of the first; high half: a tag against ABA */
+static uint32_t slot_count;
+/* The slot that an address got last: a region that went out of scope without destroy gives its slot to the next
+   one at that address. */
+static uint32_t by_address[BY_ADDRESS];
+
+/* Slots that a lane's thread is registered in: it leaves them when it ends. */
+struct touched {
+	uint32_t count;
+	struct {
+		uint32_t slot;
+		uint64_t generation;
+	} list[TOUCHED_MAX];
+};
+static struct touched *touched_by_lane[65536];
+
+static struct slot *slot_at(uint32_t index)
+{
+	return (struct slot *)(void *)slots_arena + index;
+}
+
+static void *map_new(size_t bytes)
+{
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* Maps `bytes` into *place, once, whoever comes first. */
+static void *map_once(void **place, size_t bytes)
+{
+	void *mine, *there = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+	if (there)
+		return there;
+	mine = map_new(bytes);
+	if (mine && !__atomic_compare_exchange_n(place, &there, mine, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE)) {
+		munmap(mine, bytes);
+		return there;
+	}
+	return mine;
+}
+
+/* ---- the pool ------------------------------------------------------------------------------ */
+
+static struct slot *pool_pop(void)
+{
+	uint64_t old = __atomic_load_n(&free_slots, __ATOMIC_ACQUIRE);
+
+	while ((uint32_t)old) {
+		struct slot *slot = slot_at((uint32_t)old - 1);
+		uint64_t rest = __atomic_load_n(&slot->next_free, __ATOMIC_RELAXED);
+
+		if (__atomic_compare_exchange_n(&free_slots, &old, ((old >> 32) + 1) << 32 | rest,
+						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+			return slot;
+	}
+	return NULL;
+}
+
+static void pool_push(struct slot *slot)
+{
+	uint64_t old = __atomic_load_n(&free_slots, __ATOMIC_RELAXED);
+
+	do
+		__atomic_store_n(&slot->next_free, (uint32_t)old, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&free_slots, &old,
+					    ((old >> 32) + 1) << 32 | (slot->index + 1), true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static struct slot *slot_new(void)
+{
+	struct slot *slot = pool_pop();
+	uint32_t index;
+
+	if (slot || !map_once((void **)&slots_arena, SLOTS_MAX * sizeof(struct slot)))
+		return slot;
+	index = __atomic_load_n(&slot_count, __ATOMIC_RELAXED);
+	do {
+		if (index >= SLOTS_MAX)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&slot_count, &index, index + 1, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	slot = slot_at(index);
+	slot->index = index;
+	return slot;
+}
+
+/* A new life of the slot: what its shards hold and the starts that are open belong to the one before. */
+static void slot_begin(struct slot *slot, struct vaccel_prof_region *region)
+{
+	uint32_t life = (slot->tag >> 17) + 1;
+
+	free(slot->long_name);
+	slot->long_name = NULL;
+	slot->name_id = 0;
+	slot->tag = KYMO_OPEN_REGION | (slot->index + 1) << 1 | life << 17;
+	slot_clear(slot);
+	__atomic_store_n(&slot->region, region, __ATOMIC_RELEASE);
+}
+
+void slot_detach(struct slot *slot)
+{
+	struct vaccel_prof_region *region = slot->region;
+
+	/* Two that destroy one region at once: one of them does it. */
+	if (!region || !__atomic_compare_exchange_n(&slot->region, &region, NULL, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	slot_begin(slot, NULL);
+	pool_push(slot);
+}
+
+/* ---- regions to slots ---------------------------------------------------------------------- */
+
+static uint32_t *address_entry(const struct vaccel_prof_region *region)
+{
+	return &by_address[((uintptr_t)region >> 3) * 0x9e3779b97f4a7c15ull >> 48];
+}
+
+/* The slot of a region that was at this address and is gone. */
+static struct slot *slot_left_behind(struct vaccel_prof_region *region)
+{
+	uint32_t index = __atomic_load_n(address_entry(region), __ATOMIC_ACQUIRE);
+	struct slot *slot = index ? slot_at(index - 1) : NULL;
+
+	return slot && __atomic_load_n(&slot->region, __ATOMIC_RELAXED) == region ? slot : NULL;
+}
+
+static void give_to(struct slot *slot, struct vaccel_prof_region *region)
+{
+	slot_begin(slot, region);
+	region->size = sizeof(struct slot);
+	__atomic_store_n(&region->samples, (struct vaccel_prof_sample *)(void *)slot,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(address_entry(region), slot->index + 1, __ATOMIC_RELEASE);
+}
+
+struct slot *slot_renew(struct vaccel_prof_region *region)
+{
+	struct slot *slot = slot_of(region);
+
+	if (!slot)
+		slot = slot_left_behind(region);
+	if (!slot)
+		slot = slot_new();
+	if (slot)
+		give_to(slot, region);
+	return slot;
+}
+
+/* Several threads may meet a static region's first start at once: one slot wins. */
+struct slot *slot_attach(struct vaccel_prof_region *region)
+{
+	struct vaccel_prof_sample *was = __atomic_load_n(&region->samples, __ATOMIC_ACQUIRE);
+	struct slot *slot = slot_of(region), *mine;
+
+	if (slot)
+		return slot;
+	mine = slot_left_behind(region);
+	/* By address, it may also be the one that another thread has just attached. */
+	if (mine && (slot = slot_of(region)))
+		return slot;
+	if (!mine)
+		mine = slot_new();
+	if (!mine)
+		return NULL;
+	slot_begin(mine, region);
+	if (!__atomic_compare_exchange_n(&region->samples, &was,
+					 (struct vaccel_prof_sample *)(void *)mine, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		if ((struct slot *)(void *)was != mine)
+			slot_detach(mine);
+		return slot_of(region);
+	}
+	region->nr_entries = 0;
+	region->size = sizeof(struct slot);
+	__atomic_store_n(address_entry(region), mine->index + 1, __ATOMIC_RELEASE);
+	return mine;
+}
+
+void slot_clear(struct slot *slot)
+{
+	slot->cleared_ticks = kymo__ticks();
+	slot->printed_ns = 0;
+	slot->others = 0;
+	__atomic_store_n(&slot->solo, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->users, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&slot->generation, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+static void add_shards(const struct shard *shards, uint32_t count, uint64_t generation,
+		       uint64_t *out_count, uint64_t *out_ticks)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (__atomic_load_n(&shards[i].generation, __ATOMIC_ACQUIRE) != generation)
+			continue;
+		*out_count += __atomic_load_n(&shards[i].count, __ATOMIC_RELAXED);
+		*out_ticks += __atomic_load_n(&shards[i].ticks, __ATOMIC_RELAXED);
+	}
+}
+
+void slot_sum(struct slot *slot, uint64_t *out_count, uint64_t *out_ticks)
+{
+	uint64_t generation = __atomic_load_n(&slot->generation, __ATOMIC_SEQ_CST);
+
+	*out_count = *out_ticks = 0;
+	add_shards(slot->shards, SLOT_SHARDS, generation, out_count, out_ticks);
+	for (uint32_t level = 0; level < SLOT_LEVELS; level++) {
+		struct shard *shards = __atomic_load_n(&slot->more[level], __ATOMIC_ACQUIRE);
+
+		if (shards)
+			add_shards(shards, (SLOT_SHARDS * 7) << 3 * level, generation, out_count,
+				   out_ticks);
+	}
+}
+
+/* ---- nr_entries, which the program reads without a call ------------------------------------- */
+
+static void raise_to(size_t *entries, uint64_t count)
+{
+	size_t old = __atomic_load_n(entries, __ATOMIC_RELAXED);
+
+	while (old < count && !__atomic_compare_exchange_n(entries, &old, count, true,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Alone from now on: every stop shows its count with a plain store. Pairs with shard_register(): one of us sees
+   the other. */
+static void try_solo(struct slot *slot, const struct shard *shard, uint32_t lane)
+{
+	uint64_t count, ticks;
+
+	slot_sum(slot, &count, &ticks);
+	slot->others = count - shard->count;
+	__atomic_store_n(&slot->solo, lane + 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slot->users, __ATOMIC_SEQ_CST) != 1)
+		__atomic_store_n(&slot->solo, 0, __ATOMIC_SEQ_CST);
+}
+
+void slot_show(struct slot *slot, struct shard *shard, uint32_t lane, uint64_t now_ticks)
+{
+	static uint64_t pause_ticks; /* the same for whoever sets it */
+	uint64_t pause = __atomic_load_n(&pause_ticks, __ATOMIC_RELAXED), count, ticks;
+	struct vaccel_prof_region *region;
+
+	if (!pause) {
+		uint64_t ns = kymo_ticks_ns(1u << 20);
+
+		pause = ns ? ((uint64_t)SHOW_NS << 20) / ns : 1;
+		__atomic_store_n(&pause_ticks, pause, __ATOMIC_RELAXED);
+	}
+	if (__atomic_load_n(&slot->users, __ATOMIC_RELAXED) == 1)
+		try_solo(slot, shard, lane);
+	else if (now_ticks - shard->shown_ticks < pause)
+		return;
+	shard->shown_ticks = now_ticks;
+	slot_sum(slot, &count, &ticks);
+	region = __atomic_load_n(&slot->region, __ATOMIC_RELAXED);
+	if (region)
+		raise_to(&region->nr_entries, count);
+}
+
+/* The region may be gone without destroy, and its memory too: only what still looks as we left it is written. */
+static void show_at_end(struct slot *slot)
+{
+	struct vaccel_prof_region copy, *region = __atomic_load_n(&slot->region, __ATOMIC_ACQUIRE);
+	struct iovec to = { &copy, sizeof(copy) }, from = { region, sizeof(copy) };
+	uint64_t count, ticks;
+
+	if (!region || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof(copy))
+		return;
+	slot_sum(slot, &count, &ticks);
+	if ((struct slot *)(void *)copy.samples == slot && copy.size == sizeof(struct slot) &&
+	    copy.nr_entries < count)
+		raise_to(&region->nr_entries, count);
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+static void lane_ends(struct kymo__lane *lane)
+{
+	struct touched *touched = touched_by_lane[lane->index];
+
+	for (uint32_t i = 0; touched && i < touched->count; i++) {
+		struct slot *slot = slot_at(touched->list[i].slot);
+		struct shard *shard = shard_of(slot, lane->index);
+		uint64_t generation = touched->list[i].generation;
+
+		if (!shard || shard->live != generation)
+			continue;
+		shard->live = 0;
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&slot->generation, __ATOMIC_RELAXED) != generation)
+			continue;
+		show_at_end(slot);
+		__atomic_fetch_sub(&slot->users, 1, __ATOMIC_SEQ_CST);
+	}
+	if (touched)
+		touched->count = 0;
+}
+
+static bool remember(struct kymo__lane *lane, struct slot *slot, uint64_t generation)
+{
+	struct touched *touched = map_once((void **)&touched_by_lane[lane->index & 65535u],
+					   sizeof(struct touched));
+	uint32_t i = 0;
+
+	if (!touched)
+		return false;
+	while (i < touched->count && touched->list[i].slot != slot->index)
+		i++;
+	if (i == TOUCHED_MAX)
+		return false;
+	touched->list[i].slot = slot->index;
+	touched->list[i].generation = generation;
+	if (i == touched->count)
+		touched->count++;
+	return true;
+}
+
+struct shard *shard_register(struct slot *slot, struct kymo__lane *lane)
+{
+	uint64_t generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
+	struct shard *shard;
+
+	if (lane->index >= SLOT_SHARDS) {
+		uint32_t level = (28u - (uint32_t)__builtin_clz(lane->index)) / 3u;
+
+		if (level >= SLOT_LEVELS ||
+		    !map_once((void **)&slot->more[level],
+			      ((size_t)(SLOT_SHARDS * 7) << 3 * level) * sizeof(struct shard)))
+			return NULL;
+	}
+	shard = shard_of(slot, lane->index);
+	kymo__at_lane_end = lane_ends;
+	if (shard->generation != generation) {
+		__atomic_store_n(&shard->count, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&shard->ticks, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&shard->generation, generation, __ATOMIC_RELEASE);
+	}
+	/* Who is in more regions than can be remembered stays a user of them for ever: they are never alone again. */
+	remember(lane, slot, generation);
+	shard->live = generation;
+	if (__atomic_add_fetch(&slot->users, 1, __ATOMIC_SEQ_CST) != 1)
+		__atomic_store_n(&slot->solo, 0, __ATOMIC_SEQ_CST);
+	return shard;
+}
