@@ -92,6 +92,14 @@ static inline struct kymo_zone kymo_zone_begin(struct kymo_site *site)
 	return kymo__zone_open(id);
 }
 
+/* The same, where the name is no constant in C: __func__. */
+static inline struct kymo_zone kymo__zone_begin_named(struct kymo_site *site, const char *name)
+{
+	if (KYMO__UNLIKELY(!site->name))
+		site->name = name; /* the same for every thread */
+	return kymo_zone_begin(site);
+}
+
 /* By a name's id, for names that are made at run time. */
 static inline struct kymo_zone kymo_zone_begin_id(uint32_t name_id)
 {
@@ -111,12 +119,15 @@ static inline void kymo_zone_end(const struct kymo_zone *zone)
 /* Text or a value that belongs to the innermost open zone of this thread; any length. */
 KYMO__EXPORT void kymo_zone_text(const char *text, size_t bytes);
 KYMO__EXPORT void kymo_zone_value(uint64_t value);
+/* The same for the zone that is given, from the thread that began it; nothing for one that is not recorded. */
+KYMO__EXPORT void kymo_zone_text_of(const struct kymo_zone *zone, const char *text, size_t bytes);
+KYMO__EXPORT void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value);
 
 /* ---- regions: zones with a start and a stop that need not be in one block ----------------- */
 
-/* Many threads may use one region at once; starts may nest and recurse. */
+/* Many threads may use one region at once; starts may nest and recurse, 65,536 deep. */
 struct kymo_region {
-	const char *name; /* the caller's: lives as long as the region */
+	const char *name; /* lives as long as the region: static text, or kept by kymo */
 	const char *file;
 	uint32_t line;
 	uint32_t id;
@@ -124,18 +135,52 @@ struct kymo_region {
 	uint32_t reserved;
 };
 
+/* static struct kymo_region load = KYMO_REGION_INIT("load"); */
 #define KYMO_REGION_INIT(text) \
 	{ \
 		(text), __FILE__, __LINE__, 0, 0, 0 \
 	}
 
-/* A region whose name is made at run time. The text has to live as long as the region: while recording is off it is only
-   looked at when a later start finds it on. 0 or -EINVAL. */
+/* A region by a name that is made at run time: the same region for the same name, for as long as the process lives; never
+   to be freed. The name is copied: it may go away with its library or its stack, and a fork inherits it. NULL when there
+   is no room (8,192 names, 1 MiB of text); the other calls take a NULL region and do nothing. */
+KYMO__EXPORT struct kymo_region *kymo_region_create(const char *name);
+/* The same in storage of the caller's, which may go at any time while the region is not started. 0; -EINVAL for NULL;
+   -ENOMEM when there is no room for the name: such a region is recorded without a name. */
 KYMO__EXPORT int kymo_region_init(struct kymo_region *region, const char *name);
+/* An array of them; stops at the first that fails. */
+KYMO__EXPORT int kymo_regions_init(struct kymo_region *regions, const char *const *names,
+				   size_t count);
 /* 0; -EINVAL for NULL. While recording is off: 0, and nothing happens. */
 KYMO__EXPORT int kymo_region_start(struct kymo_region *region);
-/* 0; -EINVAL for NULL; -ENOENT where this thread has not started it. */
+/* 0; -EINVAL for NULL; -ENOENT where this thread has not started it. Of several starts the last one ends. */
 KYMO__EXPORT int kymo_region_stop(struct kymo_region *region);
+/* Every region of that name in the array: the first error, or -EINVAL where there is none of that name. */
+KYMO__EXPORT int kymo_regions_start_by_name(struct kymo_region *regions, size_t count,
+					    const char *name);
+KYMO__EXPORT int kymo_regions_stop_by_name(struct kymo_region *regions, size_t count,
+					   const char *name);
+
+/* What a region has come to, over all threads, also those that have ended: exact for every entry that ended before the
+   call. Of the process: a child begins at 0. Regions with one name, file and line have their totals together. */
+struct kymo_totals {
+	size_t bytes; /* sizeof(struct kymo_totals), set by the caller */
+	uint64_t count, total_ns, min_ns, max_ns;
+	uint64_t p50_ns, p99_ns; /* 0 where no histogram is kept: beyond 256 regions of a thread */
+	double mean_ns, stddev_ns;
+	uint64_t open; /* entries that have begun and not ended */
+	uint64_t dropped; /* zones of any name that the process has lost */
+	uint64_t
+		own_cost_ns; /* what recording one entry costs, as measured at start-up; part of it is in the times */
+};
+
+/* 0, also while nothing was recorded; -EINVAL. Opens files for a moment: not for signal handlers. */
+KYMO__EXPORT int kymo_region_totals(const struct kymo_region *region, struct kymo_totals *out);
+/* All of that as a line; as snprintf(): the bytes it needs, at most `bytes` are written. 0: it has no entries. */
+KYMO__EXPORT int kymo_region_print_to(char *buf, size_t bytes, const struct kymo_region *region);
+/* The line to stdout, in one write; nothing for a region without entries. 0 or -EINVAL. */
+KYMO__EXPORT int kymo_region_print(const struct kymo_region *region);
+KYMO__EXPORT int kymo_regions_print_all(const struct kymo_region *regions, size_t count);
 
 /* ---- marks, counters, steps --------------------------------------------------------------- */
 
@@ -226,8 +271,18 @@ KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
 #define KYMO__JOIN2(a, b) a##b
 #define KYMO__JOIN(a, b) KYMO__JOIN2(a, b)
 
+/*
+ *	KYMO_SCOPE("name");		a zone that ends with the block
+ *	KYMO_FUNCTION();		the same, named as the function
+ *	KYMO_REGION_SCOPE(&region);	the region is started, and stopped when the block ends
+ *
+ * In C by the cleanup attribute, in C++ by a destructor, exceptions included. In C, longjmp skips it: the enclosing zone
+ * then closes it. One of each to a line.
+ */
 #ifdef KYMO_DISABLE
 #define KYMO_SCOPE(text) ((void)0)
+#define KYMO_FUNCTION() ((void)0)
+#define KYMO_REGION_SCOPE(region) ((void)(region))
 #elif defined(__cplusplus)
 namespace kymo
 {
@@ -238,27 +293,80 @@ class scope
 	explicit scope(kymo_site *site) : zone_(kymo_zone_begin(site))
 	{
 	}
+	scope(kymo_site *site, const char *name) : zone_(kymo__zone_begin_named(site, name))
+	{
+	}
 	~scope()
 	{
 		kymo_zone_end(&zone_);
 	}
 	scope(const scope &) = delete;
 	scope &operator=(const scope &) = delete;
+	/* Text or a value of this zone. */
+	void text(const char *text, size_t bytes) const
+	{
+		kymo_zone_text_of(&zone_, text, bytes);
+	}
+	void value(uint64_t value) const
+	{
+		kymo_zone_value_of(&zone_, value);
+	}
 
       private:
 	kymo_zone zone_;
 };
+class region_scope
+{
+      public:
+	explicit region_scope(kymo_region *region) : region_(region)
+	{
+		kymo_region_start(region_);
+	}
+	~region_scope()
+	{
+		kymo_region_stop(region_);
+	}
+	region_scope(const region_scope &) = delete;
+	region_scope &operator=(const region_scope &) = delete;
+
+      private:
+	kymo_region *region_;
+};
 } // namespace kymo
+#define KYMO__SITE(text) \
+	static kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 }
 #define KYMO_SCOPE(text) \
-	static kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 }; \
+	KYMO__SITE(text); \
 	kymo::scope KYMO__JOIN(kymo__scope_, __LINE__)(&KYMO__JOIN(kymo__site_, __LINE__))
+#define KYMO_FUNCTION() \
+	KYMO__SITE(nullptr); \
+	kymo::scope KYMO__JOIN(kymo__scope_, __LINE__)(&KYMO__JOIN(kymo__site_, __LINE__), __func__)
+#define KYMO_REGION_SCOPE(region) kymo::region_scope KYMO__JOIN(kymo__scope_, __LINE__)(region)
 #else
-#define KYMO_SCOPE(text) \
+static inline struct kymo_region *kymo__region_scope_begin(struct kymo_region *region)
+{
+	kymo_region_start(region);
+	return region;
+}
+static inline void kymo__region_scope_end(struct kymo_region *const *region)
+{
+	kymo_region_stop(*region);
+}
+#define KYMO__SITE(text) \
 	static struct kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, \
-								      0 }; \
+								      0 }
+#define KYMO__ZONE_UNTIL_END \
 	struct kymo_zone KYMO__JOIN(kymo__scope_, __LINE__) \
-		__attribute__((cleanup(kymo_zone_end), unused)) = kymo_zone_begin( \
-			&KYMO__JOIN(kymo__site_, __LINE__))
+		__attribute__((cleanup(kymo_zone_end), unused))
+#define KYMO_SCOPE(text) \
+	KYMO__SITE(text); \
+	KYMO__ZONE_UNTIL_END = kymo_zone_begin(&KYMO__JOIN(kymo__site_, __LINE__))
+#define KYMO_FUNCTION() \
+	KYMO__SITE(NULL); \
+	KYMO__ZONE_UNTIL_END = kymo__zone_begin_named(&KYMO__JOIN(kymo__site_, __LINE__), __func__)
+#define KYMO_REGION_SCOPE(region) \
+	struct kymo_region *KYMO__JOIN(kymo__scope_, __LINE__) __attribute__(( \
+		cleanup(kymo__region_scope_end), unused)) = kymo__region_scope_begin(region)
 #endif
 
 #define KYMO_MARK(name, text) kymo_mark((name), (text))
@@ -269,7 +377,9 @@ class scope
 #ifdef KYMO_DISABLE
 #ifdef __cplusplus
 #define KYMO__NO_ZONE kymo_zone()
+#define KYMO__NO_TOTALS kymo_totals()
 #else
+#define KYMO__NO_TOTALS ((struct kymo_totals){ 0 })
 #define KYMO__NO_ZONE ((struct kymo_zone){ NULL, 0, 0, 0 })
 #endif
 #define kymo_enable(err) ((void)(err), 0)
@@ -285,7 +395,21 @@ class scope
 #define kymo_zone_end(zone) ((void)(zone))
 #define kymo_zone_text(text, bytes) ((void)(text), (void)(bytes))
 #define kymo_zone_value(value) ((void)(value))
+#define kymo_zone_text_of(zone, text, bytes) ((void)(zone), (void)(text), (void)(bytes))
+#define kymo_zone_value_of(zone, value) ((void)(zone), (void)(value))
+#define kymo_region_create(name) ((void)(name), (struct kymo_region *)NULL)
 #define kymo_region_init(region, name) ((void)(region), (void)(name), 0)
+#define kymo_regions_init(regions, names, count) ((void)(regions), (void)(names), (void)(count), 0)
+#define kymo_regions_start_by_name(regions, count, name) \
+	((void)(regions), (void)(count), (void)(name), 0)
+#define kymo_regions_stop_by_name(regions, count, name) \
+	((void)(regions), (void)(count), (void)(name), 0)
+#define kymo_region_totals(region, out) \
+	((void)(region), (*(out) = KYMO__NO_TOTALS), (out)->bytes = sizeof(*(out)), 0)
+#define kymo_region_print_to(buf, bytes, region) \
+	((void)((bytes) ? (*(buf) = '\0') : 0), (void)(region), 0)
+#define kymo_region_print(region) ((void)(region), 0)
+#define kymo_regions_print_all(regions, count) ((void)(regions), (void)(count), 0)
 #define kymo_region_start(region) ((void)(region), 0)
 #define kymo_region_stop(region) ((void)(region), 0)
 #define kymo_mark(name, text) ((void)(name), (void)(text))

@@ -147,7 +147,7 @@ struct kymo_control {
 	uint64_t threads_full;
 	uint64_t totals_full; /* rows that no totals slot could be had for */
 	uint64_t
-		own_cost_ticks; /* what one zone costs here, measured at start-up; 0: not measured */
+		own_cost_ticks; /* what one zone costs here, its totals included, measured at start-up; 0: not measured */
 	struct kymo_clock_pair pairs[KYMO_CLOCK_PAIRS];
 	/* Rows that were lost before there was a stream to count them, by table. Index 0 is unused. */
 	struct {

@@ -20,6 +20,11 @@ static const struct cmds_option query_options[] = {
 
 static const struct cmds_option no_options[] = { { 0 } };
 
+static const struct cmds_option report_options[] = {
+	{ 0, "subtract-overhead", NULL, "take the cost of recording off self times" },
+	{ 0, NULL, NULL, NULL },
+};
+
 static const struct cmds_option force_options[] = {
 	{ 0, "force", NULL, "replace FILE if it is there" },
 	{ 0 },
@@ -43,7 +48,8 @@ const struct cmds_command cmds_table[] = {
 	  "kymo query 4711 'FROM trace.open_zones'\twhat a running program is doing\n"
 	  "kymo query run.kymo -f csv -o steps.csv 'FROM trace.steps'\n"
 	  "kymo query - < question.sql\tSQL from standard input\n" },
-	{ "report", cmd_report, "say where the time of a run went", "[TARGET]", no_options,
+	{ "report", cmd_report, "say where the time of a run went",
+	  "[--subtract-overhead] [TARGET]", report_options,
 	  "kymo report\tthe latest recording\n"
 	  "kymo report run.kymo | less\n" },
 	{ "snapshot", cmd_snapshot, "keep what is recorded until now in one file",

@@ -7,6 +7,7 @@
  *	names.c     strings to ids           threads.c   the table of threads
  *	lane.c      what a thread holds      stream.c    rings and chains, their pool
  *	totals.c    exact totals per region  region.c rows.c table.c   the public calls
+ *	made.c      names made at run time   sums.c      totals for the program itself
  *	snapshot.c  one file of everything   cost.c  what a zone costs here
  */
 #ifndef KYMO_RECORD_RECORD_H
@@ -45,7 +46,7 @@ void kymo__lost(uint32_t table, enum kymo_drop cause);
 /* Adds a clock pair when the last one is older than a second. */
 void kymo__process_tick(uint64_t now_ticks);
 
-/* cost.c: ticks that one zone takes, without its totals. */
+/* cost.c: ticks that one entry takes, with its part of folding. */
 uint64_t kymo__measure_own_cost(void);
 
 /* ---- mapfile.c --------------------------------------------------------------------------- */
@@ -125,6 +126,8 @@ void kymo__stream_give(struct kymo__stream *stream);
 /* The slow path: folds, moves the floor, wraps, grows, opens the next segment. Where the next row goes, or NULL:
    that row is lost and has been counted. Sets next and limit. */
 char *kymo__stream_turn(struct kymo__stream *stream);
+/* The streams one after another, of all threads; *out is NULL for one that is being made. False: no more. */
+bool kymo__stream_at(uint32_t index, const struct kymo__stream **out);
 /* Forgets all streams: in the child of a fork. */
 void kymo__streams_forget(void);
 /* Gives back memory: the oldest sealed segment of the stream that has most. False: there was none. */
@@ -132,6 +135,8 @@ bool kymo__streams_evict(void);
 
 int kymo__totals_open(struct kymo__stream *stream);
 void kymo__totals_close(struct kymo__stream *stream);
+/* Sums for a stream of one region, to measure with: cost.c. */
+struct kymo__sums *kymo__totals_scratch(void);
 void kymo__totals_fold(struct kymo__stream *stream, uint64_t head);
 
 /* ---- lanes ------------------------------------------------------------------------------- */

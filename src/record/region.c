@@ -5,17 +5,6 @@
 
 #include "record/record.h"
 
-int kymo_region_init(struct kymo_region *region, const char *name)
-{
-	if (!region || !name)
-		return -EINVAL;
-	memset(region, 0, sizeof(*region));
-	region->name = name;
-	region->id = kymo_name(
-		name); /* 0 while recording is off: then looked up at the first start */
-	return 0;
-}
-
 static uint32_t region_id(struct kymo_region *region)
 {
 	uint32_t id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);

@@ -131,24 +131,57 @@ static void of_open_zone(struct schema_text_row *row)
 	row->name = open->entries[open->depth - 1].name;
 }
 
-void kymo_zone_text(const char *text, size_t bytes)
+/* The zone that was given, or the innermost one that is open. */
+static void of_zone(struct schema_text_row *row, const struct kymo_zone *zone)
+{
+	if (!zone) {
+		of_open_zone(row);
+		return;
+	}
+	row->at_ticks = zone->start_ticks;
+	row->name = zone->name;
+}
+
+static void zone_text(const struct kymo_zone *zone, const char *text, size_t bytes)
 {
 	struct schema_text_row row = { .kind = SCHEMA_TEXT_ZONE };
 
 	if (!text || !kymo_enabled())
 		return;
-	of_open_zone(&row);
+	of_zone(&row, zone);
 	push_text(&row, text, bytes);
 }
 
-void kymo_zone_value(uint64_t value)
+static void zone_value(const struct kymo_zone *zone, uint64_t value)
 {
 	struct schema_text_row row = { .kind = SCHEMA_TEXT_VALUE, .value = value };
 
 	if (!kymo_enabled())
 		return;
-	of_open_zone(&row);
+	of_zone(&row, zone);
 	push_text(&row, "", 0);
+}
+
+void kymo_zone_text(const char *text, size_t bytes)
+{
+	zone_text(NULL, text, bytes);
+}
+
+void kymo_zone_value(uint64_t value)
+{
+	zone_value(NULL, value);
+}
+
+void kymo_zone_text_of(const struct kymo_zone *zone, const char *text, size_t bytes)
+{
+	if (zone && zone->lane)
+		zone_text(zone, text, bytes);
+}
+
+void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value)
+{
+	if (zone && zone->lane)
+		zone_value(zone, value);
 }
 
 /* ---- marks and counters ------------------------------------------------------------------------ */

@@ -178,6 +178,14 @@ void kymo__stream_give(struct kymo__stream *stream)
 	kymo__pool_push(&stream->table->free_streams, stream->id, &stream->next_free);
 }
 
+bool kymo__stream_at(uint32_t index, const struct kymo__stream **out)
+{
+	if (index >= __atomic_load_n(&stream_count, __ATOMIC_ACQUIRE) || index >= STREAMS_MAX)
+		return false;
+	*out = __atomic_load_n(&streams[index], __ATOMIC_ACQUIRE);
+	return true;
+}
+
 void kymo__streams_forget(void)
 {
 	uint32_t count = stream_count < STREAMS_MAX ? stream_count : STREAMS_MAX;

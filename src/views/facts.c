@@ -145,6 +145,7 @@ static int region_row(const struct rows *rows, void *context)
 	region->p50_ns = rows_number(rows, 5, -1);
 	region->p99_ns = rows_number(rows, 6, -1);
 	out->region_all = rows_count(rows, 7);
+	region->own_cost_ns = rows_number(rows, 8, 0);
 	out->region_count += region->name != NULL;
 	return region->name ? 0 : -ENOMEM;
 }
@@ -385,7 +386,7 @@ static const struct {
 	  stream_row },
 	/* Several processes: quantiles of the one that has most of it. */
 	{ "SELECT name, source, sum(count), sum(self_ns) AS self_ns, sum(total_ns), "
-	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER () "
+	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER (), sum(own_cost_ns) "
 	  "FROM trace.regions WHERE count > 0 GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",
 	  region_row },
 	{ "SELECT count(*), median(duration_ns), quantile_cont(duration_ns, 0.99), min(duration_ns), max(duration_ns), "

@@ -27,6 +27,7 @@ struct facts_region {
 	uint64_t count;
 	double self_ns, total_ns;
 	double p50_ns, p99_ns; /* negative: not known */
+	double own_cost_ns; /* what recording all of them cost; 0 also where it is not known */
 };
 
 struct facts_steps {

@@ -7,7 +7,8 @@
 #include "tables/tables.h"
 #include "views/text.h"
 
-int report_print(struct tables *tables, const struct text_style *style, FILE *out,
-		 struct kymo_error *err);
+/* subtract_overhead: what recording cost is taken off the regions' self times, and that is said. */
+int report_print(struct tables *tables, bool subtract_overhead, const struct text_style *style,
+		 FILE *out, struct kymo_error *err);
 
 #endif

@@ -1,4 +1,5 @@
 """kymo report: what is said, in which order."""
+import json
 import re
 import subprocess
 
@@ -83,3 +84,18 @@ def test_a_reader_that_goes_away_ends_it_quietly(shared):
     done = subprocess.run(["sh", "-c", f"'{KYMO}' report | head -n 1"], cwd=shared.cwd, env=shared.env,
                           capture_output=True)
     assert done.stderr == b"" and done.stdout.startswith(b"cli_fixture")
+
+
+def test_the_recorders_own_cost_is_taken_off_on_request_and_said(kymo):
+    kymo.record("plain")
+    sql = "SELECT sum(own_cost_ns) AS cost, sum(count) AS n FROM trace.regions WHERE count > 0"
+    row, = json.loads(kymo("query", "-f", "json", "latest", sql).out)
+    plain, without = kymo("report").out, kymo("report", "--subtract-overhead").out
+    assert "own cost" not in plain
+    said = re.search(r"The recorder's own cost is taken off self: ([\d.]+) ns an entry, \S+ \S+ in all\.", without)
+    assert float(said[1]) == pytest.approx(row["cost"] / row["n"], abs=0.06)
+
+
+def test_what_was_not_measured_is_not_taken_off(kymo):
+    kymo.record("empty")
+    assert "own cost" not in kymo("report", "--subtract-overhead").out

@@ -1,0 +1,134 @@
+/*
+ * Regions whose names are made at run time. The names are kept here, once each, for as long as the process lives: so a
+ * name outlives the text, the library or the stack that it came from, a fork inherits it, and making the same region
+ * over and over takes no more room.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "record/record.h"
+
+#define MADE_MAX 8192u
+#define TEXT_BYTES (1u << 20)
+
+enum { FREE, FILLING, READY };
+
+struct made {
+	uint32_t state;
+	uint32_t name_bytes;
+	struct kymo_region region;
+};
+
+/* Pages that are never touched cost nothing. */
+static struct made made[MADE_MAX];
+static char text[TEXT_BYTES];
+static uint32_t text_used;
+
+static char *text_take(uint32_t bytes)
+{
+	uint32_t at = __atomic_load_n(&text_used, __ATOMIC_RELAXED);
+
+	do {
+		if (bytes > TEXT_BYTES - at)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&text_used, &at, at + bytes, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return text + at;
+}
+
+static bool fill(struct made *one, const char *name, uint32_t bytes)
+{
+	char *kept = text_take(bytes + 1);
+
+	if (!kept) {
+		__atomic_store_n(&one->state, FREE, __ATOMIC_RELEASE);
+		return false;
+	}
+	memcpy(kept, name, bytes);
+	one->name_bytes = bytes;
+	one->region.name = kept;
+	/* Pairs with the acquire in find_or_make(). */
+	__atomic_store_n(&one->state, READY, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* NULL: no room. Two threads that make one name at once may make it twice; its id is the same, and so are its totals. */
+static struct made *find_or_make(const char *name)
+{
+	uint32_t bytes = (uint32_t)kymo__utf8_cut(name, strlen(name), KYMO_NAME_BYTES_MAX);
+	uint64_t hash = 14695981039346656037ull;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 1099511628211ull;
+	for (uint32_t probe = 0; probe < MADE_MAX; probe++) {
+		struct made *one = &made[(hash + probe) % MADE_MAX];
+		uint32_t state = __atomic_load_n(&one->state, __ATOMIC_ACQUIRE);
+
+		if (state == FREE &&
+		    __atomic_compare_exchange_n(&one->state, &state, FILLING, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+			return fill(one, name, bytes) ? one : NULL;
+		if (state == READY && one->name_bytes == bytes &&
+		    !memcmp(one->region.name, name, bytes))
+			return one;
+	}
+	return NULL;
+}
+
+struct kymo_region *kymo_region_create(const char *name)
+{
+	struct made *one = name ? find_or_make(name) : NULL;
+
+	return one ? &one->region : NULL;
+}
+
+int kymo_region_init(struct kymo_region *region, const char *name)
+{
+	struct made *one;
+
+	if (!region || !name)
+		return -EINVAL;
+	one = find_or_make(name);
+	memset(region, 0, sizeof(*region));
+	region->name = one ? one->region.name : NULL;
+	region->id = kymo_name(
+		name); /* 0 while recording is off: then looked up at the first start */
+	return one || region->id ? 0 : -ENOMEM;
+}
+
+int kymo_regions_init(struct kymo_region *regions, const char *const *names, size_t count)
+{
+	int rc = regions && names ? 0 : -EINVAL;
+
+	for (size_t i = 0; !rc && i < count; i++)
+		rc = kymo_region_init(&regions[i], names[i]);
+	return rc;
+}
+
+static int each_of_name(struct kymo_region *regions, size_t count, const char *name,
+			int (*call)(struct kymo_region *region))
+{
+	bool found = false;
+	int rc = 0;
+
+	for (size_t i = 0; regions && name && i < count; i++) {
+		int failed;
+
+		if (!regions[i].name || strcmp(regions[i].name, name))
+			continue;
+		found = true;
+		failed = call(&regions[i]);
+		rc = rc ? rc : failed;
+	}
+	return found ? rc : -EINVAL;
+}
+
+int kymo_regions_start_by_name(struct kymo_region *regions, size_t count, const char *name)
+{
+	return each_of_name(regions, count, name, kymo_region_start);
+}
+
+int kymo_regions_stop_by_name(struct kymo_region *regions, size_t count, const char *name)
+{
+	return each_of_name(regions, count, name, kymo_region_stop);
+}
