@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/paths.h"
 #include "base/program.h"
+#include "kymo/marked.h"
 #include "record/record.h"
 
 enum state { STATE_OFF, STATE_STARTING, STATE_READY, STATE_FORKED, STATE_FAILED };
@@ -481,6 +482,18 @@ __attribute__((constructor)) static void on_load(void)
 		complain(err.text);
 	else if (standby)
 		kymo_disable();
+}
+
+void kymo__enable_once(void)
+{
+	static uint32_t asked; /* atomic */
+	const char *word = secure_getenv("KYMO");
+	struct kymo_error err = { 0 };
+
+	if ((word && *word) || __atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED))
+		return;
+	if (enable(KYMO_ROLE_TARGET, &err))
+		complain(err.text);
 }
 
 __attribute__((destructor)) static void on_unload(void)

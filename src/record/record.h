@@ -8,6 +8,7 @@
  *	lane.c      what a thread holds      stream.c    rings and chains, their pool
  *	totals.c    exact totals per region  region.c rows.c table.c   the public calls
  *	made.c      names made at run time   sums.c      totals for the program itself
+ *	marked.c    for code that is marked for another tool
  *	snapshot.c  one file of everything   cost.c  what a zone costs here
  */
 #ifndef KYMO_RECORD_RECORD_H

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kymo/marked.h"
 #include "record/record.h"
 
 #define RETRY_MS 10 /* between attempts to make a stream; rows in between are lost and counted */
@@ -134,12 +135,15 @@ static void of_open_zone(struct schema_text_row *row)
 /* The zone that was given, or the innermost one that is open. */
 static void of_zone(struct schema_text_row *row, const struct kymo_zone *zone)
 {
+	const struct kymo_open_entry *entry;
+
 	if (!zone) {
 		of_open_zone(row);
 		return;
 	}
+	entry = kymo__open_entry(zone);
 	row->at_ticks = zone->start_ticks;
-	row->name = zone->name;
+	row->name = entry ? entry->name : zone->name; /* it may have another name by now */
 }
 
 static void zone_text(const struct kymo_zone *zone, const char *text, size_t bytes)
@@ -186,7 +190,7 @@ void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value)
 
 /* ---- marks and counters ------------------------------------------------------------------------ */
 
-void kymo_mark(const char *name, const char *text)
+void kymo__mark_bytes(const char *name, const char *text, size_t bytes)
 {
 	struct schema_mark_row row = { 0 };
 
@@ -195,14 +199,19 @@ void kymo_mark(const char *name, const char *text)
 	row.ts_ticks = kymo__ticks();
 	row.name = kymo_name(name);
 	row.step = kymo_current_step();
-	if (text && *text) {
+	if (text && bytes) {
 		struct schema_text_row part = { .kind = SCHEMA_TEXT_MARK,
 						.at_ticks = row.ts_ticks,
 						.name = row.name };
 
-		row.text = push_text(&part, text, strlen(text));
+		row.text = push_text(&part, text, bytes);
 	}
 	kymo__push(&kymo__tables[SCHEMA_MARKS], &row);
+}
+
+void kymo_mark(const char *name, const char *text)
+{
+	kymo__mark_bytes(name, text, text ? strlen(text) : 0);
 }
 
 void kymo_counter_id(uint32_t name_id, double value)

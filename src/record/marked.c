@@ -1,0 +1,182 @@
+/*
+ * What code that is marked for another tool needs beyond the public calls: the live bytes of the program's own pools. A free does not say how much, so the sizes of live pointers are kept here: sets of 16,
+ * no pointer ever moves, and a full set means one that is not tracked.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kymo/marked.h"
+#include "record/record.h"
+
+#define SETS 4096u /* a power of two */
+#define WAYS 16u
+#define POOLS 64u
+
+struct pool {
+	uint32_t name; /* of its counter; 0: free; atomic */
+	uint32_t reserved;
+	int64_t live_bytes; /* atomic */
+};
+
+/* Written by the thread that took the slot by its pointer, until it is given back; the pointer is stored last. */
+struct live_pointer {
+	uintptr_t ptr; /* 0: free; TAKEN: being filled; atomic */
+	uint64_t bytes;
+	uint32_t pool;
+	uint32_t reserved;
+};
+#define TAKEN ((uintptr_t)-1)
+
+static struct pool pools[POOLS];
+static struct live_pointer *live_pointers; /* SETS * WAYS, mapped at the first allocation; atomic */
+static uint64_t not_tracked;
+
+static struct live_pointer *pointers(void)
+{
+	struct live_pointer *now = __atomic_load_n(&live_pointers, __ATOMIC_ACQUIRE);
+	size_t bytes = (size_t)SETS * WAYS * sizeof(*now);
+	int kept_errno = errno; /* the program's */
+	void *map;
+
+	if (KYMO__LIKELY(now != NULL))
+		return now;
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		   -1, 0);
+	if (map == MAP_FAILED) {
+		errno = kept_errno;
+		return NULL;
+	}
+	if (!__atomic_compare_exchange_n(&live_pointers, &now, map, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		munmap(map, bytes);
+	else
+		now = map;
+	errno = kept_errno;
+	return now;
+}
+
+static struct live_pointer *set_of(const void *ptr)
+{
+	struct live_pointer *all = pointers();
+	uint64_t hash = (uint64_t)(uintptr_t)ptr * 0x9e3779b97f4a7c15ull;
+
+	return all ? &all[(hash >> 52 & (SETS - 1)) * WAYS] : NULL;
+}
+
+/* The pool's row; the last one is shared by those that come too late or have no name. */
+static struct pool *pool_of(const char *name)
+{
+	char text[128];
+	uint32_t id, expected, i;
+
+	snprintf(text, sizeof(text), name ? "memory: %s" : "memory", name);
+	id = kymo_name(text);
+	for (i = id ? 0 : POOLS - 1; i < POOLS - 1; i++) {
+		expected = 0;
+		if (__atomic_load_n(&pools[i].name, __ATOMIC_RELAXED) == id ||
+		    __atomic_compare_exchange_n(&pools[i].name, &expected, id, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+		    expected == id)
+			break;
+	}
+	return &pools[i];
+}
+
+static void pool_changed(struct pool *pool, int64_t bytes)
+{
+	int64_t live = __atomic_add_fetch(&pool->live_bytes, bytes, __ATOMIC_RELAXED);
+	uint32_t name = __atomic_load_n(&pool->name, __ATOMIC_RELAXED);
+
+	kymo_counter_id(name ? name : kymo_name("memory: other pools"), (double)live);
+}
+
+/* False: the set is full. */
+static bool remember(const void *ptr, size_t bytes, uint32_t pool)
+{
+	struct live_pointer *slot = set_of(ptr);
+
+	for (uint32_t i = 0; slot && i < WAYS; i++, slot++) {
+		uintptr_t expected = 0;
+
+		if (!__atomic_compare_exchange_n(&slot->ptr, &expected, TAKEN, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		slot->bytes = bytes;
+		slot->pool = pool;
+		/* Pairs with the acquire in forget(): who finds the pointer finds its size. */
+		__atomic_store_n(&slot->ptr, (uintptr_t)ptr, __ATOMIC_RELEASE);
+		return true;
+	}
+	return false;
+}
+
+/* The bytes that ptr had in that pool; -1: it is not known. */
+static int64_t forget(const void *ptr, uint32_t pool)
+{
+	struct live_pointer *slot = set_of(ptr);
+
+	for (uint32_t i = 0; slot && i < WAYS; i++, slot++) {
+		uintptr_t expected = (uintptr_t)ptr;
+
+		if (__atomic_load_n(&slot->ptr, __ATOMIC_ACQUIRE) == expected &&
+		    slot->pool == pool &&
+		    __atomic_compare_exchange_n(&slot->ptr, &expected, TAKEN, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			int64_t bytes = (int64_t)slot->bytes;
+
+			__atomic_store_n(&slot->ptr, 0, __ATOMIC_RELEASE);
+			return bytes;
+		}
+	}
+	return -1;
+}
+
+void kymo__pool_alloc(const char *pool, const void *ptr, size_t bytes)
+{
+	struct pool *of;
+
+	if (!ptr || !kymo_enabled())
+		return;
+	of = pool_of(pool);
+	if (remember(ptr, bytes, (uint32_t)(of - pools)))
+		pool_changed(of, (int64_t)bytes);
+	else
+		kymo_counter("memory: not tracked",
+			     (double)__atomic_add_fetch(&not_tracked, 1, __ATOMIC_RELAXED));
+}
+
+void kymo__pool_free(const char *pool, const void *ptr)
+{
+	struct pool *of;
+	int64_t bytes;
+
+	/* While off too, once anything is tracked: or the bytes would never come down again. */
+	if (!ptr || !__atomic_load_n(&live_pointers, __ATOMIC_RELAXED))
+		return;
+	of = pool_of(pool);
+	bytes = forget(ptr, (uint32_t)(of - pools));
+	if (bytes >= 0)
+		pool_changed(of, -bytes);
+}
+
+void kymo__pool_discard(const char *pool)
+{
+	struct live_pointer *slot = __atomic_load_n(&live_pointers, __ATOMIC_ACQUIRE);
+	struct pool *of;
+	int64_t gone = 0;
+
+	if (!slot)
+		return;
+	of = pool_of(pool);
+	for (uint32_t i = 0; i < SETS * WAYS; i++, slot++) {
+		uintptr_t ptr = __atomic_load_n(&slot->ptr, __ATOMIC_ACQUIRE);
+		int64_t bytes = -1;
+
+		if (ptr && ptr != TAKEN && slot->pool == (uint32_t)(of - pools))
+			bytes = forget((const void *)ptr, slot->pool);
+		gone += bytes > 0 ? bytes : 0;
+	}
+	pool_changed(of, -gone);
+}
