@@ -5,7 +5,8 @@ DESTDIR ?=
 
 .PHONY: build demo test bench lint soak install clean setup help
 
-build: ## build everything: build/kymo, build/libkymo.so, build/python (the default)
+# ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
+build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
 	@tools/setup build
 	@tools/build
 
