@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo test bench lint soak install clean setup help
+.PHONY: build demo classifier test bench lint soak install clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -14,6 +14,12 @@ demo: ## train a small PyTorch model under kymo and look at what was recorded
 	@tools/setup build demo
 	@tools/build
 	@tools/demo
+
+classifier: ## a text classifier on libtorch with vAccel's regions (examples/classifier): its lines, and the SQL
+	@tools/setup build demo
+	@tools/build
+	@examples/classifier/build
+	@examples/classifier/run
 
 test: ## all tests: less than ten minutes on two cores
 	@tools/setup build test
