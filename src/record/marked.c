@@ -1,6 +1,7 @@
 /*
- * What code that is marked for another tool needs beyond the public calls: the live bytes of the program's own pools. A free does not say how much, so the sizes of live pointers are kept here: sets of 16,
- * no pointer ever moves, and a full set means one that is not tracked.
+ * What code that is marked for another tool needs beyond the public calls: the live bytes of the program's own pools. A
+ * free does not say how much, so the sizes of live pointers are kept here: sets of 16, no pointer ever moves, and a full
+ * set means one that is not tracked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,20 +17,22 @@
 
 struct pool {
 	uint32_t name; /* of its counter; 0: free; atomic */
-	uint32_t reserved;
+	uint32_t text_state; /* 0 none, 1 being filled, 2 there; atomic */
+	char text
+		[48]; /* the pool's own name, to save the lookup of its counter's; a longer one has none */
 	int64_t live_bytes; /* atomic */
 };
 
 /* Written by the thread that took the slot by its pointer, until it is given back; the pointer is stored last. */
 struct live_pointer {
 	uintptr_t ptr; /* 0: free; TAKEN: being filled; atomic */
-	uint64_t bytes;
+	uint64_t bytes; /* atomic, both: who looks for another pointer may meet them */
 	uint32_t pool;
 	uint32_t reserved;
 };
 #define TAKEN ((uintptr_t)-1)
 
-static struct pool pools[POOLS];
+static struct pool pools[POOLS]; /* in order of arrival; the last one never gets a name */
 static struct live_pointer *live_pointers; /* SETS * WAYS, mapped at the first allocation; atomic */
 static uint64_t not_tracked;
 
@@ -65,13 +68,13 @@ static struct live_pointer *set_of(const void *ptr)
 	return all ? &all[(hash >> 52 & (SETS - 1)) * WAYS] : NULL;
 }
 
-/* The pool's row; the last one is shared by those that come too late or have no name. */
-static struct pool *pool_of(const char *name)
+/* By its name; the last one is shared by those that come too late or have no name. */
+static struct pool *pool_named(const char *name)
 {
 	char text[128];
 	uint32_t id, expected, i;
 
-	snprintf(text, sizeof(text), name ? "memory: %s" : "memory", name);
+	snprintf(text, sizeof(text), *name ? "memory: %s" : "memory", name);
 	id = kymo_name(text);
 	for (i = id ? 0 : POOLS - 1; i < POOLS - 1; i++) {
 		expected = 0;
@@ -82,6 +85,33 @@ static struct pool *pool_of(const char *name)
 			break;
 	}
 	return &pools[i];
+}
+
+static void pool_keep_text(struct pool *pool, const char *name)
+{
+	uint32_t none = 0;
+
+	if (strlen(name) < sizeof(pool->text) && pool != &pools[POOLS - 1] &&
+	    __atomic_compare_exchange_n(&pool->text_state, &none, 1, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+		strcpy(pool->text, name);
+		/* Pairs with the acquire in pool_of(). */
+		__atomic_store_n(&pool->text_state, 2, __ATOMIC_RELEASE);
+	}
+}
+
+static struct pool *pool_of(const char *name)
+{
+	struct pool *pool;
+
+	name = name ? name : "";
+	for (pool = pools; __atomic_load_n(&pool->name, __ATOMIC_RELAXED); pool++)
+		if (__atomic_load_n(&pool->text_state, __ATOMIC_ACQUIRE) == 2 &&
+		    !strcmp(pool->text, name))
+			return pool;
+	pool = pool_named(name);
+	pool_keep_text(pool, name);
+	return pool;
 }
 
 static void pool_changed(struct pool *pool, int64_t bytes)
@@ -103,8 +133,8 @@ static bool remember(const void *ptr, size_t bytes, uint32_t pool)
 		if (!__atomic_compare_exchange_n(&slot->ptr, &expected, TAKEN, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		slot->bytes = bytes;
-		slot->pool = pool;
+		__atomic_store_n(&slot->bytes, bytes, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot->pool, pool, __ATOMIC_RELAXED);
 		/* Pairs with the acquire in forget(): who finds the pointer finds its size. */
 		__atomic_store_n(&slot->ptr, (uintptr_t)ptr, __ATOMIC_RELEASE);
 		return true;
@@ -121,10 +151,10 @@ static int64_t forget(const void *ptr, uint32_t pool)
 		uintptr_t expected = (uintptr_t)ptr;
 
 		if (__atomic_load_n(&slot->ptr, __ATOMIC_ACQUIRE) == expected &&
-		    slot->pool == pool &&
+		    __atomic_load_n(&slot->pool, __ATOMIC_RELAXED) == pool &&
 		    __atomic_compare_exchange_n(&slot->ptr, &expected, TAKEN, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-			int64_t bytes = (int64_t)slot->bytes;
+			int64_t bytes = (int64_t)__atomic_load_n(&slot->bytes, __ATOMIC_RELAXED);
 
 			__atomic_store_n(&slot->ptr, 0, __ATOMIC_RELEASE);
 			return bytes;
@@ -174,8 +204,8 @@ void kymo__pool_discard(const char *pool)
 		uintptr_t ptr = __atomic_load_n(&slot->ptr, __ATOMIC_ACQUIRE);
 		int64_t bytes = -1;
 
-		if (ptr && ptr != TAKEN && slot->pool == (uint32_t)(of - pools))
-			bytes = forget((const void *)ptr, slot->pool);
+		if (ptr && ptr != TAKEN)
+			bytes = forget((const void *)ptr, (uint32_t)(of - pools));
 		gone += bytes > 0 ? bytes : 0;
 	}
 	pool_changed(of, -gone);

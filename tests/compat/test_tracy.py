@@ -177,7 +177,7 @@ def test_it_compiles_without_a_warning(compile_with, enabled):
     if not shutil.which(compile_with.split()[0]):
         pytest.skip(f"there is no {compile_with.split()[0]}")
     source = "marked.cpp" if "++" in compile_with else "marked.c"
-    said([*compile_with.split(), "-Wall", "-Wextra", "-Werror", enabled, "-fsyntax-only", f"-I{ROOT}/include",
+    said([*compile_with.split(), "-Wall", "-Wextra", "-Wpedantic", "-Werror", enabled, "-fsyntax-only", f"-I{ROOT}/include",
           f"-I{ROOT}/compat/include", HERE / source])
 
 

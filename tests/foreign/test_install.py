@@ -4,9 +4,9 @@ import os
 import shutil
 
 import pytest
-from programs import BUILD, HERE, ROOT, Home, compiler, said
+from programs import BUILD, ROOT, Home, compiler, said
 
-FOREIGN = HERE / "foreign"
+FOREIGN = ROOT / "tests/foreign/project"
 # program, its source, the pkg-config module, what the compiler is told, the zones that it records
 PROGRAMS = [
     ("native", "native.c", "kymo", [], {"native work": 7}),
