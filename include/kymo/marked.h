@@ -51,13 +51,16 @@ static inline void kymo__zone_rename(struct kymo_zone *zone, uint32_t name_id)
 /* Ends a zone under the name that it has now. */
 static inline void kymo__zone_end_renamed(const struct kymo_zone *zone)
 {
-	struct kymo_zone named = *zone;
-	const struct kymo_open_entry *entry = kymo__open_entry(zone);
+	const struct kymo_open_entry *entry;
+	struct kymo_zone named;
 
+	if (!zone->lane)
+		return;
+	named = *zone;
+	entry = kymo__open_entry(zone);
 	if (entry)
 		named.name = entry->name;
-	if (named.lane)
-		kymo__zone_close(&named);
+	kymo__zone_close(&named);
 }
 
 #ifdef __cplusplus
