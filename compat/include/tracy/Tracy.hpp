@@ -192,7 +192,7 @@ class ScopedZone
 	{
 		(void)depth;
 	}
-	/* Place and name made at run time; the file is that of a renamed zone only while the caller's text lives. */
+	/* Place and name are made at run time and may go away: when renamed, such a zone has a line and no file. */
 	ScopedZone(uint32_t line, const char *file, size_t file_bytes, const char *function,
 		   size_t function_bytes, const char *name, size_t name_bytes, bool active = true)
 		: zone_(kymo__tracy_begin_named(name && name_bytes ? name : function,
