@@ -72,7 +72,7 @@ int vaccel_prof_region_init(struct vaccel_prof_region *region, const char *name)
 		return ENOMEM;
 	}
 	if (!name)
-		memset(slot->name, 0, sizeof(slot->name));
+		memset(slot->name, 0, SLOT_NAME_BYTES);
 	else if (!long_name)
 		memmove(slot->name, name, bytes);
 	slot->long_name = long_name;
@@ -105,6 +105,16 @@ int vaccel_prof_region_release(struct vaccel_prof_region *region)
 	return vaccel_prof_region_destroy(region);
 }
 
+static inline uint32_t name_of(const struct slot *slot)
+{
+	return __atomic_load_n(&slot->name_id, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t tag_of(const struct slot *slot)
+{
+	return __atomic_load_n(&slot->tag, __ATOMIC_RELAXED);
+}
+
 static __attribute__((noinline)) int start_first(struct vaccel_prof_region *region)
 {
 	struct slot *slot = slot_attach(region);
@@ -112,10 +122,10 @@ static __attribute__((noinline)) int start_first(struct vaccel_prof_region *regi
 	if (!slot)
 		return ENOMEM;
 	/* By name alone: regions of one name that live one after another are one in the recording. */
-	if (!slot->name_id)
+	if (!name_of(slot))
 		__atomic_store_n(&slot->name_id, kymo_name(region->name ? region->name : ""),
 				 __ATOMIC_RELAXED);
-	return kymo__region_open(slot->name_id, slot->tag) ? ENOMEM : 0;
+	return kymo__region_open(name_of(slot), tag_of(slot)) ? ENOMEM : 0;
 }
 
 int vaccel_prof_region_start(struct vaccel_prof_region *region)
@@ -129,9 +139,9 @@ int vaccel_prof_region_start(struct vaccel_prof_region *region)
 	if (KYMO__UNLIKELY(!kymo_enabled()))
 		return 0;
 	slot = slot_of(region);
-	if (KYMO__UNLIKELY(!slot || !slot->name_id))
+	if (KYMO__UNLIKELY(!slot || !name_of(slot)))
 		return start_first(region);
-	return KYMO__UNLIKELY(kymo__region_open(slot->name_id, slot->tag)) ? ENOMEM : 0;
+	return KYMO__UNLIKELY(kymo__region_open(name_of(slot), tag_of(slot))) ? ENOMEM : 0;
 }
 
 /* One instruction, so that a signal handler in between loses nothing; no lock, as only this thread writes here. */
@@ -156,10 +166,11 @@ int vaccel_prof_region_stop(struct vaccel_prof_region *region)
 	if (KYMO__UNLIKELY(!region))
 		return EINVAL;
 	slot = slot_of(region);
-	if (KYMO__UNLIKELY(!slot || !lane ||
-			   kymo__region_close(slot->name_id, slot->tag, end_ticks, &start_ticks)))
+	if (KYMO__UNLIKELY(
+		    !slot || !lane ||
+		    kymo__region_close(name_of(slot), tag_of(slot), end_ticks, &start_ticks)))
 		return kymo_enabled() ? ENOENT : 0;
-	if (KYMO__UNLIKELY(start_ticks < slot->cleared_ticks))
+	if (KYMO__UNLIKELY(start_ticks < __atomic_load_n(&slot->cleared_ticks, __ATOMIC_RELAXED)))
 		return 0;
 	shard = shard_of(slot, lane->index);
 	if (KYMO__UNLIKELY(!shard ||
@@ -171,7 +182,8 @@ int vaccel_prof_region_stop(struct vaccel_prof_region *region)
 	add(&shard->ticks, end_ticks - start_ticks);
 	add(&shard->count, 1);
 	if (KYMO__LIKELY(__atomic_load_n(&slot->solo, __ATOMIC_RELAXED) == lane->index + 1))
-		__atomic_store_n(&region->nr_entries, slot->others + shard->count,
+		__atomic_store_n(&region->nr_entries,
+				 __atomic_load_n(&slot->others, __ATOMIC_RELAXED) + shard->count,
 				 __ATOMIC_RELAXED);
 	else
 		slot_show(slot, shard, lane->index, end_ticks);

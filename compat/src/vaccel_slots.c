@@ -30,7 +30,7 @@ static struct touched *touched_by_lane[65536];
 
 static struct slot *slot_at(uint32_t index)
 {
-	return (struct slot *)(void *)slots_arena + index;
+	return (struct slot *)(void *)__atomic_load_n(&slots_arena, __ATOMIC_ACQUIRE) + index;
 }
 
 static void *map_new(size_t bytes)
@@ -106,19 +106,19 @@ static struct slot *slot_new(void)
 /* A new life of the slot: what its shards hold and the starts that are open belong to the one before. */
 static void slot_begin(struct slot *slot, struct vaccel_prof_region *region)
 {
-	uint32_t life = (slot->tag >> 17) + 1;
+	uint32_t life = (__atomic_load_n(&slot->tag, __ATOMIC_RELAXED) >> 17) + 1;
 
-	free(slot->long_name);
-	slot->long_name = NULL;
-	slot->name_id = 0;
-	slot->tag = KYMO_OPEN_REGION | (slot->index + 1) << 1 | life << 17;
+	free(__atomic_exchange_n(&slot->long_name, NULL, __ATOMIC_ACQ_REL));
+	__atomic_store_n(&slot->name_id, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->tag, KYMO_OPEN_REGION | (slot->index + 1) << 1 | life << 17,
+			 __ATOMIC_RELAXED);
 	slot_clear(slot);
 	__atomic_store_n(&slot->region, region, __ATOMIC_RELEASE);
 }
 
 void slot_detach(struct slot *slot)
 {
-	struct vaccel_prof_region *region = slot->region;
+	struct vaccel_prof_region *region = __atomic_load_n(&slot->region, __ATOMIC_RELAXED);
 
 	/* Two that destroy one region at once: one of them does it. */
 	if (!region || !__atomic_compare_exchange_n(&slot->region, &region, NULL, false,
@@ -147,7 +147,7 @@ static struct slot *slot_left_behind(struct vaccel_prof_region *region)
 static void give_to(struct slot *slot, struct vaccel_prof_region *region)
 {
 	slot_begin(slot, region);
-	region->size = sizeof(struct slot);
+	__atomic_store_n(&region->size, sizeof(struct slot), __ATOMIC_RELAXED);
 	__atomic_store_n(&region->samples, (struct vaccel_prof_sample *)(void *)slot,
 			 __ATOMIC_RELEASE);
 	__atomic_store_n(address_entry(region), slot->index + 1, __ATOMIC_RELEASE);
@@ -190,17 +190,17 @@ struct slot *slot_attach(struct vaccel_prof_region *region)
 			slot_detach(mine);
 		return slot_of(region);
 	}
-	region->nr_entries = 0;
-	region->size = sizeof(struct slot);
+	/* nr_entries is 0 already, or is not ours to write: another thread may count by now. */
+	__atomic_store_n(&region->size, sizeof(struct slot), __ATOMIC_RELAXED);
 	__atomic_store_n(address_entry(region), mine->index + 1, __ATOMIC_RELEASE);
 	return mine;
 }
 
 void slot_clear(struct slot *slot)
 {
-	slot->cleared_ticks = kymo__ticks();
-	slot->printed_ns = 0;
-	slot->others = 0;
+	__atomic_store_n(&slot->cleared_ticks, kymo__ticks(), __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->printed_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->others, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->solo, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->users, 0, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&slot->generation, 1, __ATOMIC_SEQ_CST);
@@ -252,7 +252,7 @@ static void try_solo(struct slot *slot, const struct shard *shard, uint32_t lane
 	uint64_t count, ticks;
 
 	slot_sum(slot, &count, &ticks);
-	slot->others = count - shard->count;
+	__atomic_store_n(&slot->others, count - shard->count, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->solo, lane + 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slot->users, __ATOMIC_SEQ_CST) != 1)
 		__atomic_store_n(&slot->solo, 0, __ATOMIC_SEQ_CST);
@@ -353,7 +353,7 @@ struct shard *shard_register(struct slot *slot, struct kymo__lane *lane)
 			return NULL;
 	}
 	shard = shard_of(slot, lane->index);
-	kymo__at_lane_end = lane_ends;
+	__atomic_store_n(&kymo__at_lane_end, lane_ends, __ATOMIC_RELEASE);
 	if (shard->generation != generation) {
 		__atomic_store_n(&shard->count, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&shard->ticks, 0, __ATOMIC_RELAXED);

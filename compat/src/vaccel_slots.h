@@ -43,7 +43,8 @@ struct slot {
 	char *long_name;
 	uint32_t index, next_free;
 	struct shard *more[SLOT_LEVELS];
-	char name[SLOT_NAME_BYTES];
+	char name[SLOT_NAME_BYTES +
+		  1]; /* the last byte is never written: whoever reads it finds an end */
 	struct shard shards[SLOT_SHARDS] __attribute__((aligned(64)));
 };
 
@@ -53,7 +54,7 @@ extern char *slots_arena; /* NULL until the first */
 static inline struct slot *slot_of(const struct vaccel_prof_region *region)
 {
 	uintptr_t at = (uintptr_t)__atomic_load_n(&region->samples, __ATOMIC_ACQUIRE);
-	uintptr_t base = (uintptr_t)slots_arena;
+	uintptr_t base = (uintptr_t)__atomic_load_n(&slots_arena, __ATOMIC_ACQUIRE);
 	struct slot *slot = (struct slot *)at;
 
 	if (at - base >= SLOTS_MAX * sizeof(struct slot) || !base ||

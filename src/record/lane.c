@@ -79,11 +79,13 @@ static void lane_give(struct kymo__full_lane *lane)
 static void thread_ends(void *value)
 {
 	struct kymo__full_lane *lane = value;
+	void (*at_end)(struct kymo__lane * lane);
 
 	if (kymo__lane != &lane->hot)
 		return; /* of before a fork */
-	if (kymo__at_lane_end)
-		kymo__at_lane_end(&lane->hot);
+	at_end = __atomic_load_n(&kymo__at_lane_end, __ATOMIC_ACQUIRE);
+	if (at_end)
+		at_end(&lane->hot);
 	kymo__lane = NULL;
 	closed = 1;
 	kymo__thread_ended(lane->hot.thread);

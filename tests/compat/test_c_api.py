@@ -35,7 +35,8 @@ def build(tmp_path, language, *words, text=None, libraries=True):
 def run(tmp_path):
     live = tmp_path / "live"
     live.mkdir(mode=0o700)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("KYMO")} | {"KYMO_DIR": str(live)}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("KYMO")} | {
+        "KYMO_DIR": str(live), "XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
 
     def go(*words, **more):
         done = subprocess.run([str(w) for w in words], cwd=tmp_path, env=env | more, capture_output=True, text=True)

@@ -33,7 +33,7 @@ class Place:
         shm = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="kymo-compat-test-", dir=shm))
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("KYMO", "VACCEL"))}
-        self.env |= {"KYMO_DIR": str(self.path / "live"), "XDG_STATE_HOME": str(self.path / "state")}
+        self.env |= {"KYMO_DIR": str(self.path / "live"), "XDG_STATE_HOME": str(self.path / "state"), "HOME": str(self.path)}
         (self.path / "live").mkdir(mode=0o700)
 
     def run(self, *words, on=True, status=0, env=None, seconds=180):
