@@ -2,7 +2,8 @@
  * A peer: a zone as LTTng-UST records one, an event at each end, against the same floor. bench/run starts a
  * session before; without one the events are off, and that is measured instead.
  *
- *	lttng_zone on|off	peer.lttng, or peer.lttng_off (ns)
+ *	lttng_zone on [KEY]	peer.lttng, or KEY
+ *	lttng_zone off		peer.lttng_off (ns)
  */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -46,14 +47,14 @@ int main(int argc, char **argv)
 	struct bench_floor floor = bench_floor_init();
 	int on = lttng_ust_tracepoint_enabled(kymo_bench, begin);
 
-	if (argc != 2 || on != !strcmp(argv[1], "on")) {
+	if (argc < 2 || on != !strcmp(argv[1], "on")) {
 		fprintf(stderr, "lttng_zone: the session %s these events\n",
 			on ? "takes" : "does not take");
 		return 1;
 	}
 	if (on) {
 		bench_compare(&result, lttng, floor_zone, 2048, 200, &floor);
-		bench_emit_comparison("peer.lttng", &result);
+		bench_emit_comparison(argc > 2 ? argv[2] : "peer.lttng", &result);
 	} else {
 		bench_compare(&result, lttng, empty, 262144, 200, NULL);
 		bench_emit_samples("peer.lttng_off", "ns", result.extra_ns, result.pairs);
