@@ -76,7 +76,8 @@ VACCEL_PROF__EXPORT int vaccel_prof_region_release(struct vaccel_prof_region *re
 
 /* EINVAL for NULL; ENOMEM when there is no room for one more region. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_start(struct vaccel_prof_region *region);
-/* EINVAL for NULL; ENOENT where this thread has not started it. */
+/* EINVAL for NULL; ENOENT where this thread has not started it: the child of a fork inherits what was counted, and no
+   start. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_stop(struct vaccel_prof_region *region);
 
 /* One line to stdout, or to the file that VACCEL_LOG_FILE names; none for a region without entries. Totals go on

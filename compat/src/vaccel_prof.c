@@ -1,5 +1,6 @@
 /* vAccel's calls. The two of them that are hot, start and stop, take no lock and write nothing that two threads share. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static bool find_out(void)
 
 __attribute__((constructor)) static void on_load(void)
 {
+	pthread_atfork(NULL, NULL, slots_after_fork);
 	if (!state)
 		find_out();
 }

@@ -320,6 +320,22 @@ static void lane_ends(struct kymo__lane *lane)
 		touched->count = 0;
 }
 
+void slots_after_fork(void)
+{
+	for (uint32_t i = 0; i < slot_count && i < SLOTS_MAX; i++) {
+		struct slot *slot = slot_at(i);
+
+		slot->users = slot->solo = 0;
+		for (uint32_t n = 0; n < SLOT_SHARDS; n++)
+			slot->shards[n].live = 0;
+		for (uint32_t level = 0; level < SLOT_LEVELS && slot->more[level]; level++)
+			for (uint32_t n = 0; n < (SLOT_SHARDS * 7) << 3 * level; n++)
+				slot->more[level][n].live = 0;
+	}
+	for (uint32_t i = 0; i < 65536 && touched_by_lane[i]; i++)
+		touched_by_lane[i]->count = 0;
+}
+
 static bool remember(struct kymo__lane *lane, struct slot *slot, uint64_t generation)
 {
 	struct touched *touched = map_once((void **)&touched_by_lane[lane->index & 65535u],

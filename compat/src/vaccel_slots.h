@@ -88,6 +88,9 @@ void slot_clear(struct slot *slot);
 /* Exact for all that has ended before the call. */
 void slot_sum(struct slot *slot, uint64_t *out_count, uint64_t *out_ticks);
 
+/* In the child of a fork, where one thread is left: it registers again where it was. */
+void slots_after_fork(void);
+
 /* The first stop of a thread in this generation; NULL: no memory. */
 struct shard *shard_register(struct slot *slot, struct kymo__lane *lane);
 /* Brings region->nr_entries up to date where several threads use it. */

@@ -105,7 +105,10 @@ int kymo_region_stop(struct kymo_region *region)
 
 	if (KYMO__UNLIKELY(!region))
 		return -EINVAL;
+	/* Looked up also here: it may have been started through another region of that name. */
 	id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
+	if (KYMO__UNLIKELY(!id && kymo__lane))
+		id = region_id(region);
 	if (KYMO__LIKELY(id && !kymo__region_close(id, KYMO_OPEN_REGION, end_ticks, &start_ticks)))
 		return 0;
 	return kymo_enabled() ? -ENOENT : 0;

@@ -67,7 +67,8 @@ static const struct catalog_column regions[] = {
 	PID,
 	AS_IS("instance", "INTEGER", "number of the timer or collector; NULL for others"),
 	AS_IS("own_cost_ns", "BIGINT",
-	      "what recording them cost in all, by the cost of a zone as measured at start-up; "
+	      "what recording them cost in all: both ends of one and its part of the totals, as measured at "
+	      "start-up; "
 	      "NULL where it was not measured"),
 	AS_IS("file", "VARCHAR",
 	      "where it is in the code; one of the places, if there are several"),

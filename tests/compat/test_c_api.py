@@ -127,3 +127,50 @@ def test_totals_are_exact_while_others_record(tmp_path, run, keep):
     row, = query(run, "SELECT count, total_ns, p50_ns, own_cost_ns FROM trace.regions")
     assert row["count"] == 400017 and abs(row["total_ns"] - total) <= 0.01 * total + 1000
     assert abs(row["p50_ns"] - p50) <= 1 and row["own_cost_ns"] > 0
+
+
+MADE = """
+#include <kymo/kymo.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+\tstruct kymo_region *first = NULL;
+\tstruct kymo_totals totals;
+\tint status = 0;
+\tfor (int i = 0; i < 300000; i++) {
+\t\tchar name[32];
+\t\tstruct kymo_region mine, *region;
+\t\tsnprintf(name, sizeof(name), "made %d", i % 3);
+\t\tregion = kymo_region_create(name);
+\t\tif (kymo_region_init(&mine, name) || !region || mine.name == name || strcmp(region->name, name))
+\t\t\treturn 1;
+\t\tmemset(name, 'x', sizeof(name)); /* the text goes away */
+\t\tfirst = first ? first : region;
+\t\tif (i % 3 == 0 && region != first)
+\t\t\treturn 2;
+\t\tkymo_region_start(&mine);
+\t\tif (kymo_region_stop(region)) /* one name, one region */
+\t\t\treturn 3;
+\t}
+\tif (fork() == 0) {
+\t\ttotals.bytes = sizeof(totals);
+\t\tkymo_region_start(first);
+\t\tkymo_region_stop(first);
+\t\tkymo_region_totals(first, &totals);
+\t\t_exit(totals.count != 1); /* of the child alone */
+\t}
+\twait(&status);
+\treturn status || kymo_region_print(first);
+}
+"""
+
+
+def test_names_that_are_made_at_run_time_are_kept_once(tmp_path, run):
+    program = build(tmp_path, LANGUAGES[0], "-D_GNU_SOURCE", text=MADE)
+    line = LINE.fullmatch(run(program, KYMO="on").strip())
+    assert (line[1], line[2]) == ("made 0", "100000")
+    rows = query(run, "SELECT name, sum(count)::BIGINT AS n FROM trace.regions GROUP BY 1 ORDER BY 1")
+    assert rows == [{"name": "made 0", "n": 100001}, {"name": "made 1", "n": 100000}, {"name": "made 2", "n": 100000}]

@@ -370,13 +370,26 @@ static void early_return(long count)
 	HOLDS(total_of(&fixed) < 50000000);
 }
 
+static void *use_once_and_wait(void *context)
+{
+	use(&fixed);
+	pthread_barrier_wait(context); /* has used it */
+	pthread_barrier_wait(context); /* the fork is over */
+	return NULL;
+}
+
+/* While another thread of the parent is in the region's books. */
 static void forks(long count)
 {
+	pthread_barrier_t both;
+	pthread_t other;
 	int status;
 	pid_t child;
 
 	(void)count;
-	use(&fixed);
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&other, NULL, use_once_and_wait, &both);
+	pthread_barrier_wait(&both);
 	HOLDS(!vaccel_prof_region_start(&fixed));
 	child = fork();
 	HOLDS(child >= 0);
@@ -387,6 +400,8 @@ static void forks(long count)
 		HOLDS(fixed.nr_entries == 11); /* the parent's one too: memory is inherited */
 		_exit(0);
 	}
+	pthread_barrier_wait(&both);
+	pthread_join(other, NULL);
 	HOLDS(!vaccel_prof_region_stop(&fixed));
 	HOLDS(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
 	HOLDS(fixed.nr_entries == 2);
