@@ -109,7 +109,8 @@ int main(void)
 	bench_compare(&result, native_region, native_zone, SLICE, PAIRS, NULL);
 	bench_emit_comparison("compat.native_region", &result);
 	emit_threads();
-	vaccel_prof_regions_print_all_to_buf(NULL, 0, &shared, 1); /* brings nr_entries up to date */
+	vaccel_prof_regions_print_all_to_buf(NULL, 0, &shared,
+					     1); /* brings nr_entries up to date */
 	if (shared.nr_entries != SLICE * 2 * (uint64_t)PAIRS) {
 		fprintf(stderr, "compat_region: %zu entries were counted\n", shared.nr_entries);
 		return 1;

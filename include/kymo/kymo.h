@@ -172,6 +172,7 @@ struct kymo_totals {
 	uint64_t dropped; /* zones of any name that the process has lost */
 	uint64_t
 		own_cost_ns; /* what recording one entry costs, as measured at start-up; part of it is in the times */
+	uint64_t incomplete; /* 1: a thread folded its totals whenever we looked, and is left out */
 };
 
 /* 0, also while nothing was recorded; -EINVAL. Opens files for a moment: not for signal handlers. */

@@ -98,6 +98,19 @@ static bool read_part(const struct kymo__stream *stream, uint32_t id, struct par
 	return true;
 }
 
+/* A thread at full speed may fold through every attempt at its newest rows; what it has folded is there all the same,
+   and was the whole of it a few microseconds ago. */
+static bool read_part_or_folded(const struct kymo__stream *stream, uint32_t id, struct part *out)
+{
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++)
+		if (read_part(stream, id, out))
+			return true;
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++)
+		if (copy_slot(stream, id, out))
+			return true;
+	return false;
+}
+
 static void add_part(struct sums *sums, const struct part *part)
 {
 	const struct kymo_totals_half *half = &part->slot.half[part->slot.generation & 1];
@@ -142,11 +155,10 @@ static void sum_streams(uint32_t id, struct sums *sums, struct kymo_totals *out)
 		out->open += count_open(stream->open, id);
 		if (!stream->totals.base)
 			continue;
-		for (int attempt = 0; attempt < ATTEMPTS; attempt++)
-			if (read_part(stream, id, &part)) {
-				add_part(sums, &part);
-				break;
-			}
+		if (read_part_or_folded(stream, id, &part))
+			add_part(sums, &part);
+		else
+			out->incomplete = 1;
 	}
 	for (int cause = 0; cause < KYMO_DROP_CAUSE_COUNT; cause++)
 		out->dropped += control->lost[SCHEMA_ZONES].dropped[cause];
@@ -239,13 +251,14 @@ int kymo_region_print_to(char *buf, size_t bytes, const struct kymo_region *regi
 	return snprintf(buf, bytes,
 			"[kymo] %s: count: %llu total: %llu ns mean: %.1f ns min: %llu ns "
 			"p50: %llu ns p99: %llu ns max: %llu ns stddev: %.1f ns open: %llu "
-			"dropped: %llu own_cost: %llu ns per entry\n",
+			"dropped: %llu own_cost: %llu ns per entry%s\n",
 			region->name ? region->name : "", (unsigned long long)totals.count,
 			(unsigned long long)totals.total_ns, totals.mean_ns,
 			(unsigned long long)totals.min_ns, (unsigned long long)totals.p50_ns,
 			(unsigned long long)totals.p99_ns, (unsigned long long)totals.max_ns,
 			totals.stddev_ns, (unsigned long long)totals.open,
-			(unsigned long long)totals.dropped, (unsigned long long)totals.own_cost_ns);
+			(unsigned long long)totals.dropped, (unsigned long long)totals.own_cost_ns,
+			totals.incomplete ? " incomplete: a thread could not be read" : "");
 }
 
 int kymo_region_print(const struct kymo_region *region)

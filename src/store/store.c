@@ -17,7 +17,8 @@
 #include "store/inside.h"
 #include "store/utf8.h"
 
-#define HELD_FILES 16384 /* segments beyond these are opened for each read, and may be gone by then */
+#define HELD_FILES \
+	16384 /* segments beyond these are opened for each read, and may be gone by then */
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
 /* ---- what is it? ------------------------------------------------------------------------- */
