@@ -117,9 +117,9 @@ struct schema_host_network_row {
 struct schema_config_row {
 	uint64_t ts_ticks;
 	char key[32];
-	char old_value[32];
-	char new_value[32];
-	char by[24];
+	char old_value[128]; /* longer ones are cut */
+	char new_value[128];
+	char by[56];
 };
 
 /* NULL for an id that has no table. */

@@ -43,6 +43,11 @@ const struct cmds_command cmds_table[] = {
 	{ "ls", cmd_ls, "list recordings and live programs", "[-f table|json]", ls_options,
 	  "kymo ls\tlive ones first, then the newest\n"
 	  "kymo ls -f json | jq '.[0].path'\tfor programs\n" },
+	{ "config", cmd_config, "read or change the settings of a program that runs",
+	  "TARGET [KEY[=VALUE]...]", NULL,
+	  "kymo config 4711\tall settings\n"
+	  "kymo config 4711 sample_rate=0.01 torch=on\n"
+	  "kymo config latest sample_rate\tone value, for scripts\n" },
 	{ "query", cmd_query, "ask a recording in SQL", "[OPTIONS] [TARGET] SQL", query_options,
 	  "kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
 	  "kymo query 4711 'FROM trace.open_zones'\twhat a running program is doing\n"

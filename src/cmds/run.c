@@ -1,7 +1,6 @@
 /* kymo run: records a program, ends as it ended, and says on stderr what was recorded. */
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/paths.h"
+#include "base/settings.h"
 #include "cmds/cmds.h"
 #include "collect/collect.h"
 #include "collect/say.h"
@@ -188,34 +188,37 @@ static int read_options(int argc, char **argv, struct run_options *run)
 	return -1;
 }
 
+/* Words that the program would only complain of when it runs already. */
+static int check_settings(void)
+{
+	struct settings_value value;
+	struct kymo_error err = { 0 };
+	char variable[48];
+
+	for (const struct settings_key *key = settings_keys; key->name; key++) {
+		const char *word;
+
+		settings_variable(key, variable, sizeof(variable));
+		word = getenv(variable);
+		if (word && *word && settings_parse(key, word, &value, &err))
+			return cmds_wrong("run", "%s=%s: %s", variable, word, err.text);
+	}
+	return -1;
+}
+
 /* What the environment asks for; the command line comes after it. */
 static int read_environment(struct run_options *run)
 {
 	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"),
 		   *quiet = getenv("KYMO_QUIET");
-	const char *rate = getenv("KYMO_SYSTEM_RATE");
 	struct kymo_error err = { 0 };
-	double seconds = 1;
-	char *end;
 
 	if (budget && *budget && budget_parse(budget, &run->collect.budget, &err))
 		return cmds_wrong("run", "KYMO_BUDGET: %s", err.text);
-	if (keep && !strcmp(keep, "flight"))
+	if (keep && !strcasecmp(keep, "flight"))
 		run->collect.keep = KYMO_KEEP_FLIGHT;
 	run->quiet = quiet && *quiet && strcmp(quiet, "0");
-	if (rate && *rate) {
-		seconds = strtod(rate, &end);
-		if (*end || !isfinite(seconds) || seconds < 0 || seconds > 86400)
-			return cmds_wrong(
-				"run",
-				"KYMO_SYSTEM_RATE=\"%s\" is not a number of seconds from 0 "
-				"(off) to 86400",
-				rate);
-	}
-	/* Below a hundredth of a second the kernel's own counters stand still. */
-	run->collect.system_period_ns = seconds > 0 && seconds < 0.01 ? 10000000u
-								      : (uint64_t)(seconds * 1e9);
-	return -1;
+	return check_settings();
 }
 
 /* ---- before ---------------------------------------------------------------------------------- */

@@ -184,6 +184,18 @@ static bool open_control(const struct archive *archive, struct archive_process *
 	return true;
 }
 
+bool archive_is_collector(const struct archive *archive, struct archive_process *process)
+{
+	uint32_t role = 0;
+
+	if (process->pid == archive->self)
+		return true;
+	return open_control(archive, process) &&
+	       read_exactly(process->control_fd, &role, sizeof(role),
+			    offsetof(struct kymo_control, role)) &&
+	       role == KYMO_ROLE_COLLECTOR;
+}
+
 bool archive_process_alive(const struct archive_process *process)
 {
 	if (process->foreign)
@@ -459,6 +471,7 @@ struct retirement {
 	struct archive *archive;
 	struct archive_process *process;
 	int live_fd, disk_fd;
+	bool collector; /* whose rows are not the program's */
 	struct file_name *files;
 	size_t count, room;
 };
@@ -549,7 +562,7 @@ static int retire_file(struct retirement *retirement, const char *name)
 			account(retirement->archive, retirement->process->name, id, sequence,
 				bytes);
 	}
-	if (parse_head_name(name, &id) && retirement->process->pid != retirement->archive->self)
+	if (parse_head_name(name, &id) && !retirement->collector)
 		retirement->archive->recorded_rows += rows_published(retirement->live_fd, name);
 	return 0;
 }
@@ -627,6 +640,7 @@ static int retire(struct archive *archive, struct archive_process *process)
 		return retirement.live_fd == -ENOENT ? 0 : retirement.live_fd;
 	if (open_control(archive, process))
 		mark_ended(process->control_fd, NULL);
+	retirement.collector = archive_is_collector(archive, process);
 	retirement.disk_fd = open_on_disk(archive, process->name);
 	rc = retirement.disk_fd < 0 ? retirement.disk_fd : retire_files(&retirement);
 	if (!rc)
@@ -638,6 +652,8 @@ static int retire(struct archive *archive, struct archive_process *process)
 		remove_live(archive, process, retirement.live_fd);
 	else
 		archive->recorded_rows = rows_before;
+	if (!rc && retirement.collector && process->pid != archive->self)
+		archive->recorded_processes--;
 	if (retirement.disk_fd >= 0)
 		close(retirement.disk_fd);
 	close(retirement.live_fd);

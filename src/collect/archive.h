@@ -80,6 +80,8 @@ static inline size_t archive_left(const struct archive *archive)
 {
 	return archive->process_count;
 }
+/* kymo itself: the collector, one that joined, or a command that changed a setting. */
+bool archive_is_collector(const struct archive *archive, struct archive_process *process);
 bool archive_process_alive(const struct archive_process *process);
 
 #endif

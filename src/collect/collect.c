@@ -27,6 +27,7 @@
 
 #define FIRST_PASS_NS 20000000ull
 #define SLOW_PASS_NS 1000000000ull /* who is there, who has ended */
+#define SHORTEST_PERIOD_NS 10000000ull
 #define STRAGGLERS_MS 100 /* children that are about to end with the program */
 
 /* All that a run needs; in the order in which it is made. */
@@ -100,8 +101,6 @@ static void start_own_recording(struct collector *collector)
 {
 	struct kymo_error err = { 0 };
 
-	if (!collector->options->system_period_ns)
-		return;
 	setenv("KYMO_KEEP", collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
 	collector->records = !host_init(&collector->host) &&
 			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
@@ -114,10 +113,10 @@ static void start_own_recording(struct collector *collector)
 static void note_who_recorded(struct collector *collector)
 {
 	for (size_t i = 0; i < collector->archive.process_count; i++) {
-		const struct archive_process *process = &collector->archive.processes[i];
+		struct archive_process *process = &collector->archive.processes[i];
 		struct family_member *member;
 
-		if (process->pid == collector->archive.self)
+		if (archive_is_collector(&collector->archive, process))
 			continue;
 		member = family_find(&collector->family, process->pid, process->starttime);
 		/* One whose parents were gone before we saw it. */
@@ -148,16 +147,31 @@ static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
 	return deadline_ns > now_ns ? (int)((deadline_ns - now_ns + 999999) / 1000000) : 0;
 }
 
+/* As configured now: `kymo config` writes our own page. Below a hundredth of a second the kernel's counters stand
+   still. */
+static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
+{
+	uint64_t period_ns = collector->records
+				     ? __atomic_load_n(&kymo__process.control->system_period_ns,
+						       __ATOMIC_RELAXED)
+				     : 0;
+
+	if (!period_ns || period_ns > UINT64_MAX / 2)
+		return UINT64_MAX;
+	return last_ns ? last_ns + (period_ns < SHORTEST_PERIOD_NS ? SHORTEST_PERIOD_NS : period_ns)
+		       : 0;
+}
+
 static void supervise(struct collector *collector)
 {
-	uint64_t period_ns = collector->options->system_period_ns;
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t next_pass_ns = now_ns + FIRST_PASS_NS, next_slow_ns = now_ns + SLOW_PASS_NS;
-	uint64_t next_sample_ns = period_ns ? now_ns : UINT64_MAX;
+	uint64_t sampled_ns = 0;
 
 	/* The program may have ended already, and its SIGCHLD with it. */
 	while (!collector->watch.ended) {
 		uint64_t next_ns = next_pass_ns < next_slow_ns ? next_pass_ns : next_slow_ns;
+		uint64_t next_sample_ns = next_sample(collector, sampled_ns);
 
 		now_ns = clock_monotonic_ns();
 		watch_wait(&collector->watch,
@@ -172,23 +186,24 @@ static void supervise(struct collector *collector)
 			slow_pass(collector);
 			next_slow_ns = now_ns + SLOW_PASS_NS;
 		}
-		if (now_ns >= next_sample_ns && !collector->watch.ended) {
+		if (now_ns >= next_sample(collector, sampled_ns) && !collector->watch.ended) {
 			sample(collector);
-			next_sample_ns = now_ns + period_ns;
+			sampled_ns = now_ns;
 		}
 	}
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static unsigned count_alive(const struct collector *collector, pid_t *out_one)
+static unsigned count_alive(struct collector *collector, pid_t *out_one)
 {
 	unsigned count = 0;
 
 	for (size_t i = 0; i < collector->archive.process_count; i++) {
-		const struct archive_process *process = &collector->archive.processes[i];
+		struct archive_process *process = &collector->archive.processes[i];
 
-		if (process->pid == collector->archive.self || !archive_process_alive(process))
+		if (archive_is_collector(&collector->archive, process) ||
+		    !archive_process_alive(process))
 			continue;
 		*out_one = process->pid;
 		count++;
@@ -227,8 +242,10 @@ static void end_own_recording(struct collector *collector)
 {
 	if (!collector->records)
 		return;
-	host_sample(&collector->host, &collector->family);
-	host_last(&collector->host, &collector->family, &collector->watch.usage);
+	if (next_sample(collector, 1) != UINT64_MAX) {
+		host_sample(&collector->host, &collector->family);
+		host_last(&collector->host, &collector->family, &collector->watch.usage);
+	}
 	kymo_disable();
 }
 

@@ -16,7 +16,6 @@ struct collect_options {
 		*directory; /* of the recording, on disk: missing or empty; NULL: ./kymo-DATE-PID */
 	enum kymo_keep keep;
 	struct budget budget;
-	uint64_t system_period_ns; /* of system metrics; 0: none */
 };
 
 struct collect_result {

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/paths.h"
 #include "base/program.h"
+#include "base/settings.h"
 #include "kymo/marked.h"
 #include "record/record.h"
 
@@ -36,6 +37,21 @@ static uint64_t lost_before_control[KYMO_DROP_CAUSE_COUNT];
 static uint64_t next_pair_ticks;
 
 /* ---- what the environment says ------------------------------------------------------------- */
+
+/* One write, so that it stays one line. */
+static void complain(const char *what)
+{
+	char line[1100];
+	int bytes = snprintf(line, sizeof(line), "kymo: %s\n", what);
+
+	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
+		return; /* nobody to tell */
+}
+
+static void say_nothing(const char *what)
+{
+	(void)what;
+}
 
 static bool word_is(const char *word, const char *const *list)
 {
@@ -75,17 +91,14 @@ static uint64_t budget_from(const char *text)
 	return bytes ? bytes : 1ull << 30;
 }
 
-static void read_settings(void)
+static void read_settings(struct kymo_control *control, enum kymo_role role)
 {
-	static const char *const all[] = { "all", NULL };
 	static const char *const off[] = { "off", "0", NULL };
-	const char *rows = secure_getenv("KYMO_RING_ROWS");
-	long ring_rows = rows ? strtol(rows, NULL, 10) : 0;
 
-	kymo__process.keep = word_is(secure_getenv("KYMO_KEEP"), all) ? KYMO_KEEP_ALL
-								      : KYMO_KEEP_FLIGHT;
-	kymo__process.ring_rows = ring_rows > 0 && ring_rows <= 100000000 ? (uint32_t)ring_rows
-									  : 10000;
+	/* The collector's words were checked by the command that started it. */
+	settings_begin(control, role == KYMO_ROLE_TARGET ? complain : say_nothing);
+	if (role == KYMO_ROLE_COLLECTOR)
+		control->on = KYMO_ON_ZONES; /* KYMO_ZONES=off is meant for the program */
 	kymo__process.totals = !word_is(secure_getenv("KYMO_TOTALS"), off);
 	kymo__process.budget_bytes = budget_from(secure_getenv("KYMO_BUDGET"));
 }
@@ -130,8 +143,6 @@ static void describe(struct kymo_control *control, enum kymo_role role)
 	control->rank = number_from("RANK", "OMPI_COMM_WORLD_RANK");
 	control->ranks = number_from("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE");
 	control->role = role;
-	control->keep = kymo__process.keep;
-	control->ring_rows = kymo__process.ring_rows;
 }
 
 /* ---- the run that this process belongs to ----------------------------------------------------- */
@@ -146,7 +157,7 @@ static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *
 	run->target_pid = control->pid;
 	run->target_starttime = control->starttime;
 	run->budget_memory_bytes = kymo__process.budget_bytes;
-	run->keep = kymo__process.keep;
+	run->keep = control->keep;
 	snprintf(run->kymo_version, sizeof(run->kymo_version), "%s", KYMO_VERSION);
 	gethostname(run->host, sizeof(run->host) - 1);
 	read_file("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));
@@ -254,7 +265,6 @@ static int open_control(enum kymo_role role, struct kymo_control *out)
 static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 {
 	static struct kymo_control draft; /* one writer: STATE_STARTING */
-	uint32_t on = forked ? kymo__is_on(UINT32_MAX) : (uint32_t)KYMO_ON_ZONES;
 	struct kymo__mapfile old_control = control_file;
 	char program[256];
 	char words[KYMO_ARGV_BYTES];
@@ -266,9 +276,10 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 	clock_take_pair(&draft.pairs[0]);
 	draft.pair_count = 1;
 	if (!forked) {
-		read_settings();
+		read_settings(&draft, role);
 		kymo__tables_init();
 	} else {
+		settings_copy(&draft, kymo__process.control);
 		draft.step = kymo__process.control->step;
 	}
 	kymo__process.control = NULL;
@@ -299,7 +310,6 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 	scale_ticks(kymo__process.control);
 	kymo__process.control->own_cost_ticks = kymo__measure_own_cost();
 	next_pair_ticks = kymo__ticks() + kymo__process.ticks_per_ms * 100;
-	kymo__process.control->on = on;
 	__atomic_store_n(&kymo__on, &kymo__process.control->on, __ATOMIC_RELEASE);
 	if (forked)
 		kymo__mapfile_close(&old_control);
@@ -340,6 +350,7 @@ bool kymo__process_ready(void)
 
 static int enable(enum kymo_role role, struct kymo_error *err)
 {
+	bool was_ready = false;
 	int rc = 0;
 
 	if (refused)
@@ -348,6 +359,7 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 	for (int i = 0; i < 1000; i++) {
 		uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 
+		was_ready = now == STATE_READY || now == STATE_FORKED;
 		if (now == STATE_READY)
 			break;
 		rc = now == STATE_STARTING ? -EBUSY : start_from(now, role, err);
@@ -358,7 +370,8 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 	if (rc == -EBUSY)
 		return error_set(err, EBUSY,
 				 "recording is being set up by another thread; try again");
-	if (!rc)
+	/* The first time it is as the environment says: KYMO_ZONES=off, KYMO_TORCH=on. */
+	if (!rc && was_ready)
 		__atomic_fetch_or(&kymo__process.control->on, KYMO_ON_ZONES, __ATOMIC_RELEASE);
 	return rc;
 }
@@ -449,16 +462,6 @@ static void after_fork_in_child(void)
 				 __ATOMIC_RELEASE);
 }
 
-/* One write, so that it stays one line. */
-static void complain(const char *what)
-{
-	char line[1100];
-	int bytes = snprintf(line, sizeof(line), "kymo: %s\n", what);
-
-	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
-		return; /* nobody to tell */
-}
-
 __attribute__((constructor)) static void on_load(void)
 {
 	static const char *const yes[] = { "on", "1", "true", "yes", NULL };
@@ -480,8 +483,8 @@ __attribute__((constructor)) static void on_load(void)
 	}
 	if (enable(KYMO_ROLE_TARGET, &err))
 		complain(err.text);
-	else if (standby)
-		kymo_disable();
+	else if (standby) /* for `kymo config` to turn on */
+		__atomic_store_n(&kymo__process.control->on, 0, __ATOMIC_RELEASE);
 }
 
 void kymo__enable_once(void)

@@ -10,6 +10,7 @@
  *	made.c      names made at run time   sums.c      totals for the program itself
  *	marked.c    for code that is marked for another tool
  *	snapshot.c  one file of everything   cost.c  what a zone costs here
+ *	config.c    what is changed from inside
  */
 #ifndef KYMO_RECORD_RECORD_H
 #define KYMO_RECORD_RECORD_H
@@ -28,8 +29,6 @@
 struct kymo__process {
 	struct kymo_control *control; /* mapped; NULL until recording was set up */
 	pid_t pid;
-	uint32_t keep;
-	uint32_t ring_rows;
 	bool totals; /* KYMO_TOTALS=off leaves them out: what they cost can be measured */
 	uint64_t budget_bytes;
 	uint64_t ticks_per_ms; /* roughly: for pauses between attempts */
@@ -46,6 +45,14 @@ KYMO__EXPORT int kymo__enable_at(const char *run_dir, enum kymo_role role, struc
 void kymo__lost(uint32_t table, enum kymo_drop cause);
 /* Adds a clock pair when the last one is older than a second. */
 void kymo__process_tick(uint64_t now_ticks);
+
+/* config.c: changes a setting of this process (base/settings.h) and writes the row of it. by: who. 0, or -EINVAL and a
+   sentence; -EAGAIN while nothing records. */
+KYMO__EXPORT int kymo__configure(const char *key, const char *value, const char *by,
+				 struct kymo_error *err);
+/* config.c: a row of kymo.config. */
+KYMO__EXPORT void kymo__config_row(const char *key, const char *old_value, const char *new_value,
+				   const char *by);
 
 /* cost.c: ticks that one entry takes, with its part of folding. */
 uint64_t kymo__measure_own_cost(void);

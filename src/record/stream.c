@@ -11,6 +11,10 @@
 #include "record/record.h"
 
 #define STREAMS_MAX 16384u
+#define RING_ROWS_USUAL 10000u
+#define RING_ROWS_MOST 100000000u
+#define WIDE_ROW_BYTES \
+	128u /* rows of settings and the like: few, so the file grows in small steps */
 #define RETRY_MS 10 /* between attempts to get room; rows in between are dropped and counted */
 
 static struct kymo__stream *streams[STREAMS_MAX];
@@ -60,7 +64,7 @@ static void fill_head(struct kymo__stream *stream)
 	head->id = stream->id;
 	head->row_bytes = table->row_bytes;
 	head->column_count = table->column_count;
-	head->keep = kymo__process.keep;
+	head->keep = stream->cap_rows ? KYMO_KEEP_FLIGHT : KYMO_KEEP_ALL;
 	head->cap_rows = stream->cap_rows;
 	head->has_totals = stream->totals.base != NULL;
 	head->has_open_stack = table->index == SCHEMA_ZONES;
@@ -68,12 +72,18 @@ static void fill_head(struct kymo__stream *stream)
 	kymo__mapfile_begun(head, KYMO_MAGIC_STREAM, sizeof(*head));
 }
 
+/* As configured now, from outside perhaps; 0: a chain. */
 static uint64_t ring_cap(void)
 {
-	uint64_t keep = (kymo__process.ring_rows + KYMO_RING_SEGMENT_ROWS - 1) /
-			KYMO_RING_SEGMENT_ROWS;
+	const struct kymo_control *control = kymo__process.control;
+	uint64_t rows = __atomic_load_n(&control->ring_rows, __ATOMIC_RELAXED);
 
-	return (keep + 1) * KYMO_RING_SEGMENT_ROWS;
+	if (__atomic_load_n(&control->keep, __ATOMIC_RELAXED) == KYMO_KEEP_ALL)
+		return 0;
+	if (!rows || rows > RING_ROWS_MOST)
+		rows = RING_ROWS_USUAL;
+	rows = (rows + KYMO_RING_SEGMENT_ROWS - 1) / KYMO_RING_SEGMENT_ROWS;
+	return (rows + 1) * KYMO_RING_SEGMENT_ROWS;
 }
 
 static void close_files(struct kymo__stream *stream)
@@ -94,8 +104,7 @@ static int open_files(struct kymo__stream *stream)
 		return rc;
 	stream->live = (struct kymo_stream_live *)(void *)(stream->head.base + KYMO_LIVE_OFFSET);
 	stream->open = (struct kymo_open_stack *)(void *)(stream->head.base + KYMO_OPEN_OFFSET);
-	if (kymo__process.keep == KYMO_KEEP_FLIGHT)
-		stream->cap_rows = ring_cap();
+	stream->cap_rows = ring_cap();
 	if (stream->table->index == SCHEMA_ZONES && kymo__process.totals)
 		rc = kymo__totals_open(stream);
 	if (!rc)
@@ -227,7 +236,9 @@ static void fill_segment_head(struct kymo__stream *stream, uint64_t first_row, u
 static int ring_make_room(struct kymo__stream *stream, uint64_t slot)
 {
 	size_t whole = segment_bytes(stream, stream->cap_rows);
-	uint64_t rows = (slot / KYMO_RING_SEGMENT_ROWS + 1) * KYMO_RING_SEGMENT_ROWS;
+	uint64_t batch = stream->table->row_bytes > WIDE_ROW_BYTES ? KYMO_BATCH_ROWS
+								   : KYMO_RING_SEGMENT_ROWS;
+	uint64_t rows = (slot / batch + 1) * batch;
 	char name[48];
 	int rc;
 

@@ -613,8 +613,9 @@ static int resolve_pid(const char *target, const struct store_entry *entries, si
 	if (paths_starttime(pid))
 		return error_set(
 			err, ENOENT,
-			"process %d runs but does not record; start it with `kymo run -- …` or with KYMO=on",
-			(int)pid);
+			"process %d runs but does not record; `kymo attach %d` watches it from outside, "
+			"`kymo run -- …` or KYMO=on start it with all there is",
+			(int)pid, (int)pid);
 	return error_set(
 		err, ENOENT,
 		"no recording of process %d, and no such process; `kymo ls` lists recordings",

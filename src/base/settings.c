@@ -1,0 +1,319 @@
+#include "base/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SECONDS_MOST 86400u
+#define SECONDS_LEAST_NS 100000u /* a shorter period is a mistake, or an attack on our own CPU */
+#define TRIES 8 /* at a text that is being written */
+
+#define AT(member) offsetof(struct kymo_control, member)
+#define BYTES(member) sizeof(((struct kymo_control *)0)->member)
+
+const struct settings_key settings_keys[] = {
+	{ "sample_rate", SETTINGS_SECONDS, SETTINGS_COLLECTOR, AT(sample_period_ns), 0, 0, "0.1",
+	  "seconds between two samples of the Python stacks; 0: none" },
+	{ "system_rate", SETTINGS_SECONDS, SETTINGS_COLLECTOR, AT(system_period_ns), 0, 0, "1",
+	  "seconds between two rows of the system's metrics; 0: none" },
+	{ "zones", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ZONES, 0, "on",
+	  "zones, regions, marks, counters, steps and own tables" },
+	{ "python", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_PYTHON, 0, "off",
+	  "every Python call" },
+	{ "torch", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_TORCH, 0, "off",
+	  "forward and backward of torch modules, optimizer steps" },
+	{ "torch_modules", SETTINGS_TEXT, SETTINGS_PROGRAM, AT(torch_modules), BYTES(torch_modules),
+	  0, "", "of which modules, as a pattern: layers.*.attn; empty: of all" },
+	{ "torch_every", SETTINGS_COUNT, SETTINGS_PROGRAM, AT(torch_every), 1, 1000000000, "1",
+	  "of how many steps one is recorded" },
+	{ "device", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_DEVICE, 0, "off",
+	  "operations of devices" },
+	{ "memory", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ALLOC, 0, "off",
+	  "allocations" },
+	{ "watch", SETTINGS_TEXT, SETTINGS_PROGRAM, AT(watch), BYTES(watch), 0, "",
+	  "variables to record: loss@train_step,lr@train_step" },
+	{ "locals", SETTINGS_FLAG, SETTINGS_COLLECTOR, AT(locals), 0, 0, "off",
+	  "whether samples may read variables" },
+	{ "ring_rows", SETTINGS_COUNT, SETTINGS_NEW_STREAMS, AT(ring_rows), 1, 100000000, "10000",
+	  "rows that each stream keeps, where it does not keep all" },
+	{ "keep", SETTINGS_KEEP, SETTINGS_NEW_STREAMS, AT(keep), 0, 0, "flight",
+	  "flight: the last ring_rows of each stream; all: within the budget" },
+	{ 0 },
+};
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+const char *settings_bare_name(const char *name)
+{
+	static const char *const prefixes[] = { "kymo.", "probing." };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return name + strlen(prefixes[i]);
+	return name;
+}
+
+const struct settings_key *settings_find(const char *name)
+{
+	name = settings_bare_name(name);
+	for (const struct settings_key *key = settings_keys; key->name; key++)
+		if (!strcmp(key->name, name))
+			return key;
+	return NULL;
+}
+
+void settings_variable(const struct settings_key *key, char *out, size_t out_bytes)
+{
+	snprintf(out, out_bytes, "KYMO_%s", key->name);
+	for (char *c = out; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+}
+
+/* ---- texts to values and back ------------------------------------------------------------------ */
+
+/* Digits, and a fraction behind a point whatever the locale says; nanoseconds. False: something else. */
+static bool parse_decimal(const char *text, uint64_t *out_ns)
+{
+	uint64_t whole = 0, fraction = 0, place = 1000000000u;
+	bool digits = false;
+
+	for (; isdigit((unsigned char)*text) && whole <= SECONDS_MOST; text++, digits = true)
+		whole = whole * 10 + (uint64_t)(*text - '0');
+	if (*text == '.')
+		for (text++; isdigit((unsigned char)*text); text++, digits = true) {
+			place /= 10;
+			fraction += (uint64_t)(*text - '0') * place;
+		}
+	*out_ns = whole * 1000000000u + fraction;
+	return digits && !*text && *out_ns <= SECONDS_MOST * 1000000000ull;
+}
+
+static int parse_seconds(const char *text, uint64_t *out, struct kymo_error *err)
+{
+	if (!parse_decimal(text, out))
+		return error_set(err, EINVAL,
+				 "a number of seconds from 0 (off) to %u is wanted, as 0.1",
+				 SECONDS_MOST);
+	if (*out && *out < SECONDS_LEAST_NS)
+		return error_set(err, EINVAL,
+				 "the shortest period is 0.0001 seconds, and 0 turns it off");
+	return 0;
+}
+
+static int parse_switch(const char *text, uint64_t *out, struct kymo_error *err)
+{
+	static const char *const words[] = { "off", "on", "0", "1", "false", "true", "no", "yes" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(words[i], text)) {
+			*out = i % 2;
+			return 0;
+		}
+	return error_set(err, EINVAL, "on or off is wanted");
+}
+
+static int parse_count(const struct settings_key *key, const char *text, uint64_t *out,
+		       struct kymo_error *err)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	*out = digits && digits < 12 ? strtoull(text, NULL, 10) : 0;
+	if (text[digits] || *out < key->detail || *out > key->most)
+		return error_set(err, EINVAL, "a whole number from %u to %u is wanted", key->detail,
+				 key->most);
+	return 0;
+}
+
+static int parse_keep(const char *text, uint64_t *out, struct kymo_error *err)
+{
+	*out = !strcasecmp(text, "all") ? KYMO_KEEP_ALL : KYMO_KEEP_FLIGHT;
+	if (*out == KYMO_KEEP_FLIGHT && strcasecmp(text, "flight") != 0)
+		return error_set(err, EINVAL, "all or flight is wanted");
+	return 0;
+}
+
+static int parse_text(const struct settings_key *key, const char *text, struct settings_value *out,
+		      struct kymo_error *err)
+{
+	size_t bytes = strlen(text);
+
+	if (bytes >= key->detail)
+		return error_set(err, EINVAL, "at most %u bytes fit", key->detail - 1);
+	for (size_t i = 0; i < bytes; i++)
+		if (iscntrl((unsigned char)text[i]))
+			return error_set(err, EINVAL,
+					 "a text without control characters is wanted");
+	memcpy(out->text, text, bytes);
+	return 0;
+}
+
+int settings_parse(const struct settings_key *key, const char *text, struct settings_value *out,
+		   struct kymo_error *err)
+{
+	memset(out, 0, sizeof(*out));
+	switch (key->type) {
+	case SETTINGS_SECONDS: return parse_seconds(text, &out->number, err);
+	case SETTINGS_SWITCH:
+	case SETTINGS_FLAG: return parse_switch(text, &out->number, err);
+	case SETTINGS_COUNT: return parse_count(key, text, &out->number, err);
+	case SETTINGS_KEEP: return parse_keep(text, &out->number, err);
+	case SETTINGS_TEXT: return parse_text(key, text, out, err);
+	default: return error_set(err, EINVAL, "this key cannot be set");
+	}
+}
+
+/* "0.1", "1", "86400": without zeros at the end, and with a point in every locale. */
+static void format_seconds(uint64_t ns, char *out, size_t out_bytes)
+{
+	int length = snprintf(out, out_bytes, "%llu.%09llu", (unsigned long long)(ns / 1000000000u),
+			      (unsigned long long)(ns % 1000000000u));
+
+	for (length--; length > 0 && out[length] == '0'; length--)
+		out[length] = '\0';
+	if (length > 0 && out[length] == '.')
+		out[length] = '\0';
+}
+
+void settings_format(const struct settings_key *key, const struct settings_value *value, char *out,
+		     size_t out_bytes)
+{
+	switch (key->type) {
+	case SETTINGS_SECONDS: format_seconds(value->number, out, out_bytes); break;
+	case SETTINGS_SWITCH:
+	case SETTINGS_FLAG: snprintf(out, out_bytes, "%s", value->number ? "on" : "off"); break;
+	case SETTINGS_KEEP: snprintf(out, out_bytes, "%s", value->number ? "all" : "flight"); break;
+	case SETTINGS_TEXT: snprintf(out, out_bytes, "%s", value->text); break;
+	default: snprintf(out, out_bytes, "%llu", (unsigned long long)value->number); break;
+	}
+}
+
+bool settings_equal(const struct settings_key *key, const struct settings_value *a,
+		    const struct settings_value *b)
+{
+	return key->type == SETTINGS_TEXT ? !strcmp(a->text, b->text) : a->number == b->number;
+}
+
+/* ---- the page ---------------------------------------------------------------------------------- */
+
+static void copy_text(const struct settings_key *key, const struct kymo_control *control, char *out)
+{
+	const char *from = (const char *)control + key->offset;
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t before = __atomic_load_n(&control->config_changes, __ATOMIC_ACQUIRE);
+
+		for (uint32_t k = 0; k < key->detail; k++)
+			out[k] = __atomic_load_n(from + k, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) &&
+		    before == __atomic_load_n(&control->config_changes, __ATOMIC_RELAXED))
+			break; /* else what is there is taken: he may be dead */
+	}
+	out[key->detail - 1] = '\0';
+}
+
+static uint64_t load_number(const struct settings_key *key, const struct kymo_control *control)
+{
+	const char *at = (const char *)control + key->offset;
+	uint32_t word;
+
+	if (key->type == SETTINGS_SECONDS)
+		return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED);
+	word = __atomic_load_n((const uint32_t *)(const void *)at, __ATOMIC_RELAXED);
+	return key->type == SETTINGS_SWITCH ? (word & key->detail) != 0 : word;
+}
+
+void settings_load(const struct settings_key *key, const struct kymo_control *control,
+		   struct settings_value *out)
+{
+	struct settings_value seen = { 0 };
+	char text[SETTINGS_TEXT_BYTES + 32];
+
+	if (key->type == SETTINGS_TEXT)
+		copy_text(key, control, seen.text);
+	else
+		seen.number = load_number(key, control);
+	settings_format(key, &seen, text, sizeof(text));
+	if (settings_parse(key, text, out, NULL))
+		settings_parse(key, key->initial, out, NULL);
+}
+
+static void store_word(const struct settings_key *key, uint32_t *word, uint32_t value)
+{
+	if (key->type != SETTINGS_SWITCH)
+		__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	else if (value)
+		__atomic_fetch_or(word, key->detail, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(word, ~key->detail, __ATOMIC_RELEASE);
+}
+
+void settings_store(const struct settings_key *key, struct kymo_control *control,
+		    const struct settings_value *value)
+{
+	uint64_t *changes = &control->config_changes;
+	uint64_t now = __atomic_load_n(changes, __ATOMIC_RELAXED) | 1;
+	char *at = (char *)control + key->offset;
+
+	__atomic_store_n(changes, now, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (key->type == SETTINGS_TEXT)
+		for (uint32_t i = 0; i < key->detail; i++)
+			__atomic_store_n(at + i, value->text[i], __ATOMIC_RELAXED);
+	else if (key->type == SETTINGS_SECONDS)
+		__atomic_store_n((uint64_t *)(void *)at, value->number, __ATOMIC_RELEASE);
+	else
+		store_word(key, (uint32_t *)(void *)at, (uint32_t)value->number);
+	__atomic_store_n(changes, now + 1, __ATOMIC_RELEASE);
+}
+
+static void set_from_environment(const struct settings_key *key, struct kymo_control *control,
+				 void (*complain)(const char *sentence))
+{
+	struct kymo_error err = { 0 };
+	struct settings_value value;
+	char variable[48], initial[48] = "", sentence[512];
+	const char *word;
+
+	settings_variable(key, variable, sizeof(variable));
+	word = secure_getenv(variable);
+	if (!word || !*word)
+		return;
+	if (!settings_parse(key, word, &value, &err)) {
+		settings_store(key, control, &value);
+		return;
+	}
+	snprintf(initial, sizeof(initial), key->initial[0] ? "stays %s" : "stays empty",
+		 key->initial);
+	snprintf(sentence, sizeof(sentence), "%s=%.100s: %.200s; %s %s", variable, word, err.text,
+		 key->name, initial);
+	for (char *c = sentence; *c; c++)
+		*c = iscntrl((unsigned char)*c) ? '?' : *c;
+	complain(sentence);
+}
+
+void settings_begin(struct kymo_control *control, void (*complain)(const char *sentence))
+{
+	struct settings_value value;
+
+	for (const struct settings_key *key = settings_keys; key->name; key++) {
+		settings_parse(key, key->initial, &value, NULL);
+		settings_store(key, control, &value);
+		set_from_environment(key, control, complain);
+	}
+	control->config_changes = 0;
+}
+
+void settings_copy(struct kymo_control *to, const struct kymo_control *from)
+{
+	struct settings_value value;
+
+	for (const struct settings_key *key = settings_keys; key->name; key++) {
+		settings_load(key, from, &value);
+		settings_store(key, to, &value);
+	}
+	to->config_changes = 0;
+}

@@ -1,0 +1,385 @@
+/* kymo config: reads and changes the settings of a program that runs. */
+#include "cmds/cmds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/settings.h"
+#include "collect/configure.h"
+#include "collect/guard.h"
+#include "record/record.h"
+#include "store/live.h"
+#include "views/text.h"
+
+#define KEYS_MOST 32
+
+/* A word of the command line, taken apart. */
+struct wish {
+	const struct settings_key *key;
+	bool change; /* else it only asks */
+	struct settings_value value, old;
+	bool changed;
+	size_t heard; /* pages that have it now */
+};
+
+struct config {
+	const char *target;
+	int32_t pid; /* of TARGET, where it is one; else 0 */
+	struct live live;
+	struct wish wishes[KEYS_MOST];
+	size_t count;
+};
+
+static void print_keys(void)
+{
+	char variable[48];
+
+	printf("\nKeys, also as kymo.KEY; in the environment before the start as KYMO_KEY:\n");
+	for (const struct settings_key *key = settings_keys; key->name; key++) {
+		settings_variable(key, variable, sizeof(variable));
+		printf("  %-13s  %s (%s)\n", key->name, key->about,
+		       key->initial[0] ? key->initial : "empty");
+	}
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static int unknown_key(const char *typed)
+{
+	const char *names[KEYS_MOST] = { NULL }, *near;
+	size_t count = 0;
+
+	for (const struct settings_key *key = settings_keys; key->name; key++)
+		names[count++] = key->name;
+	near = cmds_nearest(settings_bare_name(typed), names);
+	if (near)
+		return cmds_wrong("config", "no key is called %s; did you mean %s?", typed, near);
+	return cmds_wrong("config", "no key is called %s; kymo help config lists them", typed);
+}
+
+static int bad_value(const struct settings_key *key, const char *text, const char *why)
+{
+	static const char *const switches[] = { "on", "off", NULL };
+	static const char *const keeps[] = { "all", "flight", NULL };
+	const char *near = NULL;
+
+	if (key->type == SETTINGS_SWITCH || key->type == SETTINGS_FLAG)
+		near = cmds_nearest(text, switches);
+	if (key->type == SETTINGS_KEEP)
+		near = cmds_nearest(text, keeps);
+	return cmds_wrong("config", "%s=%s: %s%s%s%s; nothing is changed", key->name, text, why,
+			  near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+static int read_wish(struct config *config, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	struct kymo_error err = { 0 };
+	struct wish *wish = &config->wishes[config->count];
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - word) : 63, word);
+	wish->key = settings_find(name);
+	if (!wish->key)
+		return unknown_key(name);
+	if (config->count == KEYS_MOST - 1)
+		return cmds_wrong("config", "too many keys at once");
+	config->count++;
+	wish->change = equals;
+	if (equals && settings_parse(wish->key, equals + 1, &wish->value, &err))
+		return bad_value(wish->key, equals + 1, err.text);
+	return -1;
+}
+
+static int read_words(struct config *config, const struct cmds_args *args)
+{
+	int status = -1;
+
+	if (!args->word_count)
+		return cmds_wrong("config", "which program? kymo config TARGET [KEY[=VALUE]...]");
+	config->target = args->words[0];
+	if (strchr(config->target, '=') ||
+	    (settings_find(config->target) && access(config->target, F_OK)))
+		return cmds_wrong("config",
+				  "which program? %s is a setting; kymo config TARGET %s, where "
+				  "TARGET is a pid, a path or latest",
+				  config->target, config->target);
+	for (size_t i = 1; i < args->word_count && status < 0; i++)
+		status = read_wish(config, args->words[i]);
+	return status;
+}
+
+/* ---- who is meant ------------------------------------------------------------------------------ */
+
+static bool is_address(const char *target)
+{
+	const char *colon = strrchr(target, ':');
+
+	return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
+	       access(target, F_OK);
+}
+
+static int open_target(struct config *config, struct kymo_error *err)
+{
+	size_t digits = strspn(config->target, "0123456789");
+	char path[KYMO_PATH_BYTES];
+	int rc;
+
+	if (is_address(config->target))
+		return error_set(
+			err, ENOTSUP,
+			"%s is the address of a `kymo serve`, which kymo %s does not have yet; "
+			"on that machine a pid serves",
+			config->target, KYMO_VERSION);
+	if (digits && digits < 10 && !config->target[digits]) {
+		config->pid = (int32_t)strtol(config->target, NULL, 10);
+		return live_open_pid(config->pid, &config->live, err);
+	}
+	rc = store_resolve(config->target, path, sizeof(path), err);
+	if (!rc)
+		rc = live_open(path, &config->live, err);
+	if (!rc && !config->live.count)
+		rc = error_set(
+			err, ESRCH,
+			"%s has ended: what was recorded stays as it is, and there is nothing "
+			"to configure",
+			path);
+	return rc;
+}
+
+/* A child's pid means that child alone; the program's own, the whole run. */
+static bool is_meant(const struct config *config, const struct live_process *process)
+{
+	const struct live_process *named = config->pid ? live_find(&config->live, config->pid)
+						       : NULL;
+
+	if (!named || named->control.role == KYMO_ROLE_COLLECTOR ||
+	    named->control.pid == config->live.run.target_pid)
+		return true;
+	return process == named;
+}
+
+/* The collector acts on what it is asked for, the program on the rest. */
+static bool is_concerned(const struct config *config, const struct live_process *process,
+			 const struct settings_key *key)
+{
+	if (process->control.role == KYMO_ROLE_COLLECTOR)
+		return key->who == SETTINGS_COLLECTOR;
+	return is_meant(config, process);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+/* Of the first that is concerned; collectors first, since they act on it. *out_differs: another has another. */
+static bool value_of(const struct config *config, const struct settings_key *key,
+		     struct settings_value *out, bool *out_differs)
+{
+	struct settings_value other;
+	bool found = false;
+
+	*out_differs = false;
+	for (int role = KYMO_ROLE_COLLECTOR; role >= KYMO_ROLE_TARGET; role--)
+		for (size_t i = 0; i < config->live.count; i++) {
+			const struct live_process *process = &config->live.processes[i];
+
+			if ((int)process->control.role != role ||
+			    !is_concerned(config, process, key))
+				continue;
+			settings_load(key, &process->control, found ? &other : out);
+			*out_differs |= found && !settings_equal(key, out, &other);
+			found = true;
+		}
+	return found;
+}
+
+static void print_key(const struct config *config, const struct settings_key *key, bool alone)
+{
+	char text[SETTINGS_TEXT_BYTES] = "-";
+	struct settings_value value;
+	bool differs;
+
+	if (value_of(config, key, &value, &differs))
+		settings_format(key, &value, text, sizeof(text));
+	if (alone)
+		printf("%s\n", text);
+	else
+		printf("%-13s  %-10s  %s%s\n", key->name, text[0] ? text : "\"\"", key->about,
+		       differs ? " (not the same in all processes)" : "");
+}
+
+static void print_all(const struct config *config)
+{
+	for (const struct settings_key *key = settings_keys; key->name; key++)
+		print_key(config, key, false);
+}
+
+/* ---- changing ---------------------------------------------------------------------------------- */
+
+static int change_in(const struct config *config, const struct live_process *process,
+		     struct wish *wish, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	struct settings_value old;
+	char path[KYMO_PATH_BYTES + SOURCE_PATH_BYTES + 16];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/%s/control", config->live.directory, process->name);
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return error_set(err, errno, "cannot open %s: %s; whose program is it?", path,
+				 strerror(errno));
+	rc = configure_process(fd, wish->key, &wish->value, &old, &why);
+	close(fd);
+	if (rc < 0)
+		return error_set(err, -rc, "cannot set %s of pid %d: %s", wish->key->name,
+				 process->control.pid, why.text);
+	if (!wish->heard++ || (rc && !wish->changed))
+		wish->old = old;
+	wish->changed |= rc > 0;
+	return 0;
+}
+
+static int change(struct config *config, struct wish *wish, struct kymo_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < config->live.count && !rc; i++)
+		if (is_concerned(config, &config->live.processes[i], wish->key))
+			rc = change_in(config, &config->live.processes[i], wish, err);
+	return rc;
+}
+
+/* The row is written by this process, in a stream of its own in the same run: so there is one row for each change,
+   whoever else watches the program, or nobody does. */
+static int write_rows(const struct config *config, struct kymo_error *err)
+{
+	char old[SETTINGS_TEXT_BYTES], new[SETTINGS_TEXT_BYTES], by[64];
+	bool began = false;
+	int rc;
+
+	configure_by("kymo config", by, sizeof(by));
+	for (size_t i = 0; i < config->count; i++) {
+		const struct wish *wish = &config->wishes[i];
+
+		if (!wish->changed)
+			continue;
+		setenv("KYMO_KEEP", "flight", 1);
+		rc = began ? 0 : kymo__enable_at(config->live.directory, KYMO_ROLE_COLLECTOR, err);
+		if (rc)
+			return rc;
+		began = true;
+		settings_format(wish->key, &wish->old, old, sizeof(old));
+		settings_format(wish->key, &wish->value, new, sizeof(new));
+		kymo__config_row(wish->key->name, old, new, by);
+	}
+	return 0;
+}
+
+/* ---- answers ----------------------------------------------------------------------------------- */
+
+static int32_t pid_to_name(const struct config *config)
+{
+	if (config->pid)
+		return config->pid;
+	if (config->live.run.target_pid)
+		return config->live.run.target_pid;
+	return config->live.count ? config->live.processes[0].control.pid : 0;
+}
+
+static void say_who_follows(const struct config *config, const struct wish *wish)
+{
+	const char *name = wish->key->name;
+	int pid = pid_to_name(config);
+
+	if (wish->key->who == SETTINGS_COLLECTOR && !live_collector(&config->live))
+		fprintf(stderr,
+			"kymo: %s is stored, but nobody samples pid %d; kymo attach %d begins, with "
+			"what is stored\n",
+			name, pid, pid);
+	else if (!wish->heard)
+		fprintf(stderr,
+			"kymo: nobody hears of %s: pid %d has no kymo inside; kymo run -- … or "
+			"KYMO=standby starts it with one\n",
+			name, pid);
+	else if (wish->key->who == SETTINGS_NEW_STREAMS && wish->changed)
+		fprintf(stderr, "kymo: %s holds for threads and tables that begin from now on\n",
+			name);
+}
+
+static void print_change(const struct wish *wish)
+{
+	char old[SETTINGS_TEXT_BYTES], new[SETTINGS_TEXT_BYTES];
+
+	settings_format(wish->key, &wish->old, old, sizeof(old));
+	settings_format(wish->key, &wish->value, new, sizeof(new));
+	if (wish->changed)
+		printf("%s=%s (was %s)\n", wish->key->name, new, old[0] ? old : "empty");
+	else if (wish->heard)
+		printf("%s=%s already\n", wish->key->name, new);
+}
+
+static int answer(struct config *config, struct kymo_error *err)
+{
+	int rc = 0, written;
+	bool nobody = false;
+
+	for (size_t i = 0; i < config->count && !rc; i++)
+		if (config->wishes[i].change)
+			rc = change(config, &config->wishes[i], err);
+	/* Those before the one that failed have changed: they are rows too. */
+	written = write_rows(config, rc ? NULL : err);
+	rc = rc ? rc : written;
+	for (size_t i = 0; i < config->count; i++) {
+		const struct wish *wish = &config->wishes[i];
+
+		if (!wish->change) {
+			print_key(config, wish->key, config->count == 1);
+			continue;
+		}
+		print_change(wish);
+		if (!rc)
+			say_who_follows(config, wish);
+		nobody |= !rc && !wish->heard;
+	}
+	return rc ? rc : nobody ? 1 : 0;
+}
+
+int cmd_config(int argc, char **argv)
+{
+	static const struct cmds_option no_options[] = { { 0 } };
+	struct cmds_command command = *cmds_find("config");
+	struct kymo_error err = { 0 };
+	struct config config = { 0 };
+	struct cmds_args args;
+	int status, rc;
+
+	command.options = no_options;
+	cmds_args_init(&args, "config", argc, argv);
+	args.command = &command;
+	while (cmds_next(&args, &status))
+		;
+	if (args.help) {
+		print_keys();
+		return cmds_finish("config");
+	}
+	if (status < 0)
+		status = read_words(&config, &args);
+	if (status >= 0)
+		return status;
+	guard_install();
+	rc = open_target(&config, &err);
+	if (!rc && !config.count)
+		print_all(&config);
+	else if (!rc)
+		rc = answer(&config, &err);
+	live_close(&config.live);
+	if (rc < 0)
+		return cmds_fail("config", &err);
+	status = cmds_finish("config");
+	return rc ? CMDS_FAILED : status;
+}

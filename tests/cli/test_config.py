@@ -1,0 +1,230 @@
+"""Settings of a program that runs."""
+import os
+import re
+import signal
+import struct
+import subprocess
+
+from conftest import PROGS, ROOT
+from probe_tools import rows, running, until
+
+KEYS = ["sample_rate", "system_rate", "zones", "python", "torch", "torch_modules", "torch_every", "device", "memory",
+        "watch", "locals", "ring_rows", "keep"]
+
+
+def test_all_settings_are_listed_with_their_values(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        done = kymo("config", program.pid)
+        assert done.status == 0
+        assert [line.split()[:2] for line in done.out.splitlines()] == [
+            ["sample_rate", "0.1"], ["system_rate", "1"], ["zones", "on"], ["python", "off"], ["torch", "off"],
+            ["torch_modules", '""'], ["torch_every", "1"], ["device", "off"], ["memory", "off"], ["watch", '""'],
+            ["locals", "off"], ["ring_rows", "10000"], ["keep", "flight"]]
+
+
+def test_the_environment_sets_every_key_before_the_start(kymo):
+    values = {"sample_rate": "0.25", "system_rate": "2", "zones": "off", "python": "on", "torch": "on",
+              "torch_modules": "layers.*", "torch_every": "10", "device": "on", "memory": "on",
+              "watch": "loss@train", "locals": "on", "ring_rows": "2000", "keep": "all"}
+    env = {"KYMO": "on", **{f"KYMO_{key.upper()}": value for key, value in values.items()}}
+    with running(kymo, env=env) as program:
+        assert {key: kymo("config", program.pid, key).out for key in KEYS} == \
+            {key: value + "\n" for key, value in values.items()}
+
+
+def test_garbage_in_the_environment_is_named_and_never_means_on(kymo):
+    env = {"KYMO": "on", "KYMO_TORCH": "maybe", "KYMO_SAMPLE_RATE": "fast", "KYMO_RING_ROWS": "-3", "KYMO_KEEP": "some"}
+    with running(kymo, env=env, stderr=subprocess.PIPE) as program:
+        assert kymo("config", program.pid, "torch").out == "off\n"
+        assert kymo("config", program.pid, "sample_rate").out == "0.1\n"
+        program.stdin.close()
+        assert program.stderr.read() == (
+            "kymo: KYMO_SAMPLE_RATE=fast: a number of seconds from 0 (off) to 86400 is wanted, as 0.1; "
+            "sample_rate stays 0.1\n"
+            "kymo: KYMO_TORCH=maybe: on or off is wanted; torch stays off\n"
+            "kymo: KYMO_RING_ROWS=-3: a whole number from 1 to 100000000 is wanted; ring_rows stays 10000\n"
+            "kymo: KYMO_KEEP=some: all or flight is wanted; keep stays flight\n")
+        program.stderr.close()
+
+
+def test_run_refuses_garbage_in_the_environment_before_it_starts_anything(kymo):
+    done = kymo("run", "--", "true", env={"KYMO_SAMPLE_RATE": "1e9"})
+    assert (done.status, done.out) == (2, "")
+    assert done.err == ("kymo run: KYMO_SAMPLE_RATE=1e9: a number of seconds from 0 (off) to 86400 is wanted, as 0.1\n")
+
+
+def test_a_program_on_standby_is_turned_on_later(kymo):
+    with running(kymo, env={"KYMO": "standby"}) as program:
+        assert rows(kymo, program.pid, "SELECT count(*) n FROM trace.zones") == [{"n": 0}]
+        done = kymo("config", program.pid, "zones=on")
+        assert (done.status, done.out, done.err) == (0, "zones=on (was off)\n", "")
+        until(lambda: rows(kymo, program.pid, "FROM trace.zones LIMIT 1"))
+        kymo("config", program.pid, "zones=off")
+        count = rows(kymo, program.pid, "SELECT count(*) n FROM trace.zones")
+        assert rows(kymo, program.pid, "SELECT count(*) n FROM trace.zones") == count
+
+
+def test_standby_means_nothing_is_on_whatever_else_the_environment_says(kymo):
+    with running(kymo, env={"KYMO": "standby", "KYMO_TORCH": "on"}) as program:
+        assert kymo("config", program.pid, "torch").out == "off\n"
+
+
+def test_every_change_is_one_row_with_its_author(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        kymo("config", program.pid, "torch=on", "torch_every=10")
+        kymo("config", program.pid, "torch=on")  # it is: no change
+        kymo("config", program.pid, "kymo.torch=off", "probing.sample_rate=0.5", "watch=" + "x" * 255)
+        kymo("config", program.pid, "sampel_rate=1", "torch=on")  # refused as a whole
+        path = next((kymo.home / "live").iterdir())
+        want = [{"key": "torch", "old": "off", "new": "on"}, {"key": "torch_every", "old": "1", "new": "10"},
+                {"key": "torch", "old": "on", "new": "off"}, {"key": "sample_rate", "old": "0.1", "new": "0.5"},
+                {"key": "watch", "old": None, "new": "x" * 127}]
+        assert rows(kymo, program.pid, "SELECT key, nullif(old, '') AS old, new FROM kymo.config ORDER BY ts_ns") == want
+        by = rows(kymo, program.pid, 'SELECT DISTINCT "by" FROM kymo.config')
+        assert len(by) == 2 and all(re.fullmatch(r"kymo config, pid \d+, \S+( \d+)?", row["by"]) for row in by)
+    assert rows(kymo, path, "SELECT key, nullif(old, '') AS old, new FROM kymo.config ORDER BY ts_ns") == want
+
+
+def test_unknown_keys_and_bad_values_name_the_nearest_that_is_known(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        def refused(word):
+            done = kymo("config", program.pid, word)
+            assert (done.status, done.out) == (2, "")
+            return done.err
+        assert refused("sampel_rate=1") == "kymo config: no key is called sampel_rate; did you mean sample_rate?\n"
+        assert refused("probing.sample_rte=1") == \
+            "kymo config: no key is called probing.sample_rte; did you mean sample_rate?\n"
+        assert refused("xyzzy") == "kymo config: no key is called xyzzy; kymo help config lists them\n"
+        assert refused("torch=onn") == \
+            "kymo config: torch=onn: on or off is wanted (did you mean on?); nothing is changed\n"
+        assert refused("keep=al") == \
+            "kymo config: keep=al: all or flight is wanted (did you mean all?); nothing is changed\n"
+        for bad in ["sample_rate=-1", "sample_rate=", "sample_rate=nan", "sample_rate=1e-3", "sample_rate=0,1",
+                    "sample_rate=86401", "ring_rows=0", "ring_rows=1.5", "ring_rows=99999999999999", "torch=2",
+                    "torch_modules=" + "x" * 128, "watch=a\nb", "locals="]:
+            refused(bad)
+        assert kymo("config", program.pid, "sample_rate").out == "0.1\n"
+
+
+def test_what_nobody_samples_is_stored_and_the_answer_says_what_to_type(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        done = kymo("config", program.pid, "sample_rate=0.01")
+        assert (done.status, done.out) == (0, "sample_rate=0.01 (was 0.1)\n")
+        assert done.err == (f"kymo: sample_rate is stored, but nobody samples pid {program.pid}; "
+                            f"kymo attach {program.pid} begins, with what is stored\n")
+        assert kymo("config", program.pid, "sample_rate").out == "0.01\n"
+
+
+def test_metrics_follow_a_change_while_the_program_runs(kymo):
+    """Under kymo run, which began with none."""
+    with running(kymo, command=[ROOT / "build/kymo", "run", "-q", "-o", "run", "--", PROGS / "probe_loop"],
+                 env={"KYMO_SYSTEM_RATE": "0"}):
+        assert rows(kymo, "run", "SELECT count(*) n FROM host.process") == [{"n": 0}]
+        done = kymo("config", "run", "system_rate=0.05")
+        assert (done.status, done.out, done.err) == (0, "system_rate=0.05 (was 0)\n", "")
+        until(lambda: rows(kymo, "run", "SELECT count(*) n FROM host.process")[0]["n"] > 5)
+    assert rows(kymo, "run", "SELECT key, old, new FROM kymo.config") == \
+        [{"key": "system_rate", "old": "0", "new": "0.05"}]
+    assert rows(kymo, "run", "SELECT count(*) n FROM kymo.processes WHERE role = 'target'") == [{"n": 1}]
+
+
+def test_ring_rows_and_keep_hold_for_threads_that_begin_later(kymo):
+    with running(kymo, "thread", env={"KYMO": "on"}) as program:
+        until(lambda: rows(kymo, program.pid, "FROM trace.zones LIMIT 1"))
+        done = kymo("config", program.pid, "keep=all")
+        assert done.err == "kymo: keep holds for threads and tables that begin from now on\n"
+        program.stdin.write("go\n")
+        program.stdin.flush()
+        until(lambda: rows(kymo, program.pid, "FROM trace.zones WHERE name = 'thread'"))
+        run = next((kymo.home / "live").iterdir())
+        heads = [path.read_bytes() for path in run.glob(f"p{program.pid}-*/s*.head")]
+        zones = [head for head in heads if head[16:80].split(b"\0")[0] == b"trace.zones"]
+        assert sorted(struct.unpack_from("<I", head, 92)[0] for head in zones) == [0, 1]  # keep: flight, all
+
+
+def test_the_child_of_a_fork_inherits_what_was_set(kymo):
+    with running(kymo, "fork", env={"KYMO": "on", "KYMO_TORCH_EVERY": "7"}) as program:
+        child = int(program.first_line)
+        until(lambda: kymo("config", child).status == 0)
+        assert kymo("config", child, "torch_every").out == "7\n"
+
+
+def test_a_childs_pid_means_the_child_and_the_programs_the_run(kymo):
+    with running(kymo, "fork", env={"KYMO": "on"}) as program:
+        child = int(program.first_line)
+        until(lambda: kymo("config", child).status == 0)
+        kymo("config", child, "torch=on")
+        assert (kymo("config", child, "torch").out, kymo("config", program.pid, "python").out) == ("on\n", "off\n")
+        assert "(not the same in all processes)" in kymo("config", program.pid).out
+        kymo("config", program.pid, "device=on")
+        assert kymo("config", child, "device").out == "on\n"
+
+
+def test_a_stopped_program_is_configured_too(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        os.kill(program.pid, signal.SIGSTOP)
+        try:
+            assert kymo("config", program.pid, "torch=on", timeout=20).out == "torch=on (was off)\n"
+        finally:
+            os.kill(program.pid, signal.SIGCONT)
+
+
+def test_ended_and_foreign_programs_are_refused_with_what_to_do(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        path = next((kymo.home / "live").iterdir())
+    ended = kymo("config", program.pid, "torch=on")
+    assert (ended.status, ended.err) == \
+        (1, f"kymo config: no process {program.pid} runs; `kymo ls` lists what is recorded\n")
+    done = kymo("config", path, "torch=on")
+    assert done.status == 1 and "has ended: what was recorded stays as it is" in done.err
+    with running(kymo) as program:
+        done = kymo("config", program.pid, "torch=on")
+        assert done.status == 1
+        assert done.err == (f"kymo config: process {program.pid} runs but does not record; `kymo attach {program.pid}` "
+                            "watches it from outside, `kymo run -- …` or KYMO=on start it with all there is\n")
+
+
+def test_a_pid_that_is_used_again_is_not_taken_for_the_recorded_one(kymo):
+    """The recording of a dead program gets the number of one that runs."""
+    path = kymo.record("plain")
+    with running(kymo) as other:
+        process = next(path.glob("p*"))
+        control = bytearray((process / "control").read_bytes())
+        struct.pack_into("<i", control, 32, other.pid)
+        (process / "control").write_bytes(control)
+        run = bytearray((path / "run").read_bytes())
+        struct.pack_into("<i", run, 60, other.pid)
+        (path / "run").write_bytes(run)
+        process.rename(path / f"p{other.pid}-{process.name.split('-')[1]}")
+        done = kymo("config", other.pid, "torch=on")
+        assert done.status == 1 and f"process {other.pid} runs but does not record" in done.err
+
+
+def test_an_address_and_a_missing_target_are_said(kymo):
+    done = kymo("config", "localhost:8086", "torch=on")
+    assert done.status == 1 and "is the address of a `kymo serve`, which kymo" in done.err
+    assert kymo("config").status == 2
+    assert kymo("config", "torch=on").err.startswith("kymo config: which program? torch=on is a setting; ")
+
+
+def test_a_damaged_control_page_is_an_error_not_a_crash(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        control = next((kymo.home / "live").glob("*/p*/control"))
+        data = control.read_bytes()
+        copy = kymo.cwd / "copy" / control.parent.parent.name
+        (copy / control.parent.name).mkdir(parents=True)
+        (copy / "run").write_bytes((control.parent.parent / "run").read_bytes())
+        for cut in [0, 15, 100, 4000]:
+            (copy / control.parent.name / "control").write_bytes(data[:cut])
+            done = kymo("config", copy, "torch=on")
+            assert done.status == 1 and done.err.count("\n") == 1
+        assert program.poll() is None
+
+
+def test_the_help_and_the_man_page_explain_every_key(kymo):
+    page = (ROOT / "man/kymo-config.1").read_text().replace("\\-", "-")
+    helped = kymo("config", "--help").out.split("Keys,")[1]
+    lines = [line.split(None, 1) for line in helped.splitlines()[1:]]
+    assert [key for key, _ in lines] == KEYS
+    for key, about in lines:
+        assert f".B {key}\n{about}\n" in page
