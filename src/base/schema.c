@@ -97,6 +97,46 @@ static const struct kymo_column host_network_columns[] = {
 	TEXT(schema_host_network_row, interface, "interface"),
 	COLUMN(schema_host_network_row, rx_bytes, "rx_bytes", KYMO_U64, "bytes"),
 	COLUMN(schema_host_network_row, tx_bytes, "tx_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_network_row, pid, "target_pid", KYMO_I32, NULL),
+};
+
+static const struct kymo_column host_threads_columns[] = {
+	COLUMN(schema_host_threads_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_host_threads_row, pid, "target_pid", KYMO_I32, NULL),
+	COLUMN(schema_host_threads_row, tid, "target_tid", KYMO_I32, NULL),
+	TEXT(schema_host_threads_row, name, "target_thread"),
+	COLUMN(schema_host_threads_row, cpu_pct, "cpu_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_threads_row, cpu_ns, "cpu_ns", KYMO_U64, "ns"),
+	TEXT(schema_host_threads_row, state, "state"),
+	COLUMN(schema_host_threads_row, voluntary_switches, "voluntary_switches", KYMO_U64, NULL),
+	COLUMN(schema_host_threads_row, involuntary_switches, "involuntary_switches", KYMO_U64,
+	       NULL),
+};
+
+static const struct kymo_column host_gpu_columns[] = {
+	COLUMN(schema_host_gpu_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_host_gpu_row, device, "device", KYMO_U32, NULL),
+	COLUMN(schema_host_gpu_row, util_pct, "util_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_gpu_row, used_bytes, "used_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_gpu_row, total_bytes, "total_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_gpu_row, power_w, "power_w", KYMO_F64, "W"),
+};
+
+static const struct kymo_column host_cgroup_columns[] = {
+	COLUMN(schema_host_cgroup_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_host_cgroup_row, pid, "target_pid", KYMO_I32, NULL),
+	TEXT(schema_host_cgroup_row, path, "path"),
+	COLUMN(schema_host_cgroup_row, memory_bytes, "memory_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_cgroup_row, memory_limit_bytes, "memory_limit_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_cgroup_row, cpu_limit, "cpu_limit", KYMO_F64, NULL),
+	COLUMN(schema_host_cgroup_row, throttled_ns, "throttled_ns", KYMO_U64, "ns"),
+	COLUMN(schema_host_cgroup_row, throttled_count, "throttled_count", KYMO_U64, NULL),
+	COLUMN(schema_host_cgroup_row, pressure_pct[0][0], "cpu_some_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cgroup_row, pressure_pct[0][1], "cpu_full_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cgroup_row, pressure_pct[1][0], "memory_some_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cgroup_row, pressure_pct[1][1], "memory_full_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cgroup_row, pressure_pct[2][0], "io_some_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cgroup_row, pressure_pct[2][1], "io_full_pct", KYMO_F64, "%"),
 };
 
 static const struct kymo_column config_columns[] = {
@@ -131,6 +171,12 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				  "How busy the machine was."),
 	[SCHEMA_HOST_NETWORK] = TABLE("host.network", host_network_columns, schema_host_network_row,
 				      "Bytes received and sent by each interface."),
+	[SCHEMA_HOST_THREADS] = TABLE("host.threads", host_threads_columns, schema_host_threads_row,
+				      "CPU and switches of threads that ran."),
+	[SCHEMA_HOST_GPU] = TABLE("host.gpu", host_gpu_columns, schema_host_gpu_row,
+				  "Utilisation, memory and power of GPUs."),
+	[SCHEMA_HOST_CGROUP] = TABLE("host.cgroup", host_cgroup_columns, schema_host_cgroup_row,
+				     "Limits, use and pressure of control groups."),
 	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
 				"Changes of the configuration."),
 };

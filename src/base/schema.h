@@ -112,6 +112,37 @@ struct schema_host_network_row {
 	uint64_t ts_ticks;
 	uint64_t rx_bytes, tx_bytes;
 	char interface[16];
+	int32_t pid; /* one that is in the namespace */
+	uint32_t reserved;
+};
+
+struct schema_host_threads_row {
+	uint64_t ts_ticks;
+	double cpu_pct; /* of one core, over the last interval */
+	uint64_t cpu_ns; /* since the thread began */
+	uint64_t voluntary_switches, involuntary_switches;
+	int32_t pid, tid;
+	char name[16];
+	char state[16];
+};
+
+struct schema_host_gpu_row {
+	uint64_t ts_ticks;
+	double util_pct, power_w; /* below 0: not known */
+	uint64_t used_bytes, total_bytes;
+	uint32_t device;
+	uint32_t reserved;
+};
+
+struct schema_host_cgroup_row {
+	uint64_t ts_ticks;
+	uint64_t memory_bytes, memory_limit_bytes; /* 0: none, or not known */
+	double cpu_limit; /* cores; 0: none */
+	uint64_t throttled_ns, throttled_count; /* since the group began */
+	double pressure_pct[3][2]; /* cpu, memory, io; some, full; below 0: not known */
+	int32_t pid; /* one that is in it */
+	uint32_t reserved;
+	char path[64];
 };
 
 struct schema_config_row {

@@ -17,6 +17,7 @@
 #include "base/paths.h"
 #include "collect/archive.h"
 #include "collect/family.h"
+#include "collect/gpu.h"
 #include "collect/guard.h"
 #include "collect/halves.h"
 #include "collect/host.h"
@@ -106,6 +107,8 @@ static void start_own_recording(struct collector *collector)
 			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
 	if (!collector->records)
 		say("no system metrics: %s", err.text[0] ? err.text : "no memory");
+	else
+		gpu_start(); /* where it fails there is no host.gpu */
 }
 
 /* ---- while it runs --------------------------------------------------------------------------- */
@@ -242,6 +245,7 @@ static void end_own_recording(struct collector *collector)
 {
 	if (!collector->records)
 		return;
+	gpu_stop();
 	if (next_sample(collector, 1) != UINT64_MAX) {
 		host_sample(&collector->host, &collector->family);
 		host_last(&collector->host, &collector->family, &collector->watch.usage);

@@ -178,12 +178,15 @@ void family_forget(struct family *family)
 	size_t kept = 1;
 
 	for (size_t i = 1; i < family->count; i++) {
-		const struct family_member *member = &family->members[i];
+		struct family_member *member = &family->members[i];
 
-		if (!member->gone)
+		if (!member->gone) {
 			family->members[kept++] = *member;
-		else if (!member->recorded)
+			continue;
+		}
+		if (!member->recorded)
 			remember_name(family, member);
+		tasks_fini(&member->tasks);
 	}
 	if (family->count)
 		family->count = kept;
@@ -191,6 +194,8 @@ void family_forget(struct family *family)
 
 void family_fini(struct family *family)
 {
+	for (size_t i = 0; i < family->count; i++)
+		tasks_fini(&family->members[i].tasks);
 	free(family->members);
 	free(family->seen);
 	memset(family, 0, sizeof(*family));

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/tasks.h"
+
 struct family_member {
 	pid_t pid;
 	uint64_t starttime;
@@ -19,7 +21,8 @@ struct family_member {
 	bool recorded; /* it has made a directory: set by the owner of this struct */
 	/* host.c's: what the last sample saw */
 	uint64_t cpu_ticks, sampled_ns;
-	uint64_t voluntary, involuntary;
+	struct tasks tasks;
+	uint64_t network_namespace; /* inode; 0: not looked at yet */
 };
 
 struct family {

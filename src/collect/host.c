@@ -1,11 +1,11 @@
 #include "collect/host.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 
 #define TEXT_BYTES (256u << 10)
 #define CPUS_MOST 4096
-#define THREADS_MOST 128 /* of whom the switches are read each time */
+#define NAMESPACES_MOST 16
 #define SHORTEST_NS 10000000u /* below it the kernel's ticks say nothing */
 
 /* ---- a process ------------------------------------------------------------------------------- */
@@ -53,43 +53,6 @@ static double cpu_percent(struct family_member *member, const struct proc_stat *
 	return percent(spent, (double)past_ns * 1e-9 * (double)sysconf(_SC_CLK_TCK));
 }
 
-static void add_switches(pid_t pid, const char *task, uint64_t *voluntary, uint64_t *involuntary)
-{
-	char path[64], text[4096];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)pid, task);
-	if (proc_read(path, text, sizeof(text)) < 0)
-		return;
-	*voluntary += proc_field(text, "voluntary_ctxt_switches:", 0);
-	*involuntary += proc_field(text, "nonvoluntary_ctxt_switches:", 0);
-}
-
-/* The kernel counts them by thread and forgets those of threads that ended, so the sum is kept from
-   falling. */
-static void sum_switches(struct family_member *member)
-{
-	char path[48];
-	uint64_t voluntary = 0, involuntary = 0;
-	struct dirent *entry;
-	DIR *tasks;
-	int count = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)member->pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return;
-	while (count < THREADS_MOST && (entry = readdir(tasks)))
-		if (isdigit((unsigned char)entry->d_name[0])) {
-			add_switches(member->pid, entry->d_name, &voluntary, &involuntary);
-			count++;
-		}
-	closedir(tasks);
-	if (voluntary > member->voluntary)
-		member->voluntary = voluntary;
-	if (involuntary > member->involuntary)
-		member->involuntary = involuntary;
-}
-
 static struct schema_host_process_row process_row(struct family_member *member,
 						  const struct proc_stat *stat)
 {
@@ -102,8 +65,7 @@ static struct schema_host_process_row process_row(struct family_member *member,
 	row.vms_bytes = stat->vms_bytes;
 	row.minor_faults = stat->minor_faults;
 	row.major_faults = stat->major_faults;
-	row.voluntary_switches = member->voluntary;
-	row.involuntary_switches = member->involuntary;
+	tasks_switches(&member->tasks, &row.voluntary_switches, &row.involuntary_switches);
 	row.threads = stat->threads;
 	return row;
 }
@@ -133,7 +95,7 @@ static void sample_process(struct family_member *member, uint64_t now_ns)
 		return;
 	if (stat.state == 'Z' || stat.state == 'X')
 		return;
-	sum_switches(member);
+	tasks_look(&member->tasks, member->pid, now_ns);
 	row = process_row(member, &stat);
 	row.cpu_pct = cpu_percent(member, &stat, now_ns);
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
@@ -149,7 +111,6 @@ void host_last(struct host *host, struct family *family, const struct rusage *us
 	(void)host;
 	if (!family->count || proc_stat(target->pid, &stat) || stat.starttime != target->starttime)
 		return;
-	sum_switches(target);
 	row = process_row(target, &stat);
 	row.cpu_pct = cpu_percent(target, &stat, clock_monotonic_ns());
 	row.rss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
@@ -276,9 +237,12 @@ int host_parse_interface(const char *line, char *out_name, size_t name_bytes, ui
 	return 0;
 }
 
-static void sample_network(struct host *host)
+static void sample_network(struct host *host, pid_t pid)
 {
-	if (proc_read("/proc/net/dev", host->text, TEXT_BYTES) <= 0)
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/net/dev", (int)pid);
+	if (proc_read(path, host->text, TEXT_BYTES) <= 0)
 		return;
 	for (const char *line = host->text; line && *line; line = strchr(line, '\n')) {
 		struct schema_host_network_row row;
@@ -289,7 +253,38 @@ static void sample_network(struct host *host)
 					 &row.tx_bytes))
 			continue;
 		row.ts_ticks = kymo_ticks();
+		row.pid = pid;
 		kymo__append(SCHEMA_HOST_NETWORK, &row);
+	}
+}
+
+static uint64_t network_namespace(struct family_member *member)
+{
+	char path[48];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)member->pid);
+	/* Of another user it is not told: taken for the program's own. */
+	if (!member->network_namespace)
+		member->network_namespace = stat(path, &st) ? 1 : (uint64_t)st.st_ino;
+	return member->network_namespace;
+}
+
+/* Once for each network namespace in which some of the processes are. */
+static void sample_networks(struct host *host, struct family *family)
+{
+	uint64_t sampled[NAMESPACES_MOST];
+	size_t count = 0;
+
+	for (size_t i = 0; i < family->count && count < NAMESPACES_MOST; i++) {
+		bool done = family->members[i].gone;
+
+		for (size_t k = 0; k < count && !done; k++)
+			done = sampled[k] == network_namespace(&family->members[i]);
+		if (done)
+			continue;
+		sampled[count++] = network_namespace(&family->members[i]);
+		sample_network(host, family->members[i].pid);
 	}
 }
 
@@ -304,11 +299,15 @@ void host_sample(struct host *host, struct family *family)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	for (size_t i = 0; i < family->count; i++)
+	for (size_t i = 0; i < family->count; i++) {
 		sample_process(&family->members[i], now_ns);
+		if (!family->members[i].gone)
+			cgroup_sample(&host->cgroup, family->members[i].pid, now_ns);
+	}
+	cgroup_next(&host->cgroup);
 	if (host->text) {
 		sample_cpus(host, now_ns);
-		sample_network(host);
+		sample_networks(host, family);
 	}
 	host->sampled_ns = now_ns;
 }

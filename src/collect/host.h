@@ -1,5 +1,5 @@
-/* System metrics of the program, its descendants and the host: rows of host.process, host.io,
-   host.cpu, host.network. */
+/* System metrics of the program, its descendants and the host: rows of host.process, host.threads,
+   host.io, host.cpu, host.network, host.cgroup. (host.gpu is gpu.c's.) */
 #ifndef KYMO_COLLECT_HOST_H
 #define KYMO_COLLECT_HOST_H
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "collect/cgroup.h"
 #include "collect/family.h"
 
 /* What /proc/stat says of a cpu, or of all of them. */
@@ -20,6 +21,7 @@ struct host {
 	uint64_t pressure_us;
 	uint64_t sampled_ns;
 	char *text; /* for files of /proc */
+	struct cgroup cgroup;
 };
 
 /* The line "cpuN user nice …" of /proc/stat: its number (-1: all), or -2: no such line. */

@@ -265,11 +265,41 @@ static const struct catalog_column host_process[] = {
 
 static const struct catalog_column host_threads[] = {
 	TS,
-	PID,
-	TID,
-	THREAD,
-	AS_IS("cpu_pct", "DOUBLE", "CPU time by wall time since the row before; 100 is one core"),
-	AS_IS("state", "VARCHAR", "what the kernel said of the thread"),
+	MADE("pid", "INTEGER", "target_pid", "the process"),
+	MADE("tid", "INTEGER", "target_tid", "the thread's number in the kernel"),
+	MADE("thread", "VARCHAR", "target_thread", "the thread's name in the kernel"),
+	AS_IS("cpu_pct", "DOUBLE", "CPU time by wall time since the look before; 100 is one core"),
+	AS_IS("state", "VARCHAR",
+	      "running, sleeping, blocked (waits for I/O), stopped, traced, zombie"),
+	BYTES("cpu_ns", "CPU time since the thread began"),
+	BYTES("voluntary_switches", "context switches to wait, since the thread began"),
+	BYTES("involuntary_switches", "context switches forced on it, since the thread began"),
+};
+
+/* What is below 0 is not known. */
+#define SHARE(name, about) \
+	{ \
+		name, "DOUBLE", "CASE WHEN " name " >= 0 THEN " name " END", about \
+	}
+
+static const struct catalog_column host_cgroup[] = {
+	TS,
+	MADE("pid", "INTEGER", "target_pid", "a process that is in the group"),
+	AS_IS("path", "VARCHAR", "the group"),
+	BYTES("memory_bytes", "memory that the group uses, its file cache included"),
+	MADE("memory_limit_bytes", "BIGINT", "TRY_CAST(nullif(memory_limit_bytes, 0) AS BIGINT)",
+	     "the smallest limit of the group and those above it; NULL: none"),
+	MADE("cpu_limit", "DOUBLE", "nullif(cpu_limit, 0)",
+	     "cores that it may use, likewise; NULL: no limit"),
+	BYTES("throttled_ns", "time that it was held back for its CPU limit, since it began"),
+	BYTES("throttled_count", "how often"),
+	SHARE("cpu_some_pct",
+	      "share of time in which some of it waited for a core; of the host where groups do not tell"),
+	SHARE("cpu_full_pct", "share of time in which all of it waited for a core"),
+	SHARE("memory_some_pct", "share of time in which some of it waited for memory"),
+	SHARE("memory_full_pct", "share of time in which all of it waited for memory"),
+	SHARE("io_some_pct", "share of time in which some of it waited for I/O"),
+	SHARE("io_full_pct", "share of time in which all of it waited for I/O"),
 };
 
 static const struct catalog_column host_cpu[] = {
@@ -292,15 +322,17 @@ static const struct catalog_column host_network[] = {
 	AS_IS("interface", "VARCHAR", "the interface"),
 	BYTES("rx_bytes", "received, since the machine began"),
 	BYTES("tx_bytes", "sent, since the machine began"),
+	MADE("pid", "INTEGER", "target_pid",
+	     "a process that is in the network namespace of the interface"),
 };
 
 static const struct catalog_column host_gpu[] = {
 	TS,
-	AS_IS("device", "INTEGER", "the GPU's number"),
-	AS_IS("util_pct", "DOUBLE", "share of time with a kernel running"),
-	AS_IS("used_bytes", "BIGINT", "memory in use"),
-	AS_IS("total_bytes", "BIGINT", "memory in all"),
-	AS_IS("power_w", "DOUBLE", "power in watts"),
+	MADE("device", "INTEGER", "device::INTEGER", "the GPU's number"),
+	SHARE("util_pct", "share of time with a kernel running; NULL where the card does not tell"),
+	BYTES("used_bytes", "memory in use"),
+	BYTES("total_bytes", "memory in all"),
+	SHARE("power_w", "power in watts; NULL where the card does not tell"),
 };
 
 static const struct catalog_column runs[] = {
@@ -433,14 +465,18 @@ const struct catalog_view catalog_views[] = {
 	VIEW("alloc", "sites", NULL, alloc_sites, "Where memory was allocated."),
 	VIEW("host", "process", "kymo_scan('host.process')", host_process,
 	     "CPU, memory, faults and switches of each process, over time."),
-	VIEW("host", "threads", NULL, host_threads, "CPU of each thread, over time."),
+	VIEW("host", "threads", "kymo_scan('host.threads')", host_threads,
+	     "CPU of each thread that ran, over time; one that rests has a row of 0 % and then none."),
 	VIEW("host", "cpu", "kymo_scan('host.cpu')", host_cpu,
 	     "How busy the machine was, over time."),
 	VIEW("host", "io", "kymo_scan('host.io')", host_io,
 	     "Bytes read and written by each process, over time."),
 	VIEW("host", "network", "kymo_scan('host.network')", host_network,
 	     "Bytes received and sent by each interface, over time."),
-	VIEW("host", "gpu", NULL, host_gpu, "Utilisation, memory and power of GPUs, over time."),
+	VIEW("host", "cgroup", "kymo_scan('host.cgroup')", host_cgroup,
+	     "What the control groups of the program may use, what they use and how they wait."),
+	VIEW("host", "gpu", "kymo_scan('host.gpu')", host_gpu,
+	     "Utilisation, memory and power of GPUs, over time."),
 	VIEW("kymo", "runs", "kymo_meta('runs')", runs, "The recorded run: one row."),
 	VIEW("kymo", "processes", "kymo_meta('processes')", processes, "The processes of the run."),
 	VIEW("kymo", "threads", "kymo_meta('threads')", threads, "The threads that recorded."),

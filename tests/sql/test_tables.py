@@ -46,7 +46,7 @@ def test_the_information_schema_lists_every_table_with_the_users_own(both):
            "WHERE table_name NOT IN ('zone_rows', 'zone_threads', 'names') ORDER BY 1")
     assert both(sql).split("\n") == [
         "alloc.allocations", "alloc.sites", "alloc.timeline", "app.requests", "device.memory", "device.models",
-        "device.ops", "device.queues", "host.cpu", "host.gpu", "host.io", "host.network", "host.process",
+        "device.ops", "device.queues", "host.cgroup", "host.cpu", "host.gpu", "host.io", "host.network", "host.process",
         "host.threads", "kymo.config", "kymo.overhead", "kymo.problems", "kymo.processes", "kymo.runs",
         "kymo.streams", "kymo.threads", "python.backtrace", "python.samples", "python.torch_trace",
         "python.variables", "trace.counters", "trace.marks", "trace.open_zones", "trace.regions", "trace.steps",

@@ -158,7 +158,7 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"SELECT table_schema, string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables "
 		"GROUP BY 1 ORDER BY 1",
 		"alloc|allocations sites timeline\napp|requests\ndevice|memory models ops queues\n"
-		"host|cpu gpu io network process threads\n"
+		"host|cgroup cpu gpu io network process threads\n"
 		"kymo|config overhead problems processes runs streams threads\n"
 		"python|backtrace samples torch_trace variables\n"
 		"trace|counters marks open_zones regions steps zone_text zones");
