@@ -71,7 +71,9 @@ struct kymo_run_file {
 	uint64_t supervisor_starttime; /* field 22 of /proc/PID/stat */
 	uint64_t target_starttime;
 	/* state: written by the supervisor */
-	uint32_t ended; /* 1: target_wstatus and ended_realtime_ns hold */
+	uint32_t
+		ended; /* 1: target_wstatus and ended_realtime_ns hold; 2: ended_realtime_ns alone, since
+			   somebody else's child was watched */
 	int32_t target_wstatus; /* as from waitpid */
 	uint64_t ended_realtime_ns;
 	uint64_t budget_memory_bytes;
@@ -95,7 +97,8 @@ struct kymo_run_file {
 /* ---- control page ------------------------------------------------------------------------ */
 
 enum kymo_keep { KYMO_KEEP_FLIGHT = 0, KYMO_KEEP_ALL = 1 };
-enum kymo_role { KYMO_ROLE_TARGET = 0, KYMO_ROLE_COLLECTOR = 1 };
+/* A command is kymo itself for a moment: one that changed a setting, and wrote the row of it. */
+enum kymo_role { KYMO_ROLE_TARGET = 0, KYMO_ROLE_COLLECTOR = 1, KYMO_ROLE_COMMAND = 2 };
 
 /* Why a row was not kept. One list: the enum, the columns of kymo.streams and the docs follow it. */
 #define KYMO_DROP_CAUSES(X) \
@@ -165,7 +168,10 @@ struct kymo_control {
 	uint32_t locals; /* 1: samples and backtraces may read variables */
 	char torch_modules[128]; /* a pattern as of fnmatch(); "": all */
 	char watch[256]; /* variables to record, as loss@train_step,lr@train_step */
-	uint64_t reserved[64];
+	/* By enum kymo_source: what one of its zones costs, as its adapter measured; 0: not measured. KYMO_SOURCE_C's
+	   is own_cost_ticks. */
+	uint64_t source_cost_ticks[8];
+	uint64_t reserved[56];
 };
 
 /* ---- names ------------------------------------------------------------------------------- */

@@ -147,6 +147,14 @@ static const struct kymo_column config_columns[] = {
 	TEXT(schema_config_row, by, "by"),
 };
 
+static const struct kymo_column gap_columns[] = {
+	COLUMN(schema_gap_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_gap_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_gap_row, events, "events", KYMO_U64, NULL),
+	COLUMN(schema_gap_row, cause, "cause", KYMO_NAME, NULL),
+	COLUMN(schema_gap_row, thread, "thread", KYMO_THREAD, NULL),
+};
+
 #define TABLE(name, columns, row, about) \
 	{ \
 		name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about \
@@ -179,6 +187,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				     "Limits, use and pressure of control groups."),
 	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
 				"Changes of the configuration."),
+	[SCHEMA_GAPS] = TABLE("kymo.gaps", gap_columns, schema_gap_row,
+			      "Spans in which a source could not see."),
 };
 
 const struct schema_table *schema_get(enum schema_id id)

@@ -26,7 +26,7 @@ const struct settings_key settings_keys[] = {
 	{ "torch", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_TORCH, 0, "off",
 	  "forward and backward of torch modules, optimizer steps" },
 	{ "torch_modules", SETTINGS_TEXT, SETTINGS_PROGRAM, AT(torch_modules), BYTES(torch_modules),
-	  0, "", "of which modules, as a pattern: layers.*.attn; empty: of all" },
+	  0, "", "of which modules, as a pattern: layers.*.attn" },
 	{ "torch_every", SETTINGS_COUNT, SETTINGS_PROGRAM, AT(torch_every), 1, 1000000000, "1",
 	  "of how many steps one is recorded" },
 	{ "device", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_DEVICE, 0, "off",
@@ -40,7 +40,7 @@ const struct settings_key settings_keys[] = {
 	{ "ring_rows", SETTINGS_COUNT, SETTINGS_NEW_STREAMS, AT(ring_rows), 1, 100000000, "10000",
 	  "rows that each stream keeps, where it does not keep all" },
 	{ "keep", SETTINGS_KEEP, SETTINGS_NEW_STREAMS, AT(keep), 0, 0, "flight",
-	  "flight: the last ring_rows of each stream; all: within the budget" },
+	  "flight: the last ring_rows; all: within the budget" },
 	{ 0 },
 };
 

@@ -32,6 +32,7 @@ const struct cmds_command *cmds_find(const char *name);
 
 int cmd_run(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_query(int argc, char **argv);
 int cmd_report(int argc, char **argv);

@@ -39,7 +39,7 @@ static void print_keys(void)
 {
 	char variable[48];
 
-	printf("\nKeys, also as kymo.KEY; in the environment before the start as KYMO_KEY:\n");
+	printf("\nKeys, also as kymo.KEY; before the start as KYMO_KEY in the environment:\n");
 	for (const struct settings_key *key = settings_keys; key->name; key++) {
 		settings_variable(key, variable, sizeof(variable));
 		printf("  %-13s  %s (%s)\n", key->name, key->about,
@@ -170,7 +170,7 @@ static bool is_concerned(const struct config *config, const struct live_process 
 {
 	if (process->control.role == KYMO_ROLE_COLLECTOR)
 		return key->who == SETTINGS_COLLECTOR;
-	return is_meant(config, process);
+	return process->control.role == KYMO_ROLE_TARGET && is_meant(config, process);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ static int write_rows(const struct config *config, struct kymo_error *err)
 		if (!wish->changed)
 			continue;
 		setenv("KYMO_KEEP", "flight", 1);
-		rc = began ? 0 : kymo__enable_at(config->live.directory, KYMO_ROLE_COLLECTOR, err);
+		rc = began ? 0 : kymo__enable_at(config->live.directory, KYMO_ROLE_COMMAND, err);
 		if (rc)
 			return rc;
 		began = true;

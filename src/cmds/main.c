@@ -8,6 +8,14 @@ static const struct cmds_option ls_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option attach_options[] = {
+	{ 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
+	{ 0, "duration", "SECONDS", "end after that long" },
+	{ 0, "no-summary", NULL, "one line at the end" },
+	{ 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
+	{ 0 },
+};
+
 static const struct cmds_option query_options[] = {
 	{ 'f', "format", "FORMAT", "table (the default), json, csv, arrow or parquet" },
 	{ 'o', "output", "FILE", "write the result to FILE" },
@@ -40,6 +48,10 @@ const struct cmds_command cmds_table[] = {
 	{ "run", cmd_run, "record a program; a summary at the end",
 	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", NULL,
 	  "kymo run -- python train.py\trecord it, then say where the time went\n" },
+	{ "attach", cmd_attach, "record a program that runs, from outside", "[OPTIONS] PID",
+	  attach_options,
+	  "kymo attach 4711\tuntil it ends, or Ctrl-C\n"
+	  "kymo attach --duration 60 -o hung 4711\n" },
 	{ "ls", cmd_ls, "list recordings and live programs", "[-f table|json]", ls_options,
 	  "kymo ls\tlive ones first, then the newest\n"
 	  "kymo ls -f json | jq '.[0].path'\tfor programs\n" },

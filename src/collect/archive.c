@@ -193,7 +193,15 @@ bool archive_is_collector(const struct archive *archive, struct archive_process 
 	return open_control(archive, process) &&
 	       read_exactly(process->control_fd, &role, sizeof(role),
 			    offsetof(struct kymo_control, role)) &&
-	       role == KYMO_ROLE_COLLECTOR;
+	       role != KYMO_ROLE_TARGET;
+}
+
+bool archive_has_program(struct archive *archive)
+{
+	for (size_t i = 0; i < archive->process_count; i++)
+		if (!archive_is_collector(archive, &archive->processes[i]))
+			return true;
+	return false;
 }
 
 bool archive_process_alive(const struct archive_process *process)

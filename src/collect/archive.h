@@ -82,6 +82,8 @@ static inline size_t archive_left(const struct archive *archive)
 }
 /* kymo itself: the collector, one that joined, or a command that changed a setting. */
 bool archive_is_collector(const struct archive *archive, struct archive_process *process);
+/* Some process of the program, rather than kymo itself, is in the live half. */
+bool archive_has_program(struct archive *archive);
 bool archive_process_alive(const struct archive_process *process);
 
 #endif

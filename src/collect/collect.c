@@ -15,15 +15,10 @@
 
 #include "base/clock.h"
 #include "base/paths.h"
-#include "collect/archive.h"
-#include "collect/family.h"
+#include "collect/collector.h"
 #include "collect/gpu.h"
 #include "collect/guard.h"
-#include "collect/halves.h"
-#include "collect/host.h"
-#include "collect/launch.h"
 #include "collect/say.h"
-#include "collect/watch.h"
 #include "record/record.h"
 
 #define FIRST_PASS_NS 20000000ull
@@ -31,35 +26,20 @@
 #define SHORTEST_PERIOD_NS 10000000ull
 #define STRAGGLERS_MS 100 /* children that are about to end with the program */
 
-/* All that a run needs; in the order in which it is made. */
-struct collector {
-	const struct collect_options *options;
-	struct halves halves;
-	struct launch_signals signals;
-	struct watch watch;
-	struct family family;
-	struct archive archive;
-	struct host host;
-	uint64_t started_ns;
-	uint64_t target_starttime;
-	bool records; /* our own rows can be written */
-};
-
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static int launch(struct collector *collector, struct collect_result *result,
-		  struct kymo_error *err)
+static int launch(struct collector *collector, const struct collect_options *options,
+		  struct collect_result *result, struct kymo_error *err)
 {
 	char run[KYMO_PATH_BYTES + 16], keep[32], budget[96] = "KYMO_BUDGET=";
 	const char *additions[] = { "KYMO=on", run, keep, budget, NULL };
-	char *const *argv = collector->options->argv;
+	char *const *argv = options->argv;
 	int exec_failed, rc;
 
 	snprintf(run, sizeof(run), "KYMO_RUN=%s", collector->halves.live);
 	snprintf(keep, sizeof(keep), "KYMO_KEEP=%s",
-		 collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight");
-	budget_format(&collector->options->budget, budget + strlen(budget),
-		      sizeof(budget) - strlen(budget));
+		 collector->keep == KYMO_KEEP_ALL ? "all" : "flight");
+	budget_format(&options->budget, budget + strlen(budget), sizeof(budget) - strlen(budget));
 	collector->started_ns = clock_monotonic_ns();
 	rc = launch_program(argv, additions, &collector->signals, &collector->watch.target,
 			    &exec_failed);
@@ -98,11 +78,11 @@ static void let_go_of_inherited_files(const struct collector *collector)
 		closedir(directory);
 }
 
-static void start_own_recording(struct collector *collector)
+void collector_record(struct collector *collector)
 {
 	struct kymo_error err = { 0 };
 
-	setenv("KYMO_KEEP", collector->options->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
+	setenv("KYMO_KEEP", collector->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
 	collector->records = !host_init(&collector->host) &&
 			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
 	if (!collector->records)
@@ -131,12 +111,25 @@ static void note_who_recorded(struct collector *collector)
 	}
 }
 
+/* How long until the next one. */
+static uint64_t pass(struct collector *collector)
+{
+	uint64_t pause_ns;
+
+	if (!collector->moves)
+		return SLOW_PASS_NS;
+	pause_ns = (uint64_t)archive_pass(&collector->archive) * 1000000u;
+	note_who_recorded(collector);
+	return pause_ns;
+}
+
 static void slow_pass(struct collector *collector)
 {
 	family_look(&collector->family);
 	note_who_recorded(collector);
 	family_forget(&collector->family);
-	archive_retire_dead(&collector->archive);
+	if (collector->moves)
+		archive_retire_dead(&collector->archive);
 }
 
 static void sample(struct collector *collector)
@@ -165,25 +158,30 @@ static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 		       : 0;
 }
 
-static void supervise(struct collector *collector)
+static bool goes_on(const struct collector *collector, uint64_t now_ns)
+{
+	return !collector->watch.ended && !collector->watch.told_to_end &&
+	       (!collector->until_ns || now_ns < collector->until_ns);
+}
+
+void collector_supervise(struct collector *collector)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t next_pass_ns = now_ns + FIRST_PASS_NS, next_slow_ns = now_ns + SLOW_PASS_NS;
 	uint64_t sampled_ns = 0;
 
 	/* The program may have ended already, and its SIGCHLD with it. */
-	while (!collector->watch.ended) {
+	while (goes_on(collector, now_ns)) {
 		uint64_t next_ns = next_pass_ns < next_slow_ns ? next_pass_ns : next_slow_ns;
 		uint64_t next_sample_ns = next_sample(collector, sampled_ns);
 
-		now_ns = clock_monotonic_ns();
-		watch_wait(&collector->watch,
-			   ms_until(next_ns < next_sample_ns ? next_ns : next_sample_ns, now_ns));
+		next_ns = next_ns < next_sample_ns ? next_ns : next_sample_ns;
+		if (collector->until_ns && collector->until_ns < next_ns)
+			next_ns = collector->until_ns;
+		watch_wait(&collector->watch, ms_until(next_ns, clock_monotonic_ns()));
 		now_ns = clock_monotonic_ns();
 		if (now_ns >= next_pass_ns) {
-			next_pass_ns = now_ns +
-				       (uint64_t)archive_pass(&collector->archive) * 1000000u;
-			note_who_recorded(collector);
+			next_pass_ns = now_ns + pass(collector);
 		}
 		if (now_ns >= next_slow_ns) {
 			slow_pass(collector);
@@ -241,33 +239,30 @@ static void count_unrecorded(struct collector *collector, struct collect_result 
 		 collector->family.gone_names);
 }
 
-static void end_own_recording(struct collector *collector)
+void collector_last_rows(struct collector *collector, const struct rusage *usage)
 {
 	if (!collector->records)
 		return;
 	gpu_stop();
 	if (next_sample(collector, 1) != UINT64_MAX) {
 		host_sample(&collector->host, &collector->family);
-		host_last(&collector->host, &collector->family, &collector->watch.usage);
+		if (usage)
+			host_last(&collector->host, &collector->family, usage);
 	}
 	kymo_disable();
 }
 
-static void finish(struct collector *collector, struct collect_result *result)
+void collector_settle(struct collector *collector, const int *wstatus,
+		      struct collect_result *result)
 {
 	struct archive *archive = &collector->archive;
 
-	result->wstatus = collector->watch.wstatus;
-	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
-	archive_pass(archive);
-	count_unrecorded(collector, result);
-	end_own_recording(collector);
-	watch_reap(&collector->watch);
-	archive_mark_target(archive, collector->watch.target, collector->target_starttime,
-			    result->wstatus);
+	if (wstatus)
+		archive_mark_target(archive, collector->watch.target, collector->target_starttime,
+				    *wstatus);
 	wait_for_stragglers(collector, result);
 	archive_retire_self(archive);
-	halves_ended(&collector->halves, result->wstatus, result->not_recorded);
+	halves_ended(&collector->halves, wstatus, result->not_recorded);
 	result->processes = archive->recorded_processes;
 	result->rows = archive->recorded_rows;
 	result->removed_segments = archive->removed_segments;
@@ -278,6 +273,17 @@ static void finish(struct collector *collector, struct collect_result *result)
 	}
 }
 
+static void finish(struct collector *collector, struct collect_result *result)
+{
+	result->wstatus = collector->watch.wstatus;
+	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
+	archive_pass(&collector->archive);
+	count_unrecorded(collector, result);
+	collector_last_rows(collector, &collector->watch.usage);
+	watch_reap(&collector->watch);
+	collector_settle(collector, &result->wstatus, result);
+}
+
 int collect_run(const struct collect_options *options, struct collect_result *result,
 		struct kymo_error *err)
 {
@@ -286,8 +292,9 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 
 	memset(&collector, 0, sizeof(collector));
 	memset(result, 0, sizeof(*result));
-	collector.options = options;
-	collector.watch.signal_fd = collector.watch.witness.fd = -1;
+	collector.keep = options->keep;
+	collector.moves = true;
+	collector.watch.signal_fd = collector.watch.witness.fd = collector.watch.pidfd = -1;
 	launch_hold_standard_files();
 	rc = halves_make(&collector.halves, options, err);
 	if (rc)
@@ -299,7 +306,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 		error_set(err, -rc, "cannot watch a program: signalfd: %s", strerror(-rc));
 	} else {
 		witness_start(&collector.watch.witness);
-		rc = launch(&collector, result, err);
+		rc = launch(&collector, options, result, err);
 	}
 	if (rc) {
 		halves_remove(&collector.halves);
@@ -315,8 +322,8 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 		     &options->budget);
 	family_root(&collector.family, collector.watch.target, collector.target_starttime,
 		    options->argv[0]);
-	start_own_recording(&collector);
-	supervise(&collector);
+	collector_record(&collector);
+	collector_supervise(&collector);
 	finish(&collector, result);
 	archive_fini(&collector.archive);
 	host_fini(&collector.host);

@@ -31,6 +31,7 @@ struct collect_result {
 	char not_recorded_names[128]; /* of some of them */
 	unsigned still_running; /* recorded children that run on */
 	pid_t still_running_pid; /* one of them */
+	bool ended; /* attach: the program has ended */
 	int move_error; /* a negative errno: not everything could be moved to the disk */
 };
 
@@ -42,6 +43,24 @@ struct collect_result {
  */
 int collect_run(const struct collect_options *options, struct collect_result *result,
 		struct kymo_error *err);
+struct attach_options {
+	pid_t pid;
+	uint64_t starttime; /* of the process that was meant */
+	const char *directory; /* as above */
+	uint64_t duration_ns; /* 0: until it ends, or a signal comes */
+	struct budget budget;
+	/* Where it records already: it is joined there. NULL: a recording is made. */
+	const char *live; /* the live half */
+	const char
+		*disk; /* the other half, where a supervisor has left both; NULL: there is none */
+	enum kymo_keep keep;
+	const struct kymo_control *settings; /* what is configured there; NULL: nothing */
+};
+
+/* Watches a process that runs, from outside, until one of the ends. 0 and *result, or a negative errno and *err. The
+   process is never stopped, and nothing is put into it. result->wstatus does not hold: it is not our child. */
+int collect_attach(const struct attach_options *options, struct collect_result *result,
+		   struct kymo_error *err);
 /* Ends this process as the program ended: the same status, or the same signal (without a core).
    Never returns. */
 void collect_end_like(int wstatus) __attribute__((noreturn));

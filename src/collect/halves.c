@@ -99,10 +99,10 @@ void halves_started(struct halves *halves, pid_t pid, uint64_t starttime)
 	write_both(halves);
 }
 
-void halves_ended(struct halves *halves, int wstatus, uint64_t not_recorded)
+void halves_ended(struct halves *halves, const int *wstatus, uint64_t not_recorded)
 {
-	halves->run.ended = 1;
-	halves->run.target_wstatus = wstatus;
+	halves->run.ended = wstatus ? 1 : 2;
+	halves->run.target_wstatus = wstatus ? *wstatus : 0;
 	halves->run.ended_realtime_ns = clock_realtime_ns();
 	halves->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;
 	write_both(halves);
@@ -220,6 +220,48 @@ int halves_make(struct halves *halves, const struct collect_options *options,
 out:
 	if (rc)
 		halves_remove(halves);
+	return rc;
+}
+
+static int open_half(const char *path, char *out, size_t out_bytes)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	snprintf(out, out_bytes, "%s", path);
+	return fd;
+}
+
+int halves_take_over(struct halves *halves, const char *live, const char *disk,
+		     struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES + 8];
+	ssize_t got = -1;
+	int fd, rc;
+
+	memset(halves, 0, sizeof(*halves));
+	halves->live_fd = open_half(live, halves->live, sizeof(halves->live));
+	halves->disk_fd = open_half(disk, halves->disk, sizeof(halves->disk));
+	snprintf(halves->shown, sizeof(halves->shown), "%s", disk);
+	snprintf(path, sizeof(path), "%s/run", live);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0)
+		got = read(fd, &halves->run, sizeof(halves->run));
+	if (fd >= 0)
+		close(fd);
+	if (halves->live_fd < 0 || halves->disk_fd < 0 || got != (ssize_t)sizeof(halves->run)) {
+		halves_close(halves);
+		return error_set(err, EIO,
+				 "the recording of it, in %s and %s, cannot be opened: %s", live,
+				 disk, strerror(errno));
+	}
+	halves->run.supervisor_pid = getpid();
+	halves->run.supervisor_starttime = paths_starttime(getpid());
+	rc = write_both(halves);
+	if (rc) {
+		halves_close(halves);
+		error_set(err, -rc, "cannot write the recording %s or %s: %s", disk, live,
+			  strerror(-rc));
+	}
 	return rc;
 }
 

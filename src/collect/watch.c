@@ -19,10 +19,31 @@ int watch_init(struct watch *watch)
 	sigset_t blocked;
 
 	memset(watch, 0, sizeof(*watch));
-	watch->witness.fd = -1;
+	watch->witness.fd = watch->pidfd = -1;
 	sigprocmask(SIG_BLOCK, NULL, &blocked);
 	watch->signal_fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
 	return watch->signal_fd < 0 ? -errno : 0;
+}
+
+int watch_attach(struct watch *watch, pid_t target, uint64_t starttime)
+{
+	sigset_t ours;
+
+	memset(watch, 0, sizeof(*watch));
+	watch->witness.fd = -1;
+	watch->target = target;
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGHUP);
+	sigaddset(&ours, SIGQUIT);
+	sigprocmask(SIG_BLOCK, &ours, NULL);
+	watch->signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	watch->pidfd = (int)syscall(SYS_pidfd_open, target, 0);
+	/* Only now is it known that the pid is still the one that was meant. */
+	if (watch->signal_fd < 0 || watch->pidfd < 0 || !proc_alive(target, starttime))
+		return -ESRCH;
+	return 0;
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -185,11 +206,29 @@ static void look_at_target(struct watch *watch)
 	}
 }
 
+/* A pidfd is readable when the process is a zombie. */
+static void wait_attached(struct watch *watch, int timeout_ms)
+{
+	struct pollfd fds[] = { { .fd = watch->signal_fd, .events = POLLIN },
+				{ .fd = watch->pidfd, .events = POLLIN } };
+	struct signalfd_siginfo info;
+
+	if (poll(fds, 2, timeout_ms) <= 0)
+		return;
+	while (read(watch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		watch->told_to_end = true;
+	watch->ended = fds[1].revents != 0;
+}
+
 void watch_wait(struct watch *watch, int timeout_ms)
 {
 	struct pollfd poll_fd = { .fd = watch->signal_fd, .events = POLLIN };
 	struct signalfd_siginfo info;
 
+	if (watch->pidfd >= 0) {
+		wait_attached(watch, timeout_ms);
+		return;
+	}
 	if (poll(&poll_fd, 1, timeout_ms) <= 0)
 		return;
 	while (read(watch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
@@ -218,5 +257,7 @@ void watch_fini(struct watch *watch)
 	witness_end(&watch->witness);
 	if (watch->signal_fd >= 0)
 		close(watch->signal_fd);
-	watch->signal_fd = -1;
+	if (watch->pidfd >= 0)
+		close(watch->pidfd);
+	watch->signal_fd = watch->pidfd = -1;
 }

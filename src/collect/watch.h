@@ -17,13 +17,18 @@ struct watch {
 	pid_t target;
 	int signal_fd;
 	struct witness witness; /* the owner starts it, before the program */
-	bool ended; /* it is a zombie: wstatus and usage hold */
+	int pidfd; /* of a program that is not our child; -1: it is */
+	bool told_to_end; /* by a signal that we would pass on to our child */
+	bool ended; /* it is a zombie: of our child, wstatus and usage hold */
 	int wstatus;
 	struct rusage usage;
 };
 
 /* Signals must be blocked already (launch.h). 0 or a negative errno. */
 int watch_init(struct watch *watch);
+/* For a program that somebody else started: signals are for us, and it is only looked at. 0, or -ESRCH: it has
+   ended. */
+int watch_attach(struct watch *watch, pid_t target, uint64_t starttime);
 /* Waits for signals, at most so long, and passes them on. */
 void watch_wait(struct watch *watch, int timeout_ms);
 /* Takes the zombie away. */

@@ -97,7 +97,7 @@ static void read_settings(struct kymo_control *control, enum kymo_role role)
 
 	/* The collector's words were checked by the command that started it. */
 	settings_begin(control, role == KYMO_ROLE_TARGET ? complain : say_nothing);
-	if (role == KYMO_ROLE_COLLECTOR)
+	if (role != KYMO_ROLE_TARGET)
 		control->on = KYMO_ON_ZONES; /* KYMO_ZONES=off is meant for the program */
 	kymo__process.totals = !word_is(secure_getenv("KYMO_TOTALS"), off);
 	kymo__process.budget_bytes = budget_from(secure_getenv("KYMO_BUDGET"));

@@ -159,10 +159,11 @@ static void look_at_run(struct look *look)
 		    sizeof(entry->program));
 	if (!run->ended)
 		return;
-	entry->wstatus_known = true;
+	entry->wstatus_known = run->ended == 1;
 	entry->wstatus = run->target_wstatus;
 	entry->ended_unix_ns = run->ended_realtime_ns;
-	entry->state = WIFSIGNALED(run->target_wstatus) ? STORE_KILLED : STORE_ENDED;
+	entry->state = entry->wstatus_known && WIFSIGNALED(run->target_wstatus) ? STORE_KILLED
+										: STORE_ENDED;
 }
 
 static void look_inside(struct look *look)

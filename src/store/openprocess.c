@@ -80,7 +80,7 @@ enum store_state openprocess_state(const struct kymo_control *control,
 {
 	if (control->wstatus_known)
 		return state_of_status(control->wstatus);
-	if (run && run->ended && run->target_pid == control->pid &&
+	if (run && run->ended == 1 && run->target_pid == control->pid &&
 	    run->target_starttime == control->starttime)
 		return state_of_status(run->target_wstatus);
 	if (control->ended)
@@ -112,7 +112,7 @@ static void set_state(struct recording *recording, struct store_process *process
 
 	process->wstatus_known = control->wstatus_known == 1;
 	process->wstatus = control->wstatus;
-	if (!process->wstatus_known && run->ended && run->target_pid == control->pid &&
+	if (!process->wstatus_known && run->ended == 1 && run->target_pid == control->pid &&
 	    run->target_starttime == control->starttime) {
 		process->wstatus_known = true;
 		process->wstatus = run->target_wstatus;

@@ -363,7 +363,8 @@ static const struct catalog_column processes[] = {
 	AS_IS("command", "VARCHAR", "its command line"),
 	RANK,
 	AS_IS("ranks", "INTEGER", "how many ranks there are"),
-	AS_IS("role", "VARCHAR", "target, or collector: kymo itself"),
+	AS_IS("role", "VARCHAR",
+	      "target; collector: kymo, which watches; command: kymo, which changed a setting"),
 	AS_IS("state", "VARCHAR", "live, ended, killed, or lost: gone, and nobody saw how"),
 	AS_IS("exit_code", "INTEGER", "its exit status; NULL where it has none or it is not known"),
 	AS_IS("signal", "VARCHAR", "the signal that killed it, as SIGKILL"),
@@ -417,6 +418,17 @@ static const struct catalog_column config[] = {
 	AS_IS("old", "VARCHAR", "its value before"),
 	AS_IS("new", "VARCHAR", "its value after"),
 	AS_IS("by", "VARCHAR", "who changed it"),
+};
+
+static const struct catalog_column gaps[] = {
+	AS_IS("start_ns", "BIGINT", "when it began, in ns since the recording began"),
+	AS_IS("duration_ns", "BIGINT", "how long it lasted"),
+	AS_IS("cause", "VARCHAR", "why nothing was seen: deep recursion, another tool's hook, …"),
+	{ "events", "BIGINT", "TRY_CAST(events AS BIGINT)",
+	  "how often that came about in this span" },
+	PID,
+	TID,
+	THREAD,
 };
 
 static const struct catalog_column problems[] = {
@@ -485,6 +497,8 @@ const struct catalog_view catalog_views[] = {
 	VIEW("kymo", "overhead", "kymo_meta('overhead')", overhead,
 	     "What recording cost, as measured."),
 	VIEW("kymo", "config", "kymo_scan('kymo.config')", config, "Changes of the configuration."),
+	VIEW("kymo", "gaps", "kymo_scan('kymo.gaps')", gaps,
+	     "Spans in which calls went untraced, and why."),
 	VIEW("kymo", "problems", "kymo_meta('problems')", problems,
 	     "What of this recording could not be read, and why."),
 };

@@ -143,8 +143,10 @@ static const char *run_state(const struct recording *recording, const struct sto
 {
 	if (recording->live)
 		return "live";
-	if (recording->run.ended)
+	if (recording->run.ended == 1)
 		return WIFSIGNALED(recording->run.target_wstatus) ? "killed" : "ended";
+	if (recording->run.ended)
+		return "ended";
 	return target ? state_word(target->state) : NULL;
 }
 
@@ -154,7 +156,7 @@ static void fill_runs(struct meta_rows *rows, const struct tables *tables)
 	const struct kymo_run_file *run = &recording->run;
 	const struct store_process *target = target_of(recording);
 	struct meta_cell *cell = meta_add(rows);
-	bool by_target = !run->ended && target && target->wstatus_known;
+	bool by_target = run->ended != 1 && target && target->wstatus_known;
 
 	if (run->epoch.realtime_ns)
 		meta_count(&cell[0], run->epoch.realtime_ns);
@@ -165,7 +167,7 @@ static void fill_runs(struct meta_rows *rows, const struct tables *tables)
 	if (run->target_pid || target)
 		meta_number(&cell[5], run->target_pid ? run->target_pid : target->pid);
 	meta_text(&cell[6], run_state(recording, target));
-	fill_status(&cell[7], &cell[8], run->ended || by_target,
+	fill_status(&cell[7], &cell[8], run->ended == 1 || by_target,
 		    by_target ? target->wstatus : run->target_wstatus);
 	meta_number(&cell[9], recording->duration_ns);
 	meta_text(&cell[10], keep_word(run->keep));
@@ -180,6 +182,10 @@ static void fill_runs(struct meta_rows *rows, const struct tables *tables)
 
 static void fill_processes(struct meta_rows *rows, const struct tables *tables)
 {
+	static const char *const roles[] = { [KYMO_ROLE_TARGET] = "target",
+					     [KYMO_ROLE_COLLECTOR] = "collector",
+					     [KYMO_ROLE_COMMAND] = "command" };
+
 	for (size_t i = 0; i < tables->recording->process_count; i++) {
 		const struct store_process *process = &tables->recording->processes[i];
 		struct meta_cell *cell = meta_add(rows);
@@ -192,7 +198,7 @@ static void fill_processes(struct meta_rows *rows, const struct tables *tables)
 			meta_number(&cell[4], process->rank);
 		if (process->ranks >= 0)
 			meta_number(&cell[5], process->ranks);
-		meta_text(&cell[6], process->role == KYMO_ROLE_COLLECTOR ? "collector" : "target");
+		meta_text(&cell[6], process->role < 3 ? roles[process->role] : "?");
 		meta_text(&cell[7], state_word(process->state));
 		fill_status(&cell[8], &cell[9], process->wstatus_known, process->wstatus);
 		meta_number(&cell[10], process->started_ns);

@@ -340,7 +340,7 @@ static void stream_memory(const struct recording *recording, const struct store_
 {
 	const struct store_column *ts = find_column(stream, "ts_ns", KYMO_TIME);
 	const struct store_column *rss = find_column(stream, "rss_bytes", KYMO_U64);
-	const struct store_column *pid = find_column(stream, "pid", KYMO_I32);
+	const struct store_column *pid = find_column(stream, "target_pid", KYMO_I32);
 	unsigned char row[KYMO_ROW_BYTES_MAX];
 	uint64_t ticks, bytes;
 	int32_t owner;

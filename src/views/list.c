@@ -97,7 +97,7 @@ static void look_inside(struct item *item)
 	for (size_t i = 0; i < recording->process_count; i++) {
 		const struct store_process *process = &recording->processes[i];
 
-		if (process->role != KYMO_ROLE_COLLECTOR && process->rank >= 0 && item->rank < 0) {
+		if (process->role == KYMO_ROLE_TARGET && process->rank >= 0 && item->rank < 0) {
 			item->rank = process->rank;
 			item->ranks = process->ranks;
 		}

@@ -50,10 +50,12 @@ static void add_open(struct buf *out, const struct recording *recording,
 {
 	const struct store_process *process = &recording->processes[stream->process];
 
+	const char *verb = process->state == STORE_LIVE ? "is" : "ended";
+
 	if (process->pid == recording->run.target_pid)
-		buf_text(out, "It ended inside ");
+		buf_print(out, "It %s inside ", verb);
 	else
-		buf_print(out, "Process %d ended inside ", process->pid);
+		buf_print(out, "Process %d %s inside ", process->pid, verb);
 	for (size_t i = 0; i < stream->open_count; i++) {
 		const struct store_open_zone *zone = &stream->open_zones[i];
 		double age_ns = (double)(process->ended_ns - zone->start_ns);
@@ -108,6 +110,13 @@ static void print(const struct facts *facts, const struct verdict *verdict, cons
 /* Nothing inside the program was recorded: nothing for SQL to find, so its start-up is saved. */
 static bool is_empty(const struct recording *recording)
 {
+	bool has_target = false;
+
+	/* What was watched from outside is known by its metrics and samples alone: those are in SQL. */
+	for (size_t i = 0; i < recording->process_count; i++)
+		has_target |= recording->processes[i].role == KYMO_ROLE_TARGET;
+	if (!has_target)
+		return false;
 	for (size_t i = 0; i < recording->stream_count; i++)
 		if (strncmp(recording->streams[i].table, "host.", 5) != 0 &&
 		    recording->streams[i].emitted)

@@ -5,7 +5,7 @@ import pytest
 
 from conftest import ROOT
 
-COMMANDS = ["run", "ls", "query", "report", "snapshot", "pack", "rm", "help", "version"]
+COMMANDS = ["run", "attach", "ls", "config", "query", "report", "snapshot", "pack", "rm", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])

@@ -38,10 +38,10 @@ int main(int argc, char **argv)
 	pid_t child = !strcmp(word, "fork") || !strcmp(word, "exec") ? fork() : -1;
 
 	if (!child && !strcmp(word, "exec"))
-		execl("/proc/self/exe", argv[0], NULL);
+		execl("/proc/self/exe", argv[0], "child", NULL);
 	if (child > 0)
 		printf("%d\n", (int)child);
-	else
+	else if (child < 0 && strcmp(word, "child") != 0)
 		puts("begun");
 	fflush(stdout);
 	loop(!strcmp(word, "thread"));

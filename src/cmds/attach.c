@@ -1,0 +1,239 @@
+/* kymo attach: records a program that runs, from outside. */
+#include "cmds/cmds.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/paths.h"
+#include "base/settings.h"
+#include "collect/collect.h"
+#include "collect/proc.h"
+#include "collect/say.h"
+#include "store/live.h"
+#include "views/format.h"
+#include "views/summary.h"
+#include "views/text.h"
+
+struct attach {
+	struct attach_options options;
+	struct live live; /* of a program that records already */
+	struct kymo_control settings;
+	char name[64];
+	bool quiet, no_summary;
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static int read_pid(struct attach *attach, const char *word)
+{
+	size_t digits = strspn(word, "0123456789");
+
+	if (!digits || digits > 9 || word[digits] || !strtol(word, NULL, 10))
+		return cmds_wrong(
+			"attach",
+			"which process? a pid is wanted, not %s; `kymo ls` and ps list them", word);
+	attach->options.pid = (pid_t)strtol(word, NULL, 10);
+	if (attach->options.pid == getpid())
+		return cmds_wrong("attach", "process %s is this command itself", word);
+	return -1;
+}
+
+static int check_settings(void)
+{
+	struct settings_value value;
+	struct kymo_error err = { 0 };
+	char variable[48];
+
+	for (const struct settings_key *key = settings_keys; key->name; key++) {
+		const char *word;
+
+		settings_variable(key, variable, sizeof(variable));
+		word = getenv(variable);
+		if (word && *word && settings_parse(key, word, &value, &err))
+			return cmds_wrong("attach", "%s=%s: %s", variable, word, err.text);
+	}
+	return -1;
+}
+
+static int read_arguments(struct attach *attach, int argc, char **argv)
+{
+	const char *quiet = getenv("KYMO_QUIET"), *budget = getenv("KYMO_BUDGET");
+	const struct cmds_option *option;
+	struct kymo_error err = { 0 };
+	struct cmds_args args;
+	double seconds;
+	int status;
+
+	attach->quiet = quiet && *quiet && strcmp(quiet, "0") != 0;
+	attach->options.budget = (struct budget){ BUDGET_MEMORY_BYTES, BUDGET_DISK_BYTES };
+	attach->options.keep = KYMO_KEEP_ALL;
+	if (budget && *budget && budget_parse(budget, &attach->options.budget, &err))
+		return cmds_wrong("attach", "KYMO_BUDGET: %s", err.text);
+	cmds_args_init(&args, "attach", argc, argv);
+	while ((option = cmds_next(&args, &status))) {
+		if (!strcmp(option->name, "output"))
+			attach->options.directory = args.value;
+		else if (!strcmp(option->name, "quiet"))
+			attach->quiet = true;
+		else if (!strcmp(option->name, "no-summary"))
+			attach->no_summary = true;
+		else if (!cmds_number(&args, option, 1e9, &seconds, &status))
+			return status;
+		else
+			attach->options.duration_ns = (uint64_t)(seconds * 1e9) + 1;
+	}
+	if (status >= 0)
+		return status;
+	if (args.word_count != 1)
+		return cmds_wrong("attach", "which process? kymo attach [OPTIONS] PID");
+	status = check_settings();
+	return status < 0 ? read_pid(attach, args.words[0]) : status;
+}
+
+/* ---- who it is ------------------------------------------------------------------------------- */
+
+static int look_at_process(struct attach *attach, struct kymo_error *err)
+{
+	struct proc_stat stat;
+	int pid = (int)attach->options.pid;
+	int rc = proc_stat(pid, &stat);
+
+	if (rc == -ENOENT || rc == -ESRCH)
+		return error_set(err, ESRCH, "no process %d runs", pid);
+	if (rc)
+		return error_set(err, -rc,
+				 "process %d cannot be looked at: %s; sudo kymo attach %d", pid,
+				 strerror(-rc), pid);
+	if (stat.state == 'Z' || stat.state == 'X')
+		return error_set(
+			err, ESRCH,
+			"process %d has ended already: it is a zombie, whose parent %d has not "
+			"looked after it",
+			pid, (int)stat.ppid);
+	attach->options.starttime = stat.starttime;
+	snprintf(attach->name, sizeof(attach->name), "%s", stat.name);
+	return 0;
+}
+
+static void seconds_of(const struct kymo_control *control, const char *name, char *out,
+		       size_t out_bytes)
+{
+	const struct settings_key *key = settings_find(name);
+	struct settings_value value;
+
+	settings_load(key, control, &value);
+	settings_format(key, &value, out, out_bytes);
+}
+
+/* Somebody watches it: all that is wanted is there. */
+static int already_watched(const struct attach *attach, const struct live_process *collector)
+{
+	char samples[64], system[64];
+	int pid = (int)attach->options.pid;
+
+	seconds_of(&collector->control, "sample_rate", samples, sizeof(samples));
+	seconds_of(&collector->control, "system_rate", system, sizeof(system));
+	fprintf(stderr,
+		"kymo: process %d is watched by kymo (pid %d) already: stacks every %s s, metrics every "
+		"%s s, in %s; kymo config %d changes that, kymo query %d asks\n",
+		pid, collector->control.pid, samples, system,
+		attach->live.disk[0] ? attach->live.disk : attach->live.directory, pid, pid);
+	return CMDS_OK;
+}
+
+/* -1, or the exit status: there is nothing to do, or it cannot be done. */
+static int find_recording(struct attach *attach)
+{
+	struct kymo_error err = { 0 };
+	const struct live_process *collector, *target;
+
+	if (live_open_pid(attach->options.pid, &attach->live, &err))
+		return err.code == ENOENT ? -1 : cmds_fail("attach", &err);
+	collector = live_collector(&attach->live);
+	if (collector)
+		return already_watched(attach, collector);
+	if (attach->options.directory) {
+		error_set(
+			&err, EEXIST,
+			"process %d records already, in %s, and is joined there: leave -o out; kymo "
+			"snapshot %d FILE keeps a copy",
+			(int)attach->options.pid, attach->live.directory, (int)attach->options.pid);
+		return cmds_fail("attach", &err);
+	}
+	target = live_find(&attach->live, attach->options.pid);
+	if (target) {
+		attach->settings = target->control;
+		attach->options.settings = &attach->settings;
+	}
+	attach->options.live = attach->live.directory;
+	if (attach->live.run.supervised && attach->live.disk[0])
+		attach->options.disk = attach->live.disk;
+	attach->options.keep = attach->live.run.keep == KYMO_KEEP_ALL ? KYMO_KEEP_ALL
+								      : KYMO_KEEP_FLIGHT;
+	return -1;
+}
+
+/* ---- what is said ------------------------------------------------------------------------------ */
+
+static void print_begin(const struct attach *attach)
+{
+	if (!attach->quiet && isatty(STDERR_FILENO))
+		fprintf(stderr, "kymo: watching %s (pid %d)%s; Ctrl-C ends that, not the program\n",
+			attach->name, (int)attach->options.pid,
+			attach->options.live ? ", in the recording that it makes" : "");
+}
+
+static void print_end(const struct attach *attach, const struct collect_result *result)
+{
+	struct text_style style = text_style_of(stderr);
+	struct summary_options summary = { .colour = style.colour, .columns = style.columns };
+	struct kymo_error err = { 0 };
+	struct buf line = { 0 };
+
+	if (attach->quiet)
+		return;
+	buf_text(&line, "kymo: watched ");
+	text_visible(&line, attach->name, strlen(attach->name));
+	buf_print(&line, " (pid %d) for %s, and it %s; recording ", (int)attach->options.pid,
+		  format_clock((double)result->duration_ns, style.utf8).text,
+		  result->ended ? "has ended" : "runs on");
+	text_visible(&line, result->directory, strlen(result->directory));
+	fprintf(stderr, "%s\n", buf_get(&line));
+	buf_fini(&line);
+	if (!attach->no_summary && summary_print(result->directory, &summary, stderr, &err))
+		fprintf(stderr, "  no summary: %s\n", err.text);
+	fflush(stderr);
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	struct attach attach = { 0 };
+	struct collect_result result;
+	struct kymo_error err = { 0 };
+	int status = read_arguments(&attach, argc, argv);
+
+	if (status >= 0)
+		return status;
+	say_quiet(attach.quiet);
+	if (look_at_process(&attach, &err))
+		return cmds_fail("attach", &err);
+	status = find_recording(&attach);
+	if (status < 0) {
+		print_begin(&attach);
+		status = collect_attach(&attach.options, &result, &err) ? cmds_fail("attach", &err)
+									: CMDS_OK;
+		if (status == CMDS_OK) {
+			if (!attach.options.live)
+				store_remember(result.directory, NULL);
+			print_end(&attach, &result);
+		}
+	}
+	live_close(&attach.live);
+	return status;
+}

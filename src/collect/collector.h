@@ -1,0 +1,40 @@
+/* What `kymo run` and `kymo attach` share: the process that watches from outside. */
+#ifndef KYMO_COLLECT_COLLECTOR_H
+#define KYMO_COLLECT_COLLECTOR_H
+
+#include "collect/archive.h"
+#include "collect/collect.h"
+#include "collect/family.h"
+#include "collect/halves.h"
+#include "collect/host.h"
+#include "collect/launch.h"
+#include "collect/watch.h"
+
+/* In the order in which it is made. */
+struct collector {
+	struct halves
+		halves; /* of a recording that was joined: the live half alone, no descriptors */
+	struct launch_signals signals;
+	struct watch watch;
+	struct family family;
+	struct archive archive;
+	struct host host;
+	enum kymo_keep keep;
+	uint64_t started_ns;
+	uint64_t until_ns; /* it ends then, if not before; 0: never by itself */
+	uint64_t target_starttime;
+	bool moves; /* segments go to the disk: archive and halves are in use */
+	bool records; /* our own rows can be written */
+};
+
+/* Begins to record as a collector in the live half. Where it fails that is said, and the rest goes on. */
+void collector_record(struct collector *collector);
+/* Until the program has ended, or we are told to, or the time is over. */
+void collector_supervise(struct collector *collector);
+/* The last rows; usage: of a program that is our child and a zombie, else NULL. */
+void collector_last_rows(struct collector *collector, const struct rusage *usage);
+/* Moves what is left, ends the recording, and says where it is. wstatus: NULL where nobody told. */
+void collector_settle(struct collector *collector, const int *wstatus,
+		      struct collect_result *result);
+
+#endif

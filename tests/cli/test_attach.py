@@ -1,0 +1,271 @@
+"""kymo attach: programs that were started without kymo, and those that record already."""
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import KYMO, PROGS
+from probe_tools import rows, running, until
+
+LOOK = """
+import os, signal, sys
+def tell(number, frame): print("got", number, flush=True)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD): signal.signal(number, tell)
+print("begun", flush=True)
+sys.stdin.read()
+def look():
+    status = open("/proc/self/status").read()
+    tracer = [line for line in status.splitlines() if line.startswith(("TracerPid", "Threads"))]
+    return tracer, sorted(os.listdir("/proc/self/fd")), [x for x in open("/proc/self/maps") if "kymo" in x]
+print(look(), flush=True)
+sys.exit(7)
+"""
+
+
+def attach(kymo, *words, env=None):
+    return subprocess.Popen([KYMO, "attach", *map(str, words)], cwd=kymo.cwd, env={**kymo.env, **(env or {})},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def is_watched(kymo, pid):
+    """Until its first row is there."""
+    return kymo("query", "-f", "csv", pid, "FROM host.process LIMIT 1").out.count("\n") > 1
+
+
+def end(process, number=signal.SIGINT):
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, err
+
+
+def test_metrics_of_a_program_that_never_heard_of_kymo(kymo):
+    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+        done = kymo("attach", "--duration", "0.5", "-o", "seen", program.pid, env={"KYMO_SYSTEM_RATE": "0.05"})
+        assert (done.status, done.out, done.err) == (0, "", "")
+        assert program.poll() is None
+    got = rows(kymo, "seen", "SELECT count(*) > 3 AS many, count(DISTINCT pid) AS pids, min(pid) AS pid FROM host.process")
+    assert got == [{"many": True, "pids": 1, "pid": program.pid}]
+    run = rows(kymo, "seen", "SELECT pid, program, command, state, exit_code, supervised FROM kymo.runs")
+    assert run == [{"pid": program.pid, "program": "cat", "command": "cat", "state": "ended", "exit_code": None,
+                    "supervised": True}]
+    assert not list((kymo.home / "live").iterdir())
+
+
+def test_it_ends_with_the_program_and_says_so(kymo):
+    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+        watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_QUIET": "0", "KYMO_SYSTEM_RATE": "0.05"})
+        until(lambda: is_watched(kymo, program.pid))
+    out, err = watcher.communicate(timeout=30)
+    assert (watcher.returncode, out) == (0, "")
+    first, *rest = err.splitlines()
+    assert re.fullmatch(rf"kymo: watched cat \(pid {program.pid}\) for [\d.]+ m?s, and it has ended; recording seen", first)
+    assert any(line.startswith("  memory: peak ") for line in rest) and rest[-1].startswith("  more: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_with_a_summary_and_the_program_goes_on(kymo, number):
+    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+        watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_QUIET": "0"})
+        until(lambda: is_watched(kymo, program.pid))
+        status, _, err = end(watcher, number)
+        assert status == 0 and "and it runs on; recording seen" in err
+        assert program.poll() is None
+    assert len(rows(kymo, "seen", "FROM host.process")) >= 2
+
+
+def test_the_program_cannot_tell_that_it_was_watched(kymo):
+    """Status, output, signals, descriptors, threads, mappings: the same with and without."""
+    def run(watched):
+        with running(kymo, command=["python3", "-c", LOOK]) as program:
+            if watched:
+                watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_SYSTEM_RATE": "0.01"})
+                until(lambda: is_watched(kymo, program.pid))
+            program.send_signal(signal.SIGUSR1)
+            assert program.stdout.readline() == "got 10\n"
+            if watched:
+                end(watcher)
+            program.stdin.close()
+            text = program.stdout.read()
+            return program.wait(10), text
+    assert run(True) == run(False)
+
+
+def test_children_are_followed_those_that_are_there_and_those_that_come(kymo):
+    code = ("import subprocess, sys; a = subprocess.Popen(['sleep', '60']); print(a.pid, flush=True); sys.stdin.readline(); "
+            "b = subprocess.Popen(['sleep', '60']); print(b.pid, flush=True); sys.stdin.readline(); a.kill(); b.kill()")
+    with running(kymo, command=["python3", "-c", code]) as program:
+        first = int(program.first_line)
+        watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_SYSTEM_RATE": "0.05"})
+        until(lambda: is_watched(kymo, program.pid))
+        program.stdin.write("\n")
+        program.stdin.flush()
+        second = int(program.stdout.readline())
+        want = {program.pid, first, second}
+        until(lambda: {row["pid"] for row in rows(kymo, program.pid, "SELECT DISTINCT pid FROM host.process")} == want)
+        assert end(watcher)[0] == 0
+        program.stdin.write("\n")
+        program.stdin.flush()
+
+
+def test_a_program_that_records_is_joined_with_what_is_configured(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        assert "kymo attach" in kymo("config", program.pid, "system_rate=0.05").err
+        watcher = attach(kymo, program.pid)
+        until(lambda: is_watched(kymo, program.pid))
+        assert len(list((kymo.home / "live").iterdir())) == 1, "one recording"
+        until(lambda: len(rows(kymo, program.pid, "FROM host.process")) > 4)
+        done = kymo("config", program.pid, "system_rate=0.02")
+        assert (done.out, done.err) == ("system_rate=0.02 (was 0.05)\n", "")
+        again = kymo("attach", program.pid)
+        assert again.status == 0
+        assert again.err.startswith(f"kymo: process {program.pid} is watched by kymo (pid {watcher.pid}) already: stacks "
+                                    "every 0.1 s, metrics every 0.02 s, in ")
+        assert end(watcher)[0] == 0
+        zones = rows(kymo, program.pid, "SELECT count(*) > 0 AS some FROM trace.zones")
+        assert zones == [{"some": True}]
+        refused = kymo("attach", "-o", "elsewhere", program.pid)
+        assert refused.status == 1 and "records already, in " in refused.err and "leave -o out" in refused.err
+    assert not (kymo.cwd / "elsewhere").exists()
+
+
+def test_the_child_of_kymo_run_is_watched_already(kymo):
+    with running(kymo, command=[KYMO, "run", "-q", "-o", "run", "--", PROGS / "probe_loop"]) as run:
+        pid, = (int(x) for x in pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+                if "probe_loop" in os.readlink(f"/proc/{x}/exe"))
+        done = kymo("attach", pid)
+        assert done.status == 0 and f"process {pid} is watched by kymo (pid {run.pid}) already" in done.err
+
+
+def test_the_time_in_which_nobody_watched_is_a_gap(kymo):
+    with running(kymo, env={"KYMO": "on", "KYMO_SYSTEM_RATE": "0.05"}) as program:
+        assert kymo("attach", "--duration", "0.2", program.pid).status == 0
+        assert rows(kymo, program.pid, "FROM kymo.gaps") == []
+        time.sleep(0.3)
+        assert kymo("attach", "--duration", "0.2", program.pid).status == 0
+        gap, = rows(kymo, program.pid, "SELECT start_ns, duration_ns, cause FROM kymo.gaps")
+        assert gap["cause"] == "no collector: nobody sampled" and gap["duration_ns"] >= 0.3e9
+        inside = rows(kymo, program.pid, "SELECT count(*) AS n FROM host.process h, kymo.gaps g "
+                      "WHERE h.ts_ns > g.start_ns AND h.ts_ns < g.start_ns + g.duration_ns")
+        assert inside == [{"n": 0}]
+
+
+def test_a_collector_that_was_killed_is_replaced_no_row_is_lost_or_twice(kymo):
+    """FAULTS 9. The program counts what it emits by itself: the number in its last zone's name would do, its stream does."""
+    with running(kymo, command=[KYMO, "run", "-q", "-o", "run", "--", PROGS / "probe_loop"],
+                 env={"KYMO_SYSTEM_RATE": "0.05"}) as run:
+        until(lambda: rows(kymo, "run", "FROM trace.zones LIMIT 1"))
+        pid = rows(kymo, "run", "SELECT pid FROM kymo.runs")[0]["pid"]
+        run.kill()
+        run.wait()
+        assert rows(kymo, pid, "SELECT state FROM kymo.processes WHERE role = 'target'") == [{"state": "live"}]
+        time.sleep(0.2)
+        watcher = attach(kymo, pid)
+        until(lambda: rows(kymo, pid, "FROM kymo.gaps"))
+        assert kymo("ls").out.count("\n") == 2, "the run is still one"
+        run.stdin.close()  # the program ends
+        watcher.communicate(timeout=30)
+        assert watcher.returncode == 0
+    assert not list((kymo.home / "live").iterdir()), "all is on the disk"
+    totals, = rows(kymo, "run", "SELECT count, (SELECT count(*) FROM trace.zones) AS n, (SELECT count(DISTINCT start_ns) FROM "
+                   "trace.zones) AS different FROM trace.regions WHERE name = 'work'")
+    assert totals["count"] == totals["n"] == totals["different"]
+    streams, = rows(kymo, "run", "SELECT emitted, kept, overwritten, dropped FROM kymo.streams WHERE table_name = "
+                    f"'trace.zones' AND pid = {pid}")
+    assert streams["emitted"] == streams["kept"] == totals["n"] and streams["overwritten"] == streams["dropped"] == 0
+    assert len(rows(kymo, "run", "FROM kymo.gaps")) == 1
+
+
+def test_a_watcher_that_is_killed_leaves_the_program_alone(kymo):
+    """FAULTS 25: at many moments; the program is never stopped, and the next one joins."""
+    with running(kymo, env={"KYMO": "on"}) as program:
+        for i in range(10):
+            watcher = attach(kymo, program.pid, env={"KYMO_SYSTEM_RATE": "0.01"})
+            time.sleep(0.02 * i)
+            watcher.kill()
+            watcher.communicate()
+            state = pathlib.Path(f"/proc/{program.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            assert state in "RSD"
+        assert kymo("attach", "--duration", "0.1", program.pid).status == 0
+
+
+def test_stopped_programs_are_watched(kymo):
+    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+        program.send_signal(signal.SIGSTOP)
+        try:
+            done = kymo("attach", "--duration", "0.2", "-o", "seen", program.pid, timeout=20)
+            assert done.status == 0
+            assert rows(kymo, "seen", "SELECT DISTINCT state FROM host.threads") == [{"state": "stopped"}]
+        finally:
+            program.send_signal(signal.SIGCONT)
+
+
+def test_zombies_and_pids_that_are_not_there_are_refused_at_once(kymo):
+    zombie = subprocess.Popen(["true"])
+    until(lambda: pathlib.Path(f"/proc/{zombie.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z")
+    done = kymo("attach", zombie.pid, timeout=20)
+    assert (done.status, done.err) == (1, f"kymo attach: process {zombie.pid} has ended already: it is a zombie, whose parent "
+                                       f"{os.getpid()} has not looked after it\n")
+    zombie.wait()
+    done = kymo("attach", zombie.pid)
+    assert (done.status, done.err) == (1, f"kymo attach: no process {zombie.pid} runs\n")
+    assert not list(kymo.cwd.iterdir())
+
+
+@pytest.mark.parametrize("words, sentence", [
+    ([], "kymo attach: which process? kymo attach [OPTIONS] PID\n"),
+    (["1", "2"], "kymo attach: which process? kymo attach [OPTIONS] PID\n"),
+    (["train.py"], "kymo attach: which process? a pid is wanted, not train.py; `kymo ls` and ps list them\n"),
+    (["0"], "kymo attach: which process? a pid is wanted, not 0; `kymo ls` and ps list them\n"),
+    (["--duration", "x", "1"], "kymo attach: --duration needs a number of 0 to 1000000000, not x\n"),
+])
+def test_wrong_use_is_one_sentence(kymo, words, sentence):
+    done = kymo("attach", *words)
+    assert (done.status, done.out, done.err) == (2, "", sentence)
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
+def test_a_program_in_a_container_is_watched_and_configured_by_its_pid_here(kymo):
+    """Other pid, user and mount namespaces: its number there is another one."""
+    words = ["unshare", "-rpf", "--mount-proc", "--kill-child"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode:
+        pytest.skip("this user may not make namespaces")
+    with running(kymo, command=[*words, PROGS / "probe_loop"], env={"KYMO": "on"}) as outer:
+        # `unshare` itself does not record; what it started does.
+        pid = int(until(lambda: pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split())[0])
+        until(lambda: kymo("config", pid).status == 0)
+        done = kymo("config", pid, "torch=on")
+        assert (done.status, done.out) == (0, "torch=on (was off)\n")
+        watcher = attach(kymo, pid, env={"KYMO_SYSTEM_RATE": "0.05"})
+        until(lambda: rows(kymo, next((kymo.home / "live").iterdir()), f"FROM host.process WHERE pid = {pid}"))
+        assert end(watcher)[0] == 0
+        assert len(list((kymo.home / "live").iterdir())) == 1, "joined"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program as somebody else")
+def test_a_program_of_another_user_is_watched_as_far_as_the_kernel_lets_us(kymo):
+    """FAULTS 23: by one who is not root, so that memory, I/O and namespaces are denied."""
+    nobody = pwd.getpwnam("nobody")
+    place = kymo.home / "of-nobody"
+    place.mkdir()
+    os.chown(place, nobody.pw_uid, nobody.pw_gid)
+    for path in [kymo.home, *kymo.home.parents]:
+        if path.stat().st_mode & 0o001 == 0:
+            if path.owner() != "root" or path.parent == path:
+                pytest.skip(f"{path} is closed for others")
+            path.chmod(path.stat().st_mode | 0o011)
+    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+        (place / "live").mkdir(mode=0o700)
+        os.chown(place / "live", nobody.pw_uid, nobody.pw_gid)
+        env = {**kymo.env, "KYMO_DIR": str(place / "live"), "XDG_STATE_HOME": str(place / "state"), "HOME": str(place)}
+        done = subprocess.run([KYMO, "attach", "--duration", "0.3", "-o", place / "seen", str(program.pid)], cwd=place,
+                              env={**env, "KYMO_SYSTEM_RATE": "0.05"}, user=nobody.pw_uid, group=nobody.pw_gid,
+                              extra_groups=[], capture_output=True, timeout=30)
+        if done.returncode and b"Permission denied" in done.stderr:
+            pytest.skip("nobody cannot reach the build directory")
+        assert done.returncode == 0, done.stderr
+    assert len(rows(kymo, place / "seen", "FROM host.process")) > 2
