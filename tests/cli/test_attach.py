@@ -63,7 +63,7 @@ def test_it_ends_with_the_program_and_says_so(kymo):
     out, err = watcher.communicate(timeout=30)
     assert (watcher.returncode, out) == (0, "")
     first, *rest = err.splitlines()
-    assert re.fullmatch(rf"kymo: watched cat \(pid {program.pid}\) for [\d.]+ m?s, and it has ended; recording seen", first)
+    assert re.fullmatch(rf"kymo: watched (sh|cat) \(pid {program.pid}\) for [\d.]+ m?s, and it has ended; recording seen", first)
     assert any(line.startswith("  memory: peak ") for line in rest) and rest[-1].startswith("  more: ")
 
 

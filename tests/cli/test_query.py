@@ -1,12 +1,15 @@
 """kymo query: formats, safety, ends."""
 import csv
+import fcntl
 import io
 import json
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -228,7 +231,6 @@ def test_a_reader_that_goes_away_ends_it_quietly(shared):
 def on_a_terminal(kymo, *arguments, columns=80, env=None):
     """What a terminal of that many columns shows."""
     master, slave = pty.openpty()
-    import fcntl, struct, termios
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     child = subprocess.Popen([KYMO, *map(os.fspath, arguments)], cwd=kymo.cwd, env={**kymo.env, **(env or {})},
                              stdin=slave, stdout=slave, stderr=slave)

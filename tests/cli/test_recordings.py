@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import KYMO, PROGS
+from conftest import PROGS
 
 
 def live(kymo):
