@@ -1,56 +1,11 @@
-/* Part of _kymo.c: str objects as C texts, and the arguments of functions. */
+/* Part of _kymo.c: the arguments of functions. */
 #ifndef KYMO_PYTHON_ARGUMENTS_H
 #define KYMO_PYTHON_ARGUMENTS_H
 
 #include <stdbool.h>
 #include <string.h>
 
-/* ---- texts ------------------------------------------------------------------------------- */
-
-/* The UTF-8 of a str, without NUL bytes inside. */
-struct text {
-	const char *bytes;
-	Py_ssize_t size;
-	PyObject *owner; /* NULL: the str itself */
-};
-
-static void text_release(struct text *text)
-{
-	Py_CLEAR(text->owner);
-}
-
-/* U+2400 for each NUL: C strings end there, and a name that is cut short says nothing. */
-static int text_replace_nul(PyObject *str, struct text *out)
-{
-	PyObject *nul = PyUnicode_FromStringAndSize("", 1);
-	PyObject *sign = PyUnicode_FromString("\xe2\x90\x80");
-	PyObject *clean = nul && sign ? PyUnicode_Replace(str, nul, sign, -1) : NULL;
-
-	Py_XDECREF(nul);
-	Py_XDECREF(sign);
-	if (!clean)
-		return -1;
-	out->owner = PyUnicode_AsEncodedString(clean, "utf-8", "backslashreplace");
-	Py_DECREF(clean);
-	if (!out->owner)
-		return -1;
-	out->bytes = PyBytes_AS_STRING(out->owner);
-	out->size = PyBytes_GET_SIZE(out->owner);
-	return 0;
-}
-
-/* A str with lone surrogates, as file names can have, is no error either. -1 and MemoryError. */
-static int text_take(PyObject *str, struct text *out)
-{
-	out->owner = NULL;
-	out->bytes = PyUnicode_AsUTF8AndSize(str, &out->size);
-	if (!out->bytes && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-		return -1;
-	if (out->bytes && strlen(out->bytes) == (size_t)out->size)
-		return 0;
-	PyErr_Clear();
-	return text_replace_nul(str, out);
-}
+#include "text.h"
 
 /* The longest part of at most `room` bytes that does not cut a character. */
 static size_t text_fit(const struct text *text, size_t room)

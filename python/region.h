@@ -37,48 +37,11 @@ static inline const void *current_frame(void)
 
 /* ---- threads ----------------------------------------------------------------------------- */
 
-/* The name that threading knows this thread by, without making a thread object; NULL: none. */
-static PyObject *known_thread_name(PyObject *active)
-{
-	PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-	PyObject *thread = NULL, *name = NULL;
-
-	if (ident && active && PyDict_Check(active))
-		thread = PyDict_GetItemWithError(active, ident);
-	Py_XDECREF(ident);
-	if (thread)
-		name = PyObject_GetAttrString(thread, "_name");
-	if (name && !PyUnicode_Check(name))
-		Py_CLEAR(name);
-	return name;
-}
-
-static void tell_thread_name(PyObject *name)
-{
-	struct text text;
-
-	if (text_take(name, &text))
-		return;
-	kymo_thread_name(text.bytes);
-	text_release(&text);
-}
-
 /* Once per thread, before its first row. */
 static void introduce_thread(struct holder *holder)
 {
-	PyObject *modules = PyImport_GetModuleDict();
-	PyObject *threading = modules ? PyDict_GetItemString(modules, "threading") : NULL;
-	PyObject *active = NULL, *name = NULL;
-
 	holder->introduced = true;
-	if (threading)
-		active = PyObject_GetAttrString(threading, "_active");
-	name = known_thread_name(active);
-	if (name)
-		tell_thread_name(name);
-	Py_XDECREF(name);
-	Py_XDECREF(active);
-	PyErr_Clear();
+	text_introduce_thread();
 }
 
 static inline void ready_thread(void)

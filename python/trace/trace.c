@@ -1,24 +1,59 @@
 /*
- * kymo._trace: every Python call as a zone. start() and stop(); which mechanism serves is decided here.
+ * kymo._trace: every Python call as a zone. start() and stop() nest; the options of the outermost start count.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "calls.h"
 
-#include <kymo/kymo.h>
+struct trace trace;
 
-static unsigned starts;
-
-static const char *mechanism_word(int lines, int c_calls)
+/* In the order of preference; the first that can be armed serves. */
+static void choices(bool lines, bool c_calls, const struct mechanism *out[3])
 {
 #if PY_VERSION_HEX >= 0x030C0000
 	(void)lines, (void)c_calls;
-	return "monitoring";
-#elif PY_VERSION_HEX >= 0x030B0000
-	return lines || c_calls ? "profile" : "frame";
+	out[0] = &mechanism_monitoring;
+	out[1] = NULL;
 #else
-	(void)lines, (void)c_calls;
-	return "profile";
+	int count = 0;
+
+#if PY_VERSION_HEX >= 0x030B0000
+	if (!lines && !c_calls)
+		out[count++] = &mechanism_frame;
 #endif
+	(void)c_calls;
+	out[count++] = lines ? &mechanism_trace : &mechanism_profile;
+	out[count] = NULL;
+#endif
+}
+
+static void arm(bool lines, bool c_calls)
+{
+	const struct mechanism *list[3];
+
+	trace.lines = lines;
+	trace.c_calls = c_calls;
+	trace.interpreter = PyInterpreterState_Get();
+	cost_before();
+	calls_generation++;
+	trace.active = true;
+	choices(lines, c_calls, list);
+	for (int i = 0; list[i] && !trace.mechanism; i++)
+		if (!list[i]->arm())
+			trace.mechanism = list[i];
+	if (trace.mechanism)
+		cost_after();
+	else
+		trace.active = false;
+	PyErr_Clear();
+}
+
+static void disarm(void)
+{
+	trace.active = false;
+	if (trace.mechanism)
+		trace.mechanism->disarm();
+	trace.mechanism = NULL;
+	calls_end_all();
+	PyErr_Clear();
 }
 
 PyDoc_STRVAR(start_doc, "start($module, /, *, lines=False, c_calls=False)\n--\n\n"
@@ -32,9 +67,15 @@ static PyObject *trace_start(PyObject *module, PyObject *args, PyObject *keyword
 	(void)module;
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$pp:start", words, &lines, &c_calls))
 		return NULL;
-	kymo_enable(NULL);
-	starts++;
-	return PyUnicode_FromString(mechanism_word(lines, c_calls));
+	if (!kymo_enabled())
+		kymo_enable(NULL); /* where that fails, there is nothing to trace for */
+	if (trace.starts && trace.interpreter != PyInterpreterState_Get())
+		gaps_add(GAP_INTERPRETER, kymo_ticks());
+	else if (!trace.starts++)
+		arm(lines, c_calls);
+	if (!trace.mechanism)
+		gaps_add(GAP_REFUSED, kymo_ticks());
+	return PyUnicode_FromString(trace.mechanism ? trace.mechanism->word : "none");
 }
 
 PyDoc_STRVAR(stop_doc, "stop($module, /)\n--\n\nUndoes one start().");
@@ -42,7 +83,8 @@ PyDoc_STRVAR(stop_doc, "stop($module, /)\n--\n\nUndoes one start().");
 static PyObject *trace_stop(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
-	starts -= starts > 0;
+	if (trace.starts && trace.interpreter == PyInterpreterState_Get() && !--trace.starts)
+		disarm();
 	Py_RETURN_NONE;
 }
 
@@ -51,7 +93,7 @@ PyDoc_STRVAR(active_doc, "active($module, /)\n--\n\nIs there a start() without i
 static PyObject *trace_active(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
-	return PyBool_FromLong(starts > 0);
+	return PyBool_FromLong(trace.starts > 0);
 }
 
 PyDoc_STRVAR(gaps_doc, "gaps($module, /)\n--\n\nWhat could not be traced, by cause.");
@@ -59,7 +101,7 @@ PyDoc_STRVAR(gaps_doc, "gaps($module, /)\n--\n\nWhat could not be traced, by cau
 static PyObject *trace_gaps(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
-	return PyDict_New();
+	return gaps_dict();
 }
 
 PyDoc_STRVAR(mechanism_doc, "mechanism($module, lines=False, c_calls=False, /)\n--\n\n"
@@ -67,12 +109,14 @@ PyDoc_STRVAR(mechanism_doc, "mechanism($module, lines=False, c_calls=False, /)\n
 
 static PyObject *trace_mechanism(PyObject *module, PyObject *args)
 {
+	const struct mechanism *list[3];
 	int lines = 0, c_calls = 0;
 
 	(void)module;
 	if (!PyArg_ParseTuple(args, "|pp:mechanism", &lines, &c_calls))
 		return NULL;
-	return PyUnicode_FromString(mechanism_word(lines, c_calls));
+	choices(lines, c_calls, list);
+	return PyUnicode_FromString(list[0]->word);
 }
 
 static PyMethodDef methods[] = {
@@ -85,7 +129,25 @@ static PyMethodDef methods[] = {
 	{ NULL },
 };
 
-static PyModuleDef_Slot slots[] = { { 0, NULL } };
+static int module_exec(PyObject *module)
+{
+	if (calls_init() || codes_init(module)) {
+		PyErr_SetString(
+			PyExc_ImportError,
+			"kymo._trace: this Python keeps what belongs to code objects otherwise than "
+			"expected, or there is no memory; calls cannot be traced");
+		return -1;
+	}
+	return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+	{ Py_mod_exec, module_exec },
+#if PY_VERSION_HEX >= 0x030C0000
+	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED },
+#endif
+	{ 0, NULL },
+};
 
 static PyModuleDef definition = {
 	PyModuleDef_HEAD_INIT, .m_name = "kymo._trace", .m_doc = "Every Python call as a zone.",

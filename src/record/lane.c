@@ -192,8 +192,12 @@ struct kymo__lane *kymo__lane_get(void)
 char *kymo__turn(struct kymo__lane *lane)
 {
 	struct kymo__stream *zones = kymo__full(lane)->streams[SCHEMA_ZONES];
-	char *row = kymo__stream_turn(zones);
+	char *row;
 
+	if (!zones) { /* the lane of aside.c */
+		return kymo__aside_rewind(lane);
+	}
+	row = kymo__stream_turn(zones);
 	lane->next = zones->next;
 	lane->limit = zones->limit;
 	return row;
@@ -201,9 +205,10 @@ char *kymo__turn(struct kymo__lane *lane)
 
 void kymo__zone_lost(struct kymo__lane *lane)
 {
-	struct kymo_stream_live *live = kymo__full(lane)->streams[SCHEMA_ZONES]->live;
+	const struct kymo__stream *zones = kymo__full(lane)->streams[SCHEMA_ZONES];
 
-	__atomic_fetch_add(&live->dropped[KYMO_DROP_REENTRANT], 1, __ATOMIC_RELAXED);
+	if (zones)
+		__atomic_fetch_add(&zones->live->dropped[KYMO_DROP_REENTRANT], 1, __ATOMIC_RELAXED);
 }
 
 void kymo_thread_name(const char *name)

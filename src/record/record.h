@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/schema.h"
+#include "record/adapter.h"
 
 /* ---- process.c --------------------------------------------------------------------------- */
 
@@ -56,6 +57,8 @@ KYMO__EXPORT void kymo__config_row(const char *key, const char *old_value, const
 
 /* cost.c: ticks that one entry takes, with its part of folding. */
 uint64_t kymo__measure_own_cost(void);
+/* aside.c: the lane of kymo__aside_begin() is full. */
+char *kymo__aside_rewind(struct kymo__lane *lane);
 
 /* ---- mapfile.c --------------------------------------------------------------------------- */
 
@@ -181,8 +184,6 @@ void kymo__lanes_forget(void);
 
 /* Appends to any table but trace.zones. row has table->user_bytes. 0 or -EAGAIN: lost, counted. */
 int kymo__push(struct kymo_table *table, const void *row);
-/* kymo's own tables, for the collector. */
-KYMO__EXPORT int kymo__append(enum schema_id table, const void *row);
 
 /* A pool of indexes as a stack without locks: low 32 bits the first index + 1, high 32 bits a tag. */
 static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *next_of_index)

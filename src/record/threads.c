@@ -1,4 +1,5 @@
 /* The table of threads: rows carry an index into it, since tids repeat. Append-only, no lock. */
+#include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -68,6 +69,17 @@ uint32_t kymo__thread_add(void)
 	prctl(PR_GET_NAME, entry->name);
 	__atomic_store_n(&entry->ready, 1, __ATOMIC_RELEASE);
 	return index;
+}
+
+uint32_t kymo__thread_entry(const char *name)
+{
+	int kept_errno = errno; /* the program's */
+	uint32_t thread = kymo__process_ready() ? kymo__thread_add() : 0;
+
+	if (thread)
+		kymo__thread_rename(thread, name);
+	errno = kept_errno;
+	return thread;
 }
 
 void kymo__thread_rename(uint32_t thread, const char *name)

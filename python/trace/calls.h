@@ -1,0 +1,127 @@
+/*
+ * The calls that a thread has open, for mechanisms whose events come one by one. An entry is known by its frame or code;
+ * an end that does not meet its begin on top closes what is above it, and one that never began is nothing.
+ */
+#ifndef KYMO_PYTHON_TRACE_CALLS_H
+#define KYMO_PYTHON_TRACE_CALLS_H
+
+#include "trace.h"
+
+#define CALL_COROUTINE 1u
+#define CALL_SWAPPED 2u /* its rows are the task's; other_thread is what to go back to */
+#define CALL_LINE 4u
+#define CALL_C 8u
+
+struct call {
+	const void *key; /* a frame or a code object; never followed */
+	uint64_t start_ticks;
+	uint32_t name;
+	uint32_t depth;
+	uint32_t kind;
+	uint32_t other_thread;
+};
+
+/* What the tracer keeps for a thread. */
+struct calls {
+	struct call *items;
+	uint32_t count, capacity;
+	struct kymo__lane *lane; /* that they were opened on; another one after fork */
+	uint32_t generation; /* of start(): what is left of an earlier one is dropped */
+	uint8_t busy; /* code of ours runs: what it calls is not the program's */
+	uint8_t name_attempts; /* left: threading knows a name only when the thread has begun */
+	char *floor; /* frame.c: below it the frame hook stops */
+	char *limit; /* frame.c: what floor is, once the thread has its name; NULL: no frame of its hook runs */
+	char *stack_base; /* lowest address; NULL: not asked yet */
+	size_t stack_bytes;
+};
+
+extern HIDDEN __thread struct calls *calls_mine __attribute__((tls_model("initial-exec")));
+extern HIDDEN uint32_t calls_generation; /* grows with each start */
+
+HIDDEN int calls_init(void);
+HIDDEN struct calls *calls_make(void); /* NULL: no memory */
+HIDDEN bool calls_grow(struct calls *calls);
+HIDDEN void calls_renew(struct calls *calls); /* another lane, or another start */
+HIDDEN void calls_name_thread(struct calls *calls);
+HIDDEN void calls_end_slow(struct calls *calls, const void *key);
+HIDDEN void calls_end_all(void); /* of the calling thread */
+/* The lane's thread index while the task of this coroutine runs; sets *out_other. False: no task, or the same. */
+HIDDEN bool calls_swap(struct calls *calls, struct kymo__lane *lane, uint32_t *out_other);
+
+static inline struct calls *calls_get(void)
+{
+	struct calls *calls = calls_mine;
+
+	return KYMO__LIKELY(calls != NULL) ? calls : calls_make();
+}
+
+static inline void calls_open(struct calls *calls, const void *key, uint32_t name, uint32_t kind)
+{
+	struct kymo_zone zone;
+	struct call *call;
+
+	if (KYMO__UNLIKELY(kymo__lane != calls->lane || calls->generation != calls_generation))
+		calls_renew(calls);
+	if (KYMO__UNLIKELY(calls->name_attempts))
+		calls_name_thread(calls);
+	if (KYMO__UNLIKELY(calls->count == calls->capacity) && !calls_grow(calls))
+		return;
+	call = &calls->items[calls->count];
+	if (KYMO__UNLIKELY(kind & CALL_COROUTINE) && calls->lane &&
+	    !(calls->count && call[-1].kind & CALL_COROUTINE) &&
+	    calls_swap(calls, calls->lane, &call->other_thread))
+		kind |= CALL_SWAPPED;
+	zone = kymo__zone_open(name);
+	if (KYMO__UNLIKELY(zone.lane != calls->lane || !zone.lane)) {
+		if (zone.lane) /* there is room again: from the next one on */
+			zone.lane->open->depth = zone.depth;
+		return;
+	}
+	calls->count++;
+	call->key = key;
+	call->start_ticks = zone.start_ticks;
+	call->name = name;
+	call->depth = zone.depth;
+	call->kind = kind;
+}
+
+/* Ends the innermost. */
+static inline void calls_close(struct calls *calls)
+{
+	const struct call *call = &calls->items[calls->count - 1];
+	struct kymo_zone zone = { calls->lane, call->start_ticks, call->name, call->depth };
+
+	if (KYMO__LIKELY(kymo__lane == calls->lane && calls->lane))
+		kymo__zone_close(&zone);
+	calls->count--;
+	if (KYMO__UNLIKELY(call->kind & CALL_SWAPPED) && calls->lane == kymo__lane && calls->lane)
+		calls->lane->thread = call->other_thread;
+}
+
+static inline void calls_end(struct calls *calls, const void *key)
+{
+	const struct call *top = calls->count ? &calls->items[calls->count - 1] : NULL;
+
+	if (KYMO__LIKELY(top && top->key == key && !(top->kind & CALL_LINE)))
+		calls_close(calls);
+	else if (top)
+		calls_end_slow(calls, key);
+}
+
+static inline void calls_begin_code(struct calls *calls, const void *key, PyCodeObject *code)
+{
+	tag_t tag;
+
+	if (KYMO__UNLIKELY(calls->busy || !kymo__is_on(KYMO_ON_ZONES)))
+		return;
+	tag = codes_tag(code);
+	if (KYMO__UNLIKELY(tag & TAG_OURS))
+		return;
+	calls_open(calls, key, TAG_NAME(tag), tag & TAG_COROUTINE ? CALL_COROUTINE : 0);
+}
+
+HIDDEN void calls_line(struct calls *calls, const void *key, PyCodeObject *code, int line);
+HIDDEN void calls_begin_c(struct calls *calls, const void *key, PyObject *callable);
+HIDDEN void calls_end_c(struct calls *calls, const void *key);
+
+#endif

@@ -1,0 +1,255 @@
+/* Names, once per code object: kept in co_extra, so that they go with it, and a new one at the same address has none. */
+#include "trace.h"
+
+#include <stdlib.h>
+
+#include "../text.h"
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define request_index PyUnstable_Eval_RequestCodeExtraIndex
+#define set_extra PyUnstable_Code_SetExtra
+#define get_extra PyUnstable_Code_GetExtra
+#else
+#define request_index _PyEval_RequestCodeExtraIndex
+#define set_extra _PyCode_SetExtra
+#define get_extra _PyCode_GetExtra
+#endif
+
+/* Line names of a code object, by line; malloc'd, freed with it. */
+struct lines {
+	int first, count;
+	uint32_t ids[];
+};
+#define LINES_MAX 100000
+
+Py_ssize_t codes_index = -1;
+static Py_ssize_t lines_index = -1;
+static PyObject *our_folder; /* str, ends with a slash */
+static PyObject *c_names; /* int of PyMethodDef * -> int of name id */
+
+/* ---- setting up -------------------------------------------------------------------------- */
+
+static PyObject *folder_of(PyObject *module)
+{
+	PyObject *file = PyModule_GetFilenameObject(module);
+	Py_ssize_t slash = file ? PyUnicode_FindChar(file, '/', 0, PyUnicode_GET_LENGTH(file), -1)
+				: -1;
+	PyObject *folder = slash >= 0 ? PyUnicode_Substring(file, 0, slash + 1) : NULL;
+
+	Py_XDECREF(file);
+	PyErr_Clear();
+	return folder;
+}
+
+/* Is co_extra laid out as struct code_extra says? */
+static int check_layout(void)
+{
+	PyCodeObject *code = PyCode_NewEmpty("kymo", "kymo", 1);
+	const struct code_extra *extra;
+	int known = 0;
+
+	if (!code)
+		return -1;
+	if (!set_extra((PyObject *)code, codes_index, (void *)(uintptr_t)257)) {
+		extra = code->co_extra;
+		known = extra && extra->size > codes_index &&
+			extra->items[codes_index] == (void *)(uintptr_t)257;
+	}
+	Py_DECREF(code);
+	return known ? 0 : -1;
+}
+
+int codes_init(PyObject *module)
+{
+	if (codes_index >= 0)
+		return 0;
+	codes_index = request_index(NULL);
+	lines_index = request_index(free);
+	our_folder = folder_of(module);
+	c_names = PyDict_New();
+	if (codes_index < 0 || lines_index < 0 || !c_names || check_layout()) {
+		PyErr_Clear();
+		codes_index = -1;
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- functions --------------------------------------------------------------------------- */
+
+static uint32_t intern(PyObject *name, PyObject *file, int line, enum kymo_source source)
+{
+	struct text name_text = { 0 }, file_text = { 0 };
+	uint32_t id = 0;
+
+	if (!text_take(name, &name_text) && (!file || !text_take(file, &file_text)))
+		id = kymo_name_full(name_text.bytes, (size_t)name_text.size, file_text.bytes,
+				    (size_t)file_text.size, line > 0 ? (uint32_t)line : 0, source,
+				    0);
+	text_release(&name_text);
+	text_release(&file_text);
+	return id;
+}
+
+static PyObject *qualified_name(PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+	return code->co_qualname;
+#else
+	return code->co_name;
+#endif
+}
+
+static tag_t flags_of(PyCodeObject *code)
+{
+	tag_t tag = TAG_KNOWN;
+
+	if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
+		tag |= TAG_RESUMES;
+	if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE))
+		tag |= TAG_COROUTINE;
+	if (our_folder &&
+	    PyUnicode_Tailmatch(code->co_filename, our_folder, 0, PY_SSIZE_T_MAX, -1) == 1)
+		tag |= TAG_OURS;
+	return tag;
+}
+
+tag_t codes_resolve(PyCodeObject *code)
+{
+	struct error_kept kept;
+	tag_t tag;
+
+	kept = error_keep();
+	tag = flags_of(code);
+	tag |= (tag_t)intern(qualified_name(code), code->co_filename, code->co_firstlineno,
+			     KYMO_SOURCE_PYTHON)
+	       << 8;
+	/* Without recording there is no id, and there may be one later. */
+	if (kymo_enabled())
+		set_extra((PyObject *)code, codes_index, (void *)tag);
+	error_back(kept);
+	return tag;
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+static uint32_t line_id(PyCodeObject *code, int line)
+{
+	PyObject *name = PyUnicode_FromFormat("%U:%d", qualified_name(code), line);
+	uint32_t id = name ? intern(name, code->co_filename, line, KYMO_SOURCE_LINE) : 0;
+
+	Py_XDECREF(name);
+	return id;
+}
+
+/* A table for the lines up to that one, with what an earlier one held. */
+static struct lines *lines_for(PyCodeObject *code, int line)
+{
+	void *old = NULL;
+	struct lines *lines, *known;
+	int count = line - code->co_firstlineno + 1;
+
+	get_extra((PyObject *)code, lines_index, &old);
+	known = old;
+	if (known && count <= known->count)
+		return known;
+	if (count < 1 || count > LINES_MAX)
+		return NULL;
+	count += count / 2 + 16;
+	lines = calloc(1, sizeof(*lines) + (size_t)count * sizeof(lines->ids[0]));
+	if (!lines)
+		return NULL;
+	lines->first = code->co_firstlineno;
+	lines->count = count;
+	if (known)
+		memcpy(lines->ids, known->ids, (size_t)known->count * sizeof(known->ids[0]));
+	if (set_extra((PyObject *)code, lines_index, lines)) { /* frees the old one otherwise */
+		free(lines);
+		return NULL;
+	}
+	return lines;
+}
+
+uint32_t codes_line(PyCodeObject *code, int line)
+{
+	const struct code_extra *extra = code->co_extra;
+	struct lines *lines = extra && extra->size > lines_index ? extra->items[lines_index] : NULL;
+	struct error_kept kept;
+	uint32_t id;
+
+	if (KYMO__LIKELY(lines && line >= lines->first && line - lines->first < lines->count &&
+			 lines->ids[line - lines->first]))
+		return lines->ids[line - lines->first];
+	kept = error_keep();
+	id = line_id(code, line);
+	lines = lines_for(code, line);
+	if (lines)
+		lines->ids[line - lines->first] = id;
+	error_back(kept);
+	return id;
+}
+
+/* ---- functions of C ---------------------------------------------------------------------- */
+
+PyMethodDef *codes_c_method(PyObject *callable)
+{
+	if (PyCFunction_Check(callable))
+		return ((PyCFunctionObject *)callable)->m_ml;
+	if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+		return ((PyMethodDescrObject *)callable)->d_method;
+	return NULL;
+}
+
+/* time.sleep, len, list.append: the module is left out where the name says enough. */
+static PyObject *c_name(PyObject *callable)
+{
+	PyObject *name = PyObject_GetAttrString(callable, "__qualname__");
+	PyObject *module = NULL, *full = NULL;
+
+	if (PyCFunction_Check(callable))
+		module = PyObject_GetAttrString(callable, "__module__");
+	PyErr_Clear();
+	if (name && module && PyUnicode_Check(module) && PyUnicode_Check(name) &&
+	    PyUnicode_CompareWithASCIIString(module, "builtins"))
+		full = PyUnicode_FromFormat("%U.%U", module, name);
+	Py_XDECREF(module);
+	if (!full)
+		return name;
+	Py_DECREF(name);
+	return full;
+}
+
+static uint32_t c_resolve(PyObject *callable, PyObject *key)
+{
+	PyObject *name = c_name(callable), *value = NULL;
+	uint32_t id = name && PyUnicode_Check(name) ? intern(name, NULL, 0, KYMO_SOURCE_C) : 0;
+
+	if (id)
+		value = PyLong_FromUnsignedLong(id);
+	if (value && PyDict_GET_SIZE(c_names) < 65536)
+		PyDict_SetItem(c_names, key, value);
+	Py_XDECREF(value);
+	Py_XDECREF(name);
+	return id;
+}
+
+uint32_t codes_c_function(PyObject *callable)
+{
+	PyMethodDef *method = codes_c_method(callable);
+	PyObject *key, *known;
+	struct error_kept kept;
+	uint32_t id = 0;
+
+	if (!method)
+		return 0;
+	kept = error_keep();
+	key = PyLong_FromVoidPtr(method);
+	known = key ? PyDict_GetItemWithError(c_names, key) : NULL;
+	if (known)
+		id = (uint32_t)PyLong_AsUnsignedLong(known);
+	else if (key)
+		id = c_resolve(callable, key);
+	Py_XDECREF(key);
+	error_back(kept);
+	return id;
+}

@@ -1,0 +1,79 @@
+/* What a traced call costs on this machine and Python: a function that does nothing, called with and without us. */
+#include "trace.h"
+
+#include "calls.h"
+#include "record/adapter.h"
+
+#define CALLS 100
+#define ROUNDS 5
+
+static PyObject *loop; /* NULL: could not be made, nothing is told */
+static uint64_t before_ticks;
+
+static PyObject *make_loop(void)
+{
+	static const char text[] = "def nothing():\n\tpass\n"
+				   "def loop(nothing=nothing, times=range(100)):\n"
+				   "\tfor _ in times:\n\t\tnothing()\n";
+	PyObject *names = PyDict_New();
+	PyObject *result = NULL, *function = NULL;
+
+	if (names && !PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()))
+		result = PyRun_String(text, Py_file_input, names, names);
+	if (result)
+		function = PyDict_GetItemString(names, "loop");
+	Py_XINCREF(function);
+	Py_XDECREF(result);
+	Py_XDECREF(names);
+	return function;
+}
+
+static uint64_t fastest(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t start = kymo_ticks();
+		PyObject *result = PyObject_CallNoArgs(loop);
+
+		Py_XDECREF(result);
+		PyErr_Clear();
+		start = kymo_ticks() - start;
+		if (start < best)
+			best = start;
+	}
+	return best;
+}
+
+void cost_before(void)
+{
+	if (!loop)
+		loop = make_loop();
+	PyErr_Clear();
+	if (loop)
+		before_ticks = fastest();
+}
+
+void cost_after(void)
+{
+	struct calls *calls = calls_get();
+	struct kymo__lane *lane;
+	uint64_t after, rows;
+	uint8_t attempts;
+
+	if (!loop || !calls)
+		return;
+	attempts = calls->name_attempts;
+	calls->name_attempts = 0; /* what is aside has no name */
+	lane = kymo__aside_begin();
+	after = fastest();
+	calls_end_all();
+	rows = kymo__aside_rows() / ROUNDS;
+	kymo__aside_end(lane);
+	calls->name_attempts = attempts;
+	if (!rows || after <= before_ticks)
+		return;
+	kymo__source_cost(KYMO_SOURCE_PYTHON, (after - before_ticks) / rows);
+	if (trace.lines)
+		kymo__source_cost(KYMO_SOURCE_LINE, (after - before_ticks) / rows);
+}

@@ -1,0 +1,53 @@
+#include "trace.h"
+
+#include "record/adapter.h"
+
+static const char *const words[GAP_COUNT] = {
+#define X(upper, word) word,
+	GAPS(X)
+#undef X
+};
+
+struct counted {
+	uint64_t all;
+	uint64_t untold; /* since the last row */
+	uint64_t told_ticks;
+};
+static struct counted counted[GAP_COUNT];
+
+/* Roughly a millisecond on any clock that ticks at 1 to 4 GHz: rows must not come by the million. */
+#define BETWEEN_ROWS_TICKS 2000000u
+
+void gaps_add(enum gap gap, uint64_t since_ticks)
+{
+	struct counted *count = &counted[gap];
+	uint64_t now = kymo_ticks();
+	struct schema_gap_row row = { 0 };
+
+	count->all++;
+	count->untold++;
+	if (!kymo_enabled() || (count->told_ticks && now - count->told_ticks < BETWEEN_ROWS_TICKS))
+		return;
+	row.start_ticks = since_ticks;
+	row.duration_ticks = now - since_ticks;
+	row.events = count->untold;
+	row.cause = kymo_name_full(words[gap], strlen(words[gap]), NULL, 0, 0, KYMO_SOURCE_PYTHON,
+				   0);
+	count->told_ticks = now;
+	count->untold = 0;
+	kymo__append(SCHEMA_GAPS, &row);
+}
+
+PyObject *gaps_dict(void)
+{
+	PyObject *dict = PyDict_New();
+
+	for (int i = 0; dict && i < GAP_COUNT; i++) {
+		PyObject *number = PyLong_FromUnsignedLongLong(counted[i].all);
+
+		if (!number || PyDict_SetItemString(dict, words[i], number))
+			Py_CLEAR(dict);
+		Py_XDECREF(number);
+	}
+	return dict;
+}

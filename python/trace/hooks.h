@@ -1,0 +1,11 @@
+/* PyEval_SetProfile and PyEval_SetTrace; see hooks.c. */
+#ifndef KYMO_PYTHON_TRACE_HOOKS_H
+#define KYMO_PYTHON_TRACE_HOOKS_H
+
+#include "trace.h"
+
+/* Sees the calls of that thread by a profile function for a while. False: the program has one of its own there. */
+HIDDEN bool hooks_borrow(PyThreadState *tstate);
+HIDDEN void hooks_give_back(PyThreadState *tstate);
+
+#endif

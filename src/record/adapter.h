@@ -1,0 +1,25 @@
+/*
+ * What kymo's own adapters inside the target (python/NAME) call beyond <kymo/kymo.h>. As safe as all of that: no call
+ * blocks, fails loudly or allocates with malloc.
+ */
+#ifndef KYMO_RECORD_ADAPTER_H
+#define KYMO_RECORD_ADAPTER_H
+
+#include <kymo/kymo.h>
+
+#include "base/schema.h"
+
+/* A row of one of kymo's own tables but trace.zones. 0, also while recording is off; -EAGAIN: lost, counted. */
+KYMO__EXPORT int kymo__append(enum schema_id table, const void *row);
+/* An entry of the thread table that is no thread: what rows of a task, say, carry while it runs on the calling thread.
+   It has the calling thread's tid. 0: the table is full, or nothing is recorded. */
+KYMO__EXPORT uint32_t kymo__thread_entry(const char *name);
+/* Between the two, zones of the calling thread go to a place that nobody reads, so that an adapter can measure what they
+   cost. One thread at a time. The first gives what the second takes. */
+KYMO__EXPORT struct kymo__lane *kymo__aside_begin(void);
+KYMO__EXPORT void kymo__aside_end(struct kymo__lane *before);
+KYMO__EXPORT uint64_t kymo__aside_rows(void); /* written there since the first */
+/* What one zone of that source costs the program, in ticks, as the adapter measured it. */
+KYMO__EXPORT void kymo__source_cost(enum kymo_source source, uint64_t ticks);
+
+#endif
