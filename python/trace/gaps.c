@@ -18,16 +18,11 @@ static struct counted counted[GAP_COUNT];
 /* Roughly a millisecond on any clock that ticks at 1 to 4 GHz: rows must not come by the million. */
 #define BETWEEN_ROWS_TICKS 2000000u
 
-void gaps_add(enum gap gap, uint64_t since_ticks)
+static void tell(enum gap gap, uint64_t since_ticks, uint64_t now)
 {
 	struct counted *count = &counted[gap];
-	uint64_t now = kymo_ticks();
 	struct schema_gap_row row = { 0 };
 
-	count->all++;
-	count->untold++;
-	if (!kymo_enabled() || (count->told_ticks && now - count->told_ticks < BETWEEN_ROWS_TICKS))
-		return;
 	row.start_ticks = since_ticks;
 	row.duration_ticks = now - since_ticks;
 	row.events = count->untold;
@@ -36,6 +31,24 @@ void gaps_add(enum gap gap, uint64_t since_ticks)
 	count->told_ticks = now;
 	count->untold = 0;
 	kymo__append(SCHEMA_GAPS, &row);
+}
+
+void gaps_add(enum gap gap, uint64_t since_ticks)
+{
+	struct counted *count = &counted[gap];
+	uint64_t now = kymo_ticks();
+
+	count->all++;
+	count->untold++;
+	if (kymo_enabled() && (!count->told_ticks || now - count->told_ticks >= BETWEEN_ROWS_TICKS))
+		tell(gap, since_ticks, now);
+}
+
+void gaps_flush(void)
+{
+	for (int i = 0; i < GAP_COUNT; i++)
+		if (counted[i].untold && kymo_enabled())
+			tell((enum gap)i, counted[i].told_ticks, kymo_ticks());
 }
 
 PyObject *gaps_dict(void)

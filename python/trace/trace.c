@@ -53,6 +53,7 @@ static void disarm(void)
 		trace.mechanism->disarm();
 	trace.mechanism = NULL;
 	calls_end_all();
+	gaps_flush();
 	PyErr_Clear();
 }
 

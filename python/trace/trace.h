@@ -140,6 +140,8 @@ enum gap {
 
 /* Counts one that lasted from then until now, and records it: at most a row a millisecond for each cause. */
 HIDDEN void gaps_add(enum gap gap, uint64_t since_ticks);
+/* At stop(): the rows that were held back. They span from the last one until now. */
+HIDDEN void gaps_flush(void);
 HIDDEN PyObject *gaps_dict(void);
 
 /* ---- cost.c ------------------------------------------------------------------------------ */
