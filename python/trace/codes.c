@@ -96,7 +96,7 @@ static PyObject *qualified_name(PyCodeObject *code)
 #if PY_VERSION_HEX >= 0x030B0000
 	return code->co_qualname;
 #else
-	return code->co_name;
+	return qualname_of(code);
 #endif
 }
 

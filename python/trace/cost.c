@@ -45,8 +45,41 @@ static uint64_t fastest(void)
 	return best;
 }
 
+#if PY_VERSION_HEX >= 0x030C0000
+static bool others_monitor(void)
+{
+	PyObject *monitoring = PySys_GetObject("monitoring");
+	bool others = false;
+
+	for (int id = 0; monitoring && id < 6 && !others; id++) {
+		PyObject *tool = PyObject_CallMethod(monitoring, "get_tool", "i", id);
+
+		others = tool && tool != Py_None;
+		Py_XDECREF(tool);
+	}
+	PyErr_Clear();
+	return others;
+}
+#else
+static bool others_monitor(void)
+{
+	return false;
+}
+#endif
+
+/* A tool of the program's would see our loop as a part of the program. */
+static bool others_watch(void)
+{
+	const PyThreadState *tstate = PyThreadState_Get();
+
+	return tstate->c_profilefunc || tstate->c_tracefunc || others_monitor();
+}
+
 void cost_before(void)
 {
+	before_ticks = 0;
+	if (others_watch())
+		return;
 	if (!loop)
 		loop = make_loop();
 	PyErr_Clear();
@@ -61,7 +94,7 @@ void cost_after(void)
 	uint64_t after, rows;
 	uint8_t attempts;
 
-	if (!loop || !calls)
+	if (!loop || !calls || !before_ticks)
 		return;
 	attempts = calls->name_attempts;
 	calls->name_attempts = 0; /* what is aside has no name */

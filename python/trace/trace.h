@@ -7,6 +7,7 @@
  *
  *	trace.c     start and stop              calls.h   the calls that a thread has open, and its zones
  *	codes.c     code objects to names       tasks.c   asyncio tasks as lanes of their own
+ *	qualname.c  names of 3.10
  *	gaps.c      what could not be seen      cost.c    what a traced call costs here
  *
  * All state is of one interpreter, the one that start() was called in; its GIL guards it. What a thread holds is the
@@ -100,6 +101,9 @@ HIDDEN uint32_t codes_line(PyCodeObject *code, int line);
 /* The name of a C function; 0: none. callable is a PyCFunction or a method descriptor. */
 HIDDEN uint32_t codes_c_function(PyObject *callable);
 HIDDEN PyMethodDef *codes_c_method(PyObject *callable); /* NULL: it is neither */
+
+/* qualname.c, before 3.11: as co_qualname would be; borrowed. */
+HIDDEN PyObject *qualname_of(PyCodeObject *code);
 
 static inline tag_t codes_tag(PyCodeObject *code)
 {

@@ -1,4 +1,6 @@
 """What a traced program does has its zones: threads, generators, tasks, exceptions, C functions, lines; and nothing breaks."""
+import textwrap
+
 import pytest
 from trace_tools import VERSIONS, on_every_python, plainly, traced  # noqa: F401
 
@@ -206,10 +208,10 @@ def test_lines_are_zones_below_their_function(traced, python):  # noqa: F811
         f()
         trace.stop()
         """)
-    assert lines_of(recording, "f") == [6, 7, 8, 7, 8, 7, 9]
-    assert lines_of(recording, "g") == [4, 4]
+    assert lines_of(recording, "f") == [7, 8, 9, 8, 9, 8, 10]
+    assert lines_of(recording, "g") == [5, 5]
     depth = {r["name"]: r["depth"] for r in recording.query("SELECT DISTINCT name, depth FROM trace.zones")}
-    assert [depth[n] - depth["f"] for n in ("f:8", "g", "g:4")] == [1, 2, 3]
+    assert [depth[n] - depth["f"] for n in ("f:9", "g", "g:5")] == [1, 2, 3]
     assert recording.overlaps() == 0
 
 
@@ -229,7 +231,7 @@ def test_a_function_that_runs_already_has_its_remaining_lines(traced, python):  
         f()
         """)
     assert recording.counts("f", "callee") == [0, 2]
-    assert lines_of(recording, "f") == [8, 9, 10, 8, 9, 10]
+    assert lines_of(recording, "f") == [9, 10, 11, 9, 10, 11]
     assert recording.overlaps() == 0
 
 
@@ -283,8 +285,6 @@ SMALL = """
 @every_way
 @pytest.mark.parametrize("program", [DEEP, SMALL], ids=["deep", "small stacks"])
 def test_deep_recursion_does_not_crash(traced, tmp_path, python, how, program):  # noqa: F811
-    import textwrap
-
     main = textwrap.dedent(program)
     if plainly(python, main + "main()\n", tmp_path).returncode:
         pytest.skip("this Python crashes on it without us: its calls use C stack")

@@ -67,7 +67,8 @@ def test_setprofile_and_settrace_see_what_they_would(traced, python):  # noqa: F
         """)
     before, profiled, lines, after = recording.said()
     assert before == after == [None, None]
-    assert profiled[:2] == ["call", "return"]
+    # Where ours was set before, the interpreter tells the end of sys.setprofile itself, too.
+    assert [e for e in profiled if not e.startswith("c_")] == ["call", "return"]
     assert lines == ["call", "line", "return"]
     assert recording.counts("come_back") == [2]
     assert recording.counts("f") == [3 if by_hooks(python) else 4]
