@@ -24,16 +24,15 @@
 
 #include "base/format.h"
 
-/* Child time of a row that ends at this depth; child_at has KYMO_OPEN_MAX + 2 entries. Rows deeper than the open
-   stack count as one depth: they get no child time of their own. */
+/* Child time of a row that ends at this depth; child_at has KYMO_CHILD_DEPTHS + 2 entries. Of deeper rows all time
+   counts as their children's: it is in the row at the last depth already, and the sum of self times is never more than
+   the time that passed. */
 static inline uint64_t fold_child(uint64_t *child_at, uint32_t depth, uint64_t ticks)
 {
 	uint64_t child;
 
-	if (depth >= KYMO_OPEN_MAX) {
-		child_at[KYMO_OPEN_MAX] += ticks;
-		return 0;
-	}
+	if (depth > KYMO_CHILD_DEPTHS)
+		return ticks;
 	child = child_at[depth + 1];
 	if (child) /* most zones have none inside: a store less */
 		child_at[depth + 1] = 0;

@@ -251,6 +251,8 @@ struct kymo_stream_head {
 	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
 }; /* padded to KYMO_LIVE_OFFSET */
 
+/* Zones below that many others have no self time: their time is the self time of the last one that has. */
+#define KYMO_CHILD_DEPTHS 214u
 #define KYMO_LIVE_OFFSET 4096
 #define KYMO_OPEN_OFFSET 8192
 #define KYMO_HEAD_FILE_BYTES 12288
@@ -277,10 +279,12 @@ struct kymo_stream_live {
 	   The low bit says which child_at belongs to that moment; the other one is being written. */
 	uint64_t fold_state __attribute__((aligned(64)));
 	uint64_t histogram_upto; /* rows below it are in their histograms; it itself may be */
-	uint64_t child_at[2][KYMO_OPEN_MAX +
+	uint64_t child_at[2][KYMO_CHILD_DEPTHS +
 			     2]; /* time of ended zones at that depth, not yet given to a parent */
 	uint64_t untotalled; /* rows folded that found no slot */
 };
+
+_Static_assert(sizeof(struct kymo_stream_live) <= 4096, "it has a page");
 
 /* Follows at KYMO_OPEN_OFFSET: struct kymo_open_stack of <kymo/hot.h>. */
 

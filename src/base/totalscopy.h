@@ -18,7 +18,7 @@ struct totalscopy {
 	uint16_t *slot_of_hash; /* slot + 1, by the name's hash */
 	uint32_t count; /* slots */
 	uint64_t from; /* rows below are in the slots; fold from here */
-	uint64_t child_at[KYMO_OPEN_MAX + 2];
+	uint64_t child_at[KYMO_CHILD_DEPTHS + 2];
 	uint64_t untotalled; /* rows that no slot holds */
 	uint32_t unsettled; /* slots that changed at each of many looks: not exact */
 	bool had_untotalled; /* the recorder ran out of slots: a name that is new to us is not new */

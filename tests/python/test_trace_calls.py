@@ -295,6 +295,10 @@ def test_deep_recursion_does_not_crash(traced, tmp_path, python, how, program): 
     if program is DEEP:
         assert recording.counts("fail", "leaf") == [50001, 50000]
         assert others == 0
+        # However deep it went, no time is counted twice.
+        spent = recording.one("SELECT sum(self_ns)::BIGINT FROM trace.regions")
+        passed = recording.one("SELECT max(start_ns + duration_ns) - min(start_ns) FROM trace.zones")
+        assert spent <= passed + 100  # each region's is rounded
     # Whether all of it was seen or a gap says that not, the table agrees with the count.
     assert recording.one("SELECT coalesce(sum(events), 0) FROM kymo.gaps") == others
     assert recording.overlaps() == 0

@@ -1,4 +1,6 @@
 """The program's own hooks work while it is traced; where one takes ours, the gap is counted and we come back."""
+import sys
+
 import pytest
 from trace_tools import VERSIONS, on_every_python, traced  # noqa: F401
 
@@ -154,3 +156,26 @@ def test_threads_begin_with_the_profile_function_that_the_program_chose(traced, 
         print(json.dumps(["f" in seen, callable(threading._profile_hook)]))
         """)
     assert recording.said() == [True, True]
+
+
+def test_torch_compile_works_in_a_traced_program(traced):  # noqa: F811
+    pytest.importorskip("torch", reason="torch is not installed in .venv: tools/setup test")
+    recording = traced(sys.executable, """
+        import torch
+        from torch._dynamo.utils import counters
+        def f(x):
+            return torch.sin(x) + torch.cos(x)
+        def leaf():
+            pass
+        x = torch.ones(3)
+        trace.start()
+        compiled = torch.compile(f, backend="eager")
+        results = [compiled(x), compiled(x)]
+        for _ in range(10):
+            leaf()
+        trace.stop()
+        print(json.dumps([[torch.equal(r, f(x)) for r in results], dict(counters["frames"])]))
+        """)
+    assert recording.said() == [[True, True], {"total": 1, "ok": 1}]
+    assert recording.counts("leaf") == [10]
+    assert recording.overlaps() == 0

@@ -248,7 +248,7 @@ static void fold_until_death(struct kymo_stream_head *head, char *totals, uint64
 	uint64_t *child_at = live->child_at[(state & 1) ^ 1];
 	struct kymo_totals_half sums[3] = { 0 };
 
-	for (int i = 0; i < KYMO_OPEN_MAX + 2; i++)
+	for (int i = 0; i < (int)KYMO_CHILD_DEPTHS + 2; i++)
 		STORE(child_at[i], live->child_at[state & 1][i]);
 	for (uint64_t n = state >> 1; n < upto; n++) {
 		const struct kymo_zone_row row = handmade_row(n);
