@@ -162,15 +162,6 @@ struct schema_gap_row {
 	uint32_t thread;
 };
 
-/* A span in which a source could not see all that it should have. */
-struct schema_gap_row {
-	uint64_t start_ticks;
-	uint64_t duration_ticks;
-	uint64_t events; /* how often it came about; 0: not known */
-	uint32_t cause; /* a name whose source is the one that could not see */
-	uint32_t thread;
-};
-
 /* NULL for an id that has no table. */
 const struct schema_table *schema_get(enum schema_id id);
 /* By name; NULL where it is none of ours. */
