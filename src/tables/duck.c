@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beside.h"
+
 #define LIBRARY "libduckdb.so"
 #define OLDEST_MAJOR 1
 #define OLDEST_MINOR 5
@@ -20,47 +22,26 @@ struct duck duck;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
 
-/* Where the program lies: its directory is build/ in the tree, PREFIX/bin when installed. */
-static bool program_directory(char *out, size_t out_bytes)
-{
-	ssize_t got = readlink("/proc/self/exe", out, out_bytes - 1);
-	char *slash;
-
-	if (got <= 0)
-		return false;
-	out[got] = 0;
-	slash = strrchr(out, '/');
-	if (!slash)
-		return false;
-	*slash = 0;
-	return true;
-}
-
 /* NULL where there is no such file; a file that does not load is an error of its own, in *why. */
-static void *open_file(const char *path, char *why, size_t why_bytes)
+static void *open_beside_program(char *why, size_t why_bytes)
 {
+	static const char *const places[] = {
+		LIBRARY,
+		"../lib/kymo/" LIBRARY,
+		"../lib64/kymo/" LIBRARY,
+		"../lib/python3*/site-packages/kymo/" LIBRARY, /* a wheel's */
+		"../lib/python3*/dist-packages/kymo/" LIBRARY,
+		"../local/lib/python3*/dist-packages/kymo/" LIBRARY,
+		NULL,
+	};
+	char path[PATH_MAX];
 	void *handle;
 
-	if (access(path, F_OK))
+	if (!beside_program(places, path, sizeof(path)))
 		return NULL;
 	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!handle)
 		snprintf(why, why_bytes, "%s", dlerror());
-	return handle;
-}
-
-static void *open_beside_program(char *why, size_t why_bytes)
-{
-	static const char *const places[] = { "", "/../lib/kymo", "/../lib64/kymo" };
-	char directory[PATH_MAX], path[PATH_MAX + 64];
-	void *handle = NULL;
-
-	if (!program_directory(directory, sizeof(directory)))
-		return NULL;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !handle && !*why; i++) {
-		snprintf(path, sizeof(path), "%s%s/" LIBRARY, directory, places[i]);
-		handle = open_file(path, why, why_bytes);
-	}
 	return handle;
 }
 
