@@ -13,6 +13,7 @@
 
 #define LINES_MOST 13
 #define REGIONS_MOST 5
+#define SMALL_ROWS 1000 /* that the store itself sums up sooner than DuckDB starts */
 
 static struct text_style style_of(const struct summary_options *options, FILE *out)
 {
@@ -107,21 +108,26 @@ static void print(const struct facts *facts, const struct verdict *verdict, cons
 	fprintf(out, "  more: kymo report | kymo query 'FROM trace.regions'\n");
 }
 
-/* Nothing inside the program was recorded: nothing for SQL to find, so its start-up is saved. */
-static bool is_empty(const struct recording *recording)
+/* Little was recorded, and no steps, whose times take SQL: its start-up is saved. */
+static bool is_small(const struct recording *recording)
 {
 	bool has_target = false;
+	uint64_t rows = 0;
 
 	/* What was watched from outside is known by its metrics and samples alone: those are in SQL. */
 	for (size_t i = 0; i < recording->process_count; i++)
 		has_target |= recording->processes[i].role == KYMO_ROLE_TARGET;
 	if (!has_target)
 		return false;
-	for (size_t i = 0; i < recording->stream_count; i++)
-		if (strncmp(recording->streams[i].table, "host.", 5) != 0 &&
-		    recording->streams[i].emitted)
+	for (size_t i = 0; i < recording->stream_count; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+
+		if (!strcmp(stream->table, "trace.steps") && stream->emitted)
 			return false;
-	return true;
+		if (strncmp(stream->table, "host.", 5) != 0)
+			rows += stream->emitted;
+	}
+	return rows <= SMALL_ROWS;
 }
 
 static int print_from_store(const struct recording *recording, const char *open, const char *note,
@@ -171,7 +177,7 @@ int summary_print(const char *path, const struct summary_options *options, FILE 
 	if (rc)
 		return rc;
 	say_open(recording, style.utf8, open, sizeof(open));
-	if (is_empty(recording))
+	if (is_small(recording))
 		rc = print_from_store(recording, open, NULL, out, &style, err);
 	else if (print_from_tables(path, open, out, &style, &why))
 		rc = print_from_store(recording, open, why.text, out, &style, err);

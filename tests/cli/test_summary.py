@@ -36,3 +36,9 @@ def test_without_duckdb_the_summary_comes_from_the_store(kymo, tmp_path):
     text = " ".join(line.strip() for line in lines)
     assert "DuckDB" in text and "nothing.so" in text
     assert "data.next" in text and "40 steps" in text and "losses: none of" in text
+
+
+def test_a_small_recording_is_summed_up_without_duckdb(kymo, tmp_path):
+    result = kymo("run", "--", PROGS / "run_rows", "20", env={"KYMO_QUIET": "", "KYMO_DUCKDB": str(tmp_path / "nothing.so")})
+    assert result.status == 0 and "DuckDB" not in result.err
+    assert "  losses: none of" in result.err
