@@ -286,6 +286,21 @@ static PyType_Spec region_spec = {
 	.slots = region_slots,
 };
 
+/* Of a name that is new: the place that asks for it first is the region's. */
+static PyObject *region_here(struct module_state *state, PyObject *name)
+{
+	PyFrameObject *frame = PyEval_GetFrame();
+	PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
+	PyObject *region;
+
+	if (!code)
+		return PyObject_CallOneArg(state->region_type, name);
+	region = PyObject_CallFunction(state->region_type, "OOi", name, code->co_filename,
+				       PyFrame_GetLineNumber(frame));
+	Py_DECREF(code);
+	return region;
+}
+
 /* The Region of a name, borrowed. */
 static PyObject *region_named(struct module_state *state, PyObject *name)
 {
@@ -295,7 +310,7 @@ static PyObject *region_named(struct module_state *state, PyObject *name)
 		return region;
 	if (PyDict_GET_SIZE(state->regions) >= REGIONS_MAX)
 		PyDict_Clear(state->regions);
-	region = PyObject_CallOneArg(state->region_type, name);
+	region = region_here(state, name);
 	if (!region)
 		return NULL;
 	if (PyDict_SetItem(state->regions, name, region))
@@ -323,7 +338,7 @@ PyDoc_STRVAR(
 	"...     return 3 * x\n"
 	">>> triple(4)\n"
 	"12\n\n"
-	"The same name gives the same object. Of a generator or an `async def` a region is the time from its\n"
+	"The same name gives the same object, and the place that named it first is where it is. Of a generator or an `async def` a region is the time from its\n"
 	"first step to its end, with what happens while it waits. Each zone is a row of trace.zones, and\n"
 	"trace.regions has the exact totals.");
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kymo._kymo import Function, Region
+from kymo._kymo import region as named
 
 
 def decorate_bare(function: Any) -> Any:
@@ -38,7 +39,8 @@ def decorate(region: Region, function: Any) -> Any:
 def _placed(region: Region, function: Any) -> Region:
     """The region, with file and line of the function."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None or region.file is not None:
+    is_given = region.file is not None and named(region.name) is not region  # not where its name was first used
+    if code is None or is_given:
         return region
     return Region(region.name, code.co_filename, code.co_firstlineno, region.phase)
 

@@ -241,8 +241,25 @@ def test_the_same_name_gives_the_same_object_and_it_can_be_pickled(plain):
     done = plain("""
         import copy, pickle
         region = kymo.region("x")
-        print(region, region is kymo.region("x"), region.name, region.file, region.line)
+        print(region, region is kymo.region("x"), region.name, region.file == __file__, region.line)
         print(pickle.loads(pickle.dumps(region)), copy.deepcopy(region), kymo.phase("data"))
     """)
-    assert done.stdout == ("kymo.region('x') True x None 0\n"
+    assert done.stdout == ("kymo.region('x') True x True 4\n"
                            "kymo.region('x') kymo.region('x') kymo.phase('data')\n")
+
+
+def test_a_region_is_where_its_name_was_used_first(record):
+    recording = record("""
+        for _ in range(2):
+            with kymo.region("a"):
+                pass
+        with kymo.region("a"):
+            pass
+        @kymo.region("b")
+
+        def b():
+            pass
+        b()
+    """)
+    rows = recording.query("SELECT DISTINCT name, parse_filename(file) AS file, line FROM trace.zones ORDER BY name")
+    assert rows == [{"name": "a", "file": "script.py", "line": 4}, {"name": "b", "file": "script.py", "line": 8}]
