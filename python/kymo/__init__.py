@@ -37,13 +37,14 @@ from kymo._kymo import (
     step_end,
     thread_name,
 )
-from kymo._query import query
+from kymo._query import Result, query
 from kymo._table import now, table, text
 
 __all__ = [
     "Error",
     "Function",
     "Region",
+    "Result",
     "Table",
     "__version__",
     "current_step",

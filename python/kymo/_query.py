@@ -1,16 +1,31 @@
 """SQL over a recording, by the `kymo` program: DuckDB never comes into the process that is recorded."""
-import json
+from __future__ import annotations
+
 import os
-import pathlib
-import shutil
-import subprocess
-from typing import Any
+import sys
+from collections.abc import Sequence
 
 from kymo._kymo import Error, directory
 
-_PACKAGE = pathlib.Path(__file__).parent
-# Where the program is beside this package: in a build folder, below an installed prefix.
-_BESIDE = (_PACKAGE / "../../kymo", _PACKAGE / "../../../../bin/kymo")
+TYPE_CHECKING = False  # typing itself costs milliseconds, at each start of a program that imports kymo
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from typing import Any, overload
+
+    Rows = Sequence[dict[str, Any]]
+else:
+    Rows = Sequence
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _beside() -> Iterator[str]:
+    """Where the program is that came with this package: a build folder, an installed prefix, an environment."""
+    yield os.path.join(_PACKAGE, "../../kymo")
+    yield os.path.join(_PACKAGE, "../../../../bin/kymo")
+    yield os.path.join(_PACKAGE, "../../../../../bin/kymo")
+    yield os.path.join(os.path.dirname(sys.executable or ""), "kymo")
 
 
 def find_program() -> str:
@@ -18,14 +33,15 @@ def find_program() -> str:
     given = os.environ.get("KYMO_BIN")
     if given:
         return given
-    for path in _BESIDE:
-        if path.is_file() and os.access(path, os.X_OK):
+    for path in _beside():
+        if os.path.isfile(path) and os.access(path, os.X_OK):
             return os.path.normpath(path)
+    import shutil
+
     found = shutil.which("kymo")
     if not found:
         raise Error(
-            "kymo.query: the kymo program was not found beside the package or on PATH; "
-            "install it, or set KYMO_BIN to its path"
+            "the kymo program was not found beside the package or on PATH; install it, or set KYMO_BIN to its path"
         )
     return found
 
@@ -36,31 +52,123 @@ def own_recording() -> str | None:
     return os.path.dirname(mine) if mine else None
 
 
-def query(sql: str, target: str | int | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """Runs a query and gives its rows as a list of dicts.
+class Result(Rows):
+    """What a query found: a sequence of rows, each a dict, and a table for whoever reads Arrow, without a copy.
 
-        >>> kymo.query("SELECT name, count FROM trace.regions")          # doctest: +SKIP
+    >>> import kymo
+    >>> result = kymo.query("SELECT name, count FROM trace.regions")          # doctest: +SKIP
+    >>> result.columns                                                        # doctest: +SKIP
+    ('name', 'count')
+    >>> pyarrow.table(result); polars.DataFrame(result)                       # doctest: +SKIP
+    >>> pandas.DataFrame.from_arrow(result)                                   # doctest: +SKIP
+    """
+
+    __slots__ = ("_data", "_decoded")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._decoded: tuple[tuple[str, ...], list[dict[str, Any]]] | None = None
+
+    def _decode(self) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+        if self._decoded is None:
+            from kymo import _arrow
+
+            self._decoded = _arrow.rows(self._data, _special)
+        return self._decoded
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return self._decode()[0]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, in a list of their own."""
+        return list(self._decode()[1])
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule interface: pyarrow, pandas and polars read from here. The schema is the query's own."""
+        from kymo import _arrow
+
+        return _arrow.stream(self._data)
+
+    def __len__(self) -> int:
+        return len(self._decode()[1])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._decode()[1])
+
+    if TYPE_CHECKING:
+        @overload
+        def __getitem__(self, index: int) -> dict[str, Any]: ...
+        @overload
+        def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        return self._decode()[1][index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Result):
+            return self._decode() == other._decode()
+        return self._decode()[1] == other
+
+    def __repr__(self) -> str:
+        columns, rows = self._decode()
+        if len(rows) <= 20:
+            return repr(rows)
+        return f"<kymo.Result: {len(rows)} rows of {', '.join(columns)}>"
+
+
+_TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # in a second
+
+
+def _special(kind: str, value: Any, unit: str) -> Any:
+    """What _arrow.rows asks for: SQL's dates, times and decimals in Python's types, to the microsecond."""
+    import datetime
+    import decimal
+
+    if kind == "decimal":
+        return decimal.Decimal(value)
+    if kind == "date":
+        return datetime.date.fromordinal(value + datetime.date(1970, 1, 1).toordinal())
+    passed = datetime.timedelta(microseconds=value * 1_000_000 // _TICKS[unit])
+    if kind == "duration":
+        return passed
+    zone = datetime.timezone.utc if kind == "instant" else None
+    moment = datetime.datetime(1970, 1, 1, tzinfo=zone) + passed
+    return moment.time() if kind == "time" else moment
+
+
+def query(sql: str, target: str | int | os.PathLike[str] | None = None) -> Result:
+    """Runs a query; the rows are dicts, and pandas, polars and pyarrow take the result as it is (see kymo.Result).
+
+        >>> kymo.query("SELECT name, count FROM trace.regions").rows()          # doctest: +SKIP
         [{'name': 'load', 'count': 12}]
 
     target is what the command line takes: a pid, the path of a recording, "latest". None is the recording of this
-    process, else the latest one. What is wrong with the query or the target raises kymo.Error. The rows come as JSON
-    through a child process; for large results take `kymo query -f arrow` or `-f parquet`.
+    process, else the latest one. What is wrong with the query or the target raises kymo.Error.
     """
     if not isinstance(sql, str):
         raise TypeError(f"kymo.query: sql takes a str, not {type(sql).__name__}")
     where = os.fspath(target) if isinstance(target, os.PathLike) else str(target or own_recording() or "latest")
-    program = find_program()
+    return Result(_run([find_program(), "query", "-f", "arrow", where, sql]))
+
+
+def _run(command: list[str]) -> bytes:
+    import subprocess
+
     try:
-        done = subprocess.run(
-            [program, "query", "-f", "json", where, sql],
-            stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, "KYMO": "off"}, check=False,
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=_plain_environment(), check=False)
     except OSError as error:
-        raise Error(f"kymo.query: {program} could not be started: {error.strerror}") from None
+        raise Error(f"kymo.query: {command[0]} could not be started: {error.strerror}") from None
     if done.returncode:
         raise Error(_sentence(done))
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    return rows
+    return done.stdout
+
+
+def _plain_environment() -> dict[str, str]:
+    """The child asks; it is no part of what is recorded."""
+    return {**os.environ, "KYMO": "off"}
 
 
 def _sentence(done: subprocess.CompletedProcess[bytes]) -> str:

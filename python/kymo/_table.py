@@ -1,7 +1,11 @@
 """Declaring tables: Python's types in the words of the extension."""
-from typing import Any, NoReturn
+from __future__ import annotations
 
 from kymo._kymo import Table
+
+TYPE_CHECKING = False  # as in _query.py
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 TEXT_BYTES = 64  # of a column that is just `str`
 
