@@ -9,6 +9,7 @@ call costs next to nothing and does nothing. What cannot be recorded is dropped 
 it never raises and never changes what your program does. Only wrong arguments raise, recorded or not.
 
     region, phase, step, mark, record      what happened, and when
+    Profiler                               which calls `python -m kymo -p` records
     table                                  rows of your own
     enable, disable, enabled, directory    this process's recording
     snapshot, query                        keep it, ask it
@@ -37,12 +38,15 @@ from kymo._kymo import (
     step_end,
     thread_name,
 )
+from kymo._profiler import Profiler
 from kymo._query import Result, query
 from kymo._table import now, table, text
+from kymo._window import functions as _window
 
 __all__ = [
     "Error",
     "Function",
+    "Profiler",
     "Region",
     "Result",
     "Table",
@@ -66,3 +70,5 @@ __all__ = [
     "text",
     "thread_name",
 ]
+
+globals().update(_window())

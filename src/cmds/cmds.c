@@ -296,7 +296,8 @@ static void print_option(const struct cmds_option *option)
 
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name, option->value ? " " : "",
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name,
+		 option->value && option->value[0] != '[' ? " " : "",
 		 option->value ? option->value : "");
 	printf("  %-27s %s\n", left, option->help);
 }

@@ -47,7 +47,8 @@ static const struct cmds_option rm_options[] = {
 const struct cmds_command cmds_table[] = {
 	{ "run", cmd_run, "record a program; a summary at the end",
 	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", NULL,
-	  "kymo run -- python train.py\trecord it, then say where the time went\n" },
+	  "kymo run -- python train.py\trecord it, then say where the time went\n"
+	  "kymo run --python -- python train.py\tand every call of a Python function\n" },
 	{ "attach", cmd_attach, "record a program that runs, from outside", "[OPTIONS] PID",
 	  attach_options,
 	  "kymo attach 4711\tuntil it ends, or Ctrl-C\n"

@@ -8,12 +8,14 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/paths.h"
 #include "base/settings.h"
 #include "cmds/cmds.h"
+#include "cmds/run_python.h"
 #include "collect/collect.h"
 #include "collect/say.h"
 #include "store/store.h"
@@ -27,7 +29,11 @@
 
 struct run_options {
 	struct collect_options collect;
-	bool force, quiet, no_summary;
+	struct run_python python;
+	struct run_environment environment;
+	char *directory; /* where --name is a part of it; ours to free */
+	const char *name;
+	bool force, quiet, no_summary, report;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -37,6 +43,13 @@ enum {
 	OPTION_FORCE,
 	OPTION_KEEP,
 	OPTION_BUDGET,
+	OPTION_NAME,
+	OPTION_PYTHON,
+	OPTION_SKIP,
+	OPTION_TAKE,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_REPORT,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
 	OPTION_HELP,
@@ -50,6 +63,15 @@ static const struct cmds_option options[] = {
 			  "all rows within the budget (all), or the last 10,000 of each stream" },
 	[OPTION_BUDGET] = { 0, "budget", "SIZE",
 			    "1G, or mem=1G,disk=4G: memory of each process, disk of the run" },
+	[OPTION_NAME] = { 'n', "name", "NAME",
+			  "./kymo-NAME-DATE-PID; with --output, the recording DIR/NAME" },
+	[OPTION_PYTHON] = { 0, "python", "[=WORDS]",
+			    "every call of Python; partial, lines, c-calls" },
+	[OPTION_SKIP] = { 0, "skip", "N", "record calls after the first N steps" },
+	[OPTION_TAKE] = { 0, "take", "N", "and for N steps" },
+	[OPTION_FROM] = { 0, "from", "NAME", "record calls from this signpost on" },
+	[OPTION_TO] = { 0, "to", "NAME", "and until that one" },
+	[OPTION_REPORT] = { 'r', "report", NULL, "write the totals as CSV beside the recording" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
 	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
@@ -57,9 +79,7 @@ static const struct cmds_option options[] = {
 };
 
 /* The design has them; refused until they do something. */
-static const char *const later[] = {
-	"torch", "device", "memory", "python", "serve", "preload", NULL
-};
+static const char *const later[] = { "torch", "device", "memory", "serve", "preload", NULL };
 
 static void print_help(void)
 {
@@ -127,6 +147,13 @@ static int set_option(struct run_options *run, int option, const char *value)
 		if (budget_parse(value, &run->collect.budget, &err))
 			return cmds_wrong("run", "--budget: %s", err.text);
 		break;
+	case OPTION_NAME: run->name = value; break;
+	case OPTION_PYTHON: return run_python_words(&run->python, value);
+	case OPTION_SKIP: run->python.skip = value; break;
+	case OPTION_TAKE: run->python.take = value; break;
+	case OPTION_FROM: run->python.from = value; break;
+	case OPTION_TO: run->python.to = value; break;
+	case OPTION_REPORT: run->report = true; break;
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
 	case OPTION_HELP: print_help(); return cmds_finish("run");
@@ -135,14 +162,19 @@ static int set_option(struct run_options *run, int option, const char *value)
 	return -1;
 }
 
+static int value_of(const struct cmds_option *option)
+{
+	if (!option->value)
+		return no_argument;
+	return option->value[0] == '[' ? optional_argument : required_argument;
+}
+
 static void getopt_lists(struct option *longs, char *shorts)
 {
 	*shorts++ = '+'; /* what follows the program's name is the program's */
 	*shorts++ = ':';
 	for (int i = 0; i < OPTION_COUNT; i++) {
-		longs[i] = (struct option){ options[i].name,
-					    options[i].value ? required_argument : no_argument,
-					    NULL, 256 + i };
+		longs[i] = (struct option){ options[i].name, value_of(&options[i]), NULL, 256 + i };
 		if (options[i].letter)
 			*shorts++ = options[i].letter;
 		if (options[i].letter && options[i].value)
@@ -258,6 +290,35 @@ static int run_without_recording(struct run_options *run)
 	return cannot_start(run->collect.argv, errno);
 }
 
+/* A name that cannot leave the folder it is put in. */
+static int name_recording(struct run_options *run)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+	char when[32];
+	int made;
+
+	if (!run->name)
+		return -1;
+	if (!*run->name || *run->name == '.' || strchr(run->name, '/'))
+		return cmds_wrong("run",
+				  "--name takes a name without / and not with a dot first, "
+				  "not \"%s\"",
+				  run->name);
+	localtime_r(&now, &parts);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
+	if (run->collect.directory) {
+		mkdir(run->collect.directory, 0700); /* or it is there, or what is below it fails */
+		made = asprintf(&run->directory, "%s/%s", run->collect.directory, run->name);
+	} else {
+		made = asprintf(&run->directory, "kymo-%s-%s-%d", run->name, when, (int)getpid());
+	}
+	if (made < 0)
+		return CMDS_FAILED;
+	run->collect.directory = run->directory;
+	return -1;
+}
+
 /* --force: only a recording is ever replaced. */
 static int make_way(const struct run_options *run)
 {
@@ -366,9 +427,27 @@ static void report(const struct run_options *run, const struct collect_result *r
 		return;
 	print_first_line(run, result);
 	print_what_is_amiss(result);
+	if (run_python_came_to_nothing(&run->python, run->collect.argv, result->directory))
+		return;
 	if (!run->no_summary)
 		print_summary(result);
 	fflush(stderr);
+}
+
+/* The exact totals, for spreadsheets; a failure is said and changes nothing. */
+static void write_report(const struct run_options *run, const struct collect_result *result)
+{
+	char file[KYMO_PATH_BYTES + 8], target[KYMO_PATH_BYTES];
+	char *argv[] = { "query", "--force", "-f",   "csv",
+			 "-o",	  file,	     target, "FROM trace.regions ORDER BY self_ns DESC",
+			 NULL };
+
+	if (!run->report || !result->processes)
+		return;
+	snprintf(target, sizeof(target), "%s", result->directory);
+	snprintf(file, sizeof(file), "%s.csv", result->directory);
+	if (cmd_query((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) == CMDS_OK)
+		say("the report is %s", file);
 }
 
 static void keep_in_mind(const struct collect_result *result)
@@ -396,6 +475,12 @@ int cmd_run(int argc, char **argv)
 	say_quiet(run.quiet);
 	if (is_refused())
 		return run_without_recording(&run);
+	status = run_python_prepare(&run.python, run.quiet, &run.environment);
+	if (status < 0)
+		status = name_recording(&run);
+	if (status >= 0)
+		return status;
+	run.collect.environment = (const char *const *)run.environment.list;
 	status = make_way(&run);
 	if (status)
 		return status;
@@ -405,5 +490,8 @@ int cmd_run(int argc, char **argv)
 		return cannot_start(run.collect.argv, result.exec_error);
 	keep_in_mind(&result);
 	report(&run, &result);
+	write_report(&run, &result);
+	run_environment_fini(&run.environment);
+	free(run.directory);
 	collect_end_like(result.wstatus);
 }

@@ -32,7 +32,8 @@ static int launch(struct collector *collector, const struct collect_options *opt
 		  struct collect_result *result, struct kymo_error *err)
 {
 	char run[KYMO_PATH_BYTES + 16], keep[32], budget[96] = "KYMO_BUDGET=";
-	const char *additions[] = { "KYMO=on", run, keep, budget, NULL };
+	const char *additions[4 + COLLECT_VARIABLES + 1] = { "KYMO=on", run, keep, budget };
+	const char *const *more = options->environment;
 	char *const *argv = options->argv;
 	int exec_failed, rc;
 
@@ -40,6 +41,8 @@ static int launch(struct collector *collector, const struct collect_options *opt
 	snprintf(keep, sizeof(keep), "KYMO_KEEP=%s",
 		 collector->keep == KYMO_KEEP_ALL ? "all" : "flight");
 	budget_format(&options->budget, budget + strlen(budget), sizeof(budget) - strlen(budget));
+	for (size_t i = 0; more && more[i] && i < COLLECT_VARIABLES; i++)
+		additions[4 + i] = more[i];
 	collector->started_ns = clock_monotonic_ns();
 	rc = launch_program(argv, additions, &collector->signals, &collector->watch.target,
 			    &exec_failed);

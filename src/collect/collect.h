@@ -10,12 +10,16 @@
 #include "base/format.h"
 #include "collect/budget.h"
 
+#define COLLECT_VARIABLES 16
+
 struct collect_options {
 	char **argv; /* the command, ended by NULL */
 	const char
 		*directory; /* of the recording, on disk: missing or empty; NULL: ./kymo-DATE-PID */
 	enum kymo_keep keep;
 	struct budget budget;
+	/* "NAME=value" that the program gets besides, ended by NULL, at most COLLECT_VARIABLES; NULL: none */
+	const char *const *environment;
 };
 
 struct collect_result {

@@ -1,0 +1,4 @@
+"""`python -m kymo`: see kymo._front."""
+from kymo._front import main
+
+main("kymo")

@@ -1,0 +1,127 @@
+"""What the environment asks of this Python, as it starts: KYMO_PYTHON, KYMO_TORCH, PROBING_TORCH_PROFILING.
+
+start() is called once, by the sitecustomize of `kymo run --python` or by the .pth file of an installed kymo. The first
+may run in a Python that has no kymo package: this file is loaded by its place, imports nothing that site has not
+imported before it, and loads its neighbours by their place.
+"""
+import os
+import sys
+
+TYPE_CHECKING = False  # typing itself would cost milliseconds at each start of Python
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+ON = ("on", "1", "true", "yes")
+OFF = ("off", "0", "false", "no", "")
+
+mode = ""  # "", "on" (every call) or "partial" (what a Profiler turns on)
+lines = False
+c_calls = False
+
+_started = False
+
+
+def start() -> None:
+    """Does what the environment asks for; a second call does nothing. Nothing that fails here stops the program."""
+    global _started
+    if _started or os.environ.get("KYMO", "on").lower() in OFF[:-1]:
+        return
+    _started = True
+    is_whole = _read_words(os.environ.get("KYMO_PYTHON", "")) == "on" and not _has_window()
+    torch = [_asks_for_torch(name) for name in ("KYMO_TORCH", "PROBING_TORCH_PROFILING")]
+    if any(torch):
+        _attempt("torch modules are", lambda: load("_torch_auto").arm())
+    if is_whole:
+        begin()  # last, so that our own calls are not in it
+
+
+def begin() -> None:
+    """Every call from now on, or its lines."""
+    _attempt("Python calls are", _begin)
+
+
+def _begin() -> None:
+    trace = tracer()
+    if trace.mechanism(lines, c_calls) in ("profile", "trace"):
+        import threading  # noqa: F401, these hooks are set in each thread, and only threading knows of new ones
+    trace.start(lines=lines, c_calls=c_calls)
+
+
+def end() -> None:
+    """Undoes one begin()."""
+    trace = sys.modules.get("kymo._trace")
+    if trace is not None:
+        trace.stop()
+
+
+def tracer() -> "Any":
+    """The extension kymo._trace, of this very version of Python."""
+    from _imp import extension_suffixes
+
+    if "kymo._trace" in sys.modules:
+        return sys.modules["kymo._trace"]
+    for suffix in extension_suffixes():
+        if os.path.exists(_beside("_trace" + suffix)):
+            return load("_trace", suffix)
+    version = ".".join(map(str, sys.version_info[:2]))
+    raise ImportError(f"this kymo has no extension for Python {version} ({sys.executable}); "
+                      f"build it with one: see CONTRIBUTING.md")
+
+
+def load(name: str, suffix: str = ".py") -> "Any":
+    """The neighbour of that name, as kymo.NAME."""
+    module = sys.modules.get("kymo." + name)
+    if module is not None:
+        return module
+    from _frozen_importlib import _load  # type: ignore[attr-defined]
+    from _frozen_importlib_external import spec_from_file_location
+
+    return _load(spec_from_file_location("kymo." + name, _beside(name + suffix)))
+
+
+def say(sentence: str) -> None:
+    """One line for the person at the terminal, without touching sys.stderr, which is the program's."""
+    if os.environ.get("KYMO_QUIET", "0") in ("", "0"):
+        try:
+            os.write(2, f"kymo: {sentence}\n".encode(errors="replace"))
+        except OSError:
+            pass
+
+
+def _beside(name: str) -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+
+
+def _attempt(what: str, act: "Callable[[], object]") -> None:
+    try:
+        act()
+    except Exception as error:
+        say(f"{what} not recorded: {error}")
+
+
+def _has_window() -> bool:
+    return any(name in os.environ for name in ("KYMO_SKIP", "KYMO_TAKE", "KYMO_FROM", "KYMO_TO"))
+
+
+def _read_words(text: str) -> str:
+    """Sets mode, lines and c_calls from "on", "partial,lines" and the like; gives the mode."""
+    global mode, lines, c_calls
+    words = text.lower().split(",")
+    rest = set(words[1:]) - {"lines", "c-calls"}
+    if "/" in text or words[0] in OFF:  # a path: what builds of kymo are told by this name
+        return mode
+    if rest or words[0] not in (*ON, "partial"):
+        say(f"KYMO_PYTHON={text}: on, off or partial was expected, with ,lines or ,c-calls; it stays off")
+        return mode
+    mode = "partial" if words[0] == "partial" else "on"
+    lines = mode == "partial" and "lines" in words
+    c_calls = "c-calls" in words
+    return mode
+
+
+def _asks_for_torch(name: str) -> bool:
+    word = os.environ.get(name, "").lower()
+    if word not in ON + OFF:
+        say(f"{name}={os.environ[name]}: on or off was expected; it stays off")
+    return word in ON

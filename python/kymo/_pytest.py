@@ -1,0 +1,57 @@
+"""The pytest plugin: a test that takes kymo_profile (or tracy_profile) is recorded under `python -m kymo -p -m pytest`.
+
+Exactly the test function is: not the set-up of its fixtures, in whatever order it takes them.
+"""
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+FIXTURES = frozenset({"kymo_profile", "tracy_profile"})
+
+
+@pytest.fixture
+def kymo_profile() -> Any:
+    """Records the calls of this test function, when pytest runs under `python -m kymo -p`; the Profiler that does."""
+    from kymo import Profiler
+
+    return Profiler()
+
+
+@pytest.fixture
+def tracy_profile(kymo_profile: Any) -> Any:
+    """kymo_profile by its other name."""
+    return kymo_profile
+
+
+def _bracket(item: Any) -> Iterator[None]:
+    from kymo import Profiler
+
+    profiler = Profiler()
+    profiler.enable()
+    try:
+        yield
+    finally:
+        profiler.disable()
+
+
+def _is_asked_for(item: Any) -> bool:
+    return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+# trylast: inside of what other plugins wrap around the call.
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[None]:
+    if _is_asked_for(pyfuncitem):
+        yield from _bracket(pyfuncitem)
+    else:
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtest_call(item: Any) -> Iterator[None]:
+    # Methods of unittest's classes are run by unittest, not by pytest_pyfunc_call.
+    if _is_asked_for(item) and type(item).__name__ == "TestCaseFunction":
+        yield from _bracket(item)
+    else:
+        yield

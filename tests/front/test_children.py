@@ -1,0 +1,153 @@
+"""Child processes of all kinds, and what starts kymo in a Python."""
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ROOT
+from pythons import PYTHONS, plainly
+from recorded import calls
+
+KINDS = {
+    "fork": """
+        import os
+        def work():
+            pass
+        if not os.fork():
+            work()
+            os._exit(0)
+        os.wait()
+    """,
+    "multiprocessing fork": "METHOD = 'fork'",
+    "multiprocessing spawn": "METHOD = 'spawn'",
+    "multiprocessing forkserver": "METHOD = 'forkserver'",
+    "subprocess": """
+        import subprocess, sys
+        subprocess.run([sys.executable, "-c", "def work(): pass\\nwork()"], check=True)
+    """,
+    "subprocess with another environment": """
+        import os, subprocess, sys
+        subprocess.run([sys.executable, "-c", "def work(): pass\\nwork()"], env={**os.environ, "X": "1"}, check=True)
+    """,
+    "exec": """
+        import os, sys
+        os.execv(sys.executable, [sys.executable, "-c", "def work(): pass\\nwork()"])
+    """,
+    "a shell in between": """
+        import subprocess, sys
+        subprocess.run(f"exec {sys.executable} -c 'def work(): pass\\nwork()'", shell=True, check=True)
+    """,
+    "an executor": """
+        import concurrent.futures
+        def work():
+            pass
+        if __name__ == "__main__":
+            with concurrent.futures.ProcessPoolExecutor(1) as pool:
+                pool.submit(work).result()
+    """,
+}
+MULTIPROCESSING = """
+import multiprocessing
+def work():
+    pass
+if __name__ == "__main__":
+    process = multiprocessing.get_context(METHOD).Process(target=work)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+"""
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_child_is_recorded(front, version, kind):
+    code = KINDS[kind] + MULTIPROCESSING if "METHOD" in KINDS[kind] else KINDS[kind]
+    recording = front.inject(PYTHONS[version], code)
+    assert recording.one("SELECT count(*) FROM trace.zones WHERE name = 'work' AND source = 'python'") == 1
+    if kind != "exec":
+        assert recording.one("SELECT count(DISTINCT z.pid) FROM trace.zones z JOIN trace.zones w ON w.name = 'work' "
+                             "WHERE z.name = '<module>' AND z.pid != w.pid AND z.source = 'python'") >= 1
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_a_program_under_a_python_that_has_no_kymo(front, version):
+    recording = front.inject(PYTHONS[version], """
+        import threading
+        def f(n):
+            return f(n - 1) if n else 0
+        threads = [threading.Thread(target=f, args=(3,)) for _ in range(2)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        f(4)
+    """)
+    assert calls(recording, "%/program.py")["f"] == 13
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_tasks_of_asyncio_are_balanced(front, version):
+    recording = front.inject(PYTHONS[version], """
+        import asyncio
+        async def leaf(n):
+            await asyncio.sleep(0.001)
+            return n
+        async def branch(n):
+            return sum([await leaf(n), await leaf(n)])
+        async def main():
+            print(sum(await asyncio.gather(*(branch(n) for n in range(10)))))
+        asyncio.run(main())
+    """)
+    assert recording.stdout == "90\n"
+    assert recording.one("SELECT count(*) FROM trace.open_zones") == 0
+    assert calls(recording, "%/program.py")["leaf"] >= 20
+
+
+# --- without kymo run: the .pth file ------------------------------------------------------------------------------
+
+def started(front, env):
+    script = front.write("def work():\n    pass\nwork()\n")
+    return plainly([sys.executable, script], {**front.env, **env}, front.path)
+
+
+@pytest.mark.parametrize("word", ["on", "ON", "1", "true", "Yes"])
+def test_kymo_python_starts_it_by_itself(front, word):
+    assert started(front, {"KYMO_PYTHON": word}) == (0, "", "")
+    (run,) = (front.path / "live").iterdir()
+    done = subprocess.run([front.env["KYMO_BIN"], "query", "-f", "csv", run, "SELECT count(*) FROM trace.zones WHERE name = "
+                           "'work'"], env=front.env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1] == "1"
+
+
+@pytest.mark.parametrize("word", ["off", "OFF", "0", "false", "No", "", "/usr/bin/python3"])
+def test_off_and_a_path_start_nothing(front, word):
+    assert started(front, {"KYMO_PYTHON": word}) == (0, "", "")
+    assert list((front.path / "live").iterdir()) == []
+
+
+def test_an_unknown_word_is_said_and_means_off(front):
+    assert started(front, {"KYMO_PYTHON": "of", "KYMO_TORCH": "onn", "PROBING_TORCH_PROFILING": "2"}) == (
+        0, "", "kymo: KYMO_PYTHON=of: on, off or partial was expected, with ,lines or ,c-calls; it stays off\n"
+               "kymo: KYMO_TORCH=onn: on or off was expected; it stays off\n"
+               "kymo: PROBING_TORCH_PROFILING=2: on or off was expected; it stays off\n")
+    assert list((front.path / "live").iterdir()) == []
+
+
+def test_kymo_off_wins(front):
+    assert started(front, {"KYMO": "off", "KYMO_PYTHON": "on"}) == (0, "", "")
+    assert list((front.path / "live").iterdir()) == []
+
+
+def test_the_pth_line_costs_nothing_while_no_variable_is_set():
+    """Its CPU time, since the wall clock is everybody's; a millisecond is the most, and it takes microseconds."""
+    line = (ROOT / "python/kymo_auto.pth").read_text()
+    assert line.startswith("import ") and line.count("\n") == 1
+    for name in ("KYMO_PYTHON", "KYMO_TORCH", "PROBING_TORCH_PROFILING"):
+        assert name not in os.environ
+    code = compile(line, "kymo_auto.pth", "exec")
+    times = []
+    for _ in range(100):
+        begin = time.process_time_ns()
+        exec(code, {})
+        times.append(time.process_time_ns() - begin)
+    assert sorted(times)[50] < 1_000_000
+    assert "kymo._auto" not in sys.modules or "kymo" in sys.modules

@@ -1,0 +1,259 @@
+"""`python -m kymo -p`: only what a Profiler or the fixture turns on."""
+import subprocess
+import sys
+
+import pytest
+from recorded import calls, last_line
+
+FUNCTIONS = """
+from kymo import Profiler
+
+def child():
+    pass
+
+def parent():
+    child()
+
+def other():
+    pass
+
+profiler = Profiler()
+"""
+
+
+def partial(front, code, **options):
+    return calls(front("-p", code=FUNCTIONS + code, **options), "%/program.py")
+
+
+def test_what_is_between_enable_and_disable_is_recorded(front):
+    assert partial(front, "other()\nprofiler.enable()\nparent()\nprofiler.disable()\nother()\n") == {"parent": 1, "child": 1}
+
+
+def test_it_is_a_context_manager_and_may_be_used_again(front):
+    code = "with profiler as same:\n    parent()\nassert same is profiler\nother()\nwith Profiler():\n    child()\n"
+    assert partial(front, code) == {"parent": 1, "child": 2}
+
+
+def test_nested_uses_end_with_the_outermost(front):
+    assert partial(front, """
+with profiler:
+    with profiler, Profiler():
+        child()
+    parent()
+other()
+Profiler().enable()
+child()
+Profiler().disable()
+other()
+""") == {"child": 3, "parent": 1}
+
+
+def test_a_disable_too_many_does_nothing(front):
+    assert partial(front, "profiler.disable()\nprofiler.disable()\nwith profiler:\n    child()\nprofiler.disable()\nother()\n"
+                   ) == {"child": 1}
+
+
+def test_an_exception_ends_it_too(front):
+    assert partial(front, """
+try:
+    with profiler:
+        child()
+        1 / 0
+except ZeroDivisionError:
+    other()
+""") == {"child": 1}
+
+
+def test_enable_inside_a_function_records_what_it_calls(front):
+    assert partial(front, """
+def inside():
+    other()
+    profiler.enable()
+    parent()
+inside()
+profiler.disable()
+other()
+""") == {"parent": 1, "child": 1}
+
+
+def test_it_sees_all_threads(front):
+    assert partial(front, """
+import threading
+ready, go, done = threading.Event(), threading.Event(), threading.Event()
+def work():
+    ready.set()
+    go.wait()
+    parent()
+    done.set()
+threading.Thread(target=work).start()
+ready.wait()
+with profiler:
+    go.set()
+    done.wait()
+""") == {"parent": 1, "child": 1}
+
+
+def test_nothing_recorded_is_said_and_why(front):
+    recording = front("-p", code=FUNCTIONS + "parent()\n")
+    assert last_line(recording) == ("kymo: nothing was recorded: no kymo.Profiler was enabled, and no test that ran took "
+                                    "kymo_profile or tracy_profile")
+    assert calls(recording) == {}
+
+
+def test_in_a_whole_program_run_it_changes_nothing(front):
+    recording = front(code=FUNCTIONS + "other()\nwith profiler:\n    parent()\nprofiler.disable()\nother()\n")
+    assert calls(recording, "%/program.py") == {"<module>": 1, "other": 2, "parent": 1, "child": 1}
+
+
+def test_without_the_front_it_does_nothing(front):
+    script = front.write(FUNCTIONS + "profiler.enable()\nparent()\nprofiler.disable()\nprofiler.disable()\nprint('done')\n")
+    done = subprocess.run([sys.executable, script], env=front.env, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    assert list((front.path / "live").iterdir()) == []
+
+
+def test_lines_are_zones_with_file_and_line(front):
+    """Those of what is called, and the remaining ones of the code that enables it."""
+    recording = front("-p", "-l", code="""
+        from kymo import Profiler
+        def f():
+            x = 1
+            for _ in range(2):
+                x += 1
+            return x
+        with Profiler():
+            f()
+    """)
+    rows = recording.query("SELECT line, count(*) AS n FROM trace.zones WHERE source = 'line' AND file LIKE '%/program.py' "
+                           "GROUP BY line ORDER BY line")
+    assert rows == [{"line": 4, "n": 1}, {"line": 5, "n": 3}, {"line": 6, "n": 2}, {"line": 7, "n": 1},
+                    {"line": 8, "n": 1}, {"line": 9, "n": 1}]
+
+
+def test_c_functions_have_their_own_names(front):
+    recording = front("--c-calls", code="""
+        def f():
+            return sum(range(10)), len("abc")
+        f()
+    """)
+    names = recording.column("SELECT DISTINCT name FROM trace.zones WHERE source IN ('c', 'python')")
+    assert {"f", "sum", "len"} <= {name.split(".")[-1] for name in names}
+
+
+# --- pytest -------------------------------------------------------------------------------------------------------
+
+TESTS = """
+import pytest
+
+@pytest.fixture
+def before():
+    set_up()
+    yield
+    tear_down()
+
+def set_up():
+    pass
+
+def tear_down():
+    pass
+
+def work():
+    pass
+
+def test_first(kymo_profile, before):
+    work()
+
+def test_last(before, kymo_profile):
+    work()
+
+def test_middle(before, tracy_profile, request):
+    work()
+
+def test_without(before):
+    work()
+"""
+
+
+def pytest_words(*more):
+    return ["-m", "pytest", "-q", "-p", "no:cacheprovider", *more]
+
+
+def test_the_fixture_brackets_the_call_whatever_the_order_of_arguments(front):
+    front.write(TESTS, "test_it.py")
+    recording = front("-p", *pytest_words("test_it.py"))
+    assert "4 passed" in recording.stdout
+    assert calls(recording, "%/test_it.py") == {"test_first": 1, "test_last": 1, "test_middle": 1, "work": 3}
+
+
+def test_the_fixture_ends_with_a_test_that_fails(front):
+    front.write(TESTS + "\ndef test_bad(kymo_profile):\n    work()\n    assert False\n", "test_it.py")
+    recording = front("-p", *pytest_words("test_it.py::test_bad", "test_it.py::test_without"), status=1)
+    assert calls(recording, "%/test_it.py") == {"test_bad": 1, "work": 1}
+
+
+def test_a_method_of_unittest_is_bracketed_too(front):
+    front.write("""
+        import unittest, pytest
+        def work():
+            pass
+        @pytest.mark.usefixtures("kymo_profile")
+        class Tests(unittest.TestCase):
+            def setUp(self):
+                pass
+            def test_it(self):
+                work()
+    """, "test_it.py")
+    recording = front("-p", *pytest_words("test_it.py"))
+    found = calls(recording, "%/test_it.py")
+    assert found["Tests.test_it" if "Tests.test_it" in found else "test_it"] == 1 and found["work"] == 1
+
+
+def test_the_fixture_is_a_no_op_without_the_front(front):
+    front.write(TESTS, "test_it.py")
+    done = subprocess.run([sys.executable, *pytest_words("test_it.py")], env=front.env, cwd=front.path, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0 and "4 passed" in done.stdout
+    assert list((front.path / "live").iterdir()) == []
+
+
+def test_with_xdist_its_workers_are_recorded(front):
+    pytest.importorskip("xdist", reason="no pytest-xdist in this Python")
+    front.write(TESTS, "test_it.py")
+    recording = front("-p", *pytest_words("-n", "2", "test_it.py"))
+    assert calls(recording, "%/test_it.py") == {"test_first": 1, "test_last": 1, "test_middle": 1, "work": 3}
+
+
+# --- windows ------------------------------------------------------------------------------------------------------
+
+STEPS = """
+import kymo
+
+def work(n):
+    globals()[f"work{n}"] = None
+
+for i in range(6):
+    kymo.step()
+    kymo.signpost(f"post {i}")
+    exec(f"def work{i}(): pass\\nwork{i}()")
+kymo.step_end()
+"""
+
+
+@pytest.mark.parametrize("words, found", [
+    (["--skip", "2"], "2345"), (["--take", "2"], "01"), (["--skip", "2", "--take", "3"], "234"),
+    (["--from", "post 1", "--to", "post 4"], "123"), (["--from", "post 4"], "45"), (["--to", "post 2"], "01"),
+    (["--skip", "5", "--take", "1"], "5"),
+])
+def test_a_window_of_steps_or_signposts(front, words, found):
+    recording = front(*words, code=STEPS)
+    names = recording.column("SELECT DISTINCT name FROM trace.zones WHERE name LIKE 'work_' ORDER BY name")
+    assert names == [f"work{n}" for n in found]
+    assert recording.one("SELECT count(*) FROM trace.steps") == 6
+
+
+@pytest.mark.parametrize("words, why", [
+    (["--skip", "6"], "the program made fewer than 7 steps (kymo.step)"),
+    (["--from", "nowhere"], 'the program set no signpost "nowhere"'),
+])
+def test_a_window_that_never_opens_is_said(front, words, why):
+    assert last_line(front(*words, code=STEPS)) == f"kymo: nothing was recorded: {why}"
