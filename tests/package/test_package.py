@@ -1,0 +1,178 @@
+"""What pip installs: a wheel that works by itself, typed, and compat modules that never replace real ones."""
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS = 400
+
+
+def run(command, cwd=ROOT, **env):
+    done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True,
+                          check=False, timeout=SECONDS, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done
+
+
+def test_the_types_are_consistent():
+    pytest.importorskip("mypy", reason="no mypy in this Python")
+    run([sys.executable, "-m", "mypy", "--cache-dir", os.devnull])
+
+
+TYPED = """
+import kymo
+from typing_extensions import assert_type
+
+with kymo.region("x") as region:
+    assert_type(region, kymo.Region)
+
+@kymo.region
+def double(n: int) -> int:
+    return 2 * n
+
+assert_type(double(2), int)
+result = kymo.query("SELECT 1")
+assert_type(len(result), int)
+with kymo.Profiler() as profiler:
+    assert_type(profiler, kymo.Profiler)
+kymo.table("app.t", n=int).append(1)
+kymo.query(5)  # type: ignore[arg-type]
+"""
+
+
+def test_a_program_that_uses_kymo_is_checked(tmp_path):
+    pytest.importorskip("mypy", reason="no mypy in this Python")
+    (tmp_path / "program.py").write_text(TYPED)
+    run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, tmp_path / "program.py"], tmp_path,
+        MYPYPATH=str(ROOT / "python"))
+
+
+# --- the wheels -------------------------------------------------------------------------------------------------
+
+def build(folder, out, *words):
+    pytest.importorskip("mesonpy", reason="no meson-python in this Python")
+    pytest.importorskip("mesonbuild", reason="no Meson in this Python")
+    path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    run([sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-input", *words, "-w", out, folder],
+        PATH=path)
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build(ROOT, tmp_path_factory.mktemp("wheel"), f"-Cbuild-dir={ROOT}/build-wheel")
+
+
+@pytest.fixture(scope="module")
+def compat(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compat")
+    return build(ROOT / "compat/python", folder, f"-Cbuild-dir={folder}/build")
+
+
+@pytest.fixture(scope="module")
+def venv(wheel, compat, tmp_path_factory):
+    """An environment that has the wheels and nothing of this tree."""
+    folder = tmp_path_factory.mktemp("venv") / "v"
+    run([sys.executable, "-m", "venv", folder])
+    run([folder / "bin/python", "-m", "pip", "install", "--no-index", "--no-deps", wheel, compat])
+    return folder
+
+
+@pytest.fixture
+def inside(venv, tmp_path):
+    """inside(words): runs a command of the environment, away from this tree."""
+    (tmp_path / "live").mkdir(mode=0o700)
+    clean = {"KYMO_DIR": str(tmp_path / "live"), "XDG_STATE_HOME": str(tmp_path), "KYMO_BIN": "", "PYTHONPATH": ""}
+
+    def go(program, *words, **env):
+        return run([venv / "bin" / program, *words], tmp_path, **{**clean, **env})
+    return go
+
+
+def test_the_wheel_holds_all_that_is_needed(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
+    for name in ("kymo/__init__.py", "kymo/py.typed", "kymo/_kymo.pyi", "kymo/_inject/sitecustomize.py", "kymo/libkymo.so.0",
+                 "kymo_auto.pth"):
+        assert name in names
+    for extension in ("_kymo", "_trace", "_arrow"):
+        assert any(name.startswith(f"kymo/{extension}.{tag}") for name in names), extension
+    assert any(name.endswith("scripts/kymo") for name in names)
+    assert not [name for name in names if "meson.build" in name or "__pycache__" in name]
+
+
+def test_a_program_is_traced_and_asked_about(inside, tmp_path):
+    (tmp_path / "program.py").write_text("def f():\n    pass\nfor _ in range(7):\n    f()\nprint('ran')\n")
+    assert inside("python", "-m", "kymo", "-o", "run", "program.py").stdout == "ran\n"
+    assert inside("kymo", "query", "-f", "csv", "run", "SELECT count FROM trace.regions WHERE name = 'f'").stdout == "count\n7\n"
+    code = "import kymo; print(kymo.query('SELECT count FROM trace.regions WHERE name = \\'f\\'', 'run')[0])"
+    assert inside("python", "-c", code).stdout == "{'count': 7}\n"
+
+
+def test_the_wheel_starts_by_a_variable_too(inside, tmp_path):
+    (tmp_path / "program.py").write_text("def f():\n    pass\nf()\n")
+    inside("python", "program.py", KYMO_PYTHON="on")
+    assert inside("kymo", "query", "-f", "csv", "latest", "SELECT count FROM trace.regions WHERE name = 'f'"
+                  ).stdout == "count\n1\n"
+
+
+# --- compat -----------------------------------------------------------------------------------------------------
+
+def test_compat_modules_speak_for_kymo(inside, tmp_path):
+    assert inside("python", "-c", "import kymo, tracy; print(tracy.Profiler is kymo.Profiler, tracy.signpost is kymo.signpost)"
+                  ).stdout == "True True\n"
+    (tmp_path / "program.py").write_text("def f():\n    pass\nf()\n")
+    inside("python", "-m", "tracy", "-o", "run", "program.py")
+    assert (tmp_path / "run").is_dir()
+
+
+REAL = "WHO = 'the real one'\n"
+
+
+@pytest.fixture
+def installed_tracy(venv):
+    site = next((venv / "lib").glob("python*/site-packages"))
+    (site / "tracy").mkdir()
+    (site / "tracy/__init__.py").write_text(REAL)
+    (site / "tracy/__main__.py").write_text("print('the real main')\n")
+    yield site
+    for path in sorted(site.glob("tracy/**/*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (site / "tracy").rmdir()
+
+
+def test_a_real_tracy_that_is_installed_stays(inside, installed_tracy):
+    assert inside("python", "-c", "import tracy; print(tracy.WHO)").stdout == "the real one\n"
+    assert inside("python", "-m", "tracy").stdout == "the real main\n"
+    assert (installed_tracy / "tracy/__init__.py").read_text() == REAL
+
+
+def test_a_real_tracy_that_comes_later_on_the_path_is_given_way(inside, tmp_path):
+    (tmp_path / "later/tracy").mkdir(parents=True)
+    (tmp_path / "later/tracy/__init__.py").write_text(REAL)
+    (tmp_path / "later/tracy/part.py").write_text("PART = 1\n")
+    code = f"import sys; sys.path.append({str(tmp_path / 'later')!r}); import tracy, tracy.part; print(tracy.WHO, tracy.part.PART)"
+    assert inside("python", "-c", code).stdout == "the real one 1\n"
+    ours = f"import sys; sys.path.append({str(tmp_path / 'later')!r}); import tracy; print(tracy.Profiler.__module__)"
+    assert inside("python", "-c", ours, KYMO_COMPAT="on").stdout == "kymo._profiler\n"
+
+
+def test_a_folder_that_is_called_tracy_is_no_module(inside, tmp_path):
+    (tmp_path / "tracy").mkdir()
+    (tmp_path / "tracy/notes.txt").write_text("a folder of the user's\n")
+    assert inside("python", "-c", "import tracy; print(tracy.Profiler.__module__)").stdout == "kymo._profiler\n"
+
+
+def test_the_modules_are_those_of_the_table():
+    sys.path.append(str(ROOT / "compat/python/kymo_compat"))
+    try:
+        import _kymo_compat
+    finally:
+        sys.path.pop()
+    folder = ROOT / "compat/python/kymo_compat"
+    assert {path.parent.name for path in folder.glob("*/__init__.py")} == set(_kymo_compat.MODULES)
