@@ -147,6 +147,13 @@ static const struct kymo_column config_columns[] = {
 	TEXT(schema_config_row, by, "by"),
 };
 
+static const struct kymo_column cost_columns[] = {
+	COLUMN(schema_cost_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	TEXT(schema_cost_row, source, "source"),
+	COLUMN(schema_cost_row, events, "events", KYMO_U64, NULL),
+	COLUMN(schema_cost_row, cost_ns, "cost_ns", KYMO_U64, "ns"),
+};
+
 static const struct kymo_column gap_columns[] = {
 	COLUMN(schema_gap_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
 	COLUMN(schema_gap_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
@@ -187,6 +194,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				     "Limits, use and pressure of control groups."),
 	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
 				"Changes of the configuration."),
+	[SCHEMA_OVERHEAD] = TABLE("kymo.costs", cost_columns, schema_cost_row,
+				  "What a source has cost until then, as it measured itself."),
 	[SCHEMA_GAPS] = TABLE("kymo.gaps", gap_columns, schema_gap_row,
 			      "Spans in which a source could not see."),
 };

@@ -153,6 +153,14 @@ struct schema_config_row {
 	char by[56];
 };
 
+/* Written now and then by what measures itself; the last row of a source holds. */
+struct schema_cost_row {
+	uint64_t ts_ticks;
+	uint64_t events; /* since it began */
+	uint64_t cost_ns; /* CPU time, since it began */
+	char source[16];
+};
+
 /* A span in which a source could not see all that it should have. */
 struct schema_gap_row {
 	uint64_t start_ticks;

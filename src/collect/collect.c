@@ -135,10 +135,31 @@ static void slow_pass(struct collector *collector)
 		archive_retire_dead(&collector->archive);
 }
 
+static uint64_t ns_of(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+/* What we cost ourselves: all of this process, whatever it did. */
+static void measure_ourselves(const struct collector *collector)
+{
+	struct schema_cost_row row = { .source = "collector" };
+	struct rusage usage;
+
+	if (!collector->records || getrusage(RUSAGE_SELF, &usage))
+		return;
+	row.ts_ticks = kymo_ticks();
+	row.events = collector->rounds;
+	row.cost_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	kymo__append(SCHEMA_OVERHEAD, &row);
+}
+
 static void sample(struct collector *collector)
 {
-	if (collector->records)
-		host_sample(&collector->host, &collector->family);
+	if (!collector->records)
+		return;
+	host_sample(&collector->host, &collector->family);
+	collector->rounds++;
 }
 
 static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
@@ -188,6 +209,7 @@ void collector_supervise(struct collector *collector)
 		}
 		if (now_ns >= next_slow_ns) {
 			slow_pass(collector);
+			measure_ourselves(collector);
 			next_slow_ns = now_ns + SLOW_PASS_NS;
 		}
 		if (now_ns >= next_sample(collector, sampled_ns) && !collector->watch.ended) {
@@ -248,10 +270,11 @@ void collector_last_rows(struct collector *collector, const struct rusage *usage
 		return;
 	gpu_stop();
 	if (next_sample(collector, 1) != UINT64_MAX) {
-		host_sample(&collector->host, &collector->family);
+		sample(collector);
 		if (usage)
 			host_last(&collector->host, &collector->family, usage);
 	}
+	measure_ourselves(collector);
 	kymo_disable();
 }
 

@@ -24,6 +24,7 @@ struct collector {
 	uint64_t until_ns; /* it ends then, if not before; 0: never by itself */
 	uint64_t target_starttime;
 	bool moves; /* segments go to the disk: archive and halves are in use */
+	uint64_t rounds; /* of metrics */
 	bool records; /* our own rows can be written */
 };
 

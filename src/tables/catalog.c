@@ -403,13 +403,24 @@ static const struct catalog_column streams[] = {
 };
 
 static const struct catalog_column overhead[] = {
-	AS_IS("source", "VARCHAR", "who marked the zones: c, python, line, torch, device"),
-	AS_IS("events", "BIGINT", "zones that were recorded"),
+	AS_IS("source", "VARCHAR",
+	      "c, python, line, torch, device: zones of the program; collector: kymo, which watches "
+	      "on a core of its own; others by what they measure themselves"),
+	AS_IS("events", "BIGINT", "zones that were recorded; rounds of a collector"),
 	AS_IS("cost_ns_per_event", "DOUBLE",
-	      "what one costs, measured at start-up; NULL where it was not measured"),
-	AS_IS("total_ns", "BIGINT", "both multiplied"),
+	      "what one costs, as measured when its source began, or over all; NULL where it was not"),
+	AS_IS("total_ns", "BIGINT", "of all of them"),
 	AS_IS("pct", "DOUBLE",
-	      "that as a share of the wall time of the processes that recorded them"),
+	      "that as a share of the wall time of the processes that recorded them; of a collector, of "
+	      "one core"),
+};
+
+static const struct catalog_column costs[] = {
+	TS,
+	AS_IS("source", "VARCHAR", "who measured itself"),
+	BYTES("events", "what it did, since it began"),
+	BYTES("cost_ns", "CPU time that it took, since it began"),
+	PID,
 };
 
 static const struct catalog_column config[] = {
@@ -496,6 +507,8 @@ const struct catalog_view catalog_views[] = {
 	     "What was recorded and what was lost: emitted = kept + overwritten + dropped, for each stream."),
 	VIEW("kymo", "overhead", "kymo_meta('overhead')", overhead,
 	     "What recording cost, as measured."),
+	VIEW("kymo", "costs", "kymo_scan('kymo.costs')", costs,
+	     "What collectors and adapters have cost, over time, as they measured themselves."),
 	VIEW("kymo", "config", "kymo_scan('kymo.config')", config, "Changes of the configuration."),
 	VIEW("kymo", "gaps", "kymo_scan('kymo.gaps')", gaps,
 	     "Spans in which calls went untraced, and why."),

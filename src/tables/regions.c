@@ -1,4 +1,5 @@
 /* trace.regions: exact totals of all streams, merged by source, name, pid and instance. */
+#include "tables/costs.h"
 #include "tables/meta.h"
 
 #ifndef KYMO_NO_DUCKDB
@@ -157,14 +158,17 @@ static double deviation_ns(const struct region *region)
 }
 
 /* Measured for zones of C at start-up; what other sources add to it is not known. */
-static bool cost_known(const struct store_name *name, const struct store_process *process)
+/* What one zone of a source costs, as the recorder or the source's adapter measured; 0: nobody did. */
+static double cost_ns(const struct store_process *process, uint32_t source)
 {
-	return name->source == KYMO_SOURCE_C && process->control.own_cost_ticks;
-}
+	const struct kymo_control *control = &process->control;
+	const size_t sources = sizeof(control->source_cost_ticks) /
+			       sizeof(control->source_cost_ticks[0]);
+	uint64_t ticks = source == KYMO_SOURCE_C ? control->own_cost_ticks
+			 : source < sources	 ? control->source_cost_ticks[source]
+						 : 0;
 
-static double cost_ns(const struct store_process *process)
-{
-	return (double)process->control.own_cost_ticks * (double)process->clock.mult / 4294967296.0;
+	return (double)ticks * (double)process->clock.mult / 4294967296.0;
 }
 
 enum {
@@ -204,9 +208,10 @@ static void region_times(const struct region *region, struct meta_cell *row)
 	     i++)
 		meta_number(&row[quantiles[i].column],
 			    llround(quantile_ns(region, quantiles[i].quantile)));
-	if (cost_known(region->name, region->process))
+	if (cost_ns(region->process, region->name->source) > 0)
 		meta_number(&row[OWN_COST],
-			    llround((double)region->count * cost_ns(region->process)));
+			    llround((double)region->count *
+				    cost_ns(region->process, region->name->source)));
 }
 
 static void region_row(const struct region *region, struct meta_cell *row)
@@ -282,8 +287,8 @@ static void overhead_add(struct overhead *overhead, const struct part *part, dou
 	if (!overhead->events)
 		overhead->all_known = true;
 	overhead->events += part->total->count;
-	overhead->all_known &= cost_known(part->name, process);
-	overhead->total_ns += (double)part->total->count * cost_ns(process);
+	overhead->all_known &= cost_ns(process, part->name->source) > 0;
+	overhead->total_ns += (double)part->total->count * cost_ns(process, part->name->source);
 	if (!*wall_counted) {
 		*wall_counted = (double)(process->ended_ns - process->started_ns);
 		overhead->wall_ns += *wall_counted > 0 ? *wall_counted : 0;
@@ -327,6 +332,7 @@ void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables)
 	for (uint32_t i = 0; i < SOURCES; i++)
 		if (sources[i].events)
 			overhead_row(&sources[i], i, meta_add(rows));
+	costs_fill(rows, recording);
 out:
 	free(parts.list);
 	free(wall);

@@ -12,9 +12,11 @@
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
-static const struct facts nothing = {
-	.rank = -1, .ranks = -1, .memory = { .cpu_pct = -1 }, .overhead_pct = -1
-};
+static const struct facts nothing = { .rank = -1,
+				      .ranks = -1,
+				      .memory = { .cpu_pct = -1 },
+				      .overhead_pct = -1,
+				      .collector_pct = -1 };
 
 static void describe_end(struct facts *out, const char *state, double exit_code,
 			 const char *signal_name)
@@ -420,7 +422,13 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 	if (rc < 0)
 		return rc;
 	out->steps.ever = steps_ever(out);
-	out->overhead_pct = tables_number(tables, "SELECT sum(pct) FROM kymo.overhead", -1);
+	out->overhead_pct = tables_number(
+		tables,
+		"SELECT coalesce(sum(pct), 0) FROM kymo.overhead WHERE source NOT IN ('collector', 'sampler')",
+		-1);
+	out->collector_pct = tables_number(
+		tables,
+		"SELECT sum(pct) FROM kymo.overhead WHERE source IN ('collector', 'sampler')", -1);
 	return 0;
 }
 

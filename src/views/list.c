@@ -14,11 +14,13 @@
 #include "base/clock.h"
 #include "store/store.h"
 #include "views/format.h"
+#include "views/now.h"
 #include "views/json.h"
 
 /* Steps and ranks need the recording opened: only small ones, and only while the list stays quick. */
 #define OPEN_BYTES_MOST (8u << 20)
 #define OPEN_NS_MOST 25000000u
+#define LIVE_NS_MOST 250000000u /* what a live one is doing is what one looks for */
 
 struct item {
 	const struct store_entry *entry;
@@ -27,6 +29,7 @@ struct item {
 	struct format_text ran;
 	int64_t steps; /* -1: not known */
 	int32_t rank, ranks; /* -1: none */
+	struct now now; /* of a live one that was opened */
 };
 
 struct list {
@@ -87,8 +90,9 @@ static void look_inside(struct item *item)
 {
 	struct recording *recording = NULL;
 
-	if (item->entry->kind == STORE_PACKED || item->entry->bytes > OPEN_BYTES_MOST ||
-	    item->entry->unreadable[0] || store_open(item->entry->path, &recording, NULL))
+	if (item->entry->kind == STORE_PACKED || item->entry->unreadable[0] ||
+	    (item->entry->bytes > OPEN_BYTES_MOST && item->entry->state != STORE_LIVE) ||
+	    store_open(item->entry->path, &recording, NULL))
 		return;
 	item->steps = 0;
 	for (size_t i = 0; i < recording->stream_count; i++)
@@ -102,6 +106,8 @@ static void look_inside(struct item *item)
 			item->ranks = process->ranks;
 		}
 	}
+	if (item->entry->state == STORE_LIVE)
+		now_look(recording, &item->now);
 	store_close(recording);
 }
 
@@ -137,7 +143,8 @@ static int gather(struct list *list, bool utf8, struct kymo_error *err)
 		*item = (struct item){
 			.entry = &list->entries[i], .steps = -1, .rank = -1, .ranks = -1
 		};
-		if (processor_ns() < OPEN_NS_MOST)
+		if (processor_ns() <
+		    (item->entry->state == STORE_LIVE ? LIVE_NS_MOST : OPEN_NS_MOST))
 			look_inside(item);
 		describe_state(item);
 		describe_times(item, utf8);
@@ -277,6 +284,8 @@ static void print_item(const struct list *list, const struct item *item,
 		      used < (size_t)style->columns ? (size_t)style->columns - used : 0);
 	fprintf(out, "%s\n", buf_get(&line));
 	buf_fini(&line);
+	if (item->now.known)
+		now_print(&item->now, style, out);
 }
 
 static void print_table(const struct list *list, const struct text_style *style, FILE *out)
@@ -349,6 +358,13 @@ static void add_item(struct buf *out, const struct item *item)
 	buf_print(out, ",\"bytes\":%" PRIu64, entry->bytes);
 	if (item->steps >= 0)
 		buf_print(out, ",\"steps\":%" PRId64, item->steps);
+	if (item->now.last_row_age_ns >= 0 && item->now.known)
+		buf_print(out, ",\"last_row_age_ns\":%" PRId64, item->now.last_row_age_ns);
+	if (item->now.longest[0]) {
+		buf_char(out, ',');
+		add_key_text(out, "open_zone", item->now.longest);
+		buf_print(out, ",\"open_zone_age_ns\":%" PRId64, item->now.longest_age_ns);
+	}
 	if (item->rank >= 0)
 		buf_print(out, ",\"rank\":%d,\"ranks\":%d", item->rank, item->ranks);
 }

@@ -134,6 +134,9 @@ void parts_losses(FILE *out, const struct facts *facts, const struct text_style 
 			text_plain(style));
 	if (facts->overhead_pct >= 0)
 		fprintf(out, "; overhead %s", format_percent(facts->overhead_pct / 100).text);
+	if (facts->collector_pct >= 0)
+		fprintf(out, ", collector %s of a core",
+			format_percent(facts->collector_pct / 100).text);
 	fputc('\n', out);
 }
 

@@ -66,7 +66,7 @@ static const struct rule rules[] = {
 	  "Zones explain little of this run: they cover {a} of {whole}.",
 	  "{count} zones were recorded", "mark the outermost loops and calls, too" },
 	{ "overhead", 0.05, 1.0,
-	  "SELECT sum(total_ns), {run_ns}, '', sum(events), 0, 0 FROM kymo.overhead",
+	  "SELECT sum(total_ns), {run_ns}, '', sum(events), 0, 0 FROM kymo.overhead WHERE source NOT IN ('collector', 'sampler')",
 	  "Recording itself is costly: it takes {share} of the run ({won} of {whole}).",
 	  "{count} rows were recorded", "mark fewer or larger zones" },
 };

@@ -63,3 +63,12 @@ def hostile(tmp_path_factory):
     kymo = Kymo(tmp_path_factory.mktemp("hostile"))
     kymo.path = kymo.record("hostile")
     return kymo
+
+
+@pytest.fixture
+def python():
+    """A Python that imports kymo."""
+    path = ROOT / ".venv/bin/python"
+    if subprocess.run([path, "-c", "import kymo"], capture_output=True).returncode:
+        pytest.skip("kymo is not importable: .venv is not set up")
+    return path

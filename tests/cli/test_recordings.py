@@ -36,8 +36,9 @@ def test_ls_shows_live_ones_first_and_the_latest(kymo):
     child.communicate(b"")
     assert out[0].split() == ["PROGRAM", "STATE", "STARTED", "RAN", "STEPS", "SIZE", "RECORDING"]
     assert out[1].startswith("cli_fixture  live") and out[1].endswith(f"pid {child.pid}")
-    assert re.search(r" ended .* 40 .* kB|MB", out[2])
-    assert len(out) == 4
+    assert re.match(r"  in outer for [\d.]+ \S+ > inner for [\d.]+ \S+; no row yet$", out[2])
+    assert re.search(r" ended .* 40 .* kB|MB", out[3])
+    assert len(out) == 5
 
 
 def test_ls_names_each_as_other_commands_take_it(kymo):

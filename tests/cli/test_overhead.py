@@ -1,0 +1,45 @@
+"""kymo.overhead: what recording and watching have cost, measured."""
+import re
+import struct
+
+from conftest import PROGS
+from probe_tools import rows
+
+
+def test_the_collectors_own_processor_time_is_a_row_and_in_the_summary(kymo):
+    done = kymo("run", "-o", "run", "--", PROGS / "run_rows", "100000", "10", env={"KYMO_QUIET": "0", "KYMO_SYSTEM_RATE": "0.02"})
+    assert done.status == 0
+    got = {row["source"]: row for row in rows(kymo, "run", "FROM kymo.overhead")}
+    assert set(got) == {"c", "collector"}
+    assert got["c"]["events"] == 100000 and got["c"]["cost_ns_per_event"] > 0
+    collector = got["collector"]
+    assert collector["events"] >= 2 and 0 < collector["total_ns"] < 60e9
+    assert collector["cost_ns_per_event"] == collector["total_ns"] / collector["events"]
+    run, = rows(kymo, "run", "SELECT duration_ns FROM kymo.runs")
+    assert abs(collector["pct"] - 100 * collector["total_ns"] / run["duration_ns"]) < 0.01
+    assert re.search(r"losses: .*; overhead <? ?[\d.]+ %, collector <? ?[\d.]+ % of a core\n", done.err)
+    assert "% of a core" in kymo("report", "run").out
+    over_time = rows(kymo, "run", "SELECT source, cost_ns FROM kymo.costs ORDER BY ts_ns")
+    assert over_time[-1] == {"source": "collector", "cost_ns": collector["total_ns"]}
+
+
+def test_what_an_adapter_measured_is_the_cost_of_its_zones(kymo):
+    """Zones of Python are priced by their own adapter's measurement, and by nothing where there is none."""
+    path = kymo.record("plain")
+    names = next(path.glob("p*/names"))
+    data = bytearray(names.read_bytes())
+    count, = struct.unpack_from("<Q", data, 16)
+    for i in range(1, count):  # all names become Python's
+        struct.pack_into("<I", data, 64 + 32 * i + 4, 1)
+    names.write_bytes(data)
+    got, = rows(kymo, path, "FROM kymo.overhead")
+    assert got["source"] == "python" and got["events"] > 0
+    assert (got["cost_ns_per_event"], got["total_ns"], got["pct"]) == (None, None, None)
+    control = next(path.glob("p*/control"))
+    page = bytearray(control.read_bytes())
+    head_bytes, = struct.unpack_from("<I", page, 12)
+    at = head_bytes - 8 * (56 + 8)  # source_cost_ticks, before what is reserved
+    struct.pack_into("<Q", page, at + 8, 1000)
+    control.write_bytes(page)
+    got, = rows(kymo, path, "FROM kymo.overhead")
+    assert 100 < got["cost_ns_per_event"] < 2000 and got["total_ns"] > 0
