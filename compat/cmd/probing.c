@@ -1,0 +1,133 @@
+/*
+ * probing: the command line of the Probing profiler, for scripts that were written for it. It only translates words and
+ * becomes kymo, which lies beside it or in PATH. What would run code inside the program is refused.
+ *
+ *	probing [-t] ENDPOINT COMMAND [ARGUMENTS]
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FAILED = 1, WRONG_USE = 2 };
+
+static const struct {
+	const char *word;
+	const char *command; /* of kymo; NULL: refused */
+	int without_target; /* kymo's takes none */
+	const char *about; /* or why it is refused */
+} commands[] = {
+	{ "list", "ls", 1, "live programs and recordings (kymo ls)" },
+	{ "config", "config", 0, "read or change settings (kymo config)" },
+	{ "query", "query", 0, "ask in SQL (kymo query)" },
+	{ "backtrace", "backtrace", 0, "the stacks of all threads (kymo backtrace)" },
+	{ "inject", "attach", 0, "watch it from outside; nothing is injected (kymo attach)" },
+	{ "eval", NULL, 0,
+	  "it would run code inside the program, which kymo never does; query and backtrace answer from outside" },
+	{ "repl", NULL, 0,
+	  "it would run code inside the program, which kymo never does; query and backtrace answer from outside" },
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help(void)
+{
+	puts("usage: probing [-t] ENDPOINT COMMAND [ARGUMENTS]\n"
+	     "\nThe words of Probing, answered by kymo. ENDPOINT is a pid.\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("  %-10s %s%s\n", commands[i].word,
+		       commands[i].command ? "" : "refused: ", commands[i].about);
+	return fflush(stdout) ? FAILED : 0;
+}
+
+static int find(const char *word)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(commands[i].word, word))
+			return (int)i;
+	return -1;
+}
+
+/* host:port */
+static int is_address(const char *endpoint)
+{
+	const char *colon = strrchr(endpoint, ':');
+
+	return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+}
+
+static int become_kymo(char **argv)
+{
+	char path[PATH_MAX + 8];
+	ssize_t bytes = readlink("/proc/self/exe", path, PATH_MAX);
+
+	if (bytes > 0) {
+		path[bytes] = '\0';
+		strcpy(strrchr(path, '/') + 1, "kymo");
+		execv(path, argv);
+	}
+	execvp("kymo", argv);
+	fprintf(stderr, "probing: cannot start kymo, which has to lie beside it or in PATH: %s\n",
+		strerror(errno));
+	return FAILED;
+}
+
+static int run(int command, char *endpoint, int argc, char **argv)
+{
+	char **words = calloc((size_t)argc + 4, sizeof(*words));
+	size_t count = 0;
+
+	if (!words)
+		return FAILED;
+	words[count++] = (char[]){ "kymo" };
+	words[count++] = (char *)commands[command].command;
+	if (!commands[command].without_target)
+		words[count++] = endpoint;
+	memcpy(words + count, argv, (size_t)argc * sizeof(*words));
+	return become_kymo(words);
+}
+
+static int answer(int command, char *endpoint, int argc, char **argv)
+{
+	if (!commands[command].command) {
+		fprintf(stderr, "probing: %s is refused: %s\n", commands[command].word,
+			commands[command].about);
+		return FAILED;
+	}
+	if (endpoint && is_address(endpoint)) {
+		fprintf(stderr,
+			"probing: %s is the address of a `kymo serve`, which this version does not "
+			"have yet; on that machine a pid serves\n",
+			endpoint);
+		return FAILED;
+	}
+	if (!endpoint && !commands[command].without_target) {
+		fprintf(stderr, "probing: which program? probing ENDPOINT %s, with a pid\n",
+			commands[command].word);
+		return WRONG_USE;
+	}
+	return run(command, endpoint, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	char *endpoint = NULL;
+	int at = 1, command;
+
+	if (at < argc && (!strcmp(argv[at], "-h") || !strcmp(argv[at], "--help")))
+		return help();
+	if (at < argc && (!strcmp(argv[at], "-t") || !strcmp(argv[at], "--target")))
+		at++;
+	if (at < argc && find(argv[at]) < 0)
+		endpoint = argv[at++];
+	command = at < argc ? find(argv[at]) : -1;
+	if (command >= 0)
+		return answer(command, endpoint, argc - at - 1, argv + at + 1);
+	if (at < argc)
+		fprintf(stderr, "probing: no command is called %s; probing --help lists them\n",
+			argv[at]);
+	else
+		fprintf(stderr, "probing: which command? probing --help lists them\n");
+	return WRONG_USE;
+}
