@@ -1,4 +1,5 @@
 """kymo attach: programs that were started without kymo, and those that record already."""
+import contextlib
 import json
 import os
 import pathlib
@@ -28,6 +29,14 @@ sys.exit(7)
 """
 
 
+@contextlib.contextmanager
+def cat(kymo):
+    """A program that has nothing to do with kymo, once it is itself."""
+    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+        until(lambda: pathlib.Path(f"/proc/{program.pid}/comm").read_text() == "cat\n")
+        yield program
+
+
 def attach(kymo, *words, env=None):
     return subprocess.Popen([KYMO, "attach", *map(str, words)], cwd=kymo.cwd, env={**kymo.env, **(env or {})},
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -45,7 +54,7 @@ def end(process, number=signal.SIGINT):
 
 
 def test_metrics_of_a_program_that_never_heard_of_kymo(kymo):
-    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+    with cat(kymo) as program:
         done = kymo("attach", "--duration", "0.5", "-o", "seen", program.pid, env={"KYMO_SYSTEM_RATE": "0.05"})
         assert (done.status, done.out, done.err) == (0, "", "")
         assert program.poll() is None
@@ -58,19 +67,19 @@ def test_metrics_of_a_program_that_never_heard_of_kymo(kymo):
 
 
 def test_it_ends_with_the_program_and_says_so(kymo):
-    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+    with cat(kymo) as program:
         watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_QUIET": "0", "KYMO_SYSTEM_RATE": "0.05"})
         until(lambda: is_watched(kymo, program.pid))
     out, err = watcher.communicate(timeout=30)
     assert (watcher.returncode, out) == (0, "")
     first, *rest = err.splitlines()
-    assert re.fullmatch(rf"kymo: watched (sh|cat) \(pid {program.pid}\) for [\d.]+ m?s, and it has ended; recording seen", first)
+    assert re.fullmatch(rf"kymo: watched cat \(pid {program.pid}\) for [\d.]+ m?s, and it has ended; recording seen", first)
     assert any(line.startswith("  memory: peak ") for line in rest) and rest[-1].startswith("  more: ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_a_summary_and_the_program_goes_on(kymo, number):
-    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+    with cat(kymo) as program:
         watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_QUIET": "0"})
         until(lambda: is_watched(kymo, program.pid))
         status, _, err = end(watcher, number)
@@ -195,7 +204,7 @@ def test_a_watcher_that_is_killed_leaves_the_program_alone(kymo):
 
 
 def test_stopped_programs_are_watched(kymo):
-    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+    with cat(kymo) as program:
         program.send_signal(signal.SIGSTOP)
         try:
             done = kymo("attach", "--duration", "0.2", "-o", "seen", program.pid, timeout=20)
@@ -259,7 +268,7 @@ def test_a_program_of_another_user_is_watched_as_far_as_the_kernel_lets_us(kymo)
             if path.owner() != "root" or path.parent == path:
                 pytest.skip(f"{path} is closed for others")
             path.chmod(path.stat().st_mode | 0o011)
-    with running(kymo, command=["sh", "-c", "echo begun; exec cat"]) as program:
+    with cat(kymo) as program:
         (place / "live").mkdir(mode=0o700)
         os.chown(place / "live", nobody.pw_uid, nobody.pw_gid)
         env = {**kymo.env, "KYMO_DIR": str(place / "live"), "XDG_STATE_HOME": str(place / "state"), "HOME": str(place)}
