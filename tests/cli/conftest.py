@@ -31,7 +31,8 @@ class Kymo:
         (home / "live").mkdir(mode=0o700)
 
     def __call__(self, *arguments, stdin=b"", env=None, cwd=None, timeout=60):
-        return Result(subprocess.run([KYMO, *(a if isinstance(a, bytes) else str(a) for a in arguments)], input=stdin, capture_output=True,
+        words = [a if isinstance(a, bytes) else str(a) for a in arguments]
+        return Result(subprocess.run([KYMO, *words], input=stdin, capture_output=True,
                                      cwd=cwd or self.cwd, env={**self.env, **(env or {})}, timeout=timeout))
 
     def record(self, word="plain", *, keep=None):
