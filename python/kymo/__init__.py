@@ -12,6 +12,7 @@ it never raises and never changes what your program does. Only wrong arguments r
     Profiler                               which calls `python -m kymo -p` records
     table                                  rows of your own
     enable, disable, enabled, directory    this process's recording
+    enable_torch_profiling                 every module of PyTorch, forward and backward
     snapshot, query                        keep it, ask it
 
 Threads, child processes and recursion need no care. A process that forks while other threads run records on in
@@ -42,6 +43,7 @@ from kymo._profiler import Profiler
 from kymo._query import Result, query
 from kymo._table import now, table, text
 from kymo._window import functions as _window
+from kymo._torch_switch import disable_torch_profiling, enable_torch_profiling
 
 __all__ = [
     "Error",
@@ -54,7 +56,9 @@ __all__ = [
     "current_step",
     "directory",
     "disable",
+    "disable_torch_profiling",
     "enable",
+    "enable_torch_profiling",
     "enabled",
     "mark",
     "now",

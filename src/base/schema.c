@@ -162,6 +162,34 @@ static const struct kymo_column gap_columns[] = {
 	COLUMN(schema_gap_row, thread, "thread", KYMO_THREAD, NULL),
 };
 
+static const struct kymo_column torch_columns[] = {
+	COLUMN(schema_torch_row, start_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_torch_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_torch_row, child_ticks, "child_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_torch_row, module, "module", KYMO_NAME, NULL),
+	COLUMN(schema_torch_row, model, "model", KYMO_NAME, NULL),
+	COLUMN(schema_torch_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_torch_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_torch_row, sequence, "seq", KYMO_U32, NULL),
+	COLUMN(schema_torch_row, stage, "stage", KYMO_U16, NULL),
+	COLUMN(schema_torch_row, depth, "depth", KYMO_U16, NULL),
+	COLUMN(schema_torch_row, flags, "flags", KYMO_U32, NULL),
+	COLUMN(schema_torch_row, device, "device", KYMO_I32, NULL),
+	COLUMN(schema_torch_row, allocated_bytes, "allocated_bytes", KYMO_I64, "bytes"),
+	COLUMN(schema_torch_row, peak_bytes, "peak_bytes", KYMO_I64, "bytes"),
+	COLUMN(schema_torch_row, reserved_bytes, "reserved_bytes", KYMO_I64, "bytes"),
+};
+
+static const struct kymo_column variable_columns[] = {
+	COLUMN(schema_variable_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_variable_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_variable_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_variable_row, function, "func", KYMO_NAME, NULL),
+	COLUMN(schema_variable_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_variable_row, type, "type", KYMO_NAME, NULL),
+	TEXT(schema_variable_row, value, "value"),
+};
+
 #define TABLE(name, columns, row, about) \
 	{ \
 		name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about \
@@ -198,6 +226,10 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				  "What a source has cost until then, as it measured itself."),
 	[SCHEMA_GAPS] = TABLE("kymo.gaps", gap_columns, schema_gap_row,
 			      "Spans in which a source could not see."),
+	[SCHEMA_TORCH] = TABLE("python.torch_trace", torch_columns, schema_torch_row,
+			       "Forward and backward of every torch module, and optimizer steps."),
+	[SCHEMA_VARIABLES] = TABLE("python.variables", variable_columns, schema_variable_row,
+				   "Variables that were watched."),
 };
 
 const struct schema_table *schema_get(enum schema_id id)

@@ -170,6 +170,35 @@ struct schema_gap_row {
 	uint32_t thread;
 };
 
+/* A module's forward or backward, or an optimizer's step. */
+struct schema_torch_row {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint64_t child_ticks; /* of modules inside of it */
+	uint32_t module; /* names; source torch */
+	uint32_t model; /* of its outermost module; 0 where there is none */
+	uint32_t thread;
+	uint32_t step;
+	uint32_t sequence;
+	uint16_t stage; /* enum schema_torch_stage */
+	uint16_t depth;
+	uint32_t flags; /* SCHEMA_TORCH_* */
+	int32_t device; /* -1: no accelerator, and nothing known of memory */
+	int64_t allocated_bytes, peak_bytes, reserved_bytes;
+};
+enum schema_torch_stage { SCHEMA_TORCH_FORWARD, SCHEMA_TORCH_BACKWARD, SCHEMA_TORCH_STEP };
+#define SCHEMA_TORCH_RECOMPUTED 1u /* a forward that a checkpoint repeats in backward */
+#define SCHEMA_TORCH_RAISED 2u
+
+struct schema_variable_row {
+	uint64_t ts_ticks;
+	uint32_t step;
+	uint32_t thread;
+	uint32_t function, name, type; /* names */
+	uint32_t reserved;
+	char value[96]; /* cut to this length */
+};
+
 /* NULL for an id that has no table. */
 const struct schema_table *schema_get(enum schema_id id);
 /* By name; NULL where it is none of ours. */

@@ -418,6 +418,11 @@ uint64_t kymo_ticks_ns(uint64_t ticks)
 			  (double)(now.ticks - control->pairs[0].ticks));
 }
 
+struct kymo_control *kymo__control(void)
+{
+	return kymo__process_ready() ? kymo__process.control : NULL;
+}
+
 void kymo__lost(uint32_t table, enum kymo_drop cause)
 {
 	struct kymo_control *control = kymo__process.control;

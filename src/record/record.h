@@ -54,6 +54,13 @@ KYMO__EXPORT int kymo__configure(const char *key, const char *value, const char 
 /* config.c: a row of kymo.config. */
 KYMO__EXPORT void kymo__config_row(const char *key, const char *old_value, const char *new_value,
 				   const char *by);
+/* For the parts of kymo that live in the program beside libkymo: the control page, or NULL while there is none; whether the
+   user has ever marked a step (1) or a phase of one (2) himself; a phase's time that he did not. */
+KYMO__EXPORT struct kymo_control *kymo__control(void);
+KYMO__EXPORT uint32_t kymo__marked_by_user(void);
+KYMO__EXPORT void kymo__add_phase(enum kymo_phase phase, uint64_t ticks);
+#define KYMO__MARKED_STEPS 1u
+#define KYMO__MARKED_PHASES 2u
 
 /* cost.c: ticks that one entry takes, with its part of folding. */
 uint64_t kymo__measure_own_cost(void);

@@ -284,6 +284,19 @@ static void step_finish(struct kymo__step *step, uint64_t now)
 	kymo__push(&kymo__tables[SCHEMA_STEPS], &row);
 }
 
+static uint32_t marked_by_user; /* KYMO__MARKED_*; grows only */
+
+uint32_t kymo__marked_by_user(void)
+{
+	return __atomic_load_n(&marked_by_user, __ATOMIC_RELAXED);
+}
+
+static void mark_by_user(uint32_t what)
+{
+	if (KYMO__UNLIKELY(!(kymo__marked_by_user() & what)))
+		__atomic_fetch_or(&marked_by_user, what, __ATOMIC_RELAXED);
+}
+
 void kymo_step(const char *name)
 {
 	uint64_t now = kymo__ticks();
@@ -291,6 +304,7 @@ void kymo_step(const char *name)
 
 	if (!step)
 		return;
+	mark_by_user(KYMO__MARKED_STEPS);
 	step_finish(step, now);
 	step->start_ticks = now;
 	step->running = 1;
@@ -305,7 +319,7 @@ void kymo_step_end(const char *name)
 		step_finish(step, kymo__ticks());
 }
 
-void kymo_step_phase(enum kymo_phase phase, uint64_t ticks)
+void kymo__add_phase(enum kymo_phase phase, uint64_t ticks)
 {
 	struct kymo__full_lane *lane = kymo__lane ? kymo__full(kymo__lane) : NULL;
 
@@ -314,4 +328,10 @@ void kymo_step_phase(enum kymo_phase phase, uint64_t ticks)
 	for (uint32_t i = 0; i < KYMO__STEPS; i++)
 		if (lane->steps[i].running)
 			lane->steps[i].phase_ticks[phase] += ticks;
+}
+
+void kymo_step_phase(enum kymo_phase phase, uint64_t ticks)
+{
+	mark_by_user(KYMO__MARKED_PHASES);
+	kymo__add_phase(phase, ticks);
 }

@@ -132,21 +132,38 @@ static const struct catalog_column zone_text[] = {
 	THREAD,
 };
 
+#define MEGABYTES(name, bytes, about) \
+	{ \
+		name, "DOUBLE", "CASE WHEN device >= 0 THEN " bytes " / 1048576.0 END", about \
+	}
+
 static const struct catalog_column torch_trace[] = {
-	AS_IS("step", "BIGINT", "finished optimizer steps, from 0; in inference root forwards"),
-	AS_IS("seq", "BIGINT", "order within the step"),
+	AS_IS("step", "BIGINT",
+	      "finished optimizer steps, from 0; in inference root forwards; kymo.step() overrides"),
+	AS_IS("seq", "BIGINT", "order within the step, as rows were written: at their end"),
 	AS_IS("module", "VARCHAR",
-	      "qualified name, as layers.0.attn; for a step the optimizer's class"),
-	AS_IS("stage", "VARCHAR", "forward, backward or step"),
-	AS_IS("allocated", "DOUBLE", "MB (2^20 bytes) allocated on the device; NULL without one"),
-	AS_IS("max_allocated", "DOUBLE", "its peak, in MB"),
-	AS_IS("cached", "DOUBLE", "MB held by the allocator"),
-	AS_IS("duration", "DOUBLE", "seconds; by device events where there is a device"),
+	      "qualified name, as layers.0.attn; for a step the optimizer's class; backward: the call"),
+	MADE("stage", "VARCHAR",
+	     "CASE stage WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' WHEN 2 THEN 'step' END",
+	     "forward, backward or step"),
+	MEGABYTES("allocated", "allocated_bytes",
+		  "MB (2^20 bytes) allocated on the device; NULL without one"),
+	MEGABYTES("max_allocated", "peak_bytes", "its peak, in MB"),
+	MEGABYTES("cached", "reserved_bytes", "MB held by the allocator"),
+	MADE("duration", "DOUBLE", "duration_ns / 1e9", "seconds, by the host's clock"),
 	TS,
 	RANK,
 	PID,
 	TID,
-	AS_IS("device", "VARCHAR", "as cuda:0; NULL for the CPU"),
+	MADE("device", "VARCHAR", "CASE WHEN device >= 0 THEN 'cuda:' || device END",
+	     "as cuda:0; NULL for the CPU"),
+	MADE("self", "DOUBLE", "greatest(duration_ns - child_ns, 0) / 1e9",
+	     "seconds without those of modules inside of it"),
+	AS_IS("model", "VARCHAR", "the outermost module: its class, with #2 for a second one"),
+	AS_IS("depth", "INTEGER", "how many modules it is inside of"),
+	MADE("recomputed", "BOOLEAN", "flags % 2 = 1",
+	     "a forward that a checkpoint repeats in backward"),
+	MADE("raised", "BOOLEAN", "flags // 2 % 2 = 1", "it ended with an exception"),
 };
 
 static const struct catalog_column backtrace[] = {
@@ -452,12 +469,13 @@ static const struct catalog_column problems[] = {
 	}
 
 const struct catalog_view catalog_views[] = {
-	VIEW("python", "torch_trace", NULL, torch_trace,
+	VIEW("python", "torch_trace", "kymo_scan('python.torch_trace')", torch_trace,
 	     "Forward and backward of every torch module, and optimizer steps."),
 	VIEW("python", "backtrace", NULL, backtrace,
 	     "The Python stack of every thread, now or as last taken."),
 	VIEW("python", "samples", NULL, samples, "Python stacks over time."),
-	VIEW("python", "variables", NULL, variables, "Variables that were watched."),
+	VIEW("python", "variables", "kymo_scan('python.variables')", variables,
+	     "Variables that were watched."),
 	VIEW("trace", "zones", "kymo_scan('trace.zones')", zones,
 	     "Zones that have ended, one row each."),
 	VIEW("trace", "open_zones", "kymo_meta('open_zones')", open_zones,

@@ -1,0 +1,205 @@
+"""Modules of PyTorch: waits for torch, hooks it, and says what cannot be had.
+
+arm() is called as Python starts, also in a Python that has no kymo package: this file is loaded by its place and imports
+only what Python has imported by then. Nothing that fails here reaches the program.
+"""
+import os
+import sys
+
+_waiter = None
+_known = False  # the callbacks of this build of torch are safe
+
+
+def arm() -> None:
+    """Hooks torch as soon as it is imported; now, if it is."""
+    global _waiter
+    if getattr(sys.modules.get("torch"), "nn", None) is not None:
+        _attempt(enable)
+    elif _waiter is None:
+        _waiter = _Waiter()
+        sys.meta_path.insert(0, _waiter)
+
+
+def disarm() -> None:
+    global _waiter
+    if _waiter in sys.meta_path:
+        sys.meta_path.remove(_waiter)
+    _waiter = None
+
+
+def enable() -> None:
+    """Begins recording modules, in a program that has torch. Raises where nothing can be recorded."""
+    import torch
+
+    disarm()
+    c = extension()
+    lacking = c.hook(torch.nn.Module.__call__, type(torch.autograd.Variable._execution_engine).run_backward)
+    c.settings(_number("KYMO_TORCH_EVERY"), os.environ.get("KYMO_TORCH_MODULES", ""), os.environ.get("KYMO_WATCH", ""))
+    if torch.version.cuda or getattr(torch.version, "hip", None):
+        c.memory(_memory)
+    if not lacking:
+        lacking = _callbacks(c, torch.__version__)
+    for sentence in lacking:
+        c.mark(sentence)
+        _say(sentence)
+
+
+def disable() -> None:
+    """Gives everything back to torch."""
+    disarm()
+    if "kymo._torch" in sys.modules:
+        extension().unhook()
+
+
+def extension():
+    """kymo._torch of this very version of Python, by its place."""
+    if "kymo._torch" in sys.modules:
+        return sys.modules["kymo._torch"]
+    from _frozen_importlib import _load
+    from _frozen_importlib_external import spec_from_file_location
+    from _imp import extension_suffixes
+
+    for suffix in extension_suffixes():
+        path = _beside("_torch" + suffix)
+        if os.path.exists(path):
+            return _load(spec_from_file_location("kymo._torch", path))
+    raise ImportError(f"this kymo has no extension for {sys.executable}; build it with one: see CONTRIBUTING.md")
+
+
+class _Waiter:
+    """The first of sys.meta_path until torch is there; finds nothing itself, and lets the real loader do the rest."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find and finder is not self else None
+            if spec is not None:
+                _attempt(lambda: _watch(spec.loader))  # noqa: B023
+                return spec
+        return None
+
+
+def _watch(loader) -> None:
+    """After this loader has run torch's code, torch is hooked; the loader itself stays as it was."""
+    run = loader.exec_module
+
+    def exec_module(module):
+        del loader.exec_module
+        run(module)
+        _attempt(enable)
+
+    loader.exec_module = exec_module
+
+
+# --- builds of torch ------------------------------------------------------------------------------------------
+
+def _callbacks(c, version: str) -> list:
+    """Backward of modules and steps of optimizers, where it is known that this build bears it; else what is lacking."""
+    if c.known_callbacks():
+        return []
+    build, _ = c.build()
+    if not build:
+        return [f"no backward of modules, no optimizer steps: torch {version} has no build id to know it by"]
+    answer = _read(_answer_file(build))
+    if not answer:
+        _try(c, build)
+        return [f"backward of modules and optimizer steps begin later: torch {version} is new here, and is tried in a "
+                f"process of its own first"]
+    return _use(c, answer, version)
+
+
+def _use(c, answer: str, version: str) -> list:
+    word, *rest = answer.split(" ", 1)
+    try:
+        if word == "ok":
+            c.callbacks(*map(int, rest[0].split()))
+            return []
+    except (ValueError, TypeError):
+        pass
+    return [f"no backward of modules, no optimizer steps: tried with torch {version}, and {' '.join(rest) or 'it failed'}"]
+
+
+def _try(c, build: str) -> None:
+    """Starts the trial; when it has ended, its answer is used, between two forwards."""
+    file = _answer_file(build)
+    os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("KYMO", "PROBING_"))}
+    environment.update(KYMO_TORCH_TRIAL=os.pathsep.join(path for path in sys.path if path), OMP_NUM_THREADS="1")
+
+    def ended(status):
+        import torch
+
+        answer = _read(file)
+        if not answer:
+            answer = f"no it ended with {'signal' if status & 127 else 'status'} {status & 127 or status >> 8}"
+            _write(file, answer)
+        for sentence in _use(c, answer, torch.__version__):
+            c.mark(sentence)
+            _say(sentence)
+
+    c.trial([sys.executable, _beside("_torch_trial.py"), file],
+            [f"{key}={value}" for key, value in environment.items()], ended)
+
+
+def _answer_file(build: str) -> str:
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(cache, "kymo", f"torch-{build}")
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(200).strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.replace(f"{path}.{os.getpid()}", path)
+    except OSError:
+        pass
+
+
+# --- memory of accelerators -----------------------------------------------------------------------------------
+
+def _memory():
+    """(device, allocated, peak, reserved) in bytes, or None while the program has not touched a device: one reading."""
+    cuda = sys.modules["torch"].cuda
+    if not cuda.is_initialized():
+        return None
+    device = cuda.current_device()
+    stats = cuda.memory_stats_as_nested_dict(device)
+    allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+    return device, allocated["current"], allocated["peak"], reserved["current"]
+
+
+# --- small things ---------------------------------------------------------------------------------------------
+
+def _beside(name: str) -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+
+
+def _number(name: str) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() and int(text) < 2**32 else 0
+
+
+def _say(sentence: str) -> None:
+    """For a person who asked to be told (`kymo run -v`); the recording has it as a mark in any case."""
+    if os.environ.get("KYMO_VERBOSE", "0") not in ("", "0"):
+        os.write(2, f"kymo: {sentence}\n".encode(errors="replace"))
+
+
+def _attempt(act) -> None:
+    try:
+        act()
+    except Exception as error:
+        try:
+            os.write(2, f"kymo: torch modules are not recorded: {error}\n".encode(errors="replace"))
+        except OSError:
+            pass

@@ -1,0 +1,489 @@
+/*
+ * Backward: at::RecordFunction tells of every autograd node that runs, and of the scopes that torch itself opens (optimizer
+ * steps, waits for data). A node knows the number that it got in forward, and each module's forward knows which numbers were
+ * given out in it: that is how a node finds its module. Nothing is on the graph, and no tensor is looked at. Called
+ * without the GIL, also by threads of the engine.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "torch.h"
+
+/* ---- whose node is it ------------------------------------------------------------------------------ */
+
+/* Rings are read while their thread writes: a record that is being replaced gives a wrong module, never a bad one. */
+static const struct record *record_at(const struct thread *owner, uint64_t position, uint64_t head)
+{
+	if (position >= head || head - position > RING_RECORDS)
+		return NULL;
+	return &owner->ring[position % RING_RECORDS];
+}
+
+/* Position + 1 of the last record that began at or before that number; 0: none. Records are in that order. */
+static uint64_t last_begun(const struct thread *owner, uint64_t number, uint64_t head)
+{
+	uint64_t low = head > RING_RECORDS ? head - RING_RECORDS : 0, high = head;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (owner->ring[middle % RING_RECORDS].s0 <= number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool holds(uint64_t s0, uint64_t s1, uint64_t number)
+{
+	return s0 <= number && number < s1;
+}
+
+/* Position + 1 of the innermost forward in which the node was made. */
+static uint64_t find_record(const struct thread *owner, uint64_t number, uint64_t head)
+{
+	uint64_t at = last_begun(owner, number, head);
+	const struct record *record;
+
+	for (int turns = 0; at && turns < 4096; turns++) {
+		record = record_at(owner, at - 1, head);
+		if (!record)
+			return 0;
+		if (holds(record->s0, __atomic_load_n(&record->s1, __ATOMIC_ACQUIRE), number))
+			return at;
+		at = record->parent < at ? record->parent : 0;
+	}
+	return 0;
+}
+
+/* ---- modules that are open ---------------------------------------------------------------------------- */
+
+static void pop(struct thread *thread)
+{
+	struct node *node = &thread->nodes[--thread->top];
+	uint64_t ticks = thread->last_end - node->start;
+	struct row row = { .entry = node->entry,
+			   .stage = STAGE_BACKWARD,
+			   .start = node->start,
+			   .end = thread->last_end,
+			   .child_ticks = node->child_ticks,
+			   .step = node->step,
+			   .depth = node->depth };
+
+	if (node->entry->selected)
+		steps_write(&row);
+	if (!node->entry->selected)
+		ticks = node->child_ticks;
+	if (thread->top > thread->base)
+		thread->nodes[thread->top - 1].child_ticks += ticks;
+	else
+		thread->call_child_ticks += ticks;
+}
+
+static void push(struct thread *thread, const struct record *record, uint64_t owner, uint64_t now)
+{
+	struct node *node = &thread->nodes[thread->top];
+
+	if (thread->top == NODES_MAX)
+		return;
+	*node = (struct node){ .entry = record->entry,
+			       .owner = owner,
+			       .s0 = record->s0,
+			       .s1 = record->s1,
+			       .start = now,
+			       .step = steps_now(),
+			       .depth = (uint16_t)(thread->top - thread->base + 1) };
+	thread->top++;
+}
+
+/* Opens the module at that position, and first the ancestors of it that are not open. */
+static void open_modules(struct thread *thread, const struct thread *owner, uint64_t at,
+			 uint64_t head, uint64_t now)
+{
+	const struct record *chain[NODES_MAX], *record;
+	const struct node *top = thread->top > thread->base ? &thread->nodes[thread->top - 1]
+							    : NULL;
+	uint64_t id = owner->torch_id;
+	int count = 0;
+
+	while (at && count < NODES_MAX && (record = record_at(owner, at - 1, head))) {
+		if (top && top->owner == id && top->entry == record->entry && top->s0 == record->s0)
+			break;
+		chain[count++] = record;
+		at = record->parent < at ? record->parent : 0;
+	}
+	while (count > 0)
+		push(thread, chain[--count], id, now);
+}
+
+static struct thread *owner_of(struct thread *thread, uint64_t id)
+{
+	if (thread->torch_id == id)
+		return thread;
+	if (!thread->last_owner || thread->last_owner->torch_id != id)
+		thread->last_owner = thread_of(id);
+	return thread->last_owner;
+}
+
+static void node_began(struct thread *thread, uint64_t number, uint64_t owner_id)
+{
+	uint64_t now = kymo__ticks(), head, at;
+	struct thread *owner;
+
+	while (thread->top > thread->base) {
+		const struct node *top = &thread->nodes[thread->top - 1];
+
+		if (top->owner == owner_id && holds(top->s0, top->s1, number))
+			break;
+		pop(thread);
+	}
+	owner = owner_of(thread, owner_id);
+	if (!owner)
+		return;
+	head = __atomic_load_n(&owner->head, __ATOMIC_ACQUIRE);
+	at = find_record(owner, number, head);
+	if (at)
+		open_modules(thread, owner, at, head, now);
+}
+
+/* ---- finding out where the numbers are -------------------------------------------------------------------- */
+
+/* While it is on: the words of every node's RecordFunction that could be the number that is expected. */
+#define SCAN_WORDS 64
+
+static struct {
+	bool on;
+	uint64_t from, to, thread;
+	uint8_t number_misses[SCAN_WORDS], thread_misses[SCAN_WORDS];
+	uint32_t nodes;
+} scan;
+
+void backward_calibrate_begin(void)
+{
+	memset(&scan, 0, sizeof(scan));
+	scan.on = true;
+}
+
+void backward_calibrate_expect(uint64_t from, uint64_t to, uint64_t thread)
+{
+	scan.from = from;
+	scan.to = to;
+	scan.thread = thread;
+}
+
+/* A word that was wrong for any node is out. AccumulateGrad has no number: such nodes, of -1 there, are passed over by
+   looking only at those in which some word is in the range. */
+static void scan_node(const void *function)
+{
+	const uint64_t *words = function;
+	bool any = false;
+
+	for (int i = 0; i < SCAN_WORDS; i++)
+		any = any || (words[i] >= scan.from && words[i] < scan.to);
+	if (!any)
+		return;
+	for (int i = 0; i < SCAN_WORDS; i++) {
+		scan.number_misses[i] |= words[i] < scan.from || words[i] >= scan.to;
+		scan.thread_misses[i] |= words[i] != scan.thread;
+	}
+	scan.nodes++;
+}
+
+static int only_one(const uint8_t *misses)
+{
+	int found = 0;
+
+	for (int i = 1; i < SCAN_WORDS; i++)
+		if (!misses[i]) {
+			if (found)
+				return 0;
+			found = i;
+		}
+	return found * 8;
+}
+
+int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread)
+{
+	scan.on = false;
+	*out_sequence = (uint32_t)only_one(scan.number_misses);
+	*out_thread = (uint32_t)only_one(scan.thread_misses);
+	return scan.nodes >= 8 && *out_sequence && *out_thread ? 0 : -1;
+}
+
+/* ---- called by torch ------------------------------------------------------------------------------------------ */
+
+static int64_t word_at(const void *function, uint32_t offset)
+{
+	int64_t word;
+
+	memcpy(&word, (const char *)function + offset, sizeof(word));
+	return word;
+}
+
+/* Returns std::unique_ptr<ObserverContext>, an empty one: through the hidden first argument, as the C++ ABI has it. */
+static void *node_start(void **out_context, const void *function)
+{
+	struct thread *thread;
+	int64_t number;
+
+	*out_context = NULL;
+	if (scan.on) {
+		scan_node(function);
+		return out_context;
+	}
+	thread = symbols.sequence_offset && torch_is_on() ? thread_get() : NULL;
+	if (!thread)
+		return out_context;
+	number = word_at(function, symbols.sequence_offset);
+	if (number >= 0)
+		node_began(thread, (uint64_t)number,
+			   (uint64_t)word_at(function, symbols.forward_thread_offset));
+	return out_context;
+}
+
+static void node_end(const void *function, void *context)
+{
+	struct thread *thread = symbols.sequence_offset ? thread_get() : NULL;
+
+	(void)function, (void)context;
+	if (thread)
+		thread->last_end = kymo__ticks();
+}
+
+static const struct {
+	const char *prefix, *suffix;
+	const char *zone; /* after the class; NULL: that alone */
+	enum scope_kind kind;
+	enum kymo_phase phase;
+} scopes[] = {
+	{ "Optimizer.step#", ".step", "step", SCOPE_STEP, KYMO_PHASE_OPTIMIZER },
+	{ "Optimizer.zero_grad#", ".zero_grad", "zero_grad", SCOPE_ZERO_GRAD,
+	  KYMO_PHASE_OPTIMIZER },
+	{ "enumerate(DataLoader)#", ".__next__", "next", SCOPE_DATA, KYMO_PHASE_DATA },
+};
+#define SCOPE_ROWS (sizeof(scopes) / sizeof(scopes[0]))
+
+static size_t scope_of(const char *name)
+{
+	size_t i = 0;
+
+	while (i < SCOPE_ROWS && strncmp(name, scopes[i].prefix, strlen(scopes[i].prefix)) != 0)
+		i++;
+	return i;
+}
+
+/* "AdamW" of "Optimizer.step#AdamW.step"; `more` is put behind a dot. */
+static uint32_t scope_name(const char *name, size_t row, const char *more)
+{
+	const char *from = scopes[row].kind == SCOPE_DATA
+				   ? "DataLoader" /* not its private iterator's class */
+				   : name + strlen(scopes[row].prefix);
+	size_t bytes = strlen(from), tail = strlen(scopes[row].suffix);
+	char text[256];
+
+	if (bytes > tail && !strcmp(from + bytes - tail, scopes[row].suffix))
+		bytes -= tail;
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(bytes < 200 ? bytes : 200), from,
+		 more ? "." : "", more ? more : "");
+	return kymo_name_full(text, strlen(text), NULL, 0, 0, KYMO_SOURCE_TORCH, 0);
+}
+
+static void scope_began(struct thread *thread, const void *function, const char *name, size_t row)
+{
+	struct scope *scope = &thread->scopes[thread->scope_count];
+
+	if (thread->scope_count == SCOPES_MAX)
+		return;
+	thread->scope_count++;
+	scope->function = function;
+	scope->kind = scopes[row].kind;
+	scope->name = scope_name(name, row, NULL);
+	scope->phase_before = thread->phase;
+	scope->zone = kymo_zone_begin_id(scope_name(name, row, scopes[row].zone));
+	scope->start = kymo__ticks();
+	thread->steps_open += scope->kind == SCOPE_STEP;
+	steps_phase(thread, scopes[row].phase, scope->start);
+}
+
+static void *scope_start(void **out_context, const void *function)
+{
+	const char *name;
+	struct thread *thread;
+	size_t row;
+
+	*out_context = NULL;
+	if (!torch_is_on() || !(name = symbols.function_name(function)))
+		return out_context;
+	row = scope_of(name);
+	thread = row < SCOPE_ROWS ? thread_get() : NULL;
+	if (thread)
+		scope_began(thread, function, name, row);
+	return out_context;
+}
+
+static void sample_variables(void)
+{
+	PyGILState_STATE held = PyGILState_Ensure();
+
+	watch_sample();
+	PyGILState_Release(held);
+}
+
+static void end_optimizer(struct thread *thread, const struct scope *scope, uint64_t now)
+{
+	struct entry optimizer = { .name = scope->name };
+	struct row row = { .entry = &optimizer,
+			   .stage = STAGE_STEP,
+			   .start = scope->start,
+			   .end = now,
+			   .step = steps_now() };
+
+	steps_write(&row);
+	thread->steps_open--;
+	if (thread->steps_open)
+		return; /* an optimizer inside of another: one step */
+	state.trains = true;
+	if (watch_any())
+		sample_variables();
+	steps_optimizer_ended(thread, now);
+}
+
+/* Scopes end in order; one that ended on another thread, or was left by an exception in C++, goes with its parent. */
+static void scope_end(const void *function, void *context)
+{
+	struct thread *thread = thread_get();
+	uint64_t now = kymo__ticks();
+	int at;
+
+	(void)context;
+	for (at = thread ? thread->scope_count - 1 : -1; at >= 0; at--)
+		if (thread->scopes[at].function == function)
+			break;
+	if (at < 0)
+		return;
+	for (; thread->scope_count > at;) {
+		struct scope *scope = &thread->scopes[--thread->scope_count];
+
+		steps_zone_end(&scope->zone, now, 0);
+		if (scope->kind == SCOPE_STEP)
+			end_optimizer(thread, scope, now);
+		steps_phase(thread, scope->phase_before, now);
+	}
+}
+
+/* ---- on and off --------------------------------------------------------------------------------------------------- */
+
+/* Added once; disabled, they cost nothing. */
+static void add_callbacks(void)
+{
+	struct callback nodes = { .start = node_start, .end = node_end, .sampling = 1.0 };
+	struct callback users = { .start = scope_start, .end = scope_end, .sampling = 1.0 };
+
+	nodes.scopes[SCOPE_BACKWARD_FUNCTION] = 1;
+	users.scopes[SCOPE_USER] = 1;
+	state.handles[0] = symbols.add_callback(nodes);
+	state.handles[1] = symbols.add_callback(users);
+	state.callbacks_added = state.callbacks_on = true;
+}
+
+void backward_callbacks(bool on)
+{
+	if (on == state.callbacks_on || !symbols.complete)
+		return;
+	if (!state.callbacks_added) {
+		add_callbacks();
+		return;
+	}
+	for (int i = 0; i < 2; i++)
+		(on ? symbols.reenable_callback : symbols.disable_callback)(state.handles[i]);
+	state.callbacks_on = on;
+}
+
+/* ---- the call ----------------------------------------------------------------------------------------------------- */
+
+static PyMethodDef *method; /* of the engine; NULL: not ours */
+static PyCFunctionWithKeywords original;
+static struct entry *call_entry;
+
+static void end_call(struct thread *thread, uint64_t start, const struct kymo_zone *zone, int base,
+		     int phase_before)
+{
+	struct row row = { .entry = call_entry, .stage = STAGE_BACKWARD, .step = steps_now() };
+
+	while (thread->top > thread->base)
+		pop(thread);
+	thread->base = base;
+	thread->backwards--;
+	row.child_ticks = thread->call_child_ticks;
+	row.start = start;
+	row.end = kymo__ticks();
+	steps_zone_end(zone, row.end, 0);
+	if (call_entry->selected)
+		steps_write(&row);
+	steps_phase(thread, phase_before, row.end);
+}
+
+static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	struct thread *thread = torch_is_on() ? thread_get() : NULL;
+	struct kymo_zone zone = { 0 };
+	struct frame *frame;
+	uint64_t start, current, child_ticks;
+	int base, phase_before;
+	PyObject *result;
+
+	if (!thread)
+		return original(self, args, keywords);
+	base = thread->base;
+	phase_before = thread->phase;
+	/* What is called from inside, by checkpoints, is not part of the forward that may be running outside. */
+	frame = thread->frame;
+	current = thread->current;
+	child_ticks = thread->call_child_ticks;
+	thread->frame = NULL;
+	thread->current = thread->call_child_ticks = 0;
+	thread->base = thread->top;
+	thread->backwards++;
+	if (call_entry->selected && !thread->skipping)
+		zone = kymo_zone_begin_id(call_entry->name);
+	start = kymo__ticks();
+	steps_phase(thread, KYMO_PHASE_BACKWARD, start);
+	result = original(self, args, keywords);
+	end_call(thread, start, &zone, base, phase_before);
+	thread->frame = frame;
+	thread->current = current;
+	thread->call_child_ticks = child_ticks;
+	return result;
+}
+
+int backward_hook(PyObject *descriptor)
+{
+	PyMethodDef *found;
+
+	if (method)
+		return 0;
+	if (!Py_IS_TYPE(descriptor, &PyMethodDescr_Type))
+		return -1;
+	found = ((PyMethodDescrObject *)descriptor)->d_method;
+	if (found->ml_flags != (METH_VARARGS | METH_KEYWORDS) || !symbols_is_writable(found))
+		return -1;
+	call_entry = names_fixed("backward");
+	original = (PyCFunctionWithKeywords)(void (*)(void))found->ml_meth;
+	method = found;
+	method->ml_meth = (PyCFunction)(void (*)(void))run_backward;
+	return 0;
+}
+
+void backward_unhook(void)
+{
+	if (!method || method->ml_meth != (PyCFunction)(void (*)(void))run_backward)
+		return;
+	method->ml_meth = (PyCFunction)(void (*)(void))original;
+	method = NULL;
+}
+
+bool backward_is_hooked(void)
+{
+	return method != NULL;
+}

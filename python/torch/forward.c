@@ -1,0 +1,188 @@
+/* Forward: the C entry of the one function object nn.Module.__call__ is ours while modules are recorded. */
+#include "torch.h"
+
+static PyFunctionObject *function; /* held while hooked */
+static vectorcallfunc original;
+
+static void begin(struct thread *thread, struct frame *frame, PyObject *module)
+{
+	struct frame *parent = thread->frame;
+	struct record *record;
+	uint64_t now;
+
+	frame->recomputed = thread->backwards > 0;
+	if (parent)
+		frame->entry = names_find(module, parent->entry, parent->module);
+	else
+		frame->entry = frame->recomputed ? names_first(module) : NULL;
+	if (!frame->entry)
+		frame->entry = names_find(module, NULL, NULL);
+	frame->parent = parent;
+	frame->module = module;
+	frame->child_ticks = 0;
+	frame->depth = parent ? (uint16_t)(parent->depth + 1) : 0;
+	frame->step = parent ? parent->step : steps_now();
+	frame->position = thread->head;
+	record = &thread->ring[thread->head % RING_RECORDS];
+	record->s0 = symbols.peek ? symbols.peek() : 0;
+	record->s1 = UINT64_MAX;
+	record->entry = frame->entry;
+	record->parent = thread->current;
+	/* Pairs with the acquire of find_record() in backward.c. */
+	__atomic_store_n(&thread->head, thread->head + 1, __ATOMIC_RELEASE);
+	thread->current = thread->head;
+	frame->zone = frame->entry->selected ? kymo_zone_begin_id(frame->entry->name)
+					     : (struct kymo_zone){ 0 };
+	now = frame->zone.lane ? frame->zone.start_ticks : kymo__ticks();
+	frame->start = now;
+	thread->frame = frame;
+}
+
+/* Whether autograd nodes were made in it. Where none were, nothing will ever look for the record: it goes again. */
+static bool end_record(struct thread *thread, const struct frame *frame)
+{
+	struct record *record = &thread->ring[frame->position % RING_RECORDS];
+	uint64_t s1 = symbols.peek ? symbols.peek() : 0;
+	bool overwritten = thread->head - frame->position > RING_RECORDS;
+
+	if (overwritten)
+		return true;
+	thread->current = record->parent;
+	if (record->s0 == s1 && thread->head == frame->position + 1) {
+		__atomic_store_n(&thread->head, frame->position, __ATOMIC_RELEASE);
+		return false;
+	}
+	__atomic_store_n(&record->s1, s1, __ATOMIC_RELEASE);
+	return true;
+}
+
+static void end_root(struct thread *thread, uint64_t now, bool made_graph, int phase_before)
+{
+	thread->current = 0;
+	steps_phase(thread, phase_before, now);
+	if (made_graph && !state.trains) {
+		state.trains = true;
+		if (state.step) /* what came before was inference: training counts from 0 */
+			__atomic_store_n(&state.step, 0, __ATOMIC_RELAXED);
+	}
+	if (!state.trains)
+		steps_inference_ended(thread, now);
+	if (!state.trains && watch_any())
+		watch_sample();
+	trial_look();
+}
+
+static void end(struct thread *thread, struct frame *frame, bool raised, int phase_before)
+{
+	uint64_t now = kymo__ticks();
+	bool made_graph = end_record(thread, frame);
+	struct row row = { .entry = frame->entry,
+			   .stage = STAGE_FORWARD,
+			   .start = frame->start,
+			   .end = now,
+			   .child_ticks = frame->child_ticks,
+			   .step = frame->step,
+			   .depth = frame->depth };
+
+	steps_zone_end(&frame->zone, now, frame->recomputed ? KYMO_ZONE_RECOMPUTED : 0);
+	row.flags = (frame->recomputed ? SCHEMA_TORCH_RECOMPUTED : 0) |
+		    (raised ? SCHEMA_TORCH_RAISED : 0);
+	if (frame->entry->selected)
+		steps_write(&row);
+	thread->frame = frame->parent;
+	if (frame->parent)
+		frame->parent->child_ticks += frame->entry->selected ? now - frame->start
+								     : frame->child_ticks;
+	else if (!frame->recomputed)
+		end_root(thread, now, made_graph, phase_before);
+}
+
+static PyObject *call_recorded(struct thread *thread, PyObject *callable, PyObject *const *args,
+			       size_t count, PyObject *keywords)
+{
+	int phase_before = thread->phase;
+	struct frame frame;
+	PyObject *result;
+
+	begin(thread, &frame, args[0]);
+	if (!frame.parent && !frame.recomputed)
+		steps_phase(thread, KYMO_PHASE_FORWARD, frame.start);
+	result = original(callable, args, count, keywords);
+	end(thread, &frame, !result, phase_before);
+	return result;
+}
+
+/* A root's forward in a step that is not recorded: nothing below it is looked at, but the phase is. */
+static PyObject *call_skipped(struct thread *thread, PyObject *callable, PyObject *const *args,
+			      size_t count, PyObject *keywords)
+{
+	uint64_t s0 = symbols.peek ? symbols.peek() : 0;
+	int phase_before = thread->phase;
+	PyObject *result;
+
+	thread->skipping = true;
+	if (!thread->backwards)
+		steps_phase(thread, KYMO_PHASE_FORWARD, kymo__ticks());
+	result = original(callable, args, count, keywords);
+	thread->skipping = false;
+	if (!thread->backwards)
+		end_root(thread, kymo__ticks(), symbols.peek && symbols.peek() != s0, phase_before);
+	return result;
+}
+
+static PyObject *hook(PyObject *callable, PyObject *const *args, size_t count, PyObject *keywords)
+{
+	bool on = torch_is_on();
+	struct thread *thread;
+
+	if (KYMO__UNLIKELY(on != state.callbacks_on && state.callbacks_added))
+		backward_callbacks(on);
+	if (!on || !PyVectorcall_NARGS(count))
+		return original(callable, args, count, keywords);
+	thread = thread_get();
+	if (!thread || thread->skipping)
+		return original(callable, args, count, keywords);
+	if (!thread->frame && !steps_wanted())
+		return call_skipped(thread, callable, args, count, keywords);
+	return call_recorded(thread, callable, args, count, keywords);
+}
+
+static void set_entry(vectorcallfunc entry)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+	PyFunction_SetVectorcall(
+		function, entry); /* and what was specialised for the old one is not any more */
+#else
+	function->vectorcall = entry;
+#endif
+}
+
+int forward_hook(PyObject *callable)
+{
+	if (function)
+		return 0;
+	if (!PyFunction_Check(callable))
+		return -1;
+	Py_INCREF(callable);
+	function = (PyFunctionObject *)callable;
+	original = function->vectorcall;
+	set_entry(hook);
+	return 0;
+}
+
+void forward_unhook(void)
+{
+	PyFunctionObject *was = function;
+
+	if (!was ||
+	    was->vectorcall != hook) /* somebody else took it after us: ours only passes on then */
+		return;
+	set_entry(original);
+	function = NULL;
+	Py_DECREF(was);
+}
+
+bool forward_is_hooked(void)
+{
+	return function != NULL;
+}

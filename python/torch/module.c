@@ -1,0 +1,359 @@
+/* The Python module: thin; _torch_auto.py decides when. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "torch.h"
+
+static int turn_on_recording(void)
+{
+	struct kymo_error err = { 0 };
+	struct kymo_control *control;
+	int rc = kymo_enable(&err);
+
+	if (rc) {
+		PyErr_SetString(PyExc_RuntimeError, err.text);
+		return -1;
+	}
+	control = kymo__control();
+	if (control)
+		__atomic_fetch_or(&control->on, KYMO_ON_TORCH, __ATOMIC_RELEASE);
+	return 0;
+}
+
+PyDoc_STRVAR(
+	hook_doc,
+	"hook($module, call, run_backward, /)\n--\n\n"
+	"Begins recording: nn.Module.__call__ and the engine's method. What cannot be had, as sentences.");
+
+static PyObject *hook(PyObject *module, PyObject *args)
+{
+	PyObject *call, *method, *lacking = PyList_New(0), *text = NULL;
+	const char *missing;
+
+	(void)module;
+	if (!lacking || !PyArg_ParseTuple(args, "OO:hook", &call, &method) || turn_on_recording()) {
+		Py_XDECREF(lacking);
+		return NULL;
+	}
+	missing = symbols_find();
+	if (missing) {
+		text = PyUnicode_FromFormat("no backward of modules, no optimizer steps: %s",
+					    missing);
+		PyList_Append(lacking, text ? text : Py_None);
+		Py_XDECREF(text);
+	}
+	if (forward_hook(call)) {
+		text = PyUnicode_FromString(
+			"no forward of modules: nn.Module.__call__ is no function");
+		PyList_Append(lacking, text ? text : Py_None);
+		Py_XDECREF(text);
+	}
+	if (backward_hook(method)) {
+		text = PyUnicode_FromString(
+			"no calls of backward: the engine's method is of another kind");
+		PyList_Append(lacking, text ? text : Py_None);
+		Py_XDECREF(text);
+	}
+	state.hooked = true;
+	state.settings.seen = false;
+	return lacking;
+}
+
+PyDoc_STRVAR(unhook_doc, "unhook($module, /)\n--\n\n"
+			 "Gives everything back.");
+
+static PyObject *unhook(PyObject *module, PyObject *unused)
+{
+	struct kymo_control *control = kymo__control();
+
+	(void)module, (void)unused;
+	forward_unhook();
+	backward_unhook();
+	backward_callbacks(false);
+	if (control)
+		__atomic_fetch_and(&control->on, ~(uint32_t)KYMO_ON_TORCH, __ATOMIC_RELEASE);
+	Py_CLEAR(state.memory);
+	state.hooked = false;
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(
+	build_doc,
+	"build($module, /)\n--\n\n"
+	"(build id of libtorch_cpu, whether it is known) or None where its functions are not there.");
+
+static PyObject *build(PyObject *module, PyObject *unused)
+{
+	(void)module, (void)unused;
+	if (symbols_find())
+		Py_RETURN_NONE;
+	return Py_BuildValue("(sO)", symbols.build, symbols_known_build() ? Py_True : Py_False);
+}
+
+PyDoc_STRVAR(
+	callbacks_doc,
+	"callbacks($module, sequence_offset, thread_offset, /)\n--\n\n"
+	"Adds the callbacks of at::RecordFunction, for a build on which they are known to be safe.");
+
+static PyObject *callbacks(PyObject *module, PyObject *args)
+{
+	unsigned int sequence, thread;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "II:callbacks", &sequence, &thread))
+		return NULL;
+	if (sequence % 8 || thread % 8 || sequence > 504 || thread > 504) {
+		PyErr_SetString(PyExc_ValueError,
+				"there is no such place in an at::RecordFunction");
+		return NULL;
+	}
+	symbols.sequence_offset = sequence;
+	symbols.forward_thread_offset = thread;
+	backward_callbacks(true);
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(known_doc, "known_callbacks($module, /)\n--\n\n"
+			"The same for a build that was tested; False where it was not.");
+
+static PyObject *known_callbacks(PyObject *module, PyObject *unused)
+{
+	(void)module, (void)unused;
+	if (symbols_find() || !symbols_known_build())
+		Py_RETURN_FALSE;
+	backward_callbacks(true);
+	Py_RETURN_TRUE;
+}
+
+/* ---- the child that tries an unknown build ------------------------------------------------------------- */
+
+PyDoc_STRVAR(
+	calibrate_begin_doc,
+	"calibrate_begin($module, /)\n--\n\n"
+	"Begins to look for the numbers in at::RecordFunction; only in a process that may crash.");
+
+static PyObject *calibrate_begin(PyObject *module, PyObject *unused)
+{
+	(void)module, (void)unused;
+	if (!symbols_find()) {
+		backward_calibrate_begin();
+		backward_callbacks(true);
+	}
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(calibrate_doc,
+	     "calibrate($module, forward, backward, /)\n--\n\n"
+	     "forward() makes a graph, whose numbers are known by that; backward(it) runs it.");
+
+static PyObject *calibrate(PyObject *module, PyObject *args)
+{
+	PyObject *forward, *backward, *graph, *done = NULL;
+	uint64_t before;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO:calibrate", &forward, &backward) || !symbols.complete)
+		return NULL;
+	before = symbols.peek();
+	graph = PyObject_CallNoArgs(forward);
+	backward_calibrate_expect(before, symbols.peek(), symbols.thread_id());
+	if (graph)
+		done = PyObject_CallOneArg(backward, graph);
+	Py_XDECREF(graph);
+	return done;
+}
+
+PyDoc_STRVAR(calibrate_end_doc, "calibrate_end($module, /)\n--\n\n"
+				"(sequence_offset, thread_offset), or None.");
+
+static PyObject *calibrate_end(PyObject *module, PyObject *unused)
+{
+	uint32_t sequence = 0, thread = 0;
+
+	(void)module, (void)unused;
+	if (backward_calibrate_end(&sequence, &thread))
+		Py_RETURN_NONE;
+	return Py_BuildValue("(II)", sequence, thread);
+}
+
+/* Strings of a list, and NULL. They live as long as the list. */
+static char **words_of(PyObject *list)
+{
+	Py_ssize_t count = PyList_Check(list) ? PyList_GET_SIZE(list) : 0;
+	char **words = calloc((size_t)count + 1, sizeof(*words));
+
+	for (Py_ssize_t i = 0; words && i < count; i++) {
+		words[i] = (char *)(uintptr_t)PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+		if (!words[i]) {
+			PyErr_Clear();
+			words[i] = "";
+		}
+	}
+	return words;
+}
+
+/* A child that the program does not see: it sends no SIGCHLD, and wait() does not find it. */
+static pid_t start_unseen(char **argv, char **environment)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul);
+	int null;
+
+	if (pid)
+		return pid;
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	execve(argv[0], argv, environment);
+	_exit(127);
+}
+
+static pid_t trial_pid;
+static PyObject *trial_ended; /* called with its status */
+
+PyDoc_STRVAR(trial_doc, "trial($module, argv, environment, ended, /)\n--\n\n"
+			"Starts a process; ended(status) is called after a later forward.");
+
+static PyObject *trial(PyObject *module, PyObject *args)
+{
+	PyObject *argv, *environment, *ended;
+	char **words, **variables;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OOO:trial", &argv, &environment, &ended) || trial_pid > 0)
+		return NULL;
+	words = words_of(argv);
+	variables = words_of(environment);
+	trial_pid = words && variables && words[0] ? start_unseen(words, variables) : -1;
+	free(words);
+	free(variables);
+	if (trial_pid > 0) {
+		Py_INCREF(ended);
+		Py_XSETREF(trial_ended, ended);
+	}
+	Py_RETURN_NONE;
+}
+
+/* Between two forwards: a system call only while a trial runs. */
+void trial_look(void)
+{
+	PyObject *kind, *value, *trace, *done, *ended = trial_ended;
+	int status = 0;
+
+	if (trial_pid <= 0 || waitpid(trial_pid, &status, __WCLONE | WNOHANG) != trial_pid)
+		return;
+	trial_pid = 0;
+	trial_ended = NULL;
+	PyErr_Fetch(&kind, &value, &trace);
+	done = PyObject_CallFunction(ended, "i", status);
+	PyErr_Clear();
+	Py_XDECREF(done);
+	Py_XDECREF(ended);
+	PyErr_Restore(kind, value, trace);
+}
+
+/* ---- settings, state ------------------------------------------------------------------------------------- */
+
+PyDoc_STRVAR(settings_doc, "settings($module, every, modules, watch, /)\n--\n\n"
+			   "Fills what the control page does not say yet.");
+
+static PyObject *settings(PyObject *module, PyObject *args)
+{
+	struct kymo_control *control = kymo__control();
+	const char *modules, *watch;
+	unsigned int every;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "Iss:settings", &every, &modules, &watch))
+		return NULL;
+	if (!control)
+		Py_RETURN_NONE;
+	if (!control->torch_every)
+		control->torch_every = every;
+	if (!control->torch_modules[0])
+		snprintf(control->torch_modules, sizeof(control->torch_modules), "%s", modules);
+	if (!control->watch[0])
+		snprintf(control->watch, sizeof(control->watch), "%s", watch);
+	state.settings.seen = false;
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(memory_doc,
+	     "memory($module, function, /)\n--\n\n"
+	     "What is called, once a row, for (device, allocated, peak, reserved); None: no more.");
+
+static PyObject *memory(PyObject *module, PyObject *function)
+{
+	PyObject *old = state.memory;
+
+	(void)module;
+	state.memory = function == Py_None ? NULL : function;
+	Py_XINCREF(state.memory);
+	Py_XDECREF(old);
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(mark_doc, "mark($module, text, /)\n--\n\n"
+		       "A row of trace.marks with the name kymo.torch.");
+
+static PyObject *mark(PyObject *module, PyObject *text)
+{
+	const char *utf8 = PyUnicode_AsUTF8(text);
+
+	(void)module;
+	if (!utf8)
+		return NULL;
+	kymo_mark("kymo.torch", utf8);
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(look_doc, "look($module, /)\n--\n\n"
+		       "What is held now, for tests: a dict.");
+
+static PyObject *look(PyObject *module, PyObject *unused)
+{
+	(void)module, (void)unused;
+	return Py_BuildValue("{s:O,s:O,s:O,s:O,s:n,s:I,s:(III)}", "forward",
+			     forward_is_hooked() ? Py_True : Py_False, "run_backward",
+			     backward_is_hooked() ? Py_True : Py_False, "callbacks",
+			     state.callbacks_on ? Py_True : Py_False, "backward_nodes",
+			     symbols.sequence_offset ? Py_True : Py_False, "modules",
+			     (Py_ssize_t)names_count(), "step", (unsigned int)steps_now(), "rows",
+			     state.rows[STAGE_FORWARD], state.rows[STAGE_BACKWARD],
+			     state.rows[STAGE_STEP]);
+}
+
+static PyMethodDef methods[] = {
+	{ "hook", hook, METH_VARARGS, hook_doc },
+	{ "unhook", unhook, METH_NOARGS, unhook_doc },
+	{ "build", build, METH_NOARGS, build_doc },
+	{ "callbacks", callbacks, METH_VARARGS, callbacks_doc },
+	{ "known_callbacks", known_callbacks, METH_NOARGS, known_doc },
+	{ "calibrate_begin", calibrate_begin, METH_NOARGS, calibrate_begin_doc },
+	{ "calibrate", calibrate, METH_VARARGS, calibrate_doc },
+	{ "calibrate_end", calibrate_end, METH_NOARGS, calibrate_end_doc },
+	{ "trial", trial, METH_VARARGS, trial_doc },
+	{ "settings", settings, METH_VARARGS, settings_doc },
+	{ "memory", memory, METH_O, memory_doc },
+	{ "mark", mark, METH_O, mark_doc },
+	{ "look", look, METH_NOARGS, look_doc },
+	{ NULL },
+};
+
+/* One interpreter: what is borrowed from torch exists once in a process. */
+static PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "kymo._torch",
+	.m_doc = "PyTorch's modules, as rows; use kymo.enable_torch_profiling().",
+	.m_size = -1,
+	.m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__torch(void)
+{
+	return PyModule_Create(&definition);
+}

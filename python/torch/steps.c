@@ -1,0 +1,172 @@
+/* Steps, phases and rows. */
+#include <string.h>
+
+#include "torch.h"
+
+struct state state;
+
+/* ---- settings ------------------------------------------------------------------------------------ */
+
+static void look_again(const struct kymo_control *control)
+{
+	char modules[sizeof(control->torch_modules) + 1] = "",
+						      watch[sizeof(control->watch) + 1] = "";
+
+	memcpy(modules, control->torch_modules, sizeof(control->torch_modules));
+	memcpy(watch, control->watch, sizeof(control->watch));
+	state.settings.every = control->torch_every;
+	names_select(modules);
+	watch_set(watch);
+}
+
+bool steps_wanted(void)
+{
+	const struct kymo_control *control = kymo__control();
+	uint64_t changes;
+
+	if (!control)
+		return false;
+	changes = __atomic_load_n(&control->config_changes, __ATOMIC_ACQUIRE);
+	if (KYMO__UNLIKELY(!state.settings.seen || changes != state.settings.changes)) {
+		look_again(control);
+		state.settings.changes = changes;
+		state.settings.seen = true;
+	}
+	return state.settings.every < 2 || steps_now() % state.settings.every == 0;
+}
+
+uint32_t steps_now(void)
+{
+	if (kymo__marked_by_user() & KYMO__MARKED_STEPS)
+		return kymo_current_step();
+	return __atomic_load_n(&state.step, __ATOMIC_RELAXED);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+/* seq counts the rows of a step; whoever sees a new step first begins anew. */
+static uint32_t next_sequence(uint32_t step)
+{
+	static uint64_t counter; /* the step above, the count below */
+	uint64_t now = __atomic_load_n(&counter, __ATOMIC_RELAXED), next;
+
+	do
+		next = now >> 32 == step ? now + 1 : (uint64_t)step << 32 | 1;
+	while (!__atomic_compare_exchange_n(&counter, &now, next, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+	return (uint32_t)next - 1;
+}
+
+/* (device, allocated, peak, reserved), one call. The program's own exception, if there is one, is put by meanwhile. */
+static void read_memory(struct schema_torch_row *row)
+{
+	PyObject *kind, *value, *trace, *answer;
+	long long device, allocated, peak, reserved;
+
+	PyErr_Fetch(&kind, &value, &trace);
+	answer = PyObject_CallNoArgs(state.memory);
+	if (answer && PyTuple_Check(answer) &&
+	    PyArg_ParseTuple(answer, "LLLL", &device, &allocated, &peak, &reserved)) {
+		row->device = (int32_t)device;
+		row->allocated_bytes = allocated;
+		row->peak_bytes = peak;
+		row->reserved_bytes = reserved;
+	}
+	Py_XDECREF(answer);
+	PyErr_Restore(kind, value, trace);
+}
+
+static void read_memory_from_anywhere(struct schema_torch_row *row)
+{
+	PyGILState_STATE held;
+
+	if (!Py_IsInitialized())
+		return;
+	held = PyGILState_Ensure();
+	if (state.memory)
+		read_memory(row);
+	PyGILState_Release(held);
+}
+
+void steps_write(const struct row *in)
+{
+	struct schema_torch_row row = { .start_ticks = in->start,
+					.duration_ticks = in->end - in->start,
+					.child_ticks = in->child_ticks,
+					.module = in->entry->name,
+					.model = in->entry->model,
+					.step = in->step,
+					.stage = (uint16_t)in->stage,
+					.depth = in->depth,
+					.flags = in->flags,
+					.device = -1 };
+
+	row.sequence = next_sequence(in->step);
+	if (KYMO__UNLIKELY(state.memory != NULL))
+		read_memory_from_anywhere(&row);
+	__atomic_fetch_add(&state.rows[in->stage], 1, __ATOMIC_RELAXED);
+	kymo__append(SCHEMA_TORCH, &row);
+}
+
+void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags)
+{
+	struct kymo__lane *lane = kymo__lane;
+
+	if (!zone->lane)
+		return;
+	if (lane != zone->lane) { /* in the child of a fork */
+		kymo__zone_close(zone);
+		return;
+	}
+	lane->open->depth = zone->depth;
+	kymo__zone_write(lane, zone, end, zone->depth, flags);
+}
+
+/* ---- phases and steps -------------------------------------------------------------------------------- */
+
+void steps_phase(struct thread *thread, int phase, uint64_t now)
+{
+	uint64_t ticks = now - thread->phase_since;
+
+	if (!thread->step_start)
+		thread->step_start = now;
+	if (thread->phase >= 0) {
+		thread->phase_ticks[thread->phase] += ticks;
+		if (kymo__marked_by_user() ==
+		    KYMO__MARKED_STEPS) /* his steps, and no phases of his */
+			kymo__add_phase((enum kymo_phase)thread->phase, ticks);
+	}
+	thread->phase = phase;
+	thread->phase_since = now;
+}
+
+static void end_step(struct thread *thread, uint32_t name, uint64_t now)
+{
+	struct schema_step_row row = { .start_ticks = thread->step_start,
+				       .duration_ticks = now - thread->step_start,
+				       .step = state.step,
+				       .name = name };
+	struct kymo_control *control = kymo__control();
+
+	memcpy(row.phase_ticks, thread->phase_ticks, sizeof(row.phase_ticks));
+	memset(thread->phase_ticks, 0, sizeof(thread->phase_ticks));
+	thread->step_start = now;
+	__atomic_fetch_add(&state.step, 1, __ATOMIC_RELAXED);
+	if (kymo__marked_by_user() & KYMO__MARKED_STEPS)
+		return;
+	kymo__append(SCHEMA_STEPS, &row);
+	if (control)
+		__atomic_store_n(&control->step, state.step, __ATOMIC_RELAXED);
+}
+
+void steps_optimizer_ended(struct thread *thread, uint64_t now)
+{
+	steps_phase(thread, thread->phase, now);
+	end_step(thread, kymo_name("step"), now);
+}
+
+/* A root forward that made no graph, in a program that never made one. */
+void steps_inference_ended(struct thread *thread, uint64_t now)
+{
+	end_step(thread, kymo_name("inference"), now);
+}

@@ -1,0 +1,110 @@
+/* What a thread holds: made at its first forward or scope, used again by another thread when it has ended. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "torch.h"
+
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER; /* of the list; never held while torch or Python runs */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static struct thread *all; /* grows only: read without the lock */
+static __thread struct thread *mine __attribute__((tls_model("initial-exec")));
+
+static void give_back(void *thread)
+{
+	__atomic_store_n(&((struct thread *)thread)->torch_id, 0, __ATOMIC_RELEASE);
+}
+
+static void lock_for_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void unlock_after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void begin(void)
+{
+	pthread_key_create(&key, give_back);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+}
+
+static struct thread *make(void)
+{
+	struct thread *thread = calloc(1, sizeof(*thread));
+	/* Pages are taken as records come; the ring is never given back, since others may be reading it. */
+	void *ring = mmap(NULL, RING_RECORDS * sizeof(struct record), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (!thread || ring == MAP_FAILED) {
+		if (ring != MAP_FAILED)
+			munmap(ring, RING_RECORDS * sizeof(struct record));
+		free(thread);
+		return NULL;
+	}
+	thread->ring = ring;
+	return thread;
+}
+
+/* One whose thread has ended, without what that thread had left. */
+static struct thread *reuse(void)
+{
+	for (struct thread *thread = all; thread; thread = thread->next)
+		if (!__atomic_load_n(&thread->torch_id, __ATOMIC_ACQUIRE)) {
+			struct record *ring = thread->ring;
+			struct thread *next = thread->next;
+
+			memset(thread, 0, sizeof(*thread));
+			thread->ring = ring;
+			thread->next = next;
+			return thread;
+		}
+	return NULL;
+}
+
+static struct thread *take(void)
+{
+	struct thread *thread;
+
+	pthread_once(&once, begin);
+	pthread_mutex_lock(&lock);
+	thread = reuse();
+	if (!thread) {
+		thread = make();
+		if (thread) {
+			thread->next = all;
+			__atomic_store_n(&all, thread, __ATOMIC_RELEASE);
+		}
+	}
+	if (thread) {
+		thread->phase = -1;
+		__atomic_store_n(&thread->torch_id,
+				 symbols.thread_id ? symbols.thread_id() : UINT64_MAX,
+				 __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	if (thread)
+		pthread_setspecific(key, thread);
+	return thread;
+}
+
+struct thread *thread_get(void)
+{
+	if (!mine)
+		mine = take();
+	return mine;
+}
+
+struct thread *thread_of(uint64_t torch_id)
+{
+	struct thread *thread = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+
+	while (thread && __atomic_load_n(&thread->torch_id, __ATOMIC_ACQUIRE) != torch_id)
+		thread = thread->next;
+	return thread;
+}

@@ -1,0 +1,231 @@
+/*
+ * kymo._torch: what PyTorch does, without touching the program: no Python hook, nothing on the autograd graph, no
+ * tensor looked at. Three places are borrowed and given back:
+ *
+ *	forward.c    the C entry (vectorcall) of the one function nn.Module.__call__
+ *	backward.c   two callbacks of at::RecordFunction, and the C entry of the engine's run_backward
+ *	symbols.c    where libtorch keeps what these need; which builds are known
+ *	names.c      modules to names            thread.c  what a thread holds
+ *	steps.c      steps, phases, rows         watch.c   variables at each step
+ *	module.c     the Python module
+ *
+ * Who may touch what: names and settings only with the GIL; a thread's own part only that thread, but for its ring
+ * of records, which threads of the autograd engine read (they may see an old record, never a bad pointer: entries are
+ * used again, not freed).
+ */
+#ifndef KYMO_PYTHON_TORCH_H
+#define KYMO_PYTHON_TORCH_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kymo/kymo.h>
+
+#include "base/format.h"
+#include "base/schema.h"
+#include "record/record.h"
+
+/* ---- names.c ----------------------------------------------------------------------------- */
+
+/* A module as it is called by a parent. Never freed; used again when its module is gone. */
+struct entry {
+	uint32_t serial; /* never used twice: what children are found by */
+	uint32_t parent; /* serial; 0: a root */
+	uint32_t name; /* kymo's id, source torch */
+	uint32_t model; /* of its root */
+	uint32_t instance; /* of its root among those alive: 0, 1, … */
+	bool selected; /* by torch_modules */
+	char *path; /* "layers.0.attn"; "" for a root */
+	char *text; /* what `name` says */
+	PyObject *module; /* its address; not owned, never followed */
+	struct entry *root;
+	struct entry *next; /* of the same module, or in the free list */
+};
+
+/* The module's entry under that parent (NULL: it is a root). Never NULL. GIL. parent_module: alive, its caller. */
+struct entry *names_find(PyObject *module, const struct entry *parent, PyObject *parent_module);
+/* The first entry it ever got, or NULL. */
+struct entry *names_first(PyObject *module);
+/* An entry that is no module: "backward". */
+struct entry *names_fixed(const char *text);
+void names_select(const char *pattern); /* "": all */
+size_t names_count(void); /* modules that are known; for tests */
+
+/* ---- thread.c ---------------------------------------------------------------------------- */
+
+#define RING_RECORDS \
+	65536u /* modules between a forward and its backward; older ones get no backward row */
+#define NODES_MAX 128
+#define SCOPES_MAX 16
+
+/* A module's forward, as backward has to know it: the autograd nodes [s0, s1) were made in it. */
+struct record {
+	uint64_t s0, s1; /* s1 UINT64_MAX: still running */
+	struct entry *entry;
+	uint64_t parent; /* position + 1; 0: none */
+};
+
+/* A module's forward that is running; on the C stack of its call. */
+struct frame {
+	struct frame *parent;
+	PyObject *module;
+	struct entry *entry;
+	struct kymo_zone zone;
+	uint64_t start, child_ticks, position;
+	uint32_t step;
+	uint16_t depth;
+	bool recomputed;
+};
+
+/* A module whose backward is running. */
+struct node {
+	struct entry *entry;
+	uint64_t owner; /* torch's number of the thread of its forward */
+	uint64_t s0, s1, start, child_ticks;
+	uint32_t step;
+	uint16_t depth;
+};
+
+enum scope_kind { SCOPE_STEP, SCOPE_ZERO_GRAD, SCOPE_DATA, SCOPE_OTHER };
+
+struct scope {
+	const void *function; /* the at::RecordFunction: tells its end */
+	enum scope_kind kind;
+	int phase_before;
+	uint32_t name;
+	uint64_t start;
+	struct kymo_zone zone;
+};
+
+struct thread {
+	uint64_t
+		torch_id; /* at::RecordFunction::currentThreadId(); 0: not known, or the thread is gone */
+	struct record *ring;
+	uint64_t head; /* records ever; written by the thread, read by others */
+	uint64_t current; /* position + 1 of the innermost running forward */
+	struct frame *frame;
+	bool skipping; /* inside a forward that is not recorded */
+	/* backward */
+	struct node nodes[NODES_MAX];
+	int top, base, backwards; /* open nodes; those below base belong to an outer backward */
+	uint64_t last_end, call_child_ticks;
+	struct thread *last_owner;
+	/* scopes and phases */
+	struct scope scopes[SCOPES_MAX];
+	int scope_count, steps_open;
+	int phase; /* enum kymo_phase, or -1: the rest */
+	uint64_t phase_since, step_start;
+	uint64_t phase_ticks[KYMO_PHASE_COUNT];
+	struct thread *next;
+};
+
+struct thread *thread_get(void); /* the calling thread's; NULL: no memory */
+struct thread *thread_of(uint64_t torch_id); /* any thread's, or NULL */
+
+/* ---- symbols.c --------------------------------------------------------------------------- */
+
+/* at::RecordFunctionCallback as passed by value. All versions so far begin like this; what follows (needs_inputs and
+   the like) is zero, wherever it is. */
+struct callback {
+	void *(*start)(void **out_context, const void *function);
+	void (*end)(const void *function, void *context);
+	double sampling;
+	uint8_t scopes[40];
+};
+#define SCOPE_BACKWARD_FUNCTION 1
+#define SCOPE_USER 7
+
+struct symbols {
+	uint64_t (*peek)(void);
+	uint64_t (*add_callback)(struct callback);
+	void (*disable_callback)(uint64_t);
+	void (*reenable_callback)(uint64_t);
+	const char *(*function_name)(const void *);
+	uint64_t (*thread_id)(void);
+	char build[64]; /* the build id of libtorch_cpu in hex */
+	/* Where in an at::RecordFunction these are; 0: not known, so there are no rows of backward. */
+	uint32_t sequence_offset, forward_thread_offset;
+	bool complete; /* all functions were found */
+};
+extern struct symbols symbols;
+
+/* Looks them up once. What was found is in symbols; a sentence about what was not, or NULL. */
+const char *symbols_find(void);
+bool symbols_known_build(void); /* the offsets of a build that was tested here */
+bool symbols_is_writable(const void *address);
+
+/* ---- steps.c ----------------------------------------------------------------------------- */
+
+enum stage { STAGE_FORWARD, STAGE_BACKWARD, STAGE_STEP };
+
+/* The settings of the control page, as last looked at. GIL, or a root forward's thread. */
+struct settings {
+	uint64_t changes;
+	uint32_t every;
+	bool seen;
+};
+
+struct state {
+	bool hooked; /* vectorcall and run_backward are ours */
+	bool callbacks_added, callbacks_on;
+	uint64_t handles[2];
+	uint32_t step; /* by optimizers, or by root forwards in inference */
+	uint32_t sequence; /* of rows in a step */
+	bool trains; /* an autograd graph was made: root forwards are no steps */
+	struct settings settings;
+	PyObject *
+		memory; /* called for (device, allocated, peak, reserved) or None; NULL: there is no accelerator */
+	uint32_t rows[3]; /* by stage; how many were written */
+};
+extern struct state state;
+
+static inline bool torch_is_on(void)
+{
+	return kymo__is_on(KYMO_ON_ZONES | KYMO_ON_TORCH) == (KYMO_ON_ZONES | KYMO_ON_TORCH);
+}
+
+struct row {
+	const struct entry *entry;
+	enum stage stage;
+	uint64_t start, end, child_ticks;
+	uint32_t step, flags;
+	uint16_t depth;
+};
+
+void steps_write(const struct row *row);
+/* The number that rows carry now. */
+uint32_t steps_now(void);
+/* Are modules recorded in this step? Looks at the control page when it has changed. GIL. */
+bool steps_wanted(void);
+void steps_phase(struct thread *thread, int phase, uint64_t now);
+void steps_optimizer_ended(struct thread *thread, uint64_t now);
+void steps_inference_ended(struct thread *thread, uint64_t now);
+/* Ends a zone at a moment that is known already. */
+void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags);
+
+/* ---- forward.c, backward.c, watch.c ------------------------------------------------------- */
+
+int forward_hook(PyObject *function); /* nn.Module.__call__; -1: not a function that can be */
+void forward_unhook(void);
+bool forward_is_hooked(void);
+
+int backward_hook(PyObject *descriptor); /* the method run_backward of the engine's type */
+void backward_unhook(void);
+bool backward_is_hooked(void);
+void backward_callbacks(bool on);
+/* Finds the offsets by watching a backward whose numbers are known; see module.c. */
+void backward_calibrate_begin(void);
+int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread);
+void backward_calibrate_expect(uint64_t from, uint64_t to, uint64_t thread);
+
+/* module.c: looks whether the process has ended that tries this build of torch. GIL. */
+void trial_look(void);
+
+bool watch_set(const char *words); /* "loss@train_step,lr@train_step"; true: something is watched */
+bool watch_any(void);
+void watch_sample(void); /* GIL */
+
+#endif
