@@ -9,10 +9,10 @@ import tempfile
 import threading
 
 
-def main(file: str) -> str:
+def main(folder: str) -> str:
+    os.environ["KYMO_DIR"] = folder
     sys.path[:] = os.environ.pop("KYMO_TORCH_TRIAL").split(os.pathsep)
     here = os.path.dirname(os.path.abspath(__file__))
-    os.environ["KYMO_DIR"] = tempfile.mkdtemp(prefix="kymo-trial-")
     import torch
 
     sys.path.append(here)
@@ -27,18 +27,21 @@ def main(file: str) -> str:
 
 
 def find(torch, c):
-    """In five threads, each with numbers of its own: a word that is right in all is the one."""
+    """Forward in five threads, each with numbers of its own, backward in this: a word that is right in all is the one."""
+    graphs = []
+
     def one(number):
         x = torch.ones(2, requires_grad=True)
         for _ in range(1000 * (number + 3)):
             x + 1
-        c.calibrate(lambda: ((x * 2).exp() + 1).tanh().sum(), lambda y: y.backward())
+        graphs.append(c.calibrate(lambda: ((x * 2).exp() + 1).tanh().sum()))
 
     c.calibrate_begin()
     for number in range(5):
         thread = threading.Thread(target=one, args=(number,))
         thread.start()
         thread.join()
+        graphs.pop().backward()
     return c.calibrate_end()
 
 
@@ -68,7 +71,8 @@ def check(torch, c, offsets):
 
 
 if __name__ == "__main__":
-    answer = main(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="kymo-trial-") as recording:
+        answer = main(recording)
     with open(f"{sys.argv[1]}.{os.getpid()}", "w", encoding="utf-8") as out:
         out.write(answer + "\n")
     os.replace(out.name, sys.argv[1])

@@ -86,7 +86,8 @@ static void end(struct thread *thread, struct frame *frame, bool raised, int pha
 
 	steps_zone_end(&frame->zone, now, frame->recomputed ? KYMO_ZONE_RECOMPUTED : 0);
 	row.flags = (frame->recomputed ? SCHEMA_TORCH_RECOMPUTED : 0) |
-		    (raised ? SCHEMA_TORCH_RAISED : 0);
+		    (raised && !frame->recomputed ? SCHEMA_TORCH_RAISED
+						  : 0); /* a checkpoint stops early by raising */
 	if (frame->entry->selected)
 		steps_write(&row);
 	thread->frame = frame->parent;

@@ -147,25 +147,21 @@ static PyObject *calibrate_begin(PyObject *module, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(calibrate_doc,
-	     "calibrate($module, forward, backward, /)\n--\n\n"
-	     "forward() makes a graph, whose numbers are known by that; backward(it) runs it.");
+PyDoc_STRVAR(
+	calibrate_doc,
+	"calibrate($module, forward, /)\n--\n\n"
+	"forward() makes a graph, and is given back. Its numbers and its thread are known by that; the next\n"
+	"backward, which has to run in another thread, is looked at.");
 
-static PyObject *calibrate(PyObject *module, PyObject *args)
+static PyObject *calibrate(PyObject *module, PyObject *forward)
 {
-	PyObject *forward, *backward, *graph, *done = NULL;
-	uint64_t before;
+	uint64_t before = symbols.complete ? symbols.peek() : 0;
+	PyObject *graph = PyObject_CallNoArgs(forward);
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OO:calibrate", &forward, &backward) || !symbols.complete)
-		return NULL;
-	before = symbols.peek();
-	graph = PyObject_CallNoArgs(forward);
-	backward_calibrate_expect(before, symbols.peek(), symbols.thread_id());
-	if (graph)
-		done = PyObject_CallOneArg(backward, graph);
-	Py_XDECREF(graph);
-	return done;
+	if (symbols.complete)
+		backward_calibrate_expect(before, symbols.peek(), symbols.thread_id());
+	return graph;
 }
 
 PyDoc_STRVAR(calibrate_end_doc, "calibrate_end($module, /)\n--\n\n"
@@ -334,7 +330,7 @@ static PyMethodDef methods[] = {
 	{ "callbacks", callbacks, METH_VARARGS, callbacks_doc },
 	{ "known_callbacks", known_callbacks, METH_NOARGS, known_doc },
 	{ "calibrate_begin", calibrate_begin, METH_NOARGS, calibrate_begin_doc },
-	{ "calibrate", calibrate, METH_VARARGS, calibrate_doc },
+	{ "calibrate", calibrate, METH_O, calibrate_doc },
 	{ "calibrate_end", calibrate_end, METH_NOARGS, calibrate_end_doc },
 	{ "trial", trial, METH_VARARGS, trial_doc },
 	{ "settings", settings, METH_VARARGS, settings_doc },

@@ -203,9 +203,8 @@ static void hint(const struct request *request)
 		const char *table, *sentence;
 	} hints[] = {
 		{ "python.torch_trace",
-		  "no torch modules were recorded: kymo " KYMO_VERSION
-		  " does not hook torch by itself; kymo.phase() and kymo.region() mark the parts of a "
-		  "step" },
+		  "no torch modules were recorded: kymo run --torch -- python …, KYMO_TORCH=on or "
+		  "kymo.enable_torch_profiling() records them" },
 		{ "trace.zones",
 		  "no zones were recorded: mark them with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in "
 		  "Python, and start the program with kymo run" },

@@ -279,6 +279,16 @@ static int spark_row(const struct rows *rows, void *context)
 	return 0;
 }
 
+/* kymo.record("batch_size", 32), once or in every step. */
+static int batch_row(const struct rows *rows, void *context)
+{
+	struct facts_steps *steps = &((struct facts *)context)->steps;
+
+	steps->batch = rows_number(rows, 0, 0);
+	rows_copy_text(rows, 1, steps->batch_unit, sizeof(steps->batch_unit));
+	return 0;
+}
+
 /* Parts of as many steps each, in their order; the longest of each. */
 static int gather_spark(struct tables *tables, struct facts *out, struct kymo_error *err)
 {
@@ -395,6 +405,9 @@ static const struct {
 	  "sum(duration_ns), min(start_ns), max(start_ns + duration_ns), any_value(name), sum(data_ns), "
 	  "sum(forward_ns), sum(backward_ns), sum(optimizer_ns) FROM " FACTS_STEPS_SQL,
 	  steps_row },
+	{ "SELECT avg(value), CASE WHEN name LIKE '%tokens' THEN 'tokens' ELSE 'samples' END FROM trace.counters "
+	  "WHERE name IN ('batch_size', 'batch_tokens', 'tokens') GROUP BY name ORDER BY name <> 'batch_size' LIMIT 1",
+	  batch_row },
 	{ "SELECT max(rss_bytes), arg_max(ts_ns, rss_bytes), arg_max(rss_bytes, ts_ns), max(ts_ns), avg(cpu_pct), count(*), "
 	  "arg_min(rss_bytes, ts_ns) FILTER (ts_ns >= early), min(ts_ns) FILTER (ts_ns >= early) "
 	  "FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 10 AS early "

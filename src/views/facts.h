@@ -37,6 +37,8 @@ struct facts_steps {
 	double median_ns, p99_ns, least_ns, most_ns, total_ns;
 	double first_ns, last_ns; /* when they began and ended */
 	double phase_ns[KYMO_PHASE_COUNT];
+	double batch; /* samples or tokens a step, by the counters of such names; 0: not recorded */
+	char batch_unit[16];
 	double spark_ns[FACTS_SPARK]; /* longest step of each part of the run; -1: no such part */
 };
 

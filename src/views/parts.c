@@ -42,6 +42,10 @@ void parts_steps(FILE *out, const struct facts *facts, const struct text_style *
 			fprintf(out, "   %s steps/s", format_count((uint64_t)rate).text);
 		else
 			fprintf(out, "   %.3g steps/s", rate);
+		if (steps->batch > 0)
+			fprintf(out, "   %s %s/s",
+				format_count((uint64_t)(rate * steps->batch + 0.5)).text,
+				steps->batch_unit);
 	}
 	fputc('\n', out);
 }
@@ -197,6 +201,7 @@ void parts_recorded(FILE *out, const struct facts *facts, const struct text_styl
 		{ "trace.marks", "mark", "marks" },
 		{ "trace.counters", "counter value", "counter values" },
 		{ "python.samples", "stack", "stacks" },
+		{ "python.torch_trace", "torch row", "torch rows" },
 	};
 	struct buf line = { 0 };
 

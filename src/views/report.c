@@ -11,11 +11,13 @@
 
 #include "views/facts.h"
 #include "views/format.h"
+#include "views/modules.h"
 #include "views/parts.h"
 #include "views/rows.h"
 #include "views/verdict.h"
 
 #define SLOWEST 5
+#define MODULES_MOST 15
 #define THREADS_MOST 10
 #define PHASE_COLUMNS 50
 #define REPORT_THREAD_COLUMNS 40 /* around the thread's name */
@@ -165,7 +167,7 @@ static int section_steps(struct report *report)
 
 	if (!facts->steps.ever) {
 		fprintf(report->out,
-			"\nSteps: none recorded; kymo_step(\"step\") or kymo.step() marks them\n");
+			"\nSteps: none recorded; kymo_step(\"step\") or kymo.step() marks them, and kymo run --torch\n");
 		return 0;
 	}
 	heading(report, "Steps");
@@ -234,6 +236,8 @@ struct slow_step {
 	double start_ns, duration_ns;
 	char inside[256];
 	double inside_ns;
+	const char *phase; /* that took longer than usual by most; NULL: phases are not known */
+	double phase_ns;
 };
 
 struct slow_steps {
@@ -241,8 +245,18 @@ struct slow_steps {
 	size_t count;
 };
 
+/* What each phase took above its median, as FACTS_STEPS_SQL has it; all NULL where none are known. */
+#define UNUSUAL(column) "CASE WHEN known THEN " column " - median(" column ") OVER () END"
+#define SLOW_SQL \
+	"SELECT step, pid, start_ns, duration_ns, " UNUSUAL("d") ", " UNUSUAL("f") ", " UNUSUAL("b") ", " UNUSUAL( \
+		"o") ", " UNUSUAL("duration_ns - d - f - b - o") " FROM (SELECT *, coalesce(data_ns, 0) AS d, " \
+								 "coalesce(forward_ns, 0) AS f, coalesce(backward_ns, 0) AS b, coalesce(optimizer_ns, 0) AS o, " \
+								 "max(d + f + b + o) OVER () > 0 AS known FROM " FACTS_STEPS_SQL \
+								 ") ORDER BY duration_ns DESC, step LIMIT 5"
+
 static int slow_row(const struct rows *rows, void *context)
 {
+	static const char *const phases[] = { "data", "forward", "backward", "optimizer", "other" };
 	struct slow_steps *slow = context;
 	struct slow_step *step = &slow->steps[slow->count];
 
@@ -252,6 +266,11 @@ static int slow_row(const struct rows *rows, void *context)
 	step->pid = (int32_t)rows_number(rows, 1, 0);
 	step->start_ns = rows_number(rows, 2, 0);
 	step->duration_ns = rows_number(rows, 3, 0);
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
+		if (rows_number(rows, 4 + i, 0) > step->phase_ns) {
+			step->phase = phases[i];
+			step->phase_ns = rows_number(rows, 4 + i, 0);
+		}
 	slow->count++;
 	return 0;
 }
@@ -313,9 +332,13 @@ static void print_slow(const struct report *report, const struct slow_step *step
 			  ? step->duration_ns / report->facts.steps.median_ns
 			  : 0.0);
 	if (step->inside[0]) {
-		text_fit(&line, step->inside, (size_t)style->columns - 46 - 10, 0, style);
+		text_fit(&line, step->inside, (size_t)style->columns - 46 - (step->phase ? 20 : 10),
+			 0, style);
 		buf_print(&line, " %s", format_duration(step->inside_ns, style->utf8).text);
 	}
+	if (step->phase)
+		buf_print(&line, "%s%s +%s", step->inside[0] ? "; " : "", step->phase,
+			  format_duration(step->phase_ns, style->utf8).text);
 	fprintf(report->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 }
@@ -327,10 +350,7 @@ static int section_slowest(struct report *report)
 
 	if (report->facts.steps.count < 3)
 		return 0;
-	rc = rows_each(report->tables,
-		       "SELECT step, pid, start_ns, duration_ns FROM " FACTS_STEPS_SQL
-		       " ORDER BY duration_ns DESC, step LIMIT 5",
-		       slow_row, &slow, report->err);
+	rc = rows_each(report->tables, SLOW_SQL, slow_row, &slow, report->err);
 	if (rc >= 0 && slow.count)
 		rc = find_inside(report, &slow);
 	if (rc < 0)
@@ -447,6 +467,23 @@ static int section_threads(struct report *report)
 		thread_row, report, report->err);
 }
 
+static int section_modules(struct report *report)
+{
+	int printed;
+
+	if (!facts_rows_of(&report->facts, "python.torch_trace").kept) {
+		fprintf(report->out,
+			"\nTorch modules: none recorded; kymo run --torch or KYMO_TORCH=on records them\n");
+		return 0;
+	}
+	heading(report, "Torch modules");
+	printed = modules_print(report->tables, MODULES_MOST, report->out, report->style,
+				report->err);
+	if (printed == MODULES_MOST)
+		fprintf(report->out, "  all: kymo query 'FROM python.torch_trace'\n");
+	return printed < 0 ? printed : 0;
+}
+
 /* ---- memory, losses ------------------------------------------------------------------------- */
 
 static int section_memory(struct report *report)
@@ -505,8 +542,8 @@ static int section_losses(struct report *report)
 
 /* In the order of printing. 0, or a negative errno that ends the report. */
 static int (*const sections[])(struct report *report) = {
-	section_open_zones, section_steps,   section_phases, section_slowest,
-	section_regions,    section_threads, section_memory, section_losses,
+	section_open_zones, section_steps,   section_phases, section_slowest, section_regions,
+	section_threads,    section_modules, section_memory, section_losses,
 };
 
 int report_print(struct tables *tables, bool subtract, const struct text_style *style, FILE *out,

@@ -7,6 +7,7 @@
 #include "tables/tables.h"
 #include "views/facts.h"
 #include "views/format.h"
+#include "views/modules.h"
 #include "views/parts.h"
 #include "views/text.h"
 #include "views/verdict.h"
@@ -80,8 +81,19 @@ static void say_open(const struct recording *recording, bool utf8, char *out, si
 	buf_fini(&text);
 }
 
-static void print(const struct facts *facts, const struct verdict *verdict, const char *open,
-		  const char *note, FILE *out, const struct text_style *style)
+/* Modules of torch, where there are any, say more than the zones that they are too. */
+static void print_costliest(struct tables *tables, const struct facts *facts, size_t rows,
+			    FILE *out, const struct text_style *style)
+{
+	if (tables && facts_rows_of(facts, "python.torch_trace").kept &&
+	    modules_print(tables, rows, out, style, NULL) > 0)
+		return;
+	parts_regions(out, facts, rows, style);
+}
+
+/* tables: NULL where there is no SQL. */
+static void print(struct tables *tables, const struct facts *facts, const struct verdict *verdict,
+		  const char *open, const char *note, FILE *out, const struct text_style *style)
 {
 	char sentence[2000];
 	int room;
@@ -99,7 +111,7 @@ static void print(const struct facts *facts, const struct verdict *verdict, cons
 	parts_steps(out, facts, style);
 	if (facts->steps.count)
 		parts_sparkline(out, facts, style);
-	parts_regions(out, facts, (size_t)room, style);
+	print_costliest(tables, facts, (size_t)room, out, style);
 	parts_memory(out, facts, style);
 	parts_recorded(out, facts, style);
 	parts_losses(out, facts, style);
@@ -139,7 +151,7 @@ static int print_from_store(const struct recording *recording, const char *open,
 
 	if (!rc) {
 		verdict_find(NULL, &facts, style->utf8, &verdict);
-		print(&facts, &verdict, open, note, out, style);
+		print(NULL, &facts, &verdict, open, note, out, style);
 	}
 	facts_fini(&facts);
 	return rc;
@@ -158,7 +170,7 @@ static int print_from_tables(const char *path, const char *open, FILE *out,
 		rc = facts_gather(tables, &facts, err);
 	if (!rc) {
 		verdict_find(tables, &facts, style->utf8, &verdict);
-		print(&facts, &verdict, open, NULL, out, style);
+		print(tables, &facts, &verdict, open, NULL, out, style);
 	}
 	facts_fini(&facts);
 	tables_close(tables);

@@ -1,0 +1,87 @@
+#include "views/modules.h"
+
+#include "base/buf.h"
+#include "views/format.h"
+#include "views/rows.h"
+
+/* The columns around a module's name. */
+#define MODULE_COLUMNS 50
+#define MODULE_NAME_LEAST 12
+
+struct printing {
+	FILE *out;
+	const struct text_style *style;
+	size_t name_columns;
+	int printed;
+};
+
+/*   4.31 s   21.7  layers.0.attn               1,200   1.91 ms   1.68 ms  */
+static void print_header(const struct printing *printing)
+{
+	fprintf(printing->out, "%s  %-8s%6s  %-*s  %9s %9s %9s%s\n",
+		text_paint(printing->style, TEXT_BOLD), "self", "% mod.",
+		(int)printing->name_columns, "torch module, per call", "calls", "forward",
+		"backward", text_plain(printing->style));
+}
+
+static void add_duration(struct buf *line, const struct rows *rows, size_t column, bool utf8)
+{
+	double seconds = rows_number(rows, column, -1);
+
+	text_pad(line, seconds < 0 ? "-" : format_duration(seconds * 1e9, utf8).text, 10, 1);
+}
+
+static int module_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	const struct text_style *style = printing->style;
+	struct buf line = { 0 }, name = { 0 };
+	char module[256], model[128], percent[16];
+
+	if (!printing->printed++)
+		print_header(printing);
+	rows_copy_text(rows, 0, module, sizeof(module));
+	rows_copy_text(rows, 1, model, sizeof(model));
+	snprintf(percent, sizeof(percent), "%.1f", 100 * rows_number(rows, 3, 0));
+	buf_text(&line, "  ");
+	text_pad(&line, format_duration(rows_number(rows, 2, 0) * 1e9, style->utf8).text, 8, -1);
+	text_pad(&line, percent, 6, 1);
+	buf_text(&line, "  ");
+	if (model[0])
+		buf_print(&name, "%s: ", model);
+	buf_text(&name, module);
+	text_fit(&line, buf_get(&name), printing->name_columns, -1, style);
+	buf_text(&line, "  ");
+	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 9, 1);
+	add_duration(&line, rows, 5, style->utf8);
+	add_duration(&line, rows, 6, style->utf8);
+	fprintf(printing->out, "%s\n", buf_get(&line));
+	buf_fini(&name);
+	buf_fini(&line);
+	return 0;
+}
+
+int modules_print(struct tables *tables, size_t most, FILE *out, const struct text_style *style,
+		  struct kymo_error *err)
+{
+	struct printing printing = { .out = out,
+				     .style = style,
+				     .name_columns = MODULE_NAME_LEAST };
+	struct buf sql = { 0 };
+	int rc;
+
+	if (style->columns > MODULE_COLUMNS + MODULE_NAME_LEAST)
+		printing.name_columns = (size_t)style->columns - MODULE_COLUMNS;
+	/* The model is only said where one name is in two of them. */
+	buf_print(
+		&sql,
+		"SELECT module, CASE WHEN count(*) OVER (PARTITION BY module) > 1 THEN model END, own, "
+		"own / sum(own) OVER (), calls, forward, backward FROM (SELECT module, model, sum(self) AS own, "
+		"count(*) FILTER (stage = 'forward') AS calls, avg(self) FILTER (stage = 'forward') AS forward, "
+		"avg(self) FILTER (stage = 'backward') AS backward FROM python.torch_trace "
+		"WHERE model IS NOT NULL GROUP BY module, model) ORDER BY own DESC, module LIMIT %zu",
+		most);
+	rc = rows_each(tables, buf_get(&sql), module_row, &printing, err);
+	buf_fini(&sql);
+	return rc < 0 ? rc : printing.printed;
+}

@@ -1,0 +1,451 @@
+"""Modules of PyTorch in python.torch_trace: whose row it is, in which step, and what is given back afterwards."""
+import importlib.util
+import re
+
+import pytest
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed: make setup")
+
+NET = """
+import torch
+from torch import nn
+torch.set_num_threads(1)
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+        self.head = nn.Linear(4, 1)
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()
+        return self.head(x)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train_step():
+    loss = net(torch.ones(3, 4)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss
+"""
+ON = NET + "kymo.enable_torch_profiling()\n"
+TRAIN = ON + "for _ in range(3):\n    train_step()\n"
+
+COUNTS = "SELECT module, stage, count(*) AS n FROM python.torch_trace GROUP BY ALL ORDER BY ALL"
+
+
+def counts(recording):
+    return {(row["module"], row["stage"]): row["n"] for row in recording.query(COUNTS)}
+
+
+def test_every_module_has_a_forward_and_a_backward_in_each_step(record):
+    assert counts(record(TRAIN)) == {
+        ("Net", "forward"): 3, ("Net", "backward"): 3,
+        ("layers.0", "forward"): 3, ("layers.0", "backward"): 3,
+        ("layers.1", "forward"): 3, ("layers.1", "backward"): 3,
+        ("head", "forward"): 3, ("head", "backward"): 3,
+        ("backward", "backward"): 3, ("SGD", "step"): 3,
+    }
+
+
+def test_rows_of_a_step_are_numbered_from_0_and_memory_is_null_on_a_cpu(record):
+    rows = record(TRAIN).query("SELECT step, seq, module, stage, allocated, max_allocated, cached, device "
+                               "FROM python.torch_trace ORDER BY step, seq")
+    assert [(r["step"], r["seq"]) for r in rows] == [(step, seq) for step in range(3) for seq in range(10)]
+    assert {(r["allocated"], r["max_allocated"], r["cached"], r["device"]) for r in rows} == {(None,) * 4}
+    assert [r["module"] for r in rows[:10]] == ["layers.0", "layers.1", "head", "Net",
+                                                "head", "layers.1", "layers.0", "Net", "backward", "SGD"]
+
+
+def test_self_time_is_without_the_modules_inside(record):
+    recording = record(TRAIN)
+    wrong = recording.query("""
+        SELECT p.step, p.stage FROM python.torch_trace p, python.torch_trace c
+        WHERE p.module = 'Net' AND c.depth = p.depth + 1 AND c.step = p.step AND c.stage = p.stage
+        GROUP BY p.step, p.stage, p.duration, p.self HAVING abs(p.duration - sum(c.duration) - p.self) > 1e-7""")
+    assert wrong == []
+
+
+def test_modules_are_zones_of_their_thread_so_that_the_timeline_shows_them(record):
+    recording = record(TRAIN)
+    assert recording.query("SELECT name, depth FROM trace.zones WHERE source = 'torch' AND step = 0 ORDER BY start_ns") == [
+        {"name": name, "depth": depth} for name, depth in [
+            ("Net", 0), ("layers.0", 1), ("layers.1", 1), ("head", 1), ("SGD.zero_grad", 0), ("backward", 0),
+            ("SGD.step", 0)]]
+
+
+def test_steps_have_phases_without_a_mark_in_the_program(record):
+    recording = record(TRAIN)
+    assert recording.query("""
+        SELECT step, name, forward_ns > 0 AS forward, backward_ns > 0 AS backward, optimizer_ns > 0 AS optimizer,
+               forward_ns + backward_ns + optimizer_ns <= duration_ns AS fits FROM trace.steps ORDER BY step""") == [
+        {"step": step, "name": "step", "forward": True, "backward": True, "optimizer": True, "fits": True}
+        for step in range(3)]
+
+
+def test_waits_for_a_data_loader_are_the_data_phase(record):
+    recording = record(ON + """
+import time
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return torch.ones(4)
+for batch in torch.utils.data.DataLoader(Slow(), batch_size=2):
+    train_step()
+""")
+    assert recording.one("SELECT min(data_ns) >= 40e6 FROM trace.steps") is True
+    assert recording.one("SELECT count(*) FROM trace.zones WHERE name = 'DataLoader.next'") == 3  # and the end
+
+
+def test_steps_of_the_user_come_before_ours(record):
+    recording = record(ON + """
+for _ in range(3):
+    kymo.step()
+    train_step()
+    train_step()
+kymo.step_end()
+""")
+    assert recording.query("SELECT step, count(*) AS n FROM python.torch_trace GROUP BY step ORDER BY step") == [
+        {"step": step, "n": 20} for step in range(3)]
+    assert recording.query("SELECT step, forward_ns > 0 AND backward_ns > 0 AND optimizer_ns > 0 AS phases "
+                           "FROM trace.steps ORDER BY step") == [{"step": step, "phases": True} for step in range(3)]
+
+
+def test_in_inference_a_root_forward_is_a_step(record):
+    recording = record(ON + "with torch.no_grad():\n    for _ in range(3):\n        net(torch.ones(1, 4))\n")
+    assert recording.query("SELECT step, module FROM python.torch_trace ORDER BY step, seq") == [
+        {"step": step, "module": module} for step in range(3) for module in ["layers.0", "layers.1", "head", "Net"]]
+    assert recording.column("SELECT DISTINCT name FROM trace.steps") == ["inference"]
+
+
+def test_shared_modules_and_several_models_are_told_apart(record):
+    recording = record(ON + """
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        shared = nn.Linear(4, 4)
+        self.left, self.right = nn.Sequential(shared), nn.Sequential(shared)
+    def forward(self, x):
+        return self.left(x) + self.right(x)
+one, two = Pair(), Pair()
+one(torch.ones(1, 4))
+two(torch.ones(1, 4))
+""")
+    assert recording.query("SELECT model, module FROM python.torch_trace ORDER BY ts_ns") == [
+        {"model": model, "module": module} for model in ["Pair", "Pair#2"]
+        for module in [model, "left", "left.0", "right", "right.0"]]
+
+
+def test_names_go_through_wrappers_and_unregistered_parts_have_their_class(record):
+    recording = record(ON + """
+class Hidden(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = [nn.Linear(4, 4)]
+        self.inner = nn.DataParallel(nn.Sequential(nn.Linear(4, 4)))
+    def forward(self, x):
+        return self.inner(self.parts[0](x))
+Hidden()(torch.ones(1, 4))
+""")
+    assert recording.column("SELECT module FROM python.torch_trace ORDER BY ts_ns, depth") == [
+        "Hidden", "Linear", "inner", "inner", "inner.0"]
+
+
+def test_a_checkpoint_that_repeats_forward_is_said(record):
+    recording = record(ON + """
+from torch.utils.checkpoint import checkpoint
+class Again(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    def forward(self, x):
+        return checkpoint(self.part, x, use_reentrant=False)
+Again()(torch.ones(1, 4, requires_grad=True)).sum().backward()
+""")
+    assert recording.query("SELECT module, recomputed FROM python.torch_trace WHERE stage = 'forward' AND "
+                           "module LIKE 'part%' ORDER BY ts_ns") == [
+        {"module": module, "recomputed": again} for again in [False, True] for module in ["part", "part.0", "part.1"]]
+
+
+def test_a_forward_that_raises_has_a_row_and_its_exception(record):
+    recording = record(ON + """
+class Bad(nn.Module):
+    def forward(self, x):
+        raise KeyError("mine")
+try:
+    Bad()(1)
+except KeyError as error:
+    print(error)
+net(torch.ones(1, 4))
+""")
+    assert recording.stdout == "'mine'\n"
+    assert recording.query("SELECT module, depth, raised FROM python.torch_trace WHERE stage = 'forward' AND depth = 0 "
+                           "ORDER BY ts_ns") == [{"module": "Bad", "depth": 0, "raised": True},
+                                                 {"module": "Net", "depth": 0, "raised": False}]
+
+
+def test_backward_of_a_forward_of_another_thread_finds_its_modules(record):
+    recording = record(ON + """
+import threading
+made = []
+thread = threading.Thread(target=lambda: made.append(net(torch.ones(1, 4)).sum()))
+thread.start()
+thread.join()
+filler = threading.Thread(target=lambda: made.append(threading.get_ident()))  # the first one's number is not taken
+made[0].backward()
+""")
+    assert recording.column("SELECT module FROM python.torch_trace WHERE stage = 'backward' ORDER BY seq") == [
+        "head", "layers.1", "layers.0", "Net", "backward"]
+
+
+# --- selection ------------------------------------------------------------------------------------------------
+
+def test_selected_modules_only(record):
+    assert counts(record(TRAIN, {"KYMO_TORCH_MODULES": "layers.*"})) == {
+        ("layers.0", "forward"): 3, ("layers.0", "backward"): 3, ("layers.1", "forward"): 3,
+        ("layers.1", "backward"): 3, ("SGD", "step"): 3}
+
+
+def test_every_second_step_only_but_all_steps_are_counted(record):
+    recording = record(TRAIN, {"KYMO_TORCH_EVERY": "2"})
+    assert recording.column("SELECT DISTINCT step FROM python.torch_trace WHERE module = 'head' ORDER BY step") == [0, 2]
+    assert recording.one("SELECT count(*) FROM trace.steps WHERE forward_ns > 0") == 3
+
+
+def test_every_second_inference_only(record):
+    recording = record(ON + "with torch.no_grad():\n    for _ in range(4):\n        net(torch.ones(1, 4))\n",
+                       {"KYMO_TORCH_EVERY": "2"})
+    assert recording.column("SELECT DISTINCT step FROM python.torch_trace ORDER BY step") == [0, 2]
+
+
+# --- variables ------------------------------------------------------------------------------------------------
+
+WATCH = {"KYMO_WATCH": "loss@train_step,rate@train,password@train,missing@train,net@train,batch@train"}
+WATCHED = ON + """
+def train():
+    rate, password, batch = 0.5, "hunter2", torch.ones(2, 3)
+    def inner():
+        return rate  # a cell now
+    for _ in range(2):
+        print(train_step().item())
+train()
+"""
+
+
+def test_watched_variables_are_read_at_each_step(record):
+    recording = record(WATCHED, WATCH)
+    rows = recording.query("SELECT step, func, name, value, type FROM python.variables ORDER BY step, name")
+    losses = recording.stdout.split()
+    assert [(r["step"], r["func"], r["name"], r["value"], r["type"]) for r in rows] == [
+        row for step in range(2) for row in [
+            (step, "train", "batch", "torch.Size([2, 3]) torch.float32 cpu", "Tensor"),
+            (step, "train_step", "loss", losses[step], "Tensor"),
+            (step, "train", "rate", "0.5", "float")]]
+    assert "hunter2" not in str(recording.query("FROM python.variables"))
+    assert "looks like a secret" in recording.one("SELECT text FROM trace.marks WHERE name = 'kymo.torch'")
+
+
+def test_watching_runs_no_code_of_the_program_and_reads_no_device(record):
+    recording = record(ON + """
+class Loud:
+    def __repr__(self):
+        print("asked")
+        return "?"
+def train():
+    loud, far = Loud(), torch.ones(1, device="meta")
+    train_step()
+train()
+""", {"KYMO_WATCH": "loud@train,far@train"})
+    assert recording.stdout == ""
+    assert recording.query("SELECT name, value FROM python.variables ORDER BY name") == [
+        {"name": "far", "value": "torch.Size([1]) torch.float32 meta"}, {"name": "loud", "value": "<Loud>"}]
+
+
+# --- what is kept, and what is given back -----------------------------------------------------------------------
+
+def test_no_tensor_and_no_module_lives_longer(record):
+    said = record(ON + """
+import gc, weakref
+gc.disable()
+kymo._torch.settings(0, "", "loss@step")
+def step(net):
+    out = net(torch.ones(3, 4))
+    loss = out.sum()
+    refs = [weakref.ref(x) for x in (out, loss)]
+    loss.backward()
+    optimizer.step()
+    return refs
+print([ref() is None for ref in step(net)])
+one = Net()
+step(one)
+before = kymo._torch.look()["modules"]
+dead = [weakref.ref(module) for module in one.modules()]
+del one
+gc.collect()
+print([ref() is None for ref in dead], before - kymo._torch.look()["modules"])
+""".replace("kymo._torch.settings", "import sys; c = sys.modules['kymo._torch']; c.settings")
+   .replace("kymo._torch.look", "c.look"))
+    assert said.stdout == "[True, True]\n[True, True, True, True, True] 4\n"
+
+
+def test_addresses_that_are_used_again_get_new_names(record):
+    recording = record(ON + """
+class A(nn.Module):
+    def forward(self, x): return x
+class B(nn.Module):
+    def forward(self, x): return x
+for _ in range(200):
+    A()(1)
+    B()(1)
+""")
+    assert counts(recording) == {("A", "forward"): 200, ("B", "forward"): 200}
+
+
+def test_switched_off_nothing_is_left_behind(record):
+    said = record(NET + """
+import ctypes, sys
+from kymo import _torch_auto
+c = _torch_auto.extension()
+method = type(torch.autograd.Variable._execution_engine).run_backward
+class Method(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("call", ctypes.c_void_p)]
+def entries():
+    # PyMethodDescrObject: refcount, type; d_type, d_name, d_qualname; d_method
+    d_method = ctypes.c_void_p.from_address(id(method) + 5 * 8).value
+    function = bytes((ctypes.c_char * nn.Module.__call__.__sizeof__()).from_address(id(nn.Module.__call__)))
+    return function[16:], Method.from_address(d_method).call
+sys.setrecursionlimit(1000)
+before = entries()
+kymo.enable_torch_profiling()
+train_step()
+during = entries()
+held = c.look()
+kymo.disable_torch_profiling()
+after = entries()
+rows = c.look()["rows"]
+train_step()
+print(before != during, before == after, {k: held[k] for k in ("forward", "run_backward", "callbacks")},
+      {k: c.look()[k] for k in ("forward", "run_backward", "callbacks")}, rows == c.look()["rows"])
+""")
+    assert said.stdout == ("True True {'forward': True, 'run_backward': True, 'callbacks': True} "
+                           "{'forward': False, 'run_backward': False, 'callbacks': False} True\n")
+
+
+def test_off_and_on_again_by_the_control_page_while_it_runs(record):
+    recording = record(ON + """
+import mmap, pathlib, struct
+page = pathlib.Path(kymo.directory()) / "control"
+def turn(on):
+    with open(page, "r+b") as file, mmap.mmap(file.fileno(), 0) as map:
+        word = struct.unpack_from("<I", map, 16)[0]
+        struct.pack_into("<I", map, 16, word | 4 if on else word & ~4)
+train_step()
+turn(False)
+for _ in range(5):
+    train_step()
+turn(True)
+train_step()
+""")
+    assert counts(recording)["layers.0", "forward"] == 2
+    assert counts(recording)["layers.0", "backward"] == 2
+
+
+# --- versions of torch ---------------------------------------------------------------------------------------------
+
+def test_an_unknown_build_is_tried_in_a_child_and_its_answer_is_kept(record, tmp_path):
+    """The known build is made unknown; the program sees neither a child nor SIGCHLD."""
+    code = NET + """
+import os, signal, time
+from kymo import _torch_auto
+signal.signal(signal.SIGCHLD, lambda *args: print("SIGCHLD"))
+c = _torch_auto.extension()
+class Unknown:
+    def __getattr__(self, name):
+        return getattr(c, name)
+    def known_callbacks(self):
+        return False
+_torch_auto.extension = Unknown
+kymo.enable_torch_profiling()
+for _ in range(1200):
+    net(torch.ones(1, 4))
+    if c.look()["callbacks"]:
+        break
+    time.sleep(0.1)
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("no child")
+train_step()
+"""
+    recording = record(code, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert recording.stdout == "no child\n"
+    assert recording.one("SELECT count(*) FROM python.torch_trace WHERE module = 'head' AND stage = 'backward'") == 1
+    assert "is new here" in recording.one("SELECT text FROM trace.marks WHERE name = 'kymo.torch'")
+    (answer,) = (tmp_path / "cache/kymo").iterdir()
+    assert re.fullmatch(r"ok \d+ \d+\n", answer.read_text())
+
+
+def test_a_build_that_failed_is_left_alone_and_that_is_said(record, tmp_path):
+    recording = record(NET + """
+from kymo import _torch_auto
+c = _torch_auto.extension()
+class Unknown:
+    def __getattr__(self, name):
+        return getattr(c, name)
+    def known_callbacks(self):
+        return False
+    def build(self):
+        return "feed", False
+_torch_auto.extension = Unknown
+(folder := __import__("pathlib").Path(__import__("os").environ["XDG_CACHE_HOME"]) / "kymo").mkdir(parents=True)
+(folder / "torch-feed").write_text("no it ended with signal 11\\n")
+kymo.enable_torch_profiling()
+train_step()
+""", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert counts(recording) == {("Net", "forward"): 1, ("layers.0", "forward"): 1, ("layers.1", "forward"): 1,
+                                 ("head", "forward"): 1, ("backward", "backward"): 1}
+    assert "it ended with signal 11" in recording.one("SELECT text FROM trace.marks WHERE name = 'kymo.torch'")
+
+
+# --- accelerators --------------------------------------------------------------------------------------------------
+
+def test_memory_is_read_once_a_row_from_a_stand_in_for_cuda(record):
+    """There is no GPU here: torch.cuda's four functions are stood in for, so this tests our side of them only."""
+    recording = record(NET + """
+calls = []
+def stats(device):
+    calls.append(device)
+    return {"allocated_bytes": {"all": {"current": 3 << 20, "peak": 5 << 20}},
+            "reserved_bytes": {"all": {"current": 8 << 20}}}
+torch.version.cuda = "stand-in"
+torch.cuda.is_initialized, torch.cuda.current_device = lambda: True, lambda: 1
+torch.cuda.memory_stats_as_nested_dict = stats
+kymo.enable_torch_profiling()
+train_step()
+print(len(calls))
+""")
+    assert recording.stdout == "10\n"
+    assert recording.query("SELECT DISTINCT allocated, max_allocated, cached, device FROM python.torch_trace") == [
+        {"allocated": 3.0, "max_allocated": 5.0, "cached": 8.0, "device": "cuda:1"}]
+
+
+# --- waiting for torch -----------------------------------------------------------------------------------------------
+
+def test_arming_waits_for_torch_and_leaves_the_import_as_it_was(record):
+    recording = record("""
+import sys
+before = list(sys.meta_path)
+kymo.enable_torch_profiling()
+import importlib.util
+assert importlib.util.find_spec("torch") is not None  # a look is no import
+import json.tool
+assert "torch" not in sys.modules and not kymo.directory() is None
+import torch
+assert sys.meta_path == before, sys.meta_path
+assert type(torch.__spec__.loader).__name__ == "SourceFileLoader" and "exec_module" not in vars(torch.__spec__.loader)
+torch.nn.Linear(2, 2)(torch.ones(1, 2))
+""")
+    assert counts(recording) == {("Linear", "forward"): 1}
