@@ -133,7 +133,7 @@ def _try(c, build: str) -> None:
 
         answer = _read(file)
         if not answer:
-            answer = f"no it ended with {'signal' if status & 127 else 'status'} {status & 127 or status >> 8}"
+            answer = f"no it ended with {f'signal {status - 128}' if status > 128 else f'status {status}'}"
             _write(file, answer)
         for sentence in _use(c, answer, torch.__version__):
             c.mark(sentence)

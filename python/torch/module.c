@@ -1,6 +1,7 @@
 /* The Python module: thin; _torch_auto.py decides when. */
+#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -193,19 +194,38 @@ static char **words_of(PyObject *list)
 	return words;
 }
 
-/* A child that the program does not see: it sends no SIGCHLD, and wait() does not find it. */
+static void become(char **argv, char **environment)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(argv[0], argv, environment);
+	_exit(127);
+}
+
+/*
+ * A child that the program does not see: it sends no SIGCHLD, and wait() does not find it. The kernel gives that up at execve(),
+ * so the child stays a copy of this process, which does nothing but wait for a child of its own, and ends as that does.
+ */
 static pid_t start_unseen(char **argv, char **environment)
 {
-	pid_t pid = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul);
-	int null;
+	pid_t pid = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul), own;
+	int null, status = 0;
 
 	if (pid)
 		return pid;
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
 		dup2(null, fd);
-	execve(argv[0], argv, environment);
-	_exit(127);
+	syscall(SYS_close_range, 3u, ~0u,
+		0u); /* nobody waits for the end of a pipe because of us */
+	own = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, 0ul);
+	if (!own)
+		become(argv, environment);
+	while (own > 0 && waitpid(own, &status, 0) != own && errno == EINTR)
+		;
+	_exit(own < 0 ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 static pid_t trial_pid;
@@ -245,7 +265,7 @@ void trial_look(void)
 	trial_pid = 0;
 	trial_ended = NULL;
 	PyErr_Fetch(&kind, &value, &trace);
-	done = PyObject_CallFunction(ended, "i", status);
+	done = PyObject_CallFunction(ended, "i", WIFEXITED(status) ? WEXITSTATUS(status) : 255);
 	PyErr_Clear();
 	Py_XDECREF(done);
 	Py_XDECREF(ended);

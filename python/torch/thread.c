@@ -15,7 +15,7 @@ static __thread struct thread *mine __attribute__((tls_model("initial-exec")));
 
 static void give_back(void *thread)
 {
-	__atomic_store_n(&((struct thread *)thread)->torch_id, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&((struct thread *)thread)->gone, true, __ATOMIC_RELEASE);
 }
 
 static void lock_for_fork(void)
@@ -51,11 +51,12 @@ static struct thread *make(void)
 	return thread;
 }
 
-/* One whose thread has ended, without what that thread had left. */
+/* One whose thread has ended, without what that thread had left. Until then its ring can be read: the backward of what it made
+   may still come. */
 static struct thread *reuse(void)
 {
 	for (struct thread *thread = all; thread; thread = thread->next)
-		if (!__atomic_load_n(&thread->torch_id, __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(&thread->gone, __ATOMIC_ACQUIRE)) {
 			struct record *ring = thread->ring;
 			struct thread *next = thread->next;
 

@@ -1,8 +1,8 @@
 """Nets that training tools are known to break, each trained without kymo, with it, and without it again, in one process.
 
-    python torch_nets.py            all but compile and ddp; prints one JSON object: name → [losses, losses, losses]
-    python torch_nets.py compile    the compiled one, with what torch._dynamo counted
-    python torch_nets.py ddp RANK PORT [recorded]
+    python nets.py            all but compile and ddp; prints one JSON object: name → [losses, losses, losses]
+    python nets.py compile    the compiled one, with what torch._dynamo counted
+    python nets.py ddp RANK PORT [recorded]
 
 Losses are printed as hex floats: equal means equal to the last bit.
 """

@@ -8,22 +8,8 @@ import sys
 
 import pytest
 
-torch_there = pytest.importorskip("importlib.util").find_spec("torch")
-pytestmark = pytest.mark.skipif(torch_there is None, reason="torch is not installed: make setup")
-
-NETS = pathlib.Path(__file__).with_name("torch_nets.py")
+NETS = pathlib.Path(__file__).with_name("nets.py")
 NAMES = ["resnet", "transformer", "checkpoint", "checkpoint_reentrant", "amp", "workers", "nested", "raising", "hooks"]
-
-
-@pytest.fixture(scope="module")
-def quiet_home(tmp_path_factory):
-    import os
-
-    from conftest import without_kymo
-
-    live = tmp_path_factory.mktemp("live")
-    live.chmod(0o700)
-    return {**without_kymo(os.environ), "KYMO_DIR": str(live), "OMP_NUM_THREADS": "1"}
 
 
 def run_nets(env, *words):

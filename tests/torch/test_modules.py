@@ -1,10 +1,7 @@
 """Modules of PyTorch in python.torch_trace: whose row it is, in which step, and what is given back afterwards."""
-import importlib.util
 import re
 
 import pytest
-
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed: make setup")
 
 NET = """
 import torch
@@ -35,12 +32,17 @@ TRAIN = ON + "for _ in range(3):\n    train_step()\n"
 COUNTS = "SELECT module, stage, count(*) AS n FROM python.torch_trace GROUP BY ALL ORDER BY ALL"
 
 
+@pytest.fixture(scope="module")
+def trained(record_once):
+    return record_once(TRAIN)
+
+
 def counts(recording):
     return {(row["module"], row["stage"]): row["n"] for row in recording.query(COUNTS)}
 
 
-def test_every_module_has_a_forward_and_a_backward_in_each_step(record):
-    assert counts(record(TRAIN)) == {
+def test_every_module_has_a_forward_and_a_backward_in_each_step(trained):
+    assert counts(trained) == {
         ("Net", "forward"): 3, ("Net", "backward"): 3,
         ("layers.0", "forward"): 3, ("layers.0", "backward"): 3,
         ("layers.1", "forward"): 3, ("layers.1", "backward"): 3,
@@ -49,8 +51,8 @@ def test_every_module_has_a_forward_and_a_backward_in_each_step(record):
     }
 
 
-def test_rows_of_a_step_are_numbered_from_0_and_memory_is_null_on_a_cpu(record):
-    rows = record(TRAIN).query("SELECT step, seq, module, stage, allocated, max_allocated, cached, device "
+def test_rows_of_a_step_are_numbered_from_0_and_memory_is_null_on_a_cpu(trained):
+    rows = trained.query("SELECT step, seq, module, stage, allocated, max_allocated, cached, device "
                                "FROM python.torch_trace ORDER BY step, seq")
     assert [(r["step"], r["seq"]) for r in rows] == [(step, seq) for step in range(3) for seq in range(10)]
     assert {(r["allocated"], r["max_allocated"], r["cached"], r["device"]) for r in rows} == {(None,) * 4}
@@ -58,26 +60,23 @@ def test_rows_of_a_step_are_numbered_from_0_and_memory_is_null_on_a_cpu(record):
                                                 "head", "layers.1", "layers.0", "Net", "backward", "SGD"]
 
 
-def test_self_time_is_without_the_modules_inside(record):
-    recording = record(TRAIN)
-    wrong = recording.query("""
+def test_self_time_is_without_the_modules_inside(trained):
+    wrong = trained.query("""
         SELECT p.step, p.stage FROM python.torch_trace p, python.torch_trace c
         WHERE p.module = 'Net' AND c.depth = p.depth + 1 AND c.step = p.step AND c.stage = p.stage
         GROUP BY p.step, p.stage, p.duration, p.self HAVING abs(p.duration - sum(c.duration) - p.self) > 1e-7""")
     assert wrong == []
 
 
-def test_modules_are_zones_of_their_thread_so_that_the_timeline_shows_them(record):
-    recording = record(TRAIN)
-    assert recording.query("SELECT name, depth FROM trace.zones WHERE source = 'torch' AND step = 0 ORDER BY start_ns") == [
+def test_modules_are_zones_of_their_thread_so_that_the_timeline_shows_them(trained):
+    assert trained.query("SELECT name, depth FROM trace.zones WHERE source = 'torch' AND step = 0 ORDER BY start_ns") == [
         {"name": name, "depth": depth} for name, depth in [
             ("Net", 0), ("layers.0", 1), ("layers.1", 1), ("head", 1), ("SGD.zero_grad", 0), ("backward", 0),
             ("SGD.step", 0)]]
 
 
-def test_steps_have_phases_without_a_mark_in_the_program(record):
-    recording = record(TRAIN)
-    assert recording.query("""
+def test_steps_have_phases_without_a_mark_in_the_program(trained):
+    assert trained.query("""
         SELECT step, name, forward_ns > 0 AS forward, backward_ns > 0 AS backward, optimizer_ns > 0 AS optimizer,
                forward_ns + backward_ns + optimizer_ns <= duration_ns AS fits FROM trace.steps ORDER BY step""") == [
         {"step": step, "name": "step", "forward": True, "backward": True, "optimizer": True, "fits": True}
