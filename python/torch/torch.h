@@ -101,8 +101,8 @@ struct scope {
 };
 
 struct thread {
-	uint64_t
-		torch_id; /* at::RecordFunction::currentThreadId(); 0: not known, or the thread is gone */
+	uint64_t torch_id; /* at::RecordFunction::currentThreadId() */
+	bool gone; /* the thread has ended */
 	struct record *ring;
 	uint64_t head; /* records ever; written by the thread, read by others */
 	uint64_t current; /* position + 1 of the innermost running forward */

@@ -16,6 +16,7 @@
 #include "base/settings.h"
 #include "cmds/cmds.h"
 #include "cmds/run_python.h"
+#include "cmds/run_torch.h"
 #include "collect/collect.h"
 #include "collect/say.h"
 #include "store/store.h"
@@ -33,6 +34,7 @@ struct run_options {
 	struct run_environment environment;
 	char *directory; /* where --name is a part of it; ours to free */
 	const char *name;
+	struct run_torch torch;
 	bool force, quiet, no_summary, report;
 };
 
@@ -50,6 +52,10 @@ enum {
 	OPTION_FROM,
 	OPTION_TO,
 	OPTION_REPORT,
+	OPTION_TORCH,
+	OPTION_TORCH_MODULES,
+	OPTION_TORCH_EVERY,
+	OPTION_WATCH,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
 	OPTION_HELP,
@@ -72,6 +78,12 @@ static const struct cmds_option options[] = {
 	[OPTION_FROM] = { 0, "from", "NAME", "record calls from this signpost on" },
 	[OPTION_TO] = { 0, "to", "NAME", "and until that one" },
 	[OPTION_REPORT] = { 'r', "report", NULL, "write the totals as CSV beside the recording" },
+	[OPTION_TORCH] = { 0, "torch", NULL, "every module of PyTorch, forward and backward" },
+	[OPTION_TORCH_MODULES] = { 0, "torch-modules", "PATTERN",
+				   "those whose name matches, as 'layers.*'" },
+	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "in every N-th step" },
+	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
+			   "a variable of a function, at each optimizer step" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
 	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
@@ -79,7 +91,7 @@ static const struct cmds_option options[] = {
 };
 
 /* The design has them; refused until they do something. */
-static const char *const later[] = { "torch", "device", "memory", "serve", "preload", NULL };
+static const char *const later[] = { "device", "memory", "serve", "preload", NULL };
 
 static void print_help(void)
 {
@@ -154,6 +166,10 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_FROM: run->python.from = value; break;
 	case OPTION_TO: run->python.to = value; break;
 	case OPTION_REPORT: run->report = true; break;
+	case OPTION_TORCH: run->torch.on = true; break;
+	case OPTION_TORCH_MODULES: run->torch.modules = value; break;
+	case OPTION_TORCH_EVERY: run->torch.every = value; break;
+	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
 	case OPTION_HELP: print_help(); return cmds_finish("run");
@@ -476,6 +492,9 @@ int cmd_run(int argc, char **argv)
 	if (is_refused())
 		return run_without_recording(&run);
 	status = run_python_prepare(&run.python, run.quiet, &run.environment);
+	if (status < 0)
+		status = run_torch_prepare(&run.torch, run.collect.argv, run.python.on,
+					   &run.environment);
 	if (status < 0)
 		status = name_recording(&run);
 	if (status >= 0)
