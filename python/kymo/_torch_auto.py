@@ -34,7 +34,6 @@ def enable() -> None:
     disarm()
     c = extension()
     lacking = c.hook(torch.nn.Module.__call__, type(torch.autograd.Variable._execution_engine).run_backward)
-    c.settings(_number("KYMO_TORCH_EVERY"), os.environ.get("KYMO_TORCH_MODULES", ""), os.environ.get("KYMO_WATCH", ""))
     if torch.version.cuda or getattr(torch.version, "hip", None):
         c.memory(_memory)
     if not lacking:
@@ -182,11 +181,6 @@ def _memory():
 
 def _beside(name: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
-
-
-def _number(name: str) -> int:
-    text = os.environ.get(name, "")
-    return int(text) if text.isdigit() and int(text) < 2**32 else 0
 
 
 def _say(sentence: str) -> None:

@@ -13,17 +13,13 @@
 static int turn_on_recording(void)
 {
 	struct kymo_error err = { 0 };
-	struct kymo_control *control;
 	int rc = kymo_enable(&err);
 
-	if (rc) {
+	if (!rc)
+		rc = kymo__configure("torch", "on", "kymo.torch", &err);
+	if (rc)
 		PyErr_SetString(PyExc_RuntimeError, err.text);
-		return -1;
-	}
-	control = kymo__control();
-	if (control)
-		__atomic_fetch_or(&control->on, KYMO_ON_TORCH, __ATOMIC_RELEASE);
-	return 0;
+	return rc;
 }
 
 PyDoc_STRVAR(
@@ -70,14 +66,12 @@ PyDoc_STRVAR(unhook_doc, "unhook($module, /)\n--\n\n"
 
 static PyObject *unhook(PyObject *module, PyObject *unused)
 {
-	struct kymo_control *control = kymo__control();
-
 	(void)module, (void)unused;
 	forward_unhook();
 	backward_unhook();
 	backward_callbacks(false);
-	if (control)
-		__atomic_fetch_and(&control->on, ~(uint32_t)KYMO_ON_TORCH, __ATOMIC_RELEASE);
+	if (kymo__control())
+		kymo__configure("torch", "off", "kymo.torch", NULL);
 	Py_CLEAR(state.memory);
 	state.hooked = false;
 	Py_RETURN_NONE;
@@ -272,31 +266,7 @@ void trial_look(void)
 	PyErr_Restore(kind, value, trace);
 }
 
-/* ---- settings, state ------------------------------------------------------------------------------------- */
-
-PyDoc_STRVAR(settings_doc, "settings($module, every, modules, watch, /)\n--\n\n"
-			   "Fills what the control page does not say yet.");
-
-static PyObject *settings(PyObject *module, PyObject *args)
-{
-	struct kymo_control *control = kymo__control();
-	const char *modules, *watch;
-	unsigned int every;
-
-	(void)module;
-	if (!PyArg_ParseTuple(args, "Iss:settings", &every, &modules, &watch))
-		return NULL;
-	if (!control)
-		Py_RETURN_NONE;
-	if (!control->torch_every)
-		control->torch_every = every;
-	if (!control->torch_modules[0])
-		snprintf(control->torch_modules, sizeof(control->torch_modules), "%s", modules);
-	if (!control->watch[0])
-		snprintf(control->watch, sizeof(control->watch), "%s", watch);
-	state.settings.seen = false;
-	Py_RETURN_NONE;
-}
+/* ---- memory, state ------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(memory_doc,
 	     "memory($module, function, /)\n--\n\n"
@@ -353,7 +323,6 @@ static PyMethodDef methods[] = {
 	{ "calibrate", calibrate, METH_O, calibrate_doc },
 	{ "calibrate_end", calibrate_end, METH_NOARGS, calibrate_end_doc },
 	{ "trial", trial, METH_VARARGS, trial_doc },
-	{ "settings", settings, METH_VARARGS, settings_doc },
 	{ "memory", memory, METH_O, memory_doc },
 	{ "mark", mark, METH_O, mark_doc },
 	{ "look", look, METH_NOARGS, look_doc },

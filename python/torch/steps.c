@@ -27,7 +27,9 @@ bool steps_wanted(void)
 	if (!control)
 		return false;
 	changes = __atomic_load_n(&control->config_changes, __ATOMIC_ACQUIRE);
-	if (KYMO__UNLIKELY(!state.settings.seen || changes != state.settings.changes)) {
+	/* Odd: somebody is writing; his words are looked at next time (base/settings.h). */
+	if (KYMO__UNLIKELY((!state.settings.seen || changes != state.settings.changes) &&
+			   !(changes & 1))) {
 		look_again(control);
 		state.settings.changes = changes;
 		state.settings.seen = true;

@@ -269,7 +269,7 @@ def test_no_tensor_and_no_module_lives_longer(record):
     said = record(ON + """
 import gc, weakref
 gc.disable()
-kymo._torch.settings(0, "", "loss@step")
+import sys; c = sys.modules["kymo._torch"]
 def step(net):
     out = net(torch.ones(3, 4))
     loss = out.sum()
@@ -280,13 +280,12 @@ def step(net):
 print([ref() is None for ref in step(net)])
 one = Net()
 step(one)
-before = kymo._torch.look()["modules"]
+before = c.look()["modules"]
 dead = [weakref.ref(module) for module in one.modules()]
 del one
 gc.collect()
-print([ref() is None for ref in dead], before - kymo._torch.look()["modules"])
-""".replace("kymo._torch.settings", "import sys; c = sys.modules['kymo._torch']; c.settings")
-   .replace("kymo._torch.look", "c.look"))
+print([ref() is None for ref in dead], before - c.look()["modules"])
+""", {"KYMO_WATCH": "loss@step"})
     assert said.stdout == "[True, True]\n[True, True, True, True, True] 4\n"
 
 
@@ -350,6 +349,25 @@ train_step()
 """)
     assert counts(recording)["layers.0", "forward"] == 2
     assert counts(recording)["layers.0", "backward"] == 2
+
+
+def test_kymo_config_selects_and_switches_while_it_runs(record):
+    recording = record(ON + """
+import os, subprocess
+def config(*words):
+    subprocess.run([os.environ["KYMO_BIN"], "config", str(os.getpid()), *words], check=True, stdout=subprocess.DEVNULL)
+train_step()
+config("torch_modules=head")
+train_step()
+config("torch=off")
+train_step()
+config("torch=on", "torch_modules=")
+train_step()
+""")
+    assert recording.query("SELECT step, count(*) AS n FROM python.torch_trace WHERE stage <> 'step' GROUP BY step "
+                           "ORDER BY step") == [{"step": 0, "n": 9}, {"step": 1, "n": 2}, {"step": 2, "n": 9}]
+    assert recording.column("SELECT key || '=' || new FROM kymo.config WHERE key LIKE 'torch%' ORDER BY ts_ns") == [
+        "torch=on", "torch_modules=head", "torch=off", "torch=on", "torch_modules="]
 
 
 # --- versions of torch ---------------------------------------------------------------------------------------------
