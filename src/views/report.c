@@ -316,11 +316,22 @@ static int find_inside(struct report *report, struct slow_steps *slow)
 	return rc;
 }
 
+/* "data +39.6 ms: ", which the name of what is inside has to leave room for. */
+static void add_unusual(struct buf *line, const struct slow_step *step, int *room,
+			const struct text_style *style)
+{
+	struct format_text more = format_duration(step->phase_ns, style->utf8);
+
+	buf_print(line, "%s +%s%s", step->phase, more.text, step->inside[0] ? ": " : "");
+	*room -= (int)strlen(step->phase) + 11; /* with a duration of 7 columns */
+}
+
 static void print_slow(const struct report *report, const struct slow_step *step)
 {
 	const struct text_style *style = report->style;
 	struct format_text at = format_duration(step->start_ns, style->utf8);
 	struct format_text took = format_duration(step->duration_ns, style->utf8);
+	int room = style->columns - 46 - 10;
 	struct buf line = { 0 };
 
 	buf_print(&line, "  %-12s", format_count(step->step).text);
@@ -331,14 +342,12 @@ static void print_slow(const struct report *report, const struct slow_step *step
 		  report->facts.steps.median_ns > 0
 			  ? step->duration_ns / report->facts.steps.median_ns
 			  : 0.0);
-	if (step->inside[0]) {
-		text_fit(&line, step->inside, (size_t)style->columns - 46 - (step->phase ? 20 : 10),
-			 0, style);
+	if (step->phase)
+		add_unusual(&line, step, &room, style);
+	if (step->inside[0] && room > 0) {
+		text_fit(&line, step->inside, (size_t)room, 0, style);
 		buf_print(&line, " %s", format_duration(step->inside_ns, style->utf8).text);
 	}
-	if (step->phase)
-		buf_print(&line, "%s%s +%s", step->inside[0] ? "; " : "", step->phase,
-			  format_duration(step->phase_ns, style->utf8).text);
 	fprintf(report->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 }
