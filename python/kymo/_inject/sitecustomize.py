@@ -21,7 +21,8 @@ def _start(package):
     if "kymo._auto" in sys.modules:
         return
     if sys.version_info < (3, 10):
-        _say("Python %d.%d (%s) is too old to be traced; 3.10 is the first" % (sys.version_info[:2] + (sys.executable,)))
+        if "KYMO_PYTHON" in os.environ:  # asked for by name; torch is looked for in any Python
+            _say("Python %d.%d (%s) is too old to be traced; 3.10 is the first" % (sys.version_info[:2] + (sys.executable,)))
         return
     # What `import` itself is made of, there since before this file: importlib.util would cost a millisecond more.
     from _frozen_importlib import _load
