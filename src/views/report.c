@@ -167,7 +167,7 @@ static int section_steps(struct report *report)
 
 	if (!facts->steps.ever) {
 		fprintf(report->out,
-			"\nSteps: none recorded; kymo_step(\"step\") or kymo.step() marks them, and kymo run --torch\n");
+			"\nSteps: none recorded; kymo_step(\"step\") or kymo.step() marks them\n");
 		return 0;
 	}
 	heading(report, "Steps");
