@@ -38,6 +38,15 @@ static const struct cmds_option force_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option export_options[] = {
+	{ 'f', "format", "FORMAT", "perfetto, chrome, speedscope, pprof, folded, ..." },
+	{ 'o', "output", "FILE", "where to (PROGRAM.EXT); - is standard output" },
+	{ 0, "table", "TABLE", "parquet, arrow, csv: this table alone" },
+	{ 0, "samples", NULL, "folded, speedscope: Python samples, not zones" },
+	{ 0, "force", NULL, "replace FILE if it is there" },
+	{ 0 },
+};
+
 static const struct cmds_option rm_options[] = {
 	{ 0, "dead", NULL, "all dead recordings in memory (KYMO_DIR)" },
 	{ 0, "all-dead", NULL, "all dead ones that kymo ls shows, but no files" },
@@ -70,6 +79,13 @@ const struct cmds_command cmds_table[] = {
 	  "[--subtract-overhead] [TARGET]", report_options,
 	  "kymo report\tthe latest recording\n"
 	  "kymo report run.kymo | less\n" },
+	{ "export", cmd_export, "write a recording in the format of another tool",
+	  "[OPTIONS] [TARGET]", export_options,
+	  "kymo export\tfor ui.perfetto.dev, the latest recording\n"
+	  "kymo export run.kymo -o run.speedscope.json\n"
+	  "kymo export -f folded -o - | flamegraph.pl > flame.svg\n"
+	  "kymo export -f parquet -o tables\tall tables, a file each\n"
+	  "kymo export -f csv --table trace.steps\n" },
 	{ "snapshot", cmd_snapshot, "keep what is recorded until now in one file",
 	  "[--force] [TARGET] FILE", force_options,
 	  "kymo snapshot 4711 now.kymosnap\ta running program, which goes on\n"

@@ -1,52 +1,24 @@
 #include "cmds/cmds.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/paths.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/aside.h"
 #include "views/format.h"
+#include "views/progress.h"
 
 /* ---- progress ------------------------------------------------------------------------------- */
 
-static struct {
-	struct timespec began;
-	double said_s;
-	uint64_t rows;
-} progress;
+static struct progress progress;
 
-static double seconds_since(const struct timespec *began)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
-}
-
-/* On a terminal only, after a second, ten times a second. */
 static void show_progress(uint64_t done, uint64_t all)
 {
-	double now_s = seconds_since(&progress.began);
-
-	progress.rows = all;
-	if (!isatty(STDERR_FILENO) || now_s < 1 || now_s - progress.said_s < 0.1 || !all)
-		return;
-	progress.said_s = now_s;
-	fprintf(stderr, "\rpacking %.1f of %.1f M rows  %3.0f %%", (double)done / 1e6,
-		(double)all / 1e6, 100.0 * (double)done / (double)all);
-}
-
-static void clear_progress(void)
-{
-	if (progress.said_s > 0)
-		fprintf(stderr, "\r\033[K");
+	progress_at(&progress, done, all);
 }
 
 /* ---- packing -------------------------------------------------------------------------------- */
@@ -127,9 +99,9 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 	rc = aside_check(file, force, err);
 	if (rc)
 		return rc;
-	clock_gettime(CLOCK_MONOTONIC, &progress.began);
+	progress_begin(&progress, "packing", "rows");
 	rc = tables_pack(source.path, file, show_progress, err);
-	clear_progress();
+	progress_end(&progress);
 	if (!rc)
 		say_size(file, &source);
 	return rc;

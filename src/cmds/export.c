@@ -1,0 +1,189 @@
+#include "views/export.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/format.h"
+#include "cmds/cmds.h"
+#include "store/store.h"
+#include "views/aside.h"
+#include "views/format.h"
+
+struct request {
+	const char *target; /* NULL: latest */
+	const struct export_format *format;
+	struct export_options options;
+	char file[KYMO_PATH_BYTES]; /* where none was named */
+};
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+static int choose_format(struct request *request, const char *name)
+{
+	const char *names[16] = { NULL }, *near;
+	struct buf list = { 0 };
+	size_t count = 0;
+	int status;
+
+	request->format = export_find(name);
+	if (request->format)
+		return -1;
+	for (const struct export_format *format = export_formats; format->name && count < 15;
+	     format++) {
+		buf_print(&list, "%s%s", !count ? "" : format[1].name ? ", " : " and ",
+			  format->name);
+		names[count++] = format->name;
+	}
+	near = cmds_nearest(name, names);
+	status = near ? cmds_wrong("export", "no format is called %s; did you mean %s?", name, near)
+		      : cmds_wrong("export", "no format is called %s; there are %s", name,
+				   buf_get(&list));
+	buf_fini(&list);
+	return status;
+}
+
+/* -1, or the exit status. */
+static int take_option(struct request *request, struct cmds_args *args,
+		       const struct cmds_option *option)
+{
+	if (!strcmp(option->name, "format"))
+		return choose_format(request, args->value);
+	if (!strcmp(option->name, "output"))
+		request->options.file = args->value;
+	else if (!strcmp(option->name, "table"))
+		request->options.table = args->value;
+	else if (!strcmp(option->name, "samples"))
+		request->options.samples = true;
+	else if (!strcmp(option->name, "force"))
+		request->options.force = true;
+	return -1;
+}
+
+/* What goes together. */
+static int check(struct request *request)
+{
+	const char *file = request->options.file;
+	const struct export_format *format = request->format;
+
+	if (!format && file)
+		format = export_find_extension(file);
+	if (!format)
+		format = &export_formats[0];
+	request->format = format;
+	if (request->options.table && !format->tables)
+		return cmds_wrong("export", "--table is for parquet, arrow and csv, not %s",
+				  format->name);
+	if (request->options.samples && !format->stacks)
+		return cmds_wrong("export", "--samples is for folded and speedscope, not %s",
+				  format->name);
+	if (file && !strcmp(file, "-") && format->tables && !request->options.table)
+		return cmds_wrong("export",
+				  "only one table goes to standard output; --table names it");
+	if (file && !strcmp(file, "-") && format->binary && isatty(STDOUT_FILENO))
+		return cmds_wrong("export", "%s is not for a terminal: use -o FILE or a pipe",
+				  format->name);
+	return -1;
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+	const struct cmds_option *option;
+	struct cmds_args args;
+	int status;
+
+	cmds_args_init(&args, "export", argc, argv);
+	while ((option = cmds_next(&args, &status))) {
+		status = take_option(request, &args, option);
+		if (status >= 0)
+			return status;
+	}
+	if (status >= 0)
+		return status;
+	if (args.word_count > 1)
+		return cmds_wrong("export", "one target at a time, not %zu", args.word_count);
+	request->target = args.word_count ? args.words[0] : NULL;
+	return check(request);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+/* PROGRAM.EXTENSION, in the working directory; a directory of tables is PROGRAM-FORMAT, one table has its own name. */
+static void choose_file(struct request *request, struct tables *tables)
+{
+	struct export export = { .tables = tables };
+	char program[256];
+
+	if (request->options.file)
+		return;
+	export_program(&export, program, sizeof(program));
+	for (char *c = program; *c; c++)
+		*c = *c == '/' ? '_' : *c;
+	if (request->options.table)
+		snprintf(request->file, sizeof(request->file), "%.200s%s", request->options.table,
+			 request->format->extension);
+	else if (request->format->tables)
+		snprintf(request->file, sizeof(request->file), "%s-%s",
+			 program[0] ? program : "run", request->format->name);
+	else
+		snprintf(request->file, sizeof(request->file), "%s%s", program[0] ? program : "run",
+			 request->format->extension);
+	request->options.file = request->file;
+}
+
+static void say_size(const struct request *request)
+{
+	struct stat status;
+
+	if (!strcmp(request->options.file, "-") || stat(request->options.file, &status))
+		return;
+	if (S_ISDIR(status.st_mode))
+		fprintf(stderr, "kymo: %s/\n", request->options.file);
+	else
+		fprintf(stderr, "kymo: %s, %s\n", request->options.file,
+			format_bytes((double)status.st_size).text);
+}
+
+static bool is_directory(const struct request *request)
+{
+	return request->format->tables && !request->options.table;
+}
+
+static int export(struct request *request, struct kymo_error *err)
+{
+	struct tables_options options = { 0 };
+	char path[KYMO_PATH_BYTES];
+	struct tables *tables = NULL;
+	int rc = store_resolve(request->target, path, sizeof(path), err);
+
+	if (!rc)
+		rc = tables_open(path, &options, &tables, err);
+	if (!rc) {
+		cmds_interruptible(tables);
+		choose_file(request, tables);
+		/* Before the work, not after it. */
+		if (strcmp(request->options.file, "-") && !is_directory(request))
+			rc = aside_check(request->options.file, request->options.force, err);
+		if (!rc)
+			rc = export_write(tables, request->format, &request->options, err);
+		cmds_interruptible(NULL);
+	}
+	tables_close(tables);
+	return rc;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct request request = { .format = NULL };
+	struct kymo_error err = { 0 };
+	int status = parse(&request, argc, argv);
+
+	if (status >= 0)
+		return status;
+	status = export(&request, &err) ? cmds_fail("export", &err) : cmds_finish("export");
+	if (status == CMDS_OK)
+		say_size(&request);
+	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}

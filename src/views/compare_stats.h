@@ -1,0 +1,77 @@
+/*
+ * Whether B is slower than A, from step times. Plain C and libm, doubles in and intervals out: no recording, no table, no
+ * allocation that outlives a call, so that a Python extension can compile the same file.
+ *
+ *	compare_stats_estimate(&a, &b, &estimate);		for each region: ratio, interval, p
+ *	compare_stats_correct(estimates, weights, count, 0.05);	all of them together: which are real
+ *
+ * What is assumed, and what is not:
+ * - The means are compared, since a mean times a count is what one waits for.
+ * - Steps of one run depend on each other (a busy neighbour stays for a while). They are gathered into batches until
+ *   batches no longer do, and what remains widens the interval; a plain test of steps would cry wolf.
+ * - Where there are several runs, a run is the unit, and its steps only make its mean.
+ * - The interval of the ratio is Fieller's, which includes 1 exactly where the difference can be chance.
+ * - Many regions are tested at once, so that p is corrected (Holm). A region gets a share of the 5 % by its weight, its
+ *   time: what costs most is what one wants to know of first. All alarms of an A/A comparison together stay below 5 %.
+ */
+#ifndef KYMO_VIEWS_COMPARE_STATS_H
+#define KYMO_VIEWS_COMPARE_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define COMPARE_STATS_ALPHA 0.05
+#define COMPARE_STATS_STEPS_LEAST 10 /* of a run, after its warm-up */
+
+/* One run: its values in the order of time. */
+struct compare_stats_run {
+	const double *values;
+	size_t count;
+};
+
+/* The runs of one side. */
+struct compare_stats_side {
+	const struct compare_stats_run *runs;
+	size_t count;
+};
+
+struct compare_stats {
+	double a, b; /* means */
+	double ratio; /* b / a; NAN where a is 0 */
+	double low, high; /* 95 % interval of the ratio; NAN where it has no end */
+	double p; /* of no difference; NAN where there is too little to say */
+	double error; /* standard error of b - a */
+	double freedom; /* degrees of it */
+	size_t batch; /* steps to a batch; 0: runs were the unit */
+	/* By compare_stats_correct(): */
+	double p_corrected;
+	bool significant;
+	double could_see; /* change relative to a that would have been found 95 times in 100; NAN: none */
+};
+
+/*
+ * Steps to leave out at the beginning: those that take longer than the median of the second half by more than five times
+ * its usual deviation (MAD), up to the first that does not; at most a quarter of all.
+ */
+size_t compare_stats_warmup(const double *steps, size_t count);
+
+/*
+ * How much a step resembles the one before: 0 not at all, up to 1; 0 where runs are the unit. From few steps it is a
+ * guess, so the mean of many regions, by weight, is given to each of them as the least.
+ */
+double compare_stats_resemblance(const struct compare_stats_side *a,
+				 const struct compare_stats_side *b);
+
+/* 0, or -ENOMEM, or -EINVAL where a side has nothing. Values that are no numbers make p NAN. */
+int compare_stats_estimate(const struct compare_stats_side *a, const struct compare_stats_side *b,
+			   double resemblance_least, struct compare_stats *out);
+
+/* Fills p_corrected, significant and could_see. weights: NULL means equal ones; they need not sum to 1. -ENOMEM. */
+int compare_stats_correct(struct compare_stats *estimates, const double *weights, size_t count,
+			  double alpha);
+
+/* Student's t: P(|T| > t), and the t that this is `p` for. */
+double compare_stats_t_tails(double t, double freedom);
+double compare_stats_t_quantile(double p, double freedom);
+
+#endif
