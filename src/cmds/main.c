@@ -38,6 +38,17 @@ static const struct cmds_option force_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option compare_options[] = {
+	{ 0, "a", "TARGET", "a run of A; may be given several times" },
+	{ 0, "b", "TARGET", "a run of B; likewise" },
+	{ 'f', "format", "text|json", "how to print it (text)" },
+	{ 0, "fail-above", "SHARE", "exit status 1 where a step is slower by that" },
+	{ 0, "total", NULL, "regions with what is inside, not by themselves" },
+	{ 0, "all", NULL, "also what cannot be told from noise" },
+	{ 0, "anyway", NULL, "compare what should not be compared" },
+	{ 0 },
+};
+
 static const struct cmds_option export_options[] = {
 	{ 'f', "format", "FORMAT", "perfetto, chrome, speedscope, pprof, folded, ..." },
 	{ 'o', "output", "FILE", "where to (PROGRAM.EXT); - is standard output" },
@@ -79,6 +90,11 @@ const struct cmds_command cmds_table[] = {
 	  "[--subtract-overhead] [TARGET]", report_options,
 	  "kymo report\tthe latest recording\n"
 	  "kymo report run.kymo | less\n" },
+	{ "compare", cmd_compare, "say whether B is slower than A, where, and how sure that is",
+	  "[OPTIONS] A B\n[OPTIONS] A1 A2 A3 -- B1 B2 B3", compare_options,
+	  "kymo compare before.kymo after.kymo\n"
+	  "kymo compare a1 a2 a3 -- b1 b2 b3\tseveral runs of each: surest\n"
+	  "kymo compare a b --fail-above 5%\tfor CI\n" },
 	{ "export", cmd_export, "write a recording in the format of another tool",
 	  "[OPTIONS] [TARGET]", export_options,
 	  "kymo export\tfor ui.perfetto.dev, the latest recording\n"

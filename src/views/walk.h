@@ -29,7 +29,8 @@ struct walk_zone {
 	int32_t depth; /* as recorded */
 	int64_t step;
 	bool open; /* had not ended */
-	uint64_t tag; /* the visitor's own */
+	uint64_t tag; /* the visitor's own, both */
+	int64_t since_ns;
 };
 
 struct walk;

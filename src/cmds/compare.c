@@ -1,0 +1,147 @@
+#include "views/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cmds/cmds.h"
+#include "views/text.h"
+
+struct request {
+	const char *a[COMPARE_RUNS_MOST], *b[COMPARE_RUNS_MOST];
+	struct compare_options options;
+	bool json, all;
+};
+
+/* Stands for the -- between the runs of A and those of B, so that options may follow it; known by its address. */
+static char divider[] = "|";
+
+static int add_target(struct request *request, bool b, const char *target)
+{
+	size_t *count = b ? &request->options.b_count : &request->options.a_count;
+
+	/* Both sides together are what the statistics have room for. */
+	if (*count == COMPARE_RUNS_MOST / 2)
+		return cmds_wrong("compare", "at most %d runs of each", COMPARE_RUNS_MOST / 2);
+	(b ? request->b : request->a)[(*count)++] = target;
+	return -1;
+}
+
+/* "5%", "5 %" or "0.05". */
+static int take_bar(struct request *request, const char *value)
+{
+	char *end = NULL;
+	double number = strtod(value, &end);
+
+	end += strspn(end, " ");
+	if (end == value || !isfinite(number) || number < 0 || (*end && strcmp(end, "%")))
+		return cmds_wrong("compare", "--fail-above needs a share as 5%%, not %s", value);
+	request->options.fail_above = *end ? number / 100 : number;
+	return -1;
+}
+
+static int take_option(struct request *request, struct cmds_args *args,
+		       const struct cmds_option *option)
+{
+	if (!strcmp(option->name, "a") || !strcmp(option->name, "b"))
+		return add_target(request, option->name[0] == 'b', args->value);
+	if (!strcmp(option->name, "fail-above"))
+		return take_bar(request, args->value);
+	if (!strcmp(option->name, "format")) {
+		request->json = !strcmp(args->value, "json");
+		if (!request->json && strcmp(args->value, "text"))
+			return cmds_wrong("compare",
+					  "no format is called %s; there are text and json",
+					  args->value);
+	} else if (!strcmp(option->name, "all")) {
+		request->all = true;
+	} else if (!strcmp(option->name, "total")) {
+		request->options.total = true;
+	} else if (!strcmp(option->name, "anyway")) {
+		request->options.anyway = true;
+	}
+	return -1;
+}
+
+/* A B, or A1 A2 -- B1 B2. */
+static int take_words(struct request *request, const struct cmds_args *args)
+{
+	bool divided = false, b = false;
+	int status = -1;
+
+	for (size_t i = 0; i < args->word_count; i++)
+		divided |= args->words[i] == divider;
+	if (!divided && args->word_count && args->word_count != 2)
+		return cmds_wrong("compare",
+				  "two recordings, A and B, or several of each with -- between them, not %zu",
+				  args->word_count);
+	for (size_t i = 0; i < args->word_count && status < 0; i++) {
+		if (args->words[i] == divider)
+			b = true;
+		else
+			status = add_target(request, divided ? b : i == 1, args->words[i]);
+	}
+	if (status < 0 && (!request->options.a_count || !request->options.b_count))
+		return cmds_wrong("compare", "which ones? kymo compare A B; kymo ls lists recordings");
+	return status;
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+	const struct cmds_option *option;
+	struct cmds_args args;
+	int status;
+
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			argv[i] = divider;
+	cmds_args_init(&args, "compare", argc, argv);
+	while ((option = cmds_next(&args, &status))) {
+		status = take_option(request, &args, option);
+		if (status >= 0)
+			return status;
+	}
+	return status < 0 ? take_words(request, &args) : status;
+}
+
+static int print(const struct request *request, const struct compare *compare)
+{
+	struct text_style style = text_style_of(stdout);
+	struct kymo_error err = { 0 };
+	struct buf json = { 0 };
+	int status;
+
+	if (request->json) {
+		compare_json(compare, &json);
+		fwrite(buf_get(&json), 1, json.used, stdout);
+		buf_fini(&json);
+	} else if (compare->sentence[0]) {
+		compare_print(compare, request->all, &style, stdout);
+	}
+	status = cmds_finish("compare");
+	if (compare->sentence[0])
+		return compare->failed ? CMDS_FAILED : status;
+	error_set(&err, EINVAL, "cannot compare: %s (--anyway does it all the same)", compare->why);
+	return cmds_fail("compare", &err);
+}
+
+int cmd_compare(int argc, char **argv)
+{
+	struct request request = { .options = { .fail_above = -1 } };
+	struct compare compare = { .runs = NULL };
+	struct kymo_error err = { 0 };
+	int status = parse(&request, argc, argv);
+
+	if (status >= 0)
+		return status;
+	request.options.a = request.a;
+	request.options.b = request.b;
+	status = compare_make(&request.options, &compare, cmds_interruptible, &err)
+			 ? cmds_fail("compare", &err)
+			 : print(&request, &compare);
+	compare_fini(&compare);
+	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}
