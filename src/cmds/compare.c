@@ -75,9 +75,10 @@ static int take_words(struct request *request, const struct cmds_args *args)
 	for (size_t i = 0; i < args->word_count; i++)
 		divided |= args->words[i] == divider;
 	if (!divided && args->word_count && args->word_count != 2)
-		return cmds_wrong("compare",
-				  "two recordings, A and B, or several of each with -- between them, not %zu",
-				  args->word_count);
+		return cmds_wrong(
+			"compare",
+			"two recordings, A and B, or several of each with -- between them, not %zu",
+			args->word_count);
 	for (size_t i = 0; i < args->word_count && status < 0; i++) {
 		if (args->words[i] == divider)
 			b = true;
@@ -85,7 +86,8 @@ static int take_words(struct request *request, const struct cmds_args *args)
 			status = add_target(request, divided ? b : i == 1, args->words[i]);
 	}
 	if (status < 0 && (!request->options.a_count || !request->options.b_count))
-		return cmds_wrong("compare", "which ones? kymo compare A B; kymo ls lists recordings");
+		return cmds_wrong("compare",
+				  "which ones? kymo compare A B; kymo ls lists recordings");
 	return status;
 }
 

@@ -33,7 +33,10 @@ static int choose_format(struct request *request, const char *name)
 		return -1;
 	for (const struct export_format *format = export_formats; format->name && count < 15;
 	     format++) {
-		buf_print(&list, "%s%s", !count ? "" : format[1].name ? ", " : " and ",
+		buf_print(&list, "%s%s",
+			  !count	   ? ""
+			  : format[1].name ? ", "
+					   : " and ",
 			  format->name);
 		names[count++] = format->name;
 	}

@@ -38,10 +38,11 @@ static bool set_sides(const struct compare *compare, const struct compare_item *
 		const struct compare_series *series = &item->series[i];
 
 		if (series->count)
-			out->runs[used] = (struct compare_stats_run){ series->values, series->count };
+			out->runs[used] = (struct compare_stats_run){ series->values,
+								      series->count };
 		else if (item->kind == COMPARE_REGION)
-			out->runs[used] =
-				(struct compare_stats_run){ zeros, compare->runs[i].bin_count };
+			out->runs[used] = (struct compare_stats_run){ zeros,
+								      compare->runs[i].bin_count };
 		else
 			continue;
 		counts[i >= compare->a_count]++;
@@ -72,8 +73,9 @@ static void set_weights(const struct compare *compare, double *weights)
 	for (size_t i = 0; i < compare->item_count; i++) {
 		enum compare_kind kind = compare->items[i].kind;
 
-		weights[i] = sums[kind] > 0 ? shares[kind] * mean_time(&compare->items[i]) / sums[kind]
-					    : 0;
+		weights[i] = sums[kind] > 0
+				     ? shares[kind] * mean_time(&compare->items[i]) / sums[kind]
+				     : 0;
 	}
 }
 
@@ -92,11 +94,10 @@ static void estimate_all(struct compare *compare, const double *zeros, double *w
 				item->stats.low = item->stats.high = NAN;
 				continue;
 			}
-			compare_stats_estimate(&sides.a, &sides.b,
-					       pass && item->kind != COMPARE_MODULE
-						       ? resemblance / weight
-						       : 0,
-					       &item->stats);
+			compare_stats_estimate(
+				&sides.a, &sides.b,
+				pass && item->kind != COMPARE_MODULE ? resemblance / weight : 0,
+				&item->stats);
 		}
 		if (pass)
 			break;
@@ -177,19 +178,21 @@ static void set_sentence(struct compare *compare)
 		snprintf(interval, sizeof(interval), " (95 %% interval %.3f to %.3f)", step->low,
 			 step->high);
 	if (isnan(step->p))
-		snprintf(compare->sentence, sizeof(compare->sentence),
-			 "Nothing can be said of %s: values that follow each other are too much alike (a drift, "
-			 "or a busy machine). Record longer, or several runs of each.",
-			 what);
+		snprintf(
+			compare->sentence, sizeof(compare->sentence),
+			"Nothing can be said of %s: values that follow each other are too much alike (a drift, "
+			"or a busy machine). Record longer, or several runs of each.",
+			what);
 	else if (step->significant)
 		snprintf(compare->sentence, sizeof(compare->sentence),
 			 "B is %s: %s takes %.3f times as long%s.",
 			 step->b > step->a ? "slower" : "faster", what, step->ratio, interval);
 	else
-		snprintf(compare->sentence, sizeof(compare->sentence),
-			 "No difference of %s can be told from noise: B takes %.3f times as long%s; a "
-			 "change of %s could have been seen.",
-			 what, step->ratio, interval, format_percent(step->could_see).text);
+		snprintf(
+			compare->sentence, sizeof(compare->sentence),
+			"No difference of %s can be told from noise: B takes %.3f times as long%s; a "
+			"change of %s could have been seen.",
+			what, step->ratio, interval, format_percent(step->could_see).text);
 	compare->failed = compare->fail_above >= 0 && step->significant &&
 			  step->low > 1 + compare->fail_above;
 }

@@ -21,7 +21,8 @@
 #include "views/stacks.h"
 #include "views/text.h"
 
-#define COMPARE_BINS 2048 /* of a run's steps; longer runs are averaged in groups of consecutive steps */
+#define COMPARE_BINS \
+	2048 /* of a run's steps; longer runs are averaged in groups of consecutive steps */
 #define COMPARE_RUNS_MOST 64
 
 enum compare_kind { COMPARE_STEP, COMPARE_REGION, COMPARE_MODULE };
@@ -62,10 +63,12 @@ struct compare {
 	struct compare_run *runs;
 	size_t a_count, b_count;
 	struct frames frames; /* of zones, with their places */
-	struct frames names; /* of items: a region is its name and source, wherever it is in the code */
+	struct frames
+		names; /* of items: a region is its name and source, wherever it is in the code */
 	struct compare_item *items; /* [0] is the step */
 	size_t item_count, item_room;
-	struct stacks flame; /* self time per step: values[0] of A, [1] of B; frames are numbers of names */
+	struct stacks
+		flame; /* self time per step: values[0] of A, [1] of B; frames are numbers of names */
 	bool total; /* with the zones inside; else a region's own time */
 	char why[1024]; /* why they cannot be compared; "" : they can */
 	char sentence[512];

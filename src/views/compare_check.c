@@ -47,11 +47,12 @@ static bool other_loop(const struct compare *compare, char *why, size_t bytes)
 	size_t i = DIFFERS(compare, loop);
 
 	if (i)
-		snprintf(why, bytes,
-			 "the steps of A are those of %s, of %c (%s) those of %s: record both alike",
-			 compare->runs[0].loop[0] ? compare->runs[0].loop : "no loop",
-			 side_of(compare, i), compare->runs[i].target,
-			 compare->runs[i].loop[0] ? compare->runs[i].loop : "no loop");
+		snprintf(
+			why, bytes,
+			"the steps of A are those of %s, of %c (%s) those of %s: record both alike",
+			compare->runs[0].loop[0] ? compare->runs[0].loop : "no loop",
+			side_of(compare, i), compare->runs[i].target,
+			compare->runs[i].loop[0] ? compare->runs[i].loop : "no loop");
 	return i;
 }
 
@@ -61,7 +62,8 @@ static bool other_settings(const struct compare *compare, char *why, size_t byte
 
 	if (i)
 		snprintf(why, bytes, "A was recorded with %s, %c with %s. Record both alike",
-			 compare->runs[0].settings[0] ? compare->runs[0].settings : "other settings",
+			 compare->runs[0].settings[0] ? compare->runs[0].settings
+						      : "other settings",
 			 side_of(compare, i),
 			 compare->runs[i].settings[0] ? compare->runs[i].settings
 						      : "other settings");
@@ -74,12 +76,13 @@ static bool other_sources(const struct compare *compare, char *why, size_t bytes
 	size_t i = DIFFERS(compare, sources);
 
 	if (i)
-		snprintf(why, bytes,
-			 "A has many zones of %s, %c (%s) of %s: recording itself takes time. Record both "
-			 "alike",
-			 compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
-			 side_of(compare, i), compare->runs[i].target,
-			 compare->runs[i].sources[0] ? compare->runs[i].sources : "no source");
+		snprintf(
+			why, bytes,
+			"A has many zones of %s, %c (%s) of %s: recording itself takes time. Record both "
+			"alike",
+			compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
+			side_of(compare, i), compare->runs[i].target,
+			compare->runs[i].sources[0] ? compare->runs[i].sources : "no source");
 	return i;
 }
 
@@ -91,10 +94,11 @@ static bool losses(const struct compare *compare, char *why, size_t bytes)
 
 		if (share <= LOSS_MOST)
 			continue;
-		snprintf(why, bytes,
-			 "%c (%s) lost %s of its zones, so that regions of a step are not whole; record "
-			 "with kymo run, which keeps all",
-			 side_of(compare, i), run->target, format_percent(share).text);
+		snprintf(
+			why, bytes,
+			"%c (%s) lost %s of its zones, so that regions of a step are not whole; record "
+			"with kymo run, which keeps all",
+			side_of(compare, i), run->target, format_percent(share).text);
 		return true;
 	}
 	return false;
@@ -109,16 +113,18 @@ static bool too_few(const struct compare *compare, char *why, size_t bytes)
 		const struct compare_run *run = &compare->runs[i];
 
 		if (run->whole && !many)
-			snprintf(why, bytes,
-				 "%c (%s) has no steps, so that there is one value of it: mark steps with "
-				 "kymo.step() or kymo_step(), or compare several runs of each",
-				 side_of(compare, i), run->target);
+			snprintf(
+				why, bytes,
+				"%c (%s) has no steps, so that there is one value of it: mark steps with "
+				"kymo.step() or kymo_step(), or compare several runs of each",
+				side_of(compare, i), run->target);
 		else if (!many && run->step_count < COMPARE_STATS_STEPS_LEAST)
-			snprintf(why, bytes,
-				 "%c (%s) has %zu steps after %zu of warm-up, and %d are needed: record "
-				 "longer, or compare several runs of each",
-				 side_of(compare, i), run->target, run->step_count, run->warmup,
-				 COMPARE_STATS_STEPS_LEAST);
+			snprintf(
+				why, bytes,
+				"%c (%s) has %zu steps after %zu of warm-up, and %d are needed: record "
+				"longer, or compare several runs of each",
+				side_of(compare, i), run->target, run->step_count, run->warmup,
+				COMPARE_STATS_STEPS_LEAST);
 		else if (run->bin_count)
 			continue;
 		return true;

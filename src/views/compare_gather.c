@@ -43,21 +43,24 @@ static int describe(struct compare_run *run, struct tables *tables, struct kymo_
 			   run, err);
 
 	if (!rc)
-		rc = rows_each(tables,
-			       "SELECT coalesce(string_agg(key || '=' || value, ', ' ORDER BY key), '') FROM "
-			       "(SELECT key, arg_max(\"new\", ts_ns) AS value FROM kymo.config WHERE "
-			       "regexp_matches(key, 'sampl|period|interval|rate') GROUP BY key)",
-			       text_row, run->settings, err);
+		rc = rows_each(
+			tables,
+			"SELECT coalesce(string_agg(key || '=' || value, ', ' ORDER BY key), '') FROM "
+			"(SELECT key, arg_max(\"new\", ts_ns) AS value FROM kymo.config WHERE "
+			"regexp_matches(key, 'sampl|period|interval|rate') GROUP BY key)",
+			text_row, run->settings, err);
 	if (!rc)
-		rc = rows_each(tables,
-			       "SELECT coalesce(string_agg(source, ' ' ORDER BY source), '') FROM (SELECT source "
-			       "FROM trace.regions GROUP BY source HAVING sum(count) >= 1000)",
-			       text_row, run->sources, err);
+		rc = rows_each(
+			tables,
+			"SELECT coalesce(string_agg(source, ' ' ORDER BY source), '') FROM (SELECT source "
+			"FROM trace.regions GROUP BY source HAVING sum(count) >= 1000)",
+			text_row, run->sources, err);
 	if (!rc)
-		rc = rows_each(tables,
-			       "SELECT sum(emitted), sum(overwritten + dropped) FROM kymo.streams WHERE "
-			       "table_name IN ('trace.zones', 'trace.steps')",
-			       loss_row, run, err);
+		rc = rows_each(
+			tables,
+			"SELECT sum(emitted), sum(overwritten + dropped) FROM kymo.streams WHERE "
+			"table_name IN ('trace.zones', 'trace.steps')",
+			loss_row, run, err);
 	run->peak_bytes = tables_number(tables, "SELECT max(rss_bytes) FROM host.process", -1);
 	return rc;
 }
@@ -75,8 +78,9 @@ static int add_step(struct compare_run *run, int64_t start_ns, int64_t duration_
 		run->steps = steps;
 		run->step_room = room;
 	}
-	run->steps[run->step_count++] =
-		(struct compare_step){ start_ns, start_ns + (duration_ns > 0 ? duration_ns : 0) };
+	run->steps[run->step_count++] = (struct compare_step){
+		start_ns, start_ns + (duration_ns > 0 ? duration_ns : 0)
+	};
 	return 0;
 }
 
@@ -125,8 +129,9 @@ static int find_steps(struct compare_run *run, struct tables *tables, struct kym
 
 	if (!rc && !run->step_count) {
 		run->whole = true;
-		rc = add_step(run, 0,
-			      (int64_t)tables_number(tables, "SELECT duration_ns FROM kymo.runs", 0));
+		rc = add_step(
+			run, 0,
+			(int64_t)tables_number(tables, "SELECT duration_ns FROM kymo.runs", 0));
 	}
 	if (!rc)
 		rc = leave_out_warmup(run);
@@ -186,8 +191,7 @@ static uint32_t item_of(struct compare *compare, enum compare_kind kind, const c
 		one.name_bytes = 1;
 	}
 	number = frames_number(&compare->names, &one);
-	if (number != FRAMES_NONE && number == compare->item_count &&
-	    new_item(compare, kind, &one))
+	if (number != FRAMES_NONE && number == compare->item_count && new_item(compare, kind, &one))
 		return UINT32_MAX;
 	return number;
 }
@@ -264,8 +268,7 @@ static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 		items = realloc(gather->items, room * sizeof(items[0]));
 		if (!items)
 			return UINT32_MAX;
-		memset(items + gather->item_room, 0,
-		       (room - gather->item_room) * sizeof(items[0]));
+		memset(items + gather->item_room, 0, (room - gather->item_room) * sizeof(items[0]));
 		gather->items = items;
 		gather->item_room = room;
 	}
@@ -417,10 +420,11 @@ static int gather_modules(struct compare *compare, size_t run, struct tables *ta
 	char sql[256];
 	int rc;
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT module || ' ' || stage, duration FROM python.torch_trace WHERE ts_ns >= %lld "
-		 "ORDER BY ts_ns",
-		 one->step_count ? (long long)one->steps[0].start_ns : 0ll);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT module || ' ' || stage, duration FROM python.torch_trace WHERE ts_ns >= %lld "
+		"ORDER BY ts_ns",
+		one->step_count ? (long long)one->steps[0].start_ns : 0ll);
 	rc = rows_each(tables, sql, module_row, &gather, err);
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the modules to compare") : rc;
 }
@@ -435,7 +439,8 @@ static int gather_step_times(struct compare *compare, size_t which)
 	double *bins = item == UINT32_MAX ? NULL : bins_of(compare, item, which);
 
 	for (size_t i = 0; bins && i < run->bin_count * run->bin_steps; i++)
-		bins[i / run->bin_steps] += (double)(run->steps[i].end_ns - run->steps[i].start_ns) /
+		bins[i / run->bin_steps] += (double)(run->steps[i].end_ns -
+						     run->steps[i].start_ns) /
 					    (double)run->bin_steps;
 	return bins ? 0 : -ENOMEM;
 }

@@ -85,7 +85,8 @@ static void add_runs(struct buf *out, const struct compare *compare)
 
 static void add_pair(struct buf *out, const char *key, double a, double b)
 {
-	buf_print(out, ",\n\"%s\":{\"a\":%s,\"b\":%s", key, isfinite(a) ? format_double(a).text : "null",
+	buf_print(out, ",\n\"%s\":{\"a\":%s,\"b\":%s", key,
+		  isfinite(a) ? format_double(a).text : "null",
 		  isfinite(b) ? format_double(b).text : "null");
 	add_number(out, "ratio", a > 0 ? b / a : NAN);
 	buf_char(out, '}');
@@ -128,8 +129,8 @@ static void sum_up(struct flame *flame)
 			flame->totals[2 * stacks->nodes[i].parent + side] +=
 				flame->totals[2 * i + side];
 		}
-	flame->least = FLAME_SHARE * (flame->totals[0] > flame->totals[1] ? flame->totals[0]
-									   : flame->totals[1]);
+	flame->least = FLAME_SHARE *
+		       (flame->totals[0] > flame->totals[1] ? flame->totals[0] : flame->totals[1]);
 }
 
 static void number(struct flame *flame)
@@ -175,8 +176,8 @@ static void add_column(struct buf *out, const struct compare *compare, const str
 
 static void add_flame(struct buf *out, const struct compare *compare)
 {
-	static const char *const columns[] = { "name", "parent", "a_self", "b_self", "a_total",
-					       "b_total" };
+	static const char *const columns[] = { "name",	 "parent",  "a_self",
+					       "b_self", "a_total", "b_total" };
 	struct flame flame = { .stacks = &compare->flame };
 
 	flame.totals = calloc(2 * compare->flame.count, sizeof(flame.totals[0]));

@@ -106,9 +106,9 @@ static void print_item(const struct printed *printed, const struct compare_item 
 	const struct text_style *style = printed->style;
 	struct buf line = { 0 };
 	const char *word = word_of(item);
-	enum text_paint paint = !item->stats.significant	   ? TEXT_PLAIN
+	enum text_paint paint = !item->stats.significant	? TEXT_PLAIN
 				: item->stats.b > item->stats.a ? TEXT_RED
-								   : TEXT_GREEN;
+								: TEXT_GREEN;
 
 	buf_text(&line, "  ");
 	text_fit(&line, item->name, (size_t)style->columns - FIXED_COLUMNS, -1, style);
@@ -164,7 +164,8 @@ static void print_items(const struct printed *printed, bool all)
 
 /* ---- memory, throughput, notes -------------------------------------------------------------- */
 
-static double mean_of(const struct compare *compare, bool b, double (*value)(const struct compare_run *))
+static double mean_of(const struct compare *compare, bool b,
+		      double (*value)(const struct compare_run *))
 {
 	size_t first = b ? compare->a_count : 0, count = b ? compare->b_count : compare->a_count;
 	double sum = 0;
@@ -220,10 +221,11 @@ static void print_notes(const struct printed *printed)
 			break;
 		}
 	if (run_count(compare) <= 3)
-		text_paragraph(printed->out,
-			       "One run of each: how much runs differ by themselves is not in these intervals; "
-			       "kymo compare A1 A2 A3 -- B1 B2 B3 tells.",
-			       2, NULL, false, printed->style);
+		text_paragraph(
+			printed->out,
+			"One run of each: how much runs differ by themselves is not in these intervals; "
+			"kymo compare A1 A2 A3 -- B1 B2 B3 tells.",
+			2, NULL, false, printed->style);
 }
 
 static void print_bar(const struct printed *printed)
@@ -235,12 +237,14 @@ static void print_bar(const struct printed *printed)
 	if (compare->fail_above < 0)
 		return;
 	if (compare->failed)
-		snprintf(text, sizeof(text),
-			 "--fail-above %.4g%%: failed (%s %.1f %%, at least %.1f %%), exit status 1",
-			 100 * compare->fail_above, compare->items[0].name, 100 * (step->ratio - 1),
-			 100 * (step->low - 1));
+		snprintf(
+			text, sizeof(text),
+			"--fail-above %.4g%%: failed (%s %.1f %%, at least %.1f %%), exit status 1",
+			100 * compare->fail_above, compare->items[0].name, 100 * (step->ratio - 1),
+			100 * (step->low - 1));
 	else
-		snprintf(text, sizeof(text), "--fail-above %.4g%%: passed", 100 * compare->fail_above);
+		snprintf(text, sizeof(text), "--fail-above %.4g%%: passed",
+			 100 * compare->fail_above);
 	text_paragraph(printed->out, text, 2, NULL, compare->failed, printed->style);
 }
 

@@ -17,14 +17,16 @@
 #include "views/walk.h"
 
 struct export_options {
-	const char *file; /* where to: a file, or a directory for several tables; "-": standard output */
+	const char *
+		file; /* where to: a file, or a directory for several tables; "-": standard output */
 	const char *table; /* parquet, arrow, csv: this one alone; NULL: all that have rows */
 	bool force; /* replace what is there */
 	bool samples; /* folded, speedscope: of python.samples, not of zones */
 };
 
 /* What a format writes with. */
-struct export {
+struct export
+{
 	struct tables *tables;
 	const struct export_options *options;
 	FILE *out;

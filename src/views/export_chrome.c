@@ -145,10 +145,11 @@ int export_chrome(struct export *export)
 		rc = export_walk(export, &visitor);
 	if (!rc)
 		rc = rows_each(export->tables,
-			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks", mark_row,
-			       export, export->err);
+			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",
+			       mark_row, export, export->err);
 	if (!rc)
-		rc = rows_each(export->tables, "SELECT ts_ns, pid, name, value FROM trace.counters",
+		rc = rows_each(export->tables,
+			       "SELECT ts_ns, pid, name, value FROM trace.counters ORDER BY ts_ns",
 			       counter_row, export, export->err);
 	if (rc)
 		return rc;

@@ -10,48 +10,48 @@
 #include "views/rows.h"
 
 enum { /* Trace, TracePacket */
-	TRACE_PACKET = 1,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_EVENT = 11,
-	PACKET_INTERNED = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_TRACK = 60,
+       TRACE_PACKET = 1,
+       PACKET_TIMESTAMP = 8,
+       PACKET_SEQUENCE = 10,
+       PACKET_EVENT = 11,
+       PACKET_INTERNED = 12,
+       PACKET_SEQUENCE_FLAGS = 13,
+       PACKET_TRACK = 60,
 };
 enum { /* TrackDescriptor, ProcessDescriptor, ThreadDescriptor */
-	TRACK_UUID = 1,
-	TRACK_NAME = 2,
-	TRACK_PROCESS = 3,
-	TRACK_THREAD = 4,
-	TRACK_PARENT = 5,
-	TRACK_COUNTER = 8,
-	PROCESS_PID = 1,
-	PROCESS_NAME = 6,
-	THREAD_PID = 1,
-	THREAD_TID = 2,
-	THREAD_NAME = 5,
+       TRACK_UUID = 1,
+       TRACK_NAME = 2,
+       TRACK_PROCESS = 3,
+       TRACK_THREAD = 4,
+       TRACK_PARENT = 5,
+       TRACK_COUNTER = 8,
+       PROCESS_PID = 1,
+       PROCESS_NAME = 6,
+       THREAD_PID = 1,
+       THREAD_TID = 2,
+       THREAD_NAME = 5,
 };
 enum { /* TrackEvent */
-	EVENT_CATEGORY_IIDS = 3,
-	EVENT_ANNOTATION = 4,
-	EVENT_TYPE = 9,
-	EVENT_NAME_IID = 10,
-	EVENT_TRACK = 11,
-	EVENT_NAME = 23,
-	EVENT_LOCATION_IID = 34,
-	EVENT_DOUBLE = 44,
+       EVENT_CATEGORY_IIDS = 3,
+       EVENT_ANNOTATION = 4,
+       EVENT_TYPE = 9,
+       EVENT_NAME_IID = 10,
+       EVENT_TRACK = 11,
+       EVENT_NAME = 23,
+       EVENT_LOCATION_IID = 34,
+       EVENT_DOUBLE = 44,
 };
 enum { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 enum { /* InternedData and what is in it */
-	INTERNED_CATEGORY = 1,
-	INTERNED_NAME = 2,
-	INTERNED_LOCATION = 4,
-	ENTRY_IID = 1,
-	ENTRY_TEXT = 2,
-	LOCATION_LINE = 4,
-	ANNOTATION_TEXT = 6,
-	ANNOTATION_INT = 4,
-	ANNOTATION_NAME = 10,
+       INTERNED_CATEGORY = 1,
+       INTERNED_NAME = 2,
+       INTERNED_LOCATION = 4,
+       ENTRY_IID = 1,
+       ENTRY_TEXT = 2,
+       LOCATION_LINE = 4,
+       ANNOTATION_TEXT = 6,
+       ANNOTATION_INT = 4,
+       ANNOTATION_NAME = 10,
 };
 enum { SEQUENCE = 1, CLEARED = 1, NEEDS_STATE = 2 };
 
@@ -233,9 +233,9 @@ static int mark_row(const struct rows *rows, void *context)
 
 	add_time(own, (int64_t)rows_number(rows, 0, 0));
 	protobuf_number(&own->event, EVENT_TYPE, EVENT_INSTANT);
-	protobuf_number(&own->event, EVENT_TRACK,
-			thread_track((int32_t)rows_number(rows, 1, 0),
-				     (int32_t)rows_number(rows, 2, 0)));
+	protobuf_number(
+		&own->event, EVENT_TRACK,
+		thread_track((int32_t)rows_number(rows, 1, 0), (int32_t)rows_number(rows, 2, 0)));
 	add_text(&own->event, EVENT_NAME, rows, 3);
 	add_text(&own->message, ANNOTATION_TEXT, rows, 4);
 	add_annotation(own, "text");
@@ -293,13 +293,14 @@ int export_perfetto(struct export *export)
 		rc = export_walk(export, &visitor);
 	if (!rc)
 		rc = rows_each(export->tables,
-			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks", mark_row,
-			       export, export->err);
+			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",
+			       mark_row, export, export->err);
 	if (!rc)
-		rc = rows_each(export->tables,
-			       "SELECT ts_ns, pid, name, value, row_number() OVER (PARTITION BY pid, name "
-			       "ORDER BY ts_ns) AS n FROM trace.counters ORDER BY pid, name, n",
-			       counter_row, export, export->err);
+		rc = rows_each(
+			export->tables,
+			"SELECT ts_ns, pid, name, value, row_number() OVER (PARTITION BY pid, name "
+			"ORDER BY ts_ns) AS n FROM trace.counters ORDER BY pid, name, n",
+			counter_row, export, export->err);
 	if (!rc)
 		rc = export_flush(export, true);
 	buf_fini(&own.packet);

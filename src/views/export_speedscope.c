@@ -22,8 +22,7 @@ static void end_profile(struct export *export)
 	struct speedscope *own = export->own;
 
 	if (own->open)
-		buf_print(&export->buf,
-			  "\n],\"startValue\":%" PRId64 ",\"endValue\":%" PRId64 "}",
+		buf_print(&export->buf, "\n],\"startValue\":%" PRId64 ",\"endValue\":%" PRId64 "}",
 			  own->first_ns, own->last_ns);
 	own->open = false;
 }
@@ -89,8 +88,9 @@ static int write_samples(struct export *export)
 	struct speedscope *own = export->own;
 	int rc;
 
-	buf_text(&export->buf,
-		 "{\"type\":\"sampled\",\"unit\":\"none\",\"name\":\"Python samples\",\"samples\":[\n");
+	buf_text(
+		&export->buf,
+		"{\"type\":\"sampled\",\"unit\":\"none\",\"name\":\"Python samples\",\"samples\":[\n");
 	rc = sampled_each(export->tables, &export->frames, add_sample, export, export->err);
 	buf_print(&export->buf, "\n],\"weights\":[%s],\"startValue\":0,\"endValue\":%" PRId64 "}",
 		  buf_get(&own->weights), own->last_ns);
@@ -137,9 +137,10 @@ int export_speedscope(struct export *export)
 
 	export->own = &own;
 	export_program(export, program, sizeof(program));
-	buf_text(&export->buf,
-		 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"kymo "
-		 KYMO_VERSION "\",\"name\":");
+	buf_text(
+		&export->buf,
+		"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"kymo " KYMO_VERSION
+		"\",\"name\":");
 	json_text(&export->buf, program, strlen(program));
 	buf_text(&export->buf, ",\"activeProfileIndex\":0,\"profiles\":[\n");
 	rc = export->options->samples ? write_samples(export) : write_zones(export);

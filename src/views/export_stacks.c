@@ -110,21 +110,23 @@ static int write_folded(struct export *export, struct summed *own)
 /* ---- pprof ---------------------------------------------------------------------------------- */
 
 enum { /* Profile */
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_STRING = 6,
-	PROFILE_TIME = 9,
-	PROFILE_DURATION = 10,
-	PROFILE_DEFAULT_TYPE = 14,
+       PROFILE_SAMPLE_TYPE = 1,
+       PROFILE_SAMPLE = 2,
+       PROFILE_LOCATION = 4,
+       PROFILE_FUNCTION = 5,
+       PROFILE_STRING = 6,
+       PROFILE_TIME = 9,
+       PROFILE_DURATION = 10,
+       PROFILE_DEFAULT_TYPE = 14,
 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
 /* Strings 0 to 6; then the name and the file of each frame. The first has to be "". */
-static const char *const strings[] = { "", "zones", "count", "time", "nanoseconds", "samples", "?" };
+static const char *const strings[] = {
+	"", "zones", "count", "time", "nanoseconds", "samples", "?"
+};
 #define STRING_COUNT (sizeof(strings) / sizeof(strings[0]))
 
 static void add_type(struct buf *out, struct buf *message, uint64_t type, uint64_t unit)
@@ -147,9 +149,9 @@ static void add_pprof_head(struct export *export, struct buf *message)
 	protobuf_number(out, PROFILE_TIME,
 			(uint64_t)tables_number(export->tables,
 						"SELECT started_unix_ns FROM kymo.runs", 0));
-	protobuf_number(out, PROFILE_DURATION,
-			(uint64_t)tables_number(export->tables, "SELECT duration_ns FROM kymo.runs",
-						0));
+	protobuf_number(
+		out, PROFILE_DURATION,
+		(uint64_t)tables_number(export->tables, "SELECT duration_ns FROM kymo.runs", 0));
 }
 
 /* A location and a function for each frame, both with its number + 1. */

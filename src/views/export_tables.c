@@ -190,10 +190,11 @@ static int check_directory(const struct export *export)
 	if (lstat(path, &status))
 		return 0;
 	if (!S_ISDIR(status.st_mode))
-		return error_set(export->err, EEXIST,
-				 "%s is there and no directory; several tables need one, or --table "
-				 "names the one to write",
-				 path);
+		return error_set(
+			export->err, EEXIST,
+			"%s is there and no directory; several tables need one, or --table "
+			"names the one to write",
+			path);
 	if (!export->options->force)
 		return error_set(export->err, EEXIST, "%s is there already; --force replaces it",
 				 path);

@@ -48,11 +48,10 @@ static int thread_row(const struct rows *rows, void *context)
 
 static int list_threads(struct walk *walk)
 {
-	return rows_each(
-		walk->tables,
-		"SELECT pid, tid, max(rank), count(*), max(thread) FROM " ALL_ZONES
-		" GROUP BY pid, tid ORDER BY pid, tid",
-		thread_row, walk, walk->err);
+	return rows_each(walk->tables,
+			 "SELECT pid, tid, max(rank), count(*), max(thread) FROM " ALL_ZONES
+			 " GROUP BY pid, tid ORDER BY pid, tid",
+			 thread_row, walk, walk->err);
 }
 
 static int out_of_memory(const struct walk *walk)
@@ -110,9 +109,8 @@ static int push(struct walk *walk, const struct walk_zone *zone)
 		walk->room = room;
 	}
 	walk->stack[walk->depth++] = *zone;
-	return walk->visitor->begin
-		       ? walk->visitor->begin(walk, top_of(walk, 0), top_of(walk, 1))
-		       : 0;
+	return walk->visitor->begin ? walk->visitor->begin(walk, top_of(walk, 0), top_of(walk, 1))
+				    : 0;
 }
 
 static int visit(struct walk *walk, struct walk_zone *zone)
@@ -177,8 +175,7 @@ static int zone_row(const struct rows *rows, void *context)
 				  .depth = (int32_t)cell_integer(rows, 6),
 				  .step = cell_integer(rows, 9),
 				  .open = cell_integer(rows, 10) };
-	int rc = enter_thread(walk, (int32_t)cell_integer(rows, 7),
-			      (int32_t)cell_integer(rows, 8));
+	int rc = enter_thread(walk, (int32_t)cell_integer(rows, 7), (int32_t)cell_integer(rows, 8));
 
 	if (rc)
 		return rc;
@@ -249,10 +246,12 @@ static int find_cuts(struct walk *walk, const struct walk_thread *thread, size_t
 	int rc;
 
 	cuts->at_ns = malloc(parts * sizeof(cuts->at_ns[0]));
-	buf_text(&sql, "SELECT DISTINCT at::BIGINT AS cut FROM (SELECT unnest(approx_quantile(start_ns, [");
+	buf_text(
+		&sql,
+		"SELECT DISTINCT edge::BIGINT AS cut FROM (SELECT unnest(approx_quantile(start_ns, [");
 	for (size_t i = 1; i < parts; i++)
 		buf_print(&sql, "%s%.9f", i > 1 ? ", " : "", (double)i / (double)parts);
-	buf_print(&sql, "])) AS at FROM " ALL_ZONES " WHERE pid = %d AND tid = %d) ORDER BY cut",
+	buf_print(&sql, "])) AS edge FROM " ALL_ZONES " WHERE pid = %d AND tid = %d) ORDER BY cut",
 		  thread->pid, thread->tid);
 	rc = !cuts->at_ns || sql.failed
 		     ? out_of_memory(walk)

@@ -5,7 +5,7 @@ import pytest
 
 from conftest import ROOT
 
-COMMANDS = ["run", "attach", "ls", "config", "query", "report", "snapshot", "pack", "rm", "help", "version"]
+COMMANDS = ["run", "attach", "ls", "config", "query", "report", "compare", "export", "snapshot", "pack", "rm", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
@@ -93,7 +93,8 @@ def test_wrong_use_is_one_line_and_status_2(kymo, arguments, line):
     assert (result.status, result.out, result.err) == (2, "", line + "\n")
 
 
-@pytest.mark.parametrize("command", [["query", "SELECT 1"], ["report"], ["pack"], ["snapshot", "f"], ["rm", "latest"]])
+@pytest.mark.parametrize("command", [["query", "SELECT 1"], ["report"], ["compare", "latest", "latest"], ["export"],
+                                     ["pack"], ["snapshot", "f"], ["rm", "latest"]])
 def test_without_any_recording_it_says_how_to_make_one(kymo, command):
     result = kymo(*command)
     assert result.status == 1 and result.out == ""
