@@ -97,7 +97,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo compare a b --fail-above 5%\tfor CI\n" },
 	{ "export", cmd_export, "write a recording in the format of another tool",
 	  "[OPTIONS] [TARGET]", export_options,
-	  "kymo export\tfor ui.perfetto.dev, the latest recording\n"
+	  "kymo export\tfor ui.perfetto.dev\n"
 	  "kymo export run.kymo -o run.speedscope.json\n"
 	  "kymo export -f folded -o - | flamegraph.pl > flame.svg\n"
 	  "kymo export -f parquet -o tables\tall tables, a file each\n"

@@ -1,11 +1,43 @@
 #include "views/report.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cmds/cmds.h"
 #include "store/store.h"
 #include "tables/tables.h"
+#include "views/progress.h"
 #include "views/text.h"
+
+static struct progress progress;
+
+static void show_progress(uint64_t done, uint64_t all)
+{
+	progress_at(&progress, done, all);
+}
+
+/* Written when it is whole, so that lines of it and of progress do not mix on the terminal. */
+static int gather_report(struct tables *tables, bool subtract_overhead,
+			 const struct text_style *style, struct kymo_error *err)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+	int rc;
+
+	if (!out)
+		return error_set(err, ENOMEM, "no memory for the report");
+	progress_begin(&progress, "reading", "rows");
+	tables_watch(tables, show_progress);
+	rc = report_print(tables, subtract_overhead, style, out, err);
+	tables_watch(tables, NULL);
+	progress_end(&progress);
+	if (!fclose(out) && text)
+		fwrite(text, 1, bytes, stdout);
+	free(text);
+	return rc;
+}
 
 static int print_report(const char *target, bool subtract_overhead, struct kymo_error *err)
 {
@@ -19,7 +51,7 @@ static int print_report(const char *target, bool subtract_overhead, struct kymo_
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {
 		cmds_interruptible(tables);
-		rc = report_print(tables, subtract_overhead, &style, stdout, err);
+		rc = gather_report(tables, subtract_overhead, &style, err);
 		cmds_interruptible(NULL);
 	}
 	tables_close(tables);

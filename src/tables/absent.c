@@ -107,6 +107,12 @@ int tables_write_parquet(struct tables_result *result, const char *path, struct 
 	return absent(err);
 }
 
+void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_t all))
+{
+	(void)tables;
+	(void)progress;
+}
+
 int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
 		struct kymo_error *err)
 {

@@ -215,6 +215,13 @@ void tables_close(struct tables *tables)
 	free(tables);
 }
 
+void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_t all))
+{
+	tables->progress = progress;
+	tables->progress_all = 0;
+	tables->progress_done = 0;
+}
+
 const struct recording *tables_recording(const struct tables *tables)
 {
 	return tables->recording;

@@ -77,6 +77,10 @@ double tables_number(struct tables *tables, const char *sql, double fallback);
 int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *err);
 int tables_write_parquet(struct tables_result *result, const char *path, struct kymo_error *err);
 
+/* From here on rows are told of as they are read, by whichever thread, one at a time: how many until now, and 0, since
+   nobody knows how many a question will need. Nothing is told of a packed file, which DuckDB reads by itself. NULL: no more. */
+void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_t all));
+
 /* kymo pack: writes the recording at `from` as a DuckDB database at `to`, aside and renamed. progress (NULL: none) is
    told rows done and rows in all. */
 int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
