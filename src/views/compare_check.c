@@ -56,6 +56,37 @@ static bool other_loop(const struct compare *compare, char *why, size_t bytes)
 	return i;
 }
 
+static const char *sampling_of(const struct compare_run *run, struct format_text *text)
+{
+	if (run->sample_ns <= 0)
+		return "was not sampled";
+	*text = format_duration(run->sample_ns, true);
+	return text->text;
+}
+
+/* By what was recorded: sampling may be changed while a program runs. Half or twice as often is no other setting. */
+static bool other_sampling(const struct compare *compare, char *why, size_t bytes)
+{
+	const struct compare_run *first = &compare->runs[0];
+	struct format_text texts[2];
+
+	for (size_t i = 1; i < run_count(compare); i++) {
+		const struct compare_run *run = &compare->runs[i];
+		double least = run->sample_ns < first->sample_ns ? run->sample_ns
+								 : first->sample_ns;
+		double most = run->sample_ns > first->sample_ns ? run->sample_ns : first->sample_ns;
+
+		if (most <= 2 * least)
+			continue;
+		snprintf(why, bytes, "A %s%s, %c %s%s. Record both alike",
+			 first->sample_ns > 0 ? "sampled at " : "", sampling_of(first, &texts[0]),
+			 side_of(compare, i), run->sample_ns > 0 ? "sampled at " : "",
+			 sampling_of(run, &texts[1]));
+		return true;
+	}
+	return false;
+}
+
 static bool other_settings(const struct compare *compare, char *why, size_t bytes)
 {
 	size_t i = DIFFERS(compare, settings);
@@ -135,7 +166,8 @@ static bool too_few(const struct compare *compare, char *why, size_t bytes)
 void compare_check(struct compare *compare)
 {
 	static bool (*const checks[])(const struct compare *compare, char *why, size_t bytes) = {
-		other_program, other_loop, other_settings, other_sources, losses, too_few,
+		other_program, other_loop, other_sampling, other_settings,
+		other_sources, losses,	   too_few,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -50,10 +50,10 @@ class Made:
                 at += int(times[i])
             self.step(began, at - began)
 
-    def sample(self, stack, count):
+    def sample(self, stack, count, every=1):
         for i in range(count):
             self.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, stack) VALUES (?, ?, ?, ?)",
-                            [i, self.pid, self.pid, stack])
+                            [i * every, self.pid, self.pid, stack])
 
     def module(self, module, stage, times):
         self.db.executemany("INSERT INTO python.torch_trace (step, seq, module, stage, duration, ts_ns, pid) "

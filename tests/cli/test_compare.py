@@ -198,7 +198,9 @@ REFUSED = [
     ("loop", lambda rows: setattr(rows, "steps", []) or rows.db.execute(
         "INSERT INTO trace.steps SELECT i, 'eval', i * 1000000, 1000000, NULL, NULL, NULL, NULL, 1, NULL FROM range(60) t(i)"),
      "the steps of A are those of step, of B ({b}) those of eval: record both alike"),
-    ("sampling", sql("INSERT INTO kymo.config VALUES (0, 'sample_period_ns', NULL, '1000000', 'run')"),
+    ("sampled", lambda rows: rows.sample(["f"], 20, every=MS),
+     "A was not sampled, B sampled at 1.00 ms. Record both alike"),
+    ("settings", sql("INSERT INTO kymo.config VALUES (0, 'sample_period_ns', NULL, '1000000', 'run')"),
      "A was recorded with other settings, B with sample_period_ns=1000000. Record both alike"),
     ("sources", sql("INSERT INTO trace.regions (source, name, count) VALUES ('python', 'f', 5000)"),
      "A has many zones of no source, B ({b}) of python: recording itself takes time. Record both alike"),
@@ -223,6 +225,15 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(lab, name, edit, why
     assert result.status == 1 and json.loads(result.out)["comparable"] is False
     anyway = lab.kymo("compare", lab.a, b, "--anyway")
     assert anyway.status == 0 and "  --anyway: " in anyway.out
+
+
+def test_other_sampling_is_refused_and_about_the_same_is_not(lab):
+    slow, fast, near = (lab(f"sampled{every}", alpha=6, edit=lambda rows: rows.sample(["f"], 20, every=every * MS))
+                        for every in (10, 1, 12))
+    assert lab.kymo("compare", slow, fast).err == (
+        "kymo compare: cannot compare: A sampled at 10.0 ms, B sampled at 1.00 ms. Record both alike "
+        "(--anyway does it all the same)\n")
+    assert lab.kymo("compare", slow, near).status == 0
 
 
 WRONG = [
