@@ -6,6 +6,8 @@
 
 #include "torch.h"
 
+#define GONE_KEPT 8
+
 static pthread_mutex_t lock =
 	PTHREAD_MUTEX_INITIALIZER; /* of the list; never held while torch or Python runs */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -51,21 +53,34 @@ static struct thread *make(void)
 	return thread;
 }
 
-/* One whose thread has ended, without what that thread had left. Until then its ring can be read: the backward of what it made
-   may still come. */
-static struct thread *reuse(void)
+/* The oldest of those whose threads have ended, once there are some: the backward of what a thread made may come after it. */
+static struct thread *longest_gone(void)
 {
+	struct thread *oldest = NULL;
+	int count = 0;
+
 	for (struct thread *thread = all; thread; thread = thread->next)
 		if (__atomic_load_n(&thread->gone, __ATOMIC_ACQUIRE)) {
-			struct record *ring = thread->ring;
-			struct thread *next = thread->next;
-
-			memset(thread, 0, sizeof(*thread));
-			thread->ring = ring;
-			thread->next = next;
-			return thread;
+			oldest = thread; /* the list begins with the newest */
+			count++;
 		}
-	return NULL;
+	return count > GONE_KEPT ? oldest : NULL;
+}
+
+/* Without what its thread had left. */
+static struct thread *reuse(void)
+{
+	struct thread *thread = longest_gone(), *next;
+	struct record *ring;
+
+	if (!thread)
+		return NULL;
+	ring = thread->ring;
+	next = thread->next;
+	memset(thread, 0, sizeof(*thread));
+	thread->ring = ring;
+	thread->next = next;
+	return thread;
 }
 
 static struct thread *take(void)
