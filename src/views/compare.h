@@ -51,7 +51,7 @@ struct compare_run {
 	char sources[256]; /* "c python" : those with a thousand zones or more */
 	double zones, zones_lost;
 	double peak_bytes; /* negative: not recorded */
-	double sample_ns; /* between samples of Python stacks; 0: none, or hardly any */
+	double sample_ns; /* between samples of Python stacks; 0: none; -1: too few to say */
 	double steps_per_s;
 	struct compare_step *steps; /* without warm-up */
 	size_t step_count, step_room, warmup;

@@ -76,7 +76,7 @@ static bool other_sampling(const struct compare *compare, char *why, size_t byte
 								 : first->sample_ns;
 		double most = run->sample_ns > first->sample_ns ? run->sample_ns : first->sample_ns;
 
-		if (most <= 2 * least)
+		if (least < 0 || most <= 2 * least)
 			continue;
 		snprintf(why, bytes, "A %s%s, %c %s%s. Record both alike",
 			 first->sample_ns > 0 ? "sampled at " : "", sampling_of(first, &texts[0]),

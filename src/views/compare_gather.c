@@ -63,7 +63,7 @@ static int describe(struct compare_run *run, struct tables *tables, struct kymo_
 			loss_row, run, err);
 	run->sample_ns = tables_number(
 		tables,
-		"SELECT CASE WHEN count(*) >= 10 THEN median(gap) END FROM (SELECT ts_ns - lag(ts_ns) OVER (ORDER BY "
+		"SELECT CASE WHEN count(*) >= 10 THEN median(gap) WHEN count(*) > 0 THEN -1 END FROM (SELECT ts_ns - lag(ts_ns) OVER (ORDER BY "
 		"ts_ns) AS gap FROM (SELECT DISTINCT ts_ns FROM python.samples))",
 		0);
 	run->peak_bytes = tables_number(tables, "SELECT max(rss_bytes) FROM host.process", -1);

@@ -234,6 +234,8 @@ def test_other_sampling_is_refused_and_about_the_same_is_not(lab):
         "kymo compare: cannot compare: A sampled at 10.0 ms, B sampled at 1.00 ms. Record both alike "
         "(--anyway does it all the same)\n")
     assert lab.kymo("compare", slow, near).status == 0
+    few = lab("sampled_few", alpha=6, edit=lambda rows: rows.sample(["f"], 9, every=10 * MS))
+    assert lab.kymo("compare", slow, few).status == 0, "a shorter run has fewer samples"
 
 
 WRONG = [
