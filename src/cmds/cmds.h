@@ -35,6 +35,7 @@ int cmd_ls(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_query(int argc, char **argv);
+int cmd_backtrace(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);

@@ -58,6 +58,16 @@ static const struct cmds_option export_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option backtrace_options[] = {
+	{ 0, "native", NULL, "functions of C and C++ too; each thread is held for a moment" },
+	{ 0, "locals", NULL, "the variables of each function" },
+	{ 0, "tree", NULL, "all children too; equal stacks together, the odd one first" },
+	{ 0, "why", NULL, "what each thread waits for, and since when" },
+	{ 0, "json", NULL, "for programs; the same as -f json" },
+	{ 'f', "format", "text|json", "how to print it (text)" },
+	{ 0 },
+};
+
 static const struct cmds_option rm_options[] = {
 	{ 0, "dead", NULL, "all dead recordings in memory (KYMO_DIR)" },
 	{ 0, "all-dead", NULL, "all dead ones that kymo ls shows, but no files" },
@@ -86,6 +96,11 @@ const struct cmds_command cmds_table[] = {
 	  "kymo query 4711 'FROM trace.open_zones'\twhat a running program is doing\n"
 	  "kymo query run.kymo -f csv -o steps.csv 'FROM trace.steps'\n"
 	  "kymo query - < question.sql\tSQL from standard input\n" },
+	{ "backtrace", cmd_backtrace, "show what every thread of a program is doing now",
+	  "[OPTIONS] [TARGET]", backtrace_options,
+	  "kymo backtrace 4711\tthe program is not stopped\n"
+	  "kymo backtrace --why 4711\tit hangs: on what, since when\n"
+	  "kymo backtrace --tree 4711\tall ranks; the odd one first\n" },
 	{ "report", cmd_report, "say where the time of a run went",
 	  "[--subtract-overhead] [TARGET]", report_options,
 	  "kymo report\tthe latest recording\n"

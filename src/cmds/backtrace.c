@@ -1,0 +1,177 @@
+/* kymo backtrace: what every thread of a program is doing now, without stopping it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmds/cmds.h"
+#include "collect/family.h"
+#include "collect/proc.h"
+#include "collect/stacks.h"
+#include "store/store.h"
+#include "views/backtrace.h"
+
+struct request {
+	const char *target;
+	bool json, tree;
+	struct stacks_options stacks;
+};
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static int take_option(struct request *request, const struct cmds_args *args,
+		       const struct cmds_option *option)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} flags[] = {
+		{ "locals", offsetof(struct request, stacks.locals) },
+		{ "native", offsetof(struct request, stacks.native) },
+		{ "why", offsetof(struct request, stacks.why) },
+		{ "tree", offsetof(struct request, tree) },
+		{ "json", offsetof(struct request, json) },
+	};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (!strcmp(flags[i].name, option->name))
+			*(bool *)((char *)request + flags[i].offset) = true;
+	if (!strcmp(option->name, "format")) {
+		request->json = !strcmp(args->value, "json");
+		if (!request->json && strcmp(args->value, "text") != 0)
+			return cmds_wrong("backtrace",
+					  "no format is called %s; there are text and json",
+					  args->value);
+	}
+	return -1;
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+	const struct cmds_option *option;
+	struct cmds_args args;
+	int status;
+
+	cmds_args_init(&args, "backtrace", argc, argv);
+	while ((option = cmds_next(&args, &status))) {
+		status = take_option(request, &args, option);
+		if (status >= 0)
+			return status;
+	}
+	if (status >= 0)
+		return status;
+	if (args.word_count > 1)
+		return cmds_wrong("backtrace", "one TARGET at a time, not %zu", args.word_count);
+	request->target = args.word_count ? args.words[0] : NULL;
+	return -1;
+}
+
+/* ---- who ------------------------------------------------------------------------------------- */
+
+/* A recording stands for the program that it is of. */
+static int pid_of_recording(const char *target, pid_t *out, struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES];
+	struct recording *recording = NULL;
+	int rc = store_resolve(target, path, sizeof(path), err);
+
+	if (!rc)
+		rc = store_open(path, &recording, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; !*out && i < recording->process_count; i++)
+		if (recording->processes[i].state == STORE_LIVE &&
+		    recording->processes[i].role == KYMO_ROLE_TARGET)
+			*out = recording->processes[i].pid;
+	if (recording->live && recording->run.target_pid &&
+	    proc_alive(recording->run.target_pid, recording->run.target_starttime))
+		*out = recording->run.target_pid;
+	store_close(recording);
+	if (!*out)
+		return error_set(
+			err, ESRCH,
+			"the program of %s has ended; the last stacks that were taken of it: kymo "
+			"query %s 'FROM python.backtrace'",
+			path, target ? target : "latest");
+	return 0;
+}
+
+static int find_pid(const char *target, pid_t *out, struct kymo_error *err)
+{
+	char *end;
+	long number = target ? strtol(target, &end, 10) : 0;
+
+	*out = 0;
+	if (target && number > 0 && !*end && number <= 1 << 22) {
+		*out = (pid_t)number;
+		return 0;
+	}
+	return pid_of_recording(target, out, err);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static int answer_one(const struct request *request, pid_t pid, struct kymo_error *err)
+{
+	struct text_style style = text_style_of(stdout);
+	struct stacks stacks;
+	int rc = stacks_take(pid, &request->stacks, &stacks, err);
+
+	if (rc)
+		return rc;
+	if (request->json)
+		backtrace_print_json(&stacks, 1, stdout);
+	else
+		backtrace_print(&stacks, &style, stdout);
+	stacks_free(&stacks);
+	return 0;
+}
+
+/* All descendants too. A child that cannot be read, or ends meanwhile, is said on stderr; the rest is shown. */
+static int answer_tree(const struct request *request, pid_t pid, struct kymo_error *err)
+{
+	struct text_style style = text_style_of(stdout);
+	struct family family = { 0 };
+	struct kymo_error one = { 0 };
+	struct proc_stat stat;
+	struct stacks *all;
+	size_t count = 0;
+
+	if (proc_stat(pid, &stat))
+		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+	family_root(&family, pid, stat.starttime, stat.name);
+	family_look(&family);
+	all = calloc(family.count + 1, sizeof(*all));
+	for (size_t i = 0; all && i < family.count; i++) {
+		if (!stacks_take(family.members[i].pid, &request->stacks, &all[count], &one))
+			count++;
+		else if (one.code != ESRCH || !i)
+			fprintf(stderr, "kymo backtrace: %s\n", one.text);
+	}
+	if (all && count && request->json)
+		backtrace_print_json(all, count, stdout);
+	else if (all && count)
+		backtrace_print_groups(all, count, &style, stdout);
+	for (size_t i = 0; all && i < count; i++)
+		stacks_free(&all[i]);
+	free(all);
+	family_fini(&family);
+	return count ? 0 : error_set(err, one.code ? one.code : ENOMEM, "%s", one.text);
+}
+
+int cmd_backtrace(int argc, char **argv)
+{
+	struct request request = { 0 };
+	struct kymo_error err = { 0 };
+	pid_t pid;
+	int status = parse(&request, argc, argv);
+	int rc;
+
+	if (status >= 0)
+		return status;
+	rc = find_pid(request.target, &pid, &err);
+	if (!rc)
+		rc = request.tree ? answer_tree(&request, pid, &err)
+				  : answer_one(&request, pid, &err);
+	return rc ? cmds_fail("backtrace", &err) : cmds_finish("backtrace");
+}

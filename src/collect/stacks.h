@@ -1,0 +1,68 @@
+/* The stacks of a process at this moment: every thread, with what Python and the kernel say of it. */
+#ifndef KYMO_COLLECT_STACKS_H
+#define KYMO_COLLECT_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collect/pystack.h"
+
+struct stacks_local {
+	char *name, *value;
+};
+
+struct stacks_frame {
+	char *func; /* qualified; of a native frame its symbol, demangled, or module+offset */
+	char *file; /* of a native frame its module */
+	int line; /* 0: not known */
+	bool native;
+	struct stacks_local *locals;
+	size_t local_count;
+};
+
+struct stacks_thread {
+	pid_t pid, tid;
+	char name[PYSTACK_NAME_BYTES]; /* Python's, else the kernel's */
+	char state; /* as /proc has it: R, S, D, T, Z */
+	bool python; /* Python knows it */
+	bool gil;
+	bool missed; /* it changed all the time: no stack */
+	struct stacks_frame *frames; /* the innermost first */
+	size_t frame_count;
+	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC */
+};
+
+struct stacks {
+	pid_t pid;
+	char program[64];
+	char state; /* of the process */
+	uint32_t python_version; /* 0: no Python */
+	char without_python[256]; /* why, if so */
+	struct stacks_thread *threads;
+	size_t thread_count;
+	uint64_t held_ns; /* the longest time that a thread was held for its native frames */
+};
+
+struct stacks_options {
+	bool locals, native, why;
+	size_t local_bytes; /* of a value; 0: 80 */
+};
+
+/* 0, or a negative errno and *err: there is no such process, or it may not be read. A process without Python has
+   threads without frames. Answers at once, whatever state the process is in. */
+int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
+		struct kymo_error *err);
+void stacks_free(struct stacks *stacks);
+
+/* Names that are likely to hold a secret: their values are not read. */
+bool stacks_is_secret(const char *name);
+
+/* stacks_locals.c: fills the locals of the frame. */
+void stacks_read_locals(const struct pymemory *memory, const struct pystack_frame *from,
+			struct stacks_frame *frame, size_t most);
+
+#endif

@@ -1,0 +1,311 @@
+#include "views/backtrace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "views/json.h"
+
+#define FUNC_COLUMNS_MOST 38
+#define PIDS_SHOWN 8
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static const char *state_words(char state)
+{
+	switch (state) {
+	case 'R': return "running";
+	case 'S': return "waiting";
+	case 'D': return "waiting, cannot be interrupted";
+	case 'T': return "stopped";
+	case 't': return "stopped by a debugger";
+	case 'Z': return "ended";
+	default: return "";
+	}
+}
+
+static size_t func_columns(const struct stacks_thread *thread)
+{
+	size_t widest = 12;
+
+	for (size_t i = 0; i < thread->frame_count; i++) {
+		size_t width = text_width(
+			thread->frames[i].func ? thread->frames[i].func : "",
+			strlen(thread->frames[i].func ? thread->frames[i].func : ""));
+
+		if (width > widest)
+			widest = width;
+	}
+	return widest < FUNC_COLUMNS_MOST ? widest : FUNC_COLUMNS_MOST;
+}
+
+static void print_locals(const struct stacks_frame *frame, FILE *out)
+{
+	struct buf line = { 0 };
+
+	for (size_t i = 0; i < frame->local_count; i++) {
+		buf_reset(&line);
+		buf_text(&line, "      ");
+		text_visible(&line, frame->locals[i].name, strlen(frame->locals[i].name));
+		buf_text(&line, " = ");
+		text_visible(&line, frame->locals[i].value, strlen(frame->locals[i].value));
+		fprintf(out, "%s\n", buf_get(&line));
+	}
+	buf_fini(&line);
+}
+
+static void print_frame(const struct stacks_frame *frame, size_t columns,
+			const struct text_style *style, FILE *out)
+{
+	struct buf line = { 0 }, place = { 0 };
+	size_t left = (size_t)style->columns > columns + 6 ? (size_t)style->columns - columns - 6
+							   : 20;
+
+	buf_text(&line, "  ");
+	text_fit(&line, frame->func ? frame->func : "?", columns, -1, style);
+	buf_text(&line, "  ");
+	if (frame->file)
+		buf_text(&place, frame->file);
+	if (frame->line)
+		buf_print(&place, ":%d", frame->line);
+	if (frame->native)
+		buf_text(&line, text_paint(style, TEXT_DIM));
+	if (style->terminal)
+		text_fit(&line, buf_get(&place), left, 0, style);
+	else
+		text_visible(&line, buf_get(&place), place.used);
+	if (frame->native)
+		buf_text(&line, text_plain(style));
+	fprintf(out, "%s\n", buf_get(&line));
+	print_locals(frame, out);
+	buf_fini(&line);
+	buf_fini(&place);
+}
+
+static void print_frames(const struct stacks_thread *thread, const struct text_style *style,
+			 FILE *out)
+{
+	size_t columns = func_columns(thread);
+
+	if (thread->why)
+		text_paragraph(out, thread->why, 2, "  ", false, style);
+	for (size_t i = 0; i < thread->frame_count; i++)
+		print_frame(&thread->frames[i], columns, style, out);
+	if (thread->missed)
+		fputs("  (it changed while it was read, each time)\n", out);
+	else if (!thread->frame_count)
+		fputs(thread->python ? "  (no Python function runs in it)\n"
+				     : "  (not a thread of Python; --native shows its functions)\n",
+		      out);
+}
+
+static void print_thread(const struct stacks_thread *thread, const struct text_style *style,
+			 FILE *out)
+{
+	struct buf name = { 0 };
+
+	text_visible(&name, thread->name, strlen(thread->name));
+	fprintf(out, "%sThread %d \"%s\"%s", text_paint(style, TEXT_BOLD), (int)thread->tid,
+		buf_get(&name), text_plain(style));
+	if (state_words(thread->state)[0])
+		fprintf(out, ", %s", state_words(thread->state));
+	fprintf(out, "%s\n", thread->gil ? ", holds the GIL" : "");
+	print_frames(thread, style, out);
+	buf_fini(&name);
+}
+
+void backtrace_print(const struct stacks *stacks, const struct text_style *style, FILE *out)
+{
+	struct buf program = { 0 };
+
+	text_visible(&program, stacks->program, strlen(stacks->program));
+	fprintf(out, "%s, pid %d", buf_get(&program), (int)stacks->pid);
+	if (stacks->python_version)
+		fprintf(out, ", Python %u.%u.%u", stacks->python_version >> 24,
+			stacks->python_version >> 16 & 0xff, stacks->python_version >> 8 & 0xff);
+	fprintf(out, ", %zu thread%s\n", stacks->thread_count,
+		stacks->thread_count == 1 ? "" : "s");
+	if (stacks->without_python[0])
+		fprintf(out, "no Python frames: %s\n", stacks->without_python);
+	for (size_t i = 0; i < stacks->thread_count; i++) {
+		fputc('\n', out);
+		print_thread(&stacks->threads[i], style, out);
+	}
+	buf_fini(&program);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+struct member {
+	const struct stacks_thread *thread;
+	size_t group_count; /* of its group */
+	size_t order; /* of its group's first member */
+};
+
+static bool same_text(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+static bool same_stack(const struct stacks_thread *a, const struct stacks_thread *b)
+{
+	if (a->frame_count != b->frame_count || a->python != b->python || a->missed != b->missed)
+		return false;
+	for (size_t i = 0; i < a->frame_count; i++)
+		if (a->frames[i].line != b->frames[i].line ||
+		    !same_text(a->frames[i].func, b->frames[i].func) ||
+		    !same_text(a->frames[i].file, b->frames[i].file))
+			return false;
+	/* Threads that Python does not know say nothing by being alike. */
+	return a->frame_count || a->python || a->pid == b->pid;
+}
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct member *one = a, *other = b;
+
+	if (one->group_count != other->group_count)
+		return one->group_count < other->group_count ? -1 : 1;
+	return one->order < other->order ? -1 : one->order > other->order;
+}
+
+static size_t gather(const struct stacks *stacks, size_t count, struct member *members)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < stacks[i].thread_count; k++)
+			members[used++] = (struct member){ &stacks[i].threads[k], 0, SIZE_MAX };
+	for (size_t i = 0; i < used; i++) {
+		if (members[i].order != SIZE_MAX)
+			continue;
+		for (size_t k = i; k < used; k++)
+			if (members[k].order == SIZE_MAX &&
+			    same_stack(members[i].thread, members[k].thread)) {
+				members[k].order = i;
+				members[i].group_count++;
+			}
+	}
+	for (size_t i = 0; i < used; i++)
+		members[i].group_count = members[members[i].order].group_count;
+	qsort(members, used, sizeof(*members), compare_members);
+	return used;
+}
+
+static void print_group(const struct member *members, size_t count, const struct text_style *style,
+			FILE *out)
+{
+	fprintf(out, "\n%s%zu thread%s%s:", text_paint(style, TEXT_BOLD), count,
+		count == 1 ? "" : "s", text_plain(style));
+	for (size_t i = 0; i < count && i < PIDS_SHOWN; i++) {
+		const struct stacks_thread *thread = members[i].thread;
+		struct buf name = { 0 };
+
+		text_visible(&name, thread->name, strlen(thread->name));
+		fprintf(out, "%s %d/%d \"%s\"%s", i ? "," : "", (int)thread->pid, (int)thread->tid,
+			buf_get(&name), thread->gil ? " (GIL)" : "");
+		buf_fini(&name);
+	}
+	fprintf(out, "%s\n", count > PIDS_SHOWN ? ", …" : "");
+	print_frames(members[0].thread, style, out);
+}
+
+void backtrace_print_groups(const struct stacks *stacks, size_t count,
+			    const struct text_style *style, FILE *out)
+{
+	size_t all = 0, groups = 0, used;
+	struct member *members;
+
+	for (size_t i = 0; i < count; i++)
+		all += stacks[i].thread_count;
+	members = calloc(all + 1, sizeof(*members));
+	if (!members)
+		return;
+	used = gather(stacks, count, members);
+	for (size_t i = 0; i < used; i += members[i].group_count)
+		groups++;
+	fprintf(out, "%zu process%s, %zu thread%s, %zu different stack%s; the odd one first\n",
+		count, count == 1 ? "" : "es", all, all == 1 ? "" : "s", groups,
+		groups == 1 ? "" : "s");
+	for (size_t i = 0; i < used; i += members[i].group_count)
+		print_group(&members[i], members[i].group_count, style, out);
+	free(members);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void add_member(struct buf *out, const char *key, const char *text)
+{
+	buf_print(out, "\"%s\": ", key);
+	if (text)
+		json_text(out, text, strlen(text));
+	else
+		buf_text(out, "null");
+}
+
+static void add_locals(struct buf *out, const struct stacks_frame *frame)
+{
+	buf_text(out, ", \"locals\": {");
+	for (size_t i = 0; i < frame->local_count; i++) {
+		buf_text(out, i ? ", " : "");
+		json_text(out, frame->locals[i].name, strlen(frame->locals[i].name));
+		buf_text(out, ": ");
+		json_text(out, frame->locals[i].value, strlen(frame->locals[i].value));
+	}
+	buf_char(out, '}');
+}
+
+static void add_frame(struct buf *out, const struct stacks_frame *frame, size_t depth)
+{
+	buf_text(out, depth ? ",\n    {" : "\n    {");
+	add_member(out, "func", frame->func);
+	buf_text(out, ", ");
+	add_member(out, "file", frame->file);
+	if (frame->line)
+		buf_print(out, ", \"lineno\": %d", frame->line);
+	else
+		buf_text(out, ", \"lineno\": null");
+	buf_print(out, ", \"depth\": %zu, \"frame_type\": \"%s\"", depth,
+		  frame->native ? "Native" : "Python");
+	if (frame->locals)
+		add_locals(out, frame);
+	buf_char(out, '}');
+}
+
+static void add_thread(struct buf *out, const struct stacks_thread *thread)
+{
+	char state[2] = { thread->state, '\0' };
+
+	buf_print(out, "{\"pid\": %d, \"tid\": %d, ", (int)thread->pid, (int)thread->tid);
+	add_member(out, "thread", thread->name);
+	buf_text(out, ", ");
+	add_member(out, "state", state);
+	buf_print(out, ", \"python\": %s, \"gil\": %s, \"missed\": %s",
+		  thread->python ? "true" : "false", thread->gil ? "true" : "false",
+		  thread->missed ? "true" : "false");
+	if (thread->why) {
+		buf_text(out, ", ");
+		add_member(out, "why", thread->why);
+	}
+	buf_text(out, ", \"frames\": [");
+	for (size_t i = 0; i < thread->frame_count; i++)
+		add_frame(out, &thread->frames[i], i);
+	buf_text(out, "]}");
+}
+
+void backtrace_print_json(const struct stacks *stacks, size_t count, FILE *out)
+{
+	struct buf text = { 0 };
+	bool first = true;
+
+	buf_char(&text, '[');
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < stacks[i].thread_count; k++) {
+			buf_text(&text, first ? "" : ",\n ");
+			add_thread(&text, &stacks[i].threads[k]);
+			first = false;
+		}
+	buf_text(&text, "]\n");
+	fputs(buf_get(&text), out);
+	buf_fini(&text);
+}
