@@ -190,6 +190,24 @@ static const struct kymo_column variable_columns[] = {
 	TEXT(schema_variable_row, value, "value"),
 };
 
+static const struct kymo_column sample_columns[] = {
+	COLUMN(schema_sample_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_sample_row, stack, "node", KYMO_U32, NULL),
+	COLUMN(schema_sample_row, pid, "target_pid", KYMO_I32, NULL),
+	COLUMN(schema_sample_row, tid, "target_tid", KYMO_I32, NULL),
+	COLUMN(schema_sample_row, thread_name, "thread_name", KYMO_NAME, NULL),
+	COLUMN(schema_sample_row, cause, "cause", KYMO_NAME, NULL),
+	COLUMN(schema_sample_row, state, "state", KYMO_U16, NULL),
+	COLUMN(schema_sample_row, gil, "gil", KYMO_U16, NULL),
+};
+
+static const struct kymo_column frame_columns[] = {
+	COLUMN(schema_frame_row, node, "node", KYMO_U32, NULL),
+	COLUMN(schema_frame_row, parent, "parent", KYMO_U32, NULL),
+	COLUMN(schema_frame_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_frame_row, line, "lineno", KYMO_U32, NULL),
+};
+
 #define TABLE(name, columns, row, about) \
 	{ \
 		name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about \
@@ -220,6 +238,10 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				  "Utilisation, memory and power of GPUs."),
 	[SCHEMA_HOST_CGROUP] = TABLE("host.cgroup", host_cgroup_columns, schema_host_cgroup_row,
 				     "Limits, use and pressure of control groups."),
+	[SCHEMA_SAMPLES] = TABLE("python.samples", sample_columns, schema_sample_row,
+				 "Python stacks over time, one row for each thread."),
+	[SCHEMA_FRAMES] = TABLE("python.frames", frame_columns, schema_frame_row,
+				"What the stacks are made of: functions and their callers."),
 	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
 				"Changes of the configuration."),
 	[SCHEMA_OVERHEAD] = TABLE("kymo.costs", cost_columns, schema_cost_row,

@@ -199,6 +199,26 @@ struct schema_variable_row {
 	char value[96]; /* cut to this length */
 };
 
+/* A thread at a moment. The stack is a node of python.frames, each of which names its caller's: a stack that was seen
+   before costs this row alone. */
+struct schema_sample_row {
+	uint64_t ts_ticks;
+	uint32_t stack; /* the innermost frame's node; 0: no Python function ran */
+	int32_t pid;
+	int32_t tid;
+	uint32_t thread_name;
+	uint32_t cause; /* a name: "period", "slow zone: step", … */
+	uint16_t state; /* a letter, as /proc has it */
+	uint16_t gil;
+};
+
+struct schema_frame_row {
+	uint32_t node; /* from 1 */
+	uint32_t parent; /* the caller's; 0: there is none */
+	uint32_t name; /* function and file */
+	uint32_t line; /* that ran; 0: not known */
+};
+
 /* NULL for an id that has no table. */
 const struct schema_table *schema_get(enum schema_id id);
 /* By name; NULL where it is none of ours. */

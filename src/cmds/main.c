@@ -59,9 +59,9 @@ static const struct cmds_option export_options[] = {
 };
 
 static const struct cmds_option backtrace_options[] = {
-	{ 0, "native", NULL, "functions of C and C++ too; each thread is held for a moment" },
+	{ 0, "native", NULL, "C and C++ too; holds each thread for a moment" },
 	{ 0, "locals", NULL, "the variables of each function" },
-	{ 0, "tree", NULL, "all children too; equal stacks together, the odd one first" },
+	{ 0, "tree", NULL, "all children too; the odd stack first" },
 	{ 0, "why", NULL, "what each thread waits for, and since when" },
 	{ 0, "json", NULL, "for programs; the same as -f json" },
 	{ 'f', "format", "text|json", "how to print it (text)" },

@@ -56,6 +56,7 @@ enum {
 	OPTION_TORCH_MODULES,
 	OPTION_TORCH_EVERY,
 	OPTION_WATCH,
+	OPTION_SLOW,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
 	OPTION_HELP,
@@ -84,6 +85,8 @@ static const struct cmds_option options[] = {
 	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "in every N-th step" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
 			   "a variable of a function, at each optimizer step" },
+	[OPTION_SLOW] = { 0, "slow", "SECONDS",
+			  "sample Python also when a zone or step takes longer" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
 	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
@@ -146,6 +149,19 @@ static int set_keep(struct run_options *run, const char *word)
 	return -1;
 }
 
+static int set_slow(struct run_options *run, const char *name, const char *text)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0) || seconds > 86400)
+		return cmds_wrong("run",
+				  "%s=\"%s\" is not a number of seconds from 0 (off) to 86400",
+				  name, text);
+	run->collect.slow_ns = (uint64_t)(seconds * 1e9);
+	return -1;
+}
+
 /* -1, or the exit status: this option ends the command. */
 static int set_option(struct run_options *run, int option, const char *value)
 {
@@ -170,6 +186,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TORCH_MODULES: run->torch.modules = value; break;
 	case OPTION_TORCH_EVERY: run->torch.every = value; break;
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
+	case OPTION_SLOW: return set_slow(run, "--slow", value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
 	case OPTION_HELP: print_help(); return cmds_finish("run");
@@ -258,7 +275,7 @@ static int check_settings(void)
 static int read_environment(struct run_options *run)
 {
 	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"),
-		   *quiet = getenv("KYMO_QUIET");
+		   *quiet = getenv("KYMO_QUIET"), *slow = getenv("KYMO_SLOW_ZONE");
 	struct kymo_error err = { 0 };
 
 	if (budget && *budget && budget_parse(budget, &run->collect.budget, &err))
@@ -266,6 +283,8 @@ static int read_environment(struct run_options *run)
 	if (keep && !strcasecmp(keep, "flight"))
 		run->collect.keep = KYMO_KEEP_FLIGHT;
 	run->quiet = quiet && *quiet && strcmp(quiet, "0");
+	if (slow && *slow && set_slow(run, "KYMO_SLOW_ZONE", slow) >= 0)
+		return CMDS_WRONG_USE;
 	return check_settings();
 }
 

@@ -81,6 +81,19 @@ static void let_go_of_inherited_files(const struct collector *collector)
 		closedir(directory);
 }
 
+static void start_sampler(struct collector *collector)
+{
+	struct sampler_options options = { .slow_ns = collector->slow_ns,
+					   .live_dir = collector->halves.live,
+					   .keep = collector->keep };
+	struct kymo_error err = { 0 };
+
+	if (sampler_start(&collector->sampler, &options, &err))
+		say("no Python samples: %s", err.text);
+	for (size_t i = 0; i < collector->family.count; i++)
+		sampler_watch(&collector->sampler, collector->family.members[i].pid);
+}
+
 void collector_record(struct collector *collector)
 {
 	struct kymo_error err = { 0 };
@@ -88,10 +101,13 @@ void collector_record(struct collector *collector)
 	setenv("KYMO_KEEP", collector->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
 	collector->records = !host_init(&collector->host) &&
 			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
-	if (!collector->records)
-		say("no system metrics: %s", err.text[0] ? err.text : "no memory");
-	else
-		gpu_start(); /* where it fails there is no host.gpu */
+	if (!collector->records) {
+		say("no system metrics and no Python samples: %s",
+		    err.text[0] ? err.text : "no memory");
+		return;
+	}
+	gpu_start(); /* where it fails there is no host.gpu */
+	start_sampler(collector);
 }
 
 /* ---- while it runs --------------------------------------------------------------------------- */
@@ -131,6 +147,8 @@ static void slow_pass(struct collector *collector)
 	family_look(&collector->family);
 	note_who_recorded(collector);
 	family_forget(&collector->family);
+	for (size_t i = 0; i < collector->family.count; i++)
+		sampler_watch(&collector->sampler, collector->family.members[i].pid);
 	if (collector->moves)
 		archive_retire_dead(&collector->archive);
 }
@@ -269,6 +287,7 @@ void collector_last_rows(struct collector *collector, const struct rusage *usage
 	if (!collector->records)
 		return;
 	gpu_stop();
+	sampler_stop(&collector->sampler);
 	if (next_sample(collector, 1) != UINT64_MAX) {
 		sample(collector);
 		if (usage)
@@ -319,6 +338,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	memset(&collector, 0, sizeof(collector));
 	memset(result, 0, sizeof(*result));
 	collector.keep = options->keep;
+	collector.slow_ns = options->slow_ns;
 	collector.moves = true;
 	collector.watch.signal_fd = collector.watch.witness.fd = collector.watch.pidfd = -1;
 	launch_hold_standard_files();

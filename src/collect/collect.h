@@ -20,6 +20,7 @@ struct collect_options {
 	struct budget budget;
 	/* "NAME=value" that the program gets besides, ended by NULL, at most COLLECT_VARIABLES; NULL: none */
 	const char *const *environment;
+	uint64_t slow_ns; /* a zone or step open for longer is sampled too; 0: none is */
 };
 
 struct collect_result {

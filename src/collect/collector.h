@@ -8,6 +8,7 @@
 #include "collect/halves.h"
 #include "collect/host.h"
 #include "collect/launch.h"
+#include "collect/sampler.h"
 #include "collect/watch.h"
 
 /* In the order in which it is made. */
@@ -19,7 +20,9 @@ struct collector {
 	struct family family;
 	struct archive archive;
 	struct host host;
+	struct sampler sampler;
 	enum kymo_keep keep;
+	uint64_t slow_ns; /* a zone or step open for longer is sampled too; 0: none is */
 	uint64_t started_ns;
 	uint64_t until_ns; /* it ends then, if not before; 0: never by itself */
 	uint64_t target_starttime;

@@ -32,6 +32,7 @@ struct pycode {
 		serial; /* of this content: another function at the same address gets another one */
 	uint32_t last_line_at; /* a cache of one: where, +2 */
 	int last_line;
+	uint32_t name_id; /* the sampler's; 0: none yet */
 	struct pycode *retired; /* replaced entries stay valid until pycode_forget() */
 };
 

@@ -192,6 +192,8 @@ static int read_images(struct pystack *stack, bool *out_list_right)
 		    !pyimage_add(inside->images[i], &stack->memory, &inside->batch))
 			return -ENOMEM;
 	rc = remote_batch_read(&inside->batch, stack->pid);
+	if (!rc && !inside->batch.parts[0].ok)
+		rc = -EFAULT; /* another program runs there now: exec */
 	*out_list_right = !rc && is_list_right(stack);
 	return rc;
 }

@@ -422,6 +422,11 @@ static const struct meta_column name_columns[] = {
 	{ "name_id", META_INTEGER }, { "source", META_TEXT },  { "name", META_TEXT },
 	{ "file", META_TEXT },	     { "line", META_INTEGER }, { "instance", META_INTEGER },
 };
+static const struct meta_column backtrace_columns[] = {
+	{ "pid", META_INTEGER },   { "tid", META_INTEGER },	{ "thread", META_TEXT },
+	{ "func", META_TEXT },	   { "file", META_TEXT },	{ "lineno", META_INTEGER },
+	{ "depth", META_INTEGER }, { "frame_type", META_TEXT }, { "age_ns", META_BIGINT },
+};
 static const struct meta_column problem_columns[] = { { "text", META_TEXT } };
 
 #define TABLE(name, columns, fill) \
@@ -445,6 +450,7 @@ static const struct meta_table {
 	TABLE("overhead", overhead_columns, regions_fill_overhead),
 	TABLE("names", name_columns, fill_names),
 	TABLE("problems", problem_columns, fill_problems),
+	TABLE("backtrace", backtrace_columns, backtrace_fill),
 };
 
 /* ---- the table function ------------------------------------------------------------------ */
@@ -505,6 +511,8 @@ static void run_destroy(void *data)
 {
 	struct meta_run *run = data;
 
+	if (run && run->rows.release)
+		run->rows.release(run->rows.kept);
 	if (run)
 		free(run->rows.cells);
 	free(run);

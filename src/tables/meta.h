@@ -23,6 +23,9 @@ struct meta_rows {
 	struct meta_cell *cells;
 	size_t width, count, room;
 	bool failed; /* no memory */
+	/* What cells borrow from, if it has to be freed with the rows; NULL: nothing. */
+	void *kept;
+	void (*release)(void *kept);
 };
 
 /* The next row, all NULL; never NULL itself (after a failure a scratch row). */
@@ -34,6 +37,9 @@ void meta_text(struct meta_cell *cell, const char *text);
 void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes);
 
 int meta_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
+
+/* backtrace.c */
+void backtrace_fill(struct meta_rows *rows, const struct tables *tables);
 
 /* regions.c */
 void regions_fill(struct meta_rows *rows, const struct tables *tables);

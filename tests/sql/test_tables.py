@@ -48,8 +48,9 @@ def test_the_information_schema_lists_every_table_with_the_users_own(both):
         "alloc.allocations", "alloc.sites", "alloc.timeline", "app.requests", "device.memory", "device.models",
         "device.ops", "device.queues", "host.cgroup", "host.cpu", "host.gpu", "host.io", "host.network", "host.process",
         "host.threads", "kymo.config", "kymo.costs", "kymo.gaps", "kymo.overhead", "kymo.problems", "kymo.processes", "kymo.runs",
-        "kymo.streams", "kymo.threads", "python.backtrace", "python.samples", "python.torch_trace",
-        "python.variables", "trace.counters", "trace.marks", "trace.open_zones", "trace.regions", "trace.steps",
+        "kymo.streams", "kymo.threads", "python.backtrace", "python.folded", "python.frames",
+        "python.samples", "python.torch_trace", "python.variables", "trace.counters", "trace.marks", "trace.open_zones",
+        "trace.regions", "trace.steps",
         "trace.zone_text", "trace.zones"]
 
 

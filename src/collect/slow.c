@@ -1,0 +1,284 @@
+#include "collect/slow.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/paths.h"
+#include "record/record.h"
+
+#define LOOK_AGAIN_NS 200000000ull
+
+void slow_init(struct slow *slow, const char *run_dir, pid_t pid, uint64_t starttime)
+{
+	memset(slow, 0, sizeof(*slow));
+	slow->control_fd = -1;
+	if (run_dir && run_dir[0])
+		paths_process(run_dir, pid, starttime, slow->dir, sizeof(slow->dir));
+}
+
+static int open_in(const struct slow *slow, const char *name)
+{
+	char path[KYMO_PATH_BYTES + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", slow->dir, name);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static bool read_at(int fd, void *out, size_t bytes, size_t offset)
+{
+	return fd >= 0 && pread(fd, out, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+
+static bool is_open(struct slow *slow)
+{
+	if (slow->control_fd < 0 && slow->dir[0])
+		slow->control_fd = open_in(slow, "control");
+	return slow->control_fd >= 0;
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static bool is_known(const struct slow *slow, uint32_t id)
+{
+	for (size_t i = 0; i < slow->stream_count; i++)
+		if (slow->streams[i].id == id)
+			return true;
+	return false;
+}
+
+static void add_stream(struct slow *slow, const char *name, uint32_t id)
+{
+	struct slow_stream *stream = &slow->streams[slow->stream_count];
+	struct kymo_stream_head head;
+	int fd;
+
+	if (slow->stream_count == SLOW_STREAMS || is_known(slow, id))
+		return;
+	fd = open_in(slow, name);
+	if (!read_at(fd, &head, sizeof(head), 0) ||
+	    memcmp(head.file.magic, KYMO_MAGIC_STREAM, 8) != 0 ||
+	    (!head.has_open_stack && strncmp(head.table, "trace.marks", sizeof(head.table)) != 0)) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	memset(stream, 0, sizeof(*stream));
+	stream->fd = fd;
+	stream->id = id;
+	stream->zones = head.has_open_stack;
+	slow->stream_count++;
+}
+
+static void find_streams(struct slow *slow, uint64_t now_ns)
+{
+	struct dirent *entry;
+	DIR *directory;
+
+	if (!slow->dir[0] || (slow->looked_ns && now_ns - slow->looked_ns < LOOK_AGAIN_NS))
+		return;
+	slow->looked_ns = now_ns;
+	directory = opendir(slow->dir);
+	while (directory && (entry = readdir(directory))) {
+		char *end;
+		unsigned long id = entry->d_name[0] == 's' ? strtoul(entry->d_name + 1, &end, 10)
+							   : 0;
+
+		if (entry->d_name[0] == 's' && !strcmp(end, ".head"))
+			add_stream(slow, entry->d_name, (uint32_t)id);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+/* ---- names and ages -------------------------------------------------------------------------- */
+
+static void zone_name(const struct slow *slow, uint32_t id, char *out, size_t out_bytes)
+{
+	int names = open_in(slow, "names"), text = open_in(slow, "text");
+	struct kymo_name_entry entry;
+
+	snprintf(out, out_bytes, "?");
+	if (id < KYMO_NAMES_MAX &&
+	    read_at(names, &entry, sizeof(entry),
+		    sizeof(struct kymo_names_head) + (size_t)id * sizeof(entry)) &&
+	    entry.ready && entry.text_offset < KYMO_TEXT_BYTES_MAX) {
+		size_t bytes = entry.name_bytes < out_bytes ? entry.name_bytes : out_bytes - 1;
+
+		if (read_at(text, out, bytes, entry.text_offset))
+			out[kymo__utf8_cut(out, bytes, bytes)] = '\0';
+	}
+	if (names >= 0)
+		close(names);
+	if (text >= 0)
+		close(text);
+}
+
+static uint64_t age_ns(uint64_t start_ticks)
+{
+	uint64_t now = kymo_ticks();
+	uint64_t per_ms = kymo__process.ticks_per_ms;
+	struct kymo_clock_pair pairs[2];
+
+	if (!per_ms) {
+		/* Nothing is recorded here: measure the clock once. */
+		clock_init();
+		clock_take_pair(&pairs[0]);
+		usleep(2000);
+		clock_take_pair(&pairs[1]);
+		per_ms = (pairs[1].ticks - pairs[0].ticks) * 1000000u /
+			 (pairs[1].monotonic_ns - pairs[0].monotonic_ns + 1);
+		kymo__process.ticks_per_ms = per_ms ? per_ms : 1;
+		per_ms = kymo__process.ticks_per_ms;
+	}
+	return now > start_ticks ? (uint64_t)((double)(now - start_ticks) * 1e6 / (double)per_ms)
+				 : 0;
+}
+
+static bool read_open(const struct slow_stream *stream, struct kymo_open_stack *open)
+{
+	if (!stream->zones || !read_at(stream->fd, open, sizeof(*open), KYMO_OPEN_OFFSET))
+		return false;
+	if (open->depth > KYMO_OPEN_MAX)
+		open->depth = KYMO_OPEN_MAX;
+	return open->depth > 0;
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* The innermost zone that has become too old: those around it are older, and less to the point. */
+static bool look_at_zones(struct slow *slow, struct slow_stream *stream, uint64_t limit_ns,
+			  char *cause, size_t cause_bytes)
+{
+	struct kymo_open_stack open;
+	char name[128];
+	bool found = false;
+
+	if (!limit_ns || !read_open(stream, &open))
+		return false;
+	for (uint32_t i = 0; i < open.depth; i++) {
+		const struct kymo_open_entry *entry = &open.entries[i];
+		uint64_t age;
+
+		if (!entry->name)
+			continue;
+		if (stream->told[i] != entry->start_ticks) {
+			stream->told[i] = entry->start_ticks;
+			stream->again_ns[i] = limit_ns;
+		}
+		age = age_ns(entry->start_ticks);
+		if (age < stream->again_ns[i])
+			continue;
+		while (stream->again_ns[i] <= age)
+			stream->again_ns[i] *= 2;
+		zone_name(slow, entry->name, name, sizeof(name));
+		snprintf(cause, cause_bytes, "slow zone: %s", name);
+		found = true;
+	}
+	return found;
+}
+
+static bool look_at_marks(struct slow_stream *stream, char *cause, size_t cause_bytes)
+{
+	uint64_t head, before = stream->marks;
+
+	if (stream->zones || !read_at(stream->fd, &head, sizeof(head), KYMO_LIVE_OFFSET))
+		return false;
+	stream->marks = head;
+	if (head <= before)
+		return false;
+	snprintf(cause, cause_bytes, "mark");
+	return true;
+}
+
+static bool look_at_step(struct slow *slow, uint64_t limit_ns, uint64_t now_ns, char *cause,
+			 size_t cause_bytes)
+{
+	uint32_t step;
+
+	if (!limit_ns || !is_open(slow) ||
+	    !read_at(slow->control_fd, &step, sizeof(step), offsetof(struct kymo_control, step)))
+		return false;
+	if (step != slow->step || !slow->step_since_ns) {
+		slow->step = step;
+		slow->step_since_ns = now_ns;
+		slow->step_again_ns = limit_ns;
+		return false;
+	}
+	if (!step || now_ns - slow->step_since_ns < slow->step_again_ns)
+		return false;
+	slow->step_again_ns *= 2;
+	snprintf(cause, cause_bytes, "slow step: %" PRIu32, step);
+	return true;
+}
+
+bool slow_look(struct slow *slow, uint64_t limit_ns, char *cause, size_t cause_bytes)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool found;
+
+	find_streams(slow, now_ns);
+	found = look_at_step(slow, limit_ns, now_ns, cause, cause_bytes);
+	for (size_t i = 0; i < slow->stream_count; i++) {
+		struct slow_stream *stream = &slow->streams[i];
+
+		found |= look_at_zones(slow, stream, limit_ns, cause, cause_bytes) |
+			 look_at_marks(stream, cause, cause_bytes);
+	}
+	return found;
+}
+
+/* ---- what a thread is in --------------------------------------------------------------------- */
+
+static pid_t tid_of(const struct slow *slow, uint32_t thread)
+{
+	struct kymo_thread_entry entry = { 0 };
+	int fd = open_in(slow, "threads");
+	bool ok = thread && thread < KYMO_THREADS_MAX &&
+		  read_at(fd, &entry, sizeof(entry),
+			  sizeof(struct kymo_threads_head) + (size_t)thread * sizeof(entry));
+
+	if (fd >= 0)
+		close(fd);
+	return ok && entry.ready ? entry.tid : 0;
+}
+
+bool slow_open_zone(struct slow *slow, pid_t tid, char *name, size_t name_bytes,
+		    uint64_t *out_age_ns)
+{
+	struct kymo_open_stack open;
+
+	find_streams(slow, clock_monotonic_ns());
+	for (size_t i = 0; i < slow->stream_count; i++) {
+		struct slow_stream *stream = &slow->streams[i];
+		uint32_t thread;
+
+		if (!read_open(stream, &open) ||
+		    !read_at(stream->fd, &thread, sizeof(thread),
+			     KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, thread)) ||
+		    tid_of(slow, thread) != tid)
+			continue;
+		for (uint32_t k = open.depth; k-- > 0;)
+			if (open.entries[k].name) {
+				zone_name(slow, open.entries[k].name, name, name_bytes);
+				*out_age_ns = age_ns(open.entries[k].start_ticks);
+				return true;
+			}
+	}
+	return false;
+}
+
+void slow_fini(struct slow *slow)
+{
+	for (size_t i = 0; i < slow->stream_count; i++)
+		close(slow->streams[i].fd);
+	if (slow->control_fd >= 0)
+		close(slow->control_fd);
+	slow->stream_count = 0;
+	slow->control_fd = -1;
+}

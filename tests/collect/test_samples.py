@@ -1,0 +1,221 @@
+"""Python stacks over time: kymo run takes them from outside, and SQL answers with them."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from conftest import KYMO, PYTHONS, clean, each_python, kymo, until
+
+
+@pytest.fixture
+def place(tmp_path):
+    """An environment whose recordings are below tmp_path."""
+    live = tmp_path / "live"
+    live.mkdir(mode=0o700)
+    return {**clean(os.environ), "KYMO_DIR": str(live), "XDG_STATE_HOME": str(tmp_path / "state"),
+            "KYMO_SYSTEM_RATE": "0"}
+
+
+@pytest.fixture
+def record(place, tmp_path):
+    """record(python, code): under kymo run, to its end; the recording's path."""
+    def go(python, code, env=None, words=()):
+        script, out = tmp_path / "program.py", tmp_path / "run"
+        script.write_text(textwrap.dedent(code))
+        done = subprocess.run([KYMO, "run", "-q", *words, "-o", out, "--", python, script], env={**place, **(env or {})},
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return out
+    return go
+
+
+def query(target, sql, env=None):
+    done = subprocess.run([KYMO, "query", str(target), "-f", "json", sql], env=env or clean(os.environ),
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+SLEEPER = """
+    import time
+    def outer(): inner()
+    def inner(): time.sleep(1)
+    outer()
+"""
+
+
+@each_python
+def test_a_run_is_sampled_every_tenth_of_a_second(record, python):
+    recording = record(python, SLEEPER)
+    rows = query(recording, "FROM python.samples WHERE stack[1] LIKE 'inner %'")
+    assert rows, "no sample in a second"
+    file = recording.parent / "program.py"
+    assert {tuple(row["stack"]) for row in rows} == {
+        (f"inner ({file}:4)", f"outer ({file}:3)", f"<module> ({file}:5)")}
+    assert {(row["thread"], row["state"], row["gil"], row["cause"]) for row in rows} == {
+        ("MainThread", "S", False, "period")}
+    gaps = query(recording, "SELECT median(ts_ns - before) AS gap FROM (SELECT ts_ns, lag(ts_ns) OVER (ORDER BY ts_ns) "
+                            "AS before FROM python.samples)")
+    assert gaps[0]["gap"] > 90e6
+
+
+def test_the_rate_can_be_changed_and_sampling_be_switched_off(record):
+    recording = record(sys.executable, SLEEPER, {"KYMO_SAMPLE_RATE": "0.005"})
+    assert len(query(recording, "FROM python.samples")) > 30
+    assert query(recording, "SELECT count(DISTINCT node) AS n FROM kymo_scan('python.frames')")[0]["n"] < 200
+
+
+def test_off_means_no_rows(record):
+    assert query(record(sys.executable, SLEEPER, {"KYMO_SAMPLE_RATE": "0"}), "FROM python.samples") == []
+
+
+def test_a_rate_that_is_no_number_is_refused(place):
+    done = subprocess.run([KYMO, "run", "--", "true"], env={**place, "KYMO_SAMPLE_RATE": "often"}, capture_output=True,
+                          text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2, 'kymo run: KYMO_SAMPLE_RATE="often" is not a number of seconds from 0 (off) to 86400\n')
+
+
+def test_folded_stacks_count_what_was_seen(record):
+    recording = record(sys.executable, SLEEPER)
+    (row,) = query(recording, "FROM python.folded WHERE stack LIKE '%inner'")
+    assert row["stack"] == "<module>;outer;inner" and row["running"] == 0
+    assert row["samples"] == len(query(recording, "FROM python.samples WHERE stack[1] LIKE 'inner %'"))
+
+
+def test_samples_survive_packing(record, tmp_path):
+    recording = record(sys.executable, SLEEPER)
+    kymo("pack", recording, tmp_path / "run.kymo")
+    sql = "SELECT pid, tid, thread, stack, state, gil, cause FROM python.samples"
+    assert query(tmp_path / "run.kymo", sql) == query(recording, sql)
+
+
+def test_flight_keeps_whole_stacks(record):
+    recording = record(sys.executable, """
+        import time
+        end = time.time() + 3
+        def make(n):
+            exec(compile(chr(10) * n + f"def f{n}(): time.sleep(0.0005)", "made", "exec"), globals())
+            return globals()[f"f{n}"]
+        while time.time() < end:
+            for n in range(3000):
+                make(n)()
+                if time.time() > end: break
+    """, {"KYMO_SAMPLE_RATE": "0.001"}, ["--keep", "flight"])
+    rows = query(recording, "FROM python.samples")
+    assert len(rows) > 300
+    assert all(row["stack"][-1].startswith(("<module>", "_", "FrozenImporter")) for row in rows if row["stack"])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_are_sampled_too(record, method):
+    recording = record(sys.executable, f"""
+        import multiprocessing, time
+        def work(): time.sleep(1.2)
+        if __name__ == "__main__":
+            context = multiprocessing.get_context({method!r})
+            some = [context.Process(target=work) for _ in range(3)]
+            [p.start() for p in some]
+            [p.join() for p in some]
+    """)
+    assert query(recording, "SELECT count(DISTINCT pid) AS n FROM python.samples WHERE stack[1] LIKE 'work %'") == [
+        {"n": 3}]
+
+
+def test_five_hundred_short_workers_one_after_another(record):
+    recording = record(sys.executable, """
+        import os, time
+        def child():
+            time.sleep(0.004)
+            os._exit(0)
+        for _ in range(500):
+            pid = os.fork()
+            child() if pid == 0 else os.waitpid(pid, 0)
+    """, {"KYMO_SAMPLE_RATE": "0.01"})
+    (row,) = query(recording, "SELECT count(*) AS n, count(*) FILTER (stack[-1] NOT LIKE '<module>%' AND "
+                              "stack[1] NOT LIKE '%<frozen%' AND stack[-1] NOT LIKE '%<frozen%') AS wrong "
+                              "FROM python.samples")
+    assert row["n"] > 5 and row["wrong"] == 0
+
+
+def test_a_slow_zone_and_a_mark_are_causes(record):
+    recording = record(sys.executable, """
+        import time, kymo
+        def quick():
+            with kymo.region("quick"): time.sleep(0.01)
+        def stuck():
+            with kymo.region("stuck"): time.sleep(1)
+        for _ in range(10): quick()
+        stuck()
+        kymo.mark("here")
+        time.sleep(0.5)
+    """, {"KYMO_SAMPLE_RATE": "0"}, ["--slow", "0.3"])
+    rows = query(recording, "SELECT cause, stack FROM python.samples ORDER BY ts_ns")
+    causes = [row["cause"] for row in rows]
+    assert set(causes) == {"slow zone: stuck", "mark"}
+    assert rows[0]["stack"][0].startswith("stuck (")
+
+
+def test_a_slow_step_is_a_cause(record):
+    recording = record(sys.executable, """
+        import time, kymo
+        for n in range(4):
+            kymo.step()
+            time.sleep(1.2 if n == 2 else 0.02)
+    """, {"KYMO_SAMPLE_RATE": "0", "KYMO_SLOW_ZONE": "0.4"})
+    causes = {row["cause"] for row in query(recording, "FROM python.samples")}
+    assert any(cause.startswith("slow step: ") for cause in causes)
+
+
+@each_python
+def test_backtrace_in_sql_is_live_and_then_the_last_one(place, tmp_path, python):
+    script, out = tmp_path / "program.py", tmp_path / "run"
+    script.write_text("import sys\ndef here():\n    print('ready', flush=True)\n    sys.stdin.readline()\nhere()\n")
+    child = subprocess.Popen([KYMO, "run", "-q", "-o", out, "--", python, script], env=place, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        sql = "SELECT thread, func, file, lineno, depth, frame_type, age_ns FROM python.backtrace"
+        wanted = [("MainThread", "here", 4, 0, "Python"), ("MainThread", "<module>", 5, 1, "Python")]
+
+        def ask():
+            rows = query(out, sql, place)
+            found = [(r["thread"], r["func"], r["lineno"], r["depth"], r["frame_type"]) for r in rows]
+            return rows if found == wanted else None
+        live = until(ask)
+        assert live and all(row["age_ns"] < 10e9 for row in live)
+        until(lambda: query(out, "FROM python.samples WHERE stack[1] LIKE 'here %:4)'", place))
+        os.kill(query(out, "SELECT pid FROM kymo.runs", place)[0]["pid"], signal.SIGKILL)
+    finally:
+        child.stdin.close()
+        child.wait(60)
+        child.stdout.close()
+    assert ask() and all(row["age_ns"] >= 0 for row in ask())
+
+
+def test_killed_at_random_the_sampler_leaves_the_program_running(place, tmp_path):
+    """The supervisor dies; the program was never held, so it goes on."""
+    script = tmp_path / "program.py"
+    script.write_text("import time\nprint('ready', flush=True)\nfor n in range(10**9):\n    time.sleep(0.001)\n")
+    for pause in (0.05, 0.2, 0.35):
+        child = subprocess.Popen([KYMO, "run", "-q", "-o", tmp_path / f"r{pause}", "--", sys.executable, script],
+                                 env={**place, "KYMO_SAMPLE_RATE": "0.001"}, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(pause)
+        (target,) = [int(p) for p in pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+                     if b"program.py" in pathlib.Path(f"/proc/{p}/cmdline").read_bytes()]
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        state = pathlib.Path(f"/proc/{target}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        os.kill(target, signal.SIGKILL)
+        assert state in "RS"
+
+
+def test_every_python_was_tried():
+    assert PYTHONS, "there is no Python 3.11 or later to read"
