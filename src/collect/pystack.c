@@ -419,6 +419,16 @@ void pystack_name_threads(struct pystack *stack)
 		name_by(&naming, stack->inside->interpreters[i].address);
 }
 
+size_t pystack_gil_count(const struct pystack *stack)
+{
+	return stack->inside ? stack->inside->interpreter_count : 0;
+}
+
+uint64_t pystack_gil(const struct pystack *stack, size_t at)
+{
+	return stack->inside->interpreters[at].gil;
+}
+
 /* ---- open and close -------------------------------------------------------------------------- */
 
 int pystack_open(struct pystack *stack, pid_t pid, struct kymo_error *err)

@@ -74,6 +74,9 @@ int pystack_open(struct pystack *stack, pid_t pid, struct kymo_error *err);
 int pystack_read(struct pystack *stack, struct kymo_error *err);
 /* Looks up Python's names of threads that have none yet. */
 void pystack_name_threads(struct pystack *stack);
+/* Addresses of the GILs: one for each interpreter. */
+size_t pystack_gil_count(const struct pystack *stack);
+uint64_t pystack_gil(const struct pystack *stack, size_t at);
 void pystack_close(struct pystack *stack);
 
 #endif

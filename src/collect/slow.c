@@ -119,25 +119,23 @@ static void zone_name(const struct slow *slow, uint32_t id, char *out, size_t ou
 		close(text);
 }
 
-static uint64_t age_ns(uint64_t start_ticks)
+/* By the first clock pair of the process, which is as old as its recording: so the rate is exact. */
+static uint64_t age_ns(struct slow *slow, uint64_t start_ticks)
 {
-	uint64_t now = kymo_ticks();
-	uint64_t per_ms = kymo__process.ticks_per_ms;
-	struct kymo_clock_pair pairs[2];
+	struct kymo_clock_pair first, now;
+	double per_tick;
 
-	if (!per_ms) {
-		/* Nothing is recorded here: measure the clock once. */
-		clock_init();
-		clock_take_pair(&pairs[0]);
-		usleep(2000);
-		clock_take_pair(&pairs[1]);
-		per_ms = (pairs[1].ticks - pairs[0].ticks) * 1000000u /
-			 (pairs[1].monotonic_ns - pairs[0].monotonic_ns + 1);
-		kymo__process.ticks_per_ms = per_ms ? per_ms : 1;
-		per_ms = kymo__process.ticks_per_ms;
-	}
-	return now > start_ticks ? (uint64_t)((double)(now - start_ticks) * 1e6 / (double)per_ms)
-				 : 0;
+	if (!is_open(slow) ||
+	    !read_at(slow->control_fd, &first, sizeof(first), offsetof(struct kymo_control, pairs)))
+		return 0;
+	clock_init();
+	clock_take_pair(&now);
+	if (now.ticks <= first.ticks || now.monotonic_ns <= first.monotonic_ns ||
+	    now.ticks < start_ticks)
+		return 0;
+	per_tick = (double)(now.monotonic_ns - first.monotonic_ns) /
+		   (double)(now.ticks - first.ticks);
+	return (uint64_t)((double)(now.ticks - start_ticks) * per_tick);
 }
 
 static bool read_open(const struct slow_stream *stream, struct kymo_open_stack *open)
@@ -171,7 +169,7 @@ static bool look_at_zones(struct slow *slow, struct slow_stream *stream, uint64_
 			stream->told[i] = entry->start_ticks;
 			stream->again_ns[i] = limit_ns;
 		}
-		age = age_ns(entry->start_ticks);
+		age = age_ns(slow, entry->start_ticks);
 		if (age < stream->again_ns[i])
 			continue;
 		while (stream->again_ns[i] <= age)
@@ -266,7 +264,7 @@ bool slow_open_zone(struct slow *slow, pid_t tid, char *name, size_t name_bytes,
 		for (uint32_t k = open.depth; k-- > 0;)
 			if (open.entries[k].name) {
 				zone_name(slow, open.entries[k].name, name, name_bytes);
-				*out_age_ns = age_ns(open.entries[k].start_ticks);
+				*out_age_ns = age_ns(slow, open.entries[k].start_ticks);
 				return true;
 			}
 	}

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "collect/proc.h"
 #include "collect/remote.h"
+#include "collect/why.h"
 
 #define LOCAL_BYTES 80
 #define SETTLE_TRIES 20 /* of threads that change all the time */
@@ -103,17 +104,22 @@ static struct stacks_thread *find_thread(struct stacks *out, pid_t inner, bool f
 	return NULL;
 }
 
-static void copy_frame(struct stacks_frame *frame, const struct pystack_frame *from)
+void stacks_copy_frame(struct stacks_frame *frame, const struct pystack_frame *from,
+		       const struct pymemory *memory, const struct stacks_options *options)
 {
 	frame->func = strdup(from->code->name);
 	frame->file = strdup(from->code->file);
 	frame->line = from->line;
+	if (options->locals)
+		stacks_read_locals(memory, from, frame,
+				   options->local_bytes ? options->local_bytes : LOCAL_BYTES);
 }
 
 static void take_frames(struct stacks_thread *thread, const struct pystack_thread *from,
 			const struct pymemory *memory, const struct stacks_options *options)
 {
 	thread->python = true;
+	thread->python_state = from->state;
 	thread->gil = from->gil;
 	thread->missed = !from->read;
 	if (from->name[0])
@@ -125,13 +131,8 @@ static void take_frames(struct stacks_thread *thread, const struct pystack_threa
 	if (!thread->frames)
 		return;
 	thread->frame_count = from->frame_count;
-	for (size_t i = 0; i < from->frame_count; i++) {
-		copy_frame(&thread->frames[i], &from->frames[i]);
-		if (options->locals)
-			stacks_read_locals(memory, &from->frames[i], &thread->frames[i],
-					   options->local_bytes ? options->local_bytes
-								: LOCAL_BYTES);
-	}
+	for (size_t i = 0; i < from->frame_count; i++)
+		stacks_copy_frame(&thread->frames[i], &from->frames[i], memory, options);
 }
 
 static bool all_read(const struct pystack *stack)
@@ -206,6 +207,14 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 		rc = read_patiently(&stack, &why);
 	if (!rc)
 		take_python(out, &stack, options);
+	if (options->why && !is_refusal(rc))
+		why_explain(out, rc ? NULL : &stack);
+	if (options->native && !is_refusal(rc)) {
+		struct kymo_error native = { 0 };
+
+		stacks_add_native(out, rc ? NULL : &stack, options, &native);
+		snprintf(out->without_native, sizeof(out->without_native), "%.255s", native.text);
+	}
 	pystack_close(&stack);
 	if (is_refusal(rc)) {
 		stacks_free(out);
@@ -216,7 +225,7 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 	return 0;
 }
 
-static void free_thread(struct stacks_thread *thread)
+void stacks_free_frames(struct stacks_thread *thread)
 {
 	for (size_t i = 0; i < thread->frame_count; i++) {
 		struct stacks_frame *frame = &thread->frames[i];
@@ -230,13 +239,16 @@ static void free_thread(struct stacks_thread *thread)
 		free(frame->locals);
 	}
 	free(thread->frames);
-	free(thread->why);
+	thread->frames = NULL;
+	thread->frame_count = 0;
 }
 
 void stacks_free(struct stacks *stacks)
 {
-	for (size_t i = 0; i < stacks->thread_count; i++)
-		free_thread(&stacks->threads[i]);
+	for (size_t i = 0; i < stacks->thread_count; i++) {
+		stacks_free_frames(&stacks->threads[i]);
+		free(stacks->threads[i].why);
+	}
 	free(stacks->threads);
 	memset(stacks, 0, sizeof(*stacks));
 }

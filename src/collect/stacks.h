@@ -29,6 +29,7 @@ struct stacks_thread {
 	char state; /* as /proc has it: R, S, D, T, Z */
 	bool python; /* Python knows it */
 	bool gil;
+	uint64_t python_state; /* its PyThreadState; 0: none */
 	bool missed; /* it changed all the time: no stack */
 	struct stacks_frame *frames; /* the innermost first */
 	size_t frame_count;
@@ -42,6 +43,7 @@ struct stacks {
 	char state; /* of the process */
 	uint32_t python_version; /* 0: no Python */
 	char without_python[256]; /* why, if so */
+	char without_native[256]; /* why there are no native frames, if they were asked for */
 	struct stacks_thread *threads;
 	size_t thread_count;
 	uint64_t held_ns; /* the longest time that a thread was held for its native frames */
@@ -61,6 +63,13 @@ void stacks_free(struct stacks *stacks);
 /* Names that are likely to hold a secret: their values are not read. */
 bool stacks_is_secret(const char *name);
 
+/* Between the files of this name. */
+void stacks_copy_frame(struct stacks_frame *frame, const struct pystack_frame *from,
+		       const struct pymemory *memory, const struct stacks_options *options);
+void stacks_free_frames(struct stacks_thread *thread);
+/* stacks_native.c: stack may be NULL. 0, or a negative errno and *err: all else is there. */
+int stacks_add_native(struct stacks *stacks, struct pystack *stack,
+		      const struct stacks_options *options, struct kymo_error *err);
 /* stacks_locals.c: fills the locals of the frame. */
 void stacks_read_locals(const struct pymemory *memory, const struct pystack_frame *from,
 			struct stacks_frame *frame, size_t most);

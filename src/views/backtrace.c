@@ -127,6 +127,8 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 		stacks->thread_count == 1 ? "" : "s");
 	if (stacks->without_python[0])
 		fprintf(out, "no Python frames: %s\n", stacks->without_python);
+	if (stacks->without_native[0])
+		fprintf(out, "%s\n", stacks->without_native);
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		fputc('\n', out);
 		print_thread(&stacks->threads[i], style, out);

@@ -9,7 +9,17 @@ import sys
 import time
 
 import pytest
-from conftest import ALL_PYTHONS, PYTHONS, ROOT, backtrace, each_python, frames, kymo, one, until
+from conftest import (
+    ALL_PYTHONS,
+    PYTHONS,
+    ROOT,
+    backtrace,
+    each_python,
+    frames,
+    kymo,
+    one,
+    until,
+)
 
 # Parks a thread in each of many shapes, and writes down what Python itself says of them.
 SHAPES = """

@@ -1,0 +1,36 @@
+/*
+ * Holds one thread of another process for as long as it takes to copy its registers and stack. PTRACE_SEIZE without
+ * PTRACE_O_EXITKILL: if we die, whatever kills us, the kernel lets the thread go on.
+ */
+#ifndef KYMO_COLLECT_HOLD_H
+#define KYMO_COLLECT_HOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HOLD_REGISTERS 33 /* as DWARF numbers them */
+#define HOLD_STACK_BYTES (512u << 10)
+
+struct hold {
+	pid_t pid, tid;
+	bool held;
+	bool asked; /* to stop, and has not done so yet */
+	int signal; /* that it was about to get: handed on when it is let go */
+	uint64_t since_ns, took_ns;
+	uint64_t registers[HOLD_REGISTERS];
+	size_t register_count;
+	uint64_t pc, sp;
+	unsigned char *stack; /* from sp on */
+	size_t stack_bytes;
+};
+
+/* 0, or a negative errno: -EPERM: a debugger has it, or it is not allowed; -ETIMEDOUT: it does not stop, since it waits in
+   the kernel. Such a one is let go as soon as it stops: by hold_free(), or by the kernel when we end. */
+int hold_begin(struct hold *hold, pid_t pid, pid_t tid);
+/* Lets it go on; notes for how long it was held. Safe to call twice. */
+void hold_end(struct hold *hold);
+void hold_free(struct hold *hold);
+
+#endif

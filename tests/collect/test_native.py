@@ -1,0 +1,165 @@
+"""kymo backtrace --native: C and Python in their true order, and nothing is ever left stopped."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import KYMO, backtrace, each_python, kymo, one, until
+
+SORT = """
+    import sys, ctypes
+    def compare(a, b):
+        print("ready", flush=True)
+        sys.stdin.readline()
+        return 0
+    def outer():
+        array = (ctypes.c_int * 2)(2, 1)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        ctypes.CDLL(None).qsort(array, 2, 4, kind(compare))
+    outer()
+"""
+
+
+def state(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def native(pid):
+    """Once in a while a thread cannot be stopped in time on a busy machine: asked again."""
+    return until(lambda: next((t for t in backtrace("--native", pid)
+                               if any(f["frame_type"] == "Native" for f in t["frames"])), None))
+
+
+def libdw():
+    try:
+        import ctypes
+        ctypes.CDLL("libdw.so.1")
+    except OSError:
+        return False
+    return True
+
+
+needs_libdw = pytest.mark.skipif(not libdw(), reason="libdw.so.1 is not there")
+
+
+@needs_libdw
+@each_python
+def test_c_that_calls_python_is_between_the_python_frames(start, python):
+    program = start(python, SORT)
+    frames = native(program.pid)["frames"]
+    names = [frame["func"] for frame in frames]
+    assert [f["func"] for f in frames if f["frame_type"] == "Python"] == ["compare", "outer", "<module>"]
+    between = names[names.index("compare"):names.index("outer")]
+    assert any(name.startswith("qsort") for name in between)
+    assert names[0] == "read" or "read" in names[:4]
+    assert not any(name.startswith("_PyEval_EvalFrameDefault") for name in names)
+
+
+@needs_libdw
+def test_cpp_names_are_readable_and_stripped_ones_are_module_and_offset(tmp_path):
+    if not shutil.which("c++"):
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "program.cpp"
+    source.write_text("""
+        #include <unistd.h>
+        #include <vector>
+        namespace shop { template <class T> struct Till {
+            static __attribute__((noinline)) long wait(std::vector<T> v) { long n = 0; char c; n = read(0, &c, 1); return n + v.size(); }
+        }; }
+        int main() { write(1, "ready\\n", 6); return (int)shop::Till<int>::wait({1, 2}) & 1; }
+    """)
+    plain, stripped = tmp_path / "plain", tmp_path / "stripped"
+    subprocess.run(["c++", "-O1", "-o", plain, source], check=True, capture_output=True)
+    subprocess.run(["strip", "-s", "-o", stripped, plain], check=True)
+    for program, wanted in ((plain, "shop::Till<int>::wait(std::vector<int, std::allocator<int> >)"),
+                            (stripped, "stripped+0x")):
+        child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            assert child.stdout.readline() == "ready\n"
+            names = [frame["func"] for frame in native(child.pid)["frames"]]
+            assert any(name.startswith(wanted) for name in names), names
+        finally:
+            child.kill()
+            child.wait()
+
+
+@needs_libdw
+def test_signals_that_arrive_meanwhile_are_not_lost(start):
+    program = start(sys.executable, """
+        import signal, sys, time
+        count = 0
+        def on(number, frame):
+            global count
+            count += 1
+        signal.signal(signal.SIGUSR1, on)
+        print("ready", flush=True)
+        while count < 200:
+            time.sleep(0.001)
+        print("all", flush=True)
+    """)
+    sent = 0
+    while sent < 200:
+        looking = subprocess.Popen([KYMO, "backtrace", "--native", str(program.pid)], stdout=subprocess.DEVNULL)
+        while looking.poll() is None and sent < 200:
+            os.kill(program.pid, signal.SIGUSR1)
+            sent += 1
+            before = program.pid
+            # One at a time: signals of one number that are pending together become one.
+            until(lambda: "SigPnd:\t0000000000000000" in pathlib.Path(f"/proc/{before}/status").read_text() and
+                  "ShdPnd:\t0000000000000000" in pathlib.Path(f"/proc/{before}/status").read_text(), 5)
+            time.sleep(0.003)
+        looking.wait()
+    assert program.child.stdout.readline() == "all\n"
+
+
+@needs_libdw
+def test_killed_at_any_moment_it_leaves_nothing_stopped(start):
+    """A tracer's death lets the thread go on: 60 kills at growing delays."""
+    program = start(sys.executable, """
+        import threading, time
+        def work():
+            while True: time.sleep(0.0005)
+        for _ in range(8): threading.Thread(target=work, daemon=True).start()
+        print("ready", flush=True)
+        work()
+    """)
+    for n in range(60):
+        looking = subprocess.Popen([KYMO, "backtrace", "--native", str(program.pid)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(n * 0.0005)
+        looking.kill()
+        looking.wait()
+        tasks = pathlib.Path(f"/proc/{program.pid}/task").iterdir()
+        assert until(lambda: all(task.joinpath("stat").read_text().rsplit(")", 1)[1].split()[0] not in "Tt"
+                                 for task in tasks), 10)
+        assert "TracerPid:\t0" in pathlib.Path(f"/proc/{program.pid}/status").read_text()
+    assert program.child.poll() is None
+
+
+@needs_libdw
+def test_a_stopped_program_stays_stopped_and_goes_on_when_told(start):
+    program = start(sys.executable, "import sys; print('ready', flush=True); sys.stdin.readline(); print('on')")
+    os.kill(program.pid, signal.SIGSTOP)
+    until(lambda: state(program.pid) == "T")
+    assert one(backtrace("--native", program.pid), "MainThread")["frames"]
+    assert until(lambda: state(program.pid) == "T")
+    os.kill(program.pid, signal.SIGCONT)
+    assert program.say("go") == "on"
+
+
+def test_a_program_under_a_debugger_is_said_to_be_so(start):
+    if not shutil.which("strace"):
+        pytest.skip("no strace to hold it with")
+    program = start(sys.executable, "import sys; print('ready', flush=True); sys.stdin.readline()")
+    holder = subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(program.pid)], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: "TracerPid:\t0" not in pathlib.Path(f"/proc/{program.pid}/status").read_text())
+        out = kymo("backtrace", "--native", program.pid).stdout
+        assert "a debugger or strace has it already" in out and "<module>" in out
+    finally:
+        holder.kill()
+        holder.wait()

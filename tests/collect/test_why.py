@@ -1,0 +1,122 @@
+"""kymo backtrace --why: what a program that hangs is waiting for."""
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import KYMO, backtrace, clean, each_python, kymo, one, until
+
+HANG = """
+    import os, queue, socket, subprocess, threading, time
+    lock, rlock, event = threading.Lock(), threading.RLock(), threading.Event()
+    def holder():
+        with lock:
+            with rlock:
+                event.wait()
+    def wants_lock():
+        with lock: pass
+    def wants_rlock():
+        with rlock: pass
+    def receives():
+        listening = socket.create_server(("127.0.0.1", 0))
+        socket.create_connection(listening.getsockname()).recv(1)
+    def accepts(): socket.create_server(("127.0.0.1", 0)).accept()
+    def reads():
+        r, w = os.pipe()
+        os.read(r, 1)
+    def takes(): queue.Queue().get()
+    def joins(): sleeper.join()
+    def sleeps(): time.sleep(1000)
+    sleeper = threading.Thread(target=sleeps, name="sleeps", daemon=True)
+    sleeper.start()
+    for f in (holder, wants_lock, wants_rlock, receives, accepts, reads, takes, joins):
+        threading.Thread(target=f, name=f.__name__, daemon=True).start()
+        time.sleep(0.1)
+    print("ready", flush=True)
+    time.sleep(1000)
+"""
+
+
+@each_python
+def test_every_kind_of_wait_is_named(start, python):
+    program = start(python, HANG)
+    def ask():
+        threads = {t["thread"]: t["why"] for t in backtrace("--why", program.pid)}
+        return threads if len(threads) == 10 and "joins" in threads else None
+    why = until(ask)
+    held = re.escape(f'thread {one(backtrace(program.pid), "holder")["tid"]} "holder" holds (it is in holder)')
+    for name, wanted in {
+        "MainThread": r"sleeps, as it was told to",
+        "holder": r"waits for an Event that nobody has set",
+        "wants_lock": rf"waits for a Python lock that {held}",
+        "wants_rlock": r"waits for a Python RLock that thread \\d+ \"holder\" holds".replace("\\\\", "\\"),
+        "receives": r"waits to receive from a tcp socket, 127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+, established",
+        "accepts": r"waits for (a connection on )?a tcp socket, 127\.0\.0\.1:\d+, listening",
+        "reads": r"waits to read from a pipe \(descriptor \d+\)",
+        "takes": r"waits for an item in a queue that is empty",
+        "joins": r"waits for another thread to end \(join\)",
+        "sleeps": r"sleeps, as it was told to",
+    }.items():
+        assert re.match(wanted, why[name]), (name, why[name])
+
+
+@each_python
+def test_who_waits_for_the_gil_and_who_has_it(start, python):
+    program = start(python, """
+        import threading
+        def spin():
+            while True: pass
+        def other():
+            while True: pass
+        threading.Thread(target=other, name="other", daemon=True).start()
+        print("ready", flush=True)
+        spin()
+    """)
+    wanted = re.compile(r"waits for the GIL, which is held by thread \d+ \"(other|MainThread)\", which is in (other|spin)")
+    assert until(lambda: any(wanted.match(t["why"]) for t in backtrace("--why", program.pid)))
+
+
+def test_a_mutex_of_c_names_its_owner(tmp_path):
+    source = tmp_path / "program.c"
+    source.write_text(textwrap.dedent("""
+        #include <pthread.h>
+        #include <unistd.h>
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static void *wants(void *p) { pthread_mutex_lock(&mutex); return p; }
+        int main(void) { pthread_t t; char c; pthread_mutex_lock(&mutex); pthread_create(&t, 0, wants, 0);
+            write(1, "ready\\n", 6); return (int)read(0, &c, 1); }
+    """))
+    subprocess.run(["cc", "-pthread", "-o", tmp_path / "program", source], check=True, capture_output=True)
+    child = subprocess.Popen([tmp_path / "program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        wanted = f'waits for a mutex that thread {child.pid} "program" holds'
+        assert until(lambda: any(t["why"].startswith(wanted) for t in backtrace("--why", child.pid)))
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_the_open_zone_is_named_with_its_age(start, tmp_path):
+    live = tmp_path / "live"
+    live.mkdir(mode=0o700)
+    program = start(sys.executable, """
+        import sys, kymo
+        with kymo.region("training step"):
+            print("ready", flush=True)
+            sys.stdin.readline()
+    """, env={"KYMO": "on", "KYMO_DIR": str(live)})
+    def ask():
+        done = subprocess.run([KYMO, "backtrace", "--why", str(program.pid)], capture_output=True, text=True, check=True,
+                              env={**clean(os.environ), "KYMO_DIR": str(live)})
+        text = " ".join(done.stdout.split())
+        return re.search(r'waits to read from a pipe \(descriptor 0\).*; in zone "training step" for [\d.]+ m?s', text)
+    assert until(ask)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/sched"), reason="this kernel does not say when a thread last ran")
+def test_since_when(start):
+    program = start(sys.executable, "import sys; print('ready', flush=True); sys.stdin.readline()")
+    assert until(lambda: re.search(r"descriptor 0\), for 1\.\d s", " ".join(kymo("backtrace", "--why", program.pid).stdout.split())))
