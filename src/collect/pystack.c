@@ -354,7 +354,7 @@ int pystack_read(struct pystack *stack, struct kymo_error *err)
 	stack->stats.samples++;
 	stack->stats.calls = inside->batch.calls;
 	stack->finalizing = inside->finalizing != 0;
-	if (!rc && has_ended(stack))
+	if (has_ended(stack))
 		rc = -ESRCH;
 	if (!rc)
 		rc = fill_threads(stack);

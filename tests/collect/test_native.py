@@ -28,6 +28,17 @@ def state(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
+def states(pid):
+    """Of all its threads."""
+    return [task.joinpath("stat").read_text().rsplit(")", 1)[1].split()[0]
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+
+
+def has_no_signal_pending(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return all(f"{word}:\t0000000000000000" in text for word in ("SigPnd", "ShdPnd"))
+
+
 def native(pid):
     """Once in a while a thread cannot be stopped in time on a busy machine: asked again."""
     return until(lambda: next((t for t in backtrace("--native", pid)
@@ -107,10 +118,8 @@ def test_signals_that_arrive_meanwhile_are_not_lost(start):
         while looking.poll() is None and sent < 200:
             os.kill(program.pid, signal.SIGUSR1)
             sent += 1
-            before = program.pid
             # One at a time: signals of one number that are pending together become one.
-            until(lambda: "SigPnd:\t0000000000000000" in pathlib.Path(f"/proc/{before}/status").read_text() and
-                  "ShdPnd:\t0000000000000000" in pathlib.Path(f"/proc/{before}/status").read_text(), 5)
+            until(lambda: has_no_signal_pending(program.pid), 5)
             time.sleep(0.003)
         looking.wait()
     assert program.child.stdout.readline() == "all\n"
@@ -133,9 +142,7 @@ def test_killed_at_any_moment_it_leaves_nothing_stopped(start):
         time.sleep(n * 0.0005)
         looking.kill()
         looking.wait()
-        tasks = pathlib.Path(f"/proc/{program.pid}/task").iterdir()
-        assert until(lambda: all(task.joinpath("stat").read_text().rsplit(")", 1)[1].split()[0] not in "Tt"
-                                 for task in tasks), 10)
+        assert until(lambda: all(word not in "Tt" for word in states(program.pid)), 10)
         assert "TracerPid:\t0" in pathlib.Path(f"/proc/{program.pid}/status").read_text()
     assert program.child.poll() is None
 
