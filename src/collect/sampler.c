@@ -18,7 +18,7 @@
 
 #define LOOK_NS 100000000ull /* for children, and for what is configured */
 #define FIRST_TRY_NS 20000000ull /* after a process was seen without Python; doubles */
-#define LONGEST_TRY_NS 1000000000ull
+#define LONGEST_TRY_NS 200000000ull
 #define FLIGHT_NODES 4000 /* less than half of a ring */
 #define CHILDREN_BYTES 16384
 
