@@ -250,7 +250,10 @@ static void learn(struct pyimage *image, const struct pymemory *memory, uint64_t
 
 	for (size_t i = 0; i < image->region_count; i++)
 		singles += !image->regions[i].first_frame;
-	if (singles > SINGLES_MOST || frame % 8)
+	/* On the data stack, which has grown or moved: all of it is looked for anew. */
+	if (singles > SINGLES_MOST || frame % 8 ||
+	    (frame >= word_at(image->head, memory->layout->thread_datastack_chunk) &&
+	     frame < word_at(image->head, memory->layout->thread_datastack_top) + BEYOND_TOP))
 		image->known = false;
 	else
 		image->known = add_region(image, frame, frame_bytes(memory->layout), 0);
@@ -435,5 +438,8 @@ bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 			return false;
 		frame->line = pycode_line(frame->code, unit);
 	}
-	return fits_together(image, frame_bytes(layout));
+	if (fits_together(image, frame_bytes(layout)))
+		return true;
+	image->known = false; /* a place may have been taken for another kind of memory */
+	return false;
 }

@@ -344,8 +344,13 @@ int pystack_read(struct pystack *stack, struct kymo_error *err)
 	int rc = 0;
 
 	pycode_forget(&stack->codes);
-	for (size_t i = 0; i < inside->image_count; i++)
-		inside->images[i]->done = false, inside->images[i]->tries = 0;
+	for (size_t i = 0; i < inside->image_count; i++) {
+		struct pyimage *image = inside->images[i];
+
+		image->known = image->known && image->done; /* what failed is looked for anew */
+		image->done = false;
+		image->tries = 0;
+	}
 	for (int i = 0; i < TRIES && !rc; i++) {
 		rc = try_once(stack, now_ns);
 		if (!rc && inside->listed && all_done(inside))
