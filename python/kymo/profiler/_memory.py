@@ -1,0 +1,193 @@
+"""MemoryTracker: memory while a block runs, by looking at it every so often."""
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from types import TracebackType
+from typing import Any
+
+from kymo._metrics import Metrics, resident
+from kymo.profiler import _text
+from kymo.profiler._device import in_use
+
+TIMELINE_MAX = 8192  # samples; then every second one goes, and they come half as often
+
+_active: weakref.ref[MemoryTracker] | None = None
+_last: dict[str, Any] | None = None
+
+
+class _Host:
+    """The process as the kernel sees it: what it has in RAM."""
+
+    source, device = "rss samples", "cpu"
+
+    def __init__(self) -> None:
+        self._peak_before = resident()[1]
+
+    def read(self) -> dict[str, int]:
+        now, most = resident()
+        # The kernel's own peak is exact where it was reached in here.
+        peak = max(now, most if most > self._peak_before else 0)
+        return {"allocated": now, "reserved": now, "peak_allocated": peak, "peak_reserved": peak,
+                "num_allocs": 0, "num_frees": 0, "total_allocated": 0}
+
+
+class _Device:
+    """The allocator of torch for an accelerator, by its own counters; they are read, never reset."""
+
+    def __init__(self, name: str, api: Any) -> None:
+        self.source, self.device = f"torch.{name} allocator", name
+        self._api = api
+        self._before = self._counters()
+
+    def _counters(self) -> dict[str, int]:
+        stats = self._api.memory_stats()
+        names = {"allocated": "allocated_bytes.all.current", "reserved": "reserved_bytes.all.current",
+                 "peak_allocated": "allocated_bytes.all.peak", "peak_reserved": "reserved_bytes.all.peak",
+                 "num_allocs": "allocation.all.allocated", "num_frees": "allocation.all.freed",
+                 "total_allocated": "allocated_bytes.all.allocated"}
+        return {key: int(stats.get(name, 0)) for key, name in names.items()}
+
+    def read(self) -> dict[str, int]:
+        now, before = self._counters(), self._before
+        for key in ("num_allocs", "num_frees", "total_allocated"):
+            now[key] -= before[key]
+        for key in ("allocated", "reserved"):  # a peak from before this block is not this block's
+            if now["peak_" + key] <= before["peak_" + key]:
+                now["peak_" + key] = now[key]
+        return now
+
+
+class MemoryTracker:
+    """Memory while a block runs.
+
+    >>> tracker = MemoryTracker(interval=10)
+    >>> with tracker:
+    ...     data = bytearray(50_000_000)
+    >>> stats = tracker.get_stats()
+    >>> stats["source"], stats["peak_allocated"] >= 50_000_000
+    ('rss samples', True)
+    >>> tracker.get_allocation_timeline()[0]["kind"]
+    'sample'
+
+    Where the program uses an accelerator through torch, its allocator's counters are read; elsewhere what the process has in
+    RAM. A look is taken at the beginning, at the end and every `interval` ms, by a thread that ends with the block; `source`
+    says what was looked at. Each look is a row of trace.counters, too. Single allocations are not seen yet: num_allocs
+    and num_frees are those of the accelerator's allocator, and 0 for the host.
+    """
+
+    def __init__(self, track_allocations: bool = True, track_timeline: bool = True, interval: int = 100) -> None:
+        if interval <= 0:
+            raise ValueError(f"MemoryTracker: interval is a number of ms above 0, not {interval}")
+        self.track_allocations, self.track_timeline, self.interval = track_allocations, track_timeline, interval
+        self._metrics = Metrics()
+        self._depth = 0
+        self._clear(_Host())
+
+    def _clear(self, source: _Host | _Device) -> None:
+        self._source = source
+        self._timeline: list[dict[str, Any]] = []
+        self._every, self._skip = 1, 0
+        self._began = time.monotonic_ns()
+        self._stats: dict[str, Any] = {}
+        self._growth, self._before = 0, source.read()["allocated"]
+
+    def __enter__(self) -> MemoryTracker:
+        global _active
+        self._depth += 1
+        if self._depth > 1:
+            return self
+        found = in_use()
+        self._clear(_Device(*found) if found else _Host())
+        self._look()
+        _active = weakref.ref(self)
+        self._pid, self._stop = os.getpid(), threading.Event()
+        self._thread = threading.Thread(target=_watch, args=(weakref.ref(self), self._stop, self.interval / 1e3),
+                                        name="kymo-memory", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        global _active, _last
+        self._depth -= 1
+        if self._depth:
+            return
+        if self._pid == os.getpid():  # in the child of a fork there is no such thread, and its lock may be held for ever
+            self._stop.set()
+            self._thread.join()
+        self._skip = 0
+        self._look()
+        _active, _last = None, self.get_stats()
+
+    def _look(self) -> None:
+        now = self._source.read()
+        self._growth += max(0, now["allocated"] - self._before)
+        self._before = now["allocated"]
+        if isinstance(self._source, _Host):
+            now["total_allocated"] = self._growth
+        for key in ("peak_allocated", "peak_reserved"):
+            now[key] = max(now[key], now[key[5:]], self._stats.get(key, 0))
+        self._stats = now
+        self._metrics.record(f"memory: {self._source.device}", now["allocated"])
+        if (self.track_timeline or self.track_allocations) and self._skip == 0:
+            self._keep(now["allocated"])
+        self._skip = (self._skip + 1) % self._every
+
+    def _keep(self, allocated: int) -> None:
+        self._timeline.append({"ts_ns": time.monotonic_ns() - self._began, "kind": "sample", "ptr": 0, "size": 0,
+                               "allocated": allocated, "device": self._source.device, "stack": []})
+        if len(self._timeline) >= TIMELINE_MAX:
+            del self._timeline[1::2]
+            self._every *= 2
+
+    def get_stats(self) -> dict[str, Any]:
+        """peak_allocated, peak_reserved, current_allocated, current_reserved, num_allocs, num_frees, total_allocated, in bytes,
+        and source. Of the host, allocated and reserved are both what is in RAM, and total_allocated is how much that grew from
+        one look to the next."""
+        stats = self._stats or {**self._source.read()}
+        return {
+            "peak_allocated": stats["peak_allocated"], "peak_reserved": stats["peak_reserved"],
+            "current_allocated": stats["allocated"], "current_reserved": stats["reserved"],
+            "num_allocs": stats["num_allocs"], "num_frees": stats["num_frees"],
+            "total_allocated": stats["total_allocated"], "source": self._source.source,
+        }
+
+    def get_allocation_timeline(self) -> list[dict[str, Any]]:
+        """What was seen, in order: dicts of ts_ns (since the block began), kind, ptr, size, allocated, device, stack."""
+        return list(self._timeline)
+
+    def print_summary(self) -> None:
+        stats = self.get_stats()
+        print(f"Memory ({stats['source']})")
+        for label, key in (("peak", "peak_allocated"), ("now", "current_allocated"), ("grew by", "total_allocated")):
+            print(f"  {label:<10}{_text.size(stats[key]):>14}")
+        if self._timeline:
+            print(f"  {len(self._timeline)} looks, {self.interval} ms apart")
+        print("  call sites: not recorded (single allocations are not watched here)")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.track_allocations, self.track_timeline, self.interval)
+
+
+def _watch(tracker: weakref.ref[MemoryTracker], stop: threading.Event, seconds: float) -> None:
+    """Ends with the block, and with the tracker, whichever comes first."""
+    while not stop.wait(seconds):
+        alive = tracker()
+        if alive is None:
+            return
+        alive._look()
+        del alive
+
+
+def latest() -> dict[str, Any]:
+    """Of the tracker that is active, else of the last one, else of this process as it is now."""
+    active = _active() if _active else None
+    if active is not None:
+        return active.get_stats()
+    if _last is not None:
+        return _last
+    now, peak = resident()
+    return {"peak_allocated": peak, "peak_reserved": peak, "current_allocated": now, "current_reserved": now,
+            "num_allocs": 0, "num_frees": 0, "total_allocated": 0, "source": "process"}

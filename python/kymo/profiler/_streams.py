@@ -1,0 +1,94 @@
+"""StreamProfiler: how busy queues are, and how much they overlap."""
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from kymo._metrics import Queues
+from kymo.profiler import _text
+from kymo.profiler._device import thread_name
+
+
+class StreamProfiler:
+    """How busy the threads of this process are while a block runs.
+
+    >>> timer = CUDATimer()
+    >>> with StreamProfiler(num_streams=2) as profiler:
+    ...     with timer.measure("work"):
+    ...         total = sum(range(10000))
+    >>> stats = profiler.get_stats()
+    >>> len(stats["streams"]), stats["streams"][0]["ops"], stats["overlap"]
+    (2, 1, 1.0)
+
+    A thread is busy while anything is measured on it, by any timer or collector; what lies inside counts once. overlap is the
+    busy time of all threads together divided by the time in which at least one was busy: 1 means that they took turns. There are
+    num_streams rows, the busiest first, idle ones included. Queues of devices are not seen here yet.
+    """
+
+    def __init__(self, num_streams: int = 4) -> None:
+        if num_streams < 1:
+            raise ValueError(f"StreamProfiler: num_streams is at least 1, not {num_streams}")
+        self.num_streams = num_streams
+        self._queues = Queues()
+        self._depth = 0
+
+    def __enter__(self) -> StreamProfiler:
+        self._depth += 1
+        if self._depth == 1:
+            self._queues.start(thread_name)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._queues.stop()
+
+    def get_stats(self) -> dict[str, Any]:
+        """wall_ms, busy_ms (sum), union_ms, overlap, notes, and streams: a list of dicts of stream, name, kind, busy_ms, idle_ms,
+        utilisation (0 to 1), ops, gaps, longest_gap_ms."""
+        seen = self._queues.totals()
+        rows = sorted(seen["queues"], key=lambda row: -row["busy_ms"])
+        busy = sum(row["busy_ms"] for row in rows)
+        streams = [_stream(i, row, seen["wall_ms"]) for i, row in enumerate(rows[: self.num_streams])]
+        streams += [_stream(i, None, seen["wall_ms"]) for i in range(len(streams), self.num_streams)]
+        return {"wall_ms": seen["wall_ms"], "busy_ms": busy, "union_ms": seen["union_ms"],
+                "overlap": round(busy / seen["union_ms"], 6) if seen["union_ms"] else 0.0,
+                "streams": streams, "notes": self._notes(seen, rows)}
+
+    def _notes(self, seen: dict[str, Any], rows: list[Any]) -> list[str]:
+        notes = []
+        if not rows:
+            notes.append("no queue was seen: nothing was measured on any thread while the block ran; put `with "
+                         "timer.measure(name):` around the work of each")
+        if len(rows) > self.num_streams:
+            notes.append(f"{len(rows) - self.num_streams} more were busy; StreamProfiler(num_streams={len(rows)}) shows them")
+        if seen["not_exact"]:
+            notes.append(f"union and overlap leave out parts of {seen['not_exact']} measurements that were open for very long")
+        if seen["not_seen"]:
+            notes.append(f"{seen['not_seen']} measurements are left out: they are of more than 1,024 threads")
+        return notes
+
+    def print_stream_efficiency(self) -> None:
+        """A table of it, 80 columns wide."""
+        stats = self.get_stats()
+        print(f"Streams: {_text.ms(stats['wall_ms'])} in all, overlap {stats['overlap']:.2f}")
+        for line in _text.table("stream", ["busy", "idle", "utilisation", "ops", "gaps", "longest gap"], [
+                (f"{row['stream']} {row['name']}", [
+                    _text.ms(row["busy_ms"]), _text.ms(row["idle_ms"]), f"{100 * row['utilisation']:.1f} %", str(row["ops"]),
+                    str(row["gaps"]), _text.ms(row["longest_gap_ms"])]) for row in stats["streams"]]):
+            print(line)
+        for note in stats["notes"]:
+            print("\n".join(_text.wrap(f"Note: {note}")))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.num_streams,)
+
+
+def _stream(number: int, row: dict[str, Any] | None, wall: float) -> dict[str, Any]:
+    if row is None:
+        return {"stream": number, "name": "(idle)", "kind": "none", "busy_ms": 0.0, "idle_ms": wall, "utilisation": 0.0,
+                "ops": 0, "gaps": 0, "longest_gap_ms": wall}
+    return {"stream": number, "name": row["name"] or f"thread {row['tid']}", "kind": "thread",
+            "busy_ms": row["busy_ms"], "idle_ms": max(0.0, wall - row["busy_ms"]),
+            "utilisation": row["busy_ms"] / wall if wall else 0.0, "ops": row["count"], "gaps": row["gaps"],
+            "longest_gap_ms": row["longest_gap_ms"]}

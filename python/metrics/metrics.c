@@ -1,0 +1,549 @@
+#include "metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <structmember.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define NAMES_MAX 4096 /* names made at run time without end must not become our leak */
+#define OTHERS "(other names)"
+
+struct metrics {
+	PyObject_HEAD PyObject *times; /* name -> Series */
+	PyObject *values; /* name -> Value */
+	PyObject *device; /* for its series; NULL: the host's clock */
+	PyObject *introduce; /* called by a thread before its first row; NULL: not */
+	uint64_t owner;
+	uint32_t instance;
+};
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* U+2400 for each NUL, as names of regions have it. */
+static size_t without_nul(const char *from, size_t bytes, char *out, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < bytes && used + 3 < room; i++) {
+		if (from[i]) {
+			out[used++] = from[i];
+		} else {
+			memcpy(out + used, "\xe2\x90\x80", 3);
+			used += 3;
+		}
+	}
+	return used;
+}
+
+uint32_t name_id(PyObject *name, enum kymo_source source, uint32_t instance)
+{
+	PyObject *bytes = PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace");
+	char text[1024];
+	uint32_t id = 0;
+	size_t used;
+
+	if (!bytes) {
+		PyErr_Clear();
+		return 0;
+	}
+	used = without_nul(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), text,
+			   sizeof(text));
+	id = kymo_name_full(text, used, NULL, 0, 0, source, instance);
+	Py_DECREF(bytes);
+	return id;
+}
+
+/* A thread that has no rows yet is told to the recording by the name that Python knows. */
+static void introduce_thread(struct metrics *metrics)
+{
+	PyObject *done = PyObject_CallNoArgs(metrics->introduce);
+
+	if (!done)
+		PyErr_Clear();
+	Py_XDECREF(done);
+}
+
+static inline void ready_thread(struct metrics *metrics)
+{
+	if (KYMO__UNLIKELY(!kymo__lane && metrics->introduce && kymo_enabled()))
+		introduce_thread(metrics);
+}
+
+static PyObject *make(struct metrics *metrics, bool time, PyObject *name)
+{
+	return time ? series_new(name, metrics->owner, metrics->instance, metrics->device)
+		    : value_new(name, metrics->instance);
+}
+
+/* The Series or Value of a name, borrowed; made where it is new. */
+static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
+{
+	PyObject *dict = time ? metrics->times : metrics->values, *found, *others = NULL;
+
+	if (KYMO__UNLIKELY(!PyUnicode_Check(name))) {
+		PyErr_Format(PyExc_TypeError, "%.100s: a name is a str, not %.100s",
+			     Py_TYPE(metrics)->tp_name, Py_TYPE(name)->tp_name);
+		return NULL;
+	}
+	found = PyDict_GetItemWithError(dict, name);
+	if (KYMO__LIKELY(found != NULL) || PyErr_Occurred())
+		return found;
+	if (PyDict_GET_SIZE(dict) >= NAMES_MAX) {
+		others = PyUnicode_FromString(OTHERS);
+		found = others ? PyDict_GetItemWithError(dict, others) : NULL;
+		name = others;
+	}
+	if (!found && name && !PyErr_Occurred()) {
+		found = make(metrics, time, name);
+		if (found && PyDict_SetItem(dict, name, found))
+			Py_CLEAR(found);
+		Py_XDECREF(found); /* the dict's now */
+	}
+	Py_XDECREF(others);
+	return found;
+}
+
+/* ---- times --------------------------------------------------------------------------------- */
+
+static PyObject *measure(PyObject *self, PyObject *name)
+{
+	PyObject *series = of_name((struct metrics *)self, true, name);
+
+	ready_thread((struct metrics *)self);
+	Py_XINCREF(series);
+	return series;
+}
+
+static PyObject *start(PyObject *self, PyObject *name)
+{
+	PyObject *series = measure(self, name);
+	int rc = series ? open_begin((struct series *)series, OPEN_BY_NAME) : -1;
+
+	Py_XDECREF(series);
+	if (rc)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *was_not_started(PyObject *self, PyObject *name)
+{
+	return PyErr_Format(
+		PyExc_ValueError,
+		"%.100s: stop(%R) without start(%R) before it; each start takes one stop",
+		_PyType_Name(Py_TYPE(self)), name, name);
+}
+
+static PyObject *stop(PyObject *self, PyObject *name)
+{
+	struct metrics *metrics = (struct metrics *)self;
+	PyObject *series = PyUnicode_Check(name) ? PyDict_GetItemWithError(metrics->times, name)
+						 : NULL;
+	int rc;
+
+	if (!series)
+		return PyErr_Occurred() ? NULL : was_not_started(self, name);
+	Py_INCREF(series);
+	rc = open_end((struct series *)series, OPEN_BY_NAME);
+	Py_DECREF(series);
+	if (rc > 0)
+		return was_not_started(self, name);
+	if (rc)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* A series that has samples, settled; a new reference. */
+static struct series *measured(PyObject *self, PyObject *name)
+{
+	struct metrics *metrics = (struct metrics *)self;
+	struct series *series = NULL;
+
+	if (PyUnicode_Check(name))
+		series = (struct series *)PyDict_GetItemWithError(metrics->times, name);
+	if (PyErr_Occurred())
+		return NULL;
+	if (series) {
+		Py_INCREF(series);
+		series_current(series);
+		if (series_settle(series, true))
+			Py_CLEAR(series);
+		else if (series->count)
+			return series;
+	}
+	Py_XDECREF(series);
+	if (!PyErr_Occurred())
+		PyErr_Format(PyExc_ValueError,
+			     "%.100s: nothing was measured as %R yet; there is %R",
+			     _PyType_Name(Py_TYPE(self)), name, metrics->times);
+	return NULL;
+}
+
+static PyObject *get_elapsed(PyObject *self, PyObject *name)
+{
+	struct series *series = measured(self, name);
+	double ms;
+
+	if (!series)
+		return NULL;
+	ms = (double)series->last * metrics_ms_per_tick();
+	Py_DECREF(series);
+	return PyFloat_FromDouble(ms);
+}
+
+static PyObject *times(PyObject *self, PyObject *name)
+{
+	struct series *series = measured(self, name);
+	PyObject *result = series ? series_stats(series) : NULL;
+
+	Py_XDECREF(series);
+	return result;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+/* A number too large for a float is infinite, not an error. */
+static int take_double(PyObject *value, double *out)
+{
+	*out = PyFloat_AsDouble(value);
+	if (*out != -1.0 || !PyErr_Occurred())
+		return 0;
+	if (!PyErr_ExceptionMatches(PyExc_OverflowError) || !PyLong_Check(value))
+		return -1;
+	PyErr_Clear();
+	*out = PyObject_RichCompareBool(value, Py_False, Py_LT) == 1 ? -Py_HUGE_VAL : Py_HUGE_VAL;
+	return 0;
+}
+
+static PyObject *record(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	PyObject *value;
+	double number;
+
+	if (count != 2) {
+		PyErr_Format(PyExc_TypeError, "record takes a name and a value, not %zd arguments",
+			     count);
+		return NULL;
+	}
+	if (take_double(args[1], &number))
+		return NULL;
+	value = of_name((struct metrics *)self, false, args[0]);
+	if (!value)
+		return NULL;
+	ready_thread((struct metrics *)self);
+	value_add((struct value *)value, number);
+	Py_RETURN_NONE;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static PyObject *stats_of(PyObject *object)
+{
+	struct series *series = (struct series *)object;
+
+	if (Py_TYPE(object) == value_type) {
+		value_current((struct value *)object);
+		return value_stats((struct value *)object);
+	}
+	series_current(series);
+	return series_settle(series, true) ? NULL : series_stats(series);
+}
+
+static uint64_t count_of(PyObject *object)
+{
+	return Py_TYPE(object) == value_type ? ((struct value *)object)->count
+					     : ((struct series *)object)->count;
+}
+
+/* Settling may run code that measures: the list is of its own. */
+static PyObject *all_of(PyObject *dict)
+{
+	PyObject *list = PyDict_Items(dict), *result = PyDict_New(), *stats;
+
+	for (Py_ssize_t i = 0; list && result && i < PyList_GET_SIZE(list); i++) {
+		PyObject *pair = PyList_GET_ITEM(list, i), *object = PyTuple_GET_ITEM(pair, 1);
+
+		stats = stats_of(object);
+		if (!stats ||
+		    (count_of(object) && PyDict_SetItem(result, PyTuple_GET_ITEM(pair, 0), stats)))
+			Py_CLEAR(result);
+		Py_XDECREF(stats);
+	}
+	if (!list)
+		Py_CLEAR(result);
+	Py_XDECREF(list);
+	return result;
+}
+
+static PyObject *all_times(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return all_of(((struct metrics *)self)->times);
+}
+
+static PyObject *all_values(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return all_of(((struct metrics *)self)->values);
+}
+
+static PyObject *samples(PyObject *self, PyObject *name)
+{
+	struct metrics *metrics = (struct metrics *)self;
+	PyObject *series = PyDict_GetItemWithError(metrics->times, name), *value, *list = NULL;
+	const struct batches *batches = NULL;
+	double scale = 1;
+
+	if (series) {
+		batches = &((struct series *)series)->batches;
+		scale = metrics_ms_per_tick();
+	} else if ((value = PyDict_GetItemWithError(metrics->values, name))) {
+		batches = &((struct value *)value)->batches;
+	}
+	if (!batches)
+		return PyErr_Occurred() ? NULL : Py_BuildValue("([]i)", 1);
+	list = batches_list(batches, scale);
+	return list ? Py_BuildValue("(NK)", list, (unsigned long long)batches->size) : NULL;
+}
+
+static PyObject *value_samples(PyObject *self, PyObject *name)
+{
+	PyObject *value = PyDict_GetItemWithError(((struct metrics *)self)->values, name), *list;
+
+	if (!value)
+		return PyErr_Occurred() ? NULL : Py_BuildValue("([]i)", 1);
+	list = batches_list(&((struct value *)value)->batches, 1);
+	return list ? Py_BuildValue("(NK)", list,
+				    (unsigned long long)((struct value *)value)->batches.size)
+		    : NULL;
+}
+
+/* From the beginning of the first sample to the end of the last. */
+static void widen(PyObject *dict, uint64_t *first, uint64_t *last)
+{
+	PyObject *name, *object;
+	Py_ssize_t at = 0;
+
+	while (PyDict_Next(dict, &at, &name, &object)) {
+		const struct series *series = (struct series *)object;
+		const struct value *value = (struct value *)object;
+		bool time = Py_TYPE(object) == series_type;
+		uint64_t from = time ? series->first_start : value->first_at;
+		uint64_t to = time ? series->last_end : value->last_at;
+
+		if (!count_of(object))
+			continue;
+		*first = from < *first ? from : *first;
+		*last = to > *last ? to : *last;
+	}
+}
+
+static PyObject *wall_ms(PyObject *self, PyObject *unused)
+{
+	const struct metrics *metrics = (struct metrics *)self;
+	uint64_t first = UINT64_MAX, last = 0;
+
+	(void)unused;
+	widen(metrics->times, &first, &last);
+	widen(metrics->values, &first, &last);
+	return PyFloat_FromDouble(last > first ? (double)(last - first) * metrics_ms_per_tick()
+					       : 0.0);
+}
+
+/* Zones of any name that this process has lost. */
+static PyObject *dropped(PyObject *self, PyObject *unused)
+{
+	const struct metrics *metrics = (struct metrics *)self;
+	struct kymo_totals totals = { .bytes = sizeof(totals) };
+	struct kymo_region region = { 0 };
+	PyObject *name, *series;
+	Py_ssize_t at = 0;
+
+	(void)unused;
+	while (!region.id && PyDict_Next(metrics->times, &at, &name, &series))
+		region.id = ((struct series *)series)->id;
+	if (region.id)
+		kymo_region_totals(&region, &totals);
+	return PyLong_FromUnsignedLongLong(totals.dropped);
+}
+
+/* ---- the object ---------------------------------------------------------------------------- */
+
+static PyObject *metrics_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+	static uint64_t owners;
+	struct metrics *metrics = (struct metrics *)type->tp_alloc(type, 0);
+
+	(void)args, (void)keywords; /* for __init__ of who inherits */
+	if (!metrics)
+		return NULL;
+	metrics_begin();
+	metrics->owner = ++owners;
+	metrics->instance = instance_take();
+	metrics->times = PyDict_New();
+	metrics->values = PyDict_New();
+	if (!metrics->times || !metrics->values)
+		Py_CLEAR(metrics);
+	return (PyObject *)metrics;
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+	struct metrics *metrics = (struct metrics *)self;
+
+	Py_VISIT(Py_TYPE(self));
+	Py_VISIT(metrics->times);
+	Py_VISIT(metrics->values);
+	Py_VISIT(metrics->device);
+	Py_VISIT(metrics->introduce);
+	return 0;
+}
+
+static int clear(PyObject *self)
+{
+	struct metrics *metrics = (struct metrics *)self;
+	PyObject *name, *series;
+	Py_ssize_t at = 0;
+
+	/* What waits for the device may refer to the series itself. */
+	while (metrics->times && PyDict_Next(metrics->times, &at, &name, &series))
+		Py_CLEAR(((struct series *)series)->pending);
+	Py_CLEAR(metrics->times);
+	Py_CLEAR(metrics->values);
+	Py_CLEAR(metrics->device);
+	Py_CLEAR(metrics->introduce);
+	return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	clear(self);
+	instance_give(((struct metrics *)self)->instance);
+	type->tp_free(self);
+	Py_DECREF(type);
+}
+
+static PyMethodDef metrics_methods[] = {
+	{ "measure", measure, METH_O,
+	  "measure($self, name, /)\n--\n\nA context manager that measures its block." },
+	{ "start", start, METH_O, "start($self, name, /)\n--\n\nBegins a measurement." },
+	{ "stop", stop, METH_O,
+	  "stop($self, name, /)\n--\n\nEnds the newest measurement that start(name) began, on this "
+	  "thread or else another;\nValueError where there is none." },
+	{ "get_elapsed", get_elapsed, METH_O,
+	  "get_elapsed($self, name, /)\n--\n\nThe last measurement of that name, in ms. ValueError "
+	  "where there is none." },
+	{ "record", (PyCFunction)(void (*)(void))record, METH_FASTCALL,
+	  "record($self, name, value, /)\n--\n\nCounts a value." },
+	{ "times", times, METH_O, "times($self, name, /)\n--\n\nAll about one name, in ms." },
+	{ "all_times", all_times, METH_NOARGS,
+	  "all_times($self, /)\n--\n\n{name: times(name)} of those with samples." },
+	{ "all_values", all_values, METH_NOARGS, "{name: dict} of values, as all_times()." },
+	{ "samples", samples, METH_O,
+	  "The samples of a time (ms) or value, in order, as at most 1,024 means of so many." },
+	{ "wall_ms", wall_ms, METH_NOARGS,
+	  "wall_ms($self, /)\n--\n\nFrom the beginning of the first sample to the end of the last." },
+	{ "dropped", dropped, METH_NOARGS,
+	  "dropped($self, /)\n--\n\nZones of any name that this process could not record." },
+	{ "value_samples", value_samples, METH_O, "The same of a value alone." },
+	{ NULL },
+};
+
+static PyMemberDef metrics_members[] = {
+	{ "instance", T_UINT, offsetof(struct metrics, instance), READONLY,
+	  "its number in the column `instance` of the recording; 0: none was free" },
+	{ "_device", T_OBJECT, offsetof(struct metrics, device), 0, NULL },
+	{ "_introduce", T_OBJECT, offsetof(struct metrics, introduce), 0, NULL },
+	{ NULL },
+};
+
+static PyType_Slot metrics_slots[] = {
+	{ Py_tp_doc, "Times and values by name, exact over any number of them." },
+	{ Py_tp_new, metrics_new },
+	{ Py_tp_dealloc, dealloc },
+	{ Py_tp_traverse, traverse },
+	{ Py_tp_clear, clear },
+	{ Py_tp_methods, metrics_methods },
+	{ Py_tp_members, metrics_members },
+	{ 0, NULL },
+};
+
+static PyType_Spec metrics_spec = {
+	.name = "kymo._metrics.Metrics",
+	.basicsize = sizeof(struct metrics),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+	.slots = metrics_slots,
+};
+
+/* ---- memory of the process ------------------------------------------------------------------ */
+
+static PyObject *resident(PyObject *module, PyObject *unused)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long size = 0, pages = 0;
+	struct rusage usage = { 0 };
+
+	(void)module, (void)unused;
+	if (file) {
+		if (fscanf(file, "%llu %llu", &size, &pages) != 2)
+			pages = 0;
+		fclose(file);
+	}
+	getrusage(RUSAGE_SELF, &usage);
+	return Py_BuildValue("(KK)", pages * (unsigned long long)sysconf(_SC_PAGESIZE),
+			     (unsigned long long)usage.ru_maxrss * 1024u);
+}
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+static PyMethodDef module_methods[] = {
+	{ "resident", resident, METH_NOARGS,
+	  "resident($module, /)\n--\n\nBytes of memory that this process has in RAM, and the most "
+	  "that it ever had." },
+	{ "judge", judge, METH_O,
+	  "judge($module, rows, /)\n--\n\nFor each (values of a, values of b, weight): (low, high, "
+	  "p, p corrected for all rows,\nthe change that could have been seen, significant)." },
+	{ "warmup", warmup, METH_O,
+	  "warmup($module, values, /)\n--\n\nHow many of the first values are warm-up." },
+	{ NULL },
+};
+
+static int add(PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **out)
+{
+	PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+	int rc = type ? PyModule_AddObjectRef(module, name, type) : -1;
+
+	if (out)
+		*out = (PyTypeObject *)
+			type; /* for good: samples may be open when the module goes */
+	else
+		Py_XDECREF(type);
+	return rc;
+}
+
+PyMODINIT_FUNC PyInit__metrics(void)
+{
+	static struct PyModuleDef def = {
+		PyModuleDef_HEAD_INIT,
+		.m_name = "kymo._metrics",
+		.m_doc = "What kymo.profiler keeps; use it as kymo.profiler.",
+		.m_size = -1,
+		.m_methods = module_methods,
+	};
+	PyObject *module;
+
+	if (open_init()) {
+		PyErr_SetString(PyExc_ImportError, "kymo: the C library has no thread key left");
+		return NULL;
+	}
+	module = PyModule_Create(&def);
+	if (module && (add(module, "Series", &series_spec, &series_type) ||
+		       add(module, "Value", &value_spec, &value_type) ||
+		       add(module, "Queues", &queues_spec, NULL) ||
+		       add(module, "Metrics", &metrics_spec, NULL)))
+		Py_CLEAR(module);
+	return module;
+}

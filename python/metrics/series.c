@@ -1,0 +1,268 @@
+#include "metrics.h"
+
+#include <math.h>
+#include <string.h>
+#include <structmember.h>
+
+PyTypeObject *series_type;
+
+/* Tells one use of a series from another. Never followed. */
+static inline const void *current_frame(void)
+{
+	PyThreadState *thread = PyThreadState_Get();
+
+#if PY_VERSION_HEX >= 0x030D0000
+	return thread->current_frame;
+#elif PY_VERSION_HEX >= 0x030B0000
+	return thread->cframe->current_frame;
+#else
+	return thread->frame;
+#endif
+}
+
+/* ---- samples ------------------------------------------------------------------------------ */
+
+static void clear(struct series *series)
+{
+	series->count = series->sum = series->min = series->max = series->last = series->child = 0;
+	series->on_device = series->top_count = series->top_sum = 0;
+	series->first_start = series->last_end = 0;
+	series->square = 0;
+	batches_clear(&series->batches);
+	memset(series->histogram, 0, sizeof(series->histogram));
+	Py_CLEAR(series->pending);
+}
+
+void series_current(struct series *series)
+{
+	if (KYMO__LIKELY(series->generation == metrics_generation))
+		return;
+	series->generation = metrics_generation;
+	clear(series);
+}
+
+void series_add(struct series *series, uint64_t start, uint64_t duration, struct series *parent)
+{
+	series_current(series);
+	if (!series->count || duration < series->min)
+		series->min = duration;
+	if (duration > series->max)
+		series->max = duration;
+	if (!series->count || start < series->first_start)
+		series->first_start = start;
+	if (start + duration > series->last_end)
+		series->last_end = start + duration;
+	series->count++;
+	series->sum += duration;
+	series->square += (unsigned __int128)duration * duration;
+	series->last = duration;
+	series->histogram[kymo_hist_bucket(duration)]++;
+	batches_add(&series->batches, (double)duration);
+	if (parent) {
+		series_current(parent);
+		parent->child += duration;
+	} else {
+		series->top_count++;
+		series->top_sum += duration;
+	}
+}
+
+/* ---- what a device has measured ------------------------------------------------------------ */
+
+/* A row of its own, beside the host's: the host only queued the work. */
+static void write_device_zone(struct series *series, uint64_t start, uint64_t duration)
+{
+	struct kymo_zone zone = { NULL, start, 0, 0 };
+
+	if (!kymo_enabled() || !metrics_ticks_are_the_recordings())
+		return;
+	if (!series->device_id)
+		series->device_id = name_id(series->name, KYMO_SOURCE_DEVICE, series->instance);
+	zone.name = series->device_id;
+	zone.lane = kymo__lane ? kymo__lane : kymo__lane_get();
+	if (zone.lane)
+		kymo__zone_write(zone.lane, &zone, start + duration, 0, KYMO_ZONE_FOREIGN);
+}
+
+static void settle_one(struct series *series, PyObject *entry, double ms_per_tick)
+{
+	unsigned long long start;
+	PyObject *parent;
+	uint64_t duration;
+	double ms;
+
+	if (!PyArg_ParseTuple(entry, "dKO", &ms, &start, &parent)) {
+		PyErr_Clear();
+		return;
+	}
+	duration = ms > 0 && ms_per_tick > 0 ? (uint64_t)(ms / ms_per_tick + 0.5) : 0;
+	series_add(series, start, duration,
+		   Py_TYPE(parent) == series_type ? (struct series *)parent : NULL);
+	series->on_device++;
+	write_device_zone(series, start, duration);
+}
+
+int series_settle(struct series *series, bool wait)
+{
+	double ms_per_tick;
+	PyObject *done;
+
+	if (KYMO__LIKELY(!series->pending || !series->device || !PyList_GET_SIZE(series->pending)))
+		return 0;
+	done = PyObject_CallMethod(series->device, "settle", "Oi", series->pending, (int)wait);
+	if (!done || !PyList_Check(done)) {
+		Py_XDECREF(done);
+		if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+			return -1;
+		PyErr_Clear();
+		Py_CLEAR(series->pending); /* a device that has failed answers no more */
+		return 0;
+	}
+	ms_per_tick = metrics_ms_per_tick();
+	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(done); i++)
+		settle_one(series, PyList_GET_ITEM(done, i), ms_per_tick);
+	Py_DECREF(done);
+	return 0;
+}
+
+/* ---- what it comes to ---------------------------------------------------------------------- */
+
+/* Linear inside the bucket, and never outside of what was seen: as trace.regions has it. */
+static double quantile(const struct series *series, double share)
+{
+	double wanted = share * (double)series->count, before = 0, start, end, at;
+	uint32_t bucket = 0;
+
+	while (bucket < KYMO_HIST_BUCKETS - 1 &&
+	       before + (double)series->histogram[bucket] < wanted)
+		before += (double)series->histogram[bucket++];
+	start = (double)kymo_hist_start(bucket);
+	end = bucket < KYMO_HIST_BUCKETS - 1 ? (double)kymo_hist_start(bucket + 1)
+					     : (double)series->max;
+	at = start;
+	if (series->histogram[bucket])
+		at += (end - start) * (wanted - before) / (double)series->histogram[bucket];
+	return fmin(fmax(at, (double)series->min), (double)series->max);
+}
+
+static double deviation(const struct series *series)
+{
+	double mean = (double)series->sum / (double)series->count;
+	double spread = (double)series->square - mean * (double)series->sum;
+
+	return series->count > 1 && spread > 0 ? sqrt(spread / (double)(series->count - 1)) : 0;
+}
+
+PyObject *series_stats(struct series *series)
+{
+	double scale = metrics_ms_per_tick(), count = (double)series->count;
+	uint64_t child = series->child < series->sum ? series->child : series->sum;
+
+	return Py_BuildValue("{sK sd sd sd sd sd sd sd sd sd sd sK sK sd}", "count",
+			     (unsigned long long)series->count, "mean",
+			     count > 0 ? (double)series->sum / count * scale : 0.0, "std",
+			     count > 0 ? deviation(series) * scale : 0.0, "min",
+			     (double)series->min * scale, "max", (double)series->max * scale, "p50",
+			     count > 0 ? quantile(series, 0.5) * scale : 0.0, "p90",
+			     count > 0 ? quantile(series, 0.9) * scale : 0.0, "p99",
+			     count > 0 ? quantile(series, 0.99) * scale : 0.0, "last",
+			     (double)series->last * scale, "total", (double)series->sum * scale,
+			     "self", (double)(series->sum - child) * scale, "on_device",
+			     (unsigned long long)series->on_device, "top_count",
+			     (unsigned long long)series->top_count, "top_total",
+			     (double)series->top_sum * scale);
+}
+
+/* ---- the object ---------------------------------------------------------------------------- */
+
+PyObject *series_new(PyObject *name, uint64_t owner, uint32_t instance, PyObject *device)
+{
+	struct series *series = (struct series *)series_type->tp_alloc(series_type, 0);
+
+	if (!series)
+		return NULL;
+	Py_INCREF(name);
+	series->name = name;
+	series->owner = owner;
+	series->instance = instance;
+	series->generation = metrics_generation;
+	Py_XINCREF(device);
+	series->device = device;
+	return (PyObject *)series;
+}
+
+static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+	(void)type, (void)args, (void)keywords;
+	PyErr_SetString(PyExc_TypeError, "a Series is made by measure() of a timer or collector");
+	return NULL;
+}
+
+static void dealloc(PyObject *self)
+{
+	struct series *series = (struct series *)self;
+	PyTypeObject *type = Py_TYPE(self);
+
+	if (series->open)
+		open_forget(series);
+	clear(series);
+	Py_CLEAR(series->name);
+	Py_CLEAR(series->device);
+	type->tp_free(self);
+	Py_DECREF(type);
+}
+
+static PyObject *enter(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (KYMO__UNLIKELY(open_begin((struct series *)self, current_frame())))
+		return NULL;
+	Py_INCREF(self);
+	return self;
+}
+
+static PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	(void)args, (void)count;
+	if (KYMO__UNLIKELY(open_end((struct series *)self, current_frame()) < 0))
+		return NULL;
+	Py_RETURN_NONE; /* an exception goes on */
+}
+
+static PyObject *repr(PyObject *self)
+{
+	struct series *series = (struct series *)self;
+
+	return PyUnicode_FromFormat("<times of %R: %llu>", series->name,
+				    (unsigned long long)series->count);
+}
+
+static PyMethodDef methods[] = {
+	{ "__enter__", enter, METH_NOARGS, "Begins a measurement." },
+	{ "__exit__", (PyCFunction)(void (*)(void))leave, METH_FASTCALL,
+	  "Ends it; an exception goes on." },
+	{ NULL },
+};
+
+static PyMemberDef members[] = {
+	{ "name", T_OBJECT_EX, offsetof(struct series, name), READONLY, "as it is recorded" },
+	{ NULL },
+};
+
+static PyType_Slot slots[] = {
+	{ Py_tp_doc, "What measure() gives: `with` it. One object serves any number of uses at\n"
+		     "once, in threads, recursion and generators." },
+	{ Py_tp_new, refuse_new },
+	{ Py_tp_dealloc, dealloc },
+	{ Py_tp_repr, repr },
+	{ Py_tp_methods, methods },
+	{ Py_tp_members, members },
+	{ 0, NULL },
+};
+
+PyType_Spec series_spec = {
+	.name = "kymo._metrics.Series",
+	.basicsize = sizeof(struct series),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+	.slots = slots,
+};
