@@ -11,6 +11,7 @@ from importlib.util import module_from_spec
 
 # The modules that are here, and whose names they speak.
 MODULES = {
+    "kitsune": "Kitsune's profiler: kitsune.profiler with CUDATimer, MemoryTracker, MetricsCollector, Reporter, compare_runs",
     "probing": "probing: enable_torch_profiling()",
     "tracy": "the host profiler of tt-metal: python -m tracy, Profiler, signpost",
 }
