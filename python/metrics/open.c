@@ -149,10 +149,20 @@ static int forgive(void)
 	return 0;
 }
 
+/* Devices are torch's: while it is not imported there is nobody to ask. */
+static bool torch_is_imported(void)
+{
+	static PyObject *word;
+
+	if (!word)
+		word = PyUnicode_InternFromString("torch");
+	return word && PyDict_GetItem(PyImport_GetModuleDict(), word);
+}
+
 static int begin_event(struct series *series, PyObject **out)
 {
 	*out = NULL;
-	if (KYMO__LIKELY(!series->device))
+	if (KYMO__LIKELY(!series->device) || !torch_is_imported())
 		return 0;
 	*out = PyObject_CallMethod(series->device, "begin", NULL);
 	if (!*out)

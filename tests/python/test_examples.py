@@ -2,6 +2,7 @@
 import doctest
 import importlib
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,31 @@ def test_every_public_name_has_a_docstring():
     import kymo
 
     assert [name for name in kymo.__all__ if not name.startswith("_") and not getattr(kymo, name).__doc__] == []
+
+
+@pytest.mark.parametrize("module", ["", "._timer", "._collector", "._memory", "._streams", "._reporter", "._compare"])
+def test_the_examples_of_the_profiler_work(module, home, tmp_path):
+    """In a process of its own: the first timer turns recording on."""
+    (tmp_path / "examples.py").write_text(f"""
+import doctest, importlib, kymo.profiler
+names = {{name: getattr(kymo.profiler, name) for name in kymo.profiler.__all__}}
+result = doctest.testmod(importlib.import_module("kymo.profiler{module}"), extraglobs=names)
+assert result.failed == 0 and result.attempted > 0, result
+assert all(thing.__doc__ for thing in names.values())
+""")
+    run([sys.executable, tmp_path / "examples.py"], home, tmp_path)
+
+
+PROFILER = (ROOT / "docs/profiler.md").read_text()
+
+
+def test_the_code_of_docs_profiler_runs_and_prints_what_it_shows(home, tmp_path):
+    code = re.findall(r"```python\n(.*?)```", PROFILER, re.S)
+    assert len(code) == 6
+    (tmp_path / "page.py").write_text("\n".join(code))
+    done = run([sys.executable, tmp_path / "page.py"], home, tmp_path)
+    assert "Bottleneck: data_loading" in done.stdout and "same count: True" in done.stdout
+    assert {"metrics.json", "metrics.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.fixture

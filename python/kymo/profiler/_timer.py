@@ -47,7 +47,7 @@ class CUDATimer(Metrics):
 
     def benchmark(self, fn: Callable[[], Any], name: str | None = None) -> dict[str, Any]:
         """Calls fn `warmup` times, then measures `repeat` calls of it; their stats(), of this benchmark alone."""
-        label = name or getattr(fn, "__name__", type(fn).__name__)
+        label: str = name or getattr(fn, "__name__", "") or type(fn).__name__
         own = type(self)(self.synchronize, self.warmup, self.repeat)
         for _ in range(self.warmup):
             fn()
