@@ -22,7 +22,6 @@ class Queues:
 
 class Metrics:
     _device: Any
-    _introduce: Any
     @property
     def instance(self) -> int: ...
     def measure(self, name: str, /) -> Series: ...

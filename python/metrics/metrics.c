@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../text.h"
+
 #define NAMES_MAX 4096 /* names made at run time without end must not become our leak */
 #define OTHERS "(other names)"
 
@@ -13,61 +15,30 @@ struct metrics {
 	PyObject_HEAD PyObject *times; /* name -> Series */
 	PyObject *values; /* name -> Value */
 	PyObject *device; /* for its series; NULL: the host's clock */
-	PyObject *introduce; /* called by a thread before its first row; NULL: not */
 	uint64_t owner;
 	uint32_t instance;
 };
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-/* U+2400 for each NUL, as names of regions have it. */
-static size_t without_nul(const char *from, size_t bytes, char *out, size_t room)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < bytes && used + 3 < room; i++) {
-		if (from[i]) {
-			out[used++] = from[i];
-		} else {
-			memcpy(out + used, "\xe2\x90\x80", 3);
-			used += 3;
-		}
-	}
-	return used;
-}
-
 uint32_t name_id(PyObject *name, enum kymo_source source, uint32_t instance)
 {
-	PyObject *bytes = PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace");
-	char text[1024];
+	struct text text;
 	uint32_t id = 0;
-	size_t used;
 
-	if (!bytes) {
+	if (text_take(name, &text))
 		PyErr_Clear();
-		return 0;
-	}
-	used = without_nul(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), text,
-			   sizeof(text));
-	id = kymo_name_full(text, used, NULL, 0, 0, source, instance);
-	Py_DECREF(bytes);
+	else
+		id = kymo_name_full(text.bytes, (size_t)text.size, NULL, 0, 0, source, instance);
+	text_release(&text);
 	return id;
 }
 
 /* A thread that has no rows yet is told to the recording by the name that Python knows. */
-static void introduce_thread(struct metrics *metrics)
+static inline void ready_thread(void)
 {
-	PyObject *done = PyObject_CallNoArgs(metrics->introduce);
-
-	if (!done)
-		PyErr_Clear();
-	Py_XDECREF(done);
-}
-
-static inline void ready_thread(struct metrics *metrics)
-{
-	if (KYMO__UNLIKELY(!kymo__lane && metrics->introduce && kymo_enabled()))
-		introduce_thread(metrics);
+	if (KYMO__UNLIKELY(!kymo__lane) && kymo_enabled())
+		text_introduce_thread();
 }
 
 static PyObject *make(struct metrics *metrics, bool time, PyObject *name)
@@ -110,7 +81,7 @@ static PyObject *measure(PyObject *self, PyObject *name)
 {
 	PyObject *series = of_name((struct metrics *)self, true, name);
 
-	ready_thread((struct metrics *)self);
+	ready_thread();
 	Py_XINCREF(series);
 	return series;
 }
@@ -230,7 +201,7 @@ static PyObject *record(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	value = of_name((struct metrics *)self, false, args[0]);
 	if (!value)
 		return NULL;
-	ready_thread((struct metrics *)self);
+	ready_thread();
 	value_add((struct value *)value, number);
 	Py_RETURN_NONE;
 }
@@ -395,7 +366,6 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 	Py_VISIT(metrics->times);
 	Py_VISIT(metrics->values);
 	Py_VISIT(metrics->device);
-	Py_VISIT(metrics->introduce);
 	return 0;
 }
 
@@ -411,7 +381,6 @@ static int clear(PyObject *self)
 	Py_CLEAR(metrics->times);
 	Py_CLEAR(metrics->values);
 	Py_CLEAR(metrics->device);
-	Py_CLEAR(metrics->introduce);
 	return 0;
 }
 
@@ -456,7 +425,6 @@ static PyMemberDef metrics_members[] = {
 	{ "instance", T_UINT, offsetof(struct metrics, instance), READONLY,
 	  "its number in the column `instance` of the recording; 0: none was free" },
 	{ "_device", T_OBJECT, offsetof(struct metrics, device), 0, NULL },
-	{ "_introduce", T_OBJECT, offsetof(struct metrics, introduce), 0, NULL },
 	{ NULL },
 };
 

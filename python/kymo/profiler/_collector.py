@@ -5,7 +5,6 @@ from typing import Any
 
 from kymo._metrics import Metrics
 from kymo.profiler import _text
-from kymo.profiler._device import introduce_thread
 from kymo.profiler._report import report_of
 
 # Words in a name, and what to try when it takes most of the time. The first row that fits speaks.
@@ -47,9 +46,6 @@ class MetricsCollector(Metrics):
     `iteration` and `batch_size` are the names that throughput is told by. Every value is a row of trace.counters, every
     time one of trace.zones; all numbers of reports are exact, however many there were.
     """
-
-    def __init__(self) -> None:
-        self._introduce = introduce_thread
 
     measure_time = Metrics.measure
 

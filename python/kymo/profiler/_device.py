@@ -5,8 +5,6 @@ import sys
 import threading
 from typing import Any
 
-import kymo
-
 # Modules of torch that have events and streams, and how to know that torch was built for the device.
 _DEVICES: dict[str, Any] = {
     "cuda": lambda torch, api: bool(torch.version.cuda or getattr(torch.version, "hip", None)),
@@ -76,10 +74,3 @@ def thread_name() -> str | None:
     """What threading calls this thread, without making a thread object of it."""
     known = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
     return known.name if known is not None else None
-
-
-def introduce_thread() -> None:
-    """Tells the recording the name of this thread."""
-    name = thread_name()
-    if name is not None:
-        kymo.thread_name(name)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kymo._metrics import Metrics
-from kymo.profiler._device import Events, introduce_thread
+from kymo.profiler._device import Events
 
 STATS = ("count", "mean", "std", "min", "max", "p50", "p90", "p99")
 
@@ -38,7 +38,6 @@ class CUDATimer(Metrics):
             raise ValueError(f"CUDATimer: warmup is at least 0 and repeat at least 1, not {warmup} and {repeat}")
         self.synchronize, self.warmup, self.repeat = synchronize, warmup, repeat
         self._device = Events(synchronize)
-        self._introduce = introduce_thread
 
     def stats(self, name: str) -> dict[str, Any]:
         """count, mean, std (n - 1), min, max, p50, p90, p99, in ms, and the clock that told them."""
