@@ -75,6 +75,45 @@ static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
 	return found;
 }
 
+/* ---- arguments ------------------------------------------------------------------------------ */
+
+/* Fills out[] by position or by name; -1 and TypeError. */
+static int take(const char *const *words, int count, PyObject *const *args, Py_ssize_t positional,
+		PyObject *keywords, PyObject **out)
+{
+	Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+	int taken = 0;
+
+	for (int i = 0; i < count; i++)
+		out[i] = i < positional ? args[i] : NULL;
+	for (Py_ssize_t k = 0; k < named; k++)
+		for (int i = 0; i < count; i++)
+			if (!out[i] && !PyUnicode_CompareWithASCIIString(
+					       PyTuple_GET_ITEM(keywords, k), words[i])) {
+				out[i] = args[positional + k];
+				taken++;
+				break;
+			}
+	if (positional <= count && taken == named && positional + named == count)
+		return 0;
+	PyErr_Format(PyExc_TypeError,
+		     count == 1 ? "it takes a name, and nothing else"
+				: "record takes a name and a value, and nothing else");
+	return -1;
+}
+
+static const char *const words[] = { "name", "value" };
+
+/* A method of one name. */
+#define BY_NAME(function) \
+	static PyObject *function##_by(PyObject *self, PyObject *const *args, Py_ssize_t count, \
+				       PyObject *keywords) \
+	{ \
+		PyObject *name; \
+\
+		return take(words, 1, args, count, keywords, &name) ? NULL : function(self, name); \
+	}
+
 /* ---- times --------------------------------------------------------------------------------- */
 
 static PyObject *measure(PyObject *self, PyObject *name)
@@ -86,6 +125,8 @@ static PyObject *measure(PyObject *self, PyObject *name)
 	return series;
 }
 
+BY_NAME(measure)
+
 static PyObject *start(PyObject *self, PyObject *name)
 {
 	PyObject *series = measure(self, name);
@@ -96,6 +137,8 @@ static PyObject *start(PyObject *self, PyObject *name)
 		return NULL;
 	Py_RETURN_NONE;
 }
+
+BY_NAME(start)
 
 static PyObject *was_not_started(PyObject *self, PyObject *name)
 {
@@ -123,6 +166,8 @@ static PyObject *stop(PyObject *self, PyObject *name)
 		return NULL;
 	Py_RETURN_NONE;
 }
+
+BY_NAME(stop)
 
 /* A series that has samples, settled; a new reference. */
 static struct series *measured(PyObject *self, PyObject *name)
@@ -162,6 +207,8 @@ static PyObject *get_elapsed(PyObject *self, PyObject *name)
 	return PyFloat_FromDouble(ms);
 }
 
+BY_NAME(get_elapsed)
+
 static PyObject *times(PyObject *self, PyObject *name)
 {
 	struct series *series = measured(self, name);
@@ -170,6 +217,8 @@ static PyObject *times(PyObject *self, PyObject *name)
 	Py_XDECREF(series);
 	return result;
 }
+
+BY_NAME(times)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
@@ -186,19 +235,14 @@ static int take_double(PyObject *value, double *out)
 	return 0;
 }
 
-static PyObject *record(PyObject *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *record(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
-	PyObject *value;
+	PyObject *given[2], *value;
 	double number;
 
-	if (count != 2) {
-		PyErr_Format(PyExc_TypeError, "record takes a name and a value, not %zd arguments",
-			     count);
+	if (take(words, 2, args, count, keywords, given) || take_double(given[1], &number))
 		return NULL;
-	}
-	if (take_double(args[1], &number))
-		return NULL;
-	value = of_name((struct metrics *)self, false, args[0]);
+	value = of_name((struct metrics *)self, false, given[0]);
 	if (!value)
 		return NULL;
 	ready_thread();
@@ -395,19 +439,22 @@ static void dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
+#define WITH_KEYWORDS(function) \
+	(PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
 static PyMethodDef metrics_methods[] = {
-	{ "measure", measure, METH_O,
-	  "measure($self, name, /)\n--\n\nA context manager that measures its block." },
-	{ "start", start, METH_O, "start($self, name, /)\n--\n\nBegins a measurement." },
-	{ "stop", stop, METH_O,
-	  "stop($self, name, /)\n--\n\nEnds the newest measurement that start(name) began, on this "
+	{ "measure", WITH_KEYWORDS(measure_by),
+	  "measure($self, /, name)\n--\n\nA context manager that measures its block." },
+	{ "start", WITH_KEYWORDS(start_by), "start($self, /, name)\n--\n\nBegins a measurement." },
+	{ "stop", WITH_KEYWORDS(stop_by),
+	  "stop($self, /, name)\n--\n\nEnds the newest measurement that start(name) began, on this "
 	  "thread or else another;\nValueError where there is none." },
-	{ "get_elapsed", get_elapsed, METH_O,
-	  "get_elapsed($self, name, /)\n--\n\nThe last measurement of that name, in ms. ValueError "
+	{ "get_elapsed", WITH_KEYWORDS(get_elapsed_by),
+	  "get_elapsed($self, /, name)\n--\n\nThe last measurement of that name, in ms. ValueError "
 	  "where there is none." },
-	{ "record", (PyCFunction)(void (*)(void))record, METH_FASTCALL,
-	  "record($self, name, value, /)\n--\n\nCounts a value." },
-	{ "times", times, METH_O, "times($self, name, /)\n--\n\nAll about one name, in ms." },
+	{ "record", WITH_KEYWORDS(record), "record($self, /, name, value)\n--\n\nCounts a value." },
+	{ "times", WITH_KEYWORDS(times_by),
+	  "times($self, /, name)\n--\n\nAll about one name, in ms." },
 	{ "all_times", all_times, METH_NOARGS,
 	  "all_times($self, /)\n--\n\n{name: times(name)} of those with samples." },
 	{ "all_values", all_values, METH_NOARGS, "{name: dict} of values, as all_times()." },

@@ -97,7 +97,8 @@ def inside(venv, tmp_path):
 def test_the_wheel_holds_all_that_is_needed(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
-    for name in ("kymo/__init__.py", "kymo/py.typed", "kymo/_kymo.pyi", "kymo/_inject/sitecustomize.py", "kymo/profiler/__init__.py", "kymo/libkymo.so.0",
+    for name in ("kymo/__init__.py", "kymo/py.typed", "kymo/_kymo.pyi", "kymo/_inject/sitecustomize.py",
+                 "kymo/profiler/__init__.py", "kymo/libkymo.so.0",
                  "kymo_auto.pth"):
         assert name in names
     for extension in ("_kymo", "_trace", "_arrow", "_metrics"):

@@ -380,6 +380,26 @@ def test_streams_are_busy_idle_and_overlap(plain):
     assert max(map(len, lines[2:])) <= 80
 
 
+def test_arguments_go_by_position_and_by_name(plain):
+    done = plain("""
+        from kymo.profiler import CUDATimer, MetricsCollector
+        timer, collector = CUDATimer(synchronize=True, warmup=1, repeat=2), MetricsCollector()
+        with timer.measure(name="x"), collector.measure_time(name="y"): pass
+        timer.start(name="x"); timer.stop(name="x")
+        collector.record(name="loss", value=1); collector.record("loss", value=2); collector.record(value=3, name="loss")
+        print(timer.stats(name="x")["count"], timer.get_elapsed(name="x") > 0, collector.all_values()["loss"]["sum"])
+        for wrong in (lambda: timer.measure(), lambda: timer.measure(5), lambda: timer.measure(nam="x"),
+                      lambda: timer.measure("x", name="x"), lambda: collector.record("loss"), lambda: collector.record("loss", "a"),
+                      lambda: collector.record("loss", 1, 2), lambda: collector.record("loss", name="x")):
+            try:
+                wrong()
+            except TypeError:
+                continue
+            print("taken")
+    """)
+    assert done.stdout == "2 True 6.0\n"
+
+
 def test_benchmark_warms_up_and_repeats(plain):
     done = plain("""
         from kymo.profiler import CUDATimer
