@@ -171,6 +171,41 @@ def test_workers_neither_double_nor_lose_samples(supervise, method):
     assert recording.one("SELECT sum(value) FROM trace.counters WHERE name = 'n'") == sum(range(20))
 
 
+LOADER = """
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+    from kymo.profiler import CUDATimer, MetricsCollector, MemoryTracker
+    class Data(Dataset):
+        def __init__(self): self.collector = MetricsCollector()
+        def __len__(self): return 40
+        def __getitem__(self, i):
+            with self.collector.measure_time("load"):
+                self.collector.record("i", i)
+                return torch.tensor([i])
+    if __name__ == "__main__":
+        timer, tracker, data = CUDATimer(), MemoryTracker(interval=5), Data()
+        data[0]
+        with tracker, timer.measure("epoch"):
+            total = 0
+            for batch in DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context={method!r}):
+                with timer.measure("batch"):
+                    total += int(batch.sum())
+        print(total, timer.stats("epoch")["count"], timer.stats("batch")["count"], data.collector.all_times()["load"]["count"],
+              tracker.get_stats()["peak_allocated"] > 0)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_dataloaders_workers_neither_double_nor_lose_samples(supervise, method):
+    pytest.importorskip("torch", reason="no torch in this Python")
+    recording = supervise(LOADER.format(method=method))
+    assert recording.stdout == "780 1 10 1 True\n"
+    assert recording.query("SELECT name, count(*) AS n FROM trace.zones WHERE instance IS NOT NULL GROUP BY name ORDER BY name") == [
+        {"name": "batch", "n": 10}, {"name": "epoch", "n": 1}, {"name": "load", "n": 41}]
+    assert recording.one("SELECT sum(value) FROM trace.counters WHERE name = 'i'") == 780
+    assert recording.one("SELECT count(DISTINCT pid) FROM trace.zones WHERE name = 'load'") == 3
+
+
 def test_a_child_that_falls_out_of_the_parents_block_counts_nothing(supervise):
     recording = supervise("""
         import os
