@@ -29,6 +29,9 @@ static const struct cmds_option query_options[] = {
 static const struct cmds_option no_options[] = { { 0 } };
 
 static const struct cmds_option report_options[] = {
+	{ 'f', "format", "FORMAT", "text (the default), html, json or csv" },
+	{ 'o', "output", "FILE", "write it to FILE; its ending says the format" },
+	{ 0, "force", NULL, "let it replace a file that is no such report" },
 	{ 0, "subtract-overhead", NULL, "take the cost of recording off self times" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -102,8 +105,10 @@ const struct cmds_command cmds_table[] = {
 	  "kymo backtrace --why 4711\tit hangs: on what, since when\n"
 	  "kymo backtrace --tree 4711\tall ranks; the odd one first\n" },
 	{ "report", cmd_report, "say where the time of a run went",
-	  "[--subtract-overhead] [TARGET]", report_options,
+	  "[OPTIONS] [TARGET] [FILE]", report_options,
 	  "kymo report\tthe latest recording\n"
+	  "kymo report latest report.html\tone file that opens offline\n"
+	  "kymo report -f json | jq .timing\n"
 	  "kymo report run.kymo | less\n" },
 	{ "compare", cmd_compare, "say whether B is slower than A, where, and how sure that is",
 	  "[OPTIONS] A B\n[OPTIONS] A1 A2 A3 -- B1 B2 B3", compare_options,

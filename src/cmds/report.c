@@ -3,12 +3,21 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cmds/cmds.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/progress.h"
+#include "views/report_file.h"
 #include "views/text.h"
+
+struct request {
+	const char *target, *file;
+	const struct report_format *format; /* NULL: text */
+	bool force, subtract_overhead;
+};
 
 static struct progress progress;
 
@@ -17,9 +26,19 @@ static void show_progress(uint64_t done, uint64_t all)
 	progress_at(&progress, done, all);
 }
 
+static int write_report(struct tables *tables, const struct request *request, FILE *out,
+			struct kymo_error *err)
+{
+	struct text_style style = text_style_of(stdout);
+
+	if (request->format)
+		return request->format->write(tables, out, err);
+	return report_print(tables, request->subtract_overhead, &style, out, err);
+}
+
 /* Written when it is whole, so that lines of it and of progress do not mix on the terminal. */
-static int gather_report(struct tables *tables, bool subtract_overhead,
-			 const struct text_style *style, struct kymo_error *err)
+static int gather_report(struct tables *tables, const struct request *request,
+			 struct kymo_error *err)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -28,10 +47,7 @@ static int gather_report(struct tables *tables, bool subtract_overhead,
 
 	if (!out)
 		return error_set(err, ENOMEM, "no memory for the report");
-	progress_begin(&progress, "reading", "rows");
-	tables_watch(tables, show_progress);
-	rc = report_print(tables, subtract_overhead, style, out, err);
-	tables_watch(tables, NULL);
+	rc = write_report(tables, request, out, err);
 	progress_end(&progress);
 	if (!fclose(out) && text)
 		fwrite(text, 1, bytes, stdout);
@@ -39,41 +55,108 @@ static int gather_report(struct tables *tables, bool subtract_overhead,
 	return rc;
 }
 
-static int print_report(const char *target, bool subtract_overhead, struct kymo_error *err)
+static int watched_report(struct tables *tables, const struct request *request,
+			  struct kymo_error *err)
+{
+	int rc;
+
+	progress_begin(&progress, "reading", "rows");
+	tables_watch(tables, show_progress);
+	rc = request->file ? report_file_write(tables, request->format, request->file,
+					       request->force, err)
+			   : gather_report(tables, request, err);
+	tables_watch(tables, NULL);
+	progress_end(&progress);
+	return rc;
+}
+
+static int make_report(const struct request *request, struct kymo_error *err)
 {
 	struct tables_options options = { 0 };
-	struct text_style style = text_style_of(stdout);
 	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
-	int rc = store_resolve(target, path, sizeof(path), err);
+	int rc = store_resolve(request->target, path, sizeof(path), err);
 
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {
 		cmds_interruptible(tables);
-		rc = gather_report(tables, subtract_overhead, &style, err);
+		rc = watched_report(tables, request, err);
 		cmds_interruptible(NULL);
 	}
 	tables_close(tables);
 	return rc;
 }
 
+/* Words: [TARGET] [FILE]; a lone word that ends as a report does is the file. */
+static int take_words(struct cmds_args *args, struct request *request)
+{
+	size_t count = args->word_count;
+
+	if (count && !request->file && report_format_of(args->words[count - 1]))
+		request->file = args->words[--count];
+	if (count > 1 && !request->file && request->format)
+		request->file = args->words[--count];
+	if (count > 1)
+		return cmds_wrong("report", "one target at a time, not %zu", count);
+	request->target = count ? args->words[0] : NULL;
+	return CMDS_OK;
+}
+
+static int check(struct request *request)
+{
+	if (!request->format && request->file)
+		request->format = report_format_of(request->file);
+	if (!request->format && request->file)
+		return cmds_wrong(
+			"report",
+			"what %s shall be is not clear: end its name in .html, .json or .csv, or "
+			"add -f",
+			request->file);
+	if (request->format && request->subtract_overhead)
+		return cmds_wrong("report", "--subtract-overhead is for text only");
+	if (request->format && !strcmp(request->format->name, "html") && !request->file &&
+	    isatty(STDOUT_FILENO))
+		return cmds_wrong(
+			"report",
+			"an HTML report is no text for a terminal; name a file: -o report.html");
+	return CMDS_OK;
+}
+
+static int read_option(const struct cmds_option *option, const char *value, struct request *request)
+{
+	if (!strcmp(option->name, "subtract-overhead"))
+		request->subtract_overhead = true;
+	else if (!strcmp(option->name, "force"))
+		request->force = true;
+	else if (!strcmp(option->name, "output"))
+		request->file = value;
+	else if (strcmp(value, "text") && !(request->format = report_format_find(value)))
+		return cmds_wrong("report",
+				  "no format is called %s; there are text, html, json and csv",
+				  value);
+	return CMDS_OK;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct kymo_error err = { 0 };
+	struct request request = { 0 };
+	const struct cmds_option *option;
 	struct cmds_args args;
-	bool subtract_overhead = false;
-	int status;
+	int status, wrong = CMDS_OK;
 
 	cmds_args_init(&args, "report", argc, argv);
-	while (cmds_next(&args, &status))
-		subtract_overhead = true;
-	if (status >= 0)
-		return status;
-	if (args.word_count > 1)
-		return cmds_wrong("report", "one target at a time, not %zu", args.word_count);
-	status = print_report(args.word_count ? args.words[0] : NULL, subtract_overhead, &err)
-			 ? cmds_fail("report", &err)
-			 : cmds_finish("report");
+	while (!wrong && (option = cmds_next(&args, &status)))
+		wrong = read_option(option, args.value, &request);
+	if (wrong || status >= 0)
+		return wrong ? wrong : status;
+	wrong = take_words(&args, &request);
+	wrong = wrong ? wrong : check(&request);
+	if (wrong)
+		return wrong;
+	status = make_report(&request, &err) ? cmds_fail("report", &err) : cmds_finish("report");
+	if (request.file && status == CMDS_OK && isatty(STDERR_FILENO))
+		fprintf(stderr, "kymo report: wrote %s\n", request.file);
 	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
 }

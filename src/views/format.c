@@ -172,3 +172,16 @@ struct format_text format_double(double value)
 	mark_as_double(&out);
 	return out;
 }
+
+struct format_text format_number(double value, const char *unknown)
+{
+	struct format_text out = { "" };
+
+	if (!isfinite(value))
+		snprintf(out.text, sizeof(out.text), "%s", unknown);
+	else if (value == rint(value) && fabs(value) < 9007199254740992.0)
+		snprintf(out.text, sizeof(out.text), "%.0f", value);
+	else
+		return format_double(value);
+	return out;
+}

@@ -26,5 +26,7 @@ struct format_text format_bytes(double bytes);
 struct format_text format_percent(double share);
 /* The shortest decimal that reads back as the same double; "nan", "inf", "-inf". */
 struct format_text format_double(double value);
+/* The same for files: whole numbers without a point, `unknown` for what is no number. */
+struct format_text format_number(double value, const char *unknown);
 
 #endif

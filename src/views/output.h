@@ -44,6 +44,9 @@ void output_cell(struct buf *out, const struct tables_cell *cell);
 /* Writes and empties what has gathered; when it is less than 64 kB, only if all is set. */
 int output_flush(struct buf *buf, FILE *out, bool all, struct kymo_error *err);
 
+/* A text cell of CSV: quoted where it must be, and what a spreadsheet would take for a formula made a text. */
+void output_csv_text(struct buf *out, const char *text, size_t bytes);
+
 int output_table_write(struct tables_result *result, const struct output_options *options,
 		       FILE *out, struct output_count *count, struct kymo_error *err);
 int output_json_write(struct tables_result *result, const struct output_options *options, FILE *out,

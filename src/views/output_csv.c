@@ -21,7 +21,7 @@ static bool needs_quotes(const char *text, size_t bytes)
 	return false;
 }
 
-static void add_text(struct buf *out, const char *text, size_t bytes)
+void output_csv_text(struct buf *out, const char *text, size_t bytes)
 {
 	bool quotes = needs_quotes(text, bytes);
 
@@ -41,7 +41,7 @@ static void add_text(struct buf *out, const char *text, size_t bytes)
 static void add_cell(struct buf *out, const struct tables_cell *cell, bool number)
 {
 	if ((cell->kind == TABLES_TEXT && !number) || cell->kind == TABLES_JSON)
-		add_text(out, cell->text, cell->text_bytes);
+		output_csv_text(out, cell->text, cell->text_bytes);
 	else
 		output_cell(out, cell);
 }
@@ -53,7 +53,7 @@ static void add_header(struct buf *out, struct tables_result *result, size_t col
 
 		if (i)
 			buf_char(out, ',');
-		add_text(out, name, strlen(name));
+		output_csv_text(out, name, strlen(name));
 	}
 	buf_text(out, "\r\n");
 }

@@ -1,7 +1,7 @@
 #include "views/verdict.h"
 
-#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -11,17 +11,18 @@
 
 #define NAME_COLUMNS 40
 
-/* What a verdict's query answers, one row in this order. */
+/* What a verdict's query answers, one row in this order; what is left out is 0. */
 struct finding {
 	double won_ns; /* could be won at most */
 	double whole_ns; /* of this */
 	char name[128];
 	uint64_t count;
-	double a_ns, b_ns; /* evidence: see each row */
+	double a, b; /* evidence: times or bytes, see each row */
 };
 
 /*
- * {share} {won} {whole} {name} {count} {a} {b} are filled from the finding; {run_ns} in a query is the run's length.
+ * {share} {won} {whole} {name} {count} {a} {b} are filled from the finding, {a_bytes} {b_bytes} as bytes; {run_ns} in a
+ * query is the run's length. [Brackets] hold what is said only where there is a name.
  * gain: the part of won_ns that changing the program usually brings; ranks verdicts against each other.
  */
 struct rule {
@@ -32,6 +33,11 @@ struct rule {
 	const char *sentence, *evidence, *advice;
 };
 
+/* Steps with their number from 1 in order, how many, and their median. The first twentieth (1 to 10) is warm-up. */
+#define NUMBERED_STEPS \
+	"(SELECT *, row_number() OVER (ORDER BY start_ns) AS n, count(*) OVER () AS c, median(duration_ns) OVER () AS usual, " \
+	"least(10, greatest(1, c // 20)) AS warm FROM " FACTS_STEPS_SQL ")"
+
 static const struct rule rules[] = {
 	{ "data", 0.10, 1.0,
 	  "SELECT sum(data_ns), sum(duration_ns), '', count(*), median(data_ns), "
@@ -40,20 +46,138 @@ static const struct rule rules[] = {
 	  "Data loading holds up training: it takes {share} of step time ({won} of {whole}).",
 	  "the wait is {a} of a typical step, {b} of the slowest 2 %",
 	  "more loader workers, or decode ahead; at most {share} to gain" },
+	/* What differed: the zone that takes most longer in slow steps than in others, the innermost of those nearly alike. */
 	{ "spread", 0.15, 0.5,
-	  "SELECT sum(greatest(duration_ns - usual, 0)), sum(duration_ns), '', count(*) FILTER (duration_ns > 2 * usual), "
-	  "any_value(usual), max(duration_ns) FROM (SELECT *, median(duration_ns) OVER () AS usual FROM " FACTS_STEPS_SQL
-	  ") HAVING count(*) >= 20 AND count(*) FILTER (duration_ns > 2 * usual) > 0",
+	  "WITH s AS (SELECT * FROM " NUMBERED_STEPS
+	  " WHERE n > warm), z AS (SELECT name, max(depth) AS depth, "
+	  "sum(z.duration_ns) FILTER (s.duration_ns > 2 * usual) / nullif((SELECT count(*) FROM s WHERE duration_ns > 2 * "
+	  "usual), 0) - coalesce(sum(z.duration_ns) FILTER (s.duration_ns <= 2 * usual) / nullif((SELECT count(*) FROM s "
+	  "WHERE duration_ns <= 2 * usual), 0), 0) AS more FROM (SELECT step, pid, name, depth, duration_ns FROM "
+	  "trace.zones) z JOIN (SELECT step, pid, duration_ns, usual FROM s) s ON z.step = s.step AND z.pid = s.pid AND "
+	  "z.duration_ns <= s.duration_ns GROUP BY 1) SELECT sum(greatest(duration_ns - usual, 0)), sum(duration_ns), "
+	  "(SELECT arg_max(name, depth) FROM z WHERE more > 0.8 * (SELECT max(more) FROM z)), count(*) FILTER "
+	  "(duration_ns > 2 * usual), any_value(usual), max(duration_ns) FROM s HAVING count(*) >= 20 AND count(*) FILTER "
+	  "(duration_ns > 2 * usual) > 0",
 	  "Some steps take much longer than others: what is above the median adds up to {share} of step time ({won} of "
-	  "{whole}).",
+	  "{whole})[, and it is {name} that differs].",
 	  "{count} steps take more than twice the median of {a}, the slowest {b}",
-	  "look at what the slowest steps have in common: kymo report lists them" },
+	  "look at what the slowest steps have in common[: {name} first]; kymo report lists them" },
+	{ "warmup", 0.05, 0.6,
+	  "SELECT sum(greatest(duration_ns - usual, 0)) FILTER (n <= warm), sum(duration_ns), '', any_value(warm), "
+	  "max(duration_ns) FILTER (n <= warm), any_value(usual) FROM " NUMBERED_STEPS
+	  " HAVING count(*) >= 10 AND max(duration_ns) FILTER (n <= warm) > 3 * any_value(usual)",
+	  "Warm-up is part of this measurement: the first steps take {won} more than usual, {share} of step time.",
+	  "the slowest of the first {count} takes {a}, a usual one {b}",
+	  "warm up before the loop (compile, fill caches), and leave the first {count} out of comparisons" },
 	{ "region", 0.20, 0.25,
 	  "SELECT sum(self_ns) AS self, {run_ns}, name, sum(count), arg_max(p50_ns, count), arg_max(p99_ns, count) "
 	  "FROM trace.regions GROUP BY name ORDER BY self DESC LIMIT 1",
 	  "The costliest region is {name}: {won} of its own, {share} of the run, in {count} calls.",
 	  "a call takes {a} at the median, {b} at the 99th percentile",
 	  "make it cheaper, or call it less often" },
+	{ "module", 0.25, 0.3,
+	  "WITH m AS (SELECT module, sum(duration) * 1e9 AS ns, count(*) FILTER (stage = 'forward') AS calls, "
+	  "median(duration) FILTER (stage = 'forward') * 1e9 AS each FROM python.torch_trace WHERE stage <> 'step' AND "
+	  "module <> '' GROUP BY 1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, "
+	  "m.module || '.') AND NOT contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m) SELECT self, "
+	  "(SELECT sum(greatest(self, 0)) FROM o), module, calls, each, 0 FROM o WHERE (SELECT count(*) FROM o) > 2 ORDER "
+	  "BY self DESC LIMIT 1",
+	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
+	  "it ran {count} times, {a} at the median in forward",
+	  "make it cheaper, fuse it, or give it less to do" },
+	{ "function", 0.30, 0.25,
+	  "SELECT {run_ns} * n / total, {run_ns}, f, n, 0, 0 FROM (SELECT regexp_replace(stack[1], ':[0-9]+\\)$', ')') AS f, "
+	  "count(*) AS n, sum(count(*)) OVER () AS total FROM python.samples WHERE state = 'R' AND len(stack) > 0 GROUP BY "
+	  "1) WHERE total >= 50 ORDER BY n DESC LIMIT 1",
+	  "One function takes most of the time: {name} is where {share} of all samples are.",
+	  "{count} samples show it", "make it cheaper, or call it less often" },
+	{ "tiny", 0.25, 0.5,
+	  "SELECT sum(total_ns), {run_ns}, arg_max(name, total_ns), sum(count), sum(total_ns) / sum(count), 0 FROM "
+	  "trace.regions WHERE count >= 2000 AND mean_ns < 20000 AND self_ns > 0.8 * total_ns",
+	  "Much time goes into many tiny operations: {count} calls of {a} each take {share} of the run.",
+	  "[most of them are {name}; ]each is so short that calling it costs as much as its work",
+	  "do more in each call: larger batches, fused operations, vectorised code, torch.compile" },
+	{ "lock", 0.10, 0.8,
+	  "SELECT sum(self_ns) AS self, {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
+	  "regexp_matches(name, '(^|[^a-z])(lock|rlock|mutex|acquire|semaphore|barrier|condition)([^a-z]|$)', 'i')",
+	  "Threads wait for locks: {won} in all, {share} of the run, most of it in {name}.",
+	  "{count} waits, the longest {a}",
+	  "hold the lock for less, or give each thread data of its own" },
+	/* Threads that all compute and take turns: each waits while another holds the lock, and it is always held. */
+	{ "gil", 0.20, 0.6,
+	  "WITH t AS (SELECT any_value(thread) AS thread, avg(gil::INT) AS held, avg((NOT gil AND state = 'S')::INT) AS "
+	  "waits, count(*) AS n FROM python.samples GROUP BY pid, tid HAVING count(*) >= 20) SELECT {run_ns} * max(waits), "
+	  "{run_ns}, arg_max(thread, waits), count(*), {run_ns} * sum(held), 0 FROM t WHERE held BETWEEN 0.05 AND 0.9 "
+	  "HAVING count(*) >= 2 AND sum(held) >= 0.8",
+	  "Python threads wait for each other: {name} waits for the interpreter's lock for {share} of the run.",
+	  "{count} threads share it, and it is held for {a} of {whole}",
+	  "processes instead of threads, or work that releases the lock (NumPy, torch, I/O)" },
+	{ "io", 0.15, 0.7,
+	  "SELECT {run_ns} * greatest(coalesce((SELECT max(a) FROM (SELECT avg((state = 'blocked')::INT) AS a FROM "
+	  "host.threads GROUP BY pid, tid HAVING count(*) >= 3)), 0), coalesce((SELECT max(a) FROM (SELECT avg((state = "
+	  "'D')::INT) AS a FROM python.samples GROUP BY pid, tid HAVING count(*) >= 20)), 0)), {run_ns}, '', 0, "
+	  "(SELECT sum(b) FROM (SELECT max(read_bytes) - min(read_bytes) AS b FROM host.io GROUP BY pid)), "
+	  "(SELECT sum(b) FROM (SELECT max(write_bytes) - min(write_bytes) AS b FROM host.io GROUP BY pid))",
+	  "The program waits for storage: a thread was blocked in I/O for {share} of the run ({won}).",
+	  "{a_bytes} were read from storage and {b_bytes} written",
+	  "read ahead in another thread, keep data in memory or on faster storage, write less often" },
+	{ "throttled", 0.05, 1.0,
+	  "SELECT least(max(throttled_ns) - min(throttled_ns), {run_ns}), {run_ns}, path, max(throttled_count) - "
+	  "min(throttled_count), 0, 0 FROM host.cgroup GROUP BY path ORDER BY 1 DESC LIMIT 1",
+	  "The CPU limit holds the program back: its group was throttled for {share} of the run ({won}).",
+	  "{count} times[, group {name}]",
+	  "raise the group's CPU limit, or start fewer threads (OMP_NUM_THREADS)" },
+	{ "crowded", 0.20, 0.5,
+	  "SELECT {run_ns} * least(p.pressure, 100) / 100, {run_ns}, '', h.switches, 0, 0 FROM (SELECT avg(pressure_pct) AS "
+	  "pressure, avg(busy_pct) AS busy, count(*) AS n FROM host.cpu WHERE cpu IS NULL) p, (SELECT "
+	  "max(involuntary_switches) - min(involuntary_switches) AS switches, (max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM "
+	  "host.process GROUP BY pid ORDER BY max(rss_bytes) DESC LIMIT 1) h WHERE p.n >= 3 AND p.busy > 90 AND h.switches > "
+	  "50 * h.s",
+	  "More threads want to run than there are cores: for {share} of the run something waited for one.",
+	  "the program was interrupted {count} times",
+	  "start fewer threads (OMP_NUM_THREADS, loader workers), or run less beside it" },
+	{ "swap", 0.10, 0.9,
+	  "SELECT least({run_ns}, f * 2e5), {run_ns}, '', f, 0, 0 FROM (SELECT max(major_faults) - min(major_faults) AS f, "
+	  "(max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM host.process GROUP BY pid ORDER BY 1 DESC LIMIT 1) WHERE f > 200 * s",
+	  "Memory comes back from storage: {count} page faults needed I/O, about {won} of waiting.",
+	  "at 0.2 ms a fault; swapped out, or files mapped and read for the first time",
+	  "use less memory (smaller batches, fewer workers), or a machine with more" },
+	{ "gc", 0.05, 0.8,
+	  "SELECT sum(self_ns), {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
+	  "regexp_matches(name, '^(gc|garbage collection)($|[^a-z])|[.:]gc_?collect$', 'i')",
+	  "Garbage collection takes {share} of the run ({won}).",
+	  "{count} collections, the longest {a}",
+	  "gc.freeze() after start-up, a higher gc.set_threshold(), fewer objects made in the loop" },
+	{ "import", 0.10, 0.5,
+	  "WITH r AS (SELECT sum(self_ns) AS ns, arg_max(coalesce(file, name), self_ns) AS which, sum(count) AS n FROM "
+	  "trace.regions WHERE contains(name, '<module>') OR starts_with(name, 'import ') OR contains(name, "
+	  "'_find_and_load') OR contains(file, 'importlib._bootstrap')), s AS (SELECT {run_ns} * avg(contains("
+	  "array_to_string(stack, ';'), '_find_and_load')::INT) AS ns FROM python.samples WHERE tid = pid HAVING count(*) >= "
+	  "20) SELECT greatest(coalesce(r.ns, 0), coalesce((SELECT ns FROM s), 0)), {run_ns}, which, coalesce(n, 0), 0, 0 "
+	  "FROM r WHERE greatest(coalesce(r.ns, 0), coalesce((SELECT ns FROM s), 0)) > 5e8",
+	  "Importing modules takes {share} of the run ({won}).",
+	  "[the costliest is {name}; ]imports run before any step",
+	  "import only where it is needed, and less: python -X importtime lists them" },
+	/* No time is won, but a run that ends by the OOM killer is lost: it ranks low unless nothing else is found. */
+	{ "growth", 0.30, 0.03,
+	  "SELECT {run_ns} * (late - early) / late, {run_ns}, '', n, early, late FROM (SELECT regr_r2(rss_bytes, ts_ns) AS r2, "
+	  "regr_slope(rss_bytes, ts_ns) AS slope, arg_min(rss_bytes, ts_ns) AS early, arg_max(rss_bytes, ts_ns) AS late, "
+	  "count(*) AS n FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 5 AS settled FROM "
+	  "host.process WINDOW w AS (PARTITION BY pid)) WHERE ts_ns >= settled GROUP BY pid ORDER BY late DESC LIMIT 1) WHERE "
+	  "n >= 5 AND slope > 0 AND r2 > 0.8 AND late - early > 16e6",
+	  "Memory grows all the time: from {a_bytes} after start-up to {b_bytes} at the end.",
+	  "{count} looks lie on a rising line",
+	  "find what is kept: lists of losses that hold graphs (use .item()), caches without a bound" },
+	/* Work, not waiting for the others: where phases are known, data and forward. */
+	{ "rank", 0.05, 0.9,
+	  "WITH w AS (SELECT step, rank, coalesce(nullif(coalesce(data_ns, 0) + coalesce(forward_ns, 0), 0), duration_ns) AS "
+	  "ns FROM trace.steps WHERE rank IS NOT NULL), m AS (SELECT step, max(ns) AS most, median(ns) AS usual, arg_max(rank, "
+	  "ns) AS late FROM w GROUP BY step HAVING count(*) > 1), l AS (SELECT late, count(*) AS n FROM m GROUP BY 1 ORDER BY "
+	  "2 DESC LIMIT 1) SELECT sum(most - usual), sum(most), any_value(l.late)::VARCHAR, any_value(l.n), median(most), "
+	  "median(usual) FROM m, l HAVING count(*) >= 5 AND any_value(l.n) > 0.6 * count(*)",
+	  "Rank {name} is late: the others wait for it for {share} of step time ({won} of {whole}).",
+	  "it is the slowest in {count} steps, with {a} where others take {b}",
+	  "look at that rank's machine and data: kymo report on its own recording" },
 	{ "waiting", 0.60, 0.2,
 	  "SELECT {run_ns} * (1 - avg(cpu_pct) / 100), {run_ns}, '', count(*), avg(cpu_pct) * {run_ns} / 100, 0 "
 	  "FROM host.process GROUP BY pid HAVING count(*) >= 3 ORDER BY max(rss_bytes) DESC LIMIT 1",
@@ -71,6 +195,8 @@ static const struct rule rules[] = {
 	  "{count} rows were recorded", "mark fewer or larger zones" },
 };
 
+#define RULES (sizeof(rules) / sizeof(rules[0]))
+
 /* ---- templates ------------------------------------------------------------------------------ */
 
 static void fill_word(struct buf *out, const char *word, size_t bytes,
@@ -84,8 +210,10 @@ static void fill_word(struct buf *out, const char *word, size_t bytes,
 		{ "won", format_duration(finding->won_ns, utf8) },
 		{ "whole", format_duration(finding->whole_ns, utf8) },
 		{ "count", format_count(finding->count) },
-		{ "a", format_duration(finding->a_ns, utf8) },
-		{ "b", format_duration(finding->b_ns, utf8) },
+		{ "a", format_duration(finding->a, utf8) },
+		{ "b", format_duration(finding->b, utf8) },
+		{ "a_bytes", format_bytes(finding->a) },
+		{ "b_bytes", format_bytes(finding->b) },
 	};
 
 	if (bytes == 4 && !strncmp(word, "name", 4))
@@ -108,12 +236,29 @@ static void fill(struct buf *out, const char *text, const struct finding *findin
 	buf_text(out, text);
 }
 
+/* Takes the brackets away, or what is in them where nothing has a name. */
+static void settle_brackets(const char *text, bool named, char *out, size_t room)
+{
+	bool inside = false;
+	size_t used = 0;
+
+	for (; *text && used + 1 < room; text++) {
+		if (*text == '[' || *text == ']')
+			inside = *text == '[';
+		else if (!inside || named)
+			out[used++] = *text;
+	}
+	out[used] = '\0';
+}
+
 static void fill_into(char *out, size_t out_bytes, const char *text, const struct finding *finding,
 		      bool utf8)
 {
 	struct buf buf = { 0 };
+	char settled[512];
 
-	fill(&buf, text, finding, utf8);
+	settle_brackets(text, finding->name[0], settled, sizeof(settled));
+	fill(&buf, settled, finding, utf8);
 	snprintf(out, out_bytes, "%s", buf_get(&buf));
 	buf_fini(&buf);
 }
@@ -128,8 +273,8 @@ static int finding_row(const struct rows *rows, void *context)
 	out->whole_ns = rows_number(rows, 1, 0);
 	rows_copy_text(rows, 2, out->name, sizeof(out->name));
 	out->count = rows_count(rows, 3);
-	out->a_ns = rows_number(rows, 4, 0);
-	out->b_ns = rows_number(rows, 5, 0);
+	out->a = rows_number(rows, 4, 0);
+	out->b = rows_number(rows, 5, 0);
 	return 1;
 }
 
@@ -150,6 +295,8 @@ static bool look(struct tables *tables, const struct rule *rule, double run_ns, 
 static void say(const struct rule *rule, const struct finding *finding, bool utf8,
 		struct verdict *out)
 {
+	snprintf(out->name, sizeof(out->name), "%s", rule->name);
+	out->gain = finding->won_ns / finding->whole_ns;
 	fill_into(out->sentence, sizeof(out->sentence), rule->sentence, finding, utf8);
 	fill_into(out->evidence, sizeof(out->evidence), rule->evidence, finding, utf8);
 	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
@@ -165,8 +312,8 @@ static bool look_at_facts(const struct facts *facts, const struct rule *rule, st
 	*out = (struct finding){ .won_ns = top->self_ns,
 				 .whole_ns = facts->duration_ns,
 				 .count = top->count,
-				 .a_ns = top->p50_ns,
-				 .b_ns = top->p99_ns };
+				 .a = top->p50_ns,
+				 .b = top->p99_ns };
 	snprintf(out->name, sizeof(out->name), "%s", top->name);
 	return out->won_ns / out->whole_ns >= rule->threshold;
 }
@@ -196,23 +343,44 @@ static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 		 format_count(facts->region_all).text);
 }
 
+struct candidate {
+	const struct rule *rule;
+	struct finding finding;
+};
+
+static int by_gain(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	double left = x->finding.won_ns * x->rule->gain, right = y->finding.won_ns * y->rule->gain;
+
+	return left < right ? 1 : left > right ? -1 : x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
+		   size_t room)
+{
+	struct candidate found[RULES];
+	size_t count = 0;
+
+	for (size_t i = 0; i < RULES; i++) {
+		found[count].rule = &rules[i];
+		count += tables ? look(tables, &rules[i], facts->duration_ns, &found[count].finding)
+				: look_at_facts(facts, &rules[i], &found[count].finding);
+	}
+	qsort(found, count, sizeof(found[0]), by_gain);
+	count = count < room ? count : room;
+	for (size_t i = 0; i < count; i++) {
+		out[i] = (struct verdict){ .gain = 0 };
+		say(found[i].rule, &found[i].finding, utf8, &out[i]);
+	}
+	if (count || !room)
+		return count;
+	out[0] = (struct verdict){ .gain = 0 };
+	say_none(facts, utf8, &out[0]);
+	return 1;
+}
+
 void verdict_find(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out)
 {
-	const struct rule *best = NULL;
-	struct finding best_finding = { 0 }, finding;
-
-	*out = (struct verdict){ "", "", "" };
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		if (tables ? !look(tables, &rules[i], facts->duration_ns, &finding)
-			   : !look_at_facts(facts, &rules[i], &finding))
-			continue;
-		if (best && finding.won_ns * rules[i].gain <= best_finding.won_ns * best->gain)
-			continue;
-		best = &rules[i];
-		best_finding = finding;
-	}
-	if (best)
-		say(best, &best_finding, utf8, out);
-	else
-		say_none(facts, utf8, out);
+	verdict_all(tables, facts, utf8, out, 1);
 }

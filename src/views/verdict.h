@@ -8,6 +8,8 @@
 #include "views/facts.h"
 
 struct verdict {
+	char name[16]; /* of the rule; "" : nothing stands out */
+	double gain; /* share of the time looked at that could be won at most */
 	char sentence
 		[512]; /* "Data loading holds up training: it takes 16 % of step time (34.5 s of 211 s)." */
 	char evidence[512];
@@ -16,5 +18,9 @@ struct verdict {
 
 /* Of all that hold, the one by which most time could be won. tables may be NULL: then by the facts alone. */
 void verdict_find(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out);
+
+/* All that hold, the one by which most could be won first; at least one. Says how many. */
+size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
+		   size_t room);
 
 #endif

@@ -244,6 +244,7 @@ WRITERS = {
     "query json": "query --force -f json -o {file} {run} 'FROM trace.zones'",
     "query arrow": "query --force -f arrow -o {file} {run} 'FROM trace.zones'",
     "query parquet": "query --force -f parquet -o {file} {run} 'FROM trace.zones'",
+    "report html": "report --force -f html -o {file} {run}",
 }
 
 

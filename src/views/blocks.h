@@ -1,0 +1,16 @@
+/*
+ * What a page shows of a recording, as JSON: blocks are rows of one table, each a name and a query. The report embeds
+ * them; a server answers with the same.
+ */
+#ifndef KYMO_VIEWS_BLOCKS_H
+#define KYMO_VIEWS_BLOCKS_H
+
+#include <stdio.h>
+
+#include "views/facts.h"
+
+/* "run":[…],"steps":[…],… without braces around them */
+int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
+		 struct kymo_error *err);
+
+#endif

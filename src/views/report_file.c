@@ -1,0 +1,61 @@
+#include "views/report_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "views/aside.h"
+
+const struct report_format report_formats[] = {
+	{ "html", REPORT_HTML_MARK, report_html },
+	{ "json", REPORT_JSON_MARK, report_json },
+	{ "csv", REPORT_CSV_MARK, report_csv },
+	{ NULL, NULL, NULL },
+};
+
+const struct report_format *report_format_find(const char *name)
+{
+	for (const struct report_format *format = report_formats; format->name; format++)
+		if (!strcmp(format->name, name))
+			return format;
+	return NULL;
+}
+
+const struct report_format *report_format_of(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && !strchr(dot, '/') ? report_format_find(dot + 1) : NULL;
+}
+
+/* A regular file that begins as our reports do. */
+static bool is_ours(const char *path, const struct report_format *format)
+{
+	char head[128];
+	size_t bytes = strlen(format->mark);
+	struct stat status;
+	ssize_t got;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return false;
+	got = fstat(fd, &status) || !S_ISREG(status.st_mode) ? -1 : read(fd, head, bytes);
+	close(fd);
+	return got == (ssize_t)bytes && !memcmp(head, format->mark, bytes);
+}
+
+int report_file_write(struct tables *tables, const struct report_format *format, const char *path,
+		      bool force, struct kymo_error *err)
+{
+	struct aside aside;
+	int rc = aside_open(&aside, path, force || is_ours(path, format), err);
+
+	if (rc)
+		return rc;
+	rc = format->write(tables, aside.file, err);
+	if (!rc)
+		return aside_commit(&aside, err);
+	aside_discard(&aside);
+	return rc;
+}

@@ -1,0 +1,146 @@
+"""kymo report as a file: JSON and CSV by their contract, what may be replaced, and what each detector finds."""
+import csv
+import io
+import json
+import subprocess
+
+import pytest
+
+from conftest import PROGS
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A recording whose every number is chosen; see tests/progs/made_run.c."""
+    folder = tmp_path_factory.mktemp("made")
+
+    def make(*words):
+        path = folder / "-".join(words)
+        if not path.exists():
+            subprocess.run([PROGS / "made_run", path, *words], check=True)
+        return path
+    return make
+
+
+def report(kymo, path, *words):
+    done = kymo("report", path, "-f", "json", *words)
+    assert done.status == 0, done.err
+    return json.loads(done.out)
+
+
+def test_json_has_the_keys_that_programs_rely_on(shared, made):
+    data = report(shared, made("train", "100"))
+    step = data["timing"]["train_step"]
+    assert {"mean", "std", "min", "max", "count", "p50", "p90", "p99"} <= step.keys()
+    assert step["count"] == 100 and 5 < step["min"] <= step["mean"] <= step["max"] < 60  # ms
+    assert data["memory"]["peak_allocated"] > 2e9 and data["memory"]["peak_reserved"] > 2e9
+    wall = data["run"]["duration_ns"] / 1e9
+    assert data["throughput"]["iterations_per_sec"] == pytest.approx(100 / wall)
+    assert data["throughput"]["samples_per_sec"] == pytest.approx(3200 / wall)
+    assert data["metrics"]["batch_size"]["count"] == 100 and data["metrics"]["batch_size"]["last"] == 32
+    assert data["metrics"]["batch_size"]["std"] == 0
+    assert data["schema_version"] == 1 and data["losses"]["dropped"] == 0
+    assert data["verdicts"][0]["name"] == "data"
+
+
+def test_json_says_the_same_as_sql(shared, made):
+    path = made("train", "100")
+    rows = json.loads(shared("query", "-f", "json", path, "SELECT avg(duration_ns) / 1e6 AS mean, "
+                             "stddev_samp(duration_ns) / 1e6 AS std FROM trace.zones WHERE name = 'train_step'").out)
+    step = report(shared, path)["timing"]["train_step"]
+    assert step["mean"] == pytest.approx(rows[0]["mean"]) and step["std"] == pytest.approx(rows[0]["std"], rel=1e-6)
+
+
+def test_what_is_not_known_is_null_and_memory_is_a_number(kymo):
+    kymo.record("empty")
+    data = report(kymo, "latest")
+    assert data["timing"] == {} and data["metrics"] == {}
+    assert data["throughput"] == {"samples_per_sec": None, "iterations_per_sec": None, "iterations_of": ""}
+    assert data["memory"]["peak_allocated"] == 0 and data["memory"]["peak_reserved"] == 0
+
+
+def test_csv_has_one_row_a_metric(shared, made):
+    out = shared("report", made("train", "100"), "-f", "csv").raw.decode()
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert out.splitlines()[0] == "section,name,unit,count,mean,std,min,max,p50,p90,p99"
+    by_name = {(row["section"], row["name"]): row for row in rows}
+    assert by_name["timing", "train_step"]["unit"] == "ms" and by_name["timing", "train_step"]["count"] == "100"
+    assert float(by_name["metrics", "batch_size"]["mean"]) == 32
+    assert float(by_name["memory", "peak_allocated"]["max"]) > 2e9
+    assert float(by_name["throughput", "iterations_per_sec"]["mean"]) > 0
+
+
+def test_hostile_names_stay_names(hostile):
+    data = report(hostile, hostile.path)
+    assert any("</script>" in name for name in data["timing"])
+    for row in csv.reader(io.StringIO(hostile("report", hostile.path, "-f", "csv").raw.decode())):
+        assert len(row) == 11
+        assert not row[1].startswith(("=", "+", "-", "@"))
+    html = hostile("report", hostile.path, "-f", "html")
+    if "built without HTML" in html.err:
+        pytest.skip("this kymo was built without HTML reports")
+    blocks = html.out.split('id="kymo-data">')[1].split("</script>")[0]
+    assert "<" not in blocks
+    assert any("</script>" in name for name in json.loads(blocks)["names"]["name"])
+
+
+# --- files -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["a.html", "a.json", "a.csv"])
+def test_a_report_of_ours_is_replaced_and_nothing_else_is(shared, made, name, tmp_path):
+    path, file = made("region"), tmp_path / name
+    first = shared("report", path, file)
+    if "built without HTML" in first.err:
+        pytest.skip("this kymo was built without HTML reports")
+    assert first.status == 0 and file.stat().st_size > 100
+    assert shared("report", path, file).status == 0
+    file.write_text("<html>mine</html>\n")
+    done = shared("report", path, file)
+    assert (done.status, done.err) == (1, f"kymo report: {file} is there already; --force replaces it\n")
+    assert file.read_text() == "<html>mine</html>\n"
+    assert shared("report", "--force", path, file).status == 0
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("words, why", [
+    (["-f", "pdf"], "no format is called pdf; there are text, html, json and csv"),
+    (["-o", "report"], "what report shall be is not clear: end its name in .html, .json or .csv, or add -f"),
+    (["-f", "json", "--subtract-overhead"], "--subtract-overhead is for text only"),
+])
+def test_wrong_use_is_a_sentence(shared, words, why):
+    done = shared("report", *words)
+    assert (done.status, done.err) == (2, f"kymo report: {why}\n")
+
+
+# --- detectors: a recording with the problem, and one without -------------------------------------------------------
+
+FINDS = {
+    "region": "The costliest region is simulate: 17.1 s of its own, 86 % of the run, in 1,900 calls.",
+    "tiny": "Much time goes into many tiny operations: 1,000,000 calls of 5.00 µs each take 25 % of the run.",
+    "lock": "Threads wait for locks: 7.60 s in all, 38 % of the run, most of it in lock.acquire.",
+    "gc": "Garbage collection takes 19 % of the run (3.80 s).",
+    "import": "Importing modules takes 18 % of the run (3.60 s).",
+    "io": "The program waits for storage: a thread was blocked in I/O for 50 % of the run (10.0 s).",
+    "throttled": "The CPU limit holds the program back: its group was throttled for 19 % of the run (3.80 s).",
+    "crowded": "More threads want to run than there are cores: for 60 % of the run something waited for one.",
+    "swap": "Memory comes back from storage: 38,000 page faults needed I/O, about 7.60 s of waiting.",
+    "growth": "Memory grows all the time: from 320 MB after start-up to 770 MB at the end.",
+    "waiting": "The program mostly waits: for 95 % of the run it used no processor.",
+    "spread": "Some steps take much longer than others: what is above the median adds up to 39 % of step time "
+              "(5.95 s of 15.4 s), and it is save_checkpoint that differs.",
+    "warmup": "Warm-up is part of this measurement: the first steps take 3.48 s more than usual, 30 % of step time.",
+    "rank": "Rank 1 is late: the others wait for it for 44 % of step time (4.00 s of 9.00 s).",
+}
+
+
+@pytest.mark.parametrize("problem", FINDS)
+def test_a_detector_finds_its_problem_and_only_where_it_is(shared, made, problem):
+    first = report(shared, made(problem))["verdicts"][0]
+    assert (first["name"], first["sentence"]) == (problem, FINDS[problem])
+    assert first["try"] and first["evidence"] and first["gain_pct"] > 0
+    assert problem not in [one["name"] for one in report(shared, made(f"{problem}-not"))["verdicts"]]
+
+
+def test_the_terminal_says_the_first_verdict(shared, made):
+    out = " ".join(shared("report", made("throttled")).out.split())
+    assert FINDS["throttled"] in out

@@ -1,0 +1,175 @@
+// Opens reports in headless Chromium and tells what it saw, as JSON on stdout; test_*.py say what must be.
+//   node driver.mjs PLAYWRIGHT CHROMIUM CHECK REPORT SCREENSHOTS
+import { createRequire } from "node:module";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [playwright, chromium, check, report, shots] = process.argv.slice(2);
+const { chromium: browserType } = createRequire(import.meta.url)(playwright);
+const profile = mkdtempSync(join(tmpdir(), "kymo-web-"));
+const context = await browserType.launchPersistentContext(profile, { executablePath: chromium, headless: true, viewport: { width: 1280, height: 720 },
+	args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const page = await context.newPage();
+const seen = { errors: [], requests: [] };
+page.on("console", (m) => { if (["error", "warning"].includes(m.type())) seen.errors.push(m.text()); });
+page.on("pageerror", (e) => seen.errors.push(String(e)));
+page.on("request", (r) => { if (!r.url().startsWith("file:") && !r.url().startsWith("data:")) seen.requests.push(r.url()); });
+page.on("dialog", (d) => { seen.errors.push(`dialog: ${d.message()}`); d.dismiss(); });
+
+/** Whether a canvas holds more than one colour, and how many. */
+const colours = (selector) => page.evaluate((s) => {
+	const canvas = document.querySelector(s);
+	if (!canvas || !canvas.width)
+		return 0;
+	const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, set = new Set();
+	for (let i = 0; i < data.length; i += 16)
+		set.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+	return set.size;
+}, selector);
+const text = (selector) => page.locator(selector).first().innerText();
+const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`) });
+const tab = async (name) => { await page.click(`#tab-${name}`); await page.waitForTimeout(250); };
+const dark = async (on) => { if (on !== await page.evaluate(() => document.documentElement.classList.contains("dark"))) await page.keyboard.press("t"); await page.waitForTimeout(150); };
+/** What the minimap says is in view, in ns. */
+const overflow = () => page.evaluate(() => [document.documentElement.scrollWidth > innerWidth, document.querySelector("main").scrollHeight > document.querySelector("main").clientHeight + 1]);
+const picture = (selector) => page.evaluate((s) => document.querySelector(s).toDataURL().length, selector);
+
+async function open() {
+	const began = Date.now();
+	await page.goto(pathToFileURL(report).href);
+	await page.waitForSelector("#app[data-ready]");
+	await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
+	return { ms: Date.now() - began, ready: await page.getAttribute("#app", "data-ready") };
+}
+
+const checks = {
+	async tour() {
+		const out = { open: await open() };
+		await dark(false);
+		out.verdict = await text(".verdict h1");
+		out.figures = await page.locator(".figure .label").allInnerTexts();
+		out.footer = await text("footer");
+		out.chart = await colours(".uplot canvas");
+		out.overflow = await overflow();
+		const names = () => page.locator("table[aria-label='Top regions'] tbody td:first-child").allInnerTexts();
+		const head = (t) => page.locator("table[aria-label='Top regions'] th button", { hasText: t });
+		out.bySelf = await names();
+		await head("Count").click();
+		out.byCount = await page.locator("table[aria-label='Top regions'] tbody td:nth-child(4)").allInnerTexts();
+		await head("Count").click();
+		out.byCountUp = await page.locator("table[aria-label='Top regions'] tbody td:nth-child(4)").allInnerTexts();
+		await head("Self").click();
+		await shot("overview-light");
+		await dark(true);
+		await shot("overview-dark");
+		await tab("timeline");
+		out.timeline = await colours(".stage canvas");
+		await shot("timeline-full-dark");
+		const view = () => page.evaluate(() => document.title && window.__kymoView?.());
+		const before = await picture(".stage canvas");
+		await page.mouse.move(700, 300);
+		for (let i = 0; i < 8; i++)
+			await page.mouse.wheel(0, -300);
+		await page.waitForTimeout(250);
+		out.wheel = (await picture(".stage canvas")) !== before;
+		await shot("timeline-steps-dark");
+		const zoomed = await picture(".stage canvas");
+		await page.keyboard.down("w");
+		await page.waitForTimeout(900);
+		await page.keyboard.up("w");
+		out.keys = (await picture(".stage canvas")) !== zoomed;
+		await dark(false);
+		await page.mouse.move(700, 142);
+		await page.mouse.click(700, 142);
+		await page.waitForTimeout(300);
+		out.drawer = await page.locator(".drawer h3").count() ? await text(".drawer h3") : "";
+		out.said = await page.locator("[aria-live]").first().innerText();
+		await page.keyboard.press("ArrowDown");
+		await page.waitForTimeout(200);
+		out.child = await page.locator(".drawer h3").count() ? await text(".drawer h3") : "";
+		await shot("timeline-detail-light");
+		await page.keyboard.press("Escape");
+		const fitted = await picture(".stage canvas");
+		await page.keyboard.press("f");
+		await page.waitForTimeout(200);
+		out.fit = (await picture(".stage canvas")) !== fitted;
+		await tab("flame");
+		out.flame = await colours(".stage canvas");
+		await dark(true);
+		await shot("flame-dark");
+		await dark(false);
+		await page.keyboard.press("/");
+		await page.keyboard.type("aten::mm");
+		await page.waitForTimeout(200);
+		out.found = await text(".bar [role=status]");
+		await shot("flame-search-light");
+		await page.keyboard.press("Escape");
+		for (const name of ["memory", "metrics", "torch", "devices"]) {
+			await tab(name);
+			await page.waitForTimeout(200);
+			out[name] = { text: (await text("main")).slice(0, 400), chart: await colours(".uplot canvas") };
+			await shot(`${name}-light`);
+		}
+		await page.click("footer a");
+		await page.waitForTimeout(200);
+		out.streams = (await text("main")).slice(0, 300);
+		await page.keyboard.press("?");
+		out.help = await page.locator("dialog[open] dt").count();
+		await page.keyboard.press("Escape");
+		await page.keyboard.press("1");
+		await page.waitForTimeout(100);
+		out.first = await page.title();
+		await page.setViewportSize({ width: 800, height: 700 });
+		await page.waitForTimeout(200);
+		out.narrow = [await page.locator(".menu").isVisible(), (await overflow())[0]];
+		return out;
+	},
+	async hostile() {
+		const out = { open: await open() };
+		out.names = await page.locator("table[aria-label='Top regions'] tbody td:first-child").allInnerTexts();
+		out.scripts = await page.locator("script").count();
+		out.hacked = await page.evaluate(() => window.hacked ?? null);
+		for (const name of ["timeline", "flame", "metrics"]) {
+			await tab(name);
+			await page.mouse.move(700, 142);
+			await page.waitForTimeout(200);
+		}
+		out.hackedLater = await page.evaluate(() => window.hacked ?? null);
+		await shot("hostile");
+		return out;
+	},
+	async speed() {
+		const out = { open: await open() };
+		out.timings = await page.evaluate(() => performance.now());
+		await tab("timeline");
+		out.timeline = await colours(".stage canvas");
+		await shot("million-timeline");
+		out.frame = await page.evaluate(() => new Promise((done) => {
+			const began = performance.now();
+			requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+		}));
+		await tab("flame");
+		out.flame = await colours(".stage canvas");
+		await shot("million-flame");
+		return out;
+	},
+	async colours() {
+		await open();
+		const read = () => page.evaluate(() => Object.fromEntries([...document.styleSheets[0].cssRules].filter((r) => r.selectorText === ":root" || r.selectorText === ":root.dark")
+			.map((r) => [r.selectorText, Object.fromEntries([...r.style].filter((n) => n.startsWith("--")).map((n) => [n.slice(2), r.style.getPropertyValue(n).trim()]))])));
+		return await read();
+	},
+};
+
+let result;
+try {
+	result = await checks[check]();
+} catch (why) {
+	result = { failed: String(why) };
+	await shot("failed").catch(() => {});
+}
+console.log(JSON.stringify({ ...result, ...seen }));
+await context.close();
+rmSync(profile, { recursive: true, force: true });

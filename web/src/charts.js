@@ -1,0 +1,84 @@
+// uPlot with the theme's colours. Each chart has a text beside it for those who do not see it.
+import uPlot from "uplot";
+import { el, measure, themed } from "./util.js";
+
+const FONT = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+
+/** @param {string} colour @param {number} alpha 0 to 255 */
+const faint = (colour, alpha) => `${colour}${alpha.toString(16).padStart(2, "0")}`;
+
+/** @param {(v: number) => string} text @param {number} [size] */
+function axis(text, size) {
+	return { stroke: themed("muted"), font: FONT, size: size ?? 28, gap: 4,
+		grid: { stroke: themed("line"), width: 1 }, ticks: { stroke: themed("line"), width: 1, size: 4 },
+		values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map((v) => (v === null ? "" : text(v))) };
+}
+
+/**
+ * @param {HTMLElement} host @param {number} height @param {any[]} data @param {any} options
+ * @returns {{chart: any, close: () => void}}
+ */
+function make(host, height, data, options) {
+	const chart = new uPlot({ width: Math.max(80, host.clientWidth), height, legend: { show: false }, padding: [8, 10, 0, 0],
+		...options }, data, host);
+	const observer = new ResizeObserver(() => chart.setSize({ width: Math.max(80, host.clientWidth), height }));
+	observer.observe(host);
+	return { chart, close: () => { observer.disconnect(); chart.destroy(); } };
+}
+
+/**
+ * Median line in a band of least to most.
+ * @param {HTMLElement} host @param {{x: number[], min: number[], med: number[], max: number[]}} steps in ns
+ * @param {number} height @param {(index: number) => void} onpick
+ */
+export function stepChart(host, steps, height, onpick) {
+	const top = Math.max(...steps.max, 1), [size, unit] = top >= 1e9 ? [1e9, "s"] : top >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
+	const scaled = (/** @type {number[]} */ list) => list.map((v) => v / Number(size));
+	const accent = themed("accent"), banded = steps.min.some((v, i) => v !== steps.max[i]);
+	const single = steps.x.length < 3;
+	const series = [{}, { stroke: faint(accent, banded ? 190 : 0), width: banded ? 1 : 0, points: { show: false } },
+		{ stroke: accent, width: banded ? 1.5 : 1.5, points: { show: single } }, { stroke: faint(accent, 0), width: 0, points: { show: false } }];
+	host.setAttribute("role", "img");
+	host.setAttribute("aria-label", `Step time in ${unit}, from ${measure(Math.min(...steps.min) / Number(size), "")} to ${measure(top / Number(size), "")}`);
+	const made = make(host, height, [steps.x, scaled(steps.max), scaled(steps.med), scaled(steps.min)], {
+		scales: { x: { time: false }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ max) => [0, max * 1.08 || 1] } },
+		series, bands: [{ series: [1, 3], fill: faint(accent, 60) }],
+		axes: [axis((v) => v.toLocaleString("en-US")), axis((v) => measure(v, ""), 44)],
+		cursor: { drag: { x: false, y: false }, points: { size: 5 } },
+	});
+	host.addEventListener("click", () => {
+		if (made.chart.cursor.idx !== null && made.chart.cursor.idx !== undefined)
+			onpick(made.chart.cursor.idx);
+	});
+	return { ...made, unit };
+}
+
+/**
+ * One series over time; small multiples share a cursor by `sync`.
+ * @param {HTMLElement} host @param {any} series @param {number} height @param {string} sync
+ * @param {import("./source.js").Range} range @param {(text: string) => void} onread
+ */
+export function timeChart(host, series, height, sync, range, onread) {
+	const accent = themed("accent"), seconds = series.ts.map((/** @type {number} */ t) => t / 1e9);
+	const sparse = seconds.length < 40;
+	host.setAttribute("role", "img");
+	host.setAttribute("aria-label", `${series.name}: ${measure(Math.min(...series.low), series.unit)} to ${measure(Math.max(...series.high), series.unit)}`);
+	return make(host, height, [seconds, series.high, series.low], {
+		scales: { x: { time: false, ...(range ? { range: [range.t0 / 1e9, range.t1 / 1e9] } : {}) },
+			y: { range: (/** @type {any} */ _, /** @type {number} */ min, /** @type {number} */ max) => [Math.min(0, min), max > 0 ? max * 1.1 : 1] } },
+		series: [{}, { stroke: accent, width: 1.25, fill: faint(accent, 40), points: { show: sparse, size: 4 } },
+			{ stroke: accent, width: 1, points: { show: false } }],
+		axes: [axis((v) => `${v} s`), axis((v) => measure(v, series.unit), 62)],
+		cursor: { sync: { key: sync }, drag: { x: false, y: false }, points: { size: 5 } },
+		hooks: { setCursor: [(/** @type {any} */ u) => {
+			const i = u.cursor.idx;
+			onread(i === null || i === undefined ? "" : `${measure(series.high[i], series.unit)} at ${seconds[i].toFixed(2)} s`);
+		}] },
+	});
+}
+
+/** A card with a chart in it. @param {string} title @param {string} note */
+export function chartCard(title, note) {
+	const read = el("span", { text: note }), host = el("div", { class: "chart" });
+	return { card: el("section", { class: "card" }, el("h2", { text: title }, read), host), host, read };
+}

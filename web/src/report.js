@@ -1,0 +1,24 @@
+// The offline report: everything is in the page.
+import { Shell } from "./shell.js";
+import { EmbedSource } from "./source-embed.js";
+import { devices } from "./views/devices.js";
+import { flame } from "./views/flame.js";
+import { memory, metrics } from "./views/metrics.js";
+import { overview } from "./views/overview.js";
+import { streams } from "./views/streams.js";
+import { timeline } from "./views/timeline.js";
+import { torch } from "./views/torch.js";
+
+const text = (/** @type {string} */ id) => document.getElementById(id)?.textContent ?? "";
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
+
+try {
+	const source = new EmbedSource(JSON.parse(text("kymo-data")));
+	new Shell(root, source, [overview, timeline, flame, memory, metrics, torch, devices, streams]);
+	source.load(text("kymo-zones")).then(() => root.setAttribute("data-ready", "yes"), (why) => {
+		root.setAttribute("data-ready", "no");
+		root.querySelector("footer .detail")?.replaceChildren(`The zones of this file could not be read (${why}): write the report again.`);
+	});
+} catch (why) {
+	root.textContent = `This report cannot be shown (${why}): the file may be cut. Write it again with kymo report -f html.`;
+}

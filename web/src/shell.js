@@ -1,0 +1,171 @@
+// Header, tabs, footer and the address: what surrounds the views. The address holds the tab, the range and what is
+// selected, so that back, forward and copied links work.
+import { heldKeys, helpDialog, typing } from "./keys.js";
+import { clear, clock, count, duration, el, forgetTheme, percent } from "./util.js";
+
+/**
+ * @typedef {Object} View
+ * @property {Element} node @property {() => void} [close] @property {(e: KeyboardEvent) => boolean} [key] true: taken
+ * @property {any} [timeline] @property {() => void} [theme]
+ *
+ * @typedef {Object} Tab
+ * @property {string} id @property {string} title @property {boolean} [hidden] reached by a link only
+ * @property {(source: any) => boolean} has @property {(shell: Shell) => View} open
+ */
+
+/** How the run ended, in a word and a colour. @param {any} run */
+function pillOf(run) {
+	if (run.state === "live")
+		return ["live", `● live ${clock(run.duration_ns)}`];
+	if (run.signal)
+		return ["bad", `✕ killed by ${run.signal} ${clock(run.duration_ns)}`];
+	if (run.exit_code === null || run.exit_code === undefined)
+		return [run.state === "lost" ? "warn" : "", `${run.state === "lost" ? "? " : ""}${run.state} ${clock(run.duration_ns)}`];
+	return [run.exit_code ? "bad" : "", `exit ${run.exit_code} ${clock(run.duration_ns)}`];
+}
+
+export class Shell {
+	/** @param {HTMLElement} root @param {any} source @param {Tab[]} tabs */
+	constructor(root, source, tabs) {
+		this.root = root;
+		this.source = source;
+		this.tabs = tabs;
+		/** @type {import("./source.js").Range} */ this.range = null;
+		/** @type {Record<string, string>} */ this.query = {};
+		/** @type {View|null} */ this.view = null;
+		this.dark = this.wantsDark();
+		document.documentElement.classList.toggle("dark", this.dark);
+		this.live = el("div", { class: "sr", "aria-live": "polite", role: "status" });
+		this.main = el("main", { id: "main", tabindex: "-1" });
+		this.nav = el("nav", { role: "tablist", "aria-label": "Views" });
+		this.chip = el("button", { class: "button chip", hidden: true, onclick: () => this.setRange(null) });
+		this.help = helpDialog();
+		root.replaceChildren(this.header(), this.main, this.footer(), this.live);
+		window.addEventListener("hashchange", () => this.route());
+		document.addEventListener("keydown", (e) => this.key(e));
+		heldKeys(() => this.view?.timeline ?? null);
+		this.route();
+	}
+
+	wantsDark() {
+		try {
+			const kept = localStorage.getItem("kymo-theme");
+			if (kept)
+				return kept === "dark";
+		} catch {
+			// a file opened where storage is closed: the system's wish then
+		}
+		return matchMedia("(prefers-color-scheme: dark)").matches;
+	}
+
+	toggleTheme() {
+		this.dark = !this.dark;
+		document.documentElement.classList.toggle("dark", this.dark);
+		try {
+			localStorage.setItem("kymo-theme", this.dark ? "dark" : "light");
+		} catch {
+			// not remembered, then
+		}
+		forgetTheme();
+		this.open();
+	}
+
+	header() {
+		const run = this.source.data().run, [kind, said] = pillOf(run);
+		const select = el("select", { class: "menu", "aria-label": "View", onchange: (/** @type {any} */ e) => this.go(e.target.value) },
+			...this.tabs.filter((t) => !t.hidden).map((t) => el("option", { value: t.id, text: t.title })));
+		this.select = select;
+		for (const tab of this.tabs.filter((t) => !t.hidden))
+			this.nav.append(el("button", { class: `tab${tab.has(this.source) ? "" : " empty"}`, role: "tab", id: `tab-${tab.id}`,
+				text: tab.title, onclick: () => this.go(tab.id) }));
+		this.nav.append(select);
+		return el("header", {}, el("span", { class: "logo", text: "kymo" }),
+			el("span", { class: "run", title: run.command }, el("span", { class: "program", text: run.program +
+				(run.rank >= 0 && run.ranks > 1 ? ` · rank ${run.rank} of ${run.ranks}` : "") }), el("span", { class: `pill ${kind}`, text: said })),
+			this.nav, this.chip,
+			el("button", { class: "button", "aria-label": "Dark or light", title: "Dark or light (T)", text: "◐", onclick: () => this.toggleTheme() }),
+			el("button", { class: "button", "aria-label": "Keys", title: "Keys (?)", text: "?", onclick: () => this.help.showModal() }));
+	}
+
+	/** Losses and overhead, always. */
+	footer() {
+		const { losses, overhead_pct: overhead, run, zones } = this.source.data();
+		const lost = losses.overwritten + losses.dropped > 0, slow = overhead > 2;
+		return el("footer", {},
+			el("a", { href: "#/streams", class: lost ? "warn" : undefined, title: "What was recorded and what was lost" },
+				"Rows ", el("b", { text: count(losses.kept) }), " kept of ", el("b", { text: count(losses.emitted) }),
+				lost ? ` · ▲ ${count(losses.overwritten)} overwritten · ${count(losses.dropped)} dropped` : " · none lost"),
+			el("a", { href: "#/streams", class: slow ? "warn" : undefined }, "Overhead ",
+				el("b", { text: overhead === null ? "not measured" : percent(overhead / 100) }), overhead === null ? "" : " of the run"),
+			run.clock ? el("span", {}, "Clock ", el("b", { text: `${run.clock === "tsc" ? "TSC" : run.clock}${run.clock_error_ns >= 0 ? ` ±${duration(run.clock_error_ns)}` : ""}` })) : null,
+			el("span", { class: "detail", text: zones.detail, title: zones.detail }));
+	}
+
+	/** @param {string} id @param {Record<string, string|number>} [query] */
+	go(id, query = {}) {
+		const parts = Object.entries({ ...(this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {}), ...query });
+		const hash = `#/${id}${parts.length ? `?${parts.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&")}` : ""}`;
+		if (location.hash === hash)
+			this.route();
+		else
+			location.hash = hash;
+	}
+
+	/** @param {import("./source.js").Range} range */
+	setRange(range) {
+		this.range = range;
+		this.go(this.tab?.id ?? "overview");
+	}
+
+	route() {
+		const [, id = "", text = ""] = /^#\/([a-z]*)\??(.*)$/.exec(location.hash) ?? [];
+		this.query = Object.fromEntries(new URLSearchParams(text));
+		const t0 = Number(this.query.t0), t1 = Number(this.query.t1);
+		this.range = this.query.t1 !== undefined && t1 > t0 ? { t0, t1 } : null;
+		this.tab = this.tabs.find((t) => t.id === id) ?? this.tabs[0];
+		this.open();
+	}
+
+	open() {
+		this.view?.close?.();
+		this.chip.hidden = !this.range;
+		this.chip.textContent = this.range ? `${duration(this.range.t0)} – ${duration(this.range.t1)} ✕` : "";
+		this.chip.setAttribute("aria-label", `Clear the range ${this.chip.textContent}`);
+		for (const button of this.nav.querySelectorAll(".tab"))
+			button.setAttribute("aria-selected", String(button.id === `tab-${this.tab?.id}`));
+		this.select.value = this.tab?.id ?? "";
+		clear(this.main);
+		this.view = this.tab?.open(this) ?? null;
+		if (this.view && !this.view.node.isConnected)
+			this.main.append(this.view.node);
+		document.title = `${this.tab?.title} · ${this.source.data().run.program} · kymo`;
+	}
+
+	/** Reads it out. @param {string} text */
+	say(text) {
+		this.live.textContent = text;
+	}
+
+	/** @param {KeyboardEvent} e */
+	key(e) {
+		if (e.key === "Escape" && typing(e)) {
+			/** @type {HTMLElement} */ (e.target).blur();
+			return;
+		}
+		if (typing(e) || e.ctrlKey || e.metaKey || e.altKey || this.help.open)
+			return;
+		if (this.view?.key?.(e)) {
+			e.preventDefault();
+			return;
+		}
+		const shown = this.tabs.filter((t) => !t.hidden), number = Number(e.key);
+		if (number >= 1 && number <= shown.length)
+			this.go(shown[number - 1].id);
+		else if (e.key === "t" || e.key === "T")
+			this.toggleTheme();
+		else if (e.key === "?")
+			this.help.showModal();
+		else if (e.key === "Escape" && this.range)
+			this.setRange(null);
+	}
+}

@@ -1,0 +1,56 @@
+// What a view may ask, whoever answers: a report's own blocks (source-embed.js) or a server (source-http.js).
+
+/**
+ * @typedef {Object} Lane
+ * @property {number} id @property {string} name @property {string} kind "thread" or "queue"
+ * @property {number} pid @property {number} tid @property {number} rows @property {number|null} rank
+ *
+ * @typedef {Object} Name
+ * @property {string} name @property {string} source @property {string} file @property {number} line
+ *
+ * @typedef {Object} Track
+ * One lane and row of a tile; x and w count 2^max(0, level-4) ns from the tile's beginning. cov: bits 7–2 hold 0…63,
+ * bit 0 says that the piece continues to the left, bit 1 to the right.
+ * @property {number} lane @property {number} row @property {number} count
+ * @property {Uint32Array} name @property {Uint16Array} x @property {Uint16Array} w @property {Uint16Array} n
+ * @property {Uint8Array} cov
+ *
+ * @typedef {Object} Tile
+ * @property {number} level @property {number} t0 @property {Track[]} tracks
+ *
+ * @typedef {Object} Zone
+ * @property {number} lane @property {number} row @property {number} start @property {number} duration
+ * @property {number} name index of names() @property {number} n zones that it stands for
+ *
+ * @typedef {Object} NameStats
+ * @property {number} count @property {number} total @property {number} p50 @property {number} p99
+ * @property {number} min @property {number} max @property {number[]} hist @property {number} histFrom @property {number} histTo
+ * @property {Zone[]} slowest
+ *
+ * @typedef {Object} Flame
+ * A tree in columns; parents come before their children, the root is 0.
+ * @property {string[]} label @property {string[]} source @property {number[]} parent @property {number[]} total
+ * @property {number[]} self @property {"ns"|"samples"} unit
+ *
+ * @typedef {{t0: number, t1: number}|null} Range
+ *
+ * @typedef {Object} Source
+ * @property {() => Record<string, any>} data  blocks by name, columns each
+ * @property {() => {end: number, lanes: Lane[], names: Name[]}} meta
+ * @property {(level: number, tile: number) => Tile|null} get  null: not here yet
+ * @property {(keys: [number, number][]) => void} want  asks for tiles; onchange is called when they come
+ * @property {(lane: number, row: number, t: number, slack: number) => Promise<Zone|null>} zone
+ * @property {(zone: Zone, dir: "left"|"right"|"up"|"down"|"previous"|"next") => Promise<Zone|null>} step
+ * @property {(name: number) => Promise<NameStats>} name
+ * @property {(of: "zones"|"samples", lane: number|null, range: Range) => Promise<Flame>} flame
+ * @property {null|(() => void)} onchange
+ */
+
+export const TILE_BUCKETS = 1024;
+
+/** Level of detail for a scale. @param {number} nsPerPixel */
+export const levelFor = (nsPerPixel) => Math.max(0, Math.floor(Math.log2(nsPerPixel)));
+/** @param {number} level */
+export const unitOf = (level) => 2 ** Math.max(0, level - 4);
+/** @param {number} level */
+export const tileSpan = (level) => 2 ** level * TILE_BUCKETS;

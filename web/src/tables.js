@@ -1,0 +1,61 @@
+// A table whose heads are buttons: a click sorts, a second one turns it round.
+import { el, swatch } from "./util.js";
+
+/**
+ * @typedef {Object} TableColumn
+ * @property {string} key @property {string} title
+ * @property {(value: any, row: any) => string} [show] @property {boolean} [text] left, cut with …
+ * @property {boolean} [source] a swatch of row.source before it @property {(row: any) => number} [indent]
+ */
+
+/** @param {any} a @param {any} b */
+function order(a, b) {
+	if (a === null || a === undefined)
+		return b === null || b === undefined ? 0 : 1;
+	if (b === null || b === undefined)
+		return -1;
+	return typeof a === "string" ? a.localeCompare(b) : a - b;
+}
+
+/**
+ * @param {TableColumn[]} columns @param {any[]} rows
+ * @param {{sort?: string, descending?: boolean, limit?: number, label: string, compact?: boolean, onclick?: (row: any) => void, ondblclick?: (row: any) => void}} options
+ * @returns {HTMLTableElement}
+ */
+export function table(columns, rows, options) {
+	let sort = options.sort ?? "", descending = options.descending ?? true;
+	const head = el("tr"), body = el("tbody");
+	const made = el("table", { "aria-label": options.label, class: options.compact ? "compact" : undefined }, el("thead", {}, head), body);
+	const cell = (/** @type {TableColumn} */ column, /** @type {any} */ row) => {
+		const value = row[column.key], said = column.show ? column.show(value, row) : String(value ?? "–");
+		const td = el("td", { class: column.text ? "text" : undefined, title: column.text ? `${said}${row.source ? ` (${row.source})` : ""}` : undefined });
+		if (column.indent)
+			td.style.paddingLeft = `${8 + 14 * column.indent(row)}px`;
+		if (column.source)
+			td.append(swatch(row.source, said), el("span", { class: "sr", text: `${row.source}: ` }));
+		td.append(said);
+		return td;
+	};
+	const fill = () => {
+		const sorted = sort ? [...rows].sort((a, b) => (descending ? order(b[sort], a[sort]) : order(a[sort], b[sort]))) : rows;
+		body.replaceChildren(...sorted.slice(0, options.limit ?? rows.length).map((row) => {
+			const tr = el("tr", options.onclick ? { class: "click", tabindex: "0" } : {}, ...columns.map((c) => cell(c, row)));
+			tr.addEventListener("click", () => options.onclick?.(row));
+			tr.addEventListener("dblclick", () => options.ondblclick?.(row));
+			tr.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") options.onclick?.(row); });
+			return tr;
+		}));
+		head.replaceChildren(...columns.map((column) => {
+			const chosen = column.key === sort;
+			return el("th", { scope: "col", class: column.text ? "text" : undefined, "aria-sort": chosen ? (descending ? "descending" : "ascending") : "none" },
+				el("button", { type: "button", text: chosen ? `${column.title} ${descending ? "▾" : "▴"}` : column.title,
+					onclick: () => {
+						descending = chosen ? !descending : !column.text;
+						sort = column.key;
+						fill();
+					} }));
+		}));
+	};
+	fill();
+	return made;
+}

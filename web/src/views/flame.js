@@ -1,0 +1,54 @@
+// The flame graph's bar: of what, of which thread, in which range.
+import { FlameGraph } from "../flame.js";
+import { el, legend, nothing } from "../util.js";
+
+/** @type {import("../shell.js").Tab} */
+export const flame = {
+	id: "flame", title: "Flame", has: (source) => source.meta().lanes.length > 0 || source.data().samples.length > 0,
+	open(shell) {
+		const meta = shell.source.meta(), samples = shell.source.data().samples.length > 0;
+		if (!meta.lanes.length && !samples)
+			return { node: nothing("Nothing to draw a flame graph of", "Zones and Python stacks are recorded by", "kymo run -- python train.py") };
+		const stage = el("div", { class: "stage" }), said = el("span", { class: "muted", role: "status" });
+		const find = el("input", { type: "search", placeholder: "Search   /", "aria-label": "Search frames" });
+		const of = el("select", { "aria-label": "Of what" }, meta.lanes.length ? el("option", { value: "zones", text: "Zones" }) : null,
+			samples ? el("option", { value: "samples", text: "Samples" }) : null);
+		const threads = el("select", { "aria-label": "Threads" }, el("option", { value: "", text: "All threads" }),
+			...meta.lanes.map((/** @type {any} */ l) => el("option", { value: l.id, text: l.name || `tid ${l.tid}` })));
+		const hint = el("span", { class: "muted hint-keys" });
+		const node = el("div", { class: "full" }, el("div", { class: "bar" }, find, said, of, threads,
+			el("span", { class: "button", text: shell.range ? "Selected range" : "Whole run" }),
+			hint, el("span", { class: "right" }, legend())), stage);
+		shell.main.append(node);
+		const graph = new FlameGraph(stage, { onsay: (text) => { said.textContent = text; } });
+		const merged = shell.source.data().zones.merged_ns > 0;
+		const load = async () => {
+			const parts = of.value === "zones" && merged && (threads.value !== "" || shell.range);
+			hint.textContent = parts ? "about: short zones are merged in this file" : "click zooms · Esc goes back";
+			graph.show(await shell.source.flame(of.value, threads.value === "" ? null : Number(threads.value), shell.range));
+		};
+		of.addEventListener("change", load);
+		threads.addEventListener("change", load);
+		find.addEventListener("input", () => graph.search(find.value));
+		const previous = shell.source.onchange;
+		shell.source.onchange = load;
+		load();
+		/** @type {Record<string, "up"|"down"|"left"|"right">} */
+		const arrows = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
+		return { node, close: () => { shell.source.onchange = previous; graph.close(); }, key: (e) => {
+			if (e.key === "/") {
+				find.focus();
+				return true;
+			}
+			if (arrows[e.key]) {
+				shell.say(graph.move(arrows[e.key]));
+				return true;
+			}
+			if (e.key === "Enter" && e.target === graph.canvas) {
+				graph.zoomTo(graph.focus);
+				return true;
+			}
+			return e.key === "Escape" && graph.back();
+		} };
+	},
+};

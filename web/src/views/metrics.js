@@ -1,0 +1,55 @@
+// Small multiples with one cursor: the machine, the process, and the program's own counters. Memory is the same for
+// what is about memory, with its peak.
+import { chartCard, timeChart } from "../charts.js";
+import { table } from "../tables.js";
+import { bytes, count, duration, el, measure, nothing } from "../util.js";
+
+/** @param {any[]} list @param {any} shell @param {number} height */
+function multiples(list, shell, height) {
+	/** @type {(() => void)[]} */ const closers = [];
+	const grid = el("div", { class: list.length > 1 ? "multiples" : "" });
+	for (const series of list) {
+		const note = `${measure(series.high[series.high.length - 1], series.unit)} at the end, at most ${measure(Math.max(...series.high), series.unit)}`;
+		const { card, host, read } = chartCard(series.name, note);
+		grid.append(card);
+		queueMicrotask(() => closers.push(timeChart(host, series, height, "time", shell.range, (text) => { read.textContent = text || note; }).close));
+	}
+	return { grid, close: () => closers.forEach((one) => one()) };
+}
+
+/** @type {import("../shell.js").Tab} */
+export const metrics = {
+	id: "metrics", title: "Metrics", has: (source) => source.data().series.length > 0,
+	open(shell) {
+		const data = shell.source.data();
+		if (!data.series.length)
+			return { node: nothing("No metrics were recorded", "CPU, memory, I/O and network are recorded once a second by", "kymo run -- python train.py") };
+		const made = multiples(data.series, shell, 150), counters = data.counters;
+		const summary = counters.length ? el("section", { class: "card" }, el("h2", { text: "Counters" }),
+			table([{ key: "name", title: "Counter", text: true }, { key: "count", title: "Count", show: count }, ...["mean", "std", "min", "max", "last"].map((key) =>
+				({ key, title: key, show: (/** @type {any} */ v) => measure(v, "") }))], counters, { label: "Counters", sort: "name", descending: false, compact: true })) : null;
+		return { node: el("div", { class: "page" }, made.grid, summary), close: made.close };
+	},
+};
+
+/** @type {import("../shell.js").Tab} */
+export const memory = {
+	id: "memory", title: "Memory", has: (source) => source.data().series.some((/** @type {any} */ s) => s.group === "memory"),
+	open(shell) {
+		const data = shell.source.data(), list = data.series.filter((/** @type {any} */ s) => s.group === "memory");
+		if (!list.length)
+			return { node: nothing("No memory was recorded", "Resident memory is recorded once a second by kymo run; allocations with", "kymo run --memory -- python train.py") };
+		const made = multiples(list, shell, list.length > 2 ? 190 : 340), sites = data.sites, facts = data.memory_facts;
+		const figure = (/** @type {string} */ label, /** @type {string} */ value, /** @type {string} */ note) =>
+			el("div", { class: "figure" }, el("div", { class: "label", text: label }), el("span", { class: "value", text: value }), el("span", { class: "note", text: note }));
+		const figures = el("section", { class: "figures" }, figure("Peak, resident", bytes(facts.peak_bytes), `at ${duration(facts.peak_at_ns)}`),
+			figure("At the end", bytes(facts.last_bytes), ""), figure("After start-up", bytes(facts.early_bytes), `at ${duration(facts.early_at_ns)}`),
+			figure("Grown since", bytes(Math.max(0, facts.last_bytes - facts.early_bytes)), ""), figure("Samples", count(facts.samples), ""),
+			figure("Allocations", sites.length ? count(sites.reduce((/** @type {number} */ a, /** @type {any} */ s) => a + s.count, 0)) : "not recorded", ""));
+		const where = sites.length ? el("section", { class: "card" }, el("h2", { text: "Live at the peak, by call site" }),
+			table([{ key: "site", title: "Site", text: true }, { key: "at_peak_bytes", title: "At peak", show: bytes }, { key: "live_bytes", title: "At the end", show: bytes },
+				{ key: "allocated_bytes", title: "Allocated", show: bytes }, { key: "count", title: "Count", show: count }], sites, { sort: "at_peak_bytes", label: "Call sites" })) :
+			el("p", { class: "muted", text: "Which lines allocated it is recorded by kymo run --memory." });
+		return { node: el("div", { class: "page" }, figures, made.grid, where), close: made.close };
+	},
+};

@@ -1,0 +1,130 @@
+// The first screen: one sentence, its evidence, six figures, and where to look next.
+import { stepChart } from "../charts.js";
+import { table } from "../tables.js";
+import { clear, clock, count, duration, el, legend, percent } from "../util.js";
+
+/** Colours of the parts of a step: by what each mostly is. */
+const PARTS = { data: "python", forward: "torch", backward: "torch", optimizer: "c", other: "line" };
+
+/** @param {any} data */
+function verdict(data) {
+	const [first, ...others] = data.verdicts;
+	const more = others.length ? el("details", {}, el("summary", { text: `${others.length} more` }),
+		el("ul", {}, ...others.map((/** @type {any} */ v) => el("li", {}, v.text, v.try ? el("span", { class: "muted", text: ` Try: ${v.try}.` }) : null)))) : null;
+	return el("section", { class: `verdict${first.name ? "" : " fine"}`, "aria-label": "Verdict" }, el("h1", { text: first.text }),
+		el("p", {}, first.evidence ? el("b", { text: "Evidence: " }) : null, first.evidence ? `${first.evidence}. ` : null,
+			first.try ? el("b", { text: "Try: " }) : null, first.try ? `${first.try}.` : null), openZones(data), more);
+}
+
+/** What the program was in when it ended, or is in. @param {any} data */
+function openZones(data) {
+	/** @type {Map<string, string[]>} */ const threads = new Map();
+	for (const { thread, name, age_ns: age } of data.open)
+		threads.set(thread, [...(threads.get(thread) ?? []), `${name}${age === null ? "" : ` ${duration(age)}`}`]);
+	if (!threads.size)
+		return null;
+	return el("p", { class: "open" }, el("b", { text: data.run.state === "live" ? "Open now: " : "Open at the end: " }),
+		[...threads].slice(0, 3).map(([thread, names]) => `${thread} in ${names.slice(-4).join(" > ")}`).join("; ") + (threads.size > 3 ? `; ${threads.size - 3} more threads` : ""));
+}
+
+/** @param {any} data */
+function figures(data) {
+	return el("section", { class: "figures", "aria-label": "Figures" }, ...data.figures.map((/** @type {any} */ f) =>
+		el("div", { class: "figure" }, el("div", { class: "label", text: f.label }),
+			el("span", { class: "value", text: f.value }), el("span", { class: "note", text: f.note }))));
+}
+
+/** @param {any} data @param {import("../shell.js").Shell} shell @param {(() => void)[]} closers */
+function stepsCard(data, shell, closers) {
+	const card = el("section", { class: "card" }), steps = data.steps;
+	if (!steps.x.length)
+		return card;
+	const each = Math.max(1, Math.round(data.step_facts.count / steps.x.length)), host = el("div", { class: "chart" });
+	const note = el("span");
+	card.append(el("h2", { text: "Step time" }, note), host);
+	queueMicrotask(() => {
+		const made = stepChart(host, steps, 208, (i) => {
+			const at = steps.worst_start_ns[i], took = steps.max[i];
+			shell.go("timeline", { v0: Math.round(at - took * 0.3), v1: Math.round(at + took * 1.3) });
+		});
+		note.textContent = `${each > 1 ? `median and range of ${count(each)} steps each` : "each step"}, ${made.unit} · click a spike to open it in the timeline`;
+		closers.push(made.close);
+	});
+	card.append(parts(data), slowest(data, shell));
+	return card;
+}
+
+/** @param {any} data */
+function parts(data) {
+	const total = data.parts.reduce((/** @type {number} */ a, /** @type {any} */ p) => a + p.ns, 0);
+	if (!total)
+		return el("span");
+	const bar = el("div", { class: "parts", role: "img", "aria-label": data.parts.map((/** @type {any} */ p) => `${p.name} ${percent(p.ns / total)}`).join(", ") });
+	for (const part of data.parts) {
+		const source = /** @type {any} */ (PARTS)[part.name] ?? "c", share = part.ns / total;
+		const node = el("div", { class: "part", title: `${part.name}: ${percent(share)}, ${duration(part.ns / Math.max(1, data.step_facts.count))} a step`,
+			text: share > 0.09 ? `${part.name} ${percent(share)}` : "" });
+		node.style.flexGrow = String(share);
+		node.style.flexBasis = "0";
+		node.style.background = `var(--${source}-${part.name === "backward" ? 3 : 1})`;
+		node.style.color = `var(--${source}-label)`;
+		bar.append(node);
+	}
+	return el("div", {}, el("h2", { text: "Where a step goes" }, el("span", { text: "share of step time, all steps" })), bar);
+}
+
+/** @param {any} data @param {import("../shell.js").Shell} shell */
+function slowest(data, shell) {
+	const rows = data.slowest;
+	if (!rows.length)
+		return el("span");
+	return table([{ key: "step", title: "Slowest steps", text: true, show: (v) => `step ${count(v)}` },
+		{ key: "start_ns", title: "At", show: (v) => duration(v) }, { key: "duration_ns", title: "Took", show: (v) => duration(v) },
+		{ key: "times", title: "× median", show: (v) => v.toFixed(1) },
+		{ key: "inside", title: "Longest inside", show: (v, row) => (v ? `${v} ${duration(row.inside_ns)}` : "–") }],
+	rows.map((r) => ({ ...r, times: r.duration_ns / (data.step_facts.median_ns || 1) })), { label: "Slowest steps", compact: true, limit: 5,
+		onclick: (row) => shell.go("timeline", { v0: Math.round(row.start_ns - row.duration_ns * 0.2), v1: Math.round(row.start_ns + row.duration_ns * 1.2) }) });
+}
+
+/** Without steps: how the time is shared out. @param {any} data */
+function shares(data) {
+	const rows = data.regions.slice(0, 10), run = data.run.duration_ns || 1;
+	return el("section", { class: "card" }, el("h2", { text: "Self time by region" }, el("span", { text: `of ${clock(run)}; no steps were marked` })),
+		rows.length ? table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
+			{ key: "share", title: "% run", show: (v) => (100 * v).toFixed(1) }], rows.map((r) => ({ ...r, share: r.self_ns / run })),
+		{ sort: "self_ns", label: "Self time by region", compact: true }) : el("p", { class: "muted", text: "No zone has ended: nothing in the program says what it is doing." }));
+}
+
+/** @param {any} data @param {import("../shell.js").Shell} shell */
+function regionsCard(data, shell) {
+	const run = data.run.duration_ns || 1, rows = data.regions.map((r) => ({ ...r, share: r.self_ns / run }));
+	const about = el("span", { text: "exact totals, whole run" }), names = shell.source.meta().names;
+	const pick = async (/** @type {any} */ row, /** @type {boolean} */ go) => {
+		const id = names.findIndex((/** @type {any} */ n) => n.name === row.name && n.source === row.source);
+		if (id < 0)
+			return;
+		const stats = await shell.source.name(id), slow = stats.slowest[0];
+		clear(about);
+		about.append(`${row.name}: least ${duration(row.min_ns)}, p90 ${duration(row.p90_ns)}, most ${duration(row.max_ns)}`);
+		if (go && slow)
+			shell.go("timeline", { sel: `${slow.lane}.${slow.row}.${Math.round(slow.start + slow.duration / 2)}` });
+	};
+	return el("section", { class: "card" }, el("h2", { text: "Top regions" }, about),
+		table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
+			{ key: "share", title: "% run", show: (v) => (100 * v).toFixed(1) }, { key: "count", title: "Count", show: count },
+			{ key: "p50_ns", title: "p50", show: (v) => duration(v) }, { key: "p99_ns", title: "p99", show: (v) => duration(v) }], rows,
+		{ sort: "self_ns", label: "Top regions", limit: 14, compact: true, onclick: (row) => pick(row, false), ondblclick: (row) => pick(row, true) }),
+		el("p"), legend());
+}
+
+/** @type {import("../shell.js").Tab} */
+export const overview = {
+	id: "overview", title: "Overview", has: () => true,
+	open(shell) {
+		const data = shell.source.data();
+		/** @type {(() => void)[]} */ const closers = [];
+		const left = data.steps.x.length ? stepsCard(data, shell, closers) : shares(data);
+		return { node: el("div", { class: "page" }, verdict(data), figures(data), el("div", { class: "columns" }, left, regionsCard(data, shell))),
+			close: () => closers.forEach((one) => one()) };
+	},
+};
