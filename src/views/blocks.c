@@ -226,7 +226,8 @@ static void run_figures(struct tables *tables, const struct facts *facts, struct
 	out[0] = (struct figure){ "Run", "", "" };
 	snprintf(out[0].value, sizeof(out[0].value), "%s",
 		 format_clock(facts->duration_ns, true).text);
-	snprintf(out[0].note, sizeof(out[0].note), "%s", facts->how);
+	snprintf(out[0].note, sizeof(out[0].note), "%s",
+		 strncmp(facts->how, "gone", 4) ? facts->how : "gone");
 	out[1] = (struct figure){ "Regions", "", "measured" };
 	snprintf(out[1].value, sizeof(out[1].value), "%s", format_count(facts->region_all).text);
 	out[2] = (struct figure){ "Zones", "", "" };

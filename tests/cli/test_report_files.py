@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -144,3 +145,33 @@ def test_a_detector_finds_its_problem_and_only_where_it_is(shared, made, problem
 def test_the_terminal_says_the_first_verdict(shared, made):
     out = " ".join(shared("report", made("throttled")).out.split())
     assert FINDS["throttled"] in out
+
+
+# --- detectors that look at stacks: real programs, since the interpreter makes them ----------------------------------
+
+CONTEND = """
+import threading, time
+def work():
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        sum(i * i for i in range(2000))
+threads = [threading.Thread(target=work, name=f"worker {i}") for i in range(THREADS)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize("threads, found", [(3, True), (1, False)])
+def test_threads_that_take_turns_wait_for_the_interpreters_lock(kymo, threads, found):
+    program = kymo.cwd / "contend.py"
+    program.write_text(CONTEND.replace("THREADS", str(threads)))
+    assert kymo("run", "-q", "-o", "rec", "--", sys.executable, program).status == 0
+    rows = json.loads(kymo("query", "-f", "json", "rec", "SELECT count(*) AS n FROM python.samples").out)
+    if rows[0]["n"] < 20 * threads:
+        pytest.skip(f"only {rows[0]['n']} stacks were taken: the machine is too busy, or they cannot be read here")
+    data = report(kymo, "rec")
+    names = [one["name"] for one in data["verdicts"]]
+    assert ("gil" in names) == found, names
+    assert "function" in names

@@ -86,8 +86,35 @@ function slowest(data, shell) {
 		onclick: (row) => shell.go("timeline", { v0: Math.round(row.start_ns - row.duration_ns * 0.2), v1: Math.round(row.start_ns + row.duration_ns * 1.2) }) });
 }
 
+/** Functions by samples, where stacks were recorded and zones were not. @param {any} data */
+function functionRows(data) {
+	/** @type {Map<string, {name: string, source: string, own: number, all: number}>} */ const found = new Map();
+	let total = 0;
+	for (const { stack, count: seen } of data.samples) {
+		const frames = new Set(stack.map((/** @type {string} */ frame) => frame.replace(/:\d+\)$/, ")")));
+		total += seen;
+		for (const name of frames) {
+			const one = found.get(name) ?? { name, source: "python", own: 0, all: 0 };
+			one.all += seen;
+			one.own += stack[0].replace(/:\d+\)$/, ")") === name ? seen : 0;
+			found.set(name, one);
+		}
+	}
+	return [...found.values()].map((one) => ({ ...one, share: one.own / (total || 1) }));
+}
+
+/** @param {any} data @param {string} sort @param {string} title */
+function functionsCard(data, sort, title) {
+	return el("section", { class: "card" }, el("h2", { text: title }, el("span", { text: "samples of all threads; no zones were recorded" })),
+		table([{ key: "name", title: "Function", text: true, source: true }, { key: "own", title: "Own", show: count },
+			{ key: "share", title: "% own", show: (v) => (100 * v).toFixed(1) }, { key: "all", title: "With callees", show: count }],
+		functionRows(data), { sort, label: title, limit: 16, compact: true }));
+}
+
 /** Without steps: how the time is shared out. @param {any} data */
 function shares(data) {
+	if (!data.regions.length && data.samples.length)
+		return functionsCard(data, "own", "Functions by their own samples");
 	const rows = data.regions.slice(0, 10), run = data.run.duration_ns || 1;
 	return el("section", { class: "card" }, el("h2", { text: "Self time by region" }, el("span", { text: `of ${clock(run)}; no steps were marked` })),
 		rows.length ? table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
@@ -97,6 +124,8 @@ function shares(data) {
 
 /** @param {any} data @param {import("../shell.js").Shell} shell */
 function regionsCard(data, shell) {
+	if (!data.regions.length && data.samples.length)
+		return functionsCard(data, "all", "Functions with what they call");
 	const run = data.run.duration_ns || 1, rows = data.regions.map((r) => ({ ...r, share: r.self_ns / run }));
 	const about = el("span", { text: "exact totals, whole run" }), names = shell.source.meta().names;
 	const pick = async (/** @type {any} */ row, /** @type {boolean} */ go) => {
