@@ -107,14 +107,19 @@ static const struct {
 	  "SELECT name, count(*) AS count, avg(value) AS mean, coalesce(stddev_samp(value), 0) AS std, min(value) AS min, "
 	  "max(value) AS max, arg_max(value, ts_ns) AS last FROM trace.counters WHERE isfinite(value) GROUP BY name "
 	  "ORDER BY name LIMIT 500" },
+	/* The model itself is the module without a dot that takes longest; it holds the others without one. */
 	{ "modules",
-	  "WITH m AS (SELECT module, count(*) FILTER (stage = 'forward') AS calls, coalesce(sum(duration) FILTER (stage = "
-	  "'forward'), 0) * 1e9 AS forward_ns, coalesce(sum(duration) FILTER (stage = 'backward'), 0) * 1e9 AS "
-	  "backward_ns, coalesce(sum(duration) FILTER (stage = 'step'), 0) * 1e9 AS step_ns, sum(duration) * 1e9 AS "
-	  "total_ns, max(max_allocated) AS max_allocated FROM python.torch_trace WHERE module IS NOT NULL GROUP BY 1), c "
-	  "AS (SELECT regexp_replace(module, '\\.?[^.]*$', '') AS parent, sum(total_ns) AS inside FROM m WHERE module <> "
-	  "'' GROUP BY 1) SELECT m.*, greatest(m.total_ns - coalesce(c.inside, 0), 0) AS self_ns FROM m LEFT JOIN c ON "
-	  "c.parent = m.module AND m.step_ns = 0 ORDER BY module LIMIT 2000" },
+	  "WITH m AS (SELECT module, count(*) FILTER (stage = 'forward') AS calls, coalesce(sum(duration) FILTER "
+	  "(stage = 'forward'), 0) * 1e9 AS forward_ns, coalesce(sum(duration) FILTER (stage = 'backward'), 0) * 1e9 "
+	  "AS backward_ns, coalesce(sum(duration) FILTER (stage = 'step'), 0) * 1e9 AS step_ns, sum(duration) * 1e9 AS "
+	  "total_ns, max(max_allocated) AS max_allocated FROM python.torch_trace WHERE module <> '' GROUP BY 1), root "
+	  "AS (SELECT module FROM m WHERE calls > 0 AND NOT contains(module, '.') ORDER BY total_ns DESC LIMIT 1), c "
+	  "AS (SELECT CASE WHEN contains(module, '.') THEN regexp_replace(module, '\\.[^.]*$', '') ELSE (SELECT module "
+	  "FROM root) END AS parent, sum(total_ns) AS inside FROM m WHERE calls > 0 AND module NOT IN (SELECT module "
+	  "FROM root) GROUP BY 1) SELECT * FROM (SELECT m.*, greatest(m.total_ns - coalesce(c.inside, 0), 0) AS "
+	  "self_ns, CASE WHEN calls = 0 OR module IN (SELECT module FROM root) THEN 0 ELSE len(module) - "
+	  "len(replace(module, '.', '')) + 1 END AS depth FROM m LEFT JOIN c ON c.parent = m.module) ORDER BY calls = "
+	  "0, depth > 0, module LIMIT 2000" },
 	{ "queues",
 	  "SELECT device, queue, busy_ns, idle_ns, utilisation, overlap, ops FROM device.queues ORDER BY 1, 2" },
 	{ "samples",

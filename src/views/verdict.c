@@ -75,13 +75,15 @@ static const struct rule rules[] = {
 	  "The costliest region is {name}: {won} of its own, {share} of the run, in {count} calls.",
 	  "a call takes {a} at the median, {b} at the 99th percentile",
 	  "make it cheaper, or call it less often" },
+	/* The model itself is the module without a dot that holds the others; a pass as a whole has no forward. */
 	{ "module", 0.25, 0.3,
 	  "WITH m AS (SELECT module, sum(duration) * 1e9 AS ns, count(*) FILTER (stage = 'forward') AS calls, "
 	  "median(duration) FILTER (stage = 'forward') * 1e9 AS each FROM python.torch_trace WHERE stage <> 'step' AND "
-	  "module <> '' GROUP BY 1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, "
-	  "m.module || '.') AND NOT contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m) SELECT self, "
-	  "(SELECT sum(greatest(self, 0)) FROM o), module, calls, each, 0 FROM o WHERE (SELECT count(*) FROM o) > 2 ORDER "
-	  "BY self DESC LIMIT 1",
+	  "module <> '' GROUP BY 1 HAVING calls > 0), root AS (SELECT module, ns FROM m WHERE NOT contains(module, '.') ORDER "
+	  "BY ns DESC LIMIT 1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, "
+	  "m.module || '.') AND NOT contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m WHERE module NOT IN "
+	  "(SELECT module FROM root)) SELECT self, (SELECT ns FROM root), module, calls, each, 0 FROM o WHERE (SELECT "
+	  "count(*) FROM o) > 2 ORDER BY self DESC LIMIT 1",
 	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
 	  "it ran {count} times, {a} at the median in forward",
 	  "make it cheaper, fuse it, or give it less to do" },

@@ -175,3 +175,28 @@ def test_threads_that_take_turns_wait_for_the_interpreters_lock(kymo, threads, f
     names = [one["name"] for one in data["verdicts"]]
     assert ("gil" in names) == found, names
     assert "function" in names
+
+
+MODEL = """
+import torch
+from torch import nn
+model = nn.Sequential(*[nn.Linear(a, b) for a, b in SIZES])
+for _ in range(20):
+    model(torch.randn(64, SIZES[0][0])).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("sizes, found", [([(64, 64), (64, 4096), (4096, 64), (64, 64), (64, 64)], True),
+                                          ([(512, 512)] * 8, False)])
+def test_one_module_that_takes_most_of_the_model_is_named(kymo, sizes, found):
+    pytest.importorskip("torch")
+    program = kymo.cwd / "model.py"
+    program.write_text(MODEL.replace("SIZES", str(sizes)))
+    assert kymo("run", "-q", "-o", "rec", "--", sys.executable, program).status == 0
+    rows = json.loads(kymo("query", "-f", "json", "rec", "SELECT count(*) AS n FROM python.torch_trace").out)
+    if not rows[0]["n"]:
+        pytest.skip(f"no torch modules were recorded: kymo has no extension for {sys.executable}")
+    names = [one["name"] for one in report(kymo, "rec")["verdicts"]]
+    html = kymo("report", "rec", "-f", "html")
+    assert html.status == 0 or "built without HTML" in html.err
+    assert ("module" in names) == found, names
