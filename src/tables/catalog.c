@@ -224,7 +224,7 @@ static const struct catalog_column frames[] = {
 	AS_IS("parent", "BIGINT", "its caller's; 0: there is none"),
 	MADE("func", "VARCHAR", "name", "the function"),
 	MADE("file", "VARCHAR", "name_file", "its file"),
-	AS_IS("lineno", "INTEGER", "the line that ran"),
+	MADE("lineno", "INTEGER", "lineno::INTEGER", "the line that ran"),
 	MADE("collector", "INTEGER", "pid", "the kymo that took the samples; numbers are its own"),
 };
 
@@ -513,7 +513,7 @@ const struct catalog_view catalog_views[] = {
 	VIEW("python", "backtrace",
 	     "(" WAYS_UP
 	     "SELECT * FROM kymo_meta('backtrace') UNION ALL SELECT t.pid, t.tid, t.thread, f.func, f.file, "
-	     "nullif(f.lineno, 0), w.depth, 'Python', (SELECT duration_ns FROM kymo_meta('runs')) - t.ts_ns "
+	     "nullif(f.lineno, 0)::INTEGER, w.depth, 'Python', (SELECT duration_ns FROM kymo_meta('runs')) - t.ts_ns "
 	     "FROM taken t JOIN (SELECT pid, max(ts_ns) AS last_ns FROM taken GROUP BY pid) l ON l.pid = t.pid AND "
 	     "l.last_ns = t.ts_ns JOIN ways w ON w.collector = t.collector AND w.leaf = t.node JOIN frames f ON "
 	     "f.collector = w.collector AND f.node = w.node WHERE NOT EXISTS (SELECT 1 FROM kymo_meta('backtrace')) "

@@ -160,7 +160,7 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"alloc|allocations sites timeline\napp|requests\ndevice|memory models ops queues\n"
 		"host|cgroup cpu gpu io network process threads\n"
 		"kymo|config costs gaps overhead problems processes runs streams threads\n"
-		"python|backtrace samples torch_trace variables\n"
+		"python|backtrace folded frames samples torch_trace variables\n"
 		"trace|counters marks open_zones regions steps zone_text zones");
 }
 
