@@ -10,9 +10,11 @@
 
 #include "base/clock.h"
 #include "base/paths.h"
+#include "base/schema.h"
 #include "record/record.h"
 
 #define LOOK_AGAIN_NS 200000000ull
+#define SLOW_SEGMENT_ROWS (1ull << 32) /* of no segment */
 
 void slow_init(struct slow *slow, const char *run_dir, pid_t pid, uint64_t starttime)
 {
@@ -72,6 +74,7 @@ static void add_stream(struct slow *slow, const char *name, uint32_t id)
 	stream->fd = fd;
 	stream->id = id;
 	stream->zones = head.has_open_stack;
+	stream->ring = head.keep != KYMO_KEEP_ALL;
 	slow->stream_count++;
 }
 
@@ -181,16 +184,51 @@ static bool look_at_zones(struct slow *slow, struct slow_stream *stream, uint64_
 	return found;
 }
 
-static bool look_at_marks(struct slow_stream *stream, char *cause, size_t cause_bytes)
+/* Row number `row` of a stream of marks, from the segment that it is in; false: it is not there (any more). */
+static bool read_mark(const struct slow *slow, const struct slow_stream *stream, uint64_t sequence,
+		      uint64_t row, struct schema_mark_row *out)
 {
-	uint64_t head, before = stream->marks;
+	struct kymo_segment_head head;
+	char name[64];
+	uint64_t slot;
+	bool ok = false;
+	int fd;
 
-	if (stream->zones || !read_at(stream->fd, &head, sizeof(head), KYMO_LIVE_OFFSET))
+	snprintf(name, sizeof(name), "s%" PRIu32 ".%" PRIu64, stream->id, sequence);
+	fd = open_in(slow, name);
+	if (read_at(fd, &head, sizeof(head), 0) && head.row_bytes == sizeof(*out) && head.rows &&
+	    row >= head.first_row) {
+		slot = stream->ring ? row % head.rows : row - head.first_row;
+		ok = slot < head.rows && slot < SLOW_SEGMENT_ROWS &&
+		     read_at(fd, out, sizeof(*out), sizeof(head) + slot * sizeof(*out));
+	}
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* The last of the marks that came since the last look gives its name; where it cannot be read, "mark" has to do. */
+static bool look_at_marks(const struct slow *slow, struct slow_stream *stream, char *cause,
+			  size_t cause_bytes)
+{
+	uint64_t before = stream->marks, last;
+	struct kymo_stream_live live;
+	struct schema_mark_row row;
+	char name[128];
+
+	if (stream->zones || !read_at(stream->fd, &live, sizeof(live), KYMO_LIVE_OFFSET))
 		return false;
-	stream->marks = head;
-	if (head <= before)
+	stream->marks = live.head;
+	if (live.head <= before)
 		return false;
+	last = stream->ring || !live.segment_next ? 0 : live.segment_next - 1;
 	snprintf(cause, cause_bytes, "mark");
+	/* A new segment may be there before its first row is. */
+	if (read_mark(slow, stream, last, live.head - 1, &row) ||
+	    (last && read_mark(slow, stream, last - 1, live.head - 1, &row))) {
+		zone_name(slow, row.name, name, sizeof(name));
+		snprintf(cause, cause_bytes, "mark: %s", name);
+	}
 	return true;
 }
 
@@ -226,7 +264,7 @@ bool slow_look(struct slow *slow, uint64_t limit_ns, char *cause, size_t cause_b
 		struct slow_stream *stream = &slow->streams[i];
 
 		found |= look_at_zones(slow, stream, limit_ns, cause, cause_bytes) |
-			 look_at_marks(stream, cause, cause_bytes);
+			 look_at_marks(slow, stream, cause, cause_bytes);
 	}
 	return found;
 }

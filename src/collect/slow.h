@@ -17,6 +17,7 @@ struct slow_stream {
 	int fd; /* of its head file */
 	uint32_t id;
 	bool zones; /* else: marks */
+	bool ring; /* else: a chain of segments */
 	uint64_t marks; /* seen so far */
 	/* By depth: the zone that was told of last, and the age at which it will be told of again. */
 	uint64_t told[KYMO_OPEN_MAX];

@@ -152,12 +152,13 @@ def test_a_slow_zone_and_a_mark_are_causes(record):
             with kymo.region("stuck"): time.sleep(1)
         for _ in range(10): quick()
         stuck()
+        kymo.mark("one")
         kymo.mark("here")
         time.sleep(0.5)
     """, {"KYMO_SAMPLE_RATE": "0"}, ["--slow", "0.3"])
     rows = query(recording, "SELECT cause, stack FROM python.samples ORDER BY ts_ns")
     causes = [row["cause"] for row in rows]
-    assert set(causes) == {"slow zone: stuck", "mark"}
+    assert set(causes) == {"slow zone: stuck", "mark: here"}
     assert rows[0]["stack"][0].startswith("stuck (")
 
 
