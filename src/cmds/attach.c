@@ -75,6 +75,9 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 	attach->options.keep = KYMO_KEEP_ALL;
 	if (budget && *budget && budget_parse(budget, &attach->options.budget, &err))
 		return cmds_wrong("attach", "KYMO_BUDGET: %s", err.text);
+	if (cmds_slow("attach", "KYMO_SLOW_ZONE", getenv("KYMO_SLOW_ZONE"),
+		      &attach->options.slow_ns) >= 0)
+		return CMDS_WRONG_USE;
 	cmds_args_init(&args, "attach", argc, argv);
 	while ((option = cmds_next(&args, &status))) {
 		if (!strcmp(option->name, "output"))
@@ -83,7 +86,11 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 			attach->quiet = true;
 		else if (!strcmp(option->name, "no-summary"))
 			attach->no_summary = true;
-		else if (!cmds_number(&args, option, 1e9, &seconds, &status))
+		else if (!strcmp(option->name, "slow")) {
+			if (cmds_slow("attach", "--slow", args.value, &attach->options.slow_ns) >=
+			    0)
+				return CMDS_WRONG_USE;
+		} else if (!cmds_number(&args, option, 1e9, &seconds, &status))
 			return status;
 		else
 			attach->options.duration_ns = (uint64_t)(seconds * 1e9) + 1;

@@ -260,6 +260,22 @@ const struct cmds_option *cmds_next(struct cmds_args *args, int *status)
 	return NULL;
 }
 
+int cmds_slow(const char *command, const char *name, const char *text, uint64_t *out_ns)
+{
+	char *end;
+	double seconds;
+
+	if (!text || (!*text && name[0] != '-'))
+		return -1;
+	seconds = strtod(text, &end);
+	if (end == text || *end || !(seconds >= 0) || seconds > 86400)
+		return cmds_wrong(command,
+				  "%s=\"%s\" is not a number of seconds from 0 (off) to 86400",
+				  name, text);
+	*out_ns = (uint64_t)(seconds * 1e9);
+	return -1;
+}
+
 bool cmds_number(struct cmds_args *args, const struct cmds_option *option, double most, double *out,
 		 int *status)
 {

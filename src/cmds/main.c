@@ -11,6 +11,7 @@ static const struct cmds_option ls_options[] = {
 static const struct cmds_option attach_options[] = {
 	{ 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
 	{ 0, "duration", "SECONDS", "end after that long" },
+	{ 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	{ 0, "no-summary", NULL, "one line at the end" },
 	{ 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
 	{ 0 },

@@ -149,19 +149,6 @@ static int set_keep(struct run_options *run, const char *word)
 	return -1;
 }
 
-static int set_slow(struct run_options *run, const char *name, const char *text)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-
-	if (end == text || *end || !(seconds >= 0) || seconds > 86400)
-		return cmds_wrong("run",
-				  "%s=\"%s\" is not a number of seconds from 0 (off) to 86400",
-				  name, text);
-	run->collect.slow_ns = (uint64_t)(seconds * 1e9);
-	return -1;
-}
-
 /* -1, or the exit status: this option ends the command. */
 static int set_option(struct run_options *run, int option, const char *value)
 {
@@ -186,7 +173,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TORCH_MODULES: run->torch.modules = value; break;
 	case OPTION_TORCH_EVERY: run->torch.every = value; break;
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
-	case OPTION_SLOW: return set_slow(run, "--slow", value);
+	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
 	case OPTION_HELP: print_help(); return cmds_finish("run");
@@ -275,7 +262,7 @@ static int check_settings(void)
 static int read_environment(struct run_options *run)
 {
 	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"),
-		   *quiet = getenv("KYMO_QUIET"), *slow = getenv("KYMO_SLOW_ZONE");
+		   *quiet = getenv("KYMO_QUIET");
 	struct kymo_error err = { 0 };
 
 	if (budget && *budget && budget_parse(budget, &run->collect.budget, &err))
@@ -283,7 +270,8 @@ static int read_environment(struct run_options *run)
 	if (keep && !strcasecmp(keep, "flight"))
 		run->collect.keep = KYMO_KEEP_FLIGHT;
 	run->quiet = quiet && *quiet && strcmp(quiet, "0");
-	if (slow && *slow && set_slow(run, "KYMO_SLOW_ZONE", slow) >= 0)
+	if (cmds_slow("run", "KYMO_SLOW_ZONE", getenv("KYMO_SLOW_ZONE"), &run->collect.slow_ns) >=
+	    0)
 		return CMDS_WRONG_USE;
 	return check_settings();
 }

@@ -14,6 +14,7 @@
 #include "collect/collector.h"
 #include "collect/guard.h"
 #include "collect/proc.h"
+#include "collect/remote.h"
 #include "collect/say.h"
 #include "record/record.h"
 
@@ -170,6 +171,21 @@ static void take_settings(const struct kymo_control *from)
 
 /* ---- from the beginning to the end -------------------------------------------------------------- */
 
+/* Metrics need no permission, memory does: said once, and the rest goes on. */
+static void say_whether_stacks_can_be_read(pid_t pid)
+{
+	struct kymo_error err = { 0 };
+	char byte;
+	/* Nothing is ever mapped there: where we may read, that is the answer. */
+	int rc = remote_read(pid, 8, &byte, 1);
+
+	if (rc != -EPERM && rc != -EACCES && rc != -ENOSYS)
+		return;
+	remote_name_command("attach");
+	remote_refused(&err, pid, -rc);
+	say("metrics alone, without Python stacks: %s", err.text);
+}
+
 static void begin(struct collector *collector, const struct attach_options *options)
 {
 	struct proc_stat stat;
@@ -186,6 +202,8 @@ static void begin(struct collector *collector, const struct attach_options *opti
 	if (!collector->records)
 		return;
 	take_settings(options->settings);
+	if (kymo__process.control->sample_period_ns || collector->slow_ns)
+		say_whether_stacks_can_be_read(options->pid);
 	if (options->live)
 		write_gap(options->live);
 }
@@ -218,6 +236,7 @@ int collect_attach(const struct attach_options *options, struct collect_result *
 	memset(&collector, 0, sizeof(collector));
 	memset(result, 0, sizeof(*result));
 	collector.keep = options->keep;
+	collector.slow_ns = options->slow_ns;
 	collector.started_ns = clock_monotonic_ns();
 	if (options->duration_ns)
 		collector.until_ns = collector.started_ns + options->duration_ns;

@@ -158,18 +158,31 @@ static uint64_t ns_of(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
 }
 
-/* What we cost ourselves: all of this process, whatever it did. */
-static void measure_ourselves(const struct collector *collector)
+static void write_cost(const char *source, uint64_t events, uint64_t cost_ns)
 {
-	struct schema_cost_row row = { .source = "collector" };
+	struct schema_cost_row row = { .ts_ticks = kymo_ticks(),
+				       .events = events,
+				       .cost_ns = cost_ns };
+
+	memcpy(row.source, source, strlen(source));
+	kymo__append(SCHEMA_OVERHEAD, &row);
+}
+
+/* What we cost ourselves: all of this process, whatever it did. The sampler has a row of its own once it has found
+   something to sample; until then what it spends on looking is the collector's. */
+static void measure_ourselves(const struct collector *collector,
+			      const struct sampler_stats *sampler)
+{
 	struct rusage usage;
+	uint64_t all_ns, sampler_ns = sampler->samples ? sampler->cpu_ns : 0;
 
 	if (!collector->records || getrusage(RUSAGE_SELF, &usage))
 		return;
-	row.ts_ticks = kymo_ticks();
-	row.events = collector->rounds;
-	row.cost_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
-	kymo__append(SCHEMA_OVERHEAD, &row);
+	all_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	/* The kernel's two clocks may differ by a tick. */
+	write_cost("collector", collector->rounds, all_ns > sampler_ns ? all_ns - sampler_ns : 0);
+	if (sampler->samples)
+		write_cost("sampler", sampler->samples, sampler_ns);
 }
 
 static void sample(struct collector *collector)
@@ -211,6 +224,7 @@ void collector_supervise(struct collector *collector)
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t next_pass_ns = now_ns + FIRST_PASS_NS, next_slow_ns = now_ns + SLOW_PASS_NS;
 	uint64_t sampled_ns = 0;
+	struct sampler_stats sampled;
 
 	/* The program may have ended already, and its SIGCHLD with it. */
 	while (goes_on(collector, now_ns)) {
@@ -227,7 +241,8 @@ void collector_supervise(struct collector *collector)
 		}
 		if (now_ns >= next_slow_ns) {
 			slow_pass(collector);
-			measure_ourselves(collector);
+			sampler_stats(&collector->sampler, &sampled);
+			measure_ourselves(collector, &sampled);
 			next_slow_ns = now_ns + SLOW_PASS_NS;
 		}
 		if (now_ns >= next_sample(collector, sampled_ns) && !collector->watch.ended) {
@@ -284,16 +299,18 @@ static void count_unrecorded(struct collector *collector, struct collect_result 
 
 void collector_last_rows(struct collector *collector, const struct rusage *usage)
 {
+	struct sampler_stats sampled;
+
 	if (!collector->records)
 		return;
 	gpu_stop();
-	sampler_stop(&collector->sampler);
+	sampler_stop(&collector->sampler, &sampled);
 	if (next_sample(collector, 1) != UINT64_MAX) {
 		sample(collector);
 		if (usage)
 			host_last(&collector->host, &collector->family, usage);
 	}
-	measure_ourselves(collector);
+	measure_ourselves(collector, &sampled);
 	kymo_disable();
 }
 

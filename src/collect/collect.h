@@ -60,6 +60,7 @@ struct attach_options {
 		*disk; /* the other half, where a supervisor has left both; NULL: there is none */
 	enum kymo_keep keep;
 	const struct kymo_control *settings; /* what is configured there; NULL: nothing */
+	uint64_t slow_ns; /* as above */
 };
 
 /* Watches a process that runs, from outside, until one of the ends. 0 and *result, or a negative errno and *err. The

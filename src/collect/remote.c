@@ -120,6 +120,13 @@ static long yama_scope(void)
 		       : 0;
 }
 
+static const char *command = "backtrace"; /* what sudo would have to start */
+
+void remote_name_command(const char *name)
+{
+	command = name;
+}
+
 int remote_refused(struct kymo_error *err, pid_t pid, int code)
 {
 	if (code == ESRCH)
@@ -133,9 +140,8 @@ int remote_refused(struct kymo_error *err, pid_t pid, int code)
 		return error_set(err, code, "the memory of process %d cannot be read: %s", (int)pid,
 				 strerror(code));
 	if (is_foreign(pid) && geteuid() != 0)
-		return error_set(err, code,
-				 "process %d belongs to another user: sudo kymo backtrace %d",
-				 (int)pid, (int)pid);
+		return error_set(err, code, "process %d belongs to another user: sudo kymo %s %d",
+				 (int)pid, command, (int)pid);
 	if (yama_scope() >= 3)
 		return error_set(
 			err, code,
@@ -146,11 +152,11 @@ int remote_refused(struct kymo_error *err, pid_t pid, int code)
 		return error_set(
 			err, code,
 			"ptrace_scope is %ld, so only a parent may read process %d: sudo kymo "
-			"backtrace %d, or sudo sysctl kernel.yama.ptrace_scope=0, or start it "
+			"%s %d, or sudo sysctl kernel.yama.ptrace_scope=0, or start it "
 			"with kymo run, which needs neither",
-			yama_scope(), (int)pid, (int)pid);
+			yama_scope(), (int)pid, command, (int)pid);
 	return error_set(err, code,
 			 "the kernel does not let us read process %d: in a container add --cap-add "
-			 "SYS_PTRACE, elsewhere use sudo kymo backtrace %d",
-			 (int)pid, (int)pid);
+			 "SYS_PTRACE, elsewhere use sudo kymo %s %d",
+			 (int)pid, command, (int)pid);
 }

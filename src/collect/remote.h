@@ -35,6 +35,8 @@ int remote_batch_read(struct remote_batch *batch, pid_t pid);
 void remote_batch_clear(struct remote_batch *batch);
 void remote_batch_fini(struct remote_batch *batch);
 
+/* Which of our commands the sentences below speak of; text that stays. backtrace, unless told. */
+void remote_name_command(const char *name);
 /* Why memory of that process may not be read, with the command that helps. code: a positive errno. */
 int remote_refused(struct kymo_error *err, pid_t pid, int code);
 

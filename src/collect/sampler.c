@@ -51,6 +51,8 @@ struct sampler_inside {
 	uint32_t period_name;
 	uint64_t period_ns; /* 0: none */
 	struct sampler_stats stats;
+	/* what others are told, under the lock */
+	struct sampler_stats told;
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -283,6 +285,7 @@ static bool wait_until(struct sampler_inside *inside, uint64_t at_ns)
 
 	pthread_mutex_lock(&inside->lock);
 	inside->stats.cpu_ns = cpu_ns();
+	inside->told = inside->stats;
 	while (!inside->stop && !inside->added_count &&
 	       pthread_cond_timedwait(&inside->wake, &inside->lock, &at) != ETIMEDOUT)
 		;
@@ -382,14 +385,16 @@ void sampler_stats(struct sampler *sampler, struct sampler_stats *out)
 	if (!sampler->inside)
 		return;
 	pthread_mutex_lock(&sampler->inside->lock);
-	*out = sampler->inside->stats; /* counts of the moment, while it runs */
+	*out = sampler->inside->told;
 	pthread_mutex_unlock(&sampler->inside->lock);
 }
 
-void sampler_stop(struct sampler *sampler)
+void sampler_stop(struct sampler *sampler, struct sampler_stats *last)
 {
 	struct sampler_inside *inside = sampler->inside;
 
+	if (last)
+		memset(last, 0, sizeof(*last));
 	if (!inside)
 		return;
 	pthread_mutex_lock(&inside->lock);
@@ -397,6 +402,8 @@ void sampler_stop(struct sampler *sampler)
 	pthread_cond_signal(&inside->wake);
 	pthread_mutex_unlock(&inside->lock);
 	pthread_join(inside->thread, NULL);
+	if (last)
+		*last = inside->told;
 	for (size_t i = 0; i < inside->watched_count; i++)
 		unwatch(inside->watched[i]);
 	free(inside->watched);

@@ -41,8 +41,9 @@ int sampler_start(struct sampler *sampler, const struct sampler_options *options
 		  struct kymo_error *err);
 /* From now on that process too; once more does nothing. One that is no Python (yet) is looked at again. */
 void sampler_watch(struct sampler *sampler, pid_t pid);
+/* As of the last time that it paused. */
 void sampler_stats(struct sampler *sampler, struct sampler_stats *out);
-/* Ends the thread; safe when not started. */
-void sampler_stop(struct sampler *sampler);
+/* Ends the thread; safe when not started. last: what it has done in all; NULL: nobody asks. */
+void sampler_stop(struct sampler *sampler, struct sampler_stats *last);
 
 #endif

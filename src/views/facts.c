@@ -16,7 +16,8 @@ static const struct facts nothing = { .rank = -1,
 				      .ranks = -1,
 				      .memory = { .cpu_pct = -1 },
 				      .overhead_pct = -1,
-				      .collector_pct = -1 };
+				      .collector_pct = -1,
+				      .sampler_pct = -1 };
 
 static void describe_end(struct facts *out, const char *state, double exit_code,
 			 const char *signal_name)
@@ -440,8 +441,9 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 		"SELECT coalesce(sum(pct), 0) FROM kymo.overhead WHERE source NOT IN ('collector', 'sampler')",
 		-1);
 	out->collector_pct = tables_number(
-		tables,
-		"SELECT sum(pct) FROM kymo.overhead WHERE source IN ('collector', 'sampler')", -1);
+		tables, "SELECT sum(pct) FROM kymo.overhead WHERE source = 'collector'", -1);
+	out->sampler_pct = tables_number(
+		tables, "SELECT sum(pct) FROM kymo.overhead WHERE source = 'sampler'", -1);
 	return 0;
 }
 

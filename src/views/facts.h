@@ -74,7 +74,7 @@ struct facts {
 	size_t table_count;
 	struct facts_rows total;
 	double overhead_pct; /* negative: not known */
-	double collector_pct; /* of one core; below 0: not known */
+	double collector_pct, sampler_pct; /* of one core; below 0: not known */
 };
 
 int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *err);

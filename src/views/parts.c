@@ -139,8 +139,11 @@ void parts_losses(FILE *out, const struct facts *facts, const struct text_style 
 	if (facts->overhead_pct >= 0)
 		fprintf(out, "; overhead %s", format_percent(facts->overhead_pct / 100).text);
 	if (facts->collector_pct >= 0)
-		fprintf(out, ", collector %s of a core",
-			format_percent(facts->collector_pct / 100).text);
+		fprintf(out, ", collector %s", format_percent(facts->collector_pct / 100).text);
+	if (facts->sampler_pct >= 0)
+		fprintf(out, ", sampler %s", format_percent(facts->sampler_pct / 100).text);
+	if (facts->collector_pct >= 0 || facts->sampler_pct >= 0)
+		fputs(" of a core", out);
 	fputc('\n', out);
 }
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -231,6 +232,7 @@ def test_zombies_and_pids_that_are_not_there_are_refused_at_once(kymo):
     (["1", "2"], "kymo attach: which process? kymo attach [OPTIONS] PID\n"),
     (["train.py"], "kymo attach: which process? a pid is wanted, not train.py; `kymo ls` and ps list them\n"),
     (["0"], "kymo attach: which process? a pid is wanted, not 0; `kymo ls` and ps list them\n"),
+    (["--slow", "often", "1"], 'kymo attach: --slow="often" is not a number of seconds from 0 (off) to 86400\n'),
     (["--duration", "x", "1"], "kymo attach: --duration needs a number of 0 to 1000000000, not x\n"),
 ])
 def test_wrong_use_is_one_sentence(kymo, words, sentence):
@@ -273,9 +275,71 @@ def test_a_program_of_another_user_is_watched_as_far_as_the_kernel_lets_us(kymo)
         os.chown(place / "live", nobody.pw_uid, nobody.pw_gid)
         env = {**kymo.env, "KYMO_DIR": str(place / "live"), "XDG_STATE_HOME": str(place / "state"), "HOME": str(place)}
         done = subprocess.run([KYMO, "attach", "--duration", "0.3", "-o", place / "seen", str(program.pid)], cwd=place,
-                              env={**env, "KYMO_SYSTEM_RATE": "0.05"}, user=nobody.pw_uid, group=nobody.pw_gid,
+                              env={**env, "KYMO_SYSTEM_RATE": "0.05", "KYMO_QUIET": "0"}, user=nobody.pw_uid, group=nobody.pw_gid,
                               extra_groups=[], capture_output=True, timeout=30)
         if done.returncode and b"Permission denied" in done.stderr:
             pytest.skip("nobody cannot reach the build directory")
         assert done.returncode == 0, done.stderr
+        assert done.stderr.decode().splitlines()[0] == (
+            f"kymo: metrics alone, without Python stacks: process {program.pid} belongs to another user: "
+            f"sudo kymo attach {program.pid}")
     assert len(rows(kymo, place / "seen", "FROM host.process")) > 2
+
+
+SPIN = """
+import sys, threading
+def inner():
+    for _ in range(1000): pass
+def outer():
+    while True: inner()
+threading.Thread(target=outer, daemon=True, name="spinner").start()
+print("begun", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_python_stacks_of_a_program_that_never_heard_of_kymo(kymo):
+    with running(kymo, command=[sys.executable, "-c", SPIN]) as program:
+        watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_SAMPLE_RATE": "0.02"})
+        until(lambda: is_watched(kymo, program.pid))
+        until(lambda: len(rows(kymo, program.pid, "FROM python.samples")) > 10)
+        assert end(watcher)[0] == 0
+    stacks = rows(kymo, "seen", "SELECT DISTINCT list_transform(stack, f -> split_part(f, ' ', 1)) AS s FROM python.samples "
+                  "WHERE thread = 'spinner'")
+    assert any(row["s"][:2] == ["inner", "outer"] for row in stacks), stacks
+    sources = {row["source"]: row for row in rows(kymo, "seen", "FROM kymo.overhead")}
+    assert set(sources) == {"collector", "sampler"}
+    sampler = sources["sampler"]
+    assert sampler["events"] >= 5 and sampler["cost_ns_per_event"] == sampler["total_ns"] / sampler["events"] > 0
+
+
+def test_the_sample_rate_holds_while_it_watches(kymo):
+    with running(kymo, command=[sys.executable, "-c", SPIN]) as program:
+        watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_SAMPLE_RATE": "0"})
+        until(lambda: is_watched(kymo, program.pid))
+        assert rows(kymo, program.pid, "FROM python.samples") == []
+        assert kymo("config", program.pid, "sample_rate=0.01").out == "sample_rate=0.01 (was 0)\n"
+        until(lambda: len(rows(kymo, program.pid, "FROM python.samples")) > 10)
+        assert kymo("config", program.pid, "sample_rate=0").out == "sample_rate=0 (was 0.01)\n"
+        count = "SELECT count(*) AS n FROM python.samples"
+        until(lambda: rows(kymo, program.pid, count) == rows(kymo, program.pid, count))
+        assert end(watcher)[0] == 0
+    changes = rows(kymo, "seen", "SELECT ts_ns, new FROM kymo.config WHERE key = 'sample_rate' ORDER BY ts_ns")
+    assert [change["new"] for change in changes] == ["0.01", "0"]
+    # On a machine that does nothing else it is a tenth of a second; only that it comes at all is sure.
+    first, = rows(kymo, "seen", "SELECT min(ts_ns) AS ns FROM python.samples")
+    assert first["ns"] > changes[0]["ts_ns"]
+
+
+def test_a_slow_zone_of_a_program_that_records_is_a_cause(kymo):
+    code = ("import kymo, sys\nprint('begun', flush=True)\ndef stuck():\n    with kymo.region('stuck'): sys.stdin.readline()\n"
+            "stuck()\nkymo.mark('checkpoint')\nsys.stdin.read()\n")
+    with running(kymo, command=[sys.executable, "-c", code], env={"KYMO": "on"}) as program:
+        watcher = attach(kymo, program.pid, "--slow", "0.1", env={"KYMO_SAMPLE_RATE": "0"})
+        until(lambda: is_watched(kymo, program.pid))
+        causes = "SELECT DISTINCT cause FROM python.samples"
+        until(lambda: {"cause": "slow zone: stuck"} in rows(kymo, program.pid, causes))
+        program.stdin.write("\n")
+        program.stdin.flush()
+        until(lambda: {"cause": "mark: checkpoint"} in rows(kymo, program.pid, causes))
+        assert end(watcher)[0] == 0

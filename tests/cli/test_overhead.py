@@ -1,6 +1,7 @@
 """kymo.overhead: what recording and watching have cost, measured."""
 import re
 import struct
+import sys
 
 from conftest import PROGS
 from probe_tools import rows
@@ -21,6 +22,19 @@ def test_the_collectors_own_processor_time_is_a_row_and_in_the_summary(kymo):
     assert "% of a core" in kymo("report", "run").out
     over_time = rows(kymo, "run", "SELECT source, cost_ns FROM kymo.costs ORDER BY ts_ns")
     assert over_time[-1] == {"source": "collector", "cost_ns": collector["total_ns"]}
+
+
+def test_the_sampler_is_a_row_of_its_own_and_not_counted_twice(kymo):
+    done = kymo("run", "-o", "run", "--", sys.executable, "-c", "import time; time.sleep(1.5)",
+                env={"KYMO_QUIET": "0", "KYMO_SAMPLE_RATE": "0.002"})
+    assert done.status == 0
+    got = {row["source"]: row for row in rows(kymo, "run", "FROM kymo.overhead")}
+    sampler, collector = got["sampler"], got["collector"]
+    samples, = rows(kymo, "run", "SELECT count(DISTINCT (ts_ns, pid)) AS n FROM python.samples")
+    assert sampler["events"] >= samples["n"] > 10
+    assert sampler["total_ns"] > 0 and sampler["cost_ns_per_event"] == sampler["total_ns"] / sampler["events"]
+    assert collector["total_ns"] > 0
+    assert re.search(r", collector <? ?[\d.]+ %, sampler <? ?[\d.]+ % of a core\n", kymo("report", "run").out)
 
 
 def test_what_an_adapter_measured_is_the_cost_of_its_zones(kymo):
