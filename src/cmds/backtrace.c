@@ -10,6 +10,7 @@
 #include "collect/stacks.h"
 #include "store/store.h"
 #include "views/backtrace.h"
+#include "views/laststacks.h"
 
 struct request {
 	const char *target;
@@ -68,15 +69,15 @@ static int parse(struct request *request, int argc, char **argv)
 
 /* ---- who ------------------------------------------------------------------------------------- */
 
-/* A recording stands for the program that it is of. */
-static int pid_of_recording(const char *target, pid_t *out, struct kymo_error *err)
+/* A recording stands for the program that it is of; *out 0: which has ended. */
+static int pid_of_recording(const char *path, pid_t *out, struct kymo_error *err)
 {
-	char path[KYMO_PATH_BYTES];
 	struct recording *recording = NULL;
-	int rc = store_resolve(target, path, sizeof(path), err);
+	int rc;
 
-	if (!rc)
-		rc = store_open(path, &recording, err);
+	if (store_kind(path, NULL) == STORE_PACKED)
+		return 0;
+	rc = store_open(path, &recording, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; !*out && i < recording->process_count; i++)
@@ -87,17 +88,14 @@ static int pid_of_recording(const char *target, pid_t *out, struct kymo_error *e
 	    proc_alive(recording->run.target_pid, recording->run.target_starttime))
 		*out = recording->run.target_pid;
 	store_close(recording);
-	if (!*out)
-		return error_set(
-			err, ESRCH,
-			"the program of %s has ended; the last stacks that were taken of it: kymo "
-			"query %s 'FROM python.backtrace'",
-			path, target ? target : "latest");
 	return 0;
 }
 
-static int find_pid(const char *target, pid_t *out, struct kymo_error *err)
+/* A pid, or a recording of one that has ended: *out is 0 then, and path says where. */
+static int find_target(const char *target, pid_t *out, char *path, size_t path_bytes,
+		       struct kymo_error *err)
 {
+	int rc;
 	char *end;
 	long number = target ? strtol(target, &end, 10) : 0;
 
@@ -106,7 +104,8 @@ static int find_pid(const char *target, pid_t *out, struct kymo_error *err)
 		*out = (pid_t)number;
 		return 0;
 	}
-	return pid_of_recording(target, out, err);
+	rc = store_resolve(target, path, path_bytes, err);
+	return rc ? rc : pid_of_recording(path, out, err);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -159,18 +158,55 @@ static int answer_tree(const struct request *request, pid_t pid, struct kymo_err
 	return count ? 0 : error_set(err, one.code ? one.code : ENOMEM, "%s", one.text);
 }
 
+/* What was not written down while it lived cannot be asked any more. */
+static int answer_dead(const struct request *request, const char *path, struct kymo_error *err)
+{
+	const struct stacks_options *asked = &request->stacks;
+	struct text_style style = text_style_of(stdout);
+	struct stacks *stacks;
+	size_t count;
+	int rc;
+
+	if (asked->native || asked->locals || asked->why)
+		return error_set(
+			err, ESRCH,
+			"the program of %s has ended: --%s needs one that runs; without it "
+			"the last stacks that were taken are shown",
+			path,
+			asked->native	? "native"
+			: asked->locals ? "locals"
+					: "why");
+	rc = laststacks_take(path, &stacks, &count, err);
+	if (rc)
+		return rc;
+	if (request->json)
+		backtrace_print_json(stacks, count, stdout);
+	else if (request->tree)
+		backtrace_print_groups(stacks, count, &style, stdout);
+	for (size_t i = 0; !request->json && !request->tree && i < count; i++) {
+		if (i)
+			putchar('\n');
+		backtrace_print(&stacks[i], &style, stdout);
+	}
+	laststacks_free(stacks, count);
+	return 0;
+}
+
 int cmd_backtrace(int argc, char **argv)
 {
 	struct request request = { 0 };
 	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES];
 	pid_t pid;
 	int status = parse(&request, argc, argv);
 	int rc;
 
 	if (status >= 0)
 		return status;
-	rc = find_pid(request.target, &pid, &err);
-	if (!rc)
+	rc = find_target(request.target, &pid, path, sizeof(path), &err);
+	if (!rc && !pid)
+		rc = answer_dead(&request, path, &err);
+	else if (!rc)
 		rc = request.tree ? answer_tree(&request, pid, &err)
 				  : answer_one(&request, pid, &err);
 	return rc ? cmds_fail("backtrace", &err) : cmds_finish("backtrace");

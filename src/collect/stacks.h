@@ -34,13 +34,15 @@ struct stacks_thread {
 	struct stacks_frame *frames; /* the innermost first */
 	size_t frame_count;
 	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
-	uint64_t taken_ns; /* CLOCK_MONOTONIC */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC; of a program that has ended: not known */
+	uint64_t age_ns; /* of a program that has ended: how long before its end */
+	uint64_t held_ns; /* for its native frames; 0: it was not */
 };
 
 struct stacks {
 	pid_t pid;
 	char program[64];
-	char state; /* of the process */
+	char state; /* of the process; '\0': it has ended, and these are the last stacks that were taken */
 	uint32_t python_version; /* 0: no Python */
 	char without_python[256]; /* why, if so */
 	char without_native[256]; /* why there are no native frames, if they were asked for */

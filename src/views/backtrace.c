@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "views/format.h"
 #include "views/json.h"
 
 #define FUNC_COLUMNS_MOST 38
 #define PIDS_SHOWN 8
+#define HELD_NS_MOST 5000000u /* that we promise */
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -109,6 +112,9 @@ static void print_thread(const struct stacks_thread *thread, const struct text_s
 		buf_get(&name), text_plain(style));
 	if (state_words(thread->state)[0])
 		fprintf(out, ", %s", state_words(thread->state));
+	if (!thread->taken_ns)
+		fprintf(out, ", %s before the end",
+			format_duration((double)thread->age_ns, style->utf8).text);
 	fprintf(out, "%s\n", thread->gil ? ", holds the GIL" : "");
 	print_frames(thread, style, out);
 	buf_fini(&name);
@@ -123,12 +129,17 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 	if (stacks->python_version)
 		fprintf(out, ", Python %u.%u.%u", stacks->python_version >> 24,
 			stacks->python_version >> 16 & 0xff, stacks->python_version >> 8 & 0xff);
-	fprintf(out, ", %zu thread%s\n", stacks->thread_count,
-		stacks->thread_count == 1 ? "" : "s");
+	fprintf(out, ", %zu thread%s%s\n", stacks->thread_count,
+		stacks->thread_count == 1 ? "" : "s",
+		stacks->state ? "" : "; it has ended, these are the last stacks that were taken");
 	if (stacks->without_python[0])
 		fprintf(out, "no Python frames: %s\n", stacks->without_python);
 	if (stacks->without_native[0])
 		fprintf(out, "%s\n", stacks->without_native);
+	if (stacks->held_ns > HELD_NS_MOST)
+		fprintf(out,
+			"a thread was held for %s, longer than the 5 ms that are meant: the machine is busy\n",
+			format_duration((double)stacks->held_ns, style->utf8).text);
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		fputc('\n', out);
 		print_thread(&stacks->threads[i], style, out);
@@ -277,11 +288,14 @@ static void add_frame(struct buf *out, const struct stacks_frame *frame, size_t 
 static void add_thread(struct buf *out, const struct stacks_thread *thread)
 {
 	char state[2] = { thread->state, '\0' };
+	uint64_t age_ns = thread->taken_ns ? clock_monotonic_ns() - thread->taken_ns
+					   : thread->age_ns;
 
 	buf_print(out, "{\"pid\": %d, \"tid\": %d, ", (int)thread->pid, (int)thread->tid);
 	add_member(out, "thread", thread->name);
 	buf_text(out, ", ");
-	add_member(out, "state", state);
+	add_member(out, "state", thread->state ? state : NULL);
+	buf_print(out, ", \"age_ns\": %" PRIu64 ", \"held_ns\": %" PRIu64, age_ns, thread->held_ns);
 	buf_print(out, ", \"python\": %s, \"gil\": %s, \"missed\": %s",
 		  thread->python ? "true" : "false", thread->gil ? "true" : "false",
 		  thread->missed ? "true" : "false");

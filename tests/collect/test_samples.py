@@ -196,7 +196,31 @@ def test_backtrace_in_sql_is_live_and_then_the_last_one(place, tmp_path, python)
         child.stdin.close()
         child.wait(60)
         child.stdout.close()
-    assert ask() and all(row["age_ns"] >= 0 for row in ask())
+    dead = ask()
+    assert dead and all(row["age_ns"] >= 0 for row in dead)
+    thread, = json.loads(kymo("backtrace", "--json", out).stdout)
+    assert [(f["func"], f["lineno"]) for f in thread["frames"]] == [("here", 4), ("<module>", 5)]
+    assert (thread["thread"], thread["state"]) == ("MainThread", None)
+    assert abs(thread["age_ns"] - dead[0]["age_ns"]) < 1000  # rounded
+    head, _, first, *_ = kymo("backtrace", out).stdout.splitlines()
+    assert head.endswith(", 1 thread; it has ended, these are the last stacks that were taken")
+    assert first.startswith("Thread ") and first.endswith(" before the end")
+
+
+def test_a_program_that_has_ended_cannot_be_asked_more_than_was_taken(record, tmp_path):
+    recording = record(sys.executable, SLEEPER)
+    assert kymo("backtrace", "--why", recording, status=1).stderr == (
+        f"kymo backtrace: the program of {recording} has ended: --why needs one that runs; without it the last stacks that "
+        "were taken are shown\n")
+    kymo("pack", recording, tmp_path / "run.kymo")
+    packed, plain = (json.loads(kymo("backtrace", "--json", path).stdout) for path in (tmp_path / "run.kymo", recording))
+    assert packed[0]["frames"] == plain[0]["frames"] != []
+
+
+def test_where_no_stack_was_taken_that_is_said(record):
+    recording = record(sys.executable, "pass", {"KYMO_SAMPLE_RATE": "0"})
+    assert kymo("backtrace", recording, status=1).stderr == (
+        f"kymo backtrace: the program of {recording} has ended, and no Python stack was ever taken of it\n")
 
 
 def test_killed_at_random_the_sampler_leaves_the_program_running(place, tmp_path):
