@@ -15,7 +15,6 @@
 
 #define STOP_WITHIN_NS \
 	200000000ull /* it runs on until then; longer: it is in the kernel, and is left alone */
-#define STOP_LATE_NS 20000000ull
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
@@ -74,7 +73,6 @@ static int read_stack(struct hold *hold)
 /* Our own stop says so; another one is a signal on its way, which must not be lost. */
 static void note_stop(struct hold *hold, int status)
 {
-	hold->asked = false;
 	hold->held = WIFSTOPPED(status);
 	hold->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
@@ -115,7 +113,6 @@ int hold_begin(struct hold *hold, pid_t pid, pid_t tid)
 	hold->since_ns = clock_monotonic_ns();
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
 		return -errno;
-	hold->asked = true;
 	rc = wait_for_stop(hold, STOP_WITHIN_NS);
 	if (!rc)
 		rc = read_registers(hold);
@@ -137,8 +134,6 @@ void hold_end(struct hold *hold)
 
 void hold_free(struct hold *hold)
 {
-	if (hold->asked)
-		wait_for_stop(hold, STOP_LATE_NS);
 	hold_end(hold);
 	free(hold->stack);
 	hold->stack = NULL;

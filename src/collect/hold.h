@@ -16,7 +16,6 @@
 struct hold {
 	pid_t pid, tid;
 	bool held;
-	bool asked; /* to stop, and has not done so yet */
 	int signal; /* that it was about to get: handed on when it is let go */
 	uint64_t since_ns, took_ns;
 	uint64_t registers[HOLD_REGISTERS];
@@ -27,7 +26,8 @@ struct hold {
 };
 
 /* 0, or a negative errno: -EPERM: a debugger has it, or it is not allowed; -ETIMEDOUT: it does not stop, since it waits in
-   the kernel. Such a one is let go as soon as it stops: by hold_free(), or by the kernel when we end. */
+   the kernel. A thread that does not stop cannot be let go either: the kernel does it when the calling thread ends, so that
+   is to be one made for it alone. */
 int hold_begin(struct hold *hold, pid_t pid, pid_t tid);
 /* Lets it go on; notes for how long it was held. Safe to call twice. */
 void hold_end(struct hold *hold);

@@ -1,5 +1,6 @@
 /* Native frames of every thread, merged with those of Python. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,33 @@ static void copy_thread(struct copied *copied, const struct stacks_thread *threa
 			copy_python(copied, from, &stack->memory, options);
 	}
 	hold_end(&copied->hold);
+}
+
+struct errand {
+	struct copied *copied;
+	const struct stacks_thread *thread;
+	struct pystack *stack;
+	const struct stacks_options *options;
+};
+
+static void *run_errand(void *context)
+{
+	const struct errand *errand = context;
+
+	copy_thread(errand->copied, errand->thread, errand->stack, errand->options);
+	return NULL;
+}
+
+/* In a thread that ends with it: one that would stop only after we have lost patience is let go by the kernel then. */
+static void copy_apart(struct copied *copied, const struct stacks_thread *thread,
+		       struct pystack *stack, const struct stacks_options *options)
+{
+	struct errand errand = { copied, thread, stack, options };
+	pthread_t apart;
+
+	copied->rc = -EAGAIN;
+	if (!pthread_create(&apart, NULL, run_errand, &errand))
+		pthread_join(apart, NULL);
 }
 
 /* ---- merging --------------------------------------------------------------------------------- */
@@ -129,7 +157,8 @@ int stacks_add_native(struct stacks *stacks, struct pystack *stack,
 		return rc ? rc : -ENOMEM;
 	}
 	for (size_t i = 0; i < stacks->thread_count; i++) {
-		copy_thread(&copied[i], &stacks->threads[i], stack, options);
+		copy_apart(&copied[i], &stacks->threads[i], stack, options);
+		stacks->threads[i].held_ns = copied[i].hold.took_ns;
 		if (copied[i].hold.took_ns > stacks->held_ns)
 			stacks->held_ns = copied[i].hold.took_ns;
 		if (copied[i].rc == -EPERM)

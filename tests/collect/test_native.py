@@ -170,3 +170,81 @@ def test_a_program_under_a_debugger_is_said_to_be_so(start):
     finally:
         holder.kill()
         holder.wait()
+
+
+@needs_libdw
+def test_every_thread_runs_on_when_it_has_been_read(start):
+    program = start(sys.executable, """
+        import sys, threading
+        for n in range(20): threading.Thread(target=threading.Event().wait, daemon=True).start()
+        print("ready", flush=True)
+        while True: print(sys.stdin.readline().strip(), flush=True)
+    """)
+    threads = backtrace("--native", program.pid)
+    assert len(threads) == 21 == len(states(program.pid))
+    assert any(thread["held_ns"] > 0 for thread in threads)
+    assert not set(states(program.pid)) & set("Tt")
+    assert program.say("still here") == "still here"
+    assert {thread["held_ns"] for thread in backtrace(program.pid)} == {0}, "without --native nothing is held"
+
+
+VFORK = r"""
+    #include <stdio.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        char c;
+        if (!vfork()) { /* until it ends, the parent cannot be interrupted */
+            write(1, "ready\n", 6);
+            read(0, &c, 1);
+            _exit(0);
+        }
+        write(1, "on\n", 3);
+        read(0, &c, 1);
+        return 0;
+    }
+"""
+
+
+@pytest.fixture
+def uninterruptible(tmp_path):
+    """A program whose only thread is in state D until it is told to go on."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    source, program = tmp_path / "vfork.c", tmp_path / "vfork"
+    source.write_text(VFORK)
+    subprocess.run(["cc", "-w", "-o", program, source], check=True)
+    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    assert until(lambda: state(child.pid) == "D")
+    yield child
+    child.kill()
+    child.wait()
+    child.stdin.close()
+    child.stdout.close()
+
+
+def goes_on(child):
+    """It does not stop, not even late, when what it waited for has come."""
+    child.stdin.write("x")
+    child.stdin.flush()
+    assert child.stdout.readline() == "on\n"
+    assert until(lambda: state(child.pid) == "S")
+    assert "TracerPid:\t0" in pathlib.Path(f"/proc/{child.pid}/status").read_text()
+
+
+@needs_libdw
+def test_a_thread_that_cannot_be_interrupted_is_given_up_and_not_stopped_later(uninterruptible):
+    thread, = backtrace("--native", uninterruptible.pid)
+    assert (thread["state"], thread["frames"], thread["held_ns"]) == ("D", [], 0)
+    goes_on(uninterruptible)
+
+
+@needs_libdw
+def test_killed_while_it_waits_for_such_a_thread_it_leaves_nothing_behind(uninterruptible):
+    looking = subprocess.Popen([KYMO, "backtrace", "--native", str(uninterruptible.pid)], stdout=subprocess.DEVNULL)
+    status = pathlib.Path(f"/proc/{uninterruptible.pid}/status")
+    until(lambda: "TracerPid:\t0" not in status.read_text() or looking.poll() is not None)
+    looking.kill()
+    looking.wait()
+    goes_on(uninterruptible)
