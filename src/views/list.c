@@ -27,6 +27,7 @@ struct item {
 	char state[64];
 	char started[24];
 	struct format_text ran;
+	uint64_t ended_unix_ns; /* 0: it runs, or nobody knows */
 	int64_t steps; /* -1: not known */
 	int32_t rank, ranks; /* -1: none */
 	struct now now; /* of a live one that was opened */
@@ -69,7 +70,7 @@ static void describe_state(struct item *item)
 
 static void describe_times(struct item *item, bool utf8)
 {
-	uint64_t now_ns = clock_realtime_ns(), end_ns = item->entry->ended_unix_ns;
+	uint64_t now_ns = clock_realtime_ns(), end_ns = item->ended_unix_ns;
 	time_t started = (time_t)(item->entry->started_unix_ns / 1000000000u);
 	struct tm local;
 
@@ -84,6 +85,11 @@ static void describe_times(struct item *item, bool utf8)
 		end_ns = item->entry->state == STORE_LIVE ? now_ns : 0;
 	if (end_ns >= item->entry->started_unix_ns)
 		item->ran = format_clock((double)(end_ns - item->entry->started_unix_ns), utf8);
+}
+
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 static void look_inside(struct item *item)
@@ -108,6 +114,12 @@ static void look_inside(struct item *item)
 	}
 	if (item->entry->state == STORE_LIVE)
 		now_look(recording, &item->now);
+	/* Nobody wrote down when it ended: its last row is the last that is known of it. */
+	else if (item->entry->started_unix_ns && recording->duration_ns > 0 &&
+		 !recording->run.ended)
+		item->ended_unix_ns = later_of(item->ended_unix_ns,
+					       item->entry->started_unix_ns +
+						       (uint64_t)recording->duration_ns);
 	store_close(recording);
 }
 
@@ -140,9 +152,11 @@ static int gather(struct list *list, bool utf8, struct kymo_error *err)
 	for (size_t i = 0; i < list->count; i++) {
 		struct item *item = &list->items[i];
 
-		*item = (struct item){
-			.entry = &list->entries[i], .steps = -1, .rank = -1, .ranks = -1
-		};
+		*item = (struct item){ .entry = &list->entries[i],
+				       .ended_unix_ns = list->entries[i].ended_unix_ns,
+				       .steps = -1,
+				       .rank = -1,
+				       .ranks = -1 };
 		if (processor_ns() <
 		    (item->entry->state == STORE_LIVE ? LIVE_NS_MOST : OPEN_NS_MOST))
 			look_inside(item);
@@ -350,7 +364,7 @@ static void add_item(struct buf *out, const struct item *item)
 	add_key_text(out, "unreadable", entry->unreadable);
 	buf_print(out, ",\"pid\":%d,\"started_unix_ns\":%" PRIu64 ",\"ended_unix_ns\":", entry->pid,
 		  entry->started_unix_ns);
-	buf_print(out, entry->ended_unix_ns ? "%" PRIu64 : "null", entry->ended_unix_ns);
+	buf_print(out, item->ended_unix_ns ? "%" PRIu64 : "null", item->ended_unix_ns);
 	if (entry->wstatus_known && WIFEXITED(entry->wstatus))
 		buf_print(out, ",\"exit_code\":%d", WEXITSTATUS(entry->wstatus));
 	if (entry->wstatus_known && WIFSIGNALED(entry->wstatus))

@@ -60,6 +60,15 @@ def test_ls_as_json(kymo):
     assert one["started_unix_ns"] <= one["ended_unix_ns"]
 
 
+def test_ls_knows_when_a_lost_program_ended_by_its_last_row(kymo):
+    path = kymo.record("killed")
+    [one] = json.loads(kymo("ls", "-f", "json").out)
+    duration, = json.loads(kymo("query", "-f", "json", path, "SELECT duration_ns FROM kymo.runs").out)
+    assert one["state"] in ("killed", "lost")
+    assert one["ended_unix_ns"] >= one["started_unix_ns"] + duration["duration_ns"] - 1000 > one["started_unix_ns"]
+    assert kymo("ls").out.splitlines()[1].split("  ")[-2].strip() != "-"
+
+
 def test_ls_is_quick_with_20_recordings(kymo):
     path = kymo.record("plain")
     for i in range(19):
