@@ -22,6 +22,7 @@
 
 struct request {
 	const char *target; /* NULL: latest */
+	const char *latest; /* the path that this is, where it is to be said; else NULL */
 	const char *sql;
 	struct buf text; /* holds what .sql points at, if it was read or wrapped */
 	const struct output_format *format;
@@ -215,14 +216,33 @@ static void hint(const struct request *request)
 			fprintf(stderr, "%s\n", hints[i].sentence);
 }
 
+/* Where a person left it to us which recording is asked. */
+static bool is_latest(const struct request *request)
+{
+	return isatty(STDERR_FILENO) && (!request->target || !strcmp(request->target, "latest"));
+}
+
+static void print_latest(const struct request *request)
+{
+	struct buf path = { 0 };
+
+	if (!request->latest)
+		return;
+	text_visible(&path, request->latest, strlen(request->latest));
+	fprintf(stderr, "recording %s\n", buf_get(&path));
+	buf_fini(&path);
+}
+
 static void print_footer(const struct request *request, const struct output_count *count, double ns)
 {
 	struct text_style style = text_style_of(stderr);
 
+	if (request->format->footer && !request->file)
+		fprintf(stderr, "%s row%s, %s\n", format_count(count->rows).text,
+			count->rows == 1 ? "" : "s", format_duration(ns, style.utf8).text);
+	print_latest(request);
 	if (!request->format->footer || request->file)
 		return;
-	fprintf(stderr, "%s row%s, %s\n", format_count(count->rows).text,
-		count->rows == 1 ? "" : "s", format_duration(ns, style.utf8).text);
 	if (count->hidden_count)
 		fprintf(stderr, "%zu columns are left out, this terminal is too narrow: %s\n",
 			count->hidden_count, count->hidden);
@@ -256,6 +276,8 @@ static int answer(struct request *request, struct kymo_error *err)
 		rc = aside_check(request->file, request->force, err);
 	if (!rc)
 		rc = store_resolve(request->target, path, sizeof(path), err);
+	if (is_latest(request))
+		request->latest = path;
 	if (!rc)
 		rc = tables_open(path, &request->tables, &tables, err);
 	if (!rc) {

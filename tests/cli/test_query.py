@@ -280,6 +280,13 @@ def test_columns_that_do_not_fit_are_named(shared):
     assert "columns are left out" in out and "instance" in out.splitlines()[-1]
 
 
+def test_a_terminal_is_told_which_recording_latest_was(shared):
+    for words in (("SELECT 1",), ("latest", "SELECT 1"), ("-f", "csv", "SELECT 1")):
+        assert on_a_terminal(shared, "query", *words)[1].splitlines()[-1] == f"recording {shared.path}"
+    assert "recording" not in on_a_terminal(shared, "query", shared.path, "SELECT 1")[1]
+    assert "recording" not in shared("query", "SELECT 1").err
+
+
 def test_binary_formats_refuse_a_terminal(shared):
     for format in ("arrow", "parquet"):
         status, out = on_a_terminal(shared, "query", "-f", format, "SELECT 1")
