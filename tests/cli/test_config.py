@@ -228,3 +228,17 @@ def test_the_help_and_the_man_page_explain_every_key(kymo):
     assert [key for key, _ in lines] == KEYS
     for key, about in lines:
         assert f".B {key}\n{about}\n" in page
+
+
+def test_a_change_leaves_little_behind_and_reads_as_before(kymo):
+    """Room that the row did not need is given back; what is there is still a whole recording."""
+    with running(kymo, env={"KYMO": "on"}) as program:
+        run, = (kymo.home / "live").iterdir()
+        before = set(run.iterdir())
+        assert kymo("config", program.pid, "torch_every=5").status == 0
+        left, = set(run.iterdir()) - before
+        kept = sum(file.stat().st_blocks * 512 for file in left.iterdir())
+        assert kept <= 100 * 1024 < sum(file.stat().st_size for file in left.iterdir())
+        changes = rows(kymo, program.pid, "SELECT key, old, new FROM kymo.config")
+        assert changes == [{"key": "torch_every", "old": "1", "new": "5"}]
+        assert rows(kymo, program.pid, "FROM kymo.problems") == []
