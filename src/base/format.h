@@ -13,6 +13,7 @@
  *       s<id>.totals            struct kymo_totals_head, then slots (only streams of zones)
  *       s<id>.<seq>             struct kymo_segment_head, then rows. Flight: one file (seq 0), a ring of
  *                               cap rows. Chain (keep=all): file after file, each full one sealed
+ *       .spare<n>               a file for the next one, made by the supervisor; nothing in it counts
  *
  * Who writes: the recorded process alone, but for the fields that say otherwise. Readers trust
  * nothing here: they copy, then check (store/).
@@ -171,7 +172,9 @@ struct kymo_control {
 	/* By enum kymo_source: what one of its zones costs, as its adapter measured; 0: not measured. KYMO_SOURCE_C's
 	   is own_cost_ticks. */
 	uint64_t source_cost_ticks[8];
-	uint64_t reserved[56];
+	/* Segment files of so many bytes lie ready to be taken (KYMO_SPARE_NAME): the supervisor writes it; 0: none do. */
+	uint64_t spare_bytes;
+	uint64_t reserved[55];
 };
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -228,6 +231,9 @@ struct kymo_thread_entry {
 #define KYMO_RING_SEGMENT_ROWS 1024u /* the floor moves in such steps */
 #define KYMO_SEGMENT_ROWS_MIN 8192u /* keep=all: first segment; doubles up to the next */
 #define KYMO_SEGMENT_ROWS_LARGEST 65536u
+#define KYMO_SPARE_NAME \
+	".spare%u" /* a segment's file that is allocated and zero; who renames it has it */
+#define KYMO_SPARES_MOST 4u
 
 struct kymo_column_desc {
 	char name[32];

@@ -17,6 +17,7 @@
 #include "collect/guard.h"
 #include "collect/proc.h"
 #include "collect/say.h"
+#include "collect/spares.h"
 
 #define IDLE_MS 100
 #define BUSY_MS 10
@@ -278,6 +279,8 @@ struct scan {
 	struct archive_process *process;
 	int live_fd, disk_fd; /* its two directories; disk_fd is opened when it is needed */
 	uint64_t moved_bytes;
+	uint64_t largest_bytes; /* of the segments that were moved */
+	unsigned moved_segments;
 };
 
 static void gone_from_live(struct scan *scan, const char *name)
@@ -291,6 +294,9 @@ static void gone_from_live(struct scan *scan, const char *name)
 		return;
 	guard_add(scan->process->control_fd, offsetof(struct kymo_control, moved_bytes), bytes);
 	scan->moved_bytes += bytes;
+	scan->moved_segments++;
+	if (bytes > scan->largest_bytes)
+		scan->largest_bytes = bytes;
 }
 
 /* See archive.h for the order. 0; 1: the process gave it up itself; a negative errno: the disk's,
@@ -399,22 +405,45 @@ static bool read_held(const struct archive_process *process, uint64_t *out_held,
 	return true;
 }
 
-static uint64_t scan_process(struct archive *archive, struct archive_process *process)
+/* For one that seals segments of one size pass after pass: as many as it may fill until the next. True: it has taken
+   some of those that lay ready. */
+static bool keep_spares(const struct scan *scan, uint64_t most_bytes)
+{
+	struct archive_process *process = scan->process;
+	bool steady = scan->largest_bytes && scan->largest_bytes == process->segment_bytes;
+	unsigned count = scan->moved_segments < KYMO_SPARES_MOST ? scan->moved_segments + 1
+								 : KYMO_SPARES_MOST;
+
+	if (scan->largest_bytes)
+		process->segment_bytes = scan->largest_bytes;
+	if (!steady || process->pid == scan->archive->self ||
+	    scan->largest_bytes > most_bytes / count)
+		return false;
+	return spares_keep(scan->live_fd, process->control_fd, scan->largest_bytes, count) > 0;
+}
+
+/* Whether more is to be expected soon; how much was moved. */
+static bool scan_process(struct archive *archive, struct archive_process *process,
+			 uint64_t spare_bytes, uint64_t *out_moved)
 {
 	struct scan scan = { .archive = archive, .process = process, .disk_fd = -1 };
+	bool busy;
 	int rc;
 
+	*out_moved = 0;
 	scan.live_fd = open_directory(archive->live_fd, process->name);
 	if (scan.live_fd < 0)
-		return 0;
+		return false;
 	process->scanned_ns = clock_monotonic_ns();
 	rc = for_each_name(scan.live_fd, scan_stream, &scan);
 	if (rc < 0)
 		disk_failed(archive, rc);
+	busy = keep_spares(&scan, spare_bytes);
 	if (scan.disk_fd >= 0)
 		close(scan.disk_fd);
 	close(scan.live_fd);
-	return scan.moved_bytes;
+	*out_moved = scan.moved_bytes;
+	return busy;
 }
 
 /* What a process may hold, as libkymo decides it. */
@@ -435,17 +464,18 @@ static bool pass_process(struct archive *archive, struct archive_process *proces
 {
 	uint64_t held, left, moved;
 	bool due = clock_monotonic_ns() - process->scanned_ns >= SCAN_NS;
+	bool busy;
 
 	if (process->broken || !open_control(archive, process) || !read_held(process, &held, &left))
 		return false;
 	if (held == process->held_bytes && left < limit / 4 && !due)
 		return false;
-	moved = scan_process(archive, process);
+	busy = scan_process(archive, process, left < limit / 4 ? limit / 16 : 0, &moved);
 	/* A segment may be sealed a moment after the bytes of the next were counted: look again
 	   then. */
 	if (moved || due || held == process->held_bytes)
 		process->held_bytes = held;
-	return moved > limit / 8 || left > limit / 4;
+	return busy || moved > limit / 8 || left > limit / 4;
 }
 
 int archive_pass(struct archive *archive)
@@ -603,6 +633,7 @@ static void remove_live(struct archive *archive, struct archive_process *process
 	if (renameat(archive->live_fd, process->name, archive->live_fd, gone))
 		return;
 	for_each_name(live_fd, unlink_file, &live_fd);
+	spares_remove(live_fd);
 	unlinkat(archive->live_fd, gone, AT_REMOVEDIR);
 }
 

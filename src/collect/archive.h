@@ -36,6 +36,7 @@ struct archive_process {
 	bool foreign; /* its pid namespace is not ours */
 	bool broken; /* its files cannot be claimed: left alone until it has ended */
 	uint64_t held_bytes; /* as last seen */
+	uint64_t segment_bytes; /* of the largest segment that was moved when any was */
 	uint64_t scanned_ns; /* its streams were looked at */
 };
 

@@ -12,6 +12,7 @@
 #include "record/record.h"
 
 #ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
 #endif
 
@@ -53,12 +54,12 @@ bool kymo__room_for(size_t bytes, size_t file_bytes)
 	return bytes < free_bytes && held + bytes <= (free_bytes + held) / 8;
 }
 
-static void populate(char *base, size_t from, size_t to)
+/* An unpopulated page would cost 1.5 µs in the middle of a zone. Older kernels do without. */
+static void populate(char *base, size_t from, size_t to, int how)
 {
 	size_t start = from & ~(size_t)4095;
 
-	/* An unpopulated page would cost 1.5 µs in the middle of a zone. Older kernels do without. */
-	madvise(base + start, to - start, MADV_POPULATE_WRITE);
+	madvise(base + start, to - start, how);
 }
 
 /* Address space is the program's too where it is limited: reserve little then, and be full earlier. */
@@ -71,11 +72,76 @@ static size_t reserve_within_limits(size_t reserve, size_t initial)
 	return reserve / 32 > initial ? reserve / 32 : initial;
 }
 
+/* ---- the supervisor's spare files --------------------------------------------------------- */
+
+/* A page of it that is missing would be SIGBUS on a full tmpfs. */
+static bool is_whole(int fd, size_t bytes)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	       st.st_uid == geteuid() && (uint64_t)st.st_size == bytes &&
+	       (uint64_t)st.st_blocks * 512 >= bytes;
+}
+
+/* The file system decides between threads. A death after the rename leaves what one in create_new() does: a file
+   without a head, beyond segment_next. */
+static bool rename_spare(unsigned number, const char *path)
+{
+	char name[32], spare[KYMO_PATH_BYTES + 64];
+
+	snprintf(name, sizeof(name), KYMO_SPARE_NAME, number);
+	return !path_of(name, spare, sizeof(spare)) && !rename(spare, path);
+}
+
+/* Allocating and zeroing a page here takes 2 µs, mapping one that is there a quarter of it. -ENOENT: there is none. */
+static int take_spare(const char *path, size_t bytes)
+{
+	const struct kymo_control *control = kymo__process.control;
+
+	if (!control || __atomic_load_n(&control->spare_bytes, __ATOMIC_RELAXED) != bytes)
+		return -ENOENT;
+	for (unsigned i = 0; i < KYMO_SPARES_MOST; i++) {
+		int fd;
+
+		if (!rename_spare(i, path))
+			continue;
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (fd >= 0 && is_whole(fd, bytes))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+		unlink(path);
+	}
+	return -ENOENT;
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* A descriptor, or a negative errno and no file. */
+static int create_new(const char *path, size_t bytes)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (!fallocate(fd, 0, 0, (off_t)bytes) ||
+	    (errno == EOPNOTSUPP && !ftruncate(fd, (off_t)bytes)))
+		return fd;
+	rc = -errno;
+	close(fd);
+	unlink(path);
+	return rc;
+}
+
 int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve,
 			 size_t initial)
 {
 	char path[KYMO_PATH_BYTES + 64];
-	void *base = MAP_FAILED;
+	/* A page that is there and zero is mapped by a read with its neighbours, and writable at once. */
+	int how = MADV_POPULATE_READ;
+	void *base;
 	int rc = path_of(name, path, sizeof(path));
 	int fd;
 
@@ -84,16 +150,15 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 	if (!kymo__room_for(initial, initial))
 		return -ENOSPC;
 	reserve = reserve_within_limits(reserve, initial);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = take_spare(path, initial);
+	if (fd < 0) {
+		how = MADV_POPULATE_WRITE;
+		fd = create_new(path, initial);
+	}
 	if (fd < 0)
-		return -errno;
-	if (fallocate(fd, 0, 0, (off_t)initial) &&
-	    (errno != EOPNOTSUPP || ftruncate(fd, (off_t)initial)))
-		rc = -errno;
-	if (!rc)
-		base = mmap(NULL, reserve, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (!rc && base == MAP_FAILED)
-		rc = -errno;
+		return fd;
+	base = mmap(NULL, reserve, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	rc = base == MAP_FAILED ? -errno : 0;
 	close(fd);
 	if (rc) {
 		unlink(path);
@@ -103,7 +168,7 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 	file->reserved = reserve;
 	__atomic_store_n(&file->allocated, initial, __ATOMIC_RELEASE);
 	held_bytes_add((int64_t)initial);
-	populate(base, 0, initial);
+	populate(base, 0, initial, how);
 	return 0;
 }
 
@@ -129,7 +194,7 @@ int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need
 	close(fd);
 	if (rc)
 		return rc;
-	populate(file->base, had, need);
+	populate(file->base, had, need, MADV_POPULATE_WRITE);
 	while (need > had && !__atomic_compare_exchange_n(&file->allocated, &had, need, true,
 							  __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 		;

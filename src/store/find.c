@@ -31,6 +31,8 @@ bool find_is_ours(const char *name, bool in_process)
 	struct source_item item;
 	size_t bytes = strlen(name);
 
+	if (in_process && !strncmp(name, KYMO_SPARE_NAME, strcspn(KYMO_SPARE_NAME, "%")))
+		return true;
 	if (name[0] == '.' && bytes > 6 && bytes - 6 < sizeof(inner) &&
 	    !strcmp(name + bytes - 5, ".part")) {
 		memcpy(inner, name + 1, bytes - 6);

@@ -375,6 +375,55 @@ static void a_dead_process_moves_as_a_whole_and_a_living_one_stays(void **state)
 	waitpid(child, NULL, 0);
 }
 
+/* ---- spare segments ------------------------------------------------------------------------- */
+
+/* As the process itself would: a segment more, sealed by the next. */
+static void seal_one_more(struct made *made)
+{
+	static char segment[SEGMENT_BYTES];
+	uint64_t held = (made->live.segment_next + 1) * SEGMENT_BYTES;
+	char name[32];
+	int fd = openat(made->directory, "control", O_RDWR);
+
+	snprintf(name, sizeof(name), "s1.%llu", (unsigned long long)made->live.segment_next);
+	make_file(made->directory, name, segment, sizeof(segment));
+	made->live.segment_first = made->live.segment_next - 1;
+	made->live.segment_next++;
+	write_live(made);
+	assert_int_equal(pwrite(fd, &held, sizeof(held), offsetof(struct kymo_control, held_bytes)),
+			 sizeof(held));
+	close(fd);
+}
+
+static void a_process_that_seals_pass_after_pass_finds_spares(void **state)
+{
+	struct place *place = *state;
+	struct archive archive;
+	struct made made;
+	struct stat st;
+	char path[96];
+
+	make_process(place, &made, getpid() + 1, 77, 2);
+	archive_init(&archive, place->live, place->disk, &roomy);
+	archive_pass(&archive);
+	assert_false(is_there(made.directory, ".spare0")); /* once may be all */
+	seal_one_more(&made);
+	archive_pass(&archive);
+	assert_int_equal(fstatat(made.directory, ".spare0", &st, 0), 0);
+	assert_int_equal(st.st_size, SEGMENT_BYTES);
+	assert_true(is_there(made.directory, ".spare1") && !is_there(made.directory, ".spare2"));
+	assert_int_equal(
+		read_word(made.directory, "control", offsetof(struct kymo_control, spare_bytes)),
+		SEGMENT_BYTES);
+	/* It is dead: no spare reaches the disk, none stays. */
+	archive_retire_dead(&archive);
+	assert_false(is_there(place->live, made.name));
+	snprintf(path, sizeof(path), ".%s", made.name);
+	assert_false(is_there(place->live, path));
+	archive_fini(&archive);
+	close(made.directory);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -390,6 +439,7 @@ int main(void)
 		TEST(a_chain_that_claims_the_impossible_ends),
 		TEST(beyond_the_disks_budget_the_oldest_go),
 		TEST(a_dead_process_moves_as_a_whole_and_a_living_one_stays),
+		TEST(a_process_that_seals_pass_after_pass_finds_spares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
