@@ -2,6 +2,8 @@
 
 Exactly the test function is: not the set-up of its fixtures, in whatever order it takes them.
 """
+import functools
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,22 +26,42 @@ def tracy_profile(kymo_profile: Any) -> Any:
     return kymo_profile
 
 
-def _bracket(item: Any) -> Iterator[None]:
-    from kymo import Profiler
+def _recorded(function: Any, profiler: Any) -> Any:
+    """The test function, and its Profiler around it as closely as can be: nothing of pytest's is between the two."""
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def test(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            with profiler:
+                return await function(*args, **kwargs)
+    else:
+        @functools.wraps(function)
+        def test(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            with profiler:
+                return function(*args, **kwargs)
+    return test
 
-    profiler = Profiler()
-    profiler.enable()
+
+def _bracket(item: Any) -> Iterator[None]:
+    from kymo import Profiler, _auto
+
+    if _auto.mode != "partial":
+        yield
+        return
+    function = item.obj
+    item.obj = _recorded(function, Profiler())
     try:
         yield
     finally:
-        profiler.disable()
+        item.obj = function
 
 
 def _is_asked_for(item: Any) -> bool:
     return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
-# trylast: inside of what other plugins wrap around the call.
+# trylast: inside of what other plugins wrap around the call, who may replace the function too.
 @pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[None]:
     if _is_asked_for(pyfuncitem):

@@ -185,6 +185,45 @@ def test_the_fixture_brackets_the_call_whatever_the_order_of_arguments(front):
     assert calls(recording, "%/test_it.py") == {"test_first": 1, "test_last": 1, "test_middle": 1, "work": 3}
 
 
+def test_of_an_empty_test_only_itself_is_recorded(front):
+    front.write("def test_empty(kymo_profile):\n    pass\n", "test_it.py")
+    assert calls(front("-p", *pytest_words("test_it.py"))) == {"test_empty": 1}
+
+
+def test_only_what_the_test_calls_is_recorded_for_methods_too(front):
+    front.write("""
+        import unittest, pytest
+        def work():
+            pass
+        class TestPlain:
+            def setup_method(self):
+                work()
+            def test_it(self, kymo_profile):
+                work()
+        @pytest.mark.usefixtures("kymo_profile")
+        class TestUnit(unittest.TestCase):
+            def setUp(self):
+                work()
+            def test_other(self):
+                work()
+    """, "test_it.py")
+    found = calls(front("-p", *pytest_words("test_it.py")))
+    assert {name.split(".")[-1]: n for name, n in found.items()} == {"test_it": 1, "test_other": 1, "work": 2}
+
+
+def test_a_failure_is_shown_as_without_the_fixture(front):
+    """The same lines but for the name of the fixture: our function that is in between is not one of them."""
+    text = "def work():\n    assert 1 == 2\n\ndef test_it({}):\n    work()\n"
+    front.write(text.format("kymo_profile"), "test_it.py")
+    shown = front("-p", *pytest_words("test_it.py"), status=1).stdout
+    front.write(text.format("request"), "test_it.py")
+    plain = front("-p", *pytest_words("test_it.py"), status=1).stdout
+
+    def lines(out):
+        return [line for line in out.splitlines() if line.startswith((">", "E ", "test_it.py"))]
+    assert lines(shown) == lines(plain) != []
+
+
 def test_the_fixture_ends_with_a_test_that_fails(front):
     front.write(TESTS + "\ndef test_bad(kymo_profile):\n    work()\n    assert False\n", "test_it.py")
     recording = front("-p", *pytest_words("test_it.py::test_bad", "test_it.py::test_without"), status=1)
