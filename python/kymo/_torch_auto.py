@@ -6,7 +6,12 @@ only what Python has imported by then. Nothing that fails here reaches the progr
 import os
 import sys
 
-_waiter = None
+TYPE_CHECKING = False  # typing itself would cost milliseconds at each start of Python
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_waiter: "_Waiter | None" = None
 _known = False  # the callbacks of this build of torch are safe
 
 
@@ -50,11 +55,11 @@ def disable() -> None:
         extension().unhook()
 
 
-def extension():
+def extension() -> "Any":
     """kymo._torch of this very version of Python, by its place."""
     if "kymo._torch" in sys.modules:
         return sys.modules["kymo._torch"]
-    from _frozen_importlib import _load
+    from _frozen_importlib import _load  # type: ignore[attr-defined]
     from _frozen_importlib_external import spec_from_file_location
     from _imp import extension_suffixes
 
@@ -68,7 +73,7 @@ def extension():
 class _Waiter:
     """The first of sys.meta_path until torch is there; finds nothing itself, and lets the real loader do the rest."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name != "torch":
             return None
         for finder in sys.meta_path:
@@ -80,11 +85,11 @@ class _Waiter:
         return None
 
 
-def _watch(loader) -> None:
+def _watch(loader: "Any") -> None:
     """After this loader has run torch's code, torch is hooked; the loader itself stays as it was."""
     run = loader.exec_module
 
-    def exec_module(module):
+    def exec_module(module: "Any") -> None:
         del loader.exec_module
         run(module)
         _attempt(enable)
@@ -94,7 +99,7 @@ def _watch(loader) -> None:
 
 # --- builds of torch ------------------------------------------------------------------------------------------
 
-def _callbacks(c, version: str) -> list:
+def _callbacks(c: "Any", version: str) -> "list[str]":
     """Backward of modules and steps of optimizers, where it is known that this build bears it; else what is lacking."""
     if c.known_callbacks():
         return []
@@ -109,7 +114,7 @@ def _callbacks(c, version: str) -> list:
     return _use(c, answer, version)
 
 
-def _use(c, answer: str, version: str) -> list:
+def _use(c: "Any", answer: str, version: str) -> "list[str]":
     word, *rest = answer.split(" ", 1)
     try:
         if word == "ok":
@@ -120,14 +125,14 @@ def _use(c, answer: str, version: str) -> list:
     return [f"no backward of modules, no optimizer steps: tried with torch {version}, and {' '.join(rest) or 'it failed'}"]
 
 
-def _try(c, build: str) -> None:
+def _try(c: "Any", build: str) -> None:
     """Starts the trial; when it has ended, its answer is used, between two forwards."""
     file = _answer_file(build)
     os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("KYMO", "PROBING_"))}
     environment.update(KYMO_TORCH_TRIAL=os.pathsep.join(path for path in sys.path if path), OMP_NUM_THREADS="1")
 
-    def ended(status):
+    def ended(status: int) -> None:
         import torch
 
         answer = _read(file)
@@ -166,7 +171,7 @@ def _write(path: str, text: str) -> None:
 
 # --- memory of accelerators -----------------------------------------------------------------------------------
 
-def _memory():
+def _memory() -> "tuple[int, int, int, int] | None":
     """(device, allocated, peak, reserved) in bytes, or None while the program has not touched a device: one reading."""
     cuda = sys.modules["torch"].cuda
     if not cuda.is_initialized():
@@ -189,7 +194,7 @@ def _say(sentence: str) -> None:
         os.write(2, f"kymo: {sentence}\n".encode(errors="replace"))
 
 
-def _attempt(act) -> None:
+def _attempt(act: "Callable[[], object]") -> None:
     try:
         act()
     except Exception as error:

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import threading
+from typing import Any
 
 
 def main(folder: str) -> str:
@@ -16,7 +17,7 @@ def main(folder: str) -> str:
     import torch
 
     sys.path.append(here)
-    import _torch_auto
+    import _torch_auto  # type: ignore[import-not-found]
 
     c = _torch_auto.extension()
     offsets = find(torch, c)
@@ -26,11 +27,11 @@ def main(folder: str) -> str:
     return f"no {wrong}" if wrong else "ok %d %d" % offsets
 
 
-def find(torch, c):
+def find(torch: Any, c: Any) -> "tuple[int, int] | None":
     """Forward in five threads, each with numbers of its own, backward in this: a word that is right in all is the one."""
-    graphs = []
+    graphs: list[Any] = []
 
-    def one(number):
+    def one(number: int) -> None:
         x = torch.ones(2, requires_grad=True)
         for _ in range(1000 * (number + 3)):
             x + 1
@@ -42,17 +43,18 @@ def find(torch, c):
         thread.start()
         thread.join()
         graphs.pop().backward()
-    return c.calibrate_end()
+    offsets: tuple[int, int] | None = c.calibrate_end()
+    return offsets
 
 
-def check(torch, c, offsets):
+def check(torch: Any, c: Any, offsets: "tuple[int, int]") -> "str | None":
     """A net of three modules, twice, and a step: what is written is known."""
-    class Net(torch.nn.Module):
-        def __init__(self):
+    class Net(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
             super().__init__()
             self.a, self.b = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
 
-        def forward(self, x):
+        def forward(self, x: Any) -> Any:
             return self.b(self.a(x).relu())
 
     net = Net()
@@ -65,7 +67,7 @@ def check(torch, c, offsets):
     rows = c.look()["rows"]
     c.unhook()
     if lacking:
-        return lacking[0]
+        return str(lacking[0])
     # The call of backward is a row of its own.
     return None if rows == (6, 8, 2) else f"a model of known rows gave {rows}"
 
