@@ -42,7 +42,6 @@ from kymo._kymo import (
 from kymo._profiler import Profiler
 from kymo._query import Result, query
 from kymo._table import now, table, text
-from kymo._window import functions as _window
 from kymo._torch_switch import disable_torch_profiling, enable_torch_profiling
 
 __all__ = [
@@ -74,5 +73,3 @@ __all__ = [
     "text",
     "thread_name",
 ]
-
-globals().update(_window())

@@ -34,6 +34,8 @@ def start() -> None:
         _attempt("torch modules are", lambda: load("_torch_auto").arm())
     if is_whole:
         begin()  # last, so that our own calls are not in it
+    elif mode == "on":
+        _attempt("Python calls are", _open_window)
 
 
 def begin() -> None:
@@ -100,8 +102,21 @@ def _attempt(what: str, act: "Callable[[], object]") -> None:
         say(f"{what} not recorded: {error}")
 
 
+_WINDOW = ("KYMO_SKIP", "KYMO_TAKE", "KYMO_FROM", "KYMO_TO")
+
+
 def _has_window() -> bool:
-    return any(name in os.environ for name in ("KYMO_SKIP", "KYMO_TAKE", "KYMO_FROM", "KYMO_TO"))
+    return any(name in os.environ for name in _WINDOW)
+
+
+def _open_window() -> None:
+    """Calls are recorded from one step or signpost to another alone, whoever makes them: Python, C, torch."""
+    import atexit
+
+    skip, take, first, last = map(os.environ.get, _WINDOW)
+    trace = tracer()
+    trace.window(lambda inside: begin() if inside else end(), skip and int(skip), take and int(take), first, last)
+    atexit.register(trace.window_close)
 
 
 def _read_words(text: str) -> str:

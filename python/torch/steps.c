@@ -126,12 +126,24 @@ void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags)
 
 /* ---- phases and steps -------------------------------------------------------------------------------- */
 
+/* Of the program, in whatever thread; the others begin where one ends. */
+static void first_step_began(void)
+{
+	static uint32_t began;
+
+	if (!(kymo__marked_by_user() & KYMO__MARKED_STEPS) &&
+	    !__atomic_exchange_n(&began, 1, __ATOMIC_RELAXED))
+		kymo__moment(KYMO__STEP_BEGAN, "step");
+}
+
 void steps_phase(struct thread *thread, int phase, uint64_t now)
 {
 	uint64_t ticks = now - thread->phase_since;
 
-	if (!thread->step_start)
+	if (!thread->step_start) {
 		thread->step_start = now;
+		first_step_began();
+	}
 	if (thread->phase >= 0) {
 		thread->phase_ticks[thread->phase] += ticks;
 		if (kymo__marked_by_user() ==
@@ -159,6 +171,7 @@ static void end_step(struct thread *thread, uint32_t name, uint64_t now)
 	kymo__append(SCHEMA_STEPS, &row);
 	if (control)
 		__atomic_store_n(&control->step, state.step, __ATOMIC_RELAXED);
+	kymo__moment(KYMO__STEP_BEGAN, "step");
 }
 
 void steps_optimizer_ended(struct thread *thread, uint64_t now)

@@ -120,6 +120,12 @@ static PyObject *trace_mechanism(PyObject *module, PyObject *args)
 	return PyUnicode_FromString(list[0]->word);
 }
 
+PyDoc_STRVAR(window_doc,
+	     "window(change, skip, take, first, last, /)\n--\n\n"
+	     "Calls change(True) when the first of those steps or the first signpost comes, "
+	     "change(False) after the last. None: not given.");
+PyDoc_STRVAR(window_close_doc, "window_close()\n--\n\nLooks at steps and signposts no more.");
+
 static PyMethodDef methods[] = {
 	{ "start", (PyCFunction)(void (*)(void))trace_start, METH_VARARGS | METH_KEYWORDS,
 	  start_doc },
@@ -127,6 +133,8 @@ static PyMethodDef methods[] = {
 	{ "active", trace_active, METH_NOARGS, active_doc },
 	{ "gaps", trace_gaps, METH_NOARGS, gaps_doc },
 	{ "mechanism", trace_mechanism, METH_VARARGS, mechanism_doc },
+	{ "window", window_open, METH_VARARGS, window_doc },
+	{ "window_close", window_close, METH_NOARGS, window_close_doc },
 	{ NULL },
 };
 

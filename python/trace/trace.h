@@ -9,6 +9,7 @@
  *	codes.c     code objects to names       tasks.c   asyncio tasks as lanes of their own
  *	qualname.c  names of 3.10
  *	gaps.c      what could not be seen      cost.c    what a traced call costs here
+ *	window.c    from one step or signpost to another
  *
  * All state is of one interpreter, the one that start() was called in; its GIL guards it. What a thread holds is the
  * thread's own. Nothing here raises, and an exception that is on its way is kept aside by whatever may make another.
@@ -153,5 +154,10 @@ HIDDEN PyObject *gaps_dict(void);
 /* Between the two, the hooks are armed; what calls cost then and before is told to the recording. */
 HIDDEN void cost_before(void);
 HIDDEN void cost_after(void);
+
+/* ---- window.c ---------------------------------------------------------------------------- */
+
+HIDDEN PyObject *window_open(PyObject *module, PyObject *args);
+HIDDEN PyObject *window_close(PyObject *module, PyObject *unused);
 
 #endif

@@ -61,6 +61,11 @@ KYMO__EXPORT uint32_t kymo__marked_by_user(void);
 KYMO__EXPORT void kymo__add_phase(enum kymo_phase phase, uint64_t ticks);
 #define KYMO__MARKED_STEPS 1u
 #define KYMO__MARKED_PHASES 2u
+/* rows.c: a step or a mark was made, by whomever. The hook is called in the thread that made it, once it is recorded; NULL
+   takes it away. kymo__moment() is for who writes rows of steps himself. */
+enum kymo__moment { KYMO__STEP_BEGAN, KYMO__STEP_ENDED, KYMO__MARKED };
+KYMO__EXPORT void kymo__on_moment(void (*hook)(enum kymo__moment what, const char *name));
+KYMO__EXPORT void kymo__moment(enum kymo__moment what, const char *name);
 
 /* cost.c: ticks that one entry takes, with its part of folding. */
 uint64_t kymo__measure_own_cost(void);

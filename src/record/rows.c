@@ -190,6 +190,22 @@ void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value)
 
 /* ---- marks and counters ------------------------------------------------------------------------ */
 
+static void (*moment_hook)(enum kymo__moment what, const char *name);
+
+void kymo__on_moment(void (*hook)(enum kymo__moment what, const char *name))
+{
+	__atomic_store_n(&moment_hook, hook, __ATOMIC_RELEASE);
+}
+
+void kymo__moment(enum kymo__moment what, const char *name)
+{
+	void (*hook)(enum kymo__moment, const char *) = __atomic_load_n(&moment_hook,
+									__ATOMIC_ACQUIRE);
+
+	if (hook)
+		hook(what, name);
+}
+
 void kymo__mark_bytes(const char *name, const char *text, size_t bytes)
 {
 	struct schema_mark_row row = { 0 };
@@ -207,6 +223,7 @@ void kymo__mark_bytes(const char *name, const char *text, size_t bytes)
 		row.text = push_text(&part, text, bytes);
 	}
 	kymo__push(&kymo__tables[SCHEMA_MARKS], &row);
+	kymo__moment(KYMO__MARKED, name);
 }
 
 void kymo_mark(const char *name, const char *text)
@@ -309,14 +326,17 @@ void kymo_step(const char *name)
 	step->start_ticks = now;
 	step->running = 1;
 	__atomic_store_n(&kymo__process.control->step, step->number, __ATOMIC_RELAXED);
+	kymo__moment(KYMO__STEP_BEGAN, name);
 }
 
 void kymo_step_end(const char *name)
 {
 	struct kymo__step *step = step_of(name);
 
-	if (step)
-		step_finish(step, kymo__ticks());
+	if (!step)
+		return;
+	step_finish(step, kymo__ticks());
+	kymo__moment(KYMO__STEP_ENDED, name);
 }
 
 void kymo__add_phase(enum kymo_phase phase, uint64_t ticks)

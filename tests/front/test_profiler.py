@@ -290,8 +290,49 @@ def test_a_window_of_steps_or_signposts(front, words, found):
     assert recording.one("SELECT count(*) FROM trace.steps") == 6
 
 
+C_STEPS = """
+import ctypes
+
+(path,) = {line.split()[-1] for line in open("/proc/self/maps") if "libkymo.so" in line}
+library = getattr(ctypes, "KIND")(path)
+
+def call(function, name):
+    function(name)
+    for _ in range(1000):  # a thread without the GIL leaves it to the main thread, soon
+        pass
+
+for i in range(6):
+    call(library.kymo_step, None)
+    call(lambda name: library.kymo_mark(name, None), b"post %d" % i)
+    exec(f"def work{i}(): pass\\nwork{i}()")
+library.kymo_step_end(None)
+"""
+
+
+@pytest.mark.parametrize("kind", ["PyDLL", "CDLL"])  # with the GIL and without
+@pytest.mark.parametrize("words, found", [(["--skip", "2", "--take", "3"], "234"), (["--from", "post 1", "--to", "post 4"], "123")])
+def test_steps_and_marks_of_c_count_too(front, words, found, kind):
+    recording = front(*words, code=C_STEPS.replace("KIND", kind))
+    assert recording.column("SELECT DISTINCT name FROM trace.zones WHERE name LIKE 'work_' ORDER BY name") == [
+        f"work{n}" for n in found]
+
+
+def test_steps_of_torch_count_too(front):
+    pytest.importorskip("torch", reason="no torch in this Python")
+    recording = front("--skip", "1", "--take", "2", code="""
+        import torch
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for i in range(5):
+            exec(f"def work{i}(): pass\\nwork{i}()")
+            model(torch.ones(3, 2)).sum().backward()
+            optimizer.step()
+    """)
+    assert recording.column("SELECT DISTINCT name FROM trace.zones WHERE name LIKE 'work_' ORDER BY name") == ["work1", "work2"]
+
+
 @pytest.mark.parametrize("words, why", [
-    (["--skip", "6"], "the program made fewer than 7 steps (kymo.step)"),
+    (["--skip", "6"], "the program made fewer than 7 steps (kymo.step, kymo_step, or optimizer steps)"),
     (["--from", "nowhere"], 'the program set no signpost "nowhere"'),
 ])
 def test_a_window_that_never_opens_is_said(front, words, why):

@@ -1,0 +1,130 @@
+/*
+ * The window of --skip and --take, --from and --to. libkymo tells of each step and mark, whoever made it: Python, C, torch.
+ * That may be a thread that knows nothing of Python, and it must never wait for the GIL (who has it may wait for that
+ * thread). So the state is kept by atomic operations, and what follows from it is done at once by a thread that has the GIL,
+ * and else by Python's main thread, soon.
+ */
+#include <string.h>
+
+#include "trace.h"
+
+#include "record/record.h"
+
+enum state { BEFORE, INSIDE, AFTER };
+
+static struct window {
+	PyObject *change; /* called with True and False; owned */
+	bool of_steps;
+	uint64_t skip, take; /* take 0: to the end */
+	char *from, *to; /* NULL: from the start, to the end */
+	/* Atomic, from here on. */
+	uint64_t begun;
+	uint32_t state;
+} window;
+static bool is_on; /* what `change` was told last; guarded by the GIL */
+
+static bool has_gil(void)
+{
+	PyThreadState *mine = PyGILState_GetThisThreadState();
+
+#if PY_VERSION_HEX >= 0x030D0000
+	return mine && mine == PyThreadState_GetUnchecked();
+#else
+	return mine && mine == _PyThreadState_UncheckedGet();
+#endif
+}
+
+static int follow(void *unused)
+{
+	bool wanted = __atomic_load_n(&window.state, __ATOMIC_ACQUIRE) == INSIDE;
+	struct error_kept kept = error_keep();
+	PyObject *done;
+
+	(void)unused;
+	if (window.change && wanted != is_on) {
+		is_on = wanted;
+		done = PyObject_CallFunction(window.change, "O", wanted ? Py_True : Py_False);
+		Py_XDECREF(done);
+	}
+	error_back(kept);
+	return 0;
+}
+
+static bool move(enum state from, enum state to)
+{
+	uint32_t expected = from;
+
+	if (!__atomic_compare_exchange_n(&window.state, &expected, to, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (Py_IsInitialized() && has_gil())
+		follow(NULL);
+	else if (Py_IsInitialized())
+		Py_AddPendingCall(follow, NULL);
+	return true;
+}
+
+static void look(bool begins, bool ends)
+{
+	if (!(ends && move(INSIDE, AFTER)) && begins)
+		move(BEFORE, INSIDE);
+}
+
+static void step_moment(enum kymo__moment what)
+{
+	bool began = what == KYMO__STEP_BEGAN;
+	uint64_t begun = __atomic_add_fetch(&window.begun, began, __ATOMIC_RELAXED);
+	uint64_t last = window.skip + window.take;
+
+	look(began && begun > window.skip, window.take && begun + !began > last);
+}
+
+static bool is_called(const char *wanted, const char *name)
+{
+	return wanted && name && !strcmp(wanted, name);
+}
+
+static void on_moment(enum kymo__moment what, const char *name)
+{
+	if (window.of_steps && what != KYMO__MARKED)
+		step_moment(what);
+	else if (!window.of_steps && what == KYMO__MARKED)
+		look(is_called(window.from, name), is_called(window.to, name));
+}
+
+static char *copy_of(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+/* window(change, skip, take, from, to): the words of the command line; None where one was not given. */
+PyObject *window_open(PyObject *module, PyObject *args)
+{
+	PyObject *change, *skip, *take;
+	const char *from, *to;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OOOzz:window", &change, &skip, &take, &from, &to))
+		return NULL;
+	if (window.change)
+		Py_RETURN_NONE; /* there is one already */
+	window.of_steps = skip != Py_None || take != Py_None;
+	window.skip = skip == Py_None ? 0 : PyLong_AsUnsignedLongLong(skip);
+	window.take = take == Py_None ? 0 : PyLong_AsUnsignedLongLong(take);
+	if (PyErr_Occurred())
+		return NULL;
+	window.from = copy_of(from);
+	window.to = copy_of(to);
+	window.change = Py_NewRef(change);
+	kymo__on_moment(on_moment);
+	look(!window.of_steps && !window.from, false);
+	Py_RETURN_NONE;
+}
+
+/* At Python's end: C may go on making steps. */
+PyObject *window_close(PyObject *module, PyObject *unused)
+{
+	(void)module, (void)unused;
+	kymo__on_moment(NULL);
+	Py_RETURN_NONE;
+}
