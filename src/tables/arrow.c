@@ -25,6 +25,7 @@ int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *
 #include <nanoarrow/nanoarrow.h>
 #include <nanoarrow/nanoarrow_ipc.h>
 
+#include "tables/arrow_enums.h"
 #include "tables/cell.h"
 #include "tables/stopper.h"
 
@@ -33,7 +34,8 @@ struct writer {
 	int fd;
 	int write_error; /* errno of the last write */
 	duckdb_arrow_options options;
-	struct ArrowSchema schema;
+	struct ArrowSchema schema; /* as DuckDB gives them */
+	struct ArrowSchema plain; /* as they are written */
 	struct ArrowArrayView view;
 	struct ArrowIpcWriter ipc;
 	struct ArrowError why;
@@ -101,30 +103,17 @@ static int make_schema(struct writer *writer, struct kymo_error *err)
 	return rc;
 }
 
-/* nanoarrow writes no dictionaries, and an ENUM is one. */
-static int refuse_enums(const struct tables_result *result, struct kymo_error *err)
-{
-	for (size_t i = 0; i < result->column_count; i++)
-		if (strstr(result->columns[i].type_name, "ENUM("))
-			return error_set(
-				err, ENOTSUP,
-				"column %s is an ENUM, which is not written as Arrow; cast it to VARCHAR",
-				result->columns[i].name);
-	return 0;
-}
-
 static int start(struct writer *writer, struct kymo_error *err)
 {
 	struct ArrowIpcOutputStream stream = { fd_write, fd_release, writer };
-	int rc = refuse_enums(writer->result, err);
+	int rc = make_schema(writer, err);
 
-	if (!rc)
-		rc = make_schema(writer, err);
 	if (rc)
 		return rc;
-	if (ArrowArrayViewInitFromSchema(&writer->view, &writer->schema, &writer->why) ||
+	if (arrow_enums_plain_schema(&writer->schema, &writer->plain) ||
+	    ArrowArrayViewInitFromSchema(&writer->view, &writer->plain, &writer->why) ||
 	    ArrowIpcWriterInit(&writer->ipc, &stream) ||
-	    ArrowIpcWriterWriteSchema(&writer->ipc, &writer->schema, &writer->why))
+	    ArrowIpcWriterWriteSchema(&writer->ipc, &writer->plain, &writer->why))
 		return arrow_failed(writer, "cannot write the Arrow schema", err);
 	return 0;
 }
@@ -136,7 +125,8 @@ static int write_chunk(struct writer *writer, struct kymo_error *err)
 		duck.data_chunk_to_arrow(writer->options, writer->result->chunk, &array),
 		"these rows cannot be had as Arrow", err);
 
-	if (!rc && (ArrowArrayViewSetArray(&writer->view, &array, &writer->why) ||
+	if (!rc && (arrow_enums_plain_array(&writer->schema, &array, &writer->why) ||
+		    ArrowArrayViewSetArray(&writer->view, &array, &writer->why) ||
 		    ArrowIpcWriterWriteArrayView(&writer->ipc, &writer->view, &writer->why)))
 		rc = arrow_failed(writer, "cannot write rows as Arrow", err);
 	if (array.release)
@@ -172,6 +162,8 @@ int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *
 	ArrowArrayViewReset(&writer.view);
 	if (writer.schema.release)
 		writer.schema.release(&writer.schema);
+	if (writer.plain.release)
+		writer.plain.release(&writer.plain);
 	duck.destroy_arrow_options(&writer.options);
 	return rc;
 }

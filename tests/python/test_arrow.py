@@ -34,6 +34,14 @@ def test_a_result_is_a_sequence_of_dicts(ask):
     assert result != ask("SELECT 1 AS n") and result != 5
 
 
+def test_enums_are_text_at_any_depth(ask):
+    assert ask("SELECT 'b'::ENUM('a', 'b') AS e, ['b', NULL]::ENUM('a', 'b')[] AS l, {'x': 'a'::ENUM('a', 'b')} AS s UNION ALL "
+               "SELECT NULL, [], NULL") == [{"e": "b", "l": ["b", None], "s": {"x": "a"}}, {"e": None, "l": [], "s": None}]
+    words = ", ".join(f"'{i}'" for i in range(300))  # more than a byte counts
+    assert ask(f"SELECT range::VARCHAR::ENUM({words}) AS e FROM range(300)") == [{"e": str(i)} for i in range(300)]
+    assert ask("SELECT 'a'::ENUM('a') AS e WHERE false").columns == ("e",)
+
+
 def test_an_empty_result_has_its_columns(ask):
     result = ask("SELECT n, text FROM app.t WHERE n > 100")
     assert (len(result), bool(result), result.columns, repr(result)) == (0, False, ("n", "text"), "[]")
