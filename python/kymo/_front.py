@@ -24,7 +24,7 @@ Runs a Python program as without it, and records every function call of it.
   -n NAME           ./kymo-NAME-DATE-PID; with -o, the recording DIR/NAME
   -r                write the totals as CSV beside the recording
   -t, --port N      show it in the viewer on this port
-  --skip N          record calls after the first N steps (kymo.step)
+  --skip N          record calls after the first N steps (of kymo, C or torch)
   --take N          and for N steps
   --from NAME       record calls from this signpost on
   --to NAME         and until that one

@@ -168,8 +168,11 @@ static void say_why(const struct run_python *python, char *const *argv)
 	const char *closed = inject_kept_out_by(argv);
 
 	if (closed)
-		say("nothing was recorded: %s keeps kymo out of this Python; run it without %s",
-		    closed, closed);
+		say("nothing was recorded: %s keeps kymo out of this Python; run it without %s%s",
+		    closed, closed,
+		    strcmp(closed, "-S")
+			    ? ", or install kymo in it, which is recorded under -E and -I too"
+			    : "");
 	else if (python->partial)
 		say("nothing was recorded: no kymo.Profiler was enabled, and no test that ran took "
 		    "kymo_profile or tracy_profile");
