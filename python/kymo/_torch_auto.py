@@ -43,6 +43,8 @@ def enable() -> None:
         c.memory(_memory)
     if not lacking:
         lacking = _callbacks(c, torch.__version__)
+    if lacking:
+        lacking += _scopes(c, torch)
     for sentence in lacking:
         c.mark(sentence)
         _say(sentence)
@@ -100,18 +102,28 @@ def _watch(loader: "Any") -> None:
 # --- builds of torch ------------------------------------------------------------------------------------------
 
 def _callbacks(c: "Any", version: str) -> "list[str]":
-    """Backward of modules and steps of optimizers, where it is known that this build bears it; else what is lacking."""
+    """Backward of modules, and scopes at no cost, where it is known that this build bears it; else what is lacking."""
     if c.known_callbacks():
         return []
     build, _ = c.build()
     if not build:
-        return [f"no backward of modules, no optimizer steps: torch {version} has no build id to know it by"]
+        return [f"no backward of modules: torch {version} has no build id to know it by"]
     answer = _read(_answer_file(build))
     if not answer:
         _try(c, build)
-        return [f"backward of modules and optimizer steps begin later: torch {version} is new here, and is tried in a "
-                f"process of its own first"]
+        return [f"backward of modules begins later: torch {version} is new here, and is tried in a process of its own "
+                f"first"]
     return _use(c, answer, version)
+
+
+def _scopes(c: "Any", torch: "Any") -> "list[str]":
+    """Steps of optimizers and waits for data without callbacks; else what is lacking."""
+    try:
+        operators = torch.ops.profiler
+        found = c.hook_scopes(operators._record_function_enter_new._op, operators._record_function_exit._RecordFunction._op)
+    except (AttributeError, RuntimeError):
+        found = False
+    return [] if found else ["no optimizer steps, no waits for data: the operators of record_function are of another kind"]
 
 
 def _use(c: "Any", answer: str, version: str) -> "list[str]":
@@ -122,7 +134,7 @@ def _use(c: "Any", answer: str, version: str) -> "list[str]":
             return []
     except (ValueError, TypeError):
         pass
-    return [f"no backward of modules, no optimizer steps: tried with torch {version}, and {' '.join(rest) or 'it failed'}"]
+    return [f"no backward of modules: tried with torch {version}, and {' '.join(rest) or 'it failed'}"]
 
 
 def _try(c: "Any", build: str) -> None:

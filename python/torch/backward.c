@@ -1,6 +1,5 @@
 /*
- * Backward: at::RecordFunction tells of every autograd node that runs, and of the scopes that torch itself opens (optimizer
- * steps, waits for data). A node knows the number that it got in forward, and each module's forward knows which numbers were
+ * Backward: at::RecordFunction tells of every autograd node that runs (and of scopes: scopes.c). A node knows the number that it got in forward, and each module's forward knows which numbers were
  * given out in it: that is how a node finds its module. Nothing is on the graph, and no tensor is looked at. Called
  * without the GIL, also by threads of the engine.
  */
@@ -251,134 +250,13 @@ static void node_end(const void *function, void *context)
 		thread->last_end = kymo__ticks();
 }
 
-static const struct {
-	const char *prefix, *suffix;
-	const char *zone; /* after the class; NULL: that alone */
-	enum scope_kind kind;
-	enum kymo_phase phase;
-} scopes[] = {
-	{ "Optimizer.step#", ".step", "step", SCOPE_STEP, KYMO_PHASE_OPTIMIZER },
-	{ "Optimizer.zero_grad#", ".zero_grad", "zero_grad", SCOPE_ZERO_GRAD,
-	  KYMO_PHASE_OPTIMIZER },
-	{ "enumerate(DataLoader)#", ".__next__", "next", SCOPE_DATA, KYMO_PHASE_DATA },
-};
-#define SCOPE_ROWS (sizeof(scopes) / sizeof(scopes[0]))
-
-static size_t scope_of(const char *name)
-{
-	size_t i = 0;
-
-	while (i < SCOPE_ROWS && strncmp(name, scopes[i].prefix, strlen(scopes[i].prefix)) != 0)
-		i++;
-	return i;
-}
-
-/* "AdamW" of "Optimizer.step#AdamW.step"; `more` is put behind a dot. */
-static uint32_t scope_name(const char *name, size_t row, const char *more)
-{
-	const char *from = scopes[row].kind == SCOPE_DATA
-				   ? "DataLoader" /* not its private iterator's class */
-				   : name + strlen(scopes[row].prefix);
-	size_t bytes = strlen(from), tail = strlen(scopes[row].suffix);
-	char text[256];
-
-	if (bytes > tail && !strcmp(from + bytes - tail, scopes[row].suffix))
-		bytes -= tail;
-	snprintf(text, sizeof(text), "%.*s%s%s", (int)(bytes < 200 ? bytes : 200), from,
-		 more ? "." : "", more ? more : "");
-	return kymo_name_full(text, strlen(text), NULL, 0, 0, KYMO_SOURCE_TORCH, 0);
-}
-
-static void scope_began(struct thread *thread, const void *function, const char *name, size_t row)
-{
-	struct scope *scope = &thread->scopes[thread->scope_count];
-
-	if (thread->scope_count == SCOPES_MAX)
-		return;
-	thread->scope_count++;
-	scope->function = function;
-	scope->kind = scopes[row].kind;
-	scope->name = scope_name(name, row, NULL);
-	scope->phase_before = thread->phase;
-	scope->zone = kymo_zone_begin_id(scope_name(name, row, scopes[row].zone));
-	scope->start = kymo__ticks();
-	thread->steps_open += scope->kind == SCOPE_STEP;
-	steps_phase(thread, scopes[row].phase, scope->start);
-}
-
-static void *scope_start(void **out_context, const void *function)
-{
-	const char *name;
-	struct thread *thread;
-	size_t row;
-
-	*out_context = NULL;
-	if (!torch_is_on() || !(name = symbols.function_name(function)))
-		return out_context;
-	row = scope_of(name);
-	thread = row < SCOPE_ROWS ? thread_get() : NULL;
-	if (thread)
-		scope_began(thread, function, name, row);
-	return out_context;
-}
-
-static void sample_variables(void)
-{
-	PyGILState_STATE held = PyGILState_Ensure();
-
-	watch_sample();
-	PyGILState_Release(held);
-}
-
-static void end_optimizer(struct thread *thread, const struct scope *scope, uint64_t now)
-{
-	struct entry optimizer = { .name = scope->name };
-	struct row row = { .entry = &optimizer,
-			   .stage = STAGE_STEP,
-			   .start = scope->start,
-			   .end = now,
-			   .step = steps_now() };
-
-	steps_write(&row);
-	thread->steps_open--;
-	if (thread->steps_open)
-		return; /* an optimizer inside of another: one step */
-	state.trains = true;
-	if (watch_any())
-		sample_variables();
-	steps_optimizer_ended(thread, now);
-}
-
-/* Scopes end in order; one that ended on another thread, or was left by an exception in C++, goes with its parent. */
-static void scope_end(const void *function, void *context)
-{
-	struct thread *thread = thread_get();
-	uint64_t now = kymo__ticks();
-	int at;
-
-	(void)context;
-	for (at = thread ? thread->scope_count - 1 : -1; at >= 0; at--)
-		if (thread->scopes[at].function == function)
-			break;
-	if (at < 0)
-		return;
-	for (; thread->scope_count > at;) {
-		struct scope *scope = &thread->scopes[--thread->scope_count];
-
-		steps_zone_end(&scope->zone, now, 0);
-		if (scope->kind == SCOPE_STEP)
-			end_optimizer(thread, scope, now);
-		steps_phase(thread, scope->phase_before, now);
-	}
-}
-
 /* ---- on and off --------------------------------------------------------------------------------------------------- */
 
 /* Added once; disabled, they cost nothing. */
 static void add_callbacks(void)
 {
 	struct callback nodes = { .start = node_start, .end = node_end, .sampling = 1.0 };
-	struct callback users = { .start = scope_start, .end = scope_end, .sampling = 1.0 };
+	struct callback users = { .start = scopes_start, .end = scopes_end, .sampling = 1.0 };
 
 	nodes.scopes[SCOPE_BACKWARD_FUNCTION] = 1;
 	users.scopes[SCOPE_USER] = 1;

@@ -39,8 +39,7 @@ static PyObject *hook(PyObject *module, PyObject *args)
 	}
 	missing = symbols_find();
 	if (missing) {
-		text = PyUnicode_FromFormat("no backward of modules, no optimizer steps: %s",
-					    missing);
+		text = PyUnicode_FromFormat("no backward of modules: %s", missing);
 		PyList_Append(lacking, text ? text : Py_None);
 		Py_XDECREF(text);
 	}
@@ -61,6 +60,22 @@ static PyObject *hook(PyObject *module, PyObject *args)
 	return lacking;
 }
 
+PyDoc_STRVAR(
+	hook_scopes_doc,
+	"hook_scopes($module, enter, leave, /)\n--\n\n"
+	"Optimizer steps and waits for data where there are no callbacks: by the operators that\n"
+	"torch.profiler.record_function calls. False: these are of another kind.");
+
+static PyObject *hook_scopes(PyObject *module, PyObject *args)
+{
+	PyObject *enter, *leave;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO:hook_scopes", &enter, &leave))
+		return NULL;
+	return PyBool_FromLong(!scopes_hook(enter, leave));
+}
+
 PyDoc_STRVAR(unhook_doc, "unhook($module, /)\n--\n\n"
 			 "Gives everything back.");
 
@@ -69,6 +84,7 @@ static PyObject *unhook(PyObject *module, PyObject *unused)
 	(void)module, (void)unused;
 	forward_unhook();
 	backward_unhook();
+	scopes_unhook();
 	backward_callbacks(false);
 	if (kymo__control())
 		kymo__configure("torch", "off", "kymo.torch", NULL);
@@ -303,9 +319,10 @@ PyDoc_STRVAR(look_doc, "look($module, /)\n--\n\n"
 static PyObject *look(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
-	return Py_BuildValue("{s:O,s:O,s:O,s:O,s:n,s:I,s:(III)}", "forward",
+	return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:n,s:I,s:(III)}", "forward",
 			     forward_is_hooked() ? Py_True : Py_False, "run_backward",
-			     backward_is_hooked() ? Py_True : Py_False, "callbacks",
+			     backward_is_hooked() ? Py_True : Py_False, "scopes",
+			     scopes_are_hooked() ? Py_True : Py_False, "callbacks",
 			     state.callbacks_on ? Py_True : Py_False, "backward_nodes",
 			     symbols.sequence_offset ? Py_True : Py_False, "modules",
 			     (Py_ssize_t)names_count(), "step", (unsigned int)steps_now(), "rows",
@@ -315,6 +332,7 @@ static PyObject *look(PyObject *module, PyObject *unused)
 
 static PyMethodDef methods[] = {
 	{ "hook", hook, METH_VARARGS, hook_doc },
+	{ "hook_scopes", hook_scopes, METH_VARARGS, hook_scopes_doc },
 	{ "unhook", unhook, METH_NOARGS, unhook_doc },
 	{ "build", build, METH_NOARGS, build_doc },
 	{ "callbacks", callbacks, METH_VARARGS, callbacks_doc },

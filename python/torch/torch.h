@@ -4,6 +4,7 @@
  *
  *	forward.c    the C entry (vectorcall) of the one function nn.Module.__call__
  *	backward.c   two callbacks of at::RecordFunction, and the C entry of the engine's run_backward
+ *	scopes.c     optimizer steps and waits for data: one of these callbacks, or the C entry of two operators
  *	symbols.c    where libtorch keeps what these need; which builds are known
  *	names.c      modules to names            thread.c  what a thread holds
  *	steps.c      steps, phases, rows         watch.c   variables at each step
@@ -206,7 +207,7 @@ void steps_inference_ended(struct thread *thread, uint64_t now);
 /* Ends a zone at a moment that is known already. */
 void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags);
 
-/* ---- forward.c, backward.c, watch.c ------------------------------------------------------- */
+/* ---- forward.c, backward.c, scopes.c, watch.c ------------------------------------------------------- */
 
 int forward_hook(PyObject *function); /* nn.Module.__call__; -1: not a function that can be */
 void forward_unhook(void);
@@ -216,6 +217,13 @@ int backward_hook(PyObject *descriptor); /* the method run_backward of the engin
 void backward_unhook(void);
 bool backward_is_hooked(void);
 void backward_callbacks(bool on);
+/* Called by torch, with the GIL or without. */
+void *scopes_start(void **out_context, const void *function);
+void scopes_end(const void *function, void *context);
+/* Where there are no callbacks: by torch's own operators, builtins; -1: they are of another kind. */
+int scopes_hook(PyObject *enter, PyObject *leave);
+void scopes_unhook(void);
+bool scopes_are_hooked(void);
 /* Finds the offsets by watching a backward whose numbers are known; see module.c. */
 void backward_calibrate_begin(void);
 int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread);

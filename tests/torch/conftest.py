@@ -31,11 +31,12 @@ def quiet_home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def record_once(tmp_path_factory):
     """record_once(code): as record(code), for a fixture that many tests only ask."""
-    def go(code):
+    def go(code, env=None):
         folder = tmp_path_factory.mktemp("once")
         (folder / "live").mkdir(mode=0o700)
         (folder / "script.py").write_text(base.program_text(code))
-        env = {**base.without_kymo(os.environ), "KYMO_DIR": str(folder / "live"), "KYMO_BIN": str(base.KYMO), "KYMO": "on"}
+        env = {**base.without_kymo(os.environ), "KYMO_DIR": str(folder / "live"), "KYMO_BIN": str(base.KYMO), "KYMO": "on",
+               **(env or {})}
         done = base.run([sys.executable, folder / "script.py"], env, folder)
         (made,) = (folder / "live").iterdir()
         return base.Recording(made, done)

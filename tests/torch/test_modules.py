@@ -386,6 +386,7 @@ class Unknown:
         return False
 _torch_auto.extension = Unknown
 kymo.enable_torch_profiling()
+train_step()  # while it is tried
 for _ in range(1200):
     net(torch.ones(1, 4))
     if c.look()["callbacks"]:
@@ -399,14 +400,14 @@ train_step()
 """
     recording = record(code, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert recording.stdout == "no child\n"
+    assert recording.column("SELECT step FROM python.torch_trace WHERE stage = 'step' ORDER BY step") == [0, 1]
     assert recording.one("SELECT count(*) FROM python.torch_trace WHERE module = 'head' AND stage = 'backward'") == 1
     assert "is new here" in recording.one("SELECT text FROM trace.marks WHERE name = 'kymo.torch'")
     (answer,) = (tmp_path / "cache/kymo").iterdir()
     assert re.fullmatch(r"ok \d+ \d+\n", answer.read_text())
 
 
-def test_a_build_that_failed_is_left_alone_and_that_is_said(record, tmp_path):
-    recording = record(NET + """
+FAILED = NET + """
 from kymo import _torch_auto
 c = _torch_auto.extension()
 class Unknown:
@@ -419,12 +420,60 @@ class Unknown:
 _torch_auto.extension = Unknown
 (folder := __import__("pathlib").Path(__import__("os").environ["XDG_CACHE_HOME"]) / "kymo").mkdir(parents=True)
 (folder / "torch-feed").write_text("no it ended with signal 11\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def without_callbacks(record_once, tmp_path_factory):
+    return record_once(FAILED + """
+import time
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return torch.ones(4)
+attributes = {name: vars(torch.optim.SGD)[name] for name in vars(torch.optim.SGD)}
 kymo.enable_torch_profiling()
+for _ in torch.utils.data.DataLoader(Slow()):
+    train_step()
+print(attributes == dict(vars(torch.optim.SGD)), c.look()["scopes"], c.look()["callbacks"])
+try:
+    optimizer.step(lambda: 1 / 0)
+except ZeroDivisionError:
+    print("raised")
+kymo.disable_torch_profiling()
 train_step()
-""", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
-    assert counts(recording) == {("Net", "forward"): 1, ("layers.0", "forward"): 1, ("layers.1", "forward"): 1,
-                                 ("head", "forward"): 1, ("backward", "backward"): 1}
-    assert "it ended with signal 11" in recording.one("SELECT text FROM trace.marks WHERE name = 'kymo.torch'")
+print(c.look()["scopes"])
+""", {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))})
+
+
+def test_a_build_that_failed_is_left_alone_and_that_is_said(without_callbacks):
+    assert counts(without_callbacks) == {
+        ("Net", "forward"): 2, ("layers.0", "forward"): 2, ("layers.1", "forward"): 2, ("head", "forward"): 2,
+        ("backward", "backward"): 2, ("SGD", "step"): 3}
+    assert without_callbacks.one("SELECT text FROM trace.marks WHERE name = 'kymo.torch'") == (
+        f"no backward of modules: tried with torch {torch_version()}, and it ended with signal 11")
+
+
+def test_without_callbacks_steps_are_recorded_all_the_same(without_callbacks):
+    """And no class is changed; what was borrowed is given back; a step that raises ends."""
+    assert without_callbacks.stdout == "True True False\nraised\nFalse\n"
+    assert without_callbacks.query("""
+        SELECT step, name, data_ns >= 20e6 AS data, forward_ns > 0 AS forward, backward_ns > 0 AS backward,
+               optimizer_ns > 0 AS optimizer FROM trace.steps WHERE step < 2 ORDER BY step""") == [
+        {"step": step, "name": "step", "data": True, "forward": True, "backward": True, "optimizer": True}
+        for step in range(2)]
+    assert without_callbacks.query(
+        "SELECT name, count(*) AS n FROM trace.zones WHERE source = 'torch' AND name LIKE '%.%e%' AND name NOT LIKE 'layers%' "
+        "GROUP BY name ORDER BY name") == [
+        {"name": "DataLoader.next", "n": 3}, {"name": "SGD.step", "n": 3}, {"name": "SGD.zero_grad", "n": 2}]
+
+
+def torch_version():
+    from importlib.metadata import version
+
+    return version("torch")
 
 
 # --- accelerators --------------------------------------------------------------------------------------------------

@@ -1,0 +1,257 @@
+/*
+ * Scopes that torch itself opens: optimizer steps, zero_grad, waits for data. at::RecordFunction tells of them; where its
+ * callbacks cannot be had (a build that is not known, or not yet), the two operators by which Python opens and closes a scope
+ * have their C entry borrowed instead: rarely called, and nothing of it is seen from Python.
+ */
+#include <string.h>
+
+#include "torch.h"
+
+static const struct {
+	const char *prefix, *suffix;
+	const char *zone; /* after the class; NULL: that alone */
+	enum scope_kind kind;
+	enum kymo_phase phase;
+} scopes[] = {
+	{ "Optimizer.step#", ".step", "step", SCOPE_STEP, KYMO_PHASE_OPTIMIZER },
+	{ "Optimizer.zero_grad#", ".zero_grad", "zero_grad", SCOPE_ZERO_GRAD,
+	  KYMO_PHASE_OPTIMIZER },
+	{ "enumerate(DataLoader)#", ".__next__", "next", SCOPE_DATA, KYMO_PHASE_DATA },
+};
+#define SCOPE_ROWS (sizeof(scopes) / sizeof(scopes[0]))
+
+static size_t scope_of(const char *name)
+{
+	size_t i = 0;
+
+	while (i < SCOPE_ROWS && strncmp(name, scopes[i].prefix, strlen(scopes[i].prefix)) != 0)
+		i++;
+	return i;
+}
+
+/* "AdamW" of "Optimizer.step#AdamW.step"; `more` is put behind a dot. */
+static uint32_t scope_name(const char *name, size_t row, const char *more)
+{
+	const char *from = scopes[row].kind == SCOPE_DATA
+				   ? "DataLoader" /* not its private iterator's class */
+				   : name + strlen(scopes[row].prefix);
+	size_t bytes = strlen(from), tail = strlen(scopes[row].suffix);
+	char text[256];
+
+	if (bytes > tail && !strcmp(from + bytes - tail, scopes[row].suffix))
+		bytes -= tail;
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(bytes < 200 ? bytes : 200), from,
+		 more ? "." : "", more ? more : "");
+	return kymo_name_full(text, strlen(text), NULL, 0, 0, KYMO_SOURCE_TORCH, 0);
+}
+
+static void scope_began(struct thread *thread, const void *function, const char *name, size_t row)
+{
+	struct scope *scope = &thread->scopes[thread->scope_count];
+
+	if (thread->scope_count == SCOPES_MAX)
+		return;
+	thread->scope_count++;
+	scope->function = function;
+	scope->kind = scopes[row].kind;
+	scope->name = scope_name(name, row, NULL);
+	scope->phase_before = thread->phase;
+	scope->zone = kymo_zone_begin_id(scope_name(name, row, scopes[row].zone));
+	scope->start = kymo__ticks();
+	thread->steps_open += scope->kind == SCOPE_STEP;
+	steps_phase(thread, scopes[row].phase, scope->start);
+}
+
+void *scopes_start(void **out_context, const void *function)
+{
+	const char *name;
+	struct thread *thread;
+	size_t row;
+
+	*out_context = NULL;
+	if (!torch_is_on() || !(name = symbols.function_name(function)))
+		return out_context;
+	row = scope_of(name);
+	thread = row < SCOPE_ROWS ? thread_get() : NULL;
+	if (thread)
+		scope_began(thread, function, name, row);
+	return out_context;
+}
+
+static void sample_variables(void)
+{
+	PyGILState_STATE held = PyGILState_Ensure();
+
+	watch_sample();
+	PyGILState_Release(held);
+}
+
+static void end_optimizer(struct thread *thread, const struct scope *scope, uint64_t now)
+{
+	struct entry optimizer = { .name = scope->name };
+	struct row row = { .entry = &optimizer,
+			   .stage = STAGE_STEP,
+			   .start = scope->start,
+			   .end = now,
+			   .step = steps_now() };
+
+	steps_write(&row);
+	thread->steps_open--;
+	if (thread->steps_open)
+		return; /* an optimizer inside of another: one step */
+	state.trains = true;
+	if (watch_any())
+		sample_variables();
+	steps_optimizer_ended(thread, now);
+}
+
+/* Scopes end in order; one that ended on another thread, or was left by an exception in C++, goes with its parent. */
+void scopes_end(const void *function, void *context)
+{
+	struct thread *thread = thread_get();
+	uint64_t now = kymo__ticks();
+	int at;
+
+	(void)context;
+	for (at = thread ? thread->scope_count - 1 : -1; at >= 0; at--)
+		if (thread->scopes[at].function == function)
+			break;
+	if (at < 0)
+		return;
+	for (; thread->scope_count > at;) {
+		struct scope *scope = &thread->scopes[--thread->scope_count];
+
+		steps_zone_end(&scope->zone, now, 0);
+		if (scope->kind == SCOPE_STEP)
+			end_optimizer(thread, scope, now);
+		steps_phase(thread, scope->phase_before, now);
+	}
+}
+
+/* ---- without callbacks ---------------------------------------------------------------------------------------------- */
+
+typedef PyObject *(*array_function)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+
+/* Operators of torch, as Python calls them: _record_function_enter_new(name, args) and _record_function_exit(record). */
+static struct borrowed {
+	PyObject *holder; /* keeps the method alive */
+	PyMethodDef *method; /* NULL: not ours */
+	PyCFunction original, ours;
+} enter, leave;
+
+static struct thread *thread_for(PyObject *text, const char **out_name, size_t *out_row)
+{
+	*out_name = PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+	if (!*out_name) {
+		PyErr_Clear(); /* torch says what is wrong with it */
+		return NULL;
+	}
+	*out_row = scope_of(*out_name);
+	return *out_row < SCOPE_ROWS && !state.callbacks_on && torch_is_on() ? thread_get() : NULL;
+}
+
+/* The scope is known by the record that enter gives back, which leave is called with. */
+static PyObject *entered(PyObject *text, PyObject *record)
+{
+	const char *name;
+	size_t row;
+	struct thread *thread = record && text ? thread_for(text, &name, &row) : NULL;
+
+	if (thread)
+		scope_began(thread, record, name, row);
+	return record;
+}
+
+/* Builds of torch differ in how arguments come: as a tuple, or as an array. */
+static PyObject *enter_tuple(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	PyCFunctionWithKeywords original = (PyCFunctionWithKeywords)(void (*)(void))enter.original;
+
+	return entered(PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL,
+		       original(self, args, keywords));
+}
+
+static PyObject *leave_tuple(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	PyCFunctionWithKeywords original = (PyCFunctionWithKeywords)(void (*)(void))leave.original;
+
+	if (PyTuple_GET_SIZE(args))
+		scopes_end(PyTuple_GET_ITEM(args, 0), NULL);
+	return original(self, args, keywords);
+}
+
+static PyObject *enter_array(PyObject *self, PyObject *const *args, Py_ssize_t count,
+			     PyObject *keywords)
+{
+	array_function original = (array_function)(void (*)(void))enter.original;
+
+	return entered(count ? args[0] : NULL, original(self, args, count, keywords));
+}
+
+static PyObject *leave_array(PyObject *self, PyObject *const *args, Py_ssize_t count,
+			     PyObject *keywords)
+{
+	array_function original = (array_function)(void (*)(void))leave.original;
+
+	if (count)
+		scopes_end(args[0], NULL);
+	return original(self, args, count, keywords);
+}
+
+static int borrow(struct borrowed *borrowed, PyObject *builtin, PyCFunctionWithKeywords tuple,
+		  array_function array)
+{
+	PyMethodDef *method;
+	PyCFunction ours;
+
+	if (borrowed->method)
+		return 0;
+	if (!PyCFunction_CheckExact(builtin))
+		return -1;
+	method = ((PyCFunctionObject *)builtin)->m_ml;
+	ours = method->ml_flags == (METH_VARARGS | METH_KEYWORDS)
+		       ? (PyCFunction)(void (*)(void))tuple
+	       : method->ml_flags == (METH_FASTCALL | METH_KEYWORDS)
+		       ? (PyCFunction)(void (*)(void))array
+		       : NULL;
+	if (!ours || !symbols_is_writable(method))
+		return -1;
+	Py_INCREF(builtin);
+	*borrowed = (struct borrowed){
+		.holder = builtin, .method = method, .original = method->ml_meth, .ours = ours
+	};
+	method->ml_meth = ours;
+	return 0;
+}
+
+static void give_back(struct borrowed *borrowed)
+{
+	/* Somebody else took it after us: ours only passes on then. */
+	if (!borrowed->method || borrowed->method->ml_meth != borrowed->ours)
+		return;
+	borrowed->method->ml_meth = borrowed->original;
+	borrowed->method = NULL;
+	Py_CLEAR(borrowed->holder);
+}
+
+int scopes_hook(PyObject *enter_builtin, PyObject *leave_builtin)
+{
+	int rc = borrow(&enter, enter_builtin, enter_tuple, enter_array);
+
+	if (!rc)
+		rc = borrow(&leave, leave_builtin, leave_tuple, leave_array);
+	if (rc)
+		scopes_unhook();
+	return rc;
+}
+
+void scopes_unhook(void)
+{
+	give_back(&enter);
+	give_back(&leave);
+}
+
+bool scopes_are_hooked(void)
+{
+	return enter.method != NULL;
+}
