@@ -223,6 +223,14 @@ static const struct cmds_option *read_letter(struct cmds_args *args, int *status
 	return take_value(args, option, with_it, status) ? option : NULL;
 }
 
+/* SQL that begins with a comment is a word: no option has a blank in its name. */
+static bool is_comment(const char *word)
+{
+	size_t name = strcspn(word, "= \t\n");
+
+	return !strncmp(word, "--", 2) && word[name] && word[name] != '=';
+}
+
 static const struct cmds_option *read_one(struct cmds_args *args, int *status)
 {
 	char *word;
@@ -232,7 +240,8 @@ static const struct cmds_option *read_one(struct cmds_args *args, int *status)
 			return read_letter(args, status);
 		word = args->argv[args->at++];
 		/* "-" alone is a word: standard input. */
-		if (args->only_words || word[0] != '-' || !word[1]) {
+		if (args->only_words || word[0] != '-' || !word[1] ||
+		    (args->takes_sql && is_comment(word))) {
 			args->words[args->word_count++] = word;
 		} else if (!strcmp(word, "--")) {
 			args->only_words = true;

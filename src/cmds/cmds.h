@@ -51,6 +51,7 @@ struct cmds_args {
 	int argc, at;
 	char **argv;
 	bool only_words; /* after -- */
+	bool takes_sql; /* set by the command: what begins with a comment of SQL is a word */
 	const char *rest; /* letters of a bundle: -abc */
 	const char *value; /* of the option that cmds_next() gave */
 	char **words;

@@ -125,6 +125,7 @@ static int parse(struct request *request, int argc, char **argv)
 	int status;
 
 	cmds_args_init(&args, "query", argc, argv);
+	args.takes_sql = true;
 	while ((option = cmds_next(&args, &status))) {
 		status = take_option(request, &args, option);
 		if (status >= 0)

@@ -121,6 +121,16 @@ def test_sql_comes_from_stdin(shared):
     assert (wrong.status, wrong.out) == (2, "")
 
 
+@pytest.mark.parametrize("sql", ["-- one\nSELECT 1 AS a", "--one, of all\nSELECT 1 AS a", "--one\nSELECT 1 AS a"])
+def test_sql_may_begin_with_a_comment(shared, sql):
+    assert shared("query", "-f", "csv", sql).out == "a\r\n1\r\n"
+    assert shared("query", "latest", sql, "--format=csv").out == "a\r\n1\r\n"
+
+
+def test_an_option_that_is_none_is_no_comment(shared):
+    assert "no option is called --one" in shared("query", "--one", "SELECT 1").err
+
+
 @pytest.mark.parametrize("target", ["latest", "path", "snapshot", "packed"])
 def test_targets_give_the_same_answer(kymo, target):
     path = kymo.record("plain")

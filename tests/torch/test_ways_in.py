@@ -130,7 +130,7 @@ def test_the_statements_of_the_document_run_as_they_stand(home, tmp_path):
     statements = [statement.strip() for block in blocks("sql") for statement in block.split(";") if statement.strip()]
     answers = {}
     for statement in statements:
-        out = base.run([base.KYMO, "query", "-f", "json", "--", recording.path, statement], home, tmp_path).stdout
+        out = base.run([base.KYMO, "query", "-f", "json", recording.path, statement], home, tmp_path).stdout
         answers[statement] = json.loads(out)
     (steps,) = [rows for statement, rows in answers.items() if "step > 100" in statement]
     assert {row["step"] for row in steps} == {101, 102}
