@@ -119,11 +119,20 @@ def _callbacks(c: "Any", version: str) -> "list[str]":
 def _scopes(c: "Any", torch: "Any") -> "list[str]":
     """Steps of optimizers and waits for data without callbacks; else what is lacking."""
     try:
-        operators = torch.ops.profiler
-        found = c.hook_scopes(operators._record_function_enter_new._op, operators._record_function_exit._RecordFunction._op)
-    except (AttributeError, RuntimeError):
+        found = c.hook_scopes(*_operators(torch))
+    except (AttributeError, RuntimeError, ValueError):
         found = False
     return [] if found else ["no optimizer steps, no waits for data: the operators of record_function are of another kind"]
+
+
+def _operators(torch: "Any") -> "tuple[Any, Any]":
+    """The two that record_function calls; which ones differs between versions, and its code says so."""
+    scope = torch.autograd.profiler.record_function
+    (enter,) = {"_record_function_enter_new", "_record_function_enter"}.intersection(scope.__enter__.__code__.co_names)
+    leave = torch.ops.profiler._record_function_exit
+    if "_RecordFunction" in scope.__exit__.__code__.co_names:
+        leave = leave._RecordFunction
+    return getattr(torch.ops.profiler, enter)._op, leave._op
 
 
 def _use(c: "Any", answer: str, version: str) -> "list[str]":
@@ -201,7 +210,7 @@ def _beside(name: str) -> str:
 
 
 def _say(sentence: str) -> None:
-    """For a person who asked to be told (`kymo run -v`); the recording has it as a mark in any case."""
+    """For a person who asked to be told (KYMO_VERBOSE=1); the recording has it as a mark in any case."""
     if os.environ.get("KYMO_VERBOSE", "0") not in ("", "0"):
         os.write(2, f"kymo: {sentence}\n".encode(errors="replace"))
 

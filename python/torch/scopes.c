@@ -132,7 +132,7 @@ void scopes_end(const void *function, void *context)
 
 typedef PyObject *(*array_function)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
-/* Operators of torch, as Python calls them: _record_function_enter_new(name, args) and _record_function_exit(record). */
+/* Operators of torch, as Python calls them: _record_function_enter(name, args) gives a record, _record_function_exit(record). */
 static struct borrowed {
 	PyObject *holder; /* keeps the method alive */
 	PyMethodDef *method; /* NULL: not ours */

@@ -17,6 +17,7 @@ static const struct {
 	const char *version;
 } known[] = {
 	{ "b7066ed94f422786bd205cd2743c2722b5f366fd", 200, 304, "2.13.0+cpu" },
+	{ "feaefbc559e74298c67a4aca95dd5e2c49a4c739", 200, 248, "1.13.1+dfsg-4 of Debian 12" },
 };
 
 /* ---- the library ------------------------------------------------------------------------------ */

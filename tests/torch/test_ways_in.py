@@ -139,3 +139,22 @@ def test_the_statements_of_the_document_run_as_they_stand(home, tmp_path):
     assert {row["peak_memory"] for row in modules} == {None}
     (tables,) = [rows for statement, rows in answers.items() if "information_schema" in statement]
     assert {"torch_trace", "backtrace", "variables"} <= {row["table_name"] for row in tables}
+
+
+def test_the_torch_of_debian_whose_python_never_heard_of_kymo(home, tmp_path):
+    """torch 1.13: other operators for scopes, other places of the numbers."""
+    python = "/usr/bin/python3"
+    found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], env=home, capture_output=True,
+                           text=True, check=False)
+    if not found.stdout.startswith("1.13"):
+        pytest.skip(f"{python} has no torch 1.13: apt-get install python3-torch")
+    (tmp_path / "train.py").write_text(TRAIN.format(steps=4))
+    done = subprocess.run([base.KYMO, "run", "-o", "out", "--torch", "--", python, "train.py"],
+                          env={**home, "XDG_CACHE_HOME": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True,
+                          check=False, timeout=base.SECONDS)
+    assert done.returncode == 0, done.stderr
+    rows = base.Recording(tmp_path / "out", done).query(
+        "SELECT module, stage, count(*) AS n FROM python.torch_trace GROUP BY ALL ORDER BY ALL")
+    assert rows == [{"module": module, "stage": stage, "n": 4} for module, stage in [
+        ("0", "backward"), ("0", "forward"), ("1", "backward"), ("1", "forward"), ("2", "backward"), ("2", "forward"),
+        ("AdamW", "step"), ("Sequential", "backward"), ("Sequential", "forward"), ("backward", "backward")]]
