@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -225,6 +226,7 @@ static pid_t start_unseen(char **argv, char **environment)
 
 	if (pid)
 		return pid;
+	prctl(PR_SET_NAME, KYMO_TRIAL_NAME);
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
 		dup2(null, fd);

@@ -59,6 +59,8 @@ struct kymo_clock_pair {
 
 /* ---- run --------------------------------------------------------------------------------- */
 
+/* The name (comm) of a process that a recorded one starts for kymo's own purposes: no child of the program's. */
+#define KYMO_TRIAL_NAME "kymo-trial"
 #define KYMO_PATH_BYTES 1024
 #define KYMO_ARGV_BYTES 2048
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "collect/proc.h"
 
 #define LOOKS_BETWEEN_FULL \
@@ -106,6 +107,12 @@ int family_root(struct family *family, pid_t root, uint64_t starttime, const cha
 	return family_add(family, root, starttime, name) ? 0 : -ENOMEM;
 }
 
+/* A process of kymo's own, which tries a build of torch: no child of the program's, and nor are its children. */
+static bool is_ours(const char *name)
+{
+	return !strcmp(name, KYMO_TRIAL_NAME);
+}
+
 /* Takes in the new pids whose parent is a member. How many were taken: their children may be among
    the rest. */
 static size_t adopt(struct family *family, pid_t *pids, size_t count)
@@ -115,7 +122,8 @@ static size_t adopt(struct family *family, pid_t *pids, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct proc_stat stat;
 
-		if (!pids[i] || proc_stat(pids[i], &stat) || !has_pid(family, stat.ppid))
+		if (!pids[i] || proc_stat(pids[i], &stat) || !has_pid(family, stat.ppid) ||
+		    is_ours(stat.name))
 			continue;
 		if (family_add(family, stat.pid, stat.starttime, stat.name))
 			adopted++;
@@ -136,6 +144,8 @@ static void mark_gone(struct family *family)
 			member->gone = true;
 		else
 			memcpy(member->name, stat.name, sizeof(member->name));
+		/* Seen before it had its name. */
+		member->recorded |= is_ours(member->name);
 	}
 }
 

@@ -59,6 +59,37 @@ def test_kymo_run_torch_in_a_python_that_never_heard_of_kymo(home, stranger):
     assert "torch module, per call" in done.stderr  # in the summary
 
 
+def test_the_process_that_tries_a_build_is_no_child_of_the_program(home, tmp_path):
+    """The known build is made unknown; the trial runs while the supervisor looks for children, ten times a second."""
+    (tmp_path / "train.py").write_text("""
+import sys, time
+import torch
+import kymo
+from kymo import _torch_auto
+c = _torch_auto.extension()
+class Unknown:
+    def __getattr__(self, name):
+        return getattr(c, name)
+    def known_callbacks(self):
+        return False
+_torch_auto.extension = Unknown
+kymo.enable_torch_profiling()
+net = torch.nn.Linear(1, 1)
+for _ in range(1200):
+    net(torch.ones(1, 1))
+    if c.look()["callbacks"]:
+        break
+    time.sleep(0.1)
+print(c.look()["callbacks"])
+""")
+    done = subprocess.run([base.KYMO, "run", "-o", "out", "--", sys.executable, "train.py"],
+                          env={**home, "XDG_CACHE_HOME": str(tmp_path / "cache"), "KYMO_TORCH": "off"}, cwd=tmp_path,
+                          capture_output=True, text=True, check=False, timeout=base.SECONDS)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert "not record" not in done.stderr
+    assert base.Recording(tmp_path / "out", done).one("SELECT not_recorded FROM kymo.runs") == 0
+
+
 @pytest.mark.parametrize("name", ["KYMO_TORCH", "PROBING_TORCH_PROFILING"])
 def test_a_variable_is_enough_where_kymo_is_installed(home, tmp_path, name):
     """As the .pth file of an installed kymo does it: one line as Python starts."""
