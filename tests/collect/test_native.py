@@ -79,7 +79,7 @@ def test_cpp_names_are_readable_and_stripped_ones_are_module_and_offset(tmp_path
         #include <unistd.h>
         #include <vector>
         namespace shop { template <class T> struct Till {
-            static __attribute__((noinline)) long wait(std::vector<T> v) { long n = 0; char c; n = read(0, &c, 1); return n + v.size(); }
+            static __attribute__((noinline)) long wait(std::vector<T> v) { char c; long n = read(0, &c, 1); return n + v.size(); }
         }; }
         int main() { write(1, "ready\\n", 6); return (int)shop::Till<int>::wait({1, 2}) & 1; }
     """)
