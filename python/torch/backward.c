@@ -250,6 +250,38 @@ static void node_end(const void *function, void *context)
 		thread->last_end = kymo__ticks();
 }
 
+/* A backward of two nodes, as most modules have it, in a forward that is at the end of this thread's ring. */
+uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
+{
+	uint64_t function[SCAN_WORDS] = { 0 }, number = symbols.peek(), start, ticks;
+	uint64_t last_end = thread->last_end, child_ticks = thread->call_child_ticks;
+	int base = thread->base;
+	void *context;
+
+	function[symbols.sequence_offset / 8] = number;
+	function[symbols.forward_thread_offset / 8] = thread->torch_id;
+	thread->ring[thread->head % RING_RECORDS] = (struct record){ .s0 = number,
+								     .s1 = number + 1,
+								     .entry = entry };
+	__atomic_store_n(&thread->head, thread->head + 1, __ATOMIC_RELEASE);
+	thread->base = thread->top;
+	start = kymo__ticks();
+	for (int i = 0; i < times; i++) {
+		for (int node = 0; node < 2; node++) {
+			node_start(&context, function);
+			node_end(function, NULL);
+		}
+		while (thread->top > thread->base)
+			pop(thread);
+	}
+	ticks = kymo__ticks() - start;
+	__atomic_store_n(&thread->head, thread->head - 1, __ATOMIC_RELEASE);
+	thread->base = base;
+	thread->last_end = last_end;
+	thread->call_child_ticks = child_ticks;
+	return ticks;
+}
+
 /* ---- on and off --------------------------------------------------------------------------------------------------- */
 
 /* Added once; disabled, they cost nothing. */

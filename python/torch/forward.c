@@ -110,7 +110,23 @@ static PyObject *call_recorded(struct thread *thread, PyObject *callable, PyObje
 		steps_phase(thread, KYMO_PHASE_FORWARD, frame.start);
 	result = original(callable, args, count, keywords);
 	end(thread, &frame, !result, phase_before);
+	if (KYMO__UNLIKELY(!state.cost_known && !frame.parent && !frame.recomputed))
+		cost_measure(thread, args[0]);
 	return result;
+}
+
+uint64_t forward_cost(struct thread *thread, PyObject *module, int times)
+{
+	uint64_t start = kymo__ticks();
+	struct frame frame;
+
+	thread->backwards++; /* as forwards that are repeated: these are no steps and no phases */
+	for (int i = 0; i < times; i++) {
+		begin(thread, &frame, module);
+		end(thread, &frame, false, -1);
+	}
+	thread->backwards--;
+	return kymo__ticks() - start;
 }
 
 /* A root's forward in a step that is not recorded: nothing below it is looked at, but the phase is. */

@@ -46,15 +46,19 @@ uint32_t steps_now(void)
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
+_Thread_local bool steps_aside;
+
 /* seq counts the rows of a step; whoever sees a new step first begins anew. */
 static uint32_t next_sequence(uint32_t step)
 {
-	static uint64_t counter; /* the step above, the count below */
-	uint64_t now = __atomic_load_n(&counter, __ATOMIC_RELAXED), next;
+	static uint64_t counters
+		[2]; /* the step above, the count below; the second: of rows that are aside */
+	uint64_t *counter = &counters[steps_aside];
+	uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), next;
 
 	do
 		next = now >> 32 == step ? now + 1 : (uint64_t)step << 32 | 1;
-	while (!__atomic_compare_exchange_n(&counter, &now, next, true, __ATOMIC_RELAXED,
+	while (!__atomic_compare_exchange_n(counter, &now, next, true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED));
 	return (uint32_t)next - 1;
 }
@@ -104,9 +108,9 @@ void steps_write(const struct row *in)
 					.device = -1 };
 
 	row.sequence = next_sequence(in->step);
-	if (KYMO__UNLIKELY(state.memory != NULL))
+	if (KYMO__UNLIKELY(state.memory != NULL) && !steps_aside)
 		read_memory_from_anywhere(&row);
-	__atomic_fetch_add(&state.rows[in->stage], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&state.rows[steps_aside ? STAGE_COUNT : in->stage], 1, __ATOMIC_RELAXED);
 	kymo__append(SCHEMA_TORCH, &row);
 }
 

@@ -8,6 +8,7 @@
  *	symbols.c    where libtorch keeps what these need; which builds are known
  *	names.c      modules to names            thread.c  what a thread holds
  *	steps.c      steps, phases, rows         watch.c   variables at each step
+ *	cost.c       what a row costs
  *	module.c     the Python module
  *
  * Who may touch what: names and settings only with the GIL; a thread's own part only that thread, but for its ring
@@ -160,7 +161,7 @@ bool symbols_is_writable(const void *address);
 
 /* ---- steps.c ----------------------------------------------------------------------------- */
 
-enum stage { STAGE_FORWARD, STAGE_BACKWARD, STAGE_STEP };
+enum stage { STAGE_FORWARD, STAGE_BACKWARD, STAGE_STEP, STAGE_COUNT };
 
 /* The settings of the control page, as last looked at. GIL, or a root forward's thread. */
 struct settings {
@@ -172,6 +173,7 @@ struct settings {
 struct state {
 	bool hooked; /* vectorcall and run_backward are ours */
 	bool callbacks_added, callbacks_on;
+	bool cost_known; /* was measured, or cannot be */
 	uint64_t handles[2];
 	uint32_t step; /* by optimizers, or by root forwards in inference */
 	uint32_t sequence; /* of rows in a step */
@@ -179,7 +181,7 @@ struct state {
 	struct settings settings;
 	PyObject *
 		memory; /* called for (device, allocated, peak, reserved) or None; NULL: there is no accelerator */
-	uint32_t rows[3]; /* by stage; how many were written */
+	uint32_t rows[STAGE_COUNT + 1]; /* by stage; how many were written; the last: aside */
 };
 extern struct state state;
 
@@ -197,6 +199,8 @@ struct row {
 };
 
 void steps_write(const struct row *row);
+extern _Thread_local bool
+	steps_aside; /* rows of this thread only measure what rows cost (cost.c) */
 /* The number that rows carry now. */
 uint32_t steps_now(void);
 /* Are modules recorded in this step? Looks at the control page when it has changed. GIL. */
@@ -229,7 +233,15 @@ void backward_calibrate_begin(void);
 int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread);
 void backward_calibrate_expect(uint64_t from, uint64_t to, uint64_t thread);
 
-/* module.c: looks whether the process has ended that tries this build of torch. GIL. */
+/* ---- cost.c, module.c -------------------------------------------------------------------- */
+
+/* After the first root forward: what a row of a module costs, for kymo.overhead. Once. GIL. */
+void cost_measure(struct thread *thread, PyObject *module);
+/* Ticks of so many forwards or backwards of that module, without what they do. Rows go where the lane goes. */
+uint64_t forward_cost(struct thread *thread, PyObject *module, int times);
+uint64_t backward_cost(struct thread *thread, struct entry *entry, int times);
+
+/* Looks whether the process has ended that tries this build of torch. GIL. */
 void trial_look(void);
 
 bool watch_set(const char *words); /* "loss@train_step,lr@train_step"; true: something is watched */

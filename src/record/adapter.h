@@ -14,8 +14,8 @@ KYMO__EXPORT int kymo__append(enum schema_id table, const void *row);
 /* An entry of the thread table that is no thread: what rows of a task, say, carry while it runs on the calling thread.
    It has the calling thread's tid. 0: the table is full, or nothing is recorded. */
 KYMO__EXPORT uint32_t kymo__thread_entry(const char *name);
-/* Between the two, zones of the calling thread go to a place that nobody reads, so that an adapter can measure what they
-   cost. One thread at a time. The first gives what the second takes. */
+/* Between the two, zones of the calling thread, and up to 512 rows of python.torch_trace, go to a place that nobody reads,
+   so that an adapter can measure what they cost. One thread at a time. The first gives what the second takes. */
 KYMO__EXPORT struct kymo__lane *kymo__aside_begin(void);
 KYMO__EXPORT void kymo__aside_end(struct kymo__lane *before);
 KYMO__EXPORT uint64_t kymo__aside_rows(void); /* written there since the first */

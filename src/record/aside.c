@@ -2,12 +2,16 @@
 #include "record/record.h"
 
 #define ASIDE_ROWS 1024
+#define ASIDE_TORCH_ROWS 512
 
 static struct kymo_zone_row aside_rows[ASIDE_ROWS];
 static struct kymo_open_stack aside_open;
 static uint64_t aside_head;
 static const uint32_t aside_step;
 static struct kymo__full_lane aside; /* no stream: kymo__turn() begins again at its first row */
+static struct schema_torch_row aside_torch[ASIDE_TORCH_ROWS];
+static struct kymo_stream_live aside_live;
+static struct kymo__stream aside_stream;
 
 struct kymo__lane *kymo__aside_begin(void)
 {
@@ -21,6 +25,10 @@ struct kymo__lane *kymo__aside_begin(void)
 	aside.hot.head = &aside_head;
 	aside.hot.open = &aside_open;
 	aside.hot.step = &aside_step;
+	aside_stream.next = (char *)aside_torch;
+	aside_stream.limit = (char *)(aside_torch + ASIDE_TORCH_ROWS);
+	aside_stream.live = &aside_live;
+	aside.streams[SCHEMA_TORCH] = &aside_stream;
 	kymo__lane = &aside.hot;
 	return before;
 }

@@ -157,7 +157,6 @@ static double deviation_ns(const struct region *region)
 	return spread > 0 ? (double)sqrtl(spread / (count - 1)) : 0;
 }
 
-/* Measured for zones of C at start-up; what other sources add to it is not known. */
 /* What one zone of a source costs, as the recorder or the source's adapter measured; 0: nobody did. */
 static double cost_ns(const struct store_process *process, uint32_t source)
 {
@@ -280,18 +279,50 @@ struct overhead {
 	bool all_known;
 };
 
-static void overhead_add(struct overhead *overhead, const struct part *part, double *wall_counted)
+static void overhead_add(struct overhead *overhead, const struct store_process *process,
+			 uint32_t source, uint64_t events, double *wall_counted)
 {
-	const struct store_process *process = part->process;
+	double each_ns = cost_ns(process, source);
 
 	if (!overhead->events)
 		overhead->all_known = true;
-	overhead->events += part->total->count;
-	overhead->all_known &= cost_ns(process, part->name->source) > 0;
-	overhead->total_ns += (double)part->total->count * cost_ns(process, part->name->source);
+	overhead->events += events;
+	overhead->all_known &= each_ns > 0;
+	overhead->total_ns += (double)events * each_ns;
 	if (!*wall_counted) {
 		*wall_counted = (double)(process->ended_ns - process->started_ns);
 		overhead->wall_ns += *wall_counted > 0 ? *wall_counted : 0;
+	}
+}
+
+/* Of zones, but for torch: its backward has rows and no zones. */
+static void overhead_of_zones(const struct parts *parts, const struct recording *recording,
+			      struct overhead *sources, double *wall)
+{
+	for (size_t i = 0; i < parts->count; i++) {
+		const struct part *part = &parts->list[i];
+		size_t process = (size_t)(part->process - recording->processes);
+		uint32_t source = part->name->source;
+
+		if (part->total && part->total->count && source < SOURCES &&
+		    source != KYMO_SOURCE_TORCH)
+			overhead_add(&sources[source], part->process, source, part->total->count,
+				     &wall[source * recording->process_count + process]);
+	}
+}
+
+static void overhead_of_torch(const struct recording *recording, struct overhead *sources,
+			      double *wall)
+{
+	for (size_t i = 0; i < recording->stream_count; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+
+		if (stream->emitted && !strcmp(stream->table, "python.torch_trace"))
+			overhead_add(&sources[KYMO_SOURCE_TORCH],
+				     &recording->processes[stream->process], KYMO_SOURCE_TORCH,
+				     stream->emitted,
+				     &wall[KYMO_SOURCE_TORCH * recording->process_count +
+					   stream->process]);
 	}
 }
 
@@ -320,15 +351,8 @@ void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables)
 		rows->failed = true;
 		goto out;
 	}
-	for (size_t i = 0; i < parts.count; i++) {
-		const struct part *part = &parts.list[i];
-		size_t process = (size_t)(part->process - recording->processes);
-
-		if (part->total && part->total->count && part->name->source < SOURCES)
-			overhead_add(
-				&sources[part->name->source], part,
-				&wall[part->name->source * recording->process_count + process]);
-	}
+	overhead_of_zones(&parts, recording, sources, wall);
+	overhead_of_torch(recording, sources, wall);
 	for (uint32_t i = 0; i < SOURCES; i++)
 		if (sources[i].events)
 			overhead_row(&sources[i], i, meta_add(rows));

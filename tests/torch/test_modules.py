@@ -68,6 +68,14 @@ def test_self_time_is_without_the_modules_inside(trained):
     assert wrong == []
 
 
+def test_what_a_row_costs_is_measured_and_in_the_overhead(trained):
+    """Rows, not zones, are its events: backward has no zones."""
+    assert trained.query("""
+        SELECT events, cost_ns_per_event > 0 AS known, abs(total_ns - events * cost_ns_per_event) < 1 AS fits, pct > 0 AS pct
+        FROM kymo.overhead WHERE source = 'torch'""") == [
+        {"events": 30, "known": True, "fits": True, "pct": True}]
+
+
 def test_modules_are_zones_of_their_thread_so_that_the_timeline_shows_them(trained):
     assert trained.query("SELECT name, depth FROM trace.zones WHERE source = 'torch' AND step = 0 ORDER BY start_ns") == [
         {"name": name, "depth": depth} for name, depth in [
