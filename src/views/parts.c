@@ -50,6 +50,42 @@ void parts_steps(FILE *out, const struct facts *facts, const struct text_style *
 	fputc('\n', out);
 }
 
+static const char *phase_word(size_t phase)
+{
+	static const char *const words[KYMO_PHASE_COUNT] = { [KYMO_PHASE_DATA] = "data",
+							     [KYMO_PHASE_FORWARD] = "forward",
+							     [KYMO_PHASE_BACKWARD] = "backward",
+							     [KYMO_PHASE_OPTIMIZER] = "optimizer" };
+
+	return words[phase];
+}
+
+bool parts_has_phases(const struct facts *facts)
+{
+	for (size_t i = 0; facts->steps.total_ns > 0 && i < KYMO_PHASE_COUNT; i++)
+		if (phase_word(i) && facts->steps.phase_ns[i] > 0)
+			return true;
+	return false;
+}
+
+void parts_phases(FILE *out, const struct facts *facts)
+{
+	const struct facts_steps *steps = &facts->steps;
+	double rest_ns = steps->total_ns;
+
+	if (!parts_has_phases(facts))
+		return;
+	fprintf(out, "  a step is ");
+	for (size_t i = 0; i < KYMO_PHASE_COUNT; i++) {
+		if (!phase_word(i) || steps->phase_ns[i] <= 0)
+			continue;
+		fprintf(out, "%s %.0f %%, ", phase_word(i),
+			100 * steps->phase_ns[i] / steps->total_ns);
+		rest_ns -= steps->phase_ns[i];
+	}
+	fprintf(out, "the rest %.0f %%\n", rest_ns > 0 ? 100 * rest_ns / steps->total_ns : 0);
+}
+
 bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const double *values = facts->steps.spark_ns;

@@ -9,6 +9,9 @@
 
 /* "  20,787 steps   median 9.68 ms   p99 33.3 ms   75.8 steps/s"; nothing without steps. */
 void parts_steps(FILE *out, const struct facts *facts, const struct text_style *style);
+/* "a step is data 20 %, forward 26 %, …", where phases are known. */
+bool parts_has_phases(const struct facts *facts);
+void parts_phases(FILE *out, const struct facts *facts);
 /* "  step time  ▁▁▂▁   9.2 to 47.8 ms"; nothing with too few steps. Says whether it printed. */
 bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_style *style);
 /* A header and `rows` of the costliest regions. */

@@ -5,6 +5,8 @@
 #include "views/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -287,20 +289,29 @@ static int inside_row(const struct rows *rows, void *context)
 	return 0;
 }
 
+/* Zones, and modules in backward, which have none. What is in few steps usually takes 0. */
+#define SEEN_SQL \
+	"seen AS (SELECT name, depth, duration_ns, start_ns, pid, 0 AS kind FROM trace.zones UNION ALL SELECT module, " \
+	"1000 + depth, duration * 1e9, ts_ns, pid, 1 FROM python.torch_trace WHERE stage = 'backward' AND " \
+	"module <> 'backward'), usual AS (SELECT name, 0 AS kind, max(CASE WHEN 2 * count >= %" PRIu64 \
+	" THEN p50_ns ELSE 0 END) AS usual_ns FROM trace.regions GROUP BY name UNION ALL SELECT module, 1, " \
+	"median(duration) * 1e9 FROM python.torch_trace WHERE stage = 'backward' GROUP BY module)"
+
 /*
- * What held each slow step up: of the zones that take half of it or more the innermost, else the longest. One scan for
- * all steps. Zones as long as the step itself are its own.
+ * What was different: of all that took longer than usual by half of what the step did, the innermost; else what took
+ * longer by most. One scan for all steps. Zones as long as the step itself are its own.
  */
 static int find_inside(struct report *report, struct slow_steps *slow)
 {
 	struct buf sql = { 0 };
 	int rc;
 
+	buf_print(&sql, "WITH " SEEN_SQL, report->facts.steps.count);
 	buf_text(
 		&sql,
-		"SELECT i, arg_max(name, weight), arg_max(duration_ns, weight) FROM (SELECT *, CASE WHEN duration_ns "
-		">= took / 2 THEN took + depth ELSE duration_ns END AS weight FROM (SELECT name, depth, duration_ns, "
-		"CASE");
+		" SELECT i, arg_max(name, weight), arg_max(duration_ns, weight) FROM (SELECT *, CASE WHEN more >= "
+		"excess / 2 THEN 1e18 + depth * 1e15 ELSE more END AS weight FROM (SELECT *, duration_ns - "
+		"coalesce(usual_ns, 0) AS more FROM (SELECT name, kind, depth, duration_ns, CASE");
 	for (size_t i = 0; i < slow->count; i++)
 		buf_print(
 			&sql,
@@ -309,21 +320,31 @@ static int find_inside(struct report *report, struct slow_steps *slow)
 			slow->steps[i].start_ns + slow->steps[i].duration_ns, i);
 	buf_text(&sql, " END AS i, CASE i");
 	for (size_t i = 0; i < slow->count; i++)
-		buf_print(&sql, " WHEN %zu THEN %.0f", i, slow->steps[i].duration_ns);
-	buf_text(&sql, " END AS took FROM trace.zones WHERE i IS NOT NULL)) GROUP BY i");
+		buf_print(&sql, " WHEN %zu THEN %.0f", i,
+			  fmax(slow->steps[i].duration_ns - report->facts.steps.median_ns, 0));
+	buf_text(
+		&sql,
+		" END AS excess FROM seen WHERE i IS NOT NULL) LEFT JOIN usual USING (name, kind))) GROUP BY i");
 	rc = rows_each(report->tables, buf_get(&sql), inside_row, slow, report->err);
 	buf_fini(&sql);
 	return rc;
 }
 
-/* "data +39.6 ms: ", which the name of what is inside has to leave room for. */
+/* As "backward +337 ms: backward 542 ms" does after its colon. */
+static bool says_no_more(const struct slow_step *step)
+{
+	return step->phase && !strcmp(step->phase, step->inside);
+}
+
+/* "data +39.6 ms: ". */
 static void add_unusual(struct buf *line, const struct slow_step *step, int *room,
 			const struct text_style *style)
 {
 	struct format_text more = format_duration(step->phase_ns, style->utf8);
 
-	buf_print(line, "%s +%s%s", step->phase, more.text, step->inside[0] ? ": " : "");
-	*room -= (int)strlen(step->phase) + 11; /* with a duration of 7 columns */
+	buf_print(line, "%s +%s%s", step->phase, more.text,
+		  step->inside[0] && !says_no_more(step) ? ": " : "");
+	*room -= (int)strlen(step->phase) + 2; /* its duration has the columns of the other one */
 }
 
 static void print_slow(const struct report *report, const struct slow_step *step)
@@ -331,7 +352,7 @@ static void print_slow(const struct report *report, const struct slow_step *step
 	const struct text_style *style = report->style;
 	struct format_text at = format_duration(step->start_ns, style->utf8);
 	struct format_text took = format_duration(step->duration_ns, style->utf8);
-	int room = style->columns - 46 - 10;
+	int room = style->columns - 47 - 9;
 	struct buf line = { 0 };
 
 	buf_print(&line, "  %-12s", format_count(step->step).text);
@@ -344,9 +365,11 @@ static void print_slow(const struct report *report, const struct slow_step *step
 			  : 0.0);
 	if (step->phase)
 		add_unusual(&line, step, &room, style);
-	if (step->inside[0] && room > 0) {
+	if (step->inside[0] && room > 0 && !says_no_more(step)) {
 		text_fit(&line, step->inside, (size_t)room, 0, style);
-		buf_print(&line, " %s", format_duration(step->inside_ns, style->utf8).text);
+		/* Where a phase is named, it is told already how much longer: the name goes first. */
+		if (!step->phase || strlen(step->inside) + 9 <= (size_t)room)
+			buf_print(&line, " %s", format_duration(step->inside_ns, style->utf8).text);
 	}
 	fprintf(report->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
@@ -567,7 +590,6 @@ int report_print(struct tables *tables, bool subtract, const struct text_style *
 
 	if (!rc && subtract)
 		subtract_overhead(&report.facts);
-
 	if (!rc) {
 		print_problems(&report);
 		print_head(&report);

@@ -43,6 +43,7 @@ static int lines_beside_regions(const char *sentence, const char *note, const st
 	lines += note ? text_paragraph_lines(note, 2, style) : 0;
 	lines += facts->steps.ever > 0;
 	lines += facts->steps.count >= FACTS_SPARK_LEAST;
+	lines += parts_has_phases(facts);
 	lines += facts->memory.peak_bytes > 0;
 	return lines + 4; /* recorded, losses, more, the header of the regions */
 }
@@ -109,6 +110,7 @@ static void print(struct tables *tables, const struct facts *facts, const struct
 	text_paragraph(out, sentence, 2, NULL, true, style);
 	fputc('\n', out);
 	parts_steps(out, facts, style);
+	parts_phases(out, facts);
 	if (facts->steps.count)
 		parts_sparkline(out, facts, style);
 	print_costliest(tables, facts, (size_t)room, out, style);

@@ -1,0 +1,88 @@
+"""What kymo report and the summary say of a training without a mark of its own but batch_size."""
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import base
+
+PROGRAM = """
+import time
+import kymo, torch
+from torch import nn
+torch.set_num_threads(1)
+class Slow(nn.Linear):
+    def forward(self, x):
+        time.sleep(0.4 if steps == 9 else 0.002)
+        return super().forward(x)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.middle = nn.Linear(4, 4), nn.Sequential(nn.ReLU(), Slow(4, 4))
+    def forward(self, x):
+        return self.middle(self.first(x))
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 20
+    def __getitem__(self, i):
+        time.sleep(0.8 if i == 5 else 0.002)
+        return torch.ones(4)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+steps = 0
+for batch in torch.utils.data.DataLoader(Data()):
+    optimizer.zero_grad()
+    net(batch).sum().backward()
+    optimizer.step()
+    kymo.record("batch_size", 100)
+    steps += 1
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """(the summary, the report), both in 80 columns."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "live").mkdir(mode=0o700)
+    (folder / "train.py").write_text(PROGRAM)
+    env = {**base.without_kymo(os.environ), "KYMO_DIR": str(folder / "live"), "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run([base.KYMO, "run", "-o", "out", "--torch", "--", sys.executable, "train.py"], env=env, cwd=folder,
+                          capture_output=True, text=True, check=False, timeout=base.SECONDS)
+    assert done.returncode == 0, done.stderr
+    return done.stderr, base.run([base.KYMO, "report", "out"], env, folder).stdout
+
+
+def test_nothing_is_wider_than_80_columns(said):
+    summary, report = said
+    assert [line for line in (summary + report).splitlines() if len(line) > 80 and "ended with" not in line] == []
+    assert len(summary.splitlines()) <= 14
+
+
+def test_samples_per_second_and_the_spread_of_steps_are_said(said):
+    for text in said:
+        (rate, samples), = re.findall(r"  20 steps   median \S+ \S+   p99 \S+ \S+   ([\d.]+) steps/s   ([\d,]+) samples/s", text)
+        assert abs(float(samples.replace(",", "")) / float(rate) - 100) < 5
+        assert re.search(r"  step time  .+   \S+ \S+ to \S+ m?s", text)
+
+
+def test_the_summary_says_where_a_step_goes(said):
+    (line,) = [line for line in said[0].splitlines() if line.startswith("  a step is ")]
+    shares = dict(re.findall(r"(data|forward|backward|optimizer|the rest) (\d+) %", line))
+    assert set(shares) == {"data", "forward", "backward", "optimizer", "the rest"}
+    assert int(shares["data"]) > int(shares["forward"]) > int(shares["optimizer"])  # 0.84 s, 0.44 s, next to nothing
+    assert 97 <= sum(map(int, shares.values())) <= 103
+
+
+def test_modules_have_forward_and_backward_beside_each_other_by_self_time(said):
+    report = said[1]
+    table = report[report.index("Torch modules"):].split("\n\n")[0].splitlines()
+    assert table[1].split() == ["self", "%", "mod.", "torch", "module,", "per", "call", "calls", "forward", "backward"]
+    assert re.fullmatch(r"  \S+ m?s +\d+\.\d  middle\.1 +20 +\S+ ms +\S+ [mµ]s", table[2])  # the slow one is first
+
+
+def test_slow_steps_are_named_with_what_was_different(said):
+    report = said[1]
+    slow = report[report.index("Slowest steps"):].split("\n\n")[0].splitlines()[1:]
+    assert re.fullmatch(r"  5 .* data \+\S+ m?s: DataLoader\.next( \S+ m?s)?", slow[0]), slow
+    assert re.fullmatch(r"  9 .* forward \+\S+ m?s: middle\.1( \S+ m?s)?", slow[1]), slow
