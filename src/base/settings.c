@@ -270,6 +270,12 @@ void settings_store(const struct settings_key *key, struct kymo_control *control
 	__atomic_store_n(changes, now + 1, __ATOMIC_RELEASE);
 }
 
+/* KYMO_PYTHON has words that no switch knows (partial, lines, c-calls); Python's front reads them, and says what is none. */
+static bool has_words_of_its_own(const struct settings_key *key)
+{
+	return !strcmp(key->name, "python");
+}
+
 static void set_from_environment(const struct settings_key *key, struct kymo_control *control,
 				 void (*complain)(const char *sentence))
 {
@@ -286,6 +292,8 @@ static void set_from_environment(const struct settings_key *key, struct kymo_con
 		settings_store(key, control, &value);
 		return;
 	}
+	if (has_words_of_its_own(key))
+		return;
 	snprintf(initial, sizeof(initial), key->initial[0] ? "stays %s" : "stays empty",
 		 key->initial);
 	snprintf(sentence, sizeof(sentence), "%s=%.100s: %.200s; %s %s", variable, word, err.text,

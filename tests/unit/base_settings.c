@@ -119,6 +119,7 @@ static void the_environment_is_read_and_garbage_means_nothing(void **state)
 	(void)state;
 	memset(&control, 0, sizeof(control));
 	setenv("KYMO_TORCH", "perhaps", 1);
+	setenv("KYMO_PYTHON", "partial,lines", 1); /* read by Python's front: no complaint */
 	setenv("KYMO_MEMORY", "on", 1);
 	setenv("KYMO_SAMPLE_RATE", "0.01", 1);
 	settings_begin(&control, count_complaint);
