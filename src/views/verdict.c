@@ -67,8 +67,8 @@ static const struct rule rules[] = {
 	  "max(duration_ns) FILTER (n <= warm), any_value(usual) FROM " NUMBERED_STEPS
 	  " HAVING count(*) >= 10 AND max(duration_ns) FILTER (n <= warm) > 3 * any_value(usual)",
 	  "Warm-up is part of this measurement: the first steps take {won} more than usual, {share} of step time.",
-	  "the slowest of the first {count} takes {a}, a usual one {b}",
-	  "warm up before the loop (compile, fill caches), and leave the first {count} out of comparisons" },
+	  "steps of warm-up: {count}; the slowest takes {a}, a usual one {b}",
+	  "warm up before the loop (compile, fill caches), and leave the first steps out of comparisons" },
 	{ "region", 0.20, 0.25,
 	  "SELECT sum(self_ns) AS self, {run_ns}, name, sum(count), arg_max(p50_ns, count), arg_max(p99_ns, count) "
 	  "FROM trace.regions GROUP BY name ORDER BY self DESC LIMIT 1",
