@@ -162,7 +162,8 @@ def main():
         optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
         held_out = [make_batch(make_documents(1, seed=3 + i), vocabulary, rng) for i in range(2)]
     parameters = sum(p.numel() for p in model.parameters())
-    print(f"{parameters / 1e6:.1f} M parameters, {len(vocabulary)} characters, {options.steps} steps", flush=True)
+    print(f"{parameters / 1e6:.1f} M parameters, {len(vocabulary)} characters, "
+          f"{options.steps} steps or {options.seconds:g} s", flush=True)
 
     began = time.monotonic()
     for number in range(1, options.steps + 1):
