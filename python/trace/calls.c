@@ -31,7 +31,8 @@ static void in_child(void)
 	if (calls) {
 		calls->count = 0;
 		calls->lane = NULL;
-		calls->generation = calls_generation - 1; /* so that the first call asks for a lane */
+		calls->generation = calls_generation -
+				    1; /* so that the first call asks for a lane */
 		calls->name_attempts = NAME_ATTEMPTS;
 	}
 	tasks_forget();

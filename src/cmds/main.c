@@ -105,8 +105,8 @@ const struct cmds_command cmds_table[] = {
 	  "kymo backtrace 4711\tthe program is not stopped\n"
 	  "kymo backtrace --why 4711\tit hangs: on what, since when\n"
 	  "kymo backtrace --tree 4711\tall ranks; the odd one first\n" },
-	{ "report", cmd_report, "say where the time of a run went",
-	  "[OPTIONS] [TARGET] [FILE]", report_options,
+	{ "report", cmd_report, "say where the time of a run went", "[OPTIONS] [TARGET] [FILE]",
+	  report_options,
 	  "kymo report\tthe latest recording\n"
 	  "kymo report latest report.html\tone file that opens offline\n"
 	  "kymo report -f json | jq .timing\n"
