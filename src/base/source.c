@@ -607,3 +607,14 @@ void source_list_free(struct source_list *list)
 	pages_give(list->items, list->room_bytes);
 	memset(list, 0, sizeof(*list));
 }
+
+bool source_head(const struct source *source, const char *path, const char *magic, void *out,
+		 size_t bytes)
+{
+	struct readat file = READAT_NONE;
+	bool whole = !source_file(source, path, &file, NULL) &&
+		     !readat_head(&file, magic, out, bytes, path, NULL);
+
+	readat_close(&file);
+	return whole;
+}

@@ -83,6 +83,9 @@ static inline bool source_is_snapshot(const struct source *source)
 /* -ENOENT (and a sentence) where there is none; never opens anything but a regular file. */
 int source_file(const struct source *source, const char *path, struct readat *out,
 		struct kymo_error *err);
+/* The head of a file, checked for its magic; false: there is none, or it is of another kind. */
+bool source_head(const struct source *source, const char *path, const char *magic, void *out,
+		 size_t bytes);
 /* Names of the process directories. Lists begin as { 0 }; a list that was used before is used again. */
 int source_processes(const struct source *source, struct source_list *list);
 /* Files of a process, in both halves. The live half is listed first: a segment is copied to disk before it goes there. */

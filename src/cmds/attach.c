@@ -44,23 +44,6 @@ static int read_pid(struct attach *attach, const char *word)
 	return -1;
 }
 
-static int check_settings(void)
-{
-	struct settings_value value;
-	struct kymo_error err = { 0 };
-	char variable[48];
-
-	for (const struct settings_key *key = settings_keys; key->name; key++) {
-		const char *word;
-
-		settings_variable(key, variable, sizeof(variable));
-		word = getenv(variable);
-		if (word && *word && settings_parse(key, word, &value, &err))
-			return cmds_wrong("attach", "%s=%s: %s", variable, word, err.text);
-	}
-	return -1;
-}
-
 static int read_arguments(struct attach *attach, int argc, char **argv)
 {
 	const char *quiet = getenv("KYMO_QUIET"), *budget = getenv("KYMO_BUDGET");
@@ -99,7 +82,7 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 		return status;
 	if (args.word_count != 1)
 		return cmds_wrong("attach", "which process? kymo attach [OPTIONS] PID");
-	status = check_settings();
+	status = cmds_check_settings("attach");
 	return status < 0 ? read_pid(attach, args.words[0]) : status;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/settings.h"
 #include "tables/tables.h"
 #include "views/text.h"
 
@@ -387,4 +388,21 @@ void cmds_interruptible(struct tables *tables)
 bool cmds_interrupted(void)
 {
 	return interrupts > 0;
+}
+
+int cmds_check_settings(const char *command)
+{
+	struct settings_value value;
+	struct kymo_error err = { 0 };
+	char variable[48];
+
+	for (const struct settings_key *key = settings_keys; key->name; key++) {
+		const char *word;
+
+		settings_variable(key, variable, sizeof(variable));
+		word = getenv(variable);
+		if (word && *word && settings_parse(key, word, &value, &err))
+			return cmds_wrong(command, "%s=%s: %s", variable, word, err.text);
+	}
+	return -1;
 }

@@ -66,6 +66,8 @@ const struct cmds_option *cmds_next(struct cmds_args *args, int *status);
 /* Seconds after which a zone or step is slow, as the option or variable of that name says; a variable may be unset (NULL)
    or empty, and *out_ns stays. -1, or the exit status: it is no such number. */
 int cmds_slow(const char *command, const char *name, const char *text, uint64_t *out_ns);
+/* Words of the environment that the program would only complain of when it runs already. -1, or the exit status. */
+int cmds_check_settings(const char *command);
 /* A whole number from 0 to most, else a sentence and *status 2. */
 bool cmds_number(struct cmds_args *args, const struct cmds_option *option, double most, double *out,
 		 int *status);

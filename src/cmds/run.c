@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/paths.h"
-#include "base/settings.h"
 #include "cmds/cmds.h"
 #include "cmds/run_python.h"
 #include "cmds/run_torch.h"
@@ -240,24 +239,6 @@ static int read_options(int argc, char **argv, struct run_options *run)
 	return -1;
 }
 
-/* Words that the program would only complain of when it runs already. */
-static int check_settings(void)
-{
-	struct settings_value value;
-	struct kymo_error err = { 0 };
-	char variable[48];
-
-	for (const struct settings_key *key = settings_keys; key->name; key++) {
-		const char *word;
-
-		settings_variable(key, variable, sizeof(variable));
-		word = getenv(variable);
-		if (word && *word && settings_parse(key, word, &value, &err))
-			return cmds_wrong("run", "%s=%s: %s", variable, word, err.text);
-	}
-	return -1;
-}
-
 /* What the environment asks for; the command line comes after it. */
 static int read_environment(struct run_options *run)
 {
@@ -273,7 +254,7 @@ static int read_environment(struct run_options *run)
 	if (cmds_slow("run", "KYMO_SLOW_ZONE", getenv("KYMO_SLOW_ZONE"), &run->collect.slow_ns) >=
 	    0)
 		return CMDS_WRONG_USE;
-	return check_settings();
+	return cmds_check_settings("run");
 }
 
 /* ---- before ---------------------------------------------------------------------------------- */

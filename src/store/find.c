@@ -87,17 +87,6 @@ struct look {
 	struct store_entry *entry;
 };
 
-static bool read_head_of(const struct source *source, const char *path, const char *magic,
-			 void *out, size_t bytes)
-{
-	struct readat file = READAT_NONE;
-	bool whole = !source_file(source, path, &file, NULL) &&
-		     !readat_head(&file, magic, out, bytes, path, NULL);
-
-	readat_close(&file);
-	return whole;
-}
-
 static bool supervisor_lives(const struct look *look)
 {
 	return look->has_run && look->same_boot && !look->run.ended && look->run.supervised &&
@@ -124,7 +113,7 @@ static void look_at_process(struct look *look, const char *process)
 	bool is_target;
 
 	snprintf(path, sizeof(path), "%s/control", process);
-	if (!read_head_of(&look->source, path, KYMO_MAGIC_CONTROL, control, sizeof(*control)))
+	if (!source_head(&look->source, path, KYMO_MAGIC_CONTROL, control, sizeof(*control)))
 		return;
 	state = openprocess_state(control, &look->run,
 				  look->same_boot && !source_is_snapshot(&look->source));
@@ -173,8 +162,8 @@ static void look_inside(struct look *look)
 	struct store_entry *entry = look->entry;
 	struct source_list list = { 0 };
 
-	look->has_run = read_head_of(&look->source, "run", KYMO_MAGIC_RUN, &look->run,
-				     sizeof(look->run));
+	look->has_run = source_head(&look->source, "run", KYMO_MAGIC_RUN, &look->run,
+				    sizeof(look->run));
 	if (look->has_run)
 		look_at_run(look);
 	look->same_boot = !source_is_snapshot(&look->source) && alive_same_boot(look->run.boot_id);

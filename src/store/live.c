@@ -11,17 +11,6 @@
 #include "store/alive.h"
 #include "store/find.h"
 
-static bool read_head_of(const struct source *source, const char *path, const char *magic,
-			 void *out, size_t bytes)
-{
-	struct readat file = READAT_NONE;
-	bool whole = !source_file(source, path, &file, NULL) &&
-		     !readat_head(&file, magic, out, bytes, path, NULL);
-
-	readat_close(&file);
-	return whole;
-}
-
 static bool runs(const struct kymo_control *control)
 {
 	return !control->ended &&
@@ -55,8 +44,8 @@ static int add_process(struct live *live, const struct source *source, const cha
 	memset(larger, 0, sizeof(*larger));
 	snprintf(larger->name, sizeof(larger->name), "%s", name);
 	snprintf(path, sizeof(path), "%s/control", name);
-	if (read_head_of(source, path, KYMO_MAGIC_CONTROL, &larger->control,
-			 sizeof(larger->control)) &&
+	if (source_head(source, path, KYMO_MAGIC_CONTROL, &larger->control,
+			sizeof(larger->control)) &&
 	    runs(&larger->control)) {
 		live->count++;
 		drop_earlier_life(live);
@@ -88,7 +77,7 @@ int live_open(const char *path, struct live *out, struct kymo_error *err)
 		memcpy(out->directory, source.half_paths[0], sizeof(out->directory));
 		if (source.halves[1] >= 0)
 			memcpy(out->disk, source.half_paths[1], sizeof(out->disk));
-		if (!read_head_of(&source, "run", KYMO_MAGIC_RUN, &out->run, sizeof(out->run)))
+		if (!source_head(&source, "run", KYMO_MAGIC_RUN, &out->run, sizeof(out->run)))
 			memset(&out->run, 0, sizeof(out->run));
 		out->run.boot_id[sizeof(out->run.boot_id) - 1] = '\0';
 		if (alive_same_boot(out->run.boot_id))
