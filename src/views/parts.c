@@ -174,10 +174,14 @@ void parts_losses(FILE *out, const struct facts *facts, const struct text_style 
 			text_plain(style));
 	if (facts->overhead_pct >= 0)
 		fprintf(out, "; overhead %s", format_percent(facts->overhead_pct / 100).text);
+	if (facts->sampler_pct >= 0) /* two of them are wider than a line */
+		fputs("\n  watched", out);
 	if (facts->collector_pct >= 0)
-		fprintf(out, ", collector %s", format_percent(facts->collector_pct / 100).text);
+		fprintf(out, "%s collector %s", facts->sampler_pct >= 0 ? " by" : ",",
+			format_percent(facts->collector_pct / 100).text);
 	if (facts->sampler_pct >= 0)
-		fprintf(out, ", sampler %s", format_percent(facts->sampler_pct / 100).text);
+		fprintf(out, "%s sampler %s", facts->collector_pct >= 0 ? "," : " by",
+			format_percent(facts->sampler_pct / 100).text);
 	if (facts->collector_pct >= 0 || facts->sampler_pct >= 0)
 		fputs(" of a core", out);
 	fputc('\n', out);

@@ -44,6 +44,7 @@ static int lines_beside_regions(const char *sentence, const char *note, const st
 	lines += facts->steps.ever > 0;
 	lines += facts->steps.count >= FACTS_SPARK_LEAST;
 	lines += parts_has_phases(facts);
+	lines += facts->sampler_pct >= 0;
 	lines += facts->memory.peak_bytes > 0;
 	return lines + 4; /* recorded, losses, more, the header of the regions */
 }
@@ -97,6 +98,7 @@ static void print(struct tables *tables, const struct facts *facts, const struct
 		  const char *open, const char *note, FILE *out, const struct text_style *style)
 {
 	char sentence[2000];
+	bool tight; /* the blank line makes room for a region */
 	int room;
 
 	join(verdict, sentence, sizeof(sentence));
@@ -106,9 +108,11 @@ static void print(struct tables *tables, const struct facts *facts, const struct
 		snprintf(sentence + strlen(sentence), sizeof(sentence) - strlen(sentence), " %s",
 			 open);
 	room = LINES_MOST - lines_beside_regions(sentence, note, facts, style);
-	room = room < 1 ? 1 : room > REGIONS_MOST ? REGIONS_MOST : room;
+	tight = room < 1;
+	room = tight ? 1 : room > REGIONS_MOST ? REGIONS_MOST : room;
 	text_paragraph(out, sentence, 2, NULL, true, style);
-	fputc('\n', out);
+	if (!tight)
+		fputc('\n', out);
 	parts_steps(out, facts, style);
 	parts_phases(out, facts);
 	if (facts->steps.count)
