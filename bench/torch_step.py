@@ -9,8 +9,11 @@ the machine disturb less.
 """
 import json
 import os
+import pathlib
 import random
+import signal
 import statistics
+import subprocess
 import sys
 import time
 
@@ -20,6 +23,8 @@ from torch import nn
 
 CHAIN = 200
 STEPS = 3  # in a slice
+SAMPLED_STEPS = 12  # of a slice that is sampled: some 250 ms, every 100 ms
+KYMO = pathlib.Path(__file__).resolve().parent.parent / "build/kymo"
 
 
 def say(key, value):
@@ -89,7 +94,6 @@ def switch(on):
 def page_off(off):
     """As `kymo config` does: the hooks stay, and pass on."""
     import mmap
-    import pathlib
     import struct
 
     with open(pathlib.Path(kymo.directory()) / "control", "r+b") as file, mmap.mmap(file.fileno(), 0) as page:
@@ -166,20 +170,45 @@ class Training:
         self.optimizer.step()
         return loss
 
-    def slice(self):
+    def slice(self, steps=STEPS, step=None):
         """Seconds of a step, by the wall clock and of the processor."""
+        step = step or self.train_step
         wall, processor = time.perf_counter(), time.process_time()
-        for _ in range(STEPS):
+        for _ in range(steps):
+            step()
+        return (time.perf_counter() - wall) / steps, (time.process_time() - processor) / steps
+
+    def marked_step(self):
+        kymo.step()
+        with kymo.region("train_step"):
             self.train_step()
-        return (time.perf_counter() - wall) / STEPS, (time.process_time() - processor) / STEPS
+
+    def long_slice(self):
+        return self.slice(SAMPLED_STEPS)
 
     def marked_slice(self):
-        wall, processor = time.perf_counter(), time.process_time()
-        for _ in range(STEPS):
-            kymo.step()
-            with kymo.region("train_step"):
-                self.train_step()
-        return (time.perf_counter() - wall) / STEPS, (time.process_time() - processor) / STEPS
+        return self.slice(SAMPLED_STEPS, self.marked_step)
+
+
+class Sampler:
+    """`kymo attach` to this very process, held but for the slices that are to be sampled."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([KYMO, "attach", str(os.getpid())], env={**os.environ, "KYMO_QUIET": "1"})
+        time.sleep(1)
+        self.hold()
+        return self
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def hold(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def __exit__(self, *error):
+        self.go_on()
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
 
 
 def interval(differences):
@@ -188,35 +217,35 @@ def interval(differences):
     return statistics.median(differences), medians[50], medians[1949]
 
 
-def wall(rounds, event_ns, idle_ns):
-    training = Training()
-    def on():
-        switch(True)
-
-    def off_again():
-        switch(False)
-
-    modes = {"full": (on, training.slice, off_again)}
-    if "KYMO_WATCH" in os.environ:
-        modes = {"watch": modes["full"]}
-    else:
-        modes |= {"again": (lambda: None, training.slice, lambda: None),
-                  "regions": (lambda: None, training.marked_slice, lambda: None)}
+def by_turns(modes, rounds):
+    """Of each mode the differences in percent, (wall, processor) each; and what a step takes without any."""
     times, off = {mode: [] for mode in modes}, []
-    for _ in range(3):
-        training.slice()
     for i in range(rounds):
-        for mode in modes:
-            begin, run, end = modes[mode]
+        for mode, (begin, run, end, run_without) in modes.items():
             pair = {}
             for recorded in ((False, True) if i % 2 else (True, False)):
                 if recorded:
                     begin()
-                pair[recorded] = (run if recorded else training.slice)()
+                pair[recorded] = (run if recorded else run_without)()
                 if recorded:
                     end()
             off.append(pair[False][1])
             times[mode].append([(on - off) / off * 100 for on, off in zip(pair[True], pair[False])])
+    return times, off
+
+
+def wall(rounds, event_ns, idle_ns):
+    training = Training()
+    for _ in range(3):
+        training.slice()
+    # Name: begins, what runs then, ends, what runs without it.
+    full = (lambda: switch(True), training.slice, lambda: switch(False), training.slice)
+    with Sampler() as sampler:
+        modes = {"watch": full} if "KYMO_WATCH" in os.environ else {
+            "full": full,
+            "again": (lambda: None, training.slice, lambda: None, training.slice),
+            "regions": (sampler.go_on, training.marked_slice, sampler.hold, training.long_slice)}
+        times, off = by_turns(modes, rounds)
     step = statistics.median(off)
     for mode in modes:
         for i, clock in enumerate(("wall", "cpu")):
