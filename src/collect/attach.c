@@ -252,6 +252,9 @@ int collect_attach(const struct attach_options *options, struct collect_result *
 		goto out;
 	guard_install();
 	begin(&collector, options);
+	if (isatty(STDERR_FILENO) && !options->duration_ns)
+		say("watching pid %d until it ends; Ctrl-C ends the watching, not the program",
+		    (int)options->pid);
 	collector_supervise(&collector);
 	end(&collector, result);
 	host_fini(&collector.host);

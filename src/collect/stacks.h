@@ -34,6 +34,7 @@ struct stacks_thread {
 	struct stacks_frame *frames; /* the innermost first */
 	size_t frame_count;
 	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
+	pid_t waits_for; /* thread that holds the lock that it waits for; 0: none, or not known */
 	uint64_t taken_ns; /* CLOCK_MONOTONIC; of a program that has ended: not known */
 	uint64_t age_ns; /* of a program that has ended: how long before its end */
 	uint64_t held_ns; /* for its native frames; 0: it was not */
@@ -46,6 +47,7 @@ struct stacks {
 	uint32_t python_version; /* 0: no Python */
 	char without_python[256]; /* why, if so */
 	char without_native[256]; /* why there are no native frames, if they were asked for */
+	char deadlock[512]; /* threads that wait for each other in a circle, as a sentence; "": none seen */
 	struct stacks_thread *threads;
 	size_t thread_count;
 	uint64_t held_ns; /* the longest time that a thread was held for its native frames */

@@ -78,7 +78,7 @@ int why_parse_call(const char *text, struct why_call *out)
 
 struct thread {
 	const struct stacks *stacks;
-	const struct stacks_thread *one;
+	struct stacks_thread *one;
 	const struct pystack *stack;
 	struct why_call call;
 	struct buf *out;
@@ -171,6 +171,7 @@ static void add_holder(const struct thread *thread, const struct why_lock *lock)
 
 	if (!holder)
 		return;
+	thread->one->waits_for = holder->tid;
 	buf_text(thread->out, " that ");
 	buf_print(thread->out, "thread %d \"%s\" holds", (int)holder->tid, holder->name);
 	if (lock->holder_at[0])
@@ -364,6 +365,40 @@ static void explain(struct thread *thread)
 		add_since(thread);
 }
 
+/* Who is met again when each thread's holder is followed; NULL: nobody. */
+static const struct stacks_thread *in_circle(const struct stacks *stacks,
+					     const struct stacks_thread *first)
+{
+	const struct stacks_thread *at = first;
+
+	for (size_t i = 0; at && i < stacks->thread_count; i++) {
+		at = at->waits_for ? thread_of_tid(stacks, at->waits_for) : NULL;
+		if (at == first)
+			return first;
+	}
+	return NULL;
+}
+
+static void find_deadlock(struct stacks *stacks)
+{
+	const struct stacks_thread *first = NULL, *at;
+	struct buf text = { 0 };
+
+	for (size_t i = 0; !first && i < stacks->thread_count; i++)
+		first = in_circle(stacks, &stacks->threads[i]);
+	if (!first)
+		return;
+	buf_text(&text, "deadlock: ");
+	at = first;
+	do {
+		buf_print(&text, "thread %d \"%s\" waits for ", (int)at->tid, at->name);
+		at = thread_of_tid(stacks, at->waits_for);
+	} while (at != first);
+	buf_print(&text, "thread %d \"%s\"", (int)first->tid, first->name);
+	snprintf(stacks->deadlock, sizeof(stacks->deadlock), "%s", buf_get(&text));
+	buf_fini(&text);
+}
+
 void why_explain(struct stacks *stacks, const struct pystack *stack)
 {
 	struct slow slow = { .control_fd = -1 };
@@ -379,5 +414,6 @@ void why_explain(struct stacks *stacks, const struct pystack *stack)
 		stacks->threads[i].why = strdup(buf_get(&text));
 		buf_fini(&text);
 	}
+	find_deadlock(stacks);
 	slow_fini(&slow);
 }

@@ -136,6 +136,13 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 		fprintf(out, "no Python frames: %s\n", stacks->without_python);
 	if (stacks->without_native[0])
 		fprintf(out, "%s\n", stacks->without_native);
+	if (stacks->deadlock[0]) {
+		struct buf visible = { 0 };
+
+		text_visible(&visible, stacks->deadlock, strlen(stacks->deadlock));
+		fprintf(out, "%s\n", buf_get(&visible));
+		buf_fini(&visible);
+	}
 	if (stacks->held_ns > HELD_NS_MOST)
 		fprintf(out,
 			"a thread was held for %s, longer than the 5 ms that are meant: the machine is busy\n",

@@ -89,21 +89,14 @@ void parts_phases(FILE *out, const struct facts *facts)
 bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const double *values = facts->steps.spark_ns;
-	double low = -1, high = -1;
 	struct buf line = { 0 };
 
-	for (size_t i = 0; i < FACTS_SPARK; i++) {
-		if (values[i] <= 0)
-			continue;
-		low = low < 0 || values[i] < low ? values[i] : low;
-		high = values[i] > high ? values[i] : high;
-	}
-	if (high <= 0)
+	if (facts->steps.most_ns <= 0)
 		return false;
 	buf_text(&line, "  step time  ");
 	text_sparkline(&line, values, FACTS_SPARK, style);
-	buf_print(&line, "  %s", format_duration(low, style->utf8).text);
-	buf_print(&line, " to %s", format_duration(high, style->utf8).text);
+	buf_print(&line, "  %s", format_duration(facts->steps.least_ns, style->utf8).text);
+	buf_print(&line, " to %s", format_duration(facts->steps.most_ns, style->utf8).text);
 	print_line(out, &line);
 	return true;
 }

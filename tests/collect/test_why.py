@@ -62,6 +62,35 @@ def test_every_kind_of_wait_is_named(start, python):
         assert re.match(wanted, why[name]), (name, why[name])
 
 
+DEADLOCK = """
+    import threading
+    a, b, met = threading.Lock(), threading.Lock(), threading.Barrier(2)
+    def takes(first, second):
+        with first:
+            met.wait()
+            with second: pass
+    threading.Thread(target=takes, args=(a, b), name="left", daemon=True).start()
+    right = threading.Thread(target=takes, args=(b, a), name="right", daemon=True)
+    right.start()
+    print("ready", flush=True)
+    right.join()
+"""
+
+
+@each_python
+def test_a_deadlock_is_called_one(start, python):
+    program = start(python, DEADLOCK)
+    lines = until(lambda: [line for line in kymo("backtrace", "--why", program.pid).stdout.splitlines()
+                           if line.startswith("deadlock: ")])
+    assert sorted(re.findall('"(left|right)" waits for', lines[0])) == ["left", "right"], lines
+
+
+@each_python
+def test_nobody_who_only_waits_is_in_a_deadlock(start, python):
+    program = start(python, HANG)
+    assert "deadlock" not in kymo("backtrace", "--why", program.pid).stdout
+
+
 @each_python
 def test_who_waits_for_the_gil_and_who_has_it(start, python):
     program = start(python, """
