@@ -47,7 +47,8 @@ struct stacks {
 	uint32_t python_version; /* 0: no Python */
 	char without_python[256]; /* why, if so */
 	char without_native[256]; /* why there are no native frames, if they were asked for */
-	char deadlock[512]; /* threads that wait for each other in a circle, as a sentence; "": none seen */
+	char deadlock
+		[512]; /* threads that wait for each other in a circle, as a sentence; "": none seen */
 	struct stacks_thread *threads;
 	size_t thread_count;
 	uint64_t held_ns; /* the longest time that a thread was held for its native frames */
