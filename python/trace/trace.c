@@ -16,7 +16,8 @@ static void choices(bool lines, bool c_calls, const struct mechanism *out[3])
 	int count = 0;
 
 #if PY_VERSION_HEX >= 0x030B0000
-	if (!lines && !c_calls)
+	/* Before 3.11.4 x[i] of a Python class passes the hook by once it is specialised (gh-104405). */
+	if (!lines && !c_calls && Py_Version >= 0x030B0400)
 		out[count++] = &mechanism_frame;
 #endif
 	(void)c_calls;

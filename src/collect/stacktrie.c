@@ -1,5 +1,6 @@
 #include "collect/stacktrie.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,11 +90,22 @@ static uint32_t name_of(const struct pycode *code)
 	return mine->name_id;
 }
 
+/* What a recursion of 100,000 has further out than the frames that are kept: one node for all. */
+static uint32_t add_left_out(struct stacktrie *trie)
+{
+	struct stacktrie_node wanted = { .name = kymo_name("(frames further out)") };
+
+	return add_node(trie, &wanted);
+}
+
 uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread)
 {
-	uint32_t node = 0;
+	bool cut = thread->frame_count > STACKTRIE_DEPTH_MOST;
+	uint32_t node = cut ? add_left_out(trie) : 0;
 
-	for (size_t i = thread->frame_count; i-- > 0;) {
+	if (cut && !node)
+		return 0;
+	for (size_t i = cut ? STACKTRIE_DEPTH_MOST : thread->frame_count; i-- > 0;) {
 		struct stacktrie_node wanted = { .parent = node,
 						 .name = name_of(thread->frames[i].code),
 						 .line = (uint32_t)thread->frames[i].line };

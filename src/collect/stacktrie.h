@@ -7,6 +7,9 @@
 
 #include "collect/pystack.h"
 
+/* Innermost frames of a stack that are kept: SQL follows them one by one. `kymo backtrace` shows all. */
+#define STACKTRIE_DEPTH_MOST 1000u
+
 struct stacktrie_node {
 	uint32_t parent, name, line;
 	uint32_t node; /* 0: free */

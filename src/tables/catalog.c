@@ -522,7 +522,7 @@ const struct catalog_view catalog_views[] = {
 	     backtrace, "The Python stack of every thread, now or as last taken."),
 	VIEW("python", "samples",
 	     "(" WAYS_UP "SELECT t.*, s.stack FROM " WITH_STACKS(
-		     "f.func || ' (' || f.file || ':' || f.lineno || ')'") " ORDER BY t.ts_ns, t.pid, t.tid)",
+		     "f.func || coalesce(' (' || f.file || ':' || f.lineno || ')', '')") " ORDER BY t.ts_ns, t.pid, t.tid)",
 	     samples, "Python stacks over time."),
 	VIEW("python", "folded",
 	     "(" WAYS_UP

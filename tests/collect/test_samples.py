@@ -70,6 +70,20 @@ def test_the_rate_can_be_changed_and_sampling_be_switched_off(record):
     assert query(recording, "SELECT count(DISTINCT node) AS n FROM kymo_scan('python.frames')")[0]["n"] < 200
 
 
+def test_of_a_recursion_the_innermost_thousand_are_kept(record):
+    """SQL follows callers one by one: 30,000 of them took minutes."""
+    recording = record(sys.executable, """
+        import sys, time
+        sys.setrecursionlimit(10**6)
+        def down(n):
+            if n: return down(n - 1)
+            time.sleep(1)
+        down(5000)
+    """)
+    rows = query(recording, "SELECT DISTINCT len(stack) AS n, stack[-1] AS last FROM python.samples WHERE stack[1] LIKE 'down %'")
+    assert {"n": 1001, "last": "(frames further out)"} in rows
+
+
 def test_off_means_no_rows(record):
     assert query(record(sys.executable, SLEEPER, {"KYMO_SAMPLE_RATE": "0"}), "FROM python.samples") == []
 

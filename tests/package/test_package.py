@@ -65,13 +65,13 @@ def build(folder, out, *words):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    return build(ROOT, tmp_path_factory.mktemp("wheel"), f"-Cbuild-dir={ROOT}/build-wheel")
+    return build(ROOT, tmp_path_factory.mktemp("wheel"), f"--config-settings=build-dir={ROOT}/build-wheel")
 
 
 @pytest.fixture(scope="module")
 def compat(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compat")
-    return build(ROOT / "compat/python", folder, f"-Cbuild-dir={folder}/build")
+    return build(ROOT / "compat/python", folder, f"--config-settings=build-dir={folder}/build")
 
 
 @pytest.fixture(scope="module")

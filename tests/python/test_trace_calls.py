@@ -21,7 +21,7 @@ def test_the_mechanism_is_that_of_the_version(traced, python):  # noqa: F811
     if VERSIONS[python] >= (3, 12):
         chosen = ["monitoring", "monitoring", "monitoring", "monitoring"]
     else:
-        best = "frame" if VERSIONS[python] >= (3, 11) else "profile"
+        best = "frame" if VERSIONS[python] >= (3, 11, 4) else "profile"
         chosen = [best, "trace", "profile", best]
     assert words == [*chosen, True, None, False, None, False]
 

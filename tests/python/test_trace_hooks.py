@@ -16,7 +16,7 @@ FUNCTIONS = """
 
 
 def by_hooks(python):
-    return VERSIONS[python] < (3, 11)
+    return VERSIONS[python] < (3, 11, 4)
 
 
 @on_every_python

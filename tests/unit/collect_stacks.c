@@ -262,7 +262,7 @@ static void no_stack_is_impossible(void (*write_program)(struct program *))
 	print_message("%lu accepted, %lu missed\n", (unsigned long)counts.accepted,
 		      (unsigned long)counts.missed);
 	assert_int_equal(counts.impossible, 0);
-	assert_true(counts.accepted > counts.missed);
+	assert_true(counts.accepted > 0); /* how many depends on who is faster, we or the program */
 }
 
 static void a_graph_of_many_functions_gives_no_impossible_stack(void **state)
