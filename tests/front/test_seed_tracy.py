@@ -91,7 +91,7 @@ def test_a_command_of_the_document(text, tmp_path, home):
                                                   "set_up": 2})
     else:
         path.write_text("def f():\n    pass\nf()\n")
-        assert calls(run(text, tmp_path, home), "%.py") == {"<module>": 1, "f": 1}
+        assert calls(run(text, tmp_path, home), f"%{path.name}") == {"<module>": 1, "f": 1}
     if " -l " in text:
         lines = Recording(next(tmp_path.glob("kymo-*")), recording).column(
             "SELECT line FROM trace.zones WHERE source = 'line' AND file LIKE '%heads.py' ORDER BY start_ns")
