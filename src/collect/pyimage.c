@@ -10,6 +10,7 @@
 #define OWNER_NOT_PYTHON 3 /* and above: frames of the interpreter itself */
 #define OWNER_HIGHEST 4
 #define TRIES_STRICT 8
+#define TRIES_WHOLE 12 /* after these, callers alone will do */
 
 static uint64_t word_at(const unsigned char *bytes, int32_t offset)
 {
@@ -292,6 +293,25 @@ static bool is_steady(const struct pyimage *image, size_t at, size_t bytes)
 }
 
 /*
+ * Whether a frame was the same function's in all copies, called by the same one, wherever in it that was. Without this,
+ * a pause of ours in the middle of a copy shows the caller before it and the function after it, and in a loop the
+ * caller's next turns look like the one before.
+ */
+static bool is_same_function(const struct pyimage *image, const struct pylayout *layout, size_t at)
+{
+	const int32_t fields[] = { layout->frame_code, layout->frame_previous };
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint64_t middle = word_at(image->copy[1] + at, fields[i]);
+
+		if (word_at(image->copy[0] + at, fields[i]) != middle ||
+		    word_at(image->copy[2] + at, fields[i]) != middle)
+			return false;
+	}
+	return true;
+}
+
+/*
  * While a frame runs its stack's height is kept elsewhere, and the frame says -1; when it calls another Python function
  * it says how high. So the innermost one runs and its callers do not, as long as no C is between them. A frame that
  * is left over from an earlier call does not run. (The interpreter may say the height for a moment of C too: hence
@@ -306,12 +326,37 @@ static bool is_in_right_state(const struct pyimage *image, const struct pylayout
 	if (layout->frame_stacktop < 0 || frame[layout->frame_owner] >= OWNER_NOT_PYTHON)
 		return true;
 	memcpy(&height, frame + layout->frame_stacktop, 4);
+	if (!image->frame_count && image->partial)
+		return true; /* what it called was not kept */
 	if (innermost)
 		return height < 0 || (steady && image->tries > TRIES_STRICT);
 	return height >= 0 || called_by_c;
 }
 
-/* From the innermost out. That one comes from copy 2, its callers must be the same in all. */
+/* False: not to be kept. An innermost frame counts as it was in copy 2, its callers must be the same in all. */
+static bool is_kept(const struct pyimage *image, const struct pylayout *layout, size_t at,
+		    bool innermost)
+{
+	bool steady = is_steady(image, at, frame_bytes(layout));
+
+	if (innermost ? !is_same_function(image, layout, at) : !steady)
+		return false;
+	return is_in_right_state(image, layout, image->copy[1] + at, innermost, steady);
+}
+
+/* A function that changes all the time: it is left out with all that it called, if its caller is certain. */
+static bool leave_out(struct pyimage *image, const struct pylayout *layout, size_t at)
+{
+	uint64_t caller = word_at(image->copy[1] + at, layout->frame_previous);
+
+	image->frame_count = 0;
+	image->partial = true;
+	return image->tries > TRIES_WHOLE &&
+	       word_at(image->copy[0] + at, layout->frame_previous) == caller &&
+	       word_at(image->copy[2] + at, layout->frame_previous) == caller;
+}
+
+/* From the innermost out. */
 static void follow(struct pyimage *image, const struct pymemory *memory)
 {
 	const struct pylayout *layout = memory->layout;
@@ -320,9 +365,9 @@ static void follow(struct pyimage *image, const struct pymemory *memory)
 	uint64_t frame = image->current;
 
 	image->frame_count = 0;
-	for (; frame; steps++) {
+	image->partial = false;
+	for (; frame && steps < PYSTACK_DEEPEST; steps++) {
 		const unsigned char *middle;
-		bool steady;
 		size_t at;
 
 		region = frame % 8 ? NULL : region_of(image, frame, bytes, region);
@@ -332,14 +377,12 @@ static void follow(struct pyimage *image, const struct pymemory *memory)
 		}
 		at = region->at + (size_t)(frame - region->address);
 		middle = image->copy[1] + at;
-		steady = is_steady(image, at, bytes);
-		if ((steps && !steady) || steps >= PYSTACK_DEEPEST ||
-		    !is_in_right_state(image, layout, middle, !steps, steady) ||
-		    !take_frame(image, layout, frame, middle))
+		if (is_kept(image, layout, at, !steps) ? !take_frame(image, layout, frame, middle)
+						       : !leave_out(image, layout, at))
 			return;
 		frame = word_at(middle, layout->frame_previous);
 	}
-	image->walked = true;
+	image->walked = !frame && (image->frame_count || !image->partial);
 }
 
 void pyimage_walk(struct pyimage *image, const struct pymemory *memory)

@@ -40,6 +40,7 @@ struct pyimage {
 	unsigned name_tries;
 	unsigned tries; /* in this sample */
 	bool known; /* regions have been looked for */
+	bool partial; /* the innermost frames were left out */
 	bool walked; /* frames hold a stack that did not change */
 	bool done; /* and every check was passed */
 };

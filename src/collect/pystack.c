@@ -308,10 +308,12 @@ static int fill_threads(struct pystack *stack)
 		thread->tid = (pid_t)word_at(image->head, layout->thread_native_id);
 		thread->gil = holds_gil(stack, image);
 		thread->read = image->done;
+		thread->partial = image->done && image->partial;
 		thread->frames = image->frames;
 		thread->frame_count = image->done ? image->frame_count : 0;
 		memcpy(thread->name, image->name, sizeof(thread->name));
 		*(image->done ? &stack->stats.threads : &stack->stats.missed) += 1;
+		stack->stats.partial += thread->partial;
 	}
 	return 0;
 }

@@ -6,10 +6,11 @@
  *
  *	copy 1, current frame, copy 2, copy 3
  *
- * The innermost frame is taken from copy 2, after its place was known; its callers must be the same in copies 1 and 3,
- * instruction included, so they were there, waiting for it, all the time; the chain must end at the thread's root; and
- * frames must lie on the data stack exactly one behind the other, as their functions' sizes say. Else it is read
- * again, and after some tries counted as missed.
+ * The innermost frame is taken from copy 2, after its place was known, and must be the same function in all; its callers
+ * must be the same in copies 1 and 3, instruction included, so they were there, waiting for it, all the time; the chain
+ * must end at the thread's root; and frames must lie on the data stack exactly one behind the other, as their functions'
+ * sizes say. Else it is read again. A program that calls faster than it can be copied is never the same for long: after
+ * some tries the callers that are alone are taken, and told to be all that was seen; else it is counted as missed.
  */
 #ifndef KYMO_COLLECT_PYSTACK_H
 #define KYMO_COLLECT_PYSTACK_H
@@ -24,6 +25,7 @@
 #include "collect/pyfind.h"
 
 #define PYSTACK_NAME_BYTES 64
+#define PYSTACK_CHANGING "(changing)" /* said for what a partial stack lacks */
 #define PYSTACK_DEEPEST 131072 /* frames; a deeper stack is missed */
 
 struct pystack_frame {
@@ -40,6 +42,7 @@ struct pystack_thread {
 	pid_t tid; /* in its own pid namespace; see pystack.inner */
 	bool gil; /* it holds the GIL */
 	bool read; /* false: it could not be read in a consistent state */
+	bool partial; /* further in it changed all the time: these are the callers, which did not */
 	struct pystack_frame *frames; /* the innermost first; valid until the next read */
 	size_t frame_count;
 	char name[PYSTACK_NAME_BYTES]; /* Python's name of it; "": not known */
@@ -48,6 +51,7 @@ struct pystack_thread {
 struct pystack_stats {
 	uint64_t samples; /* reads of all threads */
 	uint64_t threads; /* stacks that were accepted */
+	uint64_t partial; /* of these, without what was innermost */
 	uint64_t again; /* tries that had to be repeated */
 	uint64_t missed; /* stacks that were given up */
 	uint64_t calls; /* system calls that read memory */

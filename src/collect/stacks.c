@@ -130,15 +130,17 @@ static void take_frames(struct stacks_thread *thread, const struct pystack_threa
 	thread->frames = calloc(from->frame_count + 1, sizeof(*thread->frames));
 	if (!thread->frames)
 		return;
-	thread->frame_count = from->frame_count;
+	if (from->partial)
+		thread->frames[thread->frame_count++].func = strdup(PYSTACK_CHANGING);
 	for (size_t i = 0; i < from->frame_count; i++)
-		stacks_copy_frame(&thread->frames[i], &from->frames[i], memory, options);
+		stacks_copy_frame(&thread->frames[thread->frame_count++], &from->frames[i], memory,
+				  options);
 }
 
-static bool all_read(const struct pystack *stack)
+static bool all_whole(const struct pystack *stack)
 {
 	for (size_t i = 0; i < stack->thread_count; i++)
-		if (!stack->threads[i].read)
+		if (!stack->threads[i].read || stack->threads[i].partial)
 			return false;
 	return true;
 }
@@ -149,7 +151,7 @@ static int read_patiently(struct pystack *stack, struct kymo_error *err)
 	struct timespec pause = { 0, 1000000 };
 	int rc = pystack_read(stack, err);
 
-	for (int i = 0; i < SETTLE_TRIES && !rc && !all_read(stack); i++) {
+	for (int i = 0; i < SETTLE_TRIES && !rc && !all_whole(stack); i++) {
 		nanosleep(&pause, NULL);
 		rc = pystack_read(stack, err);
 	}

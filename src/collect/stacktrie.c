@@ -90,10 +90,10 @@ static uint32_t name_of(const struct pycode *code)
 	return mine->name_id;
 }
 
-/* What a recursion of 100,000 has further out than the frames that are kept: one node for all. */
-static uint32_t add_left_out(struct stacktrie *trie)
+/* One node for all that is not there, under its caller. */
+static uint32_t add_left_out(struct stacktrie *trie, uint32_t parent, const char *what)
 {
-	struct stacktrie_node wanted = { .name = kymo_name("(frames further out)") };
+	struct stacktrie_node wanted = { .parent = parent, .name = kymo_name(what) };
 
 	return add_node(trie, &wanted);
 }
@@ -101,7 +101,8 @@ static uint32_t add_left_out(struct stacktrie *trie)
 uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread)
 {
 	bool cut = thread->frame_count > STACKTRIE_DEPTH_MOST;
-	uint32_t node = cut ? add_left_out(trie) : 0;
+	/* What a recursion of 100,000 has further out than the frames that are kept. */
+	uint32_t node = cut ? add_left_out(trie, 0, "(frames further out)") : 0;
 
 	if (cut && !node)
 		return 0;
@@ -114,7 +115,7 @@ uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thre
 		if (!node)
 			return 0;
 	}
-	return node;
+	return thread->partial ? add_left_out(trie, node, PYSTACK_CHANGING) : node;
 }
 
 void stacktrie_fini(struct stacktrie *trie)
