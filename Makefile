@@ -21,7 +21,7 @@ classifier: ## a text classifier on libtorch with vAccel's regions (examples/cla
 	@examples/classifier/build
 	@examples/classifier/run
 
-test: ## all tests: less than ten minutes on two cores
+test: ## all tests: about a quarter of an hour on two cores
 	@tools/setup build test
 	@tools/build
 	@tests/run
