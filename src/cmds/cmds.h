@@ -29,6 +29,8 @@ struct cmds_command {
 /* Rows of the table; a name of NULL ends it. */
 extern const struct cmds_command cmds_table[];
 const struct cmds_command *cmds_find(const char *name);
+/* `kymo run` reads its own, which may have optional values. */
+extern const struct cmds_option cmds_run_options[];
 
 int cmd_run(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
@@ -42,6 +44,8 @@ int cmd_export(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
 int cmd_pack(int argc, char **argv);
 int cmd_rm(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

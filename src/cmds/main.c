@@ -78,6 +78,11 @@ static const struct cmds_option rm_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option doctor_options[] = {
+	{ 'f', "format", "text|json", "how to print it (text)" },
+	{ 0 },
+};
+
 const struct cmds_command cmds_table[] = {
 	{ "run", cmd_run, "record a program; a summary at the end",
 	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", NULL,
@@ -134,6 +139,12 @@ const struct cmds_command cmds_table[] = {
 	{ "rm", cmd_rm, "remove dead recordings", "TARGET...\n--dead | --all-dead", rm_options,
 	  "kymo rm latest\n"
 	  "kymo rm --dead\tfree the memory that they hold\n" },
+	{ "doctor", cmd_doctor, "say what works on this machine, and how to mend the rest",
+	  "[-f text|json]", doctor_options, "kymo doctor\tbefore asking why\n" },
+	{ "completion", cmd_completion, "print what makes a shell complete these commands",
+	  "bash|zsh|fish", no_options,
+	  "kymo completion bash > ~/.local/share/bash-completion/completions/kymo\n"
+	  "kymo completion fish > ~/.config/fish/completions/kymo.fish\n" },
 	{ "help", cmd_help, "explain a command", "[COMMAND]", no_options, "kymo help query\n" },
 	{ "version", cmd_version, "print the version", "", no_options, "kymo version\n" },
 	{ NULL, NULL, NULL, NULL, NULL, NULL },

@@ -62,7 +62,7 @@ enum {
 	OPTION_COUNT
 };
 
-static const struct cmds_option options[] = {
+const struct cmds_option cmds_run_options[] = {
 	[OPTION_OUTPUT] = { 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
 	[OPTION_FORCE] = { 0, "force", NULL, "let --output replace a recording" },
 	[OPTION_KEEP] = { 0, "keep", "all|flight",
@@ -100,7 +100,8 @@ static void print_help(void)
 	struct cmds_option listed[OPTION_COUNT + 1] = { 0 };
 	struct cmds_command command = *cmds_find("run");
 
-	memcpy(listed, options, OPTION_HELP * sizeof(listed[0])); /* --help is listed by itself */
+	memcpy(listed, cmds_run_options,
+	       OPTION_HELP * sizeof(listed[0])); /* --help is listed by itself */
 	command.options = listed;
 	cmds_print_help(&command);
 }
@@ -128,7 +129,7 @@ static int unknown_option(const char *word)
 				  "is kept without it",
 				  name, KYMO_VERSION);
 	for (int i = 0; i < OPTION_COUNT; i++)
-		names[i] = options[i].name;
+		names[i] = cmds_run_options[i].name;
 	near = cmds_nearest(name, names);
 	if (near)
 		return cmds_wrong("run", "no option is called --%s; did you mean --%s?", name,
@@ -193,10 +194,11 @@ static void getopt_lists(struct option *longs, char *shorts)
 	*shorts++ = '+'; /* what follows the program's name is the program's */
 	*shorts++ = ':';
 	for (int i = 0; i < OPTION_COUNT; i++) {
-		longs[i] = (struct option){ options[i].name, value_of(&options[i]), NULL, 256 + i };
-		if (options[i].letter)
-			*shorts++ = options[i].letter;
-		if (options[i].letter && options[i].value)
+		longs[i] = (struct option){ cmds_run_options[i].name,
+					    value_of(&cmds_run_options[i]), NULL, 256 + i };
+		if (cmds_run_options[i].letter)
+			*shorts++ = cmds_run_options[i].letter;
+		if (cmds_run_options[i].letter && cmds_run_options[i].value)
 			*shorts++ = ':';
 	}
 	*shorts = '\0';
@@ -206,7 +208,7 @@ static void getopt_lists(struct option *longs, char *shorts)
 static int index_of(int found)
 {
 	for (int i = 0; i < OPTION_COUNT; i++)
-		if (found == 256 + i || found == options[i].letter)
+		if (found == 256 + i || found == cmds_run_options[i].letter)
 			return i;
 	return -1;
 }

@@ -5,7 +5,7 @@ import pytest
 
 from conftest import ROOT
 
-COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "export", "snapshot", "pack", "rm", "help",
+COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "export", "snapshot", "pack", "rm", "doctor", "completion", "help",
             "version"]
 
 

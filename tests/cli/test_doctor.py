@@ -1,0 +1,85 @@
+"""What works on this machine, and what a shell offers at the Tab key."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import KYMO
+
+STATES = {"works", "absent", "limited", "broken"}
+
+
+def test_everything_that_commands_rely_on_is_looked_at(kymo):
+    result = kymo("doctor", "-f", "json")
+    findings = {row["name"]: row for row in json.loads(result.out)}
+    assert list(findings) == ["memory", "disk", "clock", "sql", "python", "torch", "stacks", "native", "pressure", "gpu",
+                              "opencl"]
+    assert {row["state"] for row in findings.values()} <= STATES
+    assert findings["sql"]["state"] == "works" and findings["sql"]["found"].startswith("DuckDB v1.")
+    assert (result.status, result.err) == (0, "")
+
+
+def test_text_fits_80_columns(kymo):
+    result = kymo("doctor")
+    assert result.status == 0
+    assert all(len(line) <= 80 for line in result.out.splitlines())
+
+
+def test_what_is_broken_fails_and_says_what_helps(kymo, tmp_path):
+    (tmp_path / "libduckdb.so").write_text("no library")
+    result = kymo("doctor", "-f", "json", env={"KYMO_DUCKDB": str(tmp_path / "libduckdb.so")})
+    sql = next(row for row in json.loads(result.out) if row["name"] == "sql")
+    assert (result.status, sql["state"]) == (1, "broken")
+    assert "the library that KYMO_DUCKDB names cannot be loaded" in sql["found"]
+    assert sql["mend"] == "make fetches it; KYMO_DUCKDB names a libduckdb.so"
+
+
+def test_a_missing_python_is_no_failure(kymo, tmp_path):
+    result = kymo("doctor", "-f", "json", env={"PATH": str(tmp_path)})
+    python = next(row for row in json.loads(result.out) if row["name"] == "python")
+    assert (result.status, python["state"]) == (0, "absent")
+
+
+def offered(kymo, *words):
+    result = kymo("completion", "--", *words)
+    assert (result.status, result.err) == (0, "")
+    return [line.split("\t")[0] for line in result.out.splitlines()]
+
+
+def test_commands_options_values_and_targets_are_offered(kymo):
+    assert offered(kymo, "ba") == ["backtrace"]
+    assert offered(kymo, "help", "q") == ["query"]
+    assert offered(kymo, "run", "--torch-") == ["--torch-modules", "--torch-every"]
+    assert offered(kymo, "run", "--keep", "") == ["all", "flight"]
+    assert offered(kymo, "ls", "-f", "j") == ["json"]
+    assert offered(kymo, "query", "la") == ["latest"]
+    assert offered(kymo, "nonsense", "x") == []
+    assert "--help" in offered(kymo, "query", "--")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_can_load_its_script(kymo, shell):
+    script = kymo("completion", shell)
+    assert script.status == 0 and "kymo completion --" in script.out
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    done = subprocess.run([shell, "-n"], input=script.out, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_bash_completes_as_a_person_types():
+    script = f"""
+        PATH={KYMO.parent}:$PATH
+        eval "$(kymo completion bash)"
+        COMP_WORDS=(kymo run --kee) COMP_CWORD=2
+        _kymo
+        echo "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, env={**os.environ})
+    assert done.stdout == "--keep\n"
+
+
+def test_no_shell_is_a_sentence(kymo):
+    result = kymo("completion", "tcsh")
+    assert (result.status, result.err) == (2, "kymo completion: for which shell? there are bash, zsh and fish\n")
