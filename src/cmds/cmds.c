@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/near.h"
 #include "base/settings.h"
 #include "tables/tables.h"
 #include "views/text.h"
@@ -68,54 +69,6 @@ int cmds_finish(const char *command)
 	return cmds_fail(command, &err);
 }
 
-/* ---- the nearest word ----------------------------------------------------------------------- */
-
-#define NEAR_LETTERS 24
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Letters to add, drop, change or swap; words of more than NEAR_LETTERS are far from all. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t grid[NEAR_LETTERS + 1][NEAR_LETTERS + 1], rows = strlen(a), columns = strlen(b);
-
-	if (rows > NEAR_LETTERS || columns > NEAR_LETTERS)
-		return NEAR_LETTERS;
-	for (size_t i = 0; i <= rows; i++) {
-		for (size_t j = 0; j <= columns; j++) {
-			if (!i || !j) {
-				grid[i][j] = i + j;
-				continue;
-			}
-			grid[i][j] = grid[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-			grid[i][j] = least(grid[i][j], least(grid[i - 1][j], grid[i][j - 1]) + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				grid[i][j] = least(grid[i][j], grid[i - 2][j - 2] + 1);
-		}
-	}
-	return grid[rows][columns];
-}
-
-const char *cmds_nearest(const char *typed, const char *const *words)
-{
-	size_t best = strlen(typed) > 4 ? 3 : 2, far;
-	const char *near = NULL;
-
-	for (; *words; words++) {
-		far = distance(typed, *words);
-		if (strlen(typed) >= 3 && !strncmp(typed, *words, strlen(typed)))
-			far = 1; /* a beginning: "snap" */
-		if (far < best) {
-			best = far;
-			near = *words;
-		}
-	}
-	return near;
-}
-
 /* ---- options -------------------------------------------------------------------------------- */
 
 static const struct cmds_option help_option = { 'h', "help", NULL, "explain the command" };
@@ -163,7 +116,7 @@ static int unknown_option(const struct cmds_args *args, const char *typed, size_
 	for (const struct cmds_option *option = args->command->options; option->name && count < 31;
 	     option++)
 		names[count++] = option->name;
-	near = cmds_nearest(word, names);
+	near = near_word(word, names);
 	if (near)
 		return cmds_wrong(args->command->name,
 				  "no option is called --%s; did you mean --%s?", word, near);

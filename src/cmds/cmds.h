@@ -80,9 +80,6 @@ bool cmds_number(struct cmds_args *args, const struct cmds_option *option, doubl
 int cmds_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmds_fail(const char *command, const struct kymo_error *err);
 
-/* The word of the list (ended by NULL) that is nearest to what was typed; NULL where none is near. */
-const char *cmds_nearest(const char *typed, const char *const *words);
-
 /* The text of `kymo NAME --help`. */
 void cmds_print_help(const struct cmds_command *command);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/near.h"
 #include "base/paths.h"
 #include "base/settings.h"
 #include "collect/configure.h"
@@ -58,7 +59,7 @@ static int unknown_key(const char *typed)
 
 	for (const struct settings_key *key = settings_keys; key->name; key++)
 		names[count++] = key->name;
-	near = cmds_nearest(settings_bare_name(typed), names);
+	near = near_word(settings_bare_name(typed), names);
 	if (near)
 		return cmds_wrong("config", "no key is called %s; did you mean %s?", typed, near);
 	return cmds_wrong("config", "no key is called %s; kymo help config lists them", typed);
@@ -71,9 +72,9 @@ static int bad_value(const struct settings_key *key, const char *text, const cha
 	const char *near = NULL;
 
 	if (key->type == SETTINGS_SWITCH || key->type == SETTINGS_FLAG)
-		near = cmds_nearest(text, switches);
+		near = near_word(text, switches);
 	if (key->type == SETTINGS_KEEP)
-		near = cmds_nearest(text, keeps);
+		near = near_word(text, keeps);
 	return cmds_wrong("config", "%s=%s: %s%s%s%s; nothing is changed", key->name, text, why,
 			  near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/near.h"
 #include "cmds/cmds.h"
 #include "store/store.h"
 #include "views/aside.h"
@@ -40,7 +41,7 @@ static int choose_format(struct request *request, const char *name)
 			  format->name);
 		names[count++] = format->name;
 	}
-	near = cmds_nearest(name, names);
+	near = near_word(name, names);
 	status = near ? cmds_wrong("export", "no format is called %s; did you mean %s?", name, near)
 		      : cmds_wrong("export", "no format is called %s; there are %s", name,
 				   buf_get(&list));

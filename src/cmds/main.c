@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/near.h"
+
 static const struct cmds_option ls_options[] = {
 	{ 'f', "format", "table|json", "how to print it (table)" },
 	{ 0 },
@@ -166,7 +168,7 @@ static int unknown_command(const char *typed)
 	for (const struct cmds_command *command = cmds_table; command->name && count < 31;
 	     command++)
 		names[count++] = command->name;
-	near = cmds_nearest(typed, names);
+	near = near_word(typed, names);
 	if (near)
 		return cmds_wrong(NULL, "no command is called %s; did you mean %s?", typed, near);
 	return cmds_wrong(NULL, "no command is called %s; kymo help lists them", typed);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/near.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/aside.h"
@@ -45,7 +46,7 @@ static int choose_format(struct request *request, const char *name)
 	for (const struct output_format *format = output_formats; format->name && count < 15;
 	     format++)
 		names[count++] = format->name;
-	near = cmds_nearest(name, names);
+	near = near_word(name, names);
 	if (near)
 		return cmds_wrong("query", "no format is called %s; did you mean %s?", name, near);
 	return cmds_wrong("query",

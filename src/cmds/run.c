@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/near.h"
 #include "base/paths.h"
 #include "cmds/cmds.h"
 #include "cmds/run_python.h"
@@ -130,7 +131,7 @@ static int unknown_option(const char *word)
 				  name, KYMO_VERSION);
 	for (int i = 0; i < OPTION_COUNT; i++)
 		names[i] = cmds_run_options[i].name;
-	near = cmds_nearest(name, names);
+	near = near_word(name, names);
 	if (near)
 		return cmds_wrong("run", "no option is called --%s; did you mean --%s?", name,
 				  near);

@@ -1,4 +1,4 @@
-/* Looking at recordings without opening them, for lists and for what removes them (find.c, remove.c). */
+/* Looking at recordings without opening them, for lists and for what removes them (find.c, index.c, resolve.c, remove.c). */
 #ifndef KYMO_STORE_FIND_H
 #define KYMO_STORE_FIND_H
 
@@ -14,7 +14,10 @@ uint64_t find_bytes_in(int directory);
 bool find_is_ours(const char *name, bool in_process);
 /* Removes dead recordings in a directory, oldest first, until they take at most so much; returns how many. */
 int find_prune(const char *root, uint64_t most_bytes);
-/* Takes a path out of the index. */
+/* The index: all of it, to be freed, or NULL; and its next line, or NULL, which cuts the text into lines. */
+char *find_index_text(void);
+char *find_next_line(char **rest);
+/* Takes a path out of it. */
 void find_forget(const char *path);
 
 #endif

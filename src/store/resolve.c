@@ -1,0 +1,174 @@
+/* From what people type (a pid, a path, a name, `latest`) to a recording's path. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/near.h"
+#include "base/paths.h"
+#include "store/find.h"
+
+static int give(const char *path, char *out, size_t out_bytes, struct kymo_error *err)
+{
+	if (strlen(path) >= out_bytes)
+		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long", path);
+	strcpy(out, path);
+	return 0;
+}
+
+/* A snapshot or a packed file is a copy of a run: the run itself is preferred. */
+static bool is_newer(const struct store_entry *entry, const struct store_entry *found)
+{
+	if ((entry->kind == STORE_DIRECTORY) != (found->kind == STORE_DIRECTORY))
+		return entry->kind == STORE_DIRECTORY;
+	return entry->started_unix_ns > found->started_unix_ns;
+}
+
+static const struct store_entry *newest(const struct store_entry *entries, size_t count,
+					bool (*wanted)(const struct store_entry *entry,
+						       int32_t pid),
+					int32_t pid)
+{
+	const struct store_entry *found = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!entries[i].unreadable[0] && wanted(&entries[i], pid) &&
+		    (!found || is_newer(&entries[i], found)))
+			found = &entries[i];
+	return found;
+}
+
+static bool any(const struct store_entry *entry, int32_t pid)
+{
+	(void)entry;
+	(void)pid;
+	return true;
+}
+
+static bool is_target(const struct store_entry *entry, int32_t pid)
+{
+	return entry->pid == pid;
+}
+
+static bool has_process(const struct store_entry *entry, int32_t pid)
+{
+	struct source source;
+	struct source_list list = { 0 };
+	struct source_process process;
+	bool found = false;
+
+	if (entry->kind == STORE_PACKED || source_open(&source, entry->path, NULL))
+		return false;
+	source_processes(&source, &list);
+	for (size_t i = 0; i < list.count && !found; i++)
+		found = source_is_process(list.items[i].name, &process) && process.pid == pid;
+	source_list_free(&list);
+	source_close(&source);
+	return found;
+}
+
+static int resolve_pid(const char *target, const struct store_entry *entries, size_t count,
+		       char *out, size_t out_bytes, struct kymo_error *err)
+{
+	int32_t pid = (int32_t)strtol(target, NULL, 10);
+	const struct store_entry *found = newest(entries, count, is_target, pid);
+
+	if (!found)
+		found = newest(entries, count, has_process, pid);
+	if (found)
+		return give(found->path, out, out_bytes, err);
+	if (paths_starttime(pid))
+		return error_set(
+			err, ENOENT,
+			"process %d runs but does not record; `kymo attach %d` watches it from outside, "
+			"`kymo run -- …` or KYMO=on start it with all there is",
+			(int)pid, (int)pid);
+	return error_set(
+		err, ENOENT,
+		"no recording of process %d, and no such process; `kymo ls` lists recordings",
+		(int)pid);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int no_such_recording(const char *target, const struct store_entry *entries, size_t count,
+			     struct kymo_error *err)
+{
+	const char *nearest = NULL;
+	size_t best = strlen(base_name(target)) > 4 ? 3 : 2;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t far = near_distance(base_name(target), base_name(entries[i].path));
+
+		if (far < best) {
+			best = far;
+			nearest = entries[i].path;
+		}
+	}
+	if (nearest)
+		return error_set(err, ENOENT,
+				 "no recording '%s'; did you mean %s? `kymo ls` lists them", target,
+				 nearest);
+	return error_set(err, ENOENT, "no recording '%s'; `kymo ls` lists them", target);
+}
+
+static int resolve_name(const char *target, const struct store_entry *entries, size_t count,
+			char *out, size_t out_bytes, struct kymo_error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(base_name(entries[i].path), target))
+			return give(entries[i].path, out, out_bytes, err);
+	return no_such_recording(target, entries, count, err);
+}
+
+static int resolve_latest(const struct store_entry *entries, size_t count, char *out,
+			  size_t out_bytes, struct kymo_error *err)
+{
+	const struct store_entry *found = newest(entries, count, any, 0);
+
+	if (found)
+		return give(found->path, out, out_bytes, err);
+	return error_set(err, ENOENT, "there is no recording yet; `kymo run -- CMD` makes one");
+}
+
+static bool is_number(const char *text)
+{
+	return *text && strlen(text) < 10 && text[strspn(text, "0123456789")] == '\0';
+}
+
+int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err)
+{
+	struct store_entry *entries;
+	struct kymo_error list_err = { 0 };
+	bool latest = !target || !strcmp(target, "latest");
+	size_t count;
+	int rc;
+
+	if (target && !*target)
+		return error_set(
+			err, EINVAL,
+			"the target is empty: an unset variable, perhaps; `latest` means the last recording");
+
+	/* A path says itself what it is; `./123` and `./latest` are for those who name directories so. */
+	if (!latest && !is_number(target) && !access(target, F_OK))
+		return give(target, out_path, out_bytes, err);
+	rc = store_list(&entries, &count, &list_err);
+	if (rc && (latest || is_number(target))) {
+		if (err)
+			*err = list_err;
+		return rc;
+	}
+	if (latest)
+		rc = resolve_latest(entries, count, out_path, out_bytes, err);
+	else if (is_number(target))
+		rc = resolve_pid(target, entries, count, out_path, out_bytes, err);
+	else
+		rc = resolve_name(target, entries, count, out_path, out_bytes, err);
+	free(entries);
+	return rc;
+}
