@@ -1,4 +1,4 @@
-#include "collect/archive.h"
+#include "collect/archive_inside.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +25,6 @@
 #define SCAN_NS 1000000000ull /* streams are looked at so often, whatever held_bytes says */
 #define CLAIMS_MOST 4096 /* of one stream in one pass: its header may claim anything */
 
-#define LIVE_WORD(field) (KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, field))
-
 void archive_init(struct archive *archive, int live_fd, int disk_fd, const struct budget *budget)
 {
 	memset(archive, 0, sizeof(*archive));
@@ -36,7 +34,7 @@ void archive_init(struct archive *archive, int live_fd, int disk_fd, const struc
 	archive->self = getpid();
 }
 
-static void drop_process(struct archive *archive, size_t index)
+void archive_drop_process(struct archive *archive, size_t index)
 {
 	if (archive->processes[index].control_fd >= 0)
 		close(archive->processes[index].control_fd);
@@ -46,7 +44,7 @@ static void drop_process(struct archive *archive, size_t index)
 void archive_fini(struct archive *archive)
 {
 	while (archive->process_count)
-		drop_process(archive, archive->process_count - 1);
+		archive_drop_process(archive, archive->process_count - 1);
 	free(archive->processes);
 	free(archive->queue);
 	memset(archive, 0, sizeof(*archive));
@@ -54,30 +52,27 @@ void archive_fini(struct archive *archive)
 
 /* ---- small tools ----------------------------------------------------------------------------- */
 
-/* A directory inside another, never through a symbolic link. */
-static int open_directory(int parent, const char *name)
+int archive_open_directory(int parent, const char *name)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_on_disk(const struct archive *archive, const char *name)
+int archive_open_on_disk(const struct archive *archive, const char *name)
 {
 	if (mkdirat(archive->disk_fd, name, 0700) && errno != EEXIST)
 		return -errno;
-	return open_directory(archive->disk_fd, name);
+	return archive_open_directory(archive->disk_fd, name);
 }
 
-/* Exactly so many bytes, or false: the file is too short. */
-static bool read_exactly(int fd, void *out, size_t bytes, uint64_t at)
+bool archive_read_exactly(int fd, void *out, size_t bytes, uint64_t at)
 {
 	return pread(fd, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-/* Calls each() with every name in the directory that is not hidden, until it returns not 0. */
-static int for_each_name(int directory_fd, int (*each)(const char *name, void *context),
-			 void *context)
+int archive_for_each_name(int directory_fd, int (*each)(const char *name, void *context),
+			  void *context)
 {
 	int own = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = own < 0 ? NULL : fdopendir(own);
@@ -118,7 +113,7 @@ static bool parse_process_name(const char *name, struct archive_process *out)
 	return true;
 }
 
-static unsigned long life_of(const struct archive_process *process)
+unsigned long archive_life_of(const struct archive_process *process)
 {
 	const char *dot = strchr(process->name, '.');
 
@@ -133,7 +128,7 @@ static bool is_known(const struct archive *archive, const char *name)
 	return false;
 }
 
-static int notice(const char *name, void *context)
+int archive_notice(const char *name, void *context)
 {
 	struct archive *archive = context;
 	struct archive_process process;
@@ -166,8 +161,7 @@ static uint64_t own_pid_namespace(void)
 	return inode;
 }
 
-/* It exists a moment after its directory does. */
-static bool open_control(const struct archive *archive, struct archive_process *process)
+bool archive_open_control(const struct archive *archive, struct archive_process *process)
 {
 	char path[ARCHIVE_NAME_BYTES + 16];
 	uint64_t ns = 0;
@@ -179,8 +173,8 @@ static bool open_control(const struct archive *archive, struct archive_process *
 				     O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (process->control_fd < 0)
 		return false;
-	if (read_exactly(process->control_fd, &ns, sizeof(ns),
-			 offsetof(struct kymo_control, pid_namespace)))
+	if (archive_read_exactly(process->control_fd, &ns, sizeof(ns),
+				 offsetof(struct kymo_control, pid_namespace)))
 		process->foreign = ns && ns != own_pid_namespace();
 	return true;
 }
@@ -191,9 +185,9 @@ bool archive_is_collector(const struct archive *archive, struct archive_process 
 
 	if (process->pid == archive->self)
 		return true;
-	return open_control(archive, process) &&
-	       read_exactly(process->control_fd, &role, sizeof(role),
-			    offsetof(struct kymo_control, role)) &&
+	return archive_open_control(archive, process) &&
+	       archive_read_exactly(process->control_fd, &role, sizeof(role),
+				    offsetof(struct kymo_control, role)) &&
 	       role != KYMO_ROLE_TARGET;
 }
 
@@ -245,18 +239,15 @@ static bool queue_grow(struct archive *archive)
 	return true;
 }
 
-/* Bytes that came to the disk; where they are too many, the oldest segments go. */
-static void count_bytes(struct archive *archive, uint64_t bytes)
+void archive_count_bytes(struct archive *archive, uint64_t bytes)
 {
 	archive->disk_bytes += bytes;
 	while (archive->disk_bytes > archive->budget.disk_bytes && archive->queue_count)
 		remove_oldest(archive);
 }
 
-/* The queue is in the order of arrival, so the oldest rows of each stream go first, and no gap
-   arises within one. */
-static void account(struct archive *archive, const char *process, uint32_t stream,
-		    uint64_t sequence, uint64_t bytes)
+void archive_account(struct archive *archive, const char *process, uint32_t stream,
+		     uint64_t sequence, uint64_t bytes)
 {
 	struct archive_segment *place;
 
@@ -268,7 +259,7 @@ static void account(struct archive *archive, const char *process, uint32_t strea
 	place->stream = stream;
 	place->sequence = sequence;
 	place->bytes = bytes;
-	count_bytes(archive, bytes);
+	archive_count_bytes(archive, bytes);
 }
 
 /* ---- sealed segments ------------------------------------------------------------------------- */
@@ -315,7 +306,7 @@ static int move_segment(struct scan *scan, int head_fd, uint32_t id, uint64_t se
 	claimed = guard_swap(head_fd, LIVE_WORD(segment_first), sequence, sequence + 1);
 	if (claimed == 1 && !rc) {
 		gone_from_live(scan, name);
-		account(scan->archive, scan->process->name, id, sequence, bytes);
+		archive_account(scan->archive, scan->process->name, id, sequence, bytes);
 		return 0;
 	}
 	if (claimed < 0)
@@ -334,12 +325,12 @@ static int drain_stream(struct scan *scan, int head_fd, uint32_t id)
 	_Static_assert(offsetof(struct kymo_stream_live, segment_next) ==
 			       offsetof(struct kymo_stream_live, segment_first) + 8,
 		       "they are read together");
-	if (!read_exactly(head_fd, range, sizeof(range), LIVE_WORD(segment_first)))
+	if (!archive_read_exactly(head_fd, range, sizeof(range), LIVE_WORD(segment_first)))
 		return 0;
 	/* The last one is being written. */
 	for (int i = 0; i < CLAIMS_MOST && range[0] < range[1] && range[1] - range[0] > 1; i++) {
 		if (scan->disk_fd < 0)
-			scan->disk_fd = open_on_disk(scan->archive, scan->process->name);
+			scan->disk_fd = archive_open_on_disk(scan->archive, scan->process->name);
 		if (scan->disk_fd < 0)
 			return scan->disk_fd;
 		rc = move_segment(scan, head_fd, id, range[0]);
@@ -348,14 +339,14 @@ static int drain_stream(struct scan *scan, int head_fd, uint32_t id)
 		/* Given up by the process: it may have gone further than this one. */
 		if (rc == 0)
 			range[0]++;
-		else if (!read_exactly(head_fd, range, sizeof(range), LIVE_WORD(segment_first)))
+		else if (!archive_read_exactly(head_fd, range, sizeof(range),
+					       LIVE_WORD(segment_first)))
 			break;
 	}
 	return 0;
 }
 
-/* "s<id>.head" */
-static bool parse_head_name(const char *name, uint32_t *out_id)
+bool archive_parse_head_name(const char *name, uint32_t *out_id)
 {
 	int end = 0;
 
@@ -368,7 +359,7 @@ static int scan_stream(const char *name, void *context)
 	uint32_t id;
 	int head_fd, rc;
 
-	if (!parse_head_name(name, &id))
+	if (!archive_parse_head_name(name, &id))
 		return 0;
 	head_fd = openat(scan->live_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (head_fd < 0)
@@ -378,7 +369,7 @@ static int scan_stream(const char *name, void *context)
 	return scan->process->broken ? 1 : rc;
 }
 
-static void disk_failed(struct archive *archive, int error)
+void archive_disk_failed(struct archive *archive, int error)
 {
 	archive->last_error = error;
 	archive->retry_ns = clock_monotonic_ns() + RETRY_NS;
@@ -397,8 +388,8 @@ static bool read_held(const struct archive_process *process, uint64_t *out_held,
 	_Static_assert(offsetof(struct kymo_control, held_bytes) ==
 			       offsetof(struct kymo_control, moved_bytes) + 8,
 		       "they are read together");
-	if (!read_exactly(process->control_fd, words, sizeof(words),
-			  offsetof(struct kymo_control, moved_bytes)))
+	if (!archive_read_exactly(process->control_fd, words, sizeof(words),
+				  offsetof(struct kymo_control, moved_bytes)))
 		return false;
 	*out_held = words[1];
 	*out_left = words[1] > words[0] ? words[1] - words[0] : 0;
@@ -431,13 +422,13 @@ static bool scan_process(struct archive *archive, struct archive_process *proces
 	int rc;
 
 	*out_moved = 0;
-	scan.live_fd = open_directory(archive->live_fd, process->name);
+	scan.live_fd = archive_open_directory(archive->live_fd, process->name);
 	if (scan.live_fd < 0)
 		return false;
 	process->scanned_ns = clock_monotonic_ns();
-	rc = for_each_name(scan.live_fd, scan_stream, &scan);
+	rc = archive_for_each_name(scan.live_fd, scan_stream, &scan);
 	if (rc < 0)
-		disk_failed(archive, rc);
+		archive_disk_failed(archive, rc);
 	busy = keep_spares(&scan, spare_bytes);
 	if (scan.disk_fd >= 0)
 		close(scan.disk_fd);
@@ -466,7 +457,8 @@ static bool pass_process(struct archive *archive, struct archive_process *proces
 	bool due = clock_monotonic_ns() - process->scanned_ns >= SCAN_NS;
 	bool busy;
 
-	if (process->broken || !open_control(archive, process) || !read_held(process, &held, &left))
+	if (process->broken || !archive_open_control(archive, process) ||
+	    !read_held(process, &held, &left))
 		return false;
 	if (held == process->held_bytes && left < limit / 4 && !due)
 		return false;
@@ -483,7 +475,7 @@ int archive_pass(struct archive *archive)
 	uint64_t limit = memory_limit(archive);
 	bool busy = false;
 
-	for_each_name(archive->live_fd, notice, archive);
+	archive_for_each_name(archive->live_fd, archive_notice, archive);
 	if (archive->retry_ns && clock_monotonic_ns() < archive->retry_ns)
 		return IDLE_MS;
 	archive->retry_ns = 0;
@@ -493,259 +485,4 @@ int archive_pass(struct archive *archive)
 	if (!archive->retry_ns)
 		archive->last_error = 0;
 	return busy && !archive->retry_ns ? BUSY_MS : IDLE_MS;
-}
-
-/* ---- processes that have ended --------------------------------------------------------------- */
-
-#define FILE_NAME_BYTES 48
-
-struct file_name {
-	char name[FILE_NAME_BYTES];
-	uint64_t sequence; /* of a segment; 0 for all others */
-};
-
-/* The whole of a process on its way to the disk. */
-struct retirement {
-	struct archive *archive;
-	struct archive_process *process;
-	int live_fd, disk_fd;
-	bool collector; /* whose rows are not the program's */
-	struct file_name *files;
-	size_t count, room;
-};
-
-/* "s<id>.<seq>" */
-static bool parse_segment_name(const char *name, uint32_t *out_id, uint64_t *out_sequence)
-{
-	int end = 0;
-
-	return sscanf(name, "s%u.%" SCNu64 "%n", out_id, out_sequence, &end) == 2 && !name[end];
-}
-
-static int list_file(const char *name, void *context)
-{
-	struct retirement *retirement = context;
-	struct file_name *file;
-	uint32_t id;
-
-	if (strlen(name) >= FILE_NAME_BYTES)
-		return 0; /* nothing of ours */
-	if (retirement->count == retirement->room) {
-		size_t room = retirement->room ? 2 * retirement->room : 32;
-		struct file_name *larger = realloc(retirement->files, room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		retirement->files = larger;
-		retirement->room = room;
-	}
-	file = &retirement->files[retirement->count++];
-	strcpy(file->name, name);
-	if (!parse_segment_name(name, &id, &file->sequence))
-		file->sequence = 0;
-	return 0;
-}
-
-static int compare_sequences(const void *a, const void *b)
-{
-	uint64_t one = ((const struct file_name *)a)->sequence;
-	uint64_t other = ((const struct file_name *)b)->sequence;
-
-	return one < other ? -1 : one > other;
-}
-
-static uint64_t rows_published(int live_fd, const char *head_name)
-{
-	int fd = openat(live_fd, head_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	uint64_t rows = 0;
-
-	if (fd >= 0 && !read_exactly(fd, &rows, sizeof(rows), LIVE_WORD(head)))
-		rows = 0;
-	if (fd >= 0)
-		close(fd);
-	return rows;
-}
-
-/* The last segment of a stream holds the rows that are not in its totals yet: it is never given up. */
-static bool is_last_segment(const struct retirement *retirement, uint32_t id, uint64_t sequence)
-{
-	for (size_t i = 0; i < retirement->count; i++) {
-		uint64_t other_sequence;
-		uint32_t other;
-
-		if (parse_segment_name(retirement->files[i].name, &other, &other_sequence) &&
-		    other == id && other_sequence > sequence)
-			return false;
-	}
-	return true;
-}
-
-static int retire_file(struct retirement *retirement, const char *name)
-{
-	uint64_t bytes = 0, sequence;
-	uint32_t id;
-	int rc;
-
-	if (!strcmp(name, "control"))
-		return 0; /* last: it says that the rest is there */
-	rc = copy_file(retirement->live_fd, retirement->disk_fd, name, COPY_THIN, &bytes);
-	if (rc == -ENOENT || rc == -EINVAL || rc == -ELOOP)
-		return 0; /* gone, or no file: nothing of ours */
-	if (rc)
-		return rc;
-	if (parse_segment_name(name, &id, &sequence)) {
-		if (is_last_segment(retirement, id, sequence))
-			count_bytes(retirement->archive, bytes);
-		else
-			account(retirement->archive, retirement->process->name, id, sequence,
-				bytes);
-	}
-	if (parse_head_name(name, &id) && !retirement->collector)
-		retirement->archive->recorded_rows += rows_published(retirement->live_fd, name);
-	return 0;
-}
-
-/* Segments in their order: the disk's budget takes those away that came first. */
-static int retire_files(struct retirement *retirement)
-{
-	int rc = for_each_name(retirement->live_fd, list_file, retirement);
-
-	if (retirement->count)
-		qsort(retirement->files, retirement->count, sizeof(*retirement->files),
-		      compare_sequences);
-	for (size_t i = 0; !rc && i < retirement->count; i++)
-		rc = retire_file(retirement, retirement->files[i].name);
-	free(retirement->files);
-	return rc;
-}
-
-static int unlink_file(const char *name, void *context)
-{
-	unlinkat(*(int *)context, name, 0);
-	return 0;
-}
-
-static void remove_live(struct archive *archive, struct archive_process *process, int live_fd)
-{
-	char gone[ARCHIVE_NAME_BYTES + 8];
-
-	snprintf(gone, sizeof(gone), ".%s", process->name);
-	if (renameat(archive->live_fd, process->name, archive->live_fd, gone))
-		return;
-	for_each_name(live_fd, unlink_file, &live_fd);
-	spares_remove(live_fd);
-	unlinkat(archive->live_fd, gone, AT_REMOVEDIR);
-}
-
-static void write_word(int fd, const void *word, size_t bytes, size_t at)
-{
-	ssize_t done = pwrite(fd, word, bytes, (off_t)at);
-
-	(void)done; /* a control page that cannot be written any more says less, that is all */
-}
-
-/* `ended` last: it says that the others hold. */
-static void mark_ended(int control_fd, const int *wstatus)
-{
-	uint32_t ended = 0, two = 2, yes = 1;
-	uint64_t ticks = 0, now = kymo__ticks();
-
-	if (!read_exactly(control_fd, &ended, sizeof(ended),
-			  offsetof(struct kymo_control, ended)) ||
-	    !read_exactly(control_fd, &ticks, sizeof(ticks),
-			  offsetof(struct kymo_control, ended_ticks)))
-		return;
-	if (!ticks)
-		write_word(control_fd, &now, sizeof(now),
-			   offsetof(struct kymo_control, ended_ticks));
-	if (wstatus) {
-		write_word(control_fd, wstatus, sizeof(*wstatus),
-			   offsetof(struct kymo_control, wstatus));
-		write_word(control_fd, &yes, sizeof(yes),
-			   offsetof(struct kymo_control, wstatus_known));
-	}
-	if (wstatus || !ended)
-		write_word(control_fd, &two, sizeof(two), offsetof(struct kymo_control, ended));
-}
-
-static int retire(struct archive *archive, struct archive_process *process)
-{
-	struct retirement retirement = { .archive = archive, .process = process, .disk_fd = -1 };
-	uint64_t rows_before = archive->recorded_rows, bytes;
-	int rc;
-
-	retirement.live_fd = open_directory(archive->live_fd, process->name);
-	if (retirement.live_fd < 0)
-		return retirement.live_fd == -ENOENT ? 0 : retirement.live_fd;
-	if (open_control(archive, process))
-		mark_ended(process->control_fd, NULL);
-	retirement.collector = archive_is_collector(archive, process);
-	retirement.disk_fd = open_on_disk(archive, process->name);
-	rc = retirement.disk_fd < 0 ? retirement.disk_fd : retire_files(&retirement);
-	if (!rc)
-		rc = copy_file(retirement.live_fd, retirement.disk_fd, "control", COPY_THIN,
-			       &bytes);
-	if (rc == -ENOENT)
-		rc = 0; /* died before it had one */
-	if (!rc)
-		remove_live(archive, process, retirement.live_fd);
-	else
-		archive->recorded_rows = rows_before;
-	if (!rc && retirement.collector && process->pid != archive->self)
-		archive->recorded_processes--;
-	if (retirement.disk_fd >= 0)
-		close(retirement.disk_fd);
-	close(retirement.live_fd);
-	return rc;
-}
-
-static bool retire_or_complain(struct archive *archive, size_t index)
-{
-	int rc = retire(archive, &archive->processes[index]);
-
-	if (rc)
-		disk_failed(archive, rc);
-	else
-		drop_process(archive, index);
-	return !rc;
-}
-
-void archive_retire_dead(struct archive *archive)
-{
-	size_t i = 0;
-
-	for_each_name(archive->live_fd, notice, archive);
-	while (i < archive->process_count) {
-		struct archive_process *process = &archive->processes[i];
-
-		open_control(archive, process); /* says in which pid namespace it is */
-		if (process->pid == archive->self || archive_process_alive(process) ||
-		    !retire_or_complain(archive, i))
-			i++;
-	}
-}
-
-void archive_mark_target(struct archive *archive, pid_t pid, uint64_t starttime, int wstatus)
-{
-	struct archive_process *last = NULL;
-
-	for_each_name(archive->live_fd, notice, archive);
-	for (size_t i = 0; i < archive->process_count; i++) {
-		struct archive_process *process = &archive->processes[i];
-
-		if (process->pid == pid && process->starttime == starttime &&
-		    (!last || life_of(process) > life_of(last)))
-			last = process;
-	}
-	if (last && open_control(archive, last))
-		mark_ended(last->control_fd, &wstatus);
-}
-
-void archive_retire_self(struct archive *archive)
-{
-	for (size_t i = 0; i < archive->process_count; i++)
-		if (archive->processes[i].pid == archive->self) {
-			retire_or_complain(archive, i);
-			return;
-		}
 }
