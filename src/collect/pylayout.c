@@ -119,15 +119,6 @@ static const struct described words_14[] = {
 	AT(80, unicode_ascii_size),
 };
 
-/* What 3.14 does not describe and does not have as 3.13 had it. datastack_top follows datastack_chunk in all. */
-static void adjust_14(struct pylayout *layout)
-{
-	layout->minor = 14;
-	layout->frame_stacktop = -1; /* a pointer now */
-	layout->unicode_kind_shift = 16;
-	layout->unicode_compact_size = layout->unicode_ascii_size + 16;
-}
-
 int pylayout_describe(struct pylayout *layout, const void *runtime, size_t bytes)
 {
 	const uint64_t *words = runtime;
@@ -150,7 +141,5 @@ int pylayout_describe(struct pylayout *layout, const void *runtime, size_t bytes
 		memcpy((char *)layout + rows[i].field, &(int32_t){ (int32_t)value }, 4);
 	}
 	layout->thread_datastack_top = layout->thread_datastack_chunk + 8;
-	if (minor >= 14)
-		adjust_14(layout);
 	return 0;
 }

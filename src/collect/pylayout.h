@@ -21,6 +21,7 @@
 	X(interp_threads_head) \
 	X(interp_modules) \
 	X(interp_gil) \
+	X(interp_tasks) \
 	X(gil_last_holder) \
 	X(gil_locked) \
 	X(gil_mutex) \
@@ -32,6 +33,7 @@
 	X(thread_native_id) \
 	X(thread_datastack_chunk) \
 	X(thread_datastack_top) \
+	X(thread_tasks) \
 	X(cframe_current_frame) \
 	X(chunk_previous) \
 	X(chunk_size) \
@@ -43,6 +45,9 @@
 	X(frame_localsplus) \
 	X(frame_owner) \
 	X(frame_stacktop) \
+	X(frame_stackpointer) \
+	X(gen_frame_state) \
+	X(gen_frame) \
 	X(frame_is_entry) \
 	X(code_flags) \
 	X(code_argcount) \
@@ -63,6 +68,7 @@
 	X(type_name) \
 	X(type_flags) \
 	X(type_basicsize) \
+	X(type_base) \
 	X(type_cached_keys) \
 	X(tuple_item) \
 	X(list_item) \
@@ -76,6 +82,8 @@
 	X(keys_indices) \
 	X(values_first) \
 	X(set_used) \
+	X(set_mask) \
+	X(set_table) \
 	X(float_value) \
 	X(long_size) \
 	X(long_digit) \
@@ -85,7 +93,20 @@
 	X(unicode_ascii_size) \
 	X(unicode_compact_size) \
 	X(unicode_kind_shift) \
-	X(module_dict)
+	X(module_dict) \
+	X(weakref_object) \
+	X(method_self) \
+	X(cfunction_self) \
+	X(function_closure) \
+	X(partial_args) \
+	X(task_loop) \
+	X(task_callback) \
+	X(task_callbacks) \
+	X(task_state) \
+	X(task_waiter) \
+	X(task_coroutine) \
+	X(task_name) \
+	X(task_node)
 
 struct pylayout {
 	int minor; /* of the version: 11 is 3.11 */

@@ -22,6 +22,16 @@ static uint64_t word_at(const void *bytes, int32_t offset)
 	return value;
 }
 
+#define MARK_BITS 3u
+#define MARK_NUMBER 3u /* a small number in the word itself, of the interpreter's own */
+
+uint64_t pyobj_reference(const struct pymemory *memory, uint64_t word)
+{
+	if (memory->layout->minor < 14)
+		return word;
+	return (word & MARK_BITS) == MARK_NUMBER ? 0 : word & ~(uint64_t)MARK_BITS;
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 static size_t put_utf8(uint32_t point, char *out)

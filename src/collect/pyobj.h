@@ -15,6 +15,8 @@ struct pymemory {
 	const struct pylayout *layout;
 };
 
+/* What a word of a frame refers to: 3.14 keeps marks in its lowest bits. 0: no object. */
+uint64_t pyobj_reference(const struct pymemory *memory, uint64_t word);
 /* A str as UTF-8, NUL-ended, cut at a character; its bytes, or a negative errno: no str can be read there. */
 ssize_t pyobj_text(const struct pymemory *memory, uint64_t object, char *out, size_t out_bytes);
 /* Calls `each` for every key and value; until it gives false. False: no dict can be read there. */

@@ -51,11 +51,11 @@ static void add_local(const struct pymemory *memory, struct stacks_frame *frame,
 	struct stacks_local *local = &frame->locals[frame->local_count];
 	char text[128];
 
+	value = pyobj_reference(memory, value);
 	if (kind & KIND_CELL && value)
 		value = remote_pointer(memory->pid, value + CELL_VALUE);
-	/* Not set (yet), hidden, or (3.14) a number that is kept in the word itself. */
 	if (!value || kind & KIND_HIDDEN || value & 7)
-		return;
+		return; /* not set (yet), or hidden */
 	if (pyobj_text(memory, name, text, sizeof(text)) <= 0 || text[0] == '.')
 		return;
 	local->name = strdup(text);

@@ -447,7 +447,7 @@ def test_a_program_that_is_ending(start, python):
 
 
 def test_the_layouts_are_those_of_the_headers():
-    with_headers = [name for name, version in PYTHONS.items() if version[:2] <= (3, 13) and pathlib.Path(subprocess.run(
+    with_headers = [name for name, version in PYTHONS.items() if version[:2] <= (3, 14) and pathlib.Path(subprocess.run(
         [name, "-c", "import sysconfig; print(sysconfig.get_path('include'))"], capture_output=True, text=True,
         check=True).stdout.strip(), "internal/pycore_frame.h").exists()]
     if not with_headers:
