@@ -436,6 +436,16 @@ uint64_t pystack_gil(const struct pystack *stack, size_t at)
 	return stack->inside->interpreters[at].gil;
 }
 
+size_t pystack_interpreter_count(const struct pystack *stack)
+{
+	return pystack_gil_count(stack);
+}
+
+uint64_t pystack_interpreter(const struct pystack *stack, size_t at)
+{
+	return stack->inside->interpreters[at].address;
+}
+
 /* ---- open and close -------------------------------------------------------------------------- */
 
 int pystack_open(struct pystack *stack, pid_t pid, struct kymo_error *err)

@@ -81,6 +81,9 @@ void pystack_name_threads(struct pystack *stack);
 /* Addresses of the GILs: one for each interpreter. */
 size_t pystack_gil_count(const struct pystack *stack);
 uint64_t pystack_gil(const struct pystack *stack, size_t at);
+/* Addresses of the interpreters' states. */
+size_t pystack_interpreter_count(const struct pystack *stack);
+uint64_t pystack_interpreter(const struct pystack *stack, size_t at);
 void pystack_close(struct pystack *stack);
 
 #endif

@@ -209,6 +209,8 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 		rc = read_patiently(&stack, &why);
 	if (!rc)
 		take_python(out, &stack, options);
+	if (!rc)
+		stacks_add_tasks(out, &stack, options);
 	if (options->why && !is_refusal(rc))
 		why_explain(out, rc ? NULL : &stack);
 	if (options->native && !is_refusal(rc)) {
@@ -227,10 +229,10 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 	return 0;
 }
 
-void stacks_free_frames(struct stacks_thread *thread)
+void stacks_free_frames(struct stacks_frame *frames, size_t count)
 {
-	for (size_t i = 0; i < thread->frame_count; i++) {
-		struct stacks_frame *frame = &thread->frames[i];
+	for (size_t i = 0; i < count; i++) {
+		struct stacks_frame *frame = &frames[i];
 
 		free(frame->func);
 		free(frame->file);
@@ -240,15 +242,14 @@ void stacks_free_frames(struct stacks_thread *thread)
 		}
 		free(frame->locals);
 	}
-	free(thread->frames);
-	thread->frames = NULL;
-	thread->frame_count = 0;
+	free(frames);
 }
 
 void stacks_free(struct stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->thread_count; i++) {
-		stacks_free_frames(&stacks->threads[i]);
+		stacks_free_frames(stacks->threads[i].frames, stacks->threads[i].frame_count);
+		stacks_free_tasks(&stacks->threads[i]);
 		free(stacks->threads[i].why);
 	}
 	free(stacks->threads);

@@ -23,6 +23,18 @@ struct stacks_frame {
 	size_t local_count;
 };
 
+/* A task of asyncio that is not running: of its thread's loop. */
+struct stacks_task {
+	char *name;
+	char *waits_for; /* the type of the future that it waits for; NULL: none, it is about to run */
+	bool begun;
+	bool missed; /* it changed all the time: no frames */
+	struct stacks_frame *frames; /* of its coroutines, the innermost first */
+	size_t frame_count;
+	char **awaits, **awaited_by; /* names of other tasks, where that can be known */
+	size_t awaits_count, awaited_by_count;
+};
+
 struct stacks_thread {
 	pid_t pid, tid;
 	char name[PYSTACK_NAME_BYTES]; /* Python's, else the kernel's */
@@ -33,6 +45,8 @@ struct stacks_thread {
 	bool missed; /* it changed all the time: no stack */
 	struct stacks_frame *frames; /* the innermost first */
 	size_t frame_count;
+	struct stacks_task *tasks;
+	size_t task_count;
 	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
 	pid_t waits_for; /* thread that holds the lock that it waits for; 0: none, or not known */
 	uint64_t taken_ns; /* CLOCK_MONOTONIC; of a program that has ended: not known */
@@ -51,6 +65,7 @@ struct stacks {
 		[512]; /* threads that wait for each other in a circle, as a sentence; "": none seen */
 	struct stacks_thread *threads;
 	size_t thread_count;
+	bool tasks_cut; /* there are more tasks than are shown */
 	uint64_t held_ns; /* the longest time that a thread was held for its native frames */
 };
 
@@ -71,7 +86,11 @@ bool stacks_is_secret(const char *name);
 /* Between the files of this name. */
 void stacks_copy_frame(struct stacks_frame *frame, const struct pystack_frame *from,
 		       const struct pymemory *memory, const struct stacks_options *options);
-void stacks_free_frames(struct stacks_thread *thread);
+void stacks_free_frames(struct stacks_frame *frames, size_t count);
+/* stacks_tasks.c: the tasks of all threads. */
+void stacks_add_tasks(struct stacks *stacks, struct pystack *stack,
+		      const struct stacks_options *options);
+void stacks_free_tasks(struct stacks_thread *thread);
 /* stacks_native.c: stack may be NULL. 0, or a negative errno and *err: all else is there. */
 int stacks_add_native(struct stacks *stacks, struct pystack *stack,
 		      const struct stacks_options *options, struct kymo_error *err);

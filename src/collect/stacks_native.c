@@ -127,7 +127,7 @@ static void merge(struct stacks_thread *thread, const struct copied *copied,
 	/* The stack could not be followed to its end, or the loop has no symbol. */
 	while (merged.python < copied->python_count)
 		add_python_run(&merged, copied);
-	stacks_free_frames(thread);
+	stacks_free_frames(thread->frames, thread->frame_count);
 	thread->frames = merged.frames;
 	thread->frame_count = merged.count;
 	thread->missed = false;

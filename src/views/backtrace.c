@@ -27,14 +27,13 @@ static const char *state_words(char state)
 	}
 }
 
-static size_t func_columns(const struct stacks_thread *thread)
+static size_t func_columns(const struct stacks_frame *frames, size_t count)
 {
 	size_t widest = 12;
 
-	for (size_t i = 0; i < thread->frame_count; i++) {
-		size_t width = text_width(
-			thread->frames[i].func ? thread->frames[i].func : "",
-			strlen(thread->frames[i].func ? thread->frames[i].func : ""));
+	for (size_t i = 0; i < count; i++) {
+		const char *func = frames[i].func ? frames[i].func : "";
+		size_t width = text_width(func, strlen(func));
 
 		if (width > widest)
 			widest = width;
@@ -42,13 +41,13 @@ static size_t func_columns(const struct stacks_thread *thread)
 	return widest < FUNC_COLUMNS_MOST ? widest : FUNC_COLUMNS_MOST;
 }
 
-static void print_locals(const struct stacks_frame *frame, FILE *out)
+static void print_locals(const struct stacks_frame *frame, int indent, FILE *out)
 {
 	struct buf line = { 0 };
 
 	for (size_t i = 0; i < frame->local_count; i++) {
 		buf_reset(&line);
-		buf_text(&line, "      ");
+		buf_print(&line, "%*s", indent + 4, "");
 		text_visible(&line, frame->locals[i].name, strlen(frame->locals[i].name));
 		buf_text(&line, " = ");
 		text_visible(&line, frame->locals[i].value, strlen(frame->locals[i].value));
@@ -57,14 +56,14 @@ static void print_locals(const struct stacks_frame *frame, FILE *out)
 	buf_fini(&line);
 }
 
-static void print_frame(const struct stacks_frame *frame, size_t columns,
+static void print_frame(const struct stacks_frame *frame, size_t columns, int indent,
 			const struct text_style *style, FILE *out)
 {
 	struct buf line = { 0 }, place = { 0 };
-	size_t left = (size_t)style->columns > columns + 6 ? (size_t)style->columns - columns - 6
-							   : 20;
+	size_t used = columns + (size_t)indent + 4;
+	size_t left = (size_t)style->columns > used ? (size_t)style->columns - used : 20;
 
-	buf_text(&line, "  ");
+	buf_print(&line, "%*s", indent, "");
 	text_fit(&line, frame->func ? frame->func : "?", columns, -1, style);
 	buf_text(&line, "  ");
 	if (frame->file)
@@ -80,20 +79,26 @@ static void print_frame(const struct stacks_frame *frame, size_t columns,
 	if (frame->native)
 		buf_text(&line, text_plain(style));
 	fprintf(out, "%s\n", buf_get(&line));
-	print_locals(frame, out);
+	print_locals(frame, indent, out);
 	buf_fini(&line);
 	buf_fini(&place);
+}
+
+void backtrace_print_frames(const struct stacks_frame *frames, size_t count, int indent,
+			    const struct text_style *style, FILE *out)
+{
+	size_t columns = func_columns(frames, count);
+
+	for (size_t i = 0; i < count; i++)
+		print_frame(&frames[i], columns, indent, style, out);
 }
 
 static void print_frames(const struct stacks_thread *thread, const struct text_style *style,
 			 FILE *out)
 {
-	size_t columns = func_columns(thread);
-
 	if (thread->why)
 		text_paragraph(out, thread->why, 2, "  ", false, style);
-	for (size_t i = 0; i < thread->frame_count; i++)
-		print_frame(&thread->frames[i], columns, style, out);
+	backtrace_print_frames(thread->frames, thread->frame_count, 2, style, out);
 	if (thread->missed)
 		fputs("  (it changed while it was read, each time)\n", out);
 	else if (!thread->frame_count)
@@ -117,6 +122,7 @@ static void print_thread(const struct stacks_thread *thread, const struct text_s
 			format_duration((double)thread->age_ns, style->utf8).text);
 	fprintf(out, "%s\n", thread->gil ? ", holds the GIL" : "");
 	print_frames(thread, style, out);
+	backtrace_print_tasks_of(thread, style, out);
 	buf_fini(&name);
 }
 
@@ -147,6 +153,8 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 		fprintf(out,
 			"a thread was held for %s, longer than the 5 ms that are meant: the machine is busy\n",
 			format_duration((double)stacks->held_ns, style->utf8).text);
+	if (stacks->tasks_cut)
+		fputs("it has more asyncio tasks than are shown\n", out);
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		fputc('\n', out);
 		print_thread(&stacks->threads[i], style, out);
@@ -249,12 +257,13 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 		groups == 1 ? "" : "s");
 	for (size_t i = 0; i < used; i += members[i].group_count)
 		print_group(&members[i], members[i].group_count, style, out);
+	backtrace_print_tasks(stacks, count, style, out);
 	free(members);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void add_member(struct buf *out, const char *key, const char *text)
+void backtrace_json_member(struct buf *out, const char *key, const char *text)
 {
 	buf_print(out, "\"%s\": ", key);
 	if (text)
@@ -278,9 +287,9 @@ static void add_locals(struct buf *out, const struct stacks_frame *frame)
 static void add_frame(struct buf *out, const struct stacks_frame *frame, size_t depth)
 {
 	buf_text(out, depth ? ",\n    {" : "\n    {");
-	add_member(out, "func", frame->func);
+	backtrace_json_member(out, "func", frame->func);
 	buf_text(out, ", ");
-	add_member(out, "file", frame->file);
+	backtrace_json_member(out, "file", frame->file);
 	if (frame->line)
 		buf_print(out, ", \"lineno\": %d", frame->line);
 	else
@@ -292,6 +301,14 @@ static void add_frame(struct buf *out, const struct stacks_frame *frame, size_t 
 	buf_char(out, '}');
 }
 
+void backtrace_json_frames(struct buf *out, const struct stacks_frame *frames, size_t count)
+{
+	buf_char(out, '[');
+	for (size_t i = 0; i < count; i++)
+		add_frame(out, &frames[i], i);
+	buf_char(out, ']');
+}
+
 static void add_thread(struct buf *out, const struct stacks_thread *thread)
 {
 	char state[2] = { thread->state, '\0' };
@@ -299,21 +316,21 @@ static void add_thread(struct buf *out, const struct stacks_thread *thread)
 					   : thread->age_ns;
 
 	buf_print(out, "{\"pid\": %d, \"tid\": %d, ", (int)thread->pid, (int)thread->tid);
-	add_member(out, "thread", thread->name);
+	backtrace_json_member(out, "thread", thread->name);
 	buf_text(out, ", ");
-	add_member(out, "state", thread->state ? state : NULL);
+	backtrace_json_member(out, "state", thread->state ? state : NULL);
 	buf_print(out, ", \"age_ns\": %" PRIu64 ", \"held_ns\": %" PRIu64, age_ns, thread->held_ns);
 	buf_print(out, ", \"python\": %s, \"gil\": %s, \"missed\": %s",
 		  thread->python ? "true" : "false", thread->gil ? "true" : "false",
 		  thread->missed ? "true" : "false");
 	if (thread->why) {
 		buf_text(out, ", ");
-		add_member(out, "why", thread->why);
+		backtrace_json_member(out, "why", thread->why);
 	}
-	buf_text(out, ", \"frames\": [");
-	for (size_t i = 0; i < thread->frame_count; i++)
-		add_frame(out, &thread->frames[i], i);
-	buf_text(out, "]}");
+	buf_text(out, ", \"frames\": ");
+	backtrace_json_frames(out, thread->frames, thread->frame_count);
+	backtrace_json_tasks(out, thread);
+	buf_char(out, '}');
 }
 
 void backtrace_print_json(const struct stacks *stacks, size_t count, FILE *out)

@@ -16,4 +16,19 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 /* A JSON array of all threads, the same for one process and for many. */
 void backtrace_print_json(const struct stacks *stacks, size_t count, FILE *out);
 
+/* Between the files of this name. Frames one below the other, indented. */
+void backtrace_print_frames(const struct stacks_frame *frames, size_t count, int indent,
+			    const struct text_style *style, FILE *out);
+struct buf;
+/* A JSON array of frames. */
+void backtrace_json_frames(struct buf *out, const struct stacks_frame *frames, size_t count);
+/* A member: "key": "text", or null. */
+void backtrace_json_member(struct buf *out, const char *key, const char *text);
+/* backtrace_tasks.c: tasks with equal stacks together, the smallest group first. */
+void backtrace_print_tasks(const struct stacks *stacks, size_t count,
+			   const struct text_style *style, FILE *out);
+void backtrace_print_tasks_of(const struct stacks_thread *thread, const struct text_style *style,
+			      FILE *out);
+void backtrace_json_tasks(struct buf *out, const struct stacks_thread *thread);
+
 #endif
