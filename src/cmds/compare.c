@@ -5,16 +5,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "cmds/cmds.h"
+#include "views/report_file.h"
 #include "views/text.h"
 
 struct request {
 	const char *a[COMPARE_RUNS_MOST], *b[COMPARE_RUNS_MOST];
 	struct compare_options options;
-	bool json, all;
+	const struct format *format; /* NULL: not said */
+	const char *file;
+	bool all, force;
 };
+
+static int write_text(const struct request *request, const struct compare *compare, FILE *out,
+		      struct kymo_error *err);
+static int write_json(const struct request *request, const struct compare *compare, FILE *out,
+		      struct kymo_error *err);
+static int write_html(const struct request *request, const struct compare *compare, FILE *out,
+		      struct kymo_error *err);
+
+static const struct format {
+	const char *name; /* also the ending of its files */
+	const char *
+		mark; /* how a file of ours begins, that may be replaced; NULL: it is for a terminal */
+	int (*write)(const struct request *request, const struct compare *compare, FILE *out,
+		     struct kymo_error *err);
+} formats[] = {
+	{ "text", NULL, write_text },
+	{ "json", COMPARE_JSON_MARK, write_json },
+	{ "html", REPORT_HTML_MARK, write_html },
+};
+
+static const struct format *format_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
 
 /* Stands for the -- between the runs of A and those of B, so that options may follow it; known by its address. */
 static char divider[] = "|";
@@ -51,11 +82,15 @@ static int take_option(struct request *request, struct cmds_args *args,
 	if (!strcmp(option->name, "fail-above"))
 		return take_bar(request, args->value);
 	if (!strcmp(option->name, "format")) {
-		request->json = !strcmp(args->value, "json");
-		if (!request->json && strcmp(args->value, "text"))
+		request->format = format_find(args->value);
+		if (!request->format)
 			return cmds_wrong("compare",
-					  "no format is called %s; there are text and json",
+					  "no format is called %s; there are text, html and json",
 					  args->value);
+	} else if (!strcmp(option->name, "output")) {
+		request->file = args->value;
+	} else if (!strcmp(option->name, "force")) {
+		request->force = true;
 	} else if (!strcmp(option->name, "all")) {
 		request->all = true;
 	} else if (!strcmp(option->name, "total")) {
@@ -91,6 +126,24 @@ static int take_words(struct request *request, const struct cmds_args *args)
 	return status;
 }
 
+/* What a file shall be, where -f does not say so; a page is no text for a terminal. */
+static int settle_format(struct request *request)
+{
+	const char *dot = request->file ? strrchr(request->file, '.') : NULL;
+
+	if (!request->format)
+		request->format = dot ? format_find(dot + 1) : request->file ? NULL : &formats[0];
+	if (!request->format || (request->file && !request->format->mark))
+		return cmds_wrong(
+			"compare",
+			"what %s shall be is not clear: end its name in .html or .json, or add -f",
+			request->file);
+	if (!request->file && request->format->write == write_html && isatty(STDOUT_FILENO))
+		return cmds_wrong("compare",
+				  "a page is no text for a terminal; name a file: -o compare.html");
+	return -1;
+}
+
 static int parse(struct request *request, int argc, char **argv)
 {
 	const struct cmds_option *option;
@@ -106,23 +159,68 @@ static int parse(struct request *request, int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
-	return status < 0 ? take_words(request, &args) : status;
+	if (status < 0)
+		status = take_words(request, &args);
+	return status < 0 ? settle_format(request) : status;
+}
+
+/* What cannot be compared is said on stderr, and no table follows. */
+static int write_text(const struct request *request, const struct compare *compare, FILE *out,
+		      struct kymo_error *err)
+{
+	struct text_style style = text_style_of(out);
+
+	(void)err;
+	if (compare->sentence[0])
+		compare_print(compare, request->all, &style, out);
+	return 0;
+}
+
+static int write_json(const struct request *request, const struct compare *compare, FILE *out,
+		      struct kymo_error *err)
+{
+	struct buf json = { 0 };
+	int rc;
+
+	(void)request;
+	compare_json(compare, &json);
+	rc = json.failed ? error_set(err, ENOMEM, "out of memory for the JSON") : 0;
+	fwrite(buf_get(&json), 1, json.used, out);
+	buf_fini(&json);
+	return rc;
+}
+
+static int write_html(const struct request *request, const struct compare *compare, FILE *out,
+		      struct kymo_error *err)
+{
+	(void)request;
+	return compare_html(compare, out, err);
+}
+
+static int write_file(const struct request *request, const struct compare *compare,
+		      struct kymo_error *err)
+{
+	struct aside aside;
+	int rc = report_file_open(&aside, request->file, request->format->mark, request->force,
+				  err);
+
+	if (rc)
+		return rc;
+	rc = request->format->write(request, compare, aside.file, err);
+	if (!rc)
+		return aside_commit(&aside, err);
+	aside_discard(&aside);
+	return rc;
 }
 
 static int print(const struct request *request, const struct compare *compare)
 {
-	struct text_style style = text_style_of(stdout);
 	struct kymo_error err = { 0 };
-	struct buf json = { 0 };
 	int status;
 
-	if (request->json) {
-		compare_json(compare, &json);
-		fwrite(buf_get(&json), 1, json.used, stdout);
-		buf_fini(&json);
-	} else if (compare->sentence[0]) {
-		compare_print(compare, request->all, &style, stdout);
-	}
+	if (request->file ? write_file(request, compare, &err)
+			  : request->format->write(request, compare, stdout, &err))
+		return cmds_fail("compare", &err);
 	status = cmds_finish("compare");
 	if (compare->sentence[0])
 		return compare->failed ? CMDS_FAILED : status;

@@ -47,7 +47,9 @@ static const struct cmds_option force_options[] = {
 static const struct cmds_option compare_options[] = {
 	{ 0, "a", "TARGET", "a run of A; may be given several times" },
 	{ 0, "b", "TARGET", "a run of B; likewise" },
-	{ 'f', "format", "text|json", "how to print it (text)" },
+	{ 'f', "format", "FORMAT", "text (the default), html or json" },
+	{ 'o', "output", "FILE", "write it to FILE; its ending says the format" },
+	{ 0, "force", NULL, "let it replace a file that is no comparison" },
 	{ 0, "fail-above", "SHARE", "exit status 1 where a step is slower by that" },
 	{ 0, "total", NULL, "regions with what is inside, not by themselves" },
 	{ 0, "all", NULL, "also what cannot be told from noise" },
@@ -122,6 +124,7 @@ const struct cmds_command cmds_table[] = {
 	  "[OPTIONS] A B\n[OPTIONS] A1 A2 A3 -- B1 B2 B3", compare_options,
 	  "kymo compare before.kymo after.kymo\n"
 	  "kymo compare a1 a2 a3 -- b1 b2 b3\tseveral runs of each: surest\n"
+	  "kymo compare a b -o diff.html\ta page that opens offline\n"
 	  "kymo compare a b --fail-above 5%\tfor CI\n" },
 	{ "export", cmd_export, "write a recording in the format of another tool",
 	  "[OPTIONS] [TARGET]", export_options,

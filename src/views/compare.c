@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "store/store.h"
-#include "views/format.h"
 
 /* Of the 5 %: what the step gets, and what is left to regions and modules by their time. */
 #define STEP_SHARE 0.25
@@ -166,37 +165,6 @@ const struct compare_item **compare_ranked(const struct compare *compare)
 	return list;
 }
 
-/* ---- the sentence --------------------------------------------------------------------------- */
-
-static void set_sentence(struct compare *compare)
-{
-	const struct compare_stats *step = &compare->items[0].stats;
-	const char *what = compare->runs[0].whole ? "a run" : "a step";
-	char interval[64] = "";
-
-	if (isfinite(step->low) && isfinite(step->high))
-		snprintf(interval, sizeof(interval), " (95 %% interval %.3f to %.3f)", step->low,
-			 step->high);
-	if (isnan(step->p))
-		snprintf(
-			compare->sentence, sizeof(compare->sentence),
-			"Nothing can be said of %s: values that follow each other are too much alike (a drift, "
-			"or a busy machine). Record longer, or several runs of each.",
-			what);
-	else if (step->significant)
-		snprintf(compare->sentence, sizeof(compare->sentence),
-			 "B is %s: %s takes %.3f times as long%s.",
-			 step->b > step->a ? "slower" : "faster", what, step->ratio, interval);
-	else
-		snprintf(
-			compare->sentence, sizeof(compare->sentence),
-			"No difference of %s can be told from noise: B takes %.3f times as long%s; a "
-			"change of %s could have been seen.",
-			what, step->ratio, interval, format_percent(step->could_see).text);
-	compare->failed = compare->fail_above >= 0 && step->significant &&
-			  step->low > 1 + compare->fail_above;
-}
-
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static int read_run(struct compare *compare, size_t run, void (*opened)(struct tables *tables),
@@ -248,7 +216,7 @@ int compare_make(const struct compare_options *options, struct compare *out,
 		return 0;
 	if (judge(out))
 		return error_set(err, ENOMEM, "no memory to compare");
-	set_sentence(out);
+	compare_say(out);
 	return 0;
 }
 

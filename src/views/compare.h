@@ -2,7 +2,8 @@
  * `kymo compare`: whether B is slower than A, where, and how sure that is. compare_stats.h has the arithmetic; here are the
  * recordings: their steps, and the time of each region in each step.
  *
- *	gather (compare_gather.c) → check (compare_check.c) → judge (compare.c) → print (compare_text.c, compare_json.c)
+ *	gather (compare_gather.c) → check (compare_check.c) → judge (compare.c) → say (compare_words.c) →
+ *	print (compare_text.c, compare_json.c, compare_html.c)
  */
 #ifndef KYMO_VIEWS_COMPARE_H
 #define KYMO_VIEWS_COMPARE_H
@@ -92,13 +93,29 @@ void compare_fini(struct compare *compare);
 /* all: also what cannot be told from noise. */
 void compare_print(const struct compare *compare, bool all, const struct text_style *style,
 		   FILE *out);
+#define COMPARE_JSON_MARK "{\"comparable\":"
+/* With the differential flame graph; see kymo-compare(1). */
 void compare_json(const struct compare *compare, struct buf *out);
+/* The same document in a page that opens offline. */
+int compare_html(const struct compare *compare, FILE *out, struct kymo_error *err);
 
 /* Inside: */
+struct compare_figures {
+	double peak_bytes[2],
+		steps_per_s[2]; /* of A and B, the mean of their runs; NAN: not recorded */
+};
+
 int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		   struct kymo_error *err);
 /* Fills .why. */
 void compare_check(struct compare *compare);
+/* Fills .sentence and .failed. */
+void compare_say(struct compare *compare);
+/* What the verdict rests on. */
+void compare_because(const struct compare *compare, struct buf *out);
+void compare_notes(const struct compare *compare,
+		   void (*note)(void *context, const char *text, bool loud), void *context);
+struct compare_figures compare_figures(const struct compare *compare);
 double compare_sum(const struct compare_series *series);
 /* Items by the time that is at stake, the step first; the caller frees the list. */
 const struct compare_item **compare_ranked(const struct compare *compare);

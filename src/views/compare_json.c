@@ -1,6 +1,6 @@
 /*
- * A comparison as JSON, and the differential flame graph with it, as columns: for each node its name, its parent (-1: none)
- * and the time per step of A and B, in ns. Nodes of less than 0.02 % on both sides are left to their callers' "(other)".
+ * A comparison as JSON, and the differential flame graph with it, as columns: for each node its name and source, its parent (-1: none)
+ * and the time per step of A and B, in ns. Nodes of less than 0.02 % on both sides are left out: they stay in the total of what is above.
  */
 #include "views/compare.h"
 
@@ -13,6 +13,7 @@
 
 #define FLAME_SHARE 0.0002
 #define FLAME_NODES 20000
+#define FLAME_COLUMNS 7
 
 static void add_number(struct buf *out, const char *key, double value)
 {
@@ -78,6 +79,8 @@ static void add_runs(struct buf *out, const struct compare *compare)
 			  run->warmup);
 		add_number(out, "peak_bytes", run->peak_bytes >= 0 ? run->peak_bytes : NAN);
 		add_number(out, "steps_per_s", run->whole ? NAN : run->steps_per_s);
+		add_number(out, "zones", run->zones);
+		add_number(out, "zones_lost", run->zones_lost);
 		buf_char(out, '}');
 	}
 	buf_text(out, "]");
@@ -94,18 +97,35 @@ static void add_pair(struct buf *out, const char *key, double a, double b)
 
 static void add_figures(struct buf *out, const struct compare *compare)
 {
-	double bytes[2] = { 0, 0 }, speed[2] = { 0, 0 };
+	struct compare_figures of = compare_figures(compare);
 
-	for (size_t i = 0; i < compare->a_count + compare->b_count; i++) {
-		const struct compare_run *run = &compare->runs[i];
-		bool b = i >= compare->a_count;
-		double share = 1.0 / (double)(b ? compare->b_count : compare->a_count);
+	add_pair(out, "memory", of.peak_bytes[0], of.peak_bytes[1]);
+	add_pair(out, "throughput", of.steps_per_s[0], of.steps_per_s[1]);
+}
 
-		bytes[b] += share * (run->peak_bytes >= 0 ? run->peak_bytes : NAN);
-		speed[b] += share * (run->whole ? NAN : run->steps_per_s);
-	}
-	add_pair(out, "memory", bytes[0], bytes[1]);
-	add_pair(out, "throughput", speed[0], speed[1]);
+static void add_note(void *context, const char *text, bool loud)
+{
+	struct buf *out = context;
+
+	(void)loud;
+	buf_text(out, out->data[out->used - 1] == '[' ? "" : ",");
+	json_text(out, text, strlen(text));
+}
+
+static void add_words(struct buf *out, const struct compare *compare)
+{
+	struct buf because = { 0 };
+
+	buf_text(out, ",\n");
+	add_text(out, "sentence", compare->sentence);
+	compare_because(compare, &because);
+	buf_text(out, ",\n");
+	add_text(out, "because", buf_get(&because));
+	out->failed |= because.failed;
+	buf_fini(&because);
+	buf_text(out, ",\n\"notes\":[");
+	compare_notes(compare, add_note, out);
+	buf_text(out, "]");
 }
 
 /* ---- flame ---------------------------------------------------------------------------------- */
@@ -148,36 +168,43 @@ static void number(struct flame *flame)
 	}
 }
 
-static void add_column(struct buf *out, const struct compare *compare, const struct flame *flame,
-		       const char *key, int column)
+static void add_value(struct buf *out, const struct compare *compare, const struct flame *flame,
+		      int column, size_t node)
 {
+	const struct stacks_node *one = &flame->stacks->nodes[node];
+	const struct compare_item *item = &compare->items[one->frame];
+
+	if (column < 2)
+		json_text(out, column ? item->source : item->name,
+			  strlen(column ? item->source : item->name));
+	else if (column == 2)
+		buf_print(out, "%d", one->parent ? flame->numbers[one->parent] : -1);
+	else if (column < 5)
+		buf_print(out, "%.0f", one->values[column - 3]);
+	else
+		buf_print(out, "%.0f", flame->totals[2 * node + (size_t)column - 5]);
+}
+
+static void add_column(struct buf *out, const struct compare *compare, const struct flame *flame,
+		       int column)
+{
+	static const char *const keys[] = { "name",   "source",	 "parent", "a_self",
+					    "b_self", "a_total", "b_total" };
 	bool first = true;
 
-	buf_print(out, "%s\"%s\":[", column ? ",\n" : "", key);
+	buf_print(out, "%s\"%s\":[", column ? ",\n" : "", keys[column]);
 	for (size_t i = 1; i < flame->stacks->count; i++) {
-		const struct stacks_node *node = &flame->stacks->nodes[i];
-		const char *name = compare->items[node->frame].name;
-
 		if (flame->numbers[i] < 0)
 			continue;
 		buf_text(out, first ? "" : ",");
 		first = false;
-		if (!column)
-			json_text(out, name, strlen(name));
-		else if (column == 1)
-			buf_print(out, "%d", node->parent ? flame->numbers[node->parent] : -1);
-		else if (column < 4)
-			buf_print(out, "%.0f", node->values[column - 2]);
-		else
-			buf_print(out, "%.0f", flame->totals[2 * i + (size_t)column - 4]);
+		add_value(out, compare, flame, column, i);
 	}
 	buf_char(out, ']');
 }
 
 static void add_flame(struct buf *out, const struct compare *compare)
 {
-	static const char *const columns[] = { "name",	 "parent",  "a_self",
-					       "b_self", "a_total", "b_total" };
 	struct flame flame = { .stacks = &compare->flame };
 
 	flame.totals = calloc(2 * compare->flame.count, sizeof(flame.totals[0]));
@@ -186,8 +213,8 @@ static void add_flame(struct buf *out, const struct compare *compare)
 		sum_up(&flame);
 		number(&flame);
 		buf_text(out, ",\n\"flame\":{");
-		for (int i = 0; i < 6; i++)
-			add_column(out, compare, &flame, columns[i], i);
+		for (int i = 0; i < FLAME_COLUMNS; i++)
+			add_column(out, compare, &flame, i);
 		buf_char(out, '}');
 	}
 	out->failed |= !flame.totals || !flame.numbers;
@@ -199,14 +226,13 @@ void compare_json(const struct compare *compare, struct buf *out)
 {
 	bool judged = compare->sentence[0];
 
-	buf_print(out, "{\"comparable\":%s,", compare->why[0] ? "false" : "true");
+	buf_print(out, COMPARE_JSON_MARK "%s,", compare->why[0] ? "false" : "true");
 	if (compare->why[0])
 		add_text(out, "why", compare->why);
 	else
 		buf_text(out, "\"why\":null");
 	if (judged) {
-		buf_text(out, ",\n");
-		add_text(out, "sentence", compare->sentence);
+		add_words(out, compare);
 		add_number(out, "could_see", compare->items[0].stats.could_see);
 		buf_print(out, ",\"time\":\"%s\"", compare->total ? "total" : "self");
 		buf_print(out, ",\"unit\":\"%s\"",

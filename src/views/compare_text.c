@@ -16,11 +16,6 @@ struct printed {
 	FILE *out;
 };
 
-static size_t run_count(const struct compare *compare)
-{
-	return compare->a_count + compare->b_count;
-}
-
 /* ---- head ----------------------------------------------------------------------------------- */
 
 static const char *last_part(const char *path)
@@ -164,68 +159,28 @@ static void print_items(const struct printed *printed, bool all)
 
 /* ---- memory, throughput, notes -------------------------------------------------------------- */
 
-static double mean_of(const struct compare *compare, bool b,
-		      double (*value)(const struct compare_run *))
-{
-	size_t first = b ? compare->a_count : 0, count = b ? compare->b_count : compare->a_count;
-	double sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += value(&compare->runs[first + i]);
-	return sum / (double)count;
-}
-
-static double peak(const struct compare_run *run)
-{
-	return run->peak_bytes >= 0 ? run->peak_bytes : NAN;
-}
-
-static double speed(const struct compare_run *run)
-{
-	return run->whole ? NAN : run->steps_per_s;
-}
-
 static void print_figures(const struct printed *printed)
 {
-	double a_bytes = mean_of(printed->compare, false, peak),
-	       b_bytes = mean_of(printed->compare, true, peak);
-	double a_speed = mean_of(printed->compare, false, speed),
-	       b_speed = mean_of(printed->compare, true, speed);
+	struct compare_figures of = compare_figures(printed->compare);
 	struct buf line = { 0 };
 
-	if (a_bytes > 0 && b_bytes > 0)
-		buf_print(&line, "memory peak %s to %s, %.3f   ", format_bytes(a_bytes).text,
-			  format_bytes(b_bytes).text, b_bytes / a_bytes);
-	if (a_speed > 0 && b_speed > 0)
-		buf_print(&line, "throughput %.4g to %.4g steps/s, %.3f", a_speed, b_speed,
-			  b_speed / a_speed);
+	if (of.peak_bytes[0] > 0 && of.peak_bytes[1] > 0)
+		buf_print(&line, "memory peak %s to %s, %.3f   ",
+			  format_bytes(of.peak_bytes[0]).text, format_bytes(of.peak_bytes[1]).text,
+			  of.peak_bytes[1] / of.peak_bytes[0]);
+	if (of.steps_per_s[0] > 0 && of.steps_per_s[1] > 0)
+		buf_print(&line, "throughput %.4g to %.4g steps/s, %.3f", of.steps_per_s[0],
+			  of.steps_per_s[1], of.steps_per_s[1] / of.steps_per_s[0]);
 	if (line.used)
 		text_paragraph(printed->out, buf_get(&line), 2, NULL, false, printed->style);
 	buf_fini(&line);
 }
 
-static void print_notes(const struct printed *printed)
+static void print_note(void *context, const char *text, bool loud)
 {
-	const struct compare *compare = printed->compare;
+	const struct printed *printed = context;
 
-	if (compare->why[0]) {
-		struct buf line = { 0 };
-
-		buf_print(&line, "--anyway: %s.", compare->why);
-		text_paragraph(printed->out, buf_get(&line), 2, NULL, true, printed->style);
-		buf_fini(&line);
-	}
-	for (size_t i = 1; i < run_count(compare); i++)
-		if (strcmp(compare->runs[i].command, compare->runs[0].command)) {
-			fprintf(printed->out, "  the command lines differ\n");
-			break;
-		}
-	if (run_count(compare) <= 3)
-		text_paragraph(
-			printed->out,
-			"One run of each: how much runs differ by themselves is not in these intervals; "
-			"kymo compare A1 A2 A3 -- B1 B2 B3 tells.",
-			2, NULL, false, printed->style);
+	text_paragraph(printed->out, text, 2, NULL, loud, printed->style);
 }
 
 static void print_bar(const struct printed *printed)
@@ -260,6 +215,6 @@ void compare_print(const struct compare *compare, bool all, const struct text_st
 	fputc('\n', out);
 	print_items(&printed, all);
 	print_figures(&printed);
-	print_notes(&printed);
+	compare_notes(compare, print_note, &printed);
 	print_bar(&printed);
 }

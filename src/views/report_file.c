@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "views/aside.h"
-
 const struct report_format report_formats[] = {
 	{ "html", REPORT_HTML_MARK, report_html },
 	{ "json", REPORT_JSON_MARK, report_json },
@@ -30,10 +28,10 @@ const struct report_format *report_format_of(const char *path)
 }
 
 /* A regular file that begins as our reports do. */
-static bool is_ours(const char *path, const struct report_format *format)
+static bool is_ours(const char *path, const char *mark)
 {
 	char head[128];
-	size_t bytes = strlen(format->mark);
+	size_t bytes = strlen(mark);
 	struct stat status;
 	ssize_t got;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -42,14 +40,20 @@ static bool is_ours(const char *path, const struct report_format *format)
 		return false;
 	got = fstat(fd, &status) || !S_ISREG(status.st_mode) ? -1 : read(fd, head, bytes);
 	close(fd);
-	return got == (ssize_t)bytes && !memcmp(head, format->mark, bytes);
+	return got == (ssize_t)bytes && !memcmp(head, mark, bytes);
+}
+
+int report_file_open(struct aside *aside, const char *path, const char *mark, bool force,
+		     struct kymo_error *err)
+{
+	return aside_open(aside, path, force || is_ours(path, mark), err);
 }
 
 int report_file_write(struct tables *tables, const struct report_format *format, const char *path,
 		      bool force, struct kymo_error *err)
 {
 	struct aside aside;
-	int rc = aside_open(&aside, path, force || is_ours(path, format), err);
+	int rc = report_file_open(&aside, path, format->mark, force, err);
 
 	if (rc)
 		return rc;

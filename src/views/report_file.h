@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "tables/tables.h"
+#include "views/aside.h"
 
 /* How a report of ours begins: such a file may be replaced without being asked. */
 #define REPORT_HTML_MARK "<!doctype html><!-- kymo report 1 -->\n"
@@ -22,6 +23,9 @@ extern const struct report_format report_formats[];
 /* By its name, or by the ending of a file's name; NULL where there is none. */
 const struct report_format *report_format_find(const char *name);
 const struct report_format *report_format_of(const char *path);
+/* Aside; a file that is there is replaced if it begins with our mark, or if force is set. */
+int report_file_open(struct aside *aside, const char *path, const char *mark, bool force,
+		     struct kymo_error *err);
 /* Written aside and renamed. A file that is there is replaced if it is such a report of ours, or if force is set. */
 int report_file_write(struct tables *tables, const struct report_format *format, const char *path,
 		      bool force, struct kymo_error *err);

@@ -244,7 +244,8 @@ WRONG = [
     (["a", "b", "c"], "two recordings, A and B, or several of each with -- between them, not 3"),
     (["a", "--"], "which ones? kymo compare A B; kymo ls lists recordings"),
     (["a", "b", "--fail-above", "much"], "--fail-above needs a share as 5%, not much"),
-    (["a", "b", "-f", "xml"], "no format is called xml; there are text and json"),
+    (["a", "b", "-f", "xml"], "no format is called xml; there are text, html and json"),
+    (["a", "b", "-o", "it"], "what it shall be is not clear: end its name in .html or .json, or add -f"),
 ]
 
 

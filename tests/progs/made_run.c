@@ -1,7 +1,9 @@
 /*
  * Writes a recording byte by byte whose every number is chosen, for tests of reports: no program has to run.
  *
- *	made_run DIRECTORY train STEPS		a training run: about 100 zones a step on five threads, 4 of 100 steps slow
+ *	made_run DIRECTORY train STEPS [PCT [SEED]]	a training run: about 100 zones a step on five threads, 4 of 100
+ *						steps slow; aten::softmax takes PCT % of its usual time, and
+ *						the optimizer that much less
  *	made_run DIRECTORY WORD			a small run with one problem; WORD-not: the same without it
  */
 #include "../unit/tables_make.h"
@@ -19,6 +21,7 @@ struct zones {
 };
 
 static uint64_t seed = 88172645463325252u;
+static uint64_t softmax_pct = 100;
 
 /* Around `ns`, by up to a fifth. */
 static uint64_t about(uint64_t ns)
@@ -145,7 +148,7 @@ static uint64_t block(struct zones *main, const uint32_t *id, uint64_t at)
 		part = at + about(8 * US);
 		at = part;
 		for (int op = 0; op < 3; op++) {
-			uint64_t end = at + about(55 * US);
+			uint64_t end = at + about(55 * US) * (op == 1 ? softmax_pct : 100) / 100;
 
 			if (op != 1)
 				zone(main, at + 6 * US, end - 6 * US, id[MM], 6);
@@ -189,7 +192,7 @@ static uint64_t train_step(struct zones *main, struct zones *autograd, const uin
 	zone(main, backward, at + 10 * US, id[BACKWARD], 1);
 	phases[KYMO_PHASE_BACKWARD] = at - backward;
 	at += 20 * US;
-	phases[KYMO_PHASE_OPTIMIZER] = about(600 * US);
+	phases[KYMO_PHASE_OPTIMIZER] = about(600 * US) * 100 / softmax_pct;
 	zone(main, at + 20 * US, at + phases[KYMO_PHASE_OPTIMIZER] - 20 * US, id[ADAM], 2);
 	zone(main, at, at + phases[KYMO_PHASE_OPTIMIZER], id[OPTIMIZER], 1);
 	at += phases[KYMO_PHASE_OPTIMIZER] + 20 * US;
@@ -494,6 +497,8 @@ int main(int argc, char **argv)
 {
 	if (argc < 3)
 		return 2;
+	softmax_pct = argc > 4 ? (uint64_t)atol(argv[4]) : softmax_pct;
+	seed ^= argc > 5 ? (uint64_t)atol(argv[5]) << 20 : 0;
 	if (!strcmp(argv[2], "train"))
 		train(argv[1], argc > 3 ? (size_t)atol(argv[3]) : 200);
 	else

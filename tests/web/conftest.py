@@ -25,24 +25,45 @@ def browser():
     return [node, ROOT / "tests/web/driver.mjs", PLAYWRIGHT, chromium]
 
 
-@pytest.fixture(scope="session")
-def page(browser, tmp_path_factory):
-    """page(check, *words of made_run): the report's path and what the driver saw."""
-    folder = tmp_path_factory.mktemp("web")
-    env = {**os.environ, "KYMO_DIR": str(folder), "HOME": str(folder), "XDG_STATE_HOME": str(folder)}
+class Pages:
+    """Made recordings, and what the driver saw of pages of them."""
 
-    def look(check, *words):
-        recording, file = folder / "-".join(words), folder / f"{'-'.join(words)}.html"
-        if not recording.exists():
-            subprocess.run([PROGS / "made_run", recording, *words], check=True)
-        if not file.exists():
-            done = subprocess.run([KYMO, "report", recording, file], env=env, capture_output=True, text=True)
-            if "built without HTML" in done.stderr:
-                pytest.skip("this kymo was built without HTML reports")
-            assert done.returncode == 0, done.stderr
-        done = subprocess.run([*browser, check, file, SHOTS], capture_output=True, text=True, timeout=240)
+    def __init__(self, browser, folder):
+        self.browser, self.folder = browser, folder
+        self.env = {**os.environ, "KYMO_DIR": str(folder), "HOME": str(folder), "XDG_STATE_HOME": str(folder)}
+
+    def recording(self, *words):
+        path = self.folder / "-".join(words)
+        if not path.exists():
+            subprocess.run([PROGS / "made_run", path, *words], check=True)
+        return path
+
+    def kymo(self, *words):
+        done = subprocess.run([KYMO, *words], env=self.env, capture_output=True, text=True)
+        if "built without HTML" in done.stderr:
+            pytest.skip("this kymo was built without HTML reports")
+        return done
+
+    def look(self, check, file):
+        done = subprocess.run([*self.browser, check, file, SHOTS], capture_output=True, text=True, timeout=240)
         assert done.returncode == 0 and done.stdout, done.stderr[-2000:]
         seen = json.loads(done.stdout)
         assert "failed" not in seen, seen["failed"]
-        return file, seen
+        return seen
+
+
+@pytest.fixture(scope="session")
+def pages(browser, tmp_path_factory):
+    return Pages(browser, tmp_path_factory.mktemp("web"))
+
+
+@pytest.fixture(scope="session")
+def page(pages):
+    """page(check, *words of made_run): the report's path and what the driver saw."""
+    def look(check, *words):
+        file = pages.folder / f"{'-'.join(words)}.html"
+        if not file.exists():
+            done = pages.kymo("report", pages.recording(*words), file)
+            assert done.returncode == 0, done.stderr
+        return file, pages.look(check, file)
     return look

@@ -155,6 +155,88 @@ const checks = {
 		await shot("million-flame");
 		return out;
 	},
+	async compared() {
+		const out = { open: await open() };
+		await dark(false);
+		const names = () => page.locator("table[aria-label='What changed'] tbody td:first-child").evaluateAll((list) => list.map((td) => td.lastChild.textContent));
+		const column = (n) => page.locator(`table[aria-label='What changed'] tbody td:nth-child(${n})`).allInnerTexts();
+		const head = (t) => page.locator("table[aria-label='What changed'] th button", { hasText: t });
+		out.title = await page.title();
+		out.verdict = await text(".verdict h1");
+		out.because = await text(".verdict p");
+		out.sides = await page.locator(".side").allInnerTexts();
+		out.figures = await page.locator(".figure").allInnerTexts();
+		out.footer = await text("footer");
+		out.overflow = (await overflow())[0];
+		out.names = await names();
+		out.ratios = await column(5);
+		out.tones = await page.locator(".interval").evaluateAll((list) => list.map((e) => e.className));
+		out.bars = await page.locator("tbody tr:nth-child(2) .interval").evaluate((e) => [...e.querySelectorAll(".line, .dot")].map((i) => Math.round(i.getBoundingClientRect().left - e.getBoundingClientRect().left)));
+		await shot("compare-light");
+		await head("B ÷ A").click();
+		out.byRatio = await column(5);
+		await head("B ÷ A").click();
+		out.byRatioUp = await column(5);
+		await page.keyboard.press("/");
+		await page.keyboard.type("SOFT");
+		out.filtered = await names();
+		await page.keyboard.press("Escape");
+		await dark(true);
+		await shot("compare-dark");
+		await page.click("#show-flame");
+		await page.waitForTimeout(300);
+		out.address = await page.evaluate(() => location.hash);
+		out.flame = await colours(".stage canvas");
+		await shot("compare-flame-dark");
+		await dark(false);
+		[out.red, out.blue] = await page.evaluate(() => {
+			const canvas = document.querySelector(".stage canvas"), data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+			let red = 0, blue = 0;
+			for (let i = 0; i < data.length; i += 4) {
+				red += data[i] - data[i + 2] > 60;
+				blue += data[i + 2] - data[i] > 60;
+			}
+			return [red, blue];
+		});
+		await shot("compare-flame-light");
+		const before = await picture(".stage canvas");
+		await page.keyboard.press("/");
+		await page.keyboard.type("softmax");
+		await page.waitForTimeout(200);
+		out.found = await text(".flames [role=status]");
+		out.dimmed = (await picture(".stage canvas")) !== before;
+		await shot("compare-flame-search-light");
+		await page.keyboard.press("Escape");
+		const canvas = await page.locator(".stage canvas").boundingBox();
+		await page.mouse.move(canvas.x + 40, canvas.y + 30);
+		await page.waitForTimeout(150);
+		out.tip = await text(".tip");
+		await page.mouse.click(canvas.x + 40, canvas.y + 30);
+		const zoomed = await picture(".stage canvas");
+		await page.keyboard.press("Escape");
+		await page.waitForTimeout(100);
+		out.back = (await picture(".stage canvas")) !== zoomed;
+		await page.keyboard.press("ArrowDown");
+		out.said = await page.locator("[aria-live]").first().innerText();
+		await page.goBack();
+		await page.waitForTimeout(200);
+		out.again = (await names()).length;
+		out.scripts = await page.locator("script").count();
+		out.hacked = await page.evaluate(() => window.hacked ?? null);
+		await page.setViewportSize({ width: 800, height: 700 });
+		await page.waitForTimeout(200);
+		out.narrow = (await overflow())[0];
+		await shot("compare-narrow");
+		return out;
+	},
+	async refused() {
+		const out = { open: await open() };
+		out.verdict = await text(".verdict h1");
+		out.because = await text(".verdict p");
+		out.tables = await page.locator("table").count();
+		await shot("compare-refused");
+		return out;
+	},
 	async colours() {
 		await open();
 		const read = () => page.evaluate(() => Object.fromEntries([...document.styleSheets[0].cssRules].filter((r) => r.selectorText === ":root" || r.selectorText === ":root.dark")

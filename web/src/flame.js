@@ -128,15 +128,15 @@ export class FlameGraph {
 	paint() {
 		const flame = /** @type {import("./source.js").Flame} */ (this.flame), ink = this.ink;
 		for (const { x, y, w, node } of this.boxes) {
-			const source = flame.source[node], match = this.matches(node);
+			const source = flame.source[node], match = this.matches(node), [fill, label] = flame.paint?.(node) ?? [];
 			ink.globalAlpha = this.find && !match ? 0.32 : 1;
-			ink.fillStyle = source ? fillOf(flame.label[node], source) : themed("panel");
+			ink.fillStyle = fill ?? (source ? fillOf(flame.label[node], source) : themed("panel"));
 			ink.fillRect(x, y, Math.max(0.5, w - 1), ROW - 1);
 			ink.globalAlpha = 1;
 			if (w < 30)
 				continue;
 			// What is dimmed lies nearly on the background: its text is the page's own.
-			ink.fillStyle = this.find && !match ? themed("muted") : source ? labelOf(source) : themed("text");
+			ink.fillStyle = this.find && !match ? themed("muted") : label ?? (source ? labelOf(source) : themed("text"));
 			this.text(node, x, y, w);
 		}
 		const chosen = this.boxes.find((box) => box.node === this.focus);
@@ -150,8 +150,8 @@ export class FlameGraph {
 	/** @param {number} node @param {number} x @param {number} y @param {number} w */
 	text(node, x, y, w) {
 		const flame = /** @type {import("./source.js").Flame} */ (this.flame), ink = this.ink;
-		const share = percent(flame.total[node] / (flame.total[0] || 1)), shareWidth = ink.measureText(share).width;
-		const room = w - 10, name = flame.label[node], width = ink.measureText(name).width;
+		const share = flame.note?.(node) ?? percent(flame.total[node] / (flame.total[0] || 1)), shareWidth = ink.measureText(share).width;
+		const room = w - 10, name = flame.caption?.(node) ?? flame.label[node], width = ink.measureText(name).width;
 		if (width + shareWidth + 12 <= room) {
 			ink.fillText(name, x + 5, y + ROW / 2);
 			ink.fillText(share, x + w - shareWidth - 6, y + ROW / 2);
@@ -174,6 +174,8 @@ export class FlameGraph {
 	/** @param {number} node */
 	describe(node) {
 		const flame = /** @type {import("./source.js").Flame} */ (this.flame);
+		if (flame.describe)
+			return flame.describe(node);
 		const amount = (/** @type {number} */ v) => (flame.unit === "ns" ? duration(v) : `${count(v)} samples`);
 		return `${flame.label[node]}${flame.source[node] ? ` (${flame.source[node]})` : ""}: ${amount(flame.total[node])}, ` +
 			`${percent(flame.total[node] / (flame.total[0] || 1))}; own ${amount(flame.self[node])}`;

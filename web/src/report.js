@@ -1,6 +1,8 @@
 // The offline report: everything is in the page.
+import { showComparison } from "./compare-page.js";
 import { Shell } from "./shell.js";
 import { EmbedSource } from "./source-embed.js";
+import { compare } from "./views/compare.js";
 import { devices } from "./views/devices.js";
 import { flame } from "./views/flame.js";
 import { memory, metrics } from "./views/metrics.js";
@@ -13,12 +15,21 @@ const text = (/** @type {string} */ id) => document.getElementById(id)?.textCont
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 
 try {
-	const source = new EmbedSource(JSON.parse(text("kymo-data")));
-	new Shell(root, source, [overview, timeline, flame, memory, metrics, torch, devices, streams]);
+	const data = JSON.parse(text("kymo-data"));
+	if (data.run)
+		showReport(data);
+	else
+		showComparison(root, data.compare);
+} catch (why) {
+	root.textContent = `This report cannot be shown (${why}): the file may be cut. Write it again with kymo report -f html.`;
+}
+
+/** @param {any} data */
+function showReport(data) {
+	const source = new EmbedSource(data);
+	new Shell(root, source, [overview, timeline, flame, memory, metrics, torch, devices, ...(data.compare ? [compare] : []), streams]);
 	source.load(text("kymo-zones")).then(() => root.setAttribute("data-ready", "yes"), (why) => {
 		root.setAttribute("data-ready", "no");
 		root.querySelector("footer .detail")?.replaceChildren(`The zones of this file could not be read (${why}): write the report again.`);
 	});
-} catch (why) {
-	root.textContent = `This report cannot be shown (${why}): the file may be cut. Write it again with kymo report -f html.`;
 }

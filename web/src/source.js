@@ -31,6 +31,10 @@
  * A tree in columns; parents come before their children, the root is 0.
  * @property {string[]} label @property {string[]} source @property {number[]} parent @property {number[]} total
  * @property {number[]} self @property {"ns"|"samples"} unit
+ * @property {(node: number) => string[]} [paint] fill and ink, where the source does not decide
+ * @property {(node: number) => string} [note] at the right of a frame, in place of its share
+ * @property {(node: number) => string} [caption] what is written on it, in place of its label
+ * @property {(node: number) => string} [describe]
  *
  * @typedef {{t0: number, t1: number}|null} Range
  *

@@ -6,6 +6,7 @@ import { el, swatch } from "./util.js";
  * @property {string} key @property {string} title
  * @property {(value: any, row: any) => string} [show] @property {boolean} [text] left, cut with …
  * @property {boolean} [source] a swatch of row.source before it @property {(row: any) => number} [indent]
+ * @property {(row: any) => Node} [node] a picture in place of text @property {(row: any) => string} [tone] a class
  */
 
 /** @param {any} a @param {any} b */
@@ -27,11 +28,13 @@ export function table(columns, rows, options) {
 	const head = el("tr"), body = el("tbody");
 	const made = el("table", { "aria-label": options.label, class: options.compact ? "compact" : undefined }, el("thead", {}, head), body);
 	const cell = (/** @type {TableColumn} */ column, /** @type {any} */ row) => {
+		if (column.node)
+			return el("td", { class: "picture" }, column.node(row));
 		const value = row[column.key], said = column.show ? column.show(value, row) : String(value ?? "–");
-		const td = el("td", { class: column.text ? "text" : undefined, title: column.text ? `${said}${row.source ? ` (${row.source})` : ""}` : undefined });
+		const td = el("td", { class: column.text ? "text" : column.tone?.(row), title: column.text ? `${said}${row.source ? ` (${row.source})` : ""}` : undefined });
 		if (column.indent)
 			td.style.paddingLeft = `${8 + 14 * column.indent(row)}px`;
-		if (column.source)
+		if (column.source && row.source)
 			td.append(swatch(row.source, said), el("span", { class: "sr", text: `${row.source}: ` }));
 		td.append(said);
 		return td;
