@@ -33,6 +33,7 @@ enum kymo__on_bits {
 	KYMO_ON_TORCH = 1u << 2,
 	KYMO_ON_DEVICE = 1u << 3,
 	KYMO_ON_ALLOC = 1u << 4,
+	KYMO_ON_GC = 1u << 5,
 };
 
 /* Who marked a zone: the column `source`. */

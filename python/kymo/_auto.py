@@ -1,4 +1,4 @@
-"""What the environment asks of this Python, as it starts: KYMO_PYTHON, KYMO_TORCH, PROBING_TORCH_PROFILING.
+"""What the environment asks of this Python, as it starts: KYMO_PYTHON, KYMO_TORCH, KYMO_GC, PROBING_TORCH_PROFILING.
 
 start() is called once, by the sitecustomize of `kymo run --python` or by the .pth file of an installed kymo. The first
 may run in a Python that has no kymo package: this file is loaded by its place, imports nothing that site has not
@@ -29,7 +29,9 @@ def start() -> None:
         return
     _started = True
     is_whole = _read_words(os.environ.get("KYMO_PYTHON", "")) == "on" and not _has_window()
-    torch = [_asks_for_torch(name) for name in ("KYMO_TORCH", "PROBING_TORCH_PROFILING")]
+    torch = [_asks_for(name) for name in ("KYMO_TORCH", "PROBING_TORCH_PROFILING")]
+    if _asks_for("KYMO_GC"):
+        _attempt("garbage collections are", _arm_gc)
     if any(torch):
         _attempt("torch modules are", lambda: load("_torch_auto").arm())
     if is_whole:
@@ -57,15 +59,26 @@ def end() -> None:
         trace.stop()
 
 
+def _arm_gc() -> None:
+    try:
+        extension("_gc").arm()
+    except ImportError:  # kymo run asks for it unasked: without an extension for this Python there is nothing to say
+        pass
+
+
 def tracer() -> "Any":
-    """The extension kymo._trace, of this very version of Python."""
+    return extension("_trace")
+
+
+def extension(name: str) -> "Any":
+    """The extension kymo.NAME, of this very version of Python."""
     from _imp import extension_suffixes
 
-    if "kymo._trace" in sys.modules:
-        return sys.modules["kymo._trace"]
+    if "kymo." + name in sys.modules:
+        return sys.modules["kymo." + name]
     for suffix in extension_suffixes():
-        if os.path.exists(_beside("_trace" + suffix)):
-            return load("_trace", suffix)
+        if os.path.exists(_beside(name + suffix)):
+            return load(name, suffix)
     version = ".".join(map(str, sys.version_info[:2]))
     raise ImportError(f"this kymo has no extension for Python {version} ({sys.executable}); "
                       f"build it with one: see CONTRIBUTING.md")
@@ -135,7 +148,7 @@ def _read_words(text: str) -> str:
     return mode
 
 
-def _asks_for_torch(name: str) -> bool:
+def _asks_for(name: str) -> bool:
     word = os.environ.get(name, "").lower()
     if word not in ON + OFF:
         say(f"{name}={os.environ[name]}: on or off was expected; it stays off")

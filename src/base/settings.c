@@ -23,6 +23,8 @@ const struct settings_key settings_keys[] = {
 	  "zones, regions, marks, counters, steps and own tables" },
 	{ "python", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_PYTHON, 0, "off",
 	  "every Python call" },
+	{ "gc", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_GC, 0, "off",
+	  "garbage collections of Python" },
 	{ "torch", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_TORCH, 0, "off",
 	  "forward and backward of torch modules, optimizer steps" },
 	{ "torch_modules", SETTINGS_TEXT, SETTINGS_PROGRAM, AT(torch_modules), BYTES(torch_modules),

@@ -484,8 +484,8 @@ int cmd_run(int argc, char **argv)
 		return run_without_recording(&run);
 	status = run_python_prepare(&run.python, run.quiet, &run.environment);
 	if (status < 0)
-		status = run_torch_prepare(&run.torch, run.collect.argv, run.python.on,
-					   &run.environment);
+		status = run_torch_prepare(&run.torch, run.collect.argv, &run.environment);
+	run_python_collections(run.collect.argv, &run.environment);
 	if (status < 0)
 		status = name_recording(&run);
 	if (status >= 0)

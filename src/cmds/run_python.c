@@ -34,10 +34,11 @@ void run_environment_set(struct run_environment *environment, const char *name, 
 int run_environment_inject(struct run_environment *environment, struct kymo_error *err)
 {
 	struct buf path = { 0 };
-	int rc = inject_python(&path, err);
+	int rc = environment->injected ? 0 : inject_python(&path, err);
 
-	if (!rc)
+	if (!rc && !environment->injected)
 		take_variable(environment, strdup(buf_get(&path)));
+	environment->injected |= !rc;
 	buf_fini(&path);
 	return rc;
 }
@@ -144,6 +145,29 @@ int run_python_prepare(const struct run_python *python, bool quiet,
 		run_environment_set(environment, "KYMO_QUIET", "1");
 	set_window(python, environment);
 	return -1;
+}
+
+bool run_python_is(const char *path)
+{
+	static const char *const names[] = { "python", "torchrun", "accelerate", "deepspeed" };
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+void run_python_collections(char *const *argv, struct run_environment *environment)
+{
+	struct kymo_error err = { 0 };
+
+	/* Nobody asked for them: that kymo has no Python is not said. */
+	if (getenv("KYMO_GC") || (!environment->injected && !run_python_is(argv[0])) ||
+	    run_environment_inject(environment, &err))
+		return;
+	run_environment_set(environment, "KYMO_GC", "on");
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */

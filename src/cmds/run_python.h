@@ -12,11 +12,12 @@
 struct run_environment {
 	char *list[COLLECT_VARIABLES + 1]; /* "NAME=value", ended by NULL */
 	size_t count;
+	bool injected; /* kymo is in the program's Pythons */
 };
 
 /* No memory, or too many: the variable is left out. */
 void run_environment_set(struct run_environment *environment, const char *name, const char *value);
-/* Puts kymo into the Pythons that the program is or starts; see collect/inject.h. 0, or a negative errno and *err. */
+/* Puts kymo into the Pythons that the program is or starts, once; see collect/inject.h. 0, or a negative errno and *err. */
 int run_environment_inject(struct run_environment *environment, struct kymo_error *err);
 void run_environment_fini(struct run_environment *environment);
 
@@ -31,6 +32,10 @@ int run_python_words(struct run_python *python, const char *words);
 /* What the options say together, into variables. -1, or the exit status. */
 int run_python_prepare(const struct run_python *python, bool quiet,
 		       struct run_environment *environment);
+/* Collections of garbage, in a program that is Python; KYMO_GC in the environment stands. */
+void run_python_collections(char *const *argv, struct run_environment *environment);
+/* Is it Python, or does it start Python for torch? Only such a program gets a longer PYTHONPATH where nobody asked. */
+bool run_python_is(const char *path);
 /* True where the recording holds no zone at all; then it has said so, and why, on stderr. */
 bool run_python_came_to_nothing(const struct run_python *python, char *const *argv,
 				const char *recording);

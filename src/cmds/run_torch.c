@@ -43,19 +43,6 @@ static bool is_count(const char *text)
 	return digits && digits < 10 && !text[digits] && strtol(text, NULL, 10) > 0;
 }
 
-/* Where nobody asked, only a program that is Python, or starts it for torch, gets a longer PYTHONPATH. */
-static bool is_python(const char *path)
-{
-	static const char *const names[] = { "python", "torchrun", "accelerate", "deepspeed" };
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
 static int check(const struct run_torch *torch)
 {
 	const size_t pattern_most = sizeof(((struct kymo_control *)0)->torch_modules) - 1;
@@ -75,7 +62,7 @@ static void set(struct run_environment *environment, const char *name, const cha
 		run_environment_set(environment, name, value);
 }
 
-int run_torch_prepare(const struct run_torch *torch, char *const *argv, bool injected,
+int run_torch_prepare(const struct run_torch *torch, char *const *argv,
 		      struct run_environment *environment)
 {
 	bool asked = torch->on || torch->modules || torch->every;
@@ -83,9 +70,9 @@ int run_torch_prepare(const struct run_torch *torch, char *const *argv, bool inj
 	int status = check(torch);
 
 	/* Unasked, what the environment says stands: KYMO_TORCH=off leaves torch alone. */
-	if (status >= 0 || (!asked && (getenv("KYMO_TORCH") || !is_python(argv[0]))))
+	if (status >= 0 || (!asked && (getenv("KYMO_TORCH") || !run_python_is(argv[0]))))
 		return status;
-	if (!injected && run_environment_inject(environment, &err))
+	if (run_environment_inject(environment, &err))
 		return asked ? cmds_fail("run", &err) : -1;
 	set(environment, "KYMO_TORCH", "on");
 	set(environment, "KYMO_TORCH_MODULES", torch->modules);

@@ -15,9 +15,9 @@ struct run_torch {
 
 /* Another variable, as loss@train_step. -1, or the exit status of wrong use. */
 int run_torch_watch(struct run_torch *torch, const char *words);
-/* What the options say together, into variables; injected: kymo is in the program's Pythons already. Where nobody asked and
-   the program is Python, modules are recorded too. -1, or the exit status. */
-int run_torch_prepare(const struct run_torch *torch, char *const *argv, bool injected,
+/* What the options say together, into variables. Where nobody asked and the program is Python, modules are recorded too.
+   -1, or the exit status. */
+int run_torch_prepare(const struct run_torch *torch, char *const *argv,
 		      struct run_environment *environment);
 
 #endif

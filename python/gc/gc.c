@@ -1,0 +1,280 @@
+/*
+ * kymo._gc: garbage collections as zones named by their generation, with the objects collected as value. CPython calls
+ * what is in gc.callbacks before and after each one; ours is a C function, which no profiler or debugger of the program
+ * sees.
+ *
+ * libkymo is not linked but opened, once collections have taken a millisecond of the processor: a Python that hardly collects
+ * makes no recording. Nothing here raises. Whoever takes ours out of gc.callbacks, or puts another list in its place,
+ * gets what he wants, and his collections are not recorded.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <kymo/kymo.h>
+
+#define WORTH_NS 1000000u
+#define GENERATIONS 3
+#define WANTED (KYMO_ON_ZONES | KYMO_ON_GC)
+#define LIBRARY "libkymo.so.0"
+
+/* What is called of libkymo. Set once, with the GIL; regions are of the process. */
+static struct {
+	bool tried, there;
+	const volatile uint32_t **on;
+	int (*enable)(struct kymo_error *err);
+	uint32_t (*name)(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
+			 uint32_t line, enum kymo_source source, uint32_t instance);
+	int (*start)(struct kymo_region *region);
+	int (*stop)(struct kymo_region *region);
+	void (*value)(uint64_t value);
+	struct kymo_region regions[GENERATIONS];
+} kymo;
+
+/* Of an interpreter: one collection at a time runs in it. */
+struct state {
+	PyObject *callback;
+	uint64_t began_ns, taken_ns; /* until libkymo is opened */
+	struct kymo_region *open; /* NULL: none is */
+};
+
+static struct state *state_of(PyObject *module)
+{
+	return PyModule_GetState(module);
+}
+
+/* ---- libkymo ----------------------------------------------------------------------------- */
+
+static bool find_symbols(void *library)
+{
+	const struct {
+		const char *name;
+		void *at;
+	} rows[] = {
+		{ "kymo__on", &kymo.on },	    { "kymo_enable", &kymo.enable },
+		{ "kymo_name_full", &kymo.name },   { "kymo_region_start", &kymo.start },
+		{ "kymo_region_stop", &kymo.stop }, { "kymo_zone_value", &kymo.value },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		void *symbol = dlsym(library, rows[i].name);
+
+		if (!symbol)
+			return false;
+		memcpy(rows[i].at, &symbol, sizeof(symbol));
+	}
+	return true;
+}
+
+/* By the id of a name, since a region's own is C's. */
+static void name_regions(void)
+{
+	for (int i = 0; i < GENERATIONS; i++) {
+		char text[32];
+		int bytes = snprintf(text, sizeof(text), "gc (generation %d)", i);
+
+		kymo.regions[i].id = kymo.name(text, (size_t)bytes, NULL, 0, 0, KYMO_SOURCE_PYTHON,
+					       0);
+	}
+}
+
+/* It begins to record as it is loaded, where KYMO says so; KYMO_GC alone asks for it here. */
+static void open_library(void)
+{
+	const char *word = getenv("KYMO");
+	void *library;
+
+	kymo.tried = true;
+	library = dlopen(LIBRARY, RTLD_NOW);
+	if (!library || !find_symbols(library) || ((!word || !*word) && kymo.enable(NULL)))
+		return;
+	name_regions();
+	kymo.there = true;
+}
+
+static bool is_on(void)
+{
+	return kymo.there && (**kymo.on & WANTED) == WANTED;
+}
+
+/* ---- a collection ------------------------------------------------------------------------ */
+
+/* Of this thread's processor: one that had to wait for it has not collected. */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* -1: there is no such number. */
+static long number_of(PyObject *info, const char *key)
+{
+	PyObject *value = PyDict_GetItemString(info, key); /* borrowed; an error of it is cleared */
+	long number = value && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
+
+	PyErr_Clear();
+	return number;
+}
+
+static void end_zone(struct state *state)
+{
+	if (state->open)
+		kymo.stop(state->open);
+	state->open = NULL;
+}
+
+static void collection_begins(struct state *state, PyObject *info)
+{
+	long generation = number_of(info, "generation");
+
+	if (!kymo.tried) {
+		state->began_ns = now_ns();
+		return;
+	}
+	end_zone(state); /* of one whose end was kept from us */
+	if (!is_on() || generation < 0 || generation >= GENERATIONS || !kymo.regions[generation].id)
+		return;
+	state->open = &kymo.regions[generation];
+	kymo.start(state->open);
+}
+
+static void collection_ends(struct state *state, PyObject *info)
+{
+	long collected;
+
+	if (!kymo.tried && state->began_ns) {
+		state->taken_ns += now_ns() - state->began_ns;
+		if (state->taken_ns >= WORTH_NS)
+			open_library();
+		return;
+	}
+	if (!state->open)
+		return;
+	collected = number_of(info, "collected");
+	if (collected >= 0)
+		kymo.value((uint64_t)collected);
+	end_zone(state);
+}
+
+static PyObject *on_collection(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+	if (count == 2 && PyUnicode_Check(args[0]) && PyDict_Check(args[1])) {
+		if (!PyUnicode_CompareWithASCIIString(args[0], "start"))
+			collection_begins(state_of(module), args[1]);
+		else if (!PyUnicode_CompareWithASCIIString(args[0], "stop"))
+			collection_ends(state_of(module), args[1]);
+	}
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef callback_def = { "kymo_gc", (PyCFunction)(void (*)(void))on_collection,
+				    METH_FASTCALL, NULL };
+
+/* ---- the module -------------------------------------------------------------------------- */
+
+/* gc.callbacks, borrowed from the module gc; NULL and an exception: it is no list. */
+static PyObject *callbacks(void)
+{
+	PyObject *gc = PyImport_ImportModule("gc"), *list;
+
+	if (!gc)
+		return NULL;
+	list = PyObject_GetAttrString(gc, "callbacks");
+	Py_DECREF(gc);
+	if (list && !PyList_Check(list)) {
+		Py_DECREF(list);
+		PyErr_SetString(PyExc_TypeError, "gc.callbacks is no list");
+		return NULL;
+	}
+	return list;
+}
+
+PyDoc_STRVAR(arm_doc,
+	     "arm($module, /)\n--\n\nCollections are recorded from now on; once, however often.");
+
+static PyObject *gc_arm(PyObject *module, PyObject *unused)
+{
+	struct state *state = state_of(module);
+	PyObject *list = callbacks();
+	int there;
+
+	(void)unused;
+	if (!list)
+		return NULL;
+	if (!state->callback)
+		state->callback = PyCFunction_New(&callback_def, module);
+	there = state->callback ? PySequence_Contains(list, state->callback) : -1;
+	if (!there)
+		there = PyList_Append(list, state->callback);
+	Py_DECREF(list);
+	if (there < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(disarm_doc, "disarm($module, /)\n--\n\nTakes it out of gc.callbacks, if it is there.");
+
+static PyObject *gc_disarm(PyObject *module, PyObject *unused)
+{
+	struct state *state = state_of(module);
+	PyObject *list = callbacks();
+	Py_ssize_t at;
+
+	(void)unused;
+	if (!list)
+		return NULL;
+	at = state->callback ? PySequence_Index(list, state->callback) : -1;
+	PyErr_Clear();
+	if (at >= 0)
+		PyList_SetSlice(list, at, at + 1, NULL);
+	end_zone(state);
+	Py_DECREF(list);
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+	{ "arm", gc_arm, METH_NOARGS, arm_doc },
+	{ "disarm", gc_disarm, METH_NOARGS, disarm_doc },
+	{ NULL },
+};
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+	Py_VISIT(state_of(module)->callback);
+	return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+	Py_CLEAR(state_of(module)->callback);
+	return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+#if PY_VERSION_HEX >= 0x030C0000
+	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED },
+#endif
+	{ 0, NULL },
+};
+
+static PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "kymo._gc",
+	.m_doc = "Garbage collections as zones.",
+	.m_size = sizeof(struct state),
+	.m_methods = methods,
+	.m_slots = slots,
+	.m_traverse = module_traverse,
+	.m_clear = module_clear,
+};
+
+PyMODINIT_FUNC PyInit__gc(void)
+{
+	return PyModuleDef_Init(&definition);
+}
