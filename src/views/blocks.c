@@ -283,6 +283,12 @@ static void write_verdicts(struct tables *tables, const struct facts *facts, FIL
 		write_text(out, verdicts[i].evidence);
 		fputs(",\"try\":", out);
 		write_text(out, verdicts[i].advice);
+		fputs(",\"sql\":", out);
+		write_text(out, verdicts[i].query);
+		fputs(",\"view\":", out);
+		write_text(out, verdicts[i].view);
+		fputs(",\"find\":", out);
+		write_text(out, verdicts[i].find);
 		fprintf(out, ",\"gain_pct\":%.1f}", 100 * verdicts[i].gain);
 	}
 	fputs("],\n", out);

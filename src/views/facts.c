@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/buf.h"
 #include "base/schema.h"
@@ -14,6 +16,7 @@
 
 static const struct facts nothing = { .rank = -1,
 				      .ranks = -1,
+				      .exit_code = -1,
 				      .memory = { .cpu_pct = -1 },
 				      .overhead_pct = -1,
 				      .collector_pct = -1,
@@ -23,6 +26,8 @@ static void describe_end(struct facts *out, const char *state, double exit_code,
 			 const char *signal_name)
 {
 	out->live = !strcmp(state, "live");
+	out->exit_code = exit_code;
+	snprintf(out->signal, sizeof(out->signal), "%s", signal_name);
 	if (out->live)
 		snprintf(out->how, sizeof(out->how), "live");
 	else if (signal_name[0])
@@ -63,13 +68,26 @@ static int process_row(const struct rows *rows, void *context)
 	return 0;
 }
 
+static void describe_end_of_run(const struct recording *recording, struct facts *out)
+{
+	bool known = recording->run.ended == 1;
+	int status = recording->run.target_wstatus;
+	const char *word = known && WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+	char signal_name[24] = "";
+
+	if (word)
+		snprintf(signal_name, sizeof(signal_name), "SIG%s", word);
+	describe_end(out, recording->live ? "live" : "ended",
+		     known && WIFEXITED(status) ? WEXITSTATUS(status) : -1, signal_name);
+}
+
 /* As far as a summary without SQL needs it. */
 static void describe_run(const struct recording *recording, struct facts *out)
 {
 	snprintf(out->program, sizeof(out->program), "%s", recording->program);
 	out->duration_ns = (double)recording->duration_ns;
 	out->pid = recording->run.target_pid;
-	describe_end(out, recording->live ? "live" : "ended", -1, "");
+	describe_end_of_run(recording, out);
 }
 
 /* ---- rows of each table --------------------------------------------------------------------- */
@@ -149,6 +167,7 @@ static int region_row(const struct rows *rows, void *context)
 	region->p99_ns = rows_number(rows, 6, -1);
 	out->region_all = rows_count(rows, 7);
 	region->own_cost_ns = rows_number(rows, 8, 0);
+	region->import = rows_number(rows, 9, 0) > 0;
 	out->region_count += region->name != NULL;
 	return region->name ? 0 : -ENOMEM;
 }
@@ -213,6 +232,7 @@ static int take_regions(const struct recording *recording, const struct region_s
 			return -ENOMEM;
 		snprintf(region->source, sizeof(region->source), "%s",
 			 schema_source_word(name->source));
+		region->import = name->file && strstr(name->file, FACTS_IMPORT_FILE);
 		region->count = sums[i].count;
 		region->self_ns = sums[i].self_ns;
 		region->total_ns = sums[i].total_ns;
@@ -399,7 +419,8 @@ static const struct {
 	  stream_row },
 	/* Several processes: quantiles of the one that has most of it. */
 	{ "SELECT name, source, sum(count), sum(self_ns) AS self_ns, sum(total_ns), "
-	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER (), sum(own_cost_ns) "
+	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER (), sum(own_cost_ns), "
+	  "bool_or(contains(file, '" FACTS_IMPORT_FILE "'))::INT "
 	  "FROM trace.regions WHERE count > 0 GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",
 	  region_row },
 	{ "SELECT count(*), median(duration_ns), quantile_cont(duration_ns, 0.99), min(duration_ns), max(duration_ns), "

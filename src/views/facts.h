@@ -21,6 +21,9 @@
 	"(SELECT s.* FROM trace.steps s JOIN (SELECT pid, name, count(*) AS n FROM trace.steps GROUP BY ALL " \
 	"ORDER BY n DESC, pid LIMIT 1) o ON s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name)"
 
+/* In the file names of what Python's import itself is made of. */
+#define FACTS_IMPORT_FILE "importlib._bootstrap"
+
 struct facts_region {
 	char *name;
 	char source[16];
@@ -28,6 +31,7 @@ struct facts_region {
 	double self_ns, total_ns;
 	double p50_ns, p99_ns; /* negative: not known */
 	double own_cost_ns; /* what recording all of them cost; 0 also where it is not known */
+	bool import; /* machinery of Python's import */
 };
 
 struct facts_steps {
@@ -59,6 +63,8 @@ struct facts {
 	char program[256];
 	bool live;
 	char how[48]; /* "exit 0", "killed by SIGKILL", "live", "ended", "gone, nobody saw how" */
+	char signal[24]; /* that killed it, as SIGKILL; "": none did, or nobody saw */
+	double exit_code; /* negative: not known, or a signal */
 	int32_t pid;
 	int32_t rank, ranks;
 	size_t process_count; /* that recorded; without the collector */

@@ -76,19 +76,34 @@ static void print_head(const struct report *report)
 	buf_fini(&line);
 }
 
+static void print_one_verdict(const struct report *report, const struct verdict *verdict)
+{
+	char query[300];
+
+	fputc('\n', report->out);
+	text_paragraph(report->out, verdict->sentence, 2, NULL, true, report->style);
+	if (verdict->evidence[0])
+		text_paragraph(report->out, verdict->evidence, 12, "  evidence  ", false,
+			       report->style);
+	if (verdict->query[0]) {
+		snprintf(query, sizeof(query), "kymo query \"%s\"", verdict->query);
+		text_paragraph(report->out, query, 12, "  numbers   ", false, report->style);
+	}
+	if (verdict->advice[0])
+		text_paragraph(report->out, verdict->advice, 12, "  try       ", false,
+			       report->style);
+}
+
 static void print_verdict(const struct report *report)
 {
-	struct verdict verdict;
+	struct verdict verdicts[2];
+	size_t count = verdict_all(report->tables, &report->facts, report->style->utf8, verdicts,
+				   2);
 
-	verdict_find(report->tables, &report->facts, report->style->utf8, &verdict);
-	fputc('\n', report->out);
-	text_paragraph(report->out, verdict.sentence, 2, NULL, true, report->style);
-	if (verdict.evidence[0])
-		text_paragraph(report->out, verdict.evidence, 12, "  evidence  ", false,
-			       report->style);
-	if (verdict.advice[0])
-		text_paragraph(report->out, verdict.advice, 12, "  try       ", false,
-			       report->style);
+	print_one_verdict(report, &verdicts[0]);
+	/* How it failed comes first, and what took its time second. */
+	if (count > 1 && !strcmp(verdicts[0].name, VERDICT_ENDED))
+		print_one_verdict(report, &verdicts[1]);
 }
 
 /* Sections begin with a blank line and their name. */
@@ -485,7 +500,8 @@ static int thread_row(const struct rows *rows, void *context)
 
 static int section_threads(struct report *report)
 {
-	if (!facts_rows_of(&report->facts, "trace.zones").kept)
+	if (!facts_rows_of(&report->facts, "trace.zones").kept &&
+	    tables_number(report->tables, "SELECT count(*) FROM trace.open_zones", 0) <= 0)
 		return 0;
 	heading(report, "Threads");
 	fprintf(report->out, "%s  %-8s%5s  %-*s  %8s  %9s%s\n",
@@ -495,7 +511,10 @@ static int section_threads(struct report *report)
 	return rows_each(
 		report->tables,
 		"SELECT any_value(thread), tid, sum(duration_ns) FILTER (depth = 0) AS busy, count(*), "
-		"count(*) OVER () FROM trace.zones GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
+		"count(*) OVER () FROM (SELECT pid, tid, thread, depth, duration_ns FROM trace.zones UNION ALL "
+		/* what was open at the end counts until then */
+		"SELECT pid, tid, thread, depth, age_ns FROM trace.open_zones) "
+		"GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
 		thread_row, report, report->err);
 }
 

@@ -102,6 +102,8 @@ static void add_verdicts(struct buf *out, struct tables *tables, const struct fa
 		buf_char(out, ',');
 		add_string(out, "try", verdicts[i].advice);
 		buf_char(out, ',');
+		add_string(out, "sql", verdicts[i].query);
+		buf_char(out, ',');
 		add_number(out, "gain_pct", 100 * verdicts[i].gain);
 		buf_char(out, '}');
 	}

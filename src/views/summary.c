@@ -14,6 +14,7 @@
 
 #define LINES_MOST 13
 #define REGIONS_MOST 5
+#define SAMPLES_LEAST 20
 #define SMALL_ROWS 1000 /* that the store itself sums up sooner than DuckDB starts */
 
 static struct text_style style_of(const struct summary_options *options, FILE *out)
@@ -26,12 +27,52 @@ static struct text_style style_of(const struct summary_options *options, FILE *o
 	return style;
 }
 
-static void join(const struct verdict *verdict, char *out, size_t out_bytes)
+/* What is said first, at most: how it failed, and what took its time. */
+struct headline {
+	struct verdict verdicts[2];
+	size_t count;
+};
+
+static bool has_failed(const struct headline *headline)
 {
-	if (verdict->advice[0])
-		snprintf(out, out_bytes, "%s Try: %s.", verdict->sentence, verdict->advice);
-	else
-		snprintf(out, out_bytes, "%s", verdict->sentence);
+	return !strcmp(headline->verdicts[0].name, VERDICT_ENDED);
+}
+
+static void find_headline(struct tables *tables, const struct facts *facts, bool utf8,
+			  struct headline *out)
+{
+	out->count = verdict_all(tables, facts, utf8, out->verdicts, 2);
+	if (!has_failed(out))
+		out->count = 1;
+}
+
+static void add_sentence(char *out, size_t out_bytes, const char *sentence, const char *advice)
+{
+	size_t used = strlen(out);
+
+	if (sentence[0])
+		snprintf(out + used, out_bytes - used, "%s%s%s%s%s", used ? " " : "", sentence,
+			 advice[0] ? " Try: " : "", advice, advice[0] ? "." : "");
+}
+
+/* What a failed program was in belongs to how it ended; else it comes last. */
+static void join(const struct headline *headline, const char *open, char *out, size_t out_bytes)
+{
+	const struct verdict *first = &headline->verdicts[0], *second = &headline->verdicts[1];
+
+	out[0] = '\0';
+	if (has_failed(headline)) {
+		add_sentence(out, out_bytes, first->sentence, "");
+		add_sentence(out, out_bytes, open, headline->count > 1 ? "" : first->advice);
+		if (!open[0] && headline->count == 1)
+			snprintf(out + strlen(out), out_bytes - strlen(out), " Try: %s.",
+				 first->advice);
+		if (headline->count > 1)
+			add_sentence(out, out_bytes, second->sentence, second->advice);
+		return;
+	}
+	add_sentence(out, out_bytes, first->sentence, first->advice);
+	add_sentence(out, out_bytes, open, "");
 }
 
 /* Lines that are always there; the regions get what is left. */
@@ -94,19 +135,16 @@ static void print_costliest(struct tables *tables, const struct facts *facts, si
 }
 
 /* tables: NULL where there is no SQL. */
-static void print(struct tables *tables, const struct facts *facts, const struct verdict *verdict,
+static void print(struct tables *tables, const struct facts *facts, const struct headline *headline,
 		  const char *open, const char *note, FILE *out, const struct text_style *style)
 {
 	char sentence[2000];
 	bool tight; /* the blank line makes room for a region */
 	int room;
 
-	join(verdict, sentence, sizeof(sentence));
-	if (open[0] && !facts->region_count)
+	join(headline, open, sentence, sizeof(sentence));
+	if (open[0] && !facts->region_count && !has_failed(headline))
 		snprintf(sentence, sizeof(sentence), "%s", open);
-	else if (open[0])
-		snprintf(sentence + strlen(sentence), sizeof(sentence) - strlen(sentence), " %s",
-			 open);
 	room = LINES_MOST - lines_beside_regions(sentence, note, facts, style);
 	tight = room < 1;
 	room = tight ? 1 : room > REGIONS_MOST ? REGIONS_MOST : room;
@@ -142,6 +180,9 @@ static bool is_small(const struct recording *recording)
 
 		if (!strcmp(stream->table, "trace.steps") && stream->emitted)
 			return false;
+		/* Enough stacks to judge by are worth it. */
+		if (!strcmp(stream->table, "python.samples") && stream->emitted >= SAMPLES_LEAST)
+			return false;
 		if (strncmp(stream->table, "host.", 5) != 0)
 			rows += stream->emitted;
 	}
@@ -151,13 +192,13 @@ static bool is_small(const struct recording *recording)
 static int print_from_store(const struct recording *recording, const char *open, const char *note,
 			    FILE *out, const struct text_style *style, struct kymo_error *err)
 {
-	struct verdict verdict;
+	struct headline headline;
 	struct facts facts;
 	int rc = facts_from_store(recording, &facts, err);
 
 	if (!rc) {
-		verdict_find(NULL, &facts, style->utf8, &verdict);
-		print(NULL, &facts, &verdict, open, note, out, style);
+		find_headline(NULL, &facts, style->utf8, &headline);
+		print(NULL, &facts, &headline, open, note, out, style);
 	}
 	facts_fini(&facts);
 	return rc;
@@ -168,15 +209,15 @@ static int print_from_tables(const char *path, const char *open, FILE *out,
 {
 	struct tables_options options = { 0 };
 	struct tables *tables = NULL;
-	struct verdict verdict;
+	struct headline headline;
 	struct facts facts = { 0 };
 	int rc = tables_open(path, &options, &tables, err);
 
 	if (!rc)
 		rc = facts_gather(tables, &facts, err);
 	if (!rc) {
-		verdict_find(tables, &facts, style->utf8, &verdict);
-		print(tables, &facts, &verdict, open, NULL, out, style);
+		find_headline(tables, &facts, style->utf8, &headline);
+		print(tables, &facts, &headline, open, NULL, out, style);
 	}
 	facts_fini(&facts);
 	tables_close(tables);

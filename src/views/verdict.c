@@ -7,9 +7,13 @@
 #include "base/buf.h"
 #include "views/format.h"
 #include "views/rows.h"
+#include "views/rules.h"
 #include "views/text.h"
 
 #define NAME_COLUMNS 40
+#define SHORT_NS 1e9
+#define SHORT_SHARE 0.2 /* of a short run: what takes more is worth telling */
+#define LOSS_LEAST 0.01 /* of a table's rows: below that, a verdict stands as it is */
 
 /* What a verdict's query answers, one row in this order; what is left out is 0. */
 struct finding {
@@ -19,186 +23,6 @@ struct finding {
 	uint64_t count;
 	double a, b; /* evidence: times or bytes, see each row */
 };
-
-/*
- * {share} {won} {whole} {name} {count} {a} {b} are filled from the finding, {a_bytes} {b_bytes} as bytes; {run_ns} in a
- * query is the run's length. [Brackets] hold what is said only where there is a name.
- * gain: the part of won_ns that changing the program usually brings; ranks verdicts against each other.
- */
-struct rule {
-	const char *name;
-	double threshold; /* least won_ns / whole_ns */
-	double gain;
-	const char *sql;
-	const char *sentence, *evidence, *advice;
-};
-
-/* Steps with their number from 1 in order, how many, and their median. The first twentieth (1 to 10) is warm-up. */
-#define NUMBERED_STEPS \
-	"(SELECT *, row_number() OVER (ORDER BY start_ns) AS n, count(*) OVER () AS c, median(duration_ns) OVER () AS usual, " \
-	"least(10, greatest(1, c // 20)) AS warm FROM " FACTS_STEPS_SQL ")"
-
-static const struct rule rules[] = {
-	{ "data", 0.10, 1.0,
-	  "SELECT sum(data_ns), sum(duration_ns), '', count(*), median(data_ns), "
-	  "avg(data_ns) FILTER (duration_ns >= slow) FROM (SELECT *, quantile_cont(duration_ns, 0.98) OVER () AS slow "
-	  "FROM " FACTS_STEPS_SQL ")",
-	  "Data loading holds up training: it takes {share} of step time ({won} of {whole}).",
-	  "the wait is {a} of a typical step, {b} of the slowest 2 %",
-	  "more loader workers, or decode ahead; at most {share} to gain" },
-	/* What differed: the zone that takes most longer in slow steps than in others, the innermost of those nearly alike. */
-	{ "spread", 0.15, 0.5,
-	  "WITH s AS (SELECT * FROM " NUMBERED_STEPS
-	  " WHERE n > warm), z AS (SELECT name, max(depth) AS depth, "
-	  "sum(z.duration_ns) FILTER (s.duration_ns > 2 * usual) / nullif((SELECT count(*) FROM s WHERE duration_ns > 2 * "
-	  "usual), 0) - coalesce(sum(z.duration_ns) FILTER (s.duration_ns <= 2 * usual) / nullif((SELECT count(*) FROM s "
-	  "WHERE duration_ns <= 2 * usual), 0), 0) AS more FROM (SELECT step, pid, name, depth, duration_ns FROM "
-	  "trace.zones) z JOIN (SELECT step, pid, duration_ns, usual FROM s) s ON z.step = s.step AND z.pid = s.pid AND "
-	  "z.duration_ns <= s.duration_ns GROUP BY 1) SELECT sum(greatest(duration_ns - usual, 0)), sum(duration_ns), "
-	  "(SELECT arg_max(name, depth) FROM z WHERE more > 0.8 * (SELECT max(more) FROM z)), count(*) FILTER "
-	  "(duration_ns > 2 * usual), any_value(usual), max(duration_ns) FROM s HAVING count(*) >= 20 AND count(*) FILTER "
-	  "(duration_ns > 2 * usual) > 0",
-	  "Some steps take much longer than others: what is above the median adds up to {share} of step time ({won} of "
-	  "{whole})[, and it is {name} that differs].",
-	  "{count} steps take more than twice the median of {a}, the slowest {b}",
-	  "look at what the slowest steps have in common[: {name} first]; kymo report lists them" },
-	{ "warmup", 0.05, 0.6,
-	  "SELECT sum(greatest(duration_ns - usual, 0)) FILTER (n <= warm), sum(duration_ns), '', any_value(warm), "
-	  "max(duration_ns) FILTER (n <= warm), any_value(usual) FROM " NUMBERED_STEPS
-	  " HAVING count(*) >= 10 AND max(duration_ns) FILTER (n <= warm) > 3 * any_value(usual)",
-	  "Warm-up is part of this measurement: the first steps take {won} more than usual, {share} of step time.",
-	  "steps of warm-up: {count}; the slowest takes {a}, a usual one {b}",
-	  "warm up before the loop (compile, fill caches), and leave the first steps out of comparisons" },
-	{ "region", 0.20, 0.25,
-	  "SELECT sum(self_ns) AS self, {run_ns}, name, sum(count), arg_max(p50_ns, count), arg_max(p99_ns, count) "
-	  "FROM trace.regions GROUP BY name ORDER BY self DESC LIMIT 1",
-	  "The costliest region is {name}: {won} of its own, {share} of the run, in {count} calls.",
-	  "a call takes {a} at the median, {b} at the 99th percentile",
-	  "make it cheaper, or call it less often" },
-	/* The model itself is the module without a dot that holds the others; a pass as a whole has no forward. */
-	{ "module", 0.25, 0.3,
-	  "WITH m AS (SELECT module, sum(duration) * 1e9 AS ns, count(*) FILTER (stage = 'forward') AS calls, "
-	  "median(duration) FILTER (stage = 'forward') * 1e9 AS each FROM python.torch_trace WHERE stage <> 'step' AND "
-	  "module <> '' GROUP BY 1 HAVING calls > 0), root AS (SELECT module, ns FROM m WHERE NOT contains(module, '.') ORDER "
-	  "BY ns DESC LIMIT 1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, "
-	  "m.module || '.') AND NOT contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m WHERE module NOT IN "
-	  "(SELECT module FROM root)) SELECT self, (SELECT ns FROM root), module, calls, each, 0 FROM o WHERE (SELECT "
-	  "count(*) FROM o) > 2 ORDER BY self DESC LIMIT 1",
-	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
-	  "it ran {count} times, {a} at the median in forward",
-	  "make it cheaper, fuse it, or give it less to do" },
-	{ "function", 0.30, 0.25,
-	  "SELECT {run_ns} * n / total, {run_ns}, f, n, 0, 0 FROM (SELECT regexp_replace(stack[1], ':[0-9]+\\)$', ')') AS f, "
-	  "count(*) AS n, sum(count(*)) OVER () AS total FROM python.samples WHERE state = 'R' AND len(stack) > 0 GROUP BY "
-	  "1) WHERE total >= 50 ORDER BY n DESC LIMIT 1",
-	  "One function takes most of the time: {name} is where {share} of all samples are.",
-	  "{count} samples show it", "make it cheaper, or call it less often" },
-	{ "tiny", 0.25, 0.5,
-	  "SELECT sum(total_ns), {run_ns}, arg_max(name, total_ns), sum(count), sum(total_ns) / sum(count), 0 FROM "
-	  "trace.regions WHERE count >= 2000 AND mean_ns < 20000 AND self_ns > 0.8 * total_ns",
-	  "Much time goes into many tiny operations: {count} calls of {a} each take {share} of the run.",
-	  "[most of them are {name}; ]each is so short that calling it costs as much as its work",
-	  "do more in each call: larger batches, fused operations, vectorised code, torch.compile" },
-	{ "lock", 0.10, 0.8,
-	  "SELECT sum(self_ns) AS self, {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
-	  "regexp_matches(name, '(^|[^a-z])(lock|rlock|mutex|acquire|semaphore|barrier|condition)([^a-z]|$)', 'i')",
-	  "Threads wait for locks: {won} in all, {share} of the run, most of it in {name}.",
-	  "{count} waits, the longest {a}",
-	  "hold the lock for less, or give each thread data of its own" },
-	/* Threads that all compute and take turns: each waits while another holds the lock, and it is always held. */
-	{ "gil", 0.20, 0.6,
-	  "WITH t AS (SELECT any_value(thread) AS thread, avg(gil::INT) AS held, avg((NOT gil AND state = 'S')::INT) AS "
-	  "waits, count(*) AS n FROM python.samples GROUP BY pid, tid HAVING count(*) >= 20) SELECT {run_ns} * max(waits), "
-	  "{run_ns}, arg_max(thread, waits), count(*), {run_ns} * sum(held), 0 FROM t WHERE held BETWEEN 0.05 AND 0.9 "
-	  "HAVING count(*) >= 2 AND sum(held) >= 0.8",
-	  "Python threads wait for each other: {name} waits for the interpreter's lock for {share} of the run.",
-	  "{count} threads share it, and it is held for {a} of {whole}",
-	  "processes instead of threads, or work that releases the lock (NumPy, torch, I/O)" },
-	{ "io", 0.15, 0.7,
-	  "SELECT {run_ns} * greatest(coalesce((SELECT max(a) FROM (SELECT avg((state = 'blocked')::INT) AS a FROM "
-	  "host.threads GROUP BY pid, tid HAVING count(*) >= 3)), 0), coalesce((SELECT max(a) FROM (SELECT avg((state = "
-	  "'D')::INT) AS a FROM python.samples GROUP BY pid, tid HAVING count(*) >= 20)), 0)), {run_ns}, '', 0, "
-	  "(SELECT sum(b) FROM (SELECT max(read_bytes) - min(read_bytes) AS b FROM host.io GROUP BY pid)), "
-	  "(SELECT sum(b) FROM (SELECT max(write_bytes) - min(write_bytes) AS b FROM host.io GROUP BY pid))",
-	  "The program waits for storage: a thread was blocked in I/O for {share} of the run ({won}).",
-	  "{a_bytes} were read from storage and {b_bytes} written",
-	  "read ahead in another thread, keep data in memory or on faster storage, write less often" },
-	{ "throttled", 0.05, 1.0,
-	  "SELECT least(max(throttled_ns) - min(throttled_ns), {run_ns}), {run_ns}, path, max(throttled_count) - "
-	  "min(throttled_count), 0, 0 FROM host.cgroup GROUP BY path ORDER BY 1 DESC LIMIT 1",
-	  "The CPU limit holds the program back: its group was throttled for {share} of the run ({won}).",
-	  "{count} times[, group {name}]",
-	  "raise the group's CPU limit, or start fewer threads (OMP_NUM_THREADS)" },
-	{ "crowded", 0.20, 0.5,
-	  "SELECT {run_ns} * least(p.pressure, 100) / 100, {run_ns}, '', h.switches, 0, 0 FROM (SELECT avg(pressure_pct) AS "
-	  "pressure, avg(busy_pct) AS busy, count(*) AS n FROM host.cpu WHERE cpu IS NULL) p, (SELECT "
-	  "max(involuntary_switches) - min(involuntary_switches) AS switches, (max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM "
-	  "host.process GROUP BY pid ORDER BY max(rss_bytes) DESC LIMIT 1) h WHERE p.n >= 3 AND p.busy > 90 AND h.switches > "
-	  "50 * h.s",
-	  "More threads want to run than there are cores: for {share} of the run something waited for one.",
-	  "the program was interrupted {count} times",
-	  "start fewer threads (OMP_NUM_THREADS, loader workers), or run less beside it" },
-	{ "swap", 0.10, 0.9,
-	  "SELECT least({run_ns}, f * 2e5), {run_ns}, '', f, 0, 0 FROM (SELECT max(major_faults) - min(major_faults) AS f, "
-	  "(max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM host.process GROUP BY pid ORDER BY 1 DESC LIMIT 1) WHERE f > 200 * s",
-	  "Memory comes back from storage: {count} page faults needed I/O, about {won} of waiting.",
-	  "at 0.2 ms a fault; swapped out, or files mapped and read for the first time",
-	  "use less memory (smaller batches, fewer workers), or a machine with more" },
-	{ "gc", 0.05, 0.8,
-	  "SELECT sum(self_ns), {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
-	  "regexp_matches(name, '^(gc|garbage collection)($|[^a-z])|[.:]gc_?collect$', 'i')",
-	  "Garbage collection takes {share} of the run ({won}).",
-	  "{count} collections, the longest {a}",
-	  "gc.freeze() after start-up, a higher gc.set_threshold(), fewer objects made in the loop" },
-	{ "import", 0.10, 0.5,
-	  "WITH r AS (SELECT sum(self_ns) AS ns, arg_max(coalesce(file, name), self_ns) AS which, sum(count) AS n FROM "
-	  "trace.regions WHERE contains(name, '<module>') OR starts_with(name, 'import ') OR contains(name, "
-	  "'_find_and_load') OR contains(file, 'importlib._bootstrap')), s AS (SELECT {run_ns} * avg(contains("
-	  "array_to_string(stack, ';'), '_find_and_load')::INT) AS ns FROM python.samples WHERE tid = pid HAVING count(*) >= "
-	  "20) SELECT greatest(coalesce(r.ns, 0), coalesce((SELECT ns FROM s), 0)), {run_ns}, which, coalesce(n, 0), 0, 0 "
-	  "FROM r WHERE greatest(coalesce(r.ns, 0), coalesce((SELECT ns FROM s), 0)) > 5e8",
-	  "Importing modules takes {share} of the run ({won}).",
-	  "[the costliest is {name}; ]imports run before any step",
-	  "import only where it is needed, and less: python -X importtime lists them" },
-	/* No time is won, but a run that ends by the OOM killer is lost: it ranks low unless nothing else is found. */
-	{ "growth", 0.30, 0.03,
-	  "SELECT {run_ns} * (late - early) / late, {run_ns}, '', n, early, late FROM (SELECT regr_r2(rss_bytes, ts_ns) AS r2, "
-	  "regr_slope(rss_bytes, ts_ns) AS slope, arg_min(rss_bytes, ts_ns) AS early, arg_max(rss_bytes, ts_ns) AS late, "
-	  "count(*) AS n FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 5 AS settled FROM "
-	  "host.process WINDOW w AS (PARTITION BY pid)) WHERE ts_ns >= settled GROUP BY pid ORDER BY late DESC LIMIT 1) WHERE "
-	  "n >= 5 AND slope > 0 AND r2 > 0.8 AND late - early > 16e6",
-	  "Memory grows all the time: from {a_bytes} after start-up to {b_bytes} at the end.",
-	  "{count} looks lie on a rising line",
-	  "find what is kept: lists of losses that hold graphs (use .item()), caches without a bound" },
-	/* Work, not waiting for the others: where phases are known, data and forward. */
-	{ "rank", 0.05, 0.9,
-	  "WITH w AS (SELECT step, rank, coalesce(nullif(coalesce(data_ns, 0) + coalesce(forward_ns, 0), 0), duration_ns) AS "
-	  "ns FROM trace.steps WHERE rank IS NOT NULL), m AS (SELECT step, max(ns) AS most, median(ns) AS usual, arg_max(rank, "
-	  "ns) AS late FROM w GROUP BY step HAVING count(*) > 1), l AS (SELECT late, count(*) AS n FROM m GROUP BY 1 ORDER BY "
-	  "2 DESC LIMIT 1) SELECT sum(most - usual), sum(most), any_value(l.late)::VARCHAR, any_value(l.n), median(most), "
-	  "median(usual) FROM m, l HAVING count(*) >= 5 AND any_value(l.n) > 0.6 * count(*)",
-	  "Rank {name} is late: the others wait for it for {share} of step time ({won} of {whole}).",
-	  "it is the slowest in {count} steps, with {a} where others take {b}",
-	  "look at that rank's machine and data: kymo report on its own recording" },
-	{ "waiting", 0.60, 0.2,
-	  "SELECT {run_ns} * (1 - avg(cpu_pct) / 100), {run_ns}, '', count(*), avg(cpu_pct) * {run_ns} / 100, 0 "
-	  "FROM host.process GROUP BY pid HAVING count(*) >= 3 ORDER BY max(rss_bytes) DESC LIMIT 1",
-	  "The program mostly waits: for {share} of the run it used no processor.",
-	  "{a} of processor time in {whole}",
-	  "look at what it waits for: I/O, a lock, a device, or a processor that others hold; while it runs, kymo "
-	  "backtrace --why PID tells" },
-	{ "coverage", 0.90, 0.02,
-	  "SELECT {run_ns} - sum(self_ns), {run_ns}, '', sum(count), sum(self_ns), 0 FROM trace.regions "
-	  "HAVING sum(count) > 0",
-	  "Zones explain little of this run: they cover {a} of {whole}.",
-	  "{count} zones were recorded", "mark the outermost loops and calls, too" },
-	{ "overhead", 0.05, 1.0,
-	  "SELECT sum(total_ns), {run_ns}, '', sum(events), 0, 0 FROM kymo.overhead WHERE source NOT IN ('collector', 'sampler')",
-	  "Recording itself is costly: it takes {share} of the run ({won} of {whole}).",
-	  "{count} rows were recorded", "mark fewer or larger zones" },
-};
-
-#define RULES (sizeof(rules) / sizeof(rules[0]))
 
 /* ---- templates ------------------------------------------------------------------------------ */
 
@@ -281,36 +105,166 @@ static int finding_row(const struct rows *rows, void *context)
 	return 1;
 }
 
-static bool look(struct tables *tables, const struct rule *rule, double run_ns, struct finding *out)
+static bool look(struct tables *tables, const struct rules_row *rule, double run_ns,
+		 struct finding *out)
 {
 	struct finding run = { .whole_ns = run_ns };
 	struct buf sql = { 0 };
 	int rc;
 
-	fill(&sql, rule->sql, &run, false);
 	*out = (struct finding){ 0 };
+	if (run_ns < rule->least_s * 1e9)
+		return false;
+	fill(&sql, rule->sql, &run, false);
 	/* A verdict that cannot be looked for is none: the report goes on. */
 	rc = rows_each(tables, buf_get(&sql), finding_row, out, NULL);
 	buf_fini(&sql);
 	return rc > 0 && out->whole_ns > 0 && out->won_ns / out->whole_ns >= rule->threshold;
 }
 
-static void say(const struct rule *rule, const struct finding *finding, bool utf8,
-		struct verdict *out)
+/* ---- what was lost of the evidence ---------------------------------------------------------- */
+
+static void add_loss(char *sentence, size_t room, const struct facts_rows *rows, bool exact)
+{
+	uint64_t overwritten = exact ? 0 : rows->overwritten; /* totals outlive their rows */
+	size_t used = strlen(sentence);
+
+	if (!rows->emitted ||
+	    (double)(overwritten + rows->dropped) < LOSS_LEAST * (double)rows->emitted)
+		return;
+	snprintf(sentence + used, room - used,
+		 " It rests on %s of %s rows of %s: the others were %s.",
+		 format_count(rows->emitted - overwritten - rows->dropped).text,
+		 format_count(rows->emitted).text, rows->table,
+		 !overwritten	 ? "dropped"
+		 : rows->dropped ? "overwritten or dropped"
+				 : "overwritten");
+}
+
+/* A table is what the query names. */
+static void say_losses(const struct rules_row *rule, const struct facts *facts, char *sentence,
+		       size_t room)
+{
+	for (size_t i = 0; i < facts->table_count; i++) {
+		const struct facts_rows *rows = &facts->tables[i];
+
+		if (strstr(rule->sql, rows->table))
+			add_loss(sentence, room, rows, false);
+		else if (!strcmp(rows->table, "trace.zones") && strstr(rule->sql, "trace.regions"))
+			add_loss(sentence, room, rows, true);
+	}
+}
+
+static void say(const struct rules_row *rule, const struct finding *finding,
+		const struct facts *facts, bool utf8, struct verdict *out)
 {
 	snprintf(out->name, sizeof(out->name), "%s", rule->name);
 	out->gain = finding->won_ns / finding->whole_ns;
 	fill_into(out->sentence, sizeof(out->sentence), rule->sentence, finding, utf8);
+	say_losses(rule, facts, out->sentence, sizeof(out->sentence));
 	fill_into(out->evidence, sizeof(out->evidence), rule->evidence, finding, utf8);
 	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
+	snprintf(out->find, sizeof(out->find), "%s", finding->name);
+	out->view = rule->view;
+	out->query = rule->query;
+}
+
+/* ---- how it ended --------------------------------------------------------------------------- */
+
+/* What usually is behind it. The last row is for a status, and for signals that are none of these. */
+static const struct {
+	const char *signal, *advice;
+} endings[] = {
+	{ "SIGSEGV", "run it with python -X faulthandler, or keep a core dump, to see the line" },
+	{ "SIGBUS", "look for a mapped file that was cut, or a full /dev/shm" },
+	{ "SIGABRT", "its last message says which check failed" },
+	{ "SIGFPE", "look for a division of whole numbers by zero" },
+	{ "SIGILL", "look for code that was built for another processor" },
+	{ "SIGKILL", "look for the out-of-memory killer (dmesg) or a limit of the job" },
+	{ "", "its own messages say why; kymo backtrace shows the last stacks that were seen" },
+};
+
+/* Ended on request, by Ctrl-C or the end of a job: no failure. */
+static bool is_request(const struct facts *facts)
+{
+	static const char *const signals[] = { "SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE" };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!strcmp(facts->signal, signals[i]))
+			return true;
+	return facts->exit_code == 130 || facts->exit_code == 143;
+}
+
+static void say_where(struct tables *tables, char *out, size_t room);
+
+static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
+		    struct verdict *out)
+{
+	struct format_text ran = format_clock(facts->duration_ns, utf8);
+	size_t i = 0;
+
+	if ((!facts->signal[0] && facts->exit_code <= 0) || is_request(facts))
+		return false;
+	*out = (struct verdict){ .name = VERDICT_ENDED, .view = "timeline", .query = "" };
+	if (facts->signal[0])
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program was killed by %s: it had run for %s.", facts->signal,
+			 ran.text);
+	else
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program failed: it ended with exit status %.0f after %s.",
+			 facts->exit_code, ran.text);
+	while (endings[i].signal[0] && strcmp(endings[i].signal, facts->signal) != 0)
+		i++;
+	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);
+	if (tables)
+		say_where(tables, out->evidence, sizeof(out->evidence));
+	if (out->evidence[0])
+		out->query = "FROM trace.open_zones";
+	return true;
+}
+
+static int where_row(const struct rows *rows, void *context)
+{
+	rows_copy_text(rows, 0, context, 400);
+	return 1;
+}
+
+/* The zones that were open, of the thread with most of them. */
+static void say_where(struct tables *tables, char *out, size_t room)
+{
+	struct buf text = { 0 };
+	char where[400] = "";
+
+	rows_each(
+		tables,
+		"SELECT any_value(coalesce(thread, 'thread ' || tid)) || ' was in ' || string_agg(name, ' > ' ORDER BY "
+		"depth) FROM (SELECT * FROM trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) "
+		"GROUP BY pid, tid ORDER BY tid <> pid, count(*) DESC LIMIT 1",
+		where_row, where, NULL);
+	text_visible(&text, where, strlen(where));
+	snprintf(out, room, "%s", buf_get(&text));
+	buf_fini(&text);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+/* The costliest that is not Python's import; NULL: there is none. */
+static const struct facts_region *top_region(const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->region_count; i++)
+		if (!facts->regions[i].import)
+			return &facts->regions[i];
+	return NULL;
 }
 
 /* Without SQL, the one verdict that the exact totals alone can give. */
-static bool look_at_facts(const struct facts *facts, const struct rule *rule, struct finding *out)
+static bool look_at_facts(const struct facts *facts, const struct rules_row *rule,
+			  struct finding *out)
 {
-	const struct facts_region *top = &facts->regions[0];
+	const struct facts_region *top = top_region(facts);
 
-	if (strcmp(rule->name, "region") || !facts->region_count || facts->duration_ns <= 0)
+	if (strcmp(rule->name, "region") || !top || facts->duration_ns <= 0)
 		return false;
 	*out = (struct finding){ .won_ns = top->self_ns,
 				 .whole_ns = facts->duration_ns,
@@ -321,15 +275,39 @@ static bool look_at_facts(const struct facts *facts, const struct rule *rule, st
 	return out->won_ns / out->whole_ns >= rule->threshold;
 }
 
+static void say_short(const struct facts *facts, bool utf8, struct verdict *out)
+{
+	snprintf(out->sentence, sizeof(out->sentence), "Too short to judge: it ran for %s.",
+		 format_clock(facts->duration_ns, utf8).text);
+	snprintf(
+		out->advice, sizeof(out->advice),
+		"a longer run, or marks: kymo.region(\"name\") in Python, KYMO_SCOPE(\"name\") in C");
+}
+
+/* Start-up is most of it, and a program of a few lines is not told to import less. */
+static bool is_too_short(const struct facts *facts)
+{
+	const struct facts_region *top = top_region(facts);
+	bool imports = false;
+
+	for (size_t i = 0; i < facts->region_count; i++)
+		imports |= facts->regions[i].import;
+	return facts->duration_ns < SHORT_NS && imports && !facts->steps.count &&
+	       (!top || !strcmp(top->name, "<module>") ||
+		top->self_ns < SHORT_SHARE * facts->duration_ns);
+}
+
 /* Nothing stands out, or nothing was recorded. */
 static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 {
-	const struct facts_region *top = &facts->regions[0];
-	struct finding finding = { .won_ns = top->self_ns,
-				   .whole_ns = facts->duration_ns,
-				   .count = top->count };
+	const struct facts_region *top = top_region(facts);
+	struct finding finding = { .whole_ns = facts->duration_ns };
 
-	if (!facts->region_count) {
+	if (is_too_short(facts)) {
+		say_short(facts, utf8, out);
+		return;
+	}
+	if (!top) {
 		snprintf(out->sentence, sizeof(out->sentence),
 			 "No zone has ended: nothing in the program says what it is doing.");
 		snprintf(
@@ -337,6 +315,8 @@ static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 			"mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
 		return;
 	}
+	finding.won_ns = top->self_ns;
+	finding.count = top->count;
 	snprintf(finding.name, sizeof(finding.name), "%s", top->name);
 	fill_into(
 		out->sentence, sizeof(out->sentence),
@@ -344,10 +324,14 @@ static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 		&finding, utf8);
 	snprintf(out->evidence, sizeof(out->evidence), "%s regions were measured",
 		 format_count(facts->region_all).text);
+	out->view = "flame";
+	out->query = "FROM trace.regions ORDER BY self_ns DESC";
 }
 
+static const struct verdict nothing_said = { .view = "", .query = "" };
+
 struct candidate {
-	const struct rule *rule;
+	const struct rules_row *rule;
 	struct finding finding;
 };
 
@@ -362,28 +346,24 @@ static int by_gain(const void *a, const void *b)
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
 		   size_t room)
 {
-	struct candidate found[RULES];
-	size_t count = 0;
+	struct candidate *found = calloc(rules_count, sizeof(*found));
+	size_t count = 0, said = room ? say_end(tables, facts, utf8, &out[0]) : 0;
 
-	for (size_t i = 0; i < RULES; i++) {
+	for (size_t i = 0; found && i < rules_count && !is_too_short(facts); i++) {
 		found[count].rule = &rules[i];
 		count += tables ? look(tables, &rules[i], facts->duration_ns, &found[count].finding)
 				: look_at_facts(facts, &rules[i], &found[count].finding);
 	}
-	qsort(found, count, sizeof(found[0]), by_gain);
-	count = count < room ? count : room;
-	for (size_t i = 0; i < count; i++) {
-		out[i] = (struct verdict){ .gain = 0 };
-		say(found[i].rule, &found[i].finding, utf8, &out[i]);
+	if (count)
+		qsort(found, count, sizeof(found[0]), by_gain);
+	for (size_t i = 0; i < count && said < room; i++, said++) {
+		out[said] = nothing_said;
+		say(found[i].rule, &found[i].finding, facts, utf8, &out[said]);
 	}
-	if (count || !room)
-		return count;
-	out[0] = (struct verdict){ .gain = 0 };
+	free(found);
+	if (said || !room)
+		return said;
+	out[0] = nothing_said;
 	say_none(facts, utf8, &out[0]);
 	return 1;
-}
-
-void verdict_find(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out)
-{
-	verdict_all(tables, facts, utf8, out, 1);
 }

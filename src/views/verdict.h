@@ -14,12 +14,17 @@ struct verdict {
 		[512]; /* "Data loading holds up training: it takes 16 % of step time (34.5 s of 211 s)." */
 	char evidence[512];
 	char advice[512]; /* "" : none */
+	const char *view; /* the tab of the HTML report that shows its numbers; "": none */
+	char find[128]; /* what to look for there; "": nothing */
+	const char *query; /* SQL that gives them; "": none */
 };
 
-/* Of all that hold, the one by which most time could be won. tables may be NULL: then by the facts alone. */
-void verdict_find(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out);
+#define VERDICT_ENDED "ended" /* the name of one that says how the program failed: always the first */
 
-/* All that hold, the one by which most could be won first; at least one. Says how many. */
+/*
+ * All that hold, the one by which most could be won first; at least one. Says how many. A program that failed says so
+ * first. tables may be NULL: then by the facts alone.
+ */
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
 		   size_t room);
 

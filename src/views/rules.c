@@ -1,0 +1,247 @@
+#include "views/rules.h"
+
+#include <string.h>
+
+#include "views/facts.h"
+
+/* Steps with their number from 1 in order, how many, and their median. The first twentieth (1 to 10) is warm-up. */
+#define NUMBERED_STEPS \
+	"(SELECT *, row_number() OVER (ORDER BY start_ns) AS n, count(*) OVER () AS c, median(duration_ns) OVER () AS usual, " \
+	"least(10, greatest(1, c // 20)) AS warm FROM " FACTS_STEPS_SQL ")"
+
+const struct rules_row rules[] = {
+	{ "data", 0.10, 1.0, 0,
+	  "SELECT sum(data_ns), sum(duration_ns), '', count(*), median(data_ns), "
+	  "avg(data_ns) FILTER (duration_ns >= slow) FROM (SELECT *, quantile_cont(duration_ns, 0.98) OVER () AS slow "
+	  "FROM " FACTS_STEPS_SQL ")",
+	  "Data loading holds up training: it takes {share} of step time ({won} of {whole}).",
+	  "the wait is {a} of a typical step, {b} of the slowest 2 %",
+	  "more loader workers, or decode ahead; at most {share} to gain", "timeline",
+	  "SELECT step, data_ns, duration_ns FROM trace.steps ORDER BY data_ns DESC" },
+	/* What differed: the zone that takes most longer in slow steps than in others, the innermost of those nearly alike. */
+	{ "spread", 0.15, 0.5, 0,
+	  "WITH s AS (SELECT * FROM " NUMBERED_STEPS
+	  " WHERE n > warm), z AS (SELECT name, max(depth) AS depth, "
+	  "sum(z.duration_ns) FILTER (s.duration_ns > 2 * usual) / nullif((SELECT count(*) FROM s WHERE duration_ns > 2 * "
+	  "usual), 0) - coalesce(sum(z.duration_ns) FILTER (s.duration_ns <= 2 * usual) / nullif((SELECT count(*) FROM s "
+	  "WHERE duration_ns <= 2 * usual), 0), 0) AS more FROM (SELECT step, pid, name, depth, duration_ns FROM "
+	  "trace.zones) z JOIN (SELECT step, pid, duration_ns, usual FROM s) s ON z.step = s.step AND z.pid = s.pid AND "
+	  "z.duration_ns <= s.duration_ns GROUP BY 1) SELECT sum(greatest(duration_ns - usual, 0)), sum(duration_ns), "
+	  "(SELECT arg_max(name, depth) FROM z WHERE more > 0.8 * (SELECT max(more) FROM z)), count(*) FILTER "
+	  "(duration_ns > 2 * usual), any_value(usual), max(duration_ns) FROM s HAVING count(*) >= 20 AND count(*) FILTER "
+	  "(duration_ns > 2 * usual) > 0",
+	  "Some steps take much longer than others: what is above the median adds up to {share} of step time ({won} of "
+	  "{whole})[, and it is {name} that differs].",
+	  "{count} steps take more than twice the median of {a}, the slowest {b}",
+	  "look at what the slowest steps have in common[: {name} first]; kymo report lists them",
+	  "timeline",
+	  "SELECT step, start_ns, duration_ns FROM trace.steps ORDER BY duration_ns DESC" },
+	{ "warmup", 0.05, 0.6, 0,
+	  "SELECT sum(greatest(duration_ns - usual, 0)) FILTER (n <= warm), sum(duration_ns), '', any_value(warm), "
+	  "max(duration_ns) FILTER (n <= warm), any_value(usual) FROM " NUMBERED_STEPS
+	  " HAVING count(*) >= 10 AND max(duration_ns) FILTER (n <= warm) > 3 * any_value(usual)",
+	  "Warm-up is part of this measurement: the first steps take {won} more than usual, {share} of step time.",
+	  "steps of warm-up: {count}; the slowest takes {a}, a usual one {b}",
+	  "warm up before the loop (compile, fill caches), and leave the first steps out of comparisons",
+	  "timeline", "SELECT step, duration_ns FROM trace.steps ORDER BY start_ns LIMIT 20" },
+	{ "region", 0.20, 0.25, 0,
+	  "SELECT sum(self_ns) AS self, {run_ns}, name, sum(count), arg_max(p50_ns, count), arg_max(p99_ns, count) "
+	  "FROM trace.regions WHERE NOT coalesce(contains(file, '" FACTS_IMPORT_FILE
+	  "'), false) GROUP BY name ORDER BY "
+	  "self DESC LIMIT 1",
+	  "The costliest region is {name}: {won} of its own, {share} of the run, in {count} calls.",
+	  "a call takes {a} at the median, {b} at the 99th percentile",
+	  "make it cheaper, or call it less often", "flame",
+	  "FROM trace.regions ORDER BY self_ns DESC" },
+	/* The model itself is the module without a dot that holds the others; a pass as a whole has no forward. */
+	{ "module", 0.25, 0.3, 0,
+	  "WITH m AS (SELECT module, sum(duration) * 1e9 AS ns, count(*) FILTER (stage = 'forward') AS calls, "
+	  "median(duration) FILTER (stage = 'forward') * 1e9 AS each FROM python.torch_trace WHERE stage <> 'step' AND "
+	  "module <> '' GROUP BY 1 HAVING calls > 0), root AS (SELECT module, ns FROM m WHERE NOT contains(module, '.') ORDER "
+	  "BY ns DESC LIMIT 1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, "
+	  "m.module || '.') AND NOT contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m WHERE module NOT IN "
+	  "(SELECT module FROM root)) SELECT self, (SELECT ns FROM root), module, calls, each, 0 FROM o WHERE (SELECT "
+	  "count(*) FROM o) > 2 ORDER BY self DESC LIMIT 1",
+	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
+	  "it ran {count} times, {a} at the median in forward",
+	  "make it cheaper, fuse it, or give it less to do", "torch",
+	  "SELECT module, stage, count(*), sum(duration) FROM python.torch_trace GROUP BY ALL ORDER BY 4 DESC" },
+	{ "function", 0.30, 0.25, 1,
+	  "SELECT {run_ns} * n / total, {run_ns}, f, n, 0, 0 FROM (SELECT regexp_replace(stack[1], ':[0-9]+\\)$', ')') AS f, "
+	  "count(*) AS n, sum(count(*)) OVER () AS total FROM python.samples WHERE state = 'R' AND len(stack) > 0 GROUP BY "
+	  "1) WHERE total >= 50 ORDER BY n DESC LIMIT 1",
+	  "One function takes most of the time: {name} is where {share} of all samples are.",
+	  "{count} samples show it", "make it cheaper, or call it less often", "flame",
+	  "SELECT stack[1], count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC" },
+	{ "tiny", 0.25, 0.5, 0,
+	  "SELECT sum(total_ns), {run_ns}, arg_max(name, total_ns), sum(count), sum(total_ns) / sum(count), 0 FROM "
+	  "trace.regions WHERE count >= 2000 AND mean_ns < 20000 AND self_ns > 0.8 * total_ns",
+	  "Much time goes into many tiny operations: {count} calls of {a} each take {share} of the run.",
+	  "[most of them are {name}; ]each is so short that calling it costs as much as its work",
+	  "do more in each call: larger batches, fused operations, vectorised code, torch.compile",
+	  "flame", "FROM trace.regions WHERE mean_ns < 20000 ORDER BY count DESC" },
+	{ "lock", 0.10, 0.8, 0,
+	  "SELECT sum(self_ns) AS self, {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
+	  "regexp_matches(name, '(^|[^a-z])(lock|rlock|mutex|acquire|semaphore|barrier|condition)([^a-z]|$)', 'i')",
+	  "Threads wait for locks: {won} in all, {share} of the run, most of it in {name}.",
+	  "{count} waits, the longest {a}",
+	  "hold the lock for less, or give each thread data of its own", "timeline",
+	  "SELECT name, count, self_ns, max_ns FROM trace.regions WHERE name ILIKE '%lock%'" },
+	/* Threads that all compute and take turns: each waits while another holds the lock, and it is always held. */
+	{ "gil", 0.20, 0.6, 1,
+	  "WITH t AS (SELECT any_value(thread) AS thread, avg(gil::INT) AS held, avg((NOT gil AND state = 'S')::INT) AS "
+	  "waits, count(*) AS n FROM python.samples GROUP BY pid, tid HAVING count(*) >= 20) SELECT {run_ns} * max(waits), "
+	  "{run_ns}, arg_max(thread, waits), count(*), {run_ns} * sum(held), 0 FROM t WHERE held BETWEEN 0.05 AND 0.9 "
+	  "HAVING count(*) >= 2 AND sum(held) >= 0.8",
+	  "Python threads wait for each other: {name} waits for the interpreter's lock for {share} of the run.",
+	  "{count} threads share it, and it is held for {a} of {whole}",
+	  "processes instead of threads, or work that releases the lock (NumPy, torch, I/O)",
+	  "flame", "SELECT thread, gil, state, count(*) FROM python.samples GROUP BY ALL" },
+	{ "io", 0.15, 0.7, 1,
+	  "SELECT {run_ns} * greatest(coalesce((SELECT max(a) FROM (SELECT avg((state = 'blocked')::INT) AS a FROM "
+	  "host.threads GROUP BY pid, tid HAVING count(*) >= 3)), 0), coalesce((SELECT max(a) FROM (SELECT avg((state = "
+	  "'D')::INT) AS a FROM python.samples GROUP BY pid, tid HAVING count(*) >= 20)), 0)), {run_ns}, '', 0, "
+	  "(SELECT sum(b) FROM (SELECT max(read_bytes) - min(read_bytes) AS b FROM host.io GROUP BY pid)), "
+	  "(SELECT sum(b) FROM (SELECT max(write_bytes) - min(write_bytes) AS b FROM host.io GROUP BY pid))",
+	  "The program waits for storage: a thread was blocked in I/O for {share} of the run ({won}).",
+	  "{a_bytes} were read from storage and {b_bytes} written",
+	  "read ahead in another thread, keep data in memory or on faster storage, write less often",
+	  "metrics", "SELECT tid, state, count(*) FROM host.threads GROUP BY ALL" },
+	{ "throttled", 0.05, 1.0, 0,
+	  "SELECT least(max(throttled_ns) - min(throttled_ns), {run_ns}), {run_ns}, path, max(throttled_count) - "
+	  "min(throttled_count), 0, 0 FROM host.cgroup GROUP BY path ORDER BY 1 DESC LIMIT 1",
+	  "The CPU limit holds the program back: its group was throttled for {share} of the run ({won}).",
+	  "{count} times[, group {name}]",
+	  "raise the group's CPU limit, or start fewer threads (OMP_NUM_THREADS)", "metrics",
+	  "FROM host.cgroup" },
+	{ "crowded", 0.20, 0.5, 1,
+	  "SELECT {run_ns} * least(p.pressure, 100) / 100, {run_ns}, '', h.switches, 0, 0 FROM (SELECT avg(pressure_pct) AS "
+	  "pressure, avg(busy_pct) AS busy, count(*) AS n FROM host.cpu WHERE cpu IS NULL) p, (SELECT "
+	  "max(involuntary_switches) - min(involuntary_switches) AS switches, (max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM "
+	  "host.process GROUP BY pid ORDER BY max(rss_bytes) DESC LIMIT 1) h WHERE p.n >= 3 AND p.busy > 90 AND h.switches > "
+	  "50 * h.s",
+	  "More threads want to run than there are cores: for {share} of the run something waited for one.",
+	  "the program was interrupted {count} times",
+	  "start fewer threads (OMP_NUM_THREADS, loader workers), or run less beside it", "metrics",
+	  "SELECT ts_ns, busy_pct, pressure_pct FROM host.cpu WHERE cpu IS NULL" },
+	{ "swap", 0.10, 0.9, 1,
+	  "SELECT least({run_ns}, f * 2e5), {run_ns}, '', f, 0, 0 FROM (SELECT max(major_faults) - min(major_faults) AS f, "
+	  "(max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM host.process GROUP BY pid ORDER BY 1 DESC LIMIT 1) WHERE f > 200 * s",
+	  "Memory comes back from storage: {count} page faults needed I/O, about {won} of waiting.",
+	  "at 0.2 ms a fault; swapped out, or files mapped and read for the first time",
+	  "use less memory (smaller batches, fewer workers), or a machine with more", "memory",
+	  "SELECT ts_ns, pid, major_faults FROM host.process" },
+	{ "gc", 0.05, 0.8, 0,
+	  "SELECT sum(self_ns), {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
+	  "regexp_matches(name, '^(gc|garbage collection)($|[^a-z])|[.:]gc_?collect$', 'i')",
+	  "Garbage collection takes {share} of the run ({won}).",
+	  "{count} collections, the longest {a}",
+	  "gc.freeze() after start-up, a higher gc.set_threshold(), fewer objects made in the loop",
+	  "timeline",
+	  "SELECT name, count, total_ns, max_ns FROM trace.regions WHERE name LIKE 'gc %'" },
+	{ "import", 0.10, 0.5, 2,
+	  "WITH r AS (SELECT sum(self_ns) AS ns, arg_max(coalesce(file, name), self_ns) AS which, sum(count) AS n FROM "
+	  "trace.regions WHERE contains(name, '<module>') OR starts_with(name, 'import ') OR contains(name, "
+	  "'_find_and_load') OR contains(file, '" FACTS_IMPORT_FILE
+	  "')), f AS (SELECT contains(array_to_string(stack, ';'), "
+	  "'_find_and_load')::INT AS inside, regexp_extract(list_filter(list_reverse(stack), x -> starts_with(x, '<module> "
+	  "'))[2], '\\((.*):[0-9]+\\)$', 1) AS file FROM python.samples WHERE tid = pid), s AS (SELECT {run_ns} * "
+	  "avg(inside) AS ns, mode(file) FILTER (inside = 1 AND file <> '') AS which FROM f HAVING count(*) >= 20), "
+	  "x AS (SELECT coalesce(r.ns, 0) AS a, coalesce(s.ns, 0) AS b, r.which AS traced, s.which AS sampled, n FROM r LEFT "
+	  "JOIN s ON true) SELECT greatest(a, b), {run_ns}, CASE WHEN b > a THEN sampled ELSE traced END, coalesce(n, 0), 0, 0 "
+	  "FROM x WHERE greatest(a, b) > 5e8",
+	  "Importing modules takes {share} of the run ({won}).",
+	  "[the costliest is {name}; ]imports run before any step",
+	  "import only where it is needed, and less: python -X importtime lists them", "flame",
+	  "SELECT stack, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC" },
+	/* No time is won, but a run that ends by the OOM killer is lost: it ranks low unless nothing else is found. */
+	{ "growth", 0.30, 0.03, 2,
+	  "SELECT {run_ns} * (late - early) / late, {run_ns}, '', n, early, late FROM (SELECT regr_r2(rss_bytes, ts_ns) AS r2, "
+	  "regr_slope(rss_bytes, ts_ns) AS slope, arg_min(rss_bytes, ts_ns) AS early, arg_max(rss_bytes, ts_ns) AS late, "
+	  "count(*) AS n FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 5 AS settled FROM "
+	  "host.process WINDOW w AS (PARTITION BY pid)) WHERE ts_ns >= settled GROUP BY pid ORDER BY late DESC LIMIT 1) WHERE "
+	  "n >= 5 AND slope > 0 AND r2 > 0.8 AND late - early > 16e6",
+	  "Memory grows all the time: from {a_bytes} after start-up to {b_bytes} at the end.",
+	  "{count} looks lie on a rising line",
+	  "find what is kept: lists of losses that hold graphs (use .item()), caches without a bound",
+	  "memory", "SELECT ts_ns, pid, rss_bytes FROM host.process" },
+	/* Work, not waiting for the others: where phases are known, data and forward. */
+	{ "rank", 0.05, 0.9, 0,
+	  "WITH w AS (SELECT step, rank, coalesce(nullif(coalesce(data_ns, 0) + coalesce(forward_ns, 0), 0), duration_ns) AS "
+	  "ns FROM trace.steps WHERE rank IS NOT NULL), m AS (SELECT step, max(ns) AS most, median(ns) AS usual, arg_max(rank, "
+	  "ns) AS late FROM w GROUP BY step HAVING count(*) > 1), l AS (SELECT late, count(*) AS n FROM m GROUP BY 1 ORDER BY "
+	  "2 DESC LIMIT 1) SELECT sum(most - usual), sum(most), any_value(l.late)::VARCHAR, any_value(l.n), median(most), "
+	  "median(usual) FROM m, l HAVING count(*) >= 5 AND any_value(l.n) > 0.6 * count(*)",
+	  "Rank {name} is late: the others wait for it for {share} of step time ({won} of {whole}).",
+	  "it is the slowest in {count} steps, with {a} where others take {b}",
+	  "look at that rank's machine and data: kymo report on its own recording", "timeline",
+	  "SELECT step, rank, data_ns, forward_ns, duration_ns FROM trace.steps ORDER BY step, rank" },
+	{ "waiting", 0.60, 0.2, 2,
+	  "SELECT {run_ns} * (1 - avg(cpu_pct) / 100), {run_ns}, '', count(*), avg(cpu_pct) * {run_ns} / 100, 0 "
+	  "FROM host.process GROUP BY pid HAVING count(*) >= 3 ORDER BY max(rss_bytes) DESC LIMIT 1",
+	  "The program mostly waits: for {share} of the run it used no processor.",
+	  "{a} of processor time in {whole}",
+	  "look at what it waits for: I/O, a lock, a device, or a processor that others hold; while it runs, kymo "
+	  "backtrace --why PID tells",
+	  "metrics", "SELECT ts_ns, pid, cpu_pct FROM host.process" },
+	{ "coverage", 0.90, 0.02, 1,
+	  "SELECT {run_ns} - sum(self_ns), {run_ns}, '', sum(count), sum(self_ns), 0 FROM trace.regions "
+	  "HAVING sum(count) > 0",
+	  "Zones explain little of this run: they cover {a} of {whole}.",
+	  "{count} zones were recorded", "mark the outermost loops and calls, too", "timeline",
+	  "FROM trace.regions ORDER BY self_ns DESC" },
+	{ "overhead", 0.05, 1.0, 1,
+	  "SELECT sum(total_ns), {run_ns}, '', sum(events), 0, 0 FROM kymo.overhead WHERE source NOT IN ('collector', 'sampler')",
+	  "Recording itself is costly: it takes {share} of the run ({won} of {whole}).",
+	  "{count} rows were recorded", "mark fewer or larger zones", "streams",
+	  "FROM kymo.overhead" },
+};
+
+const size_t rules_count = sizeof(rules) / sizeof(rules[0]);
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+/* Templates become prose: {share} is a share, and so on; a bar would end the cell. */
+static void add_prose(struct buf *out, const char *text)
+{
+	static const struct {
+		const char *word, *said;
+	} words[] = {
+		{ "{share}", "16 %" }, { "{won}", "34.5 s" },	  { "{whole}", "211 s" },
+		{ "{name}", "NAME" },  { "{count}", "404" },	  { "{a}", "1.2 ms" },
+		{ "{b}", "24.9 ms" },  { "{a_bytes}", "320 MB" }, { "{b_bytes}", "770 MB" },
+	};
+
+	while (*text) {
+		size_t i = 0, count = sizeof(words) / sizeof(words[0]);
+
+		while (i < count && strncmp(text, words[i].word, strlen(words[i].word)) != 0)
+			i++;
+		if (i < count) {
+			buf_text(out, words[i].said);
+			text += strlen(words[i].word);
+			continue;
+		}
+		if (*text == '|')
+			buf_char(out, '\\');
+		if (*text != '[' && *text != ']')
+			buf_char(out, *text);
+		text++;
+	}
+}
+
+void rules_docs(struct buf *out)
+{
+	buf_text(out, "| name | what is said, by example | said from | try | the same by hand |\n"
+		      "|---|---|---|---|---|\n");
+	for (size_t i = 0; i < rules_count; i++) {
+		buf_print(out, "| %s | ", rules[i].name);
+		add_prose(out, rules[i].sentence);
+		buf_print(out, " | %.0f %%", 100 * rules[i].threshold);
+		if (rules[i].least_s > 0)
+			buf_print(out, ", runs of %g s", rules[i].least_s);
+		buf_text(out, " | ");
+		add_prose(out, rules[i].advice);
+		buf_print(out, " | `%s` |\n", rules[i].query);
+	}
+}

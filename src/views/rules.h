@@ -1,0 +1,36 @@
+/*
+ * What a report looks for: rows of one table, so that the next one is one row. verdict.c asks each of them and says what
+ * holds; docs/verdicts.md is made of them.
+ */
+#ifndef KYMO_VIEWS_RULES_H
+#define KYMO_VIEWS_RULES_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/*
+ * {share} {won} {whole} {name} {count} {a} {b} are filled from what the query answers, {a_bytes} {b_bytes} as bytes; {run_ns}
+ * in a query is the run's length. [Brackets] hold what is said only where there is a name.
+ */
+struct rules_row {
+	const char *name;
+	double threshold; /* least won_ns / whole_ns */
+	/* The part of won_ns that changing the program usually brings; ranks verdicts against each other. */
+	double gain;
+	double least_s; /* shorter runs are not judged by it */
+	/* One row: won_ns, whole_ns, name, count, a, b; see struct finding in verdict.c. */
+	const char *sql;
+	const char *sentence, *evidence, *advice;
+	const char
+		*view; /* the tab of the HTML report that shows it; there the name is looked for */
+	const char *query; /* what a person asks to see the same numbers */
+};
+
+extern const struct rules_row rules[];
+extern const size_t rules_count;
+
+/* The table of docs/verdicts.md. */
+void rules_docs(struct buf *out);
+
+#endif
