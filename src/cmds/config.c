@@ -17,6 +17,7 @@
 #include "collect/guard.h"
 #include "record/record.h"
 #include "store/live.h"
+#include "views/json.h"
 #include "views/text.h"
 
 #define KEYS_MOST 32
@@ -36,6 +37,7 @@ struct config {
 	struct live live;
 	struct wish wishes[KEYS_MOST];
 	size_t count;
+	bool json;
 };
 
 static void print_keys(void)
@@ -155,6 +157,14 @@ static int open_target(struct config *config, struct kymo_error *err)
 	return rc;
 }
 
+/* The pages as they are after a change. */
+static int open_again(struct config *config, struct kymo_error *err)
+{
+	live_close(&config->live);
+	config->live = (struct live){ .count = 0 };
+	return open_target(config, err);
+}
+
 /* A child's pid means that child alone; the program's own, the whole run. */
 static bool is_meant(const struct config *config, const struct live_process *process)
 {
@@ -219,6 +229,46 @@ static void print_all(const struct config *config)
 {
 	for (const struct settings_key *key = settings_keys; key->name; key++)
 		print_key(config, key, false);
+}
+
+static void add_text(struct buf *out, const char *key, const char *text)
+{
+	buf_print(out, "\"%s\":", key);
+	json_text(out, text, strlen(text));
+}
+
+/* All settings as they are now, for programs. */
+static void print_json(const struct config *config)
+{
+	struct buf out = { 0 };
+	char text[SETTINGS_TEXT_BYTES];
+	struct settings_value value;
+	bool differs, known;
+
+	buf_text(&out, "{\"settings\":[");
+	for (const struct settings_key *key = settings_keys; key->name; key++) {
+		text[0] = '\0';
+		known = value_of(config, key, &value, &differs);
+		if (known)
+			settings_format(key, &value, text, sizeof(text));
+		buf_text(&out, key == settings_keys ? "\n{" : ",\n{");
+		add_text(&out, "key", key->name);
+		buf_char(&out, ',');
+		if (known)
+			add_text(&out, "value", text);
+		else
+			buf_text(&out, "\"value\":null");
+		buf_char(&out, ',');
+		add_text(&out, "about", key->about);
+		buf_print(&out, ",\"differs\":%s,\"sampled\":%s}",
+			  known && differs ? "true" : "false",
+			  key->who != SETTINGS_COLLECTOR || live_collector(&config->live)
+				  ? "true"
+				  : "false");
+	}
+	buf_text(&out, "\n]}\n");
+	fputs(buf_get(&out), stdout);
+	buf_fini(&out);
 }
 
 /* ---- changing ---------------------------------------------------------------------------------- */
@@ -379,10 +429,12 @@ static int answer(struct config *config, struct kymo_error *err)
 		const struct wish *wish = &config->wishes[i];
 
 		if (!wish->change) {
-			print_key(config, wish->key, config->count == 1);
+			if (!config->json)
+				print_key(config, wish->key, config->count == 1);
 			continue;
 		}
-		print_change(wish);
+		if (!config->json)
+			print_change(wish);
 		if (!rc)
 			say_who_follows(config, wish);
 		nobody |= !rc && !wish->heard;
@@ -390,20 +442,36 @@ static int answer(struct config *config, struct kymo_error *err)
 	return rc ? rc : nobody ? 1 : 0;
 }
 
+/* -1, or the exit status. */
+static int choose_format(struct config *config, const char *format)
+{
+	config->json = !strcmp(format, "json");
+	return config->json || !strcmp(format, "text")
+		       ? -1
+		       : cmds_wrong("config", "no format is called %s; there are text and json",
+				    format);
+}
+
 int cmd_config(int argc, char **argv)
 {
-	static const struct cmds_option no_options[] = { { 0 } };
+	static const struct cmds_option config_options[] = {
+		{ 'f', "format", "text|json", "how to print it (text)" },
+		{ 0 },
+	};
 	struct cmds_command command = *cmds_find("config");
 	struct kymo_error err = { 0 };
 	struct config config = { 0 };
 	struct cmds_args args;
 	int status, rc;
 
-	command.options = no_options;
+	command.options = config_options;
 	cmds_args_init(&args, "config", argc, argv);
 	args.command = &command;
-	while (cmds_next(&args, &status))
-		;
+	while (cmds_next(&args, &status)) {
+		status = choose_format(&config, args.value);
+		if (status >= 0)
+			return status;
+	}
 	if (args.help) {
 		print_keys();
 		return cmds_finish("config");
@@ -414,10 +482,12 @@ int cmd_config(int argc, char **argv)
 		return status;
 	guard_install();
 	rc = open_target(&config, &err);
-	if (!rc && !config.count)
+	if (!rc && !config.count && !config.json)
 		print_all(&config);
 	else if (!rc)
 		rc = answer(&config, &err);
+	if (!rc && config.json && !open_again(&config, &err))
+		print_json(&config);
 	live_close(&config.live);
 	if (rc < 0)
 		return cmds_fail("config", &err);

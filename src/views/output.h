@@ -41,6 +41,8 @@ const struct output_format *output_find(const char *name);
 bool output_is_number(const char *type);
 /* A cell as plain text; nothing for NULL. */
 void output_cell(struct buf *out, const struct tables_cell *cell);
+/* A cell of JSON; number: its column's type is one. */
+void output_json_cell(struct buf *out, const struct tables_cell *cell, bool number);
 /* Writes and empties what has gathered; when it is less than 64 kB, only if all is set. */
 int output_flush(struct buf *buf, FILE *out, bool all, struct kymo_error *err);
 

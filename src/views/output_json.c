@@ -34,7 +34,7 @@ static bool is_json_number(const char *text, size_t bytes)
 	return at == bytes;
 }
 
-static void add_cell(struct buf *out, const struct tables_cell *cell, bool number)
+void output_json_cell(struct buf *out, const struct tables_cell *cell, bool number)
 {
 	bool quoted = cell->kind == TABLES_TEXT &&
 		      !(number && is_json_number(cell->text, cell->text_bytes));
@@ -81,7 +81,7 @@ static void add_row(struct buf *out, struct tables_result *result, char **keys, 
 		tables_cell(result, i, row, &cell);
 		buf_char(out, i ? ',' : '{');
 		buf_text(out, keys[i] ? keys[i] : "\"?\":");
-		add_cell(out, &cell, output_is_number(tables_column_type(result, i)));
+		output_json_cell(out, &cell, output_is_number(tables_column_type(result, i)));
 	}
 	buf_char(out, '}');
 }

@@ -1,0 +1,124 @@
+/* kymo serve: the live viewer and its API. */
+#include "serve/serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cmds/cmds.h"
+#include "store/store.h"
+#include "views/text.h"
+
+#define TARGETS 16
+
+struct request {
+	struct serve_options options;
+	char paths[TARGETS][KYMO_PATH_BYTES];
+	const char *targets[TARGETS];
+	bool quiet;
+};
+
+static int take_option(struct request *request, struct cmds_args *args,
+		       const struct cmds_option *option)
+{
+	struct serve_options *options = &request->options;
+	int status = -1;
+	double number;
+
+	if (!strcmp(option->name, "listen"))
+		options->listen = args->value;
+	else if (!strcmp(option->name, "host"))
+		options->hosts = args->value;
+	else if (!strcmp(option->name, "quiet"))
+		request->quiet = true;
+	else if (!strcmp(option->name, "port") &&
+		 cmds_number(args, option, 65535, &number, &status))
+		options->port = (uint16_t)number;
+	else if (!strcmp(option->name, "while") &&
+		 cmds_number(args, option, 1 << 22, &number, &status))
+		options->while_pid = (int32_t)number;
+	return status;
+}
+
+/* A recording that does not exist yet is an error now, not an empty page later. */
+static int take_words(struct request *request, const struct cmds_args *args)
+{
+	struct kymo_error err = { 0 };
+
+	if (args->word_count > TARGETS)
+		return cmds_wrong("serve", "at most %d targets", TARGETS);
+	for (size_t i = 0; i < args->word_count; i++) {
+		if (store_resolve(args->words[i], request->paths[i], KYMO_PATH_BYTES, &err))
+			return cmds_fail("serve", &err);
+		request->targets[i] = request->paths[i];
+	}
+	request->options.targets = request->targets;
+	request->options.target_count = args->word_count;
+	return -1;
+}
+
+static void say_where(const struct request *request, const struct serve_address *address)
+{
+	char own[128] = "this-machine";
+
+	gethostname(own, sizeof(own) - 1);
+	if (address->port_taken)
+		fprintf(stderr, "kymo serve: port %u is taken, so it is %u\n",
+			request->options.port ? request->options.port : SERVE_PORT, address->port);
+	fprintf(stderr, "kymo serve: http://%s:%u/", address->host, address->port);
+	if (address->token[0])
+		fprintf(stderr, "?token=%s", address->token);
+	fprintf(stderr, "\n");
+	if (request->quiet)
+		return;
+	if (!request->options.listen)
+		fprintf(stderr,
+			"  from another machine: ssh -L %u:127.0.0.1:%u %s, then the same link there\n",
+			address->port, address->port, own);
+	if (!address->users_known && !address->token[0])
+		fprintf(stderr,
+			"  who connects cannot be told apart here: other users of this machine can look, too; "
+			"KYMO_TOKEN=… asks them for a token\n");
+	fprintf(stderr, "  Ctrl-C ends it\n");
+}
+
+static int serve(const struct request *request)
+{
+	struct serve_address address = { .port = 0 };
+	struct kymo_error err = { 0 };
+
+	if (serve_start(&request->options, &address, &err))
+		return cmds_fail("serve", &err);
+	say_where(request, &address);
+	serve_wait();
+	/* Nothing of ours is on disk, and queries may run: no need to wait for them. */
+	fflush(NULL);
+	_exit(CMDS_OK);
+}
+
+int cmd_serve(int argc, char **argv)
+{
+	struct request *request = calloc(1, sizeof(*request));
+	const struct cmds_option *option;
+	struct cmds_args args;
+	int status;
+
+	if (!request)
+		return CMDS_FAILED;
+	request->options.token = getenv("KYMO_TOKEN");
+	cmds_args_init(&args, "serve", argc, argv);
+	while ((option = cmds_next(&args, &status))) {
+		status = take_option(request, &args, option);
+		if (status >= 0)
+			break;
+	}
+	if (status < 0)
+		status = take_words(request, &args);
+	if (status < 0)
+		status = serve(request);
+	free(request);
+	return status;
+}

@@ -1,0 +1,430 @@
+#include "serve/feed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "base/schema.h"
+#include "serve/feed_sql.h"
+
+#define ROWS_AT_ONCE 4096
+#define ZONES_MOST UINT64_C(48000000) /* about 1 GiB */
+#define CLOCK_MOVED_NS 100000 /* what was told before may be that far off */
+
+/* A process, known again at the next look. */
+struct feed_process {
+	int32_t pid;
+	uint64_t starttime;
+	uint32_t clock; /* of the index */
+	uint32_t *lane_of; /* local thread -> lane + 1 */
+	uint32_t *name_of; /* local name -> name + 1 */
+	size_t lane_count, name_count;
+};
+
+struct feed_stream {
+	uint32_t process; /* of feed->processes */
+	uint32_t id;
+	uint64_t next_row;
+};
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static bool fill_map(uint32_t **map, size_t *count, size_t wanted)
+{
+	uint32_t *grown;
+
+	if (wanted <= *count)
+		return true;
+	grown = realloc(*map, wanted * sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown + *count, 0, (wanted - *count) * sizeof(*grown));
+	*map = grown;
+	*count = wanted;
+	return true;
+}
+
+static struct feed_process *add_process(struct feed *feed, const struct store_process *process)
+{
+	struct feed_process *list = realloc(feed->processes,
+					    (feed->process_count + 1) * sizeof(*list));
+	int64_t clock;
+
+	if (!list)
+		return NULL;
+	feed->processes = list;
+	clock = zoneindex_clock(&feed->index, &process->clock);
+	if (clock < 0)
+		return NULL;
+	list[feed->process_count] = (struct feed_process){ .pid = process->pid,
+							   .starttime = process->control.starttime,
+							   .clock = (uint32_t)clock };
+	return &list[feed->process_count++];
+}
+
+/* How far the newest time would be told from where it was told until now. */
+static bool has_moved(const struct feed *feed, const struct store_clock *old,
+		      const struct store_clock *new)
+{
+	double ns = (double)feed->now_ns * ((double)new->mult / (double)old->mult - 1) +
+		    (double)(new->base_ns - old->base_ns);
+
+	return old->base_ticks != new->base_ticks || ns > CLOCK_MOVED_NS || ns < -CLOCK_MOVED_NS;
+}
+
+/* Its place in feed->processes, with its clock as it is known now; -1: no memory. */
+static int64_t find_process(struct feed *feed, const struct store_process *process)
+{
+	struct feed_process *found = NULL;
+	struct store_clock *clock;
+
+	for (size_t i = 0; i < feed->process_count && !found; i++)
+		if (feed->processes[i].pid == process->pid &&
+		    feed->processes[i].starttime == process->control.starttime)
+			found = &feed->processes[i];
+	if (!found)
+		found = add_process(feed, process);
+	if (!found || !fill_map(&found->lane_of, &found->lane_count, process->thread_count) ||
+	    !fill_map(&found->name_of, &found->name_count, process->name_count))
+		return -1;
+	clock = &feed->index.clocks[found->clock];
+	if (has_moved(feed, clock, &process->clock)) {
+		*clock = process->clock;
+		feed->gen++;
+	}
+	return found - feed->processes;
+}
+
+/* ---- threads and names ---------------------------------------------------------------------- */
+
+/* A task has an entry of the thread table that runs on a thread which has one already, and has not ended. */
+static bool is_task(const struct recording *recording, const struct store_process *process,
+		    uint32_t local)
+{
+	const struct store_thread *mine = &recording->threads[process->thread_of[local]];
+
+	for (uint32_t i = 1; i < local && i < 4096; i++) {
+		const struct store_thread *other = &recording->threads[process->thread_of[i]];
+
+		if (other->tid == mine->tid && process->thread_of[i] &&
+		    (other->ended_ns < 0 || other->ended_ns > mine->started_ns))
+			return true;
+	}
+	return false;
+}
+
+/* The lane, or a negative errno. */
+static int64_t lane_of(struct feed *feed, struct feed_process *mine,
+		       const struct recording *recording, const struct store_process *process,
+		       uint32_t local)
+{
+	struct zoneindex_lane lane = { .pid = process->pid,
+				       .tid = process->pid,
+				       .rank = process->rank,
+				       .clock = mine->clock };
+	const struct store_thread *thread;
+	int64_t at;
+
+	if (local >= mine->lane_count)
+		local = 0;
+	if (local < mine->lane_count && mine->lane_of[local])
+		return mine->lane_of[local] - 1;
+	if (local < process->thread_count && process->thread_of[local]) {
+		thread = &recording->threads[process->thread_of[local]];
+		lane.tid = thread->tid;
+		memcpy(lane.name, thread->name, sizeof(lane.name));
+		lane.kind = is_task(recording, process, local) ? ZONEINDEX_TASK : ZONEINDEX_THREAD;
+	}
+	at = zoneindex_lane(&feed->index, &lane);
+	if (at >= 0 && local < mine->lane_count)
+		mine->lane_of[local] = (uint32_t)at + 1;
+	return at;
+}
+
+static int64_t intern(struct feed *feed, const struct store_name *name)
+{
+	struct zoneindex_key key = { .name = name->text,
+				     .name_bytes = name->text_bytes,
+				     .file = name->file,
+				     .file_bytes = name->file_bytes,
+				     .source = schema_source_word(name->source),
+				     .line = (int32_t)name->line };
+
+	return zoneindex_name(&feed->index, &key);
+}
+
+static int64_t name_of(struct feed *feed, struct feed_process *mine,
+		       const struct recording *recording, const struct store_process *process,
+		       uint32_t local)
+{
+	int64_t at;
+
+	if (local >= process->name_count || local >= mine->name_count)
+		return intern(feed, &recording->names[0]);
+	if (mine->name_of[local])
+		return mine->name_of[local] - 1;
+	at = intern(feed, &recording->names[process->name_of[local]]);
+	/* One that has no text yet may get it. */
+	if (at >= 0 && process->name_of[local])
+		mine->name_of[local] = (uint32_t)at + 1;
+	return at;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* What is filled at one look. */
+struct look {
+	struct feed *feed;
+	const struct recording *recording;
+	const struct store_process *process;
+	struct feed_process *mine;
+};
+
+static void remember(struct feed *feed, uint32_t lane, uint32_t row, uint32_t name,
+		     const struct kymo_zone_row *zone)
+{
+	const struct store_clock *clock = &feed->index.clocks[feed->index.lanes[lane].clock];
+	struct feed_zone *recent = &feed->recent[feed->came++ % FEED_RECENT];
+
+	*recent = (struct feed_zone){ .lane = lane,
+				      .row = row,
+				      .name = name,
+				      .start_ns = store_clock_ns(clock, zone->start_ticks),
+				      .duration_ns = store_clock_span_ns(clock,
+									 zone->duration_ticks) };
+	if (recent->start_ns < feed->came_from_ns)
+		feed->came_from_ns = recent->start_ns;
+}
+
+static int take_zone(const struct look *look, const struct kymo_zone_row *zone)
+{
+	struct feed *feed = look->feed;
+	int64_t lane = lane_of(feed, look->mine, look->recording, look->process, zone->thread);
+	int64_t name = name_of(feed, look->mine, look->recording, look->process, zone->name);
+	uint32_t row = zone->depth < ZONEINDEX_ROWS ? zone->depth : ZONEINDEX_ROWS - 1;
+
+	if (lane == -ENOSPC) {
+		feed->index.hidden++;
+		return 0;
+	}
+	if (lane < 0 || name < 0)
+		return -ENOMEM;
+	if (feed->filled)
+		remember(feed, (uint32_t)lane, row, (uint32_t)name, zone);
+	return zoneindex_add(&feed->index, (uint32_t)lane, row, zone->start_ticks,
+			     zone->duration_ticks, (uint32_t)name);
+}
+
+static int take_chunk(const struct look *look, const struct store_stream *stream,
+		      const struct store_chunk *chunk, uint64_t *next_row)
+{
+	static _Thread_local struct kymo_zone_row rows[ROWS_AT_ONCE];
+	uint64_t at = *next_row > chunk->first_row ? *next_row - chunk->first_row : 0;
+	int rc = 0;
+
+	if (chunk->first_row > *next_row)
+		look->feed->zones_overwritten += chunk->first_row - *next_row;
+	while (at < chunk->rows && !rc) {
+		uint64_t wanted = chunk->rows - at < ROWS_AT_ONCE ? chunk->rows - at : ROWS_AT_ONCE;
+		uint64_t got = store_read_rows(stream, chunk, at, wanted, rows);
+
+		for (uint64_t i = 0; i < got && !rc; i++)
+			rc = take_zone(look, &rows[i]);
+		at += got;
+		if (!got)
+			break;
+	}
+	if (chunk->first_row + at > *next_row)
+		*next_row = chunk->first_row + at;
+	return rc;
+}
+
+static struct feed_stream *find_stream(struct feed *feed, uint32_t process, uint32_t id)
+{
+	struct feed_stream *list;
+
+	for (size_t i = 0; i < feed->stream_count; i++)
+		if (feed->streams[i].process == process && feed->streams[i].id == id)
+			return &feed->streams[i];
+	list = realloc(feed->streams, (feed->stream_count + 1) * sizeof(*list));
+	if (!list)
+		return NULL;
+	feed->streams = list;
+	list[feed->stream_count] = (struct feed_stream){ .process = process, .id = id };
+	return &list[feed->stream_count++];
+}
+
+static int take_stream(struct feed *feed, const struct recording *recording,
+		       const struct store_stream *stream)
+{
+	struct look look = { .feed = feed,
+			     .recording = recording,
+			     .process = &recording->processes[stream->process] };
+	int64_t process = find_process(feed, look.process);
+	struct feed_stream *known = process < 0 ? NULL
+						: find_stream(feed, (uint32_t)process, stream->id);
+	uint64_t next_row;
+	int rc = 0;
+
+	if (!known)
+		return -ENOMEM;
+	look.mine = &feed->processes[process];
+	next_row = known->next_row;
+	for (size_t i = 0; i < stream->chunk_count && !rc; i++)
+		if (stream->chunks[i].first_row + stream->chunks[i].rows > next_row)
+			rc = take_chunk(&look, stream, &stream->chunks[i], &next_row);
+	known->next_row = next_row;
+	return rc;
+}
+
+/* ---- open zones, figures -------------------------------------------------------------------- */
+
+static uint32_t local_thread(const struct store_process *process, uint32_t thread)
+{
+	for (uint32_t i = 1; i < process->thread_count; i++)
+		if (process->thread_of[i] == thread)
+			return i;
+	return 0;
+}
+
+static int take_open(struct feed *feed, const struct recording *recording,
+		     const struct store_stream *stream)
+{
+	const struct store_process *process = &recording->processes[stream->process];
+	int64_t mine = stream->open_count ? find_process(feed, process) : 0;
+	struct feed_open *list = realloc(feed->open, (feed->open_count + stream->open_count + 1) *
+							     sizeof(*list));
+
+	if (!list || mine < 0)
+		return -ENOMEM;
+	feed->open = list;
+	for (size_t i = 0; i < stream->open_count; i++) {
+		const struct store_open_zone *zone = &stream->open_zones[i];
+		int64_t lane = lane_of(feed, &feed->processes[mine], recording, process,
+				       local_thread(process, zone->thread));
+		int64_t name = intern(feed, &recording->names[zone->name]);
+
+		if (lane >= 0 && name >= 0)
+			list[feed->open_count++] = (struct feed_open){
+				.lane = (uint32_t)lane,
+				.row = zone->depth < ZONEINDEX_ROWS ? zone->depth
+								    : ZONEINDEX_ROWS - 1,
+				.name = (uint32_t)name,
+				.start_ns = zone->start_ns
+			};
+	}
+	return 0;
+}
+
+static void take_figures(struct feed *feed, const struct recording *recording)
+{
+	feed->rows = (struct feed_rows){ 0 };
+	feed->steps = 0;
+	for (size_t i = 0; i < recording->stream_count; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+
+		feed->rows.emitted += stream->emitted;
+		feed->rows.kept += stream->kept;
+		feed->rows.overwritten += stream->overwritten;
+		feed->rows.dropped += stream->dropped_total;
+		if (!strcmp(stream->table, "trace.steps"))
+			feed->steps += (int64_t)stream->emitted;
+	}
+	feed->rank = feed->ranks = -1;
+	for (size_t i = 0; i < recording->process_count && feed->rank < 0; i++)
+		if (recording->processes[i].role == KYMO_ROLE_TARGET) {
+			feed->rank = recording->processes[i].rank;
+			feed->ranks = recording->processes[i].ranks;
+		}
+	feed->live = recording->live;
+	feed->now_ns = recording->duration_ns;
+	now_look(recording, &feed->now);
+	if (!feed->command && recording->command)
+		feed->command = strdup(recording->command);
+}
+
+static uint64_t device_rows(const struct recording *recording)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < recording->stream_count; i++)
+		if (!strcmp(recording->streams[i].table, "device.ops"))
+			rows += recording->streams[i].emitted;
+	return rows;
+}
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+static int take_recording(struct feed *feed, const struct recording *recording)
+{
+	int rc = 0;
+
+	feed->open_count = 0;
+	for (size_t i = 0; i < recording->stream_count && !rc; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+
+		if (stream->without_file || strcmp(stream->table, "trace.zones") ||
+		    stream->row_bytes != sizeof(struct kymo_zone_row))
+			continue;
+		rc = take_stream(feed, recording, stream);
+		if (!rc)
+			rc = take_open(feed, recording, stream);
+	}
+	if (feed->index.count > ZONES_MOST) {
+		zoneindex_forget(&feed->index);
+		feed->gen++;
+	}
+	take_figures(feed, recording);
+	return rc;
+}
+
+static int look_at_store(struct feed *feed, const char *path, struct kymo_error *err)
+{
+	struct recording *recording = NULL;
+	int rc = store_open(path, &recording, err);
+
+	if (rc)
+		return rc;
+	rc = take_recording(feed, recording);
+	if (rc)
+		rc = error_set(err, -rc, "no memory for the zones of %s", path);
+	if (!rc && device_rows(recording) != feed->device_rows) {
+		feed->device_rows = device_rows(recording);
+		feed_sql_devices(feed, path);
+	}
+	store_close(recording);
+	return rc;
+}
+
+int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
+{
+	enum store_kind kind = store_kind(path, err);
+	int rc;
+
+	feed->came = 0;
+	feed->came_from_ns = INT64_MAX;
+	feed->gen = feed->gen ? feed->gen : 1;
+	if (kind == STORE_NONE)
+		return -EINVAL;
+	if (kind == STORE_PACKED && feed->filled)
+		return 0;
+	rc = kind == STORE_PACKED ? feed_sql_all(feed, path, err) : look_at_store(feed, path, err);
+	if (!rc)
+		feed->filled = true;
+	return rc;
+}
+
+void feed_fini(struct feed *feed)
+{
+	for (size_t i = 0; i < feed->process_count; i++) {
+		free(feed->processes[i].lane_of);
+		free(feed->processes[i].name_of);
+	}
+	free(feed->processes);
+	free(feed->streams);
+	free(feed->open);
+	free(feed->command);
+	zoneindex_fini(&feed->index);
+	*feed = (struct feed){ 0 };
+}

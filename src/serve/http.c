@@ -1,0 +1,473 @@
+/* libmicrohttpd: from connections to requests, and back. */
+#include "serve/inside.h"
+
+#ifndef KYMO_NO_HTTP
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/mhd.h"
+
+#define CONNECTIONS_MOST 4096
+#define CONNECTIONS_EACH 512 /* of one address, where others than us may come */
+#define CONNECTION_BYTES 32768 /* request line and headers; what is longer is refused */
+#define IDLE_SECONDS 30
+#define IO_THREADS 2
+#define PORTS_TRIED 20
+
+static struct serve serve;
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, const char *key,
+				     const char *value)
+{
+	struct request *request = context;
+	size_t at = request->parameter_count;
+
+	(void)kind;
+	if (at == SERVE_PARAMETERS || !key)
+		return MHD_NO;
+	request->keys[at] = strdup(key);
+	request->values[at] = strdup(value ? value : "");
+	request->parameter_count += request->keys[at] && request->values[at];
+	return MHD_YES;
+}
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+	return mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static void free_request(struct request *request)
+{
+	for (size_t i = 0; i < request->parameter_count; i++) {
+		free(request->keys[i]);
+		free(request->values[i]);
+	}
+	buf_fini(&request->body);
+	buf_fini(&request->answer);
+	if (request->fd >= 0)
+		close(request->fd);
+	free(request);
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+			 enum MHD_RequestTerminationCode code)
+{
+	(void)context;
+	(void)connection;
+	(void)code;
+	if (*state)
+		free_request(*state);
+	*state = NULL;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void add_headers(const struct request *request, struct MHD_Response *response)
+{
+	static const char *const always[][2] = {
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "Referrer-Policy", "no-referrer" },
+		{ "Cross-Origin-Resource-Policy", "same-origin" },
+		{ "Cross-Origin-Opener-Policy", "same-origin" },
+		{ "X-Frame-Options", "DENY" },
+		{ "Content-Security-Policy",
+		  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+		  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'" },
+	};
+	char text[160];
+
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		mhd.add_response_header(response, always[i][0], always[i][1]);
+	mhd.add_response_header(response, "Content-Type", request->type);
+	mhd.add_response_header(response, "Cache-Control",
+				request->etag[0] ? "no-cache" : "no-store");
+	if (request->etag[0])
+		mhd.add_response_header(response, "ETag", request->etag);
+	if (request->asset_gzip)
+		mhd.add_response_header(response, "Content-Encoding", "gzip");
+	if (request->asset)
+		mhd.add_response_header(response, "Vary", "Accept-Encoding");
+	if (request->file[0]) {
+		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", request->file);
+		mhd.add_response_header(response, "Content-Disposition", text);
+	}
+	if (request->status == 429)
+		mhd.add_response_header(response, "Retry-After", "1");
+	if (request->cookie[0])
+		mhd.add_response_header(response, "Set-Cookie", request->cookie);
+	if (request->location[0])
+		mhd.add_response_header(response, "Location", request->location);
+}
+
+static struct MHD_Response *make_response(struct request *request)
+{
+	struct MHD_Response *response;
+	off_t bytes;
+
+	if (request->fd >= 0) {
+		bytes = lseek(request->fd, 0, SEEK_END);
+		response = mhd.create_response_from_fd(bytes > 0 ? (size_t)bytes : 0, request->fd);
+		if (response)
+			request->fd = -1; /* closed with it */
+		return response;
+	}
+	if (request->asset)
+		return mhd.create_response_from_buffer(request->asset_bytes, (void *)request->asset,
+						       MHD_RESPMEM_PERSISTENT);
+	response = mhd.create_response_from_buffer(request->answer.used, request->answer.data,
+						   MHD_RESPMEM_MUST_FREE);
+	if (response)
+		request->answer = (struct buf){ 0 };
+	return response;
+}
+
+static enum MHD_Result send_answer(struct request *request)
+{
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	if (request->etag[0] && !strcmp(request->etag, request->if_none_match) &&
+	    request->status == 200) {
+		request->status = 304;
+		buf_fini(&request->answer);
+		request->asset_bytes = 0;
+	}
+	response = make_response(request);
+	if (!response)
+		return MHD_NO;
+	add_headers(request, response);
+	result = mhd.queue_response(request->connection, request->status, response);
+	mhd.destroy_response(response);
+	return result;
+}
+
+void http_resume(struct request *request)
+{
+	request->done = true;
+	mhd.resume_connection(request->connection);
+}
+
+/* ---- one request after another -------------------------------------------------------------- */
+
+static void read_headers(struct request *request, struct access *access, const char *method)
+{
+	struct MHD_Connection *connection = request->connection;
+	const union MHD_ConnectionInfo *info = mhd.get_connection_info(
+		connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const char *text = header(connection, "If-None-Match");
+
+	*access = (struct access){ .host = header(connection, "Host"),
+				   .origin = header(connection, "Origin"),
+				   .site = header(connection, "Sec-Fetch-Site"),
+				   .authorization = header(connection, "Authorization"),
+				   .cookie = header(connection, "Cookie"),
+				   .content_type = header(connection, "Content-Type"),
+				   .post = !strcmp(method, "POST"),
+				   .peer = info ? info->client_addr : NULL };
+	snprintf(request->if_none_match, sizeof(request->if_none_match), "%s", text ? text : "");
+	text = header(connection, "Accept-Encoding");
+	request->gzip = text && strstr(text, "gzip");
+	text = header(connection, "Content-Length");
+	request->too_long = text && (strlen(text) > 7 || atol(text) > (long)SERVE_BODY_BYTES);
+}
+
+/* The link with the token: a cookie, and the page without it. */
+static void welcome(struct request *request)
+{
+	request->status = 303;
+	request->type = "text/plain";
+	strcpy(request->location, "/");
+	snprintf(request->cookie, sizeof(request->cookie),
+		 "kymo-token=%s; Path=/; HttpOnly; SameSite=Strict", request->serve->address.token);
+	buf_text(&request->answer, "\n");
+	request->done = true;
+}
+
+static void find_route(struct request *request, const char *url, const char *method)
+{
+	bool other_method = false;
+
+	request->route = routes_find(url, strcmp(method, "HEAD") ? method : "GET", &other_method);
+	if (!request->route && other_method)
+		answer_error(request, 405, "docs/api.md says which", "%s does not take %.16s", url,
+			     method);
+	else if (!request->route)
+		answer_error(request, 404, "docs/api.md says what there is",
+			     "there is nothing at %.80s", url);
+	request->done = !request->route;
+	if (!request->done && !strncmp(url, "/assets/", 8))
+		add_parameter(request, MHD_GET_ARGUMENT_KIND, "asset", url + 8);
+}
+
+static struct request *begin(struct MHD_Connection *connection, const char *url, const char *method)
+{
+	struct request *request = calloc(1, sizeof(*request));
+	struct access access;
+
+	if (!request)
+		return NULL;
+	*request = (struct request){ .serve = &serve,
+				     .connection = connection,
+				     .status = 200,
+				     .type = "application/json",
+				     .fd = -1 };
+	serve.asked_at_ns = target_clock_ns();
+	read_headers(request, &access, method);
+	mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, request);
+	access.token = !strcmp(url, "/") ? request_get(request, "token") : NULL;
+	if (access_check(request, &access))
+		request->done = true;
+	else if (access.token && serve.address.token[0])
+		welcome(request);
+	else
+		find_route(request, url, method);
+	return request;
+}
+
+static enum MHD_Result take_body(struct request *request, const char *data, size_t *bytes)
+{
+	if (request->body.used + *bytes > SERVE_BODY_BYTES)
+		request->too_long = true;
+	else
+		buf_add(&request->body, data, *bytes);
+	*bytes = 0;
+	return MHD_YES;
+}
+
+static enum MHD_Result hand_over(struct request *request)
+{
+	if (!request->route->answer)
+		return tail_answer(request) ? MHD_YES : MHD_NO;
+	/* First asleep, then handed over: a worker may be quicker. */
+	mhd.suspend_connection(request->connection);
+	if (!jobs_add(request)) {
+		answer_error(request, 429, "ask again in a moment", "too many questions at once");
+		http_resume(request);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *bytes, void **state)
+{
+	struct request *request = *state;
+
+	(void)context;
+	(void)version;
+	if (!request) {
+		*state = request = begin(connection, url, method);
+		if (!request)
+			return MHD_NO;
+		if (!request->too_long)
+			return MHD_YES;
+	}
+	if (request->too_long) {
+		answer_error(request, 413, "1 MiB is the most", "the request is too long");
+		return send_answer(request);
+	}
+	if (*bytes)
+		return take_body(request, data, bytes);
+	return request->done ? send_answer(request) : hand_over(request);
+}
+
+/* ---- listening ------------------------------------------------------------------------------ */
+
+static int bind_to(const struct addrinfo *info, uint16_t port, int *out)
+{
+	struct sockaddr_storage address;
+	int yes = 1, fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(&address, info->ai_addr, info->ai_addrlen);
+	if (address.ss_family == AF_INET)
+		((struct sockaddr_in *)&address)->sin_port = htons(port);
+	else
+		((struct sockaddr_in6 *)&address)->sin6_port = htons(port);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(fd, (struct sockaddr *)&address, info->ai_addrlen) || listen(fd, 1024))
+		rc = -errno;
+	if (rc)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
+}
+
+static bool is_loopback_address(const struct addrinfo *info)
+{
+	const struct sockaddr_in *four = (const void *)info->ai_addr;
+	const struct sockaddr_in6 *six = (const void *)info->ai_addr;
+
+	return info->ai_family == AF_INET ? ntohl(four->sin_addr.s_addr) >> 24 == 127
+					  : IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
+/* The port that was asked for, or the next one that is free. */
+static int bind_somewhere(const struct addrinfo *info, int *out, struct kymo_error *err)
+{
+	uint16_t first = serve.options.port ? serve.options.port : SERVE_PORT;
+	int rc = -EADDRINUSE;
+
+	for (unsigned i = 0; i < PORTS_TRIED && rc == -EADDRINUSE && first + i < 65536; i++) {
+		serve.address.port = (uint16_t)(first + i);
+		serve.address.port_taken = i > 0;
+		rc = bind_to(info, serve.address.port, out);
+	}
+	if (rc)
+		return error_set(err, -rc, "cannot listen on %s port %u: %s", serve.address.host,
+				 first, strerror(-rc));
+	return 0;
+}
+
+static int open_socket(int *out, struct kymo_error *err)
+{
+	const char *listen_to = serve.options.listen ? serve.options.listen : "127.0.0.1";
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *info;
+	int rc = getaddrinfo(listen_to, NULL, &hints, &info);
+
+	if (rc)
+		return error_set(err, EINVAL, "--listen %s is no address: %s", listen_to,
+				 gai_strerror(rc));
+	serve.loopback = is_loopback_address(info);
+	snprintf(serve.address.host, sizeof(serve.address.host),
+		 strchr(listen_to, ':') ? "[%s]" : "%s", listen_to);
+	rc = bind_somewhere(info, out, err);
+	freeaddrinfo(info);
+	return rc;
+}
+
+static void raise_files(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < 16384) {
+		limit.rlim_cur = limit.rlim_max < 16384 ? limit.rlim_max : 16384;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int choose_token(const struct serve_options *options, struct kymo_error *err)
+{
+	const char *token = options->token;
+
+	if (token && strlen(token) >= sizeof(serve.address.token))
+		return error_set(err, EINVAL, "KYMO_TOKEN is longer than %zu characters",
+				 sizeof(serve.address.token) - 1);
+	if (token && token[strcspn(token, " ;,\"\\\t\r\n")])
+		return error_set(err, EINVAL,
+				 "KYMO_TOKEN holds blanks, quotes, commas or semicolons; letters "
+				 "and digits serve");
+	if (token && *token)
+		strcpy(serve.address.token, token);
+	else if (!serve.loopback &&
+		 access_make_token(serve.address.token, sizeof(serve.address.token)))
+		return error_set(err, EIO, "the kernel gives no random bytes for a token");
+	return 0;
+}
+
+static int start_daemon(int fd, struct kymo_error *err)
+{
+	struct MHD_Daemon *daemon = mhd.start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL,
+		NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, NULL, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		(unsigned)(serve.loopback ? CONNECTIONS_MOST : CONNECTIONS_EACH),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+
+	return daemon ? 0
+		      : error_set(err, errno ? errno : EIO, "the server does not start: %s",
+				  strerror(errno));
+}
+
+static void take_targets(const struct serve_options *options)
+{
+	struct targets *targets = &serve.targets;
+
+	targets_init(targets);
+	for (size_t i = 0; i < options->target_count && i < 16; i++)
+		snprintf(targets->named[targets->named_count++], KYMO_PATH_BYTES, "%s",
+			 options->targets[i]);
+}
+
+int serve_start(const struct serve_options *options, struct serve_address *out,
+		struct kymo_error *err)
+{
+	sigset_t mine, before;
+	int fd = -1, rc = mhd_load(err);
+
+	serve.options = *options;
+	pthread_mutex_init(&serve.running_lock, NULL);
+	serve.asked_at_ns = target_clock_ns();
+	take_targets(options);
+	raise_files();
+	/* Signals are for the thread that waits; all others are started without. */
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGINT);
+	sigaddset(&mine, SIGTERM);
+	signal(SIGPIPE, SIG_IGN);
+	pthread_sigmask(SIG_BLOCK, &mine, &before);
+	if (!rc)
+		rc = open_socket(&fd, err);
+	if (!rc)
+		rc = choose_token(options, err);
+	if (!rc && jobs_start())
+		rc = error_set(err, EAGAIN, "no threads can be started");
+	if (!rc)
+		rc = start_daemon(fd, err);
+	if (!rc && tail_start(&serve))
+		rc = error_set(err, EAGAIN, "no threads can be started");
+	if (!rc && serve.loopback)
+		serve.address.users_known = access_knows_users(serve.address.port);
+	*out = serve.address;
+	return rc;
+}
+
+void serve_wait(void)
+{
+	sigset_t mine;
+	int which;
+
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGINT);
+	sigaddset(&mine, SIGTERM);
+	sigwait(&mine, &which);
+}
+
+#else
+
+#include <errno.h>
+
+int serve_start(const struct serve_options *options, struct serve_address *out,
+		struct kymo_error *err)
+{
+	(void)options;
+	(void)out;
+	return error_set(
+		err, ENOTSUP,
+		"this kymo was built without the viewer, since microhttpd.h was missing; make "
+		"setup fetches it, then make");
+}
+
+void serve_wait(void)
+{
+}
+
+#endif

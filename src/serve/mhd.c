@@ -1,0 +1,35 @@
+#include "serve/mhd.h"
+
+#ifndef KYMO_NO_HTTP
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#define LIBRARY "libmicrohttpd.so.12"
+
+struct mhd mhd;
+
+int mhd_load(struct kymo_error *err)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	const char *missing = NULL;
+
+	if (!library)
+		return error_set(
+			err, ENOENT,
+			"the viewer needs libmicrohttpd, and " LIBRARY
+			" cannot be loaded (%s); install it: apt-get install libmicrohttpd12",
+			dlerror());
+#define X(name) \
+	*(void **)&mhd.name = dlsym(library, "MHD_" #name); \
+	if (!mhd.name) \
+		missing = "MHD_" #name;
+	MHD_FUNCTIONS(X)
+#undef X
+	if (missing)
+		return error_set(err, ENOTSUP, "this " LIBRARY " lacks %s; install a newer one",
+				 missing);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* libmicrohttpd as a struct of function pointers: it brings a TLS library along, and only `kymo serve` needs it. */
+#ifndef KYMO_SERVE_MHD_H
+#define KYMO_SERVE_MHD_H
+
+#ifndef KYMO_NO_HTTP
+
+#include <microhttpd.h>
+
+#include "base/error.h"
+
+/* clang-format off */
+#define MHD_FUNCTIONS(X) \
+	X(start_daemon) X(get_daemon_info) X(queue_response) X(create_response_from_buffer) \
+	X(create_response_from_fd) X(create_response_from_callback) X(destroy_response) \
+	X(add_response_header) X(lookup_connection_value) X(get_connection_values) \
+	X(suspend_connection) X(resume_connection) X(get_connection_info) X(set_connection_option)
+/* clang-format on */
+
+struct mhd {
+#define X(name) __typeof__(&MHD_##name) name;
+	MHD_FUNCTIONS(X)
+#undef X
+};
+
+extern struct mhd mhd; /* all NULL until mhd_load() has returned 0 */
+int mhd_load(struct kymo_error *err);
+
+#endif
+#endif

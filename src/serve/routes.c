@@ -1,0 +1,45 @@
+#include <string.h>
+
+#include "serve/inside.h"
+
+/* A path that ends with / stands for all below it. No answer: the live tail, which is never done. */
+static const struct route routes[] = {
+	{ "/", "GET", false, answer_page },
+	{ "/assets/", "GET", false, answer_asset },
+	{ "/api/targets", "GET", false, answer_targets },
+	{ "/api/run", "GET", true, answer_run },
+	{ "/api/zones", "GET", false, answer_zones },
+	{ "/api/flame", "GET", true, answer_flame },
+	{ "/api/name", "GET", false, answer_name },
+	{ "/api/query", "POST", true, answer_query },
+	{ "/api/cancel", "POST", false, answer_cancel },
+	{ "/api/schema", "GET", true, answer_schema },
+	{ "/api/tail", "GET", false, NULL },
+	{ "/api/backtrace", "GET", true, answer_backtrace },
+	{ "/api/config", "GET", true, answer_config },
+	{ "/api/config", "POST", true, answer_config },
+	{ "/api/report", "GET", true, answer_report },
+	{ "/api/compare", "GET", true, answer_compare },
+	{ "/api/export", "GET", true, answer_export },
+};
+
+static bool matches(const struct route *route, const char *path)
+{
+	size_t bytes = strlen(route->path);
+
+	if (bytes > 1 && route->path[bytes - 1] == '/')
+		return !strncmp(path, route->path, bytes);
+	return !strcmp(path, route->path);
+}
+
+const struct route *routes_find(const char *path, const char *method, bool *other_method)
+{
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+		if (!matches(&routes[i], path))
+			continue;
+		if (!strcmp(routes[i].method, method))
+			return &routes[i];
+		*other_method = true;
+	}
+	return NULL;
+}

@@ -1,0 +1,390 @@
+#include "serve/target.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/find.h"
+#include "views/json.h"
+
+#define HUNG_NS INT64_C(10000000000)
+#define FORGET_NS UINT64_C(60000000000) /* zones that nobody has asked for go */
+
+uint64_t target_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void targets_init(struct targets *targets)
+{
+	*targets = (struct targets){ .number = 1 };
+	pthread_mutex_init(&targets->lock, NULL);
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static void make_id(const char *path, char *out, size_t out_bytes)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+	hash = (hash ^ hash >> 31) * 0x9e3779b97f4a7c15u;
+	snprintf(out, out_bytes, "r%016" PRIx64, hash ^ hash >> 29);
+}
+
+/* Recordings of others may be listed in the index or lie in the working directory; they are not ours to show. */
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && (st.st_uid == geteuid() || !geteuid());
+}
+
+static struct target *add(struct targets *targets, const char *id)
+{
+	struct target **list;
+	struct target *target;
+
+	if (targets->count == TARGETS_MOST)
+		return NULL;
+	list = realloc(targets->list, (targets->count + 1) * sizeof(struct target *));
+	target = list ? calloc(1, sizeof(*target)) : NULL;
+	if (list)
+		targets->list = list;
+	if (!target)
+		return NULL;
+	strcpy(target->id, id);
+	pthread_mutex_init(&target->look_lock, NULL);
+	pthread_mutex_init(&target->run_lock, NULL);
+	pthread_rwlock_init(&target->feed_lock, NULL);
+	list[targets->count++] = target;
+	return target;
+}
+
+static void consider(struct targets *targets, const struct store_entry *entry, bool named)
+{
+	struct target *target = NULL;
+	char id[sizeof(target->id)];
+
+	if (!is_ours(entry->path))
+		return;
+	make_id(entry->path, id, sizeof(id));
+	for (size_t i = 0; i < targets->count && !target; i++)
+		if (!strcmp(targets->list[i]->id, id))
+			target = targets->list[i];
+	if (!target)
+		target = add(targets, id);
+	if (!target)
+		return;
+	target->entry = *entry;
+	target->gone = false;
+	target->named |= named;
+}
+
+static int live_then_newest(const void *left, const void *right)
+{
+	const struct target *const *x = left, *const *y = right, *a = *x, *b = *y;
+
+	if ((a->entry.state == STORE_LIVE) != (b->entry.state == STORE_LIVE))
+		return a->entry.state == STORE_LIVE ? -1 : 1;
+	if (a->entry.started_unix_ns != b->entry.started_unix_ns)
+		return a->entry.started_unix_ns > b->entry.started_unix_ns ? -1 : 1;
+	return strcmp(a->id, b->id);
+}
+
+static uint64_t hash_list(const struct targets *targets)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (size_t i = 0; i < targets->count; i++) {
+		const struct target *target = targets->list[i];
+		uint64_t words[3] = { target->gone, (uint64_t)target->entry.state,
+				      (uint64_t)(target->entry.unreadable[0] != 0) };
+
+		for (const char *c = target->id; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+		for (size_t w = 0; w < 3; w++)
+			hash = (hash ^ words[w]) * 0x100000001b3u;
+	}
+	return hash;
+}
+
+static void list_named(struct targets *targets)
+{
+	struct store_entry *entry = malloc(sizeof(*entry));
+
+	for (size_t i = 0; entry && i < targets->named_count; i++)
+		if (find_inspect(targets->named[i], true, entry) != -ENOENT)
+			consider(targets, entry, true);
+	free(entry);
+}
+
+static void list_again(struct targets *targets)
+{
+	struct store_entry *entries = NULL;
+	size_t count = 0;
+	uint64_t hash;
+
+	for (size_t i = 0; i < targets->count; i++)
+		targets->list[i]->gone = true;
+	if (!targets->only_named && !store_list(&entries, &count, NULL))
+		for (size_t i = 0; i < count; i++)
+			consider(targets, &entries[i], false);
+	free(entries);
+	list_named(targets);
+	if (targets->count)
+		qsort(targets->list, targets->count, sizeof(struct target *), live_then_newest);
+	hash = hash_list(targets);
+	targets->number += hash != targets->hash;
+	targets->hash = hash;
+}
+
+/* What nobody has asked for in a while is not kept in memory. */
+static void forget_old(struct targets *targets, uint64_t now_ns)
+{
+	for (size_t i = 0; i < targets->count; i++) {
+		struct target *target = targets->list[i];
+
+		if (!target->feed.filled || target->watchers ||
+		    now_ns - target->wanted_at_ns < FORGET_NS ||
+		    pthread_mutex_trylock(&target->look_lock))
+			continue;
+		if (!pthread_rwlock_trywrlock(&target->feed_lock)) {
+			uint32_t gen = target->feed.gen;
+
+			feed_fini(&target->feed);
+			target->feed.gen = gen + 1;
+			target->looked_at_ns = 0;
+			pthread_rwlock_unlock(&target->feed_lock);
+		}
+		pthread_mutex_unlock(&target->look_lock);
+	}
+}
+
+void targets_list(struct targets *targets, uint64_t least_ns)
+{
+	uint64_t now_ns = target_clock_ns();
+
+	pthread_mutex_lock(&targets->lock);
+	if (!targets->listed_at_ns || now_ns - targets->listed_at_ns >= least_ns) {
+		list_again(targets);
+		forget_old(targets, now_ns);
+		targets->listed_at_ns = now_ns;
+	}
+	pthread_mutex_unlock(&targets->lock);
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+/* The one that was named, else the newest live one, else the newest: they are in this order. */
+static struct target *find_default(struct targets *targets)
+{
+	struct target *best = NULL;
+
+	for (size_t i = 0; i < targets->count; i++) {
+		struct target *target = targets->list[i];
+
+		if (target->gone || target->entry.unreadable[0])
+			continue;
+		if (target->named)
+			return target;
+		best = best ? best : target;
+	}
+	return best;
+}
+
+static struct target *find_named(struct targets *targets, const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+	long pid = digits && digits < 10 && !name[digits] ? strtol(name, NULL, 10) : 0;
+
+	for (size_t i = 0; i < targets->count; i++) {
+		struct target *target = targets->list[i];
+
+		if (!target->gone &&
+		    (!strcmp(target->id, name) || (pid && target->entry.pid == pid)))
+			return target;
+	}
+	return NULL;
+}
+
+struct target *targets_find(struct targets *targets, const char *name)
+{
+	struct target *target;
+	bool any = !name || !*name || !strcmp(name, "latest");
+
+	targets_list(targets, any ? 200000000u : 2000000000u);
+	pthread_mutex_lock(&targets->lock);
+	target = any ? find_default(targets) : find_named(targets, name);
+	pthread_mutex_unlock(&targets->lock);
+	if (!target && !any) {
+		/* It may be younger than the list. */
+		targets_list(targets, 100000000u);
+		pthread_mutex_lock(&targets->lock);
+		target = find_named(targets, name);
+		pthread_mutex_unlock(&targets->lock);
+	}
+	return target;
+}
+
+/* ---- one of them ---------------------------------------------------------------------------- */
+
+int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err)
+{
+	uint64_t now_ns = target_clock_ns();
+	int rc = 0;
+	bool due;
+
+	if (looked)
+		*looked = false;
+	target->wanted_at_ns = now_ns;
+	pthread_mutex_lock(&target->look_lock);
+	/* One that has ended does not change, once it was seen to have. */
+	due = !target->feed.filled ||
+	      (target->feed.live && now_ns - target->looked_at_ns >= least_ns);
+	if (due) {
+		pthread_rwlock_wrlock(&target->feed_lock);
+		rc = feed_look(&target->feed, target->entry.path, err);
+		pthread_rwlock_unlock(&target->feed_lock);
+		target->looked_at_ns = target_clock_ns();
+		target->look_cost_ns = target->looked_at_ns - now_ns;
+		if (looked)
+			*looked = !rc;
+	}
+	pthread_mutex_unlock(&target->look_lock);
+	return rc;
+}
+
+static const char *state_of(const struct store_entry *entry, const struct feed *feed)
+{
+	static const char *const states[] = { [STORE_LIVE] = "running",
+					      [STORE_ENDED] = "ended",
+					      [STORE_KILLED] = "killed",
+					      [STORE_LOST] = "lost" };
+	const struct now *now = &feed->now;
+
+	if (entry->unreadable[0])
+		return "unreadable";
+	if (entry->state == STORE_LIVE && feed->filled && now->known &&
+	    now->last_row_age_ns > HUNG_NS)
+		return "hung";
+	return states[entry->state];
+}
+
+const char *target_state(const struct target *target)
+{
+	return state_of(&target->entry, &target->feed);
+}
+
+void target_how_json(const struct target *target, struct buf *out)
+{
+	const struct store_entry *entry = &target->entry;
+	bool ended = entry->wstatus_known && entry->state != STORE_LIVE;
+
+	if (ended && WIFEXITED(entry->wstatus))
+		buf_print(out, "\"exit_code\":%d,\"signal\":null", WEXITSTATUS(entry->wstatus));
+	else if (ended && WIFSIGNALED(entry->wstatus))
+		buf_print(out, "\"exit_code\":null,\"signal\":%d", WTERMSIG(entry->wstatus));
+	else
+		buf_text(out, "\"exit_code\":null,\"signal\":null");
+}
+
+static void key_text(struct buf *out, const char *key, const char *text)
+{
+	buf_print(out, ",\"%s\":", key);
+	if (text && *text)
+		json_text(out, text, strlen(text));
+	else
+		buf_text(out, "null");
+}
+
+static void key_number(struct buf *out, const char *key, int64_t number, bool known)
+{
+	if (known)
+		buf_print(out, ",\"%s\":%" PRId64, key, number);
+	else
+		buf_print(out, ",\"%s\":null", key);
+}
+
+static int64_t duration_of(const struct store_entry *entry, const struct feed *feed,
+			   uint64_t now_unix_ns)
+{
+	uint64_t end_ns = entry->state == STORE_LIVE ? now_unix_ns : entry->ended_unix_ns;
+
+	if (feed->filled && entry->state != STORE_LIVE)
+		return feed->now_ns;
+	return entry->started_unix_ns && end_ns > entry->started_unix_ns
+		       ? (int64_t)(end_ns - entry->started_unix_ns)
+		       : 0;
+}
+
+/* feed: an empty one where its own is being filled, which may take a second. */
+static void target_json(const struct target *target, const struct feed *feed, uint64_t now_unix_ns,
+			struct buf *out)
+{
+	static const char *const kinds[] = { "none", "directory", "snapshot", "packed" };
+	const struct store_entry *entry = &target->entry;
+	const char *slash = strrchr(entry->path, '/');
+
+	buf_print(out, "{\"id\":\"%s\"", target->id);
+	key_text(out, "program",
+		 entry->program[0] ? entry->program
+		 : slash	   ? slash + 1
+				   : entry->path);
+	key_text(out, "command", feed->filled ? feed->command : NULL);
+	key_number(out, "pid", entry->pid, entry->pid > 0);
+	key_text(out, "state", state_of(entry, feed));
+	buf_char(out, ',');
+	target_how_json(target, out);
+	key_number(out, "started_unix_ns", (int64_t)entry->started_unix_ns, entry->started_unix_ns);
+	key_number(out, "duration_ns", duration_of(entry, feed, now_unix_ns), true);
+	key_number(out, "rank", feed->rank, feed->filled && feed->rank >= 0);
+	key_number(out, "ranks", feed->ranks, feed->filled && feed->ranks > 0);
+	key_number(out, "last_row_ns", feed->now_ns - feed->now.last_row_age_ns,
+		   feed->filled && feed->now.known && feed->now.last_row_age_ns >= 0);
+	key_text(out, "kind", kinds[entry->kind]);
+	key_number(out, "bytes", (int64_t)entry->bytes, true);
+	key_text(out, "path", entry->path);
+	key_text(out, "open_zone", feed->filled && feed->live ? feed->now.longest : NULL);
+	key_number(out, "open_zone_age_ns", feed->now.longest_age_ns,
+		   feed->filled && feed->live && feed->now.longest[0]);
+	key_number(out, "steps", feed->steps, feed->filled);
+	key_text(out, "unreadable", entry->unreadable);
+	buf_char(out, '}');
+}
+
+void targets_json(struct targets *targets, struct buf *out)
+{
+	static const struct feed empty;
+	uint64_t now_unix_ns = clock_realtime_ns();
+	bool first = true;
+
+	buf_text(out, "\"targets\":[");
+	pthread_mutex_lock(&targets->lock);
+	for (size_t i = 0; i < targets->count; i++) {
+		struct target *target = targets->list[i];
+
+		if (target->gone)
+			continue;
+		buf_text(out, first ? "\n" : ",\n");
+		first = false;
+		if (pthread_rwlock_tryrdlock(&target->feed_lock)) {
+			target_json(target, &empty, now_unix_ns, out);
+			continue;
+		}
+		target_json(target, &target->feed, now_unix_ns, out);
+		pthread_rwlock_unlock(&target->feed_lock);
+	}
+	pthread_mutex_unlock(&targets->lock);
+	buf_char(out, ']');
+}
