@@ -13,6 +13,7 @@ void stacktrie_init(struct stacktrie *trie, size_t most)
 {
 	memset(trie, 0, sizeof(*trie));
 	trie->most = most && most < NODES_MOST ? most : NODES_MOST;
+	trie->depth_most = most ? most / 4 : PYSTACK_DEEPEST;
 }
 
 void stacktrie_begin(struct stacktrie *trie)
@@ -100,13 +101,13 @@ static uint32_t add_left_out(struct stacktrie *trie, uint32_t parent, const char
 
 uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread)
 {
-	bool cut = thread->frame_count > STACKTRIE_DEPTH_MOST;
-	/* What a recursion of 100,000 has further out than the frames that are kept. */
+	bool cut = thread->frame_count > trie->depth_most;
+	/* What a deep recursion has further out than the frames that are kept in a ring. */
 	uint32_t node = cut ? add_left_out(trie, 0, "(frames further out)") : 0;
 
 	if (cut && !node)
 		return 0;
-	for (size_t i = cut ? STACKTRIE_DEPTH_MOST : thread->frame_count; i-- > 0;) {
+	for (size_t i = cut ? trie->depth_most : thread->frame_count; i-- > 0;) {
 		struct stacktrie_node wanted = { .parent = node,
 						 .name = name_of(thread->frames[i].code),
 						 .line = (uint32_t)thread->frames[i].line };

@@ -7,9 +7,6 @@
 
 #include "collect/pystack.h"
 
-/* Innermost frames of a stack that are kept: SQL follows them one by one. `kymo backtrace` shows all. */
-#define STACKTRIE_DEPTH_MOST 1000u
-
 struct stacktrie_node {
 	uint32_t parent, name, line;
 	uint32_t node; /* 0: free */
@@ -19,10 +16,11 @@ struct stacktrie {
 	struct stacktrie_node *slots;
 	size_t count, room;
 	uint32_t last; /* node that was given out */
-	size_t most; /* nodes; then it begins anew, with new numbers. 0: no limit */
+	size_t most; /* nodes; then it begins anew, with new numbers */
+	size_t depth_most; /* innermost frames of a stack that are kept */
 };
 
-/* most: so that the nodes of every sample that is kept are kept too, where rows are overwritten. */
+/* most: so that the nodes of every sample that is kept are kept too, where rows are overwritten; 0: they are not. */
 void stacktrie_init(struct stacktrie *trie, size_t most);
 /* The node of the thread's innermost frame; 0: it has none, or no memory. Once before each sample: */
 void stacktrie_begin(struct stacktrie *trie);

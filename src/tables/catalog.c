@@ -177,27 +177,9 @@ static const struct catalog_column backtrace[] = {
 	AS_IS("frame_type", "VARCHAR", "Python or Native"),
 	AS_IS("age_ns", "BIGINT",
 	      "how long ago the stack was taken; of a program that has ended, how long before its end"),
+	AS_IS("task", "VARCHAR",
+	      "asyncio's task that is suspended there, on no thread's stack; NULL: the stack of the thread"),
 };
-
-/*
- * A sample names the node of its innermost frame, and a node its caller's. From each node that a sample names, the way
- * up to the root: (collector, leaf, node, depth).
- */
-#define WAYS_UP \
-	"WITH RECURSIVE frames AS MATERIALIZED (SELECT pid AS collector, node, parent, name AS func, " \
-	"name_file AS file, lineno FROM kymo_scan('python.frames')), " \
-	"taken AS MATERIALIZED (SELECT ts_ns, pid AS collector, node, target_pid AS pid, target_tid AS tid, " \
-	"thread_name AS thread, chr(state) AS state, gil <> 0 AS gil, cause FROM kymo_scan('python.samples')), " \
-	"ways(collector, leaf, node, depth) AS (SELECT DISTINCT collector, node, node, 0 FROM taken WHERE node > 0 " \
-	"UNION ALL SELECT w.collector, w.leaf, f.parent, w.depth + 1 FROM ways w JOIN frames f ON " \
-	"f.collector = w.collector AND f.node = w.node WHERE f.parent > 0) "
-/* Each leaf with its stack as a list, the innermost frame first. */
-#define STACKS(label) \
-	"(SELECT w.collector, w.leaf, list(" label \
-	" ORDER BY w.depth) AS stack FROM ways w JOIN frames f ON " \
-	"f.collector = w.collector AND f.node = w.node GROUP BY w.collector, w.leaf)"
-#define WITH_STACKS(label) \
-	"taken t LEFT JOIN " STACKS(label) " s ON s.collector = t.collector AND s.leaf = t.node"
 
 static const struct catalog_column samples[] = {
 	TS,
@@ -512,23 +494,16 @@ const struct catalog_view catalog_views[] = {
 	VIEW("python", "torch_trace", "kymo_scan('python.torch_trace')", torch_trace,
 	     "Forward and backward of every torch module, and optimizer steps."),
 	VIEW("python", "backtrace",
-	     "(" WAYS_UP
-	     "SELECT * FROM kymo_meta('backtrace') UNION ALL SELECT t.pid, t.tid, t.thread, f.func, f.file, "
-	     "nullif(f.lineno, 0)::INTEGER, w.depth, 'Python', (SELECT duration_ns FROM kymo_meta('runs')) - t.ts_ns "
-	     "FROM taken t JOIN (SELECT pid, max(ts_ns) AS last_ns FROM taken GROUP BY pid) l ON l.pid = t.pid AND "
-	     "l.last_ns = t.ts_ns JOIN ways w ON w.collector = t.collector AND w.leaf = t.node JOIN frames f ON "
-	     "f.collector = w.collector AND f.node = w.node WHERE NOT EXISTS (SELECT 1 FROM kymo_meta('backtrace')) "
-	     "ORDER BY 1, 2, 7)",
-	     backtrace, "The Python stack of every thread, now or as last taken."),
-	VIEW("python", "samples",
-	     "(" WAYS_UP "SELECT t.*, s.stack FROM " WITH_STACKS(
-		     "f.func || coalesce(' (' || f.file || ':' || f.lineno || ')', '')") " ORDER BY t.ts_ns, t.pid, t.tid)",
-	     samples, "Python stacks over time."),
+	     "(SELECT * FROM kymo_meta('backtrace') ORDER BY pid, tid, task NULLS FIRST, depth)",
+	     backtrace,
+	     "The Python stack of every thread, now or as last taken, and of asyncio's tasks."),
+	VIEW("python", "samples", "kymo_samples()", samples, "Python stacks over time."),
 	VIEW("python", "folded",
-	     "(" WAYS_UP
-	     "SELECT array_to_string(list_reverse(s.stack), ';') AS stack, count(*) AS samples, "
-	     "count(*) FILTER (t.state = 'R') AS running, t.pid, t.thread FROM " WITH_STACKS(
-		     "f.func") " WHERE t.cause = 'period' AND s.stack IS NOT NULL GROUP BY ALL ORDER BY samples DESC)",
+	     "(SELECT l.folded AS stack, sum(t.samples)::BIGINT AS samples, sum(t.running)::BIGINT AS running, t.pid, "
+	     "t.thread FROM (SELECT pid AS collector, node, target_pid AS pid, thread_name AS thread, count(*) AS samples, "
+	     "count(*) FILTER (state = ascii('R')) AS running FROM kymo_scan('python.samples') WHERE cause = 'period' "
+	     "GROUP BY ALL) t JOIN kymo_leaves() l ON l.collector = t.collector AND l.node = t.node GROUP BY ALL "
+	     "ORDER BY samples DESC)",
 	     folded, "Python samples by stack, as flame graphs take them."),
 	VIEW("python", "frames", "kymo_scan('python.frames')", frames,
 	     "What the stacks of samples are made of."),

@@ -25,7 +25,7 @@
 	/* values and types */ \
 	X(create_int32) X(get_int64) X(get_varchar) \
 	X(destroy_value) X(is_null_value) X(create_logical_type) X(destroy_logical_type) \
-	X(get_type_id) X(logical_type_get_alias) X(decimal_width) X(decimal_scale) \
+	X(create_list_type) X(get_type_id) X(logical_type_get_alias) X(decimal_width) X(decimal_scale) \
 	X(decimal_internal_type) X(enum_internal_type) X(enum_dictionary_size) \
 	X(enum_dictionary_value) X(list_type_child_type) X(array_type_child_type) \
 	X(array_type_array_size) X(map_type_key_type) X(map_type_value_type) \
@@ -36,7 +36,7 @@
 	X(data_chunk_get_vector) X(vector_size) X(create_vector) \
 	X(destroy_vector) X(vector_get_data) X(vector_get_validity) \
 	X(vector_ensure_validity_writable) X(vector_assign_string_element_len) \
-	X(list_vector_get_child) X(array_vector_get_child) X(struct_vector_get_child) \
+	X(list_vector_get_child) X(list_vector_reserve) X(list_vector_set_size) X(array_vector_get_child) X(struct_vector_get_child) \
 	X(slice_vector) X(vector_reference_vector) X(vector_reference_value) \
 	X(create_selection_vector) X(destroy_selection_vector) X(selection_vector_get_data_ptr) \
 	/* table functions */ \

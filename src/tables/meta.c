@@ -426,6 +426,7 @@ static const struct meta_column backtrace_columns[] = {
 	{ "pid", META_INTEGER },   { "tid", META_INTEGER },	{ "thread", META_TEXT },
 	{ "func", META_TEXT },	   { "file", META_TEXT },	{ "lineno", META_INTEGER },
 	{ "depth", META_INTEGER }, { "frame_type", META_TEXT }, { "age_ns", META_BIGINT },
+	{ "task", META_TEXT },
 };
 static const struct meta_column problem_columns[] = { { "text", META_TEXT } };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tables/callers.h"
 #include "tables/catalog.h"
 #include "tables/cell.h"
 #include "tables/dictionary.h"
@@ -96,6 +97,8 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 
 	if (!rc)
 		rc = meta_register(tables, connection, err);
+	if (!rc)
+		rc = callers_register(tables, connection, err);
 	if (rc)
 		return rc;
 	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");
@@ -208,6 +211,7 @@ void tables_close(struct tables *tables)
 		duck.close(&tables->database);
 	/* After the database, whose vectors may point into them. */
 	dictionary_fini(tables);
+	callers_fini(tables);
 	shape_set_fini(&tables->shapes);
 	store_close(tables->recording);
 	pthread_mutex_destroy(&tables->dictionary_lock);

@@ -70,18 +70,42 @@ def test_the_rate_can_be_changed_and_sampling_be_switched_off(record):
     assert query(recording, "SELECT count(DISTINCT node) AS n FROM kymo_scan('python.frames')")[0]["n"] < 200
 
 
-def test_of_a_recursion_the_innermost_thousand_are_kept(record):
-    """SQL follows callers one by one: 30,000 of them took minutes."""
-    recording = record(sys.executable, """
-        import sys, time
-        sys.setrecursionlimit(10**6)
-        def down(n):
-            if n: return down(n - 1)
-            time.sleep(1)
-        down(5000)
-    """)
-    rows = query(recording, "SELECT DISTINCT len(stack) AS n, stack[-1] AS last FROM python.samples WHERE stack[1] LIKE 'down %'")
-    assert {"n": 1001, "last": "(frames further out)"} in rows
+DEEP = """
+    import sys, time
+    sys.setrecursionlimit(10**6)
+    def down(n):
+        if n: return down(n - 1)
+        time.sleep(1)
+    down(10000)
+"""
+
+
+def test_a_recursion_of_ten_thousand_is_whole(record, tmp_path):
+    recording = record(sys.executable, DEEP)
+    file = recording.parent / "program.py"
+    deepest = f"stack[1] = 'down ({file}:6)'"
+    rows = query(recording, f"SELECT DISTINCT stack FROM python.samples WHERE {deepest} AND cause = 'period'")
+    assert [row["stack"] for row in rows] == [
+        [f"down ({file}:6)"] + [f"down ({file}:5)"] * 10000 + [f"<module> ({file}:7)"]]
+    (folded,) = query(recording, "SELECT stack FROM python.folded WHERE len(stack) > 50000")
+    assert folded["stack"] == ";".join(["<module>"] + ["down"] * 10001)
+    # Functions of DuckDB that look into lists, and files, take them as they take its own.
+    (row,) = query(recording, "SELECT DISTINCT len(stack) AS n, list_reverse(stack)[1] AS outermost, list_distinct(stack)"
+                              ".list_sort() AS places, len(list_filter(stack, f -> f LIKE '%:5)')) AS calls, "
+                              f"(SELECT count(*) FROM unnest(stack)) AS unnested FROM python.samples WHERE {deepest}")
+    assert row == {"n": 10002, "outermost": f"<module> ({file}:7)", "calls": 10000, "unnested": 10002,
+                   "places": sorted([f"<module> ({file}:7)", f"down ({file}:5)", f"down ({file}:6)"])}
+    kymo("query", recording, "-f", "parquet", "-o", tmp_path / "s.parquet", "FROM python.samples")
+    kymo("pack", recording, tmp_path / "run.kymo")
+    everything = "SELECT count(*) AS n, sum(len(stack))::BIGINT AS frames FROM "
+    assert query(tmp_path / "run.kymo", everything + "python.samples") == query(recording, everything + "python.samples")
+
+
+def test_a_ring_keeps_the_innermost_thousand(record):
+    """The frames that a ring holds are as many as its rows: of a deeper stack its outer end would be lost unnoticed."""
+    recording = record(sys.executable, DEEP, words=("--keep", "flight"))
+    rows = query(recording, "SELECT DISTINCT len(stack) AS n, stack[-1] AS last FROM python.samples WHERE stack[1] LIKE 'down %:6)'")
+    assert rows == [{"n": 1001, "last": "(frames further out)"}]
 
 
 def test_off_means_no_rows(record):

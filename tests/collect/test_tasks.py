@@ -1,8 +1,10 @@
 """kymo backtrace shows asyncio's tasks that are not running, as the program itself sees them."""
 import json
+import os
+import subprocess
 import sys
 
-from conftest import backtrace, each_python, kymo, one, until
+from conftest import KYMO, backtrace, clean, each_python, kymo, one, until
 
 # Tasks in many shapes; what the program says of them comes from all_tasks(), get_stack() and cr_await.
 TASKS = """
@@ -219,3 +221,16 @@ def test_ten_thousand_tasks(start):
     assert '\n  10,000 tasks "w0", "w1", "w2", "w3", "w4", "w5", "w6", "w7", …, wait for a future\n' in out
 
 
+
+
+def test_sql_has_the_tasks_of_a_live_program(start, tmp_path):
+    live = tmp_path / "live"
+    live.mkdir(mode=0o700)
+    place = {**clean(os.environ), "KYMO_DIR": str(live), "XDG_STATE_HOME": str(tmp_path / "state")}
+    start(sys.executable, TASKS, prefix=(KYMO, "run", "-q", "-o", tmp_path / "run", "--"), env=place)
+    done = subprocess.run([KYMO, "query", tmp_path / "run", "-f", "json", "SELECT task, thread, list(func ORDER BY depth) AS "
+                           "funcs FROM python.backtrace WHERE task IN ('b', 'counts') GROUP BY ALL ORDER BY task"],
+                          env=place, capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == [
+        {"task": "b", "thread": "MainThread", "funcs": ["waits_for"]},
+        {"task": "counts", "thread": "MainThread", "funcs": ["sleep", "numbers", "counts"]}]

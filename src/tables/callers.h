@@ -1,0 +1,81 @@
+/*
+ * The stacks of samples. A sample names the node of its innermost frame, and a node its caller's (python.frames): a
+ * stack is the way from a node to its root. Nodes are read once for a session, into arrays; a way costs its length.
+ *
+ *	kymo_samples()	python.samples, with the stack of each as a list of texts that all rows share
+ *	kymo_leaves()	each node that samples name, with its stack as one folded text
+ */
+#ifndef KYMO_TABLES_CALLERS_H
+#define KYMO_TABLES_CALLERS_H
+
+#ifndef KYMO_NO_DUCKDB
+
+#include "tables/meta.h"
+#include "tables/session.h"
+
+/* A function at a line. */
+struct callers_label {
+	uint32_t name; /* index of the recording's names */
+	uint32_t line; /* 0: not known */
+	duckdb_string_t text; /* function (file:line) */
+};
+
+struct callers_node {
+	uint32_t parent; /* smaller than its own number; 0: none */
+	uint32_t label; /* 0: there is no such node (any more) */
+};
+
+/* The nodes of one process that took samples. */
+struct callers_tree {
+	struct callers_node *nodes;
+	uint32_t first; /* number of nodes[0] */
+	uint32_t count;
+};
+
+struct callers {
+	struct callers_tree *trees; /* by process */
+	size_t tree_count;
+	struct callers_label *labels; /* [0] is none */
+	size_t label_count, label_room;
+	uint32_t *slots; /* labels by hash */
+	size_t slot_count;
+};
+
+/* Those of the session's recording, made at the first call; NULL: no memory. Any thread. */
+const struct callers *callers_get(struct tables *tables);
+void callers_fini(struct tables *tables);
+/* NULL: no such node. */
+const struct callers_node *callers_find(const struct callers *callers, uint32_t process,
+					uint32_t node);
+/* The texts of a way up, the innermost first; how many. out: NULL only counts. */
+size_t callers_way(const struct callers *callers, uint32_t process, uint32_t node,
+		   duckdb_string_t *out);
+
+/* Where rows of that stream have a column of that width; -1: they do not, as those of an older kymo. */
+int32_t callers_offset(const struct store_stream *stream, const char *name, uint32_t bytes);
+/* A process's own number of a name, as an index of the recording's; 0: none. */
+uint32_t callers_name(const struct store_process *process, uint32_t name);
+
+/* A row of python.samples. */
+struct callers_sample {
+	int64_t ts_ns;
+	uint32_t process; /* that took it */
+	uint32_t node;
+	int32_t pid, tid;
+	uint32_t thread, cause; /* indices of the recording's names */
+	uint16_t state, gil;
+};
+
+/* Reads the samples of all streams in the order of their time, pid and tid. */
+struct callers_cursor;
+struct callers_cursor *callers_cursor_open(struct tables *tables);
+/* False: there are no more. */
+bool callers_cursor_next(struct callers_cursor *cursor, struct callers_sample *out);
+void callers_cursor_close(struct callers_cursor *cursor);
+
+int callers_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
+/* The last stacks that were taken of each process, as rows of kymo_meta('backtrace'). */
+void callers_fill_last(struct meta_rows *rows, const struct tables *tables);
+
+#endif
+#endif
