@@ -13,48 +13,79 @@
 /* The process that is shown where only one can be: the one with most memory. */
 #define MAIN_PID \
 	"(SELECT pid FROM host.process GROUP BY pid ORDER BY max(rss_bytes) DESC, pid LIMIT 1)"
-#define WINDOW_PER(what) "OVER (PARTITION BY " what " ORDER BY ts_ns)"
-/* A counter that only grows, as a rate by the second. */
-#define RATE(column, per) \
-	"(" column " - lag(" column \
-	") " WINDOW_PER(per) ") * 1e9 / nullif(ts_ns - lag(ts_ns) " WINDOW_PER(per) ", 0)"
-#define SERIES(order, name, unit, group, timeline, value, from) \
-	"SELECT " #order " AS o, " name " AS name, '" unit "' AS unit, '" group \
-	"' AS g, " #timeline " AS timeline, ts_ns AS ts, " value " AS v FROM " from
+#define OF_MAIN(table) table " WHERE pid = " MAIN_PID
+#define OF_MACHINE "host.cpu WHERE cpu IS NULL"
+#define OF_COUNTERS \
+	"trace.counters WHERE name IN (SELECT name FROM trace.counters GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 24)"
 
-/* Name, unit, where it belongs, whether the timeline shows it too, value, rows. */
-#define ALL_SERIES \
-	SERIES(1, "'Resident memory'", "bytes", "memory", true, "rss_bytes", \
-	       "host.process WHERE pid = " MAIN_PID) \
-	" UNION ALL " SERIES(2, "'Allocated, ' || source", "bytes", "memory", true, "live_bytes", "alloc.timeline") " UNION ALL " SERIES( \
-		3, "'Device memory, ' || device", "bytes", "memory", true, "live_bytes", \
-		"device.memory") " UNION ALL " SERIES(4, "'CPU, this process'", "%", "cpu", false, \
-						      "cpu_pct", "host.process WHERE pid = " MAIN_PID) " UNION ALL " SERIES(5, \
-															    "'CPU, machine'", \
-															    "%", \
-															    "cpu", \
-															    false, "busy_pct", "host.cpu WHERE cpu IS NULL") " UNION ALL " SERIES(6, \
-																								  "'Waiting for I/O, machine'", "%", "cpu", false, "iowait_pct", "host.cpu WHERE cpu IS NULL") " UNION ALL " SERIES(7, "'Waiting for a core, machine'", \
-																																						    "%", \
-																																						    "cpu", false, "pressure_pct", "host.cpu WHERE cpu IS NULL") " UNION ALL " SERIES(8, "'Read'", "bytes/s", "io", false, RATE("read_bytes", "pid"), "host.io WHERE pid = " MAIN_PID) " UNION ALL " SERIES(9, \
-																																																															   "'Written'", \
-																																																															   "bytes/s", "io", false, RATE("write_bytes", "pid"), "host.io WHERE pid = " MAIN_PID) " UNION ALL " SERIES(10, \
-																																																																												     "'Received, ' || interface", \
-																																																																												     "bytes/s", \
-																																																																												     "network", false, RATE("rx_bytes", "interface"), "host.network") " UNION ALL " SERIES(11, \
-																																																																																							   "'Sent, ' || interface", \
-																																																																																							   "bytes/s", \
-																																																																																							   "network", \
-																																																																																							   false, \
-																																																																																							   RATE("tx_bytes", "interface"), "host.network") " UNION ALL " SERIES(12, \
-																																																																																															       "'GPU ' || device || ', busy'", "%", "gpu", false, "util_pct", "host.gpu") " UNION ALL " SERIES(13, \
-																																																																																																											       "'GPU ' || device || ', memory'", \
-																																																																																																											       "bytes", \
-																																																																																																											       "memory", false, "used_bytes", "host.gpu") " UNION ALL " SERIES(14, \
-																																																																																																																			       "name", "", "counter", true, \
-																																																																																																																			       "value", \
-																																																																																																																			       "trace.counters WHERE name IN (SELECT name FROM trace.counters GROUP BY 1 " \
-																																																																																																																			       "ORDER BY count(*) DESC, 1 LIMIT 24)")
+/* Measurements over time. */
+static const struct series {
+	const char *name; /* SQL: of one row */
+	const char *unit, *group;
+	bool timeline; /* shown there, too */
+	const char *value, *from;
+	/* A counter that only grows, of each of these: its rate by the second; NULL: as it is. */
+	const char *rate_per;
+} all_series[] = {
+	{ "'Resident memory'", "bytes", "memory", true, "rss_bytes", OF_MAIN("host.process"),
+	  NULL },
+	{ "'Allocated, ' || source", "bytes", "memory", true, "live_bytes", "alloc.timeline",
+	  NULL },
+	{ "'Device memory, ' || device", "bytes", "memory", true, "live_bytes", "device.memory",
+	  NULL },
+	{ "'CPU, this process'", "%", "cpu", false, "cpu_pct", OF_MAIN("host.process"), NULL },
+	{ "'CPU, machine'", "%", "cpu", false, "busy_pct", OF_MACHINE, NULL },
+	{ "'Waiting for I/O, machine'", "%", "cpu", false, "iowait_pct", OF_MACHINE, NULL },
+	{ "'Waiting for a core, machine'", "%", "cpu", false, "pressure_pct", OF_MACHINE, NULL },
+	{ "'Read'", "bytes/s", "io", false, "read_bytes", OF_MAIN("host.io"), "pid" },
+	{ "'Written'", "bytes/s", "io", false, "write_bytes", OF_MAIN("host.io"), "pid" },
+	{ "'Received, ' || interface", "bytes/s", "network", false, "rx_bytes", "host.network",
+	  "interface" },
+	{ "'Sent, ' || interface", "bytes/s", "network", false, "tx_bytes", "host.network",
+	  "interface" },
+	{ "'GPU ' || device || ', busy'", "%", "gpu", false, "util_pct", "host.gpu", NULL },
+	{ "'GPU ' || device || ', memory'", "bytes", "memory", false, "used_bytes", "host.gpu",
+	  NULL },
+	{ "name", "", "counter", true, "value", OF_COUNTERS, NULL },
+};
+
+static void add_series_value(struct buf *sql, const struct series *one)
+{
+	const char *value = one->value, *per = one->rate_per;
+
+	if (!per)
+		buf_text(sql, value);
+	else
+		buf_print(
+			sql,
+			"(%s - lag(%s) OVER (PARTITION BY %s ORDER BY ts_ns)) * 1e9 / nullif(ts_ns - "
+			"lag(ts_ns) OVER (PARTITION BY %s ORDER BY ts_ns), 0)",
+			value, value, per, per);
+}
+
+/* All of them as one query: of each at most 600 points, the least and the most of it. */
+static void add_series_sql(struct buf *sql)
+{
+	buf_text(
+		sql,
+		"SELECT name, unit, g AS \"group\", timeline, list(ts ORDER BY k) AS ts, list(low ORDER BY k) AS low, "
+		"list(high ORDER BY k) AS high FROM (SELECT o, name, unit, g, timeline, ts * 600 // (SELECT "
+		"greatest(max(duration_ns), 1) FROM kymo.runs) AS k, min(ts) AS ts, min(v)::DOUBLE AS low, max(v)::DOUBLE AS "
+		"high FROM (");
+	for (size_t i = 0; i < sizeof(all_series) / sizeof(all_series[0]); i++) {
+		const struct series *one = &all_series[i];
+
+		buf_print(
+			sql,
+			"%sSELECT %zu AS o, %s AS name, '%s' AS unit, '%s' AS g, %s AS timeline, ts_ns AS ts, ",
+			i ? " UNION ALL " : "", i + 1, one->name, one->unit, one->group,
+			one->timeline ? "true" : "false");
+		add_series_value(sql, one);
+		buf_print(sql, " AS v FROM %s", one->from);
+	}
+	buf_text(sql, ") WHERE isfinite(v::DOUBLE) AND name IS NOT NULL GROUP BY ALL) GROUP BY ALL "
+		      "ORDER BY any_value(o), name LIMIT 60");
+}
 
 static const struct {
 	const char *name, *sql;
@@ -129,13 +160,6 @@ static const struct {
 	  "SELECT array_to_string(stack[1:3], ' < ') AS site, sum(at_peak_bytes) AS at_peak_bytes, sum(live_bytes) AS "
 	  "live_bytes, sum(allocated_bytes) AS allocated_bytes, sum(count) AS count FROM alloc.sites GROUP BY 1 ORDER BY "
 	  "2 DESC LIMIT 200" },
-	{ "series",
-	  "SELECT name, unit, g AS \"group\", timeline, list(ts ORDER BY k) AS ts, list(low ORDER BY k) AS low, "
-	  "list(high ORDER BY k) AS high FROM (SELECT o, name, unit, g, timeline, ts * 600 // (SELECT "
-	  "greatest(max(duration_ns), 1) FROM kymo.runs) AS k, min(ts) AS ts, min(v)::DOUBLE AS low, max(v)::DOUBLE AS "
-	  "high FROM (" ALL_SERIES
-	  ") WHERE isfinite(v::DOUBLE) AND name IS NOT NULL GROUP BY ALL) GROUP BY ALL "
-	  "ORDER BY any_value(o), name LIMIT 60" },
 };
 
 static void write_text(FILE *out, const char *text)
@@ -311,18 +335,30 @@ static void write_memory(const struct facts *facts, FILE *out)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static int write_block(struct tables *tables, size_t i, FILE *out, struct kymo_error *err)
+static int write_block(struct tables *tables, const char *name, const char *sql, FILE *out,
+		       struct kymo_error *err)
 {
 	struct output_options options = { .limit = UINT64_MAX };
 	struct output_count count = { 0 };
 	struct tables_result *result = NULL;
-	int rc = tables_query(tables, blocks[i].sql, &result, err);
+	int rc = tables_query(tables, sql, &result, err);
 
-	fprintf(out, "\"%s\":", blocks[i].name);
+	fprintf(out, "\"%s\":", name);
 	if (!rc)
 		rc = output_json_write(result, &options, out, &count, err);
 	tables_result_close(result);
-	fputs(i + 1 < sizeof(blocks) / sizeof(blocks[0]) ? "," : "", out);
+	return rc;
+}
+
+static int write_series(struct tables *tables, FILE *out, struct kymo_error *err)
+{
+	struct buf sql = { 0 };
+	int rc;
+
+	add_series_sql(&sql);
+	rc = sql.failed ? error_set(err, ENOMEM, "out of memory for the report's measurements")
+			: write_block(tables, "series", buf_get(&sql), out, err);
+	buf_fini(&sql);
 	return rc;
 }
 
@@ -334,7 +370,9 @@ int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
 	write_verdicts(tables, facts, out);
 	write_figures(tables, facts, out);
 	write_memory(facts, out);
-	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !rc; i++)
-		rc = write_block(tables, i, out, err);
-	return rc;
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !rc; i++) {
+		rc = write_block(tables, blocks[i].name, blocks[i].sql, out, err);
+		fputc(',', out);
+	}
+	return rc ? rc : write_series(tables, out, err);
 }
