@@ -50,32 +50,31 @@ static struct compare_stats_side side_of(const struct pair *pair, int side,
 	return (struct compare_stats_side){ run, 1 };
 }
 
-/* How much samples resemble the ones before, over all metrics by their weight. */
-static double resemblance(const struct pair *pairs, Py_ssize_t count)
+/* What the noise is like, over all metrics by their weight. */
+static struct compare_stats_noise listen_to(const struct pair *pairs, Py_ssize_t count)
 {
-	double sum = 0, weights = 0;
+	struct compare_stats_noise noise = { 0 };
 
 	for (Py_ssize_t i = 0; i < count; i++) {
 		struct compare_stats_run runs[2];
 		struct compare_stats_side a = side_of(&pairs[i], 0, &runs[0]);
 		struct compare_stats_side b = side_of(&pairs[i], 1, &runs[1]);
 
-		if (!runs[0].count || !runs[1].count || !(pairs[i].weight > 0))
-			continue;
-		sum += pairs[i].weight * compare_stats_resemblance(&a, &b);
-		weights += pairs[i].weight;
+		if (runs[0].count && runs[1].count)
+			compare_stats_listen(&noise, &a, &b, pairs[i].weight);
 	}
-	return weights > 0 ? sum / weights : 0;
+	return noise;
 }
 
-static void estimate(const struct pair *pair, double least, struct compare_stats *out)
+static void estimate(const struct pair *pair, const struct compare_stats_noise *noise,
+		     struct compare_stats *out)
 {
 	struct compare_stats_run runs[2];
 	struct compare_stats_side a = side_of(pair, 0, &runs[0]), b = side_of(pair, 1, &runs[1]);
 
 	*out = (struct compare_stats){ .p = NAN, .low = NAN, .high = NAN };
 	if (runs[0].count > 1 && runs[1].count > 1)
-		compare_stats_estimate(&a, &b, least, out);
+		compare_stats_estimate(&a, &b, noise, out);
 }
 
 static PyObject *answer(const struct compare_stats *stats)
@@ -89,10 +88,10 @@ static PyObject *judge_pairs(const struct pair *pairs, Py_ssize_t count)
 	struct compare_stats *stats = PyMem_Calloc((size_t)count + 1, sizeof(*stats));
 	double *weights = PyMem_Calloc((size_t)count + 1, sizeof(*weights));
 	PyObject *list = stats && weights ? PyList_New(count) : NULL;
-	double least = resemblance(pairs, count);
+	struct compare_stats_noise noise = listen_to(pairs, count);
 
 	for (Py_ssize_t i = 0; list && i < count; i++) {
-		estimate(&pairs[i], least, &stats[i]);
+		estimate(&pairs[i], &noise, &stats[i]);
 		weights[i] = pairs[i].weight;
 	}
 	if (list && compare_stats_correct(stats, weights, (size_t)count, COMPARE_STATS_ALPHA))

@@ -78,11 +78,11 @@ static void set_weights(const struct compare *compare, double *weights)
 	}
 }
 
-/* Twice: first how much steps resemble each other, on the whole; then each by itself, not below that. */
+/* Twice: first what the noise is like, on the whole; then each by itself, not below that. */
 static void estimate_all(struct compare *compare, const double *zeros, double *weights)
 {
+	struct compare_stats_noise noise = { 0 };
 	struct sides sides;
-	double resemblance = 0, weight = 0;
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < compare->item_count; i++) {
@@ -93,22 +93,18 @@ static void estimate_all(struct compare *compare, const double *zeros, double *w
 				item->stats.low = item->stats.high = NAN;
 				continue;
 			}
-			compare_stats_estimate(
-				&sides.a, &sides.b,
-				pass && item->kind != COMPARE_MODULE ? resemblance / weight : 0,
-				&item->stats);
+			compare_stats_estimate(&sides.a, &sides.b,
+					       pass && item->kind != COMPARE_MODULE ? &noise : NULL,
+					       &item->stats);
 		}
 		if (pass)
 			break;
 		set_weights(compare, weights);
 		for (size_t i = 0; i < compare->item_count; i++) {
-			if (compare->items[i].kind == COMPARE_MODULE || !(weights[i] > 0) ||
-			    !set_sides(compare, &compare->items[i], zeros, &sides))
-				continue;
-			resemblance += weights[i] * compare_stats_resemblance(&sides.a, &sides.b);
-			weight += weights[i];
+			if (compare->items[i].kind != COMPARE_MODULE &&
+			    set_sides(compare, &compare->items[i], zeros, &sides))
+				compare_stats_listen(&noise, &sides.a, &sides.b, weights[i]);
 		}
-		weight = weight > 0 ? weight : 1;
 	}
 }
 

@@ -12,6 +12,9 @@
 #define WARMUP_MADS 5.0
 #define WARMUP_SHARE 4 /* at most a quarter */
 #define MAD_TO_DEVIATION 1.4826
+#define WANDER_Z 2.326 /* noise that does not wander is taken for it once in 100 */
+#define WANDER_LEVEL (3.14159265358979 * 3.14159265358979 / 3) /* see widen() */
+#define WANDER_FREEDOM 2 /* of each side: two slow waves are all that is known */
 
 /* ---- Student's t ---------------------------------------------------------------------------- */
 
@@ -255,11 +258,67 @@ static void finish(struct compare_stats *out, struct spread a, struct spread b)
 	set_interval(out, a.variance, b.variance);
 }
 
+/* ---- slow waves ----------------------------------------------------------------------------- */
+
+/* The power of the slowest wave, half a period over the run; of noise that does not wander it is the variance. */
+static double slowest_wave(const struct compare_stats_run *run)
+{
+	double middle = mean_of(run->values, run->count), sum = 0, n = (double)run->count;
+
+	for (size_t i = 0; i < run->count; i++)
+		sum += (run->values[i] - middle) * cos(3.14159265358979 * ((double)i + 0.5) / n);
+	return 2 / n * sum * sum;
+}
+
+/* That of both sides, by what their spread lets expect: about 1. */
+static double wander_of(const struct compare_stats_run *a, const struct compare_stats_run *b,
+			double variance)
+{
+	double power = slowest_wave(a) / (double)a->count + slowest_wave(b) / (double)b->count;
+
+	return variance > 0 ? power / variance : 0;
+}
+
+/* What the mean of `freedom` squares of normal values exceeds once in 100, by Wilson and Hilferty. */
+static double wander_limit(double freedom)
+{
+	double share = 2 / (9 * freedom), root = 1 - share + WANDER_Z * sqrt(share);
+
+	return root * root * root;
+}
+
+/*
+ * A slow wave under much noise hardly makes neighbours alike, and still moves the mean of a run. Where it shows, here or
+ * in all regions together, the means are known as badly as a random walk's: its level varies by pi^2 / 3 times what its
+ * slowest wave does.
+ */
+static double widen(double own, const struct compare_stats_noise *noise)
+{
+	double all = noise && noise->weight > 0 ? noise->wander / noise->weight : 0;
+	double most = own > all ? own : all;
+	bool shows = own > wander_limit(2);
+
+	if (all > 0)
+		shows |= all > wander_limit(2 * noise->weight * noise->weight / noise->squares);
+	return shows && most * WANDER_LEVEL > 1 ? most * WANDER_LEVEL : 1;
+}
+
+static struct spread widened(struct spread spread, double by)
+{
+	return by > 1 ? (struct spread){ spread.variance * by, WANDER_FREEDOM } : spread;
+}
+
+static double least_of(const struct compare_stats_noise *noise)
+{
+	return noise && noise->weight > 0 ? noise->resemblance / noise->weight : 0;
+}
+
 static void compare_two_runs(const struct compare_stats_run *a, const struct compare_stats_run *b,
-			     double least, struct compare_stats *out)
+			     const struct compare_stats_noise *noise, struct compare_stats *out)
 {
 	struct moments left = moments_of(a, 1), right = moments_of(b, 1);
-	double r = resemblance_at(&left, &right, least, 1);
+	double least = least_of(noise), r = resemblance_at(&left, &right, least, 1);
+	struct spread of_a, of_b;
 
 	out->batch = 1;
 	while (r > RESEMBLANCE_MOST && least_batches(a, b, out->batch * 2) >= BATCHES_LEAST) {
@@ -270,7 +329,10 @@ static void compare_two_runs(const struct compare_stats_run *a, const struct com
 	}
 	out->a = mean_of(a->values, a->count);
 	out->b = mean_of(b->values, b->count);
-	finish(out, spread_of(&left, r), spread_of(&right, r));
+	of_a = spread_of(&left, r);
+	of_b = spread_of(&right, r);
+	out->wander = widen(wander_of(a, b, of_a.variance + of_b.variance), noise);
+	finish(out, widened(of_a, out->wander), widened(of_b, out->wander));
 }
 
 static void add_means(const struct compare_stats_side *side, double *means, double *mean,
@@ -308,24 +370,32 @@ static int compare_many_runs(const struct compare_stats_side *a, const struct co
 	return 0;
 }
 
-double compare_stats_resemblance(const struct compare_stats_side *a,
-				 const struct compare_stats_side *b)
+void compare_stats_listen(struct compare_stats_noise *noise, const struct compare_stats_side *a,
+			  const struct compare_stats_side *b, double weight)
 {
 	struct moments left, right;
+	double r, variance;
 
-	if (!a->count || !b->count || a->count + b->count > 3)
-		return 0;
+	if (!(weight > 0) || !a->count || !b->count || a->count + b->count > 3)
+		return;
 	left = moments_of(&a->runs[0], 1);
 	right = moments_of(&b->runs[0], 1);
-	return resemblance(&left, &right);
+	r = resemblance(&left, &right);
+	noise->resemblance += weight * r;
+	r = between(0, r, RESEMBLANCE_CAP);
+	variance = spread_of(&left, r).variance + spread_of(&right, r).variance;
+	noise->wander += weight * wander_of(&a->runs[0], &b->runs[0], variance);
+	noise->weight += weight;
+	noise->squares += weight * weight;
 }
 
 int compare_stats_estimate(const struct compare_stats_side *a, const struct compare_stats_side *b,
-			   double resemblance_least, struct compare_stats *out)
+			   const struct compare_stats_noise *noise, struct compare_stats *out)
 {
 	const struct compare_stats_side *sides[] = { a, b };
 
 	*out = (struct compare_stats){ .p = NAN, .low = NAN, .high = NAN, .p_corrected = NAN };
+	out->wander = 1;
 	for (size_t i = 0; i < 2; i++) {
 		if (!sides[i]->count)
 			return -EINVAL;
@@ -336,7 +406,7 @@ int compare_stats_estimate(const struct compare_stats_side *a, const struct comp
 	if (a->count + b->count > 3)
 		return compare_many_runs(a, b, out);
 	/* Two runs of one side and one of the other say next to nothing of how runs spread: their steps speak. */
-	compare_two_runs(&a->runs[0], &b->runs[0], resemblance_least, out);
+	compare_two_runs(&a->runs[0], &b->runs[0], noise, out);
 	return 0;
 }
 

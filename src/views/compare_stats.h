@@ -2,13 +2,16 @@
  * Whether B is slower than A, from step times. Plain C and libm, doubles in and intervals out: no recording, no table, no
  * allocation that outlives a call, so that a Python extension can compile the same file.
  *
- *	compare_stats_estimate(&a, &b, &estimate);		for each region: ratio, interval, p
+ *	compare_stats_listen(&noise, &a, &b, weight);		for each region: what the noise is like
+ *	compare_stats_estimate(&a, &b, &noise, &estimate);	for each region: ratio, interval, p
  *	compare_stats_correct(estimates, weights, count, 0.05);	all of them together: which are real
  *
  * What is assumed, and what is not:
  * - The means are compared, since a mean times a count is what one waits for.
  * - Steps of one run depend on each other (a busy neighbour stays for a while). They are gathered into batches until
  *   batches no longer do, and what remains widens the interval; a plain test of steps would cry wolf.
+ * - Slow waves under the noise (a machine that gets warm) move the mean of a whole run. Where they show, intervals are
+ *   much wider. In few steps they may not show: only several runs of each are safe.
  * - Where there are several runs, a run is the unit, and its steps only make its mean.
  * - The interval of the ratio is Fieller's, which includes 1 exactly where the difference can be chance.
  * - Many regions are tested at once, so that p is corrected (Holm). A region gets a share of the 5 % by its weight, its
@@ -43,6 +46,7 @@ struct compare_stats {
 	double error; /* standard error of b - a */
 	double freedom; /* degrees of it */
 	size_t batch; /* steps to a batch; 0: runs were the unit */
+	double wander; /* how many times wider the variance is taken for slow waves; 1: there are none */
 	/* By compare_stats_correct(): */
 	double p_corrected;
 	bool significant;
@@ -56,15 +60,21 @@ struct compare_stats {
 size_t compare_stats_warmup(const double *steps, size_t count);
 
 /*
- * How much a step resembles the one before: 0 not at all, up to 1; 0 where runs are the unit. From few steps it is a
- * guess, so the mean of many regions, by weight, is given to each of them as the least.
+ * What the noise of all regions is like, by their weight: how much a step resembles the one before, and how strong slow
+ * waves are. From few steps of one region both are guesses, so what all say together is the least for each. Starts as
+ * zeros; nothing is added where runs are the unit.
  */
-double compare_stats_resemblance(const struct compare_stats_side *a,
-				 const struct compare_stats_side *b);
+struct compare_stats_noise {
+	double resemblance, wander, weight,
+		squares; /* sums: by weight, of weights, of their squares */
+};
 
-/* 0, or -ENOMEM, or -EINVAL where a side has nothing. Values that are no numbers make p NAN. */
+void compare_stats_listen(struct compare_stats_noise *noise, const struct compare_stats_side *a,
+			  const struct compare_stats_side *b, double weight);
+
+/* noise: NULL where there is one region alone. 0, or -ENOMEM, or -EINVAL where a side has nothing. Values that are no numbers make p NAN. */
 int compare_stats_estimate(const struct compare_stats_side *a, const struct compare_stats_side *b,
-			   double resemblance_least, struct compare_stats *out);
+			   const struct compare_stats_noise *noise, struct compare_stats *out);
 
 /* Fills p_corrected, significant and could_see. weights: NULL means equal ones; they need not sum to 1. -ENOMEM. */
 int compare_stats_correct(struct compare_stats *estimates, const double *weights, size_t count,

@@ -108,6 +108,11 @@ void compare_notes(const struct compare *compare,
 		note(context, buf_get(&line), true);
 	}
 	buf_fini(&line);
+	if (compare->items[0].stats.wander > 1)
+		note(context,
+		     "Step times wander slowly, as when a machine gets warm, so that intervals are wider; "
+		     "record longer, or several runs of each.",
+		     false);
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(compare->runs[i].command, compare->runs[0].command)) {
 			note(context, "the command lines differ", false);

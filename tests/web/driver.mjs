@@ -155,6 +155,9 @@ const checks = {
 		await shot("million-flame");
 		return out;
 	},
+	async opened() {
+		return { open: await open() };
+	},
 	async compared() {
 		const out = { open: await open() };
 		await dark(false);
