@@ -3,6 +3,7 @@ import csv
 import gzip
 import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -137,6 +138,53 @@ def test_speedscope_of_samples_is_a_sampled_profile(made):
     (one,) = profile["profiles"]
     assert (one["type"], one["samples"], one["weights"]) == ("sampled", [[0, 1]], [3])
     assert [f["name"] for f in profile["shared"]["frames"]] == ["outer (x.py:1)", "inner (x.py:3)"]
+
+
+@pytest.fixture(scope="module")
+def opened(made, tmp_path_factory):
+    """What speedscope's own importers make of each, in its own page: {(name, total, self)}, and all text that is shown."""
+    node, chromium = shutil.which("node"), shutil.which("chromium") or shutil.which("chromium-browser")
+    page, playwright = ROOT / "deps/speedscope/index.html", ROOT / "deps/playwright-core"
+    for what, there in (("node", node), ("chromium", chromium), ("speedscope", page.exists()),
+                        ("playwright-core", (playwright / "index.js").exists())):
+        if not there:
+            pytest.skip(f"{what} is not here (make setup fetches it)")
+    folder, files = tmp_path_factory.mktemp("speedscope"), {}
+    for name, words in {"zones.json": ["speedscope"], "samples.json": ["speedscope", "--samples"], "folded.txt": ["folded"],
+                        "chrome.json": ["chrome"]}.items():
+        files[name] = folder / name
+        files[name].write_bytes(export(made, *words))
+    done = subprocess.run([node, ROOT / "tests/web/speedscope.mjs", playwright, chromium, page, *files.values()],
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout, done.stderr[-2000:]
+    return dict(zip(files, json.loads(done.stdout)))
+
+
+def frames(seen):
+    assert seen["errors"] == [], seen
+    head, *rows = seen["rows"]
+    assert head == ["Total", "Self", "Symbol Name"]
+    return {(name, total, own) for total, own, name in rows}
+
+
+def test_speedscope_itself_opens_zones(made, opened):
+    assert frames(opened["zones.json"]) == {("a", "100.00ns (100%)", "50.00ns (50%)"), ("b", "50.00ns (50%)", "50.00ns (50%)"),
+                                            ("c", "0.00ns (<0.01%)", "0.00ns (<0.01%)")}
+    assert f"main, thread {made.pid} of process {made.pid}" in opened["zones.json"]["text"]
+
+
+def test_speedscope_itself_opens_samples(opened):
+    assert frames(opened["samples.json"]) == {("outer (x.py:1)", "3 (100%)", "0 (<0.01%)"), ("inner (x.py:3)", "3 (100%)", "3 (100%)")}
+
+
+def test_speedscope_reads_folded_stacks(opened):
+    assert frames(opened["folded.txt"]) == {("a", "100 (100%)", "50 (50%)"), ("b", "50 (50%)", "50 (50%)")}
+
+
+def test_speedscope_reads_chromes_json(opened):
+    assert frames(opened["chrome.json"]) == {  # a frame for each of its arguments
+        ('a {"step":0}', "100.00ns (100%)", "50.00ns (50%)"), ('b {"step":0}', "30.00ns (30%)", "30.00ns (30%)"),
+        ('b {"step":7}', "20.00ns (20%)", "20.00ns (20%)"), ('c {"step":0}', "0.00ns (<0.01%)", "0.00ns (<0.01%)")}
 
 
 PPROF = {  # what of profile.proto is looked at: message, field, number, type, repeated
