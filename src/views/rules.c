@@ -87,10 +87,12 @@ const struct rules_row rules[] = {
 	  "{count} waits, the longest {a}",
 	  "hold the lock for less, or give each thread data of its own", "timeline",
 	  "SELECT name, count, self_ns, max_ns FROM trace.regions WHERE name ILIKE '%lock%'" },
-	/* Threads that all compute and take turns: each waits while another holds the lock, and it is always held. */
+	/* Threads that all compute and take turns: each waits while another holds the lock, and it is always held. Those that
+	   join, or wait for a queue or a socket, wait for something else. */
 	{ "gil", 0.20, 0.6, 1,
 	  "WITH t AS (SELECT any_value(thread) AS thread, avg(gil::INT) AS held, avg((NOT gil AND state = 'S')::INT) AS "
-	  "waits, count(*) AS n FROM python.samples GROUP BY pid, tid HAVING count(*) >= 20) SELECT {run_ns} * max(waits), "
+	  "waits, count(*) AS n FROM python.samples WHERE NOT regexp_matches(stack[1], "
+	  "'(threading|queue|selectors|socket|ssl|subprocess|connection|events)\\.py:') GROUP BY pid, tid HAVING count(*) >= 20) SELECT {run_ns} * max(waits), "
 	  "{run_ns}, arg_max(thread, waits), count(*), {run_ns} * sum(held), 0 FROM t WHERE held BETWEEN 0.05 AND 0.9 "
 	  "HAVING count(*) >= 2 AND sum(held) >= 0.8",
 	  "Python threads wait for each other: {name} waits for the interpreter's lock for {share} of the run.",

@@ -3,7 +3,6 @@ import csv
 import io
 import json
 import subprocess
-import sys
 
 import pytest
 
@@ -113,7 +112,7 @@ def test_wrong_use_is_a_sentence(shared, words, why):
     assert (done.status, done.err) == (2, f"kymo report: {why}\n")
 
 
-# --- detectors: a recording with the problem, and one without -------------------------------------------------------
+# --- detectors: a recording with the problem, and one without; tests/detect has programs ---------------------------
 
 FINDS = {
     "region": "The costliest region is simulate: 17.1 s of its own, 86 % of the run, in 1,900 calls.",
@@ -145,58 +144,3 @@ def test_a_detector_finds_its_problem_and_only_where_it_is(shared, made, problem
 def test_the_terminal_says_the_first_verdict(shared, made):
     out = " ".join(shared("report", made("throttled")).out.split())
     assert FINDS["throttled"] in out
-
-
-# --- detectors that look at stacks: real programs, since the interpreter makes them ----------------------------------
-
-CONTEND = """
-import threading, time
-def work():
-    end = time.monotonic() + 5
-    while time.monotonic() < end:
-        sum(i * i for i in range(2000))
-threads = [threading.Thread(target=work, name=f"worker {i}") for i in range(THREADS)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
-
-
-@pytest.mark.parametrize("threads, found", [(3, True), (1, False)])
-def test_threads_that_take_turns_wait_for_the_interpreters_lock(kymo, threads, found):
-    program = kymo.cwd / "contend.py"
-    program.write_text(CONTEND.replace("THREADS", str(threads)))
-    assert kymo("run", "-q", "-o", "rec", "--", sys.executable, program).status == 0
-    rows = json.loads(kymo("query", "-f", "json", "rec", "SELECT count(*) AS n FROM python.samples").out)
-    if rows[0]["n"] < 20 * threads:
-        pytest.skip(f"only {rows[0]['n']} stacks were taken: the machine is too busy, or they cannot be read here")
-    data = report(kymo, "rec")
-    names = [one["name"] for one in data["verdicts"]]
-    assert ("gil" in names) == found, names
-    assert "function" in names
-
-
-MODEL = """
-import torch
-from torch import nn
-model = nn.Sequential(*[nn.Linear(a, b) for a, b in SIZES])
-for _ in range(20):
-    model(torch.randn(64, SIZES[0][0])).sum().backward()
-"""
-
-
-@pytest.mark.parametrize("sizes, found", [([(64, 64), (64, 4096), (4096, 64), (64, 64), (64, 64)], True),
-                                          ([(512, 512)] * 8, False)])
-def test_one_module_that_takes_most_of_the_model_is_named(kymo, sizes, found):
-    pytest.importorskip("torch")
-    program = kymo.cwd / "model.py"
-    program.write_text(MODEL.replace("SIZES", str(sizes)))
-    assert kymo("run", "-q", "-o", "rec", "--", sys.executable, program).status == 0
-    rows = json.loads(kymo("query", "-f", "json", "rec", "SELECT count(*) AS n FROM python.torch_trace").out)
-    if not rows[0]["n"]:
-        pytest.skip(f"no torch modules were recorded: kymo has no extension for {sys.executable}")
-    names = [one["name"] for one in report(kymo, "rec")["verdicts"]]
-    html = kymo("report", "rec", "-f", "html")
-    assert html.status == 0 or "built without HTML" in html.err
-    assert ("module" in names) == found, names
