@@ -91,7 +91,7 @@ static const struct cmds_option serve_options[] = {
 	{ 0, "port", "N", "the port (8086, or the next one that is free)" },
 	{ 0, "listen", "ADDRESS", "other than loopback: makes a token and prints it" },
 	{ 0, "host", "NAMES", "further names of this machine, parted by commas" },
-	{ 0, "while", "PID", "ends after that process, when nobody looks any more" },
+	{ 0, "while", "PID", "ends after that process, if nobody looks" },
 	{ 'q', "quiet", NULL, "say no more than the address" },
 	{ 0 },
 };
@@ -161,7 +161,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo completion fish > ~/.config/fish/completions/kymo.fish\n" },
 	{ "serve", cmd_serve, "show programs and recordings in a browser, live",
 	  "[OPTIONS] [TARGET...]", serve_options,
-	  "kymo serve\tthen start programs with kymo run; they appear\n"
+	  "kymo serve\tprograms of kymo run appear\n"
 	  "kymo serve run.kymo\ta recording, first in the list\n"
 	  "kymo serve --listen 0.0.0.0\tfrom other machines, with a token\n" },
 	{ "help", cmd_help, "explain a command", "[COMMAND]", no_options, "kymo help query\n" },

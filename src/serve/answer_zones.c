@@ -21,8 +21,7 @@ struct zones_request {
 
 static bool read_zones(struct request *request, const struct feed *feed, struct zones_request *out)
 {
-	int64_t width,
-		end_ns = feed->now_ns > feed->index.end_ns ? feed->now_ns : feed->index.end_ns;
+	int64_t width, end_ns = feed->now_ns > feed->end_ns ? feed->now_ns : feed->end_ns;
 
 	out->lanes = request_get(request, "lanes");
 	if (!request_number(request, "from", 0, &out->from_ns) ||
@@ -269,7 +268,7 @@ static void add_head(struct buf *out, const struct feed *feed, const struct zone
 		  ",\"forgotten\":%" PRIu64 ",\"rows_overwritten\":%" PRIu64
 		  ",\"lane_count\":%zu,\"lanes\":[",
 		  feed->gen, asked->level, INT64_C(1) << asked->level, asked->from_ns, asked->to_ns,
-		  index->end_ns, feed->now_ns, feed->live ? "true" : "false", index->count,
+		  feed->end_ns, feed->now_ns, feed->live ? "true" : "false", index->count,
 		  index->hidden, index->forgotten, feed->zones_overwritten, index->lane_count);
 }
 

@@ -17,6 +17,7 @@ struct feed_process {
 	int32_t pid;
 	uint64_t starttime;
 	uint32_t clock; /* of the index */
+	struct store_clock told; /* when what was told began to hold */
 	uint32_t *lane_of; /* local thread -> lane + 1 */
 	uint32_t *name_of; /* local name -> name + 1 */
 	size_t lane_count, name_count;
@@ -59,7 +60,8 @@ static struct feed_process *add_process(struct feed *feed, const struct store_pr
 		return NULL;
 	list[feed->process_count] = (struct feed_process){ .pid = process->pid,
 							   .starttime = process->control.starttime,
-							   .clock = (uint32_t)clock };
+							   .clock = (uint32_t)clock,
+							   .told = process->clock };
 	return &list[feed->process_count++];
 }
 
@@ -77,7 +79,6 @@ static bool has_moved(const struct feed *feed, const struct store_clock *old,
 static int64_t find_process(struct feed *feed, const struct store_process *process)
 {
 	struct feed_process *found = NULL;
-	struct store_clock *clock;
 
 	for (size_t i = 0; i < feed->process_count && !found; i++)
 		if (feed->processes[i].pid == process->pid &&
@@ -88,11 +89,10 @@ static int64_t find_process(struct feed *feed, const struct store_process *proce
 	if (!found || !fill_map(&found->lane_of, &found->lane_count, process->thread_count) ||
 	    !fill_map(&found->name_of, &found->name_count, process->name_count))
 		return -1;
-	clock = &feed->index.clocks[found->clock];
-	if (has_moved(feed, clock, &process->clock)) {
-		*clock = process->clock;
-		feed->gen++;
-	}
+	feed->gen += has_moved(feed, &found->told, &process->clock);
+	if (has_moved(feed, &found->told, &process->clock))
+		found->told = process->clock;
+	feed->index.clocks[found->clock] = process->clock;
 	return found - feed->processes;
 }
 
@@ -197,13 +197,24 @@ static void remember(struct feed *feed, uint32_t lane, uint32_t row, uint32_t na
 		feed->came_from_ns = recent->start_ns;
 }
 
+/* What is known already, and it nearly always is, is not looked for. */
+static uint32_t known(const uint32_t *map, size_t count, uint32_t local)
+{
+	return local < count ? map[local] : 0;
+}
+
 static int take_zone(const struct look *look, const struct kymo_zone_row *zone)
 {
 	struct feed *feed = look->feed;
-	int64_t lane = lane_of(feed, look->mine, look->recording, look->process, zone->thread);
-	int64_t name = name_of(feed, look->mine, look->recording, look->process, zone->name);
+	struct feed_process *mine = look->mine;
+	int64_t lane = (int64_t)known(mine->lane_of, mine->lane_count, zone->thread) - 1;
+	int64_t name = (int64_t)known(mine->name_of, mine->name_count, zone->name) - 1;
 	uint32_t row = zone->depth < ZONEINDEX_ROWS ? zone->depth : ZONEINDEX_ROWS - 1;
 
+	if (lane < 0)
+		lane = lane_of(feed, mine, look->recording, look->process, zone->thread);
+	if (name < 0)
+		name = name_of(feed, mine, look->recording, look->process, zone->name);
 	if (lane == -ENOSPC) {
 		feed->index.hidden++;
 		return 0;
@@ -410,8 +421,10 @@ int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
 	if (kind == STORE_PACKED && feed->filled)
 		return 0;
 	rc = kind == STORE_PACKED ? feed_sql_all(feed, path, err) : look_at_store(feed, path, err);
-	if (!rc)
+	if (!rc) {
 		feed->filled = true;
+		feed->end_ns = zoneindex_end_ns(&feed->index);
+	}
 	return rc;
 }
 

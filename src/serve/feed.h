@@ -32,6 +32,7 @@ struct feed {
 	uint32_t gen; /* grows when what was told of zones no longer holds */
 	bool filled, live;
 	int64_t now_ns; /* of the last look; the end of one that has ended */
+	int64_t end_ns; /* of the last zone */
 	struct feed_open *open;
 	size_t open_count;
 	struct feed_rows rows;

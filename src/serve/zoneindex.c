@@ -215,9 +215,11 @@ static void enter(struct zoneindex_track *track, uint32_t at)
 		unsigned shift = 4 * (level + 1);
 		uint32_t *longest = &track->longest[level][at >> shift];
 
-		if (!(at & ((UINT32_C(1) << shift) - 1)) ||
-		    track->duration[at] > track->duration[*longest])
-			*longest = at;
+		/* Not the longest of a block, so not of one that holds that block. */
+		if ((at & ((UINT32_C(1) << shift) - 1)) &&
+		    track->duration[at] <= track->duration[*longest])
+			break;
+		*longest = at;
 	}
 }
 
@@ -247,8 +249,8 @@ static void enter_again(struct zoneindex_track *track, uint32_t from)
 		enter(track, i);
 }
 
-static bool push(struct zoneindex_track *track, uint32_t at, uint64_t start, uint64_t duration,
-		 uint32_t name)
+static bool insert(struct zoneindex_track *track, uint32_t at, uint64_t start, uint64_t duration,
+		   uint32_t name)
 {
 	uint32_t behind = track->count - at;
 
@@ -261,10 +263,21 @@ static bool push(struct zoneindex_track *track, uint32_t at, uint64_t start, uin
 	track->duration[at] = duration;
 	track->name[at] = name;
 	track->count++;
-	if (behind)
-		enter_again(track, at);
-	else
-		enter(track, at);
+	enter_again(track, at);
+	return true;
+}
+
+static bool append(struct zoneindex_track *track, uint64_t start, uint64_t duration, uint32_t name)
+{
+	uint32_t at = track->count;
+
+	if (!grow_track(track))
+		return false;
+	track->start[at] = start;
+	track->duration[at] = duration;
+	track->name[at] = name;
+	track->count++;
+	enter(track, at);
 	return true;
 }
 
@@ -273,6 +286,8 @@ static int64_t place_in(const struct zoneindex_track *track, uint64_t start, uin
 {
 	uint32_t at = track->count, least = at > LATE ? at - LATE : 0;
 
+	if (!at || end_ticks(track, at - 1) <= start)
+		return at;
 	while (at > least && track->start[at - 1] >= end)
 		at--;
 	if (at && end_ticks(track, at - 1) > start)
@@ -284,7 +299,6 @@ int zoneindex_add(struct zoneindex *index, uint32_t lane, uint32_t row, uint64_t
 		  uint64_t duration_ticks, uint32_t name)
 {
 	uint64_t end = start_ticks + duration_ticks;
-	int64_t end_ns;
 
 	if (end < start_ticks || end > UINT64_MAX / 2) {
 		index->hidden++;
@@ -298,16 +312,32 @@ int zoneindex_add(struct zoneindex *index, uint32_t lane, uint32_t row, uint64_t
 			break;
 		if (at < 0)
 			continue;
-		if (!push(track, (uint32_t)at, start_ticks, duration_ticks, name))
+		if (at == (int64_t)track->count
+			    ? !append(track, start_ticks, duration_ticks, name)
+			    : !insert(track, (uint32_t)at, start_ticks, duration_ticks, name))
 			return -ENOMEM;
 		index->count++;
 		index->lanes[lane].count++;
-		end_ns = store_clock_ns(&index->clocks[index->lanes[lane].clock], end);
-		index->end_ns = end_ns > index->end_ns ? end_ns : index->end_ns;
 		return 0;
 	}
 	index->hidden++;
 	return 0;
+}
+
+int64_t zoneindex_end_ns(const struct zoneindex *index)
+{
+	int64_t latest = 0;
+
+	for (size_t i = 0; i < index->track_count; i++) {
+		const struct zoneindex_track *track = &index->tracks[i];
+		struct zoneindex_piece last;
+
+		if (!track->count)
+			continue;
+		last = zoneindex_zone(index, track, track->count - 1);
+		latest = last.end_ns > latest ? last.end_ns : latest;
+	}
+	return latest;
 }
 
 static void forget_track(struct zoneindex *index, struct zoneindex_track *track, uint32_t gone)

@@ -66,7 +66,6 @@ struct zoneindex {
 	uint64_t count; /* zones that are here */
 	uint64_t hidden; /* that found no place */
 	uint64_t forgotten; /* that were here, and went to make room */
-	int64_t end_ns;
 };
 
 struct zoneindex_key {
@@ -83,6 +82,7 @@ int64_t zoneindex_lane(struct zoneindex *index, const struct zoneindex_lane *lan
 /* A zone of a lane, at best in that row. 0 or -ENOMEM. What fits nowhere is counted. */
 int zoneindex_add(struct zoneindex *index, uint32_t lane, uint32_t row, uint64_t start_ticks,
 		  uint64_t duration_ticks, uint32_t name);
+int64_t zoneindex_end_ns(const struct zoneindex *index); /* when the last one ends */
 /* Makes room: the older half of each track goes. */
 void zoneindex_forget(struct zoneindex *index);
 /* All zones of lanes of that kind go; the lanes stay. */

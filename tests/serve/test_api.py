@@ -1,0 +1,190 @@
+"""What docs/api.md promises of recordings."""
+import csv
+import io
+import json
+
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+from conftest import Server, alike, run_kymo
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\n\x01\u2028=cmd()"
+
+
+def test_the_list_names_program_state_and_exit(server, recording):
+    listed = server.get("/api/targets")
+    first = next(t for t in listed["targets"] if t["path"] == str(recording))
+    assert (first["program"], first["state"], first["exit_code"], first["signal"]) == ("trained.py", "ended", 0, None)
+    assert listed["default"] == first["id"] and listed["address"] == f"127.0.0.1:{server.port}"
+
+
+def test_the_run_is_the_reports_document(server):
+    run = server.get("/api/run")
+    assert run["state"] == "ended" and run["run"][0]["program"] == "trained.py"
+    assert run["step_facts"][0]["count"] == 300
+    assert {"verdicts", "figures", "losses", "regions", "series", "modules"} <= run.keys()
+    again = server.ask("/api/run")
+    assert server.ask("/api/run", headers={"If-None-Match": again.headers["ETag"]}).status == 304
+
+
+def test_zones_without_merging_are_the_rows_of_sql(server):
+    rows = server.query("SELECT start_ns, duration_ns, name, depth FROM trace.zones").json()["rows"]
+    zones = server.zones(level=0)
+    assert alike(zones.rows(), sorted(map(tuple, rows)))
+    assert zones.head["count"] == len(rows) == 300 * 2 + sum(step % 7 for step in range(300)) + 3
+    assert (zones.head["live"], zones.head["hidden"], zones.head["open"]) == (False, 0, [])
+    assert [lane["kind"] for lane in zones.head["lanes"]] == ["thread"] * 4
+    assert sorted(lane["order"] for lane in zones.head["lanes"]) == [0, 1, 2, 3]
+
+
+def merged(rows, level):
+    """The rule, done slowly: what is shorter than a bucket joins what begins in the same one."""
+    pieces = []
+    for start, duration, name in rows:
+        small, last = duration < 1 << level, pieces[-1] if pieces else None
+        if small and last and last["open"] and last["start"] >> level == start >> level:
+            last["end"], last["busy"], last["n"] = start + duration, last["busy"] + duration, last["n"] + 1
+            if duration > last["longest"]:
+                last["longest"], last["name"] = duration, name
+        else:
+            pieces.append({"start": start, "end": start + duration, "busy": duration, "n": 1, "name": name, "longest": duration,
+                           "open": small})
+    return pieces
+
+
+@pytest.mark.parametrize("level", [10, 14, 18, 24, 30])
+def test_what_is_shorter_than_a_pixel_is_merged_by_the_rule(server, level):
+    whole, told = server.zones(level=0), server.zones(level=level)
+    assert told.tracks.keys() == whole.tracks.keys()
+    for track, zones in whole.tracks.items():
+        wanted = merged([(start, duration, name) for start, duration, name, _, _ in zones], level)
+        assert [(p["start"], p["end"] - p["start"], p["name"], p["n"]) for p in wanted] == [piece[:4] for piece in told.tracks[track]]
+        # Busy time is summed in ticks of the clock: a nanosecond for each zone may be lost by telling it.
+        assert all(abs(p["busy"] - piece[4]) <= p["n"] for p, piece in zip(wanted, told.tracks[track]))
+
+
+def test_a_stretch_of_time_has_what_reaches_into_it_whole(server):
+    whole = server.zones(level=0)
+    starts = [row[0] for row in whole.rows()]
+    begin, end = starts[len(starts) // 3], starts[len(starts) // 2]
+    part = server.zones(level=0, **{"from": begin, "to": end})
+    assert part.rows() == [row for row in whole.rows() if row[0] < end and row[0] + row[1] > begin]
+    only = server.zones(level=0, lanes="1")
+    assert {lane for lane, _ in only.tracks} == {1}
+
+
+def test_names_that_are_known_need_not_be_sent_again(server):
+    names = server.zones().head["names"]
+    rest = server.zones(names_from=names["count"] - 1).head["names"]
+    assert (rest["from"], rest["name"]) == (names["count"] - 1, names["name"][-1:])
+    assert HOSTILE in names["name"]
+
+
+def test_zones_that_have_not_changed_are_not_sent_again(server):
+    first = server.ask("/api/zones")
+    assert server.ask("/api/zones", headers={"If-None-Match": first.headers["ETag"]}).status == 304
+
+
+def test_one_name_has_its_distribution(server):
+    durations = sorted(r[0] for r in server.query("SELECT duration_ns FROM trace.zones WHERE name = 'inner'").json()["rows"])
+    inner = server.get("/api/name", name="inner")
+    assert (inner["count"], inner["min_ns"], inner["max_ns"]) == (len(durations), durations[0], durations[-1])
+    assert inner["p50_ns"] == durations[-(-len(durations) // 2) - 1] and inner["total_ns"] == sum(durations)
+    edges, counts = inner["histogram"]["edges_ns"], inner["histogram"]["counts"]
+    assert len(edges) == len(counts) + 1 and sum(counts) == len(durations) and edges[0] <= durations[0] < edges[-1]
+    assert [s["duration_ns"] for s in inner["slowest"]] == durations[::-1][:20]
+    starts = sorted(zone[0] for pieces in server.zones(level=0).tracks.values() for zone in pieces)
+    middle = starts[len(starts) // 2]
+    near = server.get("/api/name", name="inner", at=middle)
+    assert near["previous"]["start_ns"] < middle < near["next"]["start_ns"]
+    assert server.ask("/api/name", name="nobody").status == 404
+
+
+def test_the_flame_graph_adds_up(server):
+    flame = server.get("/api/flame")
+    names, nodes = flame["names"]["name"], flame["nodes"]
+    path = [(names[name], names[nodes[parent][0]] if nodes[parent][0] >= 0 else "") for name, parent, _ in nodes if name >= 0]
+    assert ("outer", "") in path and ("inner", "outer") in path
+    total = server.query("SELECT sum(duration_ns) FROM trace.zones WHERE depth = 0").json()["rows"][0][0]
+    assert flame["total"] == total
+    one = server.get("/api/flame", thread=next(l["id"] for l in flame["lanes"] if l["name"] != "MainThread"))
+    assert {one["names"]["name"][name] for name, _, _ in one["nodes"] if name >= 0} <= {"worker", *names}
+    samples = server.get("/api/flame", of="samples")
+    assert samples["unit"] == "samples" and sum(n[2] for n in samples["nodes"] if n[1] < 0) == samples["total"]
+
+
+def test_hostile_names_stay_text(server):
+    answer = server.query("SELECT DISTINCT name FROM trace.zones WHERE name LIKE '%img%'")
+    assert answer.json()["rows"] == [[HOSTILE]] and answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    rows = server.query("SELECT '=cmd()' AS a", format="csv").body
+    assert list(csv.reader(io.StringIO(rows.decode())))[1] == ["'=cmd()"]
+
+
+def test_queries_come_in_every_format(server):
+    sql = "SELECT name, count(*) AS n FROM trace.zones WHERE name IN ('inner', 'outer') GROUP BY 1 ORDER BY 1"
+    answer = server.query(sql, id="mine").json()
+    assert answer["columns"] == [{"name": "name", "type": "VARCHAR"}, {"name": "n", "type": "BIGINT"}]
+    wanted = [["inner", sum(step % 7 for step in range(300))], ["outer", 300]]
+    assert (answer["rows"], answer["truncated"], answer["row_count"], answer["id"]) == (wanted, False, 2, "mine")
+    arrow = server.query(sql, format="arrow")
+    assert arrow.headers["Content-Type"] == "application/vnd.apache.arrow.stream"
+    assert pyarrow.ipc.open_stream(arrow.body).read_all().to_pylist() == [{"name": a, "n": b} for a, b in wanted]
+    parquet = server.query(sql, format="parquet")
+    assert pyarrow.parquet.read_table(io.BytesIO(parquet.body)).num_rows == 2
+    assert parquet.headers["Content-Disposition"] == 'attachment; filename="query.parquet"'
+    assert server.query("FROM range(50)", limit=7).json()["truncated"] is True
+    assert len(pyarrow.ipc.open_stream(server.query("FROM range(50)", limit=7, format="arrow").body).read_all()) == 7
+
+
+def test_the_schema_explains_tables_and_columns(server):
+    tables = {f"{t['schema']}.{t['name']}": t for t in server.get("/api/schema")["tables"]}
+    zones = tables["trace.zones"]
+    assert zones["about"] == "Zones that have ended, one row each."
+    assert {"name": "start_ns", "type": "BIGINT"}.items() <= next(c for c in zones["columns"] if c["name"] == "start_ns").items()
+    assert all(c["about"] for c in zones["columns"])
+
+
+def test_reports_exports_and_comparisons_are_the_commands_own(server, home, recording):
+    mine, own = server.ask("/api/report", format="csv").body.decode(), run_kymo(home, "report", "-f", "csv", recording)[1]
+    assert [line.split(",")[:4] for line in mine.splitlines()] == [line.split(",")[:4] for line in own.splitlines()]
+    assert server.get("/api/report", format="json")["made_by"] == "kymo report"
+    assert server.ask("/api/report", format="html").headers["Content-Disposition"] == 'attachment; filename="report.html"'
+    assert json.loads(server.ask("/api/export", format="chrome").body)["traceEvents"]
+    mine = next(t["id"] for t in server.targets() if t["path"] == str(recording))
+    assert json.loads(server.ask("/api/compare", a=mine, b=mine).body)
+    assert server.ask("/api/compare", a=mine).status == 400
+    assert server.ask("/api/export", format="exe").status == 400
+
+
+def test_packed_files_and_snapshots_are_the_same_zones(home, recording, server):
+    for words, name in ((["pack", recording, home / "t.kymo"], "t.kymo"), (["snapshot", recording, home / "t.kymosnap"], "t.kymosnap")):
+        status, _, err = run_kymo(home, *words)
+        assert status == 0, err
+        other = Server(home, home / name)
+        try:
+            packed = other.zones(level=0)
+            assert alike(packed.rows(), server.zones(level=0).rows())
+            assert other.get("/api/run")["step_facts"][0]["count"] == 300
+            assert other.query("SELECT count(*) FROM trace.steps").json()["rows"] == [[300]]
+        finally:
+            assert other.stop() == 0
+
+
+@pytest.mark.parametrize("path, status", [
+    ("/api/zones?from=x", 400), ("/api/zones?from=5&to=1", 400), ("/api/zones?level=99", 400), ("/api/zones?width=0", 400),
+    ("/api/zones?target=nobody", 404), ("/api/run?target=../../etc", 404), ("/api/nothing", 404), ("/assets/../live.js", 404),
+    ("/assets/%2e%2e/%2e%2e/etc/passwd", 404), ("/../../etc/passwd", 404), ("//etc/passwd", 404), ("/api/query", 405),
+    ("/api/flame?of=cats", 400), ("/api/report?format=--force", 400), ("/api/zones?target=" + "x" * 8000, 404)])
+def test_what_cannot_be_answered_is_a_sentence(server, path, status):
+    answer = server.ask(path)
+    assert answer.status == status and answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"null", b'{"sql":1e999999}', b'{"sql":"\\ud800"}', b'{"sql":"a\\u0000b"}', b"{" * 9999,
+                                  b'{"sql":"SELECT 1","limit":-1}', b'{"sql":"SELECT 1","timeout_s":"x"}', b'{"sql":" ; "}',
+                                  b'{"sql":"SELECT 1","format":"table"}', b'{"sql":"SELECT 1","id":"' + b"x" * 99 + b'"}'])
+def test_bodies_that_cannot_be_understood_are_refused(server, body):
+    answer = server.ask("/api/query", body)
+    assert answer.status == 400 and answer.json()["error"]

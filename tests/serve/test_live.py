@@ -1,0 +1,67 @@
+"""A program that runs, and one that is killed."""
+import os
+import signal
+
+from conftest import KYMO, PROGS, Server, alike, make_home, program, until
+
+
+def test_a_program_appears_draws_and_is_killed(tmp_path):
+    home = make_home(tmp_path)
+    server = Server(home)
+    try:
+        assert server.targets() == []
+        with server.tail() as lists, program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop") as supervised:
+            # It is in the list without a question.
+            target = until(lambda: next((t for name, data in lists if name == "targets" for t in data["targets"]), None))
+            assert (target["program"], target["state"]) == ("probe_loop", "running")
+            with server.tail(target=target["id"]) as events:
+                first = until(lambda: next((data for name, data in events if name == "rows" and data["zones"]), None))
+                assert first["from_ns"] <= first["zones"][0][2] and first["end_ns"] <= first["now_ns"]
+                zones = until(lambda: (z := server.zones(target=target["id"], level=0)).head["count"] > 20 and z)
+                assert zones.head["live"] and {row[2] for row in zones.rows()} == {"work"}
+                assert zones.head["open"] == [] or zones.head["open"][0]["row"] == 0
+                counts = [data["count"] for name, data in events if name == "rows"]
+                assert counts == sorted(counts)
+                settings = server.get("/api/config", target=target["id"])["settings"]
+                assert "sample_rate" in {s["key"] for s in settings}
+                changed = server.ask("/api/config", {"target": target["id"], "set": {"sample_rate": "0.5"}}).json()["settings"]
+                assert next(s for s in changed if s["key"] == "sample_rate")["value"] == "0.5"
+                refused = server.ask("/api/config", {"target": target["id"], "set": {"--output": "x"}})
+                assert refused.status == 400
+                stack = server.get("/api/backtrace", target=target["id"])
+                assert stack[0]["pid"] == target["pid"]
+                os.kill(target["pid"], signal.SIGKILL)
+                dead = until(lambda: next((data for name, data in events if name == "state" and data["state"] == "killed"), None))
+                assert dead["signal"] == signal.SIGKILL
+                until(lambda: any(t["state"] == "killed" for name, data in lists if name == "targets" for t in data["targets"]))
+                supervised.wait(60)
+                # And it still answers, for good.
+                rows = server.query("SELECT count(*) FROM trace.zones", target=target["id"]).json()["rows"]
+                assert rows == [[server.zones(target=target["id"], level=0).head["count"]]] and rows[0][0] >= zones.head["count"]
+                assert server.get("/api/run", target=target["id"])["state"] == "killed"
+    finally:
+        assert server.process.poll() is None
+        assert server.stop() == 0
+
+
+def test_what_is_asked_while_rows_come_agrees_with_sql_afterwards(tmp_path):
+    """The index is filled bit by bit; in the end it holds what a fresh look finds."""
+    home = make_home(tmp_path)
+    server = Server(home)
+    try:
+        with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop", "thread") as running:
+            target = until(server.targets)[0]["id"]
+            seen = []
+            for _ in range(40):
+                running.stdin.write("x\n")
+                running.stdin.flush()
+                seen.append(server.zones(target=target, level=0).head["count"])
+            until(lambda: server.zones(target=target, level=0).head["count"] > seen[0])
+        until(lambda: server.targets()[0]["state"] == "ended")
+        until(lambda: not server.zones(target=target).head["live"])
+        zones = server.zones(target=target, level=0)
+        rows = server.query("SELECT start_ns, duration_ns, name, depth FROM trace.zones", target=target, limit=100000).json()["rows"]
+        assert alike(zones.rows(), sorted(map(tuple, rows))) and {row[2] for row in rows} == {"work", "thread"}
+        assert zones.head["hidden"] == 0
+    finally:
+        assert server.stop() == 0
