@@ -108,7 +108,7 @@ def test_the_flame_graph_adds_up(server):
     assert ("outer", "") in path and ("inner", "outer") in path
     total = server.query("SELECT sum(duration_ns) FROM trace.zones WHERE depth = 0").json()["rows"][0][0]
     assert flame["total"] == total
-    one = server.get("/api/flame", thread=next(l["id"] for l in flame["lanes"] if l["name"] != "MainThread"))
+    one = server.get("/api/flame", thread=next(lane["id"] for lane in flame["lanes"] if lane["name"] != "MainThread"))
     assert {one["names"]["name"][name] for name, _, _ in one["nodes"] if name >= 0} <= {"worker", *names}
     samples = server.get("/api/flame", of="samples")
     assert samples["unit"] == "samples" and sum(n[2] for n in samples["nodes"] if n[1] < 0) == samples["total"]
@@ -182,8 +182,9 @@ def test_what_cannot_be_answered_is_a_sentence(server, path, status):
     assert answer.status == status and answer.json()["error"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"null", b'{"sql":1e999999}', b'{"sql":"\\ud800"}', b'{"sql":"a\\u0000b"}', b"{" * 9999,
-                                  b'{"sql":"SELECT 1","limit":-1}', b'{"sql":"SELECT 1","timeout_s":"x"}', b'{"sql":" ; "}',
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"null", b'{"sql":1e999999}', b'{"sql":"\\ud800"}', b'{"sql":"a\\u0000b"}',
+                                  b"{" * 9999, b'{"sql":"SELECT 1","limit":-1}', b'{"sql":"SELECT 1","timeout_s":"x"}',
+                                  b'{"sql":" ; "}',
                                   b'{"sql":"SELECT 1","format":"table"}', b'{"sql":"SELECT 1","id":"' + b"x" * 99 + b'"}'])
 def test_bodies_that_cannot_be_understood_are_refused(server, body):
     answer = server.ask("/api/query", body)
