@@ -82,3 +82,34 @@ export function chartCard(title, note) {
 	const read = el("span", { text: note }), host = el("div", { class: "chart" });
 	return { card: el("section", { class: "card" }, el("h2", { text: title }, read), host), host, read };
 }
+
+/**
+ * Numbers over numbers: the answer to a query.
+ * @param {HTMLElement} host @param {number[]} x @param {{name: string, values: number[]}[]} series @param {string} xName @param {number} height
+ */
+export function lineChart(host, x, series, xName, height) {
+	const colours = ["accent", "warn", "good", "bad", "muted"].map(themed), read = el("p", { class: "muted", "aria-live": "off" });
+	const plain = series.map((one) => one.name).join(", "), box = el("div", { class: "chart", role: "img", "aria-label": `${plain} over ${xName}` });
+	read.textContent = `${plain} over ${xName}`;
+	host.append(read, box);
+	return make(box, height, [x, ...series.map((one) => one.values)], {
+		scales: { x: { time: false } },
+		series: [{}, ...series.map((one, i) => ({ label: one.name, stroke: colours[i], width: 1.25, points: { show: x.length < 60, size: 4 } }))],
+		axes: [axis((v) => measure(v, "")), axis((v) => measure(v, ""), 72)],
+		cursor: { drag: { x: true, y: false }, points: { size: 5 } },
+		hooks: { setCursor: [(/** @type {any} */ u) => {
+			const i = u.cursor.idx;
+			read.textContent = i === null || i === undefined ? `${plain} over ${xName}` : `${xName} ${measure(x[i], "")}: ${series.map((one) => `${one.name} ${measure(one.values[i], "")}`).join(", ")}`;
+		}] },
+	});
+}
+
+/** @param {{name: string, value: number}[]} rows @param {string} title */
+export function barChart(rows, title) {
+	const most = Math.max(1e-12, ...rows.map((r) => Math.abs(r.value)));
+	return el("div", { class: "bars", role: "table", "aria-label": title }, ...rows.flatMap((row) => {
+		const fill = el("span", { class: "fill", "aria-hidden": "true" });
+		fill.style.width = `${(100 * Math.abs(row.value)) / most}%`;
+		return [el("span", { class: "name", text: row.name, title: row.name }), fill, el("span", { text: measure(row.value, "") })];
+	}));
+}

@@ -59,10 +59,10 @@ export function heldKeys(timeline) {
 	window.addEventListener("blur", () => held.clear());
 }
 
-/** The list of keys. */
-export function helpDialog() {
+/** The list of keys. @param {[string, string][]} [more] those that only this page has */
+export function helpDialog(more = []) {
 	const dialog = el("dialog", { "aria-label": "Keys" }, el("b", { text: "Keys" }),
-		el("dl", {}, ...HELP.flatMap(([key, what]) => [el("dt", { text: key }), el("dd", { text: what })])),
+		el("dl", {}, ...[...HELP, ...more].flatMap(([key, what]) => [el("dt", { text: key }), el("dd", { text: what })])),
 		el("button", { class: "button", text: "Close", onclick: () => dialog.close() }));
 	document.body.append(dialog);
 	return dialog;

@@ -6,7 +6,7 @@ import { clear, clock, count, duration, el, forgetTheme, percent } from "./util.
 /**
  * @typedef {Object} View
  * @property {Element} node @property {() => void} [close] @property {(e: KeyboardEvent) => boolean} [key] true: taken
- * @property {any} [timeline] @property {() => void} [theme]
+ * @property {any} [timeline] @property {() => void} [update] the document is newer; without it the view is opened again
  *
  * @typedef {Object} Tab
  * @property {string} id @property {string} title @property {boolean} [hidden] reached by a link only
@@ -14,9 +14,11 @@ import { clear, clock, count, duration, el, forgetTheme, percent } from "./util.
  */
 
 /** How the run ended, in a word and a colour. @param {any} run */
-function pillOf(run) {
-	if (run.state === "live")
+export function pillOf(run) {
+	if (run.state === "live" || run.state === "running")
 		return ["live", `● live ${clock(run.duration_ns)}`];
+	if (run.state === "hung")
+		return ["warn", `? no row for 10 s ${clock(run.duration_ns)}`];
 	if (run.signal)
 		return ["bad", `✕ killed by ${run.signal} ${clock(run.duration_ns)}`];
 	if (run.exit_code === null || run.exit_code === undefined)
@@ -39,8 +41,10 @@ export class Shell {
 		this.main = el("main", { id: "main", tabindex: "-1" });
 		this.nav = el("nav", { role: "tablist", "aria-label": "Views" });
 		this.chip = el("button", { class: "button chip", hidden: true, onclick: () => this.setRange(null) });
-		this.help = helpDialog();
-		root.replaceChildren(this.header(), this.main, this.footer(), this.live);
+		this.help = helpDialog(this.moreHelp());
+		this.foot = el("footer");
+		root.replaceChildren(this.header(), this.main, this.foot, this.live);
+		this.fillFooter();
 		window.addEventListener("hashchange", () => this.route());
 		document.addEventListener("keydown", (e) => this.key(e));
 		heldKeys(() => this.view?.timeline ?? null);
@@ -71,40 +75,57 @@ export class Shell {
 	}
 
 	header() {
-		const run = this.source.data().run, [kind, said] = pillOf(run);
-		const select = el("select", { class: "menu", "aria-label": "View", onchange: (/** @type {any} */ e) => this.go(e.target.value) },
-			...this.tabs.filter((t) => !t.hidden).map((t) => el("option", { value: t.id, text: t.title })));
-		this.select = select;
-		for (const tab of this.tabs.filter((t) => !t.hidden))
-			this.nav.append(el("button", { class: `tab${tab.has(this.source) ? "" : " empty"}`, role: "tab", id: `tab-${tab.id}`,
-				text: tab.title, onclick: () => this.go(tab.id) }));
-		this.nav.append(select);
-		return el("header", {}, el("span", { class: "logo", text: "kymo" }),
-			el("span", { class: "run", title: run.command }, el("span", { class: "program", text: run.program +
-				(run.rank >= 0 && run.ranks > 1 ? ` · rank ${run.rank} of ${run.ranks}` : "") }), el("span", { class: `pill ${kind}`, text: said })),
-			this.nav, this.chip,
+		this.run = this.runNode();
+		this.fillNav();
+		this.fillRun();
+		return el("header", {}, el("span", { class: "logo", text: "kymo" }), this.run, this.nav, this.chip,
 			el("button", { class: "button", "aria-label": "Dark or light", title: "Dark or light (T)", text: "◐", onclick: () => this.toggleTheme() }),
 			el("button", { class: "button", "aria-label": "Keys", title: "Keys (?)", text: "?", onclick: () => this.help.showModal() }));
 	}
 
+	/** Tabs; in a narrow window a menu of them. */
+	fillNav() {
+		const shown = this.tabs.filter((t) => !t.hidden);
+		this.select = el("select", { class: "menu", "aria-label": "View", hidden: !shown.length, onchange: (/** @type {any} */ e) => this.go(e.target.value) },
+			...shown.map((t) => el("option", { value: t.id, text: t.title })));
+		this.nav.replaceChildren(...shown.map((tab) => el("button", { class: `tab${tab.has(this.source) ? "" : " empty"}`, role: "tab", id: `tab-${tab.id}`,
+			text: tab.title, onclick: () => this.go(tab.id) })), this.select);
+	}
+
+	/** What a click on the run does: nothing in a file. */
+	runNode() { return el("span", { class: "run" }); }
+	/** Keys that only some pages have. @returns {[string, string][]} */
+	moreHelp() { return []; }
+
+	fillRun() {
+		const run = this.source.data().run, [kind, said] = pillOf(run);
+		this.run.title = run.command ?? "";
+		this.run.replaceChildren(el("span", { class: "program", text: run.program +
+			(run.rank >= 0 && run.ranks > 1 ? ` · rank ${run.rank} of ${run.ranks}` : "") }), el("span", { class: `pill ${kind}`, text: said }));
+	}
+
 	/** Losses and overhead, always. */
-	footer() {
+	fillFooter() {
 		const { losses, overhead_pct: overhead, run, zones } = this.source.data();
-		const lost = losses.overwritten + losses.dropped > 0, slow = overhead > 2;
-		return el("footer", {},
-			el("a", { href: "#/streams", class: lost ? "warn" : undefined, title: "What was recorded and what was lost" },
-				"Rows ", el("b", { text: count(losses.kept) }), " kept of ", el("b", { text: count(losses.emitted) }),
-				lost ? ` · ▲ ${count(losses.overwritten)} overwritten · ${count(losses.dropped)} dropped` : " · none lost"),
-			el("a", { href: "#/streams", class: slow ? "warn" : undefined }, "Overhead ",
+		const known = losses.emitted !== undefined, lost = losses.overwritten + losses.dropped > 0, slow = overhead > 2;
+		this.foot.replaceChildren(
+			el("a", { href: this.hash("streams"), class: lost ? "warn" : undefined, title: "What was recorded and what was lost" },
+				"Rows ", el("b", { text: count(losses.kept) }), " kept of ", el("b", { text: count(losses.emitted) }), !known ? "" : lost ? ` · ▲ ${count(losses.overwritten)} overwritten · ${count(losses.dropped)} dropped` : " · none lost"),
+			el("a", { href: this.hash("streams"), class: slow ? "warn" : undefined }, "Overhead ",
 				el("b", { text: overhead === null ? "not measured" : percent(overhead / 100) }), overhead === null ? "" : " of the run"),
-			run.clock ? el("span", {}, "Clock ", el("b", { text: `${run.clock === "tsc" ? "TSC" : run.clock}${run.clock_error_ns >= 0 ? ` ±${duration(run.clock_error_ns)}` : ""}` })) : null,
+			run.clock ? el("span", {}, "Clock ", el("b", { text: `${run.clock === "tsc" ? "TSC" : run.clock}${run.clock_error_ns >= 0 ? ` ±${duration(run.clock_error_ns)}` : ""}` })) : "",
 			el("span", { class: "detail", text: zones.detail, title: zones.detail }));
+	}
+
+	/** The address of a tab. @param {string} id @param {Record<string, string|number>} [query] */
+	hash(id, query = {}) {
+		const parts = Object.entries({ ...(this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {}), ...query });
+		return `#/${id}${parts.length ? `?${parts.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&")}` : ""}`;
 	}
 
 	/** @param {string} id @param {Record<string, string|number>} [query] */
 	go(id, query = {}) {
-		const parts = Object.entries({ ...(this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {}), ...query });
-		const hash = `#/${id}${parts.length ? `?${parts.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&")}` : ""}`;
+		const hash = this.hash(id, query);
 		if (location.hash === hash)
 			this.route();
 		else
@@ -118,7 +139,7 @@ export class Shell {
 	}
 
 	route() {
-		const [, id = "", text = ""] = /^#\/([a-z]*)\??(.*)$/.exec(location.hash) ?? [];
+		const [, id = "", text = ""] = /^#\/(?:[0-9a-f]+\/)?([a-z]*)\??(.*)$/.exec(location.hash) ?? [];
 		this.query = Object.fromEntries(new URLSearchParams(text));
 		const t0 = Number(this.query.t0), t1 = Number(this.query.t1);
 		this.range = this.query.t1 !== undefined && t1 > t0 ? { t0, t1 } : null;
@@ -139,6 +160,25 @@ export class Shell {
 		if (this.view && !this.view.node.isConnected)
 			this.main.append(this.view.node);
 		document.title = `${this.tab?.title} · ${this.source.data().run.program} · kymo`;
+	}
+
+	/** The document is newer: figures, footer and view, with the focus and the place where they were. */
+	renew() {
+		this.fillRun();
+		this.fillFooter();
+		for (const tab of this.tabs)
+			document.getElementById(`tab-${tab.id}`)?.classList.toggle("empty", !tab.has(this.source));
+		if (this.view?.update) {
+			this.view.update();
+			return;
+		}
+		const focusable = "a, button, input, select, [tabindex], summary", at = [...this.main.querySelectorAll(focusable)].indexOf(/** @type {any} */ (document.activeElement));
+		const { scrollTop } = this.main, opened = [...this.main.querySelectorAll("details")].map((one) => one.open);
+		this.open();
+		this.main.querySelectorAll("details").forEach((one, i) => { one.open = opened[i] ?? false; });
+		this.main.scrollTop = scrollTop;
+		if (at >= 0)
+			/** @type {any} */ (this.main.querySelectorAll(focusable)[at])?.focus({ preventScroll: true });
 	}
 
 	/** Reads it out. @param {string} text */

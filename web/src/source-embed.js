@@ -1,6 +1,6 @@
 // Zones that lie in the page: columns out of byte planes, tiles computed as they are asked for (the same rule as a
 // server's: one bucket is 2^level ns, what is shorter than a bucket is merged with its neighbours).
-import { TILE_BUCKETS, tileSpan, unitOf } from "./source.js";
+import { TILE_BUCKETS, tileSpan, unitOf, whole } from "./source.js";
 
 /** @typedef {import("./source.js").Zone} Zone */
 /** @typedef {import("./source.js").Range} Range */
@@ -25,7 +25,7 @@ async function inflate(packed) {
 }
 
 /** One lane and row. */
-class Column {
+export class Column {
 	/** @param {Record<string, any>} about @param {Uint8Array} bytes @param {number} at @param {number} quantum */
 	constructor(about, bytes, at, quantum) {
 		const n = about.count;
@@ -49,7 +49,7 @@ class Column {
 		this.end = duration;
 		this.name = Uint32Array.from(name);
 		this.busy = new Float64Array(n + 1);
-		for (let i = 0, clock = 0; i < n; i++) {
+		for (let i = 0, clock = (about.base_ns ?? 0) / quantum; i < n; i++) {
 			this.busy[i + 1] = this.busy[i] + busy[i] * quantum;
 			clock += gap[i];
 			this.start[i] = clock * quantum;
@@ -224,12 +224,7 @@ export class FlameTree {
 export class EmbedSource {
 	/** @param {Record<string, any>} data */
 	constructor(data) {
-		// Blocks are lists of rows; these have one.
-		for (const one of ["run", "losses", "steps", "step_facts", "memory_facts"])
-			data[one] = data[one][0] ?? {};
-		if (!data.steps.x)
-			data.steps = { x: [], min: [], med: [], max: [], worst_start_ns: [] };
-		this.blocks = data;
+		this.blocks = whole(data);
 		this.onchange = null;
 		/** @type {Column[]} */
 		this.columns = [];

@@ -1,4 +1,4 @@
-// What a view may ask, whoever answers: a report's own blocks (source-embed.js) or a server (source-http.js).
+// What a view may ask, whoever answers: a report's own blocks (source-embed.js) or a server (source-live.js).
 
 /**
  * @typedef {Object} Lane
@@ -20,7 +20,7 @@
  *
  * @typedef {Object} Zone
  * @property {number} lane @property {number} row @property {number} start @property {number} duration
- * @property {number} name index of names() @property {number} n zones that it stands for
+ * @property {number} name index of names() @property {number} n zones that it stands for @property {boolean} [open] it has not ended
  *
  * @typedef {Object} NameStats
  * @property {number} count @property {number} total @property {number} p50 @property {number} p99
@@ -48,6 +48,10 @@
  * @property {(name: number) => Promise<NameStats>} name
  * @property {(of: "zones"|"samples", lane: number|null, range: Range) => Promise<Flame>} flame
  * @property {null|(() => void)} onchange
+ * Only where a server answers:
+ * @property {(lane: number, row: number, t: number, slack: number) => Zone|null} [glance] what is here already
+ * @property {() => {lane: number, row: number, name: number, start_ns: number}[]} [open] zones that have not ended
+ * @property {(t0: number, t1: number) => {steps: any[], marks: any[]}} [overlay] steps and marks
  */
 
 export const TILE_BUCKETS = 1024;
@@ -58,3 +62,17 @@ export const levelFor = (nsPerPixel) => Math.max(0, Math.floor(Math.log2(nsPerPi
 export const unitOf = (level) => 2 ** Math.max(0, level - 4);
 /** @param {number} level */
 export const tileSpan = (level) => 2 ** level * TILE_BUCKETS;
+
+/** Blocks are lists of rows; these have one. What is not there yet is empty. @param {Record<string, any>} data */
+export function whole(data) {
+	for (const one of ["run", "losses", "steps", "step_facts", "memory_facts"])
+		data[one] = data[one]?.[0] ?? {};
+	for (const list of ["verdicts", "figures", "streams", "overhead", "regions", "parts", "slowest", "open", "counters", "modules", "queues",
+		"samples", "sites", "series"])
+		data[list] ??= [];
+	if (!data.steps.x)
+		data.steps = { x: [], min: [], med: [], max: [], worst_start_ns: [] };
+	data.zones ??= { detail: "", merged_ns: 0 };
+	data.overhead_pct ??= null;
+	return data;
+}

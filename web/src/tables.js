@@ -9,6 +9,9 @@ import { el, swatch } from "./util.js";
  * @property {(row: any) => Node} [node] a picture in place of text @property {(row: any) => string} [tone] a class
  */
 
+/** How each table was sorted by hand; a view that is opened again with newer figures stays sorted so. @type {Map<string, {sort: string, descending: boolean}>} */
+const remembered = new Map();
+
 /** @param {any} a @param {any} b */
 function order(a, b) {
 	if (a === null || a === undefined)
@@ -24,7 +27,8 @@ function order(a, b) {
  * @returns {HTMLTableElement}
  */
 export function table(columns, rows, options) {
-	let sort = options.sort ?? "", descending = options.descending ?? true;
+	const kept = remembered.get(options.label);
+	let sort = kept?.sort ?? options.sort ?? "", descending = kept?.descending ?? options.descending ?? true;
 	const head = el("tr"), body = el("tbody");
 	const made = el("table", { "aria-label": options.label, class: options.compact ? "compact" : undefined }, el("thead", {}, head), body);
 	const cell = (/** @type {TableColumn} */ column, /** @type {any} */ row) => {
@@ -55,6 +59,7 @@ export function table(columns, rows, options) {
 					onclick: () => {
 						descending = chosen ? !descending : !column.text;
 						sort = column.key;
+						remembered.set(options.label, { sort, descending });
 						fill();
 					} }));
 		}));

@@ -1,6 +1,7 @@
 // The zoomable timeline: two canvases, one for the picture and one for cursor, hover and selection. It draws from
 // tiles that a source gives and draws nothing when nothing has changed.
 import { levelFor, tileSpan, unitOf } from "./source.js";
+import { drawMarks, drawOpen } from "./timeline-live.js";
 import { clear, count, duration, el, fillOf, labelOf, measure, themed } from "./util.js";
 
 /** @typedef {import("./source.js").Zone} Zone */
@@ -8,6 +9,8 @@ import { clear, count, duration, el, fillOf, labelOf, measure, themed } from "./
 const GUTTER = 132, ROW = 16, GAP = 9, RULER = 22, MINIMAP = 26, SERIES = 49;
 const TOP = RULER + MINIMAP;
 const HEIGHTS = [4, 7, 11, 15];
+/** A name that has not come yet. */
+const UNKNOWN = { name: "", source: "c", file: "", line: 0 };
 const FONT = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
 /** @param {number} span @param {number} pixels */
@@ -36,6 +39,7 @@ export class Timeline {
 		/** @type {Zone|null} */ this.hovered = null;
 		/** @type {{x: number, y: number}|null} */ this.mouse = null;
 		/** @type {{t0: number, t1: number}|null} */ this.range = null;
+		/** @type {import("./timeline-live.js").Follow|null} */ this.follow = null;
 		this.dirty = true;
 		/** @type {Map<number, {whole: number, text: string}>} */ this.widths = new Map();
 		this.picture = el("canvas", { role: "img", "aria-label": "Timeline of zones by thread", tabindex: "0" });
@@ -44,11 +48,17 @@ export class Timeline {
 		host.append(this.picture, this.over, this.tip);
 		/** @type {CanvasRenderingContext2D} */ this.ink = this.picture.getContext("2d");
 		/** @type {CanvasRenderingContext2D} */ this.overInk = this.over.getContext("2d");
-		this.series = seriesOf(source.data());
+		this.renew();
 		this.observer = new ResizeObserver(() => this.resize());
 		this.observer.observe(host);
 		this.listen();
 		this.resize();
+	}
+
+	/** The counters under the lanes, out of the newest document. */
+	renew() {
+		this.series = seriesOf(this.source.data());
+		this.changed();
 	}
 
 	close() {
@@ -118,12 +128,18 @@ export class Timeline {
 		let from = (t0 + t1) / 2 - span / 2;
 		from = Math.min(Math.max(from, -0.01 * this.meta.end), Math.max(this.meta.end * 1.01 - span, -0.01 * this.meta.end));
 		this.view = { t0: from, t1: from + span };
+		this.follow?.set(false);
 		this.changed();
 		this.hooks.onview();
 	}
 
 	/** @param {number} factor below 1 zooms in @param {number} [x] */
 	zoom(factor, x) {
+		if (this.follow?.on) {
+			this.follow.span = Math.min(Math.max((this.view.t1 - this.view.t0) * factor, 1000), this.meta.end * 1.02);
+			this.follow.move();
+			return;
+		}
 		const at = this.timeAt(x ?? this.mouse?.x ?? GUTTER + this.plot / 2);
 		this.show(at - (at - this.view.t0) * factor, at + (this.view.t1 - at) * factor);
 	}
@@ -179,22 +195,44 @@ export class Timeline {
 
 	// ---- drawing
 
-	/** Tiles of the view at its level; a missing one is taken from an ancestor. */
+	/** Tiles of the view at its level, and what each of them may paint; a missing one is taken from its nearest ancestor that is here, or from finer ones. */
 	tiles() {
 		const level = levelFor(this.nsPerPixel), span = tileSpan(level);
 		const first = Math.max(0, Math.floor(this.view.t0 / span)), last = Math.max(first, Math.floor(this.view.t1 / span));
 		/** @type {[number, number][]} */ const wanted = [];
-		const tiles = [];
+		/** @type {{tile: import("./source.js").Tile, t0: number, t1: number}[]} */ const tiles = [];
 		for (let i = first; i <= last; i++) {
-			let tile = this.source.get(level, i);
-			for (let up = 1; !tile && up < 8; up++)
-				tile = this.source.get(level + up, Math.floor(i / 2 ** up));
-			if (tile)
-				tiles.push(tile);
+			const found = this.substitutes(level, i);
+			for (const tile of found)
+				tiles.push({ tile, t0: found.length > 1 ? tile.t0 : i * span, t1: found.length > 1 ? tile.t0 + tileSpan(tile.level) : (i + 1) * span });
 			wanted.push([level, i]);
 		}
+		const whole = levelFor(this.meta.end / this.plot);
+		for (let i = 0; i * tileSpan(whole) < this.meta.end; i++)
+			wanted.push([whole, i]);
+		wanted.push([level, last + 1], [level + 2, Math.floor(first / 4)]);
+		if (first)
+			wanted.push([level, first - 1]);
 		this.source.want(wanted);
 		return tiles;
+	}
+
+	/** The tile, or what is nearest to it. @param {number} level @param {number} index @returns {import("./source.js").Tile[]} */
+	substitutes(level, index) {
+		const exact = this.source.get(level, index);
+		if (exact)
+			return [exact];
+		for (let down = 1; down <= 2; down++) {
+			const parts = Array.from({ length: 2 ** down }, (_, k) => this.source.get(level - down, index * 2 ** down + k));
+			if (level >= down && parts.every(Boolean))
+				return /** @type {any} */ (parts);
+		}
+		for (let up = 1; up < 48; up++) {
+			const tile = this.source.get(level + up, Math.floor(index / 2 ** up));
+			if (tile)
+				return [tile];
+		}
+		return [];
 	}
 
 	draw() {
@@ -211,6 +249,8 @@ export class Timeline {
 		ink.rect(GUTTER, TOP, this.plot, this.height - TOP);
 		ink.clip();
 		this.drawZones(places);
+		drawOpen(this, places, { gutter: GUTTER, top: TOP, row: ROW });
+		drawMarks(this, { gutter: GUTTER, top: TOP });
 		for (const place of places)
 			if (place.series)
 				this.drawSeries(place);
@@ -234,8 +274,8 @@ export class Timeline {
 		/** @type {{x: number, y: number, w: number, name: number, right: boolean, key: number}[]} */ const labels = [];
 		/** @type {Map<number, any>} */ const open = new Map();
 		const byLane = new Map(places.filter((p) => p.lane).map((p) => [p.lane.id, p]));
-		for (const tile of this.tiles()) {
-			const unit = unitOf(tile.level);
+		for (const { tile, t0, t1 } of this.tiles()) {
+			const unit = unitOf(tile.level), from = Math.max(GUTTER - 2, Math.round(this.xOf(t0))), to = Math.min(this.width + 2, Math.round(this.xOf(t1)));
 			for (const track of tile.tracks) {
 				const place = byLane.get(track.lane);
 				if (!place || track.row >= place.rows)
@@ -243,7 +283,7 @@ export class Timeline {
 				const y = Math.round(TOP + place.y + track.row * ROW - this.scroll);
 				if (y < TOP - ROW || y > this.height)
 					continue;
-				this.gather(tile.t0, unit, track, y, colours, labels, open);
+				this.gather(tile.t0, unit, track, y, { from, to }, colours, labels, open);
 			}
 		}
 		for (const [colour, rects] of colours) {
@@ -255,24 +295,24 @@ export class Timeline {
 			this.drawLabel(label);
 	}
 
-	/** @param {number} t0 @param {number} unit @param {import("./source.js").Track} track @param {number} y @param {Map<string, number[]>} colours @param {any[]} labels @param {Map<number, any>} open */
-	gather(t0, unit, track, y, colours, labels, open) {
+	/** @param {number} t0 @param {number} unit @param {import("./source.js").Track} track @param {number} y @param {{from: number, to: number}} clip @param {Map<string, number[]>} colours @param {any[]} labels @param {Map<number, any>} open */
+	gather(t0, unit, track, y, clip, colours, labels, open) {
 		const scale = unit / this.nsPerPixel, shift = GUTTER + (t0 - this.view.t0) / this.nsPerPixel;
-		const names = this.meta.names, key = track.lane * 256 + track.row, right = this.width;
+		const names = this.meta.names, key = track.lane * 256 + track.row;
 		/** @type {number[]|null} */ let last = null;
 		let lastHeight = 0, lastEnd = -1;
 		for (let i = 0; i < track.count; i++) {
 			let x = Math.round(shift + track.x[i] * scale), end = Math.round(shift + (track.x[i] + track.w[i]) * scale);
-			if (end < GUTTER || x > right)
+			if (end < clip.from || x >= clip.to)
 				continue;
-			x = Math.max(x, GUTTER - 2);
-			end = Math.min(Math.max(end, x + 1), right + 2);
+			x = Math.max(x, clip.from);
+			end = Math.min(Math.max(end, x + 1), clip.to);
 			const id = track.name[i], exact = track.n[i] === 1, cov = track.cov[i];
 			const height = exact ? 15 : HEIGHTS[Math.min(3, cov >> 6)];
 			if (end <= lastEnd && height <= lastHeight)
 				continue; // adds no pixel
 			const dim = this.find && !this.found.has(id);
-			const colour = dim ? themed("line") : fillOf(names[id].name, names[id].source);
+			const one = names[id] ?? UNKNOWN, colour = dim ? themed("line") : fillOf(one.name, one.source);
 			let rects = colours.get(colour);
 			if (!rects)
 				colours.set(colour, (rects = []));
@@ -302,7 +342,7 @@ export class Timeline {
 	drawLabel(label) {
 		if (label.w < 26)
 			return;
-		const one = this.meta.names[label.name], text = this.fitted(label.name, label.w - 8);
+		const one = this.meta.names[label.name] ?? UNKNOWN, text = this.fitted(label.name, label.w - 8);
 		if (!text)
 			return;
 		this.ink.fillStyle = labelOf(one.source);
@@ -312,13 +352,13 @@ export class Timeline {
 	/** The name, or its last part, or a cut one; measured once per name. @param {number} id @param {number} room */
 	fitted(id, room) {
 		let known = this.widths.get(id);
-		const name = this.meta.names[id].name;
-		if (!known) {
+		const name = this.meta.names[id]?.name ?? "";
+		if (!known && name) {
 			const tail = name.split(/::|\./).pop() || name;
 			known = { whole: this.ink.measureText(name).width, text: tail };
 			this.widths.set(id, known);
 		}
-		if (known.whole <= room)
+		if (!known || known.whole <= room)
 			return name;
 		const each = known.whole / Math.max(1, name.length), fits = Math.floor(room / each);
 		if (known.text.length <= fits)
@@ -471,15 +511,16 @@ export class Timeline {
 
 	// ---- the mouse
 
-	/** @param {number} x @param {number} y */
-	async zoneAt(x, y) {
+	/** @param {number} x @param {number} y @param {boolean} [exact] of a merged piece, its longest zone */
+	async zoneAt(x, y, exact = true) {
 		if (x < GUTTER || y < TOP)
 			return null;
 		const at = y - TOP + this.scroll;
 		const place = this.layout().find((p) => p.lane && at >= p.y && at < p.y + p.rows * ROW);
 		if (!place)
 			return null;
-		return this.source.zone(place.lane.id, Math.floor((at - place.y) / ROW), this.timeAt(x), 2 * this.nsPerPixel);
+		const row = Math.floor((at - place.y) / ROW), t = this.timeAt(x), slack = 2 * this.nsPerPixel;
+		return this.source.glance && !exact ? this.source.glance(place.lane.id, row, t, slack) : this.source.zone(place.lane.id, row, t, slack);
 	}
 
 	listen() {
@@ -575,7 +616,7 @@ export class Timeline {
 		const mouse = this.mouse;
 		if (!mouse)
 			return;
-		const zone = await this.zoneAt(mouse.x, mouse.y);
+		const zone = await this.zoneAt(mouse.x, mouse.y, false);
 		if (this.mouse !== mouse)
 			return;
 		this.hovered = zone;
@@ -583,10 +624,10 @@ export class Timeline {
 		this.drawOver();
 		if (!zone)
 			return;
-		const one = this.meta.names[zone.name];
+		const one = this.meta.names[zone.name] ?? UNKNOWN;
 		clear(this.tip);
 		this.tip.append(el("span", { text: `${one.name} (${one.source}) ${duration(zone.duration)}` }),
-			el("div", { class: "more", text: zone.n > 1 ? `${count(zone.n)} zones, the longest has this name` :
+			el("div", { class: "more", text: zone.n > 1 ? `${count(zone.n)} zones, the longest has this name` : zone.open ? "open: it has not ended" :
 				`at ${duration(zone.start)}${one.file ? ` · ${one.file}:${one.line}` : ""}` }));
 		this.tip.style.left = `${Math.min(mouse.x + 12, this.width - this.tip.offsetWidth - 8)}px`;
 		this.tip.style.top = `${mouse.y + 18 + this.tip.offsetHeight > this.height ? mouse.y - this.tip.offsetHeight - 8 : mouse.y + 18}px`;

@@ -17,25 +17,34 @@ export const flame = {
 			...meta.lanes.map((/** @type {any} */ l) => el("option", { value: l.id, text: l.name || `tid ${l.tid}` })));
 		const hint = el("span", { class: "muted hint-keys" });
 		const node = el("div", { class: "full" }, el("div", { class: "bar" }, find, said, of, threads,
-			el("span", { class: "button", text: shell.range ? "Selected range" : "Whole run" }),
+			el("span", { class: "button", text: shell.range ? "Selected range" : "Whole run", title: "Shift+drag in the timeline selects a range" }),
 			hint, el("span", { class: "right" }, legend())), stage);
 		shell.main.append(node);
 		const graph = new FlameGraph(stage, { onsay: (text) => { said.textContent = text; } });
 		const merged = shell.source.data().zones.merged_ns > 0;
 		const load = async () => {
+			said.classList.remove("bad");
 			const parts = of.value === "zones" && merged && (threads.value !== "" || shell.range);
 			hint.textContent = parts ? "about: short zones are merged in this file" : "click zooms · Esc goes back";
-			graph.show(await shell.source.flame(of.value, threads.value === "" ? null : Number(threads.value), shell.range));
+			try {
+				graph.show(await shell.source.flame(of.value, threads.value === "" ? null : Number(threads.value), shell.range));
+			} catch (why) {
+				said.classList.add("bad");
+				said.textContent = /** @type {Error} */ (why).message;
+			}
 		};
 		of.addEventListener("change", load);
 		threads.addEventListener("change", load);
 		find.addEventListener("input", () => graph.search(find.value));
 		const previous = shell.source.onchange;
-		shell.source.onchange = load;
+		if (!shell.source.glance)
+			shell.source.onchange = load; // the zones of a file come later than its page
 		load();
 		/** @type {Record<string, "up"|"down"|"left"|"right">} */
 		const arrows = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
-		return { node, close: () => { shell.source.onchange = previous; graph.close(); }, key: (e) => {
+		// A newer one replaces the whole picture, never one that somebody has zoomed into.
+		const update = () => { if (shell.source.running && graph.zoomed.length < 2 && graph.tip.hidden) load(); };
+		return { node, update, close: () => { shell.source.onchange = previous; graph.close(); }, key: (e) => {
 			if (e.key === "/") {
 				find.focus();
 				return true;

@@ -8,7 +8,7 @@ const PARTS = { data: "python", forward: "torch", backward: "torch", optimizer: 
 
 /** @param {any} data */
 function verdict(data) {
-	const [first, ...others] = data.verdicts;
+	const [first = { text: "Nothing to say yet" }, ...others] = data.verdicts;
 	const more = others.length ? el("details", {}, el("summary", { text: `${others.length} more` }),
 		el("ul", {}, ...others.map((/** @type {any} */ v) => el("li", {}, v.text, v.try ? el("span", { class: "muted", text: ` Try: ${v.try}.` }) : null)))) : null;
 	return el("section", { class: `verdict${first.name ? "" : " fine"}`, "aria-label": "Verdict" }, el("h1", { text: first.text }),
@@ -146,11 +146,23 @@ function regionsCard(data, shell) {
 		el("p"), legend());
 }
 
+/** Until a server has read the recording. @param {any} source */
+function reading(source) {
+	const { failed } = source;
+	if (failed)
+		return el("div", { class: "page" }, el("section", { class: "verdict", role: "alert" }, el("h1", { text: `${failed.message}.` }), el("p", { text: failed.hint ?? "The other tabs may work." }),
+			el("button", { class: "button", text: "Try again", onclick: () => source.refresh() })));
+	return el("div", { class: "page", "aria-busy": "true" }, el("section", { class: "verdict fine" }, el("h1", { text: "Reading the recording…" }), el("p", { text: "The timeline is there already." })),
+		el("div", { class: "bone short" }), el("div", { class: "columns" }, el("div", { class: "bone" }), el("div", { class: "bone" })));
+}
+
 /** @type {import("../shell.js").Tab} */
 export const overview = {
 	id: "overview", title: "Overview", has: () => true,
 	open(shell) {
 		const data = shell.source.data();
+		if (shell.source.read === false)
+			return { node: reading(shell.source) };
 		/** @type {(() => void)[]} */ const closers = [];
 		const left = data.steps.x.length ? stepsCard(data, shell, closers) : shares(data);
 		return { node: el("div", { class: "page" }, verdict(data), figures(data), el("div", { class: "columns" }, left, regionsCard(data, shell))),

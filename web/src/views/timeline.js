@@ -1,5 +1,6 @@
 // The timeline's bar, its drawer of details, and its keys.
 import { Timeline } from "../timeline.js";
+import { Follow } from "../timeline-live.js";
 import { clear, count, duration, el, legend, nothing, swatch, themed } from "../util.js";
 
 /** Durations of one name, log scale, with this zone marked. @param {HTMLCanvasElement} canvas @param {any} stats @param {number} mark */
@@ -29,6 +30,7 @@ function histogram(canvas, stats, mark) {
 async function details(shell, zone, drawer) {
 	const meta = shell.source.meta(), name = meta.names[zone.name], lane = meta.lanes.find((/** @type {any} */ l) => l.id === zone.lane);
 	const pairs = (/** @type {[string, string][]} */ list) => el("dl", {}, ...list.flatMap(([k, v]) => [el("dt", { text: k }), el("dd", { text: v })]));
+	const here = Boolean(shell.source.glance); // a server answers: of all zones, not of those in a file
 	const stats = await shell.source.name(zone.name), vs = stats.p50 ? `× ${(zone.duration / stats.p50).toFixed(2)}` : "–";
 	const canvas = el("canvas", { role: "img", "aria-label": `Durations of ${name.name}, this one marked` });
 	clear(drawer);
@@ -36,9 +38,10 @@ async function details(shell, zone, drawer) {
 	drawer.append(
 		el("div", {}, el("h3", {}, swatch(name.source, name.name), name.name), pairs([["source", name.source], ["duration", duration(zone.duration)],
 			["thread", lane?.name || `tid ${lane?.tid}`], ["vs median", vs], ["depth", String(zone.row)], ["start", duration(zone.start)],
-			["where", name.file ? `${name.file}:${name.line}` : "–"], ["zones", count(zone.n)]])),
-		el("div", {}, el("div", { class: "muted", text: "All zones of this name in the report" }), pairs([["count", count(stats.count)], ["total", duration(stats.total)],
-			["p50", duration(stats.p50)], ["p99", duration(stats.p99)]]), el("div", { class: "hint", text: "[ ] previous and next · X slowest · Z zoom to it" })),
+			["where", name.file ? `${name.file}:${name.line}` : "–"], [zone.open ? "state" : "zones", zone.open ? "open" : count(zone.n)]])),
+		el("div", {}, el("div", { class: "muted", text: here ? "All zones of this name" : "All zones of this name in the report" }), pairs([["count", count(stats.count)], ["total", duration(stats.total)],
+			["p50", duration(stats.p50)], ["p99", duration(stats.p99)]]), el("div", { class: "hint", text: "[ ] previous and next · X slowest · Z zoom to it" }),
+			here ? el("button", { class: "link", text: "Open in SQL", onclick: () => shell.go("sql", { q: `FROM trace.zones\nWHERE name = '${name.name.replaceAll("'", "''")}'\nORDER BY duration_ns DESC\nLIMIT 100` }) }) : null),
 		el("div", {}, el("div", { class: "muted", text: "duration, log scale; this zone marked" }), canvas));
 	histogram(canvas, stats, zone.duration);
 	shell.say(`${name.name}, ${name.source}, ${duration(zone.duration)}, thread ${lane?.name || lane?.tid}`);
@@ -73,7 +76,7 @@ function keysOf(timeline, shell, find) {
 	};
 	/** @type {Record<string, () => any>} */
 	const keys = {
-		f: () => timeline.fit(), "/": () => find.focus(), x: slowest, "[": () => walk("previous"), "]": () => walk("next"),
+		" ": () => timeline.follow?.set(!timeline.follow.on && shell.source.running), f: () => timeline.fit(), "/": () => find.focus(), x: slowest, "[": () => walk("previous"), "]": () => walk("next"),
 		ArrowLeft: () => (timeline.selected ? walk("left") : first()), ArrowRight: () => (timeline.selected ? walk("right") : first()),
 		ArrowUp: () => walk("up"), ArrowDown: () => (timeline.selected ? walk("down") : first()),
 		Enter: () => (timeline.selected ? timeline.select(timeline.selected) : first()),
@@ -88,7 +91,7 @@ function keysOf(timeline, shell, find) {
 			return true;
 		}
 		const act = keys[e.key.length === 1 ? e.key.toLowerCase() : e.key];
-		if (!act || (e.key === "Enter" && e.target instanceof HTMLButtonElement))
+		if (!act || (["Enter", " "].includes(e.key) && e.target instanceof HTMLButtonElement))
 			return false;
 		act();
 		return true;
@@ -101,13 +104,25 @@ export const timeline = {
 	open(shell) {
 		const data = shell.source.data(), meta = shell.source.meta();
 		if (!meta.lanes.length)
-			return { node: nothing("No zones were recorded", "Mark them in C with KYMO_SCOPE(\"name\"), in Python with kymo.region(\"name\"), or trace a whole program:", "kymo run -- python train.py") };
+			return { update: () => meta.lanes.length && shell.open(), node: nothing("No zones were recorded", "Mark them in C with KYMO_SCOPE(\"name\"), in Python with kymo.region(\"name\"), or trace a whole program:", "kymo run -- python train.py") };
 		const stage = el("div", { class: "stage" }), drawer = el("div", { class: "drawer", hidden: true, "aria-label": "Details" });
 		const find = el("input", { type: "search", placeholder: "Find a name   /", "aria-label": "Find a name" });
-		const threads = el("select", { "aria-label": "Threads" }, el("option", { value: "", text: "All threads" }),
-			...meta.lanes.map((/** @type {any} */ l) => el("option", { value: l.id, text: l.name || `tid ${l.tid}` })));
-		const found = el("span", { class: "muted" });
-		const node = el("div", { class: "full" }, lostBand(data.losses), el("div", { class: "bar" }, find, found, threads, legend(),
+		const threads = el("select", { "aria-label": "Threads" }), found = el("span", { class: "muted" });
+		let lanes = 0;
+		const fillThreads = () => {
+			if (lanes === meta.lanes.length)
+				return;
+			lanes = meta.lanes.length;
+			const chosen = threads.value;
+			threads.replaceChildren(el("option", { value: "", text: "All threads" }),
+				...meta.lanes.map((/** @type {any} */ l) => el("option", { value: l.id, text: l.name || `tid ${l.tid}` })));
+			threads.value = chosen;
+		};
+		fillThreads();
+		const following = el("button", { class: "button", hidden: !shell.source.running, "aria-pressed": "false", title: "Keep the end in view (Space)", text: "◉ Follow",
+			onclick: () => made.follow?.set(!made.follow.on) });
+		const reading = el("span", { class: "muted", role: "status" });
+		const node = el("div", { class: "full" }, lostBand(data.losses), el("div", { class: "bar" }, find, found, threads, following, legend(), reading,
 			el("span", { class: "right muted hint-keys", text: "W S zoom · A D pan · F fit · ? keys" })), stage, drawer);
 		shell.main.append(node);
 		const made = new Timeline(stage, shell.source, {
@@ -123,7 +138,13 @@ export const timeline = {
 			made.changed();
 		});
 		const previous = shell.source.onchange;
-		shell.source.onchange = () => { made.changed(); goTo(); };
+		shell.source.onchange = () => {
+			made.changed();
+			const { indexed = 1 } = shell.source;
+			reading.textContent = indexed < 1 ? `indexing zones ${Math.floor(100 * indexed)} %` : "";
+			if (!shell.source.glance)
+				goTo(); // the zones of a file come later than its page
+		};
 		const goTo = async () => {
 			const { v0, v1, sel } = shell.query;
 			made.range = shell.range;
@@ -140,6 +161,18 @@ export const timeline = {
 			}
 		};
 		goTo();
-		return { node, timeline: made, key: keysOf(made, shell, find), close: () => { shell.source.onchange = previous; made.close(); } };
+		if (shell.source.open) {
+			made.follow = new Follow(made, (on) => following.setAttribute("aria-pressed", String(on)));
+			if (shell.source.running && !shell.query.v1 && !shell.query.sel && !shell.range)
+				made.follow.set(true);
+		}
+		const update = () => {
+			made.renew();
+			fillThreads();
+			following.hidden = !shell.source.running;
+			if (!shell.source.running)
+				made.follow?.set(false);
+		};
+		return { node, timeline: made, update, key: keysOf(made, shell, find), close: () => { shell.source.onchange = previous; made.close(); } };
 	},
 };

@@ -1,0 +1,82 @@
+// The one module that speaks to the server; docs/api.md says what it may ask.
+
+/** What a person reads: what failed and what to do. */
+export class ApiError extends Error {
+	/** @param {string} what @param {string|null} hint @param {number} status 0: no answer at all */
+	constructor(what, hint, status) {
+		super(what);
+		this.hint = hint;
+		this.status = status;
+	}
+}
+
+/** @param {string} path @param {Record<string, any>} params those that are null or undefined are left out */
+export function address(path, params = {}) {
+	const given = Object.entries(params).filter(([, value]) => value !== null && value !== undefined);
+	return `/api/${path}${given.length ? `?${given.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&")}` : ""}`;
+}
+
+/** @param {Response} answer */
+async function refusal(answer) {
+	try {
+		const { error, hint } = await answer.json();
+		return new ApiError(error, hint, answer.status);
+	} catch {
+		return new ApiError(`kymo serve answered ${answer.status} ${answer.statusText}`, null, answer.status);
+	}
+}
+
+/** @param {string} url @param {RequestInit} options */
+async function ask(url, options) {
+	let answer;
+	try {
+		answer = await fetch(url, options);
+	} catch (why) {
+		if (/** @type {any} */ (why).name === "AbortError")
+			throw why;
+		throw new ApiError("kymo serve does not answer", "Start it again; this page goes on by itself.", 0);
+	}
+	if (!answer.ok)
+		throw await refusal(answer);
+	return answer;
+}
+
+/** @param {string} path @param {Record<string, any>} [params] @param {AbortSignal} [signal] */
+export const get = (path, params, signal) => ask(address(path, params), { signal });
+/** @param {string} path @param {Record<string, any>} [params] @param {AbortSignal} [signal] @returns {Promise<any>} */
+export const getJson = async (path, params, signal) => (await get(path, params, signal)).json();
+/** @param {string} path @param {any} body @param {AbortSignal} [signal] */
+export const post = (path, body, signal) =>
+	ask(address(path), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
+/** @param {string} path @param {any} body @param {AbortSignal} [signal] @returns {Promise<any>} */
+export const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
+
+/**
+ * Server-sent events that come back by themselves.
+ * @param {string} path @param {Record<string, any>} params @param {Record<string, (data: any) => void>} handlers
+ * @param {(there: boolean) => void} onserver
+ * @returns {() => void} ends it
+ */
+export function listen(path, params, handlers, onserver) {
+	/** @type {EventSource|null} */ let events = null;
+	let timer = 0, ended = false;
+	const start = () => {
+		const made = new EventSource(address(path, params));
+		events = made;
+		made.onopen = () => onserver(true);
+		made.onerror = () => {
+			onserver(false);
+			// A refusal closes it for good; a lost connection is tried again by the browser.
+			if (made.readyState === EventSource.CLOSED && !ended)
+				timer = setTimeout(start, 2000);
+		};
+		for (const [name, act] of Object.entries(handlers))
+			made.addEventListener(name, (e) => act(JSON.parse(/** @type {MessageEvent} */ (e).data)));
+	};
+	start();
+	return () => {
+		ended = true;
+		clearTimeout(timer);
+		events?.close();
+	};
+}

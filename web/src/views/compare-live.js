@@ -1,0 +1,43 @@
+// Two recordings are picked, the server compares them.
+import { getJson } from "../api.js";
+import { table } from "../tables.js";
+import { duration, el } from "../util.js";
+
+/** @param {any} target */
+const said = (target) => `${target.program}${target.ranks > 1 ? ` rank ${target.rank}` : ""} · pid ${target.pid} · ${target.path?.split("/").pop() ?? target.state}`;
+
+/** @param {string} label @param {any[]} targets @param {string} chosen @param {(id: string) => void} onpick */
+function picker(label, targets, chosen, onpick) {
+	const select = el("select", { "aria-label": `Recording ${label}`, id: `pick-${label.toLowerCase()}`, onchange: () => onpick(select.value) }, el("option", { value: "", text: "choose…" }),
+		...targets.map((t) => el("option", { value: t.id, text: said(t) })));
+	select.value = chosen;
+	return el("label", {}, label, select);
+}
+
+/** @param {any} doc */
+function plain(doc) {
+	return el("div", {}, el("section", { class: "verdict" }, el("h1", { text: doc.sentence ?? "These cannot be compared." }), el("p", { text: doc.why ?? "" })),
+		table([{ key: "name", title: "Region", text: true, source: true }, { key: "a", title: "A", show: (v) => duration(v) }, { key: "b", title: "B", show: (v) => duration(v) },
+			{ key: "ratio", title: "B ÷ A", show: (v) => (v === null ? "–" : v.toFixed(3)) }, { key: "lo", title: "95 % interval", show: (v, r) => (v === null ? "–" : `${v.toFixed(3)} – ${r.hi?.toFixed(3)}`) },
+			{ key: "significant", title: "Differs", show: (v) => (v ? "yes" : "cannot be told from noise") }], doc.rows ?? [], { label: "What changed" }));
+}
+
+/** @type {import("../shell.js").Tab} */
+export const compare = {
+	id: "compare", title: "Compare", has: (source) => source.target !== null,
+	open(/** @type {any} */ shell) {
+		const targets = shell.app.targets.filter((/** @type {any} */ t) => !t.unreadable), a = shell.query.a ?? shell.source.id, b = shell.query.b ?? "";
+		const choose = (/** @type {string} */ x, /** @type {string} */ y) => shell.go("compare", { a: x, b: y });
+		const picks = el("div", { class: "picks" }, picker("A", targets, a, (id) => choose(id, b)), picker("B", targets, b, (id) => choose(a, id)),
+			el("button", { class: "button", text: "⇄ swap", disabled: !b, onclick: () => choose(b, a) }));
+		const host = el("div", { class: "compared" }), node = el("div", { class: "page" }, picks, host);
+		if (!a || !b || a === b) {
+			host.append(el("p", { class: "muted", text: targets.length < 2 ? "There is one recording only: record another one, and it appears in the list." : "Choose a second recording: what differs is told from noise, with an interval for each region." }));
+			return { node, update: () => {} };
+		}
+		host.append(el("p", { class: "muted", text: "Comparing…" }));
+		getJson("compare", { a, b }).then((doc) => host.replaceChildren(plain(doc)),
+			(why) => host.replaceChildren(el("section", { class: "verdict", role: "alert" }, el("h1", { text: "These cannot be compared." }), el("p", { text: why.message }), why.hint ? el("p", { text: why.hint }) : null)));
+		return { node, update: () => {} };
+	},
+};
