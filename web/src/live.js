@@ -1,7 +1,7 @@
 // The live viewer: waits for programs, shows one at a time, and goes on when it ends.
 import { getJson, listen } from "./api.js";
 import { isLive, runDialog } from "./runs.js";
-import { pillOf, Shell } from "./shell.js";
+import { pillOf, Shell, signalName } from "./shell.js";
 import { whole } from "./source.js";
 import { LiveSource } from "./source-live.js";
 import { clock, el } from "./util.js";
@@ -68,7 +68,7 @@ class LiveShell extends Shell {
 	hash(id, query) { return super.hash(this.source.id ? `${this.source.id}/${id}` : id, query); }
 
 	route() {
-		const [, id = ""] = /^#\/([0-9a-f]+)\//.exec(location.hash) ?? [];
+		const [, id = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
 		if (this.app && id && id !== this.source.id)
 			this.app.open(id);
 		else
@@ -121,7 +121,7 @@ class App {
 	async begin() {
 		try {
 			this.list(await getJson("targets"));
-			const [, id = ""] = /^#\/([0-9a-f]+)\//.exec(location.hash) ?? [];
+			const [, id = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
 			const first = this.targets.find((t) => t.id === id) ?? this.targets.find((t) => t.id === this.about.named) ?? this.targets.find(isLive);
 			if (first)
 				await this.open(first.id);
@@ -185,7 +185,7 @@ class App {
 		}
 		if (this.source !== source)
 			return;
-		const [, inHash = ""] = /^#\/([0-9a-f]+)\//.exec(location.hash) ?? [];
+		const [, inHash = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
 		if (inHash !== id)
 			history.replaceState(null, "", `#/${id}/${this.shell.source.target ? this.shell.tab?.id ?? "overview" : "overview"}`);
 		this.shell.show(source);
@@ -202,7 +202,7 @@ class App {
 			const cost = performance.now() - began;
 			if (!asked && source.read)
 				return; // it will not change any more
-			await new Promise((done) => setTimeout(done, Math.max(REFRESH_MS, 4 * cost)));
+			await new Promise((done) => setTimeout(done, Math.min(2 * REFRESH_MS, Math.max(REFRESH_MS, cost))));
 		}
 	}
 
@@ -216,12 +216,13 @@ class App {
 			return;
 		const { program } = source.target, after = clock(state.duration_ns ?? 0);
 		if (state.signal)
-			this.notice("bad", `✕ ${program} was killed by ${state.signal} after ${after}. All that it recorded is here.`, { text: "What it had open", act: () => this.shell.go("overview") });
+			this.notice("bad", `✕ ${program} was killed by ${signalName(state.signal)} after ${after}. All that it recorded is here.`, { text: "What it had open", act: () => this.shell.go("overview") });
 		else if (state.state === "lost")
 			this.notice("warn", `${program} is gone after ${after}; nobody saw how it ended. All that it recorded is here.`, null);
 		else
 			this.notice("", `${program} ended with ${state.exit_code ?? "an unknown status"} after ${after}.`, null);
 		this.shell.view?.update?.();
+		source.refresh();
 	}
 
 	/** @param {boolean} there */
@@ -251,6 +252,8 @@ class App {
 	tick() {
 		if (!this.source.running)
 			return;
+		if (!document.hidden)
+			this.source.pulse().then(() => this.shell.fillFooter(), () => {});
 		this.shell.fillRun();
 		this.shell.fillDelay();
 	}

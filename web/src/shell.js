@@ -13,6 +13,11 @@ import { clear, clock, count, duration, el, forgetTheme, percent } from "./util.
  * @property {(source: any) => boolean} has @property {(shell: Shell) => View} open
  */
 
+const SIGNALS = { 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM" };
+
+/** @param {number|string} signal */
+export const signalName = (signal) => (typeof signal === "number" ? /** @type {any} */ (SIGNALS)[signal] ?? `signal ${signal}` : signal);
+
 /** How the run ended, in a word and a colour. @param {any} run */
 export function pillOf(run) {
 	if (run.state === "live" || run.state === "running")
@@ -20,7 +25,7 @@ export function pillOf(run) {
 	if (run.state === "hung")
 		return ["warn", `? no row for 10 s ${clock(run.duration_ns)}`];
 	if (run.signal)
-		return ["bad", `✕ killed by ${run.signal} ${clock(run.duration_ns)}`];
+		return ["bad", `✕ killed by ${signalName(run.signal)} ${clock(run.duration_ns)}`];
 	if (run.exit_code === null || run.exit_code === undefined)
 		return [run.state === "lost" ? "warn" : "", `${run.state === "lost" ? "? " : ""}${run.state} ${clock(run.duration_ns)}`];
 	return [run.exit_code ? "bad" : "", `exit ${run.exit_code} ${clock(run.duration_ns)}`];
@@ -89,7 +94,11 @@ export class Shell {
 		this.select = el("select", { class: "menu", "aria-label": "View", hidden: !shown.length, onchange: (/** @type {any} */ e) => this.go(e.target.value) },
 			...shown.map((t) => el("option", { value: t.id, text: t.title })));
 		this.nav.replaceChildren(...shown.map((tab) => el("button", { class: `tab${tab.has(this.source) ? "" : " empty"}`, role: "tab", id: `tab-${tab.id}`,
-			text: tab.title, onclick: () => this.go(tab.id) })), this.select);
+			text: tab.title, onclick: (/** @type {MouseEvent} */ e) => {
+				this.go(tab.id);
+				if (e.detail) // by mouse: Space and arrows are the view's then
+					/** @type {HTMLElement} */ (e.currentTarget).blur();
+			} })), this.select);
 	}
 
 	/** What a click on the run does: nothing in a file. */
@@ -139,7 +148,7 @@ export class Shell {
 	}
 
 	route() {
-		const [, id = "", text = ""] = /^#\/(?:[0-9a-f]+\/)?([a-z]*)\??(.*)$/.exec(location.hash) ?? [];
+		const [, id = "", text = ""] = /^#\/(?:[^/?]+\/)?([a-z]*)\??(.*)$/.exec(location.hash) ?? [];
 		this.query = Object.fromEntries(new URLSearchParams(text));
 		const t0 = Number(this.query.t0), t1 = Number(this.query.t1);
 		this.range = this.query.t1 !== undefined && t1 > t0 ? { t0, t1 } : null;

@@ -45,6 +45,8 @@ export class LiveSource {
 		/** @type {[number, number][]} */ this.wanted = [];
 		this.flying = 0;
 		this.gen = 0;
+		/** @type {any} */ this.told = {};
+		/** @type {null|(() => void)} */ this.onpulse = null;
 		this.indexed = 1;
 		this.running = target.state === "running" || target.state === "hung";
 		this.nowNs = target.duration_ns ?? 0;
@@ -79,8 +81,11 @@ export class LiveSource {
 	async refresh() {
 		try {
 			const data = await getJson("run", { target: this.id });
+			const had = this.blocks.series;
 			this.blocks = whole(data);
 			this.read = true;
+			this.tell();
+			this.lengthen(had);
 			this.failed = null;
 		} catch (why) {
 			this.failed = /** @type {ApiError} */ (why);
@@ -115,13 +120,8 @@ export class LiveSource {
 	state(state) {
 		this.newer(state.gen);
 		this.running = state.state === "running" || state.state === "hung";
-		const { run, losses } = this.blocks;
-		Object.assign(run, { state: this.running ? "live" : state.state, exit_code: state.exit_code, signal: state.signal, duration_ns: state.duration_ns });
-		for (const one of ["emitted", "kept", "overwritten", "dropped"])
-			if (state[one] !== undefined && state[one] !== null)
-				losses[one] = state[one];
-		if (state.overhead_pct !== undefined && state.overhead_pct !== null)
-			this.blocks.overhead_pct = state.overhead_pct;
+		this.told = { ...this.told, ...state };
+		this.tell();
 		Object.assign(this.target, { state: state.state, exit_code: state.exit_code, signal: state.signal, duration_ns: state.duration_ns });
 		if (!this.running) {
 			this.nowNs = Math.max(this.nowNs, state.duration_ns ?? 0);
@@ -129,6 +129,53 @@ export class LiveSource {
 				kept.stale = true;
 		}
 		this.onchange?.();
+	}
+
+	/** What the tail and the pulse told is newer than the document. */
+	tell() {
+		const { run, losses } = this.blocks, { told } = this;
+		if (told.state)
+			Object.assign(run, { state: this.running ? "live" : told.state, exit_code: told.exit_code, signal: told.signal, duration_ns: told.duration_ns });
+		for (const one of ["emitted", "kept", "overwritten", "dropped"])
+			if (told[one] >= (losses[one] ?? 0))
+				losses[one] = told[one];
+		this.blocks.overhead_pct = told.overhead_pct ?? this.blocks.overhead_pct;
+	}
+
+	/** Once a second while it runs: losses, and what the counters and the memory have become since. */
+	async pulse() {
+		const rows = async (/** @type {string} */ sql) => (await postJson("query", { target: this.id, sql, limit: 5000, timeout_s: 2 })).rows;
+		if (this.pulsing)
+			return;
+		this.pulsing = true;
+		try {
+			const [[emitted, kept, overwritten, dropped]] = await rows("SELECT sum(emitted)::BIGINT, sum(kept)::BIGINT, sum(overwritten)::BIGINT, sum(dropped)::BIGINT FROM kymo.streams");
+			this.told = { ...this.told, emitted, kept, overwritten, dropped };
+			this.tell();
+			for (const [series, table, where, value] of this.blocks.series.filter((/** @type {any} */ s) => s.timeline).slice(0, 8).map((/** @type {any} */ s) => (s.group === "counter" ?
+				[s, "trace.counters", `name = '${s.name.replaceAll("'", "''")}' AND`, "value"] : [s, "host.process", "", "rss_bytes"]))) {
+				const since = series.ts[series.ts.length - 1] ?? 0;
+				for (const [t, v] of await rows(`SELECT ts_ns, ${value} FROM ${table} WHERE ${where} ts_ns > ${since} ORDER BY ts_ns LIMIT 2000`)) {
+					series.ts.push(Number(t));
+					series.low.push(Number(v));
+					series.high.push(Number(v));
+				}
+			}
+			this.onpulse?.();
+		} finally {
+			this.pulsing = false;
+		}
+	}
+
+	/** A document that was overtaken by the pulse gets what it does not know yet. @param {any[]} had */
+	lengthen(had) {
+		for (const series of this.blocks.series.filter((/** @type {any} */ s) => s.timeline)) {
+			const before = had.find((one) => one.name === series.name), last = series.ts[series.ts.length - 1] ?? 0;
+			for (let i = 0; before && i < before.ts.length; i++)
+				if (before.ts[i] > last)
+					for (const column of ["ts", "low", "high"])
+						series[column].push(before[column][i]);
+		}
 	}
 
 	/** Times or ids are others now: what was kept is of no use. @param {number} gen */

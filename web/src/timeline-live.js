@@ -131,8 +131,9 @@ export class Follow {
 	}
 
 	move() {
-		const { timeline } = this, now = timeline.source.now(), span = this.span ?? Math.min(Math.max(now, 1e6), WINDOW);
-		const t1 = Math.max(now + span * 0.03, span), t0 = Math.max(0, t1 - span);
+		// Not quite to now: what ends at the edge has just come, and nothing is missing between it and the edge.
+		const { timeline } = this, now = timeline.source.now() - Math.min(600, 100 + (timeline.source.delay() ?? 100)) * 1e6, span = this.span ?? Math.min(Math.max(now, 1e6), WINDOW);
+		const t1 = Math.max(now, span), t0 = Math.max(0, t1 - span);
 		if (Math.abs(t1 - timeline.view.t1) / timeline.nsPerPixel < 0.5 && Math.abs(t0 - timeline.view.t0) / timeline.nsPerPixel < 0.5 && !timeline.dirty)
 			return;
 		timeline.view = { t0, t1: Math.max(t1, t0 + 100) };

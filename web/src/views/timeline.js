@@ -120,7 +120,11 @@ export const timeline = {
 		};
 		fillThreads();
 		const following = el("button", { class: "button", hidden: !shell.source.running, "aria-pressed": "false", title: "Keep the end in view (Space)", text: "◉ Follow",
-			onclick: () => made.follow?.set(!made.follow.on) });
+			onclick: (/** @type {MouseEvent} */ e) => {
+				made.follow?.set(!made.follow.on);
+				if (e.detail)
+					following.blur();
+			} });
 		const reading = el("span", { class: "muted", role: "status" });
 		const node = el("div", { class: "full" }, lostBand(data.losses), el("div", { class: "bar" }, find, found, threads, following, legend(), reading,
 			el("span", { class: "right muted hint-keys", text: "W S zoom · A D pan · F fit · ? keys" })), stage, drawer);
@@ -166,13 +170,16 @@ export const timeline = {
 			if (shell.source.running && !shell.query.v1 && !shell.query.sel && !shell.range)
 				made.follow.set(true);
 		}
+		shell.source.onpulse = () => made.renew();
 		const update = () => {
 			made.renew();
 			fillThreads();
 			following.hidden = !shell.source.running;
-			if (!shell.source.running)
-				made.follow?.set(false);
+			if (!shell.source.running && made.follow?.on) {
+				const span = made.view.t1 - made.view.t0;
+				made.show(made.meta.end * 1.01 - span, made.meta.end * 1.01); // where it ended
+			}
 		};
-		return { node, timeline: made, update, key: keysOf(made, shell, find), close: () => { shell.source.onchange = previous; made.close(); } };
+		return { node, timeline: made, update, key: keysOf(made, shell, find), close: () => { shell.source.onchange = previous; shell.source.onpulse = null; made.close(); } };
 	},
 };
