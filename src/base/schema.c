@@ -208,6 +208,48 @@ static const struct kymo_column frame_columns[] = {
 	COLUMN(schema_frame_row, line, "lineno", KYMO_U32, NULL),
 };
 
+static const struct kymo_column device_op_columns[] = {
+	COLUMN(schema_device_op_row, queued_ticks, "queued_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_device_op_row, submit_ticks, "submit_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_device_op_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_device_op_row, end_ticks, "end_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_device_op_row, bytes, "bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_device_op_row, correlation, "correlation", KYMO_U64, NULL),
+	COLUMN(schema_device_op_row, zone_start_ticks, "zone_start_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_device_op_row, execution, "execution", KYMO_U64, NULL),
+	COLUMN(schema_device_op_row, device, "device", KYMO_NAME, NULL),
+	COLUMN(schema_device_op_row, queue, "queue", KYMO_NAME, NULL),
+	COLUMN(schema_device_op_row, model, "model", KYMO_NAME, NULL),
+	COLUMN(schema_device_op_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_device_op_row, zone, "zone", KYMO_NAME, NULL),
+	COLUMN(schema_device_op_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_device_op_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_device_op_row, error_ns, "error_ns", KYMO_U32, "ns"),
+	COLUMN(schema_device_op_row, core, "core", KYMO_I32, NULL),
+	COLUMN(schema_device_op_row, status, "status", KYMO_I32, NULL),
+	COLUMN(schema_device_op_row, flags, "flags", KYMO_U32, NULL),
+	COLUMN(schema_device_op_row, kind, "kind", KYMO_U16, NULL),
+};
+
+static const struct kymo_column device_memory_columns[] = {
+	COLUMN(schema_device_memory_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_device_memory_row, bytes, "bytes", KYMO_I64, "bytes"),
+	COLUMN(schema_device_memory_row, live_bytes, "live_bytes", KYMO_I64, "bytes"),
+	COLUMN(schema_device_memory_row, device, "device", KYMO_NAME, NULL),
+	COLUMN(schema_device_memory_row, kind, "kind", KYMO_NAME, NULL),
+	COLUMN(schema_device_memory_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_device_memory_row, step, "step", KYMO_U32, NULL),
+};
+
+static const struct kymo_column device_clock_columns[] = {
+	COLUMN(schema_device_clock_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_device_clock_row, device_ns, "device_ns", KYMO_U64, "ns"),
+	COLUMN(schema_device_clock_row, drift_ppm, "drift_ppm", KYMO_F64, NULL),
+	COLUMN(schema_device_clock_row, miss_ns, "miss_ns", KYMO_I64, "ns"),
+	COLUMN(schema_device_clock_row, error_ns, "error_ns", KYMO_U32, "ns"),
+	COLUMN(schema_device_clock_row, device, "device", KYMO_NAME, NULL),
+};
+
 #define TABLE(name, columns, row, about) \
 	{ \
 		name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about \
@@ -252,6 +294,14 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 			       "Forward and backward of every torch module, and optimizer steps."),
 	[SCHEMA_VARIABLES] = TABLE("python.variables", variable_columns, schema_variable_row,
 				   "Variables that were watched."),
+	[SCHEMA_DEVICE_OPS] = TABLE(
+		"device.ops", device_op_columns, schema_device_op_row,
+		"Operations of devices, executions of models, waits of the host."),
+	[SCHEMA_DEVICE_MEMORY] = TABLE("device.memory", device_memory_columns,
+				       schema_device_memory_row, "Memory of devices over time."),
+	[SCHEMA_DEVICE_CLOCKS] = TABLE("device.clocks", device_clock_columns,
+				       schema_device_clock_row,
+				       "Clocks of devices, read beside the host's."),
 };
 
 const struct schema_table *schema_get(enum schema_id id)

@@ -40,6 +40,9 @@ enum schema_id {
 	SCHEMA_HOST_CGROUP = 17,
 	SCHEMA_OVERHEAD = 18, /* what a source has cost, as it measured itself */
 	SCHEMA_GAPS = 19, /* spans in which a source could not see */
+	SCHEMA_DEVICE_OPS = 26,
+	SCHEMA_DEVICE_MEMORY = 27,
+	SCHEMA_DEVICE_CLOCKS = 28,
 	SCHEMA_COUNT = 32, /* the user's tables begin here */
 };
 
@@ -217,6 +220,47 @@ struct schema_frame_row {
 	uint32_t parent; /* the caller's; 0: there is none */
 	uint32_t name; /* function and file */
 	uint32_t line; /* that ran; 0: not known */
+};
+
+/* An operation of a device, a model's execution, or the host's wait for a queue; in times of the host. */
+struct schema_device_op_row {
+	uint64_t queued_ticks, submit_ticks, start_ticks, end_ticks;
+	uint64_t bytes;
+	uint64_t correlation;
+	uint64_t zone_start_ticks;
+	uint64_t execution;
+	uint32_t device, queue, model, name, zone; /* names */
+	uint32_t thread; /* that enqueued it */
+	uint32_t step;
+	uint32_t error_ns; /* of the four times */
+	int32_t core;
+	int32_t status;
+	uint32_t flags; /* KYMO_DEVICE_* of <kymo/device.h>, and SCHEMA_DEVICE_* */
+	uint16_t kind; /* enum kymo_device_kind */
+	uint16_t reserved;
+};
+/* flags: times that are known */
+#define SCHEMA_DEVICE_QUEUED 0x100u
+#define SCHEMA_DEVICE_SUBMIT 0x200u
+#define SCHEMA_DEVICE_START 0x400u
+#define SCHEMA_DEVICE_END 0x800u
+
+struct schema_device_memory_row {
+	uint64_t ts_ticks;
+	int64_t bytes; /* below 0: freed */
+	int64_t live_bytes; /* of the device, after it */
+	uint32_t device, kind; /* names */
+	uint32_t thread, step;
+};
+
+/* Both clocks at one moment. */
+struct schema_device_clock_row {
+	uint64_t ts_ticks;
+	uint64_t device_ns;
+	double drift_ppm; /* how much faster the device's clock runs */
+	int64_t miss_ns; /* by how much the readings before had foretold it wrongly */
+	uint32_t error_ns; /* half of the width of the reading */
+	uint32_t device; /* a name */
 };
 
 /* NULL for an id that has no table. */

@@ -11,6 +11,7 @@
  *	marked.c    for code that is marked for another tool
  *	snapshot.c  one file of everything   cost.c  what a zone costs here
  *	config.c    what is changed from inside
+ *	device.c deviceclock.c devicecapture.c devicefake.c   devices: record/device.h
  */
 #ifndef KYMO_RECORD_RECORD_H
 #define KYMO_RECORD_RECORD_H

@@ -18,6 +18,7 @@
 #include "base/snapshot_format.h"
 #include "base/source.h"
 #include "base/streamcopy.h"
+#include "record/record.h"
 
 #define BUFFER_BYTES (256u << 10)
 #define HELD_FILES 32 /* descriptors of the program that we take for a moment */
@@ -124,6 +125,13 @@ static struct kymo_snapshot_entry *end_file(struct writer *writer)
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
+/* Rows that are handed over, instead of the streams of a process. */
+struct given {
+	const struct kymo_table *table; /* NULL: the streams are meant */
+	bool (*next)(void *context, void *out_row);
+	void *context;
+};
+
 /* What a call needs, in pages: the thread that calls may have a small stack. */
 struct work {
 	struct source source;
@@ -137,6 +145,7 @@ struct work {
 		struct kymo_stream_head head;
 	};
 	char aside[KYMO_PATH_BYTES + 64];
+	struct given given;
 };
 
 static void write_head(struct writer *writer, struct work *work)
@@ -240,6 +249,54 @@ static void write_stream(struct writer *writer, struct work *work, const char *p
 	streamcopy_free(copy);
 }
 
+/* How many there are is known when all are written: the segment's head is written again. */
+static uint64_t write_given_rows(struct writer *writer, struct work *work, const char *process)
+{
+	const struct given *given = &work->given;
+	struct kymo_segment_head head = { .row_bytes = given->table->row_bytes };
+	uint64_t at;
+
+	memcpy(head.file.magic, KYMO_MAGIC_SEGMENT, sizeof(head.file.magic));
+	head.file.version = KYMO_FORMAT_VERSION;
+	head.file.head_bytes = sizeof(head);
+	begin_file(writer, process, "s0.0");
+	at = writer->at;
+	add(writer, &head, sizeof(head));
+	while (!writer->error && given->next(given->context, work->bytes)) {
+		add(writer, work->bytes, given->table->row_bytes);
+		head.rows++;
+	}
+	end_file(writer);
+	flush(writer);
+	write_at(writer, (const char *)&head, sizeof(head), at);
+	return head.rows;
+}
+
+static void write_given(struct writer *writer, struct work *work, const char *process)
+{
+	const struct kymo_table *table = work->given.table;
+	uint64_t rows = write_given_rows(writer, work, process);
+
+	begin_file(writer, process, "s0.head");
+	memset(&work->head, 0, sizeof(work->head));
+	memcpy(work->head.file.magic, KYMO_MAGIC_STREAM, sizeof(work->head.file.magic));
+	work->head.file.version = KYMO_FORMAT_VERSION;
+	work->head.file.head_bytes = sizeof(work->head);
+	memcpy(work->head.table, table->name, sizeof(work->head.table));
+	work->head.row_bytes = table->row_bytes;
+	work->head.column_count = table->column_count;
+	work->head.keep = KYMO_KEEP_ALL;
+	memcpy(work->head.columns, table->columns, sizeof(work->head.columns));
+	add(writer, &work->head, sizeof(work->head));
+	add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
+	memset(&work->live, 0, sizeof(work->live));
+	work->live.head = rows;
+	work->live.segment_next = 1;
+	add(writer, &work->live, sizeof(work->live));
+	add_zeros(writer, KYMO_HEAD_FILE_BYTES - KYMO_LIVE_OFFSET - sizeof(work->live));
+	end_file(writer);
+}
+
 /* ---- the other files --------------------------------------------------------------------- */
 
 static void copy_range(struct writer *writer, struct work *work, const struct readat *file,
@@ -307,7 +364,10 @@ static void write_control(struct writer *writer, struct work *work, const char *
 
 static void write_process(struct writer *writer, struct work *work, const char *process)
 {
-	source_files(&work->source, process, &work->files);
+	if (work->given.table)
+		write_given(writer, work, process);
+	else
+		source_files(&work->source, process, &work->files);
 	for (size_t i = 0; i < work->files.count && !writer->error; i++)
 		if (work->files.items[i].kind == SOURCE_HEAD)
 			write_stream(writer, work, process, work->files.items[i].id);
@@ -442,8 +502,8 @@ static int write_aside_and_rename(struct writer *writer, struct work *work,
 		strerror(-rc));
 }
 
-int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
-			 struct kymo_error *err)
+static int write_snapshot(const char *run_dir, const char *const *processes,
+			  const struct given *given, const char *path, struct kymo_error *err)
 {
 	struct writer writer = { .fd = -1, .most = INT64_MAX };
 	struct work *work = pages_take(sizeof(*work));
@@ -456,6 +516,8 @@ int kymo__snapshot_write(const char *run_dir, const char *const *processes, cons
 	if (!work || !writer.buffer) {
 		rc = error_set(err, ENOMEM, "no memory for the snapshot %s", path);
 	} else {
+		if (given)
+			work->given = *given;
 		rc = source_open(&work->source, run_dir, err);
 		if (!rc && source_is_snapshot(&work->source))
 			rc = error_set(err, EINVAL, "%s is a snapshot already; copy it", run_dir);
@@ -471,7 +533,13 @@ int kymo__snapshot_write(const char *run_dir, const char *const *processes, cons
 	return rc;
 }
 
-int kymo_snapshot(const char *path, struct kymo_error *err)
+int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
+			 struct kymo_error *err)
+{
+	return write_snapshot(run_dir, processes, NULL, path, err);
+}
+
+static int write_own(const char *path, const struct given *given, struct kymo_error *err)
 {
 	const char *directory = kymo_directory();
 	const char *slash = strrchr(directory, '/');
@@ -488,5 +556,18 @@ int kymo_snapshot(const char *path, struct kymo_error *err)
 	memcpy(run, directory, (size_t)(slash - directory));
 	run[slash - directory] = '\0';
 	processes[0] = slash + 1;
-	return kymo__snapshot_write(run, processes, path, err);
+	return write_snapshot(run, processes, given, path, err);
+}
+
+int kymo_snapshot(const char *path, struct kymo_error *err)
+{
+	return write_own(path, NULL, err);
+}
+
+int kymo__snapshot_rows(enum schema_id table, bool (*next)(void *context, void *out_row),
+			void *context, const char *path, struct kymo_error *err)
+{
+	const struct given given = { &kymo__tables[table], next, context };
+
+	return write_own(path, &given, err);
 }

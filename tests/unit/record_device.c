@@ -1,0 +1,388 @@
+/* <kymo/device.h> from an adapter's side: rows, times of another clock, captures. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "record/device.h"
+#include "recorded.h"
+
+#define ROWS 4096
+
+static struct schema_device_op_row rows[ROWS];
+
+static uint64_t read_ops(const struct recording *recording, const struct store_stream **out)
+{
+	const struct store_stream *stream = stream_of(recording, "device.ops");
+	uint64_t done = 0;
+
+	for (size_t i = 0; i < stream->chunk_count && done < ROWS; i++)
+		done += store_read_rows(stream, &stream->chunks[i], 0, stream->chunks[i].rows,
+					rows + done);
+	*out = stream;
+	return done;
+}
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void two_kernels_and_a_copy(void)
+{
+	struct kymo_fake *fake;
+	uint32_t model;
+
+	kymo_device_enable(NULL);
+	fake = kymo_fake_open(&(struct kymo_fake_options){
+		.bytes = sizeof(struct kymo_fake_options), .name = "card", .cores = 2 });
+	model = kymo_device_model_add("net");
+	KYMO_SCOPE("train");
+	kymo_fake_execute(fake, 0, model, 2, 1000000);
+	kymo_fake_enqueue(fake, 1, KYMO_DEVICE_COPY, "copy weights", 0, 4096, 500000);
+}
+
+static void operations_carry_queue_model_zone_and_times(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(two_kernels_and_a_copy, NULL);
+	const struct store_stream *stream;
+	double ms;
+
+	assert_int_equal(read_ops(recording, &stream), 4);
+	assert_string_equal(name_of(recording, stream, rows[0].device), "card");
+	assert_string_equal(name_of(recording, stream, rows[0].queue), "queue 0");
+	assert_string_equal(name_of(recording, stream, rows[0].model), "net");
+	assert_string_equal(name_of(recording, stream, rows[0].name), "kernel");
+	assert_string_equal(name_of(recording, stream, rows[0].zone), "train");
+	assert_int_equal(rows[0].kind, KYMO_DEVICE_KERNEL);
+	assert_int_equal(rows[1].start_ticks, rows[0].end_ticks);
+	assert_int_equal(rows[2].kind, KYMO_DEVICE_EXECUTION);
+	assert_int_equal(rows[2].start_ticks, rows[0].start_ticks);
+	assert_int_equal(rows[2].end_ticks, rows[1].end_ticks);
+	assert_string_equal(name_of(recording, stream, rows[3].name), "copy weights");
+	assert_int_equal(rows[3].bytes, 4096);
+	assert_int_equal(rows[3].core, 1);
+	ms = (double)(rows[3].end_ticks - rows[3].start_ticks) /
+	     (double)(rows[2].end_ticks - rows[2].start_ticks);
+	assert_true(ms > 0.249 && ms < 0.251);
+	recorded_close(recording);
+}
+
+static void record_while_off(void)
+{
+	struct kymo_fake *fake = kymo_fake_open(NULL);
+
+	kymo_fake_enqueue(fake, 0, KYMO_DEVICE_KERNEL, "unseen", 0, 0, 1000);
+	kymo_device_enable(NULL);
+	kymo_fake_enqueue(fake, 0, KYMO_DEVICE_KERNEL, "seen", 0, 0, 1000);
+	kymo_device_disable();
+	kymo_fake_enqueue(fake, 0, KYMO_DEVICE_KERNEL, "unseen", 0, 0, 1000);
+}
+
+static void nothing_is_recorded_while_devices_are_off(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(record_while_off, NULL);
+	const struct store_stream *stream;
+
+	assert_int_equal(read_ops(recording, &stream), 1);
+	assert_string_equal(name_of(recording, stream, rows[0].name), "seen");
+	recorded_close(recording);
+}
+
+static void bad_calls(void)
+{
+	struct kymo_device_op op = { .bytes = sizeof(op), .queue = 4711 };
+	struct kymo_device_capture *capture = NULL;
+	uint64_t *counts = shared_counts();
+	uint64_t ticks, error_ns;
+
+	kymo_device_enable(NULL);
+	counts[0] += kymo_device_op(NULL) == -EINVAL;
+	counts[0] += kymo_device_op(&op) == -EINVAL;
+	op.bytes = 8;
+	counts[0] += kymo_device_op(&op) == -EINVAL;
+	counts[0] += kymo_device_add(NULL, 0, "x") == 0;
+	counts[0] += kymo_device_queue_add(0, NULL, 0) == 0;
+	counts[0] += kymo_device_queue_add(UINT32_MAX, NULL, 0) == 0;
+	counts[0] += kymo_device_model_add(NULL) == 0;
+	counts[0] += kymo_device_memory(7, "buffer", 1) == -EINVAL;
+	counts[0] += kymo_device_align(7, 0, &ticks, &error_ns) == -EINVAL;
+	counts[0] += kymo_device_sync(0) == -EINVAL;
+	counts[0] += kymo_device_capture_start(NULL, NULL, NULL) == -EINVAL;
+	counts[0] += kymo_device_capture_save(NULL, 0, 0, true, "x", NULL) == -EINVAL;
+	counts[0] += kymo_device_capture_start(&(struct kymo_device_capture_options){ .bytes = 1 },
+					       &capture, NULL) == -EINVAL;
+	kymo_device_launch(NULL);
+	kymo_device_capture_stop(NULL);
+	counts[0] += !strcmp(kymo_device_model_name(0), "");
+	counts[0] += kymo_device_queue_core(0) == UINT32_MAX;
+	kymo_fake_wait(NULL, 0);
+	counts[0] += kymo_fake_execute(NULL, 0, 0, 1, 1) == 0;
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(bad_calls, NULL);
+
+	assert_int_equal(shared_counts()[0], 16);
+	recorded_close(recording);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+/* A clock 5 s ahead that gains 200 ppm: what it says of now has to be now, within the stated error. */
+static void follow_a_clock_that_drifts(void)
+{
+	struct kymo_fake_options options = { .bytes = sizeof(options),
+					     .offset_ns = 5000000000,
+					     .drift_ppm = 200 };
+	struct kymo_fake *fake;
+	uint64_t *counts = shared_counts();
+
+	kymo_device_enable(NULL);
+	fake = kymo_fake_open(&options);
+	for (int i = 0; i < 40; i++) {
+		uint64_t before, after, device_ns, ticks = 0, error_ns = 0, slack;
+
+		sleep_ms(10);
+		kymo_fake_enqueue(fake, 0, KYMO_DEVICE_KERNEL, NULL, 0, 0, 1);
+		before = kymo_ticks();
+		device_ns = kymo_fake_now(fake);
+		after = kymo_ticks();
+		kymo_device_align(kymo_fake_device(fake), device_ns, &ticks, &error_ns);
+		slack = (error_ns + 100) * kymo__process.ticks_per_ms / 1000000;
+		counts[0] += ticks + slack < before || ticks > after + slack;
+		counts[1] = error_ns > counts[1] ? error_ns : counts[1];
+	}
+}
+
+static void times_of_a_drifting_clock_are_within_the_stated_error(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(follow_a_clock_that_drifts, NULL);
+	const struct store_stream *stream = stream_of(recording, "device.clocks");
+	struct schema_device_clock_row clock[64];
+	uint64_t count, widest_ns = 0;
+	double off_ppm;
+
+	assert_int_equal(shared_counts()[0], 0);
+	assert_true(shared_counts()[1] > 0);
+	count = store_read_rows(stream, &stream->chunks[0], 0,
+				stream->chunks[0].rows < 64 ? stream->chunks[0].rows : 64, clock);
+	assert_true(count >= 4);
+	/* The rate is by at least 100 ms, and both ends of that have an error. */
+	for (uint64_t i = 0; i < count; i++)
+		widest_ns = clock[i].error_ns > widest_ns ? clock[i].error_ns : widest_ns;
+	off_ppm = clock[count - 1].drift_ppm - 200;
+	assert_true(fabs(off_ppm) < 5 + 2.0 * widest_ns / 0.1e9 * 1e6);
+	recorded_close(recording);
+}
+
+static int64_t set_back_ns;
+static int stepping_clock(void *context, uint32_t local, uint64_t *out_ns)
+{
+	struct timespec now;
+
+	(void)context;
+	(void)local;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	*out_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 10000000000u -
+		  (uint64_t)set_back_ns;
+	return 0;
+}
+
+static void set_the_clock_back(void)
+{
+	static const struct kymo_device_adapter adapter = { sizeof(adapter), "set", NULL,
+							    stepping_clock, NULL };
+	uint64_t *counts = shared_counts(), device_ns, ticks = 0, error_ns = 0, before;
+	uint32_t device;
+
+	kymo_device_enable(NULL);
+	device = kymo_device_add(&adapter, 0, "set");
+	sleep_ms(5);
+	kymo_device_sync(device);
+	set_back_ns = 2000000000;
+	kymo_device_sync(device);
+	before = kymo_ticks();
+	stepping_clock(NULL, 0, &device_ns);
+	counts[0] = kymo_device_align(device, device_ns, &ticks, &error_ns) == 0;
+	/* A whole millisecond: the machine may be busy, and a rate of one reading is unsure. */
+	counts[1] = ticks + kymo__process.ticks_per_ms > before;
+	counts[2] = ticks < kymo_ticks() + kymo__process.ticks_per_ms;
+}
+
+static void a_clock_that_is_set_back_begins_anew(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(set_the_clock_back, NULL);
+
+	assert_int_equal(shared_counts()[0], 1);
+	assert_int_equal(shared_counts()[1], 1);
+	assert_int_equal(shared_counts()[2], 1);
+	recorded_close(recording);
+}
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+static char capture_file[128];
+
+static struct recording *open_capture(void)
+{
+	struct recording *recording = NULL;
+	struct kymo_error err = { 0 };
+
+	if (store_open(capture_file, &recording, &err))
+		fail_msg("%s", err.text);
+	return recording;
+}
+
+static void capture_one_of_two_models(void)
+{
+	struct kymo_fake_options options = { .bytes = sizeof(options), .cores = 2 };
+	struct kymo_device_capture_options wanted = { .bytes = sizeof(wanted) };
+	struct kymo_device_capture *capture;
+	struct kymo_fake *fake = kymo_fake_open(&options);
+	uint32_t a = kymo_device_model_add("a"), b = kymo_device_model_add("b");
+
+	wanted.model = a;
+	if (kymo_device_capture_start(&wanted, &capture, NULL))
+		_exit(1);
+	for (int i = 0; i < 10; i++) {
+		kymo_fake_execute(fake, 0, a, 1, 1000);
+		kymo_fake_execute(fake, 1, b, 1, 1000);
+	}
+	shared_counts()[0] = kymo_device_capture_last_model(capture, 0) == a &&
+			     kymo_device_capture_last_model(capture, 1) == 0;
+	shared_counts()[1] = (uint64_t)-kymo_device_capture_save(capture, b, UINT32_MAX, false,
+								 capture_file, NULL);
+	shared_counts()[2] = (uint64_t)-kymo_device_capture_save(capture, 0, UINT32_MAX, false,
+								 capture_file, NULL);
+	kymo_device_capture_stop(capture);
+	shared_counts()[3] = kymo_device_enabled();
+}
+
+static void a_capture_holds_one_model(void **state)
+{
+	(void)state;
+	snprintf(capture_file, sizeof(capture_file), "%s/a.ntff", recorded_root);
+	struct recording *run = recorded(capture_one_of_two_models, NULL);
+	struct recording *recording = open_capture();
+	const struct store_stream *stream;
+
+	assert_int_equal(shared_counts()[0], 1);
+	assert_int_equal(shared_counts()[1], ENOENT);
+	assert_int_equal(shared_counts()[2], 0);
+	assert_int_equal(shared_counts()[3], 0);
+	assert_int_equal(read_ops(recording, &stream), 20);
+	for (int i = 0; i < 20; i++)
+		assert_string_equal(name_of(recording, stream, rows[i].model), "a");
+	store_close(recording);
+	recorded_close(run);
+}
+
+static void *execute_many(void *fake)
+{
+	for (int i = 0; i < 5000; i++)
+		kymo_fake_enqueue(fake, 0, KYMO_DEVICE_KERNEL, NULL, 0, 0, 10);
+	return NULL;
+}
+
+static void fill_a_small_capture(void)
+{
+	struct kymo_device_capture_options wanted = { .bytes = sizeof(wanted), .most_ops = 1000 };
+	struct kymo_device_capture_count counted = { .bytes = sizeof(counted) };
+	struct kymo_device_capture *capture;
+	struct kymo_fake *fake = kymo_fake_open(NULL);
+	pthread_t threads[2];
+
+	if (kymo_device_capture_start(&wanted, &capture, NULL))
+		_exit(1);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, execute_many, fake);
+	/* While they are at it, too. */
+	kymo_device_capture_save(capture, 0, UINT32_MAX, true, capture_file, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	kymo_device_capture_counts(capture, &counted);
+	shared_counts()[0] = counted.seen;
+	shared_counts()[1] = counted.kept;
+	kymo_device_capture_save(capture, 0, UINT32_MAX, true, capture_file, NULL);
+	kymo_device_capture_stop(capture);
+}
+
+static void a_full_capture_holds_the_newest(void **state)
+{
+	(void)state;
+	snprintf(capture_file, sizeof(capture_file), "%s/b.ntff", recorded_root);
+	struct recording *run = recorded(fill_a_small_capture, NULL);
+	struct recording *recording = open_capture();
+	const struct store_stream *stream;
+	uint64_t count = read_ops(recording, &stream), newest = 0;
+
+	assert_int_equal(shared_counts()[0], 10000);
+	assert_int_equal(shared_counts()[1], 1000);
+	/* A thread that was overtaken by a whole round leaves its slot to the other. */
+	assert_true(count <= 1000 && count > 900);
+	for (uint64_t i = 0; i < count; i++)
+		newest = rows[i].end_ticks > newest ? rows[i].end_ticks : newest;
+	assert_true(rows[count - 1].end_ticks <= newest);
+	store_close(recording);
+	recorded_close(run);
+}
+
+static void start_too_many(void)
+{
+	struct kymo_device_capture_options small = { .bytes = sizeof(small), .most_ops = 64 };
+	struct kymo_device_capture_options huge = { .bytes = sizeof(huge), .most_ops = UINT64_MAX };
+	struct kymo_device_capture *capture[33];
+	struct kymo_error err = { 0 };
+	uint64_t *counts = shared_counts();
+
+	counts[0] = (uint64_t)-kymo_device_capture_start(&huge, &capture[0], &err);
+	for (int i = 0; i < 32; i++)
+		counts[1] += !kymo_device_capture_start(&small, &capture[i], NULL);
+	counts[2] = (uint64_t)-kymo_device_capture_start(&small, &capture[32], &err);
+	counts[3] = (uint64_t)-kymo_device_capture_save(capture[0], 0, UINT32_MAX, true,
+							"/nowhere/x.ntff", &err);
+	for (int i = 0; i < 32; i++)
+		kymo_device_capture_stop(capture[i]);
+	counts[4] = (uint64_t)-kymo_device_capture_save(capture[0], 0, UINT32_MAX, true,
+							capture_file, &err);
+}
+
+static void captures_fail_with_a_reason(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(start_too_many, NULL);
+	const uint64_t *counts = shared_counts();
+
+	assert_int_equal(counts[0], ENOMEM);
+	assert_int_equal(counts[1], 32);
+	assert_int_equal(counts[2], ENOSPC);
+	assert_int_equal(counts[3], ENOENT);
+	assert_int_equal(counts[4], EINVAL);
+	recorded_close(recording);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operations_carry_queue_model_zone_and_times),
+		cmocka_unit_test(nothing_is_recorded_while_devices_are_off),
+		cmocka_unit_test(bad_arguments_are_refused),
+		cmocka_unit_test(times_of_a_drifting_clock_are_within_the_stated_error),
+		cmocka_unit_test(a_clock_that_is_set_back_begins_anew),
+		cmocka_unit_test(a_capture_holds_one_model),
+		cmocka_unit_test(a_full_capture_holds_the_newest),
+		cmocka_unit_test(captures_fail_with_a_reason),
+	};
+
+	return cmocka_run_group_tests(tests, recorded_setup, recorded_teardown);
+}
