@@ -9,7 +9,8 @@
  *	totals.c    exact totals per region  region.c rows.c table.c   the public calls
  *	made.c      names made at run time   sums.c      totals for the program itself
  *	marked.c    for code that is marked for another tool
- *	snapshot.c  one file of everything   cost.c  what a zone costs here
+ *	snapshot.c snapfile.c  one file of everything   capture.c   of some rows
+ *	cost.c      what a zone costs here
  *	config.c    what is changed from inside
  *	device.c deviceclock.c devicecapture.c devicefake.c   devices: record/device.h
  */
@@ -122,6 +123,7 @@ struct kymo_table {
 	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
 	uint64_t free_streams; /* the pool: index of the first, and a tag against ABA */
 	uint64_t retry_ticks; /* no new attempt to make a stream before; atomic */
+	uint64_t ring_rows; /* that rings of it keep at least: kymo_keep_rows() */
 };
 extern struct kymo_table kymo__tables[KYMO_TABLES_MAX];
 void kymo__tables_init(void); /* kymo's own; once */

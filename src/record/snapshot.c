@@ -19,109 +19,9 @@
 #include "base/source.h"
 #include "base/streamcopy.h"
 #include "record/record.h"
+#include "record/snapfile.h"
 
-#define BUFFER_BYTES (256u << 10)
 #define HELD_FILES 32 /* descriptors of the program that we take for a moment */
-
-/* ---- one file after another -------------------------------------------------------------- */
-
-struct writer {
-	int fd;
-	int error; /* the first one, negative; all later calls do nothing */
-	uint64_t at; /* where the next byte goes */
-	uint64_t
-		most; /* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not ours */
-	char *buffer;
-	size_t buffered;
-	struct kymo_snapshot_entry *entries;
-	size_t count, room_bytes;
-	struct kymo_snapshot_entry
-		nowhere; /* what end_file() fills when there was no memory for an entry */
-};
-
-static void write_at(struct writer *writer, const char *bytes, size_t count, uint64_t at)
-{
-	if (count > writer->most || at > writer->most - count)
-		writer->error = writer->error ? writer->error : -EFBIG;
-	while (count && !writer->error) {
-		ssize_t done = pwrite(writer->fd, bytes, count, (off_t)at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0) {
-			writer->error = done ? -errno : -EIO;
-			break;
-		}
-		bytes += done;
-		count -= (size_t)done;
-		at += (uint64_t)done;
-	}
-}
-
-static void flush(struct writer *writer)
-{
-	write_at(writer, writer->buffer, writer->buffered, writer->at - writer->buffered);
-	writer->buffered = 0;
-}
-
-static void add(struct writer *writer, const void *bytes, size_t count)
-{
-	const char *from = bytes;
-
-	while (count && !writer->error) {
-		size_t room = BUFFER_BYTES - writer->buffered;
-		size_t part = count < room ? count : room;
-
-		memcpy(writer->buffer + writer->buffered, from, part);
-		writer->buffered += part;
-		writer->at += part;
-		from += part;
-		count -= part;
-		if (writer->buffered == BUFFER_BYTES)
-			flush(writer);
-	}
-}
-
-static void add_zeros(struct writer *writer, size_t count)
-{
-	static const char zeros[256];
-
-	for (; count > sizeof(zeros); count -= sizeof(zeros))
-		add(writer, zeros, sizeof(zeros));
-	add(writer, zeros, count);
-}
-
-static void begin_file(struct writer *writer, const char *process, const char *name)
-{
-	void *entries;
-	struct kymo_snapshot_entry *entry;
-	int length;
-
-	add_zeros(writer, (size_t)(-writer->at & 63));
-	entries = pages_grow(writer->entries, &writer->room_bytes,
-			     (writer->count + 1) * sizeof(*entry));
-	if (!entries) {
-		writer->error = writer->error ? writer->error : -ENOMEM;
-		return;
-	}
-	writer->entries = entries;
-	entry = &writer->entries[writer->count++];
-	memset(entry, 0, sizeof(*entry));
-	length = snprintf(entry->path, sizeof(entry->path), "%s%s%s", process ? process : "",
-			  process ? "/" : "", name);
-	if ((size_t)length >= sizeof(entry->path))
-		writer->error = writer->error ? writer->error : -ENAMETOOLONG;
-	entry->offset = writer->at;
-}
-
-static struct kymo_snapshot_entry *end_file(struct writer *writer)
-{
-	struct kymo_snapshot_entry *entry = writer->count ? &writer->entries[writer->count - 1]
-							  : &writer->nowhere;
-
-	entry->bytes = writer->at - entry->offset;
-	return entry;
-}
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
@@ -134,6 +34,7 @@ struct given {
 
 /* What a call needs, in pages: the thread that calls may have a small stack. */
 struct work {
+	const struct kymo__choice *choice; /* NULL: all of it */
 	struct source source;
 	struct source_list processes, files;
 	struct streamcopy stream;
@@ -148,19 +49,19 @@ struct work {
 	struct given given;
 };
 
-static void write_head(struct writer *writer, struct work *work)
+static void write_head(struct snapfile *writer, struct work *work)
 {
 	const struct streamcopy *copy = &work->stream;
 	const struct totalscopy *totals = &copy->totals;
 	char name[SOURCE_PATH_BYTES];
 
 	snprintf(name, sizeof(name), "s%u.head", copy->head.id);
-	begin_file(writer, copy->process, name);
+	kymo__snapfile_begin(writer, copy->process, name);
 	work->head = copy->head;
 	work->head.cap_rows = 0;
-	work->head.has_totals = totals->image != NULL;
-	add(writer, &work->head, sizeof(work->head));
-	add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
+	work->head.has_totals = totals->image && !work->choice;
+	kymo__snapfile_add(writer, &work->head, sizeof(work->head));
+	kymo__snapfile_add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
 	work->live = copy->live;
 	work->live.fold_state = copy->live.head << 1;
 	work->live.histogram_upto = copy->live.head;
@@ -168,15 +69,20 @@ static void write_head(struct writer *writer, struct work *work)
 	work->live.segment_first = copy->run_count ? copy->runs[0].sequence : 0;
 	work->live.segment_next = copy->run_count ? copy->runs[copy->run_count - 1].sequence + 1
 						  : 0;
+	if (work->choice) {
+		work->live.segment_first = 0;
+		work->live.segment_next = 1;
+	}
 	memcpy(work->live.child_at[0], totals->child_at, sizeof(work->live.child_at[0]));
-	add(writer, &work->live, sizeof(work->live));
-	add_zeros(writer, KYMO_OPEN_OFFSET - KYMO_LIVE_OFFSET - sizeof(work->live));
-	add(writer, &copy->open, sizeof(copy->open));
-	add_zeros(writer, KYMO_HEAD_FILE_BYTES - KYMO_OPEN_OFFSET - sizeof(copy->open));
-	end_file(writer);
+	kymo__snapfile_add(writer, &work->live, sizeof(work->live));
+	kymo__snapfile_add_zeros(writer, KYMO_OPEN_OFFSET - KYMO_LIVE_OFFSET - sizeof(work->live));
+	kymo__snapfile_add(writer, &copy->open, sizeof(copy->open));
+	kymo__snapfile_add_zeros(writer,
+				 KYMO_HEAD_FILE_BYTES - KYMO_OPEN_OFFSET - sizeof(copy->open));
+	kymo__snapfile_end(writer);
 }
 
-static void write_totals(struct writer *writer, const struct streamcopy *copy)
+static void write_totals(struct snapfile *writer, const struct streamcopy *copy)
 {
 	const struct totalscopy *totals = &copy->totals;
 	struct kymo_totals_head head = { .count = totals->count };
@@ -188,69 +94,149 @@ static void write_totals(struct writer *writer, const struct streamcopy *copy)
 	head.file.version = KYMO_FORMAT_VERSION;
 	head.file.head_bytes = sizeof(head);
 	snprintf(name, sizeof(name), "s%u.totals", copy->head.id);
-	begin_file(writer, copy->process, name);
-	add(writer, &head, sizeof(head));
-	add(writer, totals->image + sizeof(head),
-	    (size_t)kymo_totals_slot_offset(totals->count) - sizeof(head));
-	end_file(writer);
+	kymo__snapfile_begin(writer, copy->process, name);
+	kymo__snapfile_add(writer, &head, sizeof(head));
+	kymo__snapfile_add(writer, totals->image + sizeof(head),
+			   (size_t)kymo_totals_slot_offset(totals->count) - sizeof(head));
+	kymo__snapfile_end(writer);
 }
 
-/* A segment that went away meanwhile ends early; readers believe the length that is there. */
-static void write_run(struct writer *writer, struct work *work, const struct streamcopy_run *run,
-		      uint64_t sequence)
+static void begin_segment(struct snapfile *writer, const struct streamcopy *copy, uint64_t sequence,
+			  uint64_t first_row, uint64_t rows)
 {
-	const struct streamcopy *copy = &work->stream;
-	const uint64_t most = sizeof(work->bytes) / copy->head.row_bytes;
 	struct kymo_segment_head head = { .stream_id = copy->head.id,
 					  .row_bytes = copy->head.row_bytes,
 					  .sequence = sequence,
-					  .first_row = run->first_row,
-					  .rows = run->rows };
+					  .first_row = first_row,
+					  .rows = rows };
 	char name[SOURCE_PATH_BYTES];
 
 	memcpy(head.file.magic, KYMO_MAGIC_SEGMENT, sizeof(head.file.magic));
 	head.file.version = KYMO_FORMAT_VERSION;
 	head.file.head_bytes = sizeof(head);
 	snprintf(name, sizeof(name), "s%u.%llu", copy->head.id, (unsigned long long)sequence);
-	begin_file(writer, copy->process, name);
-	add(writer, &head, sizeof(head));
+	kymo__snapfile_begin(writer, copy->process, name);
+	kymo__snapfile_add(writer, &head, sizeof(head));
+}
+
+/* A segment that went away meanwhile ends early; readers believe the length that is there. */
+static void write_run(struct snapfile *writer, struct work *work, const struct streamcopy_run *run,
+		      uint64_t sequence)
+{
+	const struct streamcopy *copy = &work->stream;
+	const uint64_t most = sizeof(work->bytes) / copy->head.row_bytes;
+
+	begin_segment(writer, copy, sequence, run->first_row, run->rows);
 	for (uint64_t done = 0; done < run->rows;) {
 		uint64_t part = run->rows - done < most ? run->rows - done : most;
 		uint64_t got = streamcopy_rows(copy, run->first_row + done, part, work->bytes);
 
-		add(writer, work->bytes, (size_t)got * copy->head.row_bytes);
+		kymo__snapfile_add(writer, work->bytes, (size_t)got * copy->head.row_bytes);
 		done += got;
 		if (got < part)
 			break;
 	}
-	end_file(writer);
+	kymo__snapfile_end(writer);
 }
 
-static void write_stream(struct writer *writer, struct work *work, const char *process, uint32_t id)
+/* Goes over the rows of a run; writer NULL: only shows them. How many were chosen. */
+static uint64_t choose_rows(struct snapfile *writer, struct work *work,
+			    const struct streamcopy_run *run)
+{
+	const struct streamcopy *copy = &work->stream;
+	const struct kymo__choice *choice = work->choice;
+	const uint64_t bytes = copy->head.row_bytes, most = sizeof(work->bytes) / bytes;
+	uint64_t chosen = 0;
+
+	for (uint64_t done = 0, got; done < run->rows; done += got) {
+		uint64_t part = run->rows - done < most ? run->rows - done : most;
+
+		got = streamcopy_rows(copy, run->first_row + done, part, work->bytes);
+		for (uint64_t i = 0; i < got; i++) {
+			if (!choice->row(choice->context, work->bytes + i * bytes, writer != NULL))
+				continue;
+			chosen++;
+			if (writer)
+				kymo__snapfile_add(writer, work->bytes + i * bytes, bytes);
+		}
+		if (got < part)
+			break;
+	}
+	return chosen;
+}
+
+/* The rows before the oldest one, where they are missed. */
+static uint64_t rows_missed(struct work *work)
+{
+	const struct streamcopy *copy = &work->stream;
+	const struct kymo__choice *choice = work->choice;
+	uint64_t oldest = copy->run_count ? copy->runs[0].first_row : copy->live.head;
+
+	if (!oldest || !streamcopy_rows(copy, oldest, 1, work->bytes))
+		return oldest;
+	return choice->misses(choice->context, work->bytes) ? oldest : 0;
+}
+
+/* Rows are numbered anew: those that are missed, then the chosen ones. How many those are is known at the end. */
+static void write_chosen(struct snapfile *writer, struct work *work)
 {
 	struct streamcopy *copy = &work->stream;
-	struct source_list files = { 0 };
-	size_t open_files = HELD_FILES;
+	uint64_t chosen = 0, missed;
 
-	/* What cannot be read is left out. */
-	if (streamcopy_take(copy, &work->source, process, id, NULL, NULL))
+	if (!work->choice->stream(work->choice->context, &copy->head))
 		return;
-	if (!copy->head.cap_rows) {
-		source_files(&work->source, process, &files);
-		streamcopy_segments(copy, &files, &open_files, NULL);
-		source_list_free(&files);
-	}
+	for (size_t i = 0; i < copy->run_count; i++)
+		choose_rows(NULL, work, &copy->runs[i]);
+	missed = rows_missed(work);
+	begin_segment(writer, copy, 0, missed, copy->live.head);
+	for (size_t i = 0; i < copy->run_count; i++)
+		chosen += choose_rows(writer, work, &copy->runs[i]);
+	kymo__snapfile_end(writer);
+	copy->live.head = missed + chosen;
+	copy->live.floor = missed;
+	memset(&copy->open, 0, sizeof(copy->open));
+	write_head(writer, work);
+}
+
+static void write_whole(struct snapfile *writer, struct work *work)
+{
+	struct streamcopy *copy = &work->stream;
+
 	streamcopy_total(copy, NULL);
 	write_head(writer, work);
 	write_totals(writer, copy);
 	for (size_t i = 0; i < copy->run_count; i++)
 		write_run(writer, work, &copy->runs[i],
 			  copy->head.cap_rows ? i : copy->runs[i].sequence);
+}
+
+static void write_stream(struct snapfile *writer, struct work *work, const char *process,
+			 uint32_t id)
+{
+	struct streamcopy *copy = &work->stream;
+	struct source_list files = { 0 };
+	size_t open_files = HELD_FILES;
+	int rc = streamcopy_take(copy, &work->source, process, id, NULL, NULL);
+
+	/* What cannot be read is left out; what there is no memory for is not. */
+	if (rc == -ENOMEM)
+		writer->error = rc;
+	if (rc)
+		return;
+	if (!copy->head.cap_rows) {
+		source_files(&work->source, process, &files);
+		streamcopy_segments(copy, &files, &open_files, NULL);
+		source_list_free(&files);
+	}
+	if (work->choice)
+		write_chosen(writer, work);
+	else
+		write_whole(writer, work);
 	streamcopy_free(copy);
 }
 
 /* How many there are is known when all are written: the segment's head is written again. */
-static uint64_t write_given_rows(struct writer *writer, struct work *work, const char *process)
+static uint64_t write_given_rows(struct snapfile *writer, struct work *work, const char *process)
 {
 	const struct given *given = &work->given;
 	struct kymo_segment_head head = { .row_bytes = given->table->row_bytes };
@@ -259,25 +245,25 @@ static uint64_t write_given_rows(struct writer *writer, struct work *work, const
 	memcpy(head.file.magic, KYMO_MAGIC_SEGMENT, sizeof(head.file.magic));
 	head.file.version = KYMO_FORMAT_VERSION;
 	head.file.head_bytes = sizeof(head);
-	begin_file(writer, process, "s0.0");
+	kymo__snapfile_begin(writer, process, "s0.0");
 	at = writer->at;
-	add(writer, &head, sizeof(head));
+	kymo__snapfile_add(writer, &head, sizeof(head));
 	while (!writer->error && given->next(given->context, work->bytes)) {
-		add(writer, work->bytes, given->table->row_bytes);
+		kymo__snapfile_add(writer, work->bytes, given->table->row_bytes);
 		head.rows++;
 	}
-	end_file(writer);
-	flush(writer);
-	write_at(writer, (const char *)&head, sizeof(head), at);
+	kymo__snapfile_end(writer);
+	kymo__snapfile_flush(writer);
+	kymo__snapfile_write_at(writer, (const char *)&head, sizeof(head), at);
 	return head.rows;
 }
 
-static void write_given(struct writer *writer, struct work *work, const char *process)
+static void write_given(struct snapfile *writer, struct work *work, const char *process)
 {
 	const struct kymo_table *table = work->given.table;
 	uint64_t rows = write_given_rows(writer, work, process);
 
-	begin_file(writer, process, "s0.head");
+	kymo__snapfile_begin(writer, process, "s0.head");
 	memset(&work->head, 0, sizeof(work->head));
 	memcpy(work->head.file.magic, KYMO_MAGIC_STREAM, sizeof(work->head.file.magic));
 	work->head.file.version = KYMO_FORMAT_VERSION;
@@ -287,19 +273,20 @@ static void write_given(struct writer *writer, struct work *work, const char *pr
 	work->head.column_count = table->column_count;
 	work->head.keep = KYMO_KEEP_ALL;
 	memcpy(work->head.columns, table->columns, sizeof(work->head.columns));
-	add(writer, &work->head, sizeof(work->head));
-	add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
+	kymo__snapfile_add(writer, &work->head, sizeof(work->head));
+	kymo__snapfile_add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
 	memset(&work->live, 0, sizeof(work->live));
 	work->live.head = rows;
 	work->live.segment_next = 1;
-	add(writer, &work->live, sizeof(work->live));
-	add_zeros(writer, KYMO_HEAD_FILE_BYTES - KYMO_LIVE_OFFSET - sizeof(work->live));
-	end_file(writer);
+	kymo__snapfile_add(writer, &work->live, sizeof(work->live));
+	kymo__snapfile_add_zeros(writer,
+				 KYMO_HEAD_FILE_BYTES - KYMO_LIVE_OFFSET - sizeof(work->live));
+	kymo__snapfile_end(writer);
 }
 
 /* ---- the other files --------------------------------------------------------------------- */
 
-static void copy_range(struct writer *writer, struct work *work, const struct readat *file,
+static void copy_range(struct snapfile *writer, struct work *work, const struct readat *file,
 		       uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes;) {
@@ -307,7 +294,7 @@ static void copy_range(struct writer *writer, struct work *work, const struct re
 							       : sizeof(work->bytes);
 		size_t got = readat_copy(file, at, work->bytes, part);
 
-		add(writer, work->bytes, got);
+		kymo__snapfile_add(writer, work->bytes, got);
 		at += got;
 		if (got < part)
 			break;
@@ -315,7 +302,7 @@ static void copy_range(struct writer *writer, struct work *work, const struct re
 }
 
 /* names, text and threads begin alike: a head of 64 bytes whose first word says how much of the rest is used. */
-static void write_table(struct writer *writer, struct work *work, const char *process,
+static void write_table(struct snapfile *writer, struct work *work, const char *process,
 			const char *name, uint64_t entry_bytes)
 {
 	struct readat file = READAT_NONE;
@@ -330,9 +317,9 @@ static void write_table(struct writer *writer, struct work *work, const char *pr
 	bytes = size;
 	if (readat_all(&file, 0, &head, sizeof(head)) && head.count < size / entry_bytes)
 		bytes = entry_bytes > 1 ? sizeof(head) + head.count * entry_bytes : head.count;
-	begin_file(writer, process, name);
+	kymo__snapfile_begin(writer, process, name);
 	copy_range(writer, work, &file, bytes < size ? bytes : size);
-	end_file(writer);
+	kymo__snapfile_end(writer);
 	readat_close(&file);
 }
 
@@ -345,7 +332,7 @@ static bool runs_now(const struct kymo_control *control)
 	       paths_starttime(control->pid) == control->starttime;
 }
 
-static void write_control(struct writer *writer, struct work *work, const char *process)
+static void write_control(struct snapfile *writer, struct work *work, const char *process)
 {
 	struct readat file = READAT_NONE;
 	char path[SOURCE_PATH_BYTES * 2];
@@ -356,13 +343,13 @@ static void write_control(struct writer *writer, struct work *work, const char *
 		return;
 	memset(&work->control, 0, sizeof(work->control));
 	bytes = readat_copy(&file, 0, &work->control, sizeof(work->control));
-	begin_file(writer, process, "control");
-	add(writer, &work->control, bytes);
-	end_file(writer)->was_running = runs_now(&work->control);
+	kymo__snapfile_begin(writer, process, "control");
+	kymo__snapfile_add(writer, &work->control, bytes);
+	kymo__snapfile_end(writer)->was_running = runs_now(&work->control);
 	readat_close(&file);
 }
 
-static void write_process(struct writer *writer, struct work *work, const char *process)
+static void write_process(struct snapfile *writer, struct work *work, const char *process)
 {
 	if (work->given.table)
 		write_given(writer, work, process);
@@ -379,7 +366,7 @@ static void write_process(struct writer *writer, struct work *work, const char *
 }
 
 /* The other half stays where it is; the snapshot has none. */
-static void write_run_file(struct writer *writer, struct work *work)
+static void write_run_file(struct snapfile *writer, struct work *work)
 {
 	struct readat file = READAT_NONE;
 	size_t bytes;
@@ -391,9 +378,9 @@ static void write_run_file(struct writer *writer, struct work *work)
 	readat_close(&file);
 	memset(work->run.peer, 0, sizeof(work->run.peer));
 	work->run.boot_id[sizeof(work->run.boot_id) - 1] = '\0';
-	begin_file(writer, NULL, "run");
-	add(writer, &work->run, bytes);
-	end_file(writer);
+	kymo__snapfile_begin(writer, NULL, "run");
+	kymo__snapfile_add(writer, &work->run, bytes);
+	kymo__snapfile_end(writer);
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
@@ -412,15 +399,15 @@ static bool same_boot(const struct kymo_run_file *run)
 	return !strcmp(id, run->boot_id);
 }
 
-static void write_end(struct writer *writer, const struct work *work)
+static void write_end(struct snapfile *writer, const struct work *work)
 {
 	struct kymo_snapshot_head head = { .count = writer->count };
 	struct kymo_clock_pair now = { 0 };
 
-	add_zeros(writer, (size_t)(-writer->at & 63));
+	kymo__snapfile_add_zeros(writer, (size_t)(-writer->at & 63));
 	head.toc_offset = writer->at;
-	add(writer, writer->entries, writer->count * sizeof(*writer->entries));
-	flush(writer);
+	kymo__snapfile_add(writer, writer->entries, writer->count * sizeof(*writer->entries));
+	kymo__snapfile_flush(writer);
 	memcpy(head.file.magic, KYMO_MAGIC_SNAPSHOT, sizeof(head.file.magic));
 	head.file.version = KYMO_FORMAT_VERSION;
 	head.file.head_bytes = sizeof(head);
@@ -431,12 +418,12 @@ static void write_end(struct writer *writer, const struct work *work)
 										: now.ticks;
 		head.taken_monotonic_ns = now.monotonic_ns;
 	}
-	write_at(writer, (const char *)&head, sizeof(head), 0);
+	kymo__snapfile_write_at(writer, (const char *)&head, sizeof(head), 0);
 	if (!writer->error && fsync(writer->fd))
 		writer->error = -errno;
 }
 
-static int open_aside(struct writer *writer, struct work *work, const char *path)
+static int open_aside(struct snapfile *writer, struct work *work, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	int directory = slash ? (int)(slash - path) + 1 : 0;
@@ -457,11 +444,11 @@ static int open_aside(struct writer *writer, struct work *work, const char *path
 	return -EEXIST;
 }
 
-static int write_all(struct writer *writer, struct work *work, const char *const *processes)
+static int write_all(struct snapfile *writer, struct work *work, const char *const *processes)
 {
 	int rc;
 
-	add_zeros(writer, sizeof(struct kymo_snapshot_head));
+	kymo__snapfile_add_zeros(writer, sizeof(struct kymo_snapshot_head));
 	write_run_file(writer, work);
 	for (; processes && *processes && !writer->error; processes++)
 		write_process(writer, work, *processes);
@@ -476,7 +463,7 @@ static int write_all(struct writer *writer, struct work *work, const char *const
 	return writer->error;
 }
 
-static int write_aside_and_rename(struct writer *writer, struct work *work,
+static int write_aside_and_rename(struct snapfile *writer, struct work *work,
 				  const char *const *processes, const char *path,
 				  struct kymo_error *err)
 {
@@ -503,19 +490,21 @@ static int write_aside_and_rename(struct writer *writer, struct work *work,
 }
 
 static int write_snapshot(const char *run_dir, const char *const *processes,
-			  const struct given *given, const char *path, struct kymo_error *err)
+			  const struct kymo__choice *choice, const struct given *given,
+			  const char *path, struct kymo_error *err)
 {
-	struct writer writer = { .fd = -1, .most = INT64_MAX };
+	struct snapfile writer = { .fd = -1, .most = INT64_MAX };
 	struct work *work = pages_take(sizeof(*work));
 	struct rlimit limit;
 	int rc;
 
-	writer.buffer = pages_take(BUFFER_BYTES);
+	writer.buffer = pages_take(SNAPFILE_BUFFER_BYTES);
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		writer.most = limit.rlim_cur;
 	if (!work || !writer.buffer) {
 		rc = error_set(err, ENOMEM, "no memory for the snapshot %s", path);
 	} else {
+		work->choice = choice;
 		if (given)
 			work->given = *given;
 		rc = source_open(&work->source, run_dir, err);
@@ -528,7 +517,7 @@ static int write_snapshot(const char *run_dir, const char *const *processes,
 		source_list_free(&work->files);
 	}
 	pages_give(writer.entries, writer.room_bytes);
-	pages_give(writer.buffer, BUFFER_BYTES);
+	pages_give(writer.buffer, SNAPFILE_BUFFER_BYTES);
 	pages_give(work, sizeof(*work));
 	return rc;
 }
@@ -536,10 +525,11 @@ static int write_snapshot(const char *run_dir, const char *const *processes,
 int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
 			 struct kymo_error *err)
 {
-	return write_snapshot(run_dir, processes, NULL, path, err);
+	return write_snapshot(run_dir, processes, NULL, NULL, path, err);
 }
 
-static int write_own(const char *path, const struct given *given, struct kymo_error *err)
+static int write_own(const char *path, const struct kymo__choice *choice, const struct given *given,
+		     struct kymo_error *err)
 {
 	const char *directory = kymo_directory();
 	const char *slash = strrchr(directory, '/');
@@ -556,12 +546,12 @@ static int write_own(const char *path, const struct given *given, struct kymo_er
 	memcpy(run, directory, (size_t)(slash - directory));
 	run[slash - directory] = '\0';
 	processes[0] = slash + 1;
-	return write_snapshot(run, processes, given, path, err);
+	return write_snapshot(run, processes, choice, given, path, err);
 }
 
 int kymo_snapshot(const char *path, struct kymo_error *err)
 {
-	return write_own(path, NULL, err);
+	return write_own(path, NULL, NULL, err);
 }
 
 int kymo__snapshot_rows(enum schema_id table, bool (*next)(void *context, void *out_row),
@@ -569,5 +559,11 @@ int kymo__snapshot_rows(enum schema_id table, bool (*next)(void *context, void *
 {
 	const struct given given = { &kymo__tables[table], next, context };
 
-	return write_own(path, &given, err);
+	return write_own(path, NULL, &given, err);
+}
+
+int kymo__snapshot_choose(const struct kymo__choice *choice, const char *path,
+			  struct kymo_error *err)
+{
+	return write_own(path, choice, NULL, err);
 }

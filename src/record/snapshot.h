@@ -5,7 +5,19 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/schema.h"
+
+/* A choice among the streams and rows, for a snapshot of a part. */
+struct kymo__choice {
+	/* Once for each stream, before its rows. False: it is left out. */
+	bool (*stream)(void *context, const struct kymo_stream_head *head);
+	/* For each row, oldest first; all of them with writes false, to look at, and then again: that counts. */
+	bool (*row)(void *context, const void *row, bool writes);
+	/* The oldest row that is there began later than what is chosen: those before it are missing. */
+	bool (*misses)(void *context, const void *oldest_row);
+	void *context;
+};
 
 /*
  * Writes the processes of a run (names of their directories, ended by NULL; NULL: all) as one file, consistent stream by
@@ -18,5 +30,8 @@ int kymo__snapshot_write(const char *run_dir, const char *const *processes, cons
    snapshot that holds nothing else. next fills a row and says true, or says that there are no more. */
 int kymo__snapshot_rows(enum schema_id table, bool (*next)(void *context, void *out_row),
 			void *context, const char *path, struct kymo_error *err);
+/* Of the streams of this process, what is chosen. Without totals, since those are of all rows. */
+int kymo__snapshot_choose(const struct kymo__choice *choice, const char *path,
+			  struct kymo_error *err);
 
 #endif

@@ -73,7 +73,7 @@ static void fill_head(struct kymo__stream *stream)
 }
 
 /* As configured now, from outside perhaps; 0: a chain. */
-static uint64_t ring_cap(void)
+static uint64_t ring_cap(const struct kymo_table *table)
 {
 	const struct kymo_control *control = kymo__process.control;
 	uint64_t rows = __atomic_load_n(&control->ring_rows, __ATOMIC_RELAXED);
@@ -82,6 +82,8 @@ static uint64_t ring_cap(void)
 		return 0;
 	if (!rows || rows > RING_ROWS_MOST)
 		rows = RING_ROWS_USUAL;
+	if (rows < table->ring_rows)
+		rows = table->ring_rows < RING_ROWS_MOST ? table->ring_rows : RING_ROWS_MOST;
 	rows = (rows + KYMO_RING_SEGMENT_ROWS - 1) / KYMO_RING_SEGMENT_ROWS;
 	return (rows + 1) * KYMO_RING_SEGMENT_ROWS;
 }
@@ -104,7 +106,7 @@ static int open_files(struct kymo__stream *stream)
 		return rc;
 	stream->live = (struct kymo_stream_live *)(void *)(stream->head.base + KYMO_LIVE_OFFSET);
 	stream->open = (struct kymo_open_stack *)(void *)(stream->head.base + KYMO_OPEN_OFFSET);
-	stream->cap_rows = ring_cap();
+	stream->cap_rows = ring_cap(stream->table);
 	if (stream->table->index == SCHEMA_ZONES && kymo__process.totals)
 		rc = kymo__totals_open(stream);
 	if (!rc)
