@@ -1,0 +1,205 @@
+/*
+ * The parts of nrt.h and nrt_profile.h behind the calls. More than a translation of names, unlike the rest of this folder:
+ * the runtime that these names belong to is not here, so what it takes to run a model is.
+ *
+ *	nrt_runtime.c	init, close, load, unload, execute	nrt_text.c	a model's text
+ *	nrt_opencl.c	models on OpenCL			nrt_standin.c	models that only take time
+ *	nrt_profile.c	one model, continuous			nrt_inspect.c	sessions
+ *	nrt_config.c	a session's options			nrt_environ.c	the same from the environment
+ *	nrt_capture.c	what is recorded, and the files
+ *
+ * One lock, nrt_lock(), is around all state; it is not held while a model runs.
+ */
+#ifndef KYMO_COMPAT_NRT_INSIDE_H
+#define KYMO_COMPAT_NRT_INSIDE_H
+
+#include <kymo/kymo.h>
+#include <nrt/nrt_profile.h>
+
+#define NRT_CORES 64u
+#define NRT_NAME_BYTES 64u
+#define NRT_PATH_BYTES 1024u
+#define NRT_OPERATIONS 64u /* of a model */
+
+/* ---- events and activities: one list each -------------------------------------------------- */
+
+/* upper, its name, who sees it */
+#define NRT_EVENTS(X) \
+	X(LOAD, "nrt_load", "software") \
+	X(UNLOAD, "nrt_unload", "software") \
+	X(EXECUTE, "nrt_execute", "software") \
+	X(EXECUTION, "execution", "hardware") \
+	X(KERNEL, "kernel", "hardware") \
+	X(COPY, "copy", "hardware")
+
+enum nrt_event {
+#define X(upper, name, side) NRT_EVENT_##upper,
+	NRT_EVENTS(X)
+#undef X
+		NRT_EVENT_COUNT
+};
+
+#define NRT_SYSTEM 1u
+#define NRT_DEVICE 2u
+#define NRT_HOST_MEMORY 4u
+#define NRT_CPU_UTIL 8u
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+struct nrt_inspect_config {
+	char *output_dir; /* NULL: ./output */
+	int session_id;
+	uint32_t activities; /* NRT_SYSTEM, … */
+	uint32_t events; /* bits by enum nrt_event */
+	uint64_t cores; /* bits */
+	uint64_t events_per_core;
+	uint64_t warmup; /* executions of each model */
+	bool enable_called, enable, on_fail;
+	bool file_per_model;
+};
+
+/* Bits of the events that a word names: one of them, hardware, software; 0: none. */
+uint32_t nrt_event_bits(const char *word, size_t bytes);
+void nrt_config_defaults(struct nrt_inspect_config *config); /* output_dir is not freed */
+/* From the environment; says what is wrong there. NRT_RESOURCE. */
+NRT_STATUS nrt_config_from_environment(struct nrt_inspect_config *config);
+/* NEURON_RT_INSPECT_ENABLE=1. */
+bool nrt_environment_enables(void);
+/* Whether anything is to be captured from the start, and not only around failures. */
+static inline bool nrt_config_captures(const struct nrt_inspect_config *config)
+{
+	return !config->enable_called || config->enable;
+}
+
+/* ---- models ------------------------------------------------------------------------------------ */
+
+struct nrt_operation {
+	char name[NRT_NAME_BYTES];
+	uint64_t microseconds; /* a fake's */
+};
+
+/* What the text says. */
+struct nrt_text {
+	bool is_fake;
+	char name[NRT_NAME_BYTES];
+	uint64_t size; /* work items of a kernel */
+	uint64_t fail_every; /* 0: never */
+	size_t count;
+	struct nrt_operation operations[NRT_OPERATIONS];
+};
+
+/* NULL, or what is wrong with it. */
+const char *nrt_text_parse(const char *text, size_t bytes, struct nrt_text *out);
+
+/* When an operation was queued, given to the device, began and ended there. */
+struct nrt_times {
+	uint64_t queued, submit, start, end;
+};
+
+/* Where models run: one row for each kind of device. Times are of kymo_ticks() unless the clock of the device is another;
+   then clock() is not NULL, and reads that one. */
+struct nrt_backend {
+	/* Once, when the first model of that kind is loaded. NRT_FAILURE and *why: there is no such device. */
+	NRT_STATUS (*open)(const char **why);
+	/* The device's name; after open. */
+	const char *(*name)(void);
+	/* Nanoseconds of the device's own clock, now; NULL: its times are kymo's ticks. */
+	uint64_t (*clock)(void);
+	/* *out is what run and unload are given. NRT_INVALID: the text does not compile, and was told so. */
+	NRT_STATUS(*load)
+	(const char *text, size_t bytes, const struct nrt_text *about, uint32_t core, void **out);
+	/* Runs all operations once and waits. times has one for each operation of the text. */
+	NRT_STATUS(*run)
+	(void *loaded, const struct nrt_text *about, uint32_t core, struct nrt_times *times);
+	void (*unload)(void *loaded);
+};
+extern const struct nrt_backend nrt_opencl, nrt_standin;
+
+/* What is known of a model's name, for as long as the process lives: models of one name that are loaded one after another
+   are one in the recording. */
+struct nrt_known {
+	struct nrt_known *next;
+	char name[NRT_NAME_BYTES];
+	uint32_t id; /* of kymo_device_model_add() */
+	uint32_t name_id; /* of kymo_name(), once it was recorded */
+	bool loaded;
+	uint64_t inspect_seen; /* executions in this session */
+	uint64_t inspect_from; /* ticks: later ones count; 0: none yet */
+};
+
+struct nrt_model {
+	struct nrt_model *next;
+	struct nrt_known *known;
+	const struct nrt_backend *backend;
+	void *loaded;
+	uint32_t core;
+	uint32_t running; /* threads inside nrt_execute() */
+	uint64_t executions;
+	struct nrt_text text;
+};
+
+/* ---- state --------------------------------------------------------------------------------------- */
+
+void nrt_lock(void);
+void nrt_unlock(void);
+bool nrt_lock_soon(void); /* false: not to be had within a second */
+/* With the lock: the model, or NULL where no loaded one is at that address. */
+struct nrt_model *nrt_find_model(const nrt_model_t *model);
+struct nrt_known *nrt_all_known(void);
+
+/* nrt_profile.c, with the lock. */
+bool nrt_is_profiled(const struct nrt_known *known);
+bool nrt_profiles_run(void); /* any, the continuous one too */
+bool nrt_continuous_runs(void);
+void nrt_continuous_ran(uint32_t core, struct nrt_known *known);
+/* In the child of a fork: they are the parent's. */
+void nrt_profiles_forget(void);
+void nrt_inspect_forget(void);
+/* At exit: what will not be written. */
+void nrt_say_unfinished(void);
+
+/* nrt_inspect.c, with the lock. The session's options; NULL: none runs. */
+const struct nrt_inspect_config *nrt_inspect_now(void);
+/* An execution is about to begin: whether the session wants what the device does in it. */
+bool nrt_inspect_wants(struct nrt_known *known, uint32_t core);
+void nrt_inspect_ran(struct nrt_known *known, NRT_STATUS status);
+/* Without the lock: as nrt_inspect_begin(), for a program that may not know of it. */
+NRT_STATUS nrt_inspect_begin_at_init(void);
+
+/* ---- nrt_capture.c --------------------------------------------------------------------------------- */
+
+/* Turns recording on. NRT_FAILURE: it cannot be had, and it was said why. rows: how many operations a ring keeps. */
+NRT_STATUS nrt_capture_begin(uint64_t rows);
+/* After a capture's end, with the lock: turns devices off again, where we turned them on and nothing else runs. */
+void nrt_capture_end(void);
+/* Operations of devices are recorded anyway, since somebody else has asked for it. */
+bool nrt_capture_by_others(void);
+/* A zone for a call of the runtime, to be ended by kymo_zone_end(); nothing while zones are off. */
+struct kymo_zone nrt_capture_call(enum nrt_event event, uint32_t core);
+/* The operations of one execution, and itself. */
+void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times *whole,
+			   const struct nrt_times *times);
+/* Now and then a row of what this process takes, as counters. */
+void nrt_capture_counters(uint32_t activities);
+
+/* What goes into a file. */
+struct nrt_selection {
+	uint64_t from_ticks; /* what began before does not count */
+	const struct nrt_known *model; /* NULL: all */
+	uint32_t core; /* NRT_CORES: all */
+	const struct nrt_inspect_config *config; /* NULL: no filters, and the device alone */
+};
+/* Written aside, then renamed. NRT_FAILURE, and it was said why; an older file is whole then. NRT_RESOURCE. */
+NRT_STATUS nrt_capture_save(const char *path, const struct nrt_selection *selection);
+/* The same as DIRECTORY/STEM_N.kymo, with the first N that is free; makes the directory. directory NULL: ./output */
+NRT_STATUS nrt_capture_save_in(const char *directory, const char *stem,
+			       const struct nrt_selection *selection);
+
+/* ---- small things ------------------------------------------------------------------------------------ */
+
+/* One line to stderr, in one write. */
+void nrt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The text in memory of its own; NULL: none to be had. */
+char *nrt_copy(const char *text);
+
+#endif
