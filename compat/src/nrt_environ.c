@@ -245,9 +245,9 @@ static const char *word_of(const char *name)
 
 bool nrt_environment_enables(void)
 {
-	const char *word = word_of("ENABLE");
+	const char *enable = word_of("ENABLE"), *on_fail = word_of("ON_FAIL");
 
-	return word && switch_of(word) == 1;
+	return (enable && switch_of(enable) == 1) || (on_fail && switch_of(on_fail) == 1);
 }
 
 NRT_STATUS nrt_config_from_environment(struct nrt_inspect_config *config)

@@ -63,7 +63,7 @@ uint32_t nrt_event_bits(const char *word, size_t bytes);
 void nrt_config_defaults(struct nrt_inspect_config *config); /* output_dir is not freed */
 /* From the environment; says what is wrong there. NRT_RESOURCE. */
 NRT_STATUS nrt_config_from_environment(struct nrt_inspect_config *config);
-/* NEURON_RT_INSPECT_ENABLE=1. */
+/* NEURON_RT_INSPECT_ENABLE=1, or ON_FAIL=1: nrt_init() begins a session. */
 bool nrt_environment_enables(void);
 /* Whether anything is to be captured from the start, and not only around failures. */
 static inline bool nrt_config_captures(const struct nrt_inspect_config *config)

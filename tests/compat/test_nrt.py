@@ -169,7 +169,8 @@ def test_a_save_has_what_the_core_ran_last(place, checks):
 
 def test_newest_last(place, checks):
     place.do(checks, "continuous", "output")
-    starts = [row["start_ns"] for row in place.ask("output/one_vnc0_2.kymo", "SELECT start_ns FROM device.ops WHERE kind = 'execution'")]
+    found = place.ask("output/one_vnc0_2.kymo", "SELECT start_ns FROM device.ops WHERE kind = 'execution'")
+    starts = [row["start_ns"] for row in found]
     assert len(starts) == 8 and starts == sorted(starts)
 
 
@@ -419,7 +420,7 @@ def test_the_documentations_declarations_are_the_headers_own(place, tmp_path, co
     (tmp_path / f"seed.{'c' if compiler == 'cc' else 'cpp'}").write_text(
         "#include <nrt/nrt_profile.h>\n" + ('extern "C" {\n' if compiler == "c++" else "") + "\n".join(blocks) +
         ("\n}\n" if compiler == "c++" else "\n") +
-        f"static void *all[] = {{\n{taken}}};\nint main(void)\n{{\n\treturn sizeof(all) / sizeof(all[0]) != {len(names)} || !all[0];\n}}\n")
+        f"static void *all[] = {{\n{taken}}};\nint main(void)\n{{\n\treturn sizeof(all) / sizeof(all[0]) != {len(names)};\n}}\n")
     source = next(tmp_path.glob("seed.c*"))
     said([compiler, source, *flags(), f"-Wl,-rpath,{BUILD}", "-o", tmp_path / "seed"])
     place.do(tmp_path / "seed")

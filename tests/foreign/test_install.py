@@ -83,6 +83,17 @@ def test_pkg_config_of_the_clone(tmp_path, name, source, module, options, zones)
     assert recorded(Home(tmp_path), tmp_path / name, BUILD / "kymo") == zones
 
 
+def test_models_are_linked_with_another_librarys_name(prefix, tmp_path):
+    before, after = flags("kymo-nrt", prefix / "lib/pkgconfig")
+    assert "-lnrt" in after and not (prefix / "lib/libnrt.so").exists()
+    said(["cc", *before, ROOT / "examples/models/models.c", "-o", tmp_path / "models", *after])
+    home = Home(tmp_path)
+    home.run(tmp_path / "models", ROOT / "examples/models", tmp_path / "out", LD_LIBRARY_PATH=str(prefix / "lib"), HOME=str(tmp_path))
+    sql = "SELECT DISTINCT model FROM device.ops"
+    assert json.loads(said([prefix / "bin/kymo", "query", "-f", "json", tmp_path / "out/scale.ntff", sql], env=home.env)) == [
+        {"model": "scale"}]
+
+
 def test_nothing_installed_knows_where_it_was_built(prefix):
     for path in [*prefix.rglob("*.pc"), *prefix.rglob("*.cmake"), *prefix.rglob("*.h"), *prefix.rglob("*.hpp")]:
         assert str(ROOT) not in path.read_text(), path
@@ -92,3 +103,4 @@ def test_marked_headers_leave_room_for_those_of_the_real_tools(prefix):
     assert sorted(path.name for path in (prefix / "include").iterdir()) == ["kymo", "kymo-compat"]
     assert (prefix / "include/kymo-compat/tracy/Tracy.hpp").is_file()
     assert (prefix / "include/kymo-compat/vaccel_prof.h").is_file()
+    assert (prefix / "include/kymo-compat/nrt/nrt_profile.h").is_file()

@@ -53,8 +53,8 @@ typedef enum {
 	NRT_FRAMEWORK_TYPE_MXNET
 } nrt_framework_type_t;
 
-/* Both versions may be NULL. NRT_INVALID: no such framework. Twice is once. Where NEURON_RT_INSPECT_ENABLE=1 is in the
-   environment an inspect session begins, and is dumped when the program exits (nrt_profile.h). */
+/* Both versions may be NULL. NRT_INVALID: no such framework. Twice is once. Where NEURON_RT_INSPECT_ENABLE=1 (or
+   ON_FAIL=1) is in the environment an inspect session begins, and is dumped when the program exits (nrt_profile.h). */
 NRT__EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
 				const char *fal_version);
 /* Unloads all models. Captures that run may still be stopped and saved. */
