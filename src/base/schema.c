@@ -250,6 +250,13 @@ static const struct kymo_column device_clock_columns[] = {
 	COLUMN(schema_device_clock_row, device, "device", KYMO_NAME, NULL),
 };
 
+_Static_assert(sizeof(struct schema_alloc_row) == 24, "there may be very many");
+static const struct kymo_column alloc_columns[] = {
+	COLUMN(schema_alloc_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_alloc_row, place, "place", KYMO_U64, NULL),
+	COLUMN(schema_alloc_row, what, "what", KYMO_U64, NULL),
+};
+
 #define TABLE(name, columns, row, about) \
 	{ \
 		name, columns, sizeof(columns) / sizeof(columns[0]), sizeof(struct row), about \
@@ -292,6 +299,10 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 			      "Spans in which a source could not see."),
 	[SCHEMA_TORCH] = TABLE("python.torch_trace", torch_columns, schema_torch_row,
 			       "Forward and backward of every torch module, and optimizer steps."),
+	[SCHEMA_ALLOC] = TABLE("alloc.rows", alloc_columns, schema_alloc_row,
+			       "Allocations and frees, packed: alloc.allocations reads them."),
+	[SCHEMA_ALLOC_FRAMES] = TABLE("alloc.frames", frame_columns, schema_frame_row,
+				      "What the stacks of allocations are made of."),
 	[SCHEMA_VARIABLES] = TABLE("python.variables", variable_columns, schema_variable_row,
 				   "Variables that were watched."),
 	[SCHEMA_DEVICE_OPS] = TABLE(

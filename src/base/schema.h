@@ -43,6 +43,8 @@ enum schema_id {
 	SCHEMA_DEVICE_OPS = 26,
 	SCHEMA_DEVICE_MEMORY = 27,
 	SCHEMA_DEVICE_CLOCKS = 28,
+	SCHEMA_ALLOC = 29, /* an allocation, or a free */
+	SCHEMA_ALLOC_FRAMES = 30, /* what their stacks are made of: struct schema_frame_row */
 	SCHEMA_COUNT = 32, /* the user's tables begin here */
 };
 
@@ -261,6 +263,23 @@ struct schema_device_clock_row {
 	int64_t miss_ns; /* by how much the readings before had foretold it wrongly */
 	uint32_t error_ns; /* half of the width of the reading */
 	uint32_t device; /* a name */
+};
+
+/* 24 bytes, since there may be very many. */
+struct schema_alloc_row {
+	uint64_t ts_ticks;
+	uint64_t
+		place; /* the address, 48 bits, with the kind in its lowest three; above them 16 of the thread */
+	uint64_t
+		what; /* size, 40 bits; above them 24 of the stack's node. BEGAN: the mean of samples, 0: exact */
+};
+enum schema_alloc_kind {
+	SCHEMA_ALLOC_EXACT,
+	SCHEMA_FREE_EXACT,
+	SCHEMA_ALLOC_SAMPLED, /* stands for more than itself */
+	SCHEMA_FREE_SAMPLED,
+	SCHEMA_ALLOC_BEGAN = 5, /* from here on they are seen; what is live counts from 0 */
+	SCHEMA_ALLOC_ENDED, /* and no longer */
 };
 
 /* NULL for an id that has no table. */

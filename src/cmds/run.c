@@ -15,6 +15,7 @@
 #include "base/near.h"
 #include "base/paths.h"
 #include "cmds/cmds.h"
+#include "cmds/run_memory.h"
 #include "cmds/run_python.h"
 #include "cmds/run_torch.h"
 #include "collect/collect.h"
@@ -35,6 +36,7 @@ struct run_options {
 	char *directory; /* where --name is a part of it; ours to free */
 	const char *name;
 	struct run_torch torch;
+	struct run_memory memory;
 	bool force, quiet, no_summary, report;
 };
 
@@ -56,6 +58,7 @@ enum {
 	OPTION_TORCH_MODULES,
 	OPTION_TORCH_EVERY,
 	OPTION_WATCH,
+	OPTION_MEMORY,
 	OPTION_SLOW,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
@@ -85,6 +88,7 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "in every N-th step" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
 			   "a variable of a function, at each optimizer step" },
+	[OPTION_MEMORY] = { 0, "memory", "[=WORD]", "who allocates what: samples of it, or exact" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS",
 			  "sample Python also when a zone or step takes longer" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
@@ -94,7 +98,7 @@ const struct cmds_option cmds_run_options[] = {
 };
 
 /* The design has them; refused until they do something. */
-static const char *const later[] = { "device", "memory", "serve", "preload", NULL };
+static const char *const later[] = { "device", "serve", "preload", NULL };
 
 static void print_help(void)
 {
@@ -174,6 +178,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TORCH_MODULES: run->torch.modules = value; break;
 	case OPTION_TORCH_EVERY: run->torch.every = value; break;
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
+	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
 	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
@@ -486,6 +491,10 @@ int cmd_run(int argc, char **argv)
 	if (status < 0)
 		status = run_torch_prepare(&run.torch, run.collect.argv, &run.environment);
 	run_python_collections(run.collect.argv, &run.environment);
+	if (status < 0)
+		status = run_memory_prepare(&run.memory,
+					    run_environment_has(&run.environment, "PYTHONPATH"),
+					    &run.environment);
 	if (status < 0)
 		status = name_recording(&run);
 	if (status >= 0)

@@ -31,6 +31,17 @@ void run_environment_set(struct run_environment *environment, const char *name, 
 	take_variable(environment, variable);
 }
 
+bool run_environment_has(const struct run_environment *environment, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	for (size_t i = 0; i < environment->count; i++)
+		if (!strncmp(environment->list[i], name, bytes) &&
+		    environment->list[i][bytes] == '=')
+			return true;
+	return false;
+}
+
 int run_environment_inject(struct run_environment *environment, struct kymo_error *err)
 {
 	struct buf path = { 0 };

@@ -17,6 +17,7 @@ struct run_environment {
 
 /* No memory, or too many: the variable is left out. */
 void run_environment_set(struct run_environment *environment, const char *name, const char *value);
+bool run_environment_has(const struct run_environment *environment, const char *name);
 /* Puts kymo into the Pythons that the program is or starts, once; see collect/inject.h. 0, or a negative errno and *err. */
 int run_environment_inject(struct run_environment *environment, struct kymo_error *err);
 void run_environment_fini(struct run_environment *environment);

@@ -272,30 +272,7 @@ static const struct catalog_column device_models[] = {
 	AS_IS("total_ns", "BIGINT", "the time in all"),
 };
 
-static const struct catalog_column alloc_allocations[] = {
-	TS,
-	AS_IS("kind", "VARCHAR", "allocation or free"),
-	AS_IS("ptr", "UBIGINT", "the address"),
-	AS_IS("size", "BIGINT", "its bytes"),
-	AS_IS("weight", "DOUBLE", "allocations that this sample stands for"),
-	AS_IS("device", "VARCHAR", "the device; NULL for the host"),
-	TID,
-	AS_IS("stack", "VARCHAR[]", "frames, the innermost first"),
-};
-
-static const struct catalog_column alloc_timeline[] = {
-	TS,
-	AS_IS("live_bytes", "BIGINT", "allocated then"),
-	AS_IS("source", "VARCHAR", "which allocator"),
-};
-
-static const struct catalog_column alloc_sites[] = {
-	AS_IS("stack", "VARCHAR[]", "frames, the innermost first"),
-	AS_IS("live_bytes", "BIGINT", "allocated there and not freed"),
-	AS_IS("at_peak_bytes", "BIGINT", "the same at the peak"),
-	AS_IS("allocated_bytes", "BIGINT", "allocated there in all"),
-	AS_IS("count", "BIGINT", "allocations"),
-};
+#include "tables/catalog_alloc.h"
 
 static const struct catalog_column host_process[] = {
 	TS,
@@ -543,9 +520,18 @@ const struct catalog_view catalog_views[] = {
 	VIEW("device", "queues", NULL, device_queues, "How busy the queues of devices were."),
 	VIEW("device", "memory", NULL, device_memory, "Memory of devices over time."),
 	VIEW("device", "models", NULL, device_models, "Executions of models on devices."),
-	VIEW("alloc", "allocations", NULL, alloc_allocations, "Sampled allocations."),
-	VIEW("alloc", "timeline", NULL, alloc_timeline, "Allocated memory over time."),
-	VIEW("alloc", "sites", NULL, alloc_sites, "Where memory was allocated."),
+	VIEW("alloc", "allocations", ALLOC_FROM_ALLOCATIONS, alloc_allocations,
+	     "Allocations and frees: samples of them, or all."),
+	VIEW("alloc", "timeline", ALLOC_FROM_TIMELINE, alloc_timeline,
+	     "Allocated memory over time."),
+	VIEW("alloc", "sites", ALLOC_FROM_SITES, alloc_sites,
+	     "Where memory was allocated, what of it was live at the peak and is at the end."),
+	VIEW("alloc", "live", ALLOC_FROM_LIVE, alloc_live,
+	     "What was never freed, the largest first."),
+	VIEW("alloc", "frames", "kymo_scan('alloc.frames')", alloc_frames,
+	     "What the stacks of allocations are made of."),
+	VIEW("alloc", "rows", "kymo_scan('alloc.rows')", alloc_rows,
+	     "Allocations and frees as they were written."),
 	VIEW("host", "process", "kymo_scan('host.process')", host_process,
 	     "CPU, memory, faults and switches of each process, over time."),
 	VIEW("host", "threads", "kymo_scan('host.threads')", host_threads,

@@ -9,7 +9,7 @@ from conftest import PROGS, ROOT
 from probe_tools import rows, running, until
 
 KEYS = ["sample_rate", "system_rate", "zones", "python", "gc", "torch", "torch_modules", "torch_every", "device", "memory",
-        "watch", "locals", "ring_rows", "keep"]
+        "memory_exact", "watch", "locals", "ring_rows", "keep"]
 
 
 def test_all_settings_are_listed_with_their_values(kymo):
@@ -18,13 +18,14 @@ def test_all_settings_are_listed_with_their_values(kymo):
         assert done.status == 0
         assert [line.split()[:2] for line in done.out.splitlines()] == [
             ["sample_rate", "0.1"], ["system_rate", "1"], ["zones", "on"], ["python", "off"], ["gc", "off"], ["torch", "off"],
-            ["torch_modules", '""'], ["torch_every", "1"], ["device", "off"], ["memory", "off"], ["watch", '""'],
-            ["locals", "off"], ["ring_rows", "10000"], ["keep", "flight"]]
+            ["torch_modules", '""'], ["torch_every", "1"], ["device", "off"], ["memory", "off"],
+            ["memory_exact", "off"], ["watch", '""'], ["locals", "off"], ["ring_rows", "10000"], ["keep", "flight"]]
 
 
 def test_the_environment_sets_every_key_before_the_start(kymo):
     values = {"sample_rate": "0.25", "system_rate": "2", "zones": "off", "python": "on", "gc": "on", "torch": "on",
               "torch_modules": "layers.*", "torch_every": "10", "device": "on", "memory": "on",
+              "memory_exact": "on",
               "watch": "loss@train", "locals": "on", "ring_rows": "2000", "keep": "all"}
     env = {"KYMO": "on", **{f"KYMO_{key.upper()}": value for key, value in values.items()}}
     with running(kymo, env=env) as program:

@@ -1,0 +1,64 @@
+"""Programs in C: exact totals are the program's own, and samples estimate them."""
+import pytest
+from conftest import PROGS
+
+LOAD = PROGS / "memory_load"
+EXACT = ("--memory=exact",)
+
+
+def totals(lab, path):
+    """Allocations, their bytes, frees, their bytes, of what the program's own functions allocated."""
+    sites = "site IN ('site_a', 'site_b', 'site_c', 'site_d', 'plain', 'mmap')"
+    row, = lab.ask(path, f"SELECT count(*) FILTER (kind = 'alloc') AS n, sum(size) FILTER (kind = 'alloc') AS bytes, "
+                         f"count(*) FILTER (kind = 'free') AS frees, sum(size) FILTER (kind = 'free') AS freed "
+                         f"FROM alloc.allocations WHERE {sites}")
+    return [int(row[key] or 0) for key in ("n", "bytes", "frees", "freed")]
+
+
+def said(done):
+    """What the program's own bookkeeping came to: its last line."""
+    return [int(word) for word in done.stderr.split("\n")[-2].split()]
+
+
+@pytest.mark.parametrize("words", [("plain",), ("threads", "4")])
+def test_exact_totals_are_the_programs_own(lab, words):
+    done, path = lab.run(LOAD, *words, options=EXACT)
+    assert totals(lab, path) == said(done)
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_what_was_live_at_the_peak_by_site_is_what_brute_force_finds(lab, seed):
+    done, path = lab.run(LOAD, "walk", seed, options=EXACT)
+    highest, *by_site = [int(word) for word in done.stderr.split("\n")[0].split()]
+    assert int(lab.ask(path, "SELECT max(live_bytes) AS peak FROM alloc.timeline")[0]["peak"]) == highest
+    found = {row["site"]: int(row["bytes"]) for row in
+             lab.ask(path, "SELECT site, sum(at_peak_bytes) AS bytes FROM alloc.sites GROUP BY site")}
+    assert [found[name] for name in ("site_a", "site_b", "site_c", "site_d")] == by_site
+
+
+def test_what_is_never_freed_is_listed_with_its_age(lab):
+    done, path = lab.run(LOAD, "plain", options=EXACT)
+    rows = lab.ask(path, "SELECT site, count(*) AS n, sum(size) AS bytes, min(age_ns) > 0 AS aged FROM alloc.live "
+                         "WHERE site LIKE 'site_%' OR site = 'plain' GROUP BY site ORDER BY site")
+    assert [(r["site"], int(r["n"]), int(r["bytes"]), r["aged"]) for r in rows] == \
+        [("plain", 1, 65536, True), ("site_a", 50, 50000, True)]
+    assert done.returncode == 0
+
+
+def test_samples_estimate_within_their_own_error(lab):
+    """80,000 blocks of 200 bytes in 4 threads: 16 MB, some 244 samples. 5 standard deviations are never reached by chance."""
+    done, path = lab.run(LOAD, "threads", "4")
+    row, = lab.ask(path, "SELECT sum(size * weight) AS bytes, count(*) AS n FROM alloc.allocations "
+                         "WHERE site = 'site_a' AND kind = 'alloc'")
+    real = said(done)[1]
+    assert 120 < int(row["n"]) < 500
+    assert abs(row["bytes"] - real) < 5 * (65536 * real) ** 0.5
+    source, = lab.ask(path, "SELECT DISTINCT source FROM alloc.timeline")
+    assert source["source"] == "malloc, sampled, from the start"
+
+
+def test_the_stack_has_the_callers_and_the_thread(lab):
+    _, path = lab.run(LOAD, "plain", options=EXACT)
+    row, = lab.ask(path, "SELECT DISTINCT stack[1:3] AS stack, tid = pid AS main FROM alloc.allocations WHERE site = 'site_b'")
+    assert row["stack"] == ["site_b (memory_load)", "plain (memory_load)", "main (memory_load)"]
+    assert row["main"]
