@@ -176,7 +176,9 @@ struct kymo_control {
 	uint64_t source_cost_ticks[8];
 	/* Segment files of so many bytes lie ready to be taken (KYMO_SPARE_NAME): the supervisor writes it; 0: none do. */
 	uint64_t spare_bytes;
-	uint64_t reserved[54];
+	/* A bit for each row of settings_keys that was changed since the process began: what it starts inherits those. */
+	uint64_t config_changed;
+	uint64_t reserved[53];
 	uint32_t memory_exact; /* 1: every allocation, and not samples of them */
 	uint32_t memory_reserved;
 };

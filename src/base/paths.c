@@ -167,7 +167,8 @@ int paths_make_run(const char *root, const char *program, pid_t pid, char *out, 
 			 "cannot make a recording in %s: a hundred of that name are there", root);
 }
 
-uint64_t paths_starttime(pid_t pid)
+/* A number of /proc/PID/stat, fields counted from 1; 0: there is no such process. */
+static uint64_t stat_field(pid_t pid, int wanted)
 {
 	char path[48], text[1024];
 	char *at;
@@ -184,9 +185,19 @@ uint64_t paths_starttime(pid_t pid)
 		return 0;
 	text[bytes] = '\0';
 	at = strrchr(text, ')'); /* the program's name may hold anything */
-	for (int field = 2; at && field < 22; field++)
+	for (int field = 2; at && field < wanted; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t paths_starttime(pid_t pid)
+{
+	return stat_field(pid, 22);
+}
+
+pid_t paths_parent(pid_t pid)
+{
+	return (pid_t)stat_field(pid, 4);
 }
 
 void paths_process(const char *run, pid_t pid, uint64_t starttime, char *out, size_t out_bytes)

@@ -22,6 +22,7 @@ int paths_make_run(const char *root, const char *program, pid_t pid, char *out, 
 		   struct kymo_error *err);
 /* Field 22 of /proc/PID/stat; 0 where there is no such process. */
 uint64_t paths_starttime(pid_t pid);
+pid_t paths_parent(pid_t pid); /* 0: none that is seen from here */
 /* "RUN/p<pid>-<starttime>". */
 void paths_process(const char *run, pid_t pid, uint64_t starttime, char *out, size_t out_bytes);
 

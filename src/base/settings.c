@@ -255,6 +255,11 @@ static void store_word(const struct settings_key *key, uint32_t *word, uint32_t 
 		__atomic_fetch_and(word, ~key->detail, __ATOMIC_RELEASE);
 }
 
+uint64_t settings_bit(const struct settings_key *key)
+{
+	return 1ull << (key - settings_keys);
+}
+
 void settings_store(const struct settings_key *key, struct kymo_control *control,
 		    const struct settings_value *value)
 {
@@ -271,6 +276,7 @@ void settings_store(const struct settings_key *key, struct kymo_control *control
 		__atomic_store_n((uint64_t *)(void *)at, value->number, __ATOMIC_RELEASE);
 	else
 		store_word(key, (uint32_t *)(void *)at, (uint32_t)value->number);
+	__atomic_fetch_or(&control->config_changed, settings_bit(key), __ATOMIC_RELAXED);
 	__atomic_store_n(changes, now + 1, __ATOMIC_RELEASE);
 }
 
@@ -317,6 +323,19 @@ void settings_begin(struct kymo_control *control, void (*complain)(const char *s
 		set_from_environment(key, control, complain);
 	}
 	control->config_changes = 0;
+	control->config_changed = 0;
+}
+
+void settings_inherit(struct kymo_control *to, const struct kymo_control *from)
+{
+	struct settings_value value;
+
+	for (const struct settings_key *key = settings_keys; key->name; key++)
+		if (from->config_changed & settings_bit(key)) {
+			settings_load(key, from, &value);
+			settings_store(key, to, &value);
+		}
+	to->config_changes = 0;
 }
 
 void settings_copy(struct kymo_control *to, const struct kymo_control *from)
@@ -328,4 +347,5 @@ void settings_copy(struct kymo_control *to, const struct kymo_control *from)
 		settings_store(key, to, &value);
 	}
 	to->config_changes = 0;
+	to->config_changed = from->config_changed;
 }

@@ -76,6 +76,10 @@ void settings_load(const struct settings_key *key, const struct kymo_control *co
 /* Into a page of this process. */
 void settings_store(const struct settings_key *key, struct kymo_control *control,
 		    const struct settings_value *value);
+/* The key's bit of config_changed. */
+uint64_t settings_bit(const struct settings_key *key);
+/* Takes over what was changed in the page of the process that started this one; the rest stays as the environment says. */
+void settings_inherit(struct kymo_control *to, const struct kymo_control *from);
 /* Sets a page to the initial values, then to what the environment says. complain is called for each word that is none;
    garbage never means on. */
 void settings_begin(struct kymo_control *control, void (*complain)(const char *sentence));

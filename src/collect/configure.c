@@ -80,6 +80,9 @@ static int change_framed(int fd, const struct settings_key *key, const struct se
 	if (rc)
 		return rc;
 	rc = change(fd, key, value);
+	if (!rc)
+		rc = change_word(fd, offsetof(struct kymo_control, config_changed),
+				 settings_bit(key), UINT64_MAX);
 	last = change_word(fd, at, UINT64_MAX, (changes | 1) + 1);
 	return rc ? rc : last;
 }

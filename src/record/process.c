@@ -32,6 +32,7 @@ const volatile uint32_t *kymo__on = &nothing_is_on;
 struct kymo__process kymo__process;
 static uint32_t state; /* enum state; atomic */
 static bool refused; /* KYMO=off */
+static bool standby; /* KYMO=standby: the control page alone */
 static struct kymo__mapfile control_file;
 static uint64_t lost_before_control[KYMO_DROP_CAUSE_COUNT];
 static uint64_t next_pair_ticks;
@@ -97,6 +98,8 @@ static void read_settings(struct kymo_control *control, enum kymo_role role)
 
 	/* The collector's words were checked by the command that started it. */
 	settings_begin(control, role == KYMO_ROLE_TARGET ? complain : say_nothing);
+	if (standby)
+		control->on = 0; /* for `kymo config` to turn on */
 	if (role != KYMO_ROLE_TARGET)
 		control->on = KYMO_ON_ZONES; /* KYMO_ZONES=off is meant for the program */
 	kymo__process.totals = !word_is(secure_getenv("KYMO_TOTALS"), off);
@@ -232,6 +235,57 @@ static int make_directory(struct kymo_error *err)
 	return 0;
 }
 
+/* ---- what was configured ----------------------------------------------------------------------- */
+
+#define ANCESTORS_MOST 16 /* shells and launchers that record nothing may lie between */
+#define LIVES_MOST 1000
+
+/* The control page of that process in this run, of its latest life. False: it has none. */
+static bool read_control(pid_t pid, struct kymo_control *out)
+{
+	char path[KYMO_PATH_BYTES + 32];
+	size_t length;
+	int fd = -1;
+
+	paths_process(kymo__process.run_dir, pid, paths_starttime(pid), path, sizeof(path) - 32);
+	length = strlen(path);
+	for (int life = 1; life < LIVES_MOST; life++) {
+		int next;
+
+		snprintf(path + length, sizeof(path) - length,
+			 life > 1 ? ".%d/control" : "/control", life);
+		next = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (next < 0)
+			break;
+		if (fd >= 0)
+			close(fd);
+		fd = next;
+	}
+	if (fd < 0)
+		return false;
+	memset(out, 0, sizeof(*out));
+	if (pread(fd, out, sizeof(*out), 0) != (ssize_t)sizeof(*out) ||
+	    memcmp(out->file.magic, KYMO_MAGIC_CONTROL, 8) != 0 ||
+	    out->file.version != KYMO_FORMAT_VERSION || out->file.head_bytes < sizeof(*out))
+		out->config_changed = 0;
+	close(fd);
+	return true;
+}
+
+/* A program that was started anew (exec) goes on with what `kymo config` has changed in the one that it was, or that
+   started it. */
+static void inherit_settings(struct kymo_control *control)
+{
+	static struct kymo_control from; /* one writer: STATE_STARTING */
+	pid_t pid = getpid();
+
+	for (int i = 0; i < ANCESTORS_MOST && pid > 1; i++, pid = paths_parent(pid))
+		if (read_control(pid, &from)) {
+			settings_inherit(control, &from);
+			return;
+		}
+}
+
 /* ---- setting up ------------------------------------------------------------------------------ */
 
 static void scale_ticks(const struct kymo_control *control)
@@ -286,6 +340,8 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 	program_name(words, read_file("/proc/self/cmdline", words, sizeof(words)), program,
 		     sizeof(program));
 	rc = find_run(program, &made, err);
+	if (!rc && !forked && !made && role == KYMO_ROLE_TARGET)
+		inherit_settings(&draft);
 	if (!rc)
 		rc = make_directory(err);
 	if (rc)
@@ -473,8 +529,8 @@ __attribute__((constructor)) static void on_load(void)
 	static const char *const no[] = { "off", "0", "false", "no", "", NULL };
 	const char *word = secure_getenv("KYMO");
 	struct kymo_error err = { 0 };
-	bool standby = word && !strcasecmp(word, "standby");
 
+	standby = word && !strcasecmp(word, "standby");
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	kymo__lanes_init();
 	if (&kymo__not_by_environment)
@@ -488,8 +544,6 @@ __attribute__((constructor)) static void on_load(void)
 	}
 	if (enable(KYMO_ROLE_TARGET, &err))
 		complain(err.text);
-	else if (standby) /* for `kymo config` to turn on */
-		__atomic_store_n(&kymo__process.control->on, 0, __ATOMIC_RELEASE);
 }
 
 void kymo__enable_once(void)

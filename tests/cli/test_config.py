@@ -5,7 +5,7 @@ import signal
 import struct
 import subprocess
 
-from conftest import PROGS, ROOT
+from conftest import KYMO, PROGS, ROOT
 from probe_tools import rows, running, until
 
 KEYS = ["sample_rate", "system_rate", "zones", "python", "gc", "torch", "torch_modules", "torch_every", "device", "memory",
@@ -148,6 +148,36 @@ def test_the_child_of_a_fork_inherits_what_was_set(kymo):
         child = int(program.first_line)
         until(lambda: kymo("config", child).status == 0)
         assert kymo("config", child, "torch_every").out == "7\n"
+
+
+def children(kymo, recording):
+    sql = "SELECT pid, started_ns FROM kymo.processes WHERE role = 'target' ORDER BY started_ns"
+    return rows(kymo, recording, sql)
+
+
+def test_what_is_started_later_goes_on_with_what_was_changed(kymo):
+    # A shell lies between; what nobody changed is as the environment says.
+    command = [KYMO, "run", "-q", "-o", "rec", "--", PROGS / "probe_loop", "start"]
+    with running(kymo, command=command, env={"KYMO_TORCH_EVERY": "7", "KYMO_WATCH": "a@b"}) as program:
+        (first,) = until(lambda: children(kymo, "rec"))
+        for word in ("torch_every=9", "zones=off", "torch_modules=layers.*"):
+            assert kymo("config", "rec", word).status == 0
+        program.stdin.write("\n")
+        program.stdin.flush()
+        child = until(lambda: [p["pid"] for p in children(kymo, "rec") if p["pid"] != first["pid"]])[0]
+        assert {key: kymo("config", child, key).out for key in ("torch_every", "zones", "torch_modules", "watch")} == {
+            "torch_every": "9\n", "zones": "off\n", "torch_modules": "layers.*\n", "watch": "a@b\n"}
+
+
+def test_a_program_that_begins_anew_goes_on_with_what_was_changed(kymo):
+    command = [KYMO, "run", "-q", "-o", "rec", "--", PROGS / "probe_loop", "again"]
+    with running(kymo, command=command, env={"KYMO_TORCH_EVERY": "7"}) as program:
+        until(lambda: children(kymo, "rec"))
+        kymo("config", "rec", "torch_every=9")
+        program.stdin.write("\n")
+        program.stdin.flush()
+        until(lambda: len(children(kymo, "rec")) == 2)
+        assert kymo("config", "rec", "torch_every").out == "9\n"
 
 
 def test_a_childs_pid_means_the_child_and_the_programs_the_run(kymo):

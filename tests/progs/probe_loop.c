@@ -1,5 +1,6 @@
 /* A zone every few milliseconds until standard input ends, at most for two minutes. Words: "thread" begins a second
-   thread at each line that comes in, which records one zone; "fork" and "exec" begin with a child that does the same. */
+   thread at each line that comes in, which records one zone; "fork" and "exec" begin with a child that does the same;
+   "start" starts one by a shell when a line comes in, and "again" begins anew in its own place. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,15 @@ static void *one_zone(void *unused)
 	return unused;
 }
 
-static void loop(int threads)
+static void start_by_shell(void)
+{
+	char own[512] = "";
+
+	if (readlink("/proc/self/exe", own, sizeof(own) - 1) > 0 && !fork())
+		execl("/bin/sh", "sh", "-c", "\"$0\" child; :", own, NULL);
+}
+
+static void loop(const char *word)
 {
 	struct pollfd input = { .fd = 0, .events = POLLIN };
 	pthread_t thread;
@@ -27,7 +36,11 @@ static void loop(int threads)
 			continue;
 		if (read(0, text, sizeof(text)) <= 0)
 			return;
-		if (threads && !pthread_create(&thread, NULL, one_zone, NULL))
+		if (!strcmp(word, "start"))
+			start_by_shell();
+		if (!strcmp(word, "again"))
+			execl("/proc/self/exe", "probe_loop", "child", NULL);
+		if (!strcmp(word, "thread") && !pthread_create(&thread, NULL, one_zone, NULL))
 			pthread_join(thread, NULL);
 	}
 }
@@ -44,7 +57,7 @@ int main(int argc, char **argv)
 	else if (child < 0 && strcmp(word, "child") != 0)
 		puts("begun");
 	fflush(stdout);
-	loop(!strcmp(word, "thread"));
+	loop(word);
 	if (child > 0)
 		waitpid(child, NULL, 0);
 	return 0;
