@@ -14,15 +14,18 @@ class CompareShell extends Shell {
 	}
 
 	/** What each side lost: a comparison of holes is none. */
-	footer() {
+	losses() {
 		const { runs } = this.source.data().compare;
-		return el("footer", {}, ...["a", "b"].map((side) => {
+		return [...["a", "b"].map((side) => {
 			const mine = runs.filter((/** @type {any} */ r) => r.side === side), sum = (/** @type {string} */ key) => mine.reduce((/** @type {number} */ n, /** @type {any} */ r) => n + (r[key] ?? 0), 0);
 			const lost = sum("zones_lost");
 			return el("span", { class: lost ? "warn" : undefined }, `${side.toUpperCase()} `, el("b", { text: count(sum("zones")) }), " zones and steps",
 				lost ? ` · ▲ ${count(lost)} lost` : " · none lost");
-		}), el("span", { class: "detail", text: "Made by kymo compare; opens offline" }));
+		}), el("span", { class: "detail", text: "Made by kymo compare; opens offline" })];
 	}
+
+	footer() { return el("footer", {}, ...this.losses()); }
+	fillFooter() { this.foot.replaceChildren(...this.losses()); }
 }
 
 /** @param {HTMLElement} root @param {any} doc */
