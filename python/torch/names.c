@@ -107,10 +107,20 @@ static bool is_selected(const char *text)
 	return !selection[0] || !fnmatch(selection, text, 0);
 }
 
-static void entry_name(struct entry *entry)
+/* The class without its package. */
+static const char *class_of(PyObject *module)
 {
-	entry->name = kymo_name_full(entry->text, strlen(entry->text), NULL, 0, 0,
-				     KYMO_SOURCE_TORCH, entry->instance);
+	const char *dot = strrchr(Py_TYPE(module)->tp_name, '.');
+
+	return dot ? dot + 1 : Py_TYPE(module)->tp_name;
+}
+
+/* class_name: in the place of a file, since "layers.0" alone says little; NULL: it is no module, or named by it. */
+static void entry_name(struct entry *entry, const char *class_name)
+{
+	entry->name = kymo_name_full(entry->text, strlen(entry->text), class_name,
+				     class_name ? strlen(class_name) : 0, 0, KYMO_SOURCE_TORCH,
+				     entry->instance);
 	entry->selected = is_selected(entry->text);
 }
 
@@ -140,7 +150,7 @@ struct entry *names_fixed(const char *text)
 	entry->root = entry;
 	if (!entry->text)
 		entry->text = "?";
-	entry_name(entry);
+	entry_name(entry, NULL);
 	entry->next = fixed_entries;
 	fixed_entries = entry;
 	return entry;
@@ -397,8 +407,7 @@ static void name_root(struct entry *entry, PyObject *module)
 static void name_child(struct entry *entry, PyObject *module, const struct entry *parent,
 		       PyObject *parent_module)
 {
-	const char *dot = strrchr(Py_TYPE(module)->tp_name, '.');
-	const char *word = dot ? dot + 1 : Py_TYPE(module)->tp_name;
+	const char *word = class_of(module);
 	char inside[512] = "", path[1024];
 	int budget = SEARCH_MODULES;
 	bool found = false;
@@ -448,7 +457,7 @@ static struct entry *entry_make(PyObject *module, const struct entry *parent,
 	entry->serial = ++last_serial;
 	entry->module = module;
 	entry->parent = parent ? parent->serial : 0;
-	entry_name(entry);
+	entry_name(entry, parent ? class_of(module) : NULL);
 	entry->model = entry->root->name;
 	slot = slot_find(module, entry->parent);
 	*slot = (struct slot){ module, entry->parent, entry };

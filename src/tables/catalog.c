@@ -30,7 +30,8 @@
 	{ "source", "VARCHAR", source, "who marked it: c, python, line, torch, device" }, \
 		AS_IS("name", "VARCHAR", \
 		      "the zone's name; NULL where the table of names was full"), \
-		{ "file", "VARCHAR", file, "where it is in the code" }, \
+		{ "file", "VARCHAR", file, \
+		  "where it is in the code; of a torch module inside of another, its class" }, \
 		{ "line", "INTEGER", line, "the line in that file" }, \
 		AS_IS("start_ns", "BIGINT", "when it began, in ns since the recording began"), \
 		AS_IS(span, "BIGINT", span_about), \
@@ -62,7 +63,8 @@ static const struct catalog_column regions[] = {
 	AS_IS("mean_ns", "DOUBLE", "the mean"),
 	AS_IS("stddev_ns", "DOUBLE", "the standard deviation (n - 1); NULL for a single one"),
 	AS_IS("p50_ns", "BIGINT",
-	      "the median, from a histogram of 8 buckets to a power of two; NULL where none was kept"),
+	      "the median, from a histogram of 8 buckets to a power of two; NULL where none was kept: beyond the first 256 "
+	      "regions of a thread"),
 	AS_IS("p90_ns", "BIGINT", "the 90th percentile, likewise"),
 	AS_IS("p99_ns", "BIGINT", "the 99th percentile, likewise"),
 	AS_IS("open", "BIGINT", "zones that are open now, or were when the process ended"),

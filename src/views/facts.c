@@ -1,5 +1,6 @@
 #include "views/facts.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -219,6 +220,20 @@ static int by_self(const void *a, const void *b)
 	return left->self_ns < right->self_ns ? 1 : left->self_ns > right->self_ns ? -1 : 0;
 }
 
+/* As FACTS_LABEL_SQL does. */
+static char *take_label(const struct store_name *name)
+{
+	size_t bytes = strlen(name->text), digits = 0;
+	char *label = NULL;
+
+	while (digits < bytes && isdigit((unsigned char)name->text[bytes - 1 - digits]))
+		digits++;
+	if (name->source != KYMO_SOURCE_TORCH || !digits || !name->file || !name->file[0] ||
+	    (digits < bytes && name->text[bytes - 1 - digits] != '.'))
+		return strdup(name->text);
+	return asprintf(&label, "%s (%s)", name->text, name->file) < 0 ? NULL : label;
+}
+
 static int take_regions(const struct recording *recording, const struct region_sum *sums,
 			struct facts *out)
 {
@@ -227,7 +242,7 @@ static int take_regions(const struct recording *recording, const struct region_s
 		struct facts_region *region = &out->regions[out->region_count];
 		const struct store_name *name = &recording->names[sums[i].name];
 
-		region->name = strdup(name->text);
+		region->name = take_label(name);
 		if (!region->name)
 			return -ENOMEM;
 		snprintf(region->source, sizeof(region->source), "%s",
@@ -418,7 +433,7 @@ static const struct {
 	  "ORDER BY 1",
 	  stream_row },
 	/* Several processes: quantiles of the one that has most of it. */
-	{ "SELECT name, source, sum(count), sum(self_ns) AS self_ns, sum(total_ns), "
+	{ "SELECT " FACTS_LABEL_SQL ", source, sum(count), sum(self_ns) AS self_ns, sum(total_ns), "
 	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER (), sum(own_cost_ns), "
 	  "bool_or(contains(file, '" FACTS_IMPORT_FILE "'))::INT "
 	  "FROM trace.regions WHERE count > 0 GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",

@@ -21,8 +21,22 @@
 	"(SELECT s.* FROM trace.steps s JOIN (SELECT pid, name, count(*) AS n FROM trace.steps GROUP BY ALL " \
 	"ORDER BY n DESC, pid LIMIT 1) o ON s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name)"
 
+/* A name as tables show it: the class of a torch module whose own name is a mere number, as in layers.0 (Linear). Where rows
+   are grouped by name and source. */
+#define FACTS_LABEL_SQL \
+	"CASE WHEN source = 'torch' AND regexp_matches(name, '(^|\\.)[0-9]+$') AND min(file) = max(file) THEN name || ' (' || " \
+	"min(file) || ')' ELSE name END"
+/* The same for a module: its class by the totals, where all of that name have one. A table of name and label. */
+#define FACTS_MODULE_LABELS_SQL \
+	"(SELECT name, " FACTS_LABEL_SQL \
+	" AS label FROM trace.regions WHERE source = 'torch' GROUP BY name, source)"
+
 /* In the file names of what Python's import itself is made of. */
 #define FACTS_IMPORT_FILE "importlib._bootstrap"
+
+#define FACTS_NO_QUANTILES \
+	"Where p50 and p99 are -, they are not known: a thread keeps the distribution of its first 256 regions; counts and " \
+	"times of the others are exact, too."
 
 struct facts_region {
 	char *name;

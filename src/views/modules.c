@@ -1,6 +1,7 @@
 #include "views/modules.h"
 
 #include "base/buf.h"
+#include "views/facts.h"
 #include "views/format.h"
 #include "views/rows.h"
 
@@ -75,11 +76,12 @@ int modules_print(struct tables *tables, size_t most, FILE *out, const struct te
 	/* The model is only said where one name is in two of them. */
 	buf_print(
 		&sql,
-		"SELECT module, CASE WHEN count(*) OVER (PARTITION BY module) > 1 THEN model END, own, "
+		"SELECT coalesce(label, module), CASE WHEN count(*) OVER (PARTITION BY module) > 1 THEN model END, own, "
 		"own / sum(own) OVER (), calls, forward, backward FROM (SELECT module, model, sum(self) AS own, "
 		"count(*) FILTER (stage = 'forward') AS calls, avg(self) FILTER (stage = 'forward') AS forward, "
 		"avg(self) FILTER (stage = 'backward') AS backward FROM python.torch_trace "
-		"WHERE model IS NOT NULL GROUP BY module, model) ORDER BY own DESC, module LIMIT %zu",
+		"WHERE model IS NOT NULL GROUP BY module, model) LEFT JOIN " FACTS_MODULE_LABELS_SQL
+		" ON name = module ORDER BY own DESC, module LIMIT %zu",
 		most);
 	rc = rows_each(tables, buf_get(&sql), module_row, &printing, err);
 	buf_fini(&sql);

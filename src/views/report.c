@@ -453,6 +453,16 @@ static void say_what_was_subtracted(const struct report *report)
 	text_paragraph(report->out, line, 2, NULL, false, report->style);
 }
 
+static void say_what_has_no_quantiles(const struct report *report)
+{
+	for (size_t i = 0; i < report->facts.region_count; i++)
+		if (report->facts.regions[i].p50_ns < 0) {
+			text_paragraph(report->out, FACTS_NO_QUANTILES, 2, NULL, false,
+				       report->style);
+			return;
+		}
+}
+
 static int section_regions(struct report *report)
 {
 	const struct facts *facts = &report->facts;
@@ -468,6 +478,7 @@ static int section_regions(struct report *report)
 		fprintf(report->out,
 			"  %s more: kymo query 'FROM trace.regions ORDER BY self_ns DESC'\n",
 			format_count(facts->region_all - facts->region_count).text);
+	say_what_has_no_quantiles(report);
 	if (report->subtract_overhead)
 		say_what_was_subtracted(report);
 	return 0;

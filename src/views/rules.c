@@ -60,8 +60,9 @@ const struct rules_row rules[] = {
 	  "module <> '' GROUP BY 1 HAVING calls > 0), root AS (SELECT module, ns FROM m WHERE NOT contains(module, '.') ORDER "
 	  "BY ns DESC LIMIT 1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, "
 	  "m.module || '.') AND NOT contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m WHERE module NOT IN "
-	  "(SELECT module FROM root)) SELECT self, (SELECT ns FROM root), module, calls, each, 0 FROM o WHERE (SELECT "
-	  "count(*) FROM o) > 2 ORDER BY self DESC LIMIT 1",
+	  "(SELECT module FROM root)) SELECT self, (SELECT ns FROM root), coalesce(label, module), calls, each, 0 FROM o "
+	  "LEFT JOIN " FACTS_MODULE_LABELS_SQL
+	  " ON name = module WHERE (SELECT count(*) FROM o) > 2 ORDER BY self DESC LIMIT 1",
 	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
 	  "it ran {count} times, {a} at the median in forward",
 	  "make it cheaper, fuse it, or give it less to do", "torch",

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from conftest import ROOT
+
 
 def report(kymo, path="rec"):
     done = kymo("report", path, "-f", "json")
@@ -92,3 +94,42 @@ def test_the_numbers_name_their_query_and_it_runs(shared):
     assert query == "SELECT step, data_ns, duration_ns FROM trace.steps ORDER BY data_ns DESC"
     done = shared("query", shared.path, query)
     assert done.status == 0 and "40 rows" in done.err + done.out
+
+
+def test_quantiles_that_are_not_kept_say_why(kymo, python):
+    code = "import kymo, time\nfor i in range(300):\n    with kymo.region(f'r{i}'):\n        time.sleep(i // 299 * 0.05)\n"
+    (kymo.cwd / "many.py").write_text(code)
+    assert kymo("run", "-o", "rec", "--", python, "many.py").status == 0
+    table = kymo("report", "rec").out.split("\nRegions\n")[1].split("\n\n")[0]
+    assert table.splitlines()[1].split()[3:] == ["r299", "python", "1", "-", "-"]
+    assert "Where p50 and p99 are -, they are not known: a thread keeps the distribution of its first 256 regions" in \
+        " ".join(table.split())
+
+
+MODEL = """
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.ReLU(), nn.Linear(8, 8)))
+for _ in range(3):
+    model(torch.randn(4, 8)).sum().backward()
+"""
+
+
+def test_modules_that_are_numbered_are_shown_with_their_class(kymo, python):
+    pytest.importorskip("torch", reason="torch is not installed: make setup")
+    (kymo.cwd / "model.py").write_text(MODEL)
+    assert kymo("run", "-o", "rec", "--", python, "model.py").status == 0
+    out = kymo("report", "rec").out
+    for section in ("Regions", "Torch modules"):
+        table = out.split(f"\n{section}\n")[1].split("\n\n")[0]
+        for name in ("0 (Linear)", "1 (Sequential)", "1.0 (ReLU)", "1.1 (Linear)", "Sequential"):
+            assert re.search(rf" {re.escape(name)} ", table), table
+
+
+def test_every_query_that_a_report_names_runs(shared):
+    page = (ROOT / "docs/verdicts.md").read_text()
+    queries = re.findall(r"\| `(.*)` \|$", page, re.M)
+    assert len(queries) >= 13
+    for query in queries:
+        done = shared("query", shared.path, query)
+        assert done.status == 0, f"{query}\n{done.err}"

@@ -628,7 +628,7 @@ export class Timeline {
 		clear(this.tip);
 		this.tip.append(el("span", { text: `${one.name} (${one.source}) ${duration(zone.duration)}` }),
 			el("div", { class: "more", text: zone.n > 1 ? `${count(zone.n)} zones, the longest has this name` : zone.open ? "open: it has not ended" :
-				`at ${duration(zone.start)}${one.file ? ` · ${one.file}:${one.line}` : ""}` }));
+				`at ${duration(zone.start)}${one.file ? ` · ${one.file}${one.line ? `:${one.line}` : ""}` : ""}` }));
 		this.tip.style.left = `${Math.min(mouse.x + 12, this.width - this.tip.offsetWidth - 8)}px`;
 		this.tip.style.top = `${mouse.y + 18 + this.tip.offsetHeight > this.height ? mouse.y - this.tip.offsetHeight - 8 : mouse.y + 18}px`;
 	}

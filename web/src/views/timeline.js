@@ -38,7 +38,7 @@ async function details(shell, zone, drawer) {
 	drawer.append(
 		el("div", {}, el("h3", {}, swatch(name.source, name.name), name.name), pairs([["source", name.source], ["duration", duration(zone.duration)],
 			["thread", lane?.name || `tid ${lane?.tid}`], ["vs median", vs], ["depth", String(zone.row)], ["start", duration(zone.start)],
-			["where", name.file ? `${name.file}:${name.line}` : "–"], [zone.open ? "state" : "zones", zone.open ? "open" : count(zone.n)]])),
+			["where", name.file ? `${name.file}${name.line ? `:${name.line}` : ""}` : "–"], [zone.open ? "state" : "zones", zone.open ? "open" : count(zone.n)]])),
 		el("div", {}, el("div", { class: "muted", text: here ? "All zones of this name" : "All zones of this name in the report" }), pairs([["count", count(stats.count)], ["total", duration(stats.total)],
 			["p50", duration(stats.p50)], ["p99", duration(stats.p99)]]), el("div", { class: "hint", text: "[ ] previous and next · X slowest · Z zoom to it" }),
 			here ? el("button", { class: "link", text: "Open in SQL", onclick: () => shell.go("sql", { q: `FROM trace.zones\nWHERE name = '${name.name.replaceAll("'", "''")}'\nORDER BY duration_ns DESC\nLIMIT 100` }) }) : null),
