@@ -72,7 +72,7 @@ const struct rules_row rules[] = {
 	  "count(*) AS n, sum(count(*)) OVER () AS total FROM python.samples WHERE state = 'R' AND len(stack) > 0 GROUP BY "
 	  "1) WHERE total >= 50 ORDER BY n DESC LIMIT 1",
 	  "One function takes most of the time: {name} is where {share} of all samples are.",
-	  "{count} samples show it", "make it cheaper, or call it less often", "flame",
+	  "{count} samples show it", "make it cheaper, or call it less often", "flame?of=samples",
 	  "SELECT stack[1], count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC" },
 	{ "tiny", 0.25, 0.5, 0,
 	  "SELECT sum(total_ns), {run_ns}, arg_max(name, total_ns), sum(count), sum(total_ns) / sum(count), 0 FROM "
@@ -99,7 +99,8 @@ const struct rules_row rules[] = {
 	  "Python threads wait for each other: {name} waits for the interpreter's lock for {share} of the run.",
 	  "{count} threads share it, and it is held for {a} of {whole}",
 	  "processes instead of threads, or work that releases the lock (NumPy, torch, I/O)",
-	  "flame", "SELECT thread, gil, state, count(*) FROM python.samples GROUP BY ALL" },
+	  "flame?of=samples",
+	  "SELECT thread, gil, state, count(*) FROM python.samples GROUP BY ALL" },
 	{ "io", 0.15, 0.7, 1,
 	  "SELECT {run_ns} * greatest(coalesce((SELECT max(a) FROM (SELECT avg((state = 'blocked')::INT) AS a FROM "
 	  "host.threads GROUP BY pid, tid HAVING count(*) >= 3)), 0), coalesce((SELECT max(a) FROM (SELECT avg((state = "
@@ -155,7 +156,8 @@ const struct rules_row rules[] = {
 	  "FROM x WHERE greatest(a, b) > 5e8",
 	  "Importing modules takes {share} of the run ({won}).",
 	  "[the costliest is {name}; ]imports run before any step",
-	  "import only where it is needed, and less: python -X importtime lists them", "flame",
+	  "import only where it is needed, and less: python -X importtime lists them",
+	  "flame?of=samples",
 	  "SELECT stack, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC" },
 	/* No time is won, but a run that ends by the OOM killer is lost: it ranks low unless nothing else is found. */
 	{ "growth", 0.30, 0.03, 2,

@@ -22,8 +22,8 @@ struct rules_row {
 	/* One row: won_ns, whole_ns, name, count, a, b; see struct finding in verdict.c. */
 	const char *sql;
 	const char *sentence, *evidence, *advice;
-	const char
-		*view; /* the tab of the HTML report that shows it; there the name is looked for */
+	/* The tab of the HTML report that shows it ("?of=samples" behind flame: of those); there the name is looked for. */
+	const char *view;
 	const char *query; /* what a person asks to see the same numbers */
 };
 

@@ -164,7 +164,10 @@ static void say(const struct rules_row *rule, const struct finding *finding,
 	say_losses(rule, facts, out->sentence, sizeof(out->sentence));
 	fill_into(out->evidence, sizeof(out->evidence), rule->evidence, finding, utf8);
 	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
+	/* A function is looked for without its line: "work (a.py" is in "work (a.py:8)". */
 	snprintf(out->find, sizeof(out->find), "%s", finding->name);
+	if (strstr(rule->view, "of=samples"))
+		out->find[strcspn(out->find, ")")] = '\0';
 	out->view = rule->view;
 	out->query = rule->query;
 }

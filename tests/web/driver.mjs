@@ -126,6 +126,19 @@ const checks = {
 		out.narrow = [await page.locator(".menu").isVisible(), (await overflow())[0]];
 		return out;
 	},
+	/** Every number of the verdicts is followed, and what is looked for there is read. */
+	async links() {
+		const out = { open: await open(), links: [] };
+		const links = await page.locator(".verdict h1 a").evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute("href"), a.title]));
+		for (const [number, href, sql] of links) {
+			await page.evaluate((hash) => { location.hash = hash; }, href);
+			await page.waitForTimeout(250);
+			out.links.push({ number, href, sql, tab: await page.getAttribute(".tab[aria-selected=true]", "id"),
+				find: await page.locator("input[type=search]").count() ? await page.inputValue("input[type=search]") : null,
+				bar: await page.locator(".bar").count() ? await text(".bar") : "" });
+		}
+		return out;
+	},
 	async hostile() {
 		const out = { open: await open() };
 		out.names = await page.locator("table[aria-label='Top regions'] tbody td:first-child").allInnerTexts();

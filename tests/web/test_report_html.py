@@ -25,6 +25,14 @@ def test_the_first_screen_says_where_the_time_goes_and_fits(tour):
     assert tour["chart"] > 20, "the step chart is drawn"
 
 
+def test_the_numbers_of_a_verdict_lead_to_what_shows_them(page):
+    seen = page("links", "region")[1]
+    assert [one["number"] for one in seen["links"]] == ["17.1 s", "86 %", "1,900"]
+    for one in seen["links"]:
+        assert (one["href"], one["tab"], one["find"]) == ("#/flame?find=simulate", "tab-flame", "simulate")
+        assert one["sql"] == "FROM trace.regions ORDER BY self_ns DESC" and "in 1 frame" in one["bar"]
+
+
 def test_losses_and_overhead_are_in_the_footer(tour):
     assert tour["footer"].startswith("Rows 57,632 kept of 57,632 · none lost\nOverhead 0.03 % of the run\nClock ")
     assert "emitted = kept + overwritten + dropped" in tour["streams"]

@@ -36,6 +36,10 @@ export const flame = {
 		of.addEventListener("change", load);
 		threads.addEventListener("change", load);
 		find.addEventListener("input", () => graph.search(find.value));
+		if (shell.query.of === "samples" && samples)
+			of.value = "samples";
+		find.value = shell.query.find ?? "";
+		graph.search(find.value);
 		const previous = shell.source.onchange;
 		if (!shell.source.glance)
 			shell.source.onchange = load; // the zones of a file come later than its page

@@ -6,13 +6,22 @@ import { clear, clock, count, duration, el, legend, percent } from "../util.js";
 /** Colours of the parts of a step: by what each mostly is. */
 const PARTS = { data: "python", forward: "torch", backward: "torch", optimizer: "c", other: "line" };
 
-/** @param {any} data */
-function verdict(data) {
+/** Its numbers are links to the tab that shows them, with the name looked for. @param {any} one @param {string} text @param {any} shell */
+function linked(one, text, shell) {
+	if (!one.view)
+		return [text];
+	const [tab, words] = one.view.split("?"), query = { ...Object.fromEntries(new URLSearchParams(words ?? "")), ...(one.find ? { find: one.find } : {}) };
+	return text.split(/((?<![\w.])\d[\d,.]*\d*(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?)/).map((piece, i) =>
+		(i % 2 ? el("a", { href: shell.hash(tab, query), title: one.sql, text: piece }) : piece));
+}
+
+/** @param {any} data @param {any} shell */
+function verdict(data, shell) {
 	const [first = { text: "Nothing to say yet" }, ...others] = data.verdicts;
 	const more = others.length ? el("details", {}, el("summary", { text: `${others.length} more` }),
-		el("ul", {}, ...others.map((/** @type {any} */ v) => el("li", {}, v.text, v.try ? el("span", { class: "muted", text: ` Try: ${v.try}.` }) : null)))) : null;
-	return el("section", { class: `verdict${first.name ? "" : " fine"}`, "aria-label": "Verdict" }, el("h1", { text: first.text }),
-		el("p", {}, first.evidence ? el("b", { text: "Evidence: " }) : null, first.evidence ? `${first.evidence}. ` : null,
+		el("ul", {}, ...others.map((/** @type {any} */ v) => el("li", {}, ...linked(v, v.text, shell), v.try ? el("span", { class: "muted", text: ` Try: ${v.try}.` }) : null)))) : null;
+	return el("section", { class: `verdict${first.name ? "" : " fine"}`, "aria-label": "Verdict" }, el("h1", {}, ...linked(first, first.text, shell)),
+		el("p", {}, first.evidence ? el("b", { text: "Evidence: " }) : null, ...(first.evidence ? linked(first, `${first.evidence}. `, shell) : []),
 			first.try ? el("b", { text: "Try: " }) : null, first.try ? `${first.try}.` : null), openZones(data), more);
 }
 
@@ -165,7 +174,7 @@ export const overview = {
 			return { node: reading(shell.source) };
 		/** @type {(() => void)[]} */ const closers = [];
 		const left = data.steps.x.length ? stepsCard(data, shell, closers) : shares(data);
-		return { node: el("div", { class: "page" }, verdict(data), figures(data), el("div", { class: "columns" }, left, regionsCard(data, shell))),
+		return { node: el("div", { class: "page" }, verdict(data, shell), figures(data), el("div", { class: "columns" }, left, regionsCard(data, shell))),
 			close: () => closers.forEach((one) => one()) };
 	},
 };

@@ -133,10 +133,14 @@ export const timeline = {
 			onselect: (zone) => (zone ? details(shell, zone, drawer) : (drawer.hidden = true)),
 			onview: () => {}, onrange: (range) => shell.setRange(range),
 		});
-		find.addEventListener("input", () => {
+		const search = () => {
 			made.search(find.value);
 			found.textContent = find.value ? `${count(made.found.size)} name${made.found.size === 1 ? "" : "s"}` : "";
-		});
+		};
+		find.addEventListener("input", search);
+		find.value = shell.query.find ?? "";
+		if (find.value)
+			search();
 		threads.addEventListener("change", () => {
 			made.only = threads.value === "" ? null : Number(threads.value);
 			made.changed();
