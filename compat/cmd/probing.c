@@ -34,7 +34,7 @@ static const struct {
 static int help(void)
 {
 	puts("usage: probing [-t] ENDPOINT COMMAND [ARGUMENTS]\n"
-	     "\nThe words of Probing, answered by kymo. ENDPOINT is a pid.\n");
+	     "\nThe words of Probing, answered by kymo. ENDPOINT is a pid, or host:port of a kymo serve.\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-10s %s%s\n", commands[i].word,
 		       commands[i].command ? "" : "refused: ", commands[i].about);
@@ -47,14 +47,6 @@ static int find(const char *word)
 		if (!strcmp(commands[i].word, word))
 			return (int)i;
 	return -1;
-}
-
-/* host:port */
-static int is_address(const char *endpoint)
-{
-	const char *colon = strrchr(endpoint, ':');
-
-	return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
 }
 
 static int become_kymo(char **argv)
@@ -95,15 +87,9 @@ static int answer(int command, char *endpoint, int argc, char **argv)
 			commands[command].about);
 		return FAILED;
 	}
-	if (endpoint && is_address(endpoint)) {
-		fprintf(stderr,
-			"probing: %s is the address of a `kymo serve`, which this version does not "
-			"have yet; on that machine a pid serves\n",
-			endpoint);
-		return FAILED;
-	}
 	if (!endpoint && !commands[command].without_target) {
-		fprintf(stderr, "probing: which program? probing ENDPOINT %s, with a pid\n",
+		fprintf(stderr,
+			"probing: which program? probing ENDPOINT %s, with a pid or host:port\n",
 			commands[command].word);
 		return WRONG_USE;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmds/cmds.h"
+#include "cmds/remote.h"
 #include "collect/family.h"
 #include "collect/proc.h"
 #include "collect/stacks.h"
@@ -192,6 +193,30 @@ static int answer_dead(const struct request *request, const char *path, struct k
 	return 0;
 }
 
+/* Of a program on another machine, by the kymo serve there. */
+static int answer_remote(const struct request *request)
+{
+	const struct stacks_options *asked = &request->stacks;
+	const struct {
+		const char *key;
+		bool set;
+	} flags[] = { { "text", !request->json },
+		      { "tree", request->tree },
+		      { "native", asked->native },
+		      { "locals", asked->locals },
+		      { "why", asked->why } };
+	struct buf path = { 0 };
+	int status;
+
+	buf_text(&path, "/api/backtrace");
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (flags[i].set)
+			remote_add(&path, flags[i].key, "1");
+	status = remote_print("backtrace", request->target, buf_get(&path), NULL, NULL, false);
+	buf_fini(&path);
+	return status;
+}
+
 int cmd_backtrace(int argc, char **argv)
 {
 	struct request request = { 0 };
@@ -203,6 +228,8 @@ int cmd_backtrace(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	if (remote_is(request.target))
+		return answer_remote(&request);
 	rc = find_target(request.target, &pid, path, sizeof(path), &err);
 	if (!rc && !pid)
 		rc = answer_dead(&request, path, &err);

@@ -13,6 +13,7 @@
 #include "base/near.h"
 #include "base/paths.h"
 #include "base/settings.h"
+#include "cmds/remote.h"
 #include "collect/configure.h"
 #include "collect/guard.h"
 #include "record/record.h"
@@ -121,26 +122,12 @@ static int read_words(struct config *config, const struct cmds_args *args)
 
 /* ---- who is meant ------------------------------------------------------------------------------ */
 
-static bool is_address(const char *target)
-{
-	const char *colon = strrchr(target, ':');
-
-	return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
-	       access(target, F_OK);
-}
-
 static int open_target(struct config *config, struct kymo_error *err)
 {
 	size_t digits = strspn(config->target, "0123456789");
 	char path[KYMO_PATH_BYTES];
 	int rc;
 
-	if (is_address(config->target))
-		return error_set(
-			err, ENOTSUP,
-			"%s is the address of a `kymo serve`, which kymo %s does not have yet; "
-			"on that machine a pid serves",
-			config->target, KYMO_VERSION);
 	if (digits && digits < 10 && !config->target[digits]) {
 		config->pid = (int32_t)strtol(config->target, NULL, 10);
 		return live_open_pid(config->pid, &config->live, err);
@@ -442,6 +429,55 @@ static int answer(struct config *config, struct kymo_error *err)
 	return rc ? rc : nobody ? 1 : 0;
 }
 
+/* ---- by a kymo serve ------------------------------------------------------------------------- */
+
+static void add_changes(const struct config *config, struct buf *body)
+{
+	char text[SETTINGS_TEXT_BYTES];
+	bool first = true;
+
+	buf_text(body, "{\"set\":{");
+	for (size_t i = 0; i < config->count; i++) {
+		const struct wish *wish = &config->wishes[i];
+
+		if (!wish->change)
+			continue;
+		settings_format(wish->key, &wish->value, text, sizeof(text));
+		buf_text(body, first ? "" : ",");
+		first = false;
+		add_text(body, wish->key->name, text);
+	}
+	buf_char(body, '}');
+	if (*remote_name(config->target)) {
+		buf_char(body, ',');
+		add_text(body, "target", remote_name(config->target));
+	}
+	buf_char(body, '}');
+}
+
+static int ask_remote(const struct config *config)
+{
+	struct buf path = { 0 }, body = { 0 };
+	bool change = false;
+	int status;
+
+	buf_text(&path, "/api/config");
+	if (!config->json)
+		remote_add(&path, "text", "1");
+	for (size_t i = 0; i < config->count; i++) {
+		change |= config->wishes[i].change;
+		if (!config->wishes[i].change)
+			remote_add(&path, "key", config->wishes[i].key->name);
+	}
+	if (change)
+		add_changes(config, &body);
+	status = remote_print("config", config->target, buf_get(&path), change ? &body : NULL, NULL,
+			      false);
+	buf_fini(&path);
+	buf_fini(&body);
+	return status;
+}
+
 /* -1, or the exit status. */
 static int choose_format(struct config *config, const char *format)
 {
@@ -480,6 +516,8 @@ int cmd_config(int argc, char **argv)
 		status = read_words(&config, &args);
 	if (status >= 0)
 		return status;
+	if (remote_is(config.target))
+		return ask_remote(&config);
 	guard_install();
 	rc = open_target(&config, &err);
 	if (!rc && !config.count && !config.json)

@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "cmds/remote.h"
 #include "base/near.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/aside.h"
 #include "views/format.h"
+#include "views/json.h"
 #include "views/output.h"
 #include "views/text.h"
 
@@ -291,13 +293,53 @@ static int answer(struct request *request, struct kymo_error *err)
 	return rc;
 }
 
+/* ---- by a kymo serve ------------------------------------------------------------------------ */
+
+#define REMOTE_ROWS 1000000
+#define REMOTE_SECONDS 300
+
+static void add_field(struct buf *body, const char *key, const char *text)
+{
+	buf_print(body, "\"%s\":", key);
+	json_text(body, text, strlen(text));
+	buf_char(body, ',');
+}
+
+static int ask_remote(const struct request *request)
+{
+	struct text_style style = text_style_of(stdout);
+	bool json = !strcmp(request->format->name, "json");
+	struct buf body = { 0 };
+	int status;
+
+	if (request->tables.unsafe)
+		return cmds_wrong("query", "--unsafe is not for a kymo serve: it only reads");
+	buf_char(&body, '{');
+	if (*remote_name(request->target))
+		add_field(&body, "target", remote_name(request->target));
+	add_field(&body, "sql", request->sql);
+	/* What a program is given here is an array of objects. */
+	add_field(&body, "format", json ? "objects" : request->format->name);
+	buf_print(&body, "\"columns\":%d,\"limit\":%" PRIu64 ",\"timeout_s\":%g}",
+		  isatty(STDOUT_FILENO) && !request->file ? style.columns : 0,
+		  request->limit < REMOTE_ROWS ? request->limit : REMOTE_ROWS,
+		  request->tables.timeout_ms ? request->tables.timeout_ms / 1000.0
+					     : (double)REMOTE_SECONDS);
+	status = remote_print("query", request->target, "/api/query", &body, request->file,
+			      request->force);
+	buf_fini(&body);
+	return status;
+}
+
 int cmd_query(int argc, char **argv)
 {
 	struct request request = { .limit = UINT64_MAX, .format = output_find("table") };
 	struct kymo_error err = { 0 };
 	int status = parse(&request, argc, argv);
 
-	if (status < 0) {
+	if (status < 0 && remote_is(request.target)) {
+		status = ask_remote(&request);
+	} else if (status < 0) {
 		wrap_limit(&request);
 		status = answer(&request, &err) ? cmds_fail("query", &err) : cmds_finish("query");
 		if (cmds_interrupted())

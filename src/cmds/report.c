@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmds/cmds.h"
+#include "cmds/remote.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/progress.h"
@@ -138,6 +139,20 @@ static int read_option(const struct cmds_option *option, const char *value, stru
 	return CMDS_OK;
 }
 
+/* By a kymo serve, which has it made there. */
+static int remote_report(const struct request *request)
+{
+	struct buf path = { 0 };
+	int status;
+
+	buf_text(&path, "/api/report");
+	remote_add(&path, "format", request->format ? request->format->name : "text");
+	status = remote_print("report", request->target, buf_get(&path), NULL, request->file,
+			      request->force);
+	buf_fini(&path);
+	return status;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct kymo_error err = { 0 };
@@ -155,6 +170,8 @@ int cmd_report(int argc, char **argv)
 	wrong = wrong ? wrong : check(&request);
 	if (wrong)
 		return wrong;
+	if (remote_is(request.target))
+		return remote_report(&request);
 	status = make_report(&request, &err) ? cmds_fail("report", &err) : cmds_finish("report");
 	if (request.file && status == CMDS_OK && isatty(STDERR_FILENO))
 		fprintf(stderr, "kymo report: wrote %s\n", request.file);

@@ -327,10 +327,15 @@ void answer_config(struct request *request)
 	}
 	target = request_target(request);
 	add_word(&child, "-f");
-	add_word(&child, "json");
+	add_word(&child, is_set(request, "text") ? "text" : "json");
 	add_word(&child, "--");
 	if (target)
 		add_word(&child, name_of(target, pid, sizeof(pid)));
+	for (size_t i = 0; i < request->parameter_count; i++)
+		if (!strcmp(request->keys[i], "key") && settings_find(request->values[i]))
+			add_word(&child, request->values[i]);
+	if (is_set(request, "text"))
+		request->type = "text/plain; charset=utf-8";
 	if (target && (!json.store || add_settings(request, &json, &child, words)))
 		run(request, &child, false);
 	jsonin_fini(&json);

@@ -20,10 +20,24 @@
 #define ANSWER_BYTES (UINT64_C(64) << 20)
 #define SESSIONS 4 /* of recordings that no longer change, kept open */
 
+/* What can be asked for: who writes it, and what it is called. NULL: columns, rows and how it went, by ourselves. */
+static const struct query_format {
+	const char *name, *writer, *type, *file;
+} query_formats[] = {
+	{ "json", NULL, "application/json", NULL },
+	{ "arrow", "arrow", "application/vnd.apache.arrow.stream", "query.arrow" },
+	{ "csv", "csv", "text/csv; charset=utf-8", "query.csv" },
+	{ "parquet", "parquet", "application/vnd.apache.parquet", "query.parquet" },
+	{ "objects", "json", "application/json", NULL },
+	{ "table", "table", "text/plain; charset=utf-8", NULL },
+};
+
 struct asked {
 	struct jsonin json;
 	const char *sql, *id;
-	const struct output_format *format;
+	const struct query_format *about;
+	const struct output_format *format; /* NULL: by ourselves */
+	int columns; /* of a terminal; 0: as wide as it gets */
 	uint64_t limit;
 	double seconds;
 	struct target *target;
@@ -114,6 +128,18 @@ static bool read_limits(struct request *request, struct asked *asked)
 	return true;
 }
 
+static void find_format(struct asked *asked, const char *name)
+{
+	const char *columns = jsonin_get(&asked->json, "columns");
+
+	asked->columns = columns ? atoi(columns) : 0;
+	for (size_t i = 0; i < sizeof(query_formats) / sizeof(query_formats[0]); i++)
+		if (!strcmp(query_formats[i].name, name))
+			asked->about = &query_formats[i];
+	if (asked->about && asked->about->writer)
+		asked->format = output_find(asked->about->writer);
+}
+
 static bool read_query(struct request *request, struct asked *asked)
 {
 	const char *format, *target;
@@ -126,13 +152,13 @@ static bool read_query(struct request *request, struct asked *asked)
 	asked->sql = jsonin_get(&asked->json, "sql");
 	asked->id = jsonin_get(&asked->json, "id");
 	format = jsonin_get(&asked->json, "format");
-	asked->format = output_find(format ? format : "json");
+	find_format(asked, format ? format : "json");
 	if (!asked->sql || !asked->sql[strspn(asked->sql, " \t\r\n;")]) {
 		answer_error(request, 400, "\"sql\":\"FROM trace.regions\"", "the SQL is empty");
 		return false;
 	}
-	if (!asked->format || !strcmp(asked->format->name, "table")) {
-		answer_error(request, 400, "json, arrow, csv or parquet",
+	if (!asked->about) {
+		answer_error(request, 400, "json, arrow, csv, parquet, objects or table",
 			     "no format is called %.40s", format);
 		return false;
 	}
@@ -214,7 +240,12 @@ static int write_json(const struct asked *asked, struct tables_result *result, s
 static int write_file(const struct asked *asked, struct tables_result *result,
 		      struct request *request, struct kymo_error *err)
 {
-	struct output_options options = { .limit = asked->limit };
+	struct output_options options = {
+		.limit = asked->limit,
+		.style = { .utf8 = true,
+			   .terminal = asked->columns > 0,
+			   .columns = asked->columns > 0 ? asked->columns : 80 },
+	};
 	struct output_count count = { 0 };
 	int fd = memfd_create("kymo-answer", MFD_CLOEXEC), mine = fd < 0 ? -1 : dup(fd);
 	FILE *out = mine < 0 ? NULL : fdopen(mine, "w");
@@ -233,14 +264,15 @@ static int write_file(const struct asked *asked, struct tables_result *result,
 
 static void wrap_limit(const struct asked *asked, struct buf *out)
 {
+	bool binary = asked->format && asked->format->binary;
 	size_t bytes = strlen(asked->sql);
 
 	while (bytes && strchr(" \t\r\n;", asked->sql[bytes - 1]))
 		bytes--;
-	buf_text(out, asked->format->binary ? "SELECT * FROM (" : "");
+	buf_text(out, binary ? "SELECT * FROM (" : "");
 	buf_add(out, asked->sql, bytes);
 	/* On a line of its own: the query may end with a comment. */
-	if (asked->format->binary)
+	if (binary)
 		buf_print(out, "\n) LIMIT %" PRIu64, asked->limit);
 }
 
@@ -255,9 +287,8 @@ static int ask(const struct asked *asked, struct tables *tables, struct request 
 	wrap_limit(asked, &sql);
 	rc = tables_query(tables, buf_get(&sql), &result, err);
 	if (!rc)
-		rc = strcmp(asked->format->name, "json")
-			     ? write_file(asked, result, request, err)
-			     : write_json(asked, result, &request->answer, began_ns, err);
+		rc = asked->format ? write_file(asked, result, request, err)
+				   : write_json(asked, result, &request->answer, began_ns, err);
 	tables_result_close(result);
 	buf_fini(&sql);
 	return rc;
@@ -265,16 +296,9 @@ static int ask(const struct asked *asked, struct tables *tables, struct request 
 
 static void name_file(const struct asked *asked, struct request *request)
 {
-	static const char *const types[][2] = { { "arrow", "application/vnd.apache.arrow.stream" },
-						{ "csv", "text/csv; charset=utf-8" },
-						{ "parquet", "application/vnd.apache.parquet" } };
-
-	for (size_t i = 0; i < 3; i++)
-		if (!strcmp(types[i][0], asked->format->name)) {
-			request->type = types[i][1];
-			snprintf(request->file, sizeof(request->file), "query.%s",
-				 asked->format->name);
-		}
+	request->type = asked->about->type;
+	if (asked->about->file)
+		strcpy(request->file, asked->about->file);
 }
 
 static void enter(struct serve *serve, struct running *running)

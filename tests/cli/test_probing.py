@@ -49,12 +49,12 @@ def test_what_would_run_code_in_the_program_is_refused_with_the_reason(kymo, wor
 
 
 def test_addresses_and_wrong_use_are_one_sentence(kymo):
-    assert probing(kymo, "-t", "localhost:8080", "query", "SELECT 1") == (
-        1, "", "probing: localhost:8080 is the address of a `kymo serve`, which this version does not have yet; "
-        "on that machine a pid serves\n")
+    assert probing(kymo, "-t", "localhost:1", "query", "SELECT 1") == (
+        1, "", "kymo query: cannot reach a kymo serve at localhost:1: Connection refused; is it running there, and does it "
+        "--listen on that address?\n")
     assert probing(kymo) == (2, "", "probing: which command? probing --help lists them\n")
     assert probing(kymo, "1") == (2, "", "probing: which command? probing --help lists them\n")
     assert probing(kymo, "1", "conifg") == (2, "", "probing: no command is called conifg; probing --help lists them\n")
-    assert probing(kymo, "config") == (2, "", "probing: which program? probing ENDPOINT config, with a pid\n")
+    assert probing(kymo, "config") == (2, "", "probing: which program? probing ENDPOINT config, with a pid or host:port\n")
     status, out, err = probing(kymo, "--help")
     assert (status, err) == (0, "") and all(word in out for word in ["list", "config", "query", "backtrace", "inject"])
