@@ -185,7 +185,7 @@ def test_what_cannot_be_answered_is_a_sentence(server, path, status):
 @pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"null", b'{"sql":1e999999}', b'{"sql":"\\ud800"}', b'{"sql":"a\\u0000b"}',
                                   b"{" * 9999, b'{"sql":"SELECT 1","limit":-1}', b'{"sql":"SELECT 1","timeout_s":"x"}',
                                   b'{"sql":" ; "}',
-                                  b'{"sql":"SELECT 1","format":"table"}', b'{"sql":"SELECT 1","id":"' + b"x" * 99 + b'"}'])
+                                  b'{"sql":"SELECT 1","format":"xml"}', b'{"sql":"SELECT 1","id":"' + b"x" * 99 + b'"}'])
 def test_bodies_that_cannot_be_understood_are_refused(server, body):
     answer = server.ask("/api/query", body)
     assert answer.status == 400 and answer.json()["error"]
