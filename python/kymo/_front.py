@@ -47,7 +47,7 @@ FLAGS = {
 VALUES = {
     "-o": "--output", "--output-folder": "--output", "-n": "--name", "--name-append": "--name",
     "--skip": "--skip", "--take": "--take", "--from": "--from", "--to": "--to",
-    "-t": None, "--port": None, "--op-support-count": None, "--child-functions": None, "-a": None,
+    "-t": "--serve=", "--port": "--serve=", "--op-support-count": None, "--child-functions": None, "-a": None,
     "--device-analysis-types": None, "--tracy-tools-folder": None, "--profiler-capture-perf-counters": None,
 }
 
@@ -97,7 +97,8 @@ def _take(name: str, found: Words, word: str, words: list[str]) -> None:
         if VALUES[option] is None:
             found.unused.append(f"{option} {value}")
         else:
-            found.run += [VALUES[option] or "", value]
+            means = VALUES[option] or ""
+            found.run += [means + value] if means.endswith("=") else [means, value]
     elif word in FLAGS:
         _take_flag(found, word)
     elif word[:2] in VALUES and word[1] != "-":  # -oDIR

@@ -91,6 +91,8 @@ static const struct cmds_option serve_options[] = {
 	{ 0, "port", "N", "the port (8086, or the next one that is free)" },
 	{ 0, "listen", "ADDRESS", "other than loopback: makes a token and prints it" },
 	{ 0, "host", "NAMES", "further names of this machine, parted by commas" },
+	{ 0, "open", NULL, "open a browser, too" },
+	{ 0, "zoom", "SCALE", "the page larger (1.5) or smaller (0.75)" },
 	{ 0, "while", "PID", "ends after that process, if nobody looks" },
 	{ 'q', "quiet", NULL, "say no more than the address" },
 	{ 0 },

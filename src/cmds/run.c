@@ -17,6 +17,7 @@
 #include "cmds/cmds.h"
 #include "cmds/run_memory.h"
 #include "cmds/run_python.h"
+#include "cmds/run_serve.h"
 #include "cmds/run_torch.h"
 #include "collect/collect.h"
 #include "collect/say.h"
@@ -36,6 +37,7 @@ struct run_options {
 	char *directory; /* where --name is a part of it; ours to free */
 	const char *name;
 	struct run_torch torch;
+	struct run_serve serve;
 	struct run_memory memory;
 	bool force, quiet, no_summary, report;
 };
@@ -60,6 +62,7 @@ enum {
 	OPTION_WATCH,
 	OPTION_MEMORY,
 	OPTION_SLOW,
+	OPTION_SERVE,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
 	OPTION_HELP,
@@ -91,6 +94,7 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_MEMORY] = { 0, "memory", "[=WORD]", "who allocates what: samples of it, or exact" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS",
 			  "sample Python also when a zone or step takes longer" },
+	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "show it in a browser, as it runs" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
 	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
@@ -98,7 +102,7 @@ const struct cmds_option cmds_run_options[] = {
 };
 
 /* The design has them; refused until they do something. */
-static const char *const later[] = { "device", "serve", "preload", NULL };
+static const char *const later[] = { "device", "preload", NULL };
 
 static void print_help(void)
 {
@@ -180,6 +184,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
 	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
 	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
+	case OPTION_SERVE: return run_serve_word(&run->serve, value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
 	case OPTION_HELP: print_help(); return cmds_finish("run");
@@ -503,6 +508,7 @@ int cmd_run(int argc, char **argv)
 	status = make_way(&run);
 	if (status)
 		return status;
+	run_serve_start(&run.serve);
 	if (collect_run(&run.collect, &result, &err))
 		return cmds_fail("run", &err);
 	if (result.exec_error)

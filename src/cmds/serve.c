@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -18,7 +19,7 @@ struct request {
 	struct serve_options options;
 	char paths[TARGETS][KYMO_PATH_BYTES];
 	const char *targets[TARGETS];
-	bool quiet;
+	bool quiet, open;
 };
 
 static int take_option(struct request *request, struct cmds_args *args,
@@ -34,6 +35,10 @@ static int take_option(struct request *request, struct cmds_args *args,
 		options->hosts = args->value;
 	else if (!strcmp(option->name, "quiet"))
 		request->quiet = true;
+	else if (!strcmp(option->name, "open"))
+		request->open = true;
+	else if (!strcmp(option->name, "zoom") && cmds_number(args, option, 8, &number, &status))
+		options->zoom = number < 0.25 ? 0.25 : number;
 	else if (!strcmp(option->name, "port") &&
 		 cmds_number(args, option, 65535, &number, &status))
 		options->port = (uint16_t)number;
@@ -85,6 +90,31 @@ static void say_where(const struct request *request, const struct serve_address 
 	fprintf(stderr, "  Ctrl-C ends it\n");
 }
 
+/* Where there is a desktop. Who starts the browser is gone at once: nobody has to wait for it. */
+static void open_browser(const struct serve_address *address)
+{
+	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
+	char link[256];
+	pid_t child;
+
+	if (!((display && *display) || (wayland && *wayland)))
+		return;
+	snprintf(link, sizeof(link), "http://%s:%u/%s%s", address->host, address->port,
+		 address->token[0] ? "?token=" : "", address->token);
+	fflush(NULL);
+	child = fork();
+	if (child < 0)
+		return;
+	if (!child) {
+		if (!fork()) {
+			setsid();
+			execlp("xdg-open", "xdg-open", link, (char *)NULL);
+		}
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
 static int serve(const struct request *request)
 {
 	struct serve_address address = { .port = 0 };
@@ -93,6 +123,8 @@ static int serve(const struct request *request)
 	if (serve_start(&request->options, &address, &err))
 		return cmds_fail("serve", &err);
 	say_where(request, &address);
+	if (request->open)
+		open_browser(&address);
 	serve_wait();
 	/* Nothing of ours is on disk, and queries may run: no need to wait for them. */
 	fflush(NULL);

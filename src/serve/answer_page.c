@@ -5,12 +5,15 @@
 #include "serve/inside.h"
 #include "views/web.h"
 
-static const char page[] =
+/* Up to its head's end, so that one more style may follow. */
+static const char page_begin[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	"<title>kymo</title>\n<link rel=\"icon\" href=\"data:,\">\n"
-	"<link rel=\"stylesheet\" href=\"/assets/live.css\"></head>\n"
-	"<body><div id=\"app\">The viewer is drawn by a script; here scripts are off.</div>\n"
+	"<link rel=\"stylesheet\" href=\"/assets/live.css\">\n";
+static const char page_zoom[] = "<link rel=\"stylesheet\" href=\"/assets/zoom.css\">\n";
+static const char page_end[] =
+	"</head>\n<body><div id=\"app\">The viewer is drawn by a script; here scripts are off.</div>\n"
 	"<script type=\"module\" src=\"/assets/live.js\"></script></body></html>\n";
 
 static const char bare_page[] =
@@ -37,12 +40,23 @@ static const struct web_asset *find_asset(const char *name)
 
 void answer_page(struct request *request)
 {
-	bool built = find_asset("live.js");
+	double zoom = request->serve->options.zoom;
 
 	request->type = "text/html; charset=utf-8";
-	request->asset = built ? page : bare_page;
-	request->asset_bytes = built ? sizeof(page) - 1 : sizeof(bare_page) - 1;
-	snprintf(request->etag, sizeof(request->etag), "\"page-%s\"", KYMO_VERSION);
+	if (find_asset("live.js")) {
+		buf_text(&request->answer, page_begin);
+		buf_text(&request->answer, zoom > 0 ? page_zoom : "");
+		buf_text(&request->answer, page_end);
+	} else {
+		buf_text(&request->answer, bare_page);
+	}
+	snprintf(request->etag, sizeof(request->etag), "\"page-%s-%g\"", KYMO_VERSION, zoom);
+}
+
+static void answer_zoom(struct request *request)
+{
+	request->type = "text/css; charset=utf-8";
+	buf_print(&request->answer, "html{zoom:%g}\n", request->serve->options.zoom);
 }
 
 void answer_asset(struct request *request)
@@ -50,6 +64,10 @@ void answer_asset(struct request *request)
 	const char *name = request_get(request, "asset");
 	const struct web_asset *asset = name ? find_asset(name) : NULL;
 
+	if (name && !strcmp(name, "zoom.css") && request->serve->options.zoom > 0) {
+		answer_zoom(request);
+		return;
+	}
 	if (!asset) {
 		answer_error(request, 404, NULL, "there is no such file here");
 		return;

@@ -24,6 +24,7 @@ struct serve_options {
 	size_t target_count;
 	const char *hosts; /* further names of this machine, parted by commas; NULL: none */
 	const char *token; /* NULL: none is asked for on loopback, and one is made elsewhere */
+	double zoom; /* of the page; 0: as it is */
 	int32_t while_pid; /* ends a while after that process has, unless somebody looks; 0: never */
 };
 

@@ -40,6 +40,7 @@ WORDS = [
     (["-o", "a dir", "-n", "name", "-r", "s.py"], ["run", "--python=on", "--output", "a dir", "--name", "name", "--report"],
      ["s.py"]),
     (["-oDIR", "--name-append=n", "s.py"], ["run", "--python=on", "--output", "DIR", "--name", "n"], ["s.py"]),
+    (["--port", "9000", "s.py"], ["run", "--python=on", "--serve=9000"], ["s.py"]),
     (["--skip", "3", "--take=2", "s.py"], ["run", "--python=on", "--skip", "3", "--take", "2"], ["s.py"]),
     (["--from", "a b", "--to", "c", "s.py"], ["run", "--python=on", "--from", "a b", "--to", "c"], ["s.py"]),
     (["--check-exit-code", "--", "s.py", "--"], ["run", "--python=on"], ["s.py", "--"]),
