@@ -43,6 +43,7 @@ void targets_document(struct serve *serve, struct buf *out)
 void answer_targets(struct request *request)
 {
 	targets_list(&request->serve->targets, 500000000u);
+	targets_learn(&request->serve->targets);
 	targets_document(request->serve, &request->answer);
 }
 

@@ -314,6 +314,7 @@ static void tell_list(struct serve *serve)
 	struct news news = { .target = NULL };
 
 	targets_list(&serve->targets, LIST_NS);
+	targets_learn(&serve->targets);
 	pthread_mutex_lock(&serve->targets.lock);
 	news.list_number = serve->targets.number;
 	pthread_mutex_unlock(&serve->targets.lock);

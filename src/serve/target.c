@@ -14,6 +14,8 @@
 #include "views/json.h"
 
 #define HUNG_NS INT64_C(10000000000)
+#define LEARN_BYTES (64u << 20)
+#define LEARN_AT_ONCE 8
 #define FORGET_NS UINT64_C(60000000000) /* zones that nobody has asked for go */
 
 uint64_t target_clock_ns(void)
@@ -86,7 +88,9 @@ static void consider(struct targets *targets, const struct store_entry *entry, b
 		target = add(targets, id);
 	if (!target)
 		return;
-	target->entry = *entry;
+	/* Others read it meanwhile, and nearly always it is the same. */
+	if (memcmp(&target->entry, entry, sizeof(*entry)) != 0)
+		target->entry = *entry;
 	target->gone = false;
 	target->named |= named;
 }
@@ -182,6 +186,65 @@ void targets_list(struct targets *targets, uint64_t least_ns)
 		targets->listed_at_ns = now_ns;
 	}
 	pthread_mutex_unlock(&targets->lock);
+}
+
+/* ---- what is not in the list ---------------------------------------------------------------- */
+
+static struct target *find_unknown(struct targets *targets)
+{
+	struct target *found = NULL;
+
+	pthread_mutex_lock(&targets->lock);
+	for (size_t i = 0; i < targets->count && !found; i++) {
+		const struct store_entry *entry = &targets->list[i]->entry;
+
+		if (!targets->list[i]->gone && !targets->list[i]->about.known &&
+		    !entry->unreadable[0] && entry->kind != STORE_PACKED &&
+		    (entry->bytes < LEARN_BYTES || entry->state == STORE_LIVE))
+			found = targets->list[i];
+	}
+	pthread_mutex_unlock(&targets->lock);
+	return found;
+}
+
+static struct target_about learn(const char *path)
+{
+	struct target_about about = { .known = true, .rank = -1, .ranks = -1 };
+	struct recording *recording = NULL;
+
+	if (store_open(path, &recording, NULL))
+		return about;
+	about.command = recording->command ? strdup(recording->command) : NULL;
+	about.duration_ns = recording->duration_ns;
+	for (size_t i = 0; i < recording->stream_count; i++)
+		if (!strcmp(recording->streams[i].table, "trace.steps"))
+			about.steps += (int64_t)recording->streams[i].emitted;
+	for (size_t i = 0; i < recording->process_count && about.rank < 0; i++)
+		if (recording->processes[i].role == KYMO_ROLE_TARGET) {
+			about.rank = recording->processes[i].rank;
+			about.ranks = recording->processes[i].ranks;
+		}
+	store_close(recording);
+	return about;
+}
+
+void targets_learn(struct targets *targets)
+{
+	struct target *target;
+
+	for (int i = 0; i < LEARN_AT_ONCE && (target = find_unknown(targets)); i++) {
+		struct target_about about = learn(target->entry.path);
+
+		pthread_mutex_lock(&targets->lock);
+		/* One that has no process yet is asked again. */
+		about.known = about.command || target->entry.state != STORE_LIVE;
+		free(target->about.command);
+		target->about = about;
+		targets->number += about.known;
+		pthread_mutex_unlock(&targets->lock);
+		if (!about.known)
+			break;
+	}
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */
@@ -334,22 +397,25 @@ static void target_json(const struct target *target, const struct feed *feed, ui
 {
 	static const char *const kinds[] = { "none", "directory", "snapshot", "packed" };
 	const struct store_entry *entry = &target->entry;
+	const struct target_about *about = &target->about;
 	const char *slash = strrchr(entry->path, '/');
+	int32_t rank = feed->filled ? feed->rank : about->known ? about->rank : -1;
+	int32_t ranks = feed->filled ? feed->ranks : about->known ? about->ranks : -1;
 
 	buf_print(out, "{\"id\":\"%s\"", target->id);
 	key_text(out, "program",
 		 entry->program[0] ? entry->program
 		 : slash	   ? slash + 1
 				   : entry->path);
-	key_text(out, "command", feed->filled ? feed->command : NULL);
+	key_text(out, "command", feed->filled ? feed->command : about->command);
 	key_number(out, "pid", entry->pid, entry->pid > 0);
 	key_text(out, "state", state_of(entry, feed));
 	buf_char(out, ',');
 	target_how_json(target, out);
 	key_number(out, "started_unix_ns", (int64_t)entry->started_unix_ns, entry->started_unix_ns);
 	key_number(out, "duration_ns", duration_of(entry, feed, now_unix_ns), true);
-	key_number(out, "rank", feed->rank, feed->filled && feed->rank >= 0);
-	key_number(out, "ranks", feed->ranks, feed->filled && feed->ranks > 0);
+	key_number(out, "rank", rank, rank >= 0);
+	key_number(out, "ranks", ranks, ranks > 0);
 	key_number(out, "last_row_ns", feed->now_ns - feed->now.last_row_age_ns,
 		   feed->filled && feed->now.known && feed->now.last_row_age_ns >= 0);
 	key_text(out, "kind", kinds[entry->kind]);
@@ -358,7 +424,8 @@ static void target_json(const struct target *target, const struct feed *feed, ui
 	key_text(out, "open_zone", feed->filled && feed->live ? feed->now.longest : NULL);
 	key_number(out, "open_zone_age_ns", feed->now.longest_age_ns,
 		   feed->filled && feed->live && feed->now.longest[0]);
-	key_number(out, "steps", feed->steps, feed->filled);
+	key_number(out, "steps", feed->filled ? feed->steps : about->steps,
+		   feed->filled || (about->known && entry->state != STORE_LIVE));
 	key_text(out, "unreadable", entry->unreadable);
 	buf_char(out, '}');
 }

@@ -10,11 +10,20 @@
 
 #define TARGETS_MOST 2000
 
+/* Of one whose zones nobody has asked for: what a look without them tells. */
+struct target_about {
+	bool known;
+	char *command;
+	int32_t rank, ranks;
+	int64_t steps, duration_ns;
+};
+
 struct target {
 	char id[20]; /* opaque; the same as long as the path is */
 	struct store_entry entry; /* under targets->lock */
 	bool gone; /* likewise: no longer there */
 	bool named; /* on the command line */
+	struct target_about about; /* likewise */
 	_Atomic uint64_t wanted_at_ns; /* somebody asked for its zones, by CLOCK_MONOTONIC */
 	_Atomic int watchers; /* of its tail */
 	/* Who looks: one at a time. */
@@ -46,6 +55,8 @@ struct targets {
 void targets_init(struct targets *targets);
 /* Looks for recordings, unless that was less than `least_ns` ago. */
 void targets_list(struct targets *targets, uint64_t least_ns);
+/* Looks at some that nothing is known of yet. */
+void targets_learn(struct targets *targets);
 /* By id, pid, "latest" or NULL; NULL: there is none. */
 struct target *targets_find(struct targets *targets, const char *name);
 /* As /api/targets tells of them, from "targets": on. */

@@ -16,6 +16,7 @@ def test_the_list_names_program_state_and_exit(server, recording):
     listed = server.get("/api/targets")
     first = next(t for t in listed["targets"] if t["path"] == str(recording))
     assert (first["program"], first["state"], first["exit_code"], first["signal"]) == ("trained.py", "ended", 0, None)
+    assert first["command"].endswith("python trained.py") and first["steps"] == 300
     assert listed["default"] == first["id"] and listed["address"] == f"127.0.0.1:{server.port}"
 
 
