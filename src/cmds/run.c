@@ -15,6 +15,7 @@
 #include "base/near.h"
 #include "base/paths.h"
 #include "cmds/cmds.h"
+#include "cmds/run_device.h"
 #include "cmds/run_memory.h"
 #include "cmds/run_python.h"
 #include "cmds/run_serve.h"
@@ -39,7 +40,7 @@ struct run_options {
 	struct run_torch torch;
 	struct run_serve serve;
 	struct run_memory memory;
-	bool force, quiet, no_summary, report;
+	bool force, quiet, no_summary, report, device;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -61,6 +62,7 @@ enum {
 	OPTION_TORCH_EVERY,
 	OPTION_WATCH,
 	OPTION_MEMORY,
+	OPTION_DEVICE,
 	OPTION_SLOW,
 	OPTION_SERVE,
 	OPTION_NO_SUMMARY,
@@ -92,6 +94,7 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
 			   "a variable of a function, at each optimizer step" },
 	[OPTION_MEMORY] = { 0, "memory", "[=WORD]", "who allocates what: samples of it, or exact" },
+	[OPTION_DEVICE] = { 0, "device", NULL, "operations of devices: OpenCL" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS",
 			  "sample Python also when a zone or step takes longer" },
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "show it in a browser, as it runs" },
@@ -102,7 +105,7 @@ const struct cmds_option cmds_run_options[] = {
 };
 
 /* The design has them; refused until they do something. */
-static const char *const later[] = { "device", "preload", NULL };
+static const char *const later[] = { "preload", NULL };
 
 static void print_help(void)
 {
@@ -183,6 +186,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TORCH_EVERY: run->torch.every = value; break;
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
 	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
+	case OPTION_DEVICE: run->device = true; break;
 	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
 	case OPTION_SERVE: return run_serve_word(&run->serve, value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
@@ -500,6 +504,7 @@ int cmd_run(int argc, char **argv)
 		status = run_memory_prepare(&run.memory,
 					    run_environment_has(&run.environment, "PYTHONPATH"),
 					    &run.environment);
+	run_device_prepare(run.device, &run.environment);
 	if (status < 0)
 		status = name_recording(&run);
 	if (status >= 0)

@@ -79,6 +79,16 @@ static uint64_t between(const struct kymo__device_pair *a, const struct kymo__de
 	return a->ticks + (uint64_t)(part * (double)(b->ticks - a->ticks));
 }
 
+/* That of the pairs, and by how much a rate may have changed on the way to the nearer one. */
+static uint64_t error_between(const struct kymo__device_pair *a, const struct kymo__device_pair *b,
+			      uint64_t device_ns)
+{
+	uint64_t left = device_ns - a->device_ns, right = b->device_ns - device_ns;
+
+	return (a->error_ns > b->error_ns ? a->error_ns : b->error_ns) +
+	       (uint64_t)((double)(left < right ? left : right) * WANDER + 0.5);
+}
+
 /* The neighbours of a time that lies before the last pair; false: it lies before all that are kept. */
 static bool neighbours(const struct kymo__device_clock *clock, uint64_t device_ns,
 		       struct kymo__device_pair *a, struct kymo__device_pair *b)
@@ -115,7 +125,7 @@ static int align(const struct kymo__device_clock *clock, uint64_t device_ns, uin
 		return -ENOENT;
 	if (device_ns < rate.last.device_ns && neighbours(clock, device_ns, &a, &b)) {
 		*out_ticks = between(&a, &b, device_ns);
-		*out_error_ns = a.error_ns > b.error_ns ? a.error_ns : b.error_ns;
+		*out_error_ns = error_between(&a, &b, device_ns);
 		return 0;
 	}
 	distance = fabs((double)(int64_t)(device_ns - rate.last.device_ns));
@@ -257,20 +267,25 @@ static void add_pair(struct kymo__device *device, const struct kymo__device_pair
 static int sync_now(struct kymo__device *device, const struct kymo__device_pair *given)
 {
 	struct kymo__device_pair pair;
+	uint64_t unused;
 	uint32_t idle = 0;
-	double nominal;
-	int rc = 0;
+	double nominal = 1;
+	int rc;
 
 	if (!kymo__process_ready())
 		return -EAGAIN;
 	if (!__atomic_compare_exchange_n(&device->clock.syncing, &idle, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return -EAGAIN; /* somebody is at it */
-	nominal = host_ticks_per_ns();
-	if (given)
-		pair = *given;
-	else
-		rc = read_pair(device, nominal, &pair);
+	/* A clock that cannot be read costs one attempt. */
+	rc = given || !device_now(device, &unused) ? 0 : -EIO;
+	if (!rc) {
+		nominal = host_ticks_per_ns();
+		if (given)
+			pair = *given;
+		else
+			rc = read_pair(device, nominal, &pair);
+	}
 	if (!rc)
 		add_pair(device, &pair, nominal);
 	__atomic_store_n(&device->clock.syncing, 0, __ATOMIC_RELEASE);

@@ -1,7 +1,5 @@
 #include "tables/catalog.h"
 
-#include <kymo/device.h>
-
 #include "base/format.h"
 
 /* A column that is taken as it is, and one that is made of others. */
@@ -224,55 +222,7 @@ static const struct catalog_column variables[] = {
 	PID,
 };
 
-#define X(upper, word) ", '" word "'"
-#define DEVICE_KINDS "['?'" KYMO_DEVICE_KINDS(X) "]"
-static const struct catalog_column device_ops[] = {
-	AS_IS("device", "VARCHAR", "the device"),
-	AS_IS("queue", "VARCHAR", "the queue or stream"),
-	AS_IS("model", "VARCHAR", "the model that it belongs to"),
-	MADE("kind", "VARCHAR", DEVICE_KINDS "[kind + 2]",
-	     "kernel, copy, …; execution: a model's run as a whole; wait: the host for the queue"),
-	AS_IS("name", "VARCHAR", "the operation's name"),
-	AS_IS("queued_ns", "BIGINT", "when the host queued it"),
-	AS_IS("submit_ns", "BIGINT", "when it was given to the device"),
-	AS_IS("start_ns", "BIGINT", "when the device began"),
-	AS_IS("end_ns", "BIGINT", "when the device was done"),
-	AS_IS("bytes", "BIGINT", "what a copy moved"),
-	AS_IS("zone", "VARCHAR", "the zone of the host that queued it"),
-	AS_IS("core", "INTEGER", "the core of the device"),
-	AS_IS("execution", "BIGINT", "number of the execution that it is a part of; 0: none"),
-	AS_IS("error_ns", "BIGINT", "by how much the times may be wrong"),
-};
-#undef X
-
-static const struct catalog_column device_queues[] = {
-	AS_IS("device", "VARCHAR", "the device"),
-	AS_IS("queue", "VARCHAR", "the queue or stream"),
-	AS_IS("busy_ns", "BIGINT", "time with an operation running"),
-	AS_IS("idle_ns", "BIGINT", "time without"),
-	AS_IS("utilisation", "DOUBLE", "busy by all, 0 to 1"),
-	AS_IS("overlap", "DOUBLE",
-	      "share of busy time that other queues of the device were busy too"),
-	AS_IS("ops", "BIGINT", "operations"),
-};
-
-static const struct catalog_column device_memory[] = {
-	TS,
-	AS_IS("device", "VARCHAR", "the device"),
-	AS_IS("kind", "VARCHAR", "allocation or free"),
-	AS_IS("bytes", "BIGINT", "its size"),
-	AS_IS("live_bytes", "BIGINT", "allocated after it"),
-};
-
-static const struct catalog_column device_models[] = {
-	AS_IS("model", "VARCHAR", "the model"),
-	AS_IS("device", "VARCHAR", "the device"),
-	AS_IS("core", "INTEGER", "the core of the device"),
-	AS_IS("executions", "BIGINT", "how often it ran"),
-	AS_IS("p50_ns", "BIGINT", "the median latency"),
-	AS_IS("p99_ns", "BIGINT", "the 99th percentile"),
-	AS_IS("total_ns", "BIGINT", "the time in all"),
-};
+#include "tables/catalog_device.h"
 
 #include "tables/catalog_alloc.h"
 
@@ -518,10 +468,7 @@ const struct catalog_view catalog_views[] = {
 		     "kind, min(at_ns) AS start_ns, any_value(name) AS name, any_value(value) AS value, "
 		     "any_value(tid) AS tid, any_value(thread) AS thread, "),
 	     zone_text, "Texts and values that belong to zones."),
-	VIEW("device", "ops", "kymo_scan('device.ops')", device_ops, "Operations of devices."),
-	VIEW("device", "queues", NULL, device_queues, "How busy the queues of devices were."),
-	VIEW("device", "memory", NULL, device_memory, "Memory of devices over time."),
-	VIEW("device", "models", NULL, device_models, "Executions of models on devices."),
+	DEVICE_VIEWS,
 	VIEW("alloc", "allocations", ALLOC_FROM_ALLOCATIONS, alloc_allocations,
 	     "Allocations and frees: samples of them, or all."),
 	VIEW("alloc", "timeline", ALLOC_FROM_TIMELINE, alloc_timeline,

@@ -33,8 +33,6 @@ static const struct kymo_column names[] = { { "name", KYMO_NAME, 0, 0, NULL },
 
 static const struct kymo_column zones[] = { { "start_ns", KYMO_F64, 0, 0, NULL },
 					    { "name", KYMO_U64, 8, 0, NULL } };
-static const struct kymo_column planned[] = { { "executions", KYMO_U64, 0, 0, NULL },
-					      { "p50_ns", KYMO_U64, 8, 0, NULL } };
 
 static int setup(void **state)
 {
@@ -61,7 +59,6 @@ static int setup(void **state)
 	add_table(&make, "TRACE.zones", plain, 2);
 	add_table(&make, "trace.zones", zones, 2);
 	add_table(&make, "trace.regions", plain, 2);
-	add_table(&make, "device.models", planned, 2);
 	make_process_end(&make);
 	tables = ask_open(ask_path("strange"));
 	return 0;
@@ -104,7 +101,6 @@ static void own_tables_keep_their_columns(void **state)
 	assert_answer(tables, "SELECT name, start_ns, duration_ns, pid FROM trace.zones",
 		      "NULL|NULL|NULL|100");
 	assert_answer(tables, "SELECT count(*) FROM trace.regions", "0");
-	assert_answer(tables, "SELECT executions, p50_ns, model FROM device.models", "1|2|NULL");
 }
 
 static void what_could_not_be_named_is_said(void **state)

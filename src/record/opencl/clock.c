@@ -1,0 +1,144 @@
+/*
+ * Which clock a device's times are of. OpenCL 2.1 can tell; where it does not (PoCL 3 on a CPU), the times are often those
+ * of a clock of the host, and which one is found out: an operation is queued within the call that enqueues it, and only
+ * one clock agrees. Where none does, these calls are themselves what relates the two clocks.
+ */
+#include <time.h>
+
+#include "record/opencl/layer.h"
+
+#define TOLERANCE_NS 20000.0 /* beside the call's own span */
+#define MISSES_MOST 8u
+#define PAIR_NS 10000000.0 /* CLOCK_BRACKET: a pair every so often */
+
+static const int clocks[HOST_CLOCKS] = { CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME,
+					 CLOCK_BOOTTIME };
+
+static uint64_t read_clock(int id)
+{
+	struct timespec now;
+
+	clock_gettime((clockid_t)id, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int clock_now(void *context, uint32_t local, uint64_t *out_ns)
+{
+	const struct layer_device *device = device_at(local);
+	cl_ulong host_ns;
+
+	(void)context;
+	switch (__atomic_load_n(&device->mode, __ATOMIC_ACQUIRE)) {
+	case CLOCK_TIMER: {
+		cl_ulong device_ns = 0;
+		int rc = next.clGetDeviceAndHostTimer(device->handle, &device_ns, &host_ns);
+
+		*out_ns = device_ns;
+		return rc;
+	}
+	case CLOCK_HOST: *out_ns = read_clock(device->clock_id); return 0;
+	default: return -1;
+	}
+}
+
+/* Each in the narrowest of a few readings. */
+void clock_begin(struct layer_device *device)
+{
+	for (int i = 0; i < HOST_CLOCKS; i++) {
+		uint64_t best = UINT64_MAX;
+
+		for (int tries = 0; tries < 3; tries++) {
+			uint64_t before = kymo_ticks(), ns = read_clock(clocks[i]);
+			uint64_t width = kymo_ticks() - before;
+
+			if (width >= best)
+				continue;
+			best = width;
+			device->begun[i] = (struct clock_reading){ before + width / 2, ns,
+								   kymo_ticks_ns(width) / 2 + 1 };
+		}
+	}
+}
+
+/* How far a time lies outside of what a clock of the host showed between two moments; 0: within. */
+static double outside(int id, uint64_t queued_ns, uint64_t before_ticks, uint64_t after_ticks)
+{
+	uint64_t now_ticks = kymo_ticks(), now_ns = read_clock(id);
+	double before_ns = (double)kymo_ticks_ns(now_ticks - before_ticks);
+	double after_ns = (double)kymo_ticks_ns(now_ticks - after_ticks);
+	double age_ns = (double)(int64_t)(now_ns - queued_ns);
+
+	if (age_ns > before_ns)
+		return age_ns - before_ns;
+	return age_ns < after_ns ? after_ns - age_ns : 0;
+}
+
+static void decide(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
+		   uint64_t after_ticks)
+{
+	double best = TOLERANCE_NS;
+	int found = -1;
+
+	for (int i = 0; i < HOST_CLOCKS; i++) {
+		double off = outside(clocks[i], queued_ns, before_ticks, after_ticks);
+
+		if (off < best) {
+			best = off;
+			found = i;
+		}
+	}
+	if (found >= 0) {
+		device->clock_id = clocks[found];
+		/* So that the first operations lie between two readings. */
+		kymo_device_sync_pair(device->id, device->begun[found].ns,
+				      device->begun[found].ticks, device->begun[found].error_ns);
+	}
+	__atomic_store_n(&device->mode, found >= 0 ? CLOCK_HOST : CLOCK_BRACKET, __ATOMIC_RELEASE);
+}
+
+static void give_pair(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
+		      uint64_t after_ticks)
+{
+	uint64_t last = __atomic_load_n(&device->paired_ticks, __ATOMIC_RELAXED);
+
+	if (last && (double)kymo_ticks_ns(before_ticks - last) < PAIR_NS)
+		return;
+	__atomic_store_n(&device->paired_ticks, before_ticks, __ATOMIC_RELAXED);
+	kymo_device_sync_pair(device->id, queued_ns,
+			      before_ticks + (after_ticks - before_ticks) / 2,
+			      kymo_ticks_ns(after_ticks - before_ticks) / 2 + 1);
+}
+
+/* One of 64 is checked; several that are wrong in a row mean another clock than we took it for. */
+static void check(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
+		  uint64_t after_ticks)
+{
+	static uint32_t turn;
+	uint64_t ticks, error_ns;
+	double off;
+
+	if (__atomic_load_n(&device->misses, __ATOMIC_RELAXED) == 0 &&
+	    __atomic_fetch_add(&turn, 1, __ATOMIC_RELAXED) % 64)
+		return;
+	if (kymo_device_align(device->id, queued_ns, &ticks, &error_ns))
+		return;
+	off = ticks < before_ticks  ? (double)kymo_ticks_ns(before_ticks - ticks)
+	      : ticks > after_ticks ? (double)kymo_ticks_ns(ticks - after_ticks)
+				    : 0;
+	if (off <= (double)error_ns + TOLERANCE_NS)
+		__atomic_store_n(&device->misses, 0, __ATOMIC_RELAXED);
+	else if (__atomic_add_fetch(&device->misses, 1, __ATOMIC_RELAXED) >= MISSES_MOST)
+		__atomic_store_n(&device->mode, CLOCK_BRACKET, __ATOMIC_RELEASE);
+}
+
+void clock_settle(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
+		  uint64_t after_ticks)
+{
+	switch (__atomic_load_n(&device->mode, __ATOMIC_ACQUIRE)) {
+	case CLOCK_UNDECIDED: decide(device, queued_ns, before_ticks, after_ticks); break;
+	case CLOCK_HOST: check(device, queued_ns, before_ticks, after_ticks); break;
+	default: break;
+	}
+	if (__atomic_load_n(&device->mode, __ATOMIC_ACQUIRE) == CLOCK_BRACKET)
+		give_pair(device, queued_ns, before_ticks, after_ticks);
+}

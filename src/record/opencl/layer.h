@@ -1,0 +1,146 @@
+/*
+ * libkymo_opencl.so: a layer between a program and its OpenCL, loaded by the ICD loader (OPENCL_LAYERS). The program gets
+ * the objects, results and errors that it would get without it; what devices did is told to kymo (<kymo/device.h>).
+ *
+ *	layer.c     the table of functions       enqueue.c   calls that enqueue
+ *	objects.c   queues, kernels, programs    pending.c   operations until they are done
+ *	memory.c    buffers and SVM              clock.c     which clock a device's times are of
+ *
+ * No threads, no malloc, no locks that are waited for; everything has a fixed size, and what does not fit is not recorded,
+ * and counted.
+ */
+#ifndef KYMO_RECORD_OPENCL_LAYER_H
+#define KYMO_RECORD_OPENCL_LAYER_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+#include <CL/cl_layer.h>
+
+#include <kymo/device.h>
+
+/* What is below us: the next layer, or the runtime. */
+extern cl_icd_dispatch next;
+
+/* ---- objects.c --------------------------------------------------------------------------- */
+
+/* Values by address, without locks. A key belongs to one thread at a time: its object's creator or last owner. */
+struct map;
+void map_put(struct map *map, const void *key, uint64_t value);
+uint64_t map_get(const struct map *map, const void *key); /* 0: none */
+uint64_t map_take(struct map *map, const void *key); /* and takes it out */
+extern struct map svm_map;
+
+enum clock_mode {
+	CLOCK_UNDECIDED, /* until the first operation has told */
+	CLOCK_TIMER, /* clGetDeviceAndHostTimer() */
+	CLOCK_HOST, /* a clock of the host's: clock_id */
+	CLOCK_BRACKET, /* unknown: queued lies within the call that enqueued */
+};
+
+#define HOST_CLOCKS 4
+
+/* A clock of the host's when the device was first seen. */
+struct clock_reading {
+	uint64_t ticks, ns, error_ns;
+};
+
+struct layer_device {
+	cl_device_id handle;
+	uint32_t id; /* kymo's */
+	uint32_t mode; /* enum clock_mode; atomic */
+	int clock_id;
+	uint32_t misses; /* operations in a row whose queued time the clock denies; atomic */
+	uint64_t paired_ticks; /* CLOCK_BRACKET: when the last pair was given; atomic */
+	struct clock_reading begun[HOST_CLOCKS];
+};
+
+struct layer_device *device_at(uint32_t local);
+
+struct node;
+#define ASKED_MOST 24
+
+/* Never freed: pending operations and callbacks hold on to it. */
+struct layer_queue {
+	uint32_t id; /* kymo's */
+	uint32_t refs; /* the program's; atomic; 0: free to be used again */
+	struct layer_device *device;
+	bool ordered; /* operations end in the order in which they were enqueued */
+	bool added; /* profiling was added, and the program must not see it */
+	bool timed; /* its events tell times */
+	cl_command_queue_properties asked;
+	cl_queue_properties asked_list[ASKED_MOST]; /* as given, with its 0 */
+	size_t asked_words; /* 0: there was no list */
+	struct node *fresh; /* newest first: pushed by any thread; atomic */
+	struct node *first, *last; /* oldest first: of the thread that holds busy */
+	uint32_t busy; /* 1: a thread looks at what is done; atomic */
+	uint32_t pending; /* atomic */
+	uint64_t looked_ticks; /* atomic */
+};
+
+struct layer_kernel {
+	uint32_t name;
+	uint32_t model;
+};
+
+struct layer_queue *queue_of(cl_command_queue queue); /* NULL: not known */
+struct layer_queue *queue_at(uint32_t index); /* NULL: there are no more */
+struct layer_kernel kernel_of(cl_kernel kernel);
+struct layer_device *device_of(cl_device_id device); /* NULL: too many */
+struct layer_device *device_of_context(cl_context context);
+void objects_hook(cl_icd_dispatch *table);
+
+/* ---- memory.c, clock.c, enqueue.c ---------------------------------------------------------- */
+
+void memory_hook(cl_icd_dispatch *table);
+void enqueue_hook(cl_icd_dispatch *table);
+
+/* The clock of a device, for kymo. */
+int clock_now(void *context, uint32_t local, uint64_t *out_ns);
+void clock_begin(struct layer_device *device);
+/* Decides which clock it is, or checks that it still is: queued_ns was between the two ticks. */
+void clock_settle(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
+		  uint64_t after_ticks);
+
+/* ---- pending.c --------------------------------------------------------------------------- */
+
+/* A call that enqueues. node NULL: it is not recorded. */
+struct call {
+	struct node *node;
+	struct layer_queue *queue;
+	cl_event own;
+	struct kymo_zone zone; /* while it waits */
+	uint64_t wait_ticks;
+	bool waits;
+};
+
+/* Around the call: begin, the program's event or our own, end. All of them do nothing where devices are not recorded. */
+void call_begin(struct call *call, cl_command_queue queue, enum kymo_device_kind kind,
+		uint64_t bytes, bool depends);
+void call_kernel(struct call *call, cl_kernel kernel);
+void call_waits(struct call *call, cl_bool blocking, const char *name);
+cl_event *call_event(struct call *call, cl_event *event);
+cl_int call_end(struct call *call, cl_int rc, const cl_event *event);
+
+/* The host waits for a queue (NULL: for events of any), or looks as if. */
+struct waiting {
+	struct layer_queue *queue;
+	struct kymo_device_op op;
+	struct kymo_zone zone;
+	bool on;
+};
+void wait_begin(struct waiting *waiting, struct layer_queue *queue, const char *name);
+void wait_end(struct waiting *waiting);
+
+/* Records what is done, of one queue or of all. Never waits. */
+void pending_look(struct layer_queue *queue);
+void pending_look_all(void);
+/* References of ours to that event. */
+uint32_t pending_refs(cl_event event);
+void pending_flush(void *context);
+
+#endif

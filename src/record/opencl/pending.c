@@ -1,0 +1,383 @@
+/*
+ * Operations from the call that enqueues them until the device is done with them. Each holds a reference to its event, the
+ * program's own where it asked for one. Nobody waits for them: they are looked at when the program calls OpenCL anyway, and
+ * where it has not for a while, from a callback of the runtime.
+ */
+#include <string.h>
+
+#include "record/adapter.h"
+#include "record/opencl/layer.h"
+
+#define NODES 65536u /* operations under way at once, of all queues */
+#define LOOK_AT 32u /* so many pending are looked at by the call that enqueues the next */
+#define LOOK_MOST 512u /* in one look, so that no call takes long */
+#define CALLBACK_MS 20
+
+struct node {
+	struct node *next; /* in a queue's list */
+	uint32_t next_free;
+	uint32_t used; /* atomic */
+	cl_event event;
+	uint64_t after_ticks; /* the call was over */
+	struct kymo_device_op op;
+};
+
+static struct node nodes[NODES];
+static uint32_t nodes_made; /* atomic */
+static uint64_t free_nodes; /* index + 1 of the first, and above it a tag against ABA; atomic */
+static uint64_t crowded; /* operations that found no node; atomic */
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+static struct node *node_pop(void)
+{
+	uint64_t old = __atomic_load_n(&free_nodes, __ATOMIC_ACQUIRE);
+
+	while ((uint32_t)old) {
+		struct node *node = &nodes[(uint32_t)old - 1];
+		uint64_t rest = __atomic_load_n(&node->next_free, __ATOMIC_RELAXED);
+
+		if (__atomic_compare_exchange_n(&free_nodes, &old, ((old >> 32) + 1) << 32 | rest,
+						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+			return node;
+	}
+	return NULL;
+}
+
+/* A gap, each time that the number has doubled. */
+static void count_crowded(void)
+{
+	uint64_t count = __atomic_add_fetch(&crowded, 1, __ATOMIC_RELAXED);
+	static const char cause[] = "more device operations under way than can be followed";
+	struct schema_gap_row row = { .start_ticks = kymo_ticks(), .events = count };
+
+	if (count & (count - 1))
+		return;
+	row.cause = kymo_name_full(cause, sizeof(cause) - 1, NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
+	kymo__append(SCHEMA_GAPS, &row);
+}
+
+static struct node *node_take(void)
+{
+	struct node *node = node_pop();
+	uint32_t index;
+
+	if (!node) {
+		index = __atomic_load_n(&nodes_made, __ATOMIC_RELAXED);
+		do {
+			if (index >= NODES) {
+				count_crowded();
+				return NULL;
+			}
+		} while (!__atomic_compare_exchange_n(&nodes_made, &index, index + 1, false,
+						      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+		node = &nodes[index];
+	}
+	return node;
+}
+
+static void node_give(struct node *node)
+{
+	uint64_t old = __atomic_load_n(&free_nodes, __ATOMIC_RELAXED);
+	uint32_t index = (uint32_t)(node - nodes);
+
+	__atomic_store_n(&node->event, NULL, __ATOMIC_RELAXED);
+	do
+		__atomic_store_n(&node->next_free, (uint32_t)old, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&free_nodes, &old,
+					    ((old >> 32) + 1) << 32 | (index + 1), true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+uint32_t pending_refs(cl_event event)
+{
+	uint32_t made = __atomic_load_n(&nodes_made, __ATOMIC_RELAXED), refs = 0;
+
+	for (uint32_t i = 0; i < made && i < NODES; i++)
+		refs += __atomic_load_n(&nodes[i].event, __ATOMIC_RELAXED) == event;
+	return refs;
+}
+
+/* ---- looking at what is done ----------------------------------------------------------------- */
+
+static uint64_t time_of(cl_event event, cl_profiling_info what)
+{
+	cl_ulong ns = 0;
+
+	if (next.clGetEventProfilingInfo(event, what, sizeof(ns), &ns, NULL))
+		return KYMO_DEVICE_NO_TIME;
+	return ns;
+}
+
+static void tell(const struct layer_queue *queue, struct node *node, cl_int status)
+{
+	struct kymo_device_op *op = &node->op;
+
+	op->queued = op->submit = op->start = op->end = KYMO_DEVICE_NO_TIME;
+	op->status = status < 0 ? status : 0;
+	if (queue->timed) {
+		op->queued = time_of(node->event, CL_PROFILING_COMMAND_QUEUED);
+		op->submit = time_of(node->event, CL_PROFILING_COMMAND_SUBMIT);
+		op->start = time_of(node->event, CL_PROFILING_COMMAND_START);
+		op->end = time_of(node->event, CL_PROFILING_COMMAND_END);
+	}
+	if (op->queued != KYMO_DEVICE_NO_TIME)
+		clock_settle(queue->device, op->queued, op->launch.ticks, node->after_ticks);
+	kymo_device_op(op);
+}
+
+/* True: it is over, well or not, and has been told of. */
+static bool finish(struct layer_queue *queue, struct node *node)
+{
+	cl_int status = CL_QUEUED;
+
+	if (next.clGetEventInfo(node->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				&status, NULL))
+		status = -1;
+	if (status > CL_COMPLETE)
+		return false;
+	tell(queue, node, status);
+	next.clReleaseEvent(node->event);
+	node_give(node);
+	__atomic_fetch_sub(&queue->pending, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* What was pushed since, behind what is there; oldest first. */
+static void gather(struct layer_queue *queue)
+{
+	struct node *node = __atomic_exchange_n(&queue->fresh, NULL, __ATOMIC_ACQUIRE);
+	struct node *newest = node, *oldest = NULL;
+
+	while (node) {
+		struct node *before = node->next;
+
+		node->next = oldest;
+		oldest = node;
+		node = before;
+	}
+	if (!oldest)
+		return;
+	if (queue->last)
+		queue->last->next = oldest;
+	else
+		queue->first = oldest;
+	queue->last = newest;
+}
+
+static void walk(struct layer_queue *queue)
+{
+	struct node **link = &queue->first, *kept = NULL;
+
+	for (uint32_t i = 0; *link && i < LOOK_MOST; i++) {
+		struct node *node = *link, *after = node->next;
+
+		if (finish(queue, node)) {
+			*link = after;
+			if (queue->last == node)
+				queue->last = kept;
+		} else if (queue->ordered) {
+			break;
+		} else {
+			kept = node;
+			link = &node->next;
+		}
+	}
+}
+
+void pending_look(struct layer_queue *queue)
+{
+	if (!__atomic_load_n(&queue->pending, __ATOMIC_ACQUIRE) ||
+	    __atomic_exchange_n(&queue->busy, 1, __ATOMIC_ACQUIRE))
+		return; /* another thread is at it */
+	gather(queue);
+	walk(queue);
+	__atomic_store_n(&queue->looked_ticks, kymo_ticks(), __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->busy, 0, __ATOMIC_RELEASE);
+}
+
+void pending_look_all(void)
+{
+	struct layer_queue *queue;
+
+	for (uint32_t i = 0; (queue = queue_at(i)); i++)
+		for (uint32_t turns = 0, before = UINT32_MAX, left; turns < NODES / LOOK_MOST;
+		     turns++, before = left) {
+			pending_look(queue);
+			left = __atomic_load_n(&queue->pending, __ATOMIC_RELAXED);
+			if (!left || left == before)
+				break;
+		}
+}
+
+void pending_flush(void *context)
+{
+	(void)context;
+	pending_look_all();
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+void call_begin(struct call *call, cl_command_queue handle, enum kymo_device_kind kind,
+		uint64_t bytes, bool depends)
+{
+	struct node *node;
+
+	call->node = NULL;
+	call->waits = false;
+	if (!kymo_device_enabled())
+		return;
+	call->queue = queue_of(handle);
+	if (!call->queue)
+		return;
+	node = node_take();
+	if (!node)
+		return;
+	call->node = node;
+	call->own = NULL;
+	memset(&node->op, 0, sizeof(node->op));
+	node->op.bytes = sizeof(node->op);
+	node->op.queue = call->queue->id;
+	node->op.kind = kind;
+	node->op.moved_bytes = bytes;
+	node->op.flags = depends ? KYMO_DEVICE_DEPENDS : 0;
+	kymo_device_launch(&node->op.launch);
+}
+
+void call_kernel(struct call *call, cl_kernel kernel)
+{
+	struct layer_kernel known;
+
+	if (!call->node)
+		return;
+	known = kernel_of(kernel);
+	call->node->op.name = known.name;
+	call->node->op.model = known.model;
+	call->node->op.launch.ticks = kymo_ticks();
+}
+
+static uint32_t wait_name(const char *name)
+{
+	return kymo_name_full(name, strlen(name), NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
+}
+
+void call_waits(struct call *call, cl_bool blocking, const char *name)
+{
+	if (!call->node || !blocking)
+		return;
+	call->waits = true;
+	call->node->op.flags |= KYMO_DEVICE_BLOCKING;
+	call->zone = kymo_zone_begin_id(wait_name(name));
+	call->wait_ticks = call->node->op.launch.ticks = kymo_ticks();
+}
+
+cl_event *call_event(struct call *call, cl_event *event)
+{
+	return event || !call->node ? event : &call->own;
+}
+
+static void tell_wait(const struct layer_queue *queue, const struct kymo_device_launch *launch,
+		      uint64_t start_ticks)
+{
+	struct kymo_device_op op = { .bytes = sizeof(op),
+				     .queue = queue->id,
+				     .kind = KYMO_DEVICE_WAIT,
+				     .queued = KYMO_DEVICE_NO_TIME,
+				     .submit = KYMO_DEVICE_NO_TIME,
+				     .start = start_ticks,
+				     .end = kymo_ticks(),
+				     .launch = *launch,
+				     .flags = KYMO_DEVICE_HOST_TICKS };
+
+	kymo_device_op(&op);
+}
+
+static void CL_CALLBACK done(cl_event event, cl_int status, void *queue)
+{
+	(void)event;
+	(void)status;
+	pending_look(queue);
+}
+
+static uint64_t callback_ticks(void)
+{
+	static uint64_t known; /* atomic; ticks never change their rate */
+	uint64_t ticks = __atomic_load_n(&known, __ATOMIC_RELAXED), ns;
+
+	if (KYMO__LIKELY(ticks != 0))
+		return ticks;
+	ns = kymo_ticks_ns(1000000);
+	ticks = ns ? CALLBACK_MS * 1000000ull * 1000000 / ns : UINT64_MAX;
+	__atomic_store_n(&known, ns ? ticks : 0, __ATOMIC_RELAXED);
+	return ticks;
+}
+
+/* Where nobody has looked for a while, the runtime tells us when this one is done; not by an event of the program's, whose
+   references a callback adds to. */
+static void look_or_be_told(struct layer_queue *queue, cl_event own, uint32_t pending)
+{
+	uint64_t age = kymo_ticks() - __atomic_load_n(&queue->looked_ticks, __ATOMIC_RELAXED);
+
+	if (pending % LOOK_AT == 0)
+		pending_look(queue);
+	else if (own && next.clSetEventCallback && age > callback_ticks()) {
+		__atomic_store_n(&queue->looked_ticks, kymo_ticks(), __ATOMIC_RELAXED);
+		next.clSetEventCallback(own, CL_COMPLETE, done, queue);
+	}
+}
+
+static void push(struct layer_queue *queue, struct node *node)
+{
+	struct node *old = __atomic_load_n(&queue->fresh, __ATOMIC_RELAXED);
+
+	do
+		node->next = old;
+	while (!__atomic_compare_exchange_n(&queue->fresh, &old, node, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED));
+}
+
+cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
+{
+	struct node *node = call->node;
+	uint32_t pending;
+	cl_event mine;
+
+	if (!node)
+		return rc;
+	node->after_ticks = kymo_ticks();
+	if (call->waits) {
+		kymo_zone_end(&call->zone);
+		tell_wait(call->queue, &node->op.launch, call->wait_ticks);
+	}
+	mine = event ? *event : call->own;
+	if (rc != CL_SUCCESS || !mine || (event && next.clRetainEvent(mine))) {
+		node_give(node);
+		return rc;
+	}
+	__atomic_store_n(&node->event, mine, __ATOMIC_RELAXED);
+	pending = __atomic_add_fetch(&call->queue->pending, 1, __ATOMIC_RELAXED);
+	push(call->queue, node);
+	if (call->waits)
+		pending_look(call->queue);
+	else
+		look_or_be_told(call->queue, event ? NULL : mine, pending);
+	return rc;
+}
+
+void wait_begin(struct waiting *waiting, struct layer_queue *queue, const char *name)
+{
+	waiting->on = queue && kymo_device_enabled();
+	if (!waiting->on)
+		return;
+	waiting->queue = queue;
+	kymo_device_launch(&waiting->op.launch);
+	waiting->zone = kymo_zone_begin_id(wait_name(name));
+}
+
+void wait_end(struct waiting *waiting)
+{
+	if (!waiting->on)
+		return;
+	kymo_zone_end(&waiting->zone);
+	tell_wait(waiting->queue, &waiting->op.launch, waiting->op.launch.ticks);
+}

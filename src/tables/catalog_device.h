@@ -1,0 +1,221 @@
+/* The part of catalog.c that is about devices: included by it alone, after its macros. */
+#ifndef KYMO_TABLES_CATALOG_DEVICE_H
+#define KYMO_TABLES_CATALOG_DEVICE_H
+
+#include <kymo/device.h>
+
+/* Bits of flags (base/schema.h). */
+#define KNOWN(time, bit) "CASE WHEN (flags & " bit ") > 0 THEN " time " END"
+#define QUEUED_NS KNOWN("queued_ns", "256")
+#define BOTH_ENDS "(flags & 3072) = 3072"
+/* Rows of the stream by kind: operations, executions, waits. */
+#define IS_OP "kind < 12"
+#define IS_EXECUTION "kind = 12"
+#define IS_WAIT "kind = 13"
+#define IS_WORK "kind < 12 AND kind NOT IN (8, 9)" /* markers and barriers are none */
+
+#define X(upper, word) "'" word "', "
+#define KIND_WORD "[" KYMO_DEVICE_KINDS(X) "'?'][kind + 1]"
+static const char kind_word[] = KIND_WORD;
+#undef X
+
+/*
+ * What all views of queues begin with. An island is a span in which a queue always had something running; a gap is what
+ * is between two of them. together(t): for how long until t more than one queue of the device was busy.
+ */
+#define DEVICE_ISLANDS \
+	"WITH work AS MATERIALIZED (SELECT pid, device, queue, core, thread_id, name, flags, start_ns, greatest(end_ns, " \
+	"start_ns) AS end_ns, " QUEUED_NS \
+	" AS queued_ns FROM kymo_scan('device.ops') WHERE " IS_WORK " AND " BOTH_ENDS \
+	"), placed AS MATERIALIZED (SELECT *, max(end_ns) OVER (PARTITION BY pid, device, queue ORDER BY start_ns, end_ns " \
+	"ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS free_ns FROM work), " \
+	"gaps AS MATERIALIZED (SELECT * FROM placed WHERE start_ns > free_ns), " \
+	"waits AS MATERIALIZED (SELECT pid, thread_id, start_ns AS wait_ns, end_ns AS waited_ns FROM " \
+	"kymo_scan('device.ops') WHERE " IS_WAIT "), " \
+	"caused AS MATERIALIZED (SELECT g.*, g.start_ns - g.free_ns AS gap_ns, CASE " \
+	"WHEN g.queued_ns <= g.free_ns AND (g.flags & 1) > 0 THEN 'dependency' " \
+	"WHEN g.queued_ns <= g.free_ns THEN 'launch' " \
+	"WHEN w.waited_ns >= g.free_ns AND w.wait_ns <= g.free_ns AND g.queued_ns - w.waited_ns <= (g.start_ns - " \
+	"g.free_ns) / 2 THEN 'synchronisation' ELSE 'host late' END AS cause FROM gaps g ASOF LEFT JOIN waits w ON " \
+	"g.pid = w.pid AND g.thread_id = w.thread_id AND g.queued_ns >= w.waited_ns) "
+#define DEVICE_OVERLAP \
+	", islands AS MATERIALIZED (SELECT pid, device, queue, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM (SELECT " \
+	"*, sum((start_ns > coalesce(free_ns, start_ns - 1))::INT) OVER (PARTITION BY pid, device, queue ORDER BY start_ns, " \
+	"end_ns) AS island FROM placed) GROUP BY pid, device, queue, island), " \
+	"points AS (SELECT device, t, sum(d) AS d FROM (SELECT device, start_ns AS t, 1 AS d FROM islands UNION ALL SELECT " \
+	"device, end_ns, -1 FROM islands) GROUP BY device, t), " \
+	"spans AS (SELECT device, t, CASE WHEN sum(d) OVER w > 1 THEN lead(t) OVER w - t ELSE 0 END AS both_ns FROM points " \
+	"WINDOW w AS (PARTITION BY device ORDER BY t)), " \
+	"together AS MATERIALIZED (SELECT device, t, coalesce(sum(both_ns) OVER (PARTITION BY device ORDER BY t ROWS BETWEEN " \
+	"UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS both_ns FROM spans), " \
+	"busy AS (SELECT i.pid, i.device, i.queue, sum(i.end_ns - i.start_ns)::BIGINT AS busy_ns, sum(b.both_ns - " \
+	"a.both_ns) AS both_ns FROM islands i JOIN together a ON a.device = i.device AND a.t = i.start_ns JOIN together b ON " \
+	"b.device = i.device AND b.t = i.end_ns GROUP BY ALL), " \
+	"device_spans AS (SELECT device, min(start_ns) AS from_ns, max(end_ns) AS to_ns FROM work GROUP BY 1), " \
+	"counted AS (SELECT pid, device, queue, any_value(core) AS core, count(*) AS ops, median(end_ns - start_ns)::BIGINT " \
+	"AS p50_ns, min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM work GROUP BY pid, device, queue), " \
+	"causes AS (SELECT pid, device, queue, count(*) AS gaps, " CAUSED("host late", "host_late_ns") ", " CAUSED( \
+		"dependency", \
+		"dependency_ns") ", " CAUSED("synchronisation", \
+					     "sync_ns") ", " CAUSED("launch", \
+								    "launch_ns") " FROM caused GROUP BY pid, device, queue) "
+#define CAUSED(word, column) \
+	"coalesce(sum(gap_ns) FILTER (cause = '" word "'), 0)::BIGINT AS " column
+
+#define QUEUES_FROM \
+	"(" DEVICE_ISLANDS DEVICE_OVERLAP \
+	"SELECT c.*, b.busy_ns, d.to_ns - d.from_ns - b.busy_ns AS idle_ns, b.busy_ns / nullif(d.to_ns - d.from_ns, 0) AS " \
+	"utilisation, b.both_ns / nullif(b.busy_ns, 0) AS overlap, coalesce(g.gaps, 0) AS gaps, coalesce(g.host_late_ns, 0) " \
+	"AS host_late_ns, coalesce(g.dependency_ns, 0) AS dependency_ns, coalesce(g.sync_ns, 0) AS sync_ns, " \
+	"coalesce(g.launch_ns, 0) AS launch_ns FROM counted c JOIN busy b ON b.pid = c.pid AND b.device = c.device AND " \
+	"b.queue = c.queue JOIN device_spans d ON d.device = c.device LEFT JOIN causes g ON g.pid = c.pid AND g.device = " \
+	"c.device AND g.queue = c.queue ORDER BY c.pid, c.core)"
+
+/* A model's executions: as told; where none are, its kernels; and the outermost modules of torch. */
+#define RUNS_OF_MODELS \
+	"(WITH told AS (SELECT model, device, core, start_ns, end_ns, pid, kind, execution FROM kymo_scan('device.ops') " \
+	"WHERE model IS NOT NULL AND kind IN (0, 12) AND " BOTH_ENDS \
+	"), named AS (SELECT DISTINCT pid, model FROM told WHERE " IS_EXECUTION \
+	") SELECT model, device, core, start_ns, end_ns - start_ns AS ns, pid FROM told WHERE " IS_EXECUTION \
+	" UNION ALL SELECT t.model, t.device, t.core, t.start_ns, t.end_ns - t.start_ns, t.pid FROM told t ANTI JOIN named n " \
+	"ON n.pid = t.pid AND n.model = t.model WHERE t.kind = 0 UNION ALL SELECT model, CASE WHEN device >= 0 THEN 'cuda:' " \
+	"|| device ELSE 'cpu' END, CASE WHEN device >= 0 THEN device ELSE 0 END, ts_ns, duration_ns, pid FROM " \
+	"kymo_scan('python.torch_trace') WHERE stage = 0 AND depth = 0 AND flags % 2 = 0 AND model IS NOT NULL)"
+#define MODELS_FROM \
+	"(SELECT model, device, core, count(*) AS executions, quantile_disc(ns, 0.5)::BIGINT AS p50_ns, quantile_disc(ns, " \
+	"0.99)::BIGINT AS p99_ns, sum(ns)::BIGINT AS total_ns, min(ns)::BIGINT AS min_ns, max(ns)::BIGINT AS max_ns, " \
+	"min(start_ns) AS first_ns, pid FROM " RUNS_OF_MODELS \
+	" GROUP BY model, device, core, pid ORDER BY total_ns DESC, model, core)"
+
+#define DEVICE AS_IS("device", "VARCHAR", "the device")
+#define QUEUE AS_IS("queue", "VARCHAR", "the queue or stream")
+
+static const struct catalog_column device_ops[] = {
+	DEVICE,
+	QUEUE,
+	AS_IS("model", "VARCHAR", "the model or program that it belongs to"),
+	MADE("kind", "VARCHAR", kind_word,
+	     "kernel, read, write, copy, fill, map, unmap, migrate, marker, barrier, native or other"),
+	AS_IS("name", "VARCHAR", "the operation's name"),
+	MADE("queued_ns", "BIGINT", QUEUED_NS, "when the host queued it"),
+	MADE("submit_ns", "BIGINT", KNOWN("submit_ns", "512"), "when it was given to the device"),
+	MADE("start_ns", "BIGINT", KNOWN("start_ns", "1024"), "when the device began"),
+	MADE("end_ns", "BIGINT", KNOWN("end_ns", "2048"), "when the device was done"),
+	BYTES("bytes", "what it moved"),
+	AS_IS("zone", "VARCHAR", "the zone of the host that queued it; NULL: none was open"),
+	MADE("zone_start_ns", "BIGINT", "CASE WHEN zone IS NOT NULL THEN zone_start_ns END",
+	     "when that zone began: with tid, its row in trace.zones"),
+	AS_IS("core", "INTEGER", "the core, or the queue's number in order of creation"),
+	AS_IS("error_ns", "BIGINT", "how far the four times may be off the host's clock"),
+	MADE("status", "INTEGER", "status", "0, or the runtime's error"),
+	MADE("depends", "BOOLEAN", "(flags & 1) > 0", "it had to wait for other operations"),
+	MADE("blocking", "BOOLEAN", "(flags & 4) > 0",
+	     "the call that queued it waited for its end"),
+	MADE("execution", "BIGINT", "TRY_CAST(nullif(execution, 0) AS BIGINT)",
+	     "number of the model's execution that it is a part of"),
+	MADE("correlation", "UBIGINT", "nullif(correlation, 0)", "the runtime's own number"),
+	STEP,
+	PID,
+	TID,
+	THREAD,
+};
+
+static const struct catalog_column device_waits[] = {
+	AS_IS("start_ns", "BIGINT", "when the host began to wait"),
+	MADE("duration_ns", "BIGINT", "end_ns - start_ns", "how long it waited"),
+	DEVICE,
+	QUEUE,
+	AS_IS("zone", "VARCHAR", "the zone of the host that waited; NULL: none was open"),
+	STEP,
+	PID,
+	TID,
+	THREAD,
+};
+
+static const struct catalog_column device_queues[] = {
+	DEVICE,
+	QUEUE,
+	AS_IS("busy_ns", "BIGINT", "time with an operation running"),
+	AS_IS("idle_ns", "BIGINT",
+	      "time without, from the device's first operation to its last, of any queue"),
+	AS_IS("utilisation", "DOUBLE", "busy by both, 0 to 1"),
+	AS_IS("overlap", "DOUBLE",
+	      "share of busy time that other queues of the device were busy too"),
+	AS_IS("ops", "BIGINT", "operations; markers and barriers are none"),
+	AS_IS("gaps", "BIGINT", "spans between its operations in which nothing ran"),
+	AS_IS("host_late_ns", "BIGINT", "of those, time in which the host had queued nothing"),
+	AS_IS("sync_ns", "BIGINT", "time in which it had not, since it had waited for the device"),
+	AS_IS("dependency_ns", "BIGINT",
+	      "time in which what was queued waited for other operations"),
+	AS_IS("launch_ns", "BIGINT", "time that device and driver took to begin what was queued"),
+	AS_IS("p50_ns", "BIGINT", "the median operation"),
+	AS_IS("first_ns", "BIGINT", "when its first operation began"),
+	AS_IS("last_ns", "BIGINT", "when its last one ended"),
+	AS_IS("core", "INTEGER", "the core, or the queue's number in order of creation"),
+	PID,
+};
+
+static const struct catalog_column device_gaps[] = {
+	MADE("start_ns", "BIGINT", "free_ns", "when the queue had nothing to do any more"),
+	MADE("duration_ns", "BIGINT", "gap_ns", "until it began the next operation"),
+	AS_IS("cause", "VARCHAR", "host late, synchronisation, dependency or launch"),
+	DEVICE,
+	QUEUE,
+	MADE("next", "VARCHAR", "name", "the operation that ended it"),
+	PID,
+};
+
+static const struct catalog_column device_memory[] = {
+	TS,
+	DEVICE,
+	MADE("kind", "VARCHAR", "CASE WHEN bytes >= 0 THEN 'allocation' ELSE 'free' END",
+	     "allocation or free"),
+	MADE("bytes", "BIGINT", "abs(bytes)", "its size"),
+	AS_IS("live_bytes", "BIGINT", "allocated after it"),
+	MADE("pool", "VARCHAR", "kind", "buffer, svm, …"),
+	PID,
+};
+
+static const struct catalog_column device_models[] = {
+	AS_IS("model", "VARCHAR", "the model, program or outermost module"),
+	DEVICE,
+	AS_IS("core", "INTEGER", "the core, or the queue's number in order of creation"),
+	AS_IS("executions", "BIGINT",
+	      "how often it ran; of a program of which no more is known, its kernels"),
+	AS_IS("p50_ns", "BIGINT", "the median latency, from its start to its end"),
+	AS_IS("p99_ns", "BIGINT", "the 99th percentile"),
+	AS_IS("total_ns", "BIGINT", "the time in all"),
+	AS_IS("min_ns", "BIGINT", "the shortest"),
+	AS_IS("max_ns", "BIGINT", "the longest"),
+	AS_IS("first_ns", "BIGINT", "when the first one began"),
+	PID,
+};
+
+static const struct catalog_column device_clocks[] = {
+	TS,
+	DEVICE,
+	BYTES("device_ns", "the device's clock then"),
+	AS_IS("error_ns", "BIGINT", "by how much the two readings may be apart"),
+	AS_IS("drift_ppm", "DOUBLE", "how much faster the device's clock runs, in millionths"),
+	AS_IS("miss_ns", "BIGINT", "how far off the readings before had foretold this one"),
+	PID,
+};
+
+#define DEVICE_VIEWS \
+	VIEW("device", "ops", "kymo_scan('device.ops') WHERE " IS_OP, device_ops, \
+	     "Operations of devices, in times of the host."), \
+		VIEW("device", "queues", QUEUES_FROM, device_queues, \
+		     "How busy the queues of devices were, and why not."), \
+		VIEW("device", "gaps", \
+		     "(" DEVICE_ISLANDS "SELECT * FROM caused ORDER BY free_ns)", device_gaps, \
+		     "Spans in which a queue had nothing to do, and why."), \
+		VIEW("device", "waits", "kymo_scan('device.ops') WHERE " IS_WAIT, device_waits, \
+		     "The host, waiting for a device."), \
+		VIEW("device", "memory", "kymo_scan('device.memory')", device_memory, \
+		     "Memory of devices over time."), \
+		VIEW("device", "models", MODELS_FROM, device_models, \
+		     "Executions of models on devices."), \
+		VIEW("device", "clocks", "kymo_scan('device.clocks')", device_clocks, \
+		     "Clocks of devices, read beside the host's.")
+
+#endif

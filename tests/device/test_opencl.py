@@ -1,0 +1,203 @@
+"""The layer for OpenCL: unmodified programs, on PoCL."""
+import itertools
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import KYMO
+
+
+@pytest.fixture(scope="module")
+def two_queues(opencl):
+    """What OpenCL itself said of each operation, and the recording."""
+    done, recording = opencl.record("two", opencl.program("two_queues"))
+    assert (done.returncode, done.stderr) == (0, "")
+    said = [line.split() for line in done.stdout.splitlines()]
+    return [(int(queue), name, *map(int, times)) for queue, name, *times in said], recording
+
+
+def recorded(opencl, recording):
+    return opencl.rows(recording, "SELECT core, name, queued_ns, submit_ns, start_ns, end_ns, error_ns FROM device.ops "
+                       "ORDER BY core, queued_ns")
+
+
+def test_every_operation_has_the_times_that_opencl_gives_itself(opencl, two_queues):
+    said, recording = two_queues
+    rows = recorded(opencl, recording)
+    assert [row[:2] for row in rows] == [row[:2] for row in said]
+    for row, own in zip(rows, said):
+        spans = [b - a for a, b in itertools.pairwise(row[2:6])]
+        own_spans = [b - a for a, b in itertools.pairwise(own[2:6])]
+        assert all(abs(a - b) <= 10 + b / 1e5 for a, b in zip(spans, own_spans)), (row, own)
+
+
+def test_the_two_clocks_are_apart_by_the_same_for_all_within_the_stated_error(opencl, two_queues):
+    said, recording = two_queues
+    rows = recorded(opencl, recording)
+    apart = [row[4] - own[4] for row, own in zip(rows, said)]
+    assert max(apart) - min(apart) <= 2 * max(row[6] for row in rows) + 2
+
+
+def test_queues_and_models_add_up(opencl, two_queues):
+    _, recording = two_queues
+    assert opencl.rows(recording, "SELECT queue, ops FROM device.queues ORDER BY core") == [("queue 0", 8), ("queue 1", 8)]
+    assert opencl.rows(recording, "SELECT model, core, executions FROM device.models ORDER BY core") == [
+        ("twice +1", 0, 6), ("twice +1", 1, 6)]
+    for busy, idle, causes, outside in opencl.rows(
+            recording, "SELECT busy_ns, idle_ns, host_late_ns + sync_ns + dependency_ns + launch_ns, first_ns - min(first_ns)"
+            " OVER () + max(last_ns) OVER () - last_ns FROM device.queues"):
+        assert busy > 0 and idle == causes + outside
+
+
+def test_a_wait_of_the_host_is_a_zone_and_a_row(opencl, two_queues):
+    _, recording = two_queues
+    assert opencl.rows(recording, "SELECT name, count FROM trace.regions WHERE source = 'device'") == [("clFinish", 2)]
+    assert opencl.rows(recording, "SELECT count(*) FROM device.waits") == [(2,)]
+
+
+KINDS = [("fill", "fill", 4096), ("kernel", "twice", 0), ("copy", "copy", 100), ("copy", "copy", 64),
+         ("marker", "marker", 0), ("barrier", "barrier", 0), ("migrate", "migrate", 0), ("native", "native", 0),
+         ("map", "map", 512), ("unmap", "unmap", 0), ("read", "read", 4096), ("write", "write", 2048), ("read", "read", 64),
+         ("write", "write", 64)]
+
+
+@pytest.fixture(scope="module")
+def kinds(opencl):
+    done, recording = opencl.record("kinds", opencl.program("kinds"))
+    assert (done.returncode, done.stderr) == (0, "")
+    return done, recording
+
+
+def test_each_kind_of_command_is_told_apart(opencl, kinds):
+    assert opencl.rows(kinds[1], "SELECT kind, name, bytes FROM device.ops ORDER BY queued_ns") == KINDS
+
+
+def test_memory_comes_and_goes(opencl, kinds):
+    assert opencl.rows(kinds[1], "SELECT kind, bytes, live_bytes, pool FROM device.memory ORDER BY ts_ns") == [
+        ("allocation", 4096, 4096, "buffer"), ("allocation", 4096, 8192, "buffer"), ("free", 4096, 4096, "buffer"),
+        ("free", 4096, 0, "buffer")]
+
+
+def test_calls_that_wait_are_marked(opencl, kinds):
+    assert opencl.rows(kinds[1], "SELECT kind, bytes FROM device.ops WHERE blocking ORDER BY queued_ns") == [
+        ("map", 512), ("read", 4096)]
+
+
+@pytest.mark.parametrize("name", ["kinds", "threads", "answers"])
+def test_a_program_says_the_same_with_and_without(opencl, name):
+    plain = opencl.plain(opencl.program(name))
+    done, _ = opencl.record(f"same-{name}", opencl.program(name))
+    assert plain.returncode == 0, plain.stderr
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, plain.stderr)
+
+
+def test_threads_contexts_and_queues_out_of_order_lose_nothing(opencl):
+    done, recording = opencl.record("threads", opencl.program("threads"))
+    assert done.returncode == 0
+    # A fill, 200 kernels and a read, of four queues; the kernels of two of them each depend on the one before, and of the
+    # others the first on the user's event.
+    assert opencl.rows(recording, "SELECT kind, count(*), sum(depends::INT) FROM device.ops GROUP BY 1 ORDER BY 1") == [
+        ("fill", 4, 0), ("kernel", 800, 402), ("read", 4, 0)]
+    assert opencl.rows(recording, "SELECT count(DISTINCT queue), count(DISTINCT tid), count(DISTINCT model), "
+                       "sum((status <> 0)::INT), count(*) FILTER (start_ns IS NULL OR end_ns < start_ns) FROM device.ops "
+                       "WHERE kind = 'kernel'") == [(4, 4, 2, 0, 0)]
+    assert opencl.rows(recording, "SELECT count(*) FROM kymo.gaps") == [(0,)]
+
+
+def test_operations_belong_to_the_zone_that_queued_them(opencl):
+    done, recording = opencl.record("zones", opencl.program("zones"))
+    assert done.returncode == 0, done.stderr
+    assert opencl.rows(recording, "SELECT name, zone, step FROM device.ops ORDER BY queued_ns") == [
+        ("write", "load", 0), ("twice", "forward", 0), ("twice", "forward", 1), ("twice", "forward", 2)]
+    assert opencl.rows(recording, "SELECT count(*) FROM device.ops o JOIN trace.zones z ON z.tid = o.tid AND z.name = o.zone "
+                       "AND z.start_ns = o.zone_start_ns") == [(4,)]
+
+
+def test_nothing_is_recorded_without_the_option(opencl):
+    done, recording = opencl.record("without", opencl.program("kinds"), options=())
+    assert done.returncode == 0
+    assert opencl.rows(recording, "SELECT count(*) FROM device.ops") == [(0,)]
+
+
+def test_what_was_recorded_outlives_an_exit_in_the_midst(opencl):
+    done, recording = opencl.record("exit", opencl.program("endless"), "once")
+    assert done.returncode == 7
+    assert opencl.rows(recording, "SELECT count(*) FROM device.ops WHERE name = 'twice'") == [(301,)]
+
+
+def test_what_was_recorded_outlives_sigkill(opencl):
+    recording = opencl.folder / "run-killed"
+    child = subprocess.Popen([KYMO, "run", "-q", "-o", recording, "--device", "--", opencl.program("endless")],
+                             stdout=subprocess.PIPE, text=True, env=opencl.environment)
+    try:
+        assert child.stdout.readline() == "at work\n"
+        pid = int(opencl.rows(recording, "SELECT pid FROM kymo.processes WHERE role = 'target'")[0][0])
+        os.kill(pid, signal.SIGKILL)
+        assert child.wait(60) == -signal.SIGKILL
+    finally:
+        child.kill()
+        child.wait()
+    ops, bad = opencl.rows(recording, "SELECT count(*), count(*) FILTER (end_ns < start_ns OR name <> 'twice') "
+                           "FROM device.ops")[0]
+    assert ops >= 200 and bad == 0
+
+
+def test_devices_are_turned_off_and_on_while_it_runs(opencl):
+    recording = opencl.folder / "run-config"
+    child = subprocess.Popen([KYMO, "run", "-q", "-o", recording, "--device", "--", opencl.program("endless")],
+                             stdout=subprocess.PIPE, text=True, env=opencl.environment)
+
+    def count():
+        return opencl.rows(recording, "SELECT count(*) FROM device.ops")[0][0]
+
+    def await_more(than):
+        for _ in range(600):
+            if count() > than:
+                return True
+            time.sleep(0.05)
+        return False
+
+    try:
+        assert child.stdout.readline() == "at work\n"
+        pid = opencl.rows(recording, "SELECT pid FROM kymo.processes WHERE role = 'target'")[0][0]
+        assert opencl.plain(KYMO, "config", pid, "device=off").returncode == 0
+        time.sleep(0.2)  # what was under way may end yet
+        quiet = count()
+        time.sleep(0.2)
+        assert count() == quiet
+        assert opencl.plain(KYMO, "config", pid, "device=on").returncode == 0
+        assert await_more(quiet)
+        os.kill(pid, signal.SIGKILL)
+        child.wait(60)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_clinfo_says_the_same(opencl):
+    if opencl.plain("which", "clinfo").returncode:
+        pytest.skip("clinfo is not installed")
+    plain = opencl.plain("clinfo")
+    done, _ = opencl.record("clinfo", "clinfo")
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+
+
+def test_clpeak_measures_and_every_kernel_of_it_is_there(opencl):
+    if opencl.plain("which", "clpeak").returncode:
+        pytest.skip("clpeak is not installed")
+    done, recording = opencl.record("clpeak", "clpeak", "--kernel-latency")
+    assert done.returncode == 0
+    assert re.search(r"Kernel launch latency : [0-9.]+ us", done.stdout)
+    assert opencl.rows(recording, "SELECT kind, count(*), max(error_ns) < 1000 FROM device.ops GROUP BY 1") == [
+        ("kernel", 20002, True)]
+
+
+def test_the_layer_that_the_user_has_set_stays(opencl):
+    script = 'echo "$OPENCL_LAYERS"'
+    done = subprocess.run([KYMO, "run", "-q", "--force", "-o", opencl.folder / "run-layers", "--device", "--", "sh", "-c",
+                           script], capture_output=True, text=True,
+                          env={**opencl.environment, "OPENCL_LAYERS": "/their/layer.so"}, timeout=60, check=False)
+    assert done.stdout.endswith("libkymo_opencl.so:/their/layer.so\n")
