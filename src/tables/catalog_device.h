@@ -8,8 +8,8 @@
 #define KNOWN(time, bit) "CASE WHEN (flags & " bit ") > 0 THEN " time " END"
 #define QUEUED_NS KNOWN("queued_ns", "256")
 #define BOTH_ENDS "(flags & 3072) = 3072"
-/* Rows of the stream by kind: operations, executions, waits. */
-#define IS_OP "kind < 12"
+/* Rows of the stream by kind: operations, executions among them, and waits. */
+#define IS_OP "kind < 13"
 #define IS_EXECUTION "kind = 12"
 #define IS_WAIT "kind = 13"
 #define IS_WORK "kind < 12 AND kind NOT IN (8, 9)" /* markers and barriers are none */
@@ -95,7 +95,8 @@ static const struct catalog_column device_ops[] = {
 	QUEUE,
 	AS_IS("model", "VARCHAR", "the model or program that it belongs to"),
 	MADE("kind", "VARCHAR", kind_word,
-	     "kernel, read, write, copy, fill, map, unmap, migrate, marker, barrier, native or other"),
+	     "kernel, read, write, copy, fill, map, unmap, migrate, marker, barrier, native or other; execution: a "
+	     "model's run as a whole"),
 	AS_IS("name", "VARCHAR", "the operation's name"),
 	MADE("queued_ns", "BIGINT", QUEUED_NS, "when the host queued it"),
 	MADE("submit_ns", "BIGINT", KNOWN("submit_ns", "512"), "when it was given to the device"),
