@@ -18,7 +18,7 @@
  * docs/devices.md says how the activity records of CUPTI and a model runtime map to it; src/record/devicefake.c is an
  * adapter of 100 lines.
  *
- * As everything of kymo: no call blocks, exits or allocates with malloc but for those of captures; what cannot be recorded
+ * As everything of kymo: no call blocks, exits or allocates with malloc; what cannot be recorded
  * is dropped and counted; all are safe in threads and after fork. Each takes a 0 or a NULL and then does nothing.
  */
 #ifndef KYMO_DEVICE_H
@@ -32,7 +32,7 @@ extern "C" {
 
 /* ---- on and off -------------------------------------------------------------------------- */
 
-/* `kymo run --device`, KYMO_DEVICE=on, `kymo config PID device=on`, kymo_device_enable(), or a capture that runs. */
+/* `kymo run --device`, KYMO_DEVICE=on, `kymo config PID device=on`, or kymo_device_enable(). */
 static inline bool kymo_device_enabled(void)
 {
 	return kymo__is_on(KYMO_ON_DEVICE) != 0;
@@ -148,49 +148,7 @@ KYMO__EXPORT int kymo_device_sync(uint32_t device);
 KYMO__EXPORT int kymo_device_sync_pair(uint32_t device, uint64_t device_ns, uint64_t host_ticks,
 				       uint64_t error_ns);
 
-/* ---- captures ---------------------------------------------------------------------------- */
-
-/*
- * Operations beside the recording itself: in memory of a fixed size, those of one model or core only, and written into a
- * file of their own: a snapshot, which `kymo query FILE` opens. Any number of captures run at once, up to 32. These calls
- * may block for as long as it takes to write the file, and take memory from the kernel.
- */
-struct kymo_device_capture;
-
-struct kymo_device_capture_options {
-	size_t bytes; /* sizeof(struct kymo_device_capture_options) */
-	uint32_t model; /* only that model's; 0: of all, and of none */
-	uint32_t queue; /* only that queue's; 0: of all */
-	uint64_t
-		most_ops; /* the oldest go first; 0: 1,000,000. 128 bytes each, touched as they come */
-	uint64_t kinds; /* bit 1 << kind; 0: all */
-	const uint64_t *cores; /* bits of the cores wanted, 64 a word; NULL: all */
-	size_t core_words;
-};
-
-/* 0, or a negative errno and *err: -ENOMEM, -ENOSPC (32 run), -EINVAL, and what kymo_enable() says. NULL options:
-   everything. Turns recording of devices on while it runs. */
-KYMO__EXPORT int kymo_device_capture_start(const struct kymo_device_capture_options *options,
-					   struct kymo_device_capture **out,
-					   struct kymo_error *err);
-struct kymo_device_capture_count {
-	size_t bytes;
-	uint64_t seen; /* operations that came by and were wanted */
-	uint64_t kept; /* of those still held */
-};
-KYMO__EXPORT int kymo_device_capture_counts(struct kymo_device_capture *capture,
-					    struct kymo_device_capture_count *out);
-/* The model that executed last on that core, as far as it is held; 0: none. */
-KYMO__EXPORT uint32_t kymo_device_capture_last_model(struct kymo_device_capture *capture,
-						     uint32_t core);
-/* Writes what is held now, aside and renamed; the capture goes on. Of one model, and of one core, where they are not 0
-   and UINT32_MAX. 0, or a negative errno and *err: -ENOENT where nothing of it is held and none_is_fine is false. */
-KYMO__EXPORT int kymo_device_capture_save(struct kymo_device_capture *capture, uint32_t model,
-					  uint32_t core, bool none_is_fine, const char *path,
-					  struct kymo_error *err);
-/* Ends it and gives its memory back. Save first. NULL is fine. */
-KYMO__EXPORT void kymo_device_capture_stop(struct kymo_device_capture *capture);
-/* Tells all adapters to deliver what is done. */
+/* Tells all adapters to deliver what is done: before a snapshot or a capture (<kymo/capture.h>) is written. */
 KYMO__EXPORT void kymo_device_flush(void);
 
 /* ---- the fake device ---------------------------------------------------------------------- */

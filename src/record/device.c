@@ -333,8 +333,6 @@ int kymo_device_op(const struct kymo_device_op *op)
 	if (!(op->flags & KYMO_DEVICE_HOST_TICKS))
 		kymo__device_sync_if_due(&devices[queue->device - 1]);
 	fill_row(op, queue, &devices[queue->device - 1], &row);
-	if (__atomic_load_n(&kymo__capture_count, __ATOMIC_ACQUIRE))
-		kymo__captures_take(&row, op->model, op->queue);
 	return kymo__append(SCHEMA_DEVICE_OPS, &row);
 }
 

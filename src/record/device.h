@@ -1,4 +1,4 @@
-/* Inside libkymo: devices. device.c the registry and rows, deviceclock.c their clocks, devicecapture.c captures. */
+/* Inside libkymo: devices. device.c the registry and rows, deviceclock.c their clocks. */
 #ifndef KYMO_RECORD_DEVICE_H
 #define KYMO_RECORD_DEVICE_H
 
@@ -50,10 +50,5 @@ int kymo__device_when(struct kymo__device *device, uint64_t device_ns, uint64_t 
 		      uint64_t *out_error_ns);
 /* Reads both clocks where the last reading is too old to serve. */
 void kymo__device_sync_if_due(struct kymo__device *device);
-
-/* devicecapture.c: hands a row to the captures that want it. */
-void kymo__captures_take(const struct schema_device_op_row *row, uint32_t model, uint32_t queue);
-/* Whether there are any. */
-extern uint32_t kymo__capture_count; /* atomic */
 
 #endif

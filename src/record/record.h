@@ -12,7 +12,7 @@
  *	snapshot.c snapfile.c  one file of everything   capture.c   of some rows
  *	cost.c      what a zone costs here
  *	config.c    what is changed from inside
- *	device.c deviceclock.c devicecapture.c devicefake.c   devices: record/device.h
+ *	device.c deviceclock.c devicefake.c   devices: record/device.h
  */
 #ifndef KYMO_RECORD_RECORD_H
 #define KYMO_RECORD_RECORD_H

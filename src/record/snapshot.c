@@ -25,13 +25,6 @@
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
-/* Rows that are handed over, instead of the streams of a process. */
-struct given {
-	const struct kymo_table *table; /* NULL: the streams are meant */
-	bool (*next)(void *context, void *out_row);
-	void *context;
-};
-
 /* What a call needs, in pages: the thread that calls may have a small stack. */
 struct work {
 	const struct kymo__choice *choice; /* NULL: all of it */
@@ -46,7 +39,6 @@ struct work {
 		struct kymo_stream_head head;
 	};
 	char aside[KYMO_PATH_BYTES + 64];
-	struct given given;
 };
 
 static void write_head(struct snapfile *writer, struct work *work)
@@ -235,55 +227,6 @@ static void write_stream(struct snapfile *writer, struct work *work, const char 
 	streamcopy_free(copy);
 }
 
-/* How many there are is known when all are written: the segment's head is written again. */
-static uint64_t write_given_rows(struct snapfile *writer, struct work *work, const char *process)
-{
-	const struct given *given = &work->given;
-	struct kymo_segment_head head = { .row_bytes = given->table->row_bytes };
-	uint64_t at;
-
-	memcpy(head.file.magic, KYMO_MAGIC_SEGMENT, sizeof(head.file.magic));
-	head.file.version = KYMO_FORMAT_VERSION;
-	head.file.head_bytes = sizeof(head);
-	kymo__snapfile_begin(writer, process, "s0.0");
-	at = writer->at;
-	kymo__snapfile_add(writer, &head, sizeof(head));
-	while (!writer->error && given->next(given->context, work->bytes)) {
-		kymo__snapfile_add(writer, work->bytes, given->table->row_bytes);
-		head.rows++;
-	}
-	kymo__snapfile_end(writer);
-	kymo__snapfile_flush(writer);
-	kymo__snapfile_write_at(writer, (const char *)&head, sizeof(head), at);
-	return head.rows;
-}
-
-static void write_given(struct snapfile *writer, struct work *work, const char *process)
-{
-	const struct kymo_table *table = work->given.table;
-	uint64_t rows = write_given_rows(writer, work, process);
-
-	kymo__snapfile_begin(writer, process, "s0.head");
-	memset(&work->head, 0, sizeof(work->head));
-	memcpy(work->head.file.magic, KYMO_MAGIC_STREAM, sizeof(work->head.file.magic));
-	work->head.file.version = KYMO_FORMAT_VERSION;
-	work->head.file.head_bytes = sizeof(work->head);
-	memcpy(work->head.table, table->name, sizeof(work->head.table));
-	work->head.row_bytes = table->row_bytes;
-	work->head.column_count = table->column_count;
-	work->head.keep = KYMO_KEEP_ALL;
-	memcpy(work->head.columns, table->columns, sizeof(work->head.columns));
-	kymo__snapfile_add(writer, &work->head, sizeof(work->head));
-	kymo__snapfile_add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
-	memset(&work->live, 0, sizeof(work->live));
-	work->live.head = rows;
-	work->live.segment_next = 1;
-	kymo__snapfile_add(writer, &work->live, sizeof(work->live));
-	kymo__snapfile_add_zeros(writer,
-				 KYMO_HEAD_FILE_BYTES - KYMO_LIVE_OFFSET - sizeof(work->live));
-	kymo__snapfile_end(writer);
-}
-
 /* ---- the other files --------------------------------------------------------------------- */
 
 static void copy_range(struct snapfile *writer, struct work *work, const struct readat *file,
@@ -351,10 +294,7 @@ static void write_control(struct snapfile *writer, struct work *work, const char
 
 static void write_process(struct snapfile *writer, struct work *work, const char *process)
 {
-	if (work->given.table)
-		write_given(writer, work, process);
-	else
-		source_files(&work->source, process, &work->files);
+	source_files(&work->source, process, &work->files);
 	for (size_t i = 0; i < work->files.count && !writer->error; i++)
 		if (work->files.items[i].kind == SOURCE_HEAD)
 			write_stream(writer, work, process, work->files.items[i].id);
@@ -490,8 +430,8 @@ static int write_aside_and_rename(struct snapfile *writer, struct work *work,
 }
 
 static int write_snapshot(const char *run_dir, const char *const *processes,
-			  const struct kymo__choice *choice, const struct given *given,
-			  const char *path, struct kymo_error *err)
+			  const struct kymo__choice *choice, const char *path,
+			  struct kymo_error *err)
 {
 	struct snapfile writer = { .fd = -1, .most = INT64_MAX };
 	struct work *work = pages_take(sizeof(*work));
@@ -505,8 +445,6 @@ static int write_snapshot(const char *run_dir, const char *const *processes,
 		rc = error_set(err, ENOMEM, "no memory for the snapshot %s", path);
 	} else {
 		work->choice = choice;
-		if (given)
-			work->given = *given;
 		rc = source_open(&work->source, run_dir, err);
 		if (!rc && source_is_snapshot(&work->source))
 			rc = error_set(err, EINVAL, "%s is a snapshot already; copy it", run_dir);
@@ -525,11 +463,10 @@ static int write_snapshot(const char *run_dir, const char *const *processes,
 int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
 			 struct kymo_error *err)
 {
-	return write_snapshot(run_dir, processes, NULL, NULL, path, err);
+	return write_snapshot(run_dir, processes, NULL, path, err);
 }
 
-static int write_own(const char *path, const struct kymo__choice *choice, const struct given *given,
-		     struct kymo_error *err)
+static int write_own(const char *path, const struct kymo__choice *choice, struct kymo_error *err)
 {
 	const char *directory = kymo_directory();
 	const char *slash = strrchr(directory, '/');
@@ -546,24 +483,16 @@ static int write_own(const char *path, const struct kymo__choice *choice, const 
 	memcpy(run, directory, (size_t)(slash - directory));
 	run[slash - directory] = '\0';
 	processes[0] = slash + 1;
-	return write_snapshot(run, processes, choice, given, path, err);
+	return write_snapshot(run, processes, choice, path, err);
 }
 
 int kymo_snapshot(const char *path, struct kymo_error *err)
 {
-	return write_own(path, NULL, NULL, err);
-}
-
-int kymo__snapshot_rows(enum schema_id table, bool (*next)(void *context, void *out_row),
-			void *context, const char *path, struct kymo_error *err)
-{
-	const struct given given = { &kymo__tables[table], next, context };
-
-	return write_own(path, NULL, &given, err);
+	return write_own(path, NULL, err);
 }
 
 int kymo__snapshot_choose(const struct kymo__choice *choice, const char *path,
 			  struct kymo_error *err)
 {
-	return write_own(path, choice, NULL, err);
+	return write_own(path, choice, err);
 }

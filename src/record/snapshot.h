@@ -26,10 +26,6 @@ struct kymo__choice {
  */
 int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
 			 struct kymo_error *err);
-/* Rows of one table of this process that are handed over one by one, and the process's names, threads and clock, as a
-   snapshot that holds nothing else. next fills a row and says true, or says that there are no more. */
-int kymo__snapshot_rows(enum schema_id table, bool (*next)(void *context, void *out_row),
-			void *context, const char *path, struct kymo_error *err);
 /* Of the streams of this process, what is chosen. Without totals, since those are of all rows. */
 int kymo__snapshot_choose(const struct kymo__choice *choice, const char *path,
 			  struct kymo_error *err);

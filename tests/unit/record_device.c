@@ -1,7 +1,6 @@
-/* <kymo/device.h> from an adapter's side: rows, times of another clock, captures. */
+/* <kymo/device.h> from an adapter's side: rows, times of another clock. */
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -97,7 +96,6 @@ static void nothing_is_recorded_while_devices_are_off(void **state)
 static void bad_calls(void)
 {
 	struct kymo_device_op op = { .bytes = sizeof(op), .queue = 4711 };
-	struct kymo_device_capture *capture = NULL;
 	uint64_t *counts = shared_counts();
 	uint64_t ticks, error_ns;
 
@@ -113,12 +111,7 @@ static void bad_calls(void)
 	counts[0] += kymo_device_memory(7, "buffer", 1) == -EINVAL;
 	counts[0] += kymo_device_align(7, 0, &ticks, &error_ns) == -EINVAL;
 	counts[0] += kymo_device_sync(0) == -EINVAL;
-	counts[0] += kymo_device_capture_start(NULL, NULL, NULL) == -EINVAL;
-	counts[0] += kymo_device_capture_save(NULL, 0, 0, true, "x", NULL) == -EINVAL;
-	counts[0] += kymo_device_capture_start(&(struct kymo_device_capture_options){ .bytes = 1 },
-					       &capture, NULL) == -EINVAL;
 	kymo_device_launch(NULL);
-	kymo_device_capture_stop(NULL);
 	counts[0] += !strcmp(kymo_device_model_name(0), "");
 	counts[0] += kymo_device_queue_core(0) == UINT32_MAX;
 	kymo_fake_wait(NULL, 0);
@@ -130,7 +123,7 @@ static void bad_arguments_are_refused(void **state)
 	(void)state;
 	struct recording *recording = recorded(bad_calls, NULL);
 
-	assert_int_equal(shared_counts()[0], 16);
+	assert_int_equal(shared_counts()[0], 13);
 	recorded_close(recording);
 }
 
@@ -229,148 +222,6 @@ static void a_clock_that_is_set_back_begins_anew(void **state)
 	recorded_close(recording);
 }
 
-/* ---- captures -------------------------------------------------------------------------------- */
-
-static char capture_file[128];
-
-static struct recording *open_capture(void)
-{
-	struct recording *recording = NULL;
-	struct kymo_error err = { 0 };
-
-	if (store_open(capture_file, &recording, &err))
-		fail_msg("%s", err.text);
-	return recording;
-}
-
-static void capture_one_of_two_models(void)
-{
-	struct kymo_fake_options options = { .bytes = sizeof(options), .cores = 2 };
-	struct kymo_device_capture_options wanted = { .bytes = sizeof(wanted) };
-	struct kymo_device_capture *capture;
-	struct kymo_fake *fake = kymo_fake_open(&options);
-	uint32_t a = kymo_device_model_add("a"), b = kymo_device_model_add("b");
-
-	wanted.model = a;
-	if (kymo_device_capture_start(&wanted, &capture, NULL))
-		_exit(1);
-	for (int i = 0; i < 10; i++) {
-		kymo_fake_execute(fake, 0, a, 1, 1000);
-		kymo_fake_execute(fake, 1, b, 1, 1000);
-	}
-	shared_counts()[0] = kymo_device_capture_last_model(capture, 0) == a &&
-			     kymo_device_capture_last_model(capture, 1) == 0;
-	shared_counts()[1] = (uint64_t)-kymo_device_capture_save(capture, b, UINT32_MAX, false,
-								 capture_file, NULL);
-	shared_counts()[2] = (uint64_t)-kymo_device_capture_save(capture, 0, UINT32_MAX, false,
-								 capture_file, NULL);
-	kymo_device_capture_stop(capture);
-	shared_counts()[3] = kymo_device_enabled();
-}
-
-static void a_capture_holds_one_model(void **state)
-{
-	(void)state;
-	snprintf(capture_file, sizeof(capture_file), "%s/a.ntff", recorded_root);
-	struct recording *run = recorded(capture_one_of_two_models, NULL);
-	struct recording *recording = open_capture();
-	const struct store_stream *stream;
-
-	assert_int_equal(shared_counts()[0], 1);
-	assert_int_equal(shared_counts()[1], ENOENT);
-	assert_int_equal(shared_counts()[2], 0);
-	assert_int_equal(shared_counts()[3], 0);
-	assert_int_equal(read_ops(recording, &stream), 20);
-	for (int i = 0; i < 20; i++)
-		assert_string_equal(name_of(recording, stream, rows[i].model), "a");
-	store_close(recording);
-	recorded_close(run);
-}
-
-static void *execute_many(void *fake)
-{
-	for (int i = 0; i < 5000; i++)
-		kymo_fake_enqueue(fake, 0, KYMO_DEVICE_KERNEL, NULL, 0, 0, 10);
-	return NULL;
-}
-
-static void fill_a_small_capture(void)
-{
-	struct kymo_device_capture_options wanted = { .bytes = sizeof(wanted), .most_ops = 1000 };
-	struct kymo_device_capture_count counted = { .bytes = sizeof(counted) };
-	struct kymo_device_capture *capture;
-	struct kymo_fake *fake = kymo_fake_open(NULL);
-	pthread_t threads[2];
-
-	if (kymo_device_capture_start(&wanted, &capture, NULL))
-		_exit(1);
-	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, execute_many, fake);
-	/* While they are at it, too. */
-	kymo_device_capture_save(capture, 0, UINT32_MAX, true, capture_file, NULL);
-	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
-	kymo_device_capture_counts(capture, &counted);
-	shared_counts()[0] = counted.seen;
-	shared_counts()[1] = counted.kept;
-	kymo_device_capture_save(capture, 0, UINT32_MAX, true, capture_file, NULL);
-	kymo_device_capture_stop(capture);
-}
-
-static void a_full_capture_holds_the_newest(void **state)
-{
-	(void)state;
-	snprintf(capture_file, sizeof(capture_file), "%s/b.ntff", recorded_root);
-	struct recording *run = recorded(fill_a_small_capture, NULL);
-	struct recording *recording = open_capture();
-	const struct store_stream *stream;
-	uint64_t count = read_ops(recording, &stream), newest = 0;
-
-	assert_int_equal(shared_counts()[0], 10000);
-	assert_int_equal(shared_counts()[1], 1000);
-	/* A thread that was overtaken by a whole round leaves its slot to the other. */
-	assert_true(count <= 1000 && count > 900);
-	for (uint64_t i = 0; i < count; i++)
-		newest = rows[i].end_ticks > newest ? rows[i].end_ticks : newest;
-	assert_true(rows[count - 1].end_ticks <= newest);
-	store_close(recording);
-	recorded_close(run);
-}
-
-static void start_too_many(void)
-{
-	struct kymo_device_capture_options small = { .bytes = sizeof(small), .most_ops = 64 };
-	struct kymo_device_capture_options huge = { .bytes = sizeof(huge), .most_ops = UINT64_MAX };
-	struct kymo_device_capture *capture[33];
-	struct kymo_error err = { 0 };
-	uint64_t *counts = shared_counts();
-
-	counts[0] = (uint64_t)-kymo_device_capture_start(&huge, &capture[0], &err);
-	for (int i = 0; i < 32; i++)
-		counts[1] += !kymo_device_capture_start(&small, &capture[i], NULL);
-	counts[2] = (uint64_t)-kymo_device_capture_start(&small, &capture[32], &err);
-	counts[3] = (uint64_t)-kymo_device_capture_save(capture[0], 0, UINT32_MAX, true,
-							"/nowhere/x.ntff", &err);
-	for (int i = 0; i < 32; i++)
-		kymo_device_capture_stop(capture[i]);
-	counts[4] = (uint64_t)-kymo_device_capture_save(capture[0], 0, UINT32_MAX, true,
-							capture_file, &err);
-}
-
-static void captures_fail_with_a_reason(void **state)
-{
-	(void)state;
-	struct recording *recording = recorded(start_too_many, NULL);
-	const uint64_t *counts = shared_counts();
-
-	assert_int_equal(counts[0], ENOMEM);
-	assert_int_equal(counts[1], 32);
-	assert_int_equal(counts[2], ENOSPC);
-	assert_int_equal(counts[3], ENOENT);
-	assert_int_equal(counts[4], EINVAL);
-	recorded_close(recording);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,9 +230,6 @@ int main(void)
 		cmocka_unit_test(bad_arguments_are_refused),
 		cmocka_unit_test(times_of_a_drifting_clock_are_within_the_stated_error),
 		cmocka_unit_test(a_clock_that_is_set_back_begins_anew),
-		cmocka_unit_test(a_capture_holds_one_model),
-		cmocka_unit_test(a_full_capture_holds_the_newest),
-		cmocka_unit_test(captures_fail_with_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, recorded_setup, recorded_teardown);
