@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "views/devices.h"
 #include "views/rows.h"
 
 #define SQL_MEMORY_BYTES (UINT64_C(512) << 20)
@@ -12,9 +13,7 @@
 static const char zones_sql[] =
 	"SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank FROM trace.zones "
 	"WHERE duration_ns >= 0";
-static const char ops_sql[] =
-	"SELECT 0, -1, 0, start_ns, end_ns - start_ns, 'device', name, model, 0, concat_ws(' ', device, queue), NULL "
-	"FROM device.ops WHERE start_ns IS NOT NULL AND end_ns >= start_ns ORDER BY start_ns";
+static const char ops_sql[] = DEVICES_LANES_SQL " ORDER BY start_ns";
 static const char open_sql[] =
 	"SELECT pid, tid, depth, start_ns, 0, source, name, file, line, thread, rank FROM trace.open_zones";
 static const char run_sql[] =

@@ -152,7 +152,10 @@ static const struct {
 	  "len(replace(module, '.', '')) + 1 END AS depth FROM m LEFT JOIN c ON c.parent = m.module) ORDER BY calls = "
 	  "0, depth > 0, module LIMIT 2000" },
 	{ "queues",
-	  "SELECT device, queue, busy_ns, idle_ns, utilisation, overlap, ops FROM device.queues ORDER BY 1, 2" },
+	  "SELECT device, queue, busy_ns, idle_ns, utilisation, overlap, ops, gaps, host_late_ns, sync_ns, dependency_ns, "
+	  "launch_ns FROM device.queues ORDER BY device, core LIMIT 500" },
+	{ "models",
+	  "SELECT model, device, core, executions, p50_ns, p99_ns, min_ns, max_ns, total_ns FROM device.models LIMIT 500" },
 	{ "samples",
 	  "SELECT coalesce(thread, 'tid ' || tid) AS thread, stack, count(*) AS count FROM python.samples WHERE "
 	  "len(stack) > 0 GROUP BY ALL ORDER BY 3 DESC LIMIT 4000" },
@@ -198,7 +201,8 @@ static void rate_text(double per_second, char *out, size_t bytes)
 /* How busy what does the work was: a device where there is one. */
 static void busy_figure(struct tables *tables, const struct facts *facts, struct figure *out)
 {
-	double busy = tables_number(tables, "SELECT max(utilisation) FROM device.queues", -1);
+	double busy = tables_number(
+		tables, "SELECT max(busy_ns) / (SELECT duration_ns FROM kymo.runs) FROM device.queues", -1);
 
 	if (busy >= 0) {
 		*out = (struct figure){ "Device busy", "", "of the run, busiest queue" };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "views/devices.h"
 #include "views/facts.h"
 #include "views/format.h"
 #include "views/modules.h"
@@ -21,6 +22,8 @@
 #define SLOWEST 5
 #define MODULES_MOST 15
 #define THREADS_MOST 10
+#define MODELS_MOST 20
+#define QUEUES_MOST 20
 #define PHASE_COLUMNS 50
 #define REPORT_THREAD_COLUMNS 40 /* around the thread's name */
 
@@ -29,6 +32,7 @@ struct report {
 	const struct text_style *style;
 	FILE *out;
 	bool subtract_overhead;
+	bool models_said; /* they came first */
 	struct facts facts;
 	struct kymo_error *err;
 };
@@ -546,6 +550,40 @@ static int section_modules(struct report *report)
 	return printed < 0 ? printed : 0;
 }
 
+/* ---- devices -------------------------------------------------------------------------------- */
+
+static int section_devices(struct report *report)
+{
+	int rc;
+
+	if (!facts_rows_of(&report->facts, "device.ops").kept)
+		return 0;
+	heading(report, "Devices");
+	rc = devices_print_queues(report->tables, QUEUES_MOST, report->out, report->style,
+				  report->err);
+	if (rc >= 0 && !report->models_said)
+		rc = devices_print_models(report->tables, MODELS_MOST, report->out, report->style,
+					  report->err);
+	return rc < 0 ? rc : 0;
+}
+
+/* A file that was saved of models is opened for one thing: what each of them takes. */
+static int say_models_first(struct report *report)
+{
+	const struct recording *recording = tables_recording(report->tables);
+	int rc;
+
+	if (!facts_rows_of(&report->facts, "device.ops").kept || report->facts.steps.ever ||
+	    !recording || recording->kind != STORE_SNAPSHOT)
+		return 0;
+	rc = devices_print_models(report->tables, MODELS_MOST, report->out, report->style,
+				  report->err);
+	report->models_said = rc > 0;
+	if (rc > 0)
+		fputc('\n', report->out);
+	return rc < 0 ? rc : 0;
+}
+
 /* ---- memory, losses ------------------------------------------------------------------------- */
 
 static int section_memory(struct report *report)
@@ -604,8 +642,8 @@ static int section_losses(struct report *report)
 
 /* In the order of printing. 0, or a negative errno that ends the report. */
 static int (*const sections[])(struct report *report) = {
-	section_open_zones, section_steps,   section_phases, section_slowest, section_regions,
-	section_threads,    section_modules, section_memory, section_losses,
+	section_open_zones, section_steps,   section_phases,  section_slowest, section_regions,
+	section_threads,    section_modules, section_devices, section_memory,  section_losses,
 };
 
 int report_print(struct tables *tables, bool subtract, const struct text_style *style, FILE *out,
@@ -620,6 +658,8 @@ int report_print(struct tables *tables, bool subtract, const struct text_style *
 
 	if (!rc && subtract)
 		subtract_overhead(&report.facts);
+	if (!rc)
+		rc = say_models_first(&report);
 	if (!rc) {
 		print_problems(&report);
 		print_head(&report);

@@ -346,6 +346,12 @@ static int by_gain(const void *a, const void *b)
 	return left < right ? 1 : left > right ? -1 : x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
+/* Those on devices ask much, and most programs have none. */
+static bool can_hold(const struct rules_row *rule, const struct facts *facts)
+{
+	return strcmp(rule->view, "devices") || facts_rows_of(facts, "device.ops").kept;
+}
+
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
 		   size_t room)
 {
@@ -353,6 +359,8 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 	size_t count = 0, said = room ? say_end(tables, facts, utf8, &out[0]) : 0;
 
 	for (size_t i = 0; found && i < rules_count && !is_too_short(facts); i++) {
+		if (!can_hold(&rules[i], facts))
+			continue;
 		found[count].rule = &rules[i];
 		count += tables ? look(tables, &rules[i], facts->duration_ns, &found[count].finding)
 				: look_at_facts(facts, &rules[i], &found[count].finding);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "views/devices.h"
+
 /* Clocks are read in ticks and told in ns: neighbours may overlap by a rounding. */
 #define ROUNDING_NS 64
 
@@ -13,8 +15,7 @@ static const char *const queries[] = {
 	"SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank FROM trace.zones",
 	"SELECT pid, tid, depth, start_ns, greatest(coalesce(age_ns, (SELECT max(duration_ns) FROM kymo.runs) - start_ns), 1000), source, "
 	"name, file, line, thread, rank FROM trace.open_zones",
-	"SELECT 0, -1, 0, start_ns, end_ns - start_ns, 'device', name, model, 0, concat_ws(' ', device, queue), NULL "
-	"FROM device.ops WHERE start_ns IS NOT NULL",
+	DEVICES_LANES_SQL,
 };
 
 /* ---- growing -------------------------------------------------------------------------------- */

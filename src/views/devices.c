@@ -1,0 +1,138 @@
+#include "views/devices.h"
+
+#include "base/buf.h"
+#include "views/format.h"
+#include "views/rows.h"
+
+/* The columns around a name. */
+#define MODEL_COLUMNS 48
+#define QUEUE_COLUMNS 60
+#define NAME_LEAST 12
+
+struct printing {
+	FILE *out;
+	const struct text_style *style;
+	size_t name_columns;
+	size_t most;
+	int printed;
+};
+
+static void add_time(struct buf *line, double ns, int columns, const struct printing *printing)
+{
+	text_pad(line, ns < 0 ? "-" : format_duration(ns, printing->style->utf8).text, columns, 1);
+}
+
+/* The name of what the columns after it are about, and of the device where there are several. */
+static void add_name(struct buf *line, const struct rows *rows, struct printing *printing)
+{
+	struct buf whole = { 0 };
+	char name[128], device[128];
+
+	rows_copy_text(rows, 0, name, sizeof(name));
+	rows_copy_text(rows, 1, device, sizeof(device));
+	buf_text(&whole, name[0] ? name : "?");
+	if (device[0])
+		buf_print(&whole, ", %s", device);
+	buf_text(line, "  ");
+	text_fit(line, buf_get(&whole), printing->name_columns, -1, printing->style);
+	buf_fini(&whole);
+}
+
+static void end_row(struct buf *line, const struct rows *rows, size_t all_column,
+		    const struct printing *printing)
+{
+	fprintf(printing->out, "%s\n", buf_get(line));
+	buf_fini(line);
+	if (rows->number + 1 == printing->most && rows_count(rows, all_column) > printing->most)
+		fprintf(printing->out, "  %s more\n",
+			format_count(rows_count(rows, all_column) - printing->most).text);
+}
+
+static int print(struct tables *tables, const char *select, struct printing *printing, int around,
+		 int (*row)(const struct rows *rows, void *context), struct kymo_error *err)
+{
+	struct buf sql = { 0 };
+	int rc;
+
+	printing->name_columns = printing->style->columns > around + NAME_LEAST
+					 ? (size_t)(printing->style->columns - around)
+					 : NAME_LEAST;
+	buf_print(&sql, "%s LIMIT %zu", select, printing->most);
+	rc = rows_each(tables, buf_get(&sql), row, printing, err);
+	buf_fini(&sql);
+	return rc < 0 ? rc : printing->printed;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/*   resnet50                         0     1,200   1.91 ms   2.68 ms    2.29 s  */
+static int model_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	struct buf line = { 0 };
+	char core[24];
+
+	if (!printing->printed++)
+		fprintf(printing->out, "%s  %-*s %5s %10s %9s %9s %9s%s\n",
+			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
+			"model, latency", "core", "runs", "p50", "p99", "total",
+			text_plain(printing->style));
+	add_name(&line, rows, printing);
+	snprintf(core, sizeof(core), "%.0f", rows_number(rows, 2, 0));
+	text_pad(&line, core, 6, 1);
+	text_pad(&line, format_count_short(rows_count(rows, 3)).text, 11, 1);
+	add_time(&line, rows_number(rows, 4, -1), 10, printing);
+	add_time(&line, rows_number(rows, 5, -1), 10, printing);
+	add_time(&line, rows_number(rows, 6, -1), 10, printing);
+	end_row(&line, rows, 7, printing);
+	return 0;
+}
+
+int devices_print_models(struct tables *tables, size_t most, FILE *out,
+			 const struct text_style *style, struct kymo_error *err)
+{
+	struct printing printing = { .out = out, .style = style, .most = most };
+
+	return print(
+		tables,
+		"SELECT model, CASE WHEN (SELECT count(DISTINCT device) FROM device.models) > 1 THEN device END, core, "
+		"executions, p50_ns, p99_ns, total_ns, count(*) OVER () FROM device.models ORDER BY total_ns DESC, model, core",
+		&printing, MODEL_COLUMNS, model_row, err);
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+/*   queue 0                12.1 s  64.0 %    1,200   3.10 s   2.08 s        0   212 ms  */
+static int queue_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	struct buf line = { 0 };
+
+	if (!printing->printed++)
+		fprintf(printing->out, "%s  %-*s %8s %6s %8s | %7s %8s %8s %8s%s\n",
+			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
+			"queue", "busy", "%", "ops", "late", "sync", "depends", "launch",
+			text_plain(printing->style));
+	add_name(&line, rows, printing);
+	add_time(&line, rows_number(rows, 2, 0), 9, printing);
+	text_pad(&line, format_percent(rows_number(rows, 3, 0)).text, 7, 1);
+	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 9, 1);
+	buf_text(&line, " |");
+	add_time(&line, rows_number(rows, 5, 0), 8, printing);
+	for (size_t i = 6; i < 9; i++)
+		add_time(&line, rows_number(rows, i, 0), 9, printing);
+	end_row(&line, rows, 9, printing);
+	return 0;
+}
+
+int devices_print_queues(struct tables *tables, size_t most, FILE *out,
+			 const struct text_style *style, struct kymo_error *err)
+{
+	struct printing printing = { .out = out, .style = style, .most = most };
+
+	return print(
+		tables,
+		"SELECT queue, CASE WHEN count(DISTINCT device) OVER () > 1 THEN device END, busy_ns, utilisation, ops, "
+		"host_late_ns, sync_ns, dependency_ns, launch_ns, count(*) OVER () FROM device.queues ORDER BY busy_ns DESC, core",
+		&printing, QUEUE_COLUMNS + 8, queue_row, err);
+}

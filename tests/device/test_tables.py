@@ -1,0 +1,90 @@
+"""What device.queues, gaps and models make of operations at times that are known."""
+import json
+import sys
+
+import pytest
+from conftest import KYMO
+
+
+@pytest.fixture(scope="module")
+def told(lab):
+    done, recording = lab.record("gaps", lab.program("gaps"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return recording
+
+
+def ms(column):
+    """Times are ticks of the clock, whose rate is known to a thousandth."""
+    return f"round({column} / 1e6, 1)"
+
+
+def test_a_gap_has_a_cause(lab, told):
+    assert lab.rows(told, f"SELECT queue, cause, {ms('duration_ns')} FROM device.gaps ORDER BY queue, start_ns") == [
+        ("copies", "launch", 67), ("queue 0", "launch", 1), ("queue 0", "dependency", 3), ("queue 0", "synchronisation", 5),
+        ("queue 0", "host late", 7), ("queue 0", "host late", 11)]
+
+
+def test_busy_idle_overlap_and_causes_add_up(lab, told):
+    columns = ", ".join(ms(c) for c in ("busy_ns", "idle_ns", "host_late_ns", "sync_ns", "dependency_ns", "launch_ns"))
+    assert lab.rows(told, f"SELECT queue, core, ops, gaps, {columns} FROM device.queues ORDER BY core") == [
+        ("queue 0", 0, 7, 5, 53, 47, 18, 5, 3, 1), ("copies", 1, 2, 1, 28, 72, 0, 0, 0, 67)]
+    assert lab.rows(told, "SELECT round(utilisation, 3), round(overlap, 3) FROM device.queues ORDER BY core") == [
+        (0.53, 0.189), (0.28, 0.357)]  # 10 of 53 and of 28
+
+
+def test_a_models_executions_are_those_that_were_told_not_its_kernels(lab, told):
+    assert lab.rows(told, f"SELECT model, device, core, executions, {ms('p50_ns')}, {ms('p99_ns')}, {ms('total_ns')} "
+                    "FROM device.models") == [("net", "card", 0, 2, 35, 40, 75)]
+
+
+def test_the_report_says_why_a_device_stood_still(lab, told):
+    done = lab.plain(KYMO, "report", told)
+    assert done.returncode == 0, done.stderr
+    section = done.stdout.split("\nDevices\n")[1].split("\n\n")[0].splitlines()
+    assert section[0].split() == ["queue", "busy", "%", "ops", "|", "late", "sync", "depends", "launch"]
+    assert section[1].split()[:2] == ["queue", "0"] and "53 %" in section[1]
+    assert section[3].split() == ["model,", "latency", "core", "runs", "p50", "p99", "total"]
+    assert section[4].split()[:3] == ["net", "0", "2"]
+
+
+def test_a_packed_file_answers_the_same(lab, told):
+    packed = lab.folder / "gaps.kymo"
+    done = lab.plain(KYMO, "pack", "--force", told, packed)
+    assert done.returncode == 0, done.stderr
+    sql = f"SELECT queue, {ms('busy_ns')}, {ms('sync_ns')}, round(overlap, 3) FROM device.queues ORDER BY core"
+    assert lab.rows(packed, sql) == lab.rows(told, sql)
+
+
+TORCH = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+    def forward(self, x):
+        return self.two(self.one(x))
+net, other = Net(), torch.nn.Linear(8, 8)
+for i in range(5):
+    net(torch.ones(2, 8))
+other(torch.ones(2, 8))
+"""
+
+
+def test_a_root_module_of_torch_is_a_model_and_its_forward_an_execution(lab):
+    pytest.importorskip("torch")
+    program = lab.folder / "net.py"
+    program.write_text(TORCH)
+    done, recording = lab.record("torch", sys.executable, program, options=("--torch",))
+    assert done.returncode == 0, done.stderr
+    assert lab.rows(recording, "SELECT model, device, core, executions FROM device.models ORDER BY 1") == [
+        ("Linear", "cpu", 0, 1), ("Net", "cpu", 0, 5)]
+
+
+@pytest.mark.parametrize("how, verdict", [("idle", "device_idle"), ("sync", "device_sync"), ("tiny", "device_tiny"),
+                                          ("busy", None)])
+def test_a_device_that_is_held_up_is_said_to_be_and_no_other(lab, how, verdict):
+    done, recording = lab.record(f"held-{how}", lab.program("held_up"), how)
+    assert done.returncode == 0, done.stderr
+    report = lab.plain(KYMO, "report", "-f", "json", recording)
+    found = [one["name"] for one in json.loads(report.stdout)["verdicts"] if one["name"].startswith("device_")]
+    assert found == ([verdict] if verdict else [])
