@@ -195,18 +195,22 @@ void nrt_capture_counters(uint32_t activities)
 /* What a file is made of, while it is being written. */
 struct choice {
 	const struct nrt_selection *selection;
+	enum { CHOICE_OTHER, CHOICE_OPS, CHOICE_ZONES } table;
 	uint64_t seen[NRT_CORES]; /* rows that were counted, by core */
 	uint64_t written[NRT_CORES]; /* or passed over, as there are too many */
 };
 
 static bool wants_table(void *context, const char *table)
 {
-	const struct choice *choice = context;
+	struct choice *choice = context;
 	const struct nrt_inspect_config *config = choice->selection->config;
 	uint32_t activities = config ? config->activities : NRT_DEVICE;
 
-	memset(((struct choice *)context)->seen, 0, sizeof(choice->seen));
-	memset(((struct choice *)context)->written, 0, sizeof(choice->written));
+	memset(choice->seen, 0, sizeof(choice->seen));
+	memset(choice->written, 0, sizeof(choice->written));
+	choice->table = !strcmp(table, "device.ops")	? CHOICE_OPS
+			: !strcmp(table, "trace.zones") ? CHOICE_ZONES
+							: CHOICE_OTHER;
 	if (!strncmp(table, "device.", 7))
 		return activities & NRT_DEVICE || (config && config->on_fail);
 	if (!strcmp(table, "trace.zones"))
@@ -274,9 +278,9 @@ static bool wants_row(void *context, const struct kymo_captured *row, bool write
 	enum nrt_event event;
 	uint32_t core;
 
-	if (!strcmp(row->table, "trace.zones"))
+	if (choice->table == CHOICE_ZONES)
 		return call_of(row->name, &core, &event) && passes(choice, core, event, writes);
-	if (strcmp(row->table, "device.ops") != 0)
+	if (choice->table == CHOICE_OTHER)
 		return true;
 	core = (uint32_t)row->core;
 	if (core >= NRT_CORES || (selection->core != NRT_CORES && core != selection->core) ||

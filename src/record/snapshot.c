@@ -131,26 +131,42 @@ static void write_run(struct snapfile *writer, struct work *work, const struct s
 	kymo__snapfile_end(writer);
 }
 
-/* Goes over the rows of a run; writer NULL: only shows them. How many were chosen. */
+/* Goes over rows that lie one after another; writer NULL: only shows them. How many were chosen. */
+static uint64_t choose_among(struct snapfile *writer, const struct work *work,
+			     const unsigned char *rows, uint64_t count)
+{
+	const struct kymo__choice *choice = work->choice;
+	const uint64_t bytes = work->stream.head.row_bytes;
+	uint64_t chosen = 0, first = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (choice->row(choice->context, rows + i * bytes, writer != NULL)) {
+			chosen++;
+			continue;
+		}
+		if (writer)
+			kymo__snapfile_add(writer, rows + first * bytes, (i - first) * bytes);
+		first = i + 1;
+	}
+	if (writer)
+		kymo__snapfile_add(writer, rows + first * bytes, (count - first) * bytes);
+	return chosen;
+}
+
+/* The same for a run, whose rows are in memory or have to be read. */
 static uint64_t choose_rows(struct snapfile *writer, struct work *work,
 			    const struct streamcopy_run *run)
 {
-	const struct streamcopy *copy = &work->stream;
-	const struct kymo__choice *choice = work->choice;
-	const uint64_t bytes = copy->head.row_bytes, most = sizeof(work->bytes) / bytes;
+	const uint64_t most = sizeof(work->bytes) / work->stream.head.row_bytes;
 	uint64_t chosen = 0;
 
+	if (run->memory)
+		return choose_among(writer, work, run->memory, run->rows);
 	for (uint64_t done = 0, got; done < run->rows; done += got) {
 		uint64_t part = run->rows - done < most ? run->rows - done : most;
 
-		got = streamcopy_rows(copy, run->first_row + done, part, work->bytes);
-		for (uint64_t i = 0; i < got; i++) {
-			if (!choice->row(choice->context, work->bytes + i * bytes, writer != NULL))
-				continue;
-			chosen++;
-			if (writer)
-				kymo__snapfile_add(writer, work->bytes + i * bytes, bytes);
-		}
+		got = streamcopy_rows(&work->stream, run->first_row + done, part, work->bytes);
+		chosen += choose_among(writer, work, work->bytes, got);
 		if (got < part)
 			break;
 	}
