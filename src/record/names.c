@@ -214,6 +214,7 @@ uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, siz
 
 	if (!kymo__process_ready() || !hash_slots)
 		return 0;
+	file = file ? file : ""; /* memcmp() and memcpy() want a pointer, even for no bytes */
 	wanted.name_bytes = (uint32_t)kymo__utf8_cut(name, name_bytes, KYMO_NAME_BYTES_MAX);
 	wanted.file_bytes = (uint32_t)kymo__utf8_cut(file, file_bytes, KYMO_NAME_BYTES_MAX);
 	wanted.line = line;
