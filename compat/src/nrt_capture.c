@@ -104,8 +104,10 @@ struct kymo_zone nrt_capture_call(enum nrt_event event, uint32_t core)
 	if (!kymo_enabled())
 		return none;
 	if (!*id)
-		*id = kymo_name_full(events[event].name, strlen(events[event].name), NULL, 0, 0,
-				     KYMO_SOURCE_C, core + 1);
+		__atomic_store_n(id,
+				 kymo_name_full(events[event].name, strlen(events[event].name),
+						NULL, 0, 0, KYMO_SOURCE_C, core + 1),
+				 __ATOMIC_RELAXED);
 	return kymo_zone_begin_id(*id);
 }
 
@@ -122,14 +124,11 @@ static void tell(const struct nrt_model *model, struct kymo_device_op *op,
 }
 
 void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times *whole,
-			   const struct nrt_times *times)
+			   const struct nrt_times *times, NRT_STATUS status)
 {
 	static uint64_t executions;
 	struct kymo_device_op op = { .bytes = sizeof(op) };
 
-	/* As kymo names models. */
-	model->known->name_id = kymo_name_full(model->known->name, strlen(model->known->name), NULL,
-					       0, 0, KYMO_SOURCE_DEVICE, 0);
 	op.queue = queue_of(model->backend, model->core);
 	op.execution = __atomic_add_fetch(&executions, 1, __ATOMIC_RELAXED);
 	kymo_device_launch(&op.launch);
@@ -143,6 +142,7 @@ void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times
 	}
 	op.kind = KYMO_DEVICE_EXECUTION;
 	op.name = kymo_name(model->known->name);
+	op.status = (int32_t)status;
 	tell(model, &op, whole, true);
 }
 
@@ -223,7 +223,7 @@ static bool call_of(uint32_t name, uint32_t *out_core, enum nrt_event *out_event
 {
 	for (uint32_t event = 0; name && event < NRT_EVENT_COUNT; event++)
 		for (uint32_t core = 0; core < NRT_CORES; core++)
-			if (call_ids[event][core] == name) {
+			if (__atomic_load_n(&call_ids[event][core], __ATOMIC_RELAXED) == name) {
 				*out_core = core;
 				*out_event = (enum nrt_event)event;
 				return true;
@@ -262,13 +262,18 @@ static bool passes(struct choice *choice, uint32_t core, enum nrt_event event, b
 /* A model's executions that are its warm-up do not count. */
 static bool is_warm(const struct nrt_selection *selection, const struct kymo_captured *row)
 {
-	const struct nrt_known *known = nrt_all_known();
+	const struct nrt_known *known;
+	bool warm;
 
 	if (!selection->config || !selection->config->warmup)
 		return true;
+	nrt_lock();
+	known = nrt_all_known();
 	while (known && known->name_id != row->model)
 		known = known->next;
-	return known && known->inspect_from && row->ticks >= known->inspect_from;
+	warm = known && known->inspect_from && row->ticks >= known->inspect_from;
+	nrt_unlock();
+	return warm;
 }
 
 static bool wants_row(void *context, const struct kymo_captured *row, bool writes)
@@ -291,6 +296,16 @@ static bool wants_row(void *context, const struct kymo_captured *row, bool write
 
 /* ---- files ----------------------------------------------------------------------------------------------- */
 
+/* The ids that rows have for models. */
+static void name_models(void)
+{
+	nrt_lock();
+	for (struct nrt_known *known = nrt_all_known(); known; known = known->next)
+		known->name_id = kymo_name_full(known->name, strlen(known->name), NULL, 0, 0,
+						KYMO_SOURCE_DEVICE, 0);
+	nrt_unlock();
+}
+
 NRT_STATUS nrt_capture_save(const char *path, const struct nrt_selection *selection)
 {
 	struct choice choice = { .selection = selection };
@@ -302,6 +317,7 @@ NRT_STATUS nrt_capture_save(const char *path, const struct nrt_selection *select
 	struct kymo_error err = { 0 };
 
 	kymo_device_flush();
+	name_models();
 	if (!kymo_capture_write(path, &capture, &err))
 		return NRT_SUCCESS;
 	nrt_say("%s", err.text);

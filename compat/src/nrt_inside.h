@@ -8,7 +8,9 @@
  *	nrt_config.c	a session's options			nrt_environ.c	the same from the environment
  *	nrt_capture.c	what is recorded, and the files
  *
- * One lock, nrt_lock(), is around all state; it is not held while a model runs.
+ * Two locks. nrt_lock() is around all state and held for moments only, since every execution takes it twice. Calls that begin,
+ * end or save something hold nrt_control() for as long as they take, files included, and take the other one inside of it
+ * where they change or read what executions look at. No model waits for a file.
  */
 #ifndef KYMO_COMPAT_NRT_INSIDE_H
 #define KYMO_COMPAT_NRT_INSIDE_H
@@ -121,7 +123,7 @@ struct nrt_known {
 	struct nrt_known *next;
 	char name[NRT_NAME_BYTES];
 	uint32_t id; /* of kymo_device_model_add() */
-	uint32_t name_id; /* of kymo_name(), once it was recorded */
+	uint32_t name_id; /* that its rows have; brought up to date by each save */
 	bool loaded;
 	uint64_t inspect_seen; /* executions in this session */
 	uint64_t inspect_from; /* ticks: later ones count; 0: none yet */
@@ -142,7 +144,9 @@ struct nrt_model {
 
 void nrt_lock(void);
 void nrt_unlock(void);
-bool nrt_lock_soon(void); /* false: not to be had within a second */
+void nrt_control(void);
+void nrt_control_end(void);
+bool nrt_control_soon(void); /* false: not to be had within a second */
 /* With the lock: the model, or NULL where no loaded one is at that address. */
 struct nrt_model *nrt_find_model(const nrt_model_t *model);
 struct nrt_known *nrt_all_known(void);
@@ -162,7 +166,9 @@ void nrt_say_unfinished(void);
 const struct nrt_inspect_config *nrt_inspect_now(void);
 /* An execution is about to begin: whether the session wants what the device does in it. */
 bool nrt_inspect_wants(struct nrt_known *known, uint32_t core);
-void nrt_inspect_ran(struct nrt_known *known, NRT_STATUS status);
+/* It has ended. True: it failed, and nrt_inspect_failed() is to be called without the lock. */
+bool nrt_inspect_ran(NRT_STATUS status);
+void nrt_inspect_failed(const struct nrt_known *known);
 /* Without the lock: as nrt_inspect_begin(), for a program that may not know of it. */
 NRT_STATUS nrt_inspect_begin_at_init(void);
 
@@ -170,15 +176,15 @@ NRT_STATUS nrt_inspect_begin_at_init(void);
 
 /* Turns recording on. NRT_FAILURE: it cannot be had, and it was said why. rows: how many operations a ring keeps. */
 NRT_STATUS nrt_capture_begin(uint64_t rows);
-/* After a capture's end, with the lock: turns devices off again, where we turned them on and nothing else runs. */
+/* After a capture's end, with both locks: turns devices off again, where we turned them on and nothing else runs. */
 void nrt_capture_end(void);
 /* Operations of devices are recorded anyway, since somebody else has asked for it. */
 bool nrt_capture_by_others(void);
 /* A zone for a call of the runtime, to be ended by kymo_zone_end(); nothing while zones are off. */
 struct kymo_zone nrt_capture_call(enum nrt_event event, uint32_t core);
-/* The operations of one execution, and itself. */
+/* The operations of one execution, and itself, which ended with that status. */
 void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times *whole,
-			   const struct nrt_times *times);
+			   const struct nrt_times *times, NRT_STATUS status);
 /* Now and then a row of what this process takes, as counters. */
 void nrt_capture_counters(uint32_t activities);
 
@@ -189,7 +195,7 @@ struct nrt_selection {
 	uint32_t core; /* NRT_CORES: all */
 	const struct nrt_inspect_config *config; /* NULL: no filters, and the device alone */
 };
-/* Written aside, then renamed. NRT_FAILURE, and it was said why; an older file is whole then. NRT_RESOURCE. */
+/* With control, not the lock. Written aside, then renamed. NRT_FAILURE, and it was said why; an older file is whole then. NRT_RESOURCE. */
 NRT_STATUS nrt_capture_save(const char *path, const struct nrt_selection *selection);
 /* The same as DIRECTORY/STEM_N.kymo, with the first N that is free; makes the directory. directory NULL: ./output */
 NRT_STATUS nrt_capture_save_in(const char *directory, const char *stem,

@@ -30,7 +30,7 @@ static bool captures_something(const struct nrt_inspect_config *config)
 
 /* ---- beginning --------------------------------------------------------------------------------- */
 
-/* With the lock. Takes over what the config holds. */
+/* With both locks. Takes over what the config holds. */
 static NRT_STATUS begin(struct nrt_inspect_config *config, bool automatic)
 {
 	NRT_STATUS status = NRT_SUCCESS;
@@ -60,6 +60,18 @@ static NRT_STATUS begin(struct nrt_inspect_config *config, bool automatic)
 	return NRT_SUCCESS;
 }
 
+static NRT_STATUS begin_locked(struct nrt_inspect_config *config, bool automatic)
+{
+	NRT_STATUS status;
+
+	nrt_control();
+	nrt_lock();
+	status = begin(config, automatic);
+	nrt_unlock();
+	nrt_control_end();
+	return status;
+}
+
 static NRT_STATUS begin_by_environment(bool automatic)
 {
 	struct nrt_inspect_config config;
@@ -69,9 +81,7 @@ static NRT_STATUS begin_by_environment(bool automatic)
 		return status;
 	if (!captures_something(&config))
 		nrt_say("nothing is captured, since NEURON_RT_INSPECT_ENABLE is not 1");
-	nrt_lock();
-	status = begin(&config, automatic);
-	nrt_unlock();
+	status = begin_locked(&config, automatic);
 	free(config.output_dir);
 	return status;
 }
@@ -100,9 +110,7 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
 	}
 	if (!captures_something(&config))
 		nrt_say("nothing is captured, since both enable options are off");
-	nrt_lock();
-	status = begin(&config, false);
-	nrt_unlock();
+	status = begin_locked(&config, false);
 	free(config.output_dir);
 	return status;
 }
@@ -135,14 +143,21 @@ static void save_failure(const struct nrt_known *known)
 	nrt_capture_save_in(session.config.output_dir, stem, &selection);
 }
 
-void nrt_inspect_ran(struct nrt_known *known, NRT_STATUS status)
+bool nrt_inspect_ran(NRT_STATUS status)
 {
 	if (!session.runs)
-		return;
+		return false;
 	if (nrt_config_captures(&session.config))
 		nrt_capture_counters(session.config.activities);
-	if (status != NRT_SUCCESS && session.config.on_fail)
+	return status != NRT_SUCCESS && session.config.on_fail;
+}
+
+void nrt_inspect_failed(const struct nrt_known *known)
+{
+	nrt_control();
+	if (session.runs && session.config.on_fail) /* it still does */
 		save_failure(known);
+	nrt_control_end();
 }
 
 /* ---- stopping -------------------------------------------------------------------------------------- */
@@ -160,31 +175,45 @@ static NRT_STATUS dump_one(const struct nrt_known *known)
 	return nrt_capture_save_in(session.config.output_dir, stem, &selection);
 }
 
+static bool has_run(const struct nrt_known *known)
+{
+	bool has;
+
+	nrt_lock();
+	has = known->inspect_from != 0;
+	nrt_unlock();
+	return has;
+}
+
 static NRT_STATUS dump(void)
 {
 	NRT_STATUS status = NRT_SUCCESS;
+	const struct nrt_known *known;
 
 	if (!nrt_config_captures(&session.config))
 		return NRT_SUCCESS;
-	if (session.config.file_per_model)
-		for (struct nrt_known *known = nrt_all_known(); known && status == NRT_SUCCESS;
-		     known = known->next)
-			if (known->inspect_from)
-				status = dump_one(known);
+	nrt_lock();
+	known = session.config.file_per_model ? nrt_all_known() : NULL;
+	nrt_unlock();
+	for (; known && status == NRT_SUCCESS; known = known->next)
+		if (has_run(known))
+			status = dump_one(known);
 	return status == NRT_SUCCESS ? dump_one(NULL) : status;
 }
 
-/* With the lock. */
+/* With control. */
 static NRT_STATUS stop(void)
 {
 	NRT_STATUS status = dump();
 
 	if (status != NRT_SUCCESS)
 		return status;
+	nrt_lock();
 	session.runs = false;
 	free(session.config.output_dir);
 	session.config.output_dir = NULL;
 	nrt_capture_end();
+	nrt_unlock();
 	return NRT_SUCCESS;
 }
 
@@ -192,22 +221,22 @@ NRT_STATUS nrt_inspect_stop(void)
 {
 	NRT_STATUS status = NRT_INVALID;
 
-	nrt_lock();
+	nrt_control();
 	if (session.runs)
 		status = stop();
 	else
 		nrt_say("no inspect session runs; nrt_inspect_begin() begins one");
-	nrt_unlock();
+	nrt_control_end();
 	return status;
 }
 
 /* Before libkymo's own end, since this library depends on it. A thread that holds the lock may be gone by now. */
 __attribute__((destructor)) static void at_exit(void)
 {
-	if (!nrt_lock_soon())
+	if (!nrt_control_soon())
 		return;
 	nrt_say_unfinished();
 	if (session.runs)
 		stop();
-	nrt_unlock();
+	nrt_control_end();
 }

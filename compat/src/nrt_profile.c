@@ -64,6 +64,7 @@ NRT_STATUS nrt_profile_start(nrt_model_t *handle, const char *filename)
 
 	if (!handle || !filename || !*filename)
 		return NRT_INVALID;
+	nrt_control();
 	nrt_lock();
 	model = nrt_find_model(handle);
 	if (!model)
@@ -77,6 +78,7 @@ NRT_STATUS nrt_profile_start(nrt_model_t *handle, const char *filename)
 	else
 		status = add_profile(model->known, filename);
 	nrt_unlock();
+	nrt_control_end();
 	return status;
 }
 
@@ -88,7 +90,7 @@ NRT_STATUS nrt_profile_stop(const char *filename)
 
 	if (!filename || !*filename)
 		return NRT_INVALID;
-	nrt_lock();
+	nrt_control();
 	at = find_profile(filename);
 	profile = *at;
 	if (!profile) {
@@ -100,12 +102,14 @@ NRT_STATUS nrt_profile_stop(const char *filename)
 		status = nrt_capture_save(filename, &selection);
 	}
 	if (status == NRT_SUCCESS) {
+		nrt_lock();
 		*at = profile->next;
+		nrt_capture_end();
+		nrt_unlock();
 		free(profile->filename);
 		free(profile);
-		nrt_capture_end();
 	}
-	nrt_unlock();
+	nrt_control_end();
 	return status;
 }
 
@@ -190,6 +194,7 @@ NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *option
 
 	if (!options)
 		return NRT_INVALID;
+	nrt_control();
 	nrt_lock();
 	inspect = nrt_inspect_now();
 	if (continuous.runs) {
@@ -207,36 +212,47 @@ NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *option
 		continuous.from_ticks = kymo_ticks();
 	}
 	nrt_unlock();
+	nrt_control_end();
 	return status;
+}
+
+/* The model that ran last on that core; NULL: none has since the start. */
+static const struct nrt_known *latest_on(uint32_t vnc)
+{
+	const struct nrt_known *known;
+
+	nrt_lock();
+	known = vnc < NRT_CORES ? continuous.latest[vnc] : NULL;
+	nrt_unlock();
+	return known;
 }
 
 static NRT_STATUS save(uint32_t vnc, const char *directory)
 {
-	const struct nrt_known *known = continuous.latest[vnc];
+	const struct nrt_known *known = latest_on(vnc);
 	struct nrt_selection selection = { .from_ticks = continuous.from_ticks,
 					   .model = known,
 					   .core = vnc };
 	char stem[NRT_NAME_BYTES + 16];
 
+	if (!known) {
+		nrt_say("there is nothing to save: no model has run on core %u since the start",
+			vnc);
+		return NRT_INVALID;
+	}
 	snprintf(stem, sizeof(stem), "%s_vnc%u", known->name, vnc);
 	return nrt_capture_save_in(directory, stem, &selection);
 }
 
 NRT_STATUS nrt_profile_continuous_save(uint32_t vnc, nrt_profile_continuous_options_t *options)
 {
-	NRT_STATUS status = NRT_INVALID;
+	NRT_STATUS status;
 
 	if (!options)
 		return NRT_INVALID;
-	nrt_lock();
-	if (!continuous.runs)
-		status = NRT_UNINITIALIZED;
-	else if (vnc >= NRT_CORES || !continuous.latest[vnc])
-		nrt_say("there is nothing to save: no model has run on core %u since the start",
-			vnc);
-	else
-		status = save(vnc, options->output_dir);
-	nrt_unlock();
+	nrt_control();
+	status = continuous.runs ? save(vnc, options->output_dir) : NRT_UNINITIALIZED;
+	nrt_control_end();
 	return status;
 }
 
@@ -244,10 +260,12 @@ NRT_STATUS nrt_profile_continuous_stop(void)
 {
 	NRT_STATUS status;
 
+	nrt_control();
 	nrt_lock();
 	status = continuous.runs ? NRT_SUCCESS : NRT_UNINITIALIZED;
 	continuous.runs = false;
 	nrt_capture_end();
 	nrt_unlock();
+	nrt_control_end();
 	return status;
 }

@@ -14,6 +14,9 @@
 enum life { LIFE_NONE, LIFE_OPEN, LIFE_CLOSED };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t loading =
+	PTHREAD_MUTEX_INITIALIZER; /* compiling takes long: no model waits for it */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER; /* a model has stopped running */
 /* Only one model at a time runs on a core. */
 static pthread_mutex_t cores[NRT_CORES] = { [0 ... NRT_CORES - 1] = PTHREAD_MUTEX_INITIALIZER };
@@ -31,19 +34,31 @@ void nrt_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-bool nrt_lock_soon(void)
+void nrt_control(void)
+{
+	pthread_mutex_lock(&control);
+}
+
+void nrt_control_end(void)
+{
+	pthread_mutex_unlock(&control);
+}
+
+bool nrt_control_soon(void)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
-	return !pthread_mutex_timedlock(&lock, &until);
+	return !pthread_mutex_timedlock(&control, &until);
 }
 
 /* The child has no device and no models: nothing of the parent's may be touched, so it is left behind. */
 static void after_fork_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&control, NULL);
+	pthread_mutex_init(&loading, NULL);
 	pthread_cond_init(&idle, NULL);
 	for (uint32_t i = 0; i < NRT_CORES; i++)
 		pthread_mutex_init(&cores[i], NULL);
@@ -227,25 +242,42 @@ static const struct nrt_backend *choose_backend(const struct nrt_text *text)
 	return &nrt_standin;
 }
 
+/* Gives it a name and makes it known; unless the runtime was closed while it was being compiled. */
+static NRT_STATUS publish(struct nrt_model *model)
+{
+	NRT_STATUS status;
+
+	nrt_lock();
+	status = status_of_life();
+	if (status == NRT_SUCCESS) {
+		model->known = take_known(model->text.name);
+		status = model->known ? NRT_SUCCESS : NRT_RESOURCE;
+	}
+	if (status == NRT_SUCCESS) {
+		model->next = models;
+		models = model;
+	}
+	nrt_unlock();
+	return status;
+}
+
 static NRT_STATUS load_into(struct nrt_model *model, const char *text, size_t bytes)
 {
 	NRT_STATUS status;
 
+	pthread_mutex_lock(&loading);
 	model->backend = choose_backend(&model->text);
 	status = model->backend->load(text, bytes, &model->text, model->core, &model->loaded);
+	pthread_mutex_unlock(&loading);
 	if (status != NRT_SUCCESS)
 		return status;
-	model->known = take_known(model->text.name);
-	if (!model->known) {
+	status = publish(model);
+	if (status != NRT_SUCCESS)
 		model->backend->unload(model->loaded);
-		return NRT_RESOURCE;
-	}
-	model->next = models;
-	models = model;
-	return NRT_SUCCESS;
+	return status;
 }
 
-static NRT_STATUS load_model(const char *text, size_t bytes, uint32_t core, struct nrt_model **out)
+static NRT_STATUS load_model(const char *text, size_t bytes, uint32_t core, nrt_model_t **out)
 {
 	struct nrt_model *model = calloc(1, sizeof(*model));
 	const char *wrong;
@@ -257,9 +289,7 @@ static NRT_STATUS load_model(const char *text, size_t bytes, uint32_t core, stru
 	if (wrong)
 		nrt_say("cannot load the model: %s", wrong);
 	model->core = core;
-	status = wrong ? NRT_INVALID : status_of_life();
-	if (status == NRT_SUCCESS)
-		status = load_into(model, text, bytes);
+	status = wrong ? NRT_INVALID : load_into(model, text, bytes);
 	if (status == NRT_SUCCESS)
 		*out = model;
 	else
@@ -289,12 +319,12 @@ NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc, int32_t vn
 		return NRT_INVALID;
 	nrt_lock();
 	status = status_of_life();
-	if (status == NRT_SUCCESS) {
+	if (status == NRT_SUCCESS)
 		zone = nrt_capture_call(NRT_EVENT_LOAD, core);
-		status = load_model(neff_bytes, size, core, model);
-		kymo_zone_end(&zone);
-	}
 	nrt_unlock();
+	if (status == NRT_SUCCESS)
+		status = load_model(neff_bytes, size, core, model);
+	kymo_zone_end(&zone);
 	return status;
 }
 
@@ -331,7 +361,7 @@ static NRT_STATUS run(struct nrt_model *model, bool wanted)
 	if (model->text.fail_every && ++model->executions % model->text.fail_every == 0)
 		status = NRT_HW_ERROR;
 	if (wanted)
-		nrt_capture_execution(model, &whole, times);
+		nrt_capture_execution(model, &whole, times, status);
 	return status;
 }
 
@@ -350,10 +380,11 @@ static bool is_wanted(struct nrt_model *model)
 NRT_STATUS nrt_execute(nrt_model_t *handle, const nrt_tensor_set_t *input_set,
 		       nrt_tensor_set_t *output_set)
 {
+	const struct nrt_known *known;
 	struct nrt_model *model;
 	struct kymo_zone zone;
 	NRT_STATUS status;
-	bool wanted = false;
+	bool wanted = false, failed;
 
 	if (!handle || input_set || output_set)
 		return NRT_INVALID;
@@ -373,9 +404,12 @@ NRT_STATUS nrt_execute(nrt_model_t *handle, const nrt_tensor_set_t *input_set,
 	pthread_mutex_unlock(&cores[model->core]);
 	kymo_zone_end(&zone);
 	nrt_lock();
-	nrt_inspect_ran(model->known, status);
+	failed = nrt_inspect_ran(status);
+	known = model->known; /* the model may be gone in a moment */
 	model->running--;
 	pthread_cond_broadcast(&idle);
 	nrt_unlock();
+	if (failed)
+		nrt_inspect_failed(known);
 	return status;
 }

@@ -461,6 +461,18 @@ static void enables(char **words)
 	IS(nrt_inspect_config_free(config), NRT_SUCCESS);
 }
 
+static void fails(char **words)
+{
+	nrt_model_t *failing;
+
+	(void)words;
+	begin();
+	failing = load("kymo-fake-model failing\nop 0\nfail 3\n", 0);
+	run(failing, 2);
+	IS(nrt_execute(failing, NULL, NULL), NRT_HW_ERROR);
+	run(failing, 2);
+}
+
 static void print_types(const char **list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -586,7 +598,7 @@ static const struct {
 	CHECK(continuous),	 CHECK(one_at_a_time), CHECK(many),	   CHECK(by_environment),
 	CHECK(begin_after_init), CHECK(no_calls),      CHECK(by_null),	   CHECK(by_options),
 	CHECK(enables),		 CHECK(activities),    CHECK(ends),	   CHECK(threads),
-	CHECK(fork_and_go_on),
+	CHECK(fork_and_go_on),	 CHECK(fails),
 };
 
 int main(int argc, char **argv)

@@ -148,6 +148,17 @@ def test_a_child_profiles_its_own(place, checks):
     assert place.executions("child.ntff") == {"forked": 3}
 
 
+def test_what_is_recorded_anyway_has_every_execution(place, checks):
+    place.do(checks, "no_calls", KYMO="on", KYMO_DEVICE="on")
+    (recording,) = place.recordings()
+    assert place.executions(recording) == FOUR and place.files() == []
+
+
+def test_on_fail_alone_begins_at_init(place, checks):
+    place.do(checks, "fails", NEURON_RT_INSPECT_ON_FAIL="1")
+    assert place.executions(place.only()) == {"failing": 3}
+
+
 def test_kymo_off_wins(place, checks):
     done = place.do(checks, "one_model", status=1, KYMO="off")
     assert 'nrt_profile_start(one, "one.ntff") is NRT_FAILURE' in done.stdout
