@@ -1,4 +1,4 @@
-"""What the environment asks of this Python, as it starts: KYMO_PYTHON, KYMO_TORCH, KYMO_GC, PROBING_TORCH_PROFILING.
+"""What the environment asks of this Python, as it starts: KYMO_PYTHON, KYMO_TORCH, KYMO_GC, KYMO_MEMORY, PROBING_TORCH_PROFILING.
 
 start() is called once, by the sitecustomize of `kymo run --python` or by the .pth file of an installed kymo. The first
 may run in a Python that has no kymo package: this file is loaded by its place, imports nothing that site has not
@@ -34,6 +34,8 @@ def start() -> None:
         _attempt("garbage collections are", _arm_gc)
     if any(torch):
         _attempt("torch modules are", lambda: load("_torch_auto").arm())
+    if _asks_for("KYMO_MEMORY"):
+        _attempt("lines of Python that allocate are", lambda: extension("_memory"))
     if is_whole:
         begin()  # last, so that our own calls are not in it
     elif mode == "on":

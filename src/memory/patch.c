@@ -29,7 +29,8 @@
 #endif
 
 enum work { NOTHING, REDIRECT, PUT_BACK };
-static __thread enum work work __attribute__((tls_model("initial-exec")));
+/* volatile: dlsym is declared as one that never calls back */
+static __thread volatile enum work work __attribute__((tls_model("initial-exec")));
 
 struct object {
 	uintptr_t base, relro_start, relro_end;
@@ -37,6 +38,7 @@ struct object {
 	size_t call_count, relocation_count;
 	const ElfW(Sym) * symbols;
 	const char *names;
+	bool defines; /* the allocator is in it: its own names are not imported */
 	bool open; /* its read-only part is writable for now */
 };
 
@@ -162,11 +164,14 @@ static void do_slots(struct object *object, const ElfW(Rela) * slot, size_t coun
 {
 	for (size_t i = 0; slot && i < count; i++) {
 		const struct memory_hook *hook;
+		const ElfW(Sym) * symbol;
 
 		if (!IS_SLOT(ELF64_R_TYPE(slot[i].r_info), slot[i].r_addend))
 			continue;
-		hook = hook_of(object->names +
-			       object->symbols[ELF64_R_SYM(slot[i].r_info)].st_name);
+		symbol = &object->symbols[ELF64_R_SYM(slot[i].r_info)];
+		if (symbol->st_shndx != SHN_UNDEF && !object->defines)
+			continue; /* its own: most slots of a large library are */
+		hook = hook_of(object->names + symbol->st_name);
 		if (hook)
 			do_slot(object, object->base + slot[i].r_offset, hook);
 	}
@@ -204,6 +209,8 @@ static int do_object(struct dl_phdr_info *info, size_t bytes, void *unused)
 	read_headers(&object, info);
 	if (!object.symbols || !object.names)
 		return 0;
+	object.defines = holds(info, (uintptr_t)memory_real.malloc) ||
+			 holds(info, (uintptr_t)memory_real.mmap);
 	do_slots(&object, object.calls, object.call_count);
 	do_slots(&object, object.relocations, object.relocation_count);
 	if (object.open)

@@ -1,4 +1,4 @@
-/* Names of functions, from the symbols in the object's file: once for each address, so a walk over all of them will do. */
+/* Names of functions, from the symbols in the object's file: once for each address, from an index of its file. */
 #include "memory/memory.h"
 
 #include <dlfcn.h>
@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #define FILES 128
+#define PAGE_BITS 12
+#define PAGES_MOST (1u << 22) /* 16 GiB of code */
+#define BACK_MOST 256 /* pages that a function may have begun before: 1 MiB */
 
 /* A file that is mapped for good; the program has it mapped anyway. */
 static struct file {
@@ -22,6 +25,9 @@ static struct file {
 	const Elf64_Sym *symbols;
 	const char *names;
 	uint64_t symbol_count, name_bytes;
+	/* Functions by the page they begin in: first[page] .. first[page + 1] of order. */
+	uint32_t *first, *order;
+	uint64_t pages;
 } files[FILES];
 
 static const char *map_file(const char *path, size_t *out_bytes)
@@ -67,6 +73,46 @@ static void read_symbols(struct file *file, const char *image, size_t bytes)
 	file->name_bytes = sections[found->sh_link].sh_size;
 }
 
+static bool is_function(const struct file *file, const Elf64_Sym *symbol)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx &&
+	       symbol->st_value >> PAGE_BITS < PAGES_MOST && symbol->st_name < file->name_bytes;
+}
+
+static uint32_t *numbers(uint64_t count)
+{
+	long at = syscall(SYS_mmap, NULL, count * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+
+	return at < 0 && at > -4096 ? NULL : (uint32_t *)at;
+}
+
+/* Sorted by page, in two passes: a library may have half a million of them. */
+static void sort_symbols(struct file *file)
+{
+	uint64_t highest = 0;
+
+	for (uint64_t i = 0; i < file->symbol_count; i++)
+		if (is_function(file, &file->symbols[i]) && file->symbols[i].st_value > highest)
+			highest = file->symbols[i].st_value;
+	file->pages = (highest >> PAGE_BITS) + 1;
+	file->first = numbers(file->pages + 2);
+	file->order = numbers(file->symbol_count + 1);
+	if (!file->first || !file->order || file->symbol_count > UINT32_MAX) {
+		file->pages = 0;
+		return;
+	}
+	for (uint64_t i = 0; i < file->symbol_count; i++)
+		if (is_function(file, &file->symbols[i]))
+			file->first[(file->symbols[i].st_value >> PAGE_BITS) + 2]++;
+	for (uint64_t page = 2; page < file->pages + 2; page++)
+		file->first[page] += file->first[page - 1];
+	for (uint64_t i = 0; i < file->symbol_count; i++)
+		if (is_function(file, &file->symbols[i]))
+			file->order[file->first[(file->symbols[i].st_value >> PAGE_BITS) + 1]++] =
+				(uint32_t)i;
+}
+
 static void read_file(struct file *file, const struct link_map *object)
 {
 	const char *image;
@@ -75,8 +121,11 @@ static void read_file(struct file *file, const struct link_map *object)
 	file->base = object->l_addr;
 	file->symbol_count = 0;
 	image = map_file(object->l_name[0] ? object->l_name : "/proc/self/exe", &bytes);
-	if (image)
-		read_symbols(file, image, bytes);
+	if (!image)
+		return;
+	read_symbols(file, image, bytes);
+	if (file->symbol_count)
+		sort_symbols(file);
 }
 
 static const struct file *file_of(const struct link_map *object)
@@ -99,18 +148,35 @@ static const struct file *file_of(const struct link_map *object)
 	return NULL;
 }
 
-static const Elf64_Sym *nearest(const struct file *file, uint64_t address)
+/* The one that begins last before the address, and reaches so far. */
+static const Elf64_Sym *nearest_in(const struct file *file, uint64_t page, uint64_t address)
 {
 	const Elf64_Sym *best = NULL;
 
-	for (uint64_t i = 0; i < file->symbol_count; i++) {
-		const Elf64_Sym *symbol = &file->symbols[i];
+	for (uint32_t i = file->first[page]; i < file->first[page + 1]; i++) {
+		const Elf64_Sym *symbol = &file->symbols[file->order[i]];
 
-		if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx &&
-		    symbol->st_value <= address && symbol->st_name < file->name_bytes &&
+		if (symbol->st_value <= address &&
 		    (!symbol->st_size || address - symbol->st_value < symbol->st_size) &&
 		    (!best || symbol->st_value > best->st_value))
 			best = symbol;
+	}
+	return best;
+}
+
+static const Elf64_Sym *nearest(const struct file *file, uint64_t address)
+{
+	uint64_t page = address >> PAGE_BITS;
+	const Elf64_Sym *best = NULL;
+
+	if (!file->pages)
+		return NULL;
+	if (page >= file->pages)
+		page = file->pages - 1;
+	for (unsigned back = 0; !best && back < BACK_MOST; back++, page--) {
+		best = nearest_in(file, page, address);
+		if (!page)
+			break;
 	}
 	return best;
 }

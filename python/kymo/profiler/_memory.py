@@ -1,4 +1,4 @@
-"""MemoryTracker: memory while a block runs, by looking at it every so often."""
+"""MemoryTracker: memory while a block runs, who allocates it, and what stood at the peak."""
 from __future__ import annotations
 
 import os
@@ -12,13 +12,15 @@ from kymo._metrics import Metrics, resident
 from kymo.profiler import _text
 from kymo.profiler._device import in_use
 
+SITES = 64  # call sites that are looked at
+SHOWN = 5  # and printed
 TIMELINE_MAX = 8192  # samples; then every second one goes, and they come half as often
 
 _active: weakref.ref[MemoryTracker] | None = None
 _last: dict[str, Any] | None = None
 
 
-class _Host:
+class _Process:
     """The process as the kernel sees it: what it has in RAM."""
 
     source, device = "rss samples", "cpu"
@@ -32,6 +34,71 @@ class _Host:
         peak = max(now, most if most > self._peak_before else 0)
         return {"allocated": now, "reserved": now, "peak_allocated": peak, "peak_reserved": peak,
                 "num_allocs": 0, "num_frees": 0, "total_allocated": 0}
+
+    def end(self) -> None:
+        pass
+
+
+class _Host(_Process):
+    """The allocators of the process: malloc and the like, and maps. Counted from the beginning of the block."""
+
+    def __init__(self, memory: Any) -> None:
+        super().__init__()
+        self._memory = memory
+        self._number, self._ticks, self._first = memory.start(False)
+        self._last: dict[str, Any] = {}
+        self._events = b""
+        self.sites: list[tuple[int, int, int, int, int]] = []
+        how = memory.stats(self._number)
+        self.source = f"malloc, {how['mode']}, {'from the start' if how['preloaded'] else 'calls redirected'}"
+
+    def totals(self) -> dict[str, Any]:
+        return self._last or self._memory.stats(self._number)
+
+    def read(self) -> dict[str, int]:
+        now, process = self.totals(), super().read()
+        return {**process, "allocated": now["live"], "peak_allocated": now["peak"], "num_allocs": now["allocs"],
+                "num_frees": now["frees"], "total_allocated": now["total"]}
+
+    def end(self) -> None:
+        """What is kept of it afterwards: copies."""
+        self._last = self._memory.stats(self._number)
+        self.sites = self._memory.sites(SITES)
+        self._events = self._memory.events(self._first)[0]
+        self._memory.stop(self._number)
+
+    def events(self) -> list[dict[str, Any]]:
+        raw = self._events if self._last else self._memory.events(self._first)[0]
+        return self._memory.decode(raw, self._ticks, 0)
+
+    def peak_after_ns(self) -> int:
+        return self._memory.nanoseconds(max(0, self.totals()["peak_ticks"] - self._ticks))
+
+    def rows(self) -> list[tuple[int, str]]:
+        """What was live at the peak, by line of Python or function: the largest first."""
+        found: dict[str, int] = {}
+        for node, at_peak, *_ in self.sites or self._memory.sites(SITES):
+            site = _site(self._memory.stack(node))
+            found[site] = found.get(site, 0) + at_peak
+        return sorted(((size, site) for site, size in found.items() if size > 0), reverse=True)
+
+
+def _site(stack: list[str]) -> str:
+    """The innermost line of Python, else the innermost function."""
+    for frame in stack:
+        name, _, place = frame.rpartition(" (")
+        if ":" in place:
+            return f"{place[:-1].rpartition('/')[2]} in {name}"
+    return stack[0] if stack else "(not known)"
+
+
+def _host() -> _Process:
+    try:
+        from kymo import _memory
+
+        return _Host(_memory)
+    except (ImportError, OSError, RuntimeError):  # another C library, or no extension for this Python
+        return _Process()
 
 
 class _Device:
@@ -59,6 +126,9 @@ class _Device:
                 now["peak_" + key] = now[key]
         return now
 
+    def end(self) -> None:
+        pass
+
 
 class MemoryTracker:
     """Memory while a block runs.
@@ -67,15 +137,15 @@ class MemoryTracker:
     >>> with tracker:
     ...     data = bytearray(50_000_000)
     >>> stats = tracker.get_stats()
-    >>> stats["source"], stats["peak_allocated"] >= 50_000_000
-    ('rss samples', True)
+    >>> stats["source"], 50_000_000 <= stats["peak_allocated"] < 60_000_000
+    ('malloc, sampled, calls redirected', True)
     >>> tracker.get_allocation_timeline()[0]["kind"]
     'sample'
 
-    Where the program uses an accelerator through torch, its allocator's counters are read; elsewhere what the process has in
-    RAM. A look is taken at the beginning, at the end and every `interval` ms, by a thread that ends with the block; `source`
-    says what was looked at. Each look is a row of trace.counters, too. Single allocations are not seen yet: num_allocs
-    and num_frees are those of the accelerator's allocator, and 0 for the host.
+    Where the program uses an accelerator through torch, its allocator's counters are read; elsewhere malloc and the like are
+    watched, in all threads and libraries of the process, from the beginning of the block on: samples of them, 64 KiB apart on
+    average, and every block of 64 KiB and more. Memory from before counts for nothing. Besides, a look is taken at the beginning, at
+    the end and every `interval` ms, by a thread that ends with the block. `source` says what was watched.
     """
 
     def __init__(self, track_allocations: bool = True, track_timeline: bool = True, interval: int = 100) -> None:
@@ -84,9 +154,9 @@ class MemoryTracker:
         self.track_allocations, self.track_timeline, self.interval = track_allocations, track_timeline, interval
         self._metrics = Metrics()
         self._depth = 0
-        self._clear(_Host())
+        self._clear(_Process())
 
-    def _clear(self, source: _Host | _Device) -> None:
+    def _clear(self, source: _Process | _Device) -> None:
         self._source = source
         self._timeline: list[dict[str, Any]] = []
         self._every, self._skip = 1, 0
@@ -100,7 +170,7 @@ class MemoryTracker:
         if self._depth > 1:
             return self
         found = in_use()
-        self._clear(_Device(*found) if found else _Host())
+        self._clear(_Device(*found) if found else _host() if self.track_allocations else _Process())
         self._look()
         _active = weakref.ref(self)
         self._pid, self._stop = os.getpid(), threading.Event()
@@ -118,6 +188,7 @@ class MemoryTracker:
             self._stop.set()
             self._thread.join()
         self._skip = 0
+        self._source.end()
         self._look()
         _active, _last = None, self.get_stats()
 
@@ -125,7 +196,7 @@ class MemoryTracker:
         now = self._source.read()
         self._growth += max(0, now["allocated"] - self._before)
         self._before = now["allocated"]
-        if isinstance(self._source, _Host):
+        if type(self._source) is _Process:
             now["total_allocated"] = self._growth
         for key in ("peak_allocated", "peak_reserved"):
             now[key] = max(now[key], now[key[5:]], self._stats.get(key, 0))
@@ -134,6 +205,12 @@ class MemoryTracker:
         if (self.track_timeline or self.track_allocations) and self._skip == 0:
             self._keep(now["allocated"])
         self._skip = (self._skip + 1) % self._every
+
+    def _look_again(self) -> None:
+        """For who asks while it runs: no row of it is kept."""
+        now = self._source.read()
+        if type(self._source) is _Host:
+            self._stats = now
 
     def _keep(self, allocated: int) -> None:
         self._timeline.append({"ts_ns": time.monotonic_ns() - self._began, "kind": "sample", "ptr": 0, "size": 0,
@@ -144,8 +221,10 @@ class MemoryTracker:
 
     def get_stats(self) -> dict[str, Any]:
         """peak_allocated, peak_reserved, current_allocated, current_reserved, num_allocs, num_frees, total_allocated, in bytes,
-        and source. Of the host, allocated and reserved are both what is in RAM, and total_allocated is how much that grew from
-        one look to the next."""
+        and source. Of the host, allocated is what was allocated in the block and not freed, reserved what is in RAM; without
+        track_allocations both are that, and total_allocated is how much it grew from one look to the next."""
+        if self._depth:
+            self._look_again()
         stats = self._stats or {**self._source.read()}
         return {
             "peak_allocated": stats["peak_allocated"], "peak_reserved": stats["peak_reserved"],
@@ -156,19 +235,47 @@ class MemoryTracker:
 
     def get_allocation_timeline(self) -> list[dict[str, Any]]:
         """What was seen, in order: dicts of ts_ns (since the block began), kind, ptr, size, allocated, device, stack."""
+        if self.track_allocations and isinstance(self._source, _Host):
+            looks = self._timeline if self.track_timeline else []
+            return sorted(self._source.events() + looks, key=lambda row: row["ts_ns"])
         return list(self._timeline)
 
     def print_summary(self) -> None:
-        stats = self.get_stats()
+        stats, source = self.get_stats(), self._source
         print(f"Memory ({stats['source']})")
+        if isinstance(source, _Host):
+            self._print_host(stats, source)
+            return
         for label, key in (("peak", "peak_allocated"), ("now", "current_allocated"), ("grew by", "total_allocated")):
-            print(f"  {label:<10}{_text.size(stats[key]):>14}")
+            print(f"  {label:<10}{_text.size(stats[key]):>12}")
         if self._timeline:
             print(f"  {len(self._timeline)} looks, {self.interval} ms apart")
         print("  call sites: not recorded (single allocations are not watched here)")
 
+    def _print_host(self, stats: dict[str, Any], source: _Host) -> None:
+        totals = source.totals()
+        print(f"  {'peak':<10}{_text.size(stats['peak_allocated']):>12}{_error(totals['peak_variance'])}, "
+              f"{_text.ms(source.peak_after_ns() / 1e6)} after the beginning")
+        print(f"  {'now':<10}{_text.size(stats['current_allocated']):>12}{_error(totals['variance'])}")
+        print(f"  {'allocated':<10}{_text.size(stats['total_allocated']):>12} in {stats['num_allocs']:,} allocations, "
+              f"{stats['num_frees']:,} of them freed")
+        print(f"  {'in RAM':<10}{_text.size(stats['current_reserved']):>12}, at most {_text.size(stats['peak_reserved'])}")
+        rows = source.rows()
+        whole = max(1, sum(size for size, _ in rows))
+        if rows:
+            print("  live at the peak")
+        for size, site in rows[:SHOWN]:
+            print(f"    {_text.size(size):>12} {100 * size / whole:5.1f} %  {_text.fit(site, 54)}")
+        if len(rows) > SHOWN:
+            print(f"    {_text.size(sum(size for size, _ in rows[SHOWN:])):>12}          {len(rows) - SHOWN} more sites")
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.track_allocations, self.track_timeline, self.interval)
+
+
+def _error(variance: float) -> str:
+    """ ± two standard deviations; nothing where it is exact."""
+    return f" ± {_text.size(2 * variance ** 0.5)}" if variance > 0 else ""
 
 
 def _watch(tracker: weakref.ref[MemoryTracker], stop: threading.Event, seconds: float) -> None:

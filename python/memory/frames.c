@@ -1,0 +1,166 @@
+/*
+ * Python's frames of the calling thread, inside malloc: whether it holds the GIL or not, without a reference, a lock or
+ * memory. The frames are those of calls that this very thread is in, so nobody takes them away.
+ */
+#include "frames.h"
+
+#include <frameobject.h>
+#include <string.h>
+
+#if PY_VERSION_HEX >= 0x030B0000
+#define Py_BUILD_CORE 1
+#include <internal/pycore_frame.h>
+#if PY_VERSION_HEX >= 0x030C0000
+#include <internal/pycore_code.h>
+#endif
+#endif
+
+/* The thread's state is there while it waits for the GIL or has given it back, too: that is when torch allocates. */
+static PyThreadState *state(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+	PyThreadState *now = PyThreadState_GetUnchecked();
+
+	return now ? now : PyGILState_GetThisThreadState();
+#elif PY_VERSION_HEX >= 0x030C0000
+	PyThreadState *now = _PyThreadState_UncheckedGet();
+
+	return now ? now : PyGILState_GetThisThreadState();
+#else
+	return PyGILState_GetThisThreadState();
+#endif
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	uint64_t hash = (a ^ (b << 31 | b >> 33)) * 0x9E3779B97F4A7C15ull;
+
+	return (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9ull;
+}
+
+/* An address may be another code's later: what it is called and where it begins are part of the key. */
+static void take(struct kymo_memory_frame_key *out, const PyCodeObject *code, int place)
+{
+	uint64_t key = mix((uintptr_t)code, (uint64_t)(uint32_t)place);
+
+	key = mix(key, (uintptr_t)code->co_name);
+	key = mix(key,
+		  (uintptr_t)code->co_filename ^ (uint64_t)(uint32_t)code->co_firstlineno << 44);
+	out->key = key | 1ull << 63; /* no address of the kernel's calls: apart from native ones */
+	out->code = code;
+	out->place = place;
+}
+
+#if PY_VERSION_HEX >= 0x030B0000
+
+static _PyInterpreterFrame *innermost(PyThreadState *tstate)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+	return tstate->current_frame;
+#else
+	return tstate->cframe ? tstate->cframe->current_frame : NULL;
+#endif
+}
+
+/* NULL: no function of Python; an entry of the interpreter's own. */
+static const PyCodeObject *code_of(const _PyInterpreterFrame *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+	if (frame->owner == FRAME_OWNED_BY_CSTACK || !frame->f_executable ||
+	    !PyCode_Check(frame->f_executable))
+		return NULL;
+	return (const PyCodeObject *)frame->f_executable;
+#elif PY_VERSION_HEX >= 0x030C0000
+	return frame->owner == FRAME_OWNED_BY_CSTACK ? NULL : frame->f_code;
+#else
+	return frame->f_code;
+#endif
+}
+
+static int place_of(const _PyInterpreterFrame *frame, const PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+	const _Py_CODEUNIT *at = frame->instr_ptr;
+#else
+	const _Py_CODEUNIT *at = frame->prev_instr;
+#endif
+	intptr_t place = (const char *)at - (const char *)_PyCode_CODE((PyCodeObject *)code);
+
+	return place >= 0 && place < (1 << 24) ? (int)place : 0;
+}
+
+size_t frames_walk(struct kymo_memory_frame_key *out, size_t most)
+{
+	PyThreadState *tstate = state();
+	const _PyInterpreterFrame *frame = tstate ? innermost(tstate) : NULL;
+	size_t count = 0;
+
+	for (; frame && count < most; frame = frame->previous) {
+		const PyCodeObject *code = code_of(frame);
+
+		if (code)
+			take(&out[count++], code, place_of(frame, code));
+	}
+	return count;
+}
+
+#else
+
+size_t frames_walk(struct kymo_memory_frame_key *out, size_t most)
+{
+	PyThreadState *tstate = state();
+	const PyFrameObject *frame = tstate ? tstate->frame : NULL;
+	size_t count = 0;
+
+	for (; frame && count < most; frame = frame->f_back)
+		take(&out[count++], frame->f_code, frame->f_lasti > 0 ? frame->f_lasti * 2 : 0);
+	return count;
+}
+
+#endif
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static size_t put(char *out, size_t room, Py_UCS4 character)
+{
+	unsigned char bytes[4];
+	size_t count = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+
+	if (count > room)
+		return 0;
+	for (size_t i = count; i-- > 1; character >>= 6)
+		bytes[i] = (unsigned char)(0x80 | (character & 0x3f));
+	bytes[0] = (unsigned char)(first[count] | character);
+	memcpy(out, bytes, count);
+	return count;
+}
+
+/* As UTF-8, without the object's help, which would take memory. */
+static size_t text(PyObject *object, char *out, size_t room)
+{
+	size_t used = 0, added = 1;
+
+	if (!object || !PyUnicode_Check(object) || !PyUnicode_IS_READY(object))
+		return 0;
+	for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(object) && added; i++) {
+		added = put(out + used, room - used, PyUnicode_READ_CHAR(object, i));
+		used += added;
+	}
+	return used;
+}
+
+uint32_t frames_name(const struct kymo_memory_frame_key *frame, char *name, size_t *name_bytes,
+		     char *file, size_t *file_bytes)
+{
+	PyCodeObject *code = (PyCodeObject *)frame->code;
+	int line = PyCode_Addr2Line(code, frame->place);
+
+#if PY_VERSION_HEX >= 0x030B0000
+	*name_bytes = text(code->co_qualname, name, *name_bytes);
+#else
+	*name_bytes = text(code->co_name, name, *name_bytes);
+#endif
+	*file_bytes = text(code->co_filename, file, *file_bytes);
+	return line > 0 ? (uint32_t)line : 0;
+}

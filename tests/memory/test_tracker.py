@@ -1,0 +1,109 @@
+"""MemoryTracker under plain Python: what a block allocates, by whom, and what stood at the peak."""
+import os
+import subprocess
+import textwrap
+
+import pytest
+from conftest import PACKAGE, PYTHON, ROOT
+
+
+def pythons():
+    """Every CPython that the extension was built for."""
+    rows = subprocess.run([ROOT / "tools/pythons"], capture_output=True, text=True, check=True).stdout
+    found = [row.split("\t") for row in rows.splitlines()]
+    return [row[0] for row in found if list((PACKAGE / "kymo").glob("_memory" + row[2] if len(row) > 2 else "-"))]
+
+
+@pytest.fixture(scope="module")
+def plain(lab):
+    def run(code, python=PYTHON, **env):
+        done = subprocess.run([python, "-c", textwrap.dedent(code)], cwd=lab.home, capture_output=True, text=True, check=False,
+                              timeout=120, env={**lab.env, "PYTHONPATH": os.fspath(PACKAGE), "KYMO_QUIET": "1", **env})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+    return run
+
+
+BLOCK = """
+    import sys
+    from kymo.profiler import MemoryTracker
+
+    def keep(n):
+        return bytearray(n)
+
+    def drop(n):
+        return len(bytearray(n))
+
+    with MemoryTracker(interval=1000) as tracker:
+        kept = [keep(1_000_000) for _ in range(10)]
+        drop(30_000_000)
+        del kept[5:]
+    """
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_blocks_of_64_kib_and_more_are_exact_with_their_line_on_every_python(plain, python):
+    out = plain(BLOCK + """
+    stats = tracker.get_stats()
+    large = [row for row in tracker.get_allocation_timeline() if row["size"] > 900_000 and "-c" not in row["stack"]]
+    lines = [next(f for f in row["stack"] if "<string>" in f) for row in large if row["kind"] == "alloc"
+             and any("keep" in f or "drop" in f for f in row["stack"])]
+    print(sum("keep (<string>:6)" == line for line in lines), sum("drop (<string>:9)" == line for line in lines))
+    print(40_000_000 <= stats["peak_allocated"] < 45_000_000, 5_000_000 <= stats["current_allocated"] < 10_000_000)
+    print(stats["num_allocs"] >= 11, stats["num_frees"] >= 6, stats["total_allocated"] >= 40_000_000, stats["source"])
+    """, python=python)
+    assert out == "10 1\nTrue True\nTrue True True malloc, sampled, calls redirected\n"
+
+
+def test_the_summary_names_the_lines_that_stood_at_the_peak(plain):
+    lines = plain(BLOCK + "\n    tracker.print_summary()").splitlines()
+    assert lines[0] == "Memory (malloc, sampled, calls redirected)"
+    assert [line.split()[0] for line in lines[1:5]] == ["peak", "now", "allocated", "in"]
+    assert lines[5] == "  live at the peak"
+    assert lines[6].endswith(" %  <string>:9 in drop") and lines[7].endswith(" %  <string>:6 in keep")
+    assert max(map(len, lines)) <= 80
+
+
+def test_calls_are_put_back_when_the_last_tracker_ends(plain):
+    out = plain(BLOCK + """
+    from kymo import _memory
+    before = tracker.get_stats()
+    more = keep(50_000_000)
+    print(before == tracker.get_stats())
+    with MemoryTracker() as outer:
+        with MemoryTracker() as inner:
+            more = keep(2_000_000)
+        less = keep(3_000_000)
+    print(inner.get_stats()["total_allocated"] < 3_000_000 <= 5_000_000 <= outer.get_stats()["total_allocated"])
+    """)
+    assert out == "True\nTrue\n"
+
+
+def test_the_child_of_a_fork_counts_its_own(plain):
+    out = plain("""
+    import os
+    from kymo.profiler import MemoryTracker
+    with MemoryTracker() as tracker:
+        mine = bytearray(20_000_000)
+        child = os.fork()
+        if not child:
+            his = bytearray(7_000_000)
+            now = tracker.get_stats()["current_allocated"]
+            os._exit(0 if 7_000_000 <= now < 9_000_000 else 1)
+        status = os.waitpid(child, 0)[1]
+        print(status, 20_000_000 <= tracker.get_stats()["current_allocated"] < 22_000_000)
+    """)
+    assert out == "0 True\n"
+
+
+def test_tensors_are_seen_with_their_line(lab):
+    pytest.importorskip("torch", reason="torch is not installed")
+    program = lab.home / "train.py"
+    program.write_text("import torch\nkept = []\ndef batch():\n    return torch.ones(1_000_000)\n"
+                       "for _ in range(5):\n    kept.append(batch())\n")
+    _, path = lab.run(PYTHON, program)
+    row, = lab.ask(path, "SELECT site, tensor, sum(at_peak_bytes) AS bytes, sum(live_bytes) AS live FROM alloc.sites WHERE site = "
+                         "'train.py:4' GROUP BY ALL")
+    assert row["tensor"] and int(row["bytes"]) == 20_000_000
+    largest = lab.ask(path, "SELECT size, site FROM alloc.allocations WHERE kind = 'alloc' AND site = 'train.py:4'")
+    assert [int(r["size"]) for r in largest] == [4_000_000] * 5
