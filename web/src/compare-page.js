@@ -24,7 +24,6 @@ class CompareShell extends Shell {
 		}), el("span", { class: "detail", text: "Made by kymo compare; opens offline" })];
 	}
 
-	footer() { return el("footer", {}, ...this.losses()); }
 	fillFooter() { this.foot.replaceChildren(...this.losses()); }
 }
 

@@ -1,7 +1,7 @@
 // Two recordings are picked, the server compares them.
 import { getJson } from "../api.js";
-import { table } from "../tables.js";
-import { duration, el } from "../util.js";
+import { el } from "../util.js";
+import { comparison } from "./compare.js";
 
 /** @param {any} target */
 const said = (target) => `${target.program}${target.ranks > 1 ? ` rank ${target.rank}` : ""} · pid ${target.pid} · ${target.path?.split("/").pop() ?? target.state}`;
@@ -12,14 +12,6 @@ function picker(label, targets, chosen, onpick) {
 		...targets.map((t) => el("option", { value: t.id, text: said(t) })));
 	select.value = chosen;
 	return el("label", {}, label, select);
-}
-
-/** @param {any} doc */
-function plain(doc) {
-	return el("div", {}, el("section", { class: "verdict" }, el("h1", { text: doc.sentence ?? "These cannot be compared." }), el("p", { text: doc.why ?? "" })),
-		table([{ key: "name", title: "Region", text: true, source: true }, { key: "a", title: "A", show: (v) => duration(v) }, { key: "b", title: "B", show: (v) => duration(v) },
-			{ key: "ratio", title: "B ÷ A", show: (v) => (v === null ? "–" : v.toFixed(3)) }, { key: "lo", title: "95 % interval", show: (v, r) => (v === null ? "–" : `${v.toFixed(3)} – ${r.hi?.toFixed(3)}`) },
-			{ key: "significant", title: "Differs", show: (v) => (v ? "yes" : "cannot be told from noise") }], doc.rows ?? [], { label: "What changed" }));
 }
 
 /** @type {import("../shell.js").Tab} */
@@ -36,8 +28,11 @@ export const compare = {
 			return { node, update: () => {} };
 		}
 		host.append(el("p", { class: "muted", text: "Comparing…" }));
-		getJson("compare", { a, b }).then((doc) => host.replaceChildren(plain(doc)),
-			(why) => host.replaceChildren(el("section", { class: "verdict", role: "alert" }, el("h1", { text: "These cannot be compared." }), el("p", { text: why.message }), why.hint ? el("p", { text: why.hint }) : null)));
-		return { node, update: () => {} };
+		/** @type {import("../shell.js").View|null} */ let view = null;
+		getJson("compare", { a, b }).then((doc) => {
+			view = comparison(doc, { pick: picks, say: (text) => shell.say(text) });
+			node.replaceWith(view.node);
+		}, (why) => host.replaceChildren(el("section", { class: "verdict", role: "alert" }, el("h1", { text: "These cannot be compared." }), el("p", { text: why.message }), why.hint ? el("p", { text: why.hint }) : null)));
+		return { node, update: () => {}, close: () => view?.close?.(), key: (/** @type {KeyboardEvent} */ e) => Boolean(view?.key?.(e)) };
 	},
 };

@@ -203,7 +203,8 @@ export function comparison(doc, hooks = {}) {
 	};
 	if (!doc.sentence) {
 		chips.append(hooks.pick ?? el("span", { class: "chips" }, side("a"), side("b")));
-		node.append(chips, verdict(doc));
+		body.append(verdict(doc));
+		node.append(chips, body);
 		return { node };
 	}
 	/** @type {Row[]} */ const all = doc.rows;
