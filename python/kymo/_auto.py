@@ -28,6 +28,10 @@ def start() -> None:
     if _started or os.environ.get("KYMO", "on").lower() in OFF[:-1]:
         return
     _started = True
+    if os.environ.get("KYMO", "").lower() in ON:
+        import atexit
+
+        atexit.register(_note_failure)
     is_whole = _read_words(os.environ.get("KYMO_PYTHON", "")) == "on" and not _has_window()
     torch = [_asks_for(name) for name in ("KYMO_TORCH", "PROBING_TORCH_PROFILING")]
     if _asks_for("KYMO_GC"):
@@ -40,6 +44,21 @@ def start() -> None:
         begin()  # last, so that our own calls are not in it
     elif mode == "on":
         _attempt("Python calls are", _open_window)
+
+
+def _note_failure() -> None:
+    """As Python ends: the exception that nobody caught is a mark of the recording, with the place that raised it."""
+    error = getattr(sys, "last_value", None)
+    if not isinstance(error, BaseException):
+        return
+    try:
+        where = error.__traceback__
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        place = f" ({os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno})" if where is not None else ""
+        extension("_kymo").mark("uncaught exception", f"{type(error).__name__}: {error}"[:300] + place)
+    except Exception:  # it failed already, and says so itself
+        pass
 
 
 def begin() -> None:

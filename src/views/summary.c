@@ -180,6 +180,10 @@ static bool is_small(const struct recording *recording)
 
 		if (!strcmp(stream->table, "trace.steps") && stream->emitted)
 			return false;
+		/* So is the text of a mark, where a program failed: it may be the exception. */
+		if (!strcmp(stream->table, "trace.marks") && stream->emitted &&
+		    recording->run.target_wstatus)
+			return false;
 		/* Enough stacks to judge by are worth it. */
 		if (!strcmp(stream->table, "python.samples") && stream->emitted >= SAMPLES_LEAST)
 			return false;

@@ -11,6 +11,7 @@
 #include "views/text.h"
 
 #define NAME_COLUMNS 40
+#define FAILURE_BYTES 200
 #define SHORT_NS 1e9
 #define SHORT_SHARE 0.2 /* of a short run: what takes more is worth telling */
 #define LOSS_LEAST 0.01 /* of a table's rows: below that, a verdict stands as it is */
@@ -200,6 +201,37 @@ static bool is_request(const struct facts *facts)
 
 static void say_where(struct tables *tables, char *out, size_t room);
 
+static int failure_row(const struct rows *rows, void *context)
+{
+	rows_copy_text(rows, 0, context, FAILURE_BYTES);
+	return 1;
+}
+
+/* The exception that nobody caught, where Python told it; else the status alone. */
+static void say_failure(struct tables *tables, const struct facts *facts, const char *ran,
+			struct verdict *out)
+{
+	char failure[FAILURE_BYTES] = "";
+	struct buf text = { 0 };
+
+	if (tables)
+		rows_each(
+			tables,
+			"SELECT text FROM trace.marks WHERE name = 'uncaught exception' AND pid = (SELECT pid FROM "
+			"kymo.runs) ORDER BY ts_ns DESC LIMIT 1",
+			failure_row, failure, NULL);
+	text_visible(&text, failure, strlen(failure));
+	if (failure[0])
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program failed: %.300s, exit status %.0f after %s.", buf_get(&text),
+			 facts->exit_code, ran);
+	else
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program failed: it ended with exit status %.0f after %s.",
+			 facts->exit_code, ran);
+	buf_fini(&text);
+}
+
 static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 		    struct verdict *out)
 {
@@ -214,9 +246,7 @@ static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 			 "The program was killed by %s: it had run for %s.", facts->signal,
 			 ran.text);
 	else
-		snprintf(out->sentence, sizeof(out->sentence),
-			 "The program failed: it ended with exit status %.0f after %s.",
-			 facts->exit_code, ran.text);
+		say_failure(tables, facts, ran.text, out);
 	while (endings[i].signal[0] && strcmp(endings[i].signal, facts->signal) != 0)
 		i++;
 	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);

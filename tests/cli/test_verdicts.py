@@ -42,12 +42,22 @@ def test_a_crash_comes_first_and_what_took_the_time_second(kymo, python):
     assert float(busy[0]) >= 300 and busy[1] == "ms" or busy[1] == "s"
 
 
-def test_an_exception_comes_first_and_no_word_on_imports(kymo):
-    done = run(kymo, "import json\nraise ValueError('no')\n", "--python", status=1)
+@pytest.mark.parametrize("words", [[], ["--python"]])
+def test_an_exception_comes_first_and_no_word_on_imports(kymo, python, words):
+    (kymo.cwd / "program.py").write_text("import json\ndef fail():\n    raise ValueError('no')\nfail()\n")
+    done = kymo("run", "-o", "rec", *words, "--", python, "program.py", env={"KYMO_QUIET": "0"})
+    assert done.status == 1 and "Traceback" in done.err
     text = " ".join(done.err.split())
-    assert "The program failed: it ended with exit status 1 after" in text and "mport" not in text.split("ValueError: no")[1]
+    assert "The program failed: ValueError: no (program.py:3), exit status 1 after" in text
+    assert "mport" not in text.split("The program failed")[1]
     verdicts = report(kymo)["verdicts"]
     assert verdicts[0]["name"] == "ended" and "import" not in [one["name"] for one in verdicts]
+
+
+@pytest.mark.parametrize("code, status", [("import sys; sys.exit(3)", 3), ("import os; os._exit(3)", 3)])
+def test_a_status_without_an_exception_is_said_alone(kymo, code, status):
+    run(kymo, code, status=status)
+    assert re.match(r"The program failed: it ended with exit status 3 after ", report(kymo)["verdicts"][0]["sentence"])
 
 
 def test_a_program_that_was_asked_to_end_has_not_failed(kymo):
