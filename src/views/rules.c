@@ -93,7 +93,8 @@ const struct rules_row rules[] = {
 	{ "gil", 0.20, 0.6, 1,
 	  "WITH t AS (SELECT any_value(thread) AS thread, avg(gil::INT) AS held, avg((NOT gil AND state = 'S')::INT) AS "
 	  "waits, count(*) AS n FROM python.samples WHERE NOT regexp_matches(stack[1], "
-	  "'(threading|queue|selectors|socket|ssl|subprocess|connection|events)\\.py:') GROUP BY pid, tid HAVING count(*) >= 20) SELECT {run_ns} * max(waits), "
+	  "'(threading|queue|selectors|socket|ssl|subprocess|connection|events)\\.py:') GROUP BY pid, tid HAVING count(*) >= "
+	  "20) SELECT {run_ns} * max(waits), "
 	  "{run_ns}, arg_max(thread, waits), count(*), {run_ns} * sum(held), 0 FROM t WHERE held BETWEEN 0.05 AND 0.9 "
 	  "HAVING count(*) >= 2 AND sum(held) >= 0.8",
 	  "Python threads wait for each other: {name} waits for the interpreter's lock for {share} of the run.",
@@ -159,11 +160,15 @@ const struct rules_row rules[] = {
 	  "import only where it is needed, and less: python -X importtime lists them",
 	  "flame?of=samples",
 	  "SELECT stack, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC" },
-	/* No time is won, but a run that ends by the OOM killer is lost: it ranks low unless nothing else is found. */
+	/* No time is won, but a run that ends by the OOM killer is lost: it ranks low unless nothing else is found. What
+	   is given back as it ends is left out. */
 	{ "growth", 0.30, 0.03, 2,
-	  "SELECT {run_ns} * (late - early) / late, {run_ns}, '', n, early, late FROM (SELECT regr_r2(rss_bytes, ts_ns) AS r2, "
-	  "regr_slope(rss_bytes, ts_ns) AS slope, arg_min(rss_bytes, ts_ns) AS early, arg_max(rss_bytes, ts_ns) AS late, "
-	  "count(*) AS n FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 5 AS settled FROM "
+	  "SELECT {run_ns} * (late - early) / late, {run_ns}, '', n, early, late FROM (SELECT regr_r2(rss_bytes, ts_ns) "
+	  "FILTER (ts_ns <= calm) AS r2, "
+	  "regr_slope(rss_bytes, ts_ns) FILTER (ts_ns <= calm) AS slope, arg_min(rss_bytes, ts_ns) AS early, "
+	  "arg_max(rss_bytes, ts_ns) AS late, "
+	  "count(*) AS n FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 5 AS settled, "
+	  "max(ts_ns) OVER w - (max(ts_ns) OVER w - min(ts_ns) OVER w) / 20 AS calm FROM "
 	  "host.process WINDOW w AS (PARTITION BY pid)) WHERE ts_ns >= settled GROUP BY pid ORDER BY late DESC LIMIT 1) WHERE "
 	  "n >= 5 AND slope > 0 AND r2 > 0.8 AND late - early > 16e6",
 	  "Memory grows all the time: from {a_bytes} after start-up to {b_bytes} at the end.",
