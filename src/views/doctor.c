@@ -287,6 +287,16 @@ static void look_at_native(struct doctor_finding *finding)
 	mend(finding, "apt-get install libdw1, or elfutils");
 }
 
+static void look_at_viewer(struct doctor_finding *finding)
+{
+	if (is_library_there("libmicrohttpd.so.12")) {
+		found(finding, DOCTOR_WORKS, "libmicrohttpd");
+		return;
+	}
+	found(finding, DOCTOR_ABSENT, "libmicrohttpd.so.12 is not there: kymo serve does not start");
+	mend(finding, "apt-get install libmicrohttpd12");
+}
+
 /* ---- the machine ----------------------------------------------------------------------------- */
 
 static void look_at_pressure(struct doctor_finding *finding)
@@ -350,6 +360,7 @@ static const struct {
 	{ "torch", "kymo run --torch", look_at_torch },
 	{ "stacks", "backtrace and samples", look_at_stacks },
 	{ "native", "backtrace --native", look_at_native },
+	{ "viewer", "kymo serve", look_at_viewer },
 	{ "pressure", "host.cgroup", look_at_pressure },
 	{ "gpu", "host.gpu", look_at_gpu },
 	{ "opencl", "kymo run --device", look_at_opencl },
