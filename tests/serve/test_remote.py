@@ -38,7 +38,9 @@ def test_failures_there_are_sentences_here(server, home):
 
 def test_reports_come_from_there(server, home, recording):
     there = f"127.0.0.1:{server.port}"
-    assert run_kymo(home, "report", there)[1].splitlines()[0] == run_kymo(home, "report", recording)[1].splitlines()[0]
+    mine, own = run_kymo(home, "report", there)[1], run_kymo(home, "report", recording)[1]
+    # The clock's error is measured anew at each look.
+    assert mine.splitlines()[0].split("  clock")[0] == own.splitlines()[0].split("  clock")[0] and "trained.py  exit 0" in mine
     assert run_kymo(home, "report", there, home / "there.html")[0] == 0
     assert (home / "there.html").read_bytes().startswith(b"<!doctype html>")
 
@@ -61,8 +63,10 @@ def test_a_token_is_sent_and_asked_for(tmp_path):
             settings = json.loads(run_kymo(home, "config", "-f", "json", there, env=ask)[1])["settings"]
             assert {"key": "sample_rate", "value": "0.5"}.items() <= settings[0].items()
             assert "0.5" in run_kymo(home, "config", there, env=ask)[1].splitlines()[0]
-            stacks = json.loads(run_kymo(home, "backtrace", "--json", there, env=ask)[1])
-            text = run_kymo(home, "backtrace", f"{there}/{stacks[0]['pid']}", env=ask)[1]
-            assert f"pid {stacks[0]['pid']}, 1 thread" in text
+            status, out, err = run_kymo(home, "backtrace", "--json", there, env=ask)
+            assert status == 0 or "ptrace_scope" in err
+            if status == 0:
+                pid = json.loads(out)[0]["pid"]
+                assert f"pid {pid}, 1 thread" in run_kymo(home, "backtrace", f"{there}/{pid}", env=ask)[1]
     finally:
         assert server.stop() == 0
