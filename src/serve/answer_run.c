@@ -30,6 +30,8 @@ void targets_document(struct serve *serve, struct buf *out)
 		  "\",\"address\":\"%s:%u\",\"default\":",
 		  clock_realtime_ns(), serve->address.host, serve->address.port);
 	buf_print(out, first ? "\"%s\"" : "null", first ? first->id : "");
+	buf_print(out, first && first->named ? ",\"named\":\"%s\"" : ",\"named\":null",
+		  first ? first->id : "");
 	buf_text(out, ",\"directory\":");
 	json_text(out, root, strlen(root));
 	buf_char(out, ',');
@@ -108,7 +110,7 @@ static bool is_due(const struct target *target)
 	uint64_t least = target->run_cost_ns * SHARE > FRESH_NS ? target->run_cost_ns * SHARE
 								: FRESH_NS;
 
-	return !target->run.used ||
+	return !target->run.used || (target->run_live && target->entry.state != STORE_LIVE) ||
 	       (target->run_live && target_clock_ns() - target->run_at_ns > least);
 }
 

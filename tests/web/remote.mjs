@@ -15,11 +15,23 @@ const context = await browserType.launchPersistentContext(profile, { executableP
 	args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 context.setDefaultTimeout(WAIT);
 const page = await context.newPage();
-const seen = { errors: [], requests: [] };
-page.on("console", (m) => { if (["error", "warning"].includes(m.type())) seen.errors.push(m.text()); });
+const seen = { errors: [], requests: [], refused: [] };
+page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !m.text().startsWith("Canvas2D: Multiple readback")) seen.errors.push(m.text()); });
+page.on("response", (r) => { if (r.status() >= 400) seen.refused.push(`${r.status()} ${r.request().method()} ${new URL(r.url()).pathname}`); });
 page.on("pageerror", (e) => seen.errors.push(String(e)));
 page.on("request", (r) => { if (!r.url().startsWith("http://127.0.0.1:") && !r.url().startsWith("data:") && !r.url().startsWith("blob:")) seen.requests.push(r.url()); });
 page.on("dialog", (d) => { seen.errors.push(`dialog: ${d.message()}`); d.dismiss(); });
+
+async function poll(look, what, fine) {
+	for (const end = Date.now() + WAIT; ;) {
+		const found = await look(what);
+		if (fine(found))
+			return found;
+		if (Date.now() > end)
+			throw new Error(`after ${WAIT / 1000} s it is still ${JSON.stringify(found)}`);
+		await page.waitForTimeout(100);
+	}
+}
 
 const calls = {
 	open: (url) => page.goto(url).then(() => page.waitForSelector("#app[data-ready]")).then(() => null),
@@ -48,9 +60,9 @@ const calls = {
 	see: (selector) => page.waitForSelector(selector).then(() => null),
 	gone: (selector) => page.waitForSelector(selector, { state: "hidden" }).then(() => null),
 	/** Until the text of an element matches. */
-	says: (selector, pattern) => page.waitForFunction(([s, p]) => new RegExp(p).test(document.querySelector(s)?.innerText ?? ""), [selector, pattern], { polling: 100 }).then(() => calls.text(selector)),
-	/** Until an expression is true. */
-	until: (js) => page.waitForFunction(js, null, { polling: 100 }).then(() => null),
+	says: (selector, pattern) => poll((s) => page.evaluate((one) => document.querySelector(one)?.innerText ?? "", s), selector, (text) => new RegExp(pattern).test(text)),
+	/** Until an expression is true. The page's policy forbids eval, so it is asked from here. */
+	until: (js) => poll((one) => page.evaluate(one), js, Boolean),
 	js: (js) => page.evaluate(js),
 	theme: async (dark) => {
 		if (dark !== await page.evaluate(() => document.documentElement.classList.contains("dark")))

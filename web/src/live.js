@@ -200,7 +200,7 @@ class App {
 			if (!document.hidden || !source.read)
 				await source.refresh();
 			const cost = performance.now() - began;
-			if (!asked && source.read)
+			if (!asked && source.read && !source.behind)
 				return; // it will not change any more
 			await new Promise((done) => setTimeout(done, Math.min(2 * REFRESH_MS, Math.max(REFRESH_MS, cost))));
 		}

@@ -13,8 +13,9 @@ function when(target) {
 
 /** @param {any} target @param {string|null} chosen @param {(id: string) => void} onopen */
 function row(target, chosen, onopen) {
-	const [kind, said] = target.unreadable ? ["bad", "unreadable"] : pillOf(target), ranked = target.ranks > 1;
-	const about = target.unreadable ?? (target.command && target.command !== target.program ? target.command : "");
+	const since = isLive(target) ? { ...target, duration_ns: Math.max(0, Date.now() * 1e6 - target.started_unix_ns) } : target;
+	const [kind, said] = target.unreadable ? ["bad", "unreadable"] : pillOf(since), ranked = target.ranks > 1;
+	const about = target.unreadable ?? (target.command && target.command !== target.program ? target.command : target.path?.split("/").pop() ?? "");
 	return el("button", { class: "target", type: "button", "aria-current": String(target.id === chosen), title: [target.command, target.path, target.unreadable].filter(Boolean).join("\n"),
 		"data-id": target.id, disabled: Boolean(target.unreadable), onclick: () => onopen(target.id) },
 	el("span", { class: `what${ranked ? " rank" : ""}` }, ranked ? `rank ${target.rank} of ${target.ranks}` : target.program ?? "?", about && !ranked ? el("span", { text: about }) : null),

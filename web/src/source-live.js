@@ -9,6 +9,7 @@ import { Column, cut, FlameTree } from "./source-embed.js";
 /** @typedef {{tile: import("./source.js").Tile|null, columns: Map<number, Column>, stale: boolean, asked: number, cost: number, abort: AbortController|null}} Kept */
 
 const KEPT = 256, AT_ONCE = 4, AGAIN_MS = 120;
+const LOSSES = ["emitted", "kept", "overwritten", "dropped"];
 const key = (/** @type {number} */ level, /** @type {number} */ index) => `${level}/${index}`;
 const trackOf = (/** @type {number} */ lane, /** @type {number} */ row) => lane * 65536 + row;
 
@@ -38,6 +39,7 @@ export class LiveSource {
 			rank: target.rank ?? -1, ranks: target.ranks ?? 0, exit_code: target.exit_code, signal: target.signal }] });
 		/** Whether /api/run has answered. */
 		this.read = false;
+		this.behind = false;
 		/** @type {ApiError|null} */ this.failed = null;
 		/** @type {null|(() => void)} */ this.onchange = null;
 		/** @type {null|(() => void)} */ this.ondata = null;
@@ -46,6 +48,8 @@ export class LiveSource {
 		this.flying = 0;
 		this.gen = 0;
 		/** @type {any} */ this.told = {};
+		this.pulsing = false;
+		this.pulseAt = 0;
 		/** @type {null|(() => void)} */ this.onpulse = null;
 		this.indexed = 1;
 		this.running = target.state === "running" || target.state === "hung";
@@ -82,6 +86,8 @@ export class LiveSource {
 		try {
 			const data = await getJson("run", { target: this.id });
 			const had = this.blocks.series;
+			// Of the time before it ended: there will be a newer one.
+			this.behind = data.run?.[0]?.state === "live" && !this.running;
 			this.blocks = whole(data);
 			this.read = true;
 			this.tell();
@@ -135,35 +141,36 @@ export class LiveSource {
 	tell() {
 		const { run, losses } = this.blocks, { told } = this;
 		if (told.state)
-			Object.assign(run, { state: this.running ? "live" : told.state, exit_code: told.exit_code, signal: told.signal, duration_ns: told.duration_ns });
-		for (const one of ["emitted", "kept", "overwritten", "dropped"])
+			Object.assign(run, { state: this.running ? "live" : told.state, exit_code: told.exit_code, signal: told.signal,
+				...(this.running ? {} : { duration_ns: told.duration_ns }) });
+		for (const one of LOSSES)
 			if (told[one] >= (losses[one] ?? 0))
 				losses[one] = told[one];
 		this.blocks.overhead_pct = told.overhead_pct ?? this.blocks.overhead_pct;
 	}
 
-	/** Once a second while it runs: losses, and what the counters and the memory have become since. */
+	/** Some seconds apart while it runs, in one question: losses, and what the counters and the memory have become since. */
 	async pulse() {
-		const rows = async (/** @type {string} */ sql) => (await postJson("query", { target: this.id, sql, limit: 5000, timeout_s: 2 })).rows;
-		if (this.pulsing)
+		if (this.pulsing || performance.now() < this.pulseAt)
 			return;
 		this.pulsing = true;
+		const began = performance.now(), series = this.blocks.series.filter((/** @type {any} */ s) => s.timeline).slice(0, 12);
+		const text = (/** @type {string} */ name) => `'${name.replaceAll("'", "''")}'`;
+		const sql = [...LOSSES.map((one, i) => `SELECT ${-1 - i} AS k, 0::BIGINT AS t, sum(${one})::DOUBLE AS v FROM kymo.streams`),
+			...series.map((/** @type {any} */ s, /** @type {number} */ i) => `SELECT ${i}, ts_ns, ${s.group === "counter" ? `value FROM trace.counters WHERE name = ${text(s.name)} AND` : "rss_bytes FROM host.process WHERE"} ts_ns > ${Math.round(s.ts[s.ts.length - 1] ?? 0)}`)];
 		try {
-			const [[emitted, kept, overwritten, dropped]] = await rows("SELECT sum(emitted)::BIGINT, sum(kept)::BIGINT, sum(overwritten)::BIGINT, sum(dropped)::BIGINT FROM kymo.streams");
-			this.told = { ...this.told, emitted, kept, overwritten, dropped };
+			const { rows } = await postJson("query", { target: this.id, sql: `${sql.join(" UNION ALL ")} ORDER BY 1, 2`, limit: 10000, timeout_s: 5 });
+			for (const [k, ts, value] of rows)
+				if (k < 0)
+					this.told[LOSSES[-1 - k]] = value;
+				else
+					for (const [column, one] of [["ts", ts], ["low", value], ["high", value]])
+						series[k][column].push(one);
 			this.tell();
-			for (const [series, table, where, value] of this.blocks.series.filter((/** @type {any} */ s) => s.timeline).slice(0, 8).map((/** @type {any} */ s) => (s.group === "counter" ?
-				[s, "trace.counters", `name = '${s.name.replaceAll("'", "''")}' AND`, "value"] : [s, "host.process", "", "rss_bytes"]))) {
-				const since = series.ts[series.ts.length - 1] ?? 0;
-				for (const [t, v] of await rows(`SELECT ts_ns, ${value} FROM ${table} WHERE ${where} ts_ns > ${since} ORDER BY ts_ns LIMIT 2000`)) {
-					series.ts.push(Number(t));
-					series.low.push(Number(v));
-					series.high.push(Number(v));
-				}
-			}
 			this.onpulse?.();
 		} finally {
 			this.pulsing = false;
+			this.pulseAt = performance.now() + Math.max(900, 4 * (performance.now() - began));
 		}
 	}
 
@@ -458,18 +465,18 @@ export class LiveSource {
 				this.over.key = wanted;
 				this.over.asked = performance.now();
 				this.askOverlay(Math.max(0, from - span), to + span, step && span / step < 150);
-			}, Math.max(200, this.over.asked + 20 * this.over.cost - now));
+			}, Math.max(200, this.over.asked + 6 * this.over.cost - now));
 		return this.over;
 	}
 
 	/** @param {number} from @param {number} to @param {boolean} steps */
 	async askOverlay(from, to, steps) {
-		const rows = async (/** @type {string} */ sql) => (await postJson("query", { target: this.id, sql, limit: 1000, timeout_s: 5 })).rows;
+		const within = `BETWEEN ${from} AND ${to}`, marks = `SELECT ts_ns AS t, name, text FROM trace.marks WHERE ts_ns ${within}`;
+		const sql = steps ? `${marks} UNION ALL SELECT start_ns, NULL, step::VARCHAR FROM trace.steps WHERE start_ns ${within}` : marks;
 		try {
-			this.over.marks = (await rows(`SELECT ts_ns, name, text FROM trace.marks WHERE ts_ns BETWEEN ${from} AND ${to} ORDER BY ts_ns LIMIT 400`))
-				.map(([t, name, text]) => ({ t: Number(t), name, text }));
-			this.over.steps = steps ? (await rows(`SELECT start_ns, step FROM trace.steps WHERE start_ns BETWEEN ${from} AND ${to} ORDER BY start_ns LIMIT 600`))
-				.map(([t, step]) => ({ t: Number(t), step })) : [];
+			const { rows } = await postJson("query", { target: this.id, sql: `${sql} ORDER BY t LIMIT 1000`, limit: 1000, timeout_s: 5 });
+			this.over.marks = rows.filter((/** @type {any[]} */ r) => r[1] !== null).map(([t, name, text]) => ({ t: Number(t), name, text }));
+			this.over.steps = rows.filter((/** @type {any[]} */ r) => r[1] === null).map(([t, , step]) => ({ t: Number(t), step }));
 		} catch {
 			// marks are an extra: the zones are drawn without them
 		}

@@ -137,7 +137,13 @@ export const sql = {
 			say(why.status === 408 ? "Stopped" : "Not answered", true);
 			results.replaceChildren(el("pre", { text: why.message }), why.hint ? el("p", { class: "muted", text: why.hint }) : "");
 		};
-		const cancel = () => { if (running) postJson("cancel", { id: running }).catch(() => {}); };
+		const cancel = async () => {
+			// It may not have begun yet: then it is asked again, until it has an answer.
+			for (const mine = running; running && running === mine;) {
+				const { cancelled } = await postJson("cancel", { id: mine }).catch(() => ({ cancelled: 0 }));
+				await new Promise((done) => setTimeout(done, cancelled ? 2000 : 200));
+			}
+		};
 		const run = async () => {
 			const query = editor.area.value.trim();
 			if (!query || running)
