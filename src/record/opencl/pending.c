@@ -256,9 +256,29 @@ void call_kernel(struct call *call, cl_kernel kernel)
 	call->node->op.launch.ticks = kymo_ticks();
 }
 
+/* By the address of the text, which is static: looked up once. */
 static uint32_t wait_name(const char *name)
 {
-	return kymo_name_full(name, strlen(name), NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
+	static struct {
+		const char *text; /* atomic; stored last */
+		uint32_t id;
+	} known[32];
+	uint32_t id, none = 0;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const char *text = __atomic_load_n(&known[i].text, __ATOMIC_ACQUIRE);
+
+		if (text == name)
+			return known[i].id;
+		if (text)
+			continue;
+		id = kymo_name_full(name, strlen(name), NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
+		if (id && __atomic_compare_exchange_n(&known[i].id, &none, id, false,
+						      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			__atomic_store_n(&known[i].text, name, __ATOMIC_RELEASE);
+		return id;
+	}
+	return 0;
 }
 
 void call_waits(struct call *call, cl_bool blocking, const char *name)
