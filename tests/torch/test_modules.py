@@ -504,6 +504,8 @@ print(len(calls))
     assert recording.stdout == "10\n"
     assert recording.query("SELECT DISTINCT allocated, max_allocated, cached, device FROM python.torch_trace") == [
         {"allocated": 3.0, "max_allocated": 5.0, "cached": 8.0, "device": "cuda:1"}]
+    assert recording.query("SELECT DISTINCT device, core, executions FROM device.models") == [
+        {"device": "cuda:1", "core": 1, "executions": 1}]
 
 
 # --- waiting for torch -----------------------------------------------------------------------------------------------

@@ -127,6 +127,19 @@ const checks = {
 		return out;
 	},
 	/** Every number of the verdicts is followed, and what is looked for there is read. */
+	/** The Devices tab, and a lane for each queue. */
+	async devices() {
+		const out = { open: await open() };
+		const cells = (label) => page.locator(`table[aria-label='${label}'] tbody tr`).evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
+		await tab("devices");
+		out.models = await cells("Models");
+		out.queues = await cells("Queues");
+		await shot("devices");
+		await tab("timeline");
+		out.timeline = await colours(".stage canvas");
+		await shot("timeline-devices");
+		return out;
+	},
 	async links() {
 		const out = { open: await open(), links: [] };
 		const links = await page.locator(".verdict h1 a").evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute("href"), a.title]));
