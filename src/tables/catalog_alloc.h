@@ -61,7 +61,7 @@
 	"SELECT r.pid, s.stack, s.site, bool_or(s.tensor) AS tensor, round(sum(sign * size * weight) FILTER (r.session = " \
 	"p.last_session)) AS live_bytes, round(coalesce(sum(sign * size * weight) FILTER (r.session = p.peak_session AND " \
 	"r.ts_ns <= p.peak_ns), 0)) AS at_peak_bytes, round(2 * sqrt(greatest(0, coalesce(sum(sign * size * size * weight * " \
-	"(weight - 1)) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns), 0)))) AS at_peak_error_bytes, " \
+	"(weight - 1)) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns), 0)))) AS at_peak_error_bytes, round(coalesce(sum(sign * size * weight) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns AND weight > 1), 0)) AS at_peak_estimated_bytes, " \
 	"round(sum(size * weight) FILTER (sign > 0)) AS allocated_bytes, round(sum(weight) FILTER (sign > 0)) AS count, " \
 	"round(coalesce(sum(size * weight) FILTER (sign > 0 AND freed_ns - r.ts_ns < 1000000), 0)) AS churn_bytes " \
 	"FROM fates r JOIN tops p ON p.pid = r.pid " ALLOC_STACK \
@@ -107,6 +107,8 @@ static const struct catalog_column alloc_sites[] = {
 	MADE("count", "BIGINT", "count::BIGINT", "allocations"),
 	MADE("at_peak_error_bytes", "BIGINT", "at_peak_error_bytes::BIGINT",
 	     "how far at_peak_bytes may be off (two standard deviations); 0: exact"),
+	MADE("at_peak_estimated_bytes", "BIGINT", "at_peak_estimated_bytes::BIGINT",
+	     "of at_peak_bytes, what samples stand for and not themselves alone"),
 	MADE("churn_bytes", "BIGINT", "churn_bytes::BIGINT",
 	     "allocated there and freed within a millisecond"),
 	AS_IS("site", "VARCHAR", "the innermost line of Python, else the innermost function"),

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "views/allocations.h"
 #include "views/format.h"
 #include "views/json.h"
 #include "views/output.h"
@@ -160,9 +161,11 @@ static const struct {
 	  "SELECT coalesce(thread, 'tid ' || tid) AS thread, stack, count(*) AS count FROM python.samples WHERE "
 	  "len(stack) > 0 GROUP BY ALL ORDER BY 3 DESC LIMIT 4000" },
 	{ "sites",
-	  "SELECT array_to_string(stack[1:3], ' < ') AS site, sum(at_peak_bytes) AS at_peak_bytes, sum(live_bytes) AS "
+	  "SELECT coalesce(site, array_to_string(stack[1:3], ' < ')) AS site, sum(at_peak_bytes) AS at_peak_bytes, sum(live_bytes) AS "
 	  "live_bytes, sum(allocated_bytes) AS allocated_bytes, sum(count) AS count FROM alloc.sites GROUP BY 1 ORDER BY "
 	  "2 DESC LIMIT 200" },
+	{ "allocated", ALLOCATIONS_PEAK_SQL },
+	{ "growth", ALLOCATIONS_GROWTH_SQL },
 };
 
 static void write_text(FILE *out, const char *text)

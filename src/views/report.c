@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "views/allocations.h"
 #include "views/devices.h"
 #include "views/facts.h"
 #include "views/format.h"
@@ -586,7 +587,7 @@ static int say_models_first(struct report *report)
 
 /* ---- memory, losses ------------------------------------------------------------------------- */
 
-static int section_memory(struct report *report)
+static void resident_memory(struct report *report)
 {
 	const struct facts_memory *memory = &report->facts.memory;
 	double grown = memory->last_bytes - memory->early_bytes;
@@ -594,12 +595,12 @@ static int section_memory(struct report *report)
 	if (memory->peak_bytes <= 0) {
 		fprintf(report->out,
 			"\nMemory: not recorded; kymo run -- PROGRAM records it every second\n");
-		return 0;
+		return;
 	}
 	heading(report, "Memory");
 	parts_memory(report->out, &report->facts, report->style);
 	if (memory->samples < 10 || memory->early_bytes <= 0)
-		return 0;
+		return;
 	fprintf(report->out, "  %s by %s since %s", grown < 0 ? "shrank" : "grew",
 		format_bytes(grown < 0 ? -grown : grown).text,
 		format_clock(memory->early_at_ns, report->style->utf8).text);
@@ -607,7 +608,12 @@ static int section_memory(struct report *report)
 		fprintf(report->out, ", %s a step",
 			format_bytes(grown / (double)report->facts.steps.count).text);
 	fputc('\n', report->out);
-	return 0;
+}
+
+static int section_memory(struct report *report)
+{
+	resident_memory(report);
+	return allocations_print(report->tables, report->style, report->out, report->err);
 }
 
 static int loss_row(const struct rows *rows, void *context)

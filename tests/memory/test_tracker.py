@@ -102,8 +102,7 @@ def test_tensors_are_seen_with_their_line(lab):
     program.write_text("import torch\nkept = []\ndef batch():\n    return torch.ones(1_000_000)\n"
                        "for _ in range(5):\n    kept.append(batch())\n")
     _, path = lab.run(PYTHON, program)
-    row, = lab.ask(path, "SELECT site, tensor, sum(at_peak_bytes) AS bytes, sum(live_bytes) AS live FROM alloc.sites WHERE site = "
-                         "'train.py:4' GROUP BY ALL")
-    assert row["tensor"] and int(row["bytes"]) == 20_000_000
-    largest = lab.ask(path, "SELECT size, site FROM alloc.allocations WHERE kind = 'alloc' AND site = 'train.py:4'")
-    assert [int(r["size"]) for r in largest] == [4_000_000] * 5
+    row, = lab.ask(path, "SELECT sum(at_peak_bytes) AS bytes FROM alloc.sites WHERE site = 'train.py:4' AND tensor")
+    assert 20_000_000 <= int(row["bytes"]) < 21_000_000  # small ones are among the samples, or not
+    largest = lab.ask(path, "SELECT size, site FROM alloc.allocations WHERE kind = 'alloc' AND size = 4000000")
+    assert [r["site"] for r in largest] == ["train.py:4"] * 5

@@ -32,6 +32,14 @@ export const metrics = {
 	},
 };
 
+/** The peak of what was allocated, with what of it is estimated, and what grows. @param {any} data @returns {string[][]} */
+function allocated(data) {
+	const [peak] = data.allocated ?? [], [growth] = data.growth ?? [];
+	const rows = peak ? [["Peak, allocated", bytes(peak.peak_bytes) + (peak.error_bytes > 0 ? ` ± ${bytes(peak.error_bytes)}` : ""),
+		`at ${duration(peak.at_ns)}, ${Math.round(100 * peak.estimated_bytes / Math.max(1, peak.peak_bytes))} % estimated, ${peak.source}`]] : [];
+	return growth ? [...rows, ["Grows", `${bytes(growth.step_bytes)} a step`, `since step ${growth.since_step}${growth.site ? `, at ${growth.site}` : ""}`]] : rows;
+}
+
 /** @type {import("../shell.js").Tab} */
 export const memory = {
 	id: "memory", title: "Memory", has: (source) => source.data().series.some((/** @type {any} */ s) => s.group === "memory"),
@@ -39,15 +47,17 @@ export const memory = {
 		const data = shell.source.data(), list = data.series.filter((/** @type {any} */ s) => s.group === "memory");
 		if (!list.length)
 			return { node: nothing("No memory was recorded", "Resident memory is recorded once a second by kymo run; allocations with", "kymo run --memory -- python train.py") };
-		const made = multiples(list, shell, list.length > 2 ? 190 : 340), sites = data.sites, facts = data.memory_facts;
+		const made = multiples(list, shell, list.length > 2 ? 190 : 340), facts = data.memory_facts, top = data.allocated?.[0]?.peak_bytes;
+		const sites = data.sites.map((/** @type {any} */ s) => ({ ...s, share: top > 0 ? 100 * s.at_peak_bytes / top : 0 }));
 		const figure = (/** @type {string} */ label, /** @type {string} */ value, /** @type {string} */ note) =>
 			el("div", { class: "figure" }, el("div", { class: "label", text: label }), el("span", { class: "value", text: value }), el("span", { class: "note", text: note }));
 		const figures = el("section", { class: "figures" }, figure("Peak, resident", bytes(facts.peak_bytes), `at ${duration(facts.peak_at_ns)}`),
 			figure("At the end", bytes(facts.last_bytes), ""), figure("After start-up", bytes(facts.early_bytes), `at ${duration(facts.early_at_ns)}`),
 			figure("Grown since", bytes(Math.max(0, facts.last_bytes - facts.early_bytes)), ""), figure("Samples", count(facts.samples), ""),
+			...allocated(data).map(([label, value, note]) => figure(label, value, note)),
 			figure("Allocations", sites.length ? count(sites.reduce((/** @type {number} */ a, /** @type {any} */ s) => a + s.count, 0)) : "not recorded", ""));
 		const where = sites.length ? el("section", { class: "card" }, el("h2", { text: "Live at the peak, by call site" }),
-			table([{ key: "site", title: "Site", text: true }, { key: "at_peak_bytes", title: "At peak", show: bytes }, { key: "live_bytes", title: "At the end", show: bytes },
+			table([{ key: "site", title: "Site", text: true }, { key: "at_peak_bytes", title: "At peak", show: bytes }, { key: "share", title: "Share", show: (/** @type {number} */ v) => `${v.toFixed(1)} %` }, { key: "live_bytes", title: "At the end", show: bytes },
 				{ key: "allocated_bytes", title: "Allocated", show: bytes }, { key: "count", title: "Count", show: count }], sites, { sort: "at_peak_bytes", label: "Call sites" })) :
 			el("p", { class: "muted", text: "Which lines allocated it is recorded by kymo run --memory." });
 		return { node: el("div", { class: "page" }, figures, made.grid, where), close: made.close };
