@@ -15,6 +15,8 @@
 
 #include "memory/memory.h"
 
+#define SCANS \
+	16 /* samples after dlopen that look for a new object: it may have been there already */
 #define CALLER __builtin_return_address(0)
 #define EXPORT(name) __attribute__((visibility("default"), alias(#name)))
 
@@ -213,7 +215,7 @@ static void *hook_dlopen(const char *name, int flags)
 	void *handle;
 
 	if (!name || !strchr(name, '/')) {
-		memory_thread.scan = 1;
+		memory_thread.scan = SCANS;
 		return memory_real.dlopen(name, flags);
 	}
 	handle = memory_real.dlopen(name, flags);

@@ -110,7 +110,7 @@ struct memory_thread {
 	uint64_t random; /* 0: not begun */
 	int64_t flushed; /* what `left` was when bytes were counted last */
 	uint8_t busy; /* we are at work: what is allocated now is ours, or a handler's */
-	uint8_t scan; /* it opened a library by name: its calls are still to be redirected */
+	uint8_t scan; /* it opened a library by name, whose calls are to be redirected: samples to look at */
 };
 extern __thread struct memory_thread memory_thread __attribute__((tls_model("initial-exec")));
 
@@ -202,6 +202,7 @@ void memory_symbol(uintptr_t address, char *name, size_t name_bytes, char *file,
 
 /* patch.c */
 int memory_patch(bool on);
+bool memory_patch_new(void); /* only where objects came since; true: it was done */
 
 /* hooks.c: what calls are redirected to. */
 struct memory_hook {

@@ -181,6 +181,8 @@ static void do_slots(struct object *object, const ElfW(Rela) * slot, size_t coun
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
+static uint64_t seen_adds; /* objects that had ever been loaded when calls were redirected last */
+
 static bool holds(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (unsigned i = 0; i < info->dlpi_phnum; i++)
@@ -204,6 +206,8 @@ static int do_object(struct dl_phdr_info *info, size_t bytes, void *unused)
 	struct object object;
 
 	(void)bytes, (void)unused;
+	if (work == REDIRECT)
+		__atomic_store_n(&seen_adds, info->dlpi_adds, __ATOMIC_RELAXED);
 	if (is_left_alone(info))
 		return 0;
 	read_headers(&object, info);
@@ -256,4 +260,19 @@ int memory_patch(bool on)
 	dlsym(handle, "kymo_memory_under_lock");
 	work = NOTHING;
 	return 0;
+}
+
+static int take_adds(struct dl_phdr_info *info, size_t bytes, void *out)
+{
+	(void)bytes;
+	*(uint64_t *)out = info->dlpi_adds;
+	return 1;
+}
+
+bool memory_patch_new(void)
+{
+	uint64_t adds = 0;
+
+	dl_iterate_phdr(take_adds, &adds);
+	return adds != __atomic_load_n(&seen_adds, __ATOMIC_RELAXED) && !memory_patch(true);
 }

@@ -151,9 +151,10 @@ void memory_allocated(void *ptr, size_t bytes, bool mapped, const void *caller)
 	}
 	thread->busy = 1;
 	KYMO__BARRIER();
-	if (thread->scan) {
-		thread->scan = 0;
-		kymo_memory_refresh();
+	if (thread->scan) { /* dlopen itself may allocate before the object is there */
+		thread->scan--;
+		if (memory_patch_new())
+			thread->scan = 0;
 	}
 	memory_follow_switch_off();
 	memory_announce();
