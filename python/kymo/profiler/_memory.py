@@ -69,10 +69,11 @@ class _Host(_Process):
 
     def events(self) -> list[dict[str, Any]]:
         raw = self._events if self._last else self._memory.events(self._first)[0]
-        return self._memory.decode(raw, self._ticks, 0)
+        rows: list[dict[str, Any]] = self._memory.decode(raw, self._ticks, 0)
+        return rows
 
     def peak_after_ns(self) -> int:
-        return self._memory.nanoseconds(max(0, self.totals()["peak_ticks"] - self._ticks))
+        return int(self._memory.nanoseconds(max(0, self.totals()["peak_ticks"] - self._ticks)))
 
     def rows(self) -> list[tuple[int, str]]:
         """What was live at the peak, by line of Python or function: the largest first."""
