@@ -26,12 +26,15 @@ function histogram(canvas, stats, mark) {
 	ink.fillText(end, width - ink.measureText(end).width, height - 2);
 }
 
-/** @param {any} shell @param {import("../source.js").Zone} zone @param {HTMLElement} drawer */
-async function details(shell, zone, drawer) {
+/** @param {any} shell @param {import("../source.js").Zone} zone @param {HTMLElement} drawer @param {() => boolean} wanted */
+async function details(shell, zone, drawer, wanted) {
 	const meta = shell.source.meta(), name = meta.names[zone.name], lane = meta.lanes.find((/** @type {any} */ l) => l.id === zone.lane);
 	const pairs = (/** @type {[string, string][]} */ list) => el("dl", {}, ...list.flatMap(([k, v]) => [el("dt", { text: k }), el("dd", { text: v })]));
 	const here = Boolean(shell.source.glance); // a server answers: of all zones, not of those in a file
-	const stats = await shell.source.name(zone.name), vs = stats.p50 ? `× ${(zone.duration / stats.p50).toFixed(2)}` : "–";
+	const stats = await shell.source.name(zone.name);
+	if (!wanted())
+		return;
+	const vs = stats.p50 ? `× ${(zone.duration / stats.p50).toFixed(2)}` : "–";
 	const canvas = el("canvas", { role: "img", "aria-label": `Durations of ${name.name}, this one marked` });
 	clear(drawer);
 	drawer.hidden = false;
@@ -56,7 +59,7 @@ function lostBand(losses) {
 function keysOf(timeline, shell, find) {
 	const walk = async (/** @type {string} */ dir) => {
 		const from = timeline.selected, to = from ? await shell.source.step(from, dir) : null;
-		if (to) {
+		if (to && timeline.selected === from) { // nobody has chosen another or none meanwhile
 			timeline.select(to);
 			timeline.reveal(to);
 		}
@@ -130,7 +133,7 @@ export const timeline = {
 			el("span", { class: "right muted hint-keys", text: "W S zoom · A D pan · F fit · ? keys" })), stage, drawer);
 		shell.main.append(node);
 		const made = new Timeline(stage, shell.source, {
-			onselect: (zone) => (zone ? details(shell, zone, drawer) : (drawer.hidden = true)),
+			onselect: (zone) => (zone ? details(shell, zone, drawer, () => made.selected === zone) : (drawer.hidden = true)),
 			onview: () => {}, onrange: (range) => shell.setRange(range),
 		});
 		const search = () => {
