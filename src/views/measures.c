@@ -138,3 +138,27 @@ void measures_fini(struct measures *measures)
 	free(measures->metrics);
 	*measures = (struct measures){ 0 };
 }
+
+int measures_write(struct tables *tables,
+		   void (*fill)(struct buf *out, struct tables *tables, const struct facts *facts,
+				const struct measures *measures),
+		   FILE *out, struct kymo_error *err)
+{
+	struct measures measures = { 0 };
+	struct buf buf = { 0 };
+	struct facts facts;
+	int rc = facts_gather(tables, &facts, err);
+
+	if (!rc)
+		rc = measures_gather(tables, &facts, &measures, err);
+	if (!rc)
+		fill(&buf, tables, &facts, &measures);
+	if (!rc && buf.failed)
+		rc = error_set(err, ENOMEM, "out of memory for the report");
+	if (!rc)
+		fwrite(buf_get(&buf), 1, buf.used, out);
+	buf_fini(&buf);
+	measures_fini(&measures);
+	facts_fini(&facts);
+	return rc;
+}

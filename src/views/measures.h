@@ -2,6 +2,9 @@
 #ifndef KYMO_VIEWS_MEASURES_H
 #define KYMO_VIEWS_MEASURES_H
 
+#include <stdio.h>
+
+#include "base/buf.h"
 #include "views/facts.h"
 
 /* Of a region (times in ms) or a counter (as recorded). Negative count: not known. */
@@ -24,5 +27,11 @@ struct measures {
 int measures_gather(struct tables *tables, const struct facts *facts, struct measures *out,
 		    struct kymo_error *err);
 void measures_fini(struct measures *measures);
+
+/* Gathers them, lets `fill` make a text of them, and writes that. */
+int measures_write(struct tables *tables,
+		   void (*fill)(struct buf *out, struct tables *tables, const struct facts *facts,
+				const struct measures *measures),
+		   FILE *out, struct kymo_error *err);
 
 #endif

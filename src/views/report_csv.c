@@ -1,7 +1,6 @@
 /* The report as CSV: a row a metric, the same columns for all; safe in a spreadsheet (csv_text). */
 #include "views/report_file.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -52,33 +51,23 @@ static void add_single(struct buf *out, const char *section, const char *name, c
 		add_measure(out, section, unit, &one);
 }
 
+static void fill(struct buf *out, struct tables *tables, const struct facts *facts,
+		 const struct measures *measures)
+{
+	(void)tables;
+	(void)facts;
+	buf_text(out, REPORT_CSV_MARK);
+	for (size_t i = 0; i < measures->timing_count; i++)
+		add_measure(out, "timing", "ms", &measures->timing[i]);
+	for (size_t i = 0; i < measures->metric_count; i++)
+		add_measure(out, "metrics", "", &measures->metrics[i]);
+	add_single(out, "memory", "peak_allocated", "bytes", measures->peak_allocated);
+	add_single(out, "memory", "peak_reserved", "bytes", measures->peak_reserved);
+	add_single(out, "throughput", "samples_per_sec", "1/s", measures->samples_per_s);
+	add_single(out, "throughput", "iterations_per_sec", "1/s", measures->iterations_per_s);
+}
+
 int report_csv(struct tables *tables, FILE *out, struct kymo_error *err)
 {
-	struct measures measures = { 0 };
-	struct buf buf = { 0 };
-	struct facts facts;
-	int rc = facts_gather(tables, &facts, err);
-
-	if (!rc)
-		rc = measures_gather(tables, &facts, &measures, err);
-	if (!rc) {
-		buf_text(&buf, REPORT_CSV_MARK);
-		for (size_t i = 0; i < measures.timing_count; i++)
-			add_measure(&buf, "timing", "ms", &measures.timing[i]);
-		for (size_t i = 0; i < measures.metric_count; i++)
-			add_measure(&buf, "metrics", "", &measures.metrics[i]);
-		add_single(&buf, "memory", "peak_allocated", "bytes", measures.peak_allocated);
-		add_single(&buf, "memory", "peak_reserved", "bytes", measures.peak_reserved);
-		add_single(&buf, "throughput", "samples_per_sec", "1/s", measures.samples_per_s);
-		add_single(&buf, "throughput", "iterations_per_sec", "1/s",
-			   measures.iterations_per_s);
-		if (buf.failed)
-			rc = error_set(err, ENOMEM, "out of memory for the report");
-		else
-			fwrite(buf_get(&buf), 1, buf.used, out);
-	}
-	buf_fini(&buf);
-	measures_fini(&measures);
-	facts_fini(&facts);
-	return rc;
+	return measures_write(tables, fill, out, err);
 }

@@ -1,7 +1,6 @@
 /* The report as JSON: timing in ms, memory in bytes, throughput by wall time; always numbers, null where not known. */
 #include "views/report_file.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -143,31 +142,20 @@ static void add_summary(struct buf *out, const struct measures *measures)
 	buf_text(out, "},\n");
 }
 
+static void fill(struct buf *out, struct tables *tables, const struct facts *facts,
+		 const struct measures *measures)
+{
+	buf_text(out, REPORT_JSON_MARK "\n");
+	add_measures(out, "timing", measures->timing, measures->timing_count, true);
+	add_summary(out, measures);
+	add_measures(out, "metrics", measures->metrics, measures->metric_count, false);
+	add_run(out, tables, facts);
+	add_verdicts(out, tables, facts);
+	add_losses(out, facts);
+	buf_text(out, "}\n");
+}
+
 int report_json(struct tables *tables, FILE *out, struct kymo_error *err)
 {
-	struct measures measures = { 0 };
-	struct buf buf = { 0 };
-	struct facts facts;
-	int rc = facts_gather(tables, &facts, err);
-
-	if (!rc)
-		rc = measures_gather(tables, &facts, &measures, err);
-	if (!rc) {
-		buf_text(&buf, REPORT_JSON_MARK "\n");
-		add_measures(&buf, "timing", measures.timing, measures.timing_count, true);
-		add_summary(&buf, &measures);
-		add_measures(&buf, "metrics", measures.metrics, measures.metric_count, false);
-		add_run(&buf, tables, &facts);
-		add_verdicts(&buf, tables, &facts);
-		add_losses(&buf, &facts);
-		buf_text(&buf, "}\n");
-		if (buf.failed)
-			rc = error_set(err, ENOMEM, "out of memory for the report");
-		else
-			fwrite(buf_get(&buf), 1, buf.used, out);
-	}
-	buf_fini(&buf);
-	measures_fini(&measures);
-	facts_fini(&facts);
-	return rc;
+	return measures_write(tables, fill, out, err);
 }
