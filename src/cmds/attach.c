@@ -106,6 +106,14 @@ static int look_at_process(struct attach *attach, struct kymo_error *err)
 			"process %d has ended already: it is a zombie, whose parent %d has not "
 			"looked after it",
 			pid, (int)stat.ppid);
+	/* All processes descend from it, kymo too: children are followed. */
+	if (pid == 1)
+		return error_set(
+			err, EINVAL,
+			"process 1 (%s) is the ancestor of every process here, and all of them "
+			"would be followed; kymo attach the one that is meant, kymo backtrace 1 "
+			"shows this one alone",
+			stat.name);
 	attach->options.starttime = stat.starttime;
 	snprintf(attach->name, sizeof(attach->name), "%s", stat.name);
 	return 0;

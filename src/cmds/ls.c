@@ -9,12 +9,17 @@ int cmd_ls(int argc, char **argv)
 {
 	struct text_style style = text_style_of(stdout);
 	struct kymo_error err = { 0 };
+	const struct cmds_option *option;
 	struct cmds_args args;
-	bool json = false;
+	bool json = false, all = false;
 	int status;
 
 	cmds_args_init(&args, "ls", argc, argv);
-	while (cmds_next(&args, &status)) {
+	while ((option = cmds_next(&args, &status))) {
+		if (!strcmp(option->name, "all")) {
+			all = true;
+			continue;
+		}
 		json = !strcmp(args.value, "json");
 		if (!json && strcmp(args.value, "table") != 0)
 			return cmds_wrong("ls", "no format is called %s; there are table and json",
@@ -25,7 +30,7 @@ int cmd_ls(int argc, char **argv)
 	if (args.word_count)
 		return cmds_wrong("ls", "it lists all recordings and takes no words, not %s",
 				  args.words[0]);
-	if (json ? list_print_json(stdout, &err) : list_print(&style, stdout, &err))
+	if (json ? list_print_json(stdout, &err) : list_print(&style, all, stdout, &err))
 		return cmds_fail("ls", &err);
 	return cmds_finish("ls");
 }

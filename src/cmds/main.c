@@ -7,6 +7,7 @@
 
 static const struct cmds_option ls_options[] = {
 	{ 'f', "format", "table|json", "how to print it (table)" },
+	{ 'a', "all", NULL, "all that have ended, not the newest 20" },
 	{ 0 },
 };
 
@@ -107,7 +108,7 @@ const struct cmds_command cmds_table[] = {
 	  attach_options,
 	  "kymo attach 4711\tuntil it ends, or Ctrl-C\n"
 	  "kymo attach --duration 60 -o hung 4711\n" },
-	{ "ls", cmd_ls, "list recordings and live programs", "[-f table|json]", ls_options,
+	{ "ls", cmd_ls, "list recordings and live programs", "[-a] [-f table|json]", ls_options,
 	  "kymo ls\tlive ones first, then the newest\n"
 	  "kymo ls -f json | jq '.[0].path'\tfor programs\n" },
 	{ "config", cmd_config, "read or change the settings of a program that runs",

@@ -24,6 +24,7 @@
 #include "collect/say.h"
 #include "store/store.h"
 #include "views/format.h"
+#include "views/laststacks.h"
 #include "views/summary.h"
 #include "views/text.h"
 
@@ -436,9 +437,11 @@ static void print_summary(const struct collect_result *result)
 	struct summary_options summary = { .colour = style.colour, .columns = style.columns };
 	struct kymo_error err = { 0 };
 
-	if (!result->processes && !result->still_running)
-		print_how_to_record();
-	else if (summary_print(result->directory, &summary, stderr, &err))
+	if (!result->processes && !result->still_running) {
+		/* One that hung or failed has a question to answer first. */
+		if (!result->wstatus || !laststacks_say(result->directory, &style, stderr))
+			print_how_to_record();
+	} else if (summary_print(result->directory, &summary, stderr, &err))
 		fprintf(stderr, "  no summary: %s\n", err.text);
 }
 

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "views/backtrace.h"
+#include "views/format.h"
 #include "views/rows.h"
+
+#define FRAMES_SHOWN 6u /* of a summary */
 
 /* Rows come sorted: by process, thread, and from the innermost frame outwards. */
 struct gathered {
@@ -115,4 +120,49 @@ void laststacks_free(struct stacks *stacks, size_t count)
 	for (size_t i = 0; i < count; i++)
 		stacks_free(&stacks[i]);
 	free(stacks);
+}
+
+/* ---- in a few lines --------------------------------------------------------------------------- */
+
+static const struct stacks_thread *main_thread(const struct stacks *process)
+{
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (process->threads[i].tid == process->pid)
+			return &process->threads[i];
+	return &process->threads[0];
+}
+
+static void say_thread(const struct stacks_thread *thread, const struct text_style *style,
+		       FILE *out)
+{
+	size_t shown = thread->frame_count < FRAMES_SHOWN ? thread->frame_count : FRAMES_SHOWN;
+	struct buf name = { 0 };
+
+	text_visible(&name, thread->name, strlen(thread->name));
+	fprintf(out, "  It was last seen %s before its end; thread \"%s\" was in:\n",
+		format_duration((double)thread->age_ns, style->utf8).text, buf_get(&name));
+	backtrace_print_frames(thread->frames, shown, 4, style, out);
+	if (shown < thread->frame_count)
+		fprintf(out, "    and %s further out\n",
+			format_count(thread->frame_count - shown).text);
+	buf_fini(&name);
+}
+
+bool laststacks_say(const char *path, const struct text_style *style, FILE *out)
+{
+	struct buf where = { 0 };
+	struct stacks *all;
+	size_t count, threads = 0;
+
+	if (laststacks_take(path, &all, &count, NULL))
+		return false;
+	say_thread(main_thread(&all[0]), style, out);
+	for (size_t i = 0; i < count; i++)
+		threads += all[i].thread_count;
+	text_visible(&where, path, strlen(path));
+	fprintf(out, "  The stacks of all threads (%s): kymo backtrace %s\n",
+		format_count(threads).text, buf_get(&where));
+	buf_fini(&where);
+	laststacks_free(all, count);
+	return true;
 }

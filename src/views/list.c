@@ -20,6 +20,7 @@
 /* Steps and ranks need the recording opened: only small ones, and only while the list stays quick. */
 #define OPEN_BYTES_MOST (8u << 20)
 #define OPEN_NS_MOST 25000000u
+#define ENDED_SHOWN 20 /* unless all are asked for */
 #define LIVE_NS_MOST 250000000u /* what a live one is doing is what one looks for */
 
 struct item {
@@ -37,6 +38,7 @@ struct list {
 	struct store_entry *entries;
 	struct item *items;
 	size_t count;
+	size_t shown; /* of them: the first ones */
 	char latest[KYMO_PATH_BYTES];
 	char cwd[PATH_MAX];
 };
@@ -134,7 +136,17 @@ static uint64_t processor_ns(void)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static int gather(struct list *list, bool utf8, struct kymo_error *err)
+/* Live ones come first, and all of them are wanted. */
+static size_t count_shown(const struct list *list, bool all)
+{
+	size_t live = 0;
+
+	while (live < list->count && list->entries[live].state == STORE_LIVE)
+		live++;
+	return all || list->count - live <= ENDED_SHOWN ? list->count : live + ENDED_SHOWN;
+}
+
+static int gather(struct list *list, bool utf8, bool all, struct kymo_error *err)
 {
 	int rc = store_list(&list->entries, &list->count, err);
 
@@ -149,7 +161,8 @@ static int gather(struct list *list, bool utf8, struct kymo_error *err)
 	/* It fails where there is none: then nothing is called so. */
 	if (store_resolve(NULL, list->latest, sizeof(list->latest), NULL))
 		list->latest[0] = '\0';
-	for (size_t i = 0; i < list->count; i++) {
+	list->shown = count_shown(list, all);
+	for (size_t i = 0; i < list->shown; i++) {
 		struct item *item = &list->items[i];
 
 		*item = (struct item){ .entry = &list->entries[i],
@@ -177,7 +190,7 @@ static size_t widest(const struct list *list, const char *(*get)(const struct it
 {
 	size_t width = least, one;
 
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < list->shown; i++) {
 		if (list->entries[i].unreadable[0])
 			continue;
 		one = text_width(get(&list->items[i]), strlen(get(&list->items[i])));
@@ -311,18 +324,21 @@ static void print_table(const struct list *list, const struct text_style *style,
 	fprintf(out, "%s%-*s  %-*s  %-10s%8s %9s %7s  %s%s\n", text_paint(style, TEXT_BOLD),
 		(int)widths.program, "PROGRAM", (int)widths.state, "STATE", "STARTED", "RAN",
 		"STEPS", "SIZE", "RECORDING", text_plain(style));
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < list->shown; i++) {
 		if (list->entries[i].unreadable[0])
 			print_unreadable(&list->items[i], &widths, style, out);
 		else
 			print_item(list, &list->items[i], &widths, style, out);
 	}
+	if (list->shown < list->count)
+		fprintf(out, "%s and %s more: kymo ls --all\n", style->utf8 ? "…" : "...",
+			format_count(list->count - list->shown).text);
 }
 
-int list_print(const struct text_style *style, FILE *out, struct kymo_error *err)
+int list_print(const struct text_style *style, bool all, FILE *out, struct kymo_error *err)
 {
 	struct list list = { 0 };
-	int rc = gather(&list, style->utf8, err);
+	int rc = gather(&list, style->utf8, all, err);
 
 	if (!rc && list.count)
 		print_table(&list, style, out);
@@ -387,7 +403,7 @@ int list_print_json(FILE *out, struct kymo_error *err)
 {
 	struct list list = { 0 };
 	struct buf buf = { 0 };
-	int rc = gather(&list, false, err);
+	int rc = gather(&list, false, true, err);
 
 	buf_char(&buf, '[');
 	for (size_t i = 0; !rc && i < list.count; i++) {

@@ -343,3 +343,8 @@ def test_a_slow_zone_of_a_program_that_records_is_a_cause(kymo):
         program.stdin.flush()
         until(lambda: {"cause": "mark: checkpoint"} in rows(kymo, program.pid, causes))
         assert end(watcher)[0] == 0
+
+
+def test_the_ancestor_of_all_is_not_followed(kymo):
+    done = kymo("attach", "1")
+    assert done.status == 1 and "is the ancestor of every process here, and all of them would be followed" in done.err

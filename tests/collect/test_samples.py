@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -284,3 +285,32 @@ def test_killed_at_random_the_sampler_leaves_the_program_running(place, tmp_path
 
 def test_every_python_was_tried():
     assert PYTHONS, "there is no Python 3.11 or later to read"
+
+
+HANGS = """
+    import os, time
+    def outer(): inner()
+    def inner():
+        print(os.getpid(), flush=True)
+        time.sleep(1000)
+    outer()
+"""
+
+
+@pytest.mark.parametrize("number, words", [(signal.SIGKILL, "was killed by SIGKILL"), (signal.SIGTERM, "was killed by SIGTERM")])
+def test_the_summary_of_a_program_that_hung_shows_where(place, tmp_path, number, words):
+    script, out = tmp_path / "program.py", tmp_path / "run"
+    script.write_text(textwrap.dedent(HANGS))
+    run = subprocess.Popen([KYMO, "run", "-o", out, "--", sys.executable, script], env=place, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    pid = int(run.stdout.readline())
+    try:
+        until(lambda: query(out, "FROM python.samples WHERE stack[1] LIKE 'inner %:6)'", place))
+    finally:
+        os.kill(pid, number)
+        said = run.communicate(timeout=60)[1].splitlines()
+    assert words in said[0]
+    assert re.fullmatch(r'  It was last seen .*s before its end; thread "MainThread" was in:', said[1])
+    assert [line.split() for line in said[2:5]] == [["inner", f"{script}:6"], ["outer", f"{script}:3"], ["<module>", f"{script}:7"]]
+    assert said[5] == f"  The stacks of all threads (1): kymo backtrace {out}"
+    assert len(said) == 6
