@@ -10,10 +10,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/pages.h"
 
-#define ATTEMPTS 8 /* to copy a ring that is overwritten meanwhile */
+#define ATTEMPTS 12 /* to copy a ring that is overwritten meanwhile */
 #define LOOKS 64
 #define HEAD_AT (KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, head))
 #define FLOOR_AT (KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, floor))
@@ -298,6 +299,15 @@ static void check_ring_file(const struct streamcopy *copy, struct readat *ring,
 	readat_close(ring);
 }
 
+/* A reader that is put aside each time that it reads gets further after a rest. */
+static void rest_before(int attempt)
+{
+	struct timespec pause = { 0, 100000L << (attempt < 6 ? attempt : 6) };
+
+	if (attempt)
+		nanosleep(&pause, NULL);
+}
+
 static int take_ring(struct streamcopy *copy, const struct stream_files *files,
 		     const struct streamcopy_sink *sink, struct kymo_error *err)
 {
@@ -306,12 +316,20 @@ static int take_ring(struct streamcopy *copy, const struct stream_files *files,
 
 	for (int i = 0; i < ATTEMPTS && last != ATTEMPT_DONE && last != ATTEMPT_FAILED; i++) {
 		why.text[0] = totals_why.text[0] = '\0';
+		rest_before(i);
 		last = try_ring(copy, files, &why, &totals_why);
 	}
 	if (last == ATTEMPT_FAILED || (last == ATTEMPT_OVERTAKEN && why.text[0])) {
 		if (err)
 			*err = why;
 		return -EPROTO;
+	}
+	if (last == ATTEMPT_OVERTAKEN) {
+		/* They are of a later moment than the rows. */
+		totalscopy_free(&copy->totals);
+		error_set(&totals_why, EAGAIN,
+			  "%s is written faster than it can be read: it has no exact totals now",
+			  copy->label);
 	}
 	if (totals_why.text[0])
 		say(sink, "%s", totals_why.text);

@@ -91,7 +91,7 @@ def test_ctrl_c_and_ctrl_backslash_arrive_once(terminal):
     terminal.type("\x1a")
     terminal.expect("Stopped.*\n.*PROMPT> ")
     terminal.type("kill -TERM %1; fg\n")
-    terminal.expect("TERM\n.*PROMPT> ")
+    terminal.expect("TERM\n(?s:.*)PROMPT> ")
 
 
 def test_ctrl_z_stops_the_job_and_fg_continues_it(terminal):
