@@ -74,10 +74,10 @@ def program_text(code):
 
 @pytest.fixture
 def home(tmp_path):
-    """An environment whose recordings are below tmp_path and nowhere else."""
+    """An environment whose recordings are below tmp_path and nowhere else, without garbage collections, which come when they like."""
     live = tmp_path / "live"
     live.mkdir(mode=0o700)
-    return {**without_kymo(os.environ), "KYMO_DIR": str(live), "XDG_STATE_HOME": str(tmp_path / "state"),
+    return {**without_kymo(os.environ), "KYMO_GC": "off", "KYMO_DIR": str(live), "XDG_STATE_HOME": str(tmp_path / "state"),
             "KYMO_BIN": str(KYMO)}
 
 
@@ -105,10 +105,10 @@ def record(plain, tmp_path):
 @pytest.fixture
 def supervise(home, tmp_path):
     """supervise(code): runs it under `kymo run`, which keeps all rows of all its processes."""
-    def go(code, status=0, words=None):
+    def go(code, status=0, words=None, env=None):
         script = tmp_path / "script.py"
         script.write_text(program_text(code))
         out = tmp_path / "run"
-        done = run([KYMO, "run", "-o", out, "--", *(words or [sys.executable, script])], home, tmp_path, status)
+        done = run([KYMO, "run", "-o", out, "--", *(words or [sys.executable, script])], {**home, **(env or {})}, tmp_path, status)
         return Recording(out, done)
     return go

@@ -20,11 +20,13 @@ MUCH = """
 @pytest.fixture
 def bare(home, tmp_path):
     """bare(code): a program that never heard of kymo, under kymo run; env=… adds to the environment."""
+    plain = {key: value for key, value in home.items() if key != "KYMO_GC"}
+
     def go(code, env=None, status=0):
         script = tmp_path / "bare.py"
         script.write_text(textwrap.dedent(MUCH) + textwrap.dedent(code))
         out = tmp_path / "run"
-        done = run([KYMO, "run", "-o", out, "--", sys.executable, script], {**home, **(env or {})}, tmp_path, status)
+        done = run([KYMO, "run", "-o", out, "--", sys.executable, script], {**plain, **(env or {})}, tmp_path, status)
         return Recording(out, done)
     return go
 
@@ -52,7 +54,7 @@ def test_a_collection_is_inside_of_what_caused_it(supervise):
             gc.collect()
         with kymo.region("cleaning"):
             gc.collect()
-    """)
+    """, env={"KYMO_GC": "on"})
     sql = "SELECT g.depth - r.depth FROM trace.zones r JOIN trace.zones g ON g.start_ns >= r.start_ns AND g.start_ns + " \
           "g.duration_ns <= r.start_ns + r.duration_ns WHERE r.name = 'cleaning' AND g.name LIKE 'gc %'"
     assert recording.one(sql) == 1

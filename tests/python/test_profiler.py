@@ -70,6 +70,7 @@ def test_off_wins_and_everything_answers(plain, tmp_path):
         with StreamProfiler() as streams, MemoryTracker() as memory:
             with timer.measure("x"), collector.measure_time("iteration"):
                 collector.record("loss", 1)
+                block = bytearray(1_000_000)
         assert timer.get_elapsed("x") >= 0 and timer.stats("x")["count"] == 1
         assert streams.get_stats()["streams"][0]["ops"] >= 1 and memory.get_stats()["peak_allocated"] > 0
         reporter = Reporter(collector)

@@ -78,7 +78,7 @@ def test_modules_have_forward_and_backward_beside_each_other_by_self_time(said):
     report = said[1]
     table = report[report.index("Torch modules"):].split("\n\n")[0].splitlines()
     assert table[1].split() == ["self", "%", "mod.", "torch", "module,", "per", "call", "calls", "forward", "backward"]
-    assert re.fullmatch(r"  \S+ m?s +\d+\.\d  middle\.1 +20 +\S+ ms +\S+ [mµ]s", table[2])  # the slow one is first
+    assert re.fullmatch(r"  \S+ m?s +\d+\.\d  middle\.1 \(Slow\) +20 +\S+ ms +\S+ [mµ]s", table[2])  # the slow one is first
 
 
 def test_slow_steps_are_named_with_what_was_different(said):
