@@ -45,6 +45,7 @@ struct tables {
 	sem_t watch_wake;
 	_Atomic bool watch_end;
 	_Atomic uint32_t interrupts; /* counts tables_interrupt(); the watchdog passes them on */
+	uint32_t interrupts_taken; /* by queries that ended so; the others are for the next one */
 	struct tables_result *running; /* a list; under watch_lock */
 };
 
@@ -64,7 +65,8 @@ struct tables_result {
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 	uint32_t interrupts_before;
 	bool executing; /* a call into DuckDB is under way */
-	bool timed_out, cancelled;
+	bool timed_out, cancelled, closing;
+	bool unsettled; /* begun, and not fetched to its end; of the thread that asks */
 };
 
 #endif

@@ -25,7 +25,7 @@ static uint64_t look_at(struct tables_result *result, uint64_t now)
 		result->timed_out = true;
 	if (atomic_load(&result->tables->interrupts) != result->interrupts_before)
 		result->cancelled = true;
-	if (result->timed_out || result->cancelled) {
+	if (result->timed_out || result->cancelled || result->closing) {
 		if (!result->executing)
 			return NEVER;
 		duck.interrupt(result->connection);
@@ -110,8 +110,8 @@ int stopper_add(struct tables_result *result, struct kymo_error *err)
 
 	if (tables->options.timeout_ms)
 		result->deadline_ns = now_ns() + tables->options.timeout_ms * 1000000ull;
-	result->interrupts_before = atomic_load(&tables->interrupts);
 	pthread_mutex_lock(&tables->watch_lock);
+	result->interrupts_before = tables->interrupts_taken;
 	rc = start(tables, err);
 	if (!rc) {
 		result->next = tables->running;
@@ -133,7 +133,25 @@ void stopper_remove(struct tables_result *result)
 		;
 	if (*at)
 		*at = result->next;
+	if (result->cancelled)
+		tables->interrupts_taken = atomic_load(&tables->interrupts);
 	pthread_mutex_unlock(&tables->watch_lock);
+}
+
+static void set_closing(struct tables_result *result, bool closing)
+{
+	pthread_mutex_lock(&result->tables->watch_lock);
+	result->closing = result->executing = closing;
+	pthread_mutex_unlock(&result->tables->watch_lock);
+}
+
+void stopper_settle(struct tables_result *result)
+{
+	set_closing(result, true);
+	sem_post(&result->tables->watch_wake);
+	/* It waits for the threads of the statement before; whether it is done itself is the same. */
+	duck_run(result->connection, "ROLLBACK", "", NULL);
+	set_closing(result, false);
 }
 
 static int stopped(const struct tables_result *result, struct kymo_error *err)

@@ -22,5 +22,9 @@ void stopper_remove(struct tables_result *result);
 int stopper_enter(struct tables_result *result, struct kymo_error *err);
 int stopper_leave(struct tables_result *result, struct kymo_error *err);
 
+/* Ends what still runs of a statement that was given up, by interrupting until it has: DuckDB's
+   threads go on to the end of their part, which may never come, and closing waits for them. */
+void stopper_settle(struct tables_result *result);
+
 #endif
 #endif

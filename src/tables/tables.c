@@ -371,6 +371,7 @@ static int watched_start(struct tables_result *result, const char *sql, struct k
 		rc = stopper_enter(result, err);
 	if (rc)
 		return rc;
+	result->unsettled = true;
 	rc = start_query(result, sql, err);
 	/* What was stopped failed for that reason, whatever DuckDB says; what had succeeded by
 	   then has not. */
@@ -409,10 +410,12 @@ void tables_result_close(struct tables_result *result)
 {
 	if (!result)
 		return;
-	stopper_remove(result);
 	cell_columns_fini(result);
 	if (result->chunk)
 		duck.destroy_data_chunk(&result->chunk);
+	if (result->unsettled)
+		stopper_settle(result);
+	stopper_remove(result);
 	duck.destroy_result(&result->result);
 	if (result->statement)
 		duck.destroy_prepare(&result->statement);
@@ -453,6 +456,7 @@ int64_t tables_next(struct tables_result *result, struct kymo_error *err)
 	why = result->chunk ? NULL : duck.result_error(&result->result);
 	if (why && *why)
 		return query_failed(result->tables, why, err);
+	result->unsettled = result->chunk;
 	if (!result->chunk)
 		return 0;
 	cell_chunk(result);

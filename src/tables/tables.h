@@ -33,7 +33,8 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 void tables_close(struct tables *tables);
 /* The opened store, for what needs no SQL; NULL for a packed file. */
 const struct recording *tables_recording(const struct tables *tables);
-/* Interrupts a running query; safe from a signal handler and from another thread. */
+/* Interrupts the queries that run, or, where none does, the next one: what is asked for is not lost
+   while a query begins. Safe from a signal handler and from another thread. */
 void tables_interrupt(struct tables *tables);
 
 /* Checks and starts a query. -EPERM: a statement that is refused; -EINVAL: DuckDB's own message, with its

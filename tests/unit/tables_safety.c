@@ -187,6 +187,30 @@ static void a_signal_cancels_a_query_and_the_next_one_works(void **state)
 	assert_answer(tables, "SELECT 1", "1");
 }
 
+static void an_interrupt_that_comes_before_its_query_is_not_lost(void **state)
+{
+	(void)state;
+	tables_interrupt(tables);
+	tables_interrupt(tables);
+	assert_refused(tables, endless[0], ECANCELED, "cancelled");
+	assert_answer(tables, "SELECT 1", "1");
+}
+
+/* Nobody asks for the rest; what computes it has to end, or closing would wait for it. */
+static void a_result_that_is_given_up_ends(void **state)
+{
+	struct tables_result *result;
+
+	(void)state;
+	for (size_t i = 0; i < 20; i++) {
+		assert_int_equal(tables_query(tables, "FROM range(1000000000000)", &result, NULL),
+				 0);
+		assert_true(tables_next(result, NULL) > 0);
+		tables_result_close(result);
+	}
+	assert_answer(tables, "SELECT 1", "1");
+}
+
 static void a_query_that_eats_memory_fails_with_a_sentence(void **state)
 {
 	struct tables_options options = { .memory_limit_bytes = 64 << 20, .threads = 2 };
@@ -237,6 +261,8 @@ int main(void)
 		cmocka_unit_test(what_only_reads_is_allowed),
 		cmocka_unit_test(a_query_without_end_is_stopped_at_its_time),
 		cmocka_unit_test(a_signal_cancels_a_query_and_the_next_one_works),
+		cmocka_unit_test(an_interrupt_that_comes_before_its_query_is_not_lost),
+		cmocka_unit_test(a_result_that_is_given_up_ends),
 		cmocka_unit_test(a_query_that_eats_memory_fails_with_a_sentence),
 		cmocka_unit_test(unsafe_allows_several_statements_and_files),
 		cmocka_unit_test(what_is_no_recording_gets_a_sentence),
