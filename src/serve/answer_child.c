@@ -111,7 +111,7 @@ static void finish(struct request *request, struct child *child, bool any_status
 
 	read_sentence(child->err, sentence, sizeof(sentence));
 	if (child->status == -1) {
-		answer_error(request, 408, NULL,
+		answer_error(request, 504, NULL,
 			     "kymo %s took longer than %d s or wrote too much, and was ended",
 			     child->words[1], SECONDS);
 	} else if (WIFEXITED(child->status) &&

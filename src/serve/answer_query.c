@@ -85,7 +85,7 @@ static void give_session(struct target *target, struct tables *tables)
 	tables_close(gone);
 }
 
-static int open_session(struct asked *asked, struct tables **out, struct kymo_error *err)
+static int open_session(const struct asked *asked, struct tables **out, struct kymo_error *err)
 {
 	struct tables_options options = { .memory_limit_bytes = MEMORY_BYTES,
 					  .timeout_ms = (uint32_t)(asked->seconds * 1000) };
@@ -301,41 +301,28 @@ static void name_file(const struct asked *asked, struct request *request)
 		strcpy(request->file, asked->about->file);
 }
 
-static void enter(struct serve *serve, struct running *running)
+static int open_and_ask(struct request *request, const struct asked *asked, struct tables **out,
+			struct kymo_error *err)
 {
-	pthread_mutex_lock(&serve->running_lock);
-	running->next = serve->running;
-	serve->running = running;
-	pthread_mutex_unlock(&serve->running_lock);
-}
+	int rc = open_session(asked, out, err);
 
-static bool leave(struct serve *serve, struct running *running)
-{
-	struct running **at = &serve->running;
-
-	pthread_mutex_lock(&serve->running_lock);
-	while (*at != running)
-		at = &(*at)->next;
-	*at = running->next;
-	pthread_mutex_unlock(&serve->running_lock);
-	return running->cancelled;
+	/* Opening is not interrupted; it takes no longer than the recording is long. */
+	if (!running_set(request, *out))
+		rc = error_set(err, ECANCELED, "the query was cancelled");
+	return rc ? rc : ask(asked, *out, request, err);
 }
 
 static void run(struct request *request, struct asked *asked)
 {
-	struct running running = { .cancelled = false };
+	struct tables *tables = NULL;
 	struct kymo_error err = { 0 };
-	int rc = open_session(asked, &running.tables, &err);
+	int rc = open_and_ask(request, asked, &tables, &err);
+	bool good = running_set(request, NULL);
 
-	snprintf(running.id, sizeof(running.id), "%s", asked->id ? asked->id : "");
-	if (!rc) {
-		enter(request->serve, &running);
-		rc = ask(asked, running.tables, request, &err);
-		if (leave(request->serve, &running) && rc)
-			rc = error_set(&err, ECANCELED, "the query was cancelled");
-	}
 	/* What was interrupted is not used again: an interrupt may still be on its way. */
-	close_session(asked, running.tables, !running.cancelled);
+	close_session(asked, tables, good);
+	if (rc && !good)
+		rc = error_set(&err, ECANCELED, "the query was cancelled");
 	if (rc)
 		answer_failed(request, rc, &err);
 	else
@@ -350,6 +337,7 @@ void answer_query(struct request *request)
 		run(request, &asked);
 	else if (request->status == 200)
 		answer_error(request, 400, NULL, "an id has at most 63 characters");
+	running_leave(request);
 	jsonin_fini(&asked.json);
 }
 
@@ -357,22 +345,13 @@ void answer_cancel(struct request *request)
 {
 	struct jsonin json;
 	const char *id = NULL;
-	int count = 0;
 
 	if (!jsonin_read(buf_get(&request->body), request->body.used, &json))
 		id = jsonin_get(&json, "id");
-	if (!id || !*id) {
+	if (!id || !*id)
 		answer_error(request, 400, "{\"id\":\"…\"}", "which query?");
-	} else {
-		pthread_mutex_lock(&request->serve->running_lock);
-		for (struct running *r = request->serve->running; r; r = r->next)
-			if (!strcmp(r->id, id)) {
-				r->cancelled = true;
-				tables_interrupt(r->tables);
-				count++;
-			}
-		pthread_mutex_unlock(&request->serve->running_lock);
-		buf_print(&request->answer, "{\"cancelled\":%d}\n", count);
-	}
+	else
+		buf_print(&request->answer, "{\"cancelled\":%d}\n",
+			  running_cancel(request->serve, id));
 	jsonin_fini(&json);
 }

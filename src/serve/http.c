@@ -252,7 +252,10 @@ static enum MHD_Result hand_over(struct request *request)
 		return tail_answer(request) ? MHD_YES : MHD_NO;
 	/* First asleep, then handed over: a worker may be quicker. */
 	mhd.suspend_connection(request->connection);
+	if (request->route->enter)
+		request->route->enter(request);
 	if (!jobs_add(request)) {
+		running_leave(request);
 		answer_error(request, 429, "ask again in a moment", "too many questions at once");
 		http_resume(request);
 	}

@@ -24,6 +24,18 @@ struct route {
 	bool slow; /* by the workers that may take long */
 	/* By a worker: fills request->answer. */
 	void (*answer)(struct request *request);
+	/* Before it waits for a worker; NULL: nothing to do. */
+	void (*enter)(struct request *request);
+};
+
+/* A query that waits for a worker or runs, so that it can be cancelled (running.c). Under running_lock, but for the first two. */
+struct running {
+	char id[64]; /* "": none */
+	int socket;
+	struct request *request;
+	struct tables *tables; /* NULL: they are not open yet */
+	bool cancelled;
+	struct running *next;
 };
 
 struct request {
@@ -48,15 +60,8 @@ struct request {
 	char etag[64];
 	char file[96]; /* to save it as; "": not to be saved */
 	char cookie[128], location[16];
+	struct running running; /* of a query */
 	struct request *next; /* in a queue */
-};
-
-/* A query that runs, so that it can be cancelled. */
-struct running {
-	char id[64];
-	struct tables *tables;
-	bool cancelled;
-	struct running *next;
 };
 
 struct serve {
@@ -107,6 +112,17 @@ void targets_document(struct serve *serve, struct buf *out); /* of /api/targets 
 int jobs_start(void);
 /* False: there are too many already. */
 bool jobs_add(struct request *request);
+/* False: a worker has it. */
+bool jobs_take_back(struct request *request);
+
+/* running.c: from running_enter() to running_leave() a query can be cancelled. */
+void running_enter(struct request *request);
+void running_leave(struct request *request); /* fine, too, for one that never entered */
+/* What to interrupt from now on; NULL: nothing more. False: it was cancelled before. */
+bool running_set(struct request *request, struct tables *tables);
+int running_cancel(struct serve *serve, const char *id);
+/* Cancels what nobody waits for any more. */
+void running_look(struct serve *serve);
 
 /* http.c: an answer is ready. */
 void http_resume(struct request *request);

@@ -80,3 +80,24 @@ bool jobs_add(struct request *request)
 	pthread_mutex_unlock(&queue->lock);
 	return room;
 }
+
+bool jobs_take_back(struct request *request)
+{
+	struct queue *queue = &queues[request->route->slow];
+	struct request *before = NULL, *at;
+
+	pthread_mutex_lock(&queue->lock);
+	for (at = queue->first; at && at != request; at = at->next)
+		before = at;
+	if (at) {
+		if (before)
+			before->next = at->next;
+		else
+			queue->first = at->next;
+		if (queue->last == at)
+			queue->last = before;
+		queue->count--;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return at;
+}

@@ -11,7 +11,7 @@ static const struct route routes[] = {
 	{ "/api/zones", "GET", false, answer_zones },
 	{ "/api/flame", "GET", true, answer_flame },
 	{ "/api/name", "GET", false, answer_name },
-	{ "/api/query", "POST", true, answer_query },
+	{ "/api/query", "POST", true, answer_query, running_enter },
 	{ "/api/cancel", "POST", false, answer_cancel },
 	{ "/api/schema", "GET", true, answer_schema },
 	{ "/api/tail", "GET", false, NULL },

@@ -364,6 +364,7 @@ static void *watch(void *context)
 			for (size_t i = 0; i < count; i++)
 				tell_target(targets[i]);
 		}
+		running_look(serve);
 		end_with_program(serve);
 		took_ns = target_clock_ns() - began_ns;
 		if (took_ns < rest_ns)

@@ -1,8 +1,69 @@
 """A program that runs, and one that is killed."""
+import json
 import os
 import signal
+import socket
+import threading
+import time
 
-from conftest import KYMO, PROGS, Server, alike, make_home, program, until
+import pytest
+from conftest import KYMO, PROGS, SECONDS, Server, alike, make_home, program, until
+
+ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b, range(1000000) c"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """A server, and the id of a program that runs."""
+    home = make_home(tmp_path_factory.mktemp("live"))
+    server = Server(home)
+    try:
+        with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop"):
+            yield server, until(server.targets)[0]["id"]
+    finally:
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("delay", [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5])
+def test_a_query_of_a_running_program_is_cancelled_whenever_that_is_asked(live, delay):
+    server, target = live
+    answers = []
+    asked = threading.Thread(target=lambda: answers.append(server.query(ENDLESS, target=target, id=f"after {delay}", timeout_s=300)))
+    asked.start()
+    time.sleep(delay)
+    # Once it is known, one cancel is enough: while it waits, opens its tables, is prepared or runs.
+    until(lambda: server.ask("/api/cancel", {"id": f"after {delay}"}).json()["cancelled"])
+    asked.join(SECONDS)
+    assert (answers[0].status, answers[0].json()["error"]) == (504, "the query was cancelled")
+
+
+def test_a_query_that_waits_for_a_worker_is_cancelled_at_once(live):
+    server, target = live
+    answers = {}
+
+    def ask(n):
+        answers[n] = server.query(ENDLESS, target=target, id=f"one of many {n}", timeout_s=300)
+    many = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+    [t.start() for t in many]
+    # The last first: whoever waits is not held up by those that run.
+    for n in reversed(range(8)):
+        until(lambda n=n: server.ask("/api/cancel", {"id": f"one of many {n}"}).json()["cancelled"])
+        many[n].join(SECONDS)
+        assert answers[n].status == 504
+
+
+def test_queries_end_with_the_clients_that_asked(live):
+    server, target = live
+    body = json.dumps({"sql": ENDLESS, "target": target, "timeout_s": 300}).encode()
+    # More than are answered at once.
+    clients = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(5)]
+    for client in clients:
+        client.sendall(f"POST /api/query HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Type: application/json\r\n"
+                       f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    time.sleep(0.5)
+    [client.close() for client in clients]
+    # All workers were taken for five minutes, and are free again.
+    assert server.query("SELECT 1", target=target).json()["rows"] == [[1]]
 
 
 def test_a_program_appears_draws_and_is_killed(tmp_path):

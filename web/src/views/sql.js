@@ -134,7 +134,7 @@ export const sql = {
 		const failed = (/** @type {any} */ why) => {
 			closeChart();
 			closeChart = () => {};
-			say(why.status === 408 ? "Stopped" : "Not answered", true);
+			say(why.status === 504 ? "Stopped" : "Not answered", true);
 			results.replaceChildren(el("pre", { text: why.message }), why.hint ? el("p", { class: "muted", text: why.hint }) : "");
 		};
 		const cancel = async () => {
