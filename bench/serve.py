@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import json
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -81,6 +82,17 @@ def zones(kymo, recording):
                 found("serve.rate", float(rate.group(1)))
 
 
+def browser(kymo, recording):
+    """The page on 10 million zones: until it is painted, and a frame's time while it is moved."""
+    playwright = pathlib.Path(__file__).parent.parent / "deps/playwright-core"
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium or not shutil.which("node") or not (playwright / "index.js").exists():
+        return
+    with Server(kymo, recording) as server:
+        script = pathlib.Path(__file__).parent / "serve_page.mjs"
+        subprocess.run(["node", script, playwright.resolve(), chromium, f"http://127.0.0.1:{server.port}/"], check=False, timeout=200)
+
+
 def watch(server, target, delays, ends_at, started_unix_ns):
     """Reads the tail of a program; how old each zone was when it came."""
     connection = server.connect()
@@ -145,6 +157,7 @@ def cost(kymo, fill):
 
 def main(kymo, fill, loop, recording):
     zones(kymo, recording)
+    browser(kymo, recording)
     live(kymo, loop)
     cost(kymo, fill)
 

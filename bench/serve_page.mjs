@@ -1,0 +1,60 @@
+// The live viewer's page on a large recording, in a real browser; prints what it finds as lines of JSON for bench/serve.py:
+//   node serve_page.mjs PLAYWRIGHT CHROMIUM http://127.0.0.1:PORT/
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const SECONDS = 3; // of moving, each way
+const [playwright, chromium, url] = process.argv.slice(2);
+const { chromium: browserType } = createRequire(import.meta.url)(playwright);
+const profile = mkdtempSync(join(tmpdir(), "kymo-bench-"));
+const context = await browserType.launchPersistentContext(profile, { executablePath: chromium, headless: true, viewport: { width: 1280, height: 720 },
+	args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const page = await context.newPage();
+const found = (key, value) => console.log(JSON.stringify({ key, value }));
+
+/** Whether the timeline holds colours of zones, not only of its frame. */
+const isDrawn = () => {
+	const canvas = document.querySelector(".stage canvas"), colours = new Set();
+	if (!canvas?.width)
+		return false;
+	const { data } = canvas.getContext("2d").getImageData(140, 30, canvas.width - 150, 300);
+	for (let i = 0; i < data.length; i += 16)
+		colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+	return colours.size > 4;
+};
+
+/** Milliseconds a frame while the mouse does something again and again. */
+async function frames(move) {
+	await page.evaluate(() => {
+		const seen = window.benchFrames = [];
+		const next = (at) => { seen.push(at); if (window.benchFrames === seen) requestAnimationFrame(next); };
+		requestAnimationFrame(next);
+	});
+	for (let i = 0, end = Date.now() + SECONDS * 1000; Date.now() < end; i++)
+		await move(i);
+	const seen = await page.evaluate(() => { const all = window.benchFrames; window.benchFrames = null; return all; });
+	return (seen.at(-1) - seen[0]) / (seen.length - 1);
+}
+
+try {
+	await page.goto(url);
+	await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length, null, { timeout: 120000 });
+	const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+	await page.waitForSelector("#tab-timeline", { timeout: 120000 });
+	const tabs = await page.evaluate(() => performance.now());
+	await page.click("#tab-timeline");
+	await page.waitForFunction(isDrawn, null, { timeout: 120000, polling: 50 });
+	found("serve.paint.zones", await page.evaluate(() => performance.now()) / 1000);
+	found("serve.paint.tabs", tabs / 1000);
+	found("serve.paint", painted / 1000);
+	await page.mouse.move(640, 300);
+	found("serve.zoom", await frames((i) => page.mouse.wheel(0, i % 60 < 40 ? -120 : 120)));
+	await page.mouse.down();
+	found("serve.pan", await frames((i) => page.mouse.move(640 + 400 * Math.sin(i / 20), 300)));
+	await page.mouse.up();
+} finally {
+	await context.close();
+	rmSync(profile, { recursive: true, force: true });
+}
