@@ -71,6 +71,8 @@ KYMO__EXPORT uint32_t kymo_device_queue_add(uint32_t device, const char *name, u
 KYMO__EXPORT uint32_t kymo_device_model_add(const char *name);
 KYMO__EXPORT uint32_t kymo_device_queue_core(uint32_t queue); /* UINT32_MAX: no such queue */
 KYMO__EXPORT const char *kymo_device_model_name(uint32_t model); /* "" : no such model */
+KYMO__EXPORT const char *kymo_device_queue_name(uint32_t queue); /* "": no such queue */
+KYMO__EXPORT const char *kymo_device_queue_device(uint32_t queue); /* its device's name, likewise */
 
 /* ---- operations -------------------------------------------------------------------------- */
 
@@ -132,6 +134,12 @@ struct kymo_device_op {
 };
 /* 0, also while devices are not recorded; -EINVAL; -EAGAIN: dropped and counted. */
 KYMO__EXPORT int kymo_device_op(const struct kymo_device_op *op);
+
+/* For one who sums operations up in this process: told of each that is recorded and has a beginning and an end, as ticks of
+   the host, by the thread that tells kymo, which may be one of a driver. One in a process; NULL: nobody. */
+typedef void kymo_device_watcher(uint32_t queue, enum kymo_device_kind kind, uint64_t start_ticks,
+				 uint64_t end_ticks);
+KYMO__EXPORT void kymo_device_watch(kymo_device_watcher *watcher);
 
 /* Memory of a device: bytes allocated, or, below 0, freed. kind: "buffer", "image", "svm"; static text. */
 KYMO__EXPORT int kymo_device_memory(uint32_t device, const char *kind, int64_t bytes);

@@ -5,7 +5,7 @@
  *	open.c     measurements that are open, by thread  series.c    times under one name
  *	value.c    values under one name                  batches.c   samples in order, a bounded number
  *	metrics.c  a timer or collector, and the module   queues.c    busy and idle, by thread
- *	judge.c    comparing, by views/compare_stats.c
+ *	judge.c    comparing, by views/compare_stats.c    spans.c     time that is covered at least once
  *
  * Everything but open.c's end of a thread runs with the GIL held, and that is what protects it. A sample is counted here and
  * written into the recording with the same two readings of the clock, so that SQL finds the same numbers.
@@ -134,6 +134,32 @@ void open_forget(const struct series *series);
 /* Who is to be told of each outermost measurement of a thread; queues.c. */
 extern uint32_t queues_active;
 void queues_add(uint64_t start, uint64_t end);
+
+/* ---- spans.c ------------------------------------------------------------------------------ */
+
+struct span {
+	uint64_t start, end;
+};
+
+/* The union of spans that come in any order, kept as spans that do not touch. Of more than room of them the older half is
+   settled: one that comes later and reaches back into it counts from there on, and that is counted. */
+struct spans {
+	struct span *list;
+	uint32_t count, room;
+	uint64_t until; /* what is before is settled; at first the beginning */
+	uint64_t busy, gaps, longest_gap; /* of what is settled */
+	uint64_t not_exact;
+};
+
+struct spans_sum {
+	uint64_t busy, gaps, longest_gap;
+};
+
+void spans_init(struct spans *spans, struct span *list, uint32_t room, uint64_t start);
+/* false: nothing of it lies after what is settled. */
+bool spans_add(struct spans *spans, uint64_t start, uint64_t end);
+/* From the beginning to until, with the gaps at both ends. */
+struct spans_sum spans_sum(const struct spans *spans, uint64_t until);
 
 /* ---- others ------------------------------------------------------------------------------- */
 

@@ -1,23 +1,26 @@
 /*
- * How busy threads are while somebody looks: the outermost measurements of each, as they end. Busy time of a thread is the sum
- * of them, and that of all together their union, kept as intervals that do not touch. Of more than 16,384 such intervals
- * the older half is settled: a later measurement that reaches back into it is counted from there on, and that is told.
+ * How busy threads and queues of devices are while somebody looks. A thread: its outermost measurements, as they end. A queue: its
+ * operations, as kymo is told of them, in any order. Busy time of all together is the union.
+ *
+ * Threads are counted with the GIL held. Operations of devices come from any thread, without it: what they touch (the list of
+ * those who look, the spans, the devices) is behind a lock, under which nothing of Python is called.
  */
 #include "metrics.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/device.h>
+
 #define THREADS_MAX 1024u
 #define SPANS_MAX 16384u
+#define DEVICE_QUEUES_MAX 256u
+#define DEVICE_SPANS_MAX 1024u
 
 uint32_t queues_active;
-
-struct span {
-	uint64_t start, end;
-};
 
 struct queue {
 	long tid;
@@ -25,18 +28,123 @@ struct queue {
 	uint64_t busy, last_end, count, gaps, longest_gap;
 };
 
+struct device_queue {
+	uint32_t queue; /* kymo's number */
+	uint64_t count;
+	struct spans spans;
+};
+
 struct queues {
 	PyObject_HEAD PyObject *namer; /* called by a thread that is new; gives its name */
 	struct queue *threads;
-	struct span *spans;
-	uint32_t thread_count, span_count;
-	uint64_t started, stopped, settled_busy, settled_until;
-	uint64_t not_exact, not_seen;
+	struct device_queue *devices;
+	struct span *lists; /* of all, the devices', and each of them */
+	struct spans all, on_devices;
+	uint32_t thread_count, device_count;
+	uint64_t started, stopped;
+	uint64_t not_seen;
 	bool on;
 	struct queues *next;
 };
 
 static struct queues *looking;
+
+/* ---- the lock -------------------------------------------------------------------------------- */
+
+#define TRIES_ENOUGH 1000u
+
+/* The generation that holds it + 1: what a thread held that is not in this child of a fork is free. */
+static uint32_t held_by;
+
+static bool take_lock(uint32_t tries)
+{
+	uint32_t mine = metrics_generation + 1, seen;
+
+	while (tries--) {
+		seen = __atomic_load_n(&held_by, __ATOMIC_RELAXED);
+		if (seen != mine && __atomic_compare_exchange_n(&held_by, &seen, mine, false,
+								__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+/* Those who hold it are done within microseconds. */
+static void lock(void)
+{
+	while (!take_lock(TRIES_ENOUGH))
+		;
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&held_by, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- queues of devices ----------------------------------------------------------------------- */
+
+static struct device_queue *device_queue_of(struct queues *queues, uint32_t number)
+{
+	struct device_queue *queue;
+
+	for (uint32_t i = 0; i < queues->device_count; i++)
+		if (queues->devices[i].queue == number)
+			return &queues->devices[i];
+	if (queues->device_count == DEVICE_QUEUES_MAX)
+		return NULL;
+	queue = &queues->devices[queues->device_count];
+	*queue = (struct device_queue){ .queue = number };
+	spans_init(&queue->spans,
+		   queues->lists + 2 * SPANS_MAX + queues->device_count * DEVICE_SPANS_MAX,
+		   DEVICE_SPANS_MAX, queues->started);
+	queues->device_count++;
+	return queue;
+}
+
+static void add_operation(struct queues *queues, uint32_t number, uint64_t start, uint64_t end)
+{
+	struct device_queue *queue;
+
+	start = start < queues->started ? queues->started : start;
+	if (end < start || end <= queues->started)
+		return;
+	queue = device_queue_of(queues, number);
+	if (!queue) {
+		queues->not_seen++;
+		return;
+	}
+	queue->count++;
+	spans_add(&queue->spans, start, end);
+	spans_add(&queues->on_devices, start, end);
+	spans_add(&queues->all, start, end);
+}
+
+/* As device.queues: markers and barriers are no work, waits are the host's, and an execution is what is in it. */
+static bool is_work(enum kymo_device_kind kind)
+{
+	return kind < KYMO_DEVICE_EXECUTION && kind != KYMO_DEVICE_MARKER &&
+	       kind != KYMO_DEVICE_BARRIER;
+}
+
+static void on_operation(uint32_t queue, enum kymo_device_kind kind, uint64_t start, uint64_t end)
+{
+	static uint32_t missed; /* atomic; told at the next chance */
+
+	if (!is_work(kind) || !metrics_ticks_are_the_recordings())
+		return;
+	if (!take_lock(TRIES_ENOUGH)) {
+		__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	for (struct queues *queues = looking; queues; queues = queues->next) {
+		queues->not_seen += __atomic_exchange_n(&missed, 0, __ATOMIC_RELAXED);
+		add_operation(queues, queue, start, end);
+	}
+	unlock();
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
 
 static struct queue *queue_of(struct queues *queues, long tid)
 {
@@ -52,18 +160,6 @@ static struct queue *queue_of(struct queues *queues, long tid)
 	return queue;
 }
 
-static void settle_half(struct queues *queues)
-{
-	uint32_t half = queues->span_count / 2;
-
-	for (uint32_t i = 0; i < half; i++)
-		queues->settled_busy += queues->spans[i].end - queues->spans[i].start;
-	queues->settled_until = queues->spans[half - 1].end;
-	memmove(queues->spans, queues->spans + half,
-		(queues->span_count - half) * sizeof(queues->spans[0]));
-	queues->span_count -= half;
-}
-
 /* By index: what is called may let other threads run, and they may come here. */
 static void name_newest(struct queues *queues, uint32_t at)
 {
@@ -72,32 +168,6 @@ static void name_newest(struct queues *queues, uint32_t at)
 	if (!name)
 		PyErr_Clear();
 	Py_XSETREF(queues->threads[at].name, name);
-}
-
-/* Spans come in the order of their ends, or nearly. */
-static void add_span(struct queues *queues, struct span span)
-{
-	uint32_t at;
-
-	if (span.start < queues->settled_until) {
-		queues->not_exact++;
-		span.start = queues->settled_until;
-	}
-	if (span.start >= span.end)
-		return;
-	while (queues->span_count && queues->spans[queues->span_count - 1].end >= span.start &&
-	       queues->spans[queues->span_count - 1].start <= span.end) {
-		const struct span *last = &queues->spans[--queues->span_count];
-
-		span.start = last->start < span.start ? last->start : span.start;
-		span.end = last->end > span.end ? last->end : span.end;
-	}
-	if (queues->span_count == SPANS_MAX)
-		settle_half(queues);
-	for (at = queues->span_count; at && queues->spans[at - 1].start > span.end; at--)
-		queues->spans[at] = queues->spans[at - 1];
-	queues->spans[at] = span;
-	queues->span_count++;
 }
 
 static void add(struct queues *queues, uint64_t start, uint64_t end)
@@ -121,7 +191,9 @@ static void add(struct queues *queues, uint64_t start, uint64_t end)
 	queue->busy += end - start;
 	queue->last_end = end;
 	queue->count++;
-	add_span(queues, (struct span){ start, end });
+	lock();
+	spans_add(&queues->all, start, end);
+	unlock();
 	if (KYMO__UNLIKELY(queues->thread_count > before))
 		name_newest(queues, before);
 }
@@ -138,7 +210,36 @@ static void forget(struct queues *queues)
 {
 	for (uint32_t i = 0; i < queues->thread_count; i++)
 		Py_CLEAR(queues->threads[i].name);
-	queues->thread_count = queues->span_count = 0;
+	queues->thread_count = queues->device_count = 0;
+}
+
+/* Pages that are never touched cost nothing. */
+static bool make_room(struct queues *queues)
+{
+	size_t spans = 2 * SPANS_MAX + (size_t)DEVICE_QUEUES_MAX * DEVICE_SPANS_MAX;
+
+	if (!queues->threads)
+		queues->threads = calloc(THREADS_MAX, sizeof(queues->threads[0]));
+	if (!queues->devices)
+		queues->devices = calloc(DEVICE_QUEUES_MAX, sizeof(queues->devices[0]));
+	if (!queues->lists)
+		queues->lists = calloc(spans, sizeof(queues->lists[0]));
+	return queues->threads && queues->devices && queues->lists;
+}
+
+static void begin(struct queues *queues)
+{
+	queues->not_seen = queues->stopped = 0;
+	queues->started = metrics_now();
+	spans_init(&queues->all, queues->lists, SPANS_MAX, queues->started);
+	spans_init(&queues->on_devices, queues->lists + SPANS_MAX, SPANS_MAX, queues->started);
+	queues->on = true;
+	lock();
+	queues->next = looking;
+	looking = queues;
+	unlock();
+	if (!queues_active++)
+		kymo_device_watch(on_operation);
 }
 
 static PyObject *start(PyObject *self, PyObject *namer)
@@ -148,22 +249,12 @@ static PyObject *start(PyObject *self, PyObject *namer)
 	metrics_begin();
 	if (queues->on)
 		Py_RETURN_NONE;
-	if (!queues->threads)
-		queues->threads = calloc(THREADS_MAX, sizeof(queues->threads[0]));
-	if (!queues->spans)
-		queues->spans = calloc(SPANS_MAX + 1, sizeof(queues->spans[0]));
-	if (!queues->threads || !queues->spans)
+	if (!make_room(queues))
 		return PyErr_NoMemory();
 	forget(queues);
 	Py_INCREF(namer);
 	Py_XSETREF(queues->namer, namer);
-	queues->settled_busy = queues->settled_until = queues->not_exact = queues->not_seen = 0;
-	queues->stopped = 0;
-	queues->started = metrics_now();
-	queues->on = true;
-	queues->next = looking;
-	looking = queues;
-	queues_active++;
+	begin(queues);
 	Py_RETURN_NONE;
 }
 
@@ -173,28 +264,30 @@ static void end(struct queues *queues)
 
 	if (!queues->on)
 		return;
+	lock();
 	while (*link != queues)
 		link = &(*link)->next;
 	*link = queues->next;
+	unlock();
 	queues->on = false;
-	queues->stopped = metrics_now();
-	queues_active--;
+	if (!--queues_active)
+		kymo_device_watch(NULL);
 }
 
+/* Operations that are done are told first; those that are not are left out. */
 static PyObject *stop(PyObject *self, PyObject *unused)
 {
+	struct queues *queues = (struct queues *)self;
+
 	(void)unused;
-	end((struct queues *)self);
+	if (!queues->on)
+		Py_RETURN_NONE;
+	queues->stopped = metrics_now();
+	Py_BEGIN_ALLOW_THREADS;
+	kymo_device_flush();
+	Py_END_ALLOW_THREADS;
+	end(queues);
 	Py_RETURN_NONE;
-}
-
-static uint64_t union_of(const struct queues *queues)
-{
-	uint64_t busy = queues->settled_busy;
-
-	for (uint32_t i = 0; i < queues->span_count; i++)
-		busy += queues->spans[i].end - queues->spans[i].start;
-	return busy;
 }
 
 /* With the gap at the end, in which it does nothing. */
@@ -210,26 +303,68 @@ static PyObject *row_of(const struct queue *queue, uint64_t until, double scale)
 			     "longest_gap_ms", (double)longest * scale);
 }
 
+static PyObject *device_row_of(const struct device_queue *queue, struct spans_sum sum, double scale)
+{
+	return Py_BuildValue("{sI ss ss sd sK sK sd}", "queue", queue->queue, "name",
+			     kymo_device_queue_name(queue->queue), "device",
+			     kymo_device_queue_device(queue->queue), "busy_ms",
+			     (double)sum.busy * scale, "count", (unsigned long long)queue->count,
+			     "gaps", (unsigned long long)sum.gaps, "longest_gap_ms",
+			     (double)sum.longest_gap * scale);
+}
+
+static bool append(PyObject *list, PyObject *row)
+{
+	bool done = row && !PyList_Append(list, row);
+
+	Py_XDECREF(row);
+	return done;
+}
+
+static bool add_rows(PyObject *list, struct queues *queues, uint64_t until, double scale)
+{
+	for (uint32_t i = 0; i < queues->thread_count; i++)
+		if (!append(list, row_of(&queues->threads[i], until, scale)))
+			return false;
+	for (uint32_t i = 0; i < queues->device_count; i++) {
+		struct device_queue queue;
+		struct spans_sum sum;
+
+		lock();
+		queue = queues->devices[i];
+		sum = spans_sum(&queue.spans, until);
+		unlock();
+		if (!append(list, device_row_of(&queue, sum, scale)))
+			return false;
+	}
+	return true;
+}
+
 static PyObject *totals(PyObject *self, PyObject *unused)
 {
-	const struct queues *queues = (struct queues *)self;
+	struct queues *queues = (struct queues *)self;
 	uint64_t until = queues->on ? metrics_now() : queues->stopped;
-	double scale = metrics_ms_per_tick();
-	PyObject *list = PyList_New(0), *row;
+	double scale =
+		metrics_ms_per_tick(); /* one for all: the rate gets better known with time */
+	PyObject *list = PyList_New(0);
+	struct spans_sum all, on_devices;
 
 	(void)unused;
-	for (uint32_t i = 0; list && i < queues->thread_count; i++) {
-		row = row_of(&queues->threads[i], until, scale);
-		if (!row || PyList_Append(list, row))
-			Py_CLEAR(list);
-		Py_XDECREF(row);
-	}
 	if (!list)
 		return NULL;
-	return Py_BuildValue("{sd sd sN sK sK}", "wall_ms",
+	if (!add_rows(list, queues, until, scale)) {
+		Py_DECREF(list);
+		return NULL;
+	}
+	lock();
+	all = spans_sum(&queues->all, until);
+	on_devices = spans_sum(&queues->on_devices, until);
+	unlock();
+	return Py_BuildValue("{sd sd sd sN sK sK}", "wall_ms",
 			     (double)(until - queues->started) * scale, "union_ms",
-			     (double)union_of(queues) * scale, "queues", list, "not_exact",
-			     (unsigned long long)queues->not_exact, "not_seen",
+			     (double)all.busy * scale, "device_union_ms",
+			     (double)on_devices.busy * scale, "queues", list, "not_exact",
+			     (unsigned long long)queues->all.not_exact, "not_seen",
 			     (unsigned long long)queues->not_seen);
 }
 
@@ -242,7 +377,8 @@ static void dealloc(PyObject *self)
 	forget(queues);
 	Py_CLEAR(queues->namer);
 	free(queues->threads);
-	free(queues->spans);
+	free(queues->devices);
+	free(queues->lists);
 	type->tp_free(self);
 	Py_DECREF(type);
 }
@@ -256,7 +392,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-	{ Py_tp_doc, "Queues()\n--\n\nBusy and idle time of threads." },
+	{ Py_tp_doc, "Queues()\n--\n\nBusy and idle time of threads and queues of devices." },
 	{ Py_tp_new, PyType_GenericNew },
 	{ Py_tp_dealloc, dealloc },
 	{ Py_tp_methods, methods },

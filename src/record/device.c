@@ -25,6 +25,7 @@ static struct kymo__device devices[KYMO_DEVICES_MAX];
 static struct queue queues[KYMO_DEVICE_QUEUES_MAX];
 static struct model models[KYMO_DEVICE_MODELS_MAX];
 static uint32_t queues_made; /* atomic */
+static kymo_device_watcher *watching; /* atomic */
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
@@ -170,6 +171,20 @@ uint32_t kymo_device_queue_core(uint32_t queue)
 	const struct queue *at = queue_get(queue);
 
 	return at ? at->core : UINT32_MAX;
+}
+
+const char *kymo_device_queue_name(uint32_t queue)
+{
+	const struct queue *at = queue_get(queue);
+
+	return at ? at->name : "";
+}
+
+const char *kymo_device_queue_device(uint32_t queue)
+{
+	const struct queue *at = queue_get(queue);
+
+	return at ? devices[at->device - 1].name : "";
 }
 
 uint32_t kymo_device_model_add(const char *name)
@@ -318,6 +333,20 @@ static void fill_row(const struct kymo_device_op *op, struct queue *queue,
 	set_times(device, op, row);
 }
 
+void kymo_device_watch(kymo_device_watcher *watcher)
+{
+	__atomic_store_n(&watching, watcher, __ATOMIC_RELEASE);
+}
+
+static void tell_watcher(const struct kymo_device_op *op, const struct schema_device_op_row *row)
+{
+	kymo_device_watcher *watcher = __atomic_load_n(&watching, __ATOMIC_ACQUIRE);
+	uint32_t both = SCHEMA_DEVICE_START | SCHEMA_DEVICE_END;
+
+	if (KYMO__UNLIKELY(watcher != NULL) && (row->flags & both) == both)
+		watcher(op->queue, op->kind, row->start_ticks, row->end_ticks);
+}
+
 int kymo_device_op(const struct kymo_device_op *op)
 {
 	struct schema_device_op_row row = { 0 };
@@ -333,6 +362,7 @@ int kymo_device_op(const struct kymo_device_op *op)
 	if (!(op->flags & KYMO_DEVICE_HOST_TICKS))
 		kymo__device_sync_if_due(&devices[queue->device - 1]);
 	fill_row(op, queue, &devices[queue->device - 1], &row);
+	tell_watcher(op, &row);
 	return kymo__append(SCHEMA_DEVICE_OPS, &row);
 }
 

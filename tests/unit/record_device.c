@@ -114,6 +114,8 @@ static void bad_calls(void)
 	kymo_device_launch(NULL);
 	counts[0] += !strcmp(kymo_device_model_name(0), "");
 	counts[0] += kymo_device_queue_core(0) == UINT32_MAX;
+	counts[0] += !strcmp(kymo_device_queue_name(0), "");
+	counts[0] += !strcmp(kymo_device_queue_device(7), "");
 	kymo_fake_wait(NULL, 0);
 	counts[0] += kymo_fake_execute(NULL, 0, 0, 1, 1) == 0;
 }
@@ -123,7 +125,7 @@ static void bad_arguments_are_refused(void **state)
 	(void)state;
 	struct recording *recording = recorded(bad_calls, NULL);
 
-	assert_int_equal(shared_counts()[0], 13);
+	assert_int_equal(shared_counts()[0], 15);
 	recorded_close(recording);
 }
 

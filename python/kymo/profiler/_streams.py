@@ -10,7 +10,7 @@ from kymo.profiler._device import thread_name
 
 
 class StreamProfiler:
-    """How busy the threads of this process are while a block runs.
+    """How busy the queues of devices, and the threads of this process, are while a block runs.
 
     >>> timer = CUDATimer()
     >>> with StreamProfiler(num_streams=2) as profiler:
@@ -20,9 +20,11 @@ class StreamProfiler:
     >>> len(stats["streams"]), stats["streams"][0]["ops"], stats["overlap"]
     (2, 1, 1.0)
 
-    A thread is busy while anything is measured on it, by any timer or collector; what lies inside counts once. overlap is the
-    busy time of all threads together divided by the time in which at least one was busy: 1 means that they took turns. There are
-    num_streams rows, the busiest first, idle ones included. Queues of devices are not seen here yet.
+    A queue of a device is busy while an operation of it runs: queues that kymo records (`kymo run --device` for OpenCL, or an
+    adapter of <kymo/device.h>), with what was done by the end of the block. A thread is busy while anything is measured on it, by any
+    timer or collector; what lies inside counts once. overlap is the busy time of all together divided by the time in which at least
+    one was busy: 1 means that they took turns. device_overlap is that of queues alone. There are num_streams rows, queues before
+    threads, the busiest first, idle ones included.
     """
 
     def __init__(self, num_streams: int = 4) -> None:
@@ -44,34 +46,37 @@ class StreamProfiler:
             self._queues.stop()
 
     def get_stats(self) -> dict[str, Any]:
-        """wall_ms, busy_ms (sum), union_ms, overlap, notes, and streams: a list of dicts of stream, name, kind, busy_ms, idle_ms,
-        utilisation (0 to 1), ops, gaps, longest_gap_ms."""
+        """wall_ms, busy_ms (sum), union_ms, overlap, device_overlap (0.0 without a queue), notes, and streams: a list of dicts of
+        stream, name, kind (device, thread, none), device (its name, or None), busy_ms, idle_ms, utilisation (0 to 1), ops, gaps,
+        longest_gap_ms."""
         seen = self._queues.totals()
-        rows = sorted(seen["queues"], key=lambda row: -row["busy_ms"])
+        rows = sorted(seen["queues"], key=lambda row: ("device" not in row, -row["busy_ms"]))
         busy = sum(row["busy_ms"] for row in rows)
         streams = [_stream(i, row, seen["wall_ms"]) for i, row in enumerate(rows[: self.num_streams])]
         streams += [_stream(i, None, seen["wall_ms"]) for i in range(len(streams), self.num_streams)]
         return {"wall_ms": seen["wall_ms"], "busy_ms": busy, "union_ms": seen["union_ms"],
-                "overlap": round(busy / seen["union_ms"], 6) if seen["union_ms"] else 0.0,
+                "overlap": _overlap(busy, seen["union_ms"]),
+                "device_overlap": _overlap(sum(row["busy_ms"] for row in rows if "device" in row), seen["device_union_ms"]),
                 "streams": streams, "notes": self._notes(seen, rows)}
 
     def _notes(self, seen: dict[str, Any], rows: list[Any]) -> list[str]:
         notes = []
         if not rows:
-            notes.append("no queue was seen: nothing was measured on any thread while the block ran; put `with "
-                         "timer.measure(name):` around the work of each")
+            notes.append("no queue was seen: no operation of a device was recorded (kymo run --device), and nothing was measured "
+                         "on any thread while the block ran; put `with timer.measure(name):` around the work of each")
         if len(rows) > self.num_streams:
             notes.append(f"{len(rows) - self.num_streams} more were busy; StreamProfiler(num_streams={len(rows)}) shows them")
         if seen["not_exact"]:
-            notes.append(f"union and overlap leave out parts of {seen['not_exact']} measurements that were open for very long")
+            notes.append(f"union and overlap leave out parts of {seen['not_exact']} measurements or operations that lasted very long")
         if seen["not_seen"]:
-            notes.append(f"{seen['not_seen']} measurements are left out: they are of more than 1,024 threads")
+            notes.append(f"{seen['not_seen']} measurements or operations are left out: more than 1,024 threads, or 256 queues")
         return notes
 
     def print_stream_efficiency(self) -> None:
         """A table of it, 80 columns wide."""
         stats = self.get_stats()
-        print(f"Streams: {_text.ms(stats['wall_ms'])} in all, overlap {stats['overlap']:.2f}")
+        of_devices = f", of devices {stats['device_overlap']:.2f}" if stats["device_overlap"] else ""
+        print(f"Streams: {_text.ms(stats['wall_ms'])} in all, overlap {stats['overlap']:.2f}{of_devices}")
         for line in _text.table("stream", ["busy", "idle", "utilisation", "ops", "gaps", "longest gap"], [
                 (f"{row['stream']} {row['name']}", [
                     _text.ms(row["busy_ms"]), _text.ms(row["idle_ms"]), f"{100 * row['utilisation']:.1f} %", str(row["ops"]),
@@ -84,11 +89,16 @@ class StreamProfiler:
         return type(self), (self.num_streams,)
 
 
+def _overlap(busy: float, union: float) -> float:
+    return round(busy / union, 6) if union else 0.0
+
+
 def _stream(number: int, row: dict[str, Any] | None, wall: float) -> dict[str, Any]:
     if row is None:
-        return {"stream": number, "name": "(idle)", "kind": "none", "busy_ms": 0.0, "idle_ms": wall, "utilisation": 0.0,
-                "ops": 0, "gaps": 0, "longest_gap_ms": wall}
-    return {"stream": number, "name": row["name"] or f"thread {row['tid']}", "kind": "thread",
-            "busy_ms": row["busy_ms"], "idle_ms": max(0.0, wall - row["busy_ms"]),
+        return {"stream": number, "name": "(idle)", "kind": "none", "device": None, "busy_ms": 0.0, "idle_ms": wall,
+                "utilisation": 0.0, "ops": 0, "gaps": 0, "longest_gap_ms": wall}
+    device = row.get("device")
+    return {"stream": number, "name": row["name"] or f"thread {row['tid']}", "kind": "thread" if device is None else "device",
+            "device": device, "busy_ms": row["busy_ms"], "idle_ms": max(0.0, wall - row["busy_ms"]),
             "utilisation": row["busy_ms"] / wall if wall else 0.0, "ops": row["count"], "gaps": row["gaps"],
             "longest_gap_ms": row["longest_gap_ms"]}
