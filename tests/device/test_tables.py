@@ -3,7 +3,7 @@ import json
 import sys
 
 import pytest
-from conftest import KYMO
+from conftest import KYMO, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +78,65 @@ def test_a_root_module_of_torch_is_a_model_and_its_forward_an_execution(lab):
     assert done.returncode == 0, done.stderr
     assert lab.rows(recording, "SELECT model, device, core, executions FROM device.models ORDER BY 1") == [
         ("Linear", "cpu", 0, 1), ("Net", "cpu", 0, 5)]
+
+
+LAUNCHES = """
+import ctypes, torch
+lib = ctypes.CDLL("libkymo.so.0")
+lib.kymo_fake_open.restype, lib.kymo_fake_enqueue.restype = ctypes.c_void_p, ctypes.c_uint64
+card = ctypes.c_void_p(lib.kymo_fake_open(None))
+def launch(name, ms):
+    lib.kymo_fake_enqueue(card, 0, 0, name, 0, ctypes.c_uint64(0), ctypes.c_uint64(ms * 1000000))
+class Work(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        launch(b"mul", 1)
+        return x * 2
+    @staticmethod
+    def backward(context, gradient):
+        launch(b"mul_backward", 2)
+        return gradient * 2
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return Work.apply(x)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = Layer(), Layer()
+    def forward(self, x):
+        launch(b"own", 4)
+        return self.two(self.one(x))
+net, x = Net(), torch.ones(2, requires_grad=True)
+launch(b"outside", 8)
+for i in range(3):
+    net(x).sum().backward()
+"""
+
+
+@pytest.fixture(scope="module")
+def launched(lab):
+    pytest.importorskip("torch")
+    pytest.importorskip("kymo")
+    program = lab.folder / "launches.py"
+    program.write_text(LAUNCHES)
+    done, recording = lab.record("launches", sys.executable, program, options=("--device", "--torch"))
+    assert done.returncode == 0, done.stderr
+    return recording
+
+
+def test_an_operation_belongs_to_the_module_that_queued_it(lab, launched):
+    assert lab.rows(launched, "SELECT name, zone, count(*) FROM device.ops GROUP BY ALL ORDER BY ALL") == [
+        ("mul", "one", 3), ("mul", "two", 3), ("mul_backward", "backward", 6), ("outside", None, 1), ("own", "Net", 3)]
+    assert lab.rows(launched, "SELECT count(*) FROM device.ops o JOIN trace.zones z ON z.tid = o.tid AND z.start_ns = o.zone_start_ns "
+                    "AND z.name = o.zone") == [(15,)]
+
+
+def test_modules_have_device_time_by_the_query_of_the_docs(lab, launched):
+    sql = (ROOT / "docs/devices.md").read_text().split("```sql\n")[1].split("```")[0]
+    found = {(module, stage): (ops, round(ns / 1e6, 1)) for module, stage, ops, ns in lab.rows(launched, sql)}
+    assert found == {
+        ("Net", "forward"): (9, 18), ("one", "forward"): (3, 3), ("two", "forward"): (3, 3), ("Net", "backward"): (6, 12),
+        ("one", "backward"): (3, 6), ("two", "backward"): (3, 6), ("backward", "backward"): (6, 12)}
 
 
 @pytest.mark.parametrize("how, verdict", [("idle", "device_idle"), ("sync", "device_sync"), ("tiny", "device_tiny"),
