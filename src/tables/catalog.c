@@ -380,10 +380,10 @@ static const struct catalog_column streams[] = {
 
 static const struct catalog_column overhead[] = {
 	AS_IS("source", "VARCHAR",
-	      "c, python, line, torch, device: zones of the program; collector: kymo, which watches "
-	      "on a core of its own; sampler: its part that takes stacks; others by what they measure themselves"),
+	      "c, python, line: zones of the program; torch, device: rows of python.torch_trace and device.ops; "
+	      "collector: kymo, which watches on a core of its own; sampler: its part that takes stacks; others by what they measure themselves"),
 	AS_IS("events", "BIGINT",
-	      "zones that were recorded; rounds of a collector, samples of a sampler"),
+	      "zones or rows that were recorded; rounds of a collector, samples of a sampler"),
 	AS_IS("cost_ns_per_event", "DOUBLE",
 	      "what one costs, as measured when its source began, or over all; NULL where it was not"),
 	AS_IS("total_ns", "BIGINT", "of all of them"),

@@ -207,7 +207,9 @@ static void region_times(const struct region *region, struct meta_cell *row)
 	     i++)
 		meta_number(&row[quantiles[i].column],
 			    llround(quantile_ns(region, quantiles[i].quantile)));
-	if (cost_ns(region->process, region->name->source) > 0)
+	/* A device's is that of an operation, which is more than that of a wait. */
+	if (region->name->source != KYMO_SOURCE_DEVICE &&
+	    cost_ns(region->process, region->name->source) > 0)
 		meta_number(&row[OWN_COST],
 			    llround((double)region->count *
 				    cost_ns(region->process, region->name->source)));
@@ -295,7 +297,24 @@ static void overhead_add(struct overhead *overhead, const struct store_process *
 	}
 }
 
-/* Of zones, but for torch: its backward has rows and no zones. */
+/* Sources whose cost is that of a row: torch's backward and operations of devices have rows and no zones. */
+static const struct {
+	uint32_t source;
+	const char *table;
+} by_rows[] = {
+	{ KYMO_SOURCE_TORCH, "python.torch_trace" },
+	{ KYMO_SOURCE_DEVICE, "device.ops" },
+};
+#define BY_ROWS (sizeof(by_rows) / sizeof(by_rows[0]))
+
+static bool is_by_rows(uint32_t source)
+{
+	for (size_t i = 0; i < BY_ROWS; i++)
+		if (by_rows[i].source == source)
+			return true;
+	return false;
+}
+
 static void overhead_of_zones(const struct parts *parts, const struct recording *recording,
 			      struct overhead *sources, double *wall)
 {
@@ -304,25 +323,22 @@ static void overhead_of_zones(const struct parts *parts, const struct recording 
 		size_t process = (size_t)(part->process - recording->processes);
 		uint32_t source = part->name->source;
 
-		if (part->total && part->total->count && source < SOURCES &&
-		    source != KYMO_SOURCE_TORCH)
+		if (part->total && part->total->count && source < SOURCES && !is_by_rows(source))
 			overhead_add(&sources[source], part->process, source, part->total->count,
 				     &wall[source * recording->process_count + process]);
 	}
 }
 
-static void overhead_of_torch(const struct recording *recording, struct overhead *sources,
-			      double *wall)
+static void overhead_of_rows(const struct recording *recording, uint32_t source, const char *table,
+			     struct overhead *sources, double *wall)
 {
 	for (size_t i = 0; i < recording->stream_count; i++) {
 		const struct store_stream *stream = &recording->streams[i];
 
-		if (stream->emitted && !strcmp(stream->table, "python.torch_trace"))
-			overhead_add(&sources[KYMO_SOURCE_TORCH],
-				     &recording->processes[stream->process], KYMO_SOURCE_TORCH,
-				     stream->emitted,
-				     &wall[KYMO_SOURCE_TORCH * recording->process_count +
-					   stream->process]);
+		if (stream->emitted && !strcmp(stream->table, table))
+			overhead_add(&sources[source], &recording->processes[stream->process],
+				     source, stream->emitted,
+				     &wall[source * recording->process_count + stream->process]);
 	}
 }
 
@@ -352,7 +368,8 @@ void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables)
 		goto out;
 	}
 	overhead_of_zones(&parts, recording, sources, wall);
-	overhead_of_torch(recording, sources, wall);
+	for (size_t i = 0; i < BY_ROWS; i++)
+		overhead_of_rows(recording, by_rows[i].source, by_rows[i].table, sources, wall);
 	for (uint32_t i = 0; i < SOURCES; i++)
 		if (sources[i].events)
 			overhead_row(&sources[i], i, meta_add(rows));

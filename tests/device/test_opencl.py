@@ -52,6 +52,12 @@ def test_queues_and_models_add_up(opencl, two_queues):
         assert busy > 0 and idle == causes + outside
 
 
+def test_what_the_layer_costs_is_in_the_overhead(opencl, two_queues):
+    _, recording = two_queues
+    assert opencl.rows(recording, "SELECT events, cost_ns_per_event > 0, total_ns > 0, pct > 0 FROM kymo.overhead "
+                       "WHERE source = 'device'") == [(18, True, True, True)]  # 16 operations, 2 waits
+
+
 def test_a_wait_of_the_host_is_a_zone_and_a_row(opencl, two_queues):
     _, recording = two_queues
     assert opencl.rows(recording, "SELECT name, count FROM trace.regions WHERE source = 'device'") == [("clFinish", 2)]

@@ -5,6 +5,7 @@
  *	layer.c     the table of functions       enqueue.c   calls that enqueue
  *	objects.c   queues, kernels, programs    pending.c   operations until they are done
  *	memory.c    buffers and SVM              clock.c     which clock a device's times are of
+ *	cost.c      what all of it costs
  *
  * No threads, no malloc, no locks that are waited for; everything has a fixed size, and what does not fit is not recorded,
  * and counted.
@@ -106,6 +107,12 @@ void clock_begin(struct layer_device *device);
 void clock_settle(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
 		  uint64_t after_ticks);
 
+/* ---- cost.c ------------------------------------------------------------------------------ */
+
+uint64_t cost_begin(void); /* of a call or wait: now, or 0 where this one is not measured */
+void cost_call(uint64_t ticks); /* so many were ours */
+void cost_look(uint64_t ticks); /* so long it took to see what is done */
+
 /* ---- pending.c --------------------------------------------------------------------------- */
 
 /* A call that enqueues. node NULL: it is not recorded. */
@@ -115,6 +122,7 @@ struct call {
 	cl_event own;
 	struct kymo_zone zone; /* while it waits */
 	uint64_t wait_ticks;
+	uint64_t begun; /* ticks, where what it costs is measured; 0: it is not */
 	bool waits;
 };
 

@@ -187,13 +187,18 @@ static void walk(struct layer_queue *queue)
 
 void pending_look(struct layer_queue *queue)
 {
+	uint64_t begun, now;
+
 	if (!__atomic_load_n(&queue->pending, __ATOMIC_ACQUIRE) ||
 	    __atomic_exchange_n(&queue->busy, 1, __ATOMIC_ACQUIRE))
 		return; /* another thread is at it */
+	begun = kymo_ticks();
 	gather(queue);
 	walk(queue);
-	__atomic_store_n(&queue->looked_ticks, kymo_ticks(), __ATOMIC_RELAXED);
+	now = kymo_ticks();
+	__atomic_store_n(&queue->looked_ticks, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->busy, 0, __ATOMIC_RELEASE);
+	cost_look(now - begun);
 }
 
 void pending_look_all(void)
@@ -227,6 +232,7 @@ void call_begin(struct call *call, cl_command_queue handle, enum kymo_device_kin
 	call->waits = false;
 	if (!kymo_device_enabled())
 		return;
+	call->begun = cost_begin();
 	call->queue = queue_of(handle);
 	if (!call->queue)
 		return;
@@ -359,12 +365,14 @@ static void push(struct layer_queue *queue, struct node *node)
 cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 {
 	struct node *node = call->node;
+	uint64_t after, before;
 	uint32_t pending;
 	cl_event mine;
 
 	if (!node)
 		return rc;
-	node->after_ticks = kymo_ticks();
+	after = node->after_ticks = kymo_ticks();
+	before = node->op.launch.ticks - call->begun;
 	if (call->waits) {
 		kymo_zone_end(&call->zone);
 		tell_wait(call->queue, &node->op.launch, call->wait_ticks);
@@ -376,7 +384,9 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 	}
 	__atomic_store_n(&node->event, mine, __ATOMIC_RELAXED);
 	pending = __atomic_add_fetch(&call->queue->pending, 1, __ATOMIC_RELAXED);
-	push(call->queue, node);
+	push(call->queue, node); /* from here on it may be somebody else's */
+	if (call->begun)
+		cost_call(before + kymo_ticks() - after);
 	if (call->waits)
 		pending_look(call->queue);
 	else
@@ -389,6 +399,7 @@ void wait_begin(struct waiting *waiting, struct layer_queue *queue, const char *
 	waiting->on = queue && kymo_device_enabled();
 	if (!waiting->on)
 		return;
+	cost_begin(); /* counted; it costs less than a call that enqueues */
 	waiting->queue = queue;
 	kymo_device_launch(&waiting->op.launch);
 	waiting->zone = kymo_zone_begin_id(wait_name(name));
