@@ -7,8 +7,8 @@
  *	memory.c    buffers and SVM              clock.c     which clock a device's times are of
  *	cost.c      what all of it costs
  *
- * No threads, no malloc, no locks that are waited for; everything has a fixed size, and what does not fit is not recorded,
- * and counted.
+ * No threads, no malloc, no locks that are waited for (but a moment, where a device is new); everything has a fixed size, and
+ * what does not fit is not recorded, and counted.
  */
 #ifndef KYMO_RECORD_OPENCL_LAYER_H
 #define KYMO_RECORD_OPENCL_LAYER_H

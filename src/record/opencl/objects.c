@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "record/opencl/layer.h"
 
@@ -110,18 +111,32 @@ static struct layer_device *device_add(cl_device_id handle, uint32_t index)
 	return device;
 }
 
+/* Who has it is done in a thousandth of a second, unless it was put off its core, or is not in this child of a fork: some
+   100 ms and no more, once for a device, where a context and a queue are made. */
+static bool take_turn(void)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+
+	for (int i = 0; i < 1000; i++) {
+		uint32_t idle = 0;
+
+		if (__atomic_compare_exchange_n(&device_turn, &idle, 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 struct layer_device *device_of(cl_device_id handle)
 {
-	uint32_t count = __atomic_load_n(&device_count, __ATOMIC_ACQUIRE), idle = 0;
+	uint32_t count = __atomic_load_n(&device_count, __ATOMIC_ACQUIRE);
 	struct layer_device *found = NULL;
 
 	for (uint32_t i = 0; i < count; i++)
 		if (devices[i].handle == handle)
 			return &devices[i];
-	/* One thread at a time; another's queue is not recorded then, which takes a thousandth of a second to happen. */
-	if (count == KYMO_DEVICES_MAX ||
-	    !__atomic_compare_exchange_n(&device_turn, &idle, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (count == KYMO_DEVICES_MAX || !take_turn())
 		return NULL;
 	count = __atomic_load_n(&device_count, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < count && !found; i++)
