@@ -53,28 +53,59 @@ static inline bool is_ready(void)
 	return KYMO__LIKELY(memory_real.malloc != NULL) || memory_real_find();
 }
 
-static void *hook_malloc(size_t bytes)
+/* The two that are called most keep no frame: all that is not a jump to the real one is elsewhere. */
+static inline bool is_quiet(size_t bytes)
 {
+	uint32_t now = mode();
+
+	if (KYMO__LIKELY(now == KYMO_MEMORY_SAMPLED))
+		return (memory_thread.left -= (int64_t)bytes) > 0;
+	return now == KYMO_MEMORY_OFF && (!memory_preloaded || !kymo__is_on(KYMO_ON_ALLOC));
+}
+
+/* As is_due(), of what was subtracted already. */
+static bool is_due_now(size_t bytes)
+{
+	if (mode() == KYMO_MEMORY_SAMPLED)
+		return memory_thread.left <= 0 && memory_sample_due(bytes);
+	return is_due(bytes);
+}
+
+static __attribute__((noinline)) void *malloc_slow(size_t bytes, const void *caller)
+{
+	bool due;
 	void *ptr;
 
-	if (KYMO__UNLIKELY(!is_ready()))
+	if (!is_ready())
 		return memory_early(bytes, 16);
-	if (KYMO__LIKELY(!is_due(bytes)))
-		return memory_real.malloc(bytes);
+	due = is_due_now(bytes);
 	ptr = memory_real.malloc(bytes);
-	if (ptr)
-		memory_allocated(ptr, bytes, false, CALLER);
+	if (ptr && due)
+		memory_allocated(ptr, bytes, false, caller);
 	return ptr;
+}
+
+static void *hook_malloc(size_t bytes)
+{
+	if (KYMO__LIKELY(memory_real.malloc && is_quiet(bytes)))
+		return memory_real.malloc(bytes);
+	return malloc_slow(bytes, CALLER);
+}
+
+static __attribute__((noinline)) void free_slow(void *ptr)
+{
+	if (is_known(ptr))
+		memory_freed(ptr);
+	if (!memory_is_early(ptr) && is_ready())
+		memory_real.free(ptr);
 }
 
 static void hook_free(void *ptr)
 {
-	if (KYMO__UNLIKELY(is_known(ptr)))
-		memory_freed(ptr);
-	if (KYMO__UNLIKELY(memory_is_early(ptr)))
-		return;
-	if (KYMO__LIKELY(is_ready()))
+	if (KYMO__LIKELY(!is_known(ptr) && !memory_is_early(ptr) && memory_real.free))
 		memory_real.free(ptr);
+	else
+		free_slow(ptr);
 }
 
 static void *hook_calloc(size_t count, size_t each)

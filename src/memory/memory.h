@@ -106,7 +106,8 @@ KYMO__EXPORT void kymo_memory_python(
 
 /* The thread's: initial-exec, since any other model allocates inside of malloc. */
 struct memory_thread {
-	int64_t left; /* bytes until the next sample */
+	int64_t left; /* bytes until the next sample, or until `more` are to go */
+	int64_t more;
 	uint64_t random; /* 0: not begun */
 	int64_t flushed; /* what `left` was when bytes were counted last */
 	uint8_t busy; /* we are at work: what is allocated now is ours, or a handler's */
@@ -135,10 +136,15 @@ struct memory_real {
 	int (*dlclose)(void *);
 };
 extern struct memory_real memory_real;
-extern bool memory_preloaded;
+extern bool memory_preloaded __attribute__((visibility("hidden")));
 bool memory_real_find(void); /* false: not yet */
 void *memory_early(size_t bytes, size_t align); /* for what is asked before it is found */
-bool memory_is_early(const void *ptr);
+#define MEMORY_EARLY_BYTES 65536
+extern char memory_early_room[MEMORY_EARLY_BYTES] __attribute__((visibility("hidden")));
+static inline bool memory_is_early(const void *ptr) /* asked at each free: no call */
+{
+	return (uintptr_t)ptr - (uintptr_t)memory_early_room < MEMORY_EARLY_BYTES;
+}
 size_t memory_early_bytes(const void *ptr);
 /* Is it code of the allocator itself, whose maps hold what malloc gives? */
 bool memory_in_allocator(const void *address);

@@ -20,7 +20,7 @@ bool memory_preloaded;
 static bool found;
 
 /* Before the real one is known, dlsym itself and constructors may ask. Never given back. */
-static char early[65536] __attribute__((aligned(64)));
+char memory_early_room[MEMORY_EARLY_BYTES] __attribute__((aligned(64)));
 static size_t early_used;
 
 void *memory_early(size_t bytes, size_t align)
@@ -29,22 +29,17 @@ void *memory_early(size_t bytes, size_t align)
 
 	if (align < 16)
 		align = 16;
-	if (bytes > sizeof(early) || align > 4096)
+	if (bytes > sizeof(memory_early_room) || align > 4096)
 		return NULL;
 	do {
 		at = __atomic_load_n(&early_used, __ATOMIC_RELAXED);
 		start = (at + 16 + align - 1) & ~(align - 1);
-		if (start > sizeof(early) || bytes > sizeof(early) - start)
+		if (start > sizeof(memory_early_room) || bytes > sizeof(memory_early_room) - start)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&early_used, &at, start + bytes, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	memcpy(early + start - 8, &bytes, sizeof(bytes));
-	return early + start;
-}
-
-bool memory_is_early(const void *ptr)
-{
-	return (uintptr_t)ptr - (uintptr_t)early < sizeof(early);
+	memcpy(memory_early_room + start - 8, &bytes, sizeof(bytes));
+	return memory_early_room + start;
 }
 
 size_t memory_early_bytes(const void *ptr)

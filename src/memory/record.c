@@ -44,6 +44,15 @@ static int64_t draw(struct memory_thread *thread)
 	return (int64_t)(minus_log(next_random(&thread->random)) * KYMO_MEMORY_MEAN) + 1;
 }
 
+/* No more than the mean at a time: then whatever is as large comes here, however far off the next sample is. */
+static void take_part(struct memory_thread *thread, int64_t bytes)
+{
+	int64_t part = bytes < KYMO_MEMORY_MEAN ? bytes : KYMO_MEMORY_MEAN;
+
+	thread->left += part;
+	thread->more = bytes - part;
+}
+
 /* The chance that an allocation of so many bytes is a sample: 1 - exp(-x), for x below 1. */
 static double chance(uint64_t bytes)
 {
@@ -74,7 +83,7 @@ bool memory_sample_due(size_t bytes)
 		return false;
 	if (!thread->random) { /* its first */
 		begin(thread);
-		thread->left = draw(thread);
+		take_part(thread, draw(thread));
 		if (bytes < KYMO_MEMORY_MEAN)
 			thread->left -= (int64_t)bytes;
 	} else if (bytes >= KYMO_MEMORY_MEAN) {
@@ -82,10 +91,13 @@ bool memory_sample_due(size_t bytes)
 	}
 	if (bytes >= KYMO_MEMORY_MEAN)
 		return true;
+	while (thread->left <= 0 && thread->more > 0)
+		take_part(thread, thread->more);
 	if (thread->left > 0)
 		return false;
 	/* Chance has no memory: where this one ends, it begins anew. */
-	thread->left = draw(thread);
+	thread->left = 0;
+	take_part(thread, draw(thread));
 	return bytes > 0;
 }
 

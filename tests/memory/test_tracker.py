@@ -79,6 +79,55 @@ def test_calls_are_put_back_when_the_last_tracker_ends(plain):
     assert out == "True\nTrue\n"
 
 
+def test_every_block_above_the_mean_is_seen_however_far_off_the_next_sample_is(plain):
+    out = plain("""
+    from kymo.profiler import MemoryTracker
+    with MemoryTracker(interval=1000) as tracker:
+        kept = [bytearray(70_000) for _ in range(300)]
+    print(sum(row["size"] == 70_001 for row in tracker.get_allocation_timeline()))
+    """)
+    assert out == "300\n"
+
+
+def test_a_change_from_samples_to_all_and_back_loses_nothing(plain):
+    """What one way recorded is found when it is freed under the other. Samples of small blocks come to less than 1 MB."""
+    out = plain("""
+    from kymo import _memory
+    sampled = _memory.start(False)[0]
+    def live():
+        return round((_memory.stats(sampled)["live"] - before) / 1e6)
+    before = _memory.stats(sampled)["live"]
+    large = [bytearray(500_000) for _ in range(40)]
+    print(live(), _memory.stats(sampled)["mode"])
+    exact = _memory.start(True)[0]
+    del large[20:]
+    small = [bytearray(999) for _ in range(20_000)]
+    print(live(), _memory.stats(sampled)["mode"])
+    _memory.stop(exact)
+    del small[:]
+    print(live(), _memory.stats(sampled)["mode"])
+    del large[:]
+    print(live())
+    """)
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[1:] for line in lines] == [["sampled"], ["exact"], ["sampled"], []]
+    assert [abs(int(line[0]) - want) <= 2 for line, want in zip(lines, (20, 31, 10, 0), strict=True)] == [True] * 4, out
+
+
+PYTHON_TESTS = ("test_list", "test_dict", "test_generators")
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_pythons_own_tests_pass_with_a_stack_for_every_allocation(lab, python):
+    has = subprocess.run([python, "-c", "import test.test_list"], capture_output=True, check=False, timeout=60)
+    if has.returncode:
+        pytest.skip(f"{python} comes without the module test")
+    done, path = lab.run(python, "-m", "test", *PYTHON_TESTS, options=("--memory=exact",), PYTHONMALLOC="malloc")
+    assert "All 3 tests OK." in done.stdout, done.stdout
+    row, = lab.ask(path, "SELECT count(*) AS n FROM alloc.rows WHERE place & 7 = 0")
+    assert int(row["n"]) > 10_000
+
+
 def test_the_child_of_a_fork_counts_its_own(plain):
     out = plain("""
     import os
