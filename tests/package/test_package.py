@@ -98,10 +98,10 @@ def test_the_wheel_holds_all_that_is_needed(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
     for name in ("kymo/__init__.py", "kymo/py.typed", "kymo/_kymo.pyi", "kymo/_inject/sitecustomize.py",
-                 "kymo/profiler/__init__.py", "kymo/libkymo.so.0",
+                 "kymo/profiler/__init__.py", "kymo/libkymo.so.0", "kymo/libkymo_memory.so.0",
                  "kymo_auto.pth"):
         assert name in names
-    for extension in ("_kymo", "_trace", "_arrow", "_metrics"):
+    for extension in ("_kymo", "_trace", "_arrow", "_metrics", "_memory"):
         assert any(name.startswith(f"kymo/{extension}.{tag}") for name in names), extension
     assert any(name.endswith("scripts/kymo") for name in names)
     assert not [name for name in names if "meson.build" in name or "__pycache__" in name]
