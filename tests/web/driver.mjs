@@ -140,6 +140,16 @@ const checks = {
 		await shot("timeline-devices");
 		return out;
 	},
+	/** The Memory tab: what it says of allocations, and the mark of the peak. */
+	async allocations() {
+		const out = { open: await open() };
+		await tab("memory");
+		await page.waitForTimeout(300);
+		out.figures = await page.locator(".figure").allInnerTexts();
+		out.sites = await page.locator("table[aria-label='Call sites'] tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
+		await shot("memory-allocations");
+		return out;
+	},
 	async links() {
 		const out = { open: await open(), links: [] };
 		const links = await page.locator(".verdict h1 a").evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute("href"), a.title]));
