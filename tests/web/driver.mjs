@@ -146,6 +146,14 @@ const checks = {
 		await tab("memory");
 		await page.waitForTimeout(300);
 		out.figures = await page.locator(".figure").allInnerTexts();
+		out.said = await text("p.said");
+		out.red = await page.locator(".uplot canvas").evaluateAll((all) => all.map((canvas) => {
+			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+			let red = 0;
+			for (let i = 0; i < data.length; i += 4)
+				red += data[i + 3] > 128 && data[i] > data[i + 1] + 60 && data[i] > data[i + 2] + 60 ? 1 : 0;
+			return red;
+		}));
 		out.sites = await page.locator("table[aria-label='Call sites'] tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
 		await shot("memory-allocations");
 		return out;

@@ -30,10 +30,15 @@ def seen(pages):
 
 
 def test_what_grows_is_said(seen):
-    figure, = [text.split("\n") for text in seen["figures"] if text.lower().startswith("grows")]
-    assert " ".join(figure[1:]).endswith("since step 12, at data.py:5")
+    assert seen["said"].startswith("Peak, allocated: 9")
+    assert ". Grows: 3.1" in seen["said"] and seen["said"].endswith(" MB a step since step 12, at data.py:5")
     assert seen["errors"] == [] and seen["requests"] == []
 
 
 def test_the_largest_site_at_the_peak_is_the_first(seen):
     assert seen["sites"][0][0] == "data.py:5"
+
+
+def test_the_peak_is_marked_on_the_chart_of_what_is_allocated_alone(seen):
+    resident, allocated = seen["red"]
+    assert resident == 0 and allocated > 50

@@ -73,8 +73,26 @@ export function timeChart(host, series, height, sync, range, onread) {
 		hooks: { setCursor: [(/** @type {any} */ u) => {
 			const i = u.cursor.idx;
 			onread(i === null || i === undefined ? "" : `${measure(series.high[i], series.unit)} at ${seconds[i].toFixed(2)} s`);
-		}] },
+		}], draw: series.peak_ns === undefined ? [] : [(/** @type {any} */ u) => markPeak(u, series.peak_ns / 1e9)] },
 	});
+}
+
+/** A line where the peak was, with its name. @param {any} u @param {number} seconds */
+function markPeak(u, seconds) {
+	const x = u.valToPos(seconds, "x", true), { left, top, width, height } = u.bbox, c = u.ctx;
+	if (x < left || x > left + width)
+		return;
+	c.save();
+	c.strokeStyle = c.fillStyle = themed("bad");
+	c.setLineDash([4, 4]);
+	c.beginPath();
+	c.moveTo(x, top);
+	c.lineTo(x, top + height);
+	c.stroke();
+	c.textAlign = x > left + width / 2 ? "right" : "left";
+	c.textBaseline = "top";
+	c.fillText("peak", x + (x > left + width / 2 ? -6 : 6), top + 2);
+	c.restore();
 }
 
 /** A card with a chart in it. @param {string} title @param {string} note */

@@ -44,7 +44,9 @@ function allocated(data) {
 export const memory = {
 	id: "memory", title: "Memory", has: (source) => source.data().series.some((/** @type {any} */ s) => s.group === "memory"),
 	open(shell) {
-		const data = shell.source.data(), list = data.series.filter((/** @type {any} */ s) => s.group === "memory");
+		const data = shell.source.data(), peak = data.allocated?.[0];
+		const list = data.series.filter((/** @type {any} */ s) => s.group === "memory")
+			.map((/** @type {any} */ s) => peak && s.name === `Allocated, ${peak.source}` ? { ...s, peak_ns: peak.at_ns } : s);
 		if (!list.length)
 			return { node: nothing("No memory was recorded", "Resident memory is recorded once a second by kymo run; allocations with", "kymo run --memory -- python train.py") };
 		const made = multiples(list, shell, list.length > 2 ? 190 : 340), facts = data.memory_facts, top = data.allocated?.[0]?.peak_bytes;
@@ -60,6 +62,7 @@ export const memory = {
 			table([{ key: "site", title: "Site", text: true }, { key: "at_peak_bytes", title: "At peak", show: bytes }, { key: "share", title: "Share", show: (/** @type {number} */ v) => `${v.toFixed(1)} %` }, { key: "live_bytes", title: "At the end", show: bytes },
 				{ key: "allocated_bytes", title: "Allocated", show: bytes }, { key: "count", title: "Count", show: count }], sites, { sort: "at_peak_bytes", label: "Call sites" })) :
 			el("p", { class: "muted", text: "Which lines allocated it is recorded by kymo run --memory." });
-		return { node: el("div", { class: "page" }, figures, made.grid, where), close: made.close };
+		const said = allocated(data).map(([label, value, note]) => `${label}: ${value} ${note}`).join(". ");
+		return { node: el("div", { class: "page" }, figures, said ? el("p", { class: "muted said", text: said }) : null, made.grid, where), close: made.close };
 	},
 };
