@@ -123,3 +123,14 @@ def until(is_so, seconds=60):
     while not is_so():
         assert time.monotonic() < end, f"not within {seconds} s"
         time.sleep(.05)
+
+
+def test_importing_torch_is_counted_as_a_library_below_counts_it(lab):
+    """Within half a percent: maps are in ours alone, and the two do not begin and end at the same moment."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    done, path = lab.run(PYTHON, "-c", "import torch", options=("--memory=exact",), LD_PRELOAD=str(PROGS / "memory_count.so"))
+    counted = max(int(line.split()[0]) for line in done.stderr.splitlines() if line.replace(" ", "").isdigit())
+    seen = kinds(lab, path)[0]
+    assert abs(seen - counted) < counted / 200, (seen, counted)
+    source, = lab.ask(path, "SELECT DISTINCT source FROM alloc.timeline LIMIT 1")
+    assert source["source"] == "malloc, exact, from the start"
