@@ -83,7 +83,7 @@ def test_every_block_above_the_mean_is_seen_however_far_off_the_next_sample_is(p
     out = plain("""
     from kymo.profiler import MemoryTracker
     with MemoryTracker(interval=1000) as tracker:
-        kept = [bytearray(70_000) for _ in range(300)]
+        kept = [(bytearray(40_000), bytearray(70_000)) for _ in range(300)]
     print(sum(row["size"] == 70_001 for row in tracker.get_allocation_timeline()))
     """)
     assert out == "300\n"
