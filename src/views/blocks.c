@@ -205,7 +205,8 @@ static void rate_text(double per_second, char *out, size_t bytes)
 static void busy_figure(struct tables *tables, const struct facts *facts, struct figure *out)
 {
 	double busy = tables_number(
-		tables, "SELECT max(busy_ns) / (SELECT duration_ns FROM kymo.runs) FROM device.queues", -1);
+		tables,
+		"SELECT max(busy_ns) / (SELECT duration_ns FROM kymo.runs) FROM device.queues", -1);
 
 	if (busy >= 0) {
 		*out = (struct figure){ "Device busy", "", "of the run, busiest queue" };

@@ -293,7 +293,8 @@ static void look_at_viewer(struct doctor_finding *finding)
 		found(finding, DOCTOR_WORKS, "libmicrohttpd");
 		return;
 	}
-	found(finding, DOCTOR_ABSENT, "libmicrohttpd.so.12 is not there: kymo serve does not start");
+	found(finding, DOCTOR_ABSENT,
+	      "libmicrohttpd.so.12 is not there: kymo serve does not start");
 	mend(finding, "apt-get install libmicrohttpd12");
 }
 

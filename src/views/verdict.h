@@ -19,7 +19,8 @@ struct verdict {
 	const char *query; /* SQL that gives them; "": none */
 };
 
-#define VERDICT_ENDED "ended" /* the name of one that says how the program failed: always the first */
+#define VERDICT_ENDED \
+	"ended" /* the name of one that says how the program failed: always the first */
 
 /*
  * All that hold, the one by which most could be won first; at least one. Says how many. A program that failed says so
