@@ -13,6 +13,7 @@
 #include "store/find.h"
 #include "views/json.h"
 
+#define SAME_RUN_NS UINT64_C(10000000000)
 #define HUNG_NS INT64_C(10000000000)
 #define LEARN_BYTES (64u << 20)
 #define LEARN_AT_ONCE 8
@@ -73,19 +74,42 @@ static struct target *add(struct targets *targets, const char *id)
 	return target;
 }
 
+/* A run that has just begun is listed by its half in memory, until its half on the disk names it: who has opened it by then
+   must find it again. */
+static bool is_same_run(const struct target *target, const struct store_entry *entry)
+{
+	const struct store_entry *known = &target->entry;
+	uint64_t apart = known->started_unix_ns > entry->started_unix_ns
+				 ? known->started_unix_ns - entry->started_unix_ns
+				 : entry->started_unix_ns - known->started_unix_ns;
+
+	return target->gone && entry->pid && known->pid == entry->pid && apart < SAME_RUN_NS &&
+	       known->kind == STORE_DIRECTORY && entry->kind == STORE_DIRECTORY;
+}
+
+static struct target *find_entry(struct targets *targets, const struct store_entry *entry)
+{
+	for (size_t i = 0; i < targets->count; i++)
+		if (!strcmp(targets->list[i]->entry.path, entry->path))
+			return targets->list[i];
+	for (size_t i = 0; i < targets->count; i++)
+		if (is_same_run(targets->list[i], entry))
+			return targets->list[i];
+	return NULL;
+}
+
 static void consider(struct targets *targets, const struct store_entry *entry, bool named)
 {
-	struct target *target = NULL;
+	struct target *target;
 	char id[sizeof(target->id)];
 
 	if (!is_ours(entry->path))
 		return;
-	make_id(entry->path, id, sizeof(id));
-	for (size_t i = 0; i < targets->count && !target; i++)
-		if (!strcmp(targets->list[i]->id, id))
-			target = targets->list[i];
-	if (!target)
+	target = find_entry(targets, entry);
+	if (!target) {
+		make_id(entry->path, id, sizeof(id));
 		target = add(targets, id);
+	}
 	if (!target)
 		return;
 	/* Others read it meanwhile, and nearly always it is the same. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,16 +43,18 @@ static void operations(unsigned count, unsigned each)
 	}
 }
 
-/* The parent of a vfork waits as one that waits for a disk does, for as long as the child says. */
+/* The parent of a vfork waits as one that waits for a disk does, for as long as the child says; here again and again, as
+   programs do that read. */
 static void blocked(void)
 {
-	pid_t pid = vfork();
+	for (int i = 0; i < 40; i++) {
+		pid_t pid = vfork();
 
-	if (!pid) {
-		struct timespec while_s = { 1, 200000000 };
-
-		nanosleep(&while_s, NULL);
-		_exit(0);
+		if (!pid) {
+			nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
 	}
 }
 
