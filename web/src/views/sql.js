@@ -117,6 +117,7 @@ export const sql = {
 			status.textContent = status.title = text;
 			status.classList.toggle("bad", bad);
 		};
+		const tell = () => say(`${memory.answer.truncated ? "the first " : ""}${count(memory.answer.rows.length)} row${memory.answer.rows.length === 1 ? "" : "s"} in ${duration(memory.answer.elapsed_ns)} · read only · ${limit.value} s limit`);
 		const asked = el("button", { class: "button", "aria-pressed": String(!memory.chart), text: "Table", onclick: () => { memory.chart = false; draw(); } });
 		const charted = el("button", { class: "button", "aria-pressed": String(memory.chart), text: "Chart", onclick: () => { memory.chart = true; draw(); } });
 		const draw = () => {
@@ -156,7 +157,7 @@ export const sql = {
 			past.add(query);
 			try {
 				memory.answer = await postJson("query", { target: shell.source.id, sql: query, limit: MOST, timeout_s: Number(limit.value), id: mine });
-				say(`${memory.answer.truncated ? "the first " : ""}${count(memory.answer.rows.length)} row${memory.answer.rows.length === 1 ? "" : "s"} in ${duration(memory.answer.elapsed_ns)} · read only · ${limit.value} s limit`);
+				tell();
 				draw();
 			} catch (why) {
 				failed(why);
@@ -185,8 +186,10 @@ export const sql = {
 		say("read only · one SELECT");
 		if (shell.query.q || !memory.answer)
 			queueMicrotask(run);
-		else
+		else {
+			tell();
 			draw();
+		}
 		return { node, update: () => {}, close: () => { closeChart(); memory.sql = editor.area.value; }, key: (e) => {
 			if (e.key !== "/")
 				return false;
