@@ -177,7 +177,10 @@ def test_following_stops_and_goes_on(running, page):
 
 def test_a_zone_is_chosen_and_its_name_told(running, page):
     page.press("f")
-    page.mouse(700, 133)
+    for x in range(400, 1100, 7):  # between two zones there is nothing to choose
+        page.mouse(x, 133)
+        if page.count(".drawer h3"):
+            break
     assert re.match(r"forward|backward", page.says(".drawer h3", "forward|backward"))
     assert re.search(r"All zones of this name\s+count\s+\d+", page.text(".drawer"))
     assert re.match(r"(for|back)ward, c, \d.* ms, thread main$", page.says("[aria-live]", "thread main"))

@@ -19,6 +19,7 @@ import { wait } from "./views/wait.js";
 
 const TABS = [overview, timeline, flame, memory, metrics, torch, devices, compare, sql, stacks, streams];
 const REFRESH_MS = 2500;
+const SILENT_MS = 5000;
 
 /** Nothing is open. */
 const NOBODY = { id: "", target: null, running: false, data: () => NOTHING, meta: () => ({ end: 1, lanes: [], names: [] }), onchange: null };
@@ -114,6 +115,7 @@ class App {
 				this.runs.show();
 			}
 		});
+		this.heardAt = 0;
 		setInterval(() => this.tick(), 1000);
 		this.begin();
 	}
@@ -175,9 +177,7 @@ class App {
 		this.stop();
 		this.source = source;
 		source.ondata = () => { if (this.source === source) this.shell.renew(); };
-		this.stop = listen("tail", { target: id }, {
-			rows: (data) => source.rows(data), state: (data) => this.stateChanged(source, data), targets: (data) => this.list(data),
-		}, (there) => this.serverThere(there));
+		this.hear(source);
 		try {
 			await source.load();
 		} catch (why) {
@@ -190,6 +190,19 @@ class App {
 			history.replaceState(null, "", `#/${id}/${this.shell.source.target ? this.shell.tab?.id ?? "overview" : "overview"}`);
 		this.shell.show(source);
 		this.keepFresh(source);
+	}
+
+	/** Events of a source, from now on and from the state that it is in. @param {LiveSource} source */
+	hear(source) {
+		const heard = (/** @type {(data: any) => void} */ act) => (/** @type {any} */ data) => {
+			this.heardAt = performance.now();
+			act(data);
+		};
+		this.stop();
+		this.heardAt = performance.now();
+		this.stop = listen("tail", { target: source.id }, {
+			rows: heard((data) => source.rows(data)), state: heard((data) => this.stateChanged(source, data)), targets: heard((data) => this.list(data)),
+		}, (there) => this.serverThere(there));
 	}
 
 	/** @param {LiveSource} source */
@@ -252,6 +265,9 @@ class App {
 	tick() {
 		if (!this.source.running)
 			return;
+		// A connection that has gone silent is not always told to be lost, and a program that hangs says nothing either.
+		if (performance.now() - this.heardAt > SILENT_MS)
+			this.hear(this.source);
 		if (!document.hidden)
 			this.source.pulse().then(() => this.shell.fillFooter(), () => {});
 		this.shell.fillRun();
