@@ -202,7 +202,7 @@ def test_collectors_paths_and_a_baseline(plain):
                     time.sleep(ms / 1e3)
                 collector.record("loss", 1 + i % 3)
             return collector
-        slow, fast = run(4), run(1)
+        slow, fast = run(20), run(1)  # so far apart that a busy machine does not hide it
         Reporter(slow).save_json("slow.json")
         for a in (slow, "slow.json", Reporter(slow).report()):
             result = compare_runs(a, fast)
