@@ -6,6 +6,7 @@
 
 #include "serve/inside.h"
 #include "views/json.h"
+#include "views/planes.h"
 
 #define LANES_SHOWN 256
 #define WIDTH_MOST 16384
@@ -148,27 +149,6 @@ static void add_names(struct buf *out, const struct zoneindex *index, int64_t fi
 
 /* ---- planes --------------------------------------------------------------------------------- */
 
-static unsigned bytes_of(uint64_t value)
-{
-	unsigned bytes = 0;
-
-	for (; value; value >>= 8)
-		bytes++;
-	return bytes;
-}
-
-static void add_planes(struct buf *out, const uint64_t *values, size_t count, unsigned bytes)
-{
-	size_t at = out->used;
-
-	buf_fill(out, 0, count * bytes);
-	if (out->failed)
-		return;
-	for (unsigned plane = 0; plane < bytes; plane++)
-		for (size_t i = 0; i < count; i++)
-			out->data[at++] = (char)(values[i] >> (8 * plane));
-}
-
 enum column { GAP, DURATION, NAME, COUNT, BUSY };
 
 static uint64_t value_of(const struct zoneindex_piece *list, size_t i, enum column column)
@@ -194,8 +174,8 @@ static unsigned add_column(struct buf *out, const struct zoneindex_pieces *piece
 		values[i] = value_of(pieces->list, i, column);
 		most |= values[i];
 	}
-	bytes = bytes ? bytes : bytes_of(most);
-	add_planes(out, values, pieces->count, bytes);
+	bytes = bytes ? bytes : planes_width(most);
+	planes_add(out, values, pieces->count, bytes);
 	return bytes;
 }
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "views/planes.h"
+
 #define SAMPLE_SHARE 8 /* a quantum is first tried on an eighth of the zones */
 #define MERGE_LEVEL_FIRST 10
 #define MERGE_LEVEL_LAST 44
@@ -104,27 +106,6 @@ static void take_track(const struct zoneset *set, const struct zoneset_track *tr
 
 /* ---- planes --------------------------------------------------------------------------------- */
 
-static unsigned bytes_of(uint64_t value)
-{
-	unsigned bytes = 0;
-
-	for (; value; value >>= 8)
-		bytes++;
-	return bytes;
-}
-
-static void add_planes(struct buf *out, const uint64_t *values, size_t count, unsigned bytes)
-{
-	size_t at = out->used;
-
-	buf_fill(out, 0, count * bytes);
-	if (out->failed)
-		return;
-	for (unsigned plane = 0; plane < bytes; plane++)
-		for (size_t i = 0; i < count; i++)
-			out->data[at++] = (char)(values[i] >> (8 * plane));
-}
-
 static uint64_t most_of(const uint64_t *values, size_t count)
 {
 	uint64_t most = 0;
@@ -147,25 +128,25 @@ static void add_track(struct buf *out, const struct entries *entries, uint64_t q
 		values[i] = start > end ? start - end : 0;
 		end = (uint64_t)entries->list[i].end_ns / quantum;
 	}
-	about->gap_bytes = bytes_of(most_of(values, entries->count));
-	add_planes(out, values, entries->count, about->gap_bytes);
+	about->gap_bytes = planes_width(most_of(values, entries->count));
+	planes_add(out, values, entries->count, about->gap_bytes);
 	for (size_t i = 0; i < entries->count; i++)
 		values[i] = (uint64_t)entries->list[i].end_ns / quantum -
 			    (uint64_t)entries->list[i].start_ns / quantum;
-	about->duration_bytes = bytes_of(most_of(values, entries->count));
-	add_planes(out, values, entries->count, about->duration_bytes);
+	about->duration_bytes = planes_width(most_of(values, entries->count));
+	planes_add(out, values, entries->count, about->duration_bytes);
 	for (size_t i = 0; i < entries->count; i++)
 		values[i] = entries->list[i].name;
-	about->name_bytes = bytes_of(most_of(values, entries->count));
-	add_planes(out, values, entries->count, about->name_bytes);
+	about->name_bytes = planes_width(most_of(values, entries->count));
+	planes_add(out, values, entries->count, about->name_bytes);
 	if (!entries->merged)
 		return;
 	for (size_t i = 0; i < entries->count; i++)
 		values[i] = entries->list[i].n;
-	add_planes(out, values, entries->count, 4);
+	planes_add(out, values, entries->count, 4);
 	for (size_t i = 0; i < entries->count; i++)
 		values[i] = (uint64_t)entries->list[i].busy_ns / quantum;
-	add_planes(out, values, entries->count, about->duration_bytes);
+	planes_add(out, values, entries->count, about->duration_bytes);
 }
 
 /* ---- trying --------------------------------------------------------------------------------- */
