@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _waiter: "_Waiter | None" = None
-_known = False  # the callbacks of this build of torch are safe
 
 
 def arm() -> None:
@@ -42,9 +41,8 @@ def enable() -> None:
     if torch.version.cuda or getattr(torch.version, "hip", None):
         c.memory(_memory)
     if not lacking:
-        lacking = _callbacks(c, torch.__version__)
-    if lacking:
-        lacking += _scopes(c, torch)
+        lacking = _callback(c, torch.__version__)
+    lacking += _scopes(c, torch)
     for sentence in lacking:
         c.mark(sentence)
         _say(sentence)
@@ -101,8 +99,8 @@ def _watch(loader: "Any") -> None:
 
 # --- builds of torch ------------------------------------------------------------------------------------------
 
-def _callbacks(c: "Any", version: str) -> "list[str]":
-    """Backward of modules, and scopes at no cost, where it is known that this build bears it; else what is lacking."""
+def _callback(c: "Any", version: str) -> "list[str]":
+    """Backward of modules, where it is known that this build bears it; else what is lacking."""
     if c.known_callbacks():
         return []
     build, _ = c.build()
@@ -117,7 +115,7 @@ def _callbacks(c: "Any", version: str) -> "list[str]":
 
 
 def _scopes(c: "Any", torch: "Any") -> "list[str]":
-    """Steps of optimizers and waits for data without callbacks; else what is lacking."""
+    """Steps of optimizers and waits for data; else what is lacking."""
     try:
         found = c.hook_scopes(*_operators(torch))
     except (AttributeError, RuntimeError, ValueError):

@@ -284,30 +284,25 @@ uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 
 /* ---- on and off --------------------------------------------------------------------------------------------------- */
 
-/* Added once; disabled, they cost nothing. */
-static void add_callbacks(void)
+/* Added once; disabled, it costs nothing. */
+static void add_callback(void)
 {
 	struct callback nodes = { .start = node_start, .end = node_end, .sampling = 1.0 };
-	struct callback users = { .start = scopes_start, .end = scopes_end, .sampling = 1.0 };
 
 	nodes.scopes[SCOPE_BACKWARD_FUNCTION] = 1;
-	users.scopes[SCOPE_USER] = 1;
-	state.handles[0] = symbols.add_callback(nodes);
-	state.handles[1] = symbols.add_callback(users);
-	state.callbacks_added = state.callbacks_on = true;
+	state.handle = symbols.add_callback(nodes);
+	state.callback_added = true;
 }
 
-void backward_callbacks(bool on)
+void backward_callback(bool on)
 {
-	if (on == state.callbacks_on || !symbols.complete)
+	if (on == state.callback_on || !symbols.complete)
 		return;
-	if (!state.callbacks_added) {
-		add_callbacks();
-		return;
-	}
-	for (int i = 0; i < 2; i++)
-		(on ? symbols.reenable_callback : symbols.disable_callback)(state.handles[i]);
-	state.callbacks_on = on;
+	if (!state.callback_added)
+		add_callback();
+	else
+		(on ? symbols.reenable_callback : symbols.disable_callback)(state.handle);
+	state.callback_on = on;
 }
 
 /* ---- the call ----------------------------------------------------------------------------------------------------- */

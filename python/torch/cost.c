@@ -28,7 +28,7 @@ void cost_measure(struct thread *thread, PyObject *module)
 {
 	struct entry *entry = names_first(module);
 	uint64_t forward = UINT64_MAX, backward = UINT64_MAX;
-	bool nodes = state.callbacks_on && symbols.sequence_offset;
+	bool nodes = state.callback_on && symbols.sequence_offset;
 
 	if (!entry || !entry->selected || !torch_is_on())
 		return; /* after another one */

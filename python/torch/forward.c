@@ -152,8 +152,8 @@ static PyObject *hook(PyObject *callable, PyObject *const *args, size_t count, P
 	bool on = torch_is_on();
 	struct thread *thread;
 
-	if (KYMO__UNLIKELY(on != state.callbacks_on && state.callbacks_added))
-		backward_callbacks(on);
+	if (KYMO__UNLIKELY(on != state.callback_on && state.callback_added))
+		backward_callback(on);
 	if (!on || !PyVectorcall_NARGS(count))
 		return original(callable, args, count, keywords);
 	thread = thread_get();

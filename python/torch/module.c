@@ -61,11 +61,10 @@ static PyObject *hook(PyObject *module, PyObject *args)
 	return lacking;
 }
 
-PyDoc_STRVAR(
-	hook_scopes_doc,
-	"hook_scopes($module, enter, leave, /)\n--\n\n"
-	"Optimizer steps and waits for data where there are no callbacks: by the operators that\n"
-	"torch.profiler.record_function calls. False: these are of another kind.");
+PyDoc_STRVAR(hook_scopes_doc,
+	     "hook_scopes($module, enter, leave, /)\n--\n\n"
+	     "Optimizer steps and waits for data: by the operators that\n"
+	     "torch.profiler.record_function calls. False: these are of another kind.");
 
 static PyObject *hook_scopes(PyObject *module, PyObject *args)
 {
@@ -86,7 +85,7 @@ static PyObject *unhook(PyObject *module, PyObject *unused)
 	forward_unhook();
 	backward_unhook();
 	scopes_unhook();
-	backward_callbacks(false);
+	backward_callback(false);
 	if (kymo__control())
 		kymo__configure("torch", "off", "kymo.torch", NULL);
 	Py_CLEAR(state.memory);
@@ -110,7 +109,7 @@ static PyObject *build(PyObject *module, PyObject *unused)
 PyDoc_STRVAR(
 	callbacks_doc,
 	"callbacks($module, sequence_offset, thread_offset, /)\n--\n\n"
-	"Adds the callbacks of at::RecordFunction, for a build on which they are known to be safe.");
+	"Adds the callback of at::RecordFunction, for a build on which it is known to be safe.");
 
 static PyObject *callbacks(PyObject *module, PyObject *args)
 {
@@ -126,7 +125,7 @@ static PyObject *callbacks(PyObject *module, PyObject *args)
 	}
 	symbols.sequence_offset = sequence;
 	symbols.forward_thread_offset = thread;
-	backward_callbacks(true);
+	backward_callback(true);
 	Py_RETURN_NONE;
 }
 
@@ -138,7 +137,7 @@ static PyObject *known_callbacks(PyObject *module, PyObject *unused)
 	(void)module, (void)unused;
 	if (symbols_find() || !symbols_known_build())
 		Py_RETURN_FALSE;
-	backward_callbacks(true);
+	backward_callback(true);
 	Py_RETURN_TRUE;
 }
 
@@ -154,7 +153,7 @@ static PyObject *calibrate_begin(PyObject *module, PyObject *unused)
 	(void)module, (void)unused;
 	if (!symbols_find()) {
 		backward_calibrate_begin();
-		backward_callbacks(true);
+		backward_callback(true);
 	}
 	Py_RETURN_NONE;
 }
@@ -325,7 +324,7 @@ static PyObject *look(PyObject *module, PyObject *unused)
 			     forward_is_hooked() ? Py_True : Py_False, "run_backward",
 			     backward_is_hooked() ? Py_True : Py_False, "scopes",
 			     scopes_are_hooked() ? Py_True : Py_False, "callbacks",
-			     state.callbacks_on ? Py_True : Py_False, "backward_nodes",
+			     state.callback_on ? Py_True : Py_False, "backward_nodes",
 			     symbols.sequence_offset ? Py_True : Py_False, "modules",
 			     (Py_ssize_t)names_count(), "step", (unsigned int)steps_now(), "rows",
 			     state.rows[STAGE_FORWARD], state.rows[STAGE_BACKWARD],

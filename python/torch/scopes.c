@@ -1,7 +1,9 @@
 /*
- * Scopes that torch itself opens: optimizer steps, zero_grad, waits for data. at::RecordFunction tells of them; where its
- * callbacks cannot be had (a build that is not known, or not yet), the two operators by which Python opens and closes a scope
- * have their C entry borrowed instead: rarely called, and nothing of it is seen from Python.
+ * Scopes that torch itself opens: optimizer steps, zero_grad, waits for data. The two operators by which Python opens and
+ * closes a scope have their C entry borrowed: rarely called, and nothing of it is seen from Python. A callback of
+ * at::RecordFunction for such scopes would do as well, but it wakes more than we ask for: with one, every message between
+ * ranks (c10d::Work) is told of too, and keeps a copy of its thread's state, Python's included, until a thread of the
+ * transport lets go of it.
  */
 #include <string.h>
 
@@ -45,14 +47,14 @@ static uint32_t scope_name(const char *name, size_t row, const char *more)
 	return kymo_name_full(text, strlen(text), NULL, 0, 0, KYMO_SOURCE_TORCH, 0);
 }
 
-static void scope_began(struct thread *thread, const void *function, const char *name, size_t row)
+static void scope_began(struct thread *thread, const void *record, const char *name, size_t row)
 {
 	struct scope *scope = &thread->scopes[thread->scope_count];
 
 	if (thread->scope_count == SCOPES_MAX)
 		return;
 	thread->scope_count++;
-	scope->function = function;
+	scope->record = record;
 	scope->kind = scopes[row].kind;
 	scope->name = scope_name(name, row, NULL);
 	scope->phase_before = thread->phase;
@@ -60,30 +62,6 @@ static void scope_began(struct thread *thread, const void *function, const char 
 	scope->start = kymo__ticks();
 	thread->steps_open += scope->kind == SCOPE_STEP;
 	steps_phase(thread, scopes[row].phase, scope->start);
-}
-
-void *scopes_start(void **out_context, const void *function)
-{
-	const char *name;
-	struct thread *thread;
-	size_t row;
-
-	*out_context = NULL;
-	if (!torch_is_on() || !(name = symbols.function_name(function)))
-		return out_context;
-	row = scope_of(name);
-	thread = row < SCOPE_ROWS ? thread_get() : NULL;
-	if (thread)
-		scope_began(thread, function, name, row);
-	return out_context;
-}
-
-static void sample_variables(void)
-{
-	PyGILState_STATE held = PyGILState_Ensure();
-
-	watch_sample();
-	PyGILState_Release(held);
 }
 
 static void end_optimizer(struct thread *thread, const struct scope *scope, uint64_t now)
@@ -101,20 +79,19 @@ static void end_optimizer(struct thread *thread, const struct scope *scope, uint
 		return; /* an optimizer inside of another: one step */
 	state.trains = true;
 	if (watch_any())
-		sample_variables();
+		watch_sample();
 	steps_optimizer_ended(thread, now);
 }
 
 /* Scopes end in order; one that ended on another thread, or was left by an exception in C++, goes with its parent. */
-void scopes_end(const void *function, void *context)
+static void scope_ended(const void *record)
 {
 	struct thread *thread = thread_get();
 	uint64_t now = kymo__ticks();
 	int at;
 
-	(void)context;
 	for (at = thread ? thread->scope_count - 1 : -1; at >= 0; at--)
-		if (thread->scopes[at].function == function)
+		if (thread->scopes[at].record == record)
 			break;
 	if (at < 0)
 		return;
@@ -128,7 +105,7 @@ void scopes_end(const void *function, void *context)
 	}
 }
 
-/* ---- without callbacks ---------------------------------------------------------------------------------------------- */
+/* ---- the operators -------------------------------------------------------------------------------------------------- */
 
 typedef PyObject *(*array_function)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
@@ -147,7 +124,7 @@ static struct thread *thread_for(PyObject *text, const char **out_name, size_t *
 		return NULL;
 	}
 	*out_row = scope_of(*out_name);
-	return *out_row < SCOPE_ROWS && !state.callbacks_on && torch_is_on() ? thread_get() : NULL;
+	return *out_row < SCOPE_ROWS && torch_is_on() ? thread_get() : NULL;
 }
 
 /* The scope is known by the record that enter gives back, which leave is called with. */
@@ -176,7 +153,7 @@ static PyObject *leave_tuple(PyObject *self, PyObject *args, PyObject *keywords)
 	PyCFunctionWithKeywords original = (PyCFunctionWithKeywords)(void (*)(void))leave.original;
 
 	if (PyTuple_GET_SIZE(args))
-		scopes_end(PyTuple_GET_ITEM(args, 0), NULL);
+		scope_ended(PyTuple_GET_ITEM(args, 0));
 	return original(self, args, keywords);
 }
 
@@ -194,7 +171,7 @@ static PyObject *leave_array(PyObject *self, PyObject *const *args, Py_ssize_t c
 	array_function original = (array_function)(void (*)(void))leave.original;
 
 	if (count)
-		scopes_end(args[0], NULL);
+		scope_ended(args[0]);
 	return original(self, args, count, keywords);
 }
 

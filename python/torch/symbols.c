@@ -106,7 +106,6 @@ const char *symbols_find(void)
 		WANTED(add_callback, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"),
 		WANTED(disable_callback, "_ZN2at15disableCallbackEm"),
 		WANTED(reenable_callback, "_ZN2at16reenableCallbackEm"),
-		WANTED(function_name, "_ZNK2at14RecordFunction4nameEv"),
 		WANTED(thread_id, "_ZN2at14RecordFunction15currentThreadIdEv"),
 	};
 	struct found found = { 0 };

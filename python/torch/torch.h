@@ -3,8 +3,8 @@
  * tensor looked at. Three places are borrowed and given back:
  *
  *	forward.c    the C entry (vectorcall) of the one function nn.Module.__call__
- *	backward.c   two callbacks of at::RecordFunction, and the C entry of the engine's run_backward
- *	scopes.c     optimizer steps and waits for data: one of these callbacks, or the C entry of two operators
+ *	backward.c   a callback of at::RecordFunction, and the C entry of the engine's run_backward
+ *	scopes.c     optimizer steps and waits for data: the C entry of two operators
  *	symbols.c    where libtorch keeps what these need; which builds are known
  *	names.c      modules to names            thread.c  what a thread holds
  *	steps.c      steps, phases, rows         watch.c   variables at each step
@@ -94,7 +94,7 @@ struct node {
 enum scope_kind { SCOPE_STEP, SCOPE_ZERO_GRAD, SCOPE_DATA, SCOPE_OTHER };
 
 struct scope {
-	const void *function; /* the at::RecordFunction: tells its end */
+	const void *record; /* what the operator gave back, and is closed with */
 	enum scope_kind kind;
 	int phase_before;
 	uint32_t name;
@@ -138,14 +138,12 @@ struct callback {
 	uint8_t scopes[40];
 };
 #define SCOPE_BACKWARD_FUNCTION 1
-#define SCOPE_USER 7
 
 struct symbols {
 	uint64_t (*peek)(void);
 	uint64_t (*add_callback)(struct callback);
 	void (*disable_callback)(uint64_t);
 	void (*reenable_callback)(uint64_t);
-	const char *(*function_name)(const void *);
 	uint64_t (*thread_id)(void);
 	char build[64]; /* the build id of libtorch_cpu in hex */
 	/* Where in an at::RecordFunction these are; 0: not known, so there are no rows of backward. */
@@ -172,9 +170,9 @@ struct settings {
 
 struct state {
 	bool hooked; /* vectorcall and run_backward are ours */
-	bool callbacks_added, callbacks_on;
+	bool callback_added, callback_on;
 	bool cost_known; /* was measured, or cannot be */
-	uint64_t handles[2];
+	uint64_t handle;
 	uint32_t step; /* by optimizers, or by root forwards in inference */
 	uint32_t sequence; /* of rows in a step */
 	bool trains; /* an autograd graph was made: root forwards are no steps */
@@ -220,11 +218,8 @@ bool forward_is_hooked(void);
 int backward_hook(PyObject *descriptor); /* the method run_backward of the engine's type */
 void backward_unhook(void);
 bool backward_is_hooked(void);
-void backward_callbacks(bool on);
-/* Called by torch, with the GIL or without. */
-void *scopes_start(void **out_context, const void *function);
-void scopes_end(const void *function, void *context);
-/* Where there are no callbacks: by torch's own operators, builtins; -1: they are of another kind. */
+void backward_callback(bool on);
+/* By torch's own operators, builtins; -1: they are of another kind. */
 int scopes_hook(PyObject *enter, PyObject *leave);
 void scopes_unhook(void);
 bool scopes_are_hooked(void);

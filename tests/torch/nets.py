@@ -7,6 +7,7 @@
 Losses are printed as hex floats: equal means equal to the last bit.
 """
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -204,6 +205,10 @@ def ranked(rank, port, recorded):
     net = nn.parallel.DistributedDataParallel(ResNet())
     torch.manual_seed(int(rank))
     losses = train(net, images())
+    # A thread of gloo that lets go of its last message while the interpreter ends aborts the process (torch 2.13, recorded or
+    # not: the message holds a Python object). Without the model nothing holds the group, and its threads are joined here.
+    del net
+    gc.collect()
     torch.distributed.destroy_process_group()
     return losses
 
