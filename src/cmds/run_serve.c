@@ -15,8 +15,6 @@
 
 #define WAIT_MS 10000
 
-extern char **environ;
-
 int run_serve_word(struct run_serve *serve, const char *port)
 {
 	size_t digits = port ? strspn(port, "0123456789") : 0;

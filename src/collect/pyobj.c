@@ -363,14 +363,13 @@ static void add_float(const struct pymemory *memory, uint64_t object, struct buf
 {
 	uint64_t bits = remote_pointer(memory->pid, object + (uint64_t)memory->layout->float_value);
 	char text[40];
-	double value, back;
+	double value;
 
 	memcpy(&value, &bits, 8);
 	/* The shortest text that reads back as the same number, as repr() gives it. */
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
-		back = strtod(text, NULL);
-		if (memcmp(&back, &value, 8) == 0)
+		if (isnan(value) || strtod(text, NULL) == value)
 			break;
 	}
 	buf_text(out, text);

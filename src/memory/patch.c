@@ -257,7 +257,7 @@ int memory_patch(bool on)
 	if (!handle)
 		return -ENOTSUP;
 	work = on ? REDIRECT : PUT_BACK;
-	dlsym(handle, "kymo_memory_under_lock");
+	(void)dlsym(handle, "kymo_memory_under_lock");
 	work = NOTHING;
 	return 0;
 }
