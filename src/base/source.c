@@ -1,6 +1,5 @@
 #include "base/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,14 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/pages.h"
 
 #define TMPFS_MAGIC 0x01021994
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
@@ -96,7 +93,7 @@ static void source_init(struct source *source)
 static int open_regular(int dir, const char *path, struct readat *out)
 {
 	struct stat st;
-	int fd = openat(dir, path, OPEN_FLAGS);
+	int fd = openat(dir, path, SOURCE_OPEN_FLAGS);
 
 	if (fd < 0)
 		return -errno;
@@ -181,7 +178,7 @@ static void open_peer(struct source *source)
 
 	if (read_run(source->halves[0], &run) || run.peer[0] != '/')
 		return;
-	dir = open(run.peer, OPEN_FLAGS | O_DIRECTORY);
+	dir = open(run.peer, SOURCE_OPEN_FLAGS | O_DIRECTORY);
 	if (dir < 0)
 		return;
 	if (read_run(dir, &other) || !same_run(&run, &other) || fstat(source->halves[0], &mine) ||
@@ -204,7 +201,7 @@ static int climb_to_run(struct source *source, struct kymo_error *err)
 	if (!slash || !source_is_process(slash + 1, NULL) ||
 	    faccessat(source->halves[0], "control", F_OK, 0))
 		return 0;
-	up = openat(source->halves[0], "..", OPEN_FLAGS | O_DIRECTORY);
+	up = openat(source->halves[0], "..", SOURCE_OPEN_FLAGS | O_DIRECTORY);
 	if (up < 0)
 		return error_set(err, errno, "cannot open the run of %s: %s", path,
 				 strerror(errno));
@@ -451,161 +448,6 @@ int source_file(const struct source *source, const char *path, struct readat *ou
 		return error_set(err, EINVAL, "%s is not a regular file; kymo writes nothing else",
 				 path);
 	return rc ? error_set(err, -rc, "cannot open %s: %s", path, strerror(-rc)) : 0;
-}
-
-/* ---- listing ----------------------------------------------------------------------------- */
-
-static int list_add(struct source_list *list, const struct source_item *item)
-{
-	void *items = pages_grow(list->items, &list->room_bytes, (list->count + 1) * sizeof(*item));
-
-	if (!items)
-		return -ENOMEM;
-	list->items = items;
-	list->items[list->count++] = *item;
-	return 0;
-}
-
-/* Adds a name that belongs in the list: of processes, or of a process's files. */
-static int consider(struct source_list *list, const char *name, bool processes)
-{
-	struct source_item item = { .kind = SOURCE_FOREIGN };
-
-	if (!processes)
-		return source_parse(name, &item) == SOURCE_FOREIGN ? 0 : list_add(list, &item);
-	if (!source_is_process(name, NULL) || strlen(name) >= sizeof(item.name))
-		return 0;
-	strcpy(item.name, name);
-	return list_add(list, &item);
-}
-
-struct directory_record { /* as the kernel writes it */
-	uint64_t inode;
-	int64_t offset;
-	unsigned short bytes;
-	unsigned char type;
-	char name[];
-};
-
-/* By the system call: opendir() allocates. */
-static int list_directory(int dir, struct source_list *list, bool processes)
-{
-	char buffer[8192] __attribute__((aligned(8)));
-	long got;
-	int rc = 0;
-
-	while (!rc && (got = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
-		for (long at = 0; !rc && at < got;) {
-			const struct directory_record *record = (const void *)(buffer + at);
-
-			rc = consider(list, record->name, processes);
-			at += record->bytes;
-		}
-	}
-	return rc;
-}
-
-static int list_half(int half, const char *process, struct source_list *list)
-{
-	int dir = openat(half, process ? process : ".", OPEN_FLAGS | O_DIRECTORY);
-	int rc;
-
-	if (dir < 0)
-		return errno == ENOENT ? 0 : -errno;
-	rc = list_directory(dir, list, !process);
-	close(dir);
-	return rc;
-}
-
-/* "p12-3/s1.head" belongs to process "p12-3"; with process NULL its first part is wanted. */
-static int consider_path(struct source_list *list, const char *path, const char *process)
-{
-	char first[SOURCE_PATH_BYTES];
-	const char *slash = memchr(path, '/', strnlen(path, SOURCE_PATH_BYTES));
-	size_t bytes = slash ? (size_t)(slash - path) : 0;
-
-	if (!slash || strnlen(path, SOURCE_PATH_BYTES) == SOURCE_PATH_BYTES)
-		return 0;
-	memcpy(first, path, bytes);
-	first[bytes] = '\0';
-	if (process)
-		return strcmp(first, process) ? 0 : consider(list, slash + 1, false);
-	return consider(list, first, true);
-}
-
-static int compare_items(const void *left, const void *right)
-{
-	const struct source_item *a = left, *b = right;
-
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->id != b->id)
-		return a->id < b->id ? -1 : 1;
-	if (a->sequence != b->sequence)
-		return a->sequence < b->sequence ? -1 : 1;
-	return strcmp(a->name, b->name);
-}
-
-static void sort_and_keep_one_each(struct source_list *list)
-{
-	size_t kept = 0;
-
-	pages_sort(list->items, list->count, sizeof(*list->items), compare_items);
-	for (size_t i = 0; i < list->count; i++)
-		if (!kept || compare_items(&list->items[kept - 1], &list->items[i]))
-			list->items[kept++] = list->items[i];
-	list->count = kept;
-}
-
-/* Entries are sorted: those of a process follow one another. */
-static size_t first_entry(const struct source *source, const char *process)
-{
-	size_t low = 0, high = process ? source->entry_count : 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strncmp(source->entries[middle].path, process, SOURCE_PATH_BYTES) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static int list_all(const struct source *source, const char *process, struct source_list *list)
-{
-	int rc = 0;
-
-	list->count = 0;
-	for (int half = 0; half < 2 && !rc; half++)
-		if (source->halves[half] >= 0)
-			rc = list_half(source->halves[half], process, list);
-	for (size_t i = first_entry(source, process); i < source->entry_count && !rc; i++) {
-		if (process && strncmp(source->entries[i].path, process, strlen(process)))
-			break;
-		rc = consider_path(list, source->entries[i].path, process);
-	}
-	for (size_t i = 0; i < source->blob_count && !rc; i++)
-		rc = consider_path(list, source->blobs[i].path, process);
-	sort_and_keep_one_each(list);
-	return rc;
-}
-
-int source_processes(const struct source *source, struct source_list *list)
-{
-	return list_all(source, NULL, list);
-}
-
-int source_files(const struct source *source, const char *process, struct source_list *list)
-{
-	return list_all(source, process, list);
-}
-
-void source_list_free(struct source_list *list)
-{
-	pages_give(list->items, list->room_bytes);
-	memset(list, 0, sizeof(*list));
 }
 
 bool source_head(const struct source *source, const char *path, const char *magic, void *out,

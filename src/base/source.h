@@ -15,6 +15,8 @@
 #include "base/snapshot_format.h"
 
 #define SOURCE_PATH_BYTES 64 /* as in a snapshot's entries */
+/* Of whatever a recording may hold: no link is followed, no pipe or terminal waited for. */
+#define SOURCE_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 /* What a file of a process is, by its name. The order is that of lists. */
 enum source_kind {

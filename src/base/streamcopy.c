@@ -23,8 +23,7 @@ struct stream_files {
 	struct readat head, ring, totals;
 };
 
-__attribute__((format(printf, 2, 3))) static void say(const struct streamcopy_sink *sink,
-						      const char *format, ...)
+void streamcopy_say(const struct streamcopy_sink *sink, const char *format, ...)
 {
 	char sentence[512];
 	va_list args;
@@ -131,7 +130,7 @@ static bool totals_wanted(const struct streamcopy *copy)
 
 /* ---- rings ------------------------------------------------------------------------------- */
 
-static int add_run(struct streamcopy *copy, const struct streamcopy_run *run)
+int streamcopy_add_run(struct streamcopy *copy, const struct streamcopy_run *run)
 {
 	void *runs = pages_grow(copy->runs, &copy->run_room_bytes,
 				(copy->run_count + 1) * sizeof(*run));
@@ -203,7 +202,7 @@ static void add_ring_runs(struct streamcopy *copy, uint64_t from, uint64_t to, u
 							      slot * copy->head.row_bytes,
 						    .file = READAT_NONE };
 
-		if (whole && add_run(copy, &run))
+		if (whole && streamcopy_add_run(copy, &run))
 			return;
 		from += rows;
 	}
@@ -295,7 +294,7 @@ static void check_ring_file(const struct streamcopy *copy, struct readat *ring,
 	if (!rc)
 		return;
 	if (rc != -ENODATA)
-		say(sink, "%s", why.text);
+		streamcopy_say(sink, "%s", why.text);
 	readat_close(ring);
 }
 
@@ -332,13 +331,14 @@ static int take_ring(struct streamcopy *copy, const struct stream_files *files,
 			  copy->label);
 	}
 	if (totals_why.text[0])
-		say(sink, "%s", totals_why.text);
+		streamcopy_say(sink, "%s", totals_why.text);
 	if (copy->live.head - copy->live.floor > copy->kept)
-		say(sink,
-		    "%s: %llu rows cannot be read: the file s%u.0 is cut short, missing, or written faster than it can be read",
-		    copy->label,
-		    (unsigned long long)(copy->live.head - copy->live.floor - copy->kept),
-		    copy->head.id);
+		streamcopy_say(
+			sink,
+			"%s: %llu rows cannot be read: the file s%u.0 is cut short, missing, or written faster than it can be read",
+			copy->label,
+			(unsigned long long)(copy->live.head - copy->live.floor - copy->kept),
+			copy->head.id);
 	return 0;
 }
 
@@ -352,116 +352,11 @@ static int take_chain(struct streamcopy *copy, const struct stream_files *files,
 	if (totals_wanted(copy) &&
 	    totalscopy_take(&copy->totals, &files->head, &files->totals, copy->label, &why)) {
 		totalscopy_free(&copy->totals);
-		say(sink, "%s", why.text);
+		streamcopy_say(sink, "%s", why.text);
 	}
 	if (!read_head(&files->head, &copy->live.head))
 		return cannot(copy, "its head is cut short", err);
 	return 0;
-}
-
-static int check_segment(const struct streamcopy *copy, const struct source_item *item,
-			 const struct readat *file, struct kymo_segment_head *head,
-			 struct kymo_error *err)
-{
-	char label[sizeof(copy->process) + sizeof(item->name) + 2];
-	int rc;
-
-	snprintf(label, sizeof(label), "%s/%s", copy->process, item->name);
-	rc = readat_head(file, KYMO_MAGIC_SEGMENT, head, sizeof(*head), label, err);
-	if (rc)
-		return rc;
-	if (head->stream_id != copy->head.id || head->row_bytes != copy->head.row_bytes ||
-	    head->sequence != item->sequence)
-		return error_set(err, EPROTO, "%s is damaged: its head is of another segment",
-				 label);
-	if (head->first_row >= STREAMCOPY_ROWS_MAX || head->rows >= STREAMCOPY_ROWS_MAX)
-		return error_set(err, EPROTO, "%s is damaged: impossible row numbers", label);
-	return 0;
-}
-
-/* The rows of a segment that count: within the file, below head, above what came before. */
-static void clip_segment(const struct streamcopy *copy, const struct readat *file,
-			 const struct kymo_segment_head *head, struct streamcopy_run *run)
-{
-	const uint64_t row = copy->head.row_bytes, size = readat_size(file);
-	const struct streamcopy_run *last = copy->run_count ? &copy->runs[copy->run_count - 1]
-							    : NULL;
-	uint64_t low = last ? last->first_row + last->rows : 0;
-	uint64_t high = copy->live.head;
-	uint64_t fit = size > sizeof(*head) ? (size - sizeof(*head)) / row : 0;
-
-	if (fit > head->rows)
-		fit = head->rows;
-	if (low < head->first_row)
-		low = head->first_row;
-	if (high > head->first_row + fit)
-		high = head->first_row + fit;
-	run->sequence = head->sequence;
-	run->first_row = low;
-	run->rows = high > low ? high - low : 0;
-	run->offset = sizeof(*head) + (low - head->first_row) * row;
-}
-
-static void add_segment(struct streamcopy *copy, const struct source_item *item, size_t *open_files,
-			const struct streamcopy_sink *sink)
-{
-	char path[sizeof(copy->process) + sizeof(item->name) + 2];
-	struct streamcopy_run run = { .file = READAT_NONE };
-	struct kymo_segment_head head = { 0 };
-	struct kymo_error why = { 0 };
-	int rc;
-
-	snprintf(path, sizeof(path), "%s/%s", copy->process, item->name);
-	rc = source_file(copy->source, path, &run.file, &why);
-	if (rc == -ENOENT)
-		return; /* evicted since it was listed */
-	if (!rc)
-		rc = check_segment(copy, item, &run.file, &head, &why);
-	if (rc) {
-		/* One that was just being made holds nothing yet; segment_next counts those that were. */
-		if (rc != -ENODATA || item->sequence < copy->live.segment_next)
-			say(sink, "%s", why.text);
-		readat_close(&run.file);
-		return;
-	}
-	clip_segment(copy, &run.file, &head, &run);
-	if (run.file.owned && *open_files)
-		--*open_files;
-	else if (run.file.owned)
-		readat_close(&run.file);
-	if (!run.rows || add_run(copy, &run))
-		readat_close(&run.file);
-}
-
-/* The list is sorted: the segments of a stream follow one another. */
-static size_t first_segment(const struct source_list *files, uint32_t id)
-{
-	size_t low = 0, high = files->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct source_item *item = &files->items[middle];
-
-		if (item->kind < SOURCE_SEGMENT || (item->kind == SOURCE_SEGMENT && item->id < id))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-void streamcopy_segments(struct streamcopy *copy, const struct source_list *files,
-			 size_t *open_files, const struct streamcopy_sink *sink)
-{
-	if (copy->head.cap_rows)
-		return;
-	for (size_t i = first_segment(files, copy->head.id); i < files->count; i++) {
-		const struct source_item *item = &files->items[i];
-
-		if (item->kind != SOURCE_SEGMENT || item->id != copy->head.id)
-			break;
-		add_segment(copy, item, open_files, sink);
-	}
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
@@ -589,20 +484,23 @@ void streamcopy_total(struct streamcopy *copy, const struct streamcopy_sink *sin
 		uint64_t got = streamcopy_rows(copy, totals->from, want, rows);
 
 		if (!got) {
-			say(sink,
-			    "%s: the exact totals lack %llu rows that were not folded yet and cannot be read",
-			    copy->label, (unsigned long long)(head - totals->from));
+			streamcopy_say(
+				sink,
+				"%s: the exact totals lack %llu rows that were not folded yet and cannot be read",
+				copy->label, (unsigned long long)(head - totals->from));
 			break;
 		}
 		totalscopy_fold(totals, rows, totals->from, got);
 	}
 	if (totals->unsettled)
-		say(sink,
-		    "%s: %u totals changed faster than they could be read; they are not exact",
-		    copy->label, totals->unsettled);
+		streamcopy_say(
+			sink,
+			"%s: %u totals changed faster than they could be read; they are not exact",
+			copy->label, totals->unsettled);
 	if (!totalscopy_finish(totals, head))
-		say(sink, "%s: the totals hold more rows than were written; they are damaged",
-		    copy->label);
+		streamcopy_say(sink,
+			       "%s: the totals hold more rows than were written; they are damaged",
+			       copy->label);
 }
 
 void streamcopy_free(struct streamcopy *copy)

@@ -62,4 +62,9 @@ void streamcopy_total(struct streamcopy *copy, const struct streamcopy_sink *sin
 uint64_t streamcopy_rows(const struct streamcopy *copy, uint64_t first, uint64_t count, void *out);
 void streamcopy_free(struct streamcopy *copy); /* also after a failed take */
 
+/* Between streamcopy.c and streamcopy_segments.c. */
+void streamcopy_say(const struct streamcopy_sink *sink, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int streamcopy_add_run(struct streamcopy *copy, const struct streamcopy_run *run);
+
 #endif
