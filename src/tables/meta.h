@@ -36,6 +36,21 @@ void meta_real(struct meta_cell *cell, double value);
 void meta_text(struct meta_cell *cell, const char *text);
 void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes);
 
+struct meta_column {
+	const char *name;
+	enum meta_type type;
+};
+
+struct meta_table {
+	const char *name;
+	const struct meta_column *columns;
+	size_t column_count;
+	void (*fill)(struct meta_rows *rows, const struct tables *tables);
+};
+
+/* meta_tables.c; NULL: there is no such table. */
+const struct meta_table *meta_find(const char *name);
+
 int meta_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
 
 /* backtrace.c */
