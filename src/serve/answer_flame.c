@@ -80,31 +80,14 @@ static int copy_range(const struct zoneindex *index, const struct flame_request 
 static void add_flame_names(struct buf *out, const struct zoneindex *index, const uint32_t *place,
 			    size_t count)
 {
-	const char *text = buf_get(&index->text);
 	uint32_t *name = calloc(count + 1, sizeof(*name));
 
-	for (size_t i = 0; name && i < index->name_count; i++)
+	for (size_t i = 0; name && i < index->names.count; i++)
 		if (place[i])
 			name[place[i] - 1] = (uint32_t)i;
-	buf_text(out, ",\"names\":{\"name\":[");
-	for (size_t i = 0; name && i < count; i++) {
-		buf_text(out, i ? "," : "");
-		json_text(out, text + index->names[name[i]].name_at,
-			  index->names[name[i]].name_bytes);
-	}
-	buf_text(out, "],\"source\":[");
-	for (size_t i = 0; name && i < count; i++)
-		buf_print(out, "%s\"%s\"", i ? "," : "", index->names[name[i]].source);
-	buf_text(out, "],\"file\":[");
-	for (size_t i = 0; name && i < count; i++) {
-		buf_text(out, i ? "," : "");
-		json_text(out, text + index->names[name[i]].file_at,
-			  index->names[name[i]].file_bytes);
-	}
-	buf_text(out, "],\"line\":[");
-	for (size_t i = 0; name && i < count; i++)
-		buf_print(out, "%s%d", i ? "," : "", index->names[name[i]].line);
-	buf_text(out, "]}");
+	buf_text(out, ",\"names\":{");
+	zonenames_json(&index->names, name, 0, name ? count : 0, out);
+	buf_char(out, '}');
 	free(name);
 }
 
@@ -162,7 +145,7 @@ static void flame_of_zones(struct request *request, struct target *target,
 	const struct zoneindex *index = &target->feed.index;
 	struct zoneset set = { 0 };
 	struct zoneflame flame = { 0 };
-	uint32_t *place = calloc(index->name_count + 1, sizeof(*place));
+	uint32_t *place = calloc(index->names.count + 1, sizeof(*place));
 	int64_t *shown_at = NULL;
 	int rc = place ? copy_range(index, asked, &set) : -ENOMEM;
 

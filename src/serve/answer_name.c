@@ -136,8 +136,8 @@ static void add_histogram(struct buf *out, const struct gathered *from)
 static void write_name(struct buf *out, const struct zoneindex *index, size_t name,
 		       struct gathered *from)
 {
-	const struct zoneindex_name *about = &index->names[name];
-	const char *text = buf_get(&index->text);
+	const struct zonenames_name *about = &index->names.list[name];
+	const char *text = buf_get(&index->names.text);
 
 	buf_text(out, "{\"name\":");
 	json_text(out, text + about->name_at, about->name_bytes);
@@ -172,13 +172,13 @@ static void write_name(struct buf *out, const struct zoneindex *index, size_t na
 static int64_t mark_names(struct request *request, const struct zoneindex *index, bool *wanted)
 {
 	const char *name = request_get(request, "name"), *source = request_get(request, "source");
-	const char *text = buf_get(&index->text);
+	const char *text = buf_get(&index->names.text);
 	int64_t id, first = -1;
 
 	if (!request_number(request, "id", -1, &id))
 		return -2;
-	for (size_t i = 0; i < index->name_count; i++) {
-		const struct zoneindex_name *one = &index->names[i];
+	for (size_t i = 0; i < index->names.count; i++) {
+		const struct zonenames_name *one = &index->names.list[i];
 
 		wanted[i] = id >= 0 ? (size_t)id == i
 				    : name && one->name_bytes == strlen(name) &&
@@ -193,7 +193,7 @@ static int64_t mark_names(struct request *request, const struct zoneindex *index
 static void answer_from(struct request *request, const struct zoneindex *index)
 {
 	struct gathered to = { .count = 0 };
-	bool *wanted = calloc(index->name_count + 1, sizeof(*wanted));
+	bool *wanted = calloc(index->names.count + 1, sizeof(*wanted));
 	int64_t range[3], first = wanted ? mark_names(request, index, wanted) : -2;
 
 	if (first >= 0 && request_number(request, "from", INT64_MIN / 4, &range[0]) &&

@@ -120,31 +120,13 @@ static void add_lane(struct buf *out, const struct zoneindex *index, uint32_t at
 	buf_char(out, '}');
 }
 
-static void add_names(struct buf *out, const struct zoneindex *index, int64_t first)
+static void add_names(struct buf *out, const struct zonenames *names, int64_t first)
 {
-	const char *text = buf_get(&index->text);
-	size_t from = first < 0				  ? 0
-		      : (size_t)first > index->name_count ? index->name_count
-							  : (size_t)first;
+	size_t from = first < 0 ? 0 : (size_t)first > names->count ? names->count : (size_t)first;
 
-	buf_print(out, ",\"names\":{\"from\":%zu,\"count\":%zu,\"name\":[", from,
-		  index->name_count);
-	for (size_t i = from; i < index->name_count; i++) {
-		buf_text(out, i > from ? "," : "");
-		json_text(out, text + index->names[i].name_at, index->names[i].name_bytes);
-	}
-	buf_text(out, "],\"source\":[");
-	for (size_t i = from; i < index->name_count; i++)
-		buf_print(out, "%s\"%s\"", i > from ? "," : "", index->names[i].source);
-	buf_text(out, "],\"file\":[");
-	for (size_t i = from; i < index->name_count; i++) {
-		buf_text(out, i > from ? "," : "");
-		json_text(out, text + index->names[i].file_at, index->names[i].file_bytes);
-	}
-	buf_text(out, "],\"line\":[");
-	for (size_t i = from; i < index->name_count; i++)
-		buf_print(out, "%s%d", i > from ? "," : "", index->names[i].line);
-	buf_text(out, "]}");
+	buf_print(out, ",\"names\":{\"from\":%zu,\"count\":%zu,", from, names->count);
+	zonenames_json(names, NULL, from, names->count - from, out);
+	buf_char(out, '}');
 }
 
 /* ---- planes --------------------------------------------------------------------------------- */
@@ -290,7 +272,7 @@ static void gather(struct request *request, const struct feed *feed,
 	for (size_t i = 0; order && i < shown; i++)
 		add_lane(&to.json, index, order[i], i);
 	buf_char(&to.json, ']');
-	add_names(&to.json, index, asked->names_from);
+	add_names(&to.json, &index->names, asked->names_from);
 	add_open(&to.json, feed);
 	for (size_t i = 0; order && i < shown && to.piece_count < PIECES_MOST && !to.failed; i++) {
 		const struct zoneindex_lane *lane = &index->lanes[order[i]];

@@ -144,7 +144,7 @@ static int64_t lane_of(struct feed *feed, struct feed_process *mine,
 
 static int64_t intern(struct feed *feed, const struct store_name *name)
 {
-	struct zoneindex_key key = { .name = name->text,
+	struct zonenames_key key = { .name = name->text,
 				     .name_bytes = name->text_bytes,
 				     .file = name->file,
 				     .file_bytes = name->file_bytes,

@@ -69,7 +69,7 @@ static int64_t name_of(struct taking *taking, const struct rows *rows)
 {
 	struct tables_cell name = cell_of(rows, 6), file = cell_of(rows, 7);
 	char source[8];
-	struct zoneindex_key key = { .name = name.text,
+	struct zonenames_key key = { .name = name.text,
 				     .name_bytes = name.text_bytes,
 				     .file = file.text,
 				     .file_bytes = file.text_bytes,

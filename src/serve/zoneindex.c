@@ -4,27 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define BLOCK 16u
 #define LATE 64u /* so far back a zone that comes late is put in its place */
 #define TRACKS_MOST 200000u
 #define ZONES_MOST UINT32_C(0x7fffffff) /* of a track */
 
 /* ---- growing -------------------------------------------------------------------------------- */
-
-static bool grow(void **data, size_t *room, size_t used, size_t each)
-{
-	size_t more = *room ? *room * 2 : 64;
-	void *grown;
-
-	if (used < *room)
-		return true;
-	grown = realloc(*data, more * each);
-	if (!grown)
-		return false;
-	*data = grown;
-	*room = more;
-	return true;
-}
 
 static bool resize(void **data, size_t count, size_t each)
 {
@@ -64,97 +51,9 @@ static bool grow_track(struct zoneindex_track *track)
 
 /* ---- names, clocks, lanes ------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
+int64_t zoneindex_name(struct zoneindex *index, const struct zonenames_key *key)
 {
-	const unsigned char *at = bytes;
-
-	for (; count; at++, count--)
-		hash = (hash ^ *at) * 0x100000001b3u;
-	return hash;
-}
-
-static uint64_t hash_of(const struct zoneindex_key *key)
-{
-	uint64_t hash = mix(0xcbf29ce484222325u ^ (uint32_t)key->line, key->name, key->name_bytes);
-
-	hash = mix(hash * 31, key->file, key->file_bytes);
-	hash = mix(hash * 31, key->source, strlen(key->source));
-	return hash ^ hash >> 29;
-}
-
-static bool same_name(const struct zoneindex *index, const struct zoneindex_name *name,
-		      const struct zoneindex_key *key, uint64_t hash)
-{
-	const char *text = buf_get(&index->text);
-
-	return name->hash == hash && name->name_bytes == key->name_bytes &&
-	       name->file_bytes == key->file_bytes && name->line == key->line &&
-	       !memcmp(text + name->name_at, key->name, key->name_bytes) &&
-	       !memcmp(text + name->file_at, key->file, key->file_bytes) &&
-	       !strncmp(name->source, key->source, sizeof(name->source) - 1);
-}
-
-static int grow_slots(struct zoneindex *index)
-{
-	size_t more = index->slot_count ? index->slot_count * 4 : 1024;
-	uint32_t *slots = calloc(more, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < index->name_count; i++) {
-		size_t at = index->names[i].hash & (more - 1);
-
-		while (slots[at])
-			at = (at + 1) & (more - 1);
-		slots[at] = (uint32_t)i + 1;
-	}
-	free(index->slots);
-	index->slots = slots;
-	index->slot_count = more;
-	return 0;
-}
-
-static int64_t add_name(struct zoneindex *index, const struct zoneindex_key *key, uint64_t hash,
-			size_t slot)
-{
-	struct zoneindex_name *name;
-
-	if (!grow((void **)&index->names, &index->name_room, index->name_count, sizeof(*name)))
-		return -ENOMEM;
-	name = &index->names[index->name_count];
-	*name = (struct zoneindex_name){ .name_at = index->text.used,
-					 .name_bytes = (uint32_t)key->name_bytes,
-					 .file_at = index->text.used + key->name_bytes,
-					 .file_bytes = (uint32_t)key->file_bytes,
-					 .line = key->line,
-					 .hash = hash };
-	buf_add(&index->text, key->name, key->name_bytes);
-	buf_add(&index->text, key->file, key->file_bytes);
-	strncpy(name->source, key->source, sizeof(name->source) - 1);
-	if (index->text.failed)
-		return -ENOMEM;
-	index->slots[slot] = (uint32_t)index->name_count + 1;
-	return (int64_t)index->name_count++;
-}
-
-int64_t zoneindex_name(struct zoneindex *index, const struct zoneindex_key *key)
-{
-	static const struct zoneindex_key others = {
-		.name = "(further names)", .name_bytes = 15, .file = "", .source = ""
-	};
-	uint64_t hash;
-	size_t slot;
-
-	if (index->name_count >= ZONEINDEX_NAMES - 1)
-		key = &others;
-	hash = hash_of(key);
-	if (2 * index->name_count >= index->slot_count && grow_slots(index))
-		return -ENOMEM;
-	slot = hash & (index->slot_count - 1);
-	for (; index->slots[slot]; slot = (slot + 1) & (index->slot_count - 1))
-		if (same_name(index, &index->names[index->slots[slot] - 1], key, hash))
-			return index->slots[slot] - 1;
-	return add_name(index, key, hash, slot);
+	return zonenames_find(&index->names, key, ZONEINDEX_NAMES);
 }
 
 int64_t zoneindex_clock(struct zoneindex *index, const struct store_clock *clock)
@@ -383,9 +282,7 @@ void zoneindex_fini(struct zoneindex *index)
 	}
 	free(index->tracks);
 	free(index->lanes);
-	free(index->names);
-	free(index->slots);
+	zonenames_fini(&index->names);
 	free(index->clocks);
-	buf_fini(&index->text);
 	*index = (struct zoneindex){ 0 };
 }

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "store/store.h"
+#include "views/zonenames.h"
 
 #define ZONEINDEX_ROWS 256 /* of a lane */
 #define ZONEINDEX_LANES 65535
@@ -43,24 +43,12 @@ struct zoneindex_lane {
 	uint32_t tracks[ZONEINDEX_ROWS]; /* index + 1; 0: none */
 };
 
-struct zoneindex_name {
-	size_t name_at, file_at; /* in text */
-	uint32_t name_bytes, file_bytes;
-	char source[8];
-	int32_t line;
-	uint64_t hash;
-};
-
 struct zoneindex {
 	struct zoneindex_track *tracks;
 	size_t track_count, track_room;
 	struct zoneindex_lane *lanes;
 	size_t lane_count, lane_room;
-	struct zoneindex_name *names;
-	size_t name_count, name_room;
-	uint32_t *slots; /* open hash of names: index + 1 */
-	size_t slot_count;
-	struct buf text;
+	struct zonenames names;
 	struct store_clock *clocks;
 	size_t clock_count, clock_room;
 	uint64_t count; /* zones that are here */
@@ -68,14 +56,8 @@ struct zoneindex {
 	uint64_t forgotten; /* that were here, and went to make room */
 };
 
-struct zoneindex_key {
-	const char *name, *file, *source;
-	size_t name_bytes, file_bytes;
-	int32_t line;
-};
-
 /* Each gives an index, or -ENOMEM; -ENOSPC where there are too many lanes. */
-int64_t zoneindex_name(struct zoneindex *index, const struct zoneindex_key *key);
+int64_t zoneindex_name(struct zoneindex *index, const struct zonenames_key *key);
 int64_t zoneindex_clock(struct zoneindex *index, const struct store_clock *clock);
 int64_t zoneindex_lane(struct zoneindex *index, const struct zoneindex_lane *lane);
 

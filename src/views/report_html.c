@@ -75,25 +75,9 @@ static void add_lanes(struct buf *out, const struct zoneset *set)
 
 static void add_names(struct buf *out, const struct zoneset *set)
 {
-	const char *text = buf_get(&set->text);
-
-	buf_text(out, ",\n\"names\":{\"name\":[");
-	for (size_t i = 0; i < set->name_count; i++) {
-		buf_text(out, i ? "," : "");
-		json_text(out, text + set->names[i].name_at, set->names[i].name_bytes);
-	}
-	buf_text(out, "],\"source\":[");
-	for (size_t i = 0; i < set->name_count; i++)
-		buf_print(out, "%s\"%s\"", i ? "," : "", set->names[i].source);
-	buf_text(out, "],\"file\":[");
-	for (size_t i = 0; i < set->name_count; i++) {
-		buf_text(out, i ? "," : "");
-		json_text(out, text + set->names[i].file_at, set->names[i].file_bytes);
-	}
-	buf_text(out, "],\"line\":[");
-	for (size_t i = 0; i < set->name_count; i++)
-		buf_print(out, "%s%d", i ? "," : "", set->names[i].line);
-	buf_text(out, "]}");
+	buf_text(out, ",\n\"names\":{");
+	zonenames_json(&set->names, NULL, 0, set->names.count, out);
+	buf_char(out, '}');
 }
 
 /* What the footer says about the zones of this file. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "views/devices.h"
 
 /* Clocks are read in ticks and told in ns: neighbours may overlap by a rounding. */
@@ -17,124 +18,6 @@ static const char *const queries[] = {
 	"name, file, line, thread, rank FROM trace.open_zones",
 	DEVICES_LANES_SQL,
 };
-
-/* ---- growing -------------------------------------------------------------------------------- */
-
-static bool grow(void **data, size_t *room, size_t used, size_t each)
-{
-	size_t more = *room ? *room * 2 : 1024;
-	void *grown;
-
-	if (used < *room)
-		return true;
-	grown = realloc(*data, more * each);
-	if (!grown)
-		return false;
-	*data = grown;
-	*room = more;
-	return true;
-}
-
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
-{
-	const unsigned char *at = bytes;
-	uint64_t word;
-
-	for (; count >= 8; at += 8, count -= 8) {
-		memcpy(&word, at, 8);
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 32;
-	}
-	for (; count; at++, count--)
-		hash = (hash ^ *at) * 0x100000001b3u;
-	return hash;
-}
-
-/* ---- names ---------------------------------------------------------------------------------- */
-
-struct name_key {
-	struct tables_cell name, source, file;
-	int32_t line;
-	uint64_t hash;
-};
-
-static bool same_name(const struct zoneset *set, const struct zoneset_name *name,
-		      const struct name_key *key)
-{
-	const char *text = buf_get(&set->text);
-
-	return name->hash == key->hash && name->name_bytes == key->name.text_bytes &&
-	       name->file_bytes == key->file.text_bytes && name->line == key->line &&
-	       !memcmp(text + name->name_at, key->name.text, name->name_bytes) &&
-	       !memcmp(text + name->file_at, key->file.text, name->file_bytes);
-}
-
-static int grow_slots(struct zoneset *set)
-{
-	size_t more = set->name_slot_count ? set->name_slot_count * 4 : 4096;
-	uint32_t *slots = calloc(more, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < set->name_count; i++) {
-		size_t at = set->names[i].hash & (more - 1);
-
-		while (slots[at])
-			at = (at + 1) & (more - 1);
-		slots[at] = (uint32_t)i + 1;
-	}
-	free(set->name_slots);
-	set->name_slots = slots;
-	set->name_slot_count = more;
-	return 0;
-}
-
-static int64_t add_name(struct zoneset *set, const struct name_key *key, size_t slot)
-{
-	struct zoneset_name *name;
-
-	if (!grow((void **)&set->names, &set->name_room, set->name_count, sizeof(*name)))
-		return -ENOMEM;
-	name = &set->names[set->name_count];
-	*name = (struct zoneset_name){ .name_at = set->text.used,
-				       .name_bytes = key->name.text_bytes,
-				       .line = key->line,
-				       .hash = key->hash };
-	buf_add(&set->text, key->name.text, key->name.text_bytes);
-	name->file_at = set->text.used;
-	name->file_bytes = key->file.text_bytes;
-	buf_add(&set->text, key->file.text, key->file.text_bytes);
-	for (size_t i = 0; i < key->source.text_bytes && i < sizeof(name->source) - 1; i++)
-		name->source[i] = key->source.text[i];
-	set->name_slots[slot] = (uint32_t)set->name_count + 1;
-	return set->text.failed ? -ENOMEM : (int64_t)set->name_count++;
-}
-
-/* The name's index, or -ENOMEM. */
-static int64_t find_name(struct zoneset *set, struct name_key *key)
-{
-	static const struct tables_cell others = { .kind = TABLES_TEXT,
-						   .text = "(further names)",
-						   .text_bytes = 15 };
-	size_t slot;
-
-	if (set->name_count == ZONESET_NAMES - 1) {
-		key->name = others;
-		key->file = (struct tables_cell){ .text = "" };
-		key->line = 0;
-	}
-	key->hash = mix((uint32_t)key->line, key->name.text, key->name.text_bytes);
-	key->hash = mix(key->hash, key->file.text, key->file.text_bytes);
-	key->hash = mix(key->hash, key->source.text, key->source.text_bytes);
-	key->hash ^= key->hash >> 29;
-	if (2 * set->name_count >= set->name_slot_count && grow_slots(set))
-		return -ENOMEM;
-	slot = key->hash & (set->name_slot_count - 1);
-	for (; set->name_slots[slot]; slot = (slot + 1) & (set->name_slot_count - 1))
-		if (same_name(set, &set->names[set->name_slots[slot] - 1], key))
-			return set->name_slots[slot] - 1;
-	return add_name(set, key, slot);
-}
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
@@ -193,8 +76,9 @@ static const struct tables_cell *as_text(struct tables_cell *cell)
 static int add_zone(struct zoneset *set, struct tables_result *result, size_t row, size_t *last)
 {
 	struct tables_cell cells[11];
-	struct name_key key;
+	struct zonenames_key key;
 	struct zoneset_zone *zone;
+	char source[8];
 	int64_t lane, name, start, duration;
 
 	for (size_t i = 0; i < 11; i++)
@@ -204,16 +88,19 @@ static int add_zone(struct zoneset *set, struct tables_result *result, size_t ro
 	if (cells[3].kind == TABLES_NULL || duration < 0 || duration > INT64_MAX / 4 ||
 	    start > INT64_MAX / 4)
 		return 0;
-	key = (struct name_key){ .name = *as_text(&cells[6]),
-				 .source = *as_text(&cells[5]),
-				 .file = *as_text(&cells[7]),
-				 .line = (int32_t)cells[8].integer };
+	copy_text(source, sizeof(source), as_text(&cells[5]));
+	key = (struct zonenames_key){ .name = as_text(&cells[6])->text,
+				      .name_bytes = cells[6].text_bytes,
+				      .file = as_text(&cells[7])->text,
+				      .file_bytes = cells[7].text_bytes,
+				      .source = source,
+				      .line = (int32_t)cells[8].integer };
 	lane = find_lane(set, (int32_t)cells[0].integer, (int32_t)cells[1].integer,
 			 as_text(&cells[9]), &cells[10], last);
 	set->hidden += lane == -ENOSPC;
 	if (lane == -ENOSPC)
 		return 0;
-	name = lane < 0 ? lane : find_name(set, &key);
+	name = lane < 0 ? lane : zonenames_find(&set->names, &key, ZONESET_NAMES);
 	if (name < 0 || !grow((void **)&set->zones, &set->room, set->count, sizeof(*zone)))
 		return -ENOMEM;
 	zone = &set->zones[set->count++];
@@ -407,9 +294,7 @@ void zoneset_fini(struct zoneset *set)
 {
 	free(set->zones);
 	free(set->lanes);
-	free(set->names);
-	free(set->name_slots);
 	free(set->tracks);
-	buf_fini(&set->text);
+	zonenames_fini(&set->names);
 	*set = (struct zoneset){ 0 };
 }

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "tables/tables.h"
+#include "views/zonenames.h"
 
 #define ZONESET_LANES 256 /* shown; of more, those with most zones */
 #define ZONESET_ROWS 256 /* of a lane */
@@ -28,13 +28,6 @@ struct zoneset_lane {
 	uint64_t count;
 };
 
-struct zoneset_name {
-	size_t name_at, name_bytes, file_at, file_bytes; /* in text */
-	char source[8];
-	int32_t line;
-	uint64_t hash;
-};
-
 /* Zones [first, first + count) of one lane and row. */
 struct zoneset_track {
 	uint16_t lane, row;
@@ -46,11 +39,7 @@ struct zoneset {
 	size_t count, room;
 	struct zoneset_lane *lanes;
 	size_t lane_count, lane_room;
-	struct zoneset_name *names;
-	size_t name_count, name_room;
-	uint32_t *name_slots; /* open hash: index + 1 */
-	size_t name_slot_count;
-	struct buf text;
+	struct zonenames names;
 	struct zoneset_track *tracks;
 	size_t track_count;
 	uint64_t hidden; /* zones of lanes or rows that are not shown */

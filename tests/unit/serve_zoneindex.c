@@ -203,14 +203,14 @@ static void names_are_known_again_and_have_an_end(void **unused)
 			snprintf(text, sizeof(text), "n%d", i);
 			assert_int_equal(
 				zoneindex_name(&index,
-					       &(struct zoneindex_key){ .name = text,
+					       &(struct zonenames_key){ .name = text,
 									.name_bytes = strlen(text),
 									.file = "f",
 									.file_bytes = 1,
 									.source = "c" }),
 				i);
 		}
-	assert_int_equal(zoneindex_name(&index, &(struct zoneindex_key){ .name = "n1",
+	assert_int_equal(zoneindex_name(&index, &(struct zonenames_key){ .name = "n1",
 									 .name_bytes = 2,
 									 .file = "f",
 									 .file_bytes = 1,
