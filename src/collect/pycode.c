@@ -8,22 +8,6 @@
 #define LINE_BYTES_MOST (1u << 20)
 #define UNITS_MOST (1u << 26)
 
-static uint64_t word_at(const unsigned char *bytes, int32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, 8);
-	return value;
-}
-
-static int32_t int_at(const unsigned char *bytes, int32_t offset)
-{
-	int32_t value;
-
-	memcpy(&value, bytes + offset, 4);
-	return value;
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 struct varint {
@@ -136,9 +120,9 @@ static uint32_t frame_bytes(const struct pylayout *layout, const unsigned char *
 	if (layout->minor >= 14)
 		return 0;
 	if (layout->code_framesize >= 0)
-		return (uint32_t)int_at(head, layout->code_framesize) * 8u;
-	return (uint32_t)(int_at(head, layout->code_nlocalsplus) +
-			  int_at(head, layout->code_stacksize)) *
+		return (uint32_t)remote_int(head, layout->code_framesize) * 8u;
+	return (uint32_t)(remote_int(head, layout->code_nlocalsplus) +
+			  remote_int(head, layout->code_stacksize)) *
 		       8u +
 	       (uint32_t)layout->frame_localsplus;
 }
@@ -158,20 +142,20 @@ static struct pycode *read_code(const struct pymemory *memory, const struct pyco
 	const struct pylayout *layout = memory->layout;
 	struct pycode *code = calloc(1, sizeof(*code));
 	unsigned char again[PYCODE_HEAD_MOST];
-	uint64_t units = word_at(wanted->head, layout->var_size);
+	uint64_t units = remote_word(wanted->head, layout->var_size);
 	size_t bytes = pycode_head_bytes(layout);
 
 	if (!code)
 		return NULL;
 	code->address = wanted->address;
 	memcpy(code->head, wanted->head, bytes);
-	code->name = read_text(memory, word_at(wanted->head, layout->code_qualname));
-	code->file = read_text(memory, word_at(wanted->head, layout->code_filename));
-	code->first_line = int_at(wanted->head, layout->code_firstlineno);
+	code->name = read_text(memory, remote_word(wanted->head, layout->code_qualname));
+	code->file = read_text(memory, remote_word(wanted->head, layout->code_filename));
+	code->first_line = remote_int(wanted->head, layout->code_firstlineno);
 	code->units = (uint32_t)units;
 	code->frame_bytes = frame_bytes(layout, wanted->head);
 	if (!code->name || !code->file || units > UNITS_MOST ||
-	    !read_lines(memory, word_at(wanted->head, layout->code_linetable), code) ||
+	    !read_lines(memory, remote_word(wanted->head, layout->code_linetable), code) ||
 	    remote_read(memory->pid, wanted->address, again, bytes))
 		goto bad;
 	blank_what_changes(layout, again);

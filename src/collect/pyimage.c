@@ -12,14 +12,6 @@
 #define TRIES_STRICT 8
 #define TRIES_WHOLE 12 /* after these, callers alone will do */
 
-static uint64_t word_at(const unsigned char *bytes, int32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, 8);
-	return value;
-}
-
 struct pyimage *pyimage_create(uint64_t state)
 {
 	struct pyimage *image = calloc(1, sizeof(*image));
@@ -83,8 +75,8 @@ static size_t frame_bytes(const struct pylayout *layout)
 static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 {
 	const struct pylayout *layout = memory->layout;
-	uint64_t chunk = word_at(image->head, layout->thread_datastack_chunk);
-	uint64_t top = word_at(image->head, layout->thread_datastack_top);
+	uint64_t chunk = remote_word(image->head, layout->thread_datastack_chunk);
+	uint64_t top = remote_word(image->head, layout->thread_datastack_top);
 	unsigned char head[32];
 
 	for (int i = 0; chunk && i < CHUNKS_MOST; i++) {
@@ -92,9 +84,9 @@ static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 
 		if (remote_read(memory->pid, chunk, head, sizeof(head)))
 			return true; /* torn: the walk will tell */
-		bytes = word_at(head, layout->chunk_size);
-		previous = word_at(head, layout->chunk_previous);
-		used = i ? (uint64_t)layout->chunk_data + 8 * word_at(head, layout->chunk_top)
+		bytes = remote_word(head, layout->chunk_size);
+		previous = remote_word(head, layout->chunk_previous);
+		used = i ? (uint64_t)layout->chunk_data + 8 * remote_word(head, layout->chunk_top)
 			 : (top > chunk ? top - chunk : 0) + BEYOND_TOP;
 		if (bytes > CHUNK_BYTES_MOST)
 			return true;
@@ -113,7 +105,7 @@ static uint64_t current_of(const struct pyimage *image, const struct pylayout *l
 			   uint64_t in_cframe)
 {
 	return layout->thread_cframe >= 0 ? in_cframe
-					  : word_at(image->head, layout->thread_current_frame);
+					  : remote_word(image->head, layout->thread_current_frame);
 }
 
 /* Follows the chain once, unchecked, to learn of frames outside of the data stack: generators, and (3.12 and later)
@@ -131,7 +123,7 @@ static bool find_singles(struct pyimage *image, const struct pymemory *memory, u
 			return false;
 		if (remote_read(memory->pid, frame, one, bytes))
 			return true;
-		frame = word_at(one, layout->frame_previous);
+		frame = remote_word(one, layout->frame_previous);
 		/* On the data stack many follow each other: only the way out of it matters, and the copies show it. */
 		if (region && region->first_frame)
 			return true;
@@ -157,7 +149,7 @@ static bool find_regions(struct pyimage *image, const struct pymemory *memory)
 	if (remote_read(memory->pid, image->state, image->head, head_bytes(layout)))
 		return true;
 	if (layout->thread_cframe >= 0) {
-		image->cframe = word_at(image->head, layout->thread_cframe);
+		image->cframe = remote_word(image->head, layout->thread_cframe);
 		current = remote_pointer(memory->pid,
 					 image->cframe + (uint64_t)layout->cframe_current_frame);
 	}
@@ -253,8 +245,8 @@ static void learn(struct pyimage *image, const struct pymemory *memory, uint64_t
 		singles += !image->regions[i].first_frame;
 	/* On the data stack, which has grown or moved: all of it is looked for anew. */
 	if (singles > SINGLES_MOST || frame % 8 ||
-	    (frame >= word_at(image->head, memory->layout->thread_datastack_chunk) &&
-	     frame < word_at(image->head, memory->layout->thread_datastack_top) + BEYOND_TOP))
+	    (frame >= remote_word(image->head, memory->layout->thread_datastack_chunk) &&
+	     frame < remote_word(image->head, memory->layout->thread_datastack_top) + BEYOND_TOP))
 		image->known = false;
 	else
 		image->known = add_region(image, frame, frame_bytes(memory->layout), 0);
@@ -278,8 +270,8 @@ static bool take_frame(struct pyimage *image, const struct pylayout *layout, uin
 	if (!frame)
 		return false;
 	frame->address = address;
-	frame->code_address = word_at(bytes, layout->frame_code) & ~7ull;
-	frame->instruction = word_at(bytes, layout->frame_instr);
+	frame->code_address = remote_word(bytes, layout->frame_code) & ~7ull;
+	frame->instruction = remote_word(bytes, layout->frame_instr);
 	frame->owner = (uint8_t)owner;
 	frame->entry = layout->frame_is_entry >= 0 && bytes[layout->frame_is_entry];
 	return true;
@@ -302,10 +294,10 @@ static bool is_same_function(const struct pyimage *image, const struct pylayout 
 	const int32_t fields[] = { layout->frame_code, layout->frame_previous };
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		uint64_t middle = word_at(image->copy[1] + at, fields[i]);
+		uint64_t middle = remote_word(image->copy[1] + at, fields[i]);
 
-		if (word_at(image->copy[0] + at, fields[i]) != middle ||
-		    word_at(image->copy[2] + at, fields[i]) != middle)
+		if (remote_word(image->copy[0] + at, fields[i]) != middle ||
+		    remote_word(image->copy[2] + at, fields[i]) != middle)
 			return false;
 	}
 	return true;
@@ -347,13 +339,13 @@ static bool is_kept(const struct pyimage *image, const struct pylayout *layout, 
 /* A function that changes all the time: it is left out with all that it called, if its caller is certain. */
 static bool leave_out(struct pyimage *image, const struct pylayout *layout, size_t at)
 {
-	uint64_t caller = word_at(image->copy[1] + at, layout->frame_previous);
+	uint64_t caller = remote_word(image->copy[1] + at, layout->frame_previous);
 
 	image->frame_count = 0;
 	image->partial = true;
 	return image->tries > TRIES_WHOLE &&
-	       word_at(image->copy[0] + at, layout->frame_previous) == caller &&
-	       word_at(image->copy[2] + at, layout->frame_previous) == caller;
+	       remote_word(image->copy[0] + at, layout->frame_previous) == caller &&
+	       remote_word(image->copy[2] + at, layout->frame_previous) == caller;
 }
 
 /* From the innermost out. */
@@ -380,7 +372,7 @@ static void follow(struct pyimage *image, const struct pymemory *memory)
 		if (is_kept(image, layout, at, !steps) ? !take_frame(image, layout, frame, middle)
 						       : !leave_out(image, layout, at))
 			return;
-		frame = word_at(middle, layout->frame_previous);
+		frame = remote_word(middle, layout->frame_previous);
 	}
 	image->walked = !frame && (image->frame_count || !image->partial);
 }
@@ -395,8 +387,8 @@ void pyimage_walk(struct pyimage *image, const struct pymemory *memory)
 	}
 	image->current = current_of(image, layout, image->current);
 	if (layout->thread_cframe >= 0 &&
-	    word_at(image->head, layout->thread_cframe) != image->cframe) {
-		image->cframe = word_at(image->head, layout->thread_cframe);
+	    remote_word(image->head, layout->thread_cframe) != image->cframe) {
+		image->cframe = remote_word(image->head, layout->thread_cframe);
 		return;
 	}
 	follow(image, memory);

@@ -14,14 +14,6 @@
 #define FLAG_MANAGED_DICT (1u << 4)
 #define FLAG_INLINE_VALUES (1u << 2)
 
-static uint64_t word_at(const void *bytes, int32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)bytes + offset, 8);
-	return value;
-}
-
 #define MARK_BITS 3u
 #define MARK_NUMBER 3u /* a small number in the word itself, of the interpreter's own */
 
@@ -94,7 +86,7 @@ ssize_t pyobj_text(const struct pymemory *memory, uint64_t object, char *out, si
 	if (got < layout->unicode_compact_size)
 		return got < 0 ? got : -EFAULT;
 	memcpy(&state, head + layout->unicode_state, 4);
-	length = word_at(head, layout->unicode_length);
+	length = remote_word(head, layout->unicode_length);
 	state >>= layout->unicode_kind_shift;
 	kind = state & 7; /* then compact and ascii, one bit each */
 	if ((kind != 1 && kind != 2 && kind != 4) || !(state & 8) || length > TEXT_CHARS_MOST)
@@ -135,7 +127,7 @@ static bool read_entries(const struct pymemory *memory, uint64_t keys, uint64_t 
 	memset(out, 0, sizeof(*out));
 	if (!keys || remote_read(memory->pid, keys, head, sizeof(head)))
 		return false;
-	count = word_at(head, layout->keys_nentries);
+	count = remote_word(head, layout->keys_nentries);
 	if (count > ENTRIES_MOST || head[layout->keys_log2_index_bytes] > 40)
 		return false;
 	first = keys + (uint64_t)layout->keys_indices +
@@ -159,14 +151,14 @@ static void free_entries(struct entries *entries)
 
 static uint64_t entry_key(const struct entries *entries, size_t at)
 {
-	return word_at(entries->bytes, (int32_t)(at * entries->width + entries->width - 16));
+	return remote_word(entries->bytes, (int32_t)(at * entries->width + entries->width - 16));
 }
 
 static uint64_t entry_value(const struct entries *entries, size_t at)
 {
 	if (entries->values)
 		return entries->values[at];
-	return word_at(entries->bytes, (int32_t)(at * entries->width + entries->width - 8));
+	return remote_word(entries->bytes, (int32_t)(at * entries->width + entries->width - 8));
 }
 
 static bool read_dict(const struct pymemory *memory, uint64_t dict, struct entries *out)
@@ -178,10 +170,10 @@ static bool read_dict(const struct pymemory *memory, uint64_t dict, struct entri
 	memset(out, 0, sizeof(*out));
 	if (!dict || remote_read(memory->pid, dict, head, sizeof(head)))
 		return false;
-	values = word_at(head, layout->dict_values);
+	values = remote_word(head, layout->dict_values);
 	if (values)
 		values += (uint64_t)layout->values_first;
-	return read_entries(memory, word_at(head, layout->dict_keys), values, out);
+	return read_entries(memory, remote_word(head, layout->dict_keys), values, out);
 }
 
 bool pyobj_dict_each(const struct pymemory *memory, uint64_t dict,
@@ -213,7 +205,8 @@ static ssize_t find_key(const struct pymemory *memory, const struct entries *ent
 	if (bytes && batch.count == entries->count && !remote_batch_read(&batch, memory->pid))
 		for (size_t i = 0; found < 0 && i < entries->count; i++)
 			if (batch.parts[i].ok &&
-			    word_at(bytes + i * each, memory->layout->unicode_length) == length &&
+			    remote_word(bytes + i * each, memory->layout->unicode_length) ==
+				    length &&
 			    !memcmp(bytes + i * each + head, key, length))
 				found = (ssize_t)i;
 	remote_batch_fini(&batch);
@@ -346,7 +339,7 @@ static void add_integer(const struct pymemory *memory, uint64_t object, struct b
 		buf_text(out, "?");
 		return;
 	}
-	tag = word_at(head, layout->long_size);
+	tag = remote_word(head, layout->long_size);
 	negative = layout->minor <= 11 ? (int64_t)tag < 0 : (tag & 3) == 2;
 	count = layout->minor <= 11 ? (negative ? -tag : tag) : tag >> 3;
 	if (count > 2) {

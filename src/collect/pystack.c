@@ -36,14 +36,6 @@ struct pystack_inside {
 	bool listed;
 };
 
-static uint64_t word_at(const unsigned char *bytes, int32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, 8);
-	return value;
-}
-
 /* ---- who is there ---------------------------------------------------------------------------- */
 
 static uint64_t pointer_at(const struct pystack *stack, uint64_t address, int32_t offset)
@@ -150,7 +142,7 @@ static bool is_list_right(const struct pystack *stack)
 		for (uint64_t state = inside->interpreters[i].threads_head; state; at++) {
 			if (at >= inside->image_count || inside->images[at]->state != state)
 				return false;
-			state = word_at(inside->images[at]->head, next_at);
+			state = remote_word(inside->images[at]->head, next_at);
 		}
 	return at == inside->image_count;
 }
@@ -281,7 +273,7 @@ static bool holds_gil(const struct pystack *stack, const struct pyimage *image)
 
 		memcpy(&locked, one->gil_bytes + layout->gil_locked, 4);
 		if (one->gil && locked > 0 &&
-		    word_at(one->gil_bytes, layout->gil_last_holder) == image->state)
+		    remote_word(one->gil_bytes, layout->gil_last_holder) == image->state)
 			return true;
 	}
 	return false;
@@ -304,8 +296,8 @@ static int fill_threads(struct pystack *stack)
 
 		memset(thread, 0, sizeof(*thread));
 		thread->state = image->state;
-		thread->ident = word_at(image->head, layout->thread_id);
-		thread->tid = (pid_t)word_at(image->head, layout->thread_native_id);
+		thread->ident = remote_word(image->head, layout->thread_id);
+		thread->tid = (pid_t)remote_word(image->head, layout->thread_native_id);
 		thread->gil = holds_gil(stack, image);
 		thread->read = image->done;
 		thread->partial = image->done && image->partial;

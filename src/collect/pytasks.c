@@ -48,22 +48,6 @@ struct chain {
 	enum pytasks_state state;
 };
 
-static uint64_t word_at(const unsigned char *bytes, int32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, 8);
-	return value;
-}
-
-static int32_t int_at(const unsigned char *bytes, int32_t offset)
-{
-	int32_t value;
-
-	memcpy(&value, bytes + offset, 4);
-	return value;
-}
-
 /* ---- what an object is ----------------------------------------------------------------------- */
 
 static bool type_name(const struct reader *reader, uint64_t type, char *out, size_t out_bytes)
@@ -168,8 +152,8 @@ static bool is_waiting(const struct reader *reader, const struct link *link)
 		return state_of(reader, link) == -1;
 	return has_begun(reader, link) &&
 	       !remote_read(reader->memory->pid,
-			    word_at(link->bytes, layout->gen_frame + layout->frame_instr) + 2, next,
-			    sizeof(next)) &&
+			    remote_word(link->bytes, layout->gen_frame + layout->frame_instr) + 2,
+			    next, sizeof(next)) &&
 	       (next[1] & 3) >= 2; /* RESUME: 2 after `yield from`, 3 after `await` */
 }
 
@@ -181,12 +165,13 @@ static uint64_t top_of(const struct reader *reader, const struct link *link)
 	int32_t height;
 
 	if (layout->frame_stackpointer >= 0) {
-		uint64_t end = word_at(link->bytes, layout->gen_frame + layout->frame_stackpointer);
+		uint64_t end = remote_word(link->bytes,
+					   layout->gen_frame + layout->frame_stackpointer);
 
 		return end > frame && end - frame < 8ull * HEIGHT_MOST && end % 8 == 0 ? end - 8
 										       : 0;
 	}
-	height = int_at(link->bytes, layout->gen_frame + layout->frame_stacktop);
+	height = remote_int(link->bytes, layout->gen_frame + layout->frame_stacktop);
 	if (height <= 0 || height > HEIGHT_MOST)
 		return 0;
 	return frame + (uint64_t)layout->frame_localsplus + 8ull * (uint64_t)(height - 1);
@@ -237,7 +222,7 @@ static bool follow_one(struct reader *reader, struct chain *chain, uint64_t addr
 
 static void follow(struct reader *reader, struct chain *chain)
 {
-	uint64_t object = word_at(chain->head, reader->layout->task_coroutine);
+	uint64_t object = remote_word(chain->head, reader->layout->task_coroutine);
 
 	chain->count = 0;
 	chain->state = PYTASKS_SUSPENDED;
@@ -280,9 +265,10 @@ static bool is_same_head(const struct reader *reader, const unsigned char *one,
 {
 	const struct pylayout *layout = reader->layout;
 
-	return word_at(one, layout->task_coroutine) == word_at(other, layout->task_coroutine) &&
-	       word_at(one, layout->task_waiter) == word_at(other, layout->task_waiter) &&
-	       int_at(one, layout->task_state) == int_at(other, layout->task_state);
+	return remote_word(one, layout->task_coroutine) ==
+		       remote_word(other, layout->task_coroutine) &&
+	       remote_word(one, layout->task_waiter) == remote_word(other, layout->task_waiter) &&
+	       remote_int(one, layout->task_state) == remote_int(other, layout->task_state);
 }
 
 /* From the outermost in and out again, in one system call. */
@@ -317,7 +303,7 @@ static bool locate(struct reader *reader, const struct link *link, struct pystac
 {
 	const struct pylayout *layout = reader->layout;
 	const unsigned char *bytes = link->bytes + layout->gen_frame;
-	struct pycode_wanted wanted = { .address = word_at(bytes, layout->frame_code) & ~7ull };
+	struct pycode_wanted wanted = { .address = remote_word(bytes, layout->frame_code) & ~7ull };
 	int64_t unit;
 
 	if (remote_read(reader->memory->pid, wanted.address, wanted.head,
@@ -326,7 +312,7 @@ static bool locate(struct reader *reader, const struct link *link, struct pystac
 	pycode_resolve(&reader->stack->codes, reader->memory, &wanted, 1, reader->now_ns);
 	*frame = (struct pystack_frame){ .address = link->address + (uint64_t)layout->gen_frame,
 					 .code_address = wanted.address,
-					 .instruction = word_at(bytes, layout->frame_instr),
+					 .instruction = remote_word(bytes, layout->frame_instr),
 					 .code = wanted.code,
 					 .owner = 1 };
 	unit = (int64_t)(frame->instruction - frame->code_address -
@@ -352,7 +338,7 @@ static bool take_frames(struct reader *reader, const struct chain *chain, struct
 static void take_name(const struct reader *reader, const struct chain *chain,
 		      struct pytasks_one *task)
 {
-	uint64_t name = word_at(chain->head, reader->layout->task_name);
+	uint64_t name = remote_word(chain->head, reader->layout->task_name);
 	struct buf number = { 0 };
 	char type[16];
 
@@ -385,11 +371,11 @@ static uint64_t thread_of_loop(struct reader *reader, uint64_t loop)
 
 static void describe(struct reader *reader, const struct chain *chain, struct pytasks_one *task)
 {
-	uint64_t loop = word_at(chain->head, reader->layout->task_loop);
+	uint64_t loop = remote_word(chain->head, reader->layout->task_loop);
 
 	task->state = chain->state;
 	task->waiter = chain->state == PYTASKS_SUSPENDED
-			       ? word_at(chain->head, reader->layout->task_waiter)
+			       ? remote_word(chain->head, reader->layout->task_waiter)
 			       : 0;
 	take_name(reader, chain, task);
 	if (!task->ident)
@@ -408,7 +394,7 @@ static bool read_task(struct reader *reader, struct chain *chain, struct pytasks
 	for (int i = 0; i < TRIES; i++) {
 		if (remote_read(reader->memory->pid, task->address, chain->head,
 				head_bytes(layout)) ||
-		    int_at(chain->head, layout->task_state))
+		    remote_int(chain->head, layout->task_state))
 			return false;
 		free(task->frames);
 		task->frames = NULL;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -14,6 +15,22 @@ int remote_read(pid_t pid, uint64_t address, void *out, size_t bytes);
 /* As much as there is: bytes read, or a negative errno. */
 ssize_t remote_read_some(pid_t pid, uint64_t address, void *out, size_t bytes);
 uint64_t remote_pointer(pid_t pid, uint64_t address); /* 0 where it cannot be read */
+
+/* A word, and an int, of memory that was copied from there. */
+static inline uint64_t remote_word(const void *bytes, int32_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)bytes + offset, 8);
+	return value;
+}
+static inline int32_t remote_int(const void *bytes, int32_t offset)
+{
+	int32_t value;
+
+	memcpy(&value, (const char *)bytes + offset, 4);
+	return value;
+}
 
 /* Reads gathered and done by few system calls, in the order in which they were added. */
 struct remote_part {

@@ -26,14 +26,6 @@ bool stacks_is_secret(const char *name)
 	return length >= 5 && !strcasecmp(name + length - 5, "token");
 }
 
-static uint64_t word_at(const unsigned char *bytes, int32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, 8);
-	return value;
-}
-
 static char *describe(const struct pymemory *memory, uint64_t value, size_t most)
 {
 	struct buf text = { 0 };
@@ -82,10 +74,12 @@ void stacks_read_locals(const struct pymemory *memory, const struct pystack_fram
 	memcpy(&count, head + layout->code_nlocalsplus, 4);
 	if (count <= 0 || count > LOCALS_MOST ||
 	    !read_words(memory,
-			word_at(head, layout->code_localsplusnames) + (uint64_t)layout->tuple_item,
+			remote_word(head, layout->code_localsplusnames) +
+				(uint64_t)layout->tuple_item,
 			names, (size_t)count) ||
 	    remote_read(memory->pid,
-			word_at(head, layout->code_localspluskinds) + (uint64_t)layout->bytes_value,
+			remote_word(head, layout->code_localspluskinds) +
+				(uint64_t)layout->bytes_value,
 			kinds, (size_t)count) ||
 	    !read_words(memory, from->address + (uint64_t)layout->frame_localsplus, values,
 			(size_t)count))
