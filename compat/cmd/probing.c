@@ -4,12 +4,12 @@
  *
  *	probing [-t] ENDPOINT COMMAND [ARGUMENTS]
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "become.h"
 
 enum { FAILED = 1, WRONG_USE = 2 };
 
@@ -49,22 +49,6 @@ static int find(const char *word)
 	return -1;
 }
 
-static int become_kymo(char **argv)
-{
-	char path[PATH_MAX + 8];
-	ssize_t bytes = readlink("/proc/self/exe", path, PATH_MAX);
-
-	if (bytes > 0) {
-		path[bytes] = '\0';
-		strcpy(strrchr(path, '/') + 1, "kymo");
-		execv(path, argv);
-	}
-	execvp("kymo", argv);
-	fprintf(stderr, "probing: cannot start kymo, which has to lie beside it or in PATH: %s\n",
-		strerror(errno));
-	return FAILED;
-}
-
 static int run(int command, char *endpoint, int argc, char **argv)
 {
 	char **words = calloc((size_t)argc + 4, sizeof(*words));
@@ -77,7 +61,8 @@ static int run(int command, char *endpoint, int argc, char **argv)
 	if (!commands[command].without_target)
 		words[count++] = endpoint;
 	memcpy(words + count, argv, (size_t)argc * sizeof(*words));
-	return become_kymo(words);
+	become_kymo("probing", words);
+	return FAILED;
 }
 
 static int answer(int command, char *endpoint, int argc, char **argv)

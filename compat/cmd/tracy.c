@@ -6,12 +6,12 @@
  *
  * The viewer shows programs of the machine that it runs on. For another HOST it says how to get there.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "become.h"
 
 enum { FAILED = 1, WRONG_USE = 2 };
 
@@ -20,22 +20,6 @@ static const char usage[] =
 	"\nOpens kymo's viewer (kymo serve). TRACY_DPI_SCALE makes it larger or smaller.\n"
 	"\n  -a HOST    the machine that the program runs on (this one)\n"
 	"  -p PORT    the viewer's port (8086, or the next one that is free)\n";
-
-static int become_kymo(char **argv)
-{
-	char path[PATH_MAX + 8];
-	ssize_t bytes = readlink("/proc/self/exe", path, PATH_MAX);
-
-	if (bytes > 0) {
-		path[bytes] = '\0';
-		strcpy(strrchr(path, '/') + 1, "kymo");
-		execv(path, argv);
-	}
-	execvp("kymo", argv);
-	fprintf(stderr, "tracy: cannot start kymo, which has to lie beside it or in PATH: %s\n",
-		strerror(errno));
-	return FAILED;
-}
 
 static int is_here(const char *host)
 {
@@ -93,5 +77,6 @@ int main(int argc, char **argv)
 	words[count++] = "--";
 	if (optind < argc)
 		words[count++] = argv[optind];
-	return become_kymo(words);
+	become_kymo("tracy", words);
+	return FAILED;
 }
