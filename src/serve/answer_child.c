@@ -24,8 +24,6 @@
 #define WORDS 24
 #define ANSWER_BYTES (INT64_C(1) << 30)
 
-extern char **environ;
-
 struct child {
 	const char *words[WORDS];
 	size_t count;

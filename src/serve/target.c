@@ -98,6 +98,15 @@ static struct target *find_entry(struct targets *targets, const struct store_ent
 	return NULL;
 }
 
+static bool is_unchanged(const struct store_entry *a, const struct store_entry *b)
+{
+	return a->kind == b->kind && a->state == b->state && a->pid == b->pid &&
+	       a->wstatus == b->wstatus && a->wstatus_known == b->wstatus_known &&
+	       a->started_unix_ns == b->started_unix_ns && a->ended_unix_ns == b->ended_unix_ns &&
+	       a->bytes == b->bytes && !strcmp(a->path, b->path) &&
+	       !strcmp(a->program, b->program) && !strcmp(a->unreadable, b->unreadable);
+}
+
 static void consider(struct targets *targets, const struct store_entry *entry, bool named)
 {
 	struct target *target;
@@ -113,7 +122,7 @@ static void consider(struct targets *targets, const struct store_entry *entry, b
 	if (!target)
 		return;
 	/* Others read it meanwhile, and nearly always it is the same. */
-	if (memcmp(&target->entry, entry, sizeof(*entry)) != 0)
+	if (!is_unchanged(&target->entry, entry))
 		target->entry = *entry;
 	target->gone = false;
 	target->named |= named;
