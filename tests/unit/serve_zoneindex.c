@@ -219,6 +219,25 @@ static void names_are_known_again_and_have_an_end(void **unused)
 	zoneindex_fini(&index);
 }
 
+static void further_names_share_one_and_known_ones_stay_known(void **unused)
+{
+	static const char *const texts[] = { "a", "b", "c", "d", "b", "a" };
+	static const int64_t expected[] = { 0, 1, 2, 2, 1, 0 };
+	struct zonenames names = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < 6; i++) {
+		struct zonenames_key key = {
+			.name = texts[i], .name_bytes = 1, .file = "", .source = "c"
+		};
+
+		assert_int_equal(zonenames_find(&names, &key, 3), expected[i]);
+	}
+	assert_int_equal(names.count, 3);
+	assert_memory_equal(buf_get(&names.text) + names.list[2].name_at, "(further names)", 15);
+	zonenames_fini(&names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +246,7 @@ int main(void)
 		cmocka_unit_test(what_overlaps_goes_a_row_down_and_is_counted_when_there_is_none),
 		cmocka_unit_test(forgetting_leaves_the_newer_half_as_it_was),
 		cmocka_unit_test(names_are_known_again_and_have_an_end),
+		cmocka_unit_test(further_names_share_one_and_known_ones_stay_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
