@@ -43,7 +43,7 @@ soak: ## an hour of recording, then long fuzzing
 
 install: build ## install below PREFIX (/usr/local), or DESTDIR/PREFIX
 	@meson configure build -Dprefix=$(abspath $(PREFIX))
-	@DESTDIR=$(DESTDIR) meson install -C build --quiet
+	@DESTDIR=$(DESTDIR) meson install -C build --quiet --strip
 	@echo "installed below $(DESTDIR)$(abspath $(PREFIX))"
 
 setup: ## fetch what is missing for build, demo and test, and try again what failed

@@ -1,6 +1,7 @@
-"""What pip installs: a wheel that works by itself, typed, and compat modules that never replace real ones."""
+"""What is installed: how much it is; a wheel that works by itself, typed, and compat modules that never replace real ones."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -49,6 +50,31 @@ def test_a_program_that_uses_kymo_is_checked(tmp_path):
     (tmp_path / "program.py").write_text(TYPED)
     run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, tmp_path / "program.py"], tmp_path,
         MYPYPATH=str(ROOT / "python"))
+
+
+# --- how much it is -----------------------------------------------------------------------------------------------
+
+MOST_BYTES = 5_000_000
+
+
+def too_much(sizes):
+    """Nothing, or what takes most, where all together is too much. DuckDB is not ours, and the system's may serve."""
+    ours = {name: size for name, size in sizes.items() if "libduckdb" not in name}
+    assert any(name.endswith("bin/kymo") or name.endswith("scripts/kymo") for name in ours)
+    largest = sorted(ours.items(), key=lambda one: -one[1])[:8]
+    return [] if sum(ours.values()) < MOST_BYTES else [f"{sum(ours.values())} bytes", *largest]
+
+
+def test_make_install_takes_less_than_5_mb_without_duckdb(tmp_path):
+    """With the extensions for every Python that is here, by the options that the Makefile has."""
+    words = re.search(r"meson install -C build (.*)", (ROOT / "Makefile").read_text()).group(1).split()
+    run(["meson", "install", "-C", ROOT / "build", "--no-rebuild", *words, "--destdir", tmp_path])
+    sizes = {str(path): path.stat().st_size for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()}
+    assert too_much(sizes) == []
+
+
+def test_a_wheel_takes_less_than_5_mb(wheel):
+    assert too_much({info.filename: info.file_size for info in zipfile.ZipFile(wheel).infolist()}) == []
 
 
 # --- the wheels -------------------------------------------------------------------------------------------------
