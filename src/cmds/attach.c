@@ -25,7 +25,7 @@ struct attach {
 	struct live live; /* of a program that records already */
 	struct kymo_control settings;
 	char name[64];
-	bool quiet, no_summary;
+	bool force, quiet, no_summary;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -65,6 +65,8 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 	while ((option = cmds_next(&args, &status))) {
 		if (!strcmp(option->name, "output"))
 			attach->options.directory = args.value;
+		else if (!strcmp(option->name, "force"))
+			attach->force = true;
 		else if (!strcmp(option->name, "quiet"))
 			attach->quiet = true;
 		else if (!strcmp(option->name, "no-summary"))
@@ -222,6 +224,8 @@ int cmd_attach(int argc, char **argv)
 	if (look_at_process(&attach, &err))
 		return cmds_fail("attach", &err);
 	status = find_recording(&attach);
+	if (status < 0 && attach.force && cmds_make_way("attach", attach.options.directory))
+		status = CMDS_FAILED;
 	if (status < 0) {
 		print_begin(&attach);
 		status = collect_attach(&attach.options, &result, &err) ? cmds_fail("attach", &err)

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/near.h"
 #include "base/settings.h"
+#include "store/store.h"
 #include "tables/tables.h"
 #include "views/text.h"
 
@@ -67,6 +69,23 @@ int cmds_finish(const char *command)
 	error_set(&err, errno ? errno : EIO, "cannot write to standard output: %s",
 		  strerror(errno));
 	return cmds_fail(command, &err);
+}
+
+int cmds_make_way(const char *command, const char *directory)
+{
+	struct kymo_error err = { 0 };
+	struct stat st;
+
+	if (!directory || lstat(directory, &st) || !rmdir(directory)) /* it was empty */
+		return 0;
+	if (store_kind(directory, &err) != STORE_DIRECTORY) {
+		error_set(
+			&err, EEXIST,
+			"%s is there already and is no recording; --force replaces only recordings",
+			directory);
+		return cmds_fail(command, &err);
+	}
+	return store_remove(directory, &err) ? cmds_fail(command, &err) : 0;
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -271,14 +290,15 @@ static void print_usage(const struct cmds_command *command)
 
 static void print_option(const struct cmds_option *option)
 {
-	char left[64], letter[8] = "    ";
+	char left[96], letter[8] = "    ";
 
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
 	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name,
 		 option->value && option->value[0] != '[' ? " " : "",
 		 option->value ? option->value : "");
-	printf("  %-27s %s\n", left, option->help);
+	/* What is long has its help below it. */
+	printf(strlen(left) > 27 ? "  %s\n%30s%s\n" : "  %-27s%1s%s\n", left, "", option->help);
 }
 
 /* "command\tcomment": the comment on the same line where there is room, else below. */

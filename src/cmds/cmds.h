@@ -81,6 +81,9 @@ bool cmds_number(struct cmds_args *args, const struct cmds_option *option, doubl
 int cmds_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmds_fail(const char *command, const struct kymo_error *err);
 
+/* --force: what --output names makes way; only a recording, or an empty directory, is ever replaced. 0, or the exit status. */
+int cmds_make_way(const char *command, const char *directory);
+
 /* The text of `kymo NAME --help`. */
 void cmds_print_help(const struct cmds_command *command);
 

@@ -21,8 +21,8 @@ int cmd_ls(int argc, char **argv)
 			continue;
 		}
 		json = !strcmp(args.value, "json");
-		if (!json && strcmp(args.value, "table") != 0)
-			return cmds_wrong("ls", "no format is called %s; there are table and json",
+		if (!json && strcmp(args.value, "text") != 0)
+			return cmds_wrong("ls", "no format is called %s; there are text and json",
 					  args.value);
 	}
 	if (status >= 0)

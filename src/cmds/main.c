@@ -6,13 +6,14 @@
 #include "base/near.h"
 
 static const struct cmds_option ls_options[] = {
-	{ 'f', "format", "table|json", "how to print it (table)" },
+	{ 'f', "format", "text|json", "how to print it (text)" },
 	{ 'a', "all", NULL, "all that have ended, not the newest 20" },
 	{ 0 },
 };
 
 static const struct cmds_option attach_options[] = {
 	{ 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
+	{ 0, "force", NULL, "let --output replace a recording" },
 	{ 0, "duration", "SECONDS", "end after that long" },
 	{ 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	{ 0, "no-summary", NULL, "one line at the end" },
@@ -21,7 +22,7 @@ static const struct cmds_option attach_options[] = {
 };
 
 static const struct cmds_option query_options[] = {
-	{ 'f', "format", "FORMAT", "table (the default), json, csv, arrow or parquet" },
+	{ 'f', "format", "table|json|csv|arrow|parquet", "how to print it (table)" },
 	{ 'o', "output", "FILE", "write the result to FILE" },
 	{ 0, "force", NULL, "let --output replace a file" },
 	{ 'n', "limit", "N", "at most N rows" },
@@ -33,14 +34,15 @@ static const struct cmds_option query_options[] = {
 static const struct cmds_option no_options[] = { { 0 } };
 
 static const struct cmds_option report_options[] = {
-	{ 'f', "format", "FORMAT", "text (the default), html, json or csv" },
+	{ 'f', "format", "text|html|json|csv", "how to print it (text)" },
 	{ 'o', "output", "FILE", "write it to FILE; its ending says the format" },
 	{ 0, "force", NULL, "let it replace a file that is no such report" },
 	{ 0, "subtract-overhead", NULL, "take the cost of recording off self times" },
 	{ 0, NULL, NULL, NULL },
 };
 
-static const struct cmds_option force_options[] = {
+static const struct cmds_option file_options[] = {
+	{ 'o', "output", "FILE", "the same as FILE" },
 	{ 0, "force", NULL, "replace FILE if it is there" },
 	{ 0 },
 };
@@ -48,7 +50,7 @@ static const struct cmds_option force_options[] = {
 static const struct cmds_option compare_options[] = {
 	{ 0, "a", "TARGET", "a run of A; may be given several times" },
 	{ 0, "b", "TARGET", "a run of B; likewise" },
-	{ 'f', "format", "FORMAT", "text (the default), html or json" },
+	{ 'f', "format", "text|html|json", "how to print it (text)" },
 	{ 'o', "output", "FILE", "write it to FILE; its ending says the format" },
 	{ 0, "force", NULL, "let it replace a file that is no comparison" },
 	{ 0, "fail-above", "SHARE", "exit status 1 where a step is slower by that" },
@@ -59,7 +61,8 @@ static const struct cmds_option compare_options[] = {
 };
 
 static const struct cmds_option export_options[] = {
-	{ 'f', "format", "FORMAT", "perfetto, chrome, speedscope, pprof, folded, ..." },
+	{ 'f', "format", "perfetto|chrome|speedscope|pprof|folded|parquet|arrow|csv",
+	  "for which tool (perfetto)" },
 	{ 'o', "output", "FILE", "where to (PROGRAM.EXT); - is standard output" },
 	{ 0, "table", "TABLE", "parquet, arrow, csv: this table alone" },
 	{ 0, "samples", NULL, "folded, speedscope: Python samples, not zones" },
@@ -102,17 +105,17 @@ static const struct cmds_option serve_options[] = {
 const struct cmds_command cmds_table[] = {
 	{ "run", cmd_run, "record a program; a summary at the end",
 	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", NULL,
-	  "kymo run -- python train.py\trecord it, then say where the time went\n"
+	  "kymo run -- python train.py\trecord it, and say where time went\n"
 	  "kymo run --python -- python train.py\tand every call of a Python function\n" },
 	{ "attach", cmd_attach, "record a program that runs, from outside", "[OPTIONS] PID",
 	  attach_options,
 	  "kymo attach 4711\tuntil it ends, or Ctrl-C\n"
 	  "kymo attach --duration 60 -o hung 4711\n" },
-	{ "ls", cmd_ls, "list recordings and live programs", "[-a] [-f table|json]", ls_options,
+	{ "ls", cmd_ls, "list recordings and live programs", "[OPTIONS]", ls_options,
 	  "kymo ls\tlive ones first, then the newest\n"
 	  "kymo ls -f json | jq '.[0].path'\tfor programs\n" },
 	{ "config", cmd_config, "read or change the settings of a program that runs",
-	  "TARGET [KEY[=VALUE]...]", NULL,
+	  "[OPTIONS] TARGET [KEY[=VALUE]...]", NULL,
 	  "kymo config 4711\tall settings\n"
 	  "kymo config 4711 sample_rate=0.01 torch=on\n"
 	  "kymo config latest sample_rate\tone value, for scripts\n" },
@@ -146,18 +149,18 @@ const struct cmds_command cmds_table[] = {
 	  "kymo export -f parquet -o tables\tall tables, a file each\n"
 	  "kymo export -f csv --table trace.steps\n" },
 	{ "snapshot", cmd_snapshot, "keep what is recorded until now in one file",
-	  "[--force] [TARGET] FILE", force_options,
+	  "[OPTIONS] [TARGET] FILE", file_options,
 	  "kymo snapshot 4711 now.kymosnap\ta running program, which goes on\n"
 	  "kymo snapshot latest hung.kymosnap\n" },
 	{ "pack", cmd_pack, "make one small DuckDB file of a recording",
-	  "[--force] [TARGET] [FILE]", force_options,
+	  "[OPTIONS] [TARGET] [FILE]", file_options,
 	  "kymo pack\tthe latest one, to PROGRAM.kymo\n"
 	  "kymo pack kymo-20250314-1115-4711 run.kymo\n" },
 	{ "rm", cmd_rm, "remove dead recordings", "TARGET...\n--dead | --all-dead", rm_options,
 	  "kymo rm latest\n"
 	  "kymo rm --dead\tfree the memory that they hold\n" },
 	{ "doctor", cmd_doctor, "say what works on this machine, and how to mend the rest",
-	  "[-f text|json]", doctor_options, "kymo doctor\tbefore asking why\n" },
+	  "[OPTIONS]", doctor_options, "kymo doctor\tbefore asking why\n" },
 	{ "completion", cmd_completion, "print what makes a shell complete these commands",
 	  "bash|zsh|fish", no_options,
 	  "kymo completion bash > ~/.local/share/bash-completion/completions/kymo\n"

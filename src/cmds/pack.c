@@ -110,20 +110,27 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 int cmd_pack(int argc, char **argv)
 {
 	struct kymo_error err = { 0 };
+	const struct cmds_option *option;
 	struct cmds_args args;
+	const char *file = NULL;
 	bool force = false;
 	int status;
 
 	cmds_args_init(&args, "pack", argc, argv);
-	while (cmds_next(&args, &status))
-		force = true;
+	while ((option = cmds_next(&args, &status))) {
+		if (!strcmp(option->name, "output"))
+			file = args.value;
+		else
+			force = true;
+	}
 	if (status >= 0)
 		return status;
-	if (args.word_count > 2)
+	if (args.word_count == 2 && !file)
+		file = args.words[--args.word_count];
+	if (args.word_count > 1)
 		return cmds_wrong(
 			"pack", "a target and a file are all it takes: kymo pack latest run.kymo");
-	if (pack(args.word_count ? args.words[0] : NULL,
-		 args.word_count == 2 ? args.words[1] : NULL, force, &err))
+	if (pack(args.word_count ? args.words[0] : NULL, file, force, &err))
 		return cmds_fail("pack", &err);
 	return CMDS_OK;
 }

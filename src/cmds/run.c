@@ -76,11 +76,9 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_OUTPUT] = { 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
 	[OPTION_FORCE] = { 0, "force", NULL, "let --output replace a recording" },
 	[OPTION_KEEP] = { 0, "keep", "all|flight",
-			  "all rows within the budget (all), or the last 10,000 of each stream" },
-	[OPTION_BUDGET] = { 0, "budget", "SIZE",
-			    "1G, or mem=1G,disk=4G: memory of each process, disk of the run" },
-	[OPTION_NAME] = { 'n', "name", "NAME",
-			  "./kymo-NAME-DATE-PID; with --output, the recording DIR/NAME" },
+			  "all within the budget (all), or the last 10,000" },
+	[OPTION_BUDGET] = { 0, "budget", "SIZE", "of memory, as 1G; or mem=1G,disk=4G" },
+	[OPTION_NAME] = { 'n', "name", "NAME", "./kymo-NAME-DATE-PID; with --output DIR/NAME" },
 	[OPTION_PYTHON] = { 0, "python", "[=WORDS]",
 			    "every call of Python; partial, lines, c-calls" },
 	[OPTION_SKIP] = { 0, "skip", "N", "record calls after the first N steps" },
@@ -94,10 +92,9 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "in every N-th step" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
 			   "a variable of a function, at each optimizer step" },
-	[OPTION_MEMORY] = { 0, "memory", "[=WORD]", "who allocates what: samples of it, or exact" },
+	[OPTION_MEMORY] = { 0, "memory", "[=exact]", "who allocates what: samples, or all of it" },
 	[OPTION_DEVICE] = { 0, "device", NULL, "operations of devices: OpenCL" },
-	[OPTION_SLOW] = { 0, "slow", "SECONDS",
-			  "sample Python also when a zone or step takes longer" },
+	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "show it in a browser, as it runs" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
@@ -341,26 +338,6 @@ static int name_recording(struct run_options *run)
 	return -1;
 }
 
-/* --force: only a recording is ever replaced. */
-static int make_way(const struct run_options *run)
-{
-	struct kymo_error err = { 0 };
-	struct stat st;
-
-	if (!run->force || !run->collect.directory || lstat(run->collect.directory, &st))
-		return 0;
-	if (!rmdir(run->collect.directory))
-		return 0; /* it was empty */
-	if (store_kind(run->collect.directory, &err) != STORE_DIRECTORY) {
-		error_set(
-			&err, EEXIST,
-			"%s is there already and is no recording; --force replaces only recordings",
-			run->collect.directory);
-		return cmds_fail("run", &err);
-	}
-	return store_remove(run->collect.directory, &err) ? cmds_fail("run", &err) : 0;
-}
-
 /* ---- after ----------------------------------------------------------------------------------- */
 
 static void add_command(struct buf *out, char **argv, const struct text_style *style)
@@ -513,7 +490,7 @@ int cmd_run(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	run.collect.environment = (const char *const *)run.environment.list;
-	status = make_way(&run);
+	status = run.force ? cmds_make_way("run", run.collect.directory) : 0;
 	if (status)
 		return status;
 	run_serve_start(&run.serve);

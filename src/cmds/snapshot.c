@@ -42,23 +42,29 @@ static int write_snapshot(const char *target, const char *file, struct kymo_erro
 int cmd_snapshot(int argc, char **argv)
 {
 	struct kymo_error err = { 0 };
+	const struct cmds_option *option;
 	struct cmds_args args;
+	const char *file = NULL;
 	bool force = false;
-	const char *file;
 	int status;
 
 	cmds_args_init(&args, "snapshot", argc, argv);
-	while (cmds_next(&args, &status))
-		force = true;
+	while ((option = cmds_next(&args, &status))) {
+		if (!strcmp(option->name, "output"))
+			file = args.value;
+		else
+			force = true;
+	}
 	if (status >= 0)
 		return status;
-	if (!args.word_count || args.word_count > 2)
+	if (args.word_count && !file)
+		file = args.words[--args.word_count];
+	if (!file || args.word_count > 1)
 		return cmds_wrong(
 			"snapshot",
 			"name a target and the file to write: kymo snapshot latest now.kymosnap");
-	file = args.words[args.word_count - 1];
 	if (aside_check(file, force, &err) ||
-	    write_snapshot(args.word_count == 2 ? args.words[0] : NULL, file, &err))
+	    write_snapshot(args.word_count ? args.words[0] : NULL, file, &err))
 		return cmds_fail("snapshot", &err);
 	return CMDS_OK;
 }

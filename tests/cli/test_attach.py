@@ -67,6 +67,20 @@ def test_metrics_of_a_program_that_never_heard_of_kymo(kymo):
     assert not list((kymo.home / "live").iterdir())
 
 
+def test_a_recording_makes_way_when_that_is_asked(kymo):
+    with cat(kymo) as program:
+        def again(*words):
+            return kymo("attach", "--duration", "0.1", "-o", "seen", *words, program.pid)
+        assert again().status == 0
+        assert again().err == ("kymo attach: seen is there already and not empty; remove it, or let --force replace a recording\n")
+        assert again("--force").status == 0
+        (kymo.cwd / "other").mkdir()
+        (kymo.cwd / "other/file").write_text("kept")
+        refused = kymo("attach", "--force", "-o", "other", program.pid)
+        assert (refused.status, (kymo.cwd / "other/file").read_text()) == (1, "kept")
+        assert program.poll() is None
+
+
 def test_it_ends_with_the_program_and_says_so(kymo):
     with cat(kymo) as program:
         watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_QUIET": "0", "KYMO_SYSTEM_RATE": "0.05"})

@@ -27,23 +27,74 @@ def test_help_of_a_command_has_usage_options_and_an_example(kymo, command):
     assert kymo(command, "--help").out == result.out
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "run"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_keeps_80_columns(kymo, command):
     for line in kymo("help", command).out.splitlines():
         assert len(line) <= 80, line
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_manual_and_help_agree_on_options(kymo, command):
-    page = ROOT / "man" / (f"kymo-{command}.1" if command else "kymo.1")
-    assert page.exists(), f"{page.name} is missing"
-    text = page.read_text()
-    assert text.startswith(".TH")
-    assert ".SH EXAMPLES" in text
-    if command:
-        options = set(re.findall(r"--[a-z][a-z-]*", kymo("help", command).out.split("Examples:")[0]))
-        listed = re.findall(r"--[a-z]+(?:-[a-z]+)*", text.replace("\\-", "-").split(".SH OPTIONS")[1].split(".SH")[0])
-        assert set(listed) == options
+# --- one language: the same option has the same name, letter and value everywhere, and in the manual ------------------
+
+OPTION = re.compile(r"(?:-(\w), )?--([a-z]+(?:-[a-z]+)*)(\[=\S+\])?(?: ([^\s,-][^\s,]*))?")
+# What the same word may differ in, and why.
+MAY_DIFFER = {"output": "a recording is a directory, an answer a file", "format": "each has its own",
+              "all": "-a is no run of kymo compare"}
+LETTERS_OF_TWO = {"n": {"name", "limit"}}
+
+
+def options_of(kymo, command):
+    """By name: letter and value, as --help says."""
+    lines = kymo("help", command).out.split("\nOptions:\n")[1].split("\n\n")[0].splitlines()
+    found = [OPTION.match(line.strip()) for line in lines]
+    return {match[2]: (match[1], match[3] or match[4] or "") for match in found if match}
+
+
+def plain(roff):
+    return re.sub(r"\\f[A-Z]|^\.[BI] ", "", roff, flags=re.M).replace("\\-", "-")
+
+
+def chapter(page, title):
+    return plain(page.split(f".SH {title}\n")[1].split("\n.SH")[0])
+
+
+def test_an_option_is_the_same_in_every_command(kymo):
+    seen, letters = {}, {}
+    for command in COMMANDS:
+        for name, how in options_of(kymo, command).items():
+            seen.setdefault(name, {})[command] = how
+            letters.setdefault(how[0], set()).add(name)
+    assert {name: by for name, by in seen.items() if len(set(by.values())) > 1 and name not in MAY_DIFFER} == {}
+    assert {letter: names for letter, names in letters.items() if letter and len(names) > 1} == LETTERS_OF_TWO
+    assert seen["output"]["pack"] == seen["output"]["report"] == ("o", "FILE")
+    assert seen["output"]["run"] == seen["output"]["attach"] == ("o", "DIR")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_writes_a_file_does_not_replace_one_unasked(kymo, command):
+    options = options_of(kymo, command)
+    assert ("force" in options) == ("output" in options)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_manual_and_help_agree(kymo, command):
+    page, text = (ROOT / "man" / f"kymo-{command}.1").read_text(), kymo("help", command).out
+    heads = re.findall(r"^\.TP\n(.*)", chapter(page, "OPTIONS"), re.M)
+    assert {m[2]: (m[1], m[3] or m[4] or "") for head in heads for m in OPTION.finditer(head)} == options_of(kymo, command)
+    usage = re.findall(r"^(?:usage:|   or:) (.*)$", text, re.M)
+    assert [line for line in usage if line not in chapter(page, "SYNOPSIS").splitlines()] == []
+    summary = text.split("\n\n")[1].rstrip(".")
+    assert chapter(page, "NAME").lower() == f"kymo-{command} - {summary}".lower()
+    assert page.startswith(".TH")
+    for title in ("EXIT STATUS", "EXAMPLES", "SEE ALSO"):
+        assert f"\n.SH {title}\n" in page
+    assert f"\nkymo {command}" in chapter(page, "EXAMPLES")
+
+
+def test_the_manual_of_kymo_names_every_command():
+    page = (ROOT / "man/kymo.1").read_text()
+    assert page.startswith(".TH") and ".SH EXAMPLES" in page
+    heads = re.findall(r"^\.TP\n(.*)", chapter(page, "COMMANDS"), re.M)
+    assert sorted(word for head in heads for word in head.split(", ")) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"], ["-V"]])
@@ -70,14 +121,14 @@ WRONG = [
     (["query", "-f", "jsn", "x"], "kymo query: no format is called jsn; did you mean json?"),
     (["query", "-f", "xml", "x"],
      "kymo query: no format is called xml; there are table, json, csv, arrow and parquet"),
-    (["query", "x", "-f"], "kymo query: --format needs a value: FORMAT"),
+    (["query", "x", "-f"], "kymo query: --format needs a value: table|json|csv|arrow|parquet"),
     (["query", "--force=1", "x"], "kymo query: --force takes no value"),
     (["query", "--limit", "-1", "x"], "kymo query: --limit needs a number of 0 to 1e+15, not -1"),
     (["query", "--limit", "many", "x"], "kymo query: --limit needs a number of 0 to 1e+15, not many"),
     (["query", "--timeout", "nan", "x"], "kymo query: --timeout needs a number of 0 to 4000000, not nan"),
     (["query", " ; "], "kymo query: the SQL is empty"),
     (["ls", "here"], "kymo ls: it lists all recordings and takes no words, not here"),
-    (["ls", "-f", "xml"], "kymo ls: no format is called xml; there are table and json"),
+    (["ls", "-f", "xml"], "kymo ls: no format is called xml; there are text and json"),
     (["report", "a", "b"], "kymo report: one target at a time, not 2"),
     (["snapshot"], "kymo snapshot: name a target and the file to write: kymo snapshot latest now.kymosnap"),
     (["pack", "a", "b", "c"], "kymo pack: a target and a file are all it takes: kymo pack latest run.kymo"),

@@ -128,6 +128,15 @@ def test_ls_says_what_it_cannot_read(kymo):
 # --- snapshot, pack --------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("command,file", [("snapshot", "a.kymosnap"), ("pack", "a.kymo")])
+def test_the_file_may_be_named_as_everywhere_else(kymo, command, file):
+    kymo.record("plain")
+    assert kymo(command, "-o", file).status == 0
+    assert kymo("query", kymo.cwd / file, "-f", "csv", "SELECT count(*) AS n FROM trace.zones").out == "n\r\n120\r\n"
+    assert kymo(command, "latest", file, "-o", file).status == 2
+    assert kymo(command, "--force", "--output", file, "latest").status == 0
+
+
+@pytest.mark.parametrize("command,file", [("snapshot", "a.kymosnap"), ("pack", "a.kymo")])
 def test_no_file_is_replaced_without_force(kymo, command, file):
     kymo.record("plain")
     (kymo.cwd / file).write_text("old")
