@@ -122,6 +122,12 @@ def test_operations_belong_to_the_zone_that_queued_them(opencl):
                        "AND z.start_ns = o.zone_start_ns") == [(4,)]
 
 
+def test_a_kernel_that_lies_where_another_lay_has_its_own_name(opencl):
+    done, recording = opencl.record("reused", opencl.program("reused"))
+    assert done.returncode == 0, done.stderr
+    assert opencl.rows(recording, "SELECT name FROM device.ops ORDER BY queued_ns") == [("twice",), ("spin",)] * 10
+
+
 def test_nothing_is_recorded_without_the_option(opencl):
     done, recording = opencl.record("without", opencl.program("kinds"), options=())
     assert done.returncode == 0

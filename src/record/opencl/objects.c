@@ -472,18 +472,17 @@ struct layer_kernel kernel_of(cl_kernel kernel)
 	return (struct layer_kernel){ (uint32_t)value, (uint32_t)(value >> 32) };
 }
 
-/* The last reference goes: another object may come to this address. */
+/*
+ * Another object may come to this address: at once, or when the last command that uses the kernel is done, which nobody tells.
+ * One that lives on is learned anew.
+ */
 static cl_int CL_API_CALL release_kernel(cl_kernel kernel)
 {
-	cl_uint refs = 0;
-
-	if (map_get(&kernel_map, kernel) &&
-	    !next.clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(refs), &refs, NULL) &&
-	    refs == 1)
-		map_take(&kernel_map, kernel);
+	map_take(&kernel_map, kernel);
 	return next.clReleaseKernel(kernel);
 }
 
+/* The last reference goes, likewise. */
 static cl_int CL_API_CALL release_program(cl_program program)
 {
 	cl_uint refs = 0;
