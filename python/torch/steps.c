@@ -114,6 +114,17 @@ void steps_write(const struct row *in)
 	kymo__append(SCHEMA_TORCH, &row);
 }
 
+/*
+ * Began inside of a call that has ended since: torch opens its scopes in functions of Python, and where calls are recorded, too,
+ * the zone is closed with them. Those calls say the same; a row of it would cross them.
+ */
+static bool is_gone(const struct kymo_open_stack *open, const struct kymo_zone *zone)
+{
+	return zone->depth < KYMO_OPEN_MAX &&
+	       (open->depth <= zone->depth ||
+		open->entries[zone->depth].start_ticks != zone->start_ticks);
+}
+
 void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags)
 {
 	struct kymo__lane *lane = kymo__lane;
@@ -124,6 +135,8 @@ void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags)
 		kymo__zone_close(zone);
 		return;
 	}
+	if (is_gone(lane->open, zone))
+		return;
 	lane->open->depth = zone->depth;
 	kymo__zone_write(lane, zone, end, zone->depth, flags);
 }

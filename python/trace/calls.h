@@ -85,6 +85,18 @@ static inline void calls_open(struct calls *calls, const void *key, uint32_t nam
 	call->kind = kind;
 }
 
+/* Ends a zone of this lane. What it was called in may have ended already, as a scope of torch does in the call that leaves it:
+   that is not opened again. */
+static inline void calls_close_zone(const struct kymo_zone *zone)
+{
+	struct kymo_open_stack *open = zone->lane->open;
+	uint32_t depth = open->depth;
+
+	kymo__zone_close(zone);
+	if (KYMO__UNLIKELY(depth < zone->depth))
+		open->depth = depth;
+}
+
 /* Ends the innermost. */
 static inline void calls_close(struct calls *calls)
 {
@@ -92,7 +104,7 @@ static inline void calls_close(struct calls *calls)
 	struct kymo_zone zone = { calls->lane, call->start_ticks, call->name, call->depth };
 
 	if (KYMO__LIKELY(kymo__lane == calls->lane && calls->lane))
-		kymo__zone_close(&zone);
+		calls_close_zone(&zone);
 	calls->count--;
 	if (KYMO__UNLIKELY(call->kind & CALL_SWAPPED) && calls->lane == kymo__lane && calls->lane)
 		calls->lane->thread = call->other_thread;

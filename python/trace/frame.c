@@ -91,7 +91,7 @@ static inline PyObject *traced(PyThreadState *tstate, _PyInterpreterFrame *frame
 	PyObject *result = _PyEval_EvalFrameDefault(tstate, frame, throwflag);
 
 	if (KYMO__LIKELY(zone.lane && zone.lane == kymo__lane))
-		kymo__zone_close(&zone); /* in the child of a fork it is the parent's zone */
+		calls_close_zone(&zone); /* in the child of a fork it is the parent's zone */
 	if (KYMO__UNLIKELY(tstate->interp->eval_frame != hook))
 		other_hook(tstate);
 	return result;

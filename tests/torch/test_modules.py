@@ -107,6 +107,25 @@ for batch in torch.utils.data.DataLoader(Slow(), batch_size=2):
     assert recording.one("SELECT count(*) FROM trace.zones WHERE name = 'DataLoader.next'") == 3  # and the end
 
 
+CROSSED = """
+SELECT count(*) FROM (SELECT start_ns < max(start_ns + duration_ns) OVER (
+    PARTITION BY tid, depth ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS crossed FROM trace.zones)
+WHERE crossed"""
+
+
+def test_scopes_that_python_opens_in_a_call_do_not_cross_the_calls(supervise):
+    """torch opens and closes them inside of functions of its own, which are zones where calls are recorded."""
+    recording = supervise(NET + """
+for batch in torch.utils.data.DataLoader(torch.ones(6, 4), batch_size=2):
+    train_step()
+""", env={"KYMO_PYTHON": "on", "KYMO_SKIP": "0"})
+    assert recording.one("SELECT count(*) FROM trace.steps") == 3
+    assert recording.one("SELECT min(data_ns) > 0 AND min(optimizer_ns) > 0 FROM trace.steps") is True
+    assert recording.one("SELECT count(*) FROM trace.zones WHERE name = '_BaseDataLoaderIter.__next__'") == 3
+    assert recording.query("FROM trace.open_zones") == []
+    assert recording.one(CROSSED) == 0
+
+
 def test_steps_of_the_user_come_before_ours(record):
     recording = record(ON + """
 for _ in range(3):
