@@ -31,6 +31,7 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 #define COMMAND_COLUMNS 48 /* of the command in the first line */
+#define COMMAND_COLUMNS_LEAST 16 /* where a terminal is narrow */
 
 struct run_options {
 	struct collect_options collect;
@@ -340,7 +341,8 @@ static int name_recording(struct run_options *run)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-static void add_command(struct buf *out, char **argv, const struct text_style *style)
+static void add_command(struct buf *out, char **argv, size_t columns,
+			const struct text_style *style)
 {
 	struct buf words = { 0 };
 
@@ -349,7 +351,7 @@ static void add_command(struct buf *out, char **argv, const struct text_style *s
 		if (argv[1])
 			buf_char(&words, ' ');
 	}
-	text_fit(out, buf_get(&words), COMMAND_COLUMNS, 0, style);
+	text_fit(out, buf_get(&words), columns, 0, style);
 	buf_fini(&words);
 }
 
@@ -365,19 +367,30 @@ static void add_end(struct buf *out, int wstatus)
 		buf_print(out, " was killed by signal %d", WTERMSIG(wstatus));
 }
 
+/* The command is cut so that a terminal's line holds all that comes after it. */
+static size_t command_columns(const struct buf *after, const struct text_style *style)
+{
+	size_t taken = strlen("kymo: ") + text_width(buf_get(after), after->used);
+	size_t room = (size_t)style->columns > taken ? (size_t)style->columns - taken : 0;
+
+	if (!style->terminal || room > COMMAND_COLUMNS)
+		return COMMAND_COLUMNS;
+	return room > COMMAND_COLUMNS_LEAST ? room : COMMAND_COLUMNS_LEAST;
+}
+
 static void print_first_line(const struct run_options *run, const struct collect_result *result)
 {
 	struct text_style style = text_style_of(stderr);
-	struct buf line = { 0 };
+	struct buf command = { 0 }, after = { 0 };
 
-	buf_text(&line, "kymo: ");
-	add_command(&line, run->collect.argv, &style);
-	add_end(&line, result->wstatus);
-	buf_print(&line, " after %s; recording ",
+	add_end(&after, result->wstatus);
+	buf_print(&after, " after %s; recording ",
 		  format_clock((double)result->duration_ns, style.utf8).text);
-	text_visible(&line, result->directory, strlen(result->directory));
-	fprintf(stderr, "%s\n", buf_get(&line));
-	buf_fini(&line);
+	text_visible(&after, result->directory, strlen(result->directory));
+	add_command(&command, run->collect.argv, command_columns(&after, &style), &style);
+	fprintf(stderr, "kymo: %s%s\n", buf_get(&command), buf_get(&after));
+	buf_fini(&command);
+	buf_fini(&after);
 }
 
 static void print_what_is_amiss(const struct collect_result *result)

@@ -143,3 +143,15 @@ def test_a_job_in_the_background_that_reads_is_stopped(terminal):
     terminal.expect("again\nagain\n")
     terminal.type("\x04")
     terminal.expect("PROMPT> ")
+
+
+def test_the_first_line_fits_the_terminal(place):
+    terminal = Terminal(place)
+    terminal.type("stty cols 80\n")
+    terminal.expect("PROMPT> ")
+    terminal.type(f"{KYMO} run -o there --no-summary -- sh -c ': some words that make this command a long one'\n")
+    seen = terminal.expect(r"recording there\n")
+    terminal.close()
+    line = next(line for line in seen.splitlines() if line.startswith("kymo: "))
+    assert re.fullmatch(r"kymo: sh -c : s.*(…|\.\.).* long one ended with 0 after [0-9.]+ m?s; recording there", line)
+    assert len(line) <= 80
