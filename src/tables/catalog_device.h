@@ -87,6 +87,29 @@ static const char kind_word[] = KIND_WORD;
 	"min(start_ns) AS first_ns, pid FROM " RUNS_OF_MODELS \
 	" GROUP BY model, device, core, pid ORDER BY total_ns DESC, model, core)"
 
+/*
+ * Who launched what: for the zone that queued an operation, every zone that it was inside of. Zones of one thread and depth
+ * never overlap, so that the one of each depth is the last that had begun. An open zone holds all that came after.
+ */
+#define LAUNCHES_FROM \
+	"(WITH ops AS MATERIALIZED (SELECT * FROM kymo_scan('device.ops') WHERE " IS_OP \
+	"), launches AS MATERIALIZED (SELECT DISTINCT pid, tid, thread_id, zone_start_ns FROM ops WHERE zone IS NOT NULL), " \
+	"levels AS (SELECT DISTINCT l.thread_id, l.zone_start_ns, unnest(range(z.depth + 1)) AS depth FROM launches l JOIN " \
+	"kymo_scan('trace.zones') z ON z.thread_id = l.thread_id AND z.start_ns = l.zone_start_ns), " \
+	"candidates AS (SELECT thread_id, depth::BIGINT AS depth, start_ns, start_ns + duration_ns AS end_ns, name_id FROM " \
+	"kymo_scan('trace.zones') SEMI JOIN (SELECT DISTINCT thread_id FROM launches) USING (thread_id)), " \
+	"around AS (SELECT v.thread_id, v.zone_start_ns, v.depth, n.source, n.name, n.file, n.line FROM levels v ASOF JOIN " \
+	"candidates z ON z.thread_id = v.thread_id AND z.depth = v.depth AND z.start_ns <= v.zone_start_ns JOIN " \
+	"kymo_meta('names') n ON n.name_id = z.name_id WHERE z.end_ns >= v.zone_start_ns UNION ALL SELECT l.thread_id, " \
+	"l.zone_start_ns, z.depth, z.source, z.name, z.file, z.line FROM launches l JOIN kymo_meta('open_zones') z ON z.pid = " \
+	"l.pid AND z.tid = l.tid AND z.start_ns <= l.zone_start_ns), " \
+	"paths AS (SELECT thread_id, zone_start_ns, list(name ORDER BY depth) AS path, arg_max(name, depth) FILTER (source = " \
+	"'torch') AS module, arg_max({'name': name, 'file': file, 'line': line}, depth) FILTER (source = 'python') AS " \
+	"function FROM around GROUP BY ALL) " \
+	"SELECT o.*, p.path, p.module, p.function.name AS function, p.function.file AS file, " \
+	"p.function.line AS line FROM ops o LEFT JOIN paths p ON p.thread_id = o.thread_id AND p.zone_start_ns = " \
+	"o.zone_start_ns AND o.zone IS NOT NULL)"
+
 #define DEVICE AS_IS("device", "VARCHAR", "the device")
 #define QUEUE AS_IS("queue", "VARCHAR", "the queue or stream")
 
@@ -116,6 +139,33 @@ static const struct catalog_column device_ops[] = {
 	     "number of the model's execution that it is a part of"),
 	MADE("correlation", "UBIGINT", "nullif(correlation, 0)", "the runtime's own number"),
 	STEP,
+	PID,
+	TID,
+	THREAD,
+};
+
+static const struct catalog_column device_launches[] = {
+	STEP,
+	AS_IS("module", "VARCHAR",
+	      "the innermost torch module that it was launched in, or another part of torch: backward, AdamW.step, DataLoader.next"),
+	AS_IS("function", "VARCHAR",
+	      "the innermost Python function or region; functions by kymo run --python"),
+	AS_IS("file", "VARCHAR", "where that function is"),
+	AS_IS("line", "INTEGER", "its line in that file"),
+	AS_IS("zone", "VARCHAR", "the zone that queued it; NULL: none was open"),
+	AS_IS("path", "VARCHAR[]",
+	      "all zones that were open, the outermost first, as far as they are kept: path[-1] is zone, path[-2] what is around it"),
+	MADE("kind", "VARCHAR", kind_word, "kernel, read, write, …, as in device.ops"),
+	AS_IS("name", "VARCHAR", "the operation's name"),
+	DEVICE,
+	QUEUE,
+	MADE("queued_ns", "BIGINT", QUEUED_NS, "when the host queued it"),
+	MADE("start_ns", "BIGINT", KNOWN("start_ns", "1024"), "when the device began"),
+	MADE("duration_ns", "BIGINT", "CASE WHEN " BOTH_ENDS " THEN end_ns - start_ns END",
+	     "how long it took the device"),
+	BYTES("bytes", "what it moved"),
+	MADE("zone_start_ns", "BIGINT", "CASE WHEN zone IS NOT NULL THEN zone_start_ns END",
+	     "when that zone began: with tid, its row in trace.zones"),
 	PID,
 	TID,
 	THREAD,
@@ -205,6 +255,8 @@ static const struct catalog_column device_clocks[] = {
 #define DEVICE_VIEWS \
 	VIEW("device", "ops", "kymo_scan('device.ops') WHERE " IS_OP, device_ops, \
 	     "Operations of devices, in times of the host."), \
+		VIEW("device", "launches", LAUNCHES_FROM, device_launches, \
+		     "Who launched each operation: the step, the torch module, the Python function and the zones around."), \
 		VIEW("device", "queues", QUEUES_FROM, device_queues, \
 		     "How busy the queues of devices were, and why not."), \
 		VIEW("device", "gaps", \

@@ -122,6 +122,20 @@ def test_operations_belong_to_the_zone_that_queued_them(opencl):
                        "AND z.start_ns = o.zone_start_ns") == [(4,)]
 
 
+def test_a_launch_has_the_whole_path_of_zones(opencl):
+    """One that was never left is in it, too; without a zone there is none."""
+    done, recording = opencl.record("launches", opencl.program("launches"))
+    assert done.returncode == 0, done.stderr
+    answer = opencl.rows(recording, "SELECT step, path, zone, name, module, function FROM device.launches ORDER BY queued_ns")
+    step = [(["load"], "load", "write"), (["load", "compute"], "compute", "twice"), (["compute"], "compute", "twice")]
+    expected = [(0, ["compute"], "compute", "twice"), *[(0, *row) for row in step], *[(1, *row) for row in step],
+                (1, None, None, "write"), (1, ["never ends", "compute"], "compute", "twice")]
+    assert [row[:4] for row in answer] == expected
+    assert {row[4:] for row in answer} == {(None, None)}
+    assert opencl.rows(recording, "SELECT count(*) FROM device.launches l JOIN device.ops o ON o.queued_ns = l.queued_ns "
+                       "AND o.start_ns = l.start_ns AND o.end_ns - o.start_ns = l.duration_ns") == [(9,)]
+
+
 def test_a_kernel_that_lies_where_another_lay_has_its_own_name(opencl):
     done, recording = opencl.record("reused", opencl.program("reused"))
     assert done.returncode == 0, done.stderr

@@ -46,7 +46,7 @@ def test_the_information_schema_lists_every_table_with_the_users_own(both):
            "WHERE table_name NOT IN ('zone_rows', 'zone_threads', 'names') ORDER BY 1")
     assert both(sql).split("\n") == [
         "alloc.allocations", "alloc.frames", "alloc.live", "alloc.rows", "alloc.sites", "alloc.timeline",
-        "app.requests", "device.clocks", "device.gaps", "device.memory", "device.models",
+        "app.requests", "device.clocks", "device.gaps", "device.launches", "device.memory", "device.models",
         "device.ops", "device.queues", "device.waits", "host.cgroup", "host.cpu", "host.gpu", "host.io", "host.network", "host.process",
         "host.threads", "kymo.config", "kymo.costs", "kymo.gaps", "kymo.overhead", "kymo.problems", "kymo.processes", "kymo.runs",
         "kymo.streams", "kymo.threads", "python.backtrace", "python.folded", "python.frames",

@@ -157,7 +157,7 @@ static void all_tables_are_in_the_information_schema(void **state)
 		tables,
 		"SELECT table_schema, string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables "
 		"GROUP BY 1 ORDER BY 1",
-		"alloc|allocations frames live rows sites timeline\napp|requests\ndevice|clocks gaps memory models ops queues waits\n"
+		"alloc|allocations frames live rows sites timeline\napp|requests\ndevice|clocks gaps launches memory models ops queues waits\n"
 		"host|cgroup cpu gpu io network process threads\n"
 		"kymo|config costs gaps overhead problems processes runs streams threads\n"
 		"python|backtrace folded frames samples torch_trace variables\n"
