@@ -1,4 +1,5 @@
 // What only a running program or a server has: zones that are still open, steps and marks, and following the end.
+import { fitted } from "./timeline-layout.js";
 import { fillOf, labelOf, themed } from "./util.js";
 
 /** @type {Map<string, CanvasPattern|null>} */
@@ -49,7 +50,7 @@ export function drawOpen(timeline, places, { gutter, top, row }) {
 		const dim = timeline.find && !timeline.found.has(zone.name), colour = dim ? themed("line") : fillOf(name.name, name.source);
 		ink.fillStyle = zone.end_ns ? colour : hatched(ink, colour);
 		ink.fillRect(x, y, Math.max(1, end - x), 15);
-		const text = end - x >= 26 && !dim ? timeline.fitted(zone.name, end - x - 8) : "";
+		const text = end - x >= 26 && !dim ? fitted(timeline, zone.name, end - x - 8) : "";
 		if (!text)
 			continue;
 		if (!zone.end_ns) {
