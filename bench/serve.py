@@ -88,9 +88,14 @@ def browser(kymo, recording):
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium or not shutil.which("node") or not (playwright / "index.js").exists():
         return
+    script = ["node", pathlib.Path(__file__).parent / "serve_page.mjs", playwright.resolve(), chromium]
     with Server(kymo, recording) as server:
-        script = pathlib.Path(__file__).parent / "serve_page.mjs"
-        subprocess.run(["node", script, playwright.resolve(), chromium, f"http://127.0.0.1:{server.port}/"], check=False, timeout=200)
+        subprocess.run([*script, f"http://127.0.0.1:{server.port}/"], check=False, timeout=200)
+    # The same from the list: nobody has read it yet.
+    with Server(kymo) as server:
+        listed = json.loads(server.get("/api/targets")[1])["targets"]
+        one = next(t["id"] for t in listed if t["path"] == str(recording))
+        subprocess.run([*script, f"http://127.0.0.1:{server.port}/#/{one}/timeline"], check=False, timeout=200)
 
 
 def watch(server, target, delays, ends_at, started_unix_ns):

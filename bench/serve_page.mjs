@@ -1,5 +1,5 @@
 // The live viewer's page on a large recording, in a real browser; prints what it finds as lines of JSON for bench/serve.py:
-//   node serve_page.mjs PLAYWRIGHT CHROMIUM http://127.0.0.1:PORT/
+//   node serve_page.mjs PLAYWRIGHT CHROMIUM http://127.0.0.1:PORT/[#/ID/timeline]
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -38,22 +38,37 @@ async function frames(move) {
 	return (seen.at(-1) - seen[0]) / (seen.length - 1);
 }
 
-try {
-	await page.goto(url);
+/** Seconds since the page was asked for, once it is so. */
+async function after(isSo) {
+	await page.waitForFunction(isSo, null, { timeout: 120000, polling: 20 });
+	return await page.evaluate(() => performance.now()) / 1000;
+}
+
+/** One that is named: it opens by itself. */
+async function first() {
 	await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length, null, { timeout: 120000 });
 	const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
-	await page.waitForSelector("#tab-timeline", { timeout: 120000 });
-	const tabs = await page.evaluate(() => performance.now());
+	const tabs = await after(() => document.querySelector("#tab-timeline"));
 	await page.click("#tab-timeline");
-	await page.waitForFunction(isDrawn, null, { timeout: 120000, polling: 50 });
-	found("serve.paint.zones", await page.evaluate(() => performance.now()) / 1000);
-	found("serve.paint.tabs", tabs / 1000);
+	found("serve.paint.zones", await after(isDrawn));
+	found("serve.paint.tabs", tabs);
 	found("serve.paint", painted / 1000);
+	await page.click("#tab-overview");
+	found("serve.paint.facts", await after(() => document.querySelector(".figure")));
+	await page.click("#tab-timeline");
 	await page.mouse.move(640, 300);
 	found("serve.zoom", await frames((i) => page.mouse.wheel(0, i % 60 < 40 ? -120 : 120)));
 	await page.mouse.down();
 	found("serve.pan", await frames((i) => page.mouse.move(640 + 400 * Math.sin(i / 20), 300)));
 	await page.mouse.up();
+}
+
+try {
+	await page.goto(url);
+	if (url.includes("#"))
+		found("serve.paint.listed", await after(isDrawn));
+	else
+		await first();
 } finally {
 	await context.close();
 	rmSync(profile, { recursive: true, force: true });

@@ -114,6 +114,16 @@ static bool is_due(const struct target *target)
 	       (target->run_live && target_clock_ns() - target->run_at_ns > least);
 }
 
+void run_prepare(struct target *target)
+{
+	struct kymo_error err = { 0 };
+
+	pthread_mutex_lock(&target->run_lock);
+	if (is_due(target))
+		make_run(target, &err);
+	pthread_mutex_unlock(&target->run_lock);
+}
+
 void answer_run(struct request *request)
 {
 	struct target *target = request_target(request);

@@ -435,7 +435,7 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 		rc = error_set(err, EAGAIN, "no threads can be started");
 	if (!rc)
 		rc = start_daemon(fd, err);
-	if (!rc && tail_start(&serve))
+	if (!rc && (tail_start(&serve) || prepare_start(&serve)))
 		rc = error_set(err, EAGAIN, "no threads can be started");
 	if (!rc && serve.loopback)
 		serve.address.users_known = access_knows_users(serve.address.port);

@@ -107,6 +107,8 @@ void answer_compare(struct request *request);
 void answer_export(struct request *request);
 
 void targets_document(struct serve *serve, struct buf *out); /* of /api/targets */
+/* The document of /api/run, so that it is there when it is asked for. */
+void run_prepare(struct target *target);
 
 /* jobs.c */
 int jobs_start(void);
@@ -114,6 +116,11 @@ int jobs_start(void);
 bool jobs_add(struct request *request);
 /* False: a worker has it. */
 bool jobs_take_back(struct request *request);
+/* What this thread does from now on may take long: pictures, and the programs that are watched, come before it. */
+void jobs_yield(void);
+
+/* prepare.c: reads what was named on the command line, before anybody asks. */
+int prepare_start(struct serve *serve);
 
 /* running.c: from running_enter() to running_leave() a query can be cancelled. */
 void running_enter(struct request *request);

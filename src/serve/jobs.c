@@ -1,11 +1,14 @@
 /* Workers: some answer at once, others may take long. */
 #include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "serve/inside.h"
 
 #define WAITING_MOST 256
 #define SLOW_WAITING_MOST 32
 #define WORKERS 3 /* of each */
+#define SLOW_NICE 4
 
 struct queue {
 	pthread_mutex_t lock;
@@ -33,8 +36,16 @@ static struct request *take(struct queue *queue)
 	return request;
 }
 
+void jobs_yield(void)
+{
+	/* Of this thread alone, and of those that DuckDB starts from it. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), SLOW_NICE);
+}
+
 static void *work(void *context)
 {
+	if (context == &queues[1])
+		jobs_yield();
 	for (;;) {
 		struct request *request = take(context);
 

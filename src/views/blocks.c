@@ -125,14 +125,15 @@ static const struct {
 	  ") SELECT name, ns FROM (SELECT 1 AS k, 'data' AS name, d AS ns FROM p UNION ALL SELECT 2, 'forward', f FROM p "
 	  "UNION ALL SELECT 3, 'backward', b FROM p UNION ALL SELECT 4, 'optimizer', o FROM p UNION ALL SELECT 5, "
 	  "'other', greatest(t - d - f - b - o, 0) FROM p WHERE d + f + b + o > 0) WHERE ns > 0 ORDER BY k" },
+	/* By the step first: an equal number is found at once among millions of zones, a stretch of time is not. */
 	{ "slowest",
 	  "WITH s AS (SELECT step, pid, start_ns, duration_ns FROM " FACTS_STEPS_SQL
 	  " ORDER BY duration_ns DESC, step LIMIT 20), z AS (SELECT s.start_ns AS at, arg_max(z.name, CASE WHEN "
 	  "z.duration_ns >= s.duration_ns / 2 THEN s.duration_ns + z.depth ELSE z.duration_ns END) AS inside, "
 	  "arg_max(z.duration_ns, CASE WHEN z.duration_ns >= s.duration_ns / 2 THEN s.duration_ns + z.depth ELSE "
-	  "z.duration_ns END) AS inside_ns FROM s JOIN trace.zones z ON z.pid = s.pid AND z.start_ns >= s.start_ns AND "
-	  "z.start_ns + z.duration_ns <= s.start_ns + s.duration_ns GROUP BY 1) SELECT s.*, z.inside, z.inside_ns FROM s "
-	  "LEFT JOIN z ON z.at = s.start_ns ORDER BY s.duration_ns DESC, s.step" },
+	  "z.duration_ns END) AS inside_ns FROM s JOIN trace.zones z ON z.step = s.step AND z.pid = s.pid AND z.start_ns >= "
+	  "s.start_ns AND z.start_ns + z.duration_ns <= s.start_ns + s.duration_ns GROUP BY 1) SELECT s.*, z.inside, "
+	  "z.inside_ns FROM s LEFT JOIN z ON z.at = s.start_ns ORDER BY s.duration_ns DESC, s.step" },
 	{ "open",
 	  "SELECT coalesce(thread, 'tid ' || tid) AS thread, name, age_ns FROM trace.open_zones ORDER BY pid, tid, depth LIMIT 40" },
 	{ "counters",

@@ -18,18 +18,19 @@ const struct rules_row rules[] = {
 	  "the wait is {a} of a typical step, {b} of the slowest 2 %",
 	  "more loader workers, or decode ahead; at most {share} to gain", "timeline",
 	  "SELECT step, data_ns, duration_ns FROM trace.steps ORDER BY data_ns DESC" },
-	/* What differed: the zone that takes most longer in slow steps than in others, the innermost of those nearly alike. */
+	/* What differed: the zone that takes most longer in slow steps than in others, the innermost of those nearly alike. Zones
+	   are many: they are looked at only where there is something to say, and of the usual steps some two thousand do. */
 	{ "spread", 0.15, 0.5, 0,
-	  "WITH s AS (SELECT * FROM " NUMBERED_STEPS
-	  " WHERE n > warm), z AS (SELECT name, max(depth) AS depth, "
-	  "sum(z.duration_ns) FILTER (s.duration_ns > 2 * usual) / nullif((SELECT count(*) FROM s WHERE duration_ns > 2 * "
-	  "usual), 0) - coalesce(sum(z.duration_ns) FILTER (s.duration_ns <= 2 * usual) / nullif((SELECT count(*) FROM s "
-	  "WHERE duration_ns <= 2 * usual), 0), 0) AS more FROM (SELECT step, pid, name, depth, duration_ns FROM "
-	  "trace.zones) z JOIN (SELECT step, pid, duration_ns, usual FROM s) s ON z.step = s.step AND z.pid = s.pid AND "
-	  "z.duration_ns <= s.duration_ns GROUP BY 1) SELECT sum(greatest(duration_ns - usual, 0)), sum(duration_ns), "
-	  "(SELECT arg_max(name, depth) FROM z WHERE more > 0.8 * (SELECT max(more) FROM z)), count(*) FILTER "
-	  "(duration_ns > 2 * usual), any_value(usual), max(duration_ns) FROM s HAVING count(*) >= 20 AND count(*) FILTER "
-	  "(duration_ns > 2 * usual) > 0",
+	  "WITH s AS (SELECT *, duration_ns > 2 * usual AS slow, slow OR n % greatest(1, c // 2000) = 0 AS taken FROM " NUMBERED_STEPS
+	  " WHERE n > warm), w AS (SELECT * FROM s WHERE taken AND (SELECT bool_or(slow) AND sum(greatest(duration_ns - "
+	  "usual, 0)) > 0.1 * sum(duration_ns) FROM s)), z AS (SELECT name, max(depth) AS depth, "
+	  "sum(z.duration_ns) FILTER (slow) / nullif((SELECT count(*) FROM w WHERE slow), 0) - "
+	  "coalesce(sum(z.duration_ns) FILTER (NOT slow) / nullif((SELECT count(*) FROM w WHERE NOT slow), 0), 0) AS more "
+	  "FROM (SELECT step, pid, name, depth, duration_ns FROM trace.zones) z JOIN (SELECT step, pid, duration_ns, slow "
+	  "FROM w) w ON z.step = w.step AND z.pid = w.pid AND z.duration_ns <= w.duration_ns GROUP BY 1) SELECT "
+	  "sum(greatest(duration_ns - usual, 0)), sum(duration_ns), (SELECT arg_max(name, depth) FROM z WHERE more > 0.8 * "
+	  "(SELECT max(more) FROM z)), count(*) FILTER (slow), any_value(usual), max(duration_ns) FROM s HAVING count(*) >= "
+	  "20 AND count(*) FILTER (slow) > 0",
 	  "Some steps take much longer than others: what is above the median adds up to {share} of step time ({won} of "
 	  "{whole})[, and it is {name} that differs].",
 	  "{count} steps take more than twice the median of {a}, the slowest {b}",

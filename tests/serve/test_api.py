@@ -2,12 +2,13 @@
 import csv
 import io
 import json
+import pathlib
 
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from conftest import Server, alike, run_kymo
+from conftest import Server, alike, run_kymo, until
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n\x01\u2028=cmd()"
 
@@ -20,6 +21,20 @@ def test_the_list_names_program_state_and_exit(server, recording):
     assert listed["default"] == first["id"] and listed["address"] == f"127.0.0.1:{server.port}"
 
 
+def test_what_the_command_line_names_is_read_before_anybody_asks(home, recording):
+    server = Server(home, recording)
+    try:
+        until(lambda: server.targets()[0]["zones"] == 300 * 2 + sum(step % 7 for step in range(300)) + 3)
+    finally:
+        assert server.stop() == 0
+
+
+def test_what_may_take_long_gives_way_to_pictures(server):
+    tasks = pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/stat")
+    nice = [int(task.read_text().rpartition(")")[2].split()[16]) for task in tasks]
+    assert sum(one > min(nice) for one in nice) >= 3
+
+
 def test_the_run_is_the_reports_document(server):
     run = server.get("/api/run")
     assert run["state"] == "ended" and run["run"][0]["program"] == "trained.py"
@@ -27,6 +42,18 @@ def test_the_run_is_the_reports_document(server):
     assert {"verdicts", "figures", "losses", "regions", "series", "modules"} <= run.keys()
     again = server.ask("/api/run")
     assert server.ask("/api/run", headers={"If-None-Match": again.headers["ETag"]}).status == 304
+
+
+def test_the_slowest_steps_say_what_was_longest_inside(server):
+    zones = server.query("SELECT start_ns, duration_ns, name, depth FROM trace.zones").json()["rows"]
+    slowest = server.get("/api/run")["slowest"]
+    assert len(slowest) == 20
+    for step in slowest:
+        begin, took = step["start_ns"], step["duration_ns"]
+        inside = [z for z in zones if z[0] >= begin and z[0] + z[1] <= begin + took]
+        # The innermost of those that take half of it, else the longest.
+        best = max(inside, key=lambda z: took + z[3] if z[1] >= took / 2 else z[1])
+        assert (step["inside"], step["inside_ns"]) == (best[2], best[1])
 
 
 def test_zones_without_merging_are_the_rows_of_sql(server):

@@ -4,6 +4,7 @@ import { isLive, runDialog } from "./runs.js";
 import { pillOf, Shell, signalName } from "./shell.js";
 import { whole } from "./source.js";
 import { LiveSource } from "./source-live.js";
+import { GUTTER } from "./timeline-layout.js";
 import { clock, el } from "./util.js";
 import { compare } from "./views/compare-live.js";
 import { devices } from "./views/devices.js";
@@ -180,6 +181,7 @@ class App {
 		this.hear(source);
 		try {
 			await source.load();
+			source.foresee(Math.max(1, innerWidth - GUTTER));
 		} catch (why) {
 			this.notice("bad", `${/** @type {Error} */ (why).message}`, { text: "Try again", act: () => this.open(id) });
 		}

@@ -1,7 +1,7 @@
 // Zones that a server holds: tiles are asked for as they are looked at, kept, and asked for again when rows have come.
 // The old picture stays until the new one is there.
 import { ApiError, get, getJson, postJson } from "./api.js";
-import { tileSpan, whole } from "./source.js";
+import { levelFor, tileSpan, whole } from "./source.js";
 import { Column, cut, FlameTree } from "./source-embed.js";
 
 /** @typedef {import("./source.js").Zone} Zone */
@@ -79,6 +79,12 @@ export class LiveSource {
 	/** Lanes and names, so that the views know them. */
 	async load() {
 		await this.pack({ from: 0, to: 1, level: 0 });
+	}
+
+	/** The picture of all of it, before anything else is asked: the first look at the timeline finds it. @param {number} pixels */
+	foresee(pixels) {
+		const level = levelFor(this.end() / pixels), last = Math.floor(this.end() / tileSpan(level));
+		this.want(Array.from({ length: last + 1 }, (_, i) => [level, i]));
 	}
 
 	/** The document of the report; its tables. */

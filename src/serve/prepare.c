@@ -1,0 +1,33 @@
+/* Who names a recording will look at it: its zones and its document are made while the browser starts. */
+#include "serve/inside.h"
+
+#ifndef KYMO_NO_HTTP
+
+static void *prepare(void *context)
+{
+	struct serve *serve = context;
+	struct target *target = targets_find(&serve->targets, NULL);
+	struct kymo_error err = { 0 };
+
+	/* What fails here fails again, and is told, when it is asked for. */
+	if (target && target->named && !target_look(target, 0, NULL, &err)) {
+		jobs_yield();
+		run_prepare(target);
+	}
+	return NULL;
+}
+
+int prepare_start(struct serve *serve)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int rc;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&thread, &attributes, prepare, serve);
+	pthread_attr_destroy(&attributes);
+	return -rc;
+}
+
+#endif
