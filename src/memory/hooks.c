@@ -28,6 +28,24 @@ static inline uint32_t mode(void)
 	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED);
 }
 
+/* Of the function that it is written in, which has a frame pointer then; for the hooks, and what they jump to. */
+#define PLACE place_of(__builtin_frame_address(0), CALLER)
+
+static inline struct memory_place place_of(const uintptr_t *frame, const void *caller)
+{
+	struct memory_place place = { (uintptr_t)caller, 0, 0 };
+
+#if defined(__x86_64__)
+	if (frame[1] == place.pc) {
+		place.sp = (uintptr_t)(frame + 2);
+		place.bp = frame[0];
+	}
+#else
+	(void)frame;
+#endif
+	return place;
+}
+
 /* Whether this one is recorded. The usual answer is no, after one subtraction. */
 static inline bool is_due(size_t bytes)
 {
@@ -73,6 +91,7 @@ static bool is_due_now(size_t bytes)
 
 static __attribute__((noinline)) void *malloc_slow(size_t bytes, const void *caller)
 {
+	struct memory_place place = place_of(__builtin_frame_address(0), caller);
 	bool due;
 	void *ptr;
 
@@ -81,7 +100,7 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes, const void *cal
 	due = is_due_now(bytes);
 	ptr = memory_real.malloc(bytes);
 	if (ptr && due)
-		memory_allocated(ptr, bytes, false, caller);
+		memory_allocated(ptr, bytes, false, &place);
 	return ptr;
 }
 
@@ -108,10 +127,20 @@ static void hook_free(void *ptr)
 		free_slow(ptr);
 }
 
+static __attribute__((noinline)) void *calloc_followed(size_t count, size_t each,
+						       const void *caller)
+{
+	struct memory_place place = place_of(__builtin_frame_address(0), caller);
+	void *ptr = memory_real.calloc(count, each);
+
+	if (ptr)
+		memory_allocated(ptr, count * each, false, &place);
+	return ptr;
+}
+
 static void *hook_calloc(size_t count, size_t each)
 {
 	size_t bytes;
-	void *ptr;
 
 	if (__builtin_mul_overflow(count, each, &bytes)) {
 		errno = ENOMEM;
@@ -121,10 +150,7 @@ static void *hook_calloc(size_t count, size_t each)
 		return memory_early(bytes, 16); /* never used before: zeros */
 	if (KYMO__LIKELY(!is_due(bytes)))
 		return memory_real.calloc(count, each);
-	ptr = memory_real.calloc(count, each);
-	if (ptr)
-		memory_allocated(ptr, bytes, false, CALLER);
-	return ptr;
+	return calloc_followed(count, each, CALLER);
 }
 
 /* Memory of ours from before cannot grow; it is copied. */
@@ -139,8 +165,10 @@ static void *early_realloc(void *old, size_t bytes)
 }
 
 /* The entry of the old one is out before the call: its address may be another thread's the moment it moved. */
-static void *realloc_followed(void *old, size_t bytes, bool due, const void *caller)
+static __attribute__((noinline)) void *realloc_followed(void *old, size_t bytes, bool due,
+							const void *caller)
 {
+	struct memory_place place = place_of(__builtin_frame_address(0), caller);
 	uint64_t entry = memory_moving(old);
 	void *ptr = memory_real.realloc(old, bytes);
 	bool gone = ptr || !bytes;
@@ -150,7 +178,7 @@ static void *realloc_followed(void *old, size_t bytes, bool due, const void *cal
 	else if (entry)
 		memory_stayed(old, entry);
 	if (ptr && due)
-		memory_allocated(ptr, bytes, false, caller);
+		memory_allocated(ptr, bytes, false, &place);
 	return ptr;
 }
 
@@ -186,6 +214,7 @@ static void *hook_reallocarray(void *old, size_t count, size_t each)
 
 static int hook_posix_memalign(void **out, size_t align, size_t bytes)
 {
+	struct memory_place place = PLACE;
 	int rc;
 
 	if (KYMO__UNLIKELY(!is_ready())) {
@@ -194,20 +223,21 @@ static int hook_posix_memalign(void **out, size_t align, size_t bytes)
 	}
 	rc = memory_real.posix_memalign(out, align, bytes);
 	if (KYMO__UNLIKELY(!rc && *out && is_due(bytes)))
-		memory_allocated(*out, bytes, false, CALLER);
+		memory_allocated(*out, bytes, false, &place);
 	return rc;
 }
 
 #define ALIGNED(function, arguments, pass, align, bytes) \
 	static void *hook_##function arguments \
 	{ \
+		struct memory_place place = PLACE; \
 		void *ptr; \
 \
 		if (KYMO__UNLIKELY(!is_ready())) \
 			return memory_early(bytes, align); \
 		ptr = memory_real.function pass; \
 		if (KYMO__UNLIKELY(ptr && is_due(bytes))) \
-			memory_allocated(ptr, bytes, false, CALLER); \
+			memory_allocated(ptr, bytes, false, &place); \
 		return ptr; \
 	}
 
@@ -219,6 +249,7 @@ ALIGNED(pvalloc, (size_t bytes), (bytes), 4096, bytes)
 /* Memory without a file is counted as what it is; the allocator's own is in what it gives. */
 static void *hook_mmap(void *at, size_t bytes, int protection, int flags, int fd, long offset)
 {
+	struct memory_place place = PLACE;
 	void *ptr;
 
 	if (KYMO__UNLIKELY(!is_ready()))
@@ -226,7 +257,7 @@ static void *hook_mmap(void *at, size_t bytes, int protection, int flags, int fd
 	ptr = memory_real.mmap(at, bytes, protection, flags, fd, offset);
 	if (ptr != MAP_FAILED && (flags & MAP_ANONYMOUS) && (protection & PROT_WRITE) &&
 	    !memory_in_allocator(CALLER) && is_due(bytes))
-		memory_allocated(ptr, bytes, true, CALLER);
+		memory_allocated(ptr, bytes, true, &place);
 	return ptr;
 }
 

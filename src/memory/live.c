@@ -110,6 +110,18 @@ static void filter_add(const void *ptr, int change)
 		;
 }
 
+/* Where each address has an entry, a table that says so would only be in the way. */
+static inline bool is_filtered(void)
+{
+	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) != KYMO_MEMORY_EXACT;
+}
+
+/* Full counters stay full, so entries of exact mode that were not counted are found as well. */
+void memory_live_unfilter(void)
+{
+	memset(memory_filter, 255, sizeof(memory_filter));
+}
+
 bool memory_live_put(const void *ptr, uint64_t entry)
 {
 	uint64_t *at = entry_of(ptr, true);
@@ -117,7 +129,8 @@ bool memory_live_put(const void *ptr, uint64_t entry)
 	if (!at)
 		return false;
 	__atomic_store_n(at, entry, __ATOMIC_RELAXED);
-	filter_add(ptr, 1);
+	if (is_filtered())
+		filter_add(ptr, 1);
 	return true;
 }
 
@@ -129,7 +142,8 @@ uint64_t memory_live_take(const void *ptr)
 	if (!entry)
 		return 0;
 	__atomic_store_n(at, 0, __ATOMIC_RELAXED);
-	filter_add(ptr, -1);
+	if (is_filtered())
+		filter_add(ptr, -1);
 	return entry;
 }
 

@@ -6,7 +6,7 @@
  *	real.c      the allocator behind    live.c     what is live, by address
  *	track.c     on, off and totals      record.c   what happens to one allocation
  *	stack.c     call sites              unwind.c   callers, by the tables for exceptions
- *	symbol.c    names of functions
+ *	symbol.c    names of functions      walk.c     the same callers as before
  *
  * As libkymo: no malloc, no locks, no threads, no handlers. Whatever fails is counted, and the program has its memory.
  */
@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#endif
 
 #include <kymo/hot.h>
 
@@ -105,11 +108,13 @@ KYMO__EXPORT void kymo_memory_python(
 /* ---- inside ---------------------------------------------------------------------------------- */
 
 /* The thread's: initial-exec, since any other model allocates inside of malloc. */
+struct memory_walks;
 struct memory_thread {
 	int64_t left; /* bytes until the next sample, or until `more` are to go */
 	int64_t more;
 	uint64_t random; /* 0: not begun */
 	int64_t flushed; /* what `left` was when bytes were counted last */
+	struct memory_walks *walks; /* walk.c */
 	uint8_t busy; /* we are at work: what is allocated now is ours, or a handler's */
 	uint8_t scan; /* it opened a library by name, whose calls are to be redirected: samples to look at */
 };
@@ -149,6 +154,46 @@ size_t memory_early_bytes(const void *ptr);
 /* Is it code of the allocator itself, whose maps hold what malloc gives? */
 bool memory_in_allocator(const void *address);
 
+/* Words that many threads change. Alone in the program, a thread need not lock them: one instruction is enough against its
+   own handlers. Whoever makes a second thread is the only one, so that the change of ways meets nobody. */
+#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#define MEMORY_ALONE __libc_single_threaded
+static inline int64_t memory_add(int64_t *word, int64_t change)
+{
+	int64_t before = change;
+
+	if (!MEMORY_ALONE)
+		return __atomic_add_fetch(word, change, __ATOMIC_RELAXED);
+	__asm__ volatile("xaddq %0, %1" : "+r"(before), "+m"(*word) : : "cc");
+	return before + change;
+}
+/* True: it was `expected`, and is `wanted` now. */
+static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
+{
+	bool done;
+
+	if (!MEMORY_ALONE)
+		return __atomic_compare_exchange_n(word, expected, wanted, true, __ATOMIC_RELAXED,
+						   __ATOMIC_RELAXED);
+	__asm__ volatile("cmpxchgq %3, %1"
+			 : "+a"(*expected), "+m"(*word), "=@cce"(done)
+			 : "r"(wanted)
+			 : "cc");
+	return done;
+}
+#else
+#define MEMORY_ALONE 0
+static inline int64_t memory_add(int64_t *word, int64_t change)
+{
+	return __atomic_add_fetch(word, change, __ATOMIC_RELAXED);
+}
+static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
+{
+	return __atomic_compare_exchange_n(word, expected, wanted, true, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+#endif
+
 /* live.c: an entry for each address; 0: none. Only who holds the memory writes its entry. */
 #define MEMORY_SIZE_BITS 40
 #define MEMORY_SIZE_MASK ((1ull << MEMORY_SIZE_BITS) - 1)
@@ -156,15 +201,23 @@ bool memory_in_allocator(const void *address);
 bool memory_live_put(const void *ptr, uint64_t entry);
 uint64_t memory_live_take(const void *ptr);
 void memory_live_clear(void);
-extern uint8_t
-	memory_filter[1u << 15]; /* entries by hash of the address: 0 says that there is none */
+void memory_live_unfilter(void); /* from now on each address may have an entry */
+/* Entries by hash of the address: 0 says that there is none. Exact mode does without: there each address has one. */
+extern uint8_t memory_filter[1u << 15];
 static inline uint32_t memory_filter_of(const void *ptr)
 {
 	return (uint32_t)(((uintptr_t)ptr >> 4) * 0x9E3779B97F4A7C15ull >> 49);
 }
 
+/* Where a call returns to: the address, and the two pointers as they are then. */
+struct memory_place {
+	uintptr_t pc;
+	uintptr_t sp; /* 0: not known */
+	uintptr_t bp;
+};
+
 /* record.c: after the real call, and before the real free. */
-void memory_allocated(void *ptr, size_t bytes, bool mapped, const void *caller);
+void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_place *caller);
 void memory_freed(const void *ptr);
 bool memory_sample_due(size_t bytes); /* the thread's counter has run out */
 /* Takes the entry of what may move; the second puts it back, where it did not. */
@@ -173,7 +226,9 @@ void memory_stayed(const void *ptr, uint64_t entry);
 void memory_moved(const void *from, uint64_t entry);
 
 /* track.c */
-void memory_count(uint32_t node, int64_t bytes, double variance, double count, uint64_t ticks);
+/* parts: of which MEMORY_FRACTION are one allocation, since a sample may stand for 2.3 of them; below 0: freed. */
+#define MEMORY_FRACTION 256
+void memory_count(uint32_t node, int64_t bytes, int64_t variance, int64_t parts, uint64_t ticks);
 void memory_event(uint64_t ticks, const void *ptr, uint64_t size, uint32_t node, uint32_t kind,
 		  int64_t live);
 int64_t memory_live_bytes(void);
@@ -191,17 +246,33 @@ uint32_t memory_generation(void); /* grows with each fork and each beginning */
 struct memory_node {
 	uint64_t key;
 	uint32_t parent, name, line, written; /* the generation whose recording has it */
-	int64_t live, at_peak, total, count;
-	uint32_t epoch, ready;
+	int64_t live, at_peak, total, count, epoch;
+	uint32_t ready, reserved;
 };
-uint32_t memory_stack(bool mapped, const void *caller); /* from 1; 1: no room */
+uint32_t memory_stack(bool mapped, const struct memory_place *caller); /* from 1; 1: no room */
 struct memory_node *memory_node(uint32_t node); /* NULL: there is none */
 uint32_t memory_node_count(void);
 void memory_stack_write(uint32_t node); /* its frames into the recording, once */
 
-/* unwind.c: return addresses, the innermost first, that of memory_unwind()'s caller left out. */
-size_t memory_unwind(uintptr_t *out, size_t most, uintptr_t stop_start, uintptr_t stop_end);
+/* unwind.c: return addresses, the innermost first: from a place on, or from NULL, memory_unwind()'s own; ours are left out. It
+   ends before one in [stop_start, stop_end). */
+size_t memory_unwind(const struct memory_place *from, uintptr_t *out, size_t most,
+		     uintptr_t stop_start, uintptr_t stop_end);
+/* From a place to its caller's; false: there is none. What it went by, and where it has it from: 0 is nowhere. */
+struct memory_step {
+	uintptr_t cfa_slot, cfa, bp_slot, pc_slot;
+	bool uses_bp;
+	bool passes_bp; /* the caller's is the same */
+};
+bool memory_unwind_step(struct memory_place *place, struct memory_step *how);
+bool memory_unwind_is_ours(uintptr_t pc);
 void memory_unwind_forget(void); /* code was unloaded */
+uint32_t memory_unwind_age(void); /* how often it was */
+
+/* walk.c: a hash of what memory_unwind() finds; 0: it has to be asked. */
+#define MEMORY_NATIVE_MOST 48
+uint64_t memory_walk(const struct memory_place *from, uintptr_t stop_start, uintptr_t stop_end);
+uint64_t memory_walk_hash(const uintptr_t *addresses, size_t count);
 
 /* symbol.c: the function at that address, and the object; "" where they are not known. */
 void memory_symbol(uintptr_t address, char *name, size_t name_bytes, char *file, size_t file_bytes);

@@ -127,11 +127,17 @@ static void count(uint64_t entry, int sign, uint64_t ticks)
 {
 	uint64_t bytes = entry & MEMORY_SIZE_MASK;
 	uint32_t node = (uint32_t)(entry >> MEMORY_SIZE_BITS & 0x7fffff);
-	double p = entry & MEMORY_SAMPLED ? chance(bytes) : 1;
-	double weight = (double)bytes / p;
+	double p, weight;
 
-	memory_count(node, sign * (int64_t)(weight + 0.5), sign * weight * weight * (1 - p),
-		     sign / p, ticks);
+	if (!(entry & MEMORY_SAMPLED)) { /* itself */
+		memory_count(node, sign * (int64_t)bytes, 0, sign * MEMORY_FRACTION, ticks);
+		return;
+	}
+	p = chance(bytes);
+	weight = (double)bytes / p;
+	memory_count(node, sign * (int64_t)(weight + 0.5),
+		     (int64_t)(sign * weight * weight * (1 - p)),
+		     (int64_t)(sign / p * MEMORY_FRACTION), ticks);
 }
 
 static void put(void *ptr, uint64_t entry)
@@ -151,7 +157,7 @@ static void put(void *ptr, uint64_t entry)
 	write_row(ticks, sampled ? SCHEMA_ALLOC_SAMPLED : SCHEMA_ALLOC_EXACT, ptr, entry);
 }
 
-void memory_allocated(void *ptr, size_t bytes, bool mapped, const void *caller)
+void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_place *caller)
 {
 	struct memory_thread *thread = &memory_thread;
 	int kept_errno = errno;

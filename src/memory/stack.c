@@ -11,7 +11,6 @@
 #include "record/adapter.h"
 
 #define FRAMES_MOST 128
-#define NATIVE_MOST 48
 #define SLOTS (MEMORY_NODES * 2u) /* of the nodes by parent and key */
 #define KNOWN (1u << 16) /* stacks by the hash of all their frames */
 #define TEXT_BYTES (8u << 20)
@@ -163,20 +162,6 @@ static uint32_t node_of(uint32_t parent, const struct kymo_memory_frame_key *fra
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static size_t take_native(struct kymo_memory_frame_key *out, const struct kymo_memory_python *how,
-			  const void *caller)
-{
-	uintptr_t addresses[NATIVE_MOST];
-	size_t count = memory_unwind(addresses, NATIVE_MOST, how ? how->eval_start : 0,
-				     how ? how->eval_end : 0);
-
-	if (!count) /* without tables: the caller alone */
-		addresses[count++] = (uintptr_t)caller;
-	for (size_t i = 0; i < count; i++)
-		out[i] = (struct kymo_memory_frame_key){ .key = addresses[i] };
-	return count;
-}
-
 static uint32_t intern(const struct kymo_memory_frame_key *frames, size_t count)
 {
 	uint32_t node = 0;
@@ -186,26 +171,86 @@ static uint32_t intern(const struct kymo_memory_frame_key *frames, size_t count)
 	return node ? node : NO_ROOM;
 }
 
-uint32_t memory_stack(bool mapped, const void *caller)
+struct stack {
+	const struct memory_place *caller;
+	uintptr_t stop_start, stop_end; /* native frames end there */
+	size_t python_count;
+	struct kymo_memory_frame_key python[FRAMES_MOST - MEMORY_NATIVE_MOST - 1];
+	bool mapped;
+};
+
+/* By the tables; without tables, the caller alone. */
+static size_t native_of(const struct stack *stack, uintptr_t *out)
+{
+	size_t count = memory_unwind(stack->caller->sp ? stack->caller : NULL, out,
+				     MEMORY_NATIVE_MOST, stack->stop_start, stack->stop_end);
+
+	if (!count)
+		out[count++] = stack->caller->pc;
+	return count;
+}
+
+static __attribute__((noinline)) uint32_t intern_stack(const struct stack *stack)
+{
+	struct kymo_memory_frame_key frames[FRAMES_MOST];
+	uintptr_t addresses[MEMORY_NATIVE_MOST];
+	size_t native_count = native_of(stack, addresses), count = 0;
+
+	if (stack->mapped)
+		frames[count++] = (struct kymo_memory_frame_key){ .key = 1 };
+	for (size_t i = 0; i < native_count; i++)
+		frames[count++] = (struct kymo_memory_frame_key){ .key = addresses[i] };
+	memcpy(frames + count, stack->python, stack->python_count * sizeof(frames[0]));
+	return intern(frames, count + stack->python_count);
+}
+
+static __attribute__((noinline)) uint64_t hash_by_tables(const struct stack *stack)
+{
+	uintptr_t addresses[MEMORY_NATIVE_MOST];
+
+	return memory_walk_hash(addresses, native_of(stack, addresses));
+}
+
+static uint64_t hash_of(const struct stack *stack)
+{
+	uint64_t hash = memory_walk(stack->caller, stack->stop_start, stack->stop_end);
+
+	if (!hash)
+		hash = hash_by_tables(stack);
+	hash += stack->mapped;
+	for (size_t i = 0; i < stack->python_count; i++)
+		hash = hash * 0xD1342543DE82EF95ull + stack->python[i].key;
+	return mix(hash, stack->python_count);
+}
+
+static void take_python(struct stack *stack)
 {
 	const struct kymo_memory_python *how = __atomic_load_n(&python, __ATOMIC_ACQUIRE);
-	struct kymo_memory_frame_key frames[FRAMES_MOST];
-	size_t count = 0;
-	uint64_t hash = 1, node;
+
+	stack->stop_start = stack->stop_end = stack->python_count = 0;
+	if (!how)
+		return;
+	stack->stop_start = how->eval_start;
+	stack->stop_end = how->eval_end;
+	stack->python_count = how->walk(stack->python,
+					sizeof(stack->python) / sizeof(stack->python[0]));
+}
+
+uint32_t memory_stack(bool mapped, const struct memory_place *caller)
+{
+	struct stack stack;
+	uint64_t hash, node;
 	uint32_t at;
 
-	if (mapped)
-		frames[count++] = (struct kymo_memory_frame_key){ .key = 1 };
-	count += take_native(frames + count, how, caller);
-	if (how)
-		count += how->walk(frames + count, FRAMES_MOST - count);
-	for (size_t i = 0; i < count; i++)
-		hash = mix(hash, frames[i].key);
+	stack.mapped = mapped;
+	stack.caller = caller;
+	take_python(&stack);
+	hash = hash_of(&stack);
 	at = (uint32_t)(hash >> 48);
 	node = __atomic_load_n(&known[at].node, __ATOMIC_RELAXED);
 	if (node && __atomic_load_n(&known[at].mixed, __ATOMIC_RELAXED) == (hash ^ node))
 		return (uint32_t)node;
-	node = intern(frames, count);
+	node = intern_stack(&stack);
 	__atomic_store_n(&known[at].node, node, __ATOMIC_RELAXED);
 	__atomic_store_n(&known[at].mixed, hash ^ node, __ATOMIC_RELAXED);
 	return (uint32_t)node;

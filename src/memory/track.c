@@ -10,12 +10,11 @@
 #include "record/record.h"
 
 #define WATCHES 16
-#define FRACTION 256 /* counts are kept in such parts: a sample may stand for 2.3 allocations */
 
 static struct {
 	int64_t live, peak, total, allocs, frees, rows, variance, peak_variance;
 	uint64_t lost, foreign, peak_ticks;
-	uint32_t epoch; /* of the newest peak; see memory_count() */
+	int64_t epoch; /* of the newest peak; see change_site() */
 } all;
 
 /* Who looks on, each with the peak since it began. */
@@ -25,6 +24,7 @@ static struct slot {
 	uint64_t peak_ticks;
 } slots[WATCHES];
 static uint32_t slots_on;
+static uint32_t readers_of_events; /* of them, those that may ask for the last ones */
 
 static struct kymo_memory_event events[KYMO_MEMORY_EVENTS];
 static uint64_t event_count;
@@ -38,19 +38,13 @@ uint32_t memory_generation(void)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-static int64_t add(int64_t *word, int64_t change)
-{
-	return __atomic_add_fetch(word, change, __ATOMIC_RELAXED);
-}
-
 /* True: it is a new peak. */
 static bool raise_to(int64_t *peak, int64_t live)
 {
 	int64_t now = __atomic_load_n(peak, __ATOMIC_RELAXED);
 
 	while (live > now)
-		if (__atomic_compare_exchange_n(peak, &now, live, true, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
+		if (memory_swap(peak, &now, live))
 			return true;
 	return false;
 }
@@ -67,37 +61,52 @@ static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
 
 /* What was live at the peak costs three words a site: each keeps what it held when the peak was, the first time that it
    changes afterwards. */
-void memory_count(uint32_t index, int64_t bytes, double variance, double count, uint64_t ticks)
+static void change_site(struct memory_node *node, int64_t bytes)
 {
-	struct memory_node *node = memory_node(index);
-	uint32_t epoch = __atomic_load_n(&all.epoch, __ATOMIC_RELAXED);
-	int64_t live, now_variance = add(&all.variance, (int64_t)variance);
-	int64_t parts = (int64_t)(count * FRACTION);
+	int64_t epoch = __atomic_load_n(&all.epoch, __ATOMIC_RELAXED);
+	int64_t seen = __atomic_load_n(&node->epoch, __ATOMIC_RELAXED);
 
-	if (node && __atomic_exchange_n(&node->epoch, epoch, __ATOMIC_RELAXED) != epoch)
+	if (seen != epoch && memory_swap(&node->epoch, &seen, epoch))
 		__atomic_store_n(&node->at_peak, __atomic_load_n(&node->live, __ATOMIC_RELAXED),
 				 __ATOMIC_RELAXED);
-	if (node)
-		add(&node->live, bytes);
-	live = add(&all.live, bytes);
-	if (count < 0) {
-		add(&all.frees, -parts);
-		return;
-	}
-	add(&all.allocs, parts);
-	add(&all.total, bytes);
-	add(&all.rows, 1);
-	if (node) {
-		add(&node->total, bytes);
-		add(&node->count, parts);
-	}
+	memory_add(&node->live, bytes);
+}
+
+static void raise_peaks(int64_t live, uint64_t ticks)
+{
+	int64_t variance = __atomic_load_n(&all.variance, __ATOMIC_RELAXED);
+
 	if (raise_to(&all.peak, live)) {
-		__atomic_fetch_add(&all.epoch, 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&all.peak_variance, now_variance, __ATOMIC_RELAXED);
+		memory_add(&all.epoch, 1);
+		__atomic_store_n(&all.peak_variance, variance, __ATOMIC_RELAXED);
 		__atomic_store_n(&all.peak_ticks, ticks, __ATOMIC_RELAXED);
 	}
 	if (__atomic_load_n(&slots_on, __ATOMIC_RELAXED))
-		raise_slots(live, now_variance, ticks);
+		raise_slots(live, variance, ticks);
+}
+
+void memory_count(uint32_t index, int64_t bytes, int64_t variance, int64_t parts, uint64_t ticks)
+{
+	struct memory_node *node = memory_node(index);
+	int64_t live;
+
+	if (variance)
+		memory_add(&all.variance, variance);
+	if (node)
+		change_site(node, bytes);
+	live = memory_add(&all.live, bytes);
+	if (parts < 0) {
+		memory_add(&all.frees, -parts);
+		return;
+	}
+	memory_add(&all.allocs, parts);
+	memory_add(&all.total, bytes);
+	memory_add(&all.rows, 1);
+	if (node) {
+		memory_add(&node->total, bytes);
+		memory_add(&node->count, parts);
+	}
+	raise_peaks(live, ticks);
 }
 
 int64_t memory_live_bytes(void)
@@ -121,7 +130,7 @@ void memory_event(uint64_t ticks, const void *ptr, uint64_t size, uint32_t node,
 {
 	struct kymo_memory_event *event;
 
-	if (!__atomic_load_n(&slots_on, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&readers_of_events, __ATOMIC_RELAXED))
 		return;
 	event = &events[__atomic_fetch_add(&event_count, 1, __ATOMIC_RELAXED) % KYMO_MEMORY_EVENTS];
 	__atomic_store_n(&event->ticks, 0, __ATOMIC_RELAXED);
@@ -179,7 +188,7 @@ size_t kymo_memory_sites(struct kymo_memory_site *out, size_t most)
 	for (uint32_t i = 1; i < memory_node_count(); i++) {
 		const struct memory_node *node = memory_node(i);
 		struct kymo_memory_site site = { i, node->live, at_peak(node), node->total,
-						 node->count / FRACTION };
+						 node->count / MEMORY_FRACTION };
 
 		if (!node->count)
 			continue;
@@ -254,6 +263,8 @@ static int settle(void)
 			forget_all();
 			announce(mode);
 		}
+		if (before == KYMO_MEMORY_EXACT && mode == KYMO_MEMORY_SAMPLED)
+			memory_live_unfilter();
 		__atomic_store_n(&memory_mode, mode, __ATOMIC_RELEASE);
 		if (!memory_preloaded && !before != !mode)
 			rc = memory_patch(mode != KYMO_MEMORY_OFF);
@@ -278,7 +289,7 @@ static struct slot *slot_take(uint32_t mode)
 	return NULL;
 }
 
-int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
+static int begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 {
 	static uint32_t handled;
 	struct slot *slot = slot_take(mode);
@@ -308,14 +319,29 @@ int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_memory_mode mod
 	return 0;
 }
 
-void kymo_memory_stop(struct kymo_memory_watch *watch)
+int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 {
-	if (!watch->slot)
-		return;
+	int rc = begin(watch, mode);
+
+	if (!rc)
+		__atomic_fetch_add(&readers_of_events, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+static void end(struct kymo_memory_watch *watch)
+{
 	__atomic_fetch_sub(&slots_on, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&slots[watch->slot - 1].used, 0, __ATOMIC_RELEASE);
 	watch->slot = 0;
 	settle();
+}
+
+void kymo_memory_stop(struct kymo_memory_watch *watch)
+{
+	if (!watch->slot)
+		return;
+	__atomic_fetch_sub(&readers_of_events, 1, __ATOMIC_RELAXED);
+	end(watch);
 }
 
 void kymo_memory_read(const struct kymo_memory_watch *watch, struct kymo_memory_stats *out)
@@ -325,8 +351,8 @@ void kymo_memory_read(const struct kymo_memory_watch *watch, struct kymo_memory_
 	memset(out, 0, sizeof(*out));
 	out->live_bytes = all.live - watch->base.live_bytes;
 	out->total_bytes = all.total - watch->base.total_bytes;
-	out->allocs = all.allocs / FRACTION - watch->base.allocs;
-	out->frees = all.frees / FRACTION - watch->base.frees;
+	out->allocs = all.allocs / MEMORY_FRACTION - watch->base.allocs;
+	out->frees = all.frees / MEMORY_FRACTION - watch->base.frees;
 	out->rows = all.rows - watch->base.rows;
 	out->variance = (double)all.variance;
 	out->lost = all.lost - watch->base.lost;
@@ -361,8 +387,7 @@ bool memory_follow_switch(void)
 	memory_thread.busy = 1;
 	control = kymo__control();
 	if (control && !outside.slot)
-		kymo_memory_start(&outside,
-				  control->memory_exact ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED);
+		begin(&outside, control->memory_exact ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED);
 	memory_thread.busy = 0;
 	__atomic_store_n(&switching, 0, __ATOMIC_RELEASE);
 	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) == KYMO_MEMORY_EXACT;
@@ -376,7 +401,7 @@ void memory_follow_switch_off(void)
 	    !__atomic_compare_exchange_n(&switching, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	kymo_memory_stop(&outside);
+	end(&outside);
 	__atomic_store_n(&switching, 0, __ATOMIC_RELEASE);
 }
 

@@ -36,10 +36,18 @@ static struct cached {
 	uint64_t mixed, rule;
 } cache[CACHE];
 
+static uint32_t age;
+
 void memory_unwind_forget(void)
 {
 	for (uint32_t i = 0; i < CACHE; i++)
 		__atomic_store_n(&cache[i].mixed, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&age, 1, __ATOMIC_RELEASE);
+}
+
+uint32_t memory_unwind_age(void)
+{
+	return __atomic_load_n(&age, __ATOMIC_ACQUIRE);
 }
 
 /* ---- reading the tables ---------------------------------------------------------------------- */
@@ -366,33 +374,47 @@ static struct rule rule_for(uintptr_t pc)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-struct place {
-	uintptr_t pc, sp, bp;
-};
+static uintptr_t load(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
 
-static bool step(struct place *place)
+/* Where the frame of the place's caller begins; 0: it is not to be had. */
+static uintptr_t frame_of_caller(const struct memory_place *place, const struct rule *rule,
+				 struct memory_step *how)
+{
+	uintptr_t cfa = (rule->cfa == CFA_RSP ? place->sp : place->bp) +
+			(uintptr_t)(intptr_t)rule->cfa_offset;
+
+	if (rule->cfa == CFA_END)
+		return 0;
+	if (rule->cfa == CFA_RBP_LOAD) {
+		if (cfa - place->sp > FRAME_MOST || cfa % 8)
+			return 0;
+		how->cfa_slot = cfa;
+		how->cfa = cfa = load(cfa);
+	}
+	return cfa > place->sp && cfa - place->sp <= FRAME_MOST && cfa % 8 == 0 ? cfa : 0;
+}
+
+bool memory_unwind_step(struct memory_place *place, struct memory_step *how)
 {
 	struct rule rule = rule_for(place->pc - 1);
 	uintptr_t cfa;
 
-	switch (rule.cfa) {
-	case CFA_RSP: cfa = place->sp + (uintptr_t)(intptr_t)rule.cfa_offset; break;
-	case CFA_RBP: cfa = place->bp + (uintptr_t)(intptr_t)rule.cfa_offset; break;
-	case CFA_RBP_LOAD:
-		cfa = place->bp + (uintptr_t)(intptr_t)rule.cfa_offset;
-		if (cfa - place->sp > FRAME_MOST || cfa % 8)
-			return false;
-		cfa = *(const uintptr_t *)cfa;
-		break;
-	default: return false;
-	}
-	if (cfa <= place->sp || cfa - place->sp > FRAME_MOST || cfa % 8)
+	how->cfa_slot = how->bp_slot = how->pc_slot = 0;
+	how->uses_bp = rule.cfa == CFA_RBP || rule.cfa == CFA_RBP_LOAD || rule.saved == SAVED_RBP;
+	how->passes_bp = rule.saved == SAVED_NOT;
+	cfa = frame_of_caller(place, &rule, how);
+	if (!cfa)
 		return false;
-	if (rule.saved == SAVED_CFA)
-		place->bp = *(const uintptr_t *)(cfa + (uintptr_t)(intptr_t)rule.rbp_offset);
-	else if (rule.saved == SAVED_RBP)
-		place->bp = *(const uintptr_t *)(place->bp + (uintptr_t)(intptr_t)rule.rbp_offset);
-	place->pc = *(const uintptr_t *)(cfa - 8);
+	if (rule.saved != SAVED_NOT) {
+		how->bp_slot = (rule.saved == SAVED_CFA ? cfa : place->bp) +
+			       (uintptr_t)(intptr_t)rule.rbp_offset;
+		place->bp = load(how->bp_slot);
+	}
+	how->pc_slot = cfa - 8;
+	place->pc = load(how->pc_slot);
 	place->sp = cfa;
 	return place->pc > 4096;
 }
@@ -400,27 +422,32 @@ static bool step(struct place *place)
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 
-static bool is_ours(uintptr_t pc)
+bool memory_unwind_is_ours(uintptr_t pc)
 {
 	return pc >= (uintptr_t)&__ehdr_start && pc < (uintptr_t)_end;
 }
 
-__attribute__((noinline)) size_t memory_unwind(uintptr_t *out, size_t most, uintptr_t stop_start,
+__attribute__((noinline)) size_t memory_unwind(const struct memory_place *from, uintptr_t *out,
+					       size_t most, uintptr_t stop_start,
 					       uintptr_t stop_end)
 {
-	struct place place;
+	struct memory_place place;
+	struct memory_step how;
 	size_t count = 0;
 
-	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
-			 : "=r"(place.pc), "=r"(place.sp), "=r"(place.bp));
-	place.pc++; /* as a return address: behind the instruction */
-	while (count < most && step(&place)) {
-		if (is_ours(place.pc))
-			continue;
+	if (from) {
+		place = *from;
+	} else {
+		__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
+				 : "=r"(place.pc), "=r"(place.sp), "=r"(place.bp));
+		place.pc++; /* as a return address: behind the instruction */
+	}
+	do {
 		if (place.pc - stop_start < stop_end - stop_start)
 			break;
-		out[count++] = place.pc;
-	}
+		if (!memory_unwind_is_ours(place.pc))
+			out[count++] = place.pc;
+	} while (count < most && memory_unwind_step(&place, &how));
 	return count;
 }
 
@@ -430,9 +457,28 @@ void memory_unwind_forget(void)
 {
 }
 
-size_t memory_unwind(uintptr_t *out, size_t most, uintptr_t stop_start, uintptr_t stop_end)
+uint32_t memory_unwind_age(void)
 {
-	(void)out, (void)most, (void)stop_start, (void)stop_end;
+	return 0;
+}
+
+bool memory_unwind_is_ours(uintptr_t pc)
+{
+	(void)pc;
+	return false;
+}
+
+bool memory_unwind_step(struct memory_place *place, struct memory_step *how)
+{
+	(void)place;
+	*how = (struct memory_step){ 0 };
+	return false;
+}
+
+size_t memory_unwind(const struct memory_place *from, uintptr_t *out, size_t most,
+		     uintptr_t stop_start, uintptr_t stop_end)
+{
+	(void)from, (void)out, (void)most, (void)stop_start, (void)stop_end;
 	return 0;
 }
 
