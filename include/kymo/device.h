@@ -77,7 +77,8 @@ KYMO__EXPORT const char *kymo_device_queue_device(uint32_t queue); /* its device
 /* ---- operations -------------------------------------------------------------------------- */
 
 /* One list: the enum, the words of device.ops.kind and the docs. EXECUTION is a model's run as a whole, which may
-   have operations inside of it; WAIT is the host waiting for the queue, in times of the host. */
+   have operations inside of it; WAIT is the host waiting for the queue, in times of the host; MODULE is a span of a
+   model's run, from the first of its operations to the last. */
 #define KYMO_DEVICE_KINDS(X) \
 	X(KERNEL, "kernel") \
 	X(READ, "read") \
@@ -92,7 +93,8 @@ KYMO__EXPORT const char *kymo_device_queue_device(uint32_t queue); /* its device
 	X(NATIVE, "native") \
 	X(OTHER, "other") \
 	X(EXECUTION, "execution") \
-	X(WAIT, "wait")
+	X(WAIT, "wait") \
+	X(MODULE, "module")
 enum kymo_device_kind {
 #define X(upper, word) KYMO_DEVICE_##upper,
 	KYMO_DEVICE_KINDS(X)
@@ -116,6 +118,8 @@ KYMO__EXPORT void kymo_device_launch(struct kymo_device_launch *out);
 #define KYMO_DEVICE_DEPENDS 1u /* flags: it had to wait for other operations, of any queue */
 #define KYMO_DEVICE_HOST_TICKS 2u /* flags: its times are kymo_ticks(), not the device's clock */
 #define KYMO_DEVICE_BLOCKING 4u /* flags: the call that enqueued it waited for its end */
+#define KYMO_DEVICE_DEPTH(n) \
+	((uint32_t)(n) << 16) /* flags: of a module, how many others it is inside of; to 255 */
 
 struct kymo_device_op {
 	size_t bytes; /* sizeof(struct kymo_device_op) */
@@ -131,6 +135,7 @@ struct kymo_device_op {
 	uint64_t execution; /* number of the execution that it is a part of; 0: none */
 	int32_t status; /* 0: done well; else the runtime's error, and end may be missing */
 	uint32_t flags; /* KYMO_DEVICE_* */
+	uint64_t error_ns; /* of times that are KYMO_DEVICE_HOST_TICKS */
 };
 /* 0, also while devices are not recorded; -EINVAL; -EAGAIN: dropped and counted. */
 KYMO__EXPORT int kymo_device_op(const struct kymo_device_op *op);

@@ -40,6 +40,7 @@ def enable() -> None:
     lacking = c.hook(torch.nn.Module.__call__, type(torch.autograd.Variable._execution_engine).run_backward)
     if torch.version.cuda or getattr(torch.version, "hip", None):
         c.memory(_memory)
+    _accelerator(c, torch)
     if not lacking:
         lacking = _callback(c, torch.__version__)
     lacking += _scopes(c, torch)
@@ -199,6 +200,24 @@ def _memory() -> "tuple[int, int, int, int] | None":
     stats = cuda.memory_stats_as_nested_dict(device)
     allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
     return device, allocated["current"], allocated["peak"], reserved["current"]
+
+
+def _accelerator(c: "Any", torch: "Any") -> None:
+    """Time on a device of what is recorded: only of a torch that is built for one. Nothing of it is begun by asking."""
+    import atexit
+
+    for name in ("cuda", "xpu"):
+        device = getattr(torch, name, None)
+        built = getattr(torch.version, name, None) or name == "cuda" and getattr(torch.version, "hip", None)
+        if built and hasattr(device, "is_initialized"):
+            c.accelerator(name, device.is_initialized, device.current_stream, _event(device),
+                          getattr(device, "is_current_stream_capturing", None))
+            atexit.register(c.accelerator, None)
+            return
+
+
+def _event(device: "Any") -> "Callable[[], Any]":
+    return lambda: device.Event(enable_timing=True)
 
 
 # --- small things ---------------------------------------------------------------------------------------------

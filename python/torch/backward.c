@@ -70,6 +70,9 @@ static void pop(struct thread *thread)
 			   .step = node->step,
 			   .depth = node->depth };
 
+	if (node->span.begin.event)
+		accelerator_end_at(&node->span, &thread->last_stamp,
+				   &(struct span_of){ .entry = node->entry, .depth = node->depth });
 	if (node->entry->selected)
 		steps_write(&row);
 	if (!node->entry->selected)
@@ -93,6 +96,10 @@ static void push(struct thread *thread, const struct record *record, uint64_t ow
 			       .start = now,
 			       .step = steps_now(),
 			       .depth = (uint16_t)(thread->top - thread->base + 1) };
+	if (KYMO__UNLIKELY(accelerator_is_ready()) && record->entry->selected) {
+		thread->timed = true;
+		accelerator_begin(&node->span, now);
+	}
 	thread->top++;
 }
 
@@ -220,6 +227,17 @@ static int64_t word_at(const void *function, uint32_t offset)
 	return word;
 }
 
+static void node_began_holding(struct thread *thread, uint64_t number, uint64_t owner)
+{
+	PyGILState_STATE held;
+
+	if (!Py_IsInitialized())
+		return;
+	held = PyGILState_Ensure();
+	node_began(thread, number, owner);
+	PyGILState_Release(held);
+}
+
 /* Returns std::unique_ptr<ObserverContext>, an empty one: through the hidden first argument, as the C++ ABI has it. */
 static void *node_start(void **out_context, const void *function)
 {
@@ -235,10 +253,25 @@ static void *node_start(void **out_context, const void *function)
 	if (!thread)
 		return out_context;
 	number = word_at(function, symbols.sequence_offset);
-	if (number >= 0)
+	if (number >= 0 && KYMO__UNLIKELY(thread->timed || accelerator_is_ready()))
+		node_began_holding(thread, (uint64_t)number,
+				   (uint64_t)word_at(function, symbols.forward_thread_offset));
+	else if (number >= 0)
 		node_began(thread, (uint64_t)number,
 			   (uint64_t)word_at(function, symbols.forward_thread_offset));
 	return out_context;
+}
+
+/* After each node, since nobody knows which is a module's last. Kernels that were queued by now are before it. */
+static void stamp_end(struct thread *thread)
+{
+	PyGILState_STATE held;
+
+	if (!Py_IsInitialized())
+		return;
+	held = PyGILState_Ensure();
+	accelerator_stamp(&thread->last_stamp);
+	PyGILState_Release(held);
 }
 
 static void node_end(const void *function, void *context)
@@ -246,8 +279,11 @@ static void node_end(const void *function, void *context)
 	struct thread *thread = symbols.sequence_offset ? thread_get() : NULL;
 
 	(void)function, (void)context;
-	if (thread)
-		thread->last_end = kymo__ticks();
+	if (!thread)
+		return;
+	thread->last_end = kymo__ticks();
+	if (KYMO__UNLIKELY(accelerator_is_ready()) && thread->top > thread->base)
+		stamp_end(thread);
 }
 
 /* A backward of two nodes, as most modules have it, in a forward that is at the end of this thread's ring. */
@@ -311,8 +347,8 @@ static PyMethodDef *method; /* of the engine; NULL: not ours */
 static PyCFunctionWithKeywords original;
 static struct entry *call_entry;
 
-static void end_call(struct thread *thread, uint64_t start, const struct kymo_zone *zone, int base,
-		     int phase_before)
+static void end_call(struct thread *thread, uint64_t start, const struct kymo_zone *zone,
+		     struct span *span, int base, int phase_before)
 {
 	struct row row = { .entry = call_entry, .stage = STAGE_BACKWARD, .step = steps_now() };
 
@@ -324,6 +360,8 @@ static void end_call(struct thread *thread, uint64_t start, const struct kymo_zo
 	row.start = start;
 	row.end = kymo__ticks();
 	steps_zone_end(zone, row.end, 0);
+	if (span->begin.event)
+		accelerator_end(span, &(struct span_of){ .entry = call_entry });
 	if (call_entry->selected)
 		steps_write(&row);
 	steps_phase(thread, phase_before, row.end);
@@ -333,6 +371,7 @@ static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords
 {
 	struct thread *thread = torch_is_on() ? thread_get() : NULL;
 	struct kymo_zone zone = { 0 };
+	struct span span = { 0 };
 	struct frame *frame;
 	uint64_t start, current, child_ticks;
 	int base, phase_before;
@@ -352,10 +391,14 @@ static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords
 	thread->backwards++;
 	if (call_entry->selected && !thread->skipping)
 		zone = kymo_zone_begin_id(call_entry->name);
+	if (KYMO__UNLIKELY(accelerator_is_there))
+		accelerator_look();
 	start = kymo__ticks();
+	if (KYMO__UNLIKELY(accelerator_is_ready()) && call_entry->selected)
+		accelerator_begin(&span, start);
 	steps_phase(thread, KYMO_PHASE_BACKWARD, start);
 	result = original(self, args, keywords);
-	end_call(thread, start, &zone, base, phase_before);
+	end_call(thread, start, &zone, &span, base, phase_before);
 	thread->frame = frame;
 	thread->current = current;
 	thread->call_child_ticks = child_ticks;

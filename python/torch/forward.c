@@ -35,7 +35,23 @@ static void begin(struct thread *thread, struct frame *frame, PyObject *module)
 					     : (struct kymo_zone){ 0 };
 	now = frame->zone.lane ? frame->zone.start_ticks : kymo__ticks();
 	frame->start = now;
+	frame->span.begin.event = NULL;
+	if (KYMO__UNLIKELY(accelerator_is_ready()) && frame->entry->selected)
+		accelerator_begin(&frame->span, now);
 	thread->frame = frame;
+}
+
+/* Recomputed inside of modules whose backward is open: below those, where a lane shows them. */
+static void end_span(const struct thread *thread, struct frame *frame)
+{
+	const struct span_of of = {
+		.entry = frame->entry,
+		.depth = frame->depth +
+			 (frame->recomputed ? (uint32_t)(thread->top - thread->base) + 1 : 0),
+		.root = !frame->parent && !frame->recomputed,
+	};
+
+	accelerator_end(&frame->span, &of);
 }
 
 /* Whether autograd nodes were made in it. Where none were, nothing will ever look for the record: it goes again. */
@@ -85,6 +101,8 @@ static void end(struct thread *thread, struct frame *frame, bool raised, int pha
 			   .depth = frame->depth };
 
 	steps_zone_end(&frame->zone, now, frame->recomputed ? KYMO_ZONE_RECOMPUTED : 0);
+	if (KYMO__UNLIKELY(frame->span.begin.event != NULL))
+		end_span(thread, frame);
 	row.flags = (frame->recomputed ? SCHEMA_TORCH_RECOMPUTED : 0) |
 		    (raised && !frame->recomputed ? SCHEMA_TORCH_RAISED
 						  : 0); /* a checkpoint stops early by raising */
@@ -159,6 +177,8 @@ static PyObject *hook(PyObject *callable, PyObject *const *args, size_t count, P
 	thread = thread_get();
 	if (!thread || thread->skipping)
 		return original(callable, args, count, keywords);
+	if (KYMO__UNLIKELY(accelerator_is_there) && !thread->frame)
+		accelerator_look();
 	if (!thread->frame && !steps_wanted())
 		return call_skipped(thread, callable, args, count, keywords);
 	return call_recorded(thread, callable, args, count, keywords);

@@ -89,6 +89,7 @@ static PyObject *unhook(PyObject *module, PyObject *unused)
 	if (kymo__control())
 		kymo__configure("torch", "off", "kymo.torch", NULL);
 	Py_CLEAR(state.memory);
+	accelerator_unset();
 	state.hooked = false;
 	Py_RETURN_NONE;
 }
@@ -300,6 +301,28 @@ static PyObject *memory(PyObject *module, PyObject *function)
 	Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(
+	accelerator_doc,
+	"accelerator($module, type, initialized, stream, event, capturing, /)\n--\n\n"
+	"Functions that tell whether the program uses it, the current stream, a new timing event, and\n"
+	"(or None) whether a graph is being captured. type None: no more; what has not passed is dropped.");
+
+static PyObject *accelerator(PyObject *module, PyObject *args)
+{
+	PyObject *initialized = NULL, *stream = NULL, *make = NULL, *capturing = NULL;
+	const char *type;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "z|OOOO:accelerator", &type, &initialized, &stream, &make,
+			      &capturing))
+		return NULL;
+	if (type && capturing)
+		accelerator_set(type, initialized, stream, make, capturing);
+	else
+		accelerator_unset();
+	Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(mark_doc, "mark($module, text, /)\n--\n\n"
 		       "A row of trace.marks with the name kymo.torch.");
 
@@ -343,6 +366,7 @@ static PyMethodDef methods[] = {
 	{ "calibrate_end", calibrate_end, METH_NOARGS, calibrate_end_doc },
 	{ "trial", trial, METH_VARARGS, trial_doc },
 	{ "memory", memory, METH_O, memory_doc },
+	{ "accelerator", accelerator, METH_VARARGS, accelerator_doc },
 	{ "mark", mark, METH_O, mark_doc },
 	{ "look", look, METH_NOARGS, look_doc },
 	{ NULL },

@@ -60,11 +60,14 @@ static void scope_began(struct thread *thread, const void *record, const char *n
 	scope->phase_before = thread->phase;
 	scope->zone = kymo_zone_begin_id(scope_name(name, row, scopes[row].zone));
 	scope->start = kymo__ticks();
+	scope->span.begin.event = NULL;
+	if (KYMO__UNLIKELY(accelerator_is_ready()) && scope->kind == SCOPE_STEP)
+		accelerator_begin(&scope->span, scope->start);
 	thread->steps_open += scope->kind == SCOPE_STEP;
 	steps_phase(thread, scopes[row].phase, scope->start);
 }
 
-static void end_optimizer(struct thread *thread, const struct scope *scope, uint64_t now)
+static void end_optimizer(struct thread *thread, struct scope *scope, uint64_t now)
 {
 	struct entry optimizer = { .name = scope->name };
 	struct row row = { .entry = &optimizer,
@@ -73,6 +76,8 @@ static void end_optimizer(struct thread *thread, const struct scope *scope, uint
 			   .end = now,
 			   .step = steps_now() };
 
+	if (scope->span.begin.event)
+		accelerator_end(&scope->span, &(struct span_of){ .entry = &optimizer });
 	steps_write(&row);
 	thread->steps_open--;
 	if (thread->steps_open)

@@ -72,13 +72,16 @@ static struct thread *reuse(void)
 {
 	struct thread *thread = longest_gone(), *next;
 	struct record *ring;
+	struct stamp last;
 
 	if (!thread)
 		return NULL;
 	ring = thread->ring;
+	last = thread->last_stamp; /* a reference */
 	next = thread->next;
 	memset(thread, 0, sizeof(*thread));
 	thread->ring = ring;
+	thread->last_stamp = last;
 	thread->next = next;
 	return thread;
 }

@@ -8,7 +8,7 @@
  *	symbols.c    where libtorch keeps what these need; which builds are known
  *	names.c      modules to names            thread.c  what a thread holds
  *	steps.c      steps, phases, rows         watch.c   variables at each step
- *	cost.c       what a row costs
+ *	accelerator.c  time on a device          cost.c    what a row costs
  *	module.c     the Python module
  *
  * Who may touch what: names and settings only with the GIL; a thread's own part only that thread, but for its ring
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kymo/kymo.h>
+#include <kymo/device.h>
 
 #include "base/format.h"
 #include "base/schema.h"
@@ -56,6 +56,44 @@ struct entry *names_fixed(const char *text);
 void names_select(const char *pattern); /* "": all */
 size_t names_count(void); /* modules that are known; for tests */
 
+/* ---- accelerator.c ------------------------------------------------------------------------- */
+
+/* A timing event of torch's, recorded. */
+struct stamp {
+	PyObject *event; /* NULL: none */
+	uint64_t ticks; /* of the host, before it was recorded */
+	uint32_t queue; /* kymo's number of its stream */
+	int32_t device;
+};
+
+/* From an event to another, for a row. */
+struct span {
+	struct stamp begin;
+	struct kymo_device_launch launch;
+};
+
+struct span_of {
+	const struct entry *entry;
+	uint32_t depth;
+	bool root; /* an execution of a model */
+};
+
+extern bool accelerator_is_there; /* this torch has one, whether the program uses it or not */
+/* Whether the program has begun to use one, and devices are recorded: looked at before each outermost call. Tells, too,
+   of what has passed. GIL, as all others. */
+void accelerator_look(void);
+bool accelerator_is_ready(void); /* as last looked at; no GIL */
+/* start: that of the row. span->begin.event is NULL where no event could be had; only others are ended. */
+void accelerator_begin(struct span *span, uint64_t start);
+void accelerator_end(struct span *span, const struct span_of *of);
+/* At an event that was recorded before, and is still the caller's. */
+void accelerator_end_at(struct span *span, const struct stamp *end, const struct span_of *of);
+void accelerator_drop(struct span *span);
+void accelerator_stamp(struct stamp *last); /* records anew */
+void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, PyObject *make,
+		     PyObject *capturing);
+void accelerator_unset(void);
+
 /* ---- thread.c ---------------------------------------------------------------------------- */
 
 #define RING_RECORDS \
@@ -76,6 +114,7 @@ struct frame {
 	PyObject *module;
 	struct entry *entry;
 	struct kymo_zone zone;
+	struct span span;
 	uint64_t start, child_ticks, position;
 	uint32_t step;
 	uint16_t depth;
@@ -87,6 +126,7 @@ struct node {
 	struct entry *entry;
 	uint64_t owner; /* torch's number of the thread of its forward */
 	uint64_t s0, s1, start, child_ticks;
+	struct span span;
 	uint32_t step;
 	uint16_t depth;
 };
@@ -100,6 +140,7 @@ struct scope {
 	uint32_t name;
 	uint64_t start;
 	struct kymo_zone zone;
+	struct span span;
 };
 
 struct thread {
@@ -114,6 +155,8 @@ struct thread {
 	struct node nodes[NODES_MAX];
 	int top, base, backwards; /* open nodes; those below base belong to an outer backward */
 	uint64_t last_end, call_child_ticks;
+	struct stamp last_stamp; /* after the last node, where there is an accelerator */
+	bool timed; /* nodes have, or had, an event: they end with the GIL */
 	struct thread *last_owner;
 	/* scopes and phases */
 	struct scope scopes[SCOPES_MAX];

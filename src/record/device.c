@@ -276,10 +276,12 @@ static void set_time(struct kymo__device *device, const struct kymo_device_op *o
 
 	if (device_time == KYMO_DEVICE_NO_TIME)
 		return;
-	if (op->flags & KYMO_DEVICE_HOST_TICKS)
+	if (op->flags & KYMO_DEVICE_HOST_TICKS) {
 		*out = device_time;
-	else if (kymo__device_when(device, device_time, out, &error_ns))
+		error_ns = op->bytes >= sizeof(*op) ? op->error_ns : 0;
+	} else if (kymo__device_when(device, device_time, out, &error_ns)) {
 		return;
+	}
 	if (error_ns > row->error_ns)
 		row->error_ns = error_ns < UINT32_MAX ? (uint32_t)error_ns : UINT32_MAX;
 	row->flags |= known;
@@ -328,7 +330,7 @@ static void fill_row(const struct kymo_device_op *op, struct queue *queue,
 	row->step = op->launch.step;
 	row->core = (int32_t)queue->core;
 	row->status = op->status;
-	row->flags = op->flags & 0xffu;
+	row->flags = op->flags & (0xffu | KYMO_DEVICE_DEPTH(0xff));
 	row->kind = (uint16_t)op->kind;
 	set_times(device, op, row);
 }
@@ -352,7 +354,9 @@ int kymo_device_op(const struct kymo_device_op *op)
 	struct schema_device_op_row row = { 0 };
 	struct queue *queue;
 
-	if (!op || op->bytes < sizeof(*op) || (unsigned)op->kind >= KYMO_DEVICE_KIND_COUNT)
+	/* error_ns is younger than the rest. */
+	if (!op || op->bytes < offsetof(struct kymo_device_op, error_ns) ||
+	    (unsigned)op->kind >= KYMO_DEVICE_KIND_COUNT)
 		return -EINVAL;
 	if (!kymo_device_enabled() || !kymo__process_ready())
 		return 0;

@@ -166,6 +166,8 @@ static const struct catalog_column torch_trace[] = {
 	MADE("recomputed", "BOOLEAN", "flags % 2 = 1",
 	     "a forward that a checkpoint repeats in backward"),
 	MADE("raised", "BOOLEAN", "flags // 2 % 2 = 1", "it ended with an exception"),
+	AS_IS("device_ns", "BIGINT",
+	      "its time on the device, from the first of what it queued to the last; NULL where that is not known"),
 };
 
 static const struct catalog_column backtrace[] = {
@@ -429,7 +431,7 @@ static const struct catalog_column problems[] = {
 	}
 
 const struct catalog_view catalog_views[] = {
-	VIEW("python", "torch_trace", "kymo_scan('python.torch_trace')", torch_trace,
+	VIEW("python", "torch_trace", TORCH_FROM, torch_trace,
 	     "Forward and backward of every torch module, and optimizer steps."),
 	VIEW("python", "backtrace",
 	     "(SELECT * FROM kymo_meta('backtrace') ORDER BY pid, tid, task NULLS FIRST, depth)",

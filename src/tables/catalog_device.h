@@ -9,9 +9,10 @@
 #define QUEUED_NS KNOWN("queued_ns", "256")
 #define BOTH_ENDS "(flags & 3072) = 3072"
 /* Rows of the stream by kind: operations, executions among them, and waits. */
-#define IS_OP "kind < 13"
+#define IS_OP "kind <> 13"
 #define IS_EXECUTION "kind = 12"
 #define IS_WAIT "kind = 13"
+#define IS_MODULE "kind = 14"
 #define IS_WORK "kind < 12 AND kind NOT IN (8, 9)" /* markers and barriers are none */
 
 #define X(upper, word) "'" word "', "
@@ -71,16 +72,23 @@ static const char kind_word[] = KIND_WORD;
 	"b.queue = c.queue JOIN device_spans d ON d.device = c.device LEFT JOIN causes g ON g.pid = c.pid AND g.device = " \
 	"c.device AND g.queue = c.queue ORDER BY c.pid, c.core)"
 
-/* A model's executions: as told; where none are, its kernels; and the outermost modules of torch. */
+/* A model's executions: as told; where none are, its kernels, or the outermost modules of torch. */
 #define RUNS_OF_MODELS \
 	"(WITH told AS (SELECT model, device, core, start_ns, end_ns, pid, kind, execution FROM kymo_scan('device.ops') " \
 	"WHERE model IS NOT NULL AND kind IN (0, 12) AND " BOTH_ENDS \
 	"), named AS (SELECT DISTINCT pid, model FROM told WHERE " IS_EXECUTION \
 	") SELECT model, device, core, start_ns, end_ns - start_ns AS ns, pid FROM told WHERE " IS_EXECUTION \
 	" UNION ALL SELECT t.model, t.device, t.core, t.start_ns, t.end_ns - t.start_ns, t.pid FROM told t ANTI JOIN named n " \
-	"ON n.pid = t.pid AND n.model = t.model WHERE t.kind = 0 UNION ALL SELECT model, CASE WHEN device >= 0 THEN 'cuda:' " \
-	"|| device ELSE 'cpu' END, CASE WHEN device >= 0 THEN device ELSE 0 END, ts_ns, duration_ns, pid FROM " \
-	"kymo_scan('python.torch_trace') WHERE stage = 0 AND depth = 0 AND flags % 2 = 0 AND model IS NOT NULL)"
+	"ON n.pid = t.pid AND n.model = t.model WHERE t.kind = 0 UNION ALL SELECT r.model, CASE WHEN r.device >= 0 THEN " \
+	"'cuda:' || r.device ELSE 'cpu' END, CASE WHEN r.device >= 0 THEN r.device ELSE 0 END, r.ts_ns, r.duration_ns, r.pid " \
+	"FROM kymo_scan('python.torch_trace') r ANTI JOIN named n ON n.pid = r.pid AND n.model = r.model WHERE r.stage = 0 AND " \
+	"r.depth = 0 AND r.flags % 2 = 0 AND r.model IS NOT NULL)"
+/* What a module took on a device was queued by the thread of its row when that begins. */
+#define TORCH_FROM \
+	"kymo_scan('python.torch_trace') LEFT JOIN (SELECT pid AS op_pid, thread_id AS op_thread, queued_ns AS op_ns, name AS " \
+	"op_name, max(end_ns - start_ns) AS device_ns FROM kymo_scan('device.ops') WHERE (" IS_EXECUTION \
+	" OR " IS_MODULE ") AND " BOTH_ENDS \
+	" GROUP BY ALL) ON op_pid = pid AND op_thread = thread_id AND op_ns = ts_ns AND op_name = module"
 #define MODELS_FROM \
 	"(SELECT model, device, core, count(*) AS executions, quantile_disc(ns, 0.5)::BIGINT AS p50_ns, quantile_disc(ns, " \
 	"0.99)::BIGINT AS p99_ns, sum(ns)::BIGINT AS total_ns, min(ns)::BIGINT AS min_ns, max(ns)::BIGINT AS max_ns, " \
@@ -119,7 +127,7 @@ static const struct catalog_column device_ops[] = {
 	AS_IS("model", "VARCHAR", "the model or program that it belongs to"),
 	MADE("kind", "VARCHAR", kind_word,
 	     "kernel, read, write, copy, fill, map, unmap, migrate, marker, barrier, native or other; execution: a "
-	     "model's run as a whole"),
+	     "model's run as a whole; module: a part of one"),
 	AS_IS("name", "VARCHAR", "the operation's name"),
 	MADE("queued_ns", "BIGINT", QUEUED_NS, "when the host queued it"),
 	MADE("submit_ns", "BIGINT", KNOWN("submit_ns", "512"), "when it was given to the device"),
@@ -138,6 +146,8 @@ static const struct catalog_column device_ops[] = {
 	MADE("execution", "BIGINT", "TRY_CAST(nullif(execution, 0) AS BIGINT)",
 	     "number of the model's execution that it is a part of"),
 	MADE("correlation", "UBIGINT", "nullif(correlation, 0)", "the runtime's own number"),
+	MADE("depth", "INTEGER", "CASE WHEN " IS_MODULE " THEN (flags // 65536 % 256)::INTEGER END",
+	     "of a module: how many others it is inside of"),
 	STEP,
 	PID,
 	TID,

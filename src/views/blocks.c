@@ -145,7 +145,7 @@ static const struct {
 	  "WITH m AS (SELECT module, count(*) FILTER (stage = 'forward') AS calls, coalesce(sum(duration) FILTER "
 	  "(stage = 'forward'), 0) * 1e9 AS forward_ns, coalesce(sum(duration) FILTER (stage = 'backward'), 0) * 1e9 "
 	  "AS backward_ns, coalesce(sum(duration) FILTER (stage = 'step'), 0) * 1e9 AS step_ns, sum(duration) * 1e9 AS "
-	  "total_ns, max(max_allocated) AS max_allocated FROM python.torch_trace WHERE module <> '' GROUP BY 1), root "
+	  "total_ns, max(max_allocated) AS max_allocated, sum(device_ns) AS device_ns FROM python.torch_trace WHERE module <> '' GROUP BY 1), root "
 	  "AS (SELECT module FROM m WHERE calls > 0 AND NOT contains(module, '.') ORDER BY total_ns DESC LIMIT 1), c "
 	  "AS (SELECT CASE WHEN contains(module, '.') THEN regexp_replace(module, '\\.[^.]*$', '') ELSE (SELECT module "
 	  "FROM root) END AS parent, sum(total_ns) AS inside FROM m WHERE calls > 0 AND module NOT IN (SELECT module "

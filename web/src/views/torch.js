@@ -10,9 +10,10 @@ export const torch = {
 		if (!rows.length)
 			return { node: nothing("No torch modules were recorded", "Modules are recorded once torch is imported:", "kymo run --torch -- python train.py") };
 		const show = (/** @type {any} */ v) => (v ? duration(v) : "–"), megabytes = (/** @type {any} */ v) => (v === null ? "–" : `${v.toFixed(1)} MB`);
+		const on_device = rows.some((/** @type {any} */ r) => r.device_ns) ? [{ key: "device_ns", title: "Device", show }] : [];
 		const made = table([{ key: "module", title: "Module", text: true, indent: (r) => r.depth }, { key: "calls", title: "Calls", show: count },
 			{ key: "forward_ns", title: "Forward", show }, { key: "backward_ns", title: "Backward", show }, { key: "step_ns", title: "Step", show },
-			{ key: "self_ns", title: "Self", show }, { key: "total_ns", title: "Total", show }, { key: "max_allocated", title: "Memory", show: megabytes }],
+			{ key: "self_ns", title: "Self", show }, { key: "total_ns", title: "Total", show }, ...on_device, { key: "max_allocated", title: "Memory", show: megabytes }],
 		rows, { label: "Torch modules", compact: true, onclick: () => shell.go("flame") });
 		return { node: el("div", { class: "page" }, el("section", { class: "card" }, el("h2", { text: "Modules" }, el("span", { text: "self: without the modules inside; click a head to sort" })), made)) };
 	},

@@ -1,0 +1,599 @@
+/*
+ * Time on an accelerator: a pair of torch's own timing events around each forward, backward and step, on the stream that is
+ * current there. Nothing waits for them: whether they have passed is asked at later calls, and what has not by the end is
+ * dropped and counted. They tell durations, but no moments; those are found from what is known of every event: it passed
+ * after it was recorded, and before it was seen to have. All with the GIL, but for accelerator_is_ready().
+ */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <kymo/device.h>
+
+#include "record/adapter.h"
+
+#include "torch.h"
+
+#define DEVICES_MOST 16
+#define STREAMS_MOST 64
+#define MODELS_MOST 64
+#define SPANS 8192u /* under way at once */
+#define POOL_MOST 4096
+#define FAILURES_MOST 8
+#define DRIFT 100e-6 /* by which the two clocks may go apart */
+
+bool accelerator_is_there; /* settings are below, and nothing has gone wrong too often */
+static bool ready; /* atomic */
+
+static struct {
+	PyObject *initialized, *stream, *make,
+		*capturing; /* functions of torch; the last may be NULL */
+	char type[16]; /* "cuda" */
+	uint32_t failures;
+	pid_t pid;
+} from;
+
+/* ---- what is lost ------------------------------------------------------------------------------ */
+
+enum loss { LOSS_FULL, LOSS_FAILED, LOSS_CAPTURED, LOSS_MOVED, LOSS_AT_END, LOSS_COUNT };
+static const char *const losses[LOSS_COUNT] = {
+	[LOSS_FULL] = "device time of modules: more under way than can be followed",
+	[LOSS_FAILED] = "device time of modules: an event of torch's failed",
+	[LOSS_CAPTURED] = "device time of modules: a graph was being captured",
+	[LOSS_MOVED] = "device time of modules: begun on one device and ended on another",
+	[LOSS_AT_END] = "device time of modules: not known when the program ended",
+};
+static uint64_t lost[LOSS_COUNT], said[LOSS_COUNT];
+
+static void say_loss(enum loss loss)
+{
+	struct schema_gap_row row = { .start_ticks = kymo__ticks(),
+				      .events = lost[loss] - said[loss] };
+
+	if (!row.events)
+		return;
+	row.cause = kymo_name_full(losses[loss], strlen(losses[loss]), NULL, 0, 0,
+				   KYMO_SOURCE_TORCH, 0);
+	kymo__append(SCHEMA_GAPS, &row);
+	said[loss] = lost[loss];
+}
+
+/* A row each time that the number has doubled; the rest at the end. */
+static void count_loss(enum loss loss, uint64_t events)
+{
+	lost[loss] += events;
+	if (lost[loss] >= 2 * said[loss])
+		say_loss(loss);
+}
+
+static void say_failure(PyObject *error)
+{
+	PyObject *text = error ? PyObject_Str(error) : NULL;
+	const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
+	char sentence[256];
+
+	snprintf(sentence, sizeof(sentence),
+		 "no device time of modules any more: torch.%s says: %s", from.type,
+		 utf8 ? utf8 : "nothing");
+	kymo_mark("kymo.torch", sentence);
+	Py_XDECREF(text);
+	PyErr_Clear();
+}
+
+/* Something of torch's raised: swallowed, counted, and after some times left alone. */
+static void failed(void)
+{
+	PyObject *kind, *error, *trace;
+
+	PyErr_Fetch(&kind, &error, &trace);
+	count_loss(LOSS_FAILED, 1);
+	if (++from.failures == FAILURES_MOST) {
+		accelerator_is_there = false;
+		__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
+		say_failure(error ? error : kind);
+	}
+	Py_XDECREF(kind);
+	Py_XDECREF(error);
+	Py_XDECREF(trace);
+}
+
+/* ---- asking torch ------------------------------------------------------------------------------ */
+
+/* 1, 0, or -1: it raised, which is counted. */
+static int truth_of(PyObject *answer)
+{
+	int truth = answer ? PyObject_IsTrue(answer) : -1;
+
+	Py_XDECREF(answer);
+	if (truth < 0)
+		failed();
+	return truth;
+}
+
+static bool number_of(PyObject *object, const char *attribute, long long *out)
+{
+	PyObject *value = PyObject_GetAttrString(object, attribute);
+
+	*out = value ? PyLong_AsLongLong(value) : -1;
+	Py_XDECREF(value);
+	return !PyErr_Occurred();
+}
+
+static bool elapsed_ns(PyObject *begin, PyObject *end, double *out)
+{
+	PyObject *ms = begin == end ? PyFloat_FromDouble(0)
+				    : PyObject_CallMethod(begin, "elapsed_time", "O", end);
+
+	*out = ms ? PyFloat_AsDouble(ms) * 1e6 : 0;
+	Py_XDECREF(ms);
+	if (PyErr_Occurred() || !isfinite(*out)) {
+		failed();
+		return false;
+	}
+	return true;
+}
+
+/* ---- devices, streams, models as kymo knows them -------------------------------------------------- */
+
+static int no_clock(void *context, uint32_t local, uint64_t *out_ns)
+{
+	(void)context, (void)local, (void)out_ns;
+	return -1;
+}
+
+static const struct kymo_device_adapter adapter = { sizeof(adapter), "torch", NULL, no_clock,
+						    NULL };
+
+/* A device's time is that since its anchor, an event that is exchanged for a later one now and then: torch gives times as
+   floats. Ticks of the host at its zero: base + something between low and high. */
+static struct device {
+	uint32_t id; /* kymo's */
+	PyObject *pool; /* a list of events that nobody uses */
+	PyObject *anchor;
+	double anchor_ns, low, high;
+	uint64_t base, narrowed;
+} devices[DEVICES_MOST];
+
+static struct {
+	long long stream;
+	int32_t device;
+	uint32_t queue;
+} streams[STREAMS_MOST];
+static uint32_t stream_count;
+
+static struct {
+	uint32_t name, id;
+} models[MODELS_MOST];
+static uint32_t model_count;
+
+static uint32_t add_queue(int32_t device, long long stream)
+{
+	char name[48];
+
+	if (!devices[device].id) {
+		snprintf(name, sizeof(name), "%s:%d", from.type, device);
+		devices[device].id = kymo_device_add(&adapter, (uint32_t)device, name);
+	}
+	snprintf(name, sizeof(name), "stream %lld", stream);
+	return kymo_device_queue_add(devices[device].id, name, KYMO_DEVICE_NEXT_CORE);
+}
+
+/* 0: too many. */
+static uint32_t queue_of(int32_t device, long long stream)
+{
+	uint32_t i = 0;
+
+	while (i < stream_count && (streams[i].stream != stream || streams[i].device != device))
+		i++;
+	if (i == STREAMS_MOST)
+		return 0;
+	if (i == stream_count) {
+		streams[i].stream = stream;
+		streams[i].device = device;
+		streams[i].queue = add_queue(device, stream);
+		stream_count++;
+	}
+	return streams[i].queue;
+}
+
+static uint32_t model_of(const struct entry *entry)
+{
+	uint32_t i = 0;
+
+	if (!entry->model || !entry->root)
+		return 0;
+	while (i < model_count && models[i].name != entry->model)
+		i++;
+	if (i == MODELS_MOST)
+		return kymo_device_model_add(entry->root->text);
+	if (i == model_count) {
+		models[i].name = entry->model;
+		models[i].id = kymo_device_model_add(entry->root->text);
+		model_count++;
+	}
+	return models[i].id;
+}
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+static PyObject *event_take(int32_t device)
+{
+	PyObject *pool = devices[device].pool, *event;
+	Py_ssize_t count = pool ? PyList_GET_SIZE(pool) : 0;
+
+	if (!count)
+		return PyObject_CallNoArgs(from.make);
+	event = Py_NewRef(PyList_GET_ITEM(pool, count - 1));
+	PyList_SetSlice(pool, count - 1, count, NULL);
+	return event;
+}
+
+/* One that is used elsewhere as well goes into the pool when the last has given it. */
+static void event_give(PyObject *event, int32_t device)
+{
+	struct device *at = &devices[device];
+
+	if (!event)
+		return;
+	if (!at->pool)
+		at->pool = PyList_New(0);
+	if (Py_REFCNT(event) == 1 && at->pool && PyList_GET_SIZE(at->pool) < POOL_MOST)
+		PyList_Append(at->pool, event);
+	Py_DECREF(event);
+	PyErr_Clear();
+}
+
+static bool record(struct stamp *out, PyObject *stream)
+{
+	PyObject *event, *done;
+	long long device = -1, number = -1;
+
+	if (!number_of(stream, "device_index", &device) ||
+	    !number_of(stream, "stream_id", &number) || device < 0 || device >= DEVICES_MOST)
+		return false;
+	event = event_take((int32_t)device);
+	if (!event)
+		return false;
+	out->device = (int32_t)device;
+	out->queue = queue_of((int32_t)device, number);
+	out->ticks = kymo__ticks();
+	done = PyObject_CallMethod(event, "record", "O", stream);
+	if (!done) {
+		Py_DECREF(event);
+		return false;
+	}
+	Py_DECREF(done);
+	out->event = event;
+	return true;
+}
+
+/* While a graph is captured, events that are recorded become a part of it, and asking for others ends the capture. */
+static bool may_not_touch(void)
+{
+	int captured = from.capturing ? truth_of(PyObject_CallNoArgs(from.capturing)) : 0;
+
+	if (captured > 0)
+		count_loss(LOSS_CAPTURED, 1);
+	return captured || !accelerator_is_there;
+}
+
+/* An event at this moment of the current stream; none where it cannot be had. */
+static void stamp(struct stamp *out)
+{
+	PyObject *stream;
+
+	out->event = NULL;
+	if (may_not_touch())
+		return;
+	stream = PyObject_CallNoArgs(from.stream);
+	if (!stream || !record(out, stream))
+		failed();
+	Py_XDECREF(stream);
+}
+
+/* ---- spans until they have passed ------------------------------------------------------------------- */
+
+struct timing {
+	struct stamp begin, end;
+	struct kymo_device_launch launch;
+	uint32_t name, model, depth;
+	enum kymo_device_kind kind;
+	double start_ns, end_ns; /* of the device, once it is known */
+	bool known;
+};
+
+/* In the order in which they ended: told, then known, then under way. */
+static struct timing ring[SPANS];
+static uint64_t told, known, head;
+static bool resolving; /* torch's functions may let other threads run meanwhile */
+static uint64_t own_ticks, own_spans; /* what all of this has cost */
+
+static void release(struct timing *timing)
+{
+	struct stamp begin = timing->begin, end = timing->end;
+
+	timing->begin.event = timing->end.event = NULL;
+	event_give(begin.event, begin.device);
+	event_give(end.event, end.device);
+}
+
+/* low and high: an event passes after it was recorded and before it was seen to have; clocks go apart with time. */
+static void narrow(struct device *device, const struct timing *timing, double rate, uint64_t seen)
+{
+	double start = timing->start_ns * rate, end = timing->end_ns * rate;
+	double low = fmax((double)(int64_t)(timing->begin.ticks - device->base) - start,
+			  (double)(int64_t)(timing->end.ticks - device->base) - end);
+	double high = (double)(int64_t)(seen - device->base) - end;
+	double apart = (double)(int64_t)(seen - device->narrowed) * DRIFT;
+
+	device->narrowed = seen;
+	device->low = fmax(device->low - apart, low);
+	device->high = fmin(device->high + apart, high);
+	if (device->low <= device->high)
+		return;
+	device->low = fmin(low, high);
+	device->high = fmax(low, high);
+}
+
+static void measure(struct timing *timing, double rate, uint64_t seen)
+{
+	struct device *device = &devices[timing->begin.device];
+	PyObject *old = device->anchor;
+	double ns;
+
+	if (!old) {
+		device->anchor = Py_NewRef(timing->begin.event);
+		device->base = timing->begin.ticks;
+		device->narrowed = seen;
+		device->low = -INFINITY;
+		device->high = INFINITY;
+	}
+	if (!elapsed_ns(device->anchor, timing->begin.event, &ns))
+		return;
+	timing->start_ns = device->anchor_ns + ns;
+	if (!elapsed_ns(timing->begin.event, timing->end.event, &ns))
+		return;
+	timing->end_ns = timing->start_ns + fmax(ns, 0);
+	timing->known = true;
+	narrow(device, timing, rate, seen);
+	if (old && !timing->depth) {
+		device->anchor = Py_NewRef(timing->begin.event);
+		device->anchor_ns = timing->start_ns;
+		event_give(old, timing->begin.device);
+	}
+}
+
+static void tell(const struct timing *timing, double rate)
+{
+	const struct device *device = &devices[timing->begin.device];
+	double zero = (device->low + device->high) / 2;
+	struct kymo_device_op op = {
+		.bytes = sizeof(op),
+		.queue = timing->begin.queue,
+		.model = timing->model,
+		.kind = timing->kind,
+		.name = timing->name,
+		.queued = KYMO_DEVICE_NO_TIME,
+		.submit = KYMO_DEVICE_NO_TIME,
+		.start = device->base + (uint64_t)(int64_t)(zero + timing->start_ns * rate),
+		.end = device->base + (uint64_t)(int64_t)(zero + timing->end_ns * rate),
+		.launch = timing->launch,
+		.flags = KYMO_DEVICE_HOST_TICKS | KYMO_DEVICE_DEPTH(timing->depth),
+		.error_ns = (uint64_t)((device->high - device->low) / 2 / rate) + 1,
+	};
+
+	kymo_device_op(&op);
+}
+
+/* Those of an outermost call are told together, by one relation of the clocks: so they stay inside each other. */
+static void tell_known(double rate)
+{
+	while (told < known) {
+		struct timing *timing = &ring[told++ % SPANS];
+
+		if (timing->known)
+			tell(timing, rate);
+		own_spans++;
+	}
+	kymo__source_cost(KYMO_SOURCE_DEVICE, own_ticks / (own_spans ? own_spans : 1));
+}
+
+static bool moved(const struct timing *timing)
+{
+	return timing->begin.device != timing->end.device;
+}
+
+static void resolve(void)
+{
+	double rate = (double)(1u << 30) / (double)(kymo_ticks_ns(1u << 30) + 1);
+
+	if (resolving)
+		return;
+	resolving = true;
+	while (known < head && accelerator_is_there) {
+		struct timing *timing = &ring[known % SPANS];
+		int passed = truth_of(PyObject_CallMethod(timing->end.event, "query", NULL));
+
+		if (!passed)
+			break;
+		if (moved(timing))
+			count_loss(LOSS_MOVED, 1);
+		else if (passed > 0)
+			measure(timing, rate, kymo__ticks());
+		known++;
+		release(timing);
+		if (!timing->depth)
+			tell_known(rate);
+	}
+	resolving = false;
+}
+
+static void push(struct span *span, struct stamp *end, const struct span_of *of)
+{
+	struct timing *timing = &ring[head % SPANS];
+	struct stamp begin = span->begin;
+
+	span->begin.event = NULL;
+	if (head - told == SPANS) {
+		count_loss(LOSS_FULL, 1);
+		event_give(begin.event, begin.device);
+		event_give(end->event, end->device);
+		return;
+	}
+	*timing = (struct timing){ .begin = begin,
+				   .end = *end,
+				   .launch = span->launch,
+				   .name = of->entry->name,
+				   .model = model_of(of->entry),
+				   .depth = of->depth < 255 ? of->depth : 255,
+				   .kind = of->root ? KYMO_DEVICE_EXECUTION : KYMO_DEVICE_MODULE };
+	head++;
+}
+
+/* ---- for others -------------------------------------------------------------------------------------- */
+
+bool accelerator_is_ready(void)
+{
+	return __atomic_load_n(&ready, __ATOMIC_RELAXED) && !steps_aside;
+}
+
+/* The program's own exception, if there is one, is put by meanwhile; what it takes is counted. */
+struct held {
+	PyObject *kind, *value, *trace;
+	uint64_t begun;
+};
+
+static struct held hold(void)
+{
+	struct held held = { .begun = kymo__ticks() };
+
+	PyErr_Fetch(&held.kind, &held.value, &held.trace);
+	return held;
+}
+
+static void let_go(struct held *held)
+{
+	PyErr_Restore(held->kind, held->value, held->trace);
+	own_ticks += kymo__ticks() - held->begun;
+}
+
+void accelerator_look(void)
+{
+	struct held held;
+	bool is;
+
+	if (!accelerator_is_there || steps_aside)
+		return;
+	if (!kymo_device_enabled()) {
+		__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
+		return;
+	}
+	held = hold();
+	is = from.pid == getpid() && truth_of(PyObject_CallNoArgs(from.initialized)) > 0 &&
+	     accelerator_is_there;
+	__atomic_store_n(&ready, is, __ATOMIC_RELAXED);
+	if (is && known < head && !may_not_touch())
+		resolve();
+	let_go(&held);
+}
+
+void accelerator_begin(struct span *span, uint64_t start)
+{
+	struct held held = hold();
+
+	stamp(&span->begin);
+	kymo_device_launch(&span->launch);
+	span->launch.ticks = start; /* which is how its row in python.torch_trace is found */
+	let_go(&held);
+}
+
+void accelerator_end(struct span *span, const struct span_of *of)
+{
+	struct held held = hold();
+	struct stamp end = { 0 };
+
+	stamp(&end);
+	if (end.event)
+		push(span, &end, of);
+	else
+		accelerator_drop(span);
+	if (end.event && accelerator_is_ready())
+		resolve();
+	let_go(&held);
+}
+
+void accelerator_end_at(struct span *span, const struct stamp *end, const struct span_of *of)
+{
+	struct held held = hold();
+	struct stamp shared = *end;
+
+	Py_XINCREF(shared.event);
+	if (shared.event)
+		push(span, &shared, of);
+	else
+		accelerator_drop(span);
+	let_go(&held);
+}
+
+void accelerator_drop(struct span *span)
+{
+	PyObject *event = span->begin.event;
+
+	span->begin.event = NULL;
+	event_give(event, span->begin.device);
+}
+
+void accelerator_stamp(struct stamp *last)
+{
+	struct held held = hold();
+	struct stamp old = *last;
+
+	stamp(last);
+	event_give(old.event, old.device);
+	let_go(&held);
+}
+
+void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, PyObject *make,
+		     PyObject *capturing)
+{
+	accelerator_unset();
+	snprintf(from.type, sizeof(from.type), "%s", type);
+	from.initialized = Py_NewRef(initialized);
+	from.stream = Py_NewRef(stream);
+	from.make = Py_NewRef(make);
+	from.capturing = capturing == Py_None ? NULL : Py_NewRef(capturing);
+	from.failures = 0;
+	from.pid = getpid();
+	accelerator_is_there = true;
+}
+
+/* What has passed is told; nobody waits for the rest. In a child of a fork nothing of it is ours. */
+void accelerator_unset(void)
+{
+	struct held held = hold();
+	bool ours = from.pid == getpid();
+
+	if (ours && accelerator_is_ready() && known < head && !may_not_touch())
+		resolve();
+	accelerator_is_there = false;
+	__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
+	if (ours && !resolving) {
+		tell_known((double)(1u << 30) / (double)(kymo_ticks_ns(1u << 30) + 1));
+		count_loss(LOSS_AT_END, head - known);
+		while (known < head)
+			release(&ring[known++ % SPANS]);
+		told = known;
+		for (int i = 0; i < LOSS_COUNT; i++)
+			say_loss(i);
+		for (int i = 0; i < DEVICES_MOST; i++) {
+			Py_CLEAR(devices[i].anchor);
+			Py_CLEAR(devices[i].pool);
+			devices[i].anchor_ns = 0;
+		}
+	}
+	Py_CLEAR(from.initialized);
+	Py_CLEAR(from.stream);
+	Py_CLEAR(from.make);
+	Py_CLEAR(from.capturing);
+	let_go(&held);
+}
