@@ -233,7 +233,7 @@ static const struct catalog_column device_memory[] = {
 	     "allocation or free"),
 	MADE("bytes", "BIGINT", "abs(bytes)", "its size"),
 	AS_IS("live_bytes", "BIGINT", "allocated after it"),
-	MADE("pool", "VARCHAR", "kind", "buffer, svm, …"),
+	MADE("pool", "VARCHAR", "kind", "buffer, image, svm, …"),
 	PID,
 };
 

@@ -65,7 +65,7 @@ def test_a_wait_of_the_host_is_a_zone_and_a_row(opencl, two_queues):
 
 
 KINDS = [("fill", "fill", 4096), ("kernel", "twice", 0), ("copy", "copy", 100), ("copy", "copy", 64),
-         ("marker", "marker", 0), ("barrier", "barrier", 0), ("migrate", "migrate", 0), ("native", "native", 0),
+         ("marker", "marker", 0), ("barrier", "barrier", 0), ("migrate", "migrate", 4096), ("native", "native", 0),
          ("map", "map", 512), ("unmap", "unmap", 0), ("read", "read", 4096), ("write", "write", 2048), ("read", "read", 64),
          ("write", "write", 64)]
 
@@ -87,12 +87,72 @@ def test_memory_comes_and_goes(opencl, kinds):
         ("free", 4096, 0, "buffer")]
 
 
+# Of each group that a device may lack: what it prints then, and its commands with kind, bytes, whether they depend and wait.
+COMMANDS = [
+    ("images: not supported", [
+        ("clEnqueueWriteImage", "write", 512, False, False), ("clEnqueueFillImage", "fill", 64, False, False),
+        ("clEnqueueCopyImage", "copy", 512, False, False), ("clEnqueueCopyImageToBuffer", "copy", 512, False, False),
+        ("clEnqueueCopyBufferToImage", "copy", 512, False, False), ("clEnqueueMapImage", "map", 512, False, True),
+        ("clEnqueueUnmapMemObject", "unmap", 0, False, False), ("clEnqueueReadImage", "read", 512, False, True)]),
+    ("svm: not supported", [
+        ("clEnqueueSVMMemFill", "fill", 4096, False, False), ("clEnqueueSVMMemcpy", "copy", 4096, False, True),
+        ("clEnqueueSVMMap", "map", 256, False, True), ("clEnqueueSVMUnmap", "unmap", 0, False, False),
+        ("clEnqueueSVMMigrateMem", "migrate", 4096, False, False), ("clEnqueueNDRangeKernel", "kernel", 0, False, False),
+        ("clEnqueueSVMMemcpy", "copy", 4096, False, True), ("clEnqueueSVMFree", "other", 0, False, False)]),
+    ("", [
+        ("clEnqueueFillBuffer", "fill", 4096, False, False), ("clEnqueueBarrierWithWaitList", "barrier", 0, True, False),
+        ("clEnqueueMarkerWithWaitList", "marker", 0, True, False), ("clEnqueueTask", "kernel", 0, False, False)]),
+    ("native kernels: not supported", [("clEnqueueNativeKernel", "native", 0, False, False)]),
+    ("", [
+        ("clEnqueueFillBuffer", "fill", 512, True, False), ("clEnqueueCopyBuffer", "copy", 128, False, False),
+        ("clEnqueueMigrateMemObjects", "migrate", 2048, False, False), ("clEnqueueReadBuffer", "read", 2048, False, True),
+        ("clEnqueueReadBuffer", "read", 4096, False, True)]),
+]
+
+
+@pytest.fixture(scope="module")
+def commands(opencl):
+    """What the program printed, and the recording."""
+    done, recording = opencl.record("commands", opencl.program("commands"), "times")
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines(), recording
+
+
+def supported(lines):
+    return [command for lacking, group in COMMANDS if not lacking or lacking not in lines for command in group]
+
+
+def test_commands_that_few_programs_use_have_their_kind_and_bytes(opencl, commands):
+    lines, recording = commands
+    assert opencl.rows(recording, "SELECT kind, bytes, depends, blocking FROM device.ops ORDER BY queued_ns") == [
+        command[1:] for command in supported(lines)]
+
+
+def test_their_times_are_those_that_opencl_gives_itself(opencl, commands):
+    lines, recording = commands
+    said = [(words[0], *map(int, words[1:])) for words in map(str.split, lines) if len(words) == 5 and words[0].startswith("cl")]
+    rows = opencl.rows(recording, "SELECT queued_ns, submit_ns, start_ns, end_ns FROM device.ops ORDER BY queued_ns")
+    assert [name for name, *_ in said] == [name for name, *_ in supported(lines)]
+    for row, (name, *own) in zip(rows, said):
+        for (a, b), (c, d) in zip(itertools.pairwise(row), itertools.pairwise(own)):
+            assert abs((b - a) - (d - c)) <= 10 + (d - c) / 1e5, (name, row, own)
+
+
+def test_images_and_shared_memory_come_and_go_and_a_part_of_a_buffer_takes_none(opencl, commands):
+    lines, recording = commands
+    expected = [("buffer", 1 if "images: not supported" in lines else 2, 0)]
+    expected += [("image", 2, 0)] if "images: not supported" not in lines else []
+    expected += [("svm", 2, 0)] if "svm: not supported" not in lines else []
+    assert opencl.rows(recording, "SELECT pool, count(*) FILTER (kind = 'allocation'), sum(CASE kind WHEN 'free' THEN -bytes ELSE "
+                       "bytes END)::BIGINT FROM device.memory GROUP BY 1 ORDER BY 1") == expected
+
+
 def test_calls_that_wait_are_marked(opencl, kinds):
     assert opencl.rows(kinds[1], "SELECT kind, bytes FROM device.ops WHERE blocking ORDER BY queued_ns") == [
         ("map", 512), ("read", 4096)]
 
 
-@pytest.mark.parametrize("name", ["kinds", "threads", "answers"])
+@pytest.mark.parametrize("name", ["kinds", "commands", "threads", "answers"])
 def test_a_program_says_the_same_with_and_without(opencl, name):
     plain = opencl.plain(opencl.program(name))
     done, _ = opencl.record(f"same-{name}", opencl.program(name))

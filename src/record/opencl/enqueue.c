@@ -22,6 +22,27 @@ static uint64_t image_bytes(cl_mem image, const size_t *region)
 	return volume(region) * element;
 }
 
+static uint64_t objects_bytes(cl_uint mems, const cl_mem *list)
+{
+	uint64_t all = 0;
+	size_t bytes;
+
+	for (cl_uint i = 0; list && i < mems && kymo_device_enabled(); i++)
+		if (!next.clGetMemObjectInfo(list[i], CL_MEM_SIZE, sizeof(bytes), &bytes, NULL))
+			all += bytes;
+	return all;
+}
+
+/* A size of 0, or none, is all of it. */
+static uint64_t places_bytes(cl_uint places, const void **at, const size_t *bytes)
+{
+	uint64_t all = 0;
+
+	for (cl_uint i = 0; at && i < places && kymo_device_enabled(); i++)
+		all += bytes && bytes[i] ? bytes[i] : svm_bytes(at[i]);
+	return all;
+}
+
 /* ---- kernels ------------------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL ndrange(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
@@ -254,7 +275,7 @@ static cl_int CL_API_CALL migrate(cl_command_queue queue, cl_uint mems, const cl
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_MIGRATE, 0, count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_MIGRATE, objects_bytes(mems, mem_list), count > 0);
 	return FRAMED(call, next.clEnqueueMigrateMemObjects(queue, mems, mem_list, flags, EVENT));
 }
 
@@ -332,7 +353,7 @@ static cl_int CL_API_CALL svm_migrate(cl_command_queue queue, cl_uint places, co
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_MIGRATE, 0, count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_MIGRATE, places_bytes(places, at, bytes), count > 0);
 	return FRAMED(call, next.clEnqueueSVMMigrateMem(queue, places, at, bytes, flags, EVENT));
 }
 

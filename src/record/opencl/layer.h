@@ -98,6 +98,7 @@ void objects_hook(cl_icd_dispatch *table);
 /* ---- memory.c, clock.c, enqueue.c ---------------------------------------------------------- */
 
 void memory_hook(cl_icd_dispatch *table);
+uint64_t svm_bytes(const void *at); /* that clSVMAlloc() gave there; 0: not known */
 void enqueue_hook(cl_icd_dispatch *table);
 
 /* The clock of a device, for kymo. */

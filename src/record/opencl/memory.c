@@ -1,19 +1,29 @@
 /* Memory of devices. The runtime says itself when a buffer is gone; SVM is freed by the program. */
 #include "record/opencl/layer.h"
 
-/* What the destructor callback gets, in one word: size and device. */
+/* What is known of an allocation, in one word: size and device. */
 #define DEVICE_BITS 7u
 
-static void CL_CALLBACK gone(cl_mem object, void *word)
+static void went(uint64_t word, const char *kind)
 {
-	uint64_t packed = (uint64_t)(uintptr_t)word;
-
-	(void)object;
-	kymo_device_memory((uint32_t)(packed & ((1u << DEVICE_BITS) - 1)), "buffer",
-			   -(int64_t)(packed >> DEVICE_BITS));
+	kymo_device_memory((uint32_t)(word & ((1u << DEVICE_BITS) - 1)), kind,
+			   -(int64_t)(word >> DEVICE_BITS));
 }
 
-static cl_mem made(cl_mem object, cl_context context)
+static void CL_CALLBACK buffer_gone(cl_mem object, void *word)
+{
+	(void)object;
+	went((uint64_t)(uintptr_t)word, "buffer");
+}
+
+static void CL_CALLBACK image_gone(cl_mem object, void *word)
+{
+	(void)object;
+	went((uint64_t)(uintptr_t)word, "image");
+}
+
+static cl_mem made_as(cl_mem object, cl_context context, const char *kind,
+		      void(CL_CALLBACK *gone)(cl_mem, void *))
 {
 	struct layer_device *device;
 	size_t bytes = 0;
@@ -25,8 +35,18 @@ static cl_mem made(cl_mem object, cl_context context)
 		return object;
 	word = (uint64_t)bytes << DEVICE_BITS | device->id;
 	if (!next.clSetMemObjectDestructorCallback(object, gone, (void *)(uintptr_t)word))
-		kymo_device_memory(device->id, "buffer", (int64_t)bytes);
+		kymo_device_memory(device->id, kind, (int64_t)bytes);
 	return object;
+}
+
+static cl_mem made(cl_mem buffer, cl_context context)
+{
+	return made_as(buffer, context, "buffer", buffer_gone);
+}
+
+static cl_mem made_image(cl_mem image, cl_context context)
+{
+	return made_as(image, context, "image", image_gone);
 }
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes,
@@ -50,7 +70,7 @@ static cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags,
 	cl_mem image = next.clCreateImage(context, flags, format, desc, host, out_rc);
 
 	/* One that is made of a buffer takes no memory of its own. */
-	return image && desc && desc->mem_object ? image : made(image, context);
+	return image && desc && desc->mem_object ? image : made_image(image, context);
 }
 
 static cl_mem CL_API_CALL create_image_with(cl_context context, const cl_mem_properties *list,
@@ -60,15 +80,16 @@ static cl_mem CL_API_CALL create_image_with(cl_context context, const cl_mem_pro
 	cl_mem image = next.clCreateImageWithProperties(context, list, flags, format, desc, host,
 							out_rc);
 
-	return image && desc && desc->mem_object ? image : made(image, context);
+	return image && desc && desc->mem_object ? image : made_image(image, context);
 }
 
 static cl_mem CL_API_CALL create_image_2d(cl_context context, cl_mem_flags flags,
 					  const cl_image_format *format, size_t width,
 					  size_t height, size_t row, void *host, cl_int *out_rc)
 {
-	return made(next.clCreateImage2D(context, flags, format, width, height, row, host, out_rc),
-		    context);
+	return made_image(
+		next.clCreateImage2D(context, flags, format, width, height, row, host, out_rc),
+		context);
 }
 
 static cl_mem CL_API_CALL create_image_3d(cl_context context, cl_mem_flags flags,
@@ -76,9 +97,9 @@ static cl_mem CL_API_CALL create_image_3d(cl_context context, cl_mem_flags flags
 					  size_t height, size_t depth, size_t row, size_t slice,
 					  void *host, cl_int *out_rc)
 {
-	return made(next.clCreateImage3D(context, flags, format, width, height, depth, row, slice,
-					 host, out_rc),
-		    context);
+	return made_image(next.clCreateImage3D(context, flags, format, width, height, depth, row,
+					       slice, host, out_rc),
+			  context);
 }
 
 static void *CL_API_CALL svm_alloc(cl_context context, cl_svm_mem_flags flags, size_t bytes,
@@ -99,8 +120,12 @@ static void svm_gone(void *at)
 	uint64_t word = map_take(&svm_map, at);
 
 	if (word)
-		kymo_device_memory((uint32_t)(word & ((1u << DEVICE_BITS) - 1)), "svm",
-				   -(int64_t)(word >> DEVICE_BITS));
+		went(word, "svm");
+}
+
+uint64_t svm_bytes(const void *at)
+{
+	return map_get(&svm_map, at) >> DEVICE_BITS;
 }
 
 static void CL_API_CALL svm_free(cl_context context, void *at)
@@ -109,7 +134,7 @@ static void CL_API_CALL svm_free(cl_context context, void *at)
 	next.clSVMFree(context, at);
 }
 
-/* Where the program frees by a function of its own, that calls clSVMFree(), or not; it is counted as freed here. */
+/* Where the program frees by a function of its own, that calls clSVMFree(), which is counted. */
 static cl_int CL_API_CALL enqueue_svm_free(cl_command_queue queue, cl_uint places, void *at[],
 					   void(CL_CALLBACK *function)(cl_command_queue, cl_uint,
 								       void *[], void *),
