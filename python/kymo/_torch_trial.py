@@ -48,7 +48,7 @@ def find(torch: Any, c: Any) -> "tuple[int, int] | None":
 
 
 def check(torch: Any, c: Any, offsets: "tuple[int, int]") -> "str | None":
-    """A net of three modules, twice, and a step: what is written is known."""
+    """A net of three modules, twice: what is written is known."""
     class Net(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -58,18 +58,16 @@ def check(torch: Any, c: Any, offsets: "tuple[int, int]") -> "str | None":
             return self.b(self.a(x).relu())
 
     net = Net()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     lacking = c.hook(torch.nn.Module.__call__, type(torch.autograd.Variable._execution_engine).run_backward)
     c.callbacks(*offsets)
     for _ in range(2):
         net(torch.ones(3, 2)).sum().backward()
-        optimizer.step()
-    rows = c.look()["rows"]
+    rows = c.look()["rows"][:2]
     c.unhook()
     if lacking:
         return str(lacking[0])
     # The call of backward is a row of its own.
-    return None if rows == (6, 8, 2) else f"a model of known rows gave {rows}"
+    return None if rows == (6, 8) else f"a model of known rows gave {rows}"
 
 
 if __name__ == "__main__":
