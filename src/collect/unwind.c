@@ -142,6 +142,18 @@ static char *module_and_offset(const char *path, uint64_t offset)
 	return out;
 }
 
+/* One function evaluates Python's frames; or, from 3.14 on and with some compilers, one for each instruction, which go over
+   into each other. Where such a build is stripped, nothing tells them from other functions: Python's frames come last then. */
+static bool is_evaluation(const char *symbol)
+{
+	static const char *const names[] = { "_PyEval_EvalFrameDefault", "_TAIL_CALL_" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(symbol, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 static void name_frame(struct unwind *unwind, Dwarf_Addr pc, struct unwind_frame *frame)
 {
 	Dwfl_Module *module = unwind->dwfl_addrmodule(unwind->dwfl, pc);
@@ -156,8 +168,7 @@ static void name_frame(struct unwind *unwind, Dwarf_Addr pc, struct unwind_frame
 	}
 	frame->module = path ? strdup(path) : NULL;
 	frame->func = symbol ? readable(unwind, symbol) : module_and_offset(path, pc - start);
-	frame->eval = symbol && !strncmp(symbol, "_PyEval_EvalFrameDefault",
-					 sizeof("_PyEval_EvalFrameDefault") - 1);
+	frame->eval = symbol && is_evaluation(symbol);
 }
 
 static int take_frame(Dwfl_Frame *state, void *context)

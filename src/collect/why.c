@@ -74,6 +74,14 @@ int why_parse_call(const char *text, struct why_call *out)
 	return 0;
 }
 
+int why_read_call(pid_t pid, pid_t tid, struct why_call *out)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	return proc_read(path, text, sizeof(text)) > 0 ? why_parse_call(text, out) : -EACCES;
+}
+
 /* ---- one thread ------------------------------------------------------------------------------ */
 
 struct thread {
@@ -192,8 +200,7 @@ static void add_futex(const struct thread *thread)
 		}
 		return;
 	}
-	why_find_lock(thread->stack, thread->one->pid, thread->call.argument[0],
-		      thread->one->python_state, &lock);
+	why_find_lock(thread->stack, thread->stacks, thread->one, thread->call.argument[0], &lock);
 	if (lock.kind && !python) {
 		buf_text(thread->out, lock.kind);
 		add_holder(thread, &lock);
@@ -343,13 +350,8 @@ static void add_zone(const struct thread *thread, struct slow *slow)
 
 static void explain(struct thread *thread)
 {
-	char path[64], text[256];
-	int rc;
+	int rc = why_read_call(thread->one->pid, thread->one->tid, &thread->call);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)thread->one->pid,
-		 (int)thread->one->tid);
-	rc = proc_read(path, text, sizeof(text)) > 0 ? why_parse_call(text, &thread->call)
-						     : -EACCES;
 	if (thread->one->state == 'T' || thread->one->state == 't')
 		buf_text(thread->out,
 			 "is stopped (by a signal or a debugger); kill -CONT lets it go on");

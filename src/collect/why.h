@@ -13,6 +13,8 @@ struct why_call {
 
 /* "running", "-1 …" and "202 0x7f… …". 0; 1: it runs; -EINVAL. */
 int why_parse_call(const char *text, struct why_call *out);
+/* The same of a thread; -EACCES: the kernel does not say it. */
+int why_read_call(pid_t pid, pid_t tid, struct why_call *out);
 /* Fills .why of every thread. stack: of the same moment; NULL: no Python. */
 void why_explain(struct stacks *stacks, const struct pystack *stack);
 
@@ -26,7 +28,7 @@ struct why_lock {
 	pid_t holder_tid; /* of who holds it, as the program counts; 0: not known */
 	char holder_at[256]; /* function of the holder that took it; "": not known */
 };
-void why_find_lock(const struct pystack *stack, pid_t pid, uint64_t futex, uint64_t waiter_state,
-		   struct why_lock *out);
+void why_find_lock(const struct pystack *stack, const struct stacks *stacks,
+		   const struct stacks_thread *waiter, uint64_t futex, struct why_lock *out);
 
 #endif

@@ -1,25 +1,51 @@
 /*
  * Who holds a lock. A pthread mutex says it: its owner is next to its futex. A Python RLock says it too. A plain Python
  * lock does not; but a function that is inside of `with lock:` has the lock's __exit__ on its stack.
+ *
+ * Until 3.13 a Python lock points to the semaphore that is waited at. From 3.14 on it is a byte in the object itself, and who
+ * waits does so at a semaphore on its own stack, in front of which is the address of that byte (parking_lot.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collect/remote.h"
 #include "collect/why.h"
 
 #define MUTEX_OWNER 8 /* in pthread_mutex_t, after the futex and a count */
-#define LOCK_LOCK 16 /* in Python's lock and RLock: the C lock */
+#define LOCK_LOCK 16 /* in Python's lock and RLock: the C lock, or from 3.14 on its byte */
+#define PARKED_LOCK 8 /* in front of the semaphore of who waits, 3.14 */
 #define RLOCK_OWNER 24
 #define METHOD_SELF 24 /* in a bound method of C */
 #define SLOTS_MOST 256
 
-/* A Python lock whose C lock is at `futex`: its kind and address, through a bound method if need be. */
-static const char *lock_behind(const struct pymemory *memory, uint64_t object, uint64_t futex,
-			       uint64_t *out_lock, bool *out_method)
+/* What is looked for, and where. */
+struct search {
+	const struct pystack *stack;
+	const struct stacks *stacks;
+	const struct stacks_thread *waiter;
+	uint64_t futex;
+	uint64_t byte; /* of the lock, from 3.14 on; else 0 */
+};
+
+static bool is_parking(const struct pystack *stack)
 {
+	return stack->memory.layout->minor >= 14;
+}
+
+static bool is_waited_for(const struct search *search, uint64_t lock)
+{
+	return search->byte ? lock + LOCK_LOCK == search->byte
+			    : remote_pointer(search->stack->pid, lock + LOCK_LOCK) == search->futex;
+}
+
+/* The lock that is looked for: its kind and address, through a bound method if need be. */
+static const char *lock_behind(const struct search *search, uint64_t object, uint64_t *out_lock,
+			       bool *out_method)
+{
+	const struct pymemory *memory = &search->stack->memory;
 	char type[32];
 
 	*out_method = false;
@@ -33,7 +59,7 @@ static const char *lock_behind(const struct pymemory *memory, uint64_t object, u
 	}
 	if (strcmp(type, "_thread.lock") != 0 && strcmp(type, "_thread.RLock") != 0)
 		return NULL;
-	if (remote_pointer(memory->pid, object + LOCK_LOCK) != futex)
+	if (!is_waited_for(search, object))
 		return NULL;
 	*out_lock = object;
 	return type[8] == 'R' ? "a Python RLock" : "a Python lock";
@@ -61,41 +87,77 @@ static size_t read_slots(const struct pymemory *memory, const struct pystack_fra
 		       : count;
 }
 
-static void look_at_frame(const struct pystack *stack, const struct pystack_thread *thread,
-			  const struct pystack_frame *frame, uint64_t futex, uint64_t waiter,
-			  struct why_lock *out)
+/* Another thread that waits at the same byte has __exit__ on its stack too, from 3.14 on: before __enter__ is called. */
+static bool waits_too(const struct search *search, uint64_t state)
 {
+	struct why_call call;
+
+	for (size_t i = 0; search->byte && i < search->stacks->thread_count; i++) {
+		const struct stacks_thread *one = &search->stacks->threads[i];
+
+		if (one->python_state == state)
+			return !why_read_call(one->pid, one->tid, &call) &&
+			       call.number == SYS_futex &&
+			       remote_pointer(one->pid, call.argument[0] - PARKED_LOCK) ==
+				       search->byte;
+	}
+	return false;
+}
+
+/* Is slot `at` of the evaluation's stack the lock of a `with` whose block is being run? */
+static bool is_exit(const struct search *search, const uint64_t *slots, size_t at, bool method)
+{
+	char type[32];
+
+	if (!search->byte)
+		return method; /* bound: lock.__exit__ */
+	return at && pyobj_type(&search->stack->memory, slots[at - 1], type, sizeof(type)) &&
+	       !strcmp(type, "method_descriptor"); /* __exit__, and then whom it is called on */
+}
+
+static void find_owner(const struct pystack *stack, uint64_t rlock, struct why_lock *out)
+{
+	uint64_t ident = remote_pointer(stack->pid, rlock + RLOCK_OWNER);
+
+	for (size_t i = 0; i < stack->thread_count; i++)
+		if (stack->threads[i].ident == ident)
+			out->holder_state = stack->threads[i].state;
+}
+
+static void look_at_frame(const struct search *search, const struct pystack_thread *thread,
+			  const struct pystack_frame *frame, struct why_lock *out)
+{
+	const struct pymemory *memory = &search->stack->memory;
 	uint64_t slots[SLOTS_MOST], lock = 0;
-	size_t locals = 0, count = read_slots(&stack->memory, frame, slots, &locals);
+	size_t locals = 0, count = read_slots(memory, frame, slots, &locals);
 	bool method;
 
+	for (size_t i = 0; i < count; i++)
+		slots[i] = pyobj_reference(memory, slots[i]);
 	for (size_t i = 0; i < count; i++) {
-		const char *kind = lock_behind(&stack->memory, slots[i], futex, &lock, &method);
+		const char *kind = lock_behind(search, slots[i], &lock, &method);
 
 		if (!kind)
 			continue;
 		out->kind = kind;
 		if (kind[9] == 'R')
-			for (size_t k = 0; k < stack->thread_count; k++)
-				if (stack->threads[k].ident ==
-				    remote_pointer(stack->pid, lock + RLOCK_OWNER))
-					out->holder_state = stack->threads[k].state;
-		/* __exit__ on another thread's stack: it is inside of the block. */
-		if (method && i >= locals && thread->state != waiter) {
+			find_owner(search->stack, lock, out);
+		/* On another thread's stack: it is inside of the block. */
+		if (i >= locals && thread->state != search->waiter->python_state &&
+		    is_exit(search, slots, i, method) && !waits_too(search, thread->state)) {
 			out->holder_state = thread->state;
 			snprintf(out->holder_at, sizeof(out->holder_at), "%s", frame->code->name);
 		}
 	}
 }
 
-static void look_at_python(const struct pystack *stack, uint64_t futex, uint64_t waiter,
-			   struct why_lock *out)
+static void look_at_python(const struct search *search, struct why_lock *out)
 {
-	for (size_t i = 0; i < stack->thread_count; i++) {
-		const struct pystack_thread *thread = &stack->threads[i];
+	for (size_t i = 0; i < search->stack->thread_count; i++) {
+		const struct pystack_thread *thread = &search->stack->threads[i];
 
 		for (size_t k = 0; k < thread->frame_count && k < 64; k++)
-			look_at_frame(stack, thread, &thread->frames[k], futex, waiter, out);
+			look_at_frame(search, thread, &thread->frames[k], out);
 	}
 }
 
@@ -107,17 +169,21 @@ static bool is_thread_of(pid_t pid, pid_t tid)
 	return tid > 0 && !access(path, F_OK);
 }
 
-void why_find_lock(const struct pystack *stack, pid_t pid, uint64_t futex, uint64_t waiter_state,
-		   struct why_lock *out)
+void why_find_lock(const struct pystack *stack, const struct stacks *stacks,
+		   const struct stacks_thread *waiter, uint64_t futex, struct why_lock *out)
 {
+	struct search search = { stack, stacks, waiter, futex, 0 };
 	int32_t words[4]; /* futex, count, owner, users */
 
 	memset(out, 0, sizeof(*out));
-	if (stack && stack->inside)
-		look_at_python(stack, futex, waiter_state, out);
-	if (out->kind || remote_read(pid, futex, words, sizeof(words)))
+	if (stack && stack->inside) {
+		if (is_parking(stack))
+			search.byte = remote_pointer(stack->pid, futex - PARKED_LOCK);
+		look_at_python(&search, out);
+	}
+	if (out->kind || remote_read(waiter->pid, futex, words, sizeof(words)))
 		return;
-	if (words[0] == 2 && is_thread_of(pid, words[MUTEX_OWNER / 4])) {
+	if (words[0] == 2 && is_thread_of(waiter->pid, words[MUTEX_OWNER / 4])) {
 		out->kind = "a mutex";
 		out->holder_tid = words[MUTEX_OWNER / 4];
 	}
