@@ -9,6 +9,7 @@ import resource
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
@@ -20,16 +21,9 @@ KYMO = pathlib.Path(os.environ.get("KYMO_BIN", ROOT / "build/kymo")).resolve()
 PROGS = pathlib.Path(os.environ.get("KYMO_PROGS", ROOT / "build/tests/progs")).resolve()
 PYTHON = ROOT / ".venv/bin/python"
 SECONDS = 60  # for what has to come, however busy the machine is
-
-
-def until(what, seconds=SECONDS):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        got = what()
-        if got:
-            return got
-        time.sleep(0.05)
-    raise AssertionError("it did not come")
+sys.path.append(str(ROOT / "tests"))
+import running  # noqa: E402
+from running import until  # noqa: E402
 
 
 def free_port():
@@ -166,23 +160,9 @@ def make_home(path):
     return path
 
 
-@contextlib.contextmanager
 def program(home, *command, **options):
     """A program that runs until the block is left."""
-    process = subprocess.Popen([*map(str, command)], cwd=home / "work", env=environment(home), stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **options)
-    try:
-        process.stdout.readline()
-        yield process
-    finally:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
-        process.stdout.close()
+    return running.program(command, cwd=home / "work", env=environment(home), stderr=subprocess.DEVNULL, **options)
 
 
 def run_kymo(home, *words, env=None, stdin=b""):

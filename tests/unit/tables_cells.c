@@ -1,27 +1,6 @@
 /* Every type of DuckDB as tables_cell() gives it: the same text as DuckDB's own cast to VARCHAR,
    JSON for what is nested. */
-#include "tables_ask.h"
-
-#include "tables_fixture.h"
-
-static struct tables *tables;
-
-static int setup(void **state)
-{
-	(void)state;
-	ask_setup();
-	fixture_small(ask_path("small"));
-	tables = ask_open(ask_path("small"));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tables_close(tables);
-	ask_teardown();
-	return 0;
-}
+#include "tables_small.h"
 
 static const char *const scalars[] = {
 	"170141183460469231731687303715884105727::HUGEINT",

@@ -1,31 +1,10 @@
 /* FAULTS 33: SQL that reads files, changes settings, or never ends. */
-#include "tables_ask.h"
+#include "tables_small.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
-
-#include "tables_fixture.h"
-
-static struct tables *tables;
-
-static int setup(void **state)
-{
-	(void)state;
-	ask_setup();
-	fixture_small(ask_path("small"));
-	tables = ask_open(ask_path("small"));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tables_close(tables);
-	ask_teardown();
-	return 0;
-}
 
 static void statements_other_than_select_and_explain_are_refused(void **state)
 {

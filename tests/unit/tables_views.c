@@ -1,29 +1,9 @@
 /* Every table of the design over a recording whose every number is known. */
-#include "tables_ask.h"
+#include "tables_small.h"
 
 #include <errno.h>
 
 #include "tables/catalog.h"
-#include "tables_fixture.h"
-
-static struct tables *tables;
-
-static int setup(void **state)
-{
-	(void)state;
-	ask_setup();
-	fixture_small(ask_path("small"));
-	tables = ask_open(ask_path("small"));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tables_close(tables);
-	ask_teardown();
-	return 0;
-}
 
 static void zones_have_names_files_threads_and_ranks(void **state)
 {
