@@ -79,9 +79,10 @@ def test_a_case_that_fails_fails_its_test_and_one_that_passes_shows_it(runner):
 
 
 def test_results_outlive_runs_in_which_a_test_did_not_pass(runner):
-    runner.keep({"a": ("passed", ""), "b": ("passed", "")})
+    runner.keep({"a": ("passed", ""), "b": ("passed", "")}, "abc")
     first = json.loads(runner.RESULTS.read_text())
-    runner.keep({"a": ("skipped", "no root"), "c": ("failed", "")})
+    assert first["a"]["passed"]["commit"] == "abc"
+    runner.keep({"a": ("skipped", "no root"), "c": ("failed", "")}, "def+")
     second = json.loads(runner.RESULTS.read_text())
     assert second == {"a": {"last": "skipped", "why": "no root", "passed": first["a"]["passed"]}, "b": first["b"],
                       "c": {"last": "failed", "why": "", "passed": None}}
