@@ -187,8 +187,10 @@ const struct rules_row rules[] = {
 	  "it is the slowest in {count} steps, with {a} where others take {b}",
 	  "look at that rank's machine and data: kymo report on its own recording", "timeline",
 	  "SELECT step, rank, data_ns, forward_ns, duration_ns FROM trace.steps ORDER BY step, rank" },
+	/* Queueing ahead hides at most what the device takes: one that is hardly used holds up nothing. */
 	{ "device_idle", 0.15, 0.8, 0,
-	  "SELECT host_late_ns, {run_ns}, queue, gaps, busy_ns, idle_ns FROM device.queues ORDER BY busy_ns DESC LIMIT 1",
+	  "SELECT host_late_ns, {run_ns}, queue, gaps, busy_ns, idle_ns FROM device.queues WHERE busy_ns > 0.05 * {run_ns} "
+	  "ORDER BY busy_ns DESC LIMIT 1",
 	  "The device waits for the host: for {share} of the run ({won}) {name} had nothing to do, since nothing was queued.",
 	  "it was busy for {a} and idle for {b}; {count} times it ran out of work",
 	  "queue further ahead: prepare and copy the next batch while the device works, in another thread or queue",
@@ -201,9 +203,10 @@ const struct rules_row rules[] = {
 	  "the host waited {count} times, {b} at the median; the queue was busy for {a}",
 	  "wait less often: queue several pieces before a wait, read results later and without blocking",
 	  "devices", "SELECT zone, count(*), sum(duration_ns) FROM device.waits GROUP BY 1" },
+	/* Where milliseconds lie between two of them, it is not for launching them. */
 	{ "device_tiny", 0.10, 0.7, 0,
-	  "SELECT launch_ns + sync_ns + host_late_ns, {run_ns}, queue, ops, p50_ns, (launch_ns + sync_ns + host_late_ns) / "
-	  "greatest(gaps, 1) FROM device.queues WHERE ops >= 1000 AND p50_ns < 20000 ORDER BY ops DESC LIMIT 1",
+	  "SELECT launch_ns + sync_ns + host_late_ns AS apart_ns, {run_ns}, queue, ops, p50_ns, apart_ns / greatest(gaps, 1) FROM "
+	  "device.queues WHERE ops >= 1000 AND p50_ns < 20000 AND apart_ns < 1e6 * gaps ORDER BY ops DESC LIMIT 1",
 	  "Operations of the device are tiny: what is between those of {name} adds up to {share} of the run ({won}).",
 	  "{count} operations of {a} at the median, and {b} between two of them",
 	  "fuse kernels, batch more into one, or record the sequence once and launch it as a whole",
