@@ -10,7 +10,7 @@ build: ## build everything: build/kymo, build/libkymo.so, build/python (the defa
 	@tools/setup build
 	@tools/build
 
-demo: ## train a small PyTorch model under kymo and look at what was recorded
+demo: ## a training in Python, a plugin in C++ and an OpenCL device on one timeline: a summary, SQL, a page
 	@tools/setup build demo
 	@tools/build
 	@tools/demo

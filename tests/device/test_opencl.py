@@ -184,7 +184,7 @@ def test_operations_belong_to_the_zone_that_queued_them(opencl):
 
 def test_a_launch_has_the_whole_path_of_zones(opencl):
     """One that was never left is in it, too; without a zone there is none."""
-    done, recording = opencl.record("launches", opencl.program("launches"))
+    done, recording = opencl.record("paths", opencl.program("launches"))
     assert done.returncode == 0, done.stderr
     answer = opencl.rows(recording, "SELECT step, path, zone, name, module, function FROM device.launches ORDER BY queued_ns")
     step = [(["load"], "load", "write"), (["load", "compute"], "compute", "twice"), (["compute"], "compute", "twice")]
