@@ -100,23 +100,24 @@ static const char kind_word[] = KIND_WORD;
  * never overlap, so that the one of each depth is the last that had begun. An open zone holds all that came after.
  */
 #define LAUNCHES_FROM \
-	"(WITH ops AS MATERIALIZED (SELECT * FROM kymo_scan('device.ops') WHERE " IS_OP \
-	"), launches AS MATERIALIZED (SELECT DISTINCT pid, tid, thread_id, zone_start_ns FROM ops WHERE zone IS NOT NULL), " \
-	"levels AS (SELECT DISTINCT l.thread_id, l.zone_start_ns, unnest(range(z.depth + 1)) AS depth FROM launches l JOIN " \
-	"kymo_scan('trace.zones') z ON z.thread_id = l.thread_id AND z.start_ns = l.zone_start_ns), " \
-	"candidates AS (SELECT thread_id, depth::BIGINT AS depth, start_ns, start_ns + duration_ns AS end_ns, name_id FROM " \
-	"kymo_scan('trace.zones') SEMI JOIN (SELECT DISTINCT thread_id FROM launches) USING (thread_id)), " \
-	"around AS (SELECT v.thread_id, v.zone_start_ns, v.depth, n.source, n.name, n.file, n.line FROM levels v ASOF JOIN " \
-	"candidates z ON z.thread_id = v.thread_id AND z.depth = v.depth AND z.start_ns <= v.zone_start_ns JOIN " \
-	"kymo_meta('names') n ON n.name_id = z.name_id WHERE z.end_ns >= v.zone_start_ns UNION ALL SELECT l.thread_id, " \
-	"l.zone_start_ns, z.depth, z.source, z.name, z.file, z.line FROM launches l JOIN kymo_meta('open_zones') z ON z.pid = " \
-	"l.pid AND z.tid = l.tid AND z.start_ns <= l.zone_start_ns), " \
-	"paths AS (SELECT thread_id, zone_start_ns, list(name ORDER BY depth) AS path, arg_max(name, depth) FILTER (source = " \
-	"'torch') AS module, arg_max({'name': name, 'file': file, 'line': line}, depth) FILTER (source = 'python') AS " \
-	"function FROM around GROUP BY ALL) " \
-	"SELECT o.*, p.path, p.module, p.function.name AS function, p.function.file AS file, " \
-	"p.function.line AS line FROM ops o LEFT JOIN paths p ON p.thread_id = o.thread_id AND p.zone_start_ns = " \
-	"o.zone_start_ns AND o.zone IS NOT NULL)"
+	"(WITH ops AS MATERIALIZED (SELECT *, CASE WHEN zone IS NOT NULL THEN zone_start_ns END AS launch_ns FROM " \
+	"kymo_scan('device.ops') WHERE " IS_OP \
+	"), launches AS MATERIALIZED (SELECT DISTINCT pid, tid, thread_id, launch_ns FROM ops WHERE launch_ns IS NOT " \
+	"NULL), " \
+	"levels AS (SELECT DISTINCT l.thread_id, l.launch_ns, unnest(range(z.depth + 1)) AS depth FROM launches l " \
+	"JOIN kymo_scan('trace.zones') z ON z.thread_id = l.thread_id AND z.start_ns = l.launch_ns), " \
+	"candidates AS (SELECT thread_id, depth::BIGINT AS depth, start_ns, start_ns + duration_ns AS end_ns, name_id " \
+	"FROM kymo_scan('trace.zones') SEMI JOIN (SELECT DISTINCT thread_id FROM launches) USING (thread_id)), " \
+	"around AS (SELECT v.thread_id, v.launch_ns, v.depth, n.source, n.name, n.file, n.line FROM levels v ASOF " \
+	"JOIN candidates z ON z.thread_id = v.thread_id AND z.depth = v.depth AND z.start_ns <= v.launch_ns JOIN " \
+	"kymo_meta('names') n ON n.name_id = z.name_id WHERE z.end_ns >= v.launch_ns UNION ALL SELECT l.thread_id, " \
+	"l.launch_ns, z.depth, z.source, z.name, z.file, z.line FROM launches l JOIN kymo_meta('open_zones') z ON " \
+	"z.pid = l.pid AND z.tid = l.tid AND z.start_ns <= l.launch_ns), " \
+	"paths AS (SELECT thread_id, launch_ns, list(name ORDER BY depth) AS path, arg_max(name, depth) FILTER " \
+	"(source = 'torch') AS module, arg_max({'name': name, 'file': file, 'line': line}, depth) FILTER (source = " \
+	"'python') AS function FROM around GROUP BY ALL) " \
+	"SELECT o.*, p.path, p.module, p.function.name AS function, p.function.file AS file, p.function.line AS line " \
+	"FROM ops o LEFT JOIN paths p ON p.thread_id = o.thread_id AND p.launch_ns = o.launch_ns)"
 
 #define DEVICE AS_IS("device", "VARCHAR", "the device")
 #define QUEUE AS_IS("queue", "VARCHAR", "the queue or stream")

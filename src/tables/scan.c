@@ -293,7 +293,9 @@ static void tell_progress(struct tables *tables, uint64_t rows)
 	/* One at a time; who finds it taken goes on. */
 	if (pthread_mutex_trylock(&tables->progress_lock))
 		return;
-	tables->progress(done, tables->progress_all);
+	/* Views that look at a stream more than once make more of it than there is. */
+	tables->progress(done < tables->progress_all ? done : tables->progress_all,
+			 tables->progress_all);
 	pthread_mutex_unlock(&tables->progress_lock);
 }
 
