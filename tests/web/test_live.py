@@ -207,6 +207,32 @@ def test_a_range_is_for_every_tab(running, page):
     page.gone(".chip")
 
 
+def test_two_ranges_are_compared_in_the_flame_graph(running, page):
+    other = "document.querySelector(\"select[aria-label='Compare with']\")"
+    page.tab("flame")
+    assert page.js(f"{other}.disabled") is True  # there is no range to compare
+    page.tab("timeline")
+    page.drag(400, 300, 800, 300, True)
+    page.see(".chip:not([hidden])")
+    page.tab("flame")
+    page.drawn()
+    texts = page.js(f"[...{other}.options].map((o) => o.textContent)")
+    assert {"Compare with…", "with the time before it", "with the whole run"} <= set(texts)
+    page.choose("select[aria-label='Compare with']", page.js(f"[...{other}.options].find((o) => o.textContent === 'with the whole run').value"))
+    page.says(".bar", "time per second, here − there")
+    page.says(".bar .legend", "▲ more itself\\s+▼ less itself")
+    page.drawn()
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    page.says("[aria-live]", r"\(c\): .* a second there, .* here, [+−±].*; itself ")
+    page.shot("live-flame-ranges-dark")
+    assert re.search(r"[?&]vs=0-\d+", page.js("location.hash"))
+    page.press("Escape")  # the comparison goes first, then the range
+    page.until("!location.hash.includes('vs=') && location.hash.includes('t0=')")
+    page.press("Escape")
+    page.gone(".chip")
+
+
 def test_the_flame_graph_is_searched(running, page):
     page.tab("flame")
     page.drawn()

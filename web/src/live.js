@@ -82,6 +82,7 @@ class LiveShell extends Shell {
 		this.view?.close?.();
 		this.view = null;
 		this.source = source;
+		this.ranges = [];
 		this.tabs = source.target ? TABS : [wait];
 		this.fillNav();
 		this.fillRun();

@@ -1,7 +1,7 @@
 // Header, tabs, footer and the address: what surrounds the views. The address holds the tab, the range and what is
 // selected, so that back, forward and copied links work.
 import { heldKeys, helpDialog, typing } from "./keys.js";
-import { clear, clock, count, duration, el, forgetTheme, percent } from "./util.js";
+import { clear, clock, count, duration, el, forgetTheme, percent, rangeText } from "./util.js";
 
 /**
  * @typedef {Object} View
@@ -13,6 +13,7 @@ import { clear, clock, count, duration, el, forgetTheme, percent } from "./util.
  * @property {(source: any) => boolean} has @property {(shell: Shell) => View} open
  */
 
+const RANGES = 6; // that are remembered
 const SIGNALS = { 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM" };
 
 /** @param {number|string} signal */
@@ -38,6 +39,7 @@ export class Shell {
 		this.source = source;
 		this.tabs = tabs;
 		/** @type {import("./source.js").Range} */ this.range = null;
+		/** Those that were selected, the newest first. @type {{t0: number, t1: number}[]} */ this.ranges = [];
 		/** @type {Record<string, string>} */ this.query = {};
 		/** @type {View|null} */ this.view = null;
 		this.dark = this.wantsDark();
@@ -152,6 +154,8 @@ export class Shell {
 		this.query = Object.fromEntries(new URLSearchParams(text));
 		const t0 = Number(this.query.t0), t1 = Number(this.query.t1);
 		this.range = this.query.t1 !== undefined && t1 > t0 ? { t0, t1 } : null;
+		if (this.range)
+			this.ranges = [this.range, ...this.ranges.filter((one) => one.t0 !== t0 || one.t1 !== t1)].slice(0, RANGES);
 		this.tab = this.tabs.find((t) => t.id === id) ?? this.tabs[0];
 		this.open();
 	}
@@ -159,7 +163,7 @@ export class Shell {
 	open() {
 		this.view?.close?.();
 		this.chip.hidden = !this.range;
-		this.chip.textContent = this.range ? `${duration(this.range.t0)} – ${duration(this.range.t1)} ✕` : "";
+		this.chip.textContent = this.range ? `${rangeText(this.range)} ✕` : "";
 		this.chip.setAttribute("aria-label", `Clear the range ${this.chip.textContent}`);
 		for (const button of this.nav.querySelectorAll(".tab"))
 			button.setAttribute("aria-selected", String(button.id === `tab-${this.tab?.id}`));

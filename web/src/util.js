@@ -58,6 +58,9 @@ export function percent(share) {
 	return `${size >= 9.95 ? value.toFixed(0) : size >= 0.995 ? value.toFixed(1) : size ? value.toFixed(2) : "0"} %`;
 }
 
+/** @param {{t0: number, t1: number}} range */
+export const rangeText = (range) => `${duration(range.t0)} – ${duration(range.t1)}`;
+
 /** A value of a metric by its unit. @param {number|null|undefined} value @param {string} unit */
 export function measure(value, unit) {
 	if (value === null || value === undefined)

@@ -1,8 +1,9 @@
 // Two recordings side by side: the verdict, what changed and how sure that is, the flame graph by what changed. The
 // document is what `kymo compare -f json` prints; a refusal is one, too.
+import { difference, differenceLegend, signed } from "../flame-diff.js";
 import { FlameGraph } from "../flame.js";
 import { table } from "../tables.js";
-import { bytes, count, duration, el, percent, themed } from "../util.js";
+import { bytes, count, duration, el, percent } from "../util.js";
 
 const ROWS_MOST = 1000;
 
@@ -19,7 +20,6 @@ const ROWS_MOST = 1000;
  */
 
 const last = (/** @type {string} */ path) => path.replace(/\/+$/, "").split("/").pop() || path;
-const signed = (/** @type {number} */ ns) => (ns > 0 ? "+" : ns < 0 ? "−" : "±") + duration(Math.abs(ns));
 const times = (/** @type {number|null} */ ratio) => (ratio === null ? "–" : ratio >= 100 ? count(ratio) : ratio.toFixed(3));
 const change = (/** @type {Row} */ row) => (row.b ?? 0) - (row.a ?? 0);
 const toneOf = (/** @type {Row} */ row) => (!row.significant ? "muted" : change(row) > 0 ? "slower" : "faster");
@@ -69,7 +69,7 @@ function rowTable(doc, rows, find) {
 	return table([
 		{ key: "name", title: rows.some((row) => row.kind === "module") ? "Module and stage" : doc.time === "total" ? "Region, with what is inside" : "Region, itself", text: true, source: true },
 		{ key: "a", title: "A", show: duration }, { key: "b", title: "B", show: duration },
-		{ key: "change", title: `Change per ${rows.some((row) => row.kind === "module") ? "call" : per}`, show: signed, tone: toneOf },
+		{ key: "change", title: `Change per ${rows.some((row) => row.kind === "module") ? "call" : per}`, show: (v) => signed(v), tone: toneOf },
 		{ key: "ratio", title: "B ÷ A", show: (_, row) => ratioText(row), tone: (row) => `strong ${toneOf(row)}` },
 		{ key: "lo", title: "95 % interval", show: (_, row) => intervalText(row) },
 		{ key: "hi", title: `${(1 / Number(end)).toFixed(2)} to ${end}`, node: (row) => bar(row, far) },
@@ -79,49 +79,11 @@ function rowTable(doc, rows, find) {
 
 /* ---- flame ---- */
 
-const parts = (/** @type {string} */ colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
-const bright = (/** @type {number[]} */ rgb) => {
-	const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-
-/** Between two colours, and the ink that is read best on it: never below 4.5 to 1. @param {string} from @param {string} to @param {number} by */
-function blend(from, to, by) {
-	const a = parts(from), b = parts(to), mixed = a.map((v, i) => Math.round(v + (b[i] - v) * by));
-	return [`rgb(${mixed.join(",")})`, bright(mixed) > 0.179 ? "#000000" : "#ffffff"];
-}
-
-/**
- * The tree with a colour for each frame: red where its own time grew, blue where it shrank, grey where that cannot be told
- * from noise. @param {any} doc @param {"both"|"a"|"b"} width
- */
+/** By what changed; grey, too, what cannot be told from noise. @param {any} doc @param {"both"|"a"|"b"} width */
 function flameOf(doc, width) {
-	const of = doc.flame, both = (/** @type {number[]} */ a, /** @type {number[]} */ b) =>
-		a.map((v, i) => (width === "a" ? v : width === "b" ? b[i] : (v + b[i]) / 2));
-	const tops = (/** @type {number[]} */ list) => list.reduce((sum, v, i) => sum + (of.parent[i] < 0 ? v : 0), 0);
-	const aTotal = [tops(of.a_total), ...of.a_total], bTotal = [tops(of.b_total), ...of.b_total];
-	const aSelf = [0, ...of.a_self], bSelf = [0, ...of.b_self], most = Math.max(1, ...aSelf.map((v, i) => Math.abs(bSelf[i] - v)));
 	const key = (/** @type {string} */ source, /** @type {string} */ name) => `${source}\n${name}`;
 	const real = new Set(doc.rows.filter((/** @type {Row} */ r) => r.kind === "region" && r.significant).map((/** @type {Row} */ r) => key(r.source, r.name)));
-	const label = ["all threads", ...of.name], source = ["", ...of.source];
-	const sure = (/** @type {number} */ node) => real.has(key(source[node], label[node]));
-	// How its own time changed: 0 where that is nothing, or cannot be told from noise.
-	const shift = (/** @type {number} */ node) => {
-		const by = node && sure(node) ? bSelf[node] - aSelf[node] : 0, strength = Math.sqrt(Math.abs(by) / most);
-		return strength < 0.08 ? 0 : Math.sign(by) * strength;
-	};
-	return { label, source, parent: [-1, ...of.parent.map((/** @type {number} */ p) => p + 1)], total: both(aTotal, bTotal), self: both(aSelf, bSelf), unit: "ns",
-		paint(/** @type {number} */ node) {
-			const by = shift(node);
-			return blend(themed("same"), themed(by > 0 ? "more" : "less"), by ? 0.3 + 0.7 * Math.abs(by) : 0);
-		},
-		caption: (/** @type {number} */ node) => (shift(node) ? `${shift(node) > 0 ? "▲" : "▼"} ${label[node]}` : label[node]),
-		note: (/** @type {number} */ node) => signed(bTotal[node] - aTotal[node]),
-		describe(/** @type {number} */ node) {
-			const own = node ? `; itself ${duration(aSelf[node])} to ${duration(bSelf[node])}, ${signed(bSelf[node] - aSelf[node])}` : "";
-			const doubt = node && !sure(node) ? " (cannot be told from noise)" : "";
-			return `${label[node]}${source[node] ? ` (${source[node]})` : ""}: ${duration(aTotal[node])} in A, ${duration(bTotal[node])} in B, ${signed(bTotal[node] - aTotal[node])}${own}${doubt}`;
-		} };
+	return difference(doc.flame, { width, sure: (source, name) => real.has(key(source, name)), a: "in A", b: "in B" });
 }
 
 /** @param {any} doc @param {Hooks} hooks */
@@ -131,11 +93,6 @@ function flamePart(doc, hooks) {
 	const width = el("select", { "aria-label": "Width of a frame" }, ...[["both", "Width: mean of A and B"], ["a", "Width: time in A"], ["b", "Width: time in B"]].map(
 		([value, text]) => el("option", { value, text })));
 	const graph = new FlameGraph(stage, { onsay: (text) => { said.textContent = text; } });
-	const box = (/** @type {string} */ name, /** @type {string} */ text) => {
-		const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
-		swatch.style.background = `var(--${name})`;
-		return el("span", {}, swatch, text);
-	};
 	width.addEventListener("change", () => graph.show(flameOf(doc, width.value)));
 	find.addEventListener("input", () => graph.search(find.value));
 	graph.show(flameOf(doc, "both"));
@@ -143,7 +100,7 @@ function flamePart(doc, hooks) {
 	const arrows = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 	return { node: el("section", { class: "card flames" }, el("div", { class: "bar" }, find, said, width,
 		el("span", { class: "muted hint-keys", text: "time per step" }),
-		el("div", { class: "right legend" }, box("more", "▲ more itself"), box("less", "▼ less itself"), box("same", "the same, or noise"))), stage),
+		differenceLegend("the same, or noise")), stage),
 		find, close: () => graph.close(), theme: () => graph.draw(),
 		key(/** @type {KeyboardEvent} */ e) {
 			if (arrows[e.key]) {

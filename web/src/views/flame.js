@@ -1,6 +1,34 @@
-// The flame graph's bar: of what, of which thread, in which range.
+// The flame graph's bar: of what, of which thread, in which range, and compared with which other one.
+import { difference, differenceLegend, sides } from "../flame-diff.js";
 import { FlameGraph } from "../flame.js";
-import { el, legend, nothing } from "../util.js";
+import { el, legend, nothing, rangeText } from "../util.js";
+
+const keyOf = (/** @type {{t0: number, t1: number}} */ range) => `${Math.round(range.t0)}-${Math.round(range.t1)}`;
+
+/** The range in the address that the selected one is compared with. @param {any} shell @returns {import("../source.js").Range} */
+function otherRange(shell) {
+	const [t0, t1] = (shell.query.vs ?? "").split("-").map(Number);
+	return shell.range && t1 > t0 ? { t0, t1 } : null;
+}
+
+/** What the selected range can be compared with: its neighbours, all of it, ranges that were selected before. @param {any} shell */
+function compareSelect(shell) {
+	const { range, source, ranges } = shell, other = otherRange(shell), end = source.meta().end;
+	if (!range)
+		return el("select", { "aria-label": "Compare with", disabled: true, title: "Select a range in the timeline first (Shift+drag), then compare it with another one" },
+			el("option", { text: "Compare with…" }));
+	const length = range.t1 - range.t0, earlier = [...ranges, ...(other ? [other] : [])].map((one) => [`with ${rangeText(one)}`, one]);
+	/** @type {Map<string, string>} */ const options = new Map();
+	for (const [text, one] of /** @type {[string, {t0: number, t1: number}][]} */ ([
+		["with the time before it", { t0: Math.max(0, range.t0 - length), t1: range.t0 }], ["with the time after it", { t0: range.t1, t1: Math.min(end, range.t1 + length) }],
+		["with the whole run", { t0: 0, t1: end }], ...earlier]))
+		if (one.t1 - one.t0 >= 1 && keyOf(one) !== keyOf(range) && !options.has(keyOf(one)))
+			options.set(keyOf(one), text);
+	const select = el("select", { "aria-label": "Compare with" }, el("option", { value: "", text: other ? "Compare with nothing" : "Compare with…" }),
+		...[...options].map(([value, text]) => el("option", { value, text })));
+	select.value = other ? keyOf(other) : "";
+	return select;
+}
 
 /** @type {import("../shell.js").Tab} */
 export const flame = {
@@ -15,19 +43,29 @@ export const flame = {
 			samples ? el("option", { value: "samples", text: "Samples" }) : null);
 		const threads = el("select", { "aria-label": "Threads" }, el("option", { value: "", text: "All threads" }),
 			...meta.lanes.map((/** @type {any} */ l) => el("option", { value: l.id, text: l.name || `tid ${l.tid}` })));
-		const hint = el("span", { class: "muted hint-keys" });
-		const node = el("div", { class: "full" }, el("div", { class: "bar" }, find, said, of, threads,
-			el("span", { class: "button", text: shell.range ? "Selected range" : "Whole run", title: "Shift+drag in the timeline selects a range" }),
-			hint, el("span", { class: "right" }, legend())), stage);
+		const hint = el("span", { class: "muted hint-keys" }), compared = compareSelect(shell), other = otherRange(shell);
+		const ranged = el("span", { class: "button", title: "Shift+drag in the timeline selects a range" });
+		const node = el("div", { class: "full" }, el("div", { class: "bar" }, find, said, of, threads, ranged, compared,
+			hint, other ? differenceLegend("the same") : el("span", { class: "right" }, legend())), stage);
 		shell.main.append(node);
 		const graph = new FlameGraph(stage, { onsay: (text) => { said.textContent = text; } });
 		const merged = shell.source.data().zones.merged_ns > 0;
+		/** Samples in a file are sums over the whole run. */
+		const follows = () => Boolean(shell.range) && (of.value === "zones" || Boolean(shell.source.glance));
+		const ask = (/** @type {import("../source.js").Range} */ range) => shell.source.flame(of.value, threads.value === "" ? null : Number(threads.value), range);
+		/** A second of the one beside a second of the other: they need not be as long. */
+		const compare = async (/** @type {{t0: number, t1: number}} */ a, /** @type {{t0: number, t1: number}} */ b) => {
+			const [before, now] = await Promise.all([ask(a), ask(b)]), samples = of.value === "samples";
+			return difference(sides(before, 1e9 / (a.t1 - a.t0), now, 1e9 / (b.t1 - b.t0)),
+				{ width: "both", a: "a second there", b: "here", show: samples ? (v) => `${v.toFixed(1)} samples` : undefined });
+		};
 		const load = async () => {
 			said.classList.remove("bad");
-			const parts = of.value === "zones" && merged && (threads.value !== "" || shell.range);
-			hint.textContent = parts ? "about: short zones are merged in this file" : "click zooms · Esc goes back";
+			const parts = of.value === "zones" && merged && (threads.value !== "" || shell.range), differs = other && follows();
+			ranged.textContent = follows() ? "Selected range" : "Whole run";
+			hint.textContent = differs ? `${of.value === "samples" ? "samples" : "time"} per second, here − there` : parts ? "about: short zones are merged in this file" : "click zooms · Esc goes back";
 			try {
-				graph.show(await shell.source.flame(of.value, threads.value === "" ? null : Number(threads.value), shell.range));
+				graph.show(differs ? await compare(other, /** @type {any} */ (shell.range)) : await ask(shell.range));
 			} catch (why) {
 				said.classList.add("bad");
 				said.textContent = /** @type {Error} */ (why).message;
@@ -36,8 +74,11 @@ export const flame = {
 		of.addEventListener("change", load);
 		threads.addEventListener("change", load);
 		find.addEventListener("input", () => graph.search(find.value));
+		compared.addEventListener("change", () => shell.go("flame", { ...(compared.value ? { vs: compared.value } : {}), of: of.value, ...(threads.value ? { thread: threads.value } : {}) }));
 		if (shell.query.of === "samples" && samples)
 			of.value = "samples";
+		if (meta.lanes.some((/** @type {any} */ l) => String(l.id) === shell.query.thread))
+			threads.value = shell.query.thread;
 		find.value = shell.query.find ?? "";
 		graph.search(find.value);
 		const previous = shell.source.onchange;
@@ -61,7 +102,13 @@ export const flame = {
 				graph.zoomTo(graph.focus);
 				return true;
 			}
-			return e.key === "Escape" && graph.back();
+			if (e.key !== "Escape" || graph.back())
+				return e.key === "Escape";
+			if (!other)
+				return false;
+			compared.value = "";
+			compared.dispatchEvent(new Event("change"));
+			return true;
 		} };
 	},
 };
