@@ -417,7 +417,7 @@ int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
 	feed->came_from_ns = INT64_MAX;
 	feed->gen = feed->gen ? feed->gen : 1;
 	if (kind == STORE_NONE)
-		return -EINVAL;
+		return -ENOENT;
 	if (kind == STORE_PACKED && feed->filled)
 		return 0;
 	rc = kind == STORE_PACKED ? feed_sql_all(feed, path, err) : look_at_store(feed, path, err);

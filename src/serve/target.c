@@ -356,6 +356,9 @@ int target_look(struct target *target, uint64_t least_ns, bool *looked, struct k
 		target->look_cost_ns = target->looked_at_ns - now_ns;
 		if (looked)
 			*looked = !rc;
+		/* It has gone, or is just being moved to the disk: what was read of it stays. */
+		if (target->feed.filled)
+			rc = 0;
 	}
 	pthread_mutex_unlock(&target->look_lock);
 	return rc;

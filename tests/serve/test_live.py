@@ -1,6 +1,7 @@
 """A program that runs, and one that is killed."""
 import json
 import os
+import pathlib
 import signal
 import socket
 import threading
@@ -125,5 +126,23 @@ def test_what_is_asked_while_rows_come_agrees_with_sql_afterwards(tmp_path):
         rows = server.query("SELECT start_ns, duration_ns, name, depth FROM trace.zones", target=target, limit=100000).json()["rows"]
         assert alike(zones.rows(), sorted(map(tuple, rows))) and {row[2] for row in rows} == {"work", "thread"}
         assert zones.head["hidden"] == 0
+    finally:
+        assert server.stop() == 0
+
+
+def test_what_was_read_of_a_recording_stays_when_it_goes(tmp_path):
+    """As it does for a moment when a program ends, and its half in memory becomes one on the disk."""
+    home = make_home(tmp_path)
+    server = Server(home)
+    try:
+        with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop"):
+            target = until(server.targets)[0]
+            until(lambda: server.zones(target=target["id"]).head["count"] > 0)
+            for half in (pathlib.Path(target["path"]), *(home / "live").iterdir()):
+                half.rename(half.with_name("gone" + half.name))
+            # It may be gone from the list, too, by then; it is never a bad question. One look in 100 ms goes to the files.
+            for _ in range(8):
+                assert server.ask("/api/zones", target=target["id"]).status in (200, 404)
+                time.sleep(0.05)
     finally:
         assert server.stop() == 0

@@ -17,7 +17,7 @@ context.setDefaultTimeout(WAIT);
 const page = await context.newPage();
 const seen = { errors: [], requests: [], refused: [] };
 page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !m.text().startsWith("Canvas2D: Multiple readback")) seen.errors.push(m.text()); });
-page.on("response", (r) => { if (r.status() >= 400) seen.refused.push(`${r.status()} ${r.request().method()} ${new URL(r.url()).pathname}`); });
+page.on("response", (r) => { if (r.status() >= 400) seen.refused.push(`${r.status()} ${r.request().method()} ${r.url().slice(new URL(r.url()).origin.length)}`); });
 page.on("pageerror", (e) => seen.errors.push(String(e)));
 page.on("request", (r) => { if (!r.url().startsWith("http://127.0.0.1:") && !r.url().startsWith("data:") && !r.url().startsWith("blob:")) seen.requests.push(r.url()); });
 page.on("dialog", (d) => { seen.errors.push(`dialog: ${d.message()}`); d.dismiss(); });
