@@ -1,6 +1,7 @@
 /* <kymo/device.h> from an adapter's side: rows, times of another clock. */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -26,6 +27,110 @@ static uint64_t read_ops(const struct recording *recording, const struct store_s
 static void sleep_ms(long ms)
 {
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+/* ---- from many threads ------------------------------------------------------------------------ */
+
+#define THREADS 4
+#define TURNS 400
+
+static struct kymo_fake *fakes[2];
+
+/* What adapters do at once: devices, queues and models come while operations are told and clocks are read. */
+static void *do_all_of_it(void *number)
+{
+	uint64_t ticks, error_ns;
+	char name[32];
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		struct kymo_fake *fake = fakes[turn % 2];
+
+		snprintf(name, sizeof(name), "net %d", turn % 50);
+		kymo_fake_enqueue(fake, (uint32_t)(size_t)number, KYMO_DEVICE_KERNEL, "k",
+				  kymo_device_model_add(name), 1, 1000);
+		kymo_device_memory(kymo_fake_device(fake), "buffer", turn % 2 ? -64 : 64);
+		if (turn % 20 == 0) {
+			kymo_device_sync(kymo_fake_device(fake));
+			kymo_device_queue_add(kymo_fake_device(fake), NULL, KYMO_DEVICE_NEXT_CORE);
+			kymo_device_flush();
+		}
+		kymo_device_align(kymo_fake_device(fake), kymo_fake_now(fake), &ticks, &error_ns);
+	}
+	return NULL;
+}
+
+static void from_many_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	kymo_device_enable(NULL);
+	for (int i = 0; i < 2; i++)
+		fakes[i] = kymo_fake_open(&(struct kymo_fake_options){
+			.bytes = sizeof(struct kymo_fake_options), .cores = THREADS });
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, do_all_of_it, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	shared_counts()[0] = kymo_device_model_add("net 49");
+	shared_counts()[1] = kymo_device_model_add("one more");
+}
+
+static uint64_t rows_of(const struct recording *recording, const char *table)
+{
+	uint64_t rows_found = 0;
+
+	for (size_t i = 0; i < recording->stream_count; i++)
+		if (!strcmp(recording->streams[i].table, table))
+			rows_found += recording->streams[i].emitted;
+	return rows_found;
+}
+
+static void threads_tell_of_operations_while_queues_and_models_come(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(from_many_threads, "KYMO_KEEP=all");
+
+	assert_int_equal(rows_of(recording, "device.ops"), THREADS * TURNS);
+	assert_int_equal(rows_of(recording, "device.memory"), THREADS * TURNS);
+	assert_in_range(shared_counts()[0], 1, 50); /* a name is one model, whoever adds it */
+	assert_int_equal(shared_counts()[1], 51);
+	recorded_close(recording);
+}
+
+/* ---- operations that are modules ---------------------------------------------------------------- */
+
+static void tell_of_modules(void)
+{
+	struct kymo_fake *fake;
+	struct kymo_device_op op = { .bytes = sizeof(op),
+				     .kind = KYMO_DEVICE_MODULE,
+				     .queued = KYMO_DEVICE_NO_TIME,
+				     .submit = KYMO_DEVICE_NO_TIME,
+				     .error_ns = 77,
+				     .flags = KYMO_DEVICE_HOST_TICKS | KYMO_DEVICE_DEPTH(3) };
+
+	kymo_device_enable(NULL);
+	fake = kymo_fake_open(NULL);
+	op.queue = kymo_fake_queue(fake, 0);
+	op.start = kymo_ticks();
+	op.end = op.start + 1000;
+	kymo_device_op(&op);
+	op.bytes = offsetof(struct kymo_device_op, error_ns); /* as built before it was there */
+	kymo_device_op(&op);
+}
+
+static void times_of_the_host_state_their_error_and_older_adapters_need_not(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(tell_of_modules, NULL);
+	const struct store_stream *stream;
+
+	assert_int_equal(read_ops(recording, &stream), 2);
+	assert_int_equal(rows[0].error_ns, 77);
+	assert_int_equal(rows[1].error_ns, 0);
+	assert_int_equal(rows[0].flags >> 16, 3);
+	assert_int_equal(rows[0].end_ticks - rows[0].start_ticks, 1000);
+	recorded_close(recording);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -236,6 +341,8 @@ int main(void)
 		cmocka_unit_test(operations_carry_queue_model_zone_and_times),
 		cmocka_unit_test(nothing_is_recorded_while_devices_are_off),
 		cmocka_unit_test(bad_arguments_are_refused),
+		cmocka_unit_test(times_of_the_host_state_their_error_and_older_adapters_need_not),
+		cmocka_unit_test(threads_tell_of_operations_while_queues_and_models_come),
 		cmocka_unit_test(times_of_a_drifting_clock_are_within_the_stated_error),
 		cmocka_unit_test(a_clock_that_is_set_back_begins_anew),
 	};

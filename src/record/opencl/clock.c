@@ -36,7 +36,9 @@ int clock_now(void *context, uint32_t local, uint64_t *out_ns)
 		*out_ns = device_ns;
 		return rc;
 	}
-	case CLOCK_HOST: *out_ns = read_clock(device->clock_id); return 0;
+	case CLOCK_HOST:
+		*out_ns = read_clock(__atomic_load_n(&device->clock_id, __ATOMIC_RELAXED));
+		return 0;
 	default: return -1;
 	}
 }
@@ -88,7 +90,8 @@ static void decide(struct layer_device *device, uint64_t queued_ns, uint64_t bef
 		}
 	}
 	if (found >= 0) {
-		device->clock_id = clocks[found];
+		/* Operations of two queues may decide at once. */
+		__atomic_store_n(&device->clock_id, clocks[found], __ATOMIC_RELAXED);
 		/* So that the first operations lie between two readings. */
 		kymo_device_sync_pair(device->id, device->begun[found].ns,
 				      device->begun[found].ticks, device->begun[found].error_ns);

@@ -54,7 +54,7 @@ struct layer_device {
 	cl_device_id handle;
 	uint32_t id; /* kymo's */
 	uint32_t mode; /* enum clock_mode; atomic */
-	int clock_id;
+	int clock_id; /* atomic */
 	uint32_t misses; /* operations in a row whose queued time the clock denies; atomic */
 	uint64_t paired_ticks; /* CLOCK_BRACKET: when the last pair was given; atomic */
 	struct clock_reading begun[HOST_CLOCKS];
