@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import KYMO
+from conftest import KYMO, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -287,3 +287,30 @@ def test_the_layer_that_the_user_has_set_stays(opencl):
                            script], capture_output=True, text=True,
                           env={**opencl.environment, "OPENCL_LAYERS": "/their/layer.so"}, timeout=60, check=False)
     assert done.stdout.endswith("libkymo_opencl.so:/their/layer.so\n")
+
+
+@pytest.fixture(scope="module")
+def sanitized(opencl):
+    """The environment of a program whose layer is built with AddressSanitizer; all else is as it is."""
+    layer = opencl.folder / "libkymo_opencl_asan.so"
+    made = opencl.plain("cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-fsanitize=address",
+                        "-fvisibility=hidden", f"-I{ROOT}/include", f"-I{ROOT}/src",
+                        "-o", layer, *sorted((ROOT / "src/record/opencl").glob("*.c")),
+                        f"-L{ROOT}/build", "-lkymo", f"-Wl,-rpath,{ROOT}/build")
+    runtime = opencl.plain("cc", "-print-file-name=libasan.so").stdout.strip()
+    if made.returncode or "/" not in runtime:
+        pytest.skip(f"cc builds nothing with -fsanitize=address here: {made.stderr[-200:]}")
+    return {**opencl.environment, "LD_PRELOAD": runtime, "OPENCL_LAYERS": str(layer), "KYMO": "on", "KYMO_DEVICE": "on",
+            "ASAN_OPTIONS": "detect_leaks=0:exitcode=77"}  # PoCL and LLVM keep what they have until the end
+
+
+@pytest.mark.parametrize("name, ops", [("commands", 26), ("threads", 808)])
+def test_the_layer_does_no_wrong_to_memory_under_pocl(opencl, sanitized, tmp_path, name, ops):
+    live = tmp_path / "live"
+    live.mkdir(mode=0o700)
+    done = subprocess.run([opencl.program(name)], capture_output=True, text=True, env={**sanitized, "KYMO_DIR": str(live)},
+                          timeout=120, check=False)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", opencl.plain(opencl.program(name)).stdout)
+    (recording,) = live.iterdir()
+    count = opencl.rows(recording, "SELECT count(*) FROM device.ops")[0][0]
+    assert count == ops or "not supported" in done.stdout
