@@ -22,7 +22,8 @@ static const char kind_word[] = KIND_WORD;
 
 /*
  * What all views of queues begin with. An island is a span in which a queue always had something running; a gap is what
- * is between two of them. together(t): for how long until t more than one queue of the device was busy.
+ * is between two of them; its cause is that of its longer part, before the operation that ends it was queued or after.
+ * together(t): for how long until t more than one queue of the device was busy.
  */
 #define DEVICE_ISLANDS \
 	"WITH work AS MATERIALIZED (SELECT pid, device, queue, core, thread_id, name, flags, start_ns, greatest(end_ns, " \
@@ -34,8 +35,8 @@ static const char kind_word[] = KIND_WORD;
 	"waits AS MATERIALIZED (SELECT pid, thread_id, start_ns AS wait_ns, end_ns AS waited_ns FROM " \
 	"kymo_scan('device.ops') WHERE " IS_WAIT "), " \
 	"caused AS MATERIALIZED (SELECT g.*, g.start_ns - g.free_ns AS gap_ns, CASE " \
-	"WHEN g.queued_ns <= g.free_ns AND (g.flags & 1) > 0 THEN 'dependency' " \
-	"WHEN g.queued_ns <= g.free_ns THEN 'launch' " \
+	"WHEN g.queued_ns - g.free_ns < g.start_ns - g.queued_ns AND (g.flags & 1) > 0 THEN 'dependency' " \
+	"WHEN g.queued_ns - g.free_ns < g.start_ns - g.queued_ns THEN 'launch' " \
 	"WHEN w.waited_ns >= g.free_ns AND w.wait_ns <= g.free_ns AND g.queued_ns - w.waited_ns <= (g.start_ns - " \
 	"g.free_ns) / 2 THEN 'synchronisation' ELSE 'host late' END AS cause FROM gaps g ASOF LEFT JOIN waits w ON " \
 	"g.pid = w.pid AND g.thread_id = w.thread_id AND g.queued_ns >= w.waited_ns) "

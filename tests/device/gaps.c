@@ -5,7 +5,7 @@
 #include <time.h>
 
 static uint64_t unit, zero;
-static uint32_t queues[2], model;
+static uint32_t queues[3], model;
 
 static void sleep_ms(long ms)
 {
@@ -41,6 +41,7 @@ int main(void)
 	device = kymo_device_add(&adapter, 0, "card");
 	queues[0] = kymo_device_queue_add(device, NULL, KYMO_DEVICE_NEXT_CORE);
 	queues[1] = kymo_device_queue_add(device, "copies", KYMO_DEVICE_NEXT_CORE);
+	queues[2] = kymo_device_queue_add(device, "late", KYMO_DEVICE_NEXT_CORE);
 	model = kymo_device_model_add("net");
 
 	told(0, KYMO_DEVICE_KERNEL, 0, 10, 20, 0);
@@ -58,5 +59,9 @@ int main(void)
 	told(1, KYMO_DEVICE_COPY, 0, 15, 25, 0);
 	told(1, KYMO_DEVICE_COPY, 1, 92, 110,
 	     0); /* 67: launch; nothing of it beside the other queue */
+	/* A little late, but what took longest is something else. */
+	told(2, KYMO_DEVICE_COPY, 0, 30, 31, 0);
+	told(2, KYMO_DEVICE_COPY, 33, 60, 62, KYMO_DEVICE_DEPENDS); /* 29: queued after 2 of them */
+	told(2, KYMO_DEVICE_COPY, 63, 72, 73, 0); /* 10: after 1 */
 	return 0;
 }

@@ -20,16 +20,16 @@ def ms(column):
 
 def test_a_gap_has_a_cause(lab, told):
     assert lab.rows(told, f"SELECT queue, cause, {ms('duration_ns')} FROM device.gaps ORDER BY queue, start_ns") == [
-        ("copies", "launch", 67), ("queue 0", "launch", 1), ("queue 0", "dependency", 3), ("queue 0", "synchronisation", 5),
+        ("copies", "launch", 67), ("late", "dependency", 29), ("late", "launch", 10), ("queue 0", "launch", 1), ("queue 0", "dependency", 3), ("queue 0", "synchronisation", 5),
         ("queue 0", "host late", 7), ("queue 0", "host late", 11)]
 
 
 def test_busy_idle_overlap_and_causes_add_up(lab, told):
     columns = ", ".join(ms(c) for c in ("busy_ns", "idle_ns", "host_late_ns", "sync_ns", "dependency_ns", "launch_ns"))
     assert lab.rows(told, f"SELECT queue, core, ops, gaps, {columns} FROM device.queues ORDER BY core") == [
-        ("queue 0", 0, 7, 5, 53, 47, 18, 5, 3, 1), ("copies", 1, 2, 1, 28, 72, 0, 0, 0, 67)]
+        ("queue 0", 0, 7, 5, 53, 47, 18, 5, 3, 1), ("copies", 1, 2, 1, 28, 72, 0, 0, 0, 67), ("late", 2, 3, 2, 4, 96, 0, 0, 29, 10)]
     assert lab.rows(told, "SELECT round(utilisation, 3), round(overlap, 3) FROM device.queues ORDER BY core") == [
-        (0.53, 0.189), (0.28, 0.357)]  # 10 of 53 and of 28
+        (0.53, 0.189), (0.28, 0.357), (0.04, 0)]  # 10 of 53 and of 28
 
 
 def test_a_models_executions_are_those_that_were_told_not_its_kernels(lab, told):
@@ -43,8 +43,8 @@ def test_the_report_says_why_a_device_stood_still(lab, told):
     section = done.stdout.split("\nDevices\n")[1].split("\n\n")[0].splitlines()
     assert section[0].split() == ["queue", "busy", "%", "ops", "|", "late", "sync", "depends", "launch"]
     assert section[1].split()[:2] == ["queue", "0"] and "53 %" in section[1]
-    assert section[3].split() == ["model,", "latency", "core", "runs", "p50", "p99", "total"]
-    assert section[4].split()[:3] == ["net", "0", "2"]
+    assert section[4].split() == ["model,", "latency", "core", "runs", "p50", "p99", "total"]
+    assert section[5].split()[:3] == ["net", "0", "2"]
 
 
 def test_a_packed_file_answers_the_same(lab, told):
