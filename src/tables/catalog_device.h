@@ -56,19 +56,20 @@ static const char kind_word[] = KIND_WORD;
 	"device_spans AS (SELECT device, min(start_ns) AS from_ns, max(end_ns) AS to_ns FROM work GROUP BY 1), " \
 	"counted AS (SELECT pid, device, queue, any_value(core) AS core, count(*) AS ops, median(end_ns - start_ns)::BIGINT " \
 	"AS p50_ns, min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM work GROUP BY pid, device, queue), " \
-	"causes AS (SELECT pid, device, queue, count(*) AS gaps, " CAUSED("host late", "host_late_ns") ", " CAUSED( \
-		"dependency", \
-		"dependency_ns") ", " CAUSED("synchronisation", \
-					     "sync_ns") ", " CAUSED("launch", \
-								    "launch_ns") " FROM caused GROUP BY pid, device, queue) "
+	"causes AS (SELECT pid, device, queue, count(*) AS gaps, max(gap_ns) AS longest_gap_ns, " CAUSED( \
+		"host late", \
+		"host_late_ns") ", " CAUSED("dependency", \
+					    "dependency_ns") ", " CAUSED("synchronisation", \
+									 "sync_ns") ", " CAUSED("launch", \
+												"launch_ns") " FROM caused GROUP BY pid, device, queue) "
 #define CAUSED(word, column) \
 	"coalesce(sum(gap_ns) FILTER (cause = '" word "'), 0)::BIGINT AS " column
 
 #define QUEUES_FROM \
 	"(" DEVICE_ISLANDS DEVICE_OVERLAP \
 	"SELECT c.*, b.busy_ns, d.to_ns - d.from_ns - b.busy_ns AS idle_ns, b.busy_ns / nullif(d.to_ns - d.from_ns, 0) AS " \
-	"utilisation, b.both_ns / nullif(b.busy_ns, 0) AS overlap, coalesce(g.gaps, 0) AS gaps, coalesce(g.host_late_ns, 0) " \
-	"AS host_late_ns, coalesce(g.dependency_ns, 0) AS dependency_ns, coalesce(g.sync_ns, 0) AS sync_ns, " \
+	"utilisation, b.both_ns / nullif(b.busy_ns, 0) AS overlap, coalesce(g.gaps, 0) AS gaps, " \
+	"coalesce(g.longest_gap_ns, 0) AS longest_gap_ns, coalesce(g.host_late_ns, 0) AS host_late_ns, coalesce(g.dependency_ns, 0) AS dependency_ns, coalesce(g.sync_ns, 0) AS sync_ns, " \
 	"coalesce(g.launch_ns, 0) AS launch_ns FROM counted c JOIN busy b ON b.pid = c.pid AND b.device = c.device AND " \
 	"b.queue = c.queue JOIN device_spans d ON d.device = c.device LEFT JOIN causes g ON g.pid = c.pid AND g.device = " \
 	"c.device AND g.queue = c.queue ORDER BY c.pid, c.core)"
@@ -206,6 +207,7 @@ static const struct catalog_column device_queues[] = {
 	      "share of busy time that other queues of the device were busy too"),
 	AS_IS("ops", "BIGINT", "operations; markers and barriers are none"),
 	AS_IS("gaps", "BIGINT", "spans between its operations in which nothing ran"),
+	AS_IS("longest_gap_ns", "BIGINT", "the longest of them"),
 	AS_IS("host_late_ns", "BIGINT", "of those, time in which the host had queued nothing"),
 	AS_IS("sync_ns", "BIGINT", "time in which it had not, since it had waited for the device"),
 	AS_IS("dependency_ns", "BIGINT",

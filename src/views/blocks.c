@@ -154,7 +154,7 @@ static const struct {
 	  "len(replace(module, '.', '')) + 1 END AS depth FROM m LEFT JOIN c ON c.parent = m.module) ORDER BY calls = "
 	  "0, depth > 0, module LIMIT 2000" },
 	{ "queues",
-	  "SELECT device, queue, busy_ns, idle_ns, utilisation, overlap, ops, gaps, host_late_ns, sync_ns, dependency_ns, "
+	  "SELECT device, queue, busy_ns, idle_ns, utilisation, overlap, ops, gaps, longest_gap_ns, host_late_ns, sync_ns, dependency_ns, "
 	  "launch_ns FROM device.queues ORDER BY device, core LIMIT 500" },
 	{ "models",
 	  "SELECT model, device, core, executions, p50_ns, p99_ns, min_ns, max_ns, total_ns FROM device.models LIMIT 500" },

@@ -13,7 +13,7 @@
 #define DEVICES_LANES_SQL \
 	"SELECT 0, -1, coalesce(depth, (execution IS NOT NULL AND kind <> 'execution')::INT + (start_ns < coalesce(max(end_ns) OVER (PARTITION " \
 	"BY pid, device, queue, kind = 'execution' ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 " \
-	"PRECEDING), start_ns))::INT), start_ns, end_ns - start_ns, 'device', name, model, 0, concat_ws(' ', device, queue), " \
+	"PRECEDING), start_ns))::INT), start_ns, end_ns - start_ns, 'device', name, model, 0, concat_ws(', ', queue, device), " \
 	"NULL FROM device.ops WHERE start_ns IS NOT NULL AND end_ns >= start_ns"
 
 /* At most so many rows each. How many were printed, or a negative errno; nothing at all where there are none. */

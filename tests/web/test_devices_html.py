@@ -19,9 +19,15 @@ def seen(pages):
 
 
 def test_queues_and_models_are_listed(seen):
-    assert [row[:2] for row in seen["queues"]] == [["card", "queue 0"], ["card", "copies"]]
+    assert [row[0] for row in seen["queues"]] == ["queue 0, card", "copies, card", "late, card"]
     assert [row[:4] for row in seen["models"]] == [["net", "card", "0", "2"]]
     assert seen["errors"] == [] and seen["requests"] == []
+
+
+def test_a_queues_time_is_shown_with_what_held_it_up(seen):
+    assert seen["spent"] == ["busy 53 %, host late 18 %, synchronisation 5.0 %, dependency 3.0 %, launch 1.0 %",
+                             "busy 28 %, host late 0 %, synchronisation 0 %, dependency 0 %, launch 67 %",
+                             "busy 4.0 %, host late 0 %, synchronisation 0 %, dependency 29 %, launch 10 %"]
 
 
 def test_operations_are_drawn(seen):
