@@ -307,9 +307,11 @@ static int take_open(struct feed *feed, const struct recording *recording,
 	struct feed_open *list = realloc(feed->open, (feed->open_count + stream->open_count + 1) *
 							     sizeof(*list));
 
-	if (!list || mine < 0)
+	if (!list)
 		return -ENOMEM;
 	feed->open = list;
+	if (mine < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < stream->open_count; i++) {
 		const struct store_open_zone *zone = &stream->open_zones[i];
 		int64_t lane = lane_of(feed, &feed->processes[mine], recording, process,
