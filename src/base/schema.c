@@ -1,5 +1,6 @@
 #include "base/schema.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define COLUMN(struct_name, member, column, type, unit) \
@@ -328,6 +329,16 @@ const struct schema_table *schema_find(const char *name)
 		if (tables[i].name && !strcmp(tables[i].name, name))
 			return &tables[i];
 	return NULL;
+}
+
+bool schema_is_word(const char *text, size_t bytes)
+{
+	if (!bytes || isdigit((unsigned char)text[0]))
+		return false;
+	for (size_t i = 0; i < bytes; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			return false;
+	return true;
 }
 
 size_t schema_type_bytes(uint32_t type)

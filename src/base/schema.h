@@ -5,6 +5,7 @@
 #ifndef KYMO_BASE_SCHEMA_H
 #define KYMO_BASE_SCHEMA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -286,6 +287,8 @@ enum schema_alloc_kind {
 const struct schema_table *schema_get(enum schema_id id);
 /* By name; NULL where it is none of ours. */
 const struct schema_table *schema_find(const char *name);
+/* Letters, digits and _, no digit first: the parts of a table's name, and columns. */
+bool schema_is_word(const char *text, size_t bytes);
 /* Width of a type in a row; 0 for KYMO_TEXT, whose column says it, and for an unknown type. */
 size_t schema_type_bytes(uint32_t type);
 /* "c", "python", …; "?" for what this version does not know. */

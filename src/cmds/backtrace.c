@@ -21,9 +21,9 @@ struct request {
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static int take_option(struct request *request, const struct cmds_args *args,
-		       const struct cmds_option *option)
+static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
 {
+	struct request *request = context;
 	static const struct {
 		const char *name;
 		size_t offset;
@@ -50,16 +50,11 @@ static int take_option(struct request *request, const struct cmds_args *args,
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	const struct cmds_option *option;
 	struct cmds_args args;
 	int status;
 
 	cmds_args_init(&args, "backtrace", argc, argv);
-	while ((option = cmds_next(&args, &status))) {
-		status = take_option(request, &args, option);
-		if (status >= 0)
-			return status;
-	}
+	status = cmds_take_all(&args, take_option, request);
 	if (status >= 0)
 		return status;
 	if (args.word_count > 1)

@@ -242,6 +242,36 @@ const struct cmds_option *cmds_next(struct cmds_args *args, int *status)
 	return NULL;
 }
 
+int cmds_take_all(struct cmds_args *args,
+		  int (*take)(void *request, struct cmds_args *args,
+			      const struct cmds_option *option),
+		  void *request)
+{
+	const struct cmds_option *option;
+	int status;
+
+	while ((option = cmds_next(args, &status))) {
+		status = take(request, args, option);
+		if (status >= 0)
+			return status;
+	}
+	return status;
+}
+
+int cmds_take_file(struct cmds_args *args, const char **out_file, bool *out_force)
+{
+	const struct cmds_option *option;
+	int status;
+
+	while ((option = cmds_next(args, &status))) {
+		if (!strcmp(option->name, "output"))
+			*out_file = args->value;
+		else
+			*out_force = true;
+	}
+	return status;
+}
+
 int cmds_slow(const char *command, const char *name, const char *text, uint64_t *out_ns)
 {
 	char *end;

@@ -68,6 +68,13 @@ void cmds_args_init(struct cmds_args *args, const char *command, int argc, char 
 /* The next option's row; NULL when all are read (then .words holds the rest) or when *status is to be returned:
    -1 otherwise. */
 const struct cmds_option *cmds_next(struct cmds_args *args, int *status);
+/* Gives each option to take(), which returns -1 or the exit status. -1 when all are read, or the exit status. */
+int cmds_take_all(struct cmds_args *args,
+		  int (*take)(void *request, struct cmds_args *args,
+			      const struct cmds_option *option),
+		  void *request);
+/* For commands that have --output FILE and --force alone: what they say. -1, or the exit status. */
+int cmds_take_file(struct cmds_args *args, const char **out_file, bool *out_force);
 /* Seconds after which a zone or step is slow, as the option or variable of that name says; a variable may be unset (NULL)
    or empty, and *out_ns stays. -1, or the exit status: it is no such number. */
 int cmds_slow(const char *command, const char *name, const char *text, uint64_t *out_ns);

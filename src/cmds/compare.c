@@ -74,9 +74,9 @@ static int take_bar(struct request *request, const char *value)
 	return -1;
 }
 
-static int take_option(struct request *request, struct cmds_args *args,
-		       const struct cmds_option *option)
+static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
 {
+	struct request *request = context;
 	if (!strcmp(option->name, "a") || !strcmp(option->name, "b"))
 		return add_target(request, option->name[0] == 'b', args->value);
 	if (!strcmp(option->name, "fail-above"))
@@ -146,7 +146,6 @@ static int settle_format(struct request *request)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	const struct cmds_option *option;
 	struct cmds_args args;
 	int status;
 
@@ -154,11 +153,7 @@ static int parse(struct request *request, int argc, char **argv)
 		if (!strcmp(argv[i], "--"))
 			argv[i] = divider;
 	cmds_args_init(&args, "compare", argc, argv);
-	while ((option = cmds_next(&args, &status))) {
-		status = take_option(request, &args, option);
-		if (status >= 0)
-			return status;
-	}
+	status = cmds_take_all(&args, take_option, request);
 	if (status < 0)
 		status = take_words(request, &args);
 	return status < 0 ? settle_format(request) : status;

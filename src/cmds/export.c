@@ -50,9 +50,9 @@ static int choose_format(struct request *request, const char *name)
 }
 
 /* -1, or the exit status. */
-static int take_option(struct request *request, struct cmds_args *args,
-		       const struct cmds_option *option)
+static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
 {
+	struct request *request = context;
 	if (!strcmp(option->name, "format"))
 		return choose_format(request, args->value);
 	if (!strcmp(option->name, "output"))
@@ -94,16 +94,11 @@ static int check(struct request *request)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	const struct cmds_option *option;
 	struct cmds_args args;
 	int status;
 
 	cmds_args_init(&args, "export", argc, argv);
-	while ((option = cmds_next(&args, &status))) {
-		status = take_option(request, &args, option);
-		if (status >= 0)
-			return status;
-	}
+	status = cmds_take_all(&args, take_option, request);
 	if (status >= 0)
 		return status;
 	if (args.word_count > 1)

@@ -110,19 +110,13 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 int cmd_pack(int argc, char **argv)
 {
 	struct kymo_error err = { 0 };
-	const struct cmds_option *option;
 	struct cmds_args args;
 	const char *file = NULL;
 	bool force = false;
 	int status;
 
 	cmds_args_init(&args, "pack", argc, argv);
-	while ((option = cmds_next(&args, &status))) {
-		if (!strcmp(option->name, "output"))
-			file = args.value;
-		else
-			force = true;
-	}
+	status = cmds_take_file(&args, &file, &force);
 	if (status >= 0)
 		return status;
 	if (args.word_count == 2 && !file)

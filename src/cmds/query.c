@@ -57,9 +57,9 @@ static int choose_format(struct request *request, const char *name)
 }
 
 /* -1, or the exit status. */
-static int take_option(struct request *request, struct cmds_args *args,
-		       const struct cmds_option *option)
+static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
 {
+	struct request *request = context;
 	int status = -1;
 	double number;
 
@@ -123,17 +123,12 @@ static int take_words(struct request *request, const struct cmds_args *args)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	const struct cmds_option *option;
 	struct cmds_args args;
 	int status;
 
 	cmds_args_init(&args, "query", argc, argv);
 	args.takes_sql = true;
-	while ((option = cmds_next(&args, &status))) {
-		status = take_option(request, &args, option);
-		if (status >= 0)
-			return status;
-	}
+	status = cmds_take_all(&args, take_option, request);
 	if (status < 0)
 		status = take_words(request, &args);
 	if (status < 0 && request->format->binary && !request->file && isatty(STDOUT_FILENO))

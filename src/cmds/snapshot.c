@@ -42,19 +42,13 @@ static int write_snapshot(const char *target, const char *file, struct kymo_erro
 int cmd_snapshot(int argc, char **argv)
 {
 	struct kymo_error err = { 0 };
-	const struct cmds_option *option;
 	struct cmds_args args;
 	const char *file = NULL;
 	bool force = false;
 	int status;
 
 	cmds_args_init(&args, "snapshot", argc, argv);
-	while ((option = cmds_next(&args, &status))) {
-		if (!strcmp(option->name, "output"))
-			file = args.value;
-		else
-			force = true;
-	}
+	status = cmds_take_file(&args, &file, &force);
 	if (status >= 0)
 		return status;
 	if (args.word_count && !file)

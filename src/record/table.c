@@ -1,5 +1,4 @@
 /* Tables: kymo's own from base/schema, the user's by declaration. */
-#include <ctype.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -71,22 +70,12 @@ void kymo__tables_name_losses(void)
 
 /* ---- the user's -------------------------------------------------------------------------------- */
 
-static bool is_word(const char *text, size_t bytes)
-{
-	if (!bytes || isdigit((unsigned char)text[0]))
-		return false;
-	for (size_t i = 0; i < bytes; i++)
-		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
-			return false;
-	return true;
-}
-
 static int check_name(const char *name, struct kymo_error *err)
 {
 	const char *dot = name ? strchr(name, '.') : NULL;
 
-	if (!dot || strlen(name) > 55 || !is_word(name, (size_t)(dot - name)) ||
-	    !is_word(dot + 1, strlen(dot + 1)))
+	if (!dot || strlen(name) > 55 || !schema_is_word(name, (size_t)(dot - name)) ||
+	    !schema_is_word(dot + 1, strlen(dot + 1)))
 		return error_set(
 			err, EINVAL,
 			"cannot declare the table '%s': a name is schema.table, of letters, digits and _, at most 55 bytes",
@@ -107,7 +96,7 @@ static int check_column(const char *table, const struct kymo_column *column, siz
 	size_t bytes = column->type == KYMO_TEXT ? column->bytes : schema_type_bytes(column->type);
 
 	if (!column->name || strlen(column->name) > 31 ||
-	    !is_word(column->name, strlen(column->name)))
+	    !schema_is_word(column->name, strlen(column->name)))
 		return error_set(
 			err, EINVAL,
 			"cannot declare %s: '%s' is no name for a column (letters, digits and _, at most 31)",

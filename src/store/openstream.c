@@ -1,6 +1,5 @@
 /* A process's streams: from copies (base/streamcopy.h) to what the store says about them. */
 #include <errno.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -99,24 +98,14 @@ void openstream_copy(struct recording *recording, uint32_t process, const char *
 
 /* ---- columns ----------------------------------------------------------------------------- */
 
-static bool is_identifier(const char *text, size_t bytes)
-{
-	if (!bytes || isdigit((unsigned char)text[0]))
-		return false;
-	for (size_t i = 0; i < bytes; i++)
-		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
-			return false;
-	return true;
-}
-
 /* "schema.table", ended by NUL. */
 static bool is_table_name(const char *text, size_t room)
 {
 	size_t bytes = strnlen(text, room);
 	const char *dot = memchr(text, '.', bytes);
 
-	return bytes < room && dot && is_identifier(text, (size_t)(dot - text)) &&
-	       is_identifier(dot + 1, bytes - (size_t)(dot + 1 - text));
+	return bytes < room && dot && schema_is_word(text, (size_t)(dot - text)) &&
+	       schema_is_word(dot + 1, bytes - (size_t)(dot + 1 - text));
 }
 
 static bool is_twice(const struct store_stream *stream, const char *name)
@@ -136,7 +125,7 @@ static bool column_is_sound(const struct store_stream *stream,
 	if (column->type == KYMO_TEXT)
 		bytes = column->bytes;
 	return bytes && name_bytes < sizeof(column->name) &&
-	       is_identifier(column->name, name_bytes) && !is_twice(stream, column->name) &&
+	       schema_is_word(column->name, name_bytes) && !is_twice(stream, column->name) &&
 	       column->offset <= stream->row_bytes && bytes <= stream->row_bytes - column->offset;
 }
 
