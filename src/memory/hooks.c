@@ -116,6 +116,7 @@ static __attribute__((noinline)) void free_slow(void *ptr)
 	if (is_known(ptr))
 		memory_freed(ptr);
 	if (!memory_is_early(ptr) && is_ready())
+		/* is_ready() has found it. NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
 		memory_real.free(ptr);
 }
 

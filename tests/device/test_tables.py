@@ -20,7 +20,8 @@ def ms(column):
 
 def test_a_gap_has_a_cause(lab, told):
     assert lab.rows(told, f"SELECT queue, cause, {ms('duration_ns')} FROM device.gaps ORDER BY queue, start_ns") == [
-        ("copies", "launch", 67), ("late", "dependency", 29), ("late", "launch", 10), ("queue 0", "launch", 1), ("queue 0", "dependency", 3), ("queue 0", "synchronisation", 5),
+        ("copies", "launch", 67), ("late", "dependency", 29), ("late", "launch", 10), ("queue 0", "launch", 1),
+        ("queue 0", "dependency", 3), ("queue 0", "synchronisation", 5),
         ("queue 0", "host late", 7), ("queue 0", "host late", 11)]
 
 

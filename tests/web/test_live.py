@@ -218,7 +218,8 @@ def test_two_ranges_are_compared_in_the_flame_graph(running, page):
     page.drawn()
     texts = page.js(f"[...{other}.options].map((o) => o.textContent)")
     assert {"Compare with…", "with the time before it", "with the whole run"} <= set(texts)
-    page.choose("select[aria-label='Compare with']", page.js(f"[...{other}.options].find((o) => o.textContent === 'with the whole run').value"))
+    whole = f"[...{other}.options].find((o) => o.textContent === 'with the whole run').value"
+    page.choose("select[aria-label='Compare with']", page.js(whole))
     page.says(".bar", "time per second, here − there")
     page.says(".bar .legend", "▲ more itself\\s+▼ less itself")
     page.drawn()
