@@ -285,6 +285,7 @@ static int answer(struct request *request, struct kymo_error *err)
 		cmds_interruptible(NULL);
 	}
 	tables_close(tables);
+	request->latest = NULL; /* path goes */
 	return rc;
 }
 
