@@ -158,6 +158,9 @@ static const struct {
 	  "launch_ns FROM device.queues ORDER BY device, core LIMIT 500" },
 	{ "models",
 	  "SELECT model, device, core, executions, p50_ns, p99_ns, min_ns, max_ns, total_ns FROM device.models LIMIT 500" },
+	{ "launches",
+	  "SELECT name, kind, module, function, zone, count(*) AS ops, median(duration_ns)::BIGINT AS p50_ns, sum(duration_ns)::BIGINT AS "
+	  "total_ns FROM device.launches WHERE kind <> 'execution' GROUP BY ALL ORDER BY total_ns DESC NULLS LAST, name, zone, function, module LIMIT 500" },
 	{ "samples",
 	  "SELECT coalesce(thread, 'tid ' || tid) AS thread, stack, count(*) AS count FROM python.samples WHERE "
 	  "len(stack) > 0 GROUP BY ALL ORDER BY 3 DESC LIMIT 4000" },

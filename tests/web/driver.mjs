@@ -134,6 +134,7 @@ const checks = {
 		await tab("devices");
 		out.models = await cells("Models");
 		out.queues = await cells("Queues");
+		out.launches = await cells("Launches");
 		out.spent = await page.locator(".spent").evaluateAll((all) => all.map((bar) => bar.getAttribute("aria-label")));
 		await shot("devices");
 		await tab("timeline");

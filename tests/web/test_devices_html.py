@@ -30,5 +30,10 @@ def test_a_queues_time_is_shown_with_what_held_it_up(seen):
                              "busy 4.0 %, host late 0 %, synchronisation 0 %, dependency 29 %, launch 10 %"]
 
 
+def test_what_was_launched_is_listed_and_an_execution_is_no_launch(seen):
+    assert [row[:5] for row in seen["launches"]] == [
+        ["kernel", "–", "–", "–", "7"], ["copy", "–", "–", "–", "5"], ["marker", "–", "–", "–", "1"]]
+
+
 def test_operations_are_drawn(seen):
     assert seen["timeline"] > 4

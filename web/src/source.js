@@ -67,7 +67,7 @@ export const tileSpan = (level) => 2 ** level * TILE_BUCKETS;
 export function whole(data) {
 	for (const one of ["run", "losses", "steps", "step_facts", "memory_facts"])
 		data[one] = data[one]?.[0] ?? {};
-	for (const list of ["verdicts", "figures", "streams", "overhead", "regions", "parts", "slowest", "open", "counters", "modules", "queues", "models",
+	for (const list of ["verdicts", "figures", "streams", "overhead", "regions", "parts", "slowest", "open", "counters", "modules", "queues", "models", "launches",
 		"samples", "sites", "series"])
 		data[list] ??= [];
 	if (!data.steps.x)

@@ -1,4 +1,4 @@
-// Queues of devices, what held them up, and models.
+// Queues of devices, what held them up, models, and who launched what.
 import { table } from "../tables.js";
 import { count, duration, el, nothing, percent } from "../util.js";
 
@@ -44,6 +44,10 @@ const MODELS = [
 	{ key: "model", title: "Model", text: true }, { key: "device", title: "Device" }, { key: "core", title: "Core" },
 	{ key: "executions", title: "Executions", show: count }, { key: "p50_ns", title: "p50", show: time }, { key: "p99_ns", title: "p99", show: time },
 	{ key: "min_ns", title: "Shortest", show: time }, { key: "max_ns", title: "Longest", show: time }, { key: "total_ns", title: "Total", show: time }];
+const LAUNCHES = [
+	{ key: "name", title: "Operation", text: true }, { key: "module", title: "Module", text: true },
+	{ key: "function", title: "Function", text: true }, { key: "zone", title: "Zone", text: true },
+	{ key: "ops", title: "Ops", show: count }, { key: "p50_ns", title: "p50", show: time }, { key: "total_ns", title: "Total", show: time }];
 
 const card = (title, about, columns, rows, sort, ...more) => rows.length
 	? el("section", { class: "card" }, el("h2", { text: title }, el("span", { text: about })), table(columns, rows, { sort, label: title }), ...more) : null;
@@ -52,10 +56,11 @@ const card = (title, about, columns, rows, sort, ...more) => rows.length
 export const devices = {
 	id: "devices", title: "Devices", has: (source) => source.data().queues.length > 0 || (source.data().models ?? []).some((m) => m.device !== "cpu"),
 	open(shell) {
-		const { queues, models = [] } = shell.source.data();
+		const { queues, models = [], launches = [] } = shell.source.data();
 		if (!queues.length && !models.length)
 			return { node: nothing("No device was recorded", "Queues of accelerators are recorded by", "kymo run --device -- python train.py") };
 		return { node: el("div", { class: "page" }, ...[card("Models", "latency of their runs", MODELS, models, "total_ns"),
-			card("Queues", "busy, and what the gaps between operations come to by cause", QUEUES, queues, "busy_ns", key())].filter(Boolean)) };
+			card("Queues", "busy, and what the gaps between operations come to by cause", QUEUES, queues, "busy_ns", key()),
+			card("Launches", "which module, function and zone gave the device its work", LAUNCHES, launches, "total_ns")].filter(Boolean)) };
 	},
 };
