@@ -94,6 +94,7 @@ void answer_page(struct request *request);
 void answer_asset(struct request *request);
 void answer_targets(struct request *request);
 void answer_run(struct request *request);
+void answer_range(struct request *request);
 void answer_zones(struct request *request);
 void answer_flame(struct request *request);
 void answer_name(struct request *request);

@@ -8,6 +8,7 @@ static const struct route routes[] = {
 	{ "/assets/", "GET", false, answer_asset, NULL },
 	{ "/api/targets", "GET", false, answer_targets, NULL },
 	{ "/api/run", "GET", true, answer_run, NULL },
+	{ "/api/range", "GET", true, answer_range, NULL },
 	{ "/api/zones", "GET", false, answer_zones, NULL },
 	{ "/api/flame", "GET", true, answer_flame, NULL },
 	{ "/api/name", "GET", false, answer_name, NULL },

@@ -1,6 +1,7 @@
 #include "views/blocks.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "views/allocations.h"
@@ -118,7 +119,8 @@ static const struct {
 	  ") GROUP BY 1)" },
 	{ "step_facts",
 	  "SELECT count(*) AS count, median(duration_ns) AS median_ns, quantile_cont(duration_ns, 0.99) AS p99_ns, "
-	  "sum(duration_ns) AS total_ns FROM " FACTS_STEPS_SQL },
+	  "sum(duration_ns) AS total_ns, count(*) FILTER (duration_ns > 2 * usual) AS slow FROM (SELECT duration_ns, "
+	  "median(duration_ns) OVER () AS usual FROM " FACTS_STEPS_SQL ")" },
 	{ "parts",
 	  "WITH p AS (SELECT coalesce(sum(data_ns), 0) AS d, coalesce(sum(forward_ns), 0) AS f, coalesce(sum(backward_ns), "
 	  "0) AS b, coalesce(sum(optimizer_ns), 0) AS o, sum(duration_ns) AS t FROM " FACTS_STEPS_SQL
@@ -387,4 +389,61 @@ int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
 		fputc(',', out);
 	}
 	return rc ? rc : write_series(tables, out, err);
+}
+
+/* ---- of a stretch of time ------------------------------------------------------------------- */
+
+/* Tables that those blocks ask, each with its time. */
+static const struct {
+	const char *table, *time;
+} timed[] = {
+	{ "trace.steps", "start_ns" },
+	{ "python.torch_trace", "ts_ns" },
+	{ "python.samples", "ts_ns" },
+};
+
+static const char *const ranged[] = { "steps",	 "step_facts", "parts",
+				      "slowest", "modules",    "samples" };
+
+/* The same query, with each of these tables cut to the stretch. */
+static void add_within(struct buf *sql, const char *whole, int64_t from_ns, int64_t to_ns)
+{
+	while (*whole) {
+		size_t i = 0, count = sizeof(timed) / sizeof(timed[0]);
+
+		while (i < count && strncmp(whole, timed[i].table, strlen(timed[i].table)) != 0)
+			i++;
+		if (i == count) {
+			buf_char(sql, *whole++);
+			continue;
+		}
+		buf_print(sql, "(SELECT * FROM %s WHERE %s >= %" PRId64 " AND %s < %" PRId64 ")",
+			  timed[i].table, timed[i].time, from_ns, timed[i].time, to_ns);
+		whole += strlen(timed[i].table);
+	}
+}
+
+static const char *find_block(const char *name)
+{
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
+		if (!strcmp(blocks[i].name, name))
+			return blocks[i].sql;
+	return "";
+}
+
+int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns, FILE *out,
+		       struct kymo_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(ranged) / sizeof(ranged[0]) && !rc; i++) {
+		struct buf sql = { 0 };
+
+		add_within(&sql, find_block(ranged[i]), from_ns, to_ns);
+		fputc(',', out);
+		rc = sql.failed ? error_set(err, ENOMEM, "out of memory for the stretch of time")
+				: write_block(tables, ranged[i], buf_get(&sql), out, err);
+		buf_fini(&sql);
+	}
+	return rc;
 }

@@ -5,6 +5,7 @@
 #ifndef KYMO_VIEWS_BLOCKS_H
 #define KYMO_VIEWS_BLOCKS_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "views/facts.h"
@@ -12,5 +13,9 @@
 /* "run":[…],"steps":[…],… without braces around them */
 int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
 		 struct kymo_error *err);
+
+/* Those of them that can be told of one stretch of time: ,"steps":[…],… */
+int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns, FILE *out,
+		       struct kymo_error *err);
 
 #endif

@@ -102,6 +102,39 @@ def test_a_stretch_of_time_has_what_reaches_into_it_whole(server):
     assert {lane for lane, _ in only.tracks} == {1}
 
 
+def test_a_stretch_of_time_has_regions_of_its_own(server):
+    zones = server.query("SELECT start_ns, start_ns + duration_ns, name, depth, tid FROM trace.zones").json()["rows"]
+    starts = sorted(z[0] for z in zones)
+    begin, end = starts[len(starts) // 4] + 1, starts[len(starts) // 2] + 1
+    told = server.get("/api/range", **{"from": begin, "to": end})
+    inside = [(max(s, begin), min(e, end), e - s, *rest) for s, e, *rest in zones if s < end and e > begin]
+    assert (told["zones"], told["threads"]) == (len(inside), len({z[5] for z in inside}))
+    assert (told["from_ns"], told["to_ns"], told["region_count"]) == (begin, end, len({z[3] for z in inside}))
+    for region in told["regions"]:
+        mine = [z for z in inside if z[3] == region["name"]]
+        lengths = sorted(z[2] for z in mine)
+        children = sum(z[1] - z[0] for z in inside for m in mine if z[4:] == (m[4] + 1, m[5]) and m[0] <= z[0] and z[1] <= m[1])
+        total = sum(z[1] - z[0] for z in mine)
+        assert region["count"] == len(mine)
+        # The clock is told in whole nanoseconds, twice for each zone.
+        assert abs(region["total_ns"] - total) <= 2 * len(inside) and abs(region["self_ns"] - (total - children)) <= 4 * len(inside)
+        assert (region["min_ns"], region["max_ns"]) == (pytest.approx(lengths[0], abs=2), pytest.approx(lengths[-1], abs=2))
+        assert region["p50_ns"] == pytest.approx(lengths[-(-len(lengths) // 2) - 1], rel=0.14)
+    selves = [region["self_ns"] for region in told["regions"]]
+    assert selves == sorted(selves, reverse=True)
+    steps = server.query(f"SELECT count(*) FROM trace.steps WHERE start_ns >= {begin} AND start_ns < {end}").json()["rows"][0][0]
+    assert told["step_facts"][0]["count"] == steps and len(told["slowest"]) == min(20, steps) and told["modules"] == []
+    assert all(begin <= step["start_ns"] < end for step in told["slowest"])
+
+
+def test_all_of_the_time_has_the_regions_of_the_run(server):
+    whole = {(r["name"], r["source"]): (r["count"], r["total_ns"]) for r in server.get("/api/run")["regions"]}
+    told = server.get("/api/range", **{"from": 0, "to": 1 << 60})
+    assert {(r["name"], r["source"]): r["count"] for r in told["regions"]} == {key: count for key, (count, _) in whole.items()}
+    for region in told["regions"]:
+        assert region["total_ns"] == pytest.approx(whole[region["name"], region["source"]][1], abs=region["count"] + 1)
+
+
 def test_names_that_are_known_need_not_be_sent_again(server):
     names = server.zones().head["names"]
     rest = server.zones(names_from=names["count"] - 1).head["names"]
@@ -202,6 +235,7 @@ def test_packed_files_and_snapshots_are_the_same_zones(home, recording, server):
 
 @pytest.mark.parametrize("path, status", [
     ("/api/zones?from=x", 400), ("/api/zones?from=5&to=1", 400), ("/api/zones?level=99", 400), ("/api/zones?width=0", 400),
+    ("/api/range?from=5&to=5", 400), ("/api/range?from=-1&to=5", 400), ("/api/range", 400),
     ("/api/zones?target=nobody", 404), ("/api/run?target=../../etc", 404), ("/api/nothing", 404), ("/assets/../live.js", 404),
     ("/assets/%2e%2e/%2e%2e/etc/passwd", 404), ("/../../etc/passwd", 404), ("//etc/passwd", 404), ("/api/query", 405),
     ("/api/flame?of=cats", 400), ("/api/report?format=--force", 400), ("/api/zones?target=" + "x" * 8000, 404)])

@@ -160,6 +160,23 @@ const checks = {
 		await shot("memory-allocations");
 		return out;
 	},
+	/** The first screen of the middle third of the run, then of all of it. */
+	async ranged() {
+		const out = { open: await open() }, end = await page.evaluate(() => JSON.parse(document.getElementById("kymo-data").textContent).run[0].duration_ns);
+		const cells = () => page.locator("table[aria-label='Top regions'] tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.lastChild.textContent)));
+		[out.from, out.to] = [Math.round(end / 3), Math.round((2 * end) / 3)];
+		await page.evaluate(([from, to]) => { location.hash = `#/overview?t0=${from}&t1=${to}`; }, [out.from, out.to]);
+		await page.waitForSelector(".verdict.ranged");
+		out.said = await text(".verdict h1");
+		out.figures = await page.locator(".figure").allInnerTexts();
+		out.regions = await cells();
+		await shot("overview-range");
+		await page.keyboard.press("Escape");
+		await page.waitForSelector(".verdict:not(.ranged)");
+		out.whole = await cells();
+		out.address = await page.evaluate(() => location.hash);
+		return out;
+	},
 	async links() {
 		const out = { open: await open(), links: [] };
 		const links = await page.locator(".verdict h1 a").evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute("href"), a.title]));

@@ -198,13 +198,21 @@ def test_a_name_is_found(running, page):
 
 
 def test_a_range_is_for_every_tab(running, page):
+    page.press("f")  # all of it, so that there are steps in the range
     page.drag(400, 300, 800, 300, True)
     page.see(".chip:not([hidden])")
     page.tab("flame")
     page.says(".bar", "Selected range")
     page.drawn()
-    page.press("Escape")
+    page.tab("overview")
+    page.says(".verdict.ranged h1", r"^[\d.]+ m?s – [\d.]+ m?s: [\d,]+ steps?, .* at the median \(whole run: .*\)\.$")
+    page.says("table[aria-label='Top regions'] thead", "% range")
+    assert re.match(r"Steps\s+[\d,]+of [\d,]+", page.text(".figures"))
+    page.shot("live-overview-range-dark")
+    page.click(".verdict.ranged button")
     page.gone(".chip")
+    page.see(".verdict:not(.ranged)")
+    assert "% run" in page.text("table[aria-label='Top regions'] thead")
 
 
 def test_two_ranges_are_compared_in_the_flame_graph(running, page):
@@ -212,6 +220,7 @@ def test_two_ranges_are_compared_in_the_flame_graph(running, page):
     page.tab("flame")
     assert page.js(f"{other}.disabled") is True  # there is no range to compare
     page.tab("timeline")
+    page.press("f")
     page.drag(400, 300, 800, 300, True)
     page.see(".chip:not([hidden])")
     page.tab("flame")

@@ -1,4 +1,5 @@
 """The HTML report in a browser: what is drawn, what moves, what stays inert."""
+import json
 import math
 import pathlib
 import re
@@ -31,6 +32,22 @@ def test_the_numbers_of_a_verdict_lead_to_what_shows_them(page):
     for one in seen["links"]:
         assert (one["href"], one["tab"], one["find"]) == ("#/flame?find=simulate", "tab-flame", "simulate")
         assert one["sql"] == "FROM trace.regions ORDER BY self_ns DESC" and "in 1 frame" in one["bar"]
+
+
+def test_a_range_has_figures_and_regions_of_its_own(page, pages):
+    _, seen = page("ranged", "train", "400")
+    asked = (f"SELECT name, count(*)::INT AS n FROM trace.zones WHERE start_ns < {seen['to']} AND start_ns + duration_ns > "
+             f"{seen['from']} GROUP BY name, source")
+    answer = pages.kymo("query", "-f", "json", pages.recording("train", "400"), asked).stdout
+    counts = {row["name"]: row["n"] for row in json.loads(answer)}
+    shown = {name: int(n.replace(",", "")) for name, _, _, n, *_ in seen["regions"]}
+    assert shown == {name: counts[name] for name in shown}
+    assert re.fullmatch(rf"\S+ m?s – \S+ m?s: {sum(counts.values()):,} zones of 5 threads\.", seen["said"])
+    assert [one.split("\n")[0] for one in seen["figures"]] == ["Range", "Regions", "Zones", "Processor", "Peak memory", "Threads"]
+    # A third of the time has a third of the calls, and its shares are those of the whole, nearly.
+    whole = {row[0]: float(row[2]) for row in seen["whole"]}
+    assert all(abs(float(share) - whole[name]) < 5 for name, _, share, *_ in seen["regions"][:5])
+    assert (seen["address"], seen["errors"]) == ("#/overview", [])
 
 
 def test_losses_and_overhead_are_in_the_footer(tour):

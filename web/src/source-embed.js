@@ -407,6 +407,40 @@ export class EmbedSource {
 		return tree.finish();
 	}
 
+	/** Regions of a stretch of time, out of the zones in the page; steps and samples are not here one by one. @param {{t0: number, t1: number}} range */
+	async stretch(range) {
+		const tree = this.flameOfZones(null, range), queues = new Set(this.about.lanes.filter((/** @type {any} */ l) => l.kind === "queue").map((/** @type {any} */ l) => l.id));
+		/** @type {Map<string, {name: string, source: string, self_ns: number, total_ns: number, count: number, durations: number[]}>} */ const regions = new Map();
+		const find = (/** @type {string} */ name, /** @type {string} */ source) => {
+			const key = `${source}\n${name}`, made = regions.get(key) ?? { name, source, self_ns: 0, total_ns: 0, count: 0, durations: [] };
+			regions.set(key, made);
+			return made;
+		};
+		tree.label.forEach((name, i) => {
+			if (!tree.source[i] || tree.source[i] === "device")
+				return;
+			const one = find(name, tree.source[i]);
+			one.self_ns += tree.self[i];
+			one.total_ns += tree.total[i];
+		});
+		const threads = new Set();
+		let zones = 0;
+		for (const column of this.columns.filter((c) => !queues.has(c.lane)))
+			for (let i = column.firstEndingAfter(range.t0); i < column.count && column.start[i] < range.t1; i++) {
+				const { name, source } = this.about.names[column.name[i]], one = find(name, source);
+				threads.add(column.lane);
+				zones += column.stands(i);
+				one.count += column.stands(i);
+				if (column.stands(i) === 1)
+					one.durations.push(column.length(i));
+			}
+		const rows = [...regions.values()].filter((one) => one.count).map(({ durations, ...one }) => {
+			const sorted = Float64Array.from(durations).sort(), at = (/** @type {number} */ q) => (sorted.length ? sorted[Math.ceil(q * sorted.length) - 1] : null);
+			return { ...one, min_ns: sorted[0] ?? null, max_ns: sorted[sorted.length - 1] ?? null, p50_ns: at(0.5), p90_ns: at(0.9), p99_ns: at(0.99) };
+		}).sort((a, b) => b.self_ns - a.self_ns);
+		return { zones, threads: threads.size, region_count: rows.length, regions: rows };
+	}
+
 	/**
 	 * @param {FlameTree} tree @param {Column} column @param {Column|null} parents @param {Int32Array|null} above
 	 * @param {number} top @param {Range} range

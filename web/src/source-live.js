@@ -461,6 +461,12 @@ export class LiveSource {
 		return tree.finish();
 	}
 
+	/** Regions, steps, modules and samples of a stretch of time. @param {{t0: number, t1: number}} range */
+	async stretch(range) {
+		const found = await getJson("range", { target: this.id, from: Math.max(0, Math.floor(range.t0)), to: Math.ceil(range.t1) });
+		return { ...found, steps: found.steps[0]?.x ? found.steps[0] : { x: [] }, step_facts: found.step_facts[0] ?? {} };
+	}
+
 	/** Steps and marks in view; asked for when the view rests. @param {number} t0 @param {number} t1 */
 	overlay(t0, t1) {
 		const from = Math.max(0, Math.floor(t0)), to = Math.ceil(t1), now = performance.now();

@@ -47,6 +47,7 @@
  * @property {(zone: Zone, dir: "left"|"right"|"up"|"down"|"previous"|"next") => Promise<Zone|null>} step
  * @property {(name: number) => Promise<NameStats>} name
  * @property {(of: "zones"|"samples", lane: number|null, range: Range) => Promise<Flame>} flame
+ * @property {(range: {t0: number, t1: number}) => Promise<any>} stretch  what of data() is known of it, with zones, threads and region_count
  * @property {null|(() => void)} onchange
  * Only where a server answers:
  * @property {(lane: number, row: number, t: number, slack: number) => Zone|null} [glance] what is here already

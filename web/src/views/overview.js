@@ -1,7 +1,8 @@
 // The first screen: one sentence, its evidence, six figures, and where to look next.
 import { stepChart } from "../charts.js";
+import { stretchOf } from "../stretch.js";
 import { table } from "../tables.js";
-import { clear, clock, count, duration, el, legend, percent } from "../util.js";
+import { clear, clock, count, duration, el, legend, percent, rangeText } from "../util.js";
 
 /** Colours of the parts of a step: by what each mostly is. */
 const PARTS = { data: "python", forward: "torch", backward: "torch", optimizer: "c", other: "line" };
@@ -23,6 +24,14 @@ function verdict(data, shell) {
 	return el("section", { class: `verdict${first.name ? "" : " fine"}`, "aria-label": "Verdict" }, el("h1", {}, ...linked(first, first.text, shell)),
 		el("p", {}, first.evidence ? el("b", { text: "Evidence: " }) : null, ...(first.evidence ? linked(first, `${first.evidence}. `, shell) : []),
 			first.try ? el("b", { text: "Try: " }) : null, first.try ? `${first.try}.` : null), openZones(data), more);
+}
+
+/** In place of the verdict, which is one of the whole run: what is shown, and the way back. @param {any} data @param {any} shell */
+function rangeVerdict(data, shell) {
+	const { text, evidence, share } = data.said, merged = shell.source.data().zones.merged_ns > 0;
+	return el("section", { class: "verdict ranged", "aria-label": "Selected range" }, el("h1", { text: `${rangeText(shell.range)}: ${text}.` }),
+		el("p", {}, evidence ? el("b", { text: "Evidence: " }) : null, evidence ? `${evidence}. ` : null, `All below is of this range, ${share} of the run${merged ? "; about, since short zones are merged in this file" : ""}. `,
+			el("button", { class: "link", text: "Show the whole run (Esc)", onclick: () => shell.setRange(null) })));
 }
 
 /** What the program was in when it ended, or is in. @param {any} data */
@@ -79,7 +88,7 @@ function parts(data) {
 		node.style.color = `var(--${source}-label)`;
 		bar.append(node);
 	}
-	return el("div", {}, el("h2", { text: "Where a step goes" }, el("span", { text: "share of step time, all steps" })), bar);
+	return el("div", {}, el("h2", { text: "Where a step goes" }, el("span", { text: `share of step time, all steps${data.follows ? " of the range" : ""}` })), bar);
 }
 
 /** @param {any} data @param {import("../shell.js").Shell} shell */
@@ -114,7 +123,8 @@ function functionRows(data) {
 
 /** @param {any} data @param {string} sort @param {string} title */
 function functionsCard(data, sort, title) {
-	return el("section", { class: "card" }, el("h2", { text: title }, el("span", { text: "samples of all threads; no zones were recorded" })),
+	const whose = !data.follows ? "" : data.follows.samples ? " in the range" : ", whole run";
+	return el("section", { class: "card" }, el("h2", { text: title }, el("span", { text: `samples of all threads${whose}; no zones were recorded` })),
 		table([{ key: "name", title: "Function", text: true, source: true }, { key: "own", title: "Own", show: count },
 			{ key: "share", title: "% own", show: (v) => (100 * v).toFixed(1) }, { key: "all", title: "With callees", show: count }],
 		functionRows(data), { sort, label: title, limit: 16, compact: true }));
@@ -124,11 +134,11 @@ function functionsCard(data, sort, title) {
 function shares(data) {
 	if (!data.regions.length && data.samples.length)
 		return functionsCard(data, "own", "Functions by their own samples");
-	const rows = data.regions.slice(0, 10), run = data.run.duration_ns || 1;
-	return el("section", { class: "card" }, el("h2", { text: "Self time by region" }, el("span", { text: `of ${clock(run)}; no steps were marked` })),
+	const rows = data.regions.slice(0, 10), run = data.run.duration_ns || 1, about = data.follows ? `of the range, ${duration(run)}` : `of ${clock(run)}; no steps were marked`;
+	return el("section", { class: "card" }, el("h2", { text: "Self time by region" }, el("span", { text: about })),
 		rows.length ? table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
-			{ key: "share", title: "% run", show: (v) => (100 * v).toFixed(1) }], rows.map((r) => ({ ...r, share: r.self_ns / run })),
-		{ sort: "self_ns", label: "Self time by region", compact: true }) : el("p", { class: "muted", text: "No zone has ended: nothing in the program says what it is doing." }));
+			{ key: "share", title: data.follows ? "% range" : "% run", show: (v) => (100 * v).toFixed(1) }], rows.map((r) => ({ ...r, share: r.self_ns / run })),
+		{ sort: "self_ns", label: "Self time by region", compact: true }) : el("p", { class: "muted", text: data.follows ? "No zones in this range." : "No zone has ended: nothing in the program says what it is doing." }));
 }
 
 /** @param {any} data @param {import("../shell.js").Shell} shell */
@@ -136,12 +146,12 @@ function regionsCard(data, shell) {
 	if (!data.regions.length && data.samples.length)
 		return functionsCard(data, "all", "Functions with what they call");
 	const run = data.run.duration_ns || 1, rows = data.regions.map((r) => ({ ...r, share: r.self_ns / run }));
-	const about = el("span", { text: "exact totals, whole run" }), names = shell.source.meta().names;
+	const about = el("span", { text: data.follows ? "zones in the range" : "exact totals, whole run" }), names = shell.source.meta().names;
 	const pick = async (/** @type {any} */ row, /** @type {boolean} */ go) => {
 		const id = names.findIndex((/** @type {any} */ n) => n.name === row.name && n.source === row.source);
 		if (id < 0)
 			return;
-		const stats = await shell.source.name(id), slow = stats.slowest[0];
+		const stats = await shell.source.name(id, shell.range), slow = stats.slowest[0];
 		clear(about);
 		about.append(`${row.name}: least ${duration(row.min_ns)}, p90 ${duration(row.p90_ns)}, most ${duration(row.max_ns)}`);
 		if (go && slow)
@@ -149,32 +159,41 @@ function regionsCard(data, shell) {
 	};
 	return el("section", { class: "card" }, el("h2", { text: "Top regions" }, about),
 		table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
-			{ key: "share", title: "% run", show: (v) => (100 * v).toFixed(1) }, { key: "count", title: "Count", show: count },
+			{ key: "share", title: data.follows ? "% range" : "% run", show: (v) => (100 * v).toFixed(1) }, { key: "count", title: "Count", show: count },
 			{ key: "p50_ns", title: "p50", show: (v) => duration(v) }, { key: "p99_ns", title: "p99", show: (v) => duration(v) }], rows,
 		{ sort: "self_ns", label: "Top regions", limit: 14, compact: true, onclick: (row) => pick(row, false), ondblclick: (row) => pick(row, true) }),
 		el("p"), legend());
 }
 
-/** Until a server has read the recording. @param {any} source */
-function reading(source) {
-	const { failed } = source;
-	if (failed)
-		return el("div", { class: "page" }, el("section", { class: "verdict", role: "alert" }, el("h1", { text: `${failed.message}.` }), el("p", { text: failed.hint ?? "The other tabs may work." }),
-			el("button", { class: "button", text: "Try again", onclick: () => source.refresh() })));
-	return el("div", { class: "page", "aria-busy": "true" }, el("section", { class: "verdict fine" }, el("h1", { text: "Reading the recording…" }), el("p", { text: "The timeline is there already." })),
-		el("div", { class: "bone short" }), el("div", { class: "columns" }, el("div", { class: "bone" }), el("div", { class: "bone" })));
-}
+/** @param {string} text @param {string} more */
+const bones = (text, more) => el("div", { class: "page", "aria-busy": "true" }, el("section", { class: "verdict fine" }, el("h1", { text }), el("p", { text: more })),
+	el("div", { class: "bone short" }), el("div", { class: "columns" }, el("div", { class: "bone" }), el("div", { class: "bone" })));
+
+/** @param {any} failed @param {() => void} retry */
+const refused = (failed, retry) => el("div", { class: "page" }, el("section", { class: "verdict", role: "alert" }, el("h1", { text: `${failed.message}.` }),
+	el("p", { text: failed.hint ?? "The other tabs may work." }), el("button", { class: "button", text: "Try again", onclick: retry })));
 
 /** @type {import("../shell.js").Tab} */
 export const overview = {
 	id: "overview", title: "Overview", has: () => true,
 	open(shell) {
-		const data = shell.source.data();
-		if (shell.source.read === false)
-			return { node: reading(shell.source) };
+		const { source } = shell, previous = source.onchange;
 		/** @type {(() => void)[]} */ const closers = [];
-		const left = data.steps.x.length ? stepsCard(data, shell, closers) : shares(data);
-		return { node: el("div", { class: "page" }, verdict(data, shell), figures(data), el("div", { class: "columns" }, left, regionsCard(data, shell))),
-			close: () => closers.forEach((one) => one()) };
+		let closed = false;
+		const again = () => { if (!closed) shell.open(); };
+		const close = () => {
+			closed = true;
+			source.onchange = previous;
+			closers.forEach((one) => one());
+		};
+		if (source.read === false)
+			return { close, node: source.failed ? refused(source.failed, () => source.refresh()) : bones("Reading the recording…", "The timeline is there already.") };
+		const stretch = stretchOf(shell, again);
+		if (stretch && !source.glance)
+			source.onchange = again; // the zones of a file come later than its page
+		if (stretch && !stretch.doc)
+			return { close, node: stretch.failed ? refused(stretch.failed, stretch.retry) : bones(`${rangeText(/** @type {any} */ (shell.range))}…`, "Reading the range.") };
+		const data = stretch?.doc ?? source.data(), left = data.steps.x.length ? stepsCard(data, shell, closers) : shares(data);
+		return { close, node: el("div", { class: "page" }, stretch ? rangeVerdict(data, shell) : verdict(data, shell), figures(data), el("div", { class: "columns" }, left, regionsCard(data, shell))) };
 	},
 };
