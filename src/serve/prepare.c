@@ -23,6 +23,9 @@ int prepare_start(struct serve *serve)
 	pthread_t thread;
 	int rc;
 
+	/* No list is made for nothing: it would be told, for a moment, to who asks for what has begun since. */
+	if (!serve->targets.named_count)
+		return 0;
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	rc = pthread_create(&thread, &attributes, prepare, serve);
