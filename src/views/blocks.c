@@ -400,10 +400,11 @@ static const struct {
 	{ "trace.steps", "start_ns" },
 	{ "python.torch_trace", "ts_ns" },
 	{ "python.samples", "ts_ns" },
+	{ "trace.counters", "ts_ns" },
 };
 
-static const char *const ranged[] = { "steps",	 "step_facts", "parts",
-				      "slowest", "modules",    "samples" };
+static const char *const ranged[] = { "steps",	 "step_facts", "parts",	  "slowest",
+				      "modules", "samples",    "counters" };
 
 /* The same query, with each of these tables cut to the stretch. */
 static void add_within(struct buf *sql, const char *whole, int64_t from_ns, int64_t to_ns)

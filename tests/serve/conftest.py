@@ -180,6 +180,7 @@ def work():
 
 for step in range(300):
     kymo.step()
+    kymo.record("loss", 1 / (step + 1))
     with kymo.region("outer"):
         for _ in range(step % 7):
             with kymo.region("inner"):

@@ -125,6 +125,8 @@ def test_a_stretch_of_time_has_regions_of_its_own(server):
     steps = server.query(f"SELECT count(*) FROM trace.steps WHERE start_ns >= {begin} AND start_ns < {end}").json()["rows"][0][0]
     assert told["step_facts"][0]["count"] == steps and len(told["slowest"]) == min(20, steps) and told["modules"] == []
     assert all(begin <= step["start_ns"] < end for step in told["slowest"])
+    within = f"SELECT name, count(*), min(value), max(value) FROM trace.counters WHERE ts_ns >= {begin} AND ts_ns < {end} GROUP BY 1"
+    assert [[c["name"], c["count"], c["min"], c["max"]] for c in told["counters"]] == server.query(within).json()["rows"] != []
 
 
 def test_all_of_the_time_has_the_regions_of_the_run(server):

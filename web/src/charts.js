@@ -19,7 +19,7 @@ function axis(text, size) {
  * @returns {{chart: any, close: () => void}}
  */
 function make(host, height, data, options) {
-	const chart = new uPlot({ width: Math.max(80, host.clientWidth), height, legend: { show: false }, padding: [8, 10, 0, 0],
+	const chart = new uPlot({ width: Math.max(80, host.clientWidth), height, legend: { show: false }, padding: [8, 16, 0, 0],
 		...options }, data, host);
 	const observer = new ResizeObserver(() => chart.setSize({ width: Math.max(80, host.clientWidth), height }));
 	observer.observe(host);

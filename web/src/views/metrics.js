@@ -1,15 +1,24 @@
 // Small multiples with one cursor: the machine, the process, and the program's own counters. Memory is the same for
 // what is about memory, with its peak.
 import { chartCard, timeChart } from "../charts.js";
+import { stretchOf } from "../stretch.js";
 import { table } from "../tables.js";
 import { bytes, count, duration, el, measure, nothing } from "../util.js";
+
+/** The last and the most of it, in the range that is shown. @param {any} series @param {import("../source.js").Range} range */
+function noteOf(series, range) {
+	const shown = series.high.filter((/** @type {any} */ _, /** @type {number} */ i) => !range || (series.ts[i] >= range.t0 && series.ts[i] < range.t1));
+	if (!shown.length)
+		return "not measured in this range";
+	return `${measure(shown[shown.length - 1], series.unit)} at the end, at most ${measure(Math.max(...shown), series.unit)}${range ? ", in the range" : ""}`;
+}
 
 /** @param {any[]} list @param {any} shell @param {number} height */
 function multiples(list, shell, height) {
 	/** @type {(() => void)[]} */ const closers = [];
 	const grid = el("div", { class: list.length > 1 ? "multiples" : "" });
 	for (const series of list) {
-		const note = `${measure(series.high[series.high.length - 1], series.unit)} at the end, at most ${measure(Math.max(...series.high), series.unit)}`;
+		const note = noteOf(series, shell.range);
 		const { card, host, read } = chartCard(series.name, note);
 		grid.append(card);
 		queueMicrotask(() => closers.push(timeChart(host, series, height, "time", shell.range, (text) => { read.textContent = text || note; }).close));
@@ -24,11 +33,12 @@ export const metrics = {
 		const data = shell.source.data();
 		if (!data.series.length)
 			return { node: nothing("No metrics were recorded", "CPU, memory, I/O and network are recorded once a second by", "kymo run -- python train.py") };
-		const made = multiples(data.series, shell, 150), counters = data.counters;
-		const summary = counters.length ? el("section", { class: "card" }, el("h2", { text: "Counters" }),
+		let closed = false;
+		const made = multiples(data.series, shell, 150), stretch = stretchOf(shell, () => { if (!closed) shell.open(); }), told = stretch?.doc?.follows.counters, counters = told ?? data.counters;
+		const summary = counters.length ? el("section", { class: "card" }, el("h2", { text: "Counters" }, el("span", { text: told ? "in the selected range" : "whole run" })),
 			table([{ key: "name", title: "Counter", text: true }, { key: "count", title: "Count", show: count }, ...["mean", "std", "min", "max", "last"].map((key) =>
 				({ key, title: key, show: (/** @type {any} */ v) => measure(v, "") }))], counters, { label: "Counters", sort: "name", descending: false, compact: true })) : null;
-		return { node: el("div", { class: "page" }, made.grid, summary), close: made.close };
+		return { node: el("div", { class: "page" }, made.grid, summary), close: () => { closed = true; made.close(); } };
 	},
 };
 
@@ -63,6 +73,7 @@ export const memory = {
 				{ key: "allocated_bytes", title: "Allocated", show: bytes }, { key: "count", title: "Count", show: count }], sites, { sort: "at_peak_bytes", label: "Call sites" })) :
 			el("p", { class: "muted", text: "Which lines allocated it is recorded by kymo run --memory." });
 		const said = allocated(data).map(([label, value, note]) => `${label}: ${value} ${note}`).join(". ");
-		return { node: el("div", { class: "page" }, figures, said ? el("p", { class: "muted said", text: said }) : null, made.grid, where), close: made.close };
+		const whose = shell.range ? el("p", { class: "muted", text: "The charts show the selected range; figures and call sites are of the whole run." }) : null;
+		return { node: el("div", { class: "page" }, figures, whose, said ? el("p", { class: "muted said", text: said }) : null, made.grid, where), close: made.close };
 	},
 };
