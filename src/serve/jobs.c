@@ -8,7 +8,7 @@
 #define WAITING_MOST 256
 #define SLOW_WAITING_MOST 32
 #define WORKERS 3 /* of each */
-#define SLOW_NICE 4
+#define SLOW_NICE 4 /* more than the others */
 
 struct queue {
 	pthread_mutex_t lock;
@@ -39,7 +39,9 @@ static struct request *take(struct queue *queue)
 void jobs_yield(void)
 {
 	/* Of this thread alone, and of those that DuckDB starts from it. */
-	setpriority(PRIO_PROCESS, (id_t)gettid(), SLOW_NICE);
+	id_t self = (id_t)gettid();
+
+	setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + SLOW_NICE);
 }
 
 static void *work(void *context)
