@@ -85,6 +85,9 @@ struct kymo_memory_event {
 KYMO__EXPORT size_t kymo_memory_events(uint64_t from, struct kymo_memory_event *out, size_t most,
 				       uint64_t *end);
 
+/* For tests: from now on, a walk whose callers are known already is made all the same. How many came to the same, and not. */
+KYMO__EXPORT void kymo_memory_check_walks(bool on, uint64_t *same, uint64_t *different);
+
 /* How Python's frames are found, by the extension that knows this version. Both are called in any thread, inside malloc:
    they may take no lock and no memory. */
 struct kymo_memory_frame_key {
@@ -252,6 +255,7 @@ struct memory_node {
 uint32_t memory_stack(bool mapped, const struct memory_place *caller); /* from 1; 1: no room */
 struct memory_node *memory_node(uint32_t node); /* NULL: there is none */
 uint32_t memory_node_count(void);
+void memory_stack_forget_names(void); /* code was unloaded */
 void memory_stack_write(uint32_t node); /* its frames into the recording, once */
 
 /* unwind.c: return addresses, the innermost first: from a place on, or from NULL, memory_unwind()'s own; ours are left out. It

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define THREADS 4096u
-#define WALKS 128u /* of each; one is as large as its stack is deep */
+#define SETS 64u
+#define WAYS 4u /* that begin alike, say */
 #define STEPS 64u
 #define WORDS 100u
 
@@ -28,7 +29,8 @@ struct walk {
 };
 
 struct memory_walks {
-	struct walk walks[WALKS];
+	struct walk walks[SETS][WAYS];
+	uint32_t next_way; /* to be given up */
 	struct {
 		struct memory_step how;
 		struct memory_place to;
@@ -160,19 +162,55 @@ static inline bool finds_the_same(const struct walk *walk)
 	return true;
 }
 
-uint64_t memory_walk(const struct memory_place *from, uintptr_t stop_start, uintptr_t stop_end)
-{
-	struct memory_walks *walks = memory_thread.walks;
-	struct walk *walk;
+static struct {
+	bool on;
+	uint64_t same, different;
+} checks;
 
-	if (!from->sp || (!walks && !(walks = walks_of_thread())))
-		return 0;
-	walk = &walks->walks[(from->pc ^ from->sp << 7) * 0x9E3779B97F4A7C15ull >> 57];
-	if (begins_alike(walk, from, stop_start) && finds_the_same(walk))
-		return walk->hash;
+void kymo_memory_check_walks(bool on, uint64_t *same, uint64_t *different)
+{
+	*same = __atomic_load_n(&checks.same, __ATOMIC_RELAXED);
+	*different = __atomic_load_n(&checks.different, __ATOMIC_RELAXED);
+	__atomic_store_n(&checks.on, on, __ATOMIC_RELAXED);
+}
+
+/* From the hook's caller on, and from here through our own frames. */
+static __attribute__((noinline)) void check(const struct walk *walk, uintptr_t stop_end)
+{
+	uintptr_t found[MEMORY_NATIVE_MOST];
+	size_t count = memory_unwind(&walk->from, found, MEMORY_NATIVE_MOST, walk->stop_start,
+				     stop_end);
+	bool same = memory_walk_hash(found, count) == walk->hash;
+
+	count = memory_unwind(NULL, found, MEMORY_NATIVE_MOST, walk->stop_start, stop_end);
+	same &= memory_walk_hash(found, count) == walk->hash;
+	__atomic_fetch_add(same ? &checks.same : &checks.different, 1, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) uint64_t make(struct memory_walks *walks, struct walk *walk,
+					       const struct memory_place *from,
+					       uintptr_t stop_start, uintptr_t stop_end)
+{
 	walk->from = *from;
 	walk->stop_start = stop_start;
 	walk->age = memory_unwind_age();
 	put_words(walks, walk, take_steps(walks, walk, stop_end));
 	return walk->hash;
+}
+
+uint64_t memory_walk(const struct memory_place *from, uintptr_t stop_start, uintptr_t stop_end)
+{
+	struct memory_walks *walks = memory_thread.walks;
+	struct walk *set;
+
+	if (!from->sp || (!walks && !(walks = walks_of_thread())))
+		return 0;
+	set = walks->walks[(from->pc ^ from->sp << 7) * 0x9E3779B97F4A7C15ull >> 58];
+	for (uint32_t i = 0; i < WAYS; i++)
+		if (begins_alike(&set[i], from, stop_start) && finds_the_same(&set[i])) {
+			if (KYMO__UNLIKELY(__atomic_load_n(&checks.on, __ATOMIC_RELAXED)))
+				check(&set[i], stop_end);
+			return set[i].hash;
+		}
+	return make(walks, &set[walks->next_way++ % WAYS], from, stop_start, stop_end);
 }

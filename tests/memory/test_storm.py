@@ -28,3 +28,14 @@ def test_a_program_with_jemalloc_preloaded_is_recorded_exactly(lab):
     done, path = lab.run(PROGS / "memory_load", "threads", "4", options=("--memory=exact",), LD_PRELOAD=str(JEMALLOC))
     row, = lab.ask(path, "SELECT count(*) AS n, sum(size) AS bytes FROM alloc.allocations WHERE site = 'site_a' AND kind = 'alloc'")
     assert [int(row["n"]), int(row["bytes"])] == [int(word) for word in done.stderr.split("\n")[-2].split()][:2]
+
+
+def test_callers_that_are_known_already_are_those_that_a_whole_walk_finds(lab):
+    """Alloca, aligned stacks, tail calls, longjmp, exceptions, handlers, contexts, threads: 200 random stacks of each, four times."""
+    command = [PROGS / "memory_walks", KYMO.parent / "libkymo_memory.so.0", "200"]
+    done = subprocess.run(command, env={**lab.env, "KYMO": "off"}, cwd=lab.home, capture_output=True, text=True, check=False,
+                          timeout=400)
+    assert done.returncode == 0, done.stderr
+    same, different = map(int, done.stdout.split())
+    assert same > 50_000
+    assert different == 0
