@@ -31,22 +31,17 @@ static PyThreadState *state(void)
 #endif
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	uint64_t hash = (a ^ (b << 31 | b >> 33)) * 0x9E3779B97F4A7C15ull;
-
-	return (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9ull;
-}
-
-/* An address may be another code's later: what it is called and where it begins are part of the key. */
+/* An address may be another code's later: what it is called and where it begins are part of the key. The factors do not
+   wait for each other. */
 static void take(struct kymo_memory_frame_key *out, const PyCodeObject *code, int place)
 {
-	uint64_t key = mix((uintptr_t)code, (uint64_t)(uint32_t)place);
+	uint64_t key = (uintptr_t)code * 0x9E3779B97F4A7C15ull +
+		       (uint64_t)(uint32_t)place * 0xBF58476D1CE4E5B9ull +
+		       (uintptr_t)code->co_name * 0x94D049BB133111EBull +
+		       (uintptr_t)code->co_filename * 0xD6E8FEB86659FD93ull +
+		       (uint64_t)(uint32_t)code->co_firstlineno * 0xC2B2AE3D27D4EB4Full;
 
-	key = mix(key, (uintptr_t)code->co_name);
-	key = mix(key,
-		  (uintptr_t)code->co_filename ^ (uint64_t)(uint32_t)code->co_firstlineno << 44);
-	out->key = key | 1ull << 63; /* no address of the kernel's calls: apart from native ones */
+	out->key = (key ^ key >> 32) | 1ull << 63; /* no address: apart from native ones */
 	out->code = code;
 	out->place = place;
 }

@@ -63,7 +63,7 @@ static inline bool is_due(size_t bytes)
 static inline bool is_known(const void *ptr)
 {
 	return mode() != KYMO_MEMORY_OFF && ptr &&
-	       (memory_filter[memory_filter_of(ptr)] || mode() == KYMO_MEMORY_EXACT);
+	       (mode() == KYMO_MEMORY_EXACT || memory_filter[memory_filter_of(ptr)]);
 }
 
 static inline bool is_ready(void)
@@ -292,6 +292,7 @@ static int hook_dlclose(void *handle)
 	int rc = memory_real.dlclose(handle);
 
 	memory_unwind_forget();
+	memory_stack_forget_names();
 	return rc;
 }
 

@@ -28,6 +28,12 @@ static char text[TEXT_BYTES];
 static uint32_t text_used = 1;
 static uint32_t text_of[KYMO_NAMES_MAX];
 
+/* What frames are called, by their key: many nodes are of one frame, below different callers. */
+#define NAMED (1u << 14)
+static struct {
+	uint64_t mixed, name; /* its id, and the line above it */
+} named[NAMED];
+
 static const struct kymo_memory_python *python;
 
 void kymo_memory_python(const struct kymo_memory_python *how)
@@ -100,6 +106,27 @@ static uint32_t name_of(const struct kymo_memory_frame_key *frame, uint32_t *lin
 	return id;
 }
 
+static uint32_t name_known(const struct kymo_memory_frame_key *frame, uint32_t *line)
+{
+	uint32_t at = (uint32_t)(frame->key * 0x9E3779B97F4A7C15ull >> 50);
+	uint64_t both = __atomic_load_n(&named[at].name, __ATOMIC_RELAXED);
+
+	if (!both || __atomic_load_n(&named[at].mixed, __ATOMIC_RELAXED) != (frame->key ^ both)) {
+		both = name_of(frame, line);
+		both |= (uint64_t)*line << 32;
+		__atomic_store_n(&named[at].name, both, __ATOMIC_RELAXED);
+		__atomic_store_n(&named[at].mixed, frame->key ^ both, __ATOMIC_RELAXED);
+	}
+	*line = (uint32_t)(both >> 32);
+	return (uint32_t)both;
+}
+
+void memory_stack_forget_names(void)
+{
+	for (uint32_t i = 0; i < NAMED; i++)
+		__atomic_store_n(&named[i].name, 0, __ATOMIC_RELAXED);
+}
+
 static void out_text(char *out, size_t out_bytes, const char *in)
 {
 	size_t bytes = strnlen(in, out_bytes - 1);
@@ -134,7 +161,7 @@ static uint32_t node_make(uint32_t parent, const struct kymo_memory_frame_key *f
 	node = &nodes[index];
 	node->key = frame->key;
 	node->parent = parent;
-	node->name = name_of(frame, &node->line);
+	node->name = name_known(frame, &node->line);
 	__atomic_store_n(&node->ready, 1, __ATOMIC_RELEASE);
 	return index;
 }
