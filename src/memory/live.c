@@ -1,6 +1,7 @@
 /*
- * What is live, by address: a shadow of 8 bytes for each 8 bytes of the program's memory, of which only the pages are
- * touched that hold an entry. An entry is written by who holds the memory it is of, so that nobody waits for anybody.
+ * What is live, by address: a shadow of 8 bytes for each 16 bytes of the program's memory, of which only the pages are
+ * touched that hold an entry. (Addresses of 8 bytes in between, which few allocators give, have a shadow of their own.)
+ * An entry is written by who holds the memory it is of, so that nobody waits for anybody.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 
 #define REGION_BITS 21 /* 2 MiB of the program */
 #define REGIONS (1u << 16) /* 128 GiB of it */
-#define LEAF_BYTES (1ull << REGION_BITS)
+#define LEAF_BYTES (1ull << (REGION_BITS - 1))
 #define CHUNK_BYTES (32 * LEAF_BYTES)
 #define CHUNKS (REGIONS / 32)
 
@@ -25,6 +26,12 @@ static struct region {
 /* Leaves are cut from chunks, so that there are few maps. */
 static char *chunks[CHUNKS];
 static uint64_t leaves_used;
+
+/* Where each address has an entry, a table that says so would only be in the way. */
+static inline bool is_filtered(void)
+{
+	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) != KYMO_MEMORY_EXACT;
+}
 
 /* By the kernel's number: ours is not the program's memory. */
 static void *map(size_t bytes)
@@ -78,7 +85,8 @@ static uint64_t *leaf_of(struct region *region, bool make)
 /* Where the address's entry is; NULL: no region, or no room for one. */
 static uint64_t *entry_of(const void *ptr, bool make)
 {
-	uint64_t wanted = ((uintptr_t)ptr >> REGION_BITS) + 1;
+	uint64_t odd = (uintptr_t)ptr >> 3 & 1;
+	uint64_t wanted = ((uintptr_t)ptr >> REGION_BITS << 1 | odd) + 1;
 	uint32_t at = (uint32_t)(wanted * 0x9E3779B97F4A7C15ull >> 48);
 
 	for (uint32_t i = 0; i < 256; i++, at = (at + 1) % REGIONS) {
@@ -94,7 +102,7 @@ static uint64_t *entry_of(const void *ptr, bool make)
 		if (number != wanted)
 			continue;
 		leaf = leaf_of(&regions[at], make);
-		return leaf ? &leaf[((uintptr_t)ptr & (LEAF_BYTES - 1)) >> 3] : NULL;
+		return leaf ? &leaf[((uintptr_t)ptr >> 4) % (LEAF_BYTES / 8)] : NULL;
 	}
 	return NULL;
 }
@@ -108,12 +116,6 @@ static void filter_add(const void *ptr, int change)
 	while (now != 255 && !__atomic_compare_exchange_n(cell, &now, (uint8_t)(now + change), true,
 							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
-}
-
-/* Where each address has an entry, a table that says so would only be in the way. */
-static inline bool is_filtered(void)
-{
-	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) != KYMO_MEMORY_EXACT;
 }
 
 /* Full counters stay full, so entries of exact mode that were not counted are found as well. */
