@@ -6,6 +6,7 @@
 
 #include "base/schema.h"
 #include "record/adapter.h"
+#include "record/record.h"
 
 /* ---- chance ---------------------------------------------------------------------------------- */
 
@@ -114,7 +115,12 @@ static void write_row(uint64_t ticks, uint32_t kind, const void *ptr, uint64_t e
 		.what = entry & ~MEMORY_SAMPLED,
 	};
 
-	kymo__append(SCHEMA_ALLOC, &row);
+	_Static_assert(sizeof(row) == 24 && offsetof(struct schema_alloc_row, what) == 16,
+		       "three words");
+	if (!kymo_enabled() ||
+	    !kymo__append_words(SCHEMA_ALLOC,
+				(const uint64_t[]){ row.ts_ticks, row.place, row.what }, 3))
+		kymo__append(SCHEMA_ALLOC, &row);
 }
 
 void memory_row(uint32_t kind, uint64_t what)

@@ -200,6 +200,28 @@ void kymo__lanes_forget(void);
 /* Appends to any table but trace.zones. row has table->user_bytes. 0 or -EAGAIN: lost, counted. */
 int kymo__push(struct kymo_table *table, const void *row);
 
+/* As kymo__append(), without a call, for rows of whole words that have no column for the thread. False: it is to be called. */
+static inline bool kymo__append_words(enum schema_id table, const uint64_t *words, size_t count)
+{
+	struct kymo__lane *lane = kymo__lane;
+	struct kymo__stream *stream = lane ? kymo__full(lane)->streams[table] : NULL;
+	uint64_t *row;
+
+	if (KYMO__UNLIKELY(!stream || lane->busy || stream->next == stream->limit))
+		return false;
+	lane->busy = 1;
+	KYMO__BARRIER();
+	row = (uint64_t *)(void *)stream->next;
+	for (size_t i = 0; i < count; i++)
+		__atomic_store_n(&row[i], words[i], __ATOMIC_RELAXED);
+	stream->next = (char *)(void *)(row + count);
+	/* Publishes the row; pairs with the acquire of readers. */
+	__atomic_store_n(&stream->live->head, stream->live->head + 1, __ATOMIC_RELEASE);
+	KYMO__BARRIER();
+	lane->busy = 0;
+	return true;
+}
+
 /* A pool of indexes as a stack without locks: low 32 bits the first index + 1, high 32 bits a tag. */
 static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *next_of_index)
 {
