@@ -104,23 +104,23 @@ bool memory_sample_due(size_t bytes)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+static __attribute__((noinline)) void write_slowly(uint64_t ticks, uint64_t place, uint64_t what)
+{
+	struct schema_alloc_row row = { ticks, place, what };
+
+	_Static_assert(sizeof(row) == 24, "three words");
+	kymo__append(SCHEMA_ALLOC, &row);
+}
+
 static void write_row(uint64_t ticks, uint32_t kind, const void *ptr, uint64_t entry)
 {
 	struct kymo__lane *lane = kymo__lane ? kymo__lane : kymo__lane_get();
-	uint64_t thread = lane ? lane->thread : 0;
-	struct schema_alloc_row row = {
-		.ts_ticks = ticks,
-		.place = ((uintptr_t)ptr & 0xfffffffffff8ull) | kind |
-			 (thread < 0xffff ? thread : 0xffff) << 48,
-		.what = entry & ~MEMORY_SAMPLED,
-	};
+	uint64_t thread = lane ? lane->thread : 0, what = entry & ~MEMORY_SAMPLED;
+	uint64_t place = ((uintptr_t)ptr & 0xfffffffffff8ull) | kind |
+			 (thread < 0xffff ? thread : 0xffff) << 48;
 
-	_Static_assert(sizeof(row) == 24 && offsetof(struct schema_alloc_row, what) == 16,
-		       "three words");
-	if (!kymo_enabled() ||
-	    !kymo__append_words(SCHEMA_ALLOC,
-				(const uint64_t[]){ row.ts_ticks, row.place, row.what }, 3))
-		kymo__append(SCHEMA_ALLOC, &row);
+	if (!kymo_enabled() || !kymo__append_three(SCHEMA_ALLOC, ticks, place, what))
+		write_slowly(ticks, place, what);
 }
 
 void memory_row(uint32_t kind, uint64_t what)

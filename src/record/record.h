@@ -200,8 +200,8 @@ void kymo__lanes_forget(void);
 /* Appends to any table but trace.zones. row has table->user_bytes. 0 or -EAGAIN: lost, counted. */
 int kymo__push(struct kymo_table *table, const void *row);
 
-/* As kymo__append(), without a call, for rows of whole words that have no column for the thread. False: it is to be called. */
-static inline bool kymo__append_words(enum schema_id table, const uint64_t *words, size_t count)
+/* As kymo__append(), without a call, for rows of three words that have no column for the thread. False: it is to be called. */
+static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct kymo__lane *lane = kymo__lane;
 	struct kymo__stream *stream = lane ? kymo__full(lane)->streams[table] : NULL;
@@ -212,9 +212,10 @@ static inline bool kymo__append_words(enum schema_id table, const uint64_t *word
 	lane->busy = 1;
 	KYMO__BARRIER();
 	row = (uint64_t *)(void *)stream->next;
-	for (size_t i = 0; i < count; i++)
-		__atomic_store_n(&row[i], words[i], __ATOMIC_RELAXED);
-	stream->next = (char *)(void *)(row + count);
+	__atomic_store_n(&row[0], a, __ATOMIC_RELAXED);
+	__atomic_store_n(&row[1], b, __ATOMIC_RELAXED);
+	__atomic_store_n(&row[2], c, __ATOMIC_RELAXED);
+	stream->next = (char *)(void *)(row + 3);
 	/* Publishes the row; pairs with the acquire of readers. */
 	__atomic_store_n(&stream->live->head, stream->live->head + 1, __ATOMIC_RELEASE);
 	KYMO__BARRIER();
