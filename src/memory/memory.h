@@ -250,8 +250,7 @@ struct memory_node {
 	uint64_t key;
 	uint32_t parent, name, line, written; /* the generation whose recording has it */
 	int64_t live, at_peak, total, count, epoch;
-	uint32_t ready, reserved;
-};
+} __attribute__((aligned(64))); /* one line of the cache, at each allocation and free */
 uint32_t memory_stack(bool mapped, const struct memory_place *caller); /* from 1; 1: no room */
 struct memory_node *memory_node(uint32_t node); /* NULL: there is none */
 uint32_t memory_node_count(void);
@@ -273,9 +272,15 @@ bool memory_unwind_is_ours(uintptr_t pc);
 void memory_unwind_forget(void); /* code was unloaded */
 uint32_t memory_unwind_age(void); /* how often it was */
 
-/* walk.c: a hash of what memory_unwind() finds; 0: it has to be asked. */
+/* walk.c: a hash of what memory_unwind() finds; NULL: it has to be asked. */
 #define MEMORY_NATIVE_MOST 48
-uint64_t memory_walk(const struct memory_place *from, uintptr_t stop_start, uintptr_t stop_end);
+struct memory_walk {
+	uint64_t hash;
+	uint64_t stack_hash; /* for stack.c: the last one that it was part of, and the node */
+	uint32_t stack_node;
+};
+struct memory_walk *memory_walk(const struct memory_place *from, uintptr_t stop_start,
+				uintptr_t stop_end);
 uint64_t memory_walk_hash(const uintptr_t *addresses, size_t count);
 
 /* symbol.c: the function at that address, and the object; "" where they are not known. */

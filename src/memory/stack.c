@@ -162,7 +162,6 @@ static uint32_t node_make(uint32_t parent, const struct kymo_memory_frame_key *f
 	node->key = frame->key;
 	node->parent = parent;
 	node->name = name_known(frame, &node->line);
-	__atomic_store_n(&node->ready, 1, __ATOMIC_RELEASE);
 	return index;
 }
 
@@ -238,16 +237,27 @@ static __attribute__((noinline)) uint64_t hash_by_tables(const struct stack *sta
 	return memory_walk_hash(addresses, native_of(stack, addresses));
 }
 
-static uint64_t hash_of(const struct stack *stack)
+static uint64_t hash_of(const struct stack *stack, uint64_t native)
 {
-	uint64_t hash = memory_walk(stack->caller, stack->stop_start, stack->stop_end);
+	uint64_t hash = native + stack->mapped;
 
-	if (!hash)
-		hash = hash_by_tables(stack);
-	hash += stack->mapped;
 	for (size_t i = 0; i < stack->python_count; i++)
 		hash = hash * 0xD1342543DE82EF95ull + stack->python[i].key;
 	return mix(hash, stack->python_count);
+}
+
+/* The node of a stack with that hash. */
+static uint32_t find(const struct stack *stack, uint64_t hash)
+{
+	uint32_t at = (uint32_t)(hash >> 48);
+	uint64_t node = __atomic_load_n(&known[at].node, __ATOMIC_RELAXED);
+
+	if (node && __atomic_load_n(&known[at].mixed, __ATOMIC_RELAXED) == (hash ^ node))
+		return (uint32_t)node;
+	node = intern_stack(stack);
+	__atomic_store_n(&known[at].node, node, __ATOMIC_RELAXED);
+	__atomic_store_n(&known[at].mixed, hash ^ node, __ATOMIC_RELAXED);
+	return (uint32_t)node;
 }
 
 static void take_python(struct stack *stack)
@@ -265,22 +275,22 @@ static void take_python(struct stack *stack)
 
 uint32_t memory_stack(bool mapped, const struct memory_place *caller)
 {
+	struct memory_walk *walk;
 	struct stack stack;
-	uint64_t hash, node;
-	uint32_t at;
+	uint64_t hash;
 
 	stack.mapped = mapped;
 	stack.caller = caller;
 	take_python(&stack);
-	hash = hash_of(&stack);
-	at = (uint32_t)(hash >> 48);
-	node = __atomic_load_n(&known[at].node, __ATOMIC_RELAXED);
-	if (node && __atomic_load_n(&known[at].mixed, __ATOMIC_RELAXED) == (hash ^ node))
-		return (uint32_t)node;
-	node = intern_stack(&stack);
-	__atomic_store_n(&known[at].node, node, __ATOMIC_RELAXED);
-	__atomic_store_n(&known[at].mixed, hash ^ node, __ATOMIC_RELAXED);
-	return (uint32_t)node;
+	walk = memory_walk(caller, stack.stop_start, stack.stop_end);
+	hash = hash_of(&stack, walk ? walk->hash : hash_by_tables(&stack));
+	if (!walk)
+		return find(&stack, hash);
+	if (!walk->stack_node || walk->stack_hash != hash) {
+		walk->stack_node = find(&stack, hash);
+		walk->stack_hash = hash;
+	}
+	return walk->stack_node;
 }
 
 void memory_stack_write(uint32_t index)

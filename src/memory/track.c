@@ -12,10 +12,11 @@
 #define WATCHES 16
 
 static struct {
-	int64_t live, peak, total, allocs, frees, rows, variance, peak_variance;
-	uint64_t lost, foreign, peak_ticks;
+	int64_t live, peak, total, allocs, frees, rows, variance;
 	int64_t epoch; /* of the newest peak; see change_site() */
-} all;
+	int64_t peak_variance;
+	uint64_t lost, foreign, peak_ticks;
+} all __attribute__((aligned(64)));
 
 /* Who looks on, each with the peak since it began. */
 static struct slot {
@@ -24,6 +25,7 @@ static struct slot {
 	uint64_t peak_ticks;
 } slots[WATCHES];
 static uint32_t slots_on;
+static uint32_t slots_end; /* those that were ever used are before it */
 static uint32_t readers_of_events; /* of them, those that may ask for the last ones */
 
 static struct kymo_memory_event events[KYMO_MEMORY_EVENTS];
@@ -51,7 +53,9 @@ static bool raise_to(int64_t *peak, int64_t live)
 
 static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
 {
-	for (uint32_t i = 0; i < WATCHES; i++)
+	uint32_t end = __atomic_load_n(&slots_end, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < end; i++)
 		if (__atomic_load_n(&slots[i].used, __ATOMIC_RELAXED) &&
 		    raise_to(&slots[i].peak, live)) {
 			__atomic_store_n(&slots[i].peak_variance, variance, __ATOMIC_RELAXED);
@@ -277,6 +281,8 @@ static int settle(void)
 
 static struct slot *slot_take(uint32_t mode)
 {
+	uint32_t end = __atomic_load_n(&slots_end, __ATOMIC_RELAXED);
+
 	for (uint32_t i = 0; i < WATCHES; i++) {
 		uint32_t none = 0;
 
@@ -284,6 +290,9 @@ static struct slot *slot_take(uint32_t mode)
 						 __ATOMIC_RELAXED))
 			continue;
 		slots[i].mode = mode;
+		while (i >= end && !__atomic_compare_exchange_n(&slots_end, &end, i + 1, true,
+								__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			;
 		return &slots[i];
 	}
 	return NULL;

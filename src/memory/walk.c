@@ -17,8 +17,8 @@
 #define WORDS 100u
 
 struct walk {
+	struct memory_walk found; /* hash: 0 where it is not to be used */
 	struct memory_place from;
-	uint64_t hash; /* of what it found; 0: it is not to be used */
 	uintptr_t stop_start;
 	uint32_t age, word_count;
 	bool needs_bp; /* where it begins */
@@ -105,7 +105,7 @@ static uint32_t take_steps(struct memory_walks *walks, struct walk *walk, uintpt
 		goes_on = memory_unwind_step(&place, &walks->steps[steps].how);
 		walks->steps[steps++].to = place;
 	}
-	walk->hash = count ? memory_walk_hash(found, count) : 0;
+	walk->found.hash = count ? memory_walk_hash(found, count) : 0;
 	return steps;
 }
 
@@ -114,7 +114,7 @@ static void put_word(struct walk *walk, uintptr_t slot, uintptr_t value)
 	if (!slot)
 		return;
 	if (walk->word_count == WORDS) {
-		walk->hash = 0;
+		walk->found.hash = 0;
 		return;
 	}
 	walk->words[walk->word_count++] = (struct word){ (int64_t)(slot - walk->from.sp), value };
@@ -146,7 +146,7 @@ static void put_words(struct memory_walks *walks, struct walk *walk, uint32_t st
 static inline bool begins_alike(const struct walk *walk, const struct memory_place *from,
 				uintptr_t stop_start)
 {
-	return walk->from.sp == from->sp && walk->from.pc == from->pc && walk->hash &&
+	return walk->from.sp == from->sp && walk->from.pc == from->pc && walk->found.hash &&
 	       (!walk->needs_bp || walk->from.bp == from->bp) && walk->stop_start == stop_start &&
 	       walk->age == memory_unwind_age();
 }
@@ -180,37 +180,40 @@ static __attribute__((noinline)) void check(const struct walk *walk, uintptr_t s
 	uintptr_t found[MEMORY_NATIVE_MOST];
 	size_t count = memory_unwind(&walk->from, found, MEMORY_NATIVE_MOST, walk->stop_start,
 				     stop_end);
-	bool same = memory_walk_hash(found, count) == walk->hash;
+	bool same = memory_walk_hash(found, count) == walk->found.hash;
 
 	count = memory_unwind(NULL, found, MEMORY_NATIVE_MOST, walk->stop_start, stop_end);
-	same &= memory_walk_hash(found, count) == walk->hash;
+	same &= memory_walk_hash(found, count) == walk->found.hash;
 	__atomic_fetch_add(same ? &checks.same : &checks.different, 1, __ATOMIC_RELAXED);
 }
 
-static __attribute__((noinline)) uint64_t make(struct memory_walks *walks, struct walk *walk,
-					       const struct memory_place *from,
-					       uintptr_t stop_start, uintptr_t stop_end)
+static __attribute__((noinline)) struct memory_walk *make(struct memory_walks *walks,
+							  struct walk *walk,
+							  const struct memory_place *from,
+							  uintptr_t stop_start, uintptr_t stop_end)
 {
 	walk->from = *from;
 	walk->stop_start = stop_start;
 	walk->age = memory_unwind_age();
 	put_words(walks, walk, take_steps(walks, walk, stop_end));
-	return walk->hash;
+	walk->found.stack_node = 0;
+	return walk->found.hash ? &walk->found : NULL;
 }
 
-uint64_t memory_walk(const struct memory_place *from, uintptr_t stop_start, uintptr_t stop_end)
+struct memory_walk *memory_walk(const struct memory_place *from, uintptr_t stop_start,
+				uintptr_t stop_end)
 {
 	struct memory_walks *walks = memory_thread.walks;
 	struct walk *set;
 
 	if (!from->sp || (!walks && !(walks = walks_of_thread())))
-		return 0;
+		return NULL;
 	set = walks->walks[(from->pc ^ from->sp << 7) * 0x9E3779B97F4A7C15ull >> 58];
 	for (uint32_t i = 0; i < WAYS; i++)
 		if (begins_alike(&set[i], from, stop_start) && finds_the_same(&set[i])) {
 			if (KYMO__UNLIKELY(__atomic_load_n(&checks.on, __ATOMIC_RELAXED)))
 				check(&set[i], stop_end);
-			return set[i].hash;
+			return &set[i].found;
 		}
 	return make(walks, &set[walks->next_way++ % WAYS], from, stop_start, stop_end);
 }
