@@ -33,38 +33,7 @@ static struct {
 	pid_t pid;
 } from;
 
-/* ---- what is lost ------------------------------------------------------------------------------ */
-
-enum loss { LOSS_FULL, LOSS_FAILED, LOSS_CAPTURED, LOSS_MOVED, LOSS_AT_END, LOSS_COUNT };
-static const char *const losses[LOSS_COUNT] = {
-	[LOSS_FULL] = "device time of modules: more under way than can be followed",
-	[LOSS_FAILED] = "device time of modules: an event of torch's failed",
-	[LOSS_CAPTURED] = "device time of modules: a graph was being captured",
-	[LOSS_MOVED] = "device time of modules: begun on one device and ended on another",
-	[LOSS_AT_END] = "device time of modules: not known when the program ended",
-};
-static uint64_t lost[LOSS_COUNT], said[LOSS_COUNT];
-
-static void say_loss(enum loss loss)
-{
-	struct schema_gap_row row = { .start_ticks = kymo__ticks(),
-				      .events = lost[loss] - said[loss] };
-
-	if (!row.events)
-		return;
-	row.cause = kymo_name_full(losses[loss], strlen(losses[loss]), NULL, 0, 0,
-				   KYMO_SOURCE_TORCH, 0);
-	kymo__append(SCHEMA_GAPS, &row);
-	said[loss] = lost[loss];
-}
-
-/* A row each time that the number has doubled; the rest at the end. */
-static void count_loss(enum loss loss, uint64_t events)
-{
-	lost[loss] += events;
-	if (lost[loss] >= 2 * said[loss])
-		say_loss(loss);
-}
+/* ---- what fails ------------------------------------------------------------------------------ */
 
 static void say_failure(PyObject *error)
 {
@@ -86,7 +55,7 @@ static void failed(void)
 	PyObject *kind, *error, *trace;
 
 	PyErr_Fetch(&kind, &error, &trace);
-	count_loss(LOSS_FAILED, 1);
+	losses_count(LOSS_FAILED, 1);
 	if (++from.failures == FAILURES_MOST) {
 		accelerator_is_there = false;
 		__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
@@ -158,6 +127,7 @@ static struct {
 	long long stream;
 	int32_t device;
 	uint32_t queue;
+	uint64_t last_end; /* ticks: of the last outermost span that was told */
 } streams[STREAMS_MOST];
 static uint32_t stream_count;
 
@@ -273,7 +243,7 @@ static bool may_not_touch(void)
 	int captured = from.capturing ? truth_of(PyObject_CallNoArgs(from.capturing)) : 0;
 
 	if (captured > 0)
-		count_loss(LOSS_CAPTURED, 1);
+		losses_count(LOSS_CAPTURED, 1);
 	return captured || !accelerator_is_there;
 }
 
@@ -363,10 +333,33 @@ static void measure(struct timing *timing, double rate, uint64_t seen)
 	}
 }
 
-static void tell(const struct timing *timing, double rate)
+static uint64_t ticks_at(const struct device *device, double zero, double ns, double rate)
+{
+	return device->base + (uint64_t)(int64_t)(zero + ns * rate);
+}
+
+/* In the midst of what is possible; but as the bounds move from one outermost span to the next, the two do not overlap. */
+static double zero_for(const struct timing *outermost, double rate)
+{
+	const struct device *device = &devices[outermost->begin.device];
+	double zero = (device->low + device->high) / 2, late;
+	uint32_t i = 0;
+
+	while (i < stream_count && streams[i].queue != outermost->begin.queue)
+		i++;
+	if (i == stream_count)
+		return zero;
+	late = (double)(int64_t)(streams[i].last_end -
+				 ticks_at(device, zero, outermost->start_ns, rate));
+	if (streams[i].last_end && late > 0)
+		zero = fmin(zero + late, device->high);
+	streams[i].last_end = ticks_at(device, zero, outermost->end_ns, rate);
+	return zero;
+}
+
+static void tell(const struct timing *timing, double zero, double rate)
 {
 	const struct device *device = &devices[timing->begin.device];
-	double zero = (device->low + device->high) / 2;
 	struct kymo_device_op op = {
 		.bytes = sizeof(op),
 		.queue = timing->begin.queue,
@@ -375,24 +368,30 @@ static void tell(const struct timing *timing, double rate)
 		.name = timing->name,
 		.queued = KYMO_DEVICE_NO_TIME,
 		.submit = KYMO_DEVICE_NO_TIME,
-		.start = device->base + (uint64_t)(int64_t)(zero + timing->start_ns * rate),
-		.end = device->base + (uint64_t)(int64_t)(zero + timing->end_ns * rate),
+		.start = ticks_at(device, zero, timing->start_ns, rate),
+		.end = ticks_at(device, zero, timing->end_ns, rate),
 		.launch = timing->launch,
 		.flags = KYMO_DEVICE_HOST_TICKS | KYMO_DEVICE_DEPTH(timing->depth),
-		.error_ns = (uint64_t)((device->high - device->low) / 2 / rate) + 1,
+		.error_ns = (uint64_t)(fmax(device->high - zero, zero - device->low) / rate) + 1,
 	};
 
 	kymo_device_op(&op);
 }
 
-/* Those of an outermost call are told together, by one relation of the clocks: so they stay inside each other. */
+/* Those of an outermost call, which is the last, are told together, by one relation of the clocks: so they stay inside each
+   other. Those of other devices among them have a clock of their own. */
 static void tell_known(double rate)
 {
+	const struct timing *last = &ring[(known - 1) % SPANS];
+	double zero = told < known && last->known ? zero_for(last, rate) : 0;
+
 	while (told < known) {
 		struct timing *timing = &ring[told++ % SPANS];
+		bool same = last->known && timing->begin.device == last->begin.device;
+		const struct device *device = &devices[timing->begin.device];
 
 		if (timing->known)
-			tell(timing, rate);
+			tell(timing, same ? zero : (device->low + device->high) / 2, rate);
 		own_spans++;
 	}
 	kymo__source_cost(KYMO_SOURCE_DEVICE, own_ticks / (own_spans ? own_spans : 1));
@@ -417,7 +416,7 @@ static void resolve(void)
 		if (!passed)
 			break;
 		if (moved(timing))
-			count_loss(LOSS_MOVED, 1);
+			losses_count(LOSS_MOVED, 1);
 		else if (passed > 0)
 			measure(timing, rate, kymo__ticks());
 		known++;
@@ -435,7 +434,7 @@ static void push(struct span *span, struct stamp *end, const struct span_of *of)
 
 	span->begin.event = NULL;
 	if (head - told == SPANS) {
-		count_loss(LOSS_FULL, 1);
+		losses_count(LOSS_FULL, 1);
 		event_give(begin.event, begin.device);
 		event_give(end->event, end->device);
 		return;
@@ -579,12 +578,11 @@ void accelerator_unset(void)
 	__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
 	if (ours && !resolving) {
 		tell_known((double)(1u << 30) / (double)(kymo_ticks_ns(1u << 30) + 1));
-		count_loss(LOSS_AT_END, head - known);
+		losses_count(LOSS_AT_END, head - known);
 		while (known < head)
 			release(&ring[known++ % SPANS]);
 		told = known;
-		for (int i = 0; i < LOSS_COUNT; i++)
-			say_loss(i);
+		losses_say();
 		for (int i = 0; i < DEVICES_MOST; i++) {
 			Py_CLEAR(devices[i].anchor);
 			Py_CLEAR(devices[i].pool);

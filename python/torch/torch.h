@@ -8,7 +8,8 @@
  *	symbols.c    where libtorch keeps what these need; which builds are known
  *	names.c      modules to names            thread.c  what a thread holds
  *	steps.c      steps, phases, rows         watch.c   variables at each step
- *	accelerator.c  time on a device          cost.c    what a row costs
+ *	accelerator.c  time on a device          losses.c  what of it could not be had
+ *	cost.c       what a row costs
  *	module.c     the Python module
  *
  * Who may touch what: names and settings only with the GIL; a thread's own part only that thread, but for its ring
@@ -93,6 +94,10 @@ void accelerator_stamp(struct stamp *last); /* records anew */
 void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, PyObject *make,
 		     PyObject *capturing);
 void accelerator_unset(void);
+
+enum loss { LOSS_FULL, LOSS_FAILED, LOSS_CAPTURED, LOSS_MOVED, LOSS_AT_END, LOSS_COUNT };
+void losses_count(enum loss loss, uint64_t events);
+void losses_say(void); /* what is not in a row yet */
 
 /* ---- thread.c ---------------------------------------------------------------------------- */
 

@@ -109,12 +109,12 @@ print(device.waited, device.made, file=sys.stderr)
 
 
 def test_forward_backward_and_steps_have_their_time_on_the_device(timed):
-    rows = timed.query("SELECT module, stage, device_ns, count(*) AS n FROM python.torch_trace GROUP BY ALL ORDER BY ALL")
-    assert {(r["module"], r["stage"]): (r["device_ns"] / 1e6, r["n"]) for r in rows} == {
-        ("Net", "forward"): (pytest.approx(7, rel=1e-5), 3), ("one", "forward"): (pytest.approx(1, rel=1e-5), 3),
-        ("two", "forward"): (pytest.approx(2, rel=1e-5), 3), ("Net", "backward"): (pytest.approx(30, rel=1e-5), 3),
-        ("one", "backward"): (pytest.approx(10, rel=1e-5), 3), ("two", "backward"): (pytest.approx(20, rel=1e-5), 3),
-        ("backward", "backward"): (pytest.approx(30, rel=1e-5), 3), ("Own", "step"): (pytest.approx(5, rel=1e-5), 3)}
+    rows = timed.query("SELECT module, stage, min(device_ns) AS least, max(device_ns) AS most, count(*) AS n FROM python.torch_trace "
+                       "GROUP BY ALL ORDER BY ALL")
+    ms = {("Net", "forward"): 7, ("one", "forward"): 1, ("two", "forward"): 2, ("Net", "backward"): 30, ("one", "backward"): 10,
+          ("two", "backward"): 20, ("backward", "backward"): 30, ("Own", "step"): 5}
+    assert {(r["module"], r["stage"]): (r["least"] / 1e6, r["most"] / 1e6, r["n"]) for r in rows} == {
+        key: (pytest.approx(value, rel=1e-3), pytest.approx(value, rel=1e-3), 3) for key, value in ms.items()}
 
 
 def test_they_are_operations_of_the_stream_that_know_the_zone_of_the_host(timed):
@@ -132,7 +132,7 @@ def test_they_are_operations_of_the_stream_that_know_the_zone_of_the_host(timed)
 def test_a_root_module_is_a_model_of_that_device_and_of_no_other(timed):
     rows = timed.query("SELECT model, device, executions, p50_ns FROM device.models")
     assert [(r["model"], r["device"], r["executions"], r["p50_ns"]) for r in rows] == [
-        ("Net", "cuda:1", 3, pytest.approx(7e6, rel=1e-5))]
+        ("Net", "cuda:1", 3, pytest.approx(7e6, rel=1e-3))]
 
 
 def test_nothing_waits_and_events_are_used_again(timed):
@@ -249,7 +249,7 @@ print(before, time.monotonic_ns(), *moments)
     rows = recording.query("SELECT start_ns, end_ns, error_ns, queued_ns FROM device.ops ORDER BY queued_ns LIMIT 10")
     assert len(rows) == 10
     for row, begin, end in zip(rows, moments[::2], moments[1::2]):
-        assert abs(row["end_ns"] - row["start_ns"] - (end - begin)) <= 2000, (row, begin, end)
+        assert abs(row["end_ns"] - row["start_ns"] - (end - begin)) <= 20000, (row, begin, end)
         least, most = begin - after + at - row["error_ns"], begin - before + at + row["error_ns"]
-        assert least - 2000 <= row["start_ns"] <= most + 2000, (row, least, most)
-        assert row["start_ns"] >= row["queued_ns"] - 2000
+        assert least - 20000 <= row["start_ns"] <= most + 20000, (row, least, most)  # as well as ticks are known as ns
+        assert row["start_ns"] >= row["queued_ns"] - 20000
