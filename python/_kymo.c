@@ -135,6 +135,7 @@ static int module_exec(PyObject *module)
 				"kymo: the C library has no thread key left, or no memory");
 		return -1;
 	}
+	kymo__poll_promised();
 	state->regions = PyDict_New();
 	state->error = PyErr_NewExceptionWithDoc(
 		"kymo.Error", "What failed, on what, why, and what to do.", NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "arguments.h"
 #include "held.h"
+#include "poll.h"
 
 #define REGIONS_MAX 65536 /* names made at run time without end must not become our leak */
 
@@ -123,8 +124,9 @@ static inline void region_enter(struct region *region, struct holder *holder)
 
 	if (KYMO__UNLIKELY(!holder))
 		return;
+	poll_program(); /* before a place is taken: it may run code */
 	if (KYMO__UNLIKELY(on && !holder->introduced))
-		introduce_thread(holder); /* before a place is taken: it may run code */
+		introduce_thread(holder); /* as well */
 	held = held_next(holder);
 	if (KYMO__UNLIKELY(!held))
 		return;

@@ -97,6 +97,7 @@ static PyObject *kymo_py_record(PyObject *module, PyObject *const *args, Py_ssiz
 		return PyErr_Format(PyExc_TypeError,
 				    "kymo.record: value takes a number, not %.100s",
 				    Py_TYPE(given[1])->tp_name);
+	poll_program();
 	if (!kymo_enabled())
 		Py_RETURN_NONE;
 	if (take_double(given[1], &value))
@@ -117,6 +118,7 @@ static PyObject *step_by(void (*step)(const char *), const struct signature *sig
 
 	if (take_arguments(sig, args, count, keywords, given) || check_text(sig, 0, &given[0]))
 		return NULL;
+	poll_program();
 	if (!kymo_enabled())
 		Py_RETURN_NONE;
 	if (given[0] && text_take(given[0], &name))

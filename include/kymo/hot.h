@@ -34,6 +34,7 @@ enum kymo__on_bits {
 	KYMO_ON_DEVICE = 1u << 3,
 	KYMO_ON_ALLOC = 1u << 4,
 	KYMO_ON_GC = 1u << 5,
+	KYMO_ON_ALLOC_EXACT = 1u << 6, /* with KYMO_ON_ALLOC: every one, and not samples */
 };
 
 /* Who marked a zone: the column `source`. */

@@ -16,7 +16,7 @@
  * Nothing here ever changes what your program does: no call blocks, exits, throws, or allocates with
  * malloc; what cannot be recorded is dropped and counted (`FROM kymo.streams`). While recording is off, a
  * zone costs one load and a branch. Every function is safe in threads, after fork and, but for the
- * *_create and *_init functions and kymo_snapshot(), in signal handlers. -DKYMO_DISABLE compiles all of it away.
+ * *_create and *_init functions, kymo_snapshot() and kymo_poll(), in signal handlers. -DKYMO_DISABLE compiles all of it away.
  */
 #ifndef KYMO_H
 #define KYMO_H
@@ -52,6 +52,11 @@ static inline bool kymo_enabled(void)
 {
 	return kymo__is_on(KYMO_ON_ZONES) != 0;
 }
+/* A moment at which kymo may load what was asked for from outside since: `kymo config PID memory=on` in a program that was
+   not started with --memory. Call it now and then, once in a step or a request: two loads where nothing is to be done, and
+   some milliseconds in the one call that loads a library and redirects malloc. Not in a signal handler, nor inside an
+   allocator. */
+KYMO__EXPORT void kymo_poll(void);
 /* The directory of this process's recording, or "" while there is none. */
 KYMO__EXPORT const char *kymo_directory(void);
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <kymo/kymo.h>
+#include "../poll.h"
 
 #define WORTH_NS 1000000u
 #define GENERATIONS 3
@@ -32,6 +32,8 @@ static struct {
 	int (*start)(struct kymo_region *region);
 	int (*stop)(struct kymo_region *region);
 	void (*value)(uint64_t value);
+	void (*poll)(void);
+	const uint32_t *followed;
 	struct kymo_region regions[GENERATIONS];
 } kymo;
 
@@ -58,6 +60,7 @@ static bool find_symbols(void *library)
 		{ "kymo__on", &kymo.on },	    { "kymo_enable", &kymo.enable },
 		{ "kymo_name_full", &kymo.name },   { "kymo_region_start", &kymo.start },
 		{ "kymo_region_stop", &kymo.stop }, { "kymo_zone_value", &kymo.value },
+		{ "kymo_poll", &kymo.poll },	    { "kymo__memory_followed", &kymo.followed },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -82,6 +85,20 @@ static void name_regions(void)
 	}
 }
 
+/* As poll_program(), without being linked. */
+static void hear(void)
+{
+	static bool loaded; /* written with the GIL */
+
+	if (!kymo.there || kymo__memory_wanted(**kymo.on) == *kymo.followed)
+		return;
+	if (!loaded) {
+		loaded = true;
+		poll_load();
+	}
+	kymo.poll();
+}
+
 /* It begins to record as it is loaded, where KYMO says so; KYMO_GC alone asks for it here. */
 static void open_library(void)
 {
@@ -94,6 +111,8 @@ static void open_library(void)
 		return;
 	name_regions();
 	kymo.there = true;
+	hear();
+	kymo.poll(); /* so that it is known that somebody does */
 }
 
 static bool is_on(void)
@@ -138,6 +157,7 @@ static void collection_begins(struct state *state, PyObject *info)
 		return;
 	}
 	end_zone(state); /* of one whose end was kept from us */
+	hear();
 	if (!is_on() || generation < 0 || generation >= GENERATIONS || !kymo.regions[generation].id)
 		return;
 	state->open = &kymo.regions[generation];

@@ -38,7 +38,8 @@ def start() -> None:
         _attempt("garbage collections are", _arm_gc)
     if any(torch):
         _attempt("torch modules are", lambda: load("_torch_auto").arm())
-    if _asks_for("KYMO_MEMORY"):
+    # Preloaded and off, it may be turned on at any allocation, where nothing can be loaded.
+    if _asks_for("KYMO_MEMORY") or "libkymo_memory" in os.environ.get("LD_PRELOAD", ""):
         _attempt("lines of Python that allocate are", lambda: extension("_memory"))
     if is_whole:
         begin()  # last, so that our own calls are not in it

@@ -267,5 +267,6 @@ PyMODINIT_FUNC PyInit__memory(void)
 	find_evaluation();
 	kymo_memory_python(&how);
 	Py_AtExit(forget);
+	kymo_poll(); /* KYMO_MEMORY=on: from here on */
 	return PyModule_Create(&def);
 }

@@ -1,6 +1,7 @@
 /* Steps, phases and rows. */
 #include <string.h>
 
+#include "../poll.h"
 #include "torch.h"
 
 struct state state;
@@ -33,6 +34,8 @@ bool steps_wanted(void)
 		look_again(control);
 		state.settings.changes = changes;
 		state.settings.seen = true;
+		kymo__poll_promised();
+		poll_program();
 	}
 	return state.settings.every < 2 || steps_now() % state.settings.every == 0;
 }

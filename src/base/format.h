@@ -179,9 +179,16 @@ struct kymo_control {
 	/* A bit for each row of settings_keys that was changed since the process began: what it starts inherits those. */
 	uint64_t config_changed;
 	uint64_t reserved[53];
-	uint32_t memory_exact; /* 1: every allocation, and not samples of them */
-	uint32_t memory_reserved;
+	/* For `kymo config memory=…`, written by the process: how it hears of it, and which of KYMO_ON_ALLOC and
+	   KYMO_ON_ALLOC_EXACT it has done. */
+	uint32_t memory_heard;
+	uint32_t memory_followed;
 };
+
+/* In memory_heard. */
+#define KYMO_HEARD_PRELOADED 1u /* at its next allocation */
+#define KYMO_HEARD_POLLED 2u /* at its next kymo_poll(), which it makes */
+#define KYMO_HEARD_REFUSED 4u /* it tried, and could not */
 
 /* ---- names ------------------------------------------------------------------------------- */
 

@@ -279,7 +279,8 @@ enum schema_alloc_kind {
 	SCHEMA_FREE_EXACT,
 	SCHEMA_ALLOC_SAMPLED, /* stands for more than itself */
 	SCHEMA_FREE_SAMPLED,
-	SCHEMA_ALLOC_BEGAN = 5, /* from here on they are seen; what is live counts from 0 */
+	SCHEMA_ALLOC_CHANGED, /* as BEGAN says, from here on; what is live goes on */
+	SCHEMA_ALLOC_BEGAN, /* from here on they are seen; what is live counts from 0 */
 	SCHEMA_ALLOC_ENDED, /* and no longer */
 };
 

@@ -35,7 +35,7 @@ const struct settings_key settings_keys[] = {
 	  "operations of devices" },
 	{ "memory", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ALLOC, 0, "off",
 	  "allocations" },
-	{ "memory_exact", SETTINGS_FLAG, SETTINGS_PROGRAM, AT(memory_exact), 0, 0, "off",
+	{ "memory_exact", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ALLOC_EXACT, 0, "off",
 	  "every allocation, and not samples of them" },
 	{ "watch", SETTINGS_TEXT, SETTINGS_PROGRAM, AT(watch), BYTES(watch), 0, "",
 	  "variables to record: loss@train_step,lr@train_step" },

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/near.h"
 #include "base/paths.h"
 #include "base/settings.h"
+#include "cmds/config_memory.h"
 #include "cmds/remote.h"
 #include "collect/configure.h"
 #include "collect/guard.h"
@@ -22,6 +24,8 @@
 #include "views/text.h"
 
 #define KEYS_MOST 32
+#define FOLLOW_TRIES 50 /* to see that a program has followed */
+#define FOLLOW_PAUSE_NS 20000000
 
 /* A word of the command line, taken apart. */
 struct wish {
@@ -82,6 +86,19 @@ static int bad_value(const struct settings_key *key, const char *text, const cha
 			  near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
+static int read_wish(struct config *config, const char *word);
+
+/* memory=exact is two settings; the other one comes first, so that it begins so. -1, or the exit status. */
+static int read_both(struct config *config, const char *exact)
+{
+	char word[32];
+	int status;
+
+	snprintf(word, sizeof(word), "memory_exact=%s", exact);
+	status = read_wish(config, word);
+	return status < 0 ? read_wish(config, "memory=on") : status;
+}
+
 static int read_wish(struct config *config, const char *word)
 {
 	const char *equals = strchr(word, '=');
@@ -95,6 +112,8 @@ static int read_wish(struct config *config, const char *word)
 		return unknown_key(name);
 	if (config->count == KEYS_MOST - 1)
 		return cmds_wrong("config", "too many keys at once");
+	if (equals && config_memory_is(wish->key) && config_memory_exact(equals + 1))
+		return read_both(config, config_memory_exact(equals + 1));
 	config->count++;
 	wish->change = equals;
 	if (equals && settings_parse(wish->key, equals + 1, &wish->value, &err))
@@ -294,6 +313,69 @@ static int change(struct config *config, struct wish *wish, struct kymo_error *e
 	return rc;
 }
 
+/* ---- memory, for which programs load a library ------------------------------------------------- */
+
+static bool is_asked_for_memory(const struct config *config)
+{
+	for (size_t i = 0; i < config->count; i++)
+		if (config->wishes[i].change && config_memory_is(config->wishes[i].key))
+			return true;
+	return false;
+}
+
+/* Turned on where nobody can follow, nothing is changed. */
+static int check_memory(const struct config *config, struct kymo_error *err)
+{
+	const struct live_process *deaf = NULL;
+
+	for (size_t i = 0; i < config->count; i++) {
+		const struct wish *wish = &config->wishes[i];
+
+		if (!wish->change || !config_memory_is(wish->key) || !wish->value.number)
+			continue;
+		for (size_t k = 0; k < config->live.count; k++) {
+			const struct live_process *process = &config->live.processes[k];
+
+			if (!is_concerned(config, process, wish->key))
+				continue;
+			if (config_memory_hears(&process->control))
+				return 0;
+			deaf = process;
+		}
+	}
+	return deaf ? config_memory_refuse(&deaf->control, err) : 0;
+}
+
+/* One that hears and has not followed; NULL: all have. */
+static const struct live_process *late_one(const struct config *config)
+{
+	for (size_t i = 0; i < config->live.count; i++) {
+		const struct live_process *process = &config->live.processes[i];
+
+		if (process->control.role == KYMO_ROLE_TARGET && is_meant(config, process) &&
+		    config_memory_hears(&process->control) &&
+		    !config_memory_has_followed(&process->control))
+			return process;
+	}
+	return NULL;
+}
+
+static void await_memory(struct config *config)
+{
+	const struct timespec pause = { 0, FOLLOW_PAUSE_NS };
+	const struct live_process *late = NULL;
+
+	for (int i = 0; i < FOLLOW_TRIES; i++) {
+		if (open_again(config, NULL))
+			return; /* it has ended */
+		late = late_one(config);
+		if (!late)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	config_memory_say_when(&late->control);
+}
+
 /* Files are made as large as a program may need them; what stays of one change is a row and its words. Whole pages behind
    the last byte become holes: the size that readers check is the same. Where that is not possible they stay. */
 static void give_back(int directory, const char *name)
@@ -403,9 +485,11 @@ static void print_change(const struct wish *wish)
 
 static int answer(struct config *config, struct kymo_error *err)
 {
-	int rc = 0, written;
+	int rc = check_memory(config, err), written;
 	bool nobody = false;
 
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < config->count && !rc; i++)
 		if (config->wishes[i].change)
 			rc = change(config, &config->wishes[i], err);
@@ -426,6 +510,8 @@ static int answer(struct config *config, struct kymo_error *err)
 			say_who_follows(config, wish);
 		nobody |= !rc && !wish->heard;
 	}
+	if (!rc && is_asked_for_memory(config))
+		await_memory(config);
 	return rc ? rc : nobody ? 1 : 0;
 }
 

@@ -93,7 +93,7 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "in every N-th step" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
 			   "a variable of a function, at each optimizer step" },
-	[OPTION_MEMORY] = { 0, "memory", "[=exact]", "who allocates what: samples, or all of it" },
+	[OPTION_MEMORY] = { 0, "memory", "[=exact|off]", "who allocates what; off: ready for it" },
 	[OPTION_DEVICE] = { 0, "device", NULL, "operations of devices: OpenCL" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "show it in a browser, as it runs" },

@@ -11,11 +11,15 @@
 
 int run_memory_word(struct run_memory *memory, const char *word)
 {
-	memory->on = true;
+	memory->ready = true;
 	memory->exact = word && !strcmp(word, "exact");
-	if (word && !memory->exact && strcmp(word, "sampled") != 0)
-		return cmds_wrong("run", "--memory is sampled (the default) or exact, not \"%s\"",
-				  word);
+	memory->on = !word || memory->exact || !strcmp(word, "sampled");
+	if (!memory->on && strcmp(word, "off") != 0)
+		return cmds_wrong(
+			"run",
+			"--memory is sampled (the default), exact, or off (until kymo config turns "
+			"it on), not \"%s\"",
+			word);
 	return -1;
 }
 
@@ -56,12 +60,13 @@ int run_memory_prepare(const struct run_memory *memory, bool injected,
 {
 	struct kymo_error err = { 0 };
 
-	if (!memory->on)
+	if (!memory->ready)
 		return -1;
 	if (!injected)
 		run_environment_inject(environment,
 				       &err); /* without it, lines of Python are not known */
-	run_environment_set(environment, "KYMO_MEMORY", "on");
+	if (memory->on)
+		run_environment_set(environment, "KYMO_MEMORY", "on");
 	if (memory->exact)
 		run_environment_set(environment, "KYMO_MEMORY_EXACT", "on");
 	return preload(environment);

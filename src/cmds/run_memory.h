@@ -7,10 +7,10 @@
 #include "cmds/run_python.h"
 
 struct run_memory {
-	bool on, exact;
+	bool ready, on, exact; /* ready: preloaded, so that it can be turned on at any time */
 };
 
-/* "sampled" or NULL, or "exact". -1, or the exit status of wrong use. */
+/* "sampled" or NULL, "exact", or "off". -1, or the exit status of wrong use. */
 int run_memory_word(struct run_memory *memory, const char *word);
 /* Into variables; injected: kymo is in the program's Pythons already, which it has to be for their lines. -1, or the exit
    status. */

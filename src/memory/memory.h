@@ -145,6 +145,7 @@ struct memory_real {
 };
 extern struct memory_real memory_real;
 extern bool memory_preloaded __attribute__((visibility("hidden")));
+extern const void *memory_recorder; /* inside libkymo; NULL until our constructor has run */
 bool memory_real_find(void); /* false: not yet */
 void *memory_early(size_t bytes, size_t align); /* for what is asked before it is found */
 #define MEMORY_EARLY_BYTES 65536
@@ -238,7 +239,7 @@ int64_t memory_live_bytes(void);
 void memory_lost(void);
 void memory_foreign(void);
 void memory_announce(void);
-/* Does what `kymo config` asks for; true: this very allocation is recorded. */
+/* Do what `kymo config` asks for. The first, while nothing is watched; true: this very allocation is recorded. */
 bool memory_follow_switch(void);
 void memory_follow_switch_off(void);
 void memory_row(uint32_t kind, uint64_t what);

@@ -196,7 +196,7 @@ static bool holds(const struct dl_phdr_info *info, uintptr_t address)
 /* We, the recorder, and the linker itself, which is told apart by what only it has. */
 static bool is_left_alone(const struct dl_phdr_info *info)
 {
-	return holds(info, (uintptr_t)&__ehdr_start) || holds(info, (uintptr_t)&kymo__slow_clock) ||
+	return holds(info, (uintptr_t)&__ehdr_start) || holds(info, (uintptr_t)memory_recorder) ||
 	       holds(info, (uintptr_t)&_r_debug) || strstr(info->dlpi_name, "linux-vdso");
 }
 

@@ -17,6 +17,7 @@
 
 struct memory_real memory_real;
 bool memory_preloaded;
+const void *memory_recorder;
 static bool found;
 
 /* Before the real one is known, dlsym itself and constructors may ask. Never given back. */
@@ -181,5 +182,5 @@ bool memory_in_allocator(const void *address)
 	static struct span allocator, recorder;
 
 	return is_in(&allocator, (const void *)memory_real.malloc, address) ||
-	       is_in(&recorder, (const void *)&kymo__slow_clock, address);
+	       is_in(&recorder, memory_recorder, address);
 }

@@ -32,6 +32,7 @@ static struct kymo_memory_event events[KYMO_MEMORY_EVENTS];
 static uint64_t event_count;
 
 static uint32_t generation = 1, announced;
+static uint32_t switching; /* somebody does what is asked for from outside */
 
 uint32_t memory_generation(void)
 {
@@ -204,15 +205,19 @@ size_t kymo_memory_sites(struct kymo_memory_site *out, size_t most)
 
 /* ---- on and off ------------------------------------------------------------------------------ */
 
+static uint64_t how(uint32_t mode)
+{
+	return (mode == KYMO_MEMORY_SAMPLED ? KYMO_MEMORY_MEAN : 0) | (uint64_t)memory_preloaded
+									      << MEMORY_SIZE_BITS;
+}
+
 /* The row that says from when on allocations are seen, and how: once in each process. */
 static void announce(uint32_t mode)
 {
 	uint32_t now = memory_generation();
 
 	if (__atomic_exchange_n(&announced, now, __ATOMIC_RELAXED) != now)
-		memory_row(SCHEMA_ALLOC_BEGAN,
-			   (mode == KYMO_MEMORY_SAMPLED ? KYMO_MEMORY_MEAN : 0) |
-				   (uint64_t)memory_preloaded << MEMORY_SIZE_BITS);
+		memory_row(SCHEMA_ALLOC_BEGAN, how(mode));
 }
 
 void memory_announce(void)
@@ -237,6 +242,7 @@ static void forget_all(void)
 /* The child counts from here: what it inherits is not in its recording. */
 static void in_child(void)
 {
+	switching = 0; /* by a thread that is not in this child */
 	if (!__atomic_load_n(&memory_mode, __ATOMIC_RELAXED))
 		return;
 	forget_all();
@@ -272,6 +278,8 @@ static int settle(void)
 		__atomic_store_n(&memory_mode, mode, __ATOMIC_RELEASE);
 		if (!memory_preloaded && !before != !mode)
 			rc = memory_patch(mode != KYMO_MEMORY_OFF);
+		if (before && mode && before != mode)
+			memory_row(SCHEMA_ALLOC_CHANGED, how(mode));
 		if (before && !mode)
 			memory_row(SCHEMA_ALLOC_ENDED, 0);
 		before = mode;
@@ -383,39 +391,63 @@ void kymo_memory_refresh(void)
 
 /* What `kymo run --memory` and `kymo config memory=on` begin: a watch of the program's own. */
 static struct kymo_memory_watch outside;
-static uint32_t switching;
+
+static uint32_t wanted_now(void)
+{
+	return kymo__memory_wanted(kymo__is_on(KYMO_ON_ALLOC | KYMO_ON_ALLOC_EXACT));
+}
+
+/* The watch goes on, with all that it has: what one mode has recorded is found when it is freed under the other. */
+static void change_mode(enum kymo_memory_mode mode)
+{
+	outside.mode = mode;
+	slots[outside.slot - 1].mode = mode;
+	settle();
+}
+
+/* Brings that watch to what is asked for. Whoever comes second leaves it to the first. */
+static void follow(void)
+{
+	uint32_t none = 0, wanted;
+	enum kymo_memory_mode mode;
+	int rc = 0;
+
+	if (!__atomic_compare_exchange_n(&switching, &none, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	wanted = wanted_now();
+	mode = wanted & KYMO_ON_ALLOC_EXACT ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED;
+	if (!wanted && outside.slot)
+		end(&outside);
+	else if (wanted && !outside.slot)
+		rc = begin(&outside, mode);
+	else if (wanted && outside.mode != mode)
+		change_mode(mode);
+	kymo__memory_done(wanted, rc != 0); /* refused: not tried again at each allocation */
+	__atomic_store_n(&switching, 0, __ATOMIC_RELEASE);
+}
 
 bool memory_follow_switch(void)
 {
-	const struct kymo_control *control;
-	uint32_t none = 0;
-
-	if (memory_thread.busy || !__atomic_compare_exchange_n(&switching, &none, 1, false,
-							       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (memory_thread.busy || !kymo__control())
 		return false;
 	memory_thread.busy = 1;
-	control = kymo__control();
-	if (control && !outside.slot)
-		begin(&outside, control->memory_exact ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED);
+	follow();
 	memory_thread.busy = 0;
-	__atomic_store_n(&switching, 0, __ATOMIC_RELEASE);
 	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) == KYMO_MEMORY_EXACT;
 }
 
 void memory_follow_switch_off(void)
 {
-	uint32_t none = 0;
-
-	if (KYMO__LIKELY(kymo__is_on(KYMO_ON_ALLOC)) || !outside.slot ||
-	    !__atomic_compare_exchange_n(&switching, &none, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
-		return;
-	end(&outside);
-	__atomic_store_n(&switching, 0, __ATOMIC_RELEASE);
+	if (KYMO__UNLIKELY(wanted_now() != kymo__memory_followed))
+		follow();
 }
 
 __attribute__((constructor)) static void at_start(void)
 {
-	if (memory_real_find() && memory_preloaded && kymo__is_on(KYMO_ON_ALLOC))
+	bool found = memory_real_find();
+
+	memory_recorder = kymo__memory_here(follow, memory_preloaded);
+	if (found && memory_preloaded && kymo__is_on(KYMO_ON_ALLOC))
 		memory_follow_switch();
 }

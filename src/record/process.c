@@ -309,6 +309,7 @@ static int open_control(enum kymo_role role, struct kymo_control *out)
 		return rc;
 	control = (struct kymo_control *)(void *)control_file.base;
 	memcpy(control, out, sizeof(*control));
+	kymo__poll_begin(control);
 	control->held_bytes = KYMO_CONTROL_BYTES;
 	describe(control, role);
 	kymo__process.control = control;

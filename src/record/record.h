@@ -11,7 +11,7 @@
  *	marked.c    for code that is marked for another tool
  *	snapshot.c snapfile.c  one file of everything   capture.c   of some rows
  *	cost.c      what a zone costs here
- *	config.c    what is changed from inside
+ *	config.c    what is changed from inside   poll.c   what is loaded later
  *	device.c deviceclock.c devicefake.c   devices: record/device.h
  */
 #ifndef KYMO_RECORD_RECORD_H
@@ -68,6 +68,9 @@ KYMO__EXPORT void kymo__add_phase(enum kymo_phase phase, uint64_t ticks);
 enum kymo__moment { KYMO__STEP_BEGAN, KYMO__STEP_ENDED, KYMO__MARKED };
 KYMO__EXPORT void kymo__on_moment(void (*hook)(enum kymo__moment what, const char *name));
 KYMO__EXPORT void kymo__moment(enum kymo__moment what, const char *name);
+
+/* poll.c: what a new control page says of it. */
+void kymo__poll_begin(struct kymo_control *control);
 
 /* cost.c: ticks that one entry takes, with its part of folding. */
 uint64_t kymo__measure_own_cost(void);

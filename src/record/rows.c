@@ -92,7 +92,10 @@ int kymo__push(struct kymo_table *table, const void *row)
 
 int kymo__append(enum schema_id id, const void *row)
 {
-	if (!kymo_enabled())
+	/* Allocations are a switch of their own, which may be the only one that is on. */
+	bool own = id == SCHEMA_ALLOC || id == SCHEMA_ALLOC_FRAMES;
+
+	if (!kymo_enabled() && !(own && kymo__memory_followed))
 		return 0;
 	return kymo__push(&kymo__tables[id], row);
 }

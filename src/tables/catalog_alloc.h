@@ -11,13 +11,13 @@
 	"taken AS MATERIALIZED (SELECT pid, ts_ns, (place & 7)::INTEGER AS code, place & 281474976710648 AS ptr, " \
 	"(place >> 48)::INTEGER AS thread_id, (what & 1099511627775)::BIGINT AS size, (what >> 40)::INTEGER AS node " \
 	"FROM kymo_scan('alloc.rows')), " \
-	"began AS (SELECT pid, ts_ns AS began_ns, row_number() OVER (PARTITION BY pid ORDER BY ts_ns) AS session, " \
+	"began AS (SELECT pid, ts_ns AS began_ns, count(*) FILTER (code = 5) OVER (PARTITION BY pid ORDER BY ts_ns) AS session, " \
 	"'malloc, ' || CASE WHEN size > 0 THEN 'sampled' ELSE 'exact' END || CASE WHEN node > 0 THEN ', from the start' " \
-	"ELSE ', calls redirected' END AS source FROM taken WHERE code = 5), " \
+	"ELSE ', calls redirected' END AS source FROM taken WHERE code IN (4, 5)), " \
 	"rows AS MATERIALIZED (SELECT t.*, coalesce(b.session, 0) AS session, b.source, CASE WHEN code IN (0, 2) THEN 1 " \
 	"WHEN code IN (1, 3) THEN -1 ELSE 0 END AS sign, CASE WHEN code IN (2, 3) AND size > 0 THEN 1 / " ALLOC_CHANCE \
 	" ELSE 1 END AS weight FROM taken t ASOF LEFT JOIN began b ON b.pid = t.pid AND b.began_ns <= t.ts_ns " \
-	"WHERE t.code <> 5), "
+	"WHERE t.code NOT IN (4, 5)), "
 
 #define ALLOC_LIVE \
 	"levels AS MATERIALIZED (SELECT pid, ts_ns, session, source, sign, CASE WHEN sign = 0 THEN 0 ELSE sum(sign * size * " \
