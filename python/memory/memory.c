@@ -85,18 +85,38 @@ static PyObject *stats(PyObject *module, PyObject *number)
 
 /* ---- sites and events ------------------------------------------------------------------------ */
 
+/* Names of C++ as they are written, where the program has what C++ is run by. To be freed, or NULL. */
+static char *demangled(const char *name)
+{
+	static char *(*demangle)(const char *, char *, size_t *, int *);
+	void *library;
+	int status;
+
+	if (name[0] != '_' || name[1] != 'Z')
+		return NULL;
+	library = demangle ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	if (library)
+		*(void **)&demangle = dlsym(library, "__cxa_demangle");
+	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
+}
+
 static PyObject *frame_text(uint32_t *node)
 {
-	char name[512], file[1024];
+	char name[512], file[1024], *plain;
 	const char *slash;
+	PyObject *text;
 	uint32_t line;
 
 	*node = kymo_memory_frame(*node, name, sizeof(name), file, sizeof(file), &line);
 	slash = strrchr(file, '/');
 	if (line)
 		return PyUnicode_FromFormat("%s (%s:%u)", name, file, line);
-	return file[0] ? PyUnicode_FromFormat("%s (%s)", name, slash ? slash + 1 : file)
-		       : PyUnicode_FromString(name);
+	plain = demangled(name);
+	text = file[0] ? PyUnicode_FromFormat("%s (%s)", plain ? plain : name,
+					      slash ? slash + 1 : file)
+		       : PyUnicode_FromString(plain ? plain : name);
+	free(plain);
+	return text;
 }
 
 static PyObject *stack_of(uint32_t node)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/demangle.h"
 #include "collect/remote.h"
 
 /* One list: what is taken from libdw and libelf, with its type from the header. */
@@ -37,11 +38,10 @@
 	X(dwfl_frame_pc)
 
 struct unwind {
-	void *library, *cxx;
+	void *library;
 #define X(name) __typeof__(name) *name;
 	FUNCTIONS(X)
 #undef X
-	char *(*demangle)(const char *, char *, size_t *, int *);
 	pid_t pid;
 	Dwfl *dwfl;
 	const struct hold *hold; /* of the frames that are asked for */
@@ -122,13 +122,10 @@ static bool set_registers(Dwfl_Thread *thread, void *context)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static char *readable(const struct unwind *unwind, const char *symbol)
+static char *readable(const char *symbol)
 {
-	char *plain = NULL;
-	int status;
+	char *plain = demangle(symbol);
 
-	if (unwind->demangle && !strncmp(symbol, "_Z", 2))
-		plain = unwind->demangle(symbol, NULL, NULL, &status);
 	return plain ? plain : strdup(symbol);
 }
 
@@ -167,7 +164,7 @@ static void name_frame(struct unwind *unwind, Dwarf_Addr pc, struct unwind_frame
 		symbol = unwind->dwfl_module_addrinfo(module, pc, &offset, &sym, NULL, NULL, NULL);
 	}
 	frame->module = path ? strdup(path) : NULL;
-	frame->func = symbol ? readable(unwind, symbol) : module_and_offset(path, pc - start);
+	frame->func = symbol ? readable(symbol) : module_and_offset(path, pc - start);
 	frame->eval = symbol && is_evaluation(symbol);
 }
 
@@ -197,10 +194,6 @@ static bool load(struct unwind *unwind)
 		return false;
 	FUNCTIONS(X)
 #undef X
-	unwind->cxx = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-	if (unwind->cxx)
-		unwind->demangle = (__typeof__(unwind->demangle))dlsym(unwind->cxx,
-								       "__cxa_demangle");
 	return true;
 }
 
@@ -262,8 +255,6 @@ void unwind_close(struct unwind *unwind)
 		return;
 	if (unwind->dwfl)
 		unwind->dwfl_end(unwind->dwfl);
-	if (unwind->cxx)
-		dlclose(unwind->cxx);
 	if (unwind->library)
 		dlclose(unwind->library);
 	free(unwind);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tables/dictionary.h"
+
 #define READ_ROWS 4096u
 #define SPARE_NODES 65536u /* numbers that may be missing; what lies further off is not believed */
 
@@ -91,20 +93,38 @@ static bool set_text(duckdb_string_t *out, const char *text, size_t bytes)
 	return true;
 }
 
-static bool describe(struct callers_label *label, const struct recording *recording)
+static void add_function(struct buf *text, const struct store_name *name)
+{
+	char *plain = dictionary_demangled(name);
+
+	if (plain)
+		buf_text(text, plain);
+	else if (name->text_bytes)
+		buf_add(text, name->text, name->text_bytes);
+	else
+		buf_char(text, '?'); /* its name did not fit the table of names any more */
+	free(plain);
+}
+
+static bool describe(struct callers_label *label, const struct callers *callers,
+		     const struct recording *recording)
 {
 	const struct store_name *name = &recording->names[label->name];
 	struct buf text = { 0 };
 	bool ok;
 
-	if (name->text_bytes)
-		buf_add(&text, name->text, name->text_bytes);
-	else
-		buf_char(&text, '?'); /* its name did not fit the table of names any more */
-	if (name->file_bytes) {
+	add_function(&text, name);
+	if (name->file_bytes && (label->line || !callers->with_libraries)) {
 		buf_text(&text, " (");
 		buf_add(&text, name->file, name->file_bytes);
 		buf_print(&text, ":%u)", label->line);
+	} else if (name->file_bytes) { /* a library: its place says nothing */
+		const char *slash = memrchr(name->file, '/', name->file_bytes);
+		size_t skip = slash ? (size_t)(slash + 1 - name->file) : 0;
+
+		buf_text(&text, " (");
+		buf_add(&text, name->file + skip, name->file_bytes - skip);
+		buf_char(&text, ')');
 	}
 	ok = !text.failed && set_text(&label->text, buf_get(&text), text.used);
 	buf_fini(&text);
@@ -133,7 +153,7 @@ static uint32_t label_of(struct callers *callers, const struct recording *record
 	}
 	callers->labels[callers->label_count] = (struct callers_label){ .name = name,
 									.line = line };
-	if (!describe(&callers->labels[callers->label_count], recording))
+	if (!describe(&callers->labels[callers->label_count], callers, recording))
 		return 0;
 	callers->slots[at] = (uint32_t)callers->label_count;
 	return (uint32_t)callers->label_count++;
@@ -144,6 +164,7 @@ static uint32_t label_of(struct callers *callers, const struct recording *record
 struct filling {
 	struct callers *callers;
 	const struct recording *recording;
+	const char *table;
 	uint32_t process;
 	uint64_t rows; /* of the process's streams */
 	bool (*each)(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
@@ -188,13 +209,13 @@ static bool each_frame(struct filling *filling)
 	filling->rows = 0;
 	for (size_t i = 0; i < recording->stream_count; i++)
 		if (recording->streams[i].process == filling->process &&
-		    !strcmp(recording->streams[i].table, "python.frames"))
+		    !strcmp(recording->streams[i].table, filling->table))
 			filling->rows += recording->streams[i].kept;
 	for (size_t i = 0; ok && i < recording->stream_count; i++) {
 		const struct store_stream *stream = &recording->streams[i];
 		unsigned char *buffer;
 
-		if (stream->process != filling->process || strcmp(stream->table, "python.frames"))
+		if (stream->process != filling->process || strcmp(stream->table, filling->table))
 			continue;
 		buffer = malloc((size_t)READ_ROWS * stream->row_bytes);
 		ok = buffer && each_row(filling, stream, buffer);
@@ -243,11 +264,15 @@ static bool fill(struct filling *filling, uint32_t node, uint32_t parent, uint32
 }
 
 static bool read_process(struct callers *callers, const struct recording *recording,
-			 uint32_t process)
+			 const char *table, uint32_t process)
 {
 	struct callers_tree *tree = &callers->trees[process];
 	struct filling filling = {
-		.callers = callers, .recording = recording, .process = process, .each = measure
+		.callers = callers,
+		.recording = recording,
+		.table = table,
+		.process = process,
+		.each = measure,
 	};
 
 	if (!each_frame(&filling))
@@ -275,13 +300,14 @@ static void destroy(struct callers *callers)
 	free(callers);
 }
 
-static struct callers *create(const struct recording *recording)
+static struct callers *create(const struct recording *recording, const char *table)
 {
 	struct callers *callers = calloc(1, sizeof(*callers));
 	bool ok;
 
 	if (!callers)
 		return NULL;
+	callers->with_libraries = !strcmp(table, "alloc.frames");
 	callers->label_count = 1;
 	callers->label_room = 256;
 	callers->labels = calloc(callers->label_room, sizeof(*callers->labels));
@@ -289,7 +315,7 @@ static struct callers *create(const struct recording *recording)
 	callers->trees = calloc(recording->process_count + 1, sizeof(*callers->trees));
 	ok = callers->labels && callers->trees;
 	for (uint32_t i = 0; ok && i < recording->process_count; i++)
-		ok = read_process(callers, recording, i);
+		ok = read_process(callers, recording, table, i);
 	if (ok)
 		return callers;
 	if (!callers->trees)
@@ -302,23 +328,27 @@ static struct callers *create(const struct recording *recording)
 
 /* ---- for others ------------------------------------------------------------------------------ */
 
-const struct callers *callers_get(struct tables *tables)
+/* The frames of which table; tables->callers is in the same order. */
+static const char *const frame_tables[CALLERS_KINDS] = { "python.frames", "alloc.frames" };
+
+const struct callers *callers_get(struct tables *tables, enum callers_kind kind)
 {
 	const struct callers *callers;
 
 	pthread_mutex_lock(&tables->dictionary_lock);
-	if (!tables->callers)
-		tables->callers = create(tables->recording);
-	callers = tables->callers;
+	if (!tables->callers[kind])
+		tables->callers[kind] = create(tables->recording, frame_tables[kind]);
+	callers = tables->callers[kind];
 	pthread_mutex_unlock(&tables->dictionary_lock);
 	return callers;
 }
 
 void callers_fini(struct tables *tables)
 {
-	if (tables->callers)
-		destroy(tables->callers);
-	tables->callers = NULL;
+	for (int i = 0; i < CALLERS_KINDS; i++)
+		if (tables->callers[i])
+			destroy(tables->callers[i]);
+	memset(tables->callers, 0, sizeof(tables->callers));
 }
 
 const struct callers_node *callers_find(const struct callers *callers, uint32_t process,

@@ -4,6 +4,7 @@
  *
  *	kymo_samples()	python.samples, with the stack of each as a list of texts that all rows share
  *	kymo_leaves()	each node that samples name, with its stack as one folded text
+ *	kymo_sites()	each node of the stacks of allocations (alloc.frames), with its stack and what it is called by
  */
 #ifndef KYMO_TABLES_CALLERS_H
 #define KYMO_TABLES_CALLERS_H
@@ -33,6 +34,7 @@ struct callers_tree {
 };
 
 struct callers {
+	bool with_libraries; /* a frame without a line is of C, and its file a library */
 	struct callers_tree *trees; /* by process */
 	size_t tree_count;
 	struct callers_label *labels; /* [0] is none */
@@ -42,7 +44,7 @@ struct callers {
 };
 
 /* Those of the session's recording, made at the first call; NULL: no memory. Any thread. */
-const struct callers *callers_get(struct tables *tables);
+const struct callers *callers_get(struct tables *tables, enum callers_kind kind);
 void callers_fini(struct tables *tables);
 /* NULL: no such node. */
 const struct callers_node *callers_find(const struct callers *callers, uint32_t process,
@@ -74,6 +76,9 @@ bool callers_cursor_next(struct callers_cursor *cursor, struct callers_sample *o
 void callers_cursor_close(struct callers_cursor *cursor);
 
 int callers_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
+/* callers_sites.c: kymo_sites(). */
+int callers_register_sites(struct tables *tables, duckdb_connection connection,
+			   struct kymo_error *err);
 /* The last stacks that were taken of each process, as rows of kymo_meta('backtrace'). */
 void callers_fill_last(struct meta_rows *rows, const struct tables *tables);
 

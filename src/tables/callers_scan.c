@@ -262,7 +262,7 @@ static void init(duckdb_init_info info)
 	if (run) {
 		run->tables = own->tables;
 		run->function = own->function;
-		run->callers = callers_get(own->tables);
+		run->callers = callers_get(own->tables, CALLERS_SAMPLES);
 		run->cursor = callers_cursor_open(own->tables);
 		run->column_count = duck.init_get_column_count(info);
 	}
@@ -404,7 +404,7 @@ void callers_fill_last(struct meta_rows *rows, const struct tables *tables)
 {
 	struct tables *session = (struct tables *)
 		tables; /* what it keeps is made at its first use */
-	const struct callers *callers = callers_get(session);
+	const struct callers *callers = callers_get(session, CALLERS_SAMPLES);
 	struct callers_cursor *cursor = callers_cursor_open(session);
 	struct callers_sample sample;
 	struct last last = { 0 };

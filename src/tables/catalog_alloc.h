@@ -3,74 +3,87 @@
 #ifndef KYMO_TABLES_CATALOG_ALLOC_H
 #define KYMO_TABLES_CATALOG_ALLOC_H
 
-/* A mean of 64 KiB: KYMO_MEMORY_MEAN. */
-#define ALLOC_CHANCE "(1 - exp(size / -65536.0))"
+/* What a row is made of: base/schema.h. A mean of 64 KiB: KYMO_MEMORY_MEAN. */
+#define ALLOC_PTR "place & 281474976710648"
+#define ALLOC_SIZE "(what & 1099511627775)::BIGINT"
+#define ALLOC_NODE "(what >> 40)::INTEGER"
+#define ALLOC_SIGN "CASE WHEN place & 7 > 3 THEN 0 WHEN place & 1 = 0 THEN 1 ELSE -1 END"
+#define ALLOC_WEIGHT \
+	"CASE WHEN place & 7 IN (2, 3) AND what & 1099511627775 > 0 THEN 1 / (1 - exp((what & 1099511627775) / -65536.0)) " \
+	"ELSE 1 END"
 
-/* rows: one for each allocation and free; session counts how often watching began before it. sign is 0 where it ended. */
+/* What redirected calls do not see: objects that are loaded later call the real functions until their constructors are done. */
+#define ALLOC_MISSED " (missed: constructors of libraries loaded later)"
+
+/* rows: one for each allocation and free, still packed, since there may be millions; session counts how often watching began
+   before it. Joined by ranges, which keeps neither side in memory but the few beginnings. */
 #define ALLOC_ROWS \
-	"taken AS MATERIALIZED (SELECT pid, ts_ns, (place & 7)::INTEGER AS code, place & 281474976710648 AS ptr, " \
-	"(place >> 48)::INTEGER AS thread_id, (what & 1099511627775)::BIGINT AS size, (what >> 40)::INTEGER AS node " \
-	"FROM kymo_scan('alloc.rows')), " \
-	"began AS (SELECT pid, ts_ns AS began_ns, count(*) FILTER (code = 5) OVER (PARTITION BY pid ORDER BY ts_ns) AS session, " \
-	"'malloc, ' || CASE WHEN size > 0 THEN 'sampled' ELSE 'exact' END || CASE WHEN node > 0 THEN ', from the start' " \
-	"ELSE ', calls redirected' END AS source FROM taken WHERE code IN (4, 5)), " \
-	"rows AS MATERIALIZED (SELECT t.*, coalesce(b.session, 0) AS session, b.source, CASE WHEN code IN (0, 2) THEN 1 " \
-	"WHEN code IN (1, 3) THEN -1 ELSE 0 END AS sign, CASE WHEN code IN (2, 3) AND size > 0 THEN 1 / " ALLOC_CHANCE \
-	" ELSE 1 END AS weight FROM taken t ASOF LEFT JOIN began b ON b.pid = t.pid AND b.began_ns <= t.ts_ns " \
-	"WHERE t.code NOT IN (4, 5)), "
+	"sessions AS MATERIALIZED (SELECT pid, ts_ns AS began_ns, lead(ts_ns, 1, 9223372036854775807) OVER w AS until_ns, " \
+	"(count(*) FILTER (place & 7 = 5) OVER w)::INTEGER AS session, (row_number() OVER ())::INTEGER AS part, 'malloc, ' || CASE WHEN what & 1099511627775 > 0 THEN " \
+	"'sampled' ELSE 'exact' END || CASE WHEN what >> 40 > 0 THEN ', from the start' ELSE ', calls redirected" ALLOC_MISSED \
+	"' END AS source FROM (SELECT pid, ts_ns, place, what FROM kymo_scan('alloc.rows') WHERE place & 7 IN (4, 5)) " \
+	"WINDOW w AS (PARTITION BY pid ORDER BY ts_ns)), " \
+	"rows AS (SELECT t.pid, t.ts_ns, t.place, t.what, coalesce(s.session, 0) AS session, s.part FROM " \
+	"kymo_scan('alloc.rows') t LEFT JOIN sessions s ON s.pid = t.pid AND t.ts_ns >= s.began_ns AND t.ts_ns < s.until_ns " \
+	"WHERE t.place & 7 NOT IN (4, 5)), "
 
-#define ALLOC_LIVE \
-	"levels AS MATERIALIZED (SELECT pid, ts_ns, session, source, sign, CASE WHEN sign = 0 THEN 0 ELSE sum(sign * size * " \
-	"weight) OVER (PARTITION BY pid, session ORDER BY ts_ns, sign DESC ROWS UNBOUNDED PRECEDING) END AS live_bytes " \
-	"FROM rows), "
-
-/* Each node that a row names, with its way up to the outermost caller. */
-#define ALLOC_WAYS \
-	"frames AS MATERIALIZED (SELECT pid, node, any_value(parent) AS parent, any_value(name) AS func, " \
-	"any_value(name_file) AS file, any_value(lineno) AS lineno, any_value(name_source) AS source FROM " \
-	"kymo_scan('alloc.frames') GROUP BY pid, node), " \
-	"ways(pid, leaf, node, depth) AS (SELECT DISTINCT pid, node, node, 0 FROM rows WHERE node > 0 " \
-	"UNION ALL SELECT w.pid, w.leaf, f.parent, w.depth + 1 FROM ways w JOIN frames f ON " \
-	"f.pid = w.pid AND f.node = w.node WHERE f.parent > 0), " \
-	"stacks AS MATERIALIZED (SELECT w.pid, w.leaf, list(f.func || CASE WHEN f.lineno > 0 THEN ' (' || f.file || ':' || " \
-	"f.lineno || ')' WHEN f.file <> '' THEN ' (' || regexp_extract(f.file, '[^/]*$') || ')' ELSE '' END ORDER BY " \
-	"w.depth) AS stack, coalesce(arg_min(regexp_extract(f.file, '[^/]*$') || ':' || f.lineno, w.depth) FILTER " \
-	"(f.lineno > 0), arg_min(f.func, w.depth)) AS site, bool_or(f.file LIKE '%/libc10.so') AS tensor FROM ways w " \
-	"JOIN frames f ON f.pid = w.pid AND f.node = w.node GROUP BY w.pid, w.leaf) "
-
-#define ALLOC_STACK "LEFT JOIN stacks s ON s.pid = r.pid AND s.leaf = r.node"
+/* What is live after each row: of one that ends a session, nothing. Only what is needed goes through the sorting. */
+#define ALLOC_LEVELS \
+	"levels AS (SELECT pid, ts_ns, session, part, CASE WHEN rank = 2 THEN 0 ELSE sum(bytes) OVER (PARTITION BY pid, session " \
+	"ORDER BY ts_ns, rank ROWS UNBOUNDED PRECEDING) END AS live_bytes FROM (SELECT pid, ts_ns, session, part, CASE WHEN " \
+	"place & 7 > 3 THEN 2 ELSE place & 1 END::UTINYINT AS rank, (" ALLOC_SIGN \
+	") * (" ALLOC_SIZE ") * (" ALLOC_WEIGHT ") AS bytes FROM rows)), "
 /* Which of them is freed when: the next row of the same address. */
+#define ALLOC_FREED \
+	"lead(ts_ns) OVER (PARTITION BY pid, session, " ALLOC_PTR " ORDER BY ts_ns, place & 1 DESC)"
 #define ALLOC_FATES \
-	"fates AS (SELECT *, lead(ts_ns) OVER (PARTITION BY pid, session, ptr ORDER BY ts_ns, sign) AS freed_ns FROM rows " \
-	"WHERE sign <> 0), "
+	"fates AS (SELECT pid, session, ts_ns, place, what, " ALLOC_FREED \
+	" AS freed_ns FROM rows WHERE place & 7 < 4), "
+
+/* The stacks that rows name: others are parts of them. */
+#define ALLOC_WAYS \
+	"stacks AS (SELECT * FROM kymo_sites() WHERE (pid, node) IN (SELECT DISTINCT pid, " ALLOC_NODE \
+	" FROM kymo_scan('alloc.rows') WHERE place & 7 < 4)) "
+
+#define ALLOC_STACK "LEFT JOIN stacks s ON s.pid = r.pid AND s.node = r.node"
+/* The rows of fates, unpacked. */
+#define ALLOC_TOLD \
+	"told AS (SELECT pid, session, ts_ns, " ALLOC_PTR \
+	" AS ptr, (place >> 48)::INTEGER AS thread_id, " ALLOC_SIZE " AS size, " ALLOC_NODE \
+	" AS node, " ALLOC_SIGN " AS sign, " ALLOC_WEIGHT " AS weight, freed_ns FROM fates), "
 
 #define ALLOC_FROM_ALLOCATIONS \
-	"(WITH RECURSIVE " ALLOC_ROWS ALLOC_FATES ALLOC_WAYS \
-	"SELECT r.*, s.stack, s.site, t.tid FROM fates r " ALLOC_STACK \
-	" LEFT JOIN (SELECT pid, tid, row_number() OVER (PARTITION BY pid ORDER BY thread_id) AS thread_id FROM kymo_meta('threads')) t ON t.pid = r.pid AND t.thread_id = r.thread_id ORDER BY r.ts_ns)"
+	"(WITH " ALLOC_ROWS ALLOC_FATES ALLOC_TOLD ALLOC_WAYS \
+	"SELECT r.*, s.stack, s.site, t.tid FROM told r " ALLOC_STACK \
+	" LEFT JOIN (SELECT pid, tid, row_number() OVER (PARTITION BY pid ORDER BY thread_id) AS thread_id FROM kymo_meta('threads')) t ON t.pid = r.pid AND t.thread_id = r.thread_id)"
 
 #define ALLOC_FROM_TIMELINE \
-	"(WITH " ALLOC_ROWS ALLOC_LIVE "last AS (SELECT 1) SELECT * FROM levels ORDER BY ts_ns)"
+	"(WITH " ALLOC_ROWS ALLOC_LEVELS \
+	"last AS (SELECT 1) SELECT l.pid, l.ts_ns, l.live_bytes, s.source FROM levels l LEFT JOIN sessions s ON s.part = l.part)"
 
 /* What was live at a moment is the sum of all rows of its session until then. */
 #define ALLOC_FROM_SITES \
-	"(WITH RECURSIVE " ALLOC_ROWS ALLOC_LIVE \
-	"tops AS (SELECT pid, arg_max(session, live_bytes) AS peak_session, arg_max(ts_ns, live_bytes) AS peak_ns, " \
-	"max(session) AS last_session FROM levels WHERE sign <> 0 GROUP BY pid), " ALLOC_FATES \
-		ALLOC_WAYS \
-	"SELECT r.pid, s.stack, s.site, bool_or(s.tensor) AS tensor, round(sum(sign * size * weight) FILTER (r.session = " \
-	"p.last_session)) AS live_bytes, round(coalesce(sum(sign * size * weight) FILTER (r.session = p.peak_session AND " \
-	"r.ts_ns <= p.peak_ns), 0)) AS at_peak_bytes, round(2 * sqrt(greatest(0, coalesce(sum(sign * size * size * weight * " \
-	"(weight - 1)) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns), 0)))) AS at_peak_error_bytes, round(coalesce(sum(sign * size * weight) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns AND weight > 1), 0)) AS at_peak_estimated_bytes, " \
-	"round(sum(size * weight) FILTER (sign > 0)) AS allocated_bytes, round(sum(weight) FILTER (sign > 0)) AS count, " \
-	"round(coalesce(sum(size * weight) FILTER (sign > 0 AND freed_ns - r.ts_ns < 1000000), 0)) AS churn_bytes " \
-	"FROM fates r JOIN tops p ON p.pid = r.pid " ALLOC_STACK \
+	"(WITH " ALLOC_ROWS ALLOC_LEVELS \
+	"tops AS MATERIALIZED (SELECT pid, arg_max(session, live_bytes) AS peak_session, arg_max(ts_ns, live_bytes) AS peak_ns, " \
+	"max(session) AS last_session FROM levels GROUP BY pid), " ALLOC_FATES ALLOC_TOLD \
+	"nodes AS (SELECT r.pid, r.node, sum(sign * size * weight) FILTER (r.session = p.last_session) AS live_bytes, " \
+	"sum(sign * size * weight) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns) AS at_peak_bytes, " \
+	"sum(sign * size * size * weight * (weight - 1)) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns) AS " \
+	"at_peak_variance, sum(sign * size * weight) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns AND weight > 1) " \
+	"AS at_peak_estimated_bytes, sum(size * weight) FILTER (sign > 0) AS allocated_bytes, sum(weight) FILTER (sign > 0) AS " \
+	"count, sum(size * weight) FILTER (sign > 0 AND freed_ns - r.ts_ns < 1000000) AS churn_bytes FROM told r JOIN tops p ON " \
+	"p.pid = r.pid GROUP BY r.pid, r.node), " ALLOC_WAYS \
+	"SELECT r.pid, s.stack, s.site, bool_or(s.tensor) AS tensor, round(coalesce(sum(live_bytes), 0)) AS live_bytes, " \
+	"round(coalesce(sum(at_peak_bytes), 0)) AS at_peak_bytes, round(2 * sqrt(greatest(0, coalesce(sum(at_peak_variance), " \
+	"0)))) AS at_peak_error_bytes, round(coalesce(sum(at_peak_estimated_bytes), 0)) AS at_peak_estimated_bytes, " \
+	"round(sum(allocated_bytes)) AS allocated_bytes, round(sum(count)) AS count, round(coalesce(sum(churn_bytes), 0)) AS " \
+	"churn_bytes FROM nodes r " ALLOC_STACK \
 	" GROUP BY r.pid, s.stack, s.site ORDER BY at_peak_bytes DESC)"
 
 #define ALLOC_FROM_LIVE \
-	"(WITH RECURSIVE " ALLOC_ROWS ALLOC_FATES ALLOC_WAYS \
+	"(WITH " ALLOC_ROWS ALLOC_FATES ALLOC_TOLD ALLOC_WAYS \
 	", ends AS (SELECT pid, max(session) AS last_session FROM rows GROUP BY pid) " \
-	"SELECT r.*, (SELECT duration_ns FROM kymo_meta('runs')) - r.ts_ns AS age_ns, s.stack, s.site, s.tensor FROM fates r " \
+	"SELECT r.*, (SELECT duration_ns FROM kymo_meta('runs')) - r.ts_ns AS age_ns, s.stack, s.site, s.tensor FROM told r " \
 	"JOIN ends e ON e.pid = r.pid AND e.last_session = r.session " ALLOC_STACK \
 	" WHERE r.sign > 0 AND r.freed_ns IS NULL ORDER BY r.size DESC)"
 

@@ -2,9 +2,11 @@
 
 #ifndef KYMO_NO_DUCKDB
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/schema.h"
+#include "collect/demangle.h"
 #include "tables/scan.h"
 
 /* One vector under construction; entries are NULL until they are set. */
@@ -34,11 +36,29 @@ static void set_number(struct filling *filling, size_t at, int32_t value)
 	set_valid(filling, at);
 }
 
+char *dictionary_demangled(const struct store_name *name)
+{
+	char *symbol, *plain;
+
+	if (name->source != KYMO_SOURCE_C || !demangle_wants(name->text, name->text_bytes))
+		return NULL;
+	symbol = strndup(name->text, name->text_bytes);
+	plain = symbol ? demangle(symbol) : NULL;
+	free(symbol);
+	return plain;
+}
+
 static void fill_name_text(struct filling *filling, const struct recording *recording)
 {
 	/* Name 0 is "none could be had": NULL. */
-	for (size_t i = 1; i < filling->count; i++)
-		set_text(filling, i, recording->names[i].text, recording->names[i].text_bytes);
+	for (size_t i = 1; i < filling->count; i++) {
+		const struct store_name *name = &recording->names[i];
+		char *plain = dictionary_demangled(name);
+
+		set_text(filling, i, plain ? plain : name->text,
+			 plain ? strlen(plain) : name->text_bytes);
+		free(plain);
+	}
 }
 
 static void fill_name_file(struct filling *filling, const struct recording *recording)

@@ -25,6 +25,8 @@ enum session_dictionary {
 	SESSION_DICTIONARY_COUNT
 };
 
+enum callers_kind { CALLERS_SAMPLES, CALLERS_ALLOCATIONS, CALLERS_KINDS };
+
 struct tables {
 	struct tables_options options;
 	struct recording *recording; /* NULL: a packed file */
@@ -32,7 +34,7 @@ struct tables {
 	duckdb_database database;
 	pthread_mutex_t dictionary_lock;
 	duckdb_vector dictionaries[SESSION_DICTIONARY_COUNT];
-	struct callers *callers; /* stacks of samples (callers.h); made at their first use */
+	struct callers *callers[CALLERS_KINDS]; /* stacks (callers.h); made at their first use */
 	/* Told by scans, whichever thread: kymo pack shows it. NULL: nobody asks. */
 	void (*progress)(uint64_t done, uint64_t all);
 	pthread_mutex_t progress_lock;

@@ -99,6 +99,8 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 		rc = meta_register(tables, connection, err);
 	if (!rc)
 		rc = callers_register(tables, connection, err);
+	if (!rc)
+		rc = callers_register_sites(tables, connection, err);
 	if (rc)
 		return rc;
 	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");

@@ -62,3 +62,26 @@ def test_the_stack_has_the_callers_and_the_thread(lab):
     row, = lab.ask(path, "SELECT DISTINCT stack[1:3] AS stack, tid = pid AS main FROM alloc.allocations WHERE site = 'site_b'")
     assert row["stack"] == ["site_b (memory_load)", "plain (memory_load)", "main (memory_load)"]
     assert row["main"]
+
+
+def test_functions_of_cxx_are_named_as_they_are_written(lab):
+    """The function that allocates is the one that says new, and not the operator that it means."""
+    _, path = lab.run(PROGS / "memory_cxx")
+    row, = lab.ask(path, "SELECT site, list_filter(stack, x -> x LIKE '%shelf%') AS shelf, stack[1] AS first FROM alloc.sites "
+                         "WHERE allocated_bytes = 800000")
+    assert row["site"] == "double* shop::shelf<double>(unsigned long)"
+    assert row["shelf"] == ["double* shop::shelf<double>(unsigned long) (memory_cxx)"]
+    assert row["first"].startswith("operator new")
+    named = lab.ask(path, "SELECT func FROM alloc.frames WHERE func LIKE '%shelf%'")
+    assert named == [{"func": "double* shop::shelf<double>(unsigned long)"}]
+
+
+def test_a_million_rows_are_within_what_a_query_may_have(lab):
+    """1,200,000 rows: counted, summed by site, the largest of them. A fifth of the limit of 1 GiB suffices, whatever the machine."""
+    done, path = lab.run(LOAD, "threads", "30", options=EXACT)
+    n, size = said(done)[:2]
+    for sql, want in (("SELECT count(*) AS n FROM alloc.allocations WHERE kind = 'alloc' AND site = 'site_a'", {"n": n}),
+                      ("SELECT sum(size) AS n FROM alloc.allocations WHERE kind = 'alloc' GROUP BY site ORDER BY 1 DESC LIMIT 1",
+                       {"n": size}),
+                      ("SELECT count(*) AS n FROM (SELECT * FROM alloc.allocations ORDER BY size DESC, ts_ns LIMIT 10)", {"n": 10})):
+        assert {k: int(v) for k, v in lab.ask(path, sql)[0].items()} == want
