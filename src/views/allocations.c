@@ -15,7 +15,7 @@ static int peak_row(const struct rows *rows, void *context)
 {
 	struct lines *lines = context;
 	double error = rows_number(rows, 5, 0), estimated = rows_number(rows, 6, 0);
-	char source[64];
+	char source[128];
 
 	lines->peak_bytes = rows_number(rows, 1, 0);
 	rows_copy_text(rows, 4, source, sizeof(source));

@@ -14,6 +14,8 @@ from kymo.profiler._device import in_use
 
 SITES = 64  # call sites that are looked at
 SHOWN = 5  # and printed
+# What redirected calls do not see: libraries that are loaded later call the real functions until their constructors are done.
+MISSED = " (missed: constructors of libraries loaded later)"
 TIMELINE_MAX = 8192  # samples; then every second one goes, and they come half as often
 
 _active: weakref.ref[MemoryTracker] | None = None
@@ -50,7 +52,7 @@ class _Host(_Process):
         self._events = b""
         self.sites: list[tuple[int, int, int, int, int]] = []
         how = memory.stats(self._number)
-        self.source = f"malloc, {how['mode']}, {'from the start' if how['preloaded'] else 'calls redirected'}"
+        self.source = f"malloc, {how['mode']}, {'from the start' if how['preloaded'] else 'calls redirected' + MISSED}"
 
     def totals(self) -> dict[str, Any]:
         return self._last or self._memory.stats(self._number)
@@ -88,9 +90,9 @@ def _site(stack: list[str]) -> str:
     """The innermost line of Python, else the innermost function."""
     for frame in stack:
         name, _, place = frame.rpartition(" (")
-        if ":" in place:
+        if place[:-1].rpartition(":")[2].isdigit():
             return f"{place[:-1].rpartition('/')[2]} in {name}"
-    return stack[0] if stack else "(not known)"
+    return next((frame for frame in stack if not frame.startswith("operator new")), "(not known)")
 
 
 def _host() -> _Process:
@@ -139,7 +141,7 @@ class MemoryTracker:
     ...     data = bytearray(50_000_000)
     >>> stats = tracker.get_stats()
     >>> stats["source"], 50_000_000 <= stats["peak_allocated"] < 60_000_000
-    ('malloc, sampled, calls redirected', True)
+    ('malloc, sampled, calls redirected (missed: constructors of libraries loaded later)', True)
     >>> tracker.get_allocation_timeline()[0]["kind"]
     'sample'
 
@@ -243,7 +245,7 @@ class MemoryTracker:
 
     def print_summary(self) -> None:
         stats, source = self.get_stats(), self._source
-        print(f"Memory ({stats['source']})")
+        print(f"Memory ({stats['source'].removesuffix(MISSED)})")
         if isinstance(source, _Host):
             self._print_host(stats, source)
             return
@@ -269,6 +271,8 @@ class MemoryTracker:
             print(f"    {_text.size(size):>12} {100 * size / whole:5.1f} %  {_text.fit(site, 54)}")
         if len(rows) > SHOWN:
             print(f"    {_text.size(sum(size for size, _ in rows[SHOWN:])):>12}          {len(rows) - SHOWN} more sites")
+        if source.source.endswith(MISSED):
+            print(" " + MISSED.replace("(", "").replace(")", ""))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.track_allocations, self.track_timeline, self.interval)
