@@ -148,6 +148,8 @@ const checks = {
 		await tab("memory");
 		await page.waitForTimeout(300);
 		out.figures = await page.locator(".figure").allInnerTexts();
+		out.cut = await page.locator(".figure").evaluateAll((all) => all.filter((f) => f.scrollWidth > f.clientWidth).map((f) => f.innerText));
+		out.fifth = await page.locator("table[aria-label='Call sites'] tbody tr").nth(4).evaluate((row) => row.getBoundingClientRect().bottom);
 		out.said = await text("p.said");
 		out.red = await page.locator(".uplot canvas").evaluateAll((all) => all.map((canvas) => {
 			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

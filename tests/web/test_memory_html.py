@@ -39,6 +39,12 @@ def test_the_largest_site_at_the_peak_is_the_first(seen):
     assert seen["sites"][0][0] == "data.py:5"
 
 
+def test_no_figure_is_cut_and_the_five_largest_sites_are_on_the_first_screen(seen):
+    assert len(seen["figures"]) == 8 and seen["cut"] == []
+    assert "% estimated, malloc, sampled, from the start" in " ".join(seen["figures"][5].split())
+    assert seen["fifth"] < 720 - 26  # the footer
+
+
 def test_the_peak_is_marked_on_the_chart_of_what_is_allocated_alone(seen):
     resident, allocated = seen["red"]
     assert resident == 0 and allocated > 50

@@ -59,21 +59,21 @@ export const memory = {
 			.map((/** @type {any} */ s) => peak && s.name === `Allocated, ${peak.source}` ? { ...s, peak_ns: peak.at_ns } : s);
 		if (!list.length)
 			return { node: nothing("No memory was recorded", "Resident memory is recorded once a second by kymo run; allocations with", "kymo run --memory -- python train.py") };
-		const made = multiples(list, shell, list.length > 2 ? 190 : 340), facts = data.memory_facts, top = data.allocated?.[0]?.peak_bytes;
+		const made = multiples(list, shell, list.length > 2 || data.sites.length ? 190 : 340), facts = data.memory_facts, top = data.allocated?.[0]?.peak_bytes;
 		const sites = data.sites.map((/** @type {any} */ s) => ({ ...s, share: top > 0 ? 100 * s.at_peak_bytes / top : 0 }));
 		const figure = (/** @type {string} */ label, /** @type {string} */ value, /** @type {string} */ note) =>
 			el("div", { class: "figure" }, el("div", { class: "label", text: label }), el("span", { class: "value", text: value }), el("span", { class: "note", text: note }));
-		const figures = el("section", { class: "figures" }, figure("Peak, resident", bytes(facts.peak_bytes), `at ${duration(facts.peak_at_ns)}`),
+		const more = allocated(data), figures = el("section", { class: more.length ? "figures many" : "figures" }, figure("Peak, resident", bytes(facts.peak_bytes), `at ${duration(facts.peak_at_ns)}`),
 			figure("At the end", bytes(facts.last_bytes), ""), figure("After start-up", bytes(facts.early_bytes), `at ${duration(facts.early_at_ns)}`),
 			figure("Grown since", bytes(Math.max(0, facts.last_bytes - facts.early_bytes)), ""), figure("Samples", count(facts.samples), ""),
-			...allocated(data).map(([label, value, note]) => figure(label, value, note)),
+			...more.map(([label, value, note]) => figure(label, value, note)),
 			figure("Allocations", sites.length ? count(sites.reduce((/** @type {number} */ a, /** @type {any} */ s) => a + s.count, 0)) : "not recorded", ""));
 		const where = sites.length ? el("section", { class: "card" }, el("h2", { text: "Live at the peak, by call site" }),
 			table([{ key: "site", title: "Site", text: true }, { key: "at_peak_bytes", title: "At peak", show: bytes }, { key: "share", title: "Share", show: (/** @type {number} */ v) => `${v.toFixed(1)} %` }, { key: "live_bytes", title: "At the end", show: bytes },
 				{ key: "allocated_bytes", title: "Allocated", show: bytes }, { key: "count", title: "Count", show: count }], sites, { sort: "at_peak_bytes", label: "Call sites" })) :
 			el("p", { class: "muted", text: "Which lines allocated it is recorded by kymo run --memory." });
-		const said = allocated(data).map(([label, value, note]) => `${label}: ${value} ${note}`).join(". ");
+		const said = more.map(([label, value, note]) => `${label}: ${value} ${note}`).join(". ");
 		const whose = shell.range ? el("p", { class: "muted", text: "The charts show the selected range; figures and call sites are of the whole run." }) : null;
-		return { node: el("div", { class: "page" }, figures, whose, said ? el("p", { class: "muted said", text: said }) : null, made.grid, where), close: made.close };
+		return { node: el("div", { class: "page" }, figures, whose, said ? el("p", { class: "sr said", text: said }) : null, made.grid, where), close: made.close };
 	},
 };
