@@ -4,7 +4,7 @@ import subprocess
 import textwrap
 
 import pytest
-from conftest import PACKAGE, PYTHON, ROOT
+from conftest import PACKAGE, PROGS, PYTHON, ROOT
 
 
 def pythons():
@@ -156,3 +156,42 @@ def test_tensors_are_seen_with_their_line(lab):
     assert 20_000_000 <= int(row["bytes"]) < 21_000_000  # small ones are among the samples, or not
     largest = lab.ask(path, "SELECT size, site FROM alloc.allocations WHERE kind = 'alloc' AND size = 4000000")
     assert [r["site"] for r in largest] == ["train.py:4"] * 5
+
+
+def test_memory_from_before_is_freed_without_a_trace_but_for_a_count(plain):
+    out = plain("""
+    from kymo import _memory
+    before = [bytearray(100_000) for _ in range(50)]
+    number = _memory.start(True)[0]
+    live = _memory.stats(number)["live"]
+    del before
+    now = _memory.stats(number)
+    print(now["foreign"] >= 50, abs(now["live"] - live) < 100_000)
+    """)
+    assert out == "True True\n"
+
+
+LOADS = """
+import ctypes
+{begin}
+plugin = ctypes.CDLL({plugin!r})
+plugin.plugin_make.restype = ctypes.c_void_p
+plugin.plugin_make.argtypes = [ctypes.c_size_t]
+plugin.plugin_make(7777)
+{end}
+"""
+
+
+def test_redirected_calls_miss_constructors_of_libraries_loaded_later_as_source_says_and_nothing_else_of_them(lab, plain):
+    """The constructor takes 5,000 bytes; what is called afterwards is seen. From the start on, both are."""
+    plugin = str(PROGS / "memory_plugin.so")
+    out = plain(LOADS.format(plugin=plugin, begin="from kymo import _memory; number, ticks, first = _memory.start(True)", end="""
+rows = _memory.decode(_memory.events(first)[0], ticks, 0)
+print([row["size"] for row in rows if row["size"] == 7777 or any("memory_plugin" in frame for frame in row["stack"])])"""))
+    assert out == "[7777]\n"
+    program = lab.home / "loads.py"
+    program.write_text(LOADS.format(plugin=plugin, begin="", end=""))
+    _, path = lab.run(PYTHON, program, options=("--memory=exact",))
+    rows = lab.ask(path, "SELECT size FROM alloc.allocations WHERE kind = 'alloc' AND (size = 7777 OR len(list_filter(stack, "
+                         "x -> x LIKE '%memory_plugin%')) > 0) ORDER BY ts_ns")
+    assert [int(row["size"]) for row in rows] == [5000, 7777]

@@ -3,6 +3,7 @@
  *
  *	memory_load plain       kinds of allocation, one after another
  *	memory_load threads N   N threads, each with its own
+ *	memory_load late N      N threads that allocate as they end, when their lanes may be gone already
  *	memory_load walk SEED   sites at random, with what was live at the peak by site, by brute force
  */
 #include <malloc.h>
@@ -111,6 +112,35 @@ static void threads(int count)
 		pthread_join(all[i], NULL);
 }
 
+static pthread_key_t key;
+
+/* A destructor of the thread's own: behind those of libraries that were there first. */
+static void at_thread_end(void *kept)
+{
+	free(kept);
+	given_back(300);
+	free(site_a(400));
+	given_back(400);
+}
+
+static void *until_the_end(void *unused)
+{
+	(void)unused;
+	pthread_setspecific(key, site_a(300));
+	return NULL;
+}
+
+static void late(int count)
+{
+	pthread_key_create(&key, at_thread_end);
+	for (int i = 0; i < count; i++) {
+		pthread_t one;
+
+		pthread_create(&one, NULL, until_the_end, NULL);
+		pthread_join(one, NULL);
+	}
+}
+
 /* What is live at the highest moment, by site, kept the slow way: the table is copied at each new peak. */
 NOINLINE void walk(unsigned seed)
 {
@@ -157,6 +187,8 @@ int main(int argc, char **argv)
 	setvbuf(stderr, NULL, _IONBF, 0);
 	if (!strcmp(what, "threads"))
 		threads(argc > 2 ? atoi(argv[2]) : 4);
+	else if (!strcmp(what, "late"))
+		late(argc > 2 ? atoi(argv[2]) : 4);
 	else if (!strcmp(what, "walk"))
 		walk(argc > 2 ? (unsigned)atoi(argv[2]) : 1);
 	else
