@@ -71,11 +71,13 @@ static struct tasks_one *take(struct tasks *tasks, pid_t tid, bool *out_new)
 	*out_new = place == tasks->count || tasks->all[place].tid != tid;
 	if (!*out_new)
 		return &tasks->all[place];
+	if (tasks->count >= TASKS_MOST)
+		return NULL;
 	if (tasks->count == tasks->room) {
 		size_t room = tasks->room ? 2 * tasks->room : 16;
 		struct tasks_one *larger = realloc(tasks->all, room * sizeof(*larger));
 
-		if (!larger || tasks->count >= TASKS_MOST)
+		if (!larger)
 			return NULL;
 		tasks->all = larger;
 		tasks->room = room;

@@ -49,6 +49,25 @@ def test_the_thread_that_worked_is_told_from_those_that_waited(kymo):
     assert most[0]["n"] <= 4
 
 
+MANY = """
+import threading
+threading.stack_size(65536)
+event = threading.Event()
+threads = [threading.Thread(target=event.wait) for _ in range(1100)]
+for thread in threads: thread.start()
+event.wait(1)  # looked at meanwhile, some times
+event.set()
+for thread in threads: thread.join()
+print("all ended")
+"""
+
+
+def test_of_more_threads_than_are_looked_at_the_rest_is_left_out_and_nothing_else(kymo):
+    assert record(kymo, "python3", "-c", MANY, env={"MALLOC_PERTURB_": "85"}).endswith("all ended\n")
+    seen, = rows(kymo, "run", "SELECT count(DISTINCT tid) AS n FROM host.threads")
+    assert 0 < seen["n"] <= 1101
+
+
 def test_cpu_of_the_threads_adds_up_to_that_of_the_process(kymo):
     record(kymo, "python3", "-c", THREADS)
     total, = rows(kymo, "run", "SELECT sum(ns) AS ns FROM (SELECT max(cpu_ns) AS ns FROM host.threads GROUP BY tid)")
