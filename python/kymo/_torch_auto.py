@@ -207,7 +207,7 @@ def _accelerator(c: "Any", torch: "Any") -> None:
     import atexit
 
     for name in ("cuda", "xpu"):
-        device = getattr(torch, name, None)
+        device: "Any" = getattr(torch, name, None)
         built = getattr(torch.version, name, None) or name == "cuda" and getattr(torch.version, "hip", None)
         if built and hasattr(device, "is_initialized"):
             c.accelerator(name, device.is_initialized, device.current_stream, _event(device),
