@@ -266,7 +266,7 @@ static void add_pair(struct kymo__device *device, const struct kymo__device_pair
 
 static int sync_now(struct kymo__device *device, const struct kymo__device_pair *given)
 {
-	struct kymo__device_pair pair;
+	struct kymo__device_pair pair = { 0 };
 	uint64_t unused;
 	uint32_t idle = 0;
 	double nominal = 1;
