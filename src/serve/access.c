@@ -238,7 +238,7 @@ bool access_knows_users(uint16_t port)
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_port = htons(port),
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in mine;
+	struct sockaddr_in mine = { 0 };
 	socklen_t bytes = sizeof(mine);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool known = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
