@@ -30,7 +30,8 @@ enum kymo_memory_mode { KYMO_MEMORY_OFF, KYMO_MEMORY_SAMPLED, KYMO_MEMORY_EXACT 
 
 struct kymo_memory_stats {
 	int64_t live_bytes, peak_bytes,
-		total_bytes; /* since this watch began; estimates when sampled */
+		total_bytes; /* since this watch began; the first two are estimates when sampled, the last is counted
+				but for 64 KiB at most of each other thread */
 	int64_t allocs, frees;
 	int64_t rows; /* allocations that were recorded one by one */
 	double variance; /* of live_bytes, in bytes squared; 0: exact */
@@ -116,7 +117,7 @@ struct memory_thread {
 	int64_t left; /* bytes until the next sample, or until `more` are to go */
 	int64_t more;
 	uint64_t random; /* 0: not begun */
-	int64_t flushed; /* what `left` was when bytes were counted last */
+	int64_t told; /* what `left` was when its bytes were counted last */
 	struct memory_walks *walks; /* walk.c */
 	uint8_t busy; /* we are at work: what is allocated now is ours, or a handler's */
 	uint8_t scan; /* it opened a library by name, whose calls are to be redirected: samples to look at */
@@ -224,12 +225,14 @@ struct memory_place {
 void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_place *caller);
 void memory_freed(const void *ptr);
 bool memory_sample_due(size_t bytes); /* the thread's counter has run out */
+void memory_tell_passed(void); /* what this thread has allocated, and not told yet */
 /* Takes the entry of what may move; the second puts it back, where it did not. */
 uint64_t memory_moving(const void *ptr);
 void memory_stayed(const void *ptr, uint64_t entry);
 void memory_moved(const void *from, uint64_t entry);
 
 /* track.c */
+void memory_passed(int64_t bytes); /* were allocated */
 /* parts: of which MEMORY_FRACTION are one allocation, since a sample may stand for 2.3 of them; below 0: freed. */
 #define MEMORY_FRACTION 256
 void memory_count(uint32_t node, int64_t bytes, int64_t variance, int64_t parts, uint64_t ticks);

@@ -76,14 +76,20 @@ static void begin(struct memory_thread *thread)
 		next_random(&thread->random);
 }
 
-bool memory_sample_due(size_t bytes)
+/* What the thread's counter has come down by was allocated, whether recorded or not: no estimate. */
+void memory_tell_passed(void)
 {
 	struct memory_thread *thread = &memory_thread;
 
-	if (thread->busy)
-		return false;
+	memory_passed(thread->told - thread->left);
+	thread->told = thread->left;
+}
+
+static bool is_sample(struct memory_thread *thread, size_t bytes)
+{
 	if (!thread->random) { /* its first */
 		begin(thread);
+		thread->left = 0;
 		take_part(thread, draw(thread));
 		if (bytes < KYMO_MEMORY_MEAN)
 			thread->left -= (int64_t)bytes;
@@ -100,6 +106,19 @@ bool memory_sample_due(size_t bytes)
 	thread->left = 0;
 	take_part(thread, draw(thread));
 	return bytes > 0;
+}
+
+bool memory_sample_due(size_t bytes)
+{
+	struct memory_thread *thread = &memory_thread;
+	bool due;
+
+	if (thread->busy)
+		return false;
+	memory_tell_passed();
+	due = is_sample(thread, bytes);
+	thread->told = thread->left;
+	return due;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -184,8 +203,9 @@ void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_
 	memory_announce();
 	entry = (bytes < MEMORY_SIZE_MASK ? bytes : MEMORY_SIZE_MASK) |
 		(uint64_t)memory_stack(mapped, caller) << MEMORY_SIZE_BITS;
-	if (bytes < KYMO_MEMORY_MEAN &&
-	    __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) == KYMO_MEMORY_SAMPLED)
+	if (__atomic_load_n(&memory_mode, __ATOMIC_RELAXED) != KYMO_MEMORY_SAMPLED)
+		memory_passed((int64_t)bytes);
+	else if (bytes < KYMO_MEMORY_MEAN)
 		entry |= MEMORY_SAMPLED;
 	put(ptr, entry);
 	KYMO__BARRIER();

@@ -105,13 +105,18 @@ void memory_count(uint32_t index, int64_t bytes, int64_t variance, int64_t parts
 		return;
 	}
 	memory_add(&all.allocs, parts);
-	memory_add(&all.total, bytes);
 	memory_add(&all.rows, 1);
 	if (node) {
 		memory_add(&node->total, bytes);
 		memory_add(&node->count, parts);
 	}
 	raise_peaks(live, ticks);
+}
+
+void memory_passed(int64_t bytes)
+{
+	if (bytes)
+		memory_add(&all.total, bytes);
 }
 
 int64_t memory_live_bytes(void)
@@ -365,6 +370,7 @@ void kymo_memory_read(const struct kymo_memory_watch *watch, struct kymo_memory_
 {
 	const struct slot *slot = watch->slot ? &slots[watch->slot - 1] : NULL;
 
+	memory_tell_passed();
 	memset(out, 0, sizeof(*out));
 	out->live_bytes = all.live - watch->base.live_bytes;
 	out->total_bytes = all.total - watch->base.total_bytes;

@@ -90,6 +90,19 @@ def test_every_block_above_the_mean_is_seen_however_far_off_the_next_sample_is(p
     assert out == "300\n"
 
 
+def test_all_bytes_that_were_allocated_are_counted_not_estimated(plain):
+    """Python's own allocator asks malloc for what is above 512 bytes: here 3,000 times 10,000, and what bytearray adds."""
+    out = plain("""
+    from kymo.profiler import MemoryTracker
+    with MemoryTracker(interval=1000) as tracker:
+        before = tracker.get_stats()["total_allocated"]
+        for _ in range(3000):
+            bytearray(10_000)
+        print(tracker.get_stats()["total_allocated"] - before)
+    """)
+    assert 30_000_000 <= int(out) < 30_200_000
+
+
 def test_a_change_from_samples_to_all_and_back_loses_nothing(plain):
     """What one way recorded is found when it is freed under the other. Samples of small blocks come to less than 1 MB."""
     out = plain("""
