@@ -152,7 +152,7 @@ static bool is_directory(const struct request *request)
 
 static int export(struct request *request, struct kymo_error *err)
 {
-	struct tables_options options = { 0 };
+	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
 	int rc = store_resolve(request->target, path, sizeof(path), err);

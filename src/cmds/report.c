@@ -73,7 +73,7 @@ static int watched_report(struct tables *tables, const struct request *request,
 
 static int make_report(const struct request *request, struct kymo_error *err)
 {
-	struct tables_options options = { 0 };
+	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
 	int rc = store_resolve(request->target, path, sizeof(path), err);

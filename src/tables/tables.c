@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tables/callers.h"
 #include "tables/catalog.h"
@@ -19,8 +20,19 @@
 #include "tables/words.h"
 
 #define SAFE_MEMORY_BYTES (UINT64_C(1) << 30)
+#define OWN_MEMORY_MOST (UINT64_C(4) << 30)
 
 /* ---- opening ----------------------------------------------------------------------------- */
+
+uint64_t tables_own_memory(void)
+{
+	long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages / 4 * (uint64_t)page : 0;
+
+	if (bytes < SAFE_MEMORY_BYTES)
+		return SAFE_MEMORY_BYTES;
+	return bytes < OWN_MEMORY_MOST ? bytes : OWN_MEMORY_MOST;
+}
 
 static void set_memory(duckdb_config config, const struct tables_options *options)
 {

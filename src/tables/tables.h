@@ -27,6 +27,9 @@ struct tables_options {
 	uint32_t threads; /* 0: as many as there are cores */
 };
 
+/* What SQL of our own may take, on whole recordings: a quarter of the memory that is free, from 1 to 4 GiB. */
+uint64_t tables_own_memory(void);
+
 /* path as store_resolve() gives it: directory, snapshot or packed file. */
 int tables_open(const char *path, const struct tables_options *options, struct tables **out,
 		struct kymo_error *err);

@@ -166,7 +166,7 @@ const struct compare_item **compare_ranked(const struct compare *compare)
 static int read_run(struct compare *compare, size_t run, void (*opened)(struct tables *tables),
 		    struct kymo_error *err)
 {
-	struct tables_options options = { 0 };
+	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	struct tables *tables = NULL;
 	struct compare_run *one = &compare->runs[run];
 	int rc = store_resolve(one->target, one->path, sizeof(one->path), err);

@@ -211,7 +211,7 @@ static int print_from_store(const struct recording *recording, const char *open,
 static int print_from_tables(const char *path, const char *open, FILE *out,
 			     const struct text_style *style, struct kymo_error *err)
 {
-	struct tables_options options = { 0 };
+	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	struct tables *tables = NULL;
 	struct headline headline;
 	struct facts facts = { 0 };

@@ -33,7 +33,7 @@ def test_arrow_of_nested_types_and_no_rows(recording):
         {"l": [1, None], "s": {"a": "x"}, "h": 1, "n": None}]
     done = recording.run("query", recording.path, "FROM python.torch_trace", "-f", "arrow")
     table = ipc.open_stream(io.BytesIO(done.stdout)).read_all()
-    assert table.num_rows == 0 and table.num_columns == 18
+    assert table.num_rows == 0 and table.num_columns == 19
 
 
 def test_many_rows_as_arrow(recording):
