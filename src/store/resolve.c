@@ -24,60 +24,87 @@ static bool is_newer(const struct store_entry *entry, const struct store_entry *
 	return entry->started_unix_ns > found->started_unix_ns;
 }
 
+struct process {
+	int32_t pid;
+	uint64_t
+		starttime; /* of the one that runs now; 0: none does, and any that had the pid is meant */
+};
+
 static const struct store_entry *newest(const struct store_entry *entries, size_t count,
 					bool (*wanted)(const struct store_entry *entry,
-						       int32_t pid),
-					int32_t pid)
+						       const struct process *process),
+					const struct process *process)
 {
 	const struct store_entry *found = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (!entries[i].unreadable[0] && wanted(&entries[i], pid) &&
+		if (!entries[i].unreadable[0] && wanted(&entries[i], process) &&
 		    (!found || is_newer(&entries[i], found)))
 			found = &entries[i];
 	return found;
 }
 
-static bool any(const struct store_entry *entry, int32_t pid)
+static bool any(const struct store_entry *entry, const struct process *process)
 {
 	(void)entry;
-	(void)pid;
+	(void)process;
 	return true;
 }
 
-static bool is_target(const struct store_entry *entry, int32_t pid)
+static bool lists_process(const struct source *source, const struct process *wanted)
 {
-	return entry->pid == pid;
-}
-
-static bool has_process(const struct store_entry *entry, int32_t pid)
-{
-	struct source source;
 	struct source_list list = { 0 };
 	struct source_process process;
 	bool found = false;
 
+	source_processes(source, &list);
+	for (size_t i = 0; i < list.count && !found; i++)
+		found = source_is_process(list.items[i].name, &process) &&
+			process.pid == wanted->pid &&
+			(!wanted->starttime || process.starttime == wanted->starttime);
+	source_list_free(&list);
+	return found;
+}
+
+/* What was watched from outside has no directory of its own: the run file names it. */
+static bool has_process(const struct store_entry *entry, const struct process *wanted)
+{
+	struct source source;
+	struct kymo_run_file run;
+	bool found;
+
 	if (entry->kind == STORE_PACKED || source_open(&source, entry->path, NULL))
 		return false;
-	source_processes(&source, &list);
-	for (size_t i = 0; i < list.count && !found; i++)
-		found = source_is_process(list.items[i].name, &process) && process.pid == pid;
-	source_list_free(&list);
+	found = lists_process(&source, wanted) ||
+		(source_head(&source, "run", KYMO_MAGIC_RUN, &run, sizeof(run)) &&
+		 run.target_pid == wanted->pid &&
+		 (!wanted->starttime || run.target_starttime == wanted->starttime));
 	source_close(&source);
 	return found;
+}
+
+/* Pids are used again: what has ended may be of another process than the one that runs. In a live recording it is
+   the pid of a container, perhaps. */
+static bool is_target(const struct store_entry *entry, const struct process *process)
+{
+	bool live = entry->kind == STORE_DIRECTORY && entry->state == STORE_LIVE;
+
+	return entry->pid == process->pid &&
+	       (live || !process->starttime || has_process(entry, process));
 }
 
 static int resolve_pid(const char *target, const struct store_entry *entries, size_t count,
 		       char *out, size_t out_bytes, struct kymo_error *err)
 {
 	int32_t pid = (int32_t)strtol(target, NULL, 10);
-	const struct store_entry *found = newest(entries, count, is_target, pid);
+	struct process process = { .pid = pid, .starttime = paths_starttime(pid) };
+	const struct store_entry *found = newest(entries, count, is_target, &process);
 
 	if (!found)
-		found = newest(entries, count, has_process, pid);
+		found = newest(entries, count, has_process, &process);
 	if (found)
 		return give(found->path, out, out_bytes, err);
-	if (paths_starttime(pid))
+	if (process.starttime)
 		return error_set(
 			err, ENOENT,
 			"process %d runs but does not record; `kymo attach %d` watches it from outside, "
@@ -129,7 +156,7 @@ static int resolve_name(const char *target, const struct store_entry *entries, s
 static int resolve_latest(const struct store_entry *entries, size_t count, char *out,
 			  size_t out_bytes, struct kymo_error *err)
 {
-	const struct store_entry *found = newest(entries, count, any, 0);
+	const struct store_entry *found = newest(entries, count, any, NULL);
 
 	if (found)
 		return give(found->path, out, out_bytes, err);

@@ -149,7 +149,8 @@ static void a_target_is_latest_a_pid_a_name_or_a_path(void **state)
 	assert_non_null(strstr(path, "work/train-b"));
 	assert_int_equal(store_resolve("4000001", path, sizeof(path), &err), 0);
 	assert_non_null(strstr(path, "kept/train-a"));
-	assert_int_equal(store_resolve("10", path, sizeof(path), &err), 0);
+	assert_int_equal(rename("train-b/p10-77", "train-b/p4000010-77"), 0);
+	assert_int_equal(store_resolve("4000010", path, sizeof(path), &err), 0);
 	assert_non_null(strstr(path, "work/train-b"));
 	assert_int_equal(store_resolve("train-a", path, sizeof(path), &err), 0);
 	assert_non_null(strstr(path, "kept/train-a"));
@@ -163,6 +164,31 @@ static void a_target_is_latest_a_pid_a_name_or_a_path(void **state)
 	assert_non_null(strstr(err.text, "no such process"));
 	assert_int_equal(store_resolve("1", path, sizeof(path), &err), -ENOENT);
 	assert_non_null(strstr(err.text, "does not record"));
+}
+
+/* The first run is over, and was of a process that had the pid of this one; then this one is watched from outside. */
+static void a_pid_that_was_used_again_is_of_the_process_that_runs(void **state)
+{
+	struct handmade made = { 0 };
+	struct kymo_run_file *run;
+	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES], pid[16];
+
+	(void)state;
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	handmade_small(&made, 100);
+	run = (void *)(uintptr_t)handmade_find(&made, "run")->data;
+	run->target_pid = getpid();
+	run->target_starttime = paths_starttime(getpid()) - 1;
+	handmade_write(&made, "before");
+	assert_int_equal(store_resolve(pid, path, sizeof(path), &err), -ENOENT);
+	assert_non_null(strstr(err.text, "does not record"));
+	run->target_starttime = paths_starttime(getpid());
+	run->epoch.realtime_ns -= 1000000000u;
+	handmade_write(&made, "now");
+	assert_int_equal(store_resolve(pid, path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/now"));
+	handmade_free(&made);
 }
 
 static void latest_is_a_run_rather_than_a_snapshot_of_it(void **state)
@@ -335,6 +361,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_target_is_latest_a_pid_a_name_or_a_path, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_pid_that_was_used_again_is_of_the_process_that_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(latest_is_a_run_rather_than_a_snapshot_of_it, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_process_directory_stands_for_its_run, setup,
