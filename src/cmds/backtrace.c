@@ -9,6 +9,7 @@
 #include "collect/family.h"
 #include "collect/proc.h"
 #include "collect/stacks.h"
+#include "store/alive.h"
 #include "store/store.h"
 #include "views/backtrace.h"
 #include "views/laststacks.h"
@@ -17,6 +18,7 @@ struct request {
 	const char *target;
 	bool json, tree;
 	struct stacks_options stacks;
+	pid_t runs_on; /* the program of a recording that has ended, attach's, if it has not; 0: it has */
 };
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -65,8 +67,14 @@ static int parse(struct request *request, int argc, char **argv)
 
 /* ---- who ------------------------------------------------------------------------------------- */
 
-/* A recording stands for the program that it is of; *out 0: which has ended. */
-static int pid_of_recording(const char *path, pid_t *out, struct kymo_error *err)
+static bool target_runs(const struct kymo_run_file *run)
+{
+	return run->target_pid && alive_same_boot(run->boot_id) &&
+	       proc_alive(run->target_pid, run->target_starttime);
+}
+
+/* A recording stands for the program that it is of; *out 0: which has ended, or is not recorded any more. */
+static int pid_of_recording(const char *path, pid_t *out, pid_t *runs_on, struct kymo_error *err)
 {
 	struct recording *recording = NULL;
 	int rc;
@@ -80,17 +88,17 @@ static int pid_of_recording(const char *path, pid_t *out, struct kymo_error *err
 		if (recording->processes[i].state == STORE_LIVE &&
 		    recording->processes[i].role == KYMO_ROLE_TARGET)
 			*out = recording->processes[i].pid;
-	if (recording->live && recording->run.target_pid &&
-	    proc_alive(recording->run.target_pid, recording->run.target_starttime))
-		*out = recording->run.target_pid;
+	if (target_runs(&recording->run))
+		*(recording->live ? out : runs_on) = recording->run.target_pid;
 	store_close(recording);
 	return 0;
 }
 
 /* A pid, or a recording of one that has ended: *out is 0 then, and path says where. */
-static int find_target(const char *target, pid_t *out, char *path, size_t path_bytes,
+static int find_target(struct request *request, pid_t *out, char *path, size_t path_bytes,
 		       struct kymo_error *err)
 {
+	const char *target = request->target;
 	int rc;
 	char *end;
 	long number = target ? strtol(target, &end, 10) : 0;
@@ -101,7 +109,7 @@ static int find_target(const char *target, pid_t *out, char *path, size_t path_b
 		return 0;
 	}
 	rc = store_resolve(target, path, path_bytes, err);
-	return rc ? rc : pid_of_recording(path, out, err);
+	return rc ? rc : pid_of_recording(path, out, &request->runs_on, err);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -154,6 +162,22 @@ static int answer_tree(const struct request *request, pid_t pid, struct kymo_err
 	return count ? 0 : error_set(err, one.code ? one.code : ENOMEM, "%s", one.text);
 }
 
+static int refuse_dead(const struct request *request, const char *path, struct kymo_error *err)
+{
+	const struct stacks_options *asked = &request->stacks;
+	const char *option = asked->native ? "native" : asked->locals ? "locals" : "why";
+
+	if (request->runs_on)
+		return error_set(
+			err, ESRCH,
+			"the recording %s has ended, and its program runs on: `kymo backtrace --%s %d` asks it",
+			path, option, (int)request->runs_on);
+	return error_set(err, ESRCH,
+			 "the program of %s has ended: --%s needs one that runs; without it "
+			 "the last stacks that were taken are shown",
+			 path, option);
+}
+
 /* What was not written down while it lived cannot be asked any more. */
 static int answer_dead(const struct request *request, const char *path, struct kymo_error *err)
 {
@@ -164,14 +188,7 @@ static int answer_dead(const struct request *request, const char *path, struct k
 	int rc;
 
 	if (asked->native || asked->locals || asked->why)
-		return error_set(
-			err, ESRCH,
-			"the program of %s has ended: --%s needs one that runs; without it "
-			"the last stacks that were taken are shown",
-			path,
-			asked->native	? "native"
-			: asked->locals ? "locals"
-					: "why");
+		return refuse_dead(request, path, err);
 	rc = laststacks_take(path, &stacks, &count, err);
 	if (rc)
 		return rc;
@@ -184,6 +201,10 @@ static int answer_dead(const struct request *request, const char *path, struct k
 			putchar('\n');
 		backtrace_print(&stacks[i], &style, stdout);
 	}
+	if (request->runs_on)
+		fprintf(stderr,
+			"kymo backtrace: the program runs on; `kymo backtrace %d` shows what it does now\n",
+			(int)request->runs_on);
 	laststacks_free(stacks, count);
 	return 0;
 }
@@ -225,7 +246,7 @@ int cmd_backtrace(int argc, char **argv)
 		return status;
 	if (remote_is(request.target))
 		return answer_remote(&request);
-	rc = find_target(request.target, &pid, path, sizeof(path), &err);
+	rc = find_target(&request, &pid, path, sizeof(path), &err);
 	if (!rc && !pid)
 		rc = answer_dead(&request, path, &err);
 	else if (!rc)

@@ -137,7 +137,9 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 			stacks->python_version >> 16 & 0xff, stacks->python_version >> 8 & 0xff);
 	fprintf(out, ", %zu thread%s%s\n", stacks->thread_count,
 		stacks->thread_count == 1 ? "" : "s",
-		stacks->state ? "" : "; it has ended, these are the last stacks that were taken");
+		stacks->state
+			? ""
+			: "; the recording has ended, these are the last stacks that were taken");
 	if (stacks->without_python[0])
 		fprintf(out, "no Python frames: %s\n", stacks->without_python);
 	if (stacks->without_native[0])

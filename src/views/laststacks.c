@@ -104,7 +104,7 @@ int laststacks_take(const char *path, struct stacks **out, size_t *out_count,
 	if (!rc && !gathered.count)
 		rc = error_set(
 			err, ENODATA,
-			"the program of %s has ended, and no Python stack was ever taken of it",
+			"the recording %s has ended, and no Python stack was ever taken for it",
 			path);
 	else if (rc == -ENOMEM)
 		error_set(err, ENOMEM, "no memory for the stacks of %s", path);

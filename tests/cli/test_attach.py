@@ -103,6 +103,17 @@ def test_a_signal_ends_it_with_a_summary_and_the_program_goes_on(kymo, number):
     assert len(rows(kymo, "seen", "FROM host.process")) >= 2
 
 
+def test_backtrace_of_a_recording_whose_program_runs_on_says_so(kymo):
+    with running(kymo, command=["python3", "-c", LOOK]) as program:
+        assert kymo("attach", "--duration", "1", "-o", "seen", program.pid).status == 0
+        done = kymo("backtrace", "seen")
+        assert "; the recording has ended, these are the last stacks that were taken\n" in done.out
+        assert done.err == f"kymo backtrace: the program runs on; `kymo backtrace {program.pid}` shows what it does now\n"
+        why = kymo("backtrace", "--why", "seen")
+        assert (why.status, why.out) == (1, "")
+        assert why.err.endswith(f"its program runs on: `kymo backtrace --why {program.pid}` asks it\n")
+
+
 def test_the_program_cannot_tell_that_it_was_watched(kymo):
     """Status, output, signals, descriptors, threads, mappings: the same with and without."""
     def run(watched):

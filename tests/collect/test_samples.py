@@ -244,7 +244,7 @@ def test_backtrace_in_sql_is_live_and_then_the_last_one(place, tmp_path, python)
     assert (thread["thread"], thread["state"]) == ("MainThread", None)
     assert abs(thread["age_ns"] - dead[0]["age_ns"]) < 1000  # rounded
     head, _, first, *_ = kymo("backtrace", out).stdout.splitlines()
-    assert head.endswith(", 1 thread; it has ended, these are the last stacks that were taken")
+    assert head.endswith(", 1 thread; the recording has ended, these are the last stacks that were taken")
     assert first.startswith("Thread ") and first.endswith(" before the end")
 
 
@@ -261,7 +261,7 @@ def test_a_program_that_has_ended_cannot_be_asked_more_than_was_taken(record, tm
 def test_where_no_stack_was_taken_that_is_said(record):
     recording = record(sys.executable, "pass", {"KYMO_SAMPLE_RATE": "0"})
     assert kymo("backtrace", recording, status=1).stderr == (
-        f"kymo backtrace: the program of {recording} has ended, and no Python stack was ever taken of it\n")
+        f"kymo backtrace: the recording {recording} has ended, and no Python stack was ever taken for it\n")
 
 
 def test_killed_at_random_the_sampler_leaves_the_program_running(place, tmp_path):
