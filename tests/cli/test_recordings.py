@@ -113,6 +113,11 @@ def test_ls_shows_the_newest_twenty_and_looks_into_no_others(kymo):
     assert len(json.loads(kymo("ls", "-f", "json").out)) == 60
 
 
+def test_ls_tells_the_steps_of_the_newest_among_many(kymo):
+    copies(kymo, 150)
+    assert re.search(r" 40 +\S+ [kM]B  ", kymo("ls").out.splitlines()[1])
+
+
 def test_ls_says_what_it_cannot_read(kymo):
     kymo.record("plain")
     assert kymo("snapshot", "latest", "a.kymo").status == 0
