@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/paths.h"
 #include "store/store.h"
 #include "views/format.h"
 #include "views/now.h"
@@ -247,10 +248,10 @@ static const char *short_path(const struct list *list, const char *path)
 	return path;
 }
 
-/* A pid means the newest recording of it. */
+/* A pid means the newest recording of it, unless a process has it that runs: then that one's. */
 static bool is_newest_of_pid(const struct list *list, const struct store_entry *entry)
 {
-	if (entry->pid <= 0)
+	if (entry->pid <= 0 || (entry->state != STORE_LIVE && paths_starttime(entry->pid)))
 		return false;
 	for (size_t i = 0; i < list->count; i++)
 		if (&list->entries[i] != entry && list->entries[i].pid == entry->pid &&
@@ -266,13 +267,27 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* A name means what is called so here, else the first of the list. */
+static bool is_meant_by_name(const struct list *list, const struct store_entry *entry)
+{
+	const char *path = short_path(list, entry->path);
+	size_t i = 0;
+
+	if (!strchr(path, '/') || !access(base_name(path), F_OK))
+		return !strchr(path, '/');
+	while (&list->entries[i] != entry &&
+	       strcmp(base_name(list->entries[i].path), base_name(entry->path)))
+		i++;
+	return &list->entries[i] == entry;
+}
+
 /* What kymo takes for it: the pid of a live one, latest, a path, or its name or pid where there is no room. */
 static void add_recording(struct buf *line, const struct list *list, const struct item *item,
 			  size_t room)
 {
 	const struct store_entry *entry = item->entry;
-	const char *path = short_path(list, entry->path);
-	bool by_pid = is_newest_of_pid(list, entry);
+	const char *path = short_path(list, entry->path), *name = base_name(path);
+	bool by_pid = is_newest_of_pid(list, entry), by_name = is_meant_by_name(list, entry);
 
 	if (by_pid && entry->state == STORE_LIVE)
 		buf_print(line, "pid %d", entry->pid);
@@ -281,11 +296,12 @@ static void add_recording(struct buf *line, const struct list *list, const struc
 	else if (text_width(path, strlen(path)) <= room)
 		text_visible(line, path, strlen(path));
 	else if (by_pid && entry->kind == STORE_DIRECTORY &&
-		 text_width(base_name(path), strlen(base_name(path))) > room)
+		 (!by_name || text_width(name, strlen(name)) > room))
 		buf_print(line, "pid %d", entry->pid);
+	else if (by_name)
+		text_visible(line, name, strlen(name));
 	else
-		text_visible(line, base_name(path),
-			     strlen(base_name(path))); /* a name serves as well */
+		text_visible(line, path, strlen(path)); /* too long, and right */
 }
 
 static void print_item(const struct list *list, const struct item *item,

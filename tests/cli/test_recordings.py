@@ -56,6 +56,18 @@ def test_ls_names_each_as_other_commands_take_it(kymo):
     assert found == {str(path) for path in paths}
 
 
+def test_ls_gives_one_name_to_one_recording(kymo):
+    folders = [kymo.home / "a_name_that_is_much_too_long_for_a_line" / letter / "same" for letter in "abc"]
+    for folder in folders:
+        folder.parent.mkdir(parents=True)
+        assert kymo("run", "-q", "-o", folder, "--", PROGS / "cli_fixture", "plain").status == 0
+    words = [line.split("  ")[-1] for line in kymo("ls").out.splitlines()[1:]]
+    assert words[0] == "latest" and len(words) == 3
+    found = {json.loads(kymo("query", "-f", "json", word.removeprefix("pid "), "SELECT path FROM kymo.runs").out)[0]["path"]
+             for word in words}
+    assert found == {str(folder) for folder in folders}
+
+
 def test_ls_as_json(kymo):
     path = kymo.record("plain")
     [one] = json.loads(kymo("ls", "-f", "json").out)
