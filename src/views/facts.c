@@ -460,6 +460,17 @@ static uint64_t steps_ever(const struct facts *facts)
 	return rows.emitted == rows.kept && facts->steps.count ? facts->steps.count : rows.emitted;
 }
 
+/* A snapshot or a capture goes on saying "live": what the program did later it cannot know. */
+static void describe_file(const struct tables *tables, struct facts *out)
+{
+	const struct recording *recording = tables_recording(tables);
+
+	if (!out->live || (recording && recording->kind == STORE_DIRECTORY))
+		return;
+	out->live = false;
+	snprintf(out->how, sizeof(out->how), "taken while it ran");
+}
+
 int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *err)
 {
 	int rc = 0;
@@ -471,6 +482,7 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 		rc = gather_spark(tables, out, err);
 	if (rc < 0)
 		return rc;
+	describe_file(tables, out);
 	out->steps.ever = steps_ever(out);
 	out->overhead_pct = tables_number(
 		tables,
