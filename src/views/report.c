@@ -299,8 +299,10 @@ static int section_regions(struct report *report)
 	const struct facts *facts = &report->facts;
 
 	if (!facts->region_count) {
-		fprintf(report->out,
-			"\nRegions: none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") marks them\n");
+		fprintf(report->out, "\nRegions: %s\n",
+			facts_rows_of(facts, "trace.zones").kept
+				? "no totals here; kymo query 'FROM trace.zones' has each zone"
+				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") marks them");
 		return 0;
 	}
 	heading(report, "Regions");

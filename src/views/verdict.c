@@ -330,6 +330,26 @@ static bool is_too_short(const struct facts *facts)
 		top->self_ns < SHORT_SHARE * facts->duration_ns);
 }
 
+/* Captures of devices have their operations, and zones without totals if any. */
+static void say_no_regions(const struct facts *facts, struct verdict *out)
+{
+	const char *sentence = "No zone has ended: nothing in the program says what it is doing.";
+
+	if (!facts->region_count && facts_rows_of(facts, "trace.zones").kept) {
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "Zones were kept without their totals, as captures of models have them.");
+		out->query =
+			"SELECT name, count(*), sum(duration_ns) FROM trace.zones GROUP BY ALL";
+		return;
+	}
+	if (facts_rows_of(facts, "device.ops").kept)
+		sentence =
+			"No queue of a device stands out, and no zone says what the program was doing.";
+	snprintf(out->sentence, sizeof(out->sentence), "%s", sentence);
+	snprintf(out->advice, sizeof(out->advice),
+		 "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
+}
+
 /* Nothing stands out, or nothing was recorded. */
 static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 {
@@ -341,11 +361,7 @@ static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 		return;
 	}
 	if (!top) {
-		snprintf(out->sentence, sizeof(out->sentence),
-			 "No zone has ended: nothing in the program says what it is doing.");
-		snprintf(
-			out->advice, sizeof(out->advice),
-			"mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
+		say_no_regions(facts, out);
 		return;
 	}
 	finding.won_ns = top->self_ns;
