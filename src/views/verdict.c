@@ -199,7 +199,7 @@ static bool is_request(const struct facts *facts)
 	return facts->exit_code == 130 || facts->exit_code == 143;
 }
 
-static void say_where(struct tables *tables, char *out, size_t room);
+static void say_where(struct tables *tables, const char *sql, char *out, size_t room);
 
 static int failure_row(const struct rows *rows, void *context)
 {
@@ -232,6 +232,17 @@ static void say_failure(struct tables *tables, const struct facts *facts, const 
 	buf_fini(&text);
 }
 
+/* The zones that were open, of the thread with most of them. */
+#define WHERE_ZONES \
+	"SELECT any_value(coalesce(thread, 'thread ' || tid)) || ' was in ' || string_agg(name, ' > ' ORDER BY " \
+	"depth) FROM (SELECT * FROM trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) " \
+	"GROUP BY pid, tid ORDER BY tid <> pid, count(*) DESC LIMIT 1"
+/* Without zones, the last that was seen of it from outside. */
+#define WHERE_STACK \
+	"SELECT coalesce(thread, 'thread ' || tid) || ' was last seen in ' || func || ' (' || " \
+	"regexp_extract(file, '[^/]*$') || ':' || lineno || ')' FROM python.backtrace WHERE depth = 0 AND " \
+	"pid = (SELECT pid FROM kymo.runs) ORDER BY tid <> pid LIMIT 1"
+
 static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 		    struct verdict *out)
 {
@@ -251,9 +262,13 @@ static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 		i++;
 	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);
 	if (tables)
-		say_where(tables, out->evidence, sizeof(out->evidence));
-	if (out->evidence[0])
+		say_where(tables, WHERE_ZONES, out->evidence, sizeof(out->evidence));
+	if (out->evidence[0]) {
 		out->query = "FROM trace.open_zones";
+	} else if (tables && facts->signal[0]) {
+		say_where(tables, WHERE_STACK, out->evidence, sizeof(out->evidence));
+		out->query = out->evidence[0] ? "FROM python.backtrace" : "";
+	}
 	return true;
 }
 
@@ -263,18 +278,12 @@ static int where_row(const struct rows *rows, void *context)
 	return 1;
 }
 
-/* The zones that were open, of the thread with most of them. */
-static void say_where(struct tables *tables, char *out, size_t room)
+static void say_where(struct tables *tables, const char *sql, char *out, size_t room)
 {
 	struct buf text = { 0 };
 	char where[400] = "";
 
-	rows_each(
-		tables,
-		"SELECT any_value(coalesce(thread, 'thread ' || tid)) || ' was in ' || string_agg(name, ' > ' ORDER BY "
-		"depth) FROM (SELECT * FROM trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) "
-		"GROUP BY pid, tid ORDER BY tid <> pid, count(*) DESC LIMIT 1",
-		where_row, where, NULL);
+	rows_each(tables, sql, where_row, where, NULL);
 	text_visible(&text, where, strlen(where));
 	snprintf(out, room, "%s", buf_get(&text));
 	buf_fini(&text);

@@ -314,3 +314,5 @@ def test_the_summary_of_a_program_that_hung_shows_where(place, tmp_path, number,
     assert [line.split() for line in said[2:5]] == [["inner", f"{script}:6"], ["outer", f"{script}:3"], ["<module>", f"{script}:7"]]
     assert said[5] == f"  The stacks of all threads (1): kymo backtrace {out}"
     assert len(said) == 6
+    if number == signal.SIGKILL:
+        assert "  evidence  MainThread was last seen in inner (program.py:6)\n" in kymo("report", out).stdout
