@@ -168,7 +168,7 @@ int report_slowest(struct report *report)
 	if (rc < 0)
 		return rc;
 	/* Its last headings are blank-padded by hand: printf counts bytes. */
-	fprintf(report->out, "\n%s%-14s%9s  %9s   %s  longest inside%s\n",
+	fprintf(report->out, "\n%s%-14s%9s  %9s   %s  what took longer%s\n",
 		text_paint(report->style, TEXT_BOLD), "Slowest steps", "at", "took",
 		report->style->utf8 ? "× median" : "x median", text_plain(report->style));
 	for (size_t i = 0; i < slow.count; i++)
