@@ -217,8 +217,8 @@ const struct rules_row rules[] = {
 	  "FROM host.process GROUP BY pid HAVING count(*) >= 3 ORDER BY max(rss_bytes) DESC LIMIT 1",
 	  "The program mostly waits: for {share} of the run it used no processor.",
 	  "{a} of processor time in {whole}",
-	  "look at what it waits for: I/O, a lock, a device, or a processor that others hold; while it runs, kymo "
-	  "backtrace --why PID tells",
+	  "look at what it waits for: I/O, a lock, a device, or a processor that others hold; kymo backtrace shows "
+	  "where it was last, and while it runs kymo backtrace --why PID what it waits for",
 	  "metrics", "SELECT ts_ns, pid, cpu_pct FROM host.process" },
 	{ "coverage", 0.90, 0.02, 1,
 	  "SELECT {run_ns} - sum(self_ns), {run_ns}, '', sum(count), sum(self_ns), 0 FROM trace.regions "
