@@ -59,7 +59,8 @@ int kymo_region_start(struct kymo_region *region)
 	return 0;
 }
 
-/* An end that is not the innermost leaves a hole, so that what is above keeps its depth; holes on top go. */
+/* An end that is not the innermost leaves a hole, so that what is above keeps its depth; holes on top go. What goes is no
+   hole any more: a scope deeper than the mapped entries writes none, and one below it would be taken for its own. */
 static void pop(struct kymo__full_lane *lane, uint32_t depth)
 {
 	struct kymo_open_stack *open = lane->hot.open;
@@ -70,10 +71,11 @@ static void pop(struct kymo__full_lane *lane, uint32_t depth)
 	if (depth + 1 != top)
 		return;
 	while (top > 0) {
-		const struct kymo_open_entry *entry = entry_at(lane, top - 1);
+		struct kymo_open_entry *entry = entry_at(lane, top - 1);
 
 		if (!entry || entry->name || entry->flags != KYMO_OPEN_REGION)
 			break;
+		entry->flags = 0;
 		top--;
 	}
 	open->depth = top;

@@ -69,6 +69,48 @@ static void a_region_may_recurse_deeper_than_the_mapped_stack(void **state)
 	recorded_close(recording);
 }
 
+static void scope_around_a_region(int above)
+{
+	static struct kymo_region region = KYMO_REGION_INIT("region");
+	KYMO_SCOPE("scope");
+
+	if (above) {
+		scope_around_a_region(above - 1);
+		return;
+	}
+	for (int i = 0; i < 2; i++) { /* the second time in the place of a region that has ended */
+		KYMO_SCOPE("after");
+
+		kymo_region_start(&region);
+		kymo_region_stop(&region);
+	}
+	kymo_region_start(&region);
+	kymo_region_stop(&region);
+	KYMO_SCOPE("after");
+	kymo_region_start(&region);
+	kymo_region_stop(&region);
+	KYMO_SCOPE("last");
+}
+
+static void scopes_70_deep(void)
+{
+	scope_around_a_region(69);
+}
+
+static void a_region_deeper_than_the_mapped_stack_leaves_scopes_their_depth(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(scopes_70_deep, NULL);
+	const struct store_stream *zones = stream_of(recording, "trace.zones");
+	static const uint32_t depth[] = { 71, 70, 71, 70, 70, 71, 71, 70, 69 };
+	struct kymo_zone_row row[9];
+
+	assert_int_equal(read_zones(zones, row, 9), 9);
+	for (size_t i = 0; i < 9; i++)
+		assert_int_equal(row[i].depth, depth[i]);
+	recorded_close(recording);
+}
+
 static void cross_two_regions(void)
 {
 	static struct kymo_region a = KYMO_REGION_INIT("a"), b = KYMO_REGION_INIT("b"),
@@ -655,6 +697,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scopes_nest_and_carry_depth),
 		cmocka_unit_test(a_region_may_recurse_deeper_than_the_mapped_stack),
+		cmocka_unit_test(a_region_deeper_than_the_mapped_stack_leaves_scopes_their_depth),
 		cmocka_unit_test(regions_that_cross_keep_their_depth),
 		cmocka_unit_test(wrong_use_of_regions_is_told_by_the_return_value),
 		cmocka_unit_test(zones_open_at_death_are_shown),
