@@ -147,14 +147,11 @@ static const struct {
 	  "WITH m AS (SELECT module, count(*) FILTER (stage = 'forward') AS calls, coalesce(sum(duration) FILTER "
 	  "(stage = 'forward'), 0) * 1e9 AS forward_ns, coalesce(sum(duration) FILTER (stage = 'backward'), 0) * 1e9 "
 	  "AS backward_ns, coalesce(sum(duration) FILTER (stage = 'step'), 0) * 1e9 AS step_ns, sum(duration) * 1e9 AS "
-	  "total_ns, max(max_allocated) AS max_allocated, sum(device_ns) AS device_ns FROM python.torch_trace WHERE module <> '' GROUP BY 1), root "
-	  "AS (SELECT module FROM m WHERE calls > 0 AND NOT contains(module, '.') ORDER BY total_ns DESC LIMIT 1), c "
-	  "AS (SELECT CASE WHEN contains(module, '.') THEN regexp_replace(module, '\\.[^.]*$', '') ELSE (SELECT module "
-	  "FROM root) END AS parent, sum(total_ns) AS inside FROM m WHERE calls > 0 AND module NOT IN (SELECT module "
-	  "FROM root) GROUP BY 1) SELECT * FROM (SELECT m.*, greatest(m.total_ns - coalesce(c.inside, 0), 0) AS "
-	  "self_ns, CASE WHEN calls = 0 OR module IN (SELECT module FROM root) THEN 0 ELSE len(module) - "
-	  "len(replace(module, '.', '')) + 1 END AS depth FROM m LEFT JOIN c ON c.parent = m.module) ORDER BY calls = "
-	  "0, depth > 0, module LIMIT 2000" },
+	  "total_ns, sum(self) * 1e9 AS self_ns, max(max_allocated) AS max_allocated, sum(device_ns) AS device_ns FROM "
+	  "python.torch_trace WHERE module <> '' GROUP BY 1), root AS (SELECT module FROM m WHERE calls > 0 AND NOT "
+	  "contains(module, '.') ORDER BY total_ns DESC LIMIT 1) SELECT * FROM (SELECT *, CASE WHEN calls = 0 OR module IN "
+	  "(SELECT module FROM root) THEN 0 ELSE len(module) - len(replace(module, '.', '')) + 1 END AS depth FROM m) "
+	  "ORDER BY calls = 0, depth > 0, module LIMIT 2000" },
 	{ "queues",
 	  "SELECT device, queue, busy_ns, idle_ns, utilisation, overlap, ops, gaps, longest_gap_ns, host_late_ns, sync_ns, dependency_ns, "
 	  "launch_ns FROM device.queues ORDER BY device, core LIMIT 500" },

@@ -1,4 +1,5 @@
 """What kymo report and the summary say of a training without a mark of its own but batch_size."""
+import json
 import os
 import re
 import subprocess
@@ -20,8 +21,9 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.first, self.middle = nn.Linear(4, 4), nn.Sequential(nn.ReLU(), Slow(4, 4))
+        self.parts = nn.ModuleList([nn.Linear(4, 4)])
     def forward(self, x):
-        return self.middle(self.first(x))
+        return self.middle(self.parts[0](self.first(x)))
 class Data(torch.utils.data.Dataset):
     def __len__(self):
         return 20
@@ -41,8 +43,8 @@ for batch in torch.utils.data.DataLoader(Data()):
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
-    """(the summary, the report), both in 80 columns."""
+def recorded(tmp_path_factory):
+    """(the summary, the environment, the folder that out is in)."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "live").mkdir(mode=0o700)
     (folder / "train.py").write_text(PROGRAM)
@@ -50,7 +52,14 @@ def said(tmp_path_factory):
     done = subprocess.run([base.KYMO, "run", "-o", "out", "--torch", "--", sys.executable, "train.py"], env=env, cwd=folder,
                           capture_output=True, text=True, check=False, timeout=base.SECONDS)
     assert done.returncode == 0, done.stderr
-    return done.stderr, base.run([base.KYMO, "report", "out"], env, folder).stdout
+    return done.stderr, env, folder
+
+
+@pytest.fixture(scope="module")
+def said(recorded):
+    """(the summary, the report), both in 80 columns."""
+    summary, env, folder = recorded
+    return summary, base.run([base.KYMO, "report", "out"], env, folder).stdout
 
 
 def test_nothing_is_wider_than_80_columns(said):
@@ -79,6 +88,17 @@ def test_modules_have_forward_and_backward_beside_each_other_by_self_time(said):
     table = report[report.index("Torch modules"):].split("\n\n")[0].splitlines()
     assert table[1].split() == ["self", "%", "mod.", "torch", "module,", "per", "call", "calls", "forward", "backward"]
     assert re.fullmatch(r"  \S+ m?s +\d+\.\d  middle\.1 \(Slow\) +20 +\S+ ms +\S+ [mµ]s", table[2])  # the slow one is first
+
+
+def test_the_page_has_the_self_time_of_the_table_also_around_a_list_of_modules(recorded):
+    _, env, folder = recorded
+    base.run([base.KYMO, "report", "out", "report.html"], env, folder)
+    block = re.search(r'id="kymo-data">(.*?)</script>', (folder / "report.html").read_text(), re.S)[1]
+    shown = {row["module"]: round(row["self_ns"]) for row in json.loads(block)["modules"]}
+    asked = base.run([base.KYMO, "query", "out", "-f", "json", "SELECT module, round(sum(self) * 1e9)::BIGINT AS ns FROM python.torch_trace GROUP BY 1"],
+                     env, folder).stdout
+    assert shown == {row["module"]: row["ns"] for row in json.loads(asked)}
+    assert {"Net", "parts.0", "middle.1"} <= set(shown)
 
 
 def test_slow_steps_are_named_with_what_was_different(said):
