@@ -59,7 +59,8 @@ export const devices = {
 		const { queues, models = [], launches = [] } = shell.source.data();
 		if (!queues.length && !models.length)
 			return { node: nothing("No device was recorded", "Queues of accelerators are recorded by", "kymo run --device -- python train.py") };
-		return { node: el("div", { class: "page" }, ...[card("Models", "latency of their runs", MODELS, models, "total_ns"),
+		const none = this.has(shell.source) ? null : el("p", { class: "muted", text: "No device was recorded. Queues of accelerators are recorded by kymo run --device -- python train.py" });
+		return { node: el("div", { class: "page" }, ...[none, card("Models", "latency of their runs", MODELS, models, "total_ns"),
 			card("Queues", "busy, and what the gaps between operations come to by cause", QUEUES, queues, "busy_ns", key()),
 			card("Launches", "which module, function and zone gave the device its work", LAUNCHES, launches, "total_ns")].filter(Boolean)) };
 	},
