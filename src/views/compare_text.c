@@ -78,6 +78,12 @@ static void add_change(struct buf *line, const struct compare_item *item, bool u
 	text_pad(line, sign, 11, 1);
 }
 
+/* Decimals of a ratio: what is a hundred times as long needs none, and would run into the column beside it. */
+static int decimals(double ratio)
+{
+	return ratio < 100 ? 3 : 0;
+}
+
 static void add_ratio(struct buf *line, const struct compare_item *item, bool utf8)
 {
 	const struct compare_stats *stats = &item->stats;
@@ -88,10 +94,10 @@ static void add_ratio(struct buf *line, const struct compare_item *item, bool ut
 	else if (stats->b <= 0)
 		buf_print(line, "%7s", "gone");
 	else
-		buf_print(line, "%7.3f", stats->ratio);
+		buf_print(line, "%7.*f", decimals(stats->ratio), stats->ratio);
 	if (isfinite(stats->low) && isfinite(stats->high))
-		snprintf(text, sizeof(text), "%.3f%s%.3f", stats->low, utf8 ? "–" : "-",
-			 stats->high);
+		snprintf(text, sizeof(text), "%.*f%s%.*f", decimals(stats->low), stats->low,
+			 utf8 ? "–" : "-", decimals(stats->high), stats->high);
 	buf_text(line, "  ");
 	text_pad(line, text, 13, -1);
 }

@@ -1,6 +1,7 @@
 """kymo compare: what it says, what it refuses, and that it does not cry wolf."""
 import json
 import random
+import re
 import subprocess
 
 import pytest
@@ -45,6 +46,12 @@ def lab(tmp_path_factory):
 def rows_of(done):
     result = json.loads(done.out)
     return result, {row["name"]: row for row in result["rows"]}
+
+
+def test_a_ratio_of_thousands_does_not_run_into_the_columns_beside_it(lab):
+    done = lab.kymo("compare", lab("tiny", alpha=6, beta=0.001), lab("huge", alpha=6, beta=3, seed=2))
+    (line,) = [line for line in done.out.splitlines() if line.startswith("  beta")]
+    assert re.fullmatch(r"  beta +\S+ [µu]s +\S+ ms +\+\S+ ms +\d{4}  \d{4}\S\d{4} +slower", line), line
 
 
 def test_a_slower_region_is_named_with_its_ratio_and_what_it_costs(lab):
