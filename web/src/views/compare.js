@@ -185,8 +185,8 @@ export function comparison(doc, hooks = {}) {
 	};
 	const choice = (/** @type {string} */ id, /** @type {string} */ title, /** @type {boolean} */ there) => (there ? el("button", { class: "button", id: `show-${id}`, "aria-pressed": "false", text: title,
 		onclick: () => (hooks.onshow ? hooks.onshow(id) : show(id)) }) : null);
-	chips.append(hooks.pick ?? el("span", { class: "chips" }, side("a"), side("b")), ...[choice("regions", `Regions ${count(regions.length)}`, true),
-		choice("modules", `Modules ${count(modules.length)}`, modules.length > 0), choice("flame", "Flame difference", doc.flame.name.length > 0)].filter((c) => c));
+	chips.append(hooks.pick ?? el("span", { class: "chips" }, side("a"), side("b")), el("span", { class: "chips" }, ...[choice("regions", `Regions ${count(regions.length)}`, true),
+		choice("modules", `Modules ${count(modules.length)}`, modules.length > 0), choice("flame", "Flame difference", doc.flame.name.length > 0)].filter((c) => c)));
 	node.append(chips, verdict(doc), figures(doc), body);
 	show(hooks.show === "flame" && doc.flame.name.length ? "flame" : hooks.show === "modules" && modules.length ? "modules" : "regions");
 	return { node, close: () => part?.close?.(), theme: () => part?.theme?.(), key: (e) => {
