@@ -192,8 +192,11 @@ def test_a_zone_is_chosen_and_its_name_told(running, page):
 
 def test_a_name_is_found(running, page):
     page.fill(".bar input", "backw")
-    page.says(".bar", "1 name")
+    page.says(".bar", "1 name · Enter: slowest")
+    page.press("Enter")
+    page.says(".drawer h3", "backward")
     page.press("Escape")
+    page.gone(".drawer")
     page.fill(".bar input", "")
 
 

@@ -13,7 +13,7 @@ export const HELP = [
 	["X", "the slowest zone of that name"],
 	["Enter", "details"],
 	["M", "make the selected zone the range"],
-	["/", "find a name"],
+	["/", "find a name; Enter goes to its slowest zone"],
 	["Esc", "clear, or go back"],
 	["1 – 9", "tabs"],
 	["T", "dark and light"],

@@ -138,9 +138,20 @@ export const timeline = {
 		});
 		const search = () => {
 			made.search(find.value);
-			found.textContent = find.value ? `${count(made.found.size)} name${made.found.size === 1 ? "" : "s"}` : "";
+			found.textContent = find.value ? `${count(made.found.size)} name${made.found.size === 1 ? "" : "s"}${made.found.size ? " · Enter: slowest" : ""}` : "";
 		};
 		find.addEventListener("input", search);
+		/** Of the names that were found, but of so many at most: each is a question. */
+		const goToSlowest = async () => {
+			const of = await Promise.all([...made.found].slice(0, 16).map((name) => shell.source.name(name)));
+			const zone = of.map((one) => one.slowest[0]).filter(Boolean).sort((a, b) => b.duration - a.duration)[0];
+			if (!zone)
+				return;
+			find.blur(); // so that [ ] and X go on from here
+			made.select(zone);
+			made.reveal(zone);
+		};
+		find.addEventListener("keydown", (e) => { if (e.key === "Enter" && find.value) goToSlowest(); });
 		find.value = shell.query.find ?? "";
 		if (find.value)
 			search();
