@@ -169,6 +169,17 @@ static PyObject *stop(PyObject *self, PyObject *name)
 
 BY_NAME(stop)
 
+static void complain_unmeasured(PyObject *self, PyObject *name)
+{
+	PyObject *names = PyDict_Keys(((struct metrics *)self)->times);
+
+	if (names)
+		PyErr_Format(PyExc_ValueError,
+			     "%.100s: nothing was measured as %R yet; there is %R",
+			     _PyType_Name(Py_TYPE(self)), name, names);
+	Py_XDECREF(names);
+}
+
 /* A series that has samples, settled; a new reference. */
 static struct series *measured(PyObject *self, PyObject *name)
 {
@@ -189,9 +200,7 @@ static struct series *measured(PyObject *self, PyObject *name)
 	}
 	Py_XDECREF(series);
 	if (!PyErr_Occurred())
-		PyErr_Format(PyExc_ValueError,
-			     "%.100s: nothing was measured as %R yet; there is %R",
-			     _PyType_Name(Py_TYPE(self)), name, metrics->times);
+		complain_unmeasured(self, name);
 	return NULL;
 }
 
