@@ -6,6 +6,8 @@
 
 #include "views/format.h"
 
+#define DENSE_LEAST 1000 /* zones a step, from which on their number matters */
+#define DENSE_RATIO 10
 #define LOSS_MOST 0.01 /* share of the zones */
 
 static size_t run_count(const struct compare *compare)
@@ -117,6 +119,34 @@ static bool other_sources(const struct compare *compare, char *why, size_t bytes
 	return i;
 }
 
+static double zones_a_step(const struct compare_run *run)
+{
+	size_t steps = run->step_count + run->warmup;
+
+	return steps && run->zones > 0 ? run->zones / (double)steps : 0;
+}
+
+/* Calls of Python recorded on one side only, say: the program's own regions have the same source. */
+static bool other_density(const struct compare *compare, char *why, size_t bytes)
+{
+	double first = zones_a_step(&compare->runs[0]);
+
+	for (size_t i = 1; first > 0 && i < run_count(compare); i++) {
+		double here = zones_a_step(&compare->runs[i]);
+		double least = here < first ? here : first, most = here < first ? first : here;
+
+		if (here <= 0 || most < DENSE_LEAST || most < DENSE_RATIO * least)
+			continue;
+		snprintf(
+			why, bytes,
+			"A has %s zones a step, %c (%s) %s: recording itself takes time. Record both alike",
+			format_count((uint64_t)first).text, side_of(compare, i),
+			compare->runs[i].target, format_count((uint64_t)here).text);
+		return true;
+	}
+	return false;
+}
+
 static bool losses(const struct compare *compare, char *why, size_t bytes)
 {
 	for (size_t i = 0; i < run_count(compare); i++) {
@@ -166,8 +196,8 @@ static bool too_few(const struct compare *compare, char *why, size_t bytes)
 void compare_check(struct compare *compare)
 {
 	static bool (*const checks[])(const struct compare *compare, char *why, size_t bytes) = {
-		other_program, other_loop, other_sampling, other_settings,
-		other_sources, losses,	   too_few,
+		other_program, other_loop,    other_sampling, other_settings,
+		other_sources, other_density, losses,	      too_few,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

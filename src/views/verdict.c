@@ -11,7 +11,7 @@
 #include "views/text.h"
 
 #define NAME_COLUMNS 40
-#define FAILURE_BYTES 200
+#define FAILURE_BYTES 400
 #define SHORT_NS 1e9
 #define SHORT_SHARE 0.2 /* of a short run: what takes more is worth telling */
 #define LOSS_LEAST 0.01 /* of a table's rows: below that, a verdict stands as it is */
@@ -201,9 +201,23 @@ static bool is_request(const struct facts *facts)
 
 static void say_where(struct tables *tables, const char *sql, char *out, size_t room);
 
+/* A message of many lines is told by its first, and by the place that is behind it: "KeyError: 'x' (train.py:3)". */
+static void keep_first_line(char *text, size_t bytes)
+{
+	char *end = strchr(text, '\n'), *place, *at;
+	char kept[FAILURE_BYTES] = "";
+
+	if (!end)
+		return;
+	for (at = end; (place = strstr(at, " (")); at = place + 1)
+		snprintf(kept, sizeof(kept), "%s", place);
+	snprintf(end, bytes - (size_t)(end - text), "%s%s", end[1] ? " …" : "", kept);
+}
+
 static int failure_row(const struct rows *rows, void *context)
 {
 	rows_copy_text(rows, 0, context, FAILURE_BYTES);
+	keep_first_line(context, FAILURE_BYTES);
 	return 1;
 }
 

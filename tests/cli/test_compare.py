@@ -211,6 +211,8 @@ REFUSED = [
      "A was recorded with other settings, B with sample_period_ns=1000000. Record both alike"),
     ("sources", sql("INSERT INTO trace.regions (source, name, count) VALUES ('python', 'f', 5000)"),
      "A has many zones of no source, B ({b}) of python: recording itself takes time. Record both alike"),
+    ("density", sql("UPDATE kymo.streams SET emitted = 600000 WHERE table_name = 'trace.zones'"),
+     "A has 2 zones a step, B ({b}) 10,000: recording itself takes time. Record both alike"),
     ("losses", sql("UPDATE kymo.streams SET emitted = 1000, overwritten = 120 WHERE table_name = 'trace.zones'"),
      "B ({b}) lost 12 % of its zones, so that regions of a step are not whole; record with kymo run, which keeps all"),
     ("few", lambda rows: rows.steps.__delitem__(slice(8, None)),

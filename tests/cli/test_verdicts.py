@@ -42,6 +42,12 @@ def test_a_crash_comes_first_and_what_took_the_time_second(kymo, python):
     assert float(busy[0]) >= 300 and busy[1] == "ms" or busy[1] == "s"
 
 
+def test_of_a_message_of_many_lines_the_first_is_told_with_its_place(kymo, python):
+    (kymo.cwd / "program.py").write_text("raise AssertionError('one (1)\\n + where this\\n is more')\n")
+    done = kymo("run", "-o", "rec", "--", python, "program.py", env={"KYMO_QUIET": "0"})
+    assert "The program failed: AssertionError: one (1) … (program.py:1), exit status 1 after" in " ".join(done.err.split())
+
+
 @pytest.mark.parametrize("words", [[], ["--python"]])
 def test_an_exception_comes_first_and_no_word_on_imports(kymo, python, words):
     (kymo.cwd / "program.py").write_text("import json\ndef fail():\n    raise ValueError('no')\nfail()\n")
