@@ -124,12 +124,25 @@ static void say_open(const struct recording *recording, bool utf8, char *out, si
 	buf_fini(&text);
 }
 
+/* Functions of Python were asked for, and there is no loop whose steps modules would explain: a test, a script. */
+static bool is_about_functions(const struct facts *facts)
+{
+	for (size_t i = 0; !facts->steps.count && i < facts->region_count; i++) {
+		const struct facts_region *region = &facts->regions[i];
+
+		if (!strcmp(region->source, "python") && !region->import &&
+		    strncmp(region->name, "gc (", 4) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* Modules of torch, where there are any, say more than the zones that they are too. */
 static void print_costliest(struct tables *tables, const struct facts *facts, size_t rows,
 			    FILE *out, const struct text_style *style)
 {
 	if (tables && facts_rows_of(facts, "python.torch_trace").kept &&
-	    modules_print(tables, rows, out, style, NULL) > 0)
+	    !is_about_functions(facts) && modules_print(tables, rows, out, style, NULL) > 0)
 		return;
 	parts_regions(out, facts, rows, style);
 }
