@@ -95,8 +95,8 @@ def test_the_page_has_the_self_time_of_the_table_also_around_a_list_of_modules(r
     base.run([base.KYMO, "report", "out", "report.html"], env, folder)
     block = re.search(r'id="kymo-data">(.*?)</script>', (folder / "report.html").read_text(), re.S)[1]
     shown = {row["module"]: round(row["self_ns"]) for row in json.loads(block)["modules"]}
-    asked = base.run([base.KYMO, "query", "out", "-f", "json", "SELECT module, round(sum(self) * 1e9)::BIGINT AS ns FROM python.torch_trace GROUP BY 1"],
-                     env, folder).stdout
+    sql = "SELECT module, round(sum(self) * 1e9)::BIGINT AS ns FROM python.torch_trace GROUP BY 1"
+    asked = base.run([base.KYMO, "query", "out", "-f", "json", sql], env, folder).stdout
     assert shown == {row["module"]: row["ns"] for row in json.loads(asked)}
     assert {"Net", "parts.0", "middle.1"} <= set(shown)
 
