@@ -58,8 +58,9 @@ def test_a_run_is_sampled_every_tenth_of_a_second(record, python):
     file = recording.parent / "program.py"
     assert {tuple(row["stack"]) for row in rows} == {
         (f"inner ({file}:4)", f"outer ({file}:3)", f"<module> ({file}:5)")}
-    assert {(row["thread"], row["state"], row["gil"], row["cause"]) for row in rows} == {
-        ("MainThread", "S", False, "period")}
+    assert {(row["thread"], row["gil"], row["cause"]) for row in rows} == {("MainThread", False, "period")}
+    states = [row["state"] for row in rows]
+    assert set(states) <= {"S", "R"} and "S" in states  # R: as it falls asleep, or wakes
     gaps = query(recording, "SELECT median(ts_ns - before) AS gap FROM (SELECT ts_ns, lag(ts_ns) OVER (ORDER BY ts_ns) "
                             "AS before FROM python.samples)")
     assert gaps[0]["gap"] > 90e6
