@@ -1,26 +1,15 @@
 """What a report says of memory."""
 import os
 import re
+import shutil
 import subprocess
 
-from conftest import KYMO, PACKAGE, PYTHON
-
-PROGRAM = """
-import kymo
-kept = []
-def load(i):
-    return bytearray(3_100_000) if i >= 12 else None
-for i in range(40):
-    kymo.step()
-    kept.append(load(i))
-    junk = bytearray(2_000_000)
-kymo.step_end()
-"""
+from conftest import KYMO, PACKAGE, PYTHON, ROOT
 
 
 def test_the_report_names_the_peak_who_held_it_and_what_grows(lab):
     program = lab.home / "data.py"
-    program.write_text(PROGRAM)
+    shutil.copy(ROOT / "tests/progs/memory_grows.py", program)
     _, path = lab.run(PYTHON, program, PYTHONPATH=os.fspath(PACKAGE))
     done = subprocess.run([KYMO, "report", path], env=lab.env, cwd=lab.home, capture_output=True, text=True, check=True, timeout=120)
     memory = done.stdout.split("\nMemory\n")[1].split("\n\n")[0]

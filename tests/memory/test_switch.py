@@ -2,9 +2,13 @@
 import contextlib
 import os
 import subprocess
+import sys
 
-from conftest import KYMO, PACKAGE, PROGS, PYTHON
+from conftest import KYMO, PACKAGE, PROGS, PYTHON, ROOT
 from test_ways_in import kinds, until
+
+sys.path.append(str(ROOT / "tests"))
+from running import program  # noqa: E402
 
 POLLED = PROGS / "memory_polled"
 CHANGED, BEGAN, ENDED = 4, 5, 6
@@ -14,18 +18,8 @@ REDIRECTED = "calls redirected (missed: constructors of libraries loaded later)"
 @contextlib.contextmanager
 def running(lab, *command, **env):
     """The pid of a program, which says it, until the block is left."""
-    child = subprocess.Popen([os.fspath(word) for word in command], env={**lab.env, **env}, cwd=lab.home, text=True,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        yield int(child.stdout.readline())
-    finally:
-        child.stdin.close()
-        try:
-            child.wait(30)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait(30)
-        child.stdout.close()
+    with program(command, env={**lab.env, **env}, cwd=lab.home) as process:
+        yield int(process.first_line)
 
 
 def config(lab, target, *words):

@@ -1,6 +1,6 @@
 /* The scan over many names, threads, segments and streams, against numbers that the test counts
    itself. */
-#include "tables_ask.h"
+#include "tables_opened.h"
 
 #include <errno.h>
 
@@ -11,7 +11,6 @@
 #define ROWS 300000u
 #define STREAMS 3u
 
-static struct tables *tables;
 static uint64_t count_of[NAMES], sum_of[NAMES], sum_all;
 
 /* Some names are short enough to lie inside DuckDB's string_t, some are not. */
@@ -68,14 +67,6 @@ static int setup(void **state)
 	}
 	make_process_end(&make);
 	tables = ask_open(ask_path("many"));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tables_close(tables);
-	ask_teardown();
 	return 0;
 }
 

@@ -2,10 +2,8 @@
 #ifndef KYMO_TESTS_TABLES_SMALL_H
 #define KYMO_TESTS_TABLES_SMALL_H
 
-#include "tables_ask.h"
+#include "tables_opened.h"
 #include "tables_fixture.h"
-
-static struct tables *tables;
 
 static int setup(void **state)
 {
@@ -13,14 +11,6 @@ static int setup(void **state)
 	ask_setup();
 	fixture_small(ask_path("small"));
 	tables = ask_open(ask_path("small"));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tables_close(tables);
-	ask_teardown();
 	return 0;
 }
 

@@ -1,12 +1,10 @@
 /* Tables of users, and of liars: names that clash, quote, or are reserved never keep a recording
    from opening. */
-#include "tables_ask.h"
+#include "tables_opened.h"
 
 #include <errno.h>
 
 #include "tables_make.h"
-
-static struct tables *tables;
 
 struct row {
 	uint64_t a, b;
@@ -61,14 +59,6 @@ static int setup(void **state)
 	add_table(&make, "trace.regions", plain, 2);
 	make_process_end(&make);
 	tables = ask_open(ask_path("strange"));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tables_close(tables);
-	ask_teardown();
 	return 0;
 }
 

@@ -1,27 +1,16 @@
 """Allocations in a report: the peak, who held it, and what grows."""
 import os
+import shutil
 import subprocess
 
 import pytest
 from conftest import KYMO, ROOT
 
-PROGRAM = """
-import kymo
-kept = []
-def load(i):
-    return bytearray(3_100_000) if i >= 12 else None
-for i in range(40):
-    kymo.step()
-    kept.append(load(i))
-    junk = bytearray(2_000_000)
-kymo.step_end()
-"""
-
 
 @pytest.fixture(scope="module")
 def seen(pages):
     program, recording, report = (pages.folder / name for name in ("data.py", "memory-run", "memory.html"))
-    program.write_text(PROGRAM)
+    shutil.copy(ROOT / "tests/progs/memory_grows.py", program)
     subprocess.run([KYMO, "run", "-q", "-o", recording, "--memory", "--", ROOT / ".venv/bin/python", program], check=True,
                    env={**os.environ, **pages.env, "PYTHONPATH": os.fspath(KYMO.parent / "python")})
     done = pages.kymo("report", recording, report)
