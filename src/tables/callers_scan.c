@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tables/function.h"
+
 /* A chunk of deep stacks has fewer rows, so that it stays within some megabytes. */
 #define FRAMES_AT_ONCE (256u << 10)
 #define FOLDED_BYTES_AT_ONCE (4u << 20)
@@ -313,26 +315,22 @@ static void emit(duckdb_function_info info, duckdb_data_chunk output)
 int callers_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
 {
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		duckdb_table_function function = duck.create_table_function();
 		struct registered *own = malloc(sizeof(*own));
-		duckdb_state state;
+		struct table_function function = { .name = functions[i].name,
+						   .extra = own,
+						   .free_extra = free,
+						   .bind = bind,
+						   .init = init,
+						   .emit = emit,
+						   .some_columns = true };
+		int rc;
 
-		if (!own) {
-			duck.destroy_table_function(&function);
+		if (!own)
 			return error_set(err, ENOMEM, "no memory for the tables");
-		}
 		*own = (struct registered){ tables, &functions[i] };
-		duck.table_function_set_name(function, functions[i].name);
-		duck.table_function_set_extra_info(function, own, free);
-		duck.table_function_set_bind(function, bind);
-		duck.table_function_set_init(function, init);
-		duck.table_function_set_function(function, emit);
-		duck.table_function_supports_projection_pushdown(function, true);
-		state = duck.register_table_function(connection, function);
-		duck.destroy_table_function(&function);
-		if (state == DuckDBError)
-			return error_set(err, EIO, "DuckDB does not take the table function %s",
-					 functions[i].name);
+		rc = function_register(connection, duck.create_table_function(), &function, err);
+		if (rc)
+			return rc;
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tables/dictionary.h"
+#include "tables/function.h"
 
 #define FRAMES_AT_ONCE (256u << 10) /* as callers_scan.c: a chunk stays within some megabytes */
 
@@ -223,20 +224,14 @@ static void init(duckdb_init_info info)
 int callers_register_sites(struct tables *tables, duckdb_connection connection,
 			   struct kymo_error *err)
 {
-	duckdb_table_function function = duck.create_table_function();
-	duckdb_state state;
+	const struct table_function function = { .name = "kymo_sites",
+						 .extra = tables,
+						 .bind = bind,
+						 .init = init,
+						 .emit = emit,
+						 .some_columns = true };
 
-	duck.table_function_set_name(function, "kymo_sites");
-	duck.table_function_set_extra_info(function, tables, NULL);
-	duck.table_function_set_bind(function, bind);
-	duck.table_function_set_init(function, init);
-	duck.table_function_set_function(function, emit);
-	duck.table_function_supports_projection_pushdown(function, true);
-	state = duck.register_table_function(connection, function);
-	duck.destroy_table_function(&function);
-	return state == DuckDBSuccess
-		       ? 0
-		       : error_set(err, EINVAL, "the table function kymo_sites cannot be made");
+	return function_register(connection, duck.create_table_function(), &function, err);
 }
 
 #endif

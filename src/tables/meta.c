@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/utf8.h"
+#include "tables/function.h"
 #include "tables/scan.h"
 #include "tables/words.h"
 
@@ -201,23 +202,18 @@ static void meta_function(duckdb_function_info info, duckdb_data_chunk output)
 
 int meta_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
 {
-	duckdb_table_function function = duck.create_table_function();
+	const struct table_function function = { .name = "kymo_meta",
+						 .extra = tables,
+						 .bind = meta_bind,
+						 .init = meta_init,
+						 .emit = meta_function,
+						 .some_columns = true };
+	duckdb_table_function made = duck.create_table_function();
 	duckdb_logical_type text = duck.create_logical_type(DUCKDB_TYPE_VARCHAR);
-	duckdb_state state;
 
-	duck.table_function_set_name(function, "kymo_meta");
-	duck.table_function_add_parameter(function, text);
-	duck.table_function_set_extra_info(function, tables, NULL);
-	duck.table_function_set_bind(function, meta_bind);
-	duck.table_function_set_init(function, meta_init);
-	duck.table_function_set_function(function, meta_function);
-	duck.table_function_supports_projection_pushdown(function, true);
-	state = duck.register_table_function(connection, function);
-	duck.destroy_table_function(&function);
+	duck.table_function_add_parameter(made, text);
 	duck.destroy_logical_type(&text);
-	if (state == DuckDBError)
-		return error_set(err, EIO, "DuckDB does not take the table function kymo_meta");
-	return 0;
+	return function_register(connection, made, &function, err);
 }
 
 #endif

@@ -16,6 +16,7 @@
 #include "tables/staged.h"
 #include "tables/catalog.h"
 #include "tables/cell.h"
+#include "tables/function.h"
 
 /* What kymo_rows() reads from; one thread at a time. */
 struct feed {
@@ -56,19 +57,13 @@ static void feed_function(duckdb_function_info info, duckdb_data_chunk output)
 
 static int register_feed(duckdb_connection connection, struct feed *feed, struct kymo_error *err)
 {
-	duckdb_table_function function = duck.create_table_function();
-	duckdb_state state;
+	const struct table_function function = { .name = "kymo_rows",
+						 .extra = feed,
+						 .bind = feed_bind,
+						 .init = feed_init,
+						 .emit = feed_function };
 
-	duck.table_function_set_name(function, "kymo_rows");
-	duck.table_function_set_extra_info(function, feed, NULL);
-	duck.table_function_set_bind(function, feed_bind);
-	duck.table_function_set_init(function, feed_init);
-	duck.table_function_set_function(function, feed_function);
-	state = duck.register_table_function(connection, function);
-	duck.destroy_table_function(&function);
-	return state == DuckDBError
-		       ? error_set(err, EIO, "DuckDB does not take the table function kymo_rows")
-		       : 0;
+	return function_register(connection, duck.create_table_function(), &function, err);
 }
 
 static int copy_out(duckdb_connection connection, struct feed *feed, const char *file,

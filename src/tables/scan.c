@@ -10,6 +10,7 @@
 #include "base/schema.h"
 #include "tables/decode.h"
 #include "tables/dictionary.h"
+#include "tables/function.h"
 
 #define UNIT_ROWS 122880u /* what a thread takes at once: DuckDB's own measure */
 #define BLOCK_BYTES (256u << 10) /* of rows that are read at once: stays in the L2 cache */
@@ -452,22 +453,17 @@ static void add_parameters(duckdb_table_function function)
 
 int scan_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
 {
-	duckdb_table_function function = duck.create_table_function();
-	duckdb_state state;
+	const struct table_function function = { .name = "kymo_scan",
+						 .extra = tables,
+						 .bind = scan_bind,
+						 .init = scan_init,
+						 .init_thread = scan_lane_init,
+						 .emit = scan_function,
+						 .some_columns = true };
+	duckdb_table_function made = duck.create_table_function();
 
-	duck.table_function_set_name(function, "kymo_scan");
-	add_parameters(function);
-	duck.table_function_set_extra_info(function, tables, NULL);
-	duck.table_function_set_bind(function, scan_bind);
-	duck.table_function_set_init(function, scan_init);
-	duck.table_function_set_local_init(function, scan_lane_init);
-	duck.table_function_set_function(function, scan_function);
-	duck.table_function_supports_projection_pushdown(function, true);
-	state = duck.register_table_function(connection, function);
-	duck.destroy_table_function(&function);
-	if (state == DuckDBError)
-		return error_set(err, EIO, "DuckDB does not take the table function kymo_scan");
-	return 0;
+	add_parameters(made);
+	return function_register(connection, made, &function, err);
 }
 
 #endif
