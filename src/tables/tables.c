@@ -261,8 +261,8 @@ static int query_failed(const struct tables *tables, const char *why, struct kym
 		int code;
 	} meanings[] = {
 		{ "Out of Memory Error",
-		  "the query needs more memory than it may have (1 GiB unless told otherwise); ask for less (WHERE, LIMIT, "
-		  "fewer columns), or lift the limit with --unsafe",
+		  "the query needs more memory than it may have; ask for less (WHERE, LIMIT, fewer columns), or lift the "
+		  "limit (kymo query --unsafe)",
 		  ENOMEM },
 		{ "Permission Error",
 		  "the query wants to reach files, settings or extensions, which SQL over a recording may not; --unsafe "
