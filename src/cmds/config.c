@@ -1,7 +1,6 @@
 /* kymo config: reads and changes the settings of a program that runs. */
 #include "cmds/cmds.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/near.h"
-#include "base/paths.h"
 #include "base/settings.h"
 #include "cmds/config_memory.h"
 #include "cmds/remote.h"
@@ -376,42 +374,6 @@ static void await_memory(struct config *config)
 	config_memory_say_when(&late->control);
 }
 
-/* Files are made as large as a program may need them; what stays of one change is a row and its words. Whole pages behind
-   the last byte become holes: the size that readers check is the same. Where that is not possible they stay. */
-static void give_back(int directory, const char *name)
-{
-	static const unsigned char nothing[4096];
-	unsigned char page[sizeof(nothing)];
-	off_t used = 0, at = 0;
-	int fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	ssize_t got;
-
-	for (; fd >= 0 && (got = pread(fd, page, sizeof(page), at)) > 0; at += got)
-		if (memcmp(page, nothing, (size_t)got) != 0)
-			used = at + (off_t)sizeof(page);
-	if (fd >= 0 && used < at)
-		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, used, at - used);
-	if (fd >= 0)
-		close(fd);
-}
-
-static void give_back_rest(const struct config *config)
-{
-	char path[KYMO_PATH_BYTES + 64];
-	struct dirent *entry;
-	DIR *directory;
-
-	kymo_disable();
-	paths_process(config->live.directory, getpid(), paths_starttime(getpid()), path,
-		      sizeof(path));
-	directory = opendir(path);
-	while (directory && (entry = readdir(directory)))
-		if (entry->d_name[0] != '.')
-			give_back(dirfd(directory), entry->d_name);
-	if (directory)
-		closedir(directory);
-}
-
 /* The row is written by this process, in a stream of its own in the same run: so there is one row for each change,
    whoever else watches the program, or nobody does. */
 static int write_rows(const struct config *config, struct kymo_error *err)
@@ -435,8 +397,10 @@ static int write_rows(const struct config *config, struct kymo_error *err)
 		settings_format(wish->key, &wish->value, new, sizeof(new));
 		kymo__config_row(wish->key->name, old, new, by);
 	}
-	if (began)
-		give_back_rest(config);
+	if (began) {
+		kymo_disable();
+		configure_give_back(config->live.directory);
+	}
 	return 0;
 }
 

@@ -1,6 +1,8 @@
 #include "collect/configure.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/paths.h"
 #include "collect/guard.h"
 
 #define WORD_TRIES 1000 /* the program changes the word beside ours, its step, all the time */
@@ -144,4 +147,40 @@ void configure_by(const char *command, char *out, size_t out_bytes)
 	else
 		snprintf(out, out_bytes, "%s, pid %d, uid %d", command, (int)getpid(),
 			 (int)geteuid());
+}
+
+/* ---- what a row of a change leaves behind -------------------------------------------------------- */
+
+/* Files are made as large as a program may need them; what stays of one change is a row and its words. Whole pages behind
+   the last byte become holes: the size that readers check is the same. Where that is not possible they stay. */
+static void give_back(int directory, const char *name)
+{
+	static const unsigned char nothing[4096];
+	unsigned char page[sizeof(nothing)];
+	off_t used = 0, at = 0;
+	int fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got;
+
+	for (; fd >= 0 && (got = pread(fd, page, sizeof(page), at)) > 0; at += got)
+		if (memcmp(page, nothing, (size_t)got) != 0)
+			used = at + (off_t)sizeof(page);
+	if (fd >= 0 && used < at)
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, used, at - used);
+	if (fd >= 0)
+		close(fd);
+}
+
+void configure_give_back(const char *directory)
+{
+	char path[KYMO_PATH_BYTES + 64];
+	struct dirent *entry;
+	DIR *own;
+
+	paths_process(directory, getpid(), paths_starttime(getpid()), path, sizeof(path));
+	own = opendir(path);
+	while (own && (entry = readdir(own)))
+		if (entry->d_name[0] != '.')
+			give_back(dirfd(own), entry->d_name);
+	if (own)
+		closedir(own);
 }

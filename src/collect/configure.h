@@ -12,5 +12,7 @@ int configure_process(int fd, const struct settings_key *key, const struct setti
 		      struct settings_value *out_old, struct kymo_error *err);
 /* "kymo config, pid 4711, alice": this process, for the row. */
 void configure_by(const char *command, char *out, size_t out_bytes);
+/* Gives back what this process's own files in a live half do not use; after it has written its row. */
+void configure_give_back(const char *directory);
 
 #endif
