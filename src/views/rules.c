@@ -195,6 +195,24 @@ const struct rules_row rules[] = {
 	  "it was busy for {a} and idle for {b}; {count} times it ran out of work",
 	  "queue further ahead: prepare and copy the next batch while the device works, in another thread or queue",
 	  "devices", "SELECT cause, sum(duration_ns) FROM device.gaps GROUP BY 1" },
+	/* From 80 % on, what is left to the host is no more than the gaps that any program has. Where the host waits for less than
+	   a fifth of that time the two are about even, and mending the device alone brings little; and what is a fifth of the run
+	   is told as a region of that size is. A model's execution is a wait, too: the call comes back with its end. */
+	{ "device_bound", 0.80, 0.35, 0,
+	  "WITH q AS (SELECT * FROM device.queues ORDER BY busy_ns DESC LIMIT 1), w AS (SELECT max(ns) AS waited FROM (SELECT "
+	  "sum(ns) AS ns FROM (SELECT pid, tid, device, duration_ns AS ns FROM device.waits UNION ALL SELECT pid, tid, device, "
+	  "end_ns - start_ns FROM device.ops WHERE kind = 'execution') SEMI JOIN q USING (pid, device) GROUP BY tid)), k AS "
+	  "(SELECT name, count(*) AS n, sum(end_ns - start_ns) AS ns FROM device.ops SEMI JOIN q USING "
+	  "(pid, device, queue) WHERE kind NOT IN ('execution', 'module') GROUP BY 1 ORDER BY ns DESC NULLS LAST LIMIT 1) SELECT "
+	  "busy_ns, busy_ns + idle_ns, queue, k.n, least(waited, busy_ns + idle_ns), k.ns, k.name FROM q, w, k WHERE busy_ns > 0.2 * {run_ns} AND waited > "
+	  "0.2 * (busy_ns + idle_ns)",
+	  "The device is the bottleneck: {name} was busy for {share} of the time from the device's first operation to its last "
+	  "({won} of {whole}), mostly with {which}, and the host waited for it.",
+	  "the host waited for {a}; {which} took {b} in {count} runs",
+	  "make {which} cheaper or the work smaller (types, tiles, fused kernels), or use a faster device; a faster host wins "
+	  "nothing",
+	  "devices",
+	  "SELECT name, count(*), sum(end_ns - start_ns) FROM device.ops WHERE kind <> 'execution' GROUP BY 1 ORDER BY 3 DESC" },
 	{ "device_sync", 0.10, 0.9, 0,
 	  "SELECT sync_ns, {run_ns}, queue, (SELECT count(*) FROM device.waits), busy_ns, (SELECT median(duration_ns) FROM "
 	  "device.waits) FROM device.queues ORDER BY sync_ns DESC LIMIT 1",
@@ -243,9 +261,10 @@ static void add_prose(struct buf *out, const char *text)
 	static const struct {
 		const char *word, *said;
 	} words[] = {
-		{ "{share}", "16 %" }, { "{won}", "34.5 s" },	  { "{whole}", "211 s" },
-		{ "{name}", "NAME" },  { "{count}", "404" },	  { "{a}", "1.2 ms" },
-		{ "{b}", "24.9 ms" },  { "{a_bytes}", "320 MB" }, { "{b_bytes}", "770 MB" },
+		{ "{share}", "16 %" },	 { "{won}", "34.5 s" },	    { "{whole}", "211 s" },
+		{ "{name}", "NAME" },	 { "{count}", "404" },	    { "{a}", "1.2 ms" },
+		{ "{b}", "24.9 ms" },	 { "{a_bytes}", "320 MB" }, { "{b_bytes}", "770 MB" },
+		{ "{which}", "KERNEL" },
 	};
 
 	while (*text) {

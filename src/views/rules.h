@@ -10,8 +10,8 @@
 #include "base/buf.h"
 
 /*
- * {share} {won} {whole} {name} {count} {a} {b} are filled from what the query answers, {a_bytes} {b_bytes} as bytes; {run_ns}
- * in a query is the run's length. [Brackets] hold what is said only where there is a name.
+ * {share} {won} {whole} {name} {count} {a} {b} {which} are filled from what the query answers, {a_bytes} {b_bytes} as bytes;
+ * {run_ns} in a query is the run's length. [Brackets] hold what is said only where there is a name.
  */
 struct rules_row {
 	const char *name;
@@ -19,7 +19,7 @@ struct rules_row {
 	/* The part of won_ns that changing the program usually brings; ranks verdicts against each other. */
 	double gain;
 	double least_s; /* shorter runs are not judged by it */
-	/* One row: won_ns, whole_ns, name, count, a, b; see struct finding in verdict.c. */
+	/* One row: won_ns, whole_ns, name, count, a, b, and which where it is said; see struct finding in verdict.c. */
 	const char *sql;
 	const char *sentence, *evidence, *advice;
 	/* The tab of the HTML report that shows it ("?of=samples" behind flame: of those); there the name is looked for. */

@@ -23,6 +23,7 @@ struct finding {
 	char name[128];
 	uint64_t count;
 	double a, b; /* evidence: times or bytes, see each row */
+	char which[128]; /* a second name, in queries of seven columns */
 };
 
 /* ---- templates ------------------------------------------------------------------------------ */
@@ -46,6 +47,9 @@ static void fill_word(struct buf *out, const char *word, size_t bytes,
 
 	if (bytes == 4 && !strncmp(word, "name", 4))
 		text_fit(out, finding->name, NAME_COLUMNS, 0, &(struct text_style){ .utf8 = utf8 });
+	else if (bytes == 5 && !strncmp(word, "which", 5))
+		text_fit(out, finding->which, NAME_COLUMNS, 0,
+			 &(struct text_style){ .utf8 = utf8 });
 	else if (bytes == 6 && !strncmp(word, "run_ns", 6))
 		buf_print(out, "%.0f", finding->whole_ns);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -103,6 +107,8 @@ static int finding_row(const struct rows *rows, void *context)
 	out->count = rows_count(rows, 3);
 	out->a = rows_number(rows, 4, 0);
 	out->b = rows_number(rows, 5, 0);
+	if (tables_column_count(rows->result) > 6)
+		rows_copy_text(rows, 6, out->which, sizeof(out->which));
 	return 1;
 }
 

@@ -1,4 +1,4 @@
-/* A device that stands still for a reason, or does not: idle, sync, tiny, busy. Operations are told of, over 0.6 s of the clock. */
+/* A device that stands still for a reason, or does not: idle, sync, tiny, busy, bound. Operations are told of, over 0.6 s of the clock. */
 #include <kymo/device.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,6 +13,7 @@ static void told(enum kymo_device_kind kind, uint64_t queued, uint64_t start, ui
 
 	kymo_device_launch(&op.launch);
 	op.flags = KYMO_DEVICE_HOST_TICKS;
+	op.name = kind == KYMO_DEVICE_KERNEL ? kymo_name("matmul") : 0;
 	op.queued = op.submit = zero + queued * us;
 	op.start = zero + start * us;
 	op.end = zero + end * us;
@@ -44,8 +45,10 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(how, "tiny")) /* 10 of 500 µs */
 			told(KYMO_DEVICE_KERNEL, 0, at, at + 10);
-		if (!strcmp(how, "busy"))
+		if (!strcmp(how, "busy") || !strcmp(how, "bound"))
 			told(KYMO_DEVICE_KERNEL, 0, at, at + each);
+		if (!strcmp(how, "bound")) /* the next is queued already: it never stands still */
+			told(KYMO_DEVICE_WAIT, at + 1, at + 1, at + each);
 	}
 	nanosleep(&(struct timespec){ 0, 580000000 }, NULL);
 	return 0;

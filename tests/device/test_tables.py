@@ -1,5 +1,6 @@
 """What device.queues, gaps and models make of operations at times that are known."""
 import json
+import re
 import sys
 
 import pytest
@@ -142,10 +143,21 @@ def test_modules_have_device_time_by_the_query_of_the_docs(lab, launched):
 
 
 @pytest.mark.parametrize("how, verdict", [("idle", "device_idle"), ("sync", "device_sync"), ("tiny", "device_tiny"),
-                                          ("busy", None)])
+                                          ("bound", "device_bound"), ("busy", None)])
 def test_a_device_that_is_held_up_is_said_to_be_and_no_other(lab, how, verdict):
     done, recording = lab.record(f"held-{how}", lab.program("held_up"), how)
     assert done.returncode == 0, done.stderr
     report = lab.plain(KYMO, "report", "-f", "json", recording)
     found = [one["name"] for one in json.loads(report.stdout)["verdicts"] if one["name"].startswith("device_")]
     assert found == ([verdict] if verdict else [])
+
+
+def test_a_device_that_is_the_bottleneck_is_told_with_the_queue_and_the_kernel(lab):
+    done, recording = lab.record("bound", lab.program("held_up"), "bound")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(lab.plain(KYMO, "report", "-f", "json", recording).stdout)
+    told = next(one for one in report["verdicts"] if one["name"] == "device_bound")
+    assert re.fullmatch(
+        r"The device is the bottleneck: queue 0 was busy for (100|> 99) % of the time from the device's first operation to its last "
+        r"\((599|60.) ms of (599|60.) ms\), mostly with matmul, and the host waited for it\.", told["sentence"])
+    assert lab.query(recording, told["sql"])[0]["name"] == "matmul"
