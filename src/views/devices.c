@@ -5,7 +5,7 @@
 #include "views/rows.h"
 
 /* The columns around a name. */
-#define MODEL_COLUMNS 48
+#define MODEL_COLUMNS 60
 #define QUEUE_COLUMNS 60
 #define NAME_LEAST 12
 
@@ -65,7 +65,7 @@ static int print(struct tables *tables, const char *select, struct printing *pri
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/*   resnet50                         0     1,200   1.91 ms   2.68 ms    2.29 s  */
+/*   resnet50             0     1,200   212 ms   1.91 ms   2.68 ms    2.29 s  */
 static int model_row(const struct rows *rows, void *context)
 {
 	struct printing *printing = context;
@@ -73,18 +73,17 @@ static int model_row(const struct rows *rows, void *context)
 	char core[24];
 
 	if (!printing->printed++)
-		fprintf(printing->out, "%s  %-*s %5s %10s %9s %9s %9s%s\n",
+		fprintf(printing->out, "%s  %-*s %5s %10s %9s %9s %9s %9s%s\n",
 			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
-			"model, latency", "core", "runs", "p50", "p99", "total",
+			"model, latency", "core", "runs", "first", "p50", "warm p99", "total",
 			text_plain(printing->style));
 	add_name(&line, rows, printing);
 	snprintf(core, sizeof(core), "%.0f", rows_number(rows, 2, 0));
 	text_pad(&line, core, 6, 1);
 	text_pad(&line, format_count_short(rows_count(rows, 3)).text, 11, 1);
-	add_time(&line, rows_number(rows, 4, -1), 10, printing);
-	add_time(&line, rows_number(rows, 5, -1), 10, printing);
-	add_time(&line, rows_number(rows, 6, -1), 10, printing);
-	end_row(&line, rows, 7, printing);
+	for (size_t i = 4; i < 8; i++)
+		add_time(&line, rows_number(rows, i, -1), 10, printing);
+	end_row(&line, rows, 8, printing);
 	return 0;
 }
 
@@ -96,7 +95,7 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 	return print(
 		tables,
 		"SELECT model, CASE WHEN (SELECT count(DISTINCT device) FROM device.models) > 1 THEN device END, core, "
-		"executions, p50_ns, p99_ns, total_ns, count(*) OVER () FROM device.models ORDER BY total_ns DESC, model, core",
+		"executions, first_run_ns, p50_ns, warm_p99_ns, total_ns, count(*) OVER () FROM device.models ORDER BY total_ns DESC, model, core",
 		&printing, MODEL_COLUMNS, model_row, err);
 }
 

@@ -39,13 +39,18 @@ def test_a_models_executions_are_those_that_were_told_not_its_kernels(lab, told)
                     "FROM device.models") == [("net", "card", 0, 2, 35, 40, 75)]
 
 
+def test_the_first_execution_of_a_model_is_told_apart(lab, told):
+    assert lab.rows(told, f"SELECT executions, {ms('p99_ns')}, {ms('first_run_ns')}, {ms('warm_p99_ns')} FROM device.models") == [
+        (2, 40, 40, 35)]
+
+
 def test_the_report_says_why_a_device_stood_still(lab, told):
     done = lab.plain(KYMO, "report", told)
     assert done.returncode == 0, done.stderr
     section = done.stdout.split("\nDevices\n")[1].split("\n\n")[0].splitlines()
     assert section[0].split() == ["queue", "busy", "%", "ops", "|", "late", "sync", "depends", "launch"]
     assert section[1].split()[:2] == ["queue", "0"] and "53 %" in section[1]
-    assert section[4].split() == ["model,", "latency", "core", "runs", "p50", "p99", "total"]
+    assert section[4].split() == ["model,", "latency", "core", "runs", "first", "p50", "warm", "p99", "total"]
     assert section[5].split()[:3] == ["net", "0", "2"]
 
 
