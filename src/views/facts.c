@@ -465,6 +465,8 @@ static void describe_file(const struct tables *tables, struct facts *out)
 {
 	const struct recording *recording = tables_recording(tables);
 
+	/* A packed file has no recording beside it, and says what it was made of. */
+	out->saved = recording ? recording->kind == STORE_SNAPSHOT : out->live;
 	if (!out->live || (recording && recording->kind == STORE_DIRECTORY))
 		return;
 	out->live = false;

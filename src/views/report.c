@@ -399,11 +399,10 @@ static int section_devices(struct report *report)
 /* A file that was saved of models is opened for one thing: what each of them takes. */
 static int say_models_first(struct report *report)
 {
-	const struct recording *recording = tables_recording(report->tables);
 	int rc;
 
 	if (!facts_rows_of(&report->facts, "device.ops").kept || report->facts.steps.ever ||
-	    !recording || recording->kind != STORE_SNAPSHOT)
+	    !report->facts.saved)
 		return 0;
 	rc = devices_print_models(report->tables, MODELS_MOST, report->out, report->style,
 				  report->err);

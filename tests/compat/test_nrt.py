@@ -139,6 +139,14 @@ def test_a_file_is_opened_by_its_content(place, checks):
     assert said[3][:5] == ["nrt_checks", "taken", "while", "it", "ran"]
 
 
+def test_a_file_that_was_packed_is_reported_with_its_models_first_too(place, checks):
+    place.do(checks, "one_model")
+    place.do(KYMO, "pack", "one.ntff", "one.kymo")
+    first = place.do(KYMO, "report", "one.ntff").stdout.splitlines()[:2]
+    assert first[0].startswith("  model, latency ") and first[1].startswith("  one ")
+    assert place.do(KYMO, "report", "one.kymo").stdout.splitlines()[:2] == first
+
+
 def test_threads_may_run_and_profile_at_once(place, checks):
     place.do(checks, "threads")
     assert place.executions("one.ntff") == {"one": 4 * 500}
