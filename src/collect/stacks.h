@@ -48,7 +48,7 @@ struct stacks_thread {
 	struct stacks_task *tasks;
 	size_t task_count;
 	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
-	pid_t waits_for; /* thread that holds the lock that it waits for; 0: none, or not known */
+	pid_t waits_for; /* thread that holds the lock that it waits for, or that it joins; 0: none, or not known */
 	uint64_t taken_ns; /* CLOCK_MONOTONIC; of a program that has ended: not known */
 	uint64_t age_ns; /* of a program that has ended: how long before its end */
 	uint64_t held_ns; /* for its native frames; 0: it was not */

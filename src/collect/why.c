@@ -186,8 +186,31 @@ static void add_holder(const struct thread *thread, const struct why_lock *lock)
 		buf_print(thread->out, " (it is in %s)", lock->holder_at);
 }
 
+/* pthread_join waits at the word in which the kernel has the joined thread's number until it ends. That wait is shared, as the
+   kernel's own wake is; a robust mutex, which holds a number too, has a bit set beside it while somebody waits. */
+static const struct stacks_thread *joined(const struct thread *thread)
+{
+	const uint64_t *argument = thread->call.argument;
+	int call = (int)argument[1] & ~FUTEX_CLOCK_REALTIME;
+	int32_t tid;
+
+	if (call != FUTEX_WAIT && call != FUTEX_WAIT_BITSET)
+		return NULL;
+	if (remote_read(thread->one->pid, argument[0], &tid, sizeof(tid)) ||
+	    tid != (int32_t)argument[2])
+		return NULL;
+	return thread_of_tid(thread->stacks, tid);
+}
+
+static void add_joined(const struct thread *thread, const struct stacks_thread *ends)
+{
+	thread->one->waits_for = ends->tid;
+	buf_print(thread->out, "thread %d \"%s\" to end", (int)ends->tid, ends->name);
+}
+
 static void add_futex(const struct thread *thread)
 {
+	const struct stacks_thread *ends = joined(thread);
 	const struct stacks_thread *holder = gil_holder(thread->stacks);
 	const char *python = python_wait(thread->one);
 	struct why_lock lock;
@@ -198,6 +221,10 @@ static void add_futex(const struct thread *thread)
 			buf_text(thread->out, ", which is held by ");
 			add_thread(thread->out, holder);
 		}
+		return;
+	}
+	if (ends) {
+		add_joined(thread, ends);
 		return;
 	}
 	why_find_lock(thread->stack, thread->stacks, thread->one, thread->call.argument[0], &lock);

@@ -1,6 +1,7 @@
 """kymo backtrace --why: what a program that hangs is waiting for."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -107,25 +108,78 @@ def test_who_waits_for_the_gil_and_who_has_it(start, python):
     assert until(lambda: any(wanted.match(t["why"]) for t in backtrace("--why", program.pid)))
 
 
-def test_a_mutex_of_c_names_its_owner(tmp_path):
-    source = tmp_path / "program.c"
-    source.write_text(textwrap.dedent("""
-        #include <pthread.h>
-        #include <unistd.h>
+@pytest.fixture
+def c_program(tmp_path):
+    """c_program(source): runs it until it says ready. Ended with the test."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    running = []
+
+    def go(source):
+        (tmp_path / "program.c").write_text("#include <pthread.h>\n#include <unistd.h>\n" + textwrap.dedent(source))
+        subprocess.run(["cc", "-w", "-pthread", "-o", tmp_path / "program", tmp_path / "program.c"], check=True)
+        child = subprocess.Popen([tmp_path / "program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        running.append(child)
+        assert child.stdout.readline() == "ready\n"
+        return child.pid
+    yield go
+    for child in running:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+
+
+def test_a_mutex_of_c_names_its_owner(c_program):
+    pid = c_program("""
         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
         static void *wants(void *p) { pthread_mutex_lock(&mutex); return p; }
         int main(void) { pthread_t t; char c; pthread_mutex_lock(&mutex); pthread_create(&t, 0, wants, 0);
             write(1, "ready\\n", 6); return (int)read(0, &c, 1); }
-    """))
-    subprocess.run(["cc", "-pthread", "-o", tmp_path / "program", source], check=True, capture_output=True)
-    child = subprocess.Popen([tmp_path / "program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert child.stdout.readline() == "ready\n"
-        wanted = f'waits for a mutex that thread {child.pid} "program" holds'
-        assert until(lambda: any(t["why"].startswith(wanted) for t in backtrace("--why", child.pid)))
-    finally:
-        child.kill()
-        child.wait()
+    """)
+    wanted = f'waits for a mutex that thread {pid} "program" holds'
+    assert until(lambda: any(t["why"].startswith(wanted) for t in backtrace("--why", pid)))
+
+
+def first_line_of_a_deadlock(pid):
+    return until(lambda: next((line for line in kymo("backtrace", "--why", pid).stdout.splitlines()
+                               if line.startswith("deadlock: ")), None))
+
+
+def test_who_joins_a_thread_that_wants_its_mutex_is_in_a_deadlock(c_program):
+    pid = c_program("""
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static void *wants(void *p) { pthread_setname_np(pthread_self(), "wants"); pthread_mutex_lock(&mutex); return p; }
+        int main(void) { pthread_t t; pthread_mutex_lock(&mutex); pthread_create(&t, 0, wants, 0);
+            write(1, "ready\\n", 6); return pthread_join(t, 0); }
+    """)
+    line = first_line_of_a_deadlock(pid)
+    (tid,) = (t["tid"] for t in backtrace(pid) if t["tid"] != pid)
+    assert line == (f'deadlock: thread {pid} "program" waits for thread {tid} "wants" waits for '
+                    f'thread {pid} "program"')
+    assert backtrace("--why", pid)[0]["why"].startswith(f'waits for thread {tid} "wants" to end')
+
+
+def test_three_threads_that_join_each_other_are_in_a_deadlock(c_program):
+    pid = c_program("""
+        static pthread_t all[3];
+        static pthread_barrier_t made;
+        static void *joins(void *next) { pthread_barrier_wait(&made); pthread_join(*(pthread_t *)next, 0); return 0; }
+        int main(void) { char c; pthread_barrier_init(&made, 0, 4);
+            for (int i = 0; i < 3; i++) pthread_create(&all[i], 0, joins, &all[(i + 1) % 3]);
+            pthread_barrier_wait(&made); write(1, "ready\\n", 6); return (int)read(0, &c, 1); }
+    """)
+    assert (first_line_of_a_deadlock(pid) or "").count(" waits for ") == 3
+
+
+def test_who_joins_a_thread_that_only_waits_is_not_in_a_deadlock(c_program):
+    pid = c_program("""
+        static void *reads(void *p) { char c; read(0, &c, 1); return p; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, reads, 0); write(1, "ready\\n", 6);
+            return pthread_join(t, 0); }
+    """)
+    assert until(lambda: re.match(r'waits for thread \d+ "program" to end', backtrace("--why", pid)[0]["why"]))
+    assert "deadlock" not in kymo("backtrace", "--why", pid).stdout
 
 
 def test_the_open_zone_is_named_with_its_age(start, tmp_path):
