@@ -1,5 +1,4 @@
 """The live viewer in a browser: it waits, a program starts, it draws, the program is killed, it still answers."""
-import json
 import os
 import re
 import signal
@@ -7,87 +6,10 @@ import subprocess
 import time
 
 import pytest
-from conftest import KYMO, PROGS, ROOT, SHOTS
+from conftest import PROGS, ROOT, Page, Viewer
 
 SECONDS = 120  # a claim that does not come true by then is wrong, however slow the machine is
 HOSTILE = '<img src=x onerror="window.hacked=1">'
-
-
-class Page:
-    """A browser's page; every call is one of remote.mjs."""
-
-    def __init__(self, browser):
-        node, _, playwright, chromium = browser
-        self.child = subprocess.Popen([node, ROOT / "tests/web/remote.mjs", playwright, chromium, SHOTS], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)
-        assert json.loads(self.child.stdout.readline()) == {"value": "ready"}
-
-    def __getattr__(self, name):
-        def call(*args):
-            self.child.stdin.write(json.dumps({"do": name, "args": args}) + "\n")
-            self.child.stdin.flush()
-            answer = json.loads(self.child.stdout.readline())
-            assert "failed" not in answer, answer["failed"]
-            return answer["value"]
-        return call
-
-    def tab(self, name):
-        self.click(f"#tab-{name}")
-        self.until(f"document.querySelector('#tab-{name}')?.getAttribute('aria-selected') === 'true'")
-
-    def drawn(self):
-        """Until the timeline or the flame graph holds colours of zones."""
-        self.until("""(() => { const c = document.querySelector('.stage canvas'); if (!c || !c.width) return false;
-            const d = c.getContext('2d').getImageData(140, 30, c.width - 150, 300).data, s = new Set();
-            for (let i = 0; i < d.length; i += 16) s.add((d[i] << 16) | (d[i + 1] << 8) | d[i + 2]);
-            return s.size > 4; })()""")
-
-    def close(self):
-        self.child.stdin.close()
-        self.child.wait(60)
-
-
-class Viewer:
-    """kymo serve, and programs under kymo run beside it."""
-
-    def __init__(self, folder):
-        self.folder, self.programs = folder, []
-        (folder / "live").mkdir(mode=0o700)
-        self.env = {**os.environ, "KYMO_DIR": str(folder / "live"), "HOME": str(folder), "XDG_STATE_HOME": str(folder), "NO_COLOR": "1"}
-        self.env.pop("KYMO_TOKEN", None)
-        # Port 0 is not taken: it goes on from the one that is named to one that is free.
-        self.child = subprocess.Popen([KYMO, "serve", "--port", str(20000 + os.getpid() % 20000)], env=self.env, cwd=folder,
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        said = ""
-        while "http://" not in said:
-            line = self.child.stderr.readline()
-            assert line, f"kymo serve said {said!r} and ended"
-            said += line
-        self.url = re.search(r"http://\S+", said)[0]
-
-    def start(self, name, *command, options=()):
-        child = subprocess.Popen([KYMO, "run", "-o", self.folder / name, *options, "--", *command], env=self.env, cwd=self.folder,
-                                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
-        self.programs.append(child)
-        return child
-
-    def targets(self):
-        done = subprocess.run([KYMO, "ls", "-f", "json"], env=self.env, capture_output=True, text=True, cwd=self.folder, check=True)
-        return [t for t in json.loads(done.stdout) if t["path"].startswith(str(self.folder))]
-
-    def query(self, target, sql):
-        return subprocess.run([KYMO, "query", "-f", "json", target, sql], env=self.env, cwd=self.folder, capture_output=True,
-                              text=True, check=False).stdout
-
-    def close(self):
-        for child in [*self.programs, self.child]:
-            if child.poll() is None:
-                child.terminate()
-                try:
-                    child.wait(20)
-                except subprocess.TimeoutExpired:
-                    child.kill()
-                    child.wait()
 
 
 @pytest.fixture(scope="module")

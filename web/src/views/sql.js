@@ -61,11 +61,16 @@ function schemaList(tables, insert) {
 	return list;
 }
 
+/** In the place of the rows, too: a head with nothing below it looks like an answer that has not come. @param {any} answer */
+const noRows = (answer) => el("p", { class: "muted", text: `0 rows in ${duration(answer.elapsed_ns)}: the query ran, and nothing in this recording matches it.` });
+
 /** @param {any} answer @param {HTMLElement} host */
 function asTable(answer, host) {
 	const columns = answer.columns.map((/** @type {any} */ c, /** @type {number} */ i) => ({ key: String(i), title: c.name, text: !NUMBER.test(c.type), show: (/** @type {any} */ v) => shown(v, c.type) }));
 	// A new answer is sorted as SQL sorted it: the label makes it another table.
 	host.replaceChildren(table(columns, answer.rows.map((/** @type {any[]} */ r) => ({ ...r })), { label: `Result ${answer.id}`, compact: true, limit: SHOWN }));
+	if (!answer.rows.length)
+		host.append(noRows(answer));
 	if (answer.rows.length > SHOWN)
 		host.append(el("p", { class: "muted", text: `${count(SHOWN)} of ${count(answer.rows.length)} rows are shown; a click on a head sorts all of them, CSV has them all.` }));
 }
@@ -75,7 +80,7 @@ function asChart(answer, host) {
 	const numbers = answer.columns.map((/** @type {any} */ c, /** @type {number} */ i) => (NUMBER.test(c.type) ? i : -1)).filter((/** @type {number} */ i) => i >= 0);
 	host.replaceChildren();
 	if (!answer.rows.length || !numbers.length) {
-		host.append(el("p", { class: "muted", text: "A chart needs a column of numbers." }));
+		host.append(answer.rows.length ? el("p", { class: "muted", text: "A chart needs a column of numbers." }) : noRows(answer));
 		return () => {};
 	}
 	const text = answer.columns.findIndex((/** @type {any} */ c) => c.type === "VARCHAR");
