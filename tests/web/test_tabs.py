@@ -1,5 +1,8 @@
 """The tabs as a stranger meets them: of a recording with little in it, and of one with much."""
+import contextlib
+import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -47,3 +50,26 @@ def test_sql_without_rows_says_so_with_the_time_and_keeps_the_heads(show, page):
     page.click(".tools >> text=Chart")
     assert page.says(".results", "^0 rows in")
     page.click(".tools >> text=Table")
+
+
+def with_modules(viewer, memory):
+    """A report with modules of torch, each with that much memory; no torch is needed for it."""
+    report = viewer.folder / f"torch-{memory}.html"
+    subprocess.run([KYMO, "report", viewer.folder / "made", report], env=viewer.env, check=True, capture_output=True)
+    row = {"module": "Net", "calls": 3, "forward_ns": 1e6, "backward_ns": 2e6, "step_ns": 0, "total_ns": 3e6, "self_ns": 3e6,
+           "max_allocated": memory, "device_ns": None, "depth": 0}
+    text = report.read_text()
+    assert text.count('"modules":[]') == 1
+    report.write_text(text.replace('"modules":[]', f'"modules":[{json.dumps(row)}]'))
+    return report.as_uri()
+
+
+def test_torch_without_device_memory_says_why_and_what_records_it(viewer, browser):
+    with contextlib.closing(Page(browser)) as page:
+        page.open(with_modules(viewer, None) + "#/torch")
+        assert page.texts("table[aria-label='Torch modules'] tbody td")[-1] == "–"
+        assert re.search(r"torch used none in this run\. .* kymo run --memory -- python train\.py\.$", page.text(".card"))
+        page.open(with_modules(viewer, 12.5) + "#/torch")
+        page.says("table[aria-label='Torch modules'] tbody", "12.5 MB$")
+        assert "torch used none" not in page.text(".card")
+        assert page.seen()["errors"] == []
