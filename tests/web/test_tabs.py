@@ -1,5 +1,4 @@
 """The tabs as a stranger meets them: of a recording with little in it, and of one with much."""
-import contextlib
 import json
 import os
 import re
@@ -64,12 +63,22 @@ def with_modules(viewer, memory):
     return report.as_uri()
 
 
-def test_torch_without_device_memory_says_why_and_what_records_it(viewer, browser):
-    with contextlib.closing(Page(browser)) as page:
-        page.open(with_modules(viewer, None) + "#/torch")
-        assert page.texts("table[aria-label='Torch modules'] tbody td")[-1] == "–"
-        assert re.search(r"torch used none in this run\. .* kymo run --memory -- python train\.py\.$", page.text(".card"))
-        page.open(with_modules(viewer, 12.5) + "#/torch")
-        page.says("table[aria-label='Torch modules'] tbody", "12.5 MB$")
-        assert "torch used none" not in page.text(".card")
-        assert page.seen()["errors"] == []
+def test_torch_without_device_memory_says_why_and_what_records_it(viewer, page):
+    page.open(with_modules(viewer, None) + "#/torch")
+    assert page.texts("table[aria-label='Torch modules'] tbody td")[-1] == "–"
+    assert re.search(r"torch used none in this run\. .* kymo run --memory -- python train\.py\.$", page.text(".card"))
+    page.open(with_modules(viewer, 12.5) + "#/torch")
+    page.says("table[aria-label='Torch modules'] tbody", "12.5 MB$")
+    assert "torch used none" not in page.text(".card")
+    page.open(viewer.url)
+
+
+def test_memory_says_since_when_it_has_grown_and_all_charts_show_the_same_time(show, page):
+    show("made", "memory")
+    told = " ".join(page.says(".figures", "After start-up").split())
+    early = re.search(r"After start-up [\d.]+ GBat ([\d.]+ ms) ", told)[1]
+    assert f" Grown since {early} 0 Bto the end " in told
+    show("made", "metrics")
+    page.see(".uplot")
+    axes = {label.split(", axis ")[1] for label in page.js("[...document.querySelectorAll('.chart')].map((c) => c.getAttribute('aria-label'))")}
+    assert len(axes) == 1 and axes.pop().startswith("0 ns – ")

@@ -1,6 +1,6 @@
 // uPlot with the theme's colours. Each chart has a text beside it for those who do not see it.
 import uPlot from "uplot";
-import { el, measure, themed } from "./util.js";
+import { el, measure, rangeText, themed } from "./util.js";
 
 const FONT = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
@@ -53,22 +53,33 @@ export function stepChart(host, steps, height, onpick) {
 	return { ...made, unit };
 }
 
+/** Marks of an axis say no more digits than they need: 50 MB, not 50.0 MB. @param {number} value @param {string} unit */
+const markText = (value, unit) => measure(value, unit).replace(/\.0+(?= |$)/, "");
+
+/** Marks of an axis of time, in one unit that fits all of it. @param {number} seconds of the mark @param {number} span of the axis */
+function timeMark(seconds, span) {
+	if (span >= 120)
+		return `${Math.floor(seconds / 60)}:${String(Math.round(seconds % 60)).padStart(2, "0")}`;
+	const [size, unit] = span >= 1 ? [1, "s"] : span >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
+	return `${Number((seconds * Number(size)).toPrecision(6))} ${unit}`;
+}
+
 /**
  * One series over time; small multiples share a cursor by `sync`.
  * @param {HTMLElement} host @param {any} series @param {number} height @param {string} sync
- * @param {import("./source.js").Range} range @param {(text: string) => void} onread
+ * @param {{t0: number, t1: number}} span that is shown: the same for all, so that marks and lines stand below each other @param {(text: string) => void} onread
  */
-export function timeChart(host, series, height, sync, range, onread) {
+export function timeChart(host, series, height, sync, span, onread) {
 	const accent = themed("accent"), seconds = series.ts.map((/** @type {number} */ t) => t / 1e9);
 	const sparse = seconds.length < 40;
 	host.setAttribute("role", "img");
-	host.setAttribute("aria-label", `${series.name}: ${measure(Math.min(...series.low), series.unit)} to ${measure(Math.max(...series.high), series.unit)}`);
+	host.setAttribute("aria-label", `${series.name}: ${measure(Math.min(...series.low), series.unit)} to ${measure(Math.max(...series.high), series.unit)}, axis ${rangeText(span)}`);
 	return make(host, height, [seconds, series.high, series.low], {
-		scales: { x: { time: false, ...(range ? { range: [range.t0 / 1e9, range.t1 / 1e9] } : {}) },
+		scales: { x: { time: false, range: [span.t0 / 1e9, span.t1 / 1e9] },
 			y: { range: (/** @type {any} */ _, /** @type {number} */ min, /** @type {number} */ max) => [Math.min(0, min), max > 0 ? max * 1.1 : 1] } },
 		series: [{}, { stroke: accent, width: 1.25, fill: faint(accent, 40), points: { show: sparse, size: 4 } },
 			{ stroke: accent, width: 1, points: { show: false } }],
-		axes: [axis((v) => `${v} s`), axis((v) => measure(v, series.unit), 62)],
+		axes: [axis((v) => timeMark(v, (span.t1 - span.t0) / 1e9)), axis((v) => markText(v, series.unit), 62)],
 		cursor: { sync: { key: sync }, drag: { x: false, y: false }, points: { size: 5 } },
 		hooks: { setCursor: [(/** @type {any} */ u) => {
 			const i = u.cursor.idx;

@@ -16,12 +16,13 @@ function noteOf(series, range) {
 /** @param {any[]} list @param {any} shell @param {number} height */
 function multiples(list, shell, height) {
 	/** @type {(() => void)[]} */ const closers = [];
+	const span = shell.range ?? { t0: 0, t1: Math.max(shell.source.meta().end, ...list.map((series) => series.ts[series.ts.length - 1])) };
 	const grid = el("div", { class: list.length > 1 ? "multiples" : "" });
 	for (const series of list) {
 		const note = noteOf(series, shell.range);
 		const { card, host, read } = chartCard(series.name, note);
 		grid.append(card);
-		queueMicrotask(() => closers.push(timeChart(host, series, height, "time", shell.range, (text) => { read.textContent = text || note; }).close));
+		queueMicrotask(() => closers.push(timeChart(host, series, height, "time", span, (text) => { read.textContent = text || note; }).close));
 	}
 	return { grid, close: () => closers.forEach((one) => one()) };
 }
@@ -65,7 +66,7 @@ export const memory = {
 			el("div", { class: "figure" }, el("div", { class: "label", text: label }), el("span", { class: "value", text: value }), el("span", { class: "note", text: note }));
 		const more = allocated(data), figures = el("section", { class: more.length ? "figures many" : "figures" }, figure("Peak, resident", bytes(facts.peak_bytes), `at ${duration(facts.peak_at_ns)}`),
 			figure("At the end", bytes(facts.last_bytes), ""), figure("After start-up", bytes(facts.early_bytes), `at ${duration(facts.early_at_ns)}`),
-			figure("Grown since", bytes(Math.max(0, facts.last_bytes - facts.early_bytes)), ""), figure("Samples", count(facts.samples), ""),
+			figure(`Grown since ${duration(facts.early_at_ns)}`, bytes(Math.max(0, facts.last_bytes - facts.early_bytes)), "to the end"), figure("Samples", count(facts.samples), ""),
 			...more.map(([label, value, note]) => figure(label, value, note)),
 			figure("Allocations", sites.length ? count(sites.reduce((/** @type {number} */ a, /** @type {any} */ s) => a + s.count, 0)) : "not recorded", ""));
 		const where = sites.length ? el("section", { class: "card" }, el("h2", { text: "Live at the peak, by call site" }),
