@@ -7,6 +7,8 @@
 /* The columns around a name. */
 #define MODEL_COLUMNS 60
 #define QUEUE_COLUMNS 60
+#define BUSY_COLUMNS 60
+#define LONGEST_COLUMNS 20
 #define NAME_LEAST 12
 
 struct printing {
@@ -134,4 +136,42 @@ int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 		"SELECT queue, CASE WHEN count(DISTINCT device) OVER () > 1 THEN device END, busy_ns, utilisation, ops, "
 		"host_late_ns, sync_ns, dependency_ns, launch_ns, count(*) OVER () FROM device.queues ORDER BY busy_ns DESC, core",
 		&printing, QUEUE_COLUMNS + 8, queue_row, err);
+}
+
+/*   queue 0                 12.1 s   64 %    1,200   600 ms  matmul  */
+static int busy_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	struct buf line = { 0 };
+	char longest[128];
+
+	if (!printing->printed++)
+		fprintf(printing->out, "%s  %-*s %8s %6s %9s %9s  %s%s\n",
+			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
+			"queue", "busy", "%", "commands", "longest", "which is",
+			text_plain(printing->style));
+	add_name(&line, rows, printing);
+	add_time(&line, rows_number(rows, 2, 0), 9, printing);
+	text_pad(&line, format_percent(rows_number(rows, 3, 0)).text, 7, 1);
+	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 10, 1);
+	add_time(&line, rows_number(rows, 5, -1), 10, printing);
+	buf_text(&line, "  ");
+	rows_copy_text(rows, 6, longest, sizeof(longest));
+	text_fit(&line, longest, LONGEST_COLUMNS, 0, printing->style);
+	end_row(&line, rows, 7, printing);
+	return 0;
+}
+
+int devices_print_busy(struct tables *tables, size_t most, FILE *out,
+		       const struct text_style *style, struct kymo_error *err)
+{
+	struct printing printing = { .out = out, .style = style, .most = most };
+
+	return print(
+		tables,
+		"SELECT queue, CASE WHEN count(DISTINCT device) OVER () > 1 THEN device END, busy_ns, utilisation, ops, ns, "
+		"name, count(*) OVER () FROM device.queues LEFT JOIN (SELECT pid, device, queue, max(end_ns - start_ns) AS ns, "
+		"arg_max(name, end_ns - start_ns) AS name FROM device.ops WHERE kind NOT IN ('execution', 'module') GROUP BY ALL) "
+		"USING (pid, device, queue) ORDER BY busy_ns DESC, core",
+		&printing, BUSY_COLUMNS, busy_row, err);
 }

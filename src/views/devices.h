@@ -21,5 +21,8 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err);
 int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err);
+/* Of queues only how busy they were, and their longest operation. */
+int devices_print_busy(struct tables *tables, size_t most, FILE *out,
+		       const struct text_style *style, struct kymo_error *err);
 
 #endif

@@ -206,11 +206,10 @@ const struct rules_row rules[] = {
 	  "(pid, device, queue) WHERE kind NOT IN ('execution', 'module') GROUP BY 1 ORDER BY ns DESC NULLS LAST LIMIT 1) SELECT "
 	  "busy_ns, busy_ns + idle_ns, queue, k.n, least(waited, busy_ns + idle_ns), k.ns, k.name FROM q, w, k WHERE busy_ns > 0.2 * {run_ns} AND waited > "
 	  "0.2 * (busy_ns + idle_ns)",
-	  "The device is the bottleneck: {name} was busy for {share} of the time from the device's first operation to its last "
-	  "({won} of {whole}), mostly with {which}, and the host waited for it.",
+	  "The device is the bottleneck: {name} was busy for {share} of the time that the device was in use ({won} of {whole}), mostly "
+	  "with {which}, and the host waited for it.",
 	  "the host waited for {a}; {which} took {b} in {count} runs",
-	  "make {which} cheaper or the work smaller (types, tiles, fused kernels), or use a faster device; a faster host wins "
-	  "nothing",
+	  "make {which} cheaper or the work smaller, or use a faster device; a faster host wins nothing",
 	  "devices",
 	  "SELECT name, count(*), sum(end_ns - start_ns) FROM device.ops WHERE kind <> 'execution' GROUP BY 1 ORDER BY 3 DESC" },
 	{ "device_sync", 0.10, 0.9, 0,

@@ -1,10 +1,12 @@
 #include "views/summary.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "store/store.h"
 #include "tables/tables.h"
+#include "views/devices.h"
 #include "views/facts.h"
 #include "views/format.h"
 #include "views/modules.h"
@@ -14,6 +16,8 @@
 
 #define LINES_MOST 13
 #define REGIONS_MOST 5
+#define QUEUES_MOST 2
+#define MODELS_MOST 2
 #define SAMPLES_LEAST 20
 #define SMALL_ROWS 1000 /* that the store itself sums up sooner than DuckDB starts */
 
@@ -147,10 +151,41 @@ static void print_costliest(struct tables *tables, const struct facts *facts, si
 	parts_regions(out, facts, rows, style);
 }
 
+/* What devices did, to be printed later: its lines are counted first. The caller frees it; NULL: nothing. */
+static char *take_devices(struct tables *tables, const struct facts *facts,
+			  const struct text_style *style)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = tables && facts_rows_of(facts, "device.ops").kept
+			    ? open_memstream(&text, &bytes)
+			    : NULL;
+
+	if (!out)
+		return NULL;
+	/* Where one cannot be said, the summary goes on without it. */
+	devices_print_busy(tables, QUEUES_MOST, out, style, NULL);
+	devices_print_models(tables, MODELS_MOST, out, style, NULL);
+	fclose(out);
+	return text;
+}
+
+static int lines_of(const char *text)
+{
+	int lines = 0;
+
+	while (text && (text = strchr(text, '\n'))) {
+		text++;
+		lines++;
+	}
+	return lines;
+}
+
 /* tables: NULL where there is no SQL. */
 static void print(struct tables *tables, const struct facts *facts, const struct headline *headline,
 		  const char *open, const char *note, FILE *out, const struct text_style *style)
 {
+	char *devices = take_devices(tables, facts, style);
 	char sentence[2000];
 	bool tight; /* the blank line makes room for a region */
 	int room;
@@ -158,7 +193,7 @@ static void print(struct tables *tables, const struct facts *facts, const struct
 	join(headline, open, sentence, sizeof(sentence));
 	if (open[0] && !facts->region_count && !has_failed(headline))
 		snprintf(sentence, sizeof(sentence), "%s", open);
-	room = LINES_MOST - lines_beside_regions(sentence, note, facts, style);
+	room = LINES_MOST - lines_beside_regions(sentence, note, facts, style) - lines_of(devices);
 	tight = room < 1;
 	room = tight ? 1 : room > REGIONS_MOST ? REGIONS_MOST : room;
 	text_paragraph(out, sentence, 2, NULL, true, style);
@@ -169,6 +204,8 @@ static void print(struct tables *tables, const struct facts *facts, const struct
 	if (facts->steps.count)
 		parts_sparkline(out, facts, style);
 	print_costliest(tables, facts, (size_t)room, out, style);
+	fputs(devices ? devices : "", out);
+	free(devices);
 	parts_memory(out, facts, style);
 	parts_recorded(out, facts, style);
 	parts_losses(out, facts, style);
@@ -193,7 +230,10 @@ static bool is_small(const struct recording *recording)
 
 		if (!strcmp(stream->table, "trace.steps") && stream->emitted)
 			return false;
-		/* So is the text of a mark, where a program failed: it may be the exception. */
+		/* So are queues and models of devices. */
+		if (!strcmp(stream->table, "device.ops") && stream->emitted)
+			return false;
+		/* And the text of a mark, where a program failed: it may be the exception. */
 		if (!strcmp(stream->table, "trace.marks") && stream->emitted &&
 		    recording->run.target_wstatus)
 			return false;

@@ -54,6 +54,23 @@ def test_the_report_says_why_a_device_stood_still(lab, told):
     assert section[5].split()[:3] == ["net", "0", "2"]
 
 
+def test_the_summary_has_queues_and_models(lab):
+    done = lab.plain(KYMO, "run", "--force", "-o", lab.folder / "run-summed", "--device", "--", lab.program("gaps"))
+    assert done.returncode == 0 and all(len(line) <= 80 for line in done.stderr.splitlines()[1:]), done.stderr
+    rounded = re.sub(r"([\d.]+) ms", lambda found: f"{float(found[1]):.0f} ms", done.stderr)
+    lines = [line.split() for line in rounded.splitlines()]
+    at = lines.index(["queue", "busy", "%", "commands", "longest", "which", "is"])
+    assert [" ".join(line) for line in lines[at + 1:at + 4]] == [
+        "queue 0 53 ms 53 % 7 10 ms kernel", "copies 28 ms 28 % 2 18 ms copy", "1 more"]
+    assert lines[at + 4] == ["model,", "latency", "core", "runs", "first", "p50", "warm", "p99", "total"]
+    assert " ".join(lines[at + 5]) == "net 0 2 40 ms 35 ms 35 ms 75 ms"
+
+
+def test_a_program_without_a_device_has_no_queues_in_its_summary(lab):
+    done = lab.plain(KYMO, "run", "--force", "-o", lab.folder / "run-plain", "--device", "--", "sleep", "0")
+    assert done.returncode == 0 and "queue" not in done.stderr and "model" not in done.stderr
+
+
 def test_a_packed_file_answers_the_same(lab, told):
     packed = lab.folder / "gaps.kymo"
     done = lab.plain(KYMO, "pack", "--force", told, packed)
@@ -163,6 +180,6 @@ def test_a_device_that_is_the_bottleneck_is_told_with_the_queue_and_the_kernel(l
     report = json.loads(lab.plain(KYMO, "report", "-f", "json", recording).stdout)
     told = next(one for one in report["verdicts"] if one["name"] == "device_bound")
     assert re.fullmatch(
-        r"The device is the bottleneck: queue 0 was busy for (100|> 99) % of the time from the device's first operation to its last "
+        r"The device is the bottleneck: queue 0 was busy for (100|> 99) % of the time that the device was in use "
         r"\((599|60.) ms of (599|60.) ms\), mostly with matmul, and the host waited for it\.", told["sentence"])
     assert lab.query(recording, told["sql"])[0]["name"] == "matmul"
