@@ -11,6 +11,7 @@
 #include "collect/inject.h"
 #include "collect/say.h"
 #include "store/store.h"
+#include "views/facts.h"
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
@@ -186,14 +187,13 @@ void run_python_collections(char *const *argv, struct run_environment *environme
 /* Zones that were asked for: garbage collections come unasked. */
 static uint64_t zones_of(const struct recording *recording, const struct store_stream *stream)
 {
-	static const char unasked[] = "gc (generation";
 	uint64_t zones = stream->emitted;
 
 	for (size_t i = 0; i < stream->total_count; i++) {
 		const struct store_total *total = &stream->totals[i];
 
 		if (total->name < recording->name_count && total->count <= zones &&
-		    !strncmp(recording->names[total->name].text, unasked, sizeof(unasked) - 1))
+		    !strncmp(recording->names[total->name].text, FACTS_GC, strlen(FACTS_GC)))
 			zones -= total->count;
 	}
 	return zones;

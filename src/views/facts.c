@@ -173,6 +173,15 @@ static int region_row(const struct rows *rows, void *context)
 	return region->name ? 0 : -ENOMEM;
 }
 
+static int gc_row(const struct rows *rows, void *context)
+{
+	struct facts *out = context;
+
+	out->gc_count = rows_count(rows, 0);
+	out->gc_ns = rows_number(rows, 1, 0);
+	return 0;
+}
+
 /* A sum over all streams; index of names is the key. */
 struct region_sum {
 	uint32_t name;
@@ -258,6 +267,14 @@ static int take_regions(const struct recording *recording, const struct region_s
 	return 0;
 }
 
+static void take_gc(struct region_sum *sum, struct facts *out)
+{
+	out->gc_count += sum->count;
+	out->gc_ns += sum->self_ns;
+	sum->count = 0;
+	sum->self_ns = 0;
+}
+
 static int store_regions(const struct recording *recording, struct facts *out)
 {
 	struct region_sum *sums = calloc(recording->name_count + 1, sizeof(*sums));
@@ -275,8 +292,11 @@ static int store_regions(const struct recording *recording, struct facts *out)
 				add_total(&sums[stream->totals[j].name], &stream->totals[j],
 					  &recording->processes[stream->process].clock);
 	}
-	for (size_t i = 0; i < recording->name_count; i++)
+	for (size_t i = 0; i < recording->name_count; i++) {
+		if (!strncmp(recording->names[i].text, FACTS_GC, strlen(FACTS_GC)))
+			take_gc(&sums[i], out);
 		out->region_all += sums[i].count > 0;
+	}
 	qsort(sums, recording->name_count, sizeof(*sums), by_self);
 	rc = take_regions(recording, sums, out);
 	for (size_t i = 0; i < recording->name_count; i++)
@@ -436,8 +456,12 @@ static const struct {
 	{ "SELECT " FACTS_LABEL_SQL ", source, sum(count), sum(self_ns) AS self_ns, sum(total_ns), "
 	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER (), sum(own_cost_ns), "
 	  "bool_or(contains(file, '" FACTS_IMPORT_FILE "'))::INT "
-	  "FROM trace.regions WHERE count > 0 GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",
+	  "FROM trace.regions WHERE count > 0 AND NOT coalesce(starts_with(name, '" FACTS_GC
+	  "'), false) GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",
 	  region_row },
+	{ "SELECT sum(count), sum(self_ns) FROM trace.regions WHERE starts_with(name, '" FACTS_GC
+	  "')",
+	  gc_row },
 	{ "SELECT count(*), median(duration_ns), quantile_cont(duration_ns, 0.99), min(duration_ns), max(duration_ns), "
 	  "sum(duration_ns), min(start_ns), max(start_ns + duration_ns), any_value(name), sum(data_ns), "
 	  "sum(forward_ns), sum(backward_ns), sum(optimizer_ns) FROM " FACTS_STEPS_SQL,

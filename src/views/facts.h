@@ -34,6 +34,9 @@
 /* In the file names of what Python's import itself is made of. */
 #define FACTS_IMPORT_FILE "importlib._bootstrap"
 
+/* How names of Python's garbage collections begin (python/gc): recorded unasked, they are told apart from regions. */
+#define FACTS_GC "gc (generation "
+
 #define FACTS_NO_QUANTILES \
 	"Where p50 and p99 are -, they are not known: a thread keeps the distribution of its first 256 regions; counts and " \
 	"times of the others are exact, too."
@@ -89,6 +92,8 @@ struct facts {
 	struct facts_region regions[FACTS_REGIONS];
 	size_t region_count; /* filled */
 	uint64_t region_all; /* that there are */
+	uint64_t gc_count; /* Python's garbage collections, which are not among the regions */
+	double gc_ns;
 	struct facts_steps steps;
 	struct facts_memory memory;
 	struct facts_rows tables[FACTS_TABLES];

@@ -7,6 +7,7 @@
 /* The columns around the name of a region take this much; the name takes what is left of the terminal. */
 #define REGION_COLUMNS 53
 #define REGION_NAME_LEAST 12
+#define COLLECTIONS_LEAST 0.01 /* of the run: less is not worth a line */
 
 static void print_line(FILE *out, struct buf *line)
 {
@@ -151,6 +152,20 @@ void parts_regions(FILE *out, const struct facts *facts, size_t rows,
 		text_plain(style));
 	for (size_t i = 0; i < rows && i < facts->region_count; i++)
 		print_region(out, &facts->regions[i], facts->duration_ns, name_columns, style);
+}
+
+bool parts_has_collections(const struct facts *facts)
+{
+	return facts->gc_count && facts->gc_ns >= COLLECTIONS_LEAST * facts->duration_ns;
+}
+
+void parts_collections(FILE *out, const struct facts *facts, const struct text_style *style)
+{
+	if (parts_has_collections(facts))
+		fprintf(out, "  garbage collection: %s in %s collection%s, %s of the run\n",
+			format_duration(facts->gc_ns, style->utf8).text,
+			format_count(facts->gc_count).text, facts->gc_count == 1 ? "" : "s",
+			format_percent(facts->gc_ns / facts->duration_ns).text);
 }
 
 void parts_losses(FILE *out, const struct facts *facts, const struct text_style *style)

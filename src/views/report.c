@@ -300,9 +300,10 @@ static int section_regions(struct report *report)
 
 	if (!facts->region_count) {
 		fprintf(report->out, "\nRegions: %s\n",
-			facts_rows_of(facts, "trace.zones").kept
+			facts_rows_of(facts, "trace.zones").kept && !facts->gc_count
 				? "no totals here; kymo query 'FROM trace.zones' has each zone"
 				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") marks them");
+		parts_collections(report->out, facts, report->style);
 		return 0;
 	}
 	heading(report, "Regions");
@@ -311,6 +312,7 @@ static int section_regions(struct report *report)
 		fprintf(report->out,
 			"  %s more: kymo query 'FROM trace.regions ORDER BY self_ns DESC'\n",
 			format_count(facts->region_all - facts->region_count).text);
+	parts_collections(report->out, facts, report->style);
 	say_what_has_no_quantiles(report);
 	if (report->subtract_overhead)
 		say_what_was_subtracted(report);

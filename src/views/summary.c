@@ -91,6 +91,7 @@ static int lines_beside_regions(const char *sentence, const char *note, const st
 	lines += parts_has_phases(facts);
 	lines += facts->sampler_pct >= 0;
 	lines += facts->memory.peak_bytes > 0;
+	lines += parts_has_collections(facts);
 	return lines + 4; /* recorded, losses, more, the header of the regions */
 }
 
@@ -134,8 +135,7 @@ static bool is_about_functions(const struct facts *facts)
 	for (size_t i = 0; !facts->steps.count && i < facts->region_count; i++) {
 		const struct facts_region *region = &facts->regions[i];
 
-		if (!strcmp(region->source, "python") && !region->import &&
-		    strncmp(region->name, "gc (", 4) != 0)
+		if (!strcmp(region->source, "python") && !region->import)
 			return true;
 	}
 	return false;
@@ -204,6 +204,7 @@ static void print(struct tables *tables, const struct facts *facts, const struct
 	if (facts->steps.count)
 		parts_sparkline(out, facts, style);
 	print_costliest(tables, facts, (size_t)room, out, style);
+	parts_collections(out, facts, style);
 	fputs(devices ? devices : "", out);
 	free(devices);
 	parts_memory(out, facts, style);

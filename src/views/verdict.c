@@ -364,13 +364,16 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 {
 	const char *sentence = "No zone has ended: nothing in the program says what it is doing.";
 
-	if (!facts->region_count && facts_rows_of(facts, "trace.zones").kept) {
+	if (!facts->region_count && !facts->gc_count && facts_rows_of(facts, "trace.zones").kept) {
 		snprintf(out->sentence, sizeof(out->sentence),
 			 "Zones were kept without their totals, as captures of models have them.");
 		out->query =
 			"SELECT name, count(*), sum(duration_ns) FROM trace.zones GROUP BY ALL";
 		return;
 	}
+	if (facts->gc_count)
+		sentence =
+			"Only garbage collections were recorded: nothing in the program says what it is doing.";
 	if (facts_rows_of(facts, "device.ops").kept)
 		sentence =
 			"No queue of a device stands out, and no zone says what the program was doing.";

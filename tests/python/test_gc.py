@@ -112,3 +112,28 @@ def test_without_kymo_run_it_is_asked_for_by_name(plain):
         print(kymo.directory() is not None)
     """, {"KYMO_GC": "on"})
     assert done.stdout == "True\n"
+
+
+def summary_of(home, tmp_path, code, env):
+    script = tmp_path / "summed.py"
+    script.write_text(textwrap.dedent(MUCH) + textwrap.dedent(code))
+    command = [KYMO, "run", "--force", "--python", "-o", tmp_path / "summed", "--", sys.executable, script]
+    return run(command, {**home, "KYMO_QUIET": "", **env}, tmp_path).stderr.splitlines()
+
+
+def test_collections_are_one_line_of_the_summary_apart_from_the_functions(home, tmp_path):
+    lines = summary_of(home, tmp_path, """
+        def test_model():
+            for _ in range(3):
+                much()
+        test_model()
+    """, {"KYMO_GC": "on"})
+    at = next(i for i, line in enumerate(lines) if line.startswith("  self    % run  region "))
+    assert not any("gc (generation" in line for line in lines), lines
+    assert "python" in lines[at + 1].split(), lines
+    assert sum(line.startswith("  garbage collection: ") and " collections, " in line for line in lines[at:]) == 1, lines
+
+
+def test_where_none_are_recorded_the_summary_does_not_speak_of_them(home, tmp_path):
+    lines = summary_of(home, tmp_path, "much()", {"KYMO_GC": "off"})
+    assert not any("garbage collection" in line.lower() for line in lines), lines
