@@ -9,6 +9,9 @@
 	"(SELECT *, row_number() OVER (ORDER BY start_ns) AS n, count(*) OVER () AS c, median(duration_ns) OVER () AS usual, " \
 	"least(10, greatest(1, c // 20)) AS warm FROM " FACTS_STEPS_SQL ")"
 
+/* A module that is imported, by Python or by a region that says so. */
+#define IS_LOAD "(name = '_find_and_load' OR starts_with(name, 'import '))"
+
 const struct rules_row rules[] = {
 	{ "data", 0.10, 1.0, 0,
 	  "SELECT sum(data_ns), sum(duration_ns), '', count(*), median(data_ns), "
@@ -146,19 +149,29 @@ const struct rules_row rules[] = {
 	  "gc.freeze() after start-up, a higher gc.set_threshold(), fewer objects made in the loop",
 	  "timeline",
 	  "SELECT name, count, total_ns, max_ns FROM trace.regions WHERE name LIKE 'gc %'" },
+	/* Traced: the outermost loads, each by the file that ran longest in it; what the program's own file does is no import. Zones
+	   are many: they are looked at only where loads take long. Sampled: stacks inside of a load, by the file that the program
+	   asked for; its word counts where most zones are gone. */
 	{ "import", 0.10, 0.5, 2,
-	  "WITH r AS (SELECT sum(self_ns) AS ns, arg_max(coalesce(file, name), self_ns) AS which, sum(count) AS n FROM "
-	  "trace.regions WHERE contains(name, '<module>') OR starts_with(name, 'import ') OR contains(name, "
-	  "'_find_and_load') OR contains(file, '" FACTS_IMPORT_FILE
-	  "')), f AS (SELECT contains(array_to_string(stack, ';'), "
-	  "'_find_and_load')::INT AS inside, regexp_extract(list_filter(list_reverse(stack), x -> starts_with(x, '<module> "
-	  "'))[2], '\\((.*):[0-9]+\\)$', 1) AS file FROM python.samples WHERE tid = pid), s AS (SELECT {run_ns} * "
-	  "avg(inside) AS ns, mode(file) FILTER (inside = 1 AND file <> '') AS which FROM f HAVING count(*) >= 20), "
-	  "x AS (SELECT coalesce(r.ns, 0) AS a, coalesce(s.ns, 0) AS b, r.which AS traced, s.which AS sampled, n FROM r LEFT "
-	  "JOIN s ON true) SELECT greatest(a, b), {run_ns}, CASE WHEN b > a THEN sampled ELSE traced END, coalesce(n, 0), 0, 0 "
-	  "FROM x WHERE greatest(a, b) > 5e8",
-	  "Importing modules takes {share} of the run ({won}).",
-	  "[the costliest is {name}; ]imports run before any step",
+	  "WITH z AS (SELECT pid, tid, name, file, start_ns, start_ns + duration_ns AS end_ns, duration_ns AS ns, depth, name = "
+	  "'<module>' AS module FROM trace.zones SEMI JOIN (SELECT pid FROM trace.regions WHERE " IS_LOAD
+	  " GROUP BY pid HAVING sum(total_ns) > 5e8) USING (pid) WHERE name = '<module>' OR " IS_LOAD
+	  "), l AS (SELECT *, coalesce(max(end_ns) FILTER (NOT module) OVER (PARTITION BY pid, tid ORDER BY start_ns, depth ROWS "
+	  "BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS until FROM z), n AS (SELECT *, NOT module AND until <= start_ns AS "
+	  "outermost, sum(outermost::INT) OVER (PARTITION BY pid, tid ORDER BY start_ns, depth) AS load FROM l), t AS (SELECT pid, "
+	  "max(ns) FILTER (outermost) AS ns, coalesce(arg_max(file, ns) FILTER (module AND end_ns <= until), any_value(name) "
+	  "FILTER (outermost AND starts_with(name, 'import '))) AS file FROM n GROUP BY pid, tid, load), r AS (SELECT sum(sum) AS ns, "
+	  "arg_max(file, sum) AS which, max(sum) AS most FROM (SELECT pid, file, sum(ns) AS sum FROM t GROUP BY pid, file) WHERE sum "
+	  "> 0 GROUP BY pid ORDER BY 1 DESC LIMIT 1), f AS (SELECT contains(array_to_string(stack, ';'), '_find_and_load') AS inside, "
+	  "nullif(regexp_extract(array_to_string(list_reverse(stack), ';'), '_find_and_load .*?;<module> \\((.*?):[0-9]+\\)(;|$)', "
+	  "1), '') AS file, count(*) AS k FROM python.samples WHERE tid = pid GROUP BY 1, 2), s AS (SELECT "
+	  "{run_ns} * sum(k) FILTER (inside) / sum(k) AS ns, arg_max(file, k) FILTER (inside AND file IS NOT NULL) AS which, "
+	  "{run_ns} * max(k) FILTER (inside AND file IS NOT NULL) / sum(k) AS most FROM f HAVING sum(k) >= 20), x AS (SELECT "
+	  "coalesce(r.ns, 0) AS a, coalesce(s.ns, 0) AS b, CASE WHEN b > 2 * a THEN s.which ELSE r.which END AS which, CASE WHEN b > 2 * a "
+	  "THEN s.most ELSE r.most END AS most FROM (SELECT 1) LEFT JOIN r ON true LEFT JOIN s ON true) SELECT greatest(a, b), "
+	  "{run_ns}, regexp_extract(which, '([^/]+/)?[^/]*$'), 0, most, 0 FROM x WHERE greatest(a, b) > 5e8",
+	  "Importing modules takes {share} of the run ({won})[; the costliest is {name} with {a}].",
+	  "imports run before any step",
 	  "import only where it is needed, and less: python -X importtime lists them",
 	  "flame?of=samples",
 	  "SELECT stack, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC" },

@@ -471,7 +471,7 @@ static void problem(const char *directory, const char *word)
 	else if (!strncmp(word, "gc", 2))
 		plain_zones(&make, has ? "gc (generation 2)" : "gcd", 2 * MS, 8 * MS, 1900);
 	else if (!strncmp(word, "import", 6))
-		plain_zones(&make, has ? "<module>" : "modules", 30 * MS, 2 * MS, 120);
+		plain_zones(&make, has ? "import torch" : "<module>", 30 * MS, 2 * MS, 120);
 	else if (!strncmp(word, "io", 2))
 		blocked_threads(&make, has ? 2 : 19);
 	else if (!strncmp(word, "throttled", 9))
