@@ -323,6 +323,8 @@ static void add_duration(struct buf *out, double seconds)
 		buf_print(out, "%.1f h", seconds / 3600);
 }
 
+/* A thread that has not run waits. One that has, for a signal or because --native held it, may wait for the same thing
+   longer than that, which the kernel does not keep: at least. */
 static void add_since(const struct thread *thread)
 {
 	char path[64];
@@ -333,8 +335,9 @@ static void add_since(const struct thread *thread)
 	then = last_ran_ms(path);
 	if (now <= 0 || then <= 0 || now < then)
 		return;
-	buf_text(thread->out, ", for ");
+	buf_text(thread->out, ", for the last ");
 	add_duration(thread->out, (now - then) / 1e3);
+	buf_text(thread->out, " at least");
 }
 
 /* ---- zones ----------------------------------------------------------------------------------- */
