@@ -16,7 +16,7 @@ struct stacks_local {
 
 struct stacks_frame {
 	char *func; /* qualified; of a native frame its symbol, demangled, or module+offset */
-	char *file; /* of a native frame its module */
+	char *file; /* of a native frame its source, where that is known; else its module */
 	int line; /* 0: not known */
 	bool native;
 	struct stacks_local *locals;

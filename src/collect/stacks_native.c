@@ -102,9 +102,9 @@ static void add_python_run(struct merged *merged, const struct copied *copied)
 
 static void add_native(struct merged *merged, struct unwind_frame *frame)
 {
-	merged->frames[merged->count++] = (struct stacks_frame){ .func = frame->func,
-								 .file = frame->module,
-								 .native = true };
+	merged->frames[merged->count++] = (struct stacks_frame){
+		.func = frame->func, .file = frame->file, .line = frame->line, .native = true
+	};
 }
 
 static void merge(struct stacks_thread *thread, const struct copied *copied,
@@ -122,7 +122,7 @@ static void merge(struct stacks_thread *thread, const struct copied *copied,
 		}
 		add_python_run(&merged, copied);
 		free(native[i].func);
-		free(native[i].module);
+		free(native[i].file);
 	}
 	/* The stack could not be followed to its end, or the loop has no symbol. */
 	while (merged.python < copied->python_count)

@@ -1,6 +1,7 @@
 /*
  * libdw is loaded when native frames are asked for, and only then: it and what it needs would make every other command
- * start slower. Debug information is not looked for: unwinding needs .eh_frame, and names come from symbol tables.
+ * start slower. Debug information is not looked for elsewhere: unwinding needs .eh_frame, and names come from symbol tables. Where a
+ * module has it in itself, it says which lines; the threads run on meanwhile, and it is given up where it would take long.
  */
 #include "collect/unwind.h"
 
@@ -15,10 +16,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "collect/demangle.h"
 #include "collect/remote.h"
+
+#define LINES_WITHIN_NS 1000000000ull /* for all frames */
+#define LINES_FILE_BYTES \
+	(256ll << 20) /* of a module: of a larger one the index alone takes seconds */
 
 /* One list: what is taken from libdw and libelf, with its type from the header. */
 #define FUNCTIONS(X) \
@@ -31,6 +38,8 @@
 	X(dwfl_addrmodule) \
 	X(dwfl_module_addrinfo) \
 	X(dwfl_module_info) \
+	X(dwfl_module_getsrc) \
+	X(dwfl_lineinfo) \
 	X(dwfl_attach_state) \
 	X(dwfl_getthread_frames) \
 	X(dwfl_thread_state_registers) \
@@ -47,6 +56,7 @@ struct unwind {
 	const struct hold *hold; /* of the frames that are asked for */
 	struct unwind_frame *out;
 	size_t count, most;
+	uint64_t lines_ns; /* spent on them */
 };
 
 /* ---- what libdw asks us ---------------------------------------------------------------------- */
@@ -54,11 +64,14 @@ struct unwind {
 static __thread pid_t finding_pid;
 static __thread __typeof__(dwfl_linux_proc_find_elf) *standard_find_elf;
 
+static char lines_fit; /* its address is the mark of a module whose lines are looked for */
+
 /* The file as the process sees it: it may live in another mount namespace. */
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		    char **file_name, Elf **elf)
 {
 	char path[4200];
+	struct stat st;
 	int fd;
 
 	if (name[0] != '/')
@@ -67,6 +80,8 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		*file_name = strdup(name);
+	*userdata = fd >= 0 && !fstat(fd, &st) && st.st_size <= LINES_FILE_BYTES ? &lines_fit
+										 : NULL;
 	return fd;
 }
 
@@ -151,10 +166,27 @@ static bool is_evaluation(const char *symbol)
 	return false;
 }
 
+static const char *source_of(struct unwind *unwind, Dwfl_Module *module, Dwarf_Addr pc, int *line)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+	void **mark = NULL;
+	const char *file = NULL;
+	Dwfl_Line *found;
+
+	unwind->dwfl_module_info(module, &mark, NULL, NULL, NULL, NULL, NULL, NULL);
+	if (!mark || *mark != &lines_fit || unwind->lines_ns > LINES_WITHIN_NS)
+		return NULL;
+	found = unwind->dwfl_module_getsrc(module, pc);
+	if (found)
+		file = unwind->dwfl_lineinfo(found, NULL, line, NULL, NULL, NULL);
+	unwind->lines_ns += clock_monotonic_ns() - began_ns;
+	return file;
+}
+
 static void name_frame(struct unwind *unwind, Dwarf_Addr pc, struct unwind_frame *frame)
 {
 	Dwfl_Module *module = unwind->dwfl_addrmodule(unwind->dwfl, pc);
-	const char *path = NULL, *symbol = NULL;
+	const char *path = NULL, *symbol = NULL, *source = NULL;
 	Dwarf_Addr start = 0;
 	GElf_Off offset = 0;
 	GElf_Sym sym;
@@ -162,8 +194,10 @@ static void name_frame(struct unwind *unwind, Dwarf_Addr pc, struct unwind_frame
 	if (module) {
 		path = unwind->dwfl_module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
 		symbol = unwind->dwfl_module_addrinfo(module, pc, &offset, &sym, NULL, NULL, NULL);
+		source = source_of(unwind, module, pc, &frame->line);
 	}
-	frame->module = path ? strdup(path) : NULL;
+	if (source || path)
+		frame->file = strdup(source ? source : path);
 	frame->func = symbol ? readable(symbol) : module_and_offset(path, pc - start);
 	frame->eval = symbol && is_evaluation(symbol);
 }

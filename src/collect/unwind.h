@@ -14,7 +14,8 @@
 
 struct unwind_frame {
 	char *func; /* demangled; module+0xoffset where there is no symbol */
-	char *module; /* path */
+	char *file; /* of its source, where its module has that; else its module's */
+	int line; /* of the source; 0: not known */
 	bool eval; /* the interpreter's loop: Python frames belong here */
 };
 

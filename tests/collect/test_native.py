@@ -99,6 +99,35 @@ def test_cpp_names_are_readable_and_stripped_ones_are_module_and_offset(tmp_path
 
 
 @needs_libdw
+@pytest.mark.parametrize("debug", ["-g", "-g0"])
+def test_frames_of_c_have_their_lines_where_the_program_knows_them(tmp_path, debug):
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text("""#include <unistd.h>
+        static int waits(void) {
+            char c;
+            return (int)read(0, &c, 1); }
+        int main(void) { write(1, "ready\\n", 6);
+            return waits() + 1; }
+    """)
+    subprocess.run(["cc", "-w", debug, "-O0", "-o", program, source], check=True)
+    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        wanted = {"waits": (str(source), 4), "main": (str(source), 6)}
+        if debug == "-g0":
+            wanted = {"waits": (str(program), None), "main": (str(program), None)}
+        def ask():
+            return {f["func"]: (f["file"], f["lineno"]) for f in native(child.pid)["frames"] if f["func"] in wanted}
+        until(lambda: ask() == wanted)
+        assert ask() == wanted
+    finally:
+        child.kill()
+        child.wait()
+
+
+@needs_libdw
 def test_signals_that_arrive_meanwhile_are_not_lost(start):
     program = start(sys.executable, """
         import signal, sys, time
