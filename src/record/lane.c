@@ -14,6 +14,7 @@ static __thread uint8_t entering
 	__attribute__((tls_model("initial-exec"))); /* in lane_make(): a handler's rows are lost */
 static __thread uint8_t closed
 	__attribute__((tls_model("initial-exec"))); /* the thread has given its lane back */
+static __thread uint8_t ending __attribute__((tls_model("initial-exec"))); /* see thread_ends() */
 
 void (*kymo__at_lane_end)(struct kymo__lane *lane);
 static struct kymo__full_lane *lanes[LANES_MAX];
@@ -76,6 +77,8 @@ static void lane_give(struct kymo__full_lane *lane)
 	kymo__pool_push(&free_lanes, lane->hot.index, &lane->next_free);
 }
 
+/* Destructors of the program's own keys run in the same round, most of them after this one, and free what the thread had.
+   So its lane is given back in the next round: whoever asks for one is called again, four times at most. */
 static void thread_ends(void *value)
 {
 	struct kymo__full_lane *lane = value;
@@ -83,6 +86,10 @@ static void thread_ends(void *value)
 
 	if (kymo__lane != &lane->hot)
 		return; /* of before a fork */
+	if (!ending && !pthread_setspecific(at_thread_end, lane)) {
+		ending = 1;
+		return;
+	}
 	at_end = __atomic_load_n(&kymo__at_lane_end, __ATOMIC_ACQUIRE);
 	if (at_end)
 		at_end(&lane->hot);
