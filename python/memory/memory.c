@@ -8,6 +8,8 @@
 
 #include <kymo/kymo.h>
 
+#include "base/format.h"
+
 #define WATCHES 16
 #define STACK_MOST 128
 
@@ -102,7 +104,7 @@ static char *demangled(const char *name)
 
 static PyObject *frame_text(uint32_t *node)
 {
-	char name[512], file[1024], *plain;
+	char name[KYMO_NAME_BYTES_MAX + 1], file[1024], *plain;
 	const char *slash;
 	PyObject *text;
 	uint32_t line;

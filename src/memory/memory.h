@@ -287,8 +287,10 @@ struct memory_walk *memory_walk(const struct memory_place *from, uintptr_t stop_
 				uintptr_t stop_end);
 uint64_t memory_walk_hash(const uintptr_t *addresses, size_t count);
 
-/* symbol.c: the function at that address, and the object; "" where they are not known. */
-void memory_symbol(uintptr_t address, char *name, size_t name_bytes, char *file, size_t file_bytes);
+/* symbol.c: the function at that address, and the object ("": not known). The name is in the object's file, which stays
+   mapped: those of C++ may be long, and stacks small. Where it has none, one is made. */
+const char *memory_symbol(uintptr_t address, char *made, size_t made_bytes, char *path,
+			  size_t path_bytes);
 
 /* patch.c */
 int memory_patch(bool on);

@@ -83,21 +83,22 @@ static void keep_text(uint32_t name, const char *function, size_t function_bytes
 static uint32_t name_of(const struct kymo_memory_frame_key *frame, uint32_t *line)
 {
 	const struct kymo_memory_python *how = python;
-	char name[512], file[1024];
-	size_t name_bytes = sizeof(name), file_bytes = sizeof(file);
+	char made[512], file[1024];
+	const char *name = made;
+	size_t name_bytes = sizeof(made), file_bytes = sizeof(file);
 	bool is_python = frame->code && how;
 	uint32_t id;
 
 	*line = 0;
 	if (frame->key == 1 && !frame->code) { /* memory that no allocator gave */
-		strcpy(name, "mmap");
+		name = "mmap";
 		file_bytes = 0;
 		name_bytes = 4;
 	} else if (is_python) {
-		*line = how->name(frame, name, &name_bytes, file, &file_bytes);
+		*line = how->name(frame, made, &name_bytes, file, &file_bytes);
 	} else {
-		memory_symbol(frame->key - 1, name, sizeof(name), file, sizeof(file));
-		name_bytes = strlen(name);
+		name = memory_symbol(frame->key - 1, made, sizeof(made), file, sizeof(file));
+		name_bytes = strnlen(name, KYMO_NAME_BYTES_MAX);
 		file_bytes = strlen(file);
 	}
 	id = kymo_name_full(name, name_bytes, file, file_bytes, 0,

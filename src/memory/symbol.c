@@ -189,6 +189,12 @@ static void copy(char *out, size_t out_bytes, const char *text, size_t most)
 	out[bytes] = '\0';
 }
 
+/* Some text, with an end, in what the file has of names. */
+static bool is_text(const struct file *file, uint64_t at)
+{
+	return file->names[at] && memchr(file->names + at, '\0', file->name_bytes - at);
+}
+
 static void path_of(const struct link_map *object, char *out, size_t out_bytes)
 {
 	long got = 0;
@@ -201,28 +207,34 @@ static void path_of(const struct link_map *object, char *out, size_t out_bytes)
 	out[got > 0 ? got : 0] = '\0';
 }
 
-void memory_symbol(uintptr_t address, char *name, size_t name_bytes, char *path, size_t path_bytes)
+/* Where it has none: its file and how far into that it is. */
+static const char *make_name(uintptr_t address, const struct link_map *object, const char *path,
+			     char *made, size_t made_bytes)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(made, made_bytes, "%s+0x%lx", slash ? slash + 1 : path,
+		 (unsigned long)(address - object->l_addr));
+	return made;
+}
+
+const char *memory_symbol(uintptr_t address, char *made, size_t made_bytes, char *path,
+			  size_t path_bytes)
 {
 	struct dl_find_object object;
 	const Elf64_Sym *symbol = NULL;
 	const struct file *file;
-	const char *slash;
 
-	name[0] = path[0] = '\0';
+	path[0] = '\0';
 	if (_dl_find_object((void *)address, &object)) {
-		snprintf(name, name_bytes, "0x%lx", (unsigned long)address);
-		return;
+		snprintf(made, made_bytes, "0x%lx", (unsigned long)address);
+		return made;
 	}
 	path_of(object.dlfo_link_map, path, path_bytes);
 	file = file_of(object.dlfo_link_map);
 	if (file)
 		symbol = nearest(file, address - file->base);
-	if (symbol)
-		copy(name, name_bytes, file->names + symbol->st_name,
-		     file->name_bytes - symbol->st_name);
-	if (name[0])
-		return;
-	slash = strrchr(path, '/');
-	snprintf(name, name_bytes, "%s+0x%lx", slash ? slash + 1 : path,
-		 (unsigned long)(address - object.dlfo_link_map->l_addr));
+	if (symbol && is_text(file, symbol->st_name))
+		return file->names + symbol->st_name;
+	return make_name(address, object.dlfo_link_map, path, made, made_bytes);
 }

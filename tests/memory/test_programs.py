@@ -76,6 +76,13 @@ def test_functions_of_cxx_are_named_as_they_are_written(lab):
     assert named == [{"func": "double* shop::shelf<double>(unsigned long)"}]
 
 
+def test_a_long_name_of_cxx_is_readable_too(lab):
+    """As the linker has it, it has 1,000 bytes."""
+    _, path = lab.run(PROGS / "memory_cxx")
+    row, = lab.ask(path, "SELECT site FROM alloc.sites WHERE allocated_bytes = 900000")
+    assert row["site"] == f"char* shop::crate<{', '.join(f'{n}l' for n in range(1000000, 1000100))}>(unsigned long)"
+
+
 def test_a_million_rows_are_within_what_a_query_may_have(lab):
     """1,200,000 rows: counted, summed by site, the largest of them. A fifth of the limit of 1 GiB suffices, whatever the machine."""
     done, path = lab.run(LOAD, "threads", "30", options=EXACT)
