@@ -202,15 +202,26 @@ static const struct stacks_thread *joined(const struct thread *thread)
 	return thread_of_tid(thread->stacks, tid);
 }
 
+static const struct stacks_thread *joined_of_python(const struct thread *thread)
+{
+	uint64_t state = why_find_joined(thread->stack, thread->one);
+	const struct stacks_thread *ends = thread_of_state(thread->stacks, state);
+
+	return ends ? ends : joined(thread);
+}
+
+/* Who waits for a while only goes on by itself. */
 static void add_joined(const struct thread *thread, const struct stacks_thread *ends)
 {
-	thread->one->waits_for = ends->tid;
+	if (!thread->call.argument[3])
+		thread->one->waits_for = ends->tid;
 	buf_print(thread->out, "thread %d \"%s\" to end", (int)ends->tid, ends->name);
 }
 
 static void add_futex(const struct thread *thread)
 {
-	const struct stacks_thread *ends = joined(thread);
+	const struct stacks_thread *ends = thread->one->python_state ? joined_of_python(thread)
+								     : joined(thread);
 	const struct stacks_thread *holder = gil_holder(thread->stacks);
 	const char *python = python_wait(thread->one);
 	struct why_lock lock;

@@ -30,5 +30,7 @@ struct why_lock {
 };
 void why_find_lock(const struct pystack *stack, const struct stacks *stacks,
 		   const struct stacks_thread *waiter, uint64_t futex, struct why_lock *out);
+/* The PyThreadState of the thread that this one of Python joins; 0: none, or not known. */
+uint64_t why_find_joined(const struct pystack *stack, const struct stacks_thread *waiter);
 
 #endif

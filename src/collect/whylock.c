@@ -115,13 +115,12 @@ static bool is_exit(const struct search *search, const uint64_t *slots, size_t a
 	       !strcmp(type, "method_descriptor"); /* __exit__, and then whom it is called on */
 }
 
-static void find_owner(const struct pystack *stack, uint64_t rlock, struct why_lock *out)
+static uint64_t state_of(const struct pystack *stack, uint64_t ident)
 {
-	uint64_t ident = remote_pointer(stack->pid, rlock + RLOCK_OWNER);
-
-	for (size_t i = 0; i < stack->thread_count; i++)
+	for (size_t i = 0; ident && i < stack->thread_count; i++)
 		if (stack->threads[i].ident == ident)
-			out->holder_state = stack->threads[i].state;
+			return stack->threads[i].state;
+	return 0;
 }
 
 static void look_at_frame(const struct search *search, const struct pystack_thread *thread,
@@ -141,7 +140,8 @@ static void look_at_frame(const struct search *search, const struct pystack_thre
 			continue;
 		out->kind = kind;
 		if (kind[9] == 'R')
-			find_owner(search->stack, lock, out);
+			out->holder_state = state_of(
+				search->stack, remote_pointer(memory->pid, lock + RLOCK_OWNER));
 		/* On another thread's stack: it is inside of the block. */
 		if (i >= locals && thread->state != search->waiter->python_state &&
 		    is_exit(search, slots, i, method) && !waits_too(search, thread->state)) {
@@ -160,6 +160,49 @@ static void look_at_python(const struct search *search, struct why_lock *out)
 			look_at_frame(search, thread, &thread->frames[k], out);
 	}
 }
+
+/* ---- who is joined --------------------------------------------------------------------------- */
+
+static bool is_join(const struct pycode *code)
+{
+	static const char *const names[] = { "Thread.join", "Thread._wait_for_tstate_lock" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(code->name, names[i]) && strstr(code->file, "threading.py"))
+			return true;
+	return false;
+}
+
+/* The first variable of a method is its object; threading.Thread keeps its ident. */
+static uint64_t ident_of_self(const struct pymemory *memory, const struct pystack_frame *frame)
+{
+	uint64_t slots[SLOTS_MOST], ident;
+	size_t locals = 0, count = read_slots(memory, frame, slots, &locals);
+	struct buf number = { 0 };
+
+	if (!count || !locals)
+		return 0;
+	ident = pyobj_attribute(memory, pyobj_reference(memory, slots[0]), "_ident");
+	if (ident)
+		pyobj_repr(memory, ident, &number, 32);
+	ident = strtoull(buf_get(&number), NULL, 10);
+	buf_fini(&number);
+	return ident;
+}
+
+uint64_t why_find_joined(const struct pystack *stack, const struct stacks_thread *waiter)
+{
+	for (size_t i = 0; i < stack->thread_count; i++) {
+		const struct pystack_thread *thread = &stack->threads[i];
+
+		if (thread->state == waiter->python_state && thread->frame_count &&
+		    is_join(thread->frames[0].code))
+			return state_of(stack, ident_of_self(&stack->memory, &thread->frames[0]));
+	}
+	return 0;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static bool is_thread_of(pid_t pid, pid_t tid)
 {

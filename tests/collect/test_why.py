@@ -57,7 +57,7 @@ def test_every_kind_of_wait_is_named(start, python):
         "accepts": r"waits for (a connection on )?a tcp socket, 127\.0\.0\.1:\d+, listening",
         "reads": r"waits to read from a pipe \(descriptor \d+\)",
         "takes": r"waits for an item in a queue that is empty",
-        "joins": r"waits for another thread to end \(join\)",
+        "joins": r"waits for thread \d+ \"sleeps\" to end",
         "sleeps": r"sleeps, as it was told to",
     }.items():
         assert re.match(wanted, why[name]), (name, why[name])
@@ -84,6 +84,26 @@ def test_a_deadlock_is_called_one(start, python):
     lines = until(lambda: [line for line in kymo("backtrace", "--why", program.pid).stdout.splitlines()
                            if line.startswith("deadlock: ")])
     assert sorted(re.findall('"(left|right)" waits for', lines[0])) == ["left", "right"], lines
+
+
+@each_python
+def test_who_joins_a_thread_of_python_that_wants_its_lock_is_in_a_deadlock(start, python):
+    program = start(python, """
+        import threading
+        lock = threading.Lock()
+        def wants():
+            with lock: pass
+        def joins():
+            with lock:
+                thread = threading.Thread(target=wants, name="wants", daemon=True)
+                thread.start()
+                thread.join()
+        threading.Thread(target=joins, name="joins", daemon=True).start()
+        print("ready", flush=True)
+        input()
+    """)
+    line = first_line_of_a_deadlock(program.pid)
+    assert line and sorted(re.findall('"(joins|wants)" waits for', line)) == ["joins", "wants"]
 
 
 @each_python
