@@ -80,5 +80,6 @@ def test_memory_says_since_when_it_has_grown_and_all_charts_show_the_same_time(s
     assert f" Grown since {early} 0 Bto the end " in told
     show("made", "metrics")
     page.see(".uplot")
-    axes = {label.split(", axis ")[1] for label in page.js("[...document.querySelectorAll('.chart')].map((c) => c.getAttribute('aria-label'))")}
+    labels = page.js("[...document.querySelectorAll('.chart')].map((c) => c.getAttribute('aria-label'))")
+    axes = {label.split(", axis ")[1] for label in labels}
     assert len(axes) == 1 and axes.pop().startswith("0 ns – ")
