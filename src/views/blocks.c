@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "views/allocations.h"
+#include "views/devices.h"
 #include "views/format.h"
 #include "views/json.h"
 #include "views/output.h"
@@ -394,14 +395,42 @@ int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
 static const struct {
 	const char *table, *time;
 } timed[] = {
-	{ "trace.steps", "start_ns" },
-	{ "python.torch_trace", "ts_ns" },
-	{ "python.samples", "ts_ns" },
-	{ "trace.counters", "ts_ns" },
+	{ "trace.steps", "start_ns" },	   { "python.torch_trace", "ts_ns" },
+	{ "python.samples", "ts_ns" },	   { "trace.counters", "ts_ns" },
+	{ "device.launches", "start_ns" },
 };
 
-static const char *const ranged[] = { "steps",	 "step_facts", "parts",	  "slowest",
-				      "modules", "samples",    "counters" };
+/* What is summed up in its table already is asked for by $from and $to. */
+static const struct {
+	const char *name, *sql; /* NULL: the block's own, with these tables cut */
+	bool device; /* empty without one: who launched what is asked of all zones */
+} ranged[] = {
+	{ "steps", NULL, false },
+	{ "step_facts", NULL, false },
+	{ "parts", NULL, false },
+	{ "slowest", NULL, false },
+	{ "modules", NULL, false },
+	{ "samples", NULL, false },
+	{ "counters", NULL, false },
+	{ "models", DEVICES_MODELS_WITHIN_SQL, false },
+	{ "queues", DEVICES_QUEUES_WITHIN_SQL, true },
+	{ "launches", NULL, true },
+};
+
+static void add_bounds(struct buf *sql, const char *text, int64_t from_ns, int64_t to_ns)
+{
+	while (*text) {
+		if (!strncmp(text, "$from", 5)) {
+			buf_print(sql, "%" PRId64, from_ns);
+			text += 5;
+		} else if (!strncmp(text, "$to", 3)) {
+			buf_print(sql, "%" PRId64, to_ns);
+			text += 3;
+		} else {
+			buf_char(sql, *text++);
+		}
+	}
+}
 
 /* The same query, with each of these tables cut to the stretch. */
 static void add_within(struct buf *sql, const char *whole, int64_t from_ns, int64_t to_ns)
@@ -432,15 +461,23 @@ static const char *find_block(const char *name)
 int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns, FILE *out,
 		       struct kymo_error *err)
 {
+	bool device = tables_number(tables, "SELECT count(*) FROM device.ops", 0) > 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(ranged) / sizeof(ranged[0]) && !rc; i++) {
 		struct buf sql = { 0 };
 
-		add_within(&sql, find_block(ranged[i]), from_ns, to_ns);
 		fputc(',', out);
+		if (ranged[i].device && !device) {
+			fprintf(out, "\"%s\":[]", ranged[i].name);
+			continue;
+		}
+		if (ranged[i].sql)
+			add_bounds(&sql, ranged[i].sql, from_ns, to_ns);
+		else
+			add_within(&sql, find_block(ranged[i].name), from_ns, to_ns);
 		rc = sql.failed ? error_set(err, ENOMEM, "out of memory for the stretch of time")
-				: write_block(tables, ranged[i], buf_get(&sql), out, err);
+				: write_block(tables, ranged[i].name, buf_get(&sql), out, err);
 		buf_fini(&sql);
 	}
 	return rc;

@@ -5,15 +5,18 @@ import re
 import subprocess
 
 import pytest
-from conftest import KYMO, PROGS, Page, Viewer
+from conftest import KYMO, PROGS, ROOT, Page, Viewer
 
 
 @pytest.fixture(scope="module")
 def viewer(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tabs")
     subprocess.run([PROGS / "made_run", folder / "made", "train", "200"], check=True)
-    subprocess.run([KYMO, "run", "-q", "-o", folder / "empty", "--", "/bin/true"], check=True, cwd=folder,
-                   env={**os.environ, "KYMO_DIR": str(folder), "HOME": str(folder), "XDG_STATE_HOME": str(folder)})
+    subprocess.run(["cc", f"-I{ROOT}/include", "-o", folder / "gaps", ROOT / "tests/device/gaps.c", f"-L{ROOT}/build", "-lkymo",
+                    f"-Wl,-rpath,{ROOT}/build"], check=True)
+    for words in (("empty", "--", "/bin/true"), ("device", "--device", "--", folder / "gaps")):
+        subprocess.run([KYMO, "run", "-q", "-o", *words], check=True, cwd=folder,
+                       env={**os.environ, "KYMO_DIR": str(folder), "HOME": str(folder), "XDG_STATE_HOME": str(folder)})
     one = Viewer(folder)
     yield one
     one.close()
@@ -83,3 +86,22 @@ def test_memory_says_since_when_it_has_grown_and_all_charts_show_the_same_time(s
     labels = page.js("[...document.querySelectorAll('.chart')].map((c) => c.getAttribute('aria-label'))")
     axes = {label.split(", axis ")[1] for label in labels}
     assert len(axes) == 1 and axes.pop().startswith("0 ns – ")
+
+
+def test_devices_follow_the_selected_range(show, page, viewer):
+    at = json.loads(viewer.query(viewer.folder / "device", "SELECT first_ns FROM device.queues WHERE queue = 'queue 0'"))[0]["first_ns"]
+    show("device", "devices", f"?t0={at + 2_000_000}&t1={at + 35_000_000}")  # from 12 to 45 of what gaps.c tells
+    page.says("main", r"Queues\s*in the selected range, [\d.]+ m?s – [\d.]+ m?s; busy, and what the gaps")
+    rows = page.js("[...document.querySelectorAll(\"table[aria-label='Queues'] tbody tr\")].map((r) => [...r.cells].map((c) => c.innerText))")
+    # busy, idle, share, overlap, operations, gaps, the longest, and by cause: late, synchronisation, dependency, launch
+    assert [[row[0], *row[2:]] for row in rows] == [
+        ["queue 0, card", "29.0 ms", "4.00 ms", "88 %", "34 %", "4", "2", "3.00 ms", "0 ns", "0 ns", "3.00 ms", "1.00 ms"],
+        ["copies, card", "10.0 ms", "23.0 ms", "30 %", "100 %", "1", "1", "20.0 ms", "0 ns", "0 ns", "0 ns", "20.0 ms"],
+        ["late, card", "1.00 ms", "32.0 ms", "3.0 %", "0 %", "1", "1", "14.0 ms", "0 ns", "0 ns", "14.0 ms", "0 ns"]]
+    assert page.texts("table[aria-label='Launches'] tbody td:nth-child(5)") == ["3", "2"]  # that begin in it
+    assert page.count("table[aria-label='Models']") == 0
+    show("device", "devices", "?t0=0&t1=1000")
+    page.says("main", "^No operation of a device ran in this range")
+    show("device", "devices")
+    page.says("main", r"Queues\s*busy, and")
+    assert page.texts("table[aria-label='Queues'] tbody td:nth-child(7)") == ["7", "2", "3"]

@@ -1,6 +1,7 @@
 // Queues of devices, what held them up, models, and who launched what.
+import { stretchOf } from "../stretch.js";
 import { table } from "../tables.js";
-import { count, duration, el, nothing, percent } from "../util.js";
+import { count, duration, el, nothing, percent, rangeText } from "../util.js";
 
 const time = (v) => duration(v);
 
@@ -56,12 +57,17 @@ const card = (title, about, columns, rows, sort, ...more) => rows.length
 export const devices = {
 	id: "devices", title: "Devices", has: (source) => source.data().queues.length > 0 || (source.data().models ?? []).some((m) => m.device !== "cpu"),
 	open(shell) {
-		const { queues, models = [], launches = [] } = shell.source.data();
-		if (!queues.length && !models.length)
+		let closed = false;
+		const whole = shell.source.data(), stretch = stretchOf(shell, () => { if (!closed) shell.open(); });
+		const told = stretch?.doc?.follows.queues ? stretch.doc.follows : null, { queues, models = [], launches = [] } = told ?? whole;
+		if (!whole.queues.length && !whole.models.length)
 			return { node: nothing("No device was recorded", "Queues of accelerators are recorded by", "kymo run --device -- python train.py") };
 		const none = this.has(shell.source) ? null : el("p", { class: "muted", text: "No device was recorded. Queues of accelerators are recorded by kymo run --device -- python train.py" });
-		return { node: el("div", { class: "page" }, ...[none, card("Models", "latency of their runs", MODELS, models, "total_ns"),
-			card("Queues", "busy, and what the gaps between operations come to by cause", QUEUES, queues, "busy_ns", key()),
-			card("Launches", "which module, function and zone gave the device its work", LAUNCHES, launches, "total_ns")].filter(Boolean)) };
+		const of = !stretch ? "" : stretch.failed ? `whole run, since the range could not be read (${stretch.failed.message}); ` : !stretch.doc ? "reading the range… " :
+			told ? `in the selected range, ${rangeText(/** @type {any} */ (shell.range))}; ` : "whole run; ";
+		const idle = told && !models.length && !launches.length && !queues.some((/** @type {any} */ q) => q.ops) ? el("p", { class: "muted", text: "No operation of a device ran in this range." }) : null;
+		return { close: () => { closed = true; }, node: el("div", { class: "page" }, ...[none, idle, card("Models", `${of}latency of their runs`, MODELS, models, "total_ns"),
+			card("Queues", `${of}busy, and what the gaps between operations come to by cause`, QUEUES, queues, "busy_ns", key()),
+			card("Launches", `${of}which module, function and zone gave the device its work`, LAUNCHES, launches, "total_ns")].filter(Boolean)) };
 	},
 };
