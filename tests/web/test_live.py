@@ -155,6 +155,7 @@ def test_two_ranges_are_compared_in_the_flame_graph(running, page):
     whole = f"[...{other}.options].find((o) => o.textContent === 'with the whole run').value"
     page.choose("select[aria-label='Compare with']", page.js(whole))
     page.says(".bar", "time per second, here − there")
+    page.says(".tested", "^Not tested against noise: .* kymo compare tests what differs between recordings\\.$")
     page.says(".bar .legend", "▲ more itself\\s+▼ less itself")
     page.drawn()
     page.press("ArrowDown")

@@ -105,3 +105,13 @@ def test_devices_follow_the_selected_range(show, page, viewer):
     show("device", "devices")
     page.says("main", r"Queues\s*busy, and")
     assert page.texts("table[aria-label='Queues'] tbody td:nth-child(7)") == ["7", "2", "3"]
+
+
+def test_two_counts_of_samples_differ_only_beyond_chance(browser, tmp_path):
+    bundle = tmp_path / "diff.mjs"
+    subprocess.run([ROOT / "deps/web/esbuild", ROOT / "web/src/flame-diff.js", "--bundle", "--format=esm", f"--outfile={bundle}", "--log-level=error"],
+                   check=True)
+    asked = [(100, 1, 110, 1), (100, 1, 150, 1), (0, 1, 4, 1), (0, 1, 9, 1), (100, 10, 10, 1), (100, 10, 25, 1), (0, 1, 0, 1)]
+    script = f"import {{ countsDiffer }} from '{bundle}'; console.log(JSON.stringify({json.dumps(asked)}.map((one) => countsDiffer(...one))))"
+    said = subprocess.run([browser[0], "--input-type=module", "-e", script], check=True, capture_output=True, text=True).stdout
+    assert json.loads(said) == [False, True, False, True, False, True, False]

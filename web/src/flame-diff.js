@@ -9,7 +9,7 @@ import { duration, el, themed } from "./util.js";
  *
  * @typedef {Object} How
  * @property {"both"|"a"|"b"} width by whose time a frame is wide @property {string} a what is said of A, as "in A" @property {string} b
- * @property {(source: string, name: string) => boolean} [sure] whether its change is more than noise; without it all is taken as it is
+ * @property {(source: string, name: string, frame: number) => boolean} [sure] whether its change is more than noise; without it all is taken as it is
  * @property {(amount: number) => string} [show] a time unless told
  */
 
@@ -42,7 +42,7 @@ export function difference(of, { width, sure = () => true, show = duration, a, b
 		most = Math.max(most, Math.abs(bSelf[i] - aSelf[i]));
 	// How its own time changed: 0 where that is nothing, or cannot be told from noise.
 	const shift = (/** @type {number} */ node) => {
-		const by = node && sure(source[node], label[node]) ? bSelf[node] - aSelf[node] : 0, strength = Math.sqrt(Math.abs(by) / (most || 1));
+		const by = node && sure(source[node], label[node], node - 1) ? bSelf[node] - aSelf[node] : 0, strength = Math.sqrt(Math.abs(by) / (most || 1));
 		return strength < 0.08 ? 0 : Math.sign(by) * strength;
 	};
 	return { label, source, parent: [-1, ...of.parent.map((p) => p + 1)], total: both(aTotal, bTotal), self: both(aSelf, bSelf), unit: "ns",
@@ -54,9 +54,20 @@ export function difference(of, { width, sure = () => true, show = duration, a, b
 		note: (node) => signed(bTotal[node] - aTotal[node], show),
 		describe(node) {
 			const own = node ? `; itself ${show(aSelf[node])} to ${show(bSelf[node])}, ${signed(bSelf[node] - aSelf[node], show)}` : "";
-			const doubt = node && !sure(source[node], label[node]) ? " (cannot be told from noise)" : "";
+			const doubt = node && !sure(source[node], label[node], node - 1) ? " (cannot be told from noise)" : "";
 			return `${label[node]}${source[node] ? ` (${source[node]})` : ""}: ${show(aTotal[node])} ${a}, ${show(bTotal[node])} ${b}, ${signed(bTotal[node] - aTotal[node], show)}${own}${doubt}`;
 		} };
+}
+
+const CHANCE_Z = 2.576; // of 100 frames that are the same in both, one is taken for different
+
+/**
+ * Whether two counts, made over two lengths of time, differ by more than chance: were the rate the same, each of all of them would fall
+ * into the second with its share of the time. @param {number} a @param {number} aTime @param {number} b @param {number} bTime
+ */
+export function countsDiffer(a, aTime, b, bTime) {
+	const share = bTime / (aTime + bTime), all = a + b;
+	return all > 0 && Math.abs(b - all * share) > CHANCE_Z * Math.sqrt(all * share * (1 - share));
 }
 
 /** Two trees as one: frames of the same names above them are the same. @param {import("./source.js").Flame} a @param {number} aBy each amount times that @param {import("./source.js").Flame} b @param {number} bBy @returns {Sides} */

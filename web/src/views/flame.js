@@ -1,7 +1,13 @@
 // The flame graph's bar: of what, of which thread, in which range, and compared with which other one.
-import { difference, differenceLegend, sides } from "../flame-diff.js";
+import { countsDiffer, difference, differenceLegend, sides } from "../flame-diff.js";
 import { FlameGraph } from "../flame.js";
 import { el, legend, nothing, rangeText } from "../util.js";
+
+/** What a difference of two ranges is worth. @type {Record<string, string>} */
+const TESTED = {
+	zones: "Not tested against noise: every difference between the two ranges is coloured. kymo compare tests what differs between recordings.",
+	samples: "Coloured where the counts of samples differ by more than chance explains (99 %, each frame by itself), grey elsewhere. kymo compare tests what differs between recordings.",
+};
 
 const keyOf = (/** @type {{t0: number, t1: number}} */ range) => `${Math.round(range.t0)}-${Math.round(range.t1)}`;
 
@@ -44,9 +50,10 @@ export const flame = {
 		const threads = el("select", { "aria-label": "Threads" }, el("option", { value: "", text: "All threads" }),
 			...meta.lanes.map((/** @type {any} */ l) => el("option", { value: l.id, text: l.name || `tid ${l.tid}` })));
 		const hint = el("span", { class: "muted hint-keys" }), compared = compareSelect(shell), other = otherRange(shell);
+		const tested = el("p", { class: "tested", hidden: true });
 		const ranged = el("span", { class: "button", title: "Shift+drag in the timeline selects a range" });
 		const node = el("div", { class: "full" }, el("div", { class: "bar" }, find, said, of, threads, ranged, compared,
-			hint, other ? differenceLegend("the same") : el("span", { class: "right" }, legend())), stage);
+			hint, other ? differenceLegend("the same") : el("span", { class: "right" }, legend())), tested, stage);
 		shell.main.append(node);
 		const graph = new FlameGraph(stage, { onsay: (text) => { said.textContent = text; } });
 		const merged = shell.source.data().zones.merged_ns > 0;
@@ -55,15 +62,20 @@ export const flame = {
 		const ask = (/** @type {import("../source.js").Range} */ range) => shell.source.flame(of.value, threads.value === "" ? null : Number(threads.value), range);
 		/** A second of the one beside a second of the other: they need not be as long. */
 		const compare = async (/** @type {{t0: number, t1: number}} */ a, /** @type {{t0: number, t1: number}} */ b) => {
-			const [before, now] = await Promise.all([ask(a), ask(b)]), samples = of.value === "samples";
-			return difference(sides(before, 1e9 / (a.t1 - a.t0), now, 1e9 / (b.t1 - b.t0)),
-				{ width: "both", a: "a second there", b: "here", show: samples ? (v) => `${v.toFixed(1)} samples` : undefined });
+			const [before, now] = await Promise.all([ask(a), ask(b)]), samples = of.value === "samples", aTime = (a.t1 - a.t0) / 1e9, bTime = (b.t1 - b.t0) / 1e9;
+			const both = sides(before, 1 / aTime, now, 1 / bTime);
+			return difference(both, { width: "both", a: "a second there", b: "here", ...(samples ? { show: (/** @type {number} */ v) => `${v.toFixed(1)} samples`,
+				sure: (_, __, frame) => countsDiffer(both.a_self[frame] * aTime, aTime, both.b_self[frame] * bTime, bTime) } : {}) });
 		};
 		const load = async () => {
 			said.classList.remove("bad");
 			const parts = of.value === "zones" && merged && (threads.value !== "" || shell.range), differs = other && follows();
 			ranged.textContent = follows() ? "Selected range" : "Whole run";
 			hint.textContent = differs ? `${of.value === "samples" ? "samples" : "time"} per second, here − there` : parts ? "about: short zones are merged in this file" : "click zooms · Esc goes back";
+			tested.hidden = !differs;
+			tested.textContent = TESTED[of.value] ?? "";
+			if (differs)
+				node.querySelector(".legend")?.replaceWith(differenceLegend(of.value === "samples" ? "the same, or chance" : "the same"));
 			try {
 				graph.show(differs ? await compare(other, /** @type {any} */ (shell.range)) : await ask(shell.range));
 			} catch (why) {
