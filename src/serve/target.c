@@ -299,6 +299,21 @@ static struct target *find_default(struct targets *targets)
 	return best;
 }
 
+/* Both halves of a run may have been in one list, and then each has a name: who has opened the one that is gone means the
+   other. */
+static struct target *find_successor(struct targets *targets, const char *id)
+{
+	const struct target *gone = NULL;
+
+	for (size_t i = 0; i < targets->count && !gone; i++)
+		if (targets->list[i]->gone && !strcmp(targets->list[i]->id, id))
+			gone = targets->list[i];
+	for (size_t i = 0; gone && i < targets->count; i++)
+		if (!targets->list[i]->gone && is_same_run(gone, &targets->list[i]->entry))
+			return targets->list[i];
+	return NULL;
+}
+
 static struct target *find_named(struct targets *targets, const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
@@ -311,7 +326,7 @@ static struct target *find_named(struct targets *targets, const char *name)
 		    (!strcmp(target->id, name) || (pid && target->entry.pid == pid)))
 			return target;
 	}
-	return NULL;
+	return find_successor(targets, name);
 }
 
 struct target *targets_find(struct targets *targets, const char *name)
