@@ -14,8 +14,9 @@ def viewer(browser, tmp_path_factory):
     subprocess.run([PROGS / "made_run", folder / "made", "train", "200"], check=True)
     subprocess.run(["cc", f"-I{ROOT}/include", "-o", folder / "gaps", ROOT / "tests/device/gaps.c", f"-L{ROOT}/build", "-lkymo",
                     f"-Wl,-rpath,{ROOT}/build"], check=True)
-    for words in (("empty", "--", "/bin/true"), ("device", "--device", "--", folder / "gaps")):
-        subprocess.run([KYMO, "run", "-q", "-o", *words], check=True, cwd=folder,
+    for words in (("run", "-q", "-o", "empty", "--", "/bin/true"), ("run", "-q", "-o", "device", "--device", "--", folder / "gaps"),
+                  ("pack", "device", "packed.kymo")):
+        subprocess.run([KYMO, *words], check=True, cwd=folder, stderr=subprocess.DEVNULL,
                        env={**os.environ, "KYMO_DIR": str(folder), "HOME": str(folder), "XDG_STATE_HOME": str(folder)})
     one = Viewer(folder)
     yield one
@@ -115,3 +116,27 @@ def test_two_counts_of_samples_differ_only_beyond_chance(browser, tmp_path):
     script = f"import {{ countsDiffer }} from '{bundle}'; console.log(JSON.stringify({json.dumps(asked)}.map((one) => countsDiffer(...one))))"
     said = subprocess.run([browser[0], "--input-type=module", "-e", script], check=True, capture_output=True, text=True).stdout
     assert json.loads(said) == [False, True, False, True, False, True, False]
+
+
+FILLS = {
+    "overview": "kymo run --python -- python train.py", "timeline": "kymo run --python -- python train.py",
+    "flame": "kymo run --python -- python train.py", "memory": "kymo run --memory -- python train.py",
+    "torch": "kymo run --torch -- python train.py", "devices": "kymo run --device -- python train.py",
+    "stacks": "kymo run --serve -- python train.py",
+}
+
+
+@pytest.mark.parametrize("tab", FILLS)
+def test_a_tab_without_data_names_the_command_that_fills_it(show, page, tab):
+    show("empty", tab)
+    page.until("document.querySelector('main code')")
+    assert set(page.texts("main code")) == {FILLS[tab]}
+
+
+def test_what_is_known_in_part_is_no_null_and_no_empty_box(show, page):
+    show("empty", "compare")
+    texts = page.texts("#pick-b option")
+    assert [text for text in texts if text.endswith("packed.kymo")] and not [text for text in texts if "null" in text]
+    page.js("location.hash = location.hash.replace('/compare', '/streams')")
+    page.says("main", "What recording cost")
+    assert "Zones in this file" not in page.text("main")

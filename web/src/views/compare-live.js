@@ -4,7 +4,7 @@ import { el } from "../util.js";
 import { comparison } from "./compare.js";
 
 /** @param {any} target */
-const said = (target) => `${target.program}${target.ranks > 1 ? ` rank ${target.rank}` : ""} · pid ${target.pid} · ${target.path?.split("/").pop() ?? target.state}`;
+const said = (target) => `${target.program}${target.ranks > 1 ? ` rank ${target.rank}` : ""} ${target.pid ? `· pid ${target.pid} ` : ""}· ${target.path?.split("/").pop() ?? target.state}`;
 
 /** @param {string} label @param {any[]} targets @param {string} chosen @param {(id: string) => void} onpick */
 function picker(label, targets, chosen, onpick) {

@@ -42,7 +42,7 @@ export const flame = {
 	open(shell) {
 		const meta = shell.source.meta(), samples = shell.source.data().samples.length > 0;
 		if (!meta.lanes.length && !samples)
-			return { node: nothing("Nothing to draw a flame graph of", "Zones and Python stacks are recorded by", "kymo run -- python train.py") };
+			return { node: nothing("Nothing to draw a flame graph of", "Zones or Python stacks fill it: kymo run samples the stacks of a Python program, and has a zone for every call of it with", "kymo run --python -- python train.py") };
 		const stage = el("div", { class: "stage" }), said = el("span", { class: "muted", role: "status" });
 		const find = el("input", { type: "search", placeholder: "Search   /", "aria-label": "Search frames" });
 		const of = el("select", { "aria-label": "Of what" }, meta.lanes.length ? el("option", { value: "zones", text: "Zones" }) : null,

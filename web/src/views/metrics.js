@@ -72,7 +72,7 @@ export const memory = {
 		const where = sites.length ? el("section", { class: "card" }, el("h2", { text: "Live at the peak, by call site" }),
 			table([{ key: "site", title: "Site", text: true }, { key: "at_peak_bytes", title: "At peak", show: bytes }, { key: "share", title: "Share", show: (/** @type {number} */ v) => `${v.toFixed(1)} %` }, { key: "live_bytes", title: "At the end", show: bytes },
 				{ key: "allocated_bytes", title: "Allocated", show: bytes }, { key: "count", title: "Count", show: count }], sites, { sort: "at_peak_bytes", label: "Call sites" })) :
-			el("p", { class: "muted", text: "Which lines allocated it is recorded by kymo run --memory." });
+			el("p", { class: "muted" }, "Which lines allocated it is recorded by ", el("code", { text: "kymo run --memory -- python train.py" }), ".");
 		const said = more.map(([label, value, note]) => `${label}: ${value} ${note}`).join(". ");
 		const whose = shell.range ? el("p", { class: "muted", text: "The charts show the selected range; figures and call sites are of the whole run." }) : null;
 		return { node: el("div", { class: "page" }, figures, whose, said ? el("p", { class: "sr said", text: said }) : null, made.grid, where), close: made.close };

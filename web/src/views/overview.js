@@ -130,6 +130,10 @@ function functionsCard(data, sort, title) {
 		functionRows(data), { sort, label: title, limit: 16, compact: true }));
 }
 
+/** What would fill a table of regions. @param {any} data */
+const noRegions = (data) => (data.follows ? el("p", { class: "muted", text: "No zones in this range." }) : el("p", { class: "muted" }, "No zone has ended, and no Python stack was sampled. Every call of Python is a zone with ",
+	el("code", { text: "kymo run --python -- python train.py" }), "."));
+
 /** Without steps: how the time is shared out. @param {any} data */
 function shares(data) {
 	if (!data.regions.length && data.samples.length)
@@ -138,7 +142,7 @@ function shares(data) {
 	return el("section", { class: "card" }, el("h2", { text: "Self time by region" }, el("span", { text: about })),
 		rows.length ? table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
 			{ key: "share", title: data.follows ? "% range" : "% run", show: (v) => (100 * v).toFixed(1) }], rows.map((r) => ({ ...r, share: r.self_ns / run })),
-		{ sort: "self_ns", label: "Self time by region", compact: true }) : el("p", { class: "muted", text: data.follows ? "No zones in this range." : "No zone has ended: nothing in the program says what it is doing." }));
+		{ sort: "self_ns", label: "Self time by region", compact: true }) : noRegions(data));
 }
 
 /** @param {any} data @param {import("../shell.js").Shell} shell */
@@ -157,6 +161,8 @@ function regionsCard(data, shell) {
 		if (go && slow)
 			shell.go("timeline", { sel: `${slow.lane}.${slow.row}.${Math.round(slow.start + slow.duration / 2)}` });
 	};
+	if (!rows.length)
+		return el("section", { class: "card" }, el("h2", { text: "Top regions" }), noRegions(data));
 	return el("section", { class: "card" }, el("h2", { text: "Top regions" }, about),
 		table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
 			{ key: "share", title: data.follows ? "% range" : "% run", show: (v) => (100 * v).toFixed(1) }, { key: "count", title: "Count", show: count },

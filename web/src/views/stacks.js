@@ -16,7 +16,7 @@ export const stacks = {
 	id: "stacks", title: "Stacks", has: (source) => Boolean(source.running),
 	open(/** @type {any} */ shell) {
 		if (!shell.source.running)
-			return { node: nothing("The program has ended", "Stacks are those of a running program; what it was in when it ended is in Overview, and its samples are in Flame.", "") };
+			return { node: nothing("The program has ended", "What it was in when it ended is in Overview, and its samples are in Flame; where its threads are is read while it runs:", "kymo run --serve -- python train.py") };
 		const native = el("input", { type: "checkbox", id: "native" }), host = el("div", { class: "stacks" }), status = el("span", { class: "muted", role: "status" });
 		const load = async () => {
 			const began = performance.now();

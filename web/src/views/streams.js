@@ -13,8 +13,8 @@ export const streams = {
 			data.streams, { sort: "emitted", label: "Rows of each table", compact: true })),
 			el("section", { class: "card" }, el("h2", { text: "What recording cost" }), table([
 				{ key: "source", title: "Source", text: true }, { key: "events", title: "Events", show: count },
-				{ key: "cost_ns_per_event", title: "Each", show: (v) => (v === null ? "–" : `${v.toFixed(1)} ns`) }, { key: "total_ns", title: "In all", show: (v) => duration(v) },
+				{ key: "cost_ns_per_event", title: "Each", show: (v) => (v === null ? "–" : v < 1000 ? `${v.toFixed(1)} ns` : duration(v)) }, { key: "total_ns", title: "In all", show: (v) => duration(v) },
 				{ key: "pct", title: "% of the run", show: (v) => (v === null ? "–" : v.toFixed(2)) }], data.overhead, { sort: "total_ns", label: "Overhead", compact: true })),
-			el("section", { class: "card" }, el("h2", { text: "Zones in this file" }), el("p", { text: data.zones.detail }))) };
+			data.zones.detail ? el("section", { class: "card" }, el("h2", { text: "Zones in this file" }), el("p", { text: data.zones.detail })) : null) };
 	},
 };

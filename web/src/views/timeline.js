@@ -107,7 +107,7 @@ export const timeline = {
 	open(shell) {
 		const data = shell.source.data(), meta = shell.source.meta();
 		if (!meta.lanes.length)
-			return { update: () => meta.lanes.length && shell.open(), node: nothing("No zones were recorded", "Mark them in C with KYMO_SCOPE(\"name\"), in Python with kymo.region(\"name\"), or trace a whole program:", "kymo run -- python train.py") };
+			return { update: () => meta.lanes.length && shell.open(), node: nothing("No zones were recorded", "Zones are what a program marks, KYMO_SCOPE(\"name\") in C and kymo.region(\"name\") in Python, modules of torch, and every call of Python with", "kymo run --python -- python train.py") };
 		const stage = el("div", { class: "stage" }), drawer = el("div", { class: "drawer", hidden: true, "aria-label": "Details" });
 		const find = el("input", { type: "search", placeholder: "Find a name   /", "aria-label": "Find a name" });
 		const threads = el("select", { "aria-label": "Threads" }), found = el("span", { class: "muted" });
