@@ -140,3 +140,40 @@ def test_what_is_known_in_part_is_no_null_and_no_empty_box(show, page):
     page.js("location.hash = location.hash.replace('/compare', '/streams')")
     page.says("main", "What recording cost")
     assert "Zones in this file" not in page.text("main")
+
+
+TABS = ("overview", "timeline", "flame", "memory", "metrics", "torch", "devices", "compare", "sql", "stacks")
+
+
+def test_no_key_acts_behind_a_dialog_and_escape_closes_it(show, page):
+    for tab, opened in (("sql", ".tools >> text=History"), ("timeline", "header button[aria-label=Keys]")):
+        show("made", tab)
+        page.click(opened)
+        page.see("dialog[open]")
+        for key in ("1", "t", "?", "r"):
+            page.press(key)
+        assert page.count("dialog[open]") == 1 and page.js("document.title").lower().startswith(tab)
+        page.press("Escape")
+        page.until("!document.querySelector('dialog[open]')")
+
+
+def test_the_focus_is_seen_wherever_it_goes(show, page):
+    for tab in TABS:
+        show("made", tab)
+        for _ in range(12):
+            page.press("Tab")
+            assert page.js("document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle !== 'none'"), (
+                tab, page.js("document.activeElement.outerHTML.slice(0, 200)"))
+
+
+def test_nothing_is_told_to_the_console_on_any_tab(show, page):
+    for name in ("empty", "made", "device"):
+        for tab in TABS:
+            show(name, tab, "?t0=1000&t1=2000" if name == "device" else "")
+        show(name, "overview")
+        page.js("location.hash = location.hash.replace('/overview', '/streams')")
+        page.says("main", "What recording cost")
+    page.press("t")
+    page.press("t")
+    seen = page.seen()
+    assert (seen["errors"], seen["refused"]) == ([], [])

@@ -89,13 +89,6 @@ class LiveShell extends Shell {
 		this.fillFooter();
 		this.route();
 	}
-
-	/** @param {KeyboardEvent} e */
-	key(e) {
-		if (this.app?.runs.dialog.open)
-			return;
-		super.key(e);
-	}
 }
 
 class App {
@@ -112,7 +105,7 @@ class App {
 		this.shell.app = this;
 		document.addEventListener("keydown", (e) => {
 			const typing = e.target instanceof HTMLElement && e.target.matches("input, textarea, select");
-			if (e.key.toLowerCase() === "r" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey && !this.shell.help.open && !this.runs.dialog.open) {
+			if (e.key.toLowerCase() === "r" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey && !document.querySelector("dialog[open]")) {
 				e.preventDefault();
 				this.runs.show();
 			}

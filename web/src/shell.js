@@ -205,7 +205,7 @@ export class Shell {
 			/** @type {HTMLElement} */ (e.target).blur();
 			return;
 		}
-		if (typing(e) || e.ctrlKey || e.metaKey || e.altKey || this.help.open)
+		if (typing(e) || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]"))
 			return;
 		if (this.view?.key?.(e)) {
 			e.preventDefault();
