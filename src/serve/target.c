@@ -107,7 +107,7 @@ static bool is_unchanged(const struct store_entry *a, const struct store_entry *
 	       !strcmp(a->program, b->program) && !strcmp(a->unreadable, b->unreadable);
 }
 
-static void consider(struct targets *targets, const struct store_entry *entry, bool named)
+static void consider(struct targets *targets, const struct store_entry *entry, size_t named)
 {
 	struct target *target;
 	char id[sizeof(target->id)];
@@ -125,7 +125,8 @@ static void consider(struct targets *targets, const struct store_entry *entry, b
 	if (!is_unchanged(&target->entry, entry))
 		target->entry = *entry;
 	target->gone = false;
-	target->named |= named;
+	if (named)
+		target->named = named;
 }
 
 static int live_then_newest(const void *left, const void *right)
@@ -160,9 +161,10 @@ static void list_named(struct targets *targets)
 {
 	struct store_entry *entry = malloc(sizeof(*entry));
 
-	for (size_t i = 0; entry && i < targets->named_count; i++)
-		if (find_inspect(targets->named[i], true, entry) != -ENOENT)
-			consider(targets, entry, true);
+	/* The last one first: who is named twice keeps the better place. */
+	for (size_t i = targets->named_count; entry && i > 0; i--)
+		if (find_inspect(targets->named[i - 1], true, entry) != -ENOENT)
+			consider(targets, entry, i);
 	free(entry);
 }
 
@@ -176,7 +178,7 @@ static void list_again(struct targets *targets)
 		targets->list[i]->gone = true;
 	if (!targets->only_named && !store_list(&entries, &count, NULL))
 		for (size_t i = 0; i < count; i++)
-			consider(targets, &entries[i], false);
+			consider(targets, &entries[i], 0);
 	free(entries);
 	list_named(targets);
 	if (targets->count)
@@ -282,7 +284,12 @@ void targets_learn(struct targets *targets)
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* The one that was named, else the newest live one, else the newest: they are in this order. */
+static bool is_better_default(const struct target *target, const struct target *best)
+{
+	return !best || (target->named && (!best->named || target->named < best->named));
+}
+
+/* The first that was named, else the newest live one, else the newest: the list is in that order. */
 static struct target *find_default(struct targets *targets)
 {
 	struct target *best = NULL;
@@ -290,11 +297,9 @@ static struct target *find_default(struct targets *targets)
 	for (size_t i = 0; i < targets->count; i++) {
 		struct target *target = targets->list[i];
 
-		if (target->gone || target->entry.unreadable[0])
-			continue;
-		if (target->named)
-			return target;
-		best = best ? best : target;
+		if (!target->gone && !target->entry.unreadable[0] &&
+		    is_better_default(target, best))
+			best = target;
 	}
 	return best;
 }

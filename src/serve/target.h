@@ -22,7 +22,7 @@ struct target {
 	char id[20]; /* opaque; the same as long as the path is */
 	struct store_entry entry; /* under targets->lock */
 	bool gone; /* likewise: no longer there */
-	bool named; /* on the command line */
+	size_t named; /* on the command line: its place there, from 1; 0: it was not */
 	struct target_about about; /* likewise */
 	_Atomic uint64_t wanted_at_ns; /* somebody asked for its zones, by CLOCK_MONOTONIC */
 	_Atomic int watchers; /* of its tail */

@@ -8,7 +8,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from conftest import Server, alike, run_kymo, until
+from conftest import PROGS, Server, alike, make_home, run_kymo, until
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n\x01\u2028=cmd()"
 
@@ -19,6 +19,21 @@ def test_the_list_names_program_state_and_exit(server, recording):
     assert (first["program"], first["state"], first["exit_code"], first["signal"]) == ("trained.py", "ended", 0, None)
     assert first["command"].endswith("python trained.py") and first["steps"] == 300
     assert listed["default"] == first["id"] and listed["address"] == f"127.0.0.1:{server.port}"
+
+
+def test_the_first_that_was_named_is_opened(tmp_path):
+    """The second is younger."""
+    home = make_home(tmp_path)
+    for words in (["-o", home / "first"], ["-n", "second", "-o", home / "named"]):
+        status, _, err = run_kymo(home, "run", "-q", *words, "--", PROGS / "probe_loop")
+        assert status == 0, err
+    server = Server(home, home / "first", home / "named/second")
+    try:
+        listed = server.get("/api/targets")
+        one = {target["path"]: target for target in listed["targets"]}
+        assert listed["default"] == listed["named"] == one[str(home / "first")]["id"]
+    finally:
+        assert server.stop() == 0
 
 
 def test_what_the_command_line_names_is_read_before_anybody_asks(home, recording):
