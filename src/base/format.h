@@ -76,7 +76,7 @@ struct kymo_run_file {
 	/* state: written by the supervisor */
 	uint32_t
 		ended; /* 1: target_wstatus and ended_realtime_ns hold; 2: ended_realtime_ns alone, since
-			   somebody else's child was watched */
+			   somebody else's child was watched; 3: as 2, and it ran on, unwatched */
 	int32_t target_wstatus; /* as from waitpid */
 	uint64_t ended_realtime_ns;
 	uint64_t budget_memory_bytes;

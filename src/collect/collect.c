@@ -324,7 +324,7 @@ void collector_settle(struct collector *collector, const int *wstatus,
 				    *wstatus);
 	wait_for_stragglers(collector, result);
 	archive_retire_self(archive);
-	halves_ended(&collector->halves, wstatus, result->not_recorded);
+	halves_ended(&collector->halves, wstatus, !result->ended, result->not_recorded);
 	result->processes = archive->recorded_processes;
 	result->rows = archive->recorded_rows;
 	result->removed_segments = archive->removed_segments;

@@ -99,9 +99,9 @@ void halves_started(struct halves *halves, pid_t pid, uint64_t starttime)
 	write_both(halves);
 }
 
-void halves_ended(struct halves *halves, const int *wstatus, uint64_t not_recorded)
+void halves_ended(struct halves *halves, const int *wstatus, bool ran_on, uint64_t not_recorded)
 {
-	halves->run.ended = wstatus ? 1 : 2;
+	halves->run.ended = wstatus ? 1 : ran_on ? 3 : 2;
 	halves->run.target_wstatus = wstatus ? *wstatus : 0;
 	halves->run.ended_realtime_ns = clock_realtime_ns();
 	halves->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;

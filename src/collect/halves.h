@@ -22,8 +22,8 @@ int halves_take_over(struct halves *halves, const char *live, const char *disk,
 		     struct kymo_error *err);
 /* Who the target is, into both. */
 void halves_started(struct halves *halves, pid_t pid, uint64_t starttime);
-/* How it ended, into both; NULL: nobody told. */
-void halves_ended(struct halves *halves, const int *wstatus, uint64_t not_recorded);
+/* How it ended, into both; NULL: nobody told. ran_on: it had not, when that was last known. */
+void halves_ended(struct halves *halves, const int *wstatus, bool ran_on, uint64_t not_recorded);
 /* Removes the live half, which must hold no process any more. False: it could not. */
 bool halves_drop_live(struct halves *halves);
 /* Undoes halves_make(). */

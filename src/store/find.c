@@ -152,6 +152,7 @@ static void look_at_run(struct look *look)
 	entry->wstatus_known = run->ended == 1;
 	entry->wstatus = run->target_wstatus;
 	entry->ended_unix_ns = run->ended_realtime_ns;
+	entry->ran_on = run->ended == 3;
 	entry->state = entry->wstatus_known && WIFSIGNALED(run->target_wstatus) ? STORE_KILLED
 										: STORE_ENDED;
 }

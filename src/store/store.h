@@ -175,6 +175,7 @@ struct store_entry {
 	int32_t pid; /* of the target; 0: not known */
 	int32_t wstatus;
 	bool wstatus_known;
+	bool ran_on; /* the recording has ended, by kymo attach; the program had not */
 	uint64_t started_unix_ns;
 	uint64_t ended_unix_ns; /* 0: runs */
 	uint64_t bytes; /* both halves */

@@ -90,7 +90,7 @@ static const char *run_state(const struct recording *recording, const struct sto
 	if (recording->run.ended == 1)
 		return WIFSIGNALED(recording->run.target_wstatus) ? "killed" : "ended";
 	if (recording->run.ended)
-		return "ended";
+		return recording->run.ended == 3 ? "detached" : "ended";
 	return target ? state_word(target->state) : NULL;
 }
 

@@ -37,7 +37,9 @@ static void describe_end(struct facts *out, const char *state, double exit_code,
 		snprintf(out->how, sizeof(out->how), "exit %.0f", exit_code);
 	else
 		snprintf(out->how, sizeof(out->how), "%s",
-			 !strcmp(state, "lost") ? "gone, nobody saw how" : state);
+			 !strcmp(state, "lost")	      ? "gone, nobody saw how"
+			 : !strcmp(state, "detached") ? "detached, it ran on"
+						      : state);
 }
 
 static int run_row(const struct rows *rows, void *context)
@@ -78,7 +80,10 @@ static void describe_end_of_run(const struct recording *recording, struct facts 
 
 	if (word)
 		snprintf(signal_name, sizeof(signal_name), "SIG%s", word);
-	describe_end(out, recording->live ? "live" : "ended",
+	describe_end(out,
+		     recording->live		 ? "live"
+		     : recording->run.ended == 3 ? "detached"
+						 : "ended",
 		     known && WIFEXITED(status) ? WEXITSTATUS(status) : -1, signal_name);
 }
 

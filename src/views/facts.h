@@ -80,7 +80,7 @@ struct facts {
 	char program[256];
 	bool live;
 	bool saved; /* a part of a recording in a file: a snapshot or a capture, packed or not */
-	char how[48]; /* "exit 0", "killed by SIGKILL", "live", "ended", "gone, nobody saw how", "taken while it ran" */
+	char how[48]; /* "exit 0", "killed by SIGKILL", "live", "ended", "detached, it ran on", "gone, nobody saw how", "taken while it ran" */
 	char signal[24]; /* that killed it, as SIGKILL; "": none did, or nobody saw */
 	double exit_code; /* negative: not known, or a signal */
 	int32_t pid;

@@ -64,6 +64,7 @@ static void describe_state(struct item *item)
 		snprintf(item->state, sizeof(item->state), "%s",
 			 entry->state == STORE_KILLED ? "killed"
 			 : entry->state == STORE_LOST ? "lost"
+			 : entry->ran_on	      ? "detached"
 						      : "ended");
 	used = strlen(item->state);
 	if (item->rank >= 0)

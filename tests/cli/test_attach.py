@@ -62,8 +62,11 @@ def test_metrics_of_a_program_that_never_heard_of_kymo(kymo):
     got = rows(kymo, "seen", "SELECT count(*) > 3 AS many, count(DISTINCT pid) AS pids, min(pid) AS pid FROM host.process")
     assert got == [{"many": True, "pids": 1, "pid": program.pid}]
     run = rows(kymo, "seen", "SELECT pid, program, command, state, exit_code, supervised FROM kymo.runs")
-    assert run == [{"pid": program.pid, "program": "cat", "command": "cat", "state": "ended", "exit_code": None,
+    assert run == [{"pid": program.pid, "program": "cat", "command": "cat", "state": "detached", "exit_code": None,
                     "supervised": True}]
+    # Nobody knows how it will end: the recording has ended, not the program.
+    assert kymo("report", "seen").out.startswith("cat  detached, it ran on  ")
+    assert " detached " in kymo("ls").out
     assert not list((kymo.home / "live").iterdir())
 
 
@@ -87,6 +90,8 @@ def test_it_ends_with_the_program_and_says_so(kymo):
         until(lambda: is_watched(kymo, program.pid))
     out, err = watcher.communicate(timeout=30)
     assert (watcher.returncode, out) == (0, "")
+    assert rows(kymo, "seen", "SELECT state FROM kymo.runs") == [{"state": "ended"}]
+    assert kymo("report", "seen").out.startswith("cat  ended  ")
     first, *rest = err.splitlines()
     assert re.fullmatch(rf"kymo: watched cat \(pid {program.pid}\) for [\d.]+ m?s, and it has ended; recording seen", first)
     assert any(line.startswith("  memory: peak ") for line in rest) and rest[-1].startswith("  more: ")
