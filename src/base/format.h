@@ -94,7 +94,8 @@ struct kymo_run_file {
 	uint32_t keep; /* enum kymo_keep */
 	uint32_t
 		not_recorded; /* children that were seen and did not record: written by the supervisor */
-	uint64_t reserved[33];
+	char name[128]; /* that the user gave the run; "": none */
+	uint64_t reserved[17];
 };
 
 /* ---- control page ------------------------------------------------------------------------ */

@@ -325,6 +325,7 @@ static int name_recording(struct run_options *run)
 				  "--name takes a name without / and not with a dot first, "
 				  "not \"%s\"",
 				  run->name);
+	run->collect.name = run->name;
 	localtime_r(&now, &parts);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
 	if (run->collect.directory) {

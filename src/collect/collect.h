@@ -16,6 +16,7 @@ struct collect_options {
 	char **argv; /* the command, ended by NULL */
 	const char
 		*directory; /* of the recording, on disk: missing or empty; NULL: ./kymo-DATE-PID */
+	const char *name; /* of the run, for lists; NULL: none */
 	enum kymo_keep keep;
 	struct budget budget;
 	/* "NAME=value" that the program gets besides, ended by NULL, at most COLLECT_VARIABLES; NULL: none */

@@ -49,6 +49,7 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 	run->budget_memory_bytes = options->budget.memory_bytes;
 	run->budget_disk_bytes = options->budget.disk_bytes;
 	run->keep = options->keep;
+	snprintf(run->name, sizeof(run->name), "%s", options->name ? options->name : "");
 	snprintf(run->kymo_version, sizeof(run->kymo_version), "%s", KYMO_VERSION);
 	gethostname(run->host, sizeof(run->host) - 1);
 	proc_read("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));

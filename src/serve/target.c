@@ -104,7 +104,8 @@ static bool is_unchanged(const struct store_entry *a, const struct store_entry *
 	       a->wstatus == b->wstatus && a->wstatus_known == b->wstatus_known &&
 	       a->started_unix_ns == b->started_unix_ns && a->ended_unix_ns == b->ended_unix_ns &&
 	       a->bytes == b->bytes && !strcmp(a->path, b->path) &&
-	       !strcmp(a->program, b->program) && !strcmp(a->unreadable, b->unreadable);
+	       !strcmp(a->program, b->program) && !strcmp(a->name, b->name) &&
+	       !strcmp(a->unreadable, b->unreadable);
 }
 
 static void consider(struct targets *targets, const struct store_entry *entry, size_t named)
@@ -463,6 +464,7 @@ static void target_json(const struct target *target, const struct feed *feed, ui
 		 entry->program[0] ? entry->program
 		 : slash	   ? slash + 1
 				   : entry->path);
+	key_text(out, "name", entry->name);
 	key_text(out, "command", feed->filled ? feed->command : about->command);
 	key_number(out, "pid", entry->pid, entry->pid > 0);
 	key_text(out, "state", state_of(entry, feed));

@@ -147,6 +147,8 @@ static void look_at_run(struct look *look)
 	entry->pid = run->target_pid;
 	utf8_repair(run->program, strnlen(run->program, sizeof(run->program)), entry->program,
 		    sizeof(entry->program));
+	utf8_repair(run->name, strnlen(run->name, sizeof(run->name)), entry->name,
+		    sizeof(entry->name));
 	if (!run->ended)
 		return;
 	entry->wstatus_known = run->ended == 1;

@@ -181,6 +181,7 @@ static void end_run_texts(struct kymo_run_file *run)
 	run->program[sizeof(run->program) - 1] = '\0';
 	run->argv[sizeof(run->argv) - 2] = run->argv[sizeof(run->argv) - 1] = '\0';
 	run->cwd[sizeof(run->cwd) - 1] = '\0';
+	run->name[sizeof(run->name) - 1] = '\0';
 }
 
 static bool run_is_sound(const struct kymo_run_file *run)

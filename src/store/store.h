@@ -180,6 +180,7 @@ struct store_entry {
 	uint64_t ended_unix_ns; /* 0: runs */
 	uint64_t bytes; /* both halves */
 	char program[256];
+	char name[128]; /* that kymo run -n gave it; "": none */
 	char unreadable[256]; /* "" or why it cannot be read */
 };
 

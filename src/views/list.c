@@ -208,6 +208,11 @@ static const char *get_program(const struct item *item)
 	return item->entry->program;
 }
 
+static const char *get_name(const struct item *item)
+{
+	return item->entry->name;
+}
+
 static const char *get_state(const struct item *item)
 {
 	return item->state;
@@ -216,8 +221,30 @@ static const char *get_state(const struct item *item)
 /* ---- printing ------------------------------------------------------------------------------- */
 
 struct widths {
-	size_t program, state;
+	size_t program, name, state; /* name: 0 where none was given one */
 };
+
+#define OTHER_COLUMNS \
+	51 /* of a line: between program, name and state, after them, and "pid 12345" */
+
+/* Where there are names, programs leave room for them: a name was given since the program says too little. */
+static struct widths choose_widths(const struct list *list, const struct text_style *style)
+{
+	size_t columns = (size_t)style->columns;
+	struct widths widths = { .program = widest(list, get_program, 7, columns > 80 ? 40 : 16),
+				 .name = widest(list, get_name, 0, 40),
+				 .state = widest(list, get_state, 5, 40) };
+	size_t room = columns > OTHER_COLUMNS + widths.state + 11
+			      ? columns - OTHER_COLUMNS - widths.state
+			      : 11;
+
+	if (!widths.name)
+		return widths;
+	widths.name = widths.name < 4 ? 4 : widths.name > room - 7 ? room - 7 : widths.name;
+	if (widths.program > room - widths.name)
+		widths.program = room - widths.name;
+	return widths;
+}
 
 static void print_unreadable(const struct item *item, const struct widths *widths,
 			     const struct text_style *style, FILE *out)
@@ -315,6 +342,11 @@ static void print_item(const struct list *list, const struct item *item,
 		 item->entry->program[0] ? item->entry->program : base_name(item->entry->path),
 		 widths->program, -1, style);
 	buf_text(&line, "  ");
+	if (widths->name) {
+		text_fit(&line, item->entry->name[0] ? item->entry->name : "-", widths->name, -1,
+			 style);
+		buf_text(&line, "  ");
+	}
 	text_pad(&line, item->state, widths->state, -1);
 	buf_text(&line, "  ");
 	text_pad(&line, item->started, 10, -1);
@@ -336,13 +368,12 @@ static void print_item(const struct list *list, const struct item *item,
 
 static void print_table(const struct list *list, const struct text_style *style, FILE *out)
 {
-	struct widths widths = { .program = widest(list, get_program, 7,
-						   style->columns > 80 ? 40 : 16),
-				 .state = widest(list, get_state, 5, 40) };
+	struct widths widths = choose_widths(list, style);
 
-	fprintf(out, "%s%-*s  %-*s  %-10s%8s %9s %7s  %s%s\n", text_paint(style, TEXT_BOLD),
-		(int)widths.program, "PROGRAM", (int)widths.state, "STATE", "STARTED", "RAN",
-		"STEPS", "SIZE", "RECORDING", text_plain(style));
+	fprintf(out, "%s%-*s  %-*s%s%-*s  %-10s%8s %9s %7s  %s%s\n", text_paint(style, TEXT_BOLD),
+		(int)widths.program, "PROGRAM", (int)widths.name, widths.name ? "NAME" : "",
+		widths.name ? "  " : "", (int)widths.state, "STATE", "STARTED", "RAN", "STEPS",
+		"SIZE", "RECORDING", text_plain(style));
 	for (size_t i = 0; i < list->shown; i++) {
 		if (list->entries[i].unreadable[0])
 			print_unreadable(&list->items[i], &widths, style, out);
@@ -391,6 +422,8 @@ static void add_item(struct buf *out, const struct item *item)
 	add_key_text(out, "path", entry->path);
 	buf_char(out, ',');
 	add_key_text(out, "program", entry->program);
+	buf_char(out, ',');
+	add_key_text(out, "name", entry->name);
 	buf_char(out, ',');
 	add_key_text(out, "kind", kinds[entry->kind]);
 	buf_char(out, ',');

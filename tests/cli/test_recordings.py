@@ -56,6 +56,22 @@ def test_ls_names_each_as_other_commands_take_it(kymo):
     assert found == {str(path) for path in paths}
 
 
+def test_ls_shows_the_names_that_runs_were_given(kymo):
+    assert kymo("run", "-n", "baseline", "--", PROGS / "cli_fixture", "plain").status == 0
+    assert kymo("run", "--", PROGS / "cli_fixture", "plain").status == 0
+    head, *lines = kymo("ls").out.splitlines()
+    assert head.split() == ["PROGRAM", "NAME", "STATE", "STARTED", "RAN", "STEPS", "SIZE", "RECORDING"]
+    assert sorted(line.split()[1] for line in lines) == ["-", "baseline"]
+    assert {one["name"] for one in json.loads(kymo("ls", "-f", "json").out)} == {"baseline", None}
+
+
+def test_a_long_name_leaves_the_line_within_80_columns(kymo):
+    assert kymo("run", "-n", "a_name_" * 9, "--", PROGS / "cli_fixture", "killed").status == -9
+    head, line = kymo("ls").out.splitlines()
+    assert len(head) <= 80 and len(line) <= 80 and re.match(r"cli_fi…  a_n…  killed \(SIGKILL\)  ", line)
+    assert json.loads(kymo("ls", "-f", "json").out)[0]["name"] == "a_name_" * 9
+
+
 def test_ls_gives_one_name_to_one_recording(kymo):
     folders = [kymo.home / "a_name_that_is_much_too_long_for_a_line" / letter / "same" for letter in "abc"]
     for folder in folders:

@@ -21,7 +21,7 @@ def test_the_list_names_program_state_and_exit(server, recording):
     assert listed["default"] == first["id"] and listed["address"] == f"127.0.0.1:{server.port}"
 
 
-def test_the_first_that_was_named_is_opened(tmp_path):
+def test_the_first_that_was_named_is_opened_and_names_of_runs_are_listed(tmp_path):
     """The second is younger."""
     home = make_home(tmp_path)
     for words in (["-o", home / "first"], ["-n", "second", "-o", home / "named"]):
@@ -30,8 +30,9 @@ def test_the_first_that_was_named_is_opened(tmp_path):
     server = Server(home, home / "first", home / "named/second")
     try:
         listed = server.get("/api/targets")
-        one = {target["path"]: target for target in listed["targets"]}
-        assert listed["default"] == listed["named"] == one[str(home / "first")]["id"]
+        one = {target["name"]: target for target in listed["targets"]}
+        assert (one[None]["path"], one["second"]["path"]) == (str(home / "first"), str(home / "named/second"))
+        assert listed["default"] == listed["named"] == one[None]["id"]
     finally:
         assert server.stop() == 0
 

@@ -15,7 +15,8 @@ function when(target) {
 function row(target, chosen, onopen) {
 	const since = isLive(target) ? { ...target, duration_ns: Math.max(0, Date.now() * 1e6 - target.started_unix_ns) } : target;
 	const [kind, said] = target.unreadable ? ["bad", "unreadable"] : pillOf(since), ranked = target.ranks > 1;
-	const about = target.unreadable ?? (target.command && target.command !== target.program ? target.command : target.path?.split("/").pop() ?? "");
+	const where = target.command && target.command !== target.program ? target.command : target.path?.split("/").pop() ?? "";
+	const about = target.unreadable ?? [target.name, where].filter(Boolean).join(" · ");
 	return el("button", { class: "target", type: "button", "aria-current": String(target.id === chosen), title: [target.command, target.path, target.unreadable].filter(Boolean).join("\n"),
 		"data-id": target.id, disabled: Boolean(target.unreadable), onclick: () => onopen(target.id) },
 	el("span", { class: `what${ranked ? " rank" : ""}` }, ranked ? `rank ${target.rank} of ${target.ranks}` : target.program ?? "?", about && !ranked ? el("span", { text: about }) : null),
@@ -62,7 +63,7 @@ export function runDialog(targets, chosen, onopen) {
 	const open = (/** @type {string} */ id) => { dialog.close(); onopen(id); };
 	const fill = () => {
 		const text = find.value.toLowerCase();
-		const some = targets().filter((t) => [t.program, t.command, t.path, t.pid, t.state].join(" ").toLowerCase().includes(text));
+		const some = targets().filter((t) => [t.program, t.name, t.command, t.path, t.pid, t.state].join(" ").toLowerCase().includes(text));
 		host.replaceChildren(some.length ? runList(some, chosen(), open) : el("p", { class: "muted", text: text ? "None like that" : "Nothing has been recorded yet: kymo run -- python train.py" }));
 	};
 	find.addEventListener("input", fill);
