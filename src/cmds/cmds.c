@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "store/store.h"
 #include "tables/tables.h"
+#include "views/format.h"
 #include "views/text.h"
 
 /* ---- saying things -------------------------------------------------------------------------- */
@@ -69,6 +70,18 @@ int cmds_finish(const char *command)
 	error_set(&err, errno ? errno : EIO, "cannot write to standard output: %s",
 		  strerror(errno));
 	return cmds_fail(command, &err);
+}
+
+void cmds_say_file(const char *file)
+{
+	struct stat status;
+
+	if (!strcmp(file, "-") || stat(file, &status))
+		return;
+	if (S_ISDIR(status.st_mode))
+		fprintf(stderr, "kymo: %s/\n", file);
+	else
+		fprintf(stderr, "kymo: %s, %s\n", file, format_bytes((double)status.st_size).text);
 }
 
 int cmds_make_way(const char *command, const char *directory)

@@ -101,5 +101,7 @@ bool cmds_interrupted(void);
 
 /* Flushes stdout. 1 where it could not be written: said on stderr, but for a closed pipe, which is the reader's right. */
 int cmds_finish(const char *command);
+/* What was written, and how large it is, in one line on stderr; nothing of "-". */
+void cmds_say_file(const char *file);
 
 #endif

@@ -217,6 +217,8 @@ static int print(const struct request *request, const struct compare *compare)
 			  : request->format->write(request, compare, stdout, &err))
 		return cmds_fail("compare", &err);
 	status = cmds_finish("compare");
+	if (request->file && status == CMDS_OK)
+		cmds_say_file(request->file);
 	if (compare->sentence[0])
 		return compare->failed ? CMDS_FAILED : status;
 	error_set(&err, EINVAL, "cannot compare: %s (--anyway does it all the same)", compare->why);

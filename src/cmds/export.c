@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -11,7 +10,6 @@
 #include "cmds/cmds.h"
 #include "store/store.h"
 #include "views/aside.h"
-#include "views/format.h"
 
 struct request {
 	const char *target; /* NULL: latest */
@@ -132,19 +130,6 @@ static void choose_file(struct request *request, struct tables *tables)
 	request->options.file = request->file;
 }
 
-static void say_size(const struct request *request)
-{
-	struct stat status;
-
-	if (!strcmp(request->options.file, "-") || stat(request->options.file, &status))
-		return;
-	if (S_ISDIR(status.st_mode))
-		fprintf(stderr, "kymo: %s/\n", request->options.file);
-	else
-		fprintf(stderr, "kymo: %s, %s\n", request->options.file,
-			format_bytes((double)status.st_size).text);
-}
-
 static bool is_directory(const struct request *request)
 {
 	return request->format->tables && !request->options.table;
@@ -183,6 +168,6 @@ int cmd_export(int argc, char **argv)
 		return status;
 	status = export(&request, &err) ? cmds_fail("export", &err) : cmds_finish("export");
 	if (status == CMDS_OK)
-		say_size(&request);
+		cmds_say_file(request.options.file);
 	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
 }

@@ -171,9 +171,11 @@ int cmd_report(int argc, char **argv)
 	if (wrong)
 		return wrong;
 	if (remote_is(request.target))
-		return remote_report(&request);
-	status = make_report(&request, &err) ? cmds_fail("report", &err) : cmds_finish("report");
-	if (request.file && status == CMDS_OK && isatty(STDERR_FILENO))
-		fprintf(stderr, "kymo report: wrote %s\n", request.file);
+		status = remote_report(&request);
+	else
+		status = make_report(&request, &err) ? cmds_fail("report", &err)
+						     : cmds_finish("report");
+	if (request.file && status == CMDS_OK)
+		cmds_say_file(request.file);
 	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
 }

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 
 import pytest
@@ -41,6 +42,13 @@ def test_json_has_the_keys_that_programs_rely_on(shared, made):
     assert data["metrics"]["batch_size"]["std"] == 0
     assert data["schema_version"] == 1 and data["losses"]["dropped"] == 0
     assert data["verdicts"][0]["name"] == "data"
+
+
+def test_a_file_that_was_written_is_told_with_its_size(kymo, made):
+    for name in ("it.json", "it.html"):
+        done = kymo("report", made("train", "100"), name)
+        assert (done.status, done.out) == (0, "")
+        assert re.fullmatch(rf"kymo: {name}, [\d.]+ [kM]B\n", done.err)
 
 
 def test_json_says_the_same_as_sql(shared, made):
