@@ -29,6 +29,10 @@ static size_t differs(const struct compare *compare, const char *first, size_t o
 	return 0;
 }
 
+/* What to do, in words of the command line. */
+#define ALIKE_SAMPLED "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"
+#define ALIKE_TRACED "Record both with the same options of kymo run (--python, --torch, --device)"
+
 #define DIFFERS(compare, member) \
 	differs(compare, (compare)->runs[0].member, offsetof(struct compare_run, member))
 
@@ -80,7 +84,7 @@ static bool other_sampling(const struct compare *compare, char *why, size_t byte
 
 		if (least < 0 || most <= 2 * least)
 			continue;
-		snprintf(why, bytes, "A %s%s, %c %s%s. Record both alike",
+		snprintf(why, bytes, "A %s%s, %c %s%s. " ALIKE_SAMPLED,
 			 first->sample_ns > 0 ? "sampled at " : "", sampling_of(first, &texts[0]),
 			 side_of(compare, i), run->sample_ns > 0 ? "sampled at " : "",
 			 sampling_of(run, &texts[1]));
@@ -94,7 +98,7 @@ static bool other_settings(const struct compare *compare, char *why, size_t byte
 	size_t i = DIFFERS(compare, settings);
 
 	if (i)
-		snprintf(why, bytes, "A was recorded with %s, %c with %s. Record both alike",
+		snprintf(why, bytes, "A was recorded with %s, %c with %s. " ALIKE_SAMPLED,
 			 compare->runs[0].settings[0] ? compare->runs[0].settings
 						      : "other settings",
 			 side_of(compare, i),
@@ -111,8 +115,7 @@ static bool other_sources(const struct compare *compare, char *why, size_t bytes
 	if (i)
 		snprintf(
 			why, bytes,
-			"A has many zones of %s, %c (%s) of %s: recording itself takes time. Record both "
-			"alike",
+			"A has many zones of %s, %c (%s) of %s: recording itself takes time. " ALIKE_TRACED,
 			compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
 			side_of(compare, i), compare->runs[i].target,
 			compare->runs[i].sources[0] ? compare->runs[i].sources : "no source");
@@ -139,7 +142,7 @@ static bool other_density(const struct compare *compare, char *why, size_t bytes
 			continue;
 		snprintf(
 			why, bytes,
-			"A has %s zones a step, %c (%s) %s: recording itself takes time. Record both alike",
+			"A has %s zones a step, %c (%s) %s: recording itself takes time. " ALIKE_TRACED,
 			format_count((uint64_t)first).text, side_of(compare, i),
 			compare->runs[i].target, format_count((uint64_t)here).text);
 		return true;
