@@ -16,6 +16,7 @@ struct printing {
 	const struct text_style *style;
 	size_t name_columns;
 	size_t most;
+	const char *table; /* that has the rest */
 	int printed;
 };
 
@@ -46,8 +47,9 @@ static void end_row(struct buf *line, const struct rows *rows, size_t all_column
 	fprintf(printing->out, "%s\n", buf_get(line));
 	buf_fini(line);
 	if (rows->number + 1 == printing->most && rows_count(rows, all_column) > printing->most)
-		fprintf(printing->out, "  %s more\n",
-			format_count(rows_count(rows, all_column) - printing->most).text);
+		fprintf(printing->out, "  %s more: kymo query 'FROM %s'\n",
+			format_count(rows_count(rows, all_column) - printing->most).text,
+			printing->table);
 }
 
 static int print(struct tables *tables, const char *select, struct printing *printing, int around,
@@ -92,7 +94,9 @@ static int model_row(const struct rows *rows, void *context)
 int devices_print_models(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err)
 {
-	struct printing printing = { .out = out, .style = style, .most = most };
+	struct printing printing = {
+		.out = out, .style = style, .most = most, .table = "device.models"
+	};
 
 	return print(
 		tables,
@@ -129,7 +133,9 @@ static int queue_row(const struct rows *rows, void *context)
 int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err)
 {
-	struct printing printing = { .out = out, .style = style, .most = most };
+	struct printing printing = {
+		.out = out, .style = style, .most = most, .table = "device.queues"
+	};
 
 	return print(
 		tables,

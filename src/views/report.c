@@ -339,7 +339,7 @@ static int thread_row(const struct rows *rows, void *context)
 	fprintf(report->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 	if (rows->number == THREADS_MOST - 1 && rows_count(rows, 4) > THREADS_MOST)
-		fprintf(report->out, "  %s more\n",
+		fprintf(report->out, "  %s more: kymo query 'FROM kymo.threads'\n",
 			format_count(rows_count(rows, 4) - THREADS_MOST).text);
 	return 0;
 }

@@ -42,6 +42,17 @@ def test_a_crash_comes_first_and_what_took_the_time_second(kymo, python):
     assert float(busy[0]) >= 300 and busy[1] == "ms" or busy[1] == "s"
 
 
+def test_threads_that_are_not_shown_are_told_with_the_query_that_shows_them(kymo, python):
+    code = ("import kymo, threading\ndef work():\n    with kymo.region('work'):\n        together.wait()\n"
+            "together = threading.Barrier(12)\nthreads = [threading.Thread(target=work) for _ in range(12)]\n"
+            "[one.start() for one in threads]; [one.join() for one in threads]\n")
+    (kymo.cwd / "program.py").write_text(code)
+    assert kymo("run", "-o", "rec", "--", python, "program.py", env={"KYMO_GC": "off"}).status == 0
+    section = kymo("report", "rec").out.split("\nThreads\n")[1].split("\n\n")[0].splitlines()
+    assert len(section) == 12 and section[-1] == "  2 more: kymo query 'FROM kymo.threads'"
+    assert int(kymo("query", "-f", "csv", "rec", "SELECT count(*) FROM kymo.threads WHERE tid IN (SELECT tid FROM trace.zones)").out.split()[1]) == 12
+
+
 def test_of_a_message_of_many_lines_the_first_is_told_with_its_place(kymo, python):
     (kymo.cwd / "program.py").write_text("raise AssertionError('one (1)\\n + where this\\n is more')\n")
     done = kymo("run", "-o", "rec", "--", python, "program.py", env={"KYMO_QUIET": "0"})
