@@ -231,7 +231,8 @@ static const struct catalog_column variables[] = {
 static const struct catalog_column host_process[] = {
 	TS,
 	MADE("pid", "INTEGER", "target_pid", "the process"),
-	AS_IS("cpu_pct", "DOUBLE", "CPU time by wall time since the row before; 100 is one core"),
+	MADE("cpu_pct", "DOUBLE", "round(cpu_pct, 1)",
+	     "CPU time by wall time since the row before; 100 is one core"),
 	BYTES("rss_bytes", "memory that is resident"),
 	BYTES("vms_bytes", "memory that is mapped"),
 	AS_IS("threads", "BIGINT", "its threads"),
@@ -246,7 +247,8 @@ static const struct catalog_column host_threads[] = {
 	MADE("pid", "INTEGER", "target_pid", "the process"),
 	MADE("tid", "INTEGER", "target_tid", "the thread's number in the kernel"),
 	MADE("thread", "VARCHAR", "target_thread", "the thread's name in the kernel"),
-	AS_IS("cpu_pct", "DOUBLE", "CPU time by wall time since the look before; 100 is one core"),
+	MADE("cpu_pct", "DOUBLE", "round(cpu_pct, 1)",
+	     "CPU time by wall time since the look before; 100 is one core"),
 	AS_IS("state", "VARCHAR",
 	      "running, sleeping, blocked (waits for I/O), stopped, traced, zombie"),
 	BYTES("cpu_ns", "CPU time since the thread began"),
@@ -257,7 +259,7 @@ static const struct catalog_column host_threads[] = {
 /* What is below 0 is not known. */
 #define SHARE(name, about) \
 	{ \
-		name, "DOUBLE", "CASE WHEN " name " >= 0 THEN " name " END", about \
+		name, "DOUBLE", "CASE WHEN " name " >= 0 THEN round(" name ", 1) END", about \
 	}
 
 static const struct catalog_column host_cgroup[] = {
@@ -283,9 +285,11 @@ static const struct catalog_column host_cgroup[] = {
 static const struct catalog_column host_cpu[] = {
 	TS,
 	MADE("cpu", "INTEGER", "CASE WHEN cpu >= 0 THEN cpu END", "the core; NULL: all together"),
-	AS_IS("busy_pct", "DOUBLE", "share of time that it worked"),
-	AS_IS("iowait_pct", "DOUBLE", "share of time that it waited for I/O"),
-	AS_IS("pressure_pct", "DOUBLE", "share of time that something waited for a core"),
+	MADE("busy_pct", "DOUBLE", "round(busy_pct, 1)", "share of time that it worked"),
+	MADE("iowait_pct", "DOUBLE", "round(iowait_pct, 1)",
+	     "share of time that it waited for I/O"),
+	MADE("pressure_pct", "DOUBLE", "round(pressure_pct, 1)",
+	     "share of time that something waited for a core"),
 };
 
 static const struct catalog_column host_io[] = {

@@ -67,8 +67,8 @@ static const char kind_word[] = KIND_WORD;
 
 #define QUEUES_FROM \
 	"(" DEVICE_ISLANDS DEVICE_OVERLAP \
-	"SELECT c.*, b.busy_ns, d.to_ns - d.from_ns - b.busy_ns AS idle_ns, b.busy_ns / nullif(d.to_ns - d.from_ns, 0) AS " \
-	"utilisation, b.both_ns / nullif(b.busy_ns, 0) AS overlap, coalesce(g.gaps, 0) AS gaps, " \
+	"SELECT c.*, b.busy_ns, d.to_ns - d.from_ns - b.busy_ns AS idle_ns, round(b.busy_ns / nullif(d.to_ns - d.from_ns, 0), 4) AS " \
+	"utilisation, round(b.both_ns / nullif(b.busy_ns, 0), 4) AS overlap, coalesce(g.gaps, 0) AS gaps, " \
 	"coalesce(g.longest_gap_ns, 0) AS longest_gap_ns, coalesce(g.host_late_ns, 0) AS host_late_ns, coalesce(g.dependency_ns, 0) AS dependency_ns, coalesce(g.sync_ns, 0) AS sync_ns, " \
 	"coalesce(g.launch_ns, 0) AS launch_ns FROM counted c JOIN busy b ON b.pid = c.pid AND b.device = c.device AND " \
 	"b.queue = c.queue JOIN device_spans d ON d.device = c.device LEFT JOIN causes g ON g.pid = c.pid AND g.device = " \
@@ -270,7 +270,7 @@ static const struct catalog_column device_clocks[] = {
 	DEVICE,
 	BYTES("device_ns", "the device's clock then"),
 	AS_IS("error_ns", "BIGINT", "by how much the two readings may be apart"),
-	AS_IS("drift_ppm", "DOUBLE", "how much faster the device's clock runs, in millionths"),
+	MADE("drift_ppm", "DOUBLE", "round(drift_ppm, 3)", "how much faster the device's clock runs, in millionths"),
 	AS_IS("miss_ns", "BIGINT", "how far off the readings before had foretold this one"),
 	PID,
 };

@@ -3,6 +3,7 @@
 #ifndef KYMO_NO_DUCKDB
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +45,10 @@ void meta_number(struct meta_cell *cell, int64_t value)
 	cell->number = value;
 }
 
-void meta_real(struct meta_cell *cell, double value)
+void meta_rounded(struct meta_cell *cell, double value, double parts)
 {
 	cell->known = true;
-	cell->real = value;
+	cell->real = round(value * parts) / parts;
 }
 
 void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes)

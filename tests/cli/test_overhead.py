@@ -3,6 +3,8 @@ import re
 import struct
 import sys
 
+import pytest
+
 from conftest import PROGS
 from probe_tools import rows
 
@@ -15,7 +17,7 @@ def test_the_collectors_own_processor_time_is_a_row_and_in_the_summary(kymo):
     assert got["c"]["events"] == 100000 and got["c"]["cost_ns_per_event"] > 0
     collector = got["collector"]
     assert collector["events"] >= 2 and 0 < collector["total_ns"] < 60e9
-    assert collector["cost_ns_per_event"] == collector["total_ns"] / collector["events"]
+    assert collector["cost_ns_per_event"] == pytest.approx(collector["total_ns"] / collector["events"], abs=0.06)
     run, = rows(kymo, "run", "SELECT duration_ns FROM kymo.runs")
     assert abs(collector["pct"] - 100 * collector["total_ns"] / run["duration_ns"]) < 0.01
     assert re.search(r"losses: .*; overhead <? ?[\d.]+ %, collector <? ?[\d.]+ % of a core\n", done.err)
@@ -32,7 +34,7 @@ def test_the_sampler_is_a_row_of_its_own_and_not_counted_twice(kymo):
     sampler, collector = got["sampler"], got["collector"]
     samples, = rows(kymo, "run", "SELECT count(DISTINCT (ts_ns, pid)) AS n FROM python.samples")
     assert sampler["events"] >= samples["n"] > 10
-    assert sampler["total_ns"] > 0 and sampler["cost_ns_per_event"] == sampler["total_ns"] / sampler["events"]
+    assert sampler["total_ns"] > 0 and sampler["cost_ns_per_event"] == pytest.approx(sampler["total_ns"] / sampler["events"], abs=0.06)
     assert collector["total_ns"] > 0
     assert re.search(r"\n  watched by collector <? ?[\d.]+ %, sampler <? ?[\d.]+ % of a core\n", kymo("report", "run").out)
 

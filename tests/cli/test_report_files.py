@@ -51,6 +51,14 @@ def test_a_file_that_was_written_is_told_with_its_size(kymo, made):
         assert re.fullmatch(rf"kymo: {name}, [\d.]+ [kM]B\n", done.err)
 
 
+def test_means_have_one_decimal(shared, made):
+    """A tenth of a nanosecond is more than any clock tells."""
+    for column, table in (("mean_ns", "trace.regions"), ("stddev_ns", "trace.regions"), ("cost_ns_per_event", "kymo.overhead")):
+        out = shared("query", "-f", "csv", made("train", "100"), f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL").out
+        values = out.split()[1:]
+        assert values and all(re.fullmatch(r"\d+\.\d", value) for value in values), values
+
+
 def test_json_says_the_same_as_sql(shared, made):
     path = made("train", "100")
     rows = json.loads(shared("query", "-f", "json", path, "SELECT avg(duration_ns) / 1e6 AS mean, "
