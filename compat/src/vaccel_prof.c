@@ -9,9 +9,24 @@
 #include "vaccel_log.h"
 #include "vaccel_slots.h"
 
-enum state { STATE_UNKNOWN, STATE_OFF, STATE_ON };
+#define UNUSED "vaccel_prof regions, not enabled" /* views/summary.c looks for this name */
+
+/* Unused: off, and nobody has called yet. */
+enum state { STATE_UNKNOWN, STATE_UNUSED, STATE_OFF, STATE_ON };
 
 static uint32_t state; /* enum state; atomic; the same for whoever finds it out */
+
+/* The first call while they are off. A recording that is made all the same holds a name that says so, for its summary. */
+static bool note_unused(void)
+{
+	uint32_t unused = STATE_UNUSED;
+
+	if (__atomic_compare_exchange_n(&state, &unused, STATE_OFF, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE) &&
+	    kymo_enabled())
+		kymo_name(UNUSED);
+	return unused == STATE_ON;
+}
 
 static bool find_out(void)
 {
@@ -21,13 +36,13 @@ static bool find_out(void)
 	/* Off meanwhile, for what is set up below, and so that one thread alone complains. */
 	if (!__atomic_compare_exchange_n(&state, &unknown, STATE_OFF, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		return unknown == STATE_ON;
-	if (log_is_wanted()) {
-		if (!kymo_enable(&err))
-			found = STATE_ON;
-		else if (err.code != EPERM) /* KYMO=off: known, and wanted */
-			log_complain(err.text, "");
-	}
+		return unknown == STATE_UNUSED ? note_unused() : unknown == STATE_ON;
+	if (!log_is_wanted())
+		found = STATE_UNUSED;
+	else if (!kymo_enable(&err))
+		found = STATE_ON;
+	else if (err.code != EPERM) /* KYMO=off: known, and wanted */
+		log_complain(err.text, "");
 	__atomic_store_n(&state, found, __ATOMIC_RELEASE);
 	return found == STATE_ON;
 }
@@ -43,7 +58,7 @@ static inline bool is_on(void)
 {
 	uint32_t now = __atomic_load_n(&state, __ATOMIC_RELAXED);
 
-	return KYMO__LIKELY(now == STATE_ON) || (KYMO__UNLIKELY(!now) && find_out());
+	return KYMO__LIKELY(now == STATE_ON) || (KYMO__UNLIKELY(now < STATE_OFF) && find_out());
 }
 
 bool vaccel_prof_enabled(void)

@@ -15,6 +15,8 @@
 #include "views/verdict.h"
 
 #define LINES_MOST 13
+#define VACCEL_OFF \
+	"vaccel_prof regions, not enabled" /* a name that compat/ leaves, and no row has */
 #define REGIONS_MOST 5
 #define QUEUES_MOST 2
 #define MODELS_MOST 2
@@ -247,6 +249,16 @@ static bool is_small(const struct recording *recording)
 	return rows <= SMALL_ROWS;
 }
 
+/* What the program marked and was not recorded; NULL: nothing is known of such. */
+static const char *hint_of(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->name_count; i++)
+		if (!strcmp(recording->names[i].text, VACCEL_OFF))
+			return "It used regions of vaccel_prof.h, which are off: "
+			       "VACCEL_PROF_ENABLED=enabled records them.";
+	return NULL;
+}
+
 static int print_from_store(const struct recording *recording, const char *open, const char *note,
 			    FILE *out, const struct text_style *style, struct kymo_error *err)
 {
@@ -262,7 +274,7 @@ static int print_from_store(const struct recording *recording, const char *open,
 	return rc;
 }
 
-static int print_from_tables(const char *path, const char *open, FILE *out,
+static int print_from_tables(const char *path, const char *open, const char *note, FILE *out,
 			     const struct text_style *style, struct kymo_error *err)
 {
 	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
@@ -275,7 +287,7 @@ static int print_from_tables(const char *path, const char *open, FILE *out,
 		rc = facts_gather(tables, &facts, err);
 	if (!rc) {
 		find_headline(tables, &facts, style->utf8, &headline);
-		print(tables, &facts, &headline, open, NULL, out, style);
+		print(tables, &facts, &headline, open, note, out, style);
 	}
 	facts_fini(&facts);
 	tables_close(tables);
@@ -288,15 +300,17 @@ int summary_print(const char *path, const struct summary_options *options, FILE 
 	struct text_style style = style_of(options, out);
 	struct kymo_error why = { 0 };
 	struct recording *recording = NULL;
+	const char *hint;
 	char open[1000];
 	int rc = store_open(path, &recording, err);
 
 	if (rc)
 		return rc;
 	say_open(recording, style.utf8, open, sizeof(open));
+	hint = hint_of(recording);
 	if (is_small(recording))
-		rc = print_from_store(recording, open, NULL, out, &style, err);
-	else if (print_from_tables(path, open, out, &style, &why))
+		rc = print_from_store(recording, open, hint, out, &style, err);
+	else if (print_from_tables(path, open, hint, out, &style, &why))
 		rc = print_from_store(recording, open, why.text, out, &style, err);
 	store_close(recording);
 	return rc;
