@@ -18,12 +18,18 @@ it never raises and never changes what your program does. Only wrong arguments r
 Threads, child processes and recursion need no care. A process that forks while other threads run records on in
 both; only what such threads had open stays open in the parent alone.
 """
+try:
+    from kymo._kymo import __version__
+except ModuleNotFoundError as error:
+    if error.name != "kymo._kymo":
+        raise
+    from kymo._absent import sentence
+    raise ImportError(sentence(), name=error.name) from None
 from kymo._kymo import (
     Error,
     Function,
     Region,
     Table,
-    __version__,
     current_step,
     directory,
     disable,

@@ -1,0 +1,17 @@
+"""What is said where kymo is, and its extension is not: any Python may come by, so this is written for all of them."""
+import os
+import re
+import sys
+
+
+def sentence():
+    # type: () -> str
+    here = os.path.dirname(os.path.abspath(__file__))
+    source = os.path.dirname(os.path.dirname(here))
+    built = [re.match(r"_kymo\.cpython-3(\d+)", name) for name in os.listdir(here)]
+    versions = ", ".join("3.%d" % minor for minor in sorted(int(one.group(1)) for one in built if one))
+    if not versions and os.path.exists(os.path.join(source, "meson.build")):
+        return "%s is kymo's source, which is not built; to install it: cd %s && make && %s -m pip install ." % (
+            here, source, sys.executable)
+    return "the kymo in %s was built for Python %s, not for this one (%s %d.%d); to install it, in kymo's source: make && %s -m pip install ." % (
+        here, versions or "of another kind", sys.implementation.name, sys.version_info[0], sys.version_info[1], sys.executable)
