@@ -10,6 +10,7 @@
 
 #define NAMES_MAX 4096 /* names made at run time without end must not become our leak */
 #define OTHERS "(other names)"
+#define NAMES_SHOWN 8 /* by repr() */
 
 struct metrics {
 	PyObject_HEAD PyObject *times; /* name -> Series */
@@ -299,6 +300,48 @@ static PyObject *all_of(PyObject *dict)
 	return result;
 }
 
+/* "'load' (3), 'forward' (2)". Of what is counted already: a debugger may ask, which waits for no device. */
+static PyObject *counts_of(PyObject *dict)
+{
+	PyObject *list = PyDict_Items(dict), *text = PyUnicode_FromString("");
+	Py_ssize_t count = list ? PyList_GET_SIZE(list) : 0;
+
+	for (Py_ssize_t i = 0; text && i < count && i < NAMES_SHOWN; i++) {
+		PyObject *pair = PyList_GET_ITEM(list, i), *object = PyTuple_GET_ITEM(pair, 1);
+
+		Py_SETREF(text, PyUnicode_FromFormat("%U%s%R (%llu)", text, i ? ", " : "",
+						     PyTuple_GET_ITEM(pair, 0),
+						     (unsigned long long)count_of(object)));
+	}
+	if (text && count > NAMES_SHOWN)
+		Py_SETREF(text, PyUnicode_FromFormat("%U and %zd more", text, count - NAMES_SHOWN));
+	if (!list)
+		Py_CLEAR(text);
+	Py_XDECREF(list);
+	return text;
+}
+
+/* <MetricsCollector: times 'iteration' (3); values 'batch_size' (3), 'loss' (3)> */
+static PyObject *repr(PyObject *self)
+{
+	const struct metrics *metrics = (const struct metrics *)self;
+	PyObject *times = counts_of(metrics->times);
+	PyObject *values = times ? counts_of(metrics->values) : NULL, *text = NULL;
+	bool timed = times && PyUnicode_GET_LENGTH(times);
+	bool valued = values && PyUnicode_GET_LENGTH(values);
+
+	if (values)
+		text = PyUnicode_FromFormat("<%.100s: %s%U%s%s%U>", _PyType_Name(Py_TYPE(self)),
+					    timed    ? "times "
+					    : valued ? ""
+						     : "nothing yet",
+					    times, timed && valued ? "; " : "",
+					    valued ? "values " : "", values);
+	Py_XDECREF(times);
+	Py_XDECREF(values);
+	return text;
+}
+
 static PyObject *all_times(PyObject *self, PyObject *unused)
 {
 	(void)unused;
@@ -487,6 +530,7 @@ static PyMemberDef metrics_members[] = {
 static PyType_Slot metrics_slots[] = {
 	{ Py_tp_doc, "Times and values by name, exact over any number of them." },
 	{ Py_tp_new, metrics_new },
+	{ Py_tp_repr, repr },
 	{ Py_tp_dealloc, dealloc },
 	{ Py_tp_traverse, traverse },
 	{ Py_tp_clear, clear },

@@ -51,6 +51,25 @@ def test_sql_on_the_recording_gives_the_same_numbers(supervise):
     assert recording.one("SELECT count(*) FROM trace.zones WHERE name = 'inner' AND depth = 1") == 2800
 
 
+def test_a_timer_and_a_collector_say_what_they_hold(plain):
+    done = plain("""
+        from kymo.profiler import CUDATimer, MetricsCollector
+        timer, collector = CUDATimer(), MetricsCollector()
+        print(timer)
+        for i in range(3):
+            with timer.measure("load"), collector.measure_time("iteration"):
+                collector.record("loss", i)
+        print(timer, collector, sep="\\n")
+        for i in range(10):
+            timer.start(f"{i}")
+            timer.stop(f"{i}")
+        print(timer)
+    """)
+    assert done.stdout.splitlines() == [
+        "<CUDATimer: nothing yet>", "<CUDATimer: times 'load' (3)>", "<MetricsCollector: times 'iteration' (3); values 'loss' (3)>",
+        "<CUDATimer: times 'load' (3), '0' (1), '1' (1), '2' (1), '3' (1), '4' (1), '5' (1), '6' (1) and 3 more>"]
+
+
 def test_the_first_use_turns_recording_on(plain, tmp_path):
     done = plain("""
         from kymo.profiler import CUDATimer
