@@ -103,9 +103,6 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_COUNT] = { 0 },
 };
 
-/* The design has them; refused until they do something. */
-static const char *const later[] = { "preload", NULL };
-
 static void print_help(void)
 {
 	struct cmds_option listed[OPTION_COUNT + 1] = { 0 };
@@ -117,14 +114,6 @@ static void print_help(void)
 	cmds_print_help(&command);
 }
 
-static bool comes_later(const char *name)
-{
-	for (size_t i = 0; later[i]; i++)
-		if (!strcmp(later[i], name))
-			return true;
-	return false;
-}
-
 static int unknown_option(const char *word)
 {
 	const char *names[OPTION_COUNT + 1] = { 0 };
@@ -134,11 +123,6 @@ static int unknown_option(const char *word)
 	while (*word == '-')
 		word++;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-	if (comes_later(name))
-		return cmds_wrong("run",
-				  "--%s is not in kymo %s yet; what the program records by itself "
-				  "is kept without it",
-				  name, KYMO_VERSION);
 	for (int i = 0; i < OPTION_COUNT; i++)
 		names[i] = cmds_run_options[i].name;
 	near = near_word(name, names);

@@ -224,8 +224,7 @@ WRONG = {
     ("--keep", "some", "--", "true"): 'kymo run: --keep is all or flight, not "some"\n',
     ("--budget", "lots", "--", "true"): 'kymo run: --budget: "lots" is not a budget; write it as 1G or mem=1G,disk=4G\n',
     ("--budget", "1K", "--", "true"): 'kymo run: --budget: a budget of "1K" is too small: 1M is the least\n',
-    ("--preload", "--", "true"):
-        "kymo run: --preload is not in kymo 0.1.0 yet; what the program records by itself is kept without it\n",
+    ("--preload", "--", "true"): "kymo run: no option is called --preload; kymo help run lists them\n",
     ("--watch", "loss", "--", "true"): 'kymo run: --watch takes NAME@FUNCTION, as loss@train_step, not "loss"\n',
     ("--torch-every", "0", "--", "true"): "kymo run: --torch-every needs a number of steps from 1, not 0\n",
     ("--kep", "all", "--", "true"): "kymo run: no option is called --kep; did you mean --keep?\n",
