@@ -171,7 +171,9 @@ static int busy_row(const struct rows *rows, void *context)
 int devices_print_busy(struct tables *tables, size_t most, FILE *out,
 		       const struct text_style *style, struct kymo_error *err)
 {
-	struct printing printing = { .out = out, .style = style, .most = most };
+	struct printing printing = {
+		.out = out, .style = style, .most = most, .table = "device.queues"
+	};
 
 	return print(
 		tables,

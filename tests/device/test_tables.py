@@ -61,7 +61,7 @@ def test_the_summary_has_queues_and_models(lab):
     lines = [line.split() for line in rounded.splitlines()]
     at = lines.index(["queue", "busy", "%", "commands", "longest", "which", "is"])
     assert [" ".join(line) for line in lines[at + 1:at + 4]] == [
-        "queue 0 53 ms 53 % 7 10 ms kernel", "copies 28 ms 28 % 2 18 ms copy", "1 more"]
+        "queue 0 53 ms 53 % 7 10 ms kernel", "copies 28 ms 28 % 2 18 ms copy", "1 more: kymo query 'FROM device.queues'"]
     assert lines[at + 4] == ["model,", "latency", "core", "runs", "first", "p50", "warm", "p99", "total"]
     assert " ".join(lines[at + 5]) == "net 0 2 40 ms 35 ms 35 ms 75 ms"
 
