@@ -166,6 +166,21 @@ def test_the_focus_is_seen_wherever_it_goes(show, page):
                 tab, page.js("document.activeElement.outerHTML.slice(0, 200)"))
 
 
+def test_nothing_is_cut_or_spills_in_a_small_window(show, page):
+    spills = """[...document.querySelectorAll('.card, .bar, .figure')].filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
+        .map((e) => e.className + ': ' + e.innerText.slice(0, 60))"""
+    page.size(1024, 700)
+    for name, tab in (("made", "overview"), ("made", "timeline"), ("made", "flame"), ("made", "memory"), ("made", "metrics"), ("device", "devices")):
+        show(name, tab)
+        page.see(".card, .bar")
+        assert page.js(spills) == [], tab
+    # The name of a region is read, not guessed from its first letters.
+    show("made", "overview")
+    page.see("table[aria-label='Top regions'] tbody td")
+    assert page.js("document.querySelector(\"table[aria-label='Top regions'] tbody td\").clientWidth") > 150
+    page.size(1280, 720)
+
+
 def test_nothing_is_told_to_the_console_on_any_tab(show, page):
     for name in ("empty", "made", "device"):
         for tab in TABS:

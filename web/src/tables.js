@@ -6,7 +6,7 @@ import { el, swatch } from "./util.js";
  * @property {string} key @property {string} title
  * @property {(value: any, row: any) => string} [show] @property {boolean} [text] left, cut with …
  * @property {boolean} [source] a swatch of row.source before it @property {(row: any) => number} [indent]
- * @property {(row: any) => Node} [node] a picture in place of text @property {(row: any) => string} [tone] a class
+ * @property {boolean} [cut] right, cut with … @property {(row: any) => Node} [node] a picture in place of text @property {(row: any) => string} [tone] a class
  */
 
 /** How each table was sorted by hand; a view that is opened again with newer figures stays sorted so. @type {Map<string, {sort: string, descending: boolean}>} */
@@ -35,7 +35,7 @@ export function table(columns, rows, options) {
 		if (column.node)
 			return el("td", { class: "picture" }, column.node(row));
 		const value = row[column.key], said = column.show ? column.show(value, row) : String(value ?? "–");
-		const td = el("td", { class: column.text ? "text" : column.tone?.(row), title: column.text ? `${said}${row.source ? ` (${row.source})` : ""}` : undefined });
+		const td = el("td", { class: column.text ? "text" : column.cut ? "cut" : column.tone?.(row), title: column.text || column.cut ? `${said}${row.source ? ` (${row.source})` : ""}` : undefined });
 		if (column.indent)
 			td.style.paddingLeft = `${8 + 14 * column.indent(row)}px`;
 		if (column.source && row.source)

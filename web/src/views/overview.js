@@ -99,7 +99,7 @@ function slowest(data, shell) {
 	return table([{ key: "step", title: "Slowest steps", text: true, show: (v) => `step ${count(v)}` },
 		{ key: "start_ns", title: "At", show: (v) => duration(v) }, { key: "duration_ns", title: "Took", show: (v) => duration(v) },
 		{ key: "times", title: "× median", show: (v) => v.toFixed(1) },
-		{ key: "inside", title: "Longest inside", show: (v, row) => (v ? `${v} ${duration(row.inside_ns)}` : "–") }],
+		{ key: "inside", title: "Longest inside", cut: true, show: (v, row) => (v ? `${v} ${duration(row.inside_ns)}` : "–") }],
 	rows.map((r) => ({ ...r, times: r.duration_ns / (data.step_facts.median_ns || 1) })), { label: "Slowest steps", compact: true, limit: 5,
 		onclick: (row) => shell.go("timeline", { v0: Math.round(row.start_ns - row.duration_ns * 0.2), v1: Math.round(row.start_ns + row.duration_ns * 1.2) }) });
 }
