@@ -78,10 +78,10 @@ static void add_row(struct meta_rows *rows, const char *source, double events, d
 		return; /* nothing real is so large */
 	meta_number(&row[1], (int64_t)events);
 	if (events > 0)
-		meta_rounded(&row[2], total_ns / events, 10);
+		meta_tenths(&row[2], total_ns / events);
 	meta_number(&row[3], (int64_t)total_ns);
 	if (run_ns > 0)
-		meta_rounded(&row[4], 100.0 * total_ns / run_ns, 1e6);
+		meta_real(&row[4], 100.0 * total_ns / run_ns);
 }
 
 void costs_fill(struct meta_rows *rows, const struct recording *recording)

@@ -45,10 +45,15 @@ void meta_number(struct meta_cell *cell, int64_t value)
 	cell->number = value;
 }
 
-void meta_rounded(struct meta_cell *cell, double value, double parts)
+void meta_real(struct meta_cell *cell, double value)
 {
 	cell->known = true;
-	cell->real = round(value * parts) / parts;
+	cell->real = value;
+}
+
+void meta_tenths(struct meta_cell *cell, double value)
+{
+	meta_real(cell, round(value * 10) / 10);
 }
 
 void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes)

@@ -31,8 +31,9 @@ struct meta_rows {
 /* The next row, all NULL; never NULL itself (after a failure a scratch row). */
 struct meta_cell *meta_add(struct meta_rows *rows);
 void meta_number(struct meta_cell *cell, int64_t value);
-/* To a part of 1: 10 for one decimal. What was divided has more digits than it has meaning, and people read them. */
-void meta_rounded(struct meta_cell *cell, double value, double parts);
+void meta_real(struct meta_cell *cell, double value);
+/* With one decimal: a mean of times has more digits than meaning, and people read them. */
+void meta_tenths(struct meta_cell *cell, double value);
 /* "" is NULL. */
 void meta_text(struct meta_cell *cell, const char *text);
 void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes);

@@ -200,9 +200,9 @@ static void region_times(const struct region *region, struct meta_cell *row)
 
 	meta_number(&row[MIN], region->min_ns);
 	meta_number(&row[MAX], region->max_ns);
-	meta_rounded(&row[MEAN], (double)(region->sum_ns / (long double)region->count), 10);
+	meta_tenths(&row[MEAN], (double)(region->sum_ns / (long double)region->count));
 	if (region->count > 1)
-		meta_rounded(&row[STDDEV], deviation_ns(region), 10);
+		meta_tenths(&row[STDDEV], deviation_ns(region));
 	for (size_t i = 0; region->histogram_count && i < sizeof(quantiles) / sizeof(quantiles[0]);
 	     i++)
 		meta_number(&row[quantiles[i].column],
@@ -348,10 +348,10 @@ static void overhead_row(const struct overhead *overhead, uint32_t source, struc
 	meta_number(&row[1], (int64_t)overhead->events);
 	if (!overhead->all_known)
 		return;
-	meta_rounded(&row[2], overhead->total_ns / (double)overhead->events, 10);
+	meta_tenths(&row[2], overhead->total_ns / (double)overhead->events);
 	meta_number(&row[3], llround(overhead->total_ns));
 	if (overhead->wall_ns > 0)
-		meta_rounded(&row[4], 100.0 * overhead->total_ns / overhead->wall_ns, 1e6);
+		meta_real(&row[4], 100.0 * overhead->total_ns / overhead->wall_ns);
 }
 
 void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables)

@@ -30,7 +30,7 @@ static void regions_are_merged_over_streams_and_count_what_is_open(void **state)
 	(void)state;
 	assert_answer(
 		tables, "FROM trace.regions ORDER BY ALL",
-		"c|load|2|600|600|200|400|300|141.421|208|400|400|1|100|NULL|60|data.c|3\n"
+		"c|load|2|600|600|200|400|300|141.4|208|400|400|1|100|NULL|60|data.c|3\n"
 		"c|op|1|50|50|50|50|50|NULL|50|50|50|0|100|2|30|NULL|NULL\n"
 		"python|step|2|2000|1400|1000|1000|1000|0|1000|1000|1000|1|100|NULL|NULL|train.py|7");
 }
