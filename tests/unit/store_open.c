@@ -1,47 +1,7 @@
 /* What the store says about recordings that are made by hand, whole or with one thing wrong. */
-#include <sys/resource.h>
-
-#include "handmade.h"
+#include "handmade_claims.h"
 
 #include <math.h>
-
-#include <cmocka.h>
-
-static struct recording *opened(struct handmade *made)
-{
-	struct kymo_error err = { 0 };
-	struct recording *recording;
-
-	if (handmade_open_memory(made, &recording, &err))
-		fail_msg("%s", err.text);
-	return recording;
-}
-
-static void assert_problem(const struct recording *recording, const char *part)
-{
-	for (size_t i = 0; i < recording->problem_count; i++)
-		if (strstr(recording->problems[i], part))
-			return;
-	fail_msg("no problem says '%s' (%zu others, first: %s)", part, recording->problem_count,
-		 recording->problem_count ? recording->problems[0] : "-");
-}
-
-static void assert_rows_are(const struct store_stream *stream, uint64_t first, uint64_t end)
-{
-	uint64_t number = first;
-
-	for (size_t c = 0; c < stream->chunk_count; c++) {
-		assert_int_equal(stream->chunks[c].first_row, number);
-		for (uint64_t i = 0; i < stream->chunks[c].rows; i++, number++) {
-			struct kymo_zone_row row;
-
-			assert_int_equal(store_read_rows(stream, &stream->chunks[c], i, 1, &row),
-					 1);
-			assert_true(handmade_row_is(&row, number));
-		}
-	}
-	assert_int_equal(number, end);
-}
 
 static void assert_totals_are(const struct recording *recording, const struct store_stream *stream,
 			      uint64_t upto)
@@ -450,104 +410,6 @@ static void lost_rows_are_streams_without_a_file(void **state)
 	handmade_free(&made);
 }
 
-/* ---- time ----------------------------------------------------------------------------------- */
-
-static void ticks_become_ns_since_the_epoch(void **state)
-{
-	struct handmade made = { 0 };
-	struct recording *recording;
-
-	(void)state;
-	handmade_small(&made, 10);
-	recording = opened(&made);
-	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH + 3000),
-			 1500);
-	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH - 3000),
-			 -1500);
-	assert_int_equal(store_clock_span_ns(&recording->processes[0].clock, 10), 5);
-	store_close(recording);
-	handmade_free(&made);
-}
-
-static void extreme_times_saturate(void **state)
-{
-	const struct store_clock fast = { .base_ticks = 5, .base_ns = 0, .mult = UINT64_MAX };
-	const struct store_clock late = { .base_ticks = 0,
-					  .base_ns = INT64_MAX - 1,
-					  .mult = UINT64_C(1) << 32 };
-	const struct store_clock early = { .base_ticks = UINT64_MAX,
-					   .base_ns = INT64_MIN + 1,
-					   .mult = UINT64_C(1) << 32 };
-
-	(void)state;
-	assert_int_equal(store_clock_ns(&fast, UINT64_MAX), INT64_MAX);
-	assert_int_equal(store_clock_ns(&late, UINT64_MAX), INT64_MAX);
-	assert_int_equal(store_clock_ns(&early, 0), INT64_MIN);
-	assert_int_equal(store_clock_span_ns(&fast, UINT64_MAX), INT64_MAX);
-}
-
-static void nonsense_pairs_are_refused_and_the_run_s_rate_is_used(void **state)
-{
-	struct handmade made = { 0 };
-	struct kymo_control *control;
-	struct recording *recording;
-
-	(void)state;
-	handmade_small(&made, 10);
-	handmade_control(&made, "p12-77", 12);
-	handmade_names(&made, "p12-77", handmade_words);
-	handmade_threads(&made, "p12-77", 13);
-	control = (void *)(uintptr_t)handmade_find(&made, "p12-77/control")->data;
-	control->pairs[1].monotonic_ns = 5;
-	recording = opened(&made);
-	assert_problem(recording, "clock pairs are nonsense");
-	assert_int_equal(store_clock_ns(&recording->processes[1].clock, HANDMADE_EPOCH + 3000),
-			 1500);
-	store_close(recording);
-	handmade_free(&made);
-}
-
-static void a_pair_that_is_half_written_gives_way_to_the_one_before(void **state)
-{
-	struct handmade made = { 0 };
-	struct kymo_control *control;
-	struct recording *recording;
-
-	(void)state;
-	handmade_small(&made, 10);
-	control = (void *)(uintptr_t)handmade_find(&made, "p10-77/control")->data;
-	control->pairs[2].ticks = UINT64_MAX;
-	control->pairs[2].monotonic_ns = 7;
-	control->pair_count = 3;
-	recording = opened(&made);
-	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH + 3000),
-			 1500);
-	store_close(recording);
-	handmade_free(&made);
-}
-
-static void the_end_is_that_of_the_last_row_unless_it_is_impossible(void **state)
-{
-	struct handmade made = { 0 };
-	struct kymo_zone_row *rows;
-	struct recording *recording;
-
-	(void)state;
-	handmade_small(&made, 10);
-	rows = (void *)((char *)(uintptr_t)handmade_find(&made, "p10-77/s0.0")->data +
-			sizeof(struct kymo_segment_head));
-	rows[9].start_ticks = HANDMADE_EPOCH + 40000000000ull;
-	recording = opened(&made);
-	assert_int_equal(recording->duration_ns,
-			 20000000000ll + (int64_t)rows[9].duration_ticks / 2);
-	store_close(recording);
-	rows[9].start_ticks = UINT64_MAX - 5;
-	recording = opened(&made);
-	assert_int_equal(recording->duration_ns, 10000000000ll);
-	store_close(recording);
-	handmade_free(&made);
-}
-
 /* ---- what is missing, foreign or of another version ------------------------------------------ */
 
 static void without_a_run_file_a_process_says_who_it_was(void **state)
@@ -640,141 +502,6 @@ static void what_is_no_recording_is_told_from_one(void **state)
 	handmade_rm(directory);
 }
 
-/* ---- halves ---------------------------------------------------------------------------------- */
-
-static void segments_of_both_halves_are_one_chain(void **state)
-{
-	struct handmade made = { 0 };
-	struct kymo_run_file *run;
-	struct recording *recording;
-	struct kymo_error err = { 0 };
-	char live[64], disk[64], path[128];
-
-	(void)state;
-	handmade_mkdir(live);
-	handmade_mkdir(disk);
-	run = handmade_run(&made);
-	handmade_control(&made, "p10-77", 10);
-	handmade_names(&made, "p10-77", handmade_words);
-	handmade_threads(&made, "p10-77", 11);
-	handmade_chain(&made, "p10-77", 3, 0, 5, 1000, 4500);
-	strcpy(run->peer, disk);
-	handmade_write(&made, live);
-	strcpy(run->peer, live);
-	handmade_write_some(&made, disk, "run");
-	/* 0 and 1 have moved, 2 is in both: copied, not yet unlinked. */
-	handmade_write_some(&made, disk, "p10-77/s3.0");
-	handmade_write_some(&made, disk, "p10-77/s3.1");
-	handmade_write_some(&made, disk, "p10-77/s3.2");
-	snprintf(path, sizeof(path), "%s/p10-77/s3.0", live);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/p10-77/s3.1", live);
-	unlink(path);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(store_open(i ? disk : live, &recording, &err), 0);
-		assert_false(recording->partial);
-		assert_int_equal(recording->streams[0].kept, 4500);
-		assert_int_equal(recording->streams[0].chunk_count, 5);
-		assert_rows_are(&recording->streams[0], 0, 4500);
-		store_close(recording);
-	}
-	handmade_rm(live);
-	assert_int_equal(store_open(disk, &recording, &err), 0);
-	assert_true(recording->partial);
-	store_close(recording);
-	handmade_rm(disk);
-	handmade_free(&made);
-}
-
-static void a_peer_that_is_another_run_is_not_followed(void **state)
-{
-	struct handmade made = { 0 };
-	struct kymo_run_file *run;
-	struct recording *recording;
-	struct kymo_error err = { 0 };
-	char ours[64], other[64];
-
-	(void)state;
-	handmade_mkdir(ours);
-	handmade_mkdir(other);
-	handmade_small(&made, 100);
-	run = (void *)(uintptr_t)handmade_find(&made, "run")->data;
-	run->epoch.ticks++;
-	handmade_write(&made, other);
-	run->epoch.ticks--;
-	strcpy(run->peer, other);
-	handmade_write_some(&made, ours, "run");
-	assert_int_equal(store_open(ours, &recording, &err), 0);
-	assert_int_equal(recording->process_count, 0);
-	store_close(recording);
-	handmade_rm(ours);
-	handmade_rm(other);
-	handmade_free(&made);
-}
-
-static void links_and_pipes_in_a_recording_are_not_opened(void **state)
-{
-	struct handmade made = { 0 };
-	struct recording *recording;
-	struct kymo_error err = { 0 };
-	char directory[64], path[128];
-
-	(void)state;
-	handmade_small(&made, 100);
-	handmade_write(&made, handmade_mkdir(directory));
-	snprintf(path, sizeof(path), "%s/p10-77/s0.0", directory);
-	unlink(path);
-	assert_int_equal(symlink("/dev/zero", path), 0);
-	snprintf(path, sizeof(path), "%s/p10-77/s0.totals", directory);
-	unlink(path);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(store_open(directory, &recording, &err), 0);
-	assert_int_equal(recording->streams[0].kept, 0);
-	assert_int_equal(recording->streams[0].total_count, 0);
-	assert_true(recording->partial);
-	store_close(recording);
-	handmade_rm(directory);
-	handmade_free(&made);
-}
-
-static void beyond_a_thousand_segments_files_are_opened_when_read(void **state)
-{
-	struct handmade made = { 0 };
-	struct kymo_stream_head *head;
-	struct recording *recording;
-	struct kymo_error err = { 0 };
-	const struct rlimit few = { 2000, 2000 };
-	char directory[64];
-	size_t held = 0;
-
-	(void)state;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0); /* half of them may be held */
-	handmade_mkdir(directory);
-	handmade_run(&made);
-	handmade_control(&made, "p10-77", 10);
-	head = handmade_chain(&made, "p10-77", 3, 0, 0, 10, 12000);
-	handmade_write(&made, directory);
-	for (uint64_t s = 0; s < 1200; s++) {
-		struct handmade one = { 0 };
-		struct kymo_zone_row *rows = handmade_segment(&one, "p10-77", 3, s, s * 10, 10);
-
-		for (uint64_t i = 0; i < 10; i++)
-			rows[i] = handmade_row(s * 10 + i);
-		handmade_write(&one, directory);
-		handmade_free(&one);
-	}
-	assert_non_null(head);
-	assert_int_equal(store_open(directory, &recording, &err), 0);
-	assert_int_equal(recording->streams[0].chunk_count, 1200);
-	for (size_t i = 0; i < 1200; i++)
-		held += recording->streams[0].chunks[i].fd >= 0;
-	assert_true(held <= 1000);
-	assert_rows_are(&recording->streams[0], 0, 12000);
-	store_close(recording);
-	handmade_rm(directory);
-	handmade_free(&made);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -793,19 +520,10 @@ int main(void)
 		cmocka_unit_test(names_of_all_processes_are_one_list_of_valid_text),
 		cmocka_unit_test(the_command_is_quoted_for_a_shell),
 		cmocka_unit_test(lost_rows_are_streams_without_a_file),
-		cmocka_unit_test(ticks_become_ns_since_the_epoch),
-		cmocka_unit_test(extreme_times_saturate),
-		cmocka_unit_test(nonsense_pairs_are_refused_and_the_run_s_rate_is_used),
-		cmocka_unit_test(a_pair_that_is_half_written_gives_way_to_the_one_before),
-		cmocka_unit_test(the_end_is_that_of_the_last_row_unless_it_is_impossible),
 		cmocka_unit_test(without_a_run_file_a_process_says_who_it_was),
 		cmocka_unit_test(without_a_control_page_the_rows_are_there),
 		cmocka_unit_test(a_newer_version_is_refused_in_a_sentence),
 		cmocka_unit_test(what_is_no_recording_is_told_from_one),
-		cmocka_unit_test(segments_of_both_halves_are_one_chain),
-		cmocka_unit_test(a_peer_that_is_another_run_is_not_followed),
-		cmocka_unit_test(links_and_pipes_in_a_recording_are_not_opened),
-		cmocka_unit_test(beyond_a_thousand_segments_files_are_opened_when_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
