@@ -225,7 +225,7 @@ struct widths {
 };
 
 #define OTHER_COLUMNS \
-	51 /* of a line: between program, name and state, after them, and "pid 12345" */
+	53 /* of a line: between program, name and state, after them, and "pid 12345" */
 
 /* Where there are names, programs leave room for them: a name was given since the program says too little. */
 static struct widths choose_widths(const struct list *list, const struct text_style *style)

@@ -68,7 +68,7 @@ def test_ls_shows_the_names_that_runs_were_given(kymo):
 def test_a_long_name_leaves_the_line_within_80_columns(kymo):
     assert kymo("run", "-n", "a_name_" * 9, "--", PROGS / "cli_fixture", "killed").status == -9
     head, line = kymo("ls").out.splitlines()
-    assert len(head) <= 80 and len(line) <= 80 and re.match(r"cli_fi…  a_n…  killed \(SIGKILL\)  ", line)
+    assert len(head) <= 80 and len(line) <= 80 and re.match(r"cli…ure  a_…_  killed \(SIGKILL\)  ", line)
     assert json.loads(kymo("ls", "-f", "json").out)[0]["name"] == "a_name_" * 9
 
 
