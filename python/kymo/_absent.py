@@ -13,5 +13,7 @@ def sentence():
     if not versions and os.path.exists(os.path.join(source, "meson.build")):
         return "%s is kymo's source, which is not built; to install it: cd %s && make && %s -m pip install ." % (
             here, source, sys.executable)
-    return "the kymo in %s was built for Python %s, not for this one (%s %d.%d); to install it, in kymo's source: make && %s -m pip install ." % (
-        here, versions or "of another kind", sys.implementation.name, sys.version_info[0], sys.version_info[1], sys.executable)
+    whom = "Python " + versions if versions else "no Python"
+    this = "%s %d.%d" % (sys.implementation.name, sys.version_info[0], sys.version_info[1])
+    return ("the kymo in %s was built for %s, not for this one (%s); "
+            "to install it, in kymo's source: make && %s -m pip install ." % (here, whom, this, sys.executable))

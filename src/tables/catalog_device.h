@@ -270,7 +270,8 @@ static const struct catalog_column device_clocks[] = {
 	DEVICE,
 	BYTES("device_ns", "the device's clock then"),
 	AS_IS("error_ns", "BIGINT", "by how much the two readings may be apart"),
-	MADE("drift_ppm", "DOUBLE", "round(drift_ppm, 3)", "how much faster the device's clock runs, in millionths"),
+	MADE("drift_ppm", "DOUBLE", "round(drift_ppm, 3)",
+	     "how much faster the device's clock runs, in millionths"),
 	AS_IS("miss_ns", "BIGINT", "how far off the readings before had foretold this one"),
 	PID,
 };

@@ -206,13 +206,17 @@ REFUSED = [
         "INSERT INTO trace.steps SELECT i, 'eval', i * 1000000, 1000000, NULL, NULL, NULL, NULL, 1, NULL FROM range(60) t(i)"),
      "the steps of A are those of step, of B ({b}) those of eval: record both alike"),
     ("sampled", lambda rows: rows.sample(["f"], 20, every=MS),
-     "A was not sampled, B sampled at 1.00 ms. Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
+     "A was not sampled, B sampled at 1.00 ms. "
+     "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
     ("settings", sql("INSERT INTO kymo.config VALUES (0, 'sample_period_ns', NULL, '1000000', 'run')"),
-     "A was recorded with other settings, B with sample_period_ns=1000000. Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
+     "A was recorded with other settings, B with sample_period_ns=1000000. "
+     "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
     ("sources", sql("INSERT INTO trace.regions (source, name, count) VALUES ('python', 'f', 5000)"),
-     "A has many zones of no source, B ({b}) of python: recording itself takes time. Record both with the same options of kymo run (--python, --torch, --device)"),
+     "A has many zones of no source, B ({b}) of python: recording itself takes time. "
+     "Record both with the same options of kymo run (--python, --torch, --device)"),
     ("density", sql("UPDATE kymo.streams SET emitted = 600000 WHERE table_name = 'trace.zones'"),
-     "A has 2 zones a step, B ({b}) 10,000: recording itself takes time. Record both with the same options of kymo run (--python, --torch, --device)"),
+     "A has 2 zones a step, B ({b}) 10,000: recording itself takes time. "
+     "Record both with the same options of kymo run (--python, --torch, --device)"),
     ("losses", sql("UPDATE kymo.streams SET emitted = 1000, overwritten = 120 WHERE table_name = 'trace.zones'"),
      "B ({b}) lost 12 % of its zones, so that regions of a step are not whole; record with kymo run, which keeps all"),
     ("few", lambda rows: rows.steps.__delitem__(slice(8, None)),

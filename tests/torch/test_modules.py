@@ -71,7 +71,8 @@ def test_self_time_is_without_the_modules_inside(trained):
 def test_what_a_row_costs_is_measured_and_in_the_overhead(trained):
     """Rows, not zones, are its events: backward has no zones."""
     assert trained.query("""
-        SELECT events, cost_ns_per_event > 0 AS known, abs(total_ns - events * cost_ns_per_event) < 1 + events / 10 AS fits, pct > 0 AS pct
+        SELECT events, cost_ns_per_event > 0 AS known, abs(total_ns - events * cost_ns_per_event) < 1 + events / 10 AS fits,
+               pct > 0 AS pct
         FROM kymo.overhead WHERE source = 'torch'""") == [
         {"events": 30, "known": True, "fits": True, "pct": True}]
 
