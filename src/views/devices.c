@@ -25,6 +25,15 @@ static void add_time(struct buf *line, double ns, int columns, const struct prin
 	text_pad(line, ns < 0 ? "-" : format_duration(ns, printing->style->utf8).text, columns, 1);
 }
 
+/* As in other tables: the % is in the header. */
+static void add_share(struct buf *line, double share)
+{
+	char percent[16];
+
+	snprintf(percent, sizeof(percent), "%.1f", 100 * share);
+	text_pad(line, percent, 7, 1);
+}
+
 /* The name of what the columns after it are about, and of the device where there are several. */
 static void add_name(struct buf *line, const struct rows *rows, struct printing *printing)
 {
@@ -107,7 +116,7 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-/*   queue 0                12.1 s  64.0 %    1,200   3.10 s   2.08 s        0   212 ms  */
+/*   queue 0                12.1 s   64.0    1,200   3.10 s   2.08 s        0   212 ms  */
 static int queue_row(const struct rows *rows, void *context)
 {
 	struct printing *printing = context;
@@ -116,11 +125,11 @@ static int queue_row(const struct rows *rows, void *context)
 	if (!printing->printed++)
 		fprintf(printing->out, "%s  %-*s %8s %6s %8s | %7s %8s %8s %8s%s\n",
 			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
-			"queue", "busy", "%", "ops", "late", "sync", "depends", "launch",
+			"queue", "busy", "% used", "ops", "late", "sync", "depends", "launch",
 			text_plain(printing->style));
 	add_name(&line, rows, printing);
 	add_time(&line, rows_number(rows, 2, 0), 9, printing);
-	text_pad(&line, format_percent(rows_number(rows, 3, 0)).text, 7, 1);
+	add_share(&line, rows_number(rows, 3, 0));
 	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 9, 1);
 	buf_text(&line, " |");
 	add_time(&line, rows_number(rows, 5, 0), 8, printing);
@@ -144,7 +153,7 @@ int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 		&printing, QUEUE_COLUMNS + 8, queue_row, err);
 }
 
-/*   queue 0                 12.1 s   64 %    1,200   600 ms  matmul  */
+/*   queue 0                 12.1 s   64.0   1,200   600 ms  matmul  */
 static int busy_row(const struct rows *rows, void *context)
 {
 	struct printing *printing = context;
@@ -154,11 +163,11 @@ static int busy_row(const struct rows *rows, void *context)
 	if (!printing->printed++)
 		fprintf(printing->out, "%s  %-*s %8s %6s %9s %9s  %s%s\n",
 			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
-			"queue", "busy", "%", "commands", "longest", "which is",
+			"queue", "busy", "% used", "commands", "longest", "which is",
 			text_plain(printing->style));
 	add_name(&line, rows, printing);
 	add_time(&line, rows_number(rows, 2, 0), 9, printing);
-	text_pad(&line, format_percent(rows_number(rows, 3, 0)).text, 7, 1);
+	add_share(&line, rows_number(rows, 3, 0));
 	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 10, 1);
 	add_time(&line, rows_number(rows, 5, -1), 10, printing);
 	buf_text(&line, "  ");

@@ -207,7 +207,8 @@ void parts_memory(FILE *out, const struct facts *facts, const struct text_style 
 		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
 			facts->live ? "now" : "at the end");
 	if (memory->samples > 2 && memory->cpu_pct >= 0)
-		fprintf(out, "; processor %.0f %% of a core", memory->cpu_pct);
+		fprintf(out, "; processor %s of a core",
+			format_percent(memory->cpu_pct / 100).text);
 	fputc('\n', out);
 }
 

@@ -48,8 +48,8 @@ def test_the_report_says_why_a_device_stood_still(lab, told):
     done = lab.plain(KYMO, "report", told)
     assert done.returncode == 0, done.stderr
     section = done.stdout.split("\nDevices\n")[1].split("\n\n")[0].splitlines()
-    assert section[0].split() == ["queue", "busy", "%", "ops", "|", "late", "sync", "depends", "launch"]
-    assert section[1].split()[:2] == ["queue", "0"] and "53 %" in section[1]
+    assert section[0].split() == ["queue", "busy", "%", "used", "ops", "|", "late", "sync", "depends", "launch"]
+    assert section[1].split()[:2] == ["queue", "0"] and " 53.0 " in section[1]
     assert section[4].split() == ["model,", "latency", "core", "runs", "first", "p50", "warm", "p99", "total"]
     assert section[5].split()[:3] == ["net", "0", "2"]
 
@@ -59,9 +59,10 @@ def test_the_summary_has_queues_and_models(lab):
     assert done.returncode == 0 and all(len(line) <= 80 for line in done.stderr.splitlines()[1:]), done.stderr
     rounded = re.sub(r"([\d.]+) ms", lambda found: f"{float(found[1]):.0f} ms", done.stderr)
     lines = [line.split() for line in rounded.splitlines()]
-    at = lines.index(["queue", "busy", "%", "commands", "longest", "which", "is"])
+    at = lines.index(["queue", "busy", "%", "used", "commands", "longest", "which", "is"])
     assert [" ".join(line) for line in lines[at + 1:at + 4]] == [
-        "queue 0 53 ms 53 % 7 10 ms kernel", "copies 28 ms 28 % 2 18 ms copy", "1 more: kymo query 'FROM device.queues'"]
+        "queue 0 53 ms 53.0 7 10 ms kernel", "copies 28 ms 28.0 2 18 ms copy",
+        "1 more: kymo query 'FROM device.queues'"]
     assert lines[at + 4] == ["model,", "latency", "core", "runs", "first", "p50", "warm", "p99", "total"]
     assert " ".join(lines[at + 5]) == "net 0 2 40 ms 35 ms 35 ms 75 ms"
 
