@@ -81,6 +81,12 @@ static void join(const struct headline *headline, const char *open, char *out, s
 	add_sentence(out, out_bytes, open, "");
 }
 
+/* In a loop, steps and their phases need the lines; where collections cost much of it, the verdict says so. */
+static bool says_collections(const struct facts *facts)
+{
+	return parts_has_collections(facts) && !facts->steps.ever;
+}
+
 /* Lines that are always there; the regions get what is left. */
 static int lines_beside_regions(const char *sentence, const char *note, const struct facts *facts,
 				const struct text_style *style)
@@ -93,7 +99,7 @@ static int lines_beside_regions(const char *sentence, const char *note, const st
 	lines += parts_has_phases(facts);
 	lines += facts->sampler_pct >= 0;
 	lines += facts->memory.peak_bytes > 0;
-	lines += parts_has_collections(facts);
+	lines += says_collections(facts);
 	return lines + 4; /* recorded, losses, more, the header of the regions */
 }
 
@@ -206,7 +212,8 @@ static void print(struct tables *tables, const struct facts *facts, const struct
 	if (facts->steps.count)
 		parts_sparkline(out, facts, style);
 	print_costliest(tables, facts, (size_t)room, out, style);
-	parts_collections(out, facts, style);
+	if (says_collections(facts))
+		parts_collections(out, facts, style);
 	fputs(devices ? devices : "", out);
 	free(devices);
 	parts_memory(out, facts, style);
