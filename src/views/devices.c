@@ -7,8 +7,7 @@
 /* The columns around a name. */
 #define MODEL_COLUMNS 60
 #define QUEUE_COLUMNS 60
-#define BUSY_COLUMNS 60
-#define LONGEST_COLUMNS 20
+#define SHORT_NAME_COLUMNS 16 /* of one in a sentence */
 #define NAME_LEAST 12
 
 struct printing {
@@ -153,42 +152,93 @@ int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 		&printing, QUEUE_COLUMNS + 8, queue_row, err);
 }
 
-/*   queue 0                 12.1 s   64.0   1,200   600 ms  matmul  */
-static int busy_row(const struct rows *rows, void *context)
-{
-	struct printing *printing = context;
-	struct buf line = { 0 };
-	char longest[128];
+/* ---- in a summary ---------------------------------------------------------------------------- */
 
-	if (!printing->printed++)
-		fprintf(printing->out, "%s  %-*s %8s %6s %9s %9s  %s%s\n",
-			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
-			"queue", "busy", "% used", "commands", "longest", "which is",
-			text_plain(printing->style));
-	add_name(&line, rows, printing);
-	add_time(&line, rows_number(rows, 2, 0), 9, printing);
-	add_share(&line, rows_number(rows, 3, 0));
-	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 10, 1);
-	add_time(&line, rows_number(rows, 5, -1), 10, printing);
-	buf_text(&line, "  ");
-	rows_copy_text(rows, 6, longest, sizeof(longest));
-	text_fit(&line, longest, LONGEST_COLUMNS, 0, printing->style);
-	end_row(&line, rows, 7, printing);
+static void add_short(struct buf *line, const struct rows *rows, size_t column,
+		      const struct text_style *style)
+{
+	char name[128];
+
+	rows_copy_text(rows, column, name, sizeof(name));
+	text_fit(line, name[0] ? name : "?", SHORT_NAME_COLUMNS, 0, style);
+}
+
+/* What does not fit is cut: names are anybody's. */
+static void end_line(struct buf *line, const struct rows *rows, size_t all_column,
+		     const struct printing *printing)
+{
+	uint64_t others = rows_count(rows, all_column) - 1;
+	struct buf cut = { 0 };
+
+	if (others)
+		buf_print(line, "; %s more", format_count(others).text);
+	text_fit(&cut, buf_get(line), (size_t)printing->style->columns, 0, printing->style);
+	fprintf(printing->out, "%s\n", buf_get(&cut));
+	buf_fini(&cut);
+	buf_fini(line);
+}
+
+/*   device: queue 0 busy 103 ms (2.3 %), 2,100 ops, longest 687 µs (sobel)  */
+static int queue_line(const struct rows *rows, void *context)
+{
+	const struct printing *printing = context;
+	bool utf8 = printing->style->utf8;
+	struct buf line = { 0 };
+
+	buf_text(&line, "  device: ");
+	add_short(&line, rows, 0, printing->style);
+	buf_print(&line, " busy %s (%s), %s op%s",
+		  format_duration(rows_number(rows, 1, 0), utf8).text,
+		  format_percent(rows_number(rows, 2, 0)).text,
+		  format_count_short(rows_count(rows, 3)).text,
+		  rows_count(rows, 3) == 1 ? "" : "s");
+	if (rows_number(rows, 4, -1) >= 0) {
+		buf_print(&line, ", longest %s (",
+			  format_duration(rows_number(rows, 4, 0), utf8).text);
+		add_short(&line, rows, 5, printing->style);
+		buf_text(&line, ")");
+	}
+	end_line(&line, rows, 6, printing);
 	return 0;
 }
 
-int devices_print_busy(struct tables *tables, size_t most, FILE *out,
-		       const struct text_style *style, struct kymo_error *err)
+/*   model: net 1,200 times, the first 212 ms, p50 1.91 ms, warm p99 2.68 ms  */
+static int model_line(const struct rows *rows, void *context)
 {
-	struct printing printing = {
-		.out = out, .style = style, .most = most, .table = "device.queues"
-	};
+	const struct printing *printing = context;
+	bool utf8 = printing->style->utf8;
+	struct buf line = { 0 };
 
-	return print(
+	buf_text(&line, "  model: ");
+	add_short(&line, rows, 0, printing->style);
+	buf_print(&line, " %s time%s, the first %s, p50 %s",
+		  format_count_short(rows_count(rows, 1)).text, rows_count(rows, 1) == 1 ? "" : "s",
+		  format_duration(rows_number(rows, 2, 0), utf8).text,
+		  format_duration(rows_number(rows, 3, 0), utf8).text);
+	if (rows_number(rows, 4, -1) >= 0)
+		buf_print(&line, ", warm p99 %s",
+			  format_duration(rows_number(rows, 4, 0), utf8).text);
+	end_line(&line, rows, 5, printing);
+	return 0;
+}
+
+void devices_print_lines(struct tables *tables, bool models, FILE *out,
+			 const struct text_style *style)
+{
+	struct printing printing = { .out = out, .style = style };
+
+	rows_each(
 		tables,
-		"SELECT queue, CASE WHEN count(DISTINCT device) OVER () > 1 THEN device END, busy_ns, utilisation, ops, ns, "
-		"name, count(*) OVER () FROM device.queues LEFT JOIN (SELECT pid, device, queue, max(end_ns - start_ns) AS ns, "
-		"arg_max(name, end_ns - start_ns) AS name FROM device.ops WHERE kind NOT IN ('execution', 'module') GROUP BY ALL) "
-		"USING (pid, device, queue) ORDER BY busy_ns DESC, core",
-		&printing, BUSY_COLUMNS, busy_row, err);
+		"SELECT queue, busy_ns, utilisation, ops, ns, name, count(*) OVER () FROM device.queues LEFT JOIN (SELECT pid, device, "
+		"queue, max(end_ns - start_ns) AS ns, arg_max(name, end_ns - start_ns) AS name FROM device.ops WHERE kind NOT IN "
+		"('execution', 'module') GROUP BY ALL) USING (pid, device, queue) ORDER BY busy_ns DESC, core LIMIT 1",
+		queue_line, &printing, NULL);
+	/* Kernels of which no model is known are in the line above. */
+	if (models)
+		rows_each(
+			tables,
+			"SELECT model, executions, first_run_ns, p50_ns, warm_p99_ns, count(*) OVER () FROM device.models SEMI JOIN "
+			"(SELECT pid, model FROM device.ops WHERE kind = 'execution') USING (pid, model) ORDER BY total_ns DESC, model, core "
+			"LIMIT 1",
+			model_line, &printing, NULL);
 }

@@ -62,8 +62,11 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err);
 int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err);
-/* Of queues only how busy they were, and their longest operation. */
-int devices_print_busy(struct tables *tables, size_t most, FILE *out,
-		       const struct text_style *style, struct kymo_error *err);
+/*
+ * For summaries: a line on the busiest queue, and where models is set one on the model that took most. What cannot be said is left
+ * out.
+ */
+void devices_print_lines(struct tables *tables, bool models, FILE *out,
+			 const struct text_style *style);
 
 #endif

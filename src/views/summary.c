@@ -18,8 +18,6 @@
 #define VACCEL_OFF \
 	"vaccel_prof regions, not enabled" /* a name that compat/ leaves, and no row has */
 #define REGIONS_MOST 5
-#define QUEUES_MOST 2
-#define MODELS_MOST 2
 #define SAMPLES_LEAST 20
 #define SMALL_ROWS 1000 /* that the store itself sums up sooner than DuckDB starts */
 
@@ -171,9 +169,8 @@ static char *take_devices(struct tables *tables, const struct facts *facts,
 
 	if (!out)
 		return NULL;
-	/* Where one cannot be said, the summary goes on without it. */
-	devices_print_busy(tables, QUEUES_MOST, out, style, NULL);
-	devices_print_models(tables, MODELS_MOST, out, style, NULL);
+	/* Of a training the steps are told: its model is in them. */
+	devices_print_lines(tables, !facts->steps.ever, out, style);
 	fclose(out);
 	return text;
 }
