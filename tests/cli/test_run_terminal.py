@@ -36,12 +36,20 @@ class Terminal:
             except OSError:
                 pass
 
-    def expect(self, pattern, seconds=15):
+    def expect(self, pattern, seconds=60):
         until = time.monotonic() + seconds
         while not re.search(pattern, self.seen):
             assert time.monotonic() < until, f"no {pattern!r} in {self.seen!r}"
             self.read(0.1)
         return self.seen
+
+    def type_until(self, text, pattern, seconds=60):
+        """Types it again and again: what is waited for may be later than any pause."""
+        until = time.monotonic() + seconds
+        while not re.search(pattern, self.seen):
+            assert time.monotonic() < until, f"no {pattern!r} in {self.seen!r}"
+            os.write(self.fd, text.encode())
+            self.read(0.5)
 
     def settle(self, seconds=0.4):
         until = time.monotonic() + seconds
@@ -114,8 +122,8 @@ def test_ctrl_z_stops_the_job_and_fg_continues_it(terminal):
 
 
 def test_the_default_action_of_ctrl_c_ends_the_job_by_that_signal(terminal):
-    terminal.type(f"{terminal.prefix}sleep 30; echo status $?\n")
-    time.sleep(1)
+    terminal.type(f"{terminal.prefix}sh -c 'echo begun; exec sleep 100'\n")
+    terminal.expect("\nbegun\n")
     terminal.type("\x03")
     terminal.expect("PROMPT> ")
     terminal.type("echo status $?\n")
@@ -134,9 +142,7 @@ def test_the_program_reads_from_the_terminal(terminal):
 def test_a_job_in_the_background_that_reads_is_stopped(terminal):
     terminal.type(f"{terminal.prefix}cat &\n")
     terminal.expect("PROMPT> ")
-    time.sleep(0.7)
-    terminal.type("\n")
-    terminal.expect(r"\[1\]\+\s+Stopped")
+    terminal.type_until("\n", r"\[1\]\+\s+Stopped")
     terminal.type("fg\n")
     time.sleep(0.5)
     terminal.type("again\n")
