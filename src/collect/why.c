@@ -335,7 +335,7 @@ static void add_duration(struct buf *out, double seconds)
 }
 
 /* A thread that has not run waits. One that has, for a signal or because --native held it, may wait for the same thing
-   longer than that, which the kernel does not keep: at least. */
+   longer than that, which the kernel does not keep. About: the clocks of two cores differ. */
 static void add_since(const struct thread *thread)
 {
 	char path[64];
@@ -346,9 +346,8 @@ static void add_since(const struct thread *thread)
 	then = last_ran_ms(path);
 	if (now <= 0 || then <= 0 || now < then)
 		return;
-	buf_text(thread->out, ", for the last ");
+	buf_text(thread->out, ", for about ");
 	add_duration(thread->out, (now - then) / 1e3);
-	buf_text(thread->out, " at least");
 }
 
 /* ---- zones ----------------------------------------------------------------------------------- */
