@@ -48,6 +48,7 @@ struct stacks_thread {
 	struct stacks_task *tasks;
 	size_t task_count;
 	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
+	size_t reason_bytes; /* of why: what comes before since when, and the zone */
 	pid_t waits_for; /* thread that holds the lock that it waits for, or that it joins; 0: none, or not known */
 	uint64_t taken_ns; /* CLOCK_MONOTONIC; of a program that has ended: not known */
 	uint64_t age_ns; /* of a program that has ended: how long before its end */

@@ -403,6 +403,7 @@ static void explain(struct thread *thread)
 		buf_text(thread->out, "waits; the kernel does not say for what");
 	else
 		add_call(thread);
+	thread->one->reason_bytes = thread->out->used;
 	if (rc != 1 && thread->one->state != 'R')
 		add_since(thread);
 }
@@ -453,7 +454,9 @@ void why_explain(struct stacks *stacks, const struct pystack *stack)
 		explain(&thread);
 		if (recorded)
 			add_zone(&thread, &slow);
-		stacks->threads[i].why = strdup(buf_get(&text));
+		thread.one->why = strdup(buf_get(&text));
+		if (!thread.one->why)
+			thread.one->reason_bytes = 0;
 		buf_fini(&text);
 	}
 	find_deadlock(stacks);

@@ -1,5 +1,6 @@
 #include "views/backtrace.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,6 @@ void backtrace_print_frames(const struct stacks_frame *frames, size_t count, int
 static void print_frames(const struct stacks_thread *thread, const struct text_style *style,
 			 FILE *out)
 {
-	if (thread->why)
-		text_paragraph(out, thread->why, 2, "  ", false, style);
 	backtrace_print_frames(thread->frames, thread->frame_count, 2, style, out);
 	if (thread->missed)
 		fputs("  (it changed while it was read, each time)\n", out);
@@ -121,9 +120,21 @@ static void print_thread(const struct stacks_thread *thread, const struct text_s
 		fprintf(out, ", %s before the end",
 			format_duration((double)thread->age_ns, style->utf8).text);
 	fprintf(out, "%s\n", thread->gil ? ", holds the GIL" : "");
+	if (thread->why)
+		text_paragraph(out, thread->why, 2, "  ", false, style);
 	print_frames(thread, style, out);
 	backtrace_print_tasks_of(thread, style, out);
 	buf_fini(&name);
+}
+
+static void print_deadlock(const struct stacks *stacks, FILE *out)
+{
+	struct buf visible = { 0 };
+
+	text_visible(&visible, stacks->deadlock, strlen(stacks->deadlock));
+	if (visible.used)
+		fprintf(out, "%s\n", buf_get(&visible));
+	buf_fini(&visible);
 }
 
 void backtrace_print(const struct stacks *stacks, const struct text_style *style, FILE *out)
@@ -144,13 +155,7 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 		fprintf(out, "no Python frames: %s\n", stacks->without_python);
 	if (stacks->without_native[0])
 		fprintf(out, "%s\n", stacks->without_native);
-	if (stacks->deadlock[0]) {
-		struct buf visible = { 0 };
-
-		text_visible(&visible, stacks->deadlock, strlen(stacks->deadlock));
-		fprintf(out, "%s\n", buf_get(&visible));
-		buf_fini(&visible);
-	}
+	print_deadlock(stacks, out);
 	if (stacks->held_ns > HELD_NS_MOST)
 		fprintf(out,
 			"a thread was held for %s, longer than the 5 ms that are meant: the machine is busy\n",
@@ -190,6 +195,37 @@ static bool same_stack(const struct stacks_thread *a, const struct stacks_thread
 	return a->frame_count || a->python || a->pid == b->pid;
 }
 
+static const char *past_number(const char *at, const char *end)
+{
+	if (at < end && isdigit((unsigned char)*at))
+		while (at < end && (*at == 'x' || isxdigit((unsigned char)*at)))
+			at++;
+	return at;
+}
+
+/* Numbers aside: of descriptors, ports, addresses and threads, which differ from process to process. */
+static bool same_kind_of_reason(const struct stacks_thread *a, const struct stacks_thread *b)
+{
+	const char *one = a->why ? a->why : "", *one_end = one + a->reason_bytes;
+	const char *other = b->why ? b->why : "", *other_end = other + b->reason_bytes;
+
+	if (a->pid == b->pid && a->waits_for != b->waits_for)
+		return false;
+	for (;;) {
+		one = past_number(one, one_end);
+		other = past_number(other, other_end);
+		if (one == one_end || other == other_end)
+			return one == one_end && other == other_end;
+		if (*one++ != *other++)
+			return false;
+	}
+}
+
+static bool same_reason(const struct stacks_thread *a, const struct stacks_thread *b)
+{
+	return a->reason_bytes == b->reason_bytes && !memcmp(a->why, b->why, a->reason_bytes);
+}
+
 static int compare_members(const void *a, const void *b)
 {
 	const struct member *one = a, *other = b;
@@ -211,7 +247,8 @@ static size_t gather(const struct stacks *stacks, size_t count, struct member *m
 			continue;
 		for (size_t k = i; k < used; k++)
 			if (members[k].order == SIZE_MAX &&
-			    same_stack(members[i].thread, members[k].thread)) {
+			    same_stack(members[i].thread, members[k].thread) &&
+			    same_kind_of_reason(members[i].thread, members[k].thread)) {
 				members[k].order = i;
 				members[i].group_count++;
 			}
@@ -220,6 +257,29 @@ static size_t gather(const struct stacks *stacks, size_t count, struct member *m
 		members[i].group_count = members[members[i].order].group_count;
 	qsort(members, used, sizeof(*members), compare_members);
 	return used;
+}
+
+/* Since when, and in which zone, are each one's own. */
+static void print_reason(const struct member *members, size_t count, const struct text_style *style,
+			 FILE *out)
+{
+	const struct stacks_thread *first = members[0].thread;
+	struct buf text = { 0 };
+	bool same = true;
+
+	if (!first->why)
+		return;
+	for (size_t i = 1; same && i < count; i++)
+		same = same_reason(first, members[i].thread);
+	buf_text(&text, same ? "" : "the first ");
+	buf_text(&text, first->why);
+	if (same && count > 1 && text.used > first->reason_bytes) {
+		buf_reset(&text);
+		buf_print(&text, "%.*s; the first %s", (int)first->reason_bytes, first->why,
+			  first->why + first->reason_bytes + strlen(", "));
+	}
+	text_paragraph(out, buf_get(&text), 2, "  ", false, style);
+	buf_fini(&text);
 }
 
 static void print_group(const struct member *members, size_t count, const struct text_style *style,
@@ -237,6 +297,7 @@ static void print_group(const struct member *members, size_t count, const struct
 		buf_fini(&name);
 	}
 	fprintf(out, "%s\n", count > PIDS_SHOWN ? ", …" : "");
+	print_reason(members, count, style, out);
 	print_frames(members[0].thread, style, out);
 }
 
@@ -245,6 +306,7 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 {
 	size_t all = 0, groups = 0, used;
 	struct member *members;
+	bool asked_why;
 
 	for (size_t i = 0; i < count; i++)
 		all += stacks[i].thread_count;
@@ -252,11 +314,16 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 	if (!members)
 		return;
 	used = gather(stacks, count, members);
+	asked_why = used && members[0].thread->why;
 	for (size_t i = 0; i < used; i += members[i].group_count)
 		groups++;
 	fprintf(out, "%zu process%s, %zu thread%s, %zu different stack%s; the odd one first\n",
 		count, count == 1 ? "" : "es", all, all == 1 ? "" : "s", groups,
-		groups == 1 ? "" : "s");
+		groups == 1 ? ""
+		: asked_why ? "s and reasons"
+			    : "s");
+	for (size_t i = 0; i < count; i++)
+		print_deadlock(&stacks[i], out);
 	for (size_t i = 0; i < used; i += members[i].group_count)
 		print_group(&members[i], members[i].group_count, style, out);
 	backtrace_print_tasks(stacks, count, style, out);

@@ -86,6 +86,17 @@ def test_a_deadlock_is_called_one(start, python):
     assert sorted(re.findall('"(left|right)" waits for', lines[0])) == ["left", "right"], lines
 
 
+def test_a_deadlock_is_called_one_in_a_tree_and_who_waits_for_another_is_apart(start):
+    program = start(sys.executable, DEADLOCK)
+    text = until(lambda: out if "\ndeadlock: " in (out := kymo("backtrace", "--tree", "--why", program.pid).stdout) else None)
+    tid = {t["thread"]: t["tid"] for t in backtrace(program.pid)}
+    text = " ".join(text.split())
+    assert "3 threads, 3 different stacks and reasons" in text
+    for name, other in (("left", "right"), ("right", "left")):
+        assert (f'1 thread: {program.pid}/{tid[name]} "{name}" waits for a Python lock that '
+                f'thread {tid[other]} "{other}" holds') in text
+
+
 @each_python
 def test_who_joins_a_thread_of_python_that_wants_its_lock_is_in_a_deadlock(start, python):
     program = start(python, """
@@ -178,6 +189,24 @@ def test_who_joins_a_thread_that_wants_its_mutex_is_in_a_deadlock(c_program):
     assert line == (f'deadlock: thread {pid} "program" waits for thread {tid} "wants" waits for '
                     f'thread {pid} "program"')
     assert backtrace("--why", pid)[0]["why"].startswith(f'waits for thread {tid} "wants" to end')
+
+
+def test_in_a_tree_only_who_waits_for_the_same_is_together(c_program):
+    pid = c_program("""
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static void *wants(void *p) { pthread_setname_np(pthread_self(), "wants"); pthread_mutex_lock(&mutex); return p; }
+        int main(void) { pthread_t t[2]; pthread_mutex_lock(&mutex);
+            for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, wants, 0);
+            write(1, "ready\\n", 6); return pthread_join(t[0], 0); }
+    """)
+    def settled():
+        text = " ".join(kymo("backtrace", "--tree", "--why", pid).stdout.split())
+        return text if text.count("1 thread:") == 1 and "2 threads:" in text and "deadlock: " in text else None
+    text = until(settled)
+    wants = [t["tid"] for t in backtrace(pid) if t["thread"] == "wants"]
+    assert "1 process, 3 threads, 2 different stacks and reasons; the odd one first deadlock: thread" in text
+    assert re.search(rf'1 thread: {pid}/{pid} "program" waits for thread ({wants[0]}|{wants[1]}) "wants" to end', text)
+    assert re.search(rf'2 threads: {pid}/\d+ "wants", {pid}/\d+ "wants" waits for a mutex that thread {pid} "program" holds', text)
 
 
 def test_three_threads_that_join_each_other_are_in_a_deadlock(c_program):
