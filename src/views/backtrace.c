@@ -395,6 +395,10 @@ static void add_thread(struct buf *out, const struct stacks_thread *thread)
 	if (thread->why) {
 		buf_text(out, ", ");
 		backtrace_json_member(out, "why", thread->why);
+		if (thread->waits_for)
+			buf_print(out, ", \"waits_for\": %d", (int)thread->waits_for);
+		else
+			buf_text(out, ", \"waits_for\": null");
 	}
 	buf_text(out, ", \"frames\": ");
 	backtrace_json_frames(out, thread->frames, thread->frame_count);

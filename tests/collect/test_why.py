@@ -188,7 +188,9 @@ def test_who_joins_a_thread_that_wants_its_mutex_is_in_a_deadlock(c_program):
     (tid,) = (t["tid"] for t in backtrace(pid) if t["tid"] != pid)
     assert line == (f'deadlock: thread {pid} "program" waits for thread {tid} "wants" waits for '
                     f'thread {pid} "program"')
-    assert backtrace("--why", pid)[0]["why"].startswith(f'waits for thread {tid} "wants" to end')
+    threads = backtrace("--why", pid)
+    assert threads[0]["why"].startswith(f'waits for thread {tid} "wants" to end')
+    assert {t["tid"]: t["waits_for"] for t in threads} == {pid: tid, tid: pid}
 
 
 def test_in_a_tree_only_who_waits_for_the_same_is_together(c_program):
@@ -228,6 +230,9 @@ def test_who_joins_a_thread_that_only_waits_is_not_in_a_deadlock(c_program):
             return pthread_join(t, 0); }
     """)
     assert until(lambda: re.match(r'waits for thread \d+ "program" to end', backtrace("--why", pid)[0]["why"]))
+    joins, reads = backtrace("--why", pid)
+    assert (joins["waits_for"], reads["waits_for"]) == (reads["tid"], None)
+    assert "waits_for" not in backtrace(pid)[0]
     assert "deadlock" not in kymo("backtrace", "--why", pid).stdout
 
 
