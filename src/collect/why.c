@@ -180,8 +180,11 @@ static void add_holder(const struct thread *thread, const struct why_lock *lock)
 	if (!holder)
 		return;
 	thread->one->waits_for = holder->tid;
-	buf_text(thread->out, " that ");
-	buf_print(thread->out, "thread %d \"%s\" holds", (int)holder->tid, holder->name);
+	if (holder == thread->one) {
+		buf_text(thread->out, " that it holds itself");
+		return;
+	}
+	buf_print(thread->out, " that thread %d \"%s\" holds", (int)holder->tid, holder->name);
 	if (lock->holder_at[0])
 		buf_print(thread->out, " (it is in %s)", lock->holder_at);
 }
@@ -437,7 +440,10 @@ static void find_deadlock(struct stacks *stacks)
 		buf_print(&text, "thread %d \"%s\" waits for ", (int)at->tid, at->name);
 		at = thread_of_tid(stacks, at->waits_for);
 	} while (at != first);
-	buf_print(&text, "thread %d \"%s\"", (int)first->tid, first->name);
+	if (first->waits_for == first->tid)
+		buf_text(&text, "a lock that it holds itself");
+	else
+		buf_print(&text, "thread %d \"%s\"", (int)first->tid, first->name);
 	snprintf(stacks->deadlock, sizeof(stacks->deadlock), "%s", buf_get(&text));
 	buf_fini(&text);
 }

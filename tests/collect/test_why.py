@@ -177,6 +177,16 @@ def first_line_of_a_deadlock(pid):
                                if line.startswith("deadlock: ")), None))
 
 
+def test_who_wants_a_mutex_that_it_holds_is_in_a_deadlock_with_itself(c_program):
+    pid = c_program("""
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        int main(void) { pthread_mutex_lock(&mutex); write(1, "ready\\n", 6); return pthread_mutex_lock(&mutex); }
+    """)
+    assert first_line_of_a_deadlock(pid) == f'deadlock: thread {pid} "program" waits for a lock that it holds itself'
+    (thread,) = backtrace("--why", pid)
+    assert thread["why"].startswith("waits for a mutex that it holds itself") and thread["waits_for"] == pid
+
+
 def test_who_joins_a_thread_that_wants_its_mutex_is_in_a_deadlock(c_program):
     pid = c_program("""
         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
