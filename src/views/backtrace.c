@@ -94,20 +94,31 @@ void backtrace_print_frames(const struct stacks_frame *frames, size_t count, int
 		print_frame(&frames[i], columns, indent, style, out);
 }
 
-static void print_frames(const struct stacks_thread *thread, const struct text_style *style,
-			 FILE *out)
+/* Of a program that runs, where it was not given. */
+static const char *native_hint(const struct stacks *stacks)
+{
+	return stacks->state && !stacks->held_ns && !stacks->without_native[0]
+		       ? "; --native shows its functions"
+		       : "";
+}
+
+/* hint: said of the first thread that has no frames, and taken; NULL: the program has no Python, which is said above. */
+static void print_frames(const struct stacks_thread *thread, const char **hint,
+			 const struct text_style *style, FILE *out)
 {
 	backtrace_print_frames(thread->frames, thread->frame_count, 2, style, out);
 	if (thread->missed)
 		fputs("  (it changed while it was read, each time)\n", out);
-	else if (!thread->frame_count)
-		fputs(thread->python ? "  (no Python function runs in it)\n"
-				     : "  (not a thread of Python; --native shows its functions)\n",
-		      out);
+	else if (!thread->frame_count && thread->python)
+		fputs("  (no Python function runs in it)\n", out);
+	else if (!thread->frame_count && *hint) {
+		fprintf(out, "  (not a thread of Python%s)\n", *hint);
+		*hint = "";
+	}
 }
 
-static void print_thread(const struct stacks_thread *thread, const struct text_style *style,
-			 FILE *out)
+static void print_thread(const struct stacks_thread *thread, const char **hint,
+			 const struct text_style *style, FILE *out)
 {
 	struct buf name = { 0 };
 
@@ -122,7 +133,7 @@ static void print_thread(const struct stacks_thread *thread, const struct text_s
 	fprintf(out, "%s\n", thread->gil ? ", holds the GIL" : "");
 	if (thread->why)
 		text_paragraph(out, thread->why, 2, "  ", false, style);
-	print_frames(thread, style, out);
+	print_frames(thread, hint, style, out);
 	backtrace_print_tasks_of(thread, style, out);
 	buf_fini(&name);
 }
@@ -139,6 +150,7 @@ static void print_deadlock(const struct stacks *stacks, FILE *out)
 
 void backtrace_print(const struct stacks *stacks, const struct text_style *style, FILE *out)
 {
+	const char *hint = stacks->without_python[0] ? NULL : native_hint(stacks);
 	struct buf program = { 0 };
 
 	text_visible(&program, stacks->program, strlen(stacks->program));
@@ -152,7 +164,8 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 			? ""
 			: "; the recording has ended, these are the last stacks that were taken");
 	if (stacks->without_python[0])
-		fprintf(out, "no Python frames: %s\n", stacks->without_python);
+		fprintf(out, "no Python frames: %s%s\n", stacks->without_python,
+			native_hint(stacks));
 	if (stacks->without_native[0])
 		fprintf(out, "%s\n", stacks->without_native);
 	print_deadlock(stacks, out);
@@ -164,7 +177,7 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 		fputs("it has more asyncio tasks than are shown\n", out);
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		fputc('\n', out);
-		print_thread(&stacks->threads[i], style, out);
+		print_thread(&stacks->threads[i], &hint, style, out);
 	}
 	buf_fini(&program);
 }
@@ -282,8 +295,8 @@ static void print_reason(const struct member *members, size_t count, const struc
 	buf_fini(&text);
 }
 
-static void print_group(const struct member *members, size_t count, const struct text_style *style,
-			FILE *out)
+static void print_group(const struct member *members, size_t count, const char **hint,
+			const struct text_style *style, FILE *out)
 {
 	fprintf(out, "\n%s%zu thread%s%s:", text_paint(style, TEXT_BOLD), count,
 		count == 1 ? "" : "s", text_plain(style));
@@ -298,13 +311,14 @@ static void print_group(const struct member *members, size_t count, const struct
 	}
 	fprintf(out, "%s\n", count > PIDS_SHOWN ? ", …" : "");
 	print_reason(members, count, style, out);
-	print_frames(members[0].thread, style, out);
+	print_frames(members[0].thread, hint, style, out);
 }
 
 void backtrace_print_groups(const struct stacks *stacks, size_t count,
 			    const struct text_style *style, FILE *out)
 {
 	size_t all = 0, groups = 0, used;
+	const char *hint = count ? native_hint(&stacks[0]) : "";
 	struct member *members;
 	bool asked_why;
 
@@ -325,7 +339,7 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 	for (size_t i = 0; i < count; i++)
 		print_deadlock(&stacks[i], out);
 	for (size_t i = 0; i < used; i += members[i].group_count)
-		print_group(&members[i], members[i].group_count, style, out);
+		print_group(&members[i], members[i].group_count, &hint, style, out);
 	backtrace_print_tasks(stacks, count, style, out);
 	free(members);
 }

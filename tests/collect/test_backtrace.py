@@ -303,7 +303,8 @@ def test_a_program_without_python_says_so():
         until(lambda: "sleep" in pathlib.Path(f"/proc/{child.pid}/cmdline").read_text())
         out = kymo("backtrace", child.pid).stdout.splitlines()
         assert out[0] == f"sleep, pid {child.pid}, 1 thread"
-        assert out[1] == f"no Python frames: process {child.pid} runs no Python that can be seen"
+        assert out[1] == f"no Python frames: process {child.pid} runs no Python that can be seen; --native shows its functions"
+        assert len(out) == 4 and out[3].startswith(f'Thread {child.pid} "sleep"'), "what is said once is not said of each thread"
     finally:
         child.kill()
         child.wait()
