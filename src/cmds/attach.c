@@ -32,13 +32,13 @@ struct attach {
 
 static int read_pid(struct attach *attach, const char *word)
 {
-	size_t digits = strspn(word, "0123456789");
+	int32_t pid;
 
-	if (!digits || digits > 9 || word[digits] || !strtol(word, NULL, 10))
+	if (!store_is_pid(word, &pid) || !pid)
 		return cmds_wrong(
 			"attach",
 			"which process? a pid is wanted, not %s; `kymo ls` and ps list them", word);
-	attach->options.pid = (pid_t)strtol(word, NULL, 10);
+	attach->options.pid = pid;
 	if (attach->options.pid == getpid())
 		return cmds_wrong("attach", "process %s is this command itself", word);
 	return -1;

@@ -99,13 +99,12 @@ static int find_target(struct request *request, pid_t *out, char *path, size_t p
 		       struct kymo_error *err)
 {
 	const char *target = request->target;
+	int32_t pid;
 	int rc;
-	char *end;
-	long number = target ? strtol(target, &end, 10) : 0;
 
 	*out = 0;
-	if (target && number > 0 && !*end && number <= 1 << 22) {
-		*out = (pid_t)number;
+	if (target && store_is_pid(target, &pid) && pid > 0 && pid <= 1 << 22) {
+		*out = pid;
 		return 0;
 	}
 	rc = store_resolve(target, path, path_bytes, err);

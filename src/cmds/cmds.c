@@ -371,7 +371,7 @@ void cmds_print_help(const struct cmds_command *command)
 	printf("\nExamples:\n");
 	print_examples(command->examples);
 	if (strstr(command->usage, "TARGET"))
-		printf("\nTARGET is a pid, a recording's path, or latest%s.\n",
+		printf("\nTARGET is a pid, a recording's path or name, or latest%s.\n",
 		       strstr(command->usage, "[TARGET]") ? ", the default" : "");
 	printf("%sMore: man kymo-%s\n", strstr(command->usage, "TARGET") ? "" : "\n",
 	       command->name);

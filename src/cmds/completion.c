@@ -88,6 +88,9 @@ static void offer_targets(const char *typed)
 			continue;
 		if (entries[i].state == STORE_LIVE)
 			offer(typed, pid, entries[i].program);
+		if (store_called(entries[i].name, entries, count) == &entries[i] &&
+		    !strpbrk(entries[i].name, "\n\t"))
+			offer(typed, entries[i].name, entries[i].program);
 		offer(typed, entries[i].path, entries[i].program);
 	}
 	free(entries);

@@ -130,7 +130,7 @@ static int read_words(struct config *config, const struct cmds_args *args)
 	    (settings_find(config->target) && access(config->target, F_OK)))
 		return cmds_wrong("config",
 				  "which program? %s is a setting; kymo config TARGET %s, where "
-				  "TARGET is a pid, a path or latest",
+				  "TARGET is a pid, a path, a name or latest",
 				  config->target, config->target);
 	for (size_t i = 1; i < args->word_count && status < 0; i++)
 		status = read_wish(config, args->words[i]);
@@ -141,14 +141,11 @@ static int read_words(struct config *config, const struct cmds_args *args)
 
 static int open_target(struct config *config, struct kymo_error *err)
 {
-	size_t digits = strspn(config->target, "0123456789");
 	char path[KYMO_PATH_BYTES];
 	int rc;
 
-	if (digits && digits < 10 && !config->target[digits]) {
-		config->pid = (int32_t)strtol(config->target, NULL, 10);
+	if (store_is_pid(config->target, &config->pid))
 		return live_open_pid(config->pid, &config->live, err);
-	}
 	rc = store_resolve(config->target, path, sizeof(path), err);
 	if (!rc)
 		rc = live_open(path, &config->live, err);

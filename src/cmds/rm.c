@@ -101,7 +101,7 @@ static int remove_words(const struct cmds_args *args, const struct store_entry *
 	int status = CMDS_OK;
 
 	for (size_t i = 0; i < args->word_count; i++) {
-		if (store_resolve(args->words[i], path, sizeof(path), &err))
+		if (store_resolve_only(args->words[i], path, sizeof(path), &err))
 			status = cmds_fail("rm", &err);
 		else if (remove_one(path, bytes_of(entries, count, path), removed))
 			status = CMDS_FAILED;

@@ -93,10 +93,9 @@ static bool is_target(const struct store_entry *entry, const struct process *pro
 	       (live || !process->starttime || has_process(entry, process));
 }
 
-static int resolve_pid(const char *target, const struct store_entry *entries, size_t count,
-		       char *out, size_t out_bytes, struct kymo_error *err)
+static int resolve_pid(int32_t pid, const struct store_entry *entries, size_t count, char *out,
+		       size_t out_bytes, struct kymo_error *err)
 {
-	int32_t pid = (int32_t)strtol(target, NULL, 10);
 	struct process process = { .pid = pid, .starttime = paths_starttime(pid) };
 	const struct store_entry *found = newest(entries, count, is_target, &process);
 
@@ -131,10 +130,12 @@ static int no_such_recording(const char *target, const struct store_entry *entri
 
 	for (size_t i = 0; i < count; i++) {
 		size_t far = near_distance(base_name(target), base_name(entries[i].path));
+		size_t from_name = entries[i].name[0] ? near_distance(target, entries[i].name)
+						      : SIZE_MAX;
 
-		if (far < best) {
-			best = far;
-			nearest = entries[i].path;
+		if (far < best || from_name < best) {
+			best = far < from_name ? far : from_name;
+			nearest = far < from_name ? entries[i].path : entries[i].name;
 		}
 	}
 	if (nearest)
@@ -144,13 +145,37 @@ static int no_such_recording(const char *target, const struct store_entry *entri
 	return error_set(err, ENOENT, "no recording '%s'; `kymo ls` lists them", target);
 }
 
-static int resolve_name(const char *target, const struct store_entry *entries, size_t count,
-			char *out, size_t out_bytes, struct kymo_error *err)
+static const struct store_entry *newest_called(const char *name, const struct store_entry *entries,
+					       size_t count, size_t *called)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(base_name(entries[i].path), target))
-			return give(entries[i].path, out, out_bytes, err);
-	return no_such_recording(target, entries, count, err);
+	const struct store_entry *found = NULL;
+
+	*called = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(entries[i].name, name) != 0 &&
+		    strcmp(base_name(entries[i].path), name) != 0)
+			continue;
+		++*called;
+		if (!found || is_newer(&entries[i], found))
+			found = &entries[i];
+	}
+	return found;
+}
+
+static int resolve_name(const char *target, const struct store_entry *entries, size_t count,
+			bool only, char *out, size_t out_bytes, struct kymo_error *err)
+{
+	size_t called;
+	const struct store_entry *found = newest_called(target, entries, count, &called);
+
+	if (!found)
+		return no_such_recording(target, entries, count, err);
+	if (only && called > 1)
+		return error_set(
+			err, EINVAL,
+			"%zu recordings are called %s: say which by its path; the newest is %s",
+			called, target, found->path);
+	return give(found->path, out, out_bytes, err);
 }
 
 static int resolve_latest(const struct store_entry *entries, size_t count, char *out,
@@ -163,16 +188,36 @@ static int resolve_latest(const struct store_entry *entries, size_t count, char 
 	return error_set(err, ENOENT, "there is no recording yet; `kymo run -- CMD` makes one");
 }
 
-static bool is_number(const char *text)
+bool store_is_pid(const char *target, int32_t *out_pid)
 {
-	return *text && strlen(text) < 10 && text[strspn(text, "0123456789")] == '\0';
+	const char *digits = strncmp(target, "pid ", 4) ? target : target + 4;
+
+	*out_pid = 0;
+	if (!*digits || strlen(digits) > 9 || digits[strspn(digits, "0123456789")])
+		return false;
+	*out_pid = (int32_t)strtol(digits, NULL, 10);
+	return true;
 }
 
-int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err)
+const struct store_entry *store_called(const char *name, const struct store_entry *entries,
+				       size_t count)
+{
+	int32_t pid;
+	size_t called;
+
+	return !*name || !strcmp(name, "latest") || store_is_pid(name, &pid) || !access(name, F_OK)
+		       ? NULL
+		       : newest_called(name, entries, count, &called);
+}
+
+static int resolve(const char *target, bool only, char *out_path, size_t out_bytes,
+		   struct kymo_error *err)
 {
 	struct store_entry *entries;
 	struct kymo_error list_err = { 0 };
 	bool latest = !target || !strcmp(target, "latest");
+	int32_t pid;
+	bool is_pid = !latest && store_is_pid(target, &pid);
 	size_t count;
 	int rc;
 
@@ -182,20 +227,30 @@ int store_resolve(const char *target, char *out_path, size_t out_bytes, struct k
 			"the target is empty: an unset variable, perhaps; `latest` means the last recording");
 
 	/* A path says itself what it is; `./123` and `./latest` are for those who name directories so. */
-	if (!latest && !is_number(target) && !access(target, F_OK))
+	if (!latest && !is_pid && !access(target, F_OK))
 		return give(target, out_path, out_bytes, err);
 	rc = store_list(&entries, &count, &list_err);
-	if (rc && (latest || is_number(target))) {
+	if (rc && (latest || is_pid)) {
 		if (err)
 			*err = list_err;
 		return rc;
 	}
 	if (latest)
 		rc = resolve_latest(entries, count, out_path, out_bytes, err);
-	else if (is_number(target))
-		rc = resolve_pid(target, entries, count, out_path, out_bytes, err);
+	else if (is_pid)
+		rc = resolve_pid(pid, entries, count, out_path, out_bytes, err);
 	else
-		rc = resolve_name(target, entries, count, out_path, out_bytes, err);
+		rc = resolve_name(target, entries, count, only, out_path, out_bytes, err);
 	free(entries);
 	return rc;
+}
+
+int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err)
+{
+	return resolve(target, false, out_path, out_bytes, err);
+}
+
+int store_resolve_only(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err)
+{
+	return resolve(target, true, out_path, out_bytes, err);
 }

@@ -188,8 +188,17 @@ struct store_entry {
    dead ones. Caller frees *out. */
 int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *err);
 
-/* TARGET of the command line (a pid, a path, "latest", NULL for latest) to a path that store_kind() can take. */
+/* TARGET of the command line (a path, a pid, a name, "latest", NULL for latest) to a path that store_kind() can take. A
+   name, given by kymo run -n or its directory's or file's, means the newest that has it. */
 int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err);
+/* The same for what cannot be undone: a name that several have means none of them. */
+int store_resolve_only(const char *target, char *out_path, size_t out_bytes,
+		       struct kymo_error *err);
+/* "4711", or "pid 4711" as kymo ls prints it. */
+bool store_is_pid(const char *target, int32_t *out_pid);
+/* The one of a list that TARGET means by its name; NULL: none, or the word means something else. */
+const struct store_entry *store_called(const char *name, const struct store_entry *entries,
+				       size_t count);
 
 /* Remembers a recording outside KYMO_DIR in the per-user index ($XDG_STATE_HOME/kymo/index, one path a line). */
 int store_remember(const char *path, struct kymo_error *err);

@@ -158,6 +158,22 @@ def test_ls_says_what_it_cannot_read(kymo):
     assert "unreadable: " in line and "99" in line
 
 
+# --- names -----------------------------------------------------------------------------------------------------
+
+def test_the_name_that_a_run_was_given_is_a_target(kymo):
+    for name in ("twice", "twice", "once"):
+        assert kymo("run", "-q", "-n", name, "--", PROGS / "cli_fixture", "plain").status == 0
+    runs = {one["path"]: one["name"] for one in json.loads(kymo("ls", "-f", "json").out)}
+    assert sorted(runs.values()) == ["once", "twice", "twice"]
+    [path] = json.loads(kymo("query", "-f", "json", "once", "SELECT path FROM kymo.runs").out)
+    assert runs[path["path"]] == "once"
+    refused = kymo("rm", "twice")
+    assert refused.status == 1
+    assert refused.err.startswith("kymo rm: 2 recordings are called twice: say which by its path; the newest is /")
+    assert kymo("rm", "once").err.startswith(f"kymo: removed {path['path']}, ")
+    assert sorted(one["name"] for one in json.loads(kymo("ls", "-f", "json").out)) == ["twice", "twice"]
+
+
 # --- snapshot, pack --------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("command,file", [("snapshot", "a.kymosnap"), ("pack", "a.kymo")])

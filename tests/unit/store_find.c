@@ -166,6 +166,68 @@ static void a_target_is_latest_a_pid_a_name_or_a_path(void **state)
 	assert_non_null(strstr(err.text, "does not record"));
 }
 
+/* A run that was given a name, which is not its directory's. */
+static void make_named(const char *directory, const char *name, int seconds)
+{
+	struct handmade made = { 0 };
+	struct kymo_run_file *run;
+
+	handmade_small(&made, 100);
+	run = (void *)(uintptr_t)handmade_find(&made, "run")->data;
+	run->epoch.realtime_ns += (uint64_t)seconds * 1000000000u;
+	run->target_pid = 4000000 + seconds;
+	strcpy(run->name, name);
+	handmade_write(&made, directory);
+	handmade_free(&made);
+}
+
+static void a_name_that_runs_were_given_means_the_newest_of_them(void **state)
+{
+	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES];
+
+	(void)state;
+	make_named("kymo-before-1", "before", 1);
+	make_named("kymo-before-3", "before", 3);
+	make_named("kymo-before-2", "before", 2);
+	make_named("kymo-after-4", "after", 4);
+	make_named("kymo-latest-0", "latest", 0);
+	assert_int_equal(store_resolve("before", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/kymo-before-3"));
+	assert_int_equal(store_resolve("after", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/kymo-after-4"));
+	assert_int_equal(store_resolve("latest", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/kymo-after-4"));
+	assert_int_equal(store_resolve("pid 4000002", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/kymo-before-2"));
+	assert_int_equal(store_resolve("befroe", path, sizeof(path), &err), -ENOENT);
+	assert_string_equal(err.text,
+			    "no recording 'befroe'; did you mean before? `kymo ls` lists them");
+	/* What is there by that path wins. */
+	make_run(work, "before", 0, false);
+	assert_int_equal(store_resolve("before", path, sizeof(path), &err), 0);
+	assert_string_equal(path, "before");
+}
+
+static void what_is_removed_by_a_name_is_the_only_one_that_has_it(void **state)
+{
+	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES];
+
+	(void)state;
+	make_named("a", "twice", 1);
+	make_named("b", "twice", 2);
+	make_named("c", "once", 3);
+	assert_int_equal(store_resolve_only("once", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/c"));
+	assert_int_equal(store_resolve_only("twice", path, sizeof(path), &err), -EINVAL);
+	assert_non_null(strstr(
+		err.text, "2 recordings are called twice: say which by its path; the newest is "));
+	assert_non_null(strstr(err.text, "work/b"));
+	assert_int_equal(store_resolve_only("4000001", path, sizeof(path), &err), 0);
+	assert_non_null(strstr(path, "work/a"));
+}
+
 /* The first run is over, and was of a process that had the pid of this one; then this one is watched from outside. */
 static void a_pid_that_was_used_again_is_of_the_process_that_runs(void **state)
 {
@@ -361,6 +423,10 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_target_is_latest_a_pid_a_name_or_a_path, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_name_that_runs_were_given_means_the_newest_of_them, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			what_is_removed_by_a_name_is_the_only_one_that_has_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_pid_that_was_used_again_is_of_the_process_that_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(latest_is_a_run_rather_than_a_snapshot_of_it, setup,
