@@ -28,7 +28,7 @@ struct item {
 	const struct store_entry *entry;
 	char state[64];
 	char started[24];
-	struct format_text ran;
+	struct format_text ran, steps_text;
 	uint64_t ended_unix_ns; /* 0: it runs, or nobody knows */
 	int64_t steps; /* -1: not known */
 	int32_t rank, ranks; /* -1: none */
@@ -56,8 +56,11 @@ static void describe_state(struct item *item)
 		snprintf(item->state, sizeof(item->state), "live");
 	else if (entry->wstatus_known && WIFSIGNALED(entry->wstatus)) {
 		signal_name = sigabbrev_np(WTERMSIG(entry->wstatus));
-		snprintf(item->state, sizeof(item->state), "killed (SIG%s)",
-			 signal_name ? signal_name : "?");
+		if (signal_name)
+			snprintf(item->state, sizeof(item->state), "SIG%s", signal_name);
+		else
+			snprintf(item->state, sizeof(item->state), "signal %d",
+				 WTERMSIG(entry->wstatus));
 	} else if (entry->wstatus_known && WIFEXITED(entry->wstatus))
 		snprintf(item->state, sizeof(item->state), "exit %d", WEXITSTATUS(entry->wstatus));
 	else
@@ -68,8 +71,8 @@ static void describe_state(struct item *item)
 						      : "ended");
 	used = strlen(item->state);
 	if (item->rank >= 0)
-		snprintf(item->state + used, sizeof(item->state) - used, ", rank %d of %d",
-			 item->rank, item->ranks);
+		snprintf(item->state + used, sizeof(item->state) - used, ", rank %d/%d", item->rank,
+			 item->ranks);
 }
 
 static void describe_times(struct item *item, bool utf8)
@@ -179,6 +182,8 @@ static int gather(struct list *list, bool utf8, bool all, struct kymo_error *err
 			look_inside(item);
 		describe_state(item);
 		describe_times(item, utf8);
+		item->steps_text = item->steps < 0 ? (struct format_text){ "?" }
+						   : format_count_short((uint64_t)item->steps);
 	}
 	return 0;
 }
@@ -208,9 +213,9 @@ static const char *get_program(const struct item *item)
 	return item->entry->program;
 }
 
-static const char *get_name(const struct item *item)
+static const char *get_steps(const struct item *item)
 {
-	return item->entry->name;
+	return item->steps_text.text;
 }
 
 static const char *get_state(const struct item *item)
@@ -221,28 +226,44 @@ static const char *get_state(const struct item *item)
 /* ---- printing ------------------------------------------------------------------------------- */
 
 struct widths {
-	size_t program, name, state; /* name: 0 where none was given one */
+	size_t program, state, steps;
 };
 
-#define OTHER_COLUMNS \
-	53 /* of a line: between program, name and state, after them, and "pid 12345" */
+#define OTHER_COLUMNS 33 /* of a line: between and beside program, state, steps and recording */
+#define NAME_MOST 28 /* columns for whose sake programs are cut: "pid 12345 (sixteen columns)" */
 
-/* Where there are names, programs leave room for them: a name was given since the program says too little. */
+/* Does the name that it was given mean this one, and not a newer one, or a file? */
+static bool is_meant_by_own_name(const struct list *list, const struct store_entry *entry)
+{
+	return store_called(entry->name, list->entries, list->count) == entry;
+}
+
+static size_t widest_name(const struct list *list)
+{
+	size_t width = strlen("pid 12345"), one;
+
+	for (size_t i = 0; i < list->shown; i++) {
+		const struct store_entry *entry = &list->entries[i];
+
+		one = text_width(entry->name, strlen(entry->name));
+		if (one && !is_meant_by_own_name(list, entry))
+			one += strlen("pid 12345 ()");
+		width = one > width ? one : width;
+	}
+	return width > NAME_MOST ? NAME_MOST : width;
+}
+
+/* Programs leave room for names: a name was given since the program says too little. */
 static struct widths choose_widths(const struct list *list, const struct text_style *style)
 {
 	size_t columns = (size_t)style->columns;
 	struct widths widths = { .program = widest(list, get_program, 7, columns > 80 ? 40 : 16),
-				 .name = widest(list, get_name, 0, 40),
-				 .state = widest(list, get_state, 5, 40) };
-	size_t room = columns > OTHER_COLUMNS + widths.state + 11
-			      ? columns - OTHER_COLUMNS - widths.state
-			      : 11;
+				 .state = widest(list, get_state, 5, 40),
+				 .steps = widest(list, get_steps, 5, 9) };
+	size_t others = OTHER_COLUMNS + widths.state + widths.steps + widest_name(list);
 
-	if (!widths.name)
-		return widths;
-	widths.name = widths.name < 4 ? 4 : widths.name > room - 7 ? room - 7 : widths.name;
-	if (widths.program > room - widths.name)
-		widths.program = room - widths.name;
+	if (columns < others + widths.program)
+		widths.program = columns > others + 7 ? columns - others : 7;
 	return widths;
 }
 
@@ -295,27 +316,23 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A name means what is called so here, else the first of the list. */
-static bool is_meant_by_name(const struct list *list, const struct store_entry *entry)
+/* What is called so here is meant by its path. */
+static bool is_meant_by_file_name(const struct list *list, const struct store_entry *entry)
 {
 	const char *path = short_path(list, entry->path);
-	size_t i = 0;
 
-	if (!strchr(path, '/') || !access(base_name(path), F_OK))
-		return !strchr(path, '/');
-	while (&list->entries[i] != entry &&
-	       strcmp(base_name(list->entries[i].path), base_name(entry->path)))
-		i++;
-	return &list->entries[i] == entry;
+	return !strchr(path, '/') ||
+	       store_called(base_name(path), list->entries, list->count) == entry;
 }
 
-/* What kymo takes for it: the pid of a live one, latest, a path, or its name or pid where there is no room. */
-static void add_recording(struct buf *line, const struct list *list, const struct item *item,
-			  size_t room)
+/* Of one without a name that means it: the pid of a live one, latest, a path, or its file's name or pid where there is
+   no room. */
+static void add_target(struct buf *line, const struct list *list, const struct item *item,
+		       size_t room)
 {
 	const struct store_entry *entry = item->entry;
 	const char *path = short_path(list, entry->path), *name = base_name(path);
-	bool by_pid = is_newest_of_pid(list, entry), by_name = is_meant_by_name(list, entry);
+	bool by_pid = is_newest_of_pid(list, entry), by_name = is_meant_by_file_name(list, entry);
 
 	if (by_pid && entry->state == STORE_LIVE)
 		buf_print(line, "pid %d", entry->pid);
@@ -332,6 +349,29 @@ static void add_recording(struct buf *line, const struct list *list, const struc
 		text_visible(line, path, strlen(path)); /* too long, and right */
 }
 
+/* What kymo takes for it: the name that it was given, or something else and that name behind it. */
+static void add_recording(struct buf *line, const struct list *list, const struct item *item,
+			  size_t room, const struct text_style *style)
+{
+	const char *name = item->entry->name;
+	struct buf target = { 0 };
+	size_t used;
+
+	if (text_width(name, strlen(name)) <= room && is_meant_by_own_name(list, item->entry)) {
+		text_visible(line, name, strlen(name));
+		return;
+	}
+	add_target(&target, list, item, room);
+	used = text_width(buf_get(&target), target.used) + strlen(" ()");
+	buf_add(line, buf_get(&target), target.used);
+	if (name[0] && !strstr(buf_get(&target), name)) {
+		buf_text(line, " (");
+		text_fit(line, name, room > used + 16 ? room - used : 16, 0, style);
+		buf_char(line, ')');
+	}
+	buf_fini(&target);
+}
+
 static void print_item(const struct list *list, const struct item *item,
 		       const struct widths *widths, const struct text_style *style, FILE *out)
 {
@@ -342,24 +382,18 @@ static void print_item(const struct list *list, const struct item *item,
 		 item->entry->program[0] ? item->entry->program : base_name(item->entry->path),
 		 widths->program, -1, style);
 	buf_text(&line, "  ");
-	if (widths->name) {
-		text_fit(&line, item->entry->name[0] ? item->entry->name : "-", widths->name, -1,
-			 style);
-		buf_text(&line, "  ");
-	}
 	text_pad(&line, item->state, widths->state, -1);
 	buf_text(&line, "  ");
 	text_pad(&line, item->started, 10, -1);
 	text_pad(&line, item->ran.text, 8, 1);
 	buf_char(&line, ' ');
-	text_pad(&line, item->steps < 0 ? "-" : format_count_short((uint64_t)item->steps).text, 9,
-		 1);
+	text_pad(&line, item->steps_text.text, widths->steps, 1);
 	buf_char(&line, ' ');
 	text_pad(&line, format_bytes((double)item->entry->bytes).text, 7, 1);
 	buf_text(&line, "  ");
 	used = text_width(buf_get(&line), line.used);
 	add_recording(&line, list, item,
-		      used < (size_t)style->columns ? (size_t)style->columns - used : 0);
+		      used < (size_t)style->columns ? (size_t)style->columns - used : 0, style);
 	fprintf(out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 	if (item->now.known)
@@ -370,10 +404,9 @@ static void print_table(const struct list *list, const struct text_style *style,
 {
 	struct widths widths = choose_widths(list, style);
 
-	fprintf(out, "%s%-*s  %-*s%s%-*s  %-10s%8s %9s %7s  %s%s\n", text_paint(style, TEXT_BOLD),
-		(int)widths.program, "PROGRAM", (int)widths.name, widths.name ? "NAME" : "",
-		widths.name ? "  " : "", (int)widths.state, "STATE", "STARTED", "RAN", "STEPS",
-		"SIZE", "RECORDING", text_plain(style));
+	fprintf(out, "%s%-*s  %-*s  %-10s%8s %*s %7s  %s%s\n", text_paint(style, TEXT_BOLD),
+		(int)widths.program, "PROGRAM", (int)widths.state, "STATE", "STARTED", "RAN",
+		(int)widths.steps, "STEPS", "SIZE", "RECORDING", text_plain(style));
 	for (size_t i = 0; i < list->shown; i++) {
 		if (list->entries[i].unreadable[0])
 			print_unreadable(&list->items[i], &widths, style, out);

@@ -56,19 +56,24 @@ def test_ls_names_each_as_other_commands_take_it(kymo):
     assert found == {str(path) for path in paths}
 
 
-def test_ls_shows_the_names_that_runs_were_given(kymo):
-    assert kymo("run", "-n", "baseline", "--", PROGS / "cli_fixture", "plain").status == 0
-    assert kymo("run", "--", PROGS / "cli_fixture", "plain").status == 0
+def test_ls_shows_the_names_that_runs_were_given_for_other_commands_take_them(kymo):
+    for name in (["-n", "sixteen-columns!"], ["-n", "sixteen-columns!"], []):
+        assert kymo("run", "-q", *name, "--", PROGS / "cli_fixture", "killed").status == -9
+    recorded = json.loads(kymo("ls", "-f", "json").out)
     head, *lines = kymo("ls").out.splitlines()
-    assert head.split() == ["PROGRAM", "NAME", "STATE", "STARTED", "RAN", "STEPS", "SIZE", "RECORDING"]
-    assert sorted(line.split()[1] for line in lines) == ["-", "baseline"]
-    assert {one["name"] for one in json.loads(kymo("ls", "-f", "json").out)} == {"baseline", None}
+    assert head.split() == ["PROGRAM", "STATE", "STARTED", "RAN", "STEPS", "SIZE", "RECORDING"]
+    assert all(re.match(r"\S+ +SIGKILL  ", line) for line in lines) and max(map(len, lines[:2])) <= 80
+    *words, older = [line.split("  ")[-1] for line in lines]
+    assert words == ["latest", "sixteen-columns!"] and "sixteen-columns!" in older
+    for word, one in zip([*words, older.split(" (")[0]], recorded, strict=True):
+        assert kymo("query", "-f", "csv", word, "SELECT path FROM kymo.runs").out == f"path\r\n{one['path']}\r\n"
+    assert [one["name"] for one in recorded] == [None, "sixteen-columns!", "sixteen-columns!"]
 
 
 def test_a_long_name_leaves_the_line_within_80_columns(kymo):
     assert kymo("run", "-n", "a_name_" * 9, "--", PROGS / "cli_fixture", "killed").status == -9
     head, line = kymo("ls").out.splitlines()
-    assert len(head) <= 80 and len(line) <= 80 and re.match(r"cli…ure  a_…_  killed \(SIGKILL\)  ", line)
+    assert len(head) <= 80 and len(line) <= 80 and re.search(r"  latest \(a_name_a\S*…\S*_name_\)$", line)
     assert json.loads(kymo("ls", "-f", "json").out)[0]["name"] == "a_name_" * 9
 
 
@@ -144,6 +149,12 @@ def test_ls_shows_the_newest_twenty_and_looks_into_no_others(kymo):
 def test_ls_tells_the_steps_of_the_newest_among_many(kymo):
     copies(kymo, 150)
     assert re.search(r" 40 +\S+ [kM]B  ", kymo("ls").out.splitlines()[1])
+
+
+def test_steps_that_were_not_looked_for_are_not_none(kymo):
+    kymo.record("plain")
+    assert kymo("pack").status == 0
+    assert sorted(re.search(r" (\S+) +\S+ [kM]B  ", line)[1] for line in kymo("ls").out.splitlines()[1:]) == ["40", "?"]
 
 
 def test_ls_says_what_it_cannot_read(kymo):
