@@ -243,17 +243,32 @@ const struct rules_row rules[] = {
 	  "fuse kernels, batch more into one, or record the sequence once and launch it as a whole",
 	  "devices",
 	  "SELECT name, count(*), median(end_ns - start_ns) FROM device.ops GROUP BY 1" },
+	/* Hung, or nearly: of all processes none has begun or ended anything, and some are inside of zones. Those that ended by
+	   themselves were not. Zones are many: they are looked at only where what is open began long ago. */
+	{ "stuck", 0.20, 0.5, 1,
+	  "WITH o AS (SELECT z.*, start_ns + age_ns AS until FROM trace.open_zones z SEMI JOIN (SELECT pid FROM "
+	  "kymo.processes WHERE state <> 'ended') USING (pid) WHERE age_ns IS NOT NULL), n AS (SELECT max(until) AS now, "
+	  "max(start_ns) AS began, count(*) AS n FROM o HAVING now - began > 0.1 * {run_ns}), e AS (SELECT max(ended) AS ended FROM "
+	  "(SELECT max(start_ns + duration_ns) AS ended FROM trace.zones SEMI JOIN (SELECT pid FROM kymo.processes, n) USING (pid) "
+	  "UNION ALL SELECT max(start_ns + duration_ns) FROM trace.steps)) SELECT now - greatest(began, coalesce(ended, 0)), "
+	  "{run_ns}, coalesce(name, 'a zone'), n, age_ns, pid FROM o, n, e ORDER BY until < now - 1e9, tid <> pid, tid, depth DESC LIMIT 1",
+	  "Inside of {name} no zone has begun or ended for the last {won}, {share} of the run.",
+	  "that zone is open for {a}; zones that are open in all: {count}",
+	  "while it runs, kymo backtrace --why {pid} says what it waits for; kymo backtrace shows where it was last",
+	  "timeline", "FROM trace.open_zones" },
 	{ "waiting", 0.60, 0.2, 2,
-	  "SELECT {run_ns} * (1 - avg(cpu_pct) / 100), {run_ns}, '', count(*), avg(cpu_pct) * {run_ns} / 100, 0 "
+	  "SELECT {run_ns} * (1 - avg(cpu_pct) / 100), {run_ns}, '', count(*), avg(cpu_pct) * {run_ns} / 100, pid "
 	  "FROM host.process GROUP BY pid HAVING count(*) >= 3 ORDER BY max(rss_bytes) DESC LIMIT 1",
 	  "The program mostly waits: for {share} of the run it used no processor.",
 	  "{a} of processor time in {whole}",
 	  "look at what it waits for: I/O, a lock, a device, or a processor that others hold; kymo backtrace shows "
-	  "where it was last, and while it runs kymo backtrace --why PID what it waits for",
+	  "where it was last, and while it runs kymo backtrace --why {pid} what it waits for",
 	  "metrics", "SELECT ts_ns, pid, cpu_pct FROM host.process" },
+	/* What is open covers its time, too: until the last moment known of where nobody saw the end. */
 	{ "coverage", 0.90, 0.02, 1,
-	  "SELECT {run_ns} - sum(self_ns), {run_ns}, '', sum(count), sum(self_ns), 0 FROM trace.regions "
-	  "HAVING sum(count) > 0",
+	  "SELECT {run_ns} - covered, {run_ns}, '', n, covered, 0 FROM (SELECT sum(count) AS n, sum(self_ns) + coalesce((SELECT "
+	  "sum(coalesce(age_ns, {run_ns} - start_ns)) FROM trace.open_zones WHERE depth = 0), 0) AS covered FROM trace.regions) "
+	  "WHERE n > 0",
 	  "Zones explain little of this run: they cover {a} of {whole}.",
 	  "{count} zones were recorded", "mark the outermost loops and calls, too", "timeline",
 	  "FROM trace.regions ORDER BY self_ns DESC" },
@@ -277,7 +292,7 @@ static void add_prose(struct buf *out, const char *text)
 		{ "{share}", "16 %" },	 { "{won}", "34.5 s" },	    { "{whole}", "211 s" },
 		{ "{name}", "NAME" },	 { "{count}", "404" },	    { "{a}", "1.2 ms" },
 		{ "{b}", "24.9 ms" },	 { "{a_bytes}", "320 MB" }, { "{b_bytes}", "770 MB" },
-		{ "{which}", "KERNEL" },
+		{ "{which}", "KERNEL" }, { "{pid}", "PID" },
 	};
 
 	while (*text) {

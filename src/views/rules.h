@@ -10,7 +10,8 @@
 #include "base/buf.h"
 
 /*
- * {share} {won} {whole} {name} {count} {a} {b} {which} are filled from what the query answers, {a_bytes} {b_bytes} as bytes;
+ * {share} {won} {whole} {name} {count} {a} {b} {which} are filled from what the query answers, {a_bytes} {b_bytes} as bytes,
+ * {pid} is b as a plain number;
  * {run_ns} in a query is the run's length. [Brackets] hold what is said only where there is a name.
  */
 struct rules_row {

@@ -52,6 +52,8 @@ static void fill_word(struct buf *out, const char *word, size_t bytes,
 			 &(struct text_style){ .utf8 = utf8 });
 	else if (bytes == 6 && !strncmp(word, "run_ns", 6))
 		buf_print(out, "%.0f", finding->whole_ns);
+	else if (bytes == 3 && !strncmp(word, "pid", 3))
+		buf_print(out, "%.0f", finding->b);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (strlen(numbers[i].word) == bytes && !strncmp(numbers[i].word, word, bytes))
 			buf_text(out, numbers[i].text.text);
@@ -252,10 +254,10 @@ static void say_failure(struct tables *tables, const struct facts *facts, const 
 	buf_fini(&text);
 }
 
-/* The zones that were open, of the thread with most of them. */
+/* The zones that are open, or were, of the thread with most of them. */
 #define WHERE_ZONES \
-	"SELECT any_value(coalesce(thread, 'thread ' || tid)) || ' was in ' || string_agg(name, ' > ' ORDER BY " \
-	"depth) FROM (SELECT * FROM trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) " \
+	"SELECT any_value(coalesce(thread, 'thread ' || tid)) || CASE (SELECT state FROM kymo.runs) WHEN 'live' THEN ' is' ELSE " \
+	"' was' END || ' in ' || string_agg(name, ' > ' ORDER BY depth) FROM (SELECT * FROM trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) " \
 	"GROUP BY pid, tid ORDER BY tid <> pid, count(*) DESC LIMIT 1"
 /* Without zones, the last that was seen of it from outside. */
 #define WHERE_STACK \
@@ -359,6 +361,27 @@ static bool is_too_short(const struct facts *facts)
 		top->self_ns < SHORT_SHARE * facts->duration_ns);
 }
 
+/* No zone has ended, and some are open: where it is, or was. */
+static bool say_open(struct tables *tables, const struct facts *facts, struct verdict *out)
+{
+	char where[400] = "";
+
+	if (tables)
+		say_where(tables, WHERE_ZONES, where, sizeof(where));
+	if (!where[0])
+		return false;
+	snprintf(out->sentence, sizeof(out->sentence), "%s, and no zone has ended.", where);
+	if (facts->live)
+		snprintf(out->advice, sizeof(out->advice),
+			 "kymo backtrace --why %d says what it waits for", facts->pid);
+	else
+		snprintf(out->advice, sizeof(out->advice),
+			 "kymo backtrace shows the last stacks that were seen");
+	out->view = "timeline";
+	out->query = "FROM trace.open_zones";
+	return true;
+}
+
 /* Captures of devices have their operations, and zones without totals if any. */
 static void say_no_regions(const struct facts *facts, struct verdict *out)
 {
@@ -383,7 +406,8 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 }
 
 /* Nothing stands out, or nothing was recorded. */
-static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
+static void say_none(struct tables *tables, const struct facts *facts, bool utf8,
+		     struct verdict *out)
 {
 	const struct facts_region *top = top_region(facts);
 	struct finding finding = { .whole_ns = facts->duration_ns };
@@ -393,7 +417,8 @@ static void say_none(const struct facts *facts, bool utf8, struct verdict *out)
 		return;
 	}
 	if (!top) {
-		say_no_regions(facts, out);
+		if (!say_open(tables, facts, out))
+			say_no_regions(facts, out);
 		return;
 	}
 	finding.won_ns = top->self_ns;
@@ -453,6 +478,6 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 	if (said || !room)
 		return said;
 	out[0] = nothing_said;
-	say_none(facts, utf8, &out[0]);
+	say_none(tables, facts, utf8, &out[0]);
 	return 1;
 }

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import KYMO
+from conftest import KYMO, PROGS
 from test_query import on_a_terminal, plain_text
 
 
@@ -61,6 +61,20 @@ def test_a_dead_program_says_what_it_was_in(kymo):
     assert "\nOpen at the end\n" in out
     # Nobody saw it end: for how long is not known, and not made up.
     assert re.search(r"\(tid \d+\) was in outer > inner\n", out)
+    assert out.splitlines()[2] == "  cli_fixture was in outer > inner, and no zone has ended."
+    assert "nothing in the program says" not in out
+
+
+def test_a_program_that_hangs_is_told_where_and_what_to_ask_next(kymo):
+    with subprocess.Popen([PROGS / "cli_fixture", "open"], env={**kymo.env, "KYMO": "on"}, cwd=kymo.cwd,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        out = " ".join(kymo("report", str(child.pid)).out.split())
+        child.communicate(b"")
+    # By when it is asked: a run of less than a second is not said to hang.
+    said = r" cli_fixture is in outer > inner, and no zone has ended\. | Inside of inner no zone has begun or ended for the last "
+    assert re.search(said, out), out
+    assert f"kymo backtrace --why {child.pid} says what it waits for" in out
 
 
 def test_what_was_not_recorded_is_one_line_each(kymo):

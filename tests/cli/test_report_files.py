@@ -141,6 +141,7 @@ FINDS = {
     "crowded": "More threads want to run than there are cores: for 60 % of the run something waited for one.",
     "swap": "Memory comes back from storage: 38,000 page faults needed I/O, about 7.60 s of waiting.",
     "growth": "Memory grows all the time: from 320 MB after start-up to 770 MB at the end.",
+    "stuck": "Inside of Session::run no zone has begun or ended for the last 16.0 s, 80 % of the run.",
     "waiting": "The program mostly waits: for 95 % of the run it used no processor.",
     "spread": "Some steps take much longer than others: what is above the median adds up to 39 % of step time "
               "(5.95 s of 15.4 s), and it is save_checkpoint that differs.",
@@ -155,6 +156,10 @@ def test_a_detector_finds_its_problem_and_only_where_it_is(shared, made, problem
     assert (first["name"], first["sentence"]) == (problem, FINDS[problem])
     assert first["try"] and first["evidence"] and first["gain_pct"] > 0
     assert problem not in [one["name"] for one in report(shared, made(f"{problem}-not"))["verdicts"]]
+
+
+def test_zones_that_are_open_explain_the_run_too(shared, made):
+    assert "coverage" not in [one["name"] for one in report(shared, made("stuck"))["verdicts"]]
 
 
 def test_the_terminal_says_the_first_verdict(shared, made):

@@ -6,6 +6,8 @@
  *						the optimizer that much less
  *	made_run DIRECTORY WORD			a small run with one problem; WORD-not: the same without it
  */
+#include <signal.h>
+
 #include "../unit/tables_make.h"
 /* Its tables, without linking what is hidden in the library. */
 #include "base/schema.c" // NOLINT(bugprone-suspicious-include)
@@ -448,6 +450,32 @@ static void ranks(const char *directory, uint64_t late)
 	}
 }
 
+/* Ended from outside while it was in two zones; another thread goes on where it is not stuck. */
+static void stuck(struct make *make, bool goes_on)
+{
+	struct zones main = { .thread = make_thread(make, make->pid, "MainThread") };
+	struct zones other = { .thread = make_thread(make, make->pid + 1, "loader") };
+	uint32_t load = make_name(make, "load", "app.py", 1, KYMO_SOURCE_PYTHON, 0);
+	const struct kymo_open_entry open[] = {
+		{ MAKE_EPOCH + 3 * SECOND,
+		  make_name(make, "serve", "app.py", 5, KYMO_SOURCE_PYTHON, 0), 0 },
+		{ MAKE_EPOCH + 4 * SECOND,
+		  make_name(make, "Session::run", "app.py", 9, KYMO_SOURCE_PYTHON, 0), 0 },
+	};
+
+	make->control.wstatus = SIGTERM;
+	zone(&other, SECOND, 2 * SECOND, load, 0);
+	if (goes_on)
+		zone(&other, SMALL - 100 * MS, SMALL - 50 * MS, load, 0);
+	put_zones(make, &other);
+	zone(&main, 0, 100 * MS, load, 0);
+	make->open = open;
+	make->open_count = 2;
+	make->open_thread = main.thread;
+	put_zones(make, &main);
+	make->open_count = 0;
+}
+
 static void problem(const char *directory, const char *word)
 {
 	bool has = !strstr(word, "-not");
@@ -478,6 +506,8 @@ static void problem(const char *directory, const char *word)
 		throttled(&make, has ? 200 * MS : 2 * MS);
 	else if (!strncmp(word, "crowded", 7))
 		host_rows(&make, 0, has ? 400 : 3, has ? 60 : 2, 0, 90);
+	else if (!strncmp(word, "stuck", 5))
+		stuck(&make, !has);
 	else if (!strncmp(word, "swap", 4))
 		host_rows(&make, has ? 2000 : 2, 0, 0, 0, 90);
 	else if (!strncmp(word, "growth", 6))
