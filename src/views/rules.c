@@ -124,12 +124,15 @@ const struct rules_row rules[] = {
 	  "{count} times[, group {name}]",
 	  "raise the group's CPU limit, or start fewer threads (OMP_NUM_THREADS)", "metrics",
 	  "FROM host.cgroup" },
+	/* The pressure is the whole machine's. It is this program's doing where more of its own threads were seen on a core or
+	   waiting for one, at the mean of all looks, than there are cores; else others hold them, and no change of it helps. */
 	{ "crowded", 0.20, 0.5, 1,
-	  "SELECT {run_ns} * least(p.pressure, 100) / 100, {run_ns}, '', h.switches, 0, 0 FROM (SELECT avg(pressure_pct) AS "
-	  "pressure, avg(busy_pct) AS busy, count(*) AS n FROM host.cpu WHERE cpu IS NULL) p, (SELECT "
+	  "SELECT {run_ns} * least(p.pressure, 100) / 100, {run_ns}, '', h.switches, 0, 0 FROM (SELECT avg(pressure_pct) FILTER (cpu "
+	  "IS NULL) AS pressure, avg(busy_pct) FILTER (cpu IS NULL) AS busy, count(*) FILTER (cpu IS NULL) AS n, count(DISTINCT cpu) "
+	  "AS cores FROM host.cpu) p, (SELECT count(*) AS seen FROM host.threads WHERE state = 'running') t, (SELECT "
 	  "max(involuntary_switches) - min(involuntary_switches) AS switches, (max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM "
 	  "host.process GROUP BY pid ORDER BY max(rss_bytes) DESC LIMIT 1) h WHERE p.n >= 3 AND p.busy > 90 AND h.switches > "
-	  "50 * h.s",
+	  "50 * h.s AND t.seen > p.cores * p.n",
 	  "More threads want to run than there are cores: for {share} of the run something waited for one.",
 	  "the program was interrupted {count} times",
 	  "start fewer threads (OMP_NUM_THREADS, loader workers), or run less beside it", "metrics",

@@ -375,6 +375,25 @@ static void blocked_threads(struct make *make, int every)
 	make_stream(make, schema_find("host.threads"), rows, 20);
 }
 
+/* On a machine of two cores that are always busy. */
+static void running_threads(struct make *make, int count)
+{
+	struct schema_host_threads_row rows[20 * 4] = { 0 };
+	struct schema_host_cpu_row cores[2] = {
+		{ .ts_ticks = MAKE_EPOCH, .busy_pct = 99 },
+		{ .ts_ticks = MAKE_EPOCH, .busy_pct = 99, .cpu = 1 }
+	};
+
+	for (int i = 0; i < 20 * count; i++) {
+		rows[i].ts_ticks = MAKE_EPOCH + (uint64_t)(i / count) * SECOND;
+		rows[i].pid = make->pid;
+		rows[i].tid = make->pid + i % count;
+		snprintf(rows[i].state, sizeof(rows[i].state), "running");
+	}
+	make_stream(make, schema_find("host.threads"), rows, (size_t)(20 * count));
+	make_stream(make, schema_find("host.cpu"), cores, 2);
+}
+
 static void throttled(struct make *make, uint64_t each_second)
 {
 	struct schema_host_cgroup_row rows[20] = { 0 };
@@ -504,9 +523,11 @@ static void problem(const char *directory, const char *word)
 		blocked_threads(&make, has ? 2 : 19);
 	else if (!strncmp(word, "throttled", 9))
 		throttled(&make, has ? 200 * MS : 2 * MS);
-	else if (!strncmp(word, "crowded", 7))
-		host_rows(&make, 0, has ? 400 : 3, has ? 60 : 2, 0, 90);
-	else if (!strncmp(word, "stuck", 5))
+	else if (!strncmp(word, "crowded", 7)) {
+		host_rows(&make, 0, 400, 60, 0,
+			  90); /* the same pressure, of others in one of them */
+		running_threads(&make, has ? 4 : 1);
+	} else if (!strncmp(word, "stuck", 5))
 		stuck(&make, !has);
 	else if (!strncmp(word, "swap", 4))
 		host_rows(&make, has ? 2000 : 2, 0, 0, 0, 90);
