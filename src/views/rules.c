@@ -204,7 +204,7 @@ const struct rules_row rules[] = {
 	  "it is the slowest in {count} steps, with {a} where others take {b}",
 	  "look at that rank's machine and data: kymo report on its own recording", "timeline",
 	  "SELECT step, rank, data_ns, forward_ns, duration_ns FROM trace.steps ORDER BY step, rank" },
-	/* Queueing ahead hides at most what the device takes: one that is hardly used holds up nothing. */
+	/* Queueing ahead hides at most what the device takes: where that is next to nothing, it is another thing to say. */
 	{ "device_idle", 0.15, 0.8, 0,
 	  "SELECT host_late_ns, {run_ns}, queue, gaps, busy_ns, idle_ns FROM device.queues WHERE busy_ns > 0.05 * {run_ns} "
 	  "ORDER BY busy_ns DESC LIMIT 1",
@@ -212,6 +212,14 @@ const struct rules_row rules[] = {
 	  "it was busy for {a} and idle for {b}; {count} times it ran out of work",
 	  "queue further ahead: prepare and copy the next batch while the device works, in another thread or queue",
 	  "devices", "SELECT cause, sum(duration_ns) FROM device.gaps GROUP BY 1" },
+	{ "device_unused", 0.15, 0.1, 0,
+	  "SELECT host_late_ns, {run_ns}, queue, ops, busy_ns, 0 FROM (FROM device.queues ORDER BY busy_ns DESC LIMIT 1) WHERE "
+	  "busy_ns BETWEEN 1 AND 0.05 * {run_ns}",
+	  "The device is hardly used: {name} was busy for {a}, and for {share} of the run ({won}) it waited for the host to queue "
+	  "something.",
+	  "{count} operations in {whole}",
+	  "the time goes into the host: make it quicker, or give more of its work to the device; queueing ahead wins at most {a}",
+	  "devices", "FROM device.queues ORDER BY busy_ns DESC" },
 	/* From 80 % on, what is left to the host is no more than the gaps that any program has. Where the host waits for less than
 	   a fifth of that time the two are about even, and mending the device alone brings little; and what is a fifth of the run
 	   is told as a region of that size is. A model's execution is a wait, too: the call comes back with its end. */

@@ -1,4 +1,4 @@
-/* A device that stands still for a reason, or does not: idle, sync, tiny, busy, bound. Operations are told of, over 0.6 s of the clock. */
+/* A device that stands still for a reason, or does not: idle, unused, sync, tiny, busy, bound. Operations are told of, over 0.6 s of the clock. */
 #include <kymo/device.h>
 #include <stdint.h>
 #include <string.h>
@@ -38,6 +38,8 @@ int main(int argc, char **argv)
 
 		if (!strcmp(how, "idle")) /* queued 24 ms after the one before was done */
 			told(KYMO_DEVICE_KERNEL, at + 24000, at + 24001, at + each);
+		if (!strcmp(how, "unused")) /* 9 µs of 30 ms */
+			told(KYMO_DEVICE_KERNEL, at + 29990, at + 29991, at + each);
 		if (!strcmp(how,
 			    "sync")) { /* done after 15 ms; 12 until the host has noticed, 3 to begin the next */
 			told(KYMO_DEVICE_KERNEL, at, at + 3000, at + 18000);

@@ -163,8 +163,8 @@ def test_modules_have_device_time_by_the_query_of_the_docs(lab, launched):
         ("one", "backward"): (3, 6), ("two", "backward"): (3, 6), ("backward", "backward"): (6, 12)}
 
 
-@pytest.mark.parametrize("how, verdict", [("idle", "device_idle"), ("sync", "device_sync"), ("tiny", "device_tiny"),
-                                          ("bound", "device_bound"), ("busy", None)])
+@pytest.mark.parametrize("how, verdict", [("idle", "device_idle"), ("unused", "device_unused"), ("sync", "device_sync"),
+                                          ("tiny", "device_tiny"), ("bound", "device_bound"), ("busy", None)])
 def test_a_device_that_is_held_up_is_said_to_be_and_no_other(lab, how, verdict):
     done, recording = lab.record(f"held-{how}", lab.program("held_up"), how)
     assert done.returncode == 0, done.stderr
