@@ -89,16 +89,28 @@ static void print_one_verdict(const struct report *report, const struct verdict 
 			       report->style);
 }
 
-static void print_verdict(const struct report *report)
+/* What else holds: the next in a sentence, the others by their number. */
+static void print_others(const struct report *report, const struct verdict *next, size_t count)
 {
-	struct verdict verdicts[2];
+	if (count)
+		text_paragraph(report->out, next->sentence, 12, "  also      ", false,
+			       report->style);
+	if (count > 1)
+		fprintf(report->out, "            %zu more: kymo report -f json\n", count - 1);
+}
+
+static void print_verdicts(const struct report *report)
+{
+	static struct verdict verdicts[VERDICT_MOST];
 	size_t count = verdict_all(report->tables, &report->facts, report->style->utf8, verdicts,
-				   2);
+				   VERDICT_MOST);
+	size_t told = 1;
 
 	print_one_verdict(report, &verdicts[0]);
 	/* How it failed comes first, and what took its time second. */
 	if (count > 1 && !strcmp(verdicts[0].name, VERDICT_ENDED))
-		print_one_verdict(report, &verdicts[1]);
+		print_one_verdict(report, &verdicts[told++]);
+	print_others(report, &verdicts[told], count - told);
 }
 
 /* Sections begin with a blank line and their name. */
@@ -498,7 +510,7 @@ int report_print(struct tables *tables, bool subtract, const struct text_style *
 	if (!rc) {
 		print_problems(&report);
 		print_head(&report);
-		print_verdict(&report);
+		print_verdicts(&report);
 	}
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && rc >= 0; i++)
 		rc = sections[i](&report);

@@ -10,8 +10,6 @@
 #include "views/rows.h"
 #include "views/verdict.h"
 
-#define VERDICTS 24 /* more than there are */
-
 static void add_number(struct buf *out, const char *key, double value)
 {
 	buf_print(out, "\"%s\":%s", key, format_number(value, "null").text);
@@ -87,8 +85,8 @@ static void add_run(struct buf *out, struct tables *tables, const struct facts *
 
 static void add_verdicts(struct buf *out, struct tables *tables, const struct facts *facts)
 {
-	static struct verdict verdicts[VERDICTS];
-	size_t count = verdict_all(tables, facts, true, verdicts, VERDICTS);
+	static struct verdict verdicts[VERDICT_MOST];
+	size_t count = verdict_all(tables, facts, true, verdicts, VERDICT_MOST);
 
 	buf_text(out, "\"verdicts\":[");
 	for (size_t i = 0; i < count; i++) {

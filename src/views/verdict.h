@@ -22,6 +22,8 @@ struct verdict {
 #define VERDICT_ENDED \
 	"ended" /* the name of one that says how the program failed: always the first */
 
+#define VERDICT_MOST 32 /* more than there are */
+
 /*
  * All that hold, the one by which most could be won first; at least one. Says how many. A program that failed says so
  * first. tables may be NULL: then by the facts alone.

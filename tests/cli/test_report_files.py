@@ -164,4 +164,13 @@ def test_zones_that_are_open_explain_the_run_too(shared, made):
 
 def test_the_terminal_says_the_first_verdict(shared, made):
     out = " ".join(shared("report", made("throttled")).out.split())
-    assert FINDS["throttled"] in out
+    assert FINDS["throttled"] in out and " also " not in out and " more: kymo report" not in out
+
+
+def test_the_terminal_names_the_second_verdict_and_counts_the_others(shared, made):
+    path = made("several")
+    assert [one["name"] for one in report(shared, path)["verdicts"]] == ["swap", "waiting", "growth"]
+    head = shared("report", path).out.split("\n\n")[1]
+    said = " ".join(head.split())
+    assert said.startswith(FINDS["swap"]) and said.endswith(f" also {FINDS['waiting']} 1 more: kymo report -f json")
+    assert FINDS["growth"] not in said and head.splitlines()[-1] == "            1 more: kymo report -f json"
