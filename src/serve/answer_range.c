@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "serve/inside.h"
 #include "views/blocks.h"
+#include "views/facts.h"
 #include "views/json.h"
 
 #define REGIONS_MOST 500
@@ -16,6 +17,7 @@
 /* All names of one text and source. */
 struct region {
 	uint32_t name; /* the first of them */
+	bool namesake; /* another one is called alike, in another file */
 	uint64_t count;
 	double self_ns, total_ns; /* of what lies in the stretch */
 	int64_t least_ns, most_ns; /* whole durations */
@@ -48,7 +50,22 @@ static int by_text(const void *left, const void *right, void *context)
 	return order ? order : strcmp(x->source, y->source);
 }
 
-/* Names that differ by file or line alone are one region, as in trace.regions. */
+/* As in trace.regions: names that differ by line alone are one region, those of Python are not if they differ by file. */
+static int by_region(const void *left, const void *right, void *context)
+{
+	const struct zoneindex *index = context;
+	const uint32_t *a = left, *b = right;
+	const struct zonenames_name *x = &index->names.list[*a], *y = &index->names.list[*b];
+	const char *text = buf_get(&index->names.text);
+	int order = by_text(left, right, context);
+
+	if (order || strcmp(x->source, "python") != 0)
+		return order;
+	if (x->file_bytes != y->file_bytes)
+		return x->file_bytes < y->file_bytes ? -1 : 1;
+	return memcmp(text + x->file_at, text + y->file_at, x->file_bytes);
+}
+
 static bool make_regions(struct ranging *to)
 {
 	const struct zoneindex *index = to->index;
@@ -60,10 +77,15 @@ static bool make_regions(struct ranging *to)
 	if (order && to->region_of && to->regions) {
 		for (size_t i = 0; i < count; i++)
 			order[i] = (uint32_t)i;
-		qsort_r(order, count, sizeof(*order), by_text, (void *)index);
+		qsort_r(order, count, sizeof(*order), by_region, (void *)index);
 		for (size_t i = 0; i < count; i++) {
-			if (!i || by_text(&order[i - 1], &order[i], (void *)index))
-				to->regions[to->region_count++].name = order[i];
+			if (!i || by_region(&order[i - 1], &order[i], (void *)index)) {
+				to->regions[to->region_count].name = order[i];
+				if (i && !by_text(&order[i - 1], &order[i], (void *)index))
+					to->regions[to->region_count - 1].namesake =
+						to->regions[to->region_count].namesake = true;
+				to->region_count++;
+			}
 			to->region_of[order[i]] = (uint32_t)to->region_count - 1;
 		}
 	}
@@ -192,12 +214,28 @@ static void add_quantiles(struct buf *out, const struct region *region)
 			buf_print(out, ",\"%s\":null", all[i].key);
 }
 
+/* As FACTS_REGIONS_SQL has it. */
+static void add_label(struct buf *out, const struct zoneindex *index, const struct region *region)
+{
+	const struct zonenames_name *name = &index->names.list[region->name];
+	const char *text = buf_get(&index->names.text);
+	struct buf label = { 0 }, file = { 0 };
+
+	buf_add(&label, text + name->name_at, name->name_bytes);
+	buf_add(&file, text + name->file_at, name->file_bytes);
+	if (region->namesake && file.used)
+		buf_print(&label, " (%s)", facts_place(buf_get(&file)));
+	json_text(out, buf_get(&label), label.used);
+	buf_fini(&label);
+	buf_fini(&file);
+}
+
 static void add_region(struct buf *out, const struct zoneindex *index, const struct region *region)
 {
 	const struct zonenames_name *name = &index->names.list[region->name];
 
 	buf_text(out, "{\"name\":");
-	json_text(out, buf_get(&index->names.text) + name->name_at, name->name_bytes);
+	add_label(out, index, region);
 	buf_print(out,
 		  ",\"source\":\"%s\",\"count\":%" PRIu64 ",\"self_ns\":%.0f,\"total_ns\":%.0f"
 		  ",\"min_ns\":%" PRId64 ",\"max_ns\":%" PRId64,

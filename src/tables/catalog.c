@@ -73,7 +73,7 @@ static const struct catalog_column regions[] = {
 	      "start-up; "
 	      "NULL where it was not measured"),
 	AS_IS("file", "VARCHAR",
-	      "where it is in the code; one of the places, if there are several"),
+	      "where it is in the code; one of the places, if there are several. Functions of Python in different files are rows of their own"),
 	AS_IS("line", "INTEGER", "the line in that file"),
 };
 

@@ -1,4 +1,4 @@
-/* trace.regions: exact totals of all streams, merged by source, name, pid and instance. */
+/* trace.regions: exact totals of all streams, merged by source, name, pid and instance, functions of Python by their file too. */
 #include "tables/costs.h"
 #include "tables/meta.h"
 
@@ -77,6 +77,18 @@ static int compare_numbers(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
+/* In C a name is chosen, and means the same wherever it is used. Functions of Python are called parse in many files. */
+static int compare_files(const struct store_name *a, const struct store_name *b)
+{
+	size_t shorter = a->file_bytes < b->file_bytes ? a->file_bytes : b->file_bytes;
+	int order;
+
+	if (a->source != KYMO_SOURCE_PYTHON)
+		return 0;
+	order = shorter ? memcmp(a->file, b->file, shorter) : 0;
+	return order ? order : compare_numbers((int64_t)a->file_bytes, (int64_t)b->file_bytes);
+}
+
 /* What makes two parts one region: not the line, so that a name used in two places is one row. */
 static int compare_parts(const void *left, const void *right)
 {
@@ -85,6 +97,8 @@ static int compare_parts(const void *left, const void *right)
 
 	if (!order)
 		order = strcmp(a->name->text, b->name->text);
+	if (!order)
+		order = compare_files(a->name, b->name);
 	if (!order)
 		order = compare_numbers(a->process->pid, b->process->pid);
 	if (!order)

@@ -6,6 +6,7 @@
 
 #include "views/allocations.h"
 #include "views/devices.h"
+#include "views/facts.h"
 #include "views/format.h"
 #include "views/json.h"
 #include "views/output.h"
@@ -109,7 +110,8 @@ static const struct {
 	{ "regions",
 	  "SELECT name, source, sum(count) AS count, sum(self_ns) AS self_ns, sum(total_ns) AS total_ns, min(min_ns) AS "
 	  "min_ns, max(max_ns) AS max_ns, arg_max(p50_ns, count) AS p50_ns, arg_max(p90_ns, count) AS p90_ns, "
-	  "arg_max(p99_ns, count) AS p99_ns FROM trace.regions WHERE count > 0 GROUP BY name, source "
+	  "arg_max(p99_ns, count) AS p99_ns FROM " FACTS_REGIONS_SQL
+	  " WHERE count > 0 GROUP BY name, source "
 	  "ORDER BY self_ns DESC, name LIMIT 500" },
 	{ "steps",
 	  "SELECT list(x ORDER BY k) AS x, list(least ORDER BY k) AS min, list(med ORDER BY k) AS med, "

@@ -210,7 +210,7 @@ int compare_make(const struct compare_options *options, struct compare *out,
 	compare_check(out);
 	if (out->why[0] && !options->anyway)
 		return 0;
-	if (judge(out))
+	if (compare_tell_apart(out) || judge(out))
 		return error_set(err, ENOMEM, "no memory to compare");
 	compare_say(out);
 	return 0;

@@ -107,6 +107,8 @@ struct compare_figures {
 
 int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		   struct kymo_error *err);
+/* Functions of Python that are called alike in several files get their file behind the name. After all runs. */
+int compare_tell_apart(struct compare *compare);
 /* Fills .why. */
 void compare_check(struct compare *compare);
 /* Fills .sentence and .failed. */

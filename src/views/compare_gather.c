@@ -182,13 +182,15 @@ static int new_item(struct compare *compare, enum compare_kind kind, const struc
 
 /* Items and names have the same numbers. UINT32_MAX without memory. */
 static uint32_t item_of(struct compare *compare, enum compare_kind kind, const char *name,
-			size_t name_bytes, const char *source, size_t source_bytes)
+			size_t name_bytes, const char *source, size_t source_bytes,
+			const char *place)
 {
 	struct frames_one one = { .name = name,
 				  .name_bytes = (uint32_t)name_bytes,
 				  .source = source,
 				  .source_bytes = (uint32_t)source_bytes,
-				  .file = "" };
+				  .file = place,
+				  .file_bytes = (uint32_t)strlen(place) };
 	uint32_t number;
 
 	if (!name_bytes) {
@@ -262,6 +264,12 @@ static double add_span(struct compare_run *run, double *bins, int64_t from, int6
 	return sum;
 }
 
+/* What tells functions of Python apart that are called alike; two checkouts have it in common. */
+static const char *place_of(const struct frames_one *frame)
+{
+	return strcmp(frame->source, "python") != 0 ? "" : facts_place(frame->file);
+}
+
 static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 {
 	const struct frames_one *one = &gather->compare->frames.list[frame];
@@ -279,7 +287,8 @@ static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 	}
 	if (!gather->items[frame])
 		gather->items[frame] = item_of(gather->compare, COMPARE_REGION, one->name,
-					       one->name_bytes, one->source, one->source_bytes);
+					       one->name_bytes, one->source, one->source_bytes,
+					       place_of(one));
 	return gather->items[frame];
 }
 
@@ -413,7 +422,7 @@ static int module_row(const struct rows *rows, void *context)
 	if (!isfinite(ns))
 		return 0;
 	rows_copy_text(rows, 0, name, sizeof(name));
-	item = item_of(compare, COMPARE_MODULE, name, strlen(name), "module", 6);
+	item = item_of(compare, COMPARE_MODULE, name, strlen(name), "module", 6, "");
 	return item == UINT32_MAX ? -ENOMEM : push(&compare->items[item].series[gather->run], ns);
 }
 
@@ -440,7 +449,7 @@ static int gather_step_times(struct compare *compare, size_t which)
 {
 	struct compare_run *run = &compare->runs[which];
 	uint32_t item = item_of(compare, COMPARE_STEP, run->whole ? "run" : "step",
-				run->whole ? 3 : 4, "", 0);
+				run->whole ? 3 : 4, "", 0, "");
 	double *bins = item == UINT32_MAX ? NULL : bins_of(compare, item, which);
 
 	for (size_t i = 0; bins && i < run->bin_count * run->bin_steps; i++)
@@ -463,5 +472,52 @@ int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		rc = gather_zones(compare, run, tables, err);
 	if (!rc)
 		rc = gather_modules(compare, run, tables, err);
+	return rc;
+}
+
+/* ---- namesakes ------------------------------------------------------------------------------ */
+
+static int by_name(const void *left, const void *right, void *context)
+{
+	const struct compare_item *items = context;
+	const struct compare_item *a = &items[*(const uint32_t *)left];
+	const struct compare_item *b = &items[*(const uint32_t *)right];
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : strcmp(a->source, b->source);
+}
+
+static int add_place(struct compare_item *item, const char *place)
+{
+	char *name = NULL;
+
+	if (!place[0])
+		return 0;
+	if (asprintf(&name, "%s (%s)", item->name, place) < 0)
+		return -ENOMEM;
+	free(item->name);
+	item->name = name;
+	return 0;
+}
+
+int compare_tell_apart(struct compare *compare)
+{
+	size_t count = compare->item_count, next;
+	uint32_t *order = malloc((count + 1) * sizeof(*order));
+	int rc = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; order && i < count; i++)
+		order[i] = (uint32_t)i;
+	if (order)
+		qsort_r(order, count, sizeof(*order), by_name, compare->items);
+	for (size_t i = 0; !rc && i < count; i = next) {
+		for (next = i + 1;
+		     next < count && !by_name(&order[i], &order[next], compare->items);)
+			next++;
+		for (size_t k = i; !rc && next - i > 1 && k < next; k++)
+			rc = add_place(&compare->items[order[k]],
+				       compare->names.list[order[k]].file);
+	}
+	free(order);
 	return rc;
 }

@@ -234,12 +234,44 @@ static int by_self(const void *a, const void *b)
 	return left->self_ns < right->self_ns ? 1 : left->self_ns > right->self_ns ? -1 : 0;
 }
 
-/* As FACTS_LABEL_SQL does. */
-static char *take_label(const struct store_name *name)
+const char *facts_place(const char *file)
+{
+	static const char init[] = "/__init__.py";
+	size_t bytes = strlen(file), end = bytes;
+
+	if (bytes >= sizeof(init) - 1 && !strcmp(file + bytes - (sizeof(init) - 1), init))
+		end = bytes - (sizeof(init) - 1);
+	while (end && file[end - 1] != '/')
+		end--;
+	return file + end;
+}
+
+/* Another function of Python that is called alike, in another file. */
+static bool has_namesake(const struct recording *recording, const struct region_sum *sums,
+			 const struct store_name *name)
+{
+	if (name->source != KYMO_SOURCE_PYTHON || !name->file || !name->file[0])
+		return false;
+	for (size_t i = 0; i < recording->name_count && sums[i].count; i++) {
+		const struct store_name *other = &recording->names[sums[i].name];
+
+		if (other->source == name->source && other->file && other->file[0] &&
+		    !strcmp(other->text, name->text) && strcmp(other->file, name->file) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* As FACTS_LABEL_SQL and FACTS_REGIONS_SQL do. */
+static char *take_label(const struct recording *recording, const struct region_sum *sums,
+			const struct store_name *name)
 {
 	size_t bytes = strlen(name->text), digits = 0;
 	char *label = NULL;
 
+	if (has_namesake(recording, sums, name))
+		return asprintf(&label, "%s (%s)", name->text, facts_place(name->file)) < 0 ? NULL
+											    : label;
 	while (digits < bytes && isdigit((unsigned char)name->text[bytes - 1 - digits]))
 		digits++;
 	if (name->source != KYMO_SOURCE_TORCH || !digits || !name->file || !name->file[0] ||
@@ -256,7 +288,7 @@ static int take_regions(const struct recording *recording, const struct region_s
 		struct facts_region *region = &out->regions[out->region_count];
 		const struct store_name *name = &recording->names[sums[i].name];
 
-		region->name = take_label(name);
+		region->name = take_label(recording, sums, name);
 		if (!region->name)
 			return -ENOMEM;
 		snprintf(region->source, sizeof(region->source), "%s",
@@ -461,7 +493,7 @@ static const struct {
 	{ "SELECT " FACTS_LABEL_SQL ", source, sum(count), sum(self_ns) AS self_ns, sum(total_ns), "
 	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER (), sum(own_cost_ns), "
 	  "bool_or(contains(file, '" FACTS_IMPORT_FILE "'))::INT "
-	  "FROM trace.regions WHERE count > 0 AND NOT coalesce(starts_with(name, '" FACTS_GC
+	  "FROM " FACTS_REGIONS_SQL " WHERE count > 0 AND NOT coalesce(starts_with(name, '" FACTS_GC
 	  "'), false) GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",
 	  region_row },
 	{ "SELECT sum(count), sum(self_ns) FROM trace.regions WHERE starts_with(name, '" FACTS_GC

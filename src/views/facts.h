@@ -31,6 +31,14 @@
 	"(SELECT name, " FACTS_LABEL_SQL \
 	" AS label FROM trace.regions WHERE source = 'torch' GROUP BY name, source)"
 
+/* What tells namesakes apart: the end of a file's path, with the package where the file is its __init__.py. */
+#define FACTS_PLACE_SQL "regexp_extract(file, '[^/]*(/__init__[.]py)?$')"
+/* trace.regions, in which functions of Python that are called alike in several files have their file behind the name. */
+#define FACTS_REGIONS_SQL \
+	"(SELECT * EXCLUDE (name), CASE WHEN source = 'python' AND file IS NOT NULL AND min(file) OVER same <> max(file) OVER same " \
+	"THEN name || ' (' || " FACTS_PLACE_SQL \
+	" || ')' ELSE name END AS name FROM trace.regions WINDOW same AS (PARTITION BY source, name))"
+
 /* In the file names of what Python's import itself is made of. */
 #define FACTS_IMPORT_FILE "importlib._bootstrap"
 
@@ -110,5 +118,8 @@ void facts_fini(struct facts *facts);
 
 /* Rows of one table; zeros where there are none. */
 struct facts_rows facts_rows_of(const struct facts *facts, const char *table);
+
+/* As FACTS_PLACE_SQL: the end of the path. */
+const char *facts_place(const char *file);
 
 #endif

@@ -14,7 +14,8 @@ static const char timing_sql[] =
 	"CASE WHEN count(*) = 1 THEN coalesce(any_value(stddev_ns), 0) ELSE coalesce(sqrt(greatest((sum((count - 1) * coalesce(stddev_ns, 0) ** 2 + count * (total_ns::DOUBLE / count) ** 2) - sum(count) * "
 	"(sum(total_ns)::DOUBLE / sum(count)) ** 2) / nullif(sum(count) - 1, 0), 0)), 0) END / 1e6, min(min_ns) / 1e6, "
 	"max(max_ns) / 1e6, arg_max(p50_ns, count) / 1e6, arg_max(p90_ns, count) / 1e6, arg_max(p99_ns, count) / 1e6, NULL "
-	"FROM trace.regions WHERE count > 0 AND name IS NOT NULL GROUP BY name ORDER BY sum(self_ns) DESC, name";
+	"FROM " FACTS_REGIONS_SQL
+	" WHERE count > 0 AND name IS NOT NULL GROUP BY name ORDER BY sum(self_ns) DESC, name";
 static const char metrics_sql[] =
 	"SELECT name, '', count(*), sum(value), avg(value), coalesce(stddev_samp(value), 0), min(value), max(value), "
 	"quantile_cont(value, 0.5), quantile_cont(value, 0.9), quantile_cont(value, 0.99), arg_max(value, ts_ns) "

@@ -50,7 +50,7 @@ const struct rules_row rules[] = {
 	  "timeline", "SELECT step, duration_ns FROM trace.steps ORDER BY start_ns LIMIT 20" },
 	{ "region", 0.20, 0.25, 0,
 	  "SELECT sum(self_ns) AS self, {run_ns}, name, sum(count), arg_max(p50_ns, count), arg_max(p99_ns, count) "
-	  "FROM trace.regions WHERE NOT coalesce(contains(file, '" FACTS_IMPORT_FILE
+	  "FROM " FACTS_REGIONS_SQL " WHERE NOT coalesce(contains(file, '" FACTS_IMPORT_FILE
 	  "'), false) AND NOT coalesce(starts_with(name, '" FACTS_GC
 	  "'), false) GROUP BY name ORDER BY "
 	  "self DESC LIMIT 1",
