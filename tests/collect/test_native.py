@@ -91,8 +91,7 @@ def test_cpp_names_are_readable_and_stripped_ones_are_module_and_offset(tmp_path
         child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             assert child.stdout.readline() == "ready\n"
-            names = [frame["func"] for frame in native(child.pid)["frames"]]
-            assert any(name.startswith(wanted) for name in names), names
+            assert until(lambda: any(frame["func"].startswith(wanted) for frame in native(child.pid)["frames"])), native(child.pid)
         finally:
             child.kill()
             child.wait()

@@ -368,8 +368,6 @@ static cl_int CL_API_CALL finish_queue(cl_command_queue handle)
 	wait_begin(&waiting, queue, "clFinish");
 	rc = next.clFinish(handle);
 	wait_end(&waiting);
-	if (queue)
-		pending_look(queue);
 	return rc;
 }
 
@@ -394,8 +392,6 @@ static cl_int CL_API_CALL wait_for(cl_uint count, const cl_event *list)
 	wait_begin(&waiting, queue, "clWaitForEvents");
 	rc = next.clWaitForEvents(count, list);
 	wait_end(&waiting);
-	if (queue)
-		pending_look(queue);
 	return rc;
 }
 

@@ -81,6 +81,8 @@ struct layer_queue {
 	uint32_t busy; /* 1: a thread looks at what is done; atomic */
 	uint32_t pending; /* atomic */
 	uint64_t looked_ticks; /* atomic */
+	uint64_t
+		waiting_ticks; /* since when a thread waits for it, which looks once it has; 0: none does; atomic */
 };
 
 struct layer_kernel {
@@ -143,7 +145,7 @@ struct waiting {
 	bool on;
 };
 void wait_begin(struct waiting *waiting, struct layer_queue *queue, const char *name);
-void wait_end(struct waiting *waiting);
+void wait_end(struct waiting *waiting); /* also records what is done */
 
 /* Records what is done, of one queue or of all. Never waits. */
 void pending_look(struct layer_queue *queue);

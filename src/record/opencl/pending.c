@@ -4,6 +4,7 @@
  * where it has not for a while, from a callback of the runtime.
  */
 #include <string.h>
+#include <time.h>
 
 #include "record/adapter.h"
 #include "record/opencl/layer.h"
@@ -12,6 +13,8 @@
 #define LOOK_AT 32u /* so many pending are looked at by the call that enqueues the next */
 #define LOOK_MOST 512u /* in one look, so that no call takes long */
 #define CALLBACK_MS 20
+#define LET_TURNS 200 /* 10 ms and what the kernel adds, at most */
+#define LET_PAUSE_NS 50000
 
 struct node {
 	struct node *next; /* in a queue's list */
@@ -295,6 +298,7 @@ void call_waits(struct call *call, cl_bool blocking, const char *name)
 	call->node->op.flags |= KYMO_DEVICE_BLOCKING;
 	call->zone = kymo_zone_begin_id(wait_name(name));
 	call->wait_ticks = call->node->op.launch.ticks = kymo_ticks();
+	__atomic_store_n(&call->queue->waiting_ticks, call->wait_ticks, __ATOMIC_RELEASE);
 }
 
 cl_event *call_event(struct call *call, cl_event *event)
@@ -318,13 +322,6 @@ static void tell_wait(const struct layer_queue *queue, const struct kymo_device_
 	kymo_device_op(&op);
 }
 
-static void CL_CALLBACK done(cl_event event, cl_int status, void *queue)
-{
-	(void)event;
-	(void)status;
-	pending_look(queue);
-}
-
 static uint64_t callback_ticks(void)
 {
 	static uint64_t known; /* atomic; ticks never change their rate */
@@ -336,6 +333,42 @@ static uint64_t callback_ticks(void)
 	ticks = ns ? CALLBACK_MS * 1000000ull * 1000000 / ns : UINT64_MAX;
 	__atomic_store_n(&known, ns ? ticks : 0, __ATOMIC_RELAXED);
 	return ticks;
+}
+
+/* A thread that waits for the queue looks itself when it has, and its program may end at once after that: rows that a thread of
+   the runtime has begun to write then would be lost. Where the wait is long, they are told of meanwhile. */
+static bool waiter_looks(const struct layer_queue *queue)
+{
+	uint64_t since = __atomic_load_n(&queue->waiting_ticks, __ATOMIC_ACQUIRE);
+
+	return since && kymo_ticks() - since < callback_ticks();
+}
+
+static void CL_CALLBACK done(cl_event event, cl_int status, void *context)
+{
+	struct layer_queue *queue = context;
+
+	(void)event;
+	(void)status;
+	if (!waiter_looks(queue))
+		pending_look(queue);
+}
+
+/* One that began before the wait may be at it still; its first row opens a stream. The program has waited for the device
+   anyway, and nearly always this takes no time at all. */
+static void let_others_look(const struct layer_queue *queue)
+{
+	const struct timespec pause = { 0, LET_PAUSE_NS };
+
+	for (int i = 0; i < LET_TURNS && __atomic_load_n(&queue->busy, __ATOMIC_ACQUIRE); i++)
+		nanosleep(&pause, NULL);
+}
+
+static void look_after_wait(struct layer_queue *queue)
+{
+	let_others_look(queue);
+	pending_look(queue);
+	__atomic_store_n(&queue->waiting_ticks, 0, __ATOMIC_RELEASE);
 }
 
 /* Where nobody has looked for a while, the runtime tells us when this one is done; not by an event of the program's, whose
@@ -380,6 +413,8 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 	mine = event ? *event : call->own;
 	if (rc != CL_SUCCESS || !mine || (event && next.clRetainEvent(mine))) {
 		node_give(node);
+		if (call->waits)
+			look_after_wait(call->queue);
 		return rc;
 	}
 	__atomic_store_n(&node->event, mine, __ATOMIC_RELAXED);
@@ -388,7 +423,7 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 	if (call->begun)
 		cost_call(before + kymo_ticks() - after);
 	if (call->waits)
-		pending_look(call->queue);
+		look_after_wait(call->queue);
 	else
 		look_or_be_told(call->queue, event ? NULL : mine, pending);
 	return rc;
@@ -403,6 +438,7 @@ void wait_begin(struct waiting *waiting, struct layer_queue *queue, const char *
 	waiting->queue = queue;
 	kymo_device_launch(&waiting->op.launch);
 	waiting->zone = kymo_zone_begin_id(wait_name(name));
+	__atomic_store_n(&queue->waiting_ticks, waiting->op.launch.ticks, __ATOMIC_RELEASE);
 }
 
 void wait_end(struct waiting *waiting)
@@ -411,4 +447,5 @@ void wait_end(struct waiting *waiting)
 		return;
 	kymo_zone_end(&waiting->zone);
 	tell_wait(waiting->queue, &waiting->op.launch, waiting->op.launch.ticks);
+	look_after_wait(waiting->queue);
 }
