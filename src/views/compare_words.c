@@ -10,31 +10,54 @@
 #define CAUSES_MOST 3
 #define CAUSE_BYTES 60
 
+/* The interval is of the one figure; whether it can be told from noise is asked of all that are compared at once. */
+static void add_interval(struct buf *out, const struct compare_stats *step)
+{
+	bool alone = !step->significant && (step->low > 1 || step->high < 1);
+
+	if (isfinite(step->low) && isfinite(step->high))
+		buf_print(out, " (95 %% interval %.3f to %.3f%s)", step->low, step->high,
+			  alone ? " by itself: of so many figures one differs by chance" : "");
+}
+
+static void say_nothing_of(struct buf *out, const struct compare *compare, const char *what)
+{
+	buf_print(out, "Nothing can be said of %s: ", what);
+	if (compare->runs[0].whole && compare->a_count + compare->b_count == 2)
+		buf_text(
+			out,
+			"there is one on each side, which does not tell how much they differ by themselves. "
+			"Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
+	else
+		buf_text(
+			out,
+			"values that follow each other are too much alike (a drift, or a busy machine). Record "
+			"longer, or several runs of each.");
+}
+
 void compare_say(struct compare *compare)
 {
 	const struct compare_stats *step = &compare->items[0].stats;
 	const char *what = compare->runs[0].whole ? "a run" : "a step";
-	char interval[64] = "";
+	struct buf out = { 0 };
 
-	if (isfinite(step->low) && isfinite(step->high))
-		snprintf(interval, sizeof(interval), " (95 %% interval %.3f to %.3f)", step->low,
-			 step->high);
-	if (isnan(step->p))
-		snprintf(
-			compare->sentence, sizeof(compare->sentence),
-			"Nothing can be said of %s: values that follow each other are too much alike (a drift, "
-			"or a busy machine). Record longer, or several runs of each.",
-			what);
-	else if (step->significant)
-		snprintf(compare->sentence, sizeof(compare->sentence),
-			 "B is %s: %s takes %.3f times as long%s.",
-			 step->b > step->a ? "slower" : "faster", what, step->ratio, interval);
-	else
-		snprintf(
-			compare->sentence, sizeof(compare->sentence),
-			"No difference of %s can be told from noise: B takes %.3f times as long%s; a "
-			"change of %s could have been seen.",
-			what, step->ratio, interval, format_percent(step->could_see).text);
+	if (isnan(step->p)) {
+		say_nothing_of(&out, compare, what);
+	} else if (step->significant) {
+		buf_print(&out, "B is %s: %s takes %.3f times as long",
+			  step->b > step->a ? "slower" : "faster", what, step->ratio);
+		add_interval(&out, step);
+		buf_text(&out, ".");
+	} else {
+		buf_print(&out,
+			  "No difference of %s can be told from noise: B takes %.3f times as long",
+			  what, step->ratio);
+		add_interval(&out, step);
+		buf_print(&out, "; a change of %s could have been seen.",
+			  format_percent(step->could_see).text);
+	}
+	snprintf(compare->sentence, sizeof(compare->sentence), "%s", buf_get(&out));
+	buf_fini(&out);
 	compare->failed = compare->fail_above >= 0 && step->significant &&
 			  step->low > 1 + compare->fail_above;
 }

@@ -428,8 +428,8 @@ static void say_none(struct tables *tables, const struct facts *facts, bool utf8
 		out->sentence, sizeof(out->sentence),
 		"No single bottleneck stands out: the costliest region, {name}, is {share} of the run ({won}).",
 		&finding, utf8);
-	snprintf(out->evidence, sizeof(out->evidence), "%s regions were measured",
-		 format_count(facts->region_all).text);
+	snprintf(out->evidence, sizeof(out->evidence), "%s region%s measured",
+		 format_count(facts->region_all).text, facts->region_all == 1 ? " was" : "s were");
 	out->view = "flame";
 	out->query = "FROM trace.regions ORDER BY self_ns DESC";
 }

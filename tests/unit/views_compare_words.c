@@ -1,0 +1,90 @@
+/* What a comparison says, of figures that are known. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "views/compare.h"
+
+static const char *said(struct compare_stats stats, bool whole, size_t runs)
+{
+	static struct compare compare;
+	struct compare_run all[4] = { { .whole = whole } };
+	struct compare_item item = { .stats = stats };
+
+	compare = (struct compare){ .runs = all,
+				    .a_count = runs / 2,
+				    .b_count = runs - runs / 2,
+				    .items = &item,
+				    .item_count = 1,
+				    .fail_above = -1 };
+	compare_say(&compare);
+	return compare.sentence;
+}
+
+static void an_interval_that_holds_one_needs_no_word(void **state)
+{
+	struct compare_stats same = { .a = 1,
+				      .b = 1.01,
+				      .ratio = 1.01,
+				      .low = 0.99,
+				      .high = 1.03,
+				      .p = 0.4,
+				      .could_see = 0.05 };
+
+	(void)state;
+	assert_string_equal(
+		said(same, false, 2),
+		"No difference of a step can be told from noise: B takes 1.010 times as long (95 % "
+		"interval 0.990 to 1.030); a change of 5.0 % could have been seen.");
+}
+
+static void an_interval_without_one_is_not_a_difference_if_chance_explains_it(void **state)
+{
+	struct compare_stats wide = {
+		.a = 1, .b = 1.6, .ratio = 1.6, .low = 1.1, .high = 3, .p = 0.03, .could_see = 0.5
+	};
+
+	(void)state;
+	assert_string_equal(
+		said(wide, false, 2),
+		"No difference of a step can be told from noise: B takes 1.600 times as long (95 % "
+		"interval 1.100 to 3.000 by itself: of so many figures one differs by chance); a change of "
+		"50 % could have been seen.");
+	wide.significant = true;
+	assert_string_equal(
+		said(wide, false, 2),
+		"B is slower: a step takes 1.600 times as long (95 % interval 1.100 to 3.000).");
+}
+
+static void one_run_on_each_side_says_nothing(void **state)
+{
+	struct compare_stats one = {
+		.a = 1, .b = 2, .ratio = 2, .low = NAN, .high = NAN, .p = NAN
+	};
+
+	(void)state;
+	assert_string_equal(
+		said(one, true, 2),
+		"Nothing can be said of a run: there is one on each side, which does not tell how "
+		"much they differ by themselves. Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
+	assert_string_equal(
+		said(one, false, 2),
+		"Nothing can be said of a step: values that follow each other are too much alike "
+		"(a drift, or a busy machine). Record longer, or several runs of each.");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_interval_that_holds_one_needs_no_word),
+		cmocka_unit_test(an_interval_without_one_is_not_a_difference_if_chance_explains_it),
+		cmocka_unit_test(one_run_on_each_side_says_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
