@@ -1,6 +1,7 @@
-"""The pytest plugin: a test that takes kymo_profile (or tracy_profile) is recorded under `python -m kymo -p -m pytest`.
+"""The pytest plugin. Where pytest is recorded, each test is a zone by its id, and so is the set-up of each fixture.
 
-Exactly the test function is: not the set-up of its fixtures, in whatever order it takes them.
+A test that takes kymo_profile (or tracy_profile) is recorded under `python -m kymo -p -m pytest`, and nothing else then. Exactly the
+test function is: not the set-up of its fixtures, in whatever order it takes them.
 """
 import functools
 import inspect
@@ -77,3 +78,29 @@ def pytest_runtest_call(item: Any) -> Iterator[None]:
         yield from _bracket(item)
     else:
         yield
+
+
+def _zone(name: str) -> Iterator[None]:
+    import kymo
+    from kymo import _auto
+
+    if kymo.enabled() and _auto.mode != "partial":
+        with kymo.region(name):
+            yield
+    else:
+        yield
+
+
+# tryfirst: around what other plugins do for a test, which is its time too.
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: Any) -> Iterator[None]:
+    yield from _zone(item.nodeid)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
+    # A parameter is a fixture for pytest, and has no time.
+    if getattr(fixturedef.func, "__name__", "") == "get_direct_param_fixture_func":
+        yield
+    else:
+        yield from _zone(f"fixture {fixturedef.argname}")

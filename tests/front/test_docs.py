@@ -23,7 +23,9 @@ def test_the_five_minutes_for_python(home, tmp_path):
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert "nothing was recorded" not in done.stderr, command
         said[command] = done.stdout
-    assert len(commands) == 17
+    assert len(commands) == 20
+    (slowest,) = (out for command, out in said.items() if "'%::%'" in command)
+    assert slowest.splitlines()[2].startswith("test_sizes.py::test_sorted[30] ")
     assert re.search(r"^load +20 ", said[commands[1]], re.M)
     assert said["python ask.py"].startswith("10 {'step': ") and said["python ask.py"].endswith("\n10\n")
     assert (tmp_path / "runs/first").is_dir() and list(tmp_path.glob("kymo-*.csv"))

@@ -185,6 +185,30 @@ def test_the_fixture_brackets_the_call_whatever_the_order_of_arguments(front):
     assert calls(recording, "%/test_it.py") == {"test_first": 1, "test_last": 1, "test_middle": 1, "work": 3}
 
 
+def test_every_test_and_every_fixture_is_a_zone(front):
+    front.write("""
+        import pytest
+
+        @pytest.fixture(scope="module")
+        def shared():
+            return 1
+
+        @pytest.mark.parametrize("n", [1, 3000])
+        def test_sizes(shared, n):
+            pass
+
+        class TestClass:
+            def test_method(self, shared, tmp_path):
+                pass
+    """, "test_it.py")
+    sql = "SELECT name, count FROM trace.regions WHERE name LIKE '%::%' OR name LIKE 'fixture %' ORDER BY name"
+    whole = front(*pytest_words("test_it.py")).query(sql)
+    assert [tuple(row.values()) for row in whole if row["name"] not in ("fixture tmp_path_factory",)] == [
+        ("fixture shared", 1), ("fixture tmp_path", 1), ("test_it.py::TestClass::test_method", 1), ("test_it.py::test_sizes[1]", 1),
+        ("test_it.py::test_sizes[3000]", 1)]
+    assert list(front("-p", *pytest_words("test_it.py")).query(sql)) == [], "-p is about what is asked for"
+
+
 def test_of_an_empty_test_only_itself_is_recorded(front):
     front.write("def test_empty(kymo_profile):\n    pass\n", "test_it.py")
     assert calls(front("-p", *pytest_words("test_it.py"))) == {"test_empty": 1}
