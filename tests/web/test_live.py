@@ -113,6 +113,7 @@ def test_a_zone_is_chosen_and_its_name_told(running, page):
 
 
 def test_a_name_is_found(running, page):
+    page.tab("timeline")
     page.fill(".bar input", "backw")
     page.says(".bar", "1 name · Enter: slowest")
     page.press("Enter")
@@ -124,6 +125,7 @@ def test_a_name_is_found(running, page):
 
 
 def test_a_range_is_for_every_tab(running, page):
+    page.tab("timeline")
     page.press("f")  # all of it, so that there are steps in the range
     page.drag(400, 300, 800, 300, True)
     page.see(".chip:not([hidden])")
