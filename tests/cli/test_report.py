@@ -31,7 +31,8 @@ def test_sections_come_in_order(shared):
 def test_the_slowest_step_names_what_held_it_up(shared):
     out = shared("report").out
     first = out.split("Slowest steps")[1].splitlines()[1]
-    assert re.search(r"data\.next (19|2\d)\.\d ms$", first), first
+    # It sleeps for 20 ms, or longer on a busy machine.
+    assert float(re.search(r"data\.next ([\d.]+) ms$", first)[1]) >= 19, first
 
 
 def test_regions_are_ranked_by_self_time(shared):

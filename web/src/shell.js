@@ -54,6 +54,10 @@ export class Shell {
 		this.fillFooter();
 		window.addEventListener("hashchange", () => this.route());
 		document.addEventListener("keydown", (e) => this.key(e));
+		this.pressed = this.late = false;
+		document.addEventListener("pointerdown", () => { this.pressed = true; }, true);
+		for (const end of ["pointerup", "pointercancel"])
+			document.addEventListener(end, () => setTimeout(() => this.released()), true);
 		heldKeys(() => this.view?.timeline ?? null);
 		this.route();
 	}
@@ -185,6 +189,10 @@ export class Shell {
 			this.view.update();
 			return;
 		}
+		if (this.pressed) { // a click on what is replaced between its two halves would be none
+			this.late = true;
+			return;
+		}
 		const focusable = "a, button, input, select, [tabindex], summary", at = [...this.main.querySelectorAll(focusable)].indexOf(/** @type {any} */ (document.activeElement));
 		const { scrollTop } = this.main, opened = [...this.main.querySelectorAll("details")].map((one) => one.open);
 		this.open();
@@ -192,6 +200,15 @@ export class Shell {
 		this.main.scrollTop = scrollTop;
 		if (at >= 0)
 			/** @type {any} */ (this.main.querySelectorAll(focusable)[at])?.focus({ preventScroll: true });
+	}
+
+	/** After the click itself. */
+	released() {
+		this.pressed = false;
+		if (this.late) {
+			this.late = false;
+			this.renew();
+		}
 	}
 
 	/** Reads it out. @param {string} text */
