@@ -78,7 +78,7 @@ struct layer_queue {
 	size_t asked_words; /* 0: there was no list */
 	struct node *fresh; /* newest first: pushed by any thread; atomic */
 	struct node *first, *last; /* oldest first: of the thread that holds busy */
-	uint32_t busy; /* 1: a thread looks at what is done; atomic */
+	uint32_t busy; /* who looks at what is done, of pending.c; 0: nobody; atomic */
 	uint32_t pending; /* atomic */
 	uint64_t looked_ticks; /* atomic */
 	uint64_t

@@ -188,20 +188,30 @@ static void walk(struct layer_queue *queue)
 	}
 }
 
-void pending_look(struct layer_queue *queue)
+/* Who looks: a thread of the program, or one of the runtime that was told that something is done. */
+enum looker { LOOKER_NONE, LOOKER_CALLER, LOOKER_RUNTIME };
+
+static void look(struct layer_queue *queue, enum looker looker)
 {
 	uint64_t begun, now;
+	uint32_t none = LOOKER_NONE;
 
 	if (!__atomic_load_n(&queue->pending, __ATOMIC_ACQUIRE) ||
-	    __atomic_exchange_n(&queue->busy, 1, __ATOMIC_ACQUIRE))
+	    !__atomic_compare_exchange_n(&queue->busy, &none, looker, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
 		return; /* another thread is at it */
 	begun = kymo_ticks();
 	gather(queue);
 	walk(queue);
 	now = kymo_ticks();
 	__atomic_store_n(&queue->looked_ticks, now, __ATOMIC_RELAXED);
-	__atomic_store_n(&queue->busy, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&queue->busy, LOOKER_NONE, __ATOMIC_RELEASE);
 	cost_look(now - begun);
+}
+
+void pending_look(struct layer_queue *queue)
+{
+	look(queue, LOOKER_CALLER);
 }
 
 void pending_look_all(void)
@@ -351,22 +361,24 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *context)
 	(void)event;
 	(void)status;
 	if (!waiter_looks(queue))
-		pending_look(queue);
+		look(queue, LOOKER_RUNTIME);
 }
 
-/* One that began before the wait may be at it still; its first row opens a stream. The program has waited for the device
-   anyway, and nearly always this takes no time at all. */
-static void let_others_look(const struct layer_queue *queue)
+/* One of the runtime that began before the wait may be at it still; its first row opens a stream. Threads of the program are not
+   waited for: they share queues, and each of them is quick. */
+static void let_runtime_look(const struct layer_queue *queue)
 {
 	const struct timespec pause = { 0, LET_PAUSE_NS };
 
-	for (int i = 0; i < LET_TURNS && __atomic_load_n(&queue->busy, __ATOMIC_ACQUIRE); i++)
+	for (int i = 0;
+	     i < LET_TURNS && __atomic_load_n(&queue->busy, __ATOMIC_ACQUIRE) == LOOKER_RUNTIME;
+	     i++)
 		nanosleep(&pause, NULL);
 }
 
 static void look_after_wait(struct layer_queue *queue)
 {
-	let_others_look(queue);
+	let_runtime_look(queue);
 	pending_look(queue);
 	__atomic_store_n(&queue->waiting_ticks, 0, __ATOMIC_RELEASE);
 }
