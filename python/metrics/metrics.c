@@ -1,10 +1,7 @@
 #include "metrics.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <structmember.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "../text.h"
 
@@ -545,25 +542,6 @@ static PyType_Spec metrics_spec = {
 	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
 	.slots = metrics_slots,
 };
-
-/* ---- memory of the process ------------------------------------------------------------------ */
-
-static PyObject *resident(PyObject *module, PyObject *unused)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long long size = 0, pages = 0;
-	struct rusage usage = { 0 };
-
-	(void)module, (void)unused;
-	if (file) {
-		if (fscanf(file, "%llu %llu", &size, &pages) != 2)
-			pages = 0;
-		fclose(file);
-	}
-	getrusage(RUSAGE_SELF, &usage);
-	return Py_BuildValue("(KK)", pages * (unsigned long long)sysconf(_SC_PAGESIZE),
-			     (unsigned long long)usage.ru_maxrss * 1024u);
-}
 
 /* ---- the module ------------------------------------------------------------------------------ */
 

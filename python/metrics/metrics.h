@@ -6,6 +6,7 @@
  *	value.c    values under one name                  batches.c   samples in order, a bounded number
  *	metrics.c  a timer or collector, and the module   queues.c    busy and idle, by thread
  *	judge.c    comparing, by views/compare_stats.c    spans.c     time that is covered at least once
+ *	process.c  memory of the process
  *
  * Everything but open.c's end of a thread runs with the GIL held, and that is what protects it. A sample is counted here and
  * written into the recording with the same two readings of the clock, so that SQL finds the same numbers.
@@ -167,5 +168,6 @@ uint32_t name_id(PyObject *name, enum kymo_source source, uint32_t instance);
 extern PyType_Spec queues_spec;
 PyObject *judge(PyObject *module, PyObject *rows);
 PyObject *warmup(PyObject *module, PyObject *values);
+PyObject *resident(PyObject *module, PyObject *unused);
 
 #endif
