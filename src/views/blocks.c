@@ -308,7 +308,7 @@ static void write_figures(struct tables *tables, const struct facts *facts, FILE
 
 static void write_verdicts(struct tables *tables, const struct facts *facts, FILE *out)
 {
-	static struct verdict verdicts[VERDICTS];
+	struct verdict verdicts[VERDICTS];
 	size_t count = verdict_all(tables, facts, true, verdicts, VERDICTS);
 
 	fputs("\"verdicts\":[", out);

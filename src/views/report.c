@@ -101,7 +101,7 @@ static void print_others(const struct report *report, const struct verdict *next
 
 static void print_verdicts(const struct report *report)
 {
-	static struct verdict verdicts[VERDICT_MOST];
+	struct verdict verdicts[VERDICT_MOST];
 	size_t count = verdict_all(report->tables, &report->facts, report->style->utf8, verdicts,
 				   VERDICT_MOST);
 	size_t told = 1;

@@ -85,7 +85,7 @@ static void add_run(struct buf *out, struct tables *tables, const struct facts *
 
 static void add_verdicts(struct buf *out, struct tables *tables, const struct facts *facts)
 {
-	static struct verdict verdicts[VERDICT_MOST];
+	struct verdict verdicts[VERDICT_MOST];
 	size_t count = verdict_all(tables, facts, true, verdicts, VERDICT_MOST);
 
 	buf_text(out, "\"verdicts\":[");
