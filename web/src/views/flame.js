@@ -116,7 +116,7 @@ export const flame = {
 			}
 			if (e.key !== "Escape" || graph.back())
 				return e.key === "Escape";
-			if (!other)
+			if (!other || !compared.value) // gone already, and the address not read yet
 				return false;
 			compared.value = "";
 			compared.dispatchEvent(new Event("change"));
