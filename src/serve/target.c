@@ -108,12 +108,19 @@ static bool is_unchanged(const struct store_entry *a, const struct store_entry *
 	       !strcmp(a->unreadable, b->unreadable);
 }
 
+/* A run whose program has not begun is listed by its half in memory, and nothing ties it to the half on the disk yet: who
+   opened it would not find it again. It has its program with the next look. */
+static bool is_too_young(const struct store_entry *entry)
+{
+	return entry->kind == STORE_DIRECTORY && entry->state == STORE_LIVE && !entry->pid;
+}
+
 static void consider(struct targets *targets, const struct store_entry *entry, size_t named)
 {
 	struct target *target;
 	char id[sizeof(target->id)];
 
-	if (!is_ours(entry->path))
+	if (!is_ours(entry->path) || (!named && is_too_young(entry)))
 		return;
 	target = find_entry(targets, entry);
 	if (!target) {

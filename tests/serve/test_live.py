@@ -3,8 +3,10 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
+import struct
 import threading
 import time
 
@@ -127,6 +129,29 @@ def test_what_is_asked_while_rows_come_agrees_with_sql_afterwards(tmp_path):
         rows = server.query("SELECT start_ns, duration_ns, name, depth FROM trace.zones", target=target, limit=100000).json()["rows"]
         assert alike(zones.rows(), sorted(map(tuple, rows))) and {row[2] for row in rows} == {"work", "thread"}
         assert zones.head["hidden"] == 0
+    finally:
+        assert server.stop() == 0
+
+
+def test_a_run_whose_program_has_not_begun_is_not_listed_yet(tmp_path):
+    """It would be listed by its half in memory, which gets another name as soon as the program is known."""
+    home = make_home(tmp_path)
+    server = Server(home)
+    try:
+        with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop") as running:
+            known = until(server.targets)[0]
+            half = next((home / "live").iterdir())
+            young = half.with_name("young")
+            shutil.copytree(half, young, ignore=lambda _, names: [n for n in names if n.startswith(f"p{known['pid']}-")])
+            disk = os.fsencode(known["path"])
+            alone = (young / "run").read_bytes().replace(disk, bytes(len(disk)))
+            pids = struct.pack("=ii", running.pid, known["pid"])
+            assert alone.count(pids) == 1
+            (young / "run").write_bytes(alone.replace(pids, struct.pack("=ii", running.pid, 0)))
+            time.sleep(0.3)  # longer than a list is kept
+            assert [t["id"] for t in server.targets()] == [known["id"]]
+            (young / "run").write_bytes(alone)
+            until(lambda: len(server.targets()) == 2)
     finally:
         assert server.stop() == 0
 
