@@ -121,6 +121,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo config latest sample_rate\tone value, for scripts\n" },
 	{ "query", cmd_query, "ask a recording in SQL", "[OPTIONS] [TARGET] SQL", query_options,
 	  "kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
+	  "kymo query 'SHOW TABLES'\twhat can be asked for\n"
 	  "kymo query 4711 'FROM trace.open_zones'\twhat a running program is doing\n"
 	  "kymo query run.kymo -f csv -o steps.csv 'FROM trace.steps'\n"
 	  "kymo query - < question.sql\tSQL from standard input\n" },

@@ -265,7 +265,7 @@ static void flame_of_samples(struct request *request, struct target *target,
 	struct tables *tables = NULL;
 	struct kymo_error err = { 0 };
 	struct buf sql = { 0 };
-	int rc = tree ? tables_open(target->entry.path, &options, &tables, &err)
+	int rc = tree ? target_open_tables(target, &options, &tables, &err)
 		      : error_set(&err, ENOMEM, "no memory for the flame graph");
 
 	buf_print(

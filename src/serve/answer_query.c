@@ -92,7 +92,7 @@ static int open_session(const struct asked *asked, struct tables **out, struct k
 	bool still = asked->target->entry.state != STORE_LIVE && asked->seconds == SECONDS;
 
 	*out = still ? take_session(asked->target) : NULL;
-	return *out ? 0 : tables_open(asked->target->entry.path, &options, out, err);
+	return *out ? 0 : target_open_tables(asked->target, &options, out, err);
 }
 
 static void close_session(const struct asked *asked, struct tables *tables, bool good)

@@ -277,7 +277,7 @@ static void gather(struct ranging *to, struct buf *out)
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 
-static int write_rest(const struct target *target, const struct ranging *asked, struct buf *out,
+static int write_rest(struct target *target, const struct ranging *asked, struct buf *out,
 		      struct kymo_error *err)
 {
 	struct tables_options options = { .memory_limit_bytes = UINT64_C(512) << 20,
@@ -286,7 +286,7 @@ static int write_rest(const struct target *target, const struct ranging *asked, 
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *memory = open_memstream(&text, &bytes);
-	int rc = memory ? tables_open(target->entry.path, &options, &tables, err)
+	int rc = memory ? target_open_tables(target, &options, &tables, err)
 			: error_set(err, ENOMEM, "no memory for the answer");
 
 	if (!rc)

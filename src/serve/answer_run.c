@@ -85,7 +85,7 @@ static int make_run(struct target *target, struct kymo_error *err)
 	struct tables *tables = NULL;
 	struct buf made = { 0 };
 	bool live = target->entry.state == STORE_LIVE;
-	int rc = tables_open(target->entry.path, &options, &tables, err);
+	int rc = target_open_tables(target, &options, &tables, err);
 
 	if (!rc)
 		rc = write_blocks(tables, &made, err);

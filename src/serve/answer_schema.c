@@ -89,7 +89,7 @@ void answer_schema(struct request *request)
 
 	if (!target)
 		return;
-	rc = tables_open(target->entry.path, &options, &tables, &err);
+	rc = target_open_tables(target, &options, &tables, &err);
 	buf_text(&request->answer, "{\"tables\":[");
 	if (!rc)
 		rc = rows_each(tables, columns_sql, column_row, &to, &err);

@@ -66,6 +66,7 @@ static struct target *add(struct targets *targets, const char *id)
 		targets->list = list;
 	if (!target)
 		return NULL;
+	target->of = targets;
 	strcpy(target->id, id);
 	pthread_mutex_init(&target->look_lock, NULL);
 	pthread_mutex_init(&target->run_lock, NULL);
@@ -231,6 +232,14 @@ void targets_list(struct targets *targets, uint64_t least_ns)
 	pthread_mutex_unlock(&targets->lock);
 }
 
+/* Its path changes once in its life, under the lock. */
+static void copy_path(const struct target *target, char out[KYMO_PATH_BYTES])
+{
+	pthread_mutex_lock(&target->of->lock);
+	strcpy(out, target->entry.path);
+	pthread_mutex_unlock(&target->of->lock);
+}
+
 /* ---- what is not in the list ---------------------------------------------------------------- */
 
 static struct target *find_unknown(struct targets *targets)
@@ -273,11 +282,14 @@ static struct target_about learn(const char *path)
 
 void targets_learn(struct targets *targets)
 {
+	char path[KYMO_PATH_BYTES];
 	struct target *target;
 
 	for (int i = 0; i < LEARN_AT_ONCE && (target = find_unknown(targets)); i++) {
-		struct target_about about = learn(target->entry.path);
+		struct target_about about;
 
+		copy_path(target, path);
+		about = learn(path);
 		pthread_mutex_lock(&targets->lock);
 		/* One that has no process yet is asked again. */
 		about.known = about.command || target->entry.state != STORE_LIVE;
@@ -342,30 +354,55 @@ static struct target *find_named(struct targets *targets, const char *name)
 	return find_successor(targets, name);
 }
 
-struct target *targets_find(struct targets *targets, const char *name)
+static struct target *find_now(struct targets *targets, const char *name, bool *moved)
 {
-	struct target *target;
 	bool any = !name || !*name || !strcmp(name, "latest");
+	struct target *target;
 
 	targets_list(targets, any ? 200000000u : 2000000000u);
 	pthread_mutex_lock(&targets->lock);
 	target = any ? find_default(targets) : find_named(targets, name);
+	*moved = target && access(target->entry.path, F_OK);
 	pthread_mutex_unlock(&targets->lock);
-	if (!target && !any) {
-		/* It may be younger than the list. */
-		targets_list(targets, 100000000u);
-		pthread_mutex_lock(&targets->lock);
-		target = find_named(targets, name);
-		pthread_mutex_unlock(&targets->lock);
-	}
 	return target;
+}
+
+struct target *targets_find(struct targets *targets, const char *name)
+{
+	bool moved;
+	struct target *target = find_now(targets, name, &moved);
+
+	if (target && !moved)
+		return target;
+	/* It may be younger than the list, or have left memory for the disk. */
+	targets_list(targets, moved ? 0 : 100000000u);
+	return find_now(targets, name, &moved);
 }
 
 /* ---- one of them ---------------------------------------------------------------------------- */
 
+int target_open_tables(struct target *target, const struct tables_options *options,
+		       struct tables **out, struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES];
+	int rc;
+
+	copy_path(target, path);
+	rc = tables_open(path, options, out, err);
+	if (rc != -ENOENT)
+		return rc;
+	targets_list(target->of, 0);
+	target = targets_find(target->of, target->id);
+	if (!target)
+		return rc;
+	copy_path(target, path);
+	return tables_open(path, options, out, err);
+}
+
 int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err)
 {
 	uint64_t now_ns = target_clock_ns();
+	char path[KYMO_PATH_BYTES];
 	int rc = 0;
 	bool due;
 
@@ -377,8 +414,9 @@ int target_look(struct target *target, uint64_t least_ns, bool *looked, struct k
 	due = !target->feed.filled ||
 	      (target->feed.live && now_ns - target->looked_at_ns >= least_ns);
 	if (due) {
+		copy_path(target, path);
 		pthread_rwlock_wrlock(&target->feed_lock);
-		rc = feed_look(&target->feed, target->entry.path, err);
+		rc = feed_look(&target->feed, path, err);
 		pthread_rwlock_unlock(&target->feed_lock);
 		target->looked_at_ns = target_clock_ns();
 		target->look_cost_ns = target->looked_at_ns - now_ns;

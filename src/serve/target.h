@@ -7,6 +7,7 @@
 
 #include "serve/feed.h"
 #include "store/store.h"
+#include "tables/tables.h"
 
 #define TARGETS_MOST 2000
 
@@ -18,7 +19,10 @@ struct target_about {
 	int64_t steps, duration_ns;
 };
 
+struct targets;
+
 struct target {
+	struct targets *of;
 	char id[20]; /* opaque; the same as long as the path is */
 	struct store_entry entry; /* under targets->lock */
 	bool gone; /* likewise: no longer there */
@@ -64,6 +68,9 @@ void targets_json(struct targets *targets, struct buf *out);
 
 /* Takes what is new, unless it was looked at less than least_ns ago. *came (NULL: not asked): whether it did look. */
 int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err);
+/* Its tables, wherever it is by now: a run that ends leaves memory for the disk. */
+int target_open_tables(struct target *target, const struct tables_options *options,
+		       struct tables **out, struct kymo_error *err);
 /* "running", "hung", "ended", "killed", "lost", "unreadable". */
 const char *target_state(const struct target *target);
 /* "exit_code":…,"signal":… */

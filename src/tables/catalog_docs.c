@@ -59,7 +59,7 @@ void catalog_index_page(struct buf *out)
 	buf_text(
 		out,
 		"<!-- Written by tools/gen-table-docs from src/tables/catalog.c; edit that. -->\n# Tables\n\n"
-		"Every recording has these, empty where nothing was recorded; `FROM information_schema.tables` lists them with the\n"
+		"Every recording has these, empty where nothing was recorded; `SHOW TABLES` lists them with the\n"
 		"program's own. Columns that end in `_ns` are ns since the recording began; `kymo.runs.started_unix_ns` gives\n"
 		"wall time. NULL means that something is not known.\n");
 	for (size_t i = 0; i < catalog_view_count; i++) {

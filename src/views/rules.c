@@ -54,7 +54,7 @@ const struct rules_row rules[] = {
 	  "'), false) AND NOT coalesce(starts_with(name, '" FACTS_GC
 	  "'), false) GROUP BY name ORDER BY "
 	  "self DESC LIMIT 1",
-	  "The costliest region is {name}: {won} of its own, {share} of the run, in {count} calls.",
+	  "The costliest region is {name}: {won} of its own, {share} of the run, in {count} call{s}.",
 	  "a call takes {a} at the median, {b} at the 99th percentile",
 	  "make it cheaper, or call it less often", "flame",
 	  "FROM trace.regions ORDER BY self_ns DESC" },
@@ -69,7 +69,7 @@ const struct rules_row rules[] = {
 	  "LEFT JOIN " FACTS_MODULE_LABELS_SQL
 	  " ON name = module WHERE (SELECT count(*) FROM o) > 2 ORDER BY self DESC LIMIT 1",
 	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
-	  "it ran {count} times, {a} at the median in forward",
+	  "it ran {count} time{s}, {a} at the median in forward",
 	  "make it cheaper, fuse it, or give it less to do", "torch",
 	  "SELECT module, stage, count(*), sum(duration) FROM python.torch_trace GROUP BY ALL ORDER BY 4 DESC" },
 	{ "function", 0.30, 0.25, 1,
@@ -90,7 +90,7 @@ const struct rules_row rules[] = {
 	  "SELECT sum(self_ns) AS self, {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
 	  "regexp_matches(name, '(^|[^a-z])(lock|rlock|mutex|acquire|semaphore|barrier|condition)([^a-z]|$)', 'i')",
 	  "Threads wait for locks: {won} in all, {share} of the run, most of it in {name}.",
-	  "{count} waits, the longest {a}",
+	  "{count} wait{s}, the longest {a}",
 	  "hold the lock for less, or give each thread data of its own", "timeline",
 	  "SELECT name, count, self_ns, max_ns FROM trace.regions WHERE name ILIKE '%lock%'" },
 	/* Threads that all compute and take turns: each waits while another holds the lock, and it is always held. Those that
@@ -121,7 +121,7 @@ const struct rules_row rules[] = {
 	  "SELECT least(max(throttled_ns) - min(throttled_ns), {run_ns}), {run_ns}, path, max(throttled_count) - "
 	  "min(throttled_count), 0, 0 FROM host.cgroup GROUP BY path ORDER BY 1 DESC LIMIT 1",
 	  "The CPU limit holds the program back: its group was throttled for {share} of the run ({won}).",
-	  "{count} times[, group {name}]",
+	  "{count} time{s}[, group {name}]",
 	  "raise the group's CPU limit, or start fewer threads (OMP_NUM_THREADS)", "metrics",
 	  "FROM host.cgroup" },
 	/* The pressure is the whole machine's. It is this program's doing where more of its own threads were seen on a core or
@@ -134,13 +134,13 @@ const struct rules_row rules[] = {
 	  "host.process GROUP BY pid ORDER BY max(rss_bytes) DESC LIMIT 1) h WHERE p.n >= 3 AND p.busy > 90 AND h.switches > "
 	  "50 * h.s AND t.seen > p.cores * p.n",
 	  "More threads want to run than there are cores: for {share} of the run something waited for one.",
-	  "the program was interrupted {count} times",
+	  "the program was interrupted {count} time{s}",
 	  "start fewer threads (OMP_NUM_THREADS, loader workers), or run less beside it", "metrics",
 	  "SELECT ts_ns, busy_pct, pressure_pct FROM host.cpu WHERE cpu IS NULL" },
 	{ "swap", 0.10, 0.9, 1,
 	  "SELECT least({run_ns}, f * 2e5), {run_ns}, '', f, 0, 0 FROM (SELECT max(major_faults) - min(major_faults) AS f, "
 	  "(max(ts_ns) - min(ts_ns)) / 1e9 AS s FROM host.process GROUP BY pid ORDER BY 1 DESC LIMIT 1) WHERE f > 200 * s",
-	  "Memory comes back from storage: {count} page faults needed I/O, about {won} of waiting.",
+	  "Memory comes back from storage: {count} page fault{s} needed I/O, about {won} of waiting.",
 	  "at 0.2 ms a fault; swapped out, or files mapped and read for the first time",
 	  "use less memory (smaller batches, fewer workers), or a machine with more", "memory",
 	  "SELECT ts_ns, pid, major_faults FROM host.process" },
@@ -148,7 +148,7 @@ const struct rules_row rules[] = {
 	  "SELECT sum(self_ns), {run_ns}, arg_max(name, self_ns), sum(count), max(max_ns), 0 FROM trace.regions WHERE "
 	  "regexp_matches(name, '^(gc|garbage collection)($|[^a-z])|[.:]gc_?collect$', 'i')",
 	  "Garbage collection takes {share} of the run ({won}).",
-	  "{count} collections, the longest {a}",
+	  "{count} collection{s}, the longest {a}",
 	  "gc.freeze() after start-up, a higher gc.set_threshold(), fewer objects made in the loop",
 	  "timeline",
 	  "SELECT name, count, total_ns, max_ns FROM trace.regions WHERE name LIKE 'gc %'" },
@@ -201,7 +201,7 @@ const struct rules_row rules[] = {
 	  "2 DESC LIMIT 1) SELECT sum(most - usual), sum(most), any_value(l.late)::VARCHAR, any_value(l.n), median(most), "
 	  "median(usual) FROM m, l HAVING count(*) >= 5 AND any_value(l.n) > 0.6 * count(*)",
 	  "Rank {name} is late: the others wait for it for {share} of step time ({won} of {whole}).",
-	  "it is the slowest in {count} steps, with {a} where others take {b}",
+	  "it is the slowest in {count} step{s}, with {a} where others take {b}",
 	  "look at that rank's machine and data: kymo report on its own recording", "timeline",
 	  "SELECT step, rank, data_ns, forward_ns, duration_ns FROM trace.steps ORDER BY step, rank" },
 	/* Queueing ahead hides at most what the device takes: where that is next to nothing, it is another thing to say. */
@@ -209,7 +209,7 @@ const struct rules_row rules[] = {
 	  "SELECT host_late_ns, {run_ns}, queue, gaps, busy_ns, idle_ns FROM device.queues WHERE busy_ns > 0.05 * {run_ns} "
 	  "ORDER BY busy_ns DESC LIMIT 1",
 	  "The device waits for the host: for {share} of the run ({won}) {name} had nothing to do, since nothing was queued.",
-	  "it was busy for {a} and idle for {b}; {count} times it ran out of work",
+	  "it was busy for {a} and idle for {b}; {count} time{s} it ran out of work",
 	  "queue further ahead: prepare and copy the next batch while the device works, in another thread or queue",
 	  "devices", "SELECT cause, sum(duration_ns) FROM device.gaps GROUP BY 1" },
 	{ "device_unused", 0.15, 0.1, 0,
@@ -217,7 +217,7 @@ const struct rules_row rules[] = {
 	  "busy_ns BETWEEN 1 AND 0.05 * {run_ns}",
 	  "The device is hardly used: {name} was busy for {a}, and for {share} of the run ({won}) it waited for the host to queue "
 	  "something.",
-	  "{count} operations in {whole}",
+	  "{count} operation{s} in {whole}",
 	  "the time goes into the host: make it quicker, or give more of its work to the device; queueing ahead wins at most {a}",
 	  "devices", "FROM device.queues ORDER BY busy_ns DESC" },
 	/* From 80 % on, what is left to the host is no more than the gaps that any program has. Where the host waits for less than
@@ -233,7 +233,7 @@ const struct rules_row rules[] = {
 	  "0.2 * (busy_ns + idle_ns)",
 	  "The device is the bottleneck: {name} was busy for {share} of the time that the device was in use ({won} of {whole}), mostly "
 	  "with {which}, and the host waited for it.",
-	  "the host waited for {a}; {which} took {b} in {count} runs",
+	  "the host waited for {a}; {which} took {b} in {count} run{s}",
 	  "make {which} cheaper or the work smaller, or use a faster device; a faster host wins nothing",
 	  "devices",
 	  "SELECT name, count(*), sum(end_ns - start_ns) FROM device.ops WHERE kind <> 'execution' GROUP BY 1 ORDER BY 3 DESC" },
@@ -242,7 +242,7 @@ const struct rules_row rules[] = {
 	  "device.waits) FROM device.queues ORDER BY sync_ns DESC LIMIT 1",
 	  "The host waits for the device piece by piece: {name} stood still for {share} of the run ({won}) until it was given the "
 	  "next.",
-	  "the host waited {count} times, {b} at the median; the queue was busy for {a}",
+	  "the host waited {count} time{s}, {b} at the median; the queue was busy for {a}",
 	  "wait less often: queue several pieces before a wait, read results later and without blocking",
 	  "devices", "SELECT zone, count(*), sum(duration_ns) FROM device.waits GROUP BY 1" },
 	/* Where milliseconds lie between two of them, it is not for launching them. */
@@ -303,7 +303,7 @@ static void add_prose(struct buf *out, const char *text)
 		{ "{share}", "16 %" },	 { "{won}", "34.5 s" },	    { "{whole}", "211 s" },
 		{ "{name}", "NAME" },	 { "{count}", "404" },	    { "{a}", "1.2 ms" },
 		{ "{b}", "24.9 ms" },	 { "{a_bytes}", "320 MB" }, { "{b_bytes}", "770 MB" },
-		{ "{which}", "KERNEL" }, { "{pid}", "PID" },
+		{ "{which}", "KERNEL" }, { "{pid}", "PID" },	    { "{s}", "s" },
 	};
 
 	while (*text) {

@@ -11,7 +11,7 @@
 
 /*
  * {share} {won} {whole} {name} {count} {a} {b} {which} are filled from what the query answers, {a_bytes} {b_bytes} as bytes,
- * {pid} is b as a plain number;
+ * {pid} is b as a plain number, {s} makes a plural of the word before it unless the count is 1;
  * {run_ns} in a query is the run's length. [Brackets] hold what is said only where there is a name.
  */
 struct rules_row {

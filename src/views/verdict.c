@@ -54,6 +54,8 @@ static void fill_word(struct buf *out, const char *word, size_t bytes,
 		buf_print(out, "%.0f", finding->whole_ns);
 	else if (bytes == 3 && !strncmp(word, "pid", 3))
 		buf_print(out, "%.0f", finding->b);
+	else if (bytes == 1 && *word == 's' && finding->count != 1)
+		buf_char(out, 's');
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (strlen(numbers[i].word) == bytes && !strncmp(numbers[i].word, word, bytes))
 			buf_text(out, numbers[i].text.text);

@@ -31,6 +31,14 @@ def test_a_table_is_aligned(shared):
     assert re.fullmatch(r"3 rows, [0-9.]+ (µs|ms|s)\n", result.err)
 
 
+@pytest.mark.parametrize("sql", ["SHOW TABLES", " show tables ;\n"])
+def test_show_tables_shows_all_with_their_columns(shared, sql):
+    tables = {row["name"]: row["columns"] for row in json.loads(shared("query", "-f", "json", sql).out)}
+    assert {"ms", "bytes", "path"} <= set(tables["app.requests"].split(", "))
+    assert {"trace.zones", "kymo.runs", "python.samples"} <= set(tables) and "duration_ns" in tables["trace.zones"]
+    assert shared("query", "SHOW TABLES FROM trace").out.split()[2:4] == ["counters", "marks"]
+
+
 def test_a_table_without_utf8_has_plain_rules(shared):
     result = shared("query", "SELECT 1 AS a", env={"LC_ALL": "C"})
     assert result.out == "a\n-\n1\n"

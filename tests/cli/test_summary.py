@@ -35,7 +35,8 @@ def test_without_duckdb_the_summary_comes_from_the_store(kymo, tmp_path):
     lines = summary(kymo, "plain", {"KYMO_DUCKDB": str(tmp_path / "nothing.so")})
     text = " ".join(line.strip() for line in lines)
     assert "DuckDB" in text and "nothing.so" in text
-    assert "data.next" in text and "40 steps" in text and "losses: none of" in text
+    # There is room for one region, and which of the two took longer the machine decides.
+    assert re.search(r"(data\.next|forward) +c +40 ", text) and "40 steps" in text and "losses: none of" in text
 
 
 def test_a_small_recording_is_summed_up_without_duckdb(kymo, tmp_path):

@@ -156,6 +156,24 @@ def test_a_run_whose_program_has_not_begun_is_not_listed_yet(tmp_path):
         assert server.stop() == 0
 
 
+def test_whoever_asks_while_a_run_ends_is_answered(tmp_path):
+    """It leaves memory for the disk meanwhile, and has another path then."""
+    home = make_home(tmp_path)
+    server = Server(home)
+    try:
+        for _ in range(4):
+            with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop") as running:
+                target = until(lambda: [t for t in server.targets() if t["state"] == "running"])[0]["id"]
+                assert server.query("FROM kymo.runs", target=target).status == 200
+                running.stdin.close()
+                while running.poll() is None:
+                    answer = server.query("SELECT count(*) FROM trace.zones", target=target)
+                    assert answer.status == 200, answer.json()
+            assert server.query("FROM kymo.runs", target=target).status == 200
+    finally:
+        assert server.stop() == 0
+
+
 def test_what_was_read_of_a_recording_stays_when_it_goes(tmp_path):
     """As it does for a moment when a program ends, and its half in memory becomes one on the disk."""
     home = make_home(tmp_path)

@@ -12,7 +12,7 @@ function linked(one, text, shell) {
 	if (!one.view)
 		return [text];
 	const [tab, words] = one.view.split("?"), query = { ...Object.fromEntries(new URLSearchParams(words ?? "")), ...(one.find ? { find: one.find } : {}) };
-	return text.split(/((?<![\w.])\d[\d,.]*\d*(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?)/).map((piece, i) =>
+	return text.split(/((?<![\w.])\d[\d,.]*\d*(?![\da-z])(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?)/).map((piece, i) =>
 		(i % 2 ? el("a", { href: shell.hash(tab, query), title: one.sql, text: piece }) : piece));
 }
 
@@ -138,11 +138,13 @@ const noRegions = (data) => (data.follows ? el("p", { class: "muted", text: "No 
 function shares(data) {
 	if (!data.regions.length && data.samples.length)
 		return functionsCard(data, "own", "Functions by their own samples");
-	const rows = data.regions.slice(0, 10), run = data.run.duration_ns || 1, about = data.follows ? `of the range, ${duration(run)}` : `of ${clock(run)}; no steps were marked`;
-	return el("section", { class: "card" }, el("h2", { text: "Self time by region" }, el("span", { text: about })),
-		rows.length ? table([{ key: "name", title: "Region", text: true, source: true }, { key: "self_ns", title: "Self", show: (v) => duration(v) },
-			{ key: "share", title: data.follows ? "% range" : "% run", show: (v) => (100 * v).toFixed(1) }], rows.map((r) => ({ ...r, share: r.self_ns / run })),
-		{ sort: "self_ns", label: "Self time by region", compact: true }) : noRegions(data));
+	// Top regions have their own time beside it: here it is with what they call.
+	const about = data.follows ? `of the range, ${duration(data.run.duration_ns)}` : `of ${clock(data.run.duration_ns)}; no steps were marked`;
+	return el("section", { class: "card" }, el("h2", { text: "Time with what they call" }, el("span", { text: about })),
+		data.regions.length ? table([{ key: "name", title: "Region", text: true, source: true }, { key: "total_ns", title: "Total", show: (v) => duration(v) },
+			{ key: "mean_ns", title: "Mean", show: (v) => duration(v) }, { key: "max_ns", title: "Most", show: (v) => duration(v) }],
+		data.regions.map((r) => ({ ...r, mean_ns: r.total_ns / (r.count || 1) })),
+		{ sort: "total_ns", label: "Time with what they call", limit: 14, compact: true }) : noRegions(data));
 }
 
 /** @param {any} data @param {import("../shell.js").Shell} shell */
