@@ -84,14 +84,17 @@ def test_a_program_that_was_asked_to_end_has_not_failed(kymo):
 
 
 def test_a_tiny_script_is_too_short_to_judge(kymo):
-    done = run(kymo, "import argparse, textwrap\nprint(1)\n", "--python")
-    if "ran no Python" in done.err:
-        pytest.skip(f"kymo has no extension for {sys.executable}")
-    data = report(kymo)
-    if data["run"]["duration_ns"] > 1e9:
-        pytest.skip("the machine is so busy that nothing is short")
-    (first,) = data["verdicts"]
-    assert re.fullmatch(r"Too short to judge: it ran for .*s\.", first["sentence"]) and "regions" not in first["evidence"]
+    verdicts = []
+    for _ in range(8):  # one that nothing else on the machine has held up
+        done = run(kymo, "import argparse, textwrap\nprint(1)\n", "--python")
+        if "ran no Python" in done.err:
+            pytest.skip(f"kymo has no extension for {sys.executable}")
+        verdicts += report(kymo)["verdicts"]
+        if re.fullmatch(r"Too short to judge: it ran for .*s\.", verdicts[-1]["sentence"]):
+            break
+    else:
+        pytest.fail(f"not one of {[one['sentence'] for one in verdicts]} says that it was short")
+    assert "regions" not in verdicts[-1]["evidence"]
 
 
 STEPS = """
