@@ -7,6 +7,7 @@
 
 #define BATCHES_LEAST 8 /* of one run: fewer say nothing of their spread */
 #define EFFECTIVE_LEAST 5 /* batches that count */
+#define FEW_WIDER 4 /* see spread_of() */
 #define RESEMBLANCE_MOST 0.2 /* of neighbouring batches, before they are made longer */
 #define RESEMBLANCE_CAP 0.95
 #define WARMUP_MADS 5.0
@@ -207,14 +208,22 @@ struct spread {
 	double freedom;
 };
 
-/* What still resembles its neighbour counts for less: as (1 - r) / (1 + r) of a batch. */
+/*
+ * What still resembles its neighbour counts for less: as (1 - r) / (1 + r) of a batch. Where too few are left, the mean is
+ * taken to be as uncertain as one batch that spreads twice as widely, with nearly nothing known of that: small
+ * differences are lost in it, and one that nobody would doubt is found. Simulated, it raises no more alarms than to say nothing,
+ * but for runs of ten steps that move so slowly that they look still.
+ */
 static struct spread spread_of(const struct moments *moments, double r)
 {
 	double n = (double)moments->batches, effective = n * (1 - r) / (1 + r);
+	double variance = moments->squares / (n - 1);
 
-	if (effective < EFFECTIVE_LEAST)
+	if (effective >= EFFECTIVE_LEAST)
+		return (struct spread){ variance / effective, effective - 1 };
+	if (moments->batches < BATCHES_LEAST)
 		return (struct spread){ NAN, NAN };
-	return (struct spread){ moments->squares / (n - 1) / effective, effective - 1 };
+	return (struct spread){ FEW_WIDER * variance / (effective < 1 ? effective : 1), 1 };
 }
 
 /* ---- one comparison ------------------------------------------------------------------------- */
@@ -305,7 +314,9 @@ static double widen(double own, const struct compare_stats_noise *noise)
 
 static struct spread widened(struct spread spread, double by)
 {
-	return by > 1 ? (struct spread){ spread.variance * by, WANDER_FREEDOM } : spread;
+	double freedom = spread.freedom < WANDER_FREEDOM ? spread.freedom : WANDER_FREEDOM;
+
+	return by > 1 ? (struct spread){ spread.variance * by, freedom } : spread;
 }
 
 static double least_of(const struct compare_stats_noise *noise)
