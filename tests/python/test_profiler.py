@@ -420,7 +420,7 @@ def test_streams_are_busy_idle_and_overlap(plain):
             for t in threads: t.join()
         stats = profiler.get_stats()
         print([(row["kind"], row["ops"]) for row in stats["streams"]], sorted(row["name"] for row in stats["streams"]))
-        assert 1.2 < stats["overlap"] <= 2, stats
+        assert 1.5 < stats["overlap"] <= 2, stats
         for row in stats["streams"]:
             assert abs(row["busy_ms"] + row["idle_ms"] - stats["wall_ms"]) < 1e-6
         with profiler:
