@@ -228,7 +228,10 @@ static struct spread spread_of(const struct moments *moments, double r)
 
 /* ---- one comparison ------------------------------------------------------------------------- */
 
-/* Fieller: the ratios for which b - ratio * a could be 0. */
+/*
+ * Fieller: the ratios for which b - ratio * a could be 0. Where a itself could be 0 and b not, there is no largest one: the
+ * least still says that b takes longer.
+ */
 static void set_interval(struct compare_stats *out, double variance_a, double variance_b)
 {
 	double t = compare_stats_t_quantile(COMPARE_STATS_ALPHA, out->freedom);
@@ -237,10 +240,10 @@ static void set_interval(struct compare_stats *out, double variance_a, double va
 	double root = cross * cross - square * constant;
 
 	out->low = out->high = NAN;
-	if (!(square > 0) || !(root >= 0))
+	if (!(root >= 0) || !(square > 0 || (square < 0 && constant > 0)))
 		return;
 	out->low = (cross - sqrt(root)) / square;
-	out->high = (cross + sqrt(root)) / square;
+	out->high = square > 0 ? (cross + sqrt(root)) / square : INFINITY;
 	out->low = out->low < 0 ? 0 : out->low;
 }
 

@@ -41,7 +41,8 @@ struct compare_stats_side {
 struct compare_stats {
 	double a, b; /* means */
 	double ratio; /* b / a; NAN where a is 0 */
-	double low, high; /* 95 % interval of the ratio; NAN where it has no end */
+	double low,
+		high; /* 95 % interval of the ratio; high is INFINITY where it has no end, both NAN where there is none */
 	double p; /* of no difference; NAN where there is too little to say */
 	double error; /* standard error of b - a */
 	double freedom; /* degrees of it */

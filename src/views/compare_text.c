@@ -98,6 +98,9 @@ static void add_ratio(struct buf *line, const struct compare_item *item, bool ut
 	if (isfinite(stats->low) && isfinite(stats->high))
 		snprintf(text, sizeof(text), "%.*f%s%.*f", decimals(stats->low), stats->low,
 			 utf8 ? "–" : "-", decimals(stats->high), stats->high);
+	else if (isfinite(stats->low) && isinf(stats->high))
+		snprintf(text, sizeof(text), "%s%.*f", utf8 ? "≥ " : ">= ", decimals(stats->low),
+			 stats->low);
 	buf_text(line, "  ");
 	text_pad(line, text, 13, -1);
 }

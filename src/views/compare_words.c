@@ -18,6 +18,8 @@ static void add_interval(struct buf *out, const struct compare_stats *step)
 	if (isfinite(step->low) && isfinite(step->high))
 		buf_print(out, " (95 %% interval %.3f to %.3f%s)", step->low, step->high,
 			  alone ? " by itself: of so many figures one differs by chance" : "");
+	else if (step->significant && isfinite(step->low))
+		buf_print(out, " (95 %% interval from %.3f on)", step->low);
 }
 
 static void say_nothing_of(struct buf *out, const struct compare *compare, const char *what)
@@ -31,8 +33,8 @@ static void say_nothing_of(struct buf *out, const struct compare *compare, const
 	else
 		buf_text(
 			out,
-			"values that follow each other are too much alike (a drift, or a busy machine). Record "
-			"longer, or several runs of each.");
+			"there are few values, and those that follow each other are too much alike (a drift, or a "
+			"busy machine). Record longer, or several runs of each.");
 }
 
 void compare_say(struct compare *compare)

@@ -125,6 +125,23 @@ static void what_nobody_would_doubt_is_found_in_few_steps(void **state)
 	assert_true(of(a, 16, b, 16).high < 0.5);
 }
 
+/* So little is known of a that it could be anything, but not as much as b. */
+static void an_interval_may_have_no_end(void **state)
+{
+	struct compare_stats found;
+	double a[16], b[16];
+
+	(void)state;
+	for (int i = 0; i < 16; i++) {
+		a[i] = 1 + 0.1 * i;
+		b[i] = 200 + 0.1 * i;
+	}
+	found = of(a, 16, b, 16);
+	assert_true(found.p < 0.05);
+	assert_true(found.low > 1.05 && found.low < found.ratio);
+	assert_true(isinf(found.high));
+}
+
 static void with_several_runs_a_run_is_the_unit(void **state)
 {
 	static const double runs[6][2] = { { 9, 11 },  { 10, 12 }, { 11, 13 },
@@ -445,6 +462,7 @@ int main(void)
 		cmocka_unit_test(nothing_to_compare_is_an_error),
 		cmocka_unit_test(steps_that_follow_each_other_closely_prove_nothing),
 		cmocka_unit_test(what_nobody_would_doubt_is_found_in_few_steps),
+		cmocka_unit_test(an_interval_may_have_no_end),
 		cmocka_unit_test(with_several_runs_a_run_is_the_unit),
 		cmocka_unit_test(the_first_steps_that_stand_out_are_warmup),
 		cmocka_unit_test(holm_gives_to_each_by_its_weight),

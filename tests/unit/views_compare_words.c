@@ -62,6 +62,21 @@ static void an_interval_without_one_is_not_a_difference_if_chance_explains_it(vo
 		"B is slower: a step takes 1.600 times as long (95 % interval 1.100 to 3.000).");
 }
 
+static void what_has_no_end_says_where_it_begins(void **state)
+{
+	struct compare_stats open = { .a = 1,
+				      .b = 20,
+				      .ratio = 20,
+				      .low = 4,
+				      .high = INFINITY,
+				      .p = 0.01,
+				      .significant = true };
+
+	(void)state;
+	assert_string_equal(said(open, false, 2), "B is slower: a step takes 20.000 times as long "
+						  "(95 % interval from 4.000 on).");
+}
+
 static void one_run_on_each_side_says_nothing(void **state)
 {
 	struct compare_stats one = {
@@ -75,8 +90,8 @@ static void one_run_on_each_side_says_nothing(void **state)
 		"much they differ by themselves. Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
 	assert_string_equal(
 		said(one, false, 2),
-		"Nothing can be said of a step: values that follow each other are too much alike "
-		"(a drift, or a busy machine). Record longer, or several runs of each.");
+		"Nothing can be said of a step: there are few values, and those that follow each other are "
+		"too much alike (a drift, or a busy machine). Record longer, or several runs of each.");
 }
 
 int main(void)
@@ -84,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interval_that_holds_one_needs_no_word),
 		cmocka_unit_test(an_interval_without_one_is_not_a_difference_if_chance_explains_it),
+		cmocka_unit_test(what_has_no_end_says_where_it_begins),
 		cmocka_unit_test(one_run_on_each_side_says_nothing),
 	};
 

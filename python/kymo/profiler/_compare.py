@@ -137,11 +137,11 @@ def _judged(rows: dict[str, Any], notes: list[str]) -> dict[str, dict[str, Any]]
     answers = judge([(x, y, weight) for _, _, x, y, weight in rows.values()])
     result, few = {}, []
     for (name, (a, b, x, y, _)), (low, high, _, corrected, could_see, significant) in zip(rows.items(), answers):
-        known = not math.isnan(low) and not math.isnan(high)
+        known = math.isfinite(low) and math.isfinite(high)
         result[name] = {"a": a["mean"], "b": b["mean"], "ratio": b["mean"] / a["mean"] if a["mean"] else None,
                         "ci": (low, high) if known else None, "p_value": None if math.isnan(corrected) else corrected,
                         "significant": significant, "could_see": None if math.isnan(could_see) else could_see}
-        if not known:
+        if math.isnan(corrected):
             few.append(name)
         for which, values in (("a", x), ("b", y)) if "total" in a else ():
             first = warmup(values) if len(values) >= SAMPLES_LEAST else 0
