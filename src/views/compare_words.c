@@ -37,13 +37,19 @@ static void say_nothing_of(struct buf *out, const struct compare *compare, const
 			"busy machine). Record longer, or several runs of each.");
 }
 
+/* Where not even twice the time could have been seen, to have seen none is no news. */
+static bool tells_nothing(const struct compare_stats *step)
+{
+	return isnan(step->p) || (!step->significant && step->could_see > 1);
+}
+
 void compare_say(struct compare *compare)
 {
 	const struct compare_stats *step = &compare->items[0].stats;
 	const char *what = compare->runs[0].whole ? "a run" : "a step";
 	struct buf out = { 0 };
 
-	if (isnan(step->p)) {
+	if (tells_nothing(step)) {
 		say_nothing_of(&out, compare, what);
 	} else if (step->significant) {
 		buf_print(&out, "B is %s: %s takes %.3f times as long",

@@ -141,7 +141,7 @@ def _judged(rows: dict[str, Any], notes: list[str]) -> dict[str, dict[str, Any]]
         result[name] = {"a": a["mean"], "b": b["mean"], "ratio": b["mean"] / a["mean"] if a["mean"] else None,
                         "ci": (low, high) if known else None, "p_value": None if math.isnan(corrected) else corrected,
                         "significant": significant, "could_see": None if math.isnan(could_see) else could_see}
-        if math.isnan(corrected):
+        if math.isnan(corrected) or (could_see > 1 and not significant):  # not even twice the time would have been seen
             few.append(name)
         for which, values in (("a", x), ("b", y)) if "total" in a else ():
             first = warmup(values) if len(values) >= SAMPLES_LEAST else 0
