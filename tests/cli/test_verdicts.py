@@ -86,7 +86,7 @@ def test_a_program_that_was_asked_to_end_has_not_failed(kymo):
 def test_a_tiny_script_is_too_short_to_judge(kymo):
     said = []
     for _ in range(8):  # one that nothing else on the machine has held up
-        done = run(kymo, "import argparse, textwrap\nprint(1)\n", "--python")
+        done = run(kymo, "import argparse, textwrap\nprint(1)\n", "--python", "--force")
         if "ran no Python" in done.err:
             pytest.skip(f"kymo has no extension for {sys.executable}")
         verdicts = report(kymo)["verdicts"]
