@@ -102,27 +102,30 @@ static const char kind_word[] = KIND_WORD;
 
 /*
  * Who launched what: for the zone that queued an operation, every zone that it was inside of. Zones of one thread and depth
- * never overlap, so that the one of each depth is the last that had begun. An open zone holds all that came after.
+ * never overlap, so that the one of each depth is the last that had begun; of those that a coarse clock lets begin
+ * together, all but the last have no length. An open zone holds all that came after.
  */
 #define LAUNCHES_FROM \
 	"(WITH ops AS MATERIALIZED (SELECT *, CASE WHEN zone IS NOT NULL THEN zone_start_ns END AS launch_ns FROM " \
 	"kymo_scan('device.ops') WHERE " IS_OP \
-	"), launches AS MATERIALIZED (SELECT DISTINCT pid, tid, thread_id, launch_ns FROM ops WHERE launch_ns IS NOT " \
-	"NULL), " \
-	"levels AS (SELECT DISTINCT l.thread_id, l.launch_ns, unnest(range(z.depth + 1)) AS depth FROM launches l " \
-	"JOIN kymo_scan('trace.zones') z ON z.thread_id = l.thread_id AND z.start_ns = l.launch_ns), " \
-	"candidates AS (SELECT thread_id, depth::BIGINT AS depth, start_ns, start_ns + duration_ns AS end_ns, name_id " \
-	"FROM kymo_scan('trace.zones') SEMI JOIN (SELECT DISTINCT thread_id FROM launches) USING (thread_id)), " \
-	"around AS (SELECT v.thread_id, v.launch_ns, v.depth, n.source, n.name, n.file, n.line FROM levels v ASOF " \
-	"JOIN candidates z ON z.thread_id = v.thread_id AND z.depth = v.depth AND z.start_ns <= v.launch_ns JOIN " \
-	"kymo_meta('names') n ON n.name_id = z.name_id WHERE z.end_ns >= v.launch_ns UNION ALL SELECT l.thread_id, " \
-	"l.launch_ns, z.depth, z.source, z.name, z.file, z.line FROM launches l JOIN kymo_meta('open_zones') z ON " \
-	"z.pid = l.pid AND z.tid = l.tid AND z.start_ns <= l.launch_ns), " \
-	"paths AS (SELECT thread_id, launch_ns, list(name ORDER BY depth) AS path, arg_max(name, depth) FILTER " \
+	"), launches AS MATERIALIZED (SELECT DISTINCT thread_id, launch_ns, zone_id FROM ops WHERE launch_ns IS NOT NULL), " \
+	"zones AS MATERIALIZED (FROM (SELECT thread_id, depth::BIGINT AS depth, start_ns, start_ns + duration_ns AS end_ns, " \
+	"name_id FROM kymo_scan('trace.zones') UNION ALL SELECT thread_id, depth, start_ns, 9223372036854775807, name_id " \
+	"FROM kymo_meta('open_zones')) SEMI JOIN launches USING (thread_id)), " \
+	"deepest AS (SELECT thread_id, max(depth) AS depth FROM zones GROUP BY thread_id), " \
+	"launching AS MATERIALIZED (SELECT l.*, coalesce(max(z.depth), max(d.depth) + 1, 0) AS depth FROM launches l LEFT " \
+	"JOIN zones z ON z.thread_id = l.thread_id AND z.start_ns = l.launch_ns AND z.name_id = l.zone_id LEFT JOIN deepest " \
+	"d ON d.thread_id = l.thread_id GROUP BY ALL), " \
+	"begun AS (SELECT v.*, z.start_ns FROM (SELECT thread_id, launch_ns, zone_id, unnest(range(depth)) AS depth FROM " \
+	"launching) v ASOF JOIN zones z ON z.thread_id = v.thread_id AND z.depth = v.depth AND z.start_ns <= v.launch_ns), " \
+	"around AS (SELECT b.* EXCLUDE (start_ns), arg_max(z.name_id, z.end_ns) AS name_id FROM begun b JOIN zones z USING " \
+	"(thread_id, depth, start_ns) WHERE z.end_ns >= b.launch_ns GROUP BY ALL UNION ALL BY NAME SELECT *, zone_id AS " \
+	"name_id FROM launching), " \
+	"paths AS (SELECT thread_id, launch_ns, zone_id, list(name ORDER BY depth) AS path, arg_max(name, depth) FILTER " \
 	"(source = 'torch') AS module, arg_max({'name': name, 'file': file, 'line': line}, depth) FILTER (source = " \
-	"'python') AS function FROM around GROUP BY ALL) " \
+	"'python') AS function FROM around JOIN kymo_meta('names') USING (name_id) GROUP BY ALL) " \
 	"SELECT o.*, p.path, p.module, p.function.name AS function, p.function.file AS file, p.function.line AS line " \
-	"FROM ops o LEFT JOIN paths p ON p.thread_id = o.thread_id AND p.launch_ns = o.launch_ns)"
+	"FROM ops o LEFT JOIN paths p ON p.thread_id = o.thread_id AND p.launch_ns = o.launch_ns AND p.zone_id = o.zone_id)"
 
 #define DEVICE AS_IS("device", "VARCHAR", "the device")
 #define QUEUE AS_IS("queue", "VARCHAR", "the queue or stream")

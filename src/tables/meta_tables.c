@@ -245,6 +245,9 @@ static void fill_open_zone(struct meta_cell *cell, const struct recording *recor
 	meta_number(&cell[11], process->control.step);
 	if (name->instance)
 		meta_number(&cell[12], name->instance);
+	if (zone->thread)
+		meta_number(&cell[13], zone->thread);
+	meta_number(&cell[14], zone->name);
 }
 
 static void fill_open_zones(struct meta_rows *rows, const struct tables *tables)
@@ -336,11 +339,11 @@ static const struct meta_column stream_columns[] = {
 #undef X
 };
 static const struct meta_column open_columns[] = {
-	{ "source", META_TEXT },      { "name", META_TEXT },	   { "file", META_TEXT },
-	{ "line", META_INTEGER },     { "start_ns", META_BIGINT }, { "age_ns", META_BIGINT },
-	{ "depth", META_INTEGER },    { "pid", META_INTEGER },	   { "tid", META_INTEGER },
-	{ "thread", META_TEXT },      { "rank", META_INTEGER },	   { "step", META_BIGINT },
-	{ "instance", META_INTEGER },
+	{ "source", META_TEXT },      { "name", META_TEXT },	     { "file", META_TEXT },
+	{ "line", META_INTEGER },     { "start_ns", META_BIGINT },   { "age_ns", META_BIGINT },
+	{ "depth", META_INTEGER },    { "pid", META_INTEGER },	     { "tid", META_INTEGER },
+	{ "thread", META_TEXT },      { "rank", META_INTEGER },	     { "step", META_BIGINT },
+	{ "instance", META_INTEGER }, { "thread_id", META_INTEGER }, { "name_id", META_INTEGER },
 };
 static const struct meta_column region_columns[] = {
 	{ "source", META_TEXT },	{ "name", META_TEXT },	    { "count", META_BIGINT },
