@@ -255,14 +255,17 @@ const struct rules_row rules[] = {
 	  "devices",
 	  "SELECT name, count(*), median(end_ns - start_ns) FROM device.ops GROUP BY 1" },
 	/* Hung, or nearly: of all processes none has begun or ended anything, and some are inside of zones. Those that ended by
-	   themselves were not. Zones are many: they are looked at only where what is open began long ago. */
+	   themselves were not, nor is one that works within a zone around all of it. Zones are many: they are looked at only where
+	   what is open began long ago. */
 	{ "stuck", 0.20, 0.5, 1,
 	  "WITH o AS (SELECT z.*, start_ns + age_ns AS until FROM trace.open_zones z SEMI JOIN (SELECT pid FROM "
 	  "kymo.processes WHERE state <> 'ended') USING (pid) WHERE age_ns IS NOT NULL), n AS (SELECT max(until) AS now, "
 	  "max(start_ns) AS began, count(*) AS n FROM o HAVING now - began > 0.1 * {run_ns}), e AS (SELECT max(ended) AS ended FROM "
 	  "(SELECT max(start_ns + duration_ns) AS ended FROM trace.zones SEMI JOIN (SELECT pid FROM kymo.processes, n) USING (pid) "
-	  "UNION ALL SELECT max(start_ns + duration_ns) FROM trace.steps)) SELECT now - greatest(began, coalesce(ended, 0)), "
-	  "{run_ns}, coalesce(name, 'a zone'), n, age_ns, pid FROM o, n, e ORDER BY until < now - 1e9, tid <> pid, tid, depth DESC LIMIT 1",
+	  "UNION ALL SELECT max(start_ns + duration_ns) FROM trace.steps)), w AS (SELECT avg(cpu_pct) AS pct FROM (FROM host.process "
+	  "SEMI JOIN o USING (pid)), n WHERE ts_ns >= began) SELECT now - greatest(began, coalesce(ended, 0)), {run_ns}, coalesce(name, "
+	  "'a zone'), n, age_ns, pid FROM o, n, e, w WHERE ended IS NOT NULL OR coalesce(pct, 0) < 50 ORDER BY until < now - 1e9, tid "
+	  "<> pid, tid, depth DESC LIMIT 1",
 	  "Inside of {name} no zone has begun or ended for the last {won}, {share} of the run.",
 	  "that zone is open for {a}; zones that are open in all: {count}",
 	  "while it runs, kymo backtrace --why {pid} says what it waits for; kymo backtrace shows where it was last",

@@ -158,6 +158,12 @@ def test_a_detector_finds_its_problem_and_only_where_it_is(shared, made, problem
     assert problem not in [one["name"] for one in report(shared, made(f"{problem}-not"))["verdicts"]]
 
 
+def test_a_zone_around_everything_is_no_hang_while_the_program_works(shared, made):
+    assert report(shared, made("alone"))["verdicts"][0]["sentence"] == \
+        "Inside of everything no zone has begun or ended for the last 20.0 s, 100 % of the run."
+    assert "stuck" not in [one["name"] for one in report(shared, made("alone-not"))["verdicts"]]
+
+
 def test_zones_that_are_open_explain_the_run_too(shared, made):
     assert "coverage" not in [one["name"] for one in report(shared, made("stuck"))["verdicts"]]
 

@@ -495,6 +495,23 @@ static void stuck(struct make *make, bool goes_on)
 	make->open_count = 0;
 }
 
+/* Ended from outside in the only zone that there ever was. */
+static void alone(struct make *make, double cpu_pct)
+{
+	struct zones main = { .thread = make_thread(make, make->pid, "MainThread") };
+	const struct kymo_open_entry open = {
+		MAKE_EPOCH, make_name(make, "everything", "app.py", 1, KYMO_SOURCE_PYTHON, 0), 0
+	};
+
+	make->control.wstatus = SIGTERM;
+	make->open = &open;
+	make->open_count = 1;
+	make->open_thread = main.thread;
+	put_zones(make, &main);
+	make->open_count = 0;
+	host_rows(make, 0, 0, 0, 0, cpu_pct);
+}
+
 static void problem(const char *directory, const char *word)
 {
 	bool has = !strstr(word, "-not");
@@ -529,6 +546,8 @@ static void problem(const char *directory, const char *word)
 		running_threads(&make, has ? 4 : 1);
 	} else if (!strncmp(word, "stuck", 5))
 		stuck(&make, !has);
+	else if (!strncmp(word, "alone", 5))
+		alone(&make, has ? 5 : 95);
 	else if (!strncmp(word, "swap", 4))
 		host_rows(&make, has ? 2000 : 2, 0, 0, 0, 90);
 	else if (!strcmp(word, "several")) /* swap, growth and waiting */
