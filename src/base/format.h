@@ -95,7 +95,9 @@ struct kymo_run_file {
 	uint32_t
 		not_recorded; /* children that were seen and did not record: written by the supervisor */
 	char name[128]; /* that the user gave the run; "": none */
-	uint64_t reserved[17];
+	struct kymo_clock_pair
+		end; /* at ended_realtime_ns: by it and the epoch every look finds the same times */
+	uint64_t reserved[13];
 };
 
 /* ---- control page ------------------------------------------------------------------------ */

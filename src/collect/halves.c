@@ -104,7 +104,8 @@ void halves_ended(struct halves *halves, const int *wstatus, bool ran_on, uint64
 {
 	halves->run.ended = wstatus ? 1 : ran_on ? 3 : 2;
 	halves->run.target_wstatus = wstatus ? *wstatus : 0;
-	halves->run.ended_realtime_ns = clock_realtime_ns();
+	clock_take_pair(&halves->run.end);
+	halves->run.ended_realtime_ns = halves->run.end.realtime_ns;
 	halves->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;
 	write_both(halves);
 }

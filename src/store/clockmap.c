@@ -104,8 +104,11 @@ static struct clockmap_rate rate_of_run(const struct recording *recording,
 	struct kymo_clock_pair first, last;
 	bool nonsense;
 
-	if (now && recording->run.clock_kind != KYMO_CLOCK_MONOTONIC)
-		prefer(&best, &recording->run.epoch, now);
+	if (recording->run.clock_kind != KYMO_CLOCK_MONOTONIC) {
+		prefer(&best, &recording->run.epoch, &recording->run.end);
+		if (now)
+			prefer(&best, &recording->run.epoch, now);
+	}
 	for (size_t i = 0; i < recording->process_count; i++) {
 		if (recording->processes[i].control.clock_kind == KYMO_CLOCK_MONOTONIC)
 			continue;

@@ -269,9 +269,19 @@ static size_t files_to_hold(void)
 	return (size_t)(limit.rlim_cur / 2);
 }
 
-/* A pair of now: the counters can be read here too, when they are those of the recording. A snapshot has one. */
-static const struct kymo_clock_pair *take_now(struct inside *inside)
+/* Of a run that is over all pairs are there: one of now would give other times at every look. */
+static bool is_over(const struct recording *recording)
 {
+	for (size_t i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].state == STORE_LIVE)
+			return false;
+	return recording->run.ended && recording->run.end.ticks;
+}
+
+/* A pair of now: the counters can be read here too, when they are those of the recording. A snapshot has one. */
+static const struct kymo_clock_pair *take_now(const struct recording *recording)
+{
+	struct inside *inside = inside_of(recording);
 	const struct kymo_snapshot_head *taken = &inside->source.snapshot_head;
 
 	if (taken->taken_ticks && taken->taken_monotonic_ns) {
@@ -280,7 +290,7 @@ static const struct kymo_clock_pair *take_now(struct inside *inside)
 		inside->now.realtime_ns = taken->taken_realtime_ns;
 		return &inside->now;
 	}
-	if (!inside->same_boot || kymo__slow_clock)
+	if (!inside->same_boot || kymo__slow_clock || is_over(recording))
 		return NULL;
 	clock_take_pair(&inside->now);
 	return &inside->now;
@@ -383,7 +393,7 @@ static int read_all(struct recording *recording, struct kymo_error *err)
 			inside->same_boot = inside->same_boot ||
 					    recording->processes[i].state == STORE_LIVE;
 	}
-	clockmap_all(recording, take_now(inside), inside_hear, recording);
+	clockmap_all(recording, take_now(recording), inside_hear, recording);
 	inside->latest_ns = latest_possible(recording);
 	openprocess_contents(recording);
 	sum_up(recording);

@@ -278,6 +278,16 @@ def test_the_recording_goes_where_o_says(place):
     assert run_file(place.path / "there")["peer"] == "" and not place.live_runs()
 
 
+def test_every_look_at_a_run_that_is_over_finds_the_same_times(place):
+    assert place.run("-q", "-o", "there", "--", prog("run_rows"), "1000").returncode == 0
+    words = [KYMO, "query", "there", "SELECT sum(start_ns), sum(duration_ns), max(ended_ns) FROM trace.zones, kymo.processes"]
+    looks = set()
+    for _ in range(4):
+        looks.add(subprocess.run(words, cwd=place.path, env=place.env, capture_output=True, check=True).stdout)
+        time.sleep(0.1)  # a clock that is measured up to now is another one now
+    assert len(looks) == 1, looks
+
+
 def test_a_directory_that_is_not_empty_is_refused(place):
     (place.path / "there").mkdir()
     (place.path / "there/mine").write_text("precious")

@@ -56,6 +56,29 @@ static void nonsense_pairs_are_refused_and_the_run_s_rate_is_used(void **state)
 	handmade_free(&made);
 }
 
+static void a_process_of_one_pair_has_the_rate_from_the_run_s_begin_to_its_end(void **state)
+{
+	struct handmade made = { 0 };
+	struct kymo_control *control;
+	struct kymo_run_file *run;
+	struct recording *recording;
+
+	(void)state;
+	handmade_small(&made, 10);
+	control = (void *)(uintptr_t)handmade_find(&made, "p10-77/control")->data;
+	control->pair_count = 1;
+	run = (void *)(uintptr_t)handmade_find(&made, "run")->data;
+	run->ended = 1;
+	run->end = run->epoch;
+	run->end.ticks += 8000000;
+	run->end.monotonic_ns += 2000000;
+	recording = opened(&made);
+	assert_int_equal(store_clock_ns(&recording->processes[0].clock, HANDMADE_EPOCH + 3000),
+			 750);
+	store_close(recording);
+	handmade_free(&made);
+}
+
 static void a_pair_that_is_half_written_gives_way_to_the_one_before(void **state)
 {
 	struct handmade made = { 0 };
@@ -103,6 +126,8 @@ int main(void)
 		cmocka_unit_test(ticks_become_ns_since_the_epoch),
 		cmocka_unit_test(extreme_times_saturate),
 		cmocka_unit_test(nonsense_pairs_are_refused_and_the_run_s_rate_is_used),
+		cmocka_unit_test(
+			a_process_of_one_pair_has_the_rate_from_the_run_s_begin_to_its_end),
 		cmocka_unit_test(a_pair_that_is_half_written_gives_way_to_the_one_before),
 		cmocka_unit_test(the_end_is_that_of_the_last_row_unless_it_is_impossible),
 	};
