@@ -132,17 +132,20 @@ static void seconds_of(const struct kymo_control *control, const char *name, cha
 }
 
 /* Somebody watches it: all that is wanted is there. */
-static int already_watched(const struct attach *attach, const struct live_process *collector)
+static int already_watched(const struct attach *attach, pid_t watcher,
+			   const struct live_process *collector)
 {
 	char samples[64], system[64];
 	int pid = (int)attach->options.pid;
 
-	seconds_of(&collector->control, "sample_rate", samples, sizeof(samples));
-	seconds_of(&collector->control, "system_rate", system, sizeof(system));
-	fprintf(stderr,
-		"kymo: process %d is watched by kymo (pid %d) already: stacks every %s s, metrics every "
-		"%s s, in %s; kymo config %d changes that, kymo query %d asks\n",
-		pid, collector->control.pid, samples, system,
+	fprintf(stderr, "kymo: process %d is watched by kymo (pid %d) already: ", pid,
+		(int)watcher);
+	if (collector) {
+		seconds_of(&collector->control, "sample_rate", samples, sizeof(samples));
+		seconds_of(&collector->control, "system_rate", system, sizeof(system));
+		fprintf(stderr, "stacks every %s s, metrics every %s s, ", samples, system);
+	}
+	fprintf(stderr, "in %s; kymo config %d changes that, kymo query %d asks\n",
 		attach->live.disk[0] ? attach->live.disk : attach->live.directory, pid, pid);
 	return CMDS_OK;
 }
@@ -152,12 +155,17 @@ static int find_recording(struct attach *attach)
 {
 	struct kymo_error err = { 0 };
 	const struct live_process *collector, *target;
+	pid_t watcher;
 
 	if (live_open_pid(attach->options.pid, &attach->live, &err))
 		return err.code == ENOENT ? -1 : cmds_fail("attach", &err);
 	collector = live_collector(&attach->live);
-	if (collector)
-		return already_watched(attach, collector);
+	/* kymo run is there before it has measured anything. */
+	watcher = collector		    ? collector->control.pid
+		  : attach->live.supervised ? attach->live.run.supervisor_pid
+					    : 0;
+	if (watcher)
+		return already_watched(attach, watcher, collector);
 	if (attach->options.directory) {
 		error_set(
 			&err, EEXIST,
