@@ -408,8 +408,10 @@ void callers_fill_last(struct meta_rows *rows, const struct tables *tables)
 	struct last last = { 0 };
 	bool ok = callers && cursor;
 
+	/* One without frames, as a program has on its way out, tells less than the one before it. */
 	while (ok && callers_cursor_next(cursor, &sample))
-		ok = take_last(&last, &sample);
+		if (callers_find(callers, sample.process, sample.node))
+			ok = take_last(&last, &sample);
 	for (size_t i = 0; ok && i < last.count; i++)
 		fill_last(rows, tables->recording, callers, &last.samples[i]);
 	rows->failed = rows->failed || !ok;

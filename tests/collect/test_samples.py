@@ -260,6 +260,19 @@ def test_a_program_that_has_ended_cannot_be_asked_more_than_was_taken(record, tm
     assert packed[0]["frames"] == plain[0]["frames"] != []
 
 
+def test_the_last_stack_of_a_program_is_not_hidden_by_its_way_out(record):
+    """Python frees what a module held when no frame is left, and is sampled in that."""
+    recording = record(sys.executable, """
+        import time
+        held = [[] for _ in range(10_000_000)]
+        def here(): time.sleep(1)
+        here()
+    """, {"KYMO_SAMPLE_RATE": "0.005"})
+    *_, last = query(recording, "FROM python.samples WHERE len(stack) > 0 ORDER BY ts_ns")
+    thread, = json.loads(kymo("backtrace", "--json", recording).stdout)
+    assert [f"{f['func']} ({f['file']}:{f['lineno']})" for f in thread["frames"]] == last["stack"]
+
+
 def test_where_no_stack_was_taken_that_is_said(record):
     recording = record(sys.executable, "pass", {"KYMO_SAMPLE_RATE": "0"})
     assert kymo("backtrace", recording, status=1).stderr == (

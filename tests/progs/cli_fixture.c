@@ -118,6 +118,8 @@ static void hostile(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct kymo_zone zone = kymo_zone_begin_id(kymo_name(names[i]));
 
+		/* What ends within a tick of the clock took no time, and has no line in a folded file. */
+		spend_us(1);
 		kymo_zone_end(&zone);
 		kymo_mark(names[i], names[i]);
 	}
