@@ -327,7 +327,7 @@ static bool has_ended(const struct pystack *stack)
 	struct pollfd fd = { .fd = stack->process_fd, .events = POLLIN };
 
 	if (stack->process_fd >= 0)
-		return poll(&fd, 1, 0) != 0;
+		return poll(&fd, 1, 0) > 0;
 	return paths_starttime(stack->pid) != stack->starttime;
 }
 

@@ -378,6 +378,55 @@ static int start_query(struct tables_result *result, const char *sql, struct kym
 	return rc;
 }
 
+/* The reason of a failure alone: what the statement says when it runs once more, to its end. */
+static void run_again(struct tables_result *result, struct kymo_error *why)
+{
+	duckdb_result again = { 0 };
+	duckdb_data_chunk chunk;
+	const char *text;
+
+	/* What the statement before had begun: its end may have been interrupted. */
+	duck_run(result->connection, "ROLLBACK", "", NULL);
+	if (run_in(result, "BEGIN TRANSACTION READ ONLY", why))
+		return;
+	if (duck.execute_prepared_streaming(result->statement, &again) != DuckDBError)
+		while ((chunk = duck.fetch_chunk(again)))
+			duck.destroy_data_chunk(&chunk);
+	text = duck.result_error(&again);
+	snprintf(why->text, sizeof(why->text), "%s", text ? text : "");
+	duck.destroy_result(&again);
+}
+
+static bool is_masked(const char *why)
+{
+	return !strncmp(why, "INTERRUPT Error", strlen("INTERRUPT Error"));
+}
+
+/* Where a thread of DuckDB's has failed just before rows are fetched, the one that fetches is told
+   only that it was interrupted, and the reason is gone. A statement that reads may be asked again. */
+static int rows_failed(struct tables_result *result, const char *text, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	int rc;
+
+	snprintf(why.text, sizeof(why.text), "%s", text);
+	for (int i = 0; i < 3 && is_masked(why.text) && !result->tables->options.unsafe; i++) {
+		stopper_settle(result);
+		rc = stopper_enter(result, err);
+		if (rc)
+			return rc;
+		run_again(result, &why);
+		rc = stopper_leave(result, err);
+		if (rc)
+			return rc;
+	}
+	if (!*why.text || is_masked(why.text))
+		return error_set(err, EIO,
+				 "the query failed in a thread of DuckDB's, which gave no reason; "
+				 "ask again");
+	return query_failed(result->tables, why.text, err);
+}
+
 static int watched_start(struct tables_result *result, const char *sql, struct kymo_error *err)
 {
 	int rc = stopper_add(result, err), stopped;
@@ -486,7 +535,7 @@ int64_t tables_next(struct tables_result *result, struct kymo_error *err)
 		return rc;
 	why = result->chunk ? NULL : duck.result_error(&result->result);
 	if (why && *why)
-		return query_failed(result->tables, why, err);
+		return rows_failed(result, why, err);
 	result->unsettled = result->chunk;
 	if (!result->chunk)
 		return 0;

@@ -6,6 +6,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "tables/duck.h"
+
 static void statements_other_than_select_and_explain_are_refused(void **state)
 {
 	static const char *const statements[] = {
@@ -204,6 +206,56 @@ static void a_query_that_eats_memory_fails_with_a_sentence(void **state)
 	tables_close(limited);
 }
 
+static const char *(*told)(duckdb_result *result);
+static int masked;
+
+/* What DuckDB says of a result whose rows another thread failed to make just before it was asked. */
+static const char *tell_masked(duckdb_result *result)
+{
+	const char *why = told(result);
+
+	return why && masked && masked-- ? "INTERRUPT Error: Interrupted!" : why;
+}
+
+static void fails_masked(struct tables *asked, int times, int code, const char *sentence)
+{
+	struct tables_result *result = NULL;
+	int64_t count;
+
+	masked = times;
+	assert_int_equal(
+		tables_query(
+			asked,
+			"SELECT CASE WHEN range > 999999 THEN error('no more') END FROM range(1000009)",
+			&result, &ask_error),
+		0);
+	do
+		count = tables_next(result, &ask_error);
+	while (count > 0);
+	masked = 0;
+	assert_int_equal(count, -code);
+	assert_string_equal(ask_error.text, sentence);
+	tables_result_close(result);
+	assert_answer(asked, "SELECT 1", "1");
+}
+
+static void the_reason_of_a_failure_is_found_where_duckdb_loses_it(void **state)
+{
+	static const char no_reason[] =
+		"the query failed in a thread of DuckDB's, which gave no reason; ask again";
+	struct tables_options options = { .unsafe = true };
+	struct tables *unsafe = ask_open_with(ask_path("small"), &options);
+
+	(void)state;
+	told = duck.result_error;
+	duck.result_error = tell_masked;
+	fails_masked(tables, 1, EINVAL, "Invalid Input Error: no more");
+	fails_masked(tables, 1000, EIO, no_reason);
+	fails_masked(unsafe, 1, EIO, no_reason); /* it may write: once is enough */
+	duck.result_error = told;
+	tables_close(unsafe);
+}
+
 static void unsafe_allows_several_statements_and_files(void **state)
 {
 	struct tables_options options = { .unsafe = true };
@@ -243,6 +295,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_that_comes_before_its_query_is_not_lost),
 		cmocka_unit_test(a_result_that_is_given_up_ends),
 		cmocka_unit_test(a_query_that_eats_memory_fails_with_a_sentence),
+		cmocka_unit_test(the_reason_of_a_failure_is_found_where_duckdb_loses_it),
 		cmocka_unit_test(unsafe_allows_several_statements_and_files),
 		cmocka_unit_test(what_is_no_recording_gets_a_sentence),
 	};
