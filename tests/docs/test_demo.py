@@ -17,7 +17,7 @@ import pytest
 from conftest import ROOT
 
 KYMO = ROOT / "build/kymo"
-STEPS = 6
+STEPS = 60  # so many that one which waits for the disk does not outweigh the others
 # What a step launches: module, function, the plugin's region (vAccel's) and zone (Tracy's), kind and name.
 LAUNCHES = [
     ("", "load_batch", "denoise", "upload", "write", "write"),
@@ -135,12 +135,9 @@ def test_the_join_of_the_docs_says_the_same(demo, place):
 
 
 def test_it_finds_what_is_slow_on_purpose(demo, place):
-    """Loading is half of a usual step; of so few, one that waits for something else can outweigh all of it."""
     folder, env = place
-    (usual, share), = ask(place, "SELECT median(data_ns / duration_ns), sum(data_ns) / sum(duration_ns) FROM trace.steps")
     done = subprocess.run([KYMO, "report", "-f", "json", folder / "run"], env=env, capture_output=True, text=True, check=True)
-    assert float(usual) > 0.1
-    assert ("data" in [verdict["name"] for verdict in json.loads(done.stdout)["verdicts"]]) == (float(share) >= 0.1)
+    assert "data" in [verdict["name"] for verdict in json.loads(done.stdout)["verdicts"]]
 
 
 FILTERED = """
