@@ -383,10 +383,14 @@ static int choose_token(const struct serve_options *options, struct kymo_error *
 	return 0;
 }
 
+/*
+ * poll, not epoll: where exactly 128 events have come at once, libmicrohttpd's loop over epoll (0.9.75)
+ * goes to sleep for more before it looks at any of them.
+ */
 static int start_daemon(int fd, struct kymo_error *err)
 {
 	struct MHD_Daemon *daemon = mhd.start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL,
+		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL,
 		NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
 		on_completed, NULL, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,

@@ -2,6 +2,7 @@
 import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import threading
 import pytest
 
 from conftest import SECONDS, KYMO, Server, environment, make_home, until
+
+AT_ONCE_SECONDS = 20  # below the 30 after which the server gives up who says nothing, and would wake for it
 
 
 @pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Host": "evil.example:8086"}, {"Host": "127.0.0.1.evil.example"},
@@ -137,6 +140,23 @@ def test_a_thousand_slow_clients_hold_up_nobody(server):
         assert server.query("SELECT 40 + 2").json()["rows"] == [[42]]
     finally:
         for client in slow:
+            client.close()
+
+
+def test_requests_that_come_in_one_moment_are_all_answered_at_once(server):
+    clients = [socket.create_connection(("127.0.0.1", server.port), timeout=AT_ONCE_SECONDS) for _ in range(300)]
+    try:
+        # However many a thread of the server finds waiting, a full batch of its own among them, it does not sleep on them.
+        for count in range(100, len(clients)):
+            server.process.send_signal(signal.SIGSTOP)
+            for client in clients[:count]:
+                client.sendall(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            server.process.send_signal(signal.SIGCONT)
+            for client in clients[:count]:
+                assert client.recv(65536).startswith(b"HTTP/1.1 404"), count
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+        for client in clients:
             client.close()
 
 
