@@ -58,18 +58,21 @@ const struct rules_row rules[] = {
 	  "a call takes {a} at the median, {b} at the 99th percentile",
 	  "make it cheaper, or call it less often", "flame",
 	  "FROM trace.regions ORDER BY self_ns DESC" },
-	/* The model itself is the module without a dot that holds the others; a pass as a whole has no forward. */
+	/* The model itself is the module without a dot that holds the others; a pass as a whole has no forward. A first call loads
+	   and tunes what all later ones use, whichever module it falls to: it is left out where there are enough of them. */
 	{ "module", 0.25, 0.3, 0,
-	  "WITH m AS (SELECT module, sum(duration) * 1e9 AS ns, count(*) FILTER (stage = 'forward') AS calls, "
-	  "median(duration) FILTER (stage = 'forward') * 1e9 AS each FROM python.torch_trace WHERE stage <> 'step' AND "
-	  "module <> '' GROUP BY 1 HAVING calls > 0), root AS (SELECT module, ns FROM m WHERE NOT contains(module, '.') ORDER "
-	  "BY ns DESC LIMIT 1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, "
-	  "m.module || '.') AND NOT contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m WHERE module NOT IN "
-	  "(SELECT module FROM root)) SELECT self, (SELECT ns FROM root), coalesce(label, module), calls, each, 0 FROM o "
+	  "WITH p AS (SELECT module, stage, sum(duration) AS s, CASE WHEN count(*) >= 10 THEN arg_min(duration, ts_ns) ELSE 0 "
+	  "END AS first, count(*) AS n, median(duration) AS each FROM python.torch_trace WHERE stage <> 'step' AND module <> '' "
+	  "GROUP BY module, stage, pid), m AS (SELECT module, sum(s - first) * 1e9 AS ns, sum(first) * 1e9 AS first, (sum(n) "
+	  "FILTER (stage = 'forward'))::BIGINT AS calls, median(each) FILTER (stage = 'forward') * 1e9 AS each FROM p GROUP BY "
+	  "1 HAVING calls > 0), root AS (SELECT module, ns, first FROM m WHERE NOT contains(module, '.') ORDER BY ns DESC LIMIT "
+	  "1), o AS (SELECT m.*, ns - coalesce((SELECT sum(k.ns) FROM m k WHERE starts_with(k.module, m.module || '.') AND NOT "
+	  "contains(k.module[len(m.module) + 2:], '.')), 0) AS self FROM m WHERE module NOT IN (SELECT module FROM root)) "
+	  "SELECT self, (SELECT ns FROM root), coalesce(label, module), calls, each, (SELECT first FROM root) FROM o "
 	  "LEFT JOIN " FACTS_MODULE_LABELS_SQL
 	  " ON name = module WHERE (SELECT count(*) FROM o) > 2 ORDER BY self DESC LIMIT 1",
 	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
-	  "it ran {count} time{s}, {a} at the median in forward",
+	  "it ran {count} time{s}, {a} at the median in forward; {b} of first calls is left out",
 	  "make it cheaper, fuse it, or give it less to do", "torch",
 	  "SELECT module, stage, count(*), sum(duration) FROM python.torch_trace GROUP BY ALL ORDER BY 4 DESC" },
 	{ "function", 0.30, 0.25, 1,

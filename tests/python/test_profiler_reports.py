@@ -197,12 +197,12 @@ def test_collectors_paths_and_a_baseline(plain):
         from kymo.profiler import MetricsCollector, MemoryTracker, Reporter, compare_runs
         def run(ms):
             collector = MetricsCollector()
-            for i in range(30):
+            for i in range(100):
                 with collector.measure_time("iteration"):
                     time.sleep(ms / 1e3)
                 collector.record("loss", 1 + i % 3)
             return collector
-        slow, fast = run(20), run(1)  # so far apart that a busy machine does not hide it
+        slow, fast = run(6), run(0.3)  # so many, so far apart: a busy machine does not hide it
         Reporter(slow).save_json("slow.json")
         for a in (slow, "slow.json", Reporter(slow).report()):
             result = compare_runs(a, fast)
