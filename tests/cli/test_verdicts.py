@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from conftest import ROOT
+from made import Made
 
 
 def report(kymo, path="rec"):
@@ -156,6 +157,29 @@ def test_modules_that_are_numbered_are_shown_with_their_class(kymo, python):
         table = out.split(f"\n{section}\n")[1].split("\n\n")[0]
         for name in ("0 (Linear)", "1 (Sequential)", "1.0 (ReLU)", "1.1 (Linear)", "Sequential"):
             assert re.search(rf" {re.escape(name)} ", table), table
+
+
+def module_verdict(kymo, first, unit):
+    """What is said of net, of whose parts b takes four times as long as the others, and the first call of a by so much longer."""
+    template = kymo.home / "template.kymo"
+    if not template.exists():
+        assert kymo("pack", kymo.record("plain"), template).status == 0
+    with Made(template, kymo.home / "made.kymo") as rows:
+        rows.module("net", "forward", [6 * unit + first] + [6 * unit] * 59)
+        for name, times in (("a", [unit + first] + [unit] * 59), ("b", [4 * unit] * 60), ("c", [unit] * 60)):
+            rows.module(f"net.{name}", "forward", times)
+    verdicts = report(kymo, kymo.home / "made.kymo")["verdicts"]
+    return [(one["sentence"], one["evidence"]) for one in verdicts if one["name"] == "module"]
+
+
+def test_a_first_call_does_not_make_a_module_the_costliest(kymo):
+    ((said, why),) = module_verdict(kymo, first=1000e9, unit=1e9)
+    assert said == "One module takes most of the model's time: net.b, 67 % of it (236 s of 354 s)."
+    assert why == "it ran 60 times, 4.00 s at the median in forward; 1,006 s of first calls is left out"
+
+
+def test_nothing_is_said_of_the_modules_of_a_model_that_hardly_runs(kymo):
+    assert module_verdict(kymo, first=0, unit=1e9) and not module_verdict(kymo, first=0, unit=1)
 
 
 def test_every_query_that_a_report_names_runs(shared):
