@@ -150,7 +150,7 @@ def test_requests_that_come_in_one_moment_are_all_answered_at_once(server):
         for count in range(100, len(clients)):
             server.process.send_signal(signal.SIGSTOP)
             for client in clients[:count]:
-                client.sendall(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                client.sendall(b"HEAD /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
             server.process.send_signal(signal.SIGCONT)
             for client in clients[:count]:
                 assert client.recv(65536).startswith(b"HTTP/1.1 404"), count
