@@ -59,8 +59,8 @@ const struct rules_row rules[] = {
 	  "make it cheaper, or call it less often", "flame",
 	  "FROM trace.regions ORDER BY self_ns DESC" },
 	/* The model itself is the module without a dot that holds the others; a pass as a whole has no forward. A first call loads
-	   and tunes what all later ones use, whichever module it falls to: it is left out where there are enough of them. Of a model that hardly runs, what takes most
-	   is who was interrupted. */
+	   and tunes what all later ones use, whichever module it falls to: it is left out where there are enough of them. Of a
+	   model that hardly runs, what takes most is who was interrupted. */
 	{ "module", 0.25, 0.3, 0,
 	  "WITH p AS (SELECT module, stage, sum(duration) AS s, CASE WHEN count(*) >= 10 THEN arg_min(duration, ts_ns) ELSE 0 "
 	  "END AS first, count(*) AS n, median(duration) AS each FROM python.torch_trace WHERE stage <> 'step' AND module <> '' "
@@ -73,7 +73,7 @@ const struct rules_row rules[] = {
 	  "LEFT JOIN " FACTS_MODULE_LABELS_SQL
 	  " ON name = module WHERE (SELECT count(*) FROM o) > 2 AND self >= {run_ns} * 0.01 ORDER BY self DESC LIMIT 1",
 	  "One module takes most of the model's time: {name}, {share} of it ({won} of {whole}).",
-	  "it ran {count} time{s}, {a} at the median in forward; {b} of first calls is left out",
+	  "it ran {count} time{s}, {a} at the median in forward; first calls left out: {b}",
 	  "make it cheaper, fuse it, or give it less to do", "torch",
 	  "SELECT module, stage, count(*), sum(duration) FROM python.torch_trace GROUP BY ALL ORDER BY 4 DESC" },
 	{ "function", 0.30, 0.25, 1,
