@@ -13,6 +13,8 @@
 #define THREADS 4
 #define TURNS 1000
 #define QUEUES 2
+#define HELD \
+	128 /* queues that each thread holds at once; together more than are made before used ones are looked for */
 
 cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target, cl_uint *out_entries,
 			       const cl_icd_dispatch **out_table);
@@ -38,10 +40,14 @@ struct _cl_command_queue {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct _cl_command_queue *working[64];
+static struct _cl_command_queue *working[THREADS * HELD];
 static int made_queues;
 static bool ends;
 static uint64_t live_events, made_events;
+static const cl_icd_dispatch *layer;
+static bool waits_meanwhile; /* another thread, just before a callback is set */
+static uint64_t callbacks,
+	late_callbacks; /* set meanwhile, and those on an event that nobody held any more */
 
 static uint64_t now_ns(void)
 {
@@ -203,6 +209,20 @@ static cl_int CL_API_CALL event_times(cl_event event, cl_profiling_info what, si
 	return CL_SUCCESS;
 }
 
+/* Of a program with one thread and one operation, so that an event that is live is this one. */
+static bool event_outlives_a_wait(cl_command_queue queue)
+{
+	bool lives;
+
+	layer->clFinish(queue);
+	pthread_mutex_lock(&lock);
+	lives = live_events;
+	pthread_mutex_unlock(&lock);
+	callbacks++;
+	late_callbacks += !lives;
+	return lives;
+}
+
 static cl_int CL_API_CALL set_callback(cl_event event, cl_int when,
 				       void(CL_CALLBACK *told)(cl_event, cl_int, void *),
 				       void *data)
@@ -210,6 +230,8 @@ static cl_int CL_API_CALL set_callback(cl_event event, cl_int when,
 	bool late;
 
 	(void)when;
+	if (waits_meanwhile && !event_outlives_a_wait(event->queue))
+		return CL_INVALID_EVENT;
 	pthread_mutex_lock(&lock);
 	late = event->status == CL_COMPLETE;
 	event->told = told;
@@ -247,7 +269,6 @@ static cl_int CL_API_CALL program_info(cl_program of, cl_program_info what, size
 
 /* ---- programs ------------------------------------------------------------------------------------ */
 
-static const cl_icd_dispatch *layer;
 static cl_command_queue shared[QUEUES];
 static uint64_t enqueued, waits; /* atomic */
 
@@ -316,32 +337,44 @@ static void *use(void *number)
 	return NULL;
 }
 
-static void use_from_all_threads(void)
+static void end(pthread_t worker)
 {
-	pthread_t threads[THREADS], worker;
-
-	begin();
-	for (int i = 0; i < QUEUES; i++)
-		shared[i] = queue_with(i ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
-	pthread_create(&worker, NULL, work, NULL);
-	for (size_t i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, use, (void *)i);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	for (int i = 0; i < QUEUES; i++)
-		finish_queue(shared[i]);
 	pthread_mutex_lock(&lock);
 	ends = true;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	pthread_join(worker, NULL);
 	kymo_device_flush();
+	for (int i = 0; i < made_queues; i++)
+		free(working[i]);
+}
+
+static void in_all_threads(void *(*function)(void *number))
+{
+	pthread_t threads[THREADS];
+
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, function, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void use_from_all_threads(void)
+{
+	pthread_t worker;
+
+	begin();
+	for (int i = 0; i < QUEUES; i++)
+		shared[i] = queue_with(i ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+	pthread_create(&worker, NULL, work, NULL);
+	in_all_threads(use);
+	for (int i = 0; i < QUEUES; i++)
+		finish_queue(shared[i]);
+	end(worker);
 	shared_counts()[0] = enqueued;
 	shared_counts()[1] = waits;
 	shared_counts()[2] = made_events;
 	shared_counts()[3] = live_events;
-	for (int i = 0; i < made_queues; i++)
-		free(working[i]);
 }
 
 static void every_operation_is_told_and_no_event_is_kept(void **state)
@@ -357,6 +390,81 @@ static void every_operation_is_told_and_no_event_is_kept(void **state)
 	assert_int_equal(shared_counts()[2], THREADS * TURNS);
 	assert_int_equal(shared_counts()[3], 0);
 	assert_int_equal(rows, THREADS * TURNS + shared_counts()[1]);
+	recorded_close(recording);
+}
+
+static void wait_while_callbacks_are_set(void)
+{
+	pthread_t worker;
+
+	begin();
+	pthread_create(&worker, NULL, work, NULL);
+	waits_meanwhile = true;
+	for (int i = 0; i < 10; i++) {
+		cl_command_queue queue = queue_with(0); /* nobody has looked at it yet */
+
+		enqueue(queue, 1);
+		layer->clReleaseCommandQueue(queue);
+	}
+	end(worker);
+	shared_counts()[0] = callbacks;
+	shared_counts()[1] = late_callbacks;
+	shared_counts()[2] = live_events;
+}
+
+static void an_event_is_held_until_its_callback_is_set(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(wait_while_callbacks_are_set, "KYMO_KEEP=all");
+
+	assert_int_equal(shared_counts()[0], 10);
+	assert_int_equal(shared_counts()[1], 0);
+	assert_int_equal(shared_counts()[2], 0);
+	recorded_close(recording);
+}
+
+static pthread_barrier_t all_are_here;
+
+static void *hold_queues(void *number)
+{
+	static uint32_t holders[KYMO_DEVICE_QUEUES_MAX]; /* atomic */
+	cl_command_queue held[HELD];
+
+	(void)number;
+	pthread_barrier_wait(&all_are_here);
+	for (int i = 0; i < HELD; i++) {
+		struct layer_queue *queue;
+
+		held[i] = queue_with(0);
+		queue = queue_of(held[i]);
+		__atomic_fetch_add(&shared_counts()[0], queue != NULL, __ATOMIC_RELAXED);
+		if (queue && __atomic_fetch_add(&holders[queue - queue_at(0)], 1, __ATOMIC_RELAXED))
+			__atomic_fetch_add(&shared_counts()[1], 1, __ATOMIC_RELAXED);
+	}
+	pthread_barrier_wait(&all_are_here);
+	for (int i = 0; i < HELD; i++)
+		layer->clReleaseCommandQueue(held[i]);
+	return NULL;
+}
+
+static void hold_queues_in_all_threads(void)
+{
+	pthread_t worker;
+
+	begin();
+	pthread_barrier_init(&all_are_here, NULL, THREADS);
+	pthread_create(&worker, NULL, work, NULL);
+	in_all_threads(hold_queues);
+	end(worker);
+}
+
+static void queues_that_are_held_at_once_are_never_the_same(void **state)
+{
+	(void)state;
+	struct recording *recording = recorded(hold_queues_in_all_threads, "KYMO_KEEP=all");
+
+	assert_int_equal(shared_counts()[0], THREADS * HELD);
+	assert_int_equal(shared_counts()[1], 0);
 	recorded_close(recording);
 }
 
@@ -398,6 +506,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_of_several_threads_do_not_disturb_each_other),
 		cmocka_unit_test(every_operation_is_told_and_no_event_is_kept),
+		cmocka_unit_test(an_event_is_held_until_its_callback_is_set),
+		cmocka_unit_test(queues_that_are_held_at_once_are_never_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, recorded_setup, recorded_teardown);

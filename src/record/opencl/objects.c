@@ -188,7 +188,7 @@ static struct layer_queue *queue_again(const struct layer_device *device)
 	for (uint32_t i = 0; (queue = queue_at(i)); i++) {
 		uint32_t released = 0;
 
-		if (queue->device == device &&
+		if (__atomic_load_n(&queue->device, __ATOMIC_ACQUIRE) == device &&
 		    !__atomic_load_n(&queue->pending, __ATOMIC_ACQUIRE) &&
 		    __atomic_compare_exchange_n(&queue->refs, &released, 1, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
@@ -206,9 +206,10 @@ static struct layer_queue *queue_new(struct layer_device *device)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&queue_count, &index, index + 1, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	queues[index].device = device;
-	queues[index].refs = 1;
+	__atomic_store_n(&queues[index].refs, 1, __ATOMIC_RELAXED);
 	queues[index].id = kymo_device_queue_add(device->id, NULL, KYMO_DEVICE_NEXT_CORE);
+	/* Last: queue_again() of another thread must not take it for one that was released. */
+	__atomic_store_n(&queues[index].device, device, __ATOMIC_RELEASE);
 	return &queues[index];
 }
 

@@ -280,7 +280,7 @@ static uint32_t wait_name(const char *name)
 {
 	static struct {
 		const char *text; /* atomic; stored last */
-		uint32_t id;
+		uint32_t id; /* atomic: who comes too late for a place tries it all the same */
 	} known[32];
 	uint32_t id, none = 0;
 
@@ -288,7 +288,7 @@ static uint32_t wait_name(const char *name)
 		const char *text = __atomic_load_n(&known[i].text, __ATOMIC_ACQUIRE);
 
 		if (text == name)
-			return known[i].id;
+			return __atomic_load_n(&known[i].id, __ATOMIC_RELAXED);
 		if (text)
 			continue;
 		id = kymo_name_full(name, strlen(name), NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
@@ -384,17 +384,22 @@ static void look_after_wait(struct layer_queue *queue)
 }
 
 /* Where nobody has looked for a while, the runtime tells us when this one is done; not by an event of the program's, whose
-   references a callback adds to. */
-static void look_or_be_told(struct layer_queue *queue, cl_event own, uint32_t pending)
+   references a callback adds to. True: it is held once more, since any thread that looks may let go of a pushed one. */
+static bool hold_to_be_told(struct layer_queue *queue, cl_event own, uint64_t now)
 {
-	uint64_t age = kymo_ticks() - __atomic_load_n(&queue->looked_ticks, __ATOMIC_RELAXED);
+	uint64_t looked = __atomic_load_n(&queue->looked_ticks, __ATOMIC_RELAXED);
 
-	if (pending % LOOK_AT == 0)
-		pending_look(queue);
-	else if (own && next.clSetEventCallback && age > callback_ticks()) {
-		__atomic_store_n(&queue->looked_ticks, kymo_ticks(), __ATOMIC_RELAXED);
-		next.clSetEventCallback(own, CL_COMPLETE, done, queue);
-	}
+	if (!next.clSetEventCallback || looked >= now || now - looked <= callback_ticks() ||
+	    next.clRetainEvent(own))
+		return false;
+	__atomic_store_n(&queue->looked_ticks, now, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void be_told(struct layer_queue *queue, cl_event held)
+{
+	next.clSetEventCallback(held, CL_COMPLETE, done, queue);
+	next.clReleaseEvent(held);
 }
 
 static void push(struct layer_queue *queue, struct node *node)
@@ -411,8 +416,8 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 {
 	struct node *node = call->node;
 	uint64_t after, before;
-	uint32_t pending;
 	cl_event mine;
+	bool full, held;
 
 	if (!node)
 		return rc;
@@ -430,14 +435,17 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 		return rc;
 	}
 	__atomic_store_n(&node->event, mine, __ATOMIC_RELAXED);
-	pending = __atomic_add_fetch(&call->queue->pending, 1, __ATOMIC_RELAXED);
+	full = __atomic_add_fetch(&call->queue->pending, 1, __ATOMIC_RELAXED) % LOOK_AT == 0;
+	held = !call->waits && !full && !event && hold_to_be_told(call->queue, mine, after);
 	push(call->queue, node); /* from here on it may be somebody else's */
 	if (call->begun)
 		cost_call(before + kymo_ticks() - after);
 	if (call->waits)
 		look_after_wait(call->queue);
-	else
-		look_or_be_told(call->queue, event ? NULL : mine, pending);
+	else if (full)
+		pending_look(call->queue);
+	else if (held)
+		be_told(call->queue, mine);
 	return rc;
 }
 
