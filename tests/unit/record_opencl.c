@@ -13,8 +13,8 @@
 #define THREADS 4
 #define TURNS 1000
 #define QUEUES 2
-#define HELD \
-	128 /* queues that each thread holds at once; together more than are made before used ones are looked for */
+/* Queues that each thread holds at once: together more than are made before released ones are looked for. */
+#define HELD 128
 
 cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target, cl_uint *out_entries,
 			       const cl_icd_dispatch **out_table);
@@ -46,8 +46,8 @@ static bool ends;
 static uint64_t live_events, made_events;
 static const cl_icd_dispatch *layer;
 static bool waits_meanwhile; /* another thread, just before a callback is set */
-static uint64_t callbacks,
-	late_callbacks; /* set meanwhile, and those on an event that nobody held any more */
+static uint64_t callbacks; /* set meanwhile */
+static uint64_t late_callbacks; /* of these, on an event that nobody held any more */
 
 static uint64_t now_ns(void)
 {
@@ -271,6 +271,7 @@ static cl_int CL_API_CALL program_info(cl_program of, cl_program_info what, size
 
 static cl_command_queue shared[QUEUES];
 static uint64_t enqueued, waits; /* atomic */
+static pthread_t worker;
 
 static void begin(void)
 {
@@ -292,6 +293,7 @@ static void begin(void)
 
 	kymo_device_enable(NULL);
 	clInitLayer(sizeof(runtime) / sizeof(void *), &runtime, &entries, &layer);
+	pthread_create(&worker, NULL, work, NULL);
 }
 
 static cl_command_queue queue_with(cl_command_queue_properties properties)
@@ -337,7 +339,7 @@ static void *use(void *number)
 	return NULL;
 }
 
-static void end(pthread_t worker)
+static void end(void)
 {
 	pthread_mutex_lock(&lock);
 	ends = true;
@@ -361,16 +363,13 @@ static void in_all_threads(void *(*function)(void *number))
 
 static void use_from_all_threads(void)
 {
-	pthread_t worker;
-
 	begin();
 	for (int i = 0; i < QUEUES; i++)
 		shared[i] = queue_with(i ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
-	pthread_create(&worker, NULL, work, NULL);
 	in_all_threads(use);
 	for (int i = 0; i < QUEUES; i++)
 		finish_queue(shared[i]);
-	end(worker);
+	end();
 	shared_counts()[0] = enqueued;
 	shared_counts()[1] = waits;
 	shared_counts()[2] = made_events;
@@ -395,10 +394,7 @@ static void every_operation_is_told_and_no_event_is_kept(void **state)
 
 static void wait_while_callbacks_are_set(void)
 {
-	pthread_t worker;
-
 	begin();
-	pthread_create(&worker, NULL, work, NULL);
 	waits_meanwhile = true;
 	for (int i = 0; i < 10; i++) {
 		cl_command_queue queue = queue_with(0); /* nobody has looked at it yet */
@@ -406,7 +402,7 @@ static void wait_while_callbacks_are_set(void)
 		enqueue(queue, 1);
 		layer->clReleaseCommandQueue(queue);
 	}
-	end(worker);
+	end();
 	shared_counts()[0] = callbacks;
 	shared_counts()[1] = late_callbacks;
 	shared_counts()[2] = live_events;
@@ -449,13 +445,10 @@ static void *hold_queues(void *number)
 
 static void hold_queues_in_all_threads(void)
 {
-	pthread_t worker;
-
 	begin();
 	pthread_barrier_init(&all_are_here, NULL, THREADS);
-	pthread_create(&worker, NULL, work, NULL);
 	in_all_threads(hold_queues);
-	end(worker);
+	end();
 }
 
 static void queues_that_are_held_at_once_are_never_the_same(void **state)

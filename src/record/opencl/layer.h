@@ -69,7 +69,7 @@ struct node;
 struct layer_queue {
 	uint32_t id; /* kymo's */
 	uint32_t refs; /* the program's; atomic; 0: free to be used again */
-	struct layer_device *device;
+	struct layer_device *device; /* atomic where it is made; stored last */
 	bool ordered; /* operations end in the order in which they were enqueued */
 	bool added; /* profiling was added, and the program must not see it */
 	bool timed; /* its events tell times */
