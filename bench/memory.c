@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 
 #include "bench.h"
-#include "memory/memory.h"
+#include "record/memory/memory.h"
 
 #define PAIRS 65536u
 #define SLICES 200

@@ -137,7 +137,7 @@ static void region_ours(uint64_t count, void *context)
 	}
 }
 
-static const struct shape {
+static const struct table_shape {
 	const char *name;
 	bench_body *ours, *floor;
 } shapes[] = {

@@ -23,7 +23,7 @@ static inline uint64_t edits_take(struct edits *edits, size_t bytes)
 }
 
 /* In pieces of memory of exactly that length, so that a look beyond is seen. */
-static inline void edits_cut(struct source_blob *file, size_t bytes)
+static inline void edits_cut(struct run_files_blob *file, size_t bytes)
 {
 	void *shorter;
 
@@ -36,7 +36,7 @@ static inline void edits_cut(struct source_blob *file, size_t bytes)
 	file->bytes = bytes;
 }
 
-static inline void edits_set(struct source_blob *file, size_t place, uint64_t value, size_t bytes)
+static inline void edits_set(struct run_files_blob *file, size_t place, uint64_t value, size_t bytes)
 {
 	unsigned char *data = (unsigned char *)(uintptr_t)file->data;
 
@@ -44,7 +44,7 @@ static inline void edits_set(struct source_blob *file, size_t place, uint64_t va
 		data[place + i] = (unsigned char)(value >> 8 * i);
 }
 
-static inline void edits_one(struct edits *edits, struct source_blob *file)
+static inline void edits_one(struct edits *edits, struct run_files_blob *file)
 {
 	uint64_t kind = edits_take(edits, 1);
 	size_t place = (size_t)edits_take(edits, 2);

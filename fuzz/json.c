@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/jsonin.h"
+#include "serve/json_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -11,18 +11,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	/* A copy of exactly that size: a byte too far is found. */
 	char *copy = malloc(bytes ? bytes : 1);
-	struct jsonin json;
+	struct json_read json;
 	size_t sum = 0;
 
 	if (!copy)
 		return 0;
 	memcpy(copy, data, bytes);
-	if (!jsonin_read(copy, bytes, &json)) {
+	if (!json_read_object(copy, bytes, &json)) {
 		for (size_t i = 0; i < json.count; i++)
 			sum += strlen(json.fields[i].key) + strlen(json.fields[i].value);
 		if (sum > bytes)
 			abort();
-		jsonin_fini(&json);
+		json_read_fini(&json);
 	}
 	free(copy);
 	return 0;

@@ -6,8 +6,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 /* names: entries as they come; text: all of the input. */
 static void bring_text(struct handmade *made, const uint8_t *data, size_t bytes)
 {
-	struct source_blob *names = handmade_find(made, "p10-77/names");
-	struct source_blob *text = handmade_find(made, "p10-77/text");
+	struct run_files_blob *names = handmade_find(made, "p10-77/names");
+	struct run_files_blob *text = handmade_find(made, "p10-77/text");
 	struct kymo_name_entry *entries = (void *)((char *)(uintptr_t)names->data +
 						   sizeof(struct kymo_names_head));
 	size_t used = sizeof(struct kymo_text_head) + bytes;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/settings.h"
-#include "collect/cgroup.h"
-#include "collect/host.h"
-#include "collect/proc.h"
-#include "collect/tasks.h"
+#include "collect/host/cgroup.h"
+#include "collect/host/host.h"
+#include "collect/host/proc.h"
+#include "collect/host/host_threads.h"
 
 static void parse_settings(const char *text)
 {
@@ -33,7 +33,7 @@ static void parse(uint8_t which, const char *text)
 	case 0: proc_parse_stat(text, &stat); break;
 	case 1: host_parse_cpu(text, &cpu); break;
 	case 2: host_parse_interface(text, name, sizeof(name), &one, &other); break;
-	case 3: tasks_parse_schedstat(text, &one, &other); break;
+	case 3: host_threads_parse_schedstat(text, &one, &other); break;
 	case 4: cgroup_parse_paths(text, &paths); break;
 	case 5: cgroup_parse_pressure(text, &pressure); break;
 	case 6: cgroup_parse_cpu_max(text); break;

@@ -1,12 +1,12 @@
 /* Snapshots: the list of files in one, and through it everything else. Inputs that begin with the magic are taken raw. */
 #include "edits.h"
 
-#include "base/snapshot_format.h"
+#include "base/files/snapshot_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* The files of a small recording, one after another, and their list. */
-static void pack(const struct handmade *made, struct source_blob *out)
+static void pack(const struct handmade *made, struct run_files_blob *out)
 {
 	size_t bytes = sizeof(struct kymo_snapshot_head), at = bytes;
 	struct kymo_snapshot_head *head;
@@ -34,8 +34,8 @@ static void open_bytes(const void *data, size_t bytes)
 {
 	struct kymo_error err = { 0 };
 	struct recording *recording = NULL;
-	struct source source;
-	int rc = source_open_snapshot(&source, data, bytes, &err);
+	struct run_files source;
+	int rc = run_files_open_snapshot(&source, data, bytes, &err);
 
 	if (!rc)
 		rc = inside_open(&source, "in memory", &recording, &err);
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct handmade made = { 0 };
 	struct handmade packed = { .count = 2 };
-	struct source_blob *whole = &packed.files[0], *list = &packed.files[1];
+	struct run_files_blob *whole = &packed.files[0], *list = &packed.files[1];
 	const struct kymo_snapshot_head *head;
 
 	if (bytes >= 8 && !memcmp(data, KYMO_MAGIC_SNAPSHOT, 8)) {

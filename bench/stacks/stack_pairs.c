@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "collect/proc.h"
-#include "collect/pystack.h"
+#include "collect/host/proc.h"
+#include "collect/python/pystack.h"
 
 static uint64_t now_ns(void)
 {

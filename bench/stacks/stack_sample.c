@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "collect/pystack.h"
+#include "collect/python/pystack.h"
 
 static uint64_t now_ns(clockid_t clock)
 {

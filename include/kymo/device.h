@@ -15,7 +15,7 @@
  *
  * kymo reads the device's clock now and then, relates it to the host's, and writes the operation in times of the host,
  * with the error that they have: device.ops, device.queues, device.models, device.memory, device.clocks in SQL.
- * docs/devices.md says how the activity records of CUPTI and a model runtime map to it; src/record/devicefake.c is an
+ * docs/devices.md says how the activity records of CUPTI and a model runtime map to it; src/record/device/device_fake.c is an
  * adapter of 100 lines.
  *
  * As everything of kymo: no call blocks, exits or allocates with malloc; what cannot be recorded

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../poll.h"
+#include "../core/poll.h"
 
 #define WORTH_NS 1000000u
 #define GENERATIONS 3

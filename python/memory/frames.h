@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "memory/memory.h"
+#include "record/memory/memory.h"
 
 /* As struct kymo_memory_python says. */
 size_t frames_walk(struct kymo_memory_frame_key *out, size_t most);

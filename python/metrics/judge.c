@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "views/compare_stats.h"
+#include "views/compare/compare_stats.h"
 
 struct pair {
 	double *values[2];

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <structmember.h>
 
-#include "../text.h"
+#include "../core/text.h"
 
 #define NAMES_MAX 4096 /* names made at run time without end must not become our leak */
 #define OTHERS "(other names)"

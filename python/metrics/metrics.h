@@ -5,7 +5,7 @@
  *	open.c     measurements that are open, by thread  series.c    times under one name
  *	value.c    values under one name                  batches.c   samples in order, a bounded number
  *	metrics.c  a timer or collector, and the module   queues.c    busy and idle, by thread
- *	judge.c    comparing, by views/compare_stats.c    spans.c     time that is covered at least once
+ *	judge.c    comparing, by views/compare/compare_stats.c    spans.c     time that is covered at least once
  *	process.c  memory of the process
  *
  * Everything but open.c's end of a thread runs with the GIL held, and that is what protects it. A sample is counted here and

@@ -1,6 +1,6 @@
 /*
  * Measurements that are open, on a stack of the thread that began them. One Series object serves all its uses at once, so
- * a use is known by its series and the frame that entered it (python/held.h does the same for regions, and says why). Those
+ * a use is known by its series and the frame that entered it (python/core/held.h does the same for regions, and says why). Those
  * that end below others make the others loose: nested no more, and their rows say so.
  *
  * A thread ends without the GIL, so the list of stacks is behind a mutex. The child of a fork drops what its parent has open:

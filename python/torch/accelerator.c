@@ -10,7 +10,7 @@
 
 #include <kymo/device.h>
 
-#include "record/adapter.h"
+#include "record/device/adapter.h"
 
 #include "torch.h"
 

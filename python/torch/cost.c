@@ -1,5 +1,5 @@
 /* What a row of a module costs on this machine, for kymo.overhead: forwards and backwards that do nothing, aside. */
-#include "record/adapter.h"
+#include "record/device/adapter.h"
 
 #include "torch.h"
 
@@ -11,12 +11,12 @@ static void measure(struct thread *thread, PyObject *module, struct entry *backw
 		    uint64_t *forward_ticks, uint64_t *backward_ticks)
 {
 	for (int round = 0; round < ROUNDS; round++) {
-		struct kymo__lane *lane = kymo__aside_begin();
+		struct kymo__lane *lane = kymo__cost_lane_begin();
 		uint64_t forward = forward_cost(thread, module, TIMES), both = forward;
 
 		if (backward)
 			both += backward_cost(thread, backward, TIMES);
-		kymo__aside_end(lane);
+		kymo__cost_lane_end(lane);
 		*forward_ticks = forward < *forward_ticks ? forward : *forward_ticks;
 		*backward_ticks = both - forward < *backward_ticks ? both - forward
 								   : *backward_ticks;

@@ -1,7 +1,7 @@
 /* Steps, phases and rows. */
 #include <string.h>
 
-#include "../poll.h"
+#include "../core/poll.h"
 #include "torch.h"
 
 struct state state;

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "../text.h"
+#include "../core/text.h"
 
 #define FIRST_CAPACITY 256u
 #define MOST (4u << 20) /* deeper recursion is a gap */

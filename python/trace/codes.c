@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../text.h"
+#include "../core/text.h"
 
 #if PY_VERSION_HEX >= 0x030C0000
 #define request_index PyUnstable_Eval_RequestCodeExtraIndex

@@ -2,7 +2,7 @@
 #include "trace.h"
 
 #include "calls.h"
-#include "record/adapter.h"
+#include "record/device/adapter.h"
 
 #define CALLS 100
 #define ROUNDS 5
@@ -98,11 +98,11 @@ void cost_after(void)
 		return;
 	attempts = calls->name_attempts;
 	calls->name_attempts = 0; /* what is aside has no name */
-	lane = kymo__aside_begin();
+	lane = kymo__cost_lane_begin();
 	after = fastest();
 	calls_end_all();
-	rows = kymo__aside_rows() / ROUNDS;
-	kymo__aside_end(lane);
+	rows = kymo__cost_lane_rows() / ROUNDS;
+	kymo__cost_lane_end(lane);
 	calls->name_attempts = attempts;
 	if (!rows || after <= before_ticks)
 		return;

@@ -5,8 +5,8 @@
  */
 #include "trace.h"
 
-#include "../text.h"
-#include "record/adapter.h"
+#include "../core/text.h"
+#include "record/device/adapter.h"
 
 #define LANES_MAX 4096u /* further tasks share one lane: steps of a thread never overlap */
 

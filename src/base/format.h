@@ -1,5 +1,5 @@
 /*
- * Every byte that kymo puts into a file, except the snapshot's envelope (base/snapshot_format.h).
+ * Every byte that kymo puts into a file, except the snapshot's envelope (base/files/snapshot_format.h).
  * docs/format.md says the same in prose. Little endian; all offsets are from the start of the file.
  *
  *   RUN/                        a run: one program and its children

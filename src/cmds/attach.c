@@ -10,19 +10,19 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "base/settings.h"
-#include "collect/collect.h"
-#include "collect/proc.h"
-#include "collect/say.h"
-#include "store/live.h"
-#include "views/format.h"
-#include "views/summary.h"
-#include "views/text.h"
+#include "collect/run/collect.h"
+#include "collect/host/proc.h"
+#include "collect/run/say.h"
+#include "store/live_processes.h"
+#include "views/term/format.h"
+#include "views/report/summary.h"
+#include "views/term/text.h"
 
 struct attach {
 	struct attach_options options;
-	struct live live; /* of a program that records already */
+	struct live_processes live; /* of a program that records already */
 	struct kymo_control settings;
 	char name[64];
 	bool force, quiet, no_summary;
@@ -157,9 +157,9 @@ static int find_recording(struct attach *attach)
 	const struct live_process *collector, *target;
 	pid_t watcher;
 
-	if (live_open_pid(attach->options.pid, &attach->live, &err))
+	if (live_processes_open_pid(attach->options.pid, &attach->live, &err))
 		return err.code == ENOENT ? -1 : cmds_fail("attach", &err);
-	collector = live_collector(&attach->live);
+	collector = live_processes_collector(&attach->live);
 	/* kymo run is there before it has measured anything. */
 	watcher = collector		    ? collector->control.pid
 		  : attach->live.supervised ? attach->live.run.supervisor_pid
@@ -174,7 +174,7 @@ static int find_recording(struct attach *attach)
 			(int)attach->options.pid, attach->live.directory, (int)attach->options.pid);
 		return cmds_fail("attach", &err);
 	}
-	target = live_find(&attach->live, attach->options.pid);
+	target = live_processes_find(&attach->live, attach->options.pid);
 	if (target) {
 		attach->settings = target->control;
 		attach->options.settings = &attach->settings;
@@ -244,6 +244,6 @@ int cmd_attach(int argc, char **argv)
 			print_end(&attach, &result);
 		}
 	}
-	live_close(&attach.live);
+	live_processes_close(&attach.live);
 	return status;
 }

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "cmds/cmds.h"
-#include "cmds/remote.h"
-#include "collect/family.h"
-#include "collect/proc.h"
-#include "collect/stacks.h"
+#include "cmds/http_client.h"
+#include "collect/run/family.h"
+#include "collect/host/proc.h"
+#include "collect/backtrace/stacks.h"
 #include "store/alive.h"
 #include "store/store.h"
-#include "views/backtrace.h"
-#include "views/laststacks.h"
+#include "views/stacks/backtrace.h"
+#include "views/stacks/laststacks.h"
 
 struct request {
 	const char *target;
@@ -226,8 +226,8 @@ static int answer_remote(const struct request *request)
 	buf_text(&path, "/api/backtrace");
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (flags[i].set)
-			remote_add(&path, flags[i].key, "1");
-	status = remote_print("backtrace", request->target, buf_get(&path), NULL, NULL, false);
+			http_client_add(&path, flags[i].key, "1");
+	status = http_client_print("backtrace", request->target, buf_get(&path), NULL, NULL, false);
 	buf_fini(&path);
 	return status;
 }
@@ -243,7 +243,7 @@ int cmd_backtrace(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (remote_is(request.target))
+	if (http_client_is(request.target))
 		return answer_remote(&request);
 	rc = find_target(&request, &pid, path, sizeof(path), &err);
 	if (!rc && !pid)

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/near.h"
+#include "base/spelling.h"
 #include "base/settings.h"
 #include "store/store.h"
 #include "tables/tables.h"
-#include "views/format.h"
-#include "views/text.h"
+#include "views/term/format.h"
+#include "views/term/text.h"
 
 /* ---- saying things -------------------------------------------------------------------------- */
 
@@ -148,7 +148,7 @@ static int unknown_option(const struct cmds_args *args, const char *typed, size_
 	for (const struct cmds_option *option = args->command->options; option->name && count < 31;
 	     option++)
 		names[count++] = option->name;
-	near = near_word(word, names);
+	near = spelling_word(word, names);
 	if (near)
 		return cmds_wrong(args->command->name,
 				  "no option is called --%s; did you mean --%s?", word, near);

@@ -1,4 +1,4 @@
-#include "views/compare.h"
+#include "views/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "cmds/cmds.h"
-#include "views/report_file.h"
-#include "views/text.h"
+#include "views/report/report_file.h"
+#include "views/term/text.h"
 
 struct request {
 	const char *a[COMPARE_RUNS_MOST], *b[COMPARE_RUNS_MOST];
@@ -195,7 +195,7 @@ static int write_html(const struct request *request, const struct compare *compa
 static int write_file(const struct request *request, const struct compare *compare,
 		      struct kymo_error *err)
 {
-	struct aside aside;
+	struct atomic_file aside;
 	int rc = report_file_open(&aside, request->file, request->format->mark, request->force,
 				  err);
 
@@ -203,8 +203,8 @@ static int write_file(const struct request *request, const struct compare *compa
 		return rc;
 	rc = request->format->write(request, compare, aside.file, err);
 	if (!rc)
-		return aside_commit(&aside, err);
-	aside_discard(&aside);
+		return atomic_file_commit(&aside, err);
+	atomic_file_discard(&aside);
 	return rc;
 }
 

@@ -10,16 +10,16 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/near.h"
+#include "base/spelling.h"
 #include "base/settings.h"
 #include "cmds/config_memory.h"
-#include "cmds/remote.h"
-#include "collect/configure.h"
-#include "collect/guard.h"
+#include "cmds/http_client.h"
+#include "collect/run/configure.h"
+#include "collect/run/guard.h"
 #include "record/record.h"
-#include "store/live.h"
-#include "views/json.h"
-#include "views/text.h"
+#include "store/live_processes.h"
+#include "views/query/json.h"
+#include "views/term/text.h"
 
 #define KEYS_MOST 32
 #define FOLLOW_TRIES 50 /* to see that a program has followed */
@@ -37,7 +37,7 @@ struct wish {
 struct config {
 	const char *target;
 	int32_t pid; /* of TARGET, where it is one; else 0 */
-	struct live live;
+	struct live_processes live;
 	struct wish wishes[KEYS_MOST];
 	size_t count;
 	bool json;
@@ -64,7 +64,7 @@ static int unknown_key(const char *typed)
 
 	for (const struct settings_key *key = settings_keys; key->name; key++)
 		names[count++] = key->name;
-	near = near_word(settings_bare_name(typed), names);
+	near = spelling_word(settings_bare_name(typed), names);
 	if (near)
 		return cmds_wrong("config", "no key is called %s; did you mean %s?", typed, near);
 	return cmds_wrong("config", "no key is called %s; kymo help config lists them", typed);
@@ -77,9 +77,9 @@ static int bad_value(const struct settings_key *key, const char *text, const cha
 	const char *near = NULL;
 
 	if (key->type == SETTINGS_SWITCH || key->type == SETTINGS_FLAG)
-		near = near_word(text, switches);
+		near = spelling_word(text, switches);
 	if (key->type == SETTINGS_KEEP)
-		near = near_word(text, keeps);
+		near = spelling_word(text, keeps);
 	return cmds_wrong("config", "%s=%s: %s%s%s%s; nothing is changed", key->name, text, why,
 			  near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
@@ -145,10 +145,10 @@ static int open_target(struct config *config, struct kymo_error *err)
 	int rc;
 
 	if (store_is_pid(config->target, &config->pid))
-		return live_open_pid(config->pid, &config->live, err);
+		return live_processes_open_pid(config->pid, &config->live, err);
 	rc = store_resolve(config->target, path, sizeof(path), err);
 	if (!rc)
-		rc = live_open(path, &config->live, err);
+		rc = live_processes_open(path, &config->live, err);
 	if (!rc && !config->live.count)
 		rc = error_set(
 			err, ESRCH,
@@ -161,15 +161,15 @@ static int open_target(struct config *config, struct kymo_error *err)
 /* The pages as they are after a change. */
 static int open_again(struct config *config, struct kymo_error *err)
 {
-	live_close(&config->live);
-	config->live = (struct live){ .count = 0 };
+	live_processes_close(&config->live);
+	config->live = (struct live_processes){ .count = 0 };
 	return open_target(config, err);
 }
 
 /* A child's pid means that child alone; the program's own, the whole run. */
 static bool is_meant(const struct config *config, const struct live_process *process)
 {
-	const struct live_process *named = config->pid ? live_find(&config->live, config->pid)
+	const struct live_process *named = config->pid ? live_processes_find(&config->live, config->pid)
 						       : NULL;
 
 	if (!named || named->control.role == KYMO_ROLE_COLLECTOR ||
@@ -263,7 +263,7 @@ static void print_json(const struct config *config)
 		add_text(&out, "about", key->about);
 		buf_print(&out, ",\"differs\":%s,\"sampled\":%s}",
 			  known && differs ? "true" : "false",
-			  key->who != SETTINGS_COLLECTOR || live_collector(&config->live)
+			  key->who != SETTINGS_COLLECTOR || live_processes_collector(&config->live)
 				  ? "true"
 				  : "false");
 	}
@@ -417,7 +417,7 @@ static void say_who_follows(const struct config *config, const struct wish *wish
 	const char *name = wish->key->name;
 	int pid = pid_to_name(config);
 
-	if (wish->key->who == SETTINGS_COLLECTOR && !live_collector(&config->live))
+	if (wish->key->who == SETTINGS_COLLECTOR && !live_processes_collector(&config->live))
 		fprintf(stderr,
 			"kymo: %s is stored, but nobody samples pid %d; kymo attach %d begins, with "
 			"what is stored\n",
@@ -495,9 +495,9 @@ static void add_changes(const struct config *config, struct buf *body)
 		add_text(body, wish->key->name, text);
 	}
 	buf_char(body, '}');
-	if (*remote_name(config->target)) {
+	if (*http_client_name(config->target)) {
 		buf_char(body, ',');
-		add_text(body, "target", remote_name(config->target));
+		add_text(body, "target", http_client_name(config->target));
 	}
 	buf_char(body, '}');
 }
@@ -510,15 +510,15 @@ static int ask_remote(const struct config *config)
 
 	buf_text(&path, "/api/config");
 	if (!config->json)
-		remote_add(&path, "text", "1");
+		http_client_add(&path, "text", "1");
 	for (size_t i = 0; i < config->count; i++) {
 		change |= config->wishes[i].change;
 		if (!config->wishes[i].change)
-			remote_add(&path, "key", config->wishes[i].key->name);
+			http_client_add(&path, "key", config->wishes[i].key->name);
 	}
 	if (change)
 		add_changes(config, &body);
-	status = remote_print("config", config->target, buf_get(&path), change ? &body : NULL, NULL,
+	status = http_client_print("config", config->target, buf_get(&path), change ? &body : NULL, NULL,
 			      false);
 	buf_fini(&path);
 	buf_fini(&body);
@@ -563,7 +563,7 @@ int cmd_config(int argc, char **argv)
 		status = read_words(&config, &args);
 	if (status >= 0)
 		return status;
-	if (remote_is(config.target))
+	if (http_client_is(config.target))
 		return ask_remote(&config);
 	guard_install();
 	rc = open_target(&config, &err);
@@ -573,7 +573,7 @@ int cmd_config(int argc, char **argv)
 		rc = answer(&config, &err);
 	if (!rc && config.json && !open_again(&config, &err))
 		print_json(&config);
-	live_close(&config.live);
+	live_processes_close(&config.live);
 	if (rc < 0)
 		return cmds_fail("config", &err);
 	status = cmds_finish("config");

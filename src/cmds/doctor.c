@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "views/doctor.h"
+#include "views/status/doctor.h"
 
 int cmd_doctor(int argc, char **argv)
 {

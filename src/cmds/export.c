@@ -1,4 +1,4 @@
-#include "views/export.h"
+#include "views/export/export.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,10 +6,10 @@
 
 #include "base/buf.h"
 #include "base/format.h"
-#include "base/near.h"
+#include "base/spelling.h"
 #include "cmds/cmds.h"
 #include "store/store.h"
-#include "views/aside.h"
+#include "base/files/atomic_file.h"
 
 struct request {
 	const char *target; /* NULL: latest */
@@ -39,7 +39,7 @@ static int choose_format(struct request *request, const char *name)
 			  format->name);
 		names[count++] = format->name;
 	}
-	near = near_word(name, names);
+	near = spelling_word(name, names);
 	status = near ? cmds_wrong("export", "no format is called %s; did you mean %s?", name, near)
 		      : cmds_wrong("export", "no format is called %s; there are %s", name,
 				   buf_get(&list));
@@ -149,7 +149,7 @@ static int export(struct request *request, struct kymo_error *err)
 		choose_file(request, tables);
 		/* Before the work, not after it. */
 		if (strcmp(request->options.file, "-") && !is_directory(request))
-			rc = aside_check(request->options.file, request->options.force, err);
+			rc = atomic_file_check(request->options.file, request->options.force, err);
 		if (!rc)
 			rc = export_write(tables, request->format, &request->options, err);
 		cmds_interruptible(NULL);

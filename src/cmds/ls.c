@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "views/list.h"
+#include "views/status/list.h"
 
 int cmd_ls(int argc, char **argv)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "base/spelling.h"
 
 static const struct cmds_option ls_options[] = {
 	{ 'f', "format", "text|json", "how to print it (text)" },
@@ -192,7 +192,7 @@ static int unknown_command(const char *typed)
 	for (const struct cmds_command *command = cmds_table; command->name && count < 31;
 	     command++)
 		names[count++] = command->name;
-	near = near_word(typed, names);
+	near = spelling_word(typed, names);
 	if (near)
 		return cmds_wrong(NULL, "no command is called %s; did you mean %s?", typed, near);
 	return cmds_wrong(NULL, "no command is called %s; kymo help lists them", typed);

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "store/store.h"
 #include "tables/tables.h"
-#include "views/aside.h"
-#include "views/format.h"
-#include "views/progress.h"
+#include "base/files/atomic_file.h"
+#include "views/term/format.h"
+#include "views/term/progress.h"
 
 /* ---- progress ------------------------------------------------------------------------------- */
 
@@ -42,13 +42,13 @@ static void default_file(const char *from, const char *program, char *out, size_
 	snprintf(out, out_bytes, "%.*s%s.kymo", parent, from, program[0] ? program : "run");
 }
 
-struct source {
+struct run_files {
 	char path[KYMO_PATH_BYTES];
 	char program[256];
 	uint64_t zones;
 };
 
-static int describe(const char *target, struct source *source, struct kymo_error *err)
+static int describe(const char *target, struct run_files *source, struct kymo_error *err)
 {
 	struct recording *recording = NULL;
 	int rc = store_resolve(target, source->path, sizeof(source->path), err);
@@ -70,7 +70,7 @@ static int describe(const char *target, struct source *source, struct kymo_error
 	return 0;
 }
 
-static void say_size(const char *file, const struct source *source)
+static void say_size(const char *file, const struct run_files *source)
 {
 	struct stat status;
 
@@ -86,7 +86,7 @@ static void say_size(const char *file, const struct source *source)
 
 static int pack(const char *target, const char *file, bool force, struct kymo_error *err)
 {
-	struct source source = { .zones = 0 };
+	struct run_files source = { .zones = 0 };
 	char chosen[2 * KYMO_PATH_BYTES];
 	int rc = describe(target, &source, err);
 
@@ -96,7 +96,7 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 		default_file(source.path, source.program, chosen, sizeof(chosen));
 		file = chosen;
 	}
-	rc = aside_check(file, force, err);
+	rc = atomic_file_check(file, force, err);
 	if (rc)
 		return rc;
 	progress_begin(&progress, "packing", "rows");

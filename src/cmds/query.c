@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "cmds/remote.h"
-#include "base/near.h"
+#include "cmds/http_client.h"
+#include "base/spelling.h"
 #include "store/store.h"
 #include "tables/tables.h"
-#include "views/aside.h"
-#include "views/format.h"
-#include "views/json.h"
-#include "views/output.h"
-#include "views/text.h"
+#include "base/files/atomic_file.h"
+#include "views/term/format.h"
+#include "views/query/json.h"
+#include "views/query/output.h"
+#include "views/term/text.h"
 
 #define SQL_BYTES_MOST (1u << 20)
 
@@ -48,7 +48,7 @@ static int choose_format(struct request *request, const char *name)
 	for (const struct output_format *format = output_formats; format->name && count < 15;
 	     format++)
 		names[count++] = format->name;
-	near = near_word(name, names);
+	near = spelling_word(name, names);
 	if (near)
 		return cmds_wrong("query", "no format is called %s; did you mean %s?", name, near);
 	return cmds_wrong("query",
@@ -171,14 +171,14 @@ static int write_aside(const struct request *request, struct tables_result *resu
 		       const struct output_options *options, struct output_count *count,
 		       struct kymo_error *err)
 {
-	struct aside aside;
-	int rc = aside_open(&aside, request->file, request->force, err);
+	struct atomic_file aside;
+	int rc = atomic_file_open(&aside, request->file, request->force, err);
 
 	if (!rc)
 		rc = request->format->write(result, options, aside.file, count, err);
 	if (!rc)
-		return aside_commit(&aside, err);
-	aside_discard(&aside);
+		return atomic_file_commit(&aside, err);
+	atomic_file_discard(&aside);
 	return rc;
 }
 
@@ -272,7 +272,7 @@ static int answer(struct request *request, struct kymo_error *err)
 
 	/* Before the work, not after it. */
 	if (request->file)
-		rc = aside_check(request->file, request->force, err);
+		rc = atomic_file_check(request->file, request->force, err);
 	if (!rc)
 		rc = store_resolve(request->target, path, sizeof(path), err);
 	if (is_latest(request))
@@ -311,8 +311,8 @@ static int ask_remote(const struct request *request)
 	if (request->tables.unsafe)
 		return cmds_wrong("query", "--unsafe is not for a kymo serve: it only reads");
 	buf_char(&body, '{');
-	if (*remote_name(request->target))
-		add_field(&body, "target", remote_name(request->target));
+	if (*http_client_name(request->target))
+		add_field(&body, "target", http_client_name(request->target));
 	add_field(&body, "sql", request->sql);
 	/* What a program is given here is an array of objects. */
 	add_field(&body, "format", json ? "objects" : request->format->name);
@@ -321,7 +321,7 @@ static int ask_remote(const struct request *request)
 		  request->limit < REMOTE_ROWS ? request->limit : REMOTE_ROWS,
 		  request->tables.timeout_ms ? request->tables.timeout_ms / 1000.0
 					     : (double)REMOTE_SECONDS);
-	status = remote_print("query", request->target, "/api/query", &body, request->file,
+	status = http_client_print("query", request->target, "/api/query", &body, request->file,
 			      request->force);
 	buf_fini(&body);
 	return status;
@@ -333,7 +333,7 @@ int cmd_query(int argc, char **argv)
 	struct kymo_error err = { 0 };
 	int status = parse(&request, argc, argv);
 
-	if (status < 0 && remote_is(request.target)) {
+	if (status < 0 && http_client_is(request.target)) {
 		status = ask_remote(&request);
 	} else if (status < 0) {
 		wrap_limit(&request);

@@ -1,4 +1,4 @@
-#include "views/report.h"
+#include "views/report/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "cmds/cmds.h"
-#include "cmds/remote.h"
+#include "cmds/http_client.h"
 #include "store/store.h"
 #include "tables/tables.h"
-#include "views/progress.h"
-#include "views/report_file.h"
-#include "views/text.h"
+#include "views/term/progress.h"
+#include "views/report/report_file.h"
+#include "views/term/text.h"
 
 struct request {
 	const char *target, *file;
@@ -146,8 +146,8 @@ static int remote_report(const struct request *request)
 	int status;
 
 	buf_text(&path, "/api/report");
-	remote_add(&path, "format", request->format ? request->format->name : "text");
-	status = remote_print("report", request->target, buf_get(&path), NULL, request->file,
+	http_client_add(&path, "format", request->format ? request->format->name : "text");
+	status = http_client_print("report", request->target, buf_get(&path), NULL, request->file,
 			      request->force);
 	buf_fini(&path);
 	return status;
@@ -170,7 +170,7 @@ int cmd_report(int argc, char **argv)
 	wrong = wrong ? wrong : check(&request);
 	if (wrong)
 		return wrong;
-	if (remote_is(request.target))
+	if (http_client_is(request.target))
 		status = remote_report(&request);
 	else
 		status = make_report(&request, &err) ? cmds_fail("report", &err)

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "store/store.h"
 #include "tables/tables.h"
-#include "views/format.h"
+#include "views/term/format.h"
 
 struct removed {
 	size_t count;

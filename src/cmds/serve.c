@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "cmds/cmds.h"
 #include "store/store.h"
-#include "views/text.h"
+#include "views/term/text.h"
 
 #define TARGETS 16
 

@@ -7,8 +7,8 @@
 
 #include "record/snapshot.h"
 #include "store/store.h"
-#include "views/aside.h"
-#include "views/format.h"
+#include "base/files/atomic_file.h"
+#include "views/term/format.h"
 
 static int check_kind(const char *path, struct kymo_error *err)
 {
@@ -57,7 +57,7 @@ int cmd_snapshot(int argc, char **argv)
 		return cmds_wrong(
 			"snapshot",
 			"name a target and the file to write: kymo snapshot latest now.kymosnap");
-	if (aside_check(file, force, &err) ||
+	if (atomic_file_check(file, force, &err) ||
 	    write_snapshot(args.word_count ? args.words[0] : NULL, file, &err))
 		return cmds_fail("snapshot", &err);
 	return CMDS_OK;

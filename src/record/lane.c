@@ -202,7 +202,7 @@ char *kymo__turn(struct kymo__lane *lane)
 	char *row;
 
 	if (!zones) { /* the lane of aside.c */
-		return kymo__aside_rewind(lane);
+		return kymo__cost_lane_rewind(lane);
 	}
 	row = kymo__stream_turn(zones);
 	lane->next = zones->next;

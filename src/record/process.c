@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/paths.h"
-#include "base/program.h"
+#include "base/files/paths.h"
+#include "base/program_name.h"
 #include "base/settings.h"
 #include "kymo/marked.h"
 #include "record/record.h"

@@ -9,10 +9,10 @@
  *	totals.c    exact totals per region  region.c rows.c table.c   the public calls
  *	made.c      names made at run time   sums.c      totals for the program itself
  *	marked.c    for code that is marked for another tool
- *	snapshot.c snapfile.c  one file of everything   capture.c   of some rows
+ *	snapshot.c snapshot_file.c  one file of everything   capture.c   of some rows
  *	cost.c      what a zone costs here
  *	config.c    what is changed from inside   poll.c   what is loaded later
- *	device.c deviceclock.c devicefake.c   devices: record/device.h
+ *	device.c deviceclock.c devicefake.c   devices: record/device/device.h
  */
 #ifndef KYMO_RECORD_RECORD_H
 #define KYMO_RECORD_RECORD_H
@@ -25,7 +25,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/schema.h"
-#include "record/adapter.h"
+#include "record/device/adapter.h"
 
 /* ---- process.c --------------------------------------------------------------------------- */
 
@@ -74,8 +74,8 @@ void kymo__poll_begin(struct kymo_control *control);
 
 /* cost.c: ticks that one entry takes, with its part of folding. */
 uint64_t kymo__measure_own_cost(void);
-/* aside.c: the lane of kymo__aside_begin() is full. */
-char *kymo__aside_rewind(struct kymo__lane *lane);
+/* aside.c: the lane of kymo__cost_lane_begin() is full. */
+char *kymo__cost_lane_rewind(struct kymo__lane *lane);
 
 /* ---- mapfile.c --------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * The snapshot's writer. Each stream is copied by the protocol of readers (base/streamcopy.h) and written in the simplest
+ * The snapshot's writer. Each stream is copied by the protocol of readers (base/files/stream_image.h) and written in the simplest
  * form that readers know: rows in segments, no ring, totals that hold every row.
  */
 #include "record/snapshot.h"
@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/pages.h"
-#include "base/paths.h"
-#include "base/snapshot_format.h"
-#include "base/source.h"
-#include "base/streamcopy.h"
+#include "base/page_memory.h"
+#include "base/files/paths.h"
+#include "base/files/snapshot_format.h"
+#include "base/files/run_files.h"
+#include "base/files/stream_image.h"
 #include "record/record.h"
-#include "record/snapfile.h"
+#include "record/snapshot_file.h"
 
 #define HELD_FILES 32 /* descriptors of the program that we take for a moment */
 
@@ -28,9 +28,9 @@
 /* What a call needs, in pages: the thread that calls may have a small stack. */
 struct work {
 	const struct kymo__choice *choice; /* NULL: all of it */
-	struct source source;
-	struct source_list processes, files;
-	struct streamcopy stream;
+	struct run_files source;
+	struct run_files_list processes, files;
+	struct stream_image stream;
 	struct kymo_run_file run;
 	struct kymo_control control;
 	union {
@@ -41,19 +41,19 @@ struct work {
 	char aside[KYMO_PATH_BYTES + 64];
 };
 
-static void write_head(struct snapfile *writer, struct work *work)
+static void write_head(struct snapshot_file *writer, struct work *work)
 {
-	const struct streamcopy *copy = &work->stream;
-	const struct totalscopy *totals = &copy->totals;
+	const struct stream_image *copy = &work->stream;
+	const struct totals_image *totals = &copy->totals;
 	char name[SOURCE_PATH_BYTES];
 
 	snprintf(name, sizeof(name), "s%u.head", copy->head.id);
-	kymo__snapfile_begin(writer, copy->process, name);
+	kymo__snapshot_file_begin(writer, copy->process, name);
 	work->head = copy->head;
 	work->head.cap_rows = 0;
 	work->head.has_totals = totals->image && !work->choice;
-	kymo__snapfile_add(writer, &work->head, sizeof(work->head));
-	kymo__snapfile_add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
+	kymo__snapshot_file_add(writer, &work->head, sizeof(work->head));
+	kymo__snapshot_file_add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
 	work->live = copy->live;
 	work->live.fold_state = copy->live.head << 1;
 	work->live.histogram_upto = copy->live.head;
@@ -66,17 +66,17 @@ static void write_head(struct snapfile *writer, struct work *work)
 		work->live.segment_next = 1;
 	}
 	memcpy(work->live.child_at[0], totals->child_at, sizeof(work->live.child_at[0]));
-	kymo__snapfile_add(writer, &work->live, sizeof(work->live));
-	kymo__snapfile_add_zeros(writer, KYMO_OPEN_OFFSET - KYMO_LIVE_OFFSET - sizeof(work->live));
-	kymo__snapfile_add(writer, &copy->open, sizeof(copy->open));
-	kymo__snapfile_add_zeros(writer,
+	kymo__snapshot_file_add(writer, &work->live, sizeof(work->live));
+	kymo__snapshot_file_add_zeros(writer, KYMO_OPEN_OFFSET - KYMO_LIVE_OFFSET - sizeof(work->live));
+	kymo__snapshot_file_add(writer, &copy->open, sizeof(copy->open));
+	kymo__snapshot_file_add_zeros(writer,
 				 KYMO_HEAD_FILE_BYTES - KYMO_OPEN_OFFSET - sizeof(copy->open));
-	kymo__snapfile_end(writer);
+	kymo__snapshot_file_end(writer);
 }
 
-static void write_totals(struct snapfile *writer, const struct streamcopy *copy)
+static void write_totals(struct snapshot_file *writer, const struct stream_image *copy)
 {
-	const struct totalscopy *totals = &copy->totals;
+	const struct totals_image *totals = &copy->totals;
 	struct kymo_totals_head head = { .count = totals->count };
 	char name[SOURCE_PATH_BYTES];
 
@@ -86,14 +86,14 @@ static void write_totals(struct snapfile *writer, const struct streamcopy *copy)
 	head.file.version = KYMO_FORMAT_VERSION;
 	head.file.head_bytes = sizeof(head);
 	snprintf(name, sizeof(name), "s%u.totals", copy->head.id);
-	kymo__snapfile_begin(writer, copy->process, name);
-	kymo__snapfile_add(writer, &head, sizeof(head));
-	kymo__snapfile_add(writer, totals->image + sizeof(head),
+	kymo__snapshot_file_begin(writer, copy->process, name);
+	kymo__snapshot_file_add(writer, &head, sizeof(head));
+	kymo__snapshot_file_add(writer, totals->image + sizeof(head),
 			   (size_t)kymo_totals_slot_offset(totals->count) - sizeof(head));
-	kymo__snapfile_end(writer);
+	kymo__snapshot_file_end(writer);
 }
 
-static void begin_segment(struct snapfile *writer, const struct streamcopy *copy, uint64_t sequence,
+static void begin_segment(struct snapshot_file *writer, const struct stream_image *copy, uint64_t sequence,
 			  uint64_t first_row, uint64_t rows)
 {
 	struct kymo_segment_head head = { .stream_id = copy->head.id,
@@ -107,32 +107,32 @@ static void begin_segment(struct snapfile *writer, const struct streamcopy *copy
 	head.file.version = KYMO_FORMAT_VERSION;
 	head.file.head_bytes = sizeof(head);
 	snprintf(name, sizeof(name), "s%u.%llu", copy->head.id, (unsigned long long)sequence);
-	kymo__snapfile_begin(writer, copy->process, name);
-	kymo__snapfile_add(writer, &head, sizeof(head));
+	kymo__snapshot_file_begin(writer, copy->process, name);
+	kymo__snapshot_file_add(writer, &head, sizeof(head));
 }
 
 /* A segment that went away meanwhile ends early; readers believe the length that is there. */
-static void write_run(struct snapfile *writer, struct work *work, const struct streamcopy_run *run,
+static void write_run(struct snapshot_file *writer, struct work *work, const struct stream_image_run *run,
 		      uint64_t sequence)
 {
-	const struct streamcopy *copy = &work->stream;
+	const struct stream_image *copy = &work->stream;
 	const uint64_t most = sizeof(work->bytes) / copy->head.row_bytes;
 
 	begin_segment(writer, copy, sequence, run->first_row, run->rows);
 	for (uint64_t done = 0; done < run->rows;) {
 		uint64_t part = run->rows - done < most ? run->rows - done : most;
-		uint64_t got = streamcopy_rows(copy, run->first_row + done, part, work->bytes);
+		uint64_t got = stream_image_rows(copy, run->first_row + done, part, work->bytes);
 
-		kymo__snapfile_add(writer, work->bytes, (size_t)got * copy->head.row_bytes);
+		kymo__snapshot_file_add(writer, work->bytes, (size_t)got * copy->head.row_bytes);
 		done += got;
 		if (got < part)
 			break;
 	}
-	kymo__snapfile_end(writer);
+	kymo__snapshot_file_end(writer);
 }
 
 /* Goes over rows that lie one after another; writer NULL: only shows them. How many were chosen. */
-static uint64_t choose_among(struct snapfile *writer, const struct work *work,
+static uint64_t choose_among(struct snapshot_file *writer, const struct work *work,
 			     const unsigned char *rows, uint64_t count)
 {
 	const struct kymo__choice *choice = work->choice;
@@ -145,17 +145,17 @@ static uint64_t choose_among(struct snapfile *writer, const struct work *work,
 			continue;
 		}
 		if (writer)
-			kymo__snapfile_add(writer, rows + first * bytes, (i - first) * bytes);
+			kymo__snapshot_file_add(writer, rows + first * bytes, (i - first) * bytes);
 		first = i + 1;
 	}
 	if (writer)
-		kymo__snapfile_add(writer, rows + first * bytes, (count - first) * bytes);
+		kymo__snapshot_file_add(writer, rows + first * bytes, (count - first) * bytes);
 	return chosen;
 }
 
 /* The same for a run, whose rows are in memory or have to be read. */
-static uint64_t choose_rows(struct snapfile *writer, struct work *work,
-			    const struct streamcopy_run *run)
+static uint64_t choose_rows(struct snapshot_file *writer, struct work *work,
+			    const struct stream_image_run *run)
 {
 	const uint64_t most = sizeof(work->bytes) / work->stream.head.row_bytes;
 	uint64_t chosen = 0;
@@ -165,7 +165,7 @@ static uint64_t choose_rows(struct snapfile *writer, struct work *work,
 	for (uint64_t done = 0, got; done < run->rows; done += got) {
 		uint64_t part = run->rows - done < most ? run->rows - done : most;
 
-		got = streamcopy_rows(&work->stream, run->first_row + done, part, work->bytes);
+		got = stream_image_rows(&work->stream, run->first_row + done, part, work->bytes);
 		chosen += choose_among(writer, work, work->bytes, got);
 		if (got < part)
 			break;
@@ -176,19 +176,19 @@ static uint64_t choose_rows(struct snapfile *writer, struct work *work,
 /* The rows before the oldest one, where they are missed. */
 static uint64_t rows_missed(struct work *work)
 {
-	const struct streamcopy *copy = &work->stream;
+	const struct stream_image *copy = &work->stream;
 	const struct kymo__choice *choice = work->choice;
 	uint64_t oldest = copy->run_count ? copy->runs[0].first_row : copy->live.head;
 
-	if (!oldest || !streamcopy_rows(copy, oldest, 1, work->bytes))
+	if (!oldest || !stream_image_rows(copy, oldest, 1, work->bytes))
 		return oldest;
 	return choice->misses(choice->context, work->bytes) ? oldest : 0;
 }
 
 /* Rows are numbered anew: those that are missed, then the chosen ones. How many those are is known at the end. */
-static void write_chosen(struct snapfile *writer, struct work *work)
+static void write_chosen(struct snapshot_file *writer, struct work *work)
 {
-	struct streamcopy *copy = &work->stream;
+	struct stream_image *copy = &work->stream;
 	uint64_t chosen = 0, missed;
 
 	if (!work->choice->stream(work->choice->context, &copy->head))
@@ -199,18 +199,18 @@ static void write_chosen(struct snapfile *writer, struct work *work)
 	begin_segment(writer, copy, 0, missed, copy->live.head);
 	for (size_t i = 0; i < copy->run_count; i++)
 		chosen += choose_rows(writer, work, &copy->runs[i]);
-	kymo__snapfile_end(writer);
+	kymo__snapshot_file_end(writer);
 	copy->live.head = missed + chosen;
 	copy->live.floor = missed;
 	memset(&copy->open, 0, sizeof(copy->open));
 	write_head(writer, work);
 }
 
-static void write_whole(struct snapfile *writer, struct work *work)
+static void write_whole(struct snapshot_file *writer, struct work *work)
 {
-	struct streamcopy *copy = &work->stream;
+	struct stream_image *copy = &work->stream;
 
-	streamcopy_total(copy, NULL);
+	stream_image_total(copy, NULL);
 	write_head(writer, work);
 	write_totals(writer, copy);
 	for (size_t i = 0; i < copy->run_count; i++)
@@ -218,13 +218,13 @@ static void write_whole(struct snapfile *writer, struct work *work)
 			  copy->head.cap_rows ? i : copy->runs[i].sequence);
 }
 
-static void write_stream(struct snapfile *writer, struct work *work, const char *process,
+static void write_stream(struct snapshot_file *writer, struct work *work, const char *process,
 			 uint32_t id)
 {
-	struct streamcopy *copy = &work->stream;
-	struct source_list files = { 0 };
+	struct stream_image *copy = &work->stream;
+	struct run_files_list files = { 0 };
 	size_t open_files = HELD_FILES;
-	int rc = streamcopy_take(copy, &work->source, process, id, NULL, NULL);
+	int rc = stream_image_take(copy, &work->source, process, id, NULL, NULL);
 
 	/* What cannot be read is left out; what there is no memory for is not. */
 	if (rc == -ENOMEM)
@@ -232,20 +232,20 @@ static void write_stream(struct snapfile *writer, struct work *work, const char 
 	if (rc)
 		return;
 	if (!copy->head.cap_rows) {
-		source_files(&work->source, process, &files);
-		streamcopy_segments(copy, &files, &open_files, NULL);
-		source_list_free(&files);
+		run_files_list_all(&work->source, process, &files);
+		stream_image_segments(copy, &files, &open_files, NULL);
+		run_files_list_free(&files);
 	}
 	if (work->choice)
 		write_chosen(writer, work);
 	else
 		write_whole(writer, work);
-	streamcopy_free(copy);
+	stream_image_free(copy);
 }
 
 /* ---- the other files --------------------------------------------------------------------- */
 
-static void copy_range(struct snapfile *writer, struct work *work, const struct readat *file,
+static void copy_range(struct snapshot_file *writer, struct work *work, const struct readat *file,
 		       uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes;) {
@@ -253,7 +253,7 @@ static void copy_range(struct snapfile *writer, struct work *work, const struct 
 							       : sizeof(work->bytes);
 		size_t got = readat_copy(file, at, work->bytes, part);
 
-		kymo__snapfile_add(writer, work->bytes, got);
+		kymo__snapshot_file_add(writer, work->bytes, got);
 		at += got;
 		if (got < part)
 			break;
@@ -261,7 +261,7 @@ static void copy_range(struct snapfile *writer, struct work *work, const struct 
 }
 
 /* names, text and threads begin alike: a head of 64 bytes whose first word says how much of the rest is used. */
-static void write_table(struct snapfile *writer, struct work *work, const char *process,
+static void write_table(struct snapshot_file *writer, struct work *work, const char *process,
 			const char *name, uint64_t entry_bytes)
 {
 	struct readat file = READAT_NONE;
@@ -270,15 +270,15 @@ static void write_table(struct snapfile *writer, struct work *work, const char *
 	uint64_t size, bytes;
 
 	snprintf(path, sizeof(path), "%s/%s", process, name);
-	if (source_file(&work->source, path, &file, NULL))
+	if (run_files_file(&work->source, path, &file, NULL))
 		return;
 	size = readat_size(&file);
 	bytes = size;
 	if (readat_all(&file, 0, &head, sizeof(head)) && head.count < size / entry_bytes)
 		bytes = entry_bytes > 1 ? sizeof(head) + head.count * entry_bytes : head.count;
-	kymo__snapfile_begin(writer, process, name);
+	kymo__snapshot_file_begin(writer, process, name);
 	copy_range(writer, work, &file, bytes < size ? bytes : size);
-	kymo__snapfile_end(writer);
+	kymo__snapshot_file_end(writer);
 	readat_close(&file);
 }
 
@@ -291,26 +291,26 @@ static bool runs_now(const struct kymo_control *control)
 	       paths_starttime(control->pid) == control->starttime;
 }
 
-static void write_control(struct snapfile *writer, struct work *work, const char *process)
+static void write_control(struct snapshot_file *writer, struct work *work, const char *process)
 {
 	struct readat file = READAT_NONE;
 	char path[SOURCE_PATH_BYTES * 2];
 	size_t bytes;
 
 	snprintf(path, sizeof(path), "%s/control", process);
-	if (source_file(&work->source, path, &file, NULL))
+	if (run_files_file(&work->source, path, &file, NULL))
 		return;
 	memset(&work->control, 0, sizeof(work->control));
 	bytes = readat_copy(&file, 0, &work->control, sizeof(work->control));
-	kymo__snapfile_begin(writer, process, "control");
-	kymo__snapfile_add(writer, &work->control, bytes);
-	kymo__snapfile_end(writer)->was_running = runs_now(&work->control);
+	kymo__snapshot_file_begin(writer, process, "control");
+	kymo__snapshot_file_add(writer, &work->control, bytes);
+	kymo__snapshot_file_end(writer)->was_running = runs_now(&work->control);
 	readat_close(&file);
 }
 
-static void write_process(struct snapfile *writer, struct work *work, const char *process)
+static void write_process(struct snapshot_file *writer, struct work *work, const char *process)
 {
-	source_files(&work->source, process, &work->files);
+	run_files_list_all(&work->source, process, &work->files);
 	for (size_t i = 0; i < work->files.count && !writer->error; i++)
 		if (work->files.items[i].kind == SOURCE_HEAD)
 			write_stream(writer, work, process, work->files.items[i].id);
@@ -322,21 +322,21 @@ static void write_process(struct snapfile *writer, struct work *work, const char
 }
 
 /* The other half stays where it is; the snapshot has none. */
-static void write_run_file(struct snapfile *writer, struct work *work)
+static void write_run_file(struct snapshot_file *writer, struct work *work)
 {
 	struct readat file = READAT_NONE;
 	size_t bytes;
 
 	memset(&work->run, 0, sizeof(work->run));
-	if (source_file(&work->source, "run", &file, NULL))
+	if (run_files_file(&work->source, "run", &file, NULL))
 		return;
 	bytes = readat_copy(&file, 0, &work->run, sizeof(work->run));
 	readat_close(&file);
 	memset(work->run.peer, 0, sizeof(work->run.peer));
 	work->run.boot_id[sizeof(work->run.boot_id) - 1] = '\0';
-	kymo__snapfile_begin(writer, NULL, "run");
-	kymo__snapfile_add(writer, &work->run, bytes);
-	kymo__snapfile_end(writer);
+	kymo__snapshot_file_begin(writer, NULL, "run");
+	kymo__snapshot_file_add(writer, &work->run, bytes);
+	kymo__snapshot_file_end(writer);
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
@@ -355,15 +355,15 @@ static bool same_boot(const struct kymo_run_file *run)
 	return !strcmp(id, run->boot_id);
 }
 
-static void write_end(struct snapfile *writer, const struct work *work)
+static void write_end(struct snapshot_file *writer, const struct work *work)
 {
 	struct kymo_snapshot_head head = { .count = writer->count };
 	struct kymo_clock_pair now = { 0 };
 
-	kymo__snapfile_add_zeros(writer, (size_t)(-writer->at & 63));
+	kymo__snapshot_file_add_zeros(writer, (size_t)(-writer->at & 63));
 	head.toc_offset = writer->at;
-	kymo__snapfile_add(writer, writer->entries, writer->count * sizeof(*writer->entries));
-	kymo__snapfile_flush(writer);
+	kymo__snapshot_file_add(writer, writer->entries, writer->count * sizeof(*writer->entries));
+	kymo__snapshot_file_flush(writer);
 	memcpy(head.file.magic, KYMO_MAGIC_SNAPSHOT, sizeof(head.file.magic));
 	head.file.version = KYMO_FORMAT_VERSION;
 	head.file.head_bytes = sizeof(head);
@@ -374,12 +374,12 @@ static void write_end(struct snapfile *writer, const struct work *work)
 										: now.ticks;
 		head.taken_monotonic_ns = now.monotonic_ns;
 	}
-	kymo__snapfile_write_at(writer, (const char *)&head, sizeof(head), 0);
+	kymo__snapshot_file_write_at(writer, (const char *)&head, sizeof(head), 0);
 	if (!writer->error && fsync(writer->fd))
 		writer->error = -errno;
 }
 
-static int open_aside(struct snapfile *writer, struct work *work, const char *path)
+static int open_aside(struct snapshot_file *writer, struct work *work, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	int directory = slash ? (int)(slash - path) + 1 : 0;
@@ -400,16 +400,16 @@ static int open_aside(struct snapfile *writer, struct work *work, const char *pa
 	return -EEXIST;
 }
 
-static int write_all(struct snapfile *writer, struct work *work, const char *const *processes)
+static int write_all(struct snapshot_file *writer, struct work *work, const char *const *processes)
 {
 	int rc;
 
-	kymo__snapfile_add_zeros(writer, sizeof(struct kymo_snapshot_head));
+	kymo__snapshot_file_add_zeros(writer, sizeof(struct kymo_snapshot_head));
 	write_run_file(writer, work);
 	for (; processes && *processes && !writer->error; processes++)
 		write_process(writer, work, *processes);
 	if (!processes) {
-		rc = source_processes(&work->source, &work->processes);
+		rc = run_files_processes(&work->source, &work->processes);
 		if (rc && !writer->error)
 			writer->error = rc;
 		for (size_t i = 0; i < work->processes.count && !writer->error; i++)
@@ -419,7 +419,7 @@ static int write_all(struct snapfile *writer, struct work *work, const char *con
 	return writer->error;
 }
 
-static int write_aside_and_rename(struct snapfile *writer, struct work *work,
+static int write_aside_and_rename(struct snapshot_file *writer, struct work *work,
 				  const char *const *processes, const char *path,
 				  struct kymo_error *err)
 {
@@ -449,30 +449,30 @@ static int write_snapshot(const char *run_dir, const char *const *processes,
 			  const struct kymo__choice *choice, const char *path,
 			  struct kymo_error *err)
 {
-	struct snapfile writer = { .fd = -1, .most = INT64_MAX };
-	struct work *work = pages_take(sizeof(*work));
+	struct snapshot_file writer = { .fd = -1, .most = INT64_MAX };
+	struct work *work = page_memory_take(sizeof(*work));
 	struct rlimit limit;
 	int rc;
 
-	writer.buffer = pages_take(SNAPFILE_BUFFER_BYTES);
+	writer.buffer = page_memory_take(SNAPSHOT_FILE_BUFFER_BYTES);
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		writer.most = limit.rlim_cur;
 	if (!work || !writer.buffer) {
 		rc = error_set(err, ENOMEM, "no memory for the snapshot %s", path);
 	} else {
 		work->choice = choice;
-		rc = source_open(&work->source, run_dir, err);
-		if (!rc && source_is_snapshot(&work->source))
+		rc = run_files_open(&work->source, run_dir, err);
+		if (!rc && run_files_is_snapshot(&work->source))
 			rc = error_set(err, EINVAL, "%s is a snapshot already; copy it", run_dir);
 		if (!rc)
 			rc = write_aside_and_rename(&writer, work, processes, path, err);
-		source_close(&work->source);
-		source_list_free(&work->processes);
-		source_list_free(&work->files);
+		run_files_close(&work->source);
+		run_files_list_free(&work->processes);
+		run_files_list_free(&work->files);
 	}
-	pages_give(writer.entries, writer.room_bytes);
-	pages_give(writer.buffer, SNAPFILE_BUFFER_BYTES);
-	pages_give(work, sizeof(*work));
+	page_memory_give(writer.entries, writer.room_bytes);
+	page_memory_give(writer.buffer, SNAPSHOT_FILE_BUFFER_BYTES);
+	page_memory_give(work, sizeof(*work));
 	return rc;
 }
 

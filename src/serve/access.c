@@ -17,7 +17,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "serve/inside.h"
+#include "serve/serve_inside.h"
 
 /* ---- the token ------------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 #include "serve/zoneindex.h"
 #include "store/store.h"
 #include "tables/tables.h"
-#include "views/now.h"
+#include "views/status/now.h"
 
 #define FEED_RECENT 256
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "views/devices.h"
-#include "views/rows.h"
+#include "views/report/devices.h"
+#include "views/query/rows.h"
 
 #define SQL_MEMORY_BYTES (UINT64_C(512) << 20)
 

@@ -1,5 +1,5 @@
 /* libmicrohttpd: from connections to requests, and back. */
-#include "serve/inside.h"
+#include "serve/serve_inside.h"
 
 #ifndef KYMO_NO_HTTP
 
@@ -249,12 +249,12 @@ static enum MHD_Result take_body(struct request *request, const char *data, size
 static enum MHD_Result hand_over(struct request *request)
 {
 	if (!request->route->answer)
-		return tail_answer(request) ? MHD_YES : MHD_NO;
+		return events_answer(request) ? MHD_YES : MHD_NO;
 	/* First asleep, then handed over: a worker may be quicker. */
 	mhd.suspend_connection(request->connection);
 	if (request->route->enter)
 		request->route->enter(request);
-	if (!jobs_add(request)) {
+	if (!workers_add(request)) {
 		running_leave(request);
 		answer_error(request, 429, "ask again in a moment", "too many questions at once");
 		http_resume(request);
@@ -435,11 +435,11 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 		rc = open_socket(&fd, err);
 	if (!rc)
 		rc = choose_token(options, err);
-	if (!rc && jobs_start())
+	if (!rc && workers_start())
 		rc = error_set(err, EAGAIN, "no threads can be started");
 	if (!rc)
 		rc = start_daemon(fd, err);
-	if (!rc && (tail_start(&serve) || prepare_start(&serve)))
+	if (!rc && (events_start(&serve) || preload_start(&serve)))
 		rc = error_set(err, EAGAIN, "no threads can be started");
 	if (!rc && serve.loopback)
 		serve.address.users_known = access_knows_users(serve.address.port);

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "serve/inside.h"
+#include "serve/serve_inside.h"
 
 /* A path that ends with / stands for all below it. No answer: the live tail, which is never done. */
 static const struct route routes[] = {

@@ -1,5 +1,5 @@
 /* Queries from when they are taken until they are answered: by their id they are cancelled, and with a client that went away. */
-#include "serve/inside.h"
+#include "serve/serve_inside.h"
 
 #ifndef KYMO_NO_HTTP
 
@@ -8,18 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/jsonin.h"
+#include "serve/json_read.h"
 #include "serve/mhd.h"
 
 static void read_id(const struct request *request, char *out, size_t out_bytes)
 {
-	struct jsonin json;
+	struct json_read json;
 	const char *id = NULL;
 
-	if (!jsonin_read(buf_get(&request->body), request->body.used, &json))
-		id = jsonin_get(&json, "id");
+	if (!json_read_object(buf_get(&request->body), request->body.used, &json))
+		id = json_read_get(&json, "id");
 	snprintf(out, out_bytes, "%s", id ? id : "");
-	jsonin_fini(&json);
+	json_read_fini(&json);
 }
 
 void running_enter(struct request *request)
@@ -75,7 +75,7 @@ static void stop(struct running *running, struct request **waited)
 	running->cancelled = true;
 	if (running->tables) {
 		tables_interrupt(running->tables);
-	} else if (jobs_take_back(request)) {
+	} else if (workers_take_back(request)) {
 		unlink_running(request->serve, running);
 		request->next = *waited;
 		*waited = request;

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/find.h"
-#include "views/json.h"
+#include "store/discover.h"
+#include "views/query/json.h"
 
 #define SAME_RUN_NS UINT64_C(10000000000)
 #define HUNG_NS INT64_C(10000000000)
@@ -172,7 +172,7 @@ static void list_named(struct targets *targets)
 
 	/* The last one first: who is named twice keeps the better place. */
 	for (size_t i = targets->named_count; entry && i > 0; i--)
-		if (find_inspect(targets->named[i - 1], true, entry) != -ENOENT)
+		if (discover_inspect(targets->named[i - 1], true, entry) != -ENOENT)
 			consider(targets, entry, i);
 	free(entry);
 }

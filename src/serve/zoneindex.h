@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "store/store.h"
-#include "views/zonenames.h"
+#include "views/timeline/zonenames.h"
 
 #define ZONEINDEX_ROWS 256 /* of a lane */
 #define ZONEINDEX_LANES 65535

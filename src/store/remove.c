@@ -9,8 +9,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/paths.h"
-#include "store/find.h"
+#include "base/files/paths.h"
+#include "store/discover.h"
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 
@@ -42,7 +42,7 @@ static bool is_recording(int directory)
 		char path[SOURCE_PATH_BYTES + 300];
 
 		snprintf(path, sizeof(path), "%s/control", entry->d_name);
-		found = source_is_process(entry->d_name, NULL) &&
+		found = run_files_is_process(entry->d_name, NULL) &&
 			begins_with(fd, path, KYMO_MAGIC_CONTROL);
 	}
 	if (dir)
@@ -71,12 +71,12 @@ static int empty_directory(int directory, const char *name, bool is_process)
 	while (rc >= 0 && (entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (!is_process && source_is_process(entry->d_name, NULL)) {
+		if (!is_process && run_files_is_process(entry->d_name, NULL)) {
 			rc = empty_directory(fd, entry->d_name, true);
 			left += rc > 0 ? rc : 0;
 			if (!rc && unlinkat(fd, entry->d_name, AT_REMOVEDIR))
 				rc = -errno;
-		} else if (find_is_ours(entry->d_name, is_process) &&
+		} else if (discover_is_ours(entry->d_name, is_process) &&
 			   strcmp(entry->d_name, "run")) {
 			rc = unlinkat(fd, entry->d_name, 0) && errno != ENOENT ? -errno : 0;
 		} else if (strcmp(entry->d_name, "run") || is_process) {
@@ -114,8 +114,8 @@ static int remove_half(int directory, const char *path, struct kymo_error *err)
 
 static int remove_directory(const char *path, struct kymo_error *err)
 {
-	struct source source;
-	int rc = source_open(&source, path, err);
+	struct run_files source;
+	int rc = run_files_open(&source, path, err);
 
 	if (rc)
 		return rc;
@@ -124,8 +124,8 @@ static int remove_directory(const char *path, struct kymo_error *err)
 			rc = remove_half(source.halves[half], source.half_paths[half], err);
 	if (!rc)
 		for (int half = 0; half < 2; half++)
-			find_forget(source.half_paths[half]);
-	source_close(&source);
+			discover_forget(source.half_paths[half]);
+	run_files_close(&source);
 	return rc;
 }
 
@@ -133,7 +133,7 @@ static int remove_file(const struct store_entry *entry, struct kymo_error *err)
 {
 	if (unlink(entry->path))
 		return error_set(err, errno, "cannot remove %s: %s", entry->path, strerror(errno));
-	find_forget(entry->path);
+	discover_forget(entry->path);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ int store_remove(const char *path, struct kymo_error *err)
 {
 	struct store_entry entry;
 	struct stat st;
-	int rc = find_inspect(path, false, &entry);
+	int rc = discover_inspect(path, false, &entry);
 
 	if (rc == -ENOENT) {
 		if (lstat(path, &st))
@@ -194,13 +194,13 @@ static bool note_dead(const char *path, struct old_run *run)
 	struct store_entry entry;
 	int fd;
 
-	if (find_inspect(path, false, &entry) || entry.kind != STORE_DIRECTORY ||
+	if (discover_inspect(path, false, &entry) || entry.kind != STORE_DIRECTORY ||
 	    entry.state == STORE_LIVE)
 		return false;
 	snprintf(run->path, sizeof(run->path), "%s", path);
 	run->started_unix_ns = entry.started_unix_ns;
 	fd = open(path, DIRECTORY_FLAGS);
-	run->bytes = fd < 0 ? 0 : find_bytes_in(fd);
+	run->bytes = fd < 0 ? 0 : discover_bytes_in(fd);
 	if (fd >= 0)
 		close(fd);
 	return true;
@@ -236,7 +236,7 @@ static struct old_run *dead_runs(const char *root, size_t *out_count)
 	return runs;
 }
 
-int find_prune(const char *root, uint64_t most_bytes)
+int discover_prune(const char *root, uint64_t most_bytes)
 {
 	struct old_run *runs;
 	uint64_t held = 0;
@@ -268,5 +268,5 @@ int store_prune(void)
 	/* All that is there takes less: no need to look at each. */
 	if ((uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize <= tenth)
 		return 0;
-	return find_prune(root, tenth);
+	return discover_prune(root, tenth);
 }

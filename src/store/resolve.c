@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/near.h"
-#include "base/paths.h"
-#include "store/find.h"
+#include "base/spelling.h"
+#include "base/files/paths.h"
+#include "store/discover.h"
 
 static int give(const char *path, char *out, size_t out_bytes, struct kymo_error *err)
 {
@@ -51,35 +51,35 @@ static bool any(const struct store_entry *entry, const struct process *process)
 	return true;
 }
 
-static bool lists_process(const struct source *source, const struct process *wanted)
+static bool lists_process(const struct run_files *source, const struct process *wanted)
 {
-	struct source_list list = { 0 };
-	struct source_process process;
+	struct run_files_list list = { 0 };
+	struct run_files_process process;
 	bool found = false;
 
-	source_processes(source, &list);
+	run_files_processes(source, &list);
 	for (size_t i = 0; i < list.count && !found; i++)
-		found = source_is_process(list.items[i].name, &process) &&
+		found = run_files_is_process(list.items[i].name, &process) &&
 			process.pid == wanted->pid &&
 			(!wanted->starttime || process.starttime == wanted->starttime);
-	source_list_free(&list);
+	run_files_list_free(&list);
 	return found;
 }
 
 /* What was watched from outside has no directory of its own: the run file names it. */
 static bool has_process(const struct store_entry *entry, const struct process *wanted)
 {
-	struct source source;
+	struct run_files source;
 	struct kymo_run_file run;
 	bool found;
 
-	if (entry->kind == STORE_PACKED || source_open(&source, entry->path, NULL))
+	if (entry->kind == STORE_PACKED || run_files_open(&source, entry->path, NULL))
 		return false;
 	found = lists_process(&source, wanted) ||
-		(source_head(&source, "run", KYMO_MAGIC_RUN, &run, sizeof(run)) &&
+		(run_files_head(&source, "run", KYMO_MAGIC_RUN, &run, sizeof(run)) &&
 		 run.target_pid == wanted->pid &&
 		 (!wanted->starttime || run.target_starttime == wanted->starttime));
-	source_close(&source);
+	run_files_close(&source);
 	return found;
 }
 
@@ -129,8 +129,8 @@ static int no_such_recording(const char *target, const struct store_entry *entri
 	size_t best = strlen(base_name(target)) > 4 ? 3 : 2;
 
 	for (size_t i = 0; i < count; i++) {
-		size_t far = near_distance(base_name(target), base_name(entries[i].path));
-		size_t from_name = entries[i].name[0] ? near_distance(target, entries[i].name)
+		size_t far = spelling_distance(base_name(target), base_name(entries[i].path));
+		size_t from_name = entries[i].name[0] ? spelling_distance(target, entries[i].name)
 						      : SIZE_MAX;
 
 		if (far < best || from_name < best) {

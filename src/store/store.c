@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/snapshot_format.h"
+#include "base/files/snapshot_format.h"
 #include "store/alive.h"
 #include "store/clockmap.h"
-#include "store/inside.h"
-#include "store/utf8.h"
+#include "store/recording_inside.h"
+#include "base/utf8.h"
 
 #define HELD_FILES \
 	16384 /* segments beyond these are opened for each read, and may be gone by then */
@@ -26,25 +26,25 @@
 /* A directory is a recording by its file `run`, or by a process's directory in it. */
 static enum store_kind kind_of_directory(const char *path, struct kymo_error *err)
 {
-	struct source source;
-	struct source_list list = { 0 };
+	struct run_files source;
+	struct run_files_list list = { 0 };
 	struct kymo_run_file run;
 	struct readat file = READAT_NONE;
 	char label[KYMO_PATH_BYTES + 8], magic[8];
-	int rc = source_open(&source, path, err);
+	int rc = run_files_open(&source, path, err);
 	bool has_run = false;
 
 	if (rc)
 		return STORE_NONE;
 	snprintf(label, sizeof(label), "%s/run", path);
 	/* Other people call files `run` too: without the magic it is none of ours. */
-	if (!source_file(&source, "run", &file, NULL))
+	if (!run_files_file(&source, "run", &file, NULL))
 		has_run = readat_all(&file, 0, magic, sizeof(magic)) &&
 			  !memcmp(magic, KYMO_MAGIC_RUN, sizeof(magic));
 	if (has_run)
 		rc = readat_head(&file, KYMO_MAGIC_RUN, &run, sizeof(run), label, err);
 	if (!has_run || rc) {
-		source_processes(&source, &list);
+		run_files_processes(&source, &list);
 		if (list.count)
 			rc = 0; /* damaged perhaps, but ours */
 		else if (!has_run)
@@ -53,9 +53,9 @@ static enum store_kind kind_of_directory(const char *path, struct kymo_error *er
 				"%s is no recording: it has neither a file `run` nor a process's directory; `kymo ls` lists recordings",
 				path);
 	}
-	source_list_free(&list);
+	run_files_list_free(&list);
 	readat_close(&file);
-	source_close(&source);
+	run_files_close(&source);
 	return rc ? STORE_NONE : STORE_DIRECTORY;
 }
 
@@ -196,7 +196,7 @@ static bool read_run(struct recording *recording)
 	struct kymo_run_file *run = &recording->run;
 	struct readat file = READAT_NONE;
 	struct kymo_error err = { 0 };
-	int rc = source_file(&inside_of(recording)->source, "run", &file, &err);
+	int rc = run_files_file(&inside_of(recording)->source, "run", &file, &err);
 
 	if (!rc)
 		rc = readat_head(&file, KYMO_MAGIC_RUN, run, sizeof(*run), "the file `run`", &err);
@@ -402,7 +402,7 @@ static int read_all(struct recording *recording, struct kymo_error *err)
 		       : 0;
 }
 
-int inside_open(struct source *source, const char *path, struct recording **out,
+int inside_open(struct run_files *source, const char *path, struct recording **out,
 		struct kymo_error *err)
 {
 	struct recording *recording = calloc(1, sizeof(*recording));
@@ -412,13 +412,13 @@ int inside_open(struct source *source, const char *path, struct recording **out,
 	if (!recording || !inside) {
 		free(recording);
 		free(inside);
-		source_close(source);
+		run_files_close(source);
 		return error_set(err, ENOMEM, "no memory for the recording %s", path);
 	}
 	inside->source = *source;
 	inside->open_files = files_to_hold();
 	recording->arena = inside;
-	recording->kind = source_is_snapshot(source) ? STORE_SNAPSHOT : STORE_DIRECTORY;
+	recording->kind = run_files_is_snapshot(source) ? STORE_SNAPSHOT : STORE_DIRECTORY;
 	snprintf(recording->path, sizeof(recording->path), "%s", path);
 	rc = read_all(recording, err);
 	if (rc) {
@@ -431,7 +431,7 @@ int inside_open(struct source *source, const char *path, struct recording **out,
 
 int store_open(const char *path, struct recording **out, struct kymo_error *err)
 {
-	struct source source;
+	struct run_files source;
 	int rc;
 
 	*out = NULL;
@@ -444,7 +444,7 @@ int store_open(const char *path, struct recording **out, struct kymo_error *err)
 			path);
 	default: break;
 	}
-	rc = source_open(&source, path, err);
+	rc = run_files_open(&source, path, err);
 	return rc ? rc : inside_open(&source, path, out, err);
 }
 
@@ -456,7 +456,7 @@ void store_close(struct recording *recording)
 		return;
 	inside = inside_of(recording);
 	for (size_t i = 0; i < inside->copy_count; i++)
-		streamcopy_free(&inside->copies[i]);
+		stream_image_free(&inside->copies[i]);
 	for (size_t i = 0; i < recording->problem_count; i++)
 		free(recording->problems[i]);
 	free(inside->copies);
@@ -467,7 +467,7 @@ void store_close(struct recording *recording)
 	free(recording->names);
 	free(recording->threads);
 	arena_free(&inside->arena);
-	source_close(&inside->source);
+	run_files_close(&inside->source);
 	free(inside);
 	free(recording);
 }

@@ -166,7 +166,7 @@ void store_close(struct recording *recording); /* NULL is fine */
 uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk,
 			 uint64_t at, uint64_t count, void *out);
 
-/* ---- finding (store/find.c) ---------------------------------------------------------------- */
+/* ---- finding (store/discover.c) ---------------------------------------------------------------- */
 
 struct store_entry {
 	char path[KYMO_PATH_BYTES];

@@ -26,8 +26,8 @@ int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *
 #include <nanoarrow/nanoarrow_ipc.h>
 
 #include "tables/arrow_enums.h"
-#include "tables/cell.h"
-#include "tables/stopper.h"
+#include "tables/scan/cell.h"
+#include "tables/query_watchdog.h"
 
 struct writer {
 	struct tables_result *result;

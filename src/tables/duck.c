@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/beside.h"
+#include "base/files/install_path.h"
 
 #define LIBRARY "libduckdb.so"
 #define OLDEST_MAJOR 1
@@ -37,7 +37,7 @@ static void *open_beside_program(char *why, size_t why_bytes)
 	char path[PATH_MAX];
 	void *handle;
 
-	if (!beside_program(places, path, sizeof(path)))
+	if (!install_path_find(places, path, sizeof(path)))
 		return NULL;
 	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!handle)

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tables/catalog.h"
+#include "tables/catalog/catalog.h"
 #include "tables/session.h"
 #include "tables/staged.h"
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "tables/staged.h"
-#include "tables/catalog.h"
-#include "tables/cell.h"
-#include "tables/function.h"
+#include "tables/catalog/catalog.h"
+#include "tables/scan/cell.h"
+#include "tables/scan/table_function.h"
 
 /* What kymo_rows() reads from; one thread at a time. */
 struct feed {
@@ -63,7 +63,7 @@ static int register_feed(duckdb_connection connection, struct feed *feed, struct
 						 .init = feed_init,
 						 .emit = feed_function };
 
-	return function_register(connection, duck.create_table_function(), &function, err);
+	return table_function_register(connection, duck.create_table_function(), &function, err);
 }
 
 static int copy_out(duckdb_connection connection, struct feed *feed, const char *file,

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "tables/duck.h"
-#include "tables/shape.h"
+#include "tables/scan/table_shape.h"
 #include "tables/tables.h"
 
 /* Vectors that hold each name, file, … once; rows point into them. Built at their first use,
@@ -25,16 +25,16 @@ enum session_dictionary {
 	SESSION_DICTIONARY_COUNT
 };
 
-enum callers_kind { CALLERS_SAMPLES, CALLERS_ALLOCATIONS, CALLERS_KINDS };
+enum callers_kind { STACK_NODES_SAMPLES, STACK_NODES_ALLOCATIONS, STACK_NODES_KINDS };
 
 struct tables {
 	struct tables_options options;
 	struct recording *recording; /* NULL: a packed file */
-	struct shape_set shapes;
+	struct table_shape_set shapes;
 	duckdb_database database;
 	pthread_mutex_t dictionary_lock;
 	duckdb_vector dictionaries[SESSION_DICTIONARY_COUNT];
-	struct callers *callers[CALLERS_KINDS]; /* stacks (callers.h); made at their first use */
+	struct stack_nodes *callers[STACK_NODES_KINDS]; /* stacks (callers.h); made at their first use */
 	/* Told by scans, whichever thread: kymo pack shows it. NULL: nobody asks. */
 	void (*progress)(uint64_t done, uint64_t all);
 	pthread_mutex_t progress_lock;

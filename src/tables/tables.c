@@ -10,14 +10,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "tables/callers.h"
-#include "tables/catalog.h"
-#include "tables/cell.h"
-#include "tables/dictionary.h"
-#include "tables/meta.h"
-#include "tables/refuse.h"
-#include "tables/scan.h"
-#include "tables/stopper.h"
+#include "tables/stacks/stack_nodes.h"
+#include "tables/catalog/catalog.h"
+#include "tables/scan/cell.h"
+#include "tables/scan/dictionary.h"
+#include "tables/scan/meta.h"
+#include "tables/sql_policy.h"
+#include "tables/scan/scan.h"
+#include "tables/query_watchdog.h"
 #include "tables/words.h"
 
 #define SAFE_MEMORY_BYTES (UINT64_C(1) << 30)
@@ -91,7 +91,7 @@ static void add_user_tables(struct tables *tables, duckdb_connection connection)
 	struct kymo_error why;
 
 	for (size_t i = 0; i < tables->shapes.count; i++) {
-		const struct shape *shape = &tables->shapes.shapes[i];
+		const struct table_shape *shape = &tables->shapes.shapes[i];
 
 		buf_reset(&sql);
 		if (!catalog_user_sql(&sql, shape, &tables->shapes.problems))
@@ -111,9 +111,9 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 	if (!rc)
 		rc = meta_register(tables, connection, err);
 	if (!rc)
-		rc = callers_register(tables, connection, err);
+		rc = stack_nodes_register(tables, connection, err);
 	if (!rc)
-		rc = callers_register_sites(tables, connection, err);
+		rc = stack_nodes_register_sites(tables, connection, err);
 	if (rc)
 		return rc;
 	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");
@@ -183,7 +183,7 @@ static int open_recording(struct tables *tables, const char *path, struct kymo_e
 	if (kind == STORE_PACKED)
 		return 0;
 	rc = store_open(path, &tables->recording, err);
-	if (!rc && shape_set_init(&tables->shapes, tables->recording))
+	if (!rc && table_shape_set_init(&tables->shapes, tables->recording))
 		rc = error_set(err, ENOMEM, "no memory for the tables of %s", path);
 	return rc;
 }
@@ -201,7 +201,7 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 		tables->options = *options;
 	pthread_mutex_init(&tables->dictionary_lock, NULL);
 	pthread_mutex_init(&tables->progress_lock, NULL);
-	rc = stopper_init(tables, err);
+	rc = query_watchdog_init(tables, err);
 	if (!rc)
 		rc = duck_load(err);
 	if (!rc)
@@ -221,13 +221,13 @@ void tables_close(struct tables *tables)
 {
 	if (!tables)
 		return;
-	stopper_fini(tables);
+	query_watchdog_fini(tables);
 	if (tables->database)
 		duck.close(&tables->database);
 	/* After the database, whose vectors may point into them. */
 	dictionary_fini(tables);
-	callers_fini(tables);
-	shape_set_fini(&tables->shapes);
+	stack_nodes_fini(tables);
+	table_shape_set_fini(&tables->shapes);
 	store_close(tables->recording);
 	pthread_mutex_destroy(&tables->dictionary_lock);
 	pthread_mutex_destroy(&tables->progress_lock);
@@ -323,7 +323,7 @@ static int prepare_last(struct tables_result *result, duckdb_extracted_statement
 		return query_failed(result->tables, duck.prepare_error(result->statement), err);
 	if (result->tables->options.unsafe)
 		return 0;
-	return refuse_statement(duck.prepared_statement_type(result->statement), err);
+	return sql_policy_check_statement(duck.prepared_statement_type(result->statement), err);
 }
 
 static int prepare(struct tables_result *result, const char *sql, struct kymo_error *err)
@@ -362,7 +362,7 @@ static int execute(struct tables_result *result, struct kymo_error *err)
 	return 0;
 }
 
-/* All between stopper_enter() and stopper_leave(). */
+/* All between query_watchdog_enter() and query_watchdog_leave(). */
 static int start_query(struct tables_result *result, const char *sql, struct kymo_error *err)
 {
 	int rc = run_in(result, "USE rec", err);
@@ -411,12 +411,12 @@ static int rows_failed(struct tables_result *result, const char *text, struct ky
 
 	snprintf(why.text, sizeof(why.text), "%s", text);
 	for (int i = 0; i < 3 && is_masked(why.text) && !result->tables->options.unsafe; i++) {
-		stopper_settle(result);
-		rc = stopper_enter(result, err);
+		query_watchdog_settle(result);
+		rc = query_watchdog_enter(result, err);
 		if (rc)
 			return rc;
 		run_again(result, &why);
-		rc = stopper_leave(result, err);
+		rc = query_watchdog_leave(result, err);
 		if (rc)
 			return rc;
 	}
@@ -429,17 +429,17 @@ static int rows_failed(struct tables_result *result, const char *text, struct ky
 
 static int watched_start(struct tables_result *result, const char *sql, struct kymo_error *err)
 {
-	int rc = stopper_add(result, err), stopped;
+	int rc = query_watchdog_add(result, err), stopped;
 
 	if (!rc)
-		rc = stopper_enter(result, err);
+		rc = query_watchdog_enter(result, err);
 	if (rc)
 		return rc;
 	result->unsettled = true;
 	rc = start_query(result, sql, err);
 	/* What was stopped failed for that reason, whatever DuckDB says; what had succeeded by
 	   then has not. */
-	stopped = stopper_leave(result, rc ? err : NULL);
+	stopped = query_watchdog_leave(result, rc ? err : NULL);
 	return rc && stopped ? stopped : rc;
 }
 
@@ -467,7 +467,7 @@ int tables_query(struct tables *tables, const char *sql, struct tables_result **
 	*out = NULL;
 	sql = what_is_meant(sql);
 	if (!tables->options.unsafe) {
-		rc = refuse_functions(sql, err);
+		rc = sql_policy_check_functions(sql, err);
 		if (rc)
 			return rc;
 	}
@@ -494,8 +494,8 @@ void tables_result_close(struct tables_result *result)
 	if (result->chunk)
 		duck.destroy_data_chunk(&result->chunk);
 	if (result->unsettled)
-		stopper_settle(result);
-	stopper_remove(result);
+		query_watchdog_settle(result);
+	query_watchdog_remove(result);
 	duck.destroy_result(&result->result);
 	if (result->statement)
 		duck.destroy_prepare(&result->statement);
@@ -526,11 +526,11 @@ int64_t tables_next(struct tables_result *result, struct kymo_error *err)
 
 	if (result->chunk)
 		duck.destroy_data_chunk(&result->chunk);
-	rc = stopper_enter(result, err);
+	rc = query_watchdog_enter(result, err);
 	if (rc)
 		return rc;
 	result->chunk = duck.fetch_chunk(result->result);
-	rc = stopper_leave(result, err);
+	rc = query_watchdog_leave(result, err);
 	if (rc)
 		return rc;
 	why = result->chunk ? NULL : duck.result_error(&result->result);

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "store/utf8.h"
+#include "base/utf8.h"
 
 static size_t ascii_bytes(const char *text, size_t bytes)
 {

@@ -1,4 +1,4 @@
-"""What kymo run says at the end, as views/summary.c prints it."""
+"""What kymo run says at the end, as views/report/summary.c prints it."""
 import re
 
 from conftest import PROGS

@@ -25,7 +25,7 @@ def test_a_program_that_is_not_position_independent_is_switched(lab):
         #include <stdio.h>
         #include <stdlib.h>
         #include <string.h>
-        #include "memory/memory.h"
+        #include "record/memory/memory.h"
         void *(*volatile take)(size_t) = malloc;
         void (*volatile give)(void *) = free;
         int main(int argc, char **argv) {
@@ -61,7 +61,7 @@ def test_a_library_that_is_found_by_the_programs_own_path_is_found_and_watched(l
         #include <dlfcn.h>
         #include <stdio.h>
         #include <stdlib.h>
-        #include "memory/memory.h"
+        #include "record/memory/memory.h"
         int main(int argc, char **argv) {
             void *library = dlopen(argv[argc - 1], RTLD_NOW), *plugin;
             int (*start)(struct kymo_memory_watch *, enum kymo_memory_mode) = (void *)dlsym(library, "kymo_memory_start");

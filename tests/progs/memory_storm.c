@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "memory/memory.h"
+#include "record/memory/memory.h"
 
 static int over;
 static long done[4]; /* allocations, forks, libraries, signals */

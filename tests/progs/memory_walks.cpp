@@ -19,7 +19,7 @@
 #include <ucontext.h>
 
 extern "C" {
-#include "memory/memory.h"
+#include "record/memory/memory.h"
 }
 
 #define NOINLINE __attribute__((noinline, noclone))

@@ -12,28 +12,28 @@
 
 #include <cmocka.h>
 
-#include "collect/cgroup.h"
-#include "collect/tasks.h"
+#include "collect/host/cgroup.h"
+#include "collect/host/host_threads.h"
 
 static void schedstat_is_run_wait_and_slices(void **state)
 {
 	uint64_t run_ns = 0, slices = 0;
 
 	(void)state;
-	assert_true(tasks_parse_schedstat("1163294318 2400111 77\n", &run_ns, &slices));
+	assert_true(host_threads_parse_schedstat("1163294318 2400111 77\n", &run_ns, &slices));
 	assert_int_equal(run_ns, 1163294318);
 	assert_int_equal(slices, 77);
-	assert_false(tasks_parse_schedstat("", &run_ns, &slices));
-	assert_false(tasks_parse_schedstat("12 13", &run_ns, &slices));
-	assert_false(tasks_parse_schedstat("x y z", &run_ns, &slices));
+	assert_false(host_threads_parse_schedstat("", &run_ns, &slices));
+	assert_false(host_threads_parse_schedstat("12 13", &run_ns, &slices));
+	assert_false(host_threads_parse_schedstat("x y z", &run_ns, &slices));
 }
 
 static void states_are_words(void **state)
 {
 	(void)state;
-	assert_string_equal(tasks_state_word('R'), "running");
-	assert_string_equal(tasks_state_word('D'), "blocked");
-	assert_string_equal(tasks_state_word('?'), "?");
+	assert_string_equal(host_threads_state_word('R'), "running");
+	assert_string_equal(host_threads_state_word('D'), "blocked");
+	assert_string_equal(host_threads_state_word('?'), "?");
 }
 
 static void a_process_is_in_groups_of_both_versions(void **state)

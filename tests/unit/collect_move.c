@@ -18,11 +18,11 @@
 #include <cmocka.h>
 
 #include "base/format.h"
-#include "base/paths.h"
-#include "collect/archive.h"
-#include "collect/copy.h"
-#include "collect/guard.h"
-#include "collect/say.h"
+#include "base/files/paths.h"
+#include "collect/move/archive.h"
+#include "collect/move/copy.h"
+#include "collect/run/guard.h"
+#include "collect/run/say.h"
 
 #define SEGMENT_BYTES 5000
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "collect/budget.h"
-#include "collect/host.h"
-#include "collect/proc.h"
+#include "collect/run/budget.h"
+#include "collect/host/host.h"
+#include "collect/host/proc.h"
 
 static void budgets_name_what_they_mean(void **state)
 {

@@ -20,10 +20,10 @@
 
 #include <cmocka.h>
 
-#include "collect/elfsym.h"
-#include "collect/pystack.h"
-#include "collect/stacks.h"
-#include "collect/why.h"
+#include "collect/native/elfsym.h"
+#include "collect/python/pystack.h"
+#include "collect/backtrace/stacks.h"
+#include "collect/backtrace/why.h"
 
 #define SAMPLES 100000
 #define SECONDS_MOST 40 /* for each kind of program, on a machine that is busy with other things */

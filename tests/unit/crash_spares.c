@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "collect/spares.h"
+#include "collect/move/spare_segments.h"
 #include "recorded.h"
 
 enum { COMMITTED, TAKEN }; /* of shared_counts() */
@@ -80,7 +80,7 @@ static void supply_for_ever(struct place place)
 		if (rows > KYMO_SEGMENT_ROWS_LARGEST)
 			rows = KYMO_SEGMENT_ROWS_MIN;
 		for (int i = 0; i < 20; i++) {
-			int made = spares_keep(place.live, place.control, bytes_of_rows(rows), 2);
+			int made = spare_segments_keep(place.live, place.control, bytes_of_rows(rows), 2);
 
 			if (i && made > 0)
 				shared_counts()[TAKEN] += (uint64_t)made;
@@ -206,7 +206,7 @@ static void run_with_spare(uint64_t bytes, bool sparse, ino_t *out_spare, bool *
 	assert_int_equal(pipe(waits), 0);
 	pid = recorded_start(wait_and_record, "KYMO_KEEP=all");
 	place = open_process();
-	assert_int_equal(spares_keep(place.live, place.control, bytes, 1), 1);
+	assert_int_equal(spare_segments_keep(place.live, place.control, bytes, 1), 1);
 	if (sparse) {
 		int fd = openat(place.live, ".spare0", O_RDWR);
 

@@ -77,7 +77,7 @@ static void heads_that_have_grown_are_read_as_far_as_they_are_known(void **state
 	(void)state;
 	handmade_small(&made, 100);
 	for (int i = 0; i < 3; i++) {
-		struct source_blob *file = handmade_find(&made, grown[i]);
+		struct run_files_blob *file = handmade_find(&made, grown[i]);
 		struct kymo_file_head *head = (void *)(uintptr_t)file->data;
 
 		if (head->head_bytes + 64 > file->bytes) {

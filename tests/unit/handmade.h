@@ -19,8 +19,8 @@
 
 #include "base/fold.h"
 #include "base/format.h"
-#include "base/source.h"
-#include "store/inside.h"
+#include "base/files/run_files.h"
+#include "store/recording_inside.h"
 
 #define HANDMADE_FILES 64
 #define HANDMADE_PAGES (KYMO_CONTROL_BYTES > 16384 ? KYMO_CONTROL_BYTES : 16384)
@@ -28,13 +28,13 @@
 #define HANDMADE_EPOCH 1000000000ull
 
 struct handmade {
-	struct source_blob files[HANDMADE_FILES];
+	struct run_files_blob files[HANDMADE_FILES];
 	size_t count;
 };
 
 static inline void *handmade_file(struct handmade *made, const char *path, size_t bytes)
 {
-	struct source_blob *file = &made->files[made->count++];
+	struct run_files_blob *file = &made->files[made->count++];
 
 	for (size_t i = 0; i < sizeof(file->path) - 1 && path[i]; i++)
 		file->path[i] = path[i];
@@ -52,7 +52,7 @@ static inline void *handmade_in(struct handmade *made, const char *process, cons
 	return handmade_file(made, path, bytes);
 }
 
-static inline struct source_blob *handmade_find(struct handmade *made, const char *path)
+static inline struct run_files_blob *handmade_find(struct handmade *made, const char *path)
 {
 	for (size_t i = 0; i < made->count; i++)
 		if (!strcmp(made->files[i].path, path))
@@ -369,9 +369,9 @@ static inline void handmade_all(struct handmade *made)
 static inline int handmade_open_memory(struct handmade *made, struct recording **out,
 				       struct kymo_error *err)
 {
-	struct source source;
+	struct run_files source;
 
-	source_open_blobs(&source, made->files, made->count);
+	run_files_open_blobs(&source, made->files, made->count);
 	*out = NULL;
 	return inside_open(&source, "in memory", out, err);
 }
@@ -384,7 +384,7 @@ static inline void handmade_write_some(const struct handmade *made, const char *
 
 	mkdir(directory, 0700);
 	for (size_t i = 0; i < made->count; i++) {
-		const struct source_blob *file = &made->files[i];
+		const struct run_files_blob *file = &made->files[i];
 		const char *slash = strchr(file->path, '/');
 		int fd;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "record/device.h"
+#include "record/device/device.h"
 #include "recorded.h"
 
 #define ROWS 4096

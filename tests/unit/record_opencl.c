@@ -7,7 +7,7 @@
 #if __has_include(<CL/cl_layer.h>)
 #include <pthread.h>
 
-#include "record/device.h"
+#include "record/device/device.h"
 #include "record/opencl/layer.h"
 
 #define THREADS 4

@@ -91,9 +91,9 @@ static void open_snapshot_bytes(const void *bytes, size_t count)
 {
 	struct kymo_error err = { 0 };
 	struct recording *recording;
-	struct source source;
+	struct run_files source;
 
-	if (source_open_snapshot(&source, bytes, count, &err) ||
+	if (run_files_open_snapshot(&source, bytes, count, &err) ||
 	    inside_open(&source, "in memory", &recording, &err)) {
 		assert_true(err.code && err.text[0]);
 		return;
@@ -211,7 +211,7 @@ static void the_same_file_claimed_twice_in_a_snapshot_counts_once(void **state)
 	struct kymo_snapshot_head *head;
 	struct kymo_snapshot_entry *entries;
 	struct recording *recording;
-	struct source source;
+	struct run_files source;
 	size_t count;
 	char *bytes;
 
@@ -227,7 +227,7 @@ static void the_same_file_claimed_twice_in_a_snapshot_counts_once(void **state)
 		entries[i].offset = entries[0].offset;
 		entries[i].bytes = entries[0].bytes;
 	}
-	assert_int_equal(source_open_snapshot(&source, bytes, count, &err), 0);
+	assert_int_equal(run_files_open_snapshot(&source, bytes, count, &err), 0);
 	assert_int_equal(source.entry_count, 1);
 	assert_int_equal(source.refused_entries, head->count - 1);
 	assert_int_equal(inside_open(&source, "in memory", &recording, &err), 0);

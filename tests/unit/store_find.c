@@ -5,9 +5,9 @@
 
 #include <cmocka.h>
 
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "record/snapshot.h"
-#include "store/find.h"
+#include "store/discover.h"
 
 static char place[64], root[80], work[80], home[80];
 
@@ -364,7 +364,7 @@ static void pruning_removes_the_oldest_dead_ones_until_the_rest_fits(void **stat
 	assert_int_equal(count, 3);
 	one = entries[1];
 	free(entries);
-	assert_int_equal(find_prune(root, one.bytes), 1);
+	assert_int_equal(discover_prune(root, one.bytes), 1);
 	assert_int_equal(access("../kept/oldest/run", F_OK), 0);
 	assert_int_not_equal(access("../kept/older", F_OK), 0);
 	assert_int_equal(access("../kept/newer/run", F_OK), 0);
@@ -385,7 +385,7 @@ static void pruning_leaves_the_half_on_disk(void **state)
 	handmade_write(&made, live);
 	strcpy(run->peer, live);
 	handmade_write_some(&made, disk, "run");
-	assert_int_equal(find_prune(root, 0), 1);
+	assert_int_equal(discover_prune(root, 0), 1);
 	assert_int_not_equal(access(live, F_OK), 0);
 	assert_int_equal(access("x/run", F_OK), 0);
 	handmade_free(&made);

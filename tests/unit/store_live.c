@@ -11,7 +11,7 @@
 #define SECONDS 3
 #define PERIOD 15009u /* after so many rows durations, names and depths come again */
 
-struct live {
+struct live_processes {
 	char directory[64];
 	struct handmade made;
 	char *head_map, *ring_map, *totals_map;
@@ -27,7 +27,7 @@ static double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static char *map_file(const struct live *live, const char *name, size_t bytes)
+static char *map_file(const struct live_processes *live, const char *name, size_t bytes)
 {
 	char path[128];
 	void *map;
@@ -43,7 +43,7 @@ static char *map_file(const struct live *live, const char *name, size_t bytes)
 	return map;
 }
 
-static void begin(struct live *live, void *(*writer)(void *))
+static void begin(struct live_processes *live, void *(*writer)(void *))
 {
 	memset(live, 0, sizeof(*live));
 	handmade_small(&live->made, 0);
@@ -56,7 +56,7 @@ static void begin(struct live *live, void *(*writer)(void *))
 	assert_int_equal(pthread_create(&live->thread, NULL, writer, live), 0);
 }
 
-static void end(struct live *live)
+static void end(struct live_processes *live)
 {
 	live->stop = true;
 	pthread_join(live->thread, NULL);
@@ -70,7 +70,7 @@ static void end(struct live *live)
 
 /* ---- a writer that keeps the protocol -------------------------------------------------------- */
 
-static struct kymo_totals_slot *slot_of(struct live *live, uint32_t name)
+static struct kymo_totals_slot *slot_of(struct live_processes *live, uint32_t name)
 {
 	return (void *)(live->totals_map + kymo_totals_slot_offset(name - 1));
 }
@@ -81,7 +81,7 @@ static void put(uint64_t *place, uint64_t value)
 }
 
 /* As record/totals.c does it; base/fold.h says in which order and why. */
-static void fold(struct live *live, uint64_t upto)
+static void fold(struct live_processes *live, uint64_t upto)
 {
 	struct kymo_stream_live *stream = handmade_live((void *)live->head_map);
 	uint64_t state = stream->fold_state;
@@ -128,7 +128,7 @@ static void fold(struct live *live, uint64_t upto)
 
 static void *honest_writer(void *argument)
 {
-	struct live *live = argument;
+	struct live_processes *live = argument;
 	struct kymo_stream_live *stream = handmade_live((void *)live->head_map);
 	struct kymo_zone_row *rows = (void *)(live->ring_map + sizeof(struct kymo_segment_head));
 
@@ -192,7 +192,7 @@ static void assert_totals_exact(const struct store_stream *stream)
 
 static void no_row_is_torn_and_totals_are_exact_at_full_speed(void **state)
 {
-	struct live live;
+	struct live_processes live;
 	struct kymo_error err = { 0 };
 	double until = seconds_now() + SECONDS;
 	uint64_t opened = 0, inexact = 0, rows = 0, last = 0;
@@ -230,7 +230,7 @@ static void no_row_is_torn_and_totals_are_exact_at_full_speed(void **state)
 
 static void *hostile_writer(void *argument)
 {
-	struct live *live = argument;
+	struct live_processes *live = argument;
 	uint64_t random = 88172645463325252ull;
 
 	while (!live->stop) {
@@ -253,7 +253,7 @@ static void *hostile_writer(void *argument)
 
 static void a_hostile_writer_gets_no_more_than_an_error(void **state)
 {
-	struct live live;
+	struct live_processes live;
 	double until = seconds_now() + SECONDS;
 
 	(void)state;
@@ -279,12 +279,12 @@ static void *cutter(void *argument)
 {
 	static const char *const names[] = { "s0.head", "s0.0",	   "s0.totals", "names",
 					     "text",	"threads", "control" };
-	struct live *live = argument;
+	struct live_processes *live = argument;
 	char path[128];
 
 	for (unsigned int i = 0; !live->stop; i++) {
 		const char *name = names[i % 7];
-		struct source_blob *file;
+		struct run_files_blob *file;
 
 		snprintf(path, sizeof(path), "p10-77/%s", name);
 		file = handmade_find(&live->made, path);
@@ -298,7 +298,7 @@ static void *cutter(void *argument)
 
 static void a_file_that_is_cut_under_the_reader_is_a_short_read(void **state)
 {
-	struct live live;
+	struct live_processes live;
 	double until = seconds_now() + 1;
 
 	(void)state;

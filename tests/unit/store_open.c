@@ -53,7 +53,7 @@ static void a_ring_gives_its_last_rows_in_order(void **state)
 static void a_ring_that_is_not_full_yet_gives_all_rows(void **state)
 {
 	struct handmade made = { 0 };
-	struct source_blob *ring;
+	struct run_files_blob *ring;
 	struct recording *recording;
 
 	(void)state;
@@ -113,7 +113,7 @@ static void a_segment_that_was_being_made_is_no_problem_but_an_emptied_one_is(vo
 {
 	struct handmade made = { 0 };
 	struct recording *recording;
-	struct source_blob *last;
+	struct run_files_blob *last;
 
 	(void)state;
 	handmade_run(&made);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tables/decode.h"
+#include "tables/scan/decode.h"
 #include "tables/words.h"
 
 static const uint64_t edges[] = {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "tables/catalog.h"
+#include "tables/catalog/catalog.h"
 
 static void read_page(const char *path, struct buf *out)
 {
@@ -42,7 +42,7 @@ static void compare_page(const char *path, const struct buf *page)
 
 	read_page(path, &there);
 	if (strcmp(buf_get(&there), buf_get(page)))
-		fail_msg("%s is not what src/tables/catalog.c says: run tools/gen-table-docs",
+		fail_msg("%s is not what src/tables/catalog/catalog.c says: run tools/gen-table-docs",
 			 path);
 	buf_fini(&there);
 }

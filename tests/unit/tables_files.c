@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "tables/catalog.h"
+#include "tables/catalog/catalog.h"
 #include "tables_fixture.h"
 
 static char small[256], packed[256];

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "tables/catalog.h"
+#include "tables/catalog/catalog.h"
 
 static void zones_have_names_files_threads_and_ranks(void **state)
 {

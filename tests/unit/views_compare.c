@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "views/compare_stats.h"
+#include "views/compare/compare_stats.h"
 
 #define REGIONS_MOST 6
 #define STEPS_MOST 200

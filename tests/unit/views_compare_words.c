@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tables/tables.h" /* what compares needs it, and is not built for sanitizers */
-#include "views/compare.h"
+#include "views/compare/compare.h"
 
 static const char *said(struct compare_stats stats, bool whole, size_t runs)
 {

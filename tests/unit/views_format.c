@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "views/format.h"
+#include "views/term/format.h"
 
 static void durations_have_three_digits_and_a_unit(void **state)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "views/progress.h"
+#include "views/term/progress.h"
 
 static void one_unit_for_both_numbers(void **state)
 {

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "tables/tables.h"
-#include "views/rules.h"
-#include "views/verdict.h"
+#include "views/verdicts/rules.h"
+#include "views/verdicts/verdict.h"
 
 #define PAGE TEST_SOURCE_DIR "/docs/verdicts.md"
 #define MARK "<!-- the table -->\n"
@@ -50,7 +50,7 @@ static void the_page_has_a_row_for_each_rule(void **unused)
 		fwrite(table.data, 1, table.used, file);
 		fclose(file);
 	} else if (strcmp(mark + strlen(MARK), buf_get(&table))) {
-		fail_msg("%s is not what src/views/rules.c says: run tools/gen-table-docs", PAGE);
+		fail_msg("%s is not what src/views/verdicts/rules.c says: run tools/gen-table-docs", PAGE);
 	}
 	buf_fini(&page);
 	buf_fini(&table);

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "views/json.h"
-#include "views/text.h"
+#include "views/query/json.h"
+#include "views/term/text.h"
 
 static const struct text_style utf8 = { .utf8 = true, .columns = 80 };
 static const struct text_style plain = { .utf8 = false, .columns = 80 };

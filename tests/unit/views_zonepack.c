@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "views/zonepack.h"
+#include "views/timeline/zonepack.h"
 
 #ifndef KYMO_NO_WEB
 

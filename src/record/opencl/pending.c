@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "record/adapter.h"
+#include "record/device/adapter.h"
 #include "record/opencl/layer.h"
 
 #define NODES 65536u /* operations under way at once, of all queues */

@@ -1,0 +1,366 @@
+/* vAccel's calls. The two of them that are hot, start and stop, take no lock and write nothing that two threads share. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vaccel_prof.h>
+
+#include "vaccel_log.h"
+#include "vaccel_slots.h"
+
+#define UNUSED "vaccel_prof regions, not enabled" /* views/report/summary.c looks for this name */
+
+/* Unused: off, and nobody has called yet. */
+enum state { STATE_UNKNOWN, STATE_UNUSED, STATE_OFF, STATE_ON };
+
+static uint32_t state; /* enum state; atomic; the same for whoever finds it out */
+
+/* The first call while they are off. A recording that is made all the same holds a name that says so, for its summary. */
+static bool note_unused(void)
+{
+	uint32_t unused = STATE_UNUSED;
+
+	if (__atomic_compare_exchange_n(&state, &unused, STATE_OFF, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE) &&
+	    kymo_enabled())
+		kymo_name(UNUSED);
+	return unused == STATE_ON;
+}
+
+static bool find_out(void)
+{
+	struct kymo_error err = { 0 };
+	uint32_t unknown = STATE_UNKNOWN, found = STATE_OFF;
+
+	/* Off meanwhile, for what is set up below, and so that one thread alone complains. */
+	if (!__atomic_compare_exchange_n(&state, &unknown, STATE_OFF, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return unknown == STATE_UNUSED ? note_unused() : unknown == STATE_ON;
+	if (!log_is_wanted())
+		found = STATE_UNUSED;
+	else if (!kymo_enable(&err))
+		found = STATE_ON;
+	else if (err.code != EPERM) /* KYMO=off: known, and wanted */
+		log_complain(err.text, "");
+	__atomic_store_n(&state, found, __ATOMIC_RELEASE);
+	return found == STATE_ON;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	pthread_atfork(NULL, NULL, slots_after_fork);
+	if (!state)
+		find_out();
+}
+
+static inline bool is_on(void)
+{
+	uint32_t now = __atomic_load_n(&state, __ATOMIC_RELAXED);
+
+	return KYMO__LIKELY(now == STATE_ON) || (KYMO__UNLIKELY(now < STATE_OFF) && find_out());
+}
+
+bool vaccel_prof_enabled(void)
+{
+	return is_on();
+}
+
+/* ---- one region ---------------------------------------------------------------------------- */
+
+int vaccel_prof_region_init(struct vaccel_prof_region *region, const char *name)
+{
+	size_t bytes = name ? strlen(name) + 1 : 0;
+	char *long_name = NULL;
+	struct slot *slot;
+
+	if (!region)
+		return is_on() ? EINVAL : 0;
+	/* First of all: the name may be the one that the region owns now. */
+	if (bytes > SLOT_NAME_BYTES) {
+		long_name = malloc(bytes);
+		if (!long_name)
+			return ENOMEM;
+		memcpy(long_name, name, bytes);
+	}
+	slot = slot_renew(region);
+	if (!slot) {
+		free(long_name);
+		return ENOMEM;
+	}
+	if (!name)
+		memset(slot->name, 0, SLOT_NAME_BYTES);
+	else if (!long_name)
+		memmove(slot->name, name, bytes);
+	slot->long_name = long_name;
+	region->name = long_name ? long_name : slot->name;
+	region->name_owned = true;
+	region->nr_entries = 0;
+	return 0;
+}
+
+int vaccel_prof_region_destroy(struct vaccel_prof_region *region)
+{
+	struct slot *slot = region ? slot_of(region) : NULL;
+
+	if (!region)
+		return is_on() ? EINVAL : 0;
+	if (slot) {
+		if (region->name == slot->name || region->name == slot->long_name)
+			region->name = NULL;
+		slot_detach(slot);
+	}
+	region->name_owned = false;
+	region->nr_entries = 0;
+	region->samples = NULL;
+	region->size = 0;
+	return 0;
+}
+
+int vaccel_prof_region_release(struct vaccel_prof_region *region)
+{
+	return vaccel_prof_region_destroy(region);
+}
+
+static inline uint32_t name_of(const struct slot *slot)
+{
+	return __atomic_load_n(&slot->name_id, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t tag_of(const struct slot *slot)
+{
+	return __atomic_load_n(&slot->tag, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) int start_first(struct vaccel_prof_region *region)
+{
+	struct slot *slot = slot_attach(region);
+
+	if (!slot)
+		return ENOMEM;
+	/* By name alone: regions of one name that live one after another are one in the recording. */
+	if (!name_of(slot))
+		__atomic_store_n(&slot->name_id, kymo_name(region->name ? region->name : ""),
+				 __ATOMIC_RELAXED);
+	return kymo__region_open(name_of(slot), tag_of(slot)) ? ENOMEM : 0;
+}
+
+int vaccel_prof_region_start(struct vaccel_prof_region *region)
+{
+	struct slot *slot;
+
+	if (!is_on())
+		return 0;
+	if (KYMO__UNLIKELY(!region))
+		return EINVAL;
+	if (KYMO__UNLIKELY(!kymo_enabled()))
+		return 0;
+	slot = slot_of(region);
+	if (KYMO__UNLIKELY(!slot || !name_of(slot)))
+		return start_first(region);
+	return KYMO__UNLIKELY(kymo__region_open(name_of(slot), tag_of(slot))) ? ENOMEM : 0;
+}
+
+/* One instruction, so that a signal handler in between loses nothing; no lock, as only this thread writes here. */
+static inline void add(uint64_t *sum, uint64_t value)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("addq %1, %0" : "+m"(*sum) : "r"(value) : "cc");
+#else
+	__atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
+#endif
+}
+
+int vaccel_prof_region_stop(struct vaccel_prof_region *region)
+{
+	uint64_t end_ticks = kymo__ticks(), start_ticks;
+	struct kymo__lane *lane = kymo__lane;
+	struct shard *shard;
+	struct slot *slot;
+
+	if (!is_on())
+		return 0;
+	if (KYMO__UNLIKELY(!region))
+		return EINVAL;
+	slot = slot_of(region);
+	if (KYMO__UNLIKELY(
+		    !slot || !lane ||
+		    kymo__region_close(name_of(slot), tag_of(slot), end_ticks, &start_ticks)))
+		return kymo_enabled() ? ENOENT : 0;
+	if (KYMO__UNLIKELY(start_ticks < __atomic_load_n(&slot->cleared_ticks, __ATOMIC_RELAXED)))
+		return 0;
+	shard = shard_of(slot, lane->index);
+	if (KYMO__UNLIKELY(!shard ||
+			   shard->live != __atomic_load_n(&slot->generation, __ATOMIC_RELAXED))) {
+		shard = shard_register(slot, lane);
+		if (!shard)
+			return ENOMEM;
+	}
+	add(&shard->ticks, end_ticks - start_ticks);
+	add(&shard->count, 1);
+	if (KYMO__LIKELY(__atomic_load_n(&slot->solo, __ATOMIC_RELAXED) == lane->index + 1))
+		__atomic_store_n(&region->nr_entries,
+				 __atomic_load_n(&slot->others, __ATOMIC_RELAXED) + shard->count,
+				 __ATOMIC_RELAXED);
+	else
+		slot_show(slot, shard, lane->index, end_ticks);
+	return 0;
+}
+
+/* How many entries, and their time; brings nr_entries up to date. */
+static uint64_t sum_of(const struct vaccel_prof_region *region, uint64_t *out_ns)
+{
+	struct slot *slot = slot_of(region);
+	uint64_t count, ticks, ns, before;
+
+	*out_ns = 0;
+	if (!slot)
+		return 0;
+	slot_sum(slot, &count, &ticks);
+	ns = kymo_ticks_ns(ticks);
+	before = __atomic_load_n(&slot->printed_ns, __ATOMIC_RELAXED);
+	while (ns > before && !__atomic_compare_exchange_n(&slot->printed_ns, &before, ns, true,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	*out_ns = ns > before ? ns : before;
+	if (count > __atomic_load_n(&region->nr_entries, __ATOMIC_RELAXED))
+		__atomic_store_n(&slot->region->nr_entries, count, __ATOMIC_RELAXED);
+	return count;
+}
+
+int vaccel_prof_region_print(const struct vaccel_prof_region *region)
+{
+	uint64_t count, ns;
+
+	if (!is_on())
+		return 0;
+	if (!region)
+		return EINVAL;
+	count = sum_of(region, &ns);
+	if (count)
+		log_entry(region->name, ns, count);
+	return 0;
+}
+
+/* ---- arrays -------------------------------------------------------------------------------- */
+
+int vaccel_prof_regions_init(struct vaccel_prof_region *regions, int count)
+{
+	if (!regions || count < 0)
+		return is_on() ? EINVAL : 0;
+	for (int i = 0; i < count; i++) {
+		int rc = vaccel_prof_region_init(&regions[i], NULL);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Calls for every region of that name; the first error, or EINVAL where there is none. */
+static int each_of_name(struct vaccel_prof_region *regions, int count, const char *name,
+			int (*call)(struct vaccel_prof_region *region))
+{
+	bool found = false;
+	int rc = 0;
+
+	if (!is_on())
+		return 0;
+	for (int i = 0; regions && name && i < count; i++) {
+		int failed = 0;
+
+		if (!regions[i].name || strcmp(regions[i].name, name))
+			continue;
+		found = true;
+		failed = call(&regions[i]);
+		rc = rc ? rc : failed;
+	}
+	return found ? rc : EINVAL;
+}
+
+int vaccel_prof_regions_start_by_name(struct vaccel_prof_region *regions, int count,
+				      const char *name)
+{
+	return each_of_name(regions, count, name, vaccel_prof_region_start);
+}
+
+int vaccel_prof_regions_stop_by_name(struct vaccel_prof_region *regions, int count,
+				     const char *name)
+{
+	return each_of_name(regions, count, name, vaccel_prof_region_stop);
+}
+
+int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, int count)
+{
+	if (!is_on())
+		return 0;
+	if (!regions || count < 0)
+		return EINVAL;
+	for (int i = 0; i < count; i++) {
+		struct slot *slot = slot_of(&regions[i]);
+
+		if (slot)
+			slot_clear(slot);
+		__atomic_store_n(&regions[i].nr_entries, 0, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+int vaccel_prof_regions_release(struct vaccel_prof_region *regions, int count)
+{
+	if (!regions || count < 0)
+		return is_on() ? EINVAL : 0;
+	for (int i = 0; i < count; i++)
+		vaccel_prof_region_destroy(&regions[i]);
+	return 0;
+}
+
+int vaccel_prof_regions_print_all(const struct vaccel_prof_region *regions, int count)
+{
+	if (!is_on())
+		return 0;
+	if (!regions || count < 0)
+		return EINVAL;
+	for (int i = 0; i < count; i++)
+		vaccel_prof_region_print(&regions[i]);
+	return 0;
+}
+
+/* Lines into out, where it is not NULL; the bytes that all of them need. */
+static size_t lines_into(char *out, size_t bytes, const struct vaccel_prof_region *regions,
+			 int count, int *out_lines)
+{
+	size_t need = 0;
+
+	*out_lines = 0;
+	for (int i = 0; i < count; i++) {
+		uint64_t ns, entries = sum_of(&regions[i], &ns);
+		size_t room = out && need < bytes ? bytes - need : 0;
+
+		if (!entries)
+			continue;
+		*out_lines += room > 0;
+		need += (size_t)log_format(room ? out + need : NULL, room, regions[i].name, ns,
+					   entries) +
+			1;
+	}
+	return need;
+}
+
+int vaccel_prof_regions_print_all_to_buf(char **buf, size_t len,
+					 const struct vaccel_prof_region *regions, int count)
+{
+	int lines;
+
+	if (!is_on())
+		return 0;
+	if (!regions || count < 0)
+		return -EINVAL;
+	if (!buf)
+		return (int)lines_into(NULL, 0, regions, count, &lines);
+	*buf = calloc(1, len ? len : 1);
+	if (!*buf)
+		return -ENOMEM;
+	lines_into(*buf, len, regions, count, &lines);
+	return lines;
+}

@@ -1,0 +1,46 @@
+/*
+ * What `kymo config` asks for is heard here: in calls from Python, with the GIL and in no handler, where modules may be
+ * loaded. For all extensions of kymo.
+ */
+#ifndef KYMO_PYTHON_POLL_H
+#define KYMO_PYTHON_POLL_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "record/device/adapter.h"
+
+/* The extension that knows lines of Python comes first; without it there are functions of C alone. The program's own
+   exception, if there is one, is put by meanwhile. */
+static inline void poll_load(void)
+{
+	PyObject *kind, *value, *trace, *module, *loaded = NULL;
+
+	PyErr_Fetch(&kind, &value, &trace);
+	module = PyImport_ImportModule("kymo._auto");
+	if (module)
+		loaded = PyObject_CallMethod(module, "extension", "s", "_memory");
+	Py_XDECREF(loaded);
+	Py_XDECREF(module);
+	PyErr_Restore(kind, value, trace);
+}
+
+static inline void poll_now(void)
+{
+	static bool loaded; /* written with the GIL */
+
+	if (!loaded) {
+		loaded = true;
+		poll_load();
+	}
+	kymo_poll();
+}
+
+/* Two loads where nothing is to be done. */
+static inline void poll_program(void)
+{
+	if (KYMO__UNLIKELY(kymo__memory_wanted(kymo__is_on(UINT32_MAX)) != kymo__memory_followed))
+		poll_now();
+}
+
+#endif

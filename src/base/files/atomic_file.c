@@ -1,0 +1,94 @@
+#include "base/files/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int atomic_file_check(const char *path, bool replace, struct kymo_error *err)
+{
+	struct stat status;
+
+	if (lstat(path, &status))
+		return 0;
+	if (S_ISDIR(status.st_mode))
+		return error_set(err, EISDIR, "cannot write %s: it is a directory; name a file",
+				 path);
+	if (!replace)
+		return error_set(err, EEXIST, "%s is there already; --force replaces it", path);
+	return 0;
+}
+
+static int open_temporary(struct atomic_file *aside, struct kymo_error *err)
+{
+	int fd;
+
+	snprintf(aside->temporary, sizeof(aside->temporary), "%s.tmp-%ld", aside->path,
+		 (long)getpid());
+	fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_set(err, errno, "cannot write %s: %s", aside->temporary,
+				 strerror(errno));
+	aside->file = fdopen(fd, "w");
+	if (aside->file)
+		return 0;
+	close(fd);
+	unlink(aside->temporary);
+	return error_set(err, ENOMEM, "cannot write %s: out of memory", aside->path);
+}
+
+int atomic_file_open(struct atomic_file *aside, const char *path, bool replace, struct kymo_error *err)
+{
+	int rc = atomic_file_check(path, replace, err);
+
+	*aside = (struct atomic_file){ .replace = replace };
+	if (rc)
+		return rc;
+	if (strlen(path) >= sizeof(aside->path))
+		return error_set(err, ENAMETOOLONG, "cannot write a file with a name of %zu bytes",
+				 strlen(path));
+	strcpy(aside->path, path);
+	return open_temporary(aside, err);
+}
+
+/* Without --force, a file that appeared in the meantime stays. */
+static int publish(struct atomic_file *aside)
+{
+	if (aside->replace ||
+	    renameat2(AT_FDCWD, aside->temporary, AT_FDCWD, aside->path, RENAME_NOREPLACE)) {
+		if (!aside->replace && errno != EINVAL && errno != ENOSYS)
+			return -1;
+		return rename(aside->temporary, aside->path);
+	}
+	return 0;
+}
+
+int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
+{
+	bool bad = fflush(aside->file) || ferror(aside->file) || fsync(fileno(aside->file));
+	int code = errno;
+
+	if (bad && code == EINVAL && !ferror(aside->file))
+		bad = false; /* a file system that cannot sync */
+	if (fclose(aside->file) && !bad) {
+		bad = true;
+		code = errno;
+	}
+	aside->file = NULL;
+	if (!bad && !publish(aside))
+		return 0;
+	code = bad ? code : errno;
+	unlink(aside->temporary);
+	return error_set(err, code ? code : EIO, "cannot write %s: %s", aside->path,
+			 strerror(code));
+}
+
+void atomic_file_discard(struct atomic_file *aside)
+{
+	if (!aside->file)
+		return;
+	fclose(aside->file);
+	aside->file = NULL;
+	unlink(aside->temporary);
+}

@@ -1,0 +1,101 @@
+#include "base/files/readat.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEAD_BYTES_MAX (1u << 20)
+
+uint64_t readat_size(const struct readat *file)
+{
+	struct stat st;
+
+	if (!file->whole)
+		return file->bytes;
+	if (file->fd < 0 || fstat(file->fd, &st) || st.st_size < 0)
+		return 0;
+	return (uint64_t)st.st_size;
+}
+
+static size_t copy_from_fd(int fd, uint64_t at, char *out, size_t bytes)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		ssize_t got = pread(fd, out + done, bytes - done, (off_t)(at + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	return done;
+}
+
+size_t readat_copy(const struct readat *file, uint64_t at, void *out, size_t bytes)
+{
+	if (!file->whole) {
+		if (at >= file->bytes)
+			return 0;
+		if (bytes > file->bytes - at)
+			bytes = (size_t)(file->bytes - at);
+	}
+	if (at > INT64_MAX - file->offset - bytes)
+		return 0;
+	if (file->memory) {
+		memcpy(out, file->memory + file->offset + at, bytes);
+		return bytes;
+	}
+	return file->fd < 0 ? 0 : copy_from_fd(file->fd, file->offset + at, out, bytes);
+}
+
+void readat_close(struct readat *file)
+{
+	const struct readat none = READAT_NONE;
+
+	if (file->owned && file->fd >= 0)
+		close(file->fd);
+	*file = none;
+}
+
+static int wrong_version(uint32_t version, const char *label, struct kymo_error *err)
+{
+	return error_set(err, EPROTO,
+			 "%s is of version %u, this kymo reads %u to %u; %s kymo can read it",
+			 label, version, KYMO_FORMAT_OLDEST, KYMO_FORMAT_VERSION,
+			 version > KYMO_FORMAT_VERSION ? "a newer" : "an older");
+}
+
+int readat_head(const struct readat *file, const char *magic, void *out, size_t out_bytes,
+		const char *label, struct kymo_error *err)
+{
+	struct kymo_file_head head;
+	size_t wanted;
+
+	memset(out, 0, out_bytes);
+	memset(&head, 0, sizeof(head));
+	readat_copy(file, 0, &head, sizeof(head));
+	if (!memcmp(head.magic, "\0\0\0\0\0\0\0", sizeof(head.magic)))
+		return error_set(err, ENODATA, "%s is empty: the program ended while it made it",
+				 label);
+	if (!readat_all(file, 0, &head, sizeof(head)))
+		return error_set(err, EPROTO, "%s is cut short: it has %llu bytes", label,
+				 (unsigned long long)readat_size(file));
+	if (memcmp(head.magic, magic, sizeof(head.magic)))
+		return error_set(err, EPROTO,
+				 "%s is not what its name says: it does not begin with %s", label,
+				 magic);
+	if (head.version < KYMO_FORMAT_OLDEST || head.version > KYMO_FORMAT_VERSION)
+		return wrong_version(head.version, label, err);
+	if (head.head_bytes < sizeof(head) || head.head_bytes > HEAD_BYTES_MAX)
+		return error_set(err, EPROTO, "%s is damaged: it states a head of %u bytes", label,
+				 head.head_bytes);
+	wanted = head.head_bytes < out_bytes ? head.head_bytes : out_bytes;
+	if (!readat_all(file, 0, out, wanted))
+		return error_set(err, EPROTO,
+				 "%s is cut short: %llu bytes, and its head alone has %u", label,
+				 (unsigned long long)readat_size(file), head.head_bytes);
+	return 0;
+}

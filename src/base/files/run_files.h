@@ -1,0 +1,99 @@
+/*
+ * Where the files of a recording are: a directory, the two halves of a supervised run (the live one on tmpfs, the
+ * other on disk, each naming the other as its peer), a snapshot, or bytes in memory. One way to list them and one to
+ * open them; paths are relative to the run: "run", "p12-345/s1.head". No malloc: the recorder takes snapshots too.
+ */
+#ifndef KYMO_BASE_FILES_RUN_FILES_H
+#define KYMO_BASE_FILES_RUN_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/files/readat.h"
+#include "base/files/snapshot_format.h"
+
+#define SOURCE_PATH_BYTES 64 /* as in a snapshot's entries */
+/* Of whatever a recording may hold: no link is followed, no pipe or terminal waited for. */
+#define SOURCE_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+/* What a file of a process is, by its name. The order is that of lists. */
+enum run_files_kind {
+	SOURCE_CONTROL,
+	SOURCE_NAMES,
+	SOURCE_TEXT,
+	SOURCE_THREADS,
+	SOURCE_HEAD, /* s<id>.head */
+	SOURCE_TOTALS, /* s<id>.totals */
+	SOURCE_SEGMENT, /* s<id>.<seq> */
+	SOURCE_FOREIGN, /* none of kymo's */
+};
+
+struct run_files_item {
+	char name[SOURCE_PATH_BYTES];
+	enum run_files_kind kind;
+	uint32_t id;
+	uint64_t sequence;
+};
+
+struct run_files_list {
+	struct run_files_item *items; /* by kind, stream and sequence; each once */
+	size_t count;
+	size_t room_bytes;
+};
+
+/* A file in memory, for tests and fuzzing. */
+struct run_files_blob {
+	char path[SOURCE_PATH_BYTES];
+	const void *data;
+	size_t bytes;
+};
+
+struct run_files {
+	int halves[2]; /* directories, the live half first; -1: none */
+	char half_paths[2][KYMO_PATH_BYTES];
+	struct readat snapshot; /* the file, or its bytes */
+	struct kymo_snapshot_head snapshot_head;
+	struct kymo_snapshot_entry *entries; /* of the snapshot, by path */
+	size_t entry_count, entry_room_bytes;
+	size_t refused_entries; /* of the snapshot: damaged, twice, or over one another */
+	const struct run_files_blob *blobs;
+	size_t blob_count;
+};
+
+enum run_files_kind run_files_parse(const char *name, struct run_files_item *out);
+/* "p<pid>-<starttime>", and with ".<life>" after an exec (from 2). */
+struct run_files_process {
+	int32_t pid;
+	uint32_t life; /* 1: the first */
+	uint64_t starttime;
+};
+bool run_files_is_process(const char *name, struct run_files_process *out); /* out may be NULL */
+
+/* path: a run's directory (either half), a process's directory in it, or a snapshot. */
+int run_files_open(struct run_files *source, const char *path, struct kymo_error *err);
+int run_files_open_snapshot(struct run_files *source, const void *bytes, size_t byte_count,
+			 struct kymo_error *err);
+void run_files_open_blobs(struct run_files *source, const struct run_files_blob *blobs, size_t blob_count);
+void run_files_close(struct run_files *source);
+static inline bool run_files_is_snapshot(const struct run_files *source)
+{
+	return source->snapshot.fd >= 0 || source->snapshot.memory;
+}
+
+/* -ENOENT (and a sentence) where there is none; never opens anything but a regular file. */
+int run_files_file(const struct run_files *source, const char *path, struct readat *out,
+		struct kymo_error *err);
+/* The head of a file, checked for its magic; false: there is none, or it is of another kind. */
+bool run_files_head(const struct run_files *source, const char *path, const char *magic, void *out,
+		 size_t bytes);
+/* Names of the process directories. Lists begin as { 0 }; a list that was used before is used again. */
+int run_files_processes(const struct run_files *source, struct run_files_list *list);
+/* Files of a process, in both halves. The live half is listed first: a segment is copied to disk before it goes there. */
+int run_files_list_all(const struct run_files *source, const char *process, struct run_files_list *list);
+void run_files_list_free(struct run_files_list *list);
+/* The snapshot's entry for a path; NULL: none, or not a snapshot. */
+const struct kymo_snapshot_entry *run_files_entry(const struct run_files *source, const char *path);
+
+#endif

@@ -1,0 +1,163 @@
+/* Which processes a recording has, and which files a process: in both halves, a snapshot or memory. */
+#include "base/files/run_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/page_memory.h"
+
+static int list_add(struct run_files_list *list, const struct run_files_item *item)
+{
+	void *items = page_memory_grow(list->items, &list->room_bytes, (list->count + 1) * sizeof(*item));
+
+	if (!items)
+		return -ENOMEM;
+	list->items = items;
+	list->items[list->count++] = *item;
+	return 0;
+}
+
+/* Adds a name that belongs in the list: of processes, or of a process's files. */
+static int consider(struct run_files_list *list, const char *name, bool processes)
+{
+	struct run_files_item item = { .kind = SOURCE_FOREIGN };
+
+	if (!processes)
+		return run_files_parse(name, &item) == SOURCE_FOREIGN ? 0 : list_add(list, &item);
+	if (!run_files_is_process(name, NULL) || strlen(name) >= sizeof(item.name))
+		return 0;
+	strcpy(item.name, name);
+	return list_add(list, &item);
+}
+
+struct directory_record { /* as the kernel writes it */
+	uint64_t inode;
+	int64_t offset;
+	unsigned short bytes;
+	unsigned char type;
+	char name[];
+};
+
+/* By the system call: opendir() allocates. */
+static int list_directory(int dir, struct run_files_list *list, bool processes)
+{
+	char buffer[8192] __attribute__((aligned(8)));
+	long got;
+	int rc = 0;
+
+	while (!rc && (got = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
+		for (long at = 0; !rc && at < got;) {
+			const struct directory_record *record = (const void *)(buffer + at);
+
+			rc = consider(list, record->name, processes);
+			at += record->bytes;
+		}
+	}
+	return rc;
+}
+
+static int list_half(int half, const char *process, struct run_files_list *list)
+{
+	int dir = openat(half, process ? process : ".", SOURCE_OPEN_FLAGS | O_DIRECTORY);
+	int rc;
+
+	if (dir < 0)
+		return errno == ENOENT ? 0 : -errno;
+	rc = list_directory(dir, list, !process);
+	close(dir);
+	return rc;
+}
+
+/* "p12-3/s1.head" belongs to process "p12-3"; with process NULL its first part is wanted. */
+static int consider_path(struct run_files_list *list, const char *path, const char *process)
+{
+	char first[SOURCE_PATH_BYTES];
+	const char *slash = memchr(path, '/', strnlen(path, SOURCE_PATH_BYTES));
+	size_t bytes = slash ? (size_t)(slash - path) : 0;
+
+	if (!slash || strnlen(path, SOURCE_PATH_BYTES) == SOURCE_PATH_BYTES)
+		return 0;
+	memcpy(first, path, bytes);
+	first[bytes] = '\0';
+	if (process)
+		return strcmp(first, process) ? 0 : consider(list, slash + 1, false);
+	return consider(list, first, true);
+}
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct run_files_item *a = left, *b = right;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	if (a->sequence != b->sequence)
+		return a->sequence < b->sequence ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static void sort_and_keep_one_each(struct run_files_list *list)
+{
+	size_t kept = 0;
+
+	page_memory_sort(list->items, list->count, sizeof(*list->items), compare_items);
+	for (size_t i = 0; i < list->count; i++)
+		if (!kept || compare_items(&list->items[kept - 1], &list->items[i]))
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+}
+
+/* Entries are sorted: those of a process follow one another. */
+static size_t first_entry(const struct run_files *source, const char *process)
+{
+	size_t low = 0, high = process ? source->entry_count : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strncmp(source->entries[middle].path, process, SOURCE_PATH_BYTES) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int list_all(const struct run_files *source, const char *process, struct run_files_list *list)
+{
+	int rc = 0;
+
+	list->count = 0;
+	for (int half = 0; half < 2 && !rc; half++)
+		if (source->halves[half] >= 0)
+			rc = list_half(source->halves[half], process, list);
+	for (size_t i = first_entry(source, process); i < source->entry_count && !rc; i++) {
+		if (process && strncmp(source->entries[i].path, process, strlen(process)))
+			break;
+		rc = consider_path(list, source->entries[i].path, process);
+	}
+	for (size_t i = 0; i < source->blob_count && !rc; i++)
+		rc = consider_path(list, source->blobs[i].path, process);
+	sort_and_keep_one_each(list);
+	return rc;
+}
+
+int run_files_processes(const struct run_files *source, struct run_files_list *list)
+{
+	return list_all(source, NULL, list);
+}
+
+int run_files_list_all(const struct run_files *source, const char *process, struct run_files_list *list)
+{
+	return list_all(source, process, list);
+}
+
+void run_files_list_free(struct run_files_list *list)
+{
+	page_memory_give(list->items, list->room_bytes);
+	memset(list, 0, sizeof(*list));
+}

@@ -1,0 +1,249 @@
+#include "cmds/http_client.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "cmds/cmds.h"
+#include "serve/json_read.h"
+#include "base/files/atomic_file.h"
+
+#define SECONDS 330 /* a little more than the longest query may take */
+#define CONNECT_SECONDS 10
+#define ANSWER_BYTES (UINT64_C(2) << 30)
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+/* Where the port begins; NULL: it is no address. */
+static const char *find_port(const char *target)
+{
+	size_t host = strcspn(target, "/");
+	const char *colon = memrchr(target, ':', host);
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+
+	return colon && colon > target && digits && digits < 6 &&
+			       colon + 1 + digits == target + host
+		       ? colon + 1
+		       : NULL;
+}
+
+bool http_client_is(const char *target)
+{
+	return target && find_port(target) && access(target, F_OK);
+}
+
+const char *http_client_name(const char *target)
+{
+	const char *slash = strchr(target, '/');
+
+	return slash ? slash + 1 : "";
+}
+
+void http_client_add(struct buf *path, const char *key, const char *value)
+{
+	buf_print(path, "%c%s=", memchr(buf_get(path), '?', path->used) ? '&' : '?', key);
+	for (; *value; value++) {
+		unsigned char c = (unsigned char)*value;
+
+		if (strchr("-_.~", c) || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+		    (c >= 'a' && c <= 'z'))
+			buf_char(path, (char)c);
+		else
+			buf_print(path, "%%%02X", c);
+	}
+}
+
+/* ---- the connection ------------------------------------------------------------------------- */
+
+static int connect_one(const struct addrinfo *info)
+{
+	struct timeval soon = { .tv_sec = CONNECT_SECONDS }, later = { .tv_sec = SECONDS };
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &later, sizeof(later));
+	if (!connect(fd, info->ai_addr, info->ai_addrlen))
+		return fd;
+	close(fd);
+	return -(errno == EINPROGRESS ? ETIMEDOUT : errno);
+}
+
+/* Its own address goes into Host: names that were made to point there are refused. */
+static int open_connection(const char *target, char *host_header, size_t bytes,
+			   struct kymo_error *err)
+{
+	const char *port = find_port(target);
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
+	char host[256], number[8], numeric[64];
+	int fd = -1, rc;
+
+	snprintf(host, sizeof(host), "%.*s", (int)(port - target - 1), target);
+	if (host[0] == '[' && host[strlen(host) - 1] == ']') {
+		memmove(host, host + 1, strlen(host));
+		host[strlen(host) - 1] = '\0';
+	}
+	snprintf(number, sizeof(number), "%.*s", (int)strspn(port, "0123456789"), port);
+	rc = getaddrinfo(host, number, &hints, &list);
+	if (rc)
+		return error_set(err, EHOSTUNREACH, "cannot find the machine %s: %s", host,
+				 gai_strerror(rc));
+	for (struct addrinfo *one = list; one && fd < 0; one = one->ai_next) {
+		fd = connect_one(one);
+		if (fd >= 0 && !getnameinfo(one->ai_addr, one->ai_addrlen, numeric, sizeof(numeric),
+					    NULL, 0, NI_NUMERICHOST))
+			snprintf(host_header, bytes, strchr(numeric, ':') ? "[%s]:%s" : "%s:%s",
+				 numeric, number);
+	}
+	freeaddrinfo(list);
+	if (fd < 0)
+		return error_set(
+			err, -fd,
+			"cannot reach a kymo serve at %s:%s: %s; is it running there, and does "
+			"it --listen on that address?",
+			host, number, strerror(-fd));
+	return fd;
+}
+
+static void add_request(struct buf *out, const char *path, const char *host, const struct buf *body)
+{
+	const char *token = getenv("KYMO_TOKEN");
+
+	/* 1.0: the answer ends with the connection. */
+	buf_print(out, "%s %s HTTP/1.0\r\nHost: %s\r\n", body ? "POST" : "GET", path, host);
+	if (token && *token && !token[strcspn(token, "\r\n")])
+		buf_print(out, "Authorization: Bearer %s\r\n", token);
+	if (body)
+		buf_print(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+			  body->used);
+	buf_text(out, "\r\n");
+	if (body)
+		buf_add(out, body->data, body->used);
+}
+
+static int send_all(int fd, const struct buf *request)
+{
+	size_t at = 0;
+
+	while (at < request->used) {
+		ssize_t sent = send(fd, request->data + at, request->used - at, MSG_NOSIGNAL);
+
+		if (sent <= 0)
+			return -errno;
+		at += (size_t)sent;
+	}
+	return 0;
+}
+
+static int receive_all(int fd, struct buf *out)
+{
+	char bytes[65536];
+	ssize_t got;
+
+	while ((got = recv(fd, bytes, sizeof(bytes), 0)) > 0 && out->used < ANSWER_BYTES)
+		buf_add(out, bytes, (size_t)got);
+	return got < 0 ? -errno : out->failed || got > 0 ? -ENOMEM : 0;
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+/* What the server says went wrong, in its words. */
+static int take_error(const char *body, size_t bytes, int status, struct kymo_error *err)
+{
+	struct json_read json;
+	const char *error, *hint;
+
+	if (json_read_object(body, bytes, &json))
+		return error_set(err, EPROTO, "the answer has status %d; is that a kymo serve?",
+				 status);
+	error = json_read_get(&json, "error");
+	hint = json_read_get(&json, "hint");
+	error_set(err, EREMOTEIO, "%s%s%s", error ? error : "it failed", hint ? "; " : "",
+		  hint ? hint : "");
+	json_read_fini(&json);
+	return -EREMOTEIO;
+}
+
+static int take_answer(const struct buf *all, struct buf *out, struct kymo_error *err)
+{
+	const char *text = buf_get(all), *body = strstr(text, "\r\n\r\n"), *length;
+	int status = 0;
+	size_t bytes;
+
+	if (!body || sscanf(text, "HTTP/1.%*1d %3d", &status) != 1)
+		return error_set(err, EPROTO, "the answer is not HTTP; is that a kymo serve?");
+	body += 4;
+	bytes = all->used - (size_t)(body - text);
+	length = strcasestr(text, "\r\nContent-Length: ");
+	if (length && length < body && strtoull(length + 18, NULL, 10) != bytes)
+		return error_set(err, EPROTO, "the connection broke in the middle of the answer");
+	if (status >= 300)
+		return take_error(body, bytes, status, err);
+	buf_add(out, body, bytes);
+	return out->failed ? error_set(err, ENOMEM, "no memory for the answer") : 0;
+}
+
+int http_client_ask(const char *target, const char *path, const struct buf *body, struct buf *out,
+	       struct kymo_error *err)
+{
+	struct buf request = { 0 }, all = { 0 };
+	char host[96] = "";
+	int fd = open_connection(target, host, sizeof(host), err), rc;
+
+	if (fd < 0)
+		return fd;
+	add_request(&request, path, host, body);
+	rc = request.failed ? -ENOMEM : send_all(fd, &request);
+	if (!rc)
+		rc = receive_all(fd, &all);
+	close(fd);
+	if (rc)
+		error_set(err, -rc, "cannot talk to %s: %s", target, strerror(-rc));
+	else
+		rc = take_answer(&all, out, err);
+	buf_fini(&request);
+	buf_fini(&all);
+	return rc;
+}
+
+static int write_out(const struct buf *answer, const char *file, bool force, struct kymo_error *err)
+{
+	struct atomic_file aside;
+	int rc;
+
+	if (!file) {
+		fwrite(buf_get(answer), 1, answer->used, stdout);
+		return 0; /* cmds_finish() tells */
+	}
+	rc = atomic_file_open(&aside, file, force, err);
+	if (rc)
+		return rc;
+	fwrite(buf_get(answer), 1, answer->used, aside.file);
+	return atomic_file_commit(&aside, err);
+}
+
+int http_client_print(const char *command, const char *target, const char *path, const struct buf *body,
+		 const char *file, bool force)
+{
+	struct buf answer = { 0 }, whole = { 0 };
+	struct kymo_error err = { 0 };
+	int rc = file ? atomic_file_check(file, force, &err) : 0;
+
+	buf_text(&whole, path);
+	if (!body && *http_client_name(target))
+		http_client_add(&whole, "target", http_client_name(target));
+	if (!rc)
+		rc = http_client_ask(target, buf_get(&whole), body, &answer, &err);
+	if (!rc)
+		rc = write_out(&answer, file, force, &err);
+	buf_fini(&answer);
+	buf_fini(&whole);
+	return rc ? cmds_fail(command, &err) : cmds_finish(command);
+}

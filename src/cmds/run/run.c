@@ -1,0 +1,505 @@
+/* kymo run: records a program, ends as it ended, and says on stderr what was recorded. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/spelling.h"
+#include "base/files/paths.h"
+#include "cmds/cmds.h"
+#include "cmds/run/run_device.h"
+#include "cmds/run/run_memory.h"
+#include "cmds/run/run_python.h"
+#include "cmds/run/run_serve.h"
+#include "cmds/run/run_torch.h"
+#include "collect/run/collect.h"
+#include "collect/run/say.h"
+#include "store/store.h"
+#include "views/term/format.h"
+#include "views/stacks/laststacks.h"
+#include "views/report/summary.h"
+#include "views/term/text.h"
+
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND 127
+#define COMMAND_COLUMNS 48 /* of the command in the first line */
+#define COMMAND_COLUMNS_LEAST 16 /* where a terminal is narrow */
+
+struct run_options {
+	struct collect_options collect;
+	struct run_python python;
+	struct run_environment environment;
+	char *directory; /* where --name is a part of it; ours to free */
+	const char *name;
+	struct run_torch torch;
+	struct run_serve serve;
+	struct run_memory memory;
+	bool force, quiet, no_summary, report, device;
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+enum {
+	OPTION_OUTPUT,
+	OPTION_FORCE,
+	OPTION_KEEP,
+	OPTION_BUDGET,
+	OPTION_NAME,
+	OPTION_PYTHON,
+	OPTION_SKIP,
+	OPTION_TAKE,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_REPORT,
+	OPTION_TORCH,
+	OPTION_TORCH_MODULES,
+	OPTION_TORCH_EVERY,
+	OPTION_WATCH,
+	OPTION_MEMORY,
+	OPTION_DEVICE,
+	OPTION_SLOW,
+	OPTION_SERVE,
+	OPTION_NO_SUMMARY,
+	OPTION_QUIET,
+	OPTION_HELP,
+	OPTION_COUNT
+};
+
+const struct cmds_option cmds_run_options[] = {
+	[OPTION_OUTPUT] = { 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
+	[OPTION_FORCE] = { 0, "force", NULL, "let --output replace a recording" },
+	[OPTION_KEEP] = { 0, "keep", "all|flight",
+			  "all within the budget (all), or the last 10,000" },
+	[OPTION_BUDGET] = { 0, "budget", "SIZE", "of memory, as 1G; or mem=1G,disk=4G" },
+	[OPTION_NAME] = { 'n', "name", "NAME", "./kymo-NAME-DATE-PID; with --output DIR/NAME" },
+	[OPTION_PYTHON] = { 0, "python", "[=WORDS]",
+			    "every call of Python; partial, lines, c-calls" },
+	[OPTION_SKIP] = { 0, "skip", "N", "record calls after the first N steps" },
+	[OPTION_TAKE] = { 0, "take", "N", "and for N steps" },
+	[OPTION_FROM] = { 0, "from", "NAME", "record calls from this signpost on" },
+	[OPTION_TO] = { 0, "to", "NAME", "and until that one" },
+	[OPTION_REPORT] = { 'r', "report", NULL, "write the totals as CSV beside the recording" },
+	[OPTION_TORCH] = { 0, "torch", NULL, "every module of PyTorch, forward and backward" },
+	[OPTION_TORCH_MODULES] = { 0, "torch-modules", "PATTERN",
+				   "those whose name matches, as 'layers.*'" },
+	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "in every N-th step" },
+	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
+			   "a variable of a function, at each optimizer step" },
+	[OPTION_MEMORY] = { 0, "memory", "[=exact|off]", "who allocates what; off: ready for it" },
+	[OPTION_DEVICE] = { 0, "device", NULL, "operations of devices: OpenCL" },
+	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
+	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "show it in a browser, as it runs" },
+	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
+	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
+	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
+	[OPTION_COUNT] = { 0 },
+};
+
+static void print_help(void)
+{
+	struct cmds_option listed[OPTION_COUNT + 1] = { 0 };
+	struct cmds_command command = *cmds_find("run");
+
+	memcpy(listed, cmds_run_options,
+	       OPTION_HELP * sizeof(listed[0])); /* --help is listed by itself */
+	command.options = listed;
+	cmds_print_help(&command);
+}
+
+static int unknown_option(const char *word)
+{
+	const char *names[OPTION_COUNT + 1] = { 0 };
+	char name[64];
+	const char *near;
+
+	while (*word == '-')
+		word++;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	for (int i = 0; i < OPTION_COUNT; i++)
+		names[i] = cmds_run_options[i].name;
+	near = spelling_word(name, names);
+	if (near)
+		return cmds_wrong("run", "no option is called --%s; did you mean --%s?", name,
+				  near);
+	return cmds_wrong("run", "no option is called %s%s; kymo help run lists them",
+			  name[0] && name[1] ? "--" : "-", name);
+}
+
+static int set_keep(struct run_options *run, const char *word)
+{
+	if (!strcmp(word, "all"))
+		run->collect.keep = KYMO_KEEP_ALL;
+	else if (!strcmp(word, "flight"))
+		run->collect.keep = KYMO_KEEP_FLIGHT;
+	else
+		return cmds_wrong("run", "--keep is all or flight, not \"%s\"", word);
+	return -1;
+}
+
+/* -1, or the exit status: this option ends the command. */
+static int set_option(struct run_options *run, int option, const char *value)
+{
+	struct kymo_error err = { 0 };
+
+	switch (option) {
+	case OPTION_OUTPUT: run->collect.directory = value; break;
+	case OPTION_FORCE: run->force = true; break;
+	case OPTION_KEEP: return set_keep(run, value);
+	case OPTION_BUDGET:
+		if (budget_parse(value, &run->collect.budget, &err))
+			return cmds_wrong("run", "--budget: %s", err.text);
+		break;
+	case OPTION_NAME: run->name = value; break;
+	case OPTION_PYTHON: return run_python_words(&run->python, value);
+	case OPTION_SKIP: run->python.skip = value; break;
+	case OPTION_TAKE: run->python.take = value; break;
+	case OPTION_FROM: run->python.from = value; break;
+	case OPTION_TO: run->python.to = value; break;
+	case OPTION_REPORT: run->report = true; break;
+	case OPTION_TORCH: run->torch.on = true; break;
+	case OPTION_TORCH_MODULES: run->torch.modules = value; break;
+	case OPTION_TORCH_EVERY: run->torch.every = value; break;
+	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
+	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
+	case OPTION_DEVICE: run->device = true; break;
+	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
+	case OPTION_SERVE: return run_serve_word(&run->serve, value);
+	case OPTION_NO_SUMMARY: run->no_summary = true; break;
+	case OPTION_QUIET: run->quiet = true; break;
+	case OPTION_HELP: print_help(); return cmds_finish("run");
+	default: break;
+	}
+	return -1;
+}
+
+static int value_of(const struct cmds_option *option)
+{
+	if (!option->value)
+		return no_argument;
+	return option->value[0] == '[' ? optional_argument : required_argument;
+}
+
+static void getopt_lists(struct option *longs, char *shorts)
+{
+	*shorts++ = '+'; /* what follows the program's name is the program's */
+	*shorts++ = ':';
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		longs[i] = (struct option){ cmds_run_options[i].name,
+					    value_of(&cmds_run_options[i]), NULL, 256 + i };
+		if (cmds_run_options[i].letter)
+			*shorts++ = cmds_run_options[i].letter;
+		if (cmds_run_options[i].letter && cmds_run_options[i].value)
+			*shorts++ = ':';
+	}
+	*shorts = '\0';
+	longs[OPTION_COUNT] = (struct option){ 0 };
+}
+
+static int index_of(int found)
+{
+	for (int i = 0; i < OPTION_COUNT; i++)
+		if (found == 256 + i || found == cmds_run_options[i].letter)
+			return i;
+	return -1;
+}
+
+static int read_options(int argc, char **argv, struct run_options *run)
+{
+	struct option longs[OPTION_COUNT + 1];
+	char shorts[3 * OPTION_COUNT + 4];
+	int found, status = -1;
+
+	getopt_lists(longs, shorts);
+	optind = 0; /* glibc: begins anew */
+	opterr = 0;
+	while (status < 0 && (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const char *word = argv[optind - 1];
+		char letter[3] = { '-', (char)optopt, '\0' };
+
+		if (found == ':')
+			return cmds_wrong("run", "%s needs a value", word);
+		if (found == '?')
+			return unknown_option(optopt > 0 && optopt < 256 ? letter : word);
+		status = set_option(run, index_of(found), optarg);
+	}
+	if (status >= 0)
+		return status;
+	if (optind >= argc)
+		return cmds_wrong("run",
+				  "which program? kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]");
+	run->collect.argv = argv + optind;
+	return -1;
+}
+
+/* What the environment asks for; the command line comes after it. */
+static int read_environment(struct run_options *run)
+{
+	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"),
+		   *quiet = getenv("KYMO_QUIET");
+	struct kymo_error err = { 0 };
+
+	if (budget && *budget && budget_parse(budget, &run->collect.budget, &err))
+		return cmds_wrong("run", "KYMO_BUDGET: %s", err.text);
+	if (keep && !strcasecmp(keep, "flight"))
+		run->collect.keep = KYMO_KEEP_FLIGHT;
+	run->quiet = quiet && *quiet && strcmp(quiet, "0");
+	if (cmds_slow("run", "KYMO_SLOW_ZONE", getenv("KYMO_SLOW_ZONE"), &run->collect.slow_ns) >=
+	    0)
+		return CMDS_WRONG_USE;
+	return cmds_check_settings("run");
+}
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+static bool is_refused(void)
+{
+	static const char *const words[] = { "off", "0", "false", "no" };
+	const char *wish = getenv("KYMO");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (wish && !strcasecmp(wish, words[i]))
+			return true;
+	return false;
+}
+
+static int cannot_start(char **argv, int error)
+{
+	bool has_path = strchr(argv[0], '/');
+	bool missing = error == ENOENT || error == ENOTDIR;
+
+	if (missing && !has_path)
+		cmds_wrong("run", "%s: command not found", argv[0]);
+	else if (missing && !access(argv[0], F_OK))
+		cmds_wrong("run",
+			   "%s cannot be executed: the interpreter that it names is not there",
+			   argv[0]);
+	else
+		cmds_wrong("run", "%s cannot be executed: %s", argv[0], strerror(error));
+	return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* KYMO=off wins over all: the program takes our place. */
+static int run_without_recording(struct run_options *run)
+{
+	say("KYMO=off in the environment: nothing is recorded");
+	execvp(run->collect.argv[0], run->collect.argv);
+	return cannot_start(run->collect.argv, errno);
+}
+
+/* A name that cannot leave the folder it is put in. */
+static int name_recording(struct run_options *run)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+	char when[32];
+	int made;
+
+	if (!run->name)
+		return -1;
+	if (!*run->name || *run->name == '.' || strchr(run->name, '/'))
+		return cmds_wrong("run",
+				  "--name takes a name without / and not with a dot first, "
+				  "not \"%s\"",
+				  run->name);
+	run->collect.name = run->name;
+	localtime_r(&now, &parts);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
+	if (run->collect.directory) {
+		mkdir(run->collect.directory, 0700); /* or it is there, or what is below it fails */
+		made = asprintf(&run->directory, "%s/%s", run->collect.directory, run->name);
+	} else {
+		made = asprintf(&run->directory, "kymo-%s-%s-%d", run->name, when, (int)getpid());
+	}
+	if (made < 0)
+		return CMDS_FAILED;
+	run->collect.directory = run->directory;
+	return -1;
+}
+
+/* ---- after ----------------------------------------------------------------------------------- */
+
+static void add_command(struct buf *out, char **argv, size_t columns,
+			const struct text_style *style)
+{
+	struct buf words = { 0 };
+
+	for (; *argv; argv++) {
+		buf_text(&words, *argv);
+		if (argv[1])
+			buf_char(&words, ' ');
+	}
+	text_fit(out, buf_get(&words), columns, 0, style);
+	buf_fini(&words);
+}
+
+static void add_end(struct buf *out, int wstatus)
+{
+	const char *name = WIFSIGNALED(wstatus) ? sigabbrev_np(WTERMSIG(wstatus)) : NULL;
+
+	if (WIFEXITED(wstatus))
+		buf_print(out, " ended with %d", WEXITSTATUS(wstatus));
+	else if (name)
+		buf_print(out, " was killed by SIG%s", name);
+	else
+		buf_print(out, " was killed by signal %d", WTERMSIG(wstatus));
+}
+
+/* The command is cut so that a terminal's line holds all that comes after it. */
+static size_t command_columns(const struct buf *after, const struct text_style *style)
+{
+	size_t taken = strlen("kymo: ") + text_width(buf_get(after), after->used);
+	size_t room = (size_t)style->columns > taken ? (size_t)style->columns - taken : 0;
+
+	if (!style->terminal || room > COMMAND_COLUMNS)
+		return COMMAND_COLUMNS;
+	return room > COMMAND_COLUMNS_LEAST ? room : COMMAND_COLUMNS_LEAST;
+}
+
+static void print_first_line(const struct run_options *run, const struct collect_result *result)
+{
+	struct text_style style = text_style_of(stderr);
+	struct buf command = { 0 }, after = { 0 };
+
+	add_end(&after, result->wstatus);
+	buf_print(&after, " after %s; recording ",
+		  format_clock((double)result->duration_ns, style.utf8).text);
+	text_visible(&after, result->directory, strlen(result->directory));
+	add_command(&command, run->collect.argv, command_columns(&after, &style), &style);
+	fprintf(stderr, "kymo: %s%s\n", buf_get(&command), buf_get(&after));
+	buf_fini(&command);
+	buf_fini(&after);
+}
+
+static void print_what_is_amiss(const struct collect_result *result)
+{
+	if (result->not_recorded)
+		fprintf(stderr, "  %s %s not record: %s%s\n",
+			format_count(result->not_recorded).text,
+			result->not_recorded == 1 ? "child did" : "children did",
+			result->not_recorded_names, result->not_recorded > 3 ? ", …" : "");
+	if (result->still_running)
+		fprintf(stderr, "  %u %s on (pid %d%s): what is recorded there stays in %s\n",
+			result->still_running,
+			result->still_running == 1 ? "child runs" : "children run",
+			(int)result->still_running_pid, result->still_running > 1 ? ", …" : "",
+			result->live);
+	else if (result->live[0])
+		fprintf(stderr, "  not all could be moved to the disk (%s): the rest stays in %s\n",
+			result->move_error ? strerror(-result->move_error)
+					   : "something else is there",
+			result->live);
+}
+
+static void print_how_to_record(void)
+{
+	fputs("  It marked nothing to record. In C: #include <kymo/kymo.h>, KYMO_SCOPE(\"name\"),\n"
+	      "  `pkg-config --cflags --libs kymo`. In Python: import kymo. What the system saw\n"
+	      "  of it is there: kymo query 'FROM host.process'\n",
+	      stderr);
+}
+
+static void print_summary(const struct collect_result *result)
+{
+	struct text_style style = text_style_of(stderr);
+	struct summary_options summary = { .colour = style.colour, .columns = style.columns };
+	struct kymo_error err = { 0 };
+
+	if (!result->processes && !result->still_running) {
+		/* One that hung or failed has a question to answer first. */
+		if (!result->wstatus || !laststacks_say(result->directory, &style, stderr))
+			print_how_to_record();
+	} else if (summary_print(result->directory, &summary, stderr, &err))
+		fprintf(stderr, "  no summary: %s\n", err.text);
+}
+
+static void report(const struct run_options *run, const struct collect_result *result)
+{
+	if (run->quiet)
+		return;
+	print_first_line(run, result);
+	print_what_is_amiss(result);
+	if (run_python_came_to_nothing(&run->python, run->collect.argv, result->directory))
+		return;
+	if (!run->no_summary)
+		print_summary(result);
+	fflush(stderr);
+}
+
+/* The exact totals, for spreadsheets; a failure is said and changes nothing. */
+static void write_report(const struct run_options *run, const struct collect_result *result)
+{
+	char file[KYMO_PATH_BYTES + 8], target[KYMO_PATH_BYTES];
+	char *argv[] = { "query", "--force", "-f",   "csv",
+			 "-o",	  file,	     target, "FROM trace.regions ORDER BY self_ns DESC",
+			 NULL };
+
+	if (!run->report || !result->processes)
+		return;
+	snprintf(target, sizeof(target), "%s", result->directory);
+	snprintf(file, sizeof(file), "%s.csv", result->directory);
+	if (cmd_query((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) == CMDS_OK)
+		say("the report is %s", file);
+}
+
+static void keep_in_mind(const struct collect_result *result)
+{
+	struct kymo_error err = { 0 };
+
+	if (store_remember(result->directory, &err))
+		say("%s", err.text); /* `kymo ls` then finds it from its own directory only */
+	store_prune();
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run_options run = { .collect = { .keep = KYMO_KEEP_ALL } };
+	struct collect_result result;
+	struct kymo_error err = { 0 };
+	int status;
+
+	run.collect.budget = (struct budget){ BUDGET_MEMORY_BYTES, BUDGET_DISK_BYTES };
+	status = read_environment(&run);
+	if (status < 0)
+		status = read_options(argc, argv, &run);
+	if (status >= 0)
+		return status;
+	say_quiet(run.quiet);
+	if (is_refused())
+		return run_without_recording(&run);
+	status = run_python_prepare(&run.python, run.quiet, &run.environment);
+	if (status < 0)
+		status = run_torch_prepare(&run.torch, run.collect.argv, &run.environment);
+	run_python_collections(run.collect.argv, &run.environment);
+	if (status < 0)
+		status = run_memory_prepare(&run.memory,
+					    run_environment_has(&run.environment, "PYTHONPATH"),
+					    &run.environment);
+	run_device_prepare(run.device, &run.environment);
+	if (status < 0)
+		status = name_recording(&run);
+	if (status >= 0)
+		return status;
+	run.collect.environment = (const char *const *)run.environment.list;
+	status = run.force ? cmds_make_way("run", run.collect.directory) : 0;
+	if (status)
+		return status;
+	run_serve_start(&run.serve);
+	if (collect_run(&run.collect, &result, &err))
+		return cmds_fail("run", &err);
+	if (result.exec_error)
+		return cannot_start(run.collect.argv, result.exec_error);
+	keep_in_mind(&result);
+	report(&run, &result);
+	write_report(&run, &result);
+	run_environment_fini(&run.environment);
+	free(run.directory);
+	collect_end_like(result.wstatus);
+}

@@ -1,0 +1,73 @@
+#include "cmds/run/run_memory.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files/install_path.h"
+#include "cmds/cmds.h"
+
+int run_memory_word(struct run_memory *memory, const char *word)
+{
+	memory->ready = true;
+	memory->exact = word && !strcmp(word, "exact");
+	memory->on = !word || memory->exact || !strcmp(word, "sampled");
+	if (!memory->on && strcmp(word, "off") != 0)
+		return cmds_wrong(
+			"run",
+			"--memory is sampled (the default), exact, or off (until kymo config turns "
+			"it on), not \"%s\"",
+			word);
+	return -1;
+}
+
+/* In a build folder, below a prefix, in an environment that a wheel was installed into. */
+static const char *const places[] = {
+	"libkymo_memory.so.0",
+	"../lib/libkymo_memory.so.0",
+	"../lib/*/libkymo_memory.so.0",
+	"../lib/python3*/site-packages/kymo/libkymo_memory.so*",
+	"../lib/python3*/dist-packages/kymo/libkymo_memory.so*",
+	"../local/lib/python3*/dist-packages/kymo/libkymo_memory.so*",
+	NULL,
+};
+
+/* Before what the program preloads itself: an allocator of its own is then behind ours. */
+static int preload(struct run_environment *environment)
+{
+	const char *now = getenv("LD_PRELOAD");
+	struct kymo_error err = { 0 };
+	char library[PATH_MAX], value[PATH_MAX * 2];
+
+	if (!install_path_find(places, library, sizeof(library)) || strpbrk(library, ": ")) {
+		error_set(
+			&err, ENOENT,
+			"libkymo_memory.so is not beside the kymo program, or at a path with a colon or "
+			"a space, which LD_PRELOAD cannot hold; install kymo again or elsewhere");
+		return cmds_fail("run", &err);
+	}
+	if (now && strstr(now, library))
+		return -1;
+	snprintf(value, sizeof(value), "%s%s%s", library, now && *now ? ":" : "", now ? now : "");
+	run_environment_set(environment, "LD_PRELOAD", value);
+	return -1;
+}
+
+int run_memory_prepare(const struct run_memory *memory, bool injected,
+		       struct run_environment *environment)
+{
+	struct kymo_error err = { 0 };
+
+	if (!memory->ready)
+		return -1;
+	if (!injected)
+		run_environment_inject(environment,
+				       &err); /* without it, lines of Python are not known */
+	if (memory->on)
+		run_environment_set(environment, "KYMO_MEMORY", "on");
+	if (memory->exact)
+		run_environment_set(environment, "KYMO_MEMORY_EXACT", "on");
+	return preload(environment);
+}

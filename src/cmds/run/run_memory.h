@@ -1,0 +1,20 @@
+/* kymo run --memory: allocations from the start. */
+#ifndef KYMO_CMDS_RUN_RUN_MEMORY_H
+#define KYMO_CMDS_RUN_RUN_MEMORY_H
+
+#include <stdbool.h>
+
+#include "cmds/run/run_python.h"
+
+struct run_memory {
+	bool ready, on, exact; /* ready: preloaded, so that it can be turned on at any time */
+};
+
+/* "sampled" or NULL, "exact", or "off". -1, or the exit status of wrong use. */
+int run_memory_word(struct run_memory *memory, const char *word);
+/* Into variables; injected: kymo is in the program's Pythons already, which it has to be for their lines. -1, or the exit
+   status. */
+int run_memory_prepare(const struct run_memory *memory, bool injected,
+		       struct run_environment *environment);
+
+#endif

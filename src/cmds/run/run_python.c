@@ -1,0 +1,246 @@
+#include "cmds/run/run_python.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cmds/cmds.h"
+#include "collect/run/inject.h"
+#include "collect/run/say.h"
+#include "store/store.h"
+#include "views/verdicts/facts.h"
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static void take_variable(struct run_environment *environment, char *variable)
+{
+	if (variable && environment->count < COLLECT_VARIABLES)
+		environment->list[environment->count++] = variable;
+	else
+		free(variable);
+}
+
+void run_environment_set(struct run_environment *environment, const char *name, const char *value)
+{
+	char *variable = NULL;
+
+	if (asprintf(&variable, "%s=%s", name, value) < 0)
+		variable = NULL;
+	take_variable(environment, variable);
+}
+
+bool run_environment_has(const struct run_environment *environment, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	for (size_t i = 0; i < environment->count; i++)
+		if (!strncmp(environment->list[i], name, bytes) &&
+		    environment->list[i][bytes] == '=')
+			return true;
+	return false;
+}
+
+int run_environment_inject(struct run_environment *environment, struct kymo_error *err)
+{
+	struct buf path = { 0 };
+	int rc = environment->injected ? 0 : inject_python(&path, err);
+
+	if (!rc && !environment->injected)
+		take_variable(environment, strdup(buf_get(&path)));
+	environment->injected |= !rc;
+	buf_fini(&path);
+	return rc;
+}
+
+void run_environment_fini(struct run_environment *environment)
+{
+	while (environment->count)
+		free(environment->list[--environment->count]);
+}
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+static bool take_word(struct run_python *python, const char *word)
+{
+	if (!strcmp(word, "partial"))
+		python->partial = true;
+	else if (!strcmp(word, "lines"))
+		python->lines = true;
+	else if (!strcmp(word, "c-calls"))
+		python->c_calls = true;
+	else if (!strcmp(word, "off"))
+		python->on = false;
+	else
+		return !strcmp(word, "on");
+	return true;
+}
+
+int run_python_words(struct run_python *python, const char *words)
+{
+	char copy[128], *rest = copy, *word;
+
+	python->on = true;
+	snprintf(copy, sizeof(copy), "%s", words ? words : "");
+	while ((word = strsep(&rest, ",")))
+		if (*word && !take_word(python, word))
+			return cmds_wrong("run",
+					  "--python=%s: there are on, off, partial, lines and "
+					  "c-calls, and no \"%s\"",
+					  words, word);
+	return -1;
+}
+
+static bool is_number(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	return digits && digits < 10 && !text[digits];
+}
+
+static int check(const struct run_python *python)
+{
+	bool steps = python->skip || python->take, signposts = python->from || python->to;
+
+	if ((steps || signposts) && !python->on)
+		return cmds_wrong("run", "--skip, --take, --from and --to need --python");
+	if (python->lines && !python->partial)
+		return cmds_wrong("run",
+				  "--python=lines needs partial: line by line only what a Profiler "
+				  "turns on");
+	if (steps && signposts)
+		return cmds_wrong("run", "a window is of steps (--skip, --take) or from a signpost "
+					 "to another (--from, --to), not both");
+	if ((steps || signposts) && python->partial)
+		return cmds_wrong("run", "with partial a Profiler says what is recorded, and "
+					 "--skip, --take, --from and --to cannot");
+	if (python->skip && !is_number(python->skip))
+		return cmds_wrong("run", "--skip needs a number of steps, not %s", python->skip);
+	if (python->take && (!is_number(python->take) || !strtol(python->take, NULL, 10)))
+		return cmds_wrong("run", "--take needs a number of steps, not %s", python->take);
+	return -1;
+}
+
+static void set_window(const struct run_python *python, struct run_environment *environment)
+{
+	const struct {
+		const char *name, *value;
+	} rows[] = {
+		{ "KYMO_SKIP", python->skip },
+		{ "KYMO_TAKE", python->take },
+		{ "KYMO_FROM", python->from },
+		{ "KYMO_TO", python->to },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].value)
+			run_environment_set(environment, rows[i].name, rows[i].value);
+}
+
+int run_python_prepare(const struct run_python *python, bool quiet,
+		       struct run_environment *environment)
+{
+	struct kymo_error err = { 0 };
+	char words[64];
+	int status = check(python);
+
+	if (status >= 0 || !python->on)
+		return status;
+	if (run_environment_inject(environment, &err))
+		return cmds_fail("run", &err);
+	snprintf(words, sizeof(words), "%s%s%s", python->partial ? "partial" : "on",
+		 python->lines ? ",lines" : "", python->c_calls ? ",c-calls" : "");
+	run_environment_set(environment, "KYMO_PYTHON", words);
+	if (quiet)
+		run_environment_set(environment, "KYMO_QUIET", "1");
+	set_window(python, environment);
+	return -1;
+}
+
+bool run_python_is(const char *path)
+{
+	static const char *const names[] = { "python", "torchrun", "accelerate", "deepspeed" };
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+void run_python_collections(char *const *argv, struct run_environment *environment)
+{
+	struct kymo_error err = { 0 };
+
+	/* Nobody asked for them: that kymo has no Python is not said. */
+	if (getenv("KYMO_GC") || (!environment->injected && !run_python_is(argv[0])) ||
+	    run_environment_inject(environment, &err))
+		return;
+	run_environment_set(environment, "KYMO_GC", "on");
+}
+
+/* ---- after ----------------------------------------------------------------------------------- */
+
+/* Zones that were asked for: garbage collections come unasked. */
+static uint64_t zones_of(const struct recording *recording, const struct store_stream *stream)
+{
+	uint64_t zones = stream->emitted;
+
+	for (size_t i = 0; i < stream->total_count; i++) {
+		const struct store_total *total = &stream->totals[i];
+
+		if (total->name < recording->name_count && total->count <= zones &&
+		    !strncmp(recording->names[total->name].text, FACTS_GC, strlen(FACTS_GC)))
+			zones -= total->count;
+	}
+	return zones;
+}
+
+static bool has_zones(const char *path)
+{
+	struct recording *recording = NULL;
+	struct kymo_error err = { 0 };
+	bool found = false;
+
+	if (store_open(path, &recording, &err))
+		return true; /* the summary will say what is wrong with it */
+	for (size_t i = 0; i < recording->stream_count && !found; i++)
+		found = !strcmp(recording->streams[i].table, "trace.zones") &&
+			zones_of(recording, &recording->streams[i]);
+	store_close(recording);
+	return found;
+}
+
+static void say_why(const struct run_python *python, char *const *argv)
+{
+	const char *closed = inject_kept_out_by(argv);
+
+	if (closed)
+		say("nothing was recorded: %s keeps kymo out of this Python; run it without %s%s",
+		    closed, closed,
+		    strcmp(closed, "-S")
+			    ? ", or install kymo in it, which is recorded under -E and -I too"
+			    : "");
+	else if (python->partial)
+		say("nothing was recorded: no kymo.Profiler was enabled, and no test that ran took "
+		    "kymo_profile or tracy_profile");
+	else if (python->from)
+		say("nothing was recorded: the program set no signpost \"%s\"", python->from);
+	else if (python->skip)
+		say("nothing was recorded: the program made fewer than %ld steps (kymo.step, kymo_step, or optimizer steps)",
+		    strtol(python->skip, NULL, 10) + 1);
+	else
+		say("nothing was recorded: %s ran no Python that this kymo was built for", argv[0]);
+}
+
+bool run_python_came_to_nothing(const struct run_python *python, char *const *argv,
+				const char *recording)
+{
+	if (!python->on || has_zones(recording))
+		return false;
+	say_why(python, argv);
+	return true;
+}

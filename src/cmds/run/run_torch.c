@@ -1,0 +1,82 @@
+#include "cmds/run/run_torch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "cmds/cmds.h"
+
+static bool is_watchable(const char *words)
+{
+	while (*words) {
+		size_t bytes = strcspn(words, ",");
+		const char *at = memchr(words, '@', bytes);
+
+		if (!at || at == words || at == words + bytes - 1)
+			return false;
+		words += bytes + (words[bytes] == ',');
+	}
+	return true;
+}
+
+int run_torch_watch(struct run_torch *torch, const char *words)
+{
+	size_t used = strlen(torch->watch);
+
+	if (!*words || !is_watchable(words))
+		return cmds_wrong("run",
+				  "--watch takes NAME@FUNCTION, as loss@train_step, not \"%s\"",
+				  words);
+	if (used + strlen(words) + 2 > sizeof(torch->watch))
+		return cmds_wrong("run", "--watch: no more than %zu bytes of names can be watched",
+				  sizeof(torch->watch) - 1);
+	snprintf(torch->watch + used, sizeof(torch->watch) - used, "%s%s", used ? "," : "", words);
+	torch->on = true;
+	return -1;
+}
+
+static bool is_count(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	return digits && digits < 10 && !text[digits] && strtol(text, NULL, 10) > 0;
+}
+
+static int check(const struct run_torch *torch)
+{
+	const size_t pattern_most = sizeof(((struct kymo_control *)0)->torch_modules) - 1;
+
+	if (torch->every && !is_count(torch->every))
+		return cmds_wrong("run", "--torch-every needs a number of steps from 1, not %s",
+				  torch->every);
+	if (torch->modules && strlen(torch->modules) > pattern_most)
+		return cmds_wrong("run", "--torch-modules: a pattern has at most %zu bytes",
+				  pattern_most);
+	return -1;
+}
+
+static void set(struct run_environment *environment, const char *name, const char *value)
+{
+	if (value && *value)
+		run_environment_set(environment, name, value);
+}
+
+int run_torch_prepare(const struct run_torch *torch, char *const *argv,
+		      struct run_environment *environment)
+{
+	bool asked = torch->on || torch->modules || torch->every;
+	struct kymo_error err = { 0 };
+	int status = check(torch);
+
+	/* Unasked, what the environment says stands: KYMO_TORCH=off leaves torch alone. */
+	if (status >= 0 || (!asked && (getenv("KYMO_TORCH") || !run_python_is(argv[0]))))
+		return status;
+	if (run_environment_inject(environment, &err))
+		return asked ? cmds_fail("run", &err) : -1;
+	set(environment, "KYMO_TORCH", "on");
+	set(environment, "KYMO_TORCH_MODULES", torch->modules);
+	set(environment, "KYMO_TORCH_EVERY", torch->every);
+	set(environment, "KYMO_WATCH", torch->watch);
+	return -1;
+}

@@ -1,0 +1,257 @@
+#include "collect/backtrace/stacks.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "collect/host/proc.h"
+#include "collect/native/process_memory.h"
+#include "collect/backtrace/why.h"
+
+#define LOCAL_BYTES 80
+#define SETTLE_TRIES 20 /* of threads that change all the time */
+
+/* ---- what the kernel says -------------------------------------------------------------------- */
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct stacks_thread *one = a, *other = b;
+
+	return one->tid < other->tid ? -1 : one->tid > other->tid;
+}
+
+static void take_task(struct stacks_thread *thread, pid_t pid, pid_t tid)
+{
+	char path[64], text[1024];
+	struct proc_stat stat;
+
+	memset(thread, 0, sizeof(*thread));
+	thread->pid = pid;
+	thread->tid = tid;
+	thread->taken_ns = clock_monotonic_ns();
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	if (proc_read(path, text, sizeof(text)) > 0 && !proc_parse_stat(text, &stat)) {
+		thread->state = stat.state;
+		snprintf(thread->name, sizeof(thread->name), "%s", stat.name);
+	}
+}
+
+static int list_tasks(pid_t pid, struct stacks *out)
+{
+	char path[48];
+	struct dirent *entry;
+	size_t room = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		if (out->thread_count == room) {
+			size_t larger_room = room ? 2 * room : 16;
+			struct stacks_thread *larger = realloc(out->threads,
+							       larger_room * sizeof(*larger));
+
+			if (!larger)
+				break;
+			out->threads = larger;
+			room = larger_room;
+		}
+		take_task(&out->threads[out->thread_count++], pid,
+			  (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	if (tasks)
+		closedir(tasks);
+	if (out->thread_count)
+		qsort(out->threads, out->thread_count, sizeof(*out->threads), compare_threads);
+	return out->thread_count ? 0 : -ESRCH;
+}
+
+/* ---- Python's threads ------------------------------------------------------------------------ */
+
+/* The thread's number in its own pid namespace, which is the one that Python knows. */
+static pid_t inner_tid(pid_t pid, pid_t tid)
+{
+	char path[64], text[4096];
+	const char *at, *end, *last;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	if (proc_read(path, text, sizeof(text)) <= 0)
+		return tid;
+	at = strstr(text, "\nNSpid:");
+	end = at ? strchr(at + 1, '\n') : NULL;
+	if (!end)
+		return tid;
+	for (last = end; last > at && *last != '\t' && *last != ' ';)
+		last--;
+	return (pid_t)strtol(last, NULL, 10);
+}
+
+static struct stacks_thread *find_thread(struct stacks *out, pid_t inner, bool foreign)
+{
+	for (size_t i = 0; i < out->thread_count; i++) {
+		pid_t tid = out->threads[i].tid;
+
+		if ((foreign ? inner_tid(out->pid, tid) : tid) == inner)
+			return &out->threads[i];
+	}
+	return NULL;
+}
+
+void stacks_copy_frame(struct stacks_frame *frame, const struct pystack_frame *from,
+		       const struct pymemory *memory, const struct stacks_options *options)
+{
+	frame->func = strdup(from->code->name);
+	frame->file = strdup(from->code->file);
+	frame->line = from->line;
+	if (options->locals)
+		stacks_read_locals(memory, from, frame,
+				   options->local_bytes ? options->local_bytes : LOCAL_BYTES);
+}
+
+static void take_frames(struct stacks_thread *thread, const struct pystack_thread *from,
+			const struct pymemory *memory, const struct stacks_options *options)
+{
+	thread->python = true;
+	thread->python_state = from->state;
+	thread->gil = from->gil;
+	thread->missed = !from->read;
+	if (from->name[0])
+		snprintf(thread->name, sizeof(thread->name), "%s", from->name);
+	else if (thread->tid == thread->pid)
+		snprintf(thread->name, sizeof(thread->name),
+			 "MainThread"); /* before threading is imported */
+	thread->frames = calloc(from->frame_count + 1, sizeof(*thread->frames));
+	if (!thread->frames)
+		return;
+	if (from->partial)
+		thread->frames[thread->frame_count++].func = strdup(PYSTACK_CHANGING);
+	for (size_t i = 0; i < from->frame_count; i++)
+		stacks_copy_frame(&thread->frames[thread->frame_count++], &from->frames[i], memory,
+				  options);
+}
+
+static bool all_whole(const struct pystack *stack)
+{
+	for (size_t i = 0; i < stack->thread_count; i++)
+		if (!stack->threads[i].read || stack->threads[i].partial)
+			return false;
+	return true;
+}
+
+/* Pauses between attempts: what changes all the time may rest for a moment. */
+static int read_patiently(struct pystack *stack, struct kymo_error *err)
+{
+	struct timespec pause = { 0, 1000000 };
+	int rc = pystack_read(stack, err);
+
+	for (int i = 0; i < SETTLE_TRIES && !rc && !all_whole(stack); i++) {
+		nanosleep(&pause, NULL);
+		rc = pystack_read(stack, err);
+	}
+	return rc;
+}
+
+static void take_python(struct stacks *out, struct pystack *stack,
+			const struct stacks_options *options)
+{
+	bool foreign = inner_tid(out->pid, out->pid) != out->pid;
+
+	out->python_version = stack->python.version;
+	pystack_name_threads(stack);
+	for (size_t i = 0; i < stack->thread_count; i++) {
+		struct stacks_thread *thread = find_thread(out, stack->threads[i].tid, foreign);
+
+		/* A child of a fork that Python was not told of has its parent's number. */
+		if (!thread && stack->thread_count == 1)
+			thread = &out->threads[0];
+		if (thread && !thread->python)
+			take_frames(thread, &stack->threads[i], &stack->memory, options);
+	}
+}
+
+static bool is_refusal(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -ESRCH || rc == -ENOSYS;
+}
+
+int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
+		struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	struct pystack stack;
+	struct proc_stat stat;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->pid = pid;
+	if (pid <= 0 || proc_stat(pid, &stat))
+		return process_memory_refused(err, pid, ESRCH);
+	out->state = stat.state;
+	snprintf(out->program, sizeof(out->program), "%s", stat.name);
+	if (stat.state == 'Z' || stat.state == 'X')
+		return error_set(
+			err, ESRCH,
+			"process %d (%s) has ended and waits for its parent %d to take notice: it "
+			"has no stack any more",
+			(int)pid, stat.name, (int)stat.ppid);
+	rc = list_tasks(pid, out);
+	if (rc)
+		return process_memory_refused(err, pid, -rc);
+	rc = pystack_open(&stack, pid, &why);
+	if (!rc)
+		rc = read_patiently(&stack, &why);
+	if (!rc)
+		take_python(out, &stack, options);
+	if (!rc)
+		stacks_add_tasks(out, &stack, options);
+	if (options->why && !is_refusal(rc))
+		why_explain(out, rc ? NULL : &stack);
+	if (options->native && !is_refusal(rc)) {
+		struct kymo_error native = { 0 };
+
+		stacks_add_native(out, rc ? NULL : &stack, options, &native);
+		snprintf(out->without_native, sizeof(out->without_native), "%.255s", native.text);
+	}
+	pystack_close(&stack);
+	if (is_refusal(rc)) {
+		stacks_free(out);
+		*err = why;
+		return rc;
+	}
+	snprintf(out->without_python, sizeof(out->without_python), "%.255s", rc ? why.text : "");
+	return 0;
+}
+
+void stacks_free_frames(struct stacks_frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct stacks_frame *frame = &frames[i];
+
+		free(frame->func);
+		free(frame->file);
+		for (size_t k = 0; k < frame->local_count; k++) {
+			free(frame->locals[k].name);
+			free(frame->locals[k].value);
+		}
+		free(frame->locals);
+	}
+	free(frames);
+}
+
+void stacks_free(struct stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->thread_count; i++) {
+		stacks_free_frames(stacks->threads[i].frames, stacks->threads[i].frame_count);
+		stacks_free_tasks(&stacks->threads[i]);
+		free(stacks->threads[i].why);
+	}
+	free(stacks->threads);
+	memset(stacks, 0, sizeof(*stacks));
+}

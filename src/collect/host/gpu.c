@@ -1,0 +1,139 @@
+#include "collect/host/gpu.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/schema.h"
+#include "record/record.h"
+
+#define DEVICES_MOST 64u
+#define PAUSE_NS 50000000
+#define LAST_PAUSE_NS 2000000
+#define LAST_PAUSES 100 /* in which the thread may end by itself */
+
+/* NVML's own types, as its documentation has them; the library is older than the headers that one finds. */
+struct nvml_utilization {
+	unsigned gpu, memory;
+};
+struct nvml_memory {
+	unsigned long long total, free, used;
+};
+
+static struct {
+	int (*init)(void);
+	int (*count)(unsigned *out);
+	int (*handle)(unsigned index, void **out);
+	int (*utilization)(void *device, struct nvml_utilization *out);
+	int (*memory)(void *device, struct nvml_memory *out);
+	int (*power)(void *device, unsigned *out_milliwatts);
+} nvml;
+
+static const struct {
+	const char *name;
+	void **place;
+} functions[] = {
+	{ "nvmlInit_v2", (void **)(void *)&nvml.init },
+	{ "nvmlDeviceGetCount_v2", (void **)(void *)&nvml.count },
+	{ "nvmlDeviceGetHandleByIndex_v2", (void **)(void *)&nvml.handle },
+	{ "nvmlDeviceGetUtilizationRates", (void **)(void *)&nvml.utilization },
+	{ "nvmlDeviceGetMemoryInfo", (void **)(void *)&nvml.memory },
+	{ "nvmlDeviceGetPowerUsage", (void **)(void *)&nvml.power },
+};
+
+static uint32_t stopping, ended; /* atomic */
+static bool started;
+
+/* Where there is no GPU there is no library, and nothing to say. */
+static bool load(void)
+{
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return false;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		*functions[i].place = dlsym(library, functions[i].name);
+		if (!*functions[i].place)
+			return false;
+	}
+	return true;
+}
+
+/* What a card does not tell (power, on some) is -1. */
+static void sample_device(unsigned index)
+{
+	struct schema_host_gpu_row row;
+	struct nvml_utilization utilization;
+	struct nvml_memory memory;
+	unsigned milliwatts;
+	void *device;
+
+	if (nvml.handle(index, &device))
+		return;
+	memset(&row, 0, sizeof(row));
+	row.util_pct = nvml.utilization(device, &utilization) ? -1 : (double)utilization.gpu;
+	row.power_w = nvml.power(device, &milliwatts) ? -1 : (double)milliwatts / 1000.0;
+	if (!nvml.memory(device, &memory)) {
+		row.used_bytes = memory.used;
+		row.total_bytes = memory.total;
+	}
+	row.device = index;
+	row.ts_ticks = kymo_ticks();
+	kymo__append(SCHEMA_HOST_GPU, &row);
+}
+
+static uint64_t period_ns(void)
+{
+	return __atomic_load_n(&kymo__process.control->system_period_ns, __ATOMIC_RELAXED);
+}
+
+static void *sample_all(void *unused)
+{
+	struct timespec pause = { 0, PAUSE_NS };
+	uint64_t since_ns = UINT64_MAX / 2;
+	unsigned count = 0;
+
+	if (nvml.init())
+		__atomic_store_n(&stopping, 1, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {
+		if (period_ns() && since_ns >= period_ns()) {
+			if (nvml.count(&count))
+				count = 0;
+			for (unsigned i = 0; i < count && i < DEVICES_MOST; i++)
+				sample_device(i);
+			since_ns = 0;
+		}
+		nanosleep(&pause, NULL);
+		since_ns += PAUSE_NS;
+	}
+	__atomic_store_n(&ended, 1, __ATOMIC_RELEASE);
+	return unused;
+}
+
+bool gpu_start(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (!load())
+		return false;
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	started = !pthread_create(&thread, &attributes, sample_all, NULL);
+	pthread_attr_destroy(&attributes);
+	return started;
+}
+
+void gpu_stop(void)
+{
+	struct timespec pause = { 0, LAST_PAUSE_NS };
+
+	__atomic_store_n(&stopping, 1, __ATOMIC_RELAXED);
+	for (int i = 0; started && i < LAST_PAUSES; i++) {
+		if (__atomic_load_n(&ended, __ATOMIC_ACQUIRE))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,162 @@
+#include "collect/native/process_memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collect/host/proc.h"
+
+#define PARTS_AT_ONCE 512 /* below IOV_MAX */
+
+ssize_t process_memory_read_some(pid_t pid, uint64_t address, void *out, size_t bytes)
+{
+	struct iovec here = { out, bytes };
+	struct iovec there = { (void *)(uintptr_t)address, bytes };
+	ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+	return got < 0 ? -errno : got;
+}
+
+int process_memory_read(pid_t pid, uint64_t address, void *out, size_t bytes)
+{
+	ssize_t got = process_memory_read_some(pid, address, out, bytes);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == bytes ? 0 : -EFAULT;
+}
+
+uint64_t process_memory_pointer(pid_t pid, uint64_t address)
+{
+	uint64_t value = 0;
+
+	return process_memory_read(pid, address, &value, sizeof(value)) ? 0 : value;
+}
+
+bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out, size_t bytes)
+{
+	if (batch->count == batch->room) {
+		size_t room = batch->room ? 2 * batch->room : 64;
+		struct process_memory_part *larger = realloc(batch->parts, room * sizeof(*larger));
+
+		if (!larger)
+			return false;
+		batch->parts = larger;
+		batch->room = room;
+	}
+	batch->parts[batch->count++] = (struct process_memory_part){ address, out, bytes, false };
+	return true;
+}
+
+/* Reads parts [at, at + n) with n as large as one call takes; how many are behind us then, or a negative errno. The
+   kernel stops at the first byte that is not there: that part has failed, the next call goes on behind it. */
+static ssize_t read_run(struct process_memory_batch *batch, pid_t pid, size_t at)
+{
+	struct iovec here[PARTS_AT_ONCE], there[PARTS_AT_ONCE];
+	size_t count = 0, done = 0;
+	ssize_t got;
+
+	for (; count < PARTS_AT_ONCE && at + count < batch->count; count++) {
+		const struct process_memory_part *part = &batch->parts[at + count];
+
+		here[count] = (struct iovec){ part->out, part->bytes };
+		there[count] = (struct iovec){ (void *)(uintptr_t)part->address, part->bytes };
+	}
+	got = process_vm_readv(pid, here, count, there, count, 0);
+	batch->calls++;
+	if (got < 0 && errno != EFAULT)
+		return -errno;
+	while (done < count && got >= (ssize_t)batch->parts[at + done].bytes) {
+		got -= (ssize_t)batch->parts[at + done].bytes;
+		batch->parts[at + done++].ok = true;
+	}
+	return (ssize_t)(done < count ? done + 1 : done);
+}
+
+int process_memory_batch_read(struct process_memory_batch *batch, pid_t pid)
+{
+	for (size_t at = 0; at < batch->count;) {
+		ssize_t done = read_run(batch, pid, at);
+
+		if (done < 0)
+			return (int)done;
+		at += (size_t)done;
+	}
+	return 0;
+}
+
+void process_memory_batch_clear(struct process_memory_batch *batch)
+{
+	batch->count = 0;
+}
+
+void process_memory_batch_fini(struct process_memory_batch *batch)
+{
+	free(batch->parts);
+	memset(batch, 0, sizeof(*batch));
+}
+
+/* ---- why not --------------------------------------------------------------------------------- */
+
+static bool is_foreign(pid_t pid)
+{
+	char path[48];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return !stat(path, &st) && st.st_uid != geteuid();
+}
+
+static long yama_scope(void)
+{
+	char text[16];
+
+	return proc_read("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) > 0
+		       ? strtol(text, NULL, 10)
+		       : 0;
+}
+
+static const char *command = "backtrace"; /* what sudo would have to start */
+
+void process_memory_name_command(const char *name)
+{
+	command = name;
+}
+
+int process_memory_refused(struct kymo_error *err, pid_t pid, int code)
+{
+	if (code == ESRCH)
+		return error_set(err, ESRCH, "there is no process %d (any more)", (int)pid);
+	if (code == ENOSYS)
+		return error_set(
+			err, ENOSYS,
+			"process_vm_readv is not there for us: a seccomp filter takes it away; "
+			"in a container add --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
+	if (code != EPERM && code != EACCES)
+		return error_set(err, code, "the memory of process %d cannot be read: %s", (int)pid,
+				 strerror(code));
+	if (is_foreign(pid) && geteuid() != 0)
+		return error_set(err, code, "process %d belongs to another user: sudo kymo %s %d",
+				 (int)pid, command, (int)pid);
+	if (yama_scope() >= 3)
+		return error_set(
+			err, code,
+			"ptrace_scope is 3, which lets nobody read process %d: start the program "
+			"with kymo run after a reboot with kernel.yama.ptrace_scope=1",
+			(int)pid);
+	if (yama_scope() >= 1 && geteuid() != 0)
+		return error_set(
+			err, code,
+			"ptrace_scope is %ld, so only a parent may read process %d: sudo kymo "
+			"%s %d, or sudo sysctl kernel.yama.ptrace_scope=0, or start it "
+			"with kymo run, which needs neither",
+			yama_scope(), (int)pid, command, (int)pid);
+	return error_set(err, code,
+			 "the kernel does not let us read process %d: in a container add --cap-add "
+			 "SYS_PTRACE, elsewhere use sudo kymo %s %d",
+			 (int)pid, command, (int)pid);
+}

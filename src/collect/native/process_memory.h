@@ -1,0 +1,60 @@
+/* Memory of another process, read without stopping it. All that comes from there is hostile. */
+#ifndef KYMO_COLLECT_NATIVE_PROCESS_MEMORY_H
+#define KYMO_COLLECT_NATIVE_PROCESS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* All of it, or a negative errno. */
+int process_memory_read(pid_t pid, uint64_t address, void *out, size_t bytes);
+/* As much as there is: bytes read, or a negative errno. */
+ssize_t process_memory_read_some(pid_t pid, uint64_t address, void *out, size_t bytes);
+uint64_t process_memory_pointer(pid_t pid, uint64_t address); /* 0 where it cannot be read */
+
+/* A word, and an int, of memory that was copied from there. */
+static inline uint64_t process_memory_word(const void *bytes, int32_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)bytes + offset, 8);
+	return value;
+}
+static inline int32_t process_memory_int(const void *bytes, int32_t offset)
+{
+	int32_t value;
+
+	memcpy(&value, (const char *)bytes + offset, 4);
+	return value;
+}
+
+/* Reads gathered and done by few system calls, in the order in which they were added. */
+struct process_memory_part {
+	uint64_t address;
+	void *out;
+	size_t bytes;
+	bool ok; /* it was read */
+};
+struct process_memory_batch {
+	struct process_memory_part *parts;
+	size_t count, room;
+	uint64_t calls; /* system calls so far, for the benchmarks */
+};
+/* Adds a part; false: no memory. */
+bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out, size_t bytes);
+/* Does them all; a part that cannot be read is marked, the others are read. 0, or a negative errno: the process is
+   gone or may not be read. */
+int process_memory_batch_read(struct process_memory_batch *batch, pid_t pid);
+void process_memory_batch_clear(struct process_memory_batch *batch);
+void process_memory_batch_fini(struct process_memory_batch *batch);
+
+/* Which of our commands the sentences below speak of; text that stays. backtrace, unless told. */
+void process_memory_name_command(const char *name);
+/* Why memory of that process may not be read, with the command that helps. code: a positive errno. */
+int process_memory_refused(struct kymo_error *err, pid_t pid, int code);
+
+#endif

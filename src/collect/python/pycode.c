@@ -1,0 +1,268 @@
+#include "collect/python/pycode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK_AGAIN_NS 1000000000ull /* names and lines are read again when older */
+#define LINE_BYTES_MOST (1u << 20)
+#define UNITS_MOST (1u << 26)
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+struct varint {
+	const unsigned char *at, *end;
+};
+
+static uint32_t read_varint(struct varint *in)
+{
+	uint32_t value = 0, shift = 0;
+
+	while (in->at < in->end) {
+		unsigned char byte = *in->at++;
+
+		if (shift < 32)
+			value |= (uint32_t)(byte & 63) << shift;
+		shift += 6;
+		if (!(byte & 64))
+			break;
+	}
+	return value;
+}
+
+static int read_signed(struct varint *in)
+{
+	uint32_t value = read_varint(in);
+
+	return value & 1 ? -(int)(value >> 1) : (int)(value >> 1);
+}
+
+enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14, LOCATION_NONE = 15 };
+
+int pycode_decode_line(const unsigned char *lines, size_t bytes, int first_line, int64_t unit)
+{
+	struct varint in = { lines, lines + bytes };
+	int line = first_line;
+	int64_t at = 0;
+
+	if (unit < 0)
+		return first_line;
+	while (in.at < in.end) {
+		unsigned char head = *in.at++;
+		unsigned kind = head >> 3 & 15;
+
+		if (kind == LOCATION_LONG || kind == LOCATION_NO_COLUMNS)
+			line += read_signed(&in);
+		else if (kind >= LOCATION_ONE_LINE && kind < LOCATION_NO_COLUMNS)
+			line += (int)kind - LOCATION_ONE_LINE;
+		at += (head & 7) + 1;
+		if (unit < at)
+			return kind == LOCATION_NONE ? 0 : line;
+		while (in.at < in.end && !(*in.at & 128))
+			in.at++;
+	}
+	return 0;
+}
+
+int pycode_line(const struct pycode *code, int64_t unit)
+{
+	struct pycode *mine = (struct pycode *)code; /* the cache of one line */
+
+	if (unit < -1 || unit > (int64_t)code->units)
+		return 0;
+	if (mine->last_line_at != (uint32_t)(unit + 2)) {
+		mine->last_line = pycode_decode_line(code->lines, code->line_bytes,
+						     code->first_line, unit);
+		mine->last_line_at = (uint32_t)(unit + 2);
+	}
+	return code->last_line;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+size_t pycode_head_bytes(const struct pylayout *layout)
+{
+	size_t bytes = (size_t)layout->code_linetable + 8;
+
+	return bytes <= PYCODE_HEAD_MOST ? bytes : PYCODE_HEAD_MOST;
+}
+
+/* The count of references changes all the time; 3.11 counts warm-up next to the flags. */
+static void blank_what_changes(const struct pylayout *layout, unsigned char *head)
+{
+	memset(head, 0, 8);
+	if (layout->minor == 11)
+		memset(head + layout->code_flags + 4, 0, 4);
+}
+
+static char *read_text(const struct pymemory *memory, uint64_t object)
+{
+	char text[4096];
+
+	return pyobj_text(memory, object, text, sizeof(text)) < 0 ? NULL : strdup(text);
+}
+
+static bool read_lines(const struct pymemory *memory, uint64_t object, struct pycode *code)
+{
+	uint64_t bytes = process_memory_pointer(memory->pid, object + (uint64_t)memory->layout->var_size);
+
+	if (bytes > LINE_BYTES_MOST)
+		return false;
+	code->lines = malloc(bytes + 1);
+	code->line_bytes = bytes;
+	return code->lines &&
+	       !process_memory_read(memory->pid, object + (uint64_t)memory->layout->bytes_value,
+			    code->lines, bytes);
+}
+
+static uint32_t frame_bytes(const struct pylayout *layout, const unsigned char *head)
+{
+	if (layout->minor >= 14)
+		return 0;
+	if (layout->code_framesize >= 0)
+		return (uint32_t)process_memory_int(head, layout->code_framesize) * 8u;
+	return (uint32_t)(process_memory_int(head, layout->code_nlocalsplus) +
+			  process_memory_int(head, layout->code_stacksize)) *
+		       8u +
+	       (uint32_t)layout->frame_localsplus;
+}
+
+static void free_code(struct pycode *code)
+{
+	if (!code)
+		return;
+	free(code->name);
+	free(code->file);
+	free(code->lines);
+	free(code);
+}
+
+static struct pycode *read_code(const struct pymemory *memory, const struct pycode_wanted *wanted)
+{
+	const struct pylayout *layout = memory->layout;
+	struct pycode *code = calloc(1, sizeof(*code));
+	unsigned char again[PYCODE_HEAD_MOST];
+	uint64_t units = process_memory_word(wanted->head, layout->var_size);
+	size_t bytes = pycode_head_bytes(layout);
+
+	if (!code)
+		return NULL;
+	code->address = wanted->address;
+	memcpy(code->head, wanted->head, bytes);
+	code->name = read_text(memory, process_memory_word(wanted->head, layout->code_qualname));
+	code->file = read_text(memory, process_memory_word(wanted->head, layout->code_filename));
+	code->first_line = process_memory_int(wanted->head, layout->code_firstlineno);
+	code->units = (uint32_t)units;
+	code->frame_bytes = frame_bytes(layout, wanted->head);
+	if (!code->name || !code->file || units > UNITS_MOST ||
+	    !read_lines(memory, process_memory_word(wanted->head, layout->code_linetable), code) ||
+	    process_memory_read(memory->pid, wanted->address, again, bytes))
+		goto bad;
+	blank_what_changes(layout, again);
+	if (!memcmp(again, code->head, bytes))
+		return code;
+bad:
+	free_code(code);
+	return NULL;
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+static struct pycode **find_slot(struct pycode **slots, size_t room, uint64_t address)
+{
+	size_t at = (size_t)((address >> 4) * 0x9e3779b97f4a7c15ull >> 20);
+
+	while (slots[at & (room - 1)] && slots[at & (room - 1)]->address != address)
+		at++;
+	return &slots[at & (room - 1)];
+}
+
+static bool make_room(struct pycode_cache *cache)
+{
+	size_t room = cache->room ? 2 * cache->room : 256;
+	struct pycode **slots;
+
+	if (cache->room && cache->count < cache->room / 2)
+		return true;
+	slots = calloc(room, sizeof(*slots));
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < cache->room; i++)
+		if (cache->slots[i])
+			*find_slot(slots, room, cache->slots[i]->address) = cache->slots[i];
+	free(cache->slots);
+	cache->slots = slots;
+	cache->room = room;
+	return true;
+}
+
+static bool same_content(const struct pycode *a, const struct pycode *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->file, b->file) &&
+	       a->line_bytes == b->line_bytes && !memcmp(a->lines, b->lines, a->line_bytes);
+}
+
+static const struct pycode *resolve(struct pycode_cache *cache, const struct pymemory *memory,
+				    struct pycode_wanted *wanted, uint64_t now_ns)
+{
+	size_t bytes = pycode_head_bytes(memory->layout);
+	struct pycode **slot, *code;
+	bool same;
+
+	if (!make_room(cache))
+		return NULL;
+	slot = find_slot(cache->slots, cache->room, wanted->address);
+	same = *slot && !memcmp((*slot)->head, wanted->head, bytes);
+	if (same && now_ns - (*slot)->checked_ns < CHECK_AGAIN_NS)
+		return *slot;
+	code = read_code(memory, wanted);
+	cache->read_anew++;
+	if (!code)
+		return NULL;
+	code->checked_ns = now_ns;
+	if (same && same_content(*slot, code)) {
+		(*slot)->checked_ns = now_ns;
+		free_code(code);
+		return *slot;
+	}
+	code->serial = ++cache->next_serial;
+	if (*slot) {
+		(*slot)->retired = cache->retired;
+		cache->retired = *slot;
+	} else {
+		cache->count++;
+	}
+	*slot = code;
+	return code;
+}
+
+void pycode_resolve(struct pycode_cache *cache, const struct pymemory *memory,
+		    struct pycode_wanted *wanted, size_t count, uint64_t now_ns)
+{
+	for (size_t i = 0; i < count; i++) {
+		wanted[i].code = NULL;
+		if (!wanted[i].address)
+			continue;
+		blank_what_changes(memory->layout, wanted[i].head);
+		wanted[i].code = resolve(cache, memory, &wanted[i], now_ns);
+	}
+}
+
+void pycode_forget(struct pycode_cache *cache)
+{
+	while (cache->retired) {
+		struct pycode *code = cache->retired;
+
+		cache->retired = code->retired;
+		free_code(code);
+	}
+}
+
+void pycode_fini(struct pycode_cache *cache)
+{
+	pycode_forget(cache);
+	for (size_t i = 0; i < cache->room; i++)
+		free_code(cache->slots[i]);
+	free(cache->slots);
+	memset(cache, 0, sizeof(*cache));
+}

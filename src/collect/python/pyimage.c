@@ -1,0 +1,480 @@
+#include "collect/python/pyimage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNKS_MOST 8192
+#define CHUNK_BYTES_MOST (64u << 20)
+#define BEYOND_TOP 1024u /* frames that are pushed while we read */
+#define SINGLES_MOST 256 /* frames elsewhere that are kept from the last time */
+#define OWNER_NOT_PYTHON 3 /* and above: frames of the interpreter itself */
+#define OWNER_HIGHEST 4
+#define TRIES_STRICT 8
+#define TRIES_WHOLE 12 /* after these, callers alone will do */
+
+struct pyimage *pyimage_create(uint64_t state)
+{
+	struct pyimage *image = calloc(1, sizeof(*image));
+
+	if (image)
+		image->state = state;
+	return image;
+}
+
+void pyimage_destroy(struct pyimage *image)
+{
+	for (int i = 0; i < PYIMAGE_COPIES; i++)
+		free(image->copy[i]);
+	free(image->regions);
+	free(image->frames);
+	free(image->codes);
+	free(image);
+}
+
+/* ---- where the frames are -------------------------------------------------------------------- */
+
+static bool add_region(struct pyimage *image, uint64_t address, size_t bytes, uint64_t first_frame)
+{
+	if (image->region_count == image->region_room) {
+		size_t room = image->region_room ? 2 * image->region_room : 8;
+		struct pyimage_region *larger = realloc(image->regions, room * sizeof(*larger));
+
+		if (!larger)
+			return false;
+		image->regions = larger;
+		image->region_room = room;
+	}
+	image->regions[image->region_count++] = (struct pyimage_region){ address, bytes,
+									 image->copy_bytes,
+									 first_frame };
+	image->copy_bytes += (bytes + 15) & ~(size_t)15;
+	return true;
+}
+
+static const struct pyimage_region *region_of(const struct pyimage *image, uint64_t frame,
+					      size_t bytes, const struct pyimage_region *guess)
+{
+	if (guess && frame >= guess->address && frame - guess->address <= guess->bytes - bytes)
+		return guess;
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct pyimage_region *region = &image->regions[i];
+
+		if (region->bytes >= bytes && frame >= region->address &&
+		    frame - region->address <= region->bytes - bytes)
+			return region;
+	}
+	return NULL;
+}
+
+static size_t frame_bytes(const struct pylayout *layout)
+{
+	return (size_t)layout->frame_localsplus;
+}
+
+/* The chunks of the data stack, the newest first; only their used part. */
+static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
+{
+	const struct pylayout *layout = memory->layout;
+	uint64_t chunk = process_memory_word(image->head, layout->thread_datastack_chunk);
+	uint64_t top = process_memory_word(image->head, layout->thread_datastack_top);
+	unsigned char head[32];
+
+	for (int i = 0; chunk && i < CHUNKS_MOST; i++) {
+		uint64_t bytes, used, previous;
+
+		if (process_memory_read(memory->pid, chunk, head, sizeof(head)))
+			return true; /* torn: the walk will tell */
+		bytes = process_memory_word(head, layout->chunk_size);
+		previous = process_memory_word(head, layout->chunk_previous);
+		used = i ? (uint64_t)layout->chunk_data + 8 * process_memory_word(head, layout->chunk_top)
+			 : (top > chunk ? top - chunk : 0) + BEYOND_TOP;
+		if (bytes > CHUNK_BYTES_MOST)
+			return true;
+		if (used > bytes)
+			used = bytes;
+		/* The first word of the first chunk is left free. */
+		if (!add_region(image, chunk, used,
+				chunk + (uint64_t)layout->chunk_data + (previous ? 0 : 8)))
+			return false;
+		chunk = previous;
+	}
+	return true;
+}
+
+static uint64_t current_of(const struct pyimage *image, const struct pylayout *layout,
+			   uint64_t in_cframe)
+{
+	return layout->thread_cframe >= 0 ? in_cframe
+					  : process_memory_word(image->head, layout->thread_current_frame);
+}
+
+/* Follows the chain once, unchecked, to learn of frames outside of the data stack: generators, and (3.12 and later)
+   the interpreter's own on the C stack. */
+static bool find_singles(struct pyimage *image, const struct pymemory *memory, uint64_t frame)
+{
+	const struct pylayout *layout = memory->layout;
+	const struct pyimage_region *region = NULL;
+	size_t bytes = frame_bytes(layout);
+	unsigned char one[128];
+
+	for (size_t i = 0; frame && i < PYSTACK_DEEPEST; i++) {
+		region = region_of(image, frame, bytes, NULL);
+		if (!region && !add_region(image, frame, bytes, 0))
+			return false;
+		if (process_memory_read(memory->pid, frame, one, bytes))
+			return true;
+		frame = process_memory_word(one, layout->frame_previous);
+		/* On the data stack many follow each other: only the way out of it matters, and the copies show it. */
+		if (region && region->first_frame)
+			return true;
+	}
+	return true;
+}
+
+static size_t head_bytes(const struct pylayout *layout)
+{
+	size_t bytes = (size_t)layout->thread_datastack_top + 8;
+
+	return bytes <= PYIMAGE_HEAD_BYTES ? bytes : PYIMAGE_HEAD_BYTES;
+}
+
+static bool find_regions(struct pyimage *image, const struct pymemory *memory)
+{
+	const struct pylayout *layout = memory->layout;
+	uint64_t current = 0;
+
+	image->region_count = 0;
+	image->copy_bytes = 0;
+	image->known = true;
+	if (process_memory_read(memory->pid, image->state, image->head, head_bytes(layout)))
+		return true;
+	if (layout->thread_cframe >= 0) {
+		image->cframe = process_memory_word(image->head, layout->thread_cframe);
+		current = process_memory_pointer(memory->pid,
+					 image->cframe + (uint64_t)layout->cframe_current_frame);
+	}
+	return find_chunks(image, memory) &&
+	       find_singles(image, memory, current_of(image, layout, current));
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+static bool make_room(struct pyimage *image)
+{
+	if (image->copy_bytes <= image->copy_room && image->copy[0])
+		return true;
+	for (int i = 0; i < PYIMAGE_COPIES; i++) {
+		unsigned char *larger = realloc(image->copy[i], image->copy_bytes + 64);
+
+		if (!larger)
+			return false;
+		image->copy[i] = larger;
+	}
+	image->copy_room = image->copy_bytes;
+	return true;
+}
+
+static bool add_copy(struct pyimage *image, struct process_memory_batch *batch, int copy)
+{
+	for (size_t i = 0; i < image->region_count; i++)
+		if (!process_memory_batch_add(batch, image->regions[i].address,
+				      image->copy[copy] + image->regions[i].at,
+				      image->regions[i].bytes))
+			return false;
+	return true;
+}
+
+bool pyimage_add(struct pyimage *image, const struct pymemory *memory, struct process_memory_batch *batch)
+{
+	const struct pylayout *layout = memory->layout;
+
+	image->walked = false;
+	image->tries++;
+	if (!image->known && !find_regions(image, memory))
+		return false;
+	if (!make_room(image))
+		return false;
+	image->part = batch->count;
+	image->batch = batch;
+	if (!add_copy(image, batch, 0) ||
+	    !process_memory_batch_add(batch, image->state, image->head, head_bytes(layout)))
+		return false;
+	if (layout->thread_cframe >= 0 &&
+	    !process_memory_batch_add(batch, image->cframe + (uint64_t)layout->cframe_current_frame,
+			      &image->current, 8))
+		return false;
+	return add_copy(image, batch, 1) && add_copy(image, batch, 2);
+}
+
+static bool all_read(const struct pyimage *image, const struct pylayout *layout)
+{
+	size_t parts = PYIMAGE_COPIES * image->region_count + 1 + (layout->thread_cframe >= 0);
+
+	for (size_t i = 0; i < parts; i++)
+		if (!image->batch->parts[image->part + i].ok)
+			return false;
+	return true;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static struct pystack_frame *add_frame(struct pyimage *image)
+{
+	if (image->frame_count == image->frame_room) {
+		size_t room = image->frame_room ? 2 * image->frame_room : 64;
+		struct pystack_frame *frames = realloc(image->frames, room * sizeof(*frames));
+		uint32_t *codes = realloc(image->codes, room * sizeof(*codes));
+
+		if (frames)
+			image->frames = frames;
+		if (codes)
+			image->codes = codes;
+		if (!frames || !codes)
+			return NULL;
+		image->frame_room = room;
+	}
+	return memset(&image->frames[image->frame_count++], 0, sizeof(struct pystack_frame));
+}
+
+/* A place where we did not look: the next time we do. */
+static void learn(struct pyimage *image, const struct pymemory *memory, uint64_t frame)
+{
+	size_t singles = 0;
+
+	for (size_t i = 0; i < image->region_count; i++)
+		singles += !image->regions[i].first_frame;
+	/* On the data stack, which has grown or moved: all of it is looked for anew. */
+	if (singles > SINGLES_MOST || frame % 8 ||
+	    (frame >= process_memory_word(image->head, memory->layout->thread_datastack_chunk) &&
+	     frame < process_memory_word(image->head, memory->layout->thread_datastack_top) + BEYOND_TOP))
+		image->known = false;
+	else
+		image->known = add_region(image, frame, frame_bytes(memory->layout), 0);
+}
+
+static bool take_frame(struct pyimage *image, const struct pylayout *layout, uint64_t address,
+		       const unsigned char *bytes)
+{
+	unsigned owner = bytes[layout->frame_owner];
+	struct pystack_frame *frame;
+
+	if (owner > OWNER_HIGHEST)
+		return false;
+	if (owner >= OWNER_NOT_PYTHON) {
+		/* Called from C: the frame that it called, which we have, is an entry. */
+		if (image->frame_count)
+			image->frames[image->frame_count - 1].entry = true;
+		return true;
+	}
+	frame = add_frame(image);
+	if (!frame)
+		return false;
+	frame->address = address;
+	frame->code_address = process_memory_word(bytes, layout->frame_code) & ~7ull;
+	frame->instruction = process_memory_word(bytes, layout->frame_instr);
+	frame->owner = (uint8_t)owner;
+	frame->entry = layout->frame_is_entry >= 0 && bytes[layout->frame_is_entry];
+	return true;
+}
+
+/* Whether a frame was the same in copy 2 as before and after it. */
+static bool is_steady(const struct pyimage *image, size_t at, size_t bytes)
+{
+	return !memcmp(image->copy[0] + at, image->copy[1] + at, bytes) &&
+	       !memcmp(image->copy[1] + at, image->copy[2] + at, bytes);
+}
+
+/*
+ * Whether a frame was the same function's in all copies, called by the same one, wherever in it that was. Without this,
+ * a pause of ours in the middle of a copy shows the caller before it and the function after it, and in a loop the
+ * caller's next turns look like the one before.
+ */
+static bool is_same_function(const struct pyimage *image, const struct pylayout *layout, size_t at)
+{
+	const int32_t fields[] = { layout->frame_code, layout->frame_previous };
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint64_t middle = process_memory_word(image->copy[1] + at, fields[i]);
+
+		if (process_memory_word(image->copy[0] + at, fields[i]) != middle ||
+		    process_memory_word(image->copy[2] + at, fields[i]) != middle)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * While a frame runs its stack's height is kept elsewhere, and the frame says -1; when it calls another Python function
+ * it says how high. So the innermost one runs and its callers do not, as long as no C is between them. A frame that
+ * is left over from an earlier call does not run. (The interpreter may say the height for a moment of C too: hence
+ * a steady frame is taken after some tries.)
+ */
+static bool is_in_right_state(const struct pyimage *image, const struct pylayout *layout,
+			      const unsigned char *frame, bool innermost, bool steady)
+{
+	bool called_by_c = image->frame_count && image->frames[image->frame_count - 1].entry;
+	int32_t height;
+
+	if (layout->frame_stacktop < 0 || frame[layout->frame_owner] >= OWNER_NOT_PYTHON)
+		return true;
+	memcpy(&height, frame + layout->frame_stacktop, 4);
+	if (!image->frame_count && image->partial)
+		return true; /* what it called was not kept */
+	if (innermost)
+		return height < 0 || (steady && image->tries > TRIES_STRICT);
+	return height >= 0 || called_by_c;
+}
+
+/* False: not to be kept. An innermost frame counts as it was in copy 2, its callers must be the same in all. */
+static bool is_kept(const struct pyimage *image, const struct pylayout *layout, size_t at,
+		    bool innermost)
+{
+	bool steady = is_steady(image, at, frame_bytes(layout));
+
+	if (innermost ? !is_same_function(image, layout, at) : !steady)
+		return false;
+	return is_in_right_state(image, layout, image->copy[1] + at, innermost, steady);
+}
+
+/* A function that changes all the time: it is left out with all that it called, if its caller is certain. */
+static bool leave_out(struct pyimage *image, const struct pylayout *layout, size_t at)
+{
+	uint64_t caller = process_memory_word(image->copy[1] + at, layout->frame_previous);
+
+	image->frame_count = 0;
+	image->partial = true;
+	return image->tries > TRIES_WHOLE &&
+	       process_memory_word(image->copy[0] + at, layout->frame_previous) == caller &&
+	       process_memory_word(image->copy[2] + at, layout->frame_previous) == caller;
+}
+
+/* From the innermost out. */
+static void follow(struct pyimage *image, const struct pymemory *memory)
+{
+	const struct pylayout *layout = memory->layout;
+	size_t bytes = frame_bytes(layout), steps = 0;
+	const struct pyimage_region *region = NULL;
+	uint64_t frame = image->current;
+
+	image->frame_count = 0;
+	image->partial = false;
+	for (; frame && steps < PYSTACK_DEEPEST; steps++) {
+		const unsigned char *middle;
+		size_t at;
+
+		region = frame % 8 ? NULL : region_of(image, frame, bytes, region);
+		if (!region) {
+			learn(image, memory, frame);
+			return;
+		}
+		at = region->at + (size_t)(frame - region->address);
+		middle = image->copy[1] + at;
+		if (is_kept(image, layout, at, !steps) ? !take_frame(image, layout, frame, middle)
+						       : !leave_out(image, layout, at))
+			return;
+		frame = process_memory_word(middle, layout->frame_previous);
+	}
+	image->walked = !frame && (image->frame_count || !image->partial);
+}
+
+void pyimage_walk(struct pyimage *image, const struct pymemory *memory)
+{
+	const struct pylayout *layout = memory->layout;
+
+	if (!all_read(image, layout)) {
+		image->known = false;
+		return;
+	}
+	image->current = current_of(image, layout, image->current);
+	if (layout->thread_cframe >= 0 &&
+	    process_memory_word(image->head, layout->thread_cframe) != image->cframe) {
+		image->cframe = process_memory_word(image->head, layout->thread_cframe);
+		return;
+	}
+	follow(image, memory);
+}
+
+/* ---- code ------------------------------------------------------------------------------------ */
+
+bool pyimage_want(struct pyimage *image, struct pycode_wanted **wanted, size_t *count, size_t *room)
+{
+	for (size_t i = 0; i < image->frame_count; i++) {
+		uint64_t address = image->frames[i].code_address;
+		size_t at = *count, near = *count > 64 ? *count - 64 : 0;
+
+		/* Only the latest are looked at: twice is allowed, and stacks repeat themselves. */
+		while (at > near && (*wanted)[at - 1].address != address)
+			at--;
+		if (at > near) {
+			image->codes[i] = (uint32_t)(at - 1);
+			continue;
+		}
+		if (*count == *room) {
+			size_t larger_room = *room ? 2 * *room : 64;
+			struct pycode_wanted *larger = realloc(*wanted,
+							       larger_room * sizeof(*larger));
+
+			if (!larger)
+				return false;
+			*wanted = larger;
+			*room = larger_room;
+		}
+		(*wanted)[*count].address = address;
+		image->codes[i] = (uint32_t)(*count)++;
+	}
+	return true;
+}
+
+/* On the data stack a frame begins where the one before it ends, and a chunk with its first one. */
+static bool is_adjacent(const struct pyimage *image, const struct pystack_frame *inner,
+			const struct pystack_frame *outer, const struct pyimage_region *region)
+{
+	if (!outer || outer->address < region->address || outer->address > inner->address)
+		return inner->address == region->first_frame;
+	(void)image;
+	return !outer->code->frame_bytes ||
+	       inner->address == outer->address + outer->code->frame_bytes;
+}
+
+static bool fits_together(const struct pyimage *image, size_t bytes)
+{
+	const struct pyimage_region *region = NULL;
+	const struct pystack_frame *inner = NULL;
+
+	for (size_t i = 0; i < image->frame_count; i++) {
+		const struct pystack_frame *frame = &image->frames[i];
+
+		if (frame->owner)
+			continue; /* in a generator */
+		if (inner && !is_adjacent(image, inner, frame, region))
+			return false;
+		region = region_of(image, frame->address, bytes, region);
+		if (!region || !region->first_frame)
+			return false;
+		inner = frame;
+	}
+	return !inner || !inner->code->frame_bytes || is_adjacent(image, inner, NULL, region);
+}
+
+bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
+		    const struct pycode_wanted *wanted)
+{
+	for (size_t i = 0; i < image->frame_count; i++) {
+		struct pystack_frame *frame = &image->frames[i];
+		int64_t unit;
+
+		frame->code = wanted[image->codes[i]].code;
+		if (!frame->code)
+			return false;
+		unit = (int64_t)(frame->instruction - frame->code_address -
+				 (uint64_t)layout->code_adaptive) /
+		       2;
+		if (unit < -1 || unit > (int64_t)frame->code->units || frame->instruction % 2)
+			return false;
+		frame->line = pycode_line(frame->code, unit);
+	}
+	if (fits_together(image, frame_bytes(layout)))
+		return true;
+	image->known = false; /* a place may have been taken for another kind of memory */
+	return false;
+}

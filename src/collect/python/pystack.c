@@ -1,0 +1,475 @@
+#include "collect/python/pystack.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/files/paths.h"
+#include "collect/python/pyimage.h"
+#include "collect/native/process_memory.h"
+
+#define TRIES 16
+#define THREADS_MOST 65536
+#define INTERPRETERS_MOST 64
+
+struct interpreter {
+	uint64_t address;
+	uint64_t threads_head; /* as read with the samples */
+	uint64_t gil; /* address of its GIL */
+	unsigned char gil_bytes[32];
+};
+
+struct pystack_inside {
+	struct interpreter interpreters[INTERPRETERS_MOST];
+	size_t interpreter_count;
+	uint64_t interpreters_head, finalizing;
+	struct pyimage **images; /* by thread */
+	size_t image_count, image_room;
+	struct process_memory_batch batch;
+	struct pycode_wanted *wanted;
+	size_t wanted_count, wanted_room;
+	bool listed;
+};
+
+/* ---- who is there ---------------------------------------------------------------------------- */
+
+static uint64_t pointer_at(const struct pystack *stack, uint64_t address, int32_t offset)
+{
+	return offset < 0 ? 0 : process_memory_pointer(stack->pid, address + (uint64_t)offset);
+}
+
+static struct pyimage *image_of(struct pystack_inside *inside, size_t from, uint64_t state)
+{
+	for (size_t i = from; i < inside->image_count; i++)
+		if (inside->images[i]->state == state) {
+			struct pyimage *found = inside->images[i];
+
+			inside->images[i] = inside->images[from];
+			inside->images[from] = found;
+			return found;
+		}
+	return NULL;
+}
+
+/* Puts the thread at place `at`: one that is known, or a new one. */
+static int place_thread(struct pystack_inside *inside, size_t at, uint64_t state)
+{
+	struct pyimage *image;
+
+	if (image_of(inside, at, state))
+		return 0;
+	if (inside->image_count == inside->image_room) {
+		size_t room = inside->image_room ? 2 * inside->image_room : 16;
+		struct pyimage **larger = realloc(inside->images, room * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		inside->images = larger;
+		inside->image_room = room;
+	}
+	image = pyimage_create(state);
+	if (!image)
+		return -ENOMEM;
+	if (at < inside->image_count)
+		inside->images[inside->image_count] = inside->images[at];
+	inside->image_count++;
+	inside->images[at] = image;
+	return 0;
+}
+
+static int list_threads(struct pystack *stack, const struct interpreter *interpreter, size_t *count)
+{
+	const struct pylayout *layout = &stack->python.layout;
+	uint64_t state = interpreter->threads_head;
+	int rc = 0;
+
+	while (state && !rc && *count < THREADS_MOST) {
+		rc = place_thread(stack->inside, *count, state);
+		if (!rc)
+			(*count)++;
+		state = pointer_at(stack, state, layout->thread_next);
+	}
+	return rc;
+}
+
+static void forget_threads(struct pystack_inside *inside, size_t from)
+{
+	while (inside->image_count > from)
+		pyimage_destroy(inside->images[--inside->image_count]);
+}
+
+static int list_all(struct pystack *stack)
+{
+	const struct pylayout *layout = &stack->python.layout;
+	struct pystack_inside *inside = stack->inside;
+	uint64_t runtime = stack->python.runtime;
+	uint64_t at = pointer_at(stack, runtime, layout->runtime_interpreters_head);
+	size_t threads = 0;
+	int rc = 0;
+
+	inside->interpreter_count = 0;
+	while (at && !rc && inside->interpreter_count < INTERPRETERS_MOST) {
+		struct interpreter *one = &inside->interpreters[inside->interpreter_count++];
+
+		one->address = at;
+		one->threads_head = pointer_at(stack, at, layout->interp_threads_head);
+		one->gil = layout->runtime_gil >= 0 ? runtime + (uint64_t)layout->runtime_gil
+						    : pointer_at(stack, at, layout->interp_gil);
+		rc = list_threads(stack, one, &threads);
+		at = pointer_at(stack, at, layout->interp_next);
+	}
+	forget_threads(inside, threads);
+	inside->listed = true;
+	return rc ? rc : threads ? 0 : -EAGAIN;
+}
+
+/* Whether the lists that were read with the samples are those that we know. */
+static bool is_list_right(const struct pystack *stack)
+{
+	const struct pystack_inside *inside = stack->inside;
+	int32_t next_at = stack->python.layout.thread_next;
+	size_t at = 0;
+
+	if (!inside->interpreter_count ||
+	    inside->interpreters_head != inside->interpreters[0].address)
+		return false;
+	for (size_t i = 0; i < inside->interpreter_count; i++)
+		for (uint64_t state = inside->interpreters[i].threads_head; state; at++) {
+			if (at >= inside->image_count || inside->images[at]->state != state)
+				return false;
+			state = process_memory_word(inside->images[at]->head, next_at);
+		}
+	return at == inside->image_count;
+}
+
+/* ---- one try --------------------------------------------------------------------------------- */
+
+static void add_process(struct pystack *stack)
+{
+	const struct pylayout *layout = &stack->python.layout;
+	struct pystack_inside *inside = stack->inside;
+	uint64_t runtime = stack->python.runtime;
+
+	process_memory_batch_add(&inside->batch, runtime + (uint64_t)layout->runtime_interpreters_head,
+			 &inside->interpreters_head, 8);
+	process_memory_batch_add(&inside->batch, runtime + (uint64_t)layout->runtime_finalizing,
+			 &inside->finalizing, 8);
+	for (size_t i = 0; i < inside->interpreter_count; i++) {
+		struct interpreter *one = &inside->interpreters[i];
+
+		process_memory_batch_add(&inside->batch,
+				 one->address + (uint64_t)layout->interp_threads_head,
+				 &one->threads_head, 8);
+		if (one->gil)
+			process_memory_batch_add(&inside->batch, one->gil, one->gil_bytes,
+					 sizeof(one->gil_bytes));
+	}
+}
+
+/* Reads the threads that are still wanted, and checks each. False: the list of threads has changed. */
+static int read_images(struct pystack *stack, bool *out_list_right)
+{
+	struct pystack_inside *inside = stack->inside;
+	int rc;
+
+	process_memory_batch_clear(&inside->batch);
+	add_process(stack);
+	for (size_t i = 0; i < inside->image_count; i++)
+		if (!inside->images[i]->done &&
+		    !pyimage_add(inside->images[i], &stack->memory, &inside->batch))
+			return -ENOMEM;
+	rc = process_memory_batch_read(&inside->batch, stack->pid);
+	if (!rc && !inside->batch.parts[0].ok)
+		rc = -EFAULT; /* another program runs there now: exec */
+	*out_list_right = !rc && is_list_right(stack);
+	return rc;
+}
+
+/* Every code object once. */
+static int want_codes(struct pystack *stack)
+{
+	struct pystack_inside *inside = stack->inside;
+	size_t bytes = pycode_head_bytes(&stack->python.layout);
+
+	inside->wanted_count = 0;
+	for (size_t i = 0; i < inside->image_count; i++)
+		if (!inside->images[i]->done && inside->images[i]->walked &&
+		    !pyimage_want(inside->images[i], &inside->wanted, &inside->wanted_count,
+				  &inside->wanted_room))
+			return -ENOMEM;
+	process_memory_batch_clear(&inside->batch);
+	for (size_t i = 0; i < inside->wanted_count; i++)
+		process_memory_batch_add(&inside->batch, inside->wanted[i].address, inside->wanted[i].head,
+				 bytes);
+	if (inside->batch.count != inside->wanted_count)
+		return -ENOMEM;
+	return process_memory_batch_read(&inside->batch, stack->pid);
+}
+
+static int resolve_codes(struct pystack *stack, uint64_t now_ns)
+{
+	struct pystack_inside *inside = stack->inside;
+	int rc = want_codes(stack);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < inside->wanted_count; i++)
+		if (!inside->batch.parts[i].ok)
+			inside->wanted[i].address = 0;
+	pycode_resolve(&stack->codes, &stack->memory, inside->wanted, inside->wanted_count, now_ns);
+	for (size_t i = 0; i < inside->image_count; i++) {
+		struct pyimage *image = inside->images[i];
+
+		if (!image->done && image->walked)
+			image->done = pyimage_settle(image, &stack->python.layout, inside->wanted);
+		if (!image->done)
+			stack->stats.again++;
+	}
+	return 0;
+}
+
+static bool all_done(const struct pystack_inside *inside)
+{
+	for (size_t i = 0; i < inside->image_count; i++)
+		if (!inside->images[i]->done)
+			return false;
+	return true;
+}
+
+static int try_once(struct pystack *stack, uint64_t now_ns)
+{
+	struct pystack_inside *inside = stack->inside;
+	bool right;
+	int rc = inside->listed ? 0 : list_all(stack);
+
+	if (!rc)
+		rc = read_images(stack, &right);
+	if (rc)
+		return rc;
+	if (!right) {
+		inside->listed = false;
+		return 0;
+	}
+	for (size_t i = 0; i < inside->image_count; i++)
+		if (!inside->images[i]->done)
+			pyimage_walk(inside->images[i], &stack->memory);
+	return resolve_codes(stack, now_ns);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static bool holds_gil(const struct pystack *stack, const struct pyimage *image)
+{
+	const struct pylayout *layout = &stack->python.layout;
+
+	for (size_t i = 0; i < stack->inside->interpreter_count; i++) {
+		const struct interpreter *one = &stack->inside->interpreters[i];
+		int32_t locked;
+
+		memcpy(&locked, one->gil_bytes + layout->gil_locked, 4);
+		if (one->gil && locked > 0 &&
+		    process_memory_word(one->gil_bytes, layout->gil_last_holder) == image->state)
+			return true;
+	}
+	return false;
+}
+
+static int fill_threads(struct pystack *stack)
+{
+	struct pystack_inside *inside = stack->inside;
+	const struct pylayout *layout = &stack->python.layout;
+	struct pystack_thread *threads = realloc(stack->threads,
+						 (inside->image_count + 1) * sizeof(*threads));
+
+	if (!threads)
+		return -ENOMEM;
+	stack->threads = threads;
+	stack->thread_count = inside->image_count;
+	for (size_t i = 0; i < inside->image_count; i++) {
+		struct pyimage *image = inside->images[i];
+		struct pystack_thread *thread = &threads[i];
+
+		memset(thread, 0, sizeof(*thread));
+		thread->state = image->state;
+		thread->ident = process_memory_word(image->head, layout->thread_id);
+		thread->tid = (pid_t)process_memory_word(image->head, layout->thread_native_id);
+		thread->gil = holds_gil(stack, image);
+		thread->read = image->done;
+		thread->partial = image->done && image->partial;
+		thread->frames = image->frames;
+		thread->frame_count = image->done ? image->frame_count : 0;
+		memcpy(thread->name, image->name, sizeof(thread->name));
+		*(image->done ? &stack->stats.threads : &stack->stats.missed) += 1;
+		stack->stats.partial += thread->partial;
+	}
+	return 0;
+}
+
+static int failed(struct pystack *stack, int rc, struct kymo_error *err)
+{
+	if (rc == -EAGAIN)
+		return error_set(err, EAGAIN,
+				 "the Python of process %d has not begun yet, or has ended",
+				 (int)stack->pid);
+	if (rc == -ENOMEM)
+		return error_set(err, ENOMEM, "no memory to read process %d", (int)stack->pid);
+	return process_memory_refused(err, stack->pid, -rc);
+}
+
+/* A descriptor tells of the process's end for little; where there are none, its start time for more. */
+static bool has_ended(const struct pystack *stack)
+{
+	struct pollfd fd = { .fd = stack->process_fd, .events = POLLIN };
+
+	if (stack->process_fd >= 0)
+		return poll(&fd, 1, 0) > 0;
+	return paths_starttime(stack->pid) != stack->starttime;
+}
+
+int pystack_read(struct pystack *stack, struct kymo_error *err)
+{
+	struct pystack_inside *inside = stack->inside;
+	uint64_t now_ns = clock_monotonic_ns();
+	int rc = 0;
+
+	pycode_forget(&stack->codes);
+	for (size_t i = 0; i < inside->image_count; i++) {
+		struct pyimage *image = inside->images[i];
+
+		image->known = image->known && image->done; /* what failed is looked for anew */
+		image->done = false;
+		image->tries = 0;
+	}
+	for (int i = 0; i < TRIES && !rc; i++) {
+		rc = try_once(stack, now_ns);
+		if (!rc && inside->listed && all_done(inside))
+			break;
+	}
+	stack->stats.samples++;
+	stack->stats.calls = inside->batch.calls;
+	stack->finalizing = inside->finalizing != 0;
+	if (has_ended(stack))
+		rc = -ESRCH;
+	if (!rc)
+		rc = fill_threads(stack);
+	return rc ? failed(stack, rc, err) : 0;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+struct naming {
+	struct pystack *stack;
+	size_t left;
+};
+
+/* An entry of threading._active: its key is an int, the ident. */
+static bool name_one(void *context, uint64_t key, uint64_t value)
+{
+	struct naming *naming = context;
+	struct pystack *stack = naming->stack;
+	uint64_t ident = 0, text;
+	struct buf number = { 0 };
+
+	pyobj_repr(&stack->memory, key, &number, 32);
+	ident = strtoull(buf_get(&number), NULL, 10);
+	buf_fini(&number);
+	for (size_t i = 0; i < stack->thread_count; i++) {
+		struct pystack_thread *thread = &stack->threads[i];
+		struct pyimage *image = stack->inside->images[i];
+
+		if (thread->ident != ident || image->name[0])
+			continue;
+		text = pyobj_attribute(&stack->memory, value, "_name");
+		if (text && pyobj_text(&stack->memory, text, image->name, sizeof(image->name)) > 0)
+			memcpy(thread->name, image->name, sizeof(thread->name));
+		naming->left--;
+	}
+	return naming->left > 0;
+}
+
+static void name_by(struct naming *naming, uint64_t interpreter)
+{
+	struct pystack *stack = naming->stack;
+	uint64_t modules = pointer_at(stack, interpreter, stack->python.layout.interp_modules);
+	uint64_t module = pyobj_dict_get(&stack->memory, modules, "threading");
+	uint64_t dict = module ? pointer_at(stack, module, stack->python.layout.module_dict) : 0;
+	uint64_t active = dict ? pyobj_dict_get(&stack->memory, dict, "_active") : 0;
+
+	if (active)
+		pyobj_dict_each(&stack->memory, active, name_one, naming);
+}
+
+void pystack_name_threads(struct pystack *stack)
+{
+	struct naming naming = { stack, 0 };
+
+	for (size_t i = 0; i < stack->thread_count; i++)
+		if (!stack->inside->images[i]->name[0] &&
+		    stack->inside->images[i]->name_tries < 3) {
+			stack->inside->images[i]->name_tries++;
+			naming.left++;
+		}
+	for (size_t i = 0; naming.left && i < stack->inside->interpreter_count; i++)
+		name_by(&naming, stack->inside->interpreters[i].address);
+}
+
+size_t pystack_gil_count(const struct pystack *stack)
+{
+	return stack->inside ? stack->inside->interpreter_count : 0;
+}
+
+uint64_t pystack_gil(const struct pystack *stack, size_t at)
+{
+	return stack->inside->interpreters[at].gil;
+}
+
+size_t pystack_interpreter_count(const struct pystack *stack)
+{
+	return pystack_gil_count(stack);
+}
+
+uint64_t pystack_interpreter(const struct pystack *stack, size_t at)
+{
+	return stack->inside->interpreters[at].address;
+}
+
+/* ---- open and close -------------------------------------------------------------------------- */
+
+int pystack_open(struct pystack *stack, pid_t pid, struct kymo_error *err)
+{
+	int rc;
+
+	memset(stack, 0, sizeof(*stack));
+	stack->pid = pid;
+	stack->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	stack->starttime = paths_starttime(pid);
+	if (!stack->starttime)
+		return process_memory_refused(err, pid, ESRCH);
+	rc = pyfind_process(pid, &stack->python, err);
+	if (rc)
+		return rc;
+	stack->memory = (struct pymemory){ pid, &stack->python.layout };
+	stack->inside = calloc(1, sizeof(*stack->inside));
+	return stack->inside ? 0 : error_set(err, ENOMEM, "no memory to read process %d", (int)pid);
+}
+
+void pystack_close(struct pystack *stack)
+{
+	if (stack->inside) {
+		forget_threads(stack->inside, 0);
+		free(stack->inside->images);
+		free(stack->inside->wanted);
+		process_memory_batch_fini(&stack->inside->batch);
+		free(stack->inside);
+	}
+	pycode_fini(&stack->codes);
+	free(stack->threads);
+	if (stack->pid && stack->process_fd >= 0)
+		close(stack->process_fd);
+	memset(stack, 0, sizeof(*stack));
+}

@@ -1,0 +1,416 @@
+#include "collect/python/sampler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/files/paths.h"
+#include "base/schema.h"
+#include "collect/host/proc.h"
+#include "collect/python/pystack.h"
+#include "collect/python/slow_zones.h"
+#include "collect/python/stacktrie.h"
+#include "record/record.h"
+
+#define LOOK_NS 100000000ull /* for children, and for what is configured */
+#define FIRST_TRY_NS 20000000ull /* after a process was seen without Python; doubles */
+#define LONGEST_TRY_NS 200000000ull
+#define FLIGHT_NODES 4000 /* less than half of a ring */
+#define CHILDREN_BYTES 16384
+
+struct watched {
+	pid_t pid;
+	uint64_t starttime;
+	struct pystack stack;
+	bool open; /* the stack is */
+	bool gone;
+	uint64_t try_ns,
+		pause_ns; /* the next attempt to find Python, and the pause after that one */
+	uint64_t next_ns;
+	uint64_t look_ns;
+	struct slow_zones slow;
+};
+
+struct sampler_inside {
+	struct sampler_options options;
+	char live_dir[KYMO_PATH_BYTES];
+	pthread_t thread;
+	pthread_mutex_t lock; /* held while processes are added, not while they are read */
+	pthread_cond_t wake;
+	bool stop;
+	pid_t *added; /* waiting to be watched */
+	size_t added_count, added_room;
+	/* the thread's own */
+	struct watched **watched;
+	size_t watched_count, watched_room;
+	struct stacktrie trie;
+	uint32_t period_name;
+	uint64_t period_ns; /* 0: none */
+	struct sampler_stats stats;
+	/* what others are told, under the lock */
+	struct sampler_stats told;
+};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static uint32_t intern(const char *text)
+{
+	return kymo__intern(text, strlen(text), "", 0, 0, KYMO_SOURCE_PYTHON, 0);
+}
+
+static char state_of(pid_t pid, pid_t tid)
+{
+	char path[64], text[512];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	if (proc_read(path, text, sizeof(text)) <= 0)
+		return '?';
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : '?';
+}
+
+static void write_thread(struct sampler_inside *inside, const struct watched *one,
+			 const struct pystack_thread *thread, uint64_t ticks, uint32_t cause)
+{
+	struct schema_sample_row row = { .ts_ticks = ticks, .pid = one->pid, .tid = thread->tid };
+
+	row.stack = stacktrie_add(&inside->trie, thread);
+	row.thread_name = thread->name[0]	    ? intern(thread->name)
+			  : thread->tid == one->pid ? intern("MainThread")
+						    : 0;
+	row.cause = cause;
+	row.state = (uint16_t)state_of(one->pid, thread->tid);
+	row.gil = thread->gil;
+	if (!kymo__append(SCHEMA_SAMPLES, &row))
+		inside->stats.rows++;
+}
+
+static void write_sample(struct sampler_inside *inside, struct watched *one, uint64_t ticks,
+			 uint32_t cause)
+{
+	inside->stats.samples++;
+	pystack_name_threads(&one->stack);
+	stacktrie_begin(&inside->trie);
+	for (size_t i = 0; i < one->stack.thread_count; i++) {
+		if (one->stack.threads[i].read)
+			write_thread(inside, one, &one->stack.threads[i], ticks, cause);
+		else
+			inside->stats.missed++;
+	}
+}
+
+/* ---- a process ------------------------------------------------------------------------------- */
+
+static void lose(struct watched *one, uint64_t now_ns)
+{
+	pystack_close(&one->stack);
+	one->open = false;
+	one->try_ns = now_ns + one->pause_ns;
+	one->pause_ns = one->pause_ns * 2 < LONGEST_TRY_NS ? one->pause_ns * 2 : LONGEST_TRY_NS;
+}
+
+static bool find_python(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
+{
+	int rc;
+
+	if (one->open)
+		return true;
+	if (now_ns < one->try_ns)
+		return false;
+	rc = pystack_open(&one->stack, one->pid, NULL);
+	one->gone = rc == -ESRCH || paths_starttime(one->pid) != one->starttime;
+	if (rc || one->gone) {
+		lose(one, now_ns);
+		return false;
+	}
+	one->open = true;
+	inside->stats.processes++;
+	return true;
+}
+
+static void take(struct sampler_inside *inside, struct watched *one, uint32_t cause)
+{
+	uint64_t ticks = kymo_ticks(), now_ns = clock_monotonic_ns();
+	int rc;
+
+	if (!find_python(inside, one, now_ns))
+		return;
+	rc = pystack_read(&one->stack, NULL);
+	if (!rc) {
+		one->pause_ns = FIRST_TRY_NS;
+		write_sample(inside, one, ticks, cause);
+		return;
+	}
+	one->gone = rc == -ESRCH;
+	lose(one, now_ns); /* not begun yet, on its way out, or another program by now */
+}
+
+/* ---- who is watched -------------------------------------------------------------------------- */
+
+static void watch(struct sampler_inside *inside, pid_t pid)
+{
+	uint64_t starttime = paths_starttime(pid);
+	struct watched *one;
+
+	for (size_t i = 0; i < inside->watched_count; i++)
+		if (inside->watched[i]->pid == pid && inside->watched[i]->starttime == starttime)
+			return;
+	if (inside->watched_count == inside->watched_room) {
+		size_t room = inside->watched_room ? 2 * inside->watched_room : 16;
+		struct watched **larger = realloc(inside->watched, room * sizeof(*larger));
+
+		if (!larger)
+			return;
+		inside->watched = larger;
+		inside->watched_room = room;
+	}
+	one = starttime ? calloc(1, sizeof(*one)) : NULL;
+	if (!one)
+		return;
+	one->pid = pid;
+	one->starttime = starttime;
+	one->pause_ns = FIRST_TRY_NS;
+	one->next_ns = clock_monotonic_ns();
+	slow_zones_init(&one->slow, inside->live_dir, pid, starttime);
+	inside->watched[inside->watched_count++] = one;
+}
+
+static void unwatch(struct watched *one)
+{
+	if (one->open)
+		pystack_close(&one->stack);
+	slow_zones_fini(&one->slow);
+	free(one);
+}
+
+static void look_for_children(struct sampler_inside *inside, pid_t pid, pid_t tid)
+{
+	char path[64], text[CHILDREN_BYTES], *at = text, *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	if (proc_read(path, text, sizeof(text)) <= 0)
+		return;
+	for (;; at = end) {
+		long child = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		watch(inside, (pid_t)child);
+	}
+}
+
+/* Once in a while: children, and whether it is still there. */
+static void look(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
+{
+	one->look_ns = now_ns + LOOK_NS;
+	look_for_children(inside, one->pid, one->pid);
+	for (size_t i = 0; one->open && i < one->stack.thread_count; i++)
+		if (one->stack.threads[i].tid != one->pid)
+			look_for_children(inside, one->pid, one->stack.threads[i].tid);
+	if (!one->open && paths_starttime(one->pid) != one->starttime)
+		one->gone = true;
+}
+
+static void visit(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
+{
+	char cause[192];
+
+	if (now_ns >= one->look_ns)
+		look(inside, one, now_ns);
+	if (slow_zones_look(&one->slow, inside->options.slow_ns, cause, sizeof(cause)))
+		take(inside, one, intern(cause));
+	if (inside->period_ns && now_ns >= one->next_ns && !one->gone) {
+		take(inside, one, inside->period_name);
+		/* In step with the clock; what was missed while the machine was busy is not made up for. */
+		one->next_ns += inside->period_ns;
+		if (one->next_ns < now_ns)
+			one->next_ns = now_ns + inside->period_ns;
+	}
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void take_added(struct sampler_inside *inside)
+{
+	pthread_mutex_lock(&inside->lock);
+	for (size_t i = 0; i < inside->added_count; i++)
+		watch(inside, inside->added[i]);
+	inside->added_count = 0;
+	pthread_mutex_unlock(&inside->lock);
+}
+
+static uint64_t next_visit(const struct sampler_inside *inside, uint64_t now_ns)
+{
+	uint64_t next = now_ns + LOOK_NS, slow = inside->options.slow_ns / 4;
+
+	if (slow && slow < LOOK_NS)
+		next = now_ns + (slow > 1000000 ? slow : 1000000);
+	for (size_t i = 0; i < inside->watched_count; i++)
+		if (inside->period_ns && inside->watched[i]->next_ns < next)
+			next = inside->watched[i]->next_ns;
+	return next;
+}
+
+static void forget_gone(struct sampler_inside *inside)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < inside->watched_count; i++) {
+		if (inside->watched[i]->gone)
+			unwatch(inside->watched[i]);
+		else
+			inside->watched[kept++] = inside->watched[i];
+	}
+	inside->watched_count = kept;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* False: it is time to end. */
+static bool wait_until(struct sampler_inside *inside, uint64_t at_ns)
+{
+	struct timespec at = { (time_t)(at_ns / 1000000000u), (long)(at_ns % 1000000000u) };
+	bool stop;
+
+	pthread_mutex_lock(&inside->lock);
+	inside->stats.cpu_ns = cpu_ns();
+	inside->told = inside->stats;
+	while (!inside->stop && !inside->added_count &&
+	       pthread_cond_timedwait(&inside->wake, &inside->lock, &at) != ETIMEDOUT)
+		;
+	stop = inside->stop;
+	pthread_mutex_unlock(&inside->lock);
+	return !stop;
+}
+
+/* A period that has become shorter holds at once. */
+static void take_period(struct sampler_inside *inside, uint64_t now_ns)
+{
+	uint64_t period_ns = inside->options.period_ns;
+
+	if (!period_ns && kymo__process.control)
+		period_ns = __atomic_load_n(&kymo__process.control->sample_period_ns,
+					    __ATOMIC_RELAXED);
+	if (period_ns && period_ns < SAMPLER_SHORTEST_NS)
+		period_ns = SAMPLER_SHORTEST_NS;
+	for (size_t i = 0; period_ns != inside->period_ns && i < inside->watched_count; i++)
+		inside->watched[i]->next_ns = now_ns;
+	inside->period_ns = period_ns;
+}
+
+static void *run(void *context)
+{
+	struct sampler_inside *inside = context;
+	uint64_t now_ns;
+
+	inside->period_name = intern("period");
+	do {
+		take_added(inside);
+		now_ns = clock_monotonic_ns();
+		take_period(inside, now_ns);
+		/* The list grows while it is walked: new children are visited at once. */
+		for (size_t i = 0; i < inside->watched_count; i++)
+			visit(inside, inside->watched[i], now_ns);
+		forget_gone(inside);
+	} while (wait_until(inside, next_visit(inside, now_ns)));
+	return NULL;
+}
+
+/* ---- from outside ---------------------------------------------------------------------------- */
+
+int sampler_start(struct sampler *sampler, const struct sampler_options *options,
+		  struct kymo_error *err)
+{
+	struct sampler_inside *inside = calloc(1, sizeof(*inside));
+	pthread_condattr_t monotonic;
+	int rc;
+
+	sampler->inside = NULL;
+	if (!inside)
+		return error_set(err, ENOMEM, "no memory to take samples");
+	inside->options = *options;
+	snprintf(inside->live_dir, sizeof(inside->live_dir), "%s",
+		 options->live_dir ? options->live_dir : "");
+	stacktrie_init(&inside->trie, options->keep == KYMO_KEEP_ALL ? 0 : FLIGHT_NODES);
+	pthread_mutex_init(&inside->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&inside->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	rc = pthread_create(&inside->thread, NULL, run, inside);
+	if (rc) {
+		free(inside);
+		return error_set(err, rc, "no thread to take samples in: %s", strerror(rc));
+	}
+	sampler->inside = inside;
+	return 0;
+}
+
+void sampler_watch(struct sampler *sampler, pid_t pid)
+{
+	struct sampler_inside *inside = sampler->inside;
+
+	if (!inside || pid <= 0)
+		return;
+	pthread_mutex_lock(&inside->lock);
+	if (inside->added_count == inside->added_room) {
+		size_t room = inside->added_room ? 2 * inside->added_room : 16;
+		pid_t *larger = realloc(inside->added, room * sizeof(*larger));
+
+		if (larger) {
+			inside->added = larger;
+			inside->added_room = room;
+		}
+	}
+	if (inside->added_count < inside->added_room)
+		inside->added[inside->added_count++] = pid;
+	pthread_cond_signal(&inside->wake);
+	pthread_mutex_unlock(&inside->lock);
+}
+
+void sampler_stats(struct sampler *sampler, struct sampler_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (!sampler->inside)
+		return;
+	pthread_mutex_lock(&sampler->inside->lock);
+	*out = sampler->inside->told;
+	pthread_mutex_unlock(&sampler->inside->lock);
+}
+
+void sampler_stop(struct sampler *sampler, struct sampler_stats *last)
+{
+	struct sampler_inside *inside = sampler->inside;
+
+	if (last)
+		memset(last, 0, sizeof(*last));
+	if (!inside)
+		return;
+	pthread_mutex_lock(&inside->lock);
+	inside->stop = true;
+	pthread_cond_signal(&inside->wake);
+	pthread_mutex_unlock(&inside->lock);
+	pthread_join(inside->thread, NULL);
+	if (last)
+		*last = inside->told;
+	for (size_t i = 0; i < inside->watched_count; i++)
+		unwatch(inside->watched[i]);
+	free(inside->watched);
+	free(inside->added);
+	stacktrie_fini(&inside->trie);
+	pthread_cond_destroy(&inside->wake);
+	pthread_mutex_destroy(&inside->lock);
+	free(inside);
+	sampler->inside = NULL;
+}

@@ -1,0 +1,269 @@
+/* `kymo attach`: what `kymo run` does, for a program that somebody else started. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "collect/run/collector.h"
+#include "collect/run/guard.h"
+#include "collect/host/proc.h"
+#include "collect/native/process_memory.h"
+#include "collect/run/say.h"
+#include "record/record.h"
+
+#define WORDS_MOST 64
+
+/* ---- who it is ------------------------------------------------------------------------------- */
+
+/* Its command line as words; text holds them. A kernel thread has none, and goes by its name. */
+static void read_words(pid_t pid, char *text, size_t text_bytes, char **words)
+{
+	char path[48];
+	struct proc_stat stat;
+	ssize_t bytes;
+	size_t count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	bytes = proc_read(path, text, text_bytes);
+	if (bytes <= 0 && !proc_stat(pid, &stat))
+		bytes = snprintf(text, text_bytes, "%s", stat.name);
+	for (char *word = text; word < text + (bytes > 0 ? bytes : 0) && count < WORDS_MOST - 1;
+	     word += strlen(word) + 1)
+		words[count++] = word;
+	if (!count)
+		words[count++] = strcpy(text, "?");
+	words[count] = NULL;
+}
+
+static void read_cwd(pid_t pid, char *out, size_t out_bytes)
+{
+	char path[48];
+	ssize_t bytes;
+
+	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
+	bytes = readlink(path, out, out_bytes - 1);
+	out[bytes > 0 ? bytes : 0] = '\0'; /* of another user: not told */
+}
+
+/* ---- where it is recorded ---------------------------------------------------------------------- */
+
+static int make_recording(struct collector *collector, const struct attach_options *options,
+			  struct kymo_error *err)
+{
+	struct collect_options run = { .directory = options->directory,
+				       .keep = options->keep,
+				       .budget = options->budget };
+	char text[KYMO_ARGV_BYTES], *words[WORDS_MOST];
+	int rc;
+
+	read_words(options->pid, text, sizeof(text), words);
+	run.argv = words;
+	rc = run_dirs_make(&collector->halves, &run, err);
+	if (rc)
+		return rc;
+	read_cwd(options->pid, collector->halves.run.cwd, sizeof(collector->halves.run.cwd));
+	run_dirs_started(&collector->halves, options->pid, options->starttime);
+	collector->moves = true;
+	return 0;
+}
+
+/* Whoever holds it is the one that watches; it goes with us, however we end. */
+static int claim(const char *live, pid_t pid, struct kymo_error *err)
+{
+	int fd = open(live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return error_set(err, errno, "cannot open the recording of it, %s: %s", live,
+				 strerror(errno));
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	close(fd);
+	return error_set(err, EBUSY, "another kymo attach watches process %d already", (int)pid);
+}
+
+static int join_recording(struct collector *collector, const struct attach_options *options,
+			  int *out_claim, struct kymo_error *err)
+{
+	*out_claim = claim(options->live, options->pid, err);
+	if (*out_claim < 0)
+		return *out_claim;
+	if (options->disk) {
+		collector->moves = true;
+		return run_dirs_take_over(&collector->halves, options->live, options->disk, err);
+	}
+	snprintf(collector->halves.live, sizeof(collector->halves.live), "%s", options->live);
+	collector->halves.live_fd = collector->halves.disk_fd = -1;
+	return 0;
+}
+
+/* ---- the time in which nobody watched ----------------------------------------------------------- */
+
+/* The last moment that is known of a process that is gone; 0: it is no collector, or lives. */
+static uint64_t last_ticks(const char *live, const char *process)
+{
+	struct kymo_control control;
+	char path[KYMO_PATH_BYTES + 64];
+	uint64_t last;
+	ssize_t got = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s/control", live, process);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0)
+		got = pread(fd, &control, sizeof(control), 0);
+	if (fd >= 0)
+		close(fd);
+	if (got != (ssize_t)sizeof(control) || control.role != KYMO_ROLE_COLLECTOR ||
+	    proc_alive(control.pid, control.starttime))
+		return 0;
+	last = control.ended_ticks;
+	for (int i = 0; i < KYMO_CLOCK_PAIRS && !control.ended_ticks; i++)
+		if (control.pairs[i].ticks > last)
+			last = control.pairs[i].ticks;
+	return last;
+}
+
+static void write_gap(const char *live)
+{
+	DIR *directory = opendir(live);
+	struct schema_gap_row row;
+	struct dirent *entry;
+	uint64_t last = 0, one, now;
+
+	while (directory && (entry = readdir(directory))) {
+		one = entry->d_name[0] == 'p' ? last_ticks(live, entry->d_name) : 0;
+		last = one > last ? one : last;
+	}
+	if (directory)
+		closedir(directory);
+	now = kymo_ticks();
+	if (!last || last >= now)
+		return;
+	memset(&row, 0, sizeof(row));
+	row.start_ticks = last;
+	row.duration_ticks = now - last;
+	row.events = 1;
+	row.cause = kymo_name("no collector: nobody sampled");
+	kymo__append(SCHEMA_GAPS, &row);
+}
+
+/* What was configured while nobody watched holds now; our own environment is nearer. */
+static void take_settings(const struct kymo_control *from)
+{
+	struct settings_value value;
+	char variable[48];
+
+	for (const struct settings_key *key = settings_keys; from && key->name; key++) {
+		settings_variable(key, variable, sizeof(variable));
+		if (key->who != SETTINGS_COLLECTOR || getenv(variable))
+			continue;
+		settings_load(key, from, &value);
+		settings_store(key, kymo__process.control, &value);
+	}
+}
+
+/* ---- from the beginning to the end -------------------------------------------------------------- */
+
+/* Metrics need no permission, memory does: said once, and the rest goes on. */
+static void say_whether_stacks_can_be_read(pid_t pid)
+{
+	struct kymo_error err = { 0 };
+	char byte;
+	/* Nothing is ever mapped there: where we may read, that is the answer. */
+	int rc = process_memory_read(pid, 8, &byte, 1);
+
+	if (rc != -EPERM && rc != -EACCES && rc != -ENOSYS)
+		return;
+	process_memory_name_command("attach");
+	process_memory_refused(&err, pid, -rc);
+	say("metrics alone, without Python stacks: %s", err.text);
+}
+
+static void begin(struct collector *collector, const struct attach_options *options)
+{
+	struct proc_stat stat;
+
+	if (collector->moves)
+		archive_init(&collector->archive, collector->halves.live_fd,
+			     collector->halves.disk_fd, &options->budget);
+	/* Its children are there already, so nobody counts as seen. */
+	memset(&collector->family, 0, sizeof(collector->family));
+	family_root(&collector->family, options->pid, options->starttime,
+		    proc_stat(options->pid, &stat) ? "" : stat.name);
+	family_look(&collector->family);
+	collector_record(collector);
+	if (!collector->records)
+		return;
+	take_settings(options->settings);
+	if (kymo__process.control->sample_period_ns || collector->slow_ns)
+		say_whether_stacks_can_be_read(options->pid);
+	if (options->live)
+		write_gap(options->live);
+}
+
+static void end(struct collector *collector, struct collect_result *result)
+{
+	result->ended = collector->watch.ended;
+	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
+	if (collector->moves)
+		archive_pass(&collector->archive);
+	collector_last_rows(collector, NULL);
+	snprintf(result->directory, sizeof(result->directory), "%s",
+		 collector->moves ? collector->halves.shown : collector->halves.live);
+	if (!collector->moves)
+		return;
+	/* A run that was joined goes on without us; one that we made ends here. */
+	if (result->ended || !archive_has_program(&collector->archive))
+		collector_settle(collector, NULL, result);
+	else
+		archive_retire_self(&collector->archive);
+	archive_fini(&collector->archive);
+}
+
+int collect_attach(const struct attach_options *options, struct collect_result *result,
+		   struct kymo_error *err)
+{
+	struct collector collector;
+	int claimed = -1, rc;
+
+	memset(&collector, 0, sizeof(collector));
+	memset(result, 0, sizeof(*result));
+	collector.keep = options->keep;
+	collector.slow_ns = options->slow_ns;
+	collector.started_ns = clock_monotonic_ns();
+	if (options->duration_ns)
+		collector.until_ns = collector.started_ns + options->duration_ns;
+	signal(SIGPIPE, SIG_IGN);
+	if (watch_attach(&collector.watch, options->pid, options->starttime)) {
+		rc = error_set(err, ESRCH, "process %d has ended", (int)options->pid);
+		goto out;
+	}
+	collector.target_starttime = options->starttime;
+	rc = options->live ? join_recording(&collector, options, &claimed, err)
+			   : make_recording(&collector, options, err);
+	if (rc)
+		goto out;
+	guard_install();
+	begin(&collector, options);
+	if (isatty(STDERR_FILENO) && !options->duration_ns)
+		say("watching pid %d until it ends; Ctrl-C ends the watching, not the program",
+		    (int)options->pid);
+	collector_supervise(&collector);
+	end(&collector, result);
+	host_fini(&collector.host);
+	if (collector.moves)
+		run_dirs_close(&collector.halves);
+out:
+	family_fini(&collector.family);
+	watch_fini(&collector.watch);
+	if (claimed >= 0)
+		close(claimed);
+	return rc;
+}

@@ -1,0 +1,419 @@
+#include "collect/run/collect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/files/paths.h"
+#include "collect/run/collector.h"
+#include "collect/host/gpu.h"
+#include "collect/run/guard.h"
+#include "collect/run/say.h"
+#include "record/record.h"
+
+#define FIRST_PASS_NS 20000000ull
+#define SLOW_PASS_NS 1000000000ull /* who is there, who has ended */
+#define SHORTEST_PERIOD_NS 10000000ull
+#define STRAGGLERS_MS 100 /* children that are about to end with the program */
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static int launch(struct collector *collector, const struct collect_options *options,
+		  struct collect_result *result, struct kymo_error *err)
+{
+	char run[KYMO_PATH_BYTES + 16], keep[32], budget[96] = "KYMO_BUDGET=";
+	const char *additions[4 + COLLECT_VARIABLES + 1] = { "KYMO=on", run, keep, budget };
+	const char *const *more = options->environment;
+	char *const *argv = options->argv;
+	int exec_failed, rc;
+
+	snprintf(run, sizeof(run), "KYMO_RUN=%s", collector->halves.live);
+	snprintf(keep, sizeof(keep), "KYMO_KEEP=%s",
+		 collector->keep == KYMO_KEEP_ALL ? "all" : "flight");
+	budget_format(&options->budget, budget + strlen(budget), sizeof(budget) - strlen(budget));
+	for (size_t i = 0; more && more[i] && i < COLLECT_VARIABLES; i++)
+		additions[4 + i] = more[i];
+	collector->started_ns = clock_monotonic_ns();
+	rc = launch_program(argv, additions, &collector->signals, &collector->watch.target,
+			    &exec_failed);
+	if (rc && exec_failed) {
+		result->exec_error = -rc;
+		return rc;
+	}
+	if (rc)
+		return error_set(err, -rc, "cannot start %s: %s", argv[0], strerror(-rc));
+	collector->target_starttime = paths_starttime(collector->watch.target);
+	return 0;
+}
+
+/* A pipe that the program closes has to be closed: our copies of its descriptors would keep it
+   open. */
+static void let_go_of_inherited_files(const struct collector *collector)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct dirent *entry;
+
+	if (null >= 0) {
+		dup3(null, STDIN_FILENO, O_CLOEXEC);
+		dup3(null, STDOUT_FILENO, O_CLOEXEC);
+		close(null);
+	}
+	while (directory && (entry = readdir(directory))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO && fd != dirfd(directory) &&
+		    fd != collector->halves.live_fd && fd != collector->halves.disk_fd &&
+		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd)
+			close(fd);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+static void start_sampler(struct collector *collector)
+{
+	struct sampler_options options = { .slow_ns = collector->slow_ns,
+					   .live_dir = collector->halves.live,
+					   .keep = collector->keep };
+	struct kymo_error err = { 0 };
+
+	if (sampler_start(&collector->sampler, &options, &err))
+		say("no Python samples: %s", err.text);
+	for (size_t i = 0; i < collector->family.count; i++)
+		sampler_watch(&collector->sampler, collector->family.members[i].pid);
+}
+
+void collector_record(struct collector *collector)
+{
+	struct kymo_error err = { 0 };
+
+	setenv("KYMO_KEEP", collector->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
+	collector->records = !host_init(&collector->host) &&
+			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
+	if (!collector->records) {
+		say("no system metrics and no Python samples: %s",
+		    err.text[0] ? err.text : "no memory");
+		return;
+	}
+	gpu_start(); /* where it fails there is no host.gpu */
+	start_sampler(collector);
+}
+
+/* ---- while it runs --------------------------------------------------------------------------- */
+
+static void note_who_recorded(struct collector *collector)
+{
+	for (size_t i = 0; i < collector->archive.process_count; i++) {
+		struct archive_process *process = &collector->archive.processes[i];
+		struct family_member *member;
+
+		if (archive_is_collector(&collector->archive, process))
+			continue;
+		member = family_find(&collector->family, process->pid, process->starttime);
+		/* One whose parents were gone before we saw it. */
+		if (!member && !process->foreign && archive_process_alive(process))
+			member = family_add(&collector->family, process->pid, process->starttime,
+					    "");
+		if (member)
+			member->recorded = true;
+	}
+}
+
+/* How long until the next one. */
+static uint64_t pass(struct collector *collector)
+{
+	uint64_t pause_ns;
+
+	if (!collector->moves)
+		return SLOW_PASS_NS;
+	pause_ns = (uint64_t)archive_pass(&collector->archive) * 1000000u;
+	note_who_recorded(collector);
+	return pause_ns;
+}
+
+static void slow_pass(struct collector *collector)
+{
+	family_look(&collector->family);
+	note_who_recorded(collector);
+	family_forget(&collector->family);
+	for (size_t i = 0; i < collector->family.count; i++)
+		sampler_watch(&collector->sampler, collector->family.members[i].pid);
+	if (collector->moves)
+		archive_retire_dead(&collector->archive);
+}
+
+static uint64_t ns_of(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+static void write_cost(const char *source, uint64_t events, uint64_t cost_ns)
+{
+	struct schema_cost_row row = { .ts_ticks = kymo_ticks(),
+				       .events = events,
+				       .cost_ns = cost_ns };
+
+	memcpy(row.source, source, strlen(source));
+	kymo__append(SCHEMA_OVERHEAD, &row);
+}
+
+/* What we cost ourselves: all of this process, whatever it did. The sampler has a row of its own once it has found
+   something to sample; until then what it spends on looking is the collector's. */
+static void measure_ourselves(const struct collector *collector,
+			      const struct sampler_stats *sampler)
+{
+	struct rusage usage;
+	uint64_t all_ns, sampler_ns = sampler->samples ? sampler->cpu_ns : 0;
+
+	if (!collector->records || getrusage(RUSAGE_SELF, &usage))
+		return;
+	all_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	/* The kernel's two clocks may differ by a tick. */
+	write_cost("collector", collector->rounds, all_ns > sampler_ns ? all_ns - sampler_ns : 0);
+	if (sampler->samples)
+		write_cost("sampler", sampler->samples, sampler_ns);
+}
+
+static void sample(struct collector *collector)
+{
+	if (!collector->records)
+		return;
+	host_sample(&collector->host, &collector->family);
+	collector->rounds++;
+}
+
+static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
+{
+	return deadline_ns > now_ns ? (int)((deadline_ns - now_ns + 999999) / 1000000) : 0;
+}
+
+/* As configured now: `kymo config` writes our own page. Below a hundredth of a second the kernel's counters stand
+   still. */
+static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
+{
+	uint64_t period_ns = collector->records
+				     ? __atomic_load_n(&kymo__process.control->system_period_ns,
+						       __ATOMIC_RELAXED)
+				     : 0;
+
+	if (!period_ns || period_ns > UINT64_MAX / 2)
+		return UINT64_MAX;
+	return last_ns ? last_ns + (period_ns < SHORTEST_PERIOD_NS ? SHORTEST_PERIOD_NS : period_ns)
+		       : 0;
+}
+
+static bool goes_on(const struct collector *collector, uint64_t now_ns)
+{
+	return !collector->watch.ended && !collector->watch.told_to_end &&
+	       (!collector->until_ns || now_ns < collector->until_ns);
+}
+
+void collector_supervise(struct collector *collector)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t next_pass_ns = now_ns + FIRST_PASS_NS, next_slow_ns = now_ns + SLOW_PASS_NS;
+	uint64_t sampled_ns = 0;
+	struct sampler_stats sampled;
+
+	/* The program may have ended already, and its SIGCHLD with it. */
+	while (goes_on(collector, now_ns)) {
+		uint64_t next_ns = next_pass_ns < next_slow_ns ? next_pass_ns : next_slow_ns;
+		uint64_t next_sample_ns = next_sample(collector, sampled_ns);
+
+		next_ns = next_ns < next_sample_ns ? next_ns : next_sample_ns;
+		if (collector->until_ns && collector->until_ns < next_ns)
+			next_ns = collector->until_ns;
+		watch_wait(&collector->watch, ms_until(next_ns, clock_monotonic_ns()));
+		now_ns = clock_monotonic_ns();
+		if (now_ns >= next_pass_ns) {
+			next_pass_ns = now_ns + pass(collector);
+		}
+		if (now_ns >= next_slow_ns) {
+			slow_pass(collector);
+			sampler_stats(&collector->sampler, &sampled);
+			measure_ourselves(collector, &sampled);
+			next_slow_ns = now_ns + SLOW_PASS_NS;
+		}
+		if (now_ns >= next_sample(collector, sampled_ns) && !collector->watch.ended) {
+			sample(collector);
+			sampled_ns = now_ns;
+		}
+	}
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static unsigned count_alive(struct collector *collector, pid_t *out_one)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < collector->archive.process_count; i++) {
+		struct archive_process *process = &collector->archive.processes[i];
+
+		if (archive_is_collector(&collector->archive, process) ||
+		    !archive_process_alive(process))
+			continue;
+		*out_one = process->pid;
+		count++;
+	}
+	return count;
+}
+
+/* Workers often end a moment after their parent; a daemon does not, and is not waited for. */
+static void wait_for_stragglers(struct collector *collector, struct collect_result *result)
+{
+	struct timespec pause = { 0, 5000000 };
+
+	for (int waited_ms = 0;; waited_ms += 5) {
+		archive_retire_dead(&collector->archive);
+		result->still_running = count_alive(collector, &result->still_running_pid);
+		if (!result->still_running || waited_ms >= STRAGGLERS_MS)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void count_unrecorded(struct collector *collector, struct collect_result *result)
+{
+	family_look(&collector->family);
+	note_who_recorded(collector);
+	for (size_t i = 1; i < collector->family.count; i++)
+		collector->family.members[i].gone =
+			true; /* counted now, whether it runs on or not */
+	family_forget(&collector->family);
+	result->not_recorded = collector->family.gone_unrecorded;
+	snprintf(result->not_recorded_names, sizeof(result->not_recorded_names), "%s",
+		 collector->family.gone_names);
+}
+
+void collector_last_rows(struct collector *collector, const struct rusage *usage)
+{
+	struct sampler_stats sampled;
+
+	if (!collector->records)
+		return;
+	gpu_stop();
+	sampler_stop(&collector->sampler, &sampled);
+	if (next_sample(collector, 1) != UINT64_MAX) {
+		sample(collector);
+		if (usage)
+			host_last(&collector->host, &collector->family, usage);
+	}
+	measure_ourselves(collector, &sampled);
+	kymo_disable();
+}
+
+void collector_settle(struct collector *collector, const int *wstatus,
+		      struct collect_result *result)
+{
+	struct archive *archive = &collector->archive;
+
+	if (wstatus)
+		archive_mark_target(archive, collector->watch.target, collector->target_starttime,
+				    *wstatus);
+	wait_for_stragglers(collector, result);
+	archive_retire_self(archive);
+	run_dirs_ended(&collector->halves, wstatus, !result->ended, result->not_recorded);
+	result->processes = archive->recorded_processes;
+	result->rows = archive->recorded_rows;
+	result->removed_segments = archive->removed_segments;
+	snprintf(result->directory, sizeof(result->directory), "%s", collector->halves.shown);
+	if (archive_left(archive) || !run_dirs_drop_live(&collector->halves)) {
+		result->move_error = archive->last_error;
+		snprintf(result->live, sizeof(result->live), "%s", collector->halves.live);
+	}
+}
+
+static void finish(struct collector *collector, struct collect_result *result)
+{
+	result->wstatus = collector->watch.wstatus;
+	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
+	archive_pass(&collector->archive);
+	count_unrecorded(collector, result);
+	collector_last_rows(collector, &collector->watch.usage);
+	watch_reap(&collector->watch);
+	collector_settle(collector, &result->wstatus, result);
+}
+
+int collect_run(const struct collect_options *options, struct collect_result *result,
+		struct kymo_error *err)
+{
+	struct collector collector;
+	int rc;
+
+	memset(&collector, 0, sizeof(collector));
+	memset(result, 0, sizeof(*result));
+	collector.keep = options->keep;
+	collector.slow_ns = options->slow_ns;
+	collector.moves = true;
+	collector.watch.signal_fd = collector.watch.witness.fd = collector.watch.pidfd = -1;
+	launch_hold_standard_files();
+	rc = run_dirs_make(&collector.halves, options, err);
+	if (rc)
+		return rc;
+	launch_block_signals(&collector.signals);
+	family_init(&collector.family);
+	rc = watch_init(&collector.watch);
+	if (rc) {
+		error_set(err, -rc, "cannot watch a program: signalfd: %s", strerror(-rc));
+	} else {
+		witness_start(&collector.watch.witness);
+		rc = launch(&collector, options, result, err);
+	}
+	if (rc) {
+		run_dirs_remove(&collector.halves);
+		goto out;
+	}
+	let_go_of_inherited_files(&collector);
+	if (paths_root_is_fallback())
+		say("/dev/shm is too small or missing: rows go through %s, which may be slower",
+		    collector.halves.live);
+	guard_install();
+	run_dirs_started(&collector.halves, collector.watch.target, collector.target_starttime);
+	archive_init(&collector.archive, collector.halves.live_fd, collector.halves.disk_fd,
+		     &options->budget);
+	family_root(&collector.family, collector.watch.target, collector.target_starttime,
+		    options->argv[0]);
+	collector_record(&collector);
+	collector_supervise(&collector);
+	finish(&collector, result);
+	archive_fini(&collector.archive);
+	host_fini(&collector.host);
+	watch_drain(&collector.watch);
+out:
+	family_fini(&collector.family);
+	watch_fini(&collector.watch);
+	run_dirs_close(&collector.halves);
+	launch_restore_signals(&collector.signals);
+	return rc && !result->exec_error ? rc : 0;
+}
+
+void collect_end_like(int wstatus)
+{
+	struct rlimit none = { 0, 0 };
+	sigset_t one;
+
+	if (WIFEXITED(wstatus))
+		exit(WEXITSTATUS(wstatus));
+	/* The program has left a core, if it was to; a second one, of ours, would only hide it. */
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0);
+	signal(WTERMSIG(wstatus), SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, WTERMSIG(wstatus));
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	kill(getpid(), WTERMSIG(wstatus));
+	/* Still here: the first process of a container, which such a signal does not kill. */
+	_exit(128 + WTERMSIG(wstatus));
+}

@@ -1,0 +1,138 @@
+#include "collect/run/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void launch_hold_standard_files(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		int null;
+
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		/* The lowest free number is this one, since those below it are taken by now. */
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		(void)null;
+	}
+}
+
+void launch_block_signals(struct launch_signals *saved)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	struct sigaction plain;
+	sigset_t all;
+
+	sigfillset(&all);
+	/* A fault of our own: blocked, it would kill us without a chance to guard against it. */
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	sigprocmask(SIG_SETMASK, &all, &saved->mask);
+	/* Where SIGCHLD is ignored, which is inherited, children leave no status behind. */
+	memset(&plain, 0, sizeof(plain));
+	plain.sa_handler = SIG_DFL;
+	sigaction(SIGCHLD, &plain, &saved->child);
+}
+
+void launch_restore_signals(const struct launch_signals *saved)
+{
+	sigaction(SIGCHLD, &saved->child, NULL);
+	sigprocmask(SIG_SETMASK, &saved->mask, NULL);
+}
+
+static bool same_variable(const char *a, const char *b)
+{
+	size_t length = strcspn(a, "=");
+
+	return a[length] && !strncmp(a, b, length + 1);
+}
+
+/* The environment with additions in place of what they replace; NULL: no memory. The caller frees
+   the array alone. */
+static char **make_environment(const char *const *additions)
+{
+	size_t count = 0, kept = 0, added = 0;
+	char **out;
+
+	while (environ[count])
+		count++;
+	while (additions[added])
+		added++;
+	out = malloc((count + added + 1) * sizeof(*out));
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		bool replaced = false;
+
+		for (size_t k = 0; k < added; k++)
+			replaced = replaced || same_variable(additions[k], environ[i]);
+		if (!replaced)
+			out[kept++] = environ[i];
+	}
+	memcpy(out + kept, additions, (added + 1) * sizeof(*out));
+	return out;
+}
+
+static void become_program(char *const *argv, char **environment,
+			   const struct launch_signals *saved, int report_fd)
+{
+	ssize_t done;
+	int error;
+
+	launch_restore_signals(saved);
+	execvpe(argv[0], argv, environment);
+	error = errno;
+	done = write(report_fd, &error, sizeof(error));
+	(void)done;
+	_exit(127);
+}
+
+/* The pipe closes without a word when the exec has happened. */
+static int hear_of_exec(int fd, pid_t pid)
+{
+	int error = 0;
+	ssize_t got;
+
+	do
+		got = read(fd, &error, sizeof(error));
+	while (got < 0 && errno == EINTR);
+	if (got != (ssize_t)sizeof(error))
+		return 0;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return -error;
+}
+
+int launch_program(char *const *argv, const char *const *additions,
+		   const struct launch_signals *saved, pid_t *out_pid, int *out_exec_failed)
+{
+	char **environment = make_environment(additions);
+	int report[2] = { -1, -1 };
+	int rc = 0;
+
+	*out_exec_failed = 0;
+	if (!environment)
+		return -ENOMEM;
+	if (pipe2(report, O_CLOEXEC)) {
+		rc = -errno;
+		goto out;
+	}
+	*out_pid = fork();
+	if (*out_pid < 0)
+		rc = -errno;
+	if (*out_pid == 0)
+		become_program(argv, environment, saved, report[1]);
+	close(report[1]);
+	if (!rc) {
+		rc = hear_of_exec(report[0], *out_pid);
+		*out_exec_failed = rc != 0;
+	}
+	close(report[0]);
+out:
+	free(environment);
+	return rc;
+}

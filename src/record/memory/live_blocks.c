@@ -1,0 +1,158 @@
+/*
+ * What is live, by address: a shadow of 8 bytes for each 16 bytes of the program's memory, of which only the pages are
+ * touched that hold an entry. (Addresses of 8 bytes in between, which few allocators give, have a shadow of their own.)
+ * An entry is written by who holds the memory it is of, so that nobody waits for anybody.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/memory/memory.h"
+
+#define REGION_BITS 21 /* 2 MiB of the program */
+#define REGIONS (1u << 16) /* 128 GiB of it */
+#define LEAF_BYTES (1ull << (REGION_BITS - 1))
+#define CHUNK_BYTES (32 * LEAF_BYTES)
+#define CHUNKS (REGIONS / 32)
+
+uint8_t memory_filter[1u << 15];
+
+static struct region {
+	uint64_t number; /* of the region + 1; 0: free */
+	uint64_t *leaf;
+} regions[REGIONS];
+
+/* Leaves are cut from chunks, so that there are few maps. */
+static char *chunks[CHUNKS];
+static uint64_t leaves_used;
+
+/* Where each address has an entry, a table that says so would only be in the way. */
+static inline bool is_filtered(void)
+{
+	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) != KYMO_MEMORY_EXACT;
+}
+
+/* By the kernel's number: ours is not the program's memory. */
+static void *map(size_t bytes)
+{
+	long at = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+
+static char *chunk_at(uint64_t index)
+{
+	char *chunk, *none = NULL;
+
+	if (index >= CHUNKS)
+		return NULL;
+	chunk = __atomic_load_n(&chunks[index], __ATOMIC_ACQUIRE);
+	if (chunk)
+		return chunk;
+	chunk = map(CHUNK_BYTES);
+	if (!chunk)
+		return NULL;
+	if (__atomic_compare_exchange_n(&chunks[index], &none, chunk, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return chunk;
+	syscall(SYS_munmap, chunk, CHUNK_BYTES);
+	return none;
+}
+
+static uint64_t *leaf_make(void)
+{
+	uint64_t number = __atomic_fetch_add(&leaves_used, 1, __ATOMIC_RELAXED);
+	char *chunk = chunk_at(number / 32);
+
+	return chunk ? (uint64_t *)(void *)(chunk + number % 32 * LEAF_BYTES) : NULL;
+}
+
+static uint64_t *leaf_of(struct region *region, bool make)
+{
+	uint64_t *leaf = __atomic_load_n(&region->leaf, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (leaf || !make)
+		return leaf;
+	leaf = leaf_make();
+	if (!leaf || __atomic_compare_exchange_n(&region->leaf, &none, leaf, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return leaf;
+	return none; /* another thread's; ours stays unused */
+}
+
+/* Where the address's entry is; NULL: no region, or no room for one. */
+static uint64_t *entry_of(const void *ptr, bool make)
+{
+	uint64_t odd = (uintptr_t)ptr >> 3 & 1;
+	uint64_t wanted = ((uintptr_t)ptr >> REGION_BITS << 1 | odd) + 1;
+	uint32_t at = (uint32_t)(wanted * 0x9E3779B97F4A7C15ull >> 48);
+
+	for (uint32_t i = 0; i < 256; i++, at = (at + 1) % REGIONS) {
+		uint64_t number = __atomic_load_n(&regions[at].number, __ATOMIC_ACQUIRE);
+		uint64_t *leaf;
+
+		if (!number && make &&
+		    __atomic_compare_exchange_n(&regions[at].number, &number, wanted, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			number = wanted;
+		if (!number)
+			return NULL;
+		if (number != wanted)
+			continue;
+		leaf = leaf_of(&regions[at], make);
+		return leaf ? &leaf[((uintptr_t)ptr >> 4) % (LEAF_BYTES / 8)] : NULL;
+	}
+	return NULL;
+}
+
+/* Counters that are full stay full: then it is only slower. */
+static void filter_add(const void *ptr, int change)
+{
+	uint8_t *cell = &memory_filter[memory_filter_of(ptr)];
+	uint8_t now = __atomic_load_n(cell, __ATOMIC_RELAXED);
+
+	while (now != 255 && !__atomic_compare_exchange_n(cell, &now, (uint8_t)(now + change), true,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Full counters stay full, so entries of exact mode that were not counted are found as well. */
+void memory_live_unfilter(void)
+{
+	memset(memory_filter, 255, sizeof(memory_filter));
+}
+
+bool memory_live_put(const void *ptr, uint64_t entry)
+{
+	uint64_t *at = entry_of(ptr, true);
+
+	if (!at)
+		return false;
+	__atomic_store_n(at, entry, __ATOMIC_RELAXED);
+	if (is_filtered())
+		filter_add(ptr, 1);
+	return true;
+}
+
+uint64_t memory_live_take(const void *ptr)
+{
+	uint64_t *at = entry_of(ptr, false);
+	uint64_t entry = at ? __atomic_load_n(at, __ATOMIC_RELAXED) : 0;
+
+	if (!entry)
+		return 0;
+	__atomic_store_n(at, 0, __ATOMIC_RELAXED);
+	if (is_filtered())
+		filter_add(ptr, -1);
+	return entry;
+}
+
+/* Nobody follows what happens from now on. Pages go back to the kernel, and read as zeros. */
+void memory_live_clear(void)
+{
+	for (uint32_t i = 0; i < CHUNKS && chunks[i]; i++)
+		syscall(SYS_madvise, chunks[i], CHUNK_BYTES, MADV_DONTNEED);
+	memset(memory_filter, 0, sizeof(memory_filter));
+}

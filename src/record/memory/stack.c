@@ -1,0 +1,311 @@
+/*
+ * Call sites. A stack is a path of nodes, each a frame and its caller's node: native frames up to the interpreter, then
+ * Python's. A stack that was seen before is found by one look; its names are worked out once.
+ */
+#include "record/memory/memory.h"
+
+#include <string.h>
+
+#include "base/format.h"
+#include "base/schema.h"
+#include "record/device/adapter.h"
+
+#define FRAMES_MOST 128
+#define SLOTS (MEMORY_NODES * 2u) /* of the nodes by parent and key */
+#define KNOWN (1u << 16) /* stacks by the hash of all their frames */
+#define TEXT_BYTES (8u << 20)
+#define NO_ROOM 1u
+
+static struct memory_node nodes[MEMORY_NODES];
+static uint32_t node_count = 2; /* 0 is none, 1 is what found no room */
+static uint32_t slots[SLOTS];
+static struct {
+	uint64_t mixed, node;
+} known[KNOWN];
+
+/* Texts for the program itself: name and file, each ended by NUL; by the name's id. */
+static char text[TEXT_BYTES];
+static uint32_t text_used = 1;
+static uint32_t text_of[KYMO_NAMES_MAX];
+
+/* What frames are called, by their key: many nodes are of one frame, below different callers. */
+#define NAMED (1u << 14)
+static struct {
+	uint64_t mixed, name; /* its id, and the line above it */
+} named[NAMED];
+
+static const struct kymo_memory_python *python;
+
+void kymo_memory_python(const struct kymo_memory_python *how)
+{
+	__atomic_store_n(&python, how, __ATOMIC_RELEASE);
+}
+
+struct memory_node *memory_node(uint32_t node)
+{
+	return node && node < memory_node_count() ? &nodes[node] : NULL;
+}
+
+uint32_t memory_node_count(void)
+{
+	uint32_t count = __atomic_load_n(&node_count, __ATOMIC_ACQUIRE);
+
+	return count < MEMORY_NODES ? count : MEMORY_NODES;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	uint64_t hash = (a ^ (b << 32 | b >> 32)) * 0x9E3779B97F4A7C15ull;
+
+	return (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9ull;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void keep_text(uint32_t name, const char *function, size_t function_bytes, const char *file,
+		      size_t file_bytes)
+{
+	uint32_t bytes = (uint32_t)(function_bytes + file_bytes + 2), at;
+
+	if (!name || name >= KYMO_NAMES_MAX || __atomic_load_n(&text_of[name], __ATOMIC_RELAXED))
+		return;
+	at = __atomic_fetch_add(&text_used, bytes, __ATOMIC_RELAXED);
+	if (at > TEXT_BYTES - bytes) {
+		__atomic_fetch_sub(&text_used, bytes, __ATOMIC_RELAXED);
+		return;
+	}
+	memcpy(text + at, function, function_bytes);
+	memcpy(text + at + function_bytes + 1, file, file_bytes);
+	__atomic_store_n(&text_of[name], at, __ATOMIC_RELEASE);
+}
+
+/* The id of a frame's name, and its line. */
+static uint32_t name_of(const struct kymo_memory_frame_key *frame, uint32_t *line)
+{
+	const struct kymo_memory_python *how = python;
+	char made[512], file[1024];
+	const char *name = made;
+	size_t name_bytes = sizeof(made), file_bytes = sizeof(file);
+	bool is_python = frame->code && how;
+	uint32_t id;
+
+	*line = 0;
+	if (frame->key == 1 && !frame->code) { /* memory that no allocator gave */
+		name = "mmap";
+		file_bytes = 0;
+		name_bytes = 4;
+	} else if (is_python) {
+		*line = how->name(frame, made, &name_bytes, file, &file_bytes);
+	} else {
+		name = memory_symbol(frame->key - 1, made, sizeof(made), file, sizeof(file));
+		name_bytes = strnlen(name, KYMO_NAME_BYTES_MAX);
+		file_bytes = strlen(file);
+	}
+	id = kymo_name_full(name, name_bytes, file, file_bytes, 0,
+			    is_python ? KYMO_SOURCE_PYTHON : KYMO_SOURCE_C, 0);
+	keep_text(id, name, name_bytes, file, file_bytes);
+	return id;
+}
+
+static uint32_t name_known(const struct kymo_memory_frame_key *frame, uint32_t *line)
+{
+	uint32_t at = (uint32_t)(frame->key * 0x9E3779B97F4A7C15ull >> 50);
+	uint64_t both = __atomic_load_n(&named[at].name, __ATOMIC_RELAXED);
+
+	if (!both || __atomic_load_n(&named[at].mixed, __ATOMIC_RELAXED) != (frame->key ^ both)) {
+		both = name_of(frame, line);
+		both |= (uint64_t)*line << 32;
+		__atomic_store_n(&named[at].name, both, __ATOMIC_RELAXED);
+		__atomic_store_n(&named[at].mixed, frame->key ^ both, __ATOMIC_RELAXED);
+	}
+	*line = (uint32_t)(both >> 32);
+	return (uint32_t)both;
+}
+
+void memory_stack_forget_names(void)
+{
+	for (uint32_t i = 0; i < NAMED; i++)
+		__atomic_store_n(&named[i].name, 0, __ATOMIC_RELAXED);
+}
+
+static void out_text(char *out, size_t out_bytes, const char *in)
+{
+	size_t bytes = strnlen(in, out_bytes - 1);
+
+	memcpy(out, in, bytes);
+	out[bytes] = '\0';
+}
+
+uint32_t kymo_memory_frame(uint32_t node, char *name, size_t name_bytes, char *file,
+			   size_t file_bytes, uint32_t *line)
+{
+	const struct memory_node *one = memory_node(node);
+	const char *function = one && one->name < KYMO_NAMES_MAX ? text + text_of[one->name] : "";
+
+	out_text(name, name_bytes, function);
+	out_text(file, file_bytes, function + strlen(function) + 1);
+	*line = one ? one->line : 0;
+	return one ? one->parent : 0;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static uint32_t node_make(uint32_t parent, const struct kymo_memory_frame_key *frame)
+{
+	uint32_t index = __atomic_fetch_add(&node_count, 1, __ATOMIC_RELAXED);
+	struct memory_node *node;
+
+	if (index >= MEMORY_NODES) {
+		__atomic_store_n(&node_count, MEMORY_NODES, __ATOMIC_RELAXED);
+		return NO_ROOM;
+	}
+	node = &nodes[index];
+	node->key = frame->key;
+	node->parent = parent;
+	node->name = name_known(frame, &node->line);
+	return index;
+}
+
+/* The node of that frame below its caller's. Two threads that make one at once make two; both are right. */
+static uint32_t node_of(uint32_t parent, const struct kymo_memory_frame_key *frame)
+{
+	uint32_t at = (uint32_t)(mix(parent + 1ull, frame->key) >> 45) % SLOTS, made;
+
+	for (unsigned i = 0; i < 64; i++, at = (at + 1) % SLOTS) {
+		uint32_t index = __atomic_load_n(&slots[at], __ATOMIC_ACQUIRE);
+
+		if (!index) {
+			made = node_make(parent, frame);
+			if (made != NO_ROOM)
+				__atomic_compare_exchange_n(&slots[at], &index, made, false,
+							    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+			return made;
+		}
+		if (nodes[index].key == frame->key && nodes[index].parent == parent)
+			return index;
+	}
+	return NO_ROOM;
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+static uint32_t intern(const struct kymo_memory_frame_key *frames, size_t count)
+{
+	uint32_t node = 0;
+
+	for (size_t i = count; i-- > 0 && node != NO_ROOM;)
+		node = node_of(node, &frames[i]);
+	return node ? node : NO_ROOM;
+}
+
+struct stack {
+	const struct memory_place *caller;
+	uintptr_t stop_start, stop_end; /* native frames end there */
+	size_t python_count;
+	struct kymo_memory_frame_key python[FRAMES_MOST - MEMORY_NATIVE_MOST - 1];
+	bool mapped;
+};
+
+/* By the tables; without tables, the caller alone. */
+static size_t native_of(const struct stack *stack, uintptr_t *out)
+{
+	size_t count = memory_unwind(stack->caller->sp ? stack->caller : NULL, out,
+				     MEMORY_NATIVE_MOST, stack->stop_start, stack->stop_end);
+
+	if (!count)
+		out[count++] = stack->caller->pc;
+	return count;
+}
+
+static __attribute__((noinline)) uint32_t intern_stack(const struct stack *stack)
+{
+	struct kymo_memory_frame_key frames[FRAMES_MOST];
+	uintptr_t addresses[MEMORY_NATIVE_MOST];
+	size_t native_count = native_of(stack, addresses), count = 0;
+
+	if (stack->mapped)
+		frames[count++] = (struct kymo_memory_frame_key){ .key = 1 };
+	for (size_t i = 0; i < native_count; i++)
+		frames[count++] = (struct kymo_memory_frame_key){ .key = addresses[i] };
+	memcpy(frames + count, stack->python, stack->python_count * sizeof(frames[0]));
+	return intern(frames, count + stack->python_count);
+}
+
+static __attribute__((noinline)) uint64_t hash_by_tables(const struct stack *stack)
+{
+	uintptr_t addresses[MEMORY_NATIVE_MOST];
+
+	return memory_walk_hash(addresses, native_of(stack, addresses));
+}
+
+static uint64_t hash_of(const struct stack *stack, uint64_t native)
+{
+	uint64_t hash = native + stack->mapped;
+
+	for (size_t i = 0; i < stack->python_count; i++)
+		hash = hash * 0xD1342543DE82EF95ull + stack->python[i].key;
+	return mix(hash, stack->python_count);
+}
+
+/* The node of a stack with that hash. */
+static uint32_t find(const struct stack *stack, uint64_t hash)
+{
+	uint32_t at = (uint32_t)(hash >> 48);
+	uint64_t node = __atomic_load_n(&known[at].node, __ATOMIC_RELAXED);
+
+	if (node && __atomic_load_n(&known[at].mixed, __ATOMIC_RELAXED) == (hash ^ node))
+		return (uint32_t)node;
+	node = intern_stack(stack);
+	__atomic_store_n(&known[at].node, node, __ATOMIC_RELAXED);
+	__atomic_store_n(&known[at].mixed, hash ^ node, __ATOMIC_RELAXED);
+	return (uint32_t)node;
+}
+
+static void take_python(struct stack *stack)
+{
+	const struct kymo_memory_python *how = __atomic_load_n(&python, __ATOMIC_ACQUIRE);
+
+	stack->stop_start = stack->stop_end = stack->python_count = 0;
+	if (!how)
+		return;
+	stack->stop_start = how->eval_start;
+	stack->stop_end = how->eval_end;
+	stack->python_count = how->walk(stack->python,
+					sizeof(stack->python) / sizeof(stack->python[0]));
+}
+
+uint32_t memory_stack(bool mapped, const struct memory_place *caller)
+{
+	struct memory_walk *walk;
+	struct stack stack;
+	uint64_t hash;
+
+	stack.mapped = mapped;
+	stack.caller = caller;
+	take_python(&stack);
+	walk = memory_walk(caller, stack.stop_start, stack.stop_end);
+	hash = hash_of(&stack, walk ? walk->hash : hash_by_tables(&stack));
+	if (!walk)
+		return find(&stack, hash);
+	if (!walk->stack_node || walk->stack_hash != hash) {
+		walk->stack_node = find(&stack, hash);
+		walk->stack_hash = hash;
+	}
+	return walk->stack_node;
+}
+
+void memory_stack_write(uint32_t index)
+{
+	uint32_t generation = memory_generation();
+
+	for (unsigned i = 0; index && i < FRAMES_MOST; i++, index = nodes[index].parent) {
+		struct memory_node *node = &nodes[index];
+		struct schema_frame_row row = { index, node->parent, node->name, node->line };
+
+		if (__atomic_load_n(&node->written, __ATOMIC_RELAXED) == generation)
+			return;
+		if (kymo__append(SCHEMA_ALLOC_FRAMES, &row))
+			return;
+		__atomic_store_n(&node->written, generation, __ATOMIC_RELAXED);
+	}
+}

@@ -1,0 +1,459 @@
+/* On and off, and what it all comes to. Every word here is written by many threads, each by one atomic addition. */
+#include "record/memory/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/schema.h"
+#include "record/device/adapter.h"
+#include "record/record.h"
+
+#define WATCHES 16
+
+static struct {
+	int64_t live, peak, total, allocs, frees, rows, variance;
+	int64_t epoch; /* of the newest peak; see change_site() */
+	int64_t peak_variance;
+	uint64_t lost, foreign, peak_ticks;
+} all __attribute__((aligned(64)));
+
+/* Who looks on, each with the peak since it began. */
+static struct slot {
+	uint32_t used, mode; /* used: 0 free, 1 on */
+	int64_t base, peak, peak_variance;
+	uint64_t peak_ticks;
+} slots[WATCHES];
+static uint32_t slots_on;
+static uint32_t slots_end; /* those that were ever used are before it */
+static uint32_t readers_of_events; /* of them, those that may ask for the last ones */
+
+static struct kymo_memory_event events[KYMO_MEMORY_EVENTS];
+static uint64_t event_count;
+
+static uint32_t generation = 1, announced;
+static uint32_t switching; /* somebody does what is asked for from outside */
+
+uint32_t memory_generation(void)
+{
+	return __atomic_load_n(&generation, __ATOMIC_RELAXED);
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* True: it is a new peak. */
+static bool raise_to(int64_t *peak, int64_t live)
+{
+	int64_t now = __atomic_load_n(peak, __ATOMIC_RELAXED);
+
+	while (live > now)
+		if (memory_swap(peak, &now, live))
+			return true;
+	return false;
+}
+
+static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
+{
+	uint32_t end = __atomic_load_n(&slots_end, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < end; i++)
+		if (__atomic_load_n(&slots[i].used, __ATOMIC_RELAXED) &&
+		    raise_to(&slots[i].peak, live)) {
+			__atomic_store_n(&slots[i].peak_variance, variance, __ATOMIC_RELAXED);
+			__atomic_store_n(&slots[i].peak_ticks, ticks, __ATOMIC_RELAXED);
+		}
+}
+
+/* What was live at the peak costs three words a site: each keeps what it held when the peak was, the first time that it
+   changes afterwards. */
+static void change_site(struct memory_node *node, int64_t bytes)
+{
+	int64_t epoch = __atomic_load_n(&all.epoch, __ATOMIC_RELAXED);
+	int64_t seen = __atomic_load_n(&node->epoch, __ATOMIC_RELAXED);
+
+	if (seen != epoch && memory_swap(&node->epoch, &seen, epoch))
+		__atomic_store_n(&node->at_peak, __atomic_load_n(&node->live, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+	memory_add(&node->live, bytes);
+}
+
+static void raise_peaks(int64_t live, uint64_t ticks)
+{
+	int64_t variance = __atomic_load_n(&all.variance, __ATOMIC_RELAXED);
+
+	if (raise_to(&all.peak, live)) {
+		memory_add(&all.epoch, 1);
+		__atomic_store_n(&all.peak_variance, variance, __ATOMIC_RELAXED);
+		__atomic_store_n(&all.peak_ticks, ticks, __ATOMIC_RELAXED);
+	}
+	if (__atomic_load_n(&slots_on, __ATOMIC_RELAXED))
+		raise_slots(live, variance, ticks);
+}
+
+void memory_count(uint32_t index, int64_t bytes, int64_t variance, int64_t parts, uint64_t ticks)
+{
+	struct memory_node *node = memory_node(index);
+	int64_t live;
+
+	if (variance)
+		memory_add(&all.variance, variance);
+	if (node)
+		change_site(node, bytes);
+	live = memory_add(&all.live, bytes);
+	if (parts < 0) {
+		memory_add(&all.frees, -parts);
+		return;
+	}
+	memory_add(&all.allocs, parts);
+	memory_add(&all.rows, 1);
+	if (node) {
+		memory_add(&node->total, bytes);
+		memory_add(&node->count, parts);
+	}
+	raise_peaks(live, ticks);
+}
+
+void memory_passed(int64_t bytes)
+{
+	if (bytes)
+		memory_add(&all.total, bytes);
+}
+
+int64_t memory_live_bytes(void)
+{
+	return __atomic_load_n(&all.live, __ATOMIC_RELAXED);
+}
+
+void memory_lost(void)
+{
+	__atomic_fetch_add(&all.lost, 1, __ATOMIC_RELAXED);
+}
+
+void memory_foreign(void)
+{
+	__atomic_fetch_add(&all.foreign, 1, __ATOMIC_RELAXED);
+}
+
+/* The ticks are stored last, so that one which is being written is not taken. */
+void memory_event(uint64_t ticks, const void *ptr, uint64_t size, uint32_t node, uint32_t kind,
+		  int64_t live)
+{
+	struct kymo_memory_event *event;
+
+	if (!__atomic_load_n(&readers_of_events, __ATOMIC_RELAXED))
+		return;
+	event = &events[__atomic_fetch_add(&event_count, 1, __ATOMIC_RELAXED) % KYMO_MEMORY_EVENTS];
+	__atomic_store_n(&event->ticks, 0, __ATOMIC_RELAXED);
+	event->ptr = (uintptr_t)ptr;
+	event->size = size;
+	event->live_bytes = live;
+	event->node = node;
+	event->kind = kind;
+	__atomic_store_n(&event->ticks, ticks, __ATOMIC_RELEASE);
+}
+
+size_t kymo_memory_events(uint64_t from, struct kymo_memory_event *out, size_t most, uint64_t *end)
+{
+	uint64_t count = __atomic_load_n(&event_count, __ATOMIC_ACQUIRE);
+	size_t taken = 0;
+
+	*end = count;
+	if (count > KYMO_MEMORY_EVENTS && from < count - KYMO_MEMORY_EVENTS)
+		from = count - KYMO_MEMORY_EVENTS;
+	for (; from < count && taken < most; from++) {
+		out[taken] = events[from % KYMO_MEMORY_EVENTS];
+		taken += out[taken].ticks != 0;
+	}
+	return taken;
+}
+
+/* ---- sites ----------------------------------------------------------------------------------- */
+
+static int64_t at_peak(const struct memory_node *node)
+{
+	return node->epoch == all.epoch ? node->at_peak : node->live;
+}
+
+/* Puts it among the largest; the smallest falls out. */
+static void keep_largest(struct kymo_memory_site *out, size_t *kept, size_t most,
+			 const struct kymo_memory_site *site)
+{
+	size_t at = *kept < most ? (*kept)++ : most;
+
+	while (at > 0 && (out[at - 1].peak_bytes < site->peak_bytes ||
+			  (out[at - 1].peak_bytes == site->peak_bytes &&
+			   out[at - 1].total_bytes < site->total_bytes))) {
+		if (at < most)
+			out[at] = out[at - 1];
+		at--;
+	}
+	if (at < most)
+		out[at] = *site;
+}
+
+size_t kymo_memory_sites(struct kymo_memory_site *out, size_t most)
+{
+	size_t kept = 0, count = 0;
+
+	for (uint32_t i = 1; i < memory_node_count(); i++) {
+		const struct memory_node *node = memory_node(i);
+		struct kymo_memory_site site = { i, node->live, at_peak(node), node->total,
+						 node->count / MEMORY_FRACTION };
+
+		if (!node->count)
+			continue;
+		count++;
+		keep_largest(out, &kept, most, &site);
+	}
+	return count;
+}
+
+/* ---- on and off ------------------------------------------------------------------------------ */
+
+static uint64_t how(uint32_t mode)
+{
+	return (mode == KYMO_MEMORY_SAMPLED ? KYMO_MEMORY_MEAN : 0) | (uint64_t)memory_preloaded
+									      << MEMORY_SIZE_BITS;
+}
+
+/* The row that says from when on allocations are seen, and how: once in each process. */
+static void announce(uint32_t mode)
+{
+	uint32_t now = memory_generation();
+
+	if (__atomic_exchange_n(&announced, now, __ATOMIC_RELAXED) != now)
+		memory_row(SCHEMA_ALLOC_BEGAN, how(mode));
+}
+
+void memory_announce(void)
+{
+	if (__atomic_load_n(&announced, __ATOMIC_RELAXED) != memory_generation())
+		announce(__atomic_load_n(&memory_mode, __ATOMIC_RELAXED));
+}
+
+static void forget_all(void)
+{
+	memory_live_clear();
+	for (uint32_t i = 1; i < memory_node_count(); i++) {
+		struct memory_node *node = memory_node(i);
+
+		node->live = node->at_peak = node->total = node->count = 0;
+		node->epoch = 0;
+	}
+	memset(&all, 0, sizeof(all));
+	__atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
+}
+
+/* The child counts from here: what it inherits is not in its recording. */
+static void in_child(void)
+{
+	switching = 0; /* by a thread that is not in this child */
+	if (!__atomic_load_n(&memory_mode, __ATOMIC_RELAXED))
+		return;
+	forget_all();
+	for (uint32_t i = 0; i < WATCHES; i++)
+		slots[i].base = slots[i].peak = slots[i].peak_variance = 0;
+	memory_thread.busy = 0;
+}
+
+static uint32_t wanted_mode(void)
+{
+	uint32_t mode = KYMO_MEMORY_OFF;
+
+	for (uint32_t i = 0; i < WATCHES; i++)
+		if (__atomic_load_n(&slots[i].used, __ATOMIC_ACQUIRE) && slots[i].mode > mode)
+			mode = slots[i].mode;
+	return mode;
+}
+
+/* What is wanted may change while it is being done; then it is done again. */
+static int settle(void)
+{
+	uint32_t before = __atomic_load_n(&memory_mode, __ATOMIC_ACQUIRE), mode;
+	int rc = 0;
+
+	do {
+		mode = wanted_mode();
+		if (!before && mode) {
+			forget_all();
+			announce(mode);
+		}
+		if (before == KYMO_MEMORY_EXACT && mode == KYMO_MEMORY_SAMPLED)
+			memory_live_unfilter();
+		__atomic_store_n(&memory_mode, mode, __ATOMIC_RELEASE);
+		if (!memory_preloaded && !before != !mode)
+			rc = memory_patch(mode != KYMO_MEMORY_OFF);
+		if (before && mode && before != mode)
+			memory_row(SCHEMA_ALLOC_CHANGED, how(mode));
+		if (before && !mode)
+			memory_row(SCHEMA_ALLOC_ENDED, 0);
+		before = mode;
+	} while (mode != wanted_mode());
+	return rc;
+}
+
+static struct slot *slot_take(uint32_t mode)
+{
+	uint32_t end = __atomic_load_n(&slots_end, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < WATCHES; i++) {
+		uint32_t none = 0;
+
+		if (!__atomic_compare_exchange_n(&slots[i].used, &none, 1, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		slots[i].mode = mode;
+		while (i >= end && !__atomic_compare_exchange_n(&slots_end, &end, i + 1, true,
+								__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			;
+		return &slots[i];
+	}
+	return NULL;
+}
+
+static int begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
+{
+	static uint32_t handled;
+	struct slot *slot = slot_take(mode);
+	int rc;
+
+	memset(watch, 0, sizeof(*watch));
+	if (!slot)
+		return -EAGAIN;
+	if (!memory_real_find()) {
+		__atomic_store_n(&slot->used, 0, __ATOMIC_RELEASE);
+		return -ENOTSUP;
+	}
+	if (!__atomic_exchange_n(&handled, 1, __ATOMIC_ACQ_REL))
+		pthread_atfork(NULL, NULL, in_child);
+	rc = settle();
+	if (rc) {
+		__atomic_store_n(&slot->used, 0, __ATOMIC_RELEASE);
+		return rc;
+	}
+	kymo_memory_read(watch, &watch->base);
+	slot->base = slot->peak = watch->base.live_bytes;
+	slot->peak_variance = (int64_t)watch->base.variance;
+	slot->peak_ticks = kymo__ticks();
+	watch->slot = (uint32_t)(slot - slots) + 1;
+	watch->mode = mode;
+	__atomic_fetch_add(&slots_on, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
+{
+	int rc = begin(watch, mode);
+
+	if (!rc)
+		__atomic_fetch_add(&readers_of_events, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+static void end(struct kymo_memory_watch *watch)
+{
+	__atomic_fetch_sub(&slots_on, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&slots[watch->slot - 1].used, 0, __ATOMIC_RELEASE);
+	watch->slot = 0;
+	settle();
+}
+
+void kymo_memory_stop(struct kymo_memory_watch *watch)
+{
+	if (!watch->slot)
+		return;
+	__atomic_fetch_sub(&readers_of_events, 1, __ATOMIC_RELAXED);
+	end(watch);
+}
+
+void kymo_memory_read(const struct kymo_memory_watch *watch, struct kymo_memory_stats *out)
+{
+	const struct slot *slot = watch->slot ? &slots[watch->slot - 1] : NULL;
+
+	memory_tell_passed();
+	memset(out, 0, sizeof(*out));
+	out->live_bytes = all.live - watch->base.live_bytes;
+	out->total_bytes = all.total - watch->base.total_bytes;
+	out->allocs = all.allocs / MEMORY_FRACTION - watch->base.allocs;
+	out->frees = all.frees / MEMORY_FRACTION - watch->base.frees;
+	out->rows = all.rows - watch->base.rows;
+	out->variance = (double)all.variance;
+	out->lost = all.lost - watch->base.lost;
+	out->foreign = all.foreign - watch->base.foreign;
+	out->mode = memory_mode;
+	out->preloaded = memory_preloaded;
+	out->peak_bytes = slot ? slot->peak - slot->base : all.peak;
+	out->peak_variance = (double)(slot ? slot->peak_variance : all.peak_variance);
+	out->peak_ticks = slot ? slot->peak_ticks : all.peak_ticks;
+}
+
+void kymo_memory_refresh(void)
+{
+	if (!memory_preloaded && __atomic_load_n(&memory_mode, __ATOMIC_RELAXED))
+		memory_patch(true);
+}
+
+/* ---- from outside ---------------------------------------------------------------------------- */
+
+/* What `kymo run --memory` and `kymo config memory=on` begin: a watch of the program's own. */
+static struct kymo_memory_watch outside;
+
+static uint32_t wanted_now(void)
+{
+	return kymo__memory_wanted(kymo__is_on(KYMO_ON_ALLOC | KYMO_ON_ALLOC_EXACT));
+}
+
+/* The watch goes on, with all that it has: what one mode has recorded is found when it is freed under the other. */
+static void change_mode(enum kymo_memory_mode mode)
+{
+	outside.mode = mode;
+	slots[outside.slot - 1].mode = mode;
+	settle();
+}
+
+/* Brings that watch to what is asked for. Whoever comes second leaves it to the first. */
+static void follow(void)
+{
+	uint32_t none = 0, wanted;
+	enum kymo_memory_mode mode;
+	int rc = 0;
+
+	if (!__atomic_compare_exchange_n(&switching, &none, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	wanted = wanted_now();
+	mode = wanted & KYMO_ON_ALLOC_EXACT ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED;
+	if (!wanted && outside.slot)
+		end(&outside);
+	else if (wanted && !outside.slot)
+		rc = begin(&outside, mode);
+	else if (wanted && outside.mode != mode)
+		change_mode(mode);
+	kymo__memory_done(wanted, rc != 0); /* refused: not tried again at each allocation */
+	__atomic_store_n(&switching, 0, __ATOMIC_RELEASE);
+}
+
+bool memory_follow_switch(void)
+{
+	if (memory_thread.busy || !kymo__control())
+		return false;
+	memory_thread.busy = 1;
+	follow();
+	memory_thread.busy = 0;
+	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) == KYMO_MEMORY_EXACT;
+}
+
+void memory_follow_switch_off(void)
+{
+	if (KYMO__UNLIKELY(wanted_now() != kymo__memory_followed))
+		follow();
+}
+
+__attribute__((constructor)) static void at_start(void)
+{
+	bool found = memory_real_find();
+
+	memory_recorder = kymo__memory_here(follow, memory_preloaded);
+	if (found && memory_preloaded && kymo__is_on(KYMO_ON_ALLOC))
+		memory_follow_switch();
+}

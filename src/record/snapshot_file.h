@@ -1,0 +1,34 @@
+/* A snapshot's bytes: one file after another, and the table of contents. No malloc; the first error ends all. */
+#ifndef KYMO_RECORD_SNAPSHOT_FILE_H
+#define KYMO_RECORD_SNAPSHOT_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/files/snapshot_format.h"
+
+#define SNAPSHOT_FILE_BUFFER_BYTES (256u << 10)
+
+struct snapshot_file {
+	int fd;
+	int error; /* the first one, negative; all later calls do nothing */
+	uint64_t at; /* where the next byte goes */
+	uint64_t
+		most; /* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not ours */
+	char *buffer; /* SNAPSHOT_FILE_BUFFER_BYTES */
+	size_t buffered;
+	struct kymo_snapshot_entry *entries;
+	size_t count, room_bytes;
+	struct kymo_snapshot_entry
+		nowhere; /* what kymo__snapshot_file_end() fills when there was no memory for an entry */
+};
+
+void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *bytes, size_t count, uint64_t at);
+void kymo__snapshot_file_flush(struct snapshot_file *writer);
+void kymo__snapshot_file_add(struct snapshot_file *writer, const void *bytes, size_t count);
+void kymo__snapshot_file_add_zeros(struct snapshot_file *writer, size_t count);
+/* process NULL: a file of the run itself. */
+void kymo__snapshot_file_begin(struct snapshot_file *writer, const char *process, const char *name);
+struct kymo_snapshot_entry *kymo__snapshot_file_end(struct snapshot_file *writer);
+
+#endif

@@ -1,0 +1,330 @@
+/* What a page shows of one stretch of time: its regions out of the index, steps, modules and samples by SQL. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "serve/serve_inside.h"
+#include "views/report/blocks.h"
+#include "views/verdicts/facts.h"
+#include "views/query/json.h"
+
+#define REGIONS_MOST 500
+#define HISTOGRAMS_MOST 16384 /* regions beyond have no quantiles */
+
+/* All names of one text and source. */
+struct region {
+	uint32_t name; /* the first of them */
+	bool namesake; /* another one is called alike, in another file */
+	uint64_t count;
+	double self_ns, total_ns; /* of what lies in the stretch */
+	int64_t least_ns, most_ns; /* whole durations */
+	uint32_t *histogram; /* of these; NULL: none */
+};
+
+struct ranging {
+	const struct zoneindex *index;
+	int64_t from_ns, to_ns;
+	uint32_t *region_of; /* name -> region */
+	struct region *regions;
+	size_t region_count, histogram_count;
+	uint64_t zones, threads;
+	bool failed;
+};
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static int by_text(const void *left, const void *right, void *context)
+{
+	const struct zoneindex *index = context;
+	const uint32_t *a = left, *b = right;
+	const struct zonenames_name *x = &index->names.list[*a], *y = &index->names.list[*b];
+	const char *text = buf_get(&index->names.text);
+	size_t bytes = x->name_bytes < y->name_bytes ? x->name_bytes : y->name_bytes;
+	int order = memcmp(text + x->name_at, text + y->name_at, bytes);
+
+	if (!order && x->name_bytes != y->name_bytes)
+		order = x->name_bytes < y->name_bytes ? -1 : 1;
+	return order ? order : strcmp(x->source, y->source);
+}
+
+/* As in trace.regions: names that differ by line alone are one region, those of Python are not if they differ by file. */
+static int by_region(const void *left, const void *right, void *context)
+{
+	const struct zoneindex *index = context;
+	const uint32_t *a = left, *b = right;
+	const struct zonenames_name *x = &index->names.list[*a], *y = &index->names.list[*b];
+	const char *text = buf_get(&index->names.text);
+	int order = by_text(left, right, context);
+
+	if (order || strcmp(x->source, "python") != 0)
+		return order;
+	if (x->file_bytes != y->file_bytes)
+		return x->file_bytes < y->file_bytes ? -1 : 1;
+	return memcmp(text + x->file_at, text + y->file_at, x->file_bytes);
+}
+
+static bool make_regions(struct ranging *to)
+{
+	const struct zoneindex *index = to->index;
+	size_t count = index->names.count;
+	uint32_t *order = malloc((count + 1) * sizeof(*order));
+
+	to->region_of = malloc((count + 1) * sizeof(*to->region_of));
+	to->regions = calloc(count + 1, sizeof(*to->regions));
+	if (order && to->region_of && to->regions) {
+		for (size_t i = 0; i < count; i++)
+			order[i] = (uint32_t)i;
+		qsort_r(order, count, sizeof(*order), by_region, (void *)index);
+		for (size_t i = 0; i < count; i++) {
+			if (!i || by_region(&order[i - 1], &order[i], (void *)index)) {
+				to->regions[to->region_count].name = order[i];
+				if (i && !by_text(&order[i - 1], &order[i], (void *)index))
+					to->regions[to->region_count - 1].namesake =
+						to->regions[to->region_count].namesake = true;
+				to->region_count++;
+			}
+			to->region_of[order[i]] = (uint32_t)to->region_count - 1;
+		}
+	}
+	to->failed = !order || !to->region_of || !to->regions;
+	free(order);
+	return !to->failed;
+}
+
+static void add_duration(struct ranging *to, struct region *region, int64_t duration_ns)
+{
+	if (!region->count || duration_ns < region->least_ns)
+		region->least_ns = duration_ns;
+	if (duration_ns > region->most_ns)
+		region->most_ns = duration_ns;
+	if (!region->count++ && to->histogram_count < HISTOGRAMS_MOST) {
+		region->histogram = calloc(KYMO_HIST_BUCKETS, sizeof(*region->histogram));
+		to->histogram_count += region->histogram != NULL;
+	}
+	if (region->histogram)
+		region->histogram[kymo_hist_bucket((uint64_t)duration_ns)]++;
+}
+
+/* The region of the zone of `above` that holds t, whose place is at *at or behind; NULL: none does. */
+static struct region *holder(struct ranging *to, const struct zoneindex_track *above, uint32_t *at,
+			     int64_t t_ns)
+{
+	struct zoneindex_piece zone;
+
+	for (; above && *at < above->count; ++*at) {
+		zone = zoneindex_zone(to->index, above, *at);
+		if (zone.end_ns >= t_ns)
+			return zone.start_ns <= t_ns ? &to->regions[to->region_of[zone.name]]
+						     : NULL;
+	}
+	return NULL;
+}
+
+/* `above`: the nearest track of the lane over this one. Clocks round, so a zone's middle says what it is inside of. */
+static uint64_t add_track(struct ranging *to, const struct zoneindex_track *track,
+			  const struct zoneindex_track *above)
+{
+	uint32_t at = above ? zoneindex_first(to->index, above, to->from_ns) : 0;
+	uint64_t count = 0;
+
+	for (uint32_t i = zoneindex_first(to->index, track, to->from_ns); i < track->count; i++) {
+		struct zoneindex_piece zone = zoneindex_zone(to->index, track, i);
+		struct region *region = &to->regions[to->region_of[zone.name]], *outer;
+		int64_t from = zone.start_ns > to->from_ns ? zone.start_ns : to->from_ns;
+		int64_t until = zone.end_ns < to->to_ns ? zone.end_ns : to->to_ns;
+
+		if (zone.start_ns >= to->to_ns)
+			break;
+		add_duration(to, region, zone.end_ns - zone.start_ns);
+		region->total_ns += (double)(until - from);
+		region->self_ns += (double)(until - from);
+		outer = holder(to, above, &at, from + (until - from) / 2);
+		if (outer)
+			outer->self_ns -= (double)(until - from);
+		count++;
+	}
+	return count;
+}
+
+/* Zones of a device's queue lie side by side, not inside of each other, and are no regions. */
+static void add_lanes(struct ranging *to)
+{
+	for (size_t lane = 0; lane < to->index->lane_count; lane++) {
+		const struct zoneindex_lane *about = &to->index->lanes[lane];
+		const struct zoneindex_track *above = NULL;
+		uint64_t before = to->zones;
+
+		if (about->kind == ZONEINDEX_QUEUE)
+			continue;
+		for (uint32_t row = 0; row < about->rows; row++) {
+			const struct zoneindex_track *track;
+
+			if (!about->tracks[row])
+				continue;
+			track = &to->index->tracks[about->tracks[row] - 1];
+			to->zones += add_track(to, track, above);
+			above = track;
+		}
+		to->threads += to->zones > before;
+	}
+}
+
+static int by_self(const void *left, const void *right)
+{
+	const struct region *a = left, *b = right;
+
+	if (!a->count != !b->count)
+		return a->count ? -1 : 1;
+	if (a->self_ns != b->self_ns)
+		return a->self_ns < b->self_ns ? 1 : -1;
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+/* Within its bucket by rank, and never beyond what there was. */
+static int64_t quantile(const struct region *region, double share)
+{
+	double wanted = share * (double)region->count, seen = 0, inside, ns;
+	uint32_t bucket = 0;
+
+	while (bucket < KYMO_HIST_BUCKETS - 1 && seen + region->histogram[bucket] < wanted)
+		seen += region->histogram[bucket++];
+	inside = region->histogram[bucket] ? (wanted - seen) / region->histogram[bucket] : 0;
+	ns = (double)kymo_hist_start(bucket) +
+	     inside * (double)(kymo_hist_start(bucket + 1) - kymo_hist_start(bucket));
+	if (ns > (double)region->most_ns)
+		return region->most_ns;
+	return ns < (double)region->least_ns ? region->least_ns : (int64_t)ns;
+}
+
+static void add_quantiles(struct buf *out, const struct region *region)
+{
+	static const struct {
+		const char *key;
+		double share;
+	} all[] = { { "p50_ns", 0.5 }, { "p90_ns", 0.9 }, { "p99_ns", 0.99 } };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (region->histogram)
+			buf_print(out, ",\"%s\":%" PRId64, all[i].key,
+				  quantile(region, all[i].share));
+		else
+			buf_print(out, ",\"%s\":null", all[i].key);
+}
+
+/* As FACTS_REGIONS_SQL has it. */
+static void add_label(struct buf *out, const struct zoneindex *index, const struct region *region)
+{
+	const struct zonenames_name *name = &index->names.list[region->name];
+	const char *text = buf_get(&index->names.text);
+	struct buf label = { 0 }, file = { 0 };
+
+	buf_add(&label, text + name->name_at, name->name_bytes);
+	buf_add(&file, text + name->file_at, name->file_bytes);
+	if (region->namesake && file.used)
+		buf_print(&label, " (%s)", facts_place(buf_get(&file)));
+	json_text(out, buf_get(&label), label.used);
+	buf_fini(&label);
+	buf_fini(&file);
+}
+
+static void add_region(struct buf *out, const struct zoneindex *index, const struct region *region)
+{
+	const struct zonenames_name *name = &index->names.list[region->name];
+
+	buf_text(out, "{\"name\":");
+	add_label(out, index, region);
+	buf_print(out,
+		  ",\"source\":\"%s\",\"count\":%" PRIu64 ",\"self_ns\":%.0f,\"total_ns\":%.0f"
+		  ",\"min_ns\":%" PRId64 ",\"max_ns\":%" PRId64,
+		  name->source, region->count, region->self_ns > 0 ? region->self_ns : 0,
+		  region->total_ns, region->least_ns, region->most_ns);
+	add_quantiles(out, region);
+	buf_char(out, '}');
+}
+
+static void write_regions(struct ranging *to, struct buf *out)
+{
+	size_t count = 0;
+
+	qsort(to->regions, to->region_count, sizeof(*to->regions), by_self);
+	while (count < to->region_count && to->regions[count].count)
+		count++;
+	buf_print(out,
+		  "{\"from_ns\":%" PRId64 ",\"to_ns\":%" PRId64 ",\"zones\":%" PRIu64
+		  ",\"threads\":%" PRIu64 ",\"region_count\":%zu,\"regions\":[",
+		  to->from_ns, to->to_ns, to->zones, to->threads, count);
+	for (size_t i = 0; i < count && i < REGIONS_MOST; i++) {
+		buf_text(out, i ? ",\n" : "\n");
+		add_region(out, to->index, &to->regions[i]);
+	}
+	buf_text(out, "]");
+}
+
+static void gather(struct ranging *to, struct buf *out)
+{
+	if (make_regions(to)) {
+		add_lanes(to);
+		write_regions(to, out);
+	}
+	for (size_t i = 0; to->regions && i < to->region_count; i++)
+		free(to->regions[i].histogram);
+	free(to->regions);
+	free(to->region_of);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static int write_rest(struct target *target, const struct ranging *asked, struct buf *out,
+		      struct kymo_error *err)
+{
+	struct tables_options options = { .memory_limit_bytes = UINT64_C(512) << 20,
+					  .timeout_ms = 60000 };
+	struct tables *tables = NULL;
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *memory = open_memstream(&text, &bytes);
+	int rc = memory ? target_open_tables(target, &options, &tables, err)
+			: error_set(err, ENOMEM, "no memory for the answer");
+
+	if (!rc)
+		rc = blocks_write_range(tables, asked->from_ns, asked->to_ns, memory, err);
+	tables_close(tables);
+	if (memory && fclose(memory) && !rc)
+		rc = error_set(err, ENOMEM, "no memory for the answer");
+	if (!rc) {
+		buf_add(out, text, bytes);
+		buf_text(out, "}\n");
+	}
+	free(text);
+	return rc;
+}
+
+void answer_range(struct request *request)
+{
+	struct target *target = request_target(request);
+	struct kymo_error err = { 0 };
+	struct ranging asked = { .failed = false };
+	int rc;
+
+	if (!target || !request_number(request, "from", 0, &asked.from_ns) ||
+	    !request_number(request, "to", -1, &asked.to_ns))
+		return;
+	if (asked.from_ns < 0 || asked.to_ns <= asked.from_ns) {
+		answer_error(request, 400, "0 ≤ from < to", "this is no stretch of time");
+		return;
+	}
+	rc = target_look(target, 1000000000u, NULL, &err);
+	if (!rc) {
+		asked.index = &target->feed.index;
+		pthread_rwlock_rdlock(&target->feed_lock);
+		gather(&asked, &request->answer);
+		pthread_rwlock_unlock(&target->feed_lock);
+		rc = asked.failed ? error_set(&err, ENOMEM, "no memory for the regions")
+				  : write_rest(target, &asked, &request->answer, &err);
+	}
+	if (rc)
+		answer_failed(request, rc, &err);
+}

@@ -1,0 +1,151 @@
+/* The list, and what a page shows of one recording. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/files/paths.h"
+#include "serve/serve_inside.h"
+#include "views/report/blocks.h"
+#include "views/verdicts/facts.h"
+#include "views/query/json.h"
+
+#include <kymo/kymo.h>
+
+#define FRESH_NS UINT64_C(1500000000) /* of a running program: not asked again sooner */
+#define SHARE 4 /* and at most that part of a core goes into it */
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+void targets_document(struct serve *serve, struct buf *out)
+{
+	const struct target *first = targets_find(&serve->targets, NULL);
+	char root[KYMO_PATH_BYTES] = "";
+
+	paths_root(root, sizeof(root), NULL);
+	buf_print(out,
+		  "{\"now_unix_ns\":%" PRIu64 ",\"version\":\"" KYMO_VERSION
+		  "\",\"address\":\"%s:%u\",\"default\":",
+		  clock_realtime_ns(), serve->address.host, serve->address.port);
+	buf_print(out, first ? "\"%s\"" : "null", first ? first->id : "");
+	buf_print(out, first && first->named ? ",\"named\":\"%s\"" : ",\"named\":null",
+		  first ? first->id : "");
+	buf_text(out, ",\"directory\":");
+	json_text(out, root, strlen(root));
+	buf_char(out, ',');
+	targets_json(&serve->targets, out);
+	buf_char(out, '}');
+	/* An event is one line. */
+	for (size_t i = 0; i < out->used; i++)
+		out->data[i] = out->data[i] == '\n' ? ' ' : out->data[i];
+}
+
+void answer_targets(struct request *request)
+{
+	targets_list(&request->serve->targets, 500000000u);
+	targets_learn(&request->serve->targets);
+	targets_document(request->serve, &request->answer);
+}
+
+/* ---- one recording -------------------------------------------------------------------------- */
+
+/* blocks.c keeps verdicts in a place of its own: one at a time. */
+static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int write_blocks(struct tables *tables, struct buf *out, struct kymo_error *err)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *memory = open_memstream(&text, &bytes);
+	struct facts facts;
+	int rc = memory ? 0 : error_set(err, ENOMEM, "no memory for the answer");
+
+	pthread_mutex_lock(&blocks_lock);
+	if (!rc)
+		rc = facts_gather(tables, &facts, err);
+	if (!rc) {
+		rc = blocks_write(tables, &facts, memory, err);
+		facts_fini(&facts);
+	}
+	pthread_mutex_unlock(&blocks_lock);
+	if (memory && fclose(memory) && !rc)
+		rc = error_set(err, ENOMEM, "no memory for the answer");
+	if (!rc)
+		buf_add(out, text, bytes);
+	free(text);
+	return rc;
+}
+
+static int make_run(struct target *target, struct kymo_error *err)
+{
+	struct tables_options options = { .timeout_ms = 120000 };
+	uint64_t began_ns = target_clock_ns();
+	struct tables *tables = NULL;
+	struct buf made = { 0 };
+	bool live = target->entry.state == STORE_LIVE;
+	int rc = target_open_tables(target, &options, &tables, err);
+
+	if (!rc)
+		rc = write_blocks(tables, &made, err);
+	tables_close(tables);
+	if (!rc && made.failed)
+		rc = error_set(err, ENOMEM, "no memory for the answer");
+	if (rc) {
+		buf_fini(&made);
+		return rc;
+	}
+	buf_fini(&target->run);
+	target->run = made;
+	target->run_at_ns = target_clock_ns();
+	target->run_cost_ns = target->run_at_ns - began_ns;
+	target->run_number++;
+	target->run_live = live;
+	return 0;
+}
+
+static bool is_due(const struct target *target)
+{
+	uint64_t least = target->run_cost_ns * SHARE > FRESH_NS ? target->run_cost_ns * SHARE
+								: FRESH_NS;
+
+	return !target->run.used || (target->run_live && target->entry.state != STORE_LIVE) ||
+	       (target->run_live && target_clock_ns() - target->run_at_ns > least);
+}
+
+void run_prepare(struct target *target)
+{
+	struct kymo_error err = { 0 };
+
+	pthread_mutex_lock(&target->run_lock);
+	if (is_due(target))
+		make_run(target, &err);
+	pthread_mutex_unlock(&target->run_lock);
+}
+
+void answer_run(struct request *request)
+{
+	struct target *target = request_target(request);
+	struct kymo_error err = { 0 };
+	int rc = 0;
+
+	if (!target)
+		return;
+	pthread_mutex_lock(&target->run_lock);
+	if (is_due(target))
+		rc = make_run(target, &err);
+	if (rc) {
+		answer_failed(request, rc, &err);
+	} else {
+		buf_print(&request->answer,
+			  "{\"gen\":%" PRIu64 ",\"state\":\"%s\",\"age_ns\":%" PRIu64 ",",
+			  target->run_number, target_state(target),
+			  target->run_live ? target_clock_ns() - target->run_at_ns : 0);
+		buf_add(&request->answer, target->run.data, target->run.used);
+		buf_text(&request->answer, "}\n");
+		snprintf(request->etag, sizeof(request->etag), "\"r%" PRIu64 "-%s\"",
+			 target->run_number, target_state(target));
+	}
+	pthread_mutex_unlock(&target->run_lock);
+}

@@ -1,0 +1,36 @@
+/* Who names a recording will look at it: its zones and its document are made while the browser starts. */
+#include "serve/serve_inside.h"
+
+#ifndef KYMO_NO_HTTP
+
+static void *prepare(void *context)
+{
+	struct serve *serve = context;
+	struct target *target = targets_find(&serve->targets, NULL);
+	struct kymo_error err = { 0 };
+
+	/* What fails here fails again, and is told, when it is asked for. */
+	if (target && target->named && !target_look(target, 0, NULL, &err)) {
+		workers_yield();
+		run_prepare(target);
+	}
+	return NULL;
+}
+
+int preload_start(struct serve *serve)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int rc;
+
+	/* No list is made for nothing: it would be told, for a moment, to who asks for what has begun since. */
+	if (!serve->targets.named_count)
+		return 0;
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&thread, &attributes, prepare, serve);
+	pthread_attr_destroy(&attributes);
+	return -rc;
+}
+
+#endif

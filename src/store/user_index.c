@@ -1,0 +1,171 @@
+/* The index of recordings that are neither in KYMO_DIR nor where one is: a file of paths, one a line. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/files/paths.h"
+#include "store/discover.h"
+
+#define INDEX_BYTES_MAX (1u << 20)
+
+static int index_path(char *out, size_t out_bytes, struct kymo_error *err)
+{
+	int rc = paths_state(out, out_bytes, err);
+
+	if (!rc && strlen(out) + sizeof("/index") > out_bytes)
+		rc = error_set(err, ENAMETOOLONG,
+			       "the path of the index of recordings is too long");
+	if (!rc)
+		strcat(out, "/index");
+	return rc;
+}
+
+/* Opens and locks it; whoever replaced it meanwhile is followed. */
+static int index_open(const char *path)
+{
+	struct stat mine, there;
+	int fd;
+
+	for (int try = 0; try < 10; try++) {
+		fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0 || flock(fd, LOCK_EX) || fstat(fd, &mine))
+			break;
+		if (!stat(path, &there) && mine.st_ino == there.st_ino &&
+		    mine.st_dev == there.st_dev)
+			return fd;
+		close(fd);
+		fd = -1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static char *index_read(int fd)
+{
+	const struct readat file = { .fd = fd, .whole = true };
+	uint64_t size = readat_size(&file);
+	char *text;
+	size_t bytes;
+
+	if (size > INDEX_BYTES_MAX)
+		size = INDEX_BYTES_MAX;
+	text = malloc((size_t)size + 1);
+	if (!text)
+		return NULL;
+	bytes = readat_copy(&file, 0, text, (size_t)size);
+	text[bytes] = '\0';
+	return text;
+}
+
+char *discover_index_text(void)
+{
+	char path[KYMO_PATH_BYTES];
+	char *text;
+	int fd = index_path(path, sizeof(path), NULL)
+			 ? -1
+			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return NULL;
+	text = index_read(fd);
+	close(fd);
+	return text;
+}
+
+char *discover_next_line(char **rest)
+{
+	char *line = *rest;
+	char *end;
+
+	if (!line || !*line)
+		return NULL;
+	end = strchr(line, '\n');
+	*rest = end ? end + 1 : line + strlen(line);
+	if (end)
+		*end = '\0';
+	return line;
+}
+
+/* Keeps what is still there, without `gone`; aside and renamed. */
+static int index_rewrite(const char *path, char *text, const char *gone, const char *added)
+{
+	struct buf kept = { 0 };
+	char aside[KYMO_PATH_BYTES + 16];
+	char *rest = text, *line;
+	int fd, rc = 0;
+
+	while ((line = discover_next_line(&rest)))
+		if (*line == '/' && (!gone || strcmp(line, gone)) &&
+		    (!added || strcmp(line, added)) && !access(line, F_OK))
+			buf_print(&kept, "%s\n", line);
+	if (added)
+		buf_print(&kept, "%s\n", added);
+	snprintf(aside, sizeof(aside), "%s.part", path);
+	fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || kept.failed || write(fd, buf_get(&kept), kept.used) != (ssize_t)kept.used)
+		rc = errno ? -errno : -EIO;
+	if (fd >= 0 && close(fd) && !rc)
+		rc = -errno;
+	if (!rc && rename(aside, path))
+		rc = -errno;
+	if (rc)
+		unlink(aside);
+	buf_fini(&kept);
+	return rc;
+}
+
+static int index_change(const char *gone, const char *added, struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES];
+	int rc = index_path(path, sizeof(path), err);
+	int fd;
+	char *text;
+
+	if (rc)
+		return rc;
+	fd = index_open(path);
+	if (fd < 0)
+		return error_set(err, errno, "cannot open the index of recordings %s: %s", path,
+				 strerror(errno));
+	text = index_read(fd);
+	rc = text ? index_rewrite(path, text, gone, added) : -ENOMEM;
+	if (rc)
+		error_set(err, -rc, "cannot write the index of recordings %s: %s", path,
+			  strerror(-rc));
+	free(text);
+	close(fd); /* and unlocks */
+	return rc;
+}
+
+int store_remember(const char *path, struct kymo_error *err)
+{
+	char whole[PATH_MAX];
+
+	if (!realpath(path, whole))
+		return error_set(err, errno, "cannot remember the recording %s: %s", path,
+				 strerror(errno));
+	if (strlen(whole) >= KYMO_PATH_BYTES || strchr(whole, '\n'))
+		return error_set(
+			err, EINVAL,
+			"cannot remember the recording %s: its path is too long or has a line break",
+			path);
+	return index_change(NULL, whole, err);
+}
+
+void discover_forget(const char *path)
+{
+	char *text = discover_index_text();
+	bool listed = text && strstr(text, path);
+
+	free(text);
+	if (listed)
+		index_change(path, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+#include "tables/catalog/catalog.h"
+
+#include <string.h>
+
+/* A bar would end the cell. */
+static void add_cell(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '|')
+			buf_char(out, '\\');
+		buf_char(out, *text);
+	}
+}
+
+static void add_columns(struct buf *out, const struct catalog_view *view)
+{
+	buf_text(out, "| column | type | |\n|---|---|---|\n");
+	for (size_t i = 0; i < view->column_count; i++) {
+		buf_print(out, "| `%s` | %s | ", view->columns[i].name, view->columns[i].type);
+		add_cell(out, view->columns[i].about);
+		buf_text(out, " |\n");
+	}
+}
+
+static void add_source(struct buf *out, const struct catalog_view *view)
+{
+	const char *scan = view->from ? strstr(view->from, "kymo_scan('") : NULL;
+
+	if (!view->from)
+		buf_print(
+			out,
+			"\nNothing writes this table yet: it is there, and empty, in every recording that has no stream named "
+			"`%s.%s`.\n",
+			view->schema, view->name);
+	else if (scan == view->from)
+		buf_print(
+			out,
+			"\nRows come from the streams named `%s.%s`; `FROM kymo_scan('%s.%s')` shows all of their columns and takes a "
+			"range of time (`from_ns := …, to_ns := …`) or of steps (`step_from := …, step_to := …`) as far as the table "
+			"has them.\n",
+			view->schema, view->name, view->schema, view->name);
+}
+
+void catalog_page(struct buf *out, const struct catalog_view *view)
+{
+	buf_print(
+		out,
+		"<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; edit that. -->\n# %s.%s\n\n%s\n\n",
+		view->schema, view->name, view->about);
+	buf_print(out, "    kymo query latest \"FROM %s.%s\"\n\n", view->schema, view->name);
+	add_columns(out, view);
+	add_source(out, view);
+}
+
+void catalog_index_page(struct buf *out)
+{
+	const char *schema = "";
+
+	buf_text(
+		out,
+		"<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; edit that. -->\n# Tables\n\n"
+		"Every recording has these, empty where nothing was recorded; `SHOW TABLES` lists them with the\n"
+		"program's own. Columns that end in `_ns` are ns since the recording began; `kymo.runs.started_unix_ns` gives\n"
+		"wall time. NULL means that something is not known.\n");
+	for (size_t i = 0; i < catalog_view_count; i++) {
+		const struct catalog_view *view = &catalog_views[i];
+
+		if (strcmp(schema, view->schema))
+			buf_print(out, "\n## %s\n\n| table | |\n|---|---|\n", view->schema);
+		schema = view->schema;
+		buf_print(out, "| [%s.%s](%s.%s.md) | ", view->schema, view->name, view->schema,
+			  view->name);
+		add_cell(out, view->about);
+		buf_text(out, " |\n");
+	}
+}

@@ -1,0 +1,173 @@
+#include "tables/catalog/catalog.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/schema.h"
+
+static void quote(struct buf *out, const char *text, char mark)
+{
+	buf_char(out, mark);
+	for (; *text; text++) {
+		if (*text == mark)
+			buf_char(out, mark);
+		buf_char(out, *text);
+	}
+	buf_char(out, mark);
+}
+
+void catalog_quote(struct buf *out, const char *name)
+{
+	quote(out, name, '"');
+}
+
+void catalog_quote_text(struct buf *out, const char *text)
+{
+	quote(out, text, '\'');
+}
+
+/* "schema.table" in two; a name without a dot is of schema main. */
+static void split_name(const char *table, char *schema, size_t schema_bytes, const char **name)
+{
+	const char *dot = strchr(table, '.');
+
+	snprintf(schema, schema_bytes, "%.*s", dot ? (int)(dot - table) : 4, dot ? table : "main");
+	*name = dot ? dot + 1 : table;
+}
+
+static bool own_schema(const char *schema)
+{
+	for (size_t i = 0; i < catalog_view_count; i++)
+		if (!strcasecmp(catalog_views[i].schema, schema))
+			return true;
+	return false;
+}
+
+/* Whether the table is in one of our views already: a stream of ours, or one that a newer kymo
+   writes. */
+static bool in_own_view(const char *table)
+{
+	char full[128];
+
+	for (size_t i = 0; i < catalog_view_count; i++) {
+		snprintf(full, sizeof(full), "%s.%s", catalog_views[i].schema,
+			 catalog_views[i].name);
+		if (!strcmp(full, table))
+			return !catalog_views[i].from || schema_find(table);
+	}
+	return false;
+}
+
+/* ---- our views --------------------------------------------------------------------------- */
+
+static void add_columns(struct buf *out, const struct catalog_view *view)
+{
+	const struct catalog_column *column;
+
+	for (size_t i = 0; i < view->column_count; i++) {
+		column = &view->columns[i];
+		buf_text(out, i ? ", " : "");
+		if (column->expression)
+			buf_print(out, "%s AS ", column->expression);
+		buf_print(out, "\"%s\"", column->name);
+	}
+}
+
+/* Nobody writes it yet, or a newer kymo does: then what it has of our columns. */
+static void add_planned(struct buf *out, const struct catalog_view *view, const struct table_shape *shape)
+{
+	const struct catalog_column *column;
+
+	for (size_t i = 0; i < view->column_count; i++) {
+		column = &view->columns[i];
+		buf_text(out, i ? ", " : "");
+		if (shape && table_shape_column_find(shape, column->name) >= 0)
+			buf_print(out, "TRY_CAST(\"%s\" AS %s)", column->name, column->type);
+		else
+			buf_print(out, "CAST(NULL AS %s)", column->type);
+		buf_print(out, " AS \"%s\"", column->name);
+	}
+	if (shape)
+		buf_print(out, " FROM kymo_scan('%s')", shape->table);
+	else
+		buf_text(out, " WHERE false");
+}
+
+static void add_view(struct buf *out, const struct catalog_view *view,
+		     const struct table_shape_set *shapes)
+{
+	char table[128];
+
+	snprintf(table, sizeof(table), "%s.%s", view->schema, view->name);
+	buf_print(out, "CREATE VIEW %s AS SELECT ", table);
+	if (view->from) {
+		add_columns(out, view);
+		buf_print(out, " FROM %s", view->from);
+	} else {
+		add_planned(out, view, table_shape_find(shapes, table));
+	}
+	buf_text(out, ";\n");
+}
+
+void catalog_sql(struct buf *out, const struct table_shape_set *shapes)
+{
+	const char *schema = "";
+
+	buf_text(out, "BEGIN;\n");
+	for (size_t i = 0; i < catalog_view_count; i++) {
+		if (strcmp(schema, catalog_views[i].schema))
+			buf_print(out, "CREATE SCHEMA %s;\n", catalog_views[i].schema);
+		schema = catalog_views[i].schema;
+		add_view(out, &catalog_views[i], shapes);
+	}
+	buf_text(out, "COMMIT;\n");
+}
+
+/* ---- the user's tables -------------------------------------------------------------------- */
+
+static void add_user_column(struct buf *out, const char *name, bool first)
+{
+	if (!first)
+		buf_text(out, ", ");
+	catalog_quote(out, name);
+}
+
+/* What was declared, then whose row it is. */
+static void add_user_columns(struct buf *out, const struct table_shape *shape)
+{
+	for (size_t i = 0; i < shape->column_count; i++) {
+		const struct table_shape_column *column = &shape->columns[i];
+
+		if (i < shape->declared_count || column->kind == TABLE_SHAPE_PID ||
+		    column->kind == TABLE_SHAPE_RANK || !strcmp(column->name, "tid"))
+			add_user_column(out, column->name, !i);
+	}
+}
+
+bool catalog_user_sql(struct buf *out, const struct table_shape *shape, struct buf *problems)
+{
+	char schema[64];
+	const char *name;
+
+	if (in_own_view(shape->table))
+		return false;
+	split_name(shape->table, schema, sizeof(schema), &name);
+	if (own_schema(schema) || !schema[0] || !name[0]) {
+		buf_print(problems, "%s: the name is kymo's own; kymo_scan('%s') reads the table\n",
+			  shape->table, shape->table);
+		return false;
+	}
+	buf_text(out, "CREATE SCHEMA IF NOT EXISTS rec.");
+	catalog_quote(out, schema);
+	buf_text(out, "; CREATE VIEW rec.");
+	catalog_quote(out, schema);
+	buf_char(out, '.');
+	catalog_quote(out, name);
+	buf_text(out, " AS SELECT ");
+	add_user_columns(out, shape);
+	buf_text(out, " FROM kymo_scan(");
+	catalog_quote_text(out, shape->table);
+	buf_text(out, ")");
+	return true;
+}

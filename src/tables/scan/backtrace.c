@@ -1,0 +1,115 @@
+/* kymo_meta('backtrace'): the stacks of the processes of a live recording, taken by us while the query runs; else the
+   last ones that were taken. */
+#include "tables/scan/meta.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "collect/host/proc.h"
+#include "collect/backtrace/stacks.h"
+#include "tables/stacks/stack_nodes.h"
+
+struct kept {
+	struct stacks *all;
+	size_t count;
+};
+
+static void release(void *pointer)
+{
+	struct kept *kept = pointer;
+
+	for (size_t i = 0; i < kept->count; i++)
+		stacks_free(&kept->all[i]);
+	free(kept->all);
+	free(kept);
+}
+
+static struct meta_cell *fill_frame(struct meta_cell *cell, const struct stacks_thread *thread,
+				    const struct stacks_frame *frame, size_t depth, uint64_t now_ns)
+{
+	meta_number(&cell[0], thread->pid);
+	meta_number(&cell[1], thread->tid);
+	meta_text(&cell[2], thread->name);
+	meta_text(&cell[3], frame->func);
+	meta_text(&cell[4], frame->file);
+	if (frame->line)
+		meta_number(&cell[5], frame->line);
+	meta_number(&cell[6], (int64_t)depth);
+	meta_text(&cell[7], frame->native ? "Native" : "Python");
+	meta_number(&cell[8], (int64_t)(now_ns - thread->taken_ns));
+	return cell;
+}
+
+static void fill_tasks(struct meta_rows *rows, const struct stacks_thread *thread, uint64_t now_ns)
+{
+	for (size_t i = 0; i < thread->task_count; i++) {
+		const struct stacks_task *task = &thread->tasks[i];
+
+		for (size_t k = 0; k < task->frame_count; k++)
+			meta_text(
+				&fill_frame(meta_add(rows), thread, &task->frames[k], k, now_ns)[9],
+				task->name && task->name[0] ? task->name : "?");
+	}
+}
+
+static void fill_process(struct meta_rows *rows, const struct stacks *stacks)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < stacks->thread_count; i++) {
+		for (size_t k = 0; k < stacks->threads[i].frame_count; k++)
+			fill_frame(meta_add(rows), &stacks->threads[i],
+				   &stacks->threads[i].frames[k], k, now_ns);
+		fill_tasks(rows, &stacks->threads[i], now_ns);
+	}
+}
+
+static void take(struct meta_rows *rows, struct kept *kept, pid_t pid)
+{
+	struct stacks_options options = { 0 };
+
+	for (size_t i = 0; i < kept->count; i++)
+		if (kept->all[i].pid == pid)
+			return;
+	if (!stacks_take(pid, &options, &kept->all[kept->count], NULL))
+		fill_process(rows, &kept->all[kept->count++]);
+}
+
+/* Processes that record, and the program itself, which may not. One that cannot be read has no rows. */
+static void fill_live(struct meta_rows *rows, const struct tables *tables)
+{
+	const struct recording *recording = tables->recording;
+	const struct kymo_run_file *run = &recording->run;
+	struct kept *kept;
+
+	kept = calloc(1, sizeof(*kept));
+	if (kept)
+		kept->all = calloc(recording->process_count + 1, sizeof(*kept->all));
+	if (!kept || !kept->all) {
+		free(kept);
+		rows->failed = true;
+		return;
+	}
+	rows->kept = kept;
+	rows->release = release;
+	if (run->target_pid && proc_alive(run->target_pid, run->target_starttime))
+		take(rows, kept, run->target_pid);
+	for (size_t i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].state == STORE_LIVE &&
+		    recording->processes[i].role == KYMO_ROLE_TARGET &&
+		    proc_alive(recording->processes[i].pid,
+			       recording->processes[i].control.starttime))
+			take(rows, kept, recording->processes[i].pid);
+}
+
+void backtrace_fill(struct meta_rows *rows, const struct tables *tables)
+{
+	if (tables->recording->live)
+		fill_live(rows, tables);
+	if (!rows->count && !rows->failed)
+		stack_nodes_fill_last(rows, tables);
+}
+
+#endif

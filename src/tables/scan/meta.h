@@ -1,0 +1,66 @@
+/*
+ * kymo_meta(what): small tables that are made from the opened recording, not from rows of streams.
+ * Each is a row of an array: its columns and the function that fills them.
+ */
+#ifndef KYMO_TABLES_SCAN_META_H
+#define KYMO_TABLES_SCAN_META_H
+
+#ifndef KYMO_NO_DUCKDB
+
+#include "tables/session.h"
+
+enum meta_type { META_INTEGER, META_BIGINT, META_DOUBLE, META_TEXT, META_BOOLEAN };
+
+struct meta_cell {
+	bool known; /* false: NULL */
+	int64_t number;
+	double real;
+	const char *text; /* borrowed from the recording, or static */
+	size_t text_bytes;
+};
+
+struct meta_rows {
+	struct meta_cell *cells;
+	size_t width, count, room;
+	bool failed; /* no memory */
+	/* What cells borrow from, if it has to be freed with the rows; NULL: nothing. */
+	void *kept;
+	void (*release)(void *kept);
+};
+
+/* The next row, all NULL; never NULL itself (after a failure a scratch row). */
+struct meta_cell *meta_add(struct meta_rows *rows);
+void meta_number(struct meta_cell *cell, int64_t value);
+void meta_real(struct meta_cell *cell, double value);
+/* With one decimal: a mean of times has more digits than meaning, and people read them. */
+void meta_tenths(struct meta_cell *cell, double value);
+/* "" is NULL. */
+void meta_text(struct meta_cell *cell, const char *text);
+void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes);
+
+struct meta_column {
+	const char *name;
+	enum meta_type type;
+};
+
+struct meta_table {
+	const char *name;
+	const struct meta_column *columns;
+	size_t column_count;
+	void (*fill)(struct meta_rows *rows, const struct tables *tables);
+};
+
+/* meta_tables.c; NULL: there is no such table. */
+const struct meta_table *meta_find(const char *name);
+
+int meta_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
+
+/* backtrace.c */
+void backtrace_fill(struct meta_rows *rows, const struct tables *tables);
+
+/* regions.c */
+void regions_fill(struct meta_rows *rows, const struct tables *tables);
+void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables);
+
+#endif
+#endif

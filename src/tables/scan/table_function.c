@@ -1,0 +1,28 @@
+#include "tables/scan/table_function.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <errno.h>
+
+int table_function_register(duckdb_connection connection, duckdb_table_function made,
+		      const struct table_function *function, struct kymo_error *err)
+{
+	duckdb_state state;
+
+	duck.table_function_set_name(made, function->name);
+	duck.table_function_set_extra_info(made, function->extra, function->free_extra);
+	duck.table_function_set_bind(made, function->bind);
+	duck.table_function_set_init(made, function->init);
+	if (function->init_thread)
+		duck.table_function_set_local_init(made, function->init_thread);
+	duck.table_function_set_function(made, function->emit);
+	duck.table_function_supports_projection_pushdown(made, function->some_columns);
+	state = duck.register_table_function(connection, made);
+	duck.destroy_table_function(&made);
+	if (state == DuckDBError)
+		return error_set(err, EIO, "DuckDB does not take the table function %s",
+				 function->name);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * The columns of each table over all streams of all processes. Two processes may declare a table
+ * differently: columns are joined by name, what a stream lacks is NULL, and where two types clash
+ * the first stands (kymo's own schema before all) and a sentence says so.
+ */
+#ifndef KYMO_TABLES_SCAN_TABLE_SHAPE_H
+#define KYMO_TABLES_SCAN_TABLE_SHAPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+
+/* What a column of SQL is made of. Each has a row in scan.c: its SQL type and its decoder. */
+enum table_shape_kind {
+	TABLE_SHAPE_I32,
+	TABLE_SHAPE_I64,
+	TABLE_SHAPE_U16,
+	TABLE_SHAPE_U32,
+	TABLE_SHAPE_U64,
+	TABLE_SHAPE_F32,
+	TABLE_SHAPE_F64,
+	TABLE_SHAPE_BOOL,
+	TABLE_SHAPE_TEXT,
+	TABLE_SHAPE_TIME,
+	TABLE_SHAPE_DURATION,
+	TABLE_SHAPE_NAME,
+	TABLE_SHAPE_NAME_ID,
+	TABLE_SHAPE_NAME_SOURCE,
+	TABLE_SHAPE_NAME_FILE,
+	TABLE_SHAPE_NAME_LINE,
+	TABLE_SHAPE_NAME_INSTANCE,
+	TABLE_SHAPE_THREAD,
+	TABLE_SHAPE_THREAD_TID,
+	TABLE_SHAPE_THREAD_ID,
+	TABLE_SHAPE_PID,
+	TABLE_SHAPE_RANK,
+	TABLE_SHAPE_STREAM,
+	TABLE_SHAPE_KIND_COUNT
+};
+
+struct table_shape_column {
+	char name[48]; /* unique in its table, whatever the case of its letters */
+	enum table_shape_kind kind;
+	int32_t declared; /* index of the declared column; -1: of the stream as a whole */
+};
+
+struct table_shape_stream {
+	const struct store_stream *stream;
+	const struct store_process *process;
+	uint32_t process_index;
+	int32_t *column_of; /* declared column -> column of the stream; -1: it has none */
+};
+
+struct table_shape {
+	char table[64];
+	struct store_column *declared;
+	size_t declared_count;
+	struct table_shape_column *columns; /* the declared ones and what follows from them */
+	size_t column_count;
+	struct table_shape_stream *streams;
+	size_t stream_count;
+	uint64_t rows;
+};
+
+struct table_shape_set {
+	struct table_shape *shapes; /* kymo's own tables first, with or without streams */
+	size_t count;
+	struct buf problems; /* sentences, each ended by a newline */
+};
+
+/* 0 or -ENOMEM. The recording must outlive the set. */
+int table_shape_set_init(struct table_shape_set *set, const struct recording *recording);
+void table_shape_set_fini(struct table_shape_set *set);
+/* NULL where the recording has no such table. */
+const struct table_shape *table_shape_find(const struct table_shape_set *set, const char *table);
+/* The index of a column by its name, or -1. */
+int32_t table_shape_column_find(const struct table_shape *shape, const char *name);
+
+#endif

@@ -1,0 +1,378 @@
+#include "tables/stacks/stack_nodes.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tables/scan/dictionary.h"
+
+#define READ_ROWS 4096u
+#define SPARE_NODES 65536u /* numbers that may be missing; what lies further off is not believed */
+
+/* The columns that are needed, as this stream has them; an older or foreign one may lack some. */
+enum { FRAME_NODE, FRAME_PARENT, FRAME_NAME, FRAME_LINE, FRAME_COLUMNS };
+static const char *const frame_columns[FRAME_COLUMNS] = { "node", "parent", "name", "lineno" };
+
+int32_t stack_nodes_offset(const struct store_stream *stream, const char *name, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < stream->column_count; i++)
+		if (!strcmp(stream->columns[i].name, name) && stream->columns[i].bytes == bytes)
+			return (int32_t)stream->columns[i].offset;
+	return -1;
+}
+
+static uint32_t load(const unsigned char *row, int32_t offset)
+{
+	uint32_t value = 0;
+
+	if (offset >= 0)
+		memcpy(&value, row + offset, 4);
+	return value;
+}
+
+uint32_t stack_nodes_name(const struct store_process *process, uint32_t name)
+{
+	return name < process->name_count ? process->name_of[name] : 0;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static size_t place_of(const struct stack_nodes *callers, uint32_t name, uint32_t line)
+{
+	uint64_t hash = ((uint64_t)name << 32 | line) * 0x9e3779b97f4a7c15ull;
+	size_t at = (size_t)(hash >> 24);
+
+	for (;; at++) {
+		uint32_t label = callers->slots[at & (callers->slot_count - 1)];
+
+		if (!label ||
+		    (callers->labels[label].name == name && callers->labels[label].line == line))
+			return at & (callers->slot_count - 1);
+	}
+}
+
+static bool make_slots(struct stack_nodes *callers)
+{
+	size_t count = callers->slot_count ? 2 * callers->slot_count : 1024;
+	uint32_t *old = callers->slots;
+
+	if (callers->slot_count && callers->label_count < callers->slot_count / 2)
+		return true;
+	callers->slots = calloc(count, sizeof(*callers->slots));
+	if (!callers->slots) {
+		callers->slots = old;
+		return false;
+	}
+	callers->slot_count = count;
+	for (uint32_t i = 1; i < callers->label_count; i++)
+		callers->slots[place_of(callers, callers->labels[i].name,
+					callers->labels[i].line)] = i;
+	free(old);
+	return true;
+}
+
+/* Long texts are kept by us, and rows point to them: a thousand samples of a stack share its texts. */
+static bool set_text(duckdb_string_t *out, const char *text, size_t bytes)
+{
+	char *own;
+
+	memset(out, 0, sizeof(*out));
+	out->value.inlined.length = (uint32_t)bytes;
+	if (bytes <= sizeof(out->value.inlined.inlined)) {
+		memcpy(out->value.inlined.inlined, text, bytes);
+		return true;
+	}
+	own = malloc(bytes);
+	if (!own)
+		return false;
+	memcpy(own, text, bytes);
+	memcpy(out->value.pointer.prefix, text, sizeof(out->value.pointer.prefix));
+	out->value.pointer.ptr = own;
+	return true;
+}
+
+static void add_function(struct buf *text, const struct store_name *name)
+{
+	char *plain = dictionary_demangled(name);
+
+	if (plain)
+		buf_text(text, plain);
+	else if (name->text_bytes)
+		buf_add(text, name->text, name->text_bytes);
+	else
+		buf_char(text, '?'); /* its name did not fit the table of names any more */
+	free(plain);
+}
+
+static bool describe(struct stack_nodes_label *label, const struct stack_nodes *callers,
+		     const struct recording *recording)
+{
+	const struct store_name *name = &recording->names[label->name];
+	struct buf text = { 0 };
+	bool ok;
+
+	add_function(&text, name);
+	if (name->file_bytes && (label->line || !callers->with_libraries)) {
+		buf_text(&text, " (");
+		buf_add(&text, name->file, name->file_bytes);
+		buf_print(&text, ":%u)", label->line);
+	} else if (name->file_bytes) { /* a library: its place says nothing */
+		const char *slash = memrchr(name->file, '/', name->file_bytes);
+		size_t skip = slash ? (size_t)(slash + 1 - name->file) : 0;
+
+		buf_text(&text, " (");
+		buf_add(&text, name->file + skip, name->file_bytes - skip);
+		buf_char(&text, ')');
+	}
+	ok = !text.failed && set_text(&label->text, buf_get(&text), text.used);
+	buf_fini(&text);
+	return ok;
+}
+
+/* 0: no memory. */
+static uint32_t label_of(struct stack_nodes *callers, const struct recording *recording, uint32_t name,
+			 uint32_t line)
+{
+	size_t at;
+
+	if (!make_slots(callers))
+		return 0;
+	at = place_of(callers, name, line);
+	if (callers->slots[at])
+		return callers->slots[at];
+	if (callers->label_count == callers->label_room) {
+		size_t room = callers->label_room ? 2 * callers->label_room : 256;
+		struct stack_nodes_label *larger = realloc(callers->labels, room * sizeof(*larger));
+
+		if (!larger)
+			return 0;
+		callers->labels = larger;
+		callers->label_room = room;
+	}
+	callers->labels[callers->label_count] = (struct stack_nodes_label){ .name = name,
+									.line = line };
+	if (!describe(&callers->labels[callers->label_count], callers, recording))
+		return 0;
+	callers->slots[at] = (uint32_t)callers->label_count;
+	return (uint32_t)callers->label_count++;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct filling {
+	struct stack_nodes *callers;
+	const struct recording *recording;
+	const char *table;
+	uint32_t process;
+	uint64_t rows; /* of the process's streams */
+	bool (*each)(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
+		     uint32_t line);
+};
+
+static bool each_row(struct filling *filling, const struct store_stream *stream,
+		     unsigned char *buffer)
+{
+	int32_t at[FRAME_COLUMNS];
+
+	for (int i = 0; i < FRAME_COLUMNS; i++)
+		at[i] = stack_nodes_offset(stream, frame_columns[i], 4);
+	for (size_t c = 0; c < stream->chunk_count; c++) {
+		const struct store_chunk *chunk = &stream->chunks[c];
+		uint64_t from = 0, count;
+
+		for (; from < chunk->rows; from += count) {
+			count = chunk->rows - from < READ_ROWS ? chunk->rows - from : READ_ROWS;
+			count = store_read_rows(stream, chunk, from, count, buffer);
+			if (!count)
+				break; /* the file was cut */
+			for (uint64_t i = 0; i < count; i++) {
+				const unsigned char *row = buffer + i * stream->row_bytes;
+
+				if (!filling->each(filling, load(row, at[FRAME_NODE]),
+						   load(row, at[FRAME_PARENT]),
+						   load(row, at[FRAME_NAME]),
+						   load(row, at[FRAME_LINE])))
+					return false;
+			}
+		}
+	}
+	return true;
+}
+
+static bool each_frame(struct filling *filling)
+{
+	const struct recording *recording = filling->recording;
+	bool ok = true;
+
+	filling->rows = 0;
+	for (size_t i = 0; i < recording->stream_count; i++)
+		if (recording->streams[i].process == filling->process &&
+		    !strcmp(recording->streams[i].table, filling->table))
+			filling->rows += recording->streams[i].kept;
+	for (size_t i = 0; ok && i < recording->stream_count; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+		unsigned char *buffer;
+
+		if (stream->process != filling->process || strcmp(stream->table, filling->table))
+			continue;
+		buffer = malloc((size_t)READ_ROWS * stream->row_bytes);
+		ok = buffer && each_row(filling, stream, buffer);
+		free(buffer);
+	}
+	return ok;
+}
+
+/* Numbers follow one another, but those that were lost. */
+static bool measure(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
+		    uint32_t line)
+{
+	struct stack_nodes_tree *tree = &filling->callers->trees[filling->process];
+	uint64_t most = filling->rows + SPARE_NODES;
+
+	(void)parent, (void)name, (void)line;
+	if (!node)
+		return true;
+	if (!tree->count) {
+		tree->first = node;
+		tree->count = 1;
+	} else if (node < tree->first && (uint64_t)tree->first - node + tree->count <= most) {
+		tree->count += tree->first - node;
+		tree->first = node;
+	} else if (node >= tree->first && node - tree->first >= tree->count &&
+		   (uint64_t)node - tree->first < most) {
+		tree->count = node - tree->first + 1;
+	}
+	return true;
+}
+
+static bool fill(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
+		 uint32_t line)
+{
+	struct stack_nodes_tree *tree = &filling->callers->trees[filling->process];
+	const struct store_process *process = &filling->recording->processes[filling->process];
+	struct stack_nodes_node *own;
+
+	if (!node || node < tree->first || node - tree->first >= tree->count)
+		return true;
+	own = &tree->nodes[node - tree->first];
+	own->parent = parent < node ? parent : 0; /* so that every way ends */
+	own->label = label_of(filling->callers, filling->recording, stack_nodes_name(process, name),
+			      line);
+	return own->label != 0;
+}
+
+static bool read_process(struct stack_nodes *callers, const struct recording *recording,
+			 const char *table, uint32_t process)
+{
+	struct stack_nodes_tree *tree = &callers->trees[process];
+	struct filling filling = {
+		.callers = callers,
+		.recording = recording,
+		.table = table,
+		.process = process,
+		.each = measure,
+	};
+
+	if (!each_frame(&filling))
+		return false;
+	if (!tree->count)
+		return true;
+	tree->nodes = calloc(tree->count, sizeof(*tree->nodes));
+	filling.each = fill;
+	return tree->nodes && each_frame(&filling);
+}
+
+static void destroy(struct stack_nodes *callers)
+{
+	for (size_t i = 0; i < callers->tree_count; i++)
+		free(callers->trees[i].nodes);
+	for (size_t i = 1; i < callers->label_count; i++) {
+		const duckdb_string_t *text = &callers->labels[i].text;
+
+		if (text->value.inlined.length > sizeof(text->value.inlined.inlined))
+			free(text->value.pointer.ptr);
+	}
+	free(callers->trees);
+	free(callers->labels);
+	free(callers->slots);
+	free(callers);
+}
+
+static struct stack_nodes *create(const struct recording *recording, const char *table)
+{
+	struct stack_nodes *callers = calloc(1, sizeof(*callers));
+	bool ok;
+
+	if (!callers)
+		return NULL;
+	callers->with_libraries = !strcmp(table, "alloc.frames");
+	callers->label_count = 1;
+	callers->label_room = 256;
+	callers->labels = calloc(callers->label_room, sizeof(*callers->labels));
+	callers->tree_count = recording->process_count;
+	callers->trees = calloc(recording->process_count + 1, sizeof(*callers->trees));
+	ok = callers->labels && callers->trees;
+	for (uint32_t i = 0; ok && i < recording->process_count; i++)
+		ok = read_process(callers, recording, table, i);
+	if (ok)
+		return callers;
+	if (!callers->trees)
+		callers->tree_count = 0;
+	if (!callers->labels)
+		callers->label_count = 1;
+	destroy(callers);
+	return NULL;
+}
+
+/* ---- for others ------------------------------------------------------------------------------ */
+
+/* The frames of which table; tables->callers is in the same order. */
+static const char *const frame_tables[STACK_NODES_KINDS] = { "python.frames", "alloc.frames" };
+
+const struct stack_nodes *stack_nodes_get(struct tables *tables, enum callers_kind kind)
+{
+	const struct stack_nodes *callers;
+
+	pthread_mutex_lock(&tables->dictionary_lock);
+	if (!tables->callers[kind])
+		tables->callers[kind] = create(tables->recording, frame_tables[kind]);
+	callers = tables->callers[kind];
+	pthread_mutex_unlock(&tables->dictionary_lock);
+	return callers;
+}
+
+void stack_nodes_fini(struct tables *tables)
+{
+	for (int i = 0; i < STACK_NODES_KINDS; i++)
+		if (tables->callers[i])
+			destroy(tables->callers[i]);
+	memset(tables->callers, 0, sizeof(tables->callers));
+}
+
+const struct stack_nodes_node *stack_nodes_find(const struct stack_nodes *callers, uint32_t process,
+					uint32_t node)
+{
+	const struct stack_nodes_tree *tree = process < callers->tree_count ? &callers->trees[process]
+									: NULL;
+
+	if (!tree || !node || node < tree->first || node - tree->first >= tree->count ||
+	    !tree->nodes[node - tree->first].label)
+		return NULL;
+	return &tree->nodes[node - tree->first];
+}
+
+size_t stack_nodes_way(const struct stack_nodes *callers, uint32_t process, uint32_t node,
+		   duckdb_string_t *out)
+{
+	const struct stack_nodes_node *at = stack_nodes_find(callers, process, node);
+	size_t count = 0;
+
+	for (; at; at = stack_nodes_find(callers, process, at->parent), count++)
+		if (out)
+			out[count] = callers->labels[at->label].text;
+	return count;
+}
+
+#endif

@@ -1,0 +1,422 @@
+/* kymo_samples() and kymo_leaves(), and what python.backtrace says of a program that has ended. */
+#include "tables/stacks/stack_nodes.h"
+
+#ifndef KYMO_NO_DUCKDB
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tables/scan/table_function.h"
+
+/* A chunk of deep stacks has fewer rows, so that it stays within some megabytes. */
+#define FRAMES_AT_ONCE (256u << 10)
+#define FOLDED_BYTES_AT_ONCE (4u << 20)
+
+struct run {
+	struct tables *tables;
+	const struct stack_nodes *callers;
+	const struct function *function;
+	struct stack_nodes_cursor *cursor;
+	struct stack_nodes_sample kept; /* with has_kept: it did not fit the chunk before */
+	bool has_kept;
+	unsigned char **seen; /* leaves: a bit for each node, by process */
+	size_t column_count;
+	idx_t columns[16];
+	duckdb_vector vectors[16]; /* of the chunk; NULL: not asked for */
+	size_t frames; /* in this chunk */
+};
+
+struct column {
+	const char *name;
+	duckdb_type type; /* DUCKDB_TYPE_LIST: of texts */
+	/* row: of the chunk. */
+	void (*put)(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *);
+};
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static void put_null(duckdb_vector out, idx_t row)
+{
+	duck.vector_ensure_validity_writable(out);
+	duck.vector_get_validity(out)[row / 64] &= ~(1ull << (row % 64));
+}
+
+static void put_int(duckdb_vector out, idx_t row, int32_t value)
+{
+	((int32_t *)duck.vector_get_data(out))[row] = value;
+}
+
+static void put_name(struct run *run, duckdb_vector out, idx_t row, uint32_t name)
+{
+	const struct store_name *own = &run->tables->recording->names[name];
+
+	if (!name || !own->text_bytes)
+		put_null(out, row);
+	else
+		duck.vector_assign_string_element_len(out, row, own->text, own->text_bytes);
+}
+
+static void put_time(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	(void)run;
+	((int64_t *)duck.vector_get_data(out))[row] = s->ts_ns;
+}
+
+static void put_pid(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	(void)run;
+	put_int(out, row, s->pid);
+}
+
+static void put_tid(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	(void)run;
+	put_int(out, row, s->tid);
+}
+
+static void put_thread(struct run *run, duckdb_vector out, idx_t row,
+		       const struct stack_nodes_sample *s)
+{
+	put_name(run, out, row, s->thread);
+}
+
+static void put_cause(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	put_name(run, out, row, s->cause);
+}
+
+static void put_state(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	char letter = (char)s->state;
+
+	(void)run;
+	if (s->state < ' ' || s->state > '~')
+		put_null(out, row);
+	else
+		duck.vector_assign_string_element_len(out, row, &letter, 1);
+}
+
+static void put_gil(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	(void)run;
+	((bool *)duck.vector_get_data(out))[row] = s->gil != 0;
+}
+
+static void put_collector(struct run *run, duckdb_vector out, idx_t row,
+			  const struct stack_nodes_sample *s)
+{
+	put_int(out, row, run->tables->recording->processes[s->process].pid);
+}
+
+static void put_node(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	(void)run;
+	((int64_t *)duck.vector_get_data(out))[row] = s->node;
+}
+
+/* Its texts are those of the labels: nothing is copied but their addresses. */
+static void put_stack(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+{
+	size_t count = stack_nodes_way(run->callers, s->process, s->node, NULL);
+	duckdb_list_entry *entry = (duckdb_list_entry *)duck.vector_get_data(out) + row;
+	duckdb_string_t *texts;
+
+	*entry = (duckdb_list_entry){ run->frames, count };
+	if (!count) {
+		put_null(out, row);
+		return;
+	}
+	if (duck.list_vector_reserve(out, run->frames + count) == DuckDBError) {
+		entry->length = 0;
+		return;
+	}
+	texts = duck.vector_get_data(duck.list_vector_get_child(out));
+	stack_nodes_way(run->callers, s->process, s->node, texts + run->frames);
+	run->frames += count;
+	duck.list_vector_set_size(out, run->frames);
+}
+
+/* Functions from the outermost in. */
+static void put_folded(struct run *run, duckdb_vector out, idx_t row,
+		       const struct stack_nodes_sample *s)
+{
+	const struct stack_nodes *callers = run->callers;
+	const struct stack_nodes_node *at = stack_nodes_find(callers, s->process, s->node);
+	size_t bytes = 0, used;
+	char *text;
+
+	for (; at; at = stack_nodes_find(callers, s->process, at->parent))
+		bytes += run->tables->recording->names[callers->labels[at->label].name].text_bytes +
+			 1u;
+	text = bytes ? malloc(bytes) : NULL;
+	if (!text) {
+		put_null(out, row);
+		return;
+	}
+	used = bytes;
+	at = stack_nodes_find(callers, s->process, s->node);
+	for (; at; at = stack_nodes_find(callers, s->process, at->parent)) {
+		const struct store_name *name =
+			&run->tables->recording->names[callers->labels[at->label].name];
+
+		used -= name->text_bytes + 1u;
+		memcpy(text + used, name->text, name->text_bytes);
+		text[used + name->text_bytes] = ';';
+	}
+	duck.vector_assign_string_element_len(out, row, text, bytes - 1);
+	run->frames += bytes * FRAMES_AT_ONCE / FOLDED_BYTES_AT_ONCE;
+	free(text);
+}
+
+/* ---- the functions --------------------------------------------------------------------------- */
+
+static const struct column sample_columns[] = {
+	{ "ts_ns", DUCKDB_TYPE_BIGINT, put_time }, { "pid", DUCKDB_TYPE_INTEGER, put_pid },
+	{ "tid", DUCKDB_TYPE_INTEGER, put_tid },   { "thread", DUCKDB_TYPE_VARCHAR, put_thread },
+	{ "stack", DUCKDB_TYPE_LIST, put_stack },  { "state", DUCKDB_TYPE_VARCHAR, put_state },
+	{ "gil", DUCKDB_TYPE_BOOLEAN, put_gil },   { "cause", DUCKDB_TYPE_VARCHAR, put_cause },
+};
+
+static const struct column leaf_columns[] = {
+	{ "collector", DUCKDB_TYPE_INTEGER, put_collector },
+	{ "node", DUCKDB_TYPE_BIGINT, put_node },
+	{ "folded", DUCKDB_TYPE_VARCHAR, put_folded },
+};
+
+static bool every_sample(struct run *run, const struct stack_nodes_sample *sample)
+{
+	(void)run, (void)sample;
+	return true;
+}
+
+static bool first_of_its_node(struct run *run, const struct stack_nodes_sample *sample)
+{
+	const struct stack_nodes_tree *tree = &run->callers->trees[sample->process];
+	unsigned char **bits = &run->seen[sample->process];
+	uint32_t at = sample->node - tree->first;
+	bool seen;
+
+	if (!stack_nodes_find(run->callers, sample->process, sample->node))
+		return false;
+	if (!*bits)
+		*bits = calloc(tree->count / 8u + 1, 1);
+	if (!*bits)
+		return false;
+	seen = (*bits)[at / 8] >> (at % 8) & 1;
+	(*bits)[at / 8] |= (unsigned char)(1u << (at % 8));
+	return !seen;
+}
+
+static const struct function {
+	const char *name;
+	const struct column *columns;
+	size_t column_count;
+	bool (*wants)(struct run *run, const struct stack_nodes_sample *sample);
+} functions[] = {
+	{ "kymo_samples", sample_columns, sizeof(sample_columns) / sizeof(sample_columns[0]),
+	  every_sample },
+	{ "kymo_leaves", leaf_columns, sizeof(leaf_columns) / sizeof(leaf_columns[0]),
+	  first_of_its_node },
+};
+
+struct registered {
+	struct tables *tables;
+	const struct function *function;
+};
+
+static void bind(duckdb_bind_info info)
+{
+	const struct registered *own = duck.bind_get_extra_info(info);
+	duckdb_logical_type text = duck.create_logical_type(DUCKDB_TYPE_VARCHAR);
+
+	for (size_t i = 0; i < own->function->column_count; i++) {
+		const struct column *column = &own->function->columns[i];
+		duckdb_logical_type type = column->type == DUCKDB_TYPE_LIST
+						   ? duck.create_list_type(text)
+						   : duck.create_logical_type(column->type);
+
+		duck.bind_add_result_column(info, column->name, type);
+		duck.destroy_logical_type(&type);
+	}
+	duck.destroy_logical_type(&text);
+}
+
+static void run_destroy(void *data)
+{
+	struct run *run = data;
+
+	if (!run)
+		return;
+	for (size_t i = 0; run->seen && i < run->callers->tree_count; i++)
+		free(run->seen[i]);
+	free(run->seen);
+	stack_nodes_cursor_close(run->cursor);
+	free(run);
+}
+
+static void init(duckdb_init_info info)
+{
+	const struct registered *own = duck.init_get_extra_info(info);
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (run) {
+		run->tables = own->tables;
+		run->function = own->function;
+		run->callers = stack_nodes_get(own->tables, STACK_NODES_SAMPLES);
+		run->cursor = stack_nodes_cursor_open(own->tables);
+		run->column_count = duck.init_get_column_count(info);
+	}
+	if (run && run->callers)
+		run->seen = calloc(run->callers->tree_count + 1, sizeof(*run->seen));
+	if (!run || !run->callers || !run->cursor || !run->seen || run->column_count > 16) {
+		run_destroy(run);
+		duck.init_set_error(info, "no memory for the stacks of samples");
+		return;
+	}
+	for (size_t i = 0; i < run->column_count; i++)
+		run->columns[i] = duck.init_get_column_index(info, i);
+	duck.init_set_max_threads(info, 1); /* they come in the order of their time */
+	duck.init_set_init_data(info, run, run_destroy);
+}
+
+static bool next(struct run *run, struct stack_nodes_sample *out)
+{
+	do
+		if (!stack_nodes_cursor_next(run->cursor, out))
+			return false;
+	while (!run->function->wants(run, out));
+	return true;
+}
+
+static void put_row(struct run *run, idx_t row, const struct stack_nodes_sample *sample)
+{
+	for (size_t i = 0; i < run->column_count; i++)
+		if (run->columns[i] < run->function->column_count)
+			run->function->columns[run->columns[i]].put(run, run->vectors[i], row,
+								    sample);
+}
+
+static void emit(duckdb_function_info info, duckdb_data_chunk output)
+{
+	struct run *run = duck.function_get_init_data(info);
+	struct stack_nodes_sample sample;
+	idx_t rows = 0;
+
+	run->frames = 0;
+	for (size_t i = 0; i < run->column_count; i++)
+		run->vectors[i] = duck.data_chunk_get_vector(output, i);
+	while (rows < duck.vector_size() && run->frames < FRAMES_AT_ONCE && next(run, &sample))
+		put_row(run, rows++, &sample);
+	duck.data_chunk_set_size(output, rows);
+}
+
+int stack_nodes_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		struct registered *own = malloc(sizeof(*own));
+		struct table_function function = { .name = functions[i].name,
+						   .extra = own,
+						   .free_extra = free,
+						   .bind = bind,
+						   .init = init,
+						   .emit = emit,
+						   .some_columns = true };
+		int rc;
+
+		if (!own)
+			return error_set(err, ENOMEM, "no memory for the tables");
+		*own = (struct registered){ tables, &functions[i] };
+		rc = table_function_register(connection, duck.create_table_function(), &function, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- the last ones --------------------------------------------------------------------------- */
+
+struct last {
+	struct stack_nodes_sample *samples; /* of the latest moment of each process */
+	size_t count, room;
+};
+
+/* A later one of its process makes the earlier ones go. */
+static bool take_last(struct last *last, const struct stack_nodes_sample *sample)
+{
+	const struct stack_nodes_sample *before = last->count ? &last->samples[last->count - 1] : NULL;
+	size_t kept = 0;
+
+	if (before && before->pid == sample->pid && before->ts_ns == sample->ts_ns)
+		kept = last->count; /* the next thread of the same moment */
+	for (size_t i = kept; i < last->count; i++)
+		if (last->samples[i].pid != sample->pid || last->samples[i].ts_ns == sample->ts_ns)
+			last->samples[kept++] = last->samples[i];
+	last->count = kept;
+	if (last->count == last->room) {
+		size_t room = last->room ? 2 * last->room : 64;
+		struct stack_nodes_sample *larger = realloc(last->samples, room * sizeof(*larger));
+
+		if (!larger)
+			return false;
+		last->samples = larger;
+		last->room = room;
+	}
+	last->samples[last->count++] = *sample;
+	return true;
+}
+
+static void fill_frame(struct meta_cell *cell, const struct recording *recording,
+		       const struct stack_nodes_sample *sample, const struct stack_nodes_label *label,
+		       int64_t depth)
+{
+	const struct store_name *function = &recording->names[label->name];
+	const struct store_name *thread = &recording->names[sample->thread];
+
+	meta_number(&cell[0], sample->pid);
+	meta_number(&cell[1], sample->tid);
+	if (sample->thread)
+		meta_text_bytes(&cell[2], thread->text, thread->text_bytes);
+	meta_text_bytes(&cell[3], function->text, function->text_bytes);
+	meta_text_bytes(&cell[4], function->file, function->file_bytes);
+	if (label->line)
+		meta_number(&cell[5], label->line);
+	meta_number(&cell[6], depth);
+	meta_text(&cell[7], "Python");
+	meta_number(&cell[8], recording->duration_ns - sample->ts_ns);
+}
+
+static void fill_last(struct meta_rows *rows, const struct recording *recording,
+		      const struct stack_nodes *callers, const struct stack_nodes_sample *sample)
+{
+	const struct stack_nodes_node *at = stack_nodes_find(callers, sample->process, sample->node);
+
+	for (int64_t depth = 0; at; depth++) {
+		fill_frame(meta_add(rows), recording, sample, &callers->labels[at->label], depth);
+		at = stack_nodes_find(callers, sample->process, at->parent);
+	}
+}
+
+void stack_nodes_fill_last(struct meta_rows *rows, const struct tables *tables)
+{
+	struct tables *session = (struct tables *)
+		tables; /* what it keeps is made at its first use */
+	const struct stack_nodes *callers = stack_nodes_get(session, STACK_NODES_SAMPLES);
+	struct stack_nodes_cursor *cursor = stack_nodes_cursor_open(session);
+	struct stack_nodes_sample sample;
+	struct last last = { 0 };
+	bool ok = callers && cursor;
+
+	/* One without frames, as a program has on its way out, tells less than the one before it. */
+	while (ok && stack_nodes_cursor_next(cursor, &sample))
+		if (stack_nodes_find(callers, sample.process, sample.node))
+			ok = take_last(&last, &sample);
+	for (size_t i = 0; ok && i < last.count; i++)
+		fill_last(rows, tables->recording, callers, &last.samples[i]);
+	rows->failed = rows->failed || !ok;
+	stack_nodes_cursor_close(cursor);
+	free(last.samples);
+}
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * `kymo compare`: whether B is slower than A, where, and how sure that is. compare_stats.h has the arithmetic; here are the
+ * recordings: their steps, and the time of each region in each step.
+ *
+ *	gather (compare_gather.c) → check (compare_check.c) → judge (compare.c) → say (compare_words.c) →
+ *	print (compare_text.c, compare_json.c, compare_html.c)
+ */
+#ifndef KYMO_VIEWS_COMPARE_COMPARE_H
+#define KYMO_VIEWS_COMPARE_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "tables/tables.h"
+#include "views/compare/compare_stats.h"
+#include "views/stacks/frames.h"
+#include "views/stacks/stacks.h"
+#include "views/term/text.h"
+
+#define COMPARE_BINS \
+	2048 /* of a run's steps; longer runs are averaged in groups of consecutive steps */
+#define COMPARE_RUNS_MOST 64
+
+enum compare_kind { COMPARE_STEP, COMPARE_REGION, COMPARE_MODULE };
+
+/* Values of one item in one run, in the order of time, per step (of a module: per call); NULL: it has none there. */
+struct compare_series {
+	double *values;
+	size_t count, room;
+};
+
+struct compare_item {
+	enum compare_kind kind;
+	char *name;
+	char source[16];
+	struct compare_series *series; /* one for each run: those of A, then those of B */
+	struct compare_stats stats;
+};
+
+struct compare_step {
+	int64_t start_ns, end_ns;
+};
+
+struct compare_run {
+	const char *target; /* as it was named */
+	char path[KYMO_PATH_BYTES], program[256], command[512], state[16], loop[64], settings[512];
+	char sources[256]; /* "c python" : those with a thousand zones or more */
+	double zones, zones_lost;
+	double peak_bytes; /* negative: not recorded */
+	double sample_ns; /* between samples of Python stacks; 0: none; -1: too few to say */
+	double steps_per_s;
+	struct compare_step *steps; /* without warm-up */
+	size_t step_count, step_room, warmup;
+	size_t bin_count, bin_steps;
+	size_t hint; /* the step that was looked up last */
+	bool whole; /* no steps: the run as a whole */
+};
+
+struct compare {
+	struct compare_run *runs;
+	size_t a_count, b_count;
+	struct frames frames; /* of zones, with their places */
+	struct frames
+		names; /* of items: a region is its name and source, wherever it is in the code */
+	struct compare_item *items; /* [0] is the step */
+	size_t item_count, item_room;
+	struct stacks
+		flame; /* self time per step: values[0] of A, [1] of B; frames are numbers of names */
+	bool total; /* with the zones inside; else a region's own time */
+	char why[1024]; /* why they cannot be compared; "" : they can */
+	char sentence[512];
+	double fail_above; /* 0.05; negative: not asked */
+	bool failed;
+};
+
+struct compare_options {
+	const char *const *a, *const *b; /* targets */
+	size_t a_count, b_count;
+	bool anyway, total;
+	double fail_above;
+};
+
+/* Gathers and judges. 0 also where they cannot be compared: then .why says so. */
+int compare_make(const struct compare_options *options, struct compare *out,
+		 void (*opened)(struct tables *tables), struct kymo_error *err);
+void compare_fini(struct compare *compare);
+
+/* all: also what cannot be told from noise. */
+void compare_print(const struct compare *compare, bool all, const struct text_style *style,
+		   FILE *out);
+#define COMPARE_JSON_MARK "{\"comparable\":"
+/* With the differential flame graph; see kymo-compare(1). */
+void compare_json(const struct compare *compare, struct buf *out);
+/* The same document in a page that opens offline. */
+int compare_html(const struct compare *compare, FILE *out, struct kymo_error *err);
+
+/* Inside: */
+struct compare_figures {
+	double peak_bytes[2],
+		steps_per_s[2]; /* of A and B, the mean of their runs; NAN: not recorded */
+};
+
+int compare_gather(struct compare *compare, size_t run, struct tables *tables,
+		   struct kymo_error *err);
+/* Functions of Python that are called alike in several files get their file behind the name. After all runs. */
+int compare_tell_apart(struct compare *compare);
+/* Fills .why. */
+void compare_check(struct compare *compare);
+/* Fills .sentence and .failed. */
+void compare_say(struct compare *compare);
+/* What the verdict rests on. */
+void compare_because(const struct compare *compare, struct buf *out);
+void compare_notes(const struct compare *compare,
+		   void (*note)(void *context, const char *text, bool loud), void *context);
+struct compare_figures compare_figures(const struct compare *compare);
+double compare_sum(const struct compare_series *series);
+/* Items by the time that is at stake, the step first; the caller frees the list. */
+const struct compare_item **compare_ranked(const struct compare *compare);
+/* How much of a step's time changed by this item, in ns. */
+double compare_at_stake(const struct compare_item *item);
+
+#endif

@@ -1,0 +1,209 @@
+/* What cannot be compared, and why: rows of one table. The first that holds is said. */
+#include "views/compare/compare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "views/term/format.h"
+
+#define DENSE_LEAST 1000 /* zones a step, from which on their number matters */
+#define DENSE_RATIO 10
+#define LOSS_MOST 0.01 /* share of the zones */
+
+static size_t run_count(const struct compare *compare)
+{
+	return compare->a_count + compare->b_count;
+}
+
+static char side_of(const struct compare *compare, size_t run)
+{
+	return run < compare->a_count ? 'A' : 'B';
+}
+
+/* The first run that differs from the first of all in a text; 0: none does. */
+static size_t differs(const struct compare *compare, const char *first, size_t offset)
+{
+	for (size_t i = 1; i < run_count(compare); i++)
+		if (strcmp(first, (const char *)&compare->runs[i] + offset))
+			return i;
+	return 0;
+}
+
+/* What to do, in words of the command line. */
+#define ALIKE_SAMPLED "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"
+#define ALIKE_TRACED "Record both with the same options of kymo run (--python, --torch, --device)"
+
+#define DIFFERS(compare, member) \
+	differs(compare, (compare)->runs[0].member, offsetof(struct compare_run, member))
+
+static bool other_program(const struct compare *compare, char *why, size_t bytes)
+{
+	size_t i = DIFFERS(compare, program);
+
+	if (i)
+		snprintf(why, bytes,
+			 "A is a recording of %s, %c (%s) of %s: other programs have other steps",
+			 compare->runs[0].program, side_of(compare, i), compare->runs[i].target,
+			 compare->runs[i].program);
+	return i;
+}
+
+static bool other_loop(const struct compare *compare, char *why, size_t bytes)
+{
+	size_t i = DIFFERS(compare, loop);
+
+	if (i)
+		snprintf(
+			why, bytes,
+			"the steps of A are those of %s, of %c (%s) those of %s: record both alike",
+			compare->runs[0].loop[0] ? compare->runs[0].loop : "no loop",
+			side_of(compare, i), compare->runs[i].target,
+			compare->runs[i].loop[0] ? compare->runs[i].loop : "no loop");
+	return i;
+}
+
+static const char *sampling_of(const struct compare_run *run, struct format_text *text)
+{
+	if (run->sample_ns <= 0)
+		return "was not sampled";
+	*text = format_duration(run->sample_ns, true);
+	return text->text;
+}
+
+/* By what was recorded: sampling may be changed while a program runs. Half or twice as often is no other setting. */
+static bool other_sampling(const struct compare *compare, char *why, size_t bytes)
+{
+	const struct compare_run *first = &compare->runs[0];
+	struct format_text texts[2];
+
+	for (size_t i = 1; i < run_count(compare); i++) {
+		const struct compare_run *run = &compare->runs[i];
+		double least = run->sample_ns < first->sample_ns ? run->sample_ns
+								 : first->sample_ns;
+		double most = run->sample_ns > first->sample_ns ? run->sample_ns : first->sample_ns;
+
+		if (least < 0 || most <= 2 * least)
+			continue;
+		snprintf(why, bytes, "A %s%s, %c %s%s. " ALIKE_SAMPLED,
+			 first->sample_ns > 0 ? "sampled at " : "", sampling_of(first, &texts[0]),
+			 side_of(compare, i), run->sample_ns > 0 ? "sampled at " : "",
+			 sampling_of(run, &texts[1]));
+		return true;
+	}
+	return false;
+}
+
+static bool other_settings(const struct compare *compare, char *why, size_t bytes)
+{
+	size_t i = DIFFERS(compare, settings);
+
+	if (i)
+		snprintf(why, bytes, "A was recorded with %s, %c with %s. " ALIKE_SAMPLED,
+			 compare->runs[0].settings[0] ? compare->runs[0].settings
+						      : "other settings",
+			 side_of(compare, i),
+			 compare->runs[i].settings[0] ? compare->runs[i].settings
+						      : "other settings");
+	return i;
+}
+
+/* Recording costs time: what is recorded on one side only makes that side slower. */
+static bool other_sources(const struct compare *compare, char *why, size_t bytes)
+{
+	size_t i = DIFFERS(compare, sources);
+
+	if (i)
+		snprintf(
+			why, bytes,
+			"A has many zones of %s, %c (%s) of %s: recording itself takes time. " ALIKE_TRACED,
+			compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
+			side_of(compare, i), compare->runs[i].target,
+			compare->runs[i].sources[0] ? compare->runs[i].sources : "no source");
+	return i;
+}
+
+static double zones_a_step(const struct compare_run *run)
+{
+	size_t steps = run->step_count + run->warmup;
+
+	return steps && run->zones > 0 ? run->zones / (double)steps : 0;
+}
+
+/* Calls of Python recorded on one side only, say: the program's own regions have the same source. */
+static bool other_density(const struct compare *compare, char *why, size_t bytes)
+{
+	double first = zones_a_step(&compare->runs[0]);
+
+	for (size_t i = 1; first > 0 && i < run_count(compare); i++) {
+		double here = zones_a_step(&compare->runs[i]);
+		double least = here < first ? here : first, most = here < first ? first : here;
+
+		if (here <= 0 || most < DENSE_LEAST || most < DENSE_RATIO * least)
+			continue;
+		snprintf(
+			why, bytes,
+			"A has %s zones a step, %c (%s) %s: recording itself takes time. " ALIKE_TRACED,
+			format_count((uint64_t)first).text, side_of(compare, i),
+			compare->runs[i].target, format_count((uint64_t)here).text);
+		return true;
+	}
+	return false;
+}
+
+static bool losses(const struct compare *compare, char *why, size_t bytes)
+{
+	for (size_t i = 0; i < run_count(compare); i++) {
+		const struct compare_run *run = &compare->runs[i];
+		double share = run->zones > 0 ? run->zones_lost / run->zones : 0;
+
+		if (share <= LOSS_MOST)
+			continue;
+		snprintf(
+			why, bytes,
+			"%c (%s) lost %s of its zones, so that regions of a step are not whole; record "
+			"with kymo run, which keeps all",
+			side_of(compare, i), run->target, format_percent(share).text);
+		return true;
+	}
+	return false;
+}
+
+/* With several runs, each is one value, and needs no more than a step. */
+static bool too_few(const struct compare *compare, char *why, size_t bytes)
+{
+	bool many = run_count(compare) > 3;
+
+	for (size_t i = 0; i < run_count(compare); i++) {
+		const struct compare_run *run = &compare->runs[i];
+
+		if (run->whole && !many)
+			snprintf(
+				why, bytes,
+				"%c (%s) has no steps, so that there is one value of it: mark steps with "
+				"kymo.step() or kymo_step(), or compare several runs of each",
+				side_of(compare, i), run->target);
+		else if (!many && run->step_count < COMPARE_STATS_STEPS_LEAST)
+			snprintf(
+				why, bytes,
+				"%c (%s) has %zu steps after %zu of warm-up, and %d are needed: record "
+				"longer, or compare several runs of each",
+				side_of(compare, i), run->target, run->step_count, run->warmup,
+				COMPARE_STATS_STEPS_LEAST);
+		else if (run->bin_count)
+			continue;
+		return true;
+	}
+	return false;
+}
+
+void compare_check(struct compare *compare)
+{
+	static bool (*const checks[])(const struct compare *compare, char *why, size_t bytes) = {
+		other_program, other_loop,    other_sampling, other_settings,
+		other_sources, other_density, losses,	      too_few,
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (checks[i](compare, compare->why, sizeof(compare->why)))
+			return;
+}

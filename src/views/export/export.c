@@ -1,0 +1,130 @@
+#include "views/export/export.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/files/atomic_file.h"
+#include "views/query/output.h"
+#include "views/query/rows.h"
+
+const struct export_format export_formats[] = {
+	{ "perfetto", ".perfetto-trace", "zones, marks and counters for ui.perfetto.dev", true,
+	  false, false, export_perfetto },
+	{ "chrome", ".json", "the same as Chrome's trace event JSON", false, false, false,
+	  export_chrome },
+	{ "speedscope", ".speedscope.json", "zones (or samples) for speedscope.app", false, false,
+	  true, export_speedscope },
+	{ "pprof", ".pb.gz", "self time by stack, and samples, for pprof", true, false, false,
+	  export_pprof },
+	{ "folded", ".folded", "stacks with their self time, for flamegraph.pl", false, false, true,
+	  export_folded },
+	{ "parquet", ".parquet", "tables, a file each", true, true, false, NULL },
+	{ "arrow", ".arrows", "tables as Arrow IPC streams", true, true, false, NULL },
+	{ "csv", ".csv", "tables, safe in a spreadsheet", false, true, false, NULL },
+	{ NULL, NULL, NULL, false, false, false, NULL },
+};
+
+const struct export_format *export_find(const char *name)
+{
+	for (const struct export_format *format = export_formats; format->name; format++)
+		if (!strcmp(format->name, name))
+			return format;
+	return NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t bytes = strlen(text), end_bytes = strlen(end);
+
+	return bytes > end_bytes && !strcmp(text + bytes - end_bytes, end);
+}
+
+/* The longest extension: .speedscope.json is no Chrome trace. */
+const struct export_format *export_find_extension(const char *file)
+{
+	const struct export_format *best = NULL;
+
+	for (const struct export_format *format = export_formats; format->name; format++)
+		if (ends_with(file, format->extension) &&
+		    (!best || strlen(format->extension) > strlen(best->extension)))
+			best = format;
+	return best;
+}
+
+int export_flush(struct export *export, bool all)
+{
+	return output_flush(&export->buf, export->out, all, export->err);
+}
+
+int export_walk(struct export *export, const struct zone_walk_visitor *visitor)
+{
+	struct zone_walk walk = { .tables = export->tables,
+			     .visitor = visitor,
+			     .context = export,
+			     .frames = &export->frames,
+			     .progress = &export->progress,
+			     .err = export->err };
+
+	return zone_walk_run(&walk);
+}
+
+struct program {
+	char *out;
+	size_t bytes;
+};
+
+static int program_row(const struct rows *rows, void *context)
+{
+	struct program *program = context;
+
+	rows_copy_text(rows, 0, program->out, program->bytes);
+	return 0;
+}
+
+void export_program(struct export *export, char *out, size_t out_bytes)
+{
+	struct program program = { out, out_bytes };
+
+	out[0] = '\0';
+	rows_each(export->tables, "SELECT program FROM kymo.runs LIMIT 1", program_row, &program,
+		  NULL);
+}
+
+static int write_aside(struct export *export, const struct export_format *format)
+{
+	struct atomic_file aside;
+	int rc = atomic_file_open(&aside, export->options->file, export->options->force, export->err);
+
+	if (rc)
+		return rc;
+	export->out = aside.file;
+	rc = format->write(export);
+	if (!rc)
+		return atomic_file_commit(&aside, export->err);
+	atomic_file_discard(&aside);
+	return rc;
+}
+
+static int write_all(struct export *export, const struct export_format *format)
+{
+	if (format->tables)
+		return export_tables(export, format);
+	if (strcmp(export->options->file, "-"))
+		return write_aside(export, format);
+	export->out = stdout;
+	return format->write(export);
+}
+
+int export_write(struct tables *tables, const struct export_format *format,
+		 const struct export_options *options, struct kymo_error *err)
+{
+	struct export export = { .tables = tables, .options = options, .err = err };
+	int rc;
+
+	progress_begin(&export.progress, "writing", "zones");
+	rc = write_all(&export, format);
+	progress_end(&export.progress);
+	frames_fini(&export.frames);
+	buf_fini(&export.buf);
+	return rc;
+}

@@ -1,0 +1,74 @@
+/*
+ * `kymo export`: a recording in the formats of other tools. Formats are rows of one table (export.c). All of them stream:
+ * what is held in memory grows with names and distinct stacks, not with zones.
+ */
+#ifndef KYMO_VIEWS_EXPORT_EXPORT_H
+#define KYMO_VIEWS_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "tables/tables.h"
+#include "views/stacks/frames.h"
+#include "views/term/progress.h"
+#include "views/timeline/zone_walk.h"
+
+struct export_options {
+	const char *
+		file; /* where to: a file, or a directory for several tables; "-": standard output */
+	const char *table; /* parquet, arrow, csv: this one alone; NULL: all that have rows */
+	bool force; /* replace what is there */
+	bool samples; /* folded, speedscope: of python.samples, not of zones */
+};
+
+/* What a format writes with. */
+struct export
+{
+	struct tables *tables;
+	const struct export_options *options;
+	FILE *out;
+	struct buf buf; /* written when it is large enough: export_flush() */
+	struct frames frames;
+	struct progress progress;
+	struct kymo_error *err;
+	void *own; /* the format's */
+};
+
+struct export_format {
+	const char *name; /* NULL ends the table */
+	const char *extension; /* of the file, with its dot */
+	const char *about; /* one line */
+	bool binary; /* refused on a terminal */
+	bool tables; /* one file per table; without --table a directory of them */
+	bool stacks; /* takes --samples */
+	int (*write)(struct export *export); /* NULL: export_tables() does */
+};
+
+extern const struct export_format export_formats[];
+const struct export_format *export_find(const char *name);
+/* By the end of a file's name; NULL: no format has that. */
+const struct export_format *export_find_extension(const char *file);
+
+/* Writes it all; a file appears whole or not at all. */
+int export_write(struct tables *tables, const struct export_format *format,
+		 const struct export_options *options, struct kymo_error *err);
+
+/* For the formats: */
+int export_flush(struct export *export, bool all);
+/* Visits all zones, with progress. */
+int export_walk(struct export *export, const struct zone_walk_visitor *visitor);
+/* The program's short name, for headings; cut where out is full. */
+void export_program(struct export *export, char *out, size_t out_bytes);
+
+int export_chrome(struct export *export);
+int export_perfetto(struct export *export);
+int export_speedscope(struct export *export);
+int export_folded(struct export *export);
+int export_pprof(struct export *export);
+/* One table, or a directory of all. */
+int export_tables(struct export *export, const struct export_format *format);
+
+#endif

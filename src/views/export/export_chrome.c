@@ -1,0 +1,163 @@
+/*
+ * Chrome's trace event format: an object with traceEvents, times in microseconds with a fraction. Zones are complete
+ * events (X), open ones begins (B), marks instants (i), counters C, names of processes and threads metadata (M).
+ */
+#include "views/export/export.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "views/term/format.h"
+#include "views/query/json.h"
+#include "views/query/rows.h"
+
+/* Without a double in between: a run of a year still has its nanoseconds. */
+static void add_us(struct buf *out, int64_t ns)
+{
+	uint64_t value = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+
+	buf_print(out, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", value / 1000,
+		  (unsigned int)(value % 1000));
+}
+
+static void add_member(struct buf *out, const char *key, const char *text, size_t bytes)
+{
+	buf_print(out, "\"%s\":", key);
+	json_text(out, text, bytes);
+}
+
+static void add_name(struct buf *out, const char *what, int32_t pid, int32_t tid, const char *name)
+{
+	buf_print(out, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"args\":{", pid, tid,
+		  what);
+	add_member(out, "name", name, strlen(name));
+	buf_text(out, "}},\n");
+}
+
+static int process_row(const struct rows *rows, void *context)
+{
+	struct export *export = context;
+	char name[256];
+	int32_t pid = (int32_t)rows_number(rows, 0, 0);
+
+	rows_copy_text(rows, 1, name, sizeof(name));
+	add_name(&export->buf, "process_name", pid, 0, name);
+	return export_flush(export, false);
+}
+
+static int begin_thread(struct zone_walk *walk, const struct zone_walk_thread *thread)
+{
+	struct export *export = walk->context;
+
+	if (thread->name[0])
+		add_name(&export->buf, "thread_name", thread->pid, thread->tid, thread->name);
+	return export_flush(export, false);
+}
+
+static void add_place(struct buf *out, const struct frames_one *frame, int64_t step)
+{
+	buf_print(out, ",\"args\":{\"step\":%" PRId64, step);
+	if (frame->file_bytes) {
+		buf_char(out, ',');
+		add_member(out, "file", frame->file, frame->file_bytes);
+		buf_print(out, ",\"line\":%d", frame->line);
+	}
+	buf_char(out, '}');
+}
+
+static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+{
+	struct export *export = walk->context;
+	const struct frames_one *frame = &walk->frames->list[zone->frame];
+	struct buf *out = &export->buf;
+
+	(void)parent;
+	buf_print(out, "{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d,", zone->open ? 'B' : 'X',
+		  walk->at->pid, walk->at->tid);
+	add_member(out, "name", frame->name, frame->name_bytes);
+	buf_char(out, ',');
+	add_member(out, "cat", frame->source, frame->source_bytes);
+	buf_text(out, ",\"ts\":");
+	add_us(out, zone->start_ns);
+	if (!zone->open) {
+		buf_text(out, ",\"dur\":");
+		add_us(out, zone->end_ns - zone->start_ns);
+	}
+	add_place(out, frame, zone->step);
+	buf_text(out, "},\n");
+	return export_flush(export, false);
+}
+
+static void add_row_text(struct buf *out, const char *key, const struct rows *rows, size_t column)
+{
+	struct tables_cell cell;
+
+	tables_cell(rows->result, column, rows->row, &cell);
+	add_member(out, key, cell.kind == TABLES_TEXT ? cell.text : "",
+		   cell.kind == TABLES_TEXT ? cell.text_bytes : 0);
+}
+
+static int mark_row(const struct rows *rows, void *context)
+{
+	struct export *export = context;
+	struct buf *out = &export->buf;
+
+	buf_print(out, "{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":",
+		  (int)rows_number(rows, 1, 0), (int)rows_number(rows, 2, 0));
+	add_us(out, (int64_t)rows_number(rows, 0, 0));
+	buf_char(out, ',');
+	add_row_text(out, "name", rows, 3);
+	buf_text(out, ",\"args\":{");
+	add_row_text(out, "text", rows, 4);
+	buf_text(out, "}},\n");
+	return export_flush(export, false);
+}
+
+static int counter_row(const struct rows *rows, void *context)
+{
+	struct export *export = context;
+	struct buf *out = &export->buf;
+	double value = rows_number(rows, 3, NAN);
+
+	/* JSON has no word for what is no number. */
+	if (!isfinite(value))
+		return 0;
+	buf_print(out, "{\"ph\":\"C\",\"pid\":%d,\"ts\":", (int)rows_number(rows, 1, 0));
+	add_us(out, (int64_t)rows_number(rows, 0, 0));
+	buf_char(out, ',');
+	add_row_text(out, "name", rows, 2);
+	buf_print(out, ",\"args\":{\"value\":%s}},\n", format_double(value).text);
+	return export_flush(export, false);
+}
+
+int export_chrome(struct export *export)
+{
+	static const struct zone_walk_visitor visitor = { .thread = begin_thread, .begin = begin_zone };
+	char program[256];
+	int rc;
+
+	buf_text(&export->buf, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	rc = rows_each(export->tables,
+		       "SELECT pid, program FROM kymo.processes WHERE role = 'target' ORDER BY pid",
+		       process_row, export, export->err);
+	if (!rc)
+		rc = export_walk(export, &visitor);
+	if (!rc)
+		rc = rows_each(export->tables,
+			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",
+			       mark_row, export, export->err);
+	if (!rc)
+		rc = rows_each(export->tables,
+			       "SELECT ts_ns, pid, name, value FROM trace.counters ORDER BY ts_ns",
+			       counter_row, export, export->err);
+	if (rc)
+		return rc;
+	/* Every event ends with a comma, and this one with none. */
+	export_program(export, program, sizeof(program));
+	buf_text(&export->buf,
+		 "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_name\",\"args\":{");
+	add_member(&export->buf, "name", program, strlen(program));
+	buf_text(&export->buf, "}}\n],\"otherData\":{\"recorder\":\"kymo " KYMO_VERSION "\"}}\n");
+	return export_flush(export, true);
+}

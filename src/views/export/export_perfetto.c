@@ -1,0 +1,310 @@
+/*
+ * Perfetto's protobuf: one message Trace, whose packets are written one after another. Names, sources and places are
+ * interned; tracks are processes, threads and counters. Field numbers are those of perfetto's public .proto files.
+ */
+#include "views/export/export.h"
+
+#include <string.h>
+
+#include "views/export/protobuf.h"
+#include "views/query/rows.h"
+
+enum { /* Trace, TracePacket */
+       TRACE_PACKET = 1,
+       PACKET_TIMESTAMP = 8,
+       PACKET_SEQUENCE = 10,
+       PACKET_EVENT = 11,
+       PACKET_INTERNED = 12,
+       PACKET_SEQUENCE_FLAGS = 13,
+       PACKET_TRACK = 60,
+};
+enum { /* TrackDescriptor, ProcessDescriptor, ThreadDescriptor */
+       TRACK_UUID = 1,
+       TRACK_NAME = 2,
+       TRACK_PROCESS = 3,
+       TRACK_THREAD = 4,
+       TRACK_PARENT = 5,
+       TRACK_COUNTER = 8,
+       PROCESS_PID = 1,
+       PROCESS_NAME = 6,
+       THREAD_PID = 1,
+       THREAD_TID = 2,
+       THREAD_NAME = 5,
+};
+enum { /* TrackEvent */
+       EVENT_CATEGORY_IIDS = 3,
+       EVENT_ANNOTATION = 4,
+       EVENT_TYPE = 9,
+       EVENT_NAME_IID = 10,
+       EVENT_TRACK = 11,
+       EVENT_NAME = 23,
+       EVENT_LOCATION_IID = 34,
+       EVENT_DOUBLE = 44,
+};
+enum { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+enum { /* InternedData and what is in it */
+       INTERNED_CATEGORY = 1,
+       INTERNED_NAME = 2,
+       INTERNED_LOCATION = 4,
+       ENTRY_IID = 1,
+       ENTRY_TEXT = 2,
+       LOCATION_LINE = 4,
+       ANNOTATION_TEXT = 6,
+       ANNOTATION_INT = 4,
+       ANNOTATION_NAME = 10,
+};
+enum { SEQUENCE = 1, CLEARED = 1, NEEDS_STATE = 2 };
+
+struct perfetto {
+	struct buf packet, event, message;
+	size_t known; /* frames that were told of */
+	bool begun;
+	uint64_t track; /* of the thread that is visited */
+	uint64_t counters; /* counted */
+};
+
+static uint64_t process_track(int32_t pid)
+{
+	return (uint64_t)1 << 62 | (uint32_t)pid;
+}
+
+static uint64_t thread_track(int32_t pid, int32_t tid)
+{
+	return (uint64_t)1 << 63 | (uint64_t)((uint32_t)pid & 0x7fffffff) << 32 | (uint32_t)tid;
+}
+
+static int end_packet(struct export *export)
+{
+	struct perfetto *own = export->own;
+
+	protobuf_number(&own->packet, PACKET_SEQUENCE, SEQUENCE);
+	protobuf_number(&own->packet, PACKET_SEQUENCE_FLAGS, own->begun ? NEEDS_STATE : CLEARED);
+	own->begun = true;
+	protobuf_message(&export->buf, TRACE_PACKET, &own->packet);
+	return export_flush(export, false);
+}
+
+static void add_time(struct perfetto *own, int64_t ns)
+{
+	protobuf_number(&own->packet, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
+}
+
+/* ---- tracks --------------------------------------------------------------------------------- */
+
+static int process_row(const struct rows *rows, void *context)
+{
+	struct export *export = context;
+	struct perfetto *own = export->own;
+	int32_t pid = (int32_t)rows_number(rows, 0, 0);
+	char name[256];
+
+	rows_copy_text(rows, 1, name, sizeof(name));
+	protobuf_number(&own->message, PROCESS_PID, (uint64_t)(int64_t)pid);
+	protobuf_text(&own->message, PROCESS_NAME, name, strlen(name));
+	protobuf_number(&own->event, TRACK_UUID, process_track(pid));
+	protobuf_message(&own->event, TRACK_PROCESS, &own->message);
+	protobuf_message(&own->packet, PACKET_TRACK, &own->event);
+	return end_packet(export);
+}
+
+static int add_thread(struct export *export, int32_t pid, int32_t tid, const char *name)
+{
+	struct perfetto *own = export->own;
+
+	protobuf_number(&own->message, THREAD_PID, (uint64_t)(int64_t)pid);
+	protobuf_number(&own->message, THREAD_TID, (uint64_t)(int64_t)tid);
+	protobuf_text(&own->message, THREAD_NAME, name, strlen(name));
+	protobuf_number(&own->event, TRACK_UUID, thread_track(pid, tid));
+	protobuf_number(&own->event, TRACK_PARENT, process_track(pid));
+	protobuf_message(&own->event, TRACK_THREAD, &own->message);
+	protobuf_message(&own->packet, PACKET_TRACK, &own->event);
+	return end_packet(export);
+}
+
+/* From kymo.threads, since a thread may have marks and no zones. */
+static int thread_row(const struct rows *rows, void *context)
+{
+	char name[64];
+
+	rows_copy_text(rows, 2, name, sizeof(name));
+	return add_thread(context, (int32_t)rows_number(rows, 0, 0),
+			  (int32_t)rows_number(rows, 1, 0), name);
+}
+
+/* ---- zones ---------------------------------------------------------------------------------- */
+
+static void add_entry(struct perfetto *own, uint32_t field, uint64_t iid, const char *text,
+		      size_t bytes)
+{
+	protobuf_number(&own->message, ENTRY_IID, iid);
+	protobuf_text(&own->message, ENTRY_TEXT, text, bytes);
+	protobuf_message(&own->event, field, &own->message);
+}
+
+/* The packet that first uses a frame brings its texts. */
+static void intern(struct export *export, uint32_t number)
+{
+	struct perfetto *own = export->own;
+	const struct frames_one *frame = &export->frames.list[number];
+	uint64_t iid = (uint64_t)number + 1;
+
+	if (number < own->known)
+		return;
+	own->known = (size_t)number + 1;
+	add_entry(own, INTERNED_CATEGORY, iid, frame->source, frame->source_bytes);
+	add_entry(own, INTERNED_NAME, iid, frame->name, frame->name_bytes);
+	if (frame->file_bytes) {
+		protobuf_number(&own->message, ENTRY_IID, iid);
+		protobuf_text(&own->message, ENTRY_TEXT, frame->file, frame->file_bytes);
+		protobuf_number(&own->message, LOCATION_LINE, (uint64_t)(int64_t)frame->line);
+		protobuf_message(&own->event, INTERNED_LOCATION, &own->message);
+	}
+	protobuf_message(&own->packet, PACKET_INTERNED, &own->event);
+}
+
+static int begin_thread(struct zone_walk *walk, const struct zone_walk_thread *thread)
+{
+	struct perfetto *own = ((struct export *)walk->context)->own;
+
+	own->track = thread_track(thread->pid, thread->tid);
+	return 0;
+}
+
+static void add_annotation(struct perfetto *own, const char *name)
+{
+	protobuf_text(&own->message, ANNOTATION_NAME, name, strlen(name));
+	protobuf_message(&own->event, EVENT_ANNOTATION, &own->message);
+}
+
+static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+{
+	struct export *export = walk->context;
+	struct perfetto *own = export->own;
+	uint64_t iid = (uint64_t)zone->frame + 1;
+
+	(void)parent;
+	add_time(own, zone->start_ns);
+	intern(export, zone->frame);
+	protobuf_number(&own->event, EVENT_TYPE, EVENT_BEGIN);
+	protobuf_number(&own->event, EVENT_TRACK, own->track);
+	protobuf_number(&own->event, EVENT_CATEGORY_IIDS, iid);
+	protobuf_number(&own->event, EVENT_NAME_IID, iid);
+	if (walk->frames->list[zone->frame].file_bytes)
+		protobuf_number(&own->event, EVENT_LOCATION_IID, iid);
+	if (zone->step) {
+		protobuf_number(&own->message, ANNOTATION_INT, (uint64_t)zone->step);
+		add_annotation(own, "step");
+	}
+	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
+	return end_packet(export);
+}
+
+/* A zone that had not ended gets no end: the viewer shows it as such. */
+static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+{
+	struct export *export = walk->context;
+	struct perfetto *own = export->own;
+
+	(void)parent;
+	if (zone->open)
+		return 0;
+	add_time(own, zone->end_ns);
+	protobuf_number(&own->event, EVENT_TYPE, EVENT_END);
+	protobuf_number(&own->event, EVENT_TRACK, own->track);
+	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
+	return end_packet(export);
+}
+
+/* ---- marks and counters --------------------------------------------------------------------- */
+
+static void add_text(struct buf *out, uint32_t field, const struct rows *rows, size_t column)
+{
+	struct tables_cell cell;
+
+	tables_cell(rows->result, column, rows->row, &cell);
+	protobuf_text(out, field, cell.kind == TABLES_TEXT ? cell.text : "",
+		      cell.kind == TABLES_TEXT ? cell.text_bytes : 0);
+}
+
+static int mark_row(const struct rows *rows, void *context)
+{
+	struct export *export = context;
+	struct perfetto *own = export->own;
+
+	add_time(own, (int64_t)rows_number(rows, 0, 0));
+	protobuf_number(&own->event, EVENT_TYPE, EVENT_INSTANT);
+	protobuf_number(
+		&own->event, EVENT_TRACK,
+		thread_track((int32_t)rows_number(rows, 1, 0), (int32_t)rows_number(rows, 2, 0)));
+	add_text(&own->event, EVENT_NAME, rows, 3);
+	add_text(&own->message, ANNOTATION_TEXT, rows, 4);
+	add_annotation(own, "text");
+	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
+	return end_packet(export);
+}
+
+/* Rows come by process and name: the first of each makes the track. */
+static int begin_counter(struct export *export, const struct rows *rows, int32_t pid)
+{
+	struct perfetto *own = export->own;
+
+	protobuf_number(&own->event, TRACK_UUID, ++own->counters);
+	protobuf_number(&own->event, TRACK_PARENT, process_track(pid));
+	add_text(&own->event, TRACK_NAME, rows, 2);
+	protobuf_message(&own->event, TRACK_COUNTER, &own->message);
+	protobuf_message(&own->packet, PACKET_TRACK, &own->event);
+	return end_packet(export);
+}
+
+static int counter_row(const struct rows *rows, void *context)
+{
+	struct export *export = context;
+	struct perfetto *own = export->own;
+	int rc = 0;
+
+	if (rows_number(rows, 4, 0) == 1)
+		rc = begin_counter(export, rows, (int32_t)rows_number(rows, 1, 0));
+	if (rc)
+		return rc;
+	add_time(own, (int64_t)rows_number(rows, 0, 0));
+	protobuf_number(&own->event, EVENT_TYPE, EVENT_COUNTER);
+	protobuf_number(&own->event, EVENT_TRACK, own->counters);
+	protobuf_double(&own->event, EVENT_DOUBLE, rows_number(rows, 3, 0));
+	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
+	return end_packet(export);
+}
+
+int export_perfetto(struct export *export)
+{
+	static const struct zone_walk_visitor visitor = { begin_thread, begin_zone, end_zone };
+	struct perfetto own = { .known = 0 };
+	int rc;
+
+	export->own = &own;
+	rc = rows_each(export->tables,
+		       "SELECT pid, program FROM kymo.processes WHERE role = 'target' ORDER BY pid",
+		       process_row, export, export->err);
+	if (!rc)
+		rc = rows_each(export->tables,
+			       "SELECT pid, tid, max(thread) FROM kymo.threads GROUP BY pid, tid "
+			       "ORDER BY pid, tid",
+			       thread_row, export, export->err);
+	if (!rc)
+		rc = export_walk(export, &visitor);
+	if (!rc)
+		rc = rows_each(export->tables,
+			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",
+			       mark_row, export, export->err);
+	if (!rc)
+		rc = rows_each(
+			export->tables,
+			"SELECT ts_ns, pid, name, value, row_number() OVER (PARTITION BY pid, name "
+			"ORDER BY ts_ns) AS n FROM trace.counters ORDER BY pid, name, n",
+			counter_row, export, export->err);
+	if (!rc)
+		rc = export_flush(export, true);
+	buf_fini(&own.packet);
+	buf_fini(&own.event);
+	buf_fini(&own.message);
+	return rc;
+}

@@ -1,0 +1,261 @@
+/*
+ * Tables as files: one with --table, else every table that has rows, each as SCHEMA.TABLE.EXTENSION in a directory that
+ * appears when it is whole. With --force a directory is replaced, but only one that holds nothing else than such files.
+ */
+#include "views/export/export.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "tables/catalog/catalog.h"
+#include "base/files/atomic_file.h"
+#include "views/query/output.h"
+#include "views/query/rows.h"
+
+/* ---- one table ------------------------------------------------------------------------------ */
+
+static int select_all(struct export *export, const char *table, struct tables_result **out)
+{
+	const char *dot = strchr(table, '.');
+	struct buf sql = { 0 };
+	char schema[128];
+	int rc;
+
+	if (!dot || (size_t)(dot - table) >= sizeof(schema))
+		return error_set(export->err, EINVAL,
+				 "a table is called as trace.zones is, schema and name, not %s",
+				 table);
+	snprintf(schema, sizeof(schema), "%.*s", (int)(dot - table), table);
+	buf_text(&sql, "FROM ");
+	catalog_quote(&sql, schema);
+	buf_char(&sql, '.');
+	catalog_quote(&sql, dot + 1);
+	rc = sql.failed ? error_set(export->err, ENOMEM, "no memory for the query")
+			: tables_query(export->tables, buf_get(&sql), out, export->err);
+	buf_fini(&sql);
+	return rc;
+}
+
+static int write_stream(struct tables_result *result, const struct output_format *format, FILE *out,
+			struct kymo_error *err)
+{
+	struct output_options options = { .limit = UINT64_MAX };
+	struct output_count count = { 0 };
+
+	return format->write(result, &options, out, &count, err);
+}
+
+static int write_file(struct tables_result *result, const struct output_format *format,
+		      const char *path, bool force, struct kymo_error *err)
+{
+	struct atomic_file aside;
+	int rc;
+
+	if (format->write_file) {
+		rc = atomic_file_check(path, force, err);
+		return rc ? rc : format->write_file(result, path, err);
+	}
+	rc = atomic_file_open(&aside, path, force, err);
+	if (rc)
+		return rc;
+	rc = write_stream(result, format, aside.file, err);
+	if (!rc)
+		return atomic_file_commit(&aside, err);
+	atomic_file_discard(&aside);
+	return rc;
+}
+
+static int write_table(struct export *export, const char *table, const char *format,
+		       const char *path)
+{
+	const struct output_format *output = output_find(format);
+	struct tables_result *result = NULL;
+	int rc = select_all(export, table, &result);
+
+	if (!rc && !strcmp(path, "-"))
+		rc = write_stream(result, output, stdout, export->err);
+	else if (!rc)
+		rc = write_file(result, output, path, export->options->force, export->err);
+	tables_result_close(result);
+	return rc;
+}
+
+/* ---- a directory of them -------------------------------------------------------------------- */
+
+struct list {
+	char **names;
+	size_t count, room;
+};
+
+static int name_row(const struct rows *rows, void *context)
+{
+	struct list *list = context;
+
+	if (list->count == list->room) {
+		size_t room = list->room ? list->room * 2 : 64;
+		char **names = realloc(list->names, room * sizeof(names[0]));
+
+		if (!names)
+			return -ENOMEM;
+		list->names = names;
+		list->room = room;
+	}
+	list->names[list->count] = rows_take_text(rows, 0);
+	return list->names[list->count++] ? 0 : -ENOMEM;
+}
+
+static void list_fini(struct list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->names[i]);
+	free(list->names);
+}
+
+/* zone_rows, zone_threads and names are how a packed file holds trace.zones. A table's name is a file's here. */
+#define LIST_SQL \
+	"SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE table_catalog = 'rec' AND " \
+	"NOT (table_schema = 'trace' AND table_name IN ('zone_rows', 'zone_threads', 'names')) AND " \
+	"strpos(table_name, '/') = 0 AND strpos(table_schema, '/') = 0 ORDER BY 1"
+
+static bool has_rows(struct export *export, const char *table)
+{
+	struct tables_result *result = NULL;
+	bool some = !select_all(export, table, &result) && tables_next(result, NULL) > 0;
+
+	tables_result_close(result);
+	return some;
+}
+
+static int fill(struct export *export, const struct export_format *format, const struct list *list,
+		const char *directory)
+{
+	char path[2 * KYMO_PATH_BYTES];
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < list->count; i++) {
+		progress_at(&export->progress, i, list->count);
+		if (!has_rows(export, list->names[i]))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s%s", directory, list->names[i],
+			 format->extension);
+		rc = write_table(export, list->names[i], format->name, path);
+	}
+	return rc;
+}
+
+static bool is_ours(const char *name)
+{
+	const struct export_format *format = export_find_extension(name);
+
+	return format && format->tables && strchr(name, '.') != strrchr(name, '.');
+}
+
+/* Counts what is not ours; removes what is, if told to. */
+static size_t look_through(const char *directory, bool remove)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+	size_t foreign = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!is_ours(entry->d_name))
+			foreign++;
+		else if (remove)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+	return foreign;
+}
+
+static void remove_directory(const char *directory)
+{
+	look_through(directory, true);
+	rmdir(directory);
+}
+
+static int check_directory(const struct export *export)
+{
+	const char *path = export->options->file;
+	struct stat status;
+
+	if (lstat(path, &status))
+		return 0;
+	if (!S_ISDIR(status.st_mode))
+		return error_set(
+			export->err, EEXIST,
+			"%s is there and no directory; several tables need one, or --table "
+			"names the one to write",
+			path);
+	if (!export->options->force)
+		return error_set(export->err, EEXIST, "%s is there already; --force replaces it",
+				 path);
+	if (look_through(path, false))
+		return error_set(
+			export->err, EEXIST,
+			"%s holds other files than exported tables, so it is not replaced; name another",
+			path);
+	return 0;
+}
+
+static int publish(const struct export *export, const char *staged)
+{
+	const char *path = export->options->file;
+
+	if (!rename(staged, path))
+		return 0;
+	/* Not empty: they change places, and the old one goes. */
+	if (export->options->force &&
+	    !renameat2(AT_FDCWD, staged, AT_FDCWD, path, RENAME_EXCHANGE)) {
+		remove_directory(staged);
+		return 0;
+	}
+	return error_set(export->err, errno, "cannot write %s: %s", path, strerror(errno));
+}
+
+static int write_directory(struct export *export, const struct export_format *format,
+			   const struct list *list)
+{
+	char staged[KYMO_PATH_BYTES + 32];
+	int rc;
+
+	snprintf(staged, sizeof(staged), "%s.tmp-%ld", export->options->file, (long)getpid());
+	if (mkdir(staged, 0777))
+		return error_set(export->err, errno, "cannot make the directory %s: %s", staged,
+				 strerror(errno));
+	rc = fill(export, format, list, staged);
+	if (!rc)
+		rc = publish(export, staged);
+	if (rc)
+		remove_directory(staged);
+	return rc;
+}
+
+int export_tables(struct export *export, const struct export_format *format)
+{
+	struct list list = { 0 };
+	int rc;
+
+	progress_begin(&export->progress, "writing", "tables");
+	if (export->options->table)
+		return write_table(export, export->options->table, format->name,
+				   export->options->file);
+	if (!strcmp(export->options->file, "-"))
+		return error_set(export->err, EINVAL,
+				 "only one table goes to standard output; --table names it");
+	rc = check_directory(export);
+	if (!rc)
+		rc = rows_each(export->tables, LIST_SQL, name_row, &list, export->err);
+	if (!rc)
+		rc = write_directory(export, format, &list);
+	list_fini(&list);
+	return rc;
+}

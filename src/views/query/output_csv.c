@@ -1,0 +1,100 @@
+/*
+ * RFC 4180: a header row, lines ended by CR LF, quotes doubled. NULL is an empty cell, an empty text is "". A text that
+ * a spreadsheet would take for a formula gets a ' in front.
+ */
+#include "views/query/output.h"
+
+#include <string.h>
+
+static bool is_formula(const char *text, size_t bytes)
+{
+	return bytes && strchr("=+-@\t\r", text[0]) && text[0];
+}
+
+static bool needs_quotes(const char *text, size_t bytes)
+{
+	if (!bytes || text[0] == ' ' || text[bytes - 1] == ' ')
+		return true;
+	for (size_t i = 0; i < bytes; i++)
+		if (text[i] == '"' || text[i] == ',' || text[i] == '\r' || text[i] == '\n')
+			return true;
+	return false;
+}
+
+void output_csv_text(struct buf *out, const char *text, size_t bytes)
+{
+	bool quotes = needs_quotes(text, bytes);
+
+	if (quotes)
+		buf_char(out, '"');
+	if (is_formula(text, bytes))
+		buf_char(out, '\'');
+	for (size_t i = 0; i < bytes; i++) {
+		if (text[i] == '"')
+			buf_char(out, '"');
+		buf_char(out, text[i]);
+	}
+	if (quotes)
+		buf_char(out, '"');
+}
+
+static void add_cell(struct buf *out, const struct tables_cell *cell, bool number)
+{
+	if ((cell->kind == TABLES_TEXT && !number) || cell->kind == TABLES_JSON)
+		output_csv_text(out, cell->text, cell->text_bytes);
+	else
+		output_cell(out, cell);
+}
+
+static void add_header(struct buf *out, struct tables_result *result, size_t columns)
+{
+	for (size_t i = 0; i < columns; i++) {
+		const char *name = tables_column_name(result, i);
+
+		if (i)
+			buf_char(out, ',');
+		output_csv_text(out, name, strlen(name));
+	}
+	buf_text(out, "\r\n");
+}
+
+static void add_row(struct buf *out, struct tables_result *result, size_t columns, size_t row)
+{
+	struct tables_cell cell;
+
+	for (size_t i = 0; i < columns; i++) {
+		tables_cell(result, i, row, &cell);
+		if (i)
+			buf_char(out, ',');
+		/* A lone NULL would be an empty line, which readers skip. */
+		if (columns == 1 && cell.kind == TABLES_NULL)
+			buf_text(out, "\"\"");
+		add_cell(out, &cell, output_is_number(tables_column_type(result, i)));
+	}
+	buf_text(out, "\r\n");
+}
+
+int output_csv_write(struct tables_result *result, const struct output_options *options, FILE *out,
+		     struct output_count *count, struct kymo_error *err)
+{
+	size_t columns = tables_column_count(result);
+	struct buf buf = { 0 };
+	int64_t rows = 0;
+	int rc = 0;
+
+	add_header(&buf, result, columns);
+	while (!rc && count->rows < options->limit && (rows = tables_next(result, err)) > 0) {
+		for (size_t row = 0; row < (size_t)rows && count->rows < options->limit && !rc;
+		     row++) {
+			add_row(&buf, result, columns, row);
+			count->rows++;
+			rc = output_flush(&buf, out, false, err);
+		}
+	}
+	if (rows < 0)
+		rc = (int)rows;
+	if (!rc)
+		rc = output_flush(&buf, out, true, err);
+	buf_fini(&buf);
+	return rc;
+}

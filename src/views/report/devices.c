@@ -1,0 +1,244 @@
+#include "views/report/devices.h"
+
+#include "base/buf.h"
+#include "views/term/format.h"
+#include "views/query/rows.h"
+
+/* The columns around a name. */
+#define MODEL_COLUMNS 60
+#define QUEUE_COLUMNS 60
+#define SHORT_NAME_COLUMNS 16 /* of one in a sentence */
+#define NAME_LEAST 12
+
+struct printing {
+	FILE *out;
+	const struct text_style *style;
+	size_t name_columns;
+	size_t most;
+	const char *table; /* that has the rest */
+	int printed;
+};
+
+static void add_time(struct buf *line, double ns, int columns, const struct printing *printing)
+{
+	text_pad(line, ns < 0 ? "-" : format_duration(ns, printing->style->utf8).text, columns, 1);
+}
+
+/* As in other tables: the % is in the header. */
+static void add_share(struct buf *line, double share)
+{
+	char percent[16];
+
+	snprintf(percent, sizeof(percent), "%.1f", 100 * share);
+	text_pad(line, percent, 7, 1);
+}
+
+/* The name of what the columns after it are about, and of the device where there are several. */
+static void add_name(struct buf *line, const struct rows *rows, struct printing *printing)
+{
+	struct buf whole = { 0 };
+	char name[128], device[128];
+
+	rows_copy_text(rows, 0, name, sizeof(name));
+	rows_copy_text(rows, 1, device, sizeof(device));
+	buf_text(&whole, name[0] ? name : "?");
+	if (device[0])
+		buf_print(&whole, ", %s", device);
+	buf_text(line, "  ");
+	text_fit(line, buf_get(&whole), printing->name_columns, -1, printing->style);
+	buf_fini(&whole);
+}
+
+static void end_row(struct buf *line, const struct rows *rows, size_t all_column,
+		    const struct printing *printing)
+{
+	fprintf(printing->out, "%s\n", buf_get(line));
+	buf_fini(line);
+	if (rows->number + 1 == printing->most && rows_count(rows, all_column) > printing->most)
+		fprintf(printing->out, "  %s more: kymo query 'FROM %s'\n",
+			format_count(rows_count(rows, all_column) - printing->most).text,
+			printing->table);
+}
+
+static int print(struct tables *tables, const char *select, struct printing *printing, int around,
+		 int (*row)(const struct rows *rows, void *context), struct kymo_error *err)
+{
+	struct buf sql = { 0 };
+	int rc;
+
+	printing->name_columns = printing->style->columns > around + NAME_LEAST
+					 ? (size_t)(printing->style->columns - around)
+					 : NAME_LEAST;
+	buf_print(&sql, "%s LIMIT %zu", select, printing->most);
+	rc = rows_each(tables, buf_get(&sql), row, printing, err);
+	buf_fini(&sql);
+	return rc < 0 ? rc : printing->printed;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/*   resnet50             0     1,200   212 ms   1.91 ms   2.68 ms    2.29 s  */
+static int model_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	struct buf line = { 0 };
+	char core[24];
+
+	if (!printing->printed++)
+		fprintf(printing->out, "%s  %-*s %5s %10s %9s %9s %9s %9s%s\n",
+			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
+			"model, latency", "core", "runs", "first", "p50", "warm p99", "total",
+			text_plain(printing->style));
+	add_name(&line, rows, printing);
+	snprintf(core, sizeof(core), "%.0f", rows_number(rows, 2, 0));
+	text_pad(&line, core, 6, 1);
+	text_pad(&line, format_count_short(rows_count(rows, 3)).text, 11, 1);
+	for (size_t i = 4; i < 8; i++)
+		add_time(&line, rows_number(rows, i, -1), 10, printing);
+	end_row(&line, rows, 8, printing);
+	return 0;
+}
+
+int devices_print_models(struct tables *tables, size_t most, FILE *out,
+			 const struct text_style *style, struct kymo_error *err)
+{
+	struct printing printing = {
+		.out = out, .style = style, .most = most, .table = "device.models"
+	};
+
+	return print(
+		tables,
+		"SELECT model, CASE WHEN (SELECT count(DISTINCT device) FROM device.models) > 1 THEN device END, core, "
+		"executions, first_run_ns, p50_ns, warm_p99_ns, total_ns, count(*) OVER () FROM device.models ORDER BY total_ns DESC, model, core",
+		&printing, MODEL_COLUMNS, model_row, err);
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+/*   queue 0                12.1 s   64.0    1,200   3.10 s   2.08 s        0   212 ms  */
+static int queue_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	struct buf line = { 0 };
+
+	if (!printing->printed++)
+		fprintf(printing->out, "%s  %-*s %8s %6s %8s | %7s %8s %8s %8s%s\n",
+			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
+			"queue", "busy", "% used", "ops", "late", "sync", "depends", "launch",
+			text_plain(printing->style));
+	add_name(&line, rows, printing);
+	add_time(&line, rows_number(rows, 2, 0), 9, printing);
+	add_share(&line, rows_number(rows, 3, 0));
+	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 9, 1);
+	buf_text(&line, " |");
+	add_time(&line, rows_number(rows, 5, 0), 8, printing);
+	for (size_t i = 6; i < 9; i++)
+		add_time(&line, rows_number(rows, i, 0), 9, printing);
+	end_row(&line, rows, 9, printing);
+	return 0;
+}
+
+int devices_print_queues(struct tables *tables, size_t most, FILE *out,
+			 const struct text_style *style, struct kymo_error *err)
+{
+	struct printing printing = {
+		.out = out, .style = style, .most = most, .table = "device.queues"
+	};
+
+	return print(
+		tables,
+		"SELECT queue, CASE WHEN count(DISTINCT device) OVER () > 1 THEN device END, busy_ns, utilisation, ops, "
+		"host_late_ns, sync_ns, dependency_ns, launch_ns, count(*) OVER () FROM device.queues ORDER BY busy_ns DESC, core",
+		&printing, QUEUE_COLUMNS + 8, queue_row, err);
+}
+
+/* ---- in a summary ---------------------------------------------------------------------------- */
+
+static void add_short(struct buf *line, const struct rows *rows, size_t column,
+		      const struct text_style *style)
+{
+	char name[128];
+
+	rows_copy_text(rows, column, name, sizeof(name));
+	text_fit(line, name[0] ? name : "?", SHORT_NAME_COLUMNS, 0, style);
+}
+
+/* What does not fit is cut: names are anybody's. */
+static void end_line(struct buf *line, const struct rows *rows, size_t all_column,
+		     const struct printing *printing)
+{
+	uint64_t others = rows_count(rows, all_column) - 1;
+	struct buf cut = { 0 };
+
+	if (others)
+		buf_print(line, "; %s more", format_count(others).text);
+	text_fit(&cut, buf_get(line), (size_t)printing->style->columns, 0, printing->style);
+	fprintf(printing->out, "%s\n", buf_get(&cut));
+	buf_fini(&cut);
+	buf_fini(line);
+}
+
+/*   device: queue 0 busy 103 ms (2.3 %), 2,100 ops, longest 687 µs (sobel)  */
+static int queue_line(const struct rows *rows, void *context)
+{
+	const struct printing *printing = context;
+	bool utf8 = printing->style->utf8;
+	struct buf line = { 0 };
+
+	buf_text(&line, "  device: ");
+	add_short(&line, rows, 0, printing->style);
+	buf_print(&line, " busy %s (%s), %s op%s",
+		  format_duration(rows_number(rows, 1, 0), utf8).text,
+		  format_percent(rows_number(rows, 2, 0)).text,
+		  format_count_short(rows_count(rows, 3)).text,
+		  rows_count(rows, 3) == 1 ? "" : "s");
+	if (rows_number(rows, 4, -1) >= 0) {
+		buf_print(&line, ", longest %s (",
+			  format_duration(rows_number(rows, 4, 0), utf8).text);
+		add_short(&line, rows, 5, printing->style);
+		buf_text(&line, ")");
+	}
+	end_line(&line, rows, 6, printing);
+	return 0;
+}
+
+/*   model: net 1,200 times, the first 212 ms, p50 1.91 ms, warm p99 2.68 ms  */
+static int model_line(const struct rows *rows, void *context)
+{
+	const struct printing *printing = context;
+	bool utf8 = printing->style->utf8;
+	struct buf line = { 0 };
+
+	buf_text(&line, "  model: ");
+	add_short(&line, rows, 0, printing->style);
+	buf_print(&line, " %s time%s, the first %s, p50 %s",
+		  format_count_short(rows_count(rows, 1)).text, rows_count(rows, 1) == 1 ? "" : "s",
+		  format_duration(rows_number(rows, 2, 0), utf8).text,
+		  format_duration(rows_number(rows, 3, 0), utf8).text);
+	if (rows_number(rows, 4, -1) >= 0)
+		buf_print(&line, ", warm p99 %s",
+			  format_duration(rows_number(rows, 4, 0), utf8).text);
+	end_line(&line, rows, 5, printing);
+	return 0;
+}
+
+void devices_print_lines(struct tables *tables, bool models, FILE *out,
+			 const struct text_style *style)
+{
+	struct printing printing = { .out = out, .style = style };
+
+	rows_each(
+		tables,
+		"SELECT queue, busy_ns, utilisation, ops, ns, name, count(*) OVER () FROM device.queues LEFT JOIN (SELECT pid, device, "
+		"queue, max(end_ns - start_ns) AS ns, arg_max(name, end_ns - start_ns) AS name FROM device.ops WHERE kind NOT IN "
+		"('execution', 'module') GROUP BY ALL) USING (pid, device, queue) ORDER BY busy_ns DESC, core LIMIT 1",
+		queue_line, &printing, NULL);
+	/* Kernels of which no model is known are in the line above. */
+	if (models)
+		rows_each(
+			tables,
+			"SELECT model, executions, first_run_ns, p50_ns, warm_p99_ns, count(*) OVER () FROM device.models SEMI JOIN "
+			"(SELECT pid, model FROM device.ops WHERE kind = 'execution') USING (pid, model) ORDER BY total_ns DESC, model, core "
+			"LIMIT 1",
+			model_line, &printing, NULL);
+}

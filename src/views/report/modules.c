@@ -1,0 +1,103 @@
+#include "views/report/modules.h"
+
+#include "base/buf.h"
+#include "views/verdicts/facts.h"
+#include "views/term/format.h"
+#include "views/query/rows.h"
+
+/* The columns around a module's name. */
+#define MODULE_COLUMNS 50
+#define DEVICE_COLUMNS 10 /* more, where there is time on a device */
+#define MODULE_NAME_LEAST 12
+
+struct printing {
+	FILE *out;
+	const struct text_style *style;
+	size_t name_columns;
+	bool device;
+	int printed;
+};
+
+/*   4.31 s   21.7  layers.0.attn               1,200   1.91 ms   1.68 ms  */
+static void print_header(const struct printing *printing)
+{
+	fprintf(printing->out, "%s  %-8s%6s  %-*s  %9s %9s %9s%s%s\n",
+		text_paint(printing->style, TEXT_BOLD), "self", "% mod.",
+		(int)printing->name_columns, "torch module, per call", "calls", "forward",
+		"backward", printing->device ? "    device" : "", text_plain(printing->style));
+}
+
+/* Known by the first row: whether any has time on a device. */
+static void begin(struct printing *printing, const struct rows *rows)
+{
+	printing->device = rows_number(rows, 8, 0) > 0;
+	if (printing->device && printing->name_columns >= MODULE_NAME_LEAST + DEVICE_COLUMNS)
+		printing->name_columns -= DEVICE_COLUMNS;
+	print_header(printing);
+}
+
+static void add_duration(struct buf *line, const struct rows *rows, size_t column, bool utf8)
+{
+	double seconds = rows_number(rows, column, -1);
+
+	text_pad(line, seconds < 0 ? "-" : format_duration(seconds * 1e9, utf8).text, 10, 1);
+}
+
+static int module_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	const struct text_style *style = printing->style;
+	struct buf line = { 0 }, name = { 0 };
+	char module[256], model[128], percent[16];
+
+	if (!printing->printed++)
+		begin(printing, rows);
+	rows_copy_text(rows, 0, module, sizeof(module));
+	rows_copy_text(rows, 1, model, sizeof(model));
+	snprintf(percent, sizeof(percent), "%.1f", 100 * rows_number(rows, 3, 0));
+	buf_text(&line, "  ");
+	text_pad(&line, format_duration(rows_number(rows, 2, 0) * 1e9, style->utf8).text, 8, -1);
+	text_pad(&line, percent, 6, 1);
+	buf_text(&line, "  ");
+	if (model[0])
+		buf_print(&name, "%s: ", model);
+	buf_text(&name, module);
+	text_fit(&line, buf_get(&name), printing->name_columns, -1, style);
+	buf_text(&line, "  ");
+	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 9, 1);
+	add_duration(&line, rows, 5, style->utf8);
+	add_duration(&line, rows, 6, style->utf8);
+	if (printing->device)
+		add_duration(&line, rows, 7, style->utf8);
+	fprintf(printing->out, "%s\n", buf_get(&line));
+	buf_fini(&name);
+	buf_fini(&line);
+	return 0;
+}
+
+int modules_print(struct tables *tables, size_t most, FILE *out, const struct text_style *style,
+		  struct kymo_error *err)
+{
+	struct printing printing = { .out = out,
+				     .style = style,
+				     .name_columns = MODULE_NAME_LEAST };
+	struct buf sql = { 0 };
+	int rc;
+
+	if (style->columns > MODULE_COLUMNS + MODULE_NAME_LEAST)
+		printing.name_columns = (size_t)style->columns - MODULE_COLUMNS;
+	/* The model is only said where one name is in two of them. */
+	buf_print(
+		&sql,
+		"SELECT coalesce(label, module), CASE WHEN count(*) OVER (PARTITION BY module) > 1 THEN model END, own, "
+		"own / sum(own) OVER (), calls, forward, backward, device, (count(device) OVER ())::DOUBLE FROM (SELECT module, model, sum(self) AS own, "
+		"count(*) FILTER (stage = 'forward') AS calls, avg(self) FILTER (stage = 'forward') AS forward, "
+		"avg(self) FILTER (stage = 'backward') AS backward, sum(device_ns) / 1e9 / "
+		"nullif(count(*) FILTER (stage = 'forward'), 0) AS device FROM python.torch_trace "
+		"WHERE model IS NOT NULL GROUP BY module, model) LEFT JOIN " FACTS_MODULE_LABELS_SQL
+		" ON name = module ORDER BY own DESC, module LIMIT %zu",
+		most);
+	rc = rows_each(tables, buf_get(&sql), module_row, &printing, err);
+	buf_fini(&sql);
+	return rc < 0 ? rc : printing.printed;
+}

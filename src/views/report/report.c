@@ -1,0 +1,519 @@
+/*
+ * Sections are rows of one table. Each either prints itself or, where nothing of its kind was recorded, is one line
+ * that names the option which records it.
+ */
+#include "views/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "views/report/allocations.h"
+#include "views/report/devices.h"
+#include "views/verdicts/facts.h"
+#include "views/term/format.h"
+#include "views/report/modules.h"
+#include "views/report/parts.h"
+#include "views/report/report_parts.h"
+#include "views/query/rows.h"
+#include "views/verdicts/verdict.h"
+
+#define MODULES_MOST 15
+#define THREADS_MOST 10
+#define MODELS_MOST 20
+#define QUEUES_MOST 20
+#define PHASE_COLUMNS 50
+#define REPORT_THREAD_COLUMNS 40 /* around the thread's name */
+
+/* ---- head ----------------------------------------------------------------------------------- */
+
+static void print_problems(const struct report *report)
+{
+	const struct recording *recording = tables_recording(report->tables);
+	struct buf text = { 0 };
+
+	for (size_t i = 0; recording && i < recording->problem_count; i++) {
+		buf_reset(&text);
+		buf_text(&text, i ? "" : "Damaged: ");
+		text_visible(&text, recording->problems[i], strlen(recording->problems[i]));
+		text_paragraph(report->out, buf_get(&text), 2, NULL, !i, report->style);
+	}
+	buf_fini(&text);
+}
+
+static void print_head(const struct report *report)
+{
+	const struct facts *facts = &report->facts;
+	const struct text_style *style = report->style;
+	struct buf line = { 0 };
+
+	buf_text(&line, text_paint(style, TEXT_BOLD));
+	text_visible(&line, facts->program, strlen(facts->program));
+	buf_text(&line, text_plain(style));
+	if (facts->rank >= 0)
+		buf_print(&line, "  rank %d of %d", facts->rank, facts->ranks);
+	buf_print(&line, "  %s  %s", facts->how,
+		  format_clock(facts->duration_ns, style->utf8).text);
+	if (facts->steps.ever)
+		buf_print(&line, "  %s step%s", format_count(facts->steps.ever).text,
+			  facts->steps.ever == 1 ? "" : "s");
+	if (facts->process_count > 1)
+		buf_print(&line, "  %zu processes", facts->process_count);
+	if (facts->clock[0])
+		buf_print(&line, "  clock %s", facts->clock);
+	if (facts->clock[0] && facts->clock_error_ns >= 0)
+		buf_print(&line, " %s%s", style->utf8 ? "±" : "+-",
+			  format_duration(facts->clock_error_ns, style->utf8).text);
+	fprintf(report->out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+}
+
+static void print_one_verdict(const struct report *report, const struct verdict *verdict)
+{
+	char query[300];
+
+	fputc('\n', report->out);
+	text_paragraph(report->out, verdict->sentence, 2, NULL, true, report->style);
+	if (verdict->evidence[0])
+		text_paragraph(report->out, verdict->evidence, 12, "  evidence  ", false,
+			       report->style);
+	if (verdict->query[0]) {
+		snprintf(query, sizeof(query), "kymo query \"%s\"", verdict->query);
+		text_paragraph(report->out, query, 12, "  numbers   ", false, report->style);
+	}
+	if (verdict->advice[0])
+		text_paragraph(report->out, verdict->advice, 12, "  try       ", false,
+			       report->style);
+}
+
+/* What else holds: the next in a sentence, the others by their number. */
+static void print_others(const struct report *report, const struct verdict *next, size_t count)
+{
+	if (count)
+		text_paragraph(report->out, next->sentence, 12, "  also      ", false,
+			       report->style);
+	if (count > 1)
+		fprintf(report->out, "            %zu more: kymo report -f json\n", count - 1);
+}
+
+static void print_verdicts(const struct report *report)
+{
+	struct verdict verdicts[VERDICT_MOST];
+	size_t count = verdict_all(report->tables, &report->facts, report->style->utf8, verdicts,
+				   VERDICT_MOST);
+	size_t told = 1;
+
+	print_one_verdict(report, &verdicts[0]);
+	/* How it failed comes first, and what took its time second. */
+	if (count > 1 && !strcmp(verdicts[0].name, VERDICT_ENDED))
+		print_one_verdict(report, &verdicts[told++]);
+	print_others(report, &verdicts[told], count - told);
+}
+
+/* Sections begin with a blank line and their name. */
+static void heading(const struct report *report, const char *text)
+{
+	fprintf(report->out, "\n%s%s%s\n", text_paint(report->style, TEXT_BOLD), text,
+		text_plain(report->style));
+}
+
+/* ---- open zones ----------------------------------------------------------------------------- */
+
+struct open_zones {
+	const struct report *report;
+	int32_t pid, tid;
+	struct buf line;
+	uint64_t threads;
+};
+
+static void print_open(struct open_zones *open)
+{
+	if (open->line.used)
+		text_paragraph(open->report->out, buf_get(&open->line), 4, "  ", false,
+			       open->report->style);
+	buf_reset(&open->line);
+}
+
+/* In order of thread and depth: "MainThread (tid 4711) was in train_step for 41.2 ms > data.next 39.7 ms". */
+static int open_row(const struct rows *rows, void *context)
+{
+	struct open_zones *open = context;
+	const struct report *report = open->report;
+	int32_t pid = (int32_t)rows_number(rows, 0, 0), tid = (int32_t)rows_number(rows, 1, 0);
+	bool first = !open->threads || pid != open->pid || tid != open->tid;
+	char name[256];
+
+	if (first) {
+		print_open(open);
+		open->pid = pid;
+		open->tid = tid;
+		open->threads++;
+		rows_copy_text(rows, 2, name, sizeof(name));
+		text_fit(&open->line, name[0] ? name : "thread", 32, 0, report->style);
+		buf_print(&open->line, " (tid %d) %s in ", tid, report->facts.live ? "is" : "was");
+	} else {
+		buf_text(&open->line, " > ");
+	}
+	rows_copy_text(rows, 3, name, sizeof(name));
+	text_fit(&open->line, name, 40, 0, report->style);
+	/* Not known of a program that nobody saw end. */
+	if (rows_number(rows, 4, -1) >= 0)
+		buf_print(&open->line, "%s%s", first ? " for " : " ",
+			  format_duration(rows_number(rows, 4, 0), report->style->utf8).text);
+	return 0;
+}
+
+static int section_open_zones(struct report *report)
+{
+	struct open_zones open = { .report = report };
+	int rc;
+
+	if (tables_number(report->tables, "SELECT count(*) FROM trace.open_zones", 0) <= 0)
+		return 0;
+	heading(report, report->facts.live ? "Open now" : "Open at the end");
+	rc = rows_each(
+		report->tables,
+		"SELECT pid, tid, thread, name, age_ns FROM trace.open_zones ORDER BY pid, tid, depth LIMIT 200",
+		open_row, &open, report->err);
+	print_open(&open);
+	buf_fini(&open.line);
+	return rc;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static int section_steps(struct report *report)
+{
+	const struct facts *facts = &report->facts;
+
+	if (!facts->steps.ever) {
+		fprintf(report->out,
+			"\nSteps: none recorded; kymo_step(\"step\") or kymo.step() marks them\n");
+		return 0;
+	}
+	heading(report, "Steps");
+	parts_steps(report->out, facts, report->style);
+	parts_sparkline(report->out, facts, report->style);
+	return 0;
+}
+
+struct phase {
+	const char *name;
+	double ns;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct phase *left = a, *right = b;
+
+	return left->ns < right->ns ? 1 : left->ns > right->ns ? -1 : 0;
+}
+
+/*   backward   49.0 %  ████████████████████████▌                         4.98 ms  */
+static void print_phase(const struct report *report, const struct phase *phase)
+{
+	const struct facts_steps *steps = &report->facts.steps;
+	double share = steps->total_ns > 0 ? phase->ns / steps->total_ns : 0;
+	double each_ns = steps->count ? phase->ns / (double)steps->count : 0;
+	struct buf bar = { 0 }, line = { 0 };
+
+	buf_print(&line, "  %-9s  %4.1f %%  ", phase->name, 100 * share);
+	text_bar(&bar, share, PHASE_COLUMNS, report->style);
+	text_pad(&line, buf_get(&bar), PHASE_COLUMNS, -1);
+	text_pad(&line, format_duration(each_ns, report->style->utf8).text, 9, 1);
+	fprintf(report->out, "%s\n", buf_get(&line));
+	buf_fini(&bar);
+	buf_fini(&line);
+}
+
+static int section_phases(struct report *report)
+{
+	const struct facts_steps *steps = &report->facts.steps;
+	struct phase phases[] = {
+		{ "data", steps->phase_ns[KYMO_PHASE_DATA] },
+		{ "forward", steps->phase_ns[KYMO_PHASE_FORWARD] },
+		{ "backward", steps->phase_ns[KYMO_PHASE_BACKWARD] },
+		{ "optimizer", steps->phase_ns[KYMO_PHASE_OPTIMIZER] },
+		{ "other", steps->total_ns },
+	};
+	double known_ns = 0;
+
+	for (size_t i = 0; i < 4; i++)
+		known_ns += phases[i].ns;
+	if (!steps->count || known_ns <= 0)
+		return 0;
+	phases[4].ns = steps->total_ns > known_ns ? steps->total_ns - known_ns : 0;
+	qsort(phases, 5, sizeof(phases[0]), by_time);
+	heading(report, "Where a step goes");
+	for (size_t i = 0; i < 5; i++)
+		if (phases[i].ns > 0)
+			print_phase(report, &phases[i]);
+	return 0;
+}
+
+/* ---- regions, threads ----------------------------------------------------------------------- */
+
+static int by_self_ns(const void *a, const void *b)
+{
+	const struct facts_region *x = a, *y = b;
+
+	return (y->self_ns > x->self_ns) - (y->self_ns < x->self_ns);
+}
+
+/* The whole cost of an entry, though what lies outside of its two clock readings is in its parent's time: a recording
+   does not say whose. */
+static void subtract_overhead(struct facts *facts)
+{
+	for (size_t i = 0; i < facts->region_count; i++) {
+		struct facts_region *region = &facts->regions[i];
+		double cost_ns = region->own_cost_ns;
+
+		region->self_ns = region->self_ns > cost_ns ? region->self_ns - cost_ns : 0;
+	}
+	qsort(facts->regions, facts->region_count, sizeof(facts->regions[0]), by_self_ns);
+}
+
+static void say_what_was_subtracted(const struct report *report)
+{
+	const struct facts *facts = &report->facts;
+	double cost_ns = 0, count = 0;
+	char line[256];
+
+	for (size_t i = 0; i < facts->region_count; i++) {
+		cost_ns += facts->regions[i].own_cost_ns;
+		count += facts->regions[i].own_cost_ns > 0 ? (double)facts->regions[i].count : 0;
+	}
+	if (count > 0)
+		snprintf(line, sizeof(line),
+			 "The recorder's own cost is taken off self: %.1f ns an entry, %s in all.",
+			 cost_ns / count, format_duration(cost_ns, report->style->utf8).text);
+	else
+		snprintf(line, sizeof(line),
+			 "Nothing is taken off: what recording these cost was not measured.");
+	text_paragraph(report->out, line, 2, NULL, false, report->style);
+}
+
+static void say_what_has_no_quantiles(const struct report *report)
+{
+	for (size_t i = 0; i < report->facts.region_count; i++)
+		if (report->facts.regions[i].p50_ns < 0) {
+			text_paragraph(report->out, FACTS_NO_QUANTILES, 2, NULL, false,
+				       report->style);
+			return;
+		}
+}
+
+static int section_regions(struct report *report)
+{
+	const struct facts *facts = &report->facts;
+
+	if (!facts->region_count) {
+		fprintf(report->out, "\nRegions: %s\n",
+			facts_rows_of(facts, "trace.zones").kept && !facts->gc_count
+				? "no totals here; kymo query 'FROM trace.zones' has each zone"
+				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") marks them");
+		parts_collections(report->out, facts, report->style);
+		return 0;
+	}
+	heading(report, "Regions");
+	parts_regions(report->out, facts, FACTS_REGIONS, report->style);
+	if (facts->region_all > facts->region_count)
+		fprintf(report->out,
+			"  %s more: kymo query 'FROM trace.regions ORDER BY self_ns DESC'\n",
+			format_count(facts->region_all - facts->region_count).text);
+	parts_collections(report->out, facts, report->style);
+	say_what_has_no_quantiles(report);
+	if (report->subtract_overhead)
+		say_what_was_subtracted(report);
+	return 0;
+}
+
+static int thread_row(const struct rows *rows, void *context)
+{
+	const struct report *report = context;
+	const struct text_style *style = report->style;
+	double busy_ns = rows_number(rows, 2, 0), run_ns = report->facts.duration_ns;
+	struct format_text busy = format_duration(busy_ns, style->utf8);
+	struct buf line = { 0 };
+	char name[64], text[32];
+
+	rows_copy_text(rows, 0, name, sizeof(name));
+	snprintf(text, sizeof(text), "%d", (int)rows_number(rows, 1, 0));
+	buf_text(&line, "  ");
+	text_pad(&line, busy.text, 8, -1);
+	buf_print(&line, "%5.1f  ", run_ns > 0 ? 100 * busy_ns / run_ns : 0.0);
+	text_fit(&line, name[0] ? name : "?", (size_t)style->columns - REPORT_THREAD_COLUMNS, -1,
+		 style);
+	buf_print(&line, "  %8s  %9s", text, format_count_short(rows_count(rows, 3)).text);
+	fprintf(report->out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+	if (rows->number == THREADS_MOST - 1 && rows_count(rows, 4) > THREADS_MOST)
+		fprintf(report->out, "  %s more: kymo query 'FROM kymo.threads'\n",
+			format_count(rows_count(rows, 4) - THREADS_MOST).text);
+	return 0;
+}
+
+static int section_threads(struct report *report)
+{
+	if (!facts_rows_of(&report->facts, "trace.zones").kept &&
+	    tables_number(report->tables, "SELECT count(*) FROM trace.open_zones", 0) <= 0)
+		return 0;
+	heading(report, "Threads");
+	fprintf(report->out, "%s  %-8s%5s  %-*s  %8s  %9s%s\n",
+		text_paint(report->style, TEXT_BOLD), "busy", "% run",
+		report->style->columns - REPORT_THREAD_COLUMNS, "thread", "tid", "zones",
+		text_plain(report->style));
+	return rows_each(
+		report->tables,
+		"SELECT any_value(thread), tid, sum(duration_ns) FILTER (depth = 0) AS busy, count(*), "
+		"count(*) OVER () FROM (SELECT pid, tid, thread, depth, duration_ns FROM trace.zones UNION ALL "
+		/* what was open at the end counts until then */
+		"SELECT pid, tid, thread, depth, age_ns FROM trace.open_zones) "
+		"GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
+		thread_row, report, report->err);
+}
+
+static int section_modules(struct report *report)
+{
+	int printed;
+
+	if (!facts_rows_of(&report->facts, "python.torch_trace").kept) {
+		fprintf(report->out,
+			"\nTorch modules: none recorded; kymo run --torch or KYMO_TORCH=on records them\n");
+		return 0;
+	}
+	heading(report, "Torch modules");
+	printed = modules_print(report->tables, MODULES_MOST, report->out, report->style,
+				report->err);
+	if (printed == MODULES_MOST)
+		fprintf(report->out, "  all: kymo query 'FROM python.torch_trace'\n");
+	return printed < 0 ? printed : 0;
+}
+
+/* ---- devices -------------------------------------------------------------------------------- */
+
+static int section_devices(struct report *report)
+{
+	int rc;
+
+	if (!facts_rows_of(&report->facts, "device.ops").kept)
+		return 0;
+	heading(report, "Devices");
+	rc = devices_print_queues(report->tables, QUEUES_MOST, report->out, report->style,
+				  report->err);
+	if (rc >= 0 && !report->models_said)
+		rc = devices_print_models(report->tables, MODELS_MOST, report->out, report->style,
+					  report->err);
+	return rc < 0 ? rc : 0;
+}
+
+/* A file that was saved of models is opened for one thing: what each of them takes. */
+static int say_models_first(struct report *report)
+{
+	int rc;
+
+	if (!facts_rows_of(&report->facts, "device.ops").kept || report->facts.steps.ever ||
+	    !report->facts.saved)
+		return 0;
+	rc = devices_print_models(report->tables, MODELS_MOST, report->out, report->style,
+				  report->err);
+	report->models_said = rc > 0;
+	if (rc > 0)
+		fputc('\n', report->out);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- memory, losses ------------------------------------------------------------------------- */
+
+static void resident_memory(struct report *report)
+{
+	const struct facts_memory *memory = &report->facts.memory;
+	double grown = memory->last_bytes - memory->early_bytes;
+
+	if (memory->peak_bytes <= 0) {
+		fprintf(report->out,
+			"\nMemory: not recorded; kymo run -- PROGRAM records it every second\n");
+		return;
+	}
+	heading(report, "Memory");
+	parts_memory(report->out, &report->facts, report->style);
+	if (memory->samples < 10 || memory->early_bytes <= 0)
+		return;
+	fprintf(report->out, "  %s by %s since %s", grown < 0 ? "shrank" : "grew",
+		format_bytes(grown < 0 ? -grown : grown).text,
+		format_clock(memory->early_at_ns, report->style->utf8).text);
+	if (report->facts.steps.count > 100 && grown > 0)
+		fprintf(report->out, ", %s a step",
+			format_bytes(grown / (double)report->facts.steps.count).text);
+	fputc('\n', report->out);
+}
+
+static int section_memory(struct report *report)
+{
+	resident_memory(report);
+	return allocations_print(report->tables, report->style, report->out, report->err);
+}
+
+static int loss_row(const struct rows *rows, void *context)
+{
+	const struct report *report = context;
+	char table[64];
+
+	rows_copy_text(rows, 0, table, sizeof(table));
+	fprintf(report->out, "  %-24s %14s %14s %11s %11s\n", table,
+		format_count(rows_count(rows, 1)).text, format_count(rows_count(rows, 2)).text,
+		format_count(rows_count(rows, 3)).text, format_count(rows_count(rows, 4)).text);
+	return 0;
+}
+
+static int section_losses(struct report *report)
+{
+	const struct facts_rows *total = &report->facts.total;
+
+	heading(report, "Losses and overhead");
+	parts_losses(report->out, &report->facts, report->style);
+	if (!total->overwritten && !total->dropped)
+		return 0;
+	fprintf(report->out, "%s  %-24s %14s %14s %11s %11s%s\n",
+		text_paint(report->style, TEXT_BOLD), "table", "emitted", "kept", "overwritten",
+		"dropped", text_plain(report->style));
+	return rows_each(
+		report->tables,
+		"SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams "
+		"GROUP BY 1 HAVING sum(overwritten) + sum(dropped) > 0 ORDER BY 1",
+		loss_row, report, report->err);
+}
+
+/* In the order of printing. 0, or a negative errno that ends the report. */
+static int (*const sections[])(struct report *report) = {
+	section_open_zones, section_steps,   section_phases,  report_slowest, section_regions,
+	section_threads,    section_modules, section_devices, section_memory, section_losses,
+};
+
+int report_print(struct tables *tables, bool subtract, const struct text_style *style, FILE *out,
+		 struct kymo_error *err)
+{
+	struct report report = { .tables = tables,
+				 .style = style,
+				 .out = out,
+				 .subtract_overhead = subtract,
+				 .err = err };
+	int rc = facts_gather(tables, &report.facts, err);
+
+	if (!rc && subtract)
+		subtract_overhead(&report.facts);
+	if (!rc)
+		rc = say_models_first(&report);
+	if (!rc) {
+		print_problems(&report);
+		print_head(&report);
+		print_verdicts(&report);
+	}
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && rc >= 0; i++)
+		rc = sections[i](&report);
+	facts_fini(&report.facts);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,24 @@
+/* Sections of the report for a terminal that have a file of their own. */
+#ifndef KYMO_VIEWS_REPORT_REPORT_PARTS_H
+#define KYMO_VIEWS_REPORT_REPORT_PARTS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "views/verdicts/facts.h"
+#include "views/term/text.h"
+
+struct report {
+	struct tables *tables;
+	const struct text_style *style;
+	FILE *out;
+	bool subtract_overhead;
+	bool models_said; /* they came first */
+	struct facts facts;
+	struct kymo_error *err;
+};
+
+/* The slowest steps, and what was different in them. 0, or a negative errno. */
+int report_slowest(struct report *report);
+
+#endif

@@ -1,0 +1,321 @@
+#include "views/report/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+#include "tables/tables.h"
+#include "views/report/devices.h"
+#include "views/verdicts/facts.h"
+#include "views/term/format.h"
+#include "views/report/modules.h"
+#include "views/report/parts.h"
+#include "views/term/text.h"
+#include "views/verdicts/verdict.h"
+
+#define LINES_MOST 13
+#define VACCEL_OFF \
+	"vaccel_prof regions, not enabled" /* a name that compat/ leaves, and no row has */
+#define REGIONS_MOST 5
+#define SAMPLES_LEAST 20
+#define SMALL_ROWS 1000 /* that the store itself sums up sooner than DuckDB starts */
+
+static struct text_style style_of(const struct summary_options *options, FILE *out)
+{
+	struct text_style style = text_style_of(out);
+
+	style.colour = options && options->colour;
+	if (options && options->columns > 0)
+		style.columns = options->columns;
+	return style;
+}
+
+/* What is said first, at most: how it failed, and what took its time. */
+struct headline {
+	struct verdict verdicts[2];
+	size_t count;
+};
+
+static bool has_failed(const struct headline *headline)
+{
+	return !strcmp(headline->verdicts[0].name, VERDICT_ENDED);
+}
+
+static void find_headline(struct tables *tables, const struct facts *facts, bool utf8,
+			  struct headline *out)
+{
+	out->count = verdict_all(tables, facts, utf8, out->verdicts, 2);
+	if (!has_failed(out))
+		out->count = 1;
+}
+
+static void add_sentence(char *out, size_t out_bytes, const char *sentence, const char *advice)
+{
+	size_t used = strlen(out);
+
+	if (sentence[0])
+		snprintf(out + used, out_bytes - used, "%s%s%s%s%s", used ? " " : "", sentence,
+			 advice[0] ? " Try: " : "", advice, advice[0] ? "." : "");
+}
+
+/* What a failed program was in belongs to how it ended; else it comes last. */
+static void join(const struct headline *headline, const char *open, char *out, size_t out_bytes)
+{
+	const struct verdict *first = &headline->verdicts[0], *second = &headline->verdicts[1];
+
+	out[0] = '\0';
+	if (has_failed(headline)) {
+		add_sentence(out, out_bytes, first->sentence, "");
+		add_sentence(out, out_bytes, open, headline->count > 1 ? "" : first->advice);
+		if (!open[0] && headline->count == 1)
+			snprintf(out + strlen(out), out_bytes - strlen(out), " Try: %s.",
+				 first->advice);
+		if (headline->count > 1)
+			add_sentence(out, out_bytes, second->sentence, second->advice);
+		return;
+	}
+	add_sentence(out, out_bytes, first->sentence, first->advice);
+	add_sentence(out, out_bytes, open, "");
+}
+
+/* In a loop, steps and their phases need the lines; where collections cost much of it, the verdict says so. */
+static bool says_collections(const struct facts *facts)
+{
+	return parts_has_collections(facts) && !facts->steps.ever;
+}
+
+/* Lines that are always there; the regions get what is left. */
+static int lines_beside_regions(const char *sentence, const char *note, const struct facts *facts,
+				const struct text_style *style)
+{
+	int lines = text_paragraph_lines(sentence, 2, style) + 1; /* and a blank one */
+
+	lines += note ? text_paragraph_lines(note, 2, style) : 0;
+	lines += facts->steps.ever > 0;
+	lines += facts->steps.count >= FACTS_SPARK_LEAST;
+	lines += parts_has_phases(facts);
+	lines += facts->sampler_pct >= 0;
+	lines += facts->memory.peak_bytes > 0;
+	lines += says_collections(facts);
+	return lines + 4; /* recorded, losses, more, the header of the regions */
+}
+
+static void add_open(struct buf *out, const struct recording *recording,
+		     const struct store_stream *stream, bool utf8)
+{
+	const struct store_process *process = &recording->processes[stream->process];
+
+	const char *verb = process->state == STORE_LIVE ? "is" : "ended";
+
+	if (process->pid == recording->run.target_pid)
+		buf_print(out, "It %s inside ", verb);
+	else
+		buf_print(out, "Process %d %s inside ", process->pid, verb);
+	for (size_t i = 0; i < stream->open_count; i++) {
+		const struct store_open_zone *zone = &stream->open_zones[i];
+		double age_ns = (double)(process->ended_ns - zone->start_ns);
+
+		buf_print(out, "%s%.80s", i ? " > " : "", recording->names[zone->name].text);
+		if (process->state != STORE_LOST && age_ns > 0)
+			buf_print(out, " for %s", format_duration(age_ns, utf8).text);
+	}
+	buf_text(out, ".");
+}
+
+/* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty where nothing was open. */
+static void say_open(const struct recording *recording, bool utf8, char *out, size_t out_bytes)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < recording->stream_count && !text.used; i++)
+		if (recording->streams[i].open_count)
+			add_open(&text, recording, &recording->streams[i], utf8);
+	snprintf(out, out_bytes, "%s", text.used ? buf_get(&text) : "");
+	buf_fini(&text);
+}
+
+/* Functions of Python were asked for, and there is no loop whose steps modules would explain: a test, a script. */
+static bool is_about_functions(const struct facts *facts)
+{
+	for (size_t i = 0; !facts->steps.count && i < facts->region_count; i++) {
+		const struct facts_region *region = &facts->regions[i];
+
+		if (!strcmp(region->source, "python") && !region->import)
+			return true;
+	}
+	return false;
+}
+
+/* Modules of torch, where there are any, say more than the zones that they are too. */
+static void print_costliest(struct tables *tables, const struct facts *facts, size_t rows,
+			    FILE *out, const struct text_style *style)
+{
+	if (tables && facts_rows_of(facts, "python.torch_trace").kept &&
+	    !is_about_functions(facts) && modules_print(tables, rows, out, style, NULL) > 0)
+		return;
+	parts_regions(out, facts, rows, style);
+}
+
+/* What devices did, to be printed later: its lines are counted first. The caller frees it; NULL: nothing. */
+static char *take_devices(struct tables *tables, const struct facts *facts,
+			  const struct text_style *style)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = tables && facts_rows_of(facts, "device.ops").kept
+			    ? open_memstream(&text, &bytes)
+			    : NULL;
+
+	if (!out)
+		return NULL;
+	/* Of a training the steps are told: its model is in them. */
+	devices_print_lines(tables, !facts->steps.ever, out, style);
+	fclose(out);
+	return text;
+}
+
+static int lines_of(const char *text)
+{
+	int lines = 0;
+
+	while (text && (text = strchr(text, '\n'))) {
+		text++;
+		lines++;
+	}
+	return lines;
+}
+
+/* tables: NULL where there is no SQL. */
+static void print(struct tables *tables, const struct facts *facts, const struct headline *headline,
+		  const char *open, const char *note, FILE *out, const struct text_style *style)
+{
+	char *devices = take_devices(tables, facts, style);
+	char sentence[2000];
+	bool tight; /* the blank line makes room for a region */
+	int room;
+
+	join(headline, open, sentence, sizeof(sentence));
+	if (open[0] && !facts->region_count && !has_failed(headline))
+		snprintf(sentence, sizeof(sentence), "%s", open);
+	room = LINES_MOST - lines_beside_regions(sentence, note, facts, style) - lines_of(devices);
+	tight = room < 1;
+	room = tight ? 1 : room > REGIONS_MOST ? REGIONS_MOST : room;
+	text_paragraph(out, sentence, 2, NULL, true, style);
+	if (!tight)
+		fputc('\n', out);
+	parts_steps(out, facts, style);
+	parts_phases(out, facts);
+	if (facts->steps.count)
+		parts_sparkline(out, facts, style);
+	print_costliest(tables, facts, (size_t)room, out, style);
+	if (says_collections(facts))
+		parts_collections(out, facts, style);
+	fputs(devices ? devices : "", out);
+	free(devices);
+	parts_memory(out, facts, style);
+	parts_recorded(out, facts, style);
+	parts_losses(out, facts, style);
+	if (note)
+		text_paragraph(out, note, 2, NULL, false, style);
+	fprintf(out, "  more: kymo report | kymo query 'FROM trace.regions'\n");
+}
+
+/* Little was recorded, and no steps, whose times take SQL: its start-up is saved. */
+static bool is_small(const struct recording *recording)
+{
+	bool has_target = false;
+	uint64_t rows = 0;
+
+	/* What was watched from outside is known by its metrics and samples alone: those are in SQL. */
+	for (size_t i = 0; i < recording->process_count; i++)
+		has_target |= recording->processes[i].role == KYMO_ROLE_TARGET;
+	if (!has_target)
+		return false;
+	for (size_t i = 0; i < recording->stream_count; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+
+		if (!strcmp(stream->table, "trace.steps") && stream->emitted)
+			return false;
+		/* So are queues and models of devices. */
+		if (!strcmp(stream->table, "device.ops") && stream->emitted)
+			return false;
+		/* And the text of a mark, where a program failed: it may be the exception. */
+		if (!strcmp(stream->table, "trace.marks") && stream->emitted &&
+		    recording->run.target_wstatus)
+			return false;
+		/* Enough stacks to judge by are worth it. */
+		if (!strcmp(stream->table, "python.samples") && stream->emitted >= SAMPLES_LEAST)
+			return false;
+		if (strncmp(stream->table, "host.", 5) != 0)
+			rows += stream->emitted;
+	}
+	return rows <= SMALL_ROWS;
+}
+
+/* What the program marked and was not recorded; NULL: nothing is known of such. */
+static const char *hint_of(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->name_count; i++)
+		if (!strcmp(recording->names[i].text, VACCEL_OFF))
+			return "It used regions of vaccel_prof.h, which are off: "
+			       "VACCEL_PROF_ENABLED=enabled records them.";
+	return NULL;
+}
+
+static int print_from_store(const struct recording *recording, const char *open, const char *note,
+			    FILE *out, const struct text_style *style, struct kymo_error *err)
+{
+	struct headline headline;
+	struct facts facts;
+	int rc = facts_from_store(recording, &facts, err);
+
+	if (!rc) {
+		find_headline(NULL, &facts, style->utf8, &headline);
+		print(NULL, &facts, &headline, open, note, out, style);
+	}
+	facts_fini(&facts);
+	return rc;
+}
+
+static int print_from_tables(const char *path, const char *open, const char *note, FILE *out,
+			     const struct text_style *style, struct kymo_error *err)
+{
+	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
+	struct tables *tables = NULL;
+	struct headline headline;
+	struct facts facts = { 0 };
+	int rc = tables_open(path, &options, &tables, err);
+
+	if (!rc)
+		rc = facts_gather(tables, &facts, err);
+	if (!rc) {
+		find_headline(tables, &facts, style->utf8, &headline);
+		print(tables, &facts, &headline, open, note, out, style);
+	}
+	facts_fini(&facts);
+	tables_close(tables);
+	return rc;
+}
+
+int summary_print(const char *path, const struct summary_options *options, FILE *out,
+		  struct kymo_error *err)
+{
+	struct text_style style = style_of(options, out);
+	struct kymo_error why = { 0 };
+	struct recording *recording = NULL;
+	const char *hint;
+	char open[1000];
+	int rc = store_open(path, &recording, err);
+
+	if (rc)
+		return rc;
+	say_open(recording, style.utf8, open, sizeof(open));
+	hint = hint_of(recording);
+	if (is_small(recording))
+		rc = print_from_store(recording, open, hint, out, &style, err);
+	else if (print_from_tables(path, open, hint, out, &style, &why))
+		rc = print_from_store(recording, open, why.text, out, &style, err);
+	store_close(recording);
+	return rc;
+}

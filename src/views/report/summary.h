@@ -1,0 +1,20 @@
+/* What `kymo run` says at the end. */
+#ifndef KYMO_VIEWS_REPORT_SUMMARY_H
+#define KYMO_VIEWS_REPORT_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+struct summary_options {
+	bool colour;
+	int columns; /* of the terminal; 0: 80 */
+};
+
+/* At most 13 lines about the recording at path. Without DuckDB it is shorter and says why. 0, or a negative errno
+   and *err where nothing of the recording can be read. */
+int summary_print(const char *path, const struct summary_options *options, FILE *out,
+		  struct kymo_error *err);
+
+#endif

@@ -1,0 +1,168 @@
+#include "views/stacks/laststacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "views/stacks/backtrace.h"
+#include "views/term/format.h"
+#include "views/query/rows.h"
+
+#define FRAMES_SHOWN 6u /* of a summary */
+
+/* Rows come sorted: by process, thread, and from the innermost frame outwards. */
+struct gathered {
+	struct stacks *all;
+	size_t count;
+};
+
+static void *grown(void *array, size_t count, size_t item_bytes)
+{
+	char *larger = realloc(array, (count + 1) * item_bytes);
+
+	if (larger)
+		memset(larger + count * item_bytes, 0, item_bytes);
+	return larger;
+}
+
+static struct stacks *process_of(struct gathered *gathered, const struct rows *rows)
+{
+	pid_t pid = (pid_t)rows_number(rows, 0, 0);
+	struct stacks *last = gathered->count ? &gathered->all[gathered->count - 1] : NULL;
+	struct stacks *larger;
+
+	if (last && last->pid == pid)
+		return last;
+	larger = grown(gathered->all, gathered->count, sizeof(*larger));
+	if (!larger)
+		return NULL;
+	gathered->all = larger;
+	last = &larger[gathered->count++];
+	last->pid = pid;
+	rows_copy_text(rows, 7, last->program, sizeof(last->program));
+	return last;
+}
+
+static struct stacks_thread *thread_of(struct stacks *process, const struct rows *rows)
+{
+	pid_t tid = (pid_t)rows_number(rows, 1, 0);
+	struct stacks_thread *last = process->thread_count
+					     ? &process->threads[process->thread_count - 1]
+					     : NULL;
+	struct stacks_thread *larger;
+
+	if (last && last->tid == tid)
+		return last;
+	larger = grown(process->threads, process->thread_count, sizeof(*larger));
+	if (!larger)
+		return NULL;
+	process->threads = larger;
+	last = &larger[process->thread_count++];
+	last->pid = process->pid;
+	last->tid = tid;
+	last->python = true;
+	last->age_ns = rows_count(rows, 6);
+	rows_copy_text(rows, 2, last->name, sizeof(last->name));
+	return last;
+}
+
+static int add_frame(const struct rows *rows, void *context)
+{
+	struct stacks *process = process_of(context, rows);
+	struct stacks_thread *thread = process ? thread_of(process, rows) : NULL;
+	struct stacks_frame *frames = thread ? grown(thread->frames, thread->frame_count,
+						     sizeof(*frames))
+					     : NULL;
+
+	if (!frames)
+		return -ENOMEM;
+	thread->frames = frames;
+	frames = &frames[thread->frame_count++];
+	frames->func = rows_take_text(rows, 3);
+	frames->file = rows_take_text(rows, 4);
+	frames->line = (int)rows_number(rows, 5, 0);
+	return 0;
+}
+
+int laststacks_take(const char *path, struct stacks **out, size_t *out_count,
+		    struct kymo_error *err)
+{
+	struct tables_options options = { 0 };
+	struct gathered gathered = { 0 };
+	struct tables *tables = NULL;
+	int rc = tables_open(path, &options, &tables, err);
+
+	if (!rc)
+		rc = rows_each(
+			tables,
+			"SELECT pid, tid, thread, func, file, lineno, age_ns, (SELECT program FROM "
+			"kymo.runs) FROM python.backtrace ORDER BY pid, tid, depth",
+			add_frame, &gathered, err);
+	tables_close(tables);
+	if (!rc && !gathered.count)
+		rc = error_set(
+			err, ENODATA,
+			"the recording %s has ended, and no Python stack was ever taken for it",
+			path);
+	else if (rc == -ENOMEM)
+		error_set(err, ENOMEM, "no memory for the stacks of %s", path);
+	if (rc)
+		laststacks_free(gathered.all, gathered.count);
+	*out = rc ? NULL : gathered.all;
+	*out_count = rc ? 0 : gathered.count;
+	return rc;
+}
+
+void laststacks_free(struct stacks *stacks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		stacks_free(&stacks[i]);
+	free(stacks);
+}
+
+/* ---- in a few lines --------------------------------------------------------------------------- */
+
+static const struct stacks_thread *main_thread(const struct stacks *process)
+{
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (process->threads[i].tid == process->pid)
+			return &process->threads[i];
+	return &process->threads[0];
+}
+
+static void say_thread(const struct stacks_thread *thread, const struct text_style *style,
+		       FILE *out)
+{
+	size_t shown = thread->frame_count < FRAMES_SHOWN ? thread->frame_count : FRAMES_SHOWN;
+	struct buf name = { 0 };
+
+	text_visible(&name, thread->name, strlen(thread->name));
+	fprintf(out, "  It was last seen %s before its end; thread \"%s\" was in:\n",
+		format_duration((double)thread->age_ns, style->utf8).text, buf_get(&name));
+	backtrace_print_frames(thread->frames, shown, 4, style, out);
+	if (shown < thread->frame_count)
+		fprintf(out, "    and %s further out\n",
+			format_count(thread->frame_count - shown).text);
+	buf_fini(&name);
+}
+
+bool laststacks_say(const char *path, const struct text_style *style, FILE *out)
+{
+	struct buf where = { 0 };
+	struct stacks *all;
+	size_t count, threads = 0;
+
+	if (laststacks_take(path, &all, &count, NULL))
+		return false;
+	say_thread(main_thread(&all[0]), style, out);
+	for (size_t i = 0; i < count; i++)
+		threads += all[i].thread_count;
+	text_visible(&where, path, strlen(path));
+	fprintf(out, "  The stacks of all threads (%s): kymo backtrace %s\n",
+		format_count(threads).text, buf_get(&where));
+	buf_fini(&where);
+	laststacks_free(all, count);
+	return true;
+}

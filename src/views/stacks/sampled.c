@@ -1,0 +1,66 @@
+#include "views/stacks/sampled.h"
+
+#include <errno.h>
+
+#include "views/query/rows.h"
+
+#define DEPTH_MOST 4096
+
+struct gather {
+	struct frames *frames;
+	int (*each)(const struct sampled_stack *stack, void *context);
+	void *context;
+	struct kymo_error *err;
+	uint32_t stack[DEPTH_MOST];
+	size_t depth;
+	uint64_t id, count;
+};
+
+static int give(struct gather *gather)
+{
+	struct sampled_stack stack = { gather->stack, gather->depth, gather->count };
+
+	return gather->depth ? gather->each(&stack, gather->context) : 0;
+}
+
+static int frame_row(const struct rows *rows, void *context)
+{
+	struct gather *gather = context;
+	struct frames_one frame = { .name = "", .source = "python", .source_bytes = 6, .file = "" };
+	struct tables_cell cell;
+	uint64_t id = rows_count(rows, 0);
+	int rc = 0;
+
+	if (id != gather->id) {
+		rc = give(gather);
+		gather->depth = 0;
+		gather->id = id;
+		gather->count = rows_count(rows, 1);
+	}
+	tables_cell(rows->result, 2, rows->row, &cell);
+	if (cell.kind == TABLES_TEXT) {
+		frame.name = cell.text;
+		frame.name_bytes = (uint32_t)cell.text_bytes;
+	}
+	if (gather->depth < DEPTH_MOST) {
+		gather->stack[gather->depth] = frames_number(gather->frames, &frame);
+		if (gather->stack[gather->depth++] == FRAMES_NONE)
+			rc = error_set(gather->err, ENOMEM, "no memory for the frames of samples");
+	}
+	return rc;
+}
+
+int sampled_each(struct tables *tables, struct frames *frames,
+		 int (*each)(const struct sampled_stack *stack, void *context), void *context,
+		 struct kymo_error *err)
+{
+	struct gather gather = { .frames = frames, .each = each, .context = context, .err = err };
+	int rc = rows_each(
+		tables,
+		"SELECT id, n, unnest(list_reverse(stack)) AS frame, generate_subscripts(stack, 1) AS i FROM "
+		"(SELECT stack, count(*) AS n, row_number() OVER (ORDER BY stack) AS id FROM python.samples "
+		"GROUP BY stack) ORDER BY id, i",
+		frame_row, &gather, err);
+
+	return rc ? rc : give(&gather);
+}

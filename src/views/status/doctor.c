@@ -1,0 +1,435 @@
+#include "views/status/doctor.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/files/paths.h"
+#include "collect/run/inject.h"
+#include "collect/host/proc.h"
+#include "views/term/format.h"
+#include "views/query/json.h"
+
+#ifndef KYMO_NO_DUCKDB
+#include "tables/duck.h"
+#endif
+
+#define LITTLE_MEMORY (256u << 20) /* below it, recordings go to the disk: base/files/paths.c */
+#define LITTLE_DISK (1ull << 30)
+
+/* ---- saying ---------------------------------------------------------------------------------- */
+
+static void found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+{
+	va_list args;
+
+	finding->state = state;
+	va_start(args, format);
+	vsnprintf(finding->text, sizeof(finding->text), format, args);
+	va_end(args);
+}
+
+static void mend(struct doctor_finding *finding, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void mend(struct doctor_finding *finding, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(finding->mend, sizeof(finding->mend), format, args);
+	va_end(args);
+}
+
+static bool is_library_there(const char *name)
+{
+	void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+
+	if (library)
+		dlclose(library);
+	return library != NULL;
+}
+
+/* ---- where recordings go --------------------------------------------------------------------- */
+
+static void say_room(struct doctor_finding *finding, const char *path, uint64_t little)
+{
+	struct statvfs room;
+	uint64_t free_bytes;
+
+	if (statvfs(path, &room)) {
+		found(finding, DOCTOR_LIMITED, "%.180s, whose size is not known: %s", path,
+		      strerror(errno));
+		return;
+	}
+	free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
+	found(finding, free_bytes < little ? DOCTOR_LIMITED : DOCTOR_WORKS, "%.180s, %s free", path,
+	      format_bytes((double)free_bytes).text);
+	if (free_bytes < little)
+		mend(finding, "kymo rm --dead frees what ended programs hold; KYMO_DIR is another "
+			      "place, KYMO_BUDGET a smaller share");
+}
+
+static void look_at_memory(struct doctor_finding *finding)
+{
+	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES];
+
+	if (paths_root(path, sizeof(path), &err)) {
+		found(finding, DOCTOR_BROKEN, "%.250s", err.text);
+		mend(finding, "set KYMO_DIR to a directory of your own");
+		return;
+	}
+	say_room(finding, path, LITTLE_MEMORY / 4);
+	if (paths_root_is_fallback()) {
+		finding->state = DOCTOR_LIMITED;
+		mend(finding,
+		     "the shared memory is too small, so rows go to the disk: --shm-size 1g "
+		     "for a container, or mount -o remount,size=1g /dev/shm");
+	}
+}
+
+static void look_at_disk(struct doctor_finding *finding)
+{
+	struct kymo_error err = { 0 };
+	char path[KYMO_PATH_BYTES];
+
+	if (!paths_state(path, sizeof(path), &err)) {
+		say_room(finding, path, LITTLE_DISK);
+		return;
+	}
+	found(finding, DOCTOR_LIMITED, "%.250s", err.text);
+	mend(finding, "set XDG_STATE_HOME to a directory of your own");
+}
+
+static void look_at_clock(struct doctor_finding *finding)
+{
+	bool counter = clock_init() == KYMO_CLOCK_TSC;
+
+	found(finding, DOCTOR_WORKS,
+	      counter ? "the processor's counter"
+		      : "CLOCK_MONOTONIC: this processor has no counter that can be trusted, so a "
+			"zone costs twice as much");
+}
+
+/* ---- SQL ------------------------------------------------------------------------------------- */
+
+static void look_at_duckdb(struct doctor_finding *finding)
+{
+#ifndef KYMO_NO_DUCKDB
+	struct kymo_error err = { 0 };
+
+	if (!duck_load(&err)) {
+		found(finding, DOCTOR_WORKS, "DuckDB %s", duck.library_version());
+		return;
+	}
+	found(finding, DOCTOR_BROKEN, "%.250s", err.text);
+#else
+	found(finding, DOCTOR_BROKEN, "kymo was built without DuckDB");
+#endif
+	mend(finding, "make fetches it; KYMO_DUCKDB names a libduckdb.so");
+}
+
+/* ---- Python ---------------------------------------------------------------------------------- */
+
+/* "3.11, 3.12": the extensions beside this program. */
+static size_t list_pythons(char *out, size_t out_bytes)
+{
+	struct buf path = { 0 };
+	struct kymo_error err = { 0 };
+	char pattern[KYMO_PATH_BYTES + 64];
+	glob_t files;
+	size_t count = 0;
+	int used = 0;
+
+	out[0] = '\0';
+	if (!inject_python(&path, &err)) {
+		const char *folder = strchr(buf_get(&path), '=') + 1;
+
+		snprintf(pattern, sizeof(pattern), "%.*s/../_trace.cpython-3*.so",
+			 (int)strcspn(folder, ":"), folder);
+		if (!glob(pattern, 0, NULL, &files)) {
+			for (size_t i = 0; i < files.gl_pathc && used < (int)out_bytes - 16; i++) {
+				const char *minor = strstr(files.gl_pathv[i], "cpython-3") + 9;
+
+				used += snprintf(out + used, out_bytes - (size_t)used, "%s3.%d",
+						 count++ ? ", " : "", atoi(minor));
+			}
+			globfree(&files);
+		}
+	}
+	buf_fini(&path);
+	return count;
+}
+
+/* What a command prints on its first line; false: it cannot be run, or fails. */
+static bool ask(const char *command, char *out, size_t out_bytes)
+{
+	FILE *pipe = popen(command, "r");
+	bool said = pipe && fgets(out, (int)out_bytes, pipe);
+
+	if (said)
+		out[strcspn(out, "\n")] = '\0';
+	return pipe && !pclose(pipe) && said;
+}
+
+static void look_at_python(struct doctor_finding *finding)
+{
+	char known[128], here[64];
+	size_t count = list_pythons(known, sizeof(known));
+	bool is_here = ask("python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])' "
+			   "2>/dev/null",
+			   here, sizeof(here));
+
+	if (!count) {
+		found(finding, DOCTOR_LIMITED, "built for no Python");
+		mend(finding, "apt-get install python3-dev, then make");
+		return;
+	}
+	if (!is_here) {
+		found(finding, DOCTOR_ABSENT, "built for %s; there is no python3 on the PATH",
+		      known);
+		return;
+	}
+	found(finding, strstr(known, here) ? DOCTOR_WORKS : DOCTOR_LIMITED,
+	      "built for %s; python3 is %s", known, here);
+	if (finding->state == DOCTOR_LIMITED)
+		mend(finding,
+		     "install the headers of Python %s, then make; samples from outside "
+		     "work without",
+		     here);
+}
+
+static void look_at_torch(struct doctor_finding *finding)
+{
+	char version[64];
+
+	if (ask("python3 -c 'import importlib.metadata as m; print(m.version(\"torch\"))' "
+		"2>/dev/null",
+		version, sizeof(version)))
+		found(finding, DOCTOR_WORKS, "PyTorch %s of python3", version);
+	else
+		found(finding, DOCTOR_ABSENT,
+		      "python3 has no torch; that of another Python is found when it runs");
+}
+
+/* ---- other processes ------------------------------------------------------------------------- */
+
+static long number_of(const char *path, long without)
+{
+	char text[32];
+
+	return proc_read(path, text, sizeof(text)) > 0 ? strtol(text, NULL, 10) : without;
+}
+
+/* Whether a child's memory may be read, as it is for programs that kymo run starts. */
+static int try_a_child(void)
+{
+	static volatile uint64_t here = 4711;
+	uint64_t copy = 0;
+	struct iovec to = { &copy, sizeof(copy) }, from = { (void *)&here, sizeof(here) };
+	pid_t child = fork();
+	int rc = 0;
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	if (child < 0)
+		return errno;
+	if (process_vm_readv(child, &to, 1, &from, 1, 0) != sizeof(copy) || copy != 4711)
+		rc = errno ? errno : EIO;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return rc;
+}
+
+static void look_at_stacks(struct doctor_finding *finding)
+{
+	long scope = number_of("/proc/sys/kernel/yama/ptrace_scope", 0);
+	int rc = try_a_child();
+
+	if (rc) {
+		found(finding, DOCTOR_LIMITED, "process_vm_readv is refused: %s", strerror(rc));
+		mend(finding,
+		     "in a container: --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
+	} else if (scope >= 1 && geteuid()) {
+		found(finding, DOCTOR_LIMITED,
+		      "of programs that kymo run starts; not of others: ptrace_scope is %ld",
+		      scope);
+		mend(finding, "sudo sysctl kernel.yama.ptrace_scope=0, or sudo kymo attach PID");
+	} else {
+		found(finding, DOCTOR_WORKS, "of every program of %s",
+		      geteuid() ? "your own" : "anybody, for root");
+	}
+}
+
+static void look_at_native(struct doctor_finding *finding)
+{
+	if (is_library_there("libdw.so.1")) {
+		found(finding, DOCTOR_WORKS, "libdw");
+		return;
+	}
+	found(finding, DOCTOR_ABSENT,
+	      "libdw.so.1 is not there: kymo backtrace --native shows no C");
+	mend(finding, "apt-get install libdw1, or elfutils");
+}
+
+static void look_at_viewer(struct doctor_finding *finding)
+{
+	if (is_library_there("libmicrohttpd.so.12")) {
+		found(finding, DOCTOR_WORKS, "libmicrohttpd");
+		return;
+	}
+	found(finding, DOCTOR_ABSENT,
+	      "libmicrohttpd.so.12 is not there: kymo serve does not start");
+	mend(finding, "apt-get install libmicrohttpd12");
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+static void look_at_pressure(struct doctor_finding *finding)
+{
+	if (!access("/proc/pressure/cpu", R_OK))
+		found(finding, DOCTOR_WORKS, "/proc/pressure");
+	else
+		found(finding, DOCTOR_ABSENT,
+		      "no /proc/pressure: waits for CPU, memory and disk are not told apart (psi=1 "
+		      "on the kernel's command line)");
+}
+
+static void look_at_gpu(struct doctor_finding *finding)
+{
+	if (is_library_there("libnvidia-ml.so.1"))
+		found(finding, DOCTOR_WORKS, "NVML");
+	else
+		found(finding, DOCTOR_ABSENT, "no libnvidia-ml.so.1: no NVIDIA driver here");
+}
+
+static uint32_t count_platforms(void)
+{
+	void *library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+	int (*list)(uint32_t, void *, uint32_t *) = NULL;
+	uint32_t count = 0;
+
+	if (!library)
+		return UINT32_MAX;
+	*(void **)&list = dlsym(library, "clGetPlatformIDs");
+	if (list && list(0, NULL, &count))
+		count = 0;
+	/* Drivers leave threads behind: the library stays. */
+	return count;
+}
+
+static void look_at_opencl(struct doctor_finding *finding)
+{
+	uint32_t platforms = count_platforms();
+
+	if (platforms == UINT32_MAX || !platforms) {
+		found(finding, DOCTOR_ABSENT,
+		      platforms ? "no libOpenCL.so.1" : "libOpenCL.so.1, and no driver below it");
+		mend(finding,
+		     "apt-get install ocl-icd-libopencl1 pocl-opencl-icd gives one for the CPU");
+		return;
+	}
+	found(finding, DOCTOR_WORKS, "%u platform%s", platforms, platforms == 1 ? "" : "s");
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *what;
+	void (*look)(struct doctor_finding *);
+} checks[] = {
+	{ "memory", "where programs write", look_at_memory },
+	{ "disk", "where recordings stay", look_at_disk },
+	{ "clock", "what a zone reads", look_at_clock },
+	{ "sql", "query, report, compare", look_at_duckdb },
+	{ "python", "kymo run --python", look_at_python },
+	{ "torch", "kymo run --torch", look_at_torch },
+	{ "stacks", "backtrace and samples", look_at_stacks },
+	{ "native", "backtrace --native", look_at_native },
+	{ "viewer", "kymo serve", look_at_viewer },
+	{ "pressure", "host.cgroup", look_at_pressure },
+	{ "gpu", "host.gpu", look_at_gpu },
+	{ "opencl", "kymo run --device", look_at_opencl },
+};
+
+size_t doctor_look(struct doctor_finding *out)
+{
+	size_t count = sizeof(checks) / sizeof(checks[0]);
+
+	for (size_t i = 0; i < count; i++) {
+		out[i] = (struct doctor_finding){ .name = checks[i].name, .what = checks[i].what };
+		checks[i].look(&out[i]);
+	}
+	return count;
+}
+
+static const struct {
+	const char *word;
+	enum text_paint paint;
+} states[] = {
+	[DOCTOR_WORKS] = { "works", TEXT_GREEN },
+	[DOCTOR_ABSENT] = { "absent", TEXT_DIM },
+	[DOCTOR_LIMITED] = { "limited", TEXT_YELLOW },
+	[DOCTOR_BROKEN] = { "broken", TEXT_RED },
+};
+
+void doctor_print(const struct doctor_finding *findings, size_t count,
+		  const struct text_style *style, FILE *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct doctor_finding *one = &findings[i];
+		struct buf line = { 0 }, visible = { 0 };
+
+		fprintf(out, "%-9s %s%-8s%s ", one->name,
+			text_paint(style, states[one->state].paint), states[one->state].word,
+			text_plain(style));
+		text_visible(&visible, one->text, strlen(one->text));
+		buf_print(&line, "%s (%s)", buf_get(&visible), one->what);
+		text_paragraph(out, buf_get(&line), 19, "", false, style);
+		if (one->mend[0])
+			text_paragraph(out, one->mend, 19, "                   ", false, style);
+		buf_fini(&line);
+		buf_fini(&visible);
+	}
+}
+
+void doctor_print_json(const struct doctor_finding *findings, size_t count, FILE *out)
+{
+	struct buf buf = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct doctor_finding *one = &findings[i];
+		const struct {
+			const char *key, *text;
+		} members[] = { { "name", one->name },
+				{ "for", one->what },
+				{ "state", states[one->state].word },
+				{ "found", one->text },
+				{ "mend", one->mend } };
+
+		buf_text(&buf, i ? ",\n{" : "[\n{");
+		for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
+			buf_print(&buf, "%s\"%s\":", k ? "," : "", members[k].key);
+			json_text(&buf, members[k].text, strlen(members[k].text));
+		}
+		buf_char(&buf, '}');
+	}
+	buf_text(&buf, "\n]\n");
+	fputs(buf_get(&buf), out);
+	buf_fini(&buf);
+}

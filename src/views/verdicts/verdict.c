@@ -1,0 +1,485 @@
+#include "views/verdicts/verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "views/term/format.h"
+#include "views/query/rows.h"
+#include "views/verdicts/rules.h"
+#include "views/term/text.h"
+
+#define NAME_COLUMNS 40
+#define FAILURE_BYTES 400
+#define SHORT_NS 1e9
+#define SHORT_SHARE 0.2 /* of a short run: what takes more is worth telling */
+#define LOSS_LEAST 0.01 /* of a table's rows: below that, a verdict stands as it is */
+
+/* What a verdict's query answers, one row in this order; what is left out is 0. */
+struct finding {
+	double won_ns; /* could be won at most */
+	double whole_ns; /* of this */
+	char name[128];
+	uint64_t count;
+	double a, b; /* evidence: times or bytes, see each row */
+	char which[128]; /* a second name, in queries of seven columns */
+};
+
+/* ---- templates ------------------------------------------------------------------------------ */
+
+static void fill_word(struct buf *out, const char *word, size_t bytes,
+		      const struct finding *finding, bool utf8)
+{
+	const struct {
+		const char *word;
+		struct format_text text;
+	} numbers[] = {
+		{ "share", format_percent(finding->won_ns / finding->whole_ns) },
+		{ "won", format_duration(finding->won_ns, utf8) },
+		{ "whole", format_duration(finding->whole_ns, utf8) },
+		{ "count", format_count(finding->count) },
+		{ "a", format_duration(finding->a, utf8) },
+		{ "b", format_duration(finding->b, utf8) },
+		{ "a_bytes", format_bytes(finding->a) },
+		{ "b_bytes", format_bytes(finding->b) },
+	};
+
+	if (bytes == 4 && !strncmp(word, "name", 4))
+		text_fit(out, finding->name, NAME_COLUMNS, 0, &(struct text_style){ .utf8 = utf8 });
+	else if (bytes == 5 && !strncmp(word, "which", 5))
+		text_fit(out, finding->which, NAME_COLUMNS, 0,
+			 &(struct text_style){ .utf8 = utf8 });
+	else if (bytes == 6 && !strncmp(word, "run_ns", 6))
+		buf_print(out, "%.0f", finding->whole_ns);
+	else if (bytes == 3 && !strncmp(word, "pid", 3))
+		buf_print(out, "%.0f", finding->b);
+	else if (bytes == 1 && *word == 's' && finding->count != 1)
+		buf_char(out, 's');
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (strlen(numbers[i].word) == bytes && !strncmp(numbers[i].word, word, bytes))
+			buf_text(out, numbers[i].text.text);
+}
+
+static void fill(struct buf *out, const char *text, const struct finding *finding, bool utf8)
+{
+	const char *open, *close;
+
+	for (; (open = strchr(text, '{')) && (close = strchr(open, '}')); text = close + 1) {
+		buf_add(out, text, (size_t)(open - text));
+		fill_word(out, open + 1, (size_t)(close - open - 1), finding, utf8);
+	}
+	buf_text(out, text);
+}
+
+/* Takes the brackets away, or what is in them where nothing has a name. */
+static void settle_brackets(const char *text, bool named, char *out, size_t room)
+{
+	bool inside = false;
+	size_t used = 0;
+
+	for (; *text && used + 1 < room; text++) {
+		if (*text == '[' || *text == ']')
+			inside = *text == '[';
+		else if (!inside || named)
+			out[used++] = *text;
+	}
+	out[used] = '\0';
+}
+
+static void fill_into(char *out, size_t out_bytes, const char *text, const struct finding *finding,
+		      bool utf8)
+{
+	struct buf buf = { 0 };
+	char settled[512];
+
+	settle_brackets(text, finding->name[0], settled, sizeof(settled));
+	fill(&buf, settled, finding, utf8);
+	snprintf(out, out_bytes, "%s", buf_get(&buf));
+	buf_fini(&buf);
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+static int finding_row(const struct rows *rows, void *context)
+{
+	struct finding *out = context;
+
+	out->won_ns = rows_number(rows, 0, 0);
+	out->whole_ns = rows_number(rows, 1, 0);
+	rows_copy_text(rows, 2, out->name, sizeof(out->name));
+	out->count = rows_count(rows, 3);
+	out->a = rows_number(rows, 4, 0);
+	out->b = rows_number(rows, 5, 0);
+	if (tables_column_count(rows->result) > 6)
+		rows_copy_text(rows, 6, out->which, sizeof(out->which));
+	return 1;
+}
+
+static bool look(struct tables *tables, const struct rules_row *rule, double run_ns,
+		 struct finding *out)
+{
+	struct finding run = { .whole_ns = run_ns };
+	struct buf sql = { 0 };
+	int rc;
+
+	*out = (struct finding){ 0 };
+	if (run_ns < rule->least_s * 1e9)
+		return false;
+	fill(&sql, rule->sql, &run, false);
+	/* A verdict that cannot be looked for is none: the report goes on. */
+	rc = rows_each(tables, buf_get(&sql), finding_row, out, NULL);
+	buf_fini(&sql);
+	return rc > 0 && out->whole_ns > 0 && out->won_ns / out->whole_ns >= rule->threshold;
+}
+
+/* ---- what was lost of the evidence ---------------------------------------------------------- */
+
+static void add_loss(char *sentence, size_t room, const struct facts_rows *rows, bool exact)
+{
+	uint64_t overwritten = exact ? 0 : rows->overwritten; /* totals outlive their rows */
+	size_t used = strlen(sentence);
+
+	if (!rows->emitted ||
+	    (double)(overwritten + rows->dropped) < LOSS_LEAST * (double)rows->emitted)
+		return;
+	snprintf(sentence + used, room - used,
+		 " It rests on %s of %s rows of %s: the others were %s.",
+		 format_count(rows->emitted - overwritten - rows->dropped).text,
+		 format_count(rows->emitted).text, rows->table,
+		 !overwritten	 ? "dropped"
+		 : rows->dropped ? "overwritten or dropped"
+				 : "overwritten");
+}
+
+/* A table is what the query names. */
+static void say_losses(const struct rules_row *rule, const struct facts *facts, char *sentence,
+		       size_t room)
+{
+	for (size_t i = 0; i < facts->table_count; i++) {
+		const struct facts_rows *rows = &facts->tables[i];
+
+		if (strstr(rule->sql, rows->table))
+			add_loss(sentence, room, rows, false);
+		else if (!strcmp(rows->table, "trace.zones") && strstr(rule->sql, "trace.regions"))
+			add_loss(sentence, room, rows, true);
+	}
+}
+
+static void say(const struct rules_row *rule, const struct finding *finding,
+		const struct facts *facts, bool utf8, struct verdict *out)
+{
+	snprintf(out->name, sizeof(out->name), "%s", rule->name);
+	out->gain = finding->won_ns / finding->whole_ns;
+	fill_into(out->sentence, sizeof(out->sentence), rule->sentence, finding, utf8);
+	say_losses(rule, facts, out->sentence, sizeof(out->sentence));
+	fill_into(out->evidence, sizeof(out->evidence), rule->evidence, finding, utf8);
+	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
+	/* A function is looked for without its line: "work (a.py" is in "work (a.py:8)". */
+	snprintf(out->find, sizeof(out->find), "%s", finding->name);
+	if (strstr(rule->view, "of=samples"))
+		out->find[strcspn(out->find, ")")] = '\0';
+	out->view = rule->view;
+	out->query = rule->query;
+}
+
+/* ---- how it ended --------------------------------------------------------------------------- */
+
+/* What usually is behind it. The last row is for a status, and for signals that are none of these. */
+static const struct {
+	const char *signal, *advice;
+} endings[] = {
+	{ "SIGSEGV", "run it with python -X faulthandler, or keep a core dump, to see the line" },
+	{ "SIGBUS", "look for a mapped file that was cut, or a full /dev/shm" },
+	{ "SIGABRT", "its last message says which check failed" },
+	{ "SIGFPE", "look for a division of whole numbers by zero" },
+	{ "SIGILL", "look for code that was built for another processor" },
+	{ "SIGKILL", "look for the out-of-memory killer (dmesg) or a limit of the job" },
+	{ "", "its own messages say why; kymo backtrace shows the last stacks that were seen" },
+};
+
+/* Ended on request, by Ctrl-C or the end of a job: no failure. */
+static bool is_request(const struct facts *facts)
+{
+	static const char *const signals[] = { "SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE" };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!strcmp(facts->signal, signals[i]))
+			return true;
+	return facts->exit_code == 130 || facts->exit_code == 143;
+}
+
+static void say_where(struct tables *tables, const char *sql, char *out, size_t room);
+
+/* A message of many lines is told by its first, and by the place that is behind it: "KeyError: 'x' (train.py:3)". */
+static void keep_first_line(char *text, size_t bytes)
+{
+	char *end = strchr(text, '\n'), *place, *at;
+	char kept[FAILURE_BYTES] = "";
+
+	if (!end)
+		return;
+	for (at = end; (place = strstr(at, " (")); at = place + 1)
+		snprintf(kept, sizeof(kept), "%s", place);
+	snprintf(end, bytes - (size_t)(end - text), "%s%s", end[1] ? " …" : "", kept);
+}
+
+static int failure_row(const struct rows *rows, void *context)
+{
+	rows_copy_text(rows, 0, context, FAILURE_BYTES);
+	keep_first_line(context, FAILURE_BYTES);
+	return 1;
+}
+
+/* The exception that nobody caught, where Python told it; else the status alone. */
+static void say_failure(struct tables *tables, const struct facts *facts, const char *ran,
+			struct verdict *out)
+{
+	char failure[FAILURE_BYTES] = "";
+	struct buf text = { 0 };
+
+	if (tables)
+		rows_each(
+			tables,
+			"SELECT text FROM trace.marks WHERE name = 'uncaught exception' AND pid = (SELECT pid FROM "
+			"kymo.runs) ORDER BY ts_ns DESC LIMIT 1",
+			failure_row, failure, NULL);
+	text_visible(&text, failure, strlen(failure));
+	if (failure[0])
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program failed: %.300s, exit status %.0f after %s.", buf_get(&text),
+			 facts->exit_code, ran);
+	else
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program failed: it ended with exit status %.0f after %s.",
+			 facts->exit_code, ran);
+	buf_fini(&text);
+}
+
+/* The zones that are open, or were, of the thread with most of them. */
+#define WHERE_ZONES \
+	"SELECT any_value(coalesce(thread, 'thread ' || tid)) || CASE (SELECT state FROM kymo.runs) WHEN 'live' THEN ' is' ELSE " \
+	"' was' END || ' in ' || string_agg(name, ' > ' ORDER BY depth) FROM (SELECT * FROM trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) " \
+	"GROUP BY pid, tid ORDER BY tid <> pid, count(*) DESC LIMIT 1"
+/* Without zones, the last that was seen of it from outside. */
+#define WHERE_STACK \
+	"SELECT coalesce(thread, 'thread ' || tid) || ' was last seen in ' || func || ' (' || " \
+	"regexp_extract(file, '[^/]*$') || ':' || lineno || ')' FROM python.backtrace WHERE depth = 0 AND " \
+	"pid = (SELECT pid FROM kymo.runs) ORDER BY tid <> pid LIMIT 1"
+
+static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
+		    struct verdict *out)
+{
+	struct format_text ran = format_clock(facts->duration_ns, utf8);
+	size_t i = 0;
+
+	if ((!facts->signal[0] && facts->exit_code <= 0) || is_request(facts))
+		return false;
+	*out = (struct verdict){ .name = VERDICT_ENDED, .view = "timeline", .query = "" };
+	if (facts->signal[0])
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program was killed by %s: it had run for %s.", facts->signal,
+			 ran.text);
+	else
+		say_failure(tables, facts, ran.text, out);
+	while (endings[i].signal[0] && strcmp(endings[i].signal, facts->signal) != 0)
+		i++;
+	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);
+	if (tables)
+		say_where(tables, WHERE_ZONES, out->evidence, sizeof(out->evidence));
+	if (out->evidence[0]) {
+		out->query = "FROM trace.open_zones";
+	} else if (tables && facts->signal[0]) {
+		say_where(tables, WHERE_STACK, out->evidence, sizeof(out->evidence));
+		out->query = out->evidence[0] ? "FROM python.backtrace" : "";
+	}
+	return true;
+}
+
+static int where_row(const struct rows *rows, void *context)
+{
+	rows_copy_text(rows, 0, context, 400);
+	return 1;
+}
+
+static void say_where(struct tables *tables, const char *sql, char *out, size_t room)
+{
+	struct buf text = { 0 };
+	char where[400] = "";
+
+	rows_each(tables, sql, where_row, where, NULL);
+	text_visible(&text, where, strlen(where));
+	snprintf(out, room, "%s", buf_get(&text));
+	buf_fini(&text);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+/* The costliest that is not Python's import; NULL: there is none. */
+static const struct facts_region *top_region(const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->region_count; i++)
+		if (!facts->regions[i].import)
+			return &facts->regions[i];
+	return NULL;
+}
+
+/* Without SQL, the one verdict that the exact totals alone can give. */
+static bool look_at_facts(const struct facts *facts, const struct rules_row *rule,
+			  struct finding *out)
+{
+	const struct facts_region *top = top_region(facts);
+
+	if (strcmp(rule->name, "region") || !top || facts->duration_ns <= 0)
+		return false;
+	*out = (struct finding){ .won_ns = top->self_ns,
+				 .whole_ns = facts->duration_ns,
+				 .count = top->count,
+				 .a = top->p50_ns,
+				 .b = top->p99_ns };
+	snprintf(out->name, sizeof(out->name), "%s", top->name);
+	return out->won_ns / out->whole_ns >= rule->threshold;
+}
+
+static void say_short(const struct facts *facts, bool utf8, struct verdict *out)
+{
+	snprintf(out->sentence, sizeof(out->sentence), "Too short to judge: it ran for %s.",
+		 format_clock(facts->duration_ns, utf8).text);
+	snprintf(
+		out->advice, sizeof(out->advice),
+		"a longer run, or marks: kymo.region(\"name\") in Python, KYMO_SCOPE(\"name\") in C");
+}
+
+/* Start-up is most of it, and a program of a few lines is not told to import less. */
+static bool is_too_short(const struct facts *facts)
+{
+	const struct facts_region *top = top_region(facts);
+	bool imports = false;
+
+	for (size_t i = 0; i < facts->region_count; i++)
+		imports |= facts->regions[i].import;
+	return facts->duration_ns < SHORT_NS && imports && !facts->steps.count &&
+	       (!top || !strcmp(top->name, "<module>") ||
+		top->self_ns < SHORT_SHARE * facts->duration_ns);
+}
+
+/* No zone has ended, and some are open: where it is, or was. */
+static bool say_open(struct tables *tables, const struct facts *facts, struct verdict *out)
+{
+	char where[400] = "";
+
+	if (tables)
+		say_where(tables, WHERE_ZONES, where, sizeof(where));
+	if (!where[0])
+		return false;
+	snprintf(out->sentence, sizeof(out->sentence), "%s, and no zone has ended.", where);
+	if (facts->live)
+		snprintf(out->advice, sizeof(out->advice),
+			 "kymo backtrace --why %d says what it waits for", facts->pid);
+	else
+		snprintf(out->advice, sizeof(out->advice),
+			 "kymo backtrace shows the last stacks that were seen");
+	out->view = "timeline";
+	out->query = "FROM trace.open_zones";
+	return true;
+}
+
+/* Captures of devices have their operations, and zones without totals if any. */
+static void say_no_regions(const struct facts *facts, struct verdict *out)
+{
+	const char *sentence = "No zone has ended: nothing in the program says what it is doing.";
+
+	if (!facts->region_count && !facts->gc_count && facts_rows_of(facts, "trace.zones").kept) {
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "Zones were kept without their totals, as captures of models have them.");
+		out->query =
+			"SELECT name, count(*), sum(duration_ns) FROM trace.zones GROUP BY ALL";
+		return;
+	}
+	if (facts->gc_count)
+		sentence =
+			"Only garbage collections were recorded: nothing in the program says what it is doing.";
+	if (facts_rows_of(facts, "device.ops").kept)
+		sentence =
+			"No queue of a device stands out, and no zone says what the program was doing.";
+	snprintf(out->sentence, sizeof(out->sentence), "%s", sentence);
+	snprintf(out->advice, sizeof(out->advice),
+		 "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
+}
+
+/* Nothing stands out, or nothing was recorded. */
+static void say_none(struct tables *tables, const struct facts *facts, bool utf8,
+		     struct verdict *out)
+{
+	const struct facts_region *top = top_region(facts);
+	struct finding finding = { .whole_ns = facts->duration_ns };
+
+	if (is_too_short(facts)) {
+		say_short(facts, utf8, out);
+		return;
+	}
+	if (!top) {
+		if (!say_open(tables, facts, out))
+			say_no_regions(facts, out);
+		return;
+	}
+	finding.won_ns = top->self_ns;
+	finding.count = top->count;
+	snprintf(finding.name, sizeof(finding.name), "%s", top->name);
+	fill_into(
+		out->sentence, sizeof(out->sentence),
+		"No single bottleneck stands out: the costliest region, {name}, is {share} of the run ({won}).",
+		&finding, utf8);
+	snprintf(out->evidence, sizeof(out->evidence), "%s region%s measured",
+		 format_count(facts->region_all).text, facts->region_all == 1 ? " was" : "s were");
+	out->view = "flame";
+	out->query = "FROM trace.regions ORDER BY self_ns DESC";
+}
+
+static const struct verdict nothing_said = { .view = "", .query = "" };
+
+struct candidate {
+	const struct rules_row *rule;
+	struct finding finding;
+};
+
+static int by_gain(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	double left = x->finding.won_ns * x->rule->gain, right = y->finding.won_ns * y->rule->gain;
+
+	return left < right ? 1 : left > right ? -1 : x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+/* Those on devices ask much, and most programs have none. */
+static bool can_hold(const struct rules_row *rule, const struct facts *facts)
+{
+	return strcmp(rule->view, "devices") || facts_rows_of(facts, "device.ops").kept;
+}
+
+size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
+		   size_t room)
+{
+	struct candidate *found = calloc(rules_count, sizeof(*found));
+	size_t count = 0, said = room ? say_end(tables, facts, utf8, &out[0]) : 0;
+
+	for (size_t i = 0; found && i < rules_count && !is_too_short(facts); i++) {
+		if (!can_hold(&rules[i], facts))
+			continue;
+		found[count].rule = &rules[i];
+		count += tables ? look(tables, &rules[i], facts->duration_ns, &found[count].finding)
+				: look_at_facts(facts, &rules[i], &found[count].finding);
+	}
+	if (count)
+		qsort(found, count, sizeof(found[0]), by_gain);
+	for (size_t i = 0; i < count && said < room; i++, said++) {
+		out[said] = nothing_said;
+		say(found[i].rule, &found[i].finding, facts, utf8, &out[said]);
+	}
+	free(found);
+	if (said || !room)
+		return said;
+	out[0] = nothing_said;
+	say_none(tables, facts, utf8, &out[0]);
+	return 1;
+}
