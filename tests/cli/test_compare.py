@@ -288,7 +288,7 @@ def test_without_utf8_there_is_none(lab):
 # --- honesty ------------------------------------------------------------------------------------------------------
 
 def test_real_recordings_of_the_same_program_raise_few_alarms(kymo):
-    """20 comparisons of recordings made here and now; tests/unit/views_compare.c makes 200 of each kind of noise."""
+    """20 comparisons of recordings made here and now; tests/unit/views/views_compare.c makes 200 of each kind of noise."""
     def record():
         before = set((kymo.home / "live").iterdir())
         subprocess.run([PROGS / "compare_loop", "40", "0"], env={**kymo.env, "KYMO": "on"}, check=True)

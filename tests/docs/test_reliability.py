@@ -15,11 +15,11 @@ SOURCE = """# a comment
 ## Space
 
 13 A disk that fills
-	tests/unit/fault_space.c: after_a_time_without_room_recording_goes_on
+	tests/unit/faults/fault_space.c: after_a_time_without_room_recording_goes_on
 	fuzz/json.c
 	not here: a disk of 1 TB
 """
-UNIT = "tests/unit/fault_space.c: after_a_time_without_room_recording_goes_on"
+UNIT = "tests/unit/faults/fault_space.c: after_a_time_without_room_recording_goes_on"
 PASSED = {"last": "passed", "why": "", "passed": {"when": "2025-03-14 11:15", "commit": "abc"}}
 
 

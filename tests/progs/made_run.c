@@ -8,7 +8,7 @@
  */
 #include <signal.h>
 
-#include "../unit/tables_make.h"
+#include "../unit/tables/tables_make.h"
 /* Its tables, without linking what is hidden in the library. */
 #include "base/schema.c" // NOLINT(bugprone-suspicious-include)
 

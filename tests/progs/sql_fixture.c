@@ -1,6 +1,6 @@
-/* Writes the small recording of tests/unit/tables_fixture.h: sql_fixture DIRECTORY. Its numbers
+/* Writes the small recording of tests/unit/tables/tables_fixture.h: sql_fixture DIRECTORY. Its numbers
    are the same every time. */
-#include "../unit/tables_fixture.h"
+#include "../unit/tables/tables_fixture.h"
 
 #include "base/schema.c"
 
