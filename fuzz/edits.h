@@ -36,7 +36,8 @@ static inline void edits_cut(struct run_files_blob *file, size_t bytes)
 	file->bytes = bytes;
 }
 
-static inline void edits_set(struct run_files_blob *file, size_t place, uint64_t value, size_t bytes)
+static inline void edits_set(struct run_files_blob *file, size_t place, uint64_t value,
+			     size_t bytes)
 {
 	unsigned char *data = (unsigned char *)(uintptr_t)file->data;
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
 #include <kymo/capture.h>
 #include <kymo/device.h>
 
@@ -104,10 +105,9 @@ struct kymo_zone nrt_capture_call(enum nrt_event event, uint32_t core)
 	if (!kymo_enabled())
 		return none;
 	if (!*id)
-		__atomic_store_n(id,
-				 kymo_name_full(events[event].name, strlen(events[event].name),
-						NULL, 0, 0, KYMO_SOURCE_C, core + 1),
-				 __ATOMIC_RELAXED);
+		kymo__store_relaxed(id,
+				    kymo_name_full(events[event].name, strlen(events[event].name),
+						   NULL, 0, 0, KYMO_SOURCE_C, core + 1));
 	return kymo_zone_begin_id(*id);
 }
 
@@ -130,7 +130,7 @@ void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times
 	struct kymo_device_op op = { .bytes = sizeof(op) };
 
 	op.queue = queue_of(model->backend, model->core);
-	op.execution = __atomic_add_fetch(&executions, 1, __ATOMIC_RELAXED);
+	op.execution = kymo__add_fetch_relaxed(&executions, 1);
 	kymo_device_launch(&op.launch);
 	op.launch.ticks = whole->queued;
 	op.kind = KYMO_DEVICE_KERNEL;
@@ -223,7 +223,7 @@ static bool call_of(uint32_t name, uint32_t *out_core, enum nrt_event *out_event
 {
 	for (uint32_t event = 0; name && event < NRT_EVENT_COUNT; event++)
 		for (uint32_t core = 0; core < NRT_CORES; core++)
-			if (__atomic_load_n(&call_ids[event][core], __ATOMIC_RELAXED) == name) {
+			if (kymo__load_relaxed(&call_ids[event][core]) == name) {
 				*out_core = core;
 				*out_event = (enum nrt_event)event;
 				return true;

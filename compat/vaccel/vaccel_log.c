@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "vaccel_log.h"
 
 #define PREFIX_BYTES 64
@@ -83,7 +85,7 @@ static int format_prefix(char out[PREFIX_BYTES])
 static int log_file(void)
 {
 	static int file = -2;
-	int fd = __atomic_load_n(&file, __ATOMIC_ACQUIRE), none = -2;
+	int fd = kymo__load_acquire(&file), none = -2;
 	const char *path;
 
 	if (fd != -2)
@@ -92,8 +94,7 @@ static int log_file(void)
 	fd = path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
 	if (fd < 0 && path && *path)
 		log_complain("cannot write VACCEL_LOG_FILE, the lines go to stdout: ", path);
-	if (__atomic_compare_exchange_n(&file, &none, fd, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+	if (kymo__cas_acq_rel_acquire(&file, &none, fd))
 		return fd;
 	if (fd >= 0)
 		close(fd);

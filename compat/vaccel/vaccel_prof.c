@@ -6,6 +6,8 @@
 
 #include <vaccel_prof.h>
 
+#include <kymo/atomic.h>
+
 #include "vaccel_log.h"
 #include "vaccel_slots.h"
 
@@ -21,9 +23,7 @@ static bool note_unused(void)
 {
 	uint32_t unused = STATE_UNUSED;
 
-	if (__atomic_compare_exchange_n(&state, &unused, STATE_OFF, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE) &&
-	    kymo_enabled())
+	if (kymo__cas_acq_rel_acquire(&state, &unused, STATE_OFF) && kymo_enabled())
 		kymo_name(UNUSED);
 	return unused == STATE_ON;
 }
@@ -34,8 +34,7 @@ static bool find_out(void)
 	uint32_t unknown = STATE_UNKNOWN, found = STATE_OFF;
 
 	/* Off meanwhile, for what is set up below, and so that one thread alone complains. */
-	if (!__atomic_compare_exchange_n(&state, &unknown, STATE_OFF, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	if (!kymo__cas_acq_rel_acquire(&state, &unknown, STATE_OFF))
 		return unknown == STATE_UNUSED ? note_unused() : unknown == STATE_ON;
 	if (!log_is_wanted())
 		found = STATE_UNUSED;
@@ -43,7 +42,7 @@ static bool find_out(void)
 		found = STATE_ON;
 	else if (err.code != EPERM) /* KYMO=off: known, and wanted */
 		log_complain(err.text, "");
-	__atomic_store_n(&state, found, __ATOMIC_RELEASE);
+	kymo__store_release(&state, found);
 	return found == STATE_ON;
 }
 
@@ -56,7 +55,7 @@ __attribute__((constructor)) static void on_load(void)
 
 static inline bool is_on(void)
 {
-	uint32_t now = __atomic_load_n(&state, __ATOMIC_RELAXED);
+	uint32_t now = kymo__load_relaxed(&state);
 
 	return KYMO__LIKELY(now == STATE_ON) || (KYMO__UNLIKELY(now < STATE_OFF) && find_out());
 }
@@ -124,12 +123,12 @@ int vaccel_prof_region_release(struct vaccel_prof_region *region)
 
 static inline uint32_t name_of(const struct slot *slot)
 {
-	return __atomic_load_n(&slot->name_id, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&slot->name_id);
 }
 
 static inline uint32_t tag_of(const struct slot *slot)
 {
-	return __atomic_load_n(&slot->tag, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&slot->tag);
 }
 
 static __attribute__((noinline)) int start_first(struct vaccel_prof_region *region)
@@ -140,8 +139,7 @@ static __attribute__((noinline)) int start_first(struct vaccel_prof_region *regi
 		return ENOMEM;
 	/* By name alone: regions of one name that live one after another are one in the recording. */
 	if (!name_of(slot))
-		__atomic_store_n(&slot->name_id, kymo_name(region->name ? region->name : ""),
-				 __ATOMIC_RELAXED);
+		kymo__store_relaxed(&slot->name_id, kymo_name(region->name ? region->name : ""));
 	return kymo__region_open(name_of(slot), tag_of(slot)) ? ENOMEM : 0;
 }
 
@@ -167,7 +165,7 @@ static inline void add(uint64_t *sum, uint64_t value)
 #if defined(__x86_64__)
 	__asm__ volatile("addq %1, %0" : "+m"(*sum) : "r"(value) : "cc");
 #else
-	__atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(sum, value);
 #endif
 }
 
@@ -187,21 +185,19 @@ int vaccel_prof_region_stop(struct vaccel_prof_region *region)
 		    !slot || !lane ||
 		    kymo__region_close(name_of(slot), tag_of(slot), end_ticks, &start_ticks)))
 		return kymo_enabled() ? ENOENT : 0;
-	if (KYMO__UNLIKELY(start_ticks < __atomic_load_n(&slot->cleared_ticks, __ATOMIC_RELAXED)))
+	if (KYMO__UNLIKELY(start_ticks < kymo__load_relaxed(&slot->cleared_ticks)))
 		return 0;
 	shard = shard_of(slot, lane->index);
-	if (KYMO__UNLIKELY(!shard ||
-			   shard->live != __atomic_load_n(&slot->generation, __ATOMIC_RELAXED))) {
+	if (KYMO__UNLIKELY(!shard || shard->live != kymo__load_relaxed(&slot->generation))) {
 		shard = shard_register(slot, lane);
 		if (!shard)
 			return ENOMEM;
 	}
 	add(&shard->ticks, end_ticks - start_ticks);
 	add(&shard->count, 1);
-	if (KYMO__LIKELY(__atomic_load_n(&slot->solo, __ATOMIC_RELAXED) == lane->index + 1))
-		__atomic_store_n(&region->nr_entries,
-				 __atomic_load_n(&slot->others, __ATOMIC_RELAXED) + shard->count,
-				 __ATOMIC_RELAXED);
+	if (KYMO__LIKELY(kymo__load_relaxed(&slot->solo) == lane->index + 1))
+		kymo__store_relaxed(&region->nr_entries,
+				    kymo__load_relaxed(&slot->others) + shard->count);
 	else
 		slot_show(slot, shard, lane->index, end_ticks);
 	return 0;
@@ -218,13 +214,12 @@ static uint64_t sum_of(const struct vaccel_prof_region *region, uint64_t *out_ns
 		return 0;
 	slot_sum(slot, &count, &ticks);
 	ns = kymo_ticks_ns(ticks);
-	before = __atomic_load_n(&slot->printed_ns, __ATOMIC_RELAXED);
-	while (ns > before && !__atomic_compare_exchange_n(&slot->printed_ns, &before, ns, true,
-							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	before = kymo__load_relaxed(&slot->printed_ns);
+	while (ns > before && !kymo__cas_weak_relaxed(&slot->printed_ns, &before, ns))
 		;
 	*out_ns = ns > before ? ns : before;
-	if (count > __atomic_load_n(&region->nr_entries, __ATOMIC_RELAXED))
-		__atomic_store_n(&slot->region->nr_entries, count, __ATOMIC_RELAXED);
+	if (count > kymo__load_relaxed(&region->nr_entries))
+		kymo__store_relaxed(&slot->region->nr_entries, count);
 	return count;
 }
 
@@ -301,7 +296,7 @@ int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, int count)
 
 		if (slot)
 			slot_clear(slot);
-		__atomic_store_n(&regions[i].nr_entries, 0, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&regions[i].nr_entries, 0);
 	}
 	return 0;
 }

@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "vaccel_slots.h"
 
 #define BY_ADDRESS 65536u
@@ -30,7 +32,7 @@ static struct touched *touched_by_lane[65536];
 
 static struct slot *slot_at(uint32_t index)
 {
-	return (struct slot *)(void *)__atomic_load_n(&slots_arena, __ATOMIC_ACQUIRE) + index;
+	return (struct slot *)(void *)kymo__load_acquire(&slots_arena) + index;
 }
 
 static void *map_new(size_t bytes)
@@ -44,13 +46,12 @@ static void *map_new(size_t bytes)
 /* Maps `bytes` into *place, once, whoever comes first. */
 static void *map_once(void **place, size_t bytes)
 {
-	void *mine, *there = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	void *mine, *there = kymo__load_acquire(place);
 
 	if (there)
 		return there;
 	mine = map_new(bytes);
-	if (mine && !__atomic_compare_exchange_n(place, &there, mine, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_ACQUIRE)) {
+	if (mine && !kymo__cas_acq_rel_acquire(place, &there, mine)) {
 		munmap(mine, bytes);
 		return there;
 	}
@@ -61,14 +62,14 @@ static void *map_once(void **place, size_t bytes)
 
 static struct slot *pool_pop(void)
 {
-	uint64_t old = __atomic_load_n(&free_slots, __ATOMIC_ACQUIRE);
+	uint64_t old = kymo__load_acquire(&free_slots);
 
 	while ((uint32_t)old) {
 		struct slot *slot = slot_at((uint32_t)old - 1);
-		uint64_t rest = __atomic_load_n(&slot->next_free, __ATOMIC_RELAXED);
+		uint64_t rest = kymo__load_relaxed(&slot->next_free);
 
-		if (__atomic_compare_exchange_n(&free_slots, &old, ((old >> 32) + 1) << 32 | rest,
-						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		if (kymo__cas_weak_acquire_acquire(&free_slots, &old,
+						   ((old >> 32) + 1) << 32 | rest))
 			return slot;
 	}
 	return NULL;
@@ -76,13 +77,12 @@ static struct slot *pool_pop(void)
 
 static void pool_push(struct slot *slot)
 {
-	uint64_t old = __atomic_load_n(&free_slots, __ATOMIC_RELAXED);
+	uint64_t old = kymo__load_relaxed(&free_slots);
 
 	do
-		__atomic_store_n(&slot->next_free, (uint32_t)old, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&free_slots, &old,
-					    ((old >> 32) + 1) << 32 | (slot->index + 1), true,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+		kymo__store_relaxed(&slot->next_free, (uint32_t)old);
+	while (!kymo__cas_weak_release(&free_slots, &old,
+				       ((old >> 32) + 1) << 32 | (slot->index + 1)));
 }
 
 static struct slot *slot_new(void)
@@ -92,12 +92,11 @@ static struct slot *slot_new(void)
 
 	if (slot || !map_once((void **)&slots_arena, SLOTS_MAX * sizeof(struct slot)))
 		return slot;
-	index = __atomic_load_n(&slot_count, __ATOMIC_RELAXED);
+	index = kymo__load_relaxed(&slot_count);
 	do {
 		if (index >= SLOTS_MAX)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&slot_count, &index, index + 1, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&slot_count, &index, index + 1));
 	slot = slot_at(index);
 	slot->index = index;
 	return slot;
@@ -106,23 +105,21 @@ static struct slot *slot_new(void)
 /* A new life of the slot: what its shards hold and the starts that are open belong to the one before. */
 static void slot_begin(struct slot *slot, struct vaccel_prof_region *region)
 {
-	uint32_t life = (__atomic_load_n(&slot->tag, __ATOMIC_RELAXED) >> 17) + 1;
+	uint32_t life = (kymo__load_relaxed(&slot->tag) >> 17) + 1;
 
-	free(__atomic_exchange_n(&slot->long_name, NULL, __ATOMIC_ACQ_REL));
-	__atomic_store_n(&slot->name_id, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->tag, KYMO_OPEN_REGION | (slot->index + 1) << 1 | life << 17,
-			 __ATOMIC_RELAXED);
+	free(kymo__exchange_acq_rel(&slot->long_name, NULL));
+	kymo__store_relaxed(&slot->name_id, 0);
+	kymo__store_relaxed(&slot->tag, KYMO_OPEN_REGION | (slot->index + 1) << 1 | life << 17);
 	slot_clear(slot);
-	__atomic_store_n(&slot->region, region, __ATOMIC_RELEASE);
+	kymo__store_release(&slot->region, region);
 }
 
 void slot_detach(struct slot *slot)
 {
-	struct vaccel_prof_region *region = __atomic_load_n(&slot->region, __ATOMIC_RELAXED);
+	struct vaccel_prof_region *region = kymo__load_relaxed(&slot->region);
 
 	/* Two that destroy one region at once: one of them does it. */
-	if (!region || !__atomic_compare_exchange_n(&slot->region, &region, NULL, false,
-						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!region || !kymo__cas_acq_rel(&slot->region, &region, NULL))
 		return;
 	slot_begin(slot, NULL);
 	pool_push(slot);
@@ -138,19 +135,18 @@ static uint32_t *address_entry(const struct vaccel_prof_region *region)
 /* The slot of a region that was at this address and is gone. */
 static struct slot *slot_left_behind(struct vaccel_prof_region *region)
 {
-	uint32_t index = __atomic_load_n(address_entry(region), __ATOMIC_ACQUIRE);
+	uint32_t index = kymo__load_acquire(address_entry(region));
 	struct slot *slot = index ? slot_at(index - 1) : NULL;
 
-	return slot && __atomic_load_n(&slot->region, __ATOMIC_RELAXED) == region ? slot : NULL;
+	return slot && kymo__load_relaxed(&slot->region) == region ? slot : NULL;
 }
 
 static void give_to(struct slot *slot, struct vaccel_prof_region *region)
 {
 	slot_begin(slot, region);
-	__atomic_store_n(&region->size, sizeof(struct slot), __ATOMIC_RELAXED);
-	__atomic_store_n(&region->samples, (struct vaccel_prof_sample *)(void *)slot,
-			 __ATOMIC_RELEASE);
-	__atomic_store_n(address_entry(region), slot->index + 1, __ATOMIC_RELEASE);
+	kymo__store_relaxed(&region->size, sizeof(struct slot));
+	kymo__store_release(&region->samples, (struct vaccel_prof_sample *)(void *)slot);
+	kymo__store_release(address_entry(region), slot->index + 1);
 }
 
 struct slot *slot_renew(struct vaccel_prof_region *region)
@@ -169,7 +165,7 @@ struct slot *slot_renew(struct vaccel_prof_region *region)
 /* Several threads may meet a static region's first start at once: one slot wins. */
 struct slot *slot_attach(struct vaccel_prof_region *region)
 {
-	struct vaccel_prof_sample *was = __atomic_load_n(&region->samples, __ATOMIC_ACQUIRE);
+	struct vaccel_prof_sample *was = kymo__load_acquire(&region->samples);
 	struct slot *slot = slot_of(region), *mine;
 
 	if (slot)
@@ -183,27 +179,26 @@ struct slot *slot_attach(struct vaccel_prof_region *region)
 	if (!mine)
 		return NULL;
 	slot_begin(mine, region);
-	if (!__atomic_compare_exchange_n(&region->samples, &was,
-					 (struct vaccel_prof_sample *)(void *)mine, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+	if (!kymo__cas_acq_rel_acquire(&region->samples, &was,
+				       (struct vaccel_prof_sample *)(void *)mine)) {
 		if ((struct slot *)(void *)was != mine)
 			slot_detach(mine);
 		return slot_of(region);
 	}
 	/* nr_entries is 0 already, or is not ours to write: another thread may count by now. */
-	__atomic_store_n(&region->size, sizeof(struct slot), __ATOMIC_RELAXED);
-	__atomic_store_n(address_entry(region), mine->index + 1, __ATOMIC_RELEASE);
+	kymo__store_relaxed(&region->size, sizeof(struct slot));
+	kymo__store_release(address_entry(region), mine->index + 1);
 	return mine;
 }
 
 void slot_clear(struct slot *slot)
 {
-	__atomic_store_n(&slot->cleared_ticks, kymo__ticks(), __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->printed_ns, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->others, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->solo, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->users, 0, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&slot->generation, 1, __ATOMIC_SEQ_CST);
+	kymo__store_relaxed(&slot->cleared_ticks, kymo__ticks());
+	kymo__store_relaxed(&slot->printed_ns, 0);
+	kymo__store_relaxed(&slot->others, 0);
+	kymo__store_relaxed(&slot->solo, 0);
+	kymo__store_relaxed(&slot->users, 0);
+	kymo__fetch_add_seq_cst(&slot->generation, 1);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */
@@ -212,21 +207,21 @@ static void add_shards(const struct shard *shards, uint32_t count, uint64_t gene
 		       uint64_t *out_count, uint64_t *out_ticks)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (__atomic_load_n(&shards[i].generation, __ATOMIC_ACQUIRE) != generation)
+		if (kymo__load_acquire(&shards[i].generation) != generation)
 			continue;
-		*out_count += __atomic_load_n(&shards[i].count, __ATOMIC_RELAXED);
-		*out_ticks += __atomic_load_n(&shards[i].ticks, __ATOMIC_RELAXED);
+		*out_count += kymo__load_relaxed(&shards[i].count);
+		*out_ticks += kymo__load_relaxed(&shards[i].ticks);
 	}
 }
 
 void slot_sum(struct slot *slot, uint64_t *out_count, uint64_t *out_ticks)
 {
-	uint64_t generation = __atomic_load_n(&slot->generation, __ATOMIC_SEQ_CST);
+	uint64_t generation = kymo__load_seq_cst(&slot->generation);
 
 	*out_count = *out_ticks = 0;
 	add_shards(slot->shards, SLOT_SHARDS, generation, out_count, out_ticks);
 	for (uint32_t level = 0; level < SLOT_LEVELS; level++) {
-		struct shard *shards = __atomic_load_n(&slot->more[level], __ATOMIC_ACQUIRE);
+		struct shard *shards = kymo__load_acquire(&slot->more[level]);
 
 		if (shards)
 			add_shards(shards, (SLOT_SHARDS * 7) << 3 * level, generation, out_count,
@@ -238,10 +233,9 @@ void slot_sum(struct slot *slot, uint64_t *out_count, uint64_t *out_ticks)
 
 static void raise_to(size_t *entries, uint64_t count)
 {
-	size_t old = __atomic_load_n(entries, __ATOMIC_RELAXED);
+	size_t old = kymo__load_relaxed(entries);
 
-	while (old < count && !__atomic_compare_exchange_n(entries, &old, count, true,
-							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (old < count && !kymo__cas_weak_relaxed(entries, &old, count))
 		;
 }
 
@@ -252,31 +246,31 @@ static void try_solo(struct slot *slot, const struct shard *shard, uint32_t lane
 	uint64_t count, ticks;
 
 	slot_sum(slot, &count, &ticks);
-	__atomic_store_n(&slot->others, count - shard->count, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->solo, lane + 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&slot->users, __ATOMIC_SEQ_CST) != 1)
-		__atomic_store_n(&slot->solo, 0, __ATOMIC_SEQ_CST);
+	kymo__store_relaxed(&slot->others, count - shard->count);
+	kymo__store_seq_cst(&slot->solo, lane + 1);
+	if (kymo__load_seq_cst(&slot->users) != 1)
+		kymo__store_seq_cst(&slot->solo, 0);
 }
 
 void slot_show(struct slot *slot, struct shard *shard, uint32_t lane, uint64_t now_ticks)
 {
 	static uint64_t pause_ticks; /* the same for whoever sets it */
-	uint64_t pause = __atomic_load_n(&pause_ticks, __ATOMIC_RELAXED), count, ticks;
+	uint64_t pause = kymo__load_relaxed(&pause_ticks), count, ticks;
 	struct vaccel_prof_region *region;
 
 	if (!pause) {
 		uint64_t ns = kymo_ticks_ns(1u << 20);
 
 		pause = ns ? ((uint64_t)SHOW_NS << 20) / ns : 1;
-		__atomic_store_n(&pause_ticks, pause, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&pause_ticks, pause);
 	}
-	if (__atomic_load_n(&slot->users, __ATOMIC_RELAXED) == 1)
+	if (kymo__load_relaxed(&slot->users) == 1)
 		try_solo(slot, shard, lane);
 	else if (now_ticks - shard->shown_ticks < pause)
 		return;
 	shard->shown_ticks = now_ticks;
 	slot_sum(slot, &count, &ticks);
-	region = __atomic_load_n(&slot->region, __ATOMIC_RELAXED);
+	region = kymo__load_relaxed(&slot->region);
 	if (region)
 		raise_to(&region->nr_entries, count);
 }
@@ -284,7 +278,7 @@ void slot_show(struct slot *slot, struct shard *shard, uint32_t lane, uint64_t n
 /* The region may be gone without destroy, and its memory too: only what still looks as we left it is written. */
 static void show_at_end(struct slot *slot)
 {
-	struct vaccel_prof_region copy, *region = __atomic_load_n(&slot->region, __ATOMIC_ACQUIRE);
+	struct vaccel_prof_region copy, *region = kymo__load_acquire(&slot->region);
 	struct iovec to = { &copy, sizeof(copy) }, from = { region, sizeof(copy) };
 	uint64_t count, ticks;
 
@@ -310,11 +304,11 @@ static void lane_ends(struct kymo__lane *lane)
 		if (!shard || shard->live != generation)
 			continue;
 		shard->live = 0;
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&slot->generation, __ATOMIC_RELAXED) != generation)
+		kymo__fence_seq_cst();
+		if (kymo__load_relaxed(&slot->generation) != generation)
 			continue;
 		show_at_end(slot);
-		__atomic_fetch_sub(&slot->users, 1, __ATOMIC_SEQ_CST);
+		kymo__fetch_sub_seq_cst(&slot->users, 1);
 	}
 	if (touched)
 		touched->count = 0;
@@ -357,7 +351,7 @@ static bool remember(struct kymo__lane *lane, struct slot *slot, uint64_t genera
 
 struct shard *shard_register(struct slot *slot, struct kymo__lane *lane)
 {
-	uint64_t generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
+	uint64_t generation = kymo__load_acquire(&slot->generation);
 	struct shard *shard;
 
 	if (lane->index >= SLOT_SHARDS) {
@@ -369,16 +363,16 @@ struct shard *shard_register(struct slot *slot, struct kymo__lane *lane)
 			return NULL;
 	}
 	shard = shard_of(slot, lane->index);
-	__atomic_store_n(&kymo__at_lane_end, lane_ends, __ATOMIC_RELEASE);
+	kymo__store_release(&kymo__at_lane_end, lane_ends);
 	if (shard->generation != generation) {
-		__atomic_store_n(&shard->count, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&shard->ticks, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&shard->generation, generation, __ATOMIC_RELEASE);
+		kymo__store_relaxed(&shard->count, 0);
+		kymo__store_relaxed(&shard->ticks, 0);
+		kymo__store_release(&shard->generation, generation);
 	}
 	/* Who is in more regions than can be remembered stays a user of them for ever: they are never alone again. */
 	remember(lane, slot, generation);
 	shard->live = generation;
-	if (__atomic_add_fetch(&slot->users, 1, __ATOMIC_SEQ_CST) != 1)
-		__atomic_store_n(&slot->solo, 0, __ATOMIC_SEQ_CST);
+	if (kymo__add_fetch_seq_cst(&slot->users, 1) != 1)
+		kymo__store_seq_cst(&slot->solo, 0);
 	return shard;
 }

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include <kymo/atomic.h>
 #include <kymo/kymo.h>
 #include <vaccel_prof.h>
 
@@ -53,14 +54,14 @@ extern char *slots_arena; /* NULL until the first */
 /* The region's slot, or NULL. Anything may be in region->samples: memory that nobody ever initialised. */
 static inline struct slot *slot_of(const struct vaccel_prof_region *region)
 {
-	uintptr_t at = (uintptr_t)__atomic_load_n(&region->samples, __ATOMIC_ACQUIRE);
-	uintptr_t base = (uintptr_t)__atomic_load_n(&slots_arena, __ATOMIC_ACQUIRE);
+	uintptr_t at = (uintptr_t)kymo__load_acquire(&region->samples);
+	uintptr_t base = (uintptr_t)kymo__load_acquire(&slots_arena);
 	struct slot *slot = (struct slot *)at;
 
 	if (at - base >= SLOTS_MAX * sizeof(struct slot) || !base ||
 	    (at & (__alignof__(struct slot) - 1)))
 		return NULL;
-	return __atomic_load_n(&slot->region, __ATOMIC_RELAXED) == region ? slot : NULL;
+	return kymo__load_relaxed(&slot->region) == region ? slot : NULL;
 }
 
 static inline struct shard *shard_of(struct slot *slot, uint32_t lane)
@@ -69,8 +70,7 @@ static inline struct shard *shard_of(struct slot *slot, uint32_t lane)
 		return &slot->shards[lane];
 	{
 		uint32_t level = (28u - (uint32_t)__builtin_clz(lane)) / 3u;
-		struct shard *shards = level < SLOT_LEVELS ? __atomic_load_n(&slot->more[level],
-									     __ATOMIC_ACQUIRE)
+		struct shard *shards = level < SLOT_LEVELS ? kymo__load_acquire(&slot->more[level])
 							   : NULL;
 
 		return shards ? &shards[lane - (SLOT_SHARDS << 3 * level)] : NULL;

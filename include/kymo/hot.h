@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <kymo/atomic.h>
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <x86intrin.h>
 #else
@@ -100,8 +102,7 @@ extern KYMO__EXPORT __thread struct kymo__lane *kymo__lane
 
 static inline uint32_t kymo__is_on(uint32_t bits)
 {
-	return __atomic_load_n(__atomic_load_n(&kymo__on, __ATOMIC_RELAXED), __ATOMIC_RELAXED) &
-	       bits;
+	return kymo__load_relaxed(kymo__load_relaxed(&kymo__on)) & bits;
 }
 
 /* Slow paths; each may fail, and counts what is lost. */
@@ -185,18 +186,15 @@ static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_z
 	if (KYMO__UNLIKELY(lane->next == lane->limit))
 		row = (uint64_t *)(void *)kymo__turn(lane);
 	if (KYMO__LIKELY(row != NULL)) {
-		__atomic_store_n(&row[0], zone->start_ticks, __ATOMIC_RELAXED);
-		__atomic_store_n(&row[1], end_ticks - zone->start_ticks, __ATOMIC_RELAXED);
-		__atomic_store_n(&row[2], zone->name | (uint64_t)lane->thread << 32,
-				 __ATOMIC_RELAXED);
-		__atomic_store_n(&row[3],
-				 (depth < 0xffffu ? depth : 0xffffu) | (uint64_t)flags << 16 |
-					 (uint64_t)__atomic_load_n(lane->step, __ATOMIC_RELAXED)
-						 << 32,
-				 __ATOMIC_RELAXED);
+		kymo__store_relaxed(&row[0], zone->start_ticks);
+		kymo__store_relaxed(&row[1], end_ticks - zone->start_ticks);
+		kymo__store_relaxed(&row[2], zone->name | (uint64_t)lane->thread << 32);
+		kymo__store_relaxed(&row[3],
+				    (depth < 0xffffu ? depth : 0xffffu) | (uint64_t)flags << 16 |
+					    (uint64_t)kymo__load_relaxed(lane->step) << 32);
 		head = *lane->head + 1;
 		lane->next = (char *)(void *)(row + 4);
-		__atomic_store_n(lane->head, head, __ATOMIC_RELEASE);
+		kymo__store_release(lane->head, head);
 	}
 	KYMO__BARRIER();
 	lane->busy = 0;

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <kymo/atomic.h>
 #include <kymo/hot.h>
 
 #define KYMO_VERSION "0.1.0"
@@ -91,7 +92,7 @@ static inline struct kymo_zone kymo_zone_begin(struct kymo_site *site)
 
 	if (KYMO__LIKELY(!kymo__is_on(KYMO_ON_ZONES)))
 		return none;
-	id = __atomic_load_n(&site->id, __ATOMIC_RELAXED);
+	id = kymo__load_relaxed(&site->id);
 	if (KYMO__UNLIKELY(!id))
 		id = kymo__site_id(site);
 	return kymo__zone_open(id);

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
 #include <kymo/device.h>
 
 #define THREADS_MAX 1024u
@@ -61,9 +62,8 @@ static bool take_lock(uint32_t tries)
 	uint32_t mine = metrics_generation + 1, seen;
 
 	while (tries--) {
-		seen = __atomic_load_n(&held_by, __ATOMIC_RELAXED);
-		if (seen != mine && __atomic_compare_exchange_n(&held_by, &seen, mine, false,
-								__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		seen = kymo__load_relaxed(&held_by);
+		if (seen != mine && kymo__cas_acquire(&held_by, &seen, mine))
 			return true;
 		sched_yield();
 	}
@@ -79,7 +79,7 @@ static void lock(void)
 
 static void unlock(void)
 {
-	__atomic_store_n(&held_by, 0, __ATOMIC_RELEASE);
+	kymo__store_release(&held_by, 0);
 }
 
 /* ---- queues of devices ----------------------------------------------------------------------- */
@@ -134,11 +134,11 @@ static void on_operation(uint32_t queue, enum kymo_device_kind kind, uint64_t st
 	if (!is_work(kind) || !metrics_ticks_are_the_recordings())
 		return;
 	if (!take_lock(TRIES_ENOUGH)) {
-		__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&missed, 1);
 		return;
 	}
 	for (struct queues *queues = looking; queues; queues = queues->next) {
-		queues->not_seen += __atomic_exchange_n(&missed, 0, __ATOMIC_RELAXED);
+		queues->not_seen += kymo__exchange_relaxed(&missed, 0);
 		add_operation(queues, queue, start, end);
 	}
 	unlock();

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
 #include <kymo/device.h>
 
 #include "record/device/adapter.h"
@@ -58,7 +59,7 @@ static void failed(void)
 	losses_count(LOSS_FAILED, 1);
 	if (++from.failures == FAILURES_MOST) {
 		accelerator_is_there = false;
-		__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&ready, false);
 		say_failure(error ? error : kind);
 	}
 	Py_XDECREF(kind);
@@ -453,7 +454,7 @@ static void push(struct span *span, struct stamp *end, const struct span_of *of)
 
 bool accelerator_is_ready(void)
 {
-	return __atomic_load_n(&ready, __ATOMIC_RELAXED) && !steps_aside;
+	return kymo__load_relaxed(&ready) && !steps_aside;
 }
 
 /* The program's own exception, if there is one, is put by meanwhile; what it takes is counted. */
@@ -484,13 +485,13 @@ void accelerator_look(void)
 	if (!accelerator_is_there || steps_aside)
 		return;
 	if (!kymo_device_enabled()) {
-		__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&ready, false);
 		return;
 	}
 	held = hold();
 	is = from.pid == getpid() && truth_of(PyObject_CallNoArgs(from.initialized)) > 0 &&
 	     accelerator_is_there;
-	__atomic_store_n(&ready, is, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&ready, is);
 	if (is && known < head && !may_not_touch())
 		resolve();
 	let_go(&held);
@@ -575,7 +576,7 @@ void accelerator_unset(void)
 	if (ours && accelerator_is_ready() && known < head && !may_not_touch())
 		resolve();
 	accelerator_is_there = false;
-	__atomic_store_n(&ready, false, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&ready, false);
 	if (ours && !resolving) {
 		tell_known((double)(1u << 30) / (double)(kymo_ticks_ns(1u << 30) + 1));
 		losses_count(LOSS_AT_END, head - known);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "torch.h"
 
 /* ---- whose node is it ------------------------------------------------------------------------------ */
@@ -49,7 +51,7 @@ static uint64_t find_record(const struct thread *owner, uint64_t number, uint64_
 		record = record_at(owner, at - 1, head);
 		if (!record)
 			return 0;
-		if (holds(record->s0, __atomic_load_n(&record->s1, __ATOMIC_ACQUIRE), number))
+		if (holds(record->s0, kymo__load_acquire(&record->s1), number))
 			return at;
 		at = record->parent < at ? record->parent : 0;
 	}
@@ -147,7 +149,7 @@ static void node_began(struct thread *thread, uint64_t number, uint64_t owner_id
 	owner = owner_of(thread, owner_id);
 	if (!owner)
 		return;
-	head = __atomic_load_n(&owner->head, __ATOMIC_ACQUIRE);
+	head = kymo__load_acquire(&owner->head);
 	at = find_record(owner, number, head);
 	if (at)
 		open_modules(thread, owner, at, head, now);
@@ -299,7 +301,7 @@ uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 	thread->ring[thread->head % RING_RECORDS] = (struct record){ .s0 = number,
 								     .s1 = number + 1,
 								     .entry = entry };
-	__atomic_store_n(&thread->head, thread->head + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&thread->head, thread->head + 1);
 	thread->base = thread->top;
 	start = kymo__ticks();
 	for (int i = 0; i < times; i++) {
@@ -311,7 +313,7 @@ uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 			pop(thread);
 	}
 	ticks = kymo__ticks() - start;
-	__atomic_store_n(&thread->head, thread->head - 1, __ATOMIC_RELEASE);
+	kymo__store_release(&thread->head, thread->head - 1);
 	thread->base = base;
 	thread->last_end = last_end;
 	thread->call_child_ticks = child_ticks;

@@ -1,4 +1,6 @@
 /* Forward: the C entry of the one function object nn.Module.__call__ is ours while modules are recorded. */
+#include <kymo/atomic.h>
+
 #include "torch.h"
 
 static PyFunctionObject *function; /* held while hooked */
@@ -29,7 +31,7 @@ static void begin(struct thread *thread, struct frame *frame, PyObject *module)
 	record->entry = frame->entry;
 	record->parent = thread->current;
 	/* Pairs with the acquire of find_record() in backward.c. */
-	__atomic_store_n(&thread->head, thread->head + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&thread->head, thread->head + 1);
 	thread->current = thread->head;
 	frame->zone = frame->entry->selected ? kymo_zone_begin_id(frame->entry->name)
 					     : (struct kymo_zone){ 0 };
@@ -65,10 +67,10 @@ static bool end_record(struct thread *thread, const struct frame *frame)
 		return true;
 	thread->current = record->parent;
 	if (record->s0 == s1 && thread->head == frame->position + 1) {
-		__atomic_store_n(&thread->head, frame->position, __ATOMIC_RELEASE);
+		kymo__store_release(&thread->head, frame->position);
 		return false;
 	}
-	__atomic_store_n(&record->s1, s1, __ATOMIC_RELEASE);
+	kymo__store_release(&record->s1, s1);
 	return true;
 }
 
@@ -79,7 +81,7 @@ static void end_root(struct thread *thread, uint64_t now, bool made_graph, int p
 	if (made_graph && !state.trains) {
 		state.trains = true;
 		if (state.step) /* what came before was inference: training counts from 0 */
-			__atomic_store_n(&state.step, 0, __ATOMIC_RELAXED);
+			kymo__store_relaxed(&state.step, 0);
 	}
 	if (!state.trains)
 		steps_inference_ended(thread, now);

@@ -1,6 +1,8 @@
 /* Steps, phases and rows. */
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "../core/poll.h"
 #include "torch.h"
 
@@ -27,7 +29,7 @@ bool steps_wanted(void)
 
 	if (!control)
 		return false;
-	changes = __atomic_load_n(&control->config_changes, __ATOMIC_ACQUIRE);
+	changes = kymo__load_acquire(&control->config_changes);
 	/* Odd: somebody is writing; his words are looked at next time (base/settings.h). */
 	if (KYMO__UNLIKELY((!state.settings.seen || changes != state.settings.changes) &&
 			   !(changes & 1))) {
@@ -44,7 +46,7 @@ uint32_t steps_now(void)
 {
 	if (kymo__marked_by_user() & KYMO__MARKED_STEPS)
 		return kymo_current_step();
-	return __atomic_load_n(&state.step, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&state.step);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -57,12 +59,11 @@ static uint32_t next_sequence(uint32_t step)
 	static uint64_t counters
 		[2]; /* the step above, the count below; the second: of rows that are aside */
 	uint64_t *counter = &counters[steps_aside];
-	uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), next;
+	uint64_t now = kymo__load_relaxed(counter), next;
 
 	do
 		next = now >> 32 == step ? now + 1 : (uint64_t)step << 32 | 1;
-	while (!__atomic_compare_exchange_n(counter, &now, next, true, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED));
+	while (!kymo__cas_weak_relaxed(counter, &now, next));
 	return (uint32_t)next - 1;
 }
 
@@ -113,7 +114,7 @@ void steps_write(const struct row *in)
 	row.sequence = next_sequence(in->step);
 	if (KYMO__UNLIKELY(state.memory != NULL) && !steps_aside)
 		read_memory_from_anywhere(&row);
-	__atomic_fetch_add(&state.rows[steps_aside ? STAGE_COUNT : in->stage], 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&state.rows[steps_aside ? STAGE_COUNT : in->stage], 1);
 	kymo__append(SCHEMA_TORCH, &row);
 }
 
@@ -151,8 +152,7 @@ static void first_step_began(void)
 {
 	static uint32_t began;
 
-	if (!(kymo__marked_by_user() & KYMO__MARKED_STEPS) &&
-	    !__atomic_exchange_n(&began, 1, __ATOMIC_RELAXED))
+	if (!(kymo__marked_by_user() & KYMO__MARKED_STEPS) && !kymo__exchange_relaxed(&began, 1))
 		kymo__moment(KYMO__STEP_BEGAN, "step");
 }
 
@@ -185,12 +185,12 @@ static void end_step(struct thread *thread, uint32_t name, uint64_t now)
 	memcpy(row.phase_ticks, thread->phase_ticks, sizeof(row.phase_ticks));
 	memset(thread->phase_ticks, 0, sizeof(thread->phase_ticks));
 	thread->step_start = now;
-	__atomic_fetch_add(&state.step, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&state.step, 1);
 	if (kymo__marked_by_user() & KYMO__MARKED_STEPS)
 		return;
 	kymo__append(SCHEMA_STEPS, &row);
 	if (control)
-		__atomic_store_n(&control->step, state.step, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&control->step, state.step);
 	kymo__moment(KYMO__STEP_BEGAN, "step");
 }
 

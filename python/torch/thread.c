@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <kymo/atomic.h>
+
 #include "torch.h"
 
 #define GONE_KEPT 8
@@ -17,7 +19,7 @@ static __thread struct thread *mine __attribute__((tls_model("initial-exec")));
 
 static void give_back(void *thread)
 {
-	__atomic_store_n(&((struct thread *)thread)->gone, true, __ATOMIC_RELEASE);
+	kymo__store_release(&((struct thread *)thread)->gone, true);
 }
 
 static void lock_for_fork(void)
@@ -60,7 +62,7 @@ static struct thread *longest_gone(void)
 	int count = 0;
 
 	for (struct thread *thread = all; thread; thread = thread->next)
-		if (__atomic_load_n(&thread->gone, __ATOMIC_ACQUIRE)) {
+		if (kymo__load_acquire(&thread->gone)) {
 			oldest = thread; /* the list begins with the newest */
 			count++;
 		}
@@ -97,14 +99,13 @@ static struct thread *take(void)
 		thread = make();
 		if (thread) {
 			thread->next = all;
-			__atomic_store_n(&all, thread, __ATOMIC_RELEASE);
+			kymo__store_release(&all, thread);
 		}
 	}
 	if (thread) {
 		thread->phase = -1;
-		__atomic_store_n(&thread->torch_id,
-				 symbols.thread_id ? symbols.thread_id() : UINT64_MAX,
-				 __ATOMIC_RELEASE);
+		kymo__store_release(&thread->torch_id,
+				    symbols.thread_id ? symbols.thread_id() : UINT64_MAX);
 	}
 	pthread_mutex_unlock(&lock);
 	if (thread)
@@ -121,9 +122,9 @@ struct thread *thread_get(void)
 
 struct thread *thread_of(uint64_t torch_id)
 {
-	struct thread *thread = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+	struct thread *thread = kymo__load_acquire(&all);
 
-	while (thread && __atomic_load_n(&thread->torch_id, __ATOMIC_ACQUIRE) != torch_id)
+	while (thread && kymo__load_acquire(&thread->torch_id) != torch_id)
 		thread = thread->next;
 	return thread;
 }

@@ -6,6 +6,8 @@
  */
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "trace.h"
 
 #include "record/record.h"
@@ -36,7 +38,7 @@ static bool has_gil(void)
 
 static int follow(void *unused)
 {
-	bool wanted = __atomic_load_n(&window.state, __ATOMIC_ACQUIRE) == INSIDE;
+	bool wanted = kymo__load_acquire(&window.state) == INSIDE;
 	struct error_kept kept = error_keep();
 	PyObject *done;
 
@@ -54,8 +56,7 @@ static bool move(enum state from, enum state to)
 {
 	uint32_t expected = from;
 
-	if (!__atomic_compare_exchange_n(&window.state, &expected, to, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
+	if (!kymo__cas_acq_rel(&window.state, &expected, to))
 		return false;
 	if (Py_IsInitialized() && has_gil())
 		follow(NULL);
@@ -73,7 +74,7 @@ static void look(bool begins, bool ends)
 static void step_moment(enum kymo__moment what)
 {
 	bool began = what == KYMO__STEP_BEGAN;
-	uint64_t begun = __atomic_add_fetch(&window.begun, began, __ATOMIC_RELAXED);
+	uint64_t begun = kymo__add_fetch_relaxed(&window.begun, began);
 	uint64_t last = window.skip + window.take;
 
 	look(began && begun > window.skip, window.take && begun + !began > last);

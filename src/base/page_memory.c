@@ -32,7 +32,8 @@ void *page_memory_grow(void *memory, size_t *room_bytes, size_t need_bytes)
 			return NULL;
 		room *= 2;
 	}
-	larger = memory ? mremap(memory, *room_bytes, room, MREMAP_MAYMOVE) : page_memory_take(room);
+	larger = memory ? mremap(memory, *room_bytes, room, MREMAP_MAYMOVE)
+			: page_memory_take(room);
 	if (!larger || larger == MAP_FAILED)
 		return NULL;
 	*room_bytes = room;
@@ -74,7 +75,7 @@ static void sift_down(char *items, size_t root, size_t count, size_t bytes,
 }
 
 void page_memory_sort(void *items, size_t count, size_t item_bytes,
-		int (*compare)(const void *, const void *))
+		      int (*compare)(const void *, const void *))
 {
 	char *base = items;
 

@@ -12,6 +12,6 @@ void page_memory_give(void *memory, size_t bytes); /* NULL is fine */
 void *page_memory_grow(void *memory, size_t *room_bytes, size_t need_bytes);
 /* A heap sort: in place, unlike qsort(), which may allocate. */
 void page_memory_sort(void *items, size_t count, size_t item_bytes,
-		int (*compare)(const void *, const void *));
+		      int (*compare)(const void *, const void *));
 
 #endif

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <kymo/atomic.h>
+
 #define SECONDS_MOST 86400u
 #define SECONDS_LEAST_NS 100000u /* a shorter period is a mistake, or an attack on our own CPU */
 #define TRIES 8 /* at a text that is being written */
@@ -207,13 +209,12 @@ static void copy_text(const struct settings_key *key, const struct kymo_control 
 	const char *from = (const char *)control + key->offset;
 
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t before = __atomic_load_n(&control->config_changes, __ATOMIC_ACQUIRE);
+		uint64_t before = kymo__load_acquire(&control->config_changes);
 
 		for (uint32_t k = 0; k < key->detail; k++)
-			out[k] = __atomic_load_n(from + k, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(before & 1) &&
-		    before == __atomic_load_n(&control->config_changes, __ATOMIC_RELAXED))
+			out[k] = kymo__load_relaxed(from + k);
+		kymo__fence_acquire();
+		if (!(before & 1) && before == kymo__load_relaxed(&control->config_changes))
 			break; /* else what is there is taken: he may be dead */
 	}
 	out[key->detail - 1] = '\0';
@@ -225,8 +226,8 @@ static uint64_t load_number(const struct settings_key *key, const struct kymo_co
 	uint32_t word;
 
 	if (key->type == SETTINGS_SECONDS)
-		return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED);
-	word = __atomic_load_n((const uint32_t *)(const void *)at, __ATOMIC_RELAXED);
+		return kymo__load_relaxed((const uint64_t *)(const void *)at);
+	word = kymo__load_relaxed((const uint32_t *)(const void *)at);
 	return key->type == SETTINGS_SWITCH ? (word & key->detail) != 0 : word;
 }
 
@@ -248,11 +249,11 @@ void settings_load(const struct settings_key *key, const struct kymo_control *co
 static void store_word(const struct settings_key *key, uint32_t *word, uint32_t value)
 {
 	if (key->type != SETTINGS_SWITCH)
-		__atomic_store_n(word, value, __ATOMIC_RELEASE);
+		kymo__store_release(word, value);
 	else if (value)
-		__atomic_fetch_or(word, key->detail, __ATOMIC_RELEASE);
+		kymo__fetch_or_release(word, key->detail);
 	else
-		__atomic_fetch_and(word, ~key->detail, __ATOMIC_RELEASE);
+		kymo__fetch_and_release(word, ~key->detail);
 }
 
 uint64_t settings_bit(const struct settings_key *key)
@@ -264,20 +265,20 @@ void settings_store(const struct settings_key *key, struct kymo_control *control
 		    const struct settings_value *value)
 {
 	uint64_t *changes = &control->config_changes;
-	uint64_t now = __atomic_load_n(changes, __ATOMIC_RELAXED) | 1;
+	uint64_t now = kymo__load_relaxed(changes) | 1;
 	char *at = (char *)control + key->offset;
 
-	__atomic_store_n(changes, now, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	kymo__store_relaxed(changes, now);
+	kymo__fence_release();
 	if (key->type == SETTINGS_TEXT)
 		for (uint32_t i = 0; i < key->detail; i++)
-			__atomic_store_n(at + i, value->text[i], __ATOMIC_RELAXED);
+			kymo__store_relaxed(at + i, value->text[i]);
 	else if (key->type == SETTINGS_SECONDS)
-		__atomic_store_n((uint64_t *)(void *)at, value->number, __ATOMIC_RELEASE);
+		kymo__store_release((uint64_t *)(void *)at, value->number);
 	else
 		store_word(key, (uint32_t *)(void *)at, (uint32_t)value->number);
-	__atomic_fetch_or(&control->config_changed, settings_bit(key), __ATOMIC_RELAXED);
-	__atomic_store_n(changes, now + 1, __ATOMIC_RELEASE);
+	kymo__fetch_or_relaxed(&control->config_changed, settings_bit(key));
+	kymo__store_release(changes, now + 1);
 }
 
 /* KYMO_PYTHON has words that no switch knows (partial, lines, c-calls); Python's front reads them, and says what is none. */

@@ -169,8 +169,9 @@ static int open_again(struct config *config, struct kymo_error *err)
 /* A child's pid means that child alone; the program's own, the whole run. */
 static bool is_meant(const struct config *config, const struct live_process *process)
 {
-	const struct live_process *named = config->pid ? live_processes_find(&config->live, config->pid)
-						       : NULL;
+	const struct live_process *named = config->pid
+						   ? live_processes_find(&config->live, config->pid)
+						   : NULL;
 
 	if (!named || named->control.role == KYMO_ROLE_COLLECTOR ||
 	    named->control.pid == config->live.run.target_pid)
@@ -518,8 +519,8 @@ static int ask_remote(const struct config *config)
 	}
 	if (change)
 		add_changes(config, &body);
-	status = http_client_print("config", config->target, buf_get(&path), change ? &body : NULL, NULL,
-			      false);
+	status = http_client_print("config", config->target, buf_get(&path), change ? &body : NULL,
+				   NULL, false);
 	buf_fini(&path);
 	buf_fini(&body);
 	return status;

@@ -191,7 +191,7 @@ static int take_answer(const struct buf *all, struct buf *out, struct kymo_error
 }
 
 int http_client_ask(const char *target, const char *path, const struct buf *body, struct buf *out,
-	       struct kymo_error *err)
+		    struct kymo_error *err)
 {
 	struct buf request = { 0 }, all = { 0 };
 	char host[96] = "";
@@ -229,8 +229,8 @@ static int write_out(const struct buf *answer, const char *file, bool force, str
 	return atomic_file_commit(&aside, err);
 }
 
-int http_client_print(const char *command, const char *target, const char *path, const struct buf *body,
-		 const char *file, bool force)
+int http_client_print(const char *command, const char *target, const char *path,
+		      const struct buf *body, const char *file, bool force)
 {
 	struct buf answer = { 0 }, whole = { 0 };
 	struct kymo_error err = { 0 };

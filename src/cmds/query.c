@@ -322,7 +322,7 @@ static int ask_remote(const struct request *request)
 		  request->tables.timeout_ms ? request->tables.timeout_ms / 1000.0
 					     : (double)REMOTE_SECONDS);
 	status = http_client_print("query", request->target, "/api/query", &body, request->file,
-			      request->force);
+				   request->force);
 	buf_fini(&body);
 	return status;
 }

@@ -148,7 +148,7 @@ static int remote_report(const struct request *request)
 	buf_text(&path, "/api/report");
 	http_client_add(&path, "format", request->format ? request->format->name : "text");
 	status = http_client_print("report", request->target, buf_get(&path), NULL, request->file,
-			      request->force);
+				   request->force);
 	buf_fini(&path);
 	return status;
 }

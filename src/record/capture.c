@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
 #include <kymo/capture.h>
 
 #include "record/record.h"
@@ -116,10 +117,10 @@ int kymo_keep_rows(const char *table, uint64_t rows)
 	for (uint32_t i = 1; table && i < KYMO_TABLES_MAX; i++) {
 		struct kymo_table *at = &kymo__tables[i];
 
-		if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != 2 || strcmp(at->name, table))
+		if (kymo__load_acquire(&at->state) != 2 || strcmp(at->name, table))
 			continue;
-		if (rows > __atomic_load_n(&at->ring_rows, __ATOMIC_RELAXED))
-			__atomic_store_n(&at->ring_rows, rows, __ATOMIC_RELAXED);
+		if (rows > kymo__load_relaxed(&at->ring_rows))
+			kymo__store_relaxed(&at->ring_rows, rows);
 		return 0;
 	}
 	return -EINVAL;

@@ -1,4 +1,6 @@
 /* For adapters that measure what they cost: a lane that nobody reads, and where the result is put. */
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #define ASIDE_ROWS 1024
@@ -55,6 +57,5 @@ void kymo__source_cost(enum kymo_source source, uint64_t ticks)
 	size_t count = sizeof(kymo__process.control->source_cost_ticks) / sizeof(uint64_t);
 
 	if (kymo__process_ready() && (size_t)source < count)
-		__atomic_store_n(&kymo__process.control->source_cost_ticks[source], ticks,
-				 __ATOMIC_RELAXED);
+		kymo__store_relaxed(&kymo__process.control->source_cost_ticks[source], ticks);
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #define LANES_MAX 65536u
@@ -26,14 +28,14 @@ static int has_key;
 
 static struct kymo__full_lane *pool_pop(void)
 {
-	uint64_t old = __atomic_load_n(&free_lanes, __ATOMIC_ACQUIRE);
+	uint64_t old = kymo__load_acquire(&free_lanes);
 
 	while ((uint32_t)old) {
 		struct kymo__full_lane *lane = lanes[(uint32_t)old - 1];
-		uint64_t rest = __atomic_load_n(&lane->next_free, __ATOMIC_RELAXED);
+		uint64_t rest = kymo__load_relaxed(&lane->next_free);
 
-		if (__atomic_compare_exchange_n(&free_lanes, &old, ((old >> 32) + 1) << 32 | rest,
-						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		if (kymo__cas_weak_acquire_acquire(&free_lanes, &old,
+						   ((old >> 32) + 1) << 32 | rest))
 			return lane;
 	}
 	return NULL;
@@ -41,7 +43,7 @@ static struct kymo__full_lane *pool_pop(void)
 
 static struct kymo__full_lane *lane_make(void)
 {
-	uint32_t index = __atomic_load_n(&lane_count, __ATOMIC_RELAXED);
+	uint32_t index = kymo__load_relaxed(&lane_count);
 	struct kymo__full_lane *lane;
 	void *map = mmap(NULL, sizeof(*lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
@@ -53,11 +55,10 @@ static struct kymo__full_lane *lane_make(void)
 			munmap(map, sizeof(*lane));
 			return NULL;
 		}
-	} while (!__atomic_compare_exchange_n(&lane_count, &index, index + 1, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&lane_count, &index, index + 1));
 	lane = map;
 	lane->hot.index = index;
-	__atomic_store_n(&lanes[index], lane, __ATOMIC_RELEASE);
+	kymo__store_release(&lanes[index], lane);
 	return lane;
 }
 
@@ -90,7 +91,7 @@ static void thread_ends(void *value)
 		ending = 1;
 		return;
 	}
-	at_end = __atomic_load_n(&kymo__at_lane_end, __ATOMIC_ACQUIRE);
+	at_end = kymo__load_acquire(&kymo__at_lane_end);
 	if (at_end)
 		at_end(&lane->hot);
 	kymo__lane = NULL;
@@ -151,7 +152,7 @@ static struct kymo__full_lane *lane_take(void)
 	}
 	/* Only now: attempts that fail take no entry of the table. */
 	thread = kymo__thread_add();
-	__atomic_store_n(&zones->live->thread, thread, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&zones->live->thread, thread);
 	lane_reset(lane, zones, thread);
 	if (has_key)
 		pthread_setspecific(at_thread_end, lane);
@@ -174,11 +175,11 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 	kept_errno =
 		errno; /* the program's: it may not have looked at it yet, all the more below a handler */
 	now = kymo__ticks();
-	if (kymo__process_ready() && now >= __atomic_load_n(&retry_ticks, __ATOMIC_RELAXED)) {
+	if (kymo__process_ready() && now >= kymo__load_relaxed(&retry_ticks)) {
 		lane = lane_take();
 		if (!lane)
-			__atomic_store_n(&retry_ticks, now + RETRY_MS * kymo__process.ticks_per_ms,
-					 __ATOMIC_RELAXED);
+			kymo__store_relaxed(&retry_ticks,
+					    now + RETRY_MS * kymo__process.ticks_per_ms);
 	}
 	if (lane)
 		kymo__lane = &lane->hot;
@@ -215,7 +216,7 @@ void kymo__zone_lost(struct kymo__lane *lane)
 	const struct kymo__stream *zones = kymo__full(lane)->streams[SCHEMA_ZONES];
 
 	if (zones)
-		__atomic_fetch_add(&zones->live->dropped[KYMO_DROP_REENTRANT], 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&zones->live->dropped[KYMO_DROP_REENTRANT], 1);
 }
 
 void kymo_thread_name(const char *name)

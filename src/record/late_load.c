@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #define LIBRARY "libkymo_memory.so.0"
@@ -18,21 +20,21 @@ static uint32_t heard; /* KYMO_HEARD_*; this process's, whatever page it has */
 static void tell(uint32_t more)
 {
 	struct kymo_control *control = kymo__process.control;
-	uint32_t now = __atomic_or_fetch(&heard, more, __ATOMIC_RELAXED);
+	uint32_t now = kymo__or_fetch_relaxed(&heard, more);
 
 	if (control)
-		__atomic_store_n(&control->memory_heard, now, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&control->memory_heard, now);
 }
 
 void kymo__poll_begin(struct kymo_control *control)
 {
-	control->memory_heard = __atomic_load_n(&heard, __ATOMIC_RELAXED);
-	control->memory_followed = __atomic_load_n(&kymo__memory_followed, __ATOMIC_RELAXED);
+	control->memory_heard = kymo__load_relaxed(&heard);
+	control->memory_followed = kymo__load_relaxed(&kymo__memory_followed);
 }
 
 const void *kymo__memory_here(void (*function)(void), bool preloaded)
 {
-	__atomic_store_n(&follow, function, __ATOMIC_RELEASE);
+	kymo__store_release(&follow, function);
 	if (preloaded)
 		tell(KYMO_HEARD_PRELOADED);
 	return (const void *)&heard;
@@ -42,16 +44,16 @@ void kymo__memory_done(uint32_t wanted, bool refused)
 {
 	struct kymo_control *control = kymo__process.control;
 
-	__atomic_store_n(&kymo__memory_followed, wanted, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&kymo__memory_followed, wanted);
 	if (control)
-		__atomic_store_n(&control->memory_followed, wanted, __ATOMIC_RELEASE);
+		kymo__store_release(&control->memory_followed, wanted);
 	if (refused)
 		tell(KYMO_HEARD_REFUSED);
 }
 
 void kymo__poll_promised(void)
 {
-	if (KYMO__UNLIKELY(!(__atomic_load_n(&heard, __ATOMIC_RELAXED) & KYMO_HEARD_POLLED)))
+	if (KYMO__UNLIKELY(!(kymo__load_relaxed(&heard) & KYMO_HEARD_POLLED)))
 		tell(KYMO_HEARD_POLLED);
 }
 
@@ -63,7 +65,7 @@ static void load(void)
 	const char *slash;
 	Dl_info here;
 
-	if (__atomic_exchange_n(&tried, 1, __ATOMIC_RELAXED))
+	if (kymo__exchange_relaxed(&tried, 1))
 		return;
 	if (dladdr((void *)&heard, &here) && here.dli_fname) {
 		slash = strrchr(here.dli_fname, '/');
@@ -71,7 +73,7 @@ static void load(void)
 			 slash ? (int)(slash - here.dli_fname + 1) : 0, here.dli_fname);
 		dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	}
-	if (!__atomic_load_n(&follow, __ATOMIC_ACQUIRE))
+	if (!kymo__load_acquire(&follow))
 		tell(KYMO_HEARD_REFUSED);
 }
 
@@ -82,9 +84,9 @@ void kymo_poll(void)
 	kymo__poll_promised();
 	if (KYMO__LIKELY(kymo__memory_wanted(kymo__is_on(UINT32_MAX)) == kymo__memory_followed))
 		return;
-	if (!__atomic_load_n(&follow, __ATOMIC_ACQUIRE))
+	if (!kymo__load_acquire(&follow))
 		load();
-	now = __atomic_load_n(&follow, __ATOMIC_ACQUIRE);
+	now = kymo__load_acquire(&follow);
 	if (now)
 		now();
 }

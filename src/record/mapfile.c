@@ -9,6 +9,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -26,8 +28,7 @@ static int path_of(const char *name, char *out, size_t out_bytes)
 static void held_bytes_add(int64_t bytes)
 {
 	if (kymo__process.control)
-		__atomic_fetch_add(&kymo__process.control->held_bytes, (uint64_t)bytes,
-				   __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&kymo__process.control->held_bytes, (uint64_t)bytes);
 }
 
 bool kymo__room_for(size_t bytes, size_t file_bytes)
@@ -44,8 +45,8 @@ bool kymo__room_for(size_t bytes, size_t file_bytes)
 		return true; /* setting up: a few pages */
 	if (statvfs(kymo__process.dir, &fs))
 		return false;
-	held = __atomic_load_n(&kymo__process.control->held_bytes, __ATOMIC_RELAXED);
-	moved = __atomic_load_n(&kymo__process.control->moved_bytes, __ATOMIC_RELAXED);
+	held = kymo__load_relaxed(&kymo__process.control->held_bytes);
+	moved = kymo__load_relaxed(&kymo__process.control->moved_bytes);
 	held -= moved < held ? moved : held;
 	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (held + bytes > kymo__process.budget_bytes)
@@ -99,7 +100,7 @@ static int take_spare(const char *path, size_t bytes)
 {
 	const struct kymo_control *control = kymo__process.control;
 
-	if (!control || __atomic_load_n(&control->spare_bytes, __ATOMIC_RELAXED) != bytes)
+	if (!control || kymo__load_relaxed(&control->spare_bytes) != bytes)
 		return -ENOENT;
 	for (unsigned i = 0; i < KYMO_SPARES_MOST; i++) {
 		int fd;
@@ -166,7 +167,7 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 	}
 	file->base = base;
 	file->reserved = reserve;
-	__atomic_store_n(&file->allocated, initial, __ATOMIC_RELEASE);
+	kymo__store_release(&file->allocated, initial);
 	held_bytes_add((int64_t)initial);
 	populate(base, 0, initial, how);
 	return 0;
@@ -175,7 +176,7 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need)
 {
 	char path[KYMO_PATH_BYTES + 64];
-	size_t had = __atomic_load_n(&file->allocated, __ATOMIC_ACQUIRE);
+	size_t had = kymo__load_acquire(&file->allocated);
 	int rc, fd;
 
 	if (need <= had)
@@ -195,8 +196,7 @@ int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need
 	if (rc)
 		return rc;
 	populate(file->base, had, need, MADV_POPULATE_WRITE);
-	while (need > had && !__atomic_compare_exchange_n(&file->allocated, &had, need, true,
-							  __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+	while (need > had && !kymo__cas_weak_release_acquire(&file->allocated, &had, need))
 		;
 	if (need > had)
 		held_bytes_add((int64_t)(need - had));
@@ -218,7 +218,7 @@ void kymo__mapfile_begun(void *head, const char *magic, size_t head_bytes)
 	at->version = KYMO_FORMAT_VERSION;
 	at->head_bytes = (uint32_t)head_bytes;
 	memcpy(&word, magic, sizeof(word));
-	__atomic_store_n((uint64_t *)head, word, __ATOMIC_RELEASE);
+	kymo__store_release((uint64_t *)head, word);
 }
 
 void kymo__unlink(const char *name)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #define HASH_SLOTS (KYMO_NAMES_MAX * 2u)
@@ -61,8 +63,8 @@ static void begun(void)
 static int copy_of_parent(void)
 {
 	struct kymo__mapfile old_entries = entries_file, old_text = text_file;
-	uint64_t count = __atomic_load_n(&names_head()->count, __ATOMIC_ACQUIRE);
-	uint64_t used = __atomic_load_n(&text_head()->used, __ATOMIC_ACQUIRE);
+	uint64_t count = kymo__load_acquire(&names_head()->count);
+	uint64_t used = kymo__load_acquire(&text_head()->used);
 	size_t entry_bytes = sizeof(struct kymo_names_head) +
 			     count * sizeof(struct kymo_name_entry);
 	int rc;
@@ -147,14 +149,13 @@ static bool entry_is(const struct kymo_name_entry *entry, const struct kymo_name
 static uint64_t text_add(const char *name, const char *file, const struct kymo_name_entry *entry)
 {
 	uint64_t bytes = (uint64_t)entry->name_bytes + entry->file_bytes;
-	uint64_t at = __atomic_load_n(&text_head()->used, __ATOMIC_RELAXED);
+	uint64_t at = kymo__load_relaxed(&text_head()->used);
 
 	do {
 		if (at + bytes > KYMO_TEXT_BYTES_MAX ||
 		    kymo__mapfile_grow(&text_file, "text", round_up(at + bytes, TEXT_STEP)))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&text_head()->used, &at, at + bytes, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&text_head()->used, &at, at + bytes));
 	memcpy(text_file.base + at, name, entry->name_bytes);
 	memcpy(text_file.base + at + entry->name_bytes, file, entry->file_bytes);
 	return at;
@@ -173,13 +174,12 @@ static bool entry_fits(uint64_t id)
 
 static uint32_t entry_take(void)
 {
-	uint64_t id = __atomic_load_n(&names_head()->count, __ATOMIC_RELAXED);
+	uint64_t id = kymo__load_relaxed(&names_head()->count);
 
 	do {
 		if (!entry_fits(id))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&names_head()->count, &id, id + 1, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&names_head()->count, &id, id + 1));
 	return (uint32_t)id;
 }
 
@@ -188,20 +188,20 @@ static uint32_t add(const char *name, const char *file, const struct kymo_name_e
 	struct kymo_name_entry *entry;
 	/* The entry's room first: text that no entry came to use would be lost at each attempt. */
 	int kept_errno = errno; /* the program's */
-	bool fits = entry_fits(__atomic_load_n(&names_head()->count, __ATOMIC_RELAXED));
+	bool fits = entry_fits(kymo__load_relaxed(&names_head()->count));
 	uint64_t at = fits ? text_add(name, file, wanted) : 0;
 	uint32_t id = at ? entry_take() : 0;
 
 	errno = kept_errno;
 	if (!id) {
-		__atomic_fetch_add(&kymo__process.control->names_full, 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&kymo__process.control->names_full, 1);
 		return 0;
 	}
 	entry = entry_at(id);
 	*entry = *wanted;
 	entry->text_offset = at;
 	/* Published before any row can use it; pairs with the acquire in lookups and readers. */
-	__atomic_store_n(&entry->ready, 1, __ATOMIC_RELEASE);
+	kymo__store_release(&entry->ready, 1);
 	return id;
 }
 
@@ -224,15 +224,14 @@ uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, siz
 		       (uint64_t)line << 32 | (uint64_t)source << 28 | instance);
 	for (uint32_t probe = 0; probe < HASH_SLOTS; probe++) {
 		uint32_t *slot = &hash_slots[(hash + probe) & (HASH_SLOTS - 1)];
-		uint32_t id = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+		uint32_t id = kymo__load_acquire(slot);
 
 		if (!id) {
 			if (!mine)
 				mine = add(name, file, &wanted);
 			if (!mine)
 				return 0;
-			if (__atomic_compare_exchange_n(slot, &id, mine, false, __ATOMIC_ACQ_REL,
-							__ATOMIC_ACQUIRE))
+			if (kymo__cas_acq_rel_acquire(slot, &id, mine))
 				return mine;
 		}
 		if (entry_is(entry_at(id), &wanted, name, file))
@@ -262,6 +261,6 @@ uint32_t kymo__site_id(struct kymo_site *site)
 	uint32_t id = kymo__intern(name, strlen(name), file, strlen(file), site->line,
 				   KYMO_SOURCE_C, 0);
 
-	__atomic_store_n(&site->id, id, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&site->id, id);
 	return id;
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <kymo/atomic.h>
+
 #include "kymo/marked.h"
 #include "record/record.h"
 
@@ -38,7 +40,7 @@ static uint64_t not_tracked;
 
 static struct live_pointer *pointers(void)
 {
-	struct live_pointer *now = __atomic_load_n(&live_pointers, __ATOMIC_ACQUIRE);
+	struct live_pointer *now = kymo__load_acquire(&live_pointers);
 	size_t bytes = (size_t)SETS * WAYS * sizeof(*now);
 	int kept_errno = errno; /* the program's */
 	void *map;
@@ -51,8 +53,7 @@ static struct live_pointer *pointers(void)
 		errno = kept_errno;
 		return NULL;
 	}
-	if (!__atomic_compare_exchange_n(&live_pointers, &now, map, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	if (!kymo__cas_acq_rel_acquire(&live_pointers, &now, map))
 		munmap(map, bytes);
 	else
 		now = map;
@@ -78,10 +79,8 @@ static struct pool *pool_named(const char *name)
 	id = kymo_name(text);
 	for (i = id ? 0 : POOLS - 1; i < POOLS - 1; i++) {
 		expected = 0;
-		if (__atomic_load_n(&pools[i].name, __ATOMIC_RELAXED) == id ||
-		    __atomic_compare_exchange_n(&pools[i].name, &expected, id, false,
-						__ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-		    expected == id)
+		if (kymo__load_relaxed(&pools[i].name) == id ||
+		    kymo__cas_relaxed(&pools[i].name, &expected, id) || expected == id)
 			break;
 	}
 	return &pools[i];
@@ -92,11 +91,10 @@ static void pool_keep_text(struct pool *pool, const char *name)
 	uint32_t none = 0;
 
 	if (strlen(name) < sizeof(pool->text) && pool != &pools[POOLS - 1] &&
-	    __atomic_compare_exchange_n(&pool->text_state, &none, 1, false, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED)) {
+	    kymo__cas_relaxed(&pool->text_state, &none, 1)) {
 		strcpy(pool->text, name);
 		/* Pairs with the acquire in pool_of(). */
-		__atomic_store_n(&pool->text_state, 2, __ATOMIC_RELEASE);
+		kymo__store_release(&pool->text_state, 2);
 	}
 }
 
@@ -105,9 +103,8 @@ static struct pool *pool_of(const char *name)
 	struct pool *pool;
 
 	name = name ? name : "";
-	for (pool = pools; __atomic_load_n(&pool->name, __ATOMIC_RELAXED); pool++)
-		if (__atomic_load_n(&pool->text_state, __ATOMIC_ACQUIRE) == 2 &&
-		    !strcmp(pool->text, name))
+	for (pool = pools; kymo__load_relaxed(&pool->name); pool++)
+		if (kymo__load_acquire(&pool->text_state) == 2 && !strcmp(pool->text, name))
 			return pool;
 	pool = pool_named(name);
 	pool_keep_text(pool, name);
@@ -116,8 +113,8 @@ static struct pool *pool_of(const char *name)
 
 static void pool_changed(struct pool *pool, int64_t bytes)
 {
-	int64_t live = __atomic_add_fetch(&pool->live_bytes, bytes, __ATOMIC_RELAXED);
-	uint32_t name = __atomic_load_n(&pool->name, __ATOMIC_RELAXED);
+	int64_t live = kymo__add_fetch_relaxed(&pool->live_bytes, bytes);
+	uint32_t name = kymo__load_relaxed(&pool->name);
 
 	kymo_counter_id(name ? name : kymo_name("memory: other pools"), (double)live);
 }
@@ -130,13 +127,12 @@ static bool remember(const void *ptr, size_t bytes, uint32_t pool)
 	for (uint32_t i = 0; slot && i < WAYS; i++, slot++) {
 		uintptr_t expected = 0;
 
-		if (!__atomic_compare_exchange_n(&slot->ptr, &expected, TAKEN, false,
-						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (!kymo__cas_acquire(&slot->ptr, &expected, TAKEN))
 			continue;
-		__atomic_store_n(&slot->bytes, bytes, __ATOMIC_RELAXED);
-		__atomic_store_n(&slot->pool, pool, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&slot->bytes, bytes);
+		kymo__store_relaxed(&slot->pool, pool);
 		/* Pairs with the acquire in forget(): who finds the pointer finds its size. */
-		__atomic_store_n(&slot->ptr, (uintptr_t)ptr, __ATOMIC_RELEASE);
+		kymo__store_release(&slot->ptr, (uintptr_t)ptr);
 		return true;
 	}
 	return false;
@@ -150,13 +146,12 @@ static int64_t forget(const void *ptr, uint32_t pool)
 	for (uint32_t i = 0; slot && i < WAYS; i++, slot++) {
 		uintptr_t expected = (uintptr_t)ptr;
 
-		if (__atomic_load_n(&slot->ptr, __ATOMIC_ACQUIRE) == expected &&
-		    __atomic_load_n(&slot->pool, __ATOMIC_RELAXED) == pool &&
-		    __atomic_compare_exchange_n(&slot->ptr, &expected, TAKEN, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-			int64_t bytes = (int64_t)__atomic_load_n(&slot->bytes, __ATOMIC_RELAXED);
+		if (kymo__load_acquire(&slot->ptr) == expected &&
+		    kymo__load_relaxed(&slot->pool) == pool &&
+		    kymo__cas_acquire(&slot->ptr, &expected, TAKEN)) {
+			int64_t bytes = (int64_t)kymo__load_relaxed(&slot->bytes);
 
-			__atomic_store_n(&slot->ptr, 0, __ATOMIC_RELEASE);
+			kymo__store_release(&slot->ptr, 0);
 			return bytes;
 		}
 	}
@@ -174,7 +169,7 @@ void kymo__pool_alloc(const char *pool, const void *ptr, size_t bytes)
 		pool_changed(of, (int64_t)bytes);
 	else
 		kymo_counter("memory: not tracked",
-			     (double)__atomic_add_fetch(&not_tracked, 1, __ATOMIC_RELAXED));
+			     (double)kymo__add_fetch_relaxed(&not_tracked, 1));
 }
 
 void kymo__pool_free(const char *pool, const void *ptr)
@@ -183,7 +178,7 @@ void kymo__pool_free(const char *pool, const void *ptr)
 	int64_t bytes;
 
 	/* While off too, once anything is tracked: or the bytes would never come down again. */
-	if (!ptr || !__atomic_load_n(&live_pointers, __ATOMIC_RELAXED))
+	if (!ptr || !kymo__load_relaxed(&live_pointers))
 		return;
 	of = pool_of(pool);
 	bytes = forget(ptr, (uint32_t)(of - pools));
@@ -193,7 +188,7 @@ void kymo__pool_free(const char *pool, const void *ptr)
 
 void kymo__pool_discard(const char *pool)
 {
-	struct live_pointer *slot = __atomic_load_n(&live_pointers, __ATOMIC_ACQUIRE);
+	struct live_pointer *slot = kymo__load_acquire(&live_pointers);
 	struct pool *of;
 	int64_t gone = 0;
 
@@ -201,7 +196,7 @@ void kymo__pool_discard(const char *pool)
 		return;
 	of = pool_of(pool);
 	for (uint32_t i = 0; i < SETS * WAYS; i++, slot++) {
-		uintptr_t ptr = __atomic_load_n(&slot->ptr, __ATOMIC_ACQUIRE);
+		uintptr_t ptr = kymo__load_acquire(&slot->ptr);
 		int64_t bytes = -1;
 
 		if (ptr && ptr != TAKEN)

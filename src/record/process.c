@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "base/clock.h"
 #include "base/files/paths.h"
 #include "base/program_name.h"
@@ -360,14 +362,14 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 				 kymo__process.dir, strerror(-rc));
 	kymo__tables_name_losses();
 	for (int i = 0; i < KYMO_DROP_CAUSE_COUNT; i++)
-		kymo__process.control->lost[SCHEMA_ZONES].dropped[i] = __atomic_exchange_n(
-			&lost_before_control[i], 0, __ATOMIC_RELAXED);
+		kymo__process.control->lost[SCHEMA_ZONES].dropped[i] = kymo__exchange_relaxed(
+			&lost_before_control[i], 0);
 	clock_take_pair(&kymo__process.control->pairs[1]);
 	kymo__process.control->pair_count = 2;
 	scale_ticks(kymo__process.control);
 	kymo__process.control->own_cost_ticks = kymo__measure_own_cost();
 	next_pair_ticks = kymo__ticks() + kymo__process.ticks_per_ms * 100;
-	__atomic_store_n(&kymo__on, &kymo__process.control->on, __ATOMIC_RELEASE);
+	kymo__store_release(&kymo__on, &kymo__process.control->on);
 	if (forked)
 		kymo__mapfile_close(&old_control);
 	return 0;
@@ -380,8 +382,7 @@ static int start_from(uint32_t from, enum kymo_role role, struct kymo_error *err
 	uint32_t expected = from;
 	int rc;
 
-	if (!__atomic_compare_exchange_n(&state, &expected, STATE_STARTING, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	if (!kymo__cas_acq_rel_acquire(&state, &expected, STATE_STARTING))
 		return -EBUSY;
 	if (from == STATE_FORKED) {
 		kymo__streams_forget();
@@ -389,14 +390,14 @@ static int start_from(uint32_t from, enum kymo_role role, struct kymo_error *err
 	}
 	rc = begin(role, from == STATE_FORKED, err);
 	if (rc)
-		__atomic_store_n(&kymo__on, off, __ATOMIC_RELEASE);
-	__atomic_store_n(&state, rc ? STATE_FAILED : STATE_READY, __ATOMIC_RELEASE);
+		kymo__store_release(&kymo__on, off);
+	kymo__store_release(&state, rc ? STATE_FAILED : STATE_READY);
 	return rc;
 }
 
 bool kymo__process_ready(void)
 {
-	uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+	uint32_t now = kymo__load_acquire(&state);
 
 	if (KYMO__LIKELY(now == STATE_READY))
 		return true;
@@ -414,7 +415,7 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 		return error_set(err, EPERM,
 				 "recording is refused by KYMO=off in the environment; unset it");
 	for (int i = 0; i < 1000; i++) {
-		uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+		uint32_t now = kymo__load_acquire(&state);
 
 		was_ready = now == STATE_READY || now == STATE_FORKED;
 		if (now == STATE_READY)
@@ -429,7 +430,7 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 				 "recording is being set up by another thread; try again");
 	/* The first time it is as the environment says: KYMO_ZONES=off, KYMO_TORCH=on. */
 	if (!rc && was_ready)
-		__atomic_fetch_or(&kymo__process.control->on, KYMO_ON_ZONES, __ATOMIC_RELEASE);
+		kymo__fetch_or_release(&kymo__process.control->on, KYMO_ON_ZONES);
 	return rc;
 }
 
@@ -450,13 +451,12 @@ int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error 
 void kymo_disable(void)
 {
 	if (kymo__process_ready())
-		__atomic_fetch_and(&kymo__process.control->on, ~(uint32_t)KYMO_ON_ZONES,
-				   __ATOMIC_RELEASE);
+		kymo__fetch_and_release(&kymo__process.control->on, ~(uint32_t)KYMO_ON_ZONES);
 }
 
 const char *kymo_directory(void)
 {
-	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_READY ? kymo__process.dir : "";
+	return kymo__load_acquire(&state) == STATE_READY ? kymo__process.dir : "";
 }
 
 /* From the recording's beginning to now: the longer it lasts, the better the rate is known. */
@@ -485,27 +485,24 @@ void kymo__lost(uint32_t table, enum kymo_drop cause)
 	struct kymo_control *control = kymo__process.control;
 
 	if (control)
-		__atomic_fetch_add(&control->lost[table].dropped[cause], 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&control->lost[table].dropped[cause], 1);
 	else
-		__atomic_fetch_add(&lost_before_control[cause], 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&lost_before_control[cause], 1);
 }
 
 void kymo__process_tick(uint64_t now_ticks)
 {
 	struct kymo_control *control = kymo__process.control;
-	uint64_t due = __atomic_load_n(&next_pair_ticks, __ATOMIC_RELAXED);
+	uint64_t due = kymo__load_relaxed(&next_pair_ticks);
 	uint32_t count;
 
 	/* One thread at a time: nobody is due while it is at work. */
-	if (now_ticks < due ||
-	    !__atomic_compare_exchange_n(&next_pair_ticks, &due, UINT64_MAX, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (now_ticks < due || !kymo__cas_acquire(&next_pair_ticks, &due, UINT64_MAX))
 		return;
 	count = control->pair_count;
 	clock_take_pair(&control->pairs[1 + (count - 1) % (KYMO_CLOCK_PAIRS - 1)]);
-	__atomic_store_n(&control->pair_count, count + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&next_pair_ticks, kymo__ticks() + kymo__process.ticks_per_ms * 1000,
-			 __ATOMIC_RELEASE);
+	kymo__store_release(&control->pair_count, count + 1);
+	kymo__store_release(&next_pair_ticks, kymo__ticks() + kymo__process.ticks_per_ms * 1000);
 }
 
 /* ---- life and death --------------------------------------------------------------------------- */
@@ -514,14 +511,13 @@ void kymo__process_tick(uint64_t now_ticks)
    may be held by threads that are not in this child. */
 static void after_fork_in_child(void)
 {
-	uint32_t now = __atomic_load_n(&state, __ATOMIC_RELAXED);
+	uint32_t now = kymo__load_relaxed(&state);
 
 	kymo__lane = NULL;
 	if (now == STATE_READY || now == STATE_FORKED)
-		__atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
+		kymo__store_release(&state, STATE_FORKED);
 	else if (now == STATE_STARTING)
-		__atomic_store_n(&state, kymo__process.control ? STATE_FORKED : STATE_OFF,
-				 __ATOMIC_RELEASE);
+		kymo__store_release(&state, kymo__process.control ? STATE_FORKED : STATE_OFF);
 }
 
 __attribute__((constructor)) static void on_load(void)
@@ -553,7 +549,7 @@ void kymo__enable_once(void)
 	const char *word = secure_getenv("KYMO");
 	struct kymo_error err = { 0 };
 
-	if ((word && *word) || __atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED))
+	if ((word && *word) || kymo__exchange_relaxed(&asked, 1))
 		return;
 	if (enable(KYMO_ROLE_TARGET, &err))
 		complain(err.text);
@@ -563,9 +559,9 @@ __attribute__((destructor)) static void on_unload(void)
 {
 	struct kymo_control *control = kymo__process.control;
 
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_READY || !control)
+	if (kymo__load_acquire(&state) != STATE_READY || !control)
 		return;
 	kymo__process_tick(UINT64_MAX - 1);
 	control->ended_ticks = kymo__ticks();
-	__atomic_store_n(&control->ended, 1, __ATOMIC_RELEASE);
+	kymo__store_release(&control->ended, 1);
 }

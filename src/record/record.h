@@ -22,6 +22,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <kymo/atomic.h>
+
 #include "base/error.h"
 #include "base/format.h"
 #include "base/schema.h"
@@ -215,12 +217,12 @@ static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t
 	lane->busy = 1;
 	KYMO__BARRIER();
 	row = (uint64_t *)(void *)stream->next;
-	__atomic_store_n(&row[0], a, __ATOMIC_RELAXED);
-	__atomic_store_n(&row[1], b, __ATOMIC_RELAXED);
-	__atomic_store_n(&row[2], c, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&row[0], a);
+	kymo__store_relaxed(&row[1], b);
+	kymo__store_relaxed(&row[2], c);
 	stream->next = (char *)(void *)(row + 3);
 	/* Publishes the row; pairs with the acquire of readers. */
-	__atomic_store_n(&stream->live->head, stream->live->head + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&stream->live->head, stream->live->head + 1);
 	KYMO__BARRIER();
 	lane->busy = 0;
 	return true;
@@ -229,12 +231,11 @@ static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t
 /* A pool of indexes as a stack without locks: low 32 bits the first index + 1, high 32 bits a tag. */
 static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *next_of_index)
 {
-	uint64_t old = __atomic_load_n(pool, __ATOMIC_RELAXED);
+	uint64_t old = kymo__load_relaxed(pool);
 
 	do
-		__atomic_store_n(next_of_index, (uint32_t)old, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(pool, &old, ((old >> 32) + 1) << 32 | (index + 1), true,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+		kymo__store_relaxed(next_of_index, (uint32_t)old);
+	while (!kymo__cas_weak_release(pool, &old, ((old >> 32) + 1) << 32 | (index + 1)));
 }
 
 #endif

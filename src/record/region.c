@@ -3,18 +3,20 @@
 #include <errno.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 static uint32_t region_id(struct kymo_region *region)
 {
-	uint32_t id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
+	uint32_t id = kymo__load_relaxed(&region->id);
 	const char *file = region->file ? region->file : "";
 
 	if (KYMO__LIKELY(id))
 		return id;
 	id = kymo__intern(region->name ? region->name : "", region->name ? strlen(region->name) : 0,
 			  file, strlen(file), region->line, KYMO_SOURCE_C, 0);
-	__atomic_store_n(&region->id, id, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&region->id, id);
 	return id;
 }
 
@@ -37,8 +39,8 @@ int kymo__region_push(uint32_t name, uint32_t flags)
 	depth = lane->hot.open->depth;
 	entry = entry_at(lane, depth);
 	if (!entry) {
-		__atomic_fetch_add(&lane->streams[SCHEMA_ZONES]->live->dropped[KYMO_DROP_FULL], 1,
-				   __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&lane->streams[SCHEMA_ZONES]->live->dropped[KYMO_DROP_FULL],
+					1);
 		return -ENOMEM;
 	}
 	lane->hot.open->depth = depth + 1;
@@ -108,7 +110,7 @@ int kymo_region_stop(struct kymo_region *region)
 	if (KYMO__UNLIKELY(!region))
 		return -EINVAL;
 	/* Looked up also here: it may have been started through another region of that name. */
-	id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
+	id = kymo__load_relaxed(&region->id);
 	if (KYMO__UNLIKELY(!id && kymo__lane))
 		id = region_id(region);
 	if (KYMO__LIKELY(id && !kymo__region_close(id, KYMO_OPEN_REGION, end_ticks, &start_ticks)))

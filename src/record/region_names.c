@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #define MADE_MAX 8192u
@@ -26,13 +28,12 @@ static uint32_t text_used;
 
 static char *text_take(uint32_t bytes)
 {
-	uint32_t at = __atomic_load_n(&text_used, __ATOMIC_RELAXED);
+	uint32_t at = kymo__load_relaxed(&text_used);
 
 	do {
 		if (bytes > TEXT_BYTES - at)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&text_used, &at, at + bytes, false, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&text_used, &at, at + bytes));
 	return text + at;
 }
 
@@ -41,14 +42,14 @@ static bool fill(struct made *one, const char *name, uint32_t bytes)
 	char *kept = text_take(bytes + 1);
 
 	if (!kept) {
-		__atomic_store_n(&one->state, FREE, __ATOMIC_RELEASE);
+		kymo__store_release(&one->state, FREE);
 		return false;
 	}
 	memcpy(kept, name, bytes);
 	one->name_bytes = bytes;
 	one->region.name = kept;
 	/* Pairs with the acquire in find_or_make(). */
-	__atomic_store_n(&one->state, READY, __ATOMIC_RELEASE);
+	kymo__store_release(&one->state, READY);
 	return true;
 }
 
@@ -62,11 +63,9 @@ static struct made *find_or_make(const char *name)
 		hash = (hash ^ (unsigned char)name[i]) * 1099511628211ull;
 	for (uint32_t probe = 0; probe < MADE_MAX; probe++) {
 		struct made *one = &made[(hash + probe) % MADE_MAX];
-		uint32_t state = __atomic_load_n(&one->state, __ATOMIC_ACQUIRE);
+		uint32_t state = kymo__load_acquire(&one->state);
 
-		if (state == FREE &&
-		    __atomic_compare_exchange_n(&one->state, &state, FILLING, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		if (state == FREE && kymo__cas_acquire_acquire(&one->state, &state, FILLING))
 			return fill(one, name, bytes) ? one : NULL;
 		if (state == READY && one->name_bytes == bytes &&
 		    !memcmp(one->region.name, name, bytes))

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "base/fold.h"
 #include "record/record.h"
 
@@ -32,7 +34,7 @@ struct part {
 /* False: the thread folds right now. */
 static bool copy_slot(const struct kymo__stream *stream, uint32_t id, struct part *out)
 {
-	uint32_t number = __atomic_load_n(&stream->slot_of_name[id], __ATOMIC_RELAXED);
+	uint32_t number = kymo__load_relaxed(&stream->slot_of_name[id]);
 	const struct kymo_totals_slot *slot;
 	uint64_t generation;
 
@@ -42,16 +44,15 @@ static bool copy_slot(const struct kymo__stream *stream, uint32_t id, struct par
 		return true;
 	slot = (const struct kymo_totals_slot *)(const void *)(stream->totals.base +
 							       kymo_totals_slot_offset(number - 1));
-	generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
-	out->histogram_upto = __atomic_load_n(&stream->live->histogram_upto, __ATOMIC_ACQUIRE);
+	generation = kymo__load_acquire(&slot->generation);
+	out->histogram_upto = kymo__load_acquire(&stream->live->histogram_upto);
 	memcpy(&out->slot, slot, sizeof(*slot));
 	out->has_histogram = number <= KYMO_TOTALS_WITH_HIST;
 	if (out->has_histogram)
 		memcpy(out->histogram, slot + 1, sizeof(out->histogram));
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&slot->generation, __ATOMIC_RELAXED) == generation &&
-	       __atomic_load_n(&stream->live->histogram_upto, __ATOMIC_RELAXED) ==
-		       out->histogram_upto;
+	kymo__fence_acquire();
+	return kymo__load_relaxed(&slot->generation) == generation &&
+	       kymo__load_relaxed(&stream->live->histogram_upto) == out->histogram_upto;
 }
 
 /* How many of the rows [first, first + count) could be had. They lie one after another: a batch crosses no end. */
@@ -79,17 +80,17 @@ static bool read_part(const struct kymo__stream *stream, uint32_t id, struct par
 {
 	static const uint32_t most = KYMO_BATCH_ROWS * 2;
 	struct kymo_zone_row rows[KYMO_BATCH_ROWS * 2];
-	uint64_t state = __atomic_load_n(&stream->live->fold_state, __ATOMIC_ACQUIRE);
+	uint64_t state = kymo__load_acquire(&stream->live->fold_state);
 	uint64_t folded = state >> 1, count, head;
 
 	if (!copy_slot(stream, id, out))
 		return false;
-	head = __atomic_load_n(&stream->live->head, __ATOMIC_ACQUIRE);
+	head = kymo__load_acquire(&stream->live->head);
 	count = head > folded ? head - folded : 0;
 	if (count)
 		count = read_rows(stream, folded, count < most ? count : most, rows);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&stream->live->fold_state, __ATOMIC_RELAXED) != state)
+	kymo__fence_acquire();
+	if (kymo__load_relaxed(&stream->live->fold_state) != state)
 		return false;
 	for (uint64_t i = 0; i < count; i++)
 		if (rows[i].name == id)
@@ -132,11 +133,11 @@ static void add_part(struct sums *sums, const struct part *part)
 
 static uint64_t count_open(const struct kymo_open_stack *open, uint32_t id)
 {
-	uint32_t depth = __atomic_load_n(&open->depth, __ATOMIC_RELAXED);
+	uint32_t depth = kymo__load_relaxed(&open->depth);
 	uint64_t found = 0;
 
 	for (uint32_t i = 0; i < depth && i < KYMO_OPEN_MAX; i++)
-		found += __atomic_load_n(&open->entries[i].name, __ATOMIC_RELAXED) == id;
+		found += kymo__load_relaxed(&open->entries[i].name) == id;
 	return found;
 }
 
@@ -150,8 +151,7 @@ static void sum_streams(uint32_t id, struct sums *sums, struct kymo_totals *out)
 		if (!stream || stream->table->index != SCHEMA_ZONES)
 			continue;
 		for (int cause = 0; cause < KYMO_DROP_CAUSE_COUNT; cause++)
-			out->dropped += __atomic_load_n(&stream->live->dropped[cause],
-							__ATOMIC_RELAXED);
+			out->dropped += kymo__load_relaxed(&stream->live->dropped[cause]);
 		out->open += count_open(stream->open, id);
 		if (!stream->totals.base)
 			continue;
@@ -224,7 +224,7 @@ int kymo_region_totals(const struct kymo_region *region, struct kymo_totals *out
 	if (!region || !out || out->bytes < sizeof(out->bytes))
 		return -EINVAL;
 	all.bytes = out->bytes < sizeof(all) ? out->bytes : sizeof(all);
-	id = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
+	id = kymo__load_relaxed(&region->id);
 	if (id && id < KYMO_NAMES_MAX && kymo__process_ready()) {
 		memset(&sums, 0, sizeof(sums));
 		sum_streams(id, &sums, &all);

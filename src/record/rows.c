@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "kymo/marked.h"
 #include "record/record.h"
 
@@ -17,12 +19,11 @@ static struct kymo__stream *stream_of(struct kymo__full_lane *lane, struct kymo_
 	if (KYMO__LIKELY(stream != NULL))
 		return stream;
 	now = kymo__ticks();
-	if (now >= __atomic_load_n(&table->retry_ticks, __ATOMIC_RELAXED)) {
+	if (now >= kymo__load_relaxed(&table->retry_ticks)) {
 		stream = kymo__stream_take(table, lane->hot.thread);
 		if (!stream)
-			__atomic_store_n(&table->retry_ticks,
-					 now + RETRY_MS * kymo__process.ticks_per_ms,
-					 __ATOMIC_RELAXED);
+			kymo__store_relaxed(&table->retry_ticks,
+					    now + RETRY_MS * kymo__process.ticks_per_ms);
 	}
 	errno = kept_errno;
 	lane->streams[table->index] = stream;
@@ -39,7 +40,7 @@ static void store_row(char *at, const void *row, size_t bytes, size_t stored_byt
 
 		if (i < bytes)
 			memcpy(&word, (const char *)row + i, bytes - i < 8 ? bytes - i : 8);
-		__atomic_store_n((uint64_t *)(void *)(at + i), word, __ATOMIC_RELAXED);
+		kymo__store_relaxed((uint64_t *)(void *)(at + i), word);
 	}
 }
 
@@ -48,7 +49,7 @@ static void store_thread(char *at, const struct kymo_table *table, uint32_t thre
 	uint32_t *column = (uint32_t *)(void *)(at + table->thread_offset);
 
 	if (table->thread_offset != UINT32_MAX && !*column)
-		__atomic_store_n(column, thread, __ATOMIC_RELAXED);
+		kymo__store_relaxed(column, thread);
 }
 
 static int push_on(struct kymo__full_lane *lane, struct kymo_table *table, const void *row)
@@ -67,7 +68,7 @@ static int push_on(struct kymo__full_lane *lane, struct kymo_table *table, const
 	store_thread(at, table, lane->hot.thread);
 	stream->next = at + table->row_bytes;
 	/* Publishes the row; pairs with the acquire of readers. */
-	__atomic_store_n(&stream->live->head, stream->live->head + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&stream->live->head, stream->live->head + 1);
 	return 0;
 }
 
@@ -197,13 +198,12 @@ static void (*moment_hook)(enum kymo__moment what, const char *name);
 
 void kymo__on_moment(void (*hook)(enum kymo__moment what, const char *name))
 {
-	__atomic_store_n(&moment_hook, hook, __ATOMIC_RELEASE);
+	kymo__store_release(&moment_hook, hook);
 }
 
 void kymo__moment(enum kymo__moment what, const char *name)
 {
-	void (*hook)(enum kymo__moment, const char *) = __atomic_load_n(&moment_hook,
-									__ATOMIC_ACQUIRE);
+	void (*hook)(enum kymo__moment, const char *) = kymo__load_acquire(&moment_hook);
 
 	if (hook)
 		hook(what, name);
@@ -257,9 +257,7 @@ void kymo_counter(const char *name, double value)
 
 uint32_t kymo_current_step(void)
 {
-	return kymo__process_ready()
-		       ? __atomic_load_n(&kymo__process.control->step, __ATOMIC_RELAXED)
-		       : 0;
+	return kymo__process_ready() ? kymo__load_relaxed(&kymo__process.control->step) : 0;
 }
 
 /* The lane's slot of that name, a free one, or the last one: more names at once than slots share it. */
@@ -308,13 +306,13 @@ static uint32_t marked_by_user; /* KYMO__MARKED_*; grows only */
 
 uint32_t kymo__marked_by_user(void)
 {
-	return __atomic_load_n(&marked_by_user, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&marked_by_user);
 }
 
 static void mark_by_user(uint32_t what)
 {
 	if (KYMO__UNLIKELY(!(kymo__marked_by_user() & what)))
-		__atomic_fetch_or(&marked_by_user, what, __ATOMIC_RELAXED);
+		kymo__fetch_or_relaxed(&marked_by_user, what);
 }
 
 void kymo_step(const char *name)
@@ -328,7 +326,7 @@ void kymo_step(const char *name)
 	step_finish(step, now);
 	step->start_ticks = now;
 	step->running = 1;
-	__atomic_store_n(&kymo__process.control->step, step->number, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&kymo__process.control->step, step->number);
 	kymo__moment(KYMO__STEP_BEGAN, name);
 }
 

@@ -67,10 +67,11 @@ static void write_head(struct snapshot_file *writer, struct work *work)
 	}
 	memcpy(work->live.child_at[0], totals->child_at, sizeof(work->live.child_at[0]));
 	kymo__snapshot_file_add(writer, &work->live, sizeof(work->live));
-	kymo__snapshot_file_add_zeros(writer, KYMO_OPEN_OFFSET - KYMO_LIVE_OFFSET - sizeof(work->live));
+	kymo__snapshot_file_add_zeros(writer,
+				      KYMO_OPEN_OFFSET - KYMO_LIVE_OFFSET - sizeof(work->live));
 	kymo__snapshot_file_add(writer, &copy->open, sizeof(copy->open));
 	kymo__snapshot_file_add_zeros(writer,
-				 KYMO_HEAD_FILE_BYTES - KYMO_OPEN_OFFSET - sizeof(copy->open));
+				      KYMO_HEAD_FILE_BYTES - KYMO_OPEN_OFFSET - sizeof(copy->open));
 	kymo__snapshot_file_end(writer);
 }
 
@@ -89,12 +90,12 @@ static void write_totals(struct snapshot_file *writer, const struct stream_image
 	kymo__snapshot_file_begin(writer, copy->process, name);
 	kymo__snapshot_file_add(writer, &head, sizeof(head));
 	kymo__snapshot_file_add(writer, totals->image + sizeof(head),
-			   (size_t)kymo_totals_slot_offset(totals->count) - sizeof(head));
+				(size_t)kymo_totals_slot_offset(totals->count) - sizeof(head));
 	kymo__snapshot_file_end(writer);
 }
 
-static void begin_segment(struct snapshot_file *writer, const struct stream_image *copy, uint64_t sequence,
-			  uint64_t first_row, uint64_t rows)
+static void begin_segment(struct snapshot_file *writer, const struct stream_image *copy,
+			  uint64_t sequence, uint64_t first_row, uint64_t rows)
 {
 	struct kymo_segment_head head = { .stream_id = copy->head.id,
 					  .row_bytes = copy->head.row_bytes,
@@ -112,8 +113,8 @@ static void begin_segment(struct snapshot_file *writer, const struct stream_imag
 }
 
 /* A segment that went away meanwhile ends early; readers believe the length that is there. */
-static void write_run(struct snapshot_file *writer, struct work *work, const struct stream_image_run *run,
-		      uint64_t sequence)
+static void write_run(struct snapshot_file *writer, struct work *work,
+		      const struct stream_image_run *run, uint64_t sequence)
 {
 	const struct stream_image *copy = &work->stream;
 	const uint64_t most = sizeof(work->bytes) / copy->head.row_bytes;

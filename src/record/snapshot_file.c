@@ -7,7 +7,8 @@
 
 #include "base/page_memory.h"
 
-void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *bytes, size_t count, uint64_t at)
+void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *bytes, size_t count,
+				  uint64_t at)
 {
 	if (count > writer->most || at > writer->most - count)
 		writer->error = writer->error ? writer->error : -EFBIG;
@@ -29,7 +30,7 @@ void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *byte
 void kymo__snapshot_file_flush(struct snapshot_file *writer)
 {
 	kymo__snapshot_file_write_at(writer, writer->buffer, writer->buffered,
-				writer->at - writer->buffered);
+				     writer->at - writer->buffered);
 	writer->buffered = 0;
 }
 
@@ -68,7 +69,7 @@ void kymo__snapshot_file_begin(struct snapshot_file *writer, const char *process
 
 	kymo__snapshot_file_add_zeros(writer, (size_t)(-writer->at & 63));
 	entries = page_memory_grow(writer->entries, &writer->room_bytes,
-			     (writer->count + 1) * sizeof(*entry));
+				   (writer->count + 1) * sizeof(*entry));
 	if (!entries) {
 		writer->error = writer->error ? writer->error : -ENOMEM;
 		return;

@@ -23,7 +23,8 @@ struct snapshot_file {
 		nowhere; /* what kymo__snapshot_file_end() fills when there was no memory for an entry */
 };
 
-void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *bytes, size_t count, uint64_t at);
+void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *bytes, size_t count,
+				  uint64_t at);
 void kymo__snapshot_file_flush(struct snapshot_file *writer);
 void kymo__snapshot_file_add(struct snapshot_file *writer, const void *bytes, size_t count);
 void kymo__snapshot_file_add_zeros(struct snapshot_file *writer, size_t count);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #define STREAMS_MAX 16384u
@@ -36,22 +38,21 @@ static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequ
 /* The number of a stream to be made; STREAMS_MAX: there are too many. */
 static uint32_t id_take(void)
 {
-	uint64_t old = __atomic_load_n(&spare_ids, __ATOMIC_ACQUIRE);
-	uint32_t id = __atomic_load_n(&stream_count, __ATOMIC_RELAXED);
+	uint64_t old = kymo__load_acquire(&spare_ids);
+	uint32_t id = kymo__load_relaxed(&stream_count);
 
 	while ((uint32_t)old) {
-		uint64_t rest = __atomic_load_n(&next_spare[(uint32_t)old - 1], __ATOMIC_RELAXED);
+		uint64_t rest = kymo__load_relaxed(&next_spare[(uint32_t)old - 1]);
 		uint32_t spare = (uint32_t)old - 1;
 
-		if (__atomic_compare_exchange_n(&spare_ids, &old, ((old >> 32) + 1) << 32 | rest,
-						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		if (kymo__cas_weak_acquire_acquire(&spare_ids, &old,
+						   ((old >> 32) + 1) << 32 | rest))
 			return spare;
 	}
 	do {
 		if (id >= STREAMS_MAX)
 			return STREAMS_MAX;
-	} while (!__atomic_compare_exchange_n(&stream_count, &id, id + 1, false, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&stream_count, &id, id + 1));
 	return id;
 }
 
@@ -76,9 +77,9 @@ static void fill_head(struct kymo__stream *stream)
 static uint64_t ring_cap(const struct kymo_table *table)
 {
 	const struct kymo_control *control = kymo__process.control;
-	uint64_t rows = __atomic_load_n(&control->ring_rows, __ATOMIC_RELAXED);
+	uint64_t rows = kymo__load_relaxed(&control->ring_rows);
 
-	if (__atomic_load_n(&control->keep, __ATOMIC_RELAXED) == KYMO_KEEP_ALL)
+	if (kymo__load_relaxed(&control->keep) == KYMO_KEEP_ALL)
 		return 0;
 	if (!rows || rows > RING_ROWS_MOST)
 		rows = RING_ROWS_USUAL;
@@ -142,7 +143,7 @@ static struct kymo__stream *make(struct kymo_table *table)
 		stream->id = id;
 		stream->table = table;
 		if (!open_files(stream)) {
-			__atomic_store_n(&streams[id], stream, __ATOMIC_RELEASE);
+			kymo__store_release(&streams[id], stream);
 			return stream;
 		}
 		unmake(stream, id);
@@ -155,15 +156,14 @@ static struct kymo__stream *make(struct kymo_table *table)
 
 static struct kymo__stream *pool_pop(struct kymo_table *table)
 {
-	uint64_t old = __atomic_load_n(&table->free_streams, __ATOMIC_ACQUIRE);
+	uint64_t old = kymo__load_acquire(&table->free_streams);
 
 	while ((uint32_t)old) {
 		struct kymo__stream *stream = streams[(uint32_t)old - 1];
-		uint64_t rest = __atomic_load_n(&stream->next_free, __ATOMIC_RELAXED);
+		uint64_t rest = kymo__load_relaxed(&stream->next_free);
 
-		if (__atomic_compare_exchange_n(&table->free_streams, &old,
-						((old >> 32) + 1) << 32 | rest, true,
-						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		if (kymo__cas_weak_acquire_acquire(&table->free_streams, &old,
+						   ((old >> 32) + 1) << 32 | rest))
 			return stream;
 	}
 	return NULL;
@@ -176,7 +176,7 @@ struct kymo__stream *kymo__stream_take(struct kymo_table *table, uint32_t thread
 	if (!stream)
 		stream = make(table);
 	if (stream)
-		__atomic_store_n(&stream->live->thread, thread, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&stream->live->thread, thread);
 	return stream;
 }
 
@@ -185,15 +185,15 @@ void kymo__stream_give(struct kymo__stream *stream)
 	if (stream->totals.base)
 		kymo__totals_fold(stream, stream->live->head);
 	stream->open->depth = 0;
-	__atomic_store_n(&stream->live->thread, 0, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&stream->live->thread, 0);
 	kymo__pool_push(&stream->table->free_streams, stream->id, &stream->next_free);
 }
 
 bool kymo__stream_at(uint32_t index, const struct kymo__stream **out)
 {
-	if (index >= __atomic_load_n(&stream_count, __ATOMIC_ACQUIRE) || index >= STREAMS_MAX)
+	if (index >= kymo__load_acquire(&stream_count) || index >= STREAMS_MAX)
 		return false;
-	*out = __atomic_load_n(&streams[index], __ATOMIC_ACQUIRE);
+	*out = kymo__load_acquire(&streams[index]);
 	return true;
 }
 
@@ -262,10 +262,9 @@ static char *ring_turn(struct kymo__stream *stream, uint64_t head)
 		return NULL;
 	if (head >= stream->cap_rows && head % KYMO_RING_SEGMENT_ROWS == 0) {
 		/* W1: before any row of the segment is overwritten; pairs with the second look at floor in readers. */
-		__atomic_store_n(&stream->live->floor,
-				 head + KYMO_RING_SEGMENT_ROWS - stream->cap_rows,
-				 __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_RELEASE);
+		kymo__store_relaxed(&stream->live->floor,
+				    head + KYMO_RING_SEGMENT_ROWS - stream->cap_rows);
+		kymo__fence_release();
 	}
 	return stream->data.base + sizeof(struct kymo_segment_head) +
 	       slot * stream->table->row_bytes;
@@ -302,7 +301,7 @@ static uint64_t rows_that_fit(const struct kymo__stream *stream)
 
 static int chain_next_segment(struct kymo__stream *stream, uint64_t head)
 {
-	uint64_t sequence = __atomic_load_n(&stream->live->segment_next, __ATOMIC_RELAXED);
+	uint64_t sequence = kymo__load_relaxed(&stream->live->segment_next);
 	uint64_t rows = rows_that_fit(stream);
 	size_t bytes = segment_bytes(stream, rows);
 	struct kymo__mapfile fresh = { 0 }, old = stream->data;
@@ -320,7 +319,7 @@ static int chain_next_segment(struct kymo__stream *stream, uint64_t head)
 	stream->segment_first_row = head;
 	stream->segment_rows = rows;
 	/* Seals the one before; pairs with the acquire of readers and of the mover. */
-	__atomic_store_n(&stream->live->segment_next, sequence + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&stream->live->segment_next, sequence + 1);
 	kymo__mapfile_close(&old);
 	return 0;
 }
@@ -336,7 +335,7 @@ static char *chain_turn(struct kymo__stream *stream, uint64_t head)
 
 char *kymo__stream_turn(struct kymo__stream *stream)
 {
-	uint64_t head = __atomic_load_n(&stream->live->head, __ATOMIC_RELAXED);
+	uint64_t head = kymo__load_relaxed(&stream->live->head);
 	uint64_t now = kymo__ticks();
 	int kept_errno = errno; /* the program's */
 	char *row = NULL;
@@ -349,7 +348,7 @@ char *kymo__stream_turn(struct kymo__stream *stream)
 	if (!row) {
 		if (now >= stream->retry_ticks)
 			stream->retry_ticks = now + RETRY_MS * kymo__process.ticks_per_ms;
-		__atomic_fetch_add(&stream->live->dropped[KYMO_DROP_FULL], 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&stream->live->dropped[KYMO_DROP_FULL], 1);
 		stream->next = stream->limit = NULL;
 		return NULL;
 	}
@@ -364,21 +363,21 @@ char *kymo__stream_turn(struct kymo__stream *stream)
 
 static uint64_t sealed_segments(const struct kymo__stream *stream, uint64_t *out_first)
 {
-	uint64_t next = __atomic_load_n(&stream->live->segment_next, __ATOMIC_ACQUIRE);
+	uint64_t next = kymo__load_acquire(&stream->live->segment_next);
 
-	*out_first = __atomic_load_n(&stream->live->segment_first, __ATOMIC_ACQUIRE);
+	*out_first = kymo__load_acquire(&stream->live->segment_first);
 	return next > *out_first + 1 ? next - 1 - *out_first : 0;
 }
 
 bool kymo__streams_evict(void)
 {
-	uint32_t count = __atomic_load_n(&stream_count, __ATOMIC_RELAXED);
+	uint32_t count = kymo__load_relaxed(&stream_count);
 	struct kymo__stream *fattest = NULL;
 	uint64_t most = 0, first, fattest_first = 0;
 	char name[48];
 
 	for (uint32_t i = 0; i < count && i < STREAMS_MAX; i++) {
-		struct kymo__stream *stream = __atomic_load_n(&streams[i], __ATOMIC_ACQUIRE);
+		struct kymo__stream *stream = kymo__load_acquire(&streams[i]);
 		uint64_t sealed = stream && !stream->cap_rows ? sealed_segments(stream, &first) : 0;
 
 		if (sealed > most) {
@@ -390,9 +389,7 @@ bool kymo__streams_evict(void)
 	if (!fattest)
 		return false;
 	/* Whoever raises it owns the file: another thread, or the mover. */
-	if (__atomic_compare_exchange_n(&fattest->live->segment_first, &fattest_first,
-					fattest_first + 1, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_RELAXED)) {
+	if (kymo__cas_acq_rel(&fattest->live->segment_first, &fattest_first, fattest_first + 1)) {
 		file_name(name, fattest->id, NULL, fattest_first);
 		kymo__unlink(name);
 	}

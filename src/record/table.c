@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 struct kymo_table kymo__tables[KYMO_TABLES_MAX];
@@ -64,7 +66,7 @@ static void name_losses(const struct kymo_table *table)
 void kymo__tables_name_losses(void)
 {
 	for (uint32_t i = 1; i < KYMO_TABLES_MAX; i++)
-		if (__atomic_load_n(&kymo__tables[i].state, __ATOMIC_ACQUIRE) == 2)
+		if (kymo__load_acquire(&kymo__tables[i].state) == 2)
 			name_losses(&kymo__tables[i]);
 }
 
@@ -165,16 +167,14 @@ struct kymo_table *kymo_table_create(const char *name, const struct kymo_column 
 		struct kymo_table *table = &kymo__tables[i];
 		uint32_t free_state = 0;
 
-		if (__atomic_compare_exchange_n(&table->state, &free_state, 1, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		if (kymo__cas_acq_rel_acquire(&table->state, &free_state, 1)) {
 			fill(table, i, name, columns, column_count, row_bytes);
 			name_losses(table);
-			__atomic_store_n(&table->state, 2, __ATOMIC_RELEASE);
+			kymo__store_release(&table->state, 2);
 			return table;
 		}
 		/* Another thread is filling it, which takes no time; or was, when this child was forked. */
-		for (int turns = 0;
-		     turns < 10000 && __atomic_load_n(&table->state, __ATOMIC_ACQUIRE) == 1;
+		for (int turns = 0; turns < 10000 && kymo__load_acquire(&table->state) == 1;
 		     turns++)
 			sched_yield();
 		if (strcasecmp(table->name, name))

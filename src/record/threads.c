@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "record/record.h"
 
 #define STEP_BYTES (256u * sizeof(struct kymo_thread_entry))
@@ -40,7 +42,7 @@ int kymo__threads_open(void)
 
 static uint32_t entry_take(void)
 {
-	uint64_t index = __atomic_load_n(&threads_head()->count, __ATOMIC_RELAXED);
+	uint64_t index = kymo__load_relaxed(&threads_head()->count);
 	size_t need;
 
 	do {
@@ -49,8 +51,7 @@ static uint32_t entry_take(void)
 		need = (need + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
 		if (index >= KYMO_THREADS_MAX - 1 || kymo__mapfile_grow(&file, "threads", need))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&threads_head()->count, &index, index + 1, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&threads_head()->count, &index, index + 1));
 	return (uint32_t)index;
 }
 
@@ -60,14 +61,14 @@ uint32_t kymo__thread_add(void)
 	struct kymo_thread_entry *entry;
 
 	if (!index) {
-		__atomic_fetch_add(&kymo__process.control->threads_full, 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&kymo__process.control->threads_full, 1);
 		return 0;
 	}
 	entry = entry_at(index);
 	entry->tid = (int32_t)syscall(SYS_gettid);
 	entry->started_ticks = kymo__ticks();
 	prctl(PR_GET_NAME, entry->name);
-	__atomic_store_n(&entry->ready, 1, __ATOMIC_RELEASE);
+	kymo__store_release(&entry->ready, 1);
 	return index;
 }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <kymo/atomic.h>
+
 #include "base/fold.h"
 #include "record/record.h"
 
@@ -90,7 +92,7 @@ static uint32_t slot_add(struct kymo__stream *stream, uint32_t name)
 		return NO_SLOT;
 	}
 	slot_at(stream, (uint32_t)slot)->name = name;
-	__atomic_store_n(stream->totals_head_count, slot + 1, __ATOMIC_RELEASE);
+	kymo__store_release(stream->totals_head_count, slot + 1);
 	stream->slot_of_name[name] = (uint16_t)(slot + 1);
 	return (uint32_t)slot + 1;
 }
@@ -130,7 +132,7 @@ static void commit(struct kymo__stream *stream, uint32_t slot, uint64_t upto)
 	half->count += sums->count;
 	fold_add_square(half, sums->square);
 	sums->count = 0;
-	__atomic_store_n(&at->generation, at->generation + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&at->generation, at->generation + 1);
 }
 
 /* The sums of a row's name, begun for this batch; `lost` where there is no slot for it. */
@@ -181,7 +183,7 @@ static uint64_t fold_run(struct batch *batch, struct kymo__sums *sums,
 	do {
 		fold_row(&sum, row->duration_ticks,
 			 fold_child(batch->child_at, row->depth, row->duration_ticks));
-		__atomic_store_n(upto, ++number, __ATOMIC_RELEASE);
+		kymo__store_release(upto, ++number);
 		row++;
 	} while (number < end && row->name == name);
 	*sums = sum;
@@ -209,13 +211,12 @@ static void fold_rows(struct batch *batch, const struct kymo_zone_row *row, uint
 		}
 		fold_row(sums, row->duration_ticks,
 			 fold_child(batch->child_at, row->depth, row->duration_ticks));
-		__atomic_store_n(upto, number + 1, __ATOMIC_RELEASE);
+		kymo__store_release(upto, number + 1);
 		count = 1;
 	}
 	if (KYMO__UNLIKELY(lost.count)) {
 		stream->live->untotalled += lost.count;
-		__atomic_fetch_add(&kymo__process.control->totals_full, lost.count,
-				   __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&kymo__process.control->totals_full, lost.count);
 	}
 }
 
@@ -235,5 +236,5 @@ void kymo__totals_fold(struct kymo__stream *stream, uint64_t head)
 	for (uint32_t i = 0; i < batch.touched_count; i++)
 		commit(stream, batch.touched[i], head);
 	/* Readers take the other child_at until this word changes. */
-	__atomic_store_n(&live->fold_state, head << 1 | ((state & 1) ^ 1), __ATOMIC_RELEASE);
+	kymo__store_release(&live->fold_state, head << 1 | ((state & 1) ^ 1));
 }

@@ -165,10 +165,11 @@ static void look_inside(struct look *look)
 	struct run_files_list list = { 0 };
 
 	look->has_run = run_files_head(&look->source, "run", KYMO_MAGIC_RUN, &look->run,
-				    sizeof(look->run));
+				       sizeof(look->run));
 	if (look->has_run)
 		look_at_run(look);
-	look->same_boot = !run_files_is_snapshot(&look->source) && alive_same_boot(look->run.boot_id);
+	look->same_boot = !run_files_is_snapshot(&look->source) &&
+			  alive_same_boot(look->run.boot_id);
 	run_files_processes(&look->source, &list);
 	for (size_t i = 0; i < list.count; i++)
 		look_at_process(look, list.items[i].name);

@@ -31,7 +31,8 @@ static void drop_earlier_life(struct live_processes *live)
 		}
 }
 
-static int add_process(struct live_processes *live, const struct run_files *source, const char *name)
+static int add_process(struct live_processes *live, const struct run_files *source,
+		       const char *name)
 {
 	struct live_process *larger = realloc(live->processes,
 					      (live->count + 1) * sizeof(*live->processes));
@@ -45,7 +46,7 @@ static int add_process(struct live_processes *live, const struct run_files *sour
 	snprintf(larger->name, sizeof(larger->name), "%s", name);
 	snprintf(path, sizeof(path), "%s/control", name);
 	if (run_files_head(source, path, KYMO_MAGIC_CONTROL, &larger->control,
-			sizeof(larger->control)) &&
+			   sizeof(larger->control)) &&
 	    runs(&larger->control)) {
 		live->count++;
 		drop_earlier_life(live);

@@ -291,7 +291,7 @@ static bool has_ended(const struct stream_image *copy, const struct kymo_open_en
 		from = copy->runs[0].first_row;
 	while (from < head) {
 		uint64_t got = stream_image_rows(copy, from, head - from < 64 ? head - from : 64,
-					       rows);
+						 rows);
 
 		for (uint64_t i = 0; i < got; i++)
 			if (rows[i].start_ticks == entry->start_ticks &&

@@ -34,7 +34,8 @@ struct tables {
 	duckdb_database database;
 	pthread_mutex_t dictionary_lock;
 	duckdb_vector dictionaries[SESSION_DICTIONARY_COUNT];
-	struct stack_nodes *callers[STACK_NODES_KINDS]; /* stacks (callers.h); made at their first use */
+	struct stack_nodes
+		*callers[STACK_NODES_KINDS]; /* stacks (callers.h); made at their first use */
 	/* Told by scans, whichever thread: kymo pack shows it. NULL: nobody asks. */
 	void (*progress)(uint64_t done, uint64_t all);
 	pthread_mutex_t progress_lock;

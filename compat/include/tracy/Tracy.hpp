@@ -117,6 +117,8 @@ inline void SetThreadNameWithHint(const char *, int)
 #include <cstdio>
 #include <cstring>
 
+#include <kymo/atomic.h>
+
 #include "TracyKymo.h"
 
 namespace tracy
@@ -299,11 +301,10 @@ template <class T> class Lockable
 		int length = snprintf(name, sizeof(name), "wait for %.*s",
 				      static_cast<int>(bytes < 200 ? bytes : 200), text);
 
-		__atomic_store_n(&name_,
-				 kymo_name_full(name, length > 0 ? static_cast<size_t>(length) : 0,
-						site_->file, strlen(site_->file), site_->line,
-						KYMO_SOURCE_C, 0),
-				 __ATOMIC_RELAXED);
+		kymo__store_relaxed(
+			&name_, kymo_name_full(name, length > 0 ? static_cast<size_t>(length) : 0,
+					       site_->file, strlen(site_->file), site_->line,
+					       KYMO_SOURCE_C, 0));
 	}
 
       protected:
@@ -312,7 +313,7 @@ template <class T> class Lockable
 	      public:
 		explicit Wait(const Lockable &of)
 		{
-			uint32_t name = __atomic_load_n(&of.name_, __ATOMIC_RELAXED);
+			uint32_t name = kymo__load_relaxed(&of.name_);
 
 			zone_ = name ? kymo_zone_begin_id(name) : kymo_zone_begin(of.site_);
 		}

@@ -38,7 +38,8 @@ static int open_temporary(struct atomic_file *aside, struct kymo_error *err)
 	return error_set(err, ENOMEM, "cannot write %s: out of memory", aside->path);
 }
 
-int atomic_file_open(struct atomic_file *aside, const char *path, bool replace, struct kymo_error *err)
+int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
+		     struct kymo_error *err)
 {
 	int rc = atomic_file_check(path, replace, err);
 

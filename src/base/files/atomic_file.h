@@ -19,7 +19,8 @@ struct atomic_file {
 };
 
 /* -EEXIST where path is there and replace is not set. */
-int atomic_file_open(struct atomic_file *aside, const char *path, bool replace, struct kymo_error *err);
+int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
+		     struct kymo_error *err);
 /* Flushes, syncs and renames; on failure the temporary file goes. */
 int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err);
 void atomic_file_discard(struct atomic_file *aside); /* after a commit it does nothing */

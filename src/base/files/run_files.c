@@ -211,7 +211,8 @@ static int climb_to_run(struct run_files *source, struct kymo_error *err)
 	return 0;
 }
 
-static int open_directory(struct run_files *source, const char *path, int dir, struct kymo_error *err)
+static int open_directory(struct run_files *source, const char *path, int dir,
+			  struct kymo_error *err)
 {
 	char whole[PATH_MAX];
 	int rc;
@@ -282,7 +283,7 @@ static int read_entries(struct run_files *source, const char *label, struct kymo
 			"the snapshot %s is cut short: its list of files, at %llu, is not there",
 			label, (unsigned long long)head->toc_offset);
 	source->entries = page_memory_grow(NULL, &source->entry_room_bytes,
-				     (size_t)count * sizeof(*source->entries));
+					   (size_t)count * sizeof(*source->entries));
 	if (!source->entries)
 		return error_set(err, ENOMEM, "no memory for the list of files of the snapshot %s",
 				 label);
@@ -310,7 +311,7 @@ static int open_snapshot(struct run_files *source, const char *label, struct kym
 }
 
 int run_files_open_snapshot(struct run_files *source, const void *bytes, size_t byte_count,
-			 struct kymo_error *err)
+			    struct kymo_error *err)
 {
 	int rc;
 
@@ -343,7 +344,8 @@ const struct kymo_snapshot_entry *run_files_entry(const struct run_files *source
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-void run_files_open_blobs(struct run_files *source, const struct run_files_blob *blobs, size_t blob_count)
+void run_files_open_blobs(struct run_files *source, const struct run_files_blob *blobs,
+			  size_t blob_count)
 {
 	source_init(source);
 	source->blobs = blobs;
@@ -432,7 +434,7 @@ static int file_in_halves(const struct run_files *source, const char *path, stru
 }
 
 int run_files_file(const struct run_files *source, const char *path, struct readat *out,
-		struct kymo_error *err)
+		   struct kymo_error *err)
 {
 	const struct readat none = READAT_NONE;
 	int rc;
@@ -451,7 +453,7 @@ int run_files_file(const struct run_files *source, const char *path, struct read
 }
 
 bool run_files_head(const struct run_files *source, const char *path, const char *magic, void *out,
-		 size_t bytes)
+		    size_t bytes)
 {
 	struct readat file = READAT_NONE;
 	bool whole = !run_files_file(source, path, &file, NULL) &&

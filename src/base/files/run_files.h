@@ -74,8 +74,9 @@ bool run_files_is_process(const char *name, struct run_files_process *out); /* o
 /* path: a run's directory (either half), a process's directory in it, or a snapshot. */
 int run_files_open(struct run_files *source, const char *path, struct kymo_error *err);
 int run_files_open_snapshot(struct run_files *source, const void *bytes, size_t byte_count,
-			 struct kymo_error *err);
-void run_files_open_blobs(struct run_files *source, const struct run_files_blob *blobs, size_t blob_count);
+			    struct kymo_error *err);
+void run_files_open_blobs(struct run_files *source, const struct run_files_blob *blobs,
+			  size_t blob_count);
 void run_files_close(struct run_files *source);
 static inline bool run_files_is_snapshot(const struct run_files *source)
 {
@@ -84,14 +85,15 @@ static inline bool run_files_is_snapshot(const struct run_files *source)
 
 /* -ENOENT (and a sentence) where there is none; never opens anything but a regular file. */
 int run_files_file(const struct run_files *source, const char *path, struct readat *out,
-		struct kymo_error *err);
+		   struct kymo_error *err);
 /* The head of a file, checked for its magic; false: there is none, or it is of another kind. */
 bool run_files_head(const struct run_files *source, const char *path, const char *magic, void *out,
-		 size_t bytes);
+		    size_t bytes);
 /* Names of the process directories. Lists begin as { 0 }; a list that was used before is used again. */
 int run_files_processes(const struct run_files *source, struct run_files_list *list);
 /* Files of a process, in both halves. The live half is listed first: a segment is copied to disk before it goes there. */
-int run_files_list_all(const struct run_files *source, const char *process, struct run_files_list *list);
+int run_files_list_all(const struct run_files *source, const char *process,
+		       struct run_files_list *list);
 void run_files_list_free(struct run_files_list *list);
 /* The snapshot's entry for a path; NULL: none, or not a snapshot. */
 const struct kymo_snapshot_entry *run_files_entry(const struct run_files *source, const char *path);

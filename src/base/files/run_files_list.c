@@ -11,7 +11,8 @@
 
 static int list_add(struct run_files_list *list, const struct run_files_item *item)
 {
-	void *items = page_memory_grow(list->items, &list->room_bytes, (list->count + 1) * sizeof(*item));
+	void *items = page_memory_grow(list->items, &list->room_bytes,
+				       (list->count + 1) * sizeof(*item));
 
 	if (!items)
 		return -ENOMEM;
@@ -127,7 +128,8 @@ static size_t first_entry(const struct run_files *source, const char *process)
 	return low;
 }
 
-static int list_all(const struct run_files *source, const char *process, struct run_files_list *list)
+static int list_all(const struct run_files *source, const char *process,
+		    struct run_files_list *list)
 {
 	int rc = 0;
 
@@ -151,7 +153,8 @@ int run_files_processes(const struct run_files *source, struct run_files_list *l
 	return list_all(source, NULL, list);
 }
 
-int run_files_list_all(const struct run_files *source, const char *process, struct run_files_list *list)
+int run_files_list_all(const struct run_files *source, const char *process,
+		       struct run_files_list *list)
 {
 	return list_all(source, process, list);
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "base/page_memory.h"
 
 #define ATTEMPTS 12 /* to copy a ring that is overwritten meanwhile */
@@ -52,7 +54,7 @@ static bool read_head(const struct readat *file, uint64_t *out)
 		    !readat_all(file, HEAD_AT, &second, sizeof(second)))
 			return false;
 		if (first <= second) {
-			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			kymo__fence_acquire();
 			*out = first;
 			return true;
 		}
@@ -64,7 +66,7 @@ static bool read_floor(const struct readat *file, uint64_t *out)
 {
 	uint64_t first, second = 0;
 
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	kymo__fence_acquire();
 	for (int look = 0; look < LOOKS; look++) {
 		if (!readat_all(file, FLOOR_AT, &first, sizeof(first)) ||
 		    !readat_all(file, FLOOR_AT, &second, sizeof(second)))
@@ -72,7 +74,7 @@ static bool read_floor(const struct readat *file, uint64_t *out)
 		if (first == second)
 			break;
 	}
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	kymo__fence_acquire();
 	*out = second;
 	return true;
 }
@@ -133,7 +135,7 @@ static bool totals_wanted(const struct stream_image *copy)
 int stream_image_add_run(struct stream_image *copy, const struct stream_image_run *run)
 {
 	void *runs = page_memory_grow(copy->runs, &copy->run_room_bytes,
-				(copy->run_count + 1) * sizeof(*run));
+				      (copy->run_count + 1) * sizeof(*run));
 
 	if (!runs)
 		return -ENOMEM;
@@ -197,10 +199,10 @@ static void add_ring_runs(struct stream_image *copy, uint64_t from, uint64_t to,
 		uint64_t rows = to - from < cap - slot ? to - from : cap - slot;
 		uint64_t whole = slot >= there ? 0 : rows < there - slot ? rows : there - slot;
 		const struct stream_image_run run = { .first_row = from,
-						    .rows = whole,
-						    .memory = copy->ring +
-							      slot * copy->head.row_bytes,
-						    .file = READAT_NONE };
+						      .rows = whole,
+						      .memory = copy->ring +
+								slot * copy->head.row_bytes,
+						      .file = READAT_NONE };
 
 		if (whole && stream_image_add_run(copy, &run))
 			return;
@@ -387,8 +389,9 @@ static int take_head(struct stream_image *copy, uint32_t id, const struct stream
 	return rc ? rc : check_live(copy, err);
 }
 
-int stream_image_take(struct stream_image *copy, const struct run_files *source, const char *process,
-		    uint32_t id, const struct stream_image_sink *sink, struct kymo_error *err)
+int stream_image_take(struct stream_image *copy, const struct run_files *source,
+		      const char *process, uint32_t id, const struct stream_image_sink *sink,
+		      struct kymo_error *err)
 {
 	struct stream_files files = { READAT_NONE, READAT_NONE, READAT_NONE };
 	int rc;
@@ -445,7 +448,8 @@ static uint64_t rows_of_run(const struct stream_image *copy, const struct stream
 	return got / row;
 }
 
-uint64_t stream_image_rows(const struct stream_image *copy, uint64_t first, uint64_t count, void *out)
+uint64_t stream_image_rows(const struct stream_image *copy, uint64_t first, uint64_t count,
+			   void *out)
 {
 	unsigned char *to = out;
 	uint64_t done = 0;
@@ -498,9 +502,9 @@ void stream_image_total(struct stream_image *copy, const struct stream_image_sin
 			"%s: %u totals changed faster than they could be read; they are not exact",
 			copy->label, totals->unsettled);
 	if (!totals_image_finish(totals, head))
-		stream_image_say(sink,
-			       "%s: the totals hold more rows than were written; they are damaged",
-			       copy->label);
+		stream_image_say(
+			sink, "%s: the totals hold more rows than were written; they are damaged",
+			copy->label);
 }
 
 void stream_image_free(struct stream_image *copy)

@@ -52,14 +52,16 @@ struct stream_image {
 #define STREAM_IMAGE_ROWS_MAX (UINT64_C(1) << 60) /* more were never written: a damaged number */
 
 /* -ENODATA (and no sentence): the stream is being made, or the program died then; there is nothing of it. */
-int stream_image_take(struct stream_image *copy, const struct run_files *source, const char *process,
-		    uint32_t id, const struct stream_image_sink *sink, struct kymo_error *err);
+int stream_image_take(struct stream_image *copy, const struct run_files *source,
+		      const char *process, uint32_t id, const struct stream_image_sink *sink,
+		      struct kymo_error *err);
 /* open_files: how many more descriptors may stay open; taken from. */
 void stream_image_segments(struct stream_image *copy, const struct run_files_list *files,
-			 size_t *open_files, const struct stream_image_sink *sink);
+			   size_t *open_files, const struct stream_image_sink *sink);
 void stream_image_total(struct stream_image *copy, const struct stream_image_sink *sink);
 /* Copies rows [first, first + count) as far as they are there without a gap; returns how many. */
-uint64_t stream_image_rows(const struct stream_image *copy, uint64_t first, uint64_t count, void *out);
+uint64_t stream_image_rows(const struct stream_image *copy, uint64_t first, uint64_t count,
+			   void *out);
 void stream_image_free(struct stream_image *copy); /* also after a failed take */
 
 /* Between stream_image.c and stream_image_segments.c. */

@@ -30,7 +30,7 @@ static void clip_segment(const struct stream_image *copy, const struct readat *f
 {
 	const uint64_t row = copy->head.row_bytes, size = readat_size(file);
 	const struct stream_image_run *last = copy->run_count ? &copy->runs[copy->run_count - 1]
-							    : NULL;
+							      : NULL;
 	uint64_t low = last ? last->first_row + last->rows : 0;
 	uint64_t high = copy->live.head;
 	uint64_t fit = size > sizeof(*head) ? (size - sizeof(*head)) / row : 0;
@@ -47,8 +47,8 @@ static void clip_segment(const struct stream_image *copy, const struct readat *f
 	run->offset = sizeof(*head) + (low - head->first_row) * row;
 }
 
-static void add_segment(struct stream_image *copy, const struct run_files_item *item, size_t *open_files,
-			const struct stream_image_sink *sink)
+static void add_segment(struct stream_image *copy, const struct run_files_item *item,
+			size_t *open_files, const struct stream_image_sink *sink)
 {
 	char path[sizeof(copy->process) + sizeof(item->name) + 2];
 	struct stream_image_run run = { .file = READAT_NONE };
@@ -96,7 +96,7 @@ static size_t first_segment(const struct run_files_list *files, uint32_t id)
 }
 
 void stream_image_segments(struct stream_image *copy, const struct run_files_list *files,
-			 size_t *open_files, const struct stream_image_sink *sink)
+			   size_t *open_files, const struct stream_image_sink *sink)
 {
 	if (copy->head.cap_rows)
 		return;

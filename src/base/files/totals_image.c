@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "base/fold.h"
 #include "base/page_memory.h"
 
@@ -60,7 +62,7 @@ static bool take_state(struct totals_image *copy, const struct readat *file)
 		    !readat_all(file, child_at + (before & 1) * sizeof(copy->child_at),
 				copy->child_at, sizeof(copy->child_at)))
 			return false;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		kymo__fence_acquire();
 		if (!readat_all(file, at, &after, sizeof(after)))
 			return false;
 		if (before == after)
@@ -86,12 +88,12 @@ static bool look_twice(struct totals_image *copy, const struct readat *head_file
 	const size_t bytes = (size_t)(kymo_totals_slot_offset(end) - at);
 	bool read = readat_all(file, at, copy->image + at, bytes);
 
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	kymo__fence_acquire();
 	read = read &&
 	       readat_all(head_file,
 			  KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, histogram_upto),
 			  out_upto, sizeof(*out_upto));
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	kymo__fence_acquire();
 	return read && readat_all(file, at, copy->again + at, bytes);
 }
 
@@ -162,7 +164,7 @@ static uint32_t slots_that_fit(const struct readat *file, uint64_t claimed)
 }
 
 int totals_image_take(struct totals_image *copy, const struct readat *head_file,
-		    const struct readat *totals_file, const char *label, struct kymo_error *err)
+		      const struct readat *totals_file, const char *label, struct kymo_error *err)
 {
 	struct kymo_totals_head head;
 	int rc = readat_head(totals_file, KYMO_MAGIC_TOTALS, &head, sizeof(head), label, err);
@@ -216,8 +218,8 @@ static void fold_one(struct totals_image *copy, const struct kymo_zone_row *row,
 		    copy->histogram_upto[slot], number, row->duration_ticks, child);
 }
 
-void totals_image_fold(struct totals_image *copy, const struct kymo_zone_row *rows, uint64_t first_row,
-		     uint64_t count)
+void totals_image_fold(struct totals_image *copy, const struct kymo_zone_row *rows,
+		       uint64_t first_row, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++)
 		if (first_row + i == copy->from) {

@@ -26,20 +26,22 @@ struct totals_image {
 
 /* Takes state and slots. Rows and head must be read after it. */
 int totals_image_take(struct totals_image *copy, const struct readat *head_file,
-		    const struct readat *totals_file, const char *label, struct kymo_error *err);
+		      const struct readat *totals_file, const char *label, struct kymo_error *err);
 /* Folds rows [first_row, first_row + count), in order, from copy->from on. */
-void totals_image_fold(struct totals_image *copy, const struct kymo_zone_row *rows, uint64_t first_row,
-		     uint64_t count);
+void totals_image_fold(struct totals_image *copy, const struct kymo_zone_row *rows,
+		       uint64_t first_row, uint64_t count);
 /* All rows below head have been folded: what the slots do not hold is known then. False: they hold more than that. */
 bool totals_image_finish(struct totals_image *copy, uint64_t head);
 void totals_image_free(struct totals_image *copy);
 
-static inline struct kymo_totals_slot *totals_image_slot(const struct totals_image *copy, uint32_t slot)
+static inline struct kymo_totals_slot *totals_image_slot(const struct totals_image *copy,
+							 uint32_t slot)
 {
 	return (struct kymo_totals_slot *)(void *)(copy->image + kymo_totals_slot_offset(slot));
 }
 /* The half that holds. */
-static inline struct kymo_totals_half *totals_image_half(const struct totals_image *copy, uint32_t slot)
+static inline struct kymo_totals_half *totals_image_half(const struct totals_image *copy,
+							 uint32_t slot)
 {
 	struct kymo_totals_slot *at = totals_image_slot(copy, slot);
 
@@ -48,8 +50,9 @@ static inline struct kymo_totals_half *totals_image_half(const struct totals_ima
 /* NULL: this slot has none. */
 static inline uint64_t *totals_image_histogram(const struct totals_image *copy, uint32_t slot)
 {
-	return slot < KYMO_TOTALS_WITH_HIST ? (uint64_t *)(void *)(totals_image_slot(copy, slot) + 1)
-					    : NULL;
+	return slot < KYMO_TOTALS_WITH_HIST
+		       ? (uint64_t *)(void *)(totals_image_slot(copy, slot) + 1)
+		       : NULL;
 }
 
 #endif

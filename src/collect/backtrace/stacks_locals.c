@@ -78,9 +78,9 @@ void stacks_read_locals(const struct pymemory *memory, const struct pystack_fram
 				(uint64_t)layout->tuple_item,
 			names, (size_t)count) ||
 	    process_memory_read(memory->pid,
-			process_memory_word(head, layout->code_localspluskinds) +
-				(uint64_t)layout->bytes_value,
-			kinds, (size_t)count) ||
+				process_memory_word(head, layout->code_localspluskinds) +
+					(uint64_t)layout->bytes_value,
+				kinds, (size_t)count) ||
 	    !read_words(memory, from->address + (uint64_t)layout->frame_localsplus, values,
 			(size_t)count))
 		return;

@@ -263,7 +263,7 @@ static void add_poll(const struct thread *thread)
 		return;
 	}
 	if (process_memory_read(thread->one->pid, thread->call.argument[0], fds,
-			(count < 8 ? count : 8) * sizeof(fds[0]))) {
+				(count < 8 ? count : 8) * sizeof(fds[0]))) {
 		buf_print(thread->out, "one of %" PRIu64 " descriptors", count);
 		return;
 	}

@@ -38,7 +38,8 @@ static bool is_parking(const struct pystack *stack)
 static bool is_waited_for(const struct search *search, uint64_t lock)
 {
 	return search->byte ? lock + LOCK_LOCK == search->byte
-			    : process_memory_pointer(search->stack->pid, lock + LOCK_LOCK) == search->futex;
+			    : process_memory_pointer(search->stack->pid, lock + LOCK_LOCK) ==
+				      search->futex;
 }
 
 /* The lock that is looked for: its kind and address, through a bound method if need be. */
@@ -81,8 +82,8 @@ static size_t read_slots(const struct pymemory *memory, const struct pystack_fra
 	if (count > SLOTS_MOST)
 		count = SLOTS_MOST;
 	*out_locals = (size_t)locals;
-	return process_memory_read(memory->pid, frame->address + (uint64_t)layout->frame_localsplus, out,
-			   count * 8)
+	return process_memory_read(memory->pid, frame->address + (uint64_t)layout->frame_localsplus,
+				   out, count * 8)
 		       ? 0
 		       : count;
 }
@@ -141,7 +142,8 @@ static void look_at_frame(const struct search *search, const struct pystack_thre
 		out->kind = kind;
 		if (kind[9] == 'R')
 			out->holder_state = state_of(
-				search->stack, process_memory_pointer(memory->pid, lock + RLOCK_OWNER));
+				search->stack,
+				process_memory_pointer(memory->pid, lock + RLOCK_OWNER));
 		/* On another thread's stack: it is inside of the block. */
 		if (i >= locals && thread->state != search->waiter->python_state &&
 		    is_exit(search, slots, i, method) && !waits_too(search, thread->state)) {

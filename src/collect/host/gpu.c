@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "base/schema.h"
 #include "record/record.h"
 
@@ -86,7 +88,7 @@ static void sample_device(unsigned index)
 
 static uint64_t period_ns(void)
 {
-	return __atomic_load_n(&kymo__process.control->system_period_ns, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&kymo__process.control->system_period_ns);
 }
 
 static void *sample_all(void *unused)
@@ -96,8 +98,8 @@ static void *sample_all(void *unused)
 	unsigned count = 0;
 
 	if (nvml.init())
-		__atomic_store_n(&stopping, 1, __ATOMIC_RELAXED);
-	while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {
+		kymo__store_relaxed(&stopping, 1);
+	while (!kymo__load_relaxed(&stopping)) {
 		if (period_ns() && since_ns >= period_ns()) {
 			if (nvml.count(&count))
 				count = 0;
@@ -108,7 +110,7 @@ static void *sample_all(void *unused)
 		nanosleep(&pause, NULL);
 		since_ns += PAUSE_NS;
 	}
-	__atomic_store_n(&ended, 1, __ATOMIC_RELEASE);
+	kymo__store_release(&ended, 1);
 	return unused;
 }
 
@@ -130,9 +132,9 @@ void gpu_stop(void)
 {
 	struct timespec pause = { 0, LAST_PAUSE_NS };
 
-	__atomic_store_n(&stopping, 1, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&stopping, 1);
 	for (int i = 0; started && i < LAST_PAUSES; i++) {
-		if (__atomic_load_n(&ended, __ATOMIC_ACQUIRE))
+		if (kymo__load_acquire(&ended))
 			return;
 		nanosleep(&pause, NULL);
 	}

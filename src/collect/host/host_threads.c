@@ -222,7 +222,8 @@ void host_threads_look(struct host_threads *tasks, pid_t pid, uint64_t now_ns)
 	tasks->looked_ns = now_ns;
 }
 
-void host_threads_switches(const struct host_threads *tasks, uint64_t *out_voluntary, uint64_t *out_involuntary)
+void host_threads_switches(const struct host_threads *tasks, uint64_t *out_voluntary,
+			   uint64_t *out_involuntary)
 {
 	*out_voluntary = tasks->ended_voluntary;
 	*out_involuntary = tasks->ended_involuntary;

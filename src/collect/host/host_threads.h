@@ -36,7 +36,8 @@ const char *host_threads_state_word(char state);
 /* Writes a row of each thread that ran since the last look, or is new, or was busy before it. */
 void host_threads_look(struct host_threads *tasks, pid_t pid, uint64_t now_ns);
 /* Of all threads, those that are gone included. */
-void host_threads_switches(const struct host_threads *tasks, uint64_t *out_voluntary, uint64_t *out_involuntary);
+void host_threads_switches(const struct host_threads *tasks, uint64_t *out_voluntary,
+			   uint64_t *out_involuntary);
 void host_threads_fini(struct host_threads *tasks); /* zeros are fine */
 
 #endif

@@ -410,7 +410,8 @@ static bool keep_spares(const struct scan *scan, uint64_t most_bytes)
 	if (!steady || process->pid == scan->archive->self ||
 	    scan->largest_bytes > most_bytes / count)
 		return false;
-	return spare_segments_keep(scan->live_fd, process->control_fd, scan->largest_bytes, count) > 0;
+	return spare_segments_keep(scan->live_fd, process->control_fd, scan->largest_bytes, count) >
+	       0;
 }
 
 /* Whether more is to be expected soon; how much was moved. */

@@ -203,7 +203,7 @@ static int make_disk(struct run_dirs *halves, const char *wanted, struct kymo_er
 }
 
 int run_dirs_make(struct run_dirs *halves, const struct collect_options *options,
-		struct kymo_error *err)
+		  struct kymo_error *err)
 {
 	int rc;
 
@@ -234,7 +234,7 @@ static int open_half(const char *path, char *out, size_t out_bytes)
 }
 
 int run_dirs_take_over(struct run_dirs *halves, const char *live, const char *disk,
-		     struct kymo_error *err)
+		       struct kymo_error *err)
 {
 	char path[KYMO_PATH_BYTES + 8];
 	ssize_t got = -1;

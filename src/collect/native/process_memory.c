@@ -37,7 +37,8 @@ uint64_t process_memory_pointer(pid_t pid, uint64_t address)
 	return process_memory_read(pid, address, &value, sizeof(value)) ? 0 : value;
 }
 
-bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out, size_t bytes)
+bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out,
+			      size_t bytes)
 {
 	if (batch->count == batch->room) {
 		size_t room = batch->room ? 2 * batch->room : 64;

@@ -45,7 +45,8 @@ struct process_memory_batch {
 	uint64_t calls; /* system calls so far, for the benchmarks */
 };
 /* Adds a part; false: no memory. */
-bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out, size_t bytes);
+bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out,
+			      size_t bytes);
 /* Does them all; a part that cannot be read is marked, the others are read. 0, or a negative errno: the process is
    gone or may not be read. */
 int process_memory_batch_read(struct process_memory_batch *batch, pid_t pid);

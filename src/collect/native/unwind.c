@@ -269,8 +269,8 @@ int unwind_open(pid_t pid, struct unwind **out, struct kymo_error *err)
 	return 0;
 }
 
-size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold, struct unwind_frame *out,
-		     size_t most)
+size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold,
+		     struct unwind_frame *out, size_t most)
 {
 	unwind->hold = hold;
 	unwind->out = out;
@@ -305,8 +305,8 @@ int unwind_open(pid_t pid, struct unwind **out, struct kymo_error *err)
 		"this kymo was built without native frames: apt-get install libdw-dev, then make");
 }
 
-size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold, struct unwind_frame *out,
-		     size_t most)
+size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold,
+		     struct unwind_frame *out, size_t most)
 {
 	(void)unwind, (void)hold, (void)out, (void)most;
 	return 0;

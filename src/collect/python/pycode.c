@@ -104,7 +104,8 @@ static char *read_text(const struct pymemory *memory, uint64_t object)
 
 static bool read_lines(const struct pymemory *memory, uint64_t object, struct pycode *code)
 {
-	uint64_t bytes = process_memory_pointer(memory->pid, object + (uint64_t)memory->layout->var_size);
+	uint64_t bytes = process_memory_pointer(memory->pid,
+						object + (uint64_t)memory->layout->var_size);
 
 	if (bytes > LINE_BYTES_MOST)
 		return false;
@@ -112,7 +113,7 @@ static bool read_lines(const struct pymemory *memory, uint64_t object, struct py
 	code->line_bytes = bytes;
 	return code->lines &&
 	       !process_memory_read(memory->pid, object + (uint64_t)memory->layout->bytes_value,
-			    code->lines, bytes);
+				    code->lines, bytes);
 }
 
 static uint32_t frame_bytes(const struct pylayout *layout, const unsigned char *head)

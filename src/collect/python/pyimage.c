@@ -86,7 +86,8 @@ static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 			return true; /* torn: the walk will tell */
 		bytes = process_memory_word(head, layout->chunk_size);
 		previous = process_memory_word(head, layout->chunk_previous);
-		used = i ? (uint64_t)layout->chunk_data + 8 * process_memory_word(head, layout->chunk_top)
+		used = i ? (uint64_t)layout->chunk_data +
+				       8 * process_memory_word(head, layout->chunk_top)
 			 : (top > chunk ? top - chunk : 0) + BEYOND_TOP;
 		if (bytes > CHUNK_BYTES_MOST)
 			return true;
@@ -104,8 +105,9 @@ static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 static uint64_t current_of(const struct pyimage *image, const struct pylayout *layout,
 			   uint64_t in_cframe)
 {
-	return layout->thread_cframe >= 0 ? in_cframe
-					  : process_memory_word(image->head, layout->thread_current_frame);
+	return layout->thread_cframe >= 0
+		       ? in_cframe
+		       : process_memory_word(image->head, layout->thread_current_frame);
 }
 
 /* Follows the chain once, unchecked, to learn of frames outside of the data stack: generators, and (3.12 and later)
@@ -150,8 +152,8 @@ static bool find_regions(struct pyimage *image, const struct pymemory *memory)
 		return true;
 	if (layout->thread_cframe >= 0) {
 		image->cframe = process_memory_word(image->head, layout->thread_cframe);
-		current = process_memory_pointer(memory->pid,
-					 image->cframe + (uint64_t)layout->cframe_current_frame);
+		current = process_memory_pointer(
+			memory->pid, image->cframe + (uint64_t)layout->cframe_current_frame);
 	}
 	return find_chunks(image, memory) &&
 	       find_singles(image, memory, current_of(image, layout, current));
@@ -178,13 +180,14 @@ static bool add_copy(struct pyimage *image, struct process_memory_batch *batch, 
 {
 	for (size_t i = 0; i < image->region_count; i++)
 		if (!process_memory_batch_add(batch, image->regions[i].address,
-				      image->copy[copy] + image->regions[i].at,
-				      image->regions[i].bytes))
+					      image->copy[copy] + image->regions[i].at,
+					      image->regions[i].bytes))
 			return false;
 	return true;
 }
 
-bool pyimage_add(struct pyimage *image, const struct pymemory *memory, struct process_memory_batch *batch)
+bool pyimage_add(struct pyimage *image, const struct pymemory *memory,
+		 struct process_memory_batch *batch)
 {
 	const struct pylayout *layout = memory->layout;
 
@@ -201,7 +204,7 @@ bool pyimage_add(struct pyimage *image, const struct pymemory *memory, struct pr
 		return false;
 	if (layout->thread_cframe >= 0 &&
 	    !process_memory_batch_add(batch, image->cframe + (uint64_t)layout->cframe_current_frame,
-			      &image->current, 8))
+				      &image->current, 8))
 		return false;
 	return add_copy(image, batch, 1) && add_copy(image, batch, 2);
 }
@@ -246,7 +249,8 @@ static void learn(struct pyimage *image, const struct pymemory *memory, uint64_t
 	/* On the data stack, which has grown or moved: all of it is looked for anew. */
 	if (singles > SINGLES_MOST || frame % 8 ||
 	    (frame >= process_memory_word(image->head, memory->layout->thread_datastack_chunk) &&
-	     frame < process_memory_word(image->head, memory->layout->thread_datastack_top) + BEYOND_TOP))
+	     frame < process_memory_word(image->head, memory->layout->thread_datastack_top) +
+			     BEYOND_TOP))
 		image->known = false;
 	else
 		image->known = add_region(image, frame, frame_bytes(memory->layout), 0);

@@ -48,7 +48,8 @@ struct pyimage {
 struct pyimage *pyimage_create(uint64_t state);
 void pyimage_destroy(struct pyimage *image);
 /* Adds its reads to the batch; looks for its regions first, if they are not known. False: no memory. */
-bool pyimage_add(struct pyimage *image, const struct pymemory *memory, struct process_memory_batch *batch);
+bool pyimage_add(struct pyimage *image, const struct pymemory *memory,
+		 struct process_memory_batch *batch);
 /* After the batch: finds the frames. Sets .walked, or learns what to read the next time. */
 void pyimage_walk(struct pyimage *image, const struct pymemory *memory);
 /* Adds its code objects to those wanted. False: no memory. */

@@ -151,14 +151,16 @@ static void free_entries(struct entries *entries)
 
 static uint64_t entry_key(const struct entries *entries, size_t at)
 {
-	return process_memory_word(entries->bytes, (int32_t)(at * entries->width + entries->width - 16));
+	return process_memory_word(entries->bytes,
+				   (int32_t)(at * entries->width + entries->width - 16));
 }
 
 static uint64_t entry_value(const struct entries *entries, size_t at)
 {
 	if (entries->values)
 		return entries->values[at];
-	return process_memory_word(entries->bytes, (int32_t)(at * entries->width + entries->width - 8));
+	return process_memory_word(entries->bytes,
+				   (int32_t)(at * entries->width + entries->width - 8));
 }
 
 static bool read_dict(const struct pymemory *memory, uint64_t dict, struct entries *out)
@@ -202,7 +204,8 @@ static ssize_t find_key(const struct pymemory *memory, const struct entries *ent
 
 	for (size_t i = 0; bytes && i < entries->count; i++)
 		process_memory_batch_add(&batch, entry_key(entries, i), bytes + i * each, each);
-	if (bytes && batch.count == entries->count && !process_memory_batch_read(&batch, memory->pid))
+	if (bytes && batch.count == entries->count &&
+	    !process_memory_batch_read(&batch, memory->pid))
 		for (size_t i = 0; found < 0 && i < entries->count; i++)
 			if (batch.parts[i].ok &&
 			    process_memory_word(bytes + i * each, memory->layout->unicode_length) ==
@@ -262,7 +265,8 @@ uint64_t pyobj_attribute(const struct pymemory *memory, uint64_t object, const c
 {
 	const struct pylayout *layout = memory->layout;
 	uint64_t type = process_memory_pointer(memory->pid, object + (uint64_t)layout->object_type);
-	uint64_t flags = type ? process_memory_pointer(memory->pid, type + (uint64_t)layout->type_flags)
+	uint64_t flags = type ? process_memory_pointer(memory->pid,
+						       type + (uint64_t)layout->type_flags)
 			      : 0;
 	uint64_t dict, values, value = 0, keys;
 	struct entries entries;
@@ -281,9 +285,10 @@ uint64_t pyobj_attribute(const struct pymemory *memory, uint64_t object, const c
 
 bool pyobj_type(const struct pymemory *memory, uint64_t object, char *out, size_t out_bytes)
 {
-	uint64_t type = process_memory_pointer(memory->pid, object + (uint64_t)memory->layout->object_type);
+	uint64_t type = process_memory_pointer(memory->pid,
+					       object + (uint64_t)memory->layout->object_type);
 	uint64_t name = type ? process_memory_pointer(memory->pid,
-					      type + (uint64_t)memory->layout->type_name)
+						      type + (uint64_t)memory->layout->type_name)
 			     : 0;
 	ssize_t got = name ? process_memory_read_some(memory->pid, name, out, out_bytes) : -1;
 
@@ -354,7 +359,8 @@ static void add_integer(const struct pymemory *memory, uint64_t object, struct b
 
 static void add_float(const struct pymemory *memory, uint64_t object, struct buf *out)
 {
-	uint64_t bits = process_memory_pointer(memory->pid, object + (uint64_t)memory->layout->float_value);
+	uint64_t bits = process_memory_pointer(memory->pid,
+					       object + (uint64_t)memory->layout->float_value);
 	char text[40];
 	double value;
 
@@ -390,7 +396,9 @@ void pyobj_repr(const struct pymemory *memory, uint64_t object, struct buf *out,
 	else if (!strcmp(type, "int"))
 		add_integer(memory, object, out);
 	else if (!strcmp(type, "bool"))
-		buf_text(out, process_memory_pointer(memory->pid, object + (uint64_t)layout->long_digit) & 1
+		buf_text(out, process_memory_pointer(memory->pid,
+						     object + (uint64_t)layout->long_digit) &
+					      1
 				      ? "True"
 				      : "False");
 	else if (!strcmp(type, "float"))

@@ -155,19 +155,20 @@ static void add_process(struct pystack *stack)
 	struct pystack_inside *inside = stack->inside;
 	uint64_t runtime = stack->python.runtime;
 
-	process_memory_batch_add(&inside->batch, runtime + (uint64_t)layout->runtime_interpreters_head,
-			 &inside->interpreters_head, 8);
+	process_memory_batch_add(&inside->batch,
+				 runtime + (uint64_t)layout->runtime_interpreters_head,
+				 &inside->interpreters_head, 8);
 	process_memory_batch_add(&inside->batch, runtime + (uint64_t)layout->runtime_finalizing,
-			 &inside->finalizing, 8);
+				 &inside->finalizing, 8);
 	for (size_t i = 0; i < inside->interpreter_count; i++) {
 		struct interpreter *one = &inside->interpreters[i];
 
 		process_memory_batch_add(&inside->batch,
-				 one->address + (uint64_t)layout->interp_threads_head,
-				 &one->threads_head, 8);
+					 one->address + (uint64_t)layout->interp_threads_head,
+					 &one->threads_head, 8);
 		if (one->gil)
 			process_memory_batch_add(&inside->batch, one->gil, one->gil_bytes,
-					 sizeof(one->gil_bytes));
+						 sizeof(one->gil_bytes));
 	}
 }
 
@@ -204,8 +205,8 @@ static int want_codes(struct pystack *stack)
 			return -ENOMEM;
 	process_memory_batch_clear(&inside->batch);
 	for (size_t i = 0; i < inside->wanted_count; i++)
-		process_memory_batch_add(&inside->batch, inside->wanted[i].address, inside->wanted[i].head,
-				 bytes);
+		process_memory_batch_add(&inside->batch, inside->wanted[i].address,
+					 inside->wanted[i].head, bytes);
 	if (inside->batch.count != inside->wanted_count)
 		return -ENOMEM;
 	return process_memory_batch_read(&inside->batch, stack->pid);

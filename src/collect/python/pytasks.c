@@ -53,8 +53,9 @@ struct chain {
 static bool type_name(const struct reader *reader, uint64_t type, char *out, size_t out_bytes)
 {
 	uint64_t name = process_memory_pointer(reader->memory->pid,
-				       type + (uint64_t)reader->layout->type_name);
-	ssize_t got = name ? process_memory_read_some(reader->memory->pid, name, out, out_bytes) : -1;
+					       type + (uint64_t)reader->layout->type_name);
+	ssize_t got = name ? process_memory_read_some(reader->memory->pid, name, out, out_bytes)
+			   : -1;
 
 	return got > 0 && memchr(out, '\0', (size_t)got);
 }
@@ -90,7 +91,7 @@ static enum kind kind_of_type(const struct reader *reader, uint64_t type)
 
 	for (int i = 0; kind == KIND_OTHER && i < BASES_MOST; i++) {
 		type = process_memory_pointer(reader->memory->pid,
-				      type + (uint64_t)reader->layout->type_base);
+					      type + (uint64_t)reader->layout->type_base);
 		if (!type)
 			break;
 		if (kind_by_name(reader, type) == KIND_TASK)
@@ -102,8 +103,9 @@ static enum kind kind_of_type(const struct reader *reader, uint64_t type)
 static enum kind kind_of(struct reader *reader, uint64_t object)
 {
 	uint64_t type = object && object % 8 == 0
-				? process_memory_pointer(reader->memory->pid,
-						 object + (uint64_t)reader->layout->object_type)
+				? process_memory_pointer(
+					  reader->memory->pid,
+					  object + (uint64_t)reader->layout->object_type)
 				: 0;
 	struct known_type *known;
 
@@ -151,9 +153,11 @@ static bool is_waiting(const struct reader *reader, const struct link *link)
 	if (layout->minor >= 13)
 		return state_of(reader, link) == -1;
 	return has_begun(reader, link) &&
-	       !process_memory_read(reader->memory->pid,
-			    process_memory_word(link->bytes, layout->gen_frame + layout->frame_instr) + 2,
-			    next, sizeof(next)) &&
+	       !process_memory_read(
+		       reader->memory->pid,
+		       process_memory_word(link->bytes, layout->gen_frame + layout->frame_instr) +
+			       2,
+		       next, sizeof(next)) &&
 	       (next[1] & 3) >= 2; /* RESUME: 2 after `yield from`, 3 after `await` */
 }
 
@@ -166,7 +170,7 @@ static uint64_t top_of(const struct reader *reader, const struct link *link)
 
 	if (layout->frame_stackpointer >= 0) {
 		uint64_t end = process_memory_word(link->bytes,
-					   layout->gen_frame + layout->frame_stackpointer);
+						   layout->gen_frame + layout->frame_stackpointer);
 
 		return end > frame && end - frame < 8ull * HEIGHT_MOST && end % 8 == 0 ? end - 8
 										       : 0;
@@ -201,7 +205,7 @@ static bool follow_one(struct reader *reader, struct chain *chain, uint64_t addr
 
 	*out_next = 0;
 	if (!link || process_memory_read(reader->memory->pid, address, link->bytes,
-				 generator_bytes(reader->layout))) {
+					 generator_bytes(reader->layout))) {
 		chain->state = PYTASKS_MISSED;
 		return false;
 	}
@@ -247,7 +251,7 @@ static bool add_again(const struct reader *reader, struct process_memory_batch *
 		      const struct link *link, struct again *again)
 {
 	return process_memory_batch_add(batch, link->address, again->bytes,
-				generator_bytes(reader->layout)) &&
+					generator_bytes(reader->layout)) &&
 	       (!link->top_at || process_memory_batch_add(batch, link->top_at, &again->top, 8));
 }
 
@@ -267,8 +271,10 @@ static bool is_same_head(const struct reader *reader, const unsigned char *one,
 
 	return process_memory_word(one, layout->task_coroutine) ==
 		       process_memory_word(other, layout->task_coroutine) &&
-	       process_memory_word(one, layout->task_waiter) == process_memory_word(other, layout->task_waiter) &&
-	       process_memory_int(one, layout->task_state) == process_memory_int(other, layout->task_state);
+	       process_memory_word(one, layout->task_waiter) ==
+		       process_memory_word(other, layout->task_waiter) &&
+	       process_memory_int(one, layout->task_state) ==
+		       process_memory_int(other, layout->task_state);
 }
 
 /* From the outermost in and out again, in one system call. */
@@ -303,16 +309,18 @@ static bool locate(struct reader *reader, const struct link *link, struct pystac
 {
 	const struct pylayout *layout = reader->layout;
 	const unsigned char *bytes = link->bytes + layout->gen_frame;
-	struct pycode_wanted wanted = { .address = process_memory_word(bytes, layout->frame_code) & ~7ull };
+	struct pycode_wanted wanted = { .address = process_memory_word(bytes, layout->frame_code) &
+						   ~7ull };
 	int64_t unit;
 
 	if (process_memory_read(reader->memory->pid, wanted.address, wanted.head,
-			pycode_head_bytes(layout)))
+				pycode_head_bytes(layout)))
 		return false;
 	pycode_resolve(&reader->stack->codes, reader->memory, &wanted, 1, reader->now_ns);
 	*frame = (struct pystack_frame){ .address = link->address + (uint64_t)layout->gen_frame,
 					 .code_address = wanted.address,
-					 .instruction = process_memory_word(bytes, layout->frame_instr),
+					 .instruction = process_memory_word(bytes,
+									    layout->frame_instr),
 					 .code = wanted.code,
 					 .owner = 1 };
 	unit = (int64_t)(frame->instruction - frame->code_address -
@@ -393,7 +401,7 @@ static bool read_task(struct reader *reader, struct chain *chain, struct pytasks
 		return false;
 	for (int i = 0; i < TRIES; i++) {
 		if (process_memory_read(reader->memory->pid, task->address, chain->head,
-				head_bytes(layout)) ||
+					head_bytes(layout)) ||
 		    process_memory_int(chain->head, layout->task_state))
 			return false;
 		free(task->frames);

@@ -73,9 +73,9 @@ static bool add_weak_set(const struct pymemory *memory, uint64_t weak, struct py
 
 		entries[2 * i] = 0;
 		if (reference && reference % 8 == 0)
-			ok = process_memory_batch_add(&batch,
-					      reference + (uint64_t)memory->layout->weakref_object,
-					      &entries[2 * i], 8);
+			ok = process_memory_batch_add(
+				&batch, reference + (uint64_t)memory->layout->weakref_object,
+				&entries[2 * i], 8);
 	}
 	if (entries && ok && !process_memory_batch_read(&batch, memory->pid))
 		for (size_t i = 0; ok && i < batch.count; i++)
@@ -90,9 +90,10 @@ static bool add_module(const struct pymemory *memory, uint64_t interpreter,
 {
 	const struct pylayout *layout = memory->layout;
 	uint64_t modules = process_memory_pointer(memory->pid,
-					  interpreter + (uint64_t)layout->interp_modules);
+						  interpreter + (uint64_t)layout->interp_modules);
 	uint64_t module = modules ? pyobj_dict_get(memory, modules, "asyncio.tasks") : 0;
-	uint64_t dict = module ? process_memory_pointer(memory->pid, module + (uint64_t)layout->module_dict)
+	uint64_t dict = module ? process_memory_pointer(memory->pid,
+							module + (uint64_t)layout->module_dict)
 			       : 0;
 
 	if (!dict)

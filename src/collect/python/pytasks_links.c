@@ -97,27 +97,30 @@ static void each_held(struct connecting *c, uint64_t tuple, bool cells)
 {
 	const struct pymemory *memory = c->memory;
 	uint64_t held[HELD_MOST];
-	uint64_t count = process_memory_pointer(memory->pid, tuple + (uint64_t)memory->layout->var_size);
+	uint64_t count = process_memory_pointer(memory->pid,
+						tuple + (uint64_t)memory->layout->var_size);
 
 	if (!tuple || count > HELD_MOST ||
-	    process_memory_read(memory->pid, tuple + (uint64_t)memory->layout->tuple_item, held, count * 8))
+	    process_memory_read(memory->pid, tuple + (uint64_t)memory->layout->tuple_item, held,
+				count * 8))
 		return;
 	for (uint64_t i = 0; i < count; i++)
-		connect_future(c,
-			       cells ? process_memory_pointer(memory->pid, held[i] + CELL_VALUE) : held[i]);
+		connect_future(c, cells ? process_memory_pointer(memory->pid, held[i] + CELL_VALUE)
+					: held[i]);
 }
 
 static void from_builtin(struct connecting *c, uint64_t callback)
 {
-	connect_task(c, process_memory_pointer(c->memory->pid,
-				       callback + (uint64_t)c->memory->layout->cfunction_self));
+	connect_task(
+		c, process_memory_pointer(c->memory->pid,
+					  callback + (uint64_t)c->memory->layout->cfunction_self));
 }
 
 /* A method of a group of tasks. */
 static void from_method(struct connecting *c, uint64_t callback)
 {
-	uint64_t group = process_memory_pointer(c->memory->pid,
-					callback + (uint64_t)c->memory->layout->method_self);
+	uint64_t group = process_memory_pointer(
+		c->memory->pid, callback + (uint64_t)c->memory->layout->method_self);
 
 	if (group)
 		connect_task(c, pyobj_attribute(c->memory, group, "_parent_task"));
@@ -127,7 +130,7 @@ static void from_function(struct connecting *c, uint64_t callback)
 {
 	each_held(c,
 		  process_memory_pointer(c->memory->pid,
-				 callback + (uint64_t)c->memory->layout->function_closure),
+					 callback + (uint64_t)c->memory->layout->function_closure),
 		  true);
 }
 
@@ -135,7 +138,7 @@ static void from_partial(struct connecting *c, uint64_t callback)
 {
 	each_held(c,
 		  process_memory_pointer(c->memory->pid,
-				 callback + (uint64_t)c->memory->layout->partial_args),
+					 callback + (uint64_t)c->memory->layout->partial_args),
 		  false);
 }
 
@@ -166,8 +169,10 @@ static void from_list(struct connecting *c, uint64_t list)
 {
 	const struct pymemory *memory = c->memory;
 	uint64_t pairs[CALLBACKS_MOST];
-	uint64_t count = process_memory_pointer(memory->pid, list + (uint64_t)memory->layout->var_size);
-	uint64_t items = process_memory_pointer(memory->pid, list + (uint64_t)memory->layout->list_item);
+	uint64_t count = process_memory_pointer(memory->pid,
+						list + (uint64_t)memory->layout->var_size);
+	uint64_t items = process_memory_pointer(memory->pid,
+						list + (uint64_t)memory->layout->list_item);
 	char type[16];
 
 	if (!pyobj_type(memory, list, type, sizeof(type)) || strcmp(type, "list") != 0)
@@ -177,8 +182,9 @@ static void from_list(struct connecting *c, uint64_t list)
 	if (!items || process_memory_read(memory->pid, items, pairs, count * 8))
 		return;
 	for (uint64_t i = 0; i < count; i++)
-		from_callback(c, process_memory_pointer(memory->pid,
-						pairs[i] + (uint64_t)memory->layout->tuple_item));
+		from_callback(
+			c, process_memory_pointer(memory->pid,
+						  pairs[i] + (uint64_t)memory->layout->tuple_item));
 }
 
 static void look_at(struct connecting *c, uint32_t task)
@@ -188,7 +194,8 @@ static void look_at(struct connecting *c, uint32_t task)
 	uint64_t list;
 
 	c->awaited = task;
-	from_callback(c, process_memory_pointer(c->memory->pid, address + (uint64_t)layout->task_callback));
+	from_callback(c, process_memory_pointer(c->memory->pid,
+						address + (uint64_t)layout->task_callback));
 	list = process_memory_pointer(c->memory->pid, address + (uint64_t)layout->task_callbacks);
 	if (list)
 		from_list(c, list);

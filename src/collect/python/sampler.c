@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "base/clock.h"
 #include "base/files/paths.h"
 #include "base/schema.h"
@@ -300,8 +302,7 @@ static void take_period(struct sampler_inside *inside, uint64_t now_ns)
 	uint64_t period_ns = inside->options.period_ns;
 
 	if (!period_ns && kymo__process.control)
-		period_ns = __atomic_load_n(&kymo__process.control->sample_period_ns,
-					    __ATOMIC_RELAXED);
+		period_ns = kymo__load_relaxed(&kymo__process.control->sample_period_ns);
 	if (period_ns && period_ns < SAMPLER_SHORTEST_NS)
 		period_ns = SAMPLER_SHORTEST_NS;
 	for (size_t i = 0; period_ns != inside->period_ns && i < inside->watched_count; i++)

@@ -153,8 +153,8 @@ static bool read_open(const struct slow_zones_stream *stream, struct kymo_open_s
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /* The innermost zone that has become too old: those around it are older, and less to the point. */
-static bool look_at_zones(struct slow_zones *slow, struct slow_zones_stream *stream, uint64_t limit_ns,
-			  char *cause, size_t cause_bytes)
+static bool look_at_zones(struct slow_zones *slow, struct slow_zones_stream *stream,
+			  uint64_t limit_ns, char *cause, size_t cause_bytes)
 {
 	struct kymo_open_stack open;
 	char name[128];
@@ -185,8 +185,8 @@ static bool look_at_zones(struct slow_zones *slow, struct slow_zones_stream *str
 }
 
 /* Row number `row` of a stream of marks, from the segment that it is in; false: it is not there (any more). */
-static bool read_mark(const struct slow_zones *slow, const struct slow_zones_stream *stream, uint64_t sequence,
-		      uint64_t row, struct schema_mark_row *out)
+static bool read_mark(const struct slow_zones *slow, const struct slow_zones_stream *stream,
+		      uint64_t sequence, uint64_t row, struct schema_mark_row *out)
 {
 	struct kymo_segment_head head;
 	char name[64];
@@ -208,8 +208,8 @@ static bool read_mark(const struct slow_zones *slow, const struct slow_zones_str
 }
 
 /* The last of the marks that came since the last look gives its name; where it cannot be read, "mark" has to do. */
-static bool look_at_marks(const struct slow_zones *slow, struct slow_zones_stream *stream, char *cause,
-			  size_t cause_bytes)
+static bool look_at_marks(const struct slow_zones *slow, struct slow_zones_stream *stream,
+			  char *cause, size_t cause_bytes)
 {
 	uint64_t before = stream->marks, last;
 	struct kymo_stream_live live;
@@ -285,7 +285,7 @@ static pid_t tid_of(const struct slow_zones *slow, uint32_t thread)
 }
 
 bool slow_zones_open_zone(struct slow_zones *slow, pid_t tid, char *name, size_t name_bytes,
-		    uint64_t *out_age_ns)
+			  uint64_t *out_age_ns)
 {
 	struct kymo_open_stack open;
 

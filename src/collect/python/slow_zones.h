@@ -39,7 +39,7 @@ void slow_zones_init(struct slow_zones *slow, const char *run_dir, pid_t pid, ui
 bool slow_zones_look(struct slow_zones *slow, uint64_t limit_ns, char *cause, size_t cause_bytes);
 /* The innermost open zone of any thread, and its age; false: none is open. */
 bool slow_zones_open_zone(struct slow_zones *slow, pid_t tid, char *name, size_t name_bytes,
-		    uint64_t *out_age_ns);
+			  uint64_t *out_age_ns);
 void slow_zones_fini(struct slow_zones *slow);
 
 #endif

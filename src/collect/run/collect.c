@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "base/clock.h"
 #include "base/files/paths.h"
 #include "collect/run/collector.h"
@@ -203,8 +205,7 @@ static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
 static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 {
 	uint64_t period_ns = collector->records
-				     ? __atomic_load_n(&kymo__process.control->system_period_ns,
-						       __ATOMIC_RELAXED)
+				     ? kymo__load_relaxed(&kymo__process.control->system_period_ns)
 				     : 0;
 
 	if (!period_ns || period_ns > UINT64_MAX / 2)

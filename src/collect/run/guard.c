@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <kymo/atomic.h>
+
 #define PAGE_BYTES 4096u
 
 static sigjmp_buf way_out;
@@ -57,13 +59,12 @@ static int change(uint64_t *word, const uint64_t *expected, uint64_t value)
 	uint64_t old = expected ? *expected : 0;
 
 	if (!expected) {
-		__atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(word, value);
 		return 0;
 	}
 	/* Release: our copy is complete before the claim; pairs with the acquire of whoever reads
 	   segment_first. */
-	return __atomic_compare_exchange_n(word, &old, value, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
+	return kymo__cas_acq_rel(word, &old, value);
 }
 
 static int guarded(int fd, uint64_t offset, const uint64_t *expected, uint64_t value)

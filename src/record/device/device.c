@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 struct queue {
 	uint32_t state; /* as of struct kymo__device */
 	uint32_t name_id;
@@ -35,25 +37,24 @@ static bool slot_claim(uint32_t *state)
 {
 	uint32_t expected = SLOT_FREE;
 
-	return __atomic_compare_exchange_n(state, &expected, SLOT_FILLING, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_ACQUIRE);
+	return kymo__cas_acq_rel_acquire(state, &expected, SLOT_FILLING);
 }
 
 /* Another thread is filling it, which takes no time; or was, when this child was forked. */
 static void slot_await(const uint32_t *state)
 {
-	for (int i = 0; i < 10000 && __atomic_load_n(state, __ATOMIC_ACQUIRE) == SLOT_FILLING; i++)
+	for (int i = 0; i < 10000 && kymo__load_acquire(state) == SLOT_FILLING; i++)
 		sched_yield();
 }
 
 static bool slot_ready(const uint32_t *state)
 {
-	return __atomic_load_n(state, __ATOMIC_ACQUIRE) == SLOT_READY;
+	return kymo__load_acquire(state) == SLOT_READY;
 }
 
 static void slot_publish(uint32_t *state)
 {
-	__atomic_store_n(state, SLOT_READY, __ATOMIC_RELEASE);
+	kymo__store_release(state, SLOT_READY);
 }
 
 static void copy_name(char out[KYMO__DEVICE_NAME_BYTES], const char *name)
@@ -66,12 +67,12 @@ static void copy_name(char out[KYMO__DEVICE_NAME_BYTES], const char *name)
 
 static uint32_t name_id(uint32_t *id, const char *name)
 {
-	uint32_t known = __atomic_load_n(id, __ATOMIC_RELAXED);
+	uint32_t known = kymo__load_relaxed(id);
 
 	if (KYMO__LIKELY(known != 0) || !kymo__process_ready())
 		return known;
 	known = kymo__intern(name, strlen(name), NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
-	__atomic_store_n(id, known, __ATOMIC_RELAXED);
+	kymo__store_relaxed(id, known);
 	return known;
 }
 
@@ -152,7 +153,7 @@ uint32_t kymo_device_queue_add(uint32_t device, const char *name, uint32_t core)
 
 	if (!kymo__device_get(device))
 		return 0;
-	index = __atomic_fetch_add(&queues_made, 1, __ATOMIC_RELAXED);
+	index = kymo__fetch_add_relaxed(&queues_made, 1);
 	if (index >= KYMO_DEVICE_QUEUES_MAX)
 		return 0;
 	queues[index].device = device;
@@ -228,15 +229,14 @@ int kymo_device_enable(struct kymo_error *err)
 	int rc = kymo_enable(err);
 
 	if (!rc && kymo__process_ready())
-		__atomic_fetch_or(&kymo__process.control->on, KYMO_ON_DEVICE, __ATOMIC_RELEASE);
+		kymo__fetch_or_release(&kymo__process.control->on, KYMO_ON_DEVICE);
 	return rc;
 }
 
 void kymo_device_disable(void)
 {
 	if (kymo__process_ready())
-		__atomic_fetch_and(&kymo__process.control->on, ~(uint32_t)KYMO_ON_DEVICE,
-				   __ATOMIC_RELEASE);
+		kymo__fetch_and_release(&kymo__process.control->on, ~(uint32_t)KYMO_ON_DEVICE);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ void kymo_device_launch(struct kymo_device_launch *out)
 	if (!lane)
 		return;
 	out->thread = lane->thread;
-	out->step = __atomic_load_n(lane->step, __ATOMIC_RELAXED);
+	out->step = kymo__load_relaxed(lane->step);
 	depth = lane->open->depth < KYMO_OPEN_MAX ? lane->open->depth : KYMO_OPEN_MAX;
 	while (depth && !lane->open->entries[depth - 1].name)
 		depth--; /* a hole: it has ended before those above it */
@@ -337,12 +337,12 @@ static void fill_row(const struct kymo_device_op *op, struct queue *queue,
 
 void kymo_device_watch(kymo_device_watcher *watcher)
 {
-	__atomic_store_n(&watching, watcher, __ATOMIC_RELEASE);
+	kymo__store_release(&watching, watcher);
 }
 
 static void tell_watcher(const struct kymo_device_op *op, const struct schema_device_op_row *row)
 {
-	kymo_device_watcher *watcher = __atomic_load_n(&watching, __ATOMIC_ACQUIRE);
+	kymo_device_watcher *watcher = kymo__load_acquire(&watching);
 	uint32_t both = SCHEMA_DEVICE_START | SCHEMA_DEVICE_END;
 
 	if (KYMO__UNLIKELY(watcher != NULL) && (row->flags & both) == both)
@@ -378,7 +378,7 @@ int kymo_device_memory(uint32_t device, const char *kind, int64_t bytes)
 	if (!at || !kind)
 		return -EINVAL;
 	/* Counted while recording is off, too: what is live then is known when it is on. */
-	row.live_bytes = __atomic_add_fetch(&at->live_bytes, bytes, __ATOMIC_RELAXED);
+	row.live_bytes = kymo__add_fetch_relaxed(&at->live_bytes, bytes);
 	if (!kymo_device_enabled() || !kymo__process_ready())
 		return 0;
 	row.ts_ticks = kymo__ticks();

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "base/clock.h"
 #include "record/device/device.h"
 
@@ -26,25 +28,25 @@
 static void copy_words(void *to, const void *from, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / 8; i++)
-		((uint64_t *)to)[i] = __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED);
+		((uint64_t *)to)[i] = kymo__load_relaxed((const uint64_t *)from + i);
 }
 
 static void store_words(void *to, const void *from, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / 8; i++)
-		__atomic_store_n((uint64_t *)to + i, ((const uint64_t *)from)[i], __ATOMIC_RELAXED);
+		kymo__store_relaxed((uint64_t *)to + i, ((const uint64_t *)from)[i]);
 }
 
 static bool read_begins(const struct kymo__device_clock *clock, uint32_t *version)
 {
-	*version = __atomic_load_n(&clock->version, __ATOMIC_ACQUIRE);
+	*version = kymo__load_acquire(&clock->version);
 	return !(*version & 1);
 }
 
 static bool read_holds(const struct kymo__device_clock *clock, uint32_t version)
 {
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&clock->version, __ATOMIC_RELAXED) == version;
+	kymo__fence_acquire();
+	return kymo__load_relaxed(&clock->version) == version;
 }
 
 /* False: a writer was always at work, or no pair is there. */
@@ -93,7 +95,7 @@ static uint64_t error_between(const struct kymo__device_pair *a, const struct ky
 static bool neighbours(const struct kymo__device_clock *clock, uint64_t device_ns,
 		       struct kymo__device_pair *a, struct kymo__device_pair *b)
 {
-	uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED), version;
+	uint32_t count = kymo__load_relaxed(&clock->count), version;
 	uint32_t kept = count < KYMO__DEVICE_PAIRS ? count : KYMO__DEVICE_PAIRS;
 
 	for (int tries = 0; tries < READ_TRIES; tries++) {
@@ -251,16 +253,16 @@ static void add_pair(struct kymo__device *device, const struct kymo__device_pair
 
 		miss_ns = (double)(int64_t)(pair->ticks - foretold) / nominal;
 	}
-	__atomic_store_n(&clock->version, version + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	kymo__store_relaxed(&clock->version, version + 1);
+	kymo__fence_release();
 	/* A clock that was set begins anew: what was known of it says nothing any more. */
 	if (fabs(miss_ns) > STEP_NS && fabs(miss_ns) > 10.0 * (double)pair->error_ns)
-		__atomic_store_n(&clock->count, 0, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&clock->count, 0);
 	relate(clock, pair, nominal, &rate);
 	store_words(&clock->pairs[clock->count % KYMO__DEVICE_PAIRS], pair, sizeof(*pair));
-	__atomic_store_n(&clock->count, clock->count + 1, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&clock->count, clock->count + 1);
 	store_words(&clock->rate, &rate, sizeof(rate));
-	__atomic_store_n(&clock->version, version + 2, __ATOMIC_RELEASE);
+	kymo__store_release(&clock->version, version + 2);
 	write_row(device, &rate, nominal, miss_ns);
 }
 
@@ -274,8 +276,7 @@ static int sync_now(struct kymo__device *device, const struct kymo__device_pair 
 
 	if (!kymo__process_ready())
 		return -EAGAIN;
-	if (!__atomic_compare_exchange_n(&device->clock.syncing, &idle, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!kymo__cas_acquire(&device->clock.syncing, &idle, 1))
 		return -EAGAIN; /* somebody is at it */
 	/* A clock that cannot be read costs one attempt. */
 	rc = given || !device_now(device, &unused) ? 0 : -EIO;
@@ -288,7 +289,7 @@ static int sync_now(struct kymo__device *device, const struct kymo__device_pair 
 	}
 	if (!rc)
 		add_pair(device, &pair, nominal);
-	__atomic_store_n(&device->clock.syncing, 0, __ATOMIC_RELEASE);
+	kymo__store_release(&device->clock.syncing, 0);
 	return rc;
 }
 

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "base/clock.h"
 #include "record/device/device.h"
 
@@ -42,7 +44,7 @@ static int read_clock(void *context, uint32_t local, uint64_t *out_ns)
 
 struct kymo_fake *kymo_fake_open(const struct kymo_fake_options *options)
 {
-	uint32_t index = __atomic_fetch_add(&fakes_made, 1, __ATOMIC_RELAXED);
+	uint32_t index = kymo__fetch_add_relaxed(&fakes_made, 1);
 	struct kymo_fake *fake = &fakes[index < FAKES_MAX ? index : 0];
 
 	if (index >= FAKES_MAX)
@@ -77,12 +79,11 @@ uint32_t kymo_fake_queue(const struct kymo_fake *fake, uint32_t core)
 /* The core is taken from the moment it is free, or from now on, for that long. When that begins. */
 static uint64_t take_core(struct kymo_fake *fake, uint32_t core, uint64_t from_ns, uint64_t long_ns)
 {
-	uint64_t free_ns = __atomic_load_n(&fake->free_ns[core], __ATOMIC_RELAXED), start_ns;
+	uint64_t free_ns = kymo__load_relaxed(&fake->free_ns[core]), start_ns;
 
 	do
 		start_ns = free_ns > from_ns ? free_ns : from_ns;
-	while (!__atomic_compare_exchange_n(&fake->free_ns[core], &free_ns, start_ns + long_ns,
-					    true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	while (!kymo__cas_weak_relaxed(&fake->free_ns[core], &free_ns, start_ns + long_ns));
 	return start_ns;
 }
 
@@ -126,7 +127,7 @@ uint64_t kymo_fake_execute(struct kymo_fake *fake, uint32_t core, uint32_t model
 		return 0;
 	op = new_op(fake, core, model);
 	op.kind = KYMO_DEVICE_KERNEL;
-	op.execution = __atomic_add_fetch(&fake->executions, 1, __ATOMIC_RELAXED);
+	op.execution = kymo__add_fetch_relaxed(&fake->executions, 1);
 	begin = take_core(fake, core, op.submit + fake->options.launch_ns, kernels * kernel_ns);
 	for (uint32_t i = 0; i < kernels; i++) {
 		op.start = begin + i * kernel_ns;
@@ -152,8 +153,7 @@ void kymo_fake_wait(struct kymo_fake *fake, uint32_t core)
 	op.flags = KYMO_DEVICE_HOST_TICKS;
 	op.queued = op.submit = KYMO_DEVICE_NO_TIME;
 	op.start = kymo_ticks();
-	left = (int64_t)(__atomic_load_n(&fake->free_ns[core], __ATOMIC_RELAXED) -
-			 kymo_fake_now(fake));
+	left = (int64_t)(kymo__load_relaxed(&fake->free_ns[core]) - kymo_fake_now(fake));
 	if (left > 0)
 		nanosleep(&(struct timespec){ left / 1000000000, left % 1000000000 }, NULL);
 	op.end = kymo_ticks();

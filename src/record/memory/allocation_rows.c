@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "base/schema.h"
 #include "record/device/adapter.h"
 #include "record/record.h"
@@ -203,7 +205,7 @@ void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_
 	memory_announce();
 	entry = (bytes < MEMORY_SIZE_MASK ? bytes : MEMORY_SIZE_MASK) |
 		(uint64_t)memory_stack(mapped, caller) << MEMORY_SIZE_BITS;
-	if (__atomic_load_n(&memory_mode, __ATOMIC_RELAXED) != KYMO_MEMORY_SAMPLED)
+	if (kymo__load_relaxed(&memory_mode) != KYMO_MEMORY_SAMPLED)
 		memory_passed((int64_t)bytes);
 	else if (bytes < KYMO_MEMORY_MEAN)
 		entry |= MEMORY_SAMPLED;
@@ -225,7 +227,7 @@ uint64_t memory_moving(const void *ptr)
 {
 	uint64_t entry = memory_live_take(ptr);
 
-	if (!entry && ptr && __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) == KYMO_MEMORY_EXACT)
+	if (!entry && ptr && kymo__load_relaxed(&memory_mode) == KYMO_MEMORY_EXACT)
 		memory_foreign();
 	return entry;
 }

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "record/memory/memory.h"
 
 #define SCANS \
@@ -25,7 +27,7 @@ uint32_t memory_mode;
 
 static inline uint32_t mode(void)
 {
-	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&memory_mode);
 }
 
 /* Of the function that it is written in, which has a frame pointer then; for the hooks, and what they jump to. */

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #include "record/memory/memory.h"
 
 #define REGION_BITS 21 /* 2 MiB of the program */
@@ -30,7 +32,7 @@ static uint64_t leaves_used;
 /* Where each address has an entry, a table that says so would only be in the way. */
 static inline bool is_filtered(void)
 {
-	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) != KYMO_MEMORY_EXACT;
+	return kymo__load_relaxed(&memory_mode) != KYMO_MEMORY_EXACT;
 }
 
 /* By the kernel's number: ours is not the program's memory. */
@@ -48,14 +50,13 @@ static char *chunk_at(uint64_t index)
 
 	if (index >= CHUNKS)
 		return NULL;
-	chunk = __atomic_load_n(&chunks[index], __ATOMIC_ACQUIRE);
+	chunk = kymo__load_acquire(&chunks[index]);
 	if (chunk)
 		return chunk;
 	chunk = map(CHUNK_BYTES);
 	if (!chunk)
 		return NULL;
-	if (__atomic_compare_exchange_n(&chunks[index], &none, chunk, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+	if (kymo__cas_acq_rel_acquire(&chunks[index], &none, chunk))
 		return chunk;
 	syscall(SYS_munmap, chunk, CHUNK_BYTES);
 	return none;
@@ -63,7 +64,7 @@ static char *chunk_at(uint64_t index)
 
 static uint64_t *leaf_make(void)
 {
-	uint64_t number = __atomic_fetch_add(&leaves_used, 1, __ATOMIC_RELAXED);
+	uint64_t number = kymo__fetch_add_relaxed(&leaves_used, 1);
 	char *chunk = chunk_at(number / 32);
 
 	return chunk ? (uint64_t *)(void *)(chunk + number % 32 * LEAF_BYTES) : NULL;
@@ -71,13 +72,12 @@ static uint64_t *leaf_make(void)
 
 static uint64_t *leaf_of(struct region *region, bool make)
 {
-	uint64_t *leaf = __atomic_load_n(&region->leaf, __ATOMIC_ACQUIRE), *none = NULL;
+	uint64_t *leaf = kymo__load_acquire(&region->leaf), *none = NULL;
 
 	if (leaf || !make)
 		return leaf;
 	leaf = leaf_make();
-	if (!leaf || __atomic_compare_exchange_n(&region->leaf, &none, leaf, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!leaf || kymo__cas_acq_rel_acquire(&region->leaf, &none, leaf))
 		return leaf;
 	return none; /* another thread's; ours stays unused */
 }
@@ -90,12 +90,11 @@ static uint64_t *entry_of(const void *ptr, bool make)
 	uint32_t at = (uint32_t)(wanted * 0x9E3779B97F4A7C15ull >> 48);
 
 	for (uint32_t i = 0; i < 256; i++, at = (at + 1) % REGIONS) {
-		uint64_t number = __atomic_load_n(&regions[at].number, __ATOMIC_ACQUIRE);
+		uint64_t number = kymo__load_acquire(&regions[at].number);
 		uint64_t *leaf;
 
 		if (!number && make &&
-		    __atomic_compare_exchange_n(&regions[at].number, &number, wanted, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		    kymo__cas_acq_rel_acquire(&regions[at].number, &number, wanted))
 			number = wanted;
 		if (!number)
 			return NULL;
@@ -111,10 +110,9 @@ static uint64_t *entry_of(const void *ptr, bool make)
 static void filter_add(const void *ptr, int change)
 {
 	uint8_t *cell = &memory_filter[memory_filter_of(ptr)];
-	uint8_t now = __atomic_load_n(cell, __ATOMIC_RELAXED);
+	uint8_t now = kymo__load_relaxed(cell);
 
-	while (now != 255 && !__atomic_compare_exchange_n(cell, &now, (uint8_t)(now + change), true,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (now != 255 && !kymo__cas_weak_relaxed(cell, &now, (uint8_t)(now + change)))
 		;
 }
 
@@ -130,7 +128,7 @@ bool memory_live_put(const void *ptr, uint64_t entry)
 
 	if (!at)
 		return false;
-	__atomic_store_n(at, entry, __ATOMIC_RELAXED);
+	kymo__store_relaxed(at, entry);
 	if (is_filtered())
 		filter_add(ptr, 1);
 	return true;
@@ -139,11 +137,11 @@ bool memory_live_put(const void *ptr, uint64_t entry)
 uint64_t memory_live_take(const void *ptr)
 {
 	uint64_t *at = entry_of(ptr, false);
-	uint64_t entry = at ? __atomic_load_n(at, __ATOMIC_RELAXED) : 0;
+	uint64_t entry = at ? kymo__load_relaxed(at) : 0;
 
 	if (!entry)
 		return 0;
-	__atomic_store_n(at, 0, __ATOMIC_RELAXED);
+	kymo__store_relaxed(at, 0);
 	if (is_filtered())
 		filter_add(ptr, -1);
 	return entry;

@@ -20,6 +20,7 @@
 #include <sys/single_threaded.h>
 #endif
 
+#include <kymo/atomic.h>
 #include <kymo/hot.h>
 
 /* ---- for kymo's extensions ------------------------------------------------------------------- */
@@ -168,7 +169,7 @@ static inline int64_t memory_add(int64_t *word, int64_t change)
 	int64_t before = change;
 
 	if (!MEMORY_ALONE)
-		return __atomic_add_fetch(word, change, __ATOMIC_RELAXED);
+		return kymo__add_fetch_relaxed(word, change);
 	__asm__ volatile("xaddq %0, %1" : "+r"(before), "+m"(*word) : : "cc");
 	return before + change;
 }
@@ -178,8 +179,7 @@ static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
 	bool done;
 
 	if (!MEMORY_ALONE)
-		return __atomic_compare_exchange_n(word, expected, wanted, true, __ATOMIC_RELAXED,
-						   __ATOMIC_RELAXED);
+		return kymo__cas_weak_relaxed(word, expected, wanted);
 	__asm__ volatile("cmpxchgq %3, %1"
 			 : "+a"(*expected), "+m"(*word), "=@cce"(done)
 			 : "r"(wanted)
@@ -190,12 +190,11 @@ static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
 #define MEMORY_ALONE 0
 static inline int64_t memory_add(int64_t *word, int64_t change)
 {
-	return __atomic_add_fetch(word, change, __ATOMIC_RELAXED);
+	return kymo__add_fetch_relaxed(word, change);
 }
 static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
 {
-	return __atomic_compare_exchange_n(word, expected, wanted, true, __ATOMIC_RELAXED,
-					   __ATOMIC_RELAXED);
+	return kymo__cas_weak_relaxed(word, expected, wanted);
 }
 #endif
 

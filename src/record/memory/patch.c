@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #if defined(__x86_64__)
 #define IS_SLOT(type, addend) \
 	((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT || \
@@ -149,7 +151,7 @@ static void *real_of(const char *name)
 static void do_slot(struct object *object, uintptr_t at, const struct memory_hook *hook)
 {
 	void **slot = (void **)at;
-	void *now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	void *now = kymo__load_relaxed(slot);
 	void *next = work == REDIRECT ? hook->function : real_of(hook->name);
 
 	if (!next || now == next || (work == PUT_BACK && now != hook->function))
@@ -157,7 +159,7 @@ static void do_slot(struct object *object, uintptr_t at, const struct memory_hoo
 	if (work == REDIRECT && !now)
 		return; /* weak, and not there */
 	if (writable(object, at))
-		__atomic_store_n(slot, next, __ATOMIC_RELAXED);
+		kymo__store_relaxed(slot, next);
 }
 
 static void do_slots(struct object *object, const ElfW(Rela) * slot, size_t count)
@@ -207,7 +209,7 @@ static int do_object(struct dl_phdr_info *info, size_t bytes, void *unused)
 
 	(void)bytes, (void)unused;
 	if (work == REDIRECT)
-		__atomic_store_n(&seen_adds, info->dlpi_adds, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&seen_adds, info->dlpi_adds);
 	if (is_left_alone(info))
 		return 0;
 	read_headers(&object, info);
@@ -242,12 +244,11 @@ static void *own_handle(void)
 	static void *handle;
 	Dl_info info;
 
-	if (!__atomic_load_n(&handle, __ATOMIC_ACQUIRE) &&
-	    dladdr((void *)memory_hooks[0].function, &info) && info.dli_fname)
-		__atomic_store_n(&handle,
-				 memory_real.dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD),
-				 __ATOMIC_RELEASE);
-	return __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+	if (!kymo__load_acquire(&handle) && dladdr((void *)memory_hooks[0].function, &info) &&
+	    info.dli_fname)
+		kymo__store_release(&handle,
+				    memory_real.dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD));
+	return kymo__load_acquire(&handle);
 }
 
 int memory_patch(bool on)
@@ -274,5 +275,5 @@ bool memory_patch_new(void)
 	uint64_t adds = 0;
 
 	dl_iterate_phdr(take_adds, &adds);
-	return adds != __atomic_load_n(&seen_adds, __ATOMIC_RELAXED) && !memory_patch(true);
+	return adds != kymo__load_relaxed(&seen_adds) && !memory_patch(true);
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <kymo/atomic.h>
+
 #include "record/memory/memory.h"
 
 struct memory_real memory_real;
@@ -33,12 +35,11 @@ void *memory_early(size_t bytes, size_t align)
 	if (bytes > sizeof(memory_early_room) || align > 4096)
 		return NULL;
 	do {
-		at = __atomic_load_n(&early_used, __ATOMIC_RELAXED);
+		at = kymo__load_relaxed(&early_used);
 		start = (at + 16 + align - 1) & ~(align - 1);
 		if (start > sizeof(memory_early_room) || bytes > sizeof(memory_early_room) - start)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&early_used, &at, start + bytes, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!kymo__cas_relaxed(&early_used, &at, start + bytes));
 	memcpy(memory_early_room + start - 8, &bytes, sizeof(bytes));
 	return memory_early_room + start;
 }
@@ -146,17 +147,16 @@ bool memory_real_find(void)
 	static uint32_t looking;
 	uint32_t none = 0;
 
-	if (__atomic_load_n(&found, __ATOMIC_ACQUIRE))
+	if (kymo__load_acquire(&found))
 		return true;
 	/* One thread looks; what it allocates meanwhile is early memory. */
-	if (!__atomic_compare_exchange_n(&looking, &none, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!kymo__cas_acquire(&looking, &none, 1))
 		return false;
 	take_linked();
 	memory_preloaded = memory_real.malloc == memory_hooks[0].function;
 	if (memory_preloaded)
 		take_next();
-	__atomic_store_n(&found, memory_real.malloc && memory_real.free, __ATOMIC_RELEASE);
+	kymo__store_release(&found, memory_real.malloc && memory_real.free);
 	return found;
 }
 
@@ -172,7 +172,7 @@ static bool is_in(struct span *span, const void *landmark, const void *address)
 		if (_dl_find_object((void *)landmark, &object))
 			return false;
 		span->start = (uintptr_t)object.dlfo_map_start;
-		__atomic_store_n(&span->end, (uintptr_t)object.dlfo_map_end, __ATOMIC_RELEASE);
+		kymo__store_release(&span->end, (uintptr_t)object.dlfo_map_end);
 	}
 	return (uintptr_t)address >= span->start && (uintptr_t)address < span->end;
 }

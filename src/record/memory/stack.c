@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "base/format.h"
 #include "base/schema.h"
 #include "record/device/adapter.h"
@@ -38,7 +40,7 @@ static const struct kymo_memory_python *python;
 
 void kymo_memory_python(const struct kymo_memory_python *how)
 {
-	__atomic_store_n(&python, how, __ATOMIC_RELEASE);
+	kymo__store_release(&python, how);
 }
 
 struct memory_node *memory_node(uint32_t node)
@@ -48,7 +50,7 @@ struct memory_node *memory_node(uint32_t node)
 
 uint32_t memory_node_count(void)
 {
-	uint32_t count = __atomic_load_n(&node_count, __ATOMIC_ACQUIRE);
+	uint32_t count = kymo__load_acquire(&node_count);
 
 	return count < MEMORY_NODES ? count : MEMORY_NODES;
 }
@@ -67,16 +69,16 @@ static void keep_text(uint32_t name, const char *function, size_t function_bytes
 {
 	uint32_t bytes = (uint32_t)(function_bytes + file_bytes + 2), at;
 
-	if (!name || name >= KYMO_NAMES_MAX || __atomic_load_n(&text_of[name], __ATOMIC_RELAXED))
+	if (!name || name >= KYMO_NAMES_MAX || kymo__load_relaxed(&text_of[name]))
 		return;
-	at = __atomic_fetch_add(&text_used, bytes, __ATOMIC_RELAXED);
+	at = kymo__fetch_add_relaxed(&text_used, bytes);
 	if (at > TEXT_BYTES - bytes) {
-		__atomic_fetch_sub(&text_used, bytes, __ATOMIC_RELAXED);
+		kymo__fetch_sub_relaxed(&text_used, bytes);
 		return;
 	}
 	memcpy(text + at, function, function_bytes);
 	memcpy(text + at + function_bytes + 1, file, file_bytes);
-	__atomic_store_n(&text_of[name], at, __ATOMIC_RELEASE);
+	kymo__store_release(&text_of[name], at);
 }
 
 /* The id of a frame's name, and its line. */
@@ -110,13 +112,13 @@ static uint32_t name_of(const struct kymo_memory_frame_key *frame, uint32_t *lin
 static uint32_t name_known(const struct kymo_memory_frame_key *frame, uint32_t *line)
 {
 	uint32_t at = (uint32_t)(frame->key * 0x9E3779B97F4A7C15ull >> 50);
-	uint64_t both = __atomic_load_n(&named[at].name, __ATOMIC_RELAXED);
+	uint64_t both = kymo__load_relaxed(&named[at].name);
 
-	if (!both || __atomic_load_n(&named[at].mixed, __ATOMIC_RELAXED) != (frame->key ^ both)) {
+	if (!both || kymo__load_relaxed(&named[at].mixed) != (frame->key ^ both)) {
 		both = name_of(frame, line);
 		both |= (uint64_t)*line << 32;
-		__atomic_store_n(&named[at].name, both, __ATOMIC_RELAXED);
-		__atomic_store_n(&named[at].mixed, frame->key ^ both, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&named[at].name, both);
+		kymo__store_relaxed(&named[at].mixed, frame->key ^ both);
 	}
 	*line = (uint32_t)(both >> 32);
 	return (uint32_t)both;
@@ -125,7 +127,7 @@ static uint32_t name_known(const struct kymo_memory_frame_key *frame, uint32_t *
 void memory_stack_forget_names(void)
 {
 	for (uint32_t i = 0; i < NAMED; i++)
-		__atomic_store_n(&named[i].name, 0, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&named[i].name, 0);
 }
 
 static void out_text(char *out, size_t out_bytes, const char *in)
@@ -152,11 +154,11 @@ uint32_t kymo_memory_frame(uint32_t node, char *name, size_t name_bytes, char *f
 
 static uint32_t node_make(uint32_t parent, const struct kymo_memory_frame_key *frame)
 {
-	uint32_t index = __atomic_fetch_add(&node_count, 1, __ATOMIC_RELAXED);
+	uint32_t index = kymo__fetch_add_relaxed(&node_count, 1);
 	struct memory_node *node;
 
 	if (index >= MEMORY_NODES) {
-		__atomic_store_n(&node_count, MEMORY_NODES, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&node_count, MEMORY_NODES);
 		return NO_ROOM;
 	}
 	node = &nodes[index];
@@ -172,13 +174,12 @@ static uint32_t node_of(uint32_t parent, const struct kymo_memory_frame_key *fra
 	uint32_t at = (uint32_t)(mix(parent + 1ull, frame->key) >> 45) % SLOTS, made;
 
 	for (unsigned i = 0; i < 64; i++, at = (at + 1) % SLOTS) {
-		uint32_t index = __atomic_load_n(&slots[at], __ATOMIC_ACQUIRE);
+		uint32_t index = kymo__load_acquire(&slots[at]);
 
 		if (!index) {
 			made = node_make(parent, frame);
 			if (made != NO_ROOM)
-				__atomic_compare_exchange_n(&slots[at], &index, made, false,
-							    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+				kymo__cas_release(&slots[at], &index, made);
 			return made;
 		}
 		if (nodes[index].key == frame->key && nodes[index].parent == parent)
@@ -251,19 +252,19 @@ static uint64_t hash_of(const struct stack *stack, uint64_t native)
 static uint32_t find(const struct stack *stack, uint64_t hash)
 {
 	uint32_t at = (uint32_t)(hash >> 48);
-	uint64_t node = __atomic_load_n(&known[at].node, __ATOMIC_RELAXED);
+	uint64_t node = kymo__load_relaxed(&known[at].node);
 
-	if (node && __atomic_load_n(&known[at].mixed, __ATOMIC_RELAXED) == (hash ^ node))
+	if (node && kymo__load_relaxed(&known[at].mixed) == (hash ^ node))
 		return (uint32_t)node;
 	node = intern_stack(stack);
-	__atomic_store_n(&known[at].node, node, __ATOMIC_RELAXED);
-	__atomic_store_n(&known[at].mixed, hash ^ node, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&known[at].node, node);
+	kymo__store_relaxed(&known[at].mixed, hash ^ node);
 	return (uint32_t)node;
 }
 
 static void take_python(struct stack *stack)
 {
-	const struct kymo_memory_python *how = __atomic_load_n(&python, __ATOMIC_ACQUIRE);
+	const struct kymo_memory_python *how = kymo__load_acquire(&python);
 
 	stack->stop_start = stack->stop_end = stack->python_count = 0;
 	if (!how)
@@ -302,10 +303,10 @@ void memory_stack_write(uint32_t index)
 		struct memory_node *node = &nodes[index];
 		struct schema_frame_row row = { index, node->parent, node->name, node->line };
 
-		if (__atomic_load_n(&node->written, __ATOMIC_RELAXED) == generation)
+		if (kymo__load_relaxed(&node->written) == generation)
 			return;
 		if (kymo__append(SCHEMA_ALLOC_FRAMES, &row))
 			return;
-		__atomic_store_n(&node->written, generation, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&node->written, generation);
 	}
 }

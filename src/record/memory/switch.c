@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #include "base/schema.h"
 #include "record/device/adapter.h"
 #include "record/record.h"
@@ -36,7 +38,7 @@ static uint32_t switching; /* somebody does what is asked for from outside */
 
 uint32_t memory_generation(void)
 {
-	return __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&generation);
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -44,7 +46,7 @@ uint32_t memory_generation(void)
 /* True: it is a new peak. */
 static bool raise_to(int64_t *peak, int64_t live)
 {
-	int64_t now = __atomic_load_n(peak, __ATOMIC_RELAXED);
+	int64_t now = kymo__load_relaxed(peak);
 
 	while (live > now)
 		if (memory_swap(peak, &now, live))
@@ -54,13 +56,12 @@ static bool raise_to(int64_t *peak, int64_t live)
 
 static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
 {
-	uint32_t end = __atomic_load_n(&slots_end, __ATOMIC_RELAXED);
+	uint32_t end = kymo__load_relaxed(&slots_end);
 
 	for (uint32_t i = 0; i < end; i++)
-		if (__atomic_load_n(&slots[i].used, __ATOMIC_RELAXED) &&
-		    raise_to(&slots[i].peak, live)) {
-			__atomic_store_n(&slots[i].peak_variance, variance, __ATOMIC_RELAXED);
-			__atomic_store_n(&slots[i].peak_ticks, ticks, __ATOMIC_RELAXED);
+		if (kymo__load_relaxed(&slots[i].used) && raise_to(&slots[i].peak, live)) {
+			kymo__store_relaxed(&slots[i].peak_variance, variance);
+			kymo__store_relaxed(&slots[i].peak_ticks, ticks);
 		}
 }
 
@@ -68,25 +69,24 @@ static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
    changes afterwards. */
 static void change_site(struct memory_node *node, int64_t bytes)
 {
-	int64_t epoch = __atomic_load_n(&all.epoch, __ATOMIC_RELAXED);
-	int64_t seen = __atomic_load_n(&node->epoch, __ATOMIC_RELAXED);
+	int64_t epoch = kymo__load_relaxed(&all.epoch);
+	int64_t seen = kymo__load_relaxed(&node->epoch);
 
 	if (seen != epoch && memory_swap(&node->epoch, &seen, epoch))
-		__atomic_store_n(&node->at_peak, __atomic_load_n(&node->live, __ATOMIC_RELAXED),
-				 __ATOMIC_RELAXED);
+		kymo__store_relaxed(&node->at_peak, kymo__load_relaxed(&node->live));
 	memory_add(&node->live, bytes);
 }
 
 static void raise_peaks(int64_t live, uint64_t ticks)
 {
-	int64_t variance = __atomic_load_n(&all.variance, __ATOMIC_RELAXED);
+	int64_t variance = kymo__load_relaxed(&all.variance);
 
 	if (raise_to(&all.peak, live)) {
 		memory_add(&all.epoch, 1);
-		__atomic_store_n(&all.peak_variance, variance, __ATOMIC_RELAXED);
-		__atomic_store_n(&all.peak_ticks, ticks, __ATOMIC_RELAXED);
+		kymo__store_relaxed(&all.peak_variance, variance);
+		kymo__store_relaxed(&all.peak_ticks, ticks);
 	}
-	if (__atomic_load_n(&slots_on, __ATOMIC_RELAXED))
+	if (kymo__load_relaxed(&slots_on))
 		raise_slots(live, variance, ticks);
 }
 
@@ -121,17 +121,17 @@ void memory_passed(int64_t bytes)
 
 int64_t memory_live_bytes(void)
 {
-	return __atomic_load_n(&all.live, __ATOMIC_RELAXED);
+	return kymo__load_relaxed(&all.live);
 }
 
 void memory_lost(void)
 {
-	__atomic_fetch_add(&all.lost, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&all.lost, 1);
 }
 
 void memory_foreign(void)
 {
-	__atomic_fetch_add(&all.foreign, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&all.foreign, 1);
 }
 
 /* The ticks are stored last, so that one which is being written is not taken. */
@@ -140,21 +140,21 @@ void memory_event(uint64_t ticks, const void *ptr, uint64_t size, uint32_t node,
 {
 	struct kymo_memory_event *event;
 
-	if (!__atomic_load_n(&readers_of_events, __ATOMIC_RELAXED))
+	if (!kymo__load_relaxed(&readers_of_events))
 		return;
-	event = &events[__atomic_fetch_add(&event_count, 1, __ATOMIC_RELAXED) % KYMO_MEMORY_EVENTS];
-	__atomic_store_n(&event->ticks, 0, __ATOMIC_RELAXED);
+	event = &events[kymo__fetch_add_relaxed(&event_count, 1) % KYMO_MEMORY_EVENTS];
+	kymo__store_relaxed(&event->ticks, 0);
 	event->ptr = (uintptr_t)ptr;
 	event->size = size;
 	event->live_bytes = live;
 	event->node = node;
 	event->kind = kind;
-	__atomic_store_n(&event->ticks, ticks, __ATOMIC_RELEASE);
+	kymo__store_release(&event->ticks, ticks);
 }
 
 size_t kymo_memory_events(uint64_t from, struct kymo_memory_event *out, size_t most, uint64_t *end)
 {
-	uint64_t count = __atomic_load_n(&event_count, __ATOMIC_ACQUIRE);
+	uint64_t count = kymo__load_acquire(&event_count);
 	size_t taken = 0;
 
 	*end = count;
@@ -221,14 +221,14 @@ static void announce(uint32_t mode)
 {
 	uint32_t now = memory_generation();
 
-	if (__atomic_exchange_n(&announced, now, __ATOMIC_RELAXED) != now)
+	if (kymo__exchange_relaxed(&announced, now) != now)
 		memory_row(SCHEMA_ALLOC_BEGAN, how(mode));
 }
 
 void memory_announce(void)
 {
-	if (__atomic_load_n(&announced, __ATOMIC_RELAXED) != memory_generation())
-		announce(__atomic_load_n(&memory_mode, __ATOMIC_RELAXED));
+	if (kymo__load_relaxed(&announced) != memory_generation())
+		announce(kymo__load_relaxed(&memory_mode));
 }
 
 static void forget_all(void)
@@ -241,14 +241,14 @@ static void forget_all(void)
 		node->epoch = 0;
 	}
 	memset(&all, 0, sizeof(all));
-	__atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&generation, 1);
 }
 
 /* The child counts from here: what it inherits is not in its recording. */
 static void in_child(void)
 {
 	switching = 0; /* by a thread that is not in this child */
-	if (!__atomic_load_n(&memory_mode, __ATOMIC_RELAXED))
+	if (!kymo__load_relaxed(&memory_mode))
 		return;
 	forget_all();
 	for (uint32_t i = 0; i < WATCHES; i++)
@@ -261,7 +261,7 @@ static uint32_t wanted_mode(void)
 	uint32_t mode = KYMO_MEMORY_OFF;
 
 	for (uint32_t i = 0; i < WATCHES; i++)
-		if (__atomic_load_n(&slots[i].used, __ATOMIC_ACQUIRE) && slots[i].mode > mode)
+		if (kymo__load_acquire(&slots[i].used) && slots[i].mode > mode)
 			mode = slots[i].mode;
 	return mode;
 }
@@ -269,7 +269,7 @@ static uint32_t wanted_mode(void)
 /* What is wanted may change while it is being done; then it is done again. */
 static int settle(void)
 {
-	uint32_t before = __atomic_load_n(&memory_mode, __ATOMIC_ACQUIRE), mode;
+	uint32_t before = kymo__load_acquire(&memory_mode), mode;
 	int rc = 0;
 
 	do {
@@ -280,7 +280,7 @@ static int settle(void)
 		}
 		if (before == KYMO_MEMORY_EXACT && mode == KYMO_MEMORY_SAMPLED)
 			memory_live_unfilter();
-		__atomic_store_n(&memory_mode, mode, __ATOMIC_RELEASE);
+		kymo__store_release(&memory_mode, mode);
 		if (!memory_preloaded && !before != !mode)
 			rc = memory_patch(mode != KYMO_MEMORY_OFF);
 		if (before && mode && before != mode)
@@ -294,17 +294,15 @@ static int settle(void)
 
 static struct slot *slot_take(uint32_t mode)
 {
-	uint32_t end = __atomic_load_n(&slots_end, __ATOMIC_RELAXED);
+	uint32_t end = kymo__load_relaxed(&slots_end);
 
 	for (uint32_t i = 0; i < WATCHES; i++) {
 		uint32_t none = 0;
 
-		if (!__atomic_compare_exchange_n(&slots[i].used, &none, 1, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED))
+		if (!kymo__cas_acq_rel(&slots[i].used, &none, 1))
 			continue;
 		slots[i].mode = mode;
-		while (i >= end && !__atomic_compare_exchange_n(&slots_end, &end, i + 1, true,
-								__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		while (i >= end && !kymo__cas_weak_relaxed(&slots_end, &end, i + 1))
 			;
 		return &slots[i];
 	}
@@ -321,14 +319,14 @@ static int begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 	if (!slot)
 		return -EAGAIN;
 	if (!memory_real_find()) {
-		__atomic_store_n(&slot->used, 0, __ATOMIC_RELEASE);
+		kymo__store_release(&slot->used, 0);
 		return -ENOTSUP;
 	}
-	if (!__atomic_exchange_n(&handled, 1, __ATOMIC_ACQ_REL))
+	if (!kymo__exchange_acq_rel(&handled, 1))
 		pthread_atfork(NULL, NULL, in_child);
 	rc = settle();
 	if (rc) {
-		__atomic_store_n(&slot->used, 0, __ATOMIC_RELEASE);
+		kymo__store_release(&slot->used, 0);
 		return rc;
 	}
 	kymo_memory_read(watch, &watch->base);
@@ -337,7 +335,7 @@ static int begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 	slot->peak_ticks = kymo__ticks();
 	watch->slot = (uint32_t)(slot - slots) + 1;
 	watch->mode = mode;
-	__atomic_fetch_add(&slots_on, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&slots_on, 1);
 	return 0;
 }
 
@@ -346,14 +344,14 @@ int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_memory_mode mod
 	int rc = begin(watch, mode);
 
 	if (!rc)
-		__atomic_fetch_add(&readers_of_events, 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&readers_of_events, 1);
 	return rc;
 }
 
 static void end(struct kymo_memory_watch *watch)
 {
-	__atomic_fetch_sub(&slots_on, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&slots[watch->slot - 1].used, 0, __ATOMIC_RELEASE);
+	kymo__fetch_sub_relaxed(&slots_on, 1);
+	kymo__store_release(&slots[watch->slot - 1].used, 0);
 	watch->slot = 0;
 	settle();
 }
@@ -362,7 +360,7 @@ void kymo_memory_stop(struct kymo_memory_watch *watch)
 {
 	if (!watch->slot)
 		return;
-	__atomic_fetch_sub(&readers_of_events, 1, __ATOMIC_RELAXED);
+	kymo__fetch_sub_relaxed(&readers_of_events, 1);
 	end(watch);
 }
 
@@ -389,7 +387,7 @@ void kymo_memory_read(const struct kymo_memory_watch *watch, struct kymo_memory_
 
 void kymo_memory_refresh(void)
 {
-	if (!memory_preloaded && __atomic_load_n(&memory_mode, __ATOMIC_RELAXED))
+	if (!memory_preloaded && kymo__load_relaxed(&memory_mode))
 		memory_patch(true);
 }
 
@@ -418,8 +416,7 @@ static void follow(void)
 	enum kymo_memory_mode mode;
 	int rc = 0;
 
-	if (!__atomic_compare_exchange_n(&switching, &none, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!kymo__cas_acquire(&switching, &none, 1))
 		return;
 	wanted = wanted_now();
 	mode = wanted & KYMO_ON_ALLOC_EXACT ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED;
@@ -430,7 +427,7 @@ static void follow(void)
 	else if (wanted && outside.mode != mode)
 		change_mode(mode);
 	kymo__memory_done(wanted, rc != 0); /* refused: not tried again at each allocation */
-	__atomic_store_n(&switching, 0, __ATOMIC_RELEASE);
+	kymo__store_release(&switching, 0);
 }
 
 bool memory_follow_switch(void)
@@ -440,7 +437,7 @@ bool memory_follow_switch(void)
 	memory_thread.busy = 1;
 	follow();
 	memory_thread.busy = 0;
-	return __atomic_load_n(&memory_mode, __ATOMIC_RELAXED) == KYMO_MEMORY_EXACT;
+	return kymo__load_relaxed(&memory_mode) == KYMO_MEMORY_EXACT;
 }
 
 void memory_follow_switch_off(void)

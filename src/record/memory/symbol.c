@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #define FILES 128
 #define PAGE_BITS 12
 #define PAGES_MOST (1u << 22) /* 16 GiB of code */
@@ -134,14 +136,13 @@ static const struct file *file_of(const struct link_map *object)
 	uint32_t at = (uint32_t)((word >> 4) * 0x9E3779B97F4A7C15ull >> 57);
 
 	for (unsigned i = 0; i < FILES; i++, at = (at + 1) % FILES) {
-		uint64_t known = __atomic_load_n(&files[at].known, __ATOMIC_ACQUIRE);
+		uint64_t known = kymo__load_acquire(&files[at].known);
 
 		if (known == word + 2 && files[at].base == object->l_addr)
 			return &files[at];
-		if (!known && __atomic_compare_exchange_n(&files[at].known, &known, word + 1, false,
-							  __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		if (!known && kymo__cas_acquire_acquire(&files[at].known, &known, word + 1)) {
 			read_file(&files[at], object);
-			__atomic_store_n(&files[at].known, word + 2, __ATOMIC_RELEASE);
+			kymo__store_release(&files[at].known, word + 2);
 			return &files[at];
 		}
 	}

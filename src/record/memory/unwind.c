@@ -11,6 +11,8 @@
 #include <link.h>
 #include <string.h>
 
+#include <kymo/atomic.h>
+
 #if defined(__x86_64__) && defined(__GLIBC__) && \
 	(__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 35))
 
@@ -41,13 +43,13 @@ static uint32_t age;
 void memory_unwind_forget(void)
 {
 	for (uint32_t i = 0; i < CACHE; i++)
-		__atomic_store_n(&cache[i].mixed, 0, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&age, 1, __ATOMIC_RELEASE);
+		kymo__store_relaxed(&cache[i].mixed, 0);
+	kymo__fetch_add_release(&age, 1);
 }
 
 uint32_t memory_unwind_age(void)
 {
-	return __atomic_load_n(&age, __ATOMIC_ACQUIRE);
+	return kymo__load_acquire(&age);
 }
 
 /* ---- reading the tables ---------------------------------------------------------------------- */
@@ -358,17 +360,17 @@ static struct rule work_out(uintptr_t pc)
 static struct rule rule_for(uintptr_t pc)
 {
 	struct cached *cached = &cache[(pc * 0x9E3779B97F4A7C15ull) >> 49];
-	uint64_t bits = __atomic_load_n(&cached->rule, __ATOMIC_RELAXED);
+	uint64_t bits = kymo__load_relaxed(&cached->rule);
 	struct rule rule;
 
-	if (__atomic_load_n(&cached->mixed, __ATOMIC_RELAXED) == (bits ^ pc)) {
+	if (kymo__load_relaxed(&cached->mixed) == (bits ^ pc)) {
 		memcpy(&rule, &bits, sizeof(rule));
 		return rule;
 	}
 	rule = work_out(pc);
 	memcpy(&bits, &rule, sizeof(bits));
-	__atomic_store_n(&cached->rule, bits, __ATOMIC_RELAXED);
-	__atomic_store_n(&cached->mixed, bits ^ pc, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&cached->rule, bits);
+	kymo__store_relaxed(&cached->mixed, bits ^ pc);
 	return rule;
 }
 

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/atomic.h>
+
 #define THREADS 4096u
 #define SETS 64u
 #define WAYS 4u /* that begin alike, say */
@@ -57,10 +59,9 @@ static __attribute__((noinline)) struct memory_walks *walks_of_thread(void)
 	uint32_t at = (uint32_t)(self * 0x9E3779B97F4A7C15ull >> 52);
 
 	for (unsigned i = 0; i < 64; i++, at = (at + 1) % THREADS) {
-		uintptr_t owner = __atomic_load_n(&threads[at].owner, __ATOMIC_RELAXED);
+		uintptr_t owner = kymo__load_relaxed(&threads[at].owner);
 
-		if (!owner && __atomic_compare_exchange_n(&threads[at].owner, &owner, self, false,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (!owner && kymo__cas_relaxed(&threads[at].owner, &owner, self))
 			owner = self;
 		if (owner != self)
 			continue;
@@ -169,9 +170,9 @@ static struct {
 
 void kymo_memory_check_walks(bool on, uint64_t *same, uint64_t *different)
 {
-	*same = __atomic_load_n(&checks.same, __ATOMIC_RELAXED);
-	*different = __atomic_load_n(&checks.different, __ATOMIC_RELAXED);
-	__atomic_store_n(&checks.on, on, __ATOMIC_RELAXED);
+	*same = kymo__load_relaxed(&checks.same);
+	*different = kymo__load_relaxed(&checks.different);
+	kymo__store_relaxed(&checks.on, on);
 }
 
 /* From the hook's caller on, and from here through our own frames. */
@@ -184,7 +185,7 @@ static __attribute__((noinline)) void check(const struct zone_walk *walk, uintpt
 
 	count = memory_unwind(NULL, found, MEMORY_NATIVE_MOST, walk->stop_start, stop_end);
 	same &= memory_walk_hash(found, count) == walk->found.hash;
-	__atomic_fetch_add(same ? &checks.same : &checks.different, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(same ? &checks.same : &checks.different, 1);
 }
 
 static __attribute__((noinline)) struct memory_walk *make(struct memory_walks *walks,
@@ -211,7 +212,7 @@ struct memory_walk *memory_walk(const struct memory_place *from, uintptr_t stop_
 	set = walks->walks[(from->pc ^ from->sp << 7) * 0x9E3779B97F4A7C15ull >> 58];
 	for (uint32_t i = 0; i < WAYS; i++)
 		if (begins_alike(&set[i], from, stop_start) && finds_the_same(&set[i])) {
-			if (KYMO__UNLIKELY(__atomic_load_n(&checks.on, __ATOMIC_RELAXED)))
+			if (KYMO__UNLIKELY(kymo__load_relaxed(&checks.on)))
 				check(&set[i], stop_end);
 			return &set[i].found;
 		}

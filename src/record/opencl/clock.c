@@ -5,6 +5,8 @@
  */
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "record/opencl/layer.h"
 
 #define TOLERANCE_NS 20000.0 /* beside the call's own span */
@@ -28,7 +30,7 @@ int clock_now(void *context, uint32_t local, uint64_t *out_ns)
 	cl_ulong host_ns;
 
 	(void)context;
-	switch (__atomic_load_n(&device->mode, __ATOMIC_ACQUIRE)) {
+	switch (kymo__load_acquire(&device->mode)) {
 	case CLOCK_TIMER: {
 		cl_ulong device_ns = 0;
 		int rc = next.clGetDeviceAndHostTimer(device->handle, &device_ns, &host_ns);
@@ -36,9 +38,7 @@ int clock_now(void *context, uint32_t local, uint64_t *out_ns)
 		*out_ns = device_ns;
 		return rc;
 	}
-	case CLOCK_HOST:
-		*out_ns = read_clock(__atomic_load_n(&device->clock_id, __ATOMIC_RELAXED));
-		return 0;
+	case CLOCK_HOST: *out_ns = read_clock(kymo__load_relaxed(&device->clock_id)); return 0;
 	default: return -1;
 	}
 }
@@ -91,22 +91,22 @@ static void decide(struct layer_device *device, uint64_t queued_ns, uint64_t bef
 	}
 	if (found >= 0) {
 		/* Operations of two queues may decide at once. */
-		__atomic_store_n(&device->clock_id, clocks[found], __ATOMIC_RELAXED);
+		kymo__store_relaxed(&device->clock_id, clocks[found]);
 		/* So that the first operations lie between two readings. */
 		kymo_device_sync_pair(device->id, device->begun[found].ns,
 				      device->begun[found].ticks, device->begun[found].error_ns);
 	}
-	__atomic_store_n(&device->mode, found >= 0 ? CLOCK_HOST : CLOCK_BRACKET, __ATOMIC_RELEASE);
+	kymo__store_release(&device->mode, found >= 0 ? CLOCK_HOST : CLOCK_BRACKET);
 }
 
 static void give_pair(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
 		      uint64_t after_ticks)
 {
-	uint64_t last = __atomic_load_n(&device->paired_ticks, __ATOMIC_RELAXED);
+	uint64_t last = kymo__load_relaxed(&device->paired_ticks);
 
 	if (last && (double)kymo_ticks_ns(before_ticks - last) < PAIR_NS)
 		return;
-	__atomic_store_n(&device->paired_ticks, before_ticks, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&device->paired_ticks, before_ticks);
 	kymo_device_sync_pair(device->id, queued_ns,
 			      before_ticks + (after_ticks - before_ticks) / 2,
 			      kymo_ticks_ns(after_ticks - before_ticks) / 2 + 1);
@@ -120,8 +120,7 @@ static void check(struct layer_device *device, uint64_t queued_ns, uint64_t befo
 	uint64_t ticks, error_ns;
 	double off;
 
-	if (__atomic_load_n(&device->misses, __ATOMIC_RELAXED) == 0 &&
-	    __atomic_fetch_add(&turn, 1, __ATOMIC_RELAXED) % 64)
+	if (kymo__load_relaxed(&device->misses) == 0 && kymo__fetch_add_relaxed(&turn, 1) % 64)
 		return;
 	if (kymo_device_align(device->id, queued_ns, &ticks, &error_ns))
 		return;
@@ -129,19 +128,19 @@ static void check(struct layer_device *device, uint64_t queued_ns, uint64_t befo
 	      : ticks > after_ticks ? (double)kymo_ticks_ns(ticks - after_ticks)
 				    : 0;
 	if (off <= (double)error_ns + TOLERANCE_NS)
-		__atomic_store_n(&device->misses, 0, __ATOMIC_RELAXED);
-	else if (__atomic_add_fetch(&device->misses, 1, __ATOMIC_RELAXED) >= MISSES_MOST)
-		__atomic_store_n(&device->mode, CLOCK_BRACKET, __ATOMIC_RELEASE);
+		kymo__store_relaxed(&device->misses, 0);
+	else if (kymo__add_fetch_relaxed(&device->misses, 1) >= MISSES_MOST)
+		kymo__store_release(&device->mode, CLOCK_BRACKET);
 }
 
 void clock_settle(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
 		  uint64_t after_ticks)
 {
-	switch (__atomic_load_n(&device->mode, __ATOMIC_ACQUIRE)) {
+	switch (kymo__load_acquire(&device->mode)) {
 	case CLOCK_UNDECIDED: decide(device, queued_ns, before_ticks, after_ticks); break;
 	case CLOCK_HOST: check(device, queued_ns, before_ticks, after_ticks); break;
 	default: break;
 	}
-	if (__atomic_load_n(&device->mode, __ATOMIC_ACQUIRE) == CLOCK_BRACKET)
+	if (kymo__load_acquire(&device->mode) == CLOCK_BRACKET)
 		give_pair(device, queued_ns, before_ticks, after_ticks);
 }

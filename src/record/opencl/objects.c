@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "record/opencl/layer.h"
 
 /* ---- maps ---------------------------------------------------------------------------------- */
@@ -34,13 +36,11 @@ void map_put(struct map *map, const void *key, uint64_t value)
 	map_take(map, key); /* of an object that was there before */
 	for (uint32_t i = 0; i < MAP_WINDOW; i++) {
 		uint32_t at = place_of(key, i);
-		uintptr_t old = __atomic_load_n(&map->places[at].key, __ATOMIC_RELAXED);
+		uintptr_t old = kymo__load_relaxed(&map->places[at].key);
 
-		if (old > GONE ||
-		    !__atomic_compare_exchange_n(&map->places[at].key, &old, (uintptr_t)key, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (old > GONE || !kymo__cas_acq_rel(&map->places[at].key, &old, (uintptr_t)key))
 			continue;
-		__atomic_store_n(&map->places[at].value, value, __ATOMIC_RELEASE);
+		kymo__store_release(&map->places[at].value, value);
 		return;
 	}
 }
@@ -49,7 +49,7 @@ static uint32_t find(const struct map *map, const void *key)
 {
 	for (uint32_t i = 0; i < MAP_WINDOW; i++) {
 		uint32_t at = place_of(key, i);
-		uintptr_t seen = __atomic_load_n(&map->places[at].key, __ATOMIC_ACQUIRE);
+		uintptr_t seen = kymo__load_acquire(&map->places[at].key);
 
 		if (seen == (uintptr_t)key)
 			return at;
@@ -63,7 +63,7 @@ uint64_t map_get(const struct map *map, const void *key)
 {
 	uint32_t at = key ? find(map, key) : MAP_SIZE;
 
-	return at < MAP_SIZE ? __atomic_load_n(&map->places[at].value, __ATOMIC_ACQUIRE) : 0;
+	return at < MAP_SIZE ? kymo__load_acquire(&map->places[at].value) : 0;
 }
 
 uint64_t map_take(struct map *map, const void *key)
@@ -73,8 +73,8 @@ uint64_t map_take(struct map *map, const void *key)
 
 	if (at == MAP_SIZE)
 		return 0;
-	value = __atomic_exchange_n(&map->places[at].value, 0, __ATOMIC_ACQ_REL);
-	__atomic_store_n(&map->places[at].key, GONE, __ATOMIC_RELEASE);
+	value = kymo__exchange_acq_rel(&map->places[at].value, 0);
+	kymo__store_release(&map->places[at].key, GONE);
 	return value;
 }
 
@@ -107,7 +107,7 @@ static struct layer_device *device_add(cl_device_id handle, uint32_t index)
 	    !next.clGetDeviceAndHostTimer(handle, &device_ns, &host_ns))
 		device->mode = CLOCK_TIMER;
 	device->id = kymo_device_add(&adapter, index, name);
-	__atomic_store_n(&device_count, index + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&device_count, index + 1);
 	return device;
 }
 
@@ -120,8 +120,7 @@ static bool take_turn(void)
 	for (int i = 0; i < 1000; i++) {
 		uint32_t idle = 0;
 
-		if (__atomic_compare_exchange_n(&device_turn, &idle, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		if (kymo__cas_acquire(&device_turn, &idle, 1))
 			return true;
 		nanosleep(&pause, NULL);
 	}
@@ -130,7 +129,7 @@ static bool take_turn(void)
 
 struct layer_device *device_of(cl_device_id handle)
 {
-	uint32_t count = __atomic_load_n(&device_count, __ATOMIC_ACQUIRE);
+	uint32_t count = kymo__load_acquire(&device_count);
 	struct layer_device *found = NULL;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -138,12 +137,12 @@ struct layer_device *device_of(cl_device_id handle)
 			return &devices[i];
 	if (count == KYMO_DEVICES_MAX || !take_turn())
 		return NULL;
-	count = __atomic_load_n(&device_count, __ATOMIC_ACQUIRE);
+	count = kymo__load_acquire(&device_count);
 	for (uint32_t i = 0; i < count && !found; i++)
 		found = devices[i].handle == handle ? &devices[i] : NULL;
 	if (!found && count < KYMO_DEVICES_MAX)
 		found = device_add(handle, count);
-	__atomic_store_n(&device_turn, 0, __ATOMIC_RELEASE);
+	kymo__store_release(&device_turn, 0);
 	return found;
 }
 
@@ -173,7 +172,7 @@ struct layer_queue *queue_of(cl_command_queue queue)
 
 struct layer_queue *queue_at(uint32_t index)
 {
-	uint32_t count = __atomic_load_n(&queue_count, __ATOMIC_ACQUIRE);
+	uint32_t count = kymo__load_acquire(&queue_count);
 
 	return index < count && index < KYMO_DEVICE_QUEUES_MAX ? &queues[index] : NULL;
 }
@@ -183,15 +182,14 @@ static struct layer_queue *queue_again(const struct layer_device *device)
 {
 	struct layer_queue *queue;
 
-	if (__atomic_load_n(&queue_count, __ATOMIC_RELAXED) < QUEUES_BEFORE_REUSE)
+	if (kymo__load_relaxed(&queue_count) < QUEUES_BEFORE_REUSE)
 		return NULL;
 	for (uint32_t i = 0; (queue = queue_at(i)); i++) {
 		uint32_t released = 0;
 
-		if (__atomic_load_n(&queue->device, __ATOMIC_ACQUIRE) == device &&
-		    !__atomic_load_n(&queue->pending, __ATOMIC_ACQUIRE) &&
-		    __atomic_compare_exchange_n(&queue->refs, &released, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		if (kymo__load_acquire(&queue->device) == device &&
+		    !kymo__load_acquire(&queue->pending) &&
+		    kymo__cas_acquire(&queue->refs, &released, 1))
 			return queue;
 	}
 	return NULL;
@@ -199,17 +197,16 @@ static struct layer_queue *queue_again(const struct layer_device *device)
 
 static struct layer_queue *queue_new(struct layer_device *device)
 {
-	uint32_t index = __atomic_load_n(&queue_count, __ATOMIC_RELAXED);
+	uint32_t index = kymo__load_relaxed(&queue_count);
 
 	do {
 		if (index >= KYMO_DEVICE_QUEUES_MAX)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&queue_count, &index, index + 1, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	__atomic_store_n(&queues[index].refs, 1, __ATOMIC_RELAXED);
+	} while (!kymo__cas_relaxed(&queue_count, &index, index + 1));
+	kymo__store_relaxed(&queues[index].refs, 1);
 	queues[index].id = kymo_device_queue_add(device->id, NULL, KYMO_DEVICE_NEXT_CORE);
 	/* Last: queue_again() of another thread must not take it for one that was released. */
-	__atomic_store_n(&queues[index].device, device, __ATOMIC_RELEASE);
+	kymo__store_release(&queues[index].device, device);
 	return &queues[index];
 }
 
@@ -218,7 +215,7 @@ static void look_at_exit(void)
 {
 	static uint32_t registered;
 
-	if (!__atomic_exchange_n(&registered, 1, __ATOMIC_RELAXED))
+	if (!kymo__exchange_relaxed(&registered, 1))
 		atexit(pending_look_all);
 }
 
@@ -321,7 +318,7 @@ static cl_int CL_API_CALL retain_queue(cl_command_queue handle)
 	struct layer_queue *queue = rc ? NULL : queue_of(handle);
 
 	if (queue)
-		__atomic_fetch_add(&queue->refs, 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&queue->refs, 1);
 	return rc;
 }
 
@@ -332,12 +329,12 @@ static cl_int CL_API_CALL release_queue(cl_command_queue handle)
 
 	if (queue)
 		pending_look(queue);
-	if (queue && __atomic_load_n(&queue->refs, __ATOMIC_ACQUIRE) == 1)
+	if (queue && kymo__load_acquire(&queue->refs) == 1)
 		map_take(&queue_map, handle); /* before the address can be another queue's */
 	rc = next.clReleaseCommandQueue(handle);
 	if (queue && !rc) {
 		pending_look(queue); /* releasing may wait for its end */
-		__atomic_fetch_sub(&queue->refs, 1, __ATOMIC_RELEASE);
+		kymo__fetch_sub_release(&queue->refs, 1);
 	}
 	return rc;
 }
@@ -423,7 +420,7 @@ static uint32_t model_for(const char *kernels)
 	for (int i = 1; i < 1000; i++) {
 		snprintf(numbered, sizeof(numbered), i > 1 ? "%s #%d" : "%s", name, i);
 		model = kymo_device_model_add(numbered);
-		if (!model || !__atomic_exchange_n(&model_taken[model], 1, __ATOMIC_RELAXED))
+		if (!model || !kymo__exchange_relaxed(&model_taken[model], 1))
 			break;
 	}
 	return model;
@@ -492,8 +489,7 @@ static cl_int CL_API_CALL release_program(cl_program program)
 	    !next.clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof(refs), &refs,
 				   NULL) &&
 	    refs == 1)
-		__atomic_store_n(&model_taken[map_take(&program_map, program)], 0,
-				 __ATOMIC_RELAXED);
+		kymo__store_relaxed(&model_taken[map_take(&program_map, program)], 0);
 	return next.clReleaseProgram(program);
 }
 

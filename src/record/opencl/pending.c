@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "record/device/adapter.h"
 #include "record/opencl/layer.h"
 
@@ -34,14 +36,14 @@ static uint64_t crowded; /* operations that found no node; atomic */
 
 static struct node *node_pop(void)
 {
-	uint64_t old = __atomic_load_n(&free_nodes, __ATOMIC_ACQUIRE);
+	uint64_t old = kymo__load_acquire(&free_nodes);
 
 	while ((uint32_t)old) {
 		struct node *node = &nodes[(uint32_t)old - 1];
-		uint64_t rest = __atomic_load_n(&node->next_free, __ATOMIC_RELAXED);
+		uint64_t rest = kymo__load_relaxed(&node->next_free);
 
-		if (__atomic_compare_exchange_n(&free_nodes, &old, ((old >> 32) + 1) << 32 | rest,
-						true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		if (kymo__cas_weak_acquire_acquire(&free_nodes, &old,
+						   ((old >> 32) + 1) << 32 | rest))
 			return node;
 	}
 	return NULL;
@@ -50,7 +52,7 @@ static struct node *node_pop(void)
 /* A gap, each time that the number has doubled. */
 static void count_crowded(void)
 {
-	uint64_t count = __atomic_add_fetch(&crowded, 1, __ATOMIC_RELAXED);
+	uint64_t count = kymo__add_fetch_relaxed(&crowded, 1);
 	static const char cause[] = "more device operations under way than can be followed";
 	struct schema_gap_row row = { .start_ticks = kymo_ticks(), .events = count };
 
@@ -66,14 +68,13 @@ static struct node *node_take(void)
 	uint32_t index;
 
 	if (!node) {
-		index = __atomic_load_n(&nodes_made, __ATOMIC_RELAXED);
+		index = kymo__load_relaxed(&nodes_made);
 		do {
 			if (index >= NODES) {
 				count_crowded();
 				return NULL;
 			}
-		} while (!__atomic_compare_exchange_n(&nodes_made, &index, index + 1, false,
-						      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+		} while (!kymo__cas_relaxed(&nodes_made, &index, index + 1));
 		node = &nodes[index];
 	}
 	return node;
@@ -81,23 +82,21 @@ static struct node *node_take(void)
 
 static void node_give(struct node *node)
 {
-	uint64_t old = __atomic_load_n(&free_nodes, __ATOMIC_RELAXED);
+	uint64_t old = kymo__load_relaxed(&free_nodes);
 	uint32_t index = (uint32_t)(node - nodes);
 
-	__atomic_store_n(&node->event, NULL, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&node->event, NULL);
 	do
-		__atomic_store_n(&node->next_free, (uint32_t)old, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&free_nodes, &old,
-					    ((old >> 32) + 1) << 32 | (index + 1), true,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+		kymo__store_relaxed(&node->next_free, (uint32_t)old);
+	while (!kymo__cas_weak_release(&free_nodes, &old, ((old >> 32) + 1) << 32 | (index + 1)));
 }
 
 uint32_t pending_refs(cl_event event)
 {
-	uint32_t made = __atomic_load_n(&nodes_made, __ATOMIC_RELAXED), refs = 0;
+	uint32_t made = kymo__load_relaxed(&nodes_made), refs = 0;
 
 	for (uint32_t i = 0; i < made && i < NODES; i++)
-		refs += __atomic_load_n(&nodes[i].event, __ATOMIC_RELAXED) == event;
+		refs += kymo__load_relaxed(&nodes[i].event) == event;
 	return refs;
 }
 
@@ -142,14 +141,14 @@ static bool finish(struct layer_queue *queue, struct node *node)
 	tell(queue, node, status);
 	next.clReleaseEvent(node->event);
 	node_give(node);
-	__atomic_fetch_sub(&queue->pending, 1, __ATOMIC_RELEASE);
+	kymo__fetch_sub_release(&queue->pending, 1);
 	return true;
 }
 
 /* What was pushed since, behind what is there; oldest first. */
 static void gather(struct layer_queue *queue)
 {
-	struct node *node = __atomic_exchange_n(&queue->fresh, NULL, __ATOMIC_ACQUIRE);
+	struct node *node = kymo__exchange_acquire(&queue->fresh, NULL);
 	struct node *newest = node, *oldest = NULL;
 
 	while (node) {
@@ -196,16 +195,14 @@ static void look(struct layer_queue *queue, enum looker looker)
 	uint64_t begun, now;
 	uint32_t none = LOOKER_NONE;
 
-	if (!__atomic_load_n(&queue->pending, __ATOMIC_ACQUIRE) ||
-	    !__atomic_compare_exchange_n(&queue->busy, &none, looker, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!kymo__load_acquire(&queue->pending) || !kymo__cas_acquire(&queue->busy, &none, looker))
 		return; /* another thread is at it */
 	begun = kymo_ticks();
 	gather(queue);
 	walk(queue);
 	now = kymo_ticks();
-	__atomic_store_n(&queue->looked_ticks, now, __ATOMIC_RELAXED);
-	__atomic_store_n(&queue->busy, LOOKER_NONE, __ATOMIC_RELEASE);
+	kymo__store_relaxed(&queue->looked_ticks, now);
+	kymo__store_release(&queue->busy, LOOKER_NONE);
 	cost_look(now - begun);
 }
 
@@ -222,7 +219,7 @@ void pending_look_all(void)
 		for (uint32_t turns = 0, before = UINT32_MAX, left; turns < NODES / LOOK_MOST;
 		     turns++, before = left) {
 			pending_look(queue);
-			left = __atomic_load_n(&queue->pending, __ATOMIC_RELAXED);
+			left = kymo__load_relaxed(&queue->pending);
 			if (!left || left == before)
 				break;
 		}
@@ -285,16 +282,15 @@ static uint32_t wait_name(const char *name)
 	uint32_t id, none = 0;
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		const char *text = __atomic_load_n(&known[i].text, __ATOMIC_ACQUIRE);
+		const char *text = kymo__load_acquire(&known[i].text);
 
 		if (text == name)
-			return __atomic_load_n(&known[i].id, __ATOMIC_RELAXED);
+			return kymo__load_relaxed(&known[i].id);
 		if (text)
 			continue;
 		id = kymo_name_full(name, strlen(name), NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
-		if (id && __atomic_compare_exchange_n(&known[i].id, &none, id, false,
-						      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			__atomic_store_n(&known[i].text, name, __ATOMIC_RELEASE);
+		if (id && kymo__cas_relaxed(&known[i].id, &none, id))
+			kymo__store_release(&known[i].text, name);
 		return id;
 	}
 	return 0;
@@ -308,7 +304,7 @@ void call_waits(struct call *call, cl_bool blocking, const char *name)
 	call->node->op.flags |= KYMO_DEVICE_BLOCKING;
 	call->zone = kymo_zone_begin_id(wait_name(name));
 	call->wait_ticks = call->node->op.launch.ticks = kymo_ticks();
-	__atomic_store_n(&call->queue->waiting_ticks, call->wait_ticks, __ATOMIC_RELEASE);
+	kymo__store_release(&call->queue->waiting_ticks, call->wait_ticks);
 }
 
 cl_event *call_event(struct call *call, cl_event *event)
@@ -335,13 +331,13 @@ static void tell_wait(const struct layer_queue *queue, const struct kymo_device_
 static uint64_t callback_ticks(void)
 {
 	static uint64_t known; /* atomic; ticks never change their rate */
-	uint64_t ticks = __atomic_load_n(&known, __ATOMIC_RELAXED), ns;
+	uint64_t ticks = kymo__load_relaxed(&known), ns;
 
 	if (KYMO__LIKELY(ticks != 0))
 		return ticks;
 	ns = kymo_ticks_ns(1000000);
 	ticks = ns ? CALLBACK_MS * 1000000ull * 1000000 / ns : UINT64_MAX;
-	__atomic_store_n(&known, ns ? ticks : 0, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&known, ns ? ticks : 0);
 	return ticks;
 }
 
@@ -349,7 +345,7 @@ static uint64_t callback_ticks(void)
    the runtime has begun to write then would be lost. Where the wait is long, they are told of meanwhile. */
 static bool waiter_looks(const struct layer_queue *queue)
 {
-	uint64_t since = __atomic_load_n(&queue->waiting_ticks, __ATOMIC_ACQUIRE);
+	uint64_t since = kymo__load_acquire(&queue->waiting_ticks);
 
 	return since && kymo_ticks() - since < callback_ticks();
 }
@@ -370,9 +366,7 @@ static void let_runtime_look(const struct layer_queue *queue)
 {
 	const struct timespec pause = { 0, LET_PAUSE_NS };
 
-	for (int i = 0;
-	     i < LET_TURNS && __atomic_load_n(&queue->busy, __ATOMIC_ACQUIRE) == LOOKER_RUNTIME;
-	     i++)
+	for (int i = 0; i < LET_TURNS && kymo__load_acquire(&queue->busy) == LOOKER_RUNTIME; i++)
 		nanosleep(&pause, NULL);
 }
 
@@ -380,19 +374,19 @@ static void look_after_wait(struct layer_queue *queue)
 {
 	let_runtime_look(queue);
 	pending_look(queue);
-	__atomic_store_n(&queue->waiting_ticks, 0, __ATOMIC_RELEASE);
+	kymo__store_release(&queue->waiting_ticks, 0);
 }
 
 /* Where nobody has looked for a while, the runtime tells us when this one is done; not by an event of the program's, whose
    references a callback adds to. True: it is held once more, since any thread that looks may let go of a pushed one. */
 static bool hold_to_be_told(struct layer_queue *queue, cl_event own, uint64_t now)
 {
-	uint64_t looked = __atomic_load_n(&queue->looked_ticks, __ATOMIC_RELAXED);
+	uint64_t looked = kymo__load_relaxed(&queue->looked_ticks);
 
 	if (!next.clSetEventCallback || looked >= now || now - looked <= callback_ticks() ||
 	    next.clRetainEvent(own))
 		return false;
-	__atomic_store_n(&queue->looked_ticks, now, __ATOMIC_RELAXED);
+	kymo__store_relaxed(&queue->looked_ticks, now);
 	return true;
 }
 
@@ -404,12 +398,11 @@ static void be_told(struct layer_queue *queue, cl_event held)
 
 static void push(struct layer_queue *queue, struct node *node)
 {
-	struct node *old = __atomic_load_n(&queue->fresh, __ATOMIC_RELAXED);
+	struct node *old = kymo__load_relaxed(&queue->fresh);
 
 	do
 		node->next = old;
-	while (!__atomic_compare_exchange_n(&queue->fresh, &old, node, true, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED));
+	while (!kymo__cas_weak_release(&queue->fresh, &old, node));
 }
 
 cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
@@ -434,8 +427,8 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 			look_after_wait(call->queue);
 		return rc;
 	}
-	__atomic_store_n(&node->event, mine, __ATOMIC_RELAXED);
-	full = __atomic_add_fetch(&call->queue->pending, 1, __ATOMIC_RELAXED) % LOOK_AT == 0;
+	kymo__store_relaxed(&node->event, mine);
+	full = kymo__add_fetch_relaxed(&call->queue->pending, 1) % LOOK_AT == 0;
 	held = !call->waits && !full && !event && hold_to_be_told(call->queue, mine, after);
 	push(call->queue, node); /* from here on it may be somebody else's */
 	if (call->begun)
@@ -458,7 +451,7 @@ void wait_begin(struct waiting *waiting, struct layer_queue *queue, const char *
 	waiting->queue = queue;
 	kymo_device_launch(&waiting->op.launch);
 	waiting->zone = kymo_zone_begin_id(wait_name(name));
-	__atomic_store_n(&queue->waiting_ticks, waiting->op.launch.ticks, __ATOMIC_RELEASE);
+	kymo__store_release(&queue->waiting_ticks, waiting->op.launch.ticks);
 }
 
 void wait_end(struct waiting *waiting)

@@ -75,7 +75,8 @@ static void add_columns(struct buf *out, const struct catalog_view *view)
 }
 
 /* Nobody writes it yet, or a newer kymo does: then what it has of our columns. */
-static void add_planned(struct buf *out, const struct catalog_view *view, const struct table_shape *shape)
+static void add_planned(struct buf *out, const struct catalog_view *view,
+			const struct table_shape *shape)
 {
 	const struct catalog_column *column;
 

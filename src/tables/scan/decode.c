@@ -162,12 +162,13 @@ static void all_null(struct decode_block *block, duckdb_vector out)
 }
 
 /* One value for all rows: a constant vector. */
-static void decode_constant(struct decode_block *block, enum table_shape_kind kind, duckdb_vector out)
+static void decode_constant(struct decode_block *block, enum table_shape_kind kind,
+			    duckdb_vector out)
 {
 	const struct store_process *process = block->stream->process;
 	int32_t number = kind == TABLE_SHAPE_PID    ? process->pid
 			 : kind == TABLE_SHAPE_RANK ? process->rank
-					      : (int32_t)block->stream->stream->id;
+						    : (int32_t)block->stream->stream->id;
 	duckdb_value value;
 
 	if (kind == TABLE_SHAPE_RANK && number < 0) {
@@ -214,7 +215,8 @@ static void decode_by_dictionary(struct decode_block *block, const struct run_fi
 	duck.slice_vector(out, *selection, block->count);
 }
 
-void decode_column(struct decode_block *block, const struct table_shape_column *column, duckdb_vector out)
+void decode_column(struct decode_block *block, const struct table_shape_column *column,
+		   duckdb_vector out)
 {
 	struct run_files source = { block, block->rows, block->row_bytes, block->count, 0, NULL };
 	int32_t at;

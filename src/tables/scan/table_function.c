@@ -5,7 +5,7 @@
 #include <errno.h>
 
 int table_function_register(duckdb_connection connection, duckdb_table_function made,
-		      const struct table_function *function, struct kymo_error *err)
+			    const struct table_function *function, struct kymo_error *err)
 {
 	duckdb_state state;
 

@@ -88,8 +88,8 @@ static int32_t declare(struct table_shape *shape, const char *name, uint32_t typ
 }
 
 /* The declared column that one of a stream's belongs to, made where there is none; -1: left out. */
-static int32_t place_column(struct table_shape *shape, const struct store_stream *stream, uint32_t index,
-			    const int32_t *column_of, struct buf *problems)
+static int32_t place_column(struct table_shape *shape, const struct store_stream *stream,
+			    uint32_t index, const int32_t *column_of, struct buf *problems)
 {
 	const struct store_column *column = &stream->columns[index];
 	char name[sizeof(column->name)];
@@ -266,7 +266,8 @@ int table_shape_set_init(struct table_shape_set *set, const struct recording *re
 	}
 	for (size_t i = 0; i < recording->stream_count && !rc; i++) {
 		copy_word(table, sizeof(table), recording->streams[i].table, sizeof(table));
-		if (table[0] && !recording->streams[i].without_file && !table_shape_find(set, table))
+		if (table[0] && !recording->streams[i].without_file &&
+		    !table_shape_find(set, table))
 			rc = add_shape(set, table, NULL, recording);
 	}
 	return rc;

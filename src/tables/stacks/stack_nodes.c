@@ -132,8 +132,8 @@ static bool describe(struct stack_nodes_label *label, const struct stack_nodes *
 }
 
 /* 0: no memory. */
-static uint32_t label_of(struct stack_nodes *callers, const struct recording *recording, uint32_t name,
-			 uint32_t line)
+static uint32_t label_of(struct stack_nodes *callers, const struct recording *recording,
+			 uint32_t name, uint32_t line)
 {
 	size_t at;
 
@@ -152,7 +152,7 @@ static uint32_t label_of(struct stack_nodes *callers, const struct recording *re
 		callers->label_room = room;
 	}
 	callers->labels[callers->label_count] = (struct stack_nodes_label){ .name = name,
-									.line = line };
+									    .line = line };
 	if (!describe(&callers->labels[callers->label_count], callers, recording))
 		return 0;
 	callers->slots[at] = (uint32_t)callers->label_count;
@@ -352,10 +352,11 @@ void stack_nodes_fini(struct tables *tables)
 }
 
 const struct stack_nodes_node *stack_nodes_find(const struct stack_nodes *callers, uint32_t process,
-					uint32_t node)
+						uint32_t node)
 {
-	const struct stack_nodes_tree *tree = process < callers->tree_count ? &callers->trees[process]
-									: NULL;
+	const struct stack_nodes_tree *tree = process < callers->tree_count
+						      ? &callers->trees[process]
+						      : NULL;
 
 	if (!tree || !node || node < tree->first || node - tree->first >= tree->count ||
 	    !tree->nodes[node - tree->first].label)
@@ -364,7 +365,7 @@ const struct stack_nodes_node *stack_nodes_find(const struct stack_nodes *caller
 }
 
 size_t stack_nodes_way(const struct stack_nodes *callers, uint32_t process, uint32_t node,
-		   duckdb_string_t *out)
+		       duckdb_string_t *out)
 {
 	const struct stack_nodes_node *at = stack_nodes_find(callers, process, node);
 	size_t count = 0;

@@ -48,10 +48,10 @@ const struct stack_nodes *stack_nodes_get(struct tables *tables, enum callers_ki
 void stack_nodes_fini(struct tables *tables);
 /* NULL: no such node. */
 const struct stack_nodes_node *stack_nodes_find(const struct stack_nodes *callers, uint32_t process,
-					uint32_t node);
+						uint32_t node);
 /* The texts of a way up, the innermost first; how many. out: NULL only counts. */
 size_t stack_nodes_way(const struct stack_nodes *callers, uint32_t process, uint32_t node,
-		   duckdb_string_t *out);
+		       duckdb_string_t *out);
 
 /* Where rows of that stream have a column of that width; -1: they do not, as those of an older kymo. */
 int32_t stack_nodes_offset(const struct store_stream *stream, const char *name, uint32_t bytes);
@@ -75,10 +75,11 @@ struct stack_nodes_cursor *stack_nodes_cursor_open(struct tables *tables);
 bool stack_nodes_cursor_next(struct stack_nodes_cursor *cursor, struct stack_nodes_sample *out);
 void stack_nodes_cursor_close(struct stack_nodes_cursor *cursor);
 
-int stack_nodes_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
+int stack_nodes_register(struct tables *tables, duckdb_connection connection,
+			 struct kymo_error *err);
 /* callers_sites.c: kymo_sites(). */
 int stack_nodes_register_sites(struct tables *tables, duckdb_connection connection,
-			   struct kymo_error *err);
+			       struct kymo_error *err);
 /* The last stacks that were taken of each process, as rows of kymo_meta('backtrace'). */
 void stack_nodes_fill_last(struct meta_rows *rows, const struct tables *tables);
 

@@ -184,7 +184,7 @@ static bool open_source(struct run_files *source, const struct recording *record
 	source->process_index = stream->process;
 	for (int i = 0; i < SAMPLE_COLUMNS; i++)
 		source->at[i] = stack_nodes_offset(stream, sample_columns[i].name,
-					       sample_columns[i].bytes);
+						   sample_columns[i].bytes);
 	source->buffer = malloc((size_t)READ_ROWS * stream->row_bytes);
 	if (source->buffer)
 		advance(source);

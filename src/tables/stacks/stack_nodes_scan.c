@@ -32,7 +32,8 @@ struct column {
 	const char *name;
 	duckdb_type type; /* DUCKDB_TYPE_LIST: of texts */
 	/* row: of the chunk. */
-	void (*put)(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *);
+	void (*put)(struct run *run, duckdb_vector out, idx_t row,
+		    const struct stack_nodes_sample *);
 };
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -58,19 +59,22 @@ static void put_name(struct run *run, duckdb_vector out, idx_t row, uint32_t nam
 		duck.vector_assign_string_element_len(out, row, own->text, own->text_bytes);
 }
 
-static void put_time(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_time(struct run *run, duckdb_vector out, idx_t row,
+		     const struct stack_nodes_sample *s)
 {
 	(void)run;
 	((int64_t *)duck.vector_get_data(out))[row] = s->ts_ns;
 }
 
-static void put_pid(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_pid(struct run *run, duckdb_vector out, idx_t row,
+		    const struct stack_nodes_sample *s)
 {
 	(void)run;
 	put_int(out, row, s->pid);
 }
 
-static void put_tid(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_tid(struct run *run, duckdb_vector out, idx_t row,
+		    const struct stack_nodes_sample *s)
 {
 	(void)run;
 	put_int(out, row, s->tid);
@@ -82,12 +86,14 @@ static void put_thread(struct run *run, duckdb_vector out, idx_t row,
 	put_name(run, out, row, s->thread);
 }
 
-static void put_cause(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_cause(struct run *run, duckdb_vector out, idx_t row,
+		      const struct stack_nodes_sample *s)
 {
 	put_name(run, out, row, s->cause);
 }
 
-static void put_state(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_state(struct run *run, duckdb_vector out, idx_t row,
+		      const struct stack_nodes_sample *s)
 {
 	char letter = (char)s->state;
 
@@ -98,7 +104,8 @@ static void put_state(struct run *run, duckdb_vector out, idx_t row, const struc
 		duck.vector_assign_string_element_len(out, row, &letter, 1);
 }
 
-static void put_gil(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_gil(struct run *run, duckdb_vector out, idx_t row,
+		    const struct stack_nodes_sample *s)
 {
 	(void)run;
 	((bool *)duck.vector_get_data(out))[row] = s->gil != 0;
@@ -110,14 +117,16 @@ static void put_collector(struct run *run, duckdb_vector out, idx_t row,
 	put_int(out, row, run->tables->recording->processes[s->process].pid);
 }
 
-static void put_node(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_node(struct run *run, duckdb_vector out, idx_t row,
+		     const struct stack_nodes_sample *s)
 {
 	(void)run;
 	((int64_t *)duck.vector_get_data(out))[row] = s->node;
 }
 
 /* Its texts are those of the labels: nothing is copied but their addresses. */
-static void put_stack(struct run *run, duckdb_vector out, idx_t row, const struct stack_nodes_sample *s)
+static void put_stack(struct run *run, duckdb_vector out, idx_t row,
+		      const struct stack_nodes_sample *s)
 {
 	size_t count = stack_nodes_way(run->callers, s->process, s->node, NULL);
 	duckdb_list_entry *entry = (duckdb_list_entry *)duck.vector_get_data(out) + row;
@@ -312,7 +321,8 @@ static void emit(duckdb_function_info info, duckdb_data_chunk output)
 	duck.data_chunk_set_size(output, rows);
 }
 
-int stack_nodes_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
+int stack_nodes_register(struct tables *tables, duckdb_connection connection,
+			 struct kymo_error *err)
 {
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		struct registered *own = malloc(sizeof(*own));
@@ -328,7 +338,8 @@ int stack_nodes_register(struct tables *tables, duckdb_connection connection, st
 		if (!own)
 			return error_set(err, ENOMEM, "no memory for the tables");
 		*own = (struct registered){ tables, &functions[i] };
-		rc = table_function_register(connection, duck.create_table_function(), &function, err);
+		rc = table_function_register(connection, duck.create_table_function(), &function,
+					     err);
 		if (rc)
 			return rc;
 	}
@@ -345,7 +356,8 @@ struct last {
 /* A later one of its process makes the earlier ones go. */
 static bool take_last(struct last *last, const struct stack_nodes_sample *sample)
 {
-	const struct stack_nodes_sample *before = last->count ? &last->samples[last->count - 1] : NULL;
+	const struct stack_nodes_sample *before = last->count ? &last->samples[last->count - 1]
+							      : NULL;
 	size_t kept = 0;
 
 	if (before && before->pid == sample->pid && before->ts_ns == sample->ts_ns)
@@ -368,8 +380,8 @@ static bool take_last(struct last *last, const struct stack_nodes_sample *sample
 }
 
 static void fill_frame(struct meta_cell *cell, const struct recording *recording,
-		       const struct stack_nodes_sample *sample, const struct stack_nodes_label *label,
-		       int64_t depth)
+		       const struct stack_nodes_sample *sample,
+		       const struct stack_nodes_label *label, int64_t depth)
 {
 	const struct store_name *function = &recording->names[label->name];
 	const struct store_name *thread = &recording->names[sample->thread];
@@ -390,7 +402,8 @@ static void fill_frame(struct meta_cell *cell, const struct recording *recording
 static void fill_last(struct meta_rows *rows, const struct recording *recording,
 		      const struct stack_nodes *callers, const struct stack_nodes_sample *sample)
 {
-	const struct stack_nodes_node *at = stack_nodes_find(callers, sample->process, sample->node);
+	const struct stack_nodes_node *at = stack_nodes_find(callers, sample->process,
+							     sample->node);
 
 	for (int64_t depth = 0; at; depth++) {
 		fill_frame(meta_add(rows), recording, sample, &callers->labels[at->label], depth);

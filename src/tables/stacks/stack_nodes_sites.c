@@ -39,7 +39,8 @@ static const struct store_name *name_of(const struct run *run, const struct stac
 	return &run->recording->names[run->callers->labels[node->label].name];
 }
 
-static const struct stack_nodes_node *caller(const struct run *run, const struct stack_nodes_node *node)
+static const struct stack_nodes_node *caller(const struct run *run,
+					     const struct stack_nodes_node *node)
 {
 	return stack_nodes_find(run->callers, run->process, node->parent);
 }
@@ -133,7 +134,8 @@ static void put_stack(struct run *run, idx_t row, uint32_t node)
 	duck.list_vector_set_size(out, run->frames);
 }
 
-static void put_row(struct run *run, idx_t row, uint32_t number, const struct stack_nodes_node *node)
+static void put_row(struct run *run, idx_t row, uint32_t number,
+		    const struct stack_nodes_node *node)
 {
 	duckdb_vector *out = run->vectors;
 
@@ -222,7 +224,7 @@ static void init(duckdb_init_info info)
 }
 
 int stack_nodes_register_sites(struct tables *tables, duckdb_connection connection,
-			   struct kymo_error *err)
+			       struct kymo_error *err)
 {
 	const struct table_function function = { .name = "kymo_sites",
 						 .extra = tables,

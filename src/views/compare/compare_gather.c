@@ -337,7 +337,8 @@ static int note_open(struct gather *gather, uint32_t item)
 	return 0;
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		      struct zone_walk_zone *parent)
 {
 	struct gather *gather = walk->context;
 	uint32_t item = item_of_frame(gather, zone->frame), node;
@@ -350,7 +351,8 @@ static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struc
 	return parent ? add_self(walk, parent, zone->start_ns) : 0;
 }
 
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		    struct zone_walk_zone *parent)
 {
 	struct gather *gather = walk->context;
 	struct compare *compare = gather->compare;
@@ -378,11 +380,11 @@ static int gather_zones(struct compare *compare, size_t run, struct tables *tabl
 				 .flame_share = steps ? 1.0 / (double)steps / (double)sides : 0 };
 	struct progress progress;
 	struct zone_walk walk = { .tables = tables,
-			     .visitor = &visitor,
-			     .context = &gather,
-			     .frames = &compare->frames,
-			     .progress = &progress,
-			     .err = err };
+				  .visitor = &visitor,
+				  .context = &gather,
+				  .frames = &compare->frames,
+				  .progress = &progress,
+				  .err = err };
 	int rc;
 
 	progress_begin(&progress, is_b ? "reading B:" : "reading A:", "zones");

@@ -59,11 +59,11 @@ int export_flush(struct export *export, bool all)
 int export_walk(struct export *export, const struct zone_walk_visitor *visitor)
 {
 	struct zone_walk walk = { .tables = export->tables,
-			     .visitor = visitor,
-			     .context = export,
-			     .frames = &export->frames,
-			     .progress = &export->progress,
-			     .err = export->err };
+				  .visitor = visitor,
+				  .context = export,
+				  .frames = &export->frames,
+				  .progress = &export->progress,
+				  .err = export->err };
 
 	return zone_walk_run(&walk);
 }
@@ -93,7 +93,8 @@ void export_program(struct export *export, char *out, size_t out_bytes)
 static int write_aside(struct export *export, const struct export_format *format)
 {
 	struct atomic_file aside;
-	int rc = atomic_file_open(&aside, export->options->file, export->options->force, export->err);
+	int rc = atomic_file_open(&aside, export->options->file, export->options->force,
+				  export->err);
 
 	if (rc)
 		return rc;

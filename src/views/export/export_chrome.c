@@ -66,7 +66,8 @@ static void add_place(struct buf *out, const struct frames_one *frame, int64_t s
 	buf_char(out, '}');
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		      struct zone_walk_zone *parent)
 {
 	struct export *export = walk->context;
 	const struct frames_one *frame = &walk->frames->list[zone->frame];
@@ -133,7 +134,8 @@ static int counter_row(const struct rows *rows, void *context)
 
 int export_chrome(struct export *export)
 {
-	static const struct zone_walk_visitor visitor = { .thread = begin_thread, .begin = begin_zone };
+	static const struct zone_walk_visitor visitor = { .thread = begin_thread,
+							  .begin = begin_zone };
 	char program[256];
 	int rc;
 

@@ -176,7 +176,8 @@ static void add_annotation(struct perfetto *own, const char *name)
 	protobuf_message(&own->event, EVENT_ANNOTATION, &own->message);
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		      struct zone_walk_zone *parent)
 {
 	struct export *export = walk->context;
 	struct perfetto *own = export->own;
@@ -200,7 +201,8 @@ static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struc
 }
 
 /* A zone that had not ended gets no end: the viewer shows it as such. */
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		    struct zone_walk_zone *parent)
 {
 	struct export *export = walk->context;
 	struct perfetto *own = export->own;

@@ -57,13 +57,15 @@ static int add_event(struct export *export, char type, uint32_t frame, int64_t a
 	return export_flush(export, false);
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		      struct zone_walk_zone *parent)
 {
 	(void)parent;
 	return add_event(walk->context, 'O', zone->frame, zone->start_ns);
 }
 
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		    struct zone_walk_zone *parent)
 {
 	(void)parent;
 	return add_event(walk->context, 'C', zone->frame, zone->end_ns);

@@ -27,7 +27,8 @@ struct summed {
 
 /* ---- summing -------------------------------------------------------------------------------- */
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		      struct zone_walk_zone *parent)
 {
 	struct summed *own = ((struct export *)walk->context)->own;
 
@@ -35,7 +36,8 @@ static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struc
 	return 0;
 }
 
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent)
+static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+		    struct zone_walk_zone *parent)
 {
 	struct summed *own = ((struct export *)walk->context)->own;
 	struct stacks_node *node = &own->stacks.nodes[zone->tag];

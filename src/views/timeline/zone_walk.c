@@ -172,9 +172,9 @@ static int zone_row(const struct rows *rows, void *context)
 	struct zone_walk *walk = context;
 	struct frames_one frame;
 	struct zone_walk_zone zone = { .start_ns = cell_integer(rows, 4),
-				  .depth = (int32_t)cell_integer(rows, 6),
-				  .step = cell_integer(rows, 9),
-				  .open = cell_integer(rows, 10) };
+				       .depth = (int32_t)cell_integer(rows, 6),
+				       .step = cell_integer(rows, 9),
+				       .open = cell_integer(rows, 10) };
 	int rc = enter_thread(walk, (int32_t)cell_integer(rows, 7), (int32_t)cell_integer(rows, 8));
 
 	if (rc)

@@ -40,8 +40,10 @@ struct zone_walk_visitor {
 	/* A thread's zones begin; the one before is done. */
 	int (*thread)(struct zone_walk *walk, const struct zone_walk_thread *thread);
 	/* parent: NULL for an outermost zone. */
-	int (*begin)(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent);
-	int (*end)(struct zone_walk *walk, struct zone_walk_zone *zone, struct zone_walk_zone *parent);
+	int (*begin)(struct zone_walk *walk, struct zone_walk_zone *zone,
+		     struct zone_walk_zone *parent);
+	int (*end)(struct zone_walk *walk, struct zone_walk_zone *zone,
+		   struct zone_walk_zone *parent);
 };
 
 struct zone_walk {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "recorded.h"
 
 /* Rows come in threes: first, second, then the outer zone that holds both. */
@@ -15,7 +17,7 @@ static void commit_row(struct kymo_zone *zone)
 {
 	kymo_zone_end(zone);
 	/* After the row, so the recording has this many, or one more. */
-	__atomic_store_n(&shared_counts()[0], shared_counts()[0] + 1, __ATOMIC_RELEASE);
+	kymo__store_release(&shared_counts()[0], shared_counts()[0] + 1);
 }
 
 static void record_for_ever(void)

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "collect/move/spare_segments.h"
 #include "recorded.h"
 
@@ -26,7 +28,7 @@ static void record(uint64_t rows)
 
 		kymo_zone_end(&zone);
 		/* After the row, so the recording has this many, or one more. */
-		__atomic_store_n(&shared_counts()[COMMITTED], i + 1, __ATOMIC_RELEASE);
+		kymo__store_release(&shared_counts()[COMMITTED], i + 1);
 	}
 }
 
@@ -80,7 +82,8 @@ static void supply_for_ever(struct place place)
 		if (rows > KYMO_SEGMENT_ROWS_LARGEST)
 			rows = KYMO_SEGMENT_ROWS_MIN;
 		for (int i = 0; i < 20; i++) {
-			int made = spare_segments_keep(place.live, place.control, bytes_of_rows(rows), 2);
+			int made = spare_segments_keep(place.live, place.control,
+						       bytes_of_rows(rows), 2);
 
 			if (i && made > 0)
 				shared_counts()[TAKEN] += (uint64_t)made;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <kymo/atomic.h>
+
 #include "recorded.h"
 
 #define ROUNDS 100
@@ -15,7 +17,7 @@ static void write_for_ever(void)
 {
 	for (;;) {
 		KYMO_SCOPE("row");
-		__atomic_fetch_add(&shared_counts()[0], 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&shared_counts()[0], 1);
 	}
 }
 
@@ -32,7 +34,7 @@ static void read_for_ever(const char *run)
 			read_zones(&recording->streams[i], rows, 20000);
 		}
 		store_close(recording);
-		__atomic_fetch_add(&shared_counts()[1], 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&shared_counts()[1], 1);
 	}
 }
 
@@ -50,12 +52,12 @@ static pid_t start_reader(void)
 /* Waits until a count has grown; a minute without is for ever. */
 static void wait_for(const uint64_t *count, uint64_t more)
 {
-	uint64_t until = __atomic_load_n(count, __ATOMIC_RELAXED) + more;
+	uint64_t until = kymo__load_relaxed(count) + more;
 	struct timespec pause = { 0, 200000 };
 
-	for (int i = 0; i < 300000 && __atomic_load_n(count, __ATOMIC_RELAXED) < until; i++)
+	for (int i = 0; i < 300000 && kymo__load_relaxed(count) < until; i++)
 		nanosleep(&pause, NULL);
-	assert_true(__atomic_load_n(count, __ATOMIC_RELAXED) >= until);
+	assert_true(kymo__load_relaxed(count) >= until);
 }
 
 static void some_moment(void)

@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
+#include <kymo/atomic.h>
+
 #include "recorded.h"
 
 #define SIGNALS 65
@@ -52,7 +54,7 @@ static sigjmp_buf after_the_fault;
 
 static void own_handler(int number)
 {
-	__atomic_fetch_add(&seen[number], 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&seen[number], 1);
 	KYMO_SCOPE("in a handler");
 	if (number == SIGSEGV)
 		siglongjmp(after_the_fault, 1);
@@ -82,7 +84,7 @@ static void *record_in_thread(void *unused)
 		KYMO_SCOPE("in a thread");
 	}
 	look(&after);
-	__atomic_fetch_add(&shared_counts()[7], (uint64_t)!same(&before, &after), __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&shared_counts()[7], (uint64_t)!same(&before, &after));
 	return unused;
 }
 
@@ -114,7 +116,7 @@ static void owns_its_signals(void)
 	look(&before);
 	everything_kymo_does();
 	/* SIGPROF counts the program's own time: until it has come, there is more to do. */
-	while (!__atomic_load_n(&seen[SIGPROF], __ATOMIC_RELAXED))
+	while (!kymo__load_relaxed(&seen[SIGPROF]))
 		everything_kymo_does();
 	raise(SIGUSR1);
 	raise(SIGUSR2);

@@ -7,6 +7,8 @@
 #if __has_include(<CL/cl_layer.h>)
 #include <pthread.h>
 
+#include <kymo/atomic.h>
+
 #include "record/device/device.h"
 #include "record/opencl/layer.h"
 
@@ -316,13 +318,13 @@ static void enqueue(cl_command_queue queue, int turn)
 	if (turn % 7 == 0)
 		layer->clEnqueueNDRangeKernel(queue, (cl_kernel)&layer, 1, NULL, NULL, NULL, 0,
 					      NULL, NULL);
-	__atomic_fetch_add(&enqueued, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&enqueued, 1);
 }
 
 static void finish_queue(cl_command_queue queue)
 {
 	layer->clFinish(queue);
-	__atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
+	kymo__fetch_add_relaxed(&waits, 1);
 }
 
 static void *use(void *number)
@@ -433,9 +435,9 @@ static void *hold_queues(void *number)
 
 		held[i] = queue_with(0);
 		queue = queue_of(held[i]);
-		__atomic_fetch_add(&shared_counts()[0], queue != NULL, __ATOMIC_RELAXED);
-		if (queue && __atomic_fetch_add(&holders[queue - queue_at(0)], 1, __ATOMIC_RELAXED))
-			__atomic_fetch_add(&shared_counts()[1], 1, __ATOMIC_RELAXED);
+		kymo__fetch_add_relaxed(&shared_counts()[0], queue != NULL);
+		if (queue && kymo__fetch_add_relaxed(&holders[queue - queue_at(0)], 1))
+			kymo__fetch_add_relaxed(&shared_counts()[1], 1);
 	}
 	pthread_barrier_wait(&all_are_here);
 	for (int i = 0; i < HELD; i++)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <kymo/atomic.h>
+
 #define SECONDS 3
 #define PERIOD 15009u /* after so many rows durations, names and depths come again */
 
@@ -77,7 +79,7 @@ static struct kymo_totals_slot *slot_of(struct live_processes *live, uint32_t na
 
 static void put(uint64_t *place, uint64_t value)
 {
-	__atomic_store_n(place, value, __ATOMIC_RELAXED);
+	kymo__store_relaxed(place, value);
 }
 
 /* As record/totals.c does it; base/fold.h says in which order and why. */
@@ -102,7 +104,7 @@ static void fold(struct live_processes *live, uint64_t upto)
 		sum->max_ticks = ticks > sum->max_ticks ? ticks : sum->max_ticks;
 		sum->count++;
 		put(&histogram[kymo_hist_bucket(ticks)], histogram[kymo_hist_bucket(ticks)] + 1);
-		__atomic_store_n(&stream->histogram_upto, n + 1, __ATOMIC_RELEASE);
+		kymo__store_release(&stream->histogram_upto, n + 1);
 	}
 	for (uint32_t name = 1; name < 4; name++) {
 		struct kymo_totals_slot *slot = slot_of(live, name);
@@ -121,9 +123,9 @@ static void fold(struct live_processes *live, uint64_t upto)
 		fold_add_square(&half, (unsigned __int128)sums[name].square_high << 64 |
 					       sums[name].square_low);
 		slot->half[(slot->generation + 1) & 1] = half;
-		__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELEASE);
+		kymo__store_release(&slot->generation, slot->generation + 1);
 	}
-	__atomic_store_n(&stream->fold_state, upto << 1 | ((state & 1) ^ 1), __ATOMIC_RELEASE);
+	kymo__store_release(&stream->fold_state, upto << 1 | ((state & 1) ^ 1));
 }
 
 static void *honest_writer(void *argument)
@@ -140,13 +142,13 @@ static void *honest_writer(void *argument)
 		if (n % KYMO_BATCH_ROWS == 0)
 			fold(live, n);
 		if (n >= HANDMADE_CAP && n % KYMO_RING_SEGMENT_ROWS == 0) {
-			__atomic_store_n(&stream->floor, n + KYMO_RING_SEGMENT_ROWS - HANDMADE_CAP,
-					 __ATOMIC_RELAXED);
-			__atomic_thread_fence(__ATOMIC_RELEASE);
+			kymo__store_relaxed(&stream->floor,
+					    n + KYMO_RING_SEGMENT_ROWS - HANDMADE_CAP);
+			kymo__fence_release();
 		}
 		for (int i = 0; i < 4; i++)
 			put(&slot[i], words[i]);
-		__atomic_store_n(&stream->head, n + 1, __ATOMIC_RELEASE);
+		kymo__store_release(&stream->head, n + 1);
 	}
 	return NULL;
 }

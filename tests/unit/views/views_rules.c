@@ -50,7 +50,8 @@ static void the_page_has_a_row_for_each_rule(void **unused)
 		fwrite(table.data, 1, table.used, file);
 		fclose(file);
 	} else if (strcmp(mark + strlen(MARK), buf_get(&table))) {
-		fail_msg("%s is not what src/views/verdicts/rules.c says: run tools/gen-table-docs", PAGE);
+		fail_msg("%s is not what src/views/verdicts/rules.c says: run tools/gen-table-docs",
+			 PAGE);
 	}
 	buf_fini(&page);
 	buf_fini(&table);
