@@ -41,7 +41,7 @@ static int help(void)
 	return fflush(stdout) ? FAILED : 0;
 }
 
-static int find(const char *word)
+static int probing_find(const char *word)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(commands[i].word, word))
@@ -49,7 +49,7 @@ static int find(const char *word)
 	return -1;
 }
 
-static int run(int command, char *endpoint, int argc, char **argv)
+static int probing_run(int command, char *endpoint, int argc, char **argv)
 {
 	char **words = calloc((size_t)argc + 4, sizeof(*words));
 	size_t count = 0;
@@ -65,7 +65,7 @@ static int run(int command, char *endpoint, int argc, char **argv)
 	return FAILED;
 }
 
-static int answer(int command, char *endpoint, int argc, char **argv)
+static int probing_answer(int command, char *endpoint, int argc, char **argv)
 {
 	if (!commands[command].command) {
 		fprintf(stderr, "probing: %s is refused: %s\n", commands[command].word,
@@ -78,7 +78,7 @@ static int answer(int command, char *endpoint, int argc, char **argv)
 			commands[command].word);
 		return WRONG_USE;
 	}
-	return run(command, endpoint, argc, argv);
+	return probing_run(command, endpoint, argc, argv);
 }
 
 int main(int argc, char **argv)
@@ -90,11 +90,11 @@ int main(int argc, char **argv)
 		return help();
 	if (at < argc && (!strcmp(argv[at], "-t") || !strcmp(argv[at], "--target")))
 		at++;
-	if (at < argc && find(argv[at]) < 0)
+	if (at < argc && probing_find(argv[at]) < 0)
 		endpoint = argv[at++];
-	command = at < argc ? find(argv[at]) : -1;
+	command = at < argc ? probing_find(argv[at]) : -1;
 	if (command >= 0)
-		return answer(command, endpoint, argc - at - 1, argv + at + 1);
+		return probing_answer(command, endpoint, argc - at - 1, argv + at + 1);
 	if (at < argc)
 		fprintf(stderr, "probing: no command is called %s; probing --help lists them\n",
 			argv[at]);

@@ -75,7 +75,7 @@ static const struct kymo_device_adapter adapters[] = {
 };
 
 /* Of the core as one of that backend; made when something runs there first. With the core's lock. */
-static uint32_t queue_of(const struct nrt_backend *backend, uint32_t core)
+static uint32_t nrt_capture_queue_of(const struct nrt_backend *backend, uint32_t core)
 {
 	static uint32_t devices[2], queues[2][NRT_CORES];
 	uint32_t which = backend == &nrt_opencl ? 0 : 1;
@@ -111,8 +111,8 @@ struct kymo_zone nrt_capture_call(enum nrt_event event, uint32_t core)
 	return kymo_zone_begin_id(*id);
 }
 
-static void tell(const struct nrt_model *model, struct kymo_device_op *op,
-		 const struct nrt_times *times, bool by_host)
+static void nrt_capture_tell(const struct nrt_model *model, struct kymo_device_op *op,
+			     const struct nrt_times *times, bool by_host)
 {
 	op->queued = times->queued;
 	op->submit = times->submit;
@@ -129,7 +129,7 @@ void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times
 	static uint64_t executions;
 	struct kymo_device_op op = { .bytes = sizeof(op) };
 
-	op.queue = queue_of(model->backend, model->core);
+	op.queue = nrt_capture_queue_of(model->backend, model->core);
 	op.execution = kymo__add_fetch_relaxed(&executions, 1);
 	kymo_device_launch(&op.launch);
 	op.launch.ticks = whole->queued;
@@ -138,12 +138,12 @@ void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times
 		if (!times[i].end)
 			continue; /* it never ran */
 		op.name = kymo_name(model->text.operations[i].name);
-		tell(model, &op, &times[i], !model->backend->clock);
+		nrt_capture_tell(model, &op, &times[i], !model->backend->clock);
 	}
 	op.kind = KYMO_DEVICE_EXECUTION;
 	op.name = kymo_name(model->known->name);
 	op.status = (int32_t)status;
-	tell(model, &op, whole, true);
+	nrt_capture_tell(model, &op, whole, true);
 }
 
 static double cpu_seconds(void)
@@ -342,7 +342,7 @@ static int make_directories(char *path)
 	return stat(path, &info) ? -errno : S_ISDIR(info.st_mode) ? 0 : -ENOTDIR;
 }
 
-static NRT_STATUS make_directory(const char *directory)
+static NRT_STATUS nrt_capture_make_directory(const char *directory)
 {
 	char path[NRT_PATH_BYTES];
 	int rc = -ENAMETOOLONG;
@@ -361,8 +361,8 @@ static NRT_STATUS make_directory(const char *directory)
  * Takes a number that no file has. Several processes may save into one directory: an empty file whose name is hidden holds
  * the number until the file itself is there.
  */
-static int take_number(const char *directory, const char *stem, unsigned number, char *path,
-		       char *hold)
+static int nrt_capture_take_number(const char *directory, const char *stem, unsigned number,
+				   char *path, char *hold)
 {
 	int length = snprintf(hold, NRT_PATH_BYTES, "%s/.%s_%u.taken", directory, stem, number);
 	int fd;
@@ -388,10 +388,10 @@ NRT_STATUS nrt_capture_save_in(const char *directory, const char *stem,
 	int rc = -EEXIST;
 
 	directory = directory ? directory : OUTPUT_DIR;
-	status = make_directory(directory);
+	status = nrt_capture_make_directory(directory);
 	for (unsigned number = 1; status == NRT_SUCCESS && rc == -EEXIST && number < NUMBERS_MOST;
 	     number++)
-		rc = take_number(directory, stem, number, path, hold);
+		rc = nrt_capture_take_number(directory, stem, number, path, hold);
 	if (status != NRT_SUCCESS)
 		return status;
 	if (rc) {

@@ -26,7 +26,7 @@ static const struct {
 #undef X
 };
 
-static bool is_word(const char *known, const char *word, size_t bytes)
+static bool nrt_config_is_word(const char *known, const char *word, size_t bytes)
 {
 	return strlen(known) == bytes && !memcmp(known, word, bytes);
 }
@@ -36,7 +36,8 @@ uint32_t nrt_event_bits(const char *word, size_t bytes)
 	uint32_t bits = 0;
 
 	for (uint32_t i = 0; i < NRT_EVENT_COUNT; i++)
-		if (is_word(events[i].name, word, bytes) || is_word(events[i].side, word, bytes))
+		if (nrt_config_is_word(events[i].name, word, bytes) ||
+		    nrt_config_is_word(events[i].side, word, bytes))
 			bits |= 1u << i;
 	return bits;
 }

@@ -42,7 +42,7 @@ static bool take_flag(const char *word, bool *out)
 	return on >= 0;
 }
 
-static bool take_number(const char *word, uint64_t least, uint64_t *out)
+static bool nrt_environ_take_number(const char *word, uint64_t least, uint64_t *out)
 {
 	size_t digits = strspn(word, "0123456789");
 	uint64_t value;
@@ -81,7 +81,7 @@ static bool take_device(struct nrt_inspect_config *config, const char *word)
 
 static bool take_warmup(struct nrt_inspect_config *config, const char *word)
 {
-	return take_number(word, 0, &config->warmup);
+	return nrt_environ_take_number(word, 0, &config->warmup);
 }
 
 static bool take_on_fail(struct nrt_inspect_config *config, const char *word)
@@ -153,7 +153,7 @@ static bool take_events(struct nrt_inspect_config *config, const char *word)
 
 static bool take_events_per_core(struct nrt_inspect_config *config, const char *word)
 {
-	return take_number(word, 1, &config->events_per_core);
+	return nrt_environ_take_number(word, 1, &config->events_per_core);
 }
 
 static const struct {
@@ -203,7 +203,7 @@ static unsigned distance(const char *a, size_t a_bytes, const char *b)
 	return row[b_bytes];
 }
 
-static void check_name(const char *name, size_t bytes)
+static void nrt_environ_check_name(const char *name, size_t bytes)
 {
 	size_t nearest = 0;
 	unsigned least = UINT32_MAX;
@@ -229,13 +229,13 @@ static void check_names(void)
 		if (!strncmp(*at, PREFIX, sizeof(PREFIX) - 1)) {
 			const char *name = *at + sizeof(PREFIX) - 1;
 
-			check_name(name, strcspn(name, "="));
+			nrt_environ_check_name(name, strcspn(name, "="));
 		}
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------ */
 
-static const char *word_of(const char *name)
+static const char *nrt_environ_word_of(const char *name)
 {
 	char variable[sizeof(PREFIX) + NAME_MOST] = PREFIX;
 	const char *word = secure_getenv(strcat(variable, name));
@@ -245,7 +245,8 @@ static const char *word_of(const char *name)
 
 bool nrt_environment_enables(void)
 {
-	const char *enable = word_of("ENABLE"), *on_fail = word_of("ON_FAIL");
+	const char *enable = nrt_environ_word_of("ENABLE"),
+		   *on_fail = nrt_environ_word_of("ON_FAIL");
 
 	return (enable && switch_of(enable) == 1) || (on_fail && switch_of(on_fail) == 1);
 }
@@ -256,7 +257,7 @@ NRT_STATUS nrt_config_from_environment(struct nrt_inspect_config *config)
 	config->enable_called = true;
 	check_names();
 	for (size_t i = 0; i < VARIABLES; i++) {
-		const char *word = word_of(variables[i].name);
+		const char *word = nrt_environ_word_of(variables[i].name);
 		struct nrt_inspect_config before = *config;
 
 		if (!word || variables[i].take(config, word))
@@ -265,5 +266,6 @@ NRT_STATUS nrt_config_from_environment(struct nrt_inspect_config *config)
 		nrt_say(PREFIX "%s=%s is left aside: %s is wanted", variables[i].name, word,
 			variables[i].wanted);
 	}
-	return word_of("OUTPUT_DIR") && !config->output_dir ? NRT_RESOURCE : NRT_SUCCESS;
+	return nrt_environ_word_of("OUTPUT_DIR") && !config->output_dir ? NRT_RESOURCE
+									: NRT_SUCCESS;
 }

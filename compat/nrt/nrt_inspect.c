@@ -31,7 +31,7 @@ static bool captures_something(const struct nrt_inspect_config *config)
 /* ---- beginning --------------------------------------------------------------------------------- */
 
 /* With both locks. Takes over what the config holds. */
-static NRT_STATUS begin(struct nrt_inspect_config *config, bool automatic)
+static NRT_STATUS nrt_nrt_inspect_begin(struct nrt_inspect_config *config, bool automatic)
 {
 	NRT_STATUS status = NRT_SUCCESS;
 
@@ -66,7 +66,7 @@ static NRT_STATUS begin_locked(struct nrt_inspect_config *config, bool automatic
 
 	nrt_control();
 	nrt_lock();
-	status = begin(config, automatic);
+	status = nrt_nrt_inspect_begin(config, automatic);
 	nrt_unlock();
 	nrt_control_end();
 	return status;
@@ -202,7 +202,7 @@ static NRT_STATUS dump(void)
 }
 
 /* With control. */
-static NRT_STATUS stop(void)
+static NRT_STATUS nrt_nrt_inspect_stop(void)
 {
 	NRT_STATUS status = dump();
 
@@ -223,7 +223,7 @@ NRT_STATUS nrt_inspect_stop(void)
 
 	nrt_control();
 	if (session.runs)
-		status = stop();
+		status = nrt_nrt_inspect_stop();
 	else
 		nrt_say("no inspect session runs; nrt_inspect_begin() begins one");
 	nrt_control_end();
@@ -237,6 +237,6 @@ __attribute__((destructor)) static void at_exit(void)
 		return;
 	nrt_say_unfinished();
 	if (session.runs)
-		stop();
+		nrt_nrt_inspect_stop();
 	nrt_control_end();
 }

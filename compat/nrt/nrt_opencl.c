@@ -120,7 +120,7 @@ static const char *find_device(void)
 	return context ? NULL : "OpenCL gives no context";
 }
 
-static const char *device_name(void)
+static const char *nrt_opencl_device_name(void)
 {
 	return name_of_device;
 }
@@ -191,7 +191,7 @@ static uint64_t clock_ns(void)
 	return asks_device(&now_ns) ? now_ns : marker_ns();
 }
 
-static NRT_STATUS open_device(const char **why)
+static NRT_STATUS nrt_opencl_open_device(const char **why)
 {
 	static const char *failed;
 	static bool tried;
@@ -217,12 +217,12 @@ struct loaded {
 	size_t count;
 };
 
-static NRT_STATUS status_of(int32_t rc)
+static NRT_STATUS nrt_opencl_status_of(int32_t rc)
 {
 	return !rc ? NRT_SUCCESS : rc == OUT_OF_HOST_MEMORY ? NRT_RESOURCE : NRT_FAILURE;
 }
 
-static void unload(void *memory)
+static void nrt_opencl_unload(void *memory)
 {
 	struct loaded *loaded = memory;
 
@@ -251,14 +251,14 @@ static void say_build_log(handle program, const char *model)
 	nrt_say("cannot load %s: OpenCL does not compile it: %s", model, log);
 }
 
-static NRT_STATUS build(struct loaded *loaded, const char *text, size_t bytes,
-			const struct nrt_text *about)
+static NRT_STATUS nrt_opencl_build(struct loaded *loaded, const char *text, size_t bytes,
+				   const struct nrt_text *about)
 {
 	int32_t rc = 0;
 
 	loaded->program = cl.CreateProgramWithSource(context, 1, &text, &bytes, &rc);
 	if (!loaded->program)
-		return status_of(rc ? rc : OUT_OF_HOST_MEMORY);
+		return nrt_opencl_status_of(rc ? rc : OUT_OF_HOST_MEMORY);
 	rc = cl.BuildProgram(loaded->program, 1, &device, "-cl-kernel-arg-info", NULL, NULL);
 	if (rc == OUT_OF_HOST_MEMORY)
 		return NRT_RESOURCE;
@@ -269,7 +269,7 @@ static NRT_STATUS build(struct loaded *loaded, const char *text, size_t bytes,
 }
 
 /* A number as the argument's type has it: the size of the run. */
-static int32_t set_number(handle kernel, uint32_t index, uint64_t value)
+static int32_t nrt_opencl_set_number(handle kernel, uint32_t index, uint64_t value)
 {
 	char type[64] = "";
 	float real = (float)value;
@@ -299,7 +299,7 @@ static int32_t set_argument(struct loaded *loaded, handle kernel, uint32_t index
 	if (where == ADDRESS_LOCAL)
 		return cl.SetKernelArg(kernel, index, 256 * ITEM_BYTES, NULL);
 	if (where != ADDRESS_GLOBAL && where != ADDRESS_CONSTANT)
-		return set_number(kernel, index, size);
+		return nrt_opencl_set_number(kernel, index, size);
 	if (*pointers == BUFFERS)
 		return -1;
 	buffer = &loaded->buffers[(*pointers)++];
@@ -320,15 +320,15 @@ static NRT_STATUS make_kernel(struct loaded *loaded, const struct nrt_text *abou
 	for (uint32_t i = 0; !rc && i < arguments; i++)
 		rc = set_argument(loaded, kernel, i, &pointers, about->size);
 	if (!rc || rc == OUT_OF_HOST_MEMORY)
-		return status_of(rc);
+		return nrt_opencl_status_of(rc);
 	nrt_say("cannot load %s: its kernel %s has arguments that cannot be filled (OpenCL says %d); "
 		"pointers (at most 16) and numbers can",
 		about->name, about->operations[at].name, rc);
 	return NRT_INVALID;
 }
 
-static NRT_STATUS load(const char *text, size_t bytes, const struct nrt_text *about, uint32_t core,
-		       void **out)
+static NRT_STATUS nrt_opencl_load(const char *text, size_t bytes, const struct nrt_text *about,
+				  uint32_t core, void **out)
 {
 	struct loaded *loaded = calloc(1, sizeof(*loaded));
 	NRT_STATUS status;
@@ -336,17 +336,18 @@ static NRT_STATUS load(const char *text, size_t bytes, const struct nrt_text *ab
 
 	if (!loaded)
 		return NRT_RESOURCE;
-	status = build(loaded, text, bytes, about);
+	status = nrt_opencl_build(loaded, text, bytes, about);
 	for (size_t i = 0; status == NRT_SUCCESS && i < about->count; i++)
 		status = make_kernel(loaded, about, i);
 	if (status == NRT_SUCCESS && !queues[core]) {
 		queues[core] = cl.CreateCommandQueue(context, device, QUEUE_PROFILING_ENABLE, &rc);
-		status = queues[core] ? NRT_SUCCESS : status_of(rc ? rc : OUT_OF_HOST_MEMORY);
+		status = queues[core] ? NRT_SUCCESS
+				      : nrt_opencl_status_of(rc ? rc : OUT_OF_HOST_MEMORY);
 	}
 	if (status == NRT_SUCCESS)
 		*out = loaded;
 	else
-		unload(loaded);
+		nrt_opencl_unload(loaded);
 	return status;
 }
 
@@ -363,8 +364,8 @@ static NRT_STATUS times_of(handle event, struct nrt_times *out)
 	return rc || done ? NRT_HW_ERROR : NRT_SUCCESS;
 }
 
-static NRT_STATUS run(void *memory, const struct nrt_text *about, uint32_t core,
-		      struct nrt_times *times)
+static NRT_STATUS nrt_opencl_run(void *memory, const struct nrt_text *about, uint32_t core,
+				 struct nrt_times *times)
 {
 	struct loaded *loaded = memory;
 	handle events[NRT_OPERATIONS];
@@ -389,4 +390,7 @@ static NRT_STATUS run(void *memory, const struct nrt_text *about, uint32_t core,
 	return status;
 }
 
-const struct nrt_backend nrt_opencl = { open_device, device_name, clock_ns, load, run, unload };
+const struct nrt_backend nrt_opencl = {
+	nrt_opencl_open_device, nrt_opencl_device_name, clock_ns,
+	nrt_opencl_load,	nrt_opencl_run,		nrt_opencl_unload
+};

@@ -54,7 +54,7 @@ bool nrt_control_soon(void)
 }
 
 /* The child has no device and no models: nothing of the parent's may be touched, so it is left behind. */
-static void after_fork_in_child(void)
+static void nrt_runtime_after_fork_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	pthread_mutex_init(&control, NULL);
@@ -70,9 +70,9 @@ static void after_fork_in_child(void)
 		known->loaded = false;
 }
 
-__attribute__((constructor)) static void on_load(void)
+__attribute__((constructor)) static void nrt_runtime_on_load(void)
 {
-	pthread_atfork(NULL, NULL, after_fork_in_child);
+	pthread_atfork(NULL, NULL, nrt_runtime_after_fork_in_child);
 }
 
 /* ---- small things ------------------------------------------------------------------------------ */
@@ -243,7 +243,7 @@ static const struct nrt_backend *choose_backend(const struct nrt_text *text)
 }
 
 /* Gives it a name and makes it known; unless the runtime was closed while it was being compiled. */
-static NRT_STATUS publish(struct nrt_model *model)
+static NRT_STATUS nrt_runtime_publish(struct nrt_model *model)
 {
 	NRT_STATUS status;
 
@@ -271,7 +271,7 @@ static NRT_STATUS load_into(struct nrt_model *model, const char *text, size_t by
 	pthread_mutex_unlock(&loading);
 	if (status != NRT_SUCCESS)
 		return status;
-	status = publish(model);
+	status = nrt_runtime_publish(model);
 	if (status != NRT_SUCCESS)
 		model->backend->unload(model->loaded);
 	return status;
@@ -349,7 +349,7 @@ NRT_STATUS nrt_unload(nrt_model_t *model)
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 /* With the core's lock, and the model held. */
-static NRT_STATUS run(struct nrt_model *model, bool wanted)
+static NRT_STATUS nrt_runtime_run(struct nrt_model *model, bool wanted)
 {
 	struct nrt_times times[NRT_OPERATIONS], whole;
 	NRT_STATUS status;
@@ -366,7 +366,7 @@ static NRT_STATUS run(struct nrt_model *model, bool wanted)
 }
 
 /* With the lock: who wants to know what the device does in this execution. */
-static bool is_wanted(struct nrt_model *model)
+static bool nrt_runtime_is_wanted(struct nrt_model *model)
 {
 	bool wanted = nrt_inspect_wants(model->known, model->core);
 
@@ -392,7 +392,7 @@ NRT_STATUS nrt_execute(nrt_model_t *handle, const nrt_tensor_set_t *input_set,
 	model = nrt_find_model(handle);
 	if (model) {
 		model->running++;
-		wanted = is_wanted(model);
+		wanted = nrt_runtime_is_wanted(model);
 		zone = nrt_capture_call(NRT_EVENT_EXECUTE, model->core);
 	}
 	status = model ? NRT_SUCCESS : status_of_life();
@@ -400,7 +400,7 @@ NRT_STATUS nrt_execute(nrt_model_t *handle, const nrt_tensor_set_t *input_set,
 	if (!model)
 		return status == NRT_SUCCESS ? NRT_INVALID : status;
 	pthread_mutex_lock(&cores[model->core]);
-	status = run(model, wanted);
+	status = nrt_runtime_run(model, wanted);
 	pthread_mutex_unlock(&cores[model->core]);
 	kymo_zone_end(&zone);
 	nrt_lock();

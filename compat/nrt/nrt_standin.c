@@ -7,19 +7,19 @@
 
 static int nothing; /* what load gives: there is nothing to hold */
 
-static NRT_STATUS open_device(const char **why)
+static NRT_STATUS nrt_standin_open_device(const char **why)
 {
 	(void)why;
 	return NRT_SUCCESS;
 }
 
-static const char *device_name(void)
+static const char *nrt_standin_device_name(void)
 {
 	return "host stand-in";
 }
 
-static NRT_STATUS load(const char *text, size_t bytes, const struct nrt_text *about, uint32_t core,
-		       void **out)
+static NRT_STATUS nrt_standin_load(const char *text, size_t bytes, const struct nrt_text *about,
+				   uint32_t core, void **out)
 {
 	(void)text;
 	(void)bytes;
@@ -38,8 +38,8 @@ static void take_time(uint64_t microseconds)
 		;
 }
 
-static NRT_STATUS run(void *loaded, const struct nrt_text *about, uint32_t core,
-		      struct nrt_times *times)
+static NRT_STATUS nrt_standin_run(void *loaded, const struct nrt_text *about, uint32_t core,
+				  struct nrt_times *times)
 {
 	(void)loaded;
 	(void)core;
@@ -51,9 +51,12 @@ static NRT_STATUS run(void *loaded, const struct nrt_text *about, uint32_t core,
 	return NRT_SUCCESS;
 }
 
-static void unload(void *loaded)
+static void nrt_standin_unload(void *loaded)
 {
 	(void)loaded;
 }
 
-const struct nrt_backend nrt_standin = { open_device, device_name, NULL, load, run, unload };
+const struct nrt_backend nrt_standin = {
+	nrt_standin_open_device, nrt_standin_device_name, NULL,
+	nrt_standin_load,	 nrt_standin_run,	  nrt_standin_unload
+};

@@ -28,7 +28,7 @@ static bool is_letter(char c)
 }
 
 /* Part of a file's name, so nothing that would be a path. */
-static void take_name(char *out, const char *from, size_t bytes)
+static void nrt_text_take_name(char *out, const char *from, size_t bytes)
 {
 	bytes = bytes < NRT_NAME_BYTES - 1 ? bytes : NRT_NAME_BYTES - 1;
 	for (size_t i = 0; i < bytes; i++)
@@ -45,7 +45,7 @@ static struct span next_line(struct span *text)
 	return line;
 }
 
-static struct span next_word(struct span *line)
+static struct span nrt_text_next_word(struct span *line)
 {
 	struct span word;
 
@@ -68,7 +68,7 @@ static bool is(struct span span, const char *word)
 	return length(span) == strlen(word) && !memcmp(span.at, word, length(span));
 }
 
-static bool number_of(struct span span, uint64_t most, uint64_t *out)
+static bool nrt_text_number_of(struct span span, uint64_t most, uint64_t *out)
 {
 	uint64_t value = 0;
 
@@ -81,11 +81,12 @@ static bool number_of(struct span span, uint64_t most, uint64_t *out)
 	return span.at < span.end && value <= most;
 }
 
-static const char *add_operation(struct nrt_text *out, struct span name, uint64_t microseconds)
+static const char *nrt_text_add_operation(struct nrt_text *out, struct span name,
+					  uint64_t microseconds)
 {
 	if (out->count == NRT_OPERATIONS)
 		return too_many;
-	take_name(out->operations[out->count].name, name.at, length(name));
+	nrt_text_take_name(out->operations[out->count].name, name.at, length(name));
 	out->operations[out->count++].microseconds = microseconds;
 	return NULL;
 }
@@ -94,18 +95,18 @@ static const char *add_operation(struct nrt_text *out, struct span name, uint64_
 
 static const char *fake_line(struct span line, struct nrt_text *out)
 {
-	struct span name = next_word(&line), number = next_word(&line);
+	struct span name = nrt_text_next_word(&line), number = nrt_text_next_word(&line);
 	uint64_t value;
 
 	if (name.at == name.end)
 		return NULL;
-	if (!number_of(number, MICROSECONDS_MOST, &value))
+	if (!nrt_text_number_of(number, MICROSECONDS_MOST, &value))
 		return "a line of it is not OPERATION MICROSECONDS";
 	if (is(name, "fail")) {
 		out->fail_every = value;
 		return NULL;
 	}
-	return add_operation(out, name, value);
+	return nrt_text_add_operation(out, name, value);
 }
 
 static const char *parse_fake(struct span text, struct nrt_text *out)
@@ -113,11 +114,11 @@ static const char *parse_fake(struct span text, struct nrt_text *out)
 	struct span line = next_line(&text), name;
 	const char *wrong = NULL;
 
-	next_word(&line);
-	name = next_word(&line);
+	nrt_text_next_word(&line);
+	name = nrt_text_next_word(&line);
 	if (name.at == name.end)
 		return "it has no name";
-	take_name(out->name, name.at, length(name));
+	nrt_text_take_name(out->name, name.at, length(name));
 	while (!wrong && text.at < text.end)
 		wrong = fake_line(next_line(&text), out);
 	return wrong || out->count ? wrong : "it has no operations";
@@ -216,15 +217,17 @@ static void parse_about(struct span text, struct nrt_text *out)
 	struct span line = { skip_to(text, ABOUT), text.end }, word;
 
 	line = next_line(&line);
-	for (word = next_word(&line); word.at < word.end; word = next_word(&line)) {
+	for (word = nrt_text_next_word(&line); word.at < word.end;
+	     word = nrt_text_next_word(&line)) {
 		struct span name = { word.at + 5, word.end };
 		uint64_t size;
 
 		if (length(word) <= 5)
 			continue;
 		if (!memcmp(word.at, "name=", 5))
-			take_name(out->name, name.at, length(name));
-		else if (!memcmp(word.at, "size=", 5) && number_of(name, SIZE_MOST, &size) && size)
+			nrt_text_take_name(out->name, name.at, length(name));
+		else if (!memcmp(word.at, "size=", 5) &&
+			 nrt_text_number_of(name, SIZE_MOST, &size) && size)
 			out->size = size;
 	}
 }
@@ -243,7 +246,7 @@ static const char *parse_opencl(struct span text, struct nrt_text *out)
 		if (length(name) >= NRT_NAME_BYTES)
 			wrong = "the name of a kernel is longer than 63 letters";
 		else if (name.at < name.end && !has_operation(out, name))
-			wrong = add_operation(out, name, 0);
+			wrong = nrt_text_add_operation(out, name, 0);
 	}
 	if (wrong || !out->count)
 		return wrong ? wrong : neither;
@@ -265,6 +268,6 @@ const char *nrt_text_parse(const char *text, size_t bytes, struct nrt_text *out)
 	if (all.at == all.end || memchr(all.at, '\0', length(all)))
 		return neither;
 	words.end = all.end;
-	out->is_fake = is(next_word(&words), FAKE);
+	out->is_fake = is(nrt_text_next_word(&words), FAKE);
 	return out->is_fake ? parse_fake(all, out) : parse_opencl(all, out);
 }

@@ -36,7 +36,7 @@ static const struct word words[] = {
 	{ "no", false },     { "off", false },	    { "", false },
 };
 
-static bool word_of(const char *variable)
+static bool vaccel_log_word_of(const char *variable)
 {
 	const char *text = secure_getenv(variable);
 	char what[128];
@@ -55,7 +55,8 @@ static bool word_of(const char *variable)
 
 bool log_is_wanted(void)
 {
-	bool old_word = word_of("VACCEL_PROF_ENABLED"), word = word_of("VACCEL_PROFILING_ENABLED");
+	bool old_word = vaccel_log_word_of("VACCEL_PROF_ENABLED"),
+	     word = vaccel_log_word_of("VACCEL_PROFILING_ENABLED");
 
 	return old_word || word;
 }

@@ -46,14 +46,14 @@ static bool find_out(void)
 	return found == STATE_ON;
 }
 
-__attribute__((constructor)) static void on_load(void)
+__attribute__((constructor)) static void vaccel_prof_on_load(void)
 {
 	pthread_atfork(NULL, NULL, slots_after_fork);
 	if (!state)
 		find_out();
 }
 
-static inline bool is_on(void)
+static inline bool vaccel_prof_is_on(void)
 {
 	uint32_t now = kymo__load_relaxed(&state);
 
@@ -62,7 +62,7 @@ static inline bool is_on(void)
 
 bool vaccel_prof_enabled(void)
 {
-	return is_on();
+	return vaccel_prof_is_on();
 }
 
 /* ---- one region ---------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ int vaccel_prof_region_init(struct vaccel_prof_region *region, const char *name)
 	struct slot *slot;
 
 	if (!region)
-		return is_on() ? EINVAL : 0;
+		return vaccel_prof_is_on() ? EINVAL : 0;
 	/* First of all: the name may be the one that the region owns now. */
 	if (bytes > SLOT_NAME_BYTES) {
 		long_name = malloc(bytes);
@@ -100,10 +100,10 @@ int vaccel_prof_region_init(struct vaccel_prof_region *region, const char *name)
 
 int vaccel_prof_region_destroy(struct vaccel_prof_region *region)
 {
-	struct slot *slot = region ? slot_of(region) : NULL;
+	struct slot *slot = region ? vaccel_slots_slot_of(region) : NULL;
 
 	if (!region)
-		return is_on() ? EINVAL : 0;
+		return vaccel_prof_is_on() ? EINVAL : 0;
 	if (slot) {
 		if (region->name == slot->name || region->name == slot->long_name)
 			region->name = NULL;
@@ -121,7 +121,7 @@ int vaccel_prof_region_release(struct vaccel_prof_region *region)
 	return vaccel_prof_region_destroy(region);
 }
 
-static inline uint32_t name_of(const struct slot *slot)
+static inline uint32_t vaccel_prof_name_of(const struct slot *slot)
 {
 	return kymo__load_relaxed(&slot->name_id);
 }
@@ -138,29 +138,30 @@ static __attribute__((noinline)) int start_first(struct vaccel_prof_region *regi
 	if (!slot)
 		return ENOMEM;
 	/* By name alone: regions of one name that live one after another are one in the recording. */
-	if (!name_of(slot))
+	if (!vaccel_prof_name_of(slot))
 		kymo__store_relaxed(&slot->name_id, kymo_name(region->name ? region->name : ""));
-	return kymo__region_open(name_of(slot), tag_of(slot)) ? ENOMEM : 0;
+	return kymo__region_open(vaccel_prof_name_of(slot), tag_of(slot)) ? ENOMEM : 0;
 }
 
 int vaccel_prof_region_start(struct vaccel_prof_region *region)
 {
 	struct slot *slot;
 
-	if (!is_on())
+	if (!vaccel_prof_is_on())
 		return 0;
 	if (KYMO__UNLIKELY(!region))
 		return EINVAL;
 	if (KYMO__UNLIKELY(!kymo_enabled()))
 		return 0;
-	slot = slot_of(region);
-	if (KYMO__UNLIKELY(!slot || !name_of(slot)))
+	slot = vaccel_slots_slot_of(region);
+	if (KYMO__UNLIKELY(!slot || !vaccel_prof_name_of(slot)))
 		return start_first(region);
-	return KYMO__UNLIKELY(kymo__region_open(name_of(slot), tag_of(slot))) ? ENOMEM : 0;
+	return KYMO__UNLIKELY(kymo__region_open(vaccel_prof_name_of(slot), tag_of(slot))) ? ENOMEM
+											  : 0;
 }
 
 /* One instruction, so that a signal handler in between loses nothing; no lock, as only this thread writes here. */
-static inline void add(uint64_t *sum, uint64_t value)
+static inline void vaccel_prof_add(uint64_t *sum, uint64_t value)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("addq %1, %0" : "+m"(*sum) : "r"(value) : "cc");
@@ -176,14 +177,14 @@ int vaccel_prof_region_stop(struct vaccel_prof_region *region)
 	struct shard *shard;
 	struct slot *slot;
 
-	if (!is_on())
+	if (!vaccel_prof_is_on())
 		return 0;
 	if (KYMO__UNLIKELY(!region))
 		return EINVAL;
-	slot = slot_of(region);
-	if (KYMO__UNLIKELY(
-		    !slot || !lane ||
-		    kymo__region_close(name_of(slot), tag_of(slot), end_ticks, &start_ticks)))
+	slot = vaccel_slots_slot_of(region);
+	if (KYMO__UNLIKELY(!slot || !lane ||
+			   kymo__region_close(vaccel_prof_name_of(slot), tag_of(slot), end_ticks,
+					      &start_ticks)))
 		return kymo_enabled() ? ENOENT : 0;
 	if (KYMO__UNLIKELY(start_ticks < kymo__load_relaxed(&slot->cleared_ticks)))
 		return 0;
@@ -193,8 +194,8 @@ int vaccel_prof_region_stop(struct vaccel_prof_region *region)
 		if (!shard)
 			return ENOMEM;
 	}
-	add(&shard->ticks, end_ticks - start_ticks);
-	add(&shard->count, 1);
+	vaccel_prof_add(&shard->ticks, end_ticks - start_ticks);
+	vaccel_prof_add(&shard->count, 1);
 	if (KYMO__LIKELY(kymo__load_relaxed(&slot->solo) == lane->index + 1))
 		kymo__store_relaxed(&region->nr_entries,
 				    kymo__load_relaxed(&slot->others) + shard->count);
@@ -206,7 +207,7 @@ int vaccel_prof_region_stop(struct vaccel_prof_region *region)
 /* How many entries, and their time; brings nr_entries up to date. */
 static uint64_t sum_of(const struct vaccel_prof_region *region, uint64_t *out_ns)
 {
-	struct slot *slot = slot_of(region);
+	struct slot *slot = vaccel_slots_slot_of(region);
 	uint64_t count, ticks, ns, before;
 
 	*out_ns = 0;
@@ -227,7 +228,7 @@ int vaccel_prof_region_print(const struct vaccel_prof_region *region)
 {
 	uint64_t count, ns;
 
-	if (!is_on())
+	if (!vaccel_prof_is_on())
 		return 0;
 	if (!region)
 		return EINVAL;
@@ -242,7 +243,7 @@ int vaccel_prof_region_print(const struct vaccel_prof_region *region)
 int vaccel_prof_regions_init(struct vaccel_prof_region *regions, int count)
 {
 	if (!regions || count < 0)
-		return is_on() ? EINVAL : 0;
+		return vaccel_prof_is_on() ? EINVAL : 0;
 	for (int i = 0; i < count; i++) {
 		int rc = vaccel_prof_region_init(&regions[i], NULL);
 
@@ -253,13 +254,13 @@ int vaccel_prof_regions_init(struct vaccel_prof_region *regions, int count)
 }
 
 /* Calls for every region of that name; the first error, or EINVAL where there is none. */
-static int each_of_name(struct vaccel_prof_region *regions, int count, const char *name,
-			int (*call)(struct vaccel_prof_region *region))
+static int vaccel_prof_each_of_name(struct vaccel_prof_region *regions, int count, const char *name,
+				    int (*call)(struct vaccel_prof_region *region))
 {
 	bool found = false;
 	int rc = 0;
 
-	if (!is_on())
+	if (!vaccel_prof_is_on())
 		return 0;
 	for (int i = 0; regions && name && i < count; i++) {
 		int failed = 0;
@@ -276,23 +277,23 @@ static int each_of_name(struct vaccel_prof_region *regions, int count, const cha
 int vaccel_prof_regions_start_by_name(struct vaccel_prof_region *regions, int count,
 				      const char *name)
 {
-	return each_of_name(regions, count, name, vaccel_prof_region_start);
+	return vaccel_prof_each_of_name(regions, count, name, vaccel_prof_region_start);
 }
 
 int vaccel_prof_regions_stop_by_name(struct vaccel_prof_region *regions, int count,
 				     const char *name)
 {
-	return each_of_name(regions, count, name, vaccel_prof_region_stop);
+	return vaccel_prof_each_of_name(regions, count, name, vaccel_prof_region_stop);
 }
 
 int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, int count)
 {
-	if (!is_on())
+	if (!vaccel_prof_is_on())
 		return 0;
 	if (!regions || count < 0)
 		return EINVAL;
 	for (int i = 0; i < count; i++) {
-		struct slot *slot = slot_of(&regions[i]);
+		struct slot *slot = vaccel_slots_slot_of(&regions[i]);
 
 		if (slot)
 			slot_clear(slot);
@@ -304,7 +305,7 @@ int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, int count)
 int vaccel_prof_regions_release(struct vaccel_prof_region *regions, int count)
 {
 	if (!regions || count < 0)
-		return is_on() ? EINVAL : 0;
+		return vaccel_prof_is_on() ? EINVAL : 0;
 	for (int i = 0; i < count; i++)
 		vaccel_prof_region_destroy(&regions[i]);
 	return 0;
@@ -312,7 +313,7 @@ int vaccel_prof_regions_release(struct vaccel_prof_region *regions, int count)
 
 int vaccel_prof_regions_print_all(const struct vaccel_prof_region *regions, int count)
 {
-	if (!is_on())
+	if (!vaccel_prof_is_on())
 		return 0;
 	if (!regions || count < 0)
 		return EINVAL;
@@ -347,7 +348,7 @@ int vaccel_prof_regions_print_all_to_buf(char **buf, size_t len,
 {
 	int lines;
 
-	if (!is_on())
+	if (!vaccel_prof_is_on())
 		return 0;
 	if (!regions || count < 0)
 		return -EINVAL;

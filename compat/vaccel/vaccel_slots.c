@@ -30,7 +30,7 @@ struct touched {
 };
 static struct touched *touched_by_lane[65536];
 
-static struct slot *slot_at(uint32_t index)
+static struct slot *vaccel_slots_slot_at(uint32_t index)
 {
 	return (struct slot *)(void *)kymo__load_acquire(&slots_arena) + index;
 }
@@ -60,12 +60,12 @@ static void *map_once(void **place, size_t bytes)
 
 /* ---- the pool ------------------------------------------------------------------------------ */
 
-static struct slot *pool_pop(void)
+static struct slot *vaccel_slots_pool_pop(void)
 {
 	uint64_t old = kymo__load_acquire(&free_slots);
 
 	while ((uint32_t)old) {
-		struct slot *slot = slot_at((uint32_t)old - 1);
+		struct slot *slot = vaccel_slots_slot_at((uint32_t)old - 1);
 		uint64_t rest = kymo__load_relaxed(&slot->next_free);
 
 		if (kymo__cas_weak_acquire_acquire(&free_slots, &old,
@@ -87,7 +87,7 @@ static void pool_push(struct slot *slot)
 
 static struct slot *slot_new(void)
 {
-	struct slot *slot = pool_pop();
+	struct slot *slot = vaccel_slots_pool_pop();
 	uint32_t index;
 
 	if (slot || !map_once((void **)&slots_arena, SLOTS_MAX * sizeof(struct slot)))
@@ -97,7 +97,7 @@ static struct slot *slot_new(void)
 		if (index >= SLOTS_MAX)
 			return NULL;
 	} while (!kymo__cas_relaxed(&slot_count, &index, index + 1));
-	slot = slot_at(index);
+	slot = vaccel_slots_slot_at(index);
 	slot->index = index;
 	return slot;
 }
@@ -136,7 +136,7 @@ static uint32_t *address_entry(const struct vaccel_prof_region *region)
 static struct slot *slot_left_behind(struct vaccel_prof_region *region)
 {
 	uint32_t index = kymo__load_acquire(address_entry(region));
-	struct slot *slot = index ? slot_at(index - 1) : NULL;
+	struct slot *slot = index ? vaccel_slots_slot_at(index - 1) : NULL;
 
 	return slot && kymo__load_relaxed(&slot->region) == region ? slot : NULL;
 }
@@ -151,7 +151,7 @@ static void give_to(struct slot *slot, struct vaccel_prof_region *region)
 
 struct slot *slot_renew(struct vaccel_prof_region *region)
 {
-	struct slot *slot = slot_of(region);
+	struct slot *slot = vaccel_slots_slot_of(region);
 
 	if (!slot)
 		slot = slot_left_behind(region);
@@ -166,13 +166,13 @@ struct slot *slot_renew(struct vaccel_prof_region *region)
 struct slot *slot_attach(struct vaccel_prof_region *region)
 {
 	struct vaccel_prof_sample *was = kymo__load_acquire(&region->samples);
-	struct slot *slot = slot_of(region), *mine;
+	struct slot *slot = vaccel_slots_slot_of(region), *mine;
 
 	if (slot)
 		return slot;
 	mine = slot_left_behind(region);
 	/* By address, it may also be the one that another thread has just attached. */
-	if (mine && (slot = slot_of(region)))
+	if (mine && (slot = vaccel_slots_slot_of(region)))
 		return slot;
 	if (!mine)
 		mine = slot_new();
@@ -183,7 +183,7 @@ struct slot *slot_attach(struct vaccel_prof_region *region)
 				       (struct vaccel_prof_sample *)(void *)mine)) {
 		if ((struct slot *)(void *)was != mine)
 			slot_detach(mine);
-		return slot_of(region);
+		return vaccel_slots_slot_of(region);
 	}
 	/* nr_entries is 0 already, or is not ours to write: another thread may count by now. */
 	kymo__store_relaxed(&region->size, sizeof(struct slot));
@@ -231,7 +231,7 @@ void slot_sum(struct slot *slot, uint64_t *out_count, uint64_t *out_ticks)
 
 /* ---- nr_entries, which the program reads without a call ------------------------------------- */
 
-static void raise_to(size_t *entries, uint64_t count)
+static void vaccel_slots_raise_to(size_t *entries, uint64_t count)
 {
 	size_t old = kymo__load_relaxed(entries);
 
@@ -272,7 +272,7 @@ void slot_show(struct slot *slot, struct shard *shard, uint32_t lane, uint64_t n
 	slot_sum(slot, &count, &ticks);
 	region = kymo__load_relaxed(&slot->region);
 	if (region)
-		raise_to(&region->nr_entries, count);
+		vaccel_slots_raise_to(&region->nr_entries, count);
 }
 
 /* The region may be gone without destroy, and its memory too: only what still looks as we left it is written. */
@@ -287,7 +287,7 @@ static void show_at_end(struct slot *slot)
 	slot_sum(slot, &count, &ticks);
 	if ((struct slot *)(void *)copy.samples == slot && copy.size == sizeof(struct slot) &&
 	    copy.nr_entries < count)
-		raise_to(&region->nr_entries, count);
+		vaccel_slots_raise_to(&region->nr_entries, count);
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
@@ -297,7 +297,7 @@ static void lane_ends(struct kymo__lane *lane)
 	struct touched *touched = touched_by_lane[lane->index];
 
 	for (uint32_t i = 0; touched && i < touched->count; i++) {
-		struct slot *slot = slot_at(touched->list[i].slot);
+		struct slot *slot = vaccel_slots_slot_at(touched->list[i].slot);
 		struct shard *shard = shard_of(slot, lane->index);
 		uint64_t generation = touched->list[i].generation;
 
@@ -317,7 +317,7 @@ static void lane_ends(struct kymo__lane *lane)
 void slots_after_fork(void)
 {
 	for (uint32_t i = 0; i < slot_count && i < SLOTS_MAX; i++) {
-		struct slot *slot = slot_at(i);
+		struct slot *slot = vaccel_slots_slot_at(i);
 
 		slot->users = slot->solo = 0;
 		for (uint32_t n = 0; n < SLOT_SHARDS; n++)
@@ -330,7 +330,7 @@ void slots_after_fork(void)
 		touched_by_lane[i]->count = 0;
 }
 
-static bool remember(struct kymo__lane *lane, struct slot *slot, uint64_t generation)
+static bool vaccel_slots_remember(struct kymo__lane *lane, struct slot *slot, uint64_t generation)
 {
 	struct touched *touched = map_once((void **)&touched_by_lane[lane->index & 65535u],
 					   sizeof(struct touched));
@@ -370,7 +370,7 @@ struct shard *shard_register(struct slot *slot, struct kymo__lane *lane)
 		kymo__store_release(&shard->generation, generation);
 	}
 	/* Who is in more regions than can be remembered stays a user of them for ever: they are never alone again. */
-	remember(lane, slot, generation);
+	vaccel_slots_remember(lane, slot, generation);
 	shard->live = generation;
 	if (kymo__add_fetch_seq_cst(&slot->users, 1) != 1)
 		kymo__store_seq_cst(&slot->solo, 0);

@@ -52,7 +52,7 @@ struct slot {
 extern char *slots_arena; /* NULL until the first */
 
 /* The region's slot, or NULL. Anything may be in region->samples: memory that nobody ever initialised. */
-static inline struct slot *slot_of(const struct vaccel_prof_region *region)
+static inline struct slot *vaccel_slots_slot_of(const struct vaccel_prof_region *region)
 {
 	uintptr_t at = (uintptr_t)kymo__load_acquire(&region->samples);
 	uintptr_t base = (uintptr_t)kymo__load_acquire(&slots_arena);

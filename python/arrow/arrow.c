@@ -98,8 +98,8 @@ static PyObject *names_of(const struct ArrowSchema *schema)
 	return names;
 }
 
-static int add_row(const struct convert *convert, const struct ArrowArrayView *view, int64_t row,
-		   PyObject *names, PyObject *list)
+static int arrow_add_row(const struct convert *convert, const struct ArrowArrayView *view,
+			 int64_t row, PyObject *names, PyObject *list)
 {
 	PyObject *dict = PyDict_New();
 	int rc = dict ? 0 : -1;
@@ -143,7 +143,7 @@ static int add_batches(const struct convert *convert, struct ArrowArrayStream *s
 			rc = -1;
 		}
 		for (int64_t row = 0; !rc && row < array.length; row++)
-			rc = add_row(convert, &view, row, names, list);
+			rc = arrow_add_row(convert, &view, row, names, list);
 		array.release(&array);
 	}
 	ArrowArrayViewReset(&view);

@@ -105,9 +105,10 @@ static PyObject *from_time(const struct convert *convert, const struct ArrowSche
 	}
 }
 
-static PyObject *from_list(const struct convert *convert, const struct ArrowSchemaView *type,
-			   const struct ArrowSchema *schema, const struct ArrowArrayView *view,
-			   int64_t row)
+static PyObject *convert_from_list(const struct convert *convert,
+				   const struct ArrowSchemaView *type,
+				   const struct ArrowSchema *schema,
+				   const struct ArrowArrayView *view, int64_t row)
 {
 	int64_t at = row + view->offset;
 
@@ -172,7 +173,8 @@ static PyObject *from_type(const struct convert *convert, const struct ArrowSche
 	case NANOARROW_TYPE_LIST:
 	case NANOARROW_TYPE_LARGE_LIST:
 	case NANOARROW_TYPE_MAP:
-	case NANOARROW_TYPE_FIXED_SIZE_LIST: return from_list(convert, type, schema, view, row);
+	case NANOARROW_TYPE_FIXED_SIZE_LIST:
+		return convert_from_list(convert, type, schema, view, row);
 	default:
 		return PyErr_Format(PyExc_ValueError,
 				    "column %s has the Arrow type %s, for which there is no Python "

@@ -92,7 +92,7 @@ static PyObject *kymo_py_snapshot(PyObject *module, PyObject *path)
 	Py_BEGIN_ALLOW_THREADS rc = kymo_snapshot(PyBytes_AS_STRING(bytes), &err);
 	Py_END_ALLOW_THREADS Py_DECREF(bytes);
 	if (rc)
-		return PyErr_Format(state_of(module)->error, "%s", err.text);
+		return PyErr_Format(region_state_of(module)->error, "%s", err.text);
 	Py_RETURN_NONE;
 }
 
@@ -120,15 +120,15 @@ static PyMethodDef module_methods[] = {
 	WITHOUT(directory),	 WITH_ONE(snapshot),	{ NULL },
 };
 
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyObject **out)
+static int _kymo_add_type(PyObject *module, const char *name, PyType_Spec *spec, PyObject **out)
 {
 	*out = PyType_FromModuleAndSpec(module, spec, NULL);
 	return *out ? PyModule_AddObjectRef(module, name, *out) : -1;
 }
 
-static int module_exec(PyObject *module)
+static int _kymo_module_exec(PyObject *module)
 {
-	struct module_state *state = state_of(module);
+	struct module_state *state = region_state_of(module);
 
 	if (held_init()) {
 		PyErr_SetString(PyExc_ImportError,
@@ -141,16 +141,16 @@ static int module_exec(PyObject *module)
 		"kymo.Error", "What failed, on what, why, and what to do.", NULL, NULL);
 	if (!state->regions || !state->error ||
 	    PyModule_AddObjectRef(module, "Error", state->error) ||
-	    add_type(module, "Region", &region_spec, &state->region_type) ||
-	    add_type(module, "Function", &function_spec, &state->function_type) ||
-	    add_type(module, "Table", &table_spec, &state->table_type) || make_phases(state))
+	    _kymo_add_type(module, "Region", &region_spec, &state->region_type) ||
+	    _kymo_add_type(module, "Function", &function_spec, &state->function_type) ||
+	    _kymo_add_type(module, "Table", &table_spec, &state->table_type) || make_phases(state))
 		return -1;
 	return PyModule_AddStringConstant(module, "__version__", KYMO_VERSION);
 }
 
-static int module_traverse(PyObject *module, visitproc visit, void *arg)
+static int _kymo_module_traverse(PyObject *module, visitproc visit, void *arg)
 {
-	struct module_state *state = state_of(module);
+	struct module_state *state = region_state_of(module);
 
 	Py_VISIT(state->regions);
 	for (int i = 0; i < KYMO_PHASE_COUNT; i++)
@@ -162,9 +162,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	return 0;
 }
 
-static int module_clear(PyObject *module)
+static int _kymo_module_clear(PyObject *module)
 {
-	struct module_state *state = state_of(module);
+	struct module_state *state = region_state_of(module);
 
 	Py_CLEAR(state->regions);
 	for (int i = 0; i < KYMO_PHASE_COUNT; i++)
@@ -177,7 +177,7 @@ static int module_clear(PyObject *module)
 }
 
 static PyModuleDef_Slot module_slots[] = {
-	{ Py_mod_exec, module_exec },
+	{ Py_mod_exec, _kymo_module_exec },
 #if PY_VERSION_HEX >= 0x030C0000
 	/* With one GIL for all: held.h relies on it. */
 	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED },
@@ -192,8 +192,8 @@ static PyModuleDef module_def = {
 	.m_size = sizeof(struct module_state),
 	.m_methods = module_methods,
 	.m_slots = module_slots,
-	.m_traverse = module_traverse,
-	.m_clear = module_clear,
+	.m_traverse = _kymo_module_traverse,
+	.m_clear = _kymo_module_clear,
 };
 
 PyMODINIT_FUNC PyInit__kymo(void)

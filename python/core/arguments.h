@@ -8,7 +8,7 @@
 #include "text.h"
 
 /* The longest part of at most `room` bytes that does not cut a character. */
-static size_t text_fit(const struct text *text, size_t room)
+static size_t arguments_text_fit(const struct text *text, size_t room)
 {
 	size_t size = (size_t)text->size;
 

@@ -17,13 +17,13 @@ struct module_state {
 	PyObject *error; /* kymo.Error */
 };
 
-static struct module_state *state_of(PyObject *module)
+static struct module_state *region_state_of(PyObject *module)
 {
 	return PyModule_GetState(module);
 }
 
 /* Tells one use of a region from another. Never followed. */
-static inline const void *current_frame(void)
+static inline const void *region_current_frame(void)
 {
 	PyThreadState *thread = PyThreadState_Get();
 
@@ -45,7 +45,7 @@ static void introduce_thread(struct holder *holder)
 	text_introduce_thread();
 }
 
-static inline void ready_thread(void)
+static inline void region_ready_thread(void)
 {
 	struct holder *holder = held_holder();
 
@@ -131,7 +131,7 @@ static inline void region_enter(struct region *region, struct holder *holder)
 	if (KYMO__UNLIKELY(!held))
 		return;
 	held->region = region;
-	held->frame = current_frame();
+	held->frame = region_current_frame();
 	held->phase = KYMO__LIKELY(region->phase < 0) ? -1 : held_phase(holder, region->phase);
 	/* Off, too, it is held: else an end would be taken for that of a use that began while it was on. */
 	held->zone = on ? kymo_zone_begin_id(region_id(region)) : none;
@@ -149,7 +149,7 @@ static PyObject *region_enter_method(PyObject *self, PyObject *unused)
 static PyObject *region_exit_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	(void)args, (void)count;
-	held_leave(self, current_frame());
+	held_leave(self, region_current_frame());
 	Py_RETURN_NONE; /* an exception goes on */
 }
 
@@ -350,7 +350,7 @@ static PyObject *kymo_py_region(PyObject *module, PyObject *name)
 
 	if (!PyUnicode_Check(name))
 		return decorate("decorate_bare", name, NULL);
-	region = region_named(state_of(module), name);
+	region = region_named(region_state_of(module), name);
 	Py_XINCREF(region);
 	return region;
 }
@@ -399,7 +399,7 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
 	allow_c_calls(CALLS_OF_A_FRAME);
 	result = PyObject_Vectorcall(function->callable, args, count, keywords);
 	allow_c_calls(-CALLS_OF_A_FRAME);
-	held_leave(function->region, current_frame());
+	held_leave(function->region, region_current_frame());
 	return result;
 }
 

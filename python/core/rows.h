@@ -18,7 +18,7 @@ static PyObject *mark_by(const struct signature *sig, PyObject *const *args, Py_
 		Py_RETURN_NONE;
 	if (text_take(given[0], &name) || (given[1] && text_take(given[1], &text)))
 		goto out;
-	ready_thread();
+	region_ready_thread();
 	kymo_mark(name.bytes, text.bytes);
 	rc = 0;
 out:
@@ -55,7 +55,7 @@ static PyObject *kymo_py_signpost(PyObject *module, PyObject *const *args, Py_ss
 }
 
 /* A float of anything that has one; a number too large for it is infinite, not an error. */
-static int take_double(PyObject *value, double *out)
+static int rows_take_double(PyObject *value, double *out)
 {
 	*out = PyFloat_AsDouble(value);
 	if (*out != -1.0 || !PyErr_Occurred())
@@ -67,7 +67,7 @@ static int take_double(PyObject *value, double *out)
 	return 0;
 }
 
-static bool is_number(PyObject *value)
+static bool rows_is_number(PyObject *value)
 {
 	const PyNumberMethods *methods = Py_TYPE(value)->tp_as_number;
 
@@ -93,19 +93,19 @@ static PyObject *kymo_py_record(PyObject *module, PyObject *const *args, Py_ssiz
 	if (take_arguments(&record_words, args, count, keywords, given) ||
 	    check_text(&record_words, 0, &given[0]))
 		return NULL;
-	if (!is_number(given[1]))
+	if (!rows_is_number(given[1]))
 		return PyErr_Format(PyExc_TypeError,
 				    "kymo.record: value takes a number, not %.100s",
 				    Py_TYPE(given[1])->tp_name);
 	poll_program();
 	if (!kymo_enabled())
 		Py_RETURN_NONE;
-	if (take_double(given[1], &value))
+	if (rows_take_double(given[1], &value))
 		return NULL;
-	region = region_named(state_of(module), given[0]);
+	region = region_named(region_state_of(module), given[0]);
 	if (!region)
 		return NULL;
-	ready_thread();
+	region_ready_thread();
 	kymo_counter_id(region_id((struct region *)region), value);
 	Py_RETURN_NONE;
 }
@@ -123,7 +123,7 @@ static PyObject *step_by(void (*step)(const char *), const struct signature *sig
 		Py_RETURN_NONE;
 	if (given[0] && text_take(given[0], &name))
 		return NULL;
-	ready_thread();
+	region_ready_thread();
 	step(name.bytes);
 	text_release(&name);
 	Py_RETURN_NONE;
@@ -197,8 +197,8 @@ static PyObject *kymo_py_phase(PyObject *module, PyObject *name)
 			"kymo.phase(%R): a step has the phases data, forward, backward and optimizer; "
 			"for anything else use kymo.region",
 			name);
-	Py_INCREF(state_of(module)->phases[phase]);
-	return state_of(module)->phases[phase];
+	Py_INCREF(region_state_of(module)->phases[phase]);
+	return region_state_of(module)->phases[phase];
 }
 
 static int make_phases(struct module_state *state)

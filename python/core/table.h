@@ -42,7 +42,7 @@ static int put_wrong(const struct field *field, PyObject *value)
 }
 
 /* What does not fit 64 bits is kept as the nearest that does. */
-static int put_int(const struct field *field, PyObject *value, char *out)
+static int table_put_int(const struct field *field, PyObject *value, char *out)
 {
 	PyObject *number = PyIndex_Check(value) ? PyNumber_Index(value) : NULL;
 	long long wide;
@@ -62,9 +62,9 @@ static int put_float(const struct field *field, PyObject *value, char *out)
 {
 	double real;
 
-	if (!is_number(value))
+	if (!rows_is_number(value))
 		return put_wrong(field, value);
-	if (take_double(value, &real))
+	if (rows_take_double(value, &real))
 		return -1;
 	memcpy(out, &real, sizeof(real));
 	return 0;
@@ -89,14 +89,15 @@ static int put_text(const struct field *field, PyObject *value, char *out)
 		return put_wrong(field, value);
 	if (text_take(value, &text))
 		return -1;
-	memcpy(out, text.bytes, text_fit(&text, field->bytes)); /* the rest is zero already */
+	memcpy(out, text.bytes,
+	       arguments_text_fit(&text, field->bytes)); /* the rest is zero already */
 	text_release(&text);
 	return 0;
 }
 
 static const struct field_kind field_kinds[] = {
-	{ "int", KYMO_I64, 8, 8, put_int },    { "float", KYMO_F64, 8, 8, put_float },
-	{ "bool", KYMO_BOOL, 1, 1, put_bool }, { "str", KYMO_TEXT, 0, 1, put_text },
+	{ "int", KYMO_I64, 8, 8, table_put_int }, { "float", KYMO_F64, 8, 8, put_float },
+	{ "bool", KYMO_BOOL, 1, 1, put_bool },	  { "str", KYMO_TEXT, 0, 1, put_text },
 	{ "now", KYMO_TIME, 8, 8, NULL },
 };
 
@@ -317,7 +318,7 @@ static PyObject *table_append(PyObject *self, PyObject *const *args, Py_ssize_t 
 	if (table_finish(table, seen, row))
 		return NULL;
 	if (kymo_enabled() && table->table) {
-		ready_thread();
+		region_ready_thread();
 		kymo_table_append(table->table, row);
 	}
 	Py_RETURN_NONE;

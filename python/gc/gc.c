@@ -44,7 +44,7 @@ struct state {
 	struct kymo_region *open; /* NULL: none is */
 };
 
-static struct state *state_of(PyObject *module)
+static struct state *gc_state_of(PyObject *module)
 {
 	return PyModule_GetState(module);
 }
@@ -86,7 +86,7 @@ static void name_regions(void)
 }
 
 /* As poll_program(), without being linked. */
-static void hear(void)
+static void gc_hear(void)
 {
 	static bool loaded; /* written with the GIL */
 
@@ -100,7 +100,7 @@ static void hear(void)
 }
 
 /* It begins to record as it is loaded, where KYMO says so; KYMO_GC alone asks for it here. */
-static void open_library(void)
+static void gc_open_library(void)
 {
 	const char *word = getenv("KYMO");
 	void *library;
@@ -111,11 +111,11 @@ static void open_library(void)
 		return;
 	name_regions();
 	kymo.there = true;
-	hear();
+	gc_hear();
 	kymo.poll(); /* so that it is known that somebody does */
 }
 
-static bool is_on(void)
+static bool gc_is_on(void)
 {
 	return kymo.there && (**kymo.on & WANTED) == WANTED;
 }
@@ -123,7 +123,7 @@ static bool is_on(void)
 /* ---- a collection ------------------------------------------------------------------------ */
 
 /* Of this thread's processor: one that had to wait for it has not collected. */
-static uint64_t now_ns(void)
+static uint64_t gc_now_ns(void)
 {
 	struct timespec now;
 
@@ -132,7 +132,7 @@ static uint64_t now_ns(void)
 }
 
 /* -1: there is no such number. */
-static long number_of(PyObject *info, const char *key)
+static long gc_number_of(PyObject *info, const char *key)
 {
 	PyObject *value = PyDict_GetItemString(info, key); /* borrowed; an error of it is cleared */
 	long number = value && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
@@ -141,7 +141,7 @@ static long number_of(PyObject *info, const char *key)
 	return number;
 }
 
-static void end_zone(struct state *state)
+static void gc_end_zone(struct state *state)
 {
 	if (state->open)
 		kymo.stop(state->open);
@@ -150,15 +150,16 @@ static void end_zone(struct state *state)
 
 static void collection_begins(struct state *state, PyObject *info)
 {
-	long generation = number_of(info, "generation");
+	long generation = gc_number_of(info, "generation");
 
 	if (!kymo.tried) {
-		state->began_ns = now_ns();
+		state->began_ns = gc_now_ns();
 		return;
 	}
-	end_zone(state); /* of one whose end was kept from us */
-	hear();
-	if (!is_on() || generation < 0 || generation >= GENERATIONS || !kymo.regions[generation].id)
+	gc_end_zone(state); /* of one whose end was kept from us */
+	gc_hear();
+	if (!gc_is_on() || generation < 0 || generation >= GENERATIONS ||
+	    !kymo.regions[generation].id)
 		return;
 	state->open = &kymo.regions[generation];
 	kymo.start(state->open);
@@ -169,26 +170,26 @@ static void collection_ends(struct state *state, PyObject *info)
 	long collected;
 
 	if (!kymo.tried && state->began_ns) {
-		state->taken_ns += now_ns() - state->began_ns;
+		state->taken_ns += gc_now_ns() - state->began_ns;
 		if (state->taken_ns >= WORTH_NS)
-			open_library();
+			gc_open_library();
 		return;
 	}
 	if (!state->open)
 		return;
-	collected = number_of(info, "collected");
+	collected = gc_number_of(info, "collected");
 	if (collected >= 0)
 		kymo.value((uint64_t)collected);
-	end_zone(state);
+	gc_end_zone(state);
 }
 
 static PyObject *on_collection(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
 	if (count == 2 && PyUnicode_Check(args[0]) && PyDict_Check(args[1])) {
 		if (!PyUnicode_CompareWithASCIIString(args[0], "start"))
-			collection_begins(state_of(module), args[1]);
+			collection_begins(gc_state_of(module), args[1]);
 		else if (!PyUnicode_CompareWithASCIIString(args[0], "stop"))
-			collection_ends(state_of(module), args[1]);
+			collection_ends(gc_state_of(module), args[1]);
 	}
 	Py_RETURN_NONE;
 }
@@ -199,7 +200,7 @@ static PyMethodDef callback_def = { "kymo_gc", (PyCFunction)(void (*)(void))on_c
 /* ---- the module -------------------------------------------------------------------------- */
 
 /* gc.callbacks, borrowed from the module gc; NULL and an exception: it is no list. */
-static PyObject *callbacks(void)
+static PyObject *gc_callbacks(void)
 {
 	PyObject *gc = PyImport_ImportModule("gc"), *list;
 
@@ -220,8 +221,8 @@ PyDoc_STRVAR(arm_doc,
 
 static PyObject *gc_arm(PyObject *module, PyObject *unused)
 {
-	struct state *state = state_of(module);
-	PyObject *list = callbacks();
+	struct state *state = gc_state_of(module);
+	PyObject *list = gc_callbacks();
 	int there;
 
 	(void)unused;
@@ -242,8 +243,8 @@ PyDoc_STRVAR(disarm_doc, "disarm($module, /)\n--\n\nTakes it out of gc.callbacks
 
 static PyObject *gc_disarm(PyObject *module, PyObject *unused)
 {
-	struct state *state = state_of(module);
-	PyObject *list = callbacks();
+	struct state *state = gc_state_of(module);
+	PyObject *list = gc_callbacks();
 	Py_ssize_t at;
 
 	(void)unused;
@@ -253,7 +254,7 @@ static PyObject *gc_disarm(PyObject *module, PyObject *unused)
 	PyErr_Clear();
 	if (at >= 0)
 		PyList_SetSlice(list, at, at + 1, NULL);
-	end_zone(state);
+	gc_end_zone(state);
 	Py_DECREF(list);
 	Py_RETURN_NONE;
 }
@@ -264,15 +265,15 @@ static PyMethodDef methods[] = {
 	{ NULL },
 };
 
-static int module_traverse(PyObject *module, visitproc visit, void *arg)
+static int gc_module_traverse(PyObject *module, visitproc visit, void *arg)
 {
-	Py_VISIT(state_of(module)->callback);
+	Py_VISIT(gc_state_of(module)->callback);
 	return 0;
 }
 
-static int module_clear(PyObject *module)
+static int gc_module_clear(PyObject *module)
 {
-	Py_CLEAR(state_of(module)->callback);
+	Py_CLEAR(gc_state_of(module)->callback);
 	return 0;
 }
 
@@ -290,8 +291,8 @@ static PyModuleDef definition = {
 	.m_size = sizeof(struct state),
 	.m_methods = methods,
 	.m_slots = slots,
-	.m_traverse = module_traverse,
-	.m_clear = module_clear,
+	.m_traverse = gc_module_traverse,
+	.m_clear = gc_module_clear,
 };
 
 PyMODINIT_FUNC PyInit__gc(void)

@@ -33,7 +33,7 @@ static PyThreadState *state(void)
 
 /* An address may be another code's later: what it is called and where it begins are part of the key. The factors do not
    wait for each other. */
-static void take(struct kymo_memory_frame_key *out, const PyCodeObject *code, int place)
+static void frames_take(struct kymo_memory_frame_key *out, const PyCodeObject *code, int place)
 {
 	uint64_t key = (uintptr_t)code * 0x9E3779B97F4A7C15ull +
 		       (uint64_t)(uint32_t)place * 0xBF58476D1CE4E5B9ull +
@@ -58,7 +58,7 @@ static _PyInterpreterFrame *innermost(PyThreadState *tstate)
 }
 
 /* NULL: no function of Python; an entry of the interpreter's own. */
-static const PyCodeObject *code_of(const _PyInterpreterFrame *frame)
+static const PyCodeObject *frames_code_of(const _PyInterpreterFrame *frame)
 {
 #if PY_VERSION_HEX >= 0x030D0000
 	if (frame->owner == FRAME_OWNED_BY_CSTACK || !frame->f_executable ||
@@ -72,7 +72,7 @@ static const PyCodeObject *code_of(const _PyInterpreterFrame *frame)
 #endif
 }
 
-static int place_of(const _PyInterpreterFrame *frame, const PyCodeObject *code)
+static int frames_place_of(const _PyInterpreterFrame *frame, const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030D0000
 	const _Py_CODEUNIT *at = frame->instr_ptr;
@@ -91,10 +91,10 @@ size_t frames_walk(struct kymo_memory_frame_key *out, size_t most)
 	size_t count = 0;
 
 	for (; frame && count < most; frame = frame->previous) {
-		const PyCodeObject *code = code_of(frame);
+		const PyCodeObject *code = frames_code_of(frame);
 
 		if (code)
-			take(&out[count++], code, place_of(frame, code));
+			frames_take(&out[count++], code, frames_place_of(frame, code));
 	}
 	return count;
 }
@@ -108,7 +108,8 @@ size_t frames_walk(struct kymo_memory_frame_key *out, size_t most)
 	size_t count = 0;
 
 	for (; frame && count < most; frame = frame->f_back)
-		take(&out[count++], frame->f_code, frame->f_lasti > 0 ? frame->f_lasti * 2 : 0);
+		frames_take(&out[count++], frame->f_code,
+			    frame->f_lasti > 0 ? frame->f_lasti * 2 : 0);
 	return count;
 }
 
@@ -116,7 +117,7 @@ size_t frames_walk(struct kymo_memory_frame_key *out, size_t most)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static size_t put(char *out, size_t room, Py_UCS4 character)
+static size_t frames_put(char *out, size_t room, Py_UCS4 character)
 {
 	unsigned char bytes[4];
 	size_t count = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
@@ -132,14 +133,14 @@ static size_t put(char *out, size_t room, Py_UCS4 character)
 }
 
 /* As UTF-8, without the object's help, which would take memory. */
-static size_t text(PyObject *object, char *out, size_t room)
+static size_t frames_text(PyObject *object, char *out, size_t room)
 {
 	size_t used = 0, added = 1;
 
 	if (!object || !PyUnicode_Check(object) || !PyUnicode_IS_READY(object))
 		return 0;
 	for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(object) && added; i++) {
-		added = put(out + used, room - used, PyUnicode_READ_CHAR(object, i));
+		added = frames_put(out + used, room - used, PyUnicode_READ_CHAR(object, i));
 		used += added;
 	}
 	return used;
@@ -152,10 +153,10 @@ uint32_t frames_name(const struct kymo_memory_frame_key *frame, char *name, size
 	int line = PyCode_Addr2Line(code, frame->place);
 
 #if PY_VERSION_HEX >= 0x030B0000
-	*name_bytes = text(code->co_qualname, name, *name_bytes);
+	*name_bytes = frames_text(code->co_qualname, name, *name_bytes);
 #else
-	*name_bytes = text(code->co_name, name, *name_bytes);
+	*name_bytes = frames_text(code->co_name, name, *name_bytes);
 #endif
-	*file_bytes = text(code->co_filename, file, *file_bytes);
+	*file_bytes = frames_text(code->co_filename, file, *file_bytes);
 	return line > 0 ? (uint32_t)line : 0;
 }

@@ -18,7 +18,7 @@ static unsigned char taken[WATCHES];
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
-static PyObject *start(PyObject *module, PyObject *exact)
+static PyObject *memory_start(PyObject *module, PyObject *exact)
 {
 	uint64_t events, ticks = kymo_ticks();
 	struct kymo_memory_event none;
@@ -54,7 +54,7 @@ static int watch_of(PyObject *number)
 	return (int)at;
 }
 
-static PyObject *stop(PyObject *module, PyObject *number)
+static PyObject *memory_stop(PyObject *module, PyObject *number)
 {
 	int at = watch_of(number);
 
@@ -172,7 +172,7 @@ static PyObject *sites(PyObject *module, PyObject *number)
 	return list;
 }
 
-/* As they are in memory; decode() makes objects of them when somebody wants to see them. */
+/* As they are in memory; memory_decode() makes objects of them when somebody wants to see them. */
 static PyObject *events(PyObject *module, PyObject *number)
 {
 	unsigned long long from = PyLong_AsUnsignedLongLong(number), end;
@@ -206,7 +206,7 @@ static PyObject *event_dict(const struct kymo_memory_event *event, uint64_t bega
 			     stack_of(event->node));
 }
 
-static PyObject *decode(PyObject *module, PyObject *arguments)
+static PyObject *memory_decode(PyObject *module, PyObject *arguments)
 {
 	const struct kymo_memory_event *all;
 	unsigned long long began;
@@ -256,22 +256,23 @@ static void find_evaluation(void)
 	how.eval_end = (uintptr_t)address + symbol->st_size;
 }
 
-static void forget(void)
+static void memory_forget(void)
 {
 	kymo_memory_python(NULL);
 }
 
 static PyMethodDef methods[] = {
-	{ "start", start, METH_O,
+	{ "start", memory_start, METH_O,
 	  "start($module, exact, /)\n--\n\nWatches from now on: (number, ticks, events before)." },
-	{ "stop", stop, METH_O, "stop($module, number, /)\n--\n\n" },
+	{ "stop", memory_stop, METH_O, "stop($module, number, /)\n--\n\n" },
 	{ "stats", stats, METH_O, "stats($module, number, /)\n--\n\nSince that watch began." },
 	{ "sites", sites, METH_O,
 	  "sites($module, most, /)\n--\n\n(node, at the peak, live, total, allocations), largest first." },
 	{ "stack", stack, METH_O, "stack($module, node, /)\n--\n\nFrames, the innermost first." },
 	{ "events", events, METH_O,
 	  "events($module, first, /)\n--\n\n(bytes, number of the next)." },
-	{ "decode", decode, METH_VARARGS, "decode($module, events, ticks, live, /)\n--\n\n" },
+	{ "decode", memory_decode, METH_VARARGS,
+	  "decode($module, events, ticks, live, /)\n--\n\n" },
 	{ "nanoseconds", nanoseconds, METH_O, "nanoseconds($module, ticks, /)\n--\n\n" },
 	{ NULL },
 };
@@ -288,7 +289,7 @@ PyMODINIT_FUNC PyInit__memory(void)
 
 	find_evaluation();
 	kymo_memory_python(&how);
-	Py_AtExit(forget);
+	Py_AtExit(memory_forget);
 	kymo_poll(); /* KYMO_MEMORY=on: from here on */
 	return PyModule_Create(&def);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* Two become one: half as many, each of twice as many samples. */
-static void merge(struct batches *batches)
+static void batches_merge(struct batches *batches)
 {
 	for (uint32_t i = 0; i < batches->count / 2; i++)
 		batches->means[i] = (batches->means[2 * i] + batches->means[2 * i + 1]) / 2;
@@ -23,7 +23,7 @@ void batches_add(struct batches *batches, double value)
 	if (++batches->filled < batches->size)
 		return;
 	if (KYMO__UNLIKELY(batches->count == BATCHES_MAX)) {
-		merge(batches);
+		batches_merge(batches);
 		if (batches->filled < batches->size)
 			return;
 	}

@@ -43,8 +43,8 @@ static int take_pair(PyObject *row, struct pair *out)
 	return out->values[1] ? 0 : -1;
 }
 
-static struct compare_stats_side side_of(const struct pair *pair, int side,
-					 struct compare_stats_run *run)
+static struct compare_stats_side judge_side_of(const struct pair *pair, int side,
+					       struct compare_stats_run *run)
 {
 	*run = (struct compare_stats_run){ pair->values[side], pair->count[side] };
 	return (struct compare_stats_side){ run, 1 };
@@ -57,8 +57,8 @@ static struct compare_stats_noise listen_to(const struct pair *pairs, Py_ssize_t
 
 	for (Py_ssize_t i = 0; i < count; i++) {
 		struct compare_stats_run runs[2];
-		struct compare_stats_side a = side_of(&pairs[i], 0, &runs[0]);
-		struct compare_stats_side b = side_of(&pairs[i], 1, &runs[1]);
+		struct compare_stats_side a = judge_side_of(&pairs[i], 0, &runs[0]);
+		struct compare_stats_side b = judge_side_of(&pairs[i], 1, &runs[1]);
 
 		if (runs[0].count && runs[1].count)
 			compare_stats_listen(&noise, &a, &b, pairs[i].weight);
@@ -70,14 +70,15 @@ static void estimate(const struct pair *pair, const struct compare_stats_noise *
 		     struct compare_stats *out)
 {
 	struct compare_stats_run runs[2];
-	struct compare_stats_side a = side_of(pair, 0, &runs[0]), b = side_of(pair, 1, &runs[1]);
+	struct compare_stats_side a = judge_side_of(pair, 0, &runs[0]),
+				  b = judge_side_of(pair, 1, &runs[1]);
 
 	*out = (struct compare_stats){ .p = NAN, .low = NAN, .high = NAN };
 	if (runs[0].count > 1 && runs[1].count > 1)
 		compare_stats_estimate(&a, &b, noise, out);
 }
 
-static PyObject *answer(const struct compare_stats *stats)
+static PyObject *judge_answer(const struct compare_stats *stats)
 {
 	return Py_BuildValue("(dddddO)", stats->low, stats->high, stats->p, stats->p_corrected,
 			     stats->could_see, stats->significant ? Py_True : Py_False);
@@ -97,7 +98,7 @@ static PyObject *judge_pairs(const struct pair *pairs, Py_ssize_t count)
 	if (list && compare_stats_correct(stats, weights, (size_t)count, COMPARE_STATS_ALPHA))
 		Py_CLEAR(list);
 	for (Py_ssize_t i = 0; list && i < count; i++) {
-		PyObject *one = answer(&stats[i]);
+		PyObject *one = judge_answer(&stats[i]);
 
 		if (!one)
 			Py_CLEAR(list);

@@ -7,7 +7,7 @@
 
 #define NAMES_MAX 4096 /* names made at run time without end must not become our leak */
 #define OTHERS "(other names)"
-#define NAMES_SHOWN 8 /* by repr() */
+#define NAMES_SHOWN 8 /* by metrics_repr() */
 
 struct metrics {
 	PyObject_HEAD PyObject *times; /* name -> Series */
@@ -33,13 +33,13 @@ uint32_t name_id(PyObject *name, enum kymo_source source, uint32_t instance)
 }
 
 /* A thread that has no rows yet is told to the recording by the name that Python knows. */
-static inline void ready_thread(void)
+static inline void metrics_ready_thread(void)
 {
 	if (KYMO__UNLIKELY(!kymo__lane) && kymo_enabled())
 		text_introduce_thread();
 }
 
-static PyObject *make(struct metrics *metrics, bool time, PyObject *name)
+static PyObject *metrics_make(struct metrics *metrics, bool time, PyObject *name)
 {
 	return time ? series_new(name, metrics->owner, metrics->instance, metrics->device)
 		    : value_new(name, metrics->instance);
@@ -64,7 +64,7 @@ static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
 		name = others;
 	}
 	if (!found && name && !PyErr_Occurred()) {
-		found = make(metrics, time, name);
+		found = metrics_make(metrics, time, name);
 		if (found && PyDict_SetItem(dict, name, found))
 			Py_CLEAR(found);
 		Py_XDECREF(found); /* the dict's now */
@@ -76,8 +76,8 @@ static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
 /* ---- arguments ------------------------------------------------------------------------------ */
 
 /* Fills out[] by position or by name; -1 and TypeError. */
-static int take(const char *const *words, int count, PyObject *const *args, Py_ssize_t positional,
-		PyObject *keywords, PyObject **out)
+static int metrics_take(const char *const *words, int count, PyObject *const *args,
+			Py_ssize_t positional, PyObject *keywords, PyObject **out)
 {
 	Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
 	int taken = 0;
@@ -109,25 +109,27 @@ static const char *const words[] = { "name", "value" };
 	{ \
 		PyObject *name; \
 \
-		return take(words, 1, args, count, keywords, &name) ? NULL : function(self, name); \
+		return metrics_take(words, 1, args, count, keywords, &name) \
+			       ? NULL \
+			       : function(self, name); \
 	}
 
 /* ---- times --------------------------------------------------------------------------------- */
 
-static PyObject *measure(PyObject *self, PyObject *name)
+static PyObject *metrics_measure(PyObject *self, PyObject *name)
 {
 	PyObject *series = of_name((struct metrics *)self, true, name);
 
-	ready_thread();
+	metrics_ready_thread();
 	Py_XINCREF(series);
 	return series;
 }
 
-BY_NAME(measure)
+BY_NAME(metrics_measure)
 
-static PyObject *start(PyObject *self, PyObject *name)
+static PyObject *metrics_start(PyObject *self, PyObject *name)
 {
-	PyObject *series = measure(self, name);
+	PyObject *series = metrics_measure(self, name);
 	int rc = series ? open_begin((struct series *)series, OPEN_BY_NAME) : -1;
 
 	Py_XDECREF(series);
@@ -136,7 +138,7 @@ static PyObject *start(PyObject *self, PyObject *name)
 	Py_RETURN_NONE;
 }
 
-BY_NAME(start)
+BY_NAME(metrics_start)
 
 static PyObject *was_not_started(PyObject *self, PyObject *name)
 {
@@ -146,7 +148,7 @@ static PyObject *was_not_started(PyObject *self, PyObject *name)
 		_PyType_Name(Py_TYPE(self)), name, name);
 }
 
-static PyObject *stop(PyObject *self, PyObject *name)
+static PyObject *metrics_stop(PyObject *self, PyObject *name)
 {
 	struct metrics *metrics = (struct metrics *)self;
 	PyObject *series = PyUnicode_Check(name) ? PyDict_GetItemWithError(metrics->times, name)
@@ -165,7 +167,7 @@ static PyObject *stop(PyObject *self, PyObject *name)
 	Py_RETURN_NONE;
 }
 
-BY_NAME(stop)
+BY_NAME(metrics_stop)
 
 static void complain_unmeasured(PyObject *self, PyObject *name)
 {
@@ -230,7 +232,7 @@ BY_NAME(times)
 /* ---- values -------------------------------------------------------------------------------- */
 
 /* A number too large for a float is infinite, not an error. */
-static int take_double(PyObject *value, double *out)
+static int metrics_take_double(PyObject *value, double *out)
 {
 	*out = PyFloat_AsDouble(value);
 	if (*out != -1.0 || !PyErr_Occurred())
@@ -242,17 +244,19 @@ static int take_double(PyObject *value, double *out)
 	return 0;
 }
 
-static PyObject *record(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+static PyObject *metrics_record(PyObject *self, PyObject *const *args, Py_ssize_t count,
+				PyObject *keywords)
 {
 	PyObject *given[2], *value;
 	double number;
 
-	if (take(words, 2, args, count, keywords, given) || take_double(given[1], &number))
+	if (metrics_take(words, 2, args, count, keywords, given) ||
+	    metrics_take_double(given[1], &number))
 		return NULL;
 	value = of_name((struct metrics *)self, false, given[0]);
 	if (!value)
 		return NULL;
-	ready_thread();
+	metrics_ready_thread();
 	value_add((struct value *)value, number);
 	Py_RETURN_NONE;
 }
@@ -319,7 +323,7 @@ static PyObject *counts_of(PyObject *dict)
 }
 
 /* <MetricsCollector: times 'iteration' (3); values 'batch_size' (3), 'loss' (3)> */
-static PyObject *repr(PyObject *self)
+static PyObject *metrics_repr(PyObject *self)
 {
 	const struct metrics *metrics = (const struct metrics *)self;
 	PyObject *times = counts_of(metrics->times);
@@ -383,7 +387,7 @@ static PyObject *value_samples(PyObject *self, PyObject *name)
 }
 
 /* From the beginning of the first sample to the end of the last. */
-static void widen(PyObject *dict, uint64_t *first, uint64_t *last)
+static void metrics_widen(PyObject *dict, uint64_t *first, uint64_t *last)
 {
 	PyObject *name, *object;
 	Py_ssize_t at = 0;
@@ -408,8 +412,8 @@ static PyObject *wall_ms(PyObject *self, PyObject *unused)
 	uint64_t first = UINT64_MAX, last = 0;
 
 	(void)unused;
-	widen(metrics->times, &first, &last);
-	widen(metrics->values, &first, &last);
+	metrics_widen(metrics->times, &first, &last);
+	metrics_widen(metrics->values, &first, &last);
 	return PyFloat_FromDouble(last > first ? (double)(last - first) * metrics_ms_per_tick()
 					       : 0.0);
 }
@@ -462,7 +466,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 	return 0;
 }
 
-static int clear(PyObject *self)
+static int metrics_clear(PyObject *self)
 {
 	struct metrics *metrics = (struct metrics *)self;
 	PyObject *name, *series;
@@ -477,12 +481,12 @@ static int clear(PyObject *self)
 	return 0;
 }
 
-static void dealloc(PyObject *self)
+static void metrics_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
 
 	PyObject_GC_UnTrack(self);
-	clear(self);
+	metrics_clear(self);
 	instance_give(((struct metrics *)self)->instance);
 	type->tp_free(self);
 	Py_DECREF(type);
@@ -492,16 +496,18 @@ static void dealloc(PyObject *self)
 	(PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 static PyMethodDef metrics_methods[] = {
-	{ "measure", WITH_KEYWORDS(measure_by),
+	{ "measure", WITH_KEYWORDS(metrics_measure_by),
 	  "measure($self, /, name)\n--\n\nA context manager that measures its block." },
-	{ "start", WITH_KEYWORDS(start_by), "start($self, /, name)\n--\n\nBegins a measurement." },
-	{ "stop", WITH_KEYWORDS(stop_by),
+	{ "start", WITH_KEYWORDS(metrics_start_by),
+	  "start($self, /, name)\n--\n\nBegins a measurement." },
+	{ "stop", WITH_KEYWORDS(metrics_stop_by),
 	  "stop($self, /, name)\n--\n\nEnds the newest measurement that start(name) began, on this "
 	  "thread or else another;\nValueError where there is none." },
 	{ "get_elapsed", WITH_KEYWORDS(get_elapsed_by),
 	  "get_elapsed($self, /, name)\n--\n\nThe last measurement of that name, in ms. ValueError "
 	  "where there is none." },
-	{ "record", WITH_KEYWORDS(record), "record($self, /, name, value)\n--\n\nCounts a value." },
+	{ "record", WITH_KEYWORDS(metrics_record),
+	  "record($self, /, name, value)\n--\n\nCounts a value." },
 	{ "times", WITH_KEYWORDS(times_by),
 	  "times($self, /, name)\n--\n\nAll about one name, in ms." },
 	{ "all_times", all_times, METH_NOARGS,
@@ -527,10 +533,10 @@ static PyMemberDef metrics_members[] = {
 static PyType_Slot metrics_slots[] = {
 	{ Py_tp_doc, "Times and values by name, exact over any number of them." },
 	{ Py_tp_new, metrics_new },
-	{ Py_tp_repr, repr },
-	{ Py_tp_dealloc, dealloc },
+	{ Py_tp_repr, metrics_repr },
+	{ Py_tp_dealloc, metrics_dealloc },
 	{ Py_tp_traverse, traverse },
-	{ Py_tp_clear, clear },
+	{ Py_tp_clear, metrics_clear },
 	{ Py_tp_methods, metrics_methods },
 	{ Py_tp_members, metrics_members },
 	{ 0, NULL },
@@ -557,7 +563,7 @@ static PyMethodDef module_methods[] = {
 	{ NULL },
 };
 
-static int add(PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **out)
+static int metrics_add(PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **out)
 {
 	PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
 	int rc = type ? PyModule_AddObjectRef(module, name, type) : -1;
@@ -586,10 +592,10 @@ PyMODINIT_FUNC PyInit__metrics(void)
 		return NULL;
 	}
 	module = PyModule_Create(&def);
-	if (module && (add(module, "Series", &series_spec, &series_type) ||
-		       add(module, "Value", &value_spec, &value_type) ||
-		       add(module, "Queues", &queues_spec, NULL) ||
-		       add(module, "Metrics", &metrics_spec, NULL)))
+	if (module && (metrics_add(module, "Series", &series_spec, &series_type) ||
+		       metrics_add(module, "Value", &value_spec, &value_type) ||
+		       metrics_add(module, "Queues", &queues_spec, NULL) ||
+		       metrics_add(module, "Metrics", &metrics_spec, NULL)))
 		Py_CLEAR(module);
 	return module;
 }

@@ -41,7 +41,7 @@ static struct kymo__lane loose;
 
 /* ---- stacks and threads ------------------------------------------------------------------- */
 
-static void thread_ends(void *pointer)
+static void open_thread_ends(void *pointer)
 {
 	struct stack *stack = pointer, **link = &all;
 
@@ -66,7 +66,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void in_child(void)
+static void open_in_child(void)
 {
 	metrics_generation++;
 	all = mine;
@@ -86,8 +86,8 @@ int open_init(void)
 
 	if (done)
 		return 0;
-	if (pthread_key_create(&key, thread_ends) ||
-	    pthread_atfork(before_fork, after_fork, in_child))
+	if (pthread_key_create(&key, open_thread_ends) ||
+	    pthread_atfork(before_fork, after_fork, open_in_child))
 		return -1;
 	done = true;
 	return 0;
@@ -114,7 +114,7 @@ static struct stack *make_stack(void)
 	return stack;
 }
 
-static int grow(struct stack *stack)
+static int open_grow(struct stack *stack)
 {
 	struct open *items = NULL;
 
@@ -193,7 +193,7 @@ int open_begin(struct series *series, const void *frame)
 		return -1;
 	if (stack)
 		drop_ended(stack);
-	if (!stack || (stack->count == stack->room && grow(stack))) {
+	if (!stack || (stack->count == stack->room && open_grow(stack))) {
 		if (stack)
 			stack->unheld++;
 		Py_XDECREF(event);
@@ -263,7 +263,7 @@ static int end_event(struct series *series, struct open *item, struct series *pa
 }
 
 /* The item is off the stack already: what is called here may begin others. */
-static int finish(struct stack *stack, struct open *item, uint32_t below, uint64_t end)
+static int open_finish(struct stack *stack, struct open *item, uint32_t below, uint64_t end)
 {
 	struct series *series = item->series, *parent;
 	int rc = 0;
@@ -292,7 +292,7 @@ static int finish(struct stack *stack, struct open *item, uint32_t below, uint64
 }
 
 /* The newest by that series and frame, else the newest by that series (and kind of beginning); -1: none. */
-static int64_t find(const struct stack *stack, const struct series *series, const void *frame)
+static int64_t open_find(const struct stack *stack, const struct series *series, const void *frame)
 {
 	int64_t found = -1;
 
@@ -321,7 +321,7 @@ static int end_at(struct stack *stack, uint32_t at, uint64_t end)
 				above[i].zone.lane = &loose;
 	memmove(above - 1, above, above_count * sizeof(*above));
 	stack->count--;
-	return finish(stack, &item, at, end);
+	return open_finish(stack, &item, at, end);
 }
 
 /* Begun on another thread: it is ended here, and that thread restores its depth later. */
@@ -331,7 +331,7 @@ static int end_elsewhere(struct series *series, const void *frame, uint64_t end)
 
 	pthread_mutex_lock(&lock);
 	for (struct stack *stack = all; stack && !item.series; stack = stack->next) {
-		int64_t at = find(stack, series, frame);
+		int64_t at = open_find(stack, series, frame);
 
 		if (at >= 0) {
 			item = stack->items[at];
@@ -340,7 +340,7 @@ static int end_elsewhere(struct series *series, const void *frame, uint64_t end)
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	return item.series ? finish(NULL, &item, 0, end) : 1;
+	return item.series ? open_finish(NULL, &item, 0, end) : 1;
 }
 
 int open_end(struct series *series, const void *frame)
@@ -356,7 +356,7 @@ int open_end(struct series *series, const void *frame)
 			struct open item = *top;
 
 			stack->count--;
-			return finish(stack, &item, stack->count, end);
+			return open_finish(stack, &item, stack->count, end);
 		}
 	}
 	if (stack && stack->unheld) {
@@ -365,7 +365,7 @@ int open_end(struct series *series, const void *frame)
 	}
 	if (stack)
 		drop_ended(stack);
-	at = stack ? find(stack, series, frame) : -1;
+	at = stack ? open_find(stack, series, frame) : -1;
 	return at >= 0 ? end_at(stack, (uint32_t)at, end) : end_elsewhere(series, frame, end);
 }
 

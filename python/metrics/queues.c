@@ -71,7 +71,7 @@ static bool take_lock(uint32_t tries)
 }
 
 /* Those who hold it are done within microseconds. */
-static void lock(void)
+static void queues_lock(void)
 {
 	while (!take_lock(TRIES_ENOUGH))
 		;
@@ -102,7 +102,8 @@ static struct device_queue *device_queue_of(struct queues *queues, uint32_t numb
 	return queue;
 }
 
-static void add_operation(struct queues *queues, uint32_t number, uint64_t start, uint64_t end)
+static void queues_add_operation(struct queues *queues, uint32_t number, uint64_t start,
+				 uint64_t end)
 {
 	struct device_queue *queue;
 
@@ -139,14 +140,14 @@ static void on_operation(uint32_t queue, enum kymo_device_kind kind, uint64_t st
 	}
 	for (struct queues *queues = looking; queues; queues = queues->next) {
 		queues->not_seen += kymo__exchange_relaxed(&missed, 0);
-		add_operation(queues, queue, start, end);
+		queues_add_operation(queues, queue, start, end);
 	}
 	unlock();
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
-static struct queue *queue_of(struct queues *queues, long tid)
+static struct queue *queues_queue_of(struct queues *queues, long tid)
 {
 	struct queue *queue;
 
@@ -170,10 +171,10 @@ static void name_newest(struct queues *queues, uint32_t at)
 	Py_XSETREF(queues->threads[at].name, name);
 }
 
-static void add(struct queues *queues, uint64_t start, uint64_t end)
+static void metrics_queues_add(struct queues *queues, uint64_t start, uint64_t end)
 {
 	uint32_t before = queues->thread_count;
-	struct queue *queue = queue_of(queues, syscall(SYS_gettid));
+	struct queue *queue = queues_queue_of(queues, syscall(SYS_gettid));
 
 	if (!queue) {
 		queues->not_seen++;
@@ -191,7 +192,7 @@ static void add(struct queues *queues, uint64_t start, uint64_t end)
 	queue->busy += end - start;
 	queue->last_end = end;
 	queue->count++;
-	lock();
+	queues_lock();
 	spans_add(&queues->all, start, end);
 	unlock();
 	if (KYMO__UNLIKELY(queues->thread_count > before))
@@ -201,12 +202,12 @@ static void add(struct queues *queues, uint64_t start, uint64_t end)
 void queues_add(uint64_t start, uint64_t end)
 {
 	for (struct queues *queues = looking; queues; queues = queues->next)
-		add(queues, start, end);
+		metrics_queues_add(queues, start, end);
 }
 
 /* ---- the object ---------------------------------------------------------------------------- */
 
-static void forget(struct queues *queues)
+static void queues_forget(struct queues *queues)
 {
 	for (uint32_t i = 0; i < queues->thread_count; i++)
 		Py_CLEAR(queues->threads[i].name);
@@ -214,7 +215,7 @@ static void forget(struct queues *queues)
 }
 
 /* Pages that are never touched cost nothing. */
-static bool make_room(struct queues *queues)
+static bool queues_make_room(struct queues *queues)
 {
 	size_t spans = 2 * SPANS_MAX + (size_t)DEVICE_QUEUES_MAX * DEVICE_SPANS_MAX;
 
@@ -227,14 +228,14 @@ static bool make_room(struct queues *queues)
 	return queues->threads && queues->devices && queues->lists;
 }
 
-static void begin(struct queues *queues)
+static void queues_begin(struct queues *queues)
 {
 	queues->not_seen = queues->stopped = 0;
 	queues->started = metrics_now();
 	spans_init(&queues->all, queues->lists, SPANS_MAX, queues->started);
 	spans_init(&queues->on_devices, queues->lists + SPANS_MAX, SPANS_MAX, queues->started);
 	queues->on = true;
-	lock();
+	queues_lock();
 	queues->next = looking;
 	looking = queues;
 	unlock();
@@ -242,29 +243,29 @@ static void begin(struct queues *queues)
 		kymo_device_watch(on_operation);
 }
 
-static PyObject *start(PyObject *self, PyObject *namer)
+static PyObject *queues_start(PyObject *self, PyObject *namer)
 {
 	struct queues *queues = (struct queues *)self;
 
 	metrics_begin();
 	if (queues->on)
 		Py_RETURN_NONE;
-	if (!make_room(queues))
+	if (!queues_make_room(queues))
 		return PyErr_NoMemory();
-	forget(queues);
+	queues_forget(queues);
 	Py_INCREF(namer);
 	Py_XSETREF(queues->namer, namer);
-	begin(queues);
+	queues_begin(queues);
 	Py_RETURN_NONE;
 }
 
-static void end(struct queues *queues)
+static void queues_end(struct queues *queues)
 {
 	struct queues **link = &looking;
 
 	if (!queues->on)
 		return;
-	lock();
+	queues_lock();
 	while (*link != queues)
 		link = &(*link)->next;
 	*link = queues->next;
@@ -275,7 +276,7 @@ static void end(struct queues *queues)
 }
 
 /* Operations that are done are told first; those that are not are left out. */
-static PyObject *stop(PyObject *self, PyObject *unused)
+static PyObject *queues_stop(PyObject *self, PyObject *unused)
 {
 	struct queues *queues = (struct queues *)self;
 
@@ -286,7 +287,7 @@ static PyObject *stop(PyObject *self, PyObject *unused)
 	Py_BEGIN_ALLOW_THREADS;
 	kymo_device_flush();
 	Py_END_ALLOW_THREADS;
-	end(queues);
+	queues_end(queues);
 	Py_RETURN_NONE;
 }
 
@@ -313,7 +314,7 @@ static PyObject *device_row_of(const struct device_queue *queue, struct spans_su
 			     (double)sum.longest_gap * scale);
 }
 
-static bool append(PyObject *list, PyObject *row)
+static bool queues_append(PyObject *list, PyObject *row)
 {
 	bool done = row && !PyList_Append(list, row);
 
@@ -321,20 +322,20 @@ static bool append(PyObject *list, PyObject *row)
 	return done;
 }
 
-static bool add_rows(PyObject *list, struct queues *queues, uint64_t until, double scale)
+static bool queues_add_rows(PyObject *list, struct queues *queues, uint64_t until, double scale)
 {
 	for (uint32_t i = 0; i < queues->thread_count; i++)
-		if (!append(list, row_of(&queues->threads[i], until, scale)))
+		if (!queues_append(list, row_of(&queues->threads[i], until, scale)))
 			return false;
 	for (uint32_t i = 0; i < queues->device_count; i++) {
 		struct device_queue queue;
 		struct spans_sum sum;
 
-		lock();
+		queues_lock();
 		queue = queues->devices[i];
 		sum = spans_sum(&queue.spans, until);
 		unlock();
-		if (!append(list, device_row_of(&queue, sum, scale)))
+		if (!queues_append(list, device_row_of(&queue, sum, scale)))
 			return false;
 	}
 	return true;
@@ -352,11 +353,11 @@ static PyObject *totals(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!list)
 		return NULL;
-	if (!add_rows(list, queues, until, scale)) {
+	if (!queues_add_rows(list, queues, until, scale)) {
 		Py_DECREF(list);
 		return NULL;
 	}
-	lock();
+	queues_lock();
 	all = spans_sum(&queues->all, until);
 	on_devices = spans_sum(&queues->on_devices, until);
 	unlock();
@@ -368,13 +369,13 @@ static PyObject *totals(PyObject *self, PyObject *unused)
 			     (unsigned long long)queues->not_seen);
 }
 
-static void dealloc(PyObject *self)
+static void queues_dealloc(PyObject *self)
 {
 	struct queues *queues = (struct queues *)self;
 	PyTypeObject *type = Py_TYPE(self);
 
-	end(queues);
-	forget(queues);
+	queues_end(queues);
+	queues_forget(queues);
 	Py_CLEAR(queues->namer);
 	free(queues->threads);
 	free(queues->devices);
@@ -384,9 +385,9 @@ static void dealloc(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-	{ "start", start, METH_O,
+	{ "start", queues_start, METH_O,
 	  "Looks from now on, anew; a thread calls what is given for its name." },
-	{ "stop", stop, METH_NOARGS, "Looks no more." },
+	{ "stop", queues_stop, METH_NOARGS, "Looks no more." },
 	{ "totals", totals, METH_NOARGS, "What was seen, as a dict." },
 	{ NULL },
 };
@@ -394,7 +395,7 @@ static PyMethodDef methods[] = {
 static PyType_Slot slots[] = {
 	{ Py_tp_doc, "Queues()\n--\n\nBusy and idle time of threads and queues of devices." },
 	{ Py_tp_new, PyType_GenericNew },
-	{ Py_tp_dealloc, dealloc },
+	{ Py_tp_dealloc, queues_dealloc },
 	{ Py_tp_methods, methods },
 	{ 0, NULL },
 };

@@ -7,7 +7,7 @@
 PyTypeObject *series_type;
 
 /* Tells one use of a series from another. Never followed. */
-static inline const void *current_frame(void)
+static inline const void *series_current_frame(void)
 {
 	PyThreadState *thread = PyThreadState_Get();
 
@@ -22,7 +22,7 @@ static inline const void *current_frame(void)
 
 /* ---- samples ------------------------------------------------------------------------------ */
 
-static void clear(struct series *series)
+static void series_clear(struct series *series)
 {
 	series->count = series->sum = series->min = series->max = series->last = series->child = 0;
 	series->on_device = series->top_count = series->top_sum = 0;
@@ -38,7 +38,7 @@ void series_current(struct series *series)
 	if (KYMO__LIKELY(series->generation == metrics_generation))
 		return;
 	series->generation = metrics_generation;
-	clear(series);
+	series_clear(series);
 }
 
 void series_add(struct series *series, uint64_t start, uint64_t duration, struct series *parent)
@@ -128,7 +128,7 @@ int series_settle(struct series *series, bool wait)
 /* ---- what it comes to ---------------------------------------------------------------------- */
 
 /* Linear inside the bucket, and never outside of what was seen: as trace.regions has it. */
-static double quantile(const struct series *series, double share)
+static double series_quantile(const struct series *series, double share)
 {
 	double wanted = share * (double)series->count, before = 0, start, end, at;
 	uint32_t bucket = 0;
@@ -163,9 +163,9 @@ PyObject *series_stats(struct series *series)
 			     count > 0 ? (double)series->sum / count * scale : 0.0, "std",
 			     count > 0 ? deviation(series) * scale : 0.0, "min",
 			     (double)series->min * scale, "max", (double)series->max * scale, "p50",
-			     count > 0 ? quantile(series, 0.5) * scale : 0.0, "p90",
-			     count > 0 ? quantile(series, 0.9) * scale : 0.0, "p99",
-			     count > 0 ? quantile(series, 0.99) * scale : 0.0, "last",
+			     count > 0 ? series_quantile(series, 0.5) * scale : 0.0, "p90",
+			     count > 0 ? series_quantile(series, 0.9) * scale : 0.0, "p99",
+			     count > 0 ? series_quantile(series, 0.99) * scale : 0.0, "last",
 			     (double)series->last * scale, "total", (double)series->sum * scale,
 			     "self", (double)(series->sum - child) * scale, "on_device",
 			     (unsigned long long)series->on_device, "top_count",
@@ -198,24 +198,24 @@ static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 	return NULL;
 }
 
-static void dealloc(PyObject *self)
+static void series_dealloc(PyObject *self)
 {
 	struct series *series = (struct series *)self;
 	PyTypeObject *type = Py_TYPE(self);
 
 	if (series->open)
 		open_forget(series);
-	clear(series);
+	series_clear(series);
 	Py_CLEAR(series->name);
 	Py_CLEAR(series->device);
 	type->tp_free(self);
 	Py_DECREF(type);
 }
 
-static PyObject *enter(PyObject *self, PyObject *unused)
+static PyObject *series_enter(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	if (KYMO__UNLIKELY(open_begin((struct series *)self, current_frame())))
+	if (KYMO__UNLIKELY(open_begin((struct series *)self, series_current_frame())))
 		return NULL;
 	Py_INCREF(self);
 	return self;
@@ -224,12 +224,12 @@ static PyObject *enter(PyObject *self, PyObject *unused)
 static PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	(void)args, (void)count;
-	if (KYMO__UNLIKELY(open_end((struct series *)self, current_frame()) < 0))
+	if (KYMO__UNLIKELY(open_end((struct series *)self, series_current_frame()) < 0))
 		return NULL;
 	Py_RETURN_NONE; /* an exception goes on */
 }
 
-static PyObject *repr(PyObject *self)
+static PyObject *series_repr(PyObject *self)
 {
 	struct series *series = (struct series *)self;
 
@@ -238,7 +238,7 @@ static PyObject *repr(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-	{ "__enter__", enter, METH_NOARGS, "Begins a measurement." },
+	{ "__enter__", series_enter, METH_NOARGS, "Begins a measurement." },
 	{ "__exit__", (PyCFunction)(void (*)(void))leave, METH_FASTCALL,
 	  "Ends it; an exception goes on." },
 	{ NULL },
@@ -253,8 +253,8 @@ static PyType_Slot slots[] = {
 	{ Py_tp_doc, "What measure() gives: `with` it. One object serves any number of uses at\n"
 		     "once, in threads, recursion and generators." },
 	{ Py_tp_new, refuse_new },
-	{ Py_tp_dealloc, dealloc },
-	{ Py_tp_repr, repr },
+	{ Py_tp_dealloc, series_dealloc },
+	{ Py_tp_repr, series_repr },
 	{ Py_tp_methods, methods },
 	{ Py_tp_members, members },
 	{ 0, NULL },

@@ -28,7 +28,7 @@ static double start_of(uint32_t key)
 	return number;
 }
 
-static uint32_t find(const struct value *value, uint16_t key)
+static uint32_t value_find(const struct value *value, uint16_t key)
 {
 	uint32_t low = 0, high = value->bucket_count;
 
@@ -46,7 +46,7 @@ static uint32_t find(const struct value *value, uint16_t key)
 static void count_in_bucket(struct value *value, double number)
 {
 	uint16_t key = key_of(number);
-	uint32_t at = find(value, key);
+	uint32_t at = value_find(value, key);
 
 	if (at < value->bucket_count && value->buckets[at].key == key) {
 		value->buckets[at].count++;
@@ -122,7 +122,7 @@ static void quantiles(const struct value *value, const double *shares, double *o
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static void clear(struct value *value)
+static void value_clear(struct value *value)
 {
 	value->count = value->first_at = value->last_at = 0;
 	value->sum = value->mean = value->square = value->min = value->max = value->last = 0;
@@ -137,7 +137,7 @@ void value_current(struct value *value)
 	if (KYMO__LIKELY(value->generation == metrics_generation))
 		return;
 	value->generation = metrics_generation;
-	clear(value);
+	value_clear(value);
 }
 
 /* Welford's way: the spread of values that are large and close together stays right. */
@@ -206,12 +206,12 @@ PyObject *value_new(PyObject *name, uint32_t instance)
 	return (PyObject *)value;
 }
 
-static void dealloc(PyObject *self)
+static void value_dealloc(PyObject *self)
 {
 	struct value *value = (struct value *)self;
 	PyTypeObject *type = Py_TYPE(self);
 
-	clear(value);
+	value_clear(value);
 	Py_CLEAR(value->name);
 	type->tp_free(self);
 	Py_DECREF(type);
@@ -219,7 +219,7 @@ static void dealloc(PyObject *self)
 
 static PyType_Slot slots[] = {
 	{ Py_tp_doc, "Values under one name." },
-	{ Py_tp_dealloc, dealloc },
+	{ Py_tp_dealloc, value_dealloc },
 	{ 0, NULL },
 };
 

@@ -36,7 +36,7 @@ static struct {
 
 /* ---- what fails ------------------------------------------------------------------------------ */
 
-static void say_failure(PyObject *error)
+static void accelerator_say_failure(PyObject *error)
 {
 	PyObject *text = error ? PyObject_Str(error) : NULL;
 	const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
@@ -51,7 +51,7 @@ static void say_failure(PyObject *error)
 }
 
 /* Something of torch's raised: swallowed, counted, and after some times left alone. */
-static void failed(void)
+static void accelerator_failed(void)
 {
 	PyObject *kind, *error, *trace;
 
@@ -60,7 +60,7 @@ static void failed(void)
 	if (++from.failures == FAILURES_MOST) {
 		accelerator_is_there = false;
 		kymo__store_relaxed(&ready, false);
-		say_failure(error ? error : kind);
+		accelerator_say_failure(error ? error : kind);
 	}
 	Py_XDECREF(kind);
 	Py_XDECREF(error);
@@ -76,11 +76,11 @@ static int truth_of(PyObject *answer)
 
 	Py_XDECREF(answer);
 	if (truth < 0)
-		failed();
+		accelerator_failed();
 	return truth;
 }
 
-static bool number_of(PyObject *object, const char *attribute, long long *out)
+static bool accelerator_number_of(PyObject *object, const char *attribute, long long *out)
 {
 	PyObject *value = PyObject_GetAttrString(object, attribute);
 
@@ -97,7 +97,7 @@ static bool elapsed_ns(PyObject *begin, PyObject *end, double *out)
 	*out = ms ? PyFloat_AsDouble(ms) * 1e6 : 0;
 	Py_XDECREF(ms);
 	if (PyErr_Occurred() || !isfinite(*out)) {
-		failed();
+		accelerator_failed();
 		return false;
 	}
 	return true;
@@ -150,7 +150,7 @@ static uint32_t add_queue(int32_t device, long long stream)
 }
 
 /* 0: too many. */
-static uint32_t queue_of(int32_t device, long long stream)
+static uint32_t accelerator_queue_of(int32_t device, long long stream)
 {
 	uint32_t i = 0;
 
@@ -167,7 +167,7 @@ static uint32_t queue_of(int32_t device, long long stream)
 	return streams[i].queue;
 }
 
-static uint32_t model_of(const struct entry *entry)
+static uint32_t accelerator_model_of(const struct entry *entry)
 {
 	uint32_t i = 0;
 
@@ -214,19 +214,20 @@ static void event_give(PyObject *event, int32_t device)
 	PyErr_Clear();
 }
 
-static bool record(struct stamp *out, PyObject *stream)
+static bool accelerator_record(struct stamp *out, PyObject *stream)
 {
 	PyObject *event, *done;
 	long long device = -1, number = -1;
 
-	if (!number_of(stream, "device_index", &device) ||
-	    !number_of(stream, "stream_id", &number) || device < 0 || device >= DEVICES_MOST)
+	if (!accelerator_number_of(stream, "device_index", &device) ||
+	    !accelerator_number_of(stream, "stream_id", &number) || device < 0 ||
+	    device >= DEVICES_MOST)
 		return false;
 	event = event_take((int32_t)device);
 	if (!event)
 		return false;
 	out->device = (int32_t)device;
-	out->queue = queue_of((int32_t)device, number);
+	out->queue = accelerator_queue_of((int32_t)device, number);
 	out->ticks = kymo__ticks();
 	done = PyObject_CallMethod(event, "record", "O", stream);
 	if (!done) {
@@ -257,8 +258,8 @@ static void stamp(struct stamp *out)
 	if (may_not_touch())
 		return;
 	stream = PyObject_CallNoArgs(from.stream);
-	if (!stream || !record(out, stream))
-		failed();
+	if (!stream || !accelerator_record(out, stream))
+		accelerator_failed();
 	Py_XDECREF(stream);
 }
 
@@ -279,7 +280,7 @@ static uint64_t told, known, head;
 static bool resolving; /* torch's functions may let other threads run meanwhile */
 static uint64_t own_ticks, own_spans; /* what all of this has cost */
 
-static void release(struct timing *timing)
+static void accelerator_release(struct timing *timing)
 {
 	struct stamp begin = timing->begin, end = timing->end;
 
@@ -289,7 +290,8 @@ static void release(struct timing *timing)
 }
 
 /* low and high: an event passes after it was recorded and before it was seen to have; clocks go apart with time. */
-static void narrow(struct device *device, const struct timing *timing, double rate, uint64_t seen)
+static void accelerator_narrow(struct device *device, const struct timing *timing, double rate,
+			       uint64_t seen)
 {
 	double start = timing->start_ns * rate, end = timing->end_ns * rate;
 	double low = fmax((double)(int64_t)(timing->begin.ticks - device->base) - start,
@@ -306,7 +308,7 @@ static void narrow(struct device *device, const struct timing *timing, double ra
 	device->high = fmax(low, high);
 }
 
-static void measure(struct timing *timing, double rate, uint64_t seen)
+static void accelerator_measure(struct timing *timing, double rate, uint64_t seen)
 {
 	struct device *device = &devices[timing->begin.device];
 	PyObject *old = device->anchor;
@@ -326,7 +328,7 @@ static void measure(struct timing *timing, double rate, uint64_t seen)
 		return;
 	timing->end_ns = timing->start_ns + fmax(ns, 0);
 	timing->known = true;
-	narrow(device, timing, rate, seen);
+	accelerator_narrow(device, timing, rate, seen);
 	if (old && !timing->depth) {
 		device->anchor = Py_NewRef(timing->begin.event);
 		device->anchor_ns = timing->start_ns;
@@ -358,7 +360,7 @@ static double zero_for(const struct timing *outermost, double rate)
 	return zero;
 }
 
-static void tell(const struct timing *timing, double zero, double rate)
+static void accelerator_tell(const struct timing *timing, double zero, double rate)
 {
 	const struct device *device = &devices[timing->begin.device];
 	struct kymo_device_op op = {
@@ -392,7 +394,8 @@ static void tell_known(double rate)
 		const struct device *device = &devices[timing->begin.device];
 
 		if (timing->known)
-			tell(timing, same ? zero : (device->low + device->high) / 2, rate);
+			accelerator_tell(timing, same ? zero : (device->low + device->high) / 2,
+					 rate);
 		own_spans++;
 	}
 	kymo__source_cost(KYMO_SOURCE_DEVICE, own_ticks / (own_spans ? own_spans : 1));
@@ -403,7 +406,7 @@ static bool moved(const struct timing *timing)
 	return timing->begin.device != timing->end.device;
 }
 
-static void resolve(void)
+static void accelerator_resolve(void)
 {
 	double rate = (double)(1u << 30) / (double)(kymo_ticks_ns(1u << 30) + 1);
 
@@ -419,16 +422,16 @@ static void resolve(void)
 		if (moved(timing))
 			losses_count(LOSS_MOVED, 1);
 		else if (passed > 0)
-			measure(timing, rate, kymo__ticks());
+			accelerator_measure(timing, rate, kymo__ticks());
 		known++;
-		release(timing);
+		accelerator_release(timing);
 		if (!timing->depth)
 			tell_known(rate);
 	}
 	resolving = false;
 }
 
-static void push(struct span *span, struct stamp *end, const struct span_of *of)
+static void accelerator_push(struct span *span, struct stamp *end, const struct span_of *of)
 {
 	struct timing *timing = &ring[head % SPANS];
 	struct stamp begin = span->begin;
@@ -444,7 +447,7 @@ static void push(struct span *span, struct stamp *end, const struct span_of *of)
 				   .end = *end,
 				   .launch = span->launch,
 				   .name = of->entry->name,
-				   .model = model_of(of->entry),
+				   .model = accelerator_model_of(of->entry),
 				   .depth = of->depth < 255 ? of->depth : 255,
 				   .kind = of->root ? KYMO_DEVICE_EXECUTION : KYMO_DEVICE_MODULE };
 	head++;
@@ -463,7 +466,7 @@ struct held {
 	uint64_t begun;
 };
 
-static struct held hold(void)
+static struct held accelerator_hold(void)
 {
 	struct held held = { .begun = kymo__ticks() };
 
@@ -471,7 +474,7 @@ static struct held hold(void)
 	return held;
 }
 
-static void let_go(struct held *held)
+static void accelerator_let_go(struct held *held)
 {
 	PyErr_Restore(held->kind, held->value, held->trace);
 	own_ticks += kymo__ticks() - held->begun;
@@ -488,51 +491,51 @@ void accelerator_look(void)
 		kymo__store_relaxed(&ready, false);
 		return;
 	}
-	held = hold();
+	held = accelerator_hold();
 	is = from.pid == getpid() && truth_of(PyObject_CallNoArgs(from.initialized)) > 0 &&
 	     accelerator_is_there;
 	kymo__store_relaxed(&ready, is);
 	if (is && known < head && !may_not_touch())
-		resolve();
-	let_go(&held);
+		accelerator_resolve();
+	accelerator_let_go(&held);
 }
 
 void accelerator_begin(struct span *span, uint64_t start)
 {
-	struct held held = hold();
+	struct held held = accelerator_hold();
 
 	stamp(&span->begin);
 	kymo_device_launch(&span->launch);
 	span->launch.ticks = start; /* which is how its row in python.torch_trace is found */
-	let_go(&held);
+	accelerator_let_go(&held);
 }
 
 void accelerator_end(struct span *span, const struct span_of *of)
 {
-	struct held held = hold();
+	struct held held = accelerator_hold();
 	struct stamp end = { 0 };
 
 	stamp(&end);
 	if (end.event)
-		push(span, &end, of);
+		accelerator_push(span, &end, of);
 	else
 		accelerator_drop(span);
 	if (end.event && accelerator_is_ready())
-		resolve();
-	let_go(&held);
+		accelerator_resolve();
+	accelerator_let_go(&held);
 }
 
 void accelerator_end_at(struct span *span, const struct stamp *end, const struct span_of *of)
 {
-	struct held held = hold();
+	struct held held = accelerator_hold();
 	struct stamp shared = *end;
 
 	Py_XINCREF(shared.event);
 	if (shared.event)
-		push(span, &shared, of);
+		accelerator_push(span, &shared, of);
 	else
 		accelerator_drop(span);
-	let_go(&held);
+	accelerator_let_go(&held);
 }
 
 void accelerator_drop(struct span *span)
@@ -545,12 +548,12 @@ void accelerator_drop(struct span *span)
 
 void accelerator_stamp(struct stamp *last)
 {
-	struct held held = hold();
+	struct held held = accelerator_hold();
 	struct stamp old = *last;
 
 	stamp(last);
 	event_give(old.event, old.device);
-	let_go(&held);
+	accelerator_let_go(&held);
 }
 
 void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, PyObject *make,
@@ -570,18 +573,18 @@ void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, 
 /* What has passed is told; nobody waits for the rest. In a child of a fork nothing of it is ours. */
 void accelerator_unset(void)
 {
-	struct held held = hold();
+	struct held held = accelerator_hold();
 	bool ours = from.pid == getpid();
 
 	if (ours && accelerator_is_ready() && known < head && !may_not_touch())
-		resolve();
+		accelerator_resolve();
 	accelerator_is_there = false;
 	kymo__store_relaxed(&ready, false);
 	if (ours && !resolving) {
 		tell_known((double)(1u << 30) / (double)(kymo_ticks_ns(1u << 30) + 1));
 		losses_count(LOSS_AT_END, head - known);
 		while (known < head)
-			release(&ring[known++ % SPANS]);
+			accelerator_release(&ring[known++ % SPANS]);
 		told = known;
 		losses_say();
 		for (int i = 0; i < DEVICES_MOST; i++) {
@@ -594,5 +597,5 @@ void accelerator_unset(void)
 	Py_CLEAR(from.stream);
 	Py_CLEAR(from.make);
 	Py_CLEAR(from.capturing);
-	let_go(&held);
+	accelerator_let_go(&held);
 }

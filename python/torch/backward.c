@@ -36,7 +36,7 @@ static uint64_t last_begun(const struct thread *owner, uint64_t number, uint64_t
 	return low;
 }
 
-static bool holds(uint64_t s0, uint64_t s1, uint64_t number)
+static bool backward_holds(uint64_t s0, uint64_t s1, uint64_t number)
 {
 	return s0 <= number && number < s1;
 }
@@ -51,7 +51,7 @@ static uint64_t find_record(const struct thread *owner, uint64_t number, uint64_
 		record = record_at(owner, at - 1, head);
 		if (!record)
 			return 0;
-		if (holds(record->s0, kymo__load_acquire(&record->s1), number))
+		if (backward_holds(record->s0, kymo__load_acquire(&record->s1), number))
 			return at;
 		at = record->parent < at ? record->parent : 0;
 	}
@@ -60,7 +60,7 @@ static uint64_t find_record(const struct thread *owner, uint64_t number, uint64_
 
 /* ---- modules that are open ---------------------------------------------------------------------------- */
 
-static void pop(struct thread *thread)
+static void backward_pop(struct thread *thread)
 {
 	struct node *node = &thread->nodes[--thread->top];
 	uint64_t ticks = thread->last_end - node->start;
@@ -85,7 +85,8 @@ static void pop(struct thread *thread)
 		thread->call_child_ticks += ticks;
 }
 
-static void push(struct thread *thread, const struct record *record, uint64_t owner, uint64_t now)
+static void backward_push(struct thread *thread, const struct record *record, uint64_t owner,
+			  uint64_t now)
 {
 	struct node *node = &thread->nodes[thread->top];
 
@@ -122,10 +123,10 @@ static void open_modules(struct thread *thread, const struct thread *owner, uint
 		at = record->parent < at ? record->parent : 0;
 	}
 	while (count > 0)
-		push(thread, chain[--count], id, now);
+		backward_push(thread, chain[--count], id, now);
 }
 
-static struct thread *owner_of(struct thread *thread, uint64_t id)
+static struct thread *backward_owner_of(struct thread *thread, uint64_t id)
 {
 	if (thread->torch_id == id)
 		return thread;
@@ -142,11 +143,11 @@ static void node_began(struct thread *thread, uint64_t number, uint64_t owner_id
 	while (thread->top > thread->base) {
 		const struct node *top = &thread->nodes[thread->top - 1];
 
-		if (top->owner == owner_id && holds(top->s0, top->s1, number))
+		if (top->owner == owner_id && backward_holds(top->s0, top->s1, number))
 			break;
-		pop(thread);
+		backward_pop(thread);
 	}
-	owner = owner_of(thread, owner_id);
+	owner = backward_owner_of(thread, owner_id);
 	if (!owner)
 		return;
 	head = kymo__load_acquire(&owner->head);
@@ -221,7 +222,7 @@ int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread)
 
 /* ---- called by torch ------------------------------------------------------------------------------------------ */
 
-static int64_t word_at(const void *function, uint32_t offset)
+static int64_t backward_word_at(const void *function, uint32_t offset)
 {
 	int64_t word;
 
@@ -254,13 +255,14 @@ static void *node_start(void **out_context, const void *function)
 	thread = symbols.sequence_offset && torch_is_on() ? thread_get() : NULL;
 	if (!thread)
 		return out_context;
-	number = word_at(function, symbols.sequence_offset);
+	number = backward_word_at(function, symbols.sequence_offset);
 	if (number >= 0 && KYMO__UNLIKELY(thread->timed || accelerator_is_ready()))
-		node_began_holding(thread, (uint64_t)number,
-				   (uint64_t)word_at(function, symbols.forward_thread_offset));
+		node_began_holding(
+			thread, (uint64_t)number,
+			(uint64_t)backward_word_at(function, symbols.forward_thread_offset));
 	else if (number >= 0)
 		node_began(thread, (uint64_t)number,
-			   (uint64_t)word_at(function, symbols.forward_thread_offset));
+			   (uint64_t)backward_word_at(function, symbols.forward_thread_offset));
 	return out_context;
 }
 
@@ -310,7 +312,7 @@ uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 			node_end(function, NULL);
 		}
 		while (thread->top > thread->base)
-			pop(thread);
+			backward_pop(thread);
 	}
 	ticks = kymo__ticks() - start;
 	kymo__store_release(&thread->head, thread->head - 1);
@@ -355,7 +357,7 @@ static void end_call(struct thread *thread, uint64_t start, const struct kymo_zo
 	struct row row = { .entry = call_entry, .stage = STAGE_BACKWARD, .step = steps_now() };
 
 	while (thread->top > thread->base)
-		pop(thread);
+		backward_pop(thread);
 	thread->base = base;
 	thread->backwards--;
 	row.child_ticks = thread->call_child_ticks;

@@ -7,8 +7,8 @@
 #define ROUNDS 5
 
 /* The fastest round: what is above it is the machine's, not ours. */
-static void measure(struct thread *thread, PyObject *module, struct entry *backward,
-		    uint64_t *forward_ticks, uint64_t *backward_ticks)
+static void torch_cost_measure(struct thread *thread, PyObject *module, struct entry *backward,
+			       uint64_t *forward_ticks, uint64_t *backward_ticks)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		struct kymo__lane *lane = kymo__cost_lane_begin();
@@ -34,7 +34,7 @@ void cost_measure(struct thread *thread, PyObject *module)
 		return; /* after another one */
 	state.cost_known = true;
 	steps_aside = true;
-	measure(thread, module, nodes ? entry : NULL, &forward, &backward);
+	torch_cost_measure(thread, module, nodes ? entry : NULL, &forward, &backward);
 	steps_aside = false;
 	if (nodes)
 		forward = (forward + backward) / 2;

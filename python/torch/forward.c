@@ -6,7 +6,7 @@
 static PyFunctionObject *function; /* held while hooked */
 static vectorcallfunc original;
 
-static void begin(struct thread *thread, struct frame *frame, PyObject *module)
+static void forward_begin(struct thread *thread, struct frame *frame, PyObject *module)
 {
 	struct frame *parent = thread->frame;
 	struct record *record;
@@ -90,7 +90,7 @@ static void end_root(struct thread *thread, uint64_t now, bool made_graph, int p
 	trial_look();
 }
 
-static void end(struct thread *thread, struct frame *frame, bool raised, int phase_before)
+static void forward_end(struct thread *thread, struct frame *frame, bool raised, int phase_before)
 {
 	uint64_t now = kymo__ticks();
 	bool made_graph = end_record(thread, frame);
@@ -125,11 +125,11 @@ static PyObject *call_recorded(struct thread *thread, PyObject *callable, PyObje
 	struct frame frame;
 	PyObject *result;
 
-	begin(thread, &frame, args[0]);
+	forward_begin(thread, &frame, args[0]);
 	if (!frame.parent && !frame.recomputed)
 		steps_phase(thread, KYMO_PHASE_FORWARD, frame.start);
 	result = original(callable, args, count, keywords);
-	end(thread, &frame, !result, phase_before);
+	forward_end(thread, &frame, !result, phase_before);
 	if (KYMO__UNLIKELY(!state.cost_known && !frame.parent && !frame.recomputed))
 		cost_measure(thread, args[0]);
 	return result;
@@ -142,8 +142,8 @@ uint64_t forward_cost(struct thread *thread, PyObject *module, int times)
 
 	thread->backwards++; /* as forwards that are repeated: these are no steps and no phases */
 	for (int i = 0; i < times; i++) {
-		begin(thread, &frame, module);
-		end(thread, &frame, false, -1);
+		forward_begin(thread, &frame, module);
+		forward_end(thread, &frame, false, -1);
 	}
 	thread->backwards--;
 	return kymo__ticks() - start;
@@ -167,7 +167,8 @@ static PyObject *call_skipped(struct thread *thread, PyObject *callable, PyObjec
 	return result;
 }
 
-static PyObject *hook(PyObject *callable, PyObject *const *args, size_t count, PyObject *keywords)
+static PyObject *torch_forward_hook(PyObject *callable, PyObject *const *args, size_t count,
+				    PyObject *keywords)
 {
 	bool on = torch_is_on();
 	struct thread *thread;
@@ -205,7 +206,7 @@ int forward_hook(PyObject *callable)
 	Py_INCREF(callable);
 	function = (PyFunctionObject *)callable;
 	original = function->vectorcall;
-	set_entry(hook);
+	set_entry(torch_forward_hook);
 	return 0;
 }
 
@@ -214,7 +215,8 @@ void forward_unhook(void)
 	PyFunctionObject *was = function;
 
 	if (!was ||
-	    was->vectorcall != hook) /* somebody else took it after us: ours only passes on then */
+	    was->vectorcall !=
+		    torch_forward_hook) /* somebody else took it after us: ours only passes on then */
 		return;
 	set_entry(original);
 	function = NULL;

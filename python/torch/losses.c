@@ -12,7 +12,7 @@ static const char *const causes[LOSS_COUNT] = {
 };
 static uint64_t lost[LOSS_COUNT], said[LOSS_COUNT];
 
-static void say(enum loss loss)
+static void torch_losses_say(enum loss loss)
 {
 	struct schema_gap_row row = { .start_ticks = kymo__ticks(),
 				      .events = lost[loss] - said[loss] };
@@ -30,11 +30,11 @@ void losses_count(enum loss loss, uint64_t events)
 {
 	lost[loss] += events;
 	if (lost[loss] >= 2 * said[loss])
-		say(loss);
+		torch_losses_say(loss);
 }
 
 void losses_say(void)
 {
 	for (int i = 0; i < LOSS_COUNT; i++)
-		say((enum loss)i);
+		torch_losses_say((enum loss)i);
 }

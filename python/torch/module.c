@@ -28,7 +28,7 @@ PyDoc_STRVAR(
 	"hook($module, call, run_backward, /)\n--\n\n"
 	"Begins recording: nn.Module.__call__ and the engine's method. What cannot be had, as sentences.");
 
-static PyObject *hook(PyObject *module, PyObject *args)
+static PyObject *module_hook(PyObject *module, PyObject *args)
 {
 	PyObject *call, *method, *lacking = PyList_New(0), *text = NULL;
 	const char *missing;
@@ -99,7 +99,7 @@ PyDoc_STRVAR(
 	"build($module, /)\n--\n\n"
 	"(build id of libtorch_cpu, whether it is known) or None where its functions are not there.");
 
-static PyObject *build(PyObject *module, PyObject *unused)
+static PyObject *module_build(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
 	if (symbols_find())
@@ -112,7 +112,7 @@ PyDoc_STRVAR(
 	"callbacks($module, sequence_offset, thread_offset, /)\n--\n\n"
 	"Adds the callback of at::RecordFunction, for a build on which it is known to be safe.");
 
-static PyObject *callbacks(PyObject *module, PyObject *args)
+static PyObject *module_callbacks(PyObject *module, PyObject *args)
 {
 	unsigned int sequence, thread;
 
@@ -190,7 +190,7 @@ static PyObject *calibrate_end(PyObject *module, PyObject *unused)
 }
 
 /* Strings of a list, and NULL. They live as long as the list. */
-static char **words_of(PyObject *list)
+static char **module_words_of(PyObject *list)
 {
 	Py_ssize_t count = PyList_Check(list) ? PyList_GET_SIZE(list) : 0;
 	char **words = calloc((size_t)count + 1, sizeof(*words));
@@ -254,8 +254,8 @@ static PyObject *trial(PyObject *module, PyObject *args)
 	(void)module;
 	if (!PyArg_ParseTuple(args, "OOO:trial", &argv, &environment, &ended) || trial_pid > 0)
 		return NULL;
-	words = words_of(argv);
-	variables = words_of(environment);
+	words = module_words_of(argv);
+	variables = module_words_of(environment);
 	trial_pid = words && variables && words[0] ? start_unseen(words, variables) : -1;
 	free(words);
 	free(variables);
@@ -340,7 +340,7 @@ static PyObject *mark(PyObject *module, PyObject *text)
 PyDoc_STRVAR(look_doc, "look($module, /)\n--\n\n"
 		       "What is held now, for tests: a dict.");
 
-static PyObject *look(PyObject *module, PyObject *unused)
+static PyObject *module_look(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
 	return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:n,s:I,s:(III)}", "forward",
@@ -355,11 +355,11 @@ static PyObject *look(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
-	{ "hook", hook, METH_VARARGS, hook_doc },
+	{ "hook", module_hook, METH_VARARGS, hook_doc },
 	{ "hook_scopes", hook_scopes, METH_VARARGS, hook_scopes_doc },
 	{ "unhook", unhook, METH_NOARGS, unhook_doc },
-	{ "build", build, METH_NOARGS, build_doc },
-	{ "callbacks", callbacks, METH_VARARGS, callbacks_doc },
+	{ "build", module_build, METH_NOARGS, build_doc },
+	{ "callbacks", module_callbacks, METH_VARARGS, callbacks_doc },
 	{ "known_callbacks", known_callbacks, METH_NOARGS, known_doc },
 	{ "calibrate_begin", calibrate_begin, METH_NOARGS, calibrate_begin_doc },
 	{ "calibrate", calibrate, METH_O, calibrate_doc },
@@ -368,7 +368,7 @@ static PyMethodDef methods[] = {
 	{ "memory", memory, METH_O, memory_doc },
 	{ "accelerator", accelerator, METH_VARARGS, accelerator_doc },
 	{ "mark", mark, METH_O, mark_doc },
-	{ "look", look, METH_NOARGS, look_doc },
+	{ "look", module_look, METH_NOARGS, look_doc },
 	{ NULL },
 };
 

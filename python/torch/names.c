@@ -29,7 +29,7 @@ static uint32_t last_serial;
 static char selection[128];
 static struct entry no_room = { .text = "?", .path = "", .selected = true };
 
-static size_t slot_at(PyObject *module, uint64_t parent)
+static size_t names_slot_at(PyObject *module, uint64_t parent)
 {
 	uint64_t hash = ((uint64_t)(uintptr_t)module >> 4) * 0x9e3779b97f4a7c15u;
 
@@ -43,7 +43,7 @@ static struct slot *slot_find(PyObject *module, uint64_t parent)
 
 	if (!slot_count)
 		return NULL;
-	for (at = slot_at(module, parent); slots[at].entry; at = (at + 1) & (slot_count - 1))
+	for (at = names_slot_at(module, parent); slots[at].entry; at = (at + 1) & (slot_count - 1))
 		if (slots[at].module == module && slots[at].parent == parent)
 			break;
 	return &slots[at];
@@ -82,14 +82,14 @@ static void slot_remove(struct slot *slot)
 			at = (at + 1) & (slot_count - 1);
 			if (!slots[at].entry)
 				return;
-			home = slot_at(slots[at].module, slots[at].parent);
+			home = names_slot_at(slots[at].module, slots[at].parent);
 		} while (hole <= at ? hole < home && home <= at : hole < home || home <= at);
 		slots[hole] = slots[at];
 		hole = at;
 	}
 }
 
-static struct entry *entry_take(void)
+static struct entry *names_entry_take(void)
 {
 	struct entry *entry = free_entries;
 
@@ -142,7 +142,7 @@ struct entry *names_fixed(const char *text)
 		entry = entry->next;
 	if (entry)
 		return entry;
-	entry = entry_take();
+	entry = names_entry_take();
 	if (!entry)
 		return &no_room;
 	entry->text = strdup(text);
@@ -440,7 +440,7 @@ static struct entry *entry_make(PyObject *module, const struct entry *parent,
 
 	if (!alive || !alive->object)
 		alive = module_add(module);
-	entry = alive && slots_grow() ? entry_take() : NULL;
+	entry = alive && slots_grow() ? names_entry_take() : NULL;
 	if (!entry)
 		return &no_room;
 	if (parent)

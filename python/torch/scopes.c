@@ -206,7 +206,7 @@ static int borrow(struct borrowed *borrowed, PyObject *builtin, PyCFunctionWithK
 	return 0;
 }
 
-static void give_back(struct borrowed *borrowed)
+static void scopes_give_back(struct borrowed *borrowed)
 {
 	/* Somebody else took it after us: ours only passes on then. */
 	if (!borrowed->method || borrowed->method->ml_meth != borrowed->ours)
@@ -229,8 +229,8 @@ int scopes_hook(PyObject *enter_builtin, PyObject *leave_builtin)
 
 void scopes_unhook(void)
 {
-	give_back(&enter);
-	give_back(&leave);
+	scopes_give_back(&enter);
+	scopes_give_back(&leave);
 }
 
 bool scopes_are_hooked(void)

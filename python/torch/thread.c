@@ -17,7 +17,7 @@ static pthread_key_t key;
 static struct thread *all; /* grows only: read without the lock */
 static __thread struct thread *mine __attribute__((tls_model("initial-exec")));
 
-static void give_back(void *thread)
+static void thread_give_back(void *thread)
 {
 	kymo__store_release(&((struct thread *)thread)->gone, true);
 }
@@ -32,13 +32,13 @@ static void unlock_after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void begin(void)
+static void thread_begin(void)
 {
-	pthread_key_create(&key, give_back);
+	pthread_key_create(&key, thread_give_back);
 	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
-static struct thread *make(void)
+static struct thread *thread_make(void)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
 	/* Pages are taken as records come; the ring is never given back, since others may be reading it. */
@@ -88,15 +88,15 @@ static struct thread *reuse(void)
 	return thread;
 }
 
-static struct thread *take(void)
+static struct thread *thread_take(void)
 {
 	struct thread *thread;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, thread_begin);
 	pthread_mutex_lock(&lock);
 	thread = reuse();
 	if (!thread) {
-		thread = make();
+		thread = thread_make();
 		if (thread) {
 			thread->next = all;
 			kymo__store_release(&all, thread);
@@ -116,7 +116,7 @@ static struct thread *take(void)
 struct thread *thread_get(void)
 {
 	if (!mine)
-		mine = take();
+		mine = thread_take();
 	return mine;
 }
 

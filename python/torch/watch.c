@@ -48,7 +48,7 @@ static bool looks_secret(const char *name)
 	return false;
 }
 
-static void add_word(const char *word, size_t bytes)
+static void watch_add_word(const char *word, size_t bytes)
 {
 	const char *at = memchr(word, '@', bytes);
 	struct watched *next = &watched[watched_count];
@@ -76,7 +76,7 @@ bool watch_set(const char *words)
 	while (*words) {
 		size_t bytes = strcspn(words, ",");
 
-		add_word(words, bytes);
+		watch_add_word(words, bytes);
 		words += bytes + (words[bytes] == ',');
 	}
 	return watched_count > 0;
@@ -208,7 +208,7 @@ static void say_tensor(PyObject *tensor, char *out, size_t bytes)
 	}
 }
 
-static bool is_tensor(PyObject *value)
+static bool watch_is_tensor(PyObject *value)
 {
 	const char *name = Py_TYPE(value)->tp_name;
 
@@ -221,7 +221,7 @@ static void say_value(PyObject *value, char *out, size_t bytes)
 	PyObject *repr = NULL;
 	const char *utf8;
 
-	if (is_tensor(value)) {
+	if (watch_is_tensor(value)) {
 		say_tensor(value, out, bytes);
 		return;
 	}

@@ -14,7 +14,7 @@ uint32_t calls_generation;
 static pthread_key_t at_thread_end;
 
 /* At the end of a thread, without the GIL. */
-static void thread_ends(void *pointer)
+static void calls_thread_ends(void *pointer)
 {
 	struct calls *calls = pointer;
 
@@ -24,7 +24,7 @@ static void thread_ends(void *pointer)
 }
 
 /* Zones that are open here began in another process: the child's rows are its own. */
-static void in_child(void)
+static void calls_in_child(void)
 {
 	struct calls *calls = calls_mine;
 
@@ -44,7 +44,8 @@ int calls_init(void)
 
 	if (done)
 		return 0;
-	if (pthread_key_create(&at_thread_end, thread_ends) || pthread_atfork(NULL, NULL, in_child))
+	if (pthread_key_create(&at_thread_end, calls_thread_ends) ||
+	    pthread_atfork(NULL, NULL, calls_in_child))
 		return -1;
 	done = true;
 	return 0;

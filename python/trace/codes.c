@@ -77,7 +77,7 @@ int codes_init(PyObject *module)
 
 /* ---- functions --------------------------------------------------------------------------- */
 
-static uint32_t intern(PyObject *name, PyObject *file, int line, enum kymo_source source)
+static uint32_t codes_intern(PyObject *name, PyObject *file, int line, enum kymo_source source)
 {
 	struct text name_text = { 0 }, file_text = { 0 };
 	uint32_t id = 0;
@@ -121,8 +121,8 @@ tag_t codes_resolve(PyCodeObject *code)
 
 	kept = error_keep();
 	tag = flags_of(code);
-	tag |= (tag_t)intern(qualified_name(code), code->co_filename, code->co_firstlineno,
-			     KYMO_SOURCE_PYTHON)
+	tag |= (tag_t)codes_intern(qualified_name(code), code->co_filename, code->co_firstlineno,
+				   KYMO_SOURCE_PYTHON)
 	       << 8;
 	/* Without recording there is no id, and there may be one later. */
 	if (kymo_enabled())
@@ -136,7 +136,7 @@ tag_t codes_resolve(PyCodeObject *code)
 static uint32_t line_id(PyCodeObject *code, int line)
 {
 	PyObject *name = PyUnicode_FromFormat("%U:%d", qualified_name(code), line);
-	uint32_t id = name ? intern(name, code->co_filename, line, KYMO_SOURCE_LINE) : 0;
+	uint32_t id = name ? codes_intern(name, code->co_filename, line, KYMO_SOURCE_LINE) : 0;
 
 	Py_XDECREF(name);
 	return id;
@@ -222,7 +222,8 @@ static PyObject *c_name(PyObject *callable)
 static uint32_t c_resolve(PyObject *callable, PyObject *key)
 {
 	PyObject *name = c_name(callable), *value = NULL;
-	uint32_t id = name && PyUnicode_Check(name) ? intern(name, NULL, 0, KYMO_SOURCE_C) : 0;
+	uint32_t id = name && PyUnicode_Check(name) ? codes_intern(name, NULL, 0, KYMO_SOURCE_C)
+						    : 0;
 
 	if (id)
 		value = PyLong_FromUnsignedLong(id);

@@ -25,7 +25,7 @@
 static uint32_t runs_without; /* frames that run without the hook, of all threads */
 static uint64_t displaced_since;
 
-static PyObject *hook(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag);
+static PyObject *frame_hook(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag);
 
 /* ---- the stack --------------------------------------------------------------------------- */
 
@@ -73,13 +73,13 @@ static __attribute__((noinline, cold)) void other_hook(PyThreadState *tstate)
 {
 	_PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(tstate->interp);
 
-	if (!trace.active || runs_without || now == hook)
+	if (!trace.active || runs_without || now == frame_hook)
 		return;
 	if (!displaced_since)
 		displaced_since = kymo_ticks();
 	if (now != _PyEval_EvalFrameDefault)
 		return;
-	set_hook(tstate->interp, hook);
+	set_hook(tstate->interp, frame_hook);
 	gaps_add(GAP_DISPLACED, displaced_since);
 	displaced_since = 0;
 }
@@ -92,7 +92,7 @@ static inline PyObject *traced(PyThreadState *tstate, _PyInterpreterFrame *frame
 
 	if (KYMO__LIKELY(zone.lane && zone.lane == kymo__lane))
 		calls_close_zone(&zone); /* in the child of a fork it is the parent's zone */
-	if (KYMO__UNLIKELY(tstate->interp->eval_frame != hook))
+	if (KYMO__UNLIKELY(tstate->interp->eval_frame != frame_hook))
 		other_hook(tstate);
 	return result;
 }
@@ -165,21 +165,21 @@ static __attribute__((noinline)) PyObject *without_hook(PyThreadState *tstate,
 	return result;
 }
 
-static PyObject *pass_on(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+static PyObject *frame_pass_on(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
 {
 	/* What is left of us, where another tool had put itself before us and has gone. */
-	if (!trace.active && tstate->interp->eval_frame == hook)
+	if (!trace.active && tstate->interp->eval_frame == frame_hook)
 		set_hook(tstate->interp, _PyEval_EvalFrameDefault);
 	return _PyEval_EvalFrameDefault(tstate, frame, throwflag);
 }
 
-static PyObject *run(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag,
-		     struct calls *calls)
+static PyObject *frame_run(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag,
+			   struct calls *calls)
 {
 	tag_t tag;
 
 	if (!trace.active || calls->busy || !kymo__is_on(KYMO_ON_ZONES))
-		return pass_on(tstate, frame, throwflag);
+		return frame_pass_on(tstate, frame, throwflag);
 	if (calls->name_attempts) {
 		calls_name_thread(calls);
 		if (!calls->name_attempts)
@@ -210,7 +210,7 @@ static __attribute__((noinline)) PyObject *hook_slow(PyThreadState *tstate,
 		if (!calls->name_attempts)
 			calls->floor = calls->limit;
 	}
-	result = run(tstate, frame, throwflag, calls);
+	result = frame_run(tstate, frame, throwflag, calls);
 	if (outermost) {
 		calls->limit = NULL;
 		calls->floor = (char *)UINTPTR_MAX;
@@ -218,7 +218,7 @@ static __attribute__((noinline)) PyObject *hook_slow(PyThreadState *tstate,
 	return result;
 }
 
-static PyObject *hook(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+static PyObject *frame_hook(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
 {
 	const struct calls *calls = calls_mine;
 	tag_t tag;
@@ -234,7 +234,7 @@ static PyObject *hook(PyThreadState *tstate, _PyInterpreterFrame *frame, int thr
 
 /* ---- on and off -------------------------------------------------------------------------- */
 
-static int arm(void)
+static int frame_arm(void)
 {
 	struct calls *calls = calls_get();
 
@@ -246,18 +246,18 @@ static int arm(void)
 	if (calls->stack_bytes < STACK_LEAST)
 		return -1;
 	displaced_since = 0;
-	set_hook(trace.interpreter, hook);
+	set_hook(trace.interpreter, frame_hook);
 	return 0;
 }
 
-static void disarm(void)
+static void frame_disarm(void)
 {
-	if (_PyInterpreterState_GetEvalFrameFunc(trace.interpreter) == hook)
+	if (_PyInterpreterState_GetEvalFrameFunc(trace.interpreter) == frame_hook)
 		set_hook(trace.interpreter, _PyEval_EvalFrameDefault);
 	if (displaced_since)
 		gaps_add(GAP_DISPLACED, displaced_since);
 }
 
-const struct mechanism mechanism_frame = { "frame", arm, disarm };
+const struct mechanism mechanism_frame = { "frame", frame_arm, frame_disarm };
 
 #endif

@@ -18,7 +18,7 @@ static struct counted counted[GAP_COUNT];
 /* Roughly a millisecond on any clock that ticks at 1 to 4 GHz: rows must not come by the million. */
 #define BETWEEN_ROWS_TICKS 2000000u
 
-static void tell(enum gap gap, uint64_t since_ticks, uint64_t now)
+static void gaps_tell(enum gap gap, uint64_t since_ticks, uint64_t now)
 {
 	struct counted *count = &counted[gap];
 	struct schema_gap_row row = { 0 };
@@ -41,14 +41,14 @@ void gaps_add(enum gap gap, uint64_t since_ticks)
 	count->all++;
 	count->untold++;
 	if (kymo_enabled() && (!count->told_ticks || now - count->told_ticks >= BETWEEN_ROWS_TICKS))
-		tell(gap, since_ticks, now);
+		gaps_tell(gap, since_ticks, now);
 }
 
 void gaps_flush(void)
 {
 	for (int i = 0; i < GAP_COUNT; i++)
 		if (counted[i].untold && kymo_enabled())
-			tell((enum gap)i, counted[i].told_ticks, kymo_ticks());
+			gaps_tell((enum gap)i, counted[i].told_ticks, kymo_ticks());
 }
 
 PyObject *gaps_dict(void)

@@ -22,7 +22,7 @@ static bool scheduled;
 static uint64_t displaced_since;
 static PyObject *thread_profile, *thread_trace; /* what new threads of threading begin with */
 
-static PyCodeObject *code_of(PyFrameObject *frame)
+static PyCodeObject *hooks_code_of(PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030B0000
 	return frame->f_frame->f_code;
@@ -38,11 +38,11 @@ static void on_call(PyFrameObject *frame, int what)
 	if (!calls || !trace.active)
 		return;
 	if (what == PyTrace_CALL)
-		calls_begin_code(calls, frame, code_of(frame));
+		calls_begin_code(calls, frame, hooks_code_of(frame));
 	else if (what == PyTrace_RETURN)
 		calls_end(calls, frame);
 	else if (what == PyTrace_LINE)
-		calls_line(calls, frame, code_of(frame), PyFrame_GetLineNumber(frame));
+		calls_line(calls, frame, hooks_code_of(frame), PyFrame_GetLineNumber(frame));
 }
 
 static void on_c_call(int what, PyObject *function)
@@ -175,7 +175,7 @@ void hooks_give_back(PyThreadState *tstate)
 /* ---- threads that begin ------------------------------------------------------------------- */
 
 /* Called once in a new thread, as the function that threading set there; puts ours in its place. */
-static PyObject *begin_thread(PyObject *self, PyObject *args)
+static PyObject *hooks_begin_thread(PyObject *self, PyObject *args)
 {
 	PyThreadState *tstate = PyThreadState_Get();
 	PyObject *frame, *event;
@@ -197,7 +197,7 @@ static PyObject *begin_thread(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-static PyMethodDef begin_method = { "kymo", begin_thread, METH_VARARGS, NULL };
+static PyMethodDef begin_method = { "kymo", hooks_begin_thread, METH_VARARGS, NULL };
 
 static void tell_threading(const char *attribute, PyObject *from, PyObject *to)
 {
@@ -265,7 +265,7 @@ static int audit(const char *event, PyObject *args, void *data)
 
 /* ---- on and off -------------------------------------------------------------------------- */
 
-static int arm(bool lines)
+static int hooks_arm(bool lines)
 {
 	static bool audited;
 
@@ -288,15 +288,15 @@ static int arm(bool lines)
 
 static int arm_profile(void)
 {
-	return arm(false);
+	return hooks_arm(false);
 }
 
 static int arm_trace(void)
 {
-	return arm(true);
+	return hooks_arm(true);
 }
 
-static void disarm(void)
+static void hooks_disarm(void)
 {
 	for (PyThreadState *tstate = PyInterpreterState_ThreadHead(trace.interpreter); tstate;
 	     tstate = PyThreadState_Next(tstate))
@@ -309,7 +309,7 @@ static void disarm(void)
 	displaced_since = 0;
 }
 
-const struct mechanism mechanism_profile = { "profile", arm_profile, disarm };
-const struct mechanism mechanism_trace = { "trace", arm_trace, disarm };
+const struct mechanism mechanism_profile = { "profile", arm_profile, hooks_disarm };
+const struct mechanism mechanism_trace = { "trace", arm_trace, hooks_disarm };
 
 #endif

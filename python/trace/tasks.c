@@ -16,7 +16,7 @@ static PyObject
 static PyObject *lanes; /* int of Task * -> (name, int of the thread entry) */
 static uint32_t lane_count, shared_lane;
 
-/* Called in the child of a fork, in no place to touch objects: the numbers are enough, see lane_of(). */
+/* Called in the child of a fork, in no place to touch objects: the numbers are enough, see tasks_lane_of(). */
 static bool forgotten;
 
 void tasks_forget(void)
@@ -75,7 +75,7 @@ static PyObject *task_take(void)
 	return task;
 }
 
-static uint32_t lane_make(PyObject *name)
+static uint32_t tasks_lane_make(PyObject *name)
 {
 	struct text text;
 	uint32_t lane = 0;
@@ -96,7 +96,7 @@ static uint32_t lane_make(PyObject *name)
 
 /* A new task at an old address has another name object, since the old one is held here; with the same object it is one of
    that name again, and may share its lane. */
-static uint32_t lane_of(PyObject *task, PyObject *name)
+static uint32_t tasks_lane_of(PyObject *task, PyObject *name)
 {
 	PyObject *key = PyLong_FromVoidPtr(task);
 	PyObject *known = key ? PyDict_GetItemWithError(lanes, key) : NULL;
@@ -106,7 +106,7 @@ static uint32_t lane_of(PyObject *task, PyObject *name)
 	if (known && PyTuple_GET_ITEM(known, 0) == name) {
 		lane = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(known, 1));
 	} else {
-		lane = key ? lane_make(name) : 0;
+		lane = key ? tasks_lane_make(name) : 0;
 		value = lane ? Py_BuildValue("(Ok)", name, (unsigned long)lane) : NULL;
 		if (PyDict_GET_SIZE(lanes) > 4 * (Py_ssize_t)LANES_MAX)
 			PyDict_Clear(lanes);
@@ -130,7 +130,7 @@ uint32_t tasks_current(void)
 	if (task && task != Py_None)
 		name = PyObject_CallMethod(task, "get_name", NULL);
 	if (name && PyUnicode_Check(name))
-		lane = lane_of(task, name);
+		lane = tasks_lane_of(task, name);
 	Py_XDECREF(name);
 	Py_XDECREF(task);
 	error_back(kept);

@@ -26,7 +26,7 @@ static void choices(bool lines, bool c_calls, const struct mechanism *out[3])
 #endif
 }
 
-static void arm(bool lines, bool c_calls)
+static void trace_arm(bool lines, bool c_calls)
 {
 	const struct mechanism *list[3];
 
@@ -47,7 +47,7 @@ static void arm(bool lines, bool c_calls)
 	PyErr_Clear();
 }
 
-static void disarm(void)
+static void trace_disarm(void)
 {
 	trace.active = false;
 	if (trace.mechanism)
@@ -74,7 +74,7 @@ static PyObject *trace_start(PyObject *module, PyObject *args, PyObject *keyword
 	if (trace.starts && trace.interpreter != PyInterpreterState_Get())
 		gaps_add(GAP_INTERPRETER, kymo_ticks());
 	else if (!trace.starts++)
-		arm(lines, c_calls);
+		trace_arm(lines, c_calls);
 	if (!trace.mechanism)
 		gaps_add(GAP_REFUSED, kymo_ticks());
 	return PyUnicode_FromString(trace.mechanism ? trace.mechanism->word : "none");
@@ -86,7 +86,7 @@ static PyObject *trace_stop(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
 	if (trace.starts && trace.interpreter == PyInterpreterState_Get() && !--trace.starts)
-		disarm();
+		trace_disarm();
 	Py_RETURN_NONE;
 }
 
@@ -139,7 +139,7 @@ static PyMethodDef methods[] = {
 	{ NULL },
 };
 
-static int module_exec(PyObject *module)
+static int trace_module_exec(PyObject *module)
 {
 	if (calls_init() || codes_init(module)) {
 		PyErr_SetString(
@@ -152,7 +152,7 @@ static int module_exec(PyObject *module)
 }
 
 static PyModuleDef_Slot slots[] = {
-	{ Py_mod_exec, module_exec },
+	{ Py_mod_exec, trace_module_exec },
 #if PY_VERSION_HEX >= 0x030C0000
 	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED },
 #endif

@@ -36,7 +36,7 @@ static bool has_gil(void)
 #endif
 }
 
-static int follow(void *unused)
+static int window_follow(void *unused)
 {
 	bool wanted = kymo__load_acquire(&window.state) == INSIDE;
 	struct error_kept kept = error_keep();
@@ -59,13 +59,13 @@ static bool move(enum state from, enum state to)
 	if (!kymo__cas_acq_rel(&window.state, &expected, to))
 		return false;
 	if (Py_IsInitialized() && has_gil())
-		follow(NULL);
+		window_follow(NULL);
 	else if (Py_IsInitialized())
-		Py_AddPendingCall(follow, NULL);
+		Py_AddPendingCall(window_follow, NULL);
 	return true;
 }
 
-static void look(bool begins, bool ends)
+static void window_look(bool begins, bool ends)
 {
 	if (!(ends && move(INSIDE, AFTER)) && begins)
 		move(BEFORE, INSIDE);
@@ -77,7 +77,7 @@ static void step_moment(enum kymo__moment what)
 	uint64_t begun = kymo__add_fetch_relaxed(&window.begun, began);
 	uint64_t last = window.skip + window.take;
 
-	look(began && begun > window.skip, window.take && begun + !began > last);
+	window_look(began && begun > window.skip, window.take && begun + !began > last);
 }
 
 static bool is_called(const char *wanted, const char *name)
@@ -90,7 +90,7 @@ static void on_moment(enum kymo__moment what, const char *name)
 	if (window.of_steps && what != KYMO__MARKED)
 		step_moment(what);
 	else if (!window.of_steps && what == KYMO__MARKED)
-		look(is_called(window.from, name), is_called(window.to, name));
+		window_look(is_called(window.from, name), is_called(window.to, name));
 }
 
 static char *copy_of(const char *text)
@@ -118,7 +118,7 @@ PyObject *window_open(PyObject *module, PyObject *args)
 	window.to = copy_of(to);
 	window.change = Py_NewRef(change);
 	kymo__on_moment(on_moment);
-	look(!window.of_steps && !window.from, false);
+	window_look(!window.of_steps && !window.from, false);
 	Py_RETURN_NONE;
 }
 

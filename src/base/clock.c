@@ -11,7 +11,7 @@
 
 uint64_t (*kymo__slow_clock)(void);
 
-static uint64_t read_clock(clockid_t id)
+static uint64_t base_clock_read_clock(clockid_t id)
 {
 	struct timespec now;
 
@@ -21,12 +21,12 @@ static uint64_t read_clock(clockid_t id)
 
 uint64_t clock_monotonic_ns(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	return base_clock_read_clock(CLOCK_MONOTONIC);
 }
 
 uint64_t clock_realtime_ns(void)
 {
-	return read_clock(CLOCK_REALTIME);
+	return base_clock_read_clock(CLOCK_REALTIME);
 }
 
 #if defined(__x86_64__) || defined(__i386__)

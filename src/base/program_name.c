@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *base_name(const char *path)
+static const char *program_name_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-static const char *next_word(const char *word, const char *end)
+static const char *program_name_next_word(const char *word, const char *end)
 {
 	word += strlen(word) + 1;
 	return word < end && *word ? word : NULL;
@@ -19,15 +19,15 @@ static const char *next_word(const char *word, const char *end)
 /* The word that names what Python runs: after -m, or the first that is no option; NULL: a command or stdin. */
 static const char *script_of(const char *word, const char *end)
 {
-	while ((word = next_word(word, end))) {
+	while ((word = program_name_next_word(word, end))) {
 		if (*word != '-')
 			return word;
 		if (!strcmp(word, "-m"))
-			return next_word(word, end);
+			return program_name_next_word(word, end);
 		if (word[1] == 'c' || !word[1])
 			return NULL;
 		if (!strcmp(word, "-W") || !strcmp(word, "-X"))
-			word = next_word(word, end);
+			word = program_name_next_word(word, end);
 		if (!word)
 			return NULL;
 	}
@@ -36,11 +36,11 @@ static const char *script_of(const char *word, const char *end)
 
 void program_name(const char *argv, size_t argv_bytes, char *out, size_t out_bytes)
 {
-	const char *name = base_name(argv);
+	const char *name = program_name_base_name(argv);
 	const char *script = !strncmp(name, "python", 6) ? script_of(argv, argv + argv_bytes)
 							 : NULL;
 
 	if (script)
-		name = base_name(script);
+		name = program_name_base_name(script);
 	snprintf(out, out_bytes, "%s", *name ? name : "program");
 }

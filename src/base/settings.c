@@ -204,7 +204,8 @@ bool settings_equal(const struct settings_key *key, const struct settings_value 
 
 /* ---- the page ---------------------------------------------------------------------------------- */
 
-static void copy_text(const struct settings_key *key, const struct kymo_control *control, char *out)
+static void settings_copy_text(const struct settings_key *key, const struct kymo_control *control,
+			       char *out)
 {
 	const char *from = (const char *)control + key->offset;
 
@@ -238,7 +239,7 @@ void settings_load(const struct settings_key *key, const struct kymo_control *co
 	char text[SETTINGS_TEXT_BYTES + 32];
 
 	if (key->type == SETTINGS_TEXT)
-		copy_text(key, control, seen.text);
+		settings_copy_text(key, control, seen.text);
 	else
 		seen.number = load_number(key, control);
 	settings_format(key, &seen, text, sizeof(text));

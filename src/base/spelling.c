@@ -5,7 +5,7 @@
 
 #define LETTERS 63
 
-static size_t least(size_t a, size_t b)
+static size_t spelling_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -23,9 +23,10 @@ size_t spelling_distance(const char *a, const char *b)
 				continue;
 			}
 			grid[i][j] = grid[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-			grid[i][j] = least(grid[i][j], least(grid[i - 1][j], grid[i][j - 1]) + 1);
+			grid[i][j] = spelling_least(
+				grid[i][j], spelling_least(grid[i - 1][j], grid[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				grid[i][j] = least(grid[i][j], grid[i - 2][j - 2] + 1);
+				grid[i][j] = spelling_least(grid[i][j], grid[i - 2][j - 2] + 1);
 		}
 	}
 	return grid[rows][columns];

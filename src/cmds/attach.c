@@ -90,7 +90,7 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 
 /* ---- who it is ------------------------------------------------------------------------------- */
 
-static int look_at_process(struct attach *attach, struct kymo_error *err)
+static int attach_look_at_process(struct attach *attach, struct kymo_error *err)
 {
 	struct proc_stat stat;
 	int pid = (int)attach->options.pid;
@@ -151,7 +151,7 @@ static int already_watched(const struct attach *attach, pid_t watcher,
 }
 
 /* -1, or the exit status: there is nothing to do, or it cannot be done. */
-static int find_recording(struct attach *attach)
+static int attach_find_recording(struct attach *attach)
 {
 	struct kymo_error err = { 0 };
 	const struct live_process *collector, *target;
@@ -229,9 +229,9 @@ int cmd_attach(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	say_quiet(attach.quiet);
-	if (look_at_process(&attach, &err))
+	if (attach_look_at_process(&attach, &err))
 		return cmds_fail("attach", &err);
-	status = find_recording(&attach);
+	status = attach_find_recording(&attach);
 	if (status < 0 && attach.force && cmds_make_way("attach", attach.options.directory))
 		status = CMDS_FAILED;
 	if (status < 0) {

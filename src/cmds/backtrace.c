@@ -23,7 +23,8 @@ struct request {
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
+static int backtrace_take_option(void *context, struct cmds_args *args,
+				 const struct cmds_option *option)
 {
 	struct request *request = context;
 	static const struct {
@@ -50,13 +51,13 @@ static int take_option(void *context, struct cmds_args *args, const struct cmds_
 	return -1;
 }
 
-static int parse(struct request *request, int argc, char **argv)
+static int backtrace_parse(struct request *request, int argc, char **argv)
 {
 	struct cmds_args args;
 	int status;
 
 	cmds_args_init(&args, "backtrace", argc, argv);
-	status = cmds_take_all(&args, take_option, request);
+	status = cmds_take_all(&args, backtrace_take_option, request);
 	if (status >= 0)
 		return status;
 	if (args.word_count > 1)
@@ -238,7 +239,7 @@ int cmd_backtrace(int argc, char **argv)
 	struct kymo_error err = { 0 };
 	char path[KYMO_PATH_BYTES];
 	pid_t pid;
-	int status = parse(&request, argc, argv);
+	int status = backtrace_parse(&request, argc, argv);
 	int rc;
 
 	if (status >= 0)

@@ -21,7 +21,7 @@
 /* ---- saying things -------------------------------------------------------------------------- */
 
 /* What is typed or recorded cannot drive the terminal. Only DuckDB's own messages have more than one line. */
-static void say(const char *command, const char *sentence)
+static void cmds_say(const char *command, const char *sentence)
 {
 	struct buf line = { 0 };
 	const char *end;
@@ -48,7 +48,7 @@ int cmds_wrong(const char *command, const char *format, ...)
 	va_end(args);
 	for (char *c = sentence; *c; c++)
 		*c = *c == '\n' ? ' ' : *c;
-	say(command, sentence);
+	cmds_say(command, sentence);
 	return CMDS_WRONG_USE;
 }
 
@@ -56,7 +56,7 @@ int cmds_fail(const char *command, const struct kymo_error *err)
 {
 	if (err->code == EPIPE)
 		return CMDS_FAILED;
-	say(command, err->text[0] ? err->text : strerror(err->code));
+	cmds_say(command, err->text[0] ? err->text : strerror(err->code));
 	return CMDS_FAILED;
 }
 
@@ -138,7 +138,7 @@ static const struct cmds_option *find_name(const struct cmds_command *command, c
 	return NULL;
 }
 
-static int unknown_option(const struct cmds_args *args, const char *typed, size_t bytes)
+static int cmds_unknown_option(const struct cmds_args *args, const char *typed, size_t bytes)
 {
 	const char *names[32] = { help_option.name }, *near;
 	char word[64];
@@ -184,7 +184,7 @@ static const struct cmds_option *read_long(struct cmds_args *args, const char *w
 	const struct cmds_option *option = find_name(args->command, word, bytes);
 
 	if (!option) {
-		*status = unknown_option(args, word, bytes);
+		*status = cmds_unknown_option(args, word, bytes);
 		return NULL;
 	}
 	return take_value(args, option, equals ? equals + 1 : NULL, status) ? option : NULL;

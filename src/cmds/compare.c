@@ -20,10 +20,10 @@ struct request {
 	bool all, force;
 };
 
-static int write_text(const struct request *request, const struct compare *compare, FILE *out,
-		      struct kymo_error *err);
-static int write_json(const struct request *request, const struct compare *compare, FILE *out,
-		      struct kymo_error *err);
+static int compare_write_text(const struct request *request, const struct compare *compare,
+			      FILE *out, struct kymo_error *err);
+static int compare_write_json(const struct request *request, const struct compare *compare,
+			      FILE *out, struct kymo_error *err);
 static int write_html(const struct request *request, const struct compare *compare, FILE *out,
 		      struct kymo_error *err);
 
@@ -34,8 +34,8 @@ static const struct format {
 	int (*write)(const struct request *request, const struct compare *compare, FILE *out,
 		     struct kymo_error *err);
 } formats[] = {
-	{ "text", NULL, write_text },
-	{ "json", COMPARE_JSON_MARK, write_json },
+	{ "text", NULL, compare_write_text },
+	{ "json", COMPARE_JSON_MARK, compare_write_json },
 	{ "html", REPORT_HTML_MARK, write_html },
 };
 
@@ -50,7 +50,7 @@ static const struct format *format_find(const char *name)
 /* Stands for the -- between the runs of A and those of B, so that options may follow it; known by its address. */
 static char divider[] = "|";
 
-static int add_target(struct request *request, bool b, const char *target)
+static int compare_add_target(struct request *request, bool b, const char *target)
 {
 	size_t *count = b ? &request->options.b_count : &request->options.a_count;
 
@@ -74,11 +74,12 @@ static int take_bar(struct request *request, const char *value)
 	return -1;
 }
 
-static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
+static int compare_take_option(void *context, struct cmds_args *args,
+			       const struct cmds_option *option)
 {
 	struct request *request = context;
 	if (!strcmp(option->name, "a") || !strcmp(option->name, "b"))
-		return add_target(request, option->name[0] == 'b', args->value);
+		return compare_add_target(request, option->name[0] == 'b', args->value);
 	if (!strcmp(option->name, "fail-above"))
 		return take_bar(request, args->value);
 	if (!strcmp(option->name, "format")) {
@@ -102,7 +103,7 @@ static int take_option(void *context, struct cmds_args *args, const struct cmds_
 }
 
 /* A B, or A1 A2 -- B1 B2. */
-static int take_words(struct request *request, const struct cmds_args *args)
+static int compare_take_words(struct request *request, const struct cmds_args *args)
 {
 	bool divided = false, b = false;
 	int status = -1;
@@ -118,7 +119,7 @@ static int take_words(struct request *request, const struct cmds_args *args)
 		if (args->words[i] == divider)
 			b = true;
 		else
-			status = add_target(request, divided ? b : i == 1, args->words[i]);
+			status = compare_add_target(request, divided ? b : i == 1, args->words[i]);
 	}
 	if (status < 0 && (!request->options.a_count || !request->options.b_count))
 		return cmds_wrong("compare",
@@ -144,7 +145,7 @@ static int settle_format(struct request *request)
 	return -1;
 }
 
-static int parse(struct request *request, int argc, char **argv)
+static int compare_parse(struct request *request, int argc, char **argv)
 {
 	struct cmds_args args;
 	int status;
@@ -153,15 +154,15 @@ static int parse(struct request *request, int argc, char **argv)
 		if (!strcmp(argv[i], "--"))
 			argv[i] = divider;
 	cmds_args_init(&args, "compare", argc, argv);
-	status = cmds_take_all(&args, take_option, request);
+	status = cmds_take_all(&args, compare_take_option, request);
 	if (status < 0)
-		status = take_words(request, &args);
+		status = compare_take_words(request, &args);
 	return status < 0 ? settle_format(request) : status;
 }
 
 /* What cannot be compared is said on stderr, and no table follows. */
-static int write_text(const struct request *request, const struct compare *compare, FILE *out,
-		      struct kymo_error *err)
+static int compare_write_text(const struct request *request, const struct compare *compare,
+			      FILE *out, struct kymo_error *err)
 {
 	struct text_style style = text_style_of(out);
 
@@ -171,8 +172,8 @@ static int write_text(const struct request *request, const struct compare *compa
 	return 0;
 }
 
-static int write_json(const struct request *request, const struct compare *compare, FILE *out,
-		      struct kymo_error *err)
+static int compare_write_json(const struct request *request, const struct compare *compare,
+			      FILE *out, struct kymo_error *err)
 {
 	struct buf json = { 0 };
 	int rc;
@@ -192,8 +193,8 @@ static int write_html(const struct request *request, const struct compare *compa
 	return compare_html(compare, out, err);
 }
 
-static int write_file(const struct request *request, const struct compare *compare,
-		      struct kymo_error *err)
+static int compare_write_file(const struct request *request, const struct compare *compare,
+			      struct kymo_error *err)
 {
 	struct atomic_file aside;
 	int rc = report_file_open(&aside, request->file, request->format->mark, request->force,
@@ -208,12 +209,12 @@ static int write_file(const struct request *request, const struct compare *compa
 	return rc;
 }
 
-static int print(const struct request *request, const struct compare *compare)
+static int cmds_compare_print(const struct request *request, const struct compare *compare)
 {
 	struct kymo_error err = { 0 };
 	int status;
 
-	if (request->file ? write_file(request, compare, &err)
+	if (request->file ? compare_write_file(request, compare, &err)
 			  : request->format->write(request, compare, stdout, &err))
 		return cmds_fail("compare", &err);
 	status = cmds_finish("compare");
@@ -230,7 +231,7 @@ int cmd_compare(int argc, char **argv)
 	struct request request = { .options = { .fail_above = -1 } };
 	struct compare compare = { .runs = NULL };
 	struct kymo_error err = { 0 };
-	int status = parse(&request, argc, argv);
+	int status = compare_parse(&request, argc, argv);
 
 	if (status >= 0)
 		return status;
@@ -238,7 +239,7 @@ int cmd_compare(int argc, char **argv)
 	request.options.b = request.b;
 	status = compare_make(&request.options, &compare, cmds_interruptible, &err)
 			 ? cmds_fail("compare", &err)
-			 : print(&request, &compare);
+			 : cmds_compare_print(&request, &compare);
 	compare_fini(&compare);
 	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
 }

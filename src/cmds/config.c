@@ -119,7 +119,7 @@ static int read_wish(struct config *config, const char *word)
 	return -1;
 }
 
-static int read_words(struct config *config, const struct cmds_args *args)
+static int config_read_words(struct config *config, const struct cmds_args *args)
 {
 	int status = -1;
 
@@ -191,8 +191,8 @@ static bool is_concerned(const struct config *config, const struct live_process 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
 /* Of the first that is concerned; collectors first, since they act on it. *out_differs: another has another. */
-static bool value_of(const struct config *config, const struct settings_key *key,
-		     struct settings_value *out, bool *out_differs)
+static bool config_value_of(const struct config *config, const struct settings_key *key,
+			    struct settings_value *out, bool *out_differs)
 {
 	struct settings_value other;
 	bool found = false;
@@ -218,7 +218,7 @@ static void print_key(const struct config *config, const struct settings_key *ke
 	struct settings_value value;
 	bool differs;
 
-	if (value_of(config, key, &value, &differs))
+	if (config_value_of(config, key, &value, &differs))
 		settings_format(key, &value, text, sizeof(text));
 	if (alone)
 		printf("%s\n", text);
@@ -227,13 +227,13 @@ static void print_key(const struct config *config, const struct settings_key *ke
 		       differs ? " (not the same in all processes)" : "");
 }
 
-static void print_all(const struct config *config)
+static void config_print_all(const struct config *config)
 {
 	for (const struct settings_key *key = settings_keys; key->name; key++)
 		print_key(config, key, false);
 }
 
-static void add_text(struct buf *out, const char *key, const char *text)
+static void config_add_text(struct buf *out, const char *key, const char *text)
 {
 	buf_print(out, "\"%s\":", key);
 	json_text(out, text, strlen(text));
@@ -250,18 +250,18 @@ static void print_json(const struct config *config)
 	buf_text(&out, "{\"settings\":[");
 	for (const struct settings_key *key = settings_keys; key->name; key++) {
 		text[0] = '\0';
-		known = value_of(config, key, &value, &differs);
+		known = config_value_of(config, key, &value, &differs);
 		if (known)
 			settings_format(key, &value, text, sizeof(text));
 		buf_text(&out, key == settings_keys ? "\n{" : ",\n{");
-		add_text(&out, "key", key->name);
+		config_add_text(&out, "key", key->name);
 		buf_char(&out, ',');
 		if (known)
-			add_text(&out, "value", text);
+			config_add_text(&out, "value", text);
 		else
 			buf_text(&out, "\"value\":null");
 		buf_char(&out, ',');
-		add_text(&out, "about", key->about);
+		config_add_text(&out, "about", key->about);
 		buf_print(&out, ",\"differs\":%s,\"sampled\":%s}",
 			  known && differs ? "true" : "false",
 			  key->who != SETTINGS_COLLECTOR || live_processes_collector(&config->live)
@@ -299,7 +299,7 @@ static int change_in(const struct config *config, const struct live_process *pro
 	return 0;
 }
 
-static int change(struct config *config, struct wish *wish, struct kymo_error *err)
+static int config_change(struct config *config, struct wish *wish, struct kymo_error *err)
 {
 	int rc = 0;
 
@@ -445,7 +445,7 @@ static void print_change(const struct wish *wish)
 		printf("%s=%s already\n", wish->key->name, new);
 }
 
-static int answer(struct config *config, struct kymo_error *err)
+static int config_answer(struct config *config, struct kymo_error *err)
 {
 	int rc = check_memory(config, err), written;
 	bool nobody = false;
@@ -454,7 +454,7 @@ static int answer(struct config *config, struct kymo_error *err)
 		return rc;
 	for (size_t i = 0; i < config->count && !rc; i++)
 		if (config->wishes[i].change)
-			rc = change(config, &config->wishes[i], err);
+			rc = config_change(config, &config->wishes[i], err);
 	/* Those before the one that failed have changed: they are rows too. */
 	written = write_rows(config, rc ? NULL : err);
 	rc = rc ? rc : written;
@@ -493,17 +493,17 @@ static void add_changes(const struct config *config, struct buf *body)
 		settings_format(wish->key, &wish->value, text, sizeof(text));
 		buf_text(body, first ? "" : ",");
 		first = false;
-		add_text(body, wish->key->name, text);
+		config_add_text(body, wish->key->name, text);
 	}
 	buf_char(body, '}');
 	if (*http_client_name(config->target)) {
 		buf_char(body, ',');
-		add_text(body, "target", http_client_name(config->target));
+		config_add_text(body, "target", http_client_name(config->target));
 	}
 	buf_char(body, '}');
 }
 
-static int ask_remote(const struct config *config)
+static int config_ask_remote(const struct config *config)
 {
 	struct buf path = { 0 }, body = { 0 };
 	bool change = false;
@@ -527,7 +527,7 @@ static int ask_remote(const struct config *config)
 }
 
 /* -1, or the exit status. */
-static int choose_format(struct config *config, const char *format)
+static int config_choose_format(struct config *config, const char *format)
 {
 	config->json = !strcmp(format, "json");
 	return config->json || !strcmp(format, "text")
@@ -552,7 +552,7 @@ int cmd_config(int argc, char **argv)
 	cmds_args_init(&args, "config", argc, argv);
 	args.command = &command;
 	while (cmds_next(&args, &status)) {
-		status = choose_format(&config, args.value);
+		status = config_choose_format(&config, args.value);
 		if (status >= 0)
 			return status;
 	}
@@ -561,17 +561,17 @@ int cmd_config(int argc, char **argv)
 		return cmds_finish("config");
 	}
 	if (status < 0)
-		status = read_words(&config, &args);
+		status = config_read_words(&config, &args);
 	if (status >= 0)
 		return status;
 	if (http_client_is(config.target))
-		return ask_remote(&config);
+		return config_ask_remote(&config);
 	guard_install();
 	rc = open_target(&config, &err);
 	if (!rc && !config.count && !config.json)
-		print_all(&config);
+		config_print_all(&config);
 	else if (!rc)
-		rc = answer(&config, &err);
+		rc = config_answer(&config, &err);
 	if (!rc && config.json && !open_again(&config, &err))
 		print_json(&config);
 	live_processes_close(&config.live);

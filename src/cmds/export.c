@@ -20,7 +20,7 @@ struct request {
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static int choose_format(struct request *request, const char *name)
+static int export_choose_format(struct request *request, const char *name)
 {
 	const char *names[16] = { NULL }, *near;
 	struct buf list = { 0 };
@@ -48,11 +48,12 @@ static int choose_format(struct request *request, const char *name)
 }
 
 /* -1, or the exit status. */
-static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
+static int export_take_option(void *context, struct cmds_args *args,
+			      const struct cmds_option *option)
 {
 	struct request *request = context;
 	if (!strcmp(option->name, "format"))
-		return choose_format(request, args->value);
+		return export_choose_format(request, args->value);
 	if (!strcmp(option->name, "output"))
 		request->options.file = args->value;
 	else if (!strcmp(option->name, "table"))
@@ -65,7 +66,7 @@ static int take_option(void *context, struct cmds_args *args, const struct cmds_
 }
 
 /* What goes together. */
-static int check(struct request *request)
+static int export_check(struct request *request)
 {
 	const char *file = request->options.file;
 	const struct export_format *format = request->format;
@@ -90,19 +91,19 @@ static int check(struct request *request)
 	return -1;
 }
 
-static int parse(struct request *request, int argc, char **argv)
+static int export_parse(struct request *request, int argc, char **argv)
 {
 	struct cmds_args args;
 	int status;
 
 	cmds_args_init(&args, "export", argc, argv);
-	status = cmds_take_all(&args, take_option, request);
+	status = cmds_take_all(&args, export_take_option, request);
 	if (status >= 0)
 		return status;
 	if (args.word_count > 1)
 		return cmds_wrong("export", "one target at a time, not %zu", args.word_count);
 	request->target = args.word_count ? args.words[0] : NULL;
-	return check(request);
+	return export_check(request);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ int cmd_export(int argc, char **argv)
 {
 	struct request request = { .format = NULL };
 	struct kymo_error err = { 0 };
-	int status = parse(&request, argc, argv);
+	int status = export_parse(&request, argc, argv);
 
 	if (status >= 0)
 		return status;

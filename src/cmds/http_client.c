@@ -213,7 +213,8 @@ int http_client_ask(const char *target, const char *path, const struct buf *body
 	return rc;
 }
 
-static int write_out(const struct buf *answer, const char *file, bool force, struct kymo_error *err)
+static int http_client_write_out(const struct buf *answer, const char *file, bool force,
+				 struct kymo_error *err)
 {
 	struct atomic_file aside;
 	int rc;
@@ -242,7 +243,7 @@ int http_client_print(const char *command, const char *target, const char *path,
 	if (!rc)
 		rc = http_client_ask(target, buf_get(&whole), body, &answer, &err);
 	if (!rc)
-		rc = write_out(&answer, file, force, &err);
+		rc = http_client_write_out(&answer, file, force, &err);
 	buf_fini(&answer);
 	buf_fini(&whole);
 	return rc ? cmds_fail(command, &err) : cmds_finish(command);

@@ -16,7 +16,7 @@
 
 static struct progress progress;
 
-static void show_progress(uint64_t done, uint64_t all)
+static void pack_show_progress(uint64_t done, uint64_t all)
 {
 	progress_at(&progress, done, all);
 }
@@ -48,7 +48,7 @@ struct run_files {
 	uint64_t zones;
 };
 
-static int describe(const char *target, struct run_files *source, struct kymo_error *err)
+static int pack_describe(const char *target, struct run_files *source, struct kymo_error *err)
 {
 	struct recording *recording = NULL;
 	int rc = store_resolve(target, source->path, sizeof(source->path), err);
@@ -88,7 +88,7 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 {
 	struct run_files source = { .zones = 0 };
 	char chosen[2 * KYMO_PATH_BYTES];
-	int rc = describe(target, &source, err);
+	int rc = pack_describe(target, &source, err);
 
 	if (rc)
 		return rc;
@@ -100,7 +100,7 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 	if (rc)
 		return rc;
 	progress_begin(&progress, "packing", "rows");
-	rc = tables_pack(source.path, file, show_progress, err);
+	rc = tables_pack(source.path, file, pack_show_progress, err);
 	progress_end(&progress);
 	if (!rc)
 		say_size(file, &source);

@@ -37,7 +37,7 @@ struct request {
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static int choose_format(struct request *request, const char *name)
+static int query_choose_format(struct request *request, const char *name)
 {
 	const char *names[16] = { NULL }, *near;
 	size_t count = 0;
@@ -57,14 +57,15 @@ static int choose_format(struct request *request, const char *name)
 }
 
 /* -1, or the exit status. */
-static int take_option(void *context, struct cmds_args *args, const struct cmds_option *option)
+static int query_take_option(void *context, struct cmds_args *args,
+			     const struct cmds_option *option)
 {
 	struct request *request = context;
 	int status = -1;
 	double number;
 
 	if (!strcmp(option->name, "format"))
-		return choose_format(request, args->value);
+		return query_choose_format(request, args->value);
 	if (!strcmp(option->name, "output"))
 		request->file = args->value;
 	else if (!strcmp(option->name, "force"))
@@ -99,7 +100,7 @@ static int read_stdin(struct request *request)
 	return -1;
 }
 
-static int take_words(struct request *request, const struct cmds_args *args)
+static int query_take_words(struct request *request, const struct cmds_args *args)
 {
 	int status = -1;
 
@@ -121,16 +122,16 @@ static int take_words(struct request *request, const struct cmds_args *args)
 	return status;
 }
 
-static int parse(struct request *request, int argc, char **argv)
+static int query_parse(struct request *request, int argc, char **argv)
 {
 	struct cmds_args args;
 	int status;
 
 	cmds_args_init(&args, "query", argc, argv);
 	args.takes_sql = true;
-	status = cmds_take_all(&args, take_option, request);
+	status = cmds_take_all(&args, query_take_option, request);
 	if (status < 0)
-		status = take_words(request, &args);
+		status = query_take_words(request, &args);
 	if (status < 0 && request->format->binary && !request->file && isatty(STDOUT_FILENO))
 		return cmds_wrong("query", "%s is not for a terminal: use -o FILE or a pipe",
 				  request->format->name);
@@ -140,7 +141,7 @@ static int parse(struct request *request, int argc, char **argv)
 /* ---- asking --------------------------------------------------------------------------------- */
 
 /* Formats that DuckDB writes by itself get the limit in the query. */
-static void wrap_limit(struct request *request)
+static void query_wrap_limit(struct request *request)
 {
 	struct buf wrapped = { 0 };
 	size_t bytes;
@@ -159,7 +160,7 @@ static void wrap_limit(struct request *request)
 	request->sql = buf_get(&request->text);
 }
 
-static double now_ns(void)
+static double query_now_ns(void)
 {
 	struct timespec now;
 
@@ -167,9 +168,9 @@ static double now_ns(void)
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-static int write_aside(const struct request *request, struct tables_result *result,
-		       const struct output_options *options, struct output_count *count,
-		       struct kymo_error *err)
+static int query_write_aside(const struct request *request, struct tables_result *result,
+			     const struct output_options *options, struct output_count *count,
+			     struct kymo_error *err)
 {
 	struct atomic_file aside;
 	int rc = atomic_file_open(&aside, request->file, request->force, err);
@@ -193,7 +194,7 @@ static int write_result(const struct request *request, struct tables_result *res
 					     .columns = options.style.columns };
 	if (request->format->write_file)
 		return request->format->write_file(result, request->file, err);
-	return write_aside(request, result, &options, count, err);
+	return query_write_aside(request, result, &options, count, err);
 }
 
 /* Why a table that can be empty is, for people. */
@@ -249,22 +250,22 @@ static void print_footer(const struct request *request, const struct output_coun
 		hint(request);
 }
 
-static int ask(const struct request *request, struct tables *tables, struct kymo_error *err)
+static int query_ask(const struct request *request, struct tables *tables, struct kymo_error *err)
 {
 	struct output_count count = { 0 };
 	struct tables_result *result = NULL;
-	double began_ns = now_ns();
+	double began_ns = query_now_ns();
 	int rc = tables_query(tables, request->sql, &result, err);
 
 	if (!rc)
 		rc = write_result(request, result, &count, err);
 	tables_result_close(result);
 	if (!rc)
-		print_footer(request, &count, now_ns() - began_ns);
+		print_footer(request, &count, query_now_ns() - began_ns);
 	return rc;
 }
 
-static int answer(struct request *request, struct kymo_error *err)
+static int query_answer(struct request *request, struct kymo_error *err)
 {
 	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
@@ -281,7 +282,7 @@ static int answer(struct request *request, struct kymo_error *err)
 		rc = tables_open(path, &request->tables, &tables, err);
 	if (!rc) {
 		cmds_interruptible(tables);
-		rc = ask(request, tables, err);
+		rc = query_ask(request, tables, err);
 		cmds_interruptible(NULL);
 	}
 	tables_close(tables);
@@ -301,7 +302,7 @@ static void add_field(struct buf *body, const char *key, const char *text)
 	buf_char(body, ',');
 }
 
-static int ask_remote(const struct request *request)
+static int query_ask_remote(const struct request *request)
 {
 	struct text_style style = text_style_of(stdout);
 	bool json = !strcmp(request->format->name, "json");
@@ -331,13 +332,14 @@ int cmd_query(int argc, char **argv)
 {
 	struct request request = { .limit = UINT64_MAX, .format = output_find("table") };
 	struct kymo_error err = { 0 };
-	int status = parse(&request, argc, argv);
+	int status = query_parse(&request, argc, argv);
 
 	if (status < 0 && http_client_is(request.target)) {
-		status = ask_remote(&request);
+		status = query_ask_remote(&request);
 	} else if (status < 0) {
-		wrap_limit(&request);
-		status = answer(&request, &err) ? cmds_fail("query", &err) : cmds_finish("query");
+		query_wrap_limit(&request);
+		status = query_answer(&request, &err) ? cmds_fail("query", &err)
+						      : cmds_finish("query");
 		if (cmds_interrupted())
 			status = CMDS_INTERRUPTED;
 	}

@@ -22,13 +22,13 @@ struct request {
 
 static struct progress progress;
 
-static void show_progress(uint64_t done, uint64_t all)
+static void report_show_progress(uint64_t done, uint64_t all)
 {
 	progress_at(&progress, done, all);
 }
 
-static int write_report(struct tables *tables, const struct request *request, FILE *out,
-			struct kymo_error *err)
+static int report_write_report(struct tables *tables, const struct request *request, FILE *out,
+			       struct kymo_error *err)
 {
 	struct text_style style = text_style_of(stdout);
 
@@ -48,7 +48,7 @@ static int gather_report(struct tables *tables, const struct request *request,
 
 	if (!out)
 		return error_set(err, ENOMEM, "no memory for the report");
-	rc = write_report(tables, request, out, err);
+	rc = report_write_report(tables, request, out, err);
 	progress_end(&progress);
 	if (!fclose(out) && text)
 		fwrite(text, 1, bytes, stdout);
@@ -62,7 +62,7 @@ static int watched_report(struct tables *tables, const struct request *request,
 	int rc;
 
 	progress_begin(&progress, "reading", "rows");
-	tables_watch(tables, show_progress);
+	tables_watch(tables, report_show_progress);
 	rc = request->file ? report_file_write(tables, request->format, request->file,
 					       request->force, err)
 			   : gather_report(tables, request, err);
@@ -90,7 +90,7 @@ static int make_report(const struct request *request, struct kymo_error *err)
 }
 
 /* Words: [TARGET] [FILE]; a lone word that ends as a report does is the file. */
-static int take_words(struct cmds_args *args, struct request *request)
+static int report_take_words(struct cmds_args *args, struct request *request)
 {
 	size_t count = args->word_count;
 
@@ -104,7 +104,7 @@ static int take_words(struct cmds_args *args, struct request *request)
 	return CMDS_OK;
 }
 
-static int check(struct request *request)
+static int report_check(struct request *request)
 {
 	if (!request->format && request->file)
 		request->format = report_format_of(request->file);
@@ -166,8 +166,8 @@ int cmd_report(int argc, char **argv)
 		wrong = read_option(option, args.value, &request);
 	if (wrong || status >= 0)
 		return wrong ? wrong : status;
-	wrong = take_words(&args, &request);
-	wrong = wrong ? wrong : check(&request);
+	wrong = report_take_words(&args, &request);
+	wrong = wrong ? wrong : report_check(&request);
 	if (wrong)
 		return wrong;
 	if (http_client_is(request.target))

@@ -18,7 +18,7 @@ struct removed {
 };
 
 /* Bytes that kymo ls shows for it, or those of a file that it does not list. */
-static uint64_t bytes_of(const struct store_entry *entries, size_t count, const char *path)
+static uint64_t rm_bytes_of(const struct store_entry *entries, size_t count, const char *path)
 {
 	char *whole = realpath(path, NULL);
 	uint64_t bytes = 0;
@@ -103,7 +103,7 @@ static int remove_words(const struct cmds_args *args, const struct store_entry *
 	for (size_t i = 0; i < args->word_count; i++) {
 		if (store_resolve_only(args->words[i], path, sizeof(path), &err))
 			status = cmds_fail("rm", &err);
-		else if (remove_one(path, bytes_of(entries, count, path), removed))
+		else if (remove_one(path, rm_bytes_of(entries, count, path), removed))
 			status = CMDS_FAILED;
 	}
 	return status;

@@ -22,8 +22,8 @@ struct request {
 	bool quiet, open;
 };
 
-static int take_option(struct request *request, struct cmds_args *args,
-		       const struct cmds_option *option)
+static int serve_take_option(struct request *request, struct cmds_args *args,
+			     const struct cmds_option *option)
 {
 	struct serve_options *options = &request->options;
 	int status = -1;
@@ -49,7 +49,7 @@ static int take_option(struct request *request, struct cmds_args *args,
 }
 
 /* A recording that does not exist yet is an error now, not an empty page later. */
-static int take_words(struct request *request, const struct cmds_args *args)
+static int serve_take_words(struct request *request, const struct cmds_args *args)
 {
 	struct kymo_error err = { 0 };
 
@@ -65,7 +65,7 @@ static int take_words(struct request *request, const struct cmds_args *args)
 	return -1;
 }
 
-static void say_where(const struct request *request, const struct serve_address *address)
+static void serve_say_where(const struct request *request, const struct serve_address *address)
 {
 	char own[128] = "this-machine";
 
@@ -122,7 +122,7 @@ static int serve(const struct request *request)
 
 	if (serve_start(&request->options, &address, &err))
 		return cmds_fail("serve", &err);
-	say_where(request, &address);
+	serve_say_where(request, &address);
 	if (request->open)
 		open_browser(&address);
 	serve_wait();
@@ -143,12 +143,12 @@ int cmd_serve(int argc, char **argv)
 	request->options.token = getenv("KYMO_TOKEN");
 	cmds_args_init(&args, "serve", argc, argv);
 	while ((option = cmds_next(&args, &status))) {
-		status = take_option(request, &args, option);
+		status = serve_take_option(request, &args, option);
 		if (status >= 0)
 			break;
 	}
 	if (status < 0)
-		status = take_words(request, &args);
+		status = serve_take_words(request, &args);
 	if (status < 0)
 		status = serve(request);
 	free(request);

@@ -21,7 +21,8 @@ static int check_kind(const char *path, struct kymo_error *err)
 	return error_set(err, EINVAL, "%s is one file already; copy it", path);
 }
 
-static int write_snapshot(const char *target, const char *file, struct kymo_error *err)
+static int cmds_snapshot_write_snapshot(const char *target, const char *file,
+					struct kymo_error *err)
 {
 	char path[KYMO_PATH_BYTES];
 	struct stat status;
@@ -58,7 +59,7 @@ int cmd_snapshot(int argc, char **argv)
 			"snapshot",
 			"name a target and the file to write: kymo snapshot latest now.kymosnap");
 	if (atomic_file_check(file, force, &err) ||
-	    write_snapshot(args.word_count ? args.words[0] : NULL, file, &err))
+	    cmds_snapshot_write_snapshot(args.word_count ? args.words[0] : NULL, file, &err))
 		return cmds_fail("snapshot", &err);
 	return CMDS_OK;
 }

@@ -62,7 +62,7 @@ static uint64_t wide(const void *row, uint32_t offset)
 	return value;
 }
 
-static uint32_t narrow(const void *row, uint32_t offset, size_t bytes)
+static uint32_t capture_narrow(const void *row, uint32_t offset, size_t bytes)
 {
 	uint32_t value = 0;
 
@@ -79,12 +79,12 @@ static bool choose_row(void *context, const void *row, bool writes)
 	const struct layout *layout = &chooser->layout;
 	struct kymo_captured seen = { .table = layout->table,
 				      .ticks = wide(row, layout->start),
-				      .name = narrow(row, layout->name, 4),
-				      .device = narrow(row, layout->device, 4),
-				      .queue = narrow(row, layout->queue, 4),
-				      .model = narrow(row, layout->model, 4),
-				      .kind = narrow(row, layout->kind, 2),
-				      .core = (int32_t)narrow(row, layout->core, 4) };
+				      .name = capture_narrow(row, layout->name, 4),
+				      .device = capture_narrow(row, layout->device, 4),
+				      .queue = capture_narrow(row, layout->queue, 4),
+				      .model = capture_narrow(row, layout->model, 4),
+				      .kind = capture_narrow(row, layout->kind, 2),
+				      .core = (int32_t)capture_narrow(row, layout->core, 4) };
 
 	/* A table without a time is one of things that are known, and not of things that happen. */
 	if (layout->start != NOWHERE &&

@@ -33,12 +33,12 @@ static void zones(void)
 }
 
 /* As kymo_region_start() and kymo_region_stop(), which see that recording is off still. */
-static __attribute__((noinline)) int start(void)
+static __attribute__((noinline)) int cost_start(void)
 {
 	return kymo__region_open(1, KYMO_OPEN_REGION);
 }
 
-static __attribute__((noinline)) int stop(void)
+static __attribute__((noinline)) int cost_stop(void)
 {
 	uint64_t start_ticks;
 
@@ -48,12 +48,13 @@ static __attribute__((noinline)) int stop(void)
 static void regions(void)
 {
 	for (uint32_t i = 0; i < ENTRIES; i++) {
-		start();
-		stop();
+		cost_start();
+		cost_stop();
 	}
 }
 
-static uint64_t measure(struct kymo__lane *lane, struct kymo__stream *stream, void (*body)(void))
+static uint64_t record_cost_measure(struct kymo__lane *lane, struct kymo__stream *stream,
+				    void (*body)(void))
 {
 	uint64_t best = UINT64_MAX;
 
@@ -89,8 +90,8 @@ uint64_t kymo__measure_own_cost(void)
 	stream.totals_head_count = &totals.head.count;
 	slot_of_name[1] = 1;
 	kymo__lane = &lane;
-	zone = measure(&lane, &stream, zones);
-	region = measure(&lane, &stream, regions);
+	zone = record_cost_measure(&lane, &stream, zones);
+	region = record_cost_measure(&lane, &stream, regions);
 	kymo__lane = NULL;
 	return zone > region ? zone : region;
 }

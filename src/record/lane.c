@@ -16,7 +16,8 @@ static __thread uint8_t entering
 	__attribute__((tls_model("initial-exec"))); /* in lane_make(): a handler's rows are lost */
 static __thread uint8_t closed
 	__attribute__((tls_model("initial-exec"))); /* the thread has given its lane back */
-static __thread uint8_t ending __attribute__((tls_model("initial-exec"))); /* see thread_ends() */
+static __thread uint8_t ending
+	__attribute__((tls_model("initial-exec"))); /* see lane_thread_ends() */
 
 void (*kymo__at_lane_end)(struct kymo__lane *lane);
 static struct kymo__full_lane *lanes[LANES_MAX];
@@ -26,7 +27,7 @@ static uint64_t retry_ticks;
 static pthread_key_t at_thread_end;
 static int has_key;
 
-static struct kymo__full_lane *pool_pop(void)
+static struct kymo__full_lane *lane_pool_pop(void)
 {
 	uint64_t old = kymo__load_acquire(&free_lanes);
 
@@ -80,7 +81,7 @@ static void lane_give(struct kymo__full_lane *lane)
 
 /* Destructors of the program's own keys run in the same round, most of them after this one, and free what the thread had.
    So its lane is given back in the next round: whoever asks for one is called again, four times at most. */
-static void thread_ends(void *value)
+static void lane_thread_ends(void *value)
 {
 	struct kymo__full_lane *lane = value;
 	void (*at_end)(struct kymo__lane * lane);
@@ -102,7 +103,7 @@ static void thread_ends(void *value)
 
 void kymo__lanes_init(void)
 {
-	has_key = !pthread_key_create(&at_thread_end, thread_ends);
+	has_key = !pthread_key_create(&at_thread_end, lane_thread_ends);
 }
 
 void kymo__lanes_forget(void)
@@ -137,7 +138,7 @@ static void lane_reset(struct kymo__full_lane *lane, struct kymo__stream *zones,
 
 static struct kymo__full_lane *lane_take(void)
 {
-	struct kymo__full_lane *lane = pool_pop();
+	struct kymo__full_lane *lane = lane_pool_pop();
 	struct kymo__stream *zones;
 	uint32_t thread;
 

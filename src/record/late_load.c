@@ -17,7 +17,7 @@ uint32_t kymo__memory_followed;
 static void (*follow)(void);
 static uint32_t heard; /* KYMO_HEARD_*; this process's, whatever page it has */
 
-static void tell(uint32_t more)
+static void late_load_tell(uint32_t more)
 {
 	struct kymo_control *control = kymo__process.control;
 	uint32_t now = kymo__or_fetch_relaxed(&heard, more);
@@ -36,7 +36,7 @@ const void *kymo__memory_here(void (*function)(void), bool preloaded)
 {
 	kymo__store_release(&follow, function);
 	if (preloaded)
-		tell(KYMO_HEARD_PRELOADED);
+		late_load_tell(KYMO_HEARD_PRELOADED);
 	return (const void *)&heard;
 }
 
@@ -48,17 +48,17 @@ void kymo__memory_done(uint32_t wanted, bool refused)
 	if (control)
 		kymo__store_release(&control->memory_followed, wanted);
 	if (refused)
-		tell(KYMO_HEARD_REFUSED);
+		late_load_tell(KYMO_HEARD_REFUSED);
 }
 
 void kymo__poll_promised(void)
 {
 	if (KYMO__UNLIKELY(!(kymo__load_relaxed(&heard) & KYMO_HEARD_POLLED)))
-		tell(KYMO_HEARD_POLLED);
+		late_load_tell(KYMO_HEARD_POLLED);
 }
 
 /* It lies beside this library. Its malloc is nobody's but its own: local names, and loaded last. */
-static void load(void)
+static void late_load_load(void)
 {
 	static uint32_t tried;
 	char path[KYMO_PATH_BYTES];
@@ -74,7 +74,7 @@ static void load(void)
 		dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	}
 	if (!kymo__load_acquire(&follow))
-		tell(KYMO_HEARD_REFUSED);
+		late_load_tell(KYMO_HEARD_REFUSED);
 }
 
 void kymo_poll(void)
@@ -85,7 +85,7 @@ void kymo_poll(void)
 	if (KYMO__LIKELY(kymo__memory_wanted(kymo__is_on(UINT32_MAX)) == kymo__memory_followed))
 		return;
 	if (!kymo__load_acquire(&follow))
-		load();
+		late_load_load();
 	now = kymo__load_acquire(&follow);
 	if (now)
 		now();

@@ -18,7 +18,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static int path_of(const char *name, char *out, size_t out_bytes)
+static int mapfile_path_of(const char *name, char *out, size_t out_bytes)
 {
 	int length = snprintf(out, out_bytes, "%s/%s", kymo__process.dir, name);
 
@@ -92,7 +92,7 @@ static bool rename_spare(unsigned number, const char *path)
 	char name[32], spare[KYMO_PATH_BYTES + 64];
 
 	snprintf(name, sizeof(name), KYMO_SPARE_NAME, number);
-	return !path_of(name, spare, sizeof(spare)) && !rename(spare, path);
+	return !mapfile_path_of(name, spare, sizeof(spare)) && !rename(spare, path);
 }
 
 /* Allocating and zeroing a page here takes 2 µs, mapping one that is there a quarter of it. -ENOENT: there is none. */
@@ -143,7 +143,7 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 	/* A page that is there and zero is mapped by a read with its neighbours, and writable at once. */
 	int how = MADV_POPULATE_READ;
 	void *base;
-	int rc = path_of(name, path, sizeof(path));
+	int rc = mapfile_path_of(name, path, sizeof(path));
 	int fd;
 
 	if (rc)
@@ -183,7 +183,7 @@ int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need
 		return 0;
 	if (need > file->reserved || !kymo__room_for(need - had, need))
 		return -ENOSPC;
-	rc = path_of(name, path, sizeof(path));
+	rc = mapfile_path_of(name, path, sizeof(path));
 	if (rc)
 		return rc;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -226,6 +226,6 @@ void kymo__unlink(const char *name)
 	char path[KYMO_PATH_BYTES + 64];
 	struct stat st;
 
-	if (!path_of(name, path, sizeof(path)) && !stat(path, &st) && !unlink(path))
+	if (!mapfile_path_of(name, path, sizeof(path)) && !stat(path, &st) && !unlink(path))
 		held_bytes_add(-(int64_t)st.st_size);
 }

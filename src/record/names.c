@@ -23,7 +23,7 @@ static struct kymo_names_head *names_head(void)
 	return (struct kymo_names_head *)(void *)entries_file.base;
 }
 
-static struct kymo_name_entry *entry_at(uint32_t id)
+static struct kymo_name_entry *names_entry_at(uint32_t id)
 {
 	return (struct kymo_name_entry *)(void *)(entries_file.base +
 						  sizeof(struct kymo_names_head)) +
@@ -121,8 +121,8 @@ size_t kymo__utf8_cut(const char *text, size_t bytes, size_t most)
 	return most;
 }
 
-static uint64_t hash_of(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
-			uint64_t extra)
+static uint64_t names_hash_of(const char *name, size_t name_bytes, const char *file,
+			      size_t file_bytes, uint64_t extra)
 {
 	uint64_t hash = 14695981039346656037ull ^ extra * 0x9e3779b97f4a7c15ull;
 
@@ -172,7 +172,7 @@ static bool entry_fits(uint64_t id)
 	return id < KYMO_NAMES_MAX - 1 && !kymo__mapfile_grow(&entries_file, "names", need);
 }
 
-static uint32_t entry_take(void)
+static uint32_t record_names_entry_take(void)
 {
 	uint64_t id = kymo__load_relaxed(&names_head()->count);
 
@@ -183,21 +183,21 @@ static uint32_t entry_take(void)
 	return (uint32_t)id;
 }
 
-static uint32_t add(const char *name, const char *file, const struct kymo_name_entry *wanted)
+static uint32_t names_add(const char *name, const char *file, const struct kymo_name_entry *wanted)
 {
 	struct kymo_name_entry *entry;
 	/* The entry's room first: text that no entry came to use would be lost at each attempt. */
 	int kept_errno = errno; /* the program's */
 	bool fits = entry_fits(kymo__load_relaxed(&names_head()->count));
 	uint64_t at = fits ? text_add(name, file, wanted) : 0;
-	uint32_t id = at ? entry_take() : 0;
+	uint32_t id = at ? record_names_entry_take() : 0;
 
 	errno = kept_errno;
 	if (!id) {
 		kymo__fetch_add_relaxed(&kymo__process.control->names_full, 1);
 		return 0;
 	}
-	entry = entry_at(id);
+	entry = names_entry_at(id);
 	*entry = *wanted;
 	entry->text_offset = at;
 	/* Published before any row can use it; pairs with the acquire in lookups and readers. */
@@ -220,21 +220,21 @@ uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, siz
 	wanted.line = line;
 	wanted.source = source;
 	wanted.instance = instance;
-	hash = hash_of(name, wanted.name_bytes, file, wanted.file_bytes,
-		       (uint64_t)line << 32 | (uint64_t)source << 28 | instance);
+	hash = names_hash_of(name, wanted.name_bytes, file, wanted.file_bytes,
+			     (uint64_t)line << 32 | (uint64_t)source << 28 | instance);
 	for (uint32_t probe = 0; probe < HASH_SLOTS; probe++) {
 		uint32_t *slot = &hash_slots[(hash + probe) & (HASH_SLOTS - 1)];
 		uint32_t id = kymo__load_acquire(slot);
 
 		if (!id) {
 			if (!mine)
-				mine = add(name, file, &wanted);
+				mine = names_add(name, file, &wanted);
 			if (!mine)
 				return 0;
 			if (kymo__cas_acq_rel_acquire(slot, &id, mine))
 				return mine;
 		}
-		if (entry_is(entry_at(id), &wanted, name, file))
+		if (entry_is(names_entry_at(id), &wanted, name, file))
 			return id;
 	}
 	return mine;

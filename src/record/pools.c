@@ -120,7 +120,7 @@ static void pool_changed(struct pool *pool, int64_t bytes)
 }
 
 /* False: the set is full. */
-static bool remember(const void *ptr, size_t bytes, uint32_t pool)
+static bool pools_remember(const void *ptr, size_t bytes, uint32_t pool)
 {
 	struct live_pointer *slot = set_of(ptr);
 
@@ -131,7 +131,7 @@ static bool remember(const void *ptr, size_t bytes, uint32_t pool)
 			continue;
 		kymo__store_relaxed(&slot->bytes, bytes);
 		kymo__store_relaxed(&slot->pool, pool);
-		/* Pairs with the acquire in forget(): who finds the pointer finds its size. */
+		/* Pairs with the acquire in pools_forget(): who finds the pointer finds its size. */
 		kymo__store_release(&slot->ptr, (uintptr_t)ptr);
 		return true;
 	}
@@ -139,7 +139,7 @@ static bool remember(const void *ptr, size_t bytes, uint32_t pool)
 }
 
 /* The bytes that ptr had in that pool; -1: it is not known. */
-static int64_t forget(const void *ptr, uint32_t pool)
+static int64_t pools_forget(const void *ptr, uint32_t pool)
 {
 	struct live_pointer *slot = set_of(ptr);
 
@@ -165,7 +165,7 @@ void kymo__pool_alloc(const char *pool, const void *ptr, size_t bytes)
 	if (!ptr || !kymo_enabled())
 		return;
 	of = pool_of(pool);
-	if (remember(ptr, bytes, (uint32_t)(of - pools)))
+	if (pools_remember(ptr, bytes, (uint32_t)(of - pools)))
 		pool_changed(of, (int64_t)bytes);
 	else
 		kymo_counter("memory: not tracked",
@@ -181,7 +181,7 @@ void kymo__pool_free(const char *pool, const void *ptr)
 	if (!ptr || !kymo__load_relaxed(&live_pointers))
 		return;
 	of = pool_of(pool);
-	bytes = forget(ptr, (uint32_t)(of - pools));
+	bytes = pools_forget(ptr, (uint32_t)(of - pools));
 	if (bytes >= 0)
 		pool_changed(of, -bytes);
 }
@@ -200,7 +200,7 @@ void kymo__pool_discard(const char *pool)
 		int64_t bytes = -1;
 
 		if (ptr && ptr != TAKEN)
-			bytes = forget((const void *)ptr, (uint32_t)(of - pools));
+			bytes = pools_forget((const void *)ptr, (uint32_t)(of - pools));
 		gone += bytes > 0 ? bytes : 0;
 	}
 	pool_changed(of, -gone);

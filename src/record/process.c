@@ -110,7 +110,7 @@ static void read_settings(struct kymo_control *control, enum kymo_role role)
 
 /* ---- who we are ---------------------------------------------------------------------------- */
 
-static size_t read_file(const char *path, char *out, size_t out_bytes)
+static size_t process_read_file(const char *path, char *out, size_t out_bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t bytes;
@@ -132,10 +132,11 @@ static int number_from(const char *first, const char *second)
 	return text && *text >= '0' && *text <= '9' ? atoi(text) : -1;
 }
 
-static void describe(struct kymo_control *control, enum kymo_role role)
+static void process_describe(struct kymo_control *control, enum kymo_role role)
 {
 	struct stat ns;
-	size_t bytes = read_file("/proc/self/cmdline", control->argv, sizeof(control->argv));
+	size_t bytes = process_read_file("/proc/self/cmdline", control->argv,
+					 sizeof(control->argv));
 	ssize_t exe = readlink("/proc/self/exe", control->exe, sizeof(control->exe) - 1);
 
 	if (exe < 0)
@@ -165,7 +166,7 @@ static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *
 	run->keep = control->keep;
 	snprintf(run->kymo_version, sizeof(run->kymo_version), "%s", KYMO_VERSION);
 	gethostname(run->host, sizeof(run->host) - 1);
-	read_file("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));
+	process_read_file("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));
 	run->boot_id[strcspn(run->boot_id, "\n")] = '\0';
 	memcpy(run->program, control->program, sizeof(run->program));
 	memcpy(run->argv, control->argv, sizeof(run->argv));
@@ -173,7 +174,7 @@ static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *
 		run->cwd[0] = '\0';
 }
 
-static int write_run_file(const struct kymo_control *control)
+static int process_write_run_file(const struct kymo_control *control)
 {
 	static struct kymo_run_file
 		run; /* too large for a small thread's stack; one writer: STATE_STARTING */
@@ -214,7 +215,7 @@ static int find_run(const char *program, bool *out_made, struct kymo_error *err)
 	return rc;
 }
 
-static int make_directory(struct kymo_error *err)
+static int process_make_directory(struct kymo_error *err)
 {
 	pid_t pid = getpid();
 
@@ -243,7 +244,7 @@ static int make_directory(struct kymo_error *err)
 #define LIVES_MOST 1000
 
 /* The control page of that process in this run, of its latest life. False: it has none. */
-static bool read_control(pid_t pid, struct kymo_control *out)
+static bool process_read_control(pid_t pid, struct kymo_control *out)
 {
 	char path[KYMO_PATH_BYTES + 32];
 	size_t length;
@@ -282,7 +283,7 @@ static void inherit_settings(struct kymo_control *control)
 	pid_t pid = getpid();
 
 	for (int i = 0; i < ANCESTORS_MOST && pid > 1; i++, pid = paths_parent(pid))
-		if (read_control(pid, &from)) {
+		if (process_read_control(pid, &from)) {
 			settings_inherit(control, &from);
 			return;
 		}
@@ -313,13 +314,13 @@ static int open_control(enum kymo_role role, struct kymo_control *out)
 	memcpy(control, out, sizeof(*control));
 	kymo__poll_begin(control);
 	control->held_bytes = KYMO_CONTROL_BYTES;
-	describe(control, role);
+	process_describe(control, role);
 	kymo__process.control = control;
 	kymo__mapfile_begun(control, KYMO_MAGIC_CONTROL, sizeof(*control));
 	return 0;
 }
 
-static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
+static int process_begin(enum kymo_role role, bool forked, struct kymo_error *err)
 {
 	static struct kymo_control draft; /* one writer: STATE_STARTING */
 	struct kymo__mapfile old_control = control_file;
@@ -340,13 +341,13 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 		draft.step = kymo__process.control->step;
 	}
 	kymo__process.control = NULL;
-	program_name(words, read_file("/proc/self/cmdline", words, sizeof(words)), program,
+	program_name(words, process_read_file("/proc/self/cmdline", words, sizeof(words)), program,
 		     sizeof(program));
 	rc = find_run(program, &made, err);
 	if (!rc && !forked && !made && role == KYMO_ROLE_TARGET)
 		inherit_settings(&draft);
 	if (!rc)
-		rc = make_directory(err);
+		rc = process_make_directory(err);
 	if (rc)
 		return rc;
 	rc = open_control(role, &draft);
@@ -355,7 +356,7 @@ static int begin(enum kymo_role role, bool forked, struct kymo_error *err)
 	if (!rc)
 		rc = kymo__threads_open();
 	if (!rc && made)
-		rc = write_run_file(kymo__process.control);
+		rc = process_write_run_file(kymo__process.control);
 	if (rc)
 		return error_set(err, -rc,
 				 "cannot write the recording in %s: %s; nothing is recorded",
@@ -388,7 +389,7 @@ static int start_from(uint32_t from, enum kymo_role role, struct kymo_error *err
 		kymo__streams_forget();
 		kymo__lanes_forget();
 	}
-	rc = begin(role, from == STATE_FORKED, err);
+	rc = process_begin(role, from == STATE_FORKED, err);
 	if (rc)
 		kymo__store_release(&kymo__on, off);
 	kymo__store_release(&state, rc ? STATE_FAILED : STATE_READY);
@@ -509,7 +510,7 @@ void kymo__process_tick(uint64_t now_ticks)
 
 /* In the child nothing of the parent's may be written: only pointers are cleared here, since other locks of the program
    may be held by threads that are not in this child. */
-static void after_fork_in_child(void)
+static void process_after_fork_in_child(void)
 {
 	uint32_t now = kymo__load_relaxed(&state);
 
@@ -520,7 +521,7 @@ static void after_fork_in_child(void)
 		kymo__store_release(&state, kymo__process.control ? STATE_FORKED : STATE_OFF);
 }
 
-__attribute__((constructor)) static void on_load(void)
+__attribute__((constructor)) static void process_on_load(void)
 {
 	static const char *const yes[] = { "on", "1", "true", "yes", NULL };
 	static const char *const no[] = { "off", "0", "false", "no", "", NULL };
@@ -528,7 +529,7 @@ __attribute__((constructor)) static void on_load(void)
 	struct kymo_error err = { 0 };
 
 	standby = word && !strcasecmp(word, "standby");
-	pthread_atfork(NULL, NULL, after_fork_in_child);
+	pthread_atfork(NULL, NULL, process_after_fork_in_child);
 	kymo__lanes_init();
 	if (&kymo__not_by_environment)
 		return;

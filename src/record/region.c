@@ -21,7 +21,7 @@ static uint32_t region_id(struct kymo_region *region)
 }
 
 /* Entries 0..63 are in the mapped stream, the next ones private; NULL beyond. */
-static struct kymo_open_entry *entry_at(struct kymo__full_lane *lane, uint32_t depth)
+static struct kymo_open_entry *region_entry_at(struct kymo__full_lane *lane, uint32_t depth)
 {
 	if (depth < KYMO_OPEN_MAX)
 		return &lane->hot.open->entries[depth];
@@ -37,7 +37,7 @@ int kymo__region_push(uint32_t name, uint32_t flags)
 	if (!lane)
 		return -ENOMEM;
 	depth = lane->hot.open->depth;
-	entry = entry_at(lane, depth);
+	entry = region_entry_at(lane, depth);
 	if (!entry) {
 		kymo__fetch_add_relaxed(&lane->streams[SCHEMA_ZONES]->live->dropped[KYMO_DROP_FULL],
 					1);
@@ -63,17 +63,17 @@ int kymo_region_start(struct kymo_region *region)
 
 /* An end that is not the innermost leaves a hole, so that what is above keeps its depth; holes on top go. What goes is no
    hole any more: a scope deeper than the mapped entries writes none, and one below it would be taken for its own. */
-static void pop(struct kymo__full_lane *lane, uint32_t depth)
+static void region_pop(struct kymo__full_lane *lane, uint32_t depth)
 {
 	struct kymo_open_stack *open = lane->hot.open;
 	uint32_t top = open->depth;
 
-	entry_at(lane, depth)->name = 0;
-	entry_at(lane, depth)->flags = KYMO_OPEN_REGION;
+	region_entry_at(lane, depth)->name = 0;
+	region_entry_at(lane, depth)->flags = KYMO_OPEN_REGION;
 	if (depth + 1 != top)
 		return;
 	while (top > 0) {
-		struct kymo_open_entry *entry = entry_at(lane, top - 1);
+		struct kymo_open_entry *entry = region_entry_at(lane, top - 1);
 
 		if (!entry || entry->name || entry->flags != KYMO_OPEN_REGION)
 			break;
@@ -88,12 +88,12 @@ int kymo__region_pop(uint32_t name, uint32_t flags, uint64_t end_ticks, uint64_t
 	struct kymo__full_lane *lane = kymo__lane ? kymo__full(kymo__lane) : NULL;
 
 	for (uint32_t depth = lane ? lane->hot.open->depth : 0; depth-- > 0;) {
-		const struct kymo_open_entry *entry = entry_at(lane, depth);
+		const struct kymo_open_entry *entry = region_entry_at(lane, depth);
 
 		if (entry && entry->name == name && entry->flags == flags) {
 			struct kymo_zone zone = { &lane->hot, entry->start_ticks, name, depth };
 
-			pop(lane, depth);
+			region_pop(lane, depth);
 			*out_start_ticks = zone.start_ticks;
 			kymo__zone_write(&lane->hot, &zone, end_ticks, depth, 0);
 			return 0;

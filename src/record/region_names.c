@@ -26,7 +26,7 @@ static struct made made[MADE_MAX];
 static char text[TEXT_BYTES];
 static uint32_t text_used;
 
-static char *text_take(uint32_t bytes)
+static char *region_names_text_take(uint32_t bytes)
 {
 	uint32_t at = kymo__load_relaxed(&text_used);
 
@@ -37,9 +37,9 @@ static char *text_take(uint32_t bytes)
 	return text + at;
 }
 
-static bool fill(struct made *one, const char *name, uint32_t bytes)
+static bool region_names_fill(struct made *one, const char *name, uint32_t bytes)
 {
-	char *kept = text_take(bytes + 1);
+	char *kept = region_names_text_take(bytes + 1);
 
 	if (!kept) {
 		kymo__store_release(&one->state, FREE);
@@ -66,7 +66,7 @@ static struct made *find_or_make(const char *name)
 		uint32_t state = kymo__load_acquire(&one->state);
 
 		if (state == FREE && kymo__cas_acquire_acquire(&one->state, &state, FILLING))
-			return fill(one, name, bytes) ? one : NULL;
+			return region_names_fill(one, name, bytes) ? one : NULL;
 		if (state == READY && one->name_bytes == bytes &&
 		    !memcmp(one->region.name, name, bytes))
 			return one;
@@ -104,8 +104,8 @@ int kymo_regions_init(struct kymo_region *regions, const char *const *names, siz
 	return rc;
 }
 
-static int each_of_name(struct kymo_region *regions, size_t count, const char *name,
-			int (*call)(struct kymo_region *region))
+static int region_names_each_of_name(struct kymo_region *regions, size_t count, const char *name,
+				     int (*call)(struct kymo_region *region))
 {
 	bool found = false;
 	int rc = 0;
@@ -124,10 +124,10 @@ static int each_of_name(struct kymo_region *regions, size_t count, const char *n
 
 int kymo_regions_start_by_name(struct kymo_region *regions, size_t count, const char *name)
 {
-	return each_of_name(regions, count, name, kymo_region_start);
+	return region_names_each_of_name(regions, count, name, kymo_region_start);
 }
 
 int kymo_regions_stop_by_name(struct kymo_region *regions, size_t count, const char *name)
 {
-	return each_of_name(regions, count, name, kymo_region_stop);
+	return region_names_each_of_name(regions, count, name, kymo_region_stop);
 }

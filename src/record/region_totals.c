@@ -112,7 +112,7 @@ static bool read_part_or_folded(const struct kymo__stream *stream, uint32_t id, 
 	return false;
 }
 
-static void add_part(struct sums *sums, const struct part *part)
+static void region_totals_add_part(struct sums *sums, const struct part *part)
 {
 	const struct kymo_totals_half *half = &part->slot.half[part->slot.generation & 1];
 
@@ -156,7 +156,7 @@ static void sum_streams(uint32_t id, struct sums *sums, struct kymo_totals *out)
 		if (!stream->totals.base)
 			continue;
 		if (read_part_or_folded(stream, id, &part))
-			add_part(sums, &part);
+			region_totals_add_part(sums, &part);
 		else
 			out->incomplete = 1;
 	}

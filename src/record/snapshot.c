@@ -113,8 +113,8 @@ static void begin_segment(struct snapshot_file *writer, const struct stream_imag
 }
 
 /* A segment that went away meanwhile ends early; readers believe the length that is there. */
-static void write_run(struct snapshot_file *writer, struct work *work,
-		      const struct stream_image_run *run, uint64_t sequence)
+static void snapshot_write_run(struct snapshot_file *writer, struct work *work,
+			       const struct stream_image_run *run, uint64_t sequence)
 {
 	const struct stream_image *copy = &work->stream;
 	const uint64_t most = sizeof(work->bytes) / copy->head.row_bytes;
@@ -215,12 +215,12 @@ static void write_whole(struct snapshot_file *writer, struct work *work)
 	write_head(writer, work);
 	write_totals(writer, copy);
 	for (size_t i = 0; i < copy->run_count; i++)
-		write_run(writer, work, &copy->runs[i],
-			  copy->head.cap_rows ? i : copy->runs[i].sequence);
+		snapshot_write_run(writer, work, &copy->runs[i],
+				   copy->head.cap_rows ? i : copy->runs[i].sequence);
 }
 
-static void write_stream(struct snapshot_file *writer, struct work *work, const char *process,
-			 uint32_t id)
+static void snapshot_write_stream(struct snapshot_file *writer, struct work *work,
+				  const char *process, uint32_t id)
 {
 	struct stream_image *copy = &work->stream;
 	struct run_files_list files = { 0 };
@@ -246,8 +246,8 @@ static void write_stream(struct snapshot_file *writer, struct work *work, const 
 
 /* ---- the other files --------------------------------------------------------------------- */
 
-static void copy_range(struct snapshot_file *writer, struct work *work, const struct readat *file,
-		       uint64_t bytes)
+static void snapshot_copy_range(struct snapshot_file *writer, struct work *work,
+				const struct readat *file, uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes;) {
 		size_t part = bytes - at < sizeof(work->bytes) ? (size_t)(bytes - at)
@@ -262,8 +262,8 @@ static void copy_range(struct snapshot_file *writer, struct work *work, const st
 }
 
 /* names, text and threads begin alike: a head of 64 bytes whose first word says how much of the rest is used. */
-static void write_table(struct snapshot_file *writer, struct work *work, const char *process,
-			const char *name, uint64_t entry_bytes)
+static void snapshot_write_table(struct snapshot_file *writer, struct work *work,
+				 const char *process, const char *name, uint64_t entry_bytes)
 {
 	struct readat file = READAT_NONE;
 	struct kymo_names_head head;
@@ -278,7 +278,7 @@ static void write_table(struct snapshot_file *writer, struct work *work, const c
 	if (readat_all(&file, 0, &head, sizeof(head)) && head.count < size / entry_bytes)
 		bytes = entry_bytes > 1 ? sizeof(head) + head.count * entry_bytes : head.count;
 	kymo__snapshot_file_begin(writer, process, name);
-	copy_range(writer, work, &file, bytes < size ? bytes : size);
+	snapshot_copy_range(writer, work, &file, bytes < size ? bytes : size);
 	kymo__snapshot_file_end(writer);
 	readat_close(&file);
 }
@@ -314,16 +314,16 @@ static void write_process(struct snapshot_file *writer, struct work *work, const
 	run_files_list_all(&work->source, process, &work->files);
 	for (size_t i = 0; i < work->files.count && !writer->error; i++)
 		if (work->files.items[i].kind == SOURCE_HEAD)
-			write_stream(writer, work, process, work->files.items[i].id);
+			snapshot_write_stream(writer, work, process, work->files.items[i].id);
 	/* After the rows: a name is published before the row that uses it. And the entries before their text. */
-	write_table(writer, work, process, "names", sizeof(struct kymo_name_entry));
-	write_table(writer, work, process, "text", 1);
-	write_table(writer, work, process, "threads", sizeof(struct kymo_thread_entry));
+	snapshot_write_table(writer, work, process, "names", sizeof(struct kymo_name_entry));
+	snapshot_write_table(writer, work, process, "text", 1);
+	snapshot_write_table(writer, work, process, "threads", sizeof(struct kymo_thread_entry));
 	write_control(writer, work, process);
 }
 
 /* The other half stays where it is; the snapshot has none. */
-static void write_run_file(struct snapshot_file *writer, struct work *work)
+static void snapshot_write_run_file(struct snapshot_file *writer, struct work *work)
 {
 	struct readat file = READAT_NONE;
 	size_t bytes;
@@ -401,12 +401,13 @@ static int open_aside(struct snapshot_file *writer, struct work *work, const cha
 	return -EEXIST;
 }
 
-static int write_all(struct snapshot_file *writer, struct work *work, const char *const *processes)
+static int snapshot_write_all(struct snapshot_file *writer, struct work *work,
+			      const char *const *processes)
 {
 	int rc;
 
 	kymo__snapshot_file_add_zeros(writer, sizeof(struct kymo_snapshot_head));
-	write_run_file(writer, work);
+	snapshot_write_run_file(writer, work);
 	for (; processes && *processes && !writer->error; processes++)
 		write_process(writer, work, *processes);
 	if (!processes) {
@@ -431,7 +432,7 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 			err, -rc,
 			"cannot write the snapshot %s: %s; name a file in a directory you can write",
 			path, strerror(-rc));
-	rc = write_all(writer, work, processes);
+	rc = snapshot_write_all(writer, work, processes);
 	/* Some file systems tell only here that there was no room. */
 	if (close(writer->fd) && !rc)
 		rc = -errno;
@@ -446,9 +447,9 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 		strerror(-rc));
 }
 
-static int write_snapshot(const char *run_dir, const char *const *processes,
-			  const struct kymo__choice *choice, const char *path,
-			  struct kymo_error *err)
+static int snapshot_write_snapshot(const char *run_dir, const char *const *processes,
+				   const struct kymo__choice *choice, const char *path,
+				   struct kymo_error *err)
 {
 	struct snapshot_file writer = { .fd = -1, .most = INT64_MAX };
 	struct work *work = page_memory_take(sizeof(*work));
@@ -480,7 +481,7 @@ static int write_snapshot(const char *run_dir, const char *const *processes,
 int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
 			 struct kymo_error *err)
 {
-	return write_snapshot(run_dir, processes, NULL, path, err);
+	return snapshot_write_snapshot(run_dir, processes, NULL, path, err);
 }
 
 static int write_own(const char *path, const struct kymo__choice *choice, struct kymo_error *err)
@@ -500,7 +501,7 @@ static int write_own(const char *path, const struct kymo__choice *choice, struct
 	memcpy(run, directory, (size_t)(slash - directory));
 	run[slash - directory] = '\0';
 	processes[0] = slash + 1;
-	return write_snapshot(run, processes, choice, path, err);
+	return snapshot_write_snapshot(run, processes, choice, path, err);
 }
 
 int kymo_snapshot(const char *path, struct kymo_error *err)

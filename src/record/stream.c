@@ -128,7 +128,7 @@ static void unmake(struct kymo__stream *stream, uint32_t id)
 	munmap(stream, sizeof(*stream));
 }
 
-static struct kymo__stream *make(struct kymo_table *table)
+static struct kymo__stream *stream_make(struct kymo_table *table)
 {
 	uint32_t id = id_take();
 	struct kymo__stream *stream;
@@ -154,7 +154,7 @@ static struct kymo__stream *make(struct kymo_table *table)
 
 /* ---- the pool --------------------------------------------------------------------------------- */
 
-static struct kymo__stream *pool_pop(struct kymo_table *table)
+static struct kymo__stream *stream_pool_pop(struct kymo_table *table)
 {
 	uint64_t old = kymo__load_acquire(&table->free_streams);
 
@@ -171,10 +171,10 @@ static struct kymo__stream *pool_pop(struct kymo_table *table)
 
 struct kymo__stream *kymo__stream_take(struct kymo_table *table, uint32_t thread)
 {
-	struct kymo__stream *stream = pool_pop(table);
+	struct kymo__stream *stream = stream_pool_pop(table);
 
 	if (!stream)
-		stream = make(table);
+		stream = stream_make(table);
 	if (stream)
 		kymo__store_relaxed(&stream->live->thread, thread);
 	return stream;

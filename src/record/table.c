@@ -15,7 +15,7 @@ static const char *const own_schemas[] = {
 	"system", "main",   "temp",   "pg_catalog", "rec",  "memory"
 };
 
-static void describe(struct kymo_column_desc *out, const struct kymo_column *column)
+static void table_describe(struct kymo_column_desc *out, const struct kymo_column *column)
 {
 	memset(out, 0, sizeof(*out));
 	snprintf(out->name, sizeof(out->name), "%s", column->name);
@@ -26,8 +26,8 @@ static void describe(struct kymo_column_desc *out, const struct kymo_column *col
 	snprintf(out->unit, sizeof(out->unit), "%s", column->unit ? column->unit : "");
 }
 
-static void fill(struct kymo_table *table, uint32_t index, const char *name,
-		 const struct kymo_column *columns, size_t column_count, size_t row_bytes)
+static void table_fill(struct kymo_table *table, uint32_t index, const char *name,
+		       const struct kymo_column *columns, size_t column_count, size_t row_bytes)
 {
 	memset(table->columns, 0, sizeof(table->columns));
 	snprintf(table->name, sizeof(table->name), "%s", name);
@@ -37,7 +37,7 @@ static void fill(struct kymo_table *table, uint32_t index, const char *name,
 	table->thread_offset = UINT32_MAX;
 	table->column_count = (uint32_t)column_count;
 	for (size_t i = 0; i < column_count; i++) {
-		describe(&table->columns[i], &columns[i]);
+		table_describe(&table->columns[i], &columns[i]);
 		if (columns[i].type == KYMO_THREAD && table->thread_offset == UINT32_MAX)
 			table->thread_offset = (uint32_t)columns[i].offset;
 	}
@@ -50,8 +50,8 @@ void kymo__tables_init(void)
 
 		if (!own || kymo__tables[i].state)
 			continue;
-		fill(&kymo__tables[i], i, own->name, own->columns, own->column_count,
-		     own->row_bytes);
+		table_fill(&kymo__tables[i], i, own->name, own->columns, own->column_count,
+			   own->row_bytes);
 		kymo__tables[i].state = 2;
 	}
 }
@@ -72,7 +72,7 @@ void kymo__tables_name_losses(void)
 
 /* ---- the user's -------------------------------------------------------------------------------- */
 
-static int check_name(const char *name, struct kymo_error *err)
+static int table_check_name(const char *name, struct kymo_error *err)
 {
 	const char *dot = name ? strchr(name, '.') : NULL;
 
@@ -119,10 +119,10 @@ static int check_column(const char *table, const struct kymo_column *column, siz
 	return 0;
 }
 
-static int check(const char *name, const struct kymo_column *columns, size_t count,
-		 size_t row_bytes, struct kymo_error *err)
+static int table_check(const char *name, const struct kymo_column *columns, size_t count,
+		       size_t row_bytes, struct kymo_error *err)
 {
-	int rc = check_name(name, err);
+	int rc = table_check_name(name, err);
 
 	if (!rc && (!columns || !count || count > KYMO_COLUMNS_MAX))
 		rc = error_set(err, EINVAL,
@@ -143,15 +143,15 @@ static int check(const char *name, const struct kymo_column *columns, size_t cou
 	return rc;
 }
 
-static bool is_same(const struct kymo_table *table, const struct kymo_column *columns, size_t count,
-		    size_t row_bytes)
+static bool table_is_same(const struct kymo_table *table, const struct kymo_column *columns,
+			  size_t count, size_t row_bytes)
 {
 	struct kymo_column_desc desc;
 
 	if (table->column_count != count || table->user_bytes != row_bytes)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		describe(&desc, &columns[i]);
+		table_describe(&desc, &columns[i]);
 		if (memcmp(&desc, &table->columns[i], sizeof(desc)))
 			return false;
 	}
@@ -161,14 +161,14 @@ static bool is_same(const struct kymo_table *table, const struct kymo_column *co
 struct kymo_table *kymo_table_create(const char *name, const struct kymo_column *columns,
 				     size_t column_count, size_t row_bytes, struct kymo_error *err)
 {
-	if (check(name, columns, column_count, row_bytes, err))
+	if (table_check(name, columns, column_count, row_bytes, err))
 		return NULL;
 	for (uint32_t i = SCHEMA_COUNT; i < KYMO_TABLES_MAX; i++) {
 		struct kymo_table *table = &kymo__tables[i];
 		uint32_t free_state = 0;
 
 		if (kymo__cas_acq_rel_acquire(&table->state, &free_state, 1)) {
-			fill(table, i, name, columns, column_count, row_bytes);
+			table_fill(table, i, name, columns, column_count, row_bytes);
 			name_losses(table);
 			kymo__store_release(&table->state, 2);
 			return table;
@@ -179,7 +179,7 @@ struct kymo_table *kymo_table_create(const char *name, const struct kymo_column 
 			sched_yield();
 		if (strcasecmp(table->name, name))
 			continue;
-		if (is_same(table, columns, column_count, row_bytes))
+		if (table_is_same(table, columns, column_count, row_bytes))
 			return table;
 		error_set(err, EEXIST,
 			  "cannot declare %s: it is declared already, with other columns", name);

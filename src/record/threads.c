@@ -18,7 +18,7 @@ static struct kymo_threads_head *threads_head(void)
 	return (struct kymo_threads_head *)(void *)file.base;
 }
 
-static struct kymo_thread_entry *entry_at(uint32_t thread)
+static struct kymo_thread_entry *threads_entry_at(uint32_t thread)
 {
 	return (struct kymo_thread_entry *)(void *)(file.base + sizeof(struct kymo_threads_head)) +
 	       thread;
@@ -40,7 +40,7 @@ int kymo__threads_open(void)
 	return 0;
 }
 
-static uint32_t entry_take(void)
+static uint32_t threads_entry_take(void)
 {
 	uint64_t index = kymo__load_relaxed(&threads_head()->count);
 	size_t need;
@@ -57,14 +57,14 @@ static uint32_t entry_take(void)
 
 uint32_t kymo__thread_add(void)
 {
-	uint32_t index = entry_take();
+	uint32_t index = threads_entry_take();
 	struct kymo_thread_entry *entry;
 
 	if (!index) {
 		kymo__fetch_add_relaxed(&kymo__process.control->threads_full, 1);
 		return 0;
 	}
-	entry = entry_at(index);
+	entry = threads_entry_at(index);
 	entry->tid = (int32_t)syscall(SYS_gettid);
 	entry->started_ticks = kymo__ticks();
 	prctl(PR_GET_NAME, entry->name);
@@ -85,7 +85,7 @@ uint32_t kymo__thread_entry(const char *name)
 
 void kymo__thread_rename(uint32_t thread, const char *name)
 {
-	struct kymo_thread_entry *entry = entry_at(thread);
+	struct kymo_thread_entry *entry = threads_entry_at(thread);
 	size_t bytes = kymo__utf8_cut(name, strlen(name), sizeof(entry->name) - 1);
 
 	if (!thread)
@@ -97,5 +97,5 @@ void kymo__thread_rename(uint32_t thread, const char *name)
 void kymo__thread_ended(uint32_t thread)
 {
 	if (thread)
-		entry_at(thread)->ended_ticks = kymo__ticks();
+		threads_entry_at(thread)->ended_ticks = kymo__ticks();
 }

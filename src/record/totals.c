@@ -27,7 +27,7 @@ struct kymo__sums {
 	unsigned __int128 square;
 };
 
-static struct kymo_totals_slot *slot_at(const struct kymo__stream *stream, uint32_t slot)
+static struct kymo_totals_slot *totals_slot_at(const struct kymo__stream *stream, uint32_t slot)
 {
 	return (struct kymo_totals_slot *)(void *)(stream->totals.base +
 						   kymo_totals_slot_offset(slot));
@@ -91,7 +91,7 @@ static uint32_t slot_add(struct kymo__stream *stream, uint32_t name)
 		stream->slot_of_name[name] = NO_SLOT;
 		return NO_SLOT;
 	}
-	slot_at(stream, (uint32_t)slot)->name = name;
+	totals_slot_at(stream, (uint32_t)slot)->name = name;
 	kymo__store_release(stream->totals_head_count, slot + 1);
 	stream->slot_of_name[name] = (uint16_t)(slot + 1);
 	return (uint32_t)slot + 1;
@@ -117,7 +117,7 @@ struct batch {
 
 static void commit(struct kymo__stream *stream, uint32_t slot, uint64_t upto)
 {
-	struct kymo_totals_slot *at = slot_at(stream, slot);
+	struct kymo_totals_slot *at = totals_slot_at(stream, slot);
 	struct kymo__sums *sums = &stream->sums[slot];
 	const struct kymo_totals_half *old = &at->half[at->generation & 1];
 	struct kymo_totals_half *half = &at->half[(at->generation + 1) & 1];
@@ -150,7 +150,8 @@ static struct kymo__sums *sums_begin(struct batch *batch, uint32_t name, struct 
 	if (!sums->count) {
 		*sums = (struct kymo__sums){ .min_ticks = UINT64_MAX };
 		sums->histogram = slot <= KYMO_TOTALS_WITH_HIST
-					  ? (uint64_t *)(void *)(slot_at(stream, slot - 1) + 1)
+					  ? (uint64_t *)(void *)(totals_slot_at(stream, slot - 1) +
+								 1)
 					  : NULL;
 		batch->touched[batch->touched_count++] = (uint16_t)(slot - 1);
 	}

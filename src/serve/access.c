@@ -167,7 +167,7 @@ static void fill_address(const struct sockaddr *address, __be32 out[4], __be16 *
 	}
 }
 
-static int64_t hear(int fd)
+static int64_t access_hear(int fd)
 {
 	union {
 		struct nlmsghdr head;
@@ -183,7 +183,7 @@ static int64_t hear(int fd)
 }
 
 /* Of the socket that is bound to `peer` and connected to `here`: the kernel knows. -1: not found out. */
-static int64_t owner_of(const struct sockaddr *peer, const struct sockaddr *here)
+static int64_t access_owner_of(const struct sockaddr *peer, const struct sockaddr *here)
 {
 	struct question question = {
 		.head = { .nlmsg_len = sizeof(question),
@@ -204,7 +204,7 @@ static int64_t owner_of(const struct sockaddr *peer, const struct sockaddr *here
 	fill_address(peer, question.ask.id.idiag_src, &question.ask.id.idiag_sport);
 	fill_address(here, question.ask.id.idiag_dst, &question.ask.id.idiag_dport);
 	if (send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question))
-		uid = hear(fd);
+		uid = access_hear(fd);
 	close(fd);
 	return uid;
 }
@@ -229,8 +229,8 @@ static int64_t owner_at(const struct sockaddr *peer, uint16_t port)
 				    .sin6_port = htons(port),
 				    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 
-	return owner_of(peer, peer->sa_family == AF_INET ? (struct sockaddr *)&four
-							 : (struct sockaddr *)&six);
+	return access_owner_of(peer, peer->sa_family == AF_INET ? (struct sockaddr *)&four
+								: (struct sockaddr *)&six);
 }
 
 bool access_knows_users(uint16_t port)
@@ -264,8 +264,8 @@ static bool is_our_user(const struct serve *serve, const struct access *access)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static unsigned refuse(struct request *request, unsigned status, const char *hint,
-		       const char *sentence)
+static unsigned access_refuse(struct request *request, unsigned status, const char *hint,
+			      const char *sentence)
 {
 	answer_error(request, status, hint, "%s", sentence);
 	return status;
@@ -276,22 +276,23 @@ unsigned access_check(struct request *request, const struct access *access)
 	const struct serve *serve = request->serve;
 
 	if (!is_our_host(serve, access->host))
-		return refuse(
+		return access_refuse(
 			request, 403,
 			"use the address that kymo serve printed, or start it with --host NAME",
 			"this Host is not a name of this machine");
 	if (!is_our_origin(access) || !is_our_site(access))
-		return refuse(request, 403, NULL, "pages of other sites may not ask here");
+		return access_refuse(request, 403, NULL, "pages of other sites may not ask here");
 	if (!is_our_user(serve, access))
-		return refuse(request, 403, "start kymo serve with KYMO_TOKEN=… and hand that on",
-			      "this kymo serve is another user's");
+		return access_refuse(request, 403,
+				     "start kymo serve with KYMO_TOKEN=… and hand that on",
+				     "this kymo serve is another user's");
 	if (!has_token(serve, access))
-		return refuse(request, 401,
-			      "follow the link that kymo serve printed, or set KYMO_TOKEN",
-			      "a token is needed here, and this is not it");
+		return access_refuse(request, 401,
+				     "follow the link that kymo serve printed, or set KYMO_TOKEN",
+				     "a token is needed here, and this is not it");
 	if (access->post &&
 	    (!access->content_type || strncasecmp(access->content_type, "application/json", 16)))
-		return refuse(request, 415, "Content-Type: application/json",
-			      "the body of a POST has to be JSON");
+		return access_refuse(request, 415, "Content-Type: application/json",
+				     "the body of a POST has to be JSON");
 	return 0;
 }

@@ -105,7 +105,7 @@ static struct subscriber *subscribe(struct request *request, struct target *targ
 	return subscriber;
 }
 
-static int refuse(struct request *request)
+static int events_refuse(struct request *request)
 {
 	struct MHD_Response *response = mhd.create_response_from_buffer(
 		request->answer.used, request->answer.data, MHD_RESPMEM_MUST_COPY);
@@ -127,12 +127,12 @@ int events_answer(struct request *request)
 
 	if (request->serve->tail_count >= SUBSCRIBERS_MOST) {
 		answer_error(request, 429, "close some", "too many viewers at once");
-		return refuse(request);
+		return events_refuse(request);
 	}
 	if (name && *name) {
 		target = request_target(request);
 		if (!target)
-			return refuse(request);
+			return events_refuse(request);
 	}
 	subscriber = subscribe(request, target);
 	response = subscriber ? mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
@@ -197,7 +197,7 @@ static void state_json(const struct target *target, struct buf *out)
 		  feed->rows.dropped);
 }
 
-static uint64_t hash_text(const struct buf *text)
+static uint64_t events_hash_text(const struct buf *text)
 {
 	uint64_t hash = 14695981039346656037u;
 
@@ -220,14 +220,14 @@ static void gather_target(struct news *news, bool looked)
 	}
 	state_json(target, &news->state);
 	/* What always changes is not a change. */
-	news->state_hash = hash_text(&news->state);
+	news->state_hash = events_hash_text(&news->state);
 	buf_print(&news->state,
 		  ",\"emitted\":%" PRIu64 ",\"kept\":%" PRIu64 ",\"duration_ns\":%" PRId64 "}",
 		  feed->rows.emitted, feed->rows.kept, feed->now_ns);
 	pthread_rwlock_unlock(&target->feed_lock);
 }
 
-static void add_rows(struct subscriber *subscriber, const struct news *news)
+static void events_add_rows(struct subscriber *subscriber, const struct news *news)
 {
 	int64_t from = news->from_ns < subscriber->missed_from_ns ? news->from_ns
 								  : subscriber->missed_from_ns;
@@ -244,7 +244,8 @@ static void add_rows(struct subscriber *subscriber, const struct news *news)
 	subscriber->missed_from_ns = INT64_MAX;
 }
 
-static void add_event(struct subscriber *subscriber, const char *event, const struct buf *data)
+static void events_add_event(struct subscriber *subscriber, const char *event,
+			     const struct buf *data)
 {
 	buf_print(&subscriber->unread, "event: %s\ndata: ", event);
 	buf_add(&subscriber->unread, data->data, data->used);
@@ -254,13 +255,13 @@ static void add_event(struct subscriber *subscriber, const char *event, const st
 static void tell_one(struct subscriber *subscriber, const struct news *news, uint64_t now_ns)
 {
 	if (subscriber->target && subscriber->target == news->target) {
-		add_rows(subscriber, news);
+		events_add_rows(subscriber, news);
 		if (subscriber->state_hash != news->state_hash)
-			add_event(subscriber, "state", &news->state);
+			events_add_event(subscriber, "state", &news->state);
 		subscriber->state_hash = news->state_hash;
 	}
 	if (news->list.used && subscriber->list_number != news->list_number) {
-		add_event(subscriber, "targets", &news->list);
+		events_add_event(subscriber, "targets", &news->list);
 		subscriber->list_number = news->list_number;
 	}
 	if (now_ns - subscriber->beat_ns > BEAT_NS)
@@ -270,7 +271,7 @@ static void tell_one(struct subscriber *subscriber, const struct news *news, uin
 }
 
 /* Wakes after the lock is given back: libmicrohttpd takes locks of its own. One that sleeps cannot go away meanwhile. */
-static void tell(const struct news *news)
+static void events_tell(const struct news *news)
 {
 	struct MHD_Connection *woken[SUBSCRIBERS_MOST];
 	uint64_t now_ns = target_clock_ns();
@@ -319,7 +320,7 @@ static void tell_list(struct serve *serve)
 	news.list_number = serve->targets.number;
 	pthread_mutex_unlock(&serve->targets.lock);
 	targets_document(serve, &news.list);
-	tell(&news);
+	events_tell(&news);
 	buf_fini(&news.list);
 }
 
@@ -333,7 +334,7 @@ static void tell_target(struct target *target)
 
 	target_look(target, least - TICK_NS / 4, &looked, &err);
 	gather_target(&news, looked);
-	tell(&news);
+	events_tell(&news);
 	buf_fini(&news.rows);
 	buf_fini(&news.state);
 }
@@ -348,7 +349,7 @@ static void end_with_program(const struct serve *serve)
 		kill(getpid(), SIGTERM);
 }
 
-static void *watch(void *context)
+static void *events_watch(void *context)
 {
 	struct serve *serve = context;
 	struct target *targets[64];
@@ -381,7 +382,7 @@ int events_start(struct serve *serve)
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attributes, watch, serve);
+	rc = pthread_create(&thread, &attributes, events_watch, serve);
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }

@@ -46,7 +46,7 @@ static bool fill_map(uint32_t **map, size_t *count, size_t wanted)
 	return true;
 }
 
-static struct feed_process *add_process(struct feed *feed, const struct store_process *process)
+static struct feed_process *feed_add_process(struct feed *feed, const struct store_process *process)
 {
 	struct feed_process *list = realloc(feed->processes,
 					    (feed->process_count + 1) * sizeof(*list));
@@ -85,7 +85,7 @@ static int64_t find_process(struct feed *feed, const struct store_process *proce
 		    feed->processes[i].starttime == process->control.starttime)
 			found = &feed->processes[i];
 	if (!found)
-		found = add_process(feed, process);
+		found = feed_add_process(feed, process);
 	if (!found || !fill_map(&found->lane_of, &found->lane_count, process->thread_count) ||
 	    !fill_map(&found->name_of, &found->name_count, process->name_count))
 		return -1;
@@ -115,9 +115,9 @@ static bool is_task(const struct recording *recording, const struct store_proces
 }
 
 /* The lane, or a negative errno. */
-static int64_t lane_of(struct feed *feed, struct feed_process *mine,
-		       const struct recording *recording, const struct store_process *process,
-		       uint32_t local)
+static int64_t feed_lane_of(struct feed *feed, struct feed_process *mine,
+			    const struct recording *recording, const struct store_process *process,
+			    uint32_t local)
 {
 	struct zoneindex_lane lane = { .pid = process->pid,
 				       .tid = process->pid,
@@ -142,7 +142,7 @@ static int64_t lane_of(struct feed *feed, struct feed_process *mine,
 	return at;
 }
 
-static int64_t intern(struct feed *feed, const struct store_name *name)
+static int64_t feed_intern(struct feed *feed, const struct store_name *name)
 {
 	struct zonenames_key key = { .name = name->text,
 				     .name_bytes = name->text_bytes,
@@ -154,17 +154,17 @@ static int64_t intern(struct feed *feed, const struct store_name *name)
 	return zoneindex_name(&feed->index, &key);
 }
 
-static int64_t name_of(struct feed *feed, struct feed_process *mine,
-		       const struct recording *recording, const struct store_process *process,
-		       uint32_t local)
+static int64_t feed_name_of(struct feed *feed, struct feed_process *mine,
+			    const struct recording *recording, const struct store_process *process,
+			    uint32_t local)
 {
 	int64_t at;
 
 	if (local >= process->name_count || local >= mine->name_count)
-		return intern(feed, &recording->names[0]);
+		return feed_intern(feed, &recording->names[0]);
 	if (mine->name_of[local])
 		return mine->name_of[local] - 1;
-	at = intern(feed, &recording->names[process->name_of[local]]);
+	at = feed_intern(feed, &recording->names[process->name_of[local]]);
 	/* One that has no text yet may get it. */
 	if (at >= 0 && process->name_of[local])
 		mine->name_of[local] = (uint32_t)at + 1;
@@ -181,8 +181,8 @@ struct look {
 	struct feed_process *mine;
 };
 
-static void remember(struct feed *feed, uint32_t lane, uint32_t row, uint32_t name,
-		     const struct kymo_zone_row *zone)
+static void feed_remember(struct feed *feed, uint32_t lane, uint32_t row, uint32_t name,
+			  const struct kymo_zone_row *zone)
 {
 	const struct store_clock *clock = &feed->index.clocks[feed->index.lanes[lane].clock];
 	struct feed_zone *recent = &feed->recent[feed->came++ % FEED_RECENT];
@@ -198,7 +198,7 @@ static void remember(struct feed *feed, uint32_t lane, uint32_t row, uint32_t na
 }
 
 /* What is known already, and it nearly always is, is not looked for. */
-static uint32_t known(const uint32_t *map, size_t count, uint32_t local)
+static uint32_t feed_known(const uint32_t *map, size_t count, uint32_t local)
 {
 	return local < count ? map[local] : 0;
 }
@@ -207,14 +207,14 @@ static int take_zone(const struct look *look, const struct kymo_zone_row *zone)
 {
 	struct feed *feed = look->feed;
 	struct feed_process *mine = look->mine;
-	int64_t lane = (int64_t)known(mine->lane_of, mine->lane_count, zone->thread) - 1;
-	int64_t name = (int64_t)known(mine->name_of, mine->name_count, zone->name) - 1;
+	int64_t lane = (int64_t)feed_known(mine->lane_of, mine->lane_count, zone->thread) - 1;
+	int64_t name = (int64_t)feed_known(mine->name_of, mine->name_count, zone->name) - 1;
 	uint32_t row = zone->depth < ZONEINDEX_ROWS ? zone->depth : ZONEINDEX_ROWS - 1;
 
 	if (lane < 0)
-		lane = lane_of(feed, mine, look->recording, look->process, zone->thread);
+		lane = feed_lane_of(feed, mine, look->recording, look->process, zone->thread);
 	if (name < 0)
-		name = name_of(feed, mine, look->recording, look->process, zone->name);
+		name = feed_name_of(feed, mine, look->recording, look->process, zone->name);
 	if (lane == -ENOSPC) {
 		feed->index.hidden++;
 		return 0;
@@ -222,7 +222,7 @@ static int take_zone(const struct look *look, const struct kymo_zone_row *zone)
 	if (lane < 0 || name < 0)
 		return -ENOMEM;
 	if (feed->filled)
-		remember(feed, (uint32_t)lane, row, (uint32_t)name, zone);
+		feed_remember(feed, (uint32_t)lane, row, (uint32_t)name, zone);
 	return zoneindex_add(&feed->index, (uint32_t)lane, row, zone->start_ticks,
 			     zone->duration_ticks, (uint32_t)name);
 }
@@ -299,8 +299,8 @@ static uint32_t local_thread(const struct store_process *process, uint32_t threa
 	return 0;
 }
 
-static int take_open(struct feed *feed, const struct recording *recording,
-		     const struct store_stream *stream)
+static int feed_take_open(struct feed *feed, const struct recording *recording,
+			  const struct store_stream *stream)
 {
 	const struct store_process *process = &recording->processes[stream->process];
 	int64_t mine = stream->open_count ? find_process(feed, process) : 0;
@@ -314,9 +314,9 @@ static int take_open(struct feed *feed, const struct recording *recording,
 		return -ENOMEM;
 	for (size_t i = 0; i < stream->open_count; i++) {
 		const struct store_open_zone *zone = &stream->open_zones[i];
-		int64_t lane = lane_of(feed, &feed->processes[mine], recording, process,
-				       local_thread(process, zone->thread));
-		int64_t name = intern(feed, &recording->names[zone->name]);
+		int64_t lane = feed_lane_of(feed, &feed->processes[mine], recording, process,
+					    local_thread(process, zone->thread));
+		int64_t name = feed_intern(feed, &recording->names[zone->name]);
 
 		if (lane >= 0 && name >= 0)
 			list[feed->open_count++] = (struct feed_open){
@@ -382,7 +382,7 @@ static int take_recording(struct feed *feed, const struct recording *recording)
 			continue;
 		rc = take_stream(feed, recording, stream);
 		if (!rc)
-			rc = take_open(feed, recording, stream);
+			rc = feed_take_open(feed, recording, stream);
 	}
 	if (feed->index.count > ZONES_MOST) {
 		zoneindex_forget(&feed->index);

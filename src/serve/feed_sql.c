@@ -42,7 +42,8 @@ static struct tables_cell cell_of(const struct rows *rows, size_t column)
 }
 
 /* Rows of a thread come together: the last one is nearly always right. */
-static int64_t lane_of(struct taking *taking, const struct rows *rows, int32_t pid, int32_t tid)
+static int64_t feed_sql_lane_of(struct taking *taking, const struct rows *rows, int32_t pid,
+				int32_t tid)
 {
 	struct zoneindex *index = &taking->feed->index;
 	struct zoneindex_lane lane = { .pid = pid,
@@ -65,7 +66,7 @@ static int64_t lane_of(struct taking *taking, const struct rows *rows, int32_t p
 	return zoneindex_lane(index, &lane);
 }
 
-static int64_t name_of(struct taking *taking, const struct rows *rows)
+static int64_t feed_sql_name_of(struct taking *taking, const struct rows *rows)
 {
 	struct tables_cell name = cell_of(rows, 6), file = cell_of(rows, 7);
 	char source[8];
@@ -80,7 +81,7 @@ static int64_t name_of(struct taking *taking, const struct rows *rows)
 	return zoneindex_name(&taking->feed->index, &key);
 }
 
-static int take_open(struct feed *feed, const struct feed_open *open)
+static int feed_sql_take_open(struct feed *feed, const struct feed_open *open)
 {
 	struct feed_open *list = realloc(feed->open, (feed->open_count + 1) * sizeof(*list));
 
@@ -95,9 +96,9 @@ static int take_row(const struct rows *rows, void *context)
 {
 	struct taking *taking = context;
 	double start = rows_number(rows, 3, -1), depth = rows_number(rows, 2, 0);
-	int64_t lane = lane_of(taking, rows, (int32_t)rows_number(rows, 0, 0),
-			       (int32_t)rows_number(rows, 1, 0));
-	int64_t name = lane < 0 ? lane : name_of(taking, rows);
+	int64_t lane = feed_sql_lane_of(taking, rows, (int32_t)rows_number(rows, 0, 0),
+					(int32_t)rows_number(rows, 1, 0));
+	int64_t name = lane < 0 ? lane : feed_sql_name_of(taking, rows);
 	uint32_t row = depth >= 0 && depth < ZONEINDEX_ROWS ? (uint32_t)depth : ZONEINDEX_ROWS - 1;
 
 	if (lane == -ENOSPC) {
@@ -108,10 +109,11 @@ static int take_row(const struct rows *rows, void *context)
 		return -ENOMEM;
 	start = start < 0 ? 0 : start;
 	if (taking->open)
-		return take_open(taking->feed, &(struct feed_open){ .lane = (uint32_t)lane,
-								    .row = row,
-								    .name = (uint32_t)name,
-								    .start_ns = (int64_t)start });
+		return feed_sql_take_open(taking->feed,
+					  &(struct feed_open){ .lane = (uint32_t)lane,
+							       .row = row,
+							       .name = (uint32_t)name,
+							       .start_ns = (int64_t)start });
 	return zoneindex_add(&taking->feed->index, (uint32_t)lane, row, (uint64_t)start,
 			     (uint64_t)rows_number(rows, 4, 0), (uint32_t)name);
 }
@@ -141,7 +143,7 @@ static int take_streams(const struct rows *rows, void *context)
 }
 
 /* Of the two, times are ns already. */
-static int begin(struct taking *taking, struct feed *feed)
+static int feed_sql_begin(struct taking *taking, struct feed *feed)
 {
 	const struct store_clock clock = { .mult = UINT64_C(1) << 32 };
 	int64_t at = zoneindex_clock(&feed->index, &clock);
@@ -155,7 +157,7 @@ int feed_sql_all(struct feed *feed, const char *path, struct kymo_error *err)
 	struct tables_options options = { .memory_limit_bytes = SQL_MEMORY_BYTES };
 	struct tables *tables = NULL;
 	struct taking taking;
-	int rc = begin(&taking, feed);
+	int rc = feed_sql_begin(&taking, feed);
 
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
@@ -181,7 +183,7 @@ void feed_sql_devices(struct feed *feed, const char *path)
 	struct taking taking;
 	struct kymo_error err;
 
-	if (begin(&taking, feed) || tables_open(path, &options, &tables, &err))
+	if (feed_sql_begin(&taking, feed) || tables_open(path, &options, &tables, &err))
 		return;
 	zoneindex_clear(&feed->index, ZONEINDEX_QUEUE);
 	rows_each(tables, ops_sql, take_row, &taking, &err);

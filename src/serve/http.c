@@ -43,7 +43,7 @@ static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, con
 	return MHD_YES;
 }
 
-static const char *header(struct MHD_Connection *connection, const char *name)
+static const char *http_header(struct MHD_Connection *connection, const char *name)
 {
 	return mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
@@ -161,25 +161,25 @@ void http_resume(struct request *request)
 
 /* ---- one request after another -------------------------------------------------------------- */
 
-static void read_headers(struct request *request, struct access *access, const char *method)
+static void http_read_headers(struct request *request, struct access *access, const char *method)
 {
 	struct MHD_Connection *connection = request->connection;
 	const union MHD_ConnectionInfo *info = mhd.get_connection_info(
 		connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	const char *text = header(connection, "If-None-Match");
+	const char *text = http_header(connection, "If-None-Match");
 
-	*access = (struct access){ .host = header(connection, "Host"),
-				   .origin = header(connection, "Origin"),
-				   .site = header(connection, "Sec-Fetch-Site"),
-				   .authorization = header(connection, "Authorization"),
-				   .cookie = header(connection, "Cookie"),
-				   .content_type = header(connection, "Content-Type"),
+	*access = (struct access){ .host = http_header(connection, "Host"),
+				   .origin = http_header(connection, "Origin"),
+				   .site = http_header(connection, "Sec-Fetch-Site"),
+				   .authorization = http_header(connection, "Authorization"),
+				   .cookie = http_header(connection, "Cookie"),
+				   .content_type = http_header(connection, "Content-Type"),
 				   .post = !strcmp(method, "POST"),
 				   .peer = info ? info->client_addr : NULL };
 	snprintf(request->if_none_match, sizeof(request->if_none_match), "%s", text ? text : "");
-	text = header(connection, "Accept-Encoding");
+	text = http_header(connection, "Accept-Encoding");
 	request->gzip = text && strstr(text, "gzip");
-	text = header(connection, "Content-Length");
+	text = http_header(connection, "Content-Length");
 	request->too_long = text && (strlen(text) > 7 || atol(text) > (long)SERVE_BODY_BYTES);
 }
 
@@ -211,7 +211,8 @@ static void find_route(struct request *request, const char *url, const char *met
 		add_parameter(request, MHD_GET_ARGUMENT_KIND, "asset", url + 8);
 }
 
-static struct request *begin(struct MHD_Connection *connection, const char *url, const char *method)
+static struct request *http_begin(struct MHD_Connection *connection, const char *url,
+				  const char *method)
 {
 	struct request *request = calloc(1, sizeof(*request));
 	struct access access;
@@ -224,7 +225,7 @@ static struct request *begin(struct MHD_Connection *connection, const char *url,
 				     .type = "application/json",
 				     .fd = -1 };
 	serve.asked_at_ns = target_clock_ns();
-	read_headers(request, &access, method);
+	http_read_headers(request, &access, method);
 	mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, request);
 	access.token = !strcmp(url, "/") ? request_get(request, "token") : NULL;
 	if (access_check(request, &access))
@@ -271,7 +272,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	(void)context;
 	(void)version;
 	if (!request) {
-		*state = request = begin(connection, url, method);
+		*state = request = http_begin(connection, url, method);
 		if (!request)
 			return MHD_NO;
 		if (!request->too_long)

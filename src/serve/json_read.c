@@ -47,7 +47,7 @@ static int hex4(struct reader *reader)
 	return value;
 }
 
-static void put_utf8(struct reader *reader, uint32_t code)
+static void json_read_put_utf8(struct reader *reader, uint32_t code)
 {
 	if (code < 0x80) {
 		*reader->out++ = (char)code;
@@ -82,7 +82,7 @@ static bool unicode(struct reader *reader)
 	}
 	if (code >= 0xd800 && code < 0xe000)
 		return false;
-	put_utf8(reader, (uint32_t)code);
+	json_read_put_utf8(reader, (uint32_t)code);
 	return true;
 }
 
@@ -106,7 +106,7 @@ static bool escape(struct reader *reader)
 }
 
 /* After its opening quote; NULL: it does not end, or cannot be. */
-static const char *text(struct reader *reader)
+static const char *json_read_text(struct reader *reader)
 {
 	const char *begin = reader->out;
 
@@ -148,13 +148,13 @@ static bool field(struct reader *reader, bool inside)
 
 	if (json->count == JSONIN_FIELDS || !is_next(reader, '"'))
 		return false;
-	*field = (struct json_read_field){ .key = text(reader), .inside = inside };
+	*field = (struct json_read_field){ .key = json_read_text(reader), .inside = inside };
 	if (!field->key || !is_next(reader, ':'))
 		return false;
 	if (!inside && is_next(reader, '{'))
 		return object(reader, true);
 	field->text = is_next(reader, '"');
-	field->value = field->text ? text(reader) : word(reader);
+	field->value = field->text ? json_read_text(reader) : word(reader);
 	json->count++;
 	return field->value;
 }

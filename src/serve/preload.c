@@ -3,7 +3,7 @@
 
 #ifndef KYMO_NO_HTTP
 
-static void *prepare(void *context)
+static void *preload_prepare(void *context)
 {
 	struct serve *serve = context;
 	struct target *target = targets_find(&serve->targets, NULL);
@@ -28,7 +28,7 @@ int preload_start(struct serve *serve)
 		return 0;
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attributes, prepare, serve);
+	rc = pthread_create(&thread, &attributes, preload_prepare, serve);
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }

@@ -68,7 +68,7 @@ void running_leave(struct request *request)
 
 /* Under running_lock. One that still waits for a worker is taken out of the queue and put before *waited; one that opens its
    tables looks itself; what the tables do is interrupted until it has ended. */
-static void stop(struct running *running, struct request **waited)
+static void running_stop(struct running *running, struct request **waited)
 {
 	struct request *request = running->request;
 
@@ -104,7 +104,7 @@ int running_cancel(struct serve *serve, const char *id)
 	for (struct running *r = serve->running, *next; r; r = next) {
 		next = r->next;
 		if (!strcmp(r->id, id)) {
-			stop(r, &waited);
+			running_stop(r, &waited);
 			count++;
 		}
 	}
@@ -129,7 +129,7 @@ void running_look(struct serve *serve)
 	for (struct running *r = serve->running, *next; r; r = next) {
 		next = r->next;
 		if (!r->cancelled && has_gone(r))
-			stop(r, &waited);
+			running_stop(r, &waited);
 	}
 	pthread_mutex_unlock(&serve->running_lock);
 	answer_waited(waited);

@@ -46,14 +46,14 @@ static void make_id(const char *path, char *out, size_t out_bytes)
 }
 
 /* Recordings of others may be listed in the index or lie in the working directory; they are not ours to show. */
-static bool is_ours(const char *path)
+static bool target_is_ours(const char *path)
 {
 	struct stat st;
 
 	return !stat(path, &st) && (st.st_uid == geteuid() || !geteuid());
 }
 
-static struct target *add(struct targets *targets, const char *id)
+static struct target *target_add(struct targets *targets, const char *id)
 {
 	struct target **list;
 	struct target *target;
@@ -88,7 +88,7 @@ static bool is_same_run(const struct target *target, const struct store_entry *e
 	       known->kind == STORE_DIRECTORY && entry->kind == STORE_DIRECTORY;
 }
 
-static struct target *find_entry(struct targets *targets, const struct store_entry *entry)
+static struct target *target_find_entry(struct targets *targets, const struct store_entry *entry)
 {
 	for (size_t i = 0; i < targets->count; i++)
 		if (!strcmp(targets->list[i]->entry.path, entry->path))
@@ -116,17 +116,17 @@ static bool is_too_young(const struct store_entry *entry)
 	return entry->kind == STORE_DIRECTORY && entry->state == STORE_LIVE && !entry->pid;
 }
 
-static void consider(struct targets *targets, const struct store_entry *entry, size_t named)
+static void target_consider(struct targets *targets, const struct store_entry *entry, size_t named)
 {
 	struct target *target;
 	char id[sizeof(target->id)];
 
-	if (!is_ours(entry->path) || (!named && is_too_young(entry)))
+	if (!target_is_ours(entry->path) || (!named && is_too_young(entry)))
 		return;
-	target = find_entry(targets, entry);
+	target = target_find_entry(targets, entry);
 	if (!target) {
 		make_id(entry->path, id, sizeof(id));
-		target = add(targets, id);
+		target = target_add(targets, id);
 	}
 	if (!target)
 		return;
@@ -138,7 +138,7 @@ static void consider(struct targets *targets, const struct store_entry *entry, s
 		target->named = named;
 }
 
-static int live_then_newest(const void *left, const void *right)
+static int target_live_then_newest(const void *left, const void *right)
 {
 	const struct target *const *x = left, *const *y = right, *a = *x, *b = *y;
 
@@ -173,7 +173,7 @@ static void list_named(struct targets *targets)
 	/* The last one first: who is named twice keeps the better place. */
 	for (size_t i = targets->named_count; entry && i > 0; i--)
 		if (discover_inspect(targets->named[i - 1], true, entry) != -ENOENT)
-			consider(targets, entry, i);
+			target_consider(targets, entry, i);
 	free(entry);
 }
 
@@ -187,11 +187,12 @@ static void list_again(struct targets *targets)
 		targets->list[i]->gone = true;
 	if (!targets->only_named && !store_list(&entries, &count, NULL))
 		for (size_t i = 0; i < count; i++)
-			consider(targets, &entries[i], 0);
+			target_consider(targets, &entries[i], 0);
 	free(entries);
 	list_named(targets);
 	if (targets->count)
-		qsort(targets->list, targets->count, sizeof(struct target *), live_then_newest);
+		qsort(targets->list, targets->count, sizeof(struct target *),
+		      target_live_then_newest);
 	hash = hash_list(targets);
 	targets->number += hash != targets->hash;
 	targets->hash = hash;
@@ -259,7 +260,7 @@ static struct target *find_unknown(struct targets *targets)
 	return found;
 }
 
-static struct target_about learn(const char *path)
+static struct target_about target_learn(const char *path)
 {
 	struct target_about about = { .known = true, .rank = -1, .ranks = -1 };
 	struct recording *recording = NULL;
@@ -289,7 +290,7 @@ void targets_learn(struct targets *targets)
 		struct target_about about;
 
 		copy_path(target, path);
-		about = learn(path);
+		about = target_learn(path);
 		pthread_mutex_lock(&targets->lock);
 		/* One that has no process yet is asked again. */
 		about.known = about.command || target->entry.state != STORE_LIVE;
@@ -430,7 +431,7 @@ int target_look(struct target *target, uint64_t least_ns, bool *looked, struct k
 	return rc;
 }
 
-static const char *state_of(const struct store_entry *entry, const struct feed *feed)
+static const char *target_state_of(const struct store_entry *entry, const struct feed *feed)
 {
 	static const char *const states[] = { [STORE_LIVE] = "running",
 					      [STORE_ENDED] = "ended",
@@ -448,7 +449,7 @@ static const char *state_of(const struct store_entry *entry, const struct feed *
 
 const char *target_state(const struct target *target)
 {
-	return state_of(&target->entry, &target->feed);
+	return target_state_of(&target->entry, &target->feed);
 }
 
 void target_how_json(const struct target *target, struct buf *out)
@@ -464,7 +465,7 @@ void target_how_json(const struct target *target, struct buf *out)
 		buf_text(out, "\"exit_code\":null,\"signal\":null");
 }
 
-static void key_text(struct buf *out, const char *key, const char *text)
+static void target_key_text(struct buf *out, const char *key, const char *text)
 {
 	buf_print(out, ",\"%s\":", key);
 	if (text && *text)
@@ -505,14 +506,14 @@ static void target_json(const struct target *target, const struct feed *feed, ui
 	int32_t ranks = feed->filled ? feed->ranks : about->known ? about->ranks : -1;
 
 	buf_print(out, "{\"id\":\"%s\"", target->id);
-	key_text(out, "program",
-		 entry->program[0] ? entry->program
-		 : slash	   ? slash + 1
-				   : entry->path);
-	key_text(out, "name", entry->name);
-	key_text(out, "command", feed->filled ? feed->command : about->command);
+	target_key_text(out, "program",
+			entry->program[0] ? entry->program
+			: slash		  ? slash + 1
+					  : entry->path);
+	target_key_text(out, "name", entry->name);
+	target_key_text(out, "command", feed->filled ? feed->command : about->command);
 	key_number(out, "pid", entry->pid, entry->pid > 0);
-	key_text(out, "state", state_of(entry, feed));
+	target_key_text(out, "state", target_state_of(entry, feed));
 	buf_char(out, ',');
 	target_how_json(target, out);
 	key_number(out, "started_unix_ns", (int64_t)entry->started_unix_ns, entry->started_unix_ns);
@@ -521,16 +522,16 @@ static void target_json(const struct target *target, const struct feed *feed, ui
 	key_number(out, "ranks", ranks, ranks > 0);
 	key_number(out, "last_row_ns", feed->now_ns - feed->now.last_row_age_ns,
 		   feed->filled && feed->now.known && feed->now.last_row_age_ns >= 0);
-	key_text(out, "kind", kinds[entry->kind]);
+	target_key_text(out, "kind", kinds[entry->kind]);
 	key_number(out, "bytes", (int64_t)entry->bytes, true);
-	key_text(out, "path", entry->path);
-	key_text(out, "open_zone", feed->filled && feed->live ? feed->now.longest : NULL);
+	target_key_text(out, "path", entry->path);
+	target_key_text(out, "open_zone", feed->filled && feed->live ? feed->now.longest : NULL);
 	key_number(out, "open_zone_age_ns", feed->now.longest_age_ns,
 		   feed->filled && feed->live && feed->now.longest[0]);
 	key_number(out, "steps", feed->filled ? feed->steps : about->steps,
 		   feed->filled || (about->known && entry->state != STORE_LIVE));
 	key_number(out, "zones", (int64_t)feed->index.count, feed->filled);
-	key_text(out, "unreadable", entry->unreadable);
+	target_key_text(out, "unreadable", entry->unreadable);
 	buf_char(out, '}');
 }
 

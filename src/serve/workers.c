@@ -22,7 +22,7 @@ static struct queue queues[2] = {
 	{ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0, SLOW_WAITING_MOST },
 };
 
-static struct request *take(struct queue *queue)
+static struct request *workers_take(struct queue *queue)
 {
 	struct request *request;
 
@@ -49,7 +49,7 @@ static void *work(void *context)
 	if (context == &queues[1])
 		workers_yield();
 	for (;;) {
-		struct request *request = take(context);
+		struct request *request = workers_take(context);
 
 		request->route->answer(request);
 		if (request->answer.failed)

@@ -100,7 +100,7 @@ static uint64_t end_ticks(const struct zoneindex_track *track, uint32_t at)
 }
 
 /* The tree's leaves and branches over zone `at`, which is the last. */
-static void enter(struct zoneindex_track *track, uint32_t at)
+static void zoneindex_enter(struct zoneindex_track *track, uint32_t at)
 {
 	if (at % BLOCK == 0) {
 		uint32_t block = at / BLOCK;
@@ -145,7 +145,7 @@ static void enter_again(struct zoneindex_track *track, uint32_t from)
 			track->longest[level][from >> 4 * (level + 1)] = longest_before(
 				track, level, from);
 	for (uint32_t i = from; i < track->count; i++)
-		enter(track, i);
+		zoneindex_enter(track, i);
 }
 
 static bool insert(struct zoneindex_track *track, uint32_t at, uint64_t start, uint64_t duration,
@@ -166,7 +166,8 @@ static bool insert(struct zoneindex_track *track, uint32_t at, uint64_t start, u
 	return true;
 }
 
-static bool append(struct zoneindex_track *track, uint64_t start, uint64_t duration, uint32_t name)
+static bool zoneindex_append(struct zoneindex_track *track, uint64_t start, uint64_t duration,
+			     uint32_t name)
 {
 	uint32_t at = track->count;
 
@@ -176,7 +177,7 @@ static bool append(struct zoneindex_track *track, uint64_t start, uint64_t durat
 	track->duration[at] = duration;
 	track->name[at] = name;
 	track->count++;
-	enter(track, at);
+	zoneindex_enter(track, at);
 	return true;
 }
 
@@ -212,7 +213,7 @@ int zoneindex_add(struct zoneindex *index, uint32_t lane, uint32_t row, uint64_t
 		if (at < 0)
 			continue;
 		if (at == (int64_t)track->count
-			    ? !append(track, start_ticks, duration_ticks, name)
+			    ? !zoneindex_append(track, start_ticks, duration_ticks, name)
 			    : !insert(track, (uint32_t)at, start_ticks, duration_ticks, name))
 			return -ENOMEM;
 		index->count++;

@@ -144,7 +144,7 @@ struct zoneindex_piece zoneindex_zone(const struct zoneindex *index,
 					 .n = 1 };
 }
 
-static void emit(struct zoneindex_pieces *out, const struct zoneindex_piece *piece)
+static void zonepieces_emit(struct zoneindex_pieces *out, const struct zoneindex_piece *piece)
 {
 	size_t more = out->room ? out->room * 2 : 1024;
 	struct zoneindex_piece *list;
@@ -162,8 +162,9 @@ static void emit(struct zoneindex_pieces *out, const struct zoneindex_piece *pie
 	out->list[out->count++] = *piece;
 }
 
-static struct zoneindex_piece merge(const struct zoneindex *index,
-				    const struct zoneindex_track *track, uint32_t i, uint32_t j)
+static struct zoneindex_piece zonepieces_merge(const struct zoneindex *index,
+					       const struct zoneindex_track *track, uint32_t i,
+					       uint32_t j)
 {
 	const struct store_clock *clock = clock_of(index, track);
 	struct zoneindex_piece piece = zoneindex_zone(index, track, i),
@@ -178,8 +179,9 @@ static struct zoneindex_piece merge(const struct zoneindex *index,
 }
 
 /* Zones of [i, …) that start in the bucket of i; a long one may only be the last, and is left for itself. */
-static uint32_t bucket_end(const struct zoneindex *index, const struct zoneindex_track *track,
-			   uint32_t i, unsigned level, uint64_t bucket_ticks)
+static uint32_t zonepieces_bucket_end(const struct zoneindex *index,
+				      const struct zoneindex_track *track, uint32_t i,
+				      unsigned level, uint64_t bucket_ticks)
 {
 	const struct store_clock *clock = clock_of(index, track);
 	int64_t start = at_least_0(store_clock_ns(clock, track->start[i]));
@@ -198,11 +200,11 @@ void zoneindex_pieces(const struct zoneindex *index, const struct zoneindex_trac
 
 	while (i < track->count && track->start[i] < to && !out->failed) {
 		bool exact = !level || track->duration[i] >= bucket;
-		uint32_t j = exact ? i + 1 : bucket_end(index, track, i, level, bucket);
-		struct zoneindex_piece piece = j - i > 1 ? merge(index, track, i, j)
+		uint32_t j = exact ? i + 1 : zonepieces_bucket_end(index, track, i, level, bucket);
+		struct zoneindex_piece piece = j - i > 1 ? zonepieces_merge(index, track, i, j)
 							 : zoneindex_zone(index, track, i);
 
-		emit(out, &piece);
+		zonepieces_emit(out, &piece);
 		i = j;
 	}
 }

@@ -50,7 +50,7 @@ static uint64_t running_since(const char *pid)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-static uint64_t namespace_of(const char *pid)
+static uint64_t alive_namespace_of(const char *pid)
 {
 	char path[64];
 	struct stat st;
@@ -68,7 +68,7 @@ static bool alive_elsewhere(uint64_t starttime, uint64_t pid_namespace)
 
 	while (proc && !found && (entry = readdir(proc)))
 		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-			namespace_of(entry->d_name) == pid_namespace &&
+			alive_namespace_of(entry->d_name) == pid_namespace &&
 			running_since(entry->d_name) == starttime;
 	if (proc)
 		closedir(proc);
@@ -81,7 +81,7 @@ bool alive_process(int32_t pid, uint64_t starttime, uint64_t pid_namespace)
 
 	if (pid <= 0 || !starttime)
 		return false;
-	if (pid_namespace && pid_namespace != namespace_of("self"))
+	if (pid_namespace && pid_namespace != alive_namespace_of("self"))
 		return alive_elsewhere(starttime, pid_namespace);
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	return running_since(text) == starttime;

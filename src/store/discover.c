@@ -41,7 +41,7 @@ bool discover_is_ours(const char *name, bool in_process)
 	return in_process ? run_files_parse(name, &item) != SOURCE_FOREIGN : !strcmp(name, "run");
 }
 
-static uint64_t bytes_of(int directory, const char *name)
+static uint64_t discover_bytes_of(int directory, const char *name)
 {
 	struct stat st;
 
@@ -59,7 +59,7 @@ static uint64_t sum_directory(int directory, const char *name, bool is_process)
 
 	while (dir && (entry = readdir(dir))) {
 		if (discover_is_ours(entry->d_name, is_process))
-			bytes += bytes_of(dirfd(dir), entry->d_name);
+			bytes += discover_bytes_of(dirfd(dir), entry->d_name);
 		else if (!is_process && run_files_is_process(entry->d_name, NULL))
 			bytes += sum_directory(dirfd(dir), entry->d_name, true);
 	}
@@ -103,7 +103,7 @@ static uint64_t last_realtime(const struct kymo_control *control)
 }
 
 /* What a process adds to what the run file says. */
-static void look_at_process(struct look *look, const char *process)
+static void discover_look_at_process(struct look *look, const char *process)
 {
 	struct store_entry *entry = look->entry;
 	struct kymo_control *control = &look->control;
@@ -159,7 +159,7 @@ static void look_at_run(struct look *look)
 										: STORE_ENDED;
 }
 
-static void look_inside(struct look *look)
+static void discover_look_inside(struct look *look)
 {
 	struct store_entry *entry = look->entry;
 	struct run_files_list list = { 0 };
@@ -172,7 +172,7 @@ static void look_inside(struct look *look)
 			  alive_same_boot(look->run.boot_id);
 	run_files_processes(&look->source, &list);
 	for (size_t i = 0; i < list.count; i++)
-		look_at_process(look, list.items[i].name);
+		discover_look_at_process(look, list.items[i].name);
 	run_files_list_free(&list);
 	if (entry->state == STORE_LOST && supervisor_lives(look))
 		entry->state = STORE_LIVE;
@@ -228,7 +228,7 @@ int discover_inspect(const char *path, bool other_half, struct store_entry *entr
 		return entry->kind == STORE_PACKED ? 0 : -ENOMEM;
 	look->entry = entry;
 	if (!run_files_open(&look->source, whole, NULL)) {
-		look_inside(look);
+		discover_look_inside(look);
 		if (entry->kind == STORE_DIRECTORY)
 			strcpy(entry->path,
 			       look->source.half_paths[other_half && look->source.halves[1] >= 0]);
@@ -254,7 +254,7 @@ static bool is_listed(const struct listing *listing, const char *path)
 	return false;
 }
 
-static void consider(struct listing *listing, const char *path)
+static void discover_consider(struct listing *listing, const char *path)
 {
 	size_t room = listing->room ? listing->room * 2 : 32;
 	struct store_entry *entries;
@@ -304,7 +304,7 @@ static bool looks_like_file(const char *name)
 	return false;
 }
 
-static void list_directory(struct listing *listing, const char *path)
+static void discover_list_directory(struct listing *listing, const char *path)
 {
 	DIR *dir = opendir(path);
 	struct dirent *entry;
@@ -318,7 +318,7 @@ static void list_directory(struct listing *listing, const char *path)
 		     !looks_like_run(dirfd(dir), entry->d_name)))
 			continue;
 		snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name);
-		consider(listing, inner);
+		discover_consider(listing, inner);
 	}
 	if (dir)
 		closedir(dir);
@@ -331,11 +331,11 @@ static void list_index(struct listing *listing)
 
 	while ((line = discover_next_line(&rest)))
 		if (*line == '/')
-			consider(listing, line);
+			discover_consider(listing, line);
 	free(text);
 }
 
-static int live_then_newest(const void *left, const void *right)
+static int discover_live_then_newest(const void *left, const void *right)
 {
 	const struct store_entry *a = left, *b = right;
 
@@ -357,8 +357,8 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 	*out = NULL;
 	*out_count = 0;
 	if (!rc)
-		list_directory(&listing, root);
-	list_directory(&listing, ".");
+		discover_list_directory(&listing, root);
+	discover_list_directory(&listing, ".");
 	list_index(&listing);
 	/* A KYMO_DIR that cannot be used hides what is in it: only worth an error when there is nothing to show. */
 	if (listing.failed)
@@ -370,7 +370,8 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 		return rc;
 	}
 	if (listing.count)
-		qsort(listing.entries, listing.count, sizeof(*listing.entries), live_then_newest);
+		qsort(listing.entries, listing.count, sizeof(*listing.entries),
+		      discover_live_then_newest);
 	*out = listing.entries;
 	*out_count = listing.count;
 	return 0;

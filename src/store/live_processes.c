@@ -31,8 +31,8 @@ static void drop_earlier_life(struct live_processes *live)
 		}
 }
 
-static int add_process(struct live_processes *live, const struct run_files *source,
-		       const char *name)
+static int live_processes_add_process(struct live_processes *live, const struct run_files *source,
+				      const char *name)
 {
 	struct live_process *larger = realloc(live->processes,
 					      (live->count + 1) * sizeof(*live->processes));
@@ -54,13 +54,13 @@ static int add_process(struct live_processes *live, const struct run_files *sour
 	return 0;
 }
 
-static int gather(struct live_processes *live, const struct run_files *source)
+static int live_processes_gather(struct live_processes *live, const struct run_files *source)
 {
 	struct run_files_list list = { 0 };
 	int rc = run_files_processes(source, &list);
 
 	for (size_t i = 0; i < list.count && !rc; i++)
-		rc = add_process(live, source, list.items[i].name);
+		rc = live_processes_add_process(live, source, list.items[i].name);
 	run_files_list_free(&list);
 	return rc;
 }
@@ -82,7 +82,7 @@ int live_processes_open(const char *path, struct live_processes *out, struct kym
 			memset(&out->run, 0, sizeof(out->run));
 		out->run.boot_id[sizeof(out->run.boot_id) - 1] = '\0';
 		if (alive_same_boot(out->run.boot_id))
-			rc = gather(out, &source);
+			rc = live_processes_gather(out, &source);
 		out->supervised = !rc && out->run.supervised && !out->run.ended &&
 				  alive_same_boot(out->run.boot_id) &&
 				  alive_process(out->run.supervisor_pid,
@@ -96,7 +96,7 @@ int live_processes_open(const char *path, struct live_processes *out, struct kym
 	return rc;
 }
 
-static uint64_t namespace_of(int32_t pid)
+static uint64_t live_processes_namespace_of(int32_t pid)
 {
 	char path[48];
 	struct stat st;
@@ -107,7 +107,7 @@ static uint64_t namespace_of(int32_t pid)
 
 const struct live_process *live_processes_find(const struct live_processes *live, int32_t pid)
 {
-	uint64_t starttime = paths_starttime(pid), inner = namespace_of(pid);
+	uint64_t starttime = paths_starttime(pid), inner = live_processes_namespace_of(pid);
 
 	for (size_t i = 0; i < live->count; i++) {
 		const struct kymo_control *control = &live->processes[i].control;
@@ -116,7 +116,7 @@ const struct live_process *live_processes_find(const struct live_processes *live
 		if (control->starttime == starttime &&
 		    (inner && control->pid_namespace ? control->pid_namespace == inner
 						     : control->pid == pid) &&
-		    (control->pid == pid || inner != namespace_of(getpid())))
+		    (control->pid == pid || inner != live_processes_namespace_of(getpid())))
 			return &live->processes[i];
 	}
 	return NULL;

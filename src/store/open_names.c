@@ -99,8 +99,9 @@ static uint32_t unify(struct recording *recording, const struct store_name *name
 /* ---- a process's names ------------------------------------------------------------------- */
 
 /* A file, copied whole into pages; *out_bytes 0: there is none. */
-static char *copy_file(const struct run_files *source, const char *directory, const char *name,
-		       uint64_t most, struct readat *file, size_t *out_bytes)
+static char *open_names_copy_file(const struct run_files *source, const char *directory,
+				  const char *name, uint64_t most, struct readat *file,
+				  size_t *out_bytes)
 {
 	char path[SOURCE_PATH_BYTES * 2];
 	uint64_t size;
@@ -176,9 +177,9 @@ static uint32_t read_name(struct recording *recording, const struct kymo_name_en
 	return unify(recording, &name);
 }
 
-static void read_entries(struct recording *recording, struct store_process *process,
-			 const char *directory, const char *names, size_t names_bytes,
-			 const char *text, size_t text_bytes)
+static void open_names_read_entries(struct recording *recording, struct store_process *process,
+				    const char *directory, const char *names, size_t names_bytes,
+				    const char *text, size_t text_bytes)
 {
 	uint64_t count = entries_there(names, names_bytes, sizeof(struct kymo_name_entry),
 				       KYMO_NAMES_MAX);
@@ -210,15 +211,16 @@ void opennames_read(struct recording *recording, uint32_t process, const char *d
 	const uint64_t names_most = sizeof(struct kymo_names_head) +
 				    (uint64_t)KYMO_NAMES_MAX * sizeof(struct kymo_name_entry);
 	/* Entries first: what they point at is in the text by then. */
-	char *names = copy_file(source, directory, "names", names_most, &names_file, &names_bytes);
-	char *text = copy_file(source, directory, "text", KYMO_TEXT_BYTES_MAX, &text_file,
-			       &text_bytes);
+	char *names = open_names_copy_file(source, directory, "names", names_most, &names_file,
+					   &names_bytes);
+	char *text = open_names_copy_file(source, directory, "text", KYMO_TEXT_BYTES_MAX,
+					  &text_file, &text_bytes);
 
 	if (names && text &&
 	    head_holds(recording, directory, "names", &names_file, KYMO_MAGIC_NAMES) &&
 	    head_holds(recording, directory, "text", &text_file, KYMO_MAGIC_TEXT))
-		read_entries(recording, &recording->processes[process], directory, names,
-			     names_bytes, text, text_bytes);
+		open_names_read_entries(recording, &recording->processes[process], directory, names,
+					names_bytes, text, text_bytes);
 	else if (!names || !text)
 		inside_say(recording, "%s/%s is missing: its zones have no names", directory,
 			   names ? "text" : "names");
@@ -230,8 +232,8 @@ void opennames_read(struct recording *recording, uint32_t process, const char *d
 
 /* ---- threads ----------------------------------------------------------------------------- */
 
-static uint32_t add_thread(struct recording *recording, uint32_t process,
-			   const struct kymo_thread_entry *entry)
+static uint32_t open_names_add_thread(struct recording *recording, uint32_t process,
+				      const struct kymo_thread_entry *entry)
 {
 	struct inside *inside = inside_of(recording);
 	const struct store_clock *clock = &recording->processes[process].clock;
@@ -271,7 +273,7 @@ static void read_threads(struct recording *recording, uint32_t process, const ch
 		memcpy(&entry, bytes + sizeof(struct kymo_threads_head) + i * sizeof(entry),
 		       sizeof(entry));
 		if (entry.ready == 1)
-			to->thread_of[i] = add_thread(recording, process, &entry);
+			to->thread_of[i] = open_names_add_thread(recording, process, &entry);
 	}
 }
 
@@ -281,8 +283,8 @@ void opennames_threads(struct recording *recording, uint32_t process, const char
 	const uint64_t most = sizeof(struct kymo_threads_head) +
 			      (uint64_t)KYMO_THREADS_MAX * sizeof(struct kymo_thread_entry);
 	size_t byte_count;
-	char *bytes = copy_file(&inside_of(recording)->source, directory, "threads", most, &file,
-				&byte_count);
+	char *bytes = open_names_copy_file(&inside_of(recording)->source, directory, "threads",
+					   most, &file, &byte_count);
 
 	if (!bytes)
 		inside_say(recording, "%s/threads is missing: its threads have no names",

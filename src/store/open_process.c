@@ -46,8 +46,9 @@ static bool control_is_sound(const struct kymo_control *control)
 	       control->pid > 0;
 }
 
-static void read_control(struct recording *recording, const char *directory,
-			 const struct run_files_process *name, struct kymo_control *control)
+static void open_process_read_control(struct recording *recording, const char *directory,
+				      const struct run_files_process *name,
+				      struct kymo_control *control)
 {
 	struct readat file = READAT_NONE;
 	struct kymo_error err = { 0 };
@@ -137,7 +138,7 @@ static void end_earlier_life(struct recording *recording, const struct run_files
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
-static bool is_plain(const char *word)
+static bool open_process_is_plain(const char *word)
 {
 	return *word &&
 	       !word[strspn(
@@ -145,9 +146,9 @@ static bool is_plain(const char *word)
 		       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%")];
 }
 
-static void add_quoted(struct buf *line, const char *word)
+static void open_process_add_quoted(struct buf *line, const char *word)
 {
-	if (is_plain(word)) {
+	if (open_process_is_plain(word)) {
 		buf_text(line, word);
 		return;
 	}
@@ -170,7 +171,7 @@ char *openprocess_command(struct recording *recording, const char *argv, size_t 
 	for (size_t at = 0; at < argv_bytes && argv[at]; at += strlen(argv + at) + 1) {
 		if (at)
 			buf_char(&line, ' ');
-		add_quoted(&line, argv + at);
+		open_process_add_quoted(&line, argv + at);
 	}
 	bytes = utf8_repaired_bytes(buf_get(&line), strlen(buf_get(&line))) + 1;
 	out = arena_take(&inside_of(recording)->arena, bytes);
@@ -184,7 +185,7 @@ char *openprocess_command(struct recording *recording, const char *argv, size_t 
 
 /* ---- the two steps ----------------------------------------------------------------------- */
 
-static void add_process(struct recording *recording, const char *directory)
+static void open_process_add_process(struct recording *recording, const char *directory)
 {
 	struct inside *inside = inside_of(recording);
 	struct store_process *processes = inside_grow(recording, recording->processes,
@@ -199,7 +200,7 @@ static void add_process(struct recording *recording, const char *directory)
 	process = &processes[recording->process_count++];
 	memset(process, 0, sizeof(*process));
 	run_files_is_process(directory, &name);
-	read_control(recording, directory, &name, &process->control);
+	open_process_read_control(recording, directory, &name, &process->control);
 	process->pid = process->control.pid;
 	process->ppid = process->control.ppid;
 	process->rank = process->control.rank;
@@ -221,7 +222,7 @@ void openprocess_controls(struct recording *recording)
 		inside_say(recording, "the processes of %s cannot be listed; some may be missing",
 			   recording->path);
 	for (size_t i = 0; i < list.count; i++)
-		add_process(recording, list.items[i].name);
+		open_process_add_process(recording, list.items[i].name);
 	run_files_list_free(&list);
 }
 
@@ -237,7 +238,7 @@ static int64_t last_pair_ns(const struct store_process *process)
 }
 
 /* Before the streams are looked at, which may know of later moments. */
-static void set_times(struct recording *recording, struct store_process *process)
+static void open_process_set_times(struct recording *recording, struct store_process *process)
 {
 	const struct inside *inside = inside_of(recording);
 
@@ -252,7 +253,8 @@ static void set_times(struct recording *recording, struct store_process *process
 		process->ended_ns = process->started_ns;
 }
 
-static int64_t now_ns(const struct recording *recording, const struct store_process *process)
+static int64_t open_process_now_ns(const struct recording *recording,
+				   const struct store_process *process)
 {
 	const struct inside *inside = inside_of(recording);
 
@@ -270,15 +272,15 @@ void openprocess_contents(struct recording *recording)
 		size_t first_copy = inside_of(recording)->copy_count;
 		const char *directory = list.items[i].name;
 
-		set_times(recording, &recording->processes[i]);
+		open_process_set_times(recording, &recording->processes[i]);
 		openstream_copy(recording, (uint32_t)i, directory);
 		/* After the rows: a name or thread is published before the row that uses it. */
 		opennames_read(recording, (uint32_t)i, directory);
 		opennames_threads(recording, (uint32_t)i, directory);
 		openstream_describe(recording, (uint32_t)i, first_copy);
 		if (recording->processes[i].state == STORE_LIVE)
-			recording->processes[i].ended_ns = now_ns(recording,
-								  &recording->processes[i]);
+			recording->processes[i].ended_ns = open_process_now_ns(
+				recording, &recording->processes[i]);
 	}
 	run_files_list_free(&list);
 }

@@ -17,7 +17,7 @@ struct reopen {
 
 /* ---- copying ----------------------------------------------------------------------------- */
 
-static struct stream_image *add_copy(struct recording *recording)
+static struct stream_image *open_stream_add_copy(struct recording *recording)
 {
 	struct inside *inside = inside_of(recording);
 	void *copies = inside_grow(recording, inside->copies, inside->copy_count,
@@ -33,7 +33,7 @@ static void copy_one(struct recording *recording, const char *directory, uint32_
 {
 	struct inside *inside = inside_of(recording);
 	const struct stream_image_sink sink = { inside_hear, recording };
-	struct stream_image *copy = add_copy(recording);
+	struct stream_image *copy = open_stream_add_copy(recording);
 	struct kymo_error err = { 0 };
 	int rc = copy ? stream_image_take(copy, &inside->source, directory, id, &sink, &err) : 0;
 
@@ -279,7 +279,8 @@ static void set_totals(struct recording *recording, struct store_stream *stream,
  * The inline code raises the depth before it fills the entry, so that a handler pushes above it. Who died in between left
  * the entry of the zone before, which has ended: its row is there.
  */
-static bool has_ended(const struct stream_image *copy, const struct kymo_open_entry *entry)
+static bool open_stream_has_ended(const struct stream_image *copy,
+				  const struct kymo_open_entry *entry)
 {
 	struct kymo_zone_row rows[64];
 	uint64_t head = copy->live.head;
@@ -325,7 +326,8 @@ static void set_open_zones(struct recording *recording, struct store_stream *str
 		const struct kymo_open_entry *entry = &copy->open.entries[i];
 		struct store_open_zone *zone = &stream->open_zones[stream->open_count];
 
-		if (!entry->name || (i + 1 == copy->open.depth && has_ended(copy, entry)))
+		if (!entry->name ||
+		    (i + 1 == copy->open.depth && open_stream_has_ended(copy, entry)))
 			continue;
 		zone->name = name_index(process, entry->name);
 		zone->thread = thread;
@@ -373,7 +375,7 @@ static void note_end(struct recording *recording, const struct store_stream *str
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
-static struct store_stream *add_stream(struct recording *recording, uint32_t process)
+static struct store_stream *open_stream_add_stream(struct recording *recording, uint32_t process)
 {
 	struct inside *inside = inside_of(recording);
 	struct store_stream *streams = inside_grow(recording, recording->streams,
@@ -400,7 +402,8 @@ static void set_counts(struct store_stream *stream, uint64_t head, uint64_t kept
 	stream->emitted = head + stream->dropped_total;
 }
 
-static void describe(struct recording *recording, uint32_t process, const struct stream_image *copy)
+static void open_stream_describe(struct recording *recording, uint32_t process,
+				 const struct stream_image *copy)
 {
 	struct store_stream *stream;
 
@@ -410,7 +413,7 @@ static void describe(struct recording *recording, uint32_t process, const struct
 			   copy->label);
 		return;
 	}
-	stream = add_stream(recording, process);
+	stream = open_stream_add_stream(recording, process);
 	if (!stream)
 		return;
 	memcpy(stream->table, copy->head.table, sizeof(stream->table));
@@ -446,7 +449,7 @@ static void describe_lost(struct recording *recording, uint32_t process)
 				(int)control->pid, control->lost[table].table);
 			continue;
 		}
-		stream = add_stream(recording, process);
+		stream = open_stream_add_stream(recording, process);
 		if (!stream)
 			return;
 		memcpy(stream->table, control->lost[table].table,
@@ -463,6 +466,6 @@ void openstream_describe(struct recording *recording, uint32_t process, size_t f
 	const struct inside *inside = inside_of(recording);
 
 	for (size_t i = first_copy; i < inside->copy_count; i++)
-		describe(recording, process, &inside->copies[i]);
+		open_stream_describe(recording, process, &inside->copies[i]);
 	describe_lost(recording, process);
 }

@@ -8,7 +8,7 @@
 #include "base/files/paths.h"
 #include "store/discover.h"
 
-static int give(const char *path, char *out, size_t out_bytes, struct kymo_error *err)
+static int resolve_give(const char *path, char *out, size_t out_bytes, struct kymo_error *err)
 {
 	if (strlen(path) >= out_bytes)
 		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long", path);
@@ -102,7 +102,7 @@ static int resolve_pid(int32_t pid, const struct store_entry *entries, size_t co
 	if (!found)
 		found = newest(entries, count, has_process, &process);
 	if (found)
-		return give(found->path, out, out_bytes, err);
+		return resolve_give(found->path, out, out_bytes, err);
 	if (process.starttime)
 		return error_set(
 			err, ENOENT,
@@ -115,7 +115,7 @@ static int resolve_pid(int32_t pid, const struct store_entry *entries, size_t co
 		(int)pid);
 }
 
-static const char *base_name(const char *path)
+static const char *resolve_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -126,10 +126,11 @@ static int no_such_recording(const char *target, const struct store_entry *entri
 			     struct kymo_error *err)
 {
 	const char *nearest = NULL;
-	size_t best = strlen(base_name(target)) > 4 ? 3 : 2;
+	size_t best = strlen(resolve_base_name(target)) > 4 ? 3 : 2;
 
 	for (size_t i = 0; i < count; i++) {
-		size_t far = spelling_distance(base_name(target), base_name(entries[i].path));
+		size_t far = spelling_distance(resolve_base_name(target),
+					       resolve_base_name(entries[i].path));
 		size_t from_name = entries[i].name[0] ? spelling_distance(target, entries[i].name)
 						      : SIZE_MAX;
 
@@ -153,7 +154,7 @@ static const struct store_entry *newest_called(const char *name, const struct st
 	*called = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(entries[i].name, name) != 0 &&
-		    strcmp(base_name(entries[i].path), name) != 0)
+		    strcmp(resolve_base_name(entries[i].path), name) != 0)
 			continue;
 		++*called;
 		if (!found || is_newer(&entries[i], found))
@@ -175,7 +176,7 @@ static int resolve_name(const char *target, const struct store_entry *entries, s
 			err, EINVAL,
 			"%zu recordings are called %s: say which by its path; the newest is %s",
 			called, target, found->path);
-	return give(found->path, out, out_bytes, err);
+	return resolve_give(found->path, out, out_bytes, err);
 }
 
 static int resolve_latest(const struct store_entry *entries, size_t count, char *out,
@@ -184,7 +185,7 @@ static int resolve_latest(const struct store_entry *entries, size_t count, char 
 	const struct store_entry *found = newest(entries, count, any, NULL);
 
 	if (found)
-		return give(found->path, out, out_bytes, err);
+		return resolve_give(found->path, out, out_bytes, err);
 	return error_set(err, ENOENT, "there is no recording yet; `kymo run -- CMD` makes one");
 }
 
@@ -228,7 +229,7 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 
 	/* A path says itself what it is; `./123` and `./latest` are for those who name directories so. */
 	if (!latest && !is_pid && !access(target, F_OK))
-		return give(target, out_path, out_bytes, err);
+		return resolve_give(target, out_path, out_bytes, err);
 	rc = store_list(&entries, &count, &list_err);
 	if (rc && (latest || is_pid)) {
 		if (err)

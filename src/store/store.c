@@ -191,7 +191,7 @@ static bool run_is_sound(const struct kymo_run_file *run)
 }
 
 /* False: there is none to be believed; it is made up later. */
-static bool read_run(struct recording *recording)
+static bool store_read_run(struct recording *recording)
 {
 	struct kymo_run_file *run = &recording->run;
 	struct readat file = READAT_NONE;
@@ -321,7 +321,7 @@ static int64_t latest_possible(const struct recording *recording)
 	return latest > INT64_MAX - DAY_NS ? INT64_MAX : latest + DAY_NS;
 }
 
-static void sum_up(struct recording *recording)
+static void store_sum_up(struct recording *recording)
 {
 	const struct kymo_run_file *run = &recording->run;
 
@@ -372,13 +372,13 @@ static void begin_lists(struct recording *recording)
 	recording->thread_count = 1;
 }
 
-static int read_all(struct recording *recording, struct kymo_error *err)
+static int store_read_all(struct recording *recording, struct kymo_error *err)
 {
 	struct inside *inside = inside_of(recording);
 	bool has_run;
 
 	begin_lists(recording);
-	has_run = read_run(recording);
+	has_run = store_read_run(recording);
 	/* Without a run file its boot is not known: then a process that lives says that it is this one. */
 	inside->same_boot = recording->kind == STORE_DIRECTORY && !inside->source.blobs &&
 			    alive_same_boot(recording->run.boot_id);
@@ -396,7 +396,7 @@ static int read_all(struct recording *recording, struct kymo_error *err)
 	clockmap_all(recording, take_now(recording), inside_hear, recording);
 	inside->latest_ns = latest_possible(recording);
 	openprocess_contents(recording);
-	sum_up(recording);
+	store_sum_up(recording);
 	return inside->no_memory
 		       ? error_set(err, ENOMEM, "no memory for the recording %s", recording->path)
 		       : 0;
@@ -420,7 +420,7 @@ int inside_open(struct run_files *source, const char *path, struct recording **o
 	recording->arena = inside;
 	recording->kind = run_files_is_snapshot(source) ? STORE_SNAPSHOT : STORE_DIRECTORY;
 	snprintf(recording->path, sizeof(recording->path), "%s", path);
-	rc = read_all(recording, err);
+	rc = store_read_all(recording, err);
 	if (rc) {
 		store_close(recording);
 		return rc;

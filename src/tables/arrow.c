@@ -103,7 +103,7 @@ static int make_schema(struct writer *writer, struct kymo_error *err)
 	return rc;
 }
 
-static int start(struct writer *writer, struct kymo_error *err)
+static int arrow_start(struct writer *writer, struct kymo_error *err)
 {
 	struct ArrowIpcOutputStream stream = { fd_write, fd_release, writer };
 	int rc = make_schema(writer, err);
@@ -134,10 +134,10 @@ static int write_chunk(struct writer *writer, struct kymo_error *err)
 	return rc;
 }
 
-static int write_all(struct writer *writer, struct kymo_error *err)
+static int arrow_write_all(struct writer *writer, struct kymo_error *err)
 {
 	int64_t count = 0;
-	int rc = start(writer, err);
+	int rc = arrow_start(writer, err);
 
 	while (!rc && (count = tables_next(writer->result, err)) > 0)
 		rc = write_chunk(writer, err);
@@ -156,7 +156,7 @@ int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *
 
 	ArrowArrayViewInitFromType(&writer.view, NANOARROW_TYPE_UNINITIALIZED);
 	writer.options = duck.result_get_arrow_options(&result->result);
-	rc = write_all(&writer, err);
+	rc = arrow_write_all(&writer, err);
 	if (writer.ipc.private_data)
 		ArrowIpcWriterReset(&writer.ipc);
 	ArrowArrayViewReset(&writer.view);

@@ -42,8 +42,8 @@ static int append_all(const struct ArrowArrayView *view, struct ArrowArray *out)
 	return rc;
 }
 
-static int write_out(const struct ArrowSchema *schema, struct ArrowArray *array,
-		     struct ArrowError *why)
+static int arrow_enums_write_out(const struct ArrowSchema *schema, struct ArrowArray *array,
+				 struct ArrowError *why)
 {
 	struct ArrowArray plain = { .release = NULL };
 	struct ArrowArrayView view;
@@ -75,7 +75,7 @@ int arrow_enums_plain_array(const struct ArrowSchema *schema, struct ArrowArray 
 	int rc = 0;
 
 	if (schema->dictionary)
-		return write_out(schema, array, why);
+		return arrow_enums_write_out(schema, array, why);
 	for (int64_t i = 0; !rc && i < schema->n_children && i < array->n_children; i++)
 		rc = arrow_enums_plain_array(schema->children[i], array->children[i], why);
 	return rc;

@@ -45,7 +45,7 @@ static void *open_beside_program(char *why, size_t why_bytes)
 	return handle;
 }
 
-static int open_library(void **out, struct kymo_error *err)
+static int duck_open_library(void **out, struct kymo_error *err)
 {
 	const char *asked = getenv("KYMO_DUCKDB");
 	char why[512] = "";
@@ -86,7 +86,7 @@ static bool too_old(const char *version)
 	return major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR);
 }
 
-static int resolve(void *handle, struct duck *out, struct kymo_error *err)
+static int duck_resolve(void *handle, struct duck *out, struct kymo_error *err)
 {
 	const char *missing = NULL;
 	const char *version = "of an unknown version";
@@ -118,9 +118,9 @@ int duck_load(struct kymo_error *err)
 	pthread_mutex_lock(&lock);
 	if (library)
 		goto out;
-	rc = open_library(&handle, err);
+	rc = duck_open_library(&handle, err);
 	if (!rc)
-		rc = resolve(handle, &found, err);
+		rc = duck_resolve(handle, &found, err);
 	if (rc) {
 		if (handle)
 			dlclose(handle);

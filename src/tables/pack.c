@@ -22,7 +22,7 @@
 /* Readable by every DuckDB since 1.0. */
 #define STORAGE_VERSION "v1.0.0"
 
-static int run(duckdb_connection connection, struct buf *sql, struct kymo_error *err)
+static int pack_run(duckdb_connection connection, struct buf *sql, struct kymo_error *err)
 {
 	int rc = sql->failed ? error_set(err, ENOMEM, "no memory to pack")
 			     : duck_run(connection, sql->data, "cannot pack", err);
@@ -55,7 +55,7 @@ static const char *index_type(size_t count)
 	return count <= 256 ? "UTINYINT" : count <= 65536 ? "USMALLINT" : "UINTEGER";
 }
 
-static void add_zones(struct buf *sql, const struct recording *recording)
+static void pack_add_zones(struct buf *sql, const struct recording *recording)
 {
 	buf_print(
 		sql,
@@ -147,16 +147,16 @@ static int write_database(struct tables *tables, duckdb_connection connection, c
 	int rc;
 
 	add_attach(&sql, file);
-	rc = run(connection, &sql, err);
+	rc = pack_run(connection, &sql, err);
 	if (!rc) {
 		buf_text(&sql, "USE rec; BEGIN;");
-		add_zones(&sql, tables->recording);
+		pack_add_zones(&sql, tables->recording);
 		rc = add_tables(&sql, tables, err);
 	}
 	if (!rc) {
 		add_comments(&sql);
 		buf_text(&sql, "COMMIT; DETACH packed");
-		rc = run(connection, &sql, err);
+		rc = pack_run(connection, &sql, err);
 	}
 	buf_fini(&sql);
 	return rc;

@@ -86,7 +86,7 @@ static int copy_out(duckdb_connection connection, struct feed *feed, const char 
 	return rc;
 }
 
-static int write_file(struct feed *feed, const char *file, struct kymo_error *err)
+static int parquet_write_file(struct feed *feed, const char *file, struct kymo_error *err)
 {
 	duckdb_database database = NULL;
 	duckdb_connection connection = NULL;
@@ -120,7 +120,7 @@ int tables_write_parquet(struct tables_result *result, const char *path, struct 
 			"the query gives no columns, so there is no Parquet file to write");
 	rc = staged_name(path, file, sizeof(file), err);
 	if (!rc)
-		rc = write_file(&feed, file, err);
+		rc = parquet_write_file(&feed, file, err);
 	return staged_end(file, path, rc, err);
 }
 

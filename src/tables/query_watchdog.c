@@ -10,7 +10,7 @@
 #define REPEAT_NS 5000000ull
 #define NEVER UINT64_MAX
 
-static uint64_t now_ns(void)
+static uint64_t query_watchdog_now_ns(void)
 {
 	struct timespec now;
 
@@ -19,7 +19,7 @@ static uint64_t now_ns(void)
 }
 
 /* Under watch_lock. Returns when to look again. */
-static uint64_t look_at(struct tables_result *result, uint64_t now)
+static uint64_t query_watchdog_look_at(struct tables_result *result, uint64_t now)
 {
 	if (result->deadline_ns && now >= result->deadline_ns)
 		result->timed_out = true;
@@ -34,13 +34,13 @@ static uint64_t look_at(struct tables_result *result, uint64_t now)
 	return result->deadline_ns ? result->deadline_ns : NEVER;
 }
 
-static uint64_t look(struct tables *tables)
+static uint64_t query_watchdog_look(struct tables *tables)
 {
-	uint64_t now = now_ns(), next = NEVER, one;
+	uint64_t now = query_watchdog_now_ns(), next = NEVER, one;
 
 	pthread_mutex_lock(&tables->watch_lock);
 	for (struct tables_result *result = tables->running; result; result = result->next) {
-		one = look_at(result, now);
+		one = query_watchdog_look_at(result, now);
 		next = one < next ? one : next;
 	}
 	pthread_mutex_unlock(&tables->watch_lock);
@@ -54,7 +54,7 @@ static void *watch_main(void *data)
 	uint64_t next;
 
 	while (!atomic_load(&tables->watch_end)) {
-		next = look(tables);
+		next = query_watchdog_look(tables);
 		until.tv_sec = (time_t)(next / 1000000000u);
 		until.tv_nsec = (long)(next % 1000000000u);
 		if (next == NEVER)
@@ -74,7 +74,7 @@ int query_watchdog_init(struct tables *tables, struct kymo_error *err)
 }
 
 /* Signals are for the program's own threads: the handler of Ctrl-C must not run here. */
-static int start(struct tables *tables, struct kymo_error *err)
+static int query_watchdog_start(struct tables *tables, struct kymo_error *err)
 {
 	sigset_t all, before;
 	int rc;
@@ -109,10 +109,11 @@ int query_watchdog_add(struct tables_result *result, struct kymo_error *err)
 	int rc;
 
 	if (tables->options.timeout_ms)
-		result->deadline_ns = now_ns() + tables->options.timeout_ms * 1000000ull;
+		result->deadline_ns = query_watchdog_now_ns() +
+				      tables->options.timeout_ms * 1000000ull;
 	pthread_mutex_lock(&tables->watch_lock);
 	result->interrupts_before = tables->interrupts_taken;
-	rc = start(tables, err);
+	rc = query_watchdog_start(tables, err);
 	if (!rc) {
 		result->next = tables->running;
 		tables->running = result;
@@ -173,7 +174,7 @@ static int look_and_set(struct tables_result *result, bool executing, struct kym
 
 	pthread_mutex_lock(&result->tables->watch_lock);
 	result->executing = false;
-	look_at(result, now_ns());
+	query_watchdog_look_at(result, query_watchdog_now_ns());
 	rc = stopped(result, err);
 	result->executing = executing && !rc;
 	pthread_mutex_unlock(&result->tables->watch_lock);

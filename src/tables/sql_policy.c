@@ -88,7 +88,7 @@ static const char *const functions[] = {
 	"getenv",
 };
 
-static bool is_word(char c)
+static bool sql_policy_is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
@@ -118,7 +118,7 @@ int sql_policy_check_functions(const char *sql, struct kymo_error *err)
 	size_t bytes;
 
 	for (const char *at = sql; *at; at += bytes) {
-		for (bytes = 0; is_word(at[bytes]);)
+		for (bytes = 0; sql_policy_is_word(at[bytes]);)
 			bytes++;
 		name = bytes ? find_function(at, bytes) : NULL;
 		if (name && call_follows(at + bytes))

@@ -85,7 +85,7 @@ static int open_database(struct tables *tables, struct kymo_error *err)
 }
 
 /* A table whose name cannot be had (temp.x, …) is a problem of its own, not of the recording. */
-static void add_user_tables(struct tables *tables, duckdb_connection connection)
+static void tables_add_user_tables(struct tables *tables, duckdb_connection connection)
 {
 	struct buf sql = { 0 };
 	struct kymo_error why;
@@ -122,7 +122,7 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 			: duck_run(connection, sql.data, "cannot make the views", err);
 	buf_fini(&sql);
 	if (!rc)
-		add_user_tables(tables, connection);
+		tables_add_user_tables(tables, connection);
 	return rc;
 }
 
@@ -326,7 +326,7 @@ static int prepare_last(struct tables_result *result, duckdb_extracted_statement
 	return sql_policy_check_statement(duck.prepared_statement_type(result->statement), err);
 }
 
-static int prepare(struct tables_result *result, const char *sql, struct kymo_error *err)
+static int tables_prepare(struct tables_result *result, const char *sql, struct kymo_error *err)
 {
 	duckdb_extracted_statements statements = NULL;
 	bool unsafe = result->tables->options.unsafe;
@@ -372,7 +372,7 @@ static int start_query(struct tables_result *result, const char *sql, struct kym
 	if (!rc && !result->tables->options.unsafe)
 		rc = run_in(result, "BEGIN TRANSACTION READ ONLY", err);
 	if (!rc)
-		rc = prepare(result, sql, err);
+		rc = tables_prepare(result, sql, err);
 	if (!rc)
 		rc = execute(result, err);
 	return rc;

@@ -54,7 +54,7 @@ int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
 }
 
 /* Without --force, a file that appeared in the meantime stays. */
-static int publish(struct atomic_file *aside)
+static int atomic_file_publish(struct atomic_file *aside)
 {
 	if (aside->replace ||
 	    renameat2(AT_FDCWD, aside->temporary, AT_FDCWD, aside->path, RENAME_NOREPLACE)) {
@@ -77,7 +77,7 @@ int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
 		code = errno;
 	}
 	aside->file = NULL;
-	if (!bad && !publish(aside))
+	if (!bad && !atomic_file_publish(aside))
 		return 0;
 	code = bad ? code : errno;
 	unlink(aside->temporary);

@@ -108,7 +108,7 @@ static int open_regular(int dir, const char *path, struct readat *out)
 	return 0;
 }
 
-static int read_run(int dir, struct kymo_run_file *run)
+static int run_files_read_run(int dir, struct kymo_run_file *run)
 {
 	struct readat file = READAT_NONE;
 	int rc = open_regular(dir, "run", &file);
@@ -176,13 +176,14 @@ static void open_peer(struct run_files *source)
 	struct stat mine, its;
 	int dir;
 
-	if (read_run(source->halves[0], &run) || run.peer[0] != '/')
+	if (run_files_read_run(source->halves[0], &run) || run.peer[0] != '/')
 		return;
 	dir = open(run.peer, SOURCE_OPEN_FLAGS | O_DIRECTORY);
 	if (dir < 0)
 		return;
-	if (read_run(dir, &other) || !same_run(&run, &other) || fstat(source->halves[0], &mine) ||
-	    fstat(dir, &its) || (mine.st_dev == its.st_dev && mine.st_ino == its.st_ino)) {
+	if (run_files_read_run(dir, &other) || !same_run(&run, &other) ||
+	    fstat(source->halves[0], &mine) || fstat(dir, &its) ||
+	    (mine.st_dev == its.st_dev && mine.st_ino == its.st_ino)) {
 		close(dir);
 		return;
 	}
@@ -268,7 +269,8 @@ static void refuse_overlaps(struct run_files *source)
 	page_memory_sort(source->entries, source->entry_count, sizeof(*source->entries), by_path);
 }
 
-static int read_entries(struct run_files *source, const char *label, struct kymo_error *err)
+static int run_files_read_entries(struct run_files *source, const char *label,
+				  struct kymo_error *err)
 {
 	const struct kymo_snapshot_head *head = &source->snapshot_head;
 	uint64_t size = readat_size(&source->snapshot);
@@ -307,7 +309,7 @@ static int open_snapshot(struct run_files *source, const char *label, struct kym
 	int rc = readat_head(&source->snapshot, KYMO_MAGIC_SNAPSHOT, &source->snapshot_head,
 			     sizeof(source->snapshot_head), label, err);
 
-	return rc ? rc : read_entries(source, label, err);
+	return rc ? rc : run_files_read_entries(source, label, err);
 }
 
 int run_files_open_snapshot(struct run_files *source, const void *bytes, size_t byte_count,

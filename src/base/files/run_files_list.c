@@ -22,7 +22,7 @@ static int list_add(struct run_files_list *list, const struct run_files_item *it
 }
 
 /* Adds a name that belongs in the list: of processes, or of a process's files. */
-static int consider(struct run_files_list *list, const char *name, bool processes)
+static int run_files_list_consider(struct run_files_list *list, const char *name, bool processes)
 {
 	struct run_files_item item = { .kind = SOURCE_FOREIGN };
 
@@ -43,7 +43,7 @@ struct directory_record { /* as the kernel writes it */
 };
 
 /* By the system call: opendir() allocates. */
-static int list_directory(int dir, struct run_files_list *list, bool processes)
+static int run_files_list_directory(int dir, struct run_files_list *list, bool processes)
 {
 	char buffer[8192] __attribute__((aligned(8)));
 	long got;
@@ -53,7 +53,7 @@ static int list_directory(int dir, struct run_files_list *list, bool processes)
 		for (long at = 0; !rc && at < got;) {
 			const struct directory_record *record = (const void *)(buffer + at);
 
-			rc = consider(list, record->name, processes);
+			rc = run_files_list_consider(list, record->name, processes);
 			at += record->bytes;
 		}
 	}
@@ -67,7 +67,7 @@ static int list_half(int half, const char *process, struct run_files_list *list)
 
 	if (dir < 0)
 		return errno == ENOENT ? 0 : -errno;
-	rc = list_directory(dir, list, !process);
+	rc = run_files_list_directory(dir, list, !process);
 	close(dir);
 	return rc;
 }
@@ -84,8 +84,8 @@ static int consider_path(struct run_files_list *list, const char *path, const ch
 	memcpy(first, path, bytes);
 	first[bytes] = '\0';
 	if (process)
-		return strcmp(first, process) ? 0 : consider(list, slash + 1, false);
-	return consider(list, first, true);
+		return strcmp(first, process) ? 0 : run_files_list_consider(list, slash + 1, false);
+	return run_files_list_consider(list, first, true);
 }
 
 static int compare_items(const void *left, const void *right)
@@ -128,8 +128,8 @@ static size_t first_entry(const struct run_files *source, const char *process)
 	return low;
 }
 
-static int list_all(const struct run_files *source, const char *process,
-		    struct run_files_list *list)
+static int files_run_files_list_all(const struct run_files *source, const char *process,
+				    struct run_files_list *list)
 {
 	int rc = 0;
 
@@ -150,13 +150,13 @@ static int list_all(const struct run_files *source, const char *process,
 
 int run_files_processes(const struct run_files *source, struct run_files_list *list)
 {
-	return list_all(source, NULL, list);
+	return files_run_files_list_all(source, NULL, list);
 }
 
 int run_files_list_all(const struct run_files *source, const char *process,
 		       struct run_files_list *list)
 {
-	return list_all(source, process, list);
+	return files_run_files_list_all(source, process, list);
 }
 
 void run_files_list_free(struct run_files_list *list)

@@ -12,7 +12,7 @@
 #define HASH_SLOTS 32768u /* twice KYMO_TOTALS_MAX */
 #define LOOKS 200 /* at a slot that keeps changing */
 
-static size_t image_bytes(void)
+static size_t totals_image_bytes(void)
 {
 	return kymo_totals_slot_offset(KYMO_TOTALS_MAX);
 }
@@ -24,12 +24,12 @@ static size_t slot_bytes(uint32_t slot)
 
 static size_t room_bytes(void)
 {
-	return 2 * image_bytes() + KYMO_TOTALS_MAX * sizeof(uint64_t) +
+	return 2 * totals_image_bytes() + KYMO_TOTALS_MAX * sizeof(uint64_t) +
 	       HASH_SLOTS * sizeof(uint16_t);
 }
 
 /* Pages that are not touched cost nothing: room for all slots at once keeps the arithmetic simple. */
-static int make_room(struct totals_image *copy)
+static int totals_image_make_room(struct totals_image *copy)
 {
 	if (copy->image) {
 		memset(copy->slot_of_hash, 0, HASH_SLOTS * sizeof(uint16_t));
@@ -38,8 +38,8 @@ static int make_room(struct totals_image *copy)
 	copy->image = page_memory_take(room_bytes());
 	if (!copy->image)
 		return -ENOMEM;
-	copy->again = copy->image + image_bytes();
-	copy->histogram_upto = (uint64_t *)(void *)(copy->again + image_bytes());
+	copy->again = copy->image + totals_image_bytes();
+	copy->histogram_upto = (uint64_t *)(void *)(copy->again + totals_image_bytes());
 	copy->slot_of_hash = (uint16_t *)(void *)(copy->histogram_upto + KYMO_TOTALS_MAX);
 	return 0;
 }
@@ -129,15 +129,15 @@ static void take_slots(struct totals_image *copy, const struct readat *head_file
 	}
 }
 
-static uint32_t hash_of(uint32_t name)
+static uint32_t totals_image_hash_of(uint32_t name)
 {
 	return (name * 2654435761u >> 11) & (HASH_SLOTS - 1);
 }
 
 /* Where the name's slot + 1 is, or would be. */
-static uint16_t *find_slot(const struct totals_image *copy, uint32_t name)
+static uint16_t *totals_image_find_slot(const struct totals_image *copy, uint32_t name)
 {
-	uint32_t at = hash_of(name);
+	uint32_t at = totals_image_hash_of(name);
 
 	while (copy->slot_of_hash[at] &&
 	       totals_image_slot(copy, copy->slot_of_hash[at] - 1u)->name != name)
@@ -169,7 +169,7 @@ int totals_image_take(struct totals_image *copy, const struct readat *head_file,
 	struct kymo_totals_head head;
 	int rc = readat_head(totals_file, KYMO_MAGIC_TOTALS, &head, sizeof(head), label, err);
 
-	if (!rc && make_room(copy))
+	if (!rc && totals_image_make_room(copy))
 		rc = error_set(err, ENOMEM, "no memory for the totals of %s", label);
 	if (rc)
 		return rc;
@@ -185,7 +185,8 @@ int totals_image_take(struct totals_image *copy, const struct readat *head_file,
 		copy->had_untotalled = true;
 	take_slots(copy, head_file, totals_file);
 	for (uint32_t slot = 0; slot < copy->count; slot++)
-		*find_slot(copy, totals_image_slot(copy, slot)->name) = (uint16_t)(slot + 1);
+		*totals_image_find_slot(copy,
+					totals_image_slot(copy, slot)->name) = (uint16_t)(slot + 1);
 	return 0;
 }
 
@@ -206,7 +207,7 @@ static uint16_t add_slot(struct totals_image *copy, uint32_t name)
 static void fold_one(struct totals_image *copy, const struct kymo_zone_row *row, uint64_t number)
 {
 	uint64_t child = fold_child(copy->child_at, row->depth, row->duration_ticks);
-	uint16_t *found = find_slot(copy, row->name);
+	uint16_t *found = totals_image_find_slot(copy, row->name);
 	uint32_t slot;
 
 	if (!*found)

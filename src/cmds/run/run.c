@@ -114,7 +114,7 @@ static void print_help(void)
 	cmds_print_help(&command);
 }
 
-static int unknown_option(const char *word)
+static int run_unknown_option(const char *word)
 {
 	const char *names[OPTION_COUNT + 1] = { 0 };
 	char name[64];
@@ -180,7 +180,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	return -1;
 }
 
-static int value_of(const struct cmds_option *option)
+static int run_value_of(const struct cmds_option *option)
 {
 	if (!option->value)
 		return no_argument;
@@ -193,7 +193,7 @@ static void getopt_lists(struct option *longs, char *shorts)
 	*shorts++ = ':';
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		longs[i] = (struct option){ cmds_run_options[i].name,
-					    value_of(&cmds_run_options[i]), NULL, 256 + i };
+					    run_value_of(&cmds_run_options[i]), NULL, 256 + i };
 		if (cmds_run_options[i].letter)
 			*shorts++ = cmds_run_options[i].letter;
 		if (cmds_run_options[i].letter && cmds_run_options[i].value)
@@ -227,7 +227,7 @@ static int read_options(int argc, char **argv, struct run_options *run)
 		if (found == ':')
 			return cmds_wrong("run", "%s needs a value", word);
 		if (found == '?')
-			return unknown_option(optopt > 0 && optopt < 256 ? letter : word);
+			return run_unknown_option(optopt > 0 && optopt < 256 ? letter : word);
 		status = set_option(run, index_of(found), optarg);
 	}
 	if (status >= 0)
@@ -434,7 +434,7 @@ static void report(const struct run_options *run, const struct collect_result *r
 }
 
 /* The exact totals, for spreadsheets; a failure is said and changes nothing. */
-static void write_report(const struct run_options *run, const struct collect_result *result)
+static void run_write_report(const struct run_options *run, const struct collect_result *result)
 {
 	char file[KYMO_PATH_BYTES + 8], target[KYMO_PATH_BYTES];
 	char *argv[] = { "query", "--force", "-f",   "csv",
@@ -498,7 +498,7 @@ int cmd_run(int argc, char **argv)
 		return cannot_start(run.collect.argv, result.exec_error);
 	keep_in_mind(&result);
 	report(&run, &result);
-	write_report(&run, &result);
+	run_write_report(&run, &result);
 	run_environment_fini(&run.environment);
 	free(run.directory);
 	collect_end_like(result.wstatus);

@@ -93,14 +93,14 @@ int run_python_words(struct run_python *python, const char *words)
 	return -1;
 }
 
-static bool is_number(const char *text)
+static bool run_python_is_number(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
 
 	return digits && digits < 10 && !text[digits];
 }
 
-static int check(const struct run_python *python)
+static int run_python_check(const struct run_python *python)
 {
 	bool steps = python->skip || python->take, signposts = python->from || python->to;
 
@@ -116,9 +116,10 @@ static int check(const struct run_python *python)
 	if ((steps || signposts) && python->partial)
 		return cmds_wrong("run", "with partial a Profiler says what is recorded, and "
 					 "--skip, --take, --from and --to cannot");
-	if (python->skip && !is_number(python->skip))
+	if (python->skip && !run_python_is_number(python->skip))
 		return cmds_wrong("run", "--skip needs a number of steps, not %s", python->skip);
-	if (python->take && (!is_number(python->take) || !strtol(python->take, NULL, 10)))
+	if (python->take &&
+	    (!run_python_is_number(python->take) || !strtol(python->take, NULL, 10)))
 		return cmds_wrong("run", "--take needs a number of steps, not %s", python->take);
 	return -1;
 }
@@ -144,7 +145,7 @@ int run_python_prepare(const struct run_python *python, bool quiet,
 {
 	struct kymo_error err = { 0 };
 	char words[64];
-	int status = check(python);
+	int status = run_python_check(python);
 
 	if (status >= 0 || !python->on)
 		return status;

@@ -28,7 +28,7 @@ int run_serve_word(struct run_serve *serve, const char *port)
 
 /* With nothing of the terminal's or of a pipe's but the one to tell us by: whoever waits for the end of our output does not wait
    for the viewer's. */
-static int spawn(const struct run_serve *serve, int out)
+static int run_serve_spawn(const struct run_serve *serve, int out)
 {
 	char pid[16];
 	char *words[] = { "kymo", "serve", "--quiet", "--while", pid, "--port", NULL, NULL };
@@ -57,7 +57,7 @@ static int spawn(const struct run_serve *serve, int out)
 }
 
 /* Its first words, up to the address or the end. */
-static void hear(int fd, char *out, size_t out_bytes)
+static void run_serve_hear(int fd, char *out, size_t out_bytes)
 {
 	struct pollfd poll_for = { .fd = fd, .events = POLLIN };
 	size_t used = 0;
@@ -76,7 +76,7 @@ static void hear(int fd, char *out, size_t out_bytes)
 	}
 }
 
-static void tell(char *said)
+static void run_serve_tell(char *said)
 {
 	char *link = strstr(said, "http://"), *colon = strstr(said, ": ");
 
@@ -103,13 +103,13 @@ void run_serve_start(const struct run_serve *serve)
 		say("there is no viewer: %s", strerror(rc));
 		return;
 	}
-	rc = spawn(serve, ends[1]);
+	rc = run_serve_spawn(serve, ends[1]);
 	close(ends[1]);
 	if (rc)
 		say("there is no viewer: %s", strerror(rc));
 	else
-		hear(ends[0], said, sizeof(said));
+		run_serve_hear(ends[0], said, sizeof(said));
 	close(ends[0]);
 	if (!rc)
-		tell(said);
+		run_serve_tell(said);
 }

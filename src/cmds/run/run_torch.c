@@ -43,7 +43,7 @@ static bool is_count(const char *text)
 	return digits && digits < 10 && !text[digits] && strtol(text, NULL, 10) > 0;
 }
 
-static int check(const struct run_torch *torch)
+static int run_torch_check(const struct run_torch *torch)
 {
 	const size_t pattern_most = sizeof(((struct kymo_control *)0)->torch_modules) - 1;
 
@@ -56,7 +56,7 @@ static int check(const struct run_torch *torch)
 	return -1;
 }
 
-static void set(struct run_environment *environment, const char *name, const char *value)
+static void run_torch_set(struct run_environment *environment, const char *name, const char *value)
 {
 	if (value && *value)
 		run_environment_set(environment, name, value);
@@ -67,16 +67,16 @@ int run_torch_prepare(const struct run_torch *torch, char *const *argv,
 {
 	bool asked = torch->on || torch->modules || torch->every;
 	struct kymo_error err = { 0 };
-	int status = check(torch);
+	int status = run_torch_check(torch);
 
 	/* Unasked, what the environment says stands: KYMO_TORCH=off leaves torch alone. */
 	if (status >= 0 || (!asked && (getenv("KYMO_TORCH") || !run_python_is(argv[0]))))
 		return status;
 	if (run_environment_inject(environment, &err))
 		return asked ? cmds_fail("run", &err) : -1;
-	set(environment, "KYMO_TORCH", "on");
-	set(environment, "KYMO_TORCH_MODULES", torch->modules);
-	set(environment, "KYMO_TORCH_EVERY", torch->every);
-	set(environment, "KYMO_WATCH", torch->watch);
+	run_torch_set(environment, "KYMO_TORCH", "on");
+	run_torch_set(environment, "KYMO_TORCH_MODULES", torch->modules);
+	run_torch_set(environment, "KYMO_TORCH_EVERY", torch->every);
+	run_torch_set(environment, "KYMO_WATCH", torch->watch);
 	return -1;
 }

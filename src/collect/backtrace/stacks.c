@@ -115,8 +115,8 @@ void stacks_copy_frame(struct stacks_frame *frame, const struct pystack_frame *f
 				   options->local_bytes ? options->local_bytes : LOCAL_BYTES);
 }
 
-static void take_frames(struct stacks_thread *thread, const struct pystack_thread *from,
-			const struct pymemory *memory, const struct stacks_options *options)
+static void stacks_take_frames(struct stacks_thread *thread, const struct pystack_thread *from,
+			       const struct pymemory *memory, const struct stacks_options *options)
 {
 	thread->python = true;
 	thread->python_state = from->state;
@@ -158,8 +158,8 @@ static int read_patiently(struct pystack *stack, struct kymo_error *err)
 	return rc;
 }
 
-static void take_python(struct stacks *out, struct pystack *stack,
-			const struct stacks_options *options)
+static void stacks_take_python(struct stacks *out, struct pystack *stack,
+			       const struct stacks_options *options)
 {
 	bool foreign = inner_tid(out->pid, out->pid) != out->pid;
 
@@ -172,7 +172,7 @@ static void take_python(struct stacks *out, struct pystack *stack,
 		if (!thread && stack->thread_count == 1)
 			thread = &out->threads[0];
 		if (thread && !thread->python)
-			take_frames(thread, &stack->threads[i], &stack->memory, options);
+			stacks_take_frames(thread, &stack->threads[i], &stack->memory, options);
 	}
 }
 
@@ -208,7 +208,7 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 	if (!rc)
 		rc = read_patiently(&stack, &why);
 	if (!rc)
-		take_python(out, &stack, options);
+		stacks_take_python(out, &stack, options);
 	if (!rc)
 		stacks_add_tasks(out, &stack, options);
 	if (options->why && !is_refusal(rc))

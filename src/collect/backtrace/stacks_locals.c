@@ -26,7 +26,7 @@ bool stacks_is_secret(const char *name)
 	return length >= 5 && !strcasecmp(name + length - 5, "token");
 }
 
-static char *describe(const struct pymemory *memory, uint64_t value, size_t most)
+static char *stacks_locals_describe(const struct pymemory *memory, uint64_t value, size_t most)
 {
 	struct buf text = { 0 };
 	char *out;
@@ -52,12 +52,13 @@ static void add_local(const struct pymemory *memory, struct stacks_frame *frame,
 		return;
 	local->name = strdup(text);
 	local->value = stacks_is_secret(text) ? strdup("(not shown)")
-					      : describe(memory, value, most);
+					      : stacks_locals_describe(memory, value, most);
 	if (local->name && local->value)
 		frame->local_count++;
 }
 
-static bool read_words(const struct pymemory *memory, uint64_t address, uint64_t *out, size_t count)
+static bool stacks_locals_read_words(const struct pymemory *memory, uint64_t address, uint64_t *out,
+				     size_t count)
 {
 	return !process_memory_read(memory->pid, address, out, count * 8);
 }
@@ -73,16 +74,16 @@ void stacks_read_locals(const struct pymemory *memory, const struct pystack_fram
 
 	memcpy(&count, head + layout->code_nlocalsplus, 4);
 	if (count <= 0 || count > LOCALS_MOST ||
-	    !read_words(memory,
-			process_memory_word(head, layout->code_localsplusnames) +
-				(uint64_t)layout->tuple_item,
-			names, (size_t)count) ||
+	    !stacks_locals_read_words(memory,
+				      process_memory_word(head, layout->code_localsplusnames) +
+					      (uint64_t)layout->tuple_item,
+				      names, (size_t)count) ||
 	    process_memory_read(memory->pid,
 				process_memory_word(head, layout->code_localspluskinds) +
 					(uint64_t)layout->bytes_value,
 				kinds, (size_t)count) ||
-	    !read_words(memory, from->address + (uint64_t)layout->frame_localsplus, values,
-			(size_t)count))
+	    !stacks_locals_read_words(memory, from->address + (uint64_t)layout->frame_localsplus,
+				      values, (size_t)count))
 		return;
 	/* The frame is still that function's, so the values were. */
 	again = process_memory_pointer(memory->pid, from->address + (uint64_t)layout->frame_code);

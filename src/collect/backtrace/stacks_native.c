@@ -17,7 +17,7 @@ struct copied {
 	size_t python_count;
 };
 
-static const struct pystack_thread *find(const struct pystack *stack, uint64_t state)
+static const struct pystack_thread *stacks_native_find(const struct pystack *stack, uint64_t state)
 {
 	for (size_t i = 0; stack && i < stack->thread_count; i++)
 		if (stack->threads[i].state == state)
@@ -47,7 +47,7 @@ static void copy_thread(struct copied *copied, const struct stacks_thread *threa
 
 	copied->rc = ptrace_stop_begin(&copied->hold, thread->pid, thread->tid);
 	if (!copied->rc && stack && thread->python_state && !pystack_read(stack, NULL)) {
-		from = find(stack, thread->python_state);
+		from = stacks_native_find(stack, thread->python_state);
 		if (from && from->read)
 			copy_python(copied, from, &stack->memory, options);
 	}
@@ -107,8 +107,8 @@ static void add_native(struct merged *merged, struct unwind_frame *frame)
 	};
 }
 
-static void merge(struct stacks_thread *thread, const struct copied *copied,
-		  struct unwind_frame *native, size_t native_count)
+static void stacks_native_merge(struct stacks_thread *thread, const struct copied *copied,
+				struct unwind_frame *native, size_t native_count)
 {
 	struct merged merged = { .frames = calloc(native_count + copied->python_count + 1,
 						  sizeof(*merged.frames)) };
@@ -141,7 +141,7 @@ static void unwind_one(struct unwind *unwind, struct stacks_thread *thread, stru
 	if (native && !copied->rc)
 		count = unwind_frames(unwind, &copied->hold, native, UNWIND_DEEPEST);
 	if (count)
-		merge(thread, copied, native, count);
+		stacks_native_merge(thread, copied, native, count);
 	free(native);
 }
 

@@ -6,8 +6,8 @@
 #include "collect/backtrace/stacks.h"
 
 /* The thread of Python's number; where nobody knows it (or the loop rests) the first one. */
-static struct stacks_thread *thread_of(struct stacks *stacks, const struct pystack *stack,
-				       uint64_t ident)
+static struct stacks_thread *stacks_tasks_thread_of(struct stacks *stacks,
+						    const struct pystack *stack, uint64_t ident)
 {
 	uint64_t state = 0;
 
@@ -53,7 +53,7 @@ static void copy_task(struct stacks_task *task, const struct pytasks_one *from,
 
 /* ---- who waits for whom ---------------------------------------------------------------------- */
 
-static void add_name(char ***names, size_t *count, const char *name)
+static void stacks_tasks_add_name(char ***names, size_t *count, const char *name)
 {
 	char **larger;
 
@@ -87,11 +87,11 @@ static void add_links(const struct pytasks *tasks, const struct placed *placed)
 		struct stacks_task *awaited = task_at(&placed[link->awaited]);
 
 		if (waiting)
-			add_name(&waiting->awaits, &waiting->awaits_count,
-				 tasks->all[link->awaited].name);
+			stacks_tasks_add_name(&waiting->awaits, &waiting->awaits_count,
+					      tasks->all[link->awaited].name);
 		if (awaited)
-			add_name(&awaited->awaited_by, &awaited->awaited_by_count,
-				 tasks->all[link->waiting].name);
+			stacks_tasks_add_name(&awaited->awaited_by, &awaited->awaited_by_count,
+					      tasks->all[link->waiting].name);
 	}
 }
 
@@ -105,7 +105,7 @@ void stacks_add_tasks(struct stacks *stacks, struct pystack *stack,
 	placed = calloc(tasks.count + 1, sizeof(*placed));
 	for (size_t i = 0; placed && i < tasks.count; i++) {
 		const struct pytasks_one *from = &tasks.all[i];
-		struct stacks_thread *thread = thread_of(stacks, stack, from->ident);
+		struct stacks_thread *thread = stacks_tasks_thread_of(stacks, stack, from->ident);
 		struct stacks_task *task;
 
 		if (from->state == PYTASKS_RUNNING)

@@ -92,7 +92,7 @@ struct thread {
 	struct buf *out;
 };
 
-static void add_thread(struct buf *out, const struct stacks_thread *thread)
+static void why_add_thread(struct buf *out, const struct stacks_thread *thread)
 {
 	buf_print(out, "thread %d \"%s\"", (int)thread->tid, thread->name);
 	if (thread->frame_count)
@@ -233,7 +233,7 @@ static void add_futex(const struct thread *thread)
 		buf_text(thread->out, "the GIL");
 		if (holder && holder != thread->one) {
 			buf_text(thread->out, ", which is held by ");
-			add_thread(thread->out, holder);
+			why_add_thread(thread->out, holder);
 		}
 		return;
 	}
@@ -325,7 +325,7 @@ static double last_ran_ms(const char *path)
 	return at ? strtod(at + 1, NULL) : 0;
 }
 
-static void add_duration(struct buf *out, double seconds)
+static void why_add_duration(struct buf *out, double seconds)
 {
 	if (seconds < 1)
 		buf_print(out, "%.0f ms", seconds * 1e3);
@@ -350,13 +350,13 @@ static void add_since(const struct thread *thread)
 	if (now <= 0 || then <= 0 || now < then)
 		return;
 	buf_text(thread->out, ", for about ");
-	add_duration(thread->out, (now - then) / 1e3);
+	why_add_duration(thread->out, (now - then) / 1e3);
 }
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
 /* The directory of that process in some live recording. */
-static bool find_recording(pid_t pid, uint64_t starttime, struct slow_zones *out)
+static bool why_find_recording(pid_t pid, uint64_t starttime, struct slow_zones *out)
 {
 	char root[KYMO_PATH_BYTES], run[KYMO_PATH_BYTES + 256];
 	struct dirent *entry;
@@ -378,7 +378,7 @@ static bool find_recording(pid_t pid, uint64_t starttime, struct slow_zones *out
 	return found;
 }
 
-static void add_zone(const struct thread *thread, struct slow_zones *slow)
+static void why_add_zone(const struct thread *thread, struct slow_zones *slow)
 {
 	char name[128];
 	uint64_t age_ns;
@@ -386,7 +386,7 @@ static void add_zone(const struct thread *thread, struct slow_zones *slow)
 	if (!slow_zones_open_zone(slow, thread->one->tid, name, sizeof(name), &age_ns))
 		return;
 	buf_print(thread->out, "; in zone \"%s\" for ", name);
-	add_duration(thread->out, (double)age_ns / 1e9);
+	why_add_duration(thread->out, (double)age_ns / 1e9);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -451,7 +451,7 @@ static void find_deadlock(struct stacks *stacks)
 void why_explain(struct stacks *stacks, const struct pystack *stack)
 {
 	struct slow_zones slow = { .control_fd = -1 };
-	bool recorded = find_recording(stacks->pid, paths_starttime(stacks->pid), &slow);
+	bool recorded = why_find_recording(stacks->pid, paths_starttime(stacks->pid), &slow);
 
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		struct buf text = { 0 };
@@ -459,7 +459,7 @@ void why_explain(struct stacks *stacks, const struct pystack *stack)
 
 		explain(&thread);
 		if (recorded)
-			add_zone(&thread, &slow);
+			why_add_zone(&thread, &slow);
 		thread.one->why = strdup(buf_get(&text));
 		if (!thread.one->why)
 			thread.one->reason_bytes = 0;

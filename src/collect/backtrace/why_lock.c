@@ -116,7 +116,7 @@ static bool is_exit(const struct search *search, const uint64_t *slots, size_t a
 	       !strcmp(type, "method_descriptor"); /* __exit__, and then whom it is called on */
 }
 
-static uint64_t state_of(const struct pystack *stack, uint64_t ident)
+static uint64_t why_lock_state_of(const struct pystack *stack, uint64_t ident)
 {
 	for (size_t i = 0; ident && i < stack->thread_count; i++)
 		if (stack->threads[i].ident == ident)
@@ -141,7 +141,7 @@ static void look_at_frame(const struct search *search, const struct pystack_thre
 			continue;
 		out->kind = kind;
 		if (kind[9] == 'R')
-			out->holder_state = state_of(
+			out->holder_state = why_lock_state_of(
 				search->stack,
 				process_memory_pointer(memory->pid, lock + RLOCK_OWNER));
 		/* On another thread's stack: it is inside of the block. */
@@ -153,7 +153,7 @@ static void look_at_frame(const struct search *search, const struct pystack_thre
 	}
 }
 
-static void look_at_python(const struct search *search, struct why_lock *out)
+static void why_lock_look_at_python(const struct search *search, struct why_lock *out)
 {
 	for (size_t i = 0; i < search->stack->thread_count; i++) {
 		const struct pystack_thread *thread = &search->stack->threads[i];
@@ -199,7 +199,8 @@ uint64_t why_find_joined(const struct pystack *stack, const struct stacks_thread
 
 		if (thread->state == waiter->python_state && thread->frame_count &&
 		    is_join(thread->frames[0].code))
-			return state_of(stack, ident_of_self(&stack->memory, &thread->frames[0]));
+			return why_lock_state_of(stack,
+						 ident_of_self(&stack->memory, &thread->frames[0]));
 	}
 	return 0;
 }
@@ -224,7 +225,7 @@ void why_find_lock(const struct pystack *stack, const struct stacks *stacks,
 	if (stack && stack->inside) {
 		if (is_parking(stack))
 			search.byte = process_memory_pointer(stack->pid, futex - PARKED_LOCK);
-		look_at_python(&search, out);
+		why_lock_look_at_python(&search, out);
 	}
 	if (out->kind || process_memory_read(waiter->pid, futex, words, sizeof(words)))
 		return;

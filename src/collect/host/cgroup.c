@@ -109,7 +109,7 @@ double cgroup_parse_cpu_max(const char *text)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static bool read_of(const char *directory, const char *file, char *out, size_t out_bytes)
+static bool cgroup_read_of(const char *directory, const char *file, char *out, size_t out_bytes)
 {
 	char path[2 * CGROUP_PATH_BYTES + 64];
 
@@ -138,18 +138,18 @@ static bool climb(char *directory, const char *mount)
 	return true;
 }
 
-static void read_pressure(const char *directory, struct cgroup_reading *out)
+static void cgroup_read_pressure(const char *directory, struct cgroup_reading *out)
 {
 	char file[32], text[512];
 
 	for (int i = 0; i < CGROUP_RESOURCES; i++) {
 		snprintf(file, sizeof(file), "%s.pressure", resources[i]);
-		if (read_of(directory, file, text, sizeof(text)))
+		if (cgroup_read_of(directory, file, text, sizeof(text)))
 			cgroup_parse_pressure(text, &out->pressure[i]);
 	}
 }
 
-static void least(uint64_t *limit, uint64_t other)
+static void cgroup_least(uint64_t *limit, uint64_t other)
 {
 	if (other < *limit)
 		*limit = other;
@@ -165,17 +165,18 @@ static void read_v2(char *directory, const char *mount, struct cgroup_reading *o
 {
 	char text[4096];
 
-	if (read_of(directory, "memory.current", text, sizeof(text)))
+	if (cgroup_read_of(directory, "memory.current", text, sizeof(text)))
 		out->memory_bytes = strtoull(text, NULL, 10);
-	if (read_of(directory, "cpu.stat", text, sizeof(text)) && strstr(text, "throttled_usec")) {
+	if (cgroup_read_of(directory, "cpu.stat", text, sizeof(text)) &&
+	    strstr(text, "throttled_usec")) {
 		out->throttled_count = proc_field(text, "nr_throttled ", 0);
 		out->throttled_ns = proc_field(text, "throttled_usec ", 0) * 1000u;
 	}
-	read_pressure(directory, out);
+	cgroup_read_pressure(directory, out);
 	do {
-		if (read_of(directory, "memory.max", text, sizeof(text)))
-			least(&out->memory_limit_bytes, cgroup_parse_limit(text));
-		if (read_of(directory, "cpu.max", text, sizeof(text)))
+		if (cgroup_read_of(directory, "memory.max", text, sizeof(text)))
+			cgroup_least(&out->memory_limit_bytes, cgroup_parse_limit(text));
+		if (cgroup_read_of(directory, "cpu.max", text, sizeof(text)))
 			least_cores(&out->cpu_limit, cgroup_parse_cpu_max(text));
 	} while (climb(directory, mount));
 }
@@ -184,11 +185,11 @@ static void read_v1_memory(char *directory, const char *mount, struct cgroup_rea
 {
 	char text[256];
 
-	if (read_of(directory, "memory.usage_in_bytes", text, sizeof(text)))
+	if (cgroup_read_of(directory, "memory.usage_in_bytes", text, sizeof(text)))
 		out->memory_bytes = strtoull(text, NULL, 10);
 	do {
-		if (read_of(directory, "memory.limit_in_bytes", text, sizeof(text)))
-			least(&out->memory_limit_bytes, cgroup_parse_limit(text));
+		if (cgroup_read_of(directory, "memory.limit_in_bytes", text, sizeof(text)))
+			cgroup_least(&out->memory_limit_bytes, cgroup_parse_limit(text));
 	} while (climb(directory, mount));
 }
 
@@ -196,13 +197,13 @@ static void read_v1_cpu(char *directory, const char *mount, struct cgroup_readin
 {
 	char text[1024], period[64];
 
-	if (read_of(directory, "cpu.stat", text, sizeof(text))) {
+	if (cgroup_read_of(directory, "cpu.stat", text, sizeof(text))) {
 		out->throttled_count = proc_field(text, "nr_throttled ", 0);
 		out->throttled_ns = proc_field(text, "throttled_time ", 0);
 	}
 	do {
-		if (read_of(directory, "cpu.cfs_quota_us", text, sizeof(text)) &&
-		    read_of(directory, "cpu.cfs_period_us", period, sizeof(period)) &&
+		if (cgroup_read_of(directory, "cpu.cfs_quota_us", text, sizeof(text)) &&
+		    cgroup_read_of(directory, "cpu.cfs_period_us", period, sizeof(period)) &&
 		    text[0] != '-') {
 			text[strcspn(text, "\n")] = ' ';
 			strncat(text, period, sizeof(text) - strlen(text) - 1);
@@ -261,13 +262,13 @@ static double share(uint64_t before_us, uint64_t now_us, uint64_t past_ns)
 	return fmin(100.0, 100.0 * (double)(now_us - before_us) * 1000.0 / (double)past_ns);
 }
 
-static uint64_t known(uint64_t value, uint64_t otherwise)
+static uint64_t cgroup_known(uint64_t value, uint64_t otherwise)
 {
 	return value == CGROUP_NONE ? otherwise : value;
 }
 
-static void append(const struct cgroup_group *group, const struct cgroup_reading *now,
-		   uint64_t past_ns)
+static void cgroup_append(const struct cgroup_group *group, const struct cgroup_reading *now,
+			  uint64_t past_ns)
 {
 	struct schema_host_cgroup_row row;
 	const char *path = group->paths.memory[0] ? group->paths.memory : group->paths.unified;
@@ -275,11 +276,11 @@ static void append(const struct cgroup_group *group, const struct cgroup_reading
 
 	memset(&row, 0, sizeof(row));
 	row.ts_ticks = kymo_ticks();
-	row.memory_bytes = known(now->memory_bytes, 0);
-	row.memory_limit_bytes = known(now->memory_limit_bytes, 0);
+	row.memory_bytes = cgroup_known(now->memory_bytes, 0);
+	row.memory_limit_bytes = cgroup_known(now->memory_limit_bytes, 0);
 	row.cpu_limit = now->cpu_limit;
-	row.throttled_ns = known(now->throttled_ns, 0);
-	row.throttled_count = known(now->throttled_count, 0);
+	row.throttled_ns = cgroup_known(now->throttled_ns, 0);
+	row.throttled_count = cgroup_known(now->throttled_count, 0);
 	for (int i = 0; i < CGROUP_RESOURCES; i++) {
 		const struct cgroup_pressure *before = &group->last.pressure[i];
 
@@ -326,7 +327,7 @@ void cgroup_sample(struct cgroup *cgroup, pid_t pid, uint64_t now_ns)
 	group->pid = pid;
 	cgroup_read(ROOT, &paths, &now);
 	add_host_pressure(&now);
-	append(group, &now, group->read_ns ? now_ns - group->read_ns : 0);
+	cgroup_append(group, &now, group->read_ns ? now_ns - group->read_ns : 0);
 	group->last = now;
 	group->read_ns = now_ns;
 }

@@ -49,7 +49,7 @@ static uint32_t stopping, ended; /* atomic */
 static bool started;
 
 /* Where there is no GPU there is no library, and nothing to say. */
-static bool load(void)
+static bool gpu_load(void)
 {
 	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -119,7 +119,7 @@ bool gpu_start(void)
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	if (!load())
+	if (!gpu_load())
 		return false;
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

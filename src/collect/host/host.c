@@ -27,7 +27,7 @@ static double percent(uint64_t part, double whole)
 }
 
 /* starttime counts from boot, suspended time included. */
-static uint64_t age_ns(const struct proc_stat *stat)
+static uint64_t host_age_ns(const struct proc_stat *stat)
 {
 	struct timespec now;
 	double age;
@@ -44,7 +44,7 @@ static double cpu_percent(struct family_member *member, const struct proc_stat *
 {
 	uint64_t ticks = stat->user_ticks + stat->system_ticks;
 	uint64_t spent = ticks > member->cpu_ticks ? ticks - member->cpu_ticks : 0;
-	uint64_t past_ns = member->sampled_ns ? now_ns - member->sampled_ns : age_ns(stat);
+	uint64_t past_ns = member->sampled_ns ? now_ns - member->sampled_ns : host_age_ns(stat);
 
 	if (past_ns < SHORTEST_NS)
 		return 0;
@@ -53,8 +53,8 @@ static double cpu_percent(struct family_member *member, const struct proc_stat *
 	return percent(spent, (double)past_ns * 1e-9 * (double)sysconf(_SC_CLK_TCK));
 }
 
-static struct schema_host_process_row process_row(struct family_member *member,
-						  const struct proc_stat *stat)
+static struct schema_host_process_row host_process_row(struct family_member *member,
+						       const struct proc_stat *stat)
 {
 	struct schema_host_process_row row;
 
@@ -96,7 +96,7 @@ static void sample_process(struct family_member *member, uint64_t now_ns)
 	if (stat.state == 'Z' || stat.state == 'X')
 		return;
 	host_threads_look(&member->tasks, member->pid, now_ns);
-	row = process_row(member, &stat);
+	row = host_process_row(member, &stat);
 	row.cpu_pct = cpu_percent(member, &stat, now_ns);
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
 	sample_io(member->pid);
@@ -111,7 +111,7 @@ void host_last(struct host *host, struct family *family, const struct rusage *us
 	(void)host;
 	if (!family->count || proc_stat(target->pid, &stat) || stat.starttime != target->starttime)
 		return;
-	row = process_row(target, &stat);
+	row = host_process_row(target, &stat);
 	row.cpu_pct = cpu_percent(target, &stat, clock_monotonic_ns());
 	row.rss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
@@ -158,7 +158,7 @@ static struct host_cpu *cpu_place(struct host *host, size_t index)
 }
 
 /* Time in which some task waited for a cpu, in µs since boot; 0 where it is not kept. */
-static uint64_t read_pressure(void)
+static uint64_t host_read_pressure(void)
 {
 	char text[256];
 	const char *total;
@@ -189,7 +189,7 @@ static void append_cpu(int cpu, const struct host_cpu *before, const struct host
 
 static void sample_cpus(struct host *host, uint64_t now_ns)
 {
-	uint64_t pressure_us = read_pressure();
+	uint64_t pressure_us = host_read_pressure();
 	uint64_t since_ns = host->sampled_ns ? now_ns - host->sampled_ns : 0;
 	double pressure_pct = percent(pressure_us - host->pressure_us, (double)since_ns / 1000.0);
 	struct host_cpu now;

@@ -49,7 +49,7 @@ const char *host_threads_state_word(char state)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* Where it is, or has to be. */
-static size_t place_of(const struct host_threads *tasks, pid_t tid)
+static size_t host_threads_place_of(const struct host_threads *tasks, pid_t tid)
 {
 	size_t low = 0, high = tasks->count;
 
@@ -64,9 +64,10 @@ static size_t place_of(const struct host_threads *tasks, pid_t tid)
 	return low;
 }
 
-static struct host_threads_one *take(struct host_threads *tasks, pid_t tid, bool *out_new)
+static struct host_threads_one *host_threads_take(struct host_threads *tasks, pid_t tid,
+						  bool *out_new)
 {
-	size_t place = place_of(tasks, tid);
+	size_t place = host_threads_place_of(tasks, tid);
 
 	*out_new = place == tasks->count || tasks->all[place].tid != tid;
 	if (!*out_new)
@@ -91,7 +92,7 @@ static struct host_threads_one *take(struct host_threads *tasks, pid_t tid, bool
 }
 
 /* The kernel forgets the switches of threads that ended. */
-static void let_go(struct host_threads *tasks, const struct host_threads_one *one)
+static void host_threads_let_go(struct host_threads *tasks, const struct host_threads_one *one)
 {
 	tasks->ended_voluntary += one->voluntary;
 	tasks->ended_involuntary += one->involuntary;
@@ -105,14 +106,15 @@ static void drop_gone(struct host_threads *tasks)
 		if (tasks->all[i].seen == tasks->looks)
 			tasks->all[kept++] = tasks->all[i];
 		else
-			let_go(tasks, &tasks->all[i]);
+			host_threads_let_go(tasks, &tasks->all[i]);
 	}
 	tasks->count = kept;
 }
 
 /* ---- one thread ------------------------------------------------------------------------------ */
 
-static ssize_t read_of(pid_t pid, pid_t tid, const char *file, char *out, size_t out_bytes)
+static ssize_t host_threads_read_of(pid_t pid, pid_t tid, const char *file, char *out,
+				    size_t out_bytes)
 {
 	char path[64];
 
@@ -126,9 +128,10 @@ static bool run_time(pid_t pid, pid_t tid, uint64_t *out_ns, uint64_t *out_slice
 	struct proc_stat stat;
 	char text[1024];
 
-	if (read_of(pid, tid, "schedstat", text, sizeof(text)) > 0)
+	if (host_threads_read_of(pid, tid, "schedstat", text, sizeof(text)) > 0)
 		return host_threads_parse_schedstat(text, out_ns, out_slices);
-	if (read_of(pid, tid, "stat", text, sizeof(text)) <= 0 || proc_parse_stat(text, &stat))
+	if (host_threads_read_of(pid, tid, "stat", text, sizeof(text)) <= 0 ||
+	    proc_parse_stat(text, &stat))
 		return false;
 	*out_ns = (stat.user_ticks + stat.system_ticks) *
 		  (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -136,24 +139,24 @@ static bool run_time(pid_t pid, pid_t tid, uint64_t *out_ns, uint64_t *out_slice
 	return true;
 }
 
-static void describe(struct host_threads_one *one, pid_t pid)
+static void host_threads_describe(struct host_threads_one *one, pid_t pid)
 {
 	struct proc_stat stat;
 	char text[4096];
 
-	if (read_of(pid, one->tid, "stat", text, sizeof(text)) > 0 &&
+	if (host_threads_read_of(pid, one->tid, "stat", text, sizeof(text)) > 0 &&
 	    !proc_parse_stat(text, &stat)) {
 		one->state = stat.state;
 		memcpy(one->name, stat.name, sizeof(one->name) - 1);
 	}
-	if (read_of(pid, one->tid, "status", text, sizeof(text)) > 0) {
+	if (host_threads_read_of(pid, one->tid, "status", text, sizeof(text)) > 0) {
 		one->voluntary = proc_field(text, "voluntary_ctxt_switches:", one->voluntary);
 		one->involuntary = proc_field(text,
 					      "nonvoluntary_ctxt_switches:", one->involuntary);
 	}
 }
 
-static void append(const struct host_threads_one *one, pid_t pid, double cpu_pct)
+static void host_threads_append(const struct host_threads_one *one, pid_t pid, double cpu_pct)
 {
 	struct schema_host_threads_row row;
 
@@ -170,7 +173,7 @@ static void append(const struct host_threads_one *one, pid_t pid, double cpu_pct
 	kymo__append(SCHEMA_HOST_THREADS, &row);
 }
 
-static void look_at(struct host_threads *tasks, pid_t pid, pid_t tid, uint64_t past_ns)
+static void host_threads_look_at(struct host_threads *tasks, pid_t pid, pid_t tid, uint64_t past_ns)
 {
 	uint64_t run_ns, slices, ran_ns;
 	struct host_threads_one *one;
@@ -178,11 +181,11 @@ static void look_at(struct host_threads *tasks, pid_t pid, pid_t tid, uint64_t p
 
 	if (!run_time(pid, tid, &run_ns, &slices))
 		return; /* it has ended */
-	one = take(tasks, tid, &is_new);
+	one = host_threads_take(tasks, tid, &is_new);
 	if (!one)
 		return;
 	if (run_ns < one->run_ns) { /* another thread that got the number */
-		let_go(tasks, one);
+		host_threads_let_go(tasks, one);
 		*one = (struct host_threads_one){ .tid = tid };
 	}
 	one->seen = tasks->looks;
@@ -191,12 +194,13 @@ static void look_at(struct host_threads *tasks, pid_t pid, pid_t tid, uint64_t p
 	one->run_ns = run_ns;
 	one->slices = slices;
 	if (ran)
-		describe(one, pid);
+		host_threads_describe(one, pid);
 	if (!ran && !one->was_busy)
 		return;
 	/* Of one that is new it is not known in which time it ran that long. */
-	append(one, pid,
-	       is_new || past_ns < SHORTEST_NS ? 0 : 100.0 * (double)ran_ns / (double)past_ns);
+	host_threads_append(
+		one, pid,
+		is_new || past_ns < SHORTEST_NS ? 0 : 100.0 * (double)ran_ns / (double)past_ns);
 	one->was_busy = ran;
 }
 
@@ -216,7 +220,8 @@ void host_threads_look(struct host_threads *tasks, pid_t pid, uint64_t now_ns)
 	tasks->looks++;
 	while ((entry = readdir(directory)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			look_at(tasks, pid, (pid_t)strtol(entry->d_name, NULL, 10), past_ns);
+			host_threads_look_at(tasks, pid, (pid_t)strtol(entry->d_name, NULL, 10),
+					     past_ns);
 	closedir(directory);
 	drop_gone(tasks);
 	tasks->looked_ns = now_ns;

@@ -33,7 +33,7 @@ ssize_t proc_read(const char *path, char *out, size_t out_bytes)
 #define FIRST_NUMBER 4
 #define LAST_NUMBER 24
 
-static void take_name(const char *from, const char *to, char *out, size_t out_bytes)
+static void proc_take_name(const char *from, const char *to, char *out, size_t out_bytes)
 {
 	size_t length = (size_t)(to - from);
 
@@ -54,7 +54,7 @@ int proc_parse_stat(const char *text, struct proc_stat *out)
 		return -EINVAL;
 	memset(out, 0, sizeof(*out));
 	out->pid = (pid_t)strtol(text, NULL, 10);
-	take_name(name + 1, end, out->name, sizeof(out->name));
+	proc_take_name(name + 1, end, out->name, sizeof(out->name));
 	out->state = end[2];
 	at = (char *)end + 3;
 	for (int field = FIRST_NUMBER; field <= LAST_NUMBER; field++) {

@@ -120,7 +120,7 @@ unsigned long archive_life_of(const struct archive_process *process)
 	return dot ? strtoul(dot + 1, NULL, 10) : 1;
 }
 
-static bool is_known(const struct archive *archive, const char *name)
+static bool archive_is_known(const struct archive *archive, const char *name)
 {
 	for (size_t i = 0; i < archive->process_count; i++)
 		if (!strcmp(archive->processes[i].name, name))
@@ -133,7 +133,7 @@ int archive_notice(const char *name, void *context)
 	struct archive *archive = context;
 	struct archive_process process;
 
-	if (!parse_process_name(name, &process) || is_known(archive, name))
+	if (!parse_process_name(name, &process) || archive_is_known(archive, name))
 		return 0;
 	if (archive->process_count == archive->process_room) {
 		size_t room = archive->process_room ? 2 * archive->process_room : 16;

@@ -61,7 +61,7 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 }
 
 /* Readers may look at any time: they find the file whole, or not at all. */
-static int write_run(int directory, const struct kymo_run_file *run, const char *peer)
+static int run_dirs_write_run(int directory, const struct kymo_run_file *run, const char *peer)
 {
 	struct kymo_run_file copy = *run;
 	int fd = openat(directory, ".run.part",
@@ -87,8 +87,8 @@ static int write_run(int directory, const struct kymo_run_file *run, const char 
 
 static int write_both(struct run_dirs *halves)
 {
-	int rc = write_run(halves->disk_fd, &halves->run, halves->live);
-	int live_rc = write_run(halves->live_fd, &halves->run, halves->disk);
+	int rc = run_dirs_write_run(halves->disk_fd, &halves->run, halves->live);
+	int live_rc = run_dirs_write_run(halves->live_fd, &halves->run, halves->disk);
 
 	return rc ? rc : live_rc;
 }
@@ -276,10 +276,10 @@ bool run_dirs_drop_live(struct run_dirs *halves)
 	   belongs to it. */
 	unlinkat(halves->live_fd, "run", 0);
 	if (rmdir(halves->live)) {
-		write_run(halves->live_fd, &halves->run, halves->disk);
+		run_dirs_write_run(halves->live_fd, &halves->run, halves->disk);
 		return false;
 	}
-	write_run(halves->disk_fd, &halves->run, "");
+	run_dirs_write_run(halves->disk_fd, &halves->run, "");
 	return true;
 }
 

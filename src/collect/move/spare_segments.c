@@ -13,7 +13,7 @@
 #define ASIDE ".spare.part"
 #define ZEROS_BYTES (64u << 10)
 
-static void name_of(char out[32], unsigned number)
+static void spare_segments_name_of(char out[32], unsigned number)
 {
 	snprintf(out, 32, KYMO_SPARE_NAME, number);
 }
@@ -35,7 +35,7 @@ static int write_zeros(int fd, uint64_t bytes)
 	return 0;
 }
 
-static int make(int live_fd, const char *name, uint64_t bytes)
+static int spare_segments_make(int live_fd, const char *name, uint64_t bytes)
 {
 	int fd, rc;
 
@@ -60,7 +60,7 @@ static bool is_of_size(int live_fd, const char *name, uint64_t bytes)
 }
 
 /* A word that was only half written fits no segment. */
-static void announce(int control_fd, uint64_t bytes)
+static void spare_segments_announce(int control_fd, uint64_t bytes)
 {
 	const off_t at = offsetof(struct kymo_control, spare_bytes);
 	uint64_t said = 0;
@@ -79,15 +79,15 @@ int spare_segments_keep(int live_fd, int control_fd, uint64_t bytes, unsigned co
 		char name[32];
 		int rc;
 
-		name_of(name, i);
+		spare_segments_name_of(name, i);
 		if (is_of_size(live_fd, name, bytes))
 			continue;
-		rc = make(live_fd, name, bytes);
+		rc = spare_segments_make(live_fd, name, bytes);
 		if (rc)
 			return rc;
 		made++;
 	}
-	announce(control_fd, bytes);
+	spare_segments_announce(control_fd, bytes);
 	return made;
 }
 
@@ -97,7 +97,7 @@ void spare_segments_remove(int live_fd)
 	for (unsigned i = 0; i < KYMO_SPARES_MOST; i++) {
 		char name[32];
 
-		name_of(name, i);
+		spare_segments_name_of(name, i);
 		unlinkat(live_fd, name, 0);
 	}
 }

@@ -7,7 +7,7 @@
 static char *(*plain_name)(const char *symbol, char *out, size_t *bytes, int *status);
 
 /* Loaded when the first name asks for it, and never unloaded. */
-static void load(void)
+static void demangle_load(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 
@@ -22,6 +22,6 @@ char *demangle(const char *symbol)
 
 	if (!demangle_wants(symbol, strlen(symbol)))
 		return NULL;
-	pthread_once(&once, load);
+	pthread_once(&once, demangle_load);
 	return plain_name ? plain_name(symbol, NULL, NULL, &status) : NULL;
 }

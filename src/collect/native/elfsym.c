@@ -18,14 +18,14 @@ static const void *table(const struct elfsym *elf, uint64_t offset, uint64_t cou
 	return elf->map + offset;
 }
 
-static const Elf64_Ehdr *header(const struct elfsym *elf)
+static const Elf64_Ehdr *elfsym_header(const struct elfsym *elf)
 {
 	return (const void *)elf->map;
 }
 
 static bool is_ours_to_read(const struct elfsym *elf)
 {
-	const Elf64_Ehdr *head = header(elf);
+	const Elf64_Ehdr *head = elfsym_header(elf);
 
 	return elf->bytes >= sizeof(*head) && !memcmp(head->e_ident, ELFMAG, SELFMAG) &&
 	       head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_ident[EI_DATA] == ELFDATA2LSB;
@@ -66,7 +66,7 @@ void elfsym_close(struct elfsym *elf)
 
 static const Elf64_Shdr *sections(const struct elfsym *elf, size_t *out_count)
 {
-	const Elf64_Ehdr *head = header(elf);
+	const Elf64_Ehdr *head = elfsym_header(elf);
 
 	*out_count = head->e_shentsize == sizeof(Elf64_Shdr) ? head->e_shnum : 0;
 	return table(elf, head->e_shoff, *out_count, sizeof(Elf64_Shdr));
@@ -116,7 +116,7 @@ uint64_t elfsym_find(const struct elfsym *elf, const char *name)
 
 uint64_t elfsym_section(const struct elfsym *elf, const char *name)
 {
-	size_t count, names = header(elf)->e_shstrndx;
+	size_t count, names = elfsym_header(elf)->e_shstrndx;
 	const Elf64_Shdr *all = sections(elf, &count);
 
 	for (size_t i = 0; all && names < count && i < count; i++)
@@ -127,7 +127,7 @@ uint64_t elfsym_section(const struct elfsym *elf, const char *name)
 
 bool elfsym_bias(const struct elfsym *elf, uint64_t start, uint64_t offset, uint64_t *out_bias)
 {
-	const Elf64_Ehdr *head = header(elf);
+	const Elf64_Ehdr *head = elfsym_header(elf);
 	const Elf64_Phdr *parts = table(elf, head->e_phoff, head->e_phnum, sizeof(*parts));
 
 	for (size_t i = 0; parts && i < head->e_phnum; i++) {

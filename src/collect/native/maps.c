@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int parse(const char *line, struct maps_row *row)
+static int maps_parse(const char *line, struct maps_row *row)
 {
 	unsigned major = 0, minor = 0;
 	int at = 0;
@@ -36,7 +36,7 @@ int maps_each(pid_t pid, int (*each)(void *context, const struct maps_row *row),
 	if (!file)
 		return -errno;
 	while (!rc && getline(&line, &room, file) > 0)
-		if (!parse(line, &row))
+		if (!maps_parse(line, &row))
 			rc = each(context, &row);
 	free(line);
 	fclose(file);

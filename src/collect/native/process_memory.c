@@ -55,7 +55,7 @@ bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t addre
 
 /* Reads parts [at, at + n) with n as large as one call takes; how many are behind us then, or a negative errno. The
    kernel stops at the first byte that is not there: that part has failed, the next call goes on behind it. */
-static ssize_t read_run(struct process_memory_batch *batch, pid_t pid, size_t at)
+static ssize_t process_memory_read_run(struct process_memory_batch *batch, pid_t pid, size_t at)
 {
 	struct iovec here[PARTS_AT_ONCE], there[PARTS_AT_ONCE];
 	size_t count = 0, done = 0;
@@ -81,7 +81,7 @@ static ssize_t read_run(struct process_memory_batch *batch, pid_t pid, size_t at
 int process_memory_batch_read(struct process_memory_batch *batch, pid_t pid)
 {
 	for (size_t at = 0; at < batch->count;) {
-		ssize_t done = read_run(batch, pid, at);
+		ssize_t done = process_memory_read_run(batch, pid, at);
 
 		if (done < 0)
 			return (int)done;

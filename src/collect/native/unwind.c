@@ -202,7 +202,7 @@ static void name_frame(struct unwind *unwind, Dwarf_Addr pc, struct unwind_frame
 	frame->eval = symbol && is_evaluation(symbol);
 }
 
-static int take_frame(Dwfl_Frame *state, void *context)
+static int unwind_take_frame(Dwfl_Frame *state, void *context)
 {
 	struct unwind *unwind = context;
 	bool activation;
@@ -217,7 +217,7 @@ static int take_frame(Dwfl_Frame *state, void *context)
 
 /* ---- open and close -------------------------------------------------------------------------- */
 
-static bool load(struct unwind *unwind)
+static bool native_unwind_load(struct unwind *unwind)
 {
 	unwind->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!unwind->library)
@@ -231,7 +231,7 @@ static bool load(struct unwind *unwind)
 	return true;
 }
 
-static bool begin(struct unwind *unwind)
+static bool unwind_begin(struct unwind *unwind)
 {
 	static const Dwfl_Callbacks callbacks = { .find_elf = find_elf,
 						  .find_debuginfo = no_debuginfo };
@@ -259,7 +259,7 @@ int unwind_open(pid_t pid, struct unwind **out, struct kymo_error *err)
 	if (!unwind)
 		return error_set(err, ENOMEM, "no memory for native frames");
 	unwind->pid = pid;
-	if (!load(unwind)) {
+	if (!native_unwind_load(unwind)) {
 		unwind_close(unwind);
 		return error_set(
 			err, ENOENT,
@@ -277,9 +277,9 @@ size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold,
 	unwind->count = 0;
 	unwind->most = most;
 	/* The first time with a thread at hand: libdw asks for one at once. */
-	if (!unwind->dwfl && !begin(unwind))
+	if (!unwind->dwfl && !unwind_begin(unwind))
 		return 0;
-	unwind->dwfl_getthread_frames(unwind->dwfl, hold->tid, take_frame, unwind);
+	unwind->dwfl_getthread_frames(unwind->dwfl, hold->tid, unwind_take_frame, unwind);
 	return unwind->count;
 }
 

@@ -116,7 +116,7 @@ static bool read_lines(const struct pymemory *memory, uint64_t object, struct py
 				    code->lines, bytes);
 }
 
-static uint32_t frame_bytes(const struct pylayout *layout, const unsigned char *head)
+static uint32_t pycode_frame_bytes(const struct pylayout *layout, const unsigned char *head)
 {
 	if (layout->minor >= 14)
 		return 0;
@@ -154,7 +154,7 @@ static struct pycode *read_code(const struct pymemory *memory, const struct pyco
 	code->file = read_text(memory, process_memory_word(wanted->head, layout->code_filename));
 	code->first_line = process_memory_int(wanted->head, layout->code_firstlineno);
 	code->units = (uint32_t)units;
-	code->frame_bytes = frame_bytes(layout, wanted->head);
+	code->frame_bytes = pycode_frame_bytes(layout, wanted->head);
 	if (!code->name || !code->file || units > UNITS_MOST ||
 	    !read_lines(memory, process_memory_word(wanted->head, layout->code_linetable), code) ||
 	    process_memory_read(memory->pid, wanted->address, again, bytes))
@@ -169,7 +169,7 @@ bad:
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-static struct pycode **find_slot(struct pycode **slots, size_t room, uint64_t address)
+static struct pycode **pycode_find_slot(struct pycode **slots, size_t room, uint64_t address)
 {
 	size_t at = (size_t)((address >> 4) * 0x9e3779b97f4a7c15ull >> 20);
 
@@ -178,7 +178,7 @@ static struct pycode **find_slot(struct pycode **slots, size_t room, uint64_t ad
 	return &slots[at & (room - 1)];
 }
 
-static bool make_room(struct pycode_cache *cache)
+static bool pycode_make_room(struct pycode_cache *cache)
 {
 	size_t room = cache->room ? 2 * cache->room : 256;
 	struct pycode **slots;
@@ -190,7 +190,7 @@ static bool make_room(struct pycode_cache *cache)
 		return false;
 	for (size_t i = 0; i < cache->room; i++)
 		if (cache->slots[i])
-			*find_slot(slots, room, cache->slots[i]->address) = cache->slots[i];
+			*pycode_find_slot(slots, room, cache->slots[i]->address) = cache->slots[i];
 	free(cache->slots);
 	cache->slots = slots;
 	cache->room = room;
@@ -203,16 +203,17 @@ static bool same_content(const struct pycode *a, const struct pycode *b)
 	       a->line_bytes == b->line_bytes && !memcmp(a->lines, b->lines, a->line_bytes);
 }
 
-static const struct pycode *resolve(struct pycode_cache *cache, const struct pymemory *memory,
-				    struct pycode_wanted *wanted, uint64_t now_ns)
+static const struct pycode *python_pycode_resolve(struct pycode_cache *cache,
+						  const struct pymemory *memory,
+						  struct pycode_wanted *wanted, uint64_t now_ns)
 {
 	size_t bytes = pycode_head_bytes(memory->layout);
 	struct pycode **slot, *code;
 	bool same;
 
-	if (!make_room(cache))
+	if (!pycode_make_room(cache))
 		return NULL;
-	slot = find_slot(cache->slots, cache->room, wanted->address);
+	slot = pycode_find_slot(cache->slots, cache->room, wanted->address);
 	same = *slot && !memcmp((*slot)->head, wanted->head, bytes);
 	if (same && now_ns - (*slot)->checked_ns < CHECK_AGAIN_NS)
 		return *slot;
@@ -245,7 +246,7 @@ void pycode_resolve(struct pycode_cache *cache, const struct pymemory *memory,
 		if (!wanted[i].address)
 			continue;
 		blank_what_changes(memory->layout, wanted[i].head);
-		wanted[i].code = resolve(cache, memory, &wanted[i], now_ns);
+		wanted[i].code = python_pycode_resolve(cache, memory, &wanted[i], now_ns);
 	}
 }
 

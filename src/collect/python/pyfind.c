@@ -74,7 +74,7 @@ static struct known_file *recall(const struct stat *st)
 	return known;
 }
 
-static int look_at(void *context, const struct maps_row *row)
+static int pyfind_look_at(void *context, const struct maps_row *row)
 {
 	struct search *search = context;
 	char path[MAPS_PATH_BYTES + 64];
@@ -159,7 +159,7 @@ int pyfind_process(pid_t pid, struct pyfind *out, struct kymo_error *err)
 {
 	struct search search = { .pid = pid, .first = true };
 	uint64_t word = 0;
-	int rc = maps_each(pid, look_at, &search);
+	int rc = maps_each(pid, pyfind_look_at, &search);
 
 	memset(out, 0, sizeof(*out));
 	if (rc < 0)

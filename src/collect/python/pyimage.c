@@ -33,7 +33,8 @@ void pyimage_destroy(struct pyimage *image)
 
 /* ---- where the frames are -------------------------------------------------------------------- */
 
-static bool add_region(struct pyimage *image, uint64_t address, size_t bytes, uint64_t first_frame)
+static bool pyimage_add_region(struct pyimage *image, uint64_t address, size_t bytes,
+			       uint64_t first_frame)
 {
 	if (image->region_count == image->region_room) {
 		size_t room = image->region_room ? 2 * image->region_room : 8;
@@ -66,7 +67,7 @@ static const struct pyimage_region *region_of(const struct pyimage *image, uint6
 	return NULL;
 }
 
-static size_t frame_bytes(const struct pylayout *layout)
+static size_t pyimage_frame_bytes(const struct pylayout *layout)
 {
 	return (size_t)layout->frame_localsplus;
 }
@@ -94,8 +95,8 @@ static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 		if (used > bytes)
 			used = bytes;
 		/* The first word of the first chunk is left free. */
-		if (!add_region(image, chunk, used,
-				chunk + (uint64_t)layout->chunk_data + (previous ? 0 : 8)))
+		if (!pyimage_add_region(image, chunk, used,
+					chunk + (uint64_t)layout->chunk_data + (previous ? 0 : 8)))
 			return false;
 		chunk = previous;
 	}
@@ -116,12 +117,12 @@ static bool find_singles(struct pyimage *image, const struct pymemory *memory, u
 {
 	const struct pylayout *layout = memory->layout;
 	const struct pyimage_region *region = NULL;
-	size_t bytes = frame_bytes(layout);
+	size_t bytes = pyimage_frame_bytes(layout);
 	unsigned char one[128];
 
 	for (size_t i = 0; frame && i < PYSTACK_DEEPEST; i++) {
 		region = region_of(image, frame, bytes, NULL);
-		if (!region && !add_region(image, frame, bytes, 0))
+		if (!region && !pyimage_add_region(image, frame, bytes, 0))
 			return false;
 		if (process_memory_read(memory->pid, frame, one, bytes))
 			return true;
@@ -133,7 +134,7 @@ static bool find_singles(struct pyimage *image, const struct pymemory *memory, u
 	return true;
 }
 
-static size_t head_bytes(const struct pylayout *layout)
+static size_t pyimage_head_bytes(const struct pylayout *layout)
 {
 	size_t bytes = (size_t)layout->thread_datastack_top + 8;
 
@@ -148,7 +149,7 @@ static bool find_regions(struct pyimage *image, const struct pymemory *memory)
 	image->region_count = 0;
 	image->copy_bytes = 0;
 	image->known = true;
-	if (process_memory_read(memory->pid, image->state, image->head, head_bytes(layout)))
+	if (process_memory_read(memory->pid, image->state, image->head, pyimage_head_bytes(layout)))
 		return true;
 	if (layout->thread_cframe >= 0) {
 		image->cframe = process_memory_word(image->head, layout->thread_cframe);
@@ -161,7 +162,7 @@ static bool find_regions(struct pyimage *image, const struct pymemory *memory)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static bool make_room(struct pyimage *image)
+static bool pyimage_make_room(struct pyimage *image)
 {
 	if (image->copy_bytes <= image->copy_room && image->copy[0])
 		return true;
@@ -176,7 +177,7 @@ static bool make_room(struct pyimage *image)
 	return true;
 }
 
-static bool add_copy(struct pyimage *image, struct process_memory_batch *batch, int copy)
+static bool pyimage_add_copy(struct pyimage *image, struct process_memory_batch *batch, int copy)
 {
 	for (size_t i = 0; i < image->region_count; i++)
 		if (!process_memory_batch_add(batch, image->regions[i].address,
@@ -195,18 +196,18 @@ bool pyimage_add(struct pyimage *image, const struct pymemory *memory,
 	image->tries++;
 	if (!image->known && !find_regions(image, memory))
 		return false;
-	if (!make_room(image))
+	if (!pyimage_make_room(image))
 		return false;
 	image->part = batch->count;
 	image->batch = batch;
-	if (!add_copy(image, batch, 0) ||
-	    !process_memory_batch_add(batch, image->state, image->head, head_bytes(layout)))
+	if (!pyimage_add_copy(image, batch, 0) ||
+	    !process_memory_batch_add(batch, image->state, image->head, pyimage_head_bytes(layout)))
 		return false;
 	if (layout->thread_cframe >= 0 &&
 	    !process_memory_batch_add(batch, image->cframe + (uint64_t)layout->cframe_current_frame,
 				      &image->current, 8))
 		return false;
-	return add_copy(image, batch, 1) && add_copy(image, batch, 2);
+	return pyimage_add_copy(image, batch, 1) && pyimage_add_copy(image, batch, 2);
 }
 
 static bool all_read(const struct pyimage *image, const struct pylayout *layout)
@@ -221,7 +222,7 @@ static bool all_read(const struct pyimage *image, const struct pylayout *layout)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static struct pystack_frame *add_frame(struct pyimage *image)
+static struct pystack_frame *pyimage_add_frame(struct pyimage *image)
 {
 	if (image->frame_count == image->frame_room) {
 		size_t room = image->frame_room ? 2 * image->frame_room : 64;
@@ -240,7 +241,7 @@ static struct pystack_frame *add_frame(struct pyimage *image)
 }
 
 /* A place where we did not look: the next time we do. */
-static void learn(struct pyimage *image, const struct pymemory *memory, uint64_t frame)
+static void pyimage_learn(struct pyimage *image, const struct pymemory *memory, uint64_t frame)
 {
 	size_t singles = 0;
 
@@ -253,11 +254,12 @@ static void learn(struct pyimage *image, const struct pymemory *memory, uint64_t
 			     BEYOND_TOP))
 		image->known = false;
 	else
-		image->known = add_region(image, frame, frame_bytes(memory->layout), 0);
+		image->known = pyimage_add_region(image, frame, pyimage_frame_bytes(memory->layout),
+						  0);
 }
 
-static bool take_frame(struct pyimage *image, const struct pylayout *layout, uint64_t address,
-		       const unsigned char *bytes)
+static bool pyimage_take_frame(struct pyimage *image, const struct pylayout *layout,
+			       uint64_t address, const unsigned char *bytes)
 {
 	unsigned owner = bytes[layout->frame_owner];
 	struct pystack_frame *frame;
@@ -270,7 +272,7 @@ static bool take_frame(struct pyimage *image, const struct pylayout *layout, uin
 			image->frames[image->frame_count - 1].entry = true;
 		return true;
 	}
-	frame = add_frame(image);
+	frame = pyimage_add_frame(image);
 	if (!frame)
 		return false;
 	frame->address = address;
@@ -282,7 +284,7 @@ static bool take_frame(struct pyimage *image, const struct pylayout *layout, uin
 }
 
 /* Whether a frame was the same in copy 2 as before and after it. */
-static bool is_steady(const struct pyimage *image, size_t at, size_t bytes)
+static bool pyimage_is_steady(const struct pyimage *image, size_t at, size_t bytes)
 {
 	return !memcmp(image->copy[0] + at, image->copy[1] + at, bytes) &&
 	       !memcmp(image->copy[1] + at, image->copy[2] + at, bytes);
@@ -330,10 +332,10 @@ static bool is_in_right_state(const struct pyimage *image, const struct pylayout
 }
 
 /* False: not to be kept. An innermost frame counts as it was in copy 2, its callers must be the same in all. */
-static bool is_kept(const struct pyimage *image, const struct pylayout *layout, size_t at,
-		    bool innermost)
+static bool pyimage_is_kept(const struct pyimage *image, const struct pylayout *layout, size_t at,
+			    bool innermost)
 {
-	bool steady = is_steady(image, at, frame_bytes(layout));
+	bool steady = pyimage_is_steady(image, at, pyimage_frame_bytes(layout));
 
 	if (innermost ? !is_same_function(image, layout, at) : !steady)
 		return false;
@@ -353,10 +355,10 @@ static bool leave_out(struct pyimage *image, const struct pylayout *layout, size
 }
 
 /* From the innermost out. */
-static void follow(struct pyimage *image, const struct pymemory *memory)
+static void pyimage_follow(struct pyimage *image, const struct pymemory *memory)
 {
 	const struct pylayout *layout = memory->layout;
-	size_t bytes = frame_bytes(layout), steps = 0;
+	size_t bytes = pyimage_frame_bytes(layout), steps = 0;
 	const struct pyimage_region *region = NULL;
 	uint64_t frame = image->current;
 
@@ -368,13 +370,14 @@ static void follow(struct pyimage *image, const struct pymemory *memory)
 
 		region = frame % 8 ? NULL : region_of(image, frame, bytes, region);
 		if (!region) {
-			learn(image, memory, frame);
+			pyimage_learn(image, memory, frame);
 			return;
 		}
 		at = region->at + (size_t)(frame - region->address);
 		middle = image->copy[1] + at;
-		if (is_kept(image, layout, at, !steps) ? !take_frame(image, layout, frame, middle)
-						       : !leave_out(image, layout, at))
+		if (pyimage_is_kept(image, layout, at, !steps)
+			    ? !pyimage_take_frame(image, layout, frame, middle)
+			    : !leave_out(image, layout, at))
 			return;
 		frame = process_memory_word(middle, layout->frame_previous);
 	}
@@ -395,7 +398,7 @@ void pyimage_walk(struct pyimage *image, const struct pymemory *memory)
 		image->cframe = process_memory_word(image->head, layout->thread_cframe);
 		return;
 	}
-	follow(image, memory);
+	pyimage_follow(image, memory);
 }
 
 /* ---- code ------------------------------------------------------------------------------------ */
@@ -477,7 +480,7 @@ bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 			return false;
 		frame->line = pycode_line(frame->code, unit);
 	}
-	if (fits_together(image, frame_bytes(layout)))
+	if (fits_together(image, pyimage_frame_bytes(layout)))
 		return true;
 	image->known = false; /* a place may have been taken for another kind of memory */
 	return false;

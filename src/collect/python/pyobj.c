@@ -26,7 +26,7 @@ uint64_t pyobj_reference(const struct pymemory *memory, uint64_t word)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static size_t put_utf8(uint32_t point, char *out)
+static size_t pyobj_put_utf8(uint32_t point, char *out)
 {
 	if (point >= 0xd800 && point < 0xe000)
 		point = 0xfffd; /* half of a pair: no character */
@@ -62,13 +62,13 @@ static uint32_t point_at(const unsigned char *data, unsigned kind, size_t at)
 	       (uint32_t)data[4 * at + 2] << 16 | (uint32_t)(data[4 * at + 3] & 0x1f) << 24;
 }
 
-static ssize_t decode(const unsigned char *data, unsigned kind, size_t length, char *out,
-		      size_t room)
+static ssize_t pyobj_decode(const unsigned char *data, unsigned kind, size_t length, char *out,
+			    size_t room)
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i < length && used + 5 <= room; i++)
-		used += put_utf8(point_at(data, kind, i), out + used);
+		used += pyobj_put_utf8(point_at(data, kind, i), out + used);
 	out[used] = '\0';
 	return (ssize_t)used;
 }
@@ -103,7 +103,7 @@ ssize_t pyobj_text(const struct pymemory *memory, uint64_t object, char *out, si
 		}
 		start = 0;
 	}
-	got = decode(data + start, kind, length, out, out_bytes);
+	got = pyobj_decode(data + start, kind, length, out, out_bytes);
 	free(own);
 	return got;
 }
@@ -117,8 +117,8 @@ struct entries {
 	uint64_t *values;
 };
 
-static bool read_entries(const struct pymemory *memory, uint64_t keys, uint64_t values,
-			 struct entries *out)
+static bool pyobj_read_entries(const struct pymemory *memory, uint64_t keys, uint64_t values,
+			       struct entries *out)
 {
 	const struct pylayout *layout = memory->layout;
 	unsigned char head[64];
@@ -175,7 +175,8 @@ static bool read_dict(const struct pymemory *memory, uint64_t dict, struct entri
 	values = process_memory_word(head, layout->dict_values);
 	if (values)
 		values += (uint64_t)layout->values_first;
-	return read_entries(memory, process_memory_word(head, layout->dict_keys), values, out);
+	return pyobj_read_entries(memory, process_memory_word(head, layout->dict_keys), values,
+				  out);
 }
 
 bool pyobj_dict_each(const struct pymemory *memory, uint64_t dict,
@@ -275,7 +276,7 @@ uint64_t pyobj_attribute(const struct pymemory *memory, uint64_t object, const c
 	if (!values)
 		return dict ? pyobj_dict_get(memory, dict, name) : 0;
 	keys = process_memory_pointer(memory->pid, type + (uint64_t)layout->type_cached_keys);
-	if (read_entries(memory, keys, values, &entries))
+	if (pyobj_read_entries(memory, keys, values, &entries))
 		value = find_value(memory, &entries, name);
 	free_entries(&entries);
 	return value;
@@ -303,7 +304,8 @@ bool pyobj_type(const struct pymemory *memory, uint64_t object, char *out, size_
 	return out[0] != '\0';
 }
 
-static void add_text(const struct pymemory *memory, uint64_t object, struct buf *out, size_t most)
+static void pyobj_add_text(const struct pymemory *memory, uint64_t object, struct buf *out,
+			   size_t most)
 {
 	char text[4096];
 	size_t room = most + 8 < sizeof(text) ? most + 8 : sizeof(text);
@@ -392,7 +394,7 @@ void pyobj_repr(const struct pymemory *memory, uint64_t object, struct buf *out,
 	if (!pyobj_type(memory, object, type, sizeof(type)))
 		buf_text(out, "?");
 	else if (!strcmp(type, "str"))
-		add_text(memory, object, out, most);
+		pyobj_add_text(memory, object, out, most);
 	else if (!strcmp(type, "int"))
 		add_integer(memory, object, out);
 	else if (!strcmp(type, "bool"))

@@ -82,7 +82,8 @@ static int place_thread(struct pystack_inside *inside, size_t at, uint64_t state
 	return 0;
 }
 
-static int list_threads(struct pystack *stack, const struct interpreter *interpreter, size_t *count)
+static int pystack_list_threads(struct pystack *stack, const struct interpreter *interpreter,
+				size_t *count)
 {
 	const struct pylayout *layout = &stack->python.layout;
 	uint64_t state = interpreter->threads_head;
@@ -103,7 +104,7 @@ static void forget_threads(struct pystack_inside *inside, size_t from)
 		pyimage_destroy(inside->images[--inside->image_count]);
 }
 
-static int list_all(struct pystack *stack)
+static int pystack_list_all(struct pystack *stack)
 {
 	const struct pylayout *layout = &stack->python.layout;
 	struct pystack_inside *inside = stack->inside;
@@ -120,7 +121,7 @@ static int list_all(struct pystack *stack)
 		one->threads_head = pointer_at(stack, at, layout->interp_threads_head);
 		one->gil = layout->runtime_gil >= 0 ? runtime + (uint64_t)layout->runtime_gil
 						    : pointer_at(stack, at, layout->interp_gil);
-		rc = list_threads(stack, one, &threads);
+		rc = pystack_list_threads(stack, one, &threads);
 		at = pointer_at(stack, at, layout->interp_next);
 	}
 	forget_threads(inside, threads);
@@ -149,7 +150,7 @@ static bool is_list_right(const struct pystack *stack)
 
 /* ---- one try --------------------------------------------------------------------------------- */
 
-static void add_process(struct pystack *stack)
+static void pystack_add_process(struct pystack *stack)
 {
 	const struct pylayout *layout = &stack->python.layout;
 	struct pystack_inside *inside = stack->inside;
@@ -179,7 +180,7 @@ static int read_images(struct pystack *stack, bool *out_list_right)
 	int rc;
 
 	process_memory_batch_clear(&inside->batch);
-	add_process(stack);
+	pystack_add_process(stack);
 	for (size_t i = 0; i < inside->image_count; i++)
 		if (!inside->images[i]->done &&
 		    !pyimage_add(inside->images[i], &stack->memory, &inside->batch))
@@ -246,7 +247,7 @@ static int try_once(struct pystack *stack, uint64_t now_ns)
 {
 	struct pystack_inside *inside = stack->inside;
 	bool right;
-	int rc = inside->listed ? 0 : list_all(stack);
+	int rc = inside->listed ? 0 : pystack_list_all(stack);
 
 	if (!rc)
 		rc = read_images(stack, &right);
@@ -280,7 +281,7 @@ static bool holds_gil(const struct pystack *stack, const struct pyimage *image)
 	return false;
 }
 
-static int fill_threads(struct pystack *stack)
+static int pystack_fill_threads(struct pystack *stack)
 {
 	struct pystack_inside *inside = stack->inside;
 	const struct pylayout *layout = &stack->python.layout;
@@ -311,7 +312,7 @@ static int fill_threads(struct pystack *stack)
 	return 0;
 }
 
-static int failed(struct pystack *stack, int rc, struct kymo_error *err)
+static int pystack_failed(struct pystack *stack, int rc, struct kymo_error *err)
 {
 	if (rc == -EAGAIN)
 		return error_set(err, EAGAIN,
@@ -323,7 +324,7 @@ static int failed(struct pystack *stack, int rc, struct kymo_error *err)
 }
 
 /* A descriptor tells of the process's end for little; where there are none, its start time for more. */
-static bool has_ended(const struct pystack *stack)
+static bool pystack_has_ended(const struct pystack *stack)
 {
 	struct pollfd fd = { .fd = stack->process_fd, .events = POLLIN };
 
@@ -354,11 +355,11 @@ int pystack_read(struct pystack *stack, struct kymo_error *err)
 	stack->stats.samples++;
 	stack->stats.calls = inside->batch.calls;
 	stack->finalizing = inside->finalizing != 0;
-	if (has_ended(stack))
+	if (pystack_has_ended(stack))
 		rc = -ESRCH;
 	if (!rc)
-		rc = fill_threads(stack);
-	return rc ? failed(stack, rc, err) : 0;
+		rc = pystack_fill_threads(stack);
+	return rc ? pystack_failed(stack, rc, err) : 0;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

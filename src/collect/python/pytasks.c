@@ -123,7 +123,7 @@ static enum kind kind_of(struct reader *reader, uint64_t object)
 
 /* ---- the chain of coroutines ----------------------------------------------------------------- */
 
-static size_t head_bytes(const struct pylayout *layout)
+static size_t pytasks_head_bytes(const struct pylayout *layout)
 {
 	return (size_t)layout->task_name + 8;
 }
@@ -133,7 +133,7 @@ static size_t generator_bytes(const struct pylayout *layout)
 	return (size_t)(layout->gen_frame + layout->frame_localsplus);
 }
 
-static int8_t state_of(const struct reader *reader, const struct link *link)
+static int8_t pytasks_state_of(const struct reader *reader, const struct link *link)
 {
 	return (int8_t)link->bytes[reader->layout->gen_frame_state];
 }
@@ -141,7 +141,7 @@ static int8_t state_of(const struct reader *reader, const struct link *link)
 /* As CPython numbers them: below 0 not running, and the lowest of all has not begun. */
 static bool has_begun(const struct reader *reader, const struct link *link)
 {
-	return state_of(reader, link) > (reader->layout->minor >= 13 ? -3 : -2);
+	return pytasks_state_of(reader, link) > (reader->layout->minor >= 13 ? -3 : -2);
 }
 
 /* Whether it waits for another one, and did not just yield: by its state, or by the instruction that it goes on with. */
@@ -151,7 +151,7 @@ static bool is_waiting(const struct reader *reader, const struct link *link)
 	unsigned char next[2];
 
 	if (layout->minor >= 13)
-		return state_of(reader, link) == -1;
+		return pytasks_state_of(reader, link) == -1;
 	return has_begun(reader, link) &&
 	       !process_memory_read(
 		       reader->memory->pid,
@@ -162,7 +162,7 @@ static bool is_waiting(const struct reader *reader, const struct link *link)
 }
 
 /* Where the top of its stack is; 0: nothing makes sense. */
-static uint64_t top_of(const struct reader *reader, const struct link *link)
+static uint64_t pytasks_top_of(const struct reader *reader, const struct link *link)
 {
 	const struct pylayout *layout = reader->layout;
 	uint64_t frame = link->address + (uint64_t)layout->gen_frame;
@@ -209,22 +209,22 @@ static bool follow_one(struct reader *reader, struct chain *chain, uint64_t addr
 		chain->state = PYTASKS_MISSED;
 		return false;
 	}
-	if (state_of(reader, link) >= 0) {
-		chain->state = state_of(reader, link) ? PYTASKS_MISSED : PYTASKS_RUNNING;
+	if (pytasks_state_of(reader, link) >= 0) {
+		chain->state = pytasks_state_of(reader, link) ? PYTASKS_MISSED : PYTASKS_RUNNING;
 		return false;
 	}
 	if (!has_begun(reader, link)) {
 		chain->state = chain->count == 1 ? PYTASKS_NEW : PYTASKS_MISSED;
 		return chain->count == 1;
 	}
-	link->top_at = is_waiting(reader, link) ? top_of(reader, link) : 0;
+	link->top_at = is_waiting(reader, link) ? pytasks_top_of(reader, link) : 0;
 	if (link->top_at)
 		link->top = process_memory_pointer(reader->memory->pid, link->top_at);
 	*out_next = pyobj_reference(reader->memory, link->top);
 	return true;
 }
 
-static void follow(struct reader *reader, struct chain *chain)
+static void pytasks_follow(struct reader *reader, struct chain *chain)
 {
 	uint64_t object = process_memory_word(chain->head, reader->layout->task_coroutine);
 
@@ -256,7 +256,8 @@ static bool add_again(const struct reader *reader, struct process_memory_batch *
 }
 
 /* The counts of references and weak references before the state of the frame may change at any time. */
-static bool is_same(const struct reader *reader, const struct link *link, const struct again *again)
+static bool pytasks_is_same(const struct reader *reader, const struct link *link,
+			    const struct again *again)
 {
 	size_t from = (size_t)reader->layout->gen_frame_state;
 
@@ -278,7 +279,7 @@ static bool is_same_head(const struct reader *reader, const unsigned char *one,
 }
 
 /* From the outermost in and out again, in one system call. */
-static bool is_steady(const struct reader *reader, uint64_t task, const struct chain *chain)
+static bool pytasks_is_steady(const struct reader *reader, uint64_t task, const struct chain *chain)
 {
 	struct process_memory_batch batch = { 0 };
 	struct again *again = calloc(2 * chain->count + 1, sizeof(*again));
@@ -288,7 +289,8 @@ static bool is_steady(const struct reader *reader, uint64_t task, const struct c
 	for (size_t i = 0; ok && i < chain->count; i++)
 		ok = add_again(reader, &batch, &chain->links[i], &again[i]);
 	if (ok)
-		ok = process_memory_batch_add(&batch, task, head, head_bytes(reader->layout));
+		ok = process_memory_batch_add(&batch, task, head,
+					      pytasks_head_bytes(reader->layout));
 	for (size_t i = chain->count; ok && i-- > 0;)
 		ok = add_again(reader, &batch, &chain->links[i], &again[chain->count + i]);
 	ok = ok && !process_memory_batch_read(&batch, reader->memory->pid);
@@ -296,7 +298,7 @@ static bool is_steady(const struct reader *reader, uint64_t task, const struct c
 		ok = batch.parts[i].ok;
 	ok = ok && is_same_head(reader, head, chain->head);
 	for (size_t i = 0; ok && i < 2 * chain->count; i++)
-		ok = is_same(reader, &chain->links[i % chain->count], &again[i]);
+		ok = pytasks_is_same(reader, &chain->links[i % chain->count], &again[i]);
 	process_memory_batch_fini(&batch);
 	free(again);
 	return ok;
@@ -332,7 +334,8 @@ static bool locate(struct reader *reader, const struct link *link, struct pystac
 	return true;
 }
 
-static bool take_frames(struct reader *reader, const struct chain *chain, struct pytasks_one *task)
+static bool pytasks_take_frames(struct reader *reader, const struct chain *chain,
+				struct pytasks_one *task)
 {
 	task->frames = calloc(chain->count + 1, sizeof(*task->frames));
 	for (size_t i = 0; task->frames && i < chain->count; i++)
@@ -343,8 +346,8 @@ static bool take_frames(struct reader *reader, const struct chain *chain, struct
 }
 
 /* Until somebody asks, 3.12 and later keep only the number of one that was given no name. */
-static void take_name(const struct reader *reader, const struct chain *chain,
-		      struct pytasks_one *task)
+static void pytasks_take_name(const struct reader *reader, const struct chain *chain,
+			      struct pytasks_one *task)
 {
 	uint64_t name = process_memory_word(chain->head, reader->layout->task_name);
 	struct buf number = { 0 };
@@ -377,7 +380,8 @@ static uint64_t thread_of_loop(struct reader *reader, uint64_t loop)
 	return reader->loop_ident;
 }
 
-static void describe(struct reader *reader, const struct chain *chain, struct pytasks_one *task)
+static void pytasks_describe(struct reader *reader, const struct chain *chain,
+			     struct pytasks_one *task)
 {
 	uint64_t loop = process_memory_word(chain->head, reader->layout->task_loop);
 
@@ -385,7 +389,7 @@ static void describe(struct reader *reader, const struct chain *chain, struct py
 	task->waiter = chain->state == PYTASKS_SUSPENDED
 			       ? process_memory_word(chain->head, reader->layout->task_waiter)
 			       : 0;
-	take_name(reader, chain, task);
+	pytasks_take_name(reader, chain, task);
 	if (!task->ident)
 		task->ident = thread_of_loop(reader, loop);
 	if (task->waiter)
@@ -401,27 +405,27 @@ static bool read_task(struct reader *reader, struct chain *chain, struct pytasks
 		return false;
 	for (int i = 0; i < TRIES; i++) {
 		if (process_memory_read(reader->memory->pid, task->address, chain->head,
-					head_bytes(layout)) ||
+					pytasks_head_bytes(layout)) ||
 		    process_memory_int(chain->head, layout->task_state))
 			return false;
 		free(task->frames);
 		task->frames = NULL;
-		follow(reader, chain);
+		pytasks_follow(reader, chain);
 		if (chain->state == PYTASKS_RUNNING)
 			break;
-		if (chain->state != PYTASKS_MISSED && take_frames(reader, chain, task) &&
-		    is_steady(reader, task->address, chain))
+		if (chain->state != PYTASKS_MISSED && pytasks_take_frames(reader, chain, task) &&
+		    pytasks_is_steady(reader, task->address, chain))
 			break;
 		task->frame_count = 0;
 		chain->state = PYTASKS_MISSED;
 	}
-	describe(reader, chain, task);
+	pytasks_describe(reader, chain, task);
 	return true;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int pytasks_by_name(const void *a, const void *b)
 {
 	const struct pytasks_one *one = a, *other = b;
 	int order = strverscmp(one->name, other->name);
@@ -444,7 +448,8 @@ static void drop_doubles(struct pytasks *tasks)
 	tasks->count = kept;
 }
 
-static void read_all(struct reader *reader, const struct pytasks_found *found, struct pytasks *out)
+static void pytasks_read_all(struct reader *reader, const struct pytasks_found *found,
+			     struct pytasks *out)
 {
 	struct chain chain = { 0 };
 
@@ -477,10 +482,10 @@ bool pytasks_read(struct pystack *stack, struct pytasks *out)
 	memset(out, 0, sizeof(*out));
 	if (found.count)
 		out->all = calloc(room, sizeof(*out->all));
-	if (out->all && head_bytes(reader.layout) <= HEAD_BYTES &&
+	if (out->all && pytasks_head_bytes(reader.layout) <= HEAD_BYTES &&
 	    generator_bytes(reader.layout) <= GENERATOR_BYTES) {
-		read_all(&reader, &found, out);
-		qsort(out->all, out->count, sizeof(*out->all), by_name);
+		pytasks_read_all(&reader, &found, out);
+		qsort(out->all, out->count, sizeof(*out->all), pytasks_by_name);
 		drop_doubles(out);
 		ok = ok && pytasks_connect(&stack->memory, out);
 	}

@@ -8,7 +8,7 @@
 #define SET_ENTRIES_MOST (1u << 20)
 #define ENTRY_BYTES 16 /* of a set: key, hash */
 
-static bool add(struct pytasks_found *found, uint64_t address, uint64_t ident)
+static bool pytasks_find_add(struct pytasks_found *found, uint64_t address, uint64_t ident)
 {
 	if (!address || address % 8)
 		return true;
@@ -54,7 +54,7 @@ static bool add_set(const struct pymemory *memory, uint64_t set, struct pytasks_
 	bool ok = true;
 
 	for (size_t i = 0; entries && ok && i < count; i++)
-		ok = add(found, entries[2 * i], 0);
+		ok = pytasks_find_add(found, entries[2 * i], 0);
 	free(entries);
 	return ok;
 }
@@ -79,7 +79,8 @@ static bool add_weak_set(const struct pymemory *memory, uint64_t weak, struct py
 	}
 	if (entries && ok && !process_memory_batch_read(&batch, memory->pid))
 		for (size_t i = 0; ok && i < batch.count; i++)
-			ok = !batch.parts[i].ok || add(found, *(uint64_t *)batch.parts[i].out, 0);
+			ok = !batch.parts[i].ok ||
+			     pytasks_find_add(found, *(uint64_t *)batch.parts[i].out, 0);
 	process_memory_batch_fini(&batch);
 	free(entries);
 	return ok;
@@ -117,7 +118,7 @@ static bool add_list(const struct pymemory *memory, uint64_t head, uint64_t iden
 	bool ok = true;
 
 	for (; ok && node && node != head && steps <= PYTASKS_MOST; steps++) {
-		ok = add(found, node - (uint64_t)memory->layout->task_node, ident);
+		ok = pytasks_find_add(found, node - (uint64_t)memory->layout->task_node, ident);
 		node = process_memory_pointer(memory->pid, node);
 	}
 	return ok;

@@ -37,7 +37,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* The first of that key, or where it would be. */
-static size_t find(const struct place *places, size_t count, uint64_t key)
+static size_t pytasks_links_find(const struct place *places, size_t count, uint64_t key)
 {
 	size_t low = 0, high = count;
 
@@ -77,7 +77,7 @@ static void connect_to(struct connecting *c, uint32_t waiting)
 
 static void connect_task(struct connecting *c, uint64_t address)
 {
-	size_t at = find(c->by_address, c->tasks->count, address);
+	size_t at = pytasks_links_find(c->by_address, c->tasks->count, address);
 
 	if (address && at < c->tasks->count && c->by_address[at].key == address)
 		connect_to(c, c->by_address[at].task);
@@ -85,7 +85,7 @@ static void connect_task(struct connecting *c, uint64_t address)
 
 static void connect_future(struct connecting *c, uint64_t future)
 {
-	size_t at = find(c->by_waiter, c->waiter_count, future);
+	size_t at = pytasks_links_find(c->by_waiter, c->waiter_count, future);
 
 	for (; future && at < c->waiter_count && c->by_waiter[at].key == future; at++)
 		connect_to(c, c->by_waiter[at].task);
@@ -165,7 +165,7 @@ static void from_callback(struct connecting *c, uint64_t callback)
 /* ---- the callbacks of a task ----------------------------------------------------------------- */
 
 /* The further ones: a list of pairs of function and context. */
-static void from_list(struct connecting *c, uint64_t list)
+static void pytasks_links_from_list(struct connecting *c, uint64_t list)
 {
 	const struct pymemory *memory = c->memory;
 	uint64_t pairs[CALLBACKS_MOST];
@@ -187,7 +187,7 @@ static void from_list(struct connecting *c, uint64_t list)
 						  pairs[i] + (uint64_t)memory->layout->tuple_item));
 }
 
-static void look_at(struct connecting *c, uint32_t task)
+static void pytasks_links_look_at(struct connecting *c, uint32_t task)
 {
 	const struct pylayout *layout = c->memory->layout;
 	uint64_t address = c->tasks->all[task].address;
@@ -198,7 +198,7 @@ static void look_at(struct connecting *c, uint32_t task)
 						address + (uint64_t)layout->task_callback));
 	list = process_memory_pointer(c->memory->pid, address + (uint64_t)layout->task_callbacks);
 	if (list)
-		from_list(c, list);
+		pytasks_links_from_list(c, list);
 }
 
 bool pytasks_connect(const struct pymemory *memory, struct pytasks *tasks)
@@ -219,7 +219,7 @@ bool pytasks_connect(const struct pymemory *memory, struct pytasks *tasks)
 		qsort(c.by_waiter, c.waiter_count, sizeof(*c.by_waiter), compare_places);
 	}
 	for (size_t i = 0; !c.failed && i < tasks->count; i++)
-		look_at(&c, (uint32_t)i);
+		pytasks_links_look_at(&c, (uint32_t)i);
 	free(c.by_address);
 	free(c.by_waiter);
 	return !c.failed;

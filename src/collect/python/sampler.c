@@ -59,12 +59,12 @@ struct sampler_inside {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static uint32_t intern(const char *text)
+static uint32_t sampler_intern(const char *text)
 {
 	return kymo__intern(text, strlen(text), "", 0, 0, KYMO_SOURCE_PYTHON, 0);
 }
 
-static char state_of(pid_t pid, pid_t tid)
+static char sampler_state_of(pid_t pid, pid_t tid)
 {
 	char path[64], text[512];
 	const char *end;
@@ -82,11 +82,11 @@ static void write_thread(struct sampler_inside *inside, const struct watched *on
 	struct schema_sample_row row = { .ts_ticks = ticks, .pid = one->pid, .tid = thread->tid };
 
 	row.stack = stacktrie_add(&inside->trie, thread);
-	row.thread_name = thread->name[0]	    ? intern(thread->name)
-			  : thread->tid == one->pid ? intern("MainThread")
+	row.thread_name = thread->name[0]	    ? sampler_intern(thread->name)
+			  : thread->tid == one->pid ? sampler_intern("MainThread")
 						    : 0;
 	row.cause = cause;
-	row.state = (uint16_t)state_of(one->pid, thread->tid);
+	row.state = (uint16_t)sampler_state_of(one->pid, thread->tid);
 	row.gil = thread->gil;
 	if (!kymo__append(SCHEMA_SAMPLES, &row))
 		inside->stats.rows++;
@@ -135,7 +135,7 @@ static bool find_python(struct sampler_inside *inside, struct watched *one, uint
 	return true;
 }
 
-static void take(struct sampler_inside *inside, struct watched *one, uint32_t cause)
+static void sampler_take(struct sampler_inside *inside, struct watched *one, uint32_t cause)
 {
 	uint64_t ticks = kymo_ticks(), now_ns = clock_monotonic_ns();
 	int rc;
@@ -154,7 +154,7 @@ static void take(struct sampler_inside *inside, struct watched *one, uint32_t ca
 
 /* ---- who is watched -------------------------------------------------------------------------- */
 
-static void watch(struct sampler_inside *inside, pid_t pid)
+static void python_sampler_watch(struct sampler_inside *inside, pid_t pid)
 {
 	uint64_t starttime = paths_starttime(pid);
 	struct watched *one;
@@ -202,12 +202,12 @@ static void look_for_children(struct sampler_inside *inside, pid_t pid, pid_t ti
 
 		if (end == at)
 			break;
-		watch(inside, (pid_t)child);
+		python_sampler_watch(inside, (pid_t)child);
 	}
 }
 
 /* Once in a while: children, and whether it is still there. */
-static void look(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
+static void sampler_look(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
 {
 	one->look_ns = now_ns + LOOK_NS;
 	look_for_children(inside, one->pid, one->pid);
@@ -218,16 +218,16 @@ static void look(struct sampler_inside *inside, struct watched *one, uint64_t no
 		one->gone = true;
 }
 
-static void visit(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
+static void sampler_visit(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
 {
 	char cause[192];
 
 	if (now_ns >= one->look_ns)
-		look(inside, one, now_ns);
+		sampler_look(inside, one, now_ns);
 	if (slow_zones_look(&one->slow, inside->options.slow_ns, cause, sizeof(cause)))
-		take(inside, one, intern(cause));
+		sampler_take(inside, one, sampler_intern(cause));
 	if (inside->period_ns && now_ns >= one->next_ns && !one->gone) {
-		take(inside, one, inside->period_name);
+		sampler_take(inside, one, inside->period_name);
 		/* In step with the clock; what was missed while the machine was busy is not made up for. */
 		one->next_ns += inside->period_ns;
 		if (one->next_ns < now_ns)
@@ -241,7 +241,7 @@ static void take_added(struct sampler_inside *inside)
 {
 	pthread_mutex_lock(&inside->lock);
 	for (size_t i = 0; i < inside->added_count; i++)
-		watch(inside, inside->added[i]);
+		python_sampler_watch(inside, inside->added[i]);
 	inside->added_count = 0;
 	pthread_mutex_unlock(&inside->lock);
 }
@@ -310,19 +310,19 @@ static void take_period(struct sampler_inside *inside, uint64_t now_ns)
 	inside->period_ns = period_ns;
 }
 
-static void *run(void *context)
+static void *sampler_run(void *context)
 {
 	struct sampler_inside *inside = context;
 	uint64_t now_ns;
 
-	inside->period_name = intern("period");
+	inside->period_name = sampler_intern("period");
 	do {
 		take_added(inside);
 		now_ns = clock_monotonic_ns();
 		take_period(inside, now_ns);
 		/* The list grows while it is walked: new children are visited at once. */
 		for (size_t i = 0; i < inside->watched_count; i++)
-			visit(inside, inside->watched[i], now_ns);
+			sampler_visit(inside, inside->watched[i], now_ns);
 		forget_gone(inside);
 	} while (wait_until(inside, next_visit(inside, now_ns)));
 	return NULL;
@@ -349,7 +349,7 @@ int sampler_start(struct sampler *sampler, const struct sampler_options *options
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&inside->wake, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	rc = pthread_create(&inside->thread, NULL, run, inside);
+	rc = pthread_create(&inside->thread, NULL, sampler_run, inside);
 	if (rc) {
 		free(inside);
 		return error_set(err, rc, "no thread to take samples in: %s", strerror(rc));

@@ -32,7 +32,7 @@ static int open_in(const struct slow_zones *slow, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static bool read_at(int fd, void *out, size_t bytes, size_t offset)
+static bool slow_zones_read_at(int fd, void *out, size_t bytes, size_t offset)
 {
 	return fd >= 0 && pread(fd, out, bytes, (off_t)offset) == (ssize_t)bytes;
 }
@@ -46,7 +46,7 @@ static bool is_open(struct slow_zones *slow)
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-static bool is_known(const struct slow_zones *slow, uint32_t id)
+static bool slow_zones_is_known(const struct slow_zones *slow, uint32_t id)
 {
 	for (size_t i = 0; i < slow->stream_count; i++)
 		if (slow->streams[i].id == id)
@@ -54,16 +54,16 @@ static bool is_known(const struct slow_zones *slow, uint32_t id)
 	return false;
 }
 
-static void add_stream(struct slow_zones *slow, const char *name, uint32_t id)
+static void slow_zones_add_stream(struct slow_zones *slow, const char *name, uint32_t id)
 {
 	struct slow_zones_stream *stream = &slow->streams[slow->stream_count];
 	struct kymo_stream_head head;
 	int fd;
 
-	if (slow->stream_count == SLOW_STREAMS || is_known(slow, id))
+	if (slow->stream_count == SLOW_STREAMS || slow_zones_is_known(slow, id))
 		return;
 	fd = open_in(slow, name);
-	if (!read_at(fd, &head, sizeof(head), 0) ||
+	if (!slow_zones_read_at(fd, &head, sizeof(head), 0) ||
 	    memcmp(head.file.magic, KYMO_MAGIC_STREAM, 8) != 0 ||
 	    (!head.has_open_stack && strncmp(head.table, "trace.marks", sizeof(head.table)) != 0)) {
 		if (fd >= 0)
@@ -93,7 +93,7 @@ static void find_streams(struct slow_zones *slow, uint64_t now_ns)
 							   : 0;
 
 		if (entry->d_name[0] == 's' && !strcmp(end, ".head"))
-			add_stream(slow, entry->d_name, (uint32_t)id);
+			slow_zones_add_stream(slow, entry->d_name, (uint32_t)id);
 	}
 	if (directory)
 		closedir(directory);
@@ -108,12 +108,12 @@ static void zone_name(const struct slow_zones *slow, uint32_t id, char *out, siz
 
 	snprintf(out, out_bytes, "?");
 	if (id < KYMO_NAMES_MAX &&
-	    read_at(names, &entry, sizeof(entry),
-		    sizeof(struct kymo_names_head) + (size_t)id * sizeof(entry)) &&
+	    slow_zones_read_at(names, &entry, sizeof(entry),
+			       sizeof(struct kymo_names_head) + (size_t)id * sizeof(entry)) &&
 	    entry.ready && entry.text_offset < KYMO_TEXT_BYTES_MAX) {
 		size_t bytes = entry.name_bytes < out_bytes ? entry.name_bytes : out_bytes - 1;
 
-		if (read_at(text, out, bytes, entry.text_offset))
+		if (slow_zones_read_at(text, out, bytes, entry.text_offset))
 			out[kymo__utf8_cut(out, bytes, bytes)] = '\0';
 	}
 	if (names >= 0)
@@ -123,13 +123,13 @@ static void zone_name(const struct slow_zones *slow, uint32_t id, char *out, siz
 }
 
 /* By the first clock pair of the process, which is as old as its recording: so the rate is exact. */
-static uint64_t age_ns(struct slow_zones *slow, uint64_t start_ticks)
+static uint64_t slow_zones_age_ns(struct slow_zones *slow, uint64_t start_ticks)
 {
 	struct kymo_clock_pair first, now;
 	double per_tick;
 
-	if (!is_open(slow) ||
-	    !read_at(slow->control_fd, &first, sizeof(first), offsetof(struct kymo_control, pairs)))
+	if (!is_open(slow) || !slow_zones_read_at(slow->control_fd, &first, sizeof(first),
+						  offsetof(struct kymo_control, pairs)))
 		return 0;
 	clock_init();
 	clock_take_pair(&now);
@@ -143,7 +143,8 @@ static uint64_t age_ns(struct slow_zones *slow, uint64_t start_ticks)
 
 static bool read_open(const struct slow_zones_stream *stream, struct kymo_open_stack *open)
 {
-	if (!stream->zones || !read_at(stream->fd, open, sizeof(*open), KYMO_OPEN_OFFSET))
+	if (!stream->zones ||
+	    !slow_zones_read_at(stream->fd, open, sizeof(*open), KYMO_OPEN_OFFSET))
 		return false;
 	if (open->depth > KYMO_OPEN_MAX)
 		open->depth = KYMO_OPEN_MAX;
@@ -153,8 +154,8 @@ static bool read_open(const struct slow_zones_stream *stream, struct kymo_open_s
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /* The innermost zone that has become too old: those around it are older, and less to the point. */
-static bool look_at_zones(struct slow_zones *slow, struct slow_zones_stream *stream,
-			  uint64_t limit_ns, char *cause, size_t cause_bytes)
+static bool slow_zones_look_at_zones(struct slow_zones *slow, struct slow_zones_stream *stream,
+				     uint64_t limit_ns, char *cause, size_t cause_bytes)
 {
 	struct kymo_open_stack open;
 	char name[128];
@@ -172,7 +173,7 @@ static bool look_at_zones(struct slow_zones *slow, struct slow_zones_stream *str
 			stream->told[i] = entry->start_ticks;
 			stream->again_ns[i] = limit_ns;
 		}
-		age = age_ns(slow, entry->start_ticks);
+		age = slow_zones_age_ns(slow, entry->start_ticks);
 		if (age < stream->again_ns[i])
 			continue;
 		while (stream->again_ns[i] <= age)
@@ -196,11 +197,11 @@ static bool read_mark(const struct slow_zones *slow, const struct slow_zones_str
 
 	snprintf(name, sizeof(name), "s%" PRIu32 ".%" PRIu64, stream->id, sequence);
 	fd = open_in(slow, name);
-	if (read_at(fd, &head, sizeof(head), 0) && head.row_bytes == sizeof(*out) && head.rows &&
-	    row >= head.first_row) {
+	if (slow_zones_read_at(fd, &head, sizeof(head), 0) && head.row_bytes == sizeof(*out) &&
+	    head.rows && row >= head.first_row) {
 		slot = stream->ring ? row % head.rows : row - head.first_row;
 		ok = slot < head.rows && slot < SLOW_SEGMENT_ROWS &&
-		     read_at(fd, out, sizeof(*out), sizeof(head) + slot * sizeof(*out));
+		     slow_zones_read_at(fd, out, sizeof(*out), sizeof(head) + slot * sizeof(*out));
 	}
 	if (fd >= 0)
 		close(fd);
@@ -216,7 +217,7 @@ static bool look_at_marks(const struct slow_zones *slow, struct slow_zones_strea
 	struct schema_mark_row row;
 	char name[128];
 
-	if (stream->zones || !read_at(stream->fd, &live, sizeof(live), KYMO_LIVE_OFFSET))
+	if (stream->zones || !slow_zones_read_at(stream->fd, &live, sizeof(live), KYMO_LIVE_OFFSET))
 		return false;
 	stream->marks = live.head;
 	if (live.head <= before)
@@ -238,7 +239,8 @@ static bool look_at_step(struct slow_zones *slow, uint64_t limit_ns, uint64_t no
 	uint32_t step;
 
 	if (!limit_ns || !is_open(slow) ||
-	    !read_at(slow->control_fd, &step, sizeof(step), offsetof(struct kymo_control, step)))
+	    !slow_zones_read_at(slow->control_fd, &step, sizeof(step),
+				offsetof(struct kymo_control, step)))
 		return false;
 	if (step != slow->step || !slow->step_since_ns) {
 		slow->step = step;
@@ -263,7 +265,7 @@ bool slow_zones_look(struct slow_zones *slow, uint64_t limit_ns, char *cause, si
 	for (size_t i = 0; i < slow->stream_count; i++) {
 		struct slow_zones_stream *stream = &slow->streams[i];
 
-		found |= look_at_zones(slow, stream, limit_ns, cause, cause_bytes) |
+		found |= slow_zones_look_at_zones(slow, stream, limit_ns, cause, cause_bytes) |
 			 look_at_marks(slow, stream, cause, cause_bytes);
 	}
 	return found;
@@ -276,8 +278,9 @@ static pid_t tid_of(const struct slow_zones *slow, uint32_t thread)
 	struct kymo_thread_entry entry = { 0 };
 	int fd = open_in(slow, "threads");
 	bool ok = thread && thread < KYMO_THREADS_MAX &&
-		  read_at(fd, &entry, sizeof(entry),
-			  sizeof(struct kymo_threads_head) + (size_t)thread * sizeof(entry));
+		  slow_zones_read_at(fd, &entry, sizeof(entry),
+				     sizeof(struct kymo_threads_head) +
+					     (size_t)thread * sizeof(entry));
 
 	if (fd >= 0)
 		close(fd);
@@ -295,14 +298,15 @@ bool slow_zones_open_zone(struct slow_zones *slow, pid_t tid, char *name, size_t
 		uint32_t thread;
 
 		if (!read_open(stream, &open) ||
-		    !read_at(stream->fd, &thread, sizeof(thread),
-			     KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, thread)) ||
+		    !slow_zones_read_at(stream->fd, &thread, sizeof(thread),
+					KYMO_LIVE_OFFSET +
+						offsetof(struct kymo_stream_live, thread)) ||
 		    tid_of(slow, thread) != tid)
 			continue;
 		for (uint32_t k = open.depth; k-- > 0;)
 			if (open.entries[k].name) {
 				zone_name(slow, open.entries[k].name, name, name_bytes);
-				*out_age_ns = age_ns(slow, open.entries[k].start_ticks);
+				*out_age_ns = slow_zones_age_ns(slow, open.entries[k].start_ticks);
 				return true;
 			}
 	}

@@ -24,8 +24,8 @@ void stacktrie_begin(struct stacktrie *trie)
 	trie->count = 0;
 }
 
-static struct stacktrie_node *find(struct stacktrie_node *slots, size_t room,
-				   const struct stacktrie_node *wanted)
+static struct stacktrie_node *stacktrie_find(struct stacktrie_node *slots, size_t room,
+					     const struct stacktrie_node *wanted)
 {
 	uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * 0x9e3779b97f4a7c15ull;
 	size_t at;
@@ -41,7 +41,7 @@ static struct stacktrie_node *find(struct stacktrie_node *slots, size_t room,
 	}
 }
 
-static int make_room(struct stacktrie *trie)
+static int stacktrie_make_room(struct stacktrie *trie)
 {
 	size_t room = trie->room ? 2 * trie->room : 1024;
 	struct stacktrie_node *slots;
@@ -53,7 +53,7 @@ static int make_room(struct stacktrie *trie)
 		return -1;
 	for (size_t i = 0; i < trie->room; i++)
 		if (trie->slots[i].node)
-			*find(slots, room, &trie->slots[i]) = trie->slots[i];
+			*stacktrie_find(slots, room, &trie->slots[i]) = trie->slots[i];
 	free(trie->slots);
 	trie->slots = slots;
 	trie->room = room;
@@ -67,9 +67,9 @@ static uint32_t add_node(struct stacktrie *trie, const struct stacktrie_node *wa
 					.line = wanted->line };
 	struct stacktrie_node *slot;
 
-	if (make_room(trie))
+	if (stacktrie_make_room(trie))
 		return 0;
-	slot = find(trie->slots, trie->room, wanted);
+	slot = stacktrie_find(trie->slots, trie->room, wanted);
 	if (slot->node)
 		return slot->node;
 	row.node = ++trie->last;
@@ -80,7 +80,7 @@ static uint32_t add_node(struct stacktrie *trie, const struct stacktrie_node *wa
 	return row.node;
 }
 
-static uint32_t name_of(const struct pycode *code)
+static uint32_t stacktrie_name_of(const struct pycode *code)
 {
 	struct pycode *mine = (struct pycode *)code; /* remembers its own number */
 
@@ -109,7 +109,7 @@ uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thre
 		return 0;
 	for (size_t i = cut ? trie->depth_most : thread->frame_count; i-- > 0;) {
 		struct stacktrie_node wanted = { .parent = node,
-						 .name = name_of(thread->frames[i].code),
+						 .name = stacktrie_name_of(thread->frames[i].code),
 						 .line = (uint32_t)thread->frames[i].line };
 
 		node = add_node(trie, &wanted);

@@ -23,7 +23,7 @@
 /* ---- who it is ------------------------------------------------------------------------------- */
 
 /* Its command line as words; text holds them. A kernel thread has none, and goes by its name. */
-static void read_words(pid_t pid, char *text, size_t text_bytes, char **words)
+static void attach_read_words(pid_t pid, char *text, size_t text_bytes, char **words)
 {
 	char path[48];
 	struct proc_stat stat;
@@ -63,7 +63,7 @@ static int make_recording(struct collector *collector, const struct attach_optio
 	char text[KYMO_ARGV_BYTES], *words[WORDS_MOST];
 	int rc;
 
-	read_words(options->pid, text, sizeof(text), words);
+	attach_read_words(options->pid, text, sizeof(text), words);
 	run.argv = words;
 	rc = run_dirs_make(&collector->halves, &run, err);
 	if (rc)
@@ -186,7 +186,7 @@ static void say_whether_stacks_can_be_read(pid_t pid)
 	say("metrics alone, without Python stacks: %s", err.text);
 }
 
-static void begin(struct collector *collector, const struct attach_options *options)
+static void attach_begin(struct collector *collector, const struct attach_options *options)
 {
 	struct proc_stat stat;
 
@@ -208,7 +208,7 @@ static void begin(struct collector *collector, const struct attach_options *opti
 		write_gap(options->live);
 }
 
-static void end(struct collector *collector, struct collect_result *result)
+static void attach_end(struct collector *collector, struct collect_result *result)
 {
 	result->ended = collector->watch.ended;
 	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
@@ -251,12 +251,12 @@ int collect_attach(const struct attach_options *options, struct collect_result *
 	if (rc)
 		goto out;
 	guard_install();
-	begin(&collector, options);
+	attach_begin(&collector, options);
 	if (isatty(STDERR_FILENO) && !options->duration_ns)
 		say("watching pid %d until it ends; Ctrl-C ends the watching, not the program",
 		    (int)options->pid);
 	collector_supervise(&collector);
-	end(&collector, result);
+	attach_end(&collector, result);
 	host_fini(&collector.host);
 	if (collector.moves)
 		run_dirs_close(&collector.halves);

@@ -336,7 +336,7 @@ void collector_settle(struct collector *collector, const int *wstatus,
 	}
 }
 
-static void finish(struct collector *collector, struct collect_result *result)
+static void collect_finish(struct collector *collector, struct collect_result *result)
 {
 	result->wstatus = collector->watch.wstatus;
 	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
@@ -388,7 +388,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 		    options->argv[0]);
 	collector_record(&collector);
 	collector_supervise(&collector);
-	finish(&collector, result);
+	collect_finish(&collector, result);
 	archive_fini(&collector.archive);
 	host_fini(&collector.host);
 	watch_drain(&collector.watch);

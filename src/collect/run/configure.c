@@ -17,7 +17,7 @@
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 10000000
 
-static bool read_at(int fd, uint64_t offset, void *out, size_t bytes)
+static bool configure_read_at(int fd, uint64_t offset, void *out, size_t bytes)
 {
 	return pread(fd, out, bytes, (off_t)offset) == (ssize_t)bytes;
 }
@@ -29,7 +29,7 @@ static int change_word(int fd, uint64_t offset, uint64_t mask, uint64_t value)
 		uint64_t old;
 		int rc;
 
-		if (!read_at(fd, offset, &old, sizeof(old)))
+		if (!configure_read_at(fd, offset, &old, sizeof(old)))
 			return -EIO;
 		rc = guard_swap(fd, offset, old, (old & ~mask) | (value & mask));
 		if (rc)
@@ -59,7 +59,8 @@ static int change_text(int fd, const struct settings_key *key, const char *text)
 	return rc;
 }
 
-static int change(int fd, const struct settings_key *key, const struct settings_value *value)
+static int configure_change(int fd, const struct settings_key *key,
+			    const struct settings_value *value)
 {
 	switch (key->type) {
 	case SETTINGS_TEXT: return change_text(fd, key, value->text);
@@ -77,12 +78,12 @@ static int change_framed(int fd, const struct settings_key *key, const struct se
 	uint64_t changes;
 	int rc, last;
 
-	if (!read_at(fd, at, &changes, sizeof(changes)))
+	if (!configure_read_at(fd, at, &changes, sizeof(changes)))
 		return -EIO;
 	rc = change_word(fd, at, UINT64_MAX, changes | 1);
 	if (rc)
 		return rc;
-	rc = change(fd, key, value);
+	rc = configure_change(fd, key, value);
 	if (!rc)
 		rc = change_word(fd, offsetof(struct kymo_control, config_changed),
 				 settings_bit(key), UINT64_MAX);
@@ -91,7 +92,7 @@ static int change_framed(int fd, const struct settings_key *key, const struct se
 }
 
 /* Two commands at once: one after the other. */
-static bool lock(int fd)
+static bool configure_lock(int fd)
 {
 	struct timespec pause = { 0, LOCK_PAUSE_NS };
 
@@ -117,10 +118,10 @@ int configure_process(int fd, const struct settings_key *key, const struct setti
 	struct kymo_control control;
 	int rc;
 
-	if (!lock(fd))
+	if (!configure_lock(fd))
 		return error_set(err, EBUSY,
 				 "somebody else holds the settings; try again in a moment");
-	if (!read_at(fd, 0, &control, sizeof(control)) || !is_control(&control)) {
+	if (!configure_read_at(fd, 0, &control, sizeof(control)) || !is_control(&control)) {
 		rc = error_set(err, EPROTO,
 			       "its control page is damaged, or of another version of kymo");
 		goto out;
@@ -153,7 +154,7 @@ void configure_by(const char *command, char *out, size_t out_bytes)
 
 /* Files are made as large as a program may need them; what stays of one change is a row and its words. Whole pages behind
    the last byte become holes: the size that readers check is the same. Where that is not possible they stay. */
-static void give_back(int directory, const char *name)
+static void run_configure_give_back(int directory, const char *name)
 {
 	static const unsigned char nothing[4096];
 	unsigned char page[sizeof(nothing)];
@@ -180,7 +181,7 @@ void configure_give_back(const char *directory)
 	own = opendir(path);
 	while (own && (entry = readdir(own)))
 		if (entry->d_name[0] != '.')
-			give_back(dirfd(own), entry->d_name);
+			run_configure_give_back(dirfd(own), entry->d_name);
 	if (own)
 		closedir(own);
 }

@@ -108,7 +108,7 @@ int family_root(struct family *family, pid_t root, uint64_t starttime, const cha
 }
 
 /* A process of kymo's own, which tries a build of torch: no child of the program's, and nor are its children. */
-static bool is_ours(const char *name)
+static bool family_is_ours(const char *name)
 {
 	return !strcmp(name, KYMO_TRIAL_NAME);
 }
@@ -123,7 +123,7 @@ static size_t adopt(struct family *family, pid_t *pids, size_t count)
 		struct proc_stat stat;
 
 		if (!pids[i] || proc_stat(pids[i], &stat) || !has_pid(family, stat.ppid) ||
-		    is_ours(stat.name))
+		    family_is_ours(stat.name))
 			continue;
 		if (family_add(family, stat.pid, stat.starttime, stat.name))
 			adopted++;
@@ -145,7 +145,7 @@ static void mark_gone(struct family *family)
 		else
 			memcpy(member->name, stat.name, sizeof(member->name));
 		/* Seen before it had its name. */
-		member->recorded |= is_ours(member->name);
+		member->recorded |= family_is_ours(member->name);
 	}
 }
 

@@ -54,7 +54,7 @@ static char *map_page(int fd, uint64_t offset, int *rc)
 
 /* What happens inside the guard; the word's old value is compared with *expected unless that is
    NULL. */
-static int change(uint64_t *word, const uint64_t *expected, uint64_t value)
+static int guard_change(uint64_t *word, const uint64_t *expected, uint64_t value)
 {
 	uint64_t old = expected ? *expected : 0;
 
@@ -80,7 +80,7 @@ static int guarded(int fd, uint64_t offset, const uint64_t *expected, uint64_t v
 		return -EFAULT;
 	}
 	armed = 1;
-	rc = change((uint64_t *)(void *)(page + offset % PAGE_BYTES), expected, value);
+	rc = guard_change((uint64_t *)(void *)(page + offset % PAGE_BYTES), expected, value);
 	armed = 0;
 	munmap(page, PAGE_BYTES);
 	return rc;

@@ -83,7 +83,7 @@ static pid_t addressee(struct watch *watch, const struct signalfd_siginfo *info)
 	return answer == WITNESS_NO ? getppid() : 0;
 }
 
-static void pass_on(struct watch *watch, const struct signalfd_siginfo *info)
+static void watch_pass_on(struct watch *watch, const struct signalfd_siginfo *info)
 {
 	pid_t pid = addressee(watch, info);
 	union sigval value;
@@ -149,7 +149,7 @@ static void pass_on_others(struct watch *watch)
 
 	while (read(watch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		if (info.ssi_signo != SIGCONT && info.ssi_signo != SIGCHLD)
-			pass_on(watch, &info);
+			watch_pass_on(watch, &info);
 }
 
 /* The shell has to see us stop as it would see the program stop. */
@@ -175,7 +175,7 @@ static void stop_like(struct watch *watch, int signal_number)
 /* ---- the end --------------------------------------------------------------------------------- */
 
 /* As waitpid() would give it. */
-static int status_of(const siginfo_t *info)
+static int watch_status_of(const siginfo_t *info)
 {
 	if (info->si_code == CLD_EXITED)
 		return (info->si_status & 0xff) << 8;
@@ -194,7 +194,7 @@ static void look_at_target(struct watch *watch)
 			    &watch->usage) == 0 &&
 		    info.si_pid) {
 			watch->ended = true;
-			watch->wstatus = status_of(&info);
+			watch->wstatus = watch_status_of(&info);
 			return;
 		}
 		memset(&info, 0, sizeof(info));
@@ -233,7 +233,7 @@ void watch_wait(struct watch *watch, int timeout_ms)
 		return;
 	while (read(watch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		if (info.ssi_signo != SIGCHLD)
-			pass_on(watch, &info);
+			watch_pass_on(watch, &info);
 	/* After every signal: two SIGCHLD may have become one. */
 	look_at_target(watch);
 }

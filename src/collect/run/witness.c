@@ -89,7 +89,7 @@ void witness_start(struct witness *witness)
 		close(ends[0]);
 }
 
-static bool hear(struct witness *witness, struct question *answer)
+static bool witness_hear(struct witness *witness, struct question *answer)
 {
 	struct pollfd poll_fd = { .fd = witness->fd, .events = POLLIN };
 
@@ -113,7 +113,7 @@ enum witness_answer witness_got(struct witness *witness, int signal_number)
 		return WITNESS_SILENT;
 	nanosleep(&sending, NULL);
 	if (send(witness->fd, &question, sizeof(question), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
-	    !hear(witness, &question))
+	    !witness_hear(witness, &question))
 		return WITNESS_SILENT;
 	return question.got ? WITNESS_YES : WITNESS_NO;
 }

@@ -65,7 +65,7 @@ static void copy_name(char out[KYMO__DEVICE_NAME_BYTES], const char *name)
 	out[bytes] = '\0';
 }
 
-static uint32_t name_id(uint32_t *id, const char *name)
+static uint32_t device_name_id(uint32_t *id, const char *name)
 {
 	uint32_t known = kymo__load_relaxed(id);
 
@@ -87,7 +87,7 @@ struct kymo__device *kymo__device_get(uint32_t device)
 
 uint32_t kymo__device_name_id(struct kymo__device *device)
 {
-	return name_id(&device->name_id, device->name);
+	return device_name_id(&device->name_id, device->name);
 }
 
 /* A machine with two cards of a kind has two devices of a name: the second becomes "card #2". */
@@ -287,8 +287,8 @@ static void set_time(struct kymo__device *device, const struct kymo_device_op *o
 	row->flags |= known;
 }
 
-static void set_times(struct kymo__device *device, const struct kymo_device_op *op,
-		      struct schema_device_op_row *row)
+static void device_set_times(struct kymo__device *device, const struct kymo_device_op *op,
+			     struct schema_device_op_row *row)
 {
 	set_time(device, op, op->start, SCHEMA_DEVICE_START, &row->start_ticks, row);
 	set_time(device, op, op->end, SCHEMA_DEVICE_END, &row->end_ticks, row);
@@ -309,7 +309,7 @@ static uint32_t kind_name(enum kymo_device_kind kind)
 	};
 	static uint32_t ids[KYMO_DEVICE_KIND_COUNT];
 
-	return name_id(&ids[kind], words[kind]);
+	return device_name_id(&ids[kind], words[kind]);
 }
 
 static void fill_row(const struct kymo_device_op *op, struct queue *queue,
@@ -322,8 +322,8 @@ static void fill_row(const struct kymo_device_op *op, struct queue *queue,
 	row->zone_start_ticks = op->launch.zone_start_ticks;
 	row->execution = op->execution;
 	row->device = kymo__device_name_id(device);
-	row->queue = name_id(&queue->name_id, queue->name);
-	row->model = model ? name_id(&model->name_id, model->name) : 0;
+	row->queue = device_name_id(&queue->name_id, queue->name);
+	row->model = model ? device_name_id(&model->name_id, model->name) : 0;
 	row->name = op->name ? op->name : kind_name(op->kind);
 	row->zone = op->launch.zone;
 	row->thread = op->launch.thread;
@@ -332,7 +332,7 @@ static void fill_row(const struct kymo_device_op *op, struct queue *queue,
 	row->status = op->status;
 	row->flags = op->flags & (0xffu | KYMO_DEVICE_DEPTH(0xff));
 	row->kind = (uint16_t)op->kind;
-	set_times(device, op, row);
+	device_set_times(device, op, row);
 }
 
 void kymo_device_watch(kymo_device_watcher *watcher)

@@ -73,8 +73,8 @@ static uint64_t carried(const struct kymo__device_pair *from, double ticks_per_n
 	       (uint64_t)(int64_t)((double)(int64_t)(device_ns - from->device_ns) * ticks_per_ns);
 }
 
-static uint64_t between(const struct kymo__device_pair *a, const struct kymo__device_pair *b,
-			uint64_t device_ns)
+static uint64_t device_clock_between(const struct kymo__device_pair *a,
+				     const struct kymo__device_pair *b, uint64_t device_ns)
 {
 	double part = (double)(device_ns - a->device_ns) / (double)(b->device_ns - a->device_ns);
 
@@ -126,7 +126,7 @@ static int align(const struct kymo__device_clock *clock, uint64_t device_ns, uin
 	if (!take_rate(clock, &rate))
 		return -ENOENT;
 	if (device_ns < rate.last.device_ns && neighbours(clock, device_ns, &a, &b)) {
-		*out_ticks = between(&a, &b, device_ns);
+		*out_ticks = device_clock_between(&a, &b, device_ns);
 		*out_error_ns = error_between(&a, &b, device_ns);
 		return 0;
 	}
@@ -221,8 +221,9 @@ static void relate(const struct kymo__device_clock *clock, const struct kymo__de
 	out->unsure = unsure;
 }
 
-static void write_row(struct kymo__device *device, const struct kymo__device_rate *rate,
-		      double nominal, double miss_ns)
+static void device_clock_write_row(struct kymo__device *device,
+				   const struct kymo__device_rate *rate, double nominal,
+				   double miss_ns)
 {
 	struct schema_device_clock_row row = {
 		.ts_ticks = rate->last.ticks,
@@ -240,8 +241,8 @@ static void write_row(struct kymo__device *device, const struct kymo__device_rat
 }
 
 /* By the one thread that is syncing. */
-static void add_pair(struct kymo__device *device, const struct kymo__device_pair *pair,
-		     double nominal)
+static void device_clock_add_pair(struct kymo__device *device, const struct kymo__device_pair *pair,
+				  double nominal)
 {
 	struct kymo__device_clock *clock = &device->clock;
 	struct kymo__device_rate rate, before;
@@ -263,7 +264,7 @@ static void add_pair(struct kymo__device *device, const struct kymo__device_pair
 	kymo__store_relaxed(&clock->count, clock->count + 1);
 	store_words(&clock->rate, &rate, sizeof(rate));
 	kymo__store_release(&clock->version, version + 2);
-	write_row(device, &rate, nominal, miss_ns);
+	device_clock_write_row(device, &rate, nominal, miss_ns);
 }
 
 static int sync_now(struct kymo__device *device, const struct kymo__device_pair *given)
@@ -288,13 +289,13 @@ static int sync_now(struct kymo__device *device, const struct kymo__device_pair 
 			rc = read_pair(device, nominal, &pair);
 	}
 	if (!rc)
-		add_pair(device, &pair, nominal);
+		device_clock_add_pair(device, &pair, nominal);
 	kymo__store_release(&device->clock.syncing, 0);
 	return rc;
 }
 
 /* Where a time of now would be less sure than wanted, or the last reading is old. */
-static bool is_due(const struct kymo__device *device)
+static bool device_clock_is_due(const struct kymo__device *device)
 {
 	struct kymo__device_rate rate;
 	uint64_t age;
@@ -309,7 +310,7 @@ static bool is_due(const struct kymo__device *device)
 
 void kymo__device_sync_if_due(struct kymo__device *device)
 {
-	if (is_due(device))
+	if (device_clock_is_due(device))
 		sync_now(device, NULL);
 }
 

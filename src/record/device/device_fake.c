@@ -35,7 +35,7 @@ uint64_t kymo_fake_now(const struct kymo_fake *fake)
 	       (uint64_t)(int64_t)((double)passed * fake->options.drift_ppm / 1e6);
 }
 
-static int read_clock(void *context, uint32_t local, uint64_t *out_ns)
+static int device_fake_read_clock(void *context, uint32_t local, uint64_t *out_ns)
 {
 	(void)local;
 	*out_ns = kymo_fake_now(context);
@@ -56,9 +56,10 @@ struct kymo_fake *kymo_fake_open(const struct kymo_fake_options *options)
 	if (fake->options.cores > CORES_MAX)
 		fake->options.cores = CORES_MAX;
 	fake->began_ns = clock_monotonic_ns();
-	fake->adapter = (struct kymo_device_adapter){
-		.bytes = sizeof(fake->adapter), .name = "fake", .context = fake, .now = read_clock
-	};
+	fake->adapter = (struct kymo_device_adapter){ .bytes = sizeof(fake->adapter),
+						      .name = "fake",
+						      .context = fake,
+						      .now = device_fake_read_clock };
 	fake->device = kymo_device_add(&fake->adapter, index,
 				       fake->options.name ? fake->options.name : "fake");
 	for (uint32_t i = 0; i < fake->options.cores; i++)

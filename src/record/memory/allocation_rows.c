@@ -68,7 +68,7 @@ static double chance(uint64_t bytes)
 	return sum;
 }
 
-static void begin(struct memory_thread *thread)
+static void allocation_rows_begin(struct memory_thread *thread)
 {
 	thread->random = kymo__ticks() ^ ((uint64_t)(uintptr_t)thread << 20) ^
 			 ((uint64_t)getpid() << 40) ^ 0x9E3779B97F4A7C15ull;
@@ -90,7 +90,7 @@ void memory_tell_passed(void)
 static bool is_sample(struct memory_thread *thread, size_t bytes)
 {
 	if (!thread->random) { /* its first */
-		begin(thread);
+		allocation_rows_begin(thread);
 		thread->left = 0;
 		take_part(thread, draw(thread));
 		if (bytes < KYMO_MEMORY_MEAN)
@@ -133,7 +133,8 @@ static __attribute__((noinline)) void write_slowly(uint64_t ticks, uint64_t plac
 	kymo__append(SCHEMA_ALLOC, &row);
 }
 
-static void write_row(uint64_t ticks, uint32_t kind, const void *ptr, uint64_t entry)
+static void allocation_rows_write_row(uint64_t ticks, uint32_t kind, const void *ptr,
+				      uint64_t entry)
 {
 	struct kymo__lane *lane = kymo__lane ? kymo__lane : kymo__lane_get();
 	uint64_t thread = lane ? lane->thread : 0, what = entry & ~MEMORY_SAMPLED;
@@ -146,7 +147,7 @@ static void write_row(uint64_t ticks, uint32_t kind, const void *ptr, uint64_t e
 
 void memory_row(uint32_t kind, uint64_t what)
 {
-	write_row(kymo__ticks(), kind, NULL, what);
+	allocation_rows_write_row(kymo__ticks(), kind, NULL, what);
 }
 
 /* What an entry stands for. */
@@ -167,7 +168,7 @@ static void count(uint64_t entry, int sign, uint64_t ticks)
 		     (int64_t)(sign / p * MEMORY_FRACTION), ticks);
 }
 
-static void put(void *ptr, uint64_t entry)
+static void allocation_rows_put(void *ptr, uint64_t entry)
 {
 	uint32_t node = (uint32_t)(entry >> MEMORY_SIZE_BITS & 0x7fffff);
 	bool sampled = entry & MEMORY_SAMPLED;
@@ -181,7 +182,8 @@ static void put(void *ptr, uint64_t entry)
 	count(entry, 1, ticks);
 	memory_event(ticks, ptr, entry & MEMORY_SIZE_MASK, node, 0, memory_live_bytes());
 	memory_stack_write(node);
-	write_row(ticks, sampled ? SCHEMA_ALLOC_SAMPLED : SCHEMA_ALLOC_EXACT, ptr, entry);
+	allocation_rows_write_row(ticks, sampled ? SCHEMA_ALLOC_SAMPLED : SCHEMA_ALLOC_EXACT, ptr,
+				  entry);
 }
 
 void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_place *caller)
@@ -209,7 +211,7 @@ void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_
 		memory_passed((int64_t)bytes);
 	else if (bytes < KYMO_MEMORY_MEAN)
 		entry |= MEMORY_SAMPLED;
-	put(ptr, entry);
+	allocation_rows_put(ptr, entry);
 	KYMO__BARRIER();
 	thread->busy = 0;
 	errno = kept_errno;
@@ -250,8 +252,9 @@ void memory_moved(const void *from, uint64_t entry)
 	KYMO__BARRIER();
 	memory_event(ticks, from, entry & MEMORY_SIZE_MASK,
 		     (uint32_t)(entry >> MEMORY_SIZE_BITS & 0x7fffff), 1, memory_live_bytes());
-	write_row(ticks, entry & MEMORY_SAMPLED ? SCHEMA_FREE_SAMPLED : SCHEMA_FREE_EXACT, from,
-		  entry);
+	allocation_rows_write_row(ticks,
+				  entry & MEMORY_SAMPLED ? SCHEMA_FREE_SAMPLED : SCHEMA_FREE_EXACT,
+				  from, entry);
 	KYMO__BARRIER();
 	thread->busy = 0;
 	errno = kept_errno;

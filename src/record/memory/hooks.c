@@ -31,9 +31,9 @@ static inline uint32_t mode(void)
 }
 
 /* Of the function that it is written in, which has a frame pointer then; for the hooks, and what they jump to. */
-#define PLACE place_of(__builtin_frame_address(0), CALLER)
+#define PLACE hooks_place_of(__builtin_frame_address(0), CALLER)
 
-static inline struct memory_place place_of(const uintptr_t *frame, const void *caller)
+static inline struct memory_place hooks_place_of(const uintptr_t *frame, const void *caller)
 {
 	struct memory_place place = { (uintptr_t)caller, 0, 0 };
 
@@ -49,7 +49,7 @@ static inline struct memory_place place_of(const uintptr_t *frame, const void *c
 }
 
 /* Whether this one is recorded. The usual answer is no, after one subtraction. */
-static inline bool is_due(size_t bytes)
+static inline bool hooks_is_due(size_t bytes)
 {
 	uint32_t now = mode();
 
@@ -62,7 +62,7 @@ static inline bool is_due(size_t bytes)
 }
 
 /* Whether that memory has an entry, perhaps. */
-static inline bool is_known(const void *ptr)
+static inline bool hooks_is_known(const void *ptr)
 {
 	return mode() != KYMO_MEMORY_OFF && ptr &&
 	       (mode() == KYMO_MEMORY_EXACT || memory_filter[memory_filter_of(ptr)]);
@@ -83,17 +83,17 @@ static inline bool is_quiet(size_t bytes)
 	return now == KYMO_MEMORY_OFF && (!memory_preloaded || !kymo__is_on(KYMO_ON_ALLOC));
 }
 
-/* As is_due(), of what was subtracted already. */
+/* As hooks_is_due(), of what was subtracted already. */
 static bool is_due_now(size_t bytes)
 {
 	if (mode() == KYMO_MEMORY_SAMPLED)
 		return memory_thread.left <= 0 && memory_sample_due(bytes);
-	return is_due(bytes);
+	return hooks_is_due(bytes);
 }
 
 static __attribute__((noinline)) void *malloc_slow(size_t bytes, const void *caller)
 {
-	struct memory_place place = place_of(__builtin_frame_address(0), caller);
+	struct memory_place place = hooks_place_of(__builtin_frame_address(0), caller);
 	bool due;
 	void *ptr;
 
@@ -115,7 +115,7 @@ static void *hook_malloc(size_t bytes)
 
 static __attribute__((noinline)) void free_slow(void *ptr)
 {
-	if (is_known(ptr))
+	if (hooks_is_known(ptr))
 		memory_freed(ptr);
 	if (!memory_is_early(ptr) && is_ready())
 		/* is_ready() has found it. NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
@@ -124,7 +124,7 @@ static __attribute__((noinline)) void free_slow(void *ptr)
 
 static void hook_free(void *ptr)
 {
-	if (KYMO__LIKELY(!is_known(ptr) && !memory_is_early(ptr) && memory_real.free))
+	if (KYMO__LIKELY(!hooks_is_known(ptr) && !memory_is_early(ptr) && memory_real.free))
 		memory_real.free(ptr);
 	else
 		free_slow(ptr);
@@ -133,7 +133,7 @@ static void hook_free(void *ptr)
 static __attribute__((noinline)) void *calloc_followed(size_t count, size_t each,
 						       const void *caller)
 {
-	struct memory_place place = place_of(__builtin_frame_address(0), caller);
+	struct memory_place place = hooks_place_of(__builtin_frame_address(0), caller);
 	void *ptr = memory_real.calloc(count, each);
 
 	if (ptr)
@@ -151,7 +151,7 @@ static void *hook_calloc(size_t count, size_t each)
 	}
 	if (KYMO__UNLIKELY(!is_ready()))
 		return memory_early(bytes, 16); /* never used before: zeros */
-	if (KYMO__LIKELY(!is_due(bytes)))
+	if (KYMO__LIKELY(!hooks_is_due(bytes)))
 		return memory_real.calloc(count, each);
 	return calloc_followed(count, each, CALLER);
 }
@@ -171,7 +171,7 @@ static void *early_realloc(void *old, size_t bytes)
 static __attribute__((noinline)) void *realloc_followed(void *old, size_t bytes, bool due,
 							const void *caller)
 {
-	struct memory_place place = place_of(__builtin_frame_address(0), caller);
+	struct memory_place place = hooks_place_of(__builtin_frame_address(0), caller);
 	uint64_t entry = memory_moving(old);
 	void *ptr = memory_real.realloc(old, bytes);
 	bool gone = ptr || !bytes;
@@ -193,8 +193,8 @@ static inline void *realloc_from(void *old, size_t bytes, const void *caller)
 		return early_realloc(old, bytes);
 	if (KYMO__UNLIKELY(!is_ready()))
 		return memory_early(bytes, 16);
-	due = is_due(bytes);
-	if (KYMO__LIKELY(!due && !is_known(old)))
+	due = hooks_is_due(bytes);
+	if (KYMO__LIKELY(!due && !hooks_is_known(old)))
 		return memory_real.realloc(old, bytes);
 	return realloc_followed(old, bytes, due, caller);
 }
@@ -225,7 +225,7 @@ static int hook_posix_memalign(void **out, size_t align, size_t bytes)
 		return *out ? 0 : ENOMEM;
 	}
 	rc = memory_real.posix_memalign(out, align, bytes);
-	if (KYMO__UNLIKELY(!rc && *out && is_due(bytes)))
+	if (KYMO__UNLIKELY(!rc && *out && hooks_is_due(bytes)))
 		memory_allocated(*out, bytes, false, &place);
 	return rc;
 }
@@ -239,7 +239,7 @@ static int hook_posix_memalign(void **out, size_t align, size_t bytes)
 		if (KYMO__UNLIKELY(!is_ready())) \
 			return memory_early(bytes, align); \
 		ptr = memory_real.function pass; \
-		if (KYMO__UNLIKELY(ptr && is_due(bytes))) \
+		if (KYMO__UNLIKELY(ptr && hooks_is_due(bytes))) \
 			memory_allocated(ptr, bytes, false, &place); \
 		return ptr; \
 	}
@@ -259,14 +259,14 @@ static void *hook_mmap(void *at, size_t bytes, int protection, int flags, int fd
 		return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
 	ptr = memory_real.mmap(at, bytes, protection, flags, fd, offset);
 	if (ptr != MAP_FAILED && (flags & MAP_ANONYMOUS) && (protection & PROT_WRITE) &&
-	    !memory_in_allocator(CALLER) && is_due(bytes))
+	    !memory_in_allocator(CALLER) && hooks_is_due(bytes))
 		memory_allocated(ptr, bytes, true, &place);
 	return ptr;
 }
 
 static int hook_munmap(void *at, size_t bytes)
 {
-	if (KYMO__UNLIKELY(is_known(at)))
+	if (KYMO__UNLIKELY(hooks_is_known(at)))
 		memory_freed(at);
 	if (KYMO__UNLIKELY(!is_ready()))
 		return (int)syscall(SYS_munmap, at, bytes);

@@ -36,7 +36,7 @@ static inline bool is_filtered(void)
 }
 
 /* By the kernel's number: ours is not the program's memory. */
-static void *map(size_t bytes)
+static void *live_blocks_map(size_t bytes)
 {
 	long at = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
@@ -53,7 +53,7 @@ static char *chunk_at(uint64_t index)
 	chunk = kymo__load_acquire(&chunks[index]);
 	if (chunk)
 		return chunk;
-	chunk = map(CHUNK_BYTES);
+	chunk = live_blocks_map(CHUNK_BYTES);
 	if (!chunk)
 		return NULL;
 	if (kymo__cas_acq_rel_acquire(&chunks[index], &none, chunk))

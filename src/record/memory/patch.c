@@ -77,7 +77,7 @@ static void read_dynamic(struct object *object, const ElfW(Dyn) * entry)
 	}
 }
 
-static void read_headers(struct object *object, const struct dl_phdr_info *info)
+static void patch_read_headers(struct object *object, const struct dl_phdr_info *info)
 {
 	const uintptr_t page = 4095;
 
@@ -185,7 +185,7 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 static uint64_t seen_adds; /* objects that had ever been loaded when calls were redirected last */
 
-static bool holds(const struct dl_phdr_info *info, uintptr_t address)
+static bool patch_holds(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (unsigned i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
@@ -198,8 +198,9 @@ static bool holds(const struct dl_phdr_info *info, uintptr_t address)
 /* We, the recorder, and the linker itself, which is told apart by what only it has. */
 static bool is_left_alone(const struct dl_phdr_info *info)
 {
-	return holds(info, (uintptr_t)&__ehdr_start) || holds(info, (uintptr_t)memory_recorder) ||
-	       holds(info, (uintptr_t)&_r_debug) || strstr(info->dlpi_name, "linux-vdso");
+	return patch_holds(info, (uintptr_t)&__ehdr_start) ||
+	       patch_holds(info, (uintptr_t)memory_recorder) ||
+	       patch_holds(info, (uintptr_t)&_r_debug) || strstr(info->dlpi_name, "linux-vdso");
 }
 
 /* Only what is left of its table of calls is of use to a caller; the allocator's own maps are inside what it gives. */
@@ -212,11 +213,11 @@ static int do_object(struct dl_phdr_info *info, size_t bytes, void *unused)
 		kymo__store_relaxed(&seen_adds, info->dlpi_adds);
 	if (is_left_alone(info))
 		return 0;
-	read_headers(&object, info);
+	patch_read_headers(&object, info);
 	if (!object.symbols || !object.names)
 		return 0;
-	object.defines = holds(info, (uintptr_t)memory_real.malloc) ||
-			 holds(info, (uintptr_t)memory_real.mmap);
+	object.defines = patch_holds(info, (uintptr_t)memory_real.malloc) ||
+			 patch_holds(info, (uintptr_t)memory_real.mmap);
 	do_slots(&object, object.calls, object.call_count);
 	do_slots(&object, object.relocations, object.relocation_count);
 	if (object.open)
@@ -230,14 +231,14 @@ static void nothing(void)
 }
 
 /* Called by dlsym, which holds the loader's lock. By relocation, too, when nothing is to be done yet. */
-__attribute__((used)) static void (*choose(void))(void)
+__attribute__((used)) static void (*patch_choose(void))(void)
 {
 	if (work != NOTHING)
 		dl_iterate_phdr(do_object, NULL);
 	return nothing;
 }
 
-KYMO__EXPORT void kymo_memory_under_lock(void) __attribute__((ifunc("choose")));
+KYMO__EXPORT void kymo_memory_under_lock(void) __attribute__((ifunc("patch_choose")));
 
 static void *own_handle(void)
 {

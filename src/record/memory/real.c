@@ -71,7 +71,7 @@ static const struct function {
 };
 #define COUNT (sizeof(functions) / sizeof(functions[0]))
 
-static void set(size_t i, void *address)
+static void real_set(size_t i, void *address)
 {
 	memcpy((char *)&memory_real + functions[i].offset, &address, sizeof(address));
 }
@@ -106,7 +106,7 @@ static const void *table_at(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag, uintptr
 	return NULL;
 }
 
-static size_t value_of(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
+static size_t real_value_of(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
 {
 	for (; dynamic->d_tag != DT_NULL; dynamic++)
 		if (dynamic->d_tag == tag)
@@ -125,21 +125,21 @@ static void take_linked(void)
 	const ElfW(Rela) *slots = table_at(_DYNAMIC, DT_JMPREL, base);
 	const ElfW(Sym) *symbols = table_at(_DYNAMIC, DT_SYMTAB, base);
 	const char *names = table_at(_DYNAMIC, DT_STRTAB, base);
-	size_t count = value_of(_DYNAMIC, DT_PLTRELSZ) / sizeof(*slots);
+	size_t count = real_value_of(_DYNAMIC, DT_PLTRELSZ) / sizeof(*slots);
 
 	for (size_t i = 0; slots && i < count; i++) {
 		const char *name = names + symbols[ELF64_R_SYM(slots[i].r_info)].st_name;
 
 		for (size_t k = 0; k < COUNT; k++)
 			if (!strcmp(name, functions[k].name))
-				set(k, *(void **)(base + slots[i].r_offset));
+				real_set(k, *(void **)(base + slots[i].r_offset));
 	}
 }
 
 static void take_next(void)
 {
 	for (size_t i = 0; i < COUNT; i++)
-		set(i, dlsym(RTLD_NEXT, functions[i].name));
+		real_set(i, dlsym(RTLD_NEXT, functions[i].name));
 }
 
 bool memory_real_find(void)

@@ -55,7 +55,7 @@ uint32_t memory_node_count(void)
 	return count < MEMORY_NODES ? count : MEMORY_NODES;
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t stack_mix(uint64_t a, uint64_t b)
 {
 	uint64_t hash = (a ^ (b << 32 | b >> 32)) * 0x9E3779B97F4A7C15ull;
 
@@ -64,8 +64,8 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void keep_text(uint32_t name, const char *function, size_t function_bytes, const char *file,
-		      size_t file_bytes)
+static void stack_keep_text(uint32_t name, const char *function, size_t function_bytes,
+			    const char *file, size_t file_bytes)
 {
 	uint32_t bytes = (uint32_t)(function_bytes + file_bytes + 2), at;
 
@@ -82,7 +82,7 @@ static void keep_text(uint32_t name, const char *function, size_t function_bytes
 }
 
 /* The id of a frame's name, and its line. */
-static uint32_t name_of(const struct kymo_memory_frame_key *frame, uint32_t *line)
+static uint32_t stack_name_of(const struct kymo_memory_frame_key *frame, uint32_t *line)
 {
 	const struct kymo_memory_python *how = python;
 	char made[512], file[1024];
@@ -105,7 +105,7 @@ static uint32_t name_of(const struct kymo_memory_frame_key *frame, uint32_t *lin
 	}
 	id = kymo_name_full(name, name_bytes, file, file_bytes, 0,
 			    is_python ? KYMO_SOURCE_PYTHON : KYMO_SOURCE_C, 0);
-	keep_text(id, name, name_bytes, file, file_bytes);
+	stack_keep_text(id, name, name_bytes, file, file_bytes);
 	return id;
 }
 
@@ -115,7 +115,7 @@ static uint32_t name_known(const struct kymo_memory_frame_key *frame, uint32_t *
 	uint64_t both = kymo__load_relaxed(&named[at].name);
 
 	if (!both || kymo__load_relaxed(&named[at].mixed) != (frame->key ^ both)) {
-		both = name_of(frame, line);
+		both = stack_name_of(frame, line);
 		both |= (uint64_t)*line << 32;
 		kymo__store_relaxed(&named[at].name, both);
 		kymo__store_relaxed(&named[at].mixed, frame->key ^ both);
@@ -169,9 +169,9 @@ static uint32_t node_make(uint32_t parent, const struct kymo_memory_frame_key *f
 }
 
 /* The node of that frame below its caller's. Two threads that make one at once make two; both are right. */
-static uint32_t node_of(uint32_t parent, const struct kymo_memory_frame_key *frame)
+static uint32_t stack_node_of(uint32_t parent, const struct kymo_memory_frame_key *frame)
 {
-	uint32_t at = (uint32_t)(mix(parent + 1ull, frame->key) >> 45) % SLOTS, made;
+	uint32_t at = (uint32_t)(stack_mix(parent + 1ull, frame->key) >> 45) % SLOTS, made;
 
 	for (unsigned i = 0; i < 64; i++, at = (at + 1) % SLOTS) {
 		uint32_t index = kymo__load_acquire(&slots[at]);
@@ -190,12 +190,12 @@ static uint32_t node_of(uint32_t parent, const struct kymo_memory_frame_key *fra
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static uint32_t intern(const struct kymo_memory_frame_key *frames, size_t count)
+static uint32_t stack_intern(const struct kymo_memory_frame_key *frames, size_t count)
 {
 	uint32_t node = 0;
 
 	for (size_t i = count; i-- > 0 && node != NO_ROOM;)
-		node = node_of(node, &frames[i]);
+		node = stack_node_of(node, &frames[i]);
 	return node ? node : NO_ROOM;
 }
 
@@ -229,7 +229,7 @@ static __attribute__((noinline)) uint32_t intern_stack(const struct stack *stack
 	for (size_t i = 0; i < native_count; i++)
 		frames[count++] = (struct kymo_memory_frame_key){ .key = addresses[i] };
 	memcpy(frames + count, stack->python, stack->python_count * sizeof(frames[0]));
-	return intern(frames, count + stack->python_count);
+	return stack_intern(frames, count + stack->python_count);
 }
 
 static __attribute__((noinline)) uint64_t hash_by_tables(const struct stack *stack)
@@ -239,17 +239,17 @@ static __attribute__((noinline)) uint64_t hash_by_tables(const struct stack *sta
 	return memory_walk_hash(addresses, native_of(stack, addresses));
 }
 
-static uint64_t hash_of(const struct stack *stack, uint64_t native)
+static uint64_t stack_hash_of(const struct stack *stack, uint64_t native)
 {
 	uint64_t hash = native + stack->mapped;
 
 	for (size_t i = 0; i < stack->python_count; i++)
 		hash = hash * 0xD1342543DE82EF95ull + stack->python[i].key;
-	return mix(hash, stack->python_count);
+	return stack_mix(hash, stack->python_count);
 }
 
 /* The node of a stack with that hash. */
-static uint32_t find(const struct stack *stack, uint64_t hash)
+static uint32_t stack_find(const struct stack *stack, uint64_t hash)
 {
 	uint32_t at = (uint32_t)(hash >> 48);
 	uint64_t node = kymo__load_relaxed(&known[at].node);
@@ -262,7 +262,7 @@ static uint32_t find(const struct stack *stack, uint64_t hash)
 	return (uint32_t)node;
 }
 
-static void take_python(struct stack *stack)
+static void stack_take_python(struct stack *stack)
 {
 	const struct kymo_memory_python *how = kymo__load_acquire(&python);
 
@@ -283,13 +283,13 @@ uint32_t memory_stack(bool mapped, const struct memory_place *caller)
 
 	stack.mapped = mapped;
 	stack.caller = caller;
-	take_python(&stack);
+	stack_take_python(&stack);
 	walk = memory_walk(caller, stack.stop_start, stack.stop_end);
-	hash = hash_of(&stack, walk ? walk->hash : hash_by_tables(&stack));
+	hash = stack_hash_of(&stack, walk ? walk->hash : hash_by_tables(&stack));
 	if (!walk)
-		return find(&stack, hash);
+		return stack_find(&stack, hash);
 	if (!walk->stack_node || walk->stack_hash != hash) {
-		walk->stack_node = find(&stack, hash);
+		walk->stack_node = stack_find(&stack, hash);
 		walk->stack_hash = hash;
 	}
 	return walk->stack_node;

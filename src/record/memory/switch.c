@@ -44,7 +44,7 @@ uint32_t memory_generation(void)
 /* ---- counting -------------------------------------------------------------------------------- */
 
 /* True: it is a new peak. */
-static bool raise_to(int64_t *peak, int64_t live)
+static bool switch_raise_to(int64_t *peak, int64_t live)
 {
 	int64_t now = kymo__load_relaxed(peak);
 
@@ -59,7 +59,7 @@ static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
 	uint32_t end = kymo__load_relaxed(&slots_end);
 
 	for (uint32_t i = 0; i < end; i++)
-		if (kymo__load_relaxed(&slots[i].used) && raise_to(&slots[i].peak, live)) {
+		if (kymo__load_relaxed(&slots[i].used) && switch_raise_to(&slots[i].peak, live)) {
 			kymo__store_relaxed(&slots[i].peak_variance, variance);
 			kymo__store_relaxed(&slots[i].peak_ticks, ticks);
 		}
@@ -81,7 +81,7 @@ static void raise_peaks(int64_t live, uint64_t ticks)
 {
 	int64_t variance = kymo__load_relaxed(&all.variance);
 
-	if (raise_to(&all.peak, live)) {
+	if (switch_raise_to(&all.peak, live)) {
 		memory_add(&all.epoch, 1);
 		kymo__store_relaxed(&all.peak_variance, variance);
 		kymo__store_relaxed(&all.peak_ticks, ticks);
@@ -217,7 +217,7 @@ static uint64_t how(uint32_t mode)
 }
 
 /* The row that says from when on allocations are seen, and how: once in each process. */
-static void announce(uint32_t mode)
+static void switch_announce(uint32_t mode)
 {
 	uint32_t now = memory_generation();
 
@@ -228,7 +228,7 @@ static void announce(uint32_t mode)
 void memory_announce(void)
 {
 	if (kymo__load_relaxed(&announced) != memory_generation())
-		announce(kymo__load_relaxed(&memory_mode));
+		switch_announce(kymo__load_relaxed(&memory_mode));
 }
 
 static void forget_all(void)
@@ -245,7 +245,7 @@ static void forget_all(void)
 }
 
 /* The child counts from here: what it inherits is not in its recording. */
-static void in_child(void)
+static void switch_in_child(void)
 {
 	switching = 0; /* by a thread that is not in this child */
 	if (!kymo__load_relaxed(&memory_mode))
@@ -276,7 +276,7 @@ static int settle(void)
 		mode = wanted_mode();
 		if (!before && mode) {
 			forget_all();
-			announce(mode);
+			switch_announce(mode);
 		}
 		if (before == KYMO_MEMORY_EXACT && mode == KYMO_MEMORY_SAMPLED)
 			memory_live_unfilter();
@@ -309,7 +309,7 @@ static struct slot *slot_take(uint32_t mode)
 	return NULL;
 }
 
-static int begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
+static int switch_begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 {
 	static uint32_t handled;
 	struct slot *slot = slot_take(mode);
@@ -323,7 +323,7 @@ static int begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 		return -ENOTSUP;
 	}
 	if (!kymo__exchange_acq_rel(&handled, 1))
-		pthread_atfork(NULL, NULL, in_child);
+		pthread_atfork(NULL, NULL, switch_in_child);
 	rc = settle();
 	if (rc) {
 		kymo__store_release(&slot->used, 0);
@@ -341,14 +341,14 @@ static int begin(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 
 int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_memory_mode mode)
 {
-	int rc = begin(watch, mode);
+	int rc = switch_begin(watch, mode);
 
 	if (!rc)
 		kymo__fetch_add_relaxed(&readers_of_events, 1);
 	return rc;
 }
 
-static void end(struct kymo_memory_watch *watch)
+static void switch_end(struct kymo_memory_watch *watch)
 {
 	kymo__fetch_sub_relaxed(&slots_on, 1);
 	kymo__store_release(&slots[watch->slot - 1].used, 0);
@@ -361,7 +361,7 @@ void kymo_memory_stop(struct kymo_memory_watch *watch)
 	if (!watch->slot)
 		return;
 	kymo__fetch_sub_relaxed(&readers_of_events, 1);
-	end(watch);
+	switch_end(watch);
 }
 
 void kymo_memory_read(const struct kymo_memory_watch *watch, struct kymo_memory_stats *out)
@@ -410,7 +410,7 @@ static void change_mode(enum kymo_memory_mode mode)
 }
 
 /* Brings that watch to what is asked for. Whoever comes second leaves it to the first. */
-static void follow(void)
+static void switch_follow(void)
 {
 	uint32_t none = 0, wanted;
 	enum kymo_memory_mode mode;
@@ -421,9 +421,9 @@ static void follow(void)
 	wanted = wanted_now();
 	mode = wanted & KYMO_ON_ALLOC_EXACT ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED;
 	if (!wanted && outside.slot)
-		end(&outside);
+		switch_end(&outside);
 	else if (wanted && !outside.slot)
-		rc = begin(&outside, mode);
+		rc = switch_begin(&outside, mode);
 	else if (wanted && outside.mode != mode)
 		change_mode(mode);
 	kymo__memory_done(wanted, rc != 0); /* refused: not tried again at each allocation */
@@ -435,7 +435,7 @@ bool memory_follow_switch(void)
 	if (memory_thread.busy || !kymo__control())
 		return false;
 	memory_thread.busy = 1;
-	follow();
+	switch_follow();
 	memory_thread.busy = 0;
 	return kymo__load_relaxed(&memory_mode) == KYMO_MEMORY_EXACT;
 }
@@ -443,14 +443,14 @@ bool memory_follow_switch(void)
 void memory_follow_switch_off(void)
 {
 	if (KYMO__UNLIKELY(wanted_now() != kymo__memory_followed))
-		follow();
+		switch_follow();
 }
 
 __attribute__((constructor)) static void at_start(void)
 {
 	bool found = memory_real_find();
 
-	memory_recorder = kymo__memory_here(follow, memory_preloaded);
+	memory_recorder = kymo__memory_here(switch_follow, memory_preloaded);
 	if (found && memory_preloaded && kymo__is_on(KYMO_ON_ALLOC))
 		memory_follow_switch();
 }

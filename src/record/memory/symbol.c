@@ -48,7 +48,7 @@ static const char *map_file(const char *path, size_t *out_bytes)
 	return (const char *)at;
 }
 
-static bool fits(uint64_t offset, uint64_t bytes, uint64_t all)
+static bool symbol_fits(uint64_t offset, uint64_t bytes, uint64_t all)
 {
 	return offset <= all && bytes <= all - offset;
 }
@@ -59,15 +59,17 @@ static void read_symbols(struct file *file, const char *image, size_t bytes)
 	const Elf64_Shdr *sections = (const void *)(image + head->e_shoff), *found = NULL;
 
 	if (memcmp(image, ELFMAG, SELFMAG) || head->e_shentsize != sizeof(*sections) ||
-	    head->e_shoff % 8 || !fits(head->e_shoff, head->e_shnum * sizeof(*sections), bytes))
+	    head->e_shoff % 8 ||
+	    !symbol_fits(head->e_shoff, head->e_shnum * sizeof(*sections), bytes))
 		return;
 	for (unsigned i = 0; i < head->e_shnum; i++)
 		if (sections[i].sh_type == SHT_SYMTAB ||
 		    (sections[i].sh_type == SHT_DYNSYM && !found))
 			found = &sections[i];
 	if (!found || found->sh_link >= head->e_shnum || found->sh_offset % 8 ||
-	    !fits(found->sh_offset, found->sh_size, bytes) ||
-	    !fits(sections[found->sh_link].sh_offset, sections[found->sh_link].sh_size, bytes))
+	    !symbol_fits(found->sh_offset, found->sh_size, bytes) ||
+	    !symbol_fits(sections[found->sh_link].sh_offset, sections[found->sh_link].sh_size,
+			 bytes))
 		return;
 	file->symbols = (const void *)(image + found->sh_offset);
 	file->symbol_count = found->sh_size / sizeof(Elf64_Sym);
@@ -115,7 +117,7 @@ static void sort_symbols(struct file *file)
 				(uint32_t)i;
 }
 
-static void read_file(struct file *file, const struct link_map *object)
+static void symbol_read_file(struct file *file, const struct link_map *object)
 {
 	const char *image;
 	size_t bytes;
@@ -141,7 +143,7 @@ static const struct file *file_of(const struct link_map *object)
 		if (known == word + 2 && files[at].base == object->l_addr)
 			return &files[at];
 		if (!known && kymo__cas_acquire_acquire(&files[at].known, &known, word + 1)) {
-			read_file(&files[at], object);
+			symbol_read_file(&files[at], object);
 			kymo__store_release(&files[at].known, word + 2);
 			return &files[at];
 		}
@@ -182,7 +184,7 @@ static const Elf64_Sym *nearest(const struct file *file, uint64_t address)
 	return best;
 }
 
-static void copy(char *out, size_t out_bytes, const char *text, size_t most)
+static void symbol_copy(char *out, size_t out_bytes, const char *text, size_t most)
 {
 	size_t bytes = strnlen(text, most < out_bytes - 1 ? most : out_bytes - 1);
 
@@ -196,12 +198,12 @@ static bool is_text(const struct file *file, uint64_t at)
 	return file->names[at] && memchr(file->names + at, '\0', file->name_bytes - at);
 }
 
-static void path_of(const struct link_map *object, char *out, size_t out_bytes)
+static void symbol_path_of(const struct link_map *object, char *out, size_t out_bytes)
 {
 	long got = 0;
 
 	if (object->l_name[0]) {
-		copy(out, out_bytes, object->l_name, PATH_MAX);
+		symbol_copy(out, out_bytes, object->l_name, PATH_MAX);
 		return;
 	}
 	got = syscall(SYS_readlink, "/proc/self/exe", out, out_bytes - 1);
@@ -231,7 +233,7 @@ const char *memory_symbol(uintptr_t address, char *made, size_t made_bytes, char
 		snprintf(made, made_bytes, "0x%lx", (unsigned long)address);
 		return made;
 	}
-	path_of(object.dlfo_link_map, path, path_bytes);
+	symbol_path_of(object.dlfo_link_map, path, path_bytes);
 	file = file_of(object.dlfo_link_map);
 	if (file)
 		symbol = nearest(file, address - file->base);

@@ -86,7 +86,7 @@ static int64_t sleb(const uint8_t **at)
 	return value;
 }
 
-static int32_t word_at(const uint8_t *at)
+static int32_t unwind_word_at(const uint8_t *at)
 {
 	int32_t word;
 
@@ -95,26 +95,27 @@ static int32_t word_at(const uint8_t *at)
 }
 
 /* The entry for that address, by the sorted table; NULL: none, or a table of another form. */
-static const uint8_t *find_entry(const uint8_t *head, uintptr_t pc)
+static const uint8_t *unwind_find_entry(const uint8_t *head, uintptr_t pc)
 {
 	uint32_t low = 0, high;
 	const uint8_t *table;
 
 	if (head[0] != 1 || head[1] != 0x1b || head[2] != 0x03 || head[3] != 0x3b)
 		return NULL;
-	high = (uint32_t)word_at(head + 8);
+	high = (uint32_t)unwind_word_at(head + 8);
 	table = head + 12;
-	if (!high || pc < (uintptr_t)head + (uintptr_t)(intptr_t)word_at(table))
+	if (!high || pc < (uintptr_t)head + (uintptr_t)(intptr_t)unwind_word_at(table))
 		return NULL;
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if ((uintptr_t)head + (uintptr_t)(intptr_t)word_at(table + 8ul * middle) <= pc)
+		if ((uintptr_t)head + (uintptr_t)(intptr_t)unwind_word_at(table + 8ul * middle) <=
+		    pc)
 			low = middle;
 		else
 			high = middle;
 	}
-	return head + word_at(table + 8ul * low + 4);
+	return head + unwind_word_at(table + 8ul * low + 4);
 }
 
 /* What the entry's common part says. */
@@ -131,9 +132,9 @@ static bool read_common(const uint8_t *cie, struct common *out)
 	uint8_t encoding = 0;
 	uint64_t bytes;
 
-	if (word_at(cie) <= 0 || word_at(at))
+	if (unwind_word_at(cie) <= 0 || unwind_word_at(at))
 		return false;
-	out->end = at + word_at(cie);
+	out->end = at + unwind_word_at(cie);
 	out->signal = false;
 	augmentation = at + 5;
 	if (at[4] != 1 || augmentation[0] != 'z')
@@ -248,7 +249,7 @@ static bool one_extended(struct run *run, uint8_t op, const uint8_t **at)
 		run->at += half * run->common->code_factor;
 		break;
 	case 0x04:
-		run->at += (uint32_t)word_at(*at) * run->common->code_factor;
+		run->at += (uint32_t)unwind_word_at(*at) * run->common->code_factor;
 		*at += 4;
 		break;
 	case 0x05:
@@ -337,17 +338,17 @@ static struct rule work_out(uintptr_t pc)
 
 	if (_dl_find_object((void *)pc, &object) || !object.dlfo_eh_frame)
 		return none;
-	entry = find_entry(object.dlfo_eh_frame, pc);
-	if (!entry || word_at(entry) <= 0 ||
-	    !read_common(entry + 4 - word_at(entry + 4), &common) || common.signal)
+	entry = unwind_find_entry(object.dlfo_eh_frame, pc);
+	if (!entry || unwind_word_at(entry) <= 0 ||
+	    !read_common(entry + 4 - unwind_word_at(entry + 4), &common) || common.signal)
 		return none;
 	memset(&run, 0, sizeof(run));
 	run.common = &common;
-	run.at = (uintptr_t)(entry + 8) + (uintptr_t)(intptr_t)word_at(entry + 8);
+	run.at = (uintptr_t)(entry + 8) + (uintptr_t)(intptr_t)unwind_word_at(entry + 8);
 	run.pc = pc;
-	end = entry + 4 + word_at(entry);
+	end = entry + 4 + unwind_word_at(entry);
 	at = entry + 16;
-	if (pc - run.at >= (uint32_t)word_at(entry + 12))
+	if (pc - run.at >= (uint32_t)unwind_word_at(entry + 12))
 		return none;
 	skip = uleb(&at);
 	at += skip;
@@ -376,7 +377,7 @@ static struct rule rule_for(uintptr_t pc)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-static uintptr_t load(uintptr_t address)
+static uintptr_t unwind_load(uintptr_t address)
 {
 	return *(const uintptr_t *)address;
 }
@@ -394,7 +395,7 @@ static uintptr_t frame_of_caller(const struct memory_place *place, const struct 
 		if (cfa - place->sp > FRAME_MOST || cfa % 8)
 			return 0;
 		how->cfa_slot = cfa;
-		how->cfa = cfa = load(cfa);
+		how->cfa = cfa = unwind_load(cfa);
 	}
 	return cfa > place->sp && cfa - place->sp <= FRAME_MOST && cfa % 8 == 0 ? cfa : 0;
 }
@@ -413,10 +414,10 @@ bool memory_unwind_step(struct memory_place *place, struct memory_step *how)
 	if (rule.saved != SAVED_NOT) {
 		how->bp_slot = (rule.saved == SAVED_CFA ? cfa : place->bp) +
 			       (uintptr_t)(intptr_t)rule.rbp_offset;
-		place->bp = load(how->bp_slot);
+		place->bp = unwind_load(how->bp_slot);
 	}
 	how->pc_slot = cfa - 8;
-	place->pc = load(how->pc_slot);
+	place->pc = unwind_load(how->pc_slot);
 	place->sp = cfa;
 	return place->pc > 4096;
 }

@@ -45,7 +45,7 @@ static struct {
 	struct memory_walks *walks;
 } threads[THREADS];
 
-static struct memory_walks *map(void)
+static struct memory_walks *walk_cache_map(void)
 {
 	long at = syscall(SYS_mmap, NULL, sizeof(struct memory_walks), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
@@ -66,7 +66,7 @@ static __attribute__((noinline)) struct memory_walks *walks_of_thread(void)
 		if (owner != self)
 			continue;
 		if (!threads[at].walks)
-			threads[at].walks = map();
+			threads[at].walks = walk_cache_map();
 		return memory_thread.walks = threads[at].walks;
 	}
 	return NULL;
@@ -110,7 +110,7 @@ static uint32_t take_steps(struct memory_walks *walks, struct zone_walk *walk, u
 	return steps;
 }
 
-static void put_word(struct zone_walk *walk, uintptr_t slot, uintptr_t value)
+static void walk_cache_put_word(struct zone_walk *walk, uintptr_t slot, uintptr_t value)
 {
 	if (!slot)
 		return;
@@ -135,10 +135,10 @@ static void put_words(struct memory_walks *walks, struct zone_walk *walk, uint32
 	for (uint32_t i = 0; i < steps; i++) {
 		const struct memory_step *how = &walks->steps[i].how;
 
-		put_word(walk, how->cfa_slot, how->cfa);
+		walk_cache_put_word(walk, how->cfa_slot, how->cfa);
 		if (needs_bp[i + 1])
-			put_word(walk, how->bp_slot, walks->steps[i].to.bp);
-		put_word(walk, how->pc_slot, walks->steps[i].to.pc);
+			walk_cache_put_word(walk, how->bp_slot, walks->steps[i].to.bp);
+		walk_cache_put_word(walk, how->pc_slot, walks->steps[i].to.pc);
 	}
 }
 
@@ -176,7 +176,8 @@ void kymo_memory_check_walks(bool on, uint64_t *same, uint64_t *different)
 }
 
 /* From the hook's caller on, and from here through our own frames. */
-static __attribute__((noinline)) void check(const struct zone_walk *walk, uintptr_t stop_end)
+static __attribute__((noinline)) void walk_cache_check(const struct zone_walk *walk,
+						       uintptr_t stop_end)
 {
 	uintptr_t found[MEMORY_NATIVE_MOST];
 	size_t count = memory_unwind(&walk->from, found, MEMORY_NATIVE_MOST, walk->stop_start,
@@ -188,10 +189,9 @@ static __attribute__((noinline)) void check(const struct zone_walk *walk, uintpt
 	kymo__fetch_add_relaxed(same ? &checks.same : &checks.different, 1);
 }
 
-static __attribute__((noinline)) struct memory_walk *make(struct memory_walks *walks,
-							  struct zone_walk *walk,
-							  const struct memory_place *from,
-							  uintptr_t stop_start, uintptr_t stop_end)
+static __attribute__((noinline)) struct memory_walk *walk_cache_make(
+	struct memory_walks *walks, struct zone_walk *walk, const struct memory_place *from,
+	uintptr_t stop_start, uintptr_t stop_end)
 {
 	walk->from = *from;
 	walk->stop_start = stop_start;
@@ -213,8 +213,8 @@ struct memory_walk *memory_walk(const struct memory_place *from, uintptr_t stop_
 	for (uint32_t i = 0; i < WAYS; i++)
 		if (begins_alike(&set[i], from, stop_start) && finds_the_same(&set[i])) {
 			if (KYMO__UNLIKELY(kymo__load_relaxed(&checks.on)))
-				check(&set[i], stop_end);
+				walk_cache_check(&set[i], stop_end);
 			return &set[i].found;
 		}
-	return make(walks, &set[walks->next_way++ % WAYS], from, stop_start, stop_end);
+	return walk_cache_make(walks, &set[walks->next_way++ % WAYS], from, stop_start, stop_end);
 }

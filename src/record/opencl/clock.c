@@ -16,7 +16,7 @@
 static const int clocks[HOST_CLOCKS] = { CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME,
 					 CLOCK_BOOTTIME };
 
-static uint64_t read_clock(int id)
+static uint64_t clock_read_clock(int id)
 {
 	struct timespec now;
 
@@ -38,7 +38,9 @@ int clock_now(void *context, uint32_t local, uint64_t *out_ns)
 		*out_ns = device_ns;
 		return rc;
 	}
-	case CLOCK_HOST: *out_ns = read_clock(kymo__load_relaxed(&device->clock_id)); return 0;
+	case CLOCK_HOST:
+		*out_ns = clock_read_clock(kymo__load_relaxed(&device->clock_id));
+		return 0;
 	default: return -1;
 	}
 }
@@ -50,7 +52,7 @@ void clock_begin(struct layer_device *device)
 		uint64_t best = UINT64_MAX;
 
 		for (int tries = 0; tries < 3; tries++) {
-			uint64_t before = kymo_ticks(), ns = read_clock(clocks[i]);
+			uint64_t before = kymo_ticks(), ns = clock_read_clock(clocks[i]);
 			uint64_t width = kymo_ticks() - before;
 
 			if (width >= best)
@@ -65,7 +67,7 @@ void clock_begin(struct layer_device *device)
 /* How far a time lies outside of what a clock of the host showed between two moments; 0: within. */
 static double outside(int id, uint64_t queued_ns, uint64_t before_ticks, uint64_t after_ticks)
 {
-	uint64_t now_ticks = kymo_ticks(), now_ns = read_clock(id);
+	uint64_t now_ticks = kymo_ticks(), now_ns = clock_read_clock(id);
 	double before_ns = (double)kymo_ticks_ns(now_ticks - before_ticks);
 	double after_ns = (double)kymo_ticks_ns(now_ticks - after_ticks);
 	double age_ns = (double)(int64_t)(now_ns - queued_ns);
@@ -113,8 +115,8 @@ static void give_pair(struct layer_device *device, uint64_t queued_ns, uint64_t 
 }
 
 /* One of 64 is checked; several that are wrong in a row mean another clock than we took it for. */
-static void check(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
-		  uint64_t after_ticks)
+static void clock_check(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
+			uint64_t after_ticks)
 {
 	static uint32_t turn;
 	uint64_t ticks, error_ns;
@@ -138,7 +140,7 @@ void clock_settle(struct layer_device *device, uint64_t queued_ns, uint64_t befo
 {
 	switch (kymo__load_acquire(&device->mode)) {
 	case CLOCK_UNDECIDED: decide(device, queued_ns, before_ticks, after_ticks); break;
-	case CLOCK_HOST: check(device, queued_ns, before_ticks, after_ticks); break;
+	case CLOCK_HOST: clock_check(device, queued_ns, before_ticks, after_ticks); break;
 	default: break;
 	}
 	if (kymo__load_acquire(&device->mode) == CLOCK_BRACKET)

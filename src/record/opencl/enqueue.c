@@ -12,7 +12,7 @@ static uint64_t volume(const size_t *region)
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
 }
 
-static uint64_t image_bytes(cl_mem image, const size_t *region)
+static uint64_t enqueue_image_bytes(cl_mem image, const size_t *region)
 {
 	size_t element = 0;
 
@@ -165,7 +165,7 @@ static cl_int CL_API_CALL read_image(cl_command_queue queue, cl_mem image, cl_bo
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_READ, image_bytes(image, region), count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_READ, enqueue_image_bytes(image, region), count > 0);
 	call_waits(&call, blocking, "clEnqueueReadImage");
 	return FRAMED(call, next.clEnqueueReadImage(queue, image, blocking, origin, region, row,
 						    slice, to, EVENT));
@@ -177,7 +177,7 @@ static cl_int CL_API_CALL write_image(cl_command_queue queue, cl_mem image, cl_b
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_WRITE, image_bytes(image, region), count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_WRITE, enqueue_image_bytes(image, region), count > 0);
 	call_waits(&call, blocking, "clEnqueueWriteImage");
 	return FRAMED(call, next.clEnqueueWriteImage(queue, image, blocking, origin, region, row,
 						     slice, from, EVENT));
@@ -189,7 +189,7 @@ static cl_int CL_API_CALL copy_image(cl_command_queue queue, cl_mem from, cl_mem
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_COPY, image_bytes(from, region), count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_COPY, enqueue_image_bytes(from, region), count > 0);
 	return FRAMED(call, next.clEnqueueCopyImage(queue, from, to, from_origin, to_origin, region,
 						    EVENT));
 }
@@ -200,7 +200,7 @@ static cl_int CL_API_CALL image_to_buffer(cl_command_queue queue, cl_mem from, c
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_COPY, image_bytes(from, region), count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_COPY, enqueue_image_bytes(from, region), count > 0);
 	return FRAMED(call, next.clEnqueueCopyImageToBuffer(queue, from, to, origin, region, offset,
 							    EVENT));
 }
@@ -211,7 +211,7 @@ static cl_int CL_API_CALL buffer_to_image(cl_command_queue queue, cl_mem from, c
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_COPY, image_bytes(to, region), count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_COPY, enqueue_image_bytes(to, region), count > 0);
 	return FRAMED(call, next.clEnqueueCopyBufferToImage(queue, from, to, offset, origin, region,
 							    EVENT));
 }
@@ -221,7 +221,7 @@ static cl_int CL_API_CALL fill_image(cl_command_queue queue, cl_mem image, const
 {
 	struct call call;
 
-	call_begin(&call, queue, KYMO_DEVICE_FILL, image_bytes(image, region), count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_FILL, enqueue_image_bytes(image, region), count > 0);
 	return FRAMED(call, next.clEnqueueFillImage(queue, image, colour, origin, region, EVENT));
 }
 
@@ -252,7 +252,7 @@ static void *CL_API_CALL map_image(cl_command_queue queue, cl_mem image, cl_bool
 	cl_int rc = CL_SUCCESS;
 	void *at;
 
-	call_begin(&call, queue, KYMO_DEVICE_MAP, image_bytes(image, region), count > 0);
+	call_begin(&call, queue, KYMO_DEVICE_MAP, enqueue_image_bytes(image, region), count > 0);
 	call_waits(&call, blocking, "clEnqueueMapImage");
 	at = next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
 				    EVENT, &rc);
@@ -381,7 +381,7 @@ static struct layer_queue *queue_of_event(cl_event event)
 }
 
 /* The wait is the last event's queue's: an event of another one may take longer, but it is one of them. */
-static cl_int CL_API_CALL wait_for(cl_uint count, const cl_event *list)
+static cl_int CL_API_CALL enqueue_wait_for(cl_uint count, const cl_event *list)
 {
 	struct layer_queue *queue = NULL;
 	struct waiting waiting;
@@ -440,6 +440,6 @@ void enqueue_hook(cl_icd_dispatch *table)
 	HOOK(clEnqueueSVMUnmap, svm_unmap);
 	HOOK(clEnqueueSVMMigrateMem, svm_migrate);
 	HOOK(clFinish, finish_queue);
-	HOOK(clWaitForEvents, wait_for);
+	HOOK(clWaitForEvents, enqueue_wait_for);
 	HOOK(clFlush, flush_queue);
 }

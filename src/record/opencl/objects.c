@@ -24,7 +24,7 @@ struct map {
 static struct map queue_map, kernel_map, program_map;
 struct map svm_map;
 
-static uint32_t place_of(const void *key, uint32_t step)
+static uint32_t objects_place_of(const void *key, uint32_t step)
 {
 	uint64_t mixed = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
 
@@ -35,7 +35,7 @@ void map_put(struct map *map, const void *key, uint64_t value)
 {
 	map_take(map, key); /* of an object that was there before */
 	for (uint32_t i = 0; i < MAP_WINDOW; i++) {
-		uint32_t at = place_of(key, i);
+		uint32_t at = objects_place_of(key, i);
 		uintptr_t old = kymo__load_relaxed(&map->places[at].key);
 
 		if (old > GONE || !kymo__cas_acq_rel(&map->places[at].key, &old, (uintptr_t)key))
@@ -45,10 +45,10 @@ void map_put(struct map *map, const void *key, uint64_t value)
 	}
 }
 
-static uint32_t find(const struct map *map, const void *key)
+static uint32_t objects_find(const struct map *map, const void *key)
 {
 	for (uint32_t i = 0; i < MAP_WINDOW; i++) {
-		uint32_t at = place_of(key, i);
+		uint32_t at = objects_place_of(key, i);
 		uintptr_t seen = kymo__load_acquire(&map->places[at].key);
 
 		if (seen == (uintptr_t)key)
@@ -61,14 +61,14 @@ static uint32_t find(const struct map *map, const void *key)
 
 uint64_t map_get(const struct map *map, const void *key)
 {
-	uint32_t at = key ? find(map, key) : MAP_SIZE;
+	uint32_t at = key ? objects_find(map, key) : MAP_SIZE;
 
 	return at < MAP_SIZE ? kymo__load_acquire(&map->places[at].value) : 0;
 }
 
 uint64_t map_take(struct map *map, const void *key)
 {
-	uint32_t at = key ? find(map, key) : MAP_SIZE;
+	uint32_t at = key ? objects_find(map, key) : MAP_SIZE;
 	uint64_t value;
 
 	if (at == MAP_SIZE)
@@ -257,7 +257,7 @@ static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_i
 }
 
 /* Words of a list with its 0; more than fit: 0. */
-static size_t words_of(const cl_queue_properties *list)
+static size_t objects_words_of(const cl_queue_properties *list)
 {
 	size_t words = 0;
 
@@ -297,7 +297,7 @@ static cl_command_queue CL_API_CALL create_queue_with(cl_context context, cl_dev
 	cl_queue_properties profiled[ASKED_MOST + 3];
 	cl_command_queue_properties asked = 0;
 	cl_command_queue queue = NULL;
-	size_t words = list ? words_of(list) : 0;
+	size_t words = list ? objects_words_of(list) : 0;
 	bool timed = false;
 
 	if (!list || words) {
@@ -339,7 +339,8 @@ static cl_int CL_API_CALL release_queue(cl_command_queue handle)
 	return rc;
 }
 
-static cl_int answer(const void *value, size_t size, size_t bytes, void *out, size_t *out_bytes)
+static cl_int objects_answer(const void *value, size_t size, size_t bytes, void *out,
+			     size_t *out_bytes)
 {
 	if (out && bytes < size)
 		return CL_INVALID_VALUE;
@@ -363,10 +364,11 @@ static cl_int CL_API_CALL queue_info(cl_command_queue handle, cl_command_queue_i
 	if (rc || !queue || !queue->added)
 		return rc;
 	if (what == CL_QUEUE_PROPERTIES)
-		return answer(&queue->asked, sizeof(queue->asked), bytes, out, out_bytes);
+		return objects_answer(&queue->asked, sizeof(queue->asked), bytes, out, out_bytes);
 	if (what == CL_QUEUE_PROPERTIES_ARRAY)
-		return answer(queue->asked_list, queue->asked_words * sizeof(queue->asked_list[0]),
-			      bytes, out, out_bytes);
+		return objects_answer(queue->asked_list,
+				      queue->asked_words * sizeof(queue->asked_list[0]), bytes, out,
+				      out_bytes);
 	return rc;
 }
 
@@ -426,7 +428,7 @@ static uint32_t model_for(const char *kernels)
 	return model;
 }
 
-static uint32_t model_of(cl_program program)
+static uint32_t objects_model_of(cl_program program)
 {
 	uint32_t model = (uint32_t)map_get(&program_map, program);
 	char kernels[1024] = "";
@@ -456,7 +458,7 @@ static uint64_t kernel_learn(cl_kernel kernel)
 			       0, 0, KYMO_SOURCE_DEVICE, 0);
 	if (!value)
 		return 0; /* nothing is recorded yet */
-	value |= (uint64_t)(program ? model_of(program) : 0) << 32;
+	value |= (uint64_t)(program ? objects_model_of(program) : 0) << 32;
 	map_put(&kernel_map, kernel, value);
 	return value;
 }

@@ -111,7 +111,7 @@ static uint64_t time_of(cl_event event, cl_profiling_info what)
 	return ns;
 }
 
-static void tell(const struct layer_queue *queue, struct node *node, cl_int status)
+static void pending_tell(const struct layer_queue *queue, struct node *node, cl_int status)
 {
 	struct kymo_device_op *op = &node->op;
 
@@ -129,7 +129,7 @@ static void tell(const struct layer_queue *queue, struct node *node, cl_int stat
 }
 
 /* True: it is over, well or not, and has been told of. */
-static bool finish(struct layer_queue *queue, struct node *node)
+static bool pending_finish(struct layer_queue *queue, struct node *node)
 {
 	cl_int status = CL_QUEUED;
 
@@ -138,7 +138,7 @@ static bool finish(struct layer_queue *queue, struct node *node)
 		status = -1;
 	if (status > CL_COMPLETE)
 		return false;
-	tell(queue, node, status);
+	pending_tell(queue, node, status);
 	next.clReleaseEvent(node->event);
 	node_give(node);
 	kymo__fetch_sub_release(&queue->pending, 1);
@@ -146,7 +146,7 @@ static bool finish(struct layer_queue *queue, struct node *node)
 }
 
 /* What was pushed since, behind what is there; oldest first. */
-static void gather(struct layer_queue *queue)
+static void pending_gather(struct layer_queue *queue)
 {
 	struct node *node = kymo__exchange_acquire(&queue->fresh, NULL);
 	struct node *newest = node, *oldest = NULL;
@@ -174,7 +174,7 @@ static void walk(struct layer_queue *queue)
 	for (uint32_t i = 0; *link && i < LOOK_MOST; i++) {
 		struct node *node = *link, *after = node->next;
 
-		if (finish(queue, node)) {
+		if (pending_finish(queue, node)) {
 			*link = after;
 			if (queue->last == node)
 				queue->last = kept;
@@ -190,7 +190,7 @@ static void walk(struct layer_queue *queue)
 /* Who looks: a thread of the program, or one of the runtime that was told that something is done. */
 enum looker { LOOKER_NONE, LOOKER_CALLER, LOOKER_RUNTIME };
 
-static void look(struct layer_queue *queue, enum looker looker)
+static void opencl_pending_look(struct layer_queue *queue, enum looker looker)
 {
 	uint64_t begun, now;
 	uint32_t none = LOOKER_NONE;
@@ -198,7 +198,7 @@ static void look(struct layer_queue *queue, enum looker looker)
 	if (!kymo__load_acquire(&queue->pending) || !kymo__cas_acquire(&queue->busy, &none, looker))
 		return; /* another thread is at it */
 	begun = kymo_ticks();
-	gather(queue);
+	pending_gather(queue);
 	walk(queue);
 	now = kymo_ticks();
 	kymo__store_relaxed(&queue->looked_ticks, now);
@@ -208,7 +208,7 @@ static void look(struct layer_queue *queue, enum looker looker)
 
 void pending_look(struct layer_queue *queue)
 {
-	look(queue, LOOKER_CALLER);
+	opencl_pending_look(queue, LOOKER_CALLER);
 }
 
 void pending_look_all(void)
@@ -357,7 +357,7 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *context)
 	(void)event;
 	(void)status;
 	if (!waiter_looks(queue))
-		look(queue, LOOKER_RUNTIME);
+		opencl_pending_look(queue, LOOKER_RUNTIME);
 }
 
 /* One of the runtime that began before the wait may be at it still; its first row opens a stream. Threads of the program are not
@@ -396,7 +396,7 @@ static void be_told(struct layer_queue *queue, cl_event held)
 	next.clReleaseEvent(held);
 }
 
-static void push(struct layer_queue *queue, struct node *node)
+static void pending_push(struct layer_queue *queue, struct node *node)
 {
 	struct node *old = kymo__load_relaxed(&queue->fresh);
 
@@ -430,7 +430,7 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 	kymo__store_relaxed(&node->event, mine);
 	full = kymo__add_fetch_relaxed(&call->queue->pending, 1) % LOOK_AT == 0;
 	held = !call->waits && !full && !event && hold_to_be_told(call->queue, mine, after);
-	push(call->queue, node); /* from here on it may be somebody else's */
+	pending_push(call->queue, node); /* from here on it may be somebody else's */
 	if (call->begun)
 		cost_call(before + kymo_ticks() - after);
 	if (call->waits)

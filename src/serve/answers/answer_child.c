@@ -31,14 +31,14 @@ struct child {
 	int status; /* as of waitpid(); -1: ended by us */
 };
 
-static void add_word(struct child *child, const char *word)
+static void answer_child_add_word(struct child *child, const char *word)
 {
 	if (child->count < WORDS - 1)
 		child->words[child->count++] = word;
 }
 
 /* Polled, as it may also have to be ended: a pidfd would be better, and older kernels lack it. */
-static int wait_for(pid_t pid, int out)
+static int answer_child_wait_for(pid_t pid, int out)
 {
 	uint64_t began_ns = target_clock_ns();
 	struct timespec nap = { .tv_nsec = 2000000 };
@@ -59,7 +59,7 @@ static int wait_for(pid_t pid, int out)
 	return status;
 }
 
-static int spawn(struct child *child)
+static int answer_child_spawn(struct child *child)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -84,7 +84,7 @@ static int spawn(struct child *child)
 	posix_spawnattr_destroy(&attributes);
 	if (rc)
 		return -rc;
-	child->status = wait_for(pid, child->out);
+	child->status = answer_child_wait_for(pid, child->out);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ static void read_sentence(int fd, char *out, size_t out_bytes)
 		memmove(out, colon + 2, strlen(colon + 2) + 1);
 }
 
-static void finish(struct request *request, struct child *child, bool any_status)
+static void answer_child_finish(struct request *request, struct child *child, bool any_status)
 {
 	char sentence[2048];
 	struct stat st;
@@ -124,27 +124,27 @@ static void finish(struct request *request, struct child *child, bool any_status
 }
 
 /* any_status: a failure that has something to say on standard output is an answer, too. */
-static void run(struct request *request, struct child *child, bool any_status)
+static void answer_child_run(struct request *request, struct child *child, bool any_status)
 {
 	child->out = memfd_create("kymo-answer", MFD_CLOEXEC);
 	child->err = memfd_create("kymo-errors", MFD_CLOEXEC);
-	if (child->out < 0 || child->err < 0 || spawn(child))
+	if (child->out < 0 || child->err < 0 || answer_child_spawn(child))
 		answer_error(request, 503, "ask again in a moment", "cannot start kymo %s",
 			     child->words[1]);
 	else
-		finish(request, child, any_status);
+		answer_child_finish(request, child, any_status);
 	if (child->out >= 0)
 		close(child->out);
 	if (child->err >= 0)
 		close(child->err);
 }
 
-static struct child begin(const char *command)
+static struct child answer_child_begin(const char *command)
 {
 	struct child child = { .count = 0 };
 
-	add_word(&child, "kymo");
-	add_word(&child, command);
+	answer_child_add_word(&child, "kymo");
+	answer_child_add_word(&child, command);
 	return child;
 }
 
@@ -156,7 +156,7 @@ static bool is_set(const struct request *request, const char *key)
 }
 
 /* A running program by its pid, so that it is asked itself; else by the recording's path. */
-static const char *name_of(const struct target *target, char *room, size_t room_bytes)
+static const char *answer_child_name_of(const struct target *target, char *room, size_t room_bytes)
 {
 	if (target->entry.state != STORE_LIVE || target->entry.pid <= 0)
 		return target->entry.path;
@@ -173,24 +173,24 @@ void answer_backtrace(struct request *request)
 						{ "tree", "--tree" },
 						{ "why", "--why" } };
 	struct target *target = request_target(request);
-	struct child child = begin("backtrace");
+	struct child child = answer_child_begin("backtrace");
 	char pid[16];
 
 	if (!target)
 		return;
-	add_word(&child, "-f");
-	add_word(&child, is_set(request, "text") ? "text" : "json");
+	answer_child_add_word(&child, "-f");
+	answer_child_add_word(&child, is_set(request, "text") ? "text" : "json");
 	for (size_t i = 0; i < 4; i++)
 		if (is_set(request, flags[i][0]))
-			add_word(&child, flags[i][1]);
-	add_word(&child, "--");
-	add_word(&child, name_of(target, pid, sizeof(pid)));
+			answer_child_add_word(&child, flags[i][1]);
+	answer_child_add_word(&child, "--");
+	answer_child_add_word(&child, answer_child_name_of(target, pid, sizeof(pid)));
 	request->type = is_set(request, "text") ? "text/plain; charset=utf-8" : request->type;
-	run(request, &child, false);
+	answer_child_run(request, &child, false);
 }
 
-static bool choose(struct request *request, const char *const (*rows)[3], size_t count,
-		   const char *fallback, const char **format)
+static bool answer_child_choose(struct request *request, const char *const (*rows)[3], size_t count,
+				const char *fallback, const char **format)
 {
 	*format = request_get(request, "format");
 	if (!*format || !**format)
@@ -216,16 +216,16 @@ void answer_report(struct request *request)
 		{ "html", "text/html; charset=utf-8", "report.html" },
 	};
 	struct target *target = request_target(request);
-	struct child child = begin("report");
+	struct child child = answer_child_begin("report");
 	const char *format;
 
-	if (!target || !choose(request, formats, 4, "text", &format))
+	if (!target || !answer_child_choose(request, formats, 4, "text", &format))
 		return;
-	add_word(&child, "-f");
-	add_word(&child, format);
-	add_word(&child, "--");
-	add_word(&child, target->entry.path);
-	run(request, &child, false);
+	answer_child_add_word(&child, "-f");
+	answer_child_add_word(&child, format);
+	answer_child_add_word(&child, "--");
+	answer_child_add_word(&child, target->entry.path);
+	answer_child_run(request, &child, false);
 }
 
 void answer_export(struct request *request)
@@ -238,29 +238,29 @@ void answer_export(struct request *request)
 		{ "folded", "text/plain; charset=utf-8", "kymo.folded" },
 	};
 	struct target *target = request_target(request);
-	struct child child = begin("export");
+	struct child child = answer_child_begin("export");
 	const char *format;
 
-	if (!target || !choose(request, formats, 5, "perfetto", &format))
+	if (!target || !answer_child_choose(request, formats, 5, "perfetto", &format))
 		return;
-	add_word(&child, "-f");
-	add_word(&child, format);
-	add_word(&child, "-o");
-	add_word(&child, "-");
-	add_word(&child, "--");
-	add_word(&child, target->entry.path);
-	run(request, &child, false);
+	answer_child_add_word(&child, "-f");
+	answer_child_add_word(&child, format);
+	answer_child_add_word(&child, "-o");
+	answer_child_add_word(&child, "-");
+	answer_child_add_word(&child, "--");
+	answer_child_add_word(&child, target->entry.path);
+	answer_child_run(request, &child, false);
 }
 
 void answer_compare(struct request *request)
 {
 	const char *names[2] = { request_get(request, "a"), request_get(request, "b") };
-	struct child child = begin("compare");
+	struct child child = answer_child_begin("compare");
 
-	add_word(&child, "-f");
-	add_word(&child, "json");
+	answer_child_add_word(&child, "-f");
+	answer_child_add_word(&child, "json");
 	if (is_set(request, "anyway"))
-		add_word(&child, "--anyway");
+		answer_child_add_word(&child, "--anyway");
 	for (size_t i = 0; i < 2; i++) {
 		struct target *target = names[i] && *names[i]
 						? targets_find(&request->serve->targets, names[i])
@@ -272,10 +272,10 @@ void answer_compare(struct request *request)
 				     "which recording is %c?", i ? 'b' : 'a');
 			return;
 		}
-		add_word(&child, i ? "--b" : "--a");
-		add_word(&child, target->entry.path);
+		answer_child_add_word(&child, i ? "--b" : "--a");
+		answer_child_add_word(&child, target->entry.path);
 	}
-	run(request, &child, true);
+	answer_child_run(request, &child, true);
 }
 
 /* Keys and values come from the client: a value is one word behind KEY=, and never an option. */
@@ -296,7 +296,7 @@ static bool add_settings(struct request *request, const struct json_read *json, 
 			return false;
 		}
 		snprintf(words[count], 512, "%s=%s", field->key, field->value);
-		add_word(child, words[count++]);
+		answer_child_add_word(child, words[count++]);
 	}
 	if (!count)
 		answer_error(request, 400, "{\"set\":{\"sample_rate\":\"0.01\"}}",
@@ -306,7 +306,7 @@ static bool add_settings(struct request *request, const struct json_read *json, 
 
 void answer_config(struct request *request)
 {
-	struct child child = begin("config");
+	struct child child = answer_child_begin("config");
 	struct json_read json = { .count = 0 };
 	char words[16][512], pid[16];
 	struct target *target;
@@ -324,17 +324,17 @@ void answer_config(struct request *request)
 		}
 	}
 	target = request_target(request);
-	add_word(&child, "-f");
-	add_word(&child, is_set(request, "text") ? "text" : "json");
-	add_word(&child, "--");
+	answer_child_add_word(&child, "-f");
+	answer_child_add_word(&child, is_set(request, "text") ? "text" : "json");
+	answer_child_add_word(&child, "--");
 	if (target)
-		add_word(&child, name_of(target, pid, sizeof(pid)));
+		answer_child_add_word(&child, answer_child_name_of(target, pid, sizeof(pid)));
 	for (size_t i = 0; i < request->parameter_count; i++)
 		if (!strcmp(request->keys[i], "key") && settings_find(request->values[i]))
-			add_word(&child, request->values[i]);
+			answer_child_add_word(&child, request->values[i]);
 	if (is_set(request, "text"))
 		request->type = "text/plain; charset=utf-8";
 	if (target && (!json.store || add_settings(request, &json, &child, words)))
-		run(request, &child, false);
+		answer_child_run(request, &child, false);
 	json_read_fini(&json);
 }

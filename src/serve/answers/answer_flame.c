@@ -17,7 +17,7 @@ struct flame_request {
 
 /* ---- zones ---------------------------------------------------------------------------------- */
 
-static void cut(struct zoneset_zone *zone, const struct flame_request *asked)
+static void answer_flame_cut(struct zoneset_zone *zone, const struct flame_request *asked)
 {
 	int64_t end = zone->start_ns + zone->duration_ns;
 
@@ -50,7 +50,7 @@ static int copy_track(const struct zoneindex *index, const struct zoneindex_trac
 								.name = piece.name,
 								.lane = track->lane,
 								.row = track->row };
-		cut(&out->zones[out->count++], asked);
+		answer_flame_cut(&out->zones[out->count++], asked);
 	}
 	out->tracks[out->track_count++] = (struct zoneset_track){
 		.lane = track->lane, .row = track->row, .first = first, .count = out->count - first
@@ -58,8 +58,8 @@ static int copy_track(const struct zoneindex *index, const struct zoneindex_trac
 	return 0;
 }
 
-static int copy_range(const struct zoneindex *index, const struct flame_request *asked,
-		      struct zoneset *out)
+static int answer_flame_copy_range(const struct zoneindex *index, const struct flame_request *asked,
+				   struct zoneset *out)
 {
 	int rc = 0;
 
@@ -147,7 +147,7 @@ static void flame_of_zones(struct request *request, struct target *target,
 	struct zoneflame flame = { 0 };
 	uint32_t *place = calloc(index->names.count + 1, sizeof(*place));
 	int64_t *shown_at = NULL;
-	int rc = place ? copy_range(index, asked, &set) : -ENOMEM;
+	int rc = place ? answer_flame_copy_range(index, asked, &set) : -ENOMEM;
 
 	if (!rc)
 		rc = zoneflame_make(&set, &flame);

@@ -71,8 +71,9 @@ static void note(struct gathered *to, const struct place *place, int64_t at_ns)
 		to->after = *place;
 }
 
-static void gather_track(const struct zoneindex *index, const struct zoneindex_track *track,
-			 const bool *wanted, const int64_t range[3], struct gathered *to)
+static void answer_name_gather_track(const struct zoneindex *index,
+				     const struct zoneindex_track *track, const bool *wanted,
+				     const int64_t range[3], struct gathered *to)
 {
 	for (uint32_t i = zoneindex_first(index, track, range[0]); i < track->count && !to->failed;
 	     i++) {
@@ -98,14 +99,14 @@ static int by_length(const void *left, const void *right)
 }
 
 /* Nearest rank. */
-static int64_t quantile(const struct gathered *from, double share)
+static int64_t answer_name_quantile(const struct gathered *from, double share)
 {
 	size_t at = (size_t)ceil(share * (double)from->count);
 
 	return from->durations[at ? at - 1 : 0];
 }
 
-static void add_place(struct buf *out, const char *key, const struct place *place)
+static void answer_name_add_place(struct buf *out, const char *key, const struct place *place)
 {
 	buf_print(out, ",\"%s\":", key);
 	if (!place->track)
@@ -150,9 +151,9 @@ static void write_name(struct buf *out, const struct zoneindex *index, size_t na
 		buf_print(out,
 			  ",\"min_ns\":%" PRId64 ",\"p50_ns\":%" PRId64 ",\"p90_ns\":%" PRId64
 			  ",\"p99_ns\":%" PRId64 ",\"max_ns\":%" PRId64 ",\"mean_ns\":%.1f",
-			  from->durations[0], quantile(from, 0.5), quantile(from, 0.9),
-			  quantile(from, 0.99), from->durations[from->count - 1],
-			  from->total_ns / (double)from->count);
+			  from->durations[0], answer_name_quantile(from, 0.5),
+			  answer_name_quantile(from, 0.9), answer_name_quantile(from, 0.99),
+			  from->durations[from->count - 1], from->total_ns / (double)from->count);
 		add_histogram(out, from);
 	}
 	buf_text(out, ",\"slowest\":[");
@@ -163,8 +164,8 @@ static void write_name(struct buf *out, const struct zoneindex *index, size_t na
 			  i ? "," : "", from->slowest[i].track->lane, from->slowest[i].track->row,
 			  from->slowest[i].start_ns, from->slowest[i].duration_ns);
 	buf_char(out, ']');
-	add_place(out, "previous", &from->before);
-	add_place(out, "next", &from->after);
+	answer_name_add_place(out, "previous", &from->before);
+	answer_name_add_place(out, "next", &from->after);
 	buf_text(out, "}\n");
 }
 
@@ -200,7 +201,7 @@ static void answer_from(struct request *request, const struct zoneindex *index)
 	    request_number(request, "to", INT64_MAX, &range[1]) &&
 	    request_number(request, "at", -1, &range[2])) {
 		for (size_t i = 0; i < index->track_count; i++)
-			gather_track(index, &index->tracks[i], wanted, range, &to);
+			answer_name_gather_track(index, &index->tracks[i], wanted, range, &to);
 		if (to.failed)
 			answer_error(request, 503, NULL, "out of memory for the zones");
 		else

@@ -179,7 +179,7 @@ static bool read_query(struct request *request, struct asked *asked)
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-static void add_columns(struct buf *out, struct tables_result *result)
+static void answer_query_add_columns(struct buf *out, struct tables_result *result)
 {
 	buf_text(out, "{\"columns\":[");
 	for (size_t i = 0; i < tables_column_count(result); i++) {
@@ -194,7 +194,7 @@ static void add_columns(struct buf *out, struct tables_result *result)
 	buf_text(out, "],\"rows\":[");
 }
 
-static void add_row(struct buf *out, struct tables_result *result, size_t row)
+static void answer_query_add_row(struct buf *out, struct tables_result *result, size_t row)
 {
 	struct tables_cell cell;
 
@@ -207,21 +207,21 @@ static void add_row(struct buf *out, struct tables_result *result, size_t row)
 	buf_char(out, ']');
 }
 
-static int write_json(const struct asked *asked, struct tables_result *result, struct buf *out,
-		      uint64_t began_ns, struct kymo_error *err)
+static int answer_query_write_json(const struct asked *asked, struct tables_result *result,
+				   struct buf *out, uint64_t began_ns, struct kymo_error *err)
 {
 	uint64_t count = 0;
 	bool more = false;
 	int64_t rows = 0;
 
-	add_columns(out, result);
+	answer_query_add_columns(out, result);
 	while (!more && (rows = tables_next(result, err)) > 0)
 		for (size_t row = 0; row < (size_t)rows && !more; row++) {
 			more = count == asked->limit || out->used > ANSWER_BYTES;
 			if (more)
 				break;
 			buf_text(out, count++ ? ",\n" : "\n");
-			add_row(out, result, row);
+			answer_query_add_row(out, result, row);
 		}
 	if (rows < 0)
 		return (int)rows;
@@ -237,8 +237,8 @@ static int write_json(const struct asked *asked, struct tables_result *result, s
 }
 
 /* The other formats are files, and written into one that only this process has. */
-static int write_file(const struct asked *asked, struct tables_result *result,
-		      struct request *request, struct kymo_error *err)
+static int answer_query_write_file(const struct asked *asked, struct tables_result *result,
+				   struct request *request, struct kymo_error *err)
 {
 	struct output_options options = {
 		.limit = asked->limit,
@@ -262,7 +262,7 @@ static int write_file(const struct asked *asked, struct tables_result *result,
 	return rc;
 }
 
-static void wrap_limit(const struct asked *asked, struct buf *out)
+static void answer_query_wrap_limit(const struct asked *asked, struct buf *out)
 {
 	bool binary = asked->format && asked->format->binary;
 	size_t bytes = strlen(asked->sql);
@@ -276,19 +276,20 @@ static void wrap_limit(const struct asked *asked, struct buf *out)
 		buf_print(out, "\n) LIMIT %" PRIu64, asked->limit);
 }
 
-static int ask(const struct asked *asked, struct tables *tables, struct request *request,
-	       struct kymo_error *err)
+static int answer_query_ask(const struct asked *asked, struct tables *tables,
+			    struct request *request, struct kymo_error *err)
 {
 	uint64_t began_ns = target_clock_ns();
 	struct tables_result *result = NULL;
 	struct buf sql = { 0 };
 	int rc;
 
-	wrap_limit(asked, &sql);
+	answer_query_wrap_limit(asked, &sql);
 	rc = tables_query(tables, buf_get(&sql), &result, err);
 	if (!rc)
-		rc = asked->format ? write_file(asked, result, request, err)
-				   : write_json(asked, result, &request->answer, began_ns, err);
+		rc = asked->format ? answer_query_write_file(asked, result, request, err)
+				   : answer_query_write_json(asked, result, &request->answer,
+							     began_ns, err);
 	tables_result_close(result);
 	buf_fini(&sql);
 	return rc;
@@ -309,10 +310,10 @@ static int open_and_ask(struct request *request, const struct asked *asked, stru
 	/* Opening is not interrupted; it takes no longer than the recording is long. */
 	if (!running_set(request, *out))
 		rc = error_set(err, ECANCELED, "the query was cancelled");
-	return rc ? rc : ask(asked, *out, request, err);
+	return rc ? rc : answer_query_ask(asked, *out, request, err);
 }
 
-static void run(struct request *request, struct asked *asked)
+static void answer_query_run(struct request *request, struct asked *asked)
 {
 	struct tables *tables = NULL;
 	struct kymo_error err = { 0 };
@@ -334,7 +335,7 @@ void answer_query(struct request *request)
 	struct asked asked = { .sql = NULL };
 
 	if (read_query(request, &asked))
-		run(request, &asked);
+		answer_query_run(request, &asked);
 	else if (request->status == 200)
 		answer_error(request, 400, NULL, "an id has at most 63 characters");
 	running_leave(request);

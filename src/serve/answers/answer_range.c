@@ -94,7 +94,8 @@ static bool make_regions(struct ranging *to)
 	return !to->failed;
 }
 
-static void add_duration(struct ranging *to, struct region *region, int64_t duration_ns)
+static void answer_range_add_duration(struct ranging *to, struct region *region,
+				      int64_t duration_ns)
 {
 	if (!region->count || duration_ns < region->least_ns)
 		region->least_ns = duration_ns;
@@ -124,8 +125,8 @@ static struct region *holder(struct ranging *to, const struct zoneindex_track *a
 }
 
 /* `above`: the nearest track of the lane over this one. Clocks round, so a zone's middle says what it is inside of. */
-static uint64_t add_track(struct ranging *to, const struct zoneindex_track *track,
-			  const struct zoneindex_track *above)
+static uint64_t answer_range_add_track(struct ranging *to, const struct zoneindex_track *track,
+				       const struct zoneindex_track *above)
 {
 	uint32_t at = above ? zoneindex_first(to->index, above, to->from_ns) : 0;
 	uint64_t count = 0;
@@ -138,7 +139,7 @@ static uint64_t add_track(struct ranging *to, const struct zoneindex_track *trac
 
 		if (zone.start_ns >= to->to_ns)
 			break;
-		add_duration(to, region, zone.end_ns - zone.start_ns);
+		answer_range_add_duration(to, region, zone.end_ns - zone.start_ns);
 		region->total_ns += (double)(until - from);
 		region->self_ns += (double)(until - from);
 		outer = holder(to, above, &at, from + (until - from) / 2);
@@ -150,7 +151,7 @@ static uint64_t add_track(struct ranging *to, const struct zoneindex_track *trac
 }
 
 /* Zones of a device's queue lie side by side, not inside of each other, and are no regions. */
-static void add_lanes(struct ranging *to)
+static void answer_range_add_lanes(struct ranging *to)
 {
 	for (size_t lane = 0; lane < to->index->lane_count; lane++) {
 		const struct zoneindex_lane *about = &to->index->lanes[lane];
@@ -165,14 +166,14 @@ static void add_lanes(struct ranging *to)
 			if (!about->tracks[row])
 				continue;
 			track = &to->index->tracks[about->tracks[row] - 1];
-			to->zones += add_track(to, track, above);
+			to->zones += answer_range_add_track(to, track, above);
 			above = track;
 		}
 		to->threads += to->zones > before;
 	}
 }
 
-static int by_self(const void *left, const void *right)
+static int answer_range_by_self(const void *left, const void *right)
 {
 	const struct region *a = left, *b = right;
 
@@ -184,7 +185,7 @@ static int by_self(const void *left, const void *right)
 }
 
 /* Within its bucket by rank, and never beyond what there was. */
-static int64_t quantile(const struct region *region, double share)
+static int64_t answer_range_quantile(const struct region *region, double share)
 {
 	double wanted = share * (double)region->count, seen = 0, inside, ns;
 	uint32_t bucket = 0;
@@ -209,7 +210,7 @@ static void add_quantiles(struct buf *out, const struct region *region)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (region->histogram)
 			buf_print(out, ",\"%s\":%" PRId64, all[i].key,
-				  quantile(region, all[i].share));
+				  answer_range_quantile(region, all[i].share));
 		else
 			buf_print(out, ",\"%s\":null", all[i].key);
 }
@@ -230,7 +231,8 @@ static void add_label(struct buf *out, const struct zoneindex *index, const stru
 	buf_fini(&file);
 }
 
-static void add_region(struct buf *out, const struct zoneindex *index, const struct region *region)
+static void answer_range_add_region(struct buf *out, const struct zoneindex *index,
+				    const struct region *region)
 {
 	const struct zonenames_name *name = &index->names.list[region->name];
 
@@ -249,7 +251,7 @@ static void write_regions(struct ranging *to, struct buf *out)
 {
 	size_t count = 0;
 
-	qsort(to->regions, to->region_count, sizeof(*to->regions), by_self);
+	qsort(to->regions, to->region_count, sizeof(*to->regions), answer_range_by_self);
 	while (count < to->region_count && to->regions[count].count)
 		count++;
 	buf_print(out,
@@ -258,15 +260,15 @@ static void write_regions(struct ranging *to, struct buf *out)
 		  to->from_ns, to->to_ns, to->zones, to->threads, count);
 	for (size_t i = 0; i < count && i < REGIONS_MOST; i++) {
 		buf_text(out, i ? ",\n" : "\n");
-		add_region(out, to->index, &to->regions[i]);
+		answer_range_add_region(out, to->index, &to->regions[i]);
 	}
 	buf_text(out, "]");
 }
 
-static void gather(struct ranging *to, struct buf *out)
+static void answer_range_gather(struct ranging *to, struct buf *out)
 {
 	if (make_regions(to)) {
-		add_lanes(to);
+		answer_range_add_lanes(to);
 		write_regions(to, out);
 	}
 	for (size_t i = 0; to->regions && i < to->region_count; i++)
@@ -320,7 +322,7 @@ void answer_range(struct request *request)
 	if (!rc) {
 		asked.index = &target->feed.index;
 		pthread_rwlock_rdlock(&target->feed_lock);
-		gather(&asked, &request->answer);
+		answer_range_gather(&asked, &request->answer);
 		pthread_rwlock_unlock(&target->feed_lock);
 		rc = asked.failed ? error_set(&err, ENOMEM, "no memory for the regions")
 				  : write_rest(target, &asked, &request->answer, &err);

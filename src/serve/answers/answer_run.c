@@ -105,7 +105,7 @@ static int make_run(struct target *target, struct kymo_error *err)
 	return 0;
 }
 
-static bool is_due(const struct target *target)
+static bool answer_run_is_due(const struct target *target)
 {
 	uint64_t least = target->run_cost_ns * SHARE > FRESH_NS ? target->run_cost_ns * SHARE
 								: FRESH_NS;
@@ -119,7 +119,7 @@ void run_prepare(struct target *target)
 	struct kymo_error err = { 0 };
 
 	pthread_mutex_lock(&target->run_lock);
-	if (is_due(target))
+	if (answer_run_is_due(target))
 		make_run(target, &err);
 	pthread_mutex_unlock(&target->run_lock);
 }
@@ -133,7 +133,7 @@ void answer_run(struct request *request)
 	if (!target)
 		return;
 	pthread_mutex_lock(&target->run_lock);
-	if (is_due(target))
+	if (answer_run_is_due(target))
 		rc = make_run(target, &err);
 	if (rc) {
 		answer_failed(request, rc, &err);

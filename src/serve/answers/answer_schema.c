@@ -34,24 +34,25 @@ static const char *about(const struct catalog_view *view, const char *column)
 	return "";
 }
 
-static void key_text(struct buf *out, const char *key, const char *text)
+static void answer_schema_key_text(struct buf *out, const char *key, const char *text)
 {
 	buf_print(out, "\"%s\":", key);
 	json_text(out, text, strlen(text));
 }
 
-static void begin_table(struct schema *to, const char *schema, const char *table)
+static void answer_schema_begin_table(struct schema *to, const char *schema, const char *table)
 {
 	buf_text(to->out, to->began ? "]},\n{" : "\n{");
 	to->began = true;
 	strcpy(to->schema, schema);
 	strcpy(to->table, table);
 	to->view = find_view(schema, table);
-	key_text(to->out, "schema", schema);
+	answer_schema_key_text(to->out, "schema", schema);
 	buf_char(to->out, ',');
-	key_text(to->out, "name", table);
+	answer_schema_key_text(to->out, "name", table);
 	buf_char(to->out, ',');
-	key_text(to->out, "about", to->view ? to->view->about : "A table of the program's own.");
+	answer_schema_key_text(to->out, "about",
+			       to->view ? to->view->about : "A table of the program's own.");
 	buf_text(to->out, ",\"columns\":[");
 }
 
@@ -65,15 +66,15 @@ static int column_row(const struct rows *rows, void *context)
 	rows_copy_text(rows, 2, column, sizeof(column));
 	rows_copy_text(rows, 3, type, sizeof(type));
 	if (!to->began || strcmp(schema, to->schema) || strcmp(table, to->table))
-		begin_table(to, schema, table);
+		answer_schema_begin_table(to, schema, table);
 	else
 		buf_char(to->out, ',');
 	buf_char(to->out, '{');
-	key_text(to->out, "name", column);
+	answer_schema_key_text(to->out, "name", column);
 	buf_char(to->out, ',');
-	key_text(to->out, "type", type);
+	answer_schema_key_text(to->out, "type", type);
 	buf_char(to->out, ',');
-	key_text(to->out, "about", about(to->view, column));
+	answer_schema_key_text(to->out, "about", about(to->view, column));
 	buf_char(to->out, '}');
 	return 0;
 }

@@ -47,7 +47,7 @@ static bool read_zones(struct request *request, const struct feed *feed, struct 
 	return true;
 }
 
-static bool is_wanted(const struct zones_request *asked, uint32_t lane)
+static bool answer_zones_is_wanted(const struct zones_request *asked, uint32_t lane)
 {
 	const char *at = asked->lanes;
 	char *end;
@@ -65,7 +65,7 @@ static bool is_wanted(const struct zones_request *asked, uint32_t lane)
 /* ---- lanes and names ------------------------------------------------------------------------ */
 
 /* The main thread of each process first, then by the number of zones; queues last. */
-static int by_importance(const void *left, const void *right, void *context)
+static int answer_zones_by_importance(const void *left, const void *right, void *context)
 {
 	const struct zoneindex_lane *lanes = context;
 	const uint32_t *a = left, *b = right;
@@ -93,7 +93,7 @@ static uint32_t *order_lanes(const struct zoneindex *index, size_t *count)
 		return NULL;
 	for (size_t i = 0; i < index->lane_count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, index->lane_count, sizeof(*order), by_importance, index->lanes);
+	qsort_r(order, index->lane_count, sizeof(*order), answer_zones_by_importance, index->lanes);
 	*count = index->lane_count < LANES_SHOWN ? index->lane_count : LANES_SHOWN;
 	return order;
 }
@@ -120,7 +120,7 @@ static void add_lane(struct buf *out, const struct zoneindex *index, uint32_t at
 	buf_char(out, '}');
 }
 
-static void add_names(struct buf *out, const struct zonenames *names, int64_t first)
+static void answer_zones_add_names(struct buf *out, const struct zonenames *names, int64_t first)
 {
 	size_t from = first < 0 ? 0 : (size_t)first > names->count ? names->count : (size_t)first;
 
@@ -133,7 +133,8 @@ static void add_names(struct buf *out, const struct zonenames *names, int64_t fi
 
 enum column { GAP, DURATION, NAME, COUNT, BUSY };
 
-static uint64_t value_of(const struct zoneindex_piece *list, size_t i, enum column column)
+static uint64_t answer_zones_value_of(const struct zoneindex_piece *list, size_t i,
+				      enum column column)
 {
 	int64_t before = i ? list[i - 1].end_ns : list[0].start_ns;
 
@@ -147,13 +148,13 @@ static uint64_t value_of(const struct zoneindex_piece *list, size_t i, enum colu
 }
 
 /* Its bytes a number. */
-static unsigned add_column(struct buf *out, const struct zoneindex_pieces *pieces,
-			   enum column column, unsigned bytes, uint64_t *values)
+static unsigned answer_zones_add_column(struct buf *out, const struct zoneindex_pieces *pieces,
+					enum column column, unsigned bytes, uint64_t *values)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < pieces->count; i++) {
-		values[i] = value_of(pieces->list, i, column);
+		values[i] = answer_zones_value_of(pieces->list, i, column);
 		most |= values[i];
 	}
 	bytes = bytes ? bytes : byte_planes_width(most);
@@ -161,8 +162,9 @@ static unsigned add_column(struct buf *out, const struct zoneindex_pieces *piece
 	return bytes;
 }
 
-static void add_track(struct buf *json, struct buf *planes, const struct zoneindex_track *track,
-		      struct zoneindex_pieces *pieces, uint64_t *values, bool first)
+static void answer_zones_add_track(struct buf *json, struct buf *planes,
+				   const struct zoneindex_track *track,
+				   struct zoneindex_pieces *pieces, uint64_t *values, bool first)
 {
 	unsigned gap, duration, name;
 
@@ -174,13 +176,13 @@ static void add_track(struct buf *json, struct buf *planes, const struct zoneind
 		piece->start_ns = piece->start_ns < before ? before : piece->start_ns;
 		piece->end_ns = piece->end_ns < piece->start_ns ? piece->start_ns : piece->end_ns;
 	}
-	gap = add_column(planes, pieces, GAP, 0, values);
-	duration = add_column(planes, pieces, DURATION, 0, values);
-	name = add_column(planes, pieces, NAME, 0, values);
+	gap = answer_zones_add_column(planes, pieces, GAP, 0, values);
+	duration = answer_zones_add_column(planes, pieces, DURATION, 0, values);
+	name = answer_zones_add_column(planes, pieces, NAME, 0, values);
 	if (pieces->merged) {
-		add_column(planes, pieces, COUNT, 4, values);
+		answer_zones_add_column(planes, pieces, COUNT, 4, values);
 		if (duration)
-			add_column(planes, pieces, BUSY, duration, values);
+			answer_zones_add_column(planes, pieces, BUSY, duration, values);
 	}
 	buf_print(json,
 		  "%s{\"lane\":%u,\"row\":%u,\"count\":%zu,\"base_ns\":%" PRId64
@@ -199,8 +201,9 @@ struct gathering {
 	bool first, failed;
 };
 
-static void gather_track(struct gathering *to, const struct zoneindex *index,
-			 const struct zoneindex_track *track, const struct zones_request *asked)
+static void answer_zones_gather_track(struct gathering *to, const struct zoneindex *index,
+				      const struct zoneindex_track *track,
+				      const struct zones_request *asked)
 {
 	to->pieces.count = 0;
 	to->pieces.merged = false;
@@ -215,11 +218,12 @@ static void gather_track(struct gathering *to, const struct zoneindex *index,
 	to->failed |= to->pieces.failed || (to->value_room && !to->values);
 	if (to->failed || !to->pieces.count)
 		return;
-	add_track(&to->json, &to->planes, track, &to->pieces, to->values, to->first);
+	answer_zones_add_track(&to->json, &to->planes, track, &to->pieces, to->values, to->first);
 	to->first = false;
 }
 
-static void add_head(struct buf *out, const struct feed *feed, const struct zones_request *asked)
+static void answer_zones_add_head(struct buf *out, const struct feed *feed,
+				  const struct zones_request *asked)
 {
 	const struct zoneindex *index = &feed->index;
 
@@ -234,7 +238,7 @@ static void add_head(struct buf *out, const struct feed *feed, const struct zone
 		  index->hidden, index->forgotten, feed->zones_overwritten, index->lane_count);
 }
 
-static void add_open(struct buf *out, const struct feed *feed)
+static void answer_zones_add_open(struct buf *out, const struct feed *feed)
 {
 	buf_text(out, ",\"open\":[");
 	for (size_t i = 0; i < feed->open_count; i++)
@@ -260,27 +264,28 @@ static void put_together(struct request *request, struct gathering *from)
 	request->type = "application/octet-stream";
 }
 
-static void gather(struct request *request, const struct feed *feed,
-		   const struct zones_request *asked)
+static void answer_zones_gather(struct request *request, const struct feed *feed,
+				const struct zones_request *asked)
 {
 	struct gathering to = { .first = true };
 	const struct zoneindex *index = &feed->index;
 	size_t shown = 0;
 	uint32_t *order = order_lanes(index, &shown);
 
-	add_head(&to.json, feed, asked);
+	answer_zones_add_head(&to.json, feed, asked);
 	for (size_t i = 0; order && i < shown; i++)
 		add_lane(&to.json, index, order[i], i);
 	buf_char(&to.json, ']');
-	add_names(&to.json, &index->names, asked->names_from);
-	add_open(&to.json, feed);
+	answer_zones_add_names(&to.json, &index->names, asked->names_from);
+	answer_zones_add_open(&to.json, feed);
 	for (size_t i = 0; order && i < shown && to.piece_count < PIECES_MOST && !to.failed; i++) {
 		const struct zoneindex_lane *lane = &index->lanes[order[i]];
 
-		for (uint32_t row = 0; row < lane->rows && is_wanted(asked, order[i]); row++)
+		for (uint32_t row = 0; row < lane->rows && answer_zones_is_wanted(asked, order[i]);
+		     row++)
 			if (lane->tracks[row])
-				gather_track(&to, index, &index->tracks[lane->tracks[row] - 1],
-					     asked);
+				answer_zones_gather_track(
+					&to, index, &index->tracks[lane->tracks[row] - 1], asked);
 	}
 	if (to.piece_count >= PIECES_MOST)
 		answer_error(request, 413, "ask for less time, fewer lanes or a higher level",
@@ -312,7 +317,7 @@ void answer_zones(struct request *request)
 	}
 	pthread_rwlock_rdlock(&target->feed_lock);
 	if (read_zones(request, &target->feed, &asked)) {
-		gather(request, &target->feed, &asked);
+		answer_zones_gather(request, &target->feed, &asked);
 		if (request->status == 200)
 			snprintf(request->etag, sizeof(request->etag),
 				 "\"z%u-%" PRIu64 "-%" PRIu64 "-%zu\"", target->feed.gen,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* A bar would end the cell. */
-static void add_cell(struct buf *out, const char *text)
+static void catalog_docs_add_cell(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '|')
@@ -12,12 +12,12 @@ static void add_cell(struct buf *out, const char *text)
 	}
 }
 
-static void add_columns(struct buf *out, const struct catalog_view *view)
+static void catalog_docs_add_columns(struct buf *out, const struct catalog_view *view)
 {
 	buf_text(out, "| column | type | |\n|---|---|---|\n");
 	for (size_t i = 0; i < view->column_count; i++) {
 		buf_print(out, "| `%s` | %s | ", view->columns[i].name, view->columns[i].type);
-		add_cell(out, view->columns[i].about);
+		catalog_docs_add_cell(out, view->columns[i].about);
 		buf_text(out, " |\n");
 	}
 }
@@ -48,7 +48,7 @@ void catalog_page(struct buf *out, const struct catalog_view *view)
 		"<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; edit that. -->\n# %s.%s\n\n%s\n\n",
 		view->schema, view->name, view->about);
 	buf_print(out, "    kymo query latest \"FROM %s.%s\"\n\n", view->schema, view->name);
-	add_columns(out, view);
+	catalog_docs_add_columns(out, view);
 	add_source(out, view);
 }
 
@@ -70,7 +70,7 @@ void catalog_index_page(struct buf *out)
 		schema = view->schema;
 		buf_print(out, "| [%s.%s](%s.%s.md) | ", view->schema, view->name, view->schema,
 			  view->name);
-		add_cell(out, view->about);
+		catalog_docs_add_cell(out, view->about);
 		buf_text(out, " |\n");
 	}
 }

@@ -61,7 +61,7 @@ static bool in_own_view(const char *table)
 
 /* ---- our views --------------------------------------------------------------------------- */
 
-static void add_columns(struct buf *out, const struct catalog_view *view)
+static void catalog_sql_add_columns(struct buf *out, const struct catalog_view *view)
 {
 	const struct catalog_column *column;
 
@@ -103,7 +103,7 @@ static void add_view(struct buf *out, const struct catalog_view *view,
 	snprintf(table, sizeof(table), "%s.%s", view->schema, view->name);
 	buf_print(out, "CREATE VIEW %s AS SELECT ", table);
 	if (view->from) {
-		add_columns(out, view);
+		catalog_sql_add_columns(out, view);
 		buf_print(out, " FROM %s", view->from);
 	} else {
 		add_planned(out, view, table_shape_find(shapes, table));

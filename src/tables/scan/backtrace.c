@@ -16,7 +16,7 @@ struct kept {
 	size_t count;
 };
 
-static void release(void *pointer)
+static void backtrace_release(void *pointer)
 {
 	struct kept *kept = pointer;
 
@@ -26,8 +26,10 @@ static void release(void *pointer)
 	free(kept);
 }
 
-static struct meta_cell *fill_frame(struct meta_cell *cell, const struct stacks_thread *thread,
-				    const struct stacks_frame *frame, size_t depth, uint64_t now_ns)
+static struct meta_cell *backtrace_fill_frame(struct meta_cell *cell,
+					      const struct stacks_thread *thread,
+					      const struct stacks_frame *frame, size_t depth,
+					      uint64_t now_ns)
 {
 	meta_number(&cell[0], thread->pid);
 	meta_number(&cell[1], thread->tid);
@@ -48,9 +50,9 @@ static void fill_tasks(struct meta_rows *rows, const struct stacks_thread *threa
 		const struct stacks_task *task = &thread->tasks[i];
 
 		for (size_t k = 0; k < task->frame_count; k++)
-			meta_text(
-				&fill_frame(meta_add(rows), thread, &task->frames[k], k, now_ns)[9],
-				task->name && task->name[0] ? task->name : "?");
+			meta_text(&backtrace_fill_frame(meta_add(rows), thread, &task->frames[k], k,
+							now_ns)[9],
+				  task->name && task->name[0] ? task->name : "?");
 	}
 }
 
@@ -60,13 +62,13 @@ static void fill_process(struct meta_rows *rows, const struct stacks *stacks)
 
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		for (size_t k = 0; k < stacks->threads[i].frame_count; k++)
-			fill_frame(meta_add(rows), &stacks->threads[i],
-				   &stacks->threads[i].frames[k], k, now_ns);
+			backtrace_fill_frame(meta_add(rows), &stacks->threads[i],
+					     &stacks->threads[i].frames[k], k, now_ns);
 		fill_tasks(rows, &stacks->threads[i], now_ns);
 	}
 }
 
-static void take(struct meta_rows *rows, struct kept *kept, pid_t pid)
+static void backtrace_take(struct meta_rows *rows, struct kept *kept, pid_t pid)
 {
 	struct stacks_options options = { 0 };
 
@@ -93,15 +95,15 @@ static void fill_live(struct meta_rows *rows, const struct tables *tables)
 		return;
 	}
 	rows->kept = kept;
-	rows->release = release;
+	rows->release = backtrace_release;
 	if (run->target_pid && proc_alive(run->target_pid, run->target_starttime))
-		take(rows, kept, run->target_pid);
+		backtrace_take(rows, kept, run->target_pid);
 	for (size_t i = 0; i < recording->process_count; i++)
 		if (recording->processes[i].state == STORE_LIVE &&
 		    recording->processes[i].role == KYMO_ROLE_TARGET &&
 		    proc_alive(recording->processes[i].pid,
 			       recording->processes[i].control.starttime))
-			take(rows, kept, recording->processes[i].pid);
+			backtrace_take(rows, kept, recording->processes[i].pid);
 }
 
 void backtrace_fill(struct meta_rows *rows, const struct tables *tables)

@@ -271,7 +271,7 @@ static void add_json_text(struct buf *out, const char *text, size_t bytes)
 }
 
 /* Numbers as they are; all else as text. */
-static bool is_json_number(duckdb_type id)
+static bool cell_is_json_number(duckdb_type id)
 {
 	return (id >= DUCKDB_TYPE_BOOLEAN && id <= DUCKDB_TYPE_UBIGINT) ||
 	       id == DUCKDB_TYPE_HUGEINT || id == DUCKDB_TYPE_UHUGEINT ||
@@ -282,7 +282,7 @@ static void add_json_scalar(struct buf *out, duckdb_logical_type type, const voi
 {
 	duckdb_type id = duck.get_type_id(type);
 	struct buf text = { 0 };
-	bool plain = is_json_number(id);
+	bool plain = cell_is_json_number(id);
 
 	add_scalar(&text, type, data, row);
 	if (id == DUCKDB_TYPE_FLOAT)
@@ -490,7 +490,8 @@ void cell_chunk(struct tables_result *result)
 	}
 }
 
-static void keep_text(struct tables_result *result, const struct buf *from, struct tables_cell *out)
+static void cell_keep_text(struct tables_result *result, const struct buf *from,
+			   struct tables_cell *out)
 {
 	struct cell_text *kept = malloc(sizeof(*kept) + from->used + 1);
 
@@ -515,7 +516,7 @@ static void made_text(struct tables_result *result, const struct cell_column *co
 		add_json(&text, column->type, column->vector, row);
 	else
 		add_scalar(&text, column->type, column->data, row);
-	keep_text(result, &text, out);
+	cell_keep_text(result, &text, out);
 	buf_fini(&text);
 }
 
@@ -538,7 +539,7 @@ static void set_real(struct tables_cell *out, double value)
 }
 
 /* 0.1f is 0.1 to people, not 0.10000000149. */
-static double widen(float value)
+static double cell_widen(float value)
 {
 	struct buf text = { 0 };
 	double wide;
@@ -573,7 +574,7 @@ void tables_cell(struct tables_result *result, size_t column_index, size_t row,
 	case DUCKDB_TYPE_USMALLINT: set_unsigned(out, ((const uint16_t *)data)[row]); break;
 	case DUCKDB_TYPE_UINTEGER: set_unsigned(out, ((const uint32_t *)data)[row]); break;
 	case DUCKDB_TYPE_UBIGINT: set_unsigned(out, ((const uint64_t *)data)[row]); break;
-	case DUCKDB_TYPE_FLOAT: set_real(out, widen(((const float *)data)[row])); break;
+	case DUCKDB_TYPE_FLOAT: set_real(out, cell_widen(((const float *)data)[row])); break;
 	case DUCKDB_TYPE_DOUBLE: set_real(out, ((const double *)data)[row]); break;
 	case DUCKDB_TYPE_VARCHAR:
 		out->kind = column->is_json ? TABLES_JSON : TABLES_TEXT;

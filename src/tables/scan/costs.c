@@ -19,7 +19,7 @@ struct costs {
 };
 
 /* A stream that calls itself kymo.costs may hold anything: only our own columns are read. */
-static bool is_ours(const struct store_stream *stream)
+static bool costs_is_ours(const struct store_stream *stream)
 {
 	const struct schema_table *table = schema_get(SCHEMA_OVERHEAD);
 
@@ -35,7 +35,7 @@ static bool is_ours(const struct store_stream *stream)
 	return true;
 }
 
-static size_t word_of(const char *source, size_t bytes)
+static size_t costs_word_of(const char *source, size_t bytes)
 {
 	for (size_t i = 0; i + 1 < WORDS; i++)
 		if (strlen(words[i]) == bytes && !memcmp(words[i], source, bytes))
@@ -59,7 +59,7 @@ static void read_stream(const struct store_stream *stream, struct costs *out)
 		if (store_read_rows(stream, chunk, chunk->rows - 1 - i, 1, bytes) != 1)
 			return;
 		memcpy(&row, bytes, sizeof(row));
-		word = word_of(row.source, strnlen(row.source, sizeof(row.source)));
+		word = costs_word_of(row.source, strnlen(row.source, sizeof(row.source)));
 		if (seen[word])
 			continue;
 		seen[word] = out->known[word] = true;
@@ -68,8 +68,8 @@ static void read_stream(const struct store_stream *stream, struct costs *out)
 	}
 }
 
-static void add_row(struct meta_rows *rows, const char *source, double events, double total_ns,
-		    double run_ns)
+static void costs_add_row(struct meta_rows *rows, const char *source, double events,
+			  double total_ns, double run_ns)
 {
 	struct meta_cell *row = meta_add(rows);
 
@@ -89,12 +89,12 @@ void costs_fill(struct meta_rows *rows, const struct recording *recording)
 	struct costs costs = { 0 };
 
 	for (size_t i = 0; i < recording->stream_count; i++)
-		if (is_ours(&recording->streams[i]))
+		if (costs_is_ours(&recording->streams[i]))
 			read_stream(&recording->streams[i], &costs);
 	for (size_t i = 0; i < WORDS; i++)
 		if (costs.known[i])
-			add_row(rows, words[i], costs.events[i], costs.total_ns[i],
-				(double)recording->duration_ns);
+			costs_add_row(rows, words[i], costs.events[i], costs.total_ns[i],
+				      (double)recording->duration_ns);
 }
 
 #endif

@@ -22,7 +22,7 @@ static void set_valid(struct filling *filling, size_t at)
 	filling->validity[at / 64] |= 1ull << (at % 64);
 }
 
-static void set_text(struct filling *filling, size_t at, const char *text, size_t bytes)
+static void dictionary_set_text(struct filling *filling, size_t at, const char *text, size_t bytes)
 {
 	if (!bytes)
 		return;
@@ -30,7 +30,7 @@ static void set_text(struct filling *filling, size_t at, const char *text, size_
 	set_valid(filling, at);
 }
 
-static void set_number(struct filling *filling, size_t at, int32_t value)
+static void dictionary_set_number(struct filling *filling, size_t at, int32_t value)
 {
 	((int32_t *)filling->data)[at] = value;
 	set_valid(filling, at);
@@ -55,8 +55,8 @@ static void fill_name_text(struct filling *filling, const struct recording *reco
 		const struct store_name *name = &recording->names[i];
 		char *plain = dictionary_demangled(name);
 
-		set_text(filling, i, plain ? plain : name->text,
-			 plain ? strlen(plain) : name->text_bytes);
+		dictionary_set_text(filling, i, plain ? plain : name->text,
+				    plain ? strlen(plain) : name->text_bytes);
 		free(plain);
 	}
 }
@@ -64,7 +64,8 @@ static void fill_name_text(struct filling *filling, const struct recording *reco
 static void fill_name_file(struct filling *filling, const struct recording *recording)
 {
 	for (size_t i = 1; i < filling->count; i++)
-		set_text(filling, i, recording->names[i].file, recording->names[i].file_bytes);
+		dictionary_set_text(filling, i, recording->names[i].file,
+				    recording->names[i].file_bytes);
 }
 
 static void fill_name_source(struct filling *filling, const struct recording *recording)
@@ -73,7 +74,7 @@ static void fill_name_source(struct filling *filling, const struct recording *re
 
 	for (size_t i = 1; i < filling->count; i++) {
 		word = schema_source_word(recording->names[i].source);
-		set_text(filling, i, word, strlen(word));
+		dictionary_set_text(filling, i, word, strlen(word));
 	}
 }
 
@@ -81,14 +82,14 @@ static void fill_name_line(struct filling *filling, const struct recording *reco
 {
 	for (size_t i = 1; i < filling->count; i++)
 		if (recording->names[i].line && recording->names[i].line <= INT32_MAX)
-			set_number(filling, i, (int32_t)recording->names[i].line);
+			dictionary_set_number(filling, i, (int32_t)recording->names[i].line);
 }
 
 static void fill_name_instance(struct filling *filling, const struct recording *recording)
 {
 	for (size_t i = 1; i < filling->count; i++)
 		if (recording->names[i].instance && recording->names[i].instance <= INT32_MAX)
-			set_number(filling, i, (int32_t)recording->names[i].instance);
+			dictionary_set_number(filling, i, (int32_t)recording->names[i].instance);
 }
 
 static void fill_thread_name(struct filling *filling, const struct recording *recording)
@@ -97,14 +98,15 @@ static void fill_thread_name(struct filling *filling, const struct recording *re
 
 	for (size_t i = 1; i < recording->thread_count; i++) {
 		thread = &recording->threads[i];
-		set_text(filling, i, thread->name, strnlen(thread->name, sizeof(thread->name)));
+		dictionary_set_text(filling, i, thread->name,
+				    strnlen(thread->name, sizeof(thread->name)));
 	}
 }
 
 static void fill_thread_tid(struct filling *filling, const struct recording *recording)
 {
 	for (size_t i = 1; i < recording->thread_count; i++)
-		set_number(filling, i, recording->threads[i].tid);
+		dictionary_set_number(filling, i, recording->threads[i].tid);
 }
 
 static const struct {
@@ -121,7 +123,8 @@ static const struct {
 	[SESSION_THREAD_TID] = { DUCKDB_TYPE_INTEGER, true, fill_thread_tid },
 };
 
-static duckdb_vector build(const struct recording *recording, enum session_dictionary which)
+static duckdb_vector dictionary_build(const struct recording *recording,
+				      enum session_dictionary which)
 {
 	duckdb_logical_type type = duck.create_logical_type(kinds[which].type);
 	struct filling filling;
@@ -149,7 +152,7 @@ duckdb_vector dictionary_get(struct tables *tables, enum session_dictionary whic
 
 	pthread_mutex_lock(&tables->dictionary_lock);
 	if (!tables->dictionaries[which])
-		tables->dictionaries[which] = build(tables->recording, which);
+		tables->dictionaries[which] = dictionary_build(tables->recording, which);
 	vector = tables->dictionaries[which];
 	pthread_mutex_unlock(&tables->dictionary_lock);
 	return vector;

@@ -115,7 +115,7 @@ struct meta_run {
 	idx_t columns[WIDTH_MAX];
 };
 
-static void run_destroy(void *data)
+static void meta_run_destroy(void *data)
 {
 	struct meta_run *run = data;
 
@@ -137,13 +137,13 @@ static void meta_init(duckdb_init_info info)
 		run->column_count = duck.init_get_column_count(info);
 	}
 	if (!run || run->rows.failed || run->column_count > WIDTH_MAX) {
-		run_destroy(run);
+		meta_run_destroy(run);
 		duck.init_set_error(info, "kymo_meta: no memory");
 		return;
 	}
 	for (size_t i = 0; i < run->column_count; i++)
 		run->columns[i] = duck.init_get_column_index(info, i);
-	duck.init_set_init_data(info, run, run_destroy);
+	duck.init_set_init_data(info, run, meta_run_destroy);
 }
 
 static void emit_text(duckdb_vector vector, idx_t row, const struct meta_cell *cell)

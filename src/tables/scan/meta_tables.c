@@ -17,7 +17,7 @@ static void meta_count(struct meta_cell *cell, uint64_t value)
 
 /* ---- words ------------------------------------------------------------------------------- */
 
-static const char *state_word(enum store_state state)
+static const char *meta_tables_state_word(enum store_state state)
 {
 	static const char *const words[] = { [STORE_LIVE] = "live",
 					     [STORE_ENDED] = "ended",
@@ -91,7 +91,7 @@ static const char *run_state(const struct recording *recording, const struct sto
 		return WIFSIGNALED(recording->run.target_wstatus) ? "killed" : "ended";
 	if (recording->run.ended)
 		return recording->run.ended == 3 ? "detached" : "ended";
-	return target ? state_word(target->state) : NULL;
+	return target ? meta_tables_state_word(target->state) : NULL;
 }
 
 static void fill_runs(struct meta_rows *rows, const struct tables *tables)
@@ -143,7 +143,7 @@ static void fill_processes(struct meta_rows *rows, const struct tables *tables)
 		if (process->ranks >= 0)
 			meta_number(&cell[5], process->ranks);
 		meta_text(&cell[6], process->role < 3 ? roles[process->role] : "?");
-		meta_text(&cell[7], state_word(process->state));
+		meta_text(&cell[7], meta_tables_state_word(process->state));
 		fill_status(&cell[8], &cell[9], process->wstatus_known, process->wstatus);
 		meta_number(&cell[10], process->started_ns);
 		meta_number(&cell[11], process->ended_ns);
@@ -163,7 +163,7 @@ static void fill_process_of(struct meta_cell *pid, struct meta_cell *rank,
 		meta_number(rank, process->rank);
 }
 
-static void fill_threads(struct meta_rows *rows, const struct tables *tables)
+static void meta_tables_fill_threads(struct meta_rows *rows, const struct tables *tables)
 {
 	const struct recording *recording = tables->recording;
 
@@ -188,7 +188,7 @@ static void fill_all_threads(struct meta_rows *rows, const struct tables *tables
 {
 	const struct recording *recording = tables->recording;
 
-	fill_threads(rows, tables);
+	meta_tables_fill_threads(rows, tables);
 	for (size_t i = 0; i < recording->process_count; i++) {
 		struct meta_cell *cell = meta_add(rows);
 
@@ -380,7 +380,7 @@ static const struct meta_column problem_columns[] = { { "text", META_TEXT } };
 static const struct meta_table metas[] = {
 	TABLE("runs", run_columns, fill_runs),
 	TABLE("processes", process_columns, fill_processes),
-	TABLE("threads", thread_columns, fill_threads),
+	TABLE("threads", thread_columns, meta_tables_fill_threads),
 	TABLE("all_threads", thread_columns, fill_all_threads),
 	TABLE("streams", stream_columns, fill_streams),
 	TABLE("open_zones", open_columns, fill_open_zones),

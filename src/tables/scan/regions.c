@@ -43,9 +43,9 @@ static size_t parts_room(const struct recording *recording)
 	return room;
 }
 
-static void add_part(struct parts *parts, const struct recording *recording,
-		     const struct store_stream *stream, uint32_t name,
-		     const struct store_total *total)
+static void regions_add_part(struct parts *parts, const struct recording *recording,
+			     const struct store_stream *stream, uint32_t name,
+			     const struct store_total *total)
 {
 	if (!name || name >= recording->name_count || stream->process >= recording->process_count)
 		return;
@@ -64,10 +64,11 @@ static bool parts_take(struct parts *parts, const struct recording *recording)
 		const struct store_stream *stream = &recording->streams[i];
 
 		for (size_t k = 0; k < stream->total_count; k++)
-			add_part(parts, recording, stream, stream->totals[k].name,
-				 &stream->totals[k]);
+			regions_add_part(parts, recording, stream, stream->totals[k].name,
+					 &stream->totals[k]);
 		for (size_t k = 0; k < stream->open_count; k++)
-			add_part(parts, recording, stream, stream->open_zones[k].name, NULL);
+			regions_add_part(parts, recording, stream, stream->open_zones[k].name,
+					 NULL);
 	}
 	return true;
 }
@@ -137,7 +138,7 @@ static void region_add(struct region *region, const struct store_total *total,
 	}
 }
 
-static double bucket_end(const struct region *region, uint32_t bucket, double scale)
+static double regions_bucket_end(const struct region *region, uint32_t bucket, double scale)
 {
 	/* The last one has no end of its own. */
 	if (bucket == KYMO_HIST_BUCKETS - 1)
@@ -146,7 +147,7 @@ static double bucket_end(const struct region *region, uint32_t bucket, double sc
 }
 
 /* Linear inside the bucket, and never outside of what was seen. */
-static double quantile_ns(const struct region *region, double quantile)
+static double regions_quantile_ns(const struct region *region, double quantile)
 {
 	double scale = (double)region->process->clock.mult / 4294967296.0;
 	double wanted = quantile * (double)region->histogram_count, before = 0, start, end, at;
@@ -156,7 +157,7 @@ static double quantile_ns(const struct region *region, double quantile)
 	       before + (double)region->histogram[bucket] < wanted)
 		before += (double)region->histogram[bucket++];
 	start = (double)kymo_hist_start(bucket) * scale;
-	end = bucket_end(region, bucket, scale);
+	end = regions_bucket_end(region, bucket, scale);
 	at = start;
 	if (region->histogram[bucket])
 		at += (end - start) * (wanted - before) / (double)region->histogram[bucket];
@@ -220,7 +221,7 @@ static void region_times(const struct region *region, struct meta_cell *row)
 	for (size_t i = 0; region->histogram_count && i < sizeof(quantiles) / sizeof(quantiles[0]);
 	     i++)
 		meta_number(&row[quantiles[i].column],
-			    llround(quantile_ns(region, quantiles[i].quantile)));
+			    llround(regions_quantile_ns(region, quantiles[i].quantile)));
 	/* A device's is that of an operation, which is more than that of a wait. */
 	if (region->name->source != KYMO_SOURCE_DEVICE &&
 	    cost_ns(region->process, region->name->source) > 0)
@@ -229,7 +230,7 @@ static void region_times(const struct region *region, struct meta_cell *row)
 				    cost_ns(region->process, region->name->source)));
 }
 
-static void region_row(const struct region *region, struct meta_cell *row)
+static void regions_region_row(const struct region *region, struct meta_cell *row)
 {
 	meta_text(&row[SOURCE], schema_source_word(region->name->source));
 	meta_text_bytes(&row[NAME], region->name->text, region->name->text_bytes);
@@ -248,14 +249,14 @@ static void region_row(const struct region *region, struct meta_cell *row)
 		region_times(region, row);
 }
 
-static void merge(const struct parts *parts, struct region *region, struct meta_rows *rows)
+static void regions_merge(const struct parts *parts, struct region *region, struct meta_rows *rows)
 {
 	for (size_t i = 0; i < parts->count; i++) {
 		const struct part *part = &parts->list[i];
 
 		if (!i || compare_parts(part, part - 1)) {
 			if (i)
-				region_row(region, meta_add(rows));
+				regions_region_row(region, meta_add(rows));
 			memset(region, 0, sizeof(*region));
 			region->name = part->name;
 			region->process = part->process;
@@ -266,7 +267,7 @@ static void merge(const struct parts *parts, struct region *region, struct meta_
 			region->open++;
 	}
 	if (parts->count)
-		region_row(region, meta_add(rows));
+		regions_region_row(region, meta_add(rows));
 }
 
 void regions_fill(struct meta_rows *rows, const struct tables *tables)
@@ -279,7 +280,7 @@ void regions_fill(struct meta_rows *rows, const struct tables *tables)
 		goto out;
 	}
 	qsort(parts.list, parts.count, sizeof(parts.list[0]), compare_parts);
-	merge(&parts, region, rows);
+	regions_merge(&parts, region, rows);
 out:
 	free(parts.list);
 	free(region);

@@ -115,7 +115,7 @@ static const char *take_range(duckdb_bind_info info, const struct table_shape *s
 	return NULL;
 }
 
-static void add_columns(duckdb_bind_info info, const struct table_shape *shape)
+static void scan_add_columns(duckdb_bind_info info, const struct table_shape *shape)
 {
 	duckdb_logical_type type;
 
@@ -155,7 +155,7 @@ static void bind_table(duckdb_bind_info info, struct tables *tables, const char 
 	}
 	bind->tables = tables;
 	bind->shape = shape;
-	add_columns(info, shape);
+	scan_add_columns(info, shape);
 	duck.bind_set_cardinality(info, shape->rows, !bind->range.any);
 	duck.bind_set_bind_data(info, bind, free);
 }
@@ -225,7 +225,7 @@ static bool take_columns(struct scan_run *run, duckdb_init_info info)
 	return true;
 }
 
-static void run_destroy(void *data)
+static void scan_run_destroy(void *data)
 {
 	struct scan_run *run = data;
 
@@ -244,13 +244,13 @@ static void scan_init(duckdb_init_info info)
 	if (run)
 		run->bind = duck.init_get_bind_data(info);
 	if (!run || !take_columns(run, info) || !cut_units(run, run->bind->shape)) {
-		run_destroy(run);
+		scan_run_destroy(run);
 		duck.init_set_error(info, "kymo_scan: no memory");
 		return;
 	}
 	threads = run->unit_count < 64 ? run->unit_count : 64;
 	duck.init_set_max_threads(info, threads ? threads : 1);
-	duck.init_set_init_data(info, run, run_destroy);
+	duck.init_set_init_data(info, run, scan_run_destroy);
 }
 
 static void lane_destroy(void *data)
@@ -340,7 +340,7 @@ static const unsigned char *cell(const struct table_shape_stream *stream, const 
 	return at < 0 ? NULL : row + stream->stream->columns[at].offset;
 }
 
-static uint64_t load(const unsigned char *at, size_t bytes)
+static uint64_t scan_load(const unsigned char *at, size_t bytes)
 {
 	uint64_t value = 0;
 
@@ -361,8 +361,8 @@ static bool in_range(const struct scan_range *range, const struct table_shape_st
 	if (range->time >= 0) {
 		if (!time)
 			return false;
-		start_ns = decode_time_ns(clock, load(time, 8));
-		span_ns = duration ? decode_span_ns(clock, load(duration, 8)) : 0;
+		start_ns = decode_time_ns(clock, scan_load(time, 8));
+		span_ns = duration ? decode_span_ns(clock, scan_load(duration, 8)) : 0;
 		if (start_ns >= range->to_ns)
 			return false;
 		if (start_ns < range->from_ns &&
@@ -372,7 +372,7 @@ static bool in_range(const struct scan_range *range, const struct table_shape_st
 	if (range->step >= 0) {
 		if (!step)
 			return false;
-		number = (int64_t)load(step, 4);
+		number = (int64_t)scan_load(step, 4);
 		if (number < range->step_from || number >= range->step_to)
 			return false;
 	}
@@ -395,8 +395,8 @@ static size_t filter(const struct scan_range *range, struct scan_lane *lane,
 	return kept;
 }
 
-static void emit(struct scan_run *run, struct scan_lane *lane, const unsigned char *rows,
-		 size_t count, duckdb_data_chunk output)
+static void scan_emit(struct scan_run *run, struct scan_lane *lane, const unsigned char *rows,
+		      size_t count, duckdb_data_chunk output)
 {
 	struct decode_block block = {
 		.tables = run->bind->tables,
@@ -429,7 +429,7 @@ static void scan_function(duckdb_function_info info, duckdb_data_chunk output)
 		if (count && range->any)
 			count = filter(range, lane, &rows, count);
 		if (count) {
-			emit(run, lane, rows, count, output);
+			scan_emit(run, lane, rows, count, output);
 			return;
 		}
 	} while (lane->unit.rows || next_unit(run, lane));

@@ -58,7 +58,7 @@ static void copy_word(char *out, size_t out_bytes, const char *in, size_t in_byt
 	out[at] = 0;
 }
 
-static bool fits(const struct store_column *column, uint32_t row_bytes)
+static bool table_shape_fits(const struct store_column *column, uint32_t row_bytes)
 {
 	size_t bytes = column->type == KYMO_TEXT ? column->bytes : schema_type_bytes(column->type);
 
@@ -96,7 +96,7 @@ static int32_t place_column(struct table_shape *shape, const struct store_stream
 	int32_t at;
 
 	copy_word(name, sizeof(name), column->name, sizeof(column->name));
-	if (!name[0] || !fits(column, stream->row_bytes)) {
+	if (!name[0] || !table_shape_fits(column, stream->row_bytes)) {
 		buf_print(problems,
 			  "%s: column \"%s\" of stream %u is not understood and left out\n",
 			  shape->table, name, stream->id);
@@ -116,8 +116,8 @@ static int32_t place_column(struct table_shape *shape, const struct store_stream
 	return at;
 }
 
-static int add_stream(struct table_shape *shape, const struct recording *recording,
-		      const struct store_stream *stream, struct buf *problems)
+static int table_shape_add_stream(struct table_shape *shape, const struct recording *recording,
+				  const struct store_stream *stream, struct buf *problems)
 {
 	struct table_shape_stream *added = &shape->streams[shape->stream_count];
 	int32_t at;
@@ -238,7 +238,8 @@ static int shape_init(struct table_shape *shape, const char *table, const struct
 		declare(shape, own->columns[i].name, own->columns[i].type);
 	for (size_t i = 0; i < recording->stream_count && !rc; i++)
 		if (is_of(&recording->streams[i], table, recording))
-			rc = add_stream(shape, recording, &recording->streams[i], problems);
+			rc = table_shape_add_stream(shape, recording, &recording->streams[i],
+						    problems);
 	return rc ? rc : expand(shape);
 }
 

@@ -23,7 +23,7 @@ int32_t stack_nodes_offset(const struct store_stream *stream, const char *name, 
 	return -1;
 }
 
-static uint32_t load(const unsigned char *row, int32_t offset)
+static uint32_t stack_nodes_load(const unsigned char *row, int32_t offset)
 {
 	uint32_t value = 0;
 
@@ -39,7 +39,7 @@ uint32_t stack_nodes_name(const struct store_process *process, uint32_t name)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-static size_t place_of(const struct stack_nodes *callers, uint32_t name, uint32_t line)
+static size_t stack_nodes_place_of(const struct stack_nodes *callers, uint32_t name, uint32_t line)
 {
 	uint64_t hash = ((uint64_t)name << 32 | line) * 0x9e3779b97f4a7c15ull;
 	size_t at = (size_t)(hash >> 24);
@@ -67,14 +67,14 @@ static bool make_slots(struct stack_nodes *callers)
 	}
 	callers->slot_count = count;
 	for (uint32_t i = 1; i < callers->label_count; i++)
-		callers->slots[place_of(callers, callers->labels[i].name,
-					callers->labels[i].line)] = i;
+		callers->slots[stack_nodes_place_of(callers, callers->labels[i].name,
+						    callers->labels[i].line)] = i;
 	free(old);
 	return true;
 }
 
 /* Long texts are kept by us, and rows point to them: a thousand samples of a stack share its texts. */
-static bool set_text(duckdb_string_t *out, const char *text, size_t bytes)
+static bool stack_nodes_set_text(duckdb_string_t *out, const char *text, size_t bytes)
 {
 	char *own;
 
@@ -93,7 +93,7 @@ static bool set_text(duckdb_string_t *out, const char *text, size_t bytes)
 	return true;
 }
 
-static void add_function(struct buf *text, const struct store_name *name)
+static void stack_nodes_add_function(struct buf *text, const struct store_name *name)
 {
 	char *plain = dictionary_demangled(name);
 
@@ -106,14 +106,14 @@ static void add_function(struct buf *text, const struct store_name *name)
 	free(plain);
 }
 
-static bool describe(struct stack_nodes_label *label, const struct stack_nodes *callers,
-		     const struct recording *recording)
+static bool stack_nodes_describe(struct stack_nodes_label *label, const struct stack_nodes *callers,
+				 const struct recording *recording)
 {
 	const struct store_name *name = &recording->names[label->name];
 	struct buf text = { 0 };
 	bool ok;
 
-	add_function(&text, name);
+	stack_nodes_add_function(&text, name);
 	if (name->file_bytes && (label->line || !callers->with_libraries)) {
 		buf_text(&text, " (");
 		buf_add(&text, name->file, name->file_bytes);
@@ -126,7 +126,7 @@ static bool describe(struct stack_nodes_label *label, const struct stack_nodes *
 		buf_add(&text, name->file + skip, name->file_bytes - skip);
 		buf_char(&text, ')');
 	}
-	ok = !text.failed && set_text(&label->text, buf_get(&text), text.used);
+	ok = !text.failed && stack_nodes_set_text(&label->text, buf_get(&text), text.used);
 	buf_fini(&text);
 	return ok;
 }
@@ -139,7 +139,7 @@ static uint32_t label_of(struct stack_nodes *callers, const struct recording *re
 
 	if (!make_slots(callers))
 		return 0;
-	at = place_of(callers, name, line);
+	at = stack_nodes_place_of(callers, name, line);
 	if (callers->slots[at])
 		return callers->slots[at];
 	if (callers->label_count == callers->label_room) {
@@ -153,7 +153,7 @@ static uint32_t label_of(struct stack_nodes *callers, const struct recording *re
 	}
 	callers->labels[callers->label_count] = (struct stack_nodes_label){ .name = name,
 									    .line = line };
-	if (!describe(&callers->labels[callers->label_count], callers, recording))
+	if (!stack_nodes_describe(&callers->labels[callers->label_count], callers, recording))
 		return 0;
 	callers->slots[at] = (uint32_t)callers->label_count;
 	return (uint32_t)callers->label_count++;
@@ -190,10 +190,10 @@ static bool each_row(struct filling *filling, const struct store_stream *stream,
 			for (uint64_t i = 0; i < count; i++) {
 				const unsigned char *row = buffer + i * stream->row_bytes;
 
-				if (!filling->each(filling, load(row, at[FRAME_NODE]),
-						   load(row, at[FRAME_PARENT]),
-						   load(row, at[FRAME_NAME]),
-						   load(row, at[FRAME_LINE])))
+				if (!filling->each(filling, stack_nodes_load(row, at[FRAME_NODE]),
+						   stack_nodes_load(row, at[FRAME_PARENT]),
+						   stack_nodes_load(row, at[FRAME_NAME]),
+						   stack_nodes_load(row, at[FRAME_LINE])))
 					return false;
 			}
 		}
@@ -225,8 +225,8 @@ static bool each_frame(struct filling *filling)
 }
 
 /* Numbers follow one another, but those that were lost. */
-static bool measure(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
-		    uint32_t line)
+static bool stack_nodes_measure(struct filling *filling, uint32_t node, uint32_t parent,
+				uint32_t name, uint32_t line)
 {
 	struct stack_nodes_tree *tree = &filling->callers->trees[filling->process];
 	uint64_t most = filling->rows + SPARE_NODES;
@@ -247,8 +247,8 @@ static bool measure(struct filling *filling, uint32_t node, uint32_t parent, uin
 	return true;
 }
 
-static bool fill(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
-		 uint32_t line)
+static bool stack_nodes_fill(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
+			     uint32_t line)
 {
 	struct stack_nodes_tree *tree = &filling->callers->trees[filling->process];
 	const struct store_process *process = &filling->recording->processes[filling->process];
@@ -272,7 +272,7 @@ static bool read_process(struct stack_nodes *callers, const struct recording *re
 		.recording = recording,
 		.table = table,
 		.process = process,
-		.each = measure,
+		.each = stack_nodes_measure,
 	};
 
 	if (!each_frame(&filling))
@@ -280,7 +280,7 @@ static bool read_process(struct stack_nodes *callers, const struct recording *re
 	if (!tree->count)
 		return true;
 	tree->nodes = calloc(tree->count, sizeof(*tree->nodes));
-	filling.each = fill;
+	filling.each = stack_nodes_fill;
 	return tree->nodes && each_frame(&filling);
 }
 

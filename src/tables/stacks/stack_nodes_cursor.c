@@ -54,7 +54,7 @@ struct stack_nodes_cursor {
 	size_t moment_count, moment_room, moment_used;
 };
 
-static uint64_t load(const unsigned char *row, int32_t offset, size_t bytes)
+static uint64_t stack_nodes_cursor_load(const unsigned char *row, int32_t offset, size_t bytes)
 {
 	uint64_t value = 0;
 
@@ -63,12 +63,12 @@ static uint64_t load(const unsigned char *row, int32_t offset, size_t bytes)
 	return value;
 }
 
-static void decode(struct run_files *source, const unsigned char *row)
+static void stack_nodes_cursor_decode(struct run_files *source, const unsigned char *row)
 {
 	uint64_t value[SAMPLE_COLUMNS];
 
 	for (int i = 0; i < SAMPLE_COLUMNS; i++)
-		value[i] = load(row, source->at[i], sample_columns[i].bytes);
+		value[i] = stack_nodes_cursor_load(row, source->at[i], sample_columns[i].bytes);
 	source->next = (struct stack_nodes_sample){
 		.ts_ns = decode_time_ns(&source->process->clock, value[SAMPLE_TIME]),
 		.process = source->process_index,
@@ -109,7 +109,8 @@ static void advance(struct run_files *source)
 {
 	source->has_next = source->used < source->filled || refill(source);
 	if (source->has_next)
-		decode(source, source->buffer + source->used++ * source->stream->row_bytes);
+		stack_nodes_cursor_decode(
+			source, source->buffer + source->used++ * source->stream->row_bytes);
 }
 
 /* ---- by time --------------------------------------------------------------------------------- */
@@ -136,7 +137,8 @@ static struct run_files *earliest(struct stack_nodes_cursor *cursor)
 	return found;
 }
 
-static bool add(struct stack_nodes_cursor *cursor, const struct stack_nodes_sample *sample)
+static bool stack_nodes_cursor_add(struct stack_nodes_cursor *cursor,
+				   const struct stack_nodes_sample *sample)
 {
 	if (cursor->moment_count == cursor->moment_room) {
 		size_t room = cursor->moment_room ? 2 * cursor->moment_room : 64;
@@ -158,7 +160,7 @@ static bool take_moment(struct stack_nodes_cursor *cursor)
 
 	cursor->moment_count = cursor->moment_used = 0;
 	for (; source && source->next.ts_ns == now_ns; source = earliest(cursor)) {
-		if (!add(cursor, &source->next))
+		if (!stack_nodes_cursor_add(cursor, &source->next))
 			break; /* no memory: what there is, in the order in which it came */
 		advance(source);
 	}

@@ -44,7 +44,7 @@ static void put_null(duckdb_vector out, idx_t row)
 	duck.vector_get_validity(out)[row / 64] &= ~(1ull << (row % 64));
 }
 
-static void put_int(duckdb_vector out, idx_t row, int32_t value)
+static void stack_nodes_scan_put_int(duckdb_vector out, idx_t row, int32_t value)
 {
 	((int32_t *)duck.vector_get_data(out))[row] = value;
 }
@@ -70,14 +70,14 @@ static void put_pid(struct run *run, duckdb_vector out, idx_t row,
 		    const struct stack_nodes_sample *s)
 {
 	(void)run;
-	put_int(out, row, s->pid);
+	stack_nodes_scan_put_int(out, row, s->pid);
 }
 
 static void put_tid(struct run *run, duckdb_vector out, idx_t row,
 		    const struct stack_nodes_sample *s)
 {
 	(void)run;
-	put_int(out, row, s->tid);
+	stack_nodes_scan_put_int(out, row, s->tid);
 }
 
 static void put_thread(struct run *run, duckdb_vector out, idx_t row,
@@ -114,7 +114,7 @@ static void put_gil(struct run *run, duckdb_vector out, idx_t row,
 static void put_collector(struct run *run, duckdb_vector out, idx_t row,
 			  const struct stack_nodes_sample *s)
 {
-	put_int(out, row, run->tables->recording->processes[s->process].pid);
+	stack_nodes_scan_put_int(out, row, run->tables->recording->processes[s->process].pid);
 }
 
 static void put_node(struct run *run, duckdb_vector out, idx_t row,
@@ -125,8 +125,8 @@ static void put_node(struct run *run, duckdb_vector out, idx_t row,
 }
 
 /* Its texts are those of the labels: nothing is copied but their addresses. */
-static void put_stack(struct run *run, duckdb_vector out, idx_t row,
-		      const struct stack_nodes_sample *s)
+static void stack_nodes_scan_put_stack(struct run *run, duckdb_vector out, idx_t row,
+				       const struct stack_nodes_sample *s)
 {
 	size_t count = stack_nodes_way(run->callers, s->process, s->node, NULL);
 	duckdb_list_entry *entry = (duckdb_list_entry *)duck.vector_get_data(out) + row;
@@ -182,10 +182,14 @@ static void put_folded(struct run *run, duckdb_vector out, idx_t row,
 /* ---- the functions --------------------------------------------------------------------------- */
 
 static const struct column sample_columns[] = {
-	{ "ts_ns", DUCKDB_TYPE_BIGINT, put_time }, { "pid", DUCKDB_TYPE_INTEGER, put_pid },
-	{ "tid", DUCKDB_TYPE_INTEGER, put_tid },   { "thread", DUCKDB_TYPE_VARCHAR, put_thread },
-	{ "stack", DUCKDB_TYPE_LIST, put_stack },  { "state", DUCKDB_TYPE_VARCHAR, put_state },
-	{ "gil", DUCKDB_TYPE_BOOLEAN, put_gil },   { "cause", DUCKDB_TYPE_VARCHAR, put_cause },
+	{ "ts_ns", DUCKDB_TYPE_BIGINT, put_time },
+	{ "pid", DUCKDB_TYPE_INTEGER, put_pid },
+	{ "tid", DUCKDB_TYPE_INTEGER, put_tid },
+	{ "thread", DUCKDB_TYPE_VARCHAR, put_thread },
+	{ "stack", DUCKDB_TYPE_LIST, stack_nodes_scan_put_stack },
+	{ "state", DUCKDB_TYPE_VARCHAR, put_state },
+	{ "gil", DUCKDB_TYPE_BOOLEAN, put_gil },
+	{ "cause", DUCKDB_TYPE_VARCHAR, put_cause },
 };
 
 static const struct column leaf_columns[] = {
@@ -235,7 +239,7 @@ struct registered {
 	const struct function *function;
 };
 
-static void bind(duckdb_bind_info info)
+static void stack_nodes_scan_bind(duckdb_bind_info info)
 {
 	const struct registered *own = duck.bind_get_extra_info(info);
 	duckdb_logical_type text = duck.create_logical_type(DUCKDB_TYPE_VARCHAR);
@@ -252,7 +256,7 @@ static void bind(duckdb_bind_info info)
 	duck.destroy_logical_type(&text);
 }
 
-static void run_destroy(void *data)
+static void stack_nodes_scan_run_destroy(void *data)
 {
 	struct run *run = data;
 
@@ -265,7 +269,7 @@ static void run_destroy(void *data)
 	free(run);
 }
 
-static void init(duckdb_init_info info)
+static void stack_nodes_scan_init(duckdb_init_info info)
 {
 	const struct registered *own = duck.init_get_extra_info(info);
 	struct run *run = calloc(1, sizeof(*run));
@@ -280,17 +284,17 @@ static void init(duckdb_init_info info)
 	if (run && run->callers)
 		run->seen = calloc(run->callers->tree_count + 1, sizeof(*run->seen));
 	if (!run || !run->callers || !run->cursor || !run->seen || run->column_count > 16) {
-		run_destroy(run);
+		stack_nodes_scan_run_destroy(run);
 		duck.init_set_error(info, "no memory for the stacks of samples");
 		return;
 	}
 	for (size_t i = 0; i < run->column_count; i++)
 		run->columns[i] = duck.init_get_column_index(info, i);
 	duck.init_set_max_threads(info, 1); /* they come in the order of their time */
-	duck.init_set_init_data(info, run, run_destroy);
+	duck.init_set_init_data(info, run, stack_nodes_scan_run_destroy);
 }
 
-static bool next(struct run *run, struct stack_nodes_sample *out)
+static bool stack_nodes_scan_next(struct run *run, struct stack_nodes_sample *out)
 {
 	do
 		if (!stack_nodes_cursor_next(run->cursor, out))
@@ -299,7 +303,8 @@ static bool next(struct run *run, struct stack_nodes_sample *out)
 	return true;
 }
 
-static void put_row(struct run *run, idx_t row, const struct stack_nodes_sample *sample)
+static void stack_nodes_scan_put_row(struct run *run, idx_t row,
+				     const struct stack_nodes_sample *sample)
 {
 	for (size_t i = 0; i < run->column_count; i++)
 		if (run->columns[i] < run->function->column_count)
@@ -307,7 +312,7 @@ static void put_row(struct run *run, idx_t row, const struct stack_nodes_sample 
 								    sample);
 }
 
-static void emit(duckdb_function_info info, duckdb_data_chunk output)
+static void stack_nodes_scan_emit(duckdb_function_info info, duckdb_data_chunk output)
 {
 	struct run *run = duck.function_get_init_data(info);
 	struct stack_nodes_sample sample;
@@ -316,8 +321,9 @@ static void emit(duckdb_function_info info, duckdb_data_chunk output)
 	run->frames = 0;
 	for (size_t i = 0; i < run->column_count; i++)
 		run->vectors[i] = duck.data_chunk_get_vector(output, i);
-	while (rows < duck.vector_size() && run->frames < FRAMES_AT_ONCE && next(run, &sample))
-		put_row(run, rows++, &sample);
+	while (rows < duck.vector_size() && run->frames < FRAMES_AT_ONCE &&
+	       stack_nodes_scan_next(run, &sample))
+		stack_nodes_scan_put_row(run, rows++, &sample);
 	duck.data_chunk_set_size(output, rows);
 }
 
@@ -329,9 +335,9 @@ int stack_nodes_register(struct tables *tables, duckdb_connection connection,
 		struct table_function function = { .name = functions[i].name,
 						   .extra = own,
 						   .free_extra = free,
-						   .bind = bind,
-						   .init = init,
-						   .emit = emit,
+						   .bind = stack_nodes_scan_bind,
+						   .init = stack_nodes_scan_init,
+						   .emit = stack_nodes_scan_emit,
 						   .some_columns = true };
 		int rc;
 
@@ -379,9 +385,9 @@ static bool take_last(struct last *last, const struct stack_nodes_sample *sample
 	return true;
 }
 
-static void fill_frame(struct meta_cell *cell, const struct recording *recording,
-		       const struct stack_nodes_sample *sample,
-		       const struct stack_nodes_label *label, int64_t depth)
+static void stack_nodes_scan_fill_frame(struct meta_cell *cell, const struct recording *recording,
+					const struct stack_nodes_sample *sample,
+					const struct stack_nodes_label *label, int64_t depth)
 {
 	const struct store_name *function = &recording->names[label->name];
 	const struct store_name *thread = &recording->names[sample->thread];
@@ -406,7 +412,8 @@ static void fill_last(struct meta_rows *rows, const struct recording *recording,
 							     sample->node);
 
 	for (int64_t depth = 0; at; depth++) {
-		fill_frame(meta_add(rows), recording, sample, &callers->labels[at->label], depth);
+		stack_nodes_scan_fill_frame(meta_add(rows), recording, sample,
+					    &callers->labels[at->label], depth);
 		at = stack_nodes_find(callers, sample->process, at->parent);
 	}
 }

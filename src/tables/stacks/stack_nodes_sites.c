@@ -34,7 +34,8 @@ struct run {
 
 /* ---- a site ---------------------------------------------------------------------------------- */
 
-static const struct store_name *name_of(const struct run *run, const struct stack_nodes_node *node)
+static const struct store_name *stack_nodes_sites_name_of(const struct run *run,
+							  const struct stack_nodes_node *node)
 {
 	return &run->recording->names[run->callers->labels[node->label].name];
 }
@@ -60,7 +61,7 @@ static void add_file_name(struct buf *out, const struct store_name *name)
 	buf_add(out, name->file + skip, name->file_bytes - skip);
 }
 
-static void add_function(struct buf *out, const struct store_name *name)
+static void stack_nodes_sites_add_function(struct buf *out, const struct store_name *name)
 {
 	char *plain = dictionary_demangled(name);
 
@@ -79,24 +80,25 @@ static void add_site(struct buf *out, const struct run *run, const struct stack_
 	for (const struct stack_nodes_node *at = leaf; at; at = caller(run, at)) {
 		uint32_t line = run->callers->labels[at->label].line;
 
-		if (line && name_of(run, at)->file_bytes) {
-			add_file_name(out, name_of(run, at));
+		if (line && stack_nodes_sites_name_of(run, at)->file_bytes) {
+			add_file_name(out, stack_nodes_sites_name_of(run, at));
 			buf_print(out, ":%u", line);
 			return;
 		}
 	}
-	while (function && is_operator_new(name_of(run, function)))
+	while (function && is_operator_new(stack_nodes_sites_name_of(run, function)))
 		function = caller(run, function);
-	add_function(out, name_of(run, function ? function : leaf));
+	stack_nodes_sites_add_function(out,
+				       stack_nodes_sites_name_of(run, function ? function : leaf));
 }
 
-static bool is_tensor(const struct run *run, const struct stack_nodes_node *at)
+static bool stack_nodes_sites_is_tensor(const struct run *run, const struct stack_nodes_node *at)
 {
 	static const char library[] = "/libc10.so";
 	const size_t bytes = sizeof(library) - 1;
 
 	for (; at; at = caller(run, at)) {
-		const struct store_name *name = name_of(run, at);
+		const struct store_name *name = stack_nodes_sites_name_of(run, at);
 
 		if (name->file_bytes >= bytes &&
 		    !memcmp(name->file + name->file_bytes - bytes, library, bytes))
@@ -117,7 +119,7 @@ static void put_site(struct run *run, idx_t row, const struct stack_nodes_node *
 }
 
 /* Its texts are those of the labels: nothing is copied but their addresses. */
-static void put_stack(struct run *run, idx_t row, uint32_t node)
+static void stack_nodes_sites_put_stack(struct run *run, idx_t row, uint32_t node)
 {
 	duckdb_vector out = run->vectors[STACK];
 	size_t count = stack_nodes_way(run->callers, run->process, node, NULL);
@@ -134,8 +136,8 @@ static void put_stack(struct run *run, idx_t row, uint32_t node)
 	duck.list_vector_set_size(out, run->frames);
 }
 
-static void put_row(struct run *run, idx_t row, uint32_t number,
-		    const struct stack_nodes_node *node)
+static void stack_nodes_sites_put_row(struct run *run, idx_t row, uint32_t number,
+				      const struct stack_nodes_node *node)
 {
 	duckdb_vector *out = run->vectors;
 
@@ -145,15 +147,16 @@ static void put_row(struct run *run, idx_t row, uint32_t number,
 	if (out[NODE])
 		((int32_t *)duck.vector_get_data(out[NODE]))[row] = (int32_t)number;
 	if (out[STACK])
-		put_stack(run, row, number);
+		stack_nodes_sites_put_stack(run, row, number);
 	if (out[SITE])
 		put_site(run, row, node);
 	if (out[TENSOR])
-		((bool *)duck.vector_get_data(out[TENSOR]))[row] = is_tensor(run, node);
+		((bool *)duck.vector_get_data(out[TENSOR]))[row] = stack_nodes_sites_is_tensor(
+			run, node);
 }
 
 /* The next node that is there; NULL: no more. */
-static const struct stack_nodes_node *next(struct run *run, uint32_t *number)
+static const struct stack_nodes_node *stack_nodes_sites_next(struct run *run, uint32_t *number)
 {
 	for (; run->process < run->callers->tree_count; run->process++, run->at = 0) {
 		const struct stack_nodes_tree *tree = &run->callers->trees[run->process];
@@ -167,7 +170,7 @@ static const struct stack_nodes_node *next(struct run *run, uint32_t *number)
 	return NULL;
 }
 
-static void emit(duckdb_function_info info, duckdb_data_chunk output)
+static void stack_nodes_sites_emit(duckdb_function_info info, duckdb_data_chunk output)
 {
 	struct run *run = duck.function_get_init_data(info);
 	const struct stack_nodes_node *node;
@@ -180,14 +183,14 @@ static void emit(duckdb_function_info info, duckdb_data_chunk output)
 		if (run->asked[i] < COLUMNS)
 			run->vectors[run->asked[i]] = duck.data_chunk_get_vector(output, i);
 	while (rows < duck.vector_size() && run->frames < FRAMES_AT_ONCE &&
-	       (node = next(run, &number)))
-		put_row(run, rows++, number, node);
+	       (node = stack_nodes_sites_next(run, &number)))
+		stack_nodes_sites_put_row(run, rows++, number, node);
 	duck.data_chunk_set_size(output, rows);
 }
 
 /* ---- the function ---------------------------------------------------------------------------- */
 
-static void bind(duckdb_bind_info info)
+static void stack_nodes_sites_bind(duckdb_bind_info info)
 {
 	duckdb_logical_type text = duck.create_logical_type(DUCKDB_TYPE_VARCHAR);
 
@@ -202,7 +205,7 @@ static void bind(duckdb_bind_info info)
 	duck.destroy_logical_type(&text);
 }
 
-static void init(duckdb_init_info info)
+static void stack_nodes_sites_init(duckdb_init_info info)
 {
 	struct tables *tables = duck.init_get_extra_info(info);
 	struct run *run = calloc(1, sizeof(*run));
@@ -228,9 +231,9 @@ int stack_nodes_register_sites(struct tables *tables, duckdb_connection connecti
 {
 	const struct table_function function = { .name = "kymo_sites",
 						 .extra = tables,
-						 .bind = bind,
-						 .init = init,
-						 .emit = emit,
+						 .bind = stack_nodes_sites_bind,
+						 .init = stack_nodes_sites_init,
+						 .emit = stack_nodes_sites_emit,
 						 .some_columns = true };
 
 	return table_function_register(connection, duck.create_table_function(), &function, err);

@@ -108,7 +108,7 @@ static void estimate_all(struct compare *compare, const double *zeros, double *w
 	}
 }
 
-static int judge(struct compare *compare)
+static int compare_judge(struct compare *compare)
 {
 	size_t count = compare->item_count, bins = 1;
 	struct compare_stats *all = calloc(count + 1, sizeof(all[0]));
@@ -163,8 +163,8 @@ const struct compare_item **compare_ranked(const struct compare *compare)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static int read_run(struct compare *compare, size_t run, void (*opened)(struct tables *tables),
-		    struct kymo_error *err)
+static int compare_read_run(struct compare *compare, size_t run,
+			    void (*opened)(struct tables *tables), struct kymo_error *err)
 {
 	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	struct tables *tables = NULL;
@@ -182,7 +182,8 @@ static int read_run(struct compare *compare, size_t run, void (*opened)(struct t
 	return rc;
 }
 
-static int start(const struct compare_options *options, struct compare *out, struct kymo_error *err)
+static int compare_start(const struct compare_options *options, struct compare *out,
+			 struct kymo_error *err)
 {
 	*out = (struct compare){ .a_count = options->a_count,
 				 .b_count = options->b_count,
@@ -201,16 +202,16 @@ static int start(const struct compare_options *options, struct compare *out, str
 int compare_make(const struct compare_options *options, struct compare *out,
 		 void (*opened)(struct tables *tables), struct kymo_error *err)
 {
-	int rc = start(options, out, err);
+	int rc = compare_start(options, out, err);
 
 	for (size_t i = 0; !rc && i < options->a_count + options->b_count; i++)
-		rc = read_run(out, i, opened, err);
+		rc = compare_read_run(out, i, opened, err);
 	if (rc)
 		return rc;
 	compare_check(out);
 	if (out->why[0] && !options->anyway)
 		return 0;
-	if (compare_tell_apart(out) || judge(out))
+	if (compare_tell_apart(out) || compare_judge(out))
 		return error_set(err, ENOMEM, "no memory to compare");
 	compare_say(out);
 	return 0;

@@ -10,12 +10,12 @@
 #define DENSE_RATIO 10
 #define LOSS_MOST 0.01 /* share of the zones */
 
-static size_t run_count(const struct compare *compare)
+static size_t compare_check_run_count(const struct compare *compare)
 {
 	return compare->a_count + compare->b_count;
 }
 
-static char side_of(const struct compare *compare, size_t run)
+static char compare_check_side_of(const struct compare *compare, size_t run)
 {
 	return run < compare->a_count ? 'A' : 'B';
 }
@@ -23,7 +23,7 @@ static char side_of(const struct compare *compare, size_t run)
 /* The first run that differs from the first of all in a text; 0: none does. */
 static size_t differs(const struct compare *compare, const char *first, size_t offset)
 {
-	for (size_t i = 1; i < run_count(compare); i++)
+	for (size_t i = 1; i < compare_check_run_count(compare); i++)
 		if (strcmp(first, (const char *)&compare->runs[i] + offset))
 			return i;
 	return 0;
@@ -43,8 +43,8 @@ static bool other_program(const struct compare *compare, char *why, size_t bytes
 	if (i)
 		snprintf(why, bytes,
 			 "A is a recording of %s, %c (%s) of %s: other programs have other steps",
-			 compare->runs[0].program, side_of(compare, i), compare->runs[i].target,
-			 compare->runs[i].program);
+			 compare->runs[0].program, compare_check_side_of(compare, i),
+			 compare->runs[i].target, compare->runs[i].program);
 	return i;
 }
 
@@ -57,7 +57,7 @@ static bool other_loop(const struct compare *compare, char *why, size_t bytes)
 			why, bytes,
 			"the steps of A are those of %s, of %c (%s) those of %s: record both alike",
 			compare->runs[0].loop[0] ? compare->runs[0].loop : "no loop",
-			side_of(compare, i), compare->runs[i].target,
+			compare_check_side_of(compare, i), compare->runs[i].target,
 			compare->runs[i].loop[0] ? compare->runs[i].loop : "no loop");
 	return i;
 }
@@ -76,7 +76,7 @@ static bool other_sampling(const struct compare *compare, char *why, size_t byte
 	const struct compare_run *first = &compare->runs[0];
 	struct format_text texts[2];
 
-	for (size_t i = 1; i < run_count(compare); i++) {
+	for (size_t i = 1; i < compare_check_run_count(compare); i++) {
 		const struct compare_run *run = &compare->runs[i];
 		double least = run->sample_ns < first->sample_ns ? run->sample_ns
 								 : first->sample_ns;
@@ -86,7 +86,7 @@ static bool other_sampling(const struct compare *compare, char *why, size_t byte
 			continue;
 		snprintf(why, bytes, "A %s%s, %c %s%s. " ALIKE_SAMPLED,
 			 first->sample_ns > 0 ? "sampled at " : "", sampling_of(first, &texts[0]),
-			 side_of(compare, i), run->sample_ns > 0 ? "sampled at " : "",
+			 compare_check_side_of(compare, i), run->sample_ns > 0 ? "sampled at " : "",
 			 sampling_of(run, &texts[1]));
 		return true;
 	}
@@ -101,7 +101,7 @@ static bool other_settings(const struct compare *compare, char *why, size_t byte
 		snprintf(why, bytes, "A was recorded with %s, %c with %s. " ALIKE_SAMPLED,
 			 compare->runs[0].settings[0] ? compare->runs[0].settings
 						      : "other settings",
-			 side_of(compare, i),
+			 compare_check_side_of(compare, i),
 			 compare->runs[i].settings[0] ? compare->runs[i].settings
 						      : "other settings");
 	return i;
@@ -117,7 +117,7 @@ static bool other_sources(const struct compare *compare, char *why, size_t bytes
 			why, bytes,
 			"A has many zones of %s, %c (%s) of %s: recording itself takes time. " ALIKE_TRACED,
 			compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
-			side_of(compare, i), compare->runs[i].target,
+			compare_check_side_of(compare, i), compare->runs[i].target,
 			compare->runs[i].sources[0] ? compare->runs[i].sources : "no source");
 	return i;
 }
@@ -134,7 +134,7 @@ static bool other_density(const struct compare *compare, char *why, size_t bytes
 {
 	double first = zones_a_step(&compare->runs[0]);
 
-	for (size_t i = 1; first > 0 && i < run_count(compare); i++) {
+	for (size_t i = 1; first > 0 && i < compare_check_run_count(compare); i++) {
 		double here = zones_a_step(&compare->runs[i]);
 		double least = here < first ? here : first, most = here < first ? first : here;
 
@@ -143,7 +143,7 @@ static bool other_density(const struct compare *compare, char *why, size_t bytes
 		snprintf(
 			why, bytes,
 			"A has %s zones a step, %c (%s) %s: recording itself takes time. " ALIKE_TRACED,
-			format_count((uint64_t)first).text, side_of(compare, i),
+			format_count((uint64_t)first).text, compare_check_side_of(compare, i),
 			compare->runs[i].target, format_count((uint64_t)here).text);
 		return true;
 	}
@@ -152,7 +152,7 @@ static bool other_density(const struct compare *compare, char *why, size_t bytes
 
 static bool losses(const struct compare *compare, char *why, size_t bytes)
 {
-	for (size_t i = 0; i < run_count(compare); i++) {
+	for (size_t i = 0; i < compare_check_run_count(compare); i++) {
 		const struct compare_run *run = &compare->runs[i];
 		double share = run->zones > 0 ? run->zones_lost / run->zones : 0;
 
@@ -162,7 +162,7 @@ static bool losses(const struct compare *compare, char *why, size_t bytes)
 			why, bytes,
 			"%c (%s) lost %s of its zones, so that regions of a step are not whole; record "
 			"with kymo run, which keeps all",
-			side_of(compare, i), run->target, format_percent(share).text);
+			compare_check_side_of(compare, i), run->target, format_percent(share).text);
 		return true;
 	}
 	return false;
@@ -171,9 +171,9 @@ static bool losses(const struct compare *compare, char *why, size_t bytes)
 /* With several runs, each is one value, and needs no more than a step. */
 static bool too_few(const struct compare *compare, char *why, size_t bytes)
 {
-	bool many = run_count(compare) > 3;
+	bool many = compare_check_run_count(compare) > 3;
 
-	for (size_t i = 0; i < run_count(compare); i++) {
+	for (size_t i = 0; i < compare_check_run_count(compare); i++) {
 		const struct compare_run *run = &compare->runs[i];
 
 		if (run->whole && !many)
@@ -181,14 +181,14 @@ static bool too_few(const struct compare *compare, char *why, size_t bytes)
 				why, bytes,
 				"%c (%s) has no steps, so that there is one value of it: mark steps with "
 				"kymo.step() or kymo_step(), or compare several runs of each",
-				side_of(compare, i), run->target);
+				compare_check_side_of(compare, i), run->target);
 		else if (!many && run->step_count < COMPARE_STATS_STEPS_LEAST)
 			snprintf(
 				why, bytes,
 				"%c (%s) has %zu steps after %zu of warm-up, and %d are needed: record "
 				"longer, or compare several runs of each",
-				side_of(compare, i), run->target, run->step_count, run->warmup,
-				COMPARE_STATS_STEPS_LEAST);
+				compare_check_side_of(compare, i), run->target, run->step_count,
+				run->warmup, COMPARE_STATS_STEPS_LEAST);
 		else if (run->bin_count)
 			continue;
 		return true;

@@ -12,7 +12,7 @@
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
-static int run_row(const struct rows *rows, void *context)
+static int compare_gather_run_row(const struct rows *rows, void *context)
 {
 	struct compare_run *run = context;
 
@@ -28,7 +28,7 @@ static int text_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-static int loss_row(const struct rows *rows, void *context)
+static int compare_gather_loss_row(const struct rows *rows, void *context)
 {
 	struct compare_run *run = context;
 
@@ -37,10 +37,11 @@ static int loss_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-static int describe(struct compare_run *run, struct tables *tables, struct kymo_error *err)
+static int compare_gather_describe(struct compare_run *run, struct tables *tables,
+				   struct kymo_error *err)
 {
-	int rc = rows_each(tables, "SELECT program, command, state FROM kymo.runs LIMIT 1", run_row,
-			   run, err);
+	int rc = rows_each(tables, "SELECT program, command, state FROM kymo.runs LIMIT 1",
+			   compare_gather_run_row, run, err);
 
 	if (!rc)
 		rc = rows_each(
@@ -60,7 +61,7 @@ static int describe(struct compare_run *run, struct tables *tables, struct kymo_
 			tables,
 			"SELECT sum(emitted), sum(overwritten + dropped) FROM kymo.streams WHERE "
 			"table_name IN ('trace.zones', 'trace.steps')",
-			loss_row, run, err);
+			compare_gather_loss_row, run, err);
 	run->sample_ns = tables_number(
 		tables,
 		"SELECT CASE WHEN count(*) >= 10 THEN median(gap) WHEN count(*) > 0 THEN -1 END FROM (SELECT ts_ns - lag(ts_ns) OVER (ORDER BY "
@@ -148,7 +149,7 @@ static int find_steps(struct compare_run *run, struct tables *tables, struct kym
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-static size_t run_count(const struct compare *compare)
+static size_t compare_gather_run_count(const struct compare *compare)
 {
 	return compare->a_count + compare->b_count;
 }
@@ -170,7 +171,7 @@ static int new_item(struct compare *compare, enum compare_kind kind, const struc
 	*item = (struct compare_item){ .kind = kind };
 	item->name = strndup(name->name, name->name_bytes);
 	snprintf(item->source, sizeof(item->source), "%.*s", (int)name->source_bytes, name->source);
-	item->series = calloc(run_count(compare), sizeof(item->series[0]));
+	item->series = calloc(compare_gather_run_count(compare), sizeof(item->series[0]));
 	if (!item->name || !item->series) {
 		free(item->name);
 		free(item->series);
@@ -265,7 +266,7 @@ static double add_span(struct compare_run *run, double *bins, int64_t from, int6
 }
 
 /* What tells functions of Python apart that are called alike; two checkouts have it in common. */
-static const char *place_of(const struct frames_one *frame)
+static const char *compare_gather_place_of(const struct frames_one *frame)
 {
 	return strcmp(frame->source, "python") != 0 ? "" : facts_place(frame->file);
 }
@@ -288,7 +289,7 @@ static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 	if (!gather->items[frame])
 		gather->items[frame] = item_of(gather->compare, COMPARE_REGION, one->name,
 					       one->name_bytes, one->source, one->source_bytes,
-					       place_of(one));
+					       compare_gather_place_of(one));
 	return gather->items[frame];
 }
 
@@ -298,7 +299,7 @@ static int no_memory(const struct zone_walk *walk)
 }
 
 /* A zone's tag: its node in the flame graph above, its item below. */
-static uint32_t node_of(const struct zone_walk_zone *zone)
+static uint32_t compare_gather_node_of(const struct zone_walk_zone *zone)
 {
 	return (uint32_t)(zone->tag >> 32);
 }
@@ -315,8 +316,8 @@ static int add_self(struct zone_walk *walk, struct zone_walk_zone *zone, int64_t
 		return no_memory(walk);
 	ns = add_span(&compare->runs[gather->run], compare->total ? NULL : bins, zone->since_ns,
 		      until_ns);
-	compare->flame.nodes[node_of(zone)].values[gather->run >= compare->a_count] +=
-		ns * gather->flame_share;
+	compare->flame.nodes[compare_gather_node_of(zone)]
+		.values[gather->run >= compare->a_count] += ns * gather->flame_share;
 	return 0;
 }
 
@@ -337,22 +338,23 @@ static int note_open(struct gather *gather, uint32_t item)
 	return 0;
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		      struct zone_walk_zone *parent)
+static int compare_gather_begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				     struct zone_walk_zone *parent)
 {
 	struct gather *gather = walk->context;
 	uint32_t item = item_of_frame(gather, zone->frame), node;
 
 	if (item == UINT32_MAX || note_open(gather, item))
 		return no_memory(walk);
-	node = stacks_child(&gather->compare->flame, parent ? node_of(parent) : 0, item);
+	node = stacks_child(&gather->compare->flame, parent ? compare_gather_node_of(parent) : 0,
+			    item);
 	zone->tag = (uint64_t)node << 32 | item;
 	zone->since_ns = zone->start_ns;
 	return parent ? add_self(walk, parent, zone->start_ns) : 0;
 }
 
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		    struct zone_walk_zone *parent)
+static int compare_gather_end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				   struct zone_walk_zone *parent)
 {
 	struct gather *gather = walk->context;
 	struct compare *compare = gather->compare;
@@ -371,7 +373,8 @@ static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 static int gather_zones(struct compare *compare, size_t run, struct tables *tables,
 			struct kymo_error *err)
 {
-	static const struct zone_walk_visitor visitor = { .begin = begin_zone, .end = end_zone };
+	static const struct zone_walk_visitor visitor = { .begin = compare_gather_begin_zone,
+							  .end = compare_gather_end_zone };
 	bool is_b = run >= compare->a_count;
 	size_t sides = is_b ? compare->b_count : compare->a_count;
 	size_t steps = compare->runs[run].step_count;
@@ -397,7 +400,7 @@ static int gather_zones(struct compare *compare, size_t run, struct tables *tabl
 
 /* ---- modules -------------------------------------------------------------------------------- */
 
-static int push(struct compare_series *series, double value)
+static int compare_gather_push(struct compare_series *series, double value)
 {
 	if (series->count == series->room) {
 		size_t room = series->room ? series->room * 2 : 64;
@@ -413,7 +416,7 @@ static int push(struct compare_series *series, double value)
 }
 
 /* By call, not by step: whoever records them may leave out calls. */
-static int module_row(const struct rows *rows, void *context)
+static int compare_gather_module_row(const struct rows *rows, void *context)
 {
 	struct gather *gather = context;
 	struct compare *compare = gather->compare;
@@ -425,7 +428,9 @@ static int module_row(const struct rows *rows, void *context)
 		return 0;
 	rows_copy_text(rows, 0, name, sizeof(name));
 	item = item_of(compare, COMPARE_MODULE, name, strlen(name), "module", 6, "");
-	return item == UINT32_MAX ? -ENOMEM : push(&compare->items[item].series[gather->run], ns);
+	return item == UINT32_MAX
+		       ? -ENOMEM
+		       : compare_gather_push(&compare->items[item].series[gather->run], ns);
 }
 
 static int gather_modules(struct compare *compare, size_t run, struct tables *tables,
@@ -441,7 +446,7 @@ static int gather_modules(struct compare *compare, size_t run, struct tables *ta
 		"SELECT module || ' ' || stage, duration FROM python.torch_trace WHERE ts_ns >= %lld "
 		"ORDER BY ts_ns",
 		one->step_count ? (long long)one->steps[0].start_ns : 0ll);
-	rc = rows_each(tables, sql, module_row, &gather, err);
+	rc = rows_each(tables, sql, compare_gather_module_row, &gather, err);
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the modules to compare") : rc;
 }
 
@@ -464,7 +469,7 @@ static int gather_step_times(struct compare *compare, size_t which)
 int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		   struct kymo_error *err)
 {
-	int rc = describe(&compare->runs[run], tables, err);
+	int rc = compare_gather_describe(&compare->runs[run], tables, err);
 
 	if (!rc)
 		rc = find_steps(&compare->runs[run], tables, err);
@@ -479,7 +484,7 @@ int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 
 /* ---- namesakes ------------------------------------------------------------------------------ */
 
-static int by_name(const void *left, const void *right, void *context)
+static int compare_gather_by_name(const void *left, const void *right, void *context)
 {
 	const struct compare_item *items = context;
 	const struct compare_item *a = &items[*(const uint32_t *)left];
@@ -489,7 +494,7 @@ static int by_name(const void *left, const void *right, void *context)
 	return order ? order : strcmp(a->source, b->source);
 }
 
-static int add_place(struct compare_item *item, const char *place)
+static int compare_gather_add_place(struct compare_item *item, const char *place)
 {
 	char *name = NULL;
 
@@ -511,14 +516,14 @@ int compare_tell_apart(struct compare *compare)
 	for (size_t i = 0; order && i < count; i++)
 		order[i] = (uint32_t)i;
 	if (order)
-		qsort_r(order, count, sizeof(*order), by_name, compare->items);
+		qsort_r(order, count, sizeof(*order), compare_gather_by_name, compare->items);
 	for (size_t i = 0; !rc && i < count; i = next) {
-		for (next = i + 1;
-		     next < count && !by_name(&order[i], &order[next], compare->items);)
+		for (next = i + 1; next < count && !compare_gather_by_name(&order[i], &order[next],
+									   compare->items);)
 			next++;
 		for (size_t k = i; !rc && next - i > 1 && k < next; k++)
-			rc = add_place(&compare->items[order[k]],
-				       compare->names.list[order[k]].file);
+			rc = compare_gather_add_place(&compare->items[order[k]],
+						      compare->names.list[order[k]].file);
 	}
 	free(order);
 	return rc;

@@ -15,12 +15,12 @@
 #define FLAME_NODES 20000
 #define FLAME_COLUMNS 7
 
-static void add_number(struct buf *out, const char *key, double value)
+static void compare_json_add_number(struct buf *out, const char *key, double value)
 {
 	buf_print(out, ",\"%s\":%s", key, isfinite(value) ? format_double(value).text : "null");
 }
 
-static void add_text(struct buf *out, const char *key, const char *text)
+static void compare_json_add_text(struct buf *out, const char *key, const char *text)
 {
 	buf_print(out, "\"%s\":", key);
 	json_text(out, text, strlen(text));
@@ -28,34 +28,34 @@ static void add_text(struct buf *out, const char *key, const char *text)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static void add_row(struct buf *out, const struct compare_item *item)
+static void compare_json_add_row(struct buf *out, const struct compare_item *item)
 {
 	static const char *const kinds[] = { "step", "region", "module" };
 	const struct compare_stats *stats = &item->stats;
 
 	buf_print(out, "{\"kind\":\"%s\",", kinds[item->kind]);
-	add_text(out, "name", item->name);
+	compare_json_add_text(out, "name", item->name);
 	buf_char(out, ',');
-	add_text(out, "source", item->source);
-	add_number(out, "a", stats->a);
-	add_number(out, "b", stats->b);
-	add_number(out, "ratio", stats->ratio);
-	add_number(out, "lo", stats->low);
-	add_number(out, "hi", stats->high);
-	add_number(out, "p", stats->p);
-	add_number(out, "p_corrected", stats->p_corrected);
-	add_number(out, "could_see", stats->could_see);
+	compare_json_add_text(out, "source", item->source);
+	compare_json_add_number(out, "a", stats->a);
+	compare_json_add_number(out, "b", stats->b);
+	compare_json_add_number(out, "ratio", stats->ratio);
+	compare_json_add_number(out, "lo", stats->low);
+	compare_json_add_number(out, "hi", stats->high);
+	compare_json_add_number(out, "p", stats->p);
+	compare_json_add_number(out, "p_corrected", stats->p_corrected);
+	compare_json_add_number(out, "could_see", stats->could_see);
 	buf_print(out, ",\"significant\":%s}", stats->significant ? "true" : "false");
 }
 
-static void add_rows(struct buf *out, const struct compare *compare)
+static void compare_json_add_rows(struct buf *out, const struct compare *compare)
 {
 	const struct compare_item **list = compare_ranked(compare);
 
 	buf_text(out, ",\n\"rows\":[");
 	for (size_t i = 0; list && i < compare->item_count; i++) {
 		buf_text(out, i ? ",\n" : "\n");
-		add_row(out, list[i]);
+		compare_json_add_row(out, list[i]);
 	}
 	buf_text(out, "]");
 	out->failed |= !list;
@@ -70,28 +70,29 @@ static void add_runs(struct buf *out, const struct compare *compare)
 
 		buf_print(out, "%s\n{\"side\":\"%s\",", i ? "," : "",
 			  i < compare->a_count ? "a" : "b");
-		add_text(out, "path", run->path);
+		compare_json_add_text(out, "path", run->path);
 		buf_char(out, ',');
-		add_text(out, "program", run->program);
+		compare_json_add_text(out, "program", run->program);
 		buf_char(out, ',');
-		add_text(out, "command", run->command);
+		compare_json_add_text(out, "command", run->command);
 		buf_print(out, ",\"steps\":%zu,\"warmup\":%zu", run->whole ? 0 : run->step_count,
 			  run->warmup);
-		add_number(out, "peak_bytes", run->peak_bytes >= 0 ? run->peak_bytes : NAN);
-		add_number(out, "steps_per_s", run->whole ? NAN : run->steps_per_s);
-		add_number(out, "zones", run->zones);
-		add_number(out, "zones_lost", run->zones_lost);
+		compare_json_add_number(out, "peak_bytes",
+					run->peak_bytes >= 0 ? run->peak_bytes : NAN);
+		compare_json_add_number(out, "steps_per_s", run->whole ? NAN : run->steps_per_s);
+		compare_json_add_number(out, "zones", run->zones);
+		compare_json_add_number(out, "zones_lost", run->zones_lost);
 		buf_char(out, '}');
 	}
 	buf_text(out, "]");
 }
 
-static void add_pair(struct buf *out, const char *key, double a, double b)
+static void compare_json_add_pair(struct buf *out, const char *key, double a, double b)
 {
 	buf_print(out, ",\n\"%s\":{\"a\":%s,\"b\":%s", key,
 		  isfinite(a) ? format_double(a).text : "null",
 		  isfinite(b) ? format_double(b).text : "null");
-	add_number(out, "ratio", a > 0 ? b / a : NAN);
+	compare_json_add_number(out, "ratio", a > 0 ? b / a : NAN);
 	buf_char(out, '}');
 }
 
@@ -99,8 +100,8 @@ static void add_figures(struct buf *out, const struct compare *compare)
 {
 	struct compare_figures of = compare_figures(compare);
 
-	add_pair(out, "memory", of.peak_bytes[0], of.peak_bytes[1]);
-	add_pair(out, "throughput", of.steps_per_s[0], of.steps_per_s[1]);
+	compare_json_add_pair(out, "memory", of.peak_bytes[0], of.peak_bytes[1]);
+	compare_json_add_pair(out, "throughput", of.steps_per_s[0], of.steps_per_s[1]);
 }
 
 static void add_note(void *context, const char *text, bool loud)
@@ -117,10 +118,10 @@ static void add_words(struct buf *out, const struct compare *compare)
 	struct buf because = { 0 };
 
 	buf_text(out, ",\n");
-	add_text(out, "sentence", compare->sentence);
+	compare_json_add_text(out, "sentence", compare->sentence);
 	compare_because(compare, &because);
 	buf_text(out, ",\n");
-	add_text(out, "because", buf_get(&because));
+	compare_json_add_text(out, "because", buf_get(&because));
 	out->failed |= because.failed;
 	buf_fini(&because);
 	buf_text(out, ",\n\"notes\":[");
@@ -139,7 +140,7 @@ struct flame {
 };
 
 /* Parents come before their children in the list. */
-static void sum_up(struct flame *flame)
+static void compare_json_sum_up(struct flame *flame)
 {
 	const struct stacks *stacks = flame->stacks;
 
@@ -185,8 +186,8 @@ static void add_value(struct buf *out, const struct compare *compare, const stru
 		buf_print(out, "%.0f", flame->totals[2 * node + (size_t)column - 5]);
 }
 
-static void add_column(struct buf *out, const struct compare *compare, const struct flame *flame,
-		       int column)
+static void compare_json_add_column(struct buf *out, const struct compare *compare,
+				    const struct flame *flame, int column)
 {
 	static const char *const keys[] = { "name",   "source",	 "parent", "a_self",
 					    "b_self", "a_total", "b_total" };
@@ -203,18 +204,18 @@ static void add_column(struct buf *out, const struct compare *compare, const str
 	buf_char(out, ']');
 }
 
-static void add_flame(struct buf *out, const struct compare *compare)
+static void compare_json_add_flame(struct buf *out, const struct compare *compare)
 {
 	struct flame flame = { .stacks = &compare->flame };
 
 	flame.totals = calloc(2 * compare->flame.count, sizeof(flame.totals[0]));
 	flame.numbers = calloc(compare->flame.count, sizeof(flame.numbers[0]));
 	if (flame.totals && flame.numbers) {
-		sum_up(&flame);
+		compare_json_sum_up(&flame);
 		number(&flame);
 		buf_text(out, ",\n\"flame\":{");
 		for (int i = 0; i < FLAME_COLUMNS; i++)
-			add_column(out, compare, &flame, i);
+			compare_json_add_column(out, compare, &flame, i);
 		buf_char(out, '}');
 	}
 	out->failed |= !flame.totals || !flame.numbers;
@@ -228,12 +229,12 @@ void compare_json(const struct compare *compare, struct buf *out)
 
 	buf_print(out, COMPARE_JSON_MARK "%s,", compare->why[0] ? "false" : "true");
 	if (compare->why[0])
-		add_text(out, "why", compare->why);
+		compare_json_add_text(out, "why", compare->why);
 	else
 		buf_text(out, "\"why\":null");
 	if (judged) {
 		add_words(out, compare);
-		add_number(out, "could_see", compare->items[0].stats.could_see);
+		compare_json_add_number(out, "could_see", compare->items[0].stats.could_see);
 		buf_print(out, ",\"time\":\"%s\"", compare->total ? "total" : "self");
 		buf_print(out, ",\"unit\":\"%s\"",
 			  compare->a_count + compare->b_count > 3 ? "run" : "step");
@@ -242,9 +243,9 @@ void compare_json(const struct compare *compare, struct buf *out)
 	}
 	add_runs(out, compare);
 	if (judged) {
-		add_rows(out, compare);
+		compare_json_add_rows(out, compare);
 		add_figures(out, compare);
-		add_flame(out, compare);
+		compare_json_add_flame(out, compare);
 	}
 	buf_text(out, "}\n");
 }

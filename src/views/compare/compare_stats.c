@@ -14,7 +14,7 @@
 #define WARMUP_SHARE 4 /* at most a quarter */
 #define MAD_TO_DEVIATION 1.4826
 #define WANDER_Z 2.326 /* noise that does not wander is taken for it once in 100 */
-#define WANDER_LEVEL (3.14159265358979 * 3.14159265358979 / 3) /* see widen() */
+#define WANDER_LEVEL (3.14159265358979 * 3.14159265358979 / 3) /* see compare_stats_widen() */
 #define WANDER_FREEDOM 2 /* of each side: two slow waves are all that is known */
 
 /* ---- Student's t ---------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static double of_batches(double r, size_t batch)
 	return r > 0 ? r * power * power / (b * (1 - r * r) - 2 * r * power) : 0;
 }
 
-static double between(double low, double value, double high)
+static double compare_stats_between(double low, double value, double high)
 {
 	return value < low ? low : value > high ? high : value;
 }
@@ -191,8 +191,9 @@ static double between(double low, double value, double high)
 static double resemblance_at(const struct moments *a, const struct moments *b, double least,
 			     size_t batch)
 {
-	return between(of_batches(between(0, least, RESEMBLANCE_CAP), batch), resemblance(a, b),
-		       RESEMBLANCE_CAP);
+	return compare_stats_between(
+		of_batches(compare_stats_between(0, least, RESEMBLANCE_CAP), batch),
+		resemblance(a, b), RESEMBLANCE_CAP);
 }
 
 static size_t least_batches(const struct compare_stats_run *a, const struct compare_stats_run *b,
@@ -248,7 +249,7 @@ static void set_interval(struct compare_stats *out, double variance_a, double va
 }
 
 /* Welch: the sides need not spread alike. */
-static void finish(struct compare_stats *out, struct spread a, struct spread b)
+static void compare_stats_finish(struct compare_stats *out, struct spread a, struct spread b)
 {
 	double variance = a.variance + b.variance, t;
 
@@ -304,7 +305,7 @@ static double wander_limit(double freedom)
  * in all regions together, the means are known as badly as a random walk's: its level varies by pi^2 / 3 times what its
  * slowest wave does.
  */
-static double widen(double own, const struct compare_stats_noise *noise)
+static double compare_stats_widen(double own, const struct compare_stats_noise *noise)
 {
 	double all = noise && noise->weight > 0 ? noise->wander / noise->weight : 0;
 	double most = own > all ? own : all;
@@ -345,8 +346,8 @@ static void compare_two_runs(const struct compare_stats_run *a, const struct com
 	out->b = mean_of(b->values, b->count);
 	of_a = spread_of(&left, r);
 	of_b = spread_of(&right, r);
-	out->wander = widen(wander_of(a, b, of_a.variance + of_b.variance), noise);
-	finish(out, widened(of_a, out->wander), widened(of_b, out->wander));
+	out->wander = compare_stats_widen(wander_of(a, b, of_a.variance + of_b.variance), noise);
+	compare_stats_finish(out, widened(of_a, out->wander), widened(of_b, out->wander));
 }
 
 static void add_means(const struct compare_stats_side *side, double *means, double *mean,
@@ -374,8 +375,8 @@ static int compare_many_runs(const struct compare_stats_side *a, const struct co
 	free(means);
 	variance = squares / freedom;
 	out->batch = 0;
-	finish(out, (struct spread){ variance / (double)a->count, freedom },
-	       (struct spread){ variance / (double)b->count, freedom });
+	compare_stats_finish(out, (struct spread){ variance / (double)a->count, freedom },
+			     (struct spread){ variance / (double)b->count, freedom });
 	if (variance > 0 && !isnan(out->p)) {
 		out->freedom = freedom;
 		out->p = compare_stats_t_tails((out->b - out->a) / out->error, freedom);
@@ -396,7 +397,7 @@ void compare_stats_listen(struct compare_stats_noise *noise, const struct compar
 	right = moments_of(&b->runs[0], 1);
 	r = resemblance(&left, &right);
 	noise->resemblance += weight * r;
-	r = between(0, r, RESEMBLANCE_CAP);
+	r = compare_stats_between(0, r, RESEMBLANCE_CAP);
 	variance = spread_of(&left, r).variance + spread_of(&right, r).variance;
 	noise->wander += weight * wander_of(&a->runs[0], &b->runs[0], variance);
 	noise->weight += weight;

@@ -61,7 +61,7 @@ static void print_heading(const struct printed *printed)
 		text_plain(printed->style));
 }
 
-static const char *word_of(const struct compare_item *item)
+static const char *compare_text_word_of(const struct compare_item *item)
 {
 	if (!item->stats.significant)
 		return isnan(item->stats.p) ? "?" : "";
@@ -105,11 +105,11 @@ static void add_ratio(struct buf *line, const struct compare_item *item, bool ut
 	text_pad(line, text, 13, -1);
 }
 
-static void print_item(const struct printed *printed, const struct compare_item *item)
+static void compare_text_print_item(const struct printed *printed, const struct compare_item *item)
 {
 	const struct text_style *style = printed->style;
 	struct buf line = { 0 };
-	const char *word = word_of(item);
+	const char *word = compare_text_word_of(item);
 	enum text_paint paint = !item->stats.significant	? TEXT_PLAIN
 				: item->stats.b > item->stats.a ? TEXT_RED
 								: TEXT_GREEN;
@@ -160,7 +160,7 @@ static void print_items(const struct printed *printed, bool all)
 		}
 		if (!told++)
 			print_heading(printed);
-		print_item(printed, list[i]);
+		compare_text_print_item(printed, list[i]);
 	}
 	free(list);
 	print_rest(printed, told, hidden, noise);

@@ -71,7 +71,7 @@ void compare_say(struct compare *compare)
 }
 
 /* At most CAUSE_BYTES of a name, whole characters. */
-static int cut(const char *name)
+static int compare_words_cut(const char *name)
 {
 	size_t bytes = strlen(name);
 
@@ -86,7 +86,7 @@ static int cut(const char *name)
 /* "alpha 1.10 ×": the time at stake says the order; what is new or gone has no ratio. */
 static void add_cause(struct buf *out, const struct compare_item *item)
 {
-	int bytes = cut(item->name);
+	int bytes = compare_words_cut(item->name);
 
 	buf_print(out, "%.*s%s ", bytes, item->name, item->name[bytes] ? "…" : "");
 	if (!(item->stats.a > 0))

@@ -90,7 +90,7 @@ void export_program(struct export *export, char *out, size_t out_bytes)
 		  NULL);
 }
 
-static int write_aside(struct export *export, const struct export_format *format)
+static int export_write_aside(struct export *export, const struct export_format *format)
 {
 	struct atomic_file aside;
 	int rc = atomic_file_open(&aside, export->options->file, export->options->force,
@@ -106,12 +106,12 @@ static int write_aside(struct export *export, const struct export_format *format
 	return rc;
 }
 
-static int write_all(struct export *export, const struct export_format *format)
+static int export_write_all(struct export *export, const struct export_format *format)
 {
 	if (format->tables)
 		return export_tables(export, format);
 	if (strcmp(export->options->file, "-"))
-		return write_aside(export, format);
+		return export_write_aside(export, format);
 	export->out = stdout;
 	return format->write(export);
 }
@@ -123,7 +123,7 @@ int export_write(struct tables *tables, const struct export_format *format,
 	int rc;
 
 	progress_begin(&export.progress, "writing", "zones");
-	rc = write_all(&export, format);
+	rc = export_write_all(&export, format);
 	progress_end(&export.progress);
 	frames_fini(&export.frames);
 	buf_fini(&export.buf);

@@ -27,7 +27,8 @@ static void add_member(struct buf *out, const char *key, const char *text, size_
 	json_text(out, text, bytes);
 }
 
-static void add_name(struct buf *out, const char *what, int32_t pid, int32_t tid, const char *name)
+static void export_chrome_add_name(struct buf *out, const char *what, int32_t pid, int32_t tid,
+				   const char *name)
 {
 	buf_print(out, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"args\":{", pid, tid,
 		  what);
@@ -35,27 +36,28 @@ static void add_name(struct buf *out, const char *what, int32_t pid, int32_t tid
 	buf_text(out, "}},\n");
 }
 
-static int process_row(const struct rows *rows, void *context)
+static int export_chrome_process_row(const struct rows *rows, void *context)
 {
 	struct export *export = context;
 	char name[256];
 	int32_t pid = (int32_t)rows_number(rows, 0, 0);
 
 	rows_copy_text(rows, 1, name, sizeof(name));
-	add_name(&export->buf, "process_name", pid, 0, name);
+	export_chrome_add_name(&export->buf, "process_name", pid, 0, name);
 	return export_flush(export, false);
 }
 
-static int begin_thread(struct zone_walk *walk, const struct zone_walk_thread *thread)
+static int export_chrome_begin_thread(struct zone_walk *walk, const struct zone_walk_thread *thread)
 {
 	struct export *export = walk->context;
 
 	if (thread->name[0])
-		add_name(&export->buf, "thread_name", thread->pid, thread->tid, thread->name);
+		export_chrome_add_name(&export->buf, "thread_name", thread->pid, thread->tid,
+				       thread->name);
 	return export_flush(export, false);
 }
 
-static void add_place(struct buf *out, const struct frames_one *frame, int64_t step)
+static void export_chrome_add_place(struct buf *out, const struct frames_one *frame, int64_t step)
 {
 	buf_print(out, ",\"args\":{\"step\":%" PRId64, step);
 	if (frame->file_bytes) {
@@ -66,8 +68,8 @@ static void add_place(struct buf *out, const struct frames_one *frame, int64_t s
 	buf_char(out, '}');
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		      struct zone_walk_zone *parent)
+static int export_chrome_begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				    struct zone_walk_zone *parent)
 {
 	struct export *export = walk->context;
 	const struct frames_one *frame = &walk->frames->list[zone->frame];
@@ -85,7 +87,7 @@ static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 		buf_text(out, ",\"dur\":");
 		add_us(out, zone->end_ns - zone->start_ns);
 	}
-	add_place(out, frame, zone->step);
+	export_chrome_add_place(out, frame, zone->step);
 	buf_text(out, "},\n");
 	return export_flush(export, false);
 }
@@ -99,7 +101,7 @@ static void add_row_text(struct buf *out, const char *key, const struct rows *ro
 		   cell.kind == TABLES_TEXT ? cell.text_bytes : 0);
 }
 
-static int mark_row(const struct rows *rows, void *context)
+static int export_chrome_mark_row(const struct rows *rows, void *context)
 {
 	struct export *export = context;
 	struct buf *out = &export->buf;
@@ -115,7 +117,7 @@ static int mark_row(const struct rows *rows, void *context)
 	return export_flush(export, false);
 }
 
-static int counter_row(const struct rows *rows, void *context)
+static int export_chrome_counter_row(const struct rows *rows, void *context)
 {
 	struct export *export = context;
 	struct buf *out = &export->buf;
@@ -134,25 +136,25 @@ static int counter_row(const struct rows *rows, void *context)
 
 int export_chrome(struct export *export)
 {
-	static const struct zone_walk_visitor visitor = { .thread = begin_thread,
-							  .begin = begin_zone };
+	static const struct zone_walk_visitor visitor = { .thread = export_chrome_begin_thread,
+							  .begin = export_chrome_begin_zone };
 	char program[256];
 	int rc;
 
 	buf_text(&export->buf, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	rc = rows_each(export->tables,
 		       "SELECT pid, program FROM kymo.processes WHERE role = 'target' ORDER BY pid",
-		       process_row, export, export->err);
+		       export_chrome_process_row, export, export->err);
 	if (!rc)
 		rc = export_walk(export, &visitor);
 	if (!rc)
 		rc = rows_each(export->tables,
 			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",
-			       mark_row, export, export->err);
+			       export_chrome_mark_row, export, export->err);
 	if (!rc)
 		rc = rows_each(export->tables,
 			       "SELECT ts_ns, pid, name, value FROM trace.counters ORDER BY ts_ns",
-			       counter_row, export, export->err);
+			       export_chrome_counter_row, export, export->err);
 	if (rc)
 		return rc;
 	/* Every event ends with a comma, and this one with none. */

@@ -84,14 +84,14 @@ static int end_packet(struct export *export)
 	return export_flush(export, false);
 }
 
-static void add_time(struct perfetto *own, int64_t ns)
+static void export_perfetto_add_time(struct perfetto *own, int64_t ns)
 {
 	protobuf_number(&own->packet, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
 }
 
 /* ---- tracks --------------------------------------------------------------------------------- */
 
-static int process_row(const struct rows *rows, void *context)
+static int export_perfetto_process_row(const struct rows *rows, void *context)
 {
 	struct export *export = context;
 	struct perfetto *own = export->own;
@@ -107,7 +107,8 @@ static int process_row(const struct rows *rows, void *context)
 	return end_packet(export);
 }
 
-static int add_thread(struct export *export, int32_t pid, int32_t tid, const char *name)
+static int export_perfetto_add_thread(struct export *export, int32_t pid, int32_t tid,
+				      const char *name)
 {
 	struct perfetto *own = export->own;
 
@@ -122,13 +123,13 @@ static int add_thread(struct export *export, int32_t pid, int32_t tid, const cha
 }
 
 /* From kymo.threads, since a thread may have marks and no zones. */
-static int thread_row(const struct rows *rows, void *context)
+static int export_perfetto_thread_row(const struct rows *rows, void *context)
 {
 	char name[64];
 
 	rows_copy_text(rows, 2, name, sizeof(name));
-	return add_thread(context, (int32_t)rows_number(rows, 0, 0),
-			  (int32_t)rows_number(rows, 1, 0), name);
+	return export_perfetto_add_thread(context, (int32_t)rows_number(rows, 0, 0),
+					  (int32_t)rows_number(rows, 1, 0), name);
 }
 
 /* ---- zones ---------------------------------------------------------------------------------- */
@@ -142,7 +143,7 @@ static void add_entry(struct perfetto *own, uint32_t field, uint64_t iid, const 
 }
 
 /* The packet that first uses a frame brings its texts. */
-static void intern(struct export *export, uint32_t number)
+static void export_perfetto_intern(struct export *export, uint32_t number)
 {
 	struct perfetto *own = export->own;
 	const struct frames_one *frame = &export->frames.list[number];
@@ -162,7 +163,8 @@ static void intern(struct export *export, uint32_t number)
 	protobuf_message(&own->packet, PACKET_INTERNED, &own->event);
 }
 
-static int begin_thread(struct zone_walk *walk, const struct zone_walk_thread *thread)
+static int export_perfetto_begin_thread(struct zone_walk *walk,
+					const struct zone_walk_thread *thread)
 {
 	struct perfetto *own = ((struct export *)walk->context)->own;
 
@@ -176,16 +178,16 @@ static void add_annotation(struct perfetto *own, const char *name)
 	protobuf_message(&own->event, EVENT_ANNOTATION, &own->message);
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		      struct zone_walk_zone *parent)
+static int export_perfetto_begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				      struct zone_walk_zone *parent)
 {
 	struct export *export = walk->context;
 	struct perfetto *own = export->own;
 	uint64_t iid = (uint64_t)zone->frame + 1;
 
 	(void)parent;
-	add_time(own, zone->start_ns);
-	intern(export, zone->frame);
+	export_perfetto_add_time(own, zone->start_ns);
+	export_perfetto_intern(export, zone->frame);
 	protobuf_number(&own->event, EVENT_TYPE, EVENT_BEGIN);
 	protobuf_number(&own->event, EVENT_TRACK, own->track);
 	protobuf_number(&own->event, EVENT_CATEGORY_IIDS, iid);
@@ -201,8 +203,8 @@ static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 }
 
 /* A zone that had not ended gets no end: the viewer shows it as such. */
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		    struct zone_walk_zone *parent)
+static int export_perfetto_end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				    struct zone_walk_zone *parent)
 {
 	struct export *export = walk->context;
 	struct perfetto *own = export->own;
@@ -210,7 +212,7 @@ static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 	(void)parent;
 	if (zone->open)
 		return 0;
-	add_time(own, zone->end_ns);
+	export_perfetto_add_time(own, zone->end_ns);
 	protobuf_number(&own->event, EVENT_TYPE, EVENT_END);
 	protobuf_number(&own->event, EVENT_TRACK, own->track);
 	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
@@ -219,7 +221,8 @@ static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 
 /* ---- marks and counters --------------------------------------------------------------------- */
 
-static void add_text(struct buf *out, uint32_t field, const struct rows *rows, size_t column)
+static void export_perfetto_add_text(struct buf *out, uint32_t field, const struct rows *rows,
+				     size_t column)
 {
 	struct tables_cell cell;
 
@@ -228,18 +231,18 @@ static void add_text(struct buf *out, uint32_t field, const struct rows *rows, s
 		      cell.kind == TABLES_TEXT ? cell.text_bytes : 0);
 }
 
-static int mark_row(const struct rows *rows, void *context)
+static int export_perfetto_mark_row(const struct rows *rows, void *context)
 {
 	struct export *export = context;
 	struct perfetto *own = export->own;
 
-	add_time(own, (int64_t)rows_number(rows, 0, 0));
+	export_perfetto_add_time(own, (int64_t)rows_number(rows, 0, 0));
 	protobuf_number(&own->event, EVENT_TYPE, EVENT_INSTANT);
 	protobuf_number(
 		&own->event, EVENT_TRACK,
 		thread_track((int32_t)rows_number(rows, 1, 0), (int32_t)rows_number(rows, 2, 0)));
-	add_text(&own->event, EVENT_NAME, rows, 3);
-	add_text(&own->message, ANNOTATION_TEXT, rows, 4);
+	export_perfetto_add_text(&own->event, EVENT_NAME, rows, 3);
+	export_perfetto_add_text(&own->message, ANNOTATION_TEXT, rows, 4);
 	add_annotation(own, "text");
 	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
 	return end_packet(export);
@@ -252,13 +255,13 @@ static int begin_counter(struct export *export, const struct rows *rows, int32_t
 
 	protobuf_number(&own->event, TRACK_UUID, ++own->counters);
 	protobuf_number(&own->event, TRACK_PARENT, process_track(pid));
-	add_text(&own->event, TRACK_NAME, rows, 2);
+	export_perfetto_add_text(&own->event, TRACK_NAME, rows, 2);
 	protobuf_message(&own->event, TRACK_COUNTER, &own->message);
 	protobuf_message(&own->packet, PACKET_TRACK, &own->event);
 	return end_packet(export);
 }
 
-static int counter_row(const struct rows *rows, void *context)
+static int export_perfetto_counter_row(const struct rows *rows, void *context)
 {
 	struct export *export = context;
 	struct perfetto *own = export->own;
@@ -268,7 +271,7 @@ static int counter_row(const struct rows *rows, void *context)
 		rc = begin_counter(export, rows, (int32_t)rows_number(rows, 1, 0));
 	if (rc)
 		return rc;
-	add_time(own, (int64_t)rows_number(rows, 0, 0));
+	export_perfetto_add_time(own, (int64_t)rows_number(rows, 0, 0));
 	protobuf_number(&own->event, EVENT_TYPE, EVENT_COUNTER);
 	protobuf_number(&own->event, EVENT_TRACK, own->counters);
 	protobuf_double(&own->event, EVENT_DOUBLE, rows_number(rows, 3, 0));
@@ -278,31 +281,33 @@ static int counter_row(const struct rows *rows, void *context)
 
 int export_perfetto(struct export *export)
 {
-	static const struct zone_walk_visitor visitor = { begin_thread, begin_zone, end_zone };
+	static const struct zone_walk_visitor visitor = { export_perfetto_begin_thread,
+							  export_perfetto_begin_zone,
+							  export_perfetto_end_zone };
 	struct perfetto own = { .known = 0 };
 	int rc;
 
 	export->own = &own;
 	rc = rows_each(export->tables,
 		       "SELECT pid, program FROM kymo.processes WHERE role = 'target' ORDER BY pid",
-		       process_row, export, export->err);
+		       export_perfetto_process_row, export, export->err);
 	if (!rc)
 		rc = rows_each(export->tables,
 			       "SELECT pid, tid, max(thread) FROM kymo.threads GROUP BY pid, tid "
 			       "ORDER BY pid, tid",
-			       thread_row, export, export->err);
+			       export_perfetto_thread_row, export, export->err);
 	if (!rc)
 		rc = export_walk(export, &visitor);
 	if (!rc)
 		rc = rows_each(export->tables,
 			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",
-			       mark_row, export, export->err);
+			       export_perfetto_mark_row, export, export->err);
 	if (!rc)
 		rc = rows_each(
 			export->tables,
 			"SELECT ts_ns, pid, name, value, row_number() OVER (PARTITION BY pid, name "
 			"ORDER BY ts_ns) AS n FROM trace.counters ORDER BY pid, name, n",
-			counter_row, export, export->err);
+			export_perfetto_counter_row, export, export->err);
 	if (!rc)
 		rc = export_flush(export, true);
 	buf_fini(&own.packet);

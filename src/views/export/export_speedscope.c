@@ -27,7 +27,8 @@ static void end_profile(struct export *export)
 	own->open = false;
 }
 
-static int begin_thread(struct zone_walk *walk, const struct zone_walk_thread *thread)
+static int export_speedscope_begin_thread(struct zone_walk *walk,
+					  const struct zone_walk_thread *thread)
 {
 	struct export *export = walk->context;
 	struct speedscope *own = export->own;
@@ -46,7 +47,8 @@ static int begin_thread(struct zone_walk *walk, const struct zone_walk_thread *t
 	return export_flush(export, false);
 }
 
-static int add_event(struct export *export, char type, uint32_t frame, int64_t at_ns)
+static int export_speedscope_add_event(struct export *export, char type, uint32_t frame,
+				       int64_t at_ns)
 {
 	struct speedscope *own = export->own;
 
@@ -57,21 +59,21 @@ static int add_event(struct export *export, char type, uint32_t frame, int64_t a
 	return export_flush(export, false);
 }
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		      struct zone_walk_zone *parent)
+static int export_speedscope_begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+					struct zone_walk_zone *parent)
 {
 	(void)parent;
-	return add_event(walk->context, 'O', zone->frame, zone->start_ns);
+	return export_speedscope_add_event(walk->context, 'O', zone->frame, zone->start_ns);
 }
 
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		    struct zone_walk_zone *parent)
+static int export_speedscope_end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				      struct zone_walk_zone *parent)
 {
 	(void)parent;
-	return add_event(walk->context, 'C', zone->frame, zone->end_ns);
+	return export_speedscope_add_event(walk->context, 'C', zone->frame, zone->end_ns);
 }
 
-static int add_sample(const struct sampled_stack *stack, void *context)
+static int export_speedscope_add_sample(const struct sampled_stack *stack, void *context)
 {
 	struct export *export = context;
 	struct speedscope *own = export->own;
@@ -93,7 +95,8 @@ static int write_samples(struct export *export)
 	buf_text(
 		&export->buf,
 		"{\"type\":\"sampled\",\"unit\":\"none\",\"name\":\"Python samples\",\"samples\":[\n");
-	rc = sampled_each(export->tables, &export->frames, add_sample, export, export->err);
+	rc = sampled_each(export->tables, &export->frames, export_speedscope_add_sample, export,
+			  export->err);
 	buf_print(&export->buf, "\n],\"weights\":[%s],\"startValue\":0,\"endValue\":%" PRId64 "}",
 		  buf_get(&own->weights), own->last_ns);
 	export->buf.failed |= own->weights.failed;
@@ -102,7 +105,9 @@ static int write_samples(struct export *export)
 
 static int write_zones(struct export *export)
 {
-	static const struct zone_walk_visitor visitor = { begin_thread, begin_zone, end_zone };
+	static const struct zone_walk_visitor visitor = { export_speedscope_begin_thread,
+							  export_speedscope_begin_zone,
+							  export_speedscope_end_zone };
 	int rc = export_walk(export, &visitor);
 
 	end_profile(export);

@@ -27,8 +27,8 @@ struct summed {
 
 /* ---- summing -------------------------------------------------------------------------------- */
 
-static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		      struct zone_walk_zone *parent)
+static int export_stacks_begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				    struct zone_walk_zone *parent)
 {
 	struct summed *own = ((struct export *)walk->context)->own;
 
@@ -36,8 +36,8 @@ static int begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 	return 0;
 }
 
-static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
-		    struct zone_walk_zone *parent)
+static int export_stacks_end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
+				  struct zone_walk_zone *parent)
 {
 	struct summed *own = ((struct export *)walk->context)->own;
 	struct stacks_node *node = &own->stacks.nodes[zone->tag];
@@ -48,7 +48,7 @@ static int end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 	return 0;
 }
 
-static int add_sample(const struct sampled_stack *stack, void *context)
+static int export_stacks_add_sample(const struct sampled_stack *stack, void *context)
 {
 	struct export *export = context;
 	struct summed *own = export->own;
@@ -62,14 +62,16 @@ static int add_sample(const struct sampled_stack *stack, void *context)
 
 static int sum_zones(struct export *export)
 {
-	static const struct zone_walk_visitor visitor = { .begin = begin_zone, .end = end_zone };
+	static const struct zone_walk_visitor visitor = { .begin = export_stacks_begin_zone,
+							  .end = export_stacks_end_zone };
 
 	return export_walk(export, &visitor);
 }
 
 static int sum_samples(struct export *export)
 {
-	return sampled_each(export->tables, &export->frames, add_sample, export, export->err);
+	return sampled_each(export->tables, &export->frames, export_stacks_add_sample, export,
+			    export->err);
 }
 
 /* ---- folded --------------------------------------------------------------------------------- */
@@ -131,7 +133,8 @@ static const char *const strings[] = {
 };
 #define STRING_COUNT (sizeof(strings) / sizeof(strings[0]))
 
-static void add_type(struct buf *out, struct buf *message, uint64_t type, uint64_t unit)
+static void export_stacks_add_type(struct buf *out, struct buf *message, uint64_t type,
+				   uint64_t unit)
 {
 	protobuf_number(message, 1, type);
 	protobuf_number(message, 2, unit);
@@ -144,9 +147,9 @@ static void add_pprof_head(struct export *export, struct buf *message)
 
 	for (size_t i = 0; i < STRING_COUNT; i++)
 		protobuf_text(out, PROFILE_STRING, strings[i], strlen(strings[i]));
-	add_type(out, message, 1, 2);
-	add_type(out, message, 3, 4);
-	add_type(out, message, 5, 2);
+	export_stacks_add_type(out, message, 1, 2);
+	export_stacks_add_type(out, message, 3, 4);
+	export_stacks_add_type(out, message, 5, 2);
 	protobuf_number(out, PROFILE_DEFAULT_TYPE, 3);
 	protobuf_number(out, PROFILE_TIME,
 			(uint64_t)tables_number(export->tables,
@@ -157,8 +160,8 @@ static void add_pprof_head(struct export *export, struct buf *message)
 }
 
 /* A location and a function for each frame, both with its number + 1. */
-static void add_frame(struct buf *out, struct buf *message, struct buf *line,
-		      const struct frames_one *frame, uint64_t id)
+static void export_stacks_add_frame(struct buf *out, struct buf *message, struct buf *line,
+				    const struct frames_one *frame, uint64_t id)
 {
 	uint64_t name = STRING_COUNT + 2 * (id - 1);
 
@@ -202,7 +205,8 @@ static int write_pprof(struct export *export, struct summed *own)
 	add_pprof_head(export, &message);
 	rc = gzip_write(&gzip, &export->buf, export->err);
 	for (size_t i = 0; !rc && i < export->frames.count; i++) {
-		add_frame(&export->buf, &message, &inner, &export->frames.list[i], i + 1);
+		export_stacks_add_frame(&export->buf, &message, &inner, &export->frames.list[i],
+					i + 1);
 		rc = gzip_write(&gzip, &export->buf, export->err);
 	}
 	for (uint32_t i = 1; !rc && i < own->stacks.count; i++) {

@@ -42,8 +42,9 @@ static int select_all(struct export *export, const char *table, struct tables_re
 	return rc;
 }
 
-static int write_stream(struct tables_result *result, const struct output_format *format, FILE *out,
-			struct kymo_error *err)
+static int export_tables_write_stream(struct tables_result *result,
+				      const struct output_format *format, FILE *out,
+				      struct kymo_error *err)
 {
 	struct output_options options = { .limit = UINT64_MAX };
 	struct output_count count = { 0 };
@@ -51,8 +52,9 @@ static int write_stream(struct tables_result *result, const struct output_format
 	return format->write(result, &options, out, &count, err);
 }
 
-static int write_file(struct tables_result *result, const struct output_format *format,
-		      const char *path, bool force, struct kymo_error *err)
+static int export_tables_write_file(struct tables_result *result,
+				    const struct output_format *format, const char *path,
+				    bool force, struct kymo_error *err)
 {
 	struct atomic_file aside;
 	int rc;
@@ -64,24 +66,25 @@ static int write_file(struct tables_result *result, const struct output_format *
 	rc = atomic_file_open(&aside, path, force, err);
 	if (rc)
 		return rc;
-	rc = write_stream(result, format, aside.file, err);
+	rc = export_tables_write_stream(result, format, aside.file, err);
 	if (!rc)
 		return atomic_file_commit(&aside, err);
 	atomic_file_discard(&aside);
 	return rc;
 }
 
-static int write_table(struct export *export, const char *table, const char *format,
-		       const char *path)
+static int export_tables_write_table(struct export *export, const char *table, const char *format,
+				     const char *path)
 {
 	const struct output_format *output = output_find(format);
 	struct tables_result *result = NULL;
 	int rc = select_all(export, table, &result);
 
 	if (!rc && !strcmp(path, "-"))
-		rc = write_stream(result, output, stdout, export->err);
+		rc = export_tables_write_stream(result, output, stdout, export->err);
 	else if (!rc)
-		rc = write_file(result, output, path, export->options->force, export->err);
+		rc = export_tables_write_file(result, output, path, export->options->force,
+					      export->err);
 	tables_result_close(result);
 	return rc;
 }
@@ -132,8 +135,8 @@ static bool has_rows(struct export *export, const char *table)
 	return some;
 }
 
-static int fill(struct export *export, const struct export_format *format, const struct list *list,
-		const char *directory)
+static int export_tables_fill(struct export *export, const struct export_format *format,
+			      const struct list *list, const char *directory)
 {
 	char path[2 * KYMO_PATH_BYTES];
 	int rc = 0;
@@ -144,12 +147,12 @@ static int fill(struct export *export, const struct export_format *format, const
 			continue;
 		snprintf(path, sizeof(path), "%s/%s%s", directory, list->names[i],
 			 format->extension);
-		rc = write_table(export, list->names[i], format->name, path);
+		rc = export_tables_write_table(export, list->names[i], format->name, path);
 	}
 	return rc;
 }
 
-static bool is_ours(const char *name)
+static bool export_tables_is_ours(const char *name)
 {
 	const struct export_format *format = export_find_extension(name);
 
@@ -166,7 +169,7 @@ static size_t look_through(const char *directory, bool remove)
 	while (dir && (entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (!is_ours(entry->d_name))
+		if (!export_tables_is_ours(entry->d_name))
 			foreign++;
 		else if (remove)
 			unlinkat(dirfd(dir), entry->d_name, 0);
@@ -176,7 +179,7 @@ static size_t look_through(const char *directory, bool remove)
 	return foreign;
 }
 
-static void remove_directory(const char *directory)
+static void export_tables_remove_directory(const char *directory)
 {
 	look_through(directory, true);
 	rmdir(directory);
@@ -206,7 +209,7 @@ static int check_directory(const struct export *export)
 	return 0;
 }
 
-static int publish(const struct export *export, const char *staged)
+static int export_tables_publish(const struct export *export, const char *staged)
 {
 	const char *path = export->options->file;
 
@@ -215,7 +218,7 @@ static int publish(const struct export *export, const char *staged)
 	/* Not empty: they change places, and the old one goes. */
 	if (export->options->force &&
 	    !renameat2(AT_FDCWD, staged, AT_FDCWD, path, RENAME_EXCHANGE)) {
-		remove_directory(staged);
+		export_tables_remove_directory(staged);
 		return 0;
 	}
 	return error_set(export->err, errno, "cannot write %s: %s", path, strerror(errno));
@@ -231,11 +234,11 @@ static int write_directory(struct export *export, const struct export_format *fo
 	if (mkdir(staged, 0777))
 		return error_set(export->err, errno, "cannot make the directory %s: %s", staged,
 				 strerror(errno));
-	rc = fill(export, format, list, staged);
+	rc = export_tables_fill(export, format, list, staged);
 	if (!rc)
-		rc = publish(export, staged);
+		rc = export_tables_publish(export, staged);
 	if (rc)
-		remove_directory(staged);
+		export_tables_remove_directory(staged);
 	return rc;
 }
 
@@ -246,8 +249,8 @@ int export_tables(struct export *export, const struct export_format *format)
 
 	progress_begin(&export->progress, "writing", "tables");
 	if (export->options->table)
-		return write_table(export, export->options->table, format->name,
-				   export->options->file);
+		return export_tables_write_table(export, export->options->table, format->name,
+						 export->options->file);
 	if (!strcmp(export->options->file, "-"))
 		return error_set(export->err, EINVAL,
 				 "only one table goes to standard output; --table names it");

@@ -23,7 +23,7 @@ static uint32_t crc_of(uint32_t crc, const unsigned char *bytes, size_t count)
 	return ~crc;
 }
 
-static int put(struct gzip *gzip, const void *bytes, size_t count, struct kymo_error *err)
+static int gzip_put(struct gzip *gzip, const void *bytes, size_t count, struct kymo_error *err)
 {
 	errno = 0;
 	if (fwrite(bytes, 1, count, gzip->out) == count)
@@ -36,17 +36,17 @@ static int put_block(struct gzip *gzip, const void *bytes, size_t count, bool la
 {
 	unsigned char head[5] = { last, (unsigned char)count, (unsigned char)(count >> 8),
 				  (unsigned char)~count, (unsigned char)(~count >> 8) };
-	int rc = put(gzip, head, sizeof(head), err);
+	int rc = gzip_put(gzip, head, sizeof(head), err);
 
-	return rc ? rc : put(gzip, bytes, count, err);
+	return rc ? rc : gzip_put(gzip, bytes, count, err);
 }
 
-static int put_word(struct gzip *gzip, uint32_t word, struct kymo_error *err)
+static int gzip_put_word(struct gzip *gzip, uint32_t word, struct kymo_error *err)
 {
 	unsigned char bytes[4] = { (unsigned char)word, (unsigned char)(word >> 8),
 				   (unsigned char)(word >> 16), (unsigned char)(word >> 24) };
 
-	return put(gzip, bytes, sizeof(bytes), err);
+	return gzip_put(gzip, bytes, sizeof(bytes), err);
 }
 
 void gzip_begin(struct gzip *gzip, FILE *out)
@@ -55,7 +55,7 @@ void gzip_begin(struct gzip *gzip, FILE *out)
 	static const unsigned char head[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
 
 	*gzip = (struct gzip){ .out = out };
-	put(gzip, head, sizeof(head), NULL); /* a failure shows at the next write */
+	gzip_put(gzip, head, sizeof(head), NULL); /* a failure shows at the next write */
 }
 
 int gzip_write(struct gzip *gzip, struct buf *buf, struct kymo_error *err)
@@ -80,9 +80,9 @@ int gzip_end(struct gzip *gzip, struct kymo_error *err)
 	int rc = put_block(gzip, "", 0, true, err);
 
 	if (!rc)
-		rc = put_word(gzip, gzip->crc, err);
+		rc = gzip_put_word(gzip, gzip->crc, err);
 	if (!rc)
-		rc = put_word(gzip, gzip->bytes, err);
+		rc = gzip_put_word(gzip, gzip->bytes, err);
 	if (!rc && (fflush(gzip->out) || ferror(gzip->out)))
 		rc = error_set(err, errno ? errno : EIO, "cannot write the result: %s",
 			       strerror(errno));

@@ -17,7 +17,7 @@ static void add_escaped(struct buf *out, unsigned char c)
 	}
 }
 
-static int is_plain(unsigned char c)
+static int json_is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
@@ -28,7 +28,7 @@ void json_text(struct buf *out, const char *text, size_t bytes)
 
 	buf_char(out, '"');
 	while (at < bytes) {
-		for (end = at; end < bytes && is_plain((unsigned char)text[end]); end++)
+		for (end = at; end < bytes && json_is_plain((unsigned char)text[end]); end++)
 			;
 		buf_add(out, text + at, end - at);
 		at = end;

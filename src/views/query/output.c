@@ -76,7 +76,7 @@ static int arrow_write(struct tables_result *result, const struct output_options
 	return tables_write_arrow(result, fileno(out), err);
 }
 
-static int copy_file(int fd, FILE *out, struct kymo_error *err)
+static int output_copy_file(int fd, FILE *out, struct kymo_error *err)
 {
 	char bytes[FLUSH_BYTES];
 	ssize_t count;
@@ -123,7 +123,7 @@ static int parquet_write(struct tables_result *result, const struct output_optio
 	unlink(path);
 	rmdir(directory);
 	if (!rc)
-		rc = copy_file(fd, out, err);
+		rc = output_copy_file(fd, out, err);
 	if (fd >= 0)
 		close(fd);
 	return rc;

@@ -38,7 +38,7 @@ void output_csv_text(struct buf *out, const char *text, size_t bytes)
 		buf_char(out, '"');
 }
 
-static void add_cell(struct buf *out, const struct tables_cell *cell, bool number)
+static void output_csv_add_cell(struct buf *out, const struct tables_cell *cell, bool number)
 {
 	if ((cell->kind == TABLES_TEXT && !number) || cell->kind == TABLES_JSON)
 		output_csv_text(out, cell->text, cell->text_bytes);
@@ -46,7 +46,7 @@ static void add_cell(struct buf *out, const struct tables_cell *cell, bool numbe
 		output_cell(out, cell);
 }
 
-static void add_header(struct buf *out, struct tables_result *result, size_t columns)
+static void output_csv_add_header(struct buf *out, struct tables_result *result, size_t columns)
 {
 	for (size_t i = 0; i < columns; i++) {
 		const char *name = tables_column_name(result, i);
@@ -58,7 +58,8 @@ static void add_header(struct buf *out, struct tables_result *result, size_t col
 	buf_text(out, "\r\n");
 }
 
-static void add_row(struct buf *out, struct tables_result *result, size_t columns, size_t row)
+static void output_csv_add_row(struct buf *out, struct tables_result *result, size_t columns,
+			       size_t row)
 {
 	struct tables_cell cell;
 
@@ -69,7 +70,7 @@ static void add_row(struct buf *out, struct tables_result *result, size_t column
 		/* A lone NULL would be an empty line, which readers skip. */
 		if (columns == 1 && cell.kind == TABLES_NULL)
 			buf_text(out, "\"\"");
-		add_cell(out, &cell, output_is_number(tables_column_type(result, i)));
+		output_csv_add_cell(out, &cell, output_is_number(tables_column_type(result, i)));
 	}
 	buf_text(out, "\r\n");
 }
@@ -82,11 +83,11 @@ int output_csv_write(struct tables_result *result, const struct output_options *
 	int64_t rows = 0;
 	int rc = 0;
 
-	add_header(&buf, result, columns);
+	output_csv_add_header(&buf, result, columns);
 	while (!rc && count->rows < options->limit && (rows = tables_next(result, err)) > 0) {
 		for (size_t row = 0; row < (size_t)rows && count->rows < options->limit && !rc;
 		     row++) {
-			add_row(&buf, result, columns, row);
+			output_csv_add_row(&buf, result, columns, row);
 			count->rows++;
 			rc = output_flush(&buf, out, false, err);
 		}

@@ -18,7 +18,7 @@ static size_t digits_at(const char *text, size_t bytes, size_t at)
 }
 
 /* DECIMAL and HUGEINT come as text; only what JSON calls a number may stand without quotes. */
-static bool is_json_number(const char *text, size_t bytes)
+static bool output_json_is_json_number(const char *text, size_t bytes)
 {
 	size_t at = bytes && text[0] == '-', digits = digits_at(text, bytes, at);
 
@@ -37,7 +37,7 @@ static bool is_json_number(const char *text, size_t bytes)
 void output_json_cell(struct buf *out, const struct tables_cell *cell, bool number)
 {
 	bool quoted = cell->kind == TABLES_TEXT &&
-		      !(number && is_json_number(cell->text, cell->text_bytes));
+		      !(number && output_json_is_json_number(cell->text, cell->text_bytes));
 
 	if (cell->kind == TABLES_NULL || (cell->kind == TABLES_DOUBLE && !isfinite(cell->real)))
 		buf_text(out, "null");
@@ -72,8 +72,8 @@ static char **make_keys(struct tables_result *result, size_t count)
 	return keys;
 }
 
-static void add_row(struct buf *out, struct tables_result *result, char **keys, size_t columns,
-		    size_t row)
+static void output_json_add_row(struct buf *out, struct tables_result *result, char **keys,
+				size_t columns, size_t row)
 {
 	struct tables_cell cell;
 
@@ -100,7 +100,7 @@ int output_json_write(struct tables_result *result, const struct output_options 
 		for (size_t row = 0; row < (size_t)rows && count->rows < options->limit && !rc;
 		     row++) {
 			buf_text(&buf, count->rows++ ? ",\n" : "\n");
-			add_row(&buf, result, keys, columns, row);
+			output_json_add_row(&buf, result, keys, columns, row);
 			rc = output_flush(&buf, out, false, err);
 		}
 	}

@@ -107,8 +107,8 @@ static size_t last_shown(const struct table *table)
 	return last;
 }
 
-static void add_cell(struct table *table, size_t i, const char *text, size_t width,
-		     enum text_paint paint)
+static void output_table_add_cell(struct table *table, size_t i, const char *text, size_t width,
+				  enum text_paint paint)
 {
 	const struct column *column = &table->columns[i];
 	size_t pad = width < column->width ? column->width - width : 0;
@@ -128,7 +128,7 @@ static void add_cell(struct table *table, size_t i, const char *text, size_t wid
 		buf_fill(&table->line, ' ', pad);
 }
 
-static void add_header(struct table *table)
+static void output_table_add_header(struct table *table)
 {
 	struct buf name = { 0 };
 
@@ -139,8 +139,8 @@ static void add_header(struct table *table)
 			continue;
 		buf_reset(&name);
 		text_visible(&name, text, strlen(text));
-		add_cell(table, i, buf_get(&name), text_width(buf_get(&name), name.used),
-			 TEXT_BOLD);
+		output_table_add_cell(table, i, buf_get(&name),
+				      text_width(buf_get(&name), name.used), TEXT_BOLD);
 	}
 	buf_char(&table->line, '\n');
 	for (size_t i = 0; i < table->column_count; i++) {
@@ -162,7 +162,8 @@ static void add_held_row(struct table *table, const struct held *row)
 		char *text = table->text.data + row[i].offset;
 
 		if (!table->columns[i].hidden)
-			add_cell(table, i, text, row[i].width, row[i].null ? TEXT_DIM : TEXT_PLAIN);
+			output_table_add_cell(table, i, text, row[i].width,
+					      row[i].null ? TEXT_DIM : TEXT_PLAIN);
 	}
 	/* No blanks at the end of a line, where the last cell is empty. */
 	if (!row[last_shown(table)].bytes)
@@ -184,7 +185,7 @@ static void add_rounded(struct buf *out, double value)
 }
 
 /* Adds the cell's visible text, ended by NUL, to table->text and says where it is. */
-static struct held hold(struct table *table, size_t column, size_t row)
+static struct held output_table_hold(struct table *table, size_t column, size_t row)
 {
 	struct held held = { .offset = table->text.used };
 	struct tables_cell cell;
@@ -208,7 +209,7 @@ static struct held hold(struct table *table, size_t column, size_t row)
 	return held;
 }
 
-static void measure(struct table *table, size_t column, size_t width)
+static void output_table_measure(struct table *table, size_t column, size_t width)
 {
 	if (!table->style->terminal && width > WIDTH_ALIGNED)
 		width = WIDTH_ALIGNED;
@@ -216,7 +217,8 @@ static void measure(struct table *table, size_t column, size_t width)
 		table->columns[column].width = width;
 }
 
-static int begin_table(struct table *table, struct output_count *count, struct kymo_error *err)
+static int output_table_begin_table(struct table *table, struct output_count *count,
+				    struct kymo_error *err)
 {
 	size_t rows = table->column_count ? table->held_count / table->column_count : 0;
 	int rc = 0;
@@ -228,7 +230,7 @@ static int begin_table(struct table *table, struct output_count *count, struct k
 	if (table->style->terminal)
 		fit_terminal(table);
 	note_hidden(table, count);
-	add_header(table);
+	output_table_add_header(table);
 	for (size_t row = 0; row < rows && !rc; row++) {
 		add_held_row(table, table->held + row * table->column_count);
 		rc = output_flush(&table->line, table->out, false, err);
@@ -237,17 +239,17 @@ static int begin_table(struct table *table, struct output_count *count, struct k
 	return rc;
 }
 
-static int add_row(struct table *table, size_t row, struct output_count *count,
-		   struct kymo_error *err)
+static int output_table_add_row(struct table *table, size_t row, struct output_count *count,
+				struct kymo_error *err)
 {
 	struct held *cells = table->held + (table->begun ? 0 : table->held_count);
 
 	if (table->begun)
 		buf_reset(&table->text);
 	for (size_t i = 0; i < table->column_count; i++) {
-		cells[i] = hold(table, i, row);
+		cells[i] = output_table_hold(table, i, row);
 		if (!table->begun)
-			measure(table, i, cells[i].width);
+			output_table_measure(table, i, cells[i].width);
 	}
 	count->rows++;
 	if (table->begun) {
@@ -258,10 +260,10 @@ static int add_row(struct table *table, size_t row, struct output_count *count,
 		return output_flush(&table->line, table->out, false, err);
 	}
 	table->held_count += table->column_count;
-	return count->rows == ROWS_MEASURED ? begin_table(table, count, err) : 0;
+	return count->rows == ROWS_MEASURED ? output_table_begin_table(table, count, err) : 0;
 }
 
-static int init(struct table *table, struct kymo_error *err)
+static int output_table_init(struct table *table, struct kymo_error *err)
 {
 	table->column_count = tables_column_count(table->result);
 	table->columns = calloc(table->column_count + 1, sizeof(*table->columns));
@@ -273,7 +275,7 @@ static int init(struct table *table, struct kymo_error *err)
 		const char *name = tables_column_name(table->result, i);
 
 		table->columns[i].number = output_is_number(tables_column_type(table->result, i));
-		measure(table, i, text_width(name, strlen(name)));
+		output_table_measure(table, i, text_width(name, strlen(name)));
 	}
 	return 0;
 }
@@ -282,17 +284,17 @@ int output_table_write(struct tables_result *result, const struct output_options
 		       FILE *out, struct output_count *count, struct kymo_error *err)
 {
 	struct table table = { .result = result, .style = &options->style, .out = out };
-	int rc = init(&table, err);
+	int rc = output_table_init(&table, err);
 	int64_t rows = 0;
 
 	while (!rc && count->rows < options->limit && (rows = tables_next(result, err)) > 0)
 		for (size_t row = 0; row < (size_t)rows && count->rows < options->limit && !rc;
 		     row++)
-			rc = add_row(&table, row, count, err);
+			rc = output_table_add_row(&table, row, count, err);
 	if (rows < 0)
 		rc = (int)rows;
 	if (!rc && !table.begun)
-		rc = begin_table(&table, count, err);
+		rc = output_table_begin_table(&table, count, err);
 	if (!rc)
 		rc = output_flush(&table.line, out, true, err);
 	buf_fini(&table.text);

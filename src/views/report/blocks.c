@@ -174,7 +174,7 @@ static const struct {
 	{ "growth", ALLOCATIONS_GROWTH_SQL },
 };
 
-static void write_text(FILE *out, const char *text)
+static void blocks_write_text(FILE *out, const char *text)
 {
 	struct buf buf = { 0 };
 
@@ -294,11 +294,11 @@ static void write_figures(struct tables *tables, const struct facts *facts, FILE
 	fputs("\"figures\":[", out);
 	for (size_t i = 0; i < 6; i++) {
 		fputs(i ? ",{\"label\":" : "{\"label\":", out);
-		write_text(out, figures[i].label);
+		blocks_write_text(out, figures[i].label);
 		fputs(",\"value\":", out);
-		write_text(out, figures[i].value);
+		blocks_write_text(out, figures[i].value);
 		fputs(",\"note\":", out);
-		write_text(out, figures[i].note);
+		blocks_write_text(out, figures[i].note);
 		fputc('}', out);
 	}
 	fputs("],\n", out);
@@ -314,19 +314,19 @@ static void write_verdicts(struct tables *tables, const struct facts *facts, FIL
 	fputs("\"verdicts\":[", out);
 	for (size_t i = 0; i < count; i++) {
 		fputs(i ? ",{\"name\":" : "{\"name\":", out);
-		write_text(out, verdicts[i].name);
+		blocks_write_text(out, verdicts[i].name);
 		fputs(",\"text\":", out);
-		write_text(out, verdicts[i].sentence);
+		blocks_write_text(out, verdicts[i].sentence);
 		fputs(",\"evidence\":", out);
-		write_text(out, verdicts[i].evidence);
+		blocks_write_text(out, verdicts[i].evidence);
 		fputs(",\"try\":", out);
-		write_text(out, verdicts[i].advice);
+		blocks_write_text(out, verdicts[i].advice);
 		fputs(",\"sql\":", out);
-		write_text(out, verdicts[i].query);
+		blocks_write_text(out, verdicts[i].query);
 		fputs(",\"view\":", out);
-		write_text(out, verdicts[i].view);
+		blocks_write_text(out, verdicts[i].view);
 		fputs(",\"find\":", out);
-		write_text(out, verdicts[i].find);
+		blocks_write_text(out, verdicts[i].find);
 		fprintf(out, ",\"gain_pct\":%.1f}", 100 * verdicts[i].gain);
 	}
 	fputs("],\n", out);

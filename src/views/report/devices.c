@@ -19,7 +19,8 @@ struct printing {
 	int printed;
 };
 
-static void add_time(struct buf *line, double ns, int columns, const struct printing *printing)
+static void devices_add_time(struct buf *line, double ns, int columns,
+			     const struct printing *printing)
 {
 	text_pad(line, ns < 0 ? "-" : format_duration(ns, printing->style->utf8).text, columns, 1);
 }
@@ -34,7 +35,7 @@ static void add_share(struct buf *line, double share)
 }
 
 /* The name of what the columns after it are about, and of the device where there are several. */
-static void add_name(struct buf *line, const struct rows *rows, struct printing *printing)
+static void devices_add_name(struct buf *line, const struct rows *rows, struct printing *printing)
 {
 	struct buf whole = { 0 };
 	char name[128], device[128];
@@ -60,8 +61,9 @@ static void end_row(struct buf *line, const struct rows *rows, size_t all_column
 			printing->table);
 }
 
-static int print(struct tables *tables, const char *select, struct printing *printing, int around,
-		 int (*row)(const struct rows *rows, void *context), struct kymo_error *err)
+static int devices_print(struct tables *tables, const char *select, struct printing *printing,
+			 int around, int (*row)(const struct rows *rows, void *context),
+			 struct kymo_error *err)
 {
 	struct buf sql = { 0 };
 	int rc;
@@ -89,12 +91,12 @@ static int model_row(const struct rows *rows, void *context)
 			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
 			"model, latency", "core", "runs", "first", "p50", "warm p99", "total",
 			text_plain(printing->style));
-	add_name(&line, rows, printing);
+	devices_add_name(&line, rows, printing);
 	snprintf(core, sizeof(core), "%.0f", rows_number(rows, 2, 0));
 	text_pad(&line, core, 6, 1);
 	text_pad(&line, format_count_short(rows_count(rows, 3)).text, 11, 1);
 	for (size_t i = 4; i < 8; i++)
-		add_time(&line, rows_number(rows, i, -1), 10, printing);
+		devices_add_time(&line, rows_number(rows, i, -1), 10, printing);
 	end_row(&line, rows, 8, printing);
 	return 0;
 }
@@ -106,7 +108,7 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 		.out = out, .style = style, .most = most, .table = "device.models"
 	};
 
-	return print(
+	return devices_print(
 		tables,
 		"SELECT model, CASE WHEN (SELECT count(DISTINCT device) FROM device.models) > 1 THEN device END, core, "
 		"executions, first_run_ns, p50_ns, warm_p99_ns, total_ns, count(*) OVER () FROM device.models ORDER BY total_ns DESC, model, core",
@@ -126,14 +128,14 @@ static int queue_row(const struct rows *rows, void *context)
 			text_paint(printing->style, TEXT_BOLD), (int)printing->name_columns,
 			"queue", "busy", "% used", "ops", "late", "sync", "depends", "launch",
 			text_plain(printing->style));
-	add_name(&line, rows, printing);
-	add_time(&line, rows_number(rows, 2, 0), 9, printing);
+	devices_add_name(&line, rows, printing);
+	devices_add_time(&line, rows_number(rows, 2, 0), 9, printing);
 	add_share(&line, rows_number(rows, 3, 0));
 	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 9, 1);
 	buf_text(&line, " |");
-	add_time(&line, rows_number(rows, 5, 0), 8, printing);
+	devices_add_time(&line, rows_number(rows, 5, 0), 8, printing);
 	for (size_t i = 6; i < 9; i++)
-		add_time(&line, rows_number(rows, i, 0), 9, printing);
+		devices_add_time(&line, rows_number(rows, i, 0), 9, printing);
 	end_row(&line, rows, 9, printing);
 	return 0;
 }
@@ -145,7 +147,7 @@ int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 		.out = out, .style = style, .most = most, .table = "device.queues"
 	};
 
-	return print(
+	return devices_print(
 		tables,
 		"SELECT queue, CASE WHEN count(DISTINCT device) OVER () > 1 THEN device END, busy_ns, utilisation, ops, "
 		"host_late_ns, sync_ns, dependency_ns, launch_ns, count(*) OVER () FROM device.queues ORDER BY busy_ns DESC, core",

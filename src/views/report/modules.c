@@ -28,7 +28,7 @@ static void print_header(const struct printing *printing)
 }
 
 /* Known by the first row: whether any has time on a device. */
-static void begin(struct printing *printing, const struct rows *rows)
+static void modules_begin(struct printing *printing, const struct rows *rows)
 {
 	printing->device = rows_number(rows, 8, 0) > 0;
 	if (printing->device && printing->name_columns >= MODULE_NAME_LEAST + DEVICE_COLUMNS)
@@ -36,14 +36,15 @@ static void begin(struct printing *printing, const struct rows *rows)
 	print_header(printing);
 }
 
-static void add_duration(struct buf *line, const struct rows *rows, size_t column, bool utf8)
+static void modules_add_duration(struct buf *line, const struct rows *rows, size_t column,
+				 bool utf8)
 {
 	double seconds = rows_number(rows, column, -1);
 
 	text_pad(line, seconds < 0 ? "-" : format_duration(seconds * 1e9, utf8).text, 10, 1);
 }
 
-static int module_row(const struct rows *rows, void *context)
+static int modules_module_row(const struct rows *rows, void *context)
 {
 	struct printing *printing = context;
 	const struct text_style *style = printing->style;
@@ -51,7 +52,7 @@ static int module_row(const struct rows *rows, void *context)
 	char module[256], model[128], percent[16];
 
 	if (!printing->printed++)
-		begin(printing, rows);
+		modules_begin(printing, rows);
 	rows_copy_text(rows, 0, module, sizeof(module));
 	rows_copy_text(rows, 1, model, sizeof(model));
 	snprintf(percent, sizeof(percent), "%.1f", 100 * rows_number(rows, 3, 0));
@@ -65,10 +66,10 @@ static int module_row(const struct rows *rows, void *context)
 	text_fit(&line, buf_get(&name), printing->name_columns, -1, style);
 	buf_text(&line, "  ");
 	text_pad(&line, format_count_short(rows_count(rows, 4)).text, 9, 1);
-	add_duration(&line, rows, 5, style->utf8);
-	add_duration(&line, rows, 6, style->utf8);
+	modules_add_duration(&line, rows, 5, style->utf8);
+	modules_add_duration(&line, rows, 6, style->utf8);
 	if (printing->device)
-		add_duration(&line, rows, 7, style->utf8);
+		modules_add_duration(&line, rows, 7, style->utf8);
 	fprintf(printing->out, "%s\n", buf_get(&line));
 	buf_fini(&name);
 	buf_fini(&line);
@@ -97,7 +98,7 @@ int modules_print(struct tables *tables, size_t most, FILE *out, const struct te
 		"WHERE model IS NOT NULL GROUP BY module, model) LEFT JOIN " FACTS_MODULE_LABELS_SQL
 		" ON name = module ORDER BY own DESC, module LIMIT %zu",
 		most);
-	rc = rows_each(tables, buf_get(&sql), module_row, &printing, err);
+	rc = rows_each(tables, buf_get(&sql), modules_module_row, &printing, err);
 	buf_fini(&sql);
 	return rc < 0 ? rc : printing.printed;
 }

@@ -224,7 +224,7 @@ static bool is_own(const char *table)
 }
 
 /* The user's tables by name, as far as they fit. */
-static void add_user_tables(struct buf *line, const struct facts *facts, size_t columns)
+static void parts_add_user_tables(struct buf *line, const struct facts *facts, size_t columns)
 {
 	struct buf piece = { 0 };
 
@@ -265,7 +265,7 @@ void parts_recorded(FILE *out, const struct facts *facts, const struct text_styl
 				  format_count(rows.emitted).text,
 				  rows.emitted == 1 ? words[i].one : words[i].many);
 	}
-	add_user_tables(&line, facts, (size_t)style->columns);
+	parts_add_user_tables(&line, facts, (size_t)style->columns);
 	if (line.used)
 		print_line(out, &line);
 }

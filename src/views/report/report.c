@@ -331,7 +331,7 @@ static int section_regions(struct report *report)
 	return 0;
 }
 
-static int thread_row(const struct rows *rows, void *context)
+static int report_thread_row(const struct rows *rows, void *context)
 {
 	const struct report *report = context;
 	const struct text_style *style = report->style;
@@ -373,7 +373,7 @@ static int section_threads(struct report *report)
 		/* what was open at the end counts until then */
 		"SELECT pid, tid, thread, depth, age_ns FROM trace.open_zones) "
 		"GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
-		thread_row, report, report->err);
+		report_thread_row, report, report->err);
 }
 
 static int section_modules(struct report *report)
@@ -457,7 +457,7 @@ static int section_memory(struct report *report)
 	return allocations_print(report->tables, report->style, report->out, report->err);
 }
 
-static int loss_row(const struct rows *rows, void *context)
+static int report_loss_row(const struct rows *rows, void *context)
 {
 	const struct report *report = context;
 	char table[64];
@@ -484,7 +484,7 @@ static int section_losses(struct report *report)
 		report->tables,
 		"SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams "
 		"GROUP BY 1 HAVING sum(overwritten) + sum(dropped) > 0 ORDER BY 1",
-		loss_row, report, report->err);
+		report_loss_row, report, report->err);
 }
 
 /* In the order of printing. 0, or a negative errno that ends the report. */

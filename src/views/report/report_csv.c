@@ -8,13 +8,14 @@
 #include "views/report/measures.h"
 #include "views/query/output.h"
 
-static void add_number(struct buf *out, double value)
+static void report_csv_add_number(struct buf *out, double value)
 {
 	buf_char(out, ',');
 	buf_text(out, format_number(value, "").text);
 }
 
-static void add_head(struct buf *out, const char *section, const char *name, const char *unit)
+static void report_csv_add_head(struct buf *out, const char *section, const char *name,
+				const char *unit)
 {
 	output_csv_text(out, section, strlen(section));
 	buf_char(out, ',');
@@ -22,15 +23,15 @@ static void add_head(struct buf *out, const char *section, const char *name, con
 	buf_print(out, ",%s", unit);
 }
 
-static void add_measure(struct buf *out, const char *section, const char *unit,
-			const struct measure *one)
+static void report_csv_add_measure(struct buf *out, const char *section, const char *unit,
+				   const struct measure *one)
 {
 	const double numbers[] = { one->count, one->mean, one->std, one->least,
 				   one->most,  one->p50,  one->p90, one->p99 };
 
-	add_head(out, section, one->name, unit);
+	report_csv_add_head(out, section, one->name, unit);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		add_number(out, numbers[i]);
+		report_csv_add_number(out, numbers[i]);
 	buf_text(out, "\r\n");
 }
 
@@ -48,19 +49,19 @@ static void add_single(struct buf *out, const char *section, const char *name, c
 			       .p99 = value };
 
 	if (isfinite(value))
-		add_measure(out, section, unit, &one);
+		report_csv_add_measure(out, section, unit, &one);
 }
 
-static void fill(struct buf *out, struct tables *tables, const struct facts *facts,
-		 const struct measures *measures)
+static void report_csv_fill(struct buf *out, struct tables *tables, const struct facts *facts,
+			    const struct measures *measures)
 {
 	(void)tables;
 	(void)facts;
 	buf_text(out, REPORT_CSV_MARK);
 	for (size_t i = 0; i < measures->timing_count; i++)
-		add_measure(out, "timing", "ms", &measures->timing[i]);
+		report_csv_add_measure(out, "timing", "ms", &measures->timing[i]);
 	for (size_t i = 0; i < measures->metric_count; i++)
-		add_measure(out, "metrics", "", &measures->metrics[i]);
+		report_csv_add_measure(out, "metrics", "", &measures->metrics[i]);
 	add_single(out, "memory", "peak_allocated", "bytes", measures->peak_allocated);
 	add_single(out, "memory", "peak_reserved", "bytes", measures->peak_reserved);
 	add_single(out, "throughput", "samples_per_sec", "1/s", measures->samples_per_s);
@@ -69,5 +70,5 @@ static void fill(struct buf *out, struct tables *tables, const struct facts *fac
 
 int report_csv(struct tables *tables, FILE *out, struct kymo_error *err)
 {
-	return measures_write(tables, fill, out, err);
+	return measures_write(tables, report_csv_fill, out, err);
 }

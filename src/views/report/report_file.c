@@ -28,7 +28,7 @@ const struct report_format *report_format_of(const char *path)
 }
 
 /* A regular file that begins as our reports do. */
-static bool is_ours(const char *path, const char *mark)
+static bool report_file_is_ours(const char *path, const char *mark)
 {
 	char head[128];
 	size_t bytes = strlen(mark);
@@ -46,7 +46,7 @@ static bool is_ours(const char *path, const char *mark)
 int report_file_open(struct atomic_file *aside, const char *path, const char *mark, bool force,
 		     struct kymo_error *err)
 {
-	return atomic_file_open(aside, path, force || is_ours(path, mark), err);
+	return atomic_file_open(aside, path, force || report_file_is_ours(path, mark), err);
 }
 
 int report_file_write(struct tables *tables, const struct report_format *format, const char *path,

@@ -50,7 +50,7 @@ static int span_row(const struct rows *rows, void *context)
 
 /* ---- the zones' own blocks ------------------------------------------------------------------ */
 
-static void add_lanes(struct buf *out, const struct zoneset *set)
+static void report_html_add_lanes(struct buf *out, const struct zoneset *set)
 {
 	buf_text(out, ",\n\"lanes\":[");
 	for (size_t i = 0; i < set->lane_count; i++) {
@@ -73,7 +73,7 @@ static void add_lanes(struct buf *out, const struct zoneset *set)
 	buf_char(out, ']');
 }
 
-static void add_names(struct buf *out, const struct zoneset *set)
+static void report_html_add_names(struct buf *out, const struct zoneset *set)
 {
 	buf_text(out, ",\n\"names\":{");
 	zonenames_json(&set->names, NULL, 0, set->names.count, out);
@@ -81,7 +81,8 @@ static void add_names(struct buf *out, const struct zoneset *set)
 }
 
 /* What the footer says about the zones of this file. */
-static void describe(struct buf *out, const struct zoneset *set, const struct zonepack *pack)
+static void report_html_describe(struct buf *out, const struct zoneset *set,
+				 const struct zonepack *pack)
 {
 	buf_print(out, "%s zones in this file", format_count(set->count).text);
 	if (!set->count)
@@ -105,7 +106,7 @@ static void add_tracks(struct buf *out, const struct zoneset *set, const struct 
 {
 	struct buf detail = { 0 };
 
-	describe(&detail, set, pack);
+	report_html_describe(&detail, set, pack);
 	buf_print(
 		out,
 		",\n\"zones\":{\"count\":%zu,\"quantum_ns\":%d,\"merged_ns\":%lld,\"end_ns\":%lld,\"detail\":",
@@ -130,7 +131,7 @@ static void add_tracks(struct buf *out, const struct zoneset *set, const struct 
 
 /* Merged zones no longer say who called whom: then the tree is made here, of all of them. What is below 0.02 % stays in
    what is above it. */
-static int add_flame(struct buf *out, const struct zoneset *set, struct kymo_error *err)
+static int report_html_add_flame(struct buf *out, const struct zoneset *set, struct kymo_error *err)
 {
 	struct zoneflame flame;
 	double whole_ns = 0;
@@ -195,8 +196,8 @@ static int pack_zones(struct tables *tables, struct buf *json, struct zonepack *
 	if (!rc)
 		rc = rows_each(tables, spans_sql, span_row, &spans, err);
 	if (!rc) {
-		add_lanes(json, &set);
-		add_names(json, &set);
+		report_html_add_lanes(json, &set);
+		report_html_add_names(json, &set);
 		taken = json->used + web_script_bytes + web_style_bytes + 10000 +
 			110 * set.track_count;
 		if (taken < BUDGET_BYTES && (BUDGET_BYTES - taken) / 4 * 3 > budget)
@@ -206,7 +207,7 @@ static int pack_zones(struct tables *tables, struct buf *json, struct zonepack *
 	if (!rc)
 		add_tracks(json, &set, pack);
 	if (!rc && pack->merged_ns)
-		rc = add_flame(json, &set, err);
+		rc = report_html_add_flame(json, &set, err);
 	buf_char(json, '}');
 	if (!rc && json->failed)
 		rc = error_set(err, ENOMEM, "out of memory for the report");

@@ -10,7 +10,7 @@
 #include "views/query/rows.h"
 #include "views/verdicts/verdict.h"
 
-static void add_number(struct buf *out, const char *key, double value)
+static void report_json_add_number(struct buf *out, const char *key, double value)
 {
 	buf_print(out, "\"%s\":%s", key, format_number(value, "null").text);
 }
@@ -21,7 +21,7 @@ static void add_string(struct buf *out, const char *key, const char *text)
 	json_text(out, text, strlen(text));
 }
 
-static void add_measure(struct buf *out, const struct measure *one, bool timing)
+static void report_json_add_measure(struct buf *out, const struct measure *one, bool timing)
 {
 	const struct {
 		const char *key;
@@ -36,13 +36,13 @@ static void add_measure(struct buf *out, const struct measure *one, bool timing)
 	buf_text(out, ":{");
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		buf_text(out, i ? "," : "");
-		add_number(out, numbers[i].key, numbers[i].value);
+		report_json_add_number(out, numbers[i].key, numbers[i].value);
 	}
 	buf_char(out, ',');
 	if (timing)
 		add_string(out, "source", one->source);
 	else
-		add_number(out, "last", one->last);
+		report_json_add_number(out, "last", one->last);
 	buf_char(out, '}');
 }
 
@@ -52,7 +52,7 @@ static void add_measures(struct buf *out, const char *key, const struct measure 
 	buf_print(out, "\"%s\":{", key);
 	for (size_t i = 0; i < count; i++) {
 		buf_text(out, i ? ",\n" : "\n");
-		add_measure(out, &list[i], timing);
+		report_json_add_measure(out, &list[i], timing);
 	}
 	buf_text(out, "},\n");
 }
@@ -64,22 +64,23 @@ static void add_run(struct buf *out, struct tables *tables, const struct facts *
 	buf_print(out, ",\"pid\":%d,\"live\":%s,", facts->pid, facts->live ? "true" : "false");
 	add_string(out, "ended", facts->how);
 	buf_char(out, ',');
-	add_number(out, "duration_ns", facts->duration_ns);
+	report_json_add_number(out, "duration_ns", facts->duration_ns);
 	buf_char(out, ',');
-	add_number(out, "started_unix_ns",
-		   tables_number(tables, "SELECT started_unix_ns FROM kymo.runs", NAN));
+	report_json_add_number(out, "started_unix_ns",
+			       tables_number(tables, "SELECT started_unix_ns FROM kymo.runs", NAN));
 	buf_char(out, ',');
-	add_number(out, "rank", facts->rank >= 0 ? facts->rank : NAN);
+	report_json_add_number(out, "rank", facts->rank >= 0 ? facts->rank : NAN);
 	buf_char(out, ',');
-	add_number(out, "ranks", facts->ranks >= 0 ? facts->ranks : NAN);
+	report_json_add_number(out, "ranks", facts->ranks >= 0 ? facts->ranks : NAN);
 	buf_char(out, ',');
 	add_string(out, "clock", facts->clock);
 	buf_text(out, "},\n\"steps\":{");
-	add_number(out, "count", (double)facts->steps.ever);
+	report_json_add_number(out, "count", (double)facts->steps.ever);
 	buf_char(out, ',');
-	add_number(out, "median_ms", facts->steps.count ? facts->steps.median_ns / 1e6 : NAN);
+	report_json_add_number(out, "median_ms",
+			       facts->steps.count ? facts->steps.median_ns / 1e6 : NAN);
 	buf_char(out, ',');
-	add_number(out, "p99_ms", facts->steps.count ? facts->steps.p99_ns / 1e6 : NAN);
+	report_json_add_number(out, "p99_ms", facts->steps.count ? facts->steps.p99_ns / 1e6 : NAN);
 	buf_text(out, "},\n");
 }
 
@@ -101,7 +102,7 @@ static void add_verdicts(struct buf *out, struct tables *tables, const struct fa
 		buf_char(out, ',');
 		add_string(out, "sql", verdicts[i].query);
 		buf_char(out, ',');
-		add_number(out, "gain_pct", 100 * verdicts[i].gain);
+		report_json_add_number(out, "gain_pct", 100 * verdicts[i].gain);
 		buf_char(out, '}');
 	}
 	buf_text(out, "],\n");
@@ -112,36 +113,37 @@ static void add_losses(struct buf *out, const struct facts *facts)
 	const struct facts_rows *total = &facts->total;
 
 	buf_text(out, "\"losses\":{");
-	add_number(out, "emitted", (double)total->emitted);
+	report_json_add_number(out, "emitted", (double)total->emitted);
 	buf_char(out, ',');
-	add_number(out, "kept", (double)total->kept);
+	report_json_add_number(out, "kept", (double)total->kept);
 	buf_char(out, ',');
-	add_number(out, "overwritten", (double)total->overwritten);
+	report_json_add_number(out, "overwritten", (double)total->overwritten);
 	buf_char(out, ',');
-	add_number(out, "dropped", (double)total->dropped);
+	report_json_add_number(out, "dropped", (double)total->dropped);
 	buf_text(out, "},\n");
-	add_number(out, "overhead_pct", facts->overhead_pct >= 0 ? facts->overhead_pct : NAN);
+	report_json_add_number(out, "overhead_pct",
+			       facts->overhead_pct >= 0 ? facts->overhead_pct : NAN);
 }
 
 static void add_summary(struct buf *out, const struct measures *measures)
 {
 	buf_text(out, "\"memory\":{");
-	add_number(out, "peak_allocated", measures->peak_allocated);
+	report_json_add_number(out, "peak_allocated", measures->peak_allocated);
 	buf_char(out, ',');
-	add_number(out, "peak_reserved", measures->peak_reserved);
+	report_json_add_number(out, "peak_reserved", measures->peak_reserved);
 	buf_char(out, ',');
 	add_string(out, "source", measures->memory_source);
 	buf_text(out, "},\n\"throughput\":{");
-	add_number(out, "samples_per_sec", measures->samples_per_s);
+	report_json_add_number(out, "samples_per_sec", measures->samples_per_s);
 	buf_char(out, ',');
-	add_number(out, "iterations_per_sec", measures->iterations_per_s);
+	report_json_add_number(out, "iterations_per_sec", measures->iterations_per_s);
 	buf_char(out, ',');
 	add_string(out, "iterations_of", measures->iterations_of);
 	buf_text(out, "},\n");
 }
 
-static void fill(struct buf *out, struct tables *tables, const struct facts *facts,
-		 const struct measures *measures)
+static void report_json_fill(struct buf *out, struct tables *tables, const struct facts *facts,
+			     const struct measures *measures)
 {
 	buf_text(out, REPORT_JSON_MARK "\n");
 	add_measures(out, "timing", measures->timing, measures->timing_count, true);
@@ -155,5 +157,5 @@ static void fill(struct buf *out, struct tables *tables, const struct facts *fac
 
 int report_json(struct tables *tables, FILE *out, struct kymo_error *err)
 {
-	return measures_write(tables, fill, out, err);
+	return measures_write(tables, report_json_fill, out, err);
 }

@@ -101,8 +101,8 @@ static int lines_beside_regions(const char *sentence, const char *note, const st
 	return lines + 4; /* recorded, losses, more, the header of the regions */
 }
 
-static void add_open(struct buf *out, const struct recording *recording,
-		     const struct store_stream *stream, bool utf8)
+static void summary_add_open(struct buf *out, const struct recording *recording,
+			     const struct store_stream *stream, bool utf8)
 {
 	const struct store_process *process = &recording->processes[stream->process];
 
@@ -124,13 +124,14 @@ static void add_open(struct buf *out, const struct recording *recording,
 }
 
 /* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty where nothing was open. */
-static void say_open(const struct recording *recording, bool utf8, char *out, size_t out_bytes)
+static void summary_say_open(const struct recording *recording, bool utf8, char *out,
+			     size_t out_bytes)
 {
 	struct buf text = { 0 };
 
 	for (size_t i = 0; i < recording->stream_count && !text.used; i++)
 		if (recording->streams[i].open_count)
-			add_open(&text, recording, &recording->streams[i], utf8);
+			summary_add_open(&text, recording, &recording->streams[i], utf8);
 	snprintf(out, out_bytes, "%s", text.used ? buf_get(&text) : "");
 	buf_fini(&text);
 }
@@ -187,8 +188,9 @@ static int lines_of(const char *text)
 }
 
 /* tables: NULL where there is no SQL. */
-static void print(struct tables *tables, const struct facts *facts, const struct headline *headline,
-		  const char *open, const char *note, FILE *out, const struct text_style *style)
+static void report_summary_print(struct tables *tables, const struct facts *facts,
+				 const struct headline *headline, const char *open,
+				 const char *note, FILE *out, const struct text_style *style)
 {
 	char *devices = take_devices(tables, facts, style);
 	char sentence[2000];
@@ -272,7 +274,7 @@ static int print_from_store(const struct recording *recording, const char *open,
 
 	if (!rc) {
 		find_headline(NULL, &facts, style->utf8, &headline);
-		print(NULL, &facts, &headline, open, note, out, style);
+		report_summary_print(NULL, &facts, &headline, open, note, out, style);
 	}
 	facts_fini(&facts);
 	return rc;
@@ -291,7 +293,7 @@ static int print_from_tables(const char *path, const char *open, const char *not
 		rc = facts_gather(tables, &facts, err);
 	if (!rc) {
 		find_headline(tables, &facts, style->utf8, &headline);
-		print(tables, &facts, &headline, open, note, out, style);
+		report_summary_print(tables, &facts, &headline, open, note, out, style);
 	}
 	facts_fini(&facts);
 	tables_close(tables);
@@ -310,7 +312,7 @@ int summary_print(const char *path, const struct summary_options *options, FILE 
 
 	if (rc)
 		return rc;
-	say_open(recording, style.utf8, open, sizeof(open));
+	summary_say_open(recording, style.utf8, open, sizeof(open));
 	hint = hint_of(recording);
 	if (is_small(recording))
 		rc = print_from_store(recording, open, hint, out, &style, err);

@@ -248,7 +248,7 @@ static int compare_members(const void *a, const void *b)
 	return one->order < other->order ? -1 : one->order > other->order;
 }
 
-static size_t gather(const struct stacks *stacks, size_t count, struct member *members)
+static size_t backtrace_gather(const struct stacks *stacks, size_t count, struct member *members)
 {
 	size_t used = 0;
 
@@ -295,8 +295,8 @@ static void print_reason(const struct member *members, size_t count, const struc
 	buf_fini(&text);
 }
 
-static void print_group(const struct member *members, size_t count, const char **hint,
-			const struct text_style *style, FILE *out)
+static void backtrace_print_group(const struct member *members, size_t count, const char **hint,
+				  const struct text_style *style, FILE *out)
 {
 	fprintf(out, "\n%s%zu thread%s%s:", text_paint(style, TEXT_BOLD), count,
 		count == 1 ? "" : "s", text_plain(style));
@@ -327,7 +327,7 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 	members = calloc(all + 1, sizeof(*members));
 	if (!members)
 		return;
-	used = gather(stacks, count, members);
+	used = backtrace_gather(stacks, count, members);
 	asked_why = used && members[0].thread->why;
 	for (size_t i = 0; i < used; i += members[i].group_count)
 		groups++;
@@ -339,7 +339,7 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 	for (size_t i = 0; i < count; i++)
 		print_deadlock(&stacks[i], out);
 	for (size_t i = 0; i < used; i += members[i].group_count)
-		print_group(&members[i], members[i].group_count, &hint, style, out);
+		backtrace_print_group(&members[i], members[i].group_count, &hint, style, out);
 	backtrace_print_tasks(stacks, count, style, out);
 	free(members);
 }
@@ -367,7 +367,7 @@ static void add_locals(struct buf *out, const struct stacks_frame *frame)
 	buf_char(out, '}');
 }
 
-static void add_frame(struct buf *out, const struct stacks_frame *frame, size_t depth)
+static void backtrace_add_frame(struct buf *out, const struct stacks_frame *frame, size_t depth)
 {
 	buf_text(out, depth ? ",\n    {" : "\n    {");
 	backtrace_json_member(out, "func", frame->func);
@@ -388,11 +388,11 @@ void backtrace_json_frames(struct buf *out, const struct stacks_frame *frames, s
 {
 	buf_char(out, '[');
 	for (size_t i = 0; i < count; i++)
-		add_frame(out, &frames[i], i);
+		backtrace_add_frame(out, &frames[i], i);
 	buf_char(out, ']');
 }
 
-static void add_thread(struct buf *out, const struct stacks_thread *thread)
+static void backtrace_add_thread(struct buf *out, const struct stacks_thread *thread)
 {
 	char state[2] = { thread->state, '\0' };
 	uint64_t age_ns = thread->taken_ns ? clock_monotonic_ns() - thread->taken_ns
@@ -429,7 +429,7 @@ void backtrace_print_json(const struct stacks *stacks, size_t count, FILE *out)
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < stacks[i].thread_count; k++) {
 			buf_text(&text, first ? "" : ",\n ");
-			add_thread(&text, &stacks[i].threads[k]);
+			backtrace_add_thread(&text, &stacks[i].threads[k]);
 			first = false;
 		}
 	buf_text(&text, "]\n");

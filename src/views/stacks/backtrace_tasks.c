@@ -19,7 +19,7 @@ struct member {
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t backtrace_tasks_hash_text(uint64_t hash, const char *text)
 {
 	for (; text && *text; text++)
 		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
@@ -28,17 +28,17 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 
 static uint64_t hash_task(const struct stacks_task *task)
 {
-	uint64_t hash = hash_text(0xcbf29ce484222325ull, task->waits_for);
+	uint64_t hash = backtrace_tasks_hash_text(0xcbf29ce484222325ull, task->waits_for);
 
 	hash = hash * 31 + (task->begun ? 2u : 0u) + (task->missed ? 1u : 0u);
 	for (size_t i = 0; i < task->frame_count; i++) {
-		hash = hash_text(hash, task->frames[i].func);
-		hash = hash_text(hash, task->frames[i].file);
+		hash = backtrace_tasks_hash_text(hash, task->frames[i].func);
+		hash = backtrace_tasks_hash_text(hash, task->frames[i].file);
 		hash = (hash ^ (uint64_t)(unsigned)task->frames[i].line) * 0x100000001b3ull;
 	}
 	/* Those that wait for certain others are of interest each by itself. */
 	for (size_t i = 0; i < task->awaits_count; i++)
-		hash = hash_text(hash, task->awaits[i]);
+		hash = backtrace_tasks_hash_text(hash, task->awaits[i]);
 	return hash;
 }
 
@@ -77,18 +77,18 @@ static void form_groups(struct member *members, size_t count)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void add_quoted(struct buf *out, const char *name)
+static void backtrace_tasks_add_quoted(struct buf *out, const char *name)
 {
 	buf_char(out, '"');
 	text_visible(out, name, strlen(name));
 	buf_char(out, '"');
 }
 
-static void add_names(struct buf *out, char *const *names, size_t count)
+static void backtrace_tasks_add_names(struct buf *out, char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
 		buf_text(out, i ? ", " : "");
-		add_quoted(out, names[i]);
+		backtrace_tasks_add_quoted(out, names[i]);
 	}
 	if (count > NAMES_SHOWN)
 		buf_print(out, " and %s more", format_count(count - NAMES_SHOWN).text);
@@ -104,7 +104,7 @@ static void add_what(struct buf *out, const struct stacks_task *task, bool one)
 	else if (task->awaits_count) {
 		buf_print(out, ", %s for task%s ", one ? "waits" : "wait",
 			  task->awaits_count == 1 ? "" : "s");
-		add_names(out, task->awaits, task->awaits_count);
+		backtrace_tasks_add_names(out, task->awaits, task->awaits_count);
 	} else if (task->waits_for) {
 		buf_print(out, ", %s for a ", one ? "waits" : "wait");
 		if (!strcmp(task->waits_for, "_asyncio.Future"))
@@ -135,11 +135,11 @@ static void add_awaited_by(struct buf *out, const struct member *members, size_t
 	if (!first->awaited_by_count)
 		return;
 	buf_text(out, "; awaited by ");
-	add_names(out, first->awaited_by, first->awaited_by_count);
+	backtrace_tasks_add_names(out, first->awaited_by, first->awaited_by_count);
 }
 
-static void print_group(const struct member *members, size_t count, bool with_pid, int indent,
-			const struct text_style *style, FILE *out)
+static void backtrace_tasks_print_group(const struct member *members, size_t count, bool with_pid,
+					int indent, const struct text_style *style, FILE *out)
 {
 	struct buf line = { 0 };
 
@@ -151,7 +151,8 @@ static void print_group(const struct member *members, size_t count, bool with_pi
 		buf_text(&line, i ? ", " : "");
 		if (with_pid)
 			buf_print(&line, "%d/", (int)members[i].pid);
-		add_quoted(&line, members[i].task->name ? members[i].task->name : "?");
+		backtrace_tasks_add_quoted(&line,
+					   members[i].task->name ? members[i].task->name : "?");
 	}
 	if (count > NAMES_SHOWN)
 		buf_text(&line, ", …");
@@ -164,7 +165,8 @@ static void print_group(const struct member *members, size_t count, bool with_pi
 	buf_fini(&line);
 }
 
-static void gather(const struct stacks_thread *thread, struct member *members, size_t *used)
+static void backtrace_tasks_gather(const struct stacks_thread *thread, struct member *members,
+				   size_t *used)
 {
 	for (size_t i = 0; i < thread->task_count; i++, (*used)++)
 		members[*used] = (struct member){ .task = &thread->tasks[i],
@@ -173,12 +175,13 @@ static void gather(const struct stacks_thread *thread, struct member *members, s
 						  .order = *used };
 }
 
-static void print_all(struct member *members, size_t count, bool with_pid, int indent,
-		      const struct text_style *style, FILE *out)
+static void backtrace_tasks_print_all(struct member *members, size_t count, bool with_pid,
+				      int indent, const struct text_style *style, FILE *out)
 {
 	form_groups(members, count);
 	for (size_t i = 0; i < count; i += members[i].group_count)
-		print_group(&members[i], members[i].group_count, with_pid, indent, style, out);
+		backtrace_tasks_print_group(&members[i], members[i].group_count, with_pid, indent,
+					    style, out);
 }
 
 void backtrace_print_tasks_of(const struct stacks_thread *thread, const struct text_style *style,
@@ -188,8 +191,8 @@ void backtrace_print_tasks_of(const struct stacks_thread *thread, const struct t
 	size_t used = 0;
 
 	if (members) {
-		gather(thread, members, &used);
-		print_all(members, used, false, 2, style, out);
+		backtrace_tasks_gather(thread, members, &used);
+		backtrace_tasks_print_all(members, used, false, 2, style, out);
 	}
 	free(members);
 }
@@ -206,9 +209,9 @@ void backtrace_print_tasks(const struct stacks *stacks, size_t count,
 	members = calloc(all + 1, sizeof(*members));
 	for (size_t i = 0; members && i < count; i++)
 		for (size_t k = 0; k < stacks[i].thread_count; k++)
-			gather(&stacks[i].threads[k], members, &used);
+			backtrace_tasks_gather(&stacks[i].threads[k], members, &used);
 	if (members)
-		print_all(members, used, true, 0, style, out);
+		backtrace_tasks_print_all(members, used, true, 0, style, out);
 	free(members);
 }
 
@@ -224,7 +227,7 @@ static void add_json_names(struct buf *out, const char *key, char *const *names,
 	buf_char(out, ']');
 }
 
-static const char *state_word(const struct stacks_task *task)
+static const char *backtrace_tasks_state_word(const struct stacks_task *task)
 {
 	if (task->missed)
 		return "missed";
@@ -243,7 +246,7 @@ void backtrace_json_tasks(struct buf *out, const struct stacks_thread *thread)
 
 		buf_text(out, i ? ",\n   {" : "\n   {");
 		backtrace_json_member(out, "task", task->name);
-		buf_print(out, ", \"state\": \"%s\", ", state_word(task));
+		buf_print(out, ", \"state\": \"%s\", ", backtrace_tasks_state_word(task));
 		backtrace_json_member(out, "waits_for", task->waits_for);
 		add_json_names(out, "awaits", task->awaits, task->awaits_count);
 		add_json_names(out, "awaited_by", task->awaited_by, task->awaited_by_count);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t hash, const char *bytes, size_t count)
+static uint64_t frames_mix(uint64_t hash, const char *bytes, size_t count)
 {
 	uint64_t word;
 
@@ -19,11 +19,12 @@ static uint64_t mix(uint64_t hash, const char *bytes, size_t count)
 	return hash ^ hash >> 32;
 }
 
-static uint64_t hash_of(const struct frames_one *one)
+static uint64_t frames_hash_of(const struct frames_one *one)
 {
-	uint64_t hash = mix((uint64_t)(uint32_t)one->line, one->name, one->name_bytes);
+	uint64_t hash = frames_mix((uint64_t)(uint32_t)one->line, one->name, one->name_bytes);
 
-	return mix(mix(hash, one->source, one->source_bytes), one->file, one->file_bytes);
+	return frames_mix(frames_mix(hash, one->source, one->source_bytes), one->file,
+			  one->file_bytes);
 }
 
 static bool same(const struct frames_one *a, const struct frames_one *b)
@@ -36,16 +37,16 @@ static bool same(const struct frames_one *a, const struct frames_one *b)
 }
 
 /* Where it is, or the empty slot where it belongs. */
-static uint32_t *slot_of(const struct frames *frames, const struct frames_one *one)
+static uint32_t *frames_slot_of(const struct frames *frames, const struct frames_one *one)
 {
-	size_t at = hash_of(one) & (frames->slot_count - 1);
+	size_t at = frames_hash_of(one) & (frames->slot_count - 1);
 
 	while (frames->slots[at] && !same(&frames->list[frames->slots[at] - 1], one))
 		at = (at + 1) & (frames->slot_count - 1);
 	return &frames->slots[at];
 }
 
-static bool grow(struct frames *frames)
+static bool frames_grow(struct frames *frames)
 {
 	size_t room = frames->room ? frames->room * 2 : 256;
 	struct frames_one *list = realloc(frames->list, room * sizeof(list[0]));
@@ -62,11 +63,11 @@ static bool grow(struct frames *frames)
 	frames->slot_count = room * 2;
 	frames->room = room;
 	for (size_t i = 0; i < frames->count; i++)
-		*slot_of(frames, &frames->list[i]) = (uint32_t)i + 1;
+		*frames_slot_of(frames, &frames->list[i]) = (uint32_t)i + 1;
 	return true;
 }
 
-static bool copy(const struct frames_one *one, struct frames_one *out)
+static bool frames_copy(const struct frames_one *one, struct frames_one *out)
 {
 	char *text = malloc((size_t)one->name_bytes + one->source_bytes + one->file_bytes + 3);
 	char *source = text + one->name_bytes + 1, *file = source + one->source_bytes + 1;
@@ -85,12 +86,12 @@ uint32_t frames_number(struct frames *frames, const struct frames_one *one)
 {
 	uint32_t *slot;
 
-	if (frames->count == frames->room && !grow(frames))
+	if (frames->count == frames->room && !frames_grow(frames))
 		return FRAMES_NONE;
-	slot = slot_of(frames, one);
+	slot = frames_slot_of(frames, one);
 	if (*slot)
 		return *slot - 1;
-	if (!copy(one, &frames->list[frames->count]))
+	if (!frames_copy(one, &frames->list[frames->count]))
 		return FRAMES_NONE;
 	*slot = (uint32_t)++frames->count;
 	return *slot - 1;

@@ -45,7 +45,7 @@ static struct stacks *process_of(struct gathered *gathered, const struct rows *r
 	return last;
 }
 
-static struct stacks_thread *thread_of(struct stacks *process, const struct rows *rows)
+static struct stacks_thread *laststacks_thread_of(struct stacks *process, const struct rows *rows)
 {
 	pid_t tid = (pid_t)rows_number(rows, 1, 0);
 	struct stacks_thread *last = process->thread_count
@@ -68,10 +68,10 @@ static struct stacks_thread *thread_of(struct stacks *process, const struct rows
 	return last;
 }
 
-static int add_frame(const struct rows *rows, void *context)
+static int laststacks_add_frame(const struct rows *rows, void *context)
 {
 	struct stacks *process = process_of(context, rows);
-	struct stacks_thread *thread = process ? thread_of(process, rows) : NULL;
+	struct stacks_thread *thread = process ? laststacks_thread_of(process, rows) : NULL;
 	struct stacks_frame *frames = thread ? grown(thread->frames, thread->frame_count,
 						     sizeof(*frames))
 					     : NULL;
@@ -99,7 +99,7 @@ int laststacks_take(const char *path, struct stacks **out, size_t *out_count,
 			tables,
 			"SELECT pid, tid, thread, func, file, lineno, age_ns, (SELECT program FROM "
 			"kymo.runs) FROM python.backtrace ORDER BY pid, tid, depth",
-			add_frame, &gathered, err);
+			laststacks_add_frame, &gathered, err);
 	tables_close(tables);
 	if (!rc && !gathered.count)
 		rc = error_set(

@@ -16,7 +16,7 @@ struct gather {
 	uint64_t id, count;
 };
 
-static int give(struct gather *gather)
+static int sampled_give(struct gather *gather)
 {
 	struct sampled_stack stack = { gather->stack, gather->depth, gather->count };
 
@@ -32,7 +32,7 @@ static int frame_row(const struct rows *rows, void *context)
 	int rc = 0;
 
 	if (id != gather->id) {
-		rc = give(gather);
+		rc = sampled_give(gather);
 		gather->depth = 0;
 		gather->id = id;
 		gather->count = rows_count(rows, 1);
@@ -62,5 +62,5 @@ int sampled_each(struct tables *tables, struct frames *frames,
 		"GROUP BY stack) ORDER BY id, i",
 		frame_row, &gather, err);
 
-	return rc ? rc : give(&gather);
+	return rc ? rc : sampled_give(&gather);
 }

@@ -7,7 +7,7 @@
 
 #define NODES_MOST (4u << 20)
 
-static uint32_t *slot_of(const struct stacks *stacks, uint32_t parent, uint32_t frame)
+static uint32_t *stacks_slot_of(const struct stacks *stacks, uint32_t parent, uint32_t frame)
 {
 	uint64_t hash = ((uint64_t)parent << 32 | frame) * 0x9e3779b97f4a7c15u;
 	size_t mask = stacks->slot_count - 1, at = (hash ^ hash >> 29) & mask;
@@ -18,7 +18,7 @@ static uint32_t *slot_of(const struct stacks *stacks, uint32_t parent, uint32_t 
 	return &stacks->slots[at];
 }
 
-static bool grow(struct stacks *stacks)
+static bool stacks_grow(struct stacks *stacks)
 {
 	size_t room = stacks->room ? stacks->room * 2 : 1024;
 	struct stacks_node *nodes;
@@ -37,14 +37,14 @@ static bool grow(struct stacks *stacks)
 	stacks->slot_count = room * 2;
 	stacks->room = room;
 	for (size_t i = 1; i < stacks->count; i++)
-		*slot_of(stacks, nodes[i].parent, nodes[i].frame) = (uint32_t)i;
+		*stacks_slot_of(stacks, nodes[i].parent, nodes[i].frame) = (uint32_t)i;
 	return true;
 }
 
 int stacks_init(struct stacks *stacks)
 {
 	*stacks = (struct stacks){ 0 };
-	if (!grow(stacks))
+	if (!stacks_grow(stacks))
 		return -ENOMEM;
 	stacks->nodes[0] = (struct stacks_node){ .frame = UINT32_MAX };
 	stacks->count = 1;
@@ -60,14 +60,14 @@ void stacks_fini(struct stacks *stacks)
 
 uint32_t stacks_child(struct stacks *stacks, uint32_t parent, uint32_t frame)
 {
-	uint32_t *slot = slot_of(stacks, parent, frame);
+	uint32_t *slot = stacks_slot_of(stacks, parent, frame);
 
 	if (*slot)
 		return *slot;
 	if (stacks->count == stacks->room) {
-		if (!grow(stacks))
+		if (!stacks_grow(stacks))
 			return parent;
-		slot = slot_of(stacks, parent, frame);
+		slot = stacks_slot_of(stacks, parent, frame);
 	}
 	stacks->nodes[stacks->count] = (struct stacks_node){ .frame = frame, .parent = parent };
 	*slot = (uint32_t)stacks->count++;

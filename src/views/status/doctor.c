@@ -175,7 +175,7 @@ static size_t list_pythons(char *out, size_t out_bytes)
 }
 
 /* What a command prints on its first line; false: it cannot be run, or fails. */
-static bool ask(const char *command, char *out, size_t out_bytes)
+static bool doctor_ask(const char *command, char *out, size_t out_bytes)
 {
 	FILE *pipe = popen(command, "r");
 	bool said = pipe && fgets(out, (int)out_bytes, pipe);
@@ -185,13 +185,14 @@ static bool ask(const char *command, char *out, size_t out_bytes)
 	return pipe && !pclose(pipe) && said;
 }
 
-static void look_at_python(struct doctor_finding *finding)
+static void doctor_look_at_python(struct doctor_finding *finding)
 {
 	char known[128], here[64];
 	size_t count = list_pythons(known, sizeof(known));
-	bool is_here = ask("python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])' "
-			   "2>/dev/null",
-			   here, sizeof(here));
+	bool is_here = doctor_ask(
+		"python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])' "
+		"2>/dev/null",
+		here, sizeof(here));
 
 	if (!count) {
 		found(finding, DOCTOR_LIMITED, "built for no Python");
@@ -216,9 +217,9 @@ static void look_at_torch(struct doctor_finding *finding)
 {
 	char version[64];
 
-	if (ask("python3 -c 'import importlib.metadata as m; print(m.version(\"torch\"))' "
-		"2>/dev/null",
-		version, sizeof(version)))
+	if (doctor_ask("python3 -c 'import importlib.metadata as m; print(m.version(\"torch\"))' "
+		       "2>/dev/null",
+		       version, sizeof(version)))
 		found(finding, DOCTOR_WORKS, "PyTorch %s of python3", version);
 	else
 		found(finding, DOCTOR_ABSENT,
@@ -227,7 +228,7 @@ static void look_at_torch(struct doctor_finding *finding)
 
 /* ---- other processes ------------------------------------------------------------------------- */
 
-static long number_of(const char *path, long without)
+static long doctor_number_of(const char *path, long without)
 {
 	char text[32];
 
@@ -258,7 +259,7 @@ static int try_a_child(void)
 
 static void look_at_stacks(struct doctor_finding *finding)
 {
-	long scope = number_of("/proc/sys/kernel/yama/ptrace_scope", 0);
+	long scope = doctor_number_of("/proc/sys/kernel/yama/ptrace_scope", 0);
 	int rc = try_a_child();
 
 	if (rc) {
@@ -357,7 +358,7 @@ static const struct {
 	{ "disk", "where recordings stay", look_at_disk },
 	{ "clock", "what a zone reads", look_at_clock },
 	{ "sql", "query, report, compare", look_at_duckdb },
-	{ "python", "kymo run --python", look_at_python },
+	{ "python", "kymo run --python", doctor_look_at_python },
 	{ "torch", "kymo run --torch", look_at_torch },
 	{ "stacks", "backtrace and samples", look_at_stacks },
 	{ "native", "backtrace --native", look_at_native },

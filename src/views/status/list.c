@@ -99,7 +99,7 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void look_inside(struct item *item)
+static void list_look_inside(struct item *item)
 {
 	struct recording *recording = NULL;
 
@@ -151,7 +151,7 @@ static size_t count_shown(const struct list *list, bool all)
 	return all || list->count - live <= ENDED_SHOWN ? list->count : live + ENDED_SHOWN;
 }
 
-static int gather(struct list *list, bool utf8, bool all, struct kymo_error *err)
+static int list_gather(struct list *list, bool utf8, bool all, struct kymo_error *err)
 {
 	uint64_t began_ns;
 	int rc = store_list(&list->entries, &list->count, err);
@@ -179,7 +179,7 @@ static int gather(struct list *list, bool utf8, bool all, struct kymo_error *err
 				       .ranks = -1 };
 		if (processor_ns() - began_ns <
 		    (item->entry->state == STORE_LIVE ? LIVE_NS_MOST : OPEN_NS_MOST))
-			look_inside(item);
+			list_look_inside(item);
 		describe_state(item);
 		describe_times(item, utf8);
 		item->steps_text = item->steps < 0 ? (struct format_text){ "?" }
@@ -309,7 +309,7 @@ static bool is_newest_of_pid(const struct list *list, const struct store_entry *
 	return true;
 }
 
-static const char *base_name(const char *path)
+static const char *list_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -322,16 +322,16 @@ static bool is_meant_by_file_name(const struct list *list, const struct store_en
 	const char *path = short_path(list, entry->path);
 
 	return !strchr(path, '/') ||
-	       store_called(base_name(path), list->entries, list->count) == entry;
+	       store_called(list_base_name(path), list->entries, list->count) == entry;
 }
 
 /* Of one without a name that means it: the pid of a live one, latest, a path, or its file's name or pid where there is
    no room. */
-static void add_target(struct buf *line, const struct list *list, const struct item *item,
-		       size_t room)
+static void list_add_target(struct buf *line, const struct list *list, const struct item *item,
+			    size_t room)
 {
 	const struct store_entry *entry = item->entry;
-	const char *path = short_path(list, entry->path), *name = base_name(path);
+	const char *path = short_path(list, entry->path), *name = list_base_name(path);
 	bool by_pid = is_newest_of_pid(list, entry), by_name = is_meant_by_file_name(list, entry);
 
 	if (by_pid && entry->state == STORE_LIVE)
@@ -361,7 +361,7 @@ static void add_recording(struct buf *line, const struct list *list, const struc
 		text_visible(line, name, strlen(name));
 		return;
 	}
-	add_target(&target, list, item, room);
+	list_add_target(&target, list, item, room);
 	used = text_width(buf_get(&target), target.used) + strlen(" ()");
 	buf_add(line, buf_get(&target), target.used);
 	if (name[0] && !strstr(buf_get(&target), name)) {
@@ -372,14 +372,14 @@ static void add_recording(struct buf *line, const struct list *list, const struc
 	buf_fini(&target);
 }
 
-static void print_item(const struct list *list, const struct item *item,
-		       const struct widths *widths, const struct text_style *style, FILE *out)
+static void list_print_item(const struct list *list, const struct item *item,
+			    const struct widths *widths, const struct text_style *style, FILE *out)
 {
 	struct buf line = { 0 };
 	size_t used;
 
 	text_fit(&line,
-		 item->entry->program[0] ? item->entry->program : base_name(item->entry->path),
+		 item->entry->program[0] ? item->entry->program : list_base_name(item->entry->path),
 		 widths->program, -1, style);
 	buf_text(&line, "  ");
 	text_pad(&line, item->state, widths->state, -1);
@@ -411,7 +411,7 @@ static void print_table(const struct list *list, const struct text_style *style,
 		if (list->entries[i].unreadable[0])
 			print_unreadable(&list->items[i], &widths, style, out);
 		else
-			print_item(list, &list->items[i], &widths, style, out);
+			list_print_item(list, &list->items[i], &widths, style, out);
 	}
 	if (list->shown < list->count)
 		fprintf(out, "%s and %s more: kymo ls --all\n", style->utf8 ? "…" : "...",
@@ -421,7 +421,7 @@ static void print_table(const struct list *list, const struct text_style *style,
 int list_print(const struct text_style *style, bool all, FILE *out, struct kymo_error *err)
 {
 	struct list list = { 0 };
-	int rc = gather(&list, style->utf8, all, err);
+	int rc = list_gather(&list, style->utf8, all, err);
 
 	if (!rc && list.count)
 		print_table(&list, style, out);
@@ -488,7 +488,7 @@ int list_print_json(FILE *out, struct kymo_error *err)
 {
 	struct list list = { 0 };
 	struct buf buf = { 0 };
-	int rc = gather(&list, false, true, err);
+	int rc = list_gather(&list, false, true, err);
 
 	buf_char(&buf, '[');
 	for (size_t i = 0; !rc && i < list.count; i++) {

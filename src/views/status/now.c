@@ -15,7 +15,7 @@ static const struct store_column *column_of(const struct store_stream *stream, u
 	return NULL;
 }
 
-static uint64_t word_at(const unsigned char *row, const struct store_column *column)
+static uint64_t now_word_at(const unsigned char *row, const struct store_column *column)
 {
 	uint64_t word;
 
@@ -38,8 +38,8 @@ static int64_t last_ns(const struct recording *recording, const struct store_str
 	chunk = &stream->chunks[stream->chunk_count - 1];
 	if (!chunk->rows || store_read_rows(stream, chunk, chunk->rows - 1, 1, row) != 1)
 		return -1;
-	ticks = word_at(row, time);
-	return store_clock_ns(clock, ticks + (span ? word_at(row, span) : 0));
+	ticks = now_word_at(row, time);
+	return store_clock_ns(clock, ticks + (span ? now_word_at(row, span) : 0));
 }
 
 static void look_at_rows(const struct recording *recording, const struct store_stream *stream,
@@ -55,8 +55,8 @@ static void look_at_rows(const struct recording *recording, const struct store_s
 		out->last_row_age_ns = age;
 }
 
-static void look_at_zones(const struct recording *recording, const struct store_stream *stream,
-			  struct now *out)
+static void now_look_at_zones(const struct recording *recording, const struct store_stream *stream,
+			      struct now *out)
 {
 	int64_t now_ns = recording->processes[stream->process].ended_ns;
 	const struct store_open_zone *first, *last;
@@ -91,34 +91,34 @@ void now_look(const struct recording *recording, struct now *out)
 		    (process->role != KYMO_ROLE_TARGET && !out->from_outside))
 			continue;
 		look_at_rows(recording, stream, out);
-		look_at_zones(recording, stream, out);
+		now_look_at_zones(recording, stream, out);
 	}
 }
 
-static size_t least(size_t a, size_t b)
+static size_t now_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-static void add_zone(struct buf *line, const char *name, size_t columns, int64_t age_ns,
-		     const struct text_style *style)
+static void now_add_zone(struct buf *line, const char *name, size_t columns, int64_t age_ns,
+			 const struct text_style *style)
 {
 	text_fit(line, name[0] ? name : "?", columns, 0, style);
 	buf_print(line, " for %s", format_clock((double)age_ns, style->utf8).text);
 }
 
 /* The names share what the rest leaves of the line; the innermost one says more. */
-static void add_zones(struct buf *line, const struct now *now, const struct text_style *style)
+static void now_add_zones(struct buf *line, const struct now *now, const struct text_style *style)
 {
 	size_t room = style->columns > 70 ? (size_t)style->columns - REST_COLUMNS : 20;
-	size_t inner = least(text_width(now->innermost, strlen(now->innermost)), room * 3 / 5);
+	size_t inner = now_least(text_width(now->innermost, strlen(now->innermost)), room * 3 / 5);
 
 	buf_text(line, "in ");
-	add_zone(line, now->longest, least(room - inner, strlen(now->longest) + 1),
-		 now->longest_age_ns, style);
+	now_add_zone(line, now->longest, now_least(room - inner, strlen(now->longest) + 1),
+		     now->longest_age_ns, style);
 	if (now->innermost[0]) {
 		buf_text(line, " > ");
-		add_zone(line, now->innermost, inner, now->innermost_age_ns, style);
+		now_add_zone(line, now->innermost, inner, now->innermost_age_ns, style);
 	}
 	buf_text(line, "; ");
 }
@@ -129,7 +129,7 @@ void now_print(const struct now *now, const struct text_style *style, FILE *out)
 
 	buf_text(&line, now->from_outside ? "  watched from outside; " : "  ");
 	if (now->longest[0])
-		add_zones(&line, now, style);
+		now_add_zones(&line, now, style);
 	else if (!now->from_outside)
 		buf_text(&line, "no zone open; ");
 	if (now->last_row_age_ns < 0)

@@ -7,7 +7,7 @@
 #define FIRST_AFTER_NS 1000000000ull
 #define AGAIN_AFTER_NS 100000000ull
 
-static uint64_t now_ns(void)
+static uint64_t progress_now_ns(void)
 {
 	struct timespec now;
 
@@ -20,7 +20,7 @@ void progress_begin(struct progress *progress, const char *doing, const char *wh
 	*progress = (struct progress){ .doing = doing,
 				       .what = what,
 				       .terminal = isatty(STDERR_FILENO) == 1,
-				       .began_ns = now_ns() };
+				       .began_ns = progress_now_ns() };
 }
 
 /* One unit for both numbers, by the larger one. */
@@ -48,7 +48,7 @@ void progress_at(struct progress *progress, uint64_t done, uint64_t all)
 
 	if (!progress->terminal)
 		return;
-	now = now_ns();
+	now = progress_now_ns();
 	if (now - progress->began_ns < FIRST_AFTER_NS || now - progress->said_ns < AGAIN_AFTER_NS)
 		return;
 	progress->said_ns = now;

@@ -241,8 +241,8 @@ static size_t suffix(const char *text, size_t bytes, size_t all, size_t width, s
 }
 
 /* The end of a name says as much as its beginning, so what goes is the middle. */
-static void cut(struct buf *out, const char *text, size_t bytes, size_t all, size_t width,
-		bool utf8)
+static void text_cut(struct buf *out, const char *text, size_t bytes, size_t all, size_t width,
+		     bool utf8)
 {
 	size_t dots = utf8 ? 1 : 2, left, right, from;
 
@@ -269,7 +269,7 @@ void text_fit(struct buf *out, const char *text, size_t width, int pad,
 	if (pad > 0 && all < width)
 		buf_fill(out, ' ', width - all);
 	if (all > width)
-		cut(out, buf_get(&shown), shown.used, all, width, style->utf8);
+		text_cut(out, buf_get(&shown), shown.used, all, width, style->utf8);
 	else
 		buf_text(out, buf_get(&shown));
 	if (pad < 0 && all < width)

@@ -23,7 +23,7 @@
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-static int thread_row(const struct rows *rows, void *context)
+static int zone_walk_thread_row(const struct rows *rows, void *context)
 {
 	struct zone_walk *walk = context;
 	struct zone_walk_thread *thread;
@@ -46,12 +46,12 @@ static int thread_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-static int list_threads(struct zone_walk *walk)
+static int zone_walk_list_threads(struct zone_walk *walk)
 {
 	return rows_each(walk->tables,
 			 "SELECT pid, tid, max(rank), count(*), max(thread) FROM " ALL_ZONES
 			 " GROUP BY pid, tid ORDER BY pid, tid",
-			 thread_row, walk, walk->err);
+			 zone_walk_thread_row, walk, walk->err);
 }
 
 static int out_of_memory(const struct zone_walk *walk)
@@ -61,14 +61,15 @@ static int out_of_memory(const struct zone_walk *walk)
 
 /* ---- begins and ends ------------------------------------------------------------------------ */
 
-static struct zone_walk_zone *top_of(struct zone_walk *walk, size_t below)
+static struct zone_walk_zone *zone_walk_top_of(struct zone_walk *walk, size_t below)
 {
 	return walk->depth > below ? &walk->stack[walk->depth - 1 - below] : NULL;
 }
 
 static int end_top(struct zone_walk *walk)
 {
-	struct zone_walk_zone *zone = top_of(walk, 0), *parent = top_of(walk, 1);
+	struct zone_walk_zone *zone = zone_walk_top_of(walk, 0),
+			      *parent = zone_walk_top_of(walk, 1);
 	int rc = walk->visitor->end ? walk->visitor->end(walk, zone, parent) : 0;
 
 	if (parent)
@@ -94,7 +95,7 @@ static bool encloses(const struct zone_walk_zone *outer, const struct zone_walk_
 		zone->depth > outer->depth);
 }
 
-static int push(struct zone_walk *walk, const struct zone_walk_zone *zone)
+static int zone_walk_push(struct zone_walk *walk, const struct zone_walk_zone *zone)
 {
 	struct zone_walk_zone *stack;
 
@@ -109,19 +110,20 @@ static int push(struct zone_walk *walk, const struct zone_walk_zone *zone)
 		walk->room = room;
 	}
 	walk->stack[walk->depth++] = *zone;
-	return walk->visitor->begin ? walk->visitor->begin(walk, top_of(walk, 0), top_of(walk, 1))
+	return walk->visitor->begin ? walk->visitor->begin(walk, zone_walk_top_of(walk, 0),
+							   zone_walk_top_of(walk, 1))
 				    : 0;
 }
 
-static int visit(struct zone_walk *walk, struct zone_walk_zone *zone)
+static int zone_walk_visit(struct zone_walk *walk, struct zone_walk_zone *zone)
 {
 	int rc = 0;
 
-	while (!rc && walk->depth && !encloses(top_of(walk, 0), zone))
+	while (!rc && walk->depth && !encloses(zone_walk_top_of(walk, 0), zone))
 		rc = end_top(walk);
-	if (walk->depth && zone->end_ns > top_of(walk, 0)->end_ns)
-		zone->end_ns = top_of(walk, 0)->end_ns;
-	return rc ? rc : push(walk, zone);
+	if (walk->depth && zone->end_ns > zone_walk_top_of(walk, 0)->end_ns)
+		zone->end_ns = zone_walk_top_of(walk, 0)->end_ns;
+	return rc ? rc : zone_walk_push(walk, zone);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -143,7 +145,7 @@ static int64_t cell_integer(const struct rows *rows, size_t column)
 	return cell.kind == TABLES_INTEGER || cell.kind == TABLES_BOOL ? cell.integer : 0;
 }
 
-static int64_t end_of(int64_t start_ns, int64_t duration_ns)
+static int64_t zone_walk_end_of(int64_t start_ns, int64_t duration_ns)
 {
 	if (duration_ns < 0)
 		return start_ns;
@@ -186,11 +188,11 @@ static int zone_row(const struct rows *rows, void *context)
 	zone.frame = frames_number(walk->frames, &frame);
 	if (zone.frame == FRAMES_NONE)
 		return error_set(walk->err, ENOMEM, "no memory for the names of zones");
-	zone.end_ns = end_of(zone.start_ns, cell_integer(rows, 5));
+	zone.end_ns = zone_walk_end_of(zone.start_ns, cell_integer(rows, 5));
 	if (walk->progress && walk->zones % 4096 == 0)
 		progress_at(walk->progress, walk->zones, walk->zones_all);
 	walk->zones++;
-	return visit(walk, &zone);
+	return zone_walk_visit(walk, &zone);
 }
 
 /* ---- windows -------------------------------------------------------------------------------- */
@@ -285,7 +287,7 @@ static int read_parts(struct zone_walk *walk, size_t which)
 
 int zone_walk_run(struct zone_walk *walk)
 {
-	int rc = list_threads(walk);
+	int rc = zone_walk_list_threads(walk);
 	size_t first = 0, last;
 	uint64_t zones;
 

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "views/query/json.h"
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
+static uint64_t zonenames_mix(uint64_t hash, const void *bytes, size_t count)
 {
 	const unsigned char *at = bytes;
 	uint64_t word;
@@ -22,12 +22,12 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
 	return hash;
 }
 
-static uint64_t hash_of(const struct zonenames_key *key)
+static uint64_t zonenames_hash_of(const struct zonenames_key *key)
 {
-	uint64_t hash = mix((uint32_t)key->line, key->name, key->name_bytes);
+	uint64_t hash = zonenames_mix((uint32_t)key->line, key->name, key->name_bytes);
 
-	hash = mix(hash, key->file, key->file_bytes);
-	hash = mix(hash, key->source, strlen(key->source));
+	hash = zonenames_mix(hash, key->file, key->file_bytes);
+	hash = zonenames_mix(hash, key->source, strlen(key->source));
 	return hash ^ hash >> 29;
 }
 
@@ -63,8 +63,8 @@ static int grow_slots(struct zonenames *names)
 	return 0;
 }
 
-static int64_t add(struct zonenames *names, const struct zonenames_key *key, uint64_t hash,
-		   size_t slot)
+static int64_t zonenames_add(struct zonenames *names, const struct zonenames_key *key,
+			     uint64_t hash, size_t slot)
 {
 	struct zonenames_name *name;
 
@@ -104,7 +104,7 @@ int64_t zonenames_find(struct zonenames *names, const struct zonenames_key *key,
 	static const struct zonenames_key others = {
 		.name = "(further names)", .name_bytes = 15, .file = "", .source = ""
 	};
-	uint64_t hash = hash_of(key);
+	uint64_t hash = zonenames_hash_of(key);
 	size_t slot = 0;
 	int64_t found;
 
@@ -113,16 +113,16 @@ int64_t zonenames_find(struct zonenames *names, const struct zonenames_key *key,
 	found = look_for(names, key, hash, &slot);
 	if (found < 0 && names->count >= most - 1) {
 		key = &others;
-		hash = hash_of(key);
+		hash = zonenames_hash_of(key);
 		found = look_for(names, key, hash, &slot);
 	}
-	return found >= 0 ? found : add(names, key, hash, slot);
+	return found >= 0 ? found : zonenames_add(names, key, hash, slot);
 }
 
 enum column { NAME, SOURCE, FILE_NAME, LINE, COLUMNS };
 
-static void add_cell(const struct zonenames *names, const struct zonenames_name *name,
-		     enum column column, struct buf *out)
+static void zonenames_add_cell(const struct zonenames *names, const struct zonenames_name *name,
+			       enum column column, struct buf *out)
 {
 	const char *text = buf_get(&names->text);
 
@@ -146,7 +146,8 @@ void zonenames_json(const struct zonenames *names, const uint32_t *which, size_t
 		buf_text(out, heads[column]);
 		for (size_t i = 0; i < count; i++) {
 			buf_text(out, i ? "," : "");
-			add_cell(names, &names->list[which ? which[i] : from + i], column, out);
+			zonenames_add_cell(names, &names->list[which ? which[i] : from + i], column,
+					   out);
 		}
 	}
 	buf_char(out, ']');

@@ -46,7 +46,7 @@ static void start_entry(struct entry *entry, const struct zoneset_zone *zone)
 }
 
 /* Is this zone in a span of whole detail? *at only moves forward: zones come in order. */
-static bool is_kept(const struct plan *plan, const struct zoneset_zone *zone, size_t *at)
+static bool zonepack_is_kept(const struct plan *plan, const struct zoneset_zone *zone, size_t *at)
 {
 	while (*at < plan->keep_count && plan->keep[*at].to_ns < zone->start_ns)
 		(*at)++;
@@ -66,7 +66,7 @@ static void merge_track(const struct zoneset *set, const struct zoneset_track *t
 	for (size_t i = 0; i < track->count; i++) {
 		const struct zoneset_zone *zone = &zones[i];
 		struct entry *last = out->count ? &out->list[out->count - 1] : NULL;
-		bool small = zone->duration_ns < bucket && !is_kept(plan, zone, &keep_at);
+		bool small = zone->duration_ns < bucket && !zonepack_is_kept(plan, zone, &keep_at);
 
 		if (small && open &&
 		    last->start_ns >> plan->level == zone->start_ns >> plan->level) {
@@ -116,8 +116,8 @@ static uint64_t most_of(const uint64_t *values, size_t count)
 }
 
 /* Starts and ends are rounded, not lengths: so neighbours never overlap and errors do not add up. */
-static void add_track(struct buf *out, const struct entries *entries, uint64_t quantum,
-		      uint64_t *values, struct zonepack_track *about)
+static void zonepack_add_track(struct buf *out, const struct entries *entries, uint64_t quantum,
+			       uint64_t *values, struct zonepack_track *about)
 {
 	uint64_t end = 0;
 
@@ -209,7 +209,8 @@ static int try_plan(const struct work *work, const struct plan *plan)
 		take_track(work->set, track, plan, &entries);
 		out->tracks[i].lane = track->lane;
 		out->tracks[i].row = track->row;
-		add_track(&planes, &entries, plan->quantum_ns, work->values, &out->tracks[i]);
+		zonepack_add_track(&planes, &entries, plan->quantum_ns, work->values,
+				   &out->tracks[i]);
 		out->shown += entries.count;
 	}
 	free(out->data);
@@ -224,7 +225,7 @@ static int try_plan(const struct work *work, const struct plan *plan)
 }
 
 /* 1: fits. 0: does not. */
-static int fits(const struct work *work, struct plan *plan, size_t budget)
+static int zonepack_fits(const struct work *work, struct plan *plan, size_t budget)
 {
 	int rc;
 
@@ -262,7 +263,7 @@ static int fit(const struct work *work, const struct zonepack_span *keep, size_t
 	/* No use in trying what cannot fit: less than 2 bytes a zone has not been seen. */
 	for (size_t i = 0; i < 5 && !rc && work->set->count / 2 < budget; i++) {
 		plan.quantum_ns = quanta[i];
-		rc = fits(work, &plan, budget);
+		rc = zonepack_fits(work, &plan, budget);
 	}
 	plan.quantum_ns = 16;
 	if (!rc)

@@ -21,7 +21,7 @@ static const char *const queries[] = {
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
-static void copy_text(char *out, size_t room, const struct tables_cell *cell)
+static void zoneset_copy_text(char *out, size_t room, const struct tables_cell *cell)
 {
 	size_t bytes = cell->text_bytes < room - 1 ? cell->text_bytes : room - 1;
 
@@ -37,7 +37,7 @@ static int64_t find_lane(struct zoneset *set, int32_t pid, int32_t tid,
 	char name[64];
 	struct zoneset_lane *lane;
 
-	copy_text(name, sizeof(name), thread);
+	zoneset_copy_text(name, sizeof(name), thread);
 	for (size_t i = 0; i < set->lane_count; i++) {
 		size_t at = (*last + i) % set->lane_count;
 
@@ -73,7 +73,8 @@ static const struct tables_cell *as_text(struct tables_cell *cell)
 	return cell;
 }
 
-static int add_zone(struct zoneset *set, struct tables_result *result, size_t row, size_t *last)
+static int zoneset_add_zone(struct zoneset *set, struct tables_result *result, size_t row,
+			    size_t *last)
 {
 	struct tables_cell cells[11];
 	struct zonenames_key key;
@@ -88,7 +89,7 @@ static int add_zone(struct zoneset *set, struct tables_result *result, size_t ro
 	if (cells[3].kind == TABLES_NULL || duration < 0 || duration > INT64_MAX / 4 ||
 	    start > INT64_MAX / 4)
 		return 0;
-	copy_text(source, sizeof(source), as_text(&cells[5]));
+	zoneset_copy_text(source, sizeof(source), as_text(&cells[5]));
 	key = (struct zonenames_key){ .name = as_text(&cells[6])->text,
 				      .name_bytes = cells[6].text_bytes,
 				      .file = as_text(&cells[7])->text,
@@ -125,7 +126,7 @@ static int run_query(struct tables *tables, const char *sql, struct zoneset *set
 
 	while (!rc && (rows = tables_next(result, err)) > 0)
 		for (size_t row = 0; row < (size_t)rows && !rc; row++)
-			rc = add_zone(set, result, row, &last);
+			rc = zoneset_add_zone(set, result, row, &last);
 	tables_result_close(result);
 	if (rc == -ENOMEM)
 		return error_set(err, ENOMEM, "out of memory after %zu zones", set->count);
@@ -135,7 +136,7 @@ static int run_query(struct tables *tables, const char *sql, struct zoneset *set
 /* ---- layout --------------------------------------------------------------------------------- */
 
 /* The main thread of each process first, then by the number of zones; queues last. */
-static int by_importance(const void *a, const void *b)
+static int zoneset_by_importance(const void *a, const void *b)
 {
 	const struct zoneset_lane *const *left = a, *const *right = b, *x = *left, *y = *right;
 	bool x_main = x->pid == x->tid, y_main = y->pid == y->tid;
@@ -160,7 +161,7 @@ static int choose_lanes(struct zoneset *set)
 	for (size_t i = 0; order && i < set->lane_count; i++)
 		order[i] = &set->lanes[i];
 	if (order && lanes && place) {
-		qsort(order, set->lane_count, sizeof(order[0]), by_importance);
+		qsort(order, set->lane_count, sizeof(order[0]), zoneset_by_importance);
 		for (size_t i = 0; i < set->lane_count; i++) {
 			lanes[i] = *order[i];
 			place[order[i] - set->lanes] = (uint16_t)i;

@@ -42,7 +42,7 @@ static void describe_end(struct facts *out, const char *state, double exit_code,
 						      : state);
 }
 
-static int run_row(const struct rows *rows, void *context)
+static int facts_run_row(const struct rows *rows, void *context)
 {
 	struct facts *out = context;
 	char state[16], signal_name[24], clock[24];
@@ -61,7 +61,7 @@ static int run_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-static int process_row(const struct rows *rows, void *context)
+static int facts_process_row(const struct rows *rows, void *context)
 {
 	struct facts *out = context;
 
@@ -109,7 +109,7 @@ static struct facts_rows *table_row(struct facts *out, const char *table)
 	return &out->tables[out->table_count++];
 }
 
-static void add_rows(struct facts *out, const struct facts_rows *rows)
+static void facts_add_rows(struct facts *out, const struct facts_rows *rows)
 {
 	struct facts_rows *into[] = { table_row(out, rows->table), &out->total };
 
@@ -137,7 +137,7 @@ static int stream_row(const struct rows *rows, void *context)
 				  .dropped = rows_count(rows, 4) };
 
 	rows_copy_text(rows, 0, one.table, sizeof(one.table));
-	add_rows(context, &one);
+	facts_add_rows(context, &one);
 	return 0;
 }
 
@@ -151,13 +151,13 @@ static void store_rows(const struct recording *recording, struct facts *out)
 					  .dropped = stream->dropped_total };
 
 		snprintf(one.table, sizeof(one.table), "%s", stream->table);
-		add_rows(out, &one);
+		facts_add_rows(out, &one);
 	}
 }
 
 /* ---- regions -------------------------------------------------------------------------------- */
 
-static int region_row(const struct rows *rows, void *context)
+static int facts_region_row(const struct rows *rows, void *context)
 {
 	struct facts *out = context;
 	struct facts_region *region = &out->regions[out->region_count];
@@ -213,7 +213,7 @@ static void add_total(struct region_sum *sum, const struct store_total *total,
 		sum->histogram[i] += total->histogram[i];
 }
 
-static double quantile_ns(const struct region_sum *sum, double share)
+static double facts_quantile_ns(const struct region_sum *sum, double share)
 {
 	uint64_t all = 0, seen = 0;
 
@@ -227,7 +227,7 @@ static double quantile_ns(const struct region_sum *sum, double share)
 	return -1;
 }
 
-static int by_self(const void *a, const void *b)
+static int facts_by_self(const void *a, const void *b)
 {
 	const struct region_sum *left = a, *right = b;
 
@@ -297,8 +297,8 @@ static int take_regions(const struct recording *recording, const struct region_s
 		region->count = sums[i].count;
 		region->self_ns = sums[i].self_ns;
 		region->total_ns = sums[i].total_ns;
-		region->p50_ns = quantile_ns(&sums[i], 0.5);
-		region->p99_ns = quantile_ns(&sums[i], 0.99);
+		region->p50_ns = facts_quantile_ns(&sums[i], 0.5);
+		region->p99_ns = facts_quantile_ns(&sums[i], 0.99);
 		out->region_count++;
 	}
 	return 0;
@@ -334,7 +334,7 @@ static int store_regions(const struct recording *recording, struct facts *out)
 			take_gc(&sums[i], out);
 		out->region_all += sums[i].count > 0;
 	}
-	qsort(sums, recording->name_count, sizeof(*sums), by_self);
+	qsort(sums, recording->name_count, sizeof(*sums), facts_by_self);
 	rc = take_regions(recording, sums, out);
 	for (size_t i = 0; i < recording->name_count; i++)
 		free(sums[i].histogram);
@@ -404,7 +404,7 @@ static int gather_spark(struct tables *tables, struct facts *out, struct kymo_er
 	return rc;
 }
 
-static int memory_row(const struct rows *rows, void *context)
+static int facts_memory_row(const struct rows *rows, void *context)
 {
 	struct facts_memory *memory = &((struct facts *)context)->memory;
 
@@ -482,10 +482,10 @@ static const struct {
 	int (*each)(const struct rows *rows, void *context);
 } queries[] = {
 	{ "SELECT program, duration_ns, pid, state, exit_code, signal, clock, clock_error_ns FROM kymo.runs",
-	  run_row },
+	  facts_run_row },
 	{ "SELECT first(rank), first(ranks), count(*) FROM (SELECT p.rank, p.ranks FROM kymo.processes p, kymo.runs r "
 	  "WHERE p.role = 'target' ORDER BY p.pid <> r.pid, p.rank, p.pid)",
-	  process_row },
+	  facts_process_row },
 	{ "SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams GROUP BY 1 "
 	  "ORDER BY 1",
 	  stream_row },
@@ -495,7 +495,7 @@ static const struct {
 	  "bool_or(contains(file, '" FACTS_IMPORT_FILE "'))::INT "
 	  "FROM " FACTS_REGIONS_SQL " WHERE count > 0 AND NOT coalesce(starts_with(name, '" FACTS_GC
 	  "'), false) GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",
-	  region_row },
+	  facts_region_row },
 	{ "SELECT sum(count), sum(self_ns) FROM trace.regions WHERE starts_with(name, '" FACTS_GC
 	  "')",
 	  gc_row },
@@ -510,7 +510,7 @@ static const struct {
 	  "arg_min(rss_bytes, ts_ns) FILTER (ts_ns >= early), min(ts_ns) FILTER (ts_ns >= early) "
 	  "FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 10 AS early "
 	  "FROM host.process WINDOW w AS (PARTITION BY pid)) GROUP BY pid ORDER BY 1 DESC LIMIT 1",
-	  memory_row },
+	  facts_memory_row },
 };
 
 /* Steps of the chosen loop, ever: rows of other loops and processes are not its losses. */

@@ -61,7 +61,8 @@ static void fill_word(struct buf *out, const char *word, size_t bytes,
 			buf_text(out, numbers[i].text.text);
 }
 
-static void fill(struct buf *out, const char *text, const struct finding *finding, bool utf8)
+static void verdict_fill(struct buf *out, const char *text, const struct finding *finding,
+			 bool utf8)
 {
 	const char *open, *close;
 
@@ -94,7 +95,7 @@ static void fill_into(char *out, size_t out_bytes, const char *text, const struc
 	char settled[512];
 
 	settle_brackets(text, finding->name[0], settled, sizeof(settled));
-	fill(&buf, settled, finding, utf8);
+	verdict_fill(&buf, settled, finding, utf8);
 	snprintf(out, out_bytes, "%s", buf_get(&buf));
 	buf_fini(&buf);
 }
@@ -116,8 +117,8 @@ static int finding_row(const struct rows *rows, void *context)
 	return 1;
 }
 
-static bool look(struct tables *tables, const struct rules_row *rule, double run_ns,
-		 struct finding *out)
+static bool verdict_look(struct tables *tables, const struct rules_row *rule, double run_ns,
+			 struct finding *out)
 {
 	struct finding run = { .whole_ns = run_ns };
 	struct buf sql = { 0 };
@@ -126,7 +127,7 @@ static bool look(struct tables *tables, const struct rules_row *rule, double run
 	*out = (struct finding){ 0 };
 	if (run_ns < rule->least_s * 1e9)
 		return false;
-	fill(&sql, rule->sql, &run, false);
+	verdict_fill(&sql, rule->sql, &run, false);
 	/* A verdict that cannot be looked for is none: the report goes on. */
 	rc = rows_each(tables, buf_get(&sql), finding_row, out, NULL);
 	buf_fini(&sql);
@@ -166,8 +167,8 @@ static void say_losses(const struct rules_row *rule, const struct facts *facts, 
 	}
 }
 
-static void say(const struct rules_row *rule, const struct finding *finding,
-		const struct facts *facts, bool utf8, struct verdict *out)
+static void verdict_say(const struct rules_row *rule, const struct finding *finding,
+			const struct facts *facts, bool utf8, struct verdict *out)
 {
 	snprintf(out->name, sizeof(out->name), "%s", rule->name);
 	out->gain = finding->won_ns / finding->whole_ns;
@@ -209,7 +210,7 @@ static bool is_request(const struct facts *facts)
 	return facts->exit_code == 130 || facts->exit_code == 143;
 }
 
-static void say_where(struct tables *tables, const char *sql, char *out, size_t room);
+static void verdict_say_where(struct tables *tables, const char *sql, char *out, size_t room);
 
 /* A message of many lines is told by its first, and by the place that is behind it: "KeyError: 'x' (train.py:3)". */
 static void keep_first_line(char *text, size_t bytes)
@@ -232,8 +233,8 @@ static int failure_row(const struct rows *rows, void *context)
 }
 
 /* The exception that nobody caught, where Python told it; else the status alone. */
-static void say_failure(struct tables *tables, const struct facts *facts, const char *ran,
-			struct verdict *out)
+static void verdict_say_failure(struct tables *tables, const struct facts *facts, const char *ran,
+				struct verdict *out)
 {
 	char failure[FAILURE_BYTES] = "";
 	struct buf text = { 0 };
@@ -281,16 +282,16 @@ static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 			 "The program was killed by %s: it had run for %s.", facts->signal,
 			 ran.text);
 	else
-		say_failure(tables, facts, ran.text, out);
+		verdict_say_failure(tables, facts, ran.text, out);
 	while (endings[i].signal[0] && strcmp(endings[i].signal, facts->signal) != 0)
 		i++;
 	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);
 	if (tables)
-		say_where(tables, WHERE_ZONES, out->evidence, sizeof(out->evidence));
+		verdict_say_where(tables, WHERE_ZONES, out->evidence, sizeof(out->evidence));
 	if (out->evidence[0]) {
 		out->query = "FROM trace.open_zones";
 	} else if (tables && facts->signal[0]) {
-		say_where(tables, WHERE_STACK, out->evidence, sizeof(out->evidence));
+		verdict_say_where(tables, WHERE_STACK, out->evidence, sizeof(out->evidence));
 		out->query = out->evidence[0] ? "FROM python.backtrace" : "";
 	}
 	return true;
@@ -302,7 +303,7 @@ static int where_row(const struct rows *rows, void *context)
 	return 1;
 }
 
-static void say_where(struct tables *tables, const char *sql, char *out, size_t room)
+static void verdict_say_where(struct tables *tables, const char *sql, char *out, size_t room)
 {
 	struct buf text = { 0 };
 	char where[400] = "";
@@ -364,12 +365,12 @@ static bool is_too_short(const struct facts *facts)
 }
 
 /* No zone has ended, and some are open: where it is, or was. */
-static bool say_open(struct tables *tables, const struct facts *facts, struct verdict *out)
+static bool verdict_say_open(struct tables *tables, const struct facts *facts, struct verdict *out)
 {
 	char where[400] = "";
 
 	if (tables)
-		say_where(tables, WHERE_ZONES, where, sizeof(where));
+		verdict_say_where(tables, WHERE_ZONES, where, sizeof(where));
 	if (!where[0])
 		return false;
 	snprintf(out->sentence, sizeof(out->sentence), "%s, and no zone has ended.", where);
@@ -419,7 +420,7 @@ static void say_none(struct tables *tables, const struct facts *facts, bool utf8
 		return;
 	}
 	if (!top) {
-		if (!say_open(tables, facts, out))
+		if (!verdict_say_open(tables, facts, out))
 			say_no_regions(facts, out);
 		return;
 	}
@@ -467,14 +468,15 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 		if (!can_hold(&rules[i], facts))
 			continue;
 		found[count].rule = &rules[i];
-		count += tables ? look(tables, &rules[i], facts->duration_ns, &found[count].finding)
+		count += tables ? verdict_look(tables, &rules[i], facts->duration_ns,
+					       &found[count].finding)
 				: look_at_facts(facts, &rules[i], &found[count].finding);
 	}
 	if (count)
 		qsort(found, count, sizeof(found[0]), by_gain);
 	for (size_t i = 0; i < count && said < room; i++, said++) {
 		out[said] = nothing_said;
-		say(found[i].rule, &found[i].finding, facts, utf8, &out[said]);
+		verdict_say(found[i].rule, &found[i].finding, facts, utf8, &out[said]);
 	}
 	free(found);
 	if (said || !room)
