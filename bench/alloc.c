@@ -1,6 +1,6 @@
 /*
- * Recording allocates nothing per zone. malloc and mmap of this program and its libraries are the ones below, which
- * count; the kernel counts pages that were touched for the first time.
+ * Recording allocates nothing per zone. malloc and mmap of this program and its libraries are the
+ * ones below, which count; the kernel counts pages that were touched for the first time.
  */
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -5,8 +5,8 @@
  *
  * and bench/run collects them; the bars and the words are there, none of them here.
  *
- * Two things are compared in one process, in short slices that alternate, and the median of the ratios of
- * neighbouring slices counts: what else the machine does then hits both alike.
+ * Two things are compared in one process, in short slices that alternate, and the median of the
+ * ratios of neighbouring slices counts: what else the machine does then hits both alike.
  */
 #ifndef KYMO_BENCH_H
 #define KYMO_BENCH_H
@@ -30,10 +30,10 @@ static inline void bench_emit_range(const char *key, const char *unit, double va
 {
 	/* One write() per line: threads and children share the pipe. */
 	char line[512];
-	int bytes = snprintf(
-		line, sizeof(line),
-		"{\"key\": \"%s\", \"value\": %.6g, \"low\": %.6g, \"high\": %.6g, \"unit\": \"%s\"}\n",
-		key, value, low, high, unit);
+	int bytes = snprintf(line, sizeof(line),
+			     "{\"key\": \"%s\", \"value\": %.6g, \"low\": %.6g, \"high\": %.6g, "
+			     "\"unit\": \"%s\"}\n",
+			     key, value, low, high, unit);
 
 	if (bytes > 0 && write(STDOUT_FILENO, line, (size_t)bytes) < 0)
 		exit(1);
@@ -50,7 +50,8 @@ static inline void bench_die(const char *what)
 	exit(1);
 }
 
-/* The recording as a whole, as `kymo query` takes it: the directory that this process's own is in. */
+/* The recording as a whole, as `kymo query` takes it: the directory that this process's own is
+   in. */
 static inline const char *bench_recording(void)
 {
 	static char path[4096];
@@ -173,8 +174,9 @@ static inline void bench_emit_comparison(const char *key, struct bench_compariso
 
 #define BENCH_FLOOR_ROWS 8192u
 
-/* The least that recording a zone can cost: two readings of the counter, 32 bytes into a mapped ring, and a release
-   store that publishes them. Nothing is checked, counted, nested or totalled. */
+/* The least that recording a zone can cost: two readings of the counter, 32 bytes into a mapped
+   ring, and a release store that publishes them. Nothing is checked, counted, nested or
+   totalled. */
 struct bench_floor {
 	uint64_t *rows;
 	uint64_t *head;

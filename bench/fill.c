@@ -1,6 +1,7 @@
 /*
- * Makes the recording that the benchmarks of reading use: as many zones as asked for, of some forty regions, three
- * deep, in steps, by the given number of threads, with work of different lengths in them. KYMO=on, KYMO_KEEP=all.
+ * Makes the recording that the benchmarks of reading use: as many zones as asked for, of some forty
+ * regions, three deep, in steps, by the given number of threads, with work of different lengths in
+ * them. KYMO=on, KYMO_KEEP=all.
  *
  *	fill ZONES THREADS	prints the recording's directory
  */

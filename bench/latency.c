@@ -1,11 +1,12 @@
 /*
- * How long single zones take: each one is timed by itself, and so is the floor, in slices that alternate. The floor's
- * worst ones are the machine's (interrupts, other programs): they say how much of ours are.
+ * How long single zones take: each one is timed by itself, and so is the floor, in slices that
+ * alternate. The floor's worst ones are the machine's (interrupts, other programs): they say how
+ * much of ours are.
  *
  *	latency LABEL SECONDS [READER ARGUMENT…]	latency.LABEL.{zone,floor}.{p50,p99,p999,max}
  *
- * READER is a command that scans the recording; it is started again and again meanwhile, with every word "@" replaced
- * by the recording's directory.
+ * READER is a command that scans the recording; it is started again and again meanwhile, with every
+ * word "@" replaced by the recording's directory.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -95,7 +96,8 @@ static int read_once(char **command)
 	return status;
 }
 
-/* A process that reads on and on; at SIGTERM it tells how often, by its exit status (at most 250). */
+/* A process that reads on and on; at SIGTERM it tells how often, by its exit status (at most
+   250). */
 static volatile sig_atomic_t stop;
 
 static void on_term(int signal)

@@ -1,4 +1,5 @@
-/* The two events that bench/lttng_zone.c emits for a zone. Included many times over by LTTng's own headers. */
+/* The two events that bench/lttng_zone.c emits for a zone. Included many times over by LTTng's own
+   headers. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER kymo_bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

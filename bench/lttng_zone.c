@@ -1,6 +1,6 @@
 /*
- * A peer: a zone as LTTng-UST records one, an event at each end, against the same floor. bench/run starts a
- * session before; without one the events are off, and that is measured instead.
+ * A peer: a zone as LTTng-UST records one, an event at each end, against the same floor. bench/run
+ * starts a session before; without one the events are off, and that is measured instead.
  *
  *	lttng_zone on [KEY]	peer.lttng, or KEY
  *	lttng_zone off		peer.lttng_off (ns)

@@ -1,6 +1,6 @@
 /*
- * What watching malloc costs, and how good samples are. The library is opened as it is in a program that runs already, so
- * that both can be had in turn in one process.
+ * What watching malloc costs, and how good samples are. The library is opened as it is in a program
+ * that runs already, so that both can be had in turn in one process.
  *
  *	memory pairs LIBRARY         sampled, against nothing
  *	memory plain KEY             a pair, as it is: for LD_PRELOAD
@@ -164,7 +164,8 @@ static double distance(double a, double b)
 	return a > b ? a - b : b - a;
 }
 
-/* The errors that 95 of 100 runs stay within: of the total in %, of the worst of the five largest sites in points. */
+/* The errors that 95 of 100 runs stay within: of the total in %, of the worst of the five largest
+   sites in points. */
 static void measure_accuracy(const char *key, double bytes)
 {
 	double total[RUNS], summed[RUNS], worst[RUNS], truth[SITES], found[SITES];

@@ -1,4 +1,5 @@
-/* A zone while nothing is recorded, less the empty loop: never turned on, and turned on and off again. */
+/* A zone while nothing is recorded, less the empty loop: never turned on, and turned on and off
+   again. */
 #include "bench.h"
 
 #define SLICE_ZONES 262144u

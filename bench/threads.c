@@ -1,6 +1,6 @@
 /*
- * What threads cost: the first row of one, from the pool and with a new stream; then many short ones, eight
- * alive at a time, against the same without recording: time, files, memory.
+ * What threads cost: the first row of one, from the pool and with a new stream; then many short
+ * ones, eight alive at a time, against the same without recording: time, files, memory.
  *
  *	threads first	threads.{pool,new}.{p50,p99}
  *	threads COUNT	threads.COUNT.*

@@ -1,6 +1,7 @@
 /*
- * A peer: a call as uftrace records one, against the same floor. Run under `uftrace record`. The two calls below are
- * what -finstrument-functions puts at both ends of a function; written out, the floor in this file stays without.
+ * A peer: a call as uftrace records one, against the same floor. Run under `uftrace record`. The
+ * two calls below are what -finstrument-functions puts at both ends of a function; written out, the
+ * floor in this file stays without.
  */
 #include "bench.h"
 

@@ -1,6 +1,6 @@
 /*
- * A zone while recording, against the floor (bench.h). What is recorded how is the environment's: KYMO=on with
- * KYMO_TOTALS and KYMO_KEEP.
+ * A zone while recording, against the floor (bench.h). What is recorded how is the environment's:
+ * KYMO=on with KYMO_TOTALS and KYMO_KEEP.
  *
  *	zone LABEL THREADS	zone.LABEL.SHAPE.THREADS for each shape
  */

@@ -1,6 +1,6 @@
 /*
- * Code that is marked for Tracy, and has never heard of kymo. Without TRACY_ENABLE the marks are nothing; with it the
- * program records by itself:
+ * Code that is marked for Tracy, and has never heard of kymo. Without TRACY_ENABLE the marks are
+ * nothing; with it the program records by itself:
  *
  *	make build ENABLE_TRACY=1
  *	build/examples/marked

@@ -1,6 +1,6 @@
 /*
- * What the fuzz targets share: a small sound recording in memory, edited by the fuzzer's bytes. So each input is near
- * something that parses, and no corpus is needed to get past the magic words.
+ * What the fuzz targets share: a small sound recording in memory, edited by the fuzzer's bytes. So
+ * each input is near something that parses, and no corpus is needed to get past the magic words.
  *
  *	input	edit ...	file 1 byte, kind 1 byte, place 2 bytes, then as the kind says
  */

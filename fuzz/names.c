@@ -1,4 +1,5 @@
-/* Names and their text, threads, the control page and the run file. Half of the inputs bring the text themselves. */
+/* Names and their text, threads, the control page and the run file. Half of the inputs bring the
+   text themselves. */
 #include "edits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -1,5 +1,5 @@
-/* Texts of the kernel, and of whoever can make it show something else: names of threads, interfaces and groups. The first
-   byte says which parser. */
+/* Texts of the kernel, and of whoever can make it show something else: names of threads, interfaces
+   and groups. The first byte says which parser. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Snapshots: the list of files in one, and through it everything else. Inputs that begin with the magic are taken raw. */
+/* Snapshots: the list of files in one, and through it everything else. Inputs that begin with the
+   magic are taken raw. */
 #include "edits.h"
 
 #include "base/files/snapshot_format.h"

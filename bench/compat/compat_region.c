@@ -1,6 +1,6 @@
 /*
- * A region through vaccel_prof.h against the native zone, and one region that two threads are in at once against one
- * thread alone.
+ * A region through vaccel_prof.h against the native zone, and one region that two threads are in at
+ * once against one thread alone.
  *
  *	VACCEL_PROF_ENABLED=1 compat_region	compat.region, compat.native_region, compat.threads.2
  */
@@ -74,7 +74,8 @@ static void *second_thread(void *context)
 	return NULL;
 }
 
-/* Each pair: a slice in a region of its own, then one in a region that the other thread is in too. */
+/* Each pair: a slice in a region of its own, then one in a region that the other thread is in
+   too. */
 static void emit_threads(void)
 {
 	static double ratio[PAIRS], ns[PAIRS];

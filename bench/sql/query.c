@@ -1,6 +1,6 @@
 /*
- * Queries over a recording, read from its files by our scan, against the same over DuckDB's own in-memory table with
- * the same columns and rows, in one session of one process, in turn.
+ * Queries over a recording, read from its files by our scan, against the same over DuckDB's own
+ * in-memory table with the same columns and rows, in one session of one process, in turn.
  *
  *	query RECORDING		query.QUERY (ratio), query.QUERY.s, query.QUERY.own_s; query.open_s, query.rows
  */
@@ -101,8 +101,8 @@ int main(int argc, char **argv)
 		die(argv[1], &err);
 	bench_emit("query.open_s", "s", (double)(bench_now_ns() - from) / 1e9);
 	bench_emit("query.rows", "", ask(tables, "SELECT count(*) FROM trace.zones"));
-	ask(tables,
-	    "CREATE TABLE own AS SELECT name, start_ns, duration_ns, depth, tid, step FROM trace.zones");
+	ask(tables, "CREATE TABLE own AS SELECT name, start_ns, duration_ns, depth, tid, step FROM "
+		    "trace.zones");
 	for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++)
 		compare(tables, queries[i].key, queries[i].sql);
 	tables_close(tables);

@@ -61,11 +61,11 @@ static void load(sqlite3 *db, const struct recording *recording)
 	sqlite3_stmt *statement = NULL;
 
 	check(db,
-	      sqlite3_exec(
-		      db,
-		      "CREATE TABLE zones(name TEXT, start_ns INTEGER, duration_ns INTEGER, depth INTEGER, "
-		      "tid INTEGER, step INTEGER); BEGIN",
-		      NULL, NULL, NULL),
+	      sqlite3_exec(db,
+			   "CREATE TABLE zones(name TEXT, start_ns INTEGER, duration_ns INTEGER, "
+			   "depth INTEGER, "
+			   "tid INTEGER, step INTEGER); BEGIN",
+			   NULL, NULL, NULL),
 	      SQLITE_OK);
 	check(db,
 	      sqlite3_prepare_v2(db, "INSERT INTO zones VALUES(?, ?, ?, ?, ?, ?)", -1, &statement,
@@ -99,10 +99,10 @@ int main(int argc, char **argv)
 	bench_emit("peer.sqlite_load_s", "s", (double)(bench_now_ns() - from) / 1e9);
 	from = bench_now_ns();
 	check(db,
-	      sqlite3_exec(
-		      db,
-		      "SELECT name, count(*), sum(duration_ns), max(duration_ns) FROM zones GROUP BY name",
-		      NULL, NULL, NULL),
+	      sqlite3_exec(db,
+			   "SELECT name, count(*), sum(duration_ns), max(duration_ns) FROM zones "
+			   "GROUP BY name",
+			   NULL, NULL, NULL),
 	      SQLITE_OK);
 	bench_emit("peer.sqlite_group_s", "s", (double)(bench_now_ns() - from) / 1e9);
 	sqlite3_close(db);

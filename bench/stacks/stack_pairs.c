@@ -1,11 +1,11 @@
 /*
- * Windows of time in which the stacks of a process are sampled, and as many beside them in which they are not, in turn
- * and in an order that is drawn for each pair.
+ * Windows of time in which the stacks of a process are sampled, and as many beside them in which
+ * they are not, in turn and in an order that is drawn for each pair.
  *
  *	stack_pairs PID PERIOD_US WINDOW_US PAIRS
  *
- * A line for each window: the pair, 1 where it was sampled, its begin and end (CLOCK_MONOTONIC, ns), and the samples. A
- * window that is not sampled is slept through.
+ * A line for each window: the pair, 1 where it was sampled, its begin and end (CLOCK_MONOTONIC,
+ * ns), and the samples. A window that is not sampled is slept through.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -32,7 +32,8 @@ static void sleep_until(uint64_t at_ns)
 		;
 }
 
-/* What the sampler of kymo run does to the process for a sample: reads its stacks, and the state of each thread. */
+/* What the sampler of kymo run does to the process for a sample: reads its stacks, and the state of
+   each thread. */
 static void sample(struct pystack *stack)
 {
 	char path[64], text[512];

@@ -1,5 +1,6 @@
 /*
- * Samples the Python stacks of a process as fast as it can, or with a pause between samples, and says what that cost.
+ * Samples the Python stacks of a process as fast as it can, or with a pause between samples, and
+ * says what that cost.
  *
  *	stack_sample PID COUNT [PAUSE_US] [folded]
  *

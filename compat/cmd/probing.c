@@ -1,6 +1,7 @@
 /*
- * probing: the command line of the Probing profiler, for scripts that were written for it. It only translates words and
- * becomes kymo, which lies beside it or in PATH. What would run code inside the program is refused.
+ * probing: the command line of the Probing profiler, for scripts that were written for it. It only
+ * translates words and becomes kymo, which lies beside it or in PATH. What would run code inside
+ * the program is refused.
  *
  *	probing [-t] ENDPOINT COMMAND [ARGUMENTS]
  */
@@ -25,16 +26,19 @@ static const struct {
 	{ "backtrace", "backtrace", 0, "the stacks of all threads (kymo backtrace)" },
 	{ "inject", "attach", 0, "watch it from outside; nothing is injected (kymo attach)" },
 	{ "eval", NULL, 0,
-	  "it would run code inside the program, which kymo never does; query and backtrace answer from outside" },
+	  "it would run code inside the program, which kymo never does; query and backtrace answer "
+	  "from outside" },
 	{ "repl", NULL, 0,
-	  "it would run code inside the program, which kymo never does; query and backtrace answer from outside" },
+	  "it would run code inside the program, which kymo never does; query and backtrace answer "
+	  "from outside" },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static int help(void)
 {
 	puts("usage: probing [-t] ENDPOINT COMMAND [ARGUMENTS]\n"
-	     "\nThe words of Probing, answered by kymo. ENDPOINT is a pid, or host:port of a kymo serve.\n");
+	     "\nThe words of Probing, answered by kymo. ENDPOINT is a pid, or host:port of a kymo "
+	     "serve.\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-10s %s%s\n", commands[i].word,
 		       commands[i].command ? "" : "refused: ", commands[i].about);

@@ -1,10 +1,11 @@
 /*
- * tracy: starts the viewer as Tracy's own is started, for people and scripts that are used to it. It only translates words and becomes
- * kymo serve, which lies beside it or in PATH.
+ * tracy: starts the viewer as Tracy's own is started, for people and scripts that are used to it.
+ * It only translates words and becomes kymo serve, which lies beside it or in PATH.
  *
  *	tracy [-a HOST] [-p PORT]
  *
- * The viewer shows programs of the machine that it runs on. For another HOST it says how to get there.
+ * The viewer shows programs of the machine that it runs on. For another HOST it says how to get
+ * there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,8 @@ int main(int argc, char **argv)
 		else if (letter == 'p')
 			port = optarg;
 		else
-			return fputs("tracy: -a HOST, -p PORT and a recording are taken; tracy -h says more\n",
+			return fputs("tracy: -a HOST, -p PORT and a recording are taken; tracy -h "
+				     "says more\n",
 				     stderr),
 			       WRONG_USE;
 	}

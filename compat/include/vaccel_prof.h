@@ -1,5 +1,6 @@
 /*
- * vAccel's profiling regions, recorded by kymo. Code that was written for vAccel compiles and runs unchanged:
+ * vAccel's profiling regions, recorded by kymo. Code that was written for vAccel compiles and runs
+ * unchanged:
  *
  *	struct vaccel_prof_region region = VACCEL_PROF_REGION_INIT("torch_run");
  *
@@ -8,12 +9,12 @@
  *	vaccel_prof_region_stop(&region);
  *	vaccel_prof_region_print(&region);
  *
- * Link with -lkymo_compat -lkymo. VACCEL_PROF_ENABLED=enabled (or VACCEL_PROFILING_ENABLED; 1, true, yes and on
- * serve too) turns it on; without one of them every call is a silent 0. What is recorded is also there for SQL:
- * `kymo query latest "FROM trace.regions"`.
+ * Link with -lkymo_compat -lkymo. VACCEL_PROF_ENABLED=enabled (or VACCEL_PROFILING_ENABLED; 1,
+ * true, yes and on serve too) turns it on; without one of them every call is a silent 0. What is
+ * recorded is also there for SQL: `kymo query latest "FROM trace.regions"`.
  *
- * Many threads may use one region at once; starts may nest and recurse. Every call returns 0 or a positive errno,
- * unless it says otherwise.
+ * Many threads may use one region at once; starts may nest and recurse. Every call returns 0 or a
+ * positive errno, unless it says otherwise.
  */
 #ifndef VACCEL_PROF_H
 #define VACCEL_PROF_H
@@ -30,7 +31,8 @@ extern "C" {
 
 struct vaccel_prof_sample;
 
-/* 40 bytes, laid out as vAccel has them, so that programs that were built against it are served by a preload. */
+/* 40 bytes, laid out as vAccel has them, so that programs that were built against it are served by
+   a preload. */
 struct vaccel_prof_region {
 	const char *name;
 	bool name_owned; /* by the region: _init() copied it */
@@ -66,8 +68,9 @@ VACCEL_PROF__ASSERT(sizeof(struct vaccel_prof_region) == 40 &&
 /* Is profiling on? Asked of the environment once. */
 VACCEL_PROF__EXPORT bool vaccel_prof_enabled(void);
 
-/* Copies the name; NULL gives a buffer of 256 bytes, region->name, for the caller to fill. Also right over a static
-   region and one that was initialised before. Works as well while profiling is off. */
+/* Copies the name; NULL gives a buffer of 256 bytes, region->name, for the caller to fill. Also
+   right over a static region and one that was initialised before. Works as well while profiling is
+   off. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_init(struct vaccel_prof_region *region,
 						const char *name);
 /* Also right for a static region, and twice. What was recorded stays. */
@@ -76,12 +79,12 @@ VACCEL_PROF__EXPORT int vaccel_prof_region_release(struct vaccel_prof_region *re
 
 /* EINVAL for NULL; ENOMEM when there is no room for one more region. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_start(struct vaccel_prof_region *region);
-/* EINVAL for NULL; ENOENT where this thread has not started it: the child of a fork inherits what was counted, and no
-   start. */
+/* EINVAL for NULL; ENOENT where this thread has not started it: the child of a fork inherits what
+   was counted, and no start. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_stop(struct vaccel_prof_region *region);
 
-/* One line to stdout, or to the file that VACCEL_LOG_FILE names; none for a region without entries. Totals go on
-   growing from print to print. */
+/* One line to stdout, or to the file that VACCEL_LOG_FILE names; none for a region without entries.
+   Totals go on growing from print to print. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_print(const struct vaccel_prof_region *region);
 
 /* Arrays. _init() as with a NULL name. */
@@ -91,14 +94,15 @@ VACCEL_PROF__EXPORT int vaccel_prof_regions_start_by_name(struct vaccel_prof_reg
 							  int count, const char *name);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_stop_by_name(struct vaccel_prof_region *regions,
 							 int count, const char *name);
-/* Counts and times begin again at 0; names stay. An entry that is open now is not counted when it ends. */
+/* Counts and times begin again at 0; names stay. An entry that is open now is not counted when it
+   ends. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, int count);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_release(struct vaccel_prof_region *regions, int count);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all(const struct vaccel_prof_region *regions,
 						      int count);
-/* buf NULL: the bytes that all lines need. Else *buf is allocated (the caller frees it) and gets the lines, each
-   ended by a NUL, at most len bytes; returns how many lines they are. A line that does not fit is cut, and the last.
-   A negative errno on error; 0 while profiling is off. */
+/* buf NULL: the bytes that all lines need. Else *buf is allocated (the caller frees it) and gets
+   the lines, each ended by a NUL, at most len bytes; returns how many lines they are. A line that
+   does not fit is cut, and the last. A negative errno on error; 0 while profiling is off. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all_to_buf(
 	char **buf, size_t len, const struct vaccel_prof_region *regions, int count);
 

@@ -28,7 +28,7 @@ static const struct {
 #undef X
 };
 
-/* ---- on and off ------------------------------------------------------------------------------- */
+/* ---- on and off ---- */
 
 static bool devices_on_by_us; /* they were off before */
 
@@ -59,7 +59,7 @@ bool nrt_capture_by_others(void)
 	return kymo_device_enabled() && !devices_on_by_us;
 }
 
-/* ---- devices and cores --------------------------------------------------------------------------- */
+/* ---- devices and cores ---- */
 
 static int now_of_opencl(void *context, uint32_t local, uint64_t *out_ns)
 {
@@ -74,7 +74,8 @@ static const struct kymo_device_adapter adapters[] = {
 	{ sizeof(struct kymo_device_adapter), "nrt", NULL, NULL, NULL },
 };
 
-/* Of the core as one of that backend; made when something runs there first. With the core's lock. */
+/* Of the core as one of that backend; made when something runs there first. With the core's
+   lock. */
 static uint32_t nrt_capture_queue_of(const struct nrt_backend *backend, uint32_t core)
 {
 	static uint32_t devices[2], queues[2][NRT_CORES];
@@ -92,7 +93,7 @@ static uint32_t nrt_capture_queue_of(const struct nrt_backend *backend, uint32_t
 	return queues[which][core];
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static uint32_t call_ids[NRT_EVENT_COUNT][NRT_CORES];
 
@@ -190,7 +191,7 @@ void nrt_capture_counters(uint32_t activities)
 	last_cpu = cpu;
 }
 
-/* ---- choosing rows ------------------------------------------------------------------------------------ */
+/* ---- choosing rows ---- */
 
 /* What a file is made of, while it is being written. */
 struct choice {
@@ -294,7 +295,7 @@ static bool wants_row(void *context, const struct kymo_captured *row, bool write
 	return is_warm(selection, row) && passes(choice, core, event_of_kind(row->kind), writes);
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* The ids that rows have for models. */
 static void name_models(void)
@@ -358,8 +359,8 @@ static NRT_STATUS nrt_capture_make_directory(const char *directory)
 }
 
 /*
- * Takes a number that no file has. Several processes may save into one directory: an empty file whose name is hidden holds
- * the number until the file itself is there.
+ * Takes a number that no file has. Several processes may save into one directory: an empty file
+ * whose name is hidden holds the number until the file itself is there.
  */
 static int nrt_capture_take_number(const char *directory, const char *stem, unsigned number,
 				   char *path, char *hold)

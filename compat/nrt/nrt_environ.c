@@ -1,4 +1,5 @@
-/* The options of an inspect session, as the environment says them. What makes no sense there is told, and the default holds. */
+/* The options of an inspect session, as the environment says them. What makes no sense there is
+   told, and the default holds. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -130,7 +131,8 @@ static bool take_cores(struct nrt_inspect_config *config, const char *word)
 	return !*word && bits;
 }
 
-/* Names, of which the first says whether it begins with all of them or with none; ^name is left out. */
+/* Names, of which the first says whether it begins with all of them or with none; ^name is left
+   out. */
 static bool take_events(struct nrt_inspect_config *config, const char *word)
 {
 	uint32_t events = *word == '^' ? config->events : 0;
@@ -176,7 +178,7 @@ static const struct {
 };
 #define VARIABLES (sizeof(variables) / sizeof(variables[0]))
 
-/* ---- names that nobody knows -------------------------------------------------------------------- */
+/* ---- names that nobody knows ---- */
 
 #define NAME_MOST 64u
 
@@ -233,7 +235,7 @@ static void check_names(void)
 		}
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------ */
+/* ---- all of it ---- */
 
 static const char *nrt_environ_word_of(const char *name)
 {

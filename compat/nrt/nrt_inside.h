@@ -1,6 +1,7 @@
 /*
- * The parts of nrt.h and nrt_profile.h behind the calls. More than a translation of names, unlike the rest of this folder:
- * the runtime that these names belong to is not here, so what it takes to run a model is.
+ * The parts of nrt.h and nrt_profile.h behind the calls. More than a translation of names, unlike
+ * the rest of this folder: the runtime that these names belong to is not here, so what it takes to
+ * run a model is.
  *
  *	nrt_runtime.c	init, close, load, unload, execute	nrt_text.c	a model's text
  *	nrt_opencl.c	models on OpenCL			nrt_standin.c	models that only take time
@@ -8,9 +9,10 @@
  *	nrt_config.c	a session's options			nrt_environ.c	the same from the environment
  *	nrt_capture.c	what is recorded, and the files
  *
- * Two locks. nrt_lock() is around all state and held for moments only, since every execution takes it twice. Calls that begin,
- * end or save something hold nrt_control() for as long as they take, files included, and take the other one inside of it
- * where they change or read what executions look at. No model waits for a file.
+ * Two locks. nrt_lock() is around all state and held for moments only, since every execution takes
+ * it twice. Calls that begin, end or save something hold nrt_control() for as long as they take,
+ * files included, and take the other one inside of it where they change or read what executions
+ * look at. No model waits for a file.
  */
 #ifndef KYMO_COMPAT_NRT_INSIDE_H
 #define KYMO_COMPAT_NRT_INSIDE_H
@@ -73,7 +75,7 @@ static inline bool nrt_config_captures(const struct nrt_inspect_config *config)
 	return !config->enable_called || config->enable;
 }
 
-/* ---- models ------------------------------------------------------------------------------------ */
+/* ---- models ---- */
 
 struct nrt_operation {
 	char name[NRT_NAME_BYTES];
@@ -98,16 +100,18 @@ struct nrt_times {
 	uint64_t queued, submit, start, end;
 };
 
-/* Where models run: one row for each kind of device. Times are of kymo_ticks() unless the clock of the device is another;
-   then clock() is not NULL, and reads that one. */
+/* Where models run: one row for each kind of device. Times are of kymo_ticks() unless the clock of
+   the device is another; then clock() is not NULL, and reads that one. */
 struct nrt_backend {
-	/* Once, when the first model of that kind is loaded. NRT_FAILURE and *why: there is no such device. */
+	/* Once, when the first model of that kind is loaded. NRT_FAILURE and *why: there is no such
+	   device. */
 	NRT_STATUS (*open)(const char **why);
 	/* The device's name; after open. */
 	const char *(*name)(void);
 	/* Nanoseconds of the device's own clock, now; NULL: its times are kymo's ticks. */
 	uint64_t (*clock)(void);
-	/* *out is what run and unload are given. NRT_INVALID: the text does not compile, and was told so. */
+	/* *out is what run and unload are given. NRT_INVALID: the text does not compile, and was
+	   told so. */
 	NRT_STATUS(*load)
 	(const char *text, size_t bytes, const struct nrt_text *about, uint32_t core, void **out);
 	/* Runs all operations once and waits. times has one for each operation of the text. */
@@ -117,8 +121,8 @@ struct nrt_backend {
 };
 extern const struct nrt_backend nrt_opencl, nrt_standin;
 
-/* What is known of a model's name, for as long as the process lives: models of one name that are loaded one after another
-   are one in the recording. */
+/* What is known of a model's name, for as long as the process lives: models of one name that are
+   loaded one after another are one in the recording. */
 struct nrt_known {
 	struct nrt_known *next;
 	char name[NRT_NAME_BYTES];
@@ -140,7 +144,7 @@ struct nrt_model {
 	struct nrt_text text;
 };
 
-/* ---- state --------------------------------------------------------------------------------------- */
+/* ---- state ---- */
 
 void nrt_lock(void);
 void nrt_unlock(void);
@@ -172,11 +176,13 @@ void nrt_inspect_failed(const struct nrt_known *known);
 /* Without the lock: as nrt_inspect_begin(), for a program that may not know of it. */
 NRT_STATUS nrt_inspect_begin_at_init(void);
 
-/* ---- nrt_capture.c --------------------------------------------------------------------------------- */
+/* ---- nrt_capture.c ---- */
 
-/* Turns recording on. NRT_FAILURE: it cannot be had, and it was said why. rows: how many operations a ring keeps. */
+/* Turns recording on. NRT_FAILURE: it cannot be had, and it was said why. rows: how many operations
+   a ring keeps. */
 NRT_STATUS nrt_capture_begin(uint64_t rows);
-/* After a capture's end, with both locks: turns devices off again, where we turned them on and nothing else runs. */
+/* After a capture's end, with both locks: turns devices off again, where we turned them on and
+   nothing else runs. */
 void nrt_capture_end(void);
 /* Operations of devices are recorded anyway, since somebody else has asked for it. */
 bool nrt_capture_by_others(void);
@@ -195,13 +201,15 @@ struct nrt_selection {
 	uint32_t core; /* NRT_CORES: all */
 	const struct nrt_inspect_config *config; /* NULL: no filters, and the device alone */
 };
-/* With control, not the lock. Written aside, then renamed. NRT_FAILURE, and it was said why; an older file is whole then. NRT_RESOURCE. */
+/* With control, not the lock. Written aside, then renamed. NRT_FAILURE, and it was said why; an
+   older file is whole then. NRT_RESOURCE. */
 NRT_STATUS nrt_capture_save(const char *path, const struct nrt_selection *selection);
-/* The same as DIRECTORY/STEM_N.kymo, with the first N that is free; makes the directory. directory NULL: ./output */
+/* The same as DIRECTORY/STEM_N.kymo, with the first N that is free; makes the directory. directory
+   NULL: ./output */
 NRT_STATUS nrt_capture_save_in(const char *directory, const char *stem,
 			       const struct nrt_selection *selection);
 
-/* ---- small things ------------------------------------------------------------------------------------ */
+/* ---- small things ---- */
 
 /* One line to stderr, in one write. */
 void nrt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -8,7 +8,9 @@
 
 static struct {
 	bool runs;
-	bool automatic; /* begun by nrt_init(), because of the environment: a begin of the program's takes its place */
+	/* begun by nrt_init(), because of the environment: a begin of the program's takes its
+	   place */
+	bool automatic;
 	uint64_t from_ticks;
 	struct nrt_inspect_config config; /* its own copy */
 } session;
@@ -28,7 +30,7 @@ static bool captures_something(const struct nrt_inspect_config *config)
 	return nrt_config_captures(config) || config->on_fail;
 }
 
-/* ---- beginning --------------------------------------------------------------------------------- */
+/* ---- beginning ---- */
 
 /* With both locks. Takes over what the config holds. */
 static NRT_STATUS nrt_nrt_inspect_begin(struct nrt_inspect_config *config, bool automatic)
@@ -115,7 +117,7 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
 	return status;
 }
 
-/* ---- while it runs ------------------------------------------------------------------------------- */
+/* ---- while it runs ---- */
 
 bool nrt_inspect_wants(struct nrt_known *known, uint32_t core)
 {
@@ -160,7 +162,7 @@ void nrt_inspect_failed(const struct nrt_known *known)
 	nrt_control_end();
 }
 
-/* ---- stopping -------------------------------------------------------------------------------------- */
+/* ---- stopping ---- */
 
 static NRT_STATUS dump_one(const struct nrt_known *known)
 {
@@ -230,7 +232,8 @@ NRT_STATUS nrt_inspect_stop(void)
 	return status;
 }
 
-/* Before libkymo's own end, since this library depends on it. A thread that holds the lock may be gone by now. */
+/* Before libkymo's own end, since this library depends on it. A thread that holds the lock may be
+   gone by now. */
 __attribute__((destructor)) static void at_exit(void)
 {
 	if (!nrt_control_soon())

@@ -1,6 +1,6 @@
 /*
- * Models on OpenCL. The library is loaded at run time, so that nothing here depends on it; what is used of its interface is
- * declared here, with the names of the specification without their "cl".
+ * Models on OpenCL. The library is loaded at run time, so that nothing here depends on it; what is
+ * used of its interface is declared here, with the names of the specification without their "cl".
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static const struct {
 #undef X
 };
 
-/* ---- the device -------------------------------------------------------------------------------- */
+/* ---- the device ---- */
 
 static handle device, context;
 static handle queues[NRT_CORES]; /* by core; each made once, and kept */
@@ -125,9 +125,10 @@ static const char *nrt_opencl_device_name(void)
 	return name_of_device;
 }
 
-/* ---- its clock ----------------------------------------------------------------------------------- */
+/* ---- its clock ---- */
 
-/* Drivers of host devices take one of these for their clock; 0 of them, and the device is asked by a marker. */
+/* Drivers of host devices take one of these for their clock; 0 of them, and the device is asked by
+   a marker. */
 static const clockid_t host_clocks[] = { CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_BOOTTIME,
 					 CLOCK_REALTIME };
 #define HOST_CLOCKS (sizeof(host_clocks) / sizeof(host_clocks[0]))
@@ -208,7 +209,7 @@ static NRT_STATUS nrt_opencl_open_device(const char **why)
 	return failed ? NRT_FAILURE : NRT_SUCCESS;
 }
 
-/* ---- a model ------------------------------------------------------------------------------------- */
+/* ---- a model ---- */
 
 struct loaded {
 	handle program;
@@ -321,7 +322,8 @@ static NRT_STATUS make_kernel(struct loaded *loaded, const struct nrt_text *abou
 		rc = set_argument(loaded, kernel, i, &pointers, about->size);
 	if (!rc || rc == OUT_OF_HOST_MEMORY)
 		return nrt_opencl_status_of(rc);
-	nrt_say("cannot load %s: its kernel %s has arguments that cannot be filled (OpenCL says %d); "
+	nrt_say("cannot load %s: its kernel %s has arguments that cannot be filled (OpenCL says "
+		"%d); "
 		"pointers (at most 16) and numbers can",
 		about->name, about->operations[at].name, rc);
 	return NRT_INVALID;
@@ -351,7 +353,7 @@ static NRT_STATUS nrt_opencl_load(const char *text, size_t bytes, const struct n
 	return status;
 }
 
-/* ---- running -------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static NRT_STATUS times_of(handle event, struct nrt_times *out)
 {

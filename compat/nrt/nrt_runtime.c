@@ -53,7 +53,8 @@ bool nrt_control_soon(void)
 	return !pthread_mutex_timedlock(&control, &until);
 }
 
-/* The child has no device and no models: nothing of the parent's may be touched, so it is left behind. */
+/* The child has no device and no models: nothing of the parent's may be touched, so it is left
+   behind. */
 static void nrt_runtime_after_fork_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -75,7 +76,7 @@ __attribute__((constructor)) static void nrt_runtime_on_load(void)
 	pthread_atfork(NULL, NULL, nrt_runtime_after_fork_in_child);
 }
 
-/* ---- small things ------------------------------------------------------------------------------ */
+/* ---- small things ---- */
 
 void nrt_say(const char *format, ...)
 {
@@ -130,7 +131,7 @@ static NRT_STATUS status_of_life(void)
 				     : NRT_UNINITIALIZED;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 struct nrt_known *nrt_all_known(void)
 {
@@ -146,7 +147,8 @@ static struct nrt_known *find_known(const char *name)
 	return known;
 }
 
-/* The entry of that name, or of NAME_2, NAME_3, … while models of the name are loaded. NULL: no memory. */
+/* The entry of that name, or of NAME_2, NAME_3, … while models of the name are loaded. NULL: no
+   memory. */
 static struct nrt_known *take_known(const char *wanted)
 {
 	char name[NRT_NAME_BYTES];
@@ -168,7 +170,7 @@ static struct nrt_known *take_known(const char *wanted)
 	return known;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, const char *fal_version)
 {
@@ -213,7 +215,7 @@ void nrt_close(void)
 	nrt_unlock();
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 struct nrt_model *nrt_find_model(const nrt_model_t *wanted)
 {
@@ -235,7 +237,8 @@ static const struct nrt_backend *choose_backend(const struct nrt_text *text)
 	if (nrt_opencl.open(&why) == NRT_SUCCESS)
 		return &nrt_opencl;
 	if (!said)
-		nrt_say("%s: a stand-in on the host runs %s and computes nothing; install an OpenCL "
+		nrt_say("%s: a stand-in on the host runs %s and computes nothing; install an "
+			"OpenCL "
 			"driver, such as pocl-opencl-icd",
 			why, text->name);
 	said = true;
@@ -346,7 +349,7 @@ NRT_STATUS nrt_unload(nrt_model_t *model)
 	return found ? NRT_SUCCESS : NRT_INVALID;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 /* With the core's lock, and the model held. */
 static NRT_STATUS nrt_runtime_run(struct nrt_model *model, bool wanted)

@@ -1,4 +1,5 @@
-/* What the text of a model says: whether it is OpenCL C or a fake, its name, and its operations in order. */
+/* What the text of a model says: whether it is OpenCL C or a fake, its name, and its operations in
+   order. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,8 @@ static const char *skip_quoted(struct span text)
 	return at < text.end ? at + 1 : at;
 }
 
-/* The next word, or one character that is none; nothing inside of comments and texts. Empty: the end. */
+/* The next word, or one character that is none; nothing inside of comments and texts. Empty: the
+   end. */
 static struct span next_token(struct span *text)
 {
 	struct span token = { text->end, text->end };
@@ -186,7 +188,8 @@ static void skip_parentheses(struct span *text)
 	}
 }
 
-/* After the word kernel: the function's name is the word before the first ( that belongs to no attribute. */
+/* After the word kernel: the function's name is the word before the first ( that belongs to no
+   attribute. */
 static struct span kernel_name(struct span *text)
 {
 	struct span name = { text->end, text->end }, token;

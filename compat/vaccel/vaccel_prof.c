@@ -1,4 +1,5 @@
-/* vAccel's calls. The two of them that are hot, start and stop, take no lock and write nothing that two threads share. */
+/* vAccel's calls. The two of them that are hot, start and stop, take no lock and write nothing that
+   two threads share. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ enum state { STATE_UNKNOWN, STATE_UNUSED, STATE_OFF, STATE_ON };
 
 static uint32_t state; /* enum state; atomic; the same for whoever finds it out */
 
-/* The first call while they are off. A recording that is made all the same holds a name that says so, for its summary. */
+/* The first call while they are off. A recording that is made all the same holds a name that says
+   so, for its summary. */
 static bool note_unused(void)
 {
 	uint32_t unused = STATE_UNUSED;
@@ -137,7 +139,8 @@ static __attribute__((noinline)) int start_first(struct vaccel_prof_region *regi
 
 	if (!slot)
 		return ENOMEM;
-	/* By name alone: regions of one name that live one after another are one in the recording. */
+	/* By name alone: regions of one name that live one after another are one in the
+	   recording. */
 	if (!vaccel_prof_name_of(slot))
 		kymo__store_relaxed(&slot->name_id, kymo_name(region->name ? region->name : ""));
 	return kymo__region_open(vaccel_prof_name_of(slot), tag_of(slot)) ? ENOMEM : 0;
@@ -160,7 +163,8 @@ int vaccel_prof_region_start(struct vaccel_prof_region *region)
 											  : 0;
 }
 
-/* One instruction, so that a signal handler in between loses nothing; no lock, as only this thread writes here. */
+/* One instruction, so that a signal handler in between loses nothing; no lock, as only this thread
+   writes here. */
 static inline void vaccel_prof_add(uint64_t *sum, uint64_t value)
 {
 #if defined(__x86_64__)

@@ -16,8 +16,8 @@
 char *slots_arena;
 static uint64_t free_slots; /* low half: index + 1 of the first; high half: a tag against ABA */
 static uint32_t slot_count;
-/* The slot that an address got last: a region that went out of scope without destroy gives its slot to the next
-   one at that address. */
+/* The slot that an address got last: a region that went out of scope without destroy gives its slot
+   to the next one at that address. */
 static uint32_t by_address[BY_ADDRESS];
 
 /* Slots that a lane's thread is registered in: it leaves them when it ends. */
@@ -102,7 +102,8 @@ static struct slot *slot_new(void)
 	return slot;
 }
 
-/* A new life of the slot: what its shards hold and the starts that are open belong to the one before. */
+/* A new life of the slot: what its shards hold and the starts that are open belong to the one
+   before. */
 static void slot_begin(struct slot *slot, struct vaccel_prof_region *region)
 {
 	uint32_t life = (kymo__load_relaxed(&slot->tag) >> 17) + 1;
@@ -239,8 +240,8 @@ static void vaccel_slots_raise_to(size_t *entries, uint64_t count)
 		;
 }
 
-/* Alone from now on: every stop shows its count with a plain store. Pairs with shard_register(): one of us sees
-   the other. */
+/* Alone from now on: every stop shows its count with a plain store. Pairs with shard_register():
+   one of us sees the other. */
 static void try_solo(struct slot *slot, const struct shard *shard, uint32_t lane)
 {
 	uint64_t count, ticks;
@@ -275,7 +276,8 @@ void slot_show(struct slot *slot, struct shard *shard, uint32_t lane, uint64_t n
 		vaccel_slots_raise_to(&region->nr_entries, count);
 }
 
-/* The region may be gone without destroy, and its memory too: only what still looks as we left it is written. */
+/* The region may be gone without destroy, and its memory too: only what still looks as we left it
+   is written. */
 static void show_at_end(struct slot *slot)
 {
 	struct vaccel_prof_region copy, *region = kymo__load_acquire(&slot->region);
@@ -369,7 +371,8 @@ struct shard *shard_register(struct slot *slot, struct kymo__lane *lane)
 		kymo__store_relaxed(&shard->ticks, 0);
 		kymo__store_release(&shard->generation, generation);
 	}
-	/* Who is in more regions than can be remembered stays a user of them for ever: they are never alone again. */
+	/* Who is in more regions than can be remembered stays a user of them for ever: they are
+	   never alone again. */
 	vaccel_slots_remember(lane, slot, generation);
 	shard->live = generation;
 	if (kymo__add_fetch_seq_cst(&slot->users, 1) != 1)

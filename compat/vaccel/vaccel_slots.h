@@ -1,9 +1,11 @@
 /*
- * Where a vAccel region keeps what does not fit its 40 bytes: a slot of an arena that is never unmapped, so that a
- * thread which is late with a stop writes into memory of ours, whoever has destroyed the region meanwhile.
+ * Where a vAccel region keeps what does not fit its 40 bytes: a slot of an arena that is never
+ * unmapped, so that a thread which is late with a stop writes into memory of ours, whoever has
+ * destroyed the region meanwhile.
  *
- * A slot has one shard for each lane of kymo, that is for each thread that lives; only that thread adds to it. So no
- * stop waits for another thread, and sums are exact. Who reads adds the shards up.
+ * A slot has one shard for each lane of kymo, that is for each thread that lives; only that thread
+ * adds to it. So no stop waits for another thread, and sums are exact. Who reads adds the shards
+ * up.
  */
 #ifndef KYMO_COMPAT_VACCEL_SLOTS_H
 #define KYMO_COMPAT_VACCEL_SLOTS_H
@@ -32,7 +34,8 @@ struct shard {
 struct slot {
 	struct vaccel_prof_region *region; /* whose it is; NULL: in the pool */
 	uint64_t
-		generation; /* grows with each clear and each new tenant: older shards count as empty */
+		/* grows with each clear and each new tenant: older shards count as empty */
+		generation;
 	uint64_t cleared_ticks; /* what started before does not count */
 	uint32_t name_id; /* 0: not looked up yet */
 	uint32_t tag; /* flags on kymo's stack of open zones: whose start it is */
@@ -40,7 +43,8 @@ struct slot {
 	uint32_t users; /* threads that live and have used it in this generation */
 	uint64_t others; /* with solo: what all other shards have counted */
 	uint64_t
-		printed_ns; /* totals never shrink, though the clock's rate is known better and better */
+		/* totals never shrink, though the clock's rate is known better and better */
+		printed_ns;
 	char *long_name;
 	uint32_t index, next_free;
 	struct shard *more[SLOT_LEVELS];
@@ -51,7 +55,8 @@ struct slot {
 
 extern char *slots_arena; /* NULL until the first */
 
-/* The region's slot, or NULL. Anything may be in region->samples: memory that nobody ever initialised. */
+/* The region's slot, or NULL. Anything may be in region->samples: memory that nobody ever
+   initialised. */
 static inline struct slot *vaccel_slots_slot_of(const struct vaccel_prof_region *region)
 {
 	uintptr_t at = (uintptr_t)kymo__load_acquire(&region->samples);

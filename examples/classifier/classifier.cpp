@@ -1,11 +1,13 @@
 /*
- * A text classifier on libtorch whose plugin measures itself with vAccel's profiling regions: how long tensors take to
- * make, the model to run, the answer to copy. Lines are printed after every inference, and kymo holds the same for SQL.
+ * A text classifier on libtorch whose plugin measures itself with vAccel's profiling regions: how
+ * long tensors take to make, the model to run, the answer to copy. Lines are printed after every
+ * inference, and kymo holds the same for SQL.
  *
  *	examples/classifier/build && cd build/classifier
  *	VACCEL_PROF_ENABLED=enabled ./classifier cnn_trace.pt ../../examples/classifier/vocab.txt 0
  *
- * The last argument is the number of a CUDA device; without one, or without such a device, the CPU serves.
+ * The last argument is the number of a CUDA device; without one, or without such a device, the CPU
+ * serves.
  */
 #include <algorithm>
 #include <chrono>
@@ -46,7 +48,7 @@ static long long milliseconds_since(timer::time_point start)
 	return std::chrono::duration_cast<std::chrono::milliseconds>(timer::now() - start).count();
 }
 
-/* ---- the plugin ------------------------------------------------------------------------------- */
+/* ---- the plugin ---- */
 
 struct tensor {
 	std::vector<int64_t> data;
@@ -92,7 +94,7 @@ static std::vector<float> infer(torch::jit::Module &model, const torch::Device &
 	return out;
 }
 
-/* ---- the application -------------------------------------------------------------------------- */
+/* ---- the application ---- */
 
 typedef std::unordered_map<std::string, int64_t> vocabulary;
 
@@ -109,7 +111,8 @@ static vocabulary load_vocabulary(const char *path)
 	return words;
 }
 
-/* Numbers of the words, and 1 for each that is there; padded with 0. Returns how many words there are. */
+/* Numbers of the words, and 1 for each that is there; padded with 0. Returns how many words there
+   are. */
 static size_t preprocess(const vocabulary &words, const char *text, tensor *tokens, tensor *mask)
 {
 	ZoneScoped;

@@ -1,7 +1,8 @@
 /*
- * Filters for batches of pictures, on an OpenCL device: the plugin of train.py, which calls it through ctypes. It is marked
- * as such code is found: vAccel's regions around what it offers, Tracy's zones around the stages inside. It has never
- * heard of kymo. Without OpenCL (FILTERS_NO_OPENCL), or where there is no device, the filters run on the processor.
+ * Filters for batches of pictures, on an OpenCL device: the plugin of train.py, which calls it
+ * through ctypes. It is marked as such code is found: vAccel's regions around what it offers,
+ * Tracy's zones around the stages inside. It has never heard of kymo. Without OpenCL
+ * (FILTERS_NO_OPENCL), or where there is no device, the filters run on the processor.
  *
  *	c++ -shared -fPIC -DTRACY_ENABLE filters.cpp -o libfilters.so $(pkg-config --cflags --libs kymo-compat) -lOpenCL
  */
@@ -211,7 +212,7 @@ Device *the_device()
 	return is_open ? &device : nullptr;
 }
 
-/* ---- the same on the processor ------------------------------------------------------------------ */
+/* ---- the same on the processor ---- */
 
 float at(const Batch &batch, const float *in, int picture, int y, int x)
 {
@@ -266,7 +267,7 @@ void edges_here(const Batch &batch)
 }
 } // namespace
 
-/* ---- what the plugin offers ----------------------------------------------------------------------- */
+/* ---- what the plugin offers ---- */
 
 /* Where the filters run. */
 extern "C" const char *device_name(void)

@@ -1,9 +1,11 @@
 /*
- * Atomic operations whose names carry the memory order: kymo__load_acquire(&head). The only place that names the
- * compiler's builtins. GNU C, C11 and C++ alike; every operand is a plain scalar, not an _Atomic one.
+ * Atomic operations whose names carry the memory order: kymo__load_acquire(&head). The only place
+ * that names the compiler's builtins. GNU C, C11 and C++ alike; every operand is a plain scalar,
+ * not an _Atomic one.
  *
- * kymo__cas_ORDER(p, &old, new) is a strong compare-and-swap with relaxed order on failure; a second order, as in
- * kymo__cas_release_acquire, is that of a failure. kymo__cas_weak_… may fail without a reason: for loops.
+ * kymo__cas_ORDER(p, &old, new) is a strong compare-and-swap with relaxed order on failure; a
+ * second order, as in kymo__cas_release_acquire, is that of a failure. kymo__cas_weak_… may fail
+ * without a reason: for loops.
  */
 #ifndef KYMO_ATOMIC_H
 #define KYMO_ATOMIC_H

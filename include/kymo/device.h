@@ -1,6 +1,6 @@
 /*
- * Devices: what an accelerator did, told to kymo by the code that drives it. For adapters of a runtime (OpenCL, CUDA, a
- * vendor's model runtime), not for programs.
+ * Devices: what an accelerator did, told to kymo by the code that drives it. For adapters of a
+ * runtime (OpenCL, CUDA, a vendor's model runtime), not for programs.
  *
  *	static const struct kymo_device_adapter adapter = { sizeof(adapter), "mine", NULL, read_device_clock, flush };
  *
@@ -13,13 +13,14 @@
  *	op.start = ...; op.end = ...;			// by the device's own clock
  *	kymo_device_op(&op);
  *
- * kymo reads the device's clock now and then, relates it to the host's, and writes the operation in times of the host,
- * with the error that they have: device.ops, device.queues, device.models, device.memory, device.clocks in SQL.
- * docs/devices.md says how the activity records of CUPTI and a model runtime map to it; src/record/device/device_fake.c is an
- * adapter of 100 lines.
+ * kymo reads the device's clock now and then, relates it to the host's, and writes the operation in
+ * times of the host, with the error that they have: device.ops, device.queues, device.models,
+ * device.memory, device.clocks in SQL. docs/devices.md says how the activity records of CUPTI and a
+ * model runtime map to it; src/record/device/device_fake.c is an adapter of 100 lines.
  *
- * As everything of kymo: no call blocks, exits or allocates with malloc; what cannot be recorded
- * is dropped and counted; all are safe in threads and after fork. Each takes a 0 or a NULL and then does nothing.
+ * As everything of kymo: no call blocks, exits or allocates with malloc; what cannot be recorded is
+ * dropped and counted; all are safe in threads and after fork. Each takes a 0 or a NULL and then
+ * does nothing.
  */
 #ifndef KYMO_DEVICE_H
 #define KYMO_DEVICE_H
@@ -47,10 +48,12 @@ struct kymo_device_adapter {
 	size_t bytes; /* sizeof(struct kymo_device_adapter) */
 	const char *name; /* "opencl": static text */
 	void *context; /* handed to the functions below */
-	/* The device's clock now, in ns from whenever: 0, or anything else where it cannot be read. Called by the thread
-	   that tells of an operation, at most every 100 ms for a device. NULL: the device's times are CLOCK_MONOTONIC's. */
+	/* The device's clock now, in ns from whenever: 0, or anything else where it cannot be read.
+	   Called by the thread that tells of an operation, at most every 100 ms for a device. NULL:
+	   the device's times are CLOCK_MONOTONIC's. */
 	int (*now)(void *context, uint32_t local, uint64_t *out_ns);
-	/* Tells now of all operations that are done: called before a capture is written. May be NULL. */
+	/* Tells now of all operations that are done: called before a capture is written. May be
+	   NULL. */
 	void (*flush)(void *context);
 };
 
@@ -59,13 +62,14 @@ struct kymo_device_adapter {
 #define KYMO_DEVICE_MODELS_MAX 4096
 #define KYMO_DEVICE_NEXT_CORE UINT32_MAX
 
-/* Ids count from 1; 0: the table is full, or nothing could be named, and operations of it are not recorded. Nothing is
-   ever taken away: a queue that is released and made again is a new one. local is the adapter's own number of the device.
-   The adapter struct must stay. Works while recording is off, too: names are then given at the first operation. */
+/* Ids count from 1; 0: the table is full, or nothing could be named, and operations of it are not
+   recorded. Nothing is ever taken away: a queue that is released and made again is a new one. local
+   is the adapter's own number of the device. The adapter struct must stay. Works while recording is
+   off, too: names are then given at the first operation. */
 KYMO__EXPORT uint32_t kymo_device_add(const struct kymo_device_adapter *adapter, uint32_t local,
 				      const char *name);
-/* core: the number of the core, or KYMO_DEVICE_NEXT_CORE: queues of the process in the order of their creation, from 0.
-   name NULL: "queue N", N the core. */
+/* core: the number of the core, or KYMO_DEVICE_NEXT_CORE: queues of the process in the order of
+   their creation, from 0. name NULL: "queue N", N the core. */
 KYMO__EXPORT uint32_t kymo_device_queue_add(uint32_t device, const char *name, uint32_t core);
 /* A model, program or module: what executes as a whole. The same name gives the same model. */
 KYMO__EXPORT uint32_t kymo_device_model_add(const char *name);
@@ -76,9 +80,9 @@ KYMO__EXPORT const char *kymo_device_queue_device(uint32_t queue); /* its device
 
 /* ---- operations -------------------------------------------------------------------------- */
 
-/* One list: the enum, the words of device.ops.kind and the docs. EXECUTION is a model's run as a whole, which may
-   have operations inside of it; WAIT is the host waiting for the queue, in times of the host; MODULE is a span of a
-   model's run, from the first of its operations to the last. */
+/* One list: the enum, the words of device.ops.kind and the docs. EXECUTION is a model's run as a
+   whole, which may have operations inside of it; WAIT is the host waiting for the queue, in times
+   of the host; MODULE is a span of a model's run, from the first of its operations to the last. */
 #define KYMO_DEVICE_KINDS(X) \
 	X(KERNEL, "kernel") \
 	X(READ, "read") \
@@ -140,34 +144,39 @@ struct kymo_device_op {
 /* 0, also while devices are not recorded; -EINVAL; -EAGAIN: dropped and counted. */
 KYMO__EXPORT int kymo_device_op(const struct kymo_device_op *op);
 
-/* For one who sums operations up in this process: told of each that is recorded and has a beginning and an end, as ticks of
-   the host, by the thread that tells kymo, which may be one of a driver. One in a process; NULL: nobody. */
+/* For one who sums operations up in this process: told of each that is recorded and has a beginning
+   and an end, as ticks of the host, by the thread that tells kymo, which may be one of a driver.
+   One in a process; NULL: nobody. */
 typedef void kymo_device_watcher(uint32_t queue, enum kymo_device_kind kind, uint64_t start_ticks,
 				 uint64_t end_ticks);
 KYMO__EXPORT void kymo_device_watch(kymo_device_watcher *watcher);
 
-/* Memory of a device: bytes allocated, or, below 0, freed. kind: "buffer", "image", "svm"; static text. */
+/* Memory of a device: bytes allocated, or, below 0, freed. kind: "buffer", "image", "svm"; static
+   text. */
 KYMO__EXPORT int kymo_device_memory(uint32_t device, const char *kind, int64_t bytes);
 
 /* ---- clocks ------------------------------------------------------------------------------ */
 
-/* A device's time as ticks of the host, and the error that it has; 0, or -ENOENT for a device whose clock was never
-   read. Between two readings of both clocks it is interpolated, after the last one carried on at the rate of late. */
+/* A device's time as ticks of the host, and the error that it has; 0, or -ENOENT for a device whose
+   clock was never read. Between two readings of both clocks it is interpolated, after the last one
+   carried on at the rate of late. */
 KYMO__EXPORT int kymo_device_align(uint32_t device, uint64_t device_ns, uint64_t *out_ticks,
 				   uint64_t *out_error_ns);
 /* Relates both clocks now, whatever the last time was; 0 or a negative errno. */
 KYMO__EXPORT int kymo_device_sync(uint32_t device);
-/* The same with what the adapter read itself: ticks of the host within error_ns of the device's device_ns. */
+/* The same with what the adapter read itself: ticks of the host within error_ns of the device's
+   device_ns. */
 KYMO__EXPORT int kymo_device_sync_pair(uint32_t device, uint64_t device_ns, uint64_t host_ticks,
 				       uint64_t error_ns);
 
-/* Tells all adapters to deliver what is done: before a snapshot or a capture (<kymo/capture.h>) is written. */
+/* Tells all adapters to deliver what is done: before a snapshot or a capture (<kymo/capture.h>) is
+   written. */
 KYMO__EXPORT void kymo_device_flush(void);
 
 /* ---- the fake device ---------------------------------------------------------------------- */
 
-/* A device that is not there, with a clock of its own: for tests, and an example of an adapter. Operations take exactly as
-   long as they are told to, one after another on each core. */
+/* A device that is not there, with a clock of its own: for tests, and an example of an adapter.
+   Operations take exactly as long as they are told to, one after another on each core. */
 struct kymo_fake_options {
 	size_t bytes; /* sizeof(struct kymo_fake_options) */
 	const char *name; /* NULL: "fake" */
@@ -182,11 +191,13 @@ KYMO__EXPORT uint32_t kymo_fake_device(const struct kymo_fake *fake); /* kymo's 
 KYMO__EXPORT uint32_t kymo_fake_queue(const struct kymo_fake *fake, uint32_t core);
 /* Now by its clock. */
 KYMO__EXPORT uint64_t kymo_fake_now(const struct kymo_fake *fake);
-/* Enqueues an operation that takes duration_ns: recorded at once, ends in time to come. When, by the device's clock. */
+/* Enqueues an operation that takes duration_ns: recorded at once, ends in time to come. When, by
+   the device's clock. */
 KYMO__EXPORT uint64_t kymo_fake_enqueue(struct kymo_fake *fake, uint32_t core,
 					enum kymo_device_kind kind, const char *name,
 					uint32_t model, uint64_t moved_bytes, uint64_t duration_ns);
-/* A model's run: kernels operations of kernel_ns each, one after another, and the execution that holds them. */
+/* A model's run: kernels operations of kernel_ns each, one after another, and the execution that
+   holds them. */
 KYMO__EXPORT uint64_t kymo_fake_execute(struct kymo_fake *fake, uint32_t core, uint32_t model,
 					uint32_t kernels, uint64_t kernel_ns);
 /* Sleeps until the core is done: recorded as a wait. */

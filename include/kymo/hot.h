@@ -70,12 +70,12 @@ struct kymo_open_entry {
 	uint32_t flags; /* KYMO_OPEN_REGION and whose region, or 0 for a scope */
 };
 
-/* In flags: a stop looks for its start by the name and all of the flags. The bits above the lowest tell regions of
-   one name apart where that matters; kymo's own leave them 0. */
+/* In flags: a stop looks for its start by the name and all of the flags. The bits above the lowest
+   tell regions of one name apart where that matters; kymo's own leave them 0. */
 #define KYMO_OPEN_REGION 1u
 
-/* The zones that are open now, outermost first; in the mapped stream, so that it outlives the process.
-   depth may exceed KYMO_OPEN_MAX: deeper zones are only counted. */
+/* The zones that are open now, outermost first; in the mapped stream, so that it outlives the
+   process. depth may exceed KYMO_OPEN_MAX: deeper zones are only counted. */
 struct kymo_open_stack {
 	uint32_t depth;
 	uint32_t reserved[15];
@@ -84,7 +84,8 @@ struct kymo_open_stack {
 
 /* A thread's place to write. Private memory but for *head and *open. One writer: the thread. */
 struct kymo__lane {
-	uint8_t busy; /* set while a row is being written: a signal handler's rows are then dropped */
+	/* set while a row is being written: a signal handler's rows are then dropped */
+	uint8_t busy;
 	uint8_t reserved[3];
 	uint32_t thread;
 	char *next; /* the next row of the zone stream */
@@ -170,7 +171,8 @@ static inline struct kymo_zone kymo__zone_open(uint32_t name)
 	return zone;
 }
 
-/* Fills and publishes a row; the store of head pairs with the acquire of readers (base/format.h). */
+/* Fills and publishes a row; the store of head pairs with the acquire of readers
+   (base/format.h). */
 static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_zone *zone,
 				    uint64_t end_ticks, uint32_t depth, uint32_t flags)
 {
@@ -218,7 +220,8 @@ static inline void kymo__zone_close(const struct kymo_zone *zone)
 	kymo__zone_write(lane, zone, end_ticks, zone->depth, 0);
 }
 
-/* Regions: the whole of it, for any depth and from any state. 0; -ENOMEM: no stream or no depth to be had, counted. */
+/* Regions: the whole of it, for any depth and from any state. 0; -ENOMEM: no stream or no depth to
+   be had, counted. */
 KYMO__EXPORT int kymo__region_push(uint32_t name, uint32_t flags);
 /* 0 and when it had started; -ENOENT: this thread has not started it. */
 KYMO__EXPORT int kymo__region_pop(uint32_t name, uint32_t flags, uint64_t end_ticks,

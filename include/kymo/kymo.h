@@ -10,13 +10,14 @@
  *		...
  *	}
  *
- * Build with `pkg-config --cflags --libs kymo`, run it under `kymo run -- ./program` (or with KYMO=on),
- * and ask: `kymo query latest "FROM trace.regions"`.
+ * Build with `pkg-config --cflags --libs kymo`, run it under `kymo run -- ./program` (or with
+ * KYMO=on), and ask: `kymo query latest "FROM trace.regions"`.
  *
- * Nothing here ever changes what your program does: no call blocks, exits, throws, or allocates with
- * malloc; what cannot be recorded is dropped and counted (`FROM kymo.streams`). While recording is off, a
- * zone costs one load and a branch. Every function is safe in threads, after fork and, but for the
- * *_create and *_init functions, kymo_snapshot() and kymo_poll(), in signal handlers. -DKYMO_DISABLE compiles all of it away.
+ * Nothing here ever changes what your program does: no call blocks, exits, throws, or allocates
+ * with malloc; what cannot be recorded is dropped and counted (`FROM kymo.streams`). While
+ * recording is off, a zone costs one load and a branch. Every function is safe in threads, after
+ * fork and, but for the *_create and *_init functions, kymo_snapshot() and kymo_poll(), in signal
+ * handlers. -DKYMO_DISABLE compiles all of it away.
  */
 #ifndef KYMO_H
 #define KYMO_H
@@ -44,8 +45,8 @@ struct kymo_error {
 
 /* ---- on and off -------------------------------------------------------------------------- */
 
-/* Begins recording, as KYMO=on does. 0, or a negative errno (and *err, if not NULL): then nothing is
-   recorded and every other call goes on being safe. KYMO=off in the environment wins: -EPERM. */
+/* Begins recording, as KYMO=on does. 0, or a negative errno (and *err, if not NULL): then nothing
+   is recorded and every other call goes on being safe. KYMO=off in the environment wins: -EPERM. */
 KYMO__EXPORT int kymo_enable(struct kymo_error *err);
 /* Stops recording; what was recorded stays. kymo_enable() goes on in the same recording. */
 KYMO__EXPORT void kymo_disable(void);
@@ -53,18 +54,18 @@ static inline bool kymo_enabled(void)
 {
 	return kymo__is_on(KYMO_ON_ZONES) != 0;
 }
-/* A moment at which kymo may load what was asked for from outside since: `kymo config PID memory=on` in a program that was
-   not started with --memory. Call it now and then, once in a step or a request: two loads where nothing is to be done, and
-   some milliseconds in the one call that loads a library and redirects malloc. Not in a signal handler, nor inside an
-   allocator. */
+/* A moment at which kymo may load what was asked for from outside since: `kymo config PID
+   memory=on` in a program that was not started with --memory. Call it now and then, once in a step
+   or a request: two loads where nothing is to be done, and some milliseconds in the one call that
+   loads a library and redirects malloc. Not in a signal handler, nor inside an allocator. */
 KYMO__EXPORT void kymo_poll(void);
 /* The directory of this process's recording, or "" while there is none. */
 KYMO__EXPORT const char *kymo_directory(void);
 
 /* ---- names and threads ------------------------------------------------------------------- */
 
-/* The id of a name, the same for the same text; 0 when the table of names is full (counted). Names are
-   copied: the text may go away, with its library. */
+/* The id of a name, the same for the same text; 0 when the table of names is full (counted). Names
+   are copied: the text may go away, with its library. */
 KYMO__EXPORT uint32_t kymo_name(const char *name);
 /* The same with all that a name can say. name and file need no NUL; file may be NULL. */
 KYMO__EXPORT uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file,
@@ -125,7 +126,8 @@ static inline void kymo_zone_end(const struct kymo_zone *zone)
 /* Text or a value that belongs to the innermost open zone of this thread; any length. */
 KYMO__EXPORT void kymo_zone_text(const char *text, size_t bytes);
 KYMO__EXPORT void kymo_zone_value(uint64_t value);
-/* The same for the zone that is given, from the thread that began it; nothing for one that is not recorded. */
+/* The same for the zone that is given, from the thread that began it; nothing for one that is not
+   recorded. */
 KYMO__EXPORT void kymo_zone_text_of(const struct kymo_zone *zone, const char *text, size_t bytes);
 KYMO__EXPORT void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value);
 
@@ -147,28 +149,33 @@ struct kymo_region {
 		(text), __FILE__, __LINE__, 0, 0, 0 \
 	}
 
-/* A region by a name that is made at run time: the same region for the same name, for as long as the process lives; never
-   to be freed. The name is copied: it may go away with its library or its stack, and a fork inherits it. NULL when there
-   is no room (8,192 names, 1 MiB of text); the other calls take a NULL region and do nothing. */
+/* A region by a name that is made at run time: the same region for the same name, for as long as
+   the process lives; never to be freed. The name is copied: it may go away with its library or its
+   stack, and a fork inherits it. NULL when there is no room (8,192 names, 1 MiB of text); the other
+   calls take a NULL region and do nothing. */
 KYMO__EXPORT struct kymo_region *kymo_region_create(const char *name);
-/* The same in storage of the caller's, which may go at any time while the region is not started. 0; -EINVAL for NULL;
-   -ENOMEM when there is no room for the name: such a region is recorded without a name. */
+/* The same in storage of the caller's, which may go at any time while the region is not started. 0;
+   -EINVAL for NULL; -ENOMEM when there is no room for the name: such a region is recorded without a
+   name. */
 KYMO__EXPORT int kymo_region_init(struct kymo_region *region, const char *name);
 /* An array of them; stops at the first that fails. */
 KYMO__EXPORT int kymo_regions_init(struct kymo_region *regions, const char *const *names,
 				   size_t count);
 /* 0; -EINVAL for NULL. While recording is off: 0, and nothing happens. */
 KYMO__EXPORT int kymo_region_start(struct kymo_region *region);
-/* 0; -EINVAL for NULL; -ENOENT where this thread has not started it. Of several starts the last one ends. */
+/* 0; -EINVAL for NULL; -ENOENT where this thread has not started it. Of several starts the last one
+   ends. */
 KYMO__EXPORT int kymo_region_stop(struct kymo_region *region);
-/* Every region of that name in the array: the first error, or -EINVAL where there is none of that name. */
+/* Every region of that name in the array: the first error, or -EINVAL where there is none of that
+   name. */
 KYMO__EXPORT int kymo_regions_start_by_name(struct kymo_region *regions, size_t count,
 					    const char *name);
 KYMO__EXPORT int kymo_regions_stop_by_name(struct kymo_region *regions, size_t count,
 					   const char *name);
 
-/* What a region has come to, over all threads, also those that have ended: exact for every entry that ended before the
-   call. Of the process: a child begins at 0. Regions with one name, file and line have their totals together. */
+/* What a region has come to, over all threads, also those that have ended: exact for every entry
+   that ended before the call. Of the process: a child begins at 0. Regions with one name, file and
+   line have their totals together. */
 struct kymo_totals {
 	size_t bytes; /* sizeof(struct kymo_totals), set by the caller */
 	uint64_t count, total_ns, min_ns, max_ns;
@@ -177,13 +184,17 @@ struct kymo_totals {
 	uint64_t open; /* entries that have begun and not ended */
 	uint64_t dropped; /* zones of any name that the process has lost */
 	uint64_t
-		own_cost_ns; /* what recording one entry costs, as measured at start-up; part of it is in the times */
+		/* what recording one entry costs, as measured at start-up; part of it is in the
+		   times */
+		own_cost_ns;
 	uint64_t incomplete; /* 1: a thread folded its totals whenever we looked, and is left out */
 };
 
-/* 0, also while nothing was recorded; -EINVAL. Opens files for a moment: not for signal handlers. */
+/* 0, also while nothing was recorded; -EINVAL. Opens files for a moment: not for signal
+   handlers. */
 KYMO__EXPORT int kymo_region_totals(const struct kymo_region *region, struct kymo_totals *out);
-/* All of that as a line; as snprintf(): the bytes it needs, at most `bytes` are written. 0: it has no entries. */
+/* All of that as a line; as snprintf(): the bytes it needs, at most `bytes` are written. 0: it has
+   no entries. */
 KYMO__EXPORT int kymo_region_print_to(char *buf, size_t bytes, const struct kymo_region *region);
 /* The line to stdout, in one write; nothing for a region without entries. 0 or -EINVAL. */
 KYMO__EXPORT int kymo_region_print(const struct kymo_region *region);
@@ -195,8 +206,8 @@ KYMO__EXPORT int kymo_regions_print_all(const struct kymo_region *regions, size_
 KYMO__EXPORT void kymo_mark(const char *name, const char *text);
 KYMO__EXPORT void kymo_counter(const char *name, double value);
 KYMO__EXPORT void kymo_counter_id(uint32_t name_id, double value);
-/* Ends the step of that name (NULL: "step") that is running on this thread and begins the next one. The
-   number is what rows carry as `step` from now on. */
+/* Ends the step of that name (NULL: "step") that is running on this thread and begins the next one.
+   The number is what rows carry as `step` from now on. */
 KYMO__EXPORT void kymo_step(const char *name);
 /* Ends it without beginning another. */
 KYMO__EXPORT void kymo_step_end(const char *name);
@@ -248,8 +259,9 @@ struct kymo_column {
  *	kymo_table_append(requests, &(struct request){ kymo_ticks(), 1.5, "/" });
  */
 struct kymo_table;
-/* "schema.table"; the schemas of kymo itself are refused. The same declaration again gives the same table.
-   NULL and *err on a bad declaration. At most 48 tables, 32 columns, 1,024 bytes a row. Never freed. */
+/* "schema.table"; the schemas of kymo itself are refused. The same declaration again gives the same
+   table. NULL and *err on a bad declaration. At most 48 tables, 32 columns, 1,024 bytes a row.
+   Never freed. */
 KYMO__EXPORT struct kymo_table *kymo_table_create(const char *name,
 						  const struct kymo_column *columns,
 						  size_t column_count, size_t row_bytes,
@@ -265,8 +277,8 @@ KYMO__EXPORT uint64_t kymo_ticks_ns(uint64_t ticks);
 
 /* ---- keeping ------------------------------------------------------------------------------ */
 
-/* Writes what is recorded of this process now into one file, aside and renamed; an existing file is replaced
-   only as a whole. 0, or a negative errno and *err. */
+/* Writes what is recorded of this process now into one file, aside and renamed; an existing file is
+   replaced only as a whole. 0, or a negative errno and *err. */
 KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
 
 #ifdef __cplusplus
@@ -283,8 +295,8 @@ KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
  *	KYMO_FUNCTION();		the same, named as the function
  *	KYMO_REGION_SCOPE(&region);	the region is started, and stopped when the block ends
  *
- * In C by the cleanup attribute, in C++ by a destructor, exceptions included. In C, longjmp skips it: the enclosing zone
- * then closes it. One of each to a line.
+ * In C by the cleanup attribute, in C++ by a destructor, exceptions included. In C, longjmp skips
+ * it: the enclosing zone then closes it. One of each to a line.
  */
 #ifdef KYMO_DISABLE
 #define KYMO_SCOPE(text) ((void)0)

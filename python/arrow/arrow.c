@@ -1,6 +1,7 @@
 /*
- * kymo._arrow: what `kymo query -f arrow` writes, as an Arrow C stream (PyCapsule) and as Python objects. It reads
- * bytes of a child process; nanoarrow checks them, so that bad ones are an error and not a crash.
+ * kymo._arrow: what `kymo query -f arrow` writes, as an Arrow C stream (PyCapsule) and as Python
+ * objects. It reads bytes of a child process; nanoarrow checks them, so that bad ones are an error
+ * and not a crash.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -20,7 +21,8 @@ static PyObject *arrow_failed(const char *doing, const char *why)
 			    why && *why ? why : "no reason is given");
 }
 
-/* Reads IPC from a copy of the bytes, so that whoever holds the stream needs neither them nor the GIL. */
+/* Reads IPC from a copy of the bytes, so that whoever holds the stream needs neither them nor the
+   GIL. */
 static int open_stream(PyObject *bytes, struct ArrowArrayStream *out)
 {
 	struct ArrowIpcInputStream input = { 0 };
@@ -150,11 +152,10 @@ static int add_batches(const struct convert *convert, struct ArrowArrayStream *s
 	return rc;
 }
 
-PyDoc_STRVAR(
-	rows_doc,
-	"rows($module, data, special, /)\n--\n\n"
-	"The names of the columns of an Arrow IPC stream, and its rows as dicts. Dates, times and decimals are\n"
-	"what special(kind, value, unit) makes of them.");
+PyDoc_STRVAR(rows_doc, "rows($module, data, special, /)\n--\n\n"
+		       "The names of the columns of an Arrow IPC stream, and its rows as dicts. "
+		       "Dates, times and decimals are\n"
+		       "what special(kind, value, unit) makes of them.");
 
 static PyObject *arrow_rows(PyObject *module, PyObject *args)
 {

@@ -11,7 +11,8 @@ struct convert {
 	PyObject *special; /* special(kind, value, unit): what has no obvious Python type */
 };
 
-/* A new reference; NULL with an exception. Lists are lists, structs dicts, maps lists of dicts (key, value). */
+/* A new reference; NULL with an exception. Lists are lists, structs dicts, maps lists of dicts
+   (key, value). */
 PyObject *convert_value(const struct convert *convert, const struct ArrowSchema *schema,
 			const struct ArrowArrayView *view, int64_t row);
 

@@ -1,10 +1,10 @@
 /*
- * kymo for CPython 3.10 to 3.14: regions, marks, counters, steps and tables of libkymo under Python's
- * names. Arguments of a wrong type raise TypeError, whether recording is on or not; a failure to record
- * never raises.
+ * kymo for CPython 3.10 to 3.14: regions, marks, counters, steps and tables of libkymo under
+ * Python's names. Arguments of a wrong type raise TypeError, whether recording is on or not; a
+ * failure to record never raises.
  *
- * One translation unit, in parts that include each other from left to right, so that entering and leaving
- * a region is inlined as a whole and the extension has one exported symbol:
+ * One translation unit, in parts that include each other from left to right, so that entering and
+ * leaving a region is inlined as a whole and the extension has one exported symbol:
  *
  *	held.h       what a thread holds open
  *	arguments.h  texts and arguments
@@ -20,11 +20,11 @@
 
 /* ---- on and off, keeping ------------------------------------------------------------------ */
 
-PyDoc_STRVAR(
-	enable_doc,
-	"enable($module, /)\n--\n\n"
-	"Begins recording, as KYMO=on does. True; or False where it cannot be (KYMO=off says so, or there\n"
-	"is no room), with a RuntimeWarning that says why. The program goes on either way.");
+PyDoc_STRVAR(enable_doc,
+	     "enable($module, /)\n--\n\n"
+	     "Begins recording, as KYMO=on does. True; or False where it cannot be (KYMO=off says "
+	     "so, or there\n"
+	     "is no room), with a RuntimeWarning that says why. The program goes on either way.");
 
 static PyObject *kymo_py_enable(PyObject *module, PyObject *unused)
 {
@@ -59,11 +59,10 @@ static PyObject *kymo_py_enabled(PyObject *module, PyObject *unused)
 	return PyBool_FromLong(kymo_enabled());
 }
 
-PyDoc_STRVAR(
-	directory_doc,
-	"directory($module, /)\n--\n\n"
-	"The directory of this process's part of the recording, or None while there is none. What is above\n"
-	"it is the whole recording, of all processes.");
+PyDoc_STRVAR(directory_doc, "directory($module, /)\n--\n\n"
+			    "The directory of this process's part of the recording, or None while "
+			    "there is none. What is above\n"
+			    "it is the whole recording, of all processes.");
 
 static PyObject *kymo_py_directory(PyObject *module, PyObject *unused)
 {
@@ -75,11 +74,10 @@ static PyObject *kymo_py_directory(PyObject *module, PyObject *unused)
 	return PyUnicode_DecodeFSDefault(path);
 }
 
-PyDoc_STRVAR(
-	snapshot_doc,
-	"snapshot($module, path, /)\n--\n\n"
-	"Writes what is recorded of this process now into one file. An existing file is replaced only as\n"
-	"a whole. Raises kymo.Error, which says why it could not be.");
+PyDoc_STRVAR(snapshot_doc, "snapshot($module, path, /)\n--\n\n"
+			   "Writes what is recorded of this process now into one file. An existing "
+			   "file is replaced only as\n"
+			   "a whole. Raises kymo.Error, which says why it could not be.");
 
 static PyObject *kymo_py_snapshot(PyObject *module, PyObject *path)
 {

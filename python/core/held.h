@@ -1,15 +1,18 @@
 /*
- * The zones that Python code holds open, by thread. One Region object serves all its uses at once (threads,
- * recursion, tasks), so what a use needs until its end is here, on a stack of the thread that entered it.
+ * The zones that Python code holds open, by thread. One Region object serves all its uses at once
+ * (threads, recursion, tasks), so what a use needs until its end is here, on a stack of the thread
+ * that entered it.
  *
- * Zones mostly end in the reverse order of their beginnings, and the top of the stack is the one. Generators and
- * asyncio tasks end theirs in any order, and a generator that is collected may end its own on another thread. So a
- * use is known by its region and the frame that entered it; and when a zone ends below others, those others are
- * made loose: not nested any more, their rows say so (KYMO_ZONE_FOREIGN, depth 0), and their ends no longer touch
- * the thread's open-zone stack. The depths of all other zones of the thread stay right.
+ * Zones mostly end in the reverse order of their beginnings, and the top of the stack is the one.
+ * Generators and asyncio tasks end theirs in any order, and a generator that is collected may end
+ * its own on another thread. So a use is known by its region and the frame that entered it; and
+ * when a zone ends below others, those others are made loose: not nested any more, their rows say
+ * so (KYMO_ZONE_FOREIGN, depth 0), and their ends no longer touch the thread's open-zone stack. The
+ * depths of all other zones of the thread stay right.
  *
- * Who meets whom: all functions but the two at the life's ends of a thread run with the GIL held, and that is what
- * protects the items. The list of holders is behind a mutex, since threads end without the GIL.
+ * Who meets whom: all functions but the two at the life's ends of a thread run with the GIL held,
+ * and that is what protects the items. The list of holders is behind a mutex, since threads end
+ * without the GIL.
  */
 #ifndef KYMO_PYTHON_HELD_H
 #define KYMO_PYTHON_HELD_H
@@ -46,7 +49,8 @@ static struct holder *held_all;
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t held_key;
 
-/* Never a thread's lane, and never written: kymo_zone_end() then takes the zone as one that ends elsewhere. */
+/* Never a thread's lane, and never written: kymo_zone_end() then takes the zone as one that ends
+   elsewhere. */
 static struct kymo__lane held_loose;
 
 static inline void held_loosen(struct held *held)
@@ -215,7 +219,8 @@ static int64_t held_find(const struct holder *holder, const void *region, const 
 	return found;
 }
 
-/* Ends one that is not on top. Its end sets the depth of the thread, so those above it are nested no more. */
+/* Ends one that is not on top. Its end sets the depth of the thread, so those above it are nested
+   no more. */
 static void held_leave_at(struct holder *holder, uint32_t at)
 {
 	struct held held = holder->items[at];
@@ -230,7 +235,8 @@ static void held_leave_at(struct holder *holder, uint32_t at)
 	held_end(&held);
 }
 
-/* Was it entered on another thread? Then it is ended here, and that thread restores its depth later. */
+/* Was it entered on another thread? Then it is ended here, and that thread restores its depth
+   later. */
 static void held_leave_elsewhere(const void *region, const void *frame)
 {
 	struct held held = { .region = NULL };
@@ -284,10 +290,10 @@ static inline void held_leave(const void *region, const void *frame)
 }
 
 /*
- * A decorated function that calls itself uses C stack, which Python's own calls do not (3.11 and later): a program
- * that recurses very deep has to get an exception there, not a crash. A stack that is not the thread's own (a
- * coroutine library's) is never called short. The bounds are asked for again before the answer is yes, since the
- * main thread's grow with its limit.
+ * A decorated function that calls itself uses C stack, which Python's own calls do not (3.11 and
+ * later): a program that recurses very deep has to get an exception there, not a crash. A stack
+ * that is not the thread's own (a coroutine library's) is never called short. The bounds are asked
+ * for again before the answer is yes, since the main thread's grow with its limit.
  */
 static bool held_below_floor(const struct holder *holder)
 {

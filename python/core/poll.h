@@ -1,6 +1,6 @@
 /*
- * What `kymo config` asks for is heard here: in calls from Python, with the GIL and in no handler, where modules may be
- * loaded. For all extensions of kymo.
+ * What `kymo config` asks for is heard here: in calls from Python, with the GIL and in no handler,
+ * where modules may be loaded. For all extensions of kymo.
  */
 #ifndef KYMO_PYTHON_POLL_H
 #define KYMO_PYTHON_POLL_H
@@ -10,8 +10,8 @@
 
 #include "record/device/adapter.h"
 
-/* The extension that knows lines of Python comes first; without it there are functions of C alone. The program's own
-   exception, if there is one, is put by meanwhile. */
+/* The extension that knows lines of Python comes first; without it there are functions of C alone.
+   The program's own exception, if there is one, is put by meanwhile. */
 static inline void poll_load(void)
 {
 	PyObject *kind, *value, *trace, *module, *loaded = NULL;

@@ -133,7 +133,8 @@ static inline void region_enter(struct region *region, struct holder *holder)
 	held->region = region;
 	held->frame = region_current_frame();
 	held->phase = KYMO__LIKELY(region->phase < 0) ? -1 : held_phase(holder, region->phase);
-	/* Off, too, it is held: else an end would be taken for that of a use that began while it was on. */
+	/* Off, too, it is held: else an end would be taken for that of a use that began while it
+	   was on. */
 	held->zone = on ? kymo_zone_begin_id(region_id(region)) : none;
 	holder->count++;
 }
@@ -247,11 +248,11 @@ static PyObject *region_reduce(PyObject *self, PyObject *unused)
 			     (int)region->phase);
 }
 
-PyDoc_STRVAR(
-	region_type_doc,
-	"Region(name, file=None, line=0, phase=-1)\n--\n\n"
-	"A named stretch of code: `with` it, or decorate a function with it. One object serves any number of\n"
-	"uses at once, in threads, recursion, generators and tasks. Made by kymo.region() and kymo.phase().");
+PyDoc_STRVAR(region_type_doc, "Region(name, file=None, line=0, phase=-1)\n--\n\n"
+			      "A named stretch of code: `with` it, or decorate a function with it. "
+			      "One object serves any number of\n"
+			      "uses at once, in threads, recursion, generators and tasks. Made by "
+			      "kymo.region() and kymo.phase().");
 
 static PyMethodDef region_methods[] = {
 	{ "__enter__", region_enter_method, METH_NOARGS, "Begins a zone of this region." },
@@ -322,27 +323,29 @@ static PyObject *region_named(struct module_state *state, PyObject *name)
 	return region;
 }
 
-PyDoc_STRVAR(
-	region_doc,
-	"region($module, name, /)\n--\n\n"
-	"A region by its name, as context manager and as decorator; without a name, a decorator that takes\n"
-	"the function's own.\n\n"
-	">>> with kymo.region(\"load\"):\n"
-	"...     sum(range(10))\n"
-	"45\n"
-	">>> @kymo.region(\"double\")\n"
-	"... def double(x):\n"
-	"...     return 2 * x\n"
-	">>> double(4)\n"
-	"8\n"
-	">>> @kymo.region\n"
-	"... def triple(x):\n"
-	"...     return 3 * x\n"
-	">>> triple(4)\n"
-	"12\n\n"
-	"The same name gives the same object, and the place that named it first is where it is. Of a generator or an `async def` a region is the time from its\n"
-	"first step to its end, with what happens while it waits. Each zone is a row of trace.zones, and\n"
-	"trace.regions has the exact totals.");
+PyDoc_STRVAR(region_doc,
+	     "region($module, name, /)\n--\n\n"
+	     "A region by its name, as context manager and as decorator; without a name, a "
+	     "decorator that takes\n"
+	     "the function's own.\n\n"
+	     ">>> with kymo.region(\"load\"):\n"
+	     "...     sum(range(10))\n"
+	     "45\n"
+	     ">>> @kymo.region(\"double\")\n"
+	     "... def double(x):\n"
+	     "...     return 2 * x\n"
+	     ">>> double(4)\n"
+	     "8\n"
+	     ">>> @kymo.region\n"
+	     "... def triple(x):\n"
+	     "...     return 3 * x\n"
+	     ">>> triple(4)\n"
+	     "12\n\n"
+	     "The same name gives the same object, and the place that named it first is where it "
+	     "is. Of a generator or an `async def` a region is the time from its\n"
+	     "first step to its end, with what happens while it waits. Each zone is a row of "
+	     "trace.zones, and\n"
+	     "trace.regions has the exact totals.");
 
 static PyObject *kymo_py_region(PyObject *module, PyObject *name)
 {
@@ -367,8 +370,9 @@ struct function {
 };
 
 /*
- * 3.12 and 3.13 count calls that go through C, and allow fewer of them than Python's own limit: a decorated function
- * could then recurse less deep than a plain one. The stack itself has been looked at, so ours need not count.
+ * 3.12 and 3.13 count calls that go through C, and allow fewer of them than Python's own limit: a
+ * decorated function could then recurse less deep than a plain one. The stack itself has been
+ * looked at, so ours need not count.
  */
 static inline void allow_c_calls(int calls)
 {
@@ -389,10 +393,10 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
 	PyObject *result;
 
 	if (KYMO__UNLIKELY(holder && held_stack_is_short(holder))) {
-		PyErr_SetString(
-			PyExc_RecursionError,
-			"calls of a function decorated by kymo.region are nested too deep for this thread's "
-			"stack; use `with kymo.region(...)` inside the function instead");
+		PyErr_SetString(PyExc_RecursionError,
+				"calls of a function decorated by kymo.region are nested too deep "
+				"for this thread's "
+				"stack; use `with kymo.region(...)` inside the function instead");
 		return NULL;
 	}
 	region_enter(function->region, holder);
@@ -445,7 +449,9 @@ static int function_clear(PyObject *self)
 	struct function *function = (struct function *)self;
 
 	Py_CLEAR(function->dict);
-	return 0; /* the rest is never NULL while it can be called; a cycle through the callable goes with dict */
+	/* the rest is never NULL while it can be called; a cycle through the callable goes with
+	   dict */
+	return 0;
 }
 
 static void function_dealloc(PyObject *self)

@@ -76,13 +76,12 @@ static bool rows_is_number(PyObject *value)
 
 static const struct signature record_words = { "record", { "name", "value" }, 2, 2 };
 
-PyDoc_STRVAR(
-	record_doc,
-	"record($module, /, name, value)\n--\n\n"
-	"Records the value that something has now: a row of trace.counters.\n\n"
-	">>> kymo.record(\"loss\", 0.25)\n\n"
-	"What is not a float is made one, but only while recording is on: kymo.record(\"loss\", loss)\n"
-	"does not wait for a device in a program that is not recorded.");
+PyDoc_STRVAR(record_doc, "record($module, /, name, value)\n--\n\n"
+			 "Records the value that something has now: a row of trace.counters.\n\n"
+			 ">>> kymo.record(\"loss\", 0.25)\n\n"
+			 "What is not a float is made one, but only while recording is on: "
+			 "kymo.record(\"loss\", loss)\n"
+			 "does not wait for a device in a program that is not recorded.");
 
 static PyObject *kymo_py_record(PyObject *module, PyObject *const *args, Py_ssize_t count,
 				PyObject *keywords)
@@ -192,11 +191,11 @@ static PyObject *kymo_py_phase(PyObject *module, PyObject *name)
 				    Py_TYPE(name)->tp_name);
 	phase = phase_find(name);
 	if (phase < 0)
-		return PyErr_Format(
-			PyExc_ValueError,
-			"kymo.phase(%R): a step has the phases data, forward, backward and optimizer; "
-			"for anything else use kymo.region",
-			name);
+		return PyErr_Format(PyExc_ValueError,
+				    "kymo.phase(%R): a step has the phases data, forward, backward "
+				    "and optimizer; "
+				    "for anything else use kymo.region",
+				    name);
 	Py_INCREF(region_state_of(module)->phases[phase]);
 	return region_state_of(module)->phases[phase];
 }

@@ -159,7 +159,8 @@ static int table_add_all(struct table *table, PyObject *declarations)
 	return -1;
 }
 
-/* A bad declaration is an error of the program; anything else is ours, and gives a table that keeps nothing. */
+/* A bad declaration is an error of the program; anything else is ours, and gives a table that keeps
+   nothing. */
 static int table_declare(struct table *table)
 {
 	struct kymo_column columns[TABLE_COLUMNS_MAX];
@@ -291,11 +292,10 @@ static int table_finish(const struct table *table, uint32_t seen, char *row)
 	return 0;
 }
 
-PyDoc_STRVAR(
-	append_doc,
-	"append($self, /, *values, **columns)\n--\n\n"
-	"Adds a row, by the order of the declaration or by the columns' names. Every column has to be\n"
-	"given, but those that are `kymo.now`.");
+PyDoc_STRVAR(append_doc, "append($self, /, *values, **columns)\n--\n\n"
+			 "Adds a row, by the order of the declaration or by the columns' names. "
+			 "Every column has to be\n"
+			 "given, but those that are `kymo.now`.");
 
 static PyObject *table_append(PyObject *self, PyObject *const *args, Py_ssize_t count,
 			      PyObject *keywords)

@@ -1,11 +1,12 @@
 /*
- * kymo._gc: garbage collections as zones named by their generation, with the objects collected as value. CPython calls
- * what is in gc.callbacks before and after each one; ours is a C function, which no profiler or debugger of the program
- * sees.
+ * kymo._gc: garbage collections as zones named by their generation, with the objects collected as
+ * value. CPython calls what is in gc.callbacks before and after each one; ours is a C function,
+ * which no profiler or debugger of the program sees.
  *
- * libkymo is not linked but opened, once collections have taken a millisecond of the processor: a Python that hardly collects
- * makes no recording. Nothing here raises. Whoever takes ours out of gc.callbacks, or puts another list in its place,
- * gets what he wants, and his collections are not recorded.
+ * libkymo is not linked but opened, once collections have taken a millisecond of the processor: a
+ * Python that hardly collects makes no recording. Nothing here raises. Whoever takes ours out of
+ * gc.callbacks, or puts another list in its place, gets what he wants, and his collections are not
+ * recorded.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

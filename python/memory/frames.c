@@ -1,6 +1,7 @@
 /*
- * Python's frames of the calling thread, inside malloc: whether it holds the GIL or not, without a reference, a lock or
- * memory. The frames are those of calls that this very thread is in, so nobody takes them away.
+ * Python's frames of the calling thread, inside malloc: whether it holds the GIL or not, without a
+ * reference, a lock or memory. The frames are those of calls that this very thread is in, so nobody
+ * takes them away.
  */
 #include "frames.h"
 
@@ -15,7 +16,8 @@
 #endif
 #endif
 
-/* The thread's state is there while it waits for the GIL or has given it back, too: that is when torch allocates. */
+/* The thread's state is there while it waits for the GIL or has given it back, too: that is when
+   torch allocates. */
 static PyThreadState *state(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -31,8 +33,8 @@ static PyThreadState *state(void)
 #endif
 }
 
-/* An address may be another code's later: what it is called and where it begins are part of the key. The factors do not
-   wait for each other. */
+/* An address may be another code's later: what it is called and where it begins are part of the
+   key. The factors do not wait for each other. */
 static void frames_take(struct kymo_memory_frame_key *out, const PyCodeObject *code, int place)
 {
 	uint64_t key = (uintptr_t)code * 0x9E3779B97F4A7C15ull +

@@ -1,4 +1,5 @@
-/* kymo._memory: what libkymo_memory knows, for MemoryTracker and for the start of a program under kymo run. */
+/* kymo._memory: what libkymo_memory knows, for MemoryTracker and for the start of a program under
+   kymo run. */
 #include "frames.h"
 
 #include <dlfcn.h>
@@ -87,7 +88,8 @@ static PyObject *stats(PyObject *module, PyObject *number)
 
 /* ---- sites and events ------------------------------------------------------------------------ */
 
-/* Names of C++ as they are written, where the program has what C++ is run by. To be freed, or NULL. */
+/* Names of C++ as they are written, where the program has what C++ is run by. To be freed, or
+   NULL. */
 static char *demangled(const char *name)
 {
 	static char *(*demangle)(const char *, char *, size_t *, int *);
@@ -267,7 +269,8 @@ static PyMethodDef methods[] = {
 	{ "stop", memory_stop, METH_O, "stop($module, number, /)\n--\n\n" },
 	{ "stats", stats, METH_O, "stats($module, number, /)\n--\n\nSince that watch began." },
 	{ "sites", sites, METH_O,
-	  "sites($module, most, /)\n--\n\n(node, at the peak, live, total, allocations), largest first." },
+	  "sites($module, most, /)\n--\n\n(node, at the peak, live, total, allocations), largest "
+	  "first." },
 	{ "stack", stack, METH_O, "stack($module, node, /)\n--\n\nFrames, the innermost first." },
 	{ "events", events, METH_O,
 	  "events($module, first, /)\n--\n\n(bytes, number of the next)." },

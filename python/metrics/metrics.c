@@ -301,7 +301,8 @@ static PyObject *all_of(PyObject *dict)
 	return result;
 }
 
-/* "'load' (3), 'forward' (2)". Of what is counted already: a debugger may ask, which waits for no device. */
+/* "'load' (3), 'forward' (2)". Of what is counted already: a debugger may ask, which waits for no
+   device. */
 static PyObject *counts_of(PyObject *dict)
 {
 	PyObject *list = PyDict_Items(dict), *text = PyUnicode_FromString("");
@@ -516,7 +517,8 @@ static PyMethodDef metrics_methods[] = {
 	{ "samples", samples, METH_O,
 	  "The samples of a time (ms) or value, in order, as at most 1,024 means of so many." },
 	{ "wall_ms", wall_ms, METH_NOARGS,
-	  "wall_ms($self, /)\n--\n\nFrom the beginning of the first sample to the end of the last." },
+	  "wall_ms($self, /)\n--\n\nFrom the beginning of the first sample to the end of the "
+	  "last." },
 	{ "dropped", dropped, METH_NOARGS,
 	  "dropped($self, /)\n--\n\nZones of any name that this process could not record." },
 	{ "value_samples", value_samples, METH_O, "The same of a value alone." },

@@ -1,5 +1,6 @@
 /*
- * kymo._metrics: what timers and collectors of kymo.profiler keep, exact over any number of samples and of bounded size.
+ * kymo._metrics: what timers and collectors of kymo.profiler keep, exact over any number of samples
+ * and of bounded size.
  *
  *	clock.c    ticks and what they are in ms          instance.c  numbers of timers and collectors
  *	open.c     measurements that are open, by thread  series.c    times under one name
@@ -8,8 +9,9 @@
  *	judge.c    comparing, by views/compare/compare_stats.c    spans.c     time that is covered at least once
  *	process.c  memory of the process
  *
- * Everything but open.c's end of a thread runs with the GIL held, and that is what protects it. A sample is counted here and
- * written into the recording with the same two readings of the clock, so that SQL finds the same numbers.
+ * Everything but open.c's end of a thread runs with the GIL held, and that is what protects it. A
+ * sample is counted here and written into the recording with the same two readings of the clock, so
+ * that SQL finds the same numbers.
  */
 #ifndef KYMO_METRICS_H
 #define KYMO_METRICS_H
@@ -26,9 +28,11 @@
 
 /* ---- clock.c ------------------------------------------------------------------------------ */
 
-/* Turns recording on, unless KYMO in the environment says otherwise, and decides on the clock; the first call counts. */
+/* Turns recording on, unless KYMO in the environment says otherwise, and decides on the clock; the
+   first call counts. */
 void metrics_begin(void);
-/* The recording's ticks, so that rows and samples agree; CLOCK_MONOTONIC in ns where nothing is recorded. */
+/* The recording's ticks, so that rows and samples agree; CLOCK_MONOTONIC in ns where nothing is
+   recorded. */
 uint64_t metrics_now(void);
 bool metrics_ticks_are_the_recordings(void);
 double metrics_ms_per_tick(void);
@@ -37,8 +41,8 @@ extern uint32_t metrics_generation;
 
 /* ---- instance.c --------------------------------------------------------------------------- */
 
-/* A number of its own for each of the first 1,000; then the one that was given back longest ago, since the recording's
-   table of names is bounded; 0: none is free. */
+/* A number of its own for each of the first 1,000; then the one that was given back longest ago,
+   since the recording's table of names is bounded; 0: none is free. */
 uint32_t instance_take(void);
 void instance_give(uint32_t instance);
 
@@ -46,8 +50,8 @@ void instance_give(uint32_t instance);
 
 #define BATCHES_MAX 1024u
 
-/* All samples in order as means of `size` of them each, size growing by powers of two: bounded, and nothing is left out but
-   the last few that make no whole batch. */
+/* All samples in order as means of `size` of them each, size growing by powers of two: bounded, and
+   nothing is left out but the last few that make no whole batch. */
 struct batches {
 	double *means; /* BATCHES_MAX; NULL until the first */
 	uint32_t count;
@@ -90,7 +94,8 @@ PyObject *series_new(PyObject *name, uint64_t owner, uint32_t instance, PyObject
 /* Begins anew where this process is a child of the one that counted. */
 void series_current(struct series *series);
 void series_add(struct series *series, uint64_t start, uint64_t duration, struct series *parent);
-/* Takes what the device has ended; all of it where wait. -1 and an exception: only what is no Exception. */
+/* Takes what the device has ended; all of it where wait. -1 and an exception: only what is no
+   Exception. */
 int series_settle(struct series *series, bool wait);
 /* A dict of count, mean_ms, … */
 PyObject *series_stats(struct series *series);
@@ -142,8 +147,9 @@ struct span {
 	uint64_t start, end;
 };
 
-/* The union of spans that come in any order, kept as spans that do not touch. Of more than room of them the older half is
-   settled: one that comes later and reaches back into it counts from there on, and that is counted. */
+/* The union of spans that come in any order, kept as spans that do not touch. Of more than room of
+   them the older half is settled: one that comes later and reaches back into it counts from there
+   on, and that is counted. */
 struct spans {
 	struct span *list;
 	uint32_t count, room;

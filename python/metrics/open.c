@@ -1,10 +1,11 @@
 /*
- * Measurements that are open, on a stack of the thread that began them. One Series object serves all its uses at once, so
- * a use is known by its series and the frame that entered it (python/core/held.h does the same for regions, and says why). Those
- * that end below others make the others loose: nested no more, and their rows say so.
+ * Measurements that are open, on a stack of the thread that began them. One Series object serves
+ * all its uses at once, so a use is known by its series and the frame that entered it
+ * (python/core/held.h does the same for regions, and says why). Those that end below others make
+ * the others loose: nested no more, and their rows say so.
  *
- * A thread ends without the GIL, so the list of stacks is behind a mutex. The child of a fork drops what its parent has open:
- * the parent is who ends it.
+ * A thread ends without the GIL, so the list of stacks is behind a mutex. The child of a fork drops
+ * what its parent has open: the parent is who ends it.
  */
 #include "metrics.h"
 
@@ -140,7 +141,8 @@ static void drop_ended(struct stack *stack)
 
 /* ---- beginning ---------------------------------------------------------------------------- */
 
-/* Failures of the device are not the program's: that sample is timed by the host. -1: what has to go on, as Ctrl-C. */
+/* Failures of the device are not the program's: that sample is timed by the host. -1: what has to
+   go on, as Ctrl-C. */
 static int forgive(void)
 {
 	if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
@@ -291,7 +293,8 @@ static int open_finish(struct stack *stack, struct open *item, uint32_t below, u
 	return rc;
 }
 
-/* The newest by that series and frame, else the newest by that series (and kind of beginning); -1: none. */
+/* The newest by that series and frame, else the newest by that series (and kind of beginning); -1:
+   none. */
 static int64_t open_find(const struct stack *stack, const struct series *series, const void *frame)
 {
 	int64_t found = -1;

@@ -1,9 +1,11 @@
 /*
- * How busy threads and queues of devices are while somebody looks. A thread: its outermost measurements, as they end. A queue: its
- * operations, as kymo is told of them, in any order. Busy time of all together is the union.
+ * How busy threads and queues of devices are while somebody looks. A thread: its outermost
+ * measurements, as they end. A queue: its operations, as kymo is told of them, in any order. Busy
+ * time of all together is the union.
  *
- * Threads are counted with the GIL held. Operations of devices come from any thread, without it: what they touch (the list of
- * those who look, the spans, the devices) is behind a lock, under which nothing of Python is called.
+ * Threads are counted with the GIL held. Operations of devices come from any thread, without it:
+ * what they touch (the list of those who look, the spans, the devices) is behind a lock, under
+ * which nothing of Python is called.
  */
 #include "metrics.h"
 
@@ -54,7 +56,8 @@ static struct queues *looking;
 
 #define TRIES_ENOUGH 1000u
 
-/* The generation that holds it + 1: what a thread held that is not in this child of a fork is free. */
+/* The generation that holds it + 1: what a thread held that is not in this child of a fork is
+   free. */
 static uint32_t held_by;
 
 static bool take_lock(uint32_t tries)
@@ -121,7 +124,8 @@ static void queues_add_operation(struct queues *queues, uint32_t number, uint64_
 	spans_add(&queues->all, start, end);
 }
 
-/* As device.queues: markers and barriers are no work, waits are the host's, and an execution is what is in it. */
+/* As device.queues: markers and barriers are no work, waits are the host's, and an execution is
+   what is in it. */
 static bool is_work(enum kymo_device_kind kind)
 {
 	return kind < KYMO_DEVICE_EXECUTION && kind != KYMO_DEVICE_MARKER &&

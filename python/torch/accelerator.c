@@ -1,8 +1,9 @@
 /*
- * Time on an accelerator: a pair of torch's own timing events around each forward, backward and step, on the stream that is
- * current there. Nothing waits for them: whether they have passed is asked at later calls, and what has not by the end is
- * dropped and counted. They tell durations, but no moments; those are found from what is known of every event: it passed
- * after it was recorded, and before it was seen to have. All with the GIL, but for accelerator_is_ready().
+ * Time on an accelerator: a pair of torch's own timing events around each forward, backward and
+ * step, on the stream that is current there. Nothing waits for them: whether they have passed is
+ * asked at later calls, and what has not by the end is dropped and counted. They tell durations,
+ * but no moments; those are found from what is known of every event: it passed after it was
+ * recorded, and before it was seen to have. All with the GIL, but for accelerator_is_ready().
  */
 #include <math.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static void accelerator_failed(void)
 	Py_XDECREF(trace);
 }
 
-/* ---- asking torch ------------------------------------------------------------------------------ */
+/* ---- asking torch ---- */
 
 /* 1, 0, or -1: it raised, which is counted. */
 static int truth_of(PyObject *answer)
@@ -103,7 +104,7 @@ static bool elapsed_ns(PyObject *begin, PyObject *end, double *out)
 	return true;
 }
 
-/* ---- devices, streams, models as kymo knows them -------------------------------------------------- */
+/* ---- devices, streams, models as kymo knows them ---- */
 
 static int no_clock(void *context, uint32_t local, uint64_t *out_ns)
 {
@@ -114,8 +115,9 @@ static int no_clock(void *context, uint32_t local, uint64_t *out_ns)
 static const struct kymo_device_adapter adapter = { sizeof(adapter), "torch", NULL, no_clock,
 						    NULL };
 
-/* A device's time is that since its anchor, an event that is exchanged for a later one now and then: torch gives times as
-   floats. Ticks of the host at its zero: base + something between low and high. */
+/* A device's time is that since its anchor, an event that is exchanged for a later one now and
+   then: torch gives times as floats. Ticks of the host at its zero: base + something between low
+   and high. */
 static struct device {
 	uint32_t id; /* kymo's */
 	PyObject *pool; /* a list of events that nobody uses */
@@ -185,7 +187,7 @@ static uint32_t accelerator_model_of(const struct entry *entry)
 	return models[i].id;
 }
 
-/* ---- events ------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static PyObject *event_take(int32_t device)
 {
@@ -239,7 +241,8 @@ static bool accelerator_record(struct stamp *out, PyObject *stream)
 	return true;
 }
 
-/* While a graph is captured, events that are recorded become a part of it, and asking for others ends the capture. */
+/* While a graph is captured, events that are recorded become a part of it, and asking for others
+   ends the capture. */
 static bool may_not_touch(void)
 {
 	int captured = from.capturing ? truth_of(PyObject_CallNoArgs(from.capturing)) : 0;
@@ -263,7 +266,7 @@ static void stamp(struct stamp *out)
 	Py_XDECREF(stream);
 }
 
-/* ---- spans until they have passed ------------------------------------------------------------------- */
+/* ---- spans until they have passed ---- */
 
 struct timing {
 	struct stamp begin, end;
@@ -289,7 +292,8 @@ static void accelerator_release(struct timing *timing)
 	event_give(end.event, end.device);
 }
 
-/* low and high: an event passes after it was recorded and before it was seen to have; clocks go apart with time. */
+/* low and high: an event passes after it was recorded and before it was seen to have; clocks go
+   apart with time. */
 static void accelerator_narrow(struct device *device, const struct timing *timing, double rate,
 			       uint64_t seen)
 {
@@ -341,7 +345,8 @@ static uint64_t ticks_at(const struct device *device, double zero, double ns, do
 	return device->base + (uint64_t)(int64_t)(zero + ns * rate);
 }
 
-/* In the midst of what is possible; but as the bounds move from one outermost span to the next, the two do not overlap. */
+/* In the midst of what is possible; but as the bounds move from one outermost span to the next, the
+   two do not overlap. */
 static double zero_for(const struct timing *outermost, double rate)
 {
 	const struct device *device = &devices[outermost->begin.device];
@@ -381,8 +386,8 @@ static void accelerator_tell(const struct timing *timing, double zero, double ra
 	kymo_device_op(&op);
 }
 
-/* Those of an outermost call, which is the last, are told together, by one relation of the clocks: so they stay inside each
-   other. Those of other devices among them have a clock of their own. */
+/* Those of an outermost call, which is the last, are told together, by one relation of the clocks:
+   so they stay inside each other. Those of other devices among them have a clock of their own. */
 static void tell_known(double rate)
 {
 	const struct timing *last = &ring[(known - 1) % SPANS];
@@ -453,7 +458,7 @@ static void accelerator_push(struct span *span, struct stamp *end, const struct 
 	head++;
 }
 
-/* ---- for others -------------------------------------------------------------------------------------- */
+/* ---- for others ---- */
 
 bool accelerator_is_ready(void)
 {
@@ -570,7 +575,8 @@ void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, 
 	accelerator_is_there = true;
 }
 
-/* What has passed is told; nobody waits for the rest. In a child of a fork nothing of it is ours. */
+/* What has passed is told; nobody waits for the rest. In a child of a fork nothing of it is
+   ours. */
 void accelerator_unset(void)
 {
 	struct held held = accelerator_hold();

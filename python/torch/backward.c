@@ -1,7 +1,8 @@
 /*
- * Backward: at::RecordFunction tells of every autograd node that runs (and of scopes: scopes.c). A node knows the number that it got in forward, and each module's forward knows which numbers were
- * given out in it: that is how a node finds its module. Nothing is on the graph, and no tensor is looked at. Called
- * without the GIL, also by threads of the engine.
+ * Backward: at::RecordFunction tells of every autograd node that runs (and of scopes: scopes.c). A
+ * node knows the number that it got in forward, and each module's forward knows which numbers were
+ * given out in it: that is how a node finds its module. Nothing is on the graph, and no tensor is
+ * looked at. Called without the GIL, also by threads of the engine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,10 @@
 
 #include "torch.h"
 
-/* ---- whose node is it ------------------------------------------------------------------------------ */
+/* ---- whose node is it ---- */
 
-/* Rings are read while their thread writes: a record that is being replaced gives a wrong module, never a bad one. */
+/* Rings are read while their thread writes: a record that is being replaced gives a wrong module,
+   never a bad one. */
 static const struct record *record_at(const struct thread *owner, uint64_t position, uint64_t head)
 {
 	if (position >= head || head - position > RING_RECORDS)
@@ -20,7 +22,8 @@ static const struct record *record_at(const struct thread *owner, uint64_t posit
 	return &owner->ring[position % RING_RECORDS];
 }
 
-/* Position + 1 of the last record that began at or before that number; 0: none. Records are in that order. */
+/* Position + 1 of the last record that began at or before that number; 0: none. Records are in that
+   order. */
 static uint64_t last_begun(const struct thread *owner, uint64_t number, uint64_t head)
 {
 	uint64_t low = head > RING_RECORDS ? head - RING_RECORDS : 0, high = head;
@@ -58,7 +61,7 @@ static uint64_t find_record(const struct thread *owner, uint64_t number, uint64_
 	return 0;
 }
 
-/* ---- modules that are open ---------------------------------------------------------------------------- */
+/* ---- modules that are open ---- */
 
 static void backward_pop(struct thread *thread)
 {
@@ -156,9 +159,10 @@ static void node_began(struct thread *thread, uint64_t number, uint64_t owner_id
 		open_modules(thread, owner, at, head, now);
 }
 
-/* ---- finding out where the numbers are -------------------------------------------------------------------- */
+/* ---- finding out where the numbers are ---- */
 
-/* While it is on: the words of every node's RecordFunction that could be the number that is expected. */
+/* While it is on: the words of every node's RecordFunction that could be the number that is
+   expected. */
 #define SCAN_WORDS 64
 
 static struct {
@@ -181,8 +185,8 @@ void backward_calibrate_expect(uint64_t from, uint64_t to, uint64_t thread)
 	scan.thread = thread;
 }
 
-/* A word that was wrong for any node is out. AccumulateGrad has no number: such nodes, of -1 there, are passed over by
-   looking only at those in which some word is in the range. */
+/* A word that was wrong for any node is out. AccumulateGrad has no number: such nodes, of -1 there,
+   are passed over by looking only at those in which some word is in the range. */
 static void scan_node(const void *function)
 {
 	const uint64_t *words = function;
@@ -220,7 +224,7 @@ int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread)
 	return scan.nodes >= 8 && *out_sequence && *out_thread ? 0 : -1;
 }
 
-/* ---- called by torch ------------------------------------------------------------------------------------------ */
+/* ---- called by torch ---- */
 
 static int64_t backward_word_at(const void *function, uint32_t offset)
 {
@@ -241,7 +245,8 @@ static void node_began_holding(struct thread *thread, uint64_t number, uint64_t 
 	PyGILState_Release(held);
 }
 
-/* Returns std::unique_ptr<ObserverContext>, an empty one: through the hidden first argument, as the C++ ABI has it. */
+/* Returns std::unique_ptr<ObserverContext>, an empty one: through the hidden first argument, as the
+   C++ ABI has it. */
 static void *node_start(void **out_context, const void *function)
 {
 	struct thread *thread;
@@ -266,7 +271,8 @@ static void *node_start(void **out_context, const void *function)
 	return out_context;
 }
 
-/* After each node, since nobody knows which is a module's last. Kernels that were queued by now are before it. */
+/* After each node, since nobody knows which is a module's last. Kernels that were queued by now are
+   before it. */
 static void stamp_end(struct thread *thread)
 {
 	PyGILState_STATE held;
@@ -290,7 +296,8 @@ static void node_end(const void *function, void *context)
 		stamp_end(thread);
 }
 
-/* A backward of two nodes, as most modules have it, in a forward that is at the end of this thread's ring. */
+/* A backward of two nodes, as most modules have it, in a forward that is at the end of this
+   thread's ring. */
 uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 {
 	uint64_t function[SCAN_WORDS] = { 0 }, number = symbols.peek(), start, ticks;
@@ -322,7 +329,7 @@ uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 	return ticks;
 }
 
-/* ---- on and off --------------------------------------------------------------------------------------------------- */
+/* ---- on and off ---- */
 
 /* Added once; disabled, it costs nothing. */
 static void add_callback(void)
@@ -345,7 +352,7 @@ void backward_callback(bool on)
 	state.callback_on = on;
 }
 
-/* ---- the call ----------------------------------------------------------------------------------------------------- */
+/* ---- the call ---- */
 
 static PyMethodDef *method; /* of the engine; NULL: not ours */
 static PyCFunctionWithKeywords original;
@@ -385,7 +392,8 @@ static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords
 		return original(self, args, keywords);
 	base = thread->base;
 	phase_before = thread->phase;
-	/* What is called from inside, by checkpoints, is not part of the forward that may be running outside. */
+	/* What is called from inside, by checkpoints, is not part of the forward that may be
+	   running outside. */
 	frame = thread->frame;
 	current = thread->current;
 	child_ticks = thread->call_child_ticks;

@@ -1,4 +1,5 @@
-/* What a row of a module costs on this machine, for kymo.overhead: forwards and backwards that do nothing, aside. */
+/* What a row of a module costs on this machine, for kymo.overhead: forwards and backwards that do
+   nothing, aside. */
 #include "record/device/adapter.h"
 
 #include "torch.h"
@@ -23,7 +24,8 @@ static void torch_cost_measure(struct thread *thread, PyObject *module, struct e
 	}
 }
 
-/* A row costs half of a forward and a backward. Memory of an accelerator, which is asked for each row, is not in it. */
+/* A row costs half of a forward and a backward. Memory of an accelerator, which is asked for each
+   row, is not in it. */
 void cost_measure(struct thread *thread, PyObject *module)
 {
 	struct entry *entry = names_first(module);

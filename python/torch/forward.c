@@ -1,4 +1,5 @@
-/* Forward: the C entry of the one function object nn.Module.__call__ is ours while modules are recorded. */
+/* Forward: the C entry of the one function object nn.Module.__call__ is ours while modules are
+   recorded. */
 #include <kymo/atomic.h>
 
 #include "torch.h"
@@ -56,7 +57,8 @@ static void end_span(const struct thread *thread, struct frame *frame)
 	accelerator_end(&frame->span, &of);
 }
 
-/* Whether autograd nodes were made in it. Where none were, nothing will ever look for the record: it goes again. */
+/* Whether autograd nodes were made in it. Where none were, nothing will ever look for the record:
+   it goes again. */
 static bool end_record(struct thread *thread, const struct frame *frame)
 {
 	struct record *record = &thread->ring[frame->position % RING_RECORDS];
@@ -149,7 +151,8 @@ uint64_t forward_cost(struct thread *thread, PyObject *module, int times)
 	return kymo__ticks() - start;
 }
 
-/* A root's forward in a step that is not recorded: nothing below it is looked at, but the phase is. */
+/* A root's forward in a step that is not recorded: nothing below it is looked at, but the phase
+   is. */
 static PyObject *call_skipped(struct thread *thread, PyObject *callable, PyObject *const *args,
 			      size_t count, PyObject *keywords)
 {
@@ -214,9 +217,9 @@ void forward_unhook(void)
 {
 	PyFunctionObject *was = function;
 
-	if (!was ||
-	    was->vectorcall !=
-		    torch_forward_hook) /* somebody else took it after us: ours only passes on then */
+	if (!was || was->vectorcall !=
+			    /* somebody else took it after us: ours only passes on then */
+			    torch_forward_hook)
 		return;
 	set_entry(original);
 	function = NULL;

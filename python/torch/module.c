@@ -23,10 +23,9 @@ static int turn_on_recording(void)
 	return rc;
 }
 
-PyDoc_STRVAR(
-	hook_doc,
-	"hook($module, call, run_backward, /)\n--\n\n"
-	"Begins recording: nn.Module.__call__ and the engine's method. What cannot be had, as sentences.");
+PyDoc_STRVAR(hook_doc, "hook($module, call, run_backward, /)\n--\n\n"
+		       "Begins recording: nn.Module.__call__ and the engine's method. What cannot "
+		       "be had, as sentences.");
 
 static PyObject *module_hook(PyObject *module, PyObject *args)
 {
@@ -94,10 +93,9 @@ static PyObject *unhook(PyObject *module, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(
-	build_doc,
-	"build($module, /)\n--\n\n"
-	"(build id of libtorch_cpu, whether it is known) or None where its functions are not there.");
+PyDoc_STRVAR(build_doc, "build($module, /)\n--\n\n"
+			"(build id of libtorch_cpu, whether it is known) or None where its "
+			"functions are not there.");
 
 static PyObject *module_build(PyObject *module, PyObject *unused)
 {
@@ -142,7 +140,7 @@ static PyObject *known_callbacks(PyObject *module, PyObject *unused)
 	Py_RETURN_TRUE;
 }
 
-/* ---- the child that tries an unknown build ------------------------------------------------------------- */
+/* ---- the child that tries an unknown build ---- */
 
 PyDoc_STRVAR(
 	calibrate_begin_doc,
@@ -159,11 +157,10 @@ static PyObject *calibrate_begin(PyObject *module, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(
-	calibrate_doc,
-	"calibrate($module, forward, /)\n--\n\n"
-	"forward() makes a graph, and is given back. Its numbers and its thread are known by that; the next\n"
-	"backward, which has to run in another thread, is looked at.");
+PyDoc_STRVAR(calibrate_doc, "calibrate($module, forward, /)\n--\n\n"
+			    "forward() makes a graph, and is given back. Its numbers and its "
+			    "thread are known by that; the next\n"
+			    "backward, which has to run in another thread, is looked at.");
 
 static PyObject *calibrate(PyObject *module, PyObject *forward)
 {
@@ -216,8 +213,9 @@ static void become(char **argv, char **environment)
 }
 
 /*
- * A child that the program does not see: it sends no SIGCHLD, and wait() does not find it. The kernel gives that up at execve(),
- * so the child stays a copy of this process, which does nothing but wait for a child of its own, and ends as that does.
+ * A child that the program does not see: it sends no SIGCHLD, and wait() does not find it. The
+ * kernel gives that up at execve(), so the child stays a copy of this process, which does nothing
+ * but wait for a child of its own, and ends as that does.
  */
 static pid_t start_unseen(char **argv, char **environment)
 {
@@ -284,7 +282,7 @@ void trial_look(void)
 	PyErr_Restore(kind, value, trace);
 }
 
-/* ---- memory, state ------------------------------------------------------------------------------------- */
+/* ---- memory, state ---- */
 
 PyDoc_STRVAR(memory_doc,
 	     "memory($module, function, /)\n--\n\n"
@@ -301,11 +299,12 @@ static PyObject *memory(PyObject *module, PyObject *function)
 	Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(
-	accelerator_doc,
-	"accelerator($module, type, initialized, stream, event, capturing, /)\n--\n\n"
-	"Functions that tell whether the program uses it, the current stream, a new timing event, and\n"
-	"(or None) whether a graph is being captured. type None: no more; what has not passed is dropped.");
+PyDoc_STRVAR(accelerator_doc,
+	     "accelerator($module, type, initialized, stream, event, capturing, /)\n--\n\n"
+	     "Functions that tell whether the program uses it, the current stream, a new timing "
+	     "event, and\n"
+	     "(or None) whether a graph is being captured. type None: no more; what has not passed "
+	     "is dropped.");
 
 static PyObject *accelerator(PyObject *module, PyObject *args)
 {

@@ -1,7 +1,8 @@
 /*
- * Modules to names. A module is found by its address and by who calls it, so that one that is shared has a name under
- * each of its parents. Addresses come back: a weak reference drops what is known of a module that is gone. Nothing of the
- * program is kept alive, and no Python code of its runs: only dictionaries are looked into.
+ * Modules to names. A module is found by its address and by who calls it, so that one that is
+ * shared has a name under each of its parents. Addresses come back: a weak reference drops what is
+ * known of a module that is gone. Nothing of the program is kept alive, and no Python code of its
+ * runs: only dictionaries are looked into.
  */
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #define SEARCH_MODULES 20000 /* a call of an unknown module looks at no more than so many */
 #define SEARCH_DEPTH 24
 
-/* ---- entries ------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 /* Compact, since it is looked at between the program's own work on its caches: 24 bytes a slot. */
 struct slot {
@@ -115,7 +116,8 @@ static const char *class_of(PyObject *module)
 	return dot ? dot + 1 : Py_TYPE(module)->tp_name;
 }
 
-/* class_name: in the place of a file, since "layers.0" alone says little; NULL: it is no module, or named by it. */
+/* class_name: in the place of a file, since "layers.0" alone says little; NULL: it is no module, or
+   named by it. */
 static void entry_name(struct entry *entry, const char *class_name)
 {
 	entry->name = kymo_name_full(entry->text, strlen(entry->text), class_name,
@@ -156,7 +158,7 @@ struct entry *names_fixed(const char *text)
 	return entry;
 }
 
-/* ---- modules that are alive ------------------------------------------------------------------------ */
+/* ---- modules that are alive ---- */
 
 struct module {
 	PyObject *object; /* its address */
@@ -287,7 +289,7 @@ struct entry *names_first(PyObject *object)
 	return module && module->object ? module->first : NULL;
 }
 
-/* ---- where a module is in its parent ----------------------------------------------------------------- */
+/* ---- where a module is in its parent ---- */
 
 static PyObject *children_of(PyObject *module)
 {
@@ -368,7 +370,7 @@ static void strip_wrappers(char *path, PyObject *parent)
 	*out = '\0';
 }
 
-/* ---- new names ---------------------------------------------------------------------------------------- */
+/* ---- new names ---- */
 
 /* The class, without its package; "Net#2" for the second of them that is alive. */
 static void name_root(struct entry *entry, PyObject *module)

@@ -1,9 +1,10 @@
 /*
- * Scopes that torch itself opens: optimizer steps, zero_grad, waits for data. The two operators by which Python opens and
- * closes a scope have their C entry borrowed: rarely called, and nothing of it is seen from Python. A callback of
- * at::RecordFunction for such scopes would do as well, but it wakes more than we ask for: with one, every message between
- * ranks (c10d::Work) is told of too, and keeps a copy of its thread's state, Python's included, until a thread of the
- * transport lets go of it.
+ * Scopes that torch itself opens: optimizer steps, zero_grad, waits for data. The two operators by
+ * which Python opens and closes a scope have their C entry borrowed: rarely called, and nothing of
+ * it is seen from Python. A callback of at::RecordFunction for such scopes would do as well, but it
+ * wakes more than we ask for: with one, every message between ranks (c10d::Work) is told of too,
+ * and keeps a copy of its thread's state, Python's included, until a thread of the transport lets
+ * go of it.
  */
 #include <string.h>
 
@@ -88,7 +89,8 @@ static void end_optimizer(struct thread *thread, struct scope *scope, uint64_t n
 	steps_optimizer_ended(thread, now);
 }
 
-/* Scopes end in order; one that ended on another thread, or was left by an exception in C++, goes with its parent. */
+/* Scopes end in order; one that ended on another thread, or was left by an exception in C++, goes
+   with its parent. */
 static void scope_ended(const void *record)
 {
 	struct thread *thread = thread_get();
@@ -110,11 +112,12 @@ static void scope_ended(const void *record)
 	}
 }
 
-/* ---- the operators -------------------------------------------------------------------------------------------------- */
+/* ---- the operators ---- */
 
 typedef PyObject *(*array_function)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
-/* Operators of torch, as Python calls them: _record_function_enter(name, args) gives a record, _record_function_exit(record). */
+/* Operators of torch, as Python calls them: _record_function_enter(name, args) gives a record,
+   _record_function_exit(record). */
 static struct borrowed {
 	PyObject *holder; /* keeps the method alive */
 	PyMethodDef *method; /* NULL: not ours */

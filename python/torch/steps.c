@@ -8,7 +8,7 @@
 
 struct state state;
 
-/* ---- settings ------------------------------------------------------------------------------------ */
+/* ---- settings ---- */
 
 static void look_again(const struct kymo_control *control)
 {
@@ -49,7 +49,7 @@ uint32_t steps_now(void)
 	return kymo__load_relaxed(&state.step);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 _Thread_local bool steps_aside;
 
@@ -67,7 +67,8 @@ static uint32_t next_sequence(uint32_t step)
 	return (uint32_t)next - 1;
 }
 
-/* (device, allocated, peak, reserved), one call. The program's own exception, if there is one, is put by meanwhile. */
+/* (device, allocated, peak, reserved), one call. The program's own exception, if there is one, is
+   put by meanwhile. */
 static void read_memory(struct schema_torch_row *row)
 {
 	PyObject *kind, *value, *trace, *answer;
@@ -119,8 +120,9 @@ void steps_write(const struct row *in)
 }
 
 /*
- * Began inside of a call that has ended since: torch opens its scopes in functions of Python, and where calls are recorded, too,
- * the zone is closed with them. Those calls say the same; a row of it would cross them.
+ * Began inside of a call that has ended since: torch opens its scopes in functions of Python, and
+ * where calls are recorded, too, the zone is closed with them. Those calls say the same; a row of
+ * it would cross them.
  */
 static bool is_gone(const struct kymo_open_stack *open, const struct kymo_zone *zone)
 {
@@ -145,7 +147,7 @@ void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags)
 	kymo__zone_write(lane, zone, end, zone->depth, flags);
 }
 
-/* ---- phases and steps -------------------------------------------------------------------------------- */
+/* ---- phases and steps ---- */
 
 /* Of the program, in whatever thread; the others begin where one ends. */
 static void first_step_began(void)

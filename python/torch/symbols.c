@@ -1,4 +1,5 @@
-/* libtorch's own functions, by their mangled names. No header of torch is needed, and none would fit all versions. */
+/* libtorch's own functions, by their mangled names. No header of torch is needed, and none would
+   fit all versions. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -9,8 +10,8 @@
 
 struct symbols symbols;
 
-/* Builds of libtorch_cpu on which calibration and a model of known answers were run. Any other is tried in a child process
-   first (_torch_auto.py). */
+/* Builds of libtorch_cpu on which calibration and a model of known answers were run. Any other is
+   tried in a child process first (_torch_auto.py). */
 static const struct {
 	const char *build;
 	uint32_t sequence_offset, forward_thread_offset;
@@ -20,7 +21,7 @@ static const struct {
 	{ "feaefbc559e74298c67a4aca95dd5e2c49a4c739", 200, 248, "1.13.1+dfsg-4 of Debian 12" },
 };
 
-/* ---- the library ------------------------------------------------------------------------------ */
+/* ---- the library ---- */
 
 struct found {
 	char path[1024];
@@ -89,7 +90,7 @@ bool symbols_known_build(void)
 	return false;
 }
 
-/* ---- its functions ----------------------------------------------------------------------------- */
+/* ---- its functions ---- */
 
 #define WANTED(field, name) \
 	{ \

@@ -1,4 +1,5 @@
-/* What a thread holds: made at its first forward or scope, used again by another thread when it has ended. */
+/* What a thread holds: made at its first forward or scope, used again by another thread when it has
+   ended. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static void thread_begin(void)
 static struct thread *thread_make(void)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
-	/* Pages are taken as records come; the ring is never given back, since others may be reading it. */
+	/* Pages are taken as records come; the ring is never given back, since others may be
+	   reading it. */
 	void *ring = mmap(NULL, RING_RECORDS * sizeof(struct record), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -55,7 +57,8 @@ static struct thread *thread_make(void)
 	return thread;
 }
 
-/* The oldest of those whose threads have ended, once there are some: the backward of what a thread made may come after it. */
+/* The oldest of those whose threads have ended, once there are some: the backward of what a thread
+   made may come after it. */
 static struct thread *longest_gone(void)
 {
 	struct thread *oldest = NULL;

@@ -1,6 +1,6 @@
 /*
- * kymo._torch: what PyTorch does, without touching the program: no Python hook, nothing on the autograd graph, no
- * tensor looked at. Three places are borrowed and given back:
+ * kymo._torch: what PyTorch does, without touching the program: no Python hook, nothing on the
+ * autograd graph, no tensor looked at. Three places are borrowed and given back:
  *
  *	forward.c    the C entry (vectorcall) of the one function nn.Module.__call__
  *	backward.c   a callback of at::RecordFunction, and the C entry of the engine's run_backward
@@ -12,9 +12,9 @@
  *	cost.c       what a row costs
  *	module.c     the Python module
  *
- * Who may touch what: names and settings only with the GIL; a thread's own part only that thread, but for its ring
- * of records, which threads of the autograd engine read (they may see an old record, never a bad pointer: entries are
- * used again, not freed).
+ * Who may touch what: names and settings only with the GIL; a thread's own part only that thread,
+ * but for its ring of records, which threads of the autograd engine read (they may see an old
+ * record, never a bad pointer: entries are used again, not freed).
  */
 #ifndef KYMO_PYTHON_TORCH_H
 #define KYMO_PYTHON_TORCH_H
@@ -48,7 +48,8 @@ struct entry {
 	struct entry *next; /* of the same module, or in the free list */
 };
 
-/* The module's entry under that parent (NULL: it is a root). Never NULL. GIL. parent_module: alive, its caller. */
+/* The module's entry under that parent (NULL: it is a root). Never NULL. GIL. parent_module: alive,
+   its caller. */
 struct entry *names_find(PyObject *module, const struct entry *parent, PyObject *parent_module);
 /* The first entry it ever got, or NULL. */
 struct entry *names_first(PyObject *module);
@@ -80,11 +81,12 @@ struct span_of {
 };
 
 extern bool accelerator_is_there; /* this torch has one, whether the program uses it or not */
-/* Whether the program has begun to use one, and devices are recorded: looked at before each outermost call. Tells, too,
-   of what has passed. GIL, as all others. */
+/* Whether the program has begun to use one, and devices are recorded: looked at before each
+   outermost call. Tells, too, of what has passed. GIL, as all others. */
 void accelerator_look(void);
 bool accelerator_is_ready(void); /* as last looked at; no GIL */
-/* start: that of the row. span->begin.event is NULL where no event could be had; only others are ended. */
+/* start: that of the row. span->begin.event is NULL where no event could be had; only others are
+   ended. */
 void accelerator_begin(struct span *span, uint64_t start);
 void accelerator_end(struct span *span, const struct span_of *of);
 /* At an event that was recorded before, and is still the caller's. */
@@ -177,8 +179,8 @@ struct thread *thread_of(uint64_t torch_id); /* any thread's, or NULL */
 
 /* ---- symbols.c --------------------------------------------------------------------------- */
 
-/* at::RecordFunctionCallback as passed by value. All versions so far begin like this; what follows (needs_inputs and
-   the like) is zero, wherever it is. */
+/* at::RecordFunctionCallback as passed by value. All versions so far begin like this; what follows
+   (needs_inputs and the like) is zero, wherever it is. */
 struct callback {
 	void *(*start)(void **out_context, const void *function);
 	void (*end)(const void *function, void *context);
@@ -194,7 +196,8 @@ struct symbols {
 	void (*reenable_callback)(uint64_t);
 	uint64_t (*thread_id)(void);
 	char build[64]; /* the build id of libtorch_cpu in hex */
-	/* Where in an at::RecordFunction these are; 0: not known, so there are no rows of backward. */
+	/* Where in an at::RecordFunction these are; 0: not known, so there are no rows of
+	   backward. */
 	uint32_t sequence_offset, forward_thread_offset;
 	bool complete; /* all functions were found */
 };
@@ -226,7 +229,9 @@ struct state {
 	bool trains; /* an autograd graph was made: root forwards are no steps */
 	struct settings settings;
 	PyObject *
-		memory; /* called for (device, allocated, peak, reserved) or None; NULL: there is no accelerator */
+		/* called for (device, allocated, peak, reserved) or None; NULL: there is no
+		   accelerator */
+		memory;
 	uint32_t rows[STAGE_COUNT + 1]; /* by stage; how many were written; the last: aside */
 };
 extern struct state state;
@@ -257,7 +262,7 @@ void steps_inference_ended(struct thread *thread, uint64_t now);
 /* Ends a zone at a moment that is known already. */
 void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags);
 
-/* ---- forward.c, backward.c, scopes.c, watch.c ------------------------------------------------------- */
+/* ---- forward.c, backward.c, scopes.c, watch.c ---- */
 
 int forward_hook(PyObject *function); /* nn.Module.__call__; -1: not a function that can be */
 void forward_unhook(void);
@@ -280,7 +285,8 @@ void backward_calibrate_expect(uint64_t from, uint64_t to, uint64_t thread);
 
 /* After the first root forward: what a row of a module costs, for kymo.overhead. Once. GIL. */
 void cost_measure(struct thread *thread, PyObject *module);
-/* Ticks of so many forwards or backwards of that module, without what they do. Rows go where the lane goes. */
+/* Ticks of so many forwards or backwards of that module, without what they do. Rows go where the
+   lane goes. */
 uint64_t forward_cost(struct thread *thread, PyObject *module, int times);
 uint64_t backward_cost(struct thread *thread, struct entry *entry, int times);
 

@@ -1,8 +1,9 @@
 /*
- * Variables at each step: when an optimizer's step ends (in inference: when a root's forward ends), the innermost running
- * call of the function is looked for on the thread's stack, and the variable is read where the interpreter keeps it. The
- * frame's dictionary of locals is not asked for: making it would keep tensors alive. No code of the program runs: of what is
- * neither a number, a text nor a tensor only the type is said.
+ * Variables at each step: when an optimizer's step ends (in inference: when a root's forward ends),
+ * the innermost running call of the function is looked for on the thread's stack, and the variable
+ * is read where the interpreter keeps it. The frame's dictionary of locals is not asked for: making
+ * it would keep tensors alive. No code of the program runs: of what is neither a number, a text nor
+ * a tensor only the type is said.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct watched {
 static struct watched watched[WATCHED_MAX];
 static int watched_count;
 
-/* ---- what to watch ---------------------------------------------------------------------------------- */
+/* ---- what to watch ---- */
 
 /* "tokens" and "keys" are everyday words of models; these are not. */
 static bool looks_secret(const char *name)
@@ -87,7 +88,7 @@ bool watch_any(void)
 	return watched_count > 0;
 }
 
-/* ---- reading a variable --------------------------------------------------------------------------------- */
+/* ---- reading a variable ---- */
 
 #if PY_VERSION_HEX < 0x030C0000
 static PyObject *out_of_cell(PyObject *value)
@@ -150,7 +151,7 @@ static PyObject *global_of(PyFrameObject *frame, const char *name)
 	return value;
 }
 
-/* ---- what it says ----------------------------------------------------------------------------------------- */
+/* ---- what it says ---- */
 
 static bool is_true(PyObject *object, const char *attribute)
 {
@@ -174,8 +175,8 @@ static bool text_of(PyObject *object, char *out, size_t bytes)
 	return utf8 != NULL;
 }
 
-/* A tensor of one number on the CPU: that number. Any other: what it is. Reading one of a device would wait for the device,
-   and nobody asked for that. */
+/* A tensor of one number on the CPU: that number. Any other: what it is. Reading one of a device
+   would wait for the device, and nobody asked for that. */
 static void say_tensor(PyObject *tensor, char *out, size_t bytes)
 {
 	static const char *const parts[] = { "shape", "dtype", "device" };
@@ -266,7 +267,7 @@ static void write_value(const struct watched *what, PyObject *value)
 	kymo__append(SCHEMA_VARIABLES, &row);
 }
 
-/* ---- at a step ---------------------------------------------------------------------------------------------- */
+/* ---- at a step ---- */
 
 static uint32_t look_in(PyFrameObject *frame, uint32_t done)
 {

@@ -83,7 +83,8 @@ bool calls_grow(struct calls *calls)
 	return true;
 }
 
-/* What was open when an earlier start() was undone elsewhere, or in the parent of a fork, ends unseen. */
+/* What was open when an earlier start() was undone elsewhere, or in the parent of a fork, ends
+   unseen. */
 void calls_renew(struct calls *calls)
 {
 	struct kymo__lane *lane = kymo__lane ? kymo__lane : kymo__lane_get();

@@ -1,6 +1,7 @@
 /*
- * The calls that a thread has open, for mechanisms whose events come one by one. An entry is known by its frame or code;
- * an end that does not meet its begin on top closes what is above it, and one that never began is nothing.
+ * The calls that a thread has open, for mechanisms whose events come one by one. An entry is known
+ * by its frame or code; an end that does not meet its begin on top closes what is above it, and one
+ * that never began is nothing.
  */
 #ifndef KYMO_PYTHON_TRACE_CALLS_H
 #define KYMO_PYTHON_TRACE_CALLS_H
@@ -30,7 +31,8 @@ struct calls {
 	uint8_t busy; /* code of ours runs: what it calls is not the program's */
 	uint8_t name_attempts; /* left: threading knows a name only when the thread has begun */
 	char *floor; /* frame.c: below it the frame hook stops */
-	char *limit; /* frame.c: what floor is, once the thread has its name; NULL: no frame of its hook runs */
+	/* frame.c: what floor is, once the thread has its name; NULL: no frame of its hook runs */
+	char *limit;
 	char *stack_base; /* lowest address; NULL: not asked yet */
 	size_t stack_bytes;
 };
@@ -45,7 +47,8 @@ HIDDEN void calls_renew(struct calls *calls); /* another lane, or another start 
 HIDDEN void calls_name_thread(struct calls *calls);
 HIDDEN void calls_end_slow(struct calls *calls, const void *key);
 HIDDEN void calls_end_all(void); /* of the calling thread */
-/* The lane's thread index while the task of this coroutine runs; sets *out_other. False: no task, or the same. */
+/* The lane's thread index while the task of this coroutine runs; sets *out_other. False: no task,
+   or the same. */
 HIDDEN bool calls_swap(struct calls *calls, struct kymo__lane *lane, uint32_t *out_other);
 
 static inline struct calls *calls_get(void)
@@ -85,8 +88,8 @@ static inline void calls_open(struct calls *calls, const void *key, uint32_t nam
 	call->kind = kind;
 }
 
-/* Ends a zone of this lane. What it was called in may have ended already, as a scope of torch does in the call that leaves it:
-   that is not opened again. */
+/* Ends a zone of this lane. What it was called in may have ended already, as a scope of torch does
+   in the call that leaves it: that is not opened again. */
 static inline void calls_close_zone(const struct kymo_zone *zone)
 {
 	struct kymo_open_stack *open = zone->lane->open;

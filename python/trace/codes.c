@@ -1,4 +1,5 @@
-/* Names, once per code object: kept in co_extra, so that they go with it, and a new one at the same address has none. */
+/* Names, once per code object: kept in co_extra, so that they go with it, and a new one at the same
+   address has none. */
 #include "trace.h"
 
 #include <stdlib.h>

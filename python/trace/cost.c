@@ -1,4 +1,5 @@
-/* What a traced call costs on this machine and Python: a function that does nothing, called with and without us. */
+/* What a traced call costs on this machine and Python: a function that does nothing, called with
+   and without us. */
 #include "trace.h"
 
 #include "calls.h"

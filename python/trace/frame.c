@@ -1,10 +1,12 @@
 /*
- * The PEP 523 frame hook of 3.11: the interpreter calls us for each frame, and the zone is on our C stack.
+ * The PEP 523 frame hook of 3.11: the interpreter calls us for each frame, and the zone is on our C
+ * stack.
  *
- * With a hook, Python calls use C stack, which they do not otherwise; so a program that recurses deep would crash. Where
- * the hook's frames have taken their share of the stack, a frame runs without the hook, and what it calls is seen by a
- * profile function instead, which needs no stack. The hook is the whole interpreter's: other threads that run in that
- * time are not seen, which is a gap.
+ * With a hook, Python calls use C stack, which they do not otherwise; so a program that recurses
+ * deep would crash. Where the hook's frames have taken their share of the stack, a frame runs
+ * without the hook, and what it calls is seen by a profile function instead, which needs no stack.
+ * The hook is the whole interpreter's: other threads that run in that time are not seen, which is a
+ * gap.
  */
 #include "calls.h"
 
@@ -46,7 +48,8 @@ static void ask_stack(struct calls *calls)
 	pthread_attr_destroy(&attr);
 }
 
-/* How far the frames of a hook that begins here may go: 400 of them, an eighth of the stack, half of what is left. */
+/* How far the frames of a hook that begins here may go: 400 of them, an eighth of the stack, half
+   of what is left. */
 static char *limit_from(struct calls *calls, char *here)
 {
 	size_t share = FRAMES_MAX * FRAME_BYTES, left;

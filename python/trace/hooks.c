@@ -1,7 +1,8 @@
 /*
- * Profile and trace functions of 3.10 and 3.11, set in each thread. Lines need a trace function, which sees calls as well;
- * then the profile function sees C functions alone. A function of the program's own is left where it is; when it has gone
- * (an audit event tells that one is set), ours comes back at the next pending call.
+ * Profile and trace functions of 3.10 and 3.11, set in each thread. Lines need a trace function,
+ * which sees calls as well; then the profile function sees C functions alone. A function of the
+ * program's own is left where it is; when it has gone (an audit event tells that one is set), ours
+ * comes back at the next pending call.
  */
 #include "calls.h"
 

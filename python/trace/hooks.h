@@ -4,7 +4,8 @@
 
 #include "trace.h"
 
-/* Sees the calls of that thread by a profile function for a while. False: the program has one of its own there. */
+/* Sees the calls of that thread by a profile function for a while. False: the program has one of
+   its own there. */
 HIDDEN bool hooks_borrow(PyThreadState *tstate);
 HIDDEN void hooks_give_back(PyThreadState *tstate);
 

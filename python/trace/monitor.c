@@ -1,6 +1,7 @@
 /*
- * sys.monitoring, 3.12 and later. Tool 4 is nobody's by convention; 2 is the profiler's, which the program's cProfile
- * needs. Callbacks are objects with nothing but a vectorcall, which the interpreter calls without a detour.
+ * sys.monitoring, 3.12 and later. Tool 4 is nobody's by convention; 2 is the profiler's, which the
+ * program's cProfile needs. Callbacks are objects with nothing but a vectorcall, which the
+ * interpreter calls without a detour.
  */
 #include "calls.h"
 

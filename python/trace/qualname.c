@@ -1,7 +1,8 @@
 /*
- * 3.10 has no co_qualname: derived from where a code object is found. What a module or function defines is among the
- * constants of its code; what was defined before we came is found through the names of its module. A function that is
- * found by neither (made by eval, kept in a list) has its plain name.
+ * 3.10 has no co_qualname: derived from where a code object is found. What a module or function
+ * defines is among the constants of its code; what was defined before we came is found through the
+ * names of its module. A function that is found by neither (made by eval, kept in a list) has its
+ * plain name.
  */
 #include "trace.h"
 
@@ -76,7 +77,8 @@ static void know_module(PyCodeObject *code)
 	Py_XDECREF(prefix);
 }
 
-/* functools.wraps gives the wrapper the name of what it wraps: such a name is not that of its code. */
+/* functools.wraps gives the wrapper the name of what it wraps: such a name is not that of its
+   code. */
 static void know_function(PyFunctionObject *function)
 {
 	PyCodeObject *code = (PyCodeObject *)function->func_code;

@@ -1,7 +1,8 @@
 /*
- * asyncio tasks as lanes of their own. A task gets an entry of the thread table under its name; while one of its steps
- * runs, the rows of the thread carry that entry instead of the thread's. Depth goes on from the event loop's, and all
- * rows stay in the thread's one stream, so that totals and open zones know nothing of it.
+ * asyncio tasks as lanes of their own. A task gets an entry of the thread table under its name;
+ * while one of its steps runs, the rows of the thread carry that entry instead of the thread's.
+ * Depth goes on from the event loop's, and all rows stay in the thread's one stream, so that totals
+ * and open zones know nothing of it.
  */
 #include "trace.h"
 
@@ -16,7 +17,8 @@ static PyObject
 static PyObject *lanes; /* int of Task * -> (name, int of the thread entry) */
 static uint32_t lane_count, shared_lane;
 
-/* Called in the child of a fork, in no place to touch objects: the numbers are enough, see tasks_lane_of(). */
+/* Called in the child of a fork, in no place to touch objects: the numbers are enough, see
+   tasks_lane_of(). */
 static bool forgotten;
 
 void tasks_forget(void)
@@ -40,7 +42,8 @@ static PyObject *attribute_of(const char *module, const char *name)
 	return found ? PyObject_GetAttrString(found, name) : NULL;
 }
 
-/* Python code of asyncio's own, where its C code is missing, is left alone: it would be traced in turn. */
+/* Python code of asyncio's own, where its C code is missing, is left alone: it would be traced in
+   turn. */
 static bool ready(void)
 {
 	if (forgotten && lanes)
@@ -94,8 +97,8 @@ static uint32_t tasks_lane_make(PyObject *name)
 	return lane;
 }
 
-/* A new task at an old address has another name object, since the old one is held here; with the same object it is one of
-   that name again, and may share its lane. */
+/* A new task at an old address has another name object, since the old one is held here; with the
+   same object it is one of that name again, and may share its lane. */
 static uint32_t tasks_lane_of(PyObject *task, PyObject *name)
 {
 	PyObject *key = PyLong_FromVoidPtr(task);

@@ -1,5 +1,6 @@
 /*
- * kymo._trace: every Python call as a zone. start() and stop() nest; the options of the outermost start count.
+ * kymo._trace: every Python call as a zone. start() and stop() nest; the options of the outermost
+ * start count.
  */
 #include "calls.h"
 
@@ -16,7 +17,8 @@ static void choices(bool lines, bool c_calls, const struct mechanism *out[3])
 	int count = 0;
 
 #if PY_VERSION_HEX >= 0x030B0000
-	/* Before 3.11.4 x[i] of a Python class passes the hook by once it is specialised (gh-104405). */
+	/* Before 3.11.4 x[i] of a Python class passes the hook by once it is specialised
+	   (gh-104405). */
 	if (!lines && !c_calls && Py_Version >= 0x030B0400)
 		out[count++] = &mechanism_frame;
 #endif
@@ -142,10 +144,10 @@ static PyMethodDef methods[] = {
 static int trace_module_exec(PyObject *module)
 {
 	if (calls_init() || codes_init(module)) {
-		PyErr_SetString(
-			PyExc_ImportError,
-			"kymo._trace: this Python keeps what belongs to code objects otherwise than "
-			"expected, or there is no memory; calls cannot be traced");
+		PyErr_SetString(PyExc_ImportError,
+				"kymo._trace: this Python keeps what belongs to code objects "
+				"otherwise than "
+				"expected, or there is no memory; calls cannot be traced");
 		return -1;
 	}
 	return 0;

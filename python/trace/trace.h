@@ -1,5 +1,6 @@
 /*
- * Inside kymo._trace. Every Python call is a zone; three mechanisms see calls, one of them at a time:
+ * Inside kymo._trace. Every Python call is a zone; three mechanisms see calls, one of them at a
+ * time:
  *
  *	monitor.c   sys.monitoring, 3.12 and later
  *	frame.c     the PEP 523 frame hook, 3.11
@@ -11,8 +12,9 @@
  *	gaps.c      what could not be seen      cost.c    what a traced call costs here
  *	window.c    from one step or signpost to another
  *
- * All state is of one interpreter, the one that start() was called in; its GIL guards it. What a thread holds is the
- * thread's own. Nothing here raises, and an exception that is on its way is kept aside by whatever may make another.
+ * All state is of one interpreter, the one that start() was called in; its GIL guards it. What a
+ * thread holds is the thread's own. Nothing here raises, and an exception that is on its way is
+ * kept aside by whatever may make another.
  */
 #ifndef KYMO_PYTHON_TRACE_TRACE_H
 #define KYMO_PYTHON_TRACE_TRACE_H
@@ -58,7 +60,8 @@ static inline void error_back(struct error_kept kept)
 
 struct mechanism {
 	const char *word;
-	/* Hooks all threads; 0, or -1 where something else is in its place. Called with the GIL, no exception set. */
+	/* Hooks all threads; 0, or -1 where something else is in its place. Called with the GIL, no
+	   exception set. */
 	int (*arm)(void);
 	/* Puts back what is still ours. */
 	void (*disarm)(void);
@@ -143,7 +146,8 @@ enum gap {
 		GAP_COUNT
 };
 
-/* Counts one that lasted from then until now, and records it: at most a row a millisecond for each cause. */
+/* Counts one that lasted from then until now, and records it: at most a row a millisecond for each
+   cause. */
 HIDDEN void gaps_add(enum gap gap, uint64_t since_ticks);
 /* At stop(): the rows that were held back. They span from the last one until now. */
 HIDDEN void gaps_flush(void);
@@ -151,7 +155,8 @@ HIDDEN PyObject *gaps_dict(void);
 
 /* ---- cost.c ------------------------------------------------------------------------------ */
 
-/* Between the two, the hooks are armed; what calls cost then and before is told to the recording. */
+/* Between the two, the hooks are armed; what calls cost then and before is told to the
+   recording. */
 HIDDEN void cost_before(void);
 HIDDEN void cost_after(void);
 

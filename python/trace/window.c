@@ -1,8 +1,9 @@
 /*
- * The window of --skip and --take, --from and --to. libkymo tells of each step and mark, whoever made it: Python, C, torch.
- * That may be a thread that knows nothing of Python, and it must never wait for the GIL (who has it may wait for that
- * thread). So the state is kept by atomic operations, and what follows from it is done at once by a thread that has the GIL,
- * and else by Python's main thread, soon.
+ * The window of --skip and --take, --from and --to. libkymo tells of each step and mark, whoever
+ * made it: Python, C, torch. That may be a thread that knows nothing of Python, and it must never
+ * wait for the GIL (who has it may wait for that thread). So the state is kept by atomic
+ * operations, and what follows from it is done at once by a thread that has the GIL, and else by
+ * Python's main thread, soon.
  */
 #include <string.h>
 
@@ -98,7 +99,8 @@ static char *copy_of(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
-/* window(change, skip, take, from, to): the words of the command line; None where one was not given. */
+/* window(change, skip, take, from, to): the words of the command line; None where one was not
+   given. */
 PyObject *window_open(PyObject *module, PyObject *args)
 {
 	PyObject *change, *skip, *take;

@@ -1,4 +1,5 @@
-/* A text that grows. After a failed allocation it stays as it is and `failed` says so: check once, at the end. */
+/* A text that grows. After a failed allocation it stays as it is and `failed` says so: check once,
+   at the end. */
 #ifndef KYMO_BASE_BUF_H
 #define KYMO_BASE_BUF_H
 

@@ -4,8 +4,8 @@
 
 #include <kymo/kymo.h>
 
-/* Fills *err (NULL is fine) and returns -code, so that callers can `return error_set(err, EINVAL, …)`.
-   The sentence says what failed, on what, why, and what to do. */
+/* Fills *err (NULL is fine) and returns -code, so that callers can `return error_set(err, EINVAL,
+   …)`. The sentence says what failed, on what, why, and what to do. */
 int error_set(struct kymo_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -1,6 +1,7 @@
 /*
- * Every byte that kymo puts into a file, except the snapshot's envelope (base/files/snapshot_format.h).
- * docs/format.md says the same in prose. Little endian; all offsets are from the start of the file.
+ * Every byte that kymo puts into a file, except the snapshot's envelope
+ * (base/files/snapshot_format.h). docs/format.md says the same in prose. Little endian; all offsets
+ * are from the start of the file.
  *
  *   RUN/                        a run: one program and its children
  *     run                       struct kymo_run_file
@@ -23,7 +24,8 @@
 
 #include <stdint.h>
 
-#include <kymo/hot.h> /* struct kymo_open_stack and struct kymo_zone_row, which inline code writes */
+/* struct kymo_open_stack and struct kymo_zone_row, which inline code writes */
+#include <kymo/hot.h>
 
 #define KYMO_FORMAT_VERSION 1u
 #define KYMO_FORMAT_OLDEST 1u /* the oldest version that this build reads */
@@ -42,7 +44,8 @@ struct kymo_file_head {
 	char magic[8];
 	uint32_t version;
 	uint32_t
-		head_bytes; /* of the struct that begins with this; newer minor fields grow at its end */
+		/* of the struct that begins with this; newer minor fields grow at its end */
+		head_bytes;
 };
 
 /* ---- clock ------------------------------------------------------------------------------- */
@@ -59,7 +62,8 @@ struct kymo_clock_pair {
 
 /* ---- run --------------------------------------------------------------------------------- */
 
-/* The name (comm) of a process that a recorded one starts for kymo's own purposes: no child of the program's. */
+/* The name (comm) of a process that a recorded one starts for kymo's own purposes: no child of the
+   program's. */
 #define KYMO_TRIAL_NAME "kymo-trial"
 #define KYMO_PATH_BYTES 1024
 #define KYMO_ARGV_BYTES 2048
@@ -89,11 +93,13 @@ struct kymo_run_file {
 				       the directory on disk, and there the live one; "" where there is none */
 	char program[256]; /* short name, for lists */
 	char argv
-		[KYMO_ARGV_BYTES]; /* words, each ended by NUL, the last one by two; cut if too long */
+		/* words, each ended by NUL, the last one by two; cut if too long */
+		[KYMO_ARGV_BYTES];
 	char cwd[KYMO_PATH_BYTES];
 	uint32_t keep; /* enum kymo_keep */
 	uint32_t
-		not_recorded; /* children that were seen and did not record: written by the supervisor */
+		/* children that were seen and did not record: written by the supervisor */
+		not_recorded;
 	char name[128]; /* that the user gave the run; "": none */
 	struct kymo_clock_pair
 		end; /* at ended_realtime_ns: by it and the epoch every look finds the same times */
@@ -106,7 +112,8 @@ enum kymo_keep { KYMO_KEEP_FLIGHT = 0, KYMO_KEEP_ALL = 1 };
 /* A command is kymo itself for a moment: one that changed a setting, and wrote the row of it. */
 enum kymo_role { KYMO_ROLE_TARGET = 0, KYMO_ROLE_COLLECTOR = 1, KYMO_ROLE_COMMAND = 2 };
 
-/* Why a row was not kept. One list: the enum, the columns of kymo.streams and the docs follow it. */
+/* Why a row was not kept. One list: the enum, the columns of kymo.streams and the docs follow
+   it. */
 #define KYMO_DROP_CAUSES(X) \
 	X(FULL, full, "no room: the file system, the budget or a file limit") \
 	X(REENTRANT, reentrant, "attempted by a signal handler that interrupted recording") \
@@ -127,8 +134,8 @@ enum kymo_drop {
 
 struct kymo_control {
 	struct kymo_file_head file;
-	/* The one word that the hot path reads: KYMO_ON_* of <kymo/hot.h>. Written by the process and,
-	   through `kymo config`, from outside. */
+	/* The one word that the hot path reads: KYMO_ON_* of <kymo/hot.h>. Written by the process
+	   and, through `kymo config`, from outside. */
 	uint32_t on;
 	uint32_t step; /* the current step: written by the process */
 	uint32_t role;
@@ -141,24 +148,31 @@ struct kymo_control {
 	int32_t ranks; /* -1: none */
 	uint32_t keep;
 	uint32_t ring_rows;
-	/* Set once, by the library's destructor (1) or by the supervisor (2: it saw the process end). */
+	/* Set once, by the library's destructor (1) or by the supervisor (2: it saw the process
+	   end). */
 	uint32_t ended;
 	int32_t wstatus; /* with ended == 2 and wstatus_known */
 	uint32_t wstatus_known;
 	uint32_t
-		pair_count; /* clock pairs: 0 is the first ever, the others a ring over 1..31; grows for ever */
+		/* clock pairs: 0 is the first ever, the others a ring over 1..31; grows for ever */
+		pair_count;
 	uint64_t ended_ticks;
 	uint64_t
-		moved_bytes; /* segments that the supervisor took out of the live directory: it adds */
+		/* segments that the supervisor took out of the live directory: it adds */
+		moved_bytes;
 	uint64_t
-		held_bytes; /* what this process has allocated there: it adds, readers subtract moved_bytes */
+		/* what this process has allocated there: it adds, readers subtract moved_bytes */
+		held_bytes;
 	uint64_t names_full; /* names that got id 0 */
 	uint64_t threads_full;
 	uint64_t totals_full; /* rows that no totals slot could be had for */
 	uint64_t
-		own_cost_ticks; /* what one zone costs here, its totals included, measured at start-up; 0: not measured */
+		/* what one zone costs here, its totals included, measured at start-up; 0: not
+		   measured */
+		own_cost_ticks;
 	struct kymo_clock_pair pairs[KYMO_CLOCK_PAIRS];
-	/* Rows that were lost before there was a stream to count them, by table. Index 0 is unused. */
+	/* Rows that were lost before there was a stream to count them, by table. Index 0 is
+	   unused. */
 	struct {
 		char table[56];
 		uint64_t dropped[KYMO_DROP_CAUSE_COUNT];
@@ -166,7 +180,8 @@ struct kymo_control {
 	char program[256];
 	char argv[KYMO_ARGV_BYTES];
 	char exe[KYMO_PATH_BYTES];
-	/* kymo.config: written by `kymo config` and by the process; seconds and words of the contract. */
+	/* kymo.config: written by `kymo config` and by the process; seconds and words of the
+	   contract. */
 	uint64_t sample_period_ns;
 	uint64_t system_period_ns;
 	uint64_t config_changes; /* grows with each change: who holds a copy looks again */
@@ -174,16 +189,18 @@ struct kymo_control {
 	uint32_t locals; /* 1: samples and backtraces may read variables */
 	char torch_modules[128]; /* a pattern as of fnmatch(); "": all */
 	char watch[256]; /* variables to record, as loss@train_step,lr@train_step */
-	/* By enum kymo_source: what one of its zones costs, as its adapter measured; 0: not measured. KYMO_SOURCE_C's
-	   is own_cost_ticks. */
+	/* By enum kymo_source: what one of its zones costs, as its adapter measured; 0: not
+	   measured. KYMO_SOURCE_C's is own_cost_ticks. */
 	uint64_t source_cost_ticks[8];
-	/* Segment files of so many bytes lie ready to be taken (KYMO_SPARE_NAME): the supervisor writes it; 0: none do. */
+	/* Segment files of so many bytes lie ready to be taken (KYMO_SPARE_NAME): the supervisor
+	   writes it; 0: none do. */
 	uint64_t spare_bytes;
-	/* A bit for each row of settings_keys that was changed since the process began: what it starts inherits those. */
+	/* A bit for each row of settings_keys that was changed since the process began: what it
+	   starts inherits those. */
 	uint64_t config_changed;
 	uint64_t reserved[53];
-	/* For `kymo config memory=…`, written by the process: how it hears of it, and which of KYMO_ON_ALLOC and
-	   KYMO_ON_ALLOC_EXACT it has done. */
+	/* For `kymo config memory=…`, written by the process: how it hears of it, and which of
+	   KYMO_ON_ALLOC and KYMO_ON_ALLOC_EXACT it has done. */
 	uint32_t memory_heard;
 	uint32_t memory_followed;
 };
@@ -273,7 +290,8 @@ struct kymo_stream_head {
 	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
 }; /* padded to KYMO_LIVE_OFFSET */
 
-/* Zones below that many others have no self time: their time is the self time of the last one that has. */
+/* Zones below that many others have no self time: their time is the self time of the last one that
+   has. */
 #define KYMO_CHILD_DEPTHS 214u
 #define KYMO_LIVE_OFFSET 4096
 #define KYMO_OPEN_OFFSET 8192
@@ -290,15 +308,17 @@ struct kymo_stream_live {
 	uint64_t head __attribute__((aligned(64))); /* rows published, ever */
 	uint64_t floor __attribute__((aligned(64))); /* ring: rows below it may be overwritten */
 	/* chain: the segments [segment_first, segment_next) are in the live directory; those below
-	   segment_next - 1 are sealed. segment_first is raised by compare-and-swap, by the process (evicts
-	   within its budget) or by the supervisor (moved to disk); whoever raised it unlinks the file. */
+	   segment_next - 1 are sealed. segment_first is raised by compare-and-swap, by the process
+	   (evicts within its budget) or by the supervisor (moved to disk); whoever raised it
+	   unlinks the file. */
 	uint64_t segment_first __attribute__((aligned(64)));
 	uint64_t segment_next;
 	uint64_t dropped[KYMO_DROP_CAUSE_COUNT] __attribute__((aligned(64)));
 	uint32_t thread; /* index of the tenant; 0: in the pool */
 	uint32_t reserved32;
-	/* totals: rows [0, fold_state >> 1) are in the slots for certain; later ones where a slot says so (base/fold.h).
-	   The low bit says which child_at belongs to that moment; the other one is being written. */
+	/* totals: rows [0, fold_state >> 1) are in the slots for certain; later ones where a slot
+	   says so (base/fold.h). The low bit says which child_at belongs to that moment; the other
+	   one is being written. */
 	uint64_t fold_state __attribute__((aligned(64)));
 	uint64_t histogram_upto; /* rows below it are in their histograms; it itself may be */
 	uint64_t child_at[2][KYMO_CHILD_DEPTHS +
@@ -363,8 +383,9 @@ static inline uint64_t kymo_totals_slot_offset(uint32_t slot)
 	       (uint64_t)(slot - KYMO_TOTALS_WITH_HIST) * KYMO_SLOT_BYTES;
 }
 
-/* A double's bits are an exponent and, next to it, the three bits that follow the leading one. Rounding can only move
-   durations above 2^53, and those are in the last bucket. (BSR is microcode on AMD, and costs three times as much.) */
+/* A double's bits are an exponent and, next to it, the three bits that follow the leading one.
+   Rounding can only move durations above 2^53, and those are in the last bucket. (BSR is microcode
+   on AMD, and costs three times as much.) */
 static inline uint32_t kymo_hist_bucket(uint64_t ticks)
 {
 	double real = (double)(int64_t)ticks;

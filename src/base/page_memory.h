@@ -1,5 +1,5 @@
-/* Memory straight from the kernel, for code that also runs inside the recorded program: nothing of ours may call its
-   malloc. Pages cost nothing until they are touched. */
+/* Memory straight from the kernel, for code that also runs inside the recorded program: nothing of
+   ours may call its malloc. Pages cost nothing until they are touched. */
 #ifndef KYMO_BASE_PAGE_MEMORY_H
 #define KYMO_BASE_PAGE_MEMORY_H
 
@@ -8,7 +8,8 @@
 /* Zeroed; NULL: none to be had. */
 void *page_memory_take(size_t bytes);
 void page_memory_give(void *memory, size_t bytes); /* NULL is fine */
-/* Makes room for need_bytes, doubling *room_bytes; NULL: none to be had, and the old memory stays as it was. */
+/* Makes room for need_bytes, doubling *room_bytes; NULL: none to be had, and the old memory stays
+   as it was. */
 void *page_memory_grow(void *memory, size_t *room_bytes, size_t need_bytes);
 /* A heap sort: in place, unlike qsort(), which may allocate. */
 void page_memory_sort(void *items, size_t count, size_t item_bytes,

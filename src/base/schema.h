@@ -1,6 +1,6 @@
 /*
- * The tables that kymo itself writes, said once: the recorder declares its streams from here, the scan
- * takes a missing table's columns from here, the docs' table pages are generated from here.
+ * The tables that kymo itself writes, said once: the recorder declares its streams from here, the
+ * scan takes a missing table's columns from here, the docs' table pages are generated from here.
  */
 #ifndef KYMO_BASE_SCHEMA_H
 #define KYMO_BASE_SCHEMA_H
@@ -76,7 +76,8 @@ struct schema_step_row {
 	uint32_t reserved;
 };
 
-/* A text of any length is cut into parts at UTF-8 boundaries; the view joins them by (thread, number). */
+/* A text of any length is cut into parts at UTF-8 boundaries; the view joins them by (thread,
+   number). */
 #define SCHEMA_TEXT_PART_BYTES 32
 struct schema_text_row {
 	uint64_t at_ticks; /* zone text: the zone's start; a mark's: its ts */
@@ -205,8 +206,8 @@ struct schema_variable_row {
 	char value[96]; /* cut to this length */
 };
 
-/* A thread at a moment. The stack is a node of python.frames, each of which names its caller's: a stack that was seen
-   before costs this row alone. */
+/* A thread at a moment. The stack is a node of python.frames, each of which names its caller's: a
+   stack that was seen before costs this row alone. */
 struct schema_sample_row {
 	uint64_t ts_ticks;
 	uint32_t stack; /* the innermost frame's node; 0: no Python function ran */
@@ -225,7 +226,8 @@ struct schema_frame_row {
 	uint32_t line; /* that ran; 0: not known */
 };
 
-/* An operation of a device, a model's execution, or the host's wait for a queue; in times of the host. */
+/* An operation of a device, a model's execution, or the host's wait for a queue; in times of the
+   host. */
 struct schema_device_op_row {
 	uint64_t queued_ticks, submit_ticks, start_ticks, end_ticks;
 	uint64_t bytes;
@@ -270,9 +272,13 @@ struct schema_device_clock_row {
 struct schema_alloc_row {
 	uint64_t ts_ticks;
 	uint64_t
-		place; /* the address, 48 bits, with the kind in its lowest three; above them 16 of the thread */
+		/* the address, 48 bits, with the kind in its lowest three; above them 16 of the
+		   thread */
+		place;
 	uint64_t
-		what; /* size, 40 bits; above them 24 of the stack's node. BEGAN: the mean of samples, 0: exact */
+		/* size, 40 bits; above them 24 of the stack's node. BEGAN: the mean of samples, 0:
+		   exact */
+		what;
 };
 enum schema_alloc_kind {
 	SCHEMA_ALLOC_EXACT,

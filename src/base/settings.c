@@ -78,9 +78,10 @@ void settings_variable(const struct settings_key *key, char *out, size_t out_byt
 		*c = (char)toupper((unsigned char)*c);
 }
 
-/* ---- texts to values and back ------------------------------------------------------------------ */
+/* ---- texts to values and back ---- */
 
-/* Digits, and a fraction behind a point whatever the locale says; nanoseconds. False: something else. */
+/* Digits, and a fraction behind a point whatever the locale says; nanoseconds. False: something
+   else. */
 static bool parse_decimal(const char *text, uint64_t *out_ns)
 {
 	uint64_t whole = 0, fraction = 0, place = 1000000000u;
@@ -202,7 +203,7 @@ bool settings_equal(const struct settings_key *key, const struct settings_value 
 	return key->type == SETTINGS_TEXT ? !strcmp(a->text, b->text) : a->number == b->number;
 }
 
-/* ---- the page ---------------------------------------------------------------------------------- */
+/* ---- the page ---- */
 
 static void settings_copy_text(const struct settings_key *key, const struct kymo_control *control,
 			       char *out)
@@ -282,7 +283,8 @@ void settings_store(const struct settings_key *key, struct kymo_control *control
 	kymo__store_release(changes, now + 1);
 }
 
-/* KYMO_PYTHON has words that no switch knows (partial, lines, c-calls); Python's front reads them, and says what is none. */
+/* KYMO_PYTHON has words that no switch knows (partial, lines, c-calls); Python's front reads them,
+   and says what is none. */
 static bool has_words_of_its_own(const struct settings_key *key)
 {
 	return !strcmp(key->name, "python");

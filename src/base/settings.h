@@ -1,11 +1,13 @@
 /*
- * What can be configured, said once: the keys of `kymo config`, the KYMO_* words of the environment, their places in
- * the control page, the help and the man page all come from these rows.
+ * What can be configured, said once: the keys of `kymo config`, the KYMO_* words of the
+ * environment, their places in the control page, the help and the man page all come from these
+ * rows.
  *
- * The page is shared memory, written from outside while the program runs. A number is one aligned word. A text is
- * framed by config_changes: odd while somebody writes, even when he is done, and different afterwards. So a reader
- * that copied in between sees that, and a writer who died in between is overtaken by the next one.
- * libc only, no malloc: the recorder reads the environment by it.
+ * The page is shared memory, written from outside while the program runs. A number is one aligned
+ * word. A text is framed by config_changes: odd while somebody writes, even when he is done, and
+ * different afterwards. So a reader that copied in between sees that, and a writer who died in
+ * between is overtaken by the next one. libc only, no malloc: the recorder reads the environment by
+ * it.
  */
 #ifndef KYMO_BASE_SETTINGS_H
 #define KYMO_BASE_SETTINGS_H
@@ -69,8 +71,8 @@ void settings_format(const struct settings_key *key, const struct settings_value
 bool settings_equal(const struct settings_key *key, const struct settings_value *a,
 		    const struct settings_value *b);
 
-/* From the page, which others may be writing; a value is checked as if it were typed, and *out is the initial one where
-   it is none. */
+/* From the page, which others may be writing; a value is checked as if it were typed, and *out is
+   the initial one where it is none. */
 void settings_load(const struct settings_key *key, const struct kymo_control *control,
 		   struct settings_value *out);
 /* Into a page of this process. */
@@ -78,10 +80,11 @@ void settings_store(const struct settings_key *key, struct kymo_control *control
 		    const struct settings_value *value);
 /* The key's bit of config_changed. */
 uint64_t settings_bit(const struct settings_key *key);
-/* Takes over what was changed in the page of the process that started this one; the rest stays as the environment says. */
+/* Takes over what was changed in the page of the process that started this one; the rest stays as
+   the environment says. */
 void settings_inherit(struct kymo_control *to, const struct kymo_control *from);
-/* Sets a page to the initial values, then to what the environment says. complain is called for each word that is none;
-   garbage never means on. */
+/* Sets a page to the initial values, then to what the environment says. complain is called for each
+   word that is none; garbage never means on. */
 void settings_begin(struct kymo_control *control, void (*complain)(const char *sentence));
 /* From one page to another: the child of a fork. */
 void settings_copy(struct kymo_control *to, const struct kymo_control *from);

@@ -167,11 +167,12 @@ static int attach_find_recording(struct attach *attach)
 	if (watcher)
 		return already_watched(attach, watcher, collector);
 	if (attach->options.directory) {
-		error_set(
-			&err, EEXIST,
-			"process %d records already, in %s, and is joined there: leave -o out; kymo "
-			"snapshot %d FILE keeps a copy",
-			(int)attach->options.pid, attach->live.directory, (int)attach->options.pid);
+		error_set(&err, EEXIST,
+			  "process %d records already, in %s, and is joined there: leave -o out; "
+			  "kymo "
+			  "snapshot %d FILE keeps a copy",
+			  (int)attach->options.pid, attach->live.directory,
+			  (int)attach->options.pid);
 		return cmds_fail("attach", &err);
 	}
 	target = live_processes_find(&attach->live, attach->options.pid);
@@ -187,7 +188,7 @@ static int attach_find_recording(struct attach *attach)
 	return -1;
 }
 
-/* ---- what is said ------------------------------------------------------------------------------ */
+/* ---- what is said ---- */
 
 static void print_begin(const struct attach *attach)
 {

@@ -18,7 +18,8 @@ struct request {
 	const char *target;
 	bool json, tree;
 	struct stacks_options stacks;
-	pid_t runs_on; /* the program of a recording that has ended, attach's, if it has not; 0: it has */
+	/* the program of a recording that has ended, attach's, if it has not; 0: it has */
+	pid_t runs_on;
 };
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -74,7 +75,8 @@ static bool target_runs(const struct kymo_run_file *run)
 	       proc_alive(run->target_pid, run->target_starttime);
 }
 
-/* A recording stands for the program that it is of; *out 0: which has ended, or is not recorded any more. */
+/* A recording stands for the program that it is of; *out 0: which has ended, or is not recorded any
+   more. */
 static int pid_of_recording(const char *path, pid_t *out, pid_t *runs_on, struct kymo_error *err)
 {
 	struct recording *recording = NULL;
@@ -130,7 +132,8 @@ static int answer_one(const struct request *request, pid_t pid, struct kymo_erro
 	return 0;
 }
 
-/* All descendants too. A child that cannot be read, or ends meanwhile, is said on stderr; the rest is shown. */
+/* All descendants too. A child that cannot be read, or ends meanwhile, is said on stderr; the rest
+   is shown. */
 static int answer_tree(const struct request *request, pid_t pid, struct kymo_error *err)
 {
 	struct text_style style = text_style_of(stdout);
@@ -168,10 +171,10 @@ static int refuse_dead(const struct request *request, const char *path, struct k
 	const char *option = asked->native ? "native" : asked->locals ? "locals" : "why";
 
 	if (request->runs_on)
-		return error_set(
-			err, ESRCH,
-			"the recording %s has ended, and its program runs on: `kymo backtrace --%s %d` asks it",
-			path, option, (int)request->runs_on);
+		return error_set(err, ESRCH,
+				 "the recording %s has ended, and its program runs on: `kymo "
+				 "backtrace --%s %d` asks it",
+				 path, option, (int)request->runs_on);
 	return error_set(err, ESRCH,
 			 "the program of %s has ended: --%s needs one that runs; without it "
 			 "the last stacks that were taken are shown",
@@ -203,7 +206,8 @@ static int answer_dead(const struct request *request, const char *path, struct k
 	}
 	if (request->runs_on)
 		fprintf(stderr,
-			"kymo backtrace: the program runs on; `kymo backtrace %d` shows what it does now\n",
+			"kymo backtrace: the program runs on; `kymo backtrace %d` shows what it "
+			"does now\n",
 			(int)request->runs_on);
 	laststacks_free(stacks, count);
 	return 0;

@@ -20,7 +20,8 @@
 
 /* ---- saying things -------------------------------------------------------------------------- */
 
-/* What is typed or recorded cannot drive the terminal. Only DuckDB's own messages have more than one line. */
+/* What is typed or recorded cannot drive the terminal. Only DuckDB's own messages have more than
+   one line. */
 static void cmds_say(const char *command, const char *sentence)
 {
 	struct buf line = { 0 };

@@ -65,20 +65,23 @@ struct cmds_args {
 };
 
 void cmds_args_init(struct cmds_args *args, const char *command, int argc, char **argv);
-/* The next option's row; NULL when all are read (then .words holds the rest) or when *status is to be returned:
-   -1 otherwise. */
+/* The next option's row; NULL when all are read (then .words holds the rest) or when *status is to
+   be returned: -1 otherwise. */
 const struct cmds_option *cmds_next(struct cmds_args *args, int *status);
-/* Gives each option to take(), which returns -1 or the exit status. -1 when all are read, or the exit status. */
+/* Gives each option to take(), which returns -1 or the exit status. -1 when all are read, or the
+   exit status. */
 int cmds_take_all(struct cmds_args *args,
 		  int (*take)(void *request, struct cmds_args *args,
 			      const struct cmds_option *option),
 		  void *request);
 /* For commands that have --output FILE and --force alone: what they say. -1, or the exit status. */
 int cmds_take_file(struct cmds_args *args, const char **out_file, bool *out_force);
-/* Seconds after which a zone or step is slow, as the option or variable of that name says; a variable may be unset (NULL)
-   or empty, and *out_ns stays. -1, or the exit status: it is no such number. */
+/* Seconds after which a zone or step is slow, as the option or variable of that name says; a
+   variable may be unset (NULL) or empty, and *out_ns stays. -1, or the exit status: it is no such
+   number. */
 int cmds_slow(const char *command, const char *name, const char *text, uint64_t *out_ns);
-/* Words of the environment that the program would only complain of when it runs already. -1, or the exit status. */
+/* Words of the environment that the program would only complain of when it runs already. -1, or the
+   exit status. */
 int cmds_check_settings(const char *command);
 /* A whole number from 0 to most, else a sentence and *status 2. */
 bool cmds_number(struct cmds_args *args, const struct cmds_option *option, double most, double *out,
@@ -88,18 +91,21 @@ bool cmds_number(struct cmds_args *args, const struct cmds_option *option, doubl
 int cmds_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmds_fail(const char *command, const struct kymo_error *err);
 
-/* --force: what --output names makes way; only a recording, or an empty directory, is ever replaced. 0, or the exit status. */
+/* --force: what --output names makes way; only a recording, or an empty directory, is ever
+   replaced. 0, or the exit status. */
 int cmds_make_way(const char *command, const char *directory);
 
 /* The text of `kymo NAME --help`. */
 void cmds_print_help(const struct cmds_command *command);
 
 struct tables;
-/* From here on Ctrl-C cancels what these tables do (NULL: ends the program), and a second one ends it. */
+/* From here on Ctrl-C cancels what these tables do (NULL: ends the program), and a second one ends
+   it. */
 void cmds_interruptible(struct tables *tables);
 bool cmds_interrupted(void);
 
-/* Flushes stdout. 1 where it could not be written: said on stderr, but for a closed pipe, which is the reader's right. */
+/* Flushes stdout. 1 where it could not be written: said on stderr, but for a closed pipe, which is
+   the reader's right. */
 int cmds_finish(const char *command);
 /* What was written, and how large it is, in one line on stderr; nothing of "-". */
 void cmds_say_file(const char *file);

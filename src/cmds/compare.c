@@ -30,7 +30,8 @@ static int write_html(const struct request *request, const struct compare *compa
 static const struct format {
 	const char *name; /* also the ending of its files */
 	const char *
-		mark; /* how a file of ours begins, that may be replaced; NULL: it is for a terminal */
+		/* how a file of ours begins, that may be replaced; NULL: it is for a terminal */
+		mark;
 	int (*write)(const struct request *request, const struct compare *compare, FILE *out,
 		     struct kymo_error *err);
 } formats[] = {
@@ -47,7 +48,8 @@ static const struct format *format_find(const char *name)
 	return NULL;
 }
 
-/* Stands for the -- between the runs of A and those of B, so that options may follow it; known by its address. */
+/* Stands for the -- between the runs of A and those of B, so that options may follow it; known by
+   its address. */
 static char divider[] = "|";
 
 static int compare_add_target(struct request *request, bool b, const char *target)

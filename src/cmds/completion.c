@@ -1,6 +1,6 @@
 /*
- * kymo completion: what a shell offers at the Tab key. The script that a shell loads asks this command for words that may come
- * next, so that it never grows old.
+ * kymo completion: what a shell offers at the Tab key. The script that a shell loads asks this
+ * command for words that may come next, so that it never grows old.
  */
 #include "cmds/cmds.h"
 
@@ -13,12 +13,12 @@
 static const struct {
 	const char *shell, *script;
 } scripts[] = {
-	{ "bash",
-	  "_kymo() {\n"
-	  "\tlocal IFS=$'\\n'\n"
-	  "\tCOMPREPLY=($(kymo completion -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null | cut -f 1))\n"
-	  "}\n"
-	  "complete -o default -F _kymo kymo\n" },
+	{ "bash", "_kymo() {\n"
+		  "\tlocal IFS=$'\\n'\n"
+		  "\tCOMPREPLY=($(kymo completion -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null "
+		  "| cut -f 1))\n"
+		  "}\n"
+		  "complete -o default -F _kymo kymo\n" },
 	{ "zsh",
 	  "#compdef kymo\n"
 	  "_kymo() {\n"
@@ -30,8 +30,8 @@ static const struct {
 	  "\t_describe kymo described\n"
 	  "}\n"
 	  "compdef _kymo kymo\n" },
-	{ "fish",
-	  "complete -c kymo -a '(kymo completion -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'\n" },
+	{ "fish", "complete -c kymo -a '(kymo completion -- (commandline -opc)[2..] (commandline "
+		  "-ct) 2>/dev/null)'\n" },
 };
 
 /* ---- words ----------------------------------------------------------------------------------- */

@@ -86,7 +86,8 @@ static int bad_value(const struct settings_key *key, const char *text, const cha
 
 static int read_wish(struct config *config, const char *word);
 
-/* memory=exact is two settings; the other one comes first, so that it begins so. -1, or the exit status. */
+/* memory=exact is two settings; the other one comes first, so that it begins so. -1, or the exit
+   status. */
 static int read_both(struct config *config, const char *exact)
 {
 	char word[32];
@@ -137,7 +138,7 @@ static int config_read_words(struct config *config, const struct cmds_args *args
 	return status;
 }
 
-/* ---- who is meant ------------------------------------------------------------------------------ */
+/* ---- who is meant ---- */
 
 static int open_target(struct config *config, struct kymo_error *err)
 {
@@ -188,9 +189,10 @@ static bool is_concerned(const struct config *config, const struct live_process 
 	return process->control.role == KYMO_ROLE_TARGET && is_meant(config, process);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
-/* Of the first that is concerned; collectors first, since they act on it. *out_differs: another has another. */
+/* Of the first that is concerned; collectors first, since they act on it. *out_differs: another has
+   another. */
 static bool config_value_of(const struct config *config, const struct settings_key *key,
 			    struct settings_value *out, bool *out_differs)
 {
@@ -273,7 +275,7 @@ static void print_json(const struct config *config)
 	buf_fini(&out);
 }
 
-/* ---- changing ---------------------------------------------------------------------------------- */
+/* ---- changing ---- */
 
 static int change_in(const struct config *config, const struct live_process *process,
 		     struct wish *wish, struct kymo_error *err)
@@ -309,7 +311,7 @@ static int config_change(struct config *config, struct wish *wish, struct kymo_e
 	return rc;
 }
 
-/* ---- memory, for which programs load a library ------------------------------------------------- */
+/* ---- memory, for which programs load a library ---- */
 
 static bool is_asked_for_memory(const struct config *config)
 {
@@ -372,8 +374,8 @@ static void await_memory(struct config *config)
 	config_memory_say_when(&late->control);
 }
 
-/* The row is written by this process, in a stream of its own in the same run: so there is one row for each change,
-   whoever else watches the program, or nobody does. */
+/* The row is written by this process, in a stream of its own in the same run: so there is one row
+   for each change, whoever else watches the program, or nobody does. */
 static int write_rows(const struct config *config, struct kymo_error *err)
 {
 	char old[SETTINGS_TEXT_BYTES], new[SETTINGS_TEXT_BYTES], by[64];
@@ -402,7 +404,7 @@ static int write_rows(const struct config *config, struct kymo_error *err)
 	return 0;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static int32_t pid_to_name(const struct config *config)
 {
@@ -420,7 +422,8 @@ static void say_who_follows(const struct config *config, const struct wish *wish
 
 	if (wish->key->who == SETTINGS_COLLECTOR && !live_processes_collector(&config->live))
 		fprintf(stderr,
-			"kymo: %s is stored, but nobody samples pid %d; kymo attach %d begins, with "
+			"kymo: %s is stored, but nobody samples pid %d; kymo attach %d begins, "
+			"with "
 			"what is stored\n",
 			name, pid, pid);
 	else if (!wish->heard)

@@ -33,18 +33,19 @@ bool config_memory_has_followed(const struct kymo_control *control)
 int config_memory_refuse(const struct kymo_control *control, struct kymo_error *err)
 {
 	if (control->memory_heard & KYMO_HEARD_REFUSED)
-		return error_set(
-			err, ENOTSUP,
-			"pid %d tried to watch its allocations and cannot: libkymo_memory.so.0 is not "
-			"beside its libkymo.so, or its C library is not glibc; kymo run --memory starts "
-			"it with one",
-			control->pid);
-	return error_set(
-		err, ENOTSUP,
-		"pid %d cannot watch its allocations from now on: it was started without "
-		"kymo's memory library, and never calls kymo_poll(), where that is loaded; kymo run "
-		"--memory=off -- … starts it so that memory=on works at any time",
-		control->pid);
+		return error_set(err, ENOTSUP,
+				 "pid %d tried to watch its allocations and cannot: "
+				 "libkymo_memory.so.0 is not "
+				 "beside its libkymo.so, or its C library is not glibc; kymo run "
+				 "--memory starts "
+				 "it with one",
+				 control->pid);
+	return error_set(err, ENOTSUP,
+			 "pid %d cannot watch its allocations from now on: it was started without "
+			 "kymo's memory library, and never calls kymo_poll(), where that is "
+			 "loaded; kymo run "
+			 "--memory=off -- … starts it so that memory=on works at any time",
+			 control->pid);
 }
 
 void config_memory_say_when(const struct kymo_control *control)
@@ -52,6 +53,7 @@ void config_memory_say_when(const struct kymo_control *control)
 	fprintf(stderr, "kymo: pid %d has not done so yet; it will at its next %s\n", control->pid,
 		control->memory_heard & KYMO_HEARD_PRELOADED
 			? "allocation"
-			: "kymo_poll(), or in Python its next region, step, torch module or garbage "
+			: "kymo_poll(), or in Python its next region, step, torch module or "
+			  "garbage "
 			  "collection");
 }

@@ -10,7 +10,8 @@
 
 /* The key `memory`, which libraries are loaded for. */
 bool config_memory_is(const struct settings_key *key);
-/* "on" or "off" for memory_exact where the word of `memory` says it as well: exact, sampled; else NULL. */
+/* "on" or "off" for memory_exact where the word of `memory` says it as well: exact, sampled; else
+   NULL. */
 const char *config_memory_exact(const char *word);
 bool config_memory_hears(const struct kymo_control *control);
 /* Has it done what its page asks for? */

@@ -108,7 +108,8 @@ static int export_parse(struct request *request, int argc, char **argv)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* PROGRAM.EXTENSION, in the working directory; a directory of tables is PROGRAM-FORMAT, one table has its own name. */
+/* PROGRAM.EXTENSION, in the working directory; a directory of tables is PROGRAM-FORMAT, one table
+   has its own name. */
 static void choose_file(struct request *request, struct tables *tables)
 {
 	struct export export = { .tables = tables };

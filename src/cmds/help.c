@@ -4,14 +4,16 @@
 
 static int print_overview(void)
 {
-	printf("kymo records what a program does and answers questions about it, live or dead.\n\n");
+	printf("kymo records what a program does and answers questions about it, live or "
+	       "dead.\n\n");
 	for (const struct cmds_command *command = cmds_table; command->name; command++)
 		printf("  kymo %-10s %s\n", command->name, command->summary);
 	printf("\nBegin with:\n"
 	       "  kymo run -- python train.py\n"
 	       "  kymo report\n"
 	       "  kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
-	       "\nkymo help COMMAND says more about one. A TARGET is a pid, a path, a name, latest or host:port.\n");
+	       "\nkymo help COMMAND says more about one. A TARGET is a pid, a path, a name, latest "
+	       "or host:port.\n");
 	return cmds_finish("help");
 }
 

@@ -198,8 +198,8 @@ static int unknown_command(const char *typed)
 	return cmds_wrong(NULL, "no command is called %s; kymo help lists them", typed);
 }
 
-/* The recorder is linked into kymo itself, and KYMO=on means the programs that one starts, not this one: record/process.c
-   looks for this name. */
+/* The recorder is linked into kymo itself, and KYMO=on means the programs that one starts, not this
+   one: record/process.c looks for this name. */
 extern const int kymo__not_by_environment;
 const int kymo__not_by_environment = 1;
 

@@ -30,7 +30,8 @@ static bool is_under(const char *path, const char *directory)
 	return !strncmp(path, directory, bytes) && (path[bytes] == '/' || !path[bytes]);
 }
 
-/* PROGRAM.kymo beside the recording; in the working directory for one in memory, whose place is not for keeping. */
+/* PROGRAM.kymo beside the recording; in the working directory for one in memory, whose place is not
+   for keeping. */
 static void default_file(const char *from, const char *program, char *out, size_t out_bytes)
 {
 	char root[KYMO_PATH_BYTES];
@@ -77,7 +78,8 @@ static void say_size(const char *file, const struct run_files *source)
 	if (stat(file, &status))
 		return;
 	fprintf(stderr, "kymo: %s, %s", file, format_bytes((double)status.st_size).text);
-	/* A database takes some megabytes empty: per zone it says something only where there are many. */
+	/* A database takes some megabytes empty: per zone it says something only where there are
+	   many. */
 	if (source->zones >= 1000000)
 		fprintf(stderr, " for %s zones, %.1f bytes each", format_count(source->zones).text,
 			(double)status.st_size / (double)source->zones);

@@ -81,12 +81,13 @@ static void serve_say_where(const struct request *request, const struct serve_ad
 		return;
 	if (!request->options.listen)
 		fprintf(stderr,
-			"  from another machine: ssh -L %u:127.0.0.1:%u %s, then the same link there\n",
+			"  from another machine: ssh -L %u:127.0.0.1:%u %s, then the same link "
+			"there\n",
 			address->port, address->port, own);
 	if (!address->users_known && !address->token[0])
-		fprintf(stderr,
-			"  who connects cannot be told apart here: other users of this machine can look, too; "
-			"KYMO_TOKEN=… asks them for a token\n");
+		fprintf(stderr, "  who connects cannot be told apart here: other users of this "
+				"machine can look, too; "
+				"KYMO_TOKEN=… asks them for a token\n");
 	fprintf(stderr, "  Ctrl-C ends it\n");
 }
 

@@ -1,4 +1,5 @@
-/* A part of the recording as a file. Rows are looked into by the columns that their stream describes, whatever the table is. */
+/* A part of the recording as a file. Rows are looked into by the columns that their stream
+   describes, whatever the table is. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Settings that the program itself changes; `kymo config` changes them from outside (collect/run/configure.c). */
+/* Settings that the program itself changes; `kymo config` changes them from outside
+   (collect/run/configure.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
- * What an entry costs on this machine, so that reports can say it and take it off: both ends of it and its part of
- * folding the totals, on a lane and a stream of private memory. Regions (two calls) and zones (inline) are measured both
- * and the dearer one counts, since a recording does not tell them apart. Some 50 us in all.
+ * What an entry costs on this machine, so that reports can say it and take it off: both ends of it
+ * and its part of folding the totals, on a lane and a stream of private memory. Regions (two calls)
+ * and zones (inline) are measured both and the dearer one counts, since a recording does not tell
+ * them apart. Some 50 us in all.
  */
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* For adapters that measure what they cost: a lane that nobody reads, and where the result is put. */
+/* For adapters that measure what they cost: a lane that nobody reads, and where the result is
+   put. */
 #include <kymo/atomic.h>
 
 #include "record/record.h"

@@ -79,8 +79,9 @@ static void lane_give(struct kymo__full_lane *lane)
 	kymo__pool_push(&free_lanes, lane->hot.index, &lane->next_free);
 }
 
-/* Destructors of the program's own keys run in the same round, most of them after this one, and free what the thread had.
-   So its lane is given back in the next round: whoever asks for one is called again, four times at most. */
+/* Destructors of the program's own keys run in the same round, most of them after this one, and
+   free what the thread had. So its lane is given back in the next round: whoever asks for one is
+   called again, four times at most. */
 static void lane_thread_ends(void *value)
 {
 	struct kymo__full_lane *lane = value;
@@ -174,7 +175,8 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 	}
 	entering = 1;
 	kept_errno =
-		errno; /* the program's: it may not have looked at it yet, all the more below a handler */
+		/* the program's: it may not have looked at it yet, all the more below a handler */
+		errno;
 	now = kymo__ticks();
 	if (kymo__process_ready() && now >= kymo__load_relaxed(&retry_ticks)) {
 		lane = lane_take();

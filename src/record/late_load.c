@@ -1,6 +1,7 @@
 /*
- * What is loaded into a program that runs. Zones are recorded in signal handlers and inside of other people's locks, so
- * nothing may be loaded where they are; kymo_poll() is a call of which the caller knows that it is no such place.
+ * What is loaded into a program that runs. Zones are recorded in signal handlers and inside of
+ * other people's locks, so nothing may be loaded where they are; kymo_poll() is a call of which the
+ * caller knows that it is no such place.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Files that are mapped and grow. No descriptor stays open: the program's table of them is not ours. */
+/* Files that are mapped and grow. No descriptor stays open: the program's table of them is not
+   ours. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -63,7 +64,8 @@ static void populate(char *base, size_t from, size_t to, int how)
 	madvise(base + start, to - start, how);
 }
 
-/* Address space is the program's too where it is limited: reserve little then, and be full earlier. */
+/* Address space is the program's too where it is limited: reserve little then, and be full
+   earlier. */
 static size_t reserve_within_limits(size_t reserve, size_t initial)
 {
 	struct rlimit limit;
@@ -85,8 +87,8 @@ static bool is_whole(int fd, size_t bytes)
 	       (uint64_t)st.st_blocks * 512 >= bytes;
 }
 
-/* The file system decides between threads. A death after the rename leaves what one in create_new() does: a file
-   without a head, beyond segment_next. */
+/* The file system decides between threads. A death after the rename leaves what one in create_new()
+   does: a file without a head, beyond segment_next. */
 static bool rename_spare(unsigned number, const char *path)
 {
 	char name[32], spare[KYMO_PATH_BYTES + 64];
@@ -95,7 +97,8 @@ static bool rename_spare(unsigned number, const char *path)
 	return !mapfile_path_of(name, spare, sizeof(spare)) && !rename(spare, path);
 }
 
-/* Allocating and zeroing a page here takes 2 µs, mapping one that is there a quarter of it. -ENOENT: there is none. */
+/* Allocating and zeroing a page here takes 2 µs, mapping one that is there a quarter of it.
+   -ENOENT: there is none. */
 static int take_spare(const char *path, size_t bytes)
 {
 	const struct kymo_control *control = kymo__process.control;
@@ -140,7 +143,8 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 			 size_t initial)
 {
 	char path[KYMO_PATH_BYTES + 64];
-	/* A page that is there and zero is mapped by a read with its neighbours, and writable at once. */
+	/* A page that is there and zero is mapped by a read with its neighbours, and writable at
+	   once. */
 	int how = MADV_POPULATE_READ;
 	void *base;
 	int rc = mapfile_path_of(name, path, sizeof(path));

@@ -1,7 +1,8 @@
 /*
- * Names to ids: an append-only table in two mapped files (entries, text), bounded, shared by all threads without a
- * lock, usable in a signal handler. A name is published (entry ready) before its id is known to anybody. Two threads
- * that meet a new name at once may both add it; one id wins, the other's entry is the same text and harms nobody.
+ * Names to ids: an append-only table in two mapped files (entries, text), bounded, shared by all
+ * threads without a lock, usable in a signal handler. A name is published (entry ready) before its
+ * id is known to anybody. Two threads that meet a new name at once may both add it; one id wins,
+ * the other's entry is the same text and harms nobody.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,7 +60,8 @@ static void begun(void)
 	kymo__mapfile_begun(names_head(), KYMO_MAGIC_NAMES, sizeof(struct kymo_names_head));
 }
 
-/* The parent goes on adding to its files while we copy: what was taken when we looked is what we take over. */
+/* The parent goes on adding to its files while we copy: what was taken when we looked is what we
+   take over. */
 static int copy_of_parent(void)
 {
 	struct kymo__mapfile old_entries = entries_file, old_text = text_file;

@@ -1,7 +1,7 @@
 /*
- * What code that is marked for another tool needs beyond the public calls: the live bytes of the program's own pools. A
- * free does not say how much, so the sizes of live pointers are kept here: sets of 16, no pointer ever moves, and a full
- * set means one that is not tracked.
+ * What code that is marked for another tool needs beyond the public calls: the live bytes of the
+ * program's own pools. A free does not say how much, so the sizes of live pointers are kept here:
+ * sets of 16, no pointer ever moves, and a full set means one that is not tracked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,11 +21,14 @@ struct pool {
 	uint32_t name; /* of its counter; 0: free; atomic */
 	uint32_t text_state; /* 0 none, 1 being filled, 2 there; atomic */
 	char text
-		[48]; /* the pool's own name, to save the lookup of its counter's; a longer one has none */
+		/* the pool's own name, to save the lookup of its counter's; a longer one has
+		   none */
+		[48];
 	int64_t live_bytes; /* atomic */
 };
 
-/* Written by the thread that took the slot by its pointer, until it is given back; the pointer is stored last. */
+/* Written by the thread that took the slot by its pointer, until it is given back; the pointer is
+   stored last. */
 struct live_pointer {
 	uintptr_t ptr; /* 0: free; TAKEN: being filled; atomic */
 	uint64_t bytes; /* atomic, both: who looks for another pointer may meet them */
@@ -131,7 +134,8 @@ static bool pools_remember(const void *ptr, size_t bytes, uint32_t pool)
 			continue;
 		kymo__store_relaxed(&slot->bytes, bytes);
 		kymo__store_relaxed(&slot->pool, pool);
-		/* Pairs with the acquire in pools_forget(): who finds the pointer finds its size. */
+		/* Pairs with the acquire in pools_forget(): who finds the pointer finds its
+		   size. */
 		kymo__store_release(&slot->ptr, (uintptr_t)ptr);
 		return true;
 	}

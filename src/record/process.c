@@ -1,7 +1,7 @@
 /*
- * On and off. One state word decides: rows are written only in READY. Whoever finds OFF→STARTING sets recording up;
- * others drop their row meanwhile, since nothing here may block. The child of a fork starts in FORKED and makes
- * its own files at its first row.
+ * On and off. One state word decides: rows are written only in READY. Whoever finds OFF→STARTING
+ * sets recording up; others drop their row meanwhile, since nothing here may block. The child of a
+ * fork starts in FORKED and makes its own files at its first row.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,8 @@
 
 enum state { STATE_OFF, STATE_STARTING, STATE_READY, STATE_FORKED, STATE_FAILED };
 
-/* Defined by kymo's own program: the environment of a recorded one, which it may inherit, is not meant for it. */
+/* Defined by kymo's own program: the environment of a recorded one, which it may inherit, is not
+   meant for it. */
 extern const int kymo__not_by_environment __attribute__((weak));
 
 static const uint32_t nothing_is_on;
@@ -151,7 +152,7 @@ static void process_describe(struct kymo_control *control, enum kymo_role role)
 	control->role = role;
 }
 
-/* ---- the run that this process belongs to ----------------------------------------------------- */
+/* ---- the run that this process belongs to ---- */
 
 static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *control)
 {
@@ -221,7 +222,8 @@ static int process_make_directory(struct kymo_error *err)
 
 	paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir,
 		      sizeof(kymo__process.dir));
-	/* It is there when this process has replaced itself by exec: a second life, a directory of its own. */
+	/* It is there when this process has replaced itself by exec: a second life, a directory of
+	   its own. */
 	for (int life = 2; mkdir(kymo__process.dir, 0700); life++) {
 		size_t length;
 
@@ -238,7 +240,7 @@ static int process_make_directory(struct kymo_error *err)
 	return 0;
 }
 
-/* ---- what was configured ----------------------------------------------------------------------- */
+/* ---- what was configured ---- */
 
 #define ANCESTORS_MOST 16 /* shells and launchers that record nothing may lie between */
 #define LIVES_MOST 1000
@@ -275,8 +277,8 @@ static bool process_read_control(pid_t pid, struct kymo_control *out)
 	return true;
 }
 
-/* A program that was started anew (exec) goes on with what `kymo config` has changed in the one that it was, or that
-   started it. */
+/* A program that was started anew (exec) goes on with what `kymo config` has changed in the one
+   that it was, or that started it. */
 static void inherit_settings(struct kymo_control *control)
 {
 	static struct kymo_control from; /* one writer: STATE_STARTING */
@@ -506,10 +508,10 @@ void kymo__process_tick(uint64_t now_ticks)
 	kymo__store_release(&next_pair_ticks, kymo__ticks() + kymo__process.ticks_per_ms * 1000);
 }
 
-/* ---- life and death --------------------------------------------------------------------------- */
+/* ---- life and death ---- */
 
-/* In the child nothing of the parent's may be written: only pointers are cleared here, since other locks of the program
-   may be held by threads that are not in this child. */
+/* In the child nothing of the parent's may be written: only pointers are cleared here, since other
+   locks of the program may be held by threads that are not in this child. */
 static void process_after_fork_in_child(void)
 {
 	uint32_t now = kymo__load_relaxed(&state);

@@ -1,6 +1,6 @@
 /*
- * Inside libkymo. It lives in other people's programs: libc only, no malloc, no locks, no threads, no
- * signal handlers; a failure loses rows, is counted, and changes nothing else.
+ * Inside libkymo. It lives in other people's programs: libc only, no malloc, no locks, no threads,
+ * no signal handlers; a failure loses rows, is counted, and changes nothing else.
  *
  *	process.c   on and off, the control page, fork
  *	mapfile.c   files that are mapped and grow
@@ -42,7 +42,8 @@ struct kymo__process {
 };
 extern struct kymo__process kymo__process;
 
-/* True when rows can be written now; sets recording up again in the child of a fork. Never blocks. */
+/* True when rows can be written now; sets recording up again in the child of a fork. Never
+   blocks. */
 bool kymo__process_ready(void);
 /* For the supervisor: records as a process of that role in an existing run. */
 KYMO__EXPORT int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error *err);
@@ -51,22 +52,24 @@ void kymo__lost(uint32_t table, enum kymo_drop cause);
 /* Adds a clock pair when the last one is older than a second. */
 void kymo__process_tick(uint64_t now_ticks);
 
-/* config.c: changes a setting of this process (base/settings.h) and writes the row of it. by: who. 0, or -EINVAL and a
-   sentence; -EAGAIN while nothing records. */
+/* config.c: changes a setting of this process (base/settings.h) and writes the row of it. by: who.
+   0, or -EINVAL and a sentence; -EAGAIN while nothing records. */
 KYMO__EXPORT int kymo__configure(const char *key, const char *value, const char *by,
 				 struct kymo_error *err);
 /* config.c: a row of kymo.config. */
 KYMO__EXPORT void kymo__config_row(const char *key, const char *old_value, const char *new_value,
 				   const char *by);
-/* For the parts of kymo that live in the program beside libkymo: the control page, or NULL while there is none; whether the
-   user has ever marked a step (1) or a phase of one (2) himself; a phase's time that he did not. */
+/* For the parts of kymo that live in the program beside libkymo: the control page, or NULL while
+   there is none; whether the user has ever marked a step (1) or a phase of one (2) himself; a
+   phase's time that he did not. */
 KYMO__EXPORT struct kymo_control *kymo__control(void);
 KYMO__EXPORT uint32_t kymo__marked_by_user(void);
 KYMO__EXPORT void kymo__add_phase(enum kymo_phase phase, uint64_t ticks);
 #define KYMO__MARKED_STEPS 1u
 #define KYMO__MARKED_PHASES 2u
-/* rows.c: a step or a mark was made, by whomever. The hook is called in the thread that made it, once it is recorded; NULL
-   takes it away. kymo__moment() is for who writes rows of steps himself. */
+/* rows.c: a step or a mark was made, by whomever. The hook is called in the thread that made it,
+   once it is recorded; NULL takes it away. kymo__moment() is for who writes rows of steps
+   himself. */
 enum kymo__moment { KYMO__STEP_BEGAN, KYMO__STEP_ENDED, KYMO__MARKED };
 KYMO__EXPORT void kymo__on_moment(void (*hook)(enum kymo__moment what, const char *name));
 KYMO__EXPORT void kymo__moment(enum kymo__moment what, const char *name);
@@ -81,20 +84,23 @@ char *kymo__cost_lane_rewind(struct kymo__lane *lane);
 
 /* ---- mapfile.c --------------------------------------------------------------------------- */
 
-/* A file in the process's directory, mapped over its largest size; only [0, allocated) may be touched. */
+/* A file in the process's directory, mapped over its largest size; only [0, allocated) may be
+   touched. */
 struct kymo__mapfile {
 	char *base; /* NULL: none */
 	size_t reserved;
 	size_t allocated; /* grows only; atomic */
 };
 
-/* 0 or a negative errno. The file is new, 0600, allocated (never sparse: a full tmpfs must not mean SIGBUS). */
+/* 0 or a negative errno. The file is new, 0600, allocated (never sparse: a full tmpfs must not mean
+   SIGBUS). */
 int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve,
 			 size_t initial);
 /* Makes [0, need) usable; any thread, at once. */
 int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need);
 void kymo__mapfile_close(struct kymo__mapfile *file);
-/* Ends the filling of a file's head: the magic is stored last, so that a reader sees a whole head or none. */
+/* Ends the filling of a file's head: the magic is stored last, so that a reader sees a whole head
+   or none. */
 void kymo__mapfile_begun(void *head, const char *magic, size_t head_bytes);
 /* May this process take so many more bytes? The budget, an eighth of what is free, RLIMIT_FSIZE. */
 bool kymo__room_for(size_t bytes, size_t file_bytes);
@@ -102,7 +108,8 @@ void kymo__unlink(const char *name); /* and counts its bytes as given back */
 
 /* ---- names.c, threads.c ------------------------------------------------------------------ */
 
-/* Creates the files; in the child of a fork, as copies of the parent's, so that all ids stay valid. */
+/* Creates the files; in the child of a fork, as copies of the parent's, so that all ids stay
+   valid. */
 int kymo__names_open(bool forked);
 uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
 		      uint32_t line, uint32_t source, uint32_t instance);
@@ -151,17 +158,20 @@ struct kymo__stream {
 	uint32_t next_free;
 };
 
-/* From the pool, else new; NULL: none to be had. The caller is its only writer until it gives it back. */
+/* From the pool, else new; NULL: none to be had. The caller is its only writer until it gives it
+   back. */
 struct kymo__stream *kymo__stream_take(struct kymo_table *table, uint32_t thread);
 void kymo__stream_give(struct kymo__stream *stream);
-/* The slow path: folds, moves the floor, wraps, grows, opens the next segment. Where the next row goes, or NULL:
-   that row is lost and has been counted. Sets next and limit. */
+/* The slow path: folds, moves the floor, wraps, grows, opens the next segment. Where the next row
+   goes, or NULL: that row is lost and has been counted. Sets next and limit. */
 char *kymo__stream_turn(struct kymo__stream *stream);
-/* The streams one after another, of all threads; *out is NULL for one that is being made. False: no more. */
+/* The streams one after another, of all threads; *out is NULL for one that is being made. False: no
+   more. */
 bool kymo__stream_at(uint32_t index, const struct kymo__stream **out);
 /* Forgets all streams: in the child of a fork. */
 void kymo__streams_forget(void);
-/* Gives back memory: the oldest sealed segment of the stream that has most. False: there was none. */
+/* Gives back memory: the oldest sealed segment of the stream that has most. False: there was
+   none. */
 bool kymo__streams_evict(void);
 
 int kymo__totals_open(struct kymo__stream *stream);
@@ -172,7 +182,8 @@ void kymo__totals_fold(struct kymo__stream *stream, uint64_t head);
 
 /* ---- lanes ------------------------------------------------------------------------------- */
 
-/* Regions below the 64 of the mapped stack, per thread: pages that are never touched cost nothing. */
+/* Regions below the 64 of the mapped stack, per thread: pages that are never touched cost
+   nothing. */
 #define KYMO__DEEP 65472
 #define KYMO__STEPS 4
 
@@ -205,7 +216,8 @@ void kymo__lanes_forget(void);
 /* Appends to any table but trace.zones. row has table->user_bytes. 0 or -EAGAIN: lost, counted. */
 int kymo__push(struct kymo_table *table, const void *row);
 
-/* As kymo__append(), without a call, for rows of three words that have no column for the thread. False: it is to be called. */
+/* As kymo__append(), without a call, for rows of three words that have no column for the thread.
+   False: it is to be called. */
 static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct kymo__lane *lane = kymo__lane;
@@ -228,7 +240,8 @@ static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t
 	return true;
 }
 
-/* A pool of indexes as a stack without locks: low 32 bits the first index + 1, high 32 bits a tag. */
+/* A pool of indexes as a stack without locks: low 32 bits the first index + 1, high 32 bits a
+   tag. */
 static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *next_of_index)
 {
 	uint64_t old = kymo__load_relaxed(pool);

@@ -1,5 +1,6 @@
-/* Regions: zones whose start and stop are two calls. The thread's stack of open zones is where a stop finds its start, so
-   that nesting, recursion and many threads on one region need nothing else. */
+/* Regions: zones whose start and stop are two calls. The thread's stack of open zones is where a
+   stop finds its start, so that nesting, recursion and many threads on one region need nothing
+   else. */
 #include <errno.h>
 #include <string.h>
 
@@ -61,8 +62,9 @@ int kymo_region_start(struct kymo_region *region)
 	return 0;
 }
 
-/* An end that is not the innermost leaves a hole, so that what is above keeps its depth; holes on top go. What goes is no
-   hole any more: a scope deeper than the mapped entries writes none, and one below it would be taken for its own. */
+/* An end that is not the innermost leaves a hole, so that what is above keeps its depth; holes on
+   top go. What goes is no hole any more: a scope deeper than the mapped entries writes none, and
+   one below it would be taken for its own. */
 static void region_pop(struct kymo__full_lane *lane, uint32_t depth)
 {
 	struct kymo_open_stack *open = lane->hot.open;

@@ -1,7 +1,7 @@
 /*
- * Regions whose names are made at run time. The names are kept here, once each, for as long as the process lives: so a
- * name outlives the text, the library or the stack that it came from, a fork inherits it, and making the same region
- * over and over takes no more room.
+ * Regions whose names are made at run time. The names are kept here, once each, for as long as the
+ * process lives: so a name outlives the text, the library or the stack that it came from, a fork
+ * inherits it, and making the same region over and over takes no more room.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,8 @@ static bool region_names_fill(struct made *one, const char *name, uint32_t bytes
 	return true;
 }
 
-/* NULL: no room. Two threads that make one name at once may make it twice; its id is the same, and so are its totals. */
+/* NULL: no room. Two threads that make one name at once may make it twice; its id is the same, and
+   so are its totals. */
 static struct made *find_or_make(const char *name)
 {
 	uint32_t bytes = (uint32_t)kymo__utf8_cut(name, strlen(name), KYMO_NAME_BYTES_MAX);

@@ -1,7 +1,7 @@
 /*
- * A region's totals, asked for from inside the process: the slots of all streams and the rows that are not folded into
- * them yet, by the protocol of base/fold.h, while other threads go on recording. Rows are read from their file, since
- * their thread may unmap a segment at any time.
+ * A region's totals, asked for from inside the process: the slots of all streams and the rows that
+ * are not folded into them yet, by the protocol of base/fold.h, while other threads go on
+ * recording. Rows are read from their file, since their thread may unmap a segment at any time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,8 @@ static bool copy_slot(const struct kymo__stream *stream, uint32_t id, struct par
 	       kymo__load_relaxed(&stream->live->histogram_upto) == out->histogram_upto;
 }
 
-/* How many of the rows [first, first + count) could be had. They lie one after another: a batch crosses no end. */
+/* How many of the rows [first, first + count) could be had. They lie one after another: a batch
+   crosses no end. */
 static uint64_t read_rows(const struct kymo__stream *stream, uint64_t first, uint64_t count,
 			  struct kymo_zone_row *out)
 {
@@ -99,8 +100,8 @@ static bool read_part(const struct kymo__stream *stream, uint32_t id, struct par
 	return true;
 }
 
-/* A thread at full speed may fold through every attempt at its newest rows; what it has folded is there all the same,
-   and was the whole of it a few microseconds ago. */
+/* A thread at full speed may fold through every attempt at its newest rows; what it has folded is
+   there all the same, and was the whole of it a few microseconds ago. */
 static bool read_part_or_folded(const struct kymo__stream *stream, uint32_t id, struct part *out)
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++)
@@ -164,7 +165,7 @@ static void sum_streams(uint32_t id, struct sums *sums, struct kymo_totals *out)
 		out->dropped += control->lost[SCHEMA_ZONES].dropped[cause];
 }
 
-/* ---- from ticks to what people ask for -------------------------------------------------------- */
+/* ---- from ticks to what people ask for ---- */
 
 /* libm is not there for a square root. */
 static double root(double value)

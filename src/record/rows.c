@@ -192,7 +192,7 @@ void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value)
 		zone_value(zone, value);
 }
 
-/* ---- marks and counters ------------------------------------------------------------------------ */
+/* ---- marks and counters ---- */
 
 static void (*moment_hook)(enum kymo__moment what, const char *name);
 
@@ -253,14 +253,15 @@ void kymo_counter(const char *name, double value)
 		kymo_counter_id(kymo_name(name), value);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 uint32_t kymo_current_step(void)
 {
 	return kymo__process_ready() ? kymo__load_relaxed(&kymo__process.control->step) : 0;
 }
 
-/* The lane's slot of that name, a free one, or the last one: more names at once than slots share it. */
+/* The lane's slot of that name, a free one, or the last one: more names at once than slots share
+   it. */
 static struct kymo__step *step_slot(struct kymo__full_lane *lane, uint32_t name)
 {
 	for (uint32_t i = 0; i < KYMO__STEPS; i++)

@@ -1,6 +1,7 @@
 /*
- * The snapshot's writer. Each stream is copied by the protocol of readers (base/files/stream_image.h) and written in the simplest
- * form that readers know: rows in segments, no ring, totals that hold every row.
+ * The snapshot's writer. Each stream is copied by the protocol of readers
+ * (base/files/stream_image.h) and written in the simplest form that readers know: rows in segments,
+ * no ring, totals that hold every row.
  */
 #include "record/snapshot.h"
 
@@ -186,7 +187,8 @@ static uint64_t rows_missed(struct work *work)
 	return choice->misses(choice->context, work->bytes) ? oldest : 0;
 }
 
-/* Rows are numbered anew: those that are missed, then the chosen ones. How many those are is known at the end. */
+/* Rows are numbered anew: those that are missed, then the chosen ones. How many those are is known
+   at the end. */
 static void write_chosen(struct snapshot_file *writer, struct work *work)
 {
 	struct stream_image *copy = &work->stream;
@@ -261,7 +263,8 @@ static void snapshot_copy_range(struct snapshot_file *writer, struct work *work,
 	}
 }
 
-/* names, text and threads begin alike: a head of 64 bytes whose first word says how much of the rest is used. */
+/* names, text and threads begin alike: a head of 64 bytes whose first word says how much of the
+   rest is used. */
 static void snapshot_write_table(struct snapshot_file *writer, struct work *work,
 				 const char *process, const char *name, uint64_t entry_bytes)
 {
@@ -315,7 +318,8 @@ static void write_process(struct snapshot_file *writer, struct work *work, const
 	for (size_t i = 0; i < work->files.count && !writer->error; i++)
 		if (work->files.items[i].kind == SOURCE_HEAD)
 			snapshot_write_stream(writer, work, process, work->files.items[i].id);
-	/* After the rows: a name is published before the row that uses it. And the entries before their text. */
+	/* After the rows: a name is published before the row that uses it. And the entries before
+	   their text. */
 	snapshot_write_table(writer, work, process, "names", sizeof(struct kymo_name_entry));
 	snapshot_write_table(writer, work, process, "text", 1);
 	snapshot_write_table(writer, work, process, "threads", sizeof(struct kymo_thread_entry));
@@ -428,10 +432,10 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 	int rc = open_aside(writer, work, path);
 
 	if (rc)
-		return error_set(
-			err, -rc,
-			"cannot write the snapshot %s: %s; name a file in a directory you can write",
-			path, strerror(-rc));
+		return error_set(err, -rc,
+				 "cannot write the snapshot %s: %s; name a file in a directory you "
+				 "can write",
+				 path, strerror(-rc));
 	rc = snapshot_write_all(writer, work, processes);
 	/* Some file systems tell only here that there was no room. */
 	if (close(writer->fd) && !rc)
@@ -494,10 +498,10 @@ static int write_own(const char *path, const struct kymo__choice *choice, struct
 	if (!path || !*path)
 		return error_set(err, EINVAL, "a snapshot needs the name of a file");
 	if (!slash || (size_t)(slash - directory) >= sizeof(run))
-		return error_set(
-			err, ENODATA,
-			"there is nothing to write to %s: this process does not record; call kymo_enable() first",
-			path);
+		return error_set(err, ENODATA,
+				 "there is nothing to write to %s: this process does not record; "
+				 "call kymo_enable() first",
+				 path);
 	memcpy(run, directory, (size_t)(slash - directory));
 	run[slash - directory] = '\0';
 	processes[0] = slash + 1;

@@ -1,4 +1,5 @@
-/* A snapshot's bytes: one file after another, and the table of contents. No malloc; the first error ends all. */
+/* A snapshot's bytes: one file after another, and the table of contents. No malloc; the first error
+   ends all. */
 #ifndef KYMO_RECORD_SNAPSHOT_FILE_H
 #define KYMO_RECORD_SNAPSHOT_FILE_H
 
@@ -14,13 +15,16 @@ struct snapshot_file {
 	int error; /* the first one, negative; all later calls do nothing */
 	uint64_t at; /* where the next byte goes */
 	uint64_t
-		most; /* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not ours */
+		/* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not
+		   ours */
+		most;
 	char *buffer; /* SNAPSHOT_FILE_BUFFER_BYTES */
 	size_t buffered;
 	struct kymo_snapshot_entry *entries;
 	size_t count, room_bytes;
 	struct kymo_snapshot_entry
-		nowhere; /* what kymo__snapshot_file_end() fills when there was no memory for an entry */
+		/* what kymo__snapshot_file_end() fills when there was no memory for an entry */
+		nowhere;
 };
 
 void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *bytes, size_t count,

@@ -1,7 +1,8 @@
 /*
- * Streams: single-writer rings (flight) or chains of segments (keep=all) of fixed-width rows, in files of their own.
- * They belong to a pool; a thread takes one per table at its first row and gives it back when it ends, and the
- * rows go on where the last tenant stopped. The protocol with readers is in base/format.h.
+ * Streams: single-writer rings (flight) or chains of segments (keep=all) of fixed-width rows, in
+ * files of their own. They belong to a pool; a thread takes one per table at its first row and
+ * gives it back when it ends, and the rows go on where the last tenant stopped. The protocol with
+ * readers is in base/format.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@
 static struct kymo__stream *streams[STREAMS_MAX];
 static uint32_t stream_count;
 static uint64_t
-	spare_ids; /* numbers whose files could not be had, to be tried again: see kymo__pool_push */
+	/* numbers whose files could not be had, to be tried again: see kymo__pool_push */
+	spare_ids;
 static uint32_t next_spare[STREAMS_MAX];
 
 static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequence)
@@ -33,7 +35,7 @@ static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequ
 		snprintf(out, 48, "s%u.%llu", id, (unsigned long long)sequence);
 }
 
-/* ---- making one ------------------------------------------------------------------------------- */
+/* ---- making one ---- */
 
 /* The number of a stream to be made; STREAMS_MAX: there are too many. */
 static uint32_t id_take(void)
@@ -152,7 +154,7 @@ static struct kymo__stream *stream_make(struct kymo_table *table)
 	return NULL;
 }
 
-/* ---- the pool --------------------------------------------------------------------------------- */
+/* ---- the pool ---- */
 
 static struct kymo__stream *stream_pool_pop(struct kymo_table *table)
 {
@@ -214,7 +216,7 @@ void kymo__streams_forget(void)
 	spare_ids = 0;
 }
 
-/* ---- room for rows ---------------------------------------------------------------------------- */
+/* ---- room for rows ---- */
 
 static size_t segment_bytes(const struct kymo__stream *stream, uint64_t rows)
 {
@@ -261,7 +263,8 @@ static char *ring_turn(struct kymo__stream *stream, uint64_t head)
 	    ring_make_room(stream, slot))
 		return NULL;
 	if (head >= stream->cap_rows && head % KYMO_RING_SEGMENT_ROWS == 0) {
-		/* W1: before any row of the segment is overwritten; pairs with the second look at floor in readers. */
+		/* W1: before any row of the segment is overwritten; pairs with the second look at
+		   floor in readers. */
 		kymo__store_relaxed(&stream->live->floor,
 				    head + KYMO_RING_SEGMENT_ROWS - stream->cap_rows);
 		kymo__fence_release();
@@ -359,7 +362,7 @@ char *kymo__stream_turn(struct kymo__stream *stream)
 	return row;
 }
 
-/* ---- giving memory back ------------------------------------------------------------------------ */
+/* ---- giving memory back ---- */
 
 static uint64_t sealed_segments(const struct kymo__stream *stream, uint64_t *out_first)
 {

@@ -70,7 +70,7 @@ void kymo__tables_name_losses(void)
 			name_losses(&kymo__tables[i]);
 }
 
-/* ---- the user's -------------------------------------------------------------------------------- */
+/* ---- the user's ---- */
 
 static int table_check_name(const char *name, struct kymo_error *err)
 {
@@ -78,17 +78,17 @@ static int table_check_name(const char *name, struct kymo_error *err)
 
 	if (!dot || strlen(name) > 55 || !schema_is_word(name, (size_t)(dot - name)) ||
 	    !schema_is_word(dot + 1, strlen(dot + 1)))
-		return error_set(
-			err, EINVAL,
-			"cannot declare the table '%s': a name is schema.table, of letters, digits and _, at most 55 bytes",
-			name ? name : "(null)");
+		return error_set(err, EINVAL,
+				 "cannot declare the table '%s': a name is schema.table, of "
+				 "letters, digits and _, at most 55 bytes",
+				 name ? name : "(null)");
 	for (size_t i = 0; i < sizeof(own_schemas) / sizeof(own_schemas[0]); i++)
 		if (strlen(own_schemas[i]) == (size_t)(dot - name) &&
 		    !strncasecmp(own_schemas[i], name, (size_t)(dot - name)))
-			return error_set(
-				err, EINVAL,
-				"cannot declare the table '%s': the schema %s is kymo's own; take another, such as app",
-				name, own_schemas[i]);
+			return error_set(err, EINVAL,
+					 "cannot declare the table '%s': the schema %s is kymo's "
+					 "own; take another, such as app",
+					 name, own_schemas[i]);
 	return 0;
 }
 
@@ -99,10 +99,10 @@ static int check_column(const char *table, const struct kymo_column *column, siz
 
 	if (!column->name || strlen(column->name) > 31 ||
 	    !schema_is_word(column->name, strlen(column->name)))
-		return error_set(
-			err, EINVAL,
-			"cannot declare %s: '%s' is no name for a column (letters, digits and _, at most 31)",
-			table, column->name ? column->name : "(null)");
+		return error_set(err, EINVAL,
+				 "cannot declare %s: '%s' is no name for a column (letters, digits "
+				 "and _, at most 31)",
+				 table, column->name ? column->name : "(null)");
 	if (!bytes)
 		return error_set(err, EINVAL,
 				 "cannot declare %s: column %s has no known type or no width",
@@ -173,7 +173,8 @@ struct kymo_table *kymo_table_create(const char *name, const struct kymo_column 
 			kymo__store_release(&table->state, 2);
 			return table;
 		}
-		/* Another thread is filling it, which takes no time; or was, when this child was forked. */
+		/* Another thread is filling it, which takes no time; or was, when this child was
+		   forked. */
 		for (int turns = 0; turns < 10000 && kymo__load_acquire(&table->state) == 1;
 		     turns++)
 			sched_yield();

@@ -1,7 +1,7 @@
 /*
- * Exact totals per region, folded from the rows in batches. The order of the stores is in base/fold.h. Sums of a
- * batch are kept in private memory (in registers over a run of equal names), since adding to the mapped slot row
- * by row costs more than twice as much.
+ * Exact totals per region, folded from the rows in batches. The order of the stores is in
+ * base/fold.h. Sums of a batch are kept in private memory (in registers over a run of equal names),
+ * since adding to the mapped slot row by row costs more than twice as much.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -173,7 +173,8 @@ static inline void fold_row(struct kymo__sums *sums, uint64_t ticks, uint64_t ch
 		sums->histogram[kymo_hist_bucket(ticks)]++;
 }
 
-/* A run of rows of one name, from `row` on: their sums stay in registers. Returns how many they were. */
+/* A run of rows of one name, from `row` on: their sums stay in registers. Returns how many they
+   were. */
 static uint64_t fold_run(struct batch *batch, struct kymo__sums *sums,
 			 const struct kymo_zone_row *row, uint64_t number, uint64_t end)
 {
@@ -191,7 +192,8 @@ static uint64_t fold_run(struct batch *batch, struct kymo__sums *sums,
 	return number - from;
 }
 
-/* Where the next row has another name, its sums are added to in memory: loading and storing all of them costs more. */
+/* Where the next row has another name, its sums are added to in memory: loading and storing all of
+   them costs more. */
 static void fold_rows(struct batch *batch, const struct kymo_zone_row *row, uint64_t number,
 		      uint64_t end)
 {

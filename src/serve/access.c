@@ -1,6 +1,7 @@
 /*
- * Who may ask. A page of another site must not (Host and Origin: DNS rebinding, forged POSTs), another user of this machine must
- * not (the owner of the other end of a connection on loopback), and from elsewhere nobody may without the token.
+ * Who may ask. A page of another site must not (Host and Origin: DNS rebinding, forged POSTs),
+ * another user of this machine must not (the owner of the other end of a connection on loopback),
+ * and from elsewhere nobody may without the token.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -182,7 +183,8 @@ static int64_t access_hear(int fd)
 	return message->idiag_uid;
 }
 
-/* Of the socket that is bound to `peer` and connected to `here`: the kernel knows. -1: not found out. */
+/* Of the socket that is bound to `peer` and connected to `here`: the kernel knows. -1: not found
+   out. */
 static int64_t access_owner_of(const struct sockaddr *peer, const struct sockaddr *here)
 {
 	struct question question = {
@@ -219,7 +221,8 @@ static bool is_loopback(const struct sockaddr *address)
 	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* We listen on loopback: what the client connected to is its own address with our port, or 127.0.0.1. */
+/* We listen on loopback: what the client connected to is its own address with our port, or
+   127.0.0.1. */
 static int64_t owner_at(const struct sockaddr *peer, uint16_t port)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET,

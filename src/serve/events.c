@@ -1,4 +1,5 @@
-/* Server-sent events: one thread looks for what is new and tells it to all who wait. Who is slow misses some, not others. */
+/* Server-sent events: one thread looks for what is new and tells it to all who wait. Who is slow
+   misses some, not others. */
 #include "serve/serve_inside.h"
 
 #ifndef KYMO_NO_HTTP
@@ -270,7 +271,8 @@ static void tell_one(struct subscriber *subscriber, const struct news *news, uin
 		subscriber->beat_ns = now_ns;
 }
 
-/* Wakes after the lock is given back: libmicrohttpd takes locks of its own. One that sleeps cannot go away meanwhile. */
+/* Wakes after the lock is given back: libmicrohttpd takes locks of its own. One that sleeps cannot
+   go away meanwhile. */
 static void events_tell(const struct news *news)
 {
 	struct MHD_Connection *woken[SUBSCRIBERS_MOST];

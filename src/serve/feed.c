@@ -98,7 +98,8 @@ static int64_t find_process(struct feed *feed, const struct store_process *proce
 
 /* ---- threads and names ---------------------------------------------------------------------- */
 
-/* A task has an entry of the thread table that runs on a thread which has one already, and has not ended. */
+/* A task has an entry of the thread table that runs on a thread which has one already, and has not
+   ended. */
 static bool is_task(const struct recording *recording, const struct store_process *process,
 		    uint32_t local)
 {

@@ -1,6 +1,7 @@
 /*
- * From a recording to the index of its zones: all rows at first, then those that have come since. The rows of a program that runs
- * are read where they lie, without SQL; packed files and what devices did are asked for in SQL.
+ * From a recording to the index of its zones: all rows at first, then those that have come since.
+ * The rows of a program that runs are read where they lie, without SQL; packed files and what
+ * devices did are asked for in SQL.
  */
 #ifndef KYMO_SERVE_FEED_H
 #define KYMO_SERVE_FEED_H
@@ -54,7 +55,8 @@ struct feed {
 	uint64_t device_rows;
 };
 
-/* Looks at the recording at `path` and takes what is new. 0, or a negative errno and *err: then all is as before. */
+/* Looks at the recording at `path` and takes what is new. 0, or a negative errno and *err: then all
+   is as before. */
 int feed_look(struct feed *feed, const char *path, struct kymo_error *err);
 void feed_fini(struct feed *feed);
 

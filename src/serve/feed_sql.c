@@ -9,16 +9,18 @@
 
 #define SQL_MEMORY_BYTES (UINT64_C(512) << 20)
 
-/* pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank; in the order of their start. */
-static const char zones_sql[] =
-	"SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank FROM trace.zones "
-	"WHERE duration_ns >= 0";
+/* pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank; in the order of
+   their start. */
+static const char zones_sql[] = "SELECT pid, tid, depth, start_ns, duration_ns, source, name, "
+				"file, line, thread, rank FROM trace.zones "
+				"WHERE duration_ns >= 0";
 static const char ops_sql[] = DEVICES_LANES_SQL " ORDER BY start_ns";
-static const char open_sql[] =
-	"SELECT pid, tid, depth, start_ns, 0, source, name, file, line, thread, rank FROM trace.open_zones";
-static const char run_sql[] =
-	"SELECT command, duration_ns, (SELECT min(rank) FROM kymo.processes WHERE role = 'target'), (SELECT max(ranks) "
-	"FROM kymo.processes WHERE role = 'target'), (SELECT count(*) FROM trace.steps) FROM kymo.runs";
+static const char open_sql[] = "SELECT pid, tid, depth, start_ns, 0, source, name, file, line, "
+			       "thread, rank FROM trace.open_zones";
+static const char run_sql[] = "SELECT command, duration_ns, (SELECT min(rank) FROM kymo.processes "
+			      "WHERE role = 'target'), (SELECT max(ranks) "
+			      "FROM kymo.processes WHERE role = 'target'), (SELECT count(*) FROM "
+			      "trace.steps) FROM kymo.runs";
 static const char streams_sql[] =
 	"SELECT sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams";
 

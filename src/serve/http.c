@@ -82,9 +82,10 @@ static void add_headers(const struct request *request, struct MHD_Response *resp
 		{ "Cross-Origin-Resource-Policy", "same-origin" },
 		{ "Cross-Origin-Opener-Policy", "same-origin" },
 		{ "X-Frame-Options", "DENY" },
-		{ "Content-Security-Policy",
-		  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-		  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'" },
+		{ "Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src "
+					     "'self'; connect-src 'self'; img-src 'self' data:; "
+					     "base-uri 'none'; form-action 'none'; frame-ancestors "
+					     "'none'; require-trusted-types-for 'script'" },
 	};
 	char text[160];
 
@@ -385,8 +386,8 @@ static int choose_token(const struct serve_options *options, struct kymo_error *
 }
 
 /*
- * poll, not epoll: where exactly 128 events have come at once, libmicrohttpd's loop over epoll (0.9.75)
- * goes to sleep for more before it looks at any of them.
+ * poll, not epoll: where exactly 128 events have come at once, libmicrohttpd's loop over epoll
+ * (0.9.75) goes to sleep for more before it looks at any of them.
  */
 static int start_daemon(int fd, struct kymo_error *err)
 {

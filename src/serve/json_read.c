@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts are decoded into `store`, which is as long as the input and one NUL for each: decoding never makes longer. */
+/* Texts are decoded into `store`, which is as long as the input and one NUL for each: decoding
+   never makes longer. */
 struct reader {
 	const char *at, *end;
 	char *out;

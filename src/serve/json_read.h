@@ -1,4 +1,5 @@
-/* JSON that comes in: one object of texts, numbers, true, false, null, and at most one object of the same inside of it. */
+/* JSON that comes in: one object of texts, numbers, true, false, null, and at most one object of
+   the same inside of it. */
 #ifndef KYMO_SERVE_JSON_READ_H
 #define KYMO_SERVE_JSON_READ_H
 

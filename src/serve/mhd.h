@@ -1,4 +1,5 @@
-/* libmicrohttpd as a struct of function pointers: it brings a TLS library along, and only `kymo serve` needs it. */
+/* libmicrohttpd as a struct of function pointers: it brings a TLS library along, and only `kymo
+   serve` needs it. */
 #ifndef KYMO_SERVE_MHD_H
 #define KYMO_SERVE_MHD_H
 

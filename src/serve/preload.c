@@ -1,4 +1,5 @@
-/* Who names a recording will look at it: its zones and its document are made while the browser starts. */
+/* Who names a recording will look at it: its zones and its document are made while the browser
+   starts. */
 #include "serve/serve_inside.h"
 
 #ifndef KYMO_NO_HTTP
@@ -23,7 +24,8 @@ int preload_start(struct serve *serve)
 	pthread_t thread;
 	int rc;
 
-	/* No list is made for nothing: it would be told, for a moment, to who asks for what has begun since. */
+	/* No list is made for nothing: it would be told, for a moment, to who asks for what has
+	   begun since. */
 	if (!serve->targets.named_count)
 		return 0;
 	pthread_attr_init(&attributes);

@@ -2,7 +2,8 @@
 
 #include "serve/serve_inside.h"
 
-/* A path that ends with / stands for all below it. No answer: the live tail, which is never done. */
+/* A path that ends with / stands for all below it. No answer: the live tail, which is never
+   done. */
 static const struct route routes[] = {
 	{ "/", "GET", false, answer_page, NULL },
 	{ "/assets/", "GET", false, answer_asset, NULL },

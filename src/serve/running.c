@@ -1,4 +1,5 @@
-/* Queries from when they are taken until they are answered: by their id they are cancelled, and with a client that went away. */
+/* Queries from when they are taken until they are answered: by their id they are cancelled, and
+   with a client that went away. */
 #include "serve/serve_inside.h"
 
 #ifndef KYMO_NO_HTTP
@@ -66,8 +67,9 @@ void running_leave(struct request *request)
 	pthread_mutex_unlock(&request->serve->running_lock);
 }
 
-/* Under running_lock. One that still waits for a worker is taken out of the queue and put before *waited; one that opens its
-   tables looks itself; what the tables do is interrupted until it has ended. */
+/* Under running_lock. One that still waits for a worker is taken out of the queue and put before
+   *waited; one that opens its tables looks itself; what the tables do is interrupted until it has
+   ended. */
 static void running_stop(struct running *running, struct request **waited)
 {
 	struct request *request = running->request;

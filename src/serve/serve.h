@@ -1,9 +1,10 @@
 /*
  * kymo serve: HTTP over recordings. docs/api.md says what is answered.
  *
- * Threads: libmicrohttpd's two do nothing but I/O; requests are answered by workers (jobs.c), those that may take long (SQL,
- * reports) apart from those that must not (the list, zones); one more looks for what is new and tells it to those who
- * wait (tail.c). A slow client costs a connection and no thread.
+ * Threads: libmicrohttpd's two do nothing but I/O; requests are answered by workers (jobs.c), those
+ * that may take long (SQL, reports) apart from those that must not (the list, zones); one more
+ * looks for what is new and tells it to those who wait (tail.c). A slow client costs a connection
+ * and no thread.
  */
 #ifndef KYMO_SERVE_SERVE_H
 #define KYMO_SERVE_SERVE_H
@@ -25,7 +26,8 @@ struct serve_options {
 	const char *hosts; /* further names of this machine, parted by commas; NULL: none */
 	const char *token; /* NULL: none is asked for on loopback, and one is made elsewhere */
 	double zoom; /* of the page; 0: as it is */
-	int32_t while_pid; /* ends a while after that process has, unless somebody looks; 0: never */
+	/* ends a while after that process has, unless somebody looks; 0: never */
+	int32_t while_pid;
 };
 
 /* What it has become, for who prints it. */

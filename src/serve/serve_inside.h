@@ -28,7 +28,8 @@ struct route {
 	void (*enter)(struct request *request);
 };
 
-/* A query that waits for a worker or runs, so that it can be cancelled (running.c). Under running_lock, but for the first two. */
+/* A query that waits for a worker or runs, so that it can be cancelled (running.c). Under
+   running_lock, but for the first two. */
 struct running {
 	char id[64]; /* "": none */
 	int socket;
@@ -117,7 +118,8 @@ int workers_start(void);
 bool workers_add(struct request *request);
 /* False: a worker has it. */
 bool workers_take_back(struct request *request);
-/* What this thread does from now on may take long: pictures, and the programs that are watched, come before it. */
+/* What this thread does from now on may take long: pictures, and the programs that are watched,
+   come before it. */
 void workers_yield(void);
 
 /* prepare.c: reads what was named on the command line, before anybody asks. */

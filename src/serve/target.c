@@ -45,7 +45,8 @@ static void make_id(const char *path, char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "r%016" PRIx64, hash ^ hash >> 29);
 }
 
-/* Recordings of others may be listed in the index or lie in the working directory; they are not ours to show. */
+/* Recordings of others may be listed in the index or lie in the working directory; they are not
+   ours to show. */
 static bool target_is_ours(const char *path)
 {
 	struct stat st;
@@ -75,8 +76,8 @@ static struct target *target_add(struct targets *targets, const char *id)
 	return target;
 }
 
-/* A run that has just begun is listed by its half in memory, until its half on the disk names it: who has opened it by then
-   must find it again. */
+/* A run that has just begun is listed by its half in memory, until its half on the disk names it:
+   who has opened it by then must find it again. */
 static bool is_same_run(const struct target *target, const struct store_entry *entry)
 {
 	const struct store_entry *known = &target->entry;
@@ -109,8 +110,9 @@ static bool is_unchanged(const struct store_entry *a, const struct store_entry *
 	       !strcmp(a->unreadable, b->unreadable);
 }
 
-/* A run whose program has not begun is listed by its half in memory, and nothing ties it to the half on the disk yet: who
-   opened it would not find it again. It has its program with the next look. */
+/* A run whose program has not begun is listed by its half in memory, and nothing ties it to the
+   half on the disk yet: who opened it would not find it again. It has its program with the next
+   look. */
 static bool is_too_young(const struct store_entry *entry)
 {
 	return entry->kind == STORE_DIRECTORY && entry->state == STORE_LIVE && !entry->pid;
@@ -310,7 +312,8 @@ static bool is_better_default(const struct target *target, const struct target *
 	return !best || (target->named && (!best->named || target->named < best->named));
 }
 
-/* The first that was named, else the newest live one, else the newest: the list is in that order. */
+/* The first that was named, else the newest live one, else the newest: the list is in that
+   order. */
 static struct target *find_default(struct targets *targets)
 {
 	struct target *best = NULL;
@@ -325,8 +328,8 @@ static struct target *find_default(struct targets *targets)
 	return best;
 }
 
-/* Both halves of a run may have been in one list, and then each has a name: who has opened the one that is gone means the
-   other. */
+/* Both halves of a run may have been in one list, and then each has a name: who has opened the one
+   that is gone means the other. */
 static struct target *find_successor(struct targets *targets, const char *id)
 {
 	const struct target *gone = NULL;

@@ -1,4 +1,5 @@
-/* What can be looked at: running programs and recordings, each with what is kept of it in memory. */
+/* What can be looked at: running programs and recordings, each with what is kept of it in
+   memory. */
 #ifndef KYMO_SERVE_TARGET_H
 #define KYMO_SERVE_TARGET_H
 
@@ -66,7 +67,8 @@ struct target *targets_find(struct targets *targets, const char *name);
 /* As /api/targets tells of them, from "targets": on. */
 void targets_json(struct targets *targets, struct buf *out);
 
-/* Takes what is new, unless it was looked at less than least_ns ago. *came (NULL: not asked): whether it did look. */
+/* Takes what is new, unless it was looked at less than least_ns ago. *came (NULL: not asked):
+   whether it did look. */
 int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err);
 /* Its tables, wherever it is by now: a run that ends leaves memory for the disk. */
 int target_open_tables(struct target *target, const struct tables_options *options,

@@ -137,7 +137,8 @@ static uint32_t longest_before(const struct zoneindex_track *track, unsigned lev
 	return best;
 }
 
-/* Enters again what is at `from` and behind it. Of a block that is cut there, the longest may have been behind the cut. */
+/* Enters again what is at `from` and behind it. Of a block that is cut there, the longest may have
+   been behind the cut. */
 static void enter_again(struct zoneindex_track *track, uint32_t from)
 {
 	for (unsigned level = 0; level < ZONEINDEX_LEVELS; level++)

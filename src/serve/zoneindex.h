@@ -1,10 +1,11 @@
 /*
- * The zones of a recording for a timeline, in memory: lanes (threads, tasks, device queues), in each of them rows, in each row
- * zones in order of their start that do not overlap. Zones are appended as they arrive, and any stretch of time is
- * answered for any width of a picture: what is shorter than a pixel is merged (zoneindex_pieces).
+ * The zones of a recording for a timeline, in memory: lanes (threads, tasks, device queues), in
+ * each of them rows, in each row zones in order of their start that do not overlap. Zones are
+ * appended as they arrive, and any stretch of time is answered for any width of a picture: what is
+ * shorter than a pixel is merged (zoneindex_pieces).
  *
- * Times are kept in ticks of the recorder's clock and told in ns, since a running program's clock is measured better and better.
- * Not thread-safe: whoever owns one locks it.
+ * Times are kept in ticks of the recorder's clock and told in ns, since a running program's clock
+ * is measured better and better. Not thread-safe: whoever owns one locks it.
  */
 #ifndef KYMO_SERVE_ZONEINDEX_H
 #define KYMO_SERVE_ZONEINDEX_H

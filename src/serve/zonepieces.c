@@ -1,4 +1,5 @@
-/* Level of detail: the pieces of a track in a stretch of time. Time by the number of pieces, not of zones. */
+/* Level of detail: the pieces of a track in a stretch of time. Time by the number of pieces, not of
+   zones. */
 #include <stdlib.h>
 
 #include "serve/zoneindex.h"
@@ -101,7 +102,8 @@ static uint64_t busy_before(const struct zoneindex_track *track, uint32_t at)
 	return busy;
 }
 
-/* The longest of [from, to): up the tree while whole blocks lie inside, one step of the largest block at a time. */
+/* The longest of [from, to): up the tree while whole blocks lie inside, one step of the largest
+   block at a time. */
 static uint32_t longest_in(const struct zoneindex_track *track, uint32_t from, uint32_t to)
 {
 	uint32_t best = from;
@@ -178,7 +180,8 @@ static struct zoneindex_piece zonepieces_merge(const struct zoneindex *index,
 	return piece;
 }
 
-/* Zones of [i, …) that start in the bucket of i; a long one may only be the last, and is left for itself. */
+/* Zones of [i, …) that start in the bucket of i; a long one may only be the last, and is left for
+   itself. */
 static uint32_t zonepieces_bucket_end(const struct zoneindex *index,
 				      const struct zoneindex_track *track, uint32_t i,
 				      unsigned level, uint64_t bucket_ticks)

@@ -360,7 +360,8 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 		discover_list_directory(&listing, root);
 	discover_list_directory(&listing, ".");
 	list_index(&listing);
-	/* A KYMO_DIR that cannot be used hides what is in it: only worth an error when there is nothing to show. */
+	/* A KYMO_DIR that cannot be used hides what is in it: only worth an error when there is
+	   nothing to show. */
 	if (listing.failed)
 		rc = error_set(err, ENOMEM, "no memory for the list of recordings");
 	else if (listing.count)

@@ -1,4 +1,5 @@
-/* The processes of a recording that run now: for what writes into it from outside (config, attach) and for lists. */
+/* The processes of a recording that run now: for what writes into it from outside (config, attach)
+   and for lists. */
 #ifndef KYMO_STORE_LIVE_PROCESSES_H
 #define KYMO_STORE_LIVE_PROCESSES_H
 
@@ -21,8 +22,9 @@ struct live_processes {
 
 /* Of a recording's path. 0, or a negative errno and *err. A dead one has no processes. */
 int live_processes_open(const char *path, struct live_processes *out, struct kymo_error *err);
-/* Of a process, by what it is rather than by its number: pids are used again, and are others inside of a container.
-   -ENOENT: it runs and nothing records it; -ESRCH: there is no such process, or it has ended. */
+/* Of a process, by what it is rather than by its number: pids are used again, and are others inside
+   of a container. -ENOENT: it runs and nothing records it; -ESRCH: there is no such process, or it
+   has ended. */
 int live_processes_open_pid(int32_t pid, struct live_processes *out, struct kymo_error *err);
 void live_processes_close(struct live_processes *live); /* zeros are fine */
 /* The one that is the process `pid` here; NULL: none. */

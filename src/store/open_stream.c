@@ -1,4 +1,5 @@
-/* A process's streams: from copies (base/files/stream_image.h) to what the store says about them. */
+/* A process's streams: from copies (base/files/stream_image.h) to what the store says about
+   them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -257,10 +258,11 @@ static void set_totals(struct recording *recording, struct store_stream *stream,
 		return;
 	stream->untotalled = totals->untotalled;
 	if (stream->untotalled)
-		inside_say(
-			recording,
-			"%s: %llu rows are missing in trace.regions: no room was left for the totals of their names (at most %u in a stream)",
-			copy->label, (unsigned long long)stream->untotalled, KYMO_TOTALS_MAX - 1);
+		inside_say(recording,
+			   "%s: %llu rows are missing in trace.regions: no room was left for the "
+			   "totals of their names (at most %u in a stream)",
+			   copy->label, (unsigned long long)stream->untotalled,
+			   KYMO_TOTALS_MAX - 1);
 	stream->totals = arena_take(&inside_of(recording)->arena,
 				    totals->count * sizeof(*stream->totals));
 	if (!stream->totals) {
@@ -276,8 +278,8 @@ static void set_totals(struct recording *recording, struct store_stream *stream,
 /* ---- open zones -------------------------------------------------------------------------- */
 
 /*
- * The inline code raises the depth before it fills the entry, so that a handler pushes above it. Who died in between left
- * the entry of the zone before, which has ended: its row is there.
+ * The inline code raises the depth before it fills the entry, so that a handler pushes above it.
+ * Who died in between left the entry of the zone before, which has ended: its row is there.
  */
 static bool open_stream_has_ended(const struct stream_image *copy,
 				  const struct kymo_open_entry *entry)
@@ -314,7 +316,8 @@ static void set_open_zones(struct recording *recording, struct store_stream *str
 				  ? process->thread_of[copy->live.thread]
 				  : 0;
 
-	/* Without a tenant nothing is open. A program that ended inside a zone has left it open: that is told. */
+	/* Without a tenant nothing is open. A program that ended inside a zone has left it open:
+	   that is told. */
 	if (!depth || !copy->live.thread)
 		return;
 	stream->open_zones = arena_take(&inside_of(recording)->arena,
@@ -443,10 +446,10 @@ static void describe_lost(struct recording *recording, uint32_t process)
 		    !is_table_name(control->lost[table].table, sizeof(control->lost[table].table)))
 			continue;
 		if (lost >= STREAM_IMAGE_ROWS_MAX) {
-			inside_say(
-				recording,
-				"process %d: the number of lost rows of %s is impossible; it is left out",
-				(int)control->pid, control->lost[table].table);
+			inside_say(recording,
+				   "process %d: the number of lost rows of %s is impossible; it is "
+				   "left out",
+				   (int)control->pid, control->lost[table].table);
 			continue;
 		}
 		stream = open_stream_add_stream(recording, process);

@@ -1,4 +1,5 @@
-/* Inside the store: what an open recording holds besides its public fields, and the steps of opening one. */
+/* Inside the store: what an open recording holds besides its public fields, and the steps of
+   opening one. */
 #ifndef KYMO_STORE_RECORDING_INSIDE_H
 #define KYMO_STORE_RECORDING_INSIDE_H
 
@@ -43,7 +44,8 @@ void *inside_grow(struct recording *recording, void *items, size_t count, size_t
 int inside_open(struct run_files *source, const char *path, struct recording **out,
 		struct kymo_error *err);
 
-/* openprocess.c: the control pages of all processes and who of them lives; then, with the clocks known, all the rest. */
+/* openprocess.c: the control pages of all processes and who of them lives; then, with the clocks
+   known, all the rest. */
 void openprocess_controls(struct recording *recording);
 void openprocess_contents(struct recording *recording);
 enum store_state openprocess_state(const struct kymo_control *control,
@@ -51,7 +53,8 @@ enum store_state openprocess_state(const struct kymo_control *control,
 /* Words, each ended by NUL, as one line for a shell; in the arena. */
 char *openprocess_command(struct recording *recording, const char *argv, size_t argv_bytes);
 
-/* openstream.c: copies of a process's streams, then (names and threads being known) what can be said of them. */
+/* openstream.c: copies of a process's streams, then (names and threads being known) what can be
+   said of them. */
 void openstream_copy(struct recording *recording, uint32_t process, const char *directory);
 void openstream_describe(struct recording *recording, uint32_t process, size_t first_copy);
 

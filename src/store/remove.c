@@ -1,4 +1,5 @@
-/* Removing recordings: only files of kymo's names, only in directories that are recordings, never through a link. */
+/* Removing recordings: only files of kymo's names, only in directories that are recordings, never
+   through a link. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -102,10 +103,10 @@ static int remove_half(int directory, const char *path, struct kymo_error *err)
 	if (left < 0)
 		return error_set(err, -left, "cannot remove all of %s: %s", path, strerror(-left));
 	if (left)
-		return error_set(
-			err, ENOTEMPTY,
-			"the recording in %s is removed, the directory is not: %d files in it are not kymo's",
-			path, left);
+		return error_set(err, ENOTEMPTY,
+				 "the recording in %s is removed, the directory is not: %d files "
+				 "in it are not kymo's",
+				 path, left);
 	if (rmdir(path))
 		return error_set(err, errno, "cannot remove the directory %s: %s", path,
 				 strerror(errno));
@@ -156,10 +157,10 @@ int store_remove(const char *path, struct kymo_error *err)
 		return remove_file(&entry, err);
 	/* One that cannot be read is removed all the same, if it is ours. */
 	return stat(path, &st) || !S_ISDIR(st.st_mode)
-		       ? error_set(
-				 err, EINVAL,
-				 "%s is not removed: it is damaged or of another version; remove it by hand",
-				 path)
+		       ? error_set(err, EINVAL,
+				   "%s is not removed: it is damaged or of another version; remove "
+				   "it by hand",
+				   path)
 		       : remove_directory(path, err);
 }
 

@@ -27,7 +27,8 @@ static bool is_newer(const struct store_entry *entry, const struct store_entry *
 struct process {
 	int32_t pid;
 	uint64_t
-		starttime; /* of the one that runs now; 0: none does, and any that had the pid is meant */
+		/* of the one that runs now; 0: none does, and any that had the pid is meant */
+		starttime;
 };
 
 static const struct store_entry *newest(const struct store_entry *entries, size_t count,
@@ -83,8 +84,8 @@ static bool has_process(const struct store_entry *entry, const struct process *w
 	return found;
 }
 
-/* Pids are used again: what has ended may be of another process than the one that runs. In a live recording it is
-   the pid of a container, perhaps. */
+/* Pids are used again: what has ended may be of another process than the one that runs. In a live
+   recording it is the pid of a container, perhaps. */
 static bool is_target(const struct store_entry *entry, const struct process *process)
 {
 	bool live = entry->kind == STORE_DIRECTORY && entry->state == STORE_LIVE;
@@ -104,11 +105,11 @@ static int resolve_pid(int32_t pid, const struct store_entry *entries, size_t co
 	if (found)
 		return resolve_give(found->path, out, out_bytes, err);
 	if (process.starttime)
-		return error_set(
-			err, ENOENT,
-			"process %d runs but does not record; `kymo attach %d` watches it from outside, "
-			"`kymo run -- …` or KYMO=on start it with all there is",
-			(int)pid, (int)pid);
+		return error_set(err, ENOENT,
+				 "process %d runs but does not record; `kymo attach %d` watches it "
+				 "from outside, "
+				 "`kymo run -- …` or KYMO=on start it with all there is",
+				 (int)pid, (int)pid);
 	return error_set(
 		err, ENOENT,
 		"no recording of process %d, and no such process; `kymo ls` lists recordings",
@@ -223,11 +224,12 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 	int rc;
 
 	if (target && !*target)
-		return error_set(
-			err, EINVAL,
-			"the target is empty: an unset variable, perhaps; `latest` means the last recording");
+		return error_set(err, EINVAL,
+				 "the target is empty: an unset variable, perhaps; `latest` means "
+				 "the last recording");
 
-	/* A path says itself what it is; `./123` and `./latest` are for those who name directories so. */
+	/* A path says itself what it is; `./123` and `./latest` are for those who name directories
+	   so. */
 	if (!latest && !is_pid && !access(target, F_OK))
 		return resolve_give(target, out_path, out_bytes, err);
 	rc = store_list(&entries, &count, &list_err);

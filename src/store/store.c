@@ -48,10 +48,10 @@ static enum store_kind kind_of_directory(const char *path, struct kymo_error *er
 		if (list.count)
 			rc = 0; /* damaged perhaps, but ours */
 		else if (!has_run)
-			rc = error_set(
-				err, ENOENT,
-				"%s is no recording: it has neither a file `run` nor a process's directory; `kymo ls` lists recordings",
-				path);
+			rc = error_set(err, ENOENT,
+				       "%s is no recording: it has neither a file `run` nor a "
+				       "process's directory; `kymo ls` lists recordings",
+				       path);
 	}
 	run_files_list_free(&list);
 	readat_close(&file);
@@ -252,7 +252,8 @@ static void make_up_run(struct recording *recording)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* Segments of a chain are held open; other programs' default limit of 1,024 would be too low for that. */
+/* Segments of a chain are held open; other programs' default limit of 1,024 would be too low for
+   that. */
 static size_t files_to_hold(void)
 {
 	struct rlimit limit;
@@ -278,7 +279,8 @@ static bool is_over(const struct recording *recording)
 	return recording->run.ended && recording->run.end.ticks;
 }
 
-/* A pair of now: the counters can be read here too, when they are those of the recording. A snapshot has one. */
+/* A pair of now: the counters can be read here too, when they are those of the recording. A
+   snapshot has one. */
 static const struct kymo_clock_pair *take_now(const struct recording *recording)
 {
 	struct inside *inside = inside_of(recording);
@@ -345,11 +347,11 @@ static void store_sum_up(struct recording *recording)
 			   inside_of(recording)->source.refused_entries);
 	for (size_t i = 0; i < recording->process_count; i++)
 		if (recording->processes[i].control.names_full)
-			inside_say(
-				recording,
-				"process %d: %llu times no room was left for a name; those zones have none",
-				recording->processes[i].pid,
-				(unsigned long long)recording->processes[i].control.names_full);
+			inside_say(recording,
+				   "process %d: %llu times no room was left for a name; those "
+				   "zones have none",
+				   recording->processes[i].pid,
+				   (unsigned long long)recording->processes[i].control.names_full);
 	say_unsaid(recording);
 }
 
@@ -379,7 +381,8 @@ static int store_read_all(struct recording *recording, struct kymo_error *err)
 
 	begin_lists(recording);
 	has_run = store_read_run(recording);
-	/* Without a run file its boot is not known: then a process that lives says that it is this one. */
+	/* Without a run file its boot is not known: then a process that lives says that it is this
+	   one. */
 	inside->same_boot = recording->kind == STORE_DIRECTORY && !inside->source.blobs &&
 			    alive_same_boot(recording->run.boot_id);
 	openprocess_controls(recording);

@@ -1,13 +1,14 @@
 /*
- * A recording, opened: a live directory, a dead one, or a snapshot file, told apart by content. (A packed file is
- * a DuckDB database: store_kind() recognises it, tables/ opens it.)
+ * A recording, opened: a live directory, a dead one, or a snapshot file, told apart by content. (A
+ * packed file is a DuckDB database: store_kind() recognises it, tables/ opens it.)
  *
  * Opening takes one snapshot in time of everything: heads, rings, names, threads, totals. What the
- * program records later is not seen; a second store_open() sees it. So all numbers of one recording agree:
- * emitted = kept + overwritten + dropped, for each stream.
+ * program records later is not seen; a second store_open() sees it. So all numbers of one recording
+ * agree: emitted = kept + overwritten + dropped, for each stream.
  *
- * Everything read is hostile: bad files are left out, each with a sentence in `problems`; only when nothing can be
- * read does store_open() fail. No field below depends on DuckDB. Not thread-safe but for store_read_rows().
+ * Everything read is hostile: bad files are left out, each with a sentence in `problems`; only when
+ * nothing can be read does store_open() fail. No field below depends on DuckDB. Not thread-safe but
+ * for store_read_rows().
  */
 #ifndef KYMO_STORE_STORE_H
 #define KYMO_STORE_STORE_H
@@ -25,7 +26,8 @@ enum store_kind { STORE_NONE, STORE_DIRECTORY, STORE_SNAPSHOT, STORE_PACKED };
 /* By content; STORE_NONE and a sentence for anything else (missing, foreign, newer). */
 enum store_kind store_kind(const char *path, struct kymo_error *err);
 
-/* ticks to ns since the recording's epoch: (ticks - base_ticks) * mult >> 32 + base_ns, saturating. */
+/* ticks to ns since the recording's epoch: (ticks - base_ticks) * mult >> 32 + base_ns,
+   saturating. */
 struct store_clock {
 	uint64_t base_ticks;
 	int64_t base_ns;
@@ -37,8 +39,8 @@ int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks);
 /* A duration; saturates at INT64_MAX. */
 int64_t store_clock_span_ns(const struct store_clock *clock, uint64_t ticks);
 
-/* Names of all processes in one list, without duplicates, valid UTF-8 (bad bytes replaced, NUL-ended). Index
-   0 is the empty name. */
+/* Names of all processes in one list, without duplicates, valid UTF-8 (bad bytes replaced,
+   NUL-ended). Index 0 is the empty name. */
 struct store_name {
 	const char *text;
 	const char *file; /* "" : none */
@@ -158,15 +160,17 @@ struct recording {
 	void *arena; /* private */
 };
 
-/* path: a directory (either half of a supervised run) or a snapshot file. 0, or a negative errno and *err. */
+/* path: a directory (either half of a supervised run) or a snapshot file. 0, or a negative errno
+   and *err. */
 int store_open(const char *path, struct recording **out, struct kymo_error *err);
 void store_close(struct recording *recording); /* NULL is fine */
 
-/* Copies rows [at, at + count) of the chunk; returns how many could be read (less: the file was cut). Any thread. */
+/* Copies rows [at, at + count) of the chunk; returns how many could be read (less: the file was
+   cut). Any thread. */
 uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk,
 			 uint64_t at, uint64_t count, void *out);
 
-/* ---- finding (store/discover.c) ---------------------------------------------------------------- */
+/* ---- finding (store/discover.c) ---- */
 
 struct store_entry {
 	char path[KYMO_PATH_BYTES];
@@ -184,12 +188,13 @@ struct store_entry {
 	char unreadable[256]; /* "" or why it cannot be read */
 };
 
-/* All recordings in KYMO_DIR, the working directory and the per-user index, newest first; live ones before
-   dead ones. Caller frees *out. */
+/* All recordings in KYMO_DIR, the working directory and the per-user index, newest first; live ones
+   before dead ones. Caller frees *out. */
 int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *err);
 
-/* TARGET of the command line (a path, a pid, a name, "latest", NULL for latest) to a path that store_kind() can take. A
-   name, given by kymo run -n or its directory's or file's, means the newest that has it. */
+/* TARGET of the command line (a path, a pid, a name, "latest", NULL for latest) to a path that
+   store_kind() can take. A name, given by kymo run -n or its directory's or file's, means the
+   newest that has it. */
 int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err);
 /* The same for what cannot be undone: a name that several have means none of them. */
 int store_resolve_only(const char *target, char *out_path, size_t out_bytes,
@@ -200,14 +205,15 @@ bool store_is_pid(const char *target, int32_t *out_pid);
 const struct store_entry *store_called(const char *name, const struct store_entry *entries,
 				       size_t count);
 
-/* Remembers a recording outside KYMO_DIR in the per-user index ($XDG_STATE_HOME/kymo/index, one path a line). */
+/* Remembers a recording outside KYMO_DIR in the per-user index ($XDG_STATE_HOME/kymo/index, one
+   path a line). */
 int store_remember(const char *path, struct kymo_error *err);
 
 /* Removes a recording, both halves; refuses a live one (-EBUSY) and what is not a recording. */
 int store_remove(const char *path, struct kymo_error *err);
 
-/* Removes dead recordings of KYMO_DIR, oldest first, until they take at most a tenth of its file system. Returns how
-   many were removed. Never touches a live one. */
+/* Removes dead recordings of KYMO_DIR, oldest first, until they take at most a tenth of its file
+   system. Returns how many were removed. Never touches a live one. */
 int store_prune(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* The index of recordings that are neither in KYMO_DIR nor where one is: a file of paths, one a line. */
+/* The index of recordings that are neither in KYMO_DIR nor where one is: a file of paths, one a
+   line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -153,10 +154,10 @@ int store_remember(const char *path, struct kymo_error *err)
 		return error_set(err, errno, "cannot remember the recording %s: %s", path,
 				 strerror(errno));
 	if (strlen(whole) >= KYMO_PATH_BYTES || strchr(whole, '\n'))
-		return error_set(
-			err, EINVAL,
-			"cannot remember the recording %s: its path is too long or has a line break",
-			path);
+		return error_set(err, EINVAL,
+				 "cannot remember the recording %s: its path is too long or has a "
+				 "line break",
+				 path);
 	return index_change(NULL, whole, err);
 }
 

@@ -53,11 +53,11 @@ static int duck_open_library(void **out, struct kymo_error *err)
 	if (asked && *asked) {
 		*out = dlopen(asked, RTLD_LAZY | RTLD_LOCAL);
 		if (!*out)
-			return error_set(
-				err, ENOENT,
-				"SQL needs DuckDB, and the library that KYMO_DUCKDB names cannot be "
-				"loaded: %s; correct or unset KYMO_DUCKDB",
-				dlerror());
+			return error_set(err, ENOENT,
+					 "SQL needs DuckDB, and the library that KYMO_DUCKDB names "
+					 "cannot be "
+					 "loaded: %s; correct or unset KYMO_DUCKDB",
+					 dlerror());
 		return 0;
 	}
 	*out = open_beside_program(why, sizeof(why));
@@ -68,12 +68,12 @@ static int duck_open_library(void **out, struct kymo_error *err)
 	if (*why)
 		return error_set(err, ENOENT,
 				 "SQL needs DuckDB, and its library cannot be loaded: %s", why);
-	return error_set(
-		err, ENOENT,
-		"SQL needs DuckDB, and " LIBRARY
-		" is not beside the program, in ../lib/kymo, or where "
-		"the loader looks; run `make`, install DuckDB %d.%d or later, or set KYMO_DUCKDB to the file",
-		OLDEST_MAJOR, OLDEST_MINOR);
+	return error_set(err, ENOENT,
+			 "SQL needs DuckDB, and " LIBRARY
+			 " is not beside the program, in ../lib/kymo, or where "
+			 "the loader looks; run `make`, install DuckDB %d.%d or later, or set "
+			 "KYMO_DUCKDB to the file",
+			 OLDEST_MAJOR, OLDEST_MINOR);
 }
 
 /* "v1.5.6"; a build of no release ("v0.0.1") is taken as it is. */

@@ -8,9 +8,9 @@
 
 static int absent(struct kymo_error *err)
 {
-	return error_set(
-		err, ENOTSUP,
-		"this kymo was built without DuckDB, so it has no SQL; run `make` where npm's registry can be reached");
+	return error_set(err, ENOTSUP,
+			 "this kymo was built without DuckDB, so it has no SQL; run `make` where "
+			 "npm's registry can be reached");
 }
 
 int tables_open(const char *path, const struct tables_options *options, struct tables **out,

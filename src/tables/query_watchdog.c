@@ -150,7 +150,8 @@ void query_watchdog_settle(struct tables_result *result)
 {
 	set_closing(result, true);
 	sem_post(&result->tables->watch_wake);
-	/* It waits for the threads of the statement before; whether it is done itself is the same. */
+	/* It waits for the threads of the statement before; whether it is done itself is the
+	   same. */
 	duck_run(result->connection, "ROLLBACK", "", NULL);
 	set_closing(result, false);
 }
@@ -160,11 +161,11 @@ static int stopped(const struct tables_result *result, struct kymo_error *err)
 	if (result->cancelled)
 		return error_set(err, ECANCELED, "the query was cancelled");
 	if (result->timed_out)
-		return error_set(
-			err, ETIMEDOUT,
-			"the query was stopped after %g s, its time limit; ask for less (WHERE, LIMIT), or give "
-			"it more time",
-			result->tables->options.timeout_ms / 1000.0);
+		return error_set(err, ETIMEDOUT,
+				 "the query was stopped after %g s, its time limit; ask for less "
+				 "(WHERE, LIMIT), or give "
+				 "it more time",
+				 result->tables->options.timeout_ms / 1000.0);
 	return 0;
 }
 

@@ -13,7 +13,8 @@
 int query_watchdog_init(struct tables *tables, struct kymo_error *err);
 void query_watchdog_fini(struct tables *tables);
 
-/* From here on the result can be stopped; its connection must be open until query_watchdog_remove(). */
+/* From here on the result can be stopped; its connection must be open until
+   query_watchdog_remove(). */
 int query_watchdog_add(struct tables_result *result, struct kymo_error *err);
 void query_watchdog_remove(struct tables_result *result);
 

@@ -63,7 +63,8 @@ struct tables_result {
 	size_t column_count;
 	struct cell_column *columns; /* cell.h */
 	struct cell_text *
-		texts; /* what tables_cell() made of the values of this chunk that are no plain text */
+		/* what tables_cell() made of the values of this chunk that are no plain text */
+		texts;
 	/* Under watch_lock. */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 	uint32_t interrupts_before;

@@ -37,10 +37,10 @@ int sql_policy_check_statement(duckdb_statement_type type, struct kymo_error *er
 
 	if (type == DUCKDB_STATEMENT_TYPE_SELECT || type == DUCKDB_STATEMENT_TYPE_EXPLAIN)
 		return 0;
-	return error_set(
-		err, EPERM,
-		"SQL over a recording is one SELECT or EXPLAIN, and this is %s; --unsafe allows all statements",
-		name ? name : "something else");
+	return error_set(err, EPERM,
+			 "SQL over a recording is one SELECT or EXPLAIN, and this is %s; --unsafe "
+			 "allows all statements",
+			 name ? name : "something else");
 }
 
 /* Table functions that can stand in a SELECT and do more than read the recording; and those that
@@ -122,10 +122,10 @@ int sql_policy_check_functions(const char *sql, struct kymo_error *err)
 			bytes++;
 		name = bytes ? find_function(at, bytes) : NULL;
 		if (name && call_follows(at + bytes))
-			return error_set(
-				err, EPERM,
-				"SQL over a recording may not call %s(); --unsafe allows all statements",
-				name);
+			return error_set(err, EPERM,
+					 "SQL over a recording may not call %s(); --unsafe allows "
+					 "all statements",
+					 name);
 		bytes = bytes ? bytes : 1;
 	}
 	return 0;

@@ -140,11 +140,11 @@ static int attach_packed(duckdb_connection connection, const char *path, struct 
 			: duck_run(connection, sql.data, doing, err);
 	buf_fini(&sql);
 	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", NULL))
-		rc = error_set(
-			err, EINVAL,
-			"%s is a DuckDB database, but not a packed recording: it has no table kymo.runs; open it with "
-			"DuckDB itself",
-			path);
+		rc = error_set(err, EINVAL,
+			       "%s is a DuckDB database, but not a packed recording: it has no "
+			       "table kymo.runs; open it with "
+			       "DuckDB itself",
+			       path);
 	return rc;
 }
 
@@ -262,15 +262,18 @@ static int query_failed(const struct tables *tables, const char *why, struct kym
 		int code;
 	} meanings[] = {
 		{ "Out of Memory Error",
-		  "the query needs more memory than it may have; ask for less (WHERE, LIMIT, fewer columns), or lift the "
+		  "the query needs more memory than it may have; ask for less (WHERE, LIMIT, fewer "
+		  "columns), or lift the "
 		  "limit (kymo query --unsafe)",
 		  ENOMEM },
 		{ "Permission Error",
-		  "the query wants to reach files, settings or extensions, which SQL over a recording may not; --unsafe "
+		  "the query wants to reach files, settings or extensions, which SQL over a "
+		  "recording may not; --unsafe "
 		  "allows all statements",
 		  EPERM },
 		{ "TransactionContext Error: Cannot write",
-		  "the query wants to change something, and SQL over a recording only reads; --unsafe allows all statements",
+		  "the query wants to change something, and SQL over a recording only reads; "
+		  "--unsafe allows all statements",
 		  EPERM },
 	};
 
@@ -403,7 +406,8 @@ static bool is_masked(const char *why)
 }
 
 /* Where a thread of DuckDB's has failed just before rows are fetched, the one that fetches is told
-   only that it was interrupted, and the reason is gone. A statement that reads may be asked again. */
+   only that it was interrupted, and the reason is gone. A statement that reads may be asked
+   again. */
 static int rows_failed(struct tables_result *result, const char *text, struct kymo_error *err)
 {
 	struct kymo_error why = { 0 };
@@ -443,7 +447,8 @@ static int watched_start(struct tables_result *result, const char *sql, struct k
 	return rc && stopped ? stopped : rc;
 }
 
-/* DuckDB shows the tables of one schema, and ours are in many: a stranger's first question would have no answer. */
+/* DuckDB shows the tables of one schema, and ours are in many: a stranger's first question would
+   have no answer. */
 static const char *what_is_meant(const char *sql)
 {
 	static const char asked[] = "show tables";
@@ -454,7 +459,8 @@ static const char *what_is_meant(const char *sql)
 	at += sizeof(asked) - 1;
 	return at[strspn(at, "; \t\r\n")]
 		       ? sql
-		       : "SELECT schema || '.' || name AS name, array_to_string(column_names, ', ') AS "
+		       : "SELECT schema || '.' || name AS name, array_to_string(column_names, ', "
+			 "') AS "
 			 "columns FROM (SHOW ALL TABLES) WHERE database = 'rec' ORDER BY 1";
 }
 

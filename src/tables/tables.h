@@ -1,5 +1,6 @@
 /*
- * SQL over a recording. DuckDB is loaded here (dlopen, lazily) and nowhere else, never into a recorded program.
+ * SQL over a recording. DuckDB is loaded here (dlopen, lazily) and nowhere else, never into a
+ * recorded program.
  *
  *	tables_open("runs/a", &options, &tables, err);
  *	tables_query(tables, "FROM trace.regions", &result, err);
@@ -17,7 +18,8 @@
 #include "base/error.h"
 #include "store/store.h"
 
-struct tables; /* a session: an in-memory DuckDB with the recording attached as `rec`, schemas and views made */
+/* a session: an in-memory DuckDB with the recording attached as `rec`, schemas and views made */
+struct tables;
 struct tables_result;
 
 struct tables_options {
@@ -27,7 +29,8 @@ struct tables_options {
 	uint32_t threads; /* 0: as many as there are cores */
 };
 
-/* What SQL of our own may take, on whole recordings: a quarter of the memory that is free, from 1 to 4 GiB. */
+/* What SQL of our own may take, on whole recordings: a quarter of the memory that is free, from 1
+   to 4 GiB. */
 uint64_t tables_own_memory(void);
 
 /* path as store_resolve() gives it: directory, snapshot or packed file. */
@@ -40,8 +43,9 @@ const struct recording *tables_recording(const struct tables *tables);
    while a query begins. Safe from a signal handler and from another thread. */
 void tables_interrupt(struct tables *tables);
 
-/* Checks and starts a query. -EPERM: a statement that is refused; -EINVAL: DuckDB's own message, with its
-   suggestion; -ECANCELED: interrupted; -ETIMEDOUT. Results stream: nothing is materialised. */
+/* Checks and starts a query. -EPERM: a statement that is refused; -EINVAL: DuckDB's own message,
+   with its suggestion; -ECANCELED: interrupted; -ETIMEDOUT. Results stream: nothing is
+   materialised. */
 int tables_query(struct tables *tables, const char *sql, struct tables_result **out,
 		 struct kymo_error *err);
 void tables_result_close(struct tables_result *result); /* NULL is fine */
@@ -57,7 +61,9 @@ enum tables_cell_kind {
 	TABLES_INTEGER, /* .integer */
 	TABLES_UNSIGNED, /* .unsigned_integer */
 	TABLES_DOUBLE, /* .real */
-	TABLES_TEXT, /* .text, .text_bytes: valid until the next tables_next(); all other types come as text too */
+	/* .text, .text_bytes: valid until the next tables_next(); all other types come as text
+	   too */
+	TABLES_TEXT,
 	TABLES_JSON, /* as TEXT, already valid JSON: lists and structs */
 };
 
@@ -70,23 +76,26 @@ struct tables_cell {
 	size_t text_bytes;
 };
 
-/* Fetches the next batch: its row count, 0 at the end, or a negative errno (-ECANCELED, -ETIMEDOUT, …). */
+/* Fetches the next batch: its row count, 0 at the end, or a negative errno (-ECANCELED, -ETIMEDOUT,
+   …). */
 int64_t tables_next(struct tables_result *result, struct kymo_error *err);
 void tables_cell(struct tables_result *result, size_t column, size_t row, struct tables_cell *out);
 
 /* Convenience for views: the first row's first column as a number; fallback where there is none. */
 double tables_number(struct tables *tables, const char *sql, double fallback);
 
-/* Writes the whole result as an Arrow IPC stream to fd, or as a Parquet file (zstd) at path (aside, renamed). */
+/* Writes the whole result as an Arrow IPC stream to fd, or as a Parquet file (zstd) at path (aside,
+   renamed). */
 int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *err);
 int tables_write_parquet(struct tables_result *result, const char *path, struct kymo_error *err);
 
-/* From here on rows are told of as they are read, by whichever thread, one at a time: how many until now, and 0, since
-   nobody knows how many a question will need. Nothing is told of a packed file, which DuckDB reads by itself. NULL: no more. */
+/* From here on rows are told of as they are read, by whichever thread, one at a time: how many
+   until now, and 0, since nobody knows how many a question will need. Nothing is told of a packed
+   file, which DuckDB reads by itself. NULL: no more. */
 void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_t all));
 
-/* kymo pack: writes the recording at `from` as a DuckDB database at `to`, aside and renamed. progress (NULL: none) is
-   told rows done and rows in all. */
+/* kymo pack: writes the recording at `from` as a DuckDB database at `to`, aside and renamed.
+   progress (NULL: none) is told rows done and rows in all. */
 int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
 		struct kymo_error *err);
 

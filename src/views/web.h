@@ -1,4 +1,5 @@
-/* The script and the style of HTML reports, and the viewer's files, as tools/bundle-web makes them of web/src; absent with KYMO_NO_WEB. */
+/* The script and the style of HTML reports, and the viewer's files, as tools/bundle-web makes them
+   of web/src; absent with KYMO_NO_WEB. */
 #ifndef KYMO_VIEWS_WEB_H
 #define KYMO_VIEWS_WEB_H
 
@@ -11,7 +12,8 @@ extern const unsigned char web_style[];
 extern const size_t web_style_bytes;
 extern const char web_style_hash[];
 
-/* The files of the viewer's page, by the name after /assets/. Ended by a name of NULL; empty without web/src/live.js. */
+/* The files of the viewer's page, by the name after /assets/. Ended by a name of NULL; empty
+   without web/src/live.js. */
 struct web_asset {
 	const char *name, *type, *hash;
 	const unsigned char *data;

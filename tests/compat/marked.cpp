@@ -1,4 +1,5 @@
-/* Marked for Tracy with every macro that kymo knows; written as such programs are, with nothing of kymo in it. */
+/* Marked for Tracy with every macro that kymo knows; written as such programs are, with nothing of
+   kymo in it. */
 #include <tracy/Tracy.hpp>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-/* Regions as one writes them in an afternoon: samples in an array that grows, one open sample, no thread in mind. The
-   checks have to find each of its faults, else they would find none of ours. */
+/* Regions as one writes them in an afternoon: samples in an array that grows, one open sample, no
+   thread in mind. The checks have to find each of its faults, else they would find none of ours. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What nrt.h and nrt_profile.h promise, one claim to a name: nrt_checks NAME [ARGUMENTS]. Exit status 0: it holds. */
+/* What nrt.h and nrt_profile.h promise, one claim to a name: nrt_checks NAME [ARGUMENTS]. Exit
+   status 0: it holds. */
 #include <nrt/nrt_profile.h>
 
 #include <pthread.h>
@@ -147,7 +148,7 @@ static void statuses(char **words)
 		printf("%d %s\n", i, nrt_get_status_as_str((NRT_STATUS)i));
 }
 
-/* ---- one model -------------------------------------------------------------------------------- */
+/* ---- one model ---- */
 
 static void one_model(char **words)
 {
@@ -181,7 +182,8 @@ static void one_model(char **words)
 	IS(nrt_profile_stop("third.ntff"), NRT_SUCCESS);
 }
 
-/* Stops are tried until there is room: nrt_checks full FILE ROOM, where ROOM is a file that takes the room away. */
+/* Stops are tried until there is room: nrt_checks full FILE ROOM, where ROOM is a file that takes
+   the room away. */
 static void full(char **words)
 {
 	nrt_model_t *model;
@@ -233,7 +235,7 @@ static void unwritable(char **words)
 	IS(nrt_inspect_config_free(config), NRT_SUCCESS);
 }
 
-/* ---- continuous --------------------------------------------------------------------------------- */
+/* ---- continuous ---- */
 
 static void continuous(char **words)
 {
@@ -311,7 +313,7 @@ static void many(char **words)
 	IS(nrt_profile_continuous_options_free(options), NRT_SUCCESS);
 }
 
-/* ---- inspect ---------------------------------------------------------------------------------------- */
+/* ---- inspect ---- */
 
 /* Model m0 on core 0 runs once, m1 on core 1 twice, … m3 four times. */
 static void run_four(void)
@@ -451,7 +453,7 @@ static void activities(char **words)
 	IS(nrt_inspect_config_free(config), NRT_SUCCESS);
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------------- */
+/* ---- ends ---- */
 
 /* In mid-capture: nrt_checks ends exit|kill. */
 static void ends(char **words)
@@ -528,7 +530,7 @@ static void fork_and_go_on(char **words)
 	IS(nrt_profile_stop("parent.ntff"), NRT_SUCCESS);
 }
 
-/* ---- which --------------------------------------------------------------------------------------------- */
+/* ---- which ---- */
 
 static const struct {
 	const char *name;

@@ -1,11 +1,13 @@
 /*
  * nrt_memory MODEL all|load: all calls, or those that load and run the model alone.
  *
- * Every allocation of the library fails once, each in a pass of its own: no call may crash, give anything but NRT_SUCCESS or
- * NRT_RESOURCE, or leave something behind that the next pass trips over. Prints how many allocations there were.
+ * Every allocation of the library fails once, each in a pass of its own: no call may crash, give
+ * anything but NRT_SUCCESS or NRT_RESOURCE, or leave something behind that the next pass trips
+ * over. Prints how many allocations there were.
  *
- * malloc, calloc and realloc are this program's own; mmap too, for what libkymo takes from the kernel. They fail only for
- * the libraries: what calls from elsewhere (libc, an OpenCL driver) gets its memory.
+ * malloc, calloc and realloc are this program's own; mmap too, for what libkymo takes from the
+ * kernel. They fail only for the libraries: what calls from elsewhere (libc, an OpenCL driver) gets
+ * its memory.
  */
 #define _GNU_SOURCE
 #include <nrt/nrt_profile.h>
@@ -66,11 +68,12 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
 }
 
-/* ---- one pass ------------------------------------------------------------------------------------ */
+/* ---- one pass ---- */
 
 static int wrong;
 
-/* True: it succeeded. While nothing has failed yet it has to; afterwards, too, but for the one that fails. */
+/* True: it succeeded. While nothing has failed yet it has to; afterwards, too, but for the one that
+   fails. */
 static int ok(const char *call, NRT_STATUS status, int had_failed)
 {
 	if (status == NRT_SUCCESS)

@@ -1,5 +1,5 @@
-/* A program that was built long ago, against a library with vAccel's calls and a struct of that layout; it knows
-   nothing of kymo. */
+/* A program that was built long ago, against a library with vAccel's calls and a struct of that
+   layout; it knows nothing of kymo. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

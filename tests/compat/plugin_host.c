@@ -1,4 +1,5 @@
-/* plugin_host PLUGIN.so TIMES: loads, uses and unloads it that often; the last time a region is left open. */
+/* plugin_host PLUGIN.so TIMES: loads, uses and unloads it that often; the last time a region is
+   left open. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What vaccel_prof.h promises, as a program: vaccel_checks NAME [COUNT]. Silent and 0, or the line that does not hold. */
+/* What vaccel_prof.h promises, as a program: vaccel_checks NAME [COUNT]. Silent and 0, or the line
+   that does not hold. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -239,7 +240,8 @@ static void starts(long count)
 	HOLDS(resident_kib() - before < 1024);
 }
 
-/* A region on the stack, as the example of vAccel's documentation has it; each second one is never destroyed. */
+/* A region on the stack, as the example of vAccel's documentation has it; each second one is never
+   destroyed. */
 static void cycles(long count)
 {
 	long before = 0;

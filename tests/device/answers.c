@@ -24,7 +24,8 @@ static void ask_of_events(cl_command_queue queue, cl_kernel kernel)
 
 	CHECK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, &event));
 	CHECK(clFinish(queue));
-	/* How many references there are is the runtime's thread's to say, which may hold one yet. */
+	/* How many references there are is the runtime's thread's to say, which may hold one
+	   yet. */
 	CHECK(clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof(refs), &refs, NULL));
 	say("referred to", refs > 0);
 	say("time",

@@ -1,4 +1,5 @@
-/* What the OpenCL programs of the tests share: a device, a program, and an end with a sentence where something fails. */
+/* What the OpenCL programs of the tests share: a device, a program, and an end with a sentence
+   where something fails. */
 #ifndef KYMO_TESTS_CL_H
 #define KYMO_TESTS_CL_H
 
@@ -24,7 +25,8 @@ static cl_program program;
 
 static const char source[] =
 	"__kernel void twice(__global float *a) { size_t i = get_global_id(0); a[i] = 2 * a[i]; }\n"
-	"__kernel void spin(__global float *a, int turns) { size_t i = get_global_id(0); float x = a[i];\n"
+	"__kernel void spin(__global float *a, int turns) { size_t i = get_global_id(0); float x = "
+	"a[i];\n"
 	"  for (int k = 0; k < turns; k++) x = x * 1.0001f + 0.5f; a[i] = x; }\n";
 
 static inline cl_program build(const char *text)

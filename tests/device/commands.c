@@ -1,6 +1,7 @@
-/* Commands that few programs use: images, shared virtual memory, native kernels, tasks, migrations, barriers with lists,
-   sub-buffers. Prints what came out of each; with an argument also what OpenCL itself says of each command, as
-   COMMAND QUEUED SUBMIT START END. What the device does not support is said. */
+/* Commands that few programs use: images, shared virtual memory, native kernels, tasks, migrations,
+   barriers with lists, sub-buffers. Prints what came out of each; with an argument also what OpenCL
+   itself says of each command, as COMMAND QUEUED SUBMIT START END. What the device does not support
+   is said. */
 #include "cl.h"
 
 #define BYTES 4096
@@ -96,7 +97,7 @@ static void images(void)
 	CHECK(clReleaseMemObject(buffer));
 }
 
-/* ---- shared virtual memory --------------------------------------------------------------------- */
+/* ---- shared virtual memory ---- */
 
 static void shared_memory(void)
 {
@@ -139,7 +140,7 @@ static void shared_memory(void)
 	CHECK(clReleaseKernel(kernel));
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------- */
+/* ---- the rest ---- */
 
 struct native {
 	float *data;

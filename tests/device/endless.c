@@ -1,4 +1,5 @@
-/* Works until it is killed; says "at work" once it is. With an argument it ends by itself instead, in the midst of it. */
+/* Works until it is killed; says "at work" once it is. With an argument it ends by itself instead,
+   in the midst of it. */
 #include "cl.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Operations of a device that is not there, at times that are known: what device.queues, gaps and models make of them.
-   A unit is 1 ms; the clock is the host's. */
+/* Operations of a device that is not there, at times that are known: what device.queues, gaps and
+   models make of them. A unit is 1 ms; the clock is the host's. */
 #include <kymo/device.h>
 #include <stdint.h>
 #include <time.h>

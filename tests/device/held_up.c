@@ -1,4 +1,5 @@
-/* A device that stands still for a reason, or does not: idle, unused, sync, tiny, busy, bound. Operations are told of, over 0.6 s of the clock. */
+/* A device that stands still for a reason, or does not: idle, unused, sync, tiny, busy, bound.
+   Operations are told of, over 0.6 s of the clock. */
 #include <kymo/device.h>
 #include <stdint.h>
 #include <string.h>
@@ -41,7 +42,9 @@ int main(int argc, char **argv)
 		if (!strcmp(how, "unused")) /* 9 µs of 30 ms */
 			told(KYMO_DEVICE_KERNEL, at + 29990, at + 29991, at + each);
 		if (!strcmp(how,
-			    "sync")) { /* done after 15 ms; 12 until the host has noticed, 3 to begin the next */
+			    /* done after 15 ms; 12 until the host has noticed, 3 to begin the
+			       next */
+			    "sync")) {
 			told(KYMO_DEVICE_KERNEL, at, at + 3000, at + 18000);
 			told(KYMO_DEVICE_WAIT, at + 1, at + 1, at + each);
 		}

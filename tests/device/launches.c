@@ -1,4 +1,5 @@
-/* Operations that are launched from zones inside of zones, at a step, and from one that never ends. */
+/* Operations that are launched from zones inside of zones, at a step, and from one that never
+   ends. */
 #include "cl.h"
 
 #include <kymo/kymo.h>

@@ -1,4 +1,5 @@
-/* Kernels that are made for one launch and released before it is done: the next one may lie where the last one lay. */
+/* Kernels that are made for one launch and released before it is done: the next one may lie where
+   the last one lay. */
 #include "cl.h"
 
 static void launch(cl_command_queue queue, cl_mem buffer, const char *name)

@@ -1,5 +1,5 @@
-/* Four threads, two contexts, queues in and out of order, events that are released at once or wanted by nobody, and user
-   events that hold all of it back. Prints what each thread computed. */
+/* Four threads, two contexts, queues in and out of order, events that are released at once or
+   wanted by nobody, and user events that hold all of it back. Prints what each thread computed. */
 #include "cl.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* A program that marks zones and uses OpenCL: each operation belongs to the zone that was open when it was queued. */
+/* A program that marks zones and uses OpenCL: each operation belongs to the zone that was open when
+   it was queued. */
 #include "cl.h"
 
 #include <kymo/kymo.h>

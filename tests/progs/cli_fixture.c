@@ -1,5 +1,6 @@
 /*
- * Records fixed things through the public API, so that tests of the command line know every row but its times.
+ * Records fixed things through the public API, so that tests of the command line know every row but
+ * its times.
  *
  *	cli_fixture plain	40 steps with phases, 120 zones, 3 marks, 4 counter values, 3 rows of app.requests
  *	cli_fixture hostile	names that try to get out of their cell
@@ -112,13 +113,15 @@ static void hostile(void)
 		"right\xe2\x80\xaeleft",
 		"NULL",
 		"",
-		"a_name_that_is_much_longer_than_any_column_of_a_terminal_and_so_has_to_be_cut_in_the_middle_of_it",
+		"a_name_that_is_much_longer_than_any_column_of_a_terminal_and_so_has_to_be_cut_in_"
+		"the_middle_of_it",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct kymo_zone zone = kymo_zone_begin_id(kymo_name(names[i]));
 
-		/* What ends within a tick of the clock took no time, and has no line in a folded file. */
+		/* What ends within a tick of the clock took no time, and has no line in a folded
+		   file. */
 		spend_us(1);
 		kymo_zone_end(&zone);
 		kymo_mark(names[i], names[i]);

@@ -1,5 +1,6 @@
 /*
- * A loop whose work is counted, not timed, for comparisons of real recordings: the CPU decides how long a step takes.
+ * A loop whose work is counted, not timed, for comparisons of real recordings: the CPU decides how
+ * long a step takes.
  *
  *	compare_loop STEPS PERCENT	region alpha does PERCENT more work; beta and gamma never do
  */

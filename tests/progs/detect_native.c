@@ -1,7 +1,8 @@
 /*
- * What a program in C has to show for a detector: `tiny` many operations of a microsecond, `large` few of a millisecond,
- * `blocked` a thread in the kernel that cannot be interrupted, `asleep` one that can, `crowd N` N threads that compute,
- * `faults FILE` pages of a file that come back from storage, and how many did, to stdout; `read FILE` the same read.
+ * What a program in C has to show for a detector: `tiny` many operations of a microsecond, `large`
+ * few of a millisecond, `blocked` a thread in the kernel that cannot be interrupted, `asleep` one
+ * that can, `crowd N` N threads that compute, `faults FILE` pages of a file that come back from
+ * storage, and how many did, to stdout; `read FILE` the same read.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,8 +44,8 @@ static void operations(unsigned count, unsigned each)
 	}
 }
 
-/* The parent of a vfork waits as one that waits for a disk does, for as long as the child says; here again and again, as
-   programs do that read. */
+/* The parent of a vfork waits as one that waits for a disk does, for as long as the child says;
+   here again and again, as programs do that read. */
 static void blocked(void)
 {
 	for (int i = 0; i < 40; i++) {

@@ -1,4 +1,5 @@
-/* Loads libraries one after another, lets each one record, and unloads it: fault_dlclose LIBRARY.so… */
+/* Loads libraries one after another, lets each one record, and unloads it: fault_dlclose
+   LIBRARY.so… */
 #include <dlfcn.h>
 #include <stdio.h>
 

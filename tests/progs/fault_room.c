@@ -1,5 +1,6 @@
-/* Records while the file system under its recording fills up and is freed again, and says how many zones it marked before,
-   meanwhile and after: fault_room FILE. FILE takes all the room there is for a while. */
+/* Records while the file system under its recording fills up and is freed again, and says how many
+   zones it marked before, meanwhile and after: fault_room FILE. FILE takes all the room there is
+   for a while. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* Something to look at while it runs: steps of two nested zones and a name that a page must not parse, a counter and
-   marks, a second thread; until standard input ends, at most for two minutes. "stay" in it opens a zone that stays open. */
+/* Something to look at while it runs: steps of two nested zones and a name that a page must not
+   parse, a counter and marks, a second thread; until standard input ends, at most for two minutes.
+   "stay" in it opens a zone that stays open. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 /*
- * Writes a recording byte by byte whose every number is chosen, for tests of reports: no program has to run.
+ * Writes a recording byte by byte whose every number is chosen, for tests of reports: no program
+ * has to run.
  *
  *	made_run DIRECTORY train STEPS [PCT [SEED]]	a training run: about 100 zones a step on five threads, 4 of 100
  *						steps slow; aten::softmax takes PCT % of its usual time, and
@@ -138,7 +139,8 @@ static const struct {
 	[AUGMENT_LINE] = { "data.py:30", "data.py", 30, KYMO_SOURCE_LINE },
 	[COLLATE] = { "default_collate", "collate.py", 12, KYMO_SOURCE_PYTHON },
 	[LOG] = { "log_metrics", "log.py", 8, KYMO_SOURCE_PYTHON },
-	[HOSTILE] = { "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>",
+	[HOSTILE] = { "</script><script>window.hacked=1</script><img src=x "
+		      "onerror=window.hacked=1>",
 		      "a.c", 1, KYMO_SOURCE_C },
 };
 
@@ -409,7 +411,8 @@ static void throttled(struct make *make, uint64_t each_second)
 	make_stream(make, schema_find("host.cgroup"), rows, 20);
 }
 
-/* Steps: `first` times as long at the beginning, and every `slow_every`-th `slow` times (0: none). */
+/* Steps: `first` times as long at the beginning, and every `slow_every`-th `slow` times (0:
+   none). */
 static void loop_steps(struct make *make, uint64_t each, uint64_t first, size_t slow_every,
 		       uint64_t slow)
 {

@@ -141,7 +141,8 @@ static void late(int count)
 	}
 }
 
-/* What is live at the highest moment, by site, kept the slow way: the table is copied at each new peak. */
+/* What is live at the highest moment, by site, kept the slow way: the table is copied at each new
+   peak. */
 NOINLINE void walk(unsigned seed)
 {
 	void *(*const sites[])(size_t) = { site_a, site_b, site_c, site_d };

@@ -1,6 +1,7 @@
 /*
- * A server's loop, as it was written before anybody thought of memory: blocks of 100,000 bytes come and go until its standard
- * input ends. It says its pid first. With the word "poll" it calls kymo_poll() in each round.
+ * A server's loop, as it was written before anybody thought of memory: blocks of 100,000 bytes come
+ * and go until its standard input ends. It says its pid first. With the word "poll" it calls
+ * kymo_poll() in each round.
  */
 #include <poll.h>
 #include <stdio.h>

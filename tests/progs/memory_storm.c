@@ -1,6 +1,6 @@
 /*
- * Turns the recording of allocations on and off, over and over, while eight threads do what programs do: allocate, fork, load
- * and unload libraries, take signals.
+ * Turns the recording of allocations on and off, over and over, while eight threads do what
+ * programs do: allocate, fork, load and unload libraries, take signals.
  *
  *	memory_storm LIBRARY SWITCHES PLUGIN    LIBRARY: libkymo_memory.so; PLUGIN: a library to load and unload
  *
@@ -119,7 +119,8 @@ static void *load_and_unload(void *unused)
 	return NULL;
 }
 
-/* A library may not be unloaded while its code is called: threads have the program's own functions. */
+/* A library may not be unloaded while its code is called: threads have the program's own
+   functions. */
 int main(int argc, char **argv)
 {
 	void *(*const work[8])(

@@ -1,7 +1,8 @@
 /*
- * Allocates below stacks of every kind, at random: frames of changing size and with aligned stacks, jumps in place of
- * calls, functions left by longjmp and by exceptions, handlers on this stack and on their own, contexts that are switched,
- * threads. The library makes each walk that it could do without, and compares.
+ * Allocates below stacks of every kind, at random: frames of changing size and with aligned stacks,
+ * jumps in place of calls, functions left by longjmp and by exceptions, handlers on this stack and
+ * on their own, contexts that are switched, threads. The library makes each walk that it could do
+ * without, and compares.
  *
  *	memory_walks LIBRARY STACKS    LIBRARY: libkymo_memory.so
  *
@@ -152,7 +153,8 @@ void go(walker &w, int depth)
 	touch(which % 100 + 1);
 }
 
-/* The same one again and again, so that there is something to know, and then others that are like it. */
+/* The same one again and again, so that there is something to know, and then others that are like
+   it. */
 NOINLINE void one_stack(walker &w)
 {
 	unsigned seed = draw(w), often = 4;

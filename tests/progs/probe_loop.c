@@ -1,6 +1,7 @@
-/* A zone every few milliseconds until standard input ends, at most for two minutes. Words: "thread" begins a second
-   thread at each line that comes in, which records one zone; "fork" and "exec" begin with a child that does the same;
-   "start" starts one by a shell when a line comes in, and "again" begins anew in its own place. */
+/* A zone every few milliseconds until standard input ends, at most for two minutes. Words: "thread"
+   begins a second thread at each line that comes in, which records one zone; "fork" and "exec"
+   begin with a child that does the same; "start" starts one by a shell when a line comes in, and
+   "again" begins anew in its own place. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>

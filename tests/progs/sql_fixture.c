@@ -1,5 +1,5 @@
-/* Writes the small recording of tests/unit/tables/tables_fixture.h: sql_fixture DIRECTORY. Its numbers
-   are the same every time. */
+/* Writes the small recording of tests/unit/tables/tables_fixture.h: sql_fixture DIRECTORY. Its
+   numbers are the same every time. */
 #include "../unit/tables/tables_fixture.h"
 
 #include "base/schema.c"

@@ -1,10 +1,12 @@
 /*
- * Records all that a program can, for a long time, and counts each attempt by itself: zones, regions, marks with text,
- * counters, steps, rows of a table, names that repeat, threads that come and go, children, a signal handler.
+ * Records all that a program can, for a long time, and counts each attempt by itself: zones,
+ * regions, marks with text, counters, steps, rows of a table, names that repeat, threads that come
+ * and go, children, a signal handler.
  *
  *	churn SECONDS COUNTS	at the end COUNTS holds, as JSON, how many rows of each table were attempted
  *
- * Rows can be checked by who reads them: zones named soak.depth.N are N deep, and in soak.checks b = xor(a, MASK).
+ * Rows can be checked by who reads them: zones named soak.depth.N are N deep, and in soak.checks b
+ * = xor(a, MASK).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -180,7 +182,8 @@ static int write_counts(const char *path)
 	if (!file)
 		return 1;
 	fprintf(file,
-		"{\"trace.zones\": %lu, \"trace.marks\": %lu, \"trace.counters\": %lu, \"trace.steps\": %lu, "
+		"{\"trace.zones\": %lu, \"trace.marks\": %lu, \"trace.counters\": %lu, "
+		"\"trace.steps\": %lu, "
 		"\"soak.checks\": %lu, \"threads\": %lu, \"children\": %lu}\n",
 		counts->zones, counts->marks, counts->counters, counts->steps, counts->checks,
 		counts->threads, counts->children);

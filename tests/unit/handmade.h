@@ -1,6 +1,7 @@
 /*
- * Recordings made by hand, from the structs of the format: files in memory that can be opened there, or written to a
- * directory. Every field of a row is a function of its number, so that a row read back tells whether it is whole.
+ * Recordings made by hand, from the structs of the format: files in memory that can be opened
+ * there, or written to a directory. Every field of a row is a function of its number, so that a row
+ * read back tells whether it is whole.
  */
 #ifndef KYMO_TESTS_HANDMADE_H
 #define KYMO_TESTS_HANDMADE_H
@@ -252,7 +253,8 @@ static inline struct kymo_stream_head *handmade_ring(struct handmade *made, cons
 	return head;
 }
 
-/* A chain of `segments` segments of `each` rows, from number `first_segment` on, written up to `written`. */
+/* A chain of `segments` segments of `each` rows, from number `first_segment` on, written up to
+   `written`. */
 static inline struct kymo_stream_head *handmade_chain(struct handmade *made, const char *process,
 						      uint32_t id, uint64_t first_segment,
 						      uint64_t segments, uint64_t each,
@@ -325,7 +327,8 @@ static inline void handmade_expected(uint64_t upto, struct handmade_sums sums[4]
 		sum->count++;
 		sum->sum += row.duration_ticks;
 		sum->square += (double)row.duration_ticks * (double)row.duration_ticks;
-		/* Rows come as inner, middle, outer: a row's child is the one before it, unless it is the innermost. */
+		/* Rows come as inner, middle, outer: a row's child is the one before it, unless it
+		   is the innermost. */
 		sum->child += n % 3 ? handmade_row(n - 1).duration_ticks : 0;
 		sum->histogram[kymo_hist_bucket(row.duration_ticks)]++;
 	}

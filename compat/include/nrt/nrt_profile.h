@@ -9,15 +9,18 @@
  *	$ kymo query resnet.ntff "FROM device.ops"
  *	$ kymo pack resnet.ntff resnet.kymo		for any DuckDB client
  *
- * A file has the name that the caller gave it, whatever its ending, and is a kymo snapshot: complete when it appears
- * (written aside, then renamed), so that an older file of that name is whole until then. Until a file is saved the rows are in
- * kymo's recording of the process, which outlives it: after an exit or a SIGKILL in mid-capture `kymo query latest
- * "FROM device.ops"` has what was recorded.
+ * A file has the name that the caller gave it, whatever its ending, and is a kymo snapshot:
+ * complete when it appears (written aside, then renamed), so that an older file of that name is
+ * whole until then. Until a file is saved the rows are in kymo's recording of the process, which
+ * outlives it: after an exit or a SIGKILL in mid-capture `kymo query latest "FROM device.ops"` has
+ * what was recorded.
  *
- * Rows are kept in rings that are bounded: what a long capture overwrote is counted in the file (kymo.streams).
+ * Rows are kept in rings that are bounded: what a long capture overwrote is counted in the file
+ * (kymo.streams).
  *
- * All calls may come from any thread, and never crash on NULL or a handle that is none: NRT_INVALID. What a status cannot
- * say is a sentence on stderr. KYMO=off in the environment wins: starts and begins then give NRT_FAILURE.
+ * All calls may come from any thread, and never crash on NULL or a handle that is none:
+ * NRT_INVALID. What a status cannot say is a sentence on stderr. KYMO=off in the environment wins:
+ * starts and begins then give NRT_FAILURE.
  */
 #ifndef NRT_PROFILE_H
 #define NRT_PROFILE_H
@@ -30,12 +33,14 @@ extern "C" {
 
 /* ---- one model ----------------------------------------------------------------------------- */
 
-/* From now on the model's executions, and no other model's, are for that file. Several models at once, each with a file
-   of its own. NRT_INVALID: NULL, an empty filename, no loaded model, a model that is being profiled already, a filename
-   that is in use; NRT_RESOURCE; NRT_FAILURE: nothing can be recorded. */
+/* From now on the model's executions, and no other model's, are for that file. Several models at
+   once, each with a file of its own. NRT_INVALID: NULL, an empty filename, no loaded model, a model
+   that is being profiled already, a filename that is in use; NRT_RESOURCE; NRT_FAILURE: nothing can
+   be recorded. */
 NRT__EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename);
-/* Writes the file and ends that profile. NRT_INVALID: no start with that filename. NRT_FAILURE: it cannot be written;
-   the profile goes on, so that stop can be tried again, and an older file is whole. */
+/* Writes the file and ends that profile. NRT_INVALID: no start with that filename. NRT_FAILURE: it
+   cannot be written; the profile goes on, so that stop can be tried again, and an older file is
+   whole. */
 NRT__EXPORT NRT_STATUS nrt_profile_stop(const char *filename);
 
 /* ---- continuous: a flight recorder ----------------------------------------------------------- */
@@ -47,16 +52,18 @@ NRT__EXPORT NRT_STATUS
 nrt_profile_continuous_options_allocate(nrt_profile_continuous_options_t **options);
 NRT__EXPORT NRT_STATUS
 nrt_profile_continuous_options_free(nrt_profile_continuous_options_t *options);
-/* Copied. NULL or empty: NRT_INVALID; no memory: NRT_RESOURCE, and the one that was set before stays. */
+/* Copied. NULL or empty: NRT_INVALID; no memory: NRT_RESOURCE, and the one that was set before
+   stays. */
 NRT__EXPORT NRT_STATUS nrt_profile_continuous_options_set_output_dir(
 	nrt_profile_continuous_options_t *options, const char *output_dir);
 
-/* Every model is profiled, in memory. NRT_INVALID: NULL, or it runs already; NRT_FAILURE: an inspect session profiles the
-   device. */
+/* Every model is profiled, in memory. NRT_INVALID: NULL, or it runs already; NRT_FAILURE: an
+   inspect session profiles the device. */
 NRT__EXPORT NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *options);
-/* Writes the executions of the latest model on that core that are still in the ring, newest last, as
-   DIR/MODEL_vncK_N.kymo, N from 1; it does not stop. NRT_UNINITIALIZED: before start; NRT_INVALID: NULL, or nothing has
-   run on that core since start; NRT_FAILURE: the directory cannot be made or written. */
+/* Writes the executions of the latest model on that core that are still in the ring, newest last,
+   as DIR/MODEL_vncK_N.kymo, N from 1; it does not stop. NRT_UNINITIALIZED: before start;
+   NRT_INVALID: NULL, or nothing has run on that core since start; NRT_FAILURE: the directory cannot
+   be made or written. */
 NRT__EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
 						   nrt_profile_continuous_options_t *options);
 /* Saves nothing. NRT_UNINITIALIZED: before start. */
@@ -83,30 +90,31 @@ NRT__EXPORT NRT_STATUS nrt_profile_continuous_stop(void);
  *
  * A name that begins like these and is none of them is warned about, with the nearest one.
  *
- * Files, with N from 1: DIR/inspect_SESSION_PID_N.kymo; with model also MODEL_SESSION_PID_N.kymo; with ON_FAIL
- * MODEL_fail_PID_N.kymo. A session that runs when the program exits is dumped then.
+ * Files, with N from 1: DIR/inspect_SESSION_PID_N.kymo; with model also MODEL_SESSION_PID_N.kymo;
+ * with ON_FAIL MODEL_fail_PID_N.kymo. A session that runs when the program exits is dumped then.
  */
 /* NRT_INVALID: a session runs already; NRT_FAILURE: continuous mode profiles the device. */
 NRT__EXPORT NRT_STATUS nrt_inspect_begin(void);
-/* Stops, and writes the files. NRT_INVALID: no session runs. NRT_FAILURE: they cannot be written; the session goes on, so
-   that stop can be tried again. */
+/* Stops, and writes the files. NRT_INVALID: no session runs. NRT_FAILURE: they cannot be written;
+   the session goes on, so that stop can be tried again. */
 NRT__EXPORT NRT_STATUS nrt_inspect_stop(void);
 
 typedef struct nrt_inspect_config nrt_inspect_config_t;
 
-/* With options from here, and none from the environment. NULL, or options on which neither enable setter was called:
-   system and device are captured. */
+/* With options from here, and none from the environment. NULL, or options on which neither enable
+   setter was called: system and device are captured. */
 NRT__EXPORT NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options);
 
 /* All defaults. NRT_RESOURCE: no memory, and *options is NULL. */
 NRT__EXPORT NRT_STATUS nrt_inspect_config_allocate(nrt_inspect_config_t **options);
-/* Session 1, "./output", system_profile and device_profile, all cores and events, 1,000,000 events for each core, neither
-   enable setter called. */
+/* Session 1, "./output", system_profile and device_profile, all cores and events, 1,000,000 events
+   for each core, neither enable setter called. */
 NRT__EXPORT NRT_STATUS nrt_inspect_config_set_defaults(nrt_inspect_config_t *options);
 NRT__EXPORT NRT_STATUS nrt_inspect_config_free(nrt_inspect_config_t *options);
 NRT__EXPORT NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *options,
 							 int session_id);
-/* Copied. NULL or empty: NRT_INVALID; no memory: NRT_RESOURCE, and the one that was set before stays. */
+/* Copied. NULL or empty: NRT_INVALID; no memory: NRT_RESOURCE, and the one that was set before
+   stays. */
 NRT__EXPORT NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *options,
 							 const char *output_dir);
 /* 0: NRT_INVALID. */

@@ -1,4 +1,5 @@
-/* What the calls of nrt.h and nrt_profile.h return, with the numbers that programs were built with. */
+/* What the calls of nrt.h and nrt_profile.h return, with the numbers that programs were built
+   with. */
 #ifndef NRT_STATUS_H
 #define NRT_STATUS_H
 

@@ -1,6 +1,7 @@
 /*
- * Code that is marked for Tracy in C++11 and later, recorded by kymo. With TRACY_ENABLE the marks are live (link -lkymo)
- * and the program records by itself; without it they are nothing at all. docs/cpp.md says what each mark becomes.
+ * Code that is marked for Tracy in C++11 and later, recorded by kymo. With TRACY_ENABLE the marks
+ * are live (link -lkymo) and the program records by itself; without it they are nothing at all.
+ * docs/cpp.md says what each mark becomes.
  */
 #ifndef KYMO_TRACY_HPP
 #define KYMO_TRACY_HPP
@@ -194,7 +195,8 @@ class ScopedZone
 	{
 		(void)depth;
 	}
-	/* Place and name are made at run time and may go away: when renamed, such a zone has a line and no file. */
+	/* Place and name are made at run time and may go away: when renamed, such a zone has a line
+	   and no file. */
 	ScopedZone(uint32_t line, const char *file, size_t file_bytes, const char *function,
 		   size_t function_bytes, const char *name, size_t name_bytes, bool active = true)
 		: zone_(kymo__tracy_begin_named(name && name_bytes ? name : function,

@@ -1,6 +1,7 @@
 /*
- * Code that is marked for Tracy in C, recorded by kymo. With TRACY_ENABLE the marks are live (link -lkymo) and the program
- * records by itself; without it they are nothing at all. docs/cpp.md says what each mark becomes.
+ * Code that is marked for Tracy in C, recorded by kymo. With TRACY_ENABLE the marks are live (link
+ * -lkymo) and the program records by itself; without it they are nothing at all. docs/cpp.md says
+ * what each mark becomes.
  */
 #ifndef KYMO_TRACYC_H
 #define KYMO_TRACYC_H
@@ -95,7 +96,8 @@ struct ___tracy_source_location_data {
 	uint32_t color;
 };
 
-/* Goes by value; the name of a zone is therefore kept with the open zone, see kymo__zone_rename(). */
+/* Goes by value; the name of a zone is therefore kept with the open zone, see
+   kymo__zone_rename(). */
 struct ___tracy_c_zone_context {
 	uint32_t id;
 	int32_t active;
@@ -336,7 +338,7 @@ static inline int32_t ___tracy_profiler_started(void)
 }
 #endif
 
-/* ---- the macros ------------------------------------------------------------------------------- */
+/* ---- the macros ---- */
 
 #define KYMO__TRACY_C_ZONE(ctx, text, active) \
 	static struct kymo_site TracyConcat(kymo__tracy_site_of_, \

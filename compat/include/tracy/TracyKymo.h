@@ -1,4 +1,5 @@
-/* What Tracy.hpp and TracyC.h share when they are live: turning recording on, and a zone with its place. */
+/* What Tracy.hpp and TracyC.h share when they are live: turning recording on, and a zone with its
+   place. */
 #ifndef KYMO_TRACY_SHARED_H
 #define KYMO_TRACY_SHARED_H
 
@@ -26,7 +27,8 @@
 extern "C" {
 #endif
 
-/* A build with TRACY_ENABLE records without being asked, from before the first static object. KYMO=off wins. */
+/* A build with TRACY_ENABLE records without being asked, from before the first static object.
+   KYMO=off wins. */
 #ifndef TRACY_MANUAL_LIFETIME
 __attribute__((constructor(101), used)) static void kymo__tracy_on_load(void)
 {
@@ -54,7 +56,8 @@ static inline struct kymo_zone kymo__tracy_begin_named(const char *name, size_t 
 		kymo_name_full(name, name_bytes, file, file_bytes, line, KYMO_SOURCE_C, 0));
 }
 
-/* The new name has the old one's place. Names are finite: where there is no room left, it becomes a text of the zone. */
+/* The new name has the old one's place. Names are finite: where there is no room left, it becomes a
+   text of the zone. */
 static inline void kymo__tracy_rename(struct kymo_zone *zone, const char *file, uint32_t line,
 				      const char *text, size_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * A file that appears whole or not at all: written aside, in the same directory, and renamed at the end. A full disk
- * or a kill leaves the old file as it was.
+ * A file that appears whole or not at all: written aside, in the same directory, and renamed at the
+ * end. A full disk or a kill leaves the old file as it was.
  */
 #ifndef KYMO_BASE_FILES_ATOMIC_FILE_H
 #define KYMO_BASE_FILES_ATOMIC_FILE_H

@@ -32,15 +32,15 @@ static int own_directory(const char *path, struct kymo_error *err)
 	if (lstat(path, &st))
 		return error_set(err, errno, "cannot look at %s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return error_set(
-			err, ENOTDIR,
-			"%s is not a directory (a symbolic link is not followed); remove it or set KYMO_DIR",
-			path);
+		return error_set(err, ENOTDIR,
+				 "%s is not a directory (a symbolic link is not followed); remove "
+				 "it or set KYMO_DIR",
+				 path);
 	if (st.st_uid != geteuid())
-		return error_set(
-			err, EPERM,
-			"%s belongs to user %u, not to you (%u); set KYMO_DIR to a directory of your own",
-			path, (unsigned)st.st_uid, (unsigned)geteuid());
+		return error_set(err, EPERM,
+				 "%s belongs to user %u, not to you (%u); set KYMO_DIR to a "
+				 "directory of your own",
+				 path, (unsigned)st.st_uid, (unsigned)geteuid());
 	if (st.st_mode & 077)
 		return error_set(err, EPERM,
 				 "%s lets other users in (mode %03o); `chmod 700 %s` mends it",
@@ -79,9 +79,9 @@ int paths_state(char *out, size_t out_bytes, struct kymo_error *err)
 	else if (home && *home == '/')
 		length = snprintf(out, out_bytes, "%s/.local/state/kymo", home);
 	else
-		return error_set(
-			err, ENOENT,
-			"neither XDG_STATE_HOME nor HOME is set; set KYMO_DIR to a directory for recordings");
+		return error_set(err, ENOENT,
+				 "neither XDG_STATE_HOME nor HOME is set; set KYMO_DIR to a "
+				 "directory for recordings");
 	if (length < 0 || (size_t)length >= out_bytes)
 		return error_set(err, ENAMETOOLONG, "the path of the state directory is too long");
 	rc = make_parents(out, err);

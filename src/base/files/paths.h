@@ -1,4 +1,5 @@
-/* Where recordings are, and who may be there. libc only; no malloc: the recorder uses it after fork. */
+/* Where recordings are, and who may be there. libc only; no malloc: the recorder uses it after
+   fork. */
 #ifndef KYMO_BASE_FILES_PATHS_H
 #define KYMO_BASE_FILES_PATHS_H
 
@@ -9,8 +10,9 @@
 #include "base/error.h"
 
 /*
- * The directory of live recordings: $KYMO_DIR, else /dev/shm/kymo-UID, else (tmpfs below 256 MB or missing)
- * $XDG_STATE_HOME/kymo/live. Makes it, 0700; refuses a symbolic link, another owner, or a mode that lets others in.
+ * The directory of live recordings: $KYMO_DIR, else /dev/shm/kymo-UID, else (tmpfs below 256 MB or
+ * missing) $XDG_STATE_HOME/kymo/live. Makes it, 0700; refuses a symbolic link, another owner, or a
+ * mode that lets others in.
  */
 int paths_root(char *out, size_t out_bytes, struct kymo_error *err);
 /* 1: the answer of paths_root() is not the tmpfs, because that is too small; callers say so. */

@@ -1,6 +1,6 @@
 /*
- * A file of a recording, or a range of one, or bytes in memory: read by copying, never mapped. A file that is cut
- * short under us is then a short read; through a mapping it would be SIGBUS.
+ * A file of a recording, or a range of one, or bytes in memory: read by copying, never mapped. A
+ * file that is cut short under us is then a short read; through a mapping it would be SIGBUS.
  */
 #ifndef KYMO_BASE_FILES_READAT_H
 #define KYMO_BASE_FILES_READAT_H
@@ -36,8 +36,9 @@ static inline bool readat_all(const struct readat *file, uint64_t at, void *out,
 void readat_close(struct readat *file); /* an empty one is fine */
 
 /*
- * Copies the struct that begins a file, after checking magic, version and length; what an older minor version did
- * not write is zero. `label` names the file in *err. -ENODATA: not begun; the recorder stores the magic last.
+ * Copies the struct that begins a file, after checking magic, version and length; what an older
+ * minor version did not write is zero. `label` names the file in *err. -ENODATA: not begun; the
+ * recorder stores the magic last.
  */
 int readat_head(const struct readat *file, const char *magic, void *out, size_t out_bytes,
 		const char *label, struct kymo_error *err);

@@ -134,7 +134,8 @@ static bool on_tmpfs(int dir)
 	return !fstatfs(dir, &fs) && (unsigned long)fs.f_type == TMPFS_MAGIC;
 }
 
-/* Two directories on the same kind of file system: control files are in the live half until the very end. */
+/* Two directories on the same kind of file system: control files are in the live half until the
+   very end. */
 static size_t controls_in(const struct run_files *source, int half)
 {
 	struct run_files one = *source;

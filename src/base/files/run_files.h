@@ -1,7 +1,8 @@
 /*
- * Where the files of a recording are: a directory, the two halves of a supervised run (the live one on tmpfs, the
- * other on disk, each naming the other as its peer), a snapshot, or bytes in memory. One way to list them and one to
- * open them; paths are relative to the run: "run", "p12-345/s1.head". No malloc: the recorder takes snapshots too.
+ * Where the files of a recording are: a directory, the two halves of a supervised run (the live one
+ * on tmpfs, the other on disk, each naming the other as its peer), a snapshot, or bytes in memory.
+ * One way to list them and one to open them; paths are relative to the run: "run",
+ * "p12-345/s1.head". No malloc: the recorder takes snapshots too.
  */
 #ifndef KYMO_BASE_FILES_RUN_FILES_H
 #define KYMO_BASE_FILES_RUN_FILES_H
@@ -89,9 +90,11 @@ int run_files_file(const struct run_files *source, const char *path, struct read
 /* The head of a file, checked for its magic; false: there is none, or it is of another kind. */
 bool run_files_head(const struct run_files *source, const char *path, const char *magic, void *out,
 		    size_t bytes);
-/* Names of the process directories. Lists begin as { 0 }; a list that was used before is used again. */
+/* Names of the process directories. Lists begin as { 0 }; a list that was used before is used
+   again. */
 int run_files_processes(const struct run_files *source, struct run_files_list *list);
-/* Files of a process, in both halves. The live half is listed first: a segment is copied to disk before it goes there. */
+/* Files of a process, in both halves. The live half is listed first: a segment is copied to disk
+   before it goes there. */
 int run_files_list_all(const struct run_files *source, const char *process,
 		       struct run_files_list *list);
 void run_files_list_free(struct run_files_list *list);

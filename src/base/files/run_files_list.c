@@ -1,4 +1,5 @@
-/* Which processes a recording has, and which files a process: in both halves, a snapshot or memory. */
+/* Which processes a recording has, and which files a process: in both halves, a snapshot or
+   memory. */
 #include "base/files/run_files.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * A snapshot: the files of a run's directories, one after another in one file, each as a consistent image (a
- * ring's head and floor are those of the moment it was copied). Who can read a dead directory can read
- * this: the store maps a path to a range of bytes.
+ * A snapshot: the files of a run's directories, one after another in one file, each as a consistent
+ * image (a ring's head and floor are those of the moment it was copied). Who can read a dead
+ * directory can read this: the store maps a path to a range of bytes.
  *
  *	struct kymo_snapshot_head
  *	bytes of the files, each beginning at a multiple of 64
@@ -20,7 +20,9 @@ struct kymo_snapshot_head {
 	uint64_t count;
 	uint64_t taken_realtime_ns;
 	uint64_t
-		taken_ticks; /* of the recording's clock, and CLOCK_MONOTONIC with it; 0: taken after another boot */
+		/* of the recording's clock, and CLOCK_MONOTONIC with it; 0: taken after another
+		   boot */
+		taken_ticks;
 	uint64_t taken_monotonic_ns;
 	uint64_t reserved;
 }; /* 64 bytes */

@@ -1,8 +1,9 @@
 /*
- * How words that another process is writing are read. Only by pread(): a mapping of a file that is cut short would be
- * SIGBUS. The kernel copies an aligned word of 8 bytes by one load in practice, but promises it nowhere (and `rep
- * movsb` might not), so each word is read until two looks agree about it: head grows only, and the smaller of two looks in
- * order is published for certain; floor moves once in 1,024 rows, and two equal looks are its value.
+ * How words that another process is writing are read. Only by pread(): a mapping of a file that is
+ * cut short would be SIGBUS. The kernel copies an aligned word of 8 bytes by one load in practice,
+ * but promises it nowhere (and `rep movsb` might not), so each word is read until two looks agree
+ * about it: head grows only, and the smaller of two looks in order is published for certain; floor
+ * moves once in 1,024 rows, and two equal looks are its value.
  */
 #include "base/files/stream_image.h"
 
@@ -230,9 +231,10 @@ static int make_ring(struct stream_image *copy, uint64_t there, struct kymo_erro
 enum attempt { ATTEMPT_DONE, ATTEMPT_OVERTAKEN, ATTEMPT_ROWS_ONLY, ATTEMPT_FAILED };
 
 /*
- * R1-R3 of the protocol, in three steps: most of the rows; then the totals, whose slots take longest to read one by one;
- * then the rows that came meanwhile. So little is written between the totals' state and the second look at floor
- * that the rows which the totals do not hold yet are still there.
+ * R1-R3 of the protocol, in three steps: most of the rows; then the totals, whose slots take
+ * longest to read one by one; then the rows that came meanwhile. So little is written between the
+ * totals' state and the second look at floor that the rows which the totals do not hold yet are
+ * still there.
  */
 static enum attempt try_ring(struct stream_image *copy, const struct stream_files *files,
 			     struct kymo_error *err, struct kymo_error *totals_err)
@@ -337,7 +339,8 @@ static int take_ring(struct stream_image *copy, const struct stream_files *files
 	if (copy->live.head - copy->live.floor > copy->kept)
 		stream_image_say(
 			sink,
-			"%s: %llu rows cannot be read: the file s%u.0 is cut short, missing, or written faster than it can be read",
+			"%s: %llu rows cannot be read: the file s%u.0 is cut short, missing, or "
+			"written faster than it can be read",
 			copy->label,
 			(unsigned long long)(copy->live.head - copy->live.floor - copy->kept),
 			copy->head.id);
@@ -488,10 +491,10 @@ void stream_image_total(struct stream_image *copy, const struct stream_image_sin
 		uint64_t got = stream_image_rows(copy, totals->from, want, rows);
 
 		if (!got) {
-			stream_image_say(
-				sink,
-				"%s: the exact totals lack %llu rows that were not folded yet and cannot be read",
-				copy->label, (unsigned long long)(head - totals->from));
+			stream_image_say(sink,
+					 "%s: the exact totals lack %llu rows that were not folded "
+					 "yet and cannot be read",
+					 copy->label, (unsigned long long)(head - totals->from));
 			break;
 		}
 		totals_image_fold(totals, rows, totals->from, got);

@@ -1,6 +1,7 @@
 /*
- * A copy of one stream as of one moment: head, rows, open zones, totals that agree with one another, whatever the
- * writer does meanwhile. The store reads recordings through it; the snapshot writer writes what it gives.
+ * A copy of one stream as of one moment: head, rows, open zones, totals that agree with one
+ * another, whatever the writer does meanwhile. The store reads recordings through it; the snapshot
+ * writer writes what it gives.
  *
  *	stream_image_take()	a ring: all of it. A chain: how far it goes
  *	run_files_list_all()		again, after all heads: a row below a head is in a segment that is listed then
@@ -30,7 +31,9 @@ struct stream_image_run {
 	uint64_t sequence; /* of the segment */
 	const unsigned char *memory; /* a ring's */
 	struct readat
-		file; /* a segment's; closed where too many would be open: stream_image_rows() opens it again */
+		/* a segment's; closed where too many would be open: stream_image_rows() opens it
+		   again */
+		file;
 	uint64_t offset; /* of the first row, in the file */
 };
 
@@ -51,7 +54,8 @@ struct stream_image {
 
 #define STREAM_IMAGE_ROWS_MAX (UINT64_C(1) << 60) /* more were never written: a damaged number */
 
-/* -ENODATA (and no sentence): the stream is being made, or the program died then; there is nothing of it. */
+/* -ENODATA (and no sentence): the stream is being made, or the program died then; there is nothing
+   of it. */
 int stream_image_take(struct stream_image *copy, const struct run_files *source,
 		      const char *process, uint32_t id, const struct stream_image_sink *sink,
 		      struct kymo_error *err);

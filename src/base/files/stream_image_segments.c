@@ -63,7 +63,8 @@ static void add_segment(struct stream_image *copy, const struct run_files_item *
 	if (!rc)
 		rc = check_segment(copy, item, &run.file, &head, &why);
 	if (rc) {
-		/* One that was just being made holds nothing yet; segment_next counts those that were. */
+		/* One that was just being made holds nothing yet; segment_next counts those that
+		   were. */
 		if (rc != -ENODATA || item->sequence < copy->live.segment_next)
 			stream_image_say(sink, "%s", why.text);
 		readat_close(&run.file);

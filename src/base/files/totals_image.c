@@ -28,7 +28,8 @@ static size_t room_bytes(void)
 	       HASH_SLOTS * sizeof(uint16_t);
 }
 
-/* Pages that are not touched cost nothing: room for all slots at once keeps the arithmetic simple. */
+/* Pages that are not touched cost nothing: room for all slots at once keeps the arithmetic
+   simple. */
 static int totals_image_make_room(struct totals_image *copy)
 {
 	if (copy->image) {
@@ -78,8 +79,9 @@ static bool take_state(struct totals_image *copy, const struct readat *file)
 }
 
 /*
- * Slots [first, end) twice, and between the two looks the number of the row up to which histograms are. A slot that is
- * the same in both was whole in between, and its histogram is of that number: all that a fold writes into a slot grows.
+ * Slots [first, end) twice, and between the two looks the number of the row up to which histograms
+ * are. A slot that is the same in both was whole in between, and its histogram is of that number:
+ * all that a fold writes into a slot grows.
  */
 static bool look_twice(struct totals_image *copy, const struct readat *head_file,
 		       const struct readat *file, uint32_t first, uint32_t end, uint64_t *out_upto)
@@ -190,7 +192,8 @@ int totals_image_take(struct totals_image *copy, const struct readat *head_file,
 	return 0;
 }
 
-/* The slot of a name that the recorder had not met yet; 0: it gets none, as the recorder would have decided. */
+/* The slot of a name that the recorder had not met yet; 0: it gets none, as the recorder would have
+   decided. */
 static uint16_t add_slot(struct totals_image *copy, uint32_t name)
 {
 	uint32_t slot = copy->count;

@@ -1,6 +1,7 @@
 /*
- * A copy of a stream's exact totals, taken at any instant from a program that may be running, hung or dead, and brought
- * up to the newest row by folding the rows that the slots do not hold yet (base/fold.h says why that is exact).
+ * A copy of a stream's exact totals, taken at any instant from a program that may be running, hung
+ * or dead, and brought up to the newest row by folding the rows that the slots do not hold yet
+ * (base/fold.h says why that is exact).
  */
 #ifndef KYMO_BASE_FILES_TOTALS_IMAGE_H
 #define KYMO_BASE_FILES_TOTALS_IMAGE_H
@@ -21,7 +22,8 @@ struct totals_image {
 	uint64_t child_at[KYMO_CHILD_DEPTHS + 2];
 	uint64_t untotalled; /* rows that no slot holds */
 	uint32_t unsettled; /* slots that changed at each of many looks: not exact */
-	bool had_untotalled; /* the recorder ran out of slots: a name that is new to us is not new */
+	/* the recorder ran out of slots: a name that is new to us is not new */
+	bool had_untotalled;
 };
 
 /* Takes state and slots. Rows and head must be read after it. */
@@ -30,7 +32,8 @@ int totals_image_take(struct totals_image *copy, const struct readat *head_file,
 /* Folds rows [first_row, first_row + count), in order, from copy->from on. */
 void totals_image_fold(struct totals_image *copy, const struct kymo_zone_row *rows,
 		       uint64_t first_row, uint64_t count);
-/* All rows below head have been folded: what the slots do not hold is known then. False: they hold more than that. */
+/* All rows below head have been folded: what the slots do not hold is known then. False: they hold
+   more than that. */
 bool totals_image_finish(struct totals_image *copy, uint64_t head);
 void totals_image_free(struct totals_image *copy);
 

@@ -6,7 +6,8 @@
 
 #include "cmds/run/run_python.h"
 
-/* Into variables of the program; where the layer for OpenCL is not there, it says so and goes on: other devices may be. */
+/* Into variables of the program; where the layer for OpenCL is not there, it says so and goes on:
+   other devices may be. */
 void run_device_prepare(bool on, struct run_environment *environment);
 
 #endif

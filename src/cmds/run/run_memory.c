@@ -42,10 +42,10 @@ static int preload(struct run_environment *environment)
 	char library[PATH_MAX], value[PATH_MAX * 2];
 
 	if (!install_path_find(places, library, sizeof(library)) || strpbrk(library, ": ")) {
-		error_set(
-			&err, ENOENT,
-			"libkymo_memory.so is not beside the kymo program, or at a path with a colon or "
-			"a space, which LD_PRELOAD cannot hold; install kymo again or elsewhere");
+		error_set(&err, ENOENT,
+			  "libkymo_memory.so is not beside the kymo program, or at a path with a "
+			  "colon or "
+			  "a space, which LD_PRELOAD cannot hold; install kymo again or elsewhere");
 		return cmds_fail("run", &err);
 	}
 	if (now && strstr(now, library))

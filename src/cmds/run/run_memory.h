@@ -12,8 +12,8 @@ struct run_memory {
 
 /* "sampled" or NULL, "exact", or "off". -1, or the exit status of wrong use. */
 int run_memory_word(struct run_memory *memory, const char *word);
-/* Into variables; injected: kymo is in the program's Pythons already, which it has to be for their lines. -1, or the exit
-   status. */
+/* Into variables; injected: kymo is in the program's Pythons already, which it has to be for their
+   lines. -1, or the exit status. */
 int run_memory_prepare(const struct run_memory *memory, bool injected,
 		       struct run_environment *environment);
 

@@ -231,7 +231,8 @@ static void say_why(const struct run_python *python, char *const *argv)
 	else if (python->from)
 		say("nothing was recorded: the program set no signpost \"%s\"", python->from);
 	else if (python->skip)
-		say("nothing was recorded: the program made fewer than %ld steps (kymo.step, kymo_step, or optimizer steps)",
+		say("nothing was recorded: the program made fewer than %ld steps (kymo.step, "
+		    "kymo_step, or optimizer steps)",
 		    strtol(python->skip, NULL, 10) + 1);
 	else
 		say("nothing was recorded: %s ran no Python that this kymo was built for", argv[0]);

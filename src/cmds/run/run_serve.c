@@ -26,8 +26,8 @@ int run_serve_word(struct run_serve *serve, const char *port)
 	return -1;
 }
 
-/* With nothing of the terminal's or of a pipe's but the one to tell us by: whoever waits for the end of our output does not wait
-   for the viewer's. */
+/* With nothing of the terminal's or of a pipe's but the one to tell us by: whoever waits for the
+   end of our output does not wait for the viewer's. */
 static int run_serve_spawn(const struct run_serve *serve, int out)
 {
 	char pid[16];

@@ -1,4 +1,5 @@
-/* The stacks of a process at this moment: every thread, with what Python and the kernel say of it. */
+/* The stacks of a process at this moment: every thread, with what Python and the kernel say of
+   it. */
 #ifndef KYMO_COLLECT_BACKTRACE_STACKS_H
 #define KYMO_COLLECT_BACKTRACE_STACKS_H
 
@@ -26,7 +27,8 @@ struct stacks_frame {
 /* A task of asyncio that is not running: of its thread's loop. */
 struct stacks_task {
 	char *name;
-	char *waits_for; /* the type of the future that it waits for; NULL: none, it is about to run */
+	/* the type of the future that it waits for; NULL: none, it is about to run */
+	char *waits_for;
 	bool begun;
 	bool missed; /* it changed all the time: no frames */
 	struct stacks_frame *frames; /* of its coroutines, the innermost first */
@@ -49,7 +51,8 @@ struct stacks_thread {
 	size_t task_count;
 	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
 	size_t reason_bytes; /* of why: what comes before since when, and the zone */
-	pid_t waits_for; /* thread that holds the lock that it waits for, or that it joins; 0: none, or not known */
+	/* thread that holds the lock that it waits for, or that it joins; 0: none, or not known */
+	pid_t waits_for;
 	uint64_t taken_ns; /* CLOCK_MONOTONIC; of a program that has ended: not known */
 	uint64_t age_ns; /* of a program that has ended: how long before its end */
 	uint64_t held_ns; /* for its native frames; 0: it was not */
@@ -58,7 +61,8 @@ struct stacks_thread {
 struct stacks {
 	pid_t pid;
 	char program[64];
-	char state; /* of the process; '\0': it has ended, and these are the last stacks that were taken */
+	/* of the process; '\0': it has ended, and these are the last stacks that were taken */
+	char state;
 	uint32_t python_version; /* 0: no Python */
 	char without_python[256]; /* why, if so */
 	char without_native[256]; /* why there are no native frames, if they were asked for */
@@ -75,8 +79,8 @@ struct stacks_options {
 	size_t local_bytes; /* of a value; 0: 80 */
 };
 
-/* 0, or a negative errno and *err: there is no such process, or it may not be read. A process without Python has
-   threads without frames. Answers at once, whatever state the process is in. */
+/* 0, or a negative errno and *err: there is no such process, or it may not be read. A process
+   without Python has threads without frames. Answers at once, whatever state the process is in. */
 int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
 		struct kymo_error *err);
 void stacks_free(struct stacks *stacks);

@@ -69,7 +69,8 @@ static void *run_errand(void *context)
 	return NULL;
 }
 
-/* In a thread that ends with it: one that would stop only after we have lost patience is let go by the kernel then. */
+/* In a thread that ends with it: one that would stop only after we have lost patience is let go by
+   the kernel then. */
 static void copy_apart(struct copied *copied, const struct stacks_thread *thread,
 		       struct pystack *stack, const struct stacks_options *options)
 {
@@ -172,10 +173,10 @@ int stacks_add_native(struct stacks *stacks, struct pystack *stack,
 	}
 	unwind_close(unwind);
 	free(copied);
-	return rc ? error_set(
-			    err, EPERM,
-			    "no native frames of process %d: a debugger or strace has it already, or ptrace is "
-			    "not allowed (sudo kymo backtrace --native %d)",
-			    (int)stacks->pid, (int)stacks->pid)
+	return rc ? error_set(err, EPERM,
+			      "no native frames of process %d: a debugger or strace has it "
+			      "already, or ptrace is "
+			      "not allowed (sudo kymo backtrace --native %d)",
+			      (int)stacks->pid, (int)stacks->pid)
 		  : 0;
 }

@@ -189,8 +189,9 @@ static void add_holder(const struct thread *thread, const struct why_lock *lock)
 		buf_print(thread->out, " (it is in %s)", lock->holder_at);
 }
 
-/* pthread_join waits at the word in which the kernel has the joined thread's number until it ends. That wait is shared, as the
-   kernel's own wake is; a robust mutex, which holds a number too, has a bit set beside it while somebody waits. */
+/* pthread_join waits at the word in which the kernel has the joined thread's number until it ends.
+   That wait is shared, as the kernel's own wake is; a robust mutex, which holds a number too, has a
+   bit set beside it while somebody waits. */
 static const struct stacks_thread *joined(const struct thread *thread)
 {
 	const uint64_t *argument = thread->call.argument;
@@ -314,7 +315,8 @@ static void add_call(const struct thread *thread)
 
 /* ---- since when ------------------------------------------------------------------------------ */
 
-/* The moment at which the scheduler last ran a thread, in ms of its own clock; 0: the kernel does not tell. */
+/* The moment at which the scheduler last ran a thread, in ms of its own clock; 0: the kernel does
+   not tell. */
 static double last_ran_ms(const char *path)
 {
 	char text[2048];
@@ -337,8 +339,9 @@ static void why_add_duration(struct buf *out, double seconds)
 		buf_print(out, "%.1f h", seconds / 3600);
 }
 
-/* A thread that has not run waits. One that has, for a signal or because --native held it, may wait for the same thing
-   longer than that, which the kernel does not keep. About: the clocks of two cores differ. */
+/* A thread that has not run waits. One that has, for a signal or because --native held it, may wait
+   for the same thing longer than that, which the kernel does not keep. About: the clocks of two
+   cores differ. */
 static void add_since(const struct thread *thread)
 {
 	char path[64];

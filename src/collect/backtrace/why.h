@@ -1,4 +1,5 @@
-/* What threads wait for: sentences made from /proc, from locks in memory, and from Python's frames. */
+/* What threads wait for: sentences made from /proc, from locks in memory, and from Python's
+   frames. */
 #ifndef KYMO_COLLECT_BACKTRACE_WHY_H
 #define KYMO_COLLECT_BACKTRACE_WHY_H
 

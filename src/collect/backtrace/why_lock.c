@@ -1,9 +1,11 @@
 /*
- * Who holds a lock. A pthread mutex says it: its owner is next to its futex. A Python RLock says it too. A plain Python
- * lock does not; but a function that is inside of `with lock:` has the lock's __exit__ on its stack.
+ * Who holds a lock. A pthread mutex says it: its owner is next to its futex. A Python RLock says it
+ * too. A plain Python lock does not; but a function that is inside of `with lock:` has the lock's
+ * __exit__ on its stack.
  *
- * Until 3.13 a Python lock points to the semaphore that is waited at. From 3.14 on it is a byte in the object itself, and who
- * waits does so at a semaphore on its own stack, in front of which is the address of that byte (parking_lot.c).
+ * Until 3.13 a Python lock points to the semaphore that is waited at. From 3.14 on it is a byte in
+ * the object itself, and who waits does so at a semaphore on its own stack, in front of which is
+ * the address of that byte (parking_lot.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +90,8 @@ static size_t read_slots(const struct pymemory *memory, const struct pystack_fra
 		       : count;
 }
 
-/* Another thread that waits at the same byte has __exit__ on its stack too, from 3.14 on: before __enter__ is called. */
+/* Another thread that waits at the same byte has __exit__ on its stack too, from 3.14 on: before
+   __enter__ is called. */
 static bool waits_too(const struct search *search, uint64_t state)
 {
 	struct why_call call;

@@ -117,7 +117,8 @@ static bool cgroup_read_of(const char *directory, const char *file, char *out, s
 	return proc_read(path, out, out_bytes) > 0;
 }
 
-/* The directory of a group; of its root where the path is not there: a container sees its own group as the root. */
+/* The directory of a group; of its root where the path is not there: a container sees its own group
+   as the root. */
 static bool find_group(const char *mount, const char *path, char *out, size_t out_bytes)
 {
 	snprintf(out, out_bytes, "%s%s", mount, path);

@@ -1,6 +1,7 @@
 /*
- * Control groups, versions 1 and 2: what a process may use, what its group uses, and how much it waits (pressure). Rows of
- * host.cgroup, one for each group in which some process of the program is.
+ * Control groups, versions 1 and 2: what a process may use, what its group uses, and how much it
+ * waits (pressure). Rows of host.cgroup, one for each group in which some process of the program
+ * is.
  */
 #ifndef KYMO_COLLECT_HOST_CGROUP_H
 #define KYMO_COLLECT_HOST_CGROUP_H
@@ -42,7 +43,8 @@ void cgroup_parse_pressure(const char *text, struct cgroup_pressure *out);
 uint64_t cgroup_parse_limit(const char *text);
 /* The text of cpu.max: cores; 0: none. */
 double cgroup_parse_cpu_max(const char *text);
-/* Reads a group under a root, /sys/fs/cgroup but in tests. Limits are the smallest of the group and all above it. */
+/* Reads a group under a root, /sys/fs/cgroup but in tests. Limits are the smallest of the group and
+   all above it. */
 void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgroup_reading *out);
 
 #define CGROUP_GROUPS 16

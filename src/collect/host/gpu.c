@@ -16,7 +16,8 @@
 #define LAST_PAUSE_NS 2000000
 #define LAST_PAUSES 100 /* in which the thread may end by itself */
 
-/* NVML's own types, as its documentation has them; the library is older than the headers that one finds. */
+/* NVML's own types, as its documentation has them; the library is older than the headers that one
+   finds. */
 struct nvml_utilization {
 	unsigned gpu, memory;
 };

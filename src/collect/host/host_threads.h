@@ -1,7 +1,7 @@
 /*
- * The threads of a process: rows of host.threads, and the sum of their context switches. A thread that has not run since
- * the last look costs one small file (schedstat: the time it ran, to the nanosecond); only of those that ran is more
- * read.
+ * The threads of a process: rows of host.threads, and the sum of their context switches. A thread
+ * that has not run since the last look costs one small file (schedstat: the time it ran, to the
+ * nanosecond); only of those that ran is more read.
  */
 #ifndef KYMO_COLLECT_HOST_HOST_THREADS_H
 #define KYMO_COLLECT_HOST_HOST_THREADS_H

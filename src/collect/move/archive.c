@@ -396,8 +396,8 @@ static bool read_held(const struct archive_process *process, uint64_t *out_held,
 	return true;
 }
 
-/* For one that seals segments of one size pass after pass: as many as it may fill until the next. True: it has taken
-   some of those that lay ready. */
+/* For one that seals segments of one size pass after pass: as many as it may fill until the next.
+   True: it has taken some of those that lay ready. */
 static bool keep_spares(const struct scan *scan, uint64_t most_bytes)
 {
 	struct archive_process *process = scan->process;

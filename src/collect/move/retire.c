@@ -82,7 +82,8 @@ static uint64_t rows_published(int live_fd, const char *head_name)
 	return rows;
 }
 
-/* The last segment of a stream holds the rows that are not in its totals yet: it is never given up. */
+/* The last segment of a stream holds the rows that are not in its totals yet: it is never given
+   up. */
 static bool is_last_segment(const struct retirement *retirement, uint32_t id, uint64_t sequence)
 {
 	for (size_t i = 0; i < retirement->count; i++) {

@@ -18,7 +18,8 @@ static void spare_segments_name_of(char out[32], unsigned number)
 	snprintf(out, 32, KYMO_SPARE_NAME, number);
 }
 
-/* Written, not only allocated: such a page is mapped together with its neighbours, at a third of the cost. */
+/* Written, not only allocated: such a page is mapped together with its neighbours, at a third of
+   the cost. */
 static int write_zeros(int fd, uint64_t bytes)
 {
 	static const char zeros[ZEROS_BYTES];

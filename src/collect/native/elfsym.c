@@ -31,7 +31,8 @@ static bool is_ours_to_read(const struct elfsym *elf)
 	       head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-/* Private, but a file that shrinks under us is SIGBUS still: the files are libraries in use, replaced by rename. */
+/* Private, but a file that shrinks under us is SIGBUS still: the files are libraries in use,
+   replaced by rename. */
 int elfsym_open(struct elfsym *elf, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

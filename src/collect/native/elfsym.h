@@ -18,8 +18,8 @@ void elfsym_close(struct elfsym *elf);
 uint64_t elfsym_find(const struct elfsym *elf, const char *name);
 /* The address of a section by name; 0: there is none. */
 uint64_t elfsym_section(const struct elfsym *elf, const char *name);
-/* What is to be added to the file's addresses when byte `offset` of it is mapped at `start`. False: that byte is in
-   no loaded part. */
+/* What is to be added to the file's addresses when byte `offset` of it is mapped at `start`. False:
+   that byte is in no loaded part. */
 bool elfsym_bias(const struct elfsym *elf, uint64_t start, uint64_t offset, uint64_t *out_bias);
 
 #endif

@@ -15,9 +15,11 @@ struct maps_row {
 	char path[MAPS_PATH_BYTES]; /* as the process sees it; "" for memory without a file */
 };
 
-/* Calls `each` with every row until it gives non-zero, which is returned; 0 at the end, or a negative errno. */
+/* Calls `each` with every row until it gives non-zero, which is returned; 0 at the end, or a
+   negative errno. */
 int maps_each(pid_t pid, int (*each)(void *context, const struct maps_row *row), void *context);
-/* A path by which we can open that file: below /proc/PID/root, so that other mount namespaces work. */
+/* A path by which we can open that file: below /proc/PID/root, so that other mount namespaces
+   work. */
 void maps_file(pid_t pid, const struct maps_row *row, char *out, size_t out_bytes);
 
 #endif

@@ -53,8 +53,9 @@ bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t addre
 	return true;
 }
 
-/* Reads parts [at, at + n) with n as large as one call takes; how many are behind us then, or a negative errno. The
-   kernel stops at the first byte that is not there: that part has failed, the next call goes on behind it. */
+/* Reads parts [at, at + n) with n as large as one call takes; how many are behind us then, or a
+   negative errno. The kernel stops at the first byte that is not there: that part has failed, the
+   next call goes on behind it. */
 static ssize_t process_memory_read_run(struct process_memory_batch *batch, pid_t pid, size_t at)
 {
 	struct iovec here[PARTS_AT_ONCE], there[PARTS_AT_ONCE];
@@ -136,7 +137,8 @@ int process_memory_refused(struct kymo_error *err, pid_t pid, int code)
 		return error_set(
 			err, ENOSYS,
 			"process_vm_readv is not there for us: a seccomp filter takes it away; "
-			"in a container add --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
+			"in a container add --cap-add SYS_PTRACE --security-opt "
+			"seccomp=unconfined");
 	if (code != EPERM && code != EACCES)
 		return error_set(err, code, "the memory of process %d cannot be read: %s", (int)pid,
 				 strerror(code));

@@ -47,15 +47,16 @@ struct process_memory_batch {
 /* Adds a part; false: no memory. */
 bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out,
 			      size_t bytes);
-/* Does them all; a part that cannot be read is marked, the others are read. 0, or a negative errno: the process is
-   gone or may not be read. */
+/* Does them all; a part that cannot be read is marked, the others are read. 0, or a negative errno:
+   the process is gone or may not be read. */
 int process_memory_batch_read(struct process_memory_batch *batch, pid_t pid);
 void process_memory_batch_clear(struct process_memory_batch *batch);
 void process_memory_batch_fini(struct process_memory_batch *batch);
 
 /* Which of our commands the sentences below speak of; text that stays. backtrace, unless told. */
 void process_memory_name_command(const char *name);
-/* Why memory of that process may not be read, with the command that helps. code: a positive errno. */
+/* Why memory of that process may not be read, with the command that helps. code: a positive
+   errno. */
 int process_memory_refused(struct kymo_error *err, pid_t pid, int code);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * libdw is loaded when native frames are asked for, and only then: it and what it needs would make every other command
- * start slower. Debug information is not looked for elsewhere: unwinding needs .eh_frame, and names come from symbol tables. Where a
- * module has it in itself, it says which lines; the threads run on meanwhile, and it is given up where it would take long.
+ * libdw is loaded when native frames are asked for, and only then: it and what it needs would make
+ * every other command start slower. Debug information is not looked for elsewhere: unwinding needs
+ * .eh_frame, and names come from symbol tables. Where a module has it in itself, it says which
+ * lines; the threads run on meanwhile, and it is given up where it would take long.
  */
 #include "collect/native/unwind.h"
 
@@ -154,8 +155,9 @@ static char *module_and_offset(const char *path, uint64_t offset)
 	return out;
 }
 
-/* One function evaluates Python's frames; or, from 3.14 on and with some compilers, one for each instruction, which go over
-   into each other. Where such a build is stripped, nothing tells them from other functions: Python's frames come last then. */
+/* One function evaluates Python's frames; or, from 3.14 on and with some compilers, one for each
+   instruction, which go over into each other. Where such a build is stripped, nothing tells them
+   from other functions: Python's frames come last then. */
 static bool is_evaluation(const char *symbol)
 {
 	static const char *const names[] = { "_PyEval_EvalFrameDefault", "_TAIL_CALL_" };

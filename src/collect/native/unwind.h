@@ -1,4 +1,5 @@
-/* Native frames from a copied stack, after the thread has been let go. Needs elfutils' libdw.so.1 at run time. */
+/* Native frames from a copied stack, after the thread has been let go. Needs elfutils' libdw.so.1
+   at run time. */
 #ifndef KYMO_COLLECT_NATIVE_UNWIND_H
 #define KYMO_COLLECT_NATIVE_UNWIND_H
 
@@ -23,7 +24,8 @@ struct unwind;
 
 /* For a process; *out is NULL and *err says why (no libdw, no memory). */
 int unwind_open(pid_t pid, struct unwind **out, struct kymo_error *err);
-/* The frames of a copied stack, the innermost first; how many were found. The caller frees their texts. */
+/* The frames of a copied stack, the innermost first; how many were found. The caller frees their
+   texts. */
 size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold,
 		     struct unwind_frame *out, size_t most);
 void unwind_close(struct unwind *unwind);

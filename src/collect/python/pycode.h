@@ -1,7 +1,7 @@
 /*
- * Functions of another process, remembered by the address of their code object. Addresses are used again, so what is
- * remembered counts only while the head of the object is the same byte for byte; once in a while the names and lines
- * behind it are read again too.
+ * Functions of another process, remembered by the address of their code object. Addresses are used
+ * again, so what is remembered counts only while the head of the object is the same byte for byte;
+ * once in a while the names and lines behind it are read again too.
  */
 #ifndef KYMO_COLLECT_PYTHON_PYCODE_H
 #define KYMO_COLLECT_PYTHON_PYCODE_H
@@ -52,7 +52,8 @@ struct pycode_wanted {
 };
 
 size_t pycode_head_bytes(const struct pylayout *layout);
-/* Fills .code of all wanted, whose heads have been read just now (.address is 0 for one that could not be read). */
+/* Fills .code of all wanted, whose heads have been read just now (.address is 0 for one that could
+   not be read). */
 void pycode_resolve(struct pycode_cache *cache, const struct pymemory *memory,
 		    struct pycode_wanted *wanted, size_t count, uint64_t now_ns);
 /* The line that runs when the last instruction is `unit` (-1: before the first); 0: none. */

@@ -107,7 +107,8 @@ static int pyfind_look_at(void *context, const struct maps_row *row)
 	return search->runtime != 0;
 }
 
-/* "libpython3.10.so.1.0", "python3.10": the minor version by the name, for those without Py_Version. */
+/* "libpython3.10.so.1.0", "python3.10": the minor version by the name, for those without
+   Py_Version. */
 static uint32_t version_by_name(const char *path)
 {
 	const char *at = strstr(path, "python3.");

@@ -15,7 +15,8 @@ struct pyfind {
 	struct pylayout layout;
 };
 
-/* 0; -ENOENT: no Python that is ready (or not yet); -ENOTSUP: one that is not read; -EPERM, -ESRCH, …: *err says it. */
+/* 0; -ENOENT: no Python that is ready (or not yet); -ENOTSUP: one that is not read; -EPERM, -ESRCH,
+   …: *err says it. */
 int pyfind_process(pid_t pid, struct pyfind *out, struct kymo_error *err);
 
 #endif

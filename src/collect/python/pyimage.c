@@ -111,8 +111,8 @@ static uint64_t current_of(const struct pyimage *image, const struct pylayout *l
 		       : process_memory_word(image->head, layout->thread_current_frame);
 }
 
-/* Follows the chain once, unchecked, to learn of frames outside of the data stack: generators, and (3.12 and later)
-   the interpreter's own on the C stack. */
+/* Follows the chain once, unchecked, to learn of frames outside of the data stack: generators, and
+   (3.12 and later) the interpreter's own on the C stack. */
 static bool find_singles(struct pyimage *image, const struct pymemory *memory, uint64_t frame)
 {
 	const struct pylayout *layout = memory->layout;
@@ -127,7 +127,8 @@ static bool find_singles(struct pyimage *image, const struct pymemory *memory, u
 		if (process_memory_read(memory->pid, frame, one, bytes))
 			return true;
 		frame = process_memory_word(one, layout->frame_previous);
-		/* On the data stack many follow each other: only the way out of it matters, and the copies show it. */
+		/* On the data stack many follow each other: only the way out of it matters, and the
+		   copies show it. */
 		if (region && region->first_frame)
 			return true;
 	}
@@ -291,9 +292,9 @@ static bool pyimage_is_steady(const struct pyimage *image, size_t at, size_t byt
 }
 
 /*
- * Whether a frame was the same function's in all copies, called by the same one, wherever in it that was. Without this,
- * a pause of ours in the middle of a copy shows the caller before it and the function after it, and in a loop the
- * caller's next turns look like the one before.
+ * Whether a frame was the same function's in all copies, called by the same one, wherever in it
+ * that was. Without this, a pause of ours in the middle of a copy shows the caller before it and
+ * the function after it, and in a loop the caller's next turns look like the one before.
  */
 static bool is_same_function(const struct pyimage *image, const struct pylayout *layout, size_t at)
 {
@@ -310,10 +311,11 @@ static bool is_same_function(const struct pyimage *image, const struct pylayout 
 }
 
 /*
- * While a frame runs its stack's height is kept elsewhere, and the frame says -1; when it calls another Python function
- * it says how high. So the innermost one runs and its callers do not, as long as no C is between them. A frame that
- * is left over from an earlier call does not run. (The interpreter may say the height for a moment of C too: hence
- * a steady frame is taken after some tries.)
+ * While a frame runs its stack's height is kept elsewhere, and the frame says -1; when it calls
+ * another Python function it says how high. So the innermost one runs and its callers do not, as
+ * long as no C is between them. A frame that is left over from an earlier call does not run. (The
+ * interpreter may say the height for a moment of C too: hence a steady frame is taken after some
+ * tries.)
  */
 static bool is_in_right_state(const struct pyimage *image, const struct pylayout *layout,
 			      const unsigned char *frame, bool innermost, bool steady)
@@ -331,7 +333,8 @@ static bool is_in_right_state(const struct pyimage *image, const struct pylayout
 	return height >= 0 || called_by_c;
 }
 
-/* False: not to be kept. An innermost frame counts as it was in copy 2, its callers must be the same in all. */
+/* False: not to be kept. An innermost frame counts as it was in copy 2, its callers must be the
+   same in all. */
 static bool pyimage_is_kept(const struct pyimage *image, const struct pylayout *layout, size_t at,
 			    bool innermost)
 {
@@ -342,7 +345,8 @@ static bool pyimage_is_kept(const struct pyimage *image, const struct pylayout *
 	return is_in_right_state(image, layout, image->copy[1] + at, innermost, steady);
 }
 
-/* A function that changes all the time: it is left out with all that it called, if its caller is certain. */
+/* A function that changes all the time: it is left out with all that it called, if its caller is
+   certain. */
 static bool leave_out(struct pyimage *image, const struct pylayout *layout, size_t at)
 {
 	uint64_t caller = process_memory_word(image->copy[1] + at, layout->frame_previous);

@@ -47,7 +47,8 @@ struct pyimage {
 
 struct pyimage *pyimage_create(uint64_t state);
 void pyimage_destroy(struct pyimage *image);
-/* Adds its reads to the batch; looks for its regions first, if they are not known. False: no memory. */
+/* Adds its reads to the batch; looks for its regions first, if they are not known. False: no
+   memory. */
 bool pyimage_add(struct pyimage *image, const struct pymemory *memory,
 		 struct process_memory_batch *batch);
 /* After the batch: finds the frames. Sets .walked, or learns what to read the next time. */

@@ -18,8 +18,8 @@ const struct pylayout *pylayout_find(int minor)
 }
 
 /*
- * The description is a list of 64-bit words in groups; versions differ in what a group holds. A row for each word that
- * is taken: its place from the start of _PyRuntime, in words.
+ * The description is a list of 64-bit words in groups; versions differ in what a group holds. A row
+ * for each word that is taken: its place from the start of _PyRuntime, in words.
  */
 struct described {
 	uint16_t word;
@@ -31,7 +31,8 @@ struct described {
 		word, offsetof(struct pylayout, name) \
 	}
 
-/* cookie, version, free_threaded, then runtime_state: size finalizing interpreters_head; and so on. */
+/* cookie, version, free_threaded, then runtime_state: size finalizing interpreters_head; and so
+   on. */
 static const struct described words_13[] = {
 	AT(4, runtime_finalizing),
 	AT(5, runtime_interpreters_head),
@@ -74,8 +75,8 @@ static const struct described words_13[] = {
 	AT(70, unicode_ascii_size),
 };
 
-/* 3.14 adds threads_main and two generations to the interpreter, stackpointer and tlbc_index to the frame, co_tlbc
-   to the code, and the set. */
+/* 3.14 adds threads_main and two generations to the interpreter, stackpointer and tlbc_index to the
+   frame, co_tlbc to the code, and the set. */
 static const struct described words_14[] = {
 	AT(4, runtime_finalizing),
 	AT(5, runtime_interpreters_head),

@@ -1,7 +1,8 @@
 /*
- * Where a CPython keeps what a reader from outside needs: offsets in bytes, by minor version. 3.11 and 3.12 say nothing
- * about themselves; from 3.13 on _PyRuntime begins with a description (_Py_DebugOffsets), which replaces the table's
- * values where it has them. The table is made from the headers by tools/gen-pylayout.
+ * Where a CPython keeps what a reader from outside needs: offsets in bytes, by minor version. 3.11
+ * and 3.12 say nothing about themselves; from 3.13 on _PyRuntime begins with a description
+ * (_Py_DebugOffsets), which replaces the table's values where it has them. The table is made from
+ * the headers by tools/gen-pylayout.
  */
 #ifndef KYMO_COLLECT_PYTHON_PYLAYOUT_H
 #define KYMO_COLLECT_PYTHON_PYLAYOUT_H
@@ -120,7 +121,8 @@ const struct pylayout *pylayout_find(int minor);
 
 #define PYLAYOUT_DEBUG_BYTES \
 	1024 /* of _PyRuntime, from its start: more than any version describes */
-/* Takes over what _Py_DebugOffsets of that version says. 0, or -EINVAL: there is none, or it makes no sense. */
+/* Takes over what _Py_DebugOffsets of that version says. 0, or -EINVAL: there is none, or it makes
+   no sense. */
 int pylayout_describe(struct pylayout *layout, const void *runtime, size_t bytes);
 
 #endif

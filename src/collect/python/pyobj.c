@@ -110,7 +110,8 @@ ssize_t pyobj_text(const struct pymemory *memory, uint64_t object, char *out, si
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
 
-/* The entries of a table of keys; values come from there, or (values != 0) from an array beside it. */
+/* The entries of a table of keys; values come from there, or (values != 0) from an array beside
+   it. */
 struct entries {
 	unsigned char *bytes;
 	size_t count, width; /* 24: hash, key, value; 16: key, value */
@@ -237,7 +238,8 @@ uint64_t pyobj_dict_get(const struct pymemory *memory, uint64_t dict, const char
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Where an instance keeps its attributes: a dict, or an array of values beside the keys of its type. */
+/* Where an instance keeps its attributes: a dict, or an array of values beside the keys of its
+   type. */
 static void find_attributes(const struct pymemory *memory, uint64_t object, uint64_t flags,
 			    uint64_t *out_dict, uint64_t *out_values)
 {

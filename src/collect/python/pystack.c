@@ -173,7 +173,8 @@ static void pystack_add_process(struct pystack *stack)
 	}
 }
 
-/* Reads the threads that are still wanted, and checks each. False: the list of threads has changed. */
+/* Reads the threads that are still wanted, and checks each. False: the list of threads has
+   changed. */
 static int read_images(struct pystack *stack, bool *out_list_right)
 {
 	struct pystack_inside *inside = stack->inside;
@@ -323,7 +324,8 @@ static int pystack_failed(struct pystack *stack, int rc, struct kymo_error *err)
 	return process_memory_refused(err, stack->pid, -rc);
 }
 
-/* A descriptor tells of the process's end for little; where there are none, its start time for more. */
+/* A descriptor tells of the process's end for little; where there are none, its start time for
+   more. */
 static bool pystack_has_ended(const struct pystack *stack)
 {
 	struct pollfd fd = { .fd = stack->process_fd, .events = POLLIN };

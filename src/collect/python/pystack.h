@@ -1,16 +1,20 @@
 /*
- * Python stacks of another process, by process_vm_readv(): the process is never stopped, and nothing runs in it.
+ * Python stacks of another process, by process_vm_readv(): the process is never stopped, and
+ * nothing runs in it.
  *
- * What is read changes while it is read, so a stack counts only if this holds. All memory that may hold its frames is
- * copied three times around one look at the thread's current frame, in one system call:
+ * What is read changes while it is read, so a stack counts only if this holds. All memory that may
+ * hold its frames is copied three times around one look at the thread's current frame, in one
+ * system call:
  *
  *	copy 1, current frame, copy 2, copy 3
  *
- * The innermost frame is taken from copy 2, after its place was known, and must be the same function in all; its callers
- * must be the same in copies 1 and 3, instruction included, so they were there, waiting for it, all the time; the chain
- * must end at the thread's root; and frames must lie on the data stack exactly one behind the other, as their functions'
- * sizes say. Else it is read again. A program that calls faster than it can be copied is never the same for long: after
- * some tries the callers that are alone are taken, and told to be all that was seen; else it is counted as missed.
+ * The innermost frame is taken from copy 2, after its place was known, and must be the same
+ * function in all; its callers must be the same in copies 1 and 3, instruction included, so they
+ * were there, waiting for it, all the time; the chain must end at the thread's root; and frames
+ * must lie on the data stack exactly one behind the other, as their functions' sizes say. Else it
+ * is read again. A program that calls faster than it can be copied is never the same for long:
+ * after some tries the callers that are alone are taken, and told to be all that was seen; else it
+ * is counted as missed.
  */
 #ifndef KYMO_COLLECT_PYTHON_PYSTACK_H
 #define KYMO_COLLECT_PYTHON_PYSTACK_H
@@ -73,8 +77,8 @@ struct pystack {
 
 /* Finds Python in a process. 0 or as pyfind_process(); pystack_close() in any case. */
 int pystack_open(struct pystack *stack, pid_t pid, struct kymo_error *err);
-/* Reads all threads. 0; -ESRCH: the process is gone (or is another one now); -EAGAIN: Python has no threads yet, or
-   none any more; -EPERM, …: *err says it. */
+/* Reads all threads. 0; -ESRCH: the process is gone (or is another one now); -EAGAIN: Python has no
+   threads yet, or none any more; -EPERM, …: *err says it. */
 int pystack_read(struct pystack *stack, struct kymo_error *err);
 /* Looks up Python's names of threads that have none yet. */
 void pystack_name_threads(struct pystack *stack);

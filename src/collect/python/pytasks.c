@@ -144,7 +144,8 @@ static bool has_begun(const struct reader *reader, const struct link *link)
 	return pytasks_state_of(reader, link) > (reader->layout->minor >= 13 ? -3 : -2);
 }
 
-/* Whether it waits for another one, and did not just yield: by its state, or by the instruction that it goes on with. */
+/* Whether it waits for another one, and did not just yield: by its state, or by the instruction
+   that it goes on with. */
 static bool is_waiting(const struct reader *reader, const struct link *link)
 {
 	const struct pylayout *layout = reader->layout;
@@ -255,7 +256,8 @@ static bool add_again(const struct reader *reader, struct process_memory_batch *
 	       (!link->top_at || process_memory_batch_add(batch, link->top_at, &again->top, 8));
 }
 
-/* The counts of references and weak references before the state of the frame may change at any time. */
+/* The counts of references and weak references before the state of the frame may change at any
+   time. */
 static bool pytasks_is_same(const struct reader *reader, const struct link *link,
 			    const struct again *again)
 {

@@ -1,7 +1,8 @@
 /*
- * asyncio's tasks of another process that are not running: their coroutines, outermost to innermost, where each one is
- * suspended, and who waits for whom. Nothing runs in the process, and it is not stopped: a task counts only if all its
- * coroutines were suspended and the same before and after, read forwards and backwards in one system call.
+ * asyncio's tasks of another process that are not running: their coroutines, outermost to
+ * innermost, where each one is suspended, and who waits for whom. Nothing runs in the process, and
+ * it is not stopped: a task counts only if all its coroutines were suspended and the same before
+ * and after, read forwards and backwards in one system call.
  */
 #ifndef KYMO_COLLECT_PYTHON_PYTASKS_H
 #define KYMO_COLLECT_PYTHON_PYTASKS_H
@@ -46,12 +47,13 @@ struct pytasks {
 	bool cut; /* there are more than PYTASKS_MOST */
 };
 
-/* After pystack_read(). None where asyncio was never imported. False: no memory, what was found is there. */
+/* After pystack_read(). None where asyncio was never imported. False: no memory, what was found is
+   there. */
 bool pytasks_read(struct pystack *stack, struct pytasks *out);
 void pytasks_free(struct pytasks *tasks);
 
-/* Between the files of this name; pytasks_find.c. Addresses of tasks, in no order, some of them perhaps not tasks any
-   more. */
+/* Between the files of this name; pytasks_find.c. Addresses of tasks, in no order, some of them
+   perhaps not tasks any more. */
 struct pytasks_found {
 	struct {
 		uint64_t address, ident;

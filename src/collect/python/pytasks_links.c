@@ -1,7 +1,7 @@
 /*
- * Who waits for whom. A task that ends calls back those that wait for it, and what it calls is known to it: the waiting
- * task itself (`await task`), a group that knows its parent, or a function that holds the future on which the other
- * one waits (gather, wait, wait_for, shield).
+ * Who waits for whom. A task that ends calls back those that wait for it, and what it calls is
+ * known to it: the waiting task itself (`await task`), a group that knows its parent, or a function
+ * that holds the future on which the other one waits (gather, wait, wait_for, shield).
  */
 #include <stdlib.h>
 #include <string.h>

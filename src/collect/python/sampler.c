@@ -228,7 +228,8 @@ static void sampler_visit(struct sampler_inside *inside, struct watched *one, ui
 		sampler_take(inside, one, sampler_intern(cause));
 	if (inside->period_ns && now_ns >= one->next_ns && !one->gone) {
 		sampler_take(inside, one, inside->period_name);
-		/* In step with the clock; what was missed while the machine was busy is not made up for. */
+		/* In step with the clock; what was missed while the machine was busy is not made up
+		   for. */
 		one->next_ns += inside->period_ns;
 		if (one->next_ns < now_ns)
 			one->next_ns = now_ns + inside->period_ns;

@@ -122,7 +122,8 @@ static void zone_name(const struct slow_zones *slow, uint32_t id, char *out, siz
 		close(text);
 }
 
-/* By the first clock pair of the process, which is as old as its recording: so the rate is exact. */
+/* By the first clock pair of the process, which is as old as its recording: so the rate is
+   exact. */
 static uint64_t slow_zones_age_ns(struct slow_zones *slow, uint64_t start_ticks)
 {
 	struct kymo_clock_pair first, now;
@@ -185,7 +186,8 @@ static bool slow_zones_look_at_zones(struct slow_zones *slow, struct slow_zones_
 	return found;
 }
 
-/* Row number `row` of a stream of marks, from the segment that it is in; false: it is not there (any more). */
+/* Row number `row` of a stream of marks, from the segment that it is in; false: it is not there
+   (any more). */
 static bool read_mark(const struct slow_zones *slow, const struct slow_zones_stream *stream,
 		      uint64_t sequence, uint64_t row, struct schema_mark_row *out)
 {
@@ -208,7 +210,8 @@ static bool read_mark(const struct slow_zones *slow, const struct slow_zones_str
 	return ok;
 }
 
-/* The last of the marks that came since the last look gives its name; where it cannot be read, "mark" has to do. */
+/* The last of the marks that came since the last look gives its name; where it cannot be read,
+   "mark" has to do. */
 static bool look_at_marks(const struct slow_zones *slow, struct slow_zones_stream *stream,
 			  char *cause, size_t cause_bytes)
 {

@@ -1,5 +1,6 @@
 /*
- * What a process that records is in the middle of, seen from outside: its open zones, its step, its marks. Read with pread() from its files; the process does nothing for it.
+ * What a process that records is in the middle of, seen from outside: its open zones, its step, its
+ * marks. Read with pread() from its files; the process does nothing for it.
  */
 #ifndef KYMO_COLLECT_PYTHON_SLOW_ZONES_H
 #define KYMO_COLLECT_PYTHON_SLOW_ZONES_H
@@ -19,7 +20,8 @@ struct slow_zones_stream {
 	bool zones; /* else: marks */
 	bool ring; /* else: a chain of segments */
 	uint64_t marks; /* seen so far */
-	/* By depth: the zone that was told of last, and the age at which it will be told of again. */
+	/* By depth: the zone that was told of last, and the age at which it will be told of
+	   again. */
 	uint64_t told[KYMO_OPEN_MAX];
 	uint64_t again_ns[KYMO_OPEN_MAX];
 };
@@ -35,7 +37,8 @@ struct slow_zones {
 };
 
 void slow_zones_init(struct slow_zones *slow, const char *run_dir, pid_t pid, uint64_t starttime);
-/* Whether something is slow, or was marked, since the last look; *cause says what. Told again when twice as old. */
+/* Whether something is slow, or was marked, since the last look; *cause says what. Told again when
+   twice as old. */
 bool slow_zones_look(struct slow_zones *slow, uint64_t limit_ns, char *cause, size_t cause_bytes);
 /* The innermost open zone of any thread, and its age; false: none is open. */
 bool slow_zones_open_zone(struct slow_zones *slow, pid_t tid, char *name, size_t name_bytes,

@@ -20,9 +20,11 @@ struct stacktrie {
 	size_t depth_most; /* innermost frames of a stack that are kept */
 };
 
-/* most: so that the nodes of every sample that is kept are kept too, where rows are overwritten; 0: they are not. */
+/* most: so that the nodes of every sample that is kept are kept too, where rows are overwritten; 0:
+   they are not. */
 void stacktrie_init(struct stacktrie *trie, size_t most);
-/* The node of the thread's innermost frame; 0: it has none, or no memory. Once before each sample: */
+/* The node of the thread's innermost frame; 0: it has none, or no memory. Once before each
+   sample: */
 void stacktrie_begin(struct stacktrie *trie);
 uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread);
 void stacktrie_fini(struct stacktrie *trie);

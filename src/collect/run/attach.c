@@ -52,7 +52,7 @@ static void read_cwd(pid_t pid, char *out, size_t out_bytes)
 	out[bytes > 0 ? bytes : 0] = '\0'; /* of another user: not told */
 }
 
-/* ---- where it is recorded ---------------------------------------------------------------------- */
+/* ---- where it is recorded ---- */
 
 static int make_recording(struct collector *collector, const struct attach_options *options,
 			  struct kymo_error *err)
@@ -103,7 +103,7 @@ static int join_recording(struct collector *collector, const struct attach_optio
 	return 0;
 }
 
-/* ---- the time in which nobody watched ----------------------------------------------------------- */
+/* ---- the time in which nobody watched ---- */
 
 /* The last moment that is known of a process that is gone; 0: it is no collector, or lives. */
 static uint64_t last_ticks(const char *live, const char *process)
@@ -169,7 +169,7 @@ static void take_settings(const struct kymo_control *from)
 	}
 }
 
-/* ---- from the beginning to the end -------------------------------------------------------------- */
+/* ---- from the beginning to the end ---- */
 
 /* Metrics need no permission, memory does: said once, and the rest goes on. */
 static void say_whether_stacks_can_be_read(pid_t pid)

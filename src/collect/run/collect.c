@@ -170,8 +170,9 @@ static void write_cost(const char *source, uint64_t events, uint64_t cost_ns)
 	kymo__append(SCHEMA_OVERHEAD, &row);
 }
 
-/* What we cost ourselves: all of this process, whatever it did. The sampler has a row of its own once it has found
-   something to sample; until then what it spends on looking is the collector's. */
+/* What we cost ourselves: all of this process, whatever it did. The sampler has a row of its own
+   once it has found something to sample; until then what it spends on looking is the
+   collector's. */
 static void measure_ourselves(const struct collector *collector,
 			      const struct sampler_stats *sampler)
 {
@@ -200,8 +201,8 @@ static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
 	return deadline_ns > now_ns ? (int)((deadline_ns - now_ns + 999999) / 1000000) : 0;
 }
 
-/* As configured now: `kymo config` writes our own page. Below a hundredth of a second the kernel's counters stand
-   still. */
+/* As configured now: `kymo config` writes our own page. Below a hundredth of a second the kernel's
+   counters stand still. */
 static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 {
 	uint64_t period_ns = collector->records

@@ -19,7 +19,8 @@ struct collect_options {
 	const char *name; /* of the run, for lists; NULL: none */
 	enum kymo_keep keep;
 	struct budget budget;
-	/* "NAME=value" that the program gets besides, ended by NULL, at most COLLECT_VARIABLES; NULL: none */
+	/* "NAME=value" that the program gets besides, ended by NULL, at most COLLECT_VARIABLES;
+	   NULL: none */
 	const char *const *environment;
 	uint64_t slow_ns; /* a zone or step open for longer is sampled too; 0: none is */
 };
@@ -64,8 +65,9 @@ struct attach_options {
 	uint64_t slow_ns; /* as above */
 };
 
-/* Watches a process that runs, from outside, until one of the ends. 0 and *result, or a negative errno and *err. The
-   process is never stopped, and nothing is put into it. result->wstatus does not hold: it is not our child. */
+/* Watches a process that runs, from outside, until one of the ends. 0 and *result, or a negative
+   errno and *err. The process is never stopped, and nothing is put into it. result->wstatus does
+   not hold: it is not our child. */
 int collect_attach(const struct attach_options *options, struct collect_result *result,
 		   struct kymo_error *err);
 /* Ends this process as the program ended: the same status, or the same signal (without a core).

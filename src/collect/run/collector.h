@@ -31,7 +31,8 @@ struct collector {
 	bool records; /* our own rows can be written */
 };
 
-/* Begins to record as a collector in the live half. Where it fails that is said, and the rest goes on. */
+/* Begins to record as a collector in the live half. Where it fails that is said, and the rest goes
+   on. */
 void collector_record(struct collector *collector);
 /* Until the program has ended, or we are told to, or the time is over. */
 void collector_supervise(struct collector *collector);

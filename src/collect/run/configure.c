@@ -150,10 +150,11 @@ void configure_by(const char *command, char *out, size_t out_bytes)
 			 (int)geteuid());
 }
 
-/* ---- what a row of a change leaves behind -------------------------------------------------------- */
+/* ---- what a row of a change leaves behind ---- */
 
-/* Files are made as large as a program may need them; what stays of one change is a row and its words. Whole pages behind
-   the last byte become holes: the size that readers check is the same. Where that is not possible they stay. */
+/* Files are made as large as a program may need them; what stays of one change is a row and its
+   words. Whole pages behind the last byte become holes: the size that readers check is the same.
+   Where that is not possible they stay. */
 static void run_configure_give_back(int directory, const char *name)
 {
 	static const unsigned char nothing[4096];

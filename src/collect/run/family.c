@@ -107,7 +107,8 @@ int family_root(struct family *family, pid_t root, uint64_t starttime, const cha
 	return family_add(family, root, starttime, name) ? 0 : -ENOMEM;
 }
 
-/* A process of kymo's own, which tries a build of torch: no child of the program's, and nor are its children. */
+/* A process of kymo's own, which tries a build of torch: no child of the program's, and nor are its
+   children. */
 static bool family_is_ours(const char *name)
 {
 	return !strcmp(name, KYMO_TRIAL_NAME);

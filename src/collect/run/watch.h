@@ -26,8 +26,8 @@ struct watch {
 
 /* Signals must be blocked already (launch.h). 0 or a negative errno. */
 int watch_init(struct watch *watch);
-/* For a program that somebody else started: signals are for us, and it is only looked at. 0, or -ESRCH: it has
-   ended. */
+/* For a program that somebody else started: signals are for us, and it is only looked at. 0, or
+   -ESRCH: it has ended. */
 int watch_attach(struct watch *watch, pid_t target, uint64_t starttime);
 /* Waits for signals, at most so long, and passes them on. */
 void watch_wait(struct watch *watch, int timeout_ms);

@@ -1,4 +1,5 @@
-/* Devices, their queues and models; rows of operations and memory. Nothing is ever taken away, so ids stay valid. */
+/* Devices, their queues and models; rows of operations and memory. Nothing is ever taken away, so
+   ids stay valid. */
 #include "record/device/device.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /*
- * A device's clock and the host's. Both are read together now and then; a pair says that some tick of the host and some
- * time of the device were the same moment, within half of the width of the reading. Between two pairs times are
- * interpolated, beyond the last one carried on at the rate that the last seconds had. So drift is followed, and each
- * time is given with the error that it may have: that of the pairs, and that of the rate by the distance.
+ * A device's clock and the host's. Both are read together now and then; a pair says that some tick
+ * of the host and some time of the device were the same moment, within half of the width of the
+ * reading. Between two pairs times are interpolated, beyond the last one carried on at the rate
+ * that the last seconds had. So drift is followed, and each time is given with the error that it
+ * may have: that of the pairs, and that of the rate by the distance.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,7 +25,8 @@
 
 /* ---- shared words -------------------------------------------------------------------------- */
 
-/* One writer at a time (clock->syncing); readers copy, and copy again when the version has changed meanwhile. */
+/* One writer at a time (clock->syncing); readers copy, and copy again when the version has changed
+   meanwhile. */
 static void copy_words(void *to, const void *from, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / 8; i++)
@@ -91,7 +93,8 @@ static uint64_t error_between(const struct kymo__device_pair *a, const struct ky
 	       (uint64_t)((double)(left < right ? left : right) * WANDER + 0.5);
 }
 
-/* The neighbours of a time that lies before the last pair; false: it lies before all that are kept. */
+/* The neighbours of a time that lies before the last pair; false: it lies before all that are
+   kept. */
 static bool neighbours(const struct kymo__device_clock *clock, uint64_t device_ns,
 		       struct kymo__device_pair *a, struct kymo__device_pair *b)
 {
@@ -183,7 +186,8 @@ static int read_pair(const struct kymo__device *device, double ticks_per_ns,
 	return 0;
 }
 
-/* The pair that the rate is measured from: the oldest that is kept, but none much older than the baseline. */
+/* The pair that the rate is measured from: the oldest that is kept, but none much older than the
+   baseline. */
 static const struct kymo__device_pair *baseline(const struct kymo__device_clock *clock,
 						const struct kymo__device_pair *last)
 {

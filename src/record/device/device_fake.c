@@ -1,4 +1,5 @@
-/* A device that is not there. An example of an adapter: a clock, queues, operations that are told of. */
+/* A device that is not there. An example of an adapter: a clock, queues, operations that are told
+   of. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>

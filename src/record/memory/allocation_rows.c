@@ -47,7 +47,8 @@ static int64_t draw(struct memory_thread *thread)
 	return (int64_t)(minus_log(next_random(&thread->random)) * KYMO_MEMORY_MEAN) + 1;
 }
 
-/* No more than the mean at a time: then whatever is as large comes here, however far off the next sample is. */
+/* No more than the mean at a time: then whatever is as large comes here, however far off the next
+   sample is. */
 static void take_part(struct memory_thread *thread, int64_t bytes)
 {
 	int64_t part = bytes < KYMO_MEMORY_MEAN ? bytes : KYMO_MEMORY_MEAN;
@@ -78,7 +79,8 @@ static void allocation_rows_begin(struct memory_thread *thread)
 		next_random(&thread->random);
 }
 
-/* What the thread's counter has come down by was allocated, whether recorded or not: no estimate. */
+/* What the thread's counter has come down by was allocated, whether recorded or not: no
+   estimate. */
 void memory_tell_passed(void)
 {
 	struct memory_thread *thread = &memory_thread;

@@ -1,7 +1,7 @@
 /*
- * What stands for malloc and the like. Exported under their names, for LD_PRELOAD; in a program that runs already, calls are
- * redirected here (patch.c). Each is right while nothing is recorded, too: a call may be on its way here when it is
- * turned off.
+ * What stands for malloc and the like. Exported under their names, for LD_PRELOAD; in a program
+ * that runs already, calls are redirected here (patch.c). Each is right while nothing is recorded,
+ * too: a call may be on its way here when it is turned off.
  */
 #undef _FILE_OFFSET_BITS /* or mmap has another name */
 
@@ -30,7 +30,8 @@ static inline uint32_t mode(void)
 	return kymo__load_relaxed(&memory_mode);
 }
 
-/* Of the function that it is written in, which has a frame pointer then; for the hooks, and what they jump to. */
+/* Of the function that it is written in, which has a frame pointer then; for the hooks, and what
+   they jump to. */
 #define PLACE hooks_place_of(__builtin_frame_address(0), CALLER)
 
 static inline struct memory_place hooks_place_of(const uintptr_t *frame, const void *caller)
@@ -73,7 +74,8 @@ static inline bool is_ready(void)
 	return KYMO__LIKELY(memory_real.malloc != NULL) || memory_real_find();
 }
 
-/* The two that are called most keep no frame: all that is not a jump to the real one is elsewhere. */
+/* The two that are called most keep no frame: all that is not a jump to the real one is
+   elsewhere. */
 static inline bool is_quiet(size_t bytes)
 {
 	uint32_t now = mode();
@@ -167,7 +169,8 @@ static void *early_realloc(void *old, size_t bytes)
 	return ptr;
 }
 
-/* The entry of the old one is out before the call: its address may be another thread's the moment it moved. */
+/* The entry of the old one is out before the call: its address may be another thread's the moment
+   it moved. */
 static __attribute__((noinline)) void *realloc_followed(void *old, size_t bytes, bool due,
 							const void *caller)
 {
@@ -273,8 +276,9 @@ static int hook_munmap(void *at, size_t bytes)
 	return memory_real.munmap(at, bytes);
 }
 
-/* A name without a slash is looked up by the caller's own paths, so the call must seem to come from there: it goes on as a
-   jump, and the new objects' calls are redirected at this thread's next sample. */
+/* A name without a slash is looked up by the caller's own paths, so the call must seem to come from
+   there: it goes on as a jump, and the new objects' calls are redirected at this thread's next
+   sample. */
 static void *hook_dlopen(const char *name, int flags)
 {
 	void *handle;

@@ -1,7 +1,8 @@
 /*
- * What is live, by address: a shadow of 8 bytes for each 16 bytes of the program's memory, of which only the pages are
- * touched that hold an entry. (Addresses of 8 bytes in between, which few allocators give, have a shadow of their own.)
- * An entry is written by who holds the memory it is of, so that nobody waits for anybody.
+ * What is live, by address: a shadow of 8 bytes for each 16 bytes of the program's memory, of which
+ * only the pages are touched that hold an entry. (Addresses of 8 bytes in between, which few
+ * allocators give, have a shadow of their own.) An entry is written by who holds the memory it is
+ * of, so that nobody waits for anybody.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 /*
- * libkymo_memory.so: who allocates what, inside the program. It comes by LD_PRELOAD (`kymo run --memory`), where its malloc
- * is everybody's, or into a running program, where the calls of the loaded objects are redirected and put back.
+ * libkymo_memory.so: who allocates what, inside the program. It comes by LD_PRELOAD (`kymo run
+ * --memory`), where its malloc is everybody's, or into a running program, where the calls of the
+ * loaded objects are redirected and put back.
  *
  *	hooks.c     malloc and the like     patch.c    redirects the calls of loaded objects
  *	real.c      the allocator behind    live.c     what is live, by address
@@ -8,7 +9,8 @@
  *	stack.c     call sites              unwind.c   callers, by the tables for exceptions
  *	symbol.c    names of functions      walk.c     the same callers as before
  *
- * As libkymo: no malloc, no locks, no threads, no handlers. Whatever fails is counted, and the program has its memory.
+ * As libkymo: no malloc, no locks, no threads, no handlers. Whatever fails is counted, and the
+ * program has its memory.
  */
 #ifndef KYMO_RECORD_MEMORY_MEMORY_H
 #define KYMO_RECORD_MEMORY_MEMORY_H
@@ -44,7 +46,8 @@ struct kymo_memory_stats {
 	uint32_t preloaded;
 };
 
-/* Something that looks on: a tracker. Zero it; it may live anywhere but must stay until it was stopped. */
+/* Something that looks on: a tracker. Zero it; it may live anywhere but must stay until it was
+   stopped. */
 struct kymo_memory_watch {
 	struct kymo_memory_stats base; /* as it began */
 	int64_t peak_bytes;
@@ -54,7 +57,8 @@ struct kymo_memory_watch {
 	uint32_t mode;
 };
 
-/* 0; -EAGAIN: too many watches at once; -ENOTSUP: calls cannot be redirected here (another libc). */
+/* 0; -EAGAIN: too many watches at once; -ENOTSUP: calls cannot be redirected here (another
+   libc). */
 KYMO__EXPORT int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_memory_mode mode);
 KYMO__EXPORT void kymo_memory_stop(struct kymo_memory_watch *watch);
 KYMO__EXPORT void kymo_memory_read(const struct kymo_memory_watch *watch,
@@ -62,14 +66,16 @@ KYMO__EXPORT void kymo_memory_read(const struct kymo_memory_watch *watch,
 /* Calls the redirection again: objects may have come by a way that is not watched. */
 KYMO__EXPORT void kymo_memory_refresh(void);
 
-/* A call site: what is live there now, what was at the peak, what was allocated since the program began. */
+/* A call site: what is live there now, what was at the peak, what was allocated since the program
+   began. */
 struct kymo_memory_site {
 	uint32_t node;
 	int64_t live_bytes, peak_bytes, total_bytes, allocs;
 };
 /* The sites by what was live at the peak, largest first; how many there are in all. */
 KYMO__EXPORT size_t kymo_memory_sites(struct kymo_memory_site *out, size_t most);
-/* The frame of a node and its caller's node; 0: there is none. Strings are ended by NUL and may be cut. */
+/* The frame of a node and its caller's node; 0: there is none. Strings are ended by NUL and may be
+   cut. */
 KYMO__EXPORT uint32_t kymo_memory_frame(uint32_t node, char *name, size_t name_bytes, char *file,
 					size_t file_bytes, uint32_t *line);
 
@@ -87,11 +93,12 @@ struct kymo_memory_event {
 KYMO__EXPORT size_t kymo_memory_events(uint64_t from, struct kymo_memory_event *out, size_t most,
 				       uint64_t *end);
 
-/* For tests: from now on, a walk whose callers are known already is made all the same. How many came to the same, and not. */
+/* For tests: from now on, a walk whose callers are known already is made all the same. How many
+   came to the same, and not. */
 KYMO__EXPORT void kymo_memory_check_walks(bool on, uint64_t *same, uint64_t *different);
 
-/* How Python's frames are found, by the extension that knows this version. Both are called in any thread, inside malloc:
-   they may take no lock and no memory. */
+/* How Python's frames are found, by the extension that knows this version. Both are called in any
+   thread, inside malloc: they may take no lock and no memory. */
 struct kymo_memory_frame_key {
 	uint64_t key; /* the same for the same line of the same code */
 	const void *code; /* NULL: a return address is in `key` */
@@ -121,7 +128,8 @@ struct memory_thread {
 	int64_t told; /* what `left` was when its bytes were counted last */
 	struct memory_walks *walks; /* walk.c */
 	uint8_t busy; /* we are at work: what is allocated now is ours, or a handler's */
-	uint8_t scan; /* it opened a library by name, whose calls are to be redirected: samples to look at */
+	/* it opened a library by name, whose calls are to be redirected: samples to look at */
+	uint8_t scan;
 };
 extern __thread struct memory_thread memory_thread __attribute__((tls_model("initial-exec")));
 
@@ -160,8 +168,9 @@ size_t memory_early_bytes(const void *ptr);
 /* Is it code of the allocator itself, whose maps hold what malloc gives? */
 bool memory_in_allocator(const void *address);
 
-/* Words that many threads change. Alone in the program, a thread need not lock them: one instruction is enough against its
-   own handlers. Whoever makes a second thread is the only one, so that the change of ways meets nobody. */
+/* Words that many threads change. Alone in the program, a thread need not lock them: one
+   instruction is enough against its own handlers. Whoever makes a second thread is the only one, so
+   that the change of ways meets nobody. */
 #if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
 #define MEMORY_ALONE __libc_single_threaded
 static inline int64_t memory_add(int64_t *word, int64_t change)
@@ -206,7 +215,8 @@ bool memory_live_put(const void *ptr, uint64_t entry);
 uint64_t memory_live_take(const void *ptr);
 void memory_live_clear(void);
 void memory_live_unfilter(void); /* from now on each address may have an entry */
-/* Entries by hash of the address: 0 says that there is none. Exact mode does without: there each address has one. */
+/* Entries by hash of the address: 0 says that there is none. Exact mode does without: there each
+   address has one. */
 extern uint8_t memory_filter[1u << 15];
 static inline uint32_t memory_filter_of(const void *ptr)
 {
@@ -232,7 +242,8 @@ void memory_moved(const void *from, uint64_t entry);
 
 /* track.c */
 void memory_passed(int64_t bytes); /* were allocated */
-/* parts: of which MEMORY_FRACTION are one allocation, since a sample may stand for 2.3 of them; below 0: freed. */
+/* parts: of which MEMORY_FRACTION are one allocation, since a sample may stand for 2.3 of them;
+   below 0: freed. */
 #define MEMORY_FRACTION 256
 void memory_count(uint32_t node, int64_t bytes, int64_t variance, int64_t parts, uint64_t ticks);
 void memory_event(uint64_t ticks, const void *ptr, uint64_t size, uint32_t node, uint32_t kind,
@@ -241,7 +252,8 @@ int64_t memory_live_bytes(void);
 void memory_lost(void);
 void memory_foreign(void);
 void memory_announce(void);
-/* Do what `kymo config` asks for. The first, while nothing is watched; true: this very allocation is recorded. */
+/* Do what `kymo config` asks for. The first, while nothing is watched; true: this very allocation
+   is recorded. */
 bool memory_follow_switch(void);
 void memory_follow_switch_off(void);
 void memory_row(uint32_t kind, uint64_t what);
@@ -260,11 +272,12 @@ uint32_t memory_node_count(void);
 void memory_stack_forget_names(void); /* code was unloaded */
 void memory_stack_write(uint32_t node); /* its frames into the recording, once */
 
-/* unwind.c: return addresses, the innermost first: from a place on, or from NULL, memory_unwind()'s own; ours are left out. It
-   ends before one in [stop_start, stop_end). */
+/* unwind.c: return addresses, the innermost first: from a place on, or from NULL, memory_unwind()'s
+   own; ours are left out. It ends before one in [stop_start, stop_end). */
 size_t memory_unwind(const struct memory_place *from, uintptr_t *out, size_t most,
 		     uintptr_t stop_start, uintptr_t stop_end);
-/* From a place to its caller's; false: there is none. What it went by, and where it has it from: 0 is nowhere. */
+/* From a place to its caller's; false: there is none. What it went by, and where it has it from: 0
+   is nowhere. */
 struct memory_step {
 	uintptr_t cfa_slot, cfa, bp_slot, pc_slot;
 	bool uses_bp;
@@ -286,8 +299,9 @@ struct memory_walk *memory_walk(const struct memory_place *from, uintptr_t stop_
 				uintptr_t stop_end);
 uint64_t memory_walk_hash(const uintptr_t *addresses, size_t count);
 
-/* symbol.c: the function at that address, and the object ("": not known). The name is in the object's file, which stays
-   mapped: those of C++ may be long, and stacks small. Where it has none, one is made. */
+/* symbol.c: the function at that address, and the object ("": not known). The name is in the
+   object's file, which stays mapped: those of C++ may be long, and stacks small. Where it has none,
+   one is made. */
 const char *memory_symbol(uintptr_t address, char *made, size_t made_bytes, char *path,
 			  size_t path_bytes);
 

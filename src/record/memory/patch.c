@@ -1,8 +1,9 @@
 /*
- * Redirects the calls of loaded objects, and puts them back. All slots that hold a function's address are looked for, each
- * time anew: an object may have come or gone. It is done under the loader's lock, or an object would be met that is being
- * relocated, and made read-only under the linker's hands. That lock has no name; but dlsym holds it while it asks a
- * function which of its versions to take, and such a function is ours.
+ * Redirects the calls of loaded objects, and puts them back. All slots that hold a function's
+ * address are looked for, each time anew: an object may have come or gone. It is done under the
+ * loader's lock, or an object would be met that is being relocated, and made read-only under the
+ * linker's hands. That lock has no name; but dlsym holds it while it asks a function which of its
+ * versions to take, and such a function is ours.
  */
 #include "record/memory/memory.h"
 
@@ -147,7 +148,8 @@ static void *real_of(const char *name)
 	return NULL;
 }
 
-/* A slot that was never called holds its own stub, and one that another tool has taken is that tool's. */
+/* A slot that was never called holds its own stub, and one that another tool has taken is that
+   tool's. */
 static void do_slot(struct object *object, uintptr_t at, const struct memory_hook *hook)
 {
 	void **slot = (void **)at;
@@ -203,7 +205,8 @@ static bool is_left_alone(const struct dl_phdr_info *info)
 	       patch_holds(info, (uintptr_t)&_r_debug) || strstr(info->dlpi_name, "linux-vdso");
 }
 
-/* Only what is left of its table of calls is of use to a caller; the allocator's own maps are inside what it gives. */
+/* Only what is left of its table of calls is of use to a caller; the allocator's own maps are
+   inside what it gives. */
 static int do_object(struct dl_phdr_info *info, size_t bytes, void *unused)
 {
 	struct object object;
@@ -230,7 +233,8 @@ static void nothing(void)
 {
 }
 
-/* Called by dlsym, which holds the loader's lock. By relocation, too, when nothing is to be done yet. */
+/* Called by dlsym, which holds the loader's lock. By relocation, too, when nothing is to be done
+   yet. */
 __attribute__((used)) static void (*patch_choose(void))(void)
 {
 	if (work != NOTHING)

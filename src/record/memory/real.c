@@ -1,8 +1,8 @@
 /*
- * The allocator behind us. Loaded into a running program, our own linked calls say which it is: the linker resolved them
- * as everybody's, to the C library's or to jemalloc's. (dlsym would not do: in a program that is not position
- * independent it gives the program's own stub, which leads back to us.) Preloaded, they resolve to ourselves, and the
- * next object's are taken.
+ * The allocator behind us. Loaded into a running program, our own linked calls say which it is: the
+ * linker resolved them as everybody's, to the C library's or to jemalloc's. (dlsym would not do: in
+ * a program that is not position independent it gives the program's own stub, which leads back to
+ * us.) Preloaded, they resolve to ourselves, and the next object's are taken.
  */
 #undef _FILE_OFFSET_BITS /* or mmap has another name */
 
@@ -76,7 +76,8 @@ static void real_set(size_t i, void *address)
 	memcpy((char *)&memory_real + functions[i].offset, &address, sizeof(address));
 }
 
-/* Calls, so that each has a slot of its own in the table of calls; never made. NOLINTBEGIN(clang-analyzer-unix.Malloc) */
+/* Calls, so that each has a slot of its own in the table of calls; never made.
+   NOLINTBEGIN(clang-analyzer-unix.Malloc) */
 __attribute__((used, noinline)) void memory_real_calls(void *volatile p)
 {
 	p = malloc(1);
@@ -114,7 +115,8 @@ static size_t real_value_of(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
 	return 0;
 }
 
-/* Ours, and no other object's: link.h does not say so. NOLINTNEXTLINE(readability-redundant-declaration) */
+/* Ours, and no other object's: link.h does not say so.
+   NOLINTNEXTLINE(readability-redundant-declaration) */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 

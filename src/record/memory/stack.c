@@ -1,6 +1,7 @@
 /*
- * Call sites. A stack is a path of nodes, each a frame and its caller's node: native frames up to the interpreter, then
- * Python's. A stack that was seen before is found by one look; its names are worked out once.
+ * Call sites. A stack is a path of nodes, each a frame and its caller's node: native frames up to
+ * the interpreter, then Python's. A stack that was seen before is found by one look; its names are
+ * worked out once.
  */
 #include "record/memory/memory.h"
 
@@ -168,7 +169,8 @@ static uint32_t node_make(uint32_t parent, const struct kymo_memory_frame_key *f
 	return index;
 }
 
-/* The node of that frame below its caller's. Two threads that make one at once make two; both are right. */
+/* The node of that frame below its caller's. Two threads that make one at once make two; both are
+   right. */
 static uint32_t stack_node_of(uint32_t parent, const struct kymo_memory_frame_key *frame)
 {
 	uint32_t at = (uint32_t)(stack_mix(parent + 1ull, frame->key) >> 45) % SLOTS, made;

@@ -1,4 +1,5 @@
-/* On and off, and what it all comes to. Every word here is written by many threads, each by one atomic addition. */
+/* On and off, and what it all comes to. Every word here is written by many threads, each by one
+   atomic addition. */
 #include "record/memory/memory.h"
 
 #include <errno.h>
@@ -65,8 +66,8 @@ static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
 		}
 }
 
-/* What was live at the peak costs three words a site: each keeps what it held when the peak was, the first time that it
-   changes afterwards. */
+/* What was live at the peak costs three words a site: each keeps what it held when the peak was,
+   the first time that it changes afterwards. */
 static void change_site(struct memory_node *node, int64_t bytes)
 {
 	int64_t epoch = kymo__load_relaxed(&all.epoch);
@@ -401,7 +402,8 @@ static uint32_t wanted_now(void)
 	return kymo__memory_wanted(kymo__is_on(KYMO_ON_ALLOC | KYMO_ON_ALLOC_EXACT));
 }
 
-/* The watch goes on, with all that it has: what one mode has recorded is found when it is freed under the other. */
+/* The watch goes on, with all that it has: what one mode has recorded is found when it is freed
+   under the other. */
 static void change_mode(enum kymo_memory_mode mode)
 {
 	outside.mode = mode;

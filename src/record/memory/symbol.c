@@ -1,4 +1,5 @@
-/* Names of functions, from the symbols in the object's file: once for each address, from an index of its file. */
+/* Names of functions, from the symbols in the object's file: once for each address, from an index
+   of its file. */
 #include "record/memory/memory.h"
 
 #include <dlfcn.h>

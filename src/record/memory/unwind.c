@@ -1,9 +1,11 @@
 /*
- * Callers, by the tables that exceptions go by (.eh_frame). What an address needs is worked out once and kept: then a
- * frame costs a look into the cache and two loads. No lock is taken: _dl_find_object needs none.
+ * Callers, by the tables that exceptions go by (.eh_frame). What an address needs is worked out
+ * once and kept: then a frame costs a look into the cache and two loads. No lock is taken:
+ * _dl_find_object needs none.
  *
- * Known are the forms that compilers write for ordinary functions: a caller's frame at an offset from the stack or frame
- * pointer, and that of functions which align their stack. At any other, the walk ends.
+ * Known are the forms that compilers write for ordinary functions: a caller's frame at an offset
+ * from the stack or frame pointer, and that of functions which align their stack. At any other, the
+ * walk ends.
  */
 #include "record/memory/memory.h"
 
@@ -161,7 +163,7 @@ static bool read_common(const uint8_t *cie, struct common *out)
 	return encoding == 0x1b;
 }
 
-/* ---- running the instructions ------------------------------------------------------------------ */
+/* ---- running the instructions ---- */
 
 struct state {
 	uint64_t cfa_register;

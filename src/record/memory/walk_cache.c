@@ -1,8 +1,8 @@
 /*
- * The same callers as before. What a walk finds follows from where it begins and from the words that it loads from the stack.
- * Both are kept of a thread's last walks: one that begins like one of them and finds the same words would come to the same
- * end, and is not made. Words are looked at in the order in which the walk would load them, so that none is read which
- * it would not read.
+ * The same callers as before. What a walk finds follows from where it begins and from the words
+ * that it loads from the stack. Both are kept of a thread's last walks: one that begins like one of
+ * them and finds the same words would come to the same end, and is not made. Words are looked at in
+ * the order in which the walk would load them, so that none is read which it would not read.
  */
 #include "record/memory/memory.h"
 

@@ -1,7 +1,8 @@
 /*
- * Which clock a device's times are of. OpenCL 2.1 can tell; where it does not (PoCL 3 on a CPU), the times are often those
- * of a clock of the host, and which one is found out: an operation is queued within the call that enqueues it, and only
- * one clock agrees. Where none does, these calls are themselves what relates the two clocks.
+ * Which clock a device's times are of. OpenCL 2.1 can tell; where it does not (PoCL 3 on a CPU),
+ * the times are often those of a clock of the host, and which one is found out: an operation is
+ * queued within the call that enqueues it, and only one clock agrees. Where none does, these calls
+ * are themselves what relates the two clocks.
  */
 #include <time.h>
 

@@ -1,5 +1,6 @@
-/* What a row of device.ops costs the program, for kymo.overhead: the part of a call that is ours, as its fastest took (what is
-   above that is the machine's), and its share of all looking at what is done, whichever thread looked. */
+/* What a row of device.ops costs the program, for kymo.overhead: the part of a call that is ours,
+   as its fastest took (what is above that is the machine's), and its share of all looking at what
+   is done, whichever thread looked. */
 #include <kymo/atomic.h>
 
 #include "record/device/adapter.h"

@@ -1,5 +1,5 @@
-/* Calls that enqueue, and those that wait. Each does what the runtime does, with an event of ours where the program wants
-   none. */
+/* Calls that enqueue, and those that wait. Each does what the runtime does, with an event of ours
+   where the program wants none. */
 #include "record/opencl/layer.h"
 
 #define WAITS cl_uint count, const cl_event *list, cl_event *event
@@ -279,7 +279,7 @@ static cl_int CL_API_CALL migrate(cl_command_queue queue, cl_uint mems, const cl
 	return FRAMED(call, next.clEnqueueMigrateMemObjects(queue, mems, mem_list, flags, EVENT));
 }
 
-/* ---- markers, barriers ------------------------------------------------------------------------ */
+/* ---- markers, barriers ---- */
 
 static cl_int CL_API_CALL marker_with_list(cl_command_queue queue, WAITS)
 {
@@ -308,7 +308,7 @@ static cl_int CL_API_CALL marker(cl_command_queue queue, cl_event *event)
 	return FRAMED(call, next.clEnqueueMarker(queue, call_event(&call, event)));
 }
 
-/* ---- shared virtual memory -------------------------------------------------------------------- */
+/* ---- shared virtual memory ---- */
 
 static cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to,
 				   const void *from, size_t bytes, WAITS)
@@ -357,7 +357,7 @@ static cl_int CL_API_CALL svm_migrate(cl_command_queue queue, cl_uint places, co
 	return FRAMED(call, next.clEnqueueSVMMigrateMem(queue, places, at, bytes, flags, EVENT));
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static cl_int CL_API_CALL finish_queue(cl_command_queue handle)
 {
@@ -380,7 +380,8 @@ static struct layer_queue *queue_of_event(cl_event event)
 	return queue ? queue_of(queue) : NULL;
 }
 
-/* The wait is the last event's queue's: an event of another one may take longer, but it is one of them. */
+/* The wait is the last event's queue's: an event of another one may take longer, but it is one of
+   them. */
 static cl_int CL_API_CALL enqueue_wait_for(cl_uint count, const cl_event *list)
 {
 	struct layer_queue *queue = NULL;

@@ -27,7 +27,8 @@ KYMO__EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, 
 	return CL_SUCCESS;
 }
 
-/* A loader of an older OpenCL has a shorter table: what is beyond it is NULL there, and stays so. */
+/* A loader of an older OpenCL has a shorter table: what is beyond it is NULL there, and stays
+   so. */
 KYMO__EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries,
 							 const cl_icd_dispatch *target,
 							 cl_uint *out_entries,

@@ -1,14 +1,15 @@
 /*
- * libkymo_opencl.so: a layer between a program and its OpenCL, loaded by the ICD loader (OPENCL_LAYERS). The program gets
- * the objects, results and errors that it would get without it; what devices did is told to kymo (<kymo/device.h>).
+ * libkymo_opencl.so: a layer between a program and its OpenCL, loaded by the ICD loader
+ * (OPENCL_LAYERS). The program gets the objects, results and errors that it would get without it;
+ * what devices did is told to kymo (<kymo/device.h>).
  *
  *	layer.c     the table of functions       enqueue.c   calls that enqueue
  *	objects.c   queues, kernels, programs    pending.c   operations until they are done
  *	memory.c    buffers and SVM              clock.c     which clock a device's times are of
  *	cost.c      what all of it costs
  *
- * No threads, no malloc, no locks that are waited for (but a moment, where a device is new); everything has a fixed size, and
- * what does not fit is not recorded, and counted.
+ * No threads, no malloc, no locks that are waited for (but a moment, where a device is new);
+ * everything has a fixed size, and what does not fit is not recorded, and counted.
  */
 #ifndef KYMO_RECORD_OPENCL_LAYER_H
 #define KYMO_RECORD_OPENCL_LAYER_H
@@ -29,7 +30,8 @@ extern cl_icd_dispatch next;
 
 /* ---- objects.c --------------------------------------------------------------------------- */
 
-/* Values by address, without locks. A key belongs to one thread at a time: its object's creator or last owner. */
+/* Values by address, without locks. A key belongs to one thread at a time: its object's creator or
+   last owner. */
 struct map;
 void map_put(struct map *map, const void *key, uint64_t value);
 uint64_t map_get(const struct map *map, const void *key); /* 0: none */
@@ -82,7 +84,9 @@ struct layer_queue {
 	uint32_t pending; /* atomic */
 	uint64_t looked_ticks; /* atomic */
 	uint64_t
-		waiting_ticks; /* since when a thread waits for it, which looks once it has; 0: none does; atomic */
+		/* since when a thread waits for it, which looks once it has; 0: none does;
+		   atomic */
+		waiting_ticks;
 };
 
 struct layer_kernel {
@@ -129,7 +133,8 @@ struct call {
 	bool waits;
 };
 
-/* Around the call: begin, the program's event or our own, end. All of them do nothing where devices are not recorded. */
+/* Around the call: begin, the program's event or our own, end. All of them do nothing where devices
+   are not recorded. */
 void call_begin(struct call *call, cl_command_queue queue, enum kymo_device_kind kind,
 		uint64_t bytes, bool depends);
 void call_kernel(struct call *call, cl_kernel kernel);

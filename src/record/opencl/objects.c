@@ -111,8 +111,9 @@ static struct layer_device *device_add(cl_device_id handle, uint32_t index)
 	return device;
 }
 
-/* Who has it is done in a thousandth of a second, unless it was put off its core, or is not in this child of a fork: some
-   100 ms and no more, once for a device, where a context and a queue are made. */
+/* Who has it is done in a thousandth of a second, unless it was put off its core, or is not in this
+   child of a fork: some 100 ms and no more, once for a device, where a context and a queue are
+   made. */
 static bool take_turn(void)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
@@ -473,8 +474,8 @@ struct layer_kernel kernel_of(cl_kernel kernel)
 }
 
 /*
- * Another object may come to this address: at once, or when the last command that uses the kernel is done, which nobody tells.
- * One that lives on is learned anew.
+ * Another object may come to this address: at once, or when the last command that uses the kernel
+ * is done, which nobody tells. One that lives on is learned anew.
  */
 static cl_int CL_API_CALL release_kernel(cl_kernel kernel)
 {

@@ -1,7 +1,8 @@
 /*
- * Operations from the call that enqueues them until the device is done with them. Each holds a reference to its event, the
- * program's own where it asked for one. Nobody waits for them: they are looked at when the program calls OpenCL anyway, and
- * where it has not for a while, from a callback of the runtime.
+ * Operations from the call that enqueues them until the device is done with them. Each holds a
+ * reference to its event, the program's own where it asked for one. Nobody waits for them: they are
+ * looked at when the program calls OpenCL anyway, and where it has not for a while, from a callback
+ * of the runtime.
  */
 #include <string.h>
 #include <time.h>
@@ -187,7 +188,8 @@ static void walk(struct layer_queue *queue)
 	}
 }
 
-/* Who looks: a thread of the program, or one of the runtime that was told that something is done. */
+/* Who looks: a thread of the program, or one of the runtime that was told that something is
+   done. */
 enum looker { LOOKER_NONE, LOOKER_CALLER, LOOKER_RUNTIME };
 
 static void opencl_pending_look(struct layer_queue *queue, enum looker looker)
@@ -341,8 +343,9 @@ static uint64_t callback_ticks(void)
 	return ticks;
 }
 
-/* A thread that waits for the queue looks itself when it has, and its program may end at once after that: rows that a thread of
-   the runtime has begun to write then would be lost. Where the wait is long, they are told of meanwhile. */
+/* A thread that waits for the queue looks itself when it has, and its program may end at once after
+   that: rows that a thread of the runtime has begun to write then would be lost. Where the wait is
+   long, they are told of meanwhile. */
 static bool waiter_looks(const struct layer_queue *queue)
 {
 	uint64_t since = kymo__load_acquire(&queue->waiting_ticks);
@@ -360,8 +363,8 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *context)
 		opencl_pending_look(queue, LOOKER_RUNTIME);
 }
 
-/* One of the runtime that began before the wait may be at it still; its first row opens a stream. Threads of the program are not
-   waited for: they share queues, and each of them is quick. */
+/* One of the runtime that began before the wait may be at it still; its first row opens a stream.
+   Threads of the program are not waited for: they share queues, and each of them is quick. */
 static void let_runtime_look(const struct layer_queue *queue)
 {
 	const struct timespec pause = { 0, LET_PAUSE_NS };
@@ -377,8 +380,9 @@ static void look_after_wait(struct layer_queue *queue)
 	kymo__store_release(&queue->waiting_ticks, 0);
 }
 
-/* Where nobody has looked for a while, the runtime tells us when this one is done; not by an event of the program's, whose
-   references a callback adds to. True: it is held once more, since any thread that looks may let go of a pushed one. */
+/* Where nobody has looked for a while, the runtime tells us when this one is done; not by an event
+   of the program's, whose references a callback adds to. True: it is held once more, since any
+   thread that looks may let go of a pushed one. */
 static bool hold_to_be_told(struct layer_queue *queue, cl_event own, uint64_t now)
 {
 	uint64_t looked = kymo__load_relaxed(&queue->looked_ticks);

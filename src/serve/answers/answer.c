@@ -42,7 +42,8 @@ void answer_failed(struct request *request, int code, const struct kymo_error *e
 		{ EPERM, 403, NULL },
 		{ ENOENT, 404, "GET /api/targets lists what there is" },
 		{ ESRCH, 404, NULL },
-		/* Not 408: on a connection that was used before, a browser asks again by itself, for ever. */
+		/* Not 408: on a connection that was used before, a browser asks again by itself,
+		   for ever. */
 		{ ETIMEDOUT, 504, "ask for less, or raise timeout_s" },
 		{ ECANCELED, 504, NULL },
 		{ ENOMEM, 413, "ask for less: WHERE, LIMIT, fewer columns" },

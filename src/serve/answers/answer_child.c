@@ -1,6 +1,7 @@
 /*
- * Answers that a command of kymo gives already are given by that command, as a child: what it needs, holds or breaks is its own, and
- * it can be ended. Its words are chosen here; a client chooses among them.
+ * Answers that a command of kymo gives already are given by that command, as a child: what it
+ * needs, holds or breaks is its own, and it can be ended. Its words are chosen here; a client
+ * chooses among them.
  */
 #include <errno.h>
 #include <fcntl.h>

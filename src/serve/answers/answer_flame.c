@@ -268,11 +268,12 @@ static void flame_of_samples(struct request *request, struct target *target,
 	int rc = tree ? target_open_tables(target, &options, &tables, &err)
 		      : error_set(&err, ENOMEM, "no memory for the flame graph");
 
-	buf_print(
-		&sql,
-		"SELECT coalesce(thread, 'tid ' || tid), array_to_string(list_reverse(stack), chr(1)), count(*) FROM "
-		"python.samples WHERE len(stack) > 0 AND ts_ns >= %" PRId64 " AND ts_ns < %" PRId64,
-		asked->from_ns, asked->to_ns);
+	buf_print(&sql,
+		  "SELECT coalesce(thread, 'tid ' || tid), array_to_string(list_reverse(stack), "
+		  "chr(1)), count(*) FROM "
+		  "python.samples WHERE len(stack) > 0 AND ts_ns >= %" PRId64
+		  " AND ts_ns < %" PRId64,
+		  asked->from_ns, asked->to_ns);
 	if (asked->thread >= 0)
 		buf_print(&sql, " AND tid = %" PRId64, asked->thread);
 	buf_text(&sql, " GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 10000");

@@ -13,11 +13,13 @@ static const char page_begin[] =
 	"<link rel=\"stylesheet\" href=\"/assets/live.css\">\n";
 static const char page_zoom[] = "<link rel=\"stylesheet\" href=\"/assets/zoom.css\">\n";
 static const char page_end[] =
-	"</head>\n<body><div id=\"app\">The viewer is drawn by a script; here scripts are off.</div>\n"
+	"</head>\n<body><div id=\"app\">The viewer is drawn by a script; here scripts are "
+	"off.</div>\n"
 	"<script type=\"module\" src=\"/assets/live.js\"></script></body></html>\n";
 
 static const char bare_page[] =
-	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>kymo</title></head><body>\n"
+	"<!doctype html>\n<html lang=\"en\"><head><meta "
+	"charset=\"utf-8\"><title>kymo</title></head><body>\n"
 	"<h1>kymo</h1><p>This kymo was built without the viewer's page. "
 	"<a href=\"/api/report?format=html\">The report of the latest recording</a>, "
 	"<a href=\"/api/targets\">all recordings</a>.</p></body></html>\n";

@@ -1,4 +1,5 @@
-/* SQL that comes from a client: one SELECT, limited in time, memory, rows and bytes; it can be cancelled by its id. */
+/* SQL that comes from a client: one SELECT, limited in time, memory, rows and bytes; it can be
+   cancelled by its id. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@
 #define ANSWER_BYTES (UINT64_C(64) << 20)
 #define SESSIONS 4 /* of recordings that no longer change, kept open */
 
-/* What can be asked for: who writes it, and what it is called. NULL: columns, rows and how it went, by ourselves. */
+/* What can be asked for: who writes it, and what it is called. NULL: columns, rows and how it went,
+   by ourselves. */
 static const struct query_format {
 	const char *name, *writer, *type, *file;
 } query_formats[] = {

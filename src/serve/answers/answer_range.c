@@ -1,4 +1,5 @@
-/* What a page shows of one stretch of time: its regions out of the index, steps, modules and samples by SQL. */
+/* What a page shows of one stretch of time: its regions out of the index, steps, modules and
+   samples by SQL. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,7 +51,8 @@ static int by_text(const void *left, const void *right, void *context)
 	return order ? order : strcmp(x->source, y->source);
 }
 
-/* As in trace.regions: names that differ by line alone are one region, those of Python are not if they differ by file. */
+/* As in trace.regions: names that differ by line alone are one region, those of Python are not if
+   they differ by file. */
 static int by_region(const void *left, const void *right, void *context)
 {
 	const struct zoneindex *index = context;
@@ -109,7 +111,8 @@ static void answer_range_add_duration(struct ranging *to, struct region *region,
 		region->histogram[kymo_hist_bucket((uint64_t)duration_ns)]++;
 }
 
-/* The region of the zone of `above` that holds t, whose place is at *at or behind; NULL: none does. */
+/* The region of the zone of `above` that holds t, whose place is at *at or behind; NULL: none
+   does. */
 static struct region *holder(struct ranging *to, const struct zoneindex_track *above, uint32_t *at,
 			     int64_t t_ns)
 {
@@ -124,7 +127,8 @@ static struct region *holder(struct ranging *to, const struct zoneindex_track *a
 	return NULL;
 }
 
-/* `above`: the nearest track of the lane over this one. Clocks round, so a zone's middle says what it is inside of. */
+/* `above`: the nearest track of the lane over this one. Clocks round, so a zone's middle says what
+   it is inside of. */
 static uint64_t answer_range_add_track(struct ranging *to, const struct zoneindex_track *track,
 				       const struct zoneindex_track *above)
 {

@@ -1,4 +1,5 @@
-/* Zones of a stretch of time for a picture: pieces of every track, as planes of bytes behind a header in JSON. */
+/* Zones of a stretch of time for a picture: pieces of every track, as planes of bytes behind a
+   header in JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

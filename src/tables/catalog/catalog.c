@@ -61,7 +61,8 @@ static const struct catalog_column regions[] = {
 	AS_IS("mean_ns", "DOUBLE", "the mean"),
 	AS_IS("stddev_ns", "DOUBLE", "the standard deviation (n - 1); NULL for a single one"),
 	AS_IS("p50_ns", "BIGINT",
-	      "the median, from a histogram of 8 buckets to a power of two; NULL where none was kept: beyond the first 256 "
+	      "the median, from a histogram of 8 buckets to a power of two; NULL where none was "
+	      "kept: beyond the first 256 "
 	      "regions of a thread"),
 	AS_IS("p90_ns", "BIGINT", "the 90th percentile, likewise"),
 	AS_IS("p99_ns", "BIGINT", "the 99th percentile, likewise"),
@@ -69,11 +70,13 @@ static const struct catalog_column regions[] = {
 	PID,
 	AS_IS("instance", "INTEGER", "number of the timer or collector; NULL for others"),
 	AS_IS("own_cost_ns", "BIGINT",
-	      "what recording them cost in all: both ends of one and its part of the totals, as measured at "
+	      "what recording them cost in all: both ends of one and its part of the totals, as "
+	      "measured at "
 	      "start-up; "
 	      "NULL where it was not measured"),
 	AS_IS("file", "VARCHAR",
-	      "where it is in the code; one of the places, if there are several. Functions of Python in different files are rows of their own"),
+	      "where it is in the code; one of the places, if there are several. Functions of "
+	      "Python in different files are rows of their own"),
 	AS_IS("line", "INTEGER", "the line in that file"),
 };
 
@@ -141,10 +144,12 @@ static const struct catalog_column zone_text[] = {
 
 static const struct catalog_column torch_trace[] = {
 	AS_IS("step", "BIGINT",
-	      "finished optimizer steps, from 0; in inference root forwards; kymo.step() overrides"),
+	      "finished optimizer steps, from 0; in inference root forwards; kymo.step() "
+	      "overrides"),
 	AS_IS("seq", "BIGINT", "order within the step, as rows were written: at their end"),
 	AS_IS("module", "VARCHAR",
-	      "qualified name, as layers.0.attn; for a step the optimizer's class; backward: the call"),
+	      "qualified name, as layers.0.attn; for a step the optimizer's class; backward: the "
+	      "call"),
 	MADE("stage", "VARCHAR",
 	     "CASE stage WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' WHEN 2 THEN 'step' END",
 	     "forward, backward or step"),
@@ -167,7 +172,8 @@ static const struct catalog_column torch_trace[] = {
 	     "a forward that a checkpoint repeats in backward"),
 	MADE("raised", "BOOLEAN", "flags // 2 % 2 = 1", "it ended with an exception"),
 	AS_IS("device_ns", "BIGINT",
-	      "its time on the device, from the first of what it queued to the last; NULL where that is not known"),
+	      "its time on the device, from the first of what it queued to the last; NULL where "
+	      "that is not known"),
 };
 
 static const struct catalog_column backtrace[] = {
@@ -180,9 +186,11 @@ static const struct catalog_column backtrace[] = {
 	AS_IS("depth", "INTEGER", "0 is the innermost frame"),
 	AS_IS("frame_type", "VARCHAR", "Python or Native"),
 	AS_IS("age_ns", "BIGINT",
-	      "how long ago the stack was taken; of a program that has ended, how long before its end"),
+	      "how long ago the stack was taken; of a program that has ended, how long before its "
+	      "end"),
 	AS_IS("task", "VARCHAR",
-	      "asyncio's task that is suspended there, on no thread's stack; NULL: the stack of the thread"),
+	      "asyncio's task that is suspended there, on no thread's stack; NULL: the stack of "
+	      "the thread"),
 };
 
 static const struct catalog_column samples[] = {
@@ -273,8 +281,8 @@ static const struct catalog_column host_cgroup[] = {
 	     "cores that it may use, likewise; NULL: no limit"),
 	BYTES("throttled_ns", "time that it was held back for its CPU limit, since it began"),
 	BYTES("throttled_count", "how often"),
-	SHARE("cpu_some_pct",
-	      "share of time in which some of it waited for a core; of the host where groups do not tell"),
+	SHARE("cpu_some_pct", "share of time in which some of it waited for a core; of the host "
+			      "where groups do not tell"),
 	SHARE("cpu_full_pct", "share of time in which all of it waited for a core"),
 	SHARE("memory_some_pct", "share of time in which some of it waited for memory"),
 	SHARE("memory_full_pct", "share of time in which all of it waited for memory"),
@@ -326,7 +334,8 @@ static const struct catalog_column runs[] = {
 	AS_IS("cwd", "VARCHAR", "its working directory"),
 	AS_IS("pid", "INTEGER", "its process"),
 	AS_IS("state", "VARCHAR",
-	      "live, ended, killed, detached: kymo attach ended and the program ran on, or lost: gone, and nobody saw how"),
+	      "live, ended, killed, detached: kymo attach ended and the program ran on, or lost: "
+	      "gone, and nobody saw how"),
 	AS_IS("exit_code", "INTEGER", "its exit status; NULL where it has none or it is not known"),
 	AS_IS("signal", "VARCHAR", "the signal that killed it, as SIGKILL"),
 	AS_IS("duration_ns", "BIGINT", "from the beginning to the last moment known of"),
@@ -387,15 +396,19 @@ static const struct catalog_column streams[] = {
 
 static const struct catalog_column overhead[] = {
 	AS_IS("source", "VARCHAR",
-	      "c, python, line: zones of the program; torch, device: rows of python.torch_trace and device.ops; "
-	      "collector: kymo, which watches on a core of its own; sampler: its part that takes stacks; others by what they measure themselves"),
+	      "c, python, line: zones of the program; torch, device: rows of python.torch_trace "
+	      "and device.ops; "
+	      "collector: kymo, which watches on a core of its own; sampler: its part that takes "
+	      "stacks; others by what they measure themselves"),
 	AS_IS("events", "BIGINT",
 	      "zones or rows that were recorded; rounds of a collector, samples of a sampler"),
 	AS_IS("cost_ns_per_event", "DOUBLE",
-	      "what one costs, as measured when its source began, or over all; NULL where it was not"),
+	      "what one costs, as measured when its source began, or over all; NULL where it was "
+	      "not"),
 	AS_IS("total_ns", "BIGINT", "of all of them"),
 	AS_IS("pct", "DOUBLE",
-	      "that as a share of the wall time of the processes that recorded them; of a collector or "
+	      "that as a share of the wall time of the processes that recorded them; of a "
+	      "collector or "
 	      "sampler, of one core"),
 };
 
@@ -444,10 +457,14 @@ const struct catalog_view catalog_views[] = {
 	     "The Python stack of every thread, now or as last taken, and of asyncio's tasks."),
 	VIEW("python", "samples", "kymo_samples()", samples, "Python stacks over time."),
 	VIEW("python", "folded",
-	     "(SELECT l.folded AS stack, sum(t.samples)::BIGINT AS samples, sum(t.running)::BIGINT AS running, t.pid, "
-	     "t.thread FROM (SELECT pid AS collector, node, target_pid AS pid, thread_name AS thread, count(*) AS samples, "
-	     "count(*) FILTER (state = ascii('R')) AS running FROM kymo_scan('python.samples') WHERE cause = 'period' "
-	     "GROUP BY ALL) t JOIN kymo_leaves() l ON l.collector = t.collector AND l.node = t.node GROUP BY ALL "
+	     "(SELECT l.folded AS stack, sum(t.samples)::BIGINT AS samples, sum(t.running)::BIGINT "
+	     "AS running, t.pid, "
+	     "t.thread FROM (SELECT pid AS collector, node, target_pid AS pid, thread_name AS "
+	     "thread, count(*) AS samples, "
+	     "count(*) FILTER (state = ascii('R')) AS running FROM kymo_scan('python.samples') "
+	     "WHERE cause = 'period' "
+	     "GROUP BY ALL) t JOIN kymo_leaves() l ON l.collector = t.collector AND l.node = "
+	     "t.node GROUP BY ALL "
 	     "ORDER BY samples DESC)",
 	     folded, "Python samples by stack, as flame graphs take them."),
 	VIEW("python", "frames", "kymo_scan('python.frames')", frames,
@@ -462,18 +479,17 @@ const struct catalog_view catalog_views[] = {
 	     "Exact totals of every region, whatever rows are still kept."),
 	VIEW("trace", "marks",
 	     "kymo_scan('trace.marks') m LEFT JOIN " JOINED_TEXT(
-		     "= 1",
-		     "") " t ON m.text_number > 0 AND t.pid = m.pid AND t.thread_id = m.thread_id AND t.number = m.text_number",
+		     "= 1", "") " t ON m.text_number > 0 AND t.pid = m.pid AND t.thread_id = "
+				"m.thread_id AND t.number = m.text_number",
 	     marks, "Moments that the program named."),
 	VIEW("trace", "counters", "kymo_scan('trace.counters')", counters,
 	     "Values that the program recorded over time."),
 	VIEW("trace", "steps", "kymo_scan('trace.steps')", steps,
 	     "Steps of the program's main loop."),
 	VIEW("trace", "zone_text",
-	     JOINED_TEXT(
-		     "<> 1",
-		     "kind, min(at_ns) AS start_ns, any_value(name) AS name, any_value(value) AS value, "
-		     "any_value(tid) AS tid, any_value(thread) AS thread, "),
+	     JOINED_TEXT("<> 1", "kind, min(at_ns) AS start_ns, any_value(name) AS name, "
+				 "any_value(value) AS value, "
+				 "any_value(tid) AS tid, any_value(thread) AS thread, "),
 	     zone_text, "Texts and values that belong to zones."),
 	DEVICE_VIEWS,
 	VIEW("alloc", "allocations", ALLOC_FROM_ALLOCATIONS, alloc_allocations,
@@ -491,7 +507,8 @@ const struct catalog_view catalog_views[] = {
 	VIEW("host", "process", "kymo_scan('host.process')", host_process,
 	     "CPU, memory, faults and switches of each process, over time."),
 	VIEW("host", "threads", "kymo_scan('host.threads')", host_threads,
-	     "CPU of each thread that ran, over time; one that rests has a row of 0 % and then none."),
+	     "CPU of each thread that ran, over time; one that rests has a row of 0 % and then "
+	     "none."),
 	VIEW("host", "cpu", "kymo_scan('host.cpu')", host_cpu,
 	     "How busy the machine was, over time."),
 	VIEW("host", "io", "kymo_scan('host.io')", host_io,
@@ -506,7 +523,8 @@ const struct catalog_view catalog_views[] = {
 	VIEW("kymo", "processes", "kymo_meta('processes')", processes, "The processes of the run."),
 	VIEW("kymo", "threads", "kymo_meta('threads')", threads, "The threads that recorded."),
 	VIEW("kymo", "streams", "kymo_meta('streams')", streams,
-	     "What was recorded and what was lost: emitted = kept + overwritten + dropped, for each stream."),
+	     "What was recorded and what was lost: emitted = kept + overwritten + dropped, for "
+	     "each stream."),
 	VIEW("kymo", "overhead", "kymo_meta('overhead')", overhead,
 	     "What recording cost, as measured."),
 	VIEW("kymo", "costs", "kymo_scan('kymo.costs')", costs,

@@ -23,7 +23,8 @@ struct catalog_view {
 	const char *schema;
 	const char *name;
 	const char *
-		from; /* what follows FROM; NULL: the stream of the view's own name, if there is one */
+		/* what follows FROM; NULL: the stream of the view's own name, if there is one */
+		from;
 	const struct catalog_column *columns;
 	size_t column_count;
 	const char *about; /* one sentence */

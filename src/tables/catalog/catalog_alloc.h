@@ -1,5 +1,6 @@
-/* The views of allocations: what catalog.c has rows for. Rows are packed (struct schema_alloc_row), live bytes are made of
-   them, and a sample counts for as much as it stands for: 1 / (1 - exp(-size / mean)) allocations of its size. */
+/* The views of allocations: what catalog.c has rows for. Rows are packed (struct schema_alloc_row),
+   live bytes are made of them, and a sample counts for as much as it stands for: 1 / (1 - exp(-size
+   / mean)) allocations of its size. */
 #ifndef KYMO_TABLES_CATALOG_CATALOG_ALLOC_H
 #define KYMO_TABLES_CATALOG_CATALOG_ALLOC_H
 
@@ -9,41 +10,53 @@
 #define ALLOC_NODE "(what >> 40)::INTEGER"
 #define ALLOC_SIGN "CASE WHEN place & 7 > 3 THEN 0 WHEN place & 1 = 0 THEN 1 ELSE -1 END"
 #define ALLOC_WEIGHT \
-	"CASE WHEN place & 7 IN (2, 3) AND what & 1099511627775 > 0 THEN 1 / (1 - exp((what & 1099511627775) / -65536.0)) " \
+	"CASE WHEN place & 7 IN (2, 3) AND what & 1099511627775 > 0 THEN 1 / (1 - exp((what & " \
+	"1099511627775) / -65536.0)) " \
 	"ELSE 1 END"
 
-/* What redirected calls do not see: objects that are loaded later call the real functions until their constructors are done. */
+/* What redirected calls do not see: objects that are loaded later call the real functions until
+   their constructors are done. */
 #define ALLOC_MISSED " (missed: constructors of libraries loaded later)"
 
-/* rows: one for each allocation and free, still packed, since there may be millions; session counts how often watching began
-   before it. Joined by ranges, which keeps neither side in memory but the few beginnings. */
+/* rows: one for each allocation and free, still packed, since there may be millions; session counts
+   how often watching began before it. Joined by ranges, which keeps neither side in memory but the
+   few beginnings. */
 #define ALLOC_ROWS \
-	"sessions AS MATERIALIZED (SELECT pid, ts_ns AS began_ns, lead(ts_ns, 1, 9223372036854775807) OVER w AS until_ns, " \
-	"(count(*) FILTER (place & 7 = 5) OVER w)::INTEGER AS session, (row_number() OVER ())::INTEGER AS part, 'malloc, ' || CASE WHEN what & 1099511627775 > 0 THEN " \
-	"'sampled' ELSE 'exact' END || CASE WHEN what >> 40 > 0 THEN ', from the start' ELSE ', calls redirected" ALLOC_MISSED \
-	"' END AS source FROM (SELECT pid, ts_ns, place, what FROM kymo_scan('alloc.rows') WHERE place & 7 IN (4, 5)) " \
+	"sessions AS MATERIALIZED (SELECT pid, ts_ns AS began_ns, lead(ts_ns, 1, " \
+	"9223372036854775807) OVER w AS until_ns, " \
+	"(count(*) FILTER (place & 7 = 5) OVER w)::INTEGER AS session, (row_number() OVER " \
+	"())::INTEGER AS part, 'malloc, ' || CASE WHEN what & 1099511627775 > 0 THEN " \
+	"'sampled' ELSE 'exact' END || CASE WHEN what >> 40 > 0 THEN ', from the start' ELSE ', " \
+	"calls redirected" ALLOC_MISSED "' END AS source FROM (SELECT pid, ts_ns, place, what " \
+					"FROM kymo_scan('alloc.rows') WHERE place & 7 IN (4, 5)) " \
 	"WINDOW w AS (PARTITION BY pid ORDER BY ts_ns)), " \
-	"rows AS (SELECT t.pid, t.ts_ns, t.place, t.what, coalesce(s.session, 0) AS session, s.part FROM " \
-	"kymo_scan('alloc.rows') t LEFT JOIN sessions s ON s.pid = t.pid AND t.ts_ns >= s.began_ns AND t.ts_ns < s.until_ns " \
+	"rows AS (SELECT t.pid, t.ts_ns, t.place, t.what, coalesce(s.session, 0) AS session, " \
+	"s.part FROM " \
+	"kymo_scan('alloc.rows') t LEFT JOIN sessions s ON s.pid = t.pid AND t.ts_ns >= " \
+	"s.began_ns AND t.ts_ns < s.until_ns " \
 	"WHERE t.place & 7 NOT IN (4, 5)), "
 
-/* What is live after each row: of one that ends a session, nothing. Only what is needed goes through the sorting. */
+/* What is live after each row: of one that ends a session, nothing. Only what is needed goes
+   through the sorting. */
 #define ALLOC_LEVELS \
-	"levels AS (SELECT pid, ts_ns, session, part, CASE WHEN rank = 2 THEN 0 ELSE sum(bytes) OVER (PARTITION BY pid, session " \
-	"ORDER BY ts_ns, rank ROWS UNBOUNDED PRECEDING) END AS live_bytes FROM (SELECT pid, ts_ns, session, part, CASE WHEN " \
+	"levels AS (SELECT pid, ts_ns, session, part, CASE WHEN rank = 2 THEN 0 ELSE sum(bytes) " \
+	"OVER (PARTITION BY pid, session " \
+	"ORDER BY ts_ns, rank ROWS UNBOUNDED PRECEDING) END AS live_bytes FROM (SELECT pid, " \
+	"ts_ns, session, part, CASE WHEN " \
 	"place & 7 > 3 THEN 2 ELSE place & 1 END::UTINYINT AS rank, (" ALLOC_SIGN \
 	") * (" ALLOC_SIZE ") * (" ALLOC_WEIGHT ") AS bytes FROM rows)), "
 /* Which of them is freed when: the next row of the same address. */
 #define ALLOC_FREED \
-	"lead(ts_ns) OVER (PARTITION BY pid, session, " ALLOC_PTR " ORDER BY ts_ns, place & 1 DESC)"
+	"lead(ts_ns) OVER (PARTITION BY pid, session, " ALLOC_PTR " ORDER BY ts_ns, place & 1 " \
+								  "DESC)"
 #define ALLOC_FATES \
 	"fates AS (SELECT pid, session, ts_ns, place, what, " ALLOC_FREED \
 	" AS freed_ns FROM rows WHERE place & 7 < 4), "
 
 /* The stacks that rows name: others are parts of them. */
 #define ALLOC_WAYS \
-	"stacks AS (SELECT * FROM kymo_sites() WHERE (pid, node) IN (SELECT DISTINCT pid, " ALLOC_NODE \
-	" FROM kymo_scan('alloc.rows') WHERE place & 7 < 4)) "
+	"stacks AS (SELECT * FROM kymo_sites() WHERE (pid, node) IN (SELECT DISTINCT " \
+	"pid, " ALLOC_NODE " FROM kymo_scan('alloc.rows') WHERE place & 7 < 4)) "
 
 #define ALLOC_STACK "LEFT JOIN stacks s ON s.pid = r.pid AND s.node = r.node"
 /* The rows of fates, unpacked. */
@@ -55,35 +68,49 @@
 #define ALLOC_FROM_ALLOCATIONS \
 	"(WITH " ALLOC_ROWS ALLOC_FATES ALLOC_TOLD ALLOC_WAYS \
 	"SELECT r.*, s.stack, s.site, t.tid FROM told r " ALLOC_STACK \
-	" LEFT JOIN (SELECT pid, tid, row_number() OVER (PARTITION BY pid ORDER BY thread_id) AS thread_id FROM kymo_meta('threads')) t ON t.pid = r.pid AND t.thread_id = r.thread_id)"
+	" LEFT JOIN (SELECT pid, tid, row_number() OVER (PARTITION BY pid ORDER BY thread_id) AS " \
+	"thread_id FROM kymo_meta('threads')) t ON t.pid = r.pid AND t.thread_id = r.thread_id)"
 
 #define ALLOC_FROM_TIMELINE \
 	"(WITH " ALLOC_ROWS ALLOC_LEVELS \
-	"last AS (SELECT 1) SELECT l.pid, l.ts_ns, l.live_bytes, s.source FROM levels l LEFT JOIN sessions s ON s.part = l.part)"
+	"last AS (SELECT 1) SELECT l.pid, l.ts_ns, l.live_bytes, s.source FROM levels l LEFT " \
+	"JOIN sessions s ON s.part = l.part)"
 
 /* What was live at a moment is the sum of all rows of its session until then. */
 #define ALLOC_FROM_SITES \
 	"(WITH " ALLOC_ROWS ALLOC_LEVELS \
-	"tops AS MATERIALIZED (SELECT pid, arg_max(session, live_bytes) AS peak_session, arg_max(ts_ns, live_bytes) AS peak_ns, " \
+	"tops AS MATERIALIZED (SELECT pid, arg_max(session, live_bytes) AS peak_session, " \
+	"arg_max(ts_ns, live_bytes) AS peak_ns, " \
 	"max(session) AS last_session FROM levels GROUP BY pid), " ALLOC_FATES ALLOC_TOLD \
-	"nodes AS (SELECT r.pid, r.node, sum(sign * size * weight) FILTER (r.session = p.last_session) AS live_bytes, " \
-	"sum(sign * size * weight) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns) AS at_peak_bytes, " \
-	"sum(sign * size * size * weight * (weight - 1)) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns) AS " \
-	"at_peak_variance, sum(sign * size * weight) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns AND weight > 1) " \
-	"AS at_peak_estimated_bytes, sum(size * weight) FILTER (sign > 0) AS allocated_bytes, sum(weight) FILTER (sign > 0) AS " \
-	"count, sum(size * weight) FILTER (sign > 0 AND freed_ns - r.ts_ns < 1000000) AS churn_bytes FROM told r JOIN tops p ON " \
+	"nodes AS (SELECT r.pid, r.node, sum(sign * size * weight) FILTER (r.session = " \
+	"p.last_session) AS live_bytes, " \
+	"sum(sign * size * weight) FILTER (r.session = p.peak_session AND r.ts_ns <= p.peak_ns) " \
+	"AS at_peak_bytes, " \
+	"sum(sign * size * size * weight * (weight - 1)) FILTER (r.session = p.peak_session AND " \
+	"r.ts_ns <= p.peak_ns) AS " \
+	"at_peak_variance, sum(sign * size * weight) FILTER (r.session = p.peak_session AND " \
+	"r.ts_ns <= p.peak_ns AND weight > 1) " \
+	"AS at_peak_estimated_bytes, sum(size * weight) FILTER (sign > 0) AS allocated_bytes, " \
+	"sum(weight) FILTER (sign > 0) AS " \
+	"count, sum(size * weight) FILTER (sign > 0 AND freed_ns - r.ts_ns < 1000000) AS " \
+	"churn_bytes FROM told r JOIN tops p ON " \
 	"p.pid = r.pid GROUP BY r.pid, r.node), " ALLOC_WAYS \
-	"SELECT r.pid, s.stack, s.site, bool_or(s.tensor) AS tensor, round(coalesce(sum(live_bytes), 0)) AS live_bytes, " \
-	"round(coalesce(sum(at_peak_bytes), 0)) AS at_peak_bytes, round(2 * sqrt(greatest(0, coalesce(sum(at_peak_variance), " \
-	"0)))) AS at_peak_error_bytes, round(coalesce(sum(at_peak_estimated_bytes), 0)) AS at_peak_estimated_bytes, " \
-	"round(sum(allocated_bytes)) AS allocated_bytes, round(sum(count)) AS count, round(coalesce(sum(churn_bytes), 0)) AS " \
+	"SELECT r.pid, s.stack, s.site, bool_or(s.tensor) AS tensor, " \
+	"round(coalesce(sum(live_bytes), 0)) AS live_bytes, " \
+	"round(coalesce(sum(at_peak_bytes), 0)) AS at_peak_bytes, round(2 * sqrt(greatest(0, " \
+	"coalesce(sum(at_peak_variance), " \
+	"0)))) AS at_peak_error_bytes, round(coalesce(sum(at_peak_estimated_bytes), 0)) AS " \
+	"at_peak_estimated_bytes, " \
+	"round(sum(allocated_bytes)) AS allocated_bytes, round(sum(count)) AS count, " \
+	"round(coalesce(sum(churn_bytes), 0)) AS " \
 	"churn_bytes FROM nodes r " ALLOC_STACK \
 	" GROUP BY r.pid, s.stack, s.site ORDER BY at_peak_bytes DESC)"
 
 #define ALLOC_FROM_LIVE \
 	"(WITH " ALLOC_ROWS ALLOC_FATES ALLOC_TOLD ALLOC_WAYS \
 	", ends AS (SELECT pid, max(session) AS last_session FROM rows GROUP BY pid) " \
-	"SELECT r.*, (SELECT duration_ns FROM kymo_meta('runs')) - r.ts_ns AS age_ns, s.stack, s.site, s.tensor FROM told r " \
+	"SELECT r.*, (SELECT duration_ns FROM kymo_meta('runs')) - r.ts_ns AS age_ns, s.stack, " \
+	"s.site, s.tensor FROM told r " \
 	"JOIN ends e ON e.pid = r.pid AND e.last_session = r.session " ALLOC_STACK \
 	" WHERE r.sign > 0 AND r.freed_ns IS NULL ORDER BY r.size DESC)"
 
@@ -107,7 +134,8 @@ static const struct catalog_column alloc_timeline[] = {
 	MADE("live_bytes", "BIGINT", "round(live_bytes)::BIGINT",
 	     "allocated since watching began, and not freed; an estimate where it is sampled"),
 	AS_IS("source", "VARCHAR",
-	      "which allocator, how, and whether from the start or by redirected calls, which miss what the "
+	      "which allocator, how, and whether from the start or by redirected calls, which miss "
+	      "what the "
 	      "constructors of libraries allocate that are loaded later"),
 	PID,
 };

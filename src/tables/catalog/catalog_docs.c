@@ -27,26 +27,27 @@ static void add_source(struct buf *out, const struct catalog_view *view)
 	const char *scan = view->from ? strstr(view->from, "kymo_scan('") : NULL;
 
 	if (!view->from)
-		buf_print(
-			out,
-			"\nNothing writes this table yet: it is there, and empty, in every recording that has no stream named "
-			"`%s.%s`.\n",
-			view->schema, view->name);
+		buf_print(out,
+			  "\nNothing writes this table yet: it is there, and empty, in every "
+			  "recording that has no stream named "
+			  "`%s.%s`.\n",
+			  view->schema, view->name);
 	else if (scan == view->from)
-		buf_print(
-			out,
-			"\nRows come from the streams named `%s.%s`; `FROM kymo_scan('%s.%s')` shows all of their columns and takes a "
-			"range of time (`from_ns := …, to_ns := …`) or of steps (`step_from := …, step_to := …`) as far as the table "
-			"has them.\n",
-			view->schema, view->name, view->schema, view->name);
+		buf_print(out,
+			  "\nRows come from the streams named `%s.%s`; `FROM kymo_scan('%s.%s')` "
+			  "shows all of their columns and takes a "
+			  "range of time (`from_ns := …, to_ns := …`) or of steps (`step_from := "
+			  "…, step_to := …`) as far as the table "
+			  "has them.\n",
+			  view->schema, view->name, view->schema, view->name);
 }
 
 void catalog_page(struct buf *out, const struct catalog_view *view)
 {
-	buf_print(
-		out,
-		"<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; edit that. -->\n# %s.%s\n\n%s\n\n",
-		view->schema, view->name, view->about);
+	buf_print(out,
+		  "<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; edit "
+		  "that. -->\n# %s.%s\n\n%s\n\n",
+		  view->schema, view->name, view->about);
 	buf_print(out, "    kymo query latest \"FROM %s.%s\"\n\n", view->schema, view->name);
 	catalog_docs_add_columns(out, view);
 	add_source(out, view);
@@ -56,12 +57,13 @@ void catalog_index_page(struct buf *out)
 {
 	const char *schema = "";
 
-	buf_text(
-		out,
-		"<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; edit that. -->\n# Tables\n\n"
-		"Every recording has these, empty where nothing was recorded; `SHOW TABLES` lists them with the\n"
-		"program's own. Columns that end in `_ns` are ns since the recording began; `kymo.runs.started_unix_ns` gives\n"
-		"wall time. NULL means that something is not known.\n");
+	buf_text(out, "<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; "
+		      "edit that. -->\n# Tables\n\n"
+		      "Every recording has these, empty where nothing was recorded; `SHOW TABLES` "
+		      "lists them with the\n"
+		      "program's own. Columns that end in `_ns` are ns since the recording began; "
+		      "`kymo.runs.started_unix_ns` gives\n"
+		      "wall time. NULL means that something is not known.\n");
 	for (size_t i = 0; i < catalog_view_count; i++) {
 		const struct catalog_view *view = &catalog_views[i];
 

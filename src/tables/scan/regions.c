@@ -1,4 +1,5 @@
-/* trace.regions: exact totals of all streams, merged by source, name, pid and instance, functions of Python by their file too. */
+/* trace.regions: exact totals of all streams, merged by source, name, pid and instance, functions
+   of Python by their file too. */
 #include "tables/scan/costs.h"
 #include "tables/scan/meta.h"
 
@@ -78,7 +79,8 @@ static int compare_numbers(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* In C a name is chosen, and means the same wherever it is used. Functions of Python are called parse in many files. */
+/* In C a name is chosen, and means the same wherever it is used. Functions of Python are called
+   parse in many files. */
 static int compare_files(const struct store_name *a, const struct store_name *b)
 {
 	size_t shorter = a->file_bytes < b->file_bytes ? a->file_bytes : b->file_bytes;
@@ -172,7 +174,8 @@ static double deviation_ns(const struct region *region)
 	return spread > 0 ? (double)sqrtl(spread / (count - 1)) : 0;
 }
 
-/* What one zone of a source costs, as the recorder or the source's adapter measured; 0: nobody did. */
+/* What one zone of a source costs, as the recorder or the source's adapter measured; 0: nobody
+   did. */
 static double cost_ns(const struct store_process *process, uint32_t source)
 {
 	const struct kymo_control *control = &process->control;
@@ -312,7 +315,8 @@ static void overhead_add(struct overhead *overhead, const struct store_process *
 	}
 }
 
-/* Sources whose cost is that of a row: torch's backward and operations of devices have rows and no zones. */
+/* Sources whose cost is that of a row: torch's backward and operations of devices have rows and no
+   zones. */
 static const struct {
 	uint32_t source;
 	const char *table;

@@ -19,7 +19,8 @@ struct table_function {
 	bool some_columns; /* it makes only those that are asked for */
 };
 
-/* made: by duck.create_table_function(), with its parameters; it is destroyed. 0, or -EIO and a sentence. */
+/* made: by duck.create_table_function(), with its parameters; it is destroyed. 0, or -EIO and a
+   sentence. */
 int table_function_register(duckdb_connection connection, duckdb_table_function made,
 			    const struct table_function *function, struct kymo_error *err);
 

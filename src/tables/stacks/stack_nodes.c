@@ -73,7 +73,8 @@ static bool make_slots(struct stack_nodes *callers)
 	return true;
 }
 
-/* Long texts are kept by us, and rows point to them: a thousand samples of a stack share its texts. */
+/* Long texts are kept by us, and rows point to them: a thousand samples of a stack share its
+   texts. */
 static bool stack_nodes_set_text(duckdb_string_t *out, const char *text, size_t bytes)
 {
 	char *own;

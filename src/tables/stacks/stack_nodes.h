@@ -1,6 +1,7 @@
 /*
- * The stacks of samples. A sample names the node of its innermost frame, and a node its caller's (python.frames): a
- * stack is the way from a node to its root. Nodes are read once for a session, into arrays; a way costs its length.
+ * The stacks of samples. A sample names the node of its innermost frame, and a node its caller's
+ * (python.frames): a stack is the way from a node to its root. Nodes are read once for a session,
+ * into arrays; a way costs its length.
  *
  *	kymo_samples()	python.samples, with the stack of each as a list of texts that all rows share
  *	kymo_leaves()	each node that samples name, with its stack as one folded text
@@ -53,7 +54,8 @@ const struct stack_nodes_node *stack_nodes_find(const struct stack_nodes *caller
 size_t stack_nodes_way(const struct stack_nodes *callers, uint32_t process, uint32_t node,
 		       duckdb_string_t *out);
 
-/* Where rows of that stream have a column of that width; -1: they do not, as those of an older kymo. */
+/* Where rows of that stream have a column of that width; -1: they do not, as those of an older
+   kymo. */
 int32_t stack_nodes_offset(const struct store_stream *stream, const char *name, uint32_t bytes);
 /* A process's own number of a name, as an index of the recording's; 0: none. */
 uint32_t stack_nodes_name(const struct store_process *process, uint32_t name);

@@ -428,7 +428,8 @@ void stack_nodes_fill_last(struct meta_rows *rows, const struct tables *tables)
 	struct last last = { 0 };
 	bool ok = callers && cursor;
 
-	/* One without frames, as a program has on its way out, tells less than the one before it. */
+	/* One without frames, as a program has on its way out, tells less than the one before
+	   it. */
 	while (ok && stack_nodes_cursor_next(cursor, &sample))
 		if (stack_nodes_find(callers, sample.process, sample.node))
 			ok = take_last(&last, &sample);

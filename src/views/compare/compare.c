@@ -27,7 +27,8 @@ struct sides {
 	struct compare_stats_side a, b;
 };
 
-/* A region that a run never entered took no time in each of its steps; a module that it never called has no call. */
+/* A region that a run never entered took no time in each of its steps; a module that it never
+   called has no call. */
 static bool set_sides(const struct compare *compare, const struct compare_item *item,
 		      const double *zeros, struct sides *out)
 {

@@ -1,6 +1,6 @@
 /*
- * `kymo compare`: whether B is slower than A, where, and how sure that is. compare_stats.h has the arithmetic; here are the
- * recordings: their steps, and the time of each region in each step.
+ * `kymo compare`: whether B is slower than A, where, and how sure that is. compare_stats.h has the
+ * arithmetic; here are the recordings: their steps, and the time of each region in each step.
  *
  *	gather (compare_gather.c) → check (compare_check.c) → judge (compare.c) → say (compare_words.c) →
  *	print (compare_text.c, compare_json.c, compare_html.c)
@@ -28,7 +28,8 @@
 
 enum compare_kind { COMPARE_STEP, COMPARE_REGION, COMPARE_MODULE };
 
-/* Values of one item in one run, in the order of time, per step (of a module: per call); NULL: it has none there. */
+/* Values of one item in one run, in the order of time, per step (of a module: per call); NULL: it
+   has none there. */
 struct compare_series {
 	double *values;
 	size_t count, room;
@@ -70,7 +71,8 @@ struct compare {
 	struct compare_item *items; /* [0] is the step */
 	size_t item_count, item_room;
 	struct stacks
-		flame; /* self time per step: values[0] of A, [1] of B; frames are numbers of names */
+		/* self time per step: values[0] of A, [1] of B; frames are numbers of names */
+		flame;
 	bool total; /* with the zones inside; else a region's own time */
 	char why[1024]; /* why they cannot be compared; "" : they can */
 	char sentence[512];
@@ -107,7 +109,8 @@ struct compare_figures {
 
 int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		   struct kymo_error *err);
-/* Functions of Python that are called alike in several files get their file behind the name. After all runs. */
+/* Functions of Python that are called alike in several files get their file behind the name. After
+   all runs. */
 int compare_tell_apart(struct compare *compare);
 /* Fills .why. */
 void compare_check(struct compare *compare);

@@ -70,7 +70,8 @@ static const char *sampling_of(const struct compare_run *run, struct format_text
 	return text->text;
 }
 
-/* By what was recorded: sampling may be changed while a program runs. Half or twice as often is no other setting. */
+/* By what was recorded: sampling may be changed while a program runs. Half or twice as often is no
+   other setting. */
 static bool other_sampling(const struct compare *compare, char *why, size_t bytes)
 {
 	const struct compare_run *first = &compare->runs[0];
@@ -113,12 +114,12 @@ static bool other_sources(const struct compare *compare, char *why, size_t bytes
 	size_t i = DIFFERS(compare, sources);
 
 	if (i)
-		snprintf(
-			why, bytes,
-			"A has many zones of %s, %c (%s) of %s: recording itself takes time. " ALIKE_TRACED,
-			compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
-			compare_check_side_of(compare, i), compare->runs[i].target,
-			compare->runs[i].sources[0] ? compare->runs[i].sources : "no source");
+		snprintf(why, bytes,
+			 "A has many zones of %s, %c (%s) of %s: recording itself takes "
+			 "time. " ALIKE_TRACED,
+			 compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
+			 compare_check_side_of(compare, i), compare->runs[i].target,
+			 compare->runs[i].sources[0] ? compare->runs[i].sources : "no source");
 	return i;
 }
 
@@ -129,7 +130,8 @@ static double zones_a_step(const struct compare_run *run)
 	return steps && run->zones > 0 ? run->zones / (double)steps : 0;
 }
 
-/* Calls of Python recorded on one side only, say: the program's own regions have the same source. */
+/* Calls of Python recorded on one side only, say: the program's own regions have the same
+   source. */
 static bool other_density(const struct compare *compare, char *why, size_t bytes)
 {
 	double first = zones_a_step(&compare->runs[0]);
@@ -140,11 +142,11 @@ static bool other_density(const struct compare *compare, char *why, size_t bytes
 
 		if (here <= 0 || most < DENSE_LEAST || most < DENSE_RATIO * least)
 			continue;
-		snprintf(
-			why, bytes,
-			"A has %s zones a step, %c (%s) %s: recording itself takes time. " ALIKE_TRACED,
-			format_count((uint64_t)first).text, compare_check_side_of(compare, i),
-			compare->runs[i].target, format_count((uint64_t)here).text);
+		snprintf(why, bytes,
+			 "A has %s zones a step, %c (%s) %s: recording itself takes "
+			 "time. " ALIKE_TRACED,
+			 format_count((uint64_t)first).text, compare_check_side_of(compare, i),
+			 compare->runs[i].target, format_count((uint64_t)here).text);
 		return true;
 	}
 	return false;
@@ -158,11 +160,12 @@ static bool losses(const struct compare *compare, char *why, size_t bytes)
 
 		if (share <= LOSS_MOST)
 			continue;
-		snprintf(
-			why, bytes,
-			"%c (%s) lost %s of its zones, so that regions of a step are not whole; record "
-			"with kymo run, which keeps all",
-			compare_check_side_of(compare, i), run->target, format_percent(share).text);
+		snprintf(why, bytes,
+			 "%c (%s) lost %s of its zones, so that regions of a step are not whole; "
+			 "record "
+			 "with kymo run, which keeps all",
+			 compare_check_side_of(compare, i), run->target,
+			 format_percent(share).text);
 		return true;
 	}
 	return false;
@@ -177,18 +180,18 @@ static bool too_few(const struct compare *compare, char *why, size_t bytes)
 		const struct compare_run *run = &compare->runs[i];
 
 		if (run->whole && !many)
-			snprintf(
-				why, bytes,
-				"%c (%s) has no steps, so that there is one value of it: mark steps with "
-				"kymo.step() or kymo_step(), or compare several runs of each",
-				compare_check_side_of(compare, i), run->target);
+			snprintf(why, bytes,
+				 "%c (%s) has no steps, so that there is one value of it: mark "
+				 "steps with "
+				 "kymo.step() or kymo_step(), or compare several runs of each",
+				 compare_check_side_of(compare, i), run->target);
 		else if (!many && run->step_count < COMPARE_STATS_STEPS_LEAST)
-			snprintf(
-				why, bytes,
-				"%c (%s) has %zu steps after %zu of warm-up, and %d are needed: record "
-				"longer, or compare several runs of each",
-				compare_check_side_of(compare, i), run->target, run->step_count,
-				run->warmup, COMPARE_STATS_STEPS_LEAST);
+			snprintf(why, bytes,
+				 "%c (%s) has %zu steps after %zu of warm-up, and %d are needed: "
+				 "record "
+				 "longer, or compare several runs of each",
+				 compare_check_side_of(compare, i), run->target, run->step_count,
+				 run->warmup, COMPARE_STATS_STEPS_LEAST);
 		else if (run->bin_count)
 			continue;
 		return true;

@@ -46,16 +46,17 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 	if (!rc)
 		rc = rows_each(
 			tables,
-			"SELECT coalesce(string_agg(key || '=' || value, ', ' ORDER BY key), '') FROM "
+			"SELECT coalesce(string_agg(key || '=' || value, ', ' ORDER BY key), '') "
+			"FROM "
 			"(SELECT key, arg_max(\"new\", ts_ns) AS value FROM kymo.config WHERE "
 			"regexp_matches(key, 'sampl|period|interval|rate') GROUP BY key)",
 			text_row, run->settings, err);
 	if (!rc)
-		rc = rows_each(
-			tables,
-			"SELECT coalesce(string_agg(source, ' ' ORDER BY source), '') FROM (SELECT source "
-			"FROM trace.regions GROUP BY source HAVING sum(count) >= 1000)",
-			text_row, run->sources, err);
+		rc = rows_each(tables,
+			       "SELECT coalesce(string_agg(source, ' ' ORDER BY source), '') FROM "
+			       "(SELECT source "
+			       "FROM trace.regions GROUP BY source HAVING sum(count) >= 1000)",
+			       text_row, run->sources, err);
 	if (!rc)
 		rc = rows_each(
 			tables,
@@ -64,7 +65,8 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 			compare_gather_loss_row, run, err);
 	run->sample_ns = tables_number(
 		tables,
-		"SELECT CASE WHEN count(*) >= 10 THEN median(gap) WHEN count(*) > 0 THEN -1 END FROM (SELECT ts_ns - lag(ts_ns) OVER (ORDER BY "
+		"SELECT CASE WHEN count(*) >= 10 THEN median(gap) WHEN count(*) > 0 THEN -1 END "
+		"FROM (SELECT ts_ns - lag(ts_ns) OVER (ORDER BY "
 		"ts_ns) AS gap FROM (SELECT DISTINCT ts_ns FROM python.samples))",
 		0);
 	run->peak_bytes = tables_number(tables, "SELECT max(rss_bytes) FROM host.process", -1);
@@ -441,11 +443,11 @@ static int gather_modules(struct compare *compare, size_t run, struct tables *ta
 	char sql[256];
 	int rc;
 
-	snprintf(
-		sql, sizeof(sql),
-		"SELECT module || ' ' || stage, duration FROM python.torch_trace WHERE ts_ns >= %lld "
-		"ORDER BY ts_ns",
-		one->step_count ? (long long)one->steps[0].start_ns : 0ll);
+	snprintf(sql, sizeof(sql),
+		 "SELECT module || ' ' || stage, duration FROM python.torch_trace WHERE ts_ns >= "
+		 "%lld "
+		 "ORDER BY ts_ns",
+		 one->step_count ? (long long)one->steps[0].start_ns : 0ll);
 	rc = rows_each(tables, sql, compare_gather_module_row, &gather, err);
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the modules to compare") : rc;
 }

@@ -1,6 +1,7 @@
 /*
- * A comparison as JSON, and the differential flame graph with it, as columns: for each node its name and source, its parent (-1: none)
- * and the time per step of A and B, in ns. Nodes of less than 0.02 % on both sides are left out: they stay in the total of what is above.
+ * A comparison as JSON, and the differential flame graph with it, as columns: for each node its
+ * name and source, its parent (-1: none) and the time per step of A and B, in ns. Nodes of less
+ * than 0.02 % on both sides are left out: they stay in the total of what is above.
  */
 #include "views/compare/compare.h"
 

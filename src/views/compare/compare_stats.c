@@ -141,7 +141,8 @@ static double batch_mean(const struct compare_stats_run *run, size_t batch, size
 	return mean_of(run->values + i * batch, batch);
 }
 
-/* Sums over the batches of one run: squares, and products of neighbours, about the run's own mean. */
+/* Sums over the batches of one run: squares, and products of neighbours, about the run's own
+   mean. */
 struct moments {
 	double squares, products;
 	size_t batches;
@@ -161,8 +162,9 @@ static struct moments moments_of(const struct compare_stats_run *run, size_t bat
 }
 
 /*
- * How much neighbouring batches resemble each other, from both sides together: the same program ran. Estimates about a
- * sample's own mean are too small by about (1 + 4 r) / n, which is added back.
+ * How much neighbouring batches resemble each other, from both sides together: the same program
+ * ran. Estimates about a sample's own mean are too small by about (1 + 4 r) / n, which is added
+ * back.
  */
 static double resemblance(const struct moments *a, const struct moments *b)
 {
@@ -210,10 +212,11 @@ struct spread {
 };
 
 /*
- * What still resembles its neighbour counts for less: as (1 - r) / (1 + r) of a batch. Where too few are left, the mean is
- * taken to be as uncertain as one batch that spreads twice as widely, with nearly nothing known of that: small
- * differences are lost in it, and one that nobody would doubt is found. Simulated, it raises no more alarms than to say nothing,
- * but for runs of ten steps that move so slowly that they look still.
+ * What still resembles its neighbour counts for less: as (1 - r) / (1 + r) of a batch. Where too
+ * few are left, the mean is taken to be as uncertain as one batch that spreads twice as widely,
+ * with nearly nothing known of that: small differences are lost in it, and one that nobody would
+ * doubt is found. Simulated, it raises no more alarms than to say nothing, but for runs of ten
+ * steps that move so slowly that they look still.
  */
 static struct spread spread_of(const struct moments *moments, double r)
 {
@@ -230,8 +233,8 @@ static struct spread spread_of(const struct moments *moments, double r)
 /* ---- one comparison ------------------------------------------------------------------------- */
 
 /*
- * Fieller: the ratios for which b - ratio * a could be 0. Where a itself could be 0 and b not, there is no largest one: the
- * least still says that b takes longer.
+ * Fieller: the ratios for which b - ratio * a could be 0. Where a itself could be 0 and b not,
+ * there is no largest one: the least still says that b takes longer.
  */
 static void set_interval(struct compare_stats *out, double variance_a, double variance_b)
 {
@@ -273,7 +276,8 @@ static void compare_stats_finish(struct compare_stats *out, struct spread a, str
 
 /* ---- slow waves ----------------------------------------------------------------------------- */
 
-/* The power of the slowest wave, half a period over the run; of noise that does not wander it is the variance. */
+/* The power of the slowest wave, half a period over the run; of noise that does not wander it is
+   the variance. */
 static double slowest_wave(const struct compare_stats_run *run)
 {
 	double middle = mean_of(run->values, run->count), sum = 0, n = (double)run->count;
@@ -292,7 +296,8 @@ static double wander_of(const struct compare_stats_run *a, const struct compare_
 	return variance > 0 ? power / variance : 0;
 }
 
-/* What the mean of `freedom` squares of normal values exceeds once in 100, by Wilson and Hilferty. */
+/* What the mean of `freedom` squares of normal values exceeds once in 100, by Wilson and
+   Hilferty. */
 static double wander_limit(double freedom)
 {
 	double share = 2 / (9 * freedom), root = 1 - share + WANDER_Z * sqrt(share);
@@ -301,9 +306,9 @@ static double wander_limit(double freedom)
 }
 
 /*
- * A slow wave under much noise hardly makes neighbours alike, and still moves the mean of a run. Where it shows, here or
- * in all regions together, the means are known as badly as a random walk's: its level varies by pi^2 / 3 times what its
- * slowest wave does.
+ * A slow wave under much noise hardly makes neighbours alike, and still moves the mean of a run.
+ * Where it shows, here or in all regions together, the means are known as badly as a random walk's:
+ * its level varies by pi^2 / 3 times what its slowest wave does.
  */
 static double compare_stats_widen(double own, const struct compare_stats_noise *noise)
 {
@@ -420,7 +425,8 @@ int compare_stats_estimate(const struct compare_stats_side *a, const struct comp
 	}
 	if (a->count + b->count > 3)
 		return compare_many_runs(a, b, out);
-	/* Two runs of one side and one of the other say next to nothing of how runs spread: their steps speak. */
+	/* Two runs of one side and one of the other say next to nothing of how runs spread: their
+	   steps speak. */
 	compare_two_runs(&a->runs[0], &b->runs[0], noise, out);
 	return 0;
 }
@@ -441,8 +447,9 @@ static int by_p_for_its_weight(const void *a, const void *b)
 }
 
 /*
- * Those that can be told something of; sum is the weight of all. What cannot keeps its share: whether it can depends on
- * how the values fell, and a test that gains by the failure of others finds too much.
+ * Those that can be told something of; sum is the weight of all. What cannot keeps its share:
+ * whether it can depends on how the values fell, and a test that gains by the failure of others
+ * finds too much.
  */
 static size_t rank(const struct compare_stats *estimates, const double *weights, size_t count,
 		   struct ranked *out, double *sum)

@@ -1,6 +1,7 @@
 /*
- * Whether B is slower than A, from step times. Plain C and libm, doubles in and intervals out: no recording, no table, no
- * allocation that outlives a call, so that a Python extension can compile the same file.
+ * Whether B is slower than A, from step times. Plain C and libm, doubles in and intervals out: no
+ * recording, no table, no allocation that outlives a call, so that a Python extension can compile
+ * the same file.
  *
  *	compare_stats_listen(&noise, &a, &b, weight);		for each region: what the noise is like
  *	compare_stats_estimate(&a, &b, &noise, &estimate);	for each region: ratio, interval, p
@@ -8,13 +9,17 @@
  *
  * What is assumed, and what is not:
  * - The means are compared, since a mean times a count is what one waits for.
- * - Steps of one run depend on each other (a busy neighbour stays for a while). They are gathered into batches until
+ * - Steps of one run depend on each other (a busy neighbour stays for a while). They are gathered
+ *   into batches until
  *   batches no longer do, and what remains widens the interval; a plain test of steps would cry wolf.
- * - Slow waves under the noise (a machine that gets warm) move the mean of a whole run. Where they show, intervals are
+ * - Slow waves under the noise (a machine that gets warm) move the mean of a whole run. Where they
+ *   show, intervals are
  *   much wider. In few steps they may not show: only several runs of each are safe.
  * - Where there are several runs, a run is the unit, and its steps only make its mean.
- * - The interval of the ratio is Fieller's, which includes 1 exactly where the difference can be chance.
- * - Many regions are tested at once, so that p is corrected (Holm). A region gets a share of the 5 % by its weight, its
+ * - The interval of the ratio is Fieller's, which includes 1 exactly where the difference can be
+ *   chance.
+ * - Many regions are tested at once, so that p is corrected (Holm). A region gets a share of the 5
+ *   % by its weight, its
  *   time: what costs most is what one wants to know of first. All alarms of an A/A comparison together stay below 5 %.
  */
 #ifndef KYMO_VIEWS_COMPARE_COMPARE_STATS_H
@@ -42,28 +47,33 @@ struct compare_stats {
 	double a, b; /* means */
 	double ratio; /* b / a; NAN where a is 0 */
 	double low,
-		high; /* 95 % interval of the ratio; high is INFINITY where it has no end, both NAN where there is none */
+		/* 95 % interval of the ratio; high is INFINITY where it has no end, both NAN where
+		   there is none */
+		high;
 	double p; /* of no difference; NAN where there is too little to say */
 	double error; /* standard error of b - a */
 	double freedom; /* degrees of it */
 	size_t batch; /* steps to a batch; 0: runs were the unit */
-	double wander; /* how many times wider the variance is taken for slow waves; 1: there are none */
+	/* how many times wider the variance is taken for slow waves; 1: there are none */
+	double wander;
 	/* By compare_stats_correct(): */
 	double p_corrected;
 	bool significant;
-	double could_see; /* change relative to a that would have been found 95 times in 100; NAN: none */
+	/* change relative to a that would have been found 95 times in 100; NAN: none */
+	double could_see;
 };
 
 /*
- * Steps to leave out at the beginning: those that take longer than the median of the second half by more than five times
- * its usual deviation (MAD), up to the first that does not; at most a quarter of all.
+ * Steps to leave out at the beginning: those that take longer than the median of the second half by
+ * more than five times its usual deviation (MAD), up to the first that does not; at most a quarter
+ * of all.
  */
 size_t compare_stats_warmup(const double *steps, size_t count);
 
 /*
- * What the noise of all regions is like, by their weight: how much a step resembles the one before, and how strong slow
- * waves are. From few steps of one region both are guesses, so what all say together is the least for each. Starts as
- * zeros; nothing is added where runs are the unit.
+ * What the noise of all regions is like, by their weight: how much a step resembles the one before,
+ * and how strong slow waves are. From few steps of one region both are guesses, so what all say
+ * together is the least for each. Starts as zeros; nothing is added where runs are the unit.
  */
 struct compare_stats_noise {
 	double resemblance, wander, weight,
@@ -73,11 +83,13 @@ struct compare_stats_noise {
 void compare_stats_listen(struct compare_stats_noise *noise, const struct compare_stats_side *a,
 			  const struct compare_stats_side *b, double weight);
 
-/* noise: NULL where there is one region alone. 0, or -ENOMEM, or -EINVAL where a side has nothing. Values that are no numbers make p NAN. */
+/* noise: NULL where there is one region alone. 0, or -ENOMEM, or -EINVAL where a side has nothing.
+   Values that are no numbers make p NAN. */
 int compare_stats_estimate(const struct compare_stats_side *a, const struct compare_stats_side *b,
 			   const struct compare_stats_noise *noise, struct compare_stats *out);
 
-/* Fills p_corrected, significant and could_see. weights: NULL means equal ones; they need not sum to 1. -ENOMEM. */
+/* Fills p_corrected, significant and could_see. weights: NULL means equal ones; they need not sum
+   to 1. -ENOMEM. */
 int compare_stats_correct(struct compare_stats *estimates, const double *weights, size_t count,
 			  double alpha);
 

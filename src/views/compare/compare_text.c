@@ -78,7 +78,8 @@ static void add_change(struct buf *line, const struct compare_item *item, bool u
 	text_pad(line, sign, 11, 1);
 }
 
-/* Decimals of a ratio: what is a hundred times as long needs none, and would run into the column beside it. */
+/* Decimals of a ratio: what is a hundred times as long needs none, and would run into the column
+   beside it. */
 static int decimals(double ratio)
 {
 	return ratio < 100 ? 3 : 0;

@@ -10,7 +10,8 @@
 #define CAUSES_MOST 3
 #define CAUSE_BYTES 60
 
-/* The interval is of the one figure; whether it can be told from noise is asked of all that are compared at once. */
+/* The interval is of the one figure; whether it can be told from noise is asked of all that are
+   compared at once. */
 static void add_interval(struct buf *out, const struct compare_stats *step)
 {
 	bool alone = !step->significant && (step->low > 1 || step->high < 1);
@@ -26,15 +27,13 @@ static void say_nothing_of(struct buf *out, const struct compare *compare, const
 {
 	buf_print(out, "Nothing can be said of %s: ", what);
 	if (compare->runs[0].whole && compare->a_count + compare->b_count == 2)
-		buf_text(
-			out,
-			"there is one on each side, which does not tell how much they differ by themselves. "
-			"Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
+		buf_text(out, "there is one on each side, which does not tell how much they differ "
+			      "by themselves. "
+			      "Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
 	else
-		buf_text(
-			out,
-			"there are few values, and those that follow each other are too much alike (a drift, or a "
-			"busy machine). Record longer, or several runs of each.");
+		buf_text(out, "there are few values, and those that follow each other are too much "
+			      "alike (a drift, or a "
+			      "busy machine). Record longer, or several runs of each.");
 }
 
 /* Where not even twice the time could have been seen, to have seen none is no news. */
@@ -141,7 +140,8 @@ void compare_notes(const struct compare *compare,
 	buf_fini(&line);
 	if (compare->items[0].stats.wander > 1)
 		note(context,
-		     "Step times wander slowly, as when a machine gets warm, so that intervals are wider; "
+		     "Step times wander slowly, as when a machine gets warm, so that intervals are "
+		     "wider; "
 		     "record longer, or several runs of each.",
 		     false);
 	for (size_t i = 1; i < count; i++)
@@ -151,7 +151,8 @@ void compare_notes(const struct compare *compare,
 		}
 	if (count <= 3)
 		note(context,
-		     "One run of each: how much runs differ by themselves is not in these intervals; "
+		     "One run of each: how much runs differ by themselves is not in these "
+		     "intervals; "
 		     "kymo compare A1 A2 A3 -- B1 B2 B3 tells.",
 		     false);
 }

@@ -1,6 +1,7 @@
 /*
- * `kymo export`: a recording in the formats of other tools. Formats are rows of one table (export.c). All of them stream:
- * what is held in memory grows with names and distinct stacks, not with zones.
+ * `kymo export`: a recording in the formats of other tools. Formats are rows of one table
+ * (export.c). All of them stream: what is held in memory grows with names and distinct stacks, not
+ * with zones.
  */
 #ifndef KYMO_VIEWS_EXPORT_EXPORT_H
 #define KYMO_VIEWS_EXPORT_EXPORT_H

@@ -1,6 +1,7 @@
 /*
- * Chrome's trace event format: an object with traceEvents, times in microseconds with a fraction. Zones are complete
- * events (X), open ones begins (B), marks instants (i), counters C, names of processes and threads metadata (M).
+ * Chrome's trace event format: an object with traceEvents, times in microseconds with a fraction.
+ * Zones are complete events (X), open ones begins (B), marks instants (i), counters C, names of
+ * processes and threads metadata (M).
  */
 #include "views/export/export.h"
 

@@ -1,6 +1,7 @@
 /*
- * Perfetto's protobuf: one message Trace, whose packets are written one after another. Names, sources and places are
- * interned; tracks are processes, threads and counters. Field numbers are those of perfetto's public .proto files.
+ * Perfetto's protobuf: one message Trace, whose packets are written one after another. Names,
+ * sources and places are interned; tracks are processes, threads and counters. Field numbers are
+ * those of perfetto's public .proto files.
  */
 #include "views/export/export.h"
 

@@ -1,6 +1,6 @@
 /*
- * speedscope's own format: a profile for each thread, of events that open and close frames, in ns; or, of samples, one
- * profile of weighted stacks. Frames come last, when all are known.
+ * speedscope's own format: a profile for each thread, of events that open and close frames, in ns;
+ * or, of samples, one profile of weighted stacks. Frames come last, when all are known.
  */
 #include "views/export/export.h"
 
@@ -92,9 +92,8 @@ static int write_samples(struct export *export)
 	struct speedscope *own = export->own;
 	int rc;
 
-	buf_text(
-		&export->buf,
-		"{\"type\":\"sampled\",\"unit\":\"none\",\"name\":\"Python samples\",\"samples\":[\n");
+	buf_text(&export->buf, "{\"type\":\"sampled\",\"unit\":\"none\",\"name\":\"Python "
+			       "samples\",\"samples\":[\n");
 	rc = sampled_each(export->tables, &export->frames, export_speedscope_add_sample, export,
 			  export->err);
 	buf_print(&export->buf, "\n],\"weights\":[%s],\"startValue\":0,\"endValue\":%" PRId64 "}",
@@ -144,10 +143,9 @@ int export_speedscope(struct export *export)
 
 	export->own = &own;
 	export_program(export, program, sizeof(program));
-	buf_text(
-		&export->buf,
-		"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"kymo " KYMO_VERSION
-		"\",\"name\":");
+	buf_text(&export->buf,
+		 "{\"$schema\":\"https://www.speedscope.app/"
+		 "file-format-schema.json\",\"exporter\":\"kymo " KYMO_VERSION "\",\"name\":");
 	json_text(&export->buf, program, strlen(program));
 	buf_text(&export->buf, ",\"activeProfileIndex\":0,\"profiles\":[\n");
 	rc = export->options->samples ? write_samples(export) : write_zones(export);

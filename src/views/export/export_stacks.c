@@ -1,6 +1,7 @@
 /*
- * What is summed by stack: folded lines (a;b;c 1234, self time in ns, or samples) and pprof's profile.proto, gzipped.
- * A sample of pprof has three values: zones, their self time, and samples of Python stacks.
+ * What is summed by stack: folded lines (a;b;c 1234, self time in ns, or samples) and pprof's
+ * profile.proto, gzipped. A sample of pprof has three values: zones, their self time, and samples
+ * of Python stacks.
  */
 #include "views/export/export.h"
 

@@ -1,6 +1,7 @@
 /*
- * Tables as files: one with --table, else every table that has rows, each as SCHEMA.TABLE.EXTENSION in a directory that
- * appears when it is whole. With --force a directory is replaced, but only one that holds nothing else than such files.
+ * Tables as files: one with --table, else every table that has rows, each as SCHEMA.TABLE.EXTENSION
+ * in a directory that appears when it is whole. With --force a directory is replaced, but only one
+ * that holds nothing else than such files.
  */
 #include "views/export/export.h"
 
@@ -120,10 +121,13 @@ static void list_fini(struct list *list)
 	free(list->names);
 }
 
-/* zone_rows, zone_threads and names are how a packed file holds trace.zones. A table's name is a file's here. */
+/* zone_rows, zone_threads and names are how a packed file holds trace.zones. A table's name is a
+   file's here. */
 #define LIST_SQL \
-	"SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE table_catalog = 'rec' AND " \
-	"NOT (table_schema = 'trace' AND table_name IN ('zone_rows', 'zone_threads', 'names')) AND " \
+	"SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE " \
+	"table_catalog = 'rec' AND " \
+	"NOT (table_schema = 'trace' AND table_name IN ('zone_rows', 'zone_threads', 'names')) " \
+	"AND " \
 	"strpos(table_name, '/') = 0 AND strpos(table_schema, '/') = 0 ORDER BY 1"
 
 static bool has_rows(struct export *export, const char *table)
@@ -202,10 +206,10 @@ static int check_directory(const struct export *export)
 		return error_set(export->err, EEXIST, "%s is there already; --force replaces it",
 				 path);
 	if (look_through(path, false))
-		return error_set(
-			export->err, EEXIST,
-			"%s holds other files than exported tables, so it is not replaced; name another",
-			path);
+		return error_set(export->err, EEXIST,
+				 "%s holds other files than exported tables, so it is not "
+				 "replaced; name another",
+				 path);
 	return 0;
 }
 

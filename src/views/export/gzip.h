@@ -1,6 +1,7 @@
 /*
- * A gzip member whose blocks are stored, not deflated: what a reader of .gz wants, without a library. For small files that
- * have to be gzipped by their format; what is to be small should be packed.
+ * A gzip member whose blocks are stored, not deflated: what a reader of .gz wants, without a
+ * library. For small files that have to be gzipped by their format; what is to be small should be
+ * packed.
  */
 #ifndef KYMO_VIEWS_EXPORT_GZIP_H
 #define KYMO_VIEWS_EXPORT_GZIP_H

@@ -30,14 +30,16 @@ struct output_format {
 	/* Writes the whole result. 0 or a negative errno; -EPIPE where the reader has gone. */
 	int (*write)(struct tables_result *result, const struct output_options *options, FILE *out,
 		     struct output_count *count, struct kymo_error *err);
-	/* For -o FILE, where the format writes a file of its own, aside and renamed; NULL: write() does. */
+	/* For -o FILE, where the format writes a file of its own, aside and renamed; NULL: write()
+	   does. */
 	int (*write_file)(struct tables_result *result, const char *path, struct kymo_error *err);
 };
 
 extern const struct output_format output_formats[];
 const struct output_format *output_find(const char *name);
 
-/* For the formats: numbers by their type's name ("BIGINT", "DECIMAL(18,3)"), whichever way their cells come. */
+/* For the formats: numbers by their type's name ("BIGINT", "DECIMAL(18,3)"), whichever way their
+   cells come. */
 bool output_is_number(const char *type);
 /* A cell as plain text; nothing for NULL. */
 void output_cell(struct buf *out, const struct tables_cell *cell);
@@ -46,7 +48,8 @@ void output_json_cell(struct buf *out, const struct tables_cell *cell, bool numb
 /* Writes and empties what has gathered; when it is less than 64 kB, only if all is set. */
 int output_flush(struct buf *buf, FILE *out, bool all, struct kymo_error *err);
 
-/* A text cell of CSV: quoted where it must be, and what a spreadsheet would take for a formula made a text. */
+/* A text cell of CSV: quoted where it must be, and what a spreadsheet would take for a formula made
+   a text. */
 void output_csv_text(struct buf *out, const char *text, size_t bytes);
 
 int output_table_write(struct tables_result *result, const struct output_options *options,

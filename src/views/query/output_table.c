@@ -1,6 +1,6 @@
 /*
- * Aligned columns for people. The first 1,000 rows decide how wide each column is; then it streams. A column is cut
- * or left out only on a terminal, where it would not fit.
+ * Aligned columns for people. The first 1,000 rows decide how wide each column is; then it streams.
+ * A column is cut or left out only on a terminal, where it would not fit.
  */
 #include "views/query/output.h"
 

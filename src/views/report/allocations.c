@@ -65,11 +65,11 @@ int allocations_print(struct tables *tables, const struct text_style *style, FIL
 	if (rc < 0 || lines.peak_bytes <= 0)
 		return rc < 0 ? rc : 0;
 	fputs("  live at the peak, by call site:\n", out);
-	rc = rows_each(
-		tables,
-		"SELECT site, sum(at_peak_bytes)::DOUBLE AS bytes FROM alloc.sites WHERE at_peak_bytes > 0 GROUP BY "
-		"site ORDER BY 2 DESC LIMIT " SITES,
-		site_row, &lines, err);
+	rc = rows_each(tables,
+		       "SELECT site, sum(at_peak_bytes)::DOUBLE AS bytes FROM alloc.sites WHERE "
+		       "at_peak_bytes > 0 GROUP BY "
+		       "site ORDER BY 2 DESC LIMIT " SITES,
+		       site_row, &lines, err);
 	if (rc >= 0)
 		rc = rows_each(tables, ALLOCATIONS_GROWTH_SQL, growth_row, &lines, err);
 	return rc < 0 ? rc : 0;

@@ -1,6 +1,6 @@
 /*
- * What a page shows of a recording, as JSON: blocks are rows of one table, each a name and a query. The report embeds
- * them; a server answers with the same.
+ * What a page shows of a recording, as JSON: blocks are rows of one table, each a name and a query.
+ * The report embeds them; a server answers with the same.
  */
 #ifndef KYMO_VIEWS_REPORT_BLOCKS_H
 #define KYMO_VIEWS_REPORT_BLOCKS_H

@@ -8,18 +8,26 @@
 
 #include "views/query/rows.h"
 
-/* Several processes and places: standard deviations are pooled, quantiles are those of the one that has most of it. */
+/* Several processes and places: standard deviations are pooled, quantiles are those of the one that
+   has most of it. */
 static const char timing_sql[] =
-	"SELECT name, any_value(source), sum(count) AS n, sum(total_ns) / 1e6 AS total, sum(total_ns) / sum(count) / 1e6 AS mean, "
-	"CASE WHEN count(*) = 1 THEN coalesce(any_value(stddev_ns), 0) ELSE coalesce(sqrt(greatest((sum((count - 1) * coalesce(stddev_ns, 0) ** 2 + count * (total_ns::DOUBLE / count) ** 2) - sum(count) * "
-	"(sum(total_ns)::DOUBLE / sum(count)) ** 2) / nullif(sum(count) - 1, 0), 0)), 0) END / 1e6, min(min_ns) / 1e6, "
-	"max(max_ns) / 1e6, arg_max(p50_ns, count) / 1e6, arg_max(p90_ns, count) / 1e6, arg_max(p99_ns, count) / 1e6, NULL "
+	"SELECT name, any_value(source), sum(count) AS n, sum(total_ns) / 1e6 AS total, "
+	"sum(total_ns) / sum(count) / 1e6 AS mean, "
+	"CASE WHEN count(*) = 1 THEN coalesce(any_value(stddev_ns), 0) ELSE "
+	"coalesce(sqrt(greatest((sum((count - 1) * coalesce(stddev_ns, 0) ** 2 + count * "
+	"(total_ns::DOUBLE / count) ** 2) - sum(count) * "
+	"(sum(total_ns)::DOUBLE / sum(count)) ** 2) / nullif(sum(count) - 1, 0), 0)), 0) END / "
+	"1e6, min(min_ns) / 1e6, "
+	"max(max_ns) / 1e6, arg_max(p50_ns, count) / 1e6, arg_max(p90_ns, count) / 1e6, "
+	"arg_max(p99_ns, count) / 1e6, NULL "
 	"FROM " FACTS_REGIONS_SQL
 	" WHERE count > 0 AND name IS NOT NULL GROUP BY name ORDER BY sum(self_ns) DESC, name";
-static const char metrics_sql[] =
-	"SELECT name, '', count(*), sum(value), avg(value), coalesce(stddev_samp(value), 0), min(value), max(value), "
-	"quantile_cont(value, 0.5), quantile_cont(value, 0.9), quantile_cont(value, 0.99), arg_max(value, ts_ns) "
-	"FROM trace.counters WHERE isfinite(value) AND name IS NOT NULL GROUP BY name ORDER BY name";
+static const char metrics_sql[] = "SELECT name, '', count(*), sum(value), avg(value), "
+				  "coalesce(stddev_samp(value), 0), min(value), max(value), "
+				  "quantile_cont(value, 0.5), quantile_cont(value, 0.9), "
+				  "quantile_cont(value, 0.99), arg_max(value, ts_ns) "
+				  "FROM trace.counters WHERE isfinite(value) AND name IS NOT NULL "
+				  "GROUP BY name ORDER BY name";
 
 struct list {
 	struct measure *items;
@@ -78,7 +86,8 @@ static int top_row(const struct rows *rows, void *context)
 	return 1;
 }
 
-/* Iterations: the region of that name, else steps, else the longest region that lies in no other; by wall time. */
+/* Iterations: the region of that name, else steps, else the longest region that lies in no other;
+   by wall time. */
 static int gather_throughput(struct tables *tables, const struct facts *facts, struct measures *out,
 			     struct kymo_error *err)
 {
@@ -90,21 +99,22 @@ static int gather_throughput(struct tables *tables, const struct facts *facts, s
 	out->samples_per_s = out->wall_ns > 0 ? samples * 1e9 / out->wall_ns : NAN;
 	if (out->wall_ns <= 0)
 		return 0;
-	rc = rows_each(
-		tables,
-		"SELECT name, sum(count) FROM trace.regions WHERE name = 'iteration' AND count > 0 GROUP BY 1",
-		top_row, out, err);
+	rc = rows_each(tables,
+		       "SELECT name, sum(count) FROM trace.regions WHERE name = 'iteration' AND "
+		       "count > 0 GROUP BY 1",
+		       top_row, out, err);
 	if (!rc && facts->steps.ever) {
 		snprintf(out->iterations_of, sizeof(out->iterations_of), "steps");
 		out->iterations_per_s = (double)facts->steps.ever * 1e9 / out->wall_ns;
 		return 0;
 	}
 	if (!rc)
-		rc = rows_each(
-			tables,
-			"SELECT r.name, sum(r.count) FROM trace.regions r WHERE r.count > 0 AND r.name IN (SELECT "
-			"name FROM trace.zones WHERE depth = 0) GROUP BY 1 ORDER BY sum(r.total_ns) DESC LIMIT 1",
-			top_row, out, err);
+		rc = rows_each(tables,
+			       "SELECT r.name, sum(r.count) FROM trace.regions r WHERE r.count > 0 "
+			       "AND r.name IN (SELECT "
+			       "name FROM trace.zones WHERE depth = 0) GROUP BY 1 ORDER BY "
+			       "sum(r.total_ns) DESC LIMIT 1",
+			       top_row, out, err);
 	return rc < 0 ? rc : 0;
 }
 

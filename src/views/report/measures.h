@@ -1,4 +1,5 @@
-/* Numbers of a recording as reports give them, whole run, one row a name: shared by JSON and CSV. */
+/* Numbers of a recording as reports give them, whole run, one row a name: shared by JSON and
+   CSV. */
 #ifndef KYMO_VIEWS_REPORT_MEASURES_H
 #define KYMO_VIEWS_REPORT_MEASURES_H
 

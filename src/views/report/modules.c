@@ -90,9 +90,12 @@ int modules_print(struct tables *tables, size_t most, FILE *out, const struct te
 	/* The model is only said where one name is in two of them. */
 	buf_print(
 		&sql,
-		"SELECT coalesce(label, module), CASE WHEN count(*) OVER (PARTITION BY module) > 1 THEN model END, own, "
-		"own / sum(own) OVER (), calls, forward, backward, device, (count(device) OVER ())::DOUBLE FROM (SELECT module, model, sum(self) AS own, "
-		"count(*) FILTER (stage = 'forward') AS calls, avg(self) FILTER (stage = 'forward') AS forward, "
+		"SELECT coalesce(label, module), CASE WHEN count(*) OVER (PARTITION BY module) > 1 "
+		"THEN model END, own, "
+		"own / sum(own) OVER (), calls, forward, backward, device, (count(device) OVER "
+		"())::DOUBLE FROM (SELECT module, model, sum(self) AS own, "
+		"count(*) FILTER (stage = 'forward') AS calls, avg(self) FILTER (stage = "
+		"'forward') AS forward, "
 		"avg(self) FILTER (stage = 'backward') AS backward, sum(device_ns) / 1e9 / "
 		"nullif(count(*) FILTER (stage = 'forward'), 0) AS device FROM python.torch_trace "
 		"WHERE model IS NOT NULL GROUP BY module, model) LEFT JOIN " FACTS_MODULE_LABELS_SQL

@@ -70,15 +70,18 @@ void page_write(FILE *out, const char *title, const struct buf *json, const unsi
 	fprintf(out,
 		REPORT_HTML_MARK
 		"<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '%s'; style-src '%s'; "
-		"img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"script-src '%s'; style-src '%s'; "
+		"img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for "
+		"'script'\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta name=\"referrer\" content=\"no-referrer\">\n<title>",
 		web_script_hash, web_style_hash);
 	write_title(out, title);
 	fputs(" · kymo</title>\n<style>", out);
 	fwrite(web_style, 1, web_style_bytes, out);
-	fputs("</style></head>\n<body><div id=\"app\">This report is drawn by the script inside of it; here scripts are off.</div>\n"
+	fputs("</style></head>\n<body><div id=\"app\">This report is drawn by the script inside of "
+	      "it; here scripts are off.</div>\n"
 	      "<script type=\"application/json\" id=\"kymo-data\">",
 	      out);
 	write_data(out, buf_get(json), json->used);
@@ -93,8 +96,8 @@ void page_write(FILE *out, const char *title, const struct buf *json, const unsi
 
 int page_missing(struct kymo_error *err)
 {
-	return error_set(
-		err, ENOTSUP,
-		"this kymo was built without HTML reports, since esbuild, uPlot or zlib was missing; make "
-		"setup fetches them, then make");
+	return error_set(err, ENOTSUP,
+			 "this kymo was built without HTML reports, since esbuild, uPlot or zlib "
+			 "was missing; make "
+			 "setup fetches them, then make");
 }

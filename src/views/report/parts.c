@@ -4,7 +4,8 @@
 
 #include "views/term/format.h"
 
-/* The columns around the name of a region take this much; the name takes what is left of the terminal. */
+/* The columns around the name of a region take this much; the name takes what is left of the
+   terminal. */
 #define REGION_COLUMNS 53
 #define REGION_NAME_LEAST 12
 #define COLLECTIONS_LEAST 0.01 /* of the run: less is not worth a line */

@@ -17,7 +17,8 @@ bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_sty
 /* A header and `rows` of the costliest regions. */
 void parts_regions(FILE *out, const struct facts *facts, size_t rows,
 		   const struct text_style *style);
-/* "  garbage collection: 4.99 s in 1,100 collections, 50 % of the run"; nothing where it is less than a hundredth. */
+/* " garbage collection: 4.99 s in 1,100 collections, 50 % of the run"; nothing where it is less
+   than a hundredth. */
 bool parts_has_collections(const struct facts *facts);
 void parts_collections(FILE *out, const struct facts *facts, const struct text_style *style);
 /* "  losses: 12,419 of 10,012,640 rows overwritten, 0 dropped; overhead 0.31 %" */

@@ -1,6 +1,6 @@
 /*
- * Sections are rows of one table. Each either prints itself or, where nothing of its kind was recorded, is one line
- * that names the option which records it.
+ * Sections are rows of one table. Each either prints itself or, where nothing of its kind was
+ * recorded, is one line that names the option which records it.
  */
 #include "views/report/report.h"
 
@@ -137,7 +137,8 @@ static void print_open(struct open_zones *open)
 	buf_reset(&open->line);
 }
 
-/* In order of thread and depth: "MainThread (tid 4711) was in train_step for 41.2 ms > data.next 39.7 ms". */
+/* In order of thread and depth: "MainThread (tid 4711) was in train_step for 41.2 ms > data.next
+   39.7 ms". */
 static int open_row(const struct rows *rows, void *context)
 {
 	struct open_zones *open = context;
@@ -174,10 +175,10 @@ static int section_open_zones(struct report *report)
 	if (tables_number(report->tables, "SELECT count(*) FROM trace.open_zones", 0) <= 0)
 		return 0;
 	heading(report, report->facts.live ? "Open now" : "Open at the end");
-	rc = rows_each(
-		report->tables,
-		"SELECT pid, tid, thread, name, age_ns FROM trace.open_zones ORDER BY pid, tid, depth LIMIT 200",
-		open_row, &open, report->err);
+	rc = rows_each(report->tables,
+		       "SELECT pid, tid, thread, name, age_ns FROM trace.open_zones ORDER BY pid, "
+		       "tid, depth LIMIT 200",
+		       open_row, &open, report->err);
 	print_open(&open);
 	buf_fini(&open.line);
 	return rc;
@@ -263,8 +264,8 @@ static int by_self_ns(const void *a, const void *b)
 	return (y->self_ns > x->self_ns) - (y->self_ns < x->self_ns);
 }
 
-/* The whole cost of an entry, though what lies outside of its two clock readings is in its parent's time: a recording
-   does not say whose. */
+/* The whole cost of an entry, though what lies outside of its two clock readings is in its parent's
+   time: a recording does not say whose. */
 static void subtract_overhead(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->region_count; i++) {
@@ -314,7 +315,8 @@ static int section_regions(struct report *report)
 		fprintf(report->out, "\nRegions: %s\n",
 			facts_rows_of(facts, "trace.zones").kept && !facts->gc_count
 				? "no totals here; kymo query 'FROM trace.zones' has each zone"
-				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") marks them");
+				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") "
+				  "marks them");
 		parts_collections(report->out, facts, report->style);
 		return 0;
 	}
@@ -366,14 +368,15 @@ static int section_threads(struct report *report)
 		text_paint(report->style, TEXT_BOLD), "busy", "% run",
 		report->style->columns - REPORT_THREAD_COLUMNS, "thread", "tid", "zones",
 		text_plain(report->style));
-	return rows_each(
-		report->tables,
-		"SELECT any_value(thread), tid, sum(duration_ns) FILTER (depth = 0) AS busy, count(*), "
-		"count(*) OVER () FROM (SELECT pid, tid, thread, depth, duration_ns FROM trace.zones UNION ALL "
-		/* what was open at the end counts until then */
-		"SELECT pid, tid, thread, depth, age_ns FROM trace.open_zones) "
-		"GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
-		report_thread_row, report, report->err);
+	return rows_each(report->tables,
+			 "SELECT any_value(thread), tid, sum(duration_ns) FILTER (depth = 0) AS "
+			 "busy, count(*), "
+			 "count(*) OVER () FROM (SELECT pid, tid, thread, depth, duration_ns FROM "
+			 "trace.zones UNION ALL "
+			 /* what was open at the end counts until then */
+			 "SELECT pid, tid, thread, depth, age_ns FROM trace.open_zones) "
+			 "GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
+			 report_thread_row, report, report->err);
 }
 
 static int section_modules(struct report *report)
@@ -381,8 +384,8 @@ static int section_modules(struct report *report)
 	int printed;
 
 	if (!facts_rows_of(&report->facts, "python.torch_trace").kept) {
-		fprintf(report->out,
-			"\nTorch modules: none recorded; kymo run --torch or KYMO_TORCH=on records them\n");
+		fprintf(report->out, "\nTorch modules: none recorded; kymo run --torch or "
+				     "KYMO_TORCH=on records them\n");
 		return 0;
 	}
 	heading(report, "Torch modules");
@@ -480,11 +483,11 @@ static int section_losses(struct report *report)
 	fprintf(report->out, "%s  %-24s %14s %14s %11s %11s%s\n",
 		text_paint(report->style, TEXT_BOLD), "table", "emitted", "kept", "overwritten",
 		"dropped", text_plain(report->style));
-	return rows_each(
-		report->tables,
-		"SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams "
-		"GROUP BY 1 HAVING sum(overwritten) + sum(dropped) > 0 ORDER BY 1",
-		report_loss_row, report, report->err);
+	return rows_each(report->tables,
+			 "SELECT table_name, sum(emitted), sum(kept), sum(overwritten), "
+			 "sum(dropped) FROM kymo.streams "
+			 "GROUP BY 1 HAVING sum(overwritten) + sum(dropped) > 0 ORDER BY 1",
+			 report_loss_row, report, report->err);
 }
 
 /* In the order of printing. 0, or a negative errno that ends the report. */

@@ -26,7 +26,8 @@ const struct report_format *report_format_of(const char *path);
 /* Aside; a file that is there is replaced if it begins with our mark, or if force is set. */
 int report_file_open(struct atomic_file *aside, const char *path, const char *mark, bool force,
 		     struct kymo_error *err);
-/* Written aside and renamed. A file that is there is replaced if it is such a report of ours, or if force is set. */
+/* Written aside and renamed. A file that is there is replaced if it is such a report of ours, or if
+   force is set. */
 int report_file_write(struct tables *tables, const struct report_format *format, const char *path,
 		      bool force, struct kymo_error *err);
 

@@ -20,13 +20,16 @@
 #define BUDGET_LEAST 200000 /* for zones, whatever the rest takes */
 #define SPANS 80
 
-/* Whole detail, where not all of it fits: the slowest 20 steps, the first 5, 40 evenly chosen; without steps, evenly
-   chosen hundredths of the run. */
+/* Whole detail, where not all of it fits: the slowest 20 steps, the first 5, 40 evenly chosen;
+   without steps, evenly chosen hundredths of the run. */
 static const char spans_sql[] =
-	"WITH s AS (SELECT start_ns, start_ns + duration_ns AS end_ns, row_number() OVER (ORDER BY duration_ns DESC) AS slow, "
+	"WITH s AS (SELECT start_ns, start_ns + duration_ns AS end_ns, row_number() OVER (ORDER BY "
+	"duration_ns DESC) AS slow, "
 	"row_number() OVER (ORDER BY start_ns) AS n, count(*) OVER () AS c FROM " FACTS_STEPS_SQL
-	"), r AS (SELECT max(duration_ns) AS d FROM kymo.runs) SELECT start_ns, end_ns FROM s WHERE slow <= 20 OR n <= 5 OR "
-	"n % greatest(c // 40, 1) = 0 UNION ALL SELECT d * i // 10, d * i // 10 + d // 100 FROM r, range(10) t(i) WHERE NOT "
+	"), r AS (SELECT max(duration_ns) AS d FROM kymo.runs) SELECT start_ns, end_ns FROM s "
+	"WHERE slow <= 20 OR n <= 5 OR "
+	"n % greatest(c // 40, 1) = 0 UNION ALL SELECT d * i // 10, d * i // 10 + d // 100 FROM r, "
+	"range(10) t(i) WHERE NOT "
 	"EXISTS (FROM s) ORDER BY 1 LIMIT 80";
 
 struct spans {
@@ -88,11 +91,11 @@ static void report_html_describe(struct buf *out, const struct zoneset *set,
 	if (!set->count)
 		buf_text(out, ": none were recorded");
 	else if (pack->merged_ns)
-		buf_print(
-			out,
-			"; outside of chosen steps those shorter than %s are merged with their neighbours (%s pieces)",
-			format_duration((double)pack->merged_ns, true).text,
-			format_count(pack->shown).text);
+		buf_print(out,
+			  "; outside of chosen steps those shorter than %s are merged with their "
+			  "neighbours (%s pieces)",
+			  format_duration((double)pack->merged_ns, true).text,
+			  format_count(pack->shown).text);
 	else if (pack->quantum_ns > 1)
 		buf_print(out, ", times rounded to %d ns", (int)pack->quantum_ns);
 	else
@@ -107,30 +110,30 @@ static void add_tracks(struct buf *out, const struct zoneset *set, const struct 
 	struct buf detail = { 0 };
 
 	report_html_describe(&detail, set, pack);
-	buf_print(
-		out,
-		",\n\"zones\":{\"count\":%zu,\"quantum_ns\":%d,\"merged_ns\":%lld,\"end_ns\":%lld,\"detail\":",
-		set->count, (int)pack->quantum_ns, (long long)pack->merged_ns,
-		(long long)set->end_ns);
+	buf_print(out,
+		  ",\n\"zones\":{\"count\":%zu,\"quantum_ns\":%d,\"merged_ns\":%lld,\"end_ns\":%"
+		  "lld,\"detail\":",
+		  set->count, (int)pack->quantum_ns, (long long)pack->merged_ns,
+		  (long long)set->end_ns);
 	json_text(out, buf_get(&detail), detail.used);
 	buf_text(out, "},\n\"tracks\":[");
 	for (size_t i = 0; i < pack->track_count; i++) {
 		const struct zonepack_track *track = &pack->tracks[i];
 
-		buf_print(
-			out,
-			"%s{\"lane\":%u,\"row\":%u,\"count\":%zu,\"gap_bytes\":%u,\"duration_bytes\":%u,\"name_bytes\":%u,"
-			"\"merged\":%s}",
-			i ? "," : "", track->lane, track->row, track->count, track->gap_bytes,
-			track->duration_bytes, track->name_bytes,
-			pack->merged_ns ? "true" : "false");
+		buf_print(out,
+			  "%s{\"lane\":%u,\"row\":%u,\"count\":%zu,\"gap_bytes\":%u,\"duration_"
+			  "bytes\":%u,\"name_bytes\":%u,"
+			  "\"merged\":%s}",
+			  i ? "," : "", track->lane, track->row, track->count, track->gap_bytes,
+			  track->duration_bytes, track->name_bytes,
+			  pack->merged_ns ? "true" : "false");
 	}
 	buf_char(out, ']');
 	buf_fini(&detail);
 }
 
-/* Merged zones no longer say who called whom: then the tree is made here, of all of them. What is below 0.02 % stays in
-   what is above it. */
+/* Merged zones no longer say who called whom: then the tree is made here, of all of them. What is
+   below 0.02 % stays in what is above it. */
 static int report_html_add_flame(struct buf *out, const struct zoneset *set, struct kymo_error *err)
 {
 	struct zoneflame flame;

@@ -79,7 +79,8 @@ static void join(const struct headline *headline, const char *open, char *out, s
 	add_sentence(out, out_bytes, open, "");
 }
 
-/* In a loop, steps and their phases need the lines; where collections cost much of it, the verdict says so. */
+/* In a loop, steps and their phases need the lines; where collections cost much of it, the verdict
+   says so. */
 static bool says_collections(const struct facts *facts)
 {
 	return parts_has_collections(facts) && !facts->steps.ever;
@@ -123,7 +124,8 @@ static void summary_add_open(struct buf *out, const struct recording *recording,
 	buf_text(out, ".");
 }
 
-/* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty where nothing was open. */
+/* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty where nothing was
+   open. */
 static void summary_say_open(const struct recording *recording, bool utf8, char *out,
 			     size_t out_bytes)
 {
@@ -136,7 +138,8 @@ static void summary_say_open(const struct recording *recording, bool utf8, char 
 	buf_fini(&text);
 }
 
-/* Functions of Python were asked for, and there is no loop whose steps modules would explain: a test, a script. */
+/* Functions of Python were asked for, and there is no loop whose steps modules would explain: a
+   test, a script. */
 static bool is_about_functions(const struct facts *facts)
 {
 	for (size_t i = 0; !facts->steps.count && i < facts->region_count; i++) {
@@ -158,7 +161,8 @@ static void print_costliest(struct tables *tables, const struct facts *facts, si
 	parts_regions(out, facts, rows, style);
 }
 
-/* What devices did, to be printed later: its lines are counted first. The caller frees it; NULL: nothing. */
+/* What devices did, to be printed later: its lines are counted first. The caller frees it; NULL:
+   nothing. */
 static char *take_devices(struct tables *tables, const struct facts *facts,
 			  const struct text_style *style)
 {
@@ -229,7 +233,8 @@ static bool is_small(const struct recording *recording)
 	bool has_target = false;
 	uint64_t rows = 0;
 
-	/* What was watched from outside is known by its metrics and samples alone: those are in SQL. */
+	/* What was watched from outside is known by its metrics and samples alone: those are in
+	   SQL. */
 	for (size_t i = 0; i < recording->process_count; i++)
 		has_target |= recording->processes[i].role == KYMO_ROLE_TARGET;
 	if (!has_target)

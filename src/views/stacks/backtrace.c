@@ -102,7 +102,8 @@ static const char *native_hint(const struct stacks *stacks)
 		       : "";
 }
 
-/* hint: said of the first thread that has no frames, and taken; NULL: the program has no Python, which is said above. */
+/* hint: said of the first thread that has no frames, and taken; NULL: the program has no Python,
+   which is said above. */
 static void print_frames(const struct stacks_thread *thread, const char **hint,
 			 const struct text_style *style, FILE *out)
 {
@@ -171,7 +172,8 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 	print_deadlock(stacks, out);
 	if (stacks->held_ns > HELD_NS_MOST)
 		fprintf(out,
-			"a thread was held for %s, longer than the 5 ms that are meant: the machine is busy\n",
+			"a thread was held for %s, longer than the 5 ms that are meant: the "
+			"machine is busy\n",
 			format_duration((double)stacks->held_ns, style->utf8).text);
 	if (stacks->tasks_cut)
 		fputs("it has more asyncio tasks than are shown\n", out);
@@ -216,7 +218,8 @@ static const char *past_number(const char *at, const char *end)
 	return at;
 }
 
-/* Numbers aside: of descriptors, ports, addresses and threads, which differ from process to process. */
+/* Numbers aside: of descriptors, ports, addresses and threads, which differ from process to
+   process. */
 static bool same_kind_of_reason(const struct stacks_thread *a, const struct stacks_thread *b)
 {
 	const char *one = a->why ? a->why : "", *one_end = one + a->reason_bytes;

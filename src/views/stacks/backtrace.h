@@ -10,7 +10,8 @@
 
 /* Every thread of a process, its innermost frame first. */
 void backtrace_print(const struct stacks *stacks, const struct text_style *style, FILE *out);
-/* Many processes: threads with equal stacks, and reasons to wait, together, the smallest group first. */
+/* Many processes: threads with equal stacks, and reasons to wait, together, the smallest group
+   first. */
 void backtrace_print_groups(const struct stacks *stacks, size_t count,
 			    const struct text_style *style, FILE *out);
 /* A JSON array of all threads, the same for one process and for many. */

@@ -122,7 +122,7 @@ void laststacks_free(struct stacks *stacks, size_t count)
 	free(stacks);
 }
 
-/* ---- in a few lines --------------------------------------------------------------------------- */
+/* ---- in a few lines ---- */
 
 static const struct stacks_thread *main_thread(const struct stacks *process)
 {

@@ -55,12 +55,13 @@ int sampled_each(struct tables *tables, struct frames *frames,
 		 struct kymo_error *err)
 {
 	struct gather gather = { .frames = frames, .each = each, .context = context, .err = err };
-	int rc = rows_each(
-		tables,
-		"SELECT id, n, unnest(list_reverse(stack)) AS frame, generate_subscripts(stack, 1) AS i FROM "
-		"(SELECT stack, count(*) AS n, row_number() OVER (ORDER BY stack) AS id FROM python.samples "
-		"GROUP BY stack) ORDER BY id, i",
-		frame_row, &gather, err);
+	int rc = rows_each(tables,
+			   "SELECT id, n, unnest(list_reverse(stack)) AS frame, "
+			   "generate_subscripts(stack, 1) AS i FROM "
+			   "(SELECT stack, count(*) AS n, row_number() OVER (ORDER BY stack) AS id "
+			   "FROM python.samples "
+			   "GROUP BY stack) ORDER BY id, i",
+			   frame_row, &gather, err);
 
 	return rc ? rc : sampled_give(&gather);
 }

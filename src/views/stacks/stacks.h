@@ -1,4 +1,5 @@
-/* Distinct stacks as a tree: a node for each way to get to a frame. Node 0 is the root, and no frame. */
+/* Distinct stacks as a tree: a node for each way to get to a frame. Node 0 is the root, and no
+   frame. */
 #ifndef KYMO_VIEWS_STACKS_STACKS_H
 #define KYMO_VIEWS_STACKS_STACKS_H
 
@@ -21,9 +22,11 @@ struct stacks {
 
 int stacks_init(struct stacks *stacks); /* -ENOMEM */
 void stacks_fini(struct stacks *stacks);
-/* The node of a frame below parent. Where there is no room for one (4 million, or memory), parent itself. */
+/* The node of a frame below parent. Where there is no room for one (4 million, or memory), parent
+   itself. */
 uint32_t stacks_child(struct stacks *stacks, uint32_t parent, uint32_t frame);
-/* Nodes from the outermost to this one, without the root; how many. At most `most` of them, the outermost. */
+/* Nodes from the outermost to this one, without the root; how many. At most `most` of them, the
+   outermost. */
 size_t stacks_path(const struct stacks *stacks, uint32_t node, uint32_t *out, size_t most);
 
 #endif

@@ -60,8 +60,9 @@ static int64_t zoneflame_end_of(const struct zoneset_zone *zone)
 	return zone->start_ns + zone->duration_ns;
 }
 
-/* `above` is the nearest track of the lane over this one, NULL for the first; node_of says where each zone went. Clocks
-   round: a child may begin a moment before its parent, so its middle decides. */
+/* `above` is the nearest track of the lane over this one, NULL for the first; node_of says where
+   each zone went. Clocks round: a child may begin a moment before its parent, so its middle
+   decides. */
 static int zoneflame_add_track(const struct zoneset *set, const struct zoneset_track *track,
 			       const struct zoneset_track *above, uint32_t lane_node,
 			       uint32_t *node_of, struct zoneflame *out)

@@ -21,8 +21,8 @@ struct doctor_finding {
 	char mend[256]; /* what helps; "": nothing to do */
 };
 
-/* Looks at everything; nothing is changed, and nothing takes longer than a second or two. Gives the number of
-   findings, at most DOCTOR_MOST. */
+/* Looks at everything; nothing is changed, and nothing takes longer than a second or two. Gives the
+   number of findings, at most DOCTOR_MOST. */
 #define DOCTOR_MOST 24
 size_t doctor_look(struct doctor_finding *out);
 

@@ -325,8 +325,8 @@ static bool is_meant_by_file_name(const struct list *list, const struct store_en
 	       store_called(list_base_name(path), list->entries, list->count) == entry;
 }
 
-/* Of one without a name that means it: the pid of a live one, latest, a path, or its file's name or pid where there is
-   no room. */
+/* Of one without a name that means it: the pid of a live one, latest, a path, or its file's name or
+   pid where there is no room. */
 static void list_add_target(struct buf *line, const struct list *list, const struct item *item,
 			    size_t room)
 {

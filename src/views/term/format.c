@@ -72,7 +72,8 @@ struct format_text format_duration(double ns, bool utf8)
 		snprintf(out.text, sizeof(out.text), "-%.38s", positive.text);
 		return out;
 	}
-	/* The unit is chosen by what will be printed: 999.6 µs is 1.00 ms. Seconds go up to 9,999. */
+	/* The unit is chosen by what will be printed: 999.6 µs is 1.00 ms. Seconds go up to
+	   9,999. */
 	while (i < 3 && ns / time_units[i].size >= 999.5)
 		i++;
 	if (i == 3 && ns >= 1e13)

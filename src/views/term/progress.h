@@ -1,6 +1,6 @@
 /*
- * How far something is, for a person who waits: on a terminal only, after a second, ten times a second, on one line of
- * stderr that goes away at the end.
+ * How far something is, for a person who waits: on a terminal only, after a second, ten times a
+ * second, on one line of stderr that goes away at the end.
  *
  *	struct progress progress;
  *	progress_begin(&progress, "reading", "zones");

@@ -152,7 +152,8 @@ static size_t columns_taken(uint32_t code)
 
 #define SHOWN_BYTES 16
 
-/* What to print for the character at text: its bytes, into shown, and its columns; returns the bytes read. */
+/* What to print for the character at text: its bytes, into shown, and its columns; returns the
+   bytes read. */
 static size_t show(const char *text, size_t bytes, char shown[SHOWN_BYTES], size_t *shown_bytes,
 		   size_t *columns)
 {
@@ -225,7 +226,8 @@ static size_t prefix(const char *text, size_t bytes, size_t width, size_t *colum
 	return at;
 }
 
-/* Where the part of visible text begins that takes at most width columns at its end; all is what the whole takes. */
+/* Where the part of visible text begins that takes at most width columns at its end; all is what
+   the whole takes. */
 static size_t suffix(const char *text, size_t bytes, size_t all, size_t width, size_t *columns)
 {
 	size_t at = 0, one;

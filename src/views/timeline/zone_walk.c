@@ -13,12 +13,16 @@
 #define WINDOW_THREADS 64
 #define WALK_DEPTH_MOST 100000 /* of one thread; nothing real is as deep */
 
-/* What has ended and what has not. A program that nobody saw end has no age: it ran as long as the recording. */
+/* What has ended and what has not. A program that nobody saw end has no age: it ran as long as the
+   recording. */
 #define ALL_ZONES \
-	"(SELECT source, name, file, line, start_ns, duration_ns, depth, coalesce(pid, 0) AS pid, " \
+	"(SELECT source, name, file, line, start_ns, duration_ns, depth, coalesce(pid, 0) AS " \
+	"pid, " \
 	"coalesce(tid, 0) AS tid, thread, rank, step, false AS open FROM trace.zones UNION ALL " \
-	"SELECT source, name, file, line, start_ns, coalesce(age_ns, greatest((SELECT any_value(duration_ns) " \
-	"FROM kymo.runs) - start_ns, 0)), depth, coalesce(pid, 0), coalesce(tid, 0), thread, rank, step, true " \
+	"SELECT source, name, file, line, start_ns, coalesce(age_ns, greatest((SELECT " \
+	"any_value(duration_ns) " \
+	"FROM kymo.runs) - start_ns, 0)), depth, coalesce(pid, 0), coalesce(tid, 0), thread, " \
+	"rank, step, true " \
 	"FROM trace.open_zones)"
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -202,11 +206,11 @@ static int read_window(struct zone_walk *walk, const char *where)
 	struct buf sql = { 0 };
 	int rc;
 
-	buf_print(
-		&sql,
-		"SELECT source, name, file, line, start_ns, duration_ns, depth, pid, tid, step, open FROM " ALL_ZONES
-		" WHERE %s ORDER BY pid, tid, start_ns, depth, duration_ns DESC",
-		where);
+	buf_print(&sql,
+		  "SELECT source, name, file, line, start_ns, duration_ns, depth, pid, tid, step, "
+		  "open FROM " ALL_ZONES
+		  " WHERE %s ORDER BY pid, tid, start_ns, depth, duration_ns DESC",
+		  where);
 	rc = sql.failed ? out_of_memory(walk)
 			: rows_each(walk->tables, buf_get(&sql), zone_row, walk, walk->err);
 	buf_fini(&sql);
@@ -248,9 +252,8 @@ static int find_cuts(struct zone_walk *walk, const struct zone_walk_thread *thre
 	int rc;
 
 	cuts->at_ns = malloc(parts * sizeof(cuts->at_ns[0]));
-	buf_text(
-		&sql,
-		"SELECT DISTINCT edge::BIGINT AS cut FROM (SELECT unnest(approx_quantile(start_ns, [");
+	buf_text(&sql, "SELECT DISTINCT edge::BIGINT AS cut FROM (SELECT "
+		       "unnest(approx_quantile(start_ns, [");
 	for (size_t i = 1; i < parts; i++)
 		buf_print(&sql, "%s%.9f", i > 1 ? ", " : "", (double)i / (double)parts);
 	buf_print(&sql, "])) AS edge FROM " ALL_ZONES " WHERE pid = %d AND tid = %d) ORDER BY cut",

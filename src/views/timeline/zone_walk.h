@@ -1,9 +1,10 @@
 /*
- * All zones of a recording, thread by thread, as begins and ends that nest: what exporters and flame graphs need. Memory
- * is bounded, however many zones there are: they are asked for in windows of about a million, sorted by DuckDB.
+ * All zones of a recording, thread by thread, as begins and ends that nest: what exporters and
+ * flame graphs need. Memory is bounded, however many zones there are: they are asked for in windows
+ * of about a million, sorted by DuckDB.
  *
- * Whatever times a recording holds, ends come in order and inside of what encloses them: a zone that outlasts its parent
- * is cut there. Zones that were open at the end come too, marked as such.
+ * Whatever times a recording holds, ends come in order and inside of what encloses them: a zone
+ * that outlasts its parent is cut there. Zones that were open at the end come too, marked as such.
  */
 #ifndef KYMO_VIEWS_TIMELINE_ZONE_WALK_H
 #define KYMO_VIEWS_TIMELINE_ZONE_WALK_H

@@ -1,4 +1,5 @@
-/* The names of a timeline's zones, each once: for reports (zoneset.h) and for the viewer (serve/zoneindex.h). */
+/* The names of a timeline's zones, each once: for reports (zoneset.h) and for the viewer
+   (serve/zoneindex.h). */
 #ifndef KYMO_VIEWS_TIMELINE_ZONENAMES_H
 #define KYMO_VIEWS_TIMELINE_ZONENAMES_H
 

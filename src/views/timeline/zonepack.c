@@ -115,7 +115,8 @@ static uint64_t most_of(const uint64_t *values, size_t count)
 	return most;
 }
 
-/* Starts and ends are rounded, not lengths: so neighbours never overlap and errors do not add up. */
+/* Starts and ends are rounded, not lengths: so neighbours never overlap and errors do not add
+   up. */
 static void zonepack_add_track(struct buf *out, const struct entries *entries, uint64_t quantum,
 			       uint64_t *values, struct zonepack_track *about)
 {

@@ -1,7 +1,7 @@
 /*
- * Zones for a page: for each track the columns gap (to the end of the zone before), duration and name, as byte planes,
- * least significant first; where zones were merged, n (4 bytes) and busy time, too. All tracks one after another, raw
- * deflate. Times are in quanta.
+ * Zones for a page: for each track the columns gap (to the end of the zone before), duration and
+ * name, as byte planes, least significant first; where zones were merged, n (4 bytes) and busy
+ * time, too. All tracks one after another, raw deflate. Times are in quanta.
  */
 #ifndef KYMO_VIEWS_TIMELINE_ZONEPACK_H
 #define KYMO_VIEWS_TIMELINE_ZONEPACK_H
@@ -25,12 +25,13 @@ struct zonepack {
 	struct zonepack_track *tracks;
 	size_t track_count;
 	uint64_t quantum_ns;
-	int64_t merged_ns; /* 0: all zones are there; else shorter ones outside of the kept spans were merged */
+	/* 0: all zones are there; else shorter ones outside of the kept spans were merged */
+	int64_t merged_ns;
 	uint64_t shown; /* entries */
 };
 
-/* Within a budget of compressed bytes: times rounded to 1, 4, 16, 64, 256 ns, whatever fits first; else whole detail in
-   `keep` (in order of start, not overlapping) and merged elsewhere. */
+/* Within a budget of compressed bytes: times rounded to 1, 4, 16, 64, 256 ns, whatever fits first;
+   else whole detail in `keep` (in order of start, not overlapping) and merged elsewhere. */
 int zonepack_make(const struct zoneset *set, const struct zonepack_span *keep, size_t keep_count,
 		  size_t budget, struct zonepack *out, struct kymo_error *err);
 void zonepack_fini(struct zonepack *pack);

@@ -10,11 +10,13 @@
 /* Clocks are read in ticks and told in ns: neighbours may overlap by a rounding. */
 #define ROUNDING_NS 64
 
-/* pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank. What was open at the end is shown up
-   to the end. Operations of devices are lanes of their own, by queue. */
+/* pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank. What was open at
+   the end is shown up to the end. Operations of devices are lanes of their own, by queue. */
 static const char *const queries[] = {
-	"SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank FROM trace.zones",
-	"SELECT pid, tid, depth, start_ns, greatest(coalesce(age_ns, (SELECT max(duration_ns) FROM kymo.runs) - start_ns), 1000), source, "
+	"SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank "
+	"FROM trace.zones",
+	"SELECT pid, tid, depth, start_ns, greatest(coalesce(age_ns, (SELECT max(duration_ns) FROM "
+	"kymo.runs) - start_ns), 1000), source, "
 	"name, file, line, thread, rank FROM trace.open_zones",
 	DEVICES_LANES_SQL,
 };
@@ -235,7 +237,8 @@ static size_t place_rows(struct zoneset *set)
 	return kept;
 }
 
-/* From the order by lane and start to that by lane, row and start: a counting sort, which keeps the order. */
+/* From the order by lane and start to that by lane, row and start: a counting sort, which keeps the
+   order. */
 static int split_tracks(struct zoneset *set)
 {
 	size_t most = set->lane_count * ZONESET_ROWS, at = 0;

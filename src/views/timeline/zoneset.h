@@ -1,6 +1,6 @@
 /*
- * All zones of a recording in memory, laid out as a timeline shows them: lanes (threads and device queues), in each of
- * them rows, in each row zones that do not overlap, in order of their start.
+ * All zones of a recording in memory, laid out as a timeline shows them: lanes (threads and device
+ * queues), in each of them rows, in each row zones that do not overlap, in order of their start.
  */
 #ifndef KYMO_VIEWS_TIMELINE_ZONESET_H
 #define KYMO_VIEWS_TIMELINE_ZONESET_H

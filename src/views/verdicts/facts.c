@@ -439,7 +439,8 @@ static void add_memory(struct facts_memory *memory, double bytes, double at_ns)
 	memory->peak_at_ns = at_ns;
 }
 
-/* The target's rows of host.process; columns were checked to lie inside the row when the store was opened. */
+/* The target's rows of host.process; columns were checked to lie inside the row when the store was
+   opened. */
 static void stream_memory(const struct recording *recording, const struct store_stream *stream,
 			  struct facts *out)
 {
@@ -481,12 +482,15 @@ static const struct {
 	const char *sql;
 	int (*each)(const struct rows *rows, void *context);
 } queries[] = {
-	{ "SELECT program, duration_ns, pid, state, exit_code, signal, clock, clock_error_ns FROM kymo.runs",
+	{ "SELECT program, duration_ns, pid, state, exit_code, signal, clock, clock_error_ns FROM "
+	  "kymo.runs",
 	  facts_run_row },
-	{ "SELECT first(rank), first(ranks), count(*) FROM (SELECT p.rank, p.ranks FROM kymo.processes p, kymo.runs r "
+	{ "SELECT first(rank), first(ranks), count(*) FROM (SELECT p.rank, p.ranks FROM "
+	  "kymo.processes p, kymo.runs r "
 	  "WHERE p.role = 'target' ORDER BY p.pid <> r.pid, p.rank, p.pid)",
 	  facts_process_row },
-	{ "SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams GROUP BY 1 "
+	{ "SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM "
+	  "kymo.streams GROUP BY 1 "
 	  "ORDER BY 1",
 	  stream_row },
 	/* Several processes: quantiles of the one that has most of it. */
@@ -499,16 +503,22 @@ static const struct {
 	{ "SELECT sum(count), sum(self_ns) FROM trace.regions WHERE starts_with(name, '" FACTS_GC
 	  "')",
 	  gc_row },
-	{ "SELECT count(*), median(duration_ns), quantile_cont(duration_ns, 0.99), min(duration_ns), max(duration_ns), "
-	  "sum(duration_ns), min(start_ns), max(start_ns + duration_ns), any_value(name), sum(data_ns), "
+	{ "SELECT count(*), median(duration_ns), quantile_cont(duration_ns, 0.99), "
+	  "min(duration_ns), max(duration_ns), "
+	  "sum(duration_ns), min(start_ns), max(start_ns + duration_ns), any_value(name), "
+	  "sum(data_ns), "
 	  "sum(forward_ns), sum(backward_ns), sum(optimizer_ns) FROM " FACTS_STEPS_SQL,
 	  steps_row },
-	{ "SELECT avg(value), CASE WHEN name LIKE '%tokens' THEN 'tokens' ELSE 'samples' END FROM trace.counters "
-	  "WHERE name IN ('batch_size', 'batch_tokens', 'tokens') GROUP BY name ORDER BY name <> 'batch_size' LIMIT 1",
+	{ "SELECT avg(value), CASE WHEN name LIKE '%tokens' THEN 'tokens' ELSE 'samples' END FROM "
+	  "trace.counters "
+	  "WHERE name IN ('batch_size', 'batch_tokens', 'tokens') GROUP BY name ORDER BY name <> "
+	  "'batch_size' LIMIT 1",
 	  batch_row },
-	{ "SELECT max(rss_bytes), arg_max(ts_ns, rss_bytes), arg_max(rss_bytes, ts_ns), max(ts_ns), avg(cpu_pct), count(*), "
+	{ "SELECT max(rss_bytes), arg_max(ts_ns, rss_bytes), arg_max(rss_bytes, ts_ns), "
+	  "max(ts_ns), avg(cpu_pct), count(*), "
 	  "arg_min(rss_bytes, ts_ns) FILTER (ts_ns >= early), min(ts_ns) FILTER (ts_ns >= early) "
-	  "FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 10 AS early "
+	  "FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 10 AS "
+	  "early "
 	  "FROM host.process WINDOW w AS (PARTITION BY pid)) GROUP BY pid ORDER BY 1 DESC LIMIT 1",
 	  facts_memory_row },
 };
@@ -547,10 +557,10 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 		return rc;
 	describe_file(tables, out);
 	out->steps.ever = steps_ever(out);
-	out->overhead_pct = tables_number(
-		tables,
-		"SELECT coalesce(sum(pct), 0) FROM kymo.overhead WHERE source NOT IN ('collector', 'sampler')",
-		-1);
+	out->overhead_pct = tables_number(tables,
+					  "SELECT coalesce(sum(pct), 0) FROM kymo.overhead WHERE "
+					  "source NOT IN ('collector', 'sampler')",
+					  -1);
 	out->collector_pct = tables_number(
 		tables, "SELECT sum(pct) FROM kymo.overhead WHERE source = 'collector'", -1);
 	out->sampler_pct = tables_number(

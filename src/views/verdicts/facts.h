@@ -1,6 +1,6 @@
 /*
- * What there is to say about a recording, gathered once; summary, report and verdicts print from here. By SQL, or,
- * without DuckDB, as much as the store alone knows.
+ * What there is to say about a recording, gathered once; summary, report and verdicts print from
+ * here. By SQL, or, without DuckDB, as much as the store alone knows.
  */
 #ifndef KYMO_VIEWS_VERDICTS_FACTS_H
 #define KYMO_VIEWS_VERDICTS_FACTS_H
@@ -18,35 +18,44 @@
 
 /* The steps of the process and name that has most of them: a table to select from. */
 #define FACTS_STEPS_SQL \
-	"(SELECT s.* FROM trace.steps s JOIN (SELECT pid, name, count(*) AS n FROM trace.steps GROUP BY ALL " \
+	"(SELECT s.* FROM trace.steps s JOIN (SELECT pid, name, count(*) AS n FROM trace.steps " \
+	"GROUP BY ALL " \
 	"ORDER BY n DESC, pid LIMIT 1) o ON s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name)"
 
-/* A name as tables show it: the class of a torch module whose own name is a mere number, as in layers.0 (Linear). Where rows
-   are grouped by name and source. */
+/* A name as tables show it: the class of a torch module whose own name is a mere number, as in
+   layers.0 (Linear). Where rows are grouped by name and source. */
 #define FACTS_LABEL_SQL \
-	"CASE WHEN source = 'torch' AND regexp_matches(name, '(^|\\.)[0-9]+$') AND min(file) = max(file) THEN name || ' (' || " \
+	"CASE WHEN source = 'torch' AND regexp_matches(name, '(^|\\.)[0-9]+$') AND min(file) = " \
+	"max(file) THEN name || ' (' || " \
 	"min(file) || ')' ELSE name END"
-/* The same for a module: its class by the totals, where all of that name have one. A table of name and label. */
+/* The same for a module: its class by the totals, where all of that name have one. A table of name
+   and label. */
 #define FACTS_MODULE_LABELS_SQL \
 	"(SELECT name, " FACTS_LABEL_SQL \
 	" AS label FROM trace.regions WHERE source = 'torch' GROUP BY name, source)"
 
-/* What tells namesakes apart: the end of a file's path, with the package where the file is its __init__.py. */
+/* What tells namesakes apart: the end of a file's path, with the package where the file is its
+   __init__.py. */
 #define FACTS_PLACE_SQL "regexp_extract(file, '[^/]*(/__init__[.]py)?$')"
-/* trace.regions, in which functions of Python that are called alike in several files have their file behind the name. */
+/* trace.regions, in which functions of Python that are called alike in several files have their
+   file behind the name. */
 #define FACTS_REGIONS_SQL \
-	"(SELECT * EXCLUDE (name), CASE WHEN source = 'python' AND file IS NOT NULL AND min(file) OVER same <> max(file) OVER same " \
+	"(SELECT * EXCLUDE (name), CASE WHEN source = 'python' AND file IS NOT NULL AND " \
+	"min(file) OVER same <> max(file) OVER same " \
 	"THEN name || ' (' || " FACTS_PLACE_SQL \
-	" || ')' ELSE name END AS name FROM trace.regions WINDOW same AS (PARTITION BY source, name))"
+	" || ')' ELSE name END AS name FROM trace.regions WINDOW same AS (PARTITION BY source, " \
+	"name))"
 
 /* In the file names of what Python's import itself is made of. */
 #define FACTS_IMPORT_FILE "importlib._bootstrap"
 
-/* How names of Python's garbage collections begin (python/gc): recorded unasked, they are told apart from regions. */
+/* How names of Python's garbage collections begin (python/gc): recorded unasked, they are told
+   apart from regions. */
 #define FACTS_GC "gc (generation "
 
 #define FACTS_NO_QUANTILES \
-	"Where p50 and p99 are -, they are not known: a thread keeps the distribution of its first 256 regions; counts and " \
+	"Where p50 and p99 are -, they are not known: a thread keeps the distribution of its " \
+	"first 256 regions; counts and " \
 	"times of the others are exact, too."
 
 struct facts_region {

@@ -186,7 +186,8 @@ static void verdict_say(const struct rules_row *rule, const struct finding *find
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 
-/* What usually is behind it. The last row is for a status, and for signals that are none of these. */
+/* What usually is behind it. The last row is for a status, and for signals that are none of
+   these. */
 static const struct {
 	const char *signal, *advice;
 } endings[] = {
@@ -212,7 +213,8 @@ static bool is_request(const struct facts *facts)
 
 static void verdict_say_where(struct tables *tables, const char *sql, char *out, size_t room);
 
-/* A message of many lines is told by its first, and by the place that is behind it: "KeyError: 'x' (train.py:3)". */
+/* A message of many lines is told by its first, and by the place that is behind it: "KeyError: 'x'
+   (train.py:3)". */
 static void keep_first_line(char *text, size_t bytes)
 {
 	char *end = strchr(text, '\n'), *place, *at;
@@ -240,11 +242,11 @@ static void verdict_say_failure(struct tables *tables, const struct facts *facts
 	struct buf text = { 0 };
 
 	if (tables)
-		rows_each(
-			tables,
-			"SELECT text FROM trace.marks WHERE name = 'uncaught exception' AND pid = (SELECT pid FROM "
-			"kymo.runs) ORDER BY ts_ns DESC LIMIT 1",
-			failure_row, failure, NULL);
+		rows_each(tables,
+			  "SELECT text FROM trace.marks WHERE name = 'uncaught exception' AND pid "
+			  "= (SELECT pid FROM "
+			  "kymo.runs) ORDER BY ts_ns DESC LIMIT 1",
+			  failure_row, failure, NULL);
 	text_visible(&text, failure, strlen(failure));
 	if (failure[0])
 		snprintf(out->sentence, sizeof(out->sentence),
@@ -259,13 +261,16 @@ static void verdict_say_failure(struct tables *tables, const struct facts *facts
 
 /* The zones that are open, or were, of the thread with most of them. */
 #define WHERE_ZONES \
-	"SELECT any_value(coalesce(thread, 'thread ' || tid)) || CASE (SELECT state FROM kymo.runs) WHEN 'live' THEN ' is' ELSE " \
-	"' was' END || ' in ' || string_agg(name, ' > ' ORDER BY depth) FROM (SELECT * FROM trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) " \
+	"SELECT any_value(coalesce(thread, 'thread ' || tid)) || CASE (SELECT state FROM " \
+	"kymo.runs) WHEN 'live' THEN ' is' ELSE " \
+	"' was' END || ' in ' || string_agg(name, ' > ' ORDER BY depth) FROM (SELECT * FROM " \
+	"trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) " \
 	"GROUP BY pid, tid ORDER BY tid <> pid, count(*) DESC LIMIT 1"
 /* Without zones, the last that was seen of it from outside. */
 #define WHERE_STACK \
 	"SELECT coalesce(thread, 'thread ' || tid) || ' was last seen in ' || func || ' (' || " \
-	"regexp_extract(file, '[^/]*$') || ':' || lineno || ')' FROM python.backtrace WHERE depth = 0 AND " \
+	"regexp_extract(file, '[^/]*$') || ':' || lineno || ')' FROM python.backtrace WHERE " \
+	"depth = 0 AND " \
 	"pid = (SELECT pid FROM kymo.runs) ORDER BY tid <> pid LIMIT 1"
 
 static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
@@ -346,9 +351,9 @@ static void say_short(const struct facts *facts, bool utf8, struct verdict *out)
 {
 	snprintf(out->sentence, sizeof(out->sentence), "Too short to judge: it ran for %s.",
 		 format_clock(facts->duration_ns, utf8).text);
-	snprintf(
-		out->advice, sizeof(out->advice),
-		"a longer run, or marks: kymo.region(\"name\") in Python, KYMO_SCOPE(\"name\") in C");
+	snprintf(out->advice, sizeof(out->advice),
+		 "a longer run, or marks: kymo.region(\"name\") in Python, KYMO_SCOPE(\"name\") in "
+		 "C");
 }
 
 /* Start-up is most of it, and a program of a few lines is not told to import less. */
@@ -398,11 +403,11 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 		return;
 	}
 	if (facts->gc_count)
-		sentence =
-			"Only garbage collections were recorded: nothing in the program says what it is doing.";
+		sentence = "Only garbage collections were recorded: nothing in the program says "
+			   "what it is doing.";
 	if (facts_rows_of(facts, "device.ops").kept)
-		sentence =
-			"No queue of a device stands out, and no zone says what the program was doing.";
+		sentence = "No queue of a device stands out, and no zone says what the program was "
+			   "doing.";
 	snprintf(out->sentence, sizeof(out->sentence), "%s", sentence);
 	snprintf(out->advice, sizeof(out->advice),
 		 "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
@@ -427,10 +432,10 @@ static void say_none(struct tables *tables, const struct facts *facts, bool utf8
 	finding.won_ns = top->self_ns;
 	finding.count = top->count;
 	snprintf(finding.name, sizeof(finding.name), "%s", top->name);
-	fill_into(
-		out->sentence, sizeof(out->sentence),
-		"No single bottleneck stands out: the costliest region, {name}, is {share} of the run ({won}).",
-		&finding, utf8);
+	fill_into(out->sentence, sizeof(out->sentence),
+		  "No single bottleneck stands out: the costliest region, {name}, is {share} of "
+		  "the run ({won}).",
+		  &finding, utf8);
 	snprintf(out->evidence, sizeof(out->evidence), "%s region%s measured",
 		 format_count(facts->region_all).text, facts->region_all == 1 ? " was" : "s were");
 	out->view = "flame";

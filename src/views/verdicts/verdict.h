@@ -25,8 +25,8 @@ struct verdict {
 #define VERDICT_MOST 32 /* more than there are */
 
 /*
- * All that hold, the one by which most could be won first; at least one. Says how many. A program that failed says so
- * first. tables may be NULL: then by the facts alone.
+ * All that hold, the one by which most could be won first; at least one. Says how many. A program
+ * that failed says so first. tables may be NULL: then by the facts alone.
  */
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
 		   size_t room);

@@ -1,6 +1,7 @@
 /*
- * Three threads record beside main, a child of a fork goes on by itself, and both die of SIGKILL inside a zone: what a
- * recorder has to get right on every machine, the order of its stores and the kernel's numbers above all.
+ * Three threads record beside main, a child of a fork goes on by itself, and both die of SIGKILL
+ * inside a zone: what a recorder has to get right on every machine, the order of its stores and the
+ * kernel's numbers above all.
  */
 #include <kymo/kymo.h>
 #include <pthread.h>

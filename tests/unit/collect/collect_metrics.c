@@ -89,7 +89,7 @@ static void limits_are_numbers_or_none(void **state)
 	assert_true(cgroup_parse_cpu_max("150000") == 0);
 }
 
-/* ---- a tree as the kernel would show it ------------------------------------------------------- */
+/* ---- a tree as the kernel would show it ---- */
 
 static char root[64];
 

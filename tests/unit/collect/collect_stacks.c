@@ -1,6 +1,7 @@
 /*
- * Stacks of Pythons that do nothing but call. Every line of these programs calls one function at most, so a stack that
- * mixes two moments shows: the line that a caller is at must be the one that calls the next.
+ * Stacks of Pythons that do nothing but call. Every line of these programs calls one function at
+ * most, so a stack that mixes two moments shows: the line that a caller is at must be the one that
+ * calls the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -268,7 +269,8 @@ static void no_stack_is_impossible(void (*write_program)(struct program *))
 		      (unsigned long)counts.accepted, (unsigned long)counts.partial,
 		      (unsigned long)counts.missed);
 	assert_int_equal(counts.impossible, 0);
-	/* How many are read depends on who is faster, we or the program: a good part of them, on any machine. */
+	/* How many are read depends on who is faster, we or the program: a good part of them, on
+	   any machine. */
 	assert_true(counts.accepted > counts.missed / 10);
 }
 
@@ -286,7 +288,8 @@ static void two_pairs_in_the_shortest_loop_are_never_mixed(void **state)
 
 static void lines_are_decoded_as_python_decodes_them(void **state)
 {
-	/* Units 0 (line 10, none for columns), 1-2 (line 12, one line form), 3 (no line), 4 (back to 11). */
+	/* Units 0 (line 10, none for columns), 1-2 (line 12, one line form), 3 (no line), 4 (back
+	   to 11). */
 	static const unsigned char lines[] = { 0x80 | 13 << 3 | 0,
 					       0,
 					       0x80 | 12 << 3 | 1,
@@ -336,7 +339,8 @@ static void names_that_look_like_secrets_are_known(void **state)
 		assert_false(stacks_is_secret(plain[i]));
 }
 
-/* A library that somebody made up: every byte of its head, and bytes of its tables, as 0, 0x7f and 0xff. */
+/* A library that somebody made up: every byte of its head, and bytes of its tables, as 0, 0x7f and
+   0xff. */
 static void damaged_libraries_are_read_without_harm(void **state)
 {
 	char path[] = "/tmp/kymo-elf-XXXXXX";

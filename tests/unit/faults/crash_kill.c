@@ -1,6 +1,7 @@
 /*
- * SIGKILL at 1,000 random instants (KYMO_TEST_KILLS): every committed row reads back, none is torn, the totals
- * are exact to the last row, and the arithmetic holds. The program counts for itself, in memory that outlives it.
+ * SIGKILL at 1,000 random instants (KYMO_TEST_KILLS): every committed row reads back, none is torn,
+ * the totals are exact to the last row, and the arithmetic holds. The program counts for itself, in
+ * memory that outlives it.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * Readers against a writer at full speed (KYMO_TEST_SECONDS, 5): not one torn row, totals that are exact for the head that
- * was seen, and a writer that is never held up by a reader that is stopped or killed.
+ * Readers against a writer at full speed (KYMO_TEST_SECONDS, 5): not one torn row, totals that are
+ * exact for the head that was seen, and a writer that is never held up by a reader that is stopped
+ * or killed.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Files that a supervisor makes ready and the program takes: either of the two is killed at random instants
- * (KYMO_TEST_KILLS), and every committed row reads back, as it was.
+ * Files that a supervisor makes ready and the program takes: either of the two is killed at random
+ * instants (KYMO_TEST_KILLS), and every committed row reads back, as it was.
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -75,7 +75,8 @@ static void close_process(struct place place)
 	close(place.live);
 }
 
-/* Segments double from the smallest to the largest: so do the spares, whatever the writer has got to. */
+/* Segments double from the smallest to the largest: so do the spares, whatever the writer has got
+   to. */
 static void supply_for_ever(struct place place)
 {
 	for (uint64_t rows = KYMO_SEGMENT_ROWS_MIN;; rows *= 2) {
@@ -140,7 +141,8 @@ static void check_rows(uint64_t committed)
 	recorded_close(recording);
 }
 
-/* The supervisor first, the program first, or the supervisor twice: it finds what the first one left. */
+/* The supervisor first, the program first, or the supervisor twice: it finds what the first one
+   left. */
 static uint64_t kill_once(int order)
 {
 	pid_t writer = recorded_start(record_for_ever, "KYMO_KEEP=all KYMO_BUDGET=256M");
@@ -173,7 +175,8 @@ static void killed_around_the_hand_over_everything_committed_reads_back(void **s
 
 	(void)state;
 	srandom((unsigned)time(NULL));
-	/* On a busy machine it takes longer until a hand-over is among them; without any, nothing was tested. */
+	/* On a busy machine it takes longer until a hand-over is among them; without any, nothing
+	   was tested. */
 	for (int i = 0; i < kills || (!taken && i < 50 * kills); i++)
 		taken += kill_once(i % 3);
 	assert_true(taken > 0);

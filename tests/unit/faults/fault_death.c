@@ -1,7 +1,8 @@
 /*
- * Death at every instruction (FAULTS 2). A program is stepped one instruction at a time through the end of its zones and
- * of a batch; after each one the recording is read as if the program had died there, since what it leaves is exactly what
- * is in its files then. So the moments between filling and publishing a row are all among them, and counted.
+ * Death at every instruction (FAULTS 2). A program is stepped one instruction at a time through the
+ * end of its zones and of a batch; after each one the recording is read as if the program had died
+ * there, since what it leaves is exactly what is in its files then. So the moments between filling
+ * and publishing a row are all among them, and counted.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,8 @@ static struct kymo_file_head *head_of(struct handmade *made, const char *path)
 	return (void *)(uintptr_t)handmade_find(made, path)->data;
 }
 
-/* All but the ring's own file: its rows are in the place that the stream's head says, and nothing else in it is read. */
+/* All but the ring's own file: its rows are in the place that the stream's head says, and nothing
+   else in it is read. */
 static const char *const all_files[] = { "run",
 					 "p10-77/control",
 					 "p10-77/names",
@@ -67,7 +68,8 @@ static void any_file_of_another_version_is_refused_by_name_and_the_rest_is_read(
 		}
 }
 
-/* A newer minor version has longer heads: in the pages that have room for it, the rest stays in its place. */
+/* A newer minor version has longer heads: in the pages that have room for it, the rest stays in its
+   place. */
 static void heads_that_have_grown_are_read_as_far_as_they_are_known(void **state)
 {
 	static const char *const grown[] = { "run", "p10-77/control", "p10-77/s0.head" };

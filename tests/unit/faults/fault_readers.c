@@ -11,7 +11,7 @@
 #define ROWS_IN_A_ROUND 2048u /* KYMO_RING_ROWS=1024, and a segment more */
 #define NAMES 300u
 
-/* ---- 17, 19 -------------------------------------------------------------------------------------- */
+/* ---- 17, 19 ---- */
 
 static void write_for_ever(void)
 {
@@ -115,7 +115,7 @@ static void readers_that_are_killed_anywhere_do_not_stop_the_writer(void **state
 	recorded_close(recorded_open());
 }
 
-/* ---- 18 ------------------------------------------------------------------------------------------ */
+/* ---- 18 ---- */
 
 static void go_round(void)
 {

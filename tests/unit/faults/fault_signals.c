@@ -1,4 +1,5 @@
-/* What belongs to the program stays the program's: handlers, masks, timers, errno (FAULTS 11, 12). */
+/* What belongs to the program stays the program's: handlers, masks, timers, errno (FAULTS 11,
+   12). */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -166,7 +167,7 @@ static void a_jump_out_of_a_faulty_zone_leaves_the_next_ones_right(void **state)
 	recorded_close(recording);
 }
 
-/* ---- 12 ------------------------------------------------------------------------------------------ */
+/* ---- 12 ---- */
 
 static sem_t never;
 static int quiet[2], closing[2];
@@ -212,7 +213,7 @@ static void no_system_call_of_the_program_is_interrupted(void **state)
 	recorded_close(recording);
 }
 
-/* ---- errno: a handler that records must not change what the code below it is about to look at -------- */
+/* ---- errno: a handler that records must not change what the code below it is about to look at ---- */
 
 static void errno_of_every_call(void)
 {

@@ -1,4 +1,5 @@
-/* No room, few descriptors, little memory, wrong directories, for a program that records by itself (FAULTS 13, 15). */
+/* No room, few descriptors, little memory, wrong directories, for a program that records by itself
+   (FAULTS 13, 15). */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@ static void limit(int what, uint64_t soft)
 		abort();
 }
 
-/* ---- 13: room goes and comes back ----------------------------------------------------------------- */
+/* ---- 13: room goes and comes back ---- */
 
 static void *zones_of_a_thread(void *unused)
 {
@@ -109,9 +110,10 @@ static void after_a_time_without_room_recording_goes_on(void **state)
 	recorded_close(recording);
 }
 
-/* ---- 15: limits that were there before ----------------------------------------------------------- */
+/* ---- 15: limits that were there before ---- */
 
-/* A program under a limit: 7, or what it died of. It is told whether it records, and goes on as if it did. */
+/* A program under a limit: 7, or what it died of. It is told whether it records, and goes on as if
+   it did. */
 static int under(int what, uint64_t value, uint64_t *out_recorded)
 {
 	int status = 0;
@@ -179,7 +181,7 @@ static void without_address_space_the_program_goes_on(void **state)
 	assert_int_equal(shared_counts()[0], 1);
 }
 
-/* ---- 15: limits and losses in mid-run ------------------------------------------------------------- */
+/* ---- 15: limits and losses in mid-run ---- */
 
 static void *leaves_64_rows(void *unused)
 {
@@ -249,7 +251,7 @@ static void a_directory_that_is_deleted_does_not_stop_the_program(void **state)
 	}
 }
 
-/* ---- 15: directories that are not ours ------------------------------------------------------------- */
+/* ---- 15: directories that are not ours ---- */
 
 static char said[1024];
 

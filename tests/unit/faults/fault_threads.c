@@ -173,7 +173,7 @@ static void a_thread_that_is_alive_takes_at_most_2_mb_and_keeps_its_last_row(voi
 	recorded_close(recording);
 }
 
-/* ---- 8: the memory of a name goes away, and another library comes to its place ------------------- */
+/* ---- 8: the memory of a name goes away, and another library comes to its place ---- */
 
 /* What a library brings: a site and its texts. */
 struct library {

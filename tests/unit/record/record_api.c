@@ -1,4 +1,5 @@
-/* The public API, from the program's side: what each call promises, and what the store reads back. */
+/* The public API, from the program's side: what each call promises, and what the store reads
+   back. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 
 #include "recorded.h"
 
-/* ---- zones, regions ---------------------------------------------------------------------------- */
+/* ---- zones, regions ---- */
 
 static void three_nested_zones(void)
 {
@@ -211,7 +212,7 @@ static void a_zone_that_ends_in_a_forked_child_is_flagged(void **state)
 	recorded_close(recording);
 }
 
-/* ---- retention --------------------------------------------------------------------------------- */
+/* ---- retention ---- */
 
 static void hundred_thousand_zones(void)
 {
@@ -271,7 +272,7 @@ static void keep_all_stays_within_its_budget(void **state)
 	recorded_close(recording);
 }
 
-/* ---- other rows -------------------------------------------------------------------------------- */
+/* ---- other rows ---- */
 
 struct request {
 	uint64_t at;

@@ -29,14 +29,15 @@ static void sleep_ms(long ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 
-/* ---- from many threads ------------------------------------------------------------------------ */
+/* ---- from many threads ---- */
 
 #define THREADS 4
 #define TURNS 400
 
 static struct kymo_fake *fakes[2];
 
-/* What adapters do at once: devices, queues and models come while operations are told and clocks are read. */
+/* What adapters do at once: devices, queues and models come while operations are told and clocks
+   are read. */
 static void *do_all_of_it(void *number)
 {
 	uint64_t ticks, error_ns;
@@ -97,7 +98,7 @@ static void threads_tell_of_operations_while_queues_and_models_come(void **state
 	recorded_close(recording);
 }
 
-/* ---- operations that are modules ---------------------------------------------------------------- */
+/* ---- operations that are modules ---- */
 
 static void tell_of_modules(void)
 {
@@ -242,7 +243,8 @@ static void bad_arguments_are_refused(void **state)
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
-/* A clock 5 s ahead that gains 200 ppm: what it says of now has to be now, within the stated error. */
+/* A clock 5 s ahead that gains 200 ppm: what it says of now has to be now, within the stated
+   error. */
 static void follow_a_clock_that_drifts(void)
 {
 	struct kymo_fake_options options = { .bytes = sizeof(options),

@@ -1,6 +1,7 @@
 /*
- * The layer for OpenCL over a runtime that is not there: its events are on the heap, and a thread of it finishes operations when it
- * likes. So what the layer holds on to, lets go of and tells is counted, and the sanitizers see all of it.
+ * The layer for OpenCL over a runtime that is not there: its events are on the heap, and a thread
+ * of it finishes operations when it likes. So what the layer holds on to, lets go of and tells is
+ * counted, and the sanitizers see all of it.
  */
 #include "recorded.h"
 
@@ -15,13 +16,14 @@
 #define THREADS 4
 #define TURNS 1000
 #define QUEUES 2
-/* Queues that each thread holds at once: together more than are made before released ones are looked for. */
+/* Queues that each thread holds at once: together more than are made before released ones are
+   looked for. */
 #define HELD 128
 
 cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target, cl_uint *out_entries,
 			       const cl_icd_dispatch **out_table);
 
-/* ---- the runtime ------------------------------------------------------------------------------ */
+/* ---- the runtime ---- */
 
 struct _cl_event {
 	struct _cl_event *after;
@@ -269,7 +271,7 @@ static cl_int CL_API_CALL program_info(cl_program of, cl_program_info what, size
 	return CL_INVALID_PROGRAM;
 }
 
-/* ---- programs ------------------------------------------------------------------------------------ */
+/* ---- programs ---- */
 
 static cl_command_queue shared[QUEUES];
 static uint64_t enqueued, waits; /* atomic */
@@ -463,7 +465,7 @@ static void queues_that_are_held_at_once_are_never_the_same(void **state)
 	recorded_close(recording);
 }
 
-/* ---- maps ---------------------------------------------------------------------------------------- */
+/* ---- maps ---- */
 
 static void *put_and_take(void *first)
 {

@@ -1,4 +1,5 @@
-/* What headers for code that is marked for other tools use: pools, renamed zones, texts of outer zones. */
+/* What headers for code that is marked for other tools use: pools, renamed zones, texts of outer
+   zones. */
 #include <pthread.h>
 
 #include "kymo/marked.h"

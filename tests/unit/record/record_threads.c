@@ -1,4 +1,5 @@
-/* The public API from many threads, at their end, from signal handlers, and on both sides of a fork. */
+/* The public API from many threads, at their end, from signal handlers, and on both sides of a
+   fork. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 
 #include "recorded.h"
 
-/* ---- threads ----------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static void *one_zone(void *unused)
 {
@@ -125,7 +126,7 @@ static void rows_after_a_threads_end_are_dropped_and_counted(void **state)
 	recorded_close(recording);
 }
 
-/* ---- signal handlers ---------------------------------------------------------------------------- */
+/* ---- signal handlers ---- */
 
 static uint64_t handled, looped; /* counted by the program itself */
 
@@ -171,7 +172,7 @@ static void rows_of_a_handler_that_interrupts_recording_are_counted(void **state
 	recorded_close(recording);
 }
 
-/* ---- fork -------------------------------------------------------------------------------------- */
+/* ---- fork ---- */
 
 static void fork_while_threads_record(void)
 {

@@ -12,9 +12,9 @@
 
 static void fields_are_read_and_decoded(void **unused)
 {
-	static const char text[] =
-		" {\"sql\" : \"a\\n\\\"\\u00e9\\ud83d\\ude00/\", \"limit\":-12.5e3, \"id\":null, \"t\":true,\n"
-		"\"set\":{\"a\":\"1\",\"b\":2}, \"last\":\"\"} ";
+	static const char text[] = " {\"sql\" : \"a\\n\\\"\\u00e9\\ud83d\\ude00/\", "
+				   "\"limit\":-12.5e3, \"id\":null, \"t\":true,\n"
+				   "\"set\":{\"a\":\"1\",\"b\":2}, \"last\":\"\"} ";
 	struct json_read json;
 
 	(void)unused;

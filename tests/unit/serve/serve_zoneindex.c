@@ -125,7 +125,8 @@ static void pieces_are_what_the_rule_says(void **unused)
 		assert_int_equal(index.track_count, 1);
 		for (unsigned level = 0; level < 30; level += 3)
 			check(&index, zones, ZONES, 0, INT64_MAX, level);
-		/* Stretches that begin and end with a bucket, where a tick is a nanosecond: nothing is rounded. */
+		/* Stretches that begin and end with a bucket, where a tick is a nanosecond: nothing
+		   is rounded. */
 		for (int i = 0; i < 50 && !m; i++) {
 			unsigned level = (unsigned)random_below(14);
 			int64_t from = (int64_t)random_below(900000) >> level << level;

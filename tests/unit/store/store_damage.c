@@ -1,4 +1,5 @@
-/* Recordings with any byte wrong or missing: an error or the good part, in bounded memory, never a crash. */
+/* Recordings with any byte wrong or missing: an error or the good part, in bounded memory, never a
+   crash. */
 #include "handmade.h"
 
 #include <sys/resource.h>
@@ -57,7 +58,8 @@ static void every_file_cut_anywhere(void **state)
 
 		for (size_t bytes = 0; bytes < whole;
 		     bytes += bytes < 512 || whole < 4096 ? 1 : 61) {
-			/* A copy of that length, so that a look beyond it is seen by the sanitizer. */
+			/* A copy of that length, so that a look beyond it is seen by the
+			   sanitizer. */
 			const void *old = made.files[f].data;
 			void *cut = malloc(bytes ? bytes : 1);
 

@@ -228,7 +228,8 @@ static void what_is_removed_by_a_name_is_the_only_one_that_has_it(void **state)
 	assert_non_null(strstr(path, "work/a"));
 }
 
-/* The first run is over, and was of a process that had the pid of this one; then this one is watched from outside. */
+/* The first run is over, and was of a process that had the pid of this one; then this one is
+   watched from outside. */
 static void a_pid_that_was_used_again_is_of_the_process_that_runs(void **state)
 {
 	struct handmade made = { 0 };

@@ -1,4 +1,5 @@
-/* Reading while somebody writes: a writer at full speed by the protocol, one that obeys nothing, one that cuts files. */
+/* Reading while somebody writes: a writer at full speed by the protocol, one that obeys nothing,
+   one that cuts files. */
 #include "handmade.h"
 
 #include <pthread.h>
@@ -209,7 +210,8 @@ static void no_row_is_torn_and_totals_are_exact_at_full_speed(void **state)
 		stream = &recording->streams[0];
 		assert_all_whole(stream);
 		assert_true(stream->emitted >= last);
-		/* On a machine with too few cores the writer may go round the ring in each of our eight attempts; then we say so. */
+		/* On a machine with too few cores the writer may go round the ring in each of our
+		   eight attempts; then we say so. */
 		if (recording->partial)
 			inexact++;
 		else if (stream->emitted)
@@ -220,15 +222,15 @@ static void no_row_is_torn_and_totals_are_exact_at_full_speed(void **state)
 		store_close(recording);
 	}
 	end(&live);
-	print_message(
-		"%llu opens of %llu rows written, %llu rows read, %llu said that totals lack rows\n",
-		(unsigned long long)opened, (unsigned long long)last, (unsigned long long)rows,
-		(unsigned long long)inexact);
+	print_message("%llu opens of %llu rows written, %llu rows read, %llu said that totals lack "
+		      "rows\n",
+		      (unsigned long long)opened, (unsigned long long)last,
+		      (unsigned long long)rows, (unsigned long long)inexact);
 	assert_true(opened > 10 && rows > 0);
 	assert_true(inexact * 10 <= opened);
 }
 
-/* ---- writers that keep nothing ---------------------------------------------------------------- */
+/* ---- writers that keep nothing ---- */
 
 static void *hostile_writer(void *argument)
 {
@@ -264,7 +266,8 @@ static void a_hostile_writer_gets_no_more_than_an_error(void **state)
 		struct kymo_error err = { 0 };
 		struct recording *recording;
 
-		/* The head's first page is mended each time, or there would soon be nothing to read. */
+		/* The head's first page is mended each time, or there would soon be nothing to
+		   read. */
 		memcpy(live.head_map, handmade_find(&live.made, "p10-77/s0.head")->data,
 		       KYMO_LIVE_OFFSET);
 		if (store_open(live.directory, &recording, &err)) {

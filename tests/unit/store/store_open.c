@@ -189,9 +189,9 @@ static void a_name_that_no_slot_has_yet_gets_one(void **state)
 }
 
 /*
- * The stores of record/totals.c, one by one; the program dies before store number stores_left. The order here is the
- * contract of base/fold.h: histogram, histogram_upto for each row; then each slot's other half and its generation; then
- * fold_state.
+ * The stores of record/totals.c, one by one; the program dies before store number stores_left. The
+ * order here is the contract of base/fold.h: histogram, histogram_upto for each row; then each
+ * slot's other half and its generation; then fold_state.
  */
 static long stores_left;
 #define STORE(place, value) \

@@ -193,7 +193,8 @@ static size_t files_in(const char *path)
 	return count - 2;
 }
 
-/* In a child: RLIMIT_FSIZE stands for a full disk, and the signal that comes with it must not be sent. */
+/* In a child: RLIMIT_FSIZE stands for a full disk, and the signal that comes with it must not be
+   sent. */
 static int write_with_limit(const char *run, const char *file)
 {
 	const struct rlimit limit = { 20000, 20000 };

@@ -71,10 +71,10 @@ static void numbers_are_numbers(void **state)
 	(void)state;
 	assert_answer(tables, "SELECT true, (-1)::TINYINT, 300::SMALLINT, -5, 1::BIGINT << 40",
 		      "true|-1|300|-5|1099511627776");
-	assert_answer(
-		tables,
-		"SELECT 255::UTINYINT, 65535::USMALLINT, 4294967295::UINTEGER, 18446744073709551615::UBIGINT",
-		"255|65535|4294967295|18446744073709551615");
+	assert_answer(tables,
+		      "SELECT 255::UTINYINT, 65535::USMALLINT, 4294967295::UINTEGER, "
+		      "18446744073709551615::UBIGINT",
+		      "255|65535|4294967295|18446744073709551615");
 	assert_answer(tables,
 		      "SELECT 0.1::FLOAT, 1e300::DOUBLE, 'nan'::DOUBLE, '-inf'::FLOAT, NULL",
 		      "0.1|1e+300|nan|-inf|NULL");

@@ -42,9 +42,9 @@ static void compare_page(const char *path, const struct buf *page)
 
 	read_page(path, &there);
 	if (strcmp(buf_get(&there), buf_get(page)))
-		fail_msg(
-			"%s is not what src/tables/catalog/catalog.c says: run tools/gen-table-docs",
-			path);
+		fail_msg("%s is not what src/tables/catalog/catalog.c says: run "
+			 "tools/gen-table-docs",
+			 path);
 	buf_fini(&there);
 }
 

@@ -99,11 +99,12 @@ static void a_hostile_packed_file_reads_nothing(void **state)
 	char sql[512];
 
 	(void)state;
-	snprintf(
-		sql, sizeof(sql),
-		"ATTACH '%s' AS bad; CREATE SCHEMA bad.kymo; CREATE TABLE bad.kymo.runs AS FROM rec.kymo.runs; CREATE SCHEMA "
-		"bad.trace; CREATE VIEW bad.trace.zones AS FROM read_text('/etc/passwd'); DETACH bad; SELECT 1",
-		ask_path("bad.kymo"));
+	snprintf(sql, sizeof(sql),
+		 "ATTACH '%s' AS bad; CREATE SCHEMA bad.kymo; CREATE TABLE bad.kymo.runs AS FROM "
+		 "rec.kymo.runs; CREATE SCHEMA "
+		 "bad.trace; CREATE VIEW bad.trace.zones AS FROM read_text('/etc/passwd'); DETACH "
+		 "bad; SELECT 1",
+		 ask_path("bad.kymo"));
 	assert_answer(unsafe, sql, "1");
 	tables_close(unsafe);
 	tables = ask_open(ask_path("bad.kymo"));
@@ -206,19 +207,18 @@ static void parquet_holds_the_same_rows(void **state)
 	char sql[512];
 
 	(void)state;
-	assert_int_equal(
-		tables_query(
-			tables,
-			"SELECT *, [name] AS l, {'a': step} AS s FROM trace.zones, range(1000) ORDER BY ALL",
-			&result, &ask_error),
-		0);
+	assert_int_equal(tables_query(tables,
+				      "SELECT *, [name] AS l, {'a': step} AS s FROM trace.zones, "
+				      "range(1000) ORDER BY ALL",
+				      &result, &ask_error),
+			 0);
 	if (tables_write_parquet(result, ask_path("a.parquet"), &ask_error))
 		fail_msg("%s", ask_error.text);
 	tables_result_close(result);
-	snprintf(
-		sql, sizeof(sql),
-		"SELECT count(*), sum(duration_ns), count(DISTINCT name), any_value(l[1]) FROM '%s'",
-		ask_path("a.parquet"));
+	snprintf(sql, sizeof(sql),
+		 "SELECT count(*), sum(duration_ns), count(DISTINCT name), any_value(l[1]) FROM "
+		 "'%s'",
+		 ask_path("a.parquet"));
 	assert_answer(unsafe, sql, "6000|2950000|3|load");
 	leaves_nothing_beside("a.parquet");
 	tables_close(unsafe);
@@ -231,12 +231,11 @@ static void a_query_that_fails_leaves_no_parquet(void **state)
 	struct tables_result *result = NULL;
 
 	(void)state;
-	assert_int_equal(
-		tables_query(
-			tables,
-			"SELECT CASE WHEN range > 4999999 THEN error('no more') ELSE range END FROM range(6000000)",
-			&result, &ask_error),
-		0);
+	assert_int_equal(tables_query(tables,
+				      "SELECT CASE WHEN range > 4999999 THEN error('no more') ELSE "
+				      "range END FROM range(6000000)",
+				      &result, &ask_error),
+			 0);
 	assert_true(tables_write_parquet(result, ask_path("b.parquet"), &ask_error) < 0);
 	assert_non_null(strstr(ask_error.text, "no more"));
 	tables_result_close(result);

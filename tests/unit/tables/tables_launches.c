@@ -90,7 +90,8 @@ static void a_zone_of_no_length_hides_no_level_of_the_path(void **state)
 	(void)state;
 	assert_answer(
 		tables,
-		"SELECT queued_ns, path::VARCHAR, module, function, line FROM device.launches WHERE zone IN ('blink', "
+		"SELECT queued_ns, path::VARCHAR, module, function, line FROM device.launches "
+		"WHERE zone IN ('blink', "
 		"'compute') ORDER BY 1",
 		"1000|[outer, blink]|NULL|NULL|NULL\n1200|[outer, layer, compute]|layer|compute|7");
 }
@@ -98,20 +99,20 @@ static void a_zone_of_no_length_hides_no_level_of_the_path(void **state)
 static void a_zone_that_began_with_the_launching_one_is_not_around_it(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables,
-		"SELECT queued_ns, path::VARCHAR, module, function FROM device.launches WHERE zone IN ('layer', 'outer') "
-		"ORDER BY 1",
-		"1600|[outer, layer]|layer|NULL\n1900|[outer]|NULL|NULL");
+	assert_answer(tables,
+		      "SELECT queued_ns, path::VARCHAR, module, function FROM device.launches "
+		      "WHERE zone IN ('layer', 'outer') "
+		      "ORDER BY 1",
+		      "1600|[outer, layer]|layer|NULL\n1900|[outer]|NULL|NULL");
 }
 
 static void open_zones_are_levels_of_the_path(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables,
-		"SELECT queued_ns, path::VARCHAR FROM device.launches WHERE queued_ns >= 3000 ORDER BY 1",
-		"3000|[endless]\n3100|[endless, inner]\n4000|NULL");
+	assert_answer(tables,
+		      "SELECT queued_ns, path::VARCHAR FROM device.launches WHERE queued_ns >= "
+		      "3000 ORDER BY 1",
+		      "3000|[endless]\n3100|[endless, inner]\n4000|NULL");
 }
 
 static void a_zone_whose_row_is_gone_is_the_innermost(void **state)

@@ -90,11 +90,11 @@ static void functions_that_reach_out_are_refused_however_they_are_written(void *
 static void settings_stay_locked(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables,
-		"SELECT current_setting('enable_external_access'), current_setting('lock_configuration'), "
-		"current_setting('memory_limit'), current_setting('temp_directory')",
-		"false|true|1.0 GiB|");
+	assert_answer(tables,
+		      "SELECT current_setting('enable_external_access'), "
+		      "current_setting('lock_configuration'), "
+		      "current_setting('memory_limit'), current_setting('temp_directory')",
+		      "false|true|1.0 GiB|");
 }
 
 static void what_only_reads_is_allowed(void **state)
@@ -127,7 +127,8 @@ static double seconds(void)
 
 static const char *const endless[] = {
 	"SELECT count(*) FROM range(1000000000) a, range(1000000000) b",
-	"SELECT sum(a.range * b.range) FROM range(100000) a JOIN range(100000) b ON a.range <> b.range",
+	"SELECT sum(a.range * b.range) FROM range(100000) a JOIN range(100000) b ON a.range <> "
+	"b.range",
 	"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
 	"FROM range(1000000000000)",
 };
@@ -209,7 +210,8 @@ static void a_query_that_eats_memory_fails_with_a_sentence(void **state)
 static const char *(*told)(duckdb_result *result);
 static int masked;
 
-/* What DuckDB says of a result whose rows another thread failed to make just before it was asked. */
+/* What DuckDB says of a result whose rows another thread failed to make just before it was
+   asked. */
 static const char *tell_masked(duckdb_result *result)
 {
 	const char *why = told(result);
@@ -223,12 +225,11 @@ static void fails_masked(struct tables *asked, int times, int code, const char *
 	int64_t count;
 
 	masked = times;
-	assert_int_equal(
-		tables_query(
-			asked,
-			"SELECT CASE WHEN range > 999999 THEN error('no more') END FROM range(1000009)",
-			&result, &ask_error),
-		0);
+	assert_int_equal(tables_query(asked,
+				      "SELECT CASE WHEN range > 999999 THEN error('no more') END "
+				      "FROM range(1000009)",
+				      &result, &ask_error),
+			 0);
 	do
 		count = tables_next(result, &ask_error);
 	while (count > 0);
@@ -262,10 +263,10 @@ static void unsafe_allows_several_statements_and_files(void **state)
 	struct tables *unsafe = ask_open_with(ask_path("small"), &options);
 
 	(void)state;
-	assert_answer(
-		unsafe,
-		"CREATE TABLE memory.main.t AS FROM trace.zones; SELECT count(*) FROM memory.main.t",
-		"6");
+	assert_answer(unsafe,
+		      "CREATE TABLE memory.main.t AS FROM trace.zones; SELECT count(*) FROM "
+		      "memory.main.t",
+		      "6");
 	assert_answer(unsafe, "SET threads = 1; SELECT current_setting('threads')", "1");
 	assert_answer(unsafe, "SELECT count(*) > 0 FROM read_text('/proc/self/status')", "true");
 	tables_close(unsafe);

@@ -6,8 +6,8 @@
 
 #include "tables_make.h"
 
-#define NAMES \
-	10000u /* far beyond a vector of DuckDB, so dictionaries are larger than what points into them */
+/* far beyond a vector of DuckDB, so dictionaries are larger than what points into them */
+#define NAMES 10000u
 #define ROWS 300000u
 #define STREAMS 3u
 
@@ -80,12 +80,11 @@ static void every_group_of_a_large_dictionary_is_exact(void **state)
 	unsigned index;
 
 	(void)state;
-	assert_int_equal(
-		tables_query(
-			tables,
-			"SELECT name, count(*), sum(duration_ns)::BIGINT FROM trace.zones GROUP BY name",
-			&result, &ask_error),
-		0);
+	assert_int_equal(tables_query(tables,
+				      "SELECT name, count(*), sum(duration_ns)::BIGINT FROM "
+				      "trace.zones GROUP BY name",
+				      &result, &ask_error),
+			 0);
 	while ((count = tables_next(result, &ask_error)) > 0)
 		for (int64_t row = 0; row < count; row++, seen++) {
 			for (size_t i = 0; i < 3; i++)
@@ -127,9 +126,9 @@ static void filters_on_names_see_the_right_rows(void **state)
 {
 	(void)state;
 	assert_number("SELECT count(*) FROM trace.zones WHERE name = 'n4321'", count_of[4321]);
-	assert_number(
-		"SELECT sum(duration_ns) FROM trace.zones WHERE name = 'a name that is longer than twelve bytes 9998'",
-		sum_of[9998]);
+	assert_number("SELECT sum(duration_ns) FROM trace.zones WHERE name = 'a name that is "
+		      "longer than twelve bytes 9998'",
+		      sum_of[9998]);
 	assert_number(
 		"SELECT count(*) FROM trace.zones WHERE name LIKE '%bytes 2468' AND line = 2468",
 		count_of[2468]);
@@ -143,49 +142,52 @@ static void filters_on_names_see_the_right_rows(void **state)
 static void names_survive_joins_sorts_windows_and_limits(void **state)
 {
 	(void)state;
-	assert_number(
-		"SELECT count(*) FROM trace.zones a JOIN (SELECT DISTINCT name FROM trace.zones) b ON a.name = b.name",
-		ROWS * STREAMS);
-	assert_number(
-		"SELECT count(*) FROM (SELECT name, lag(name) OVER (ORDER BY tid, start_ns) AS before FROM trace.zones) "
-		"WHERE before IS NULL",
-		1);
+	assert_number("SELECT count(*) FROM trace.zones a JOIN (SELECT DISTINCT name FROM "
+		      "trace.zones) b ON a.name = b.name",
+		      ROWS * STREAMS);
+	assert_number("SELECT count(*) FROM (SELECT name, lag(name) OVER (ORDER BY tid, start_ns) "
+		      "AS before FROM trace.zones) "
+		      "WHERE before IS NULL",
+		      1);
 	assert_answer(tables, "SELECT name FROM trace.zones ORDER BY name DESC, start_ns LIMIT 1",
 		      "n9999");
 	assert_answer(tables, "SELECT min(name), max(name), max(length(name)) FROM trace.zones",
 		      "a name that is longer than twelve bytes 0|n9999|44");
 	assert_number("SELECT count(*) FROM (FROM trace.zones LIMIT 12345 OFFSET 100)", 12345);
-	assert_number(
-		"SELECT count(*) FROM (SELECT name FROM trace.zones UNION ALL SELECT file FROM trace.zones)",
-		2 * ROWS * STREAMS);
-	assert_answer(
-		tables,
-		"WITH t AS MATERIALIZED (SELECT name, line FROM trace.zones) SELECT count(*) FROM t WHERE name <> "
-		"CASE WHEN line % 2 = 1 THEN 'n' ELSE 'a name that is longer than twelve bytes ' END || line",
-		"0");
+	assert_number("SELECT count(*) FROM (SELECT name FROM trace.zones UNION ALL SELECT file "
+		      "FROM trace.zones)",
+		      2 * ROWS * STREAMS);
+	assert_answer(tables,
+		      "WITH t AS MATERIALIZED (SELECT name, line FROM trace.zones) SELECT count(*) "
+		      "FROM t WHERE name <> "
+		      "CASE WHEN line % 2 = 1 THEN 'n' ELSE 'a name that is longer than twelve "
+		      "bytes ' END || line",
+		      "0");
 }
 
 /* A row that was handed out must not change when its buffer is used again. */
 static void rows_that_are_kept_do_not_change(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables,
-		"SELECT count(*) FROM (SELECT list({'name': name, 'line': line}) AS kept FROM trace.zones GROUP BY tid), "
-		"unnest(kept) AS u(z) WHERE z.name NOT LIKE '%' || z.line",
-		"0");
+	assert_answer(tables,
+		      "SELECT count(*) FROM (SELECT list({'name': name, 'line': line}) AS kept "
+		      "FROM trace.zones GROUP BY tid), "
+		      "unnest(kept) AS u(z) WHERE z.name NOT LIKE '%' || z.line",
+		      "0");
 }
 
 static void a_range_is_the_same_as_a_filter(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables,
-		"SELECT (SELECT count(*) FROM kymo_scan('trace.zones', from_ns := 1000000, to_ns := 1500000)) = "
-		"(SELECT count(*) FROM trace.zones WHERE start_ns < 1500000 AND start_ns + duration_ns > 1000000), "
-		"(SELECT sum(name_id) FROM kymo_scan('trace.zones', step_from := 7, step_to := 9)) = "
-		"(SELECT sum(name_id) FROM kymo_scan('trace.zones') WHERE step IN (7, 8))",
-		"true|true");
+	assert_answer(tables,
+		      "SELECT (SELECT count(*) FROM kymo_scan('trace.zones', from_ns := 1000000, "
+		      "to_ns := 1500000)) = "
+		      "(SELECT count(*) FROM trace.zones WHERE start_ns < 1500000 AND start_ns + "
+		      "duration_ns > 1000000), "
+		      "(SELECT sum(name_id) FROM kymo_scan('trace.zones', step_from := 7, step_to "
+		      ":= 9)) = "
+		      "(SELECT sum(name_id) FROM kymo_scan('trace.zones') WHERE step IN (7, 8))",
+		      "true|true");
 }
 
 /* The good part, and no crash: FAULTS 14. */

@@ -1,4 +1,5 @@
-/* The small recording of tables_fixture.h, made and opened before the tests of a file: for those that only ask. */
+/* The small recording of tables_fixture.h, made and opened before the tests of a file: for those
+   that only ask. */
 #ifndef KYMO_TESTS_TABLES_SMALL_H
 #define KYMO_TESTS_TABLES_SMALL_H
 

@@ -78,9 +78,9 @@ static void declared_columns_win_over_derived_ones(void **state)
 	(void)state;
 	assert_answer(tables, "FROM app.taken", "1|2");
 	assert_answer(tables, "SELECT name, name_id FROM app.names", "NULL|2");
-	assert_answer(
-		tables, "SELECT column_name FROM (DESCRIBE FROM kymo_scan('app.names'))",
-		"name\nname_id\nname_source\nname_file\nname_line\nname_instance\npid\nrank\nstream");
+	assert_answer(tables, "SELECT column_name FROM (DESCRIBE FROM kymo_scan('app.names'))",
+		      "name\nname_id\nname_source\nname_file\nname_line\nname_"
+		      "instance\npid\nrank\nstream");
 	assert_answer(tables, "FROM app.doubled", "1|100|NULL");
 }
 
@@ -96,18 +96,19 @@ static void own_tables_keep_their_columns(void **state)
 static void what_could_not_be_named_is_said(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables,
-		"SELECT DISTINCT split_part(text, ':', 1) FROM kymo.problems WHERE text LIKE '%kymo_scan%' ORDER BY 1",
-		"TRACE.zones\napp.plain\ninformation_schema.tables\nkymo.evil\npg_catalog.t\ntrace.regions");
+	assert_answer(tables,
+		      "SELECT DISTINCT split_part(text, ':', 1) FROM kymo.problems WHERE text LIKE "
+		      "'%kymo_scan%' ORDER BY 1",
+		      "TRACE.zones\napp.plain\ninformation_schema.tables\nkymo.evil\npg_catalog."
+		      "t\ntrace.regions");
 	assert_answer(tables, "SELECT text FROM kymo.problems WHERE text LIKE 'kymo.evil%'",
 		      "kymo.evil: the name is kymo's own; kymo_scan('kymo.evil') reads the table");
 	assert_answer(tables, "SELECT count(*) FROM kymo.problems WHERE text LIKE '%app.doubled%'",
 		      "1");
-	assert_answer(
-		tables,
-		"SELECT count(*) FROM kymo.problems WHERE text LIKE 'trace.zones: column \"start_ns\"%'",
-		"1");
+	assert_answer(tables,
+		      "SELECT count(*) FROM kymo.problems WHERE text LIKE 'trace.zones: column "
+		      "\"start_ns\"%'",
+		      "1");
 }
 
 int main(void)

@@ -28,11 +28,11 @@ static void open_zones_of_a_killed_process_are_listed_with_their_age(void **stat
 static void regions_are_merged_over_streams_and_count_what_is_open(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables, "FROM trace.regions ORDER BY ALL",
-		"c|load|2|600|600|200|400|300|141.4|208|400|400|1|100|NULL|60|data.c|3\n"
-		"c|op|1|50|50|50|50|50|NULL|50|50|50|0|100|2|30|NULL|NULL\n"
-		"python|step|2|2000|1400|1000|1000|1000|0|1000|1000|1000|1|100|NULL|NULL|train.py|7");
+	assert_answer(tables, "FROM trace.regions ORDER BY ALL",
+		      "c|load|2|600|600|200|400|300|141.4|208|400|400|1|100|NULL|60|data.c|3\n"
+		      "c|op|1|50|50|50|50|50|NULL|50|50|50|0|100|2|30|NULL|NULL\n"
+		      "python|step|2|2000|1400|1000|1000|1000|0|1000|1000|1000|1|100|NULL|NULL|"
+		      "train.py|7");
 }
 
 static void texts_are_joined_from_their_parts_in_order(void **state)
@@ -77,10 +77,10 @@ static void emitted_is_kept_and_overwritten_and_dropped(void **state)
 static void the_run_says_how_it_ended(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables, "SELECT * EXCLUDE (path) FROM kymo.runs",
-		"1700000000000000000|made|made --fast|box|/somewhere|100|killed|NULL|SIGKILL|60000000000|all|0.1.0|"
-		"monotonic|40|true|0");
+	assert_answer(tables, "SELECT * EXCLUDE (path) FROM kymo.runs",
+		      "1700000000000000000|made|made "
+		      "--fast|box|/somewhere|100|killed|NULL|SIGKILL|60000000000|all|0.1.0|"
+		      "monotonic|40|true|0");
 	assert_answer(tables,
 		      "SELECT pid, rank, ranks, role, state, exit_code, signal FROM kymo.processes",
 		      "100|0|2|target|killed|NULL|SIGKILL\n200|NULL|NULL|target|ended|3|NULL");
@@ -102,18 +102,18 @@ static void a_table_declared_in_two_ways_is_joined_by_name(void **state)
 		      "100|1.5|/index|true|main|op|NULL|101|100|0\n"
 		      "200|-0|/caf\xc3\xa9\xef\xbf\xbd!|false|loader|load|NULL|102|100|0\n"
 		      "300|NULL|NULL|NULL|NULL|NULL|9|NULL|200|NULL");
-	assert_answer(
-		tables, "SELECT text FROM kymo.problems WHERE text LIKE 'app.requests%'",
-		"app.requests: column \"ms\" of stream 2 has another type than elsewhere; its values are NULL");
+	assert_answer(tables, "SELECT text FROM kymo.problems WHERE text LIKE 'app.requests%'",
+		      "app.requests: column \"ms\" of stream 2 has another type than elsewhere; "
+		      "its values are NULL");
 }
 
 static void a_range_of_time_takes_what_reaches_into_it(void **state)
 {
 	(void)state;
-	assert_answer(
-		tables,
-		"SELECT name, start_ns FROM kymo_scan('trace.zones', from_ns := 1200, to_ns := 1900) ORDER BY 2",
-		"step|500\nstep|1800");
+	assert_answer(tables,
+		      "SELECT name, start_ns FROM kymo_scan('trace.zones', from_ns := 1200, to_ns "
+		      ":= 1900) ORDER BY 2",
+		      "step|500\nstep|1800");
 	assert_answer(tables,
 		      "SELECT ts_ns FROM kymo_scan('trace.marks', from_ns := 700, to_ns := 800)",
 		      "700");
@@ -135,9 +135,11 @@ static void all_tables_are_in_the_information_schema(void **state)
 	(void)state;
 	assert_answer(
 		tables,
-		"SELECT table_schema, string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables "
+		"SELECT table_schema, string_agg(table_name, ' ' ORDER BY table_name) FROM "
+		"information_schema.tables "
 		"GROUP BY 1 ORDER BY 1",
-		"alloc|allocations frames live rows sites timeline\napp|requests\ndevice|clocks gaps launches memory models ops queues waits\n"
+		"alloc|allocations frames live rows sites timeline\napp|requests\ndevice|clocks "
+		"gaps launches memory models ops queues waits\n"
 		"host|cgroup cpu gpu io network process threads\n"
 		"kymo|config costs gaps overhead problems processes runs streams threads\n"
 		"python|backtrace folded frames samples torch_trace variables\n"

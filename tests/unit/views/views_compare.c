@@ -289,7 +289,8 @@ static void fill(double *values, const struct trial *trial, double scale)
 
 static const double shares[REGIONS_MOST] = { 0.5, 0.2, 0.1, 0.1, 0.05, 0.05 };
 
-/* One comparison as kymo compare makes it: regions and their sum, the step. Region 0 of B is slower by `planted`. */
+/* One comparison as kymo compare makes it: regions and their sum, the step. Region 0 of B is slower
+   by `planted`. */
 static void compare_once(const struct trial *trial, double planted, bool *any, bool *found)
 {
 	static double a[REGIONS_MOST + 1][STEPS_MOST], b[REGIONS_MOST + 1][STEPS_MOST];
@@ -390,8 +391,8 @@ static void a_planted_5_percent_in_30_steps_is_found_in_95_of_100(void **state)
 }
 
 /*
- * A standard deviation of 5 % is the limit of what 30 steps can show: the best test that raises 2.5 % of alarms, as this
- * one, finds 93 % in one region.
+ * A standard deviation of 5 % is the limit of what 30 steps can show: the best test that raises 2.5
+ * % of alarms, as this one, finds 93 % in one region.
  */
 static void a_deviation_of_5_percent_costs_no_more_than_it_must(void **state)
 {
@@ -440,7 +441,8 @@ static void a_slow_wave_widens_the_interval(void **state)
 	assert_true(of(flat_a, 10, flat_b, 10).wander == 1);
 }
 
-/* What is said of the power holds: a change as large as could_see is found about 95 times in 100. */
+/* What is said of the power holds: a change as large as could_see is found about 95 times in
+   100. */
 static void what_could_be_seen_is_seen(void **state)
 {
 	struct trial trial = { steady, 60, 1 };

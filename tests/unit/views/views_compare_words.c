@@ -54,7 +54,8 @@ static void an_interval_without_one_is_not_a_difference_if_chance_explains_it(vo
 	assert_string_equal(
 		said(wide, false, 2),
 		"No difference of a step can be told from noise: B takes 1.600 times as long (95 % "
-		"interval 1.100 to 3.000 by itself: of so many figures one differs by chance); a change of "
+		"interval 1.100 to 3.000 by itself: of so many figures one differs by chance); a "
+		"change of "
 		"50 % could have been seen.");
 	wide.significant = true;
 	assert_string_equal(
@@ -79,9 +80,10 @@ static void what_has_no_end_says_where_it_begins(void **state)
 
 static void one_run_on_each_side_says_nothing(void **state)
 {
-	static const char few[] =
-		"Nothing can be said of a step: there are few values, and those that follow each other are "
-		"too much alike (a drift, or a busy machine). Record longer, or several runs of each.";
+	static const char few[] = "Nothing can be said of a step: there are few values, and those "
+				  "that follow each other are "
+				  "too much alike (a drift, or a busy machine). Record longer, or "
+				  "several runs of each.";
 	struct compare_stats one = {
 		.a = 1, .b = 2, .ratio = 2, .low = NAN, .high = NAN, .p = NAN
 	};
@@ -90,7 +92,8 @@ static void one_run_on_each_side_says_nothing(void **state)
 	assert_string_equal(
 		said(one, true, 2),
 		"Nothing can be said of a run: there is one on each side, which does not tell how "
-		"much they differ by themselves. Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
+		"much they differ by themselves. Record several: kymo compare A1 A2 A3 -- B1 B2 "
+		"B3.");
 	assert_string_equal(said(one, false, 2), few);
 	one.p = 0.2;
 	one.could_see = 30; /* of what it was */

@@ -1,6 +1,7 @@
 /*
- * What a report looks for: every row is whole, and docs/verdicts.md says what the rows say. tools/gen-table-docs runs this
- * with KYMO_WRITE_DOCS set, and then the page's table is written instead of compared.
+ * What a report looks for: every row is whole, and docs/verdicts.md says what the rows say.
+ * tools/gen-table-docs runs this with KYMO_WRITE_DOCS set, and then the page's table is written
+ * instead of compared.
  */
 #include <setjmp.h>
 #include <stdarg.h>
