@@ -103,19 +103,17 @@ static int attach_look_at_process(struct attach *attach, struct kymo_error *err)
 				 "process %d cannot be looked at: %s; sudo kymo attach %d", pid,
 				 strerror(-rc), pid);
 	if (stat.state == 'Z' || stat.state == 'X')
-		return error_set(
-			err, ESRCH,
-			"process %d has ended already: it is a zombie, whose parent %d has not "
-			"looked after it",
-			pid, (int)stat.ppid);
+		return error_set(err, ESRCH,
+				 "process %d has ended already: it is a zombie, whose parent %d "
+				 "has not looked after it",
+				 pid, (int)stat.ppid);
 	/* All processes descend from it, kymo too: children are followed. */
 	if (pid == 1)
-		return error_set(
-			err, EINVAL,
-			"process 1 (%s) is the ancestor of every process here, and all of them "
-			"would be followed; kymo attach the one that is meant, kymo backtrace 1 "
-			"shows this one alone",
-			stat.name);
+		return error_set(err, EINVAL,
+				 "process 1 (%s) is the ancestor of every process here, and all of "
+				 "them would be followed; kymo attach the one that is meant, kymo "
+				 "backtrace 1 shows this one alone",
+				 stat.name);
 	attach->options.starttime = stat.starttime;
 	snprintf(attach->name, sizeof(attach->name), "%s", stat.name);
 	return 0;
@@ -169,8 +167,7 @@ static int attach_find_recording(struct attach *attach)
 	if (attach->options.directory) {
 		error_set(&err, EEXIST,
 			  "process %d records already, in %s, and is joined there: leave -o out; "
-			  "kymo "
-			  "snapshot %d FILE keeps a copy",
+			  "kymo snapshot %d FILE keeps a copy",
 			  (int)attach->options.pid, attach->live.directory,
 			  (int)attach->options.pid);
 		return cmds_fail("attach", &err);

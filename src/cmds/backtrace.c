@@ -176,8 +176,8 @@ static int refuse_dead(const struct request *request, const char *path, struct k
 				 "backtrace --%s %d` asks it",
 				 path, option, (int)request->runs_on);
 	return error_set(err, ESRCH,
-			 "the program of %s has ended: --%s needs one that runs; without it "
-			 "the last stacks that were taken are shown",
+			 "the program of %s has ended: --%s needs one that runs; without it the "
+			 "last stacks that were taken are shown",
 			 path, option);
 }
 

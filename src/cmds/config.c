@@ -151,11 +151,10 @@ static int open_target(struct config *config, struct kymo_error *err)
 	if (!rc)
 		rc = live_processes_open(path, &config->live, err);
 	if (!rc && !config->live.count)
-		rc = error_set(
-			err, ESRCH,
-			"%s has ended: what was recorded stays as it is, and there is nothing "
-			"to configure",
-			path);
+		rc = error_set(err, ESRCH,
+			       "%s has ended: what was recorded stays as it is, and there is "
+			       "nothing to configure",
+			       path);
 	return rc;
 }
 
@@ -423,8 +422,7 @@ static void say_who_follows(const struct config *config, const struct wish *wish
 	if (wish->key->who == SETTINGS_COLLECTOR && !live_processes_collector(&config->live))
 		fprintf(stderr,
 			"kymo: %s is stored, but nobody samples pid %d; kymo attach %d begins, "
-			"with "
-			"what is stored\n",
+			"with what is stored\n",
 			name, pid, pid);
 	else if (!wish->heard)
 		fprintf(stderr,

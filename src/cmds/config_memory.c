@@ -35,17 +35,15 @@ int config_memory_refuse(const struct kymo_control *control, struct kymo_error *
 	if (control->memory_heard & KYMO_HEARD_REFUSED)
 		return error_set(err, ENOTSUP,
 				 "pid %d tried to watch its allocations and cannot: "
-				 "libkymo_memory.so.0 is not "
-				 "beside its libkymo.so, or its C library is not glibc; kymo run "
-				 "--memory starts "
-				 "it with one",
+				 "libkymo_memory.so.0 is not beside its libkymo.so, or its C "
+				 "library is not glibc; kymo run --memory starts it with one",
 				 control->pid);
-	return error_set(err, ENOTSUP,
-			 "pid %d cannot watch its allocations from now on: it was started without "
-			 "kymo's memory library, and never calls kymo_poll(), where that is "
-			 "loaded; kymo run "
-			 "--memory=off -- … starts it so that memory=on works at any time",
-			 control->pid);
+	return error_set(
+		err, ENOTSUP,
+		"pid %d cannot watch its allocations from now on: it was started without kymo's "
+		"memory library, and never calls kymo_poll(), where that is loaded; kymo run "
+		"--memory=off -- … starts it so that memory=on works at any time",
+		control->pid);
 }
 
 void config_memory_say_when(const struct kymo_control *control)
@@ -54,6 +52,5 @@ void config_memory_say_when(const struct kymo_control *control)
 		control->memory_heard & KYMO_HEARD_PRELOADED
 			? "allocation"
 			: "kymo_poll(), or in Python its next region, step, torch module or "
-			  "garbage "
-			  "collection");
+			  "garbage collection");
 }

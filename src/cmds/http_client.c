@@ -104,11 +104,10 @@ static int open_connection(const char *target, char *host_header, size_t bytes,
 	}
 	freeaddrinfo(list);
 	if (fd < 0)
-		return error_set(
-			err, -fd,
-			"cannot reach a kymo serve at %s:%s: %s; is it running there, and does "
-			"it --listen on that address?",
-			host, number, strerror(-fd));
+		return error_set(err, -fd,
+				 "cannot reach a kymo serve at %s:%s: %s; is it running there, and "
+				 "does it --listen on that address?",
+				 host, number, strerror(-fd));
 	return fd;
 }
 

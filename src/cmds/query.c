@@ -206,9 +206,9 @@ static void hint(const struct request *request)
 		{ "python.torch_trace",
 		  "no torch modules were recorded: kymo run --torch -- python …, KYMO_TORCH=on or "
 		  "kymo.enable_torch_profiling() records them" },
-		{ "trace.zones", "no zones were recorded: mark them with KYMO_SCOPE(\"name\") in C "
-				 "or kymo.region(\"name\") in "
-				 "Python, and start the program with kymo run" },
+		{ "trace.zones",
+		  "no zones were recorded: mark them with KYMO_SCOPE(\"name\") in C or "
+		  "kymo.region(\"name\") in Python, and start the program with kymo run" },
 	};
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)

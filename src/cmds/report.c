@@ -109,11 +109,10 @@ static int report_check(struct request *request)
 	if (!request->format && request->file)
 		request->format = report_format_of(request->file);
 	if (!request->format && request->file)
-		return cmds_wrong(
-			"report",
-			"what %s shall be is not clear: end its name in .html, .json or .csv, or "
-			"add -f",
-			request->file);
+		return cmds_wrong("report",
+				  "what %s shall be is not clear: end its name in .html, .json or "
+				  ".csv, or add -f",
+				  request->file);
 	if (request->format && request->subtract_overhead)
 		return cmds_wrong("report", "--subtract-overhead is for text only");
 	if (request->format && !strcmp(request->format->name, "html") && !request->file &&

@@ -86,8 +86,7 @@ static void serve_say_where(const struct request *request, const struct serve_ad
 			address->port, address->port, own);
 	if (!address->users_known && !address->token[0])
 		fprintf(stderr, "  who connects cannot be told apart here: other users of this "
-				"machine can look, too; "
-				"KYMO_TOKEN=… asks them for a token\n");
+				"machine can look, too; KYMO_TOKEN=… asks them for a token\n");
 	fprintf(stderr, "  Ctrl-C ends it\n");
 }
 

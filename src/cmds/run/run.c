@@ -305,10 +305,9 @@ static int name_recording(struct run_options *run)
 	if (!run->name)
 		return -1;
 	if (!*run->name || *run->name == '.' || strchr(run->name, '/'))
-		return cmds_wrong("run",
-				  "--name takes a name without / and not with a dot first, "
-				  "not \"%s\"",
-				  run->name);
+		return cmds_wrong(
+			"run", "--name takes a name without / and not with a dot first, not \"%s\"",
+			run->name);
 	run->collect.name = run->name;
 	localtime_r(&now, &parts);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);

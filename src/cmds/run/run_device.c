@@ -26,8 +26,7 @@ void run_device_prepare(bool on, struct run_environment *environment)
 	run_environment_set(environment, "KYMO_DEVICE", "on");
 	if (!install_path_find(layers, layer, sizeof(layer))) {
 		say("--device: the layer for OpenCL (libkymo_opencl.so) is not beside kymo, so "
-		    "that "
-		    "OpenCL is not recorded; build kymo with opencl-headers installed");
+		    "that OpenCL is not recorded; build kymo with opencl-headers installed");
 		return;
 	}
 	buf_text(&list, layer);

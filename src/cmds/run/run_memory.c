@@ -15,11 +15,10 @@ int run_memory_word(struct run_memory *memory, const char *word)
 	memory->exact = word && !strcmp(word, "exact");
 	memory->on = !word || memory->exact || !strcmp(word, "sampled");
 	if (!memory->on && strcmp(word, "off") != 0)
-		return cmds_wrong(
-			"run",
-			"--memory is sampled (the default), exact, or off (until kymo config turns "
-			"it on), not \"%s\"",
-			word);
+		return cmds_wrong("run",
+				  "--memory is sampled (the default), exact, or off (until kymo "
+				  "config turns it on), not \"%s\"",
+				  word);
 	return -1;
 }
 
@@ -44,8 +43,8 @@ static int preload(struct run_environment *environment)
 	if (!install_path_find(places, library, sizeof(library)) || strpbrk(library, ": ")) {
 		error_set(&err, ENOENT,
 			  "libkymo_memory.so is not beside the kymo program, or at a path with a "
-			  "colon or "
-			  "a space, which LD_PRELOAD cannot hold; install kymo again or elsewhere");
+			  "colon or a space, which LD_PRELOAD cannot hold; install kymo again or "
+			  "elsewhere");
 		return cmds_fail("run", &err);
 	}
 	if (now && strstr(now, library))

@@ -107,9 +107,9 @@ static int run_python_check(const struct run_python *python)
 	if ((steps || signposts) && !python->on)
 		return cmds_wrong("run", "--skip, --take, --from and --to need --python");
 	if (python->lines && !python->partial)
-		return cmds_wrong("run",
-				  "--python=lines needs partial: line by line only what a Profiler "
-				  "turns on");
+		return cmds_wrong(
+			"run",
+			"--python=lines needs partial: line by line only what a Profiler turns on");
 	if (steps && signposts)
 		return cmds_wrong("run", "a window is of steps (--skip, --take) or from a signpost "
 					 "to another (--from, --to), not both");

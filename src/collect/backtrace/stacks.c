@@ -196,11 +196,10 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 	out->state = stat.state;
 	snprintf(out->program, sizeof(out->program), "%s", stat.name);
 	if (stat.state == 'Z' || stat.state == 'X')
-		return error_set(
-			err, ESRCH,
-			"process %d (%s) has ended and waits for its parent %d to take notice: it "
-			"has no stack any more",
-			(int)pid, stat.name, (int)stat.ppid);
+		return error_set(err, ESRCH,
+				 "process %d (%s) has ended and waits for its parent %d to take "
+				 "notice: it has no stack any more",
+				 (int)pid, stat.name, (int)stat.ppid);
 	rc = list_tasks(pid, out);
 	if (rc)
 		return process_memory_refused(err, pid, -rc);

@@ -175,8 +175,7 @@ int stacks_add_native(struct stacks *stacks, struct pystack *stack,
 	free(copied);
 	return rc ? error_set(err, EPERM,
 			      "no native frames of process %d: a debugger or strace has it "
-			      "already, or ptrace is "
-			      "not allowed (sudo kymo backtrace --native %d)",
+			      "already, or ptrace is not allowed (sudo kymo backtrace --native %d)",
 			      (int)stacks->pid, (int)stacks->pid)
 		  : 0;
 }

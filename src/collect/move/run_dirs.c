@@ -185,11 +185,10 @@ static int make_disk(struct run_dirs *halves, const char *wanted, struct kymo_er
 				 "cannot record into %s: %s; -o DIR names another place",
 				 halves->shown, strerror(errno));
 	if (!halves->made_disk && !is_empty(halves->shown))
-		return error_set(
-			err, EEXIST,
-			"%s is there already and not empty; remove it, or let --force replace a "
-			"recording",
-			halves->shown);
+		return error_set(err, EEXIST,
+				 "%s is there already and not empty; remove it, or let --force "
+				 "replace a recording",
+				 halves->shown);
 	absolute = realpath(halves->shown, NULL);
 	if (!absolute || strlen(absolute) >= sizeof(halves->disk)) {
 		free(absolute);

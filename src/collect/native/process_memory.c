@@ -136,9 +136,8 @@ int process_memory_refused(struct kymo_error *err, pid_t pid, int code)
 	if (code == ENOSYS)
 		return error_set(
 			err, ENOSYS,
-			"process_vm_readv is not there for us: a seccomp filter takes it away; "
-			"in a container add --cap-add SYS_PTRACE --security-opt "
-			"seccomp=unconfined");
+			"process_vm_readv is not there for us: a seccomp filter takes it away; in "
+			"a container add --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
 	if (code != EPERM && code != EACCES)
 		return error_set(err, code, "the memory of process %d cannot be read: %s", (int)pid,
 				 strerror(code));
@@ -152,12 +151,11 @@ int process_memory_refused(struct kymo_error *err, pid_t pid, int code)
 			"with kymo run after a reboot with kernel.yama.ptrace_scope=1",
 			(int)pid);
 	if (yama_scope() >= 1 && geteuid() != 0)
-		return error_set(
-			err, code,
-			"ptrace_scope is %ld, so only a parent may read process %d: sudo kymo "
-			"%s %d, or sudo sysctl kernel.yama.ptrace_scope=0, or start it "
-			"with kymo run, which needs neither",
-			yama_scope(), (int)pid, command, (int)pid);
+		return error_set(err, code,
+				 "ptrace_scope is %ld, so only a parent may read process %d: sudo "
+				 "kymo %s %d, or sudo sysctl kernel.yama.ptrace_scope=0, or start "
+				 "it with kymo run, which needs neither",
+				 yama_scope(), (int)pid, command, (int)pid);
 	return error_set(err, code,
 			 "the kernel does not let us read process %d: in a container add --cap-add "
 			 "SYS_PTRACE, elsewhere use sudo kymo %s %d",

@@ -120,11 +120,10 @@ static uint32_t version_by_name(const char *path)
 static int not_supported(uint32_t version, pid_t pid, struct kymo_error *err)
 {
 	if (!version)
-		return error_set(
-			err, ENOTSUP,
-			"process %d runs a Python that does not say its version; stacks of 3.%d to "
-			"3.%d are read",
-			(int)pid, PYLAYOUT_OLDEST, PYLAYOUT_NEWEST);
+		return error_set(err, ENOTSUP,
+				 "process %d runs a Python that does not say its version; stacks "
+				 "of 3.%d to 3.%d are read",
+				 (int)pid, PYLAYOUT_OLDEST, PYLAYOUT_NEWEST);
 	return error_set(err, ENOTSUP,
 			 "process %d runs Python %u.%u; stacks of 3.%d to 3.%d are read", (int)pid,
 			 version >> 24, version >> 16 & 0xff, PYLAYOUT_OLDEST, PYLAYOUT_NEWEST);

@@ -26,8 +26,7 @@ int inject_python(struct buf *out, struct kymo_error *err)
 	if (!install_path_find(places, folder, sizeof(folder)))
 		return error_set(err, ENOENT,
 				 "kymo's Python package is not beside the kymo program, so it "
-				 "cannot come into "
-				 "another Python; build or install it again");
+				 "cannot come into another Python; build or install it again");
 	if (strchr(folder, ':'))
 		return error_set(err, EINVAL,
 				 "%s cannot be put on PYTHONPATH, since there is a colon in it; "
