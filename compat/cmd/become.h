@@ -1,4 +1,4 @@
-/* The commands of other tools become kymo, which lies beside them or in PATH. */
+/* Replaces a command of another tool with kymo, from the same folder or PATH. */
 #ifndef KYMO_COMPAT_BECOME_H
 #define KYMO_COMPAT_BECOME_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns only where there is none, after a sentence. */
+/* Returns only if kymo cannot be started, after an error message. */
 static inline void become_kymo(const char *self, char **argv)
 {
 	char path[PATH_MAX + 8];
@@ -20,7 +20,7 @@ static inline void become_kymo(const char *self, char **argv)
 		execv(path, argv);
 	}
 	execvp("kymo", argv);
-	fprintf(stderr, "%s: cannot start kymo, which has to lie beside it or in PATH: %s\n", self,
+	fprintf(stderr, "%s: cannot start kymo from its own folder or PATH: %s\n", self,
 		strerror(errno));
 }
 

@@ -1,7 +1,6 @@
 /*
- * probing: the command line of the Probing profiler, for scripts that were written for it. It only
- * translates words and becomes kymo, which lies beside it or in PATH. What would run code inside
- * the program is refused.
+ * probing: the command line of the Probing profiler, for existing scripts. It translates arguments
+ * and executes kymo. Commands that would run code inside the program are refused.
  *
  *	probing [-t] ENDPOINT COMMAND [ARGUMENTS]
  */
@@ -17,28 +16,24 @@ enum { FAILED = 1, WRONG_USE = 2 };
 static const struct {
 	const char *word;
 	const char *command; /* of kymo; NULL: refused */
-	int without_target; /* kymo's takes none */
-	const char *about; /* or why it is refused */
+	int without_target; /* kymo's command takes no target */
+	const char *about; /* or the reason for the refusal */
 } commands[] = {
-	{ "list", "ls", 1, "live programs and recordings (kymo ls)" },
+	{ "list", "ls", 1, "list running programs and recordings (kymo ls)" },
 	{ "config", "config", 0, "read or change settings (kymo config)" },
-	{ "query", "query", 0, "ask in SQL (kymo query)" },
-	{ "backtrace", "backtrace", 0, "the stacks of all threads (kymo backtrace)" },
-	{ "inject", "attach", 0, "watch it from outside; nothing is injected (kymo attach)" },
-	{ "eval", NULL, 0,
-	  "it would run code inside the program, which kymo never does; query and backtrace answer "
-	  "from outside" },
-	{ "repl", NULL, 0,
-	  "it would run code inside the program, which kymo never does; query and backtrace answer "
-	  "from outside" },
+	{ "query", "query", 0, "query with SQL (kymo query)" },
+	{ "backtrace", "backtrace", 0, "show the stacks of all threads (kymo backtrace)" },
+	{ "inject", "attach", 0, "record from outside, without injection (kymo attach)" },
+	{ "eval", NULL, 0, "kymo never runs code inside the program; use query or backtrace" },
+	{ "repl", NULL, 0, "kymo never runs code inside the program; use query or backtrace" },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static int help(void)
 {
 	puts("usage: probing [-t] ENDPOINT COMMAND [ARGUMENTS]\n"
-	     "\nThe words of Probing, answered by kymo. ENDPOINT is a pid, or host:port of a kymo "
-	     "serve.\n");
+	     "\nThe command line of Probing for kymo. ENDPOINT is a pid or host:port of a\n"
+	     "kymo serve.\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-10s %s%s\n", commands[i].word,
 		       commands[i].command ? "" : "refused: ", commands[i].about);
@@ -78,7 +73,8 @@ static int probing_answer(int command, char *endpoint, int argc, char **argv)
 	}
 	if (!endpoint && !commands[command].without_target) {
 		fprintf(stderr,
-			"probing: which program? probing ENDPOINT %s, with a pid or host:port\n",
+			"probing: no endpoint given; use probing ENDPOINT %s, with a pid or "
+			"host:port\n",
 			commands[command].word);
 		return WRONG_USE;
 	}
@@ -100,9 +96,9 @@ int main(int argc, char **argv)
 	if (command >= 0)
 		return probing_answer(command, endpoint, argc - at - 1, argv + at + 1);
 	if (at < argc)
-		fprintf(stderr, "probing: no command is called %s; probing --help lists them\n",
+		fprintf(stderr, "probing: unknown command %s; probing --help lists the commands\n",
 			argv[at]);
 	else
-		fprintf(stderr, "probing: which command? probing --help lists them\n");
+		fprintf(stderr, "probing: no command given; probing --help lists the commands\n");
 	return WRONG_USE;
 }

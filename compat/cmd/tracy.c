@@ -1,11 +1,10 @@
 /*
- * tracy: starts the viewer as Tracy's own is started, for people and scripts that are used to it.
- * It only translates words and becomes kymo serve, which lies beside it or in PATH.
+ * tracy: starts kymo's viewer with the command line of Tracy's. It translates arguments and
+ * executes kymo serve.
  *
  *	tracy [-a HOST] [-p PORT]
  *
- * The viewer shows programs of the machine that it runs on. For another HOST it says how to get
- * there.
+ * The viewer shows programs of its own machine. For another HOST it prints an ssh command.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +17,9 @@ enum { FAILED = 1, WRONG_USE = 2 };
 
 static const char usage[] =
 	"usage: tracy [-a HOST] [-p PORT] [RECORDING]\n"
-	"\nOpens kymo's viewer (kymo serve). TRACY_DPI_SCALE makes it larger or smaller.\n"
-	"\n  -a HOST    the machine that the program runs on (this one)\n"
-	"  -p PORT    the viewer's port (8086, or the next one that is free)\n";
+	"\nOpens kymo's viewer (kymo serve). TRACY_DPI_SCALE sets the scale of the page.\n"
+	"\n  -a HOST    machine of the program (this one)\n"
+	"  -p PORT    port of the viewer (8086, or the next free one)\n";
 
 static int is_here(const char *host)
 {
@@ -34,10 +33,10 @@ static int is_here(const char *host)
 	return !strcmp(own, host);
 }
 
-/* Its recordings are there, and so is the viewer; what comes here is a page. */
-static int say_how(const char *host, const char *port)
+/* The viewer has to run on the machine of the recordings; only its page is shown here. */
+static int print_ssh_command(const char *host, const char *port)
 {
-	printf("the viewer of %s runs there; this shows it here, at http://localhost:%s/\n"
+	printf("The viewer has to run on %s. To open it here, at http://localhost:%s/:\n"
 	       "  ssh -L %s:127.0.0.1:%s %s kymo serve --port %s\n",
 	       host, port, port, port, host, port);
 	return fflush(stdout) ? FAILED : 0;
@@ -61,13 +60,13 @@ int main(int argc, char **argv)
 		else if (letter == 'p')
 			port = optarg;
 		else
-			return fputs("tracy: -a HOST, -p PORT and a recording are taken; tracy -h "
-				     "says more\n",
+			return fputs("tracy: unknown option; usage: tracy [-a HOST] [-p PORT] "
+				     "[RECORDING]\n",
 				     stderr),
 			       WRONG_USE;
 	}
 	if (!is_here(host))
-		return say_how(host, port ? port : "8086");
+		return print_ssh_command(host, port ? port : "8086");
 	if (port) {
 		words[count++] = "--port";
 		words[count++] = (char *)port;

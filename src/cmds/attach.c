@@ -1,4 +1,4 @@
-/* kymo attach: records a program that runs, from outside. */
+/* kymo attach: records a running program from outside. */
 #include "cmds/cmds.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 struct attach {
 	struct attach_options options;
-	struct live_processes live; /* of a program that records already */
+	struct live_processes live; /* of a program that is already recorded */
 	struct kymo_control settings;
 	char name[64];
 	bool force, quiet, no_summary;
@@ -35,12 +35,11 @@ static int read_pid(struct attach *attach, const char *word)
 	int32_t pid;
 
 	if (!store_is_pid(word, &pid) || !pid)
-		return cmds_wrong(
-			"attach",
-			"which process? a pid is wanted, not %s; `kymo ls` and ps list them", word);
+		return cmds_wrong("attach", "%s is not a pid; kymo ls and ps list processes", word);
 	attach->options.pid = pid;
 	if (attach->options.pid == getpid())
-		return cmds_wrong("attach", "process %s is this command itself", word);
+		return cmds_wrong("attach", "cannot attach to process %s: it is this command",
+				  word);
 	return -1;
 }
 
@@ -83,44 +82,42 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.word_count != 1)
-		return cmds_wrong("attach", "which process? kymo attach [OPTIONS] PID");
+		return cmds_wrong("attach", "expected one PID; usage: kymo attach [OPTIONS] PID");
 	status = cmds_check_settings("attach");
 	return status < 0 ? read_pid(attach, args.words[0]) : status;
 }
 
-/* ---- who it is ------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
-static int attach_look_at_process(struct attach *attach, struct kymo_error *err)
+static int attach_check_process(struct attach *attach, struct kymo_error *err)
 {
 	struct proc_stat stat;
 	int pid = (int)attach->options.pid;
 	int rc = proc_stat(pid, &stat);
 
 	if (rc == -ENOENT || rc == -ESRCH)
-		return error_set(err, ESRCH, "no process %d runs", pid);
+		return error_set(err, ESRCH, "process %d does not exist", pid);
 	if (rc)
-		return error_set(err, -rc,
-				 "process %d cannot be looked at: %s; sudo kymo attach %d", pid,
-				 strerror(-rc), pid);
+		return error_set(err, -rc, "cannot read process %d: %s; use sudo kymo attach %d",
+				 pid, strerror(-rc), pid);
 	if (stat.state == 'Z' || stat.state == 'X')
 		return error_set(err, ESRCH,
-				 "process %d has ended already: it is a zombie, whose parent %d "
-				 "has not looked after it",
-				 pid, (int)stat.ppid);
-	/* All processes descend from it, kymo too: children are followed. */
+				 "process %d has ended: it is a zombie of its parent %d", pid,
+				 (int)stat.ppid);
+	/* Children are followed, and all processes descend from this one, kymo included. */
 	if (pid == 1)
-		return error_set(err, EINVAL,
-				 "process 1 (%s) is the ancestor of every process here, and all of "
-				 "them would be followed; kymo attach the one that is meant, kymo "
-				 "backtrace 1 shows this one alone",
-				 stat.name);
+		return error_set(
+			err, EINVAL,
+			"cannot attach to process 1 (%s): every process is its child and would be "
+			"recorded; attach to one of them, or use kymo backtrace 1",
+			stat.name);
 	attach->options.starttime = stat.starttime;
 	snprintf(attach->name, sizeof(attach->name), "%s", stat.name);
 	return 0;
 }
 
-static void seconds_of(const struct kymo_control *control, const char *name, char *out,
-		       size_t out_bytes)
+static void format_setting(const struct kymo_control *control, const char *name, char *out,
+			   size_t out_bytes)
 {
 	const struct settings_key *key = settings_find(name);
 	struct settings_value value;
@@ -129,45 +126,45 @@ static void seconds_of(const struct kymo_control *control, const char *name, cha
 	settings_format(key, &value, out, out_bytes);
 }
 
-/* Somebody watches it: all that is wanted is there. */
-static int already_watched(const struct attach *attach, pid_t watcher,
-			   const struct live_process *collector)
+/* Another collector records the program: there is nothing to do. */
+static int print_already_recorded(const struct attach *attach, pid_t collector_pid,
+				  const struct live_process *collector)
 {
 	char samples[64], system[64];
 	int pid = (int)attach->options.pid;
 
-	fprintf(stderr, "kymo: process %d is watched by kymo (pid %d) already: ", pid,
-		(int)watcher);
+	fprintf(stderr, "kymo: process %d is already recorded by kymo (pid %d): ", pid,
+		(int)collector_pid);
 	if (collector) {
-		seconds_of(&collector->control, "sample_rate", samples, sizeof(samples));
-		seconds_of(&collector->control, "system_rate", system, sizeof(system));
+		format_setting(&collector->control, "sample_rate", samples, sizeof(samples));
+		format_setting(&collector->control, "system_rate", system, sizeof(system));
 		fprintf(stderr, "stacks every %s s, metrics every %s s, ", samples, system);
 	}
-	fprintf(stderr, "in %s; kymo config %d changes that, kymo query %d asks\n",
+	fprintf(stderr, "in %s; kymo config %d changes the rates, kymo query %d reads it\n",
 		attach->live.disk[0] ? attach->live.disk : attach->live.directory, pid, pid);
 	return CMDS_OK;
 }
 
-/* -1, or the exit status: there is nothing to do, or it cannot be done. */
+/* -1 to continue, else the exit status. */
 static int attach_find_recording(struct attach *attach)
 {
 	struct kymo_error err = { 0 };
 	const struct live_process *collector, *target;
-	pid_t watcher;
+	pid_t collector_pid;
 
 	if (live_processes_open_pid(attach->options.pid, &attach->live, &err))
 		return err.code == ENOENT ? -1 : cmds_fail("attach", &err);
 	collector = live_processes_collector(&attach->live);
-	/* kymo run is there before it has measured anything. */
-	watcher = collector		    ? collector->control.pid
-		  : attach->live.supervised ? attach->live.run.supervisor_pid
-					    : 0;
-	if (watcher)
-		return already_watched(attach, watcher, collector);
+	/* kymo run exists before its collector has a control page. */
+	collector_pid = collector		  ? collector->control.pid
+			: attach->live.supervised ? attach->live.run.supervisor_pid
+						  : 0;
+	if (collector_pid)
+		return print_already_recorded(attach, collector_pid, collector);
 	if (attach->options.directory) {
 		error_set(&err, EEXIST,
-			  "process %d records already, in %s, and is joined there: leave -o out; "
-			  "kymo snapshot %d FILE keeps a copy",
+			  "cannot use -o: process %d records into %s already; omit -o, and use "
+			  "kymo snapshot %d FILE for a copy",
 			  (int)attach->options.pid, attach->live.directory,
 			  (int)attach->options.pid);
 		return cmds_fail("attach", &err);
@@ -185,14 +182,16 @@ static int attach_find_recording(struct attach *attach)
 	return -1;
 }
 
-/* ---- what is said ---- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void print_begin(const struct attach *attach)
 {
 	if (!attach->quiet && isatty(STDERR_FILENO))
-		fprintf(stderr, "kymo: watching %s (pid %d)%s; Ctrl-C ends that, not the program\n",
+		fprintf(stderr,
+			"kymo: recording %s (pid %d)%s; Ctrl-C ends the recording, not the "
+			"program\n",
 			attach->name, (int)attach->options.pid,
-			attach->options.live ? ", in the recording that it makes" : "");
+			attach->options.live ? " into its own recording" : "");
 }
 
 static void print_end(const struct attach *attach, const struct collect_result *result)
@@ -204,11 +203,11 @@ static void print_end(const struct attach *attach, const struct collect_result *
 
 	if (attach->quiet)
 		return;
-	buf_text(&line, "kymo: watched ");
+	buf_text(&line, "kymo: recorded ");
 	text_visible(&line, attach->name, strlen(attach->name));
-	buf_print(&line, " (pid %d) for %s, and it %s; recording ", (int)attach->options.pid,
+	buf_print(&line, " (pid %d) for %s; the program %s; recording ", (int)attach->options.pid,
 		  format_clock((double)result->duration_ns, style.utf8).text,
-		  result->ended ? "has ended" : "runs on");
+		  result->ended ? "has ended" : "is still running");
 	text_visible(&line, result->directory, strlen(result->directory));
 	fprintf(stderr, "%s\n", buf_get(&line));
 	buf_fini(&line);
@@ -227,10 +226,10 @@ int cmd_attach(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	say_quiet(attach.quiet);
-	if (attach_look_at_process(&attach, &err))
+	if (attach_check_process(&attach, &err))
 		return cmds_fail("attach", &err);
 	status = attach_find_recording(&attach);
-	if (status < 0 && attach.force && cmds_make_way("attach", attach.options.directory))
+	if (status < 0 && attach.force && cmds_remove_old("attach", attach.options.directory))
 		status = CMDS_FAILED;
 	if (status < 0) {
 		print_begin(&attach);

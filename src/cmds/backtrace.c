@@ -1,4 +1,4 @@
-/* kymo backtrace: what every thread of a program is doing now, without stopping it. */
+/* kymo backtrace: the current stack of every thread of a program, without stopping it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ struct request {
 	const char *target;
 	bool json, tree;
 	struct stacks_options stacks;
-	/* the program of a recording that has ended, attach's, if it has not; 0: it has */
-	pid_t runs_on;
+	/* the program of an ended recording of kymo attach, if it is still running; else 0 */
+	pid_t running_pid;
 };
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -45,8 +45,7 @@ static int backtrace_take_option(void *context, struct cmds_args *args,
 	if (!strcmp(option->name, "format")) {
 		request->json = !strcmp(args->value, "json");
 		if (!request->json && strcmp(args->value, "text") != 0)
-			return cmds_wrong("backtrace",
-					  "no format is called %s; there are text and json",
+			return cmds_wrong("backtrace", "unknown format %s; use text or json",
 					  args->value);
 	}
 	return -1;
@@ -62,12 +61,12 @@ static int backtrace_parse(struct request *request, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.word_count > 1)
-		return cmds_wrong("backtrace", "one TARGET at a time, not %zu", args.word_count);
+		return cmds_wrong("backtrace", "expected one TARGET, got %zu", args.word_count);
 	request->target = args.word_count ? args.words[0] : NULL;
 	return -1;
 }
 
-/* ---- who ------------------------------------------------------------------------------------- */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 static bool target_runs(const struct kymo_run_file *run)
 {
@@ -75,9 +74,9 @@ static bool target_runs(const struct kymo_run_file *run)
 	       proc_alive(run->target_pid, run->target_starttime);
 }
 
-/* A recording stands for the program that it is of; *out 0: which has ended, or is not recorded any
-   more. */
-static int pid_of_recording(const char *path, pid_t *out, pid_t *runs_on, struct kymo_error *err)
+/* The pid of the recorded program; *out is 0 if it has ended or is no longer recorded. */
+static int pid_of_recording(const char *path, pid_t *out, pid_t *running_pid,
+			    struct kymo_error *err)
 {
 	struct recording *recording = NULL;
 	int rc;
@@ -92,12 +91,12 @@ static int pid_of_recording(const char *path, pid_t *out, pid_t *runs_on, struct
 		    recording->processes[i].role == KYMO_ROLE_TARGET)
 			*out = recording->processes[i].pid;
 	if (target_runs(&recording->run))
-		*(recording->live ? out : runs_on) = recording->run.target_pid;
+		*(recording->live ? out : running_pid) = recording->run.target_pid;
 	store_close(recording);
 	return 0;
 }
 
-/* A pid, or a recording of one that has ended: *out is 0 then, and path says where. */
+/* A running process (*out), or the recording of an ended one (*out is 0, and path is set). */
 static int find_target(struct request *request, pid_t *out, char *path, size_t path_bytes,
 		       struct kymo_error *err)
 {
@@ -111,7 +110,7 @@ static int find_target(struct request *request, pid_t *out, char *path, size_t p
 		return 0;
 	}
 	rc = store_resolve(target, path, path_bytes, err);
-	return rc ? rc : pid_of_recording(path, out, &request->runs_on, err);
+	return rc ? rc : pid_of_recording(path, out, &request->running_pid, err);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -132,8 +131,8 @@ static int answer_one(const struct request *request, pid_t pid, struct kymo_erro
 	return 0;
 }
 
-/* All descendants too. A child that cannot be read, or ends meanwhile, is said on stderr; the rest
-   is shown. */
+/* The process and its descendants. A child that cannot be read is reported on stderr; the others
+   are shown. */
 static int answer_tree(const struct request *request, pid_t pid, struct kymo_error *err)
 {
 	struct text_style style = text_style_of(stdout);
@@ -144,7 +143,7 @@ static int answer_tree(const struct request *request, pid_t pid, struct kymo_err
 	size_t count = 0;
 
 	if (proc_stat(pid, &stat))
-		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+		return error_set(err, ESRCH, "process %d does not exist", (int)pid);
 	family_root(&family, pid, stat.starttime, stat.name);
 	family_look(&family);
 	all = calloc(family.count + 1, sizeof(*all));
@@ -170,18 +169,18 @@ static int refuse_dead(const struct request *request, const char *path, struct k
 	const struct stacks_options *asked = &request->stacks;
 	const char *option = asked->native ? "native" : asked->locals ? "locals" : "why";
 
-	if (request->runs_on)
+	if (request->running_pid)
 		return error_set(err, ESRCH,
-				 "the recording %s has ended, and its program runs on: `kymo "
-				 "backtrace --%s %d` asks it",
-				 path, option, (int)request->runs_on);
+				 "the recording %s has ended, but its program is still running; "
+				 "use kymo backtrace --%s %d",
+				 path, option, (int)request->running_pid);
 	return error_set(err, ESRCH,
-			 "the program of %s has ended: --%s needs one that runs; without it the "
-			 "last stacks that were taken are shown",
-			 path, option);
+			 "--%s needs a running program, and the program of %s has ended; omit it "
+			 "to see the last sampled stacks",
+			 option, path);
 }
 
-/* What was not written down while it lived cannot be asked any more. */
+/* Shows the last sampled stacks. Details that need the process are refused. */
 static int answer_dead(const struct request *request, const char *path, struct kymo_error *err)
 {
 	const struct stacks_options *asked = &request->stacks;
@@ -204,16 +203,16 @@ static int answer_dead(const struct request *request, const char *path, struct k
 			putchar('\n');
 		backtrace_print(&stacks[i], &style, stdout);
 	}
-	if (request->runs_on)
+	if (request->running_pid)
 		fprintf(stderr,
-			"kymo backtrace: the program runs on; `kymo backtrace %d` shows what it "
-			"does now\n",
-			(int)request->runs_on);
+			"kymo backtrace: the program is still running; kymo backtrace %d shows its "
+			"current stacks\n",
+			(int)request->running_pid);
 	laststacks_free(stacks, count);
 	return 0;
 }
 
-/* Of a program on another machine, by the kymo serve there. */
+/* Asks the kymo serve of another machine. */
 static int answer_remote(const struct request *request)
 {
 	const struct stacks_options *asked = &request->stacks;

@@ -18,10 +18,10 @@
 #include "views/term/format.h"
 #include "views/term/text.h"
 
-/* ---- saying things -------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
-/* What is typed or recorded cannot drive the terminal. Only DuckDB's own messages have more than
-   one line. */
+/* Escapes control characters of typed or recorded text. Only messages of DuckDB have several
+   lines. */
 static void cmds_say(const char *command, const char *sentence)
 {
 	struct buf line = { 0 };
@@ -85,7 +85,7 @@ void cmds_say_file(const char *file)
 		fprintf(stderr, "kymo: %s, %s\n", file, format_bytes((double)status.st_size).text);
 }
 
-int cmds_make_way(const char *command, const char *directory)
+int cmds_remove_old(const char *command, const char *directory)
 {
 	struct kymo_error err = { 0 };
 	struct stat st;
@@ -93,10 +93,9 @@ int cmds_make_way(const char *command, const char *directory)
 	if (!directory || lstat(directory, &st) || !rmdir(directory)) /* it was empty */
 		return 0;
 	if (store_kind(directory, &err) != STORE_DIRECTORY) {
-		error_set(
-			&err, EEXIST,
-			"%s is there already and is no recording; --force replaces only recordings",
-			directory);
+		error_set(&err, EEXIST,
+			  "%s exists and is not a recording; --force replaces only recordings",
+			  directory);
 		return cmds_fail(command, &err);
 	}
 	return store_remove(directory, &err) ? cmds_fail(command, &err) : 0;
@@ -104,11 +103,11 @@ int cmds_make_way(const char *command, const char *directory)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static const struct cmds_option help_option = { 'h', "help", NULL, "explain the command" };
+static const struct cmds_option help_option = { 'h', "help", NULL, "show this help" };
 
 void cmds_args_init(struct cmds_args *args, const char *command, int argc, char **argv)
 {
-	/* Words are gathered at the front of argv, over what has been read already. */
+	/* Words are collected at the front of argv, over arguments that were read already. */
 	*args = (struct cmds_args){
 		.command = cmds_find(command),
 		.argc = argc,
@@ -141,7 +140,7 @@ static const struct cmds_option *find_name(const struct cmds_command *command, c
 
 static int cmds_unknown_option(const struct cmds_args *args, const char *typed, size_t bytes)
 {
-	const char *names[32] = { help_option.name }, *near;
+	const char *names[32] = { help_option.name }, *suggestion;
 	char word[64];
 	size_t count = 1;
 
@@ -149,26 +148,27 @@ static int cmds_unknown_option(const struct cmds_args *args, const char *typed, 
 	for (const struct cmds_option *option = args->command->options; option->name && count < 31;
 	     option++)
 		names[count++] = option->name;
-	near = spelling_word(word, names);
-	if (near)
-		return cmds_wrong(args->command->name,
-				  "no option is called --%s; did you mean --%s?", word, near);
-	return cmds_wrong(args->command->name, "no option is called --%s; kymo help %s lists them",
-			  word, args->command->name);
+	suggestion = spelling_word(word, names);
+	if (suggestion)
+		return cmds_wrong(args->command->name, "unknown option --%s; did you mean --%s?",
+				  word, suggestion);
+	return cmds_wrong(args->command->name,
+			  "unknown option --%s; kymo help %s lists the options", word,
+			  args->command->name);
 }
 
-/* The option's value: what stands with it, or the next word. */
+/* The option's value: attached to it (--name=value, -nvalue) or the next argument. */
 static bool take_value(struct cmds_args *args, const struct cmds_option *option,
-		       const char *with_it, int *status)
+		       const char *attached, int *status)
 {
 	args->value = NULL;
 	if (!option->value) {
-		if (!with_it)
+		if (!attached)
 			return true;
 		*status = cmds_wrong(args->command->name, "--%s takes no value", option->name);
 		return false;
 	}
-	args->value = with_it;
+	args->value = attached;
 	if (!args->value && args->at < args->argc)
 		args->value = args->argv[args->at++];
 	if (args->value)
@@ -195,22 +195,22 @@ static const struct cmds_option *read_letter(struct cmds_args *args, int *status
 {
 	char letter = *args->rest++;
 	const struct cmds_option *option = find_letter(args->command, letter);
-	const char *with_it = NULL;
+	const char *attached = NULL;
 
 	if (!option) {
 		*status = cmds_wrong(args->command->name,
-				     "no option is called -%c; kymo help %s lists them", letter,
+				     "unknown option -%c; kymo help %s lists the options", letter,
 				     args->command->name);
 		return NULL;
 	}
 	if (option->value && *args->rest) {
-		with_it = args->rest;
+		attached = args->rest;
 		args->rest = "";
 	}
-	return take_value(args, option, with_it, status) ? option : NULL;
+	return take_value(args, option, attached, status) ? option : NULL;
 }
 
-/* SQL that begins with a comment is a word: no option has a blank in its name. */
+/* SQL may begin with a comment. Names of options contain no blanks, which tells them apart. */
 static bool is_comment(const char *word)
 {
 	size_t name = strcspn(word, "= \t\n");
@@ -311,7 +311,7 @@ bool cmds_number(struct cmds_args *args, const struct cmds_option *option, doubl
 	*out = strtod(args->value, &end);
 	if (end != args->value && !*end && isfinite(*out) && *out >= 0 && *out <= most)
 		return true;
-	*status = cmds_wrong(args->command->name, "--%s needs a number of 0 to %.15g, not %s",
+	*status = cmds_wrong(args->command->name, "--%s needs a number from 0 to %.15g, not %s",
 			     option->name, most, args->value);
 	return false;
 }
@@ -341,11 +341,11 @@ static void print_option(const struct cmds_option *option)
 	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name,
 		 option->value && option->value[0] != '[' ? " " : "",
 		 option->value ? option->value : "");
-	/* What is long has its help below it. */
+	/* Options that are too long for the first column have their help on the next line. */
 	printf(strlen(left) > 27 ? "  %s\n%30s%s\n" : "  %-27s%1s%s\n", left, "", option->help);
 }
 
-/* "command\tcomment": the comment on the same line where there is room, else below. */
+/* Lines of the form "command\tcomment". */
 static void print_examples(const char *examples)
 {
 	const char *end, *tab;

@@ -1,4 +1,4 @@
-/* The commands of `kymo`: rows of one table (main.c), a file each. */
+/* The commands of `kymo`: one row each in the table of main.c, one file each. */
 #ifndef KYMO_CMDS_CMDS_H
 #define KYMO_CMDS_CMDS_H
 
@@ -12,7 +12,7 @@ enum { CMDS_OK = 0, CMDS_FAILED = 1, CMDS_WRONG_USE = 2, CMDS_INTERRUPTED = 130 
 struct cmds_option {
 	char letter; /* 0: none */
 	const char *name; /* without --; NULL ends the list */
-	const char *value; /* what to call its value in the help; NULL: it takes none */
+	const char *value; /* the placeholder in the help; NULL: no value */
 	const char *help; /* one line */
 };
 
@@ -21,15 +21,16 @@ struct cmds_command {
 	/* argv[0] is the command's name. Returns the exit status. */
 	int (*run)(int argc, char **argv);
 	const char *summary; /* one line, for `kymo help` */
-	const char *usage; /* what follows "kymo NAME"; alternatives are parted by \n */
-	const struct cmds_option *options; /* NULL: it reads its own and prints its own --help */
+	const char *usage; /* the text after "kymo NAME"; alternatives are separated by \n */
+	/* NULL: the command parses its own options and prints its own --help */
+	const struct cmds_option *options;
 	const char *examples; /* lines "command\tcomment" */
 };
 
-/* Rows of the table; a name of NULL ends it. */
+/* Ends with a row whose name is NULL. */
 extern const struct cmds_command cmds_table[];
 const struct cmds_command *cmds_find(const char *name);
-/* `kymo run` reads its own, which may have optional values. */
+/* `kymo run` parses its options itself, because some have optional values. */
 extern const struct cmds_option cmds_run_options[];
 
 int cmd_run(int argc, char **argv);
@@ -50,64 +51,64 @@ int cmd_serve(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-/* Options and words of a command line, taken apart against the command's own list. */
+/* A parser for the options and words of a command line. */
 struct cmds_args {
 	const struct cmds_command *command;
 	int argc, at;
 	char **argv;
 	bool only_words; /* after -- */
-	bool takes_sql; /* set by the command: what begins with a comment of SQL is a word */
-	const char *rest; /* letters of a bundle: -abc */
-	const char *value; /* of the option that cmds_next() gave */
+	/* set by the command: a word that begins with an SQL comment is not an option */
+	bool takes_sql;
+	const char *rest; /* unread letters of a bundle such as -abc */
+	const char *value; /* of the option that cmds_next() returned */
 	char **words;
 	size_t word_count;
-	bool help; /* --help was there and has been answered */
+	bool help; /* --help was given and the help was printed */
 };
 
 void cmds_args_init(struct cmds_args *args, const char *command, int argc, char **argv);
-/* The next option's row; NULL when all are read (then .words holds the rest) or when *status is to
-   be returned: -1 otherwise. */
+/* The row of the next option. NULL: all options are read and .words holds the rest (*status is -1),
+   or the command has to return *status. */
 const struct cmds_option *cmds_next(struct cmds_args *args, int *status);
-/* Gives each option to take(), which returns -1 or the exit status. -1 when all are read, or the
-   exit status. */
+/* Passes each option to take(), which returns -1 to continue or an exit status. Returns -1 when all
+   options are read, else the exit status. */
 int cmds_take_all(struct cmds_args *args,
 		  int (*take)(void *request, struct cmds_args *args,
 			      const struct cmds_option *option),
 		  void *request);
-/* For commands that have --output FILE and --force alone: what they say. -1, or the exit status. */
+/* For commands whose only options are --output FILE and --force. -1, or the exit status. */
 int cmds_take_file(struct cmds_args *args, const char **out_file, bool *out_force);
-/* Seconds after which a zone or step is slow, as the option or variable of that name says; a
-   variable may be unset (NULL) or empty, and *out_ns stays. -1, or the exit status: it is no such
-   number. */
+/* Parses the seconds after which a zone or step is slow, from the option or variable `name`. An
+   unset (NULL) or empty variable leaves *out_ns unchanged. -1, or the exit status if the text is
+   invalid. */
 int cmds_slow(const char *command, const char *name, const char *text, uint64_t *out_ns);
-/* Words of the environment that the program would only complain of when it runs already. -1, or the
-   exit status. */
+/* Checks the settings in the environment before the program starts. -1, or the exit status. */
 int cmds_check_settings(const char *command);
-/* A whole number from 0 to most, else a sentence and *status 2. */
+/* Parses a number from 0 to most. On failure it prints an error and sets *status to 2. */
 bool cmds_number(struct cmds_args *args, const struct cmds_option *option, double most, double *out,
 		 int *status);
 
-/* "kymo NAME: sentence" on stderr, one line; gives 2 and 1. */
+/* Print "kymo NAME: sentence" as one line on stderr. cmds_wrong() returns 2, cmds_fail() returns
+   1. */
 int cmds_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmds_fail(const char *command, const struct kymo_error *err);
 
-/* --force: what --output names makes way; only a recording, or an empty directory, is ever
-   replaced. 0, or the exit status. */
-int cmds_make_way(const char *command, const char *directory);
+/* For --force: removes the directory that --output names. Only a recording or an empty directory is
+   ever removed. 0, or the exit status. */
+int cmds_remove_old(const char *command, const char *directory);
 
 /* The text of `kymo NAME --help`. */
 void cmds_print_help(const struct cmds_command *command);
 
 struct tables;
-/* From here on Ctrl-C cancels what these tables do (NULL: ends the program), and a second one ends
-   it. */
+/* From here on Ctrl-C cancels the query on these tables, and a second Ctrl-C ends the command.
+   NULL: the first one ends it. */
 void cmds_interruptible(struct tables *tables);
 bool cmds_interrupted(void);
 
-/* Flushes stdout. 1 where it could not be written: said on stderr, but for a closed pipe, which is
-   the reader's right. */
+/* Flushes stdout. Returns 1 and prints an error if that fails; a closed pipe is not reported. */
 int cmds_finish(const char *command);
-/* What was written, and how large it is, in one line on stderr; nothing of "-". */
+/* Prints the name and size of a written file on stderr; nothing for "-". */
 void cmds_say_file(const char *file);
 
 #endif

@@ -15,7 +15,7 @@
 struct request {
 	const char *a[COMPARE_RUNS_MOST], *b[COMPARE_RUNS_MOST];
 	struct compare_options options;
-	const struct format *format; /* NULL: not said */
+	const struct format *format; /* NULL: not given */
 	const char *file;
 	bool all, force;
 };
@@ -28,10 +28,10 @@ static int write_html(const struct request *request, const struct compare *compa
 		      struct kymo_error *err);
 
 static const struct format {
-	const char *name; /* also the ending of its files */
-	const char *
-		/* how a file of ours begins, that may be replaced; NULL: it is for a terminal */
-		mark;
+	const char *name; /* also the extension of its files */
+	/* a file that begins with this is replaced without --force; NULL: for terminals
+		   only */
+	const char *mark;
 	int (*write)(const struct request *request, const struct compare *compare, FILE *out,
 		     struct kymo_error *err);
 } formats[] = {
@@ -48,30 +48,32 @@ static const struct format *format_find(const char *name)
 	return NULL;
 }
 
-/* Stands for the -- between the runs of A and those of B, so that options may follow it; known by
-   its address. */
+/* Replaces the -- between the runs of A and B, so that options may follow it. Compared by
+   address. */
 static char divider[] = "|";
 
 static int compare_add_target(struct request *request, bool b, const char *target)
 {
 	size_t *count = b ? &request->options.b_count : &request->options.a_count;
 
-	/* Both sides together are what the statistics have room for. */
+	/* The limit of the statistics applies to both sides together. */
 	if (*count == COMPARE_RUNS_MOST / 2)
-		return cmds_wrong("compare", "at most %d runs of each", COMPARE_RUNS_MOST / 2);
+		return cmds_wrong("compare", "at most %d runs of each side are supported",
+				  COMPARE_RUNS_MOST / 2);
 	(b ? request->b : request->a)[(*count)++] = target;
 	return -1;
 }
 
 /* "5%", "5 %" or "0.05". */
-static int take_bar(struct request *request, const char *value)
+static int take_fail_above(struct request *request, const char *value)
 {
 	char *end = NULL;
 	double number = strtod(value, &end);
 
 	end += strspn(end, " ");
 	if (end == value || !isfinite(number) || number < 0 || (*end && strcmp(end, "%")))
-		return cmds_wrong("compare", "--fail-above needs a share as 5%%, not %s", value);
+		return cmds_wrong("compare", "--fail-above needs a share such as 5%%, not %s",
+				  value);
 	request->options.fail_above = *end ? number / 100 : number;
 	return -1;
 }
@@ -83,12 +85,11 @@ static int compare_take_option(void *context, struct cmds_args *args,
 	if (!strcmp(option->name, "a") || !strcmp(option->name, "b"))
 		return compare_add_target(request, option->name[0] == 'b', args->value);
 	if (!strcmp(option->name, "fail-above"))
-		return take_bar(request, args->value);
+		return take_fail_above(request, args->value);
 	if (!strcmp(option->name, "format")) {
 		request->format = format_find(args->value);
 		if (!request->format)
-			return cmds_wrong("compare",
-					  "no format is called %s; there are text, html and json",
+			return cmds_wrong("compare", "unknown format %s; use text, html or json",
 					  args->value);
 	} else if (!strcmp(option->name, "output")) {
 		request->file = args->value;
@@ -113,10 +114,10 @@ static int compare_take_words(struct request *request, const struct cmds_args *a
 	for (size_t i = 0; i < args->word_count; i++)
 		divided |= args->words[i] == divider;
 	if (!divided && args->word_count && args->word_count != 2)
-		return cmds_wrong(
-			"compare",
-			"two recordings, A and B, or several of each with -- between them, not %zu",
-			args->word_count);
+		return cmds_wrong("compare",
+				  "expected two recordings A and B, or several of each separated "
+				  "by --, got %zu",
+				  args->word_count);
 	for (size_t i = 0; i < args->word_count && status < 0; i++) {
 		if (args->words[i] == divider)
 			b = true;
@@ -124,12 +125,13 @@ static int compare_take_words(struct request *request, const struct cmds_args *a
 			status = compare_add_target(request, divided ? b : i == 1, args->words[i]);
 	}
 	if (status < 0 && (!request->options.a_count || !request->options.b_count))
-		return cmds_wrong("compare",
-				  "which ones? kymo compare A B; kymo ls lists recordings");
+		return cmds_wrong(
+			"compare",
+			"no recordings given; usage: kymo compare A B (kymo ls lists recordings)");
 	return status;
 }
 
-/* What a file shall be, where -f does not say so; a page is no text for a terminal. */
+/* Infers the format from the name of the file if -f is not given. */
 static int settle_format(struct request *request)
 {
 	const char *dot = request->file ? strrchr(request->file, '.') : NULL;
@@ -137,13 +139,11 @@ static int settle_format(struct request *request)
 	if (!request->format)
 		request->format = dot ? format_find(dot + 1) : request->file ? NULL : &formats[0];
 	if (!request->format || (request->file && !request->format->mark))
-		return cmds_wrong(
-			"compare",
-			"what %s shall be is not clear: end its name in .html or .json, or add -f",
-			request->file);
+		return cmds_wrong("compare", "cannot infer the format of %s from its name; use -f",
+				  request->file);
 	if (!request->file && request->format->write == write_html && isatty(STDOUT_FILENO))
 		return cmds_wrong("compare",
-				  "a page is no text for a terminal; name a file: -o compare.html");
+				  "cannot write html to a terminal; use -o compare.html");
 	return -1;
 }
 
@@ -162,7 +162,7 @@ static int compare_parse(struct request *request, int argc, char **argv)
 	return status < 0 ? settle_format(request) : status;
 }
 
-/* What cannot be compared is said on stderr, and no table follows. */
+/* Runs that are not comparable have no table; the caller reports the reason. */
 static int compare_write_text(const struct request *request, const struct compare *compare,
 			      FILE *out, struct kymo_error *err)
 {
@@ -198,16 +198,16 @@ static int write_html(const struct request *request, const struct compare *compa
 static int compare_write_file(const struct request *request, const struct compare *compare,
 			      struct kymo_error *err)
 {
-	struct atomic_file aside;
-	int rc = report_file_open(&aside, request->file, request->format->mark, request->force,
+	struct atomic_file output;
+	int rc = report_file_open(&output, request->file, request->format->mark, request->force,
 				  err);
 
 	if (rc)
 		return rc;
-	rc = request->format->write(request, compare, aside.file, err);
+	rc = request->format->write(request, compare, output.file, err);
 	if (!rc)
-		return atomic_file_commit(&aside, err);
-	atomic_file_discard(&aside);
+		return atomic_file_commit(&output, err);
+	atomic_file_discard(&output);
 	return rc;
 }
 
@@ -224,7 +224,7 @@ static int cmds_compare_print(const struct request *request, const struct compar
 		cmds_say_file(request->file);
 	if (compare->sentence[0])
 		return compare->failed ? CMDS_FAILED : status;
-	error_set(&err, EINVAL, "cannot compare: %s (--anyway does it all the same)", compare->why);
+	error_set(&err, EINVAL, "cannot compare: %s; use --anyway to override", compare->why);
 	return cmds_fail("compare", &err);
 }
 

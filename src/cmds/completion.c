@@ -1,6 +1,6 @@
 /*
- * kymo completion: what a shell offers at the Tab key. The script that a shell loads asks this
- * command for words that may come next, so that it never grows old.
+ * kymo completion: prints the script that a shell loads for Tab completion. The script calls this
+ * command for the possible next words, so that it does not change between versions.
  */
 #include "cmds/cmds.h"
 
@@ -56,10 +56,10 @@ static void offer_options(const struct cmds_option *options, const char *typed)
 		snprintf(word, sizeof(word), "--%s", options->name);
 		offer(typed, word, options->help);
 	}
-	offer(typed, "--help", "explain the command");
+	offer(typed, "--help", "show this help");
 }
 
-/* "text|json": one of these. */
+/* The alternatives of a value such as "text|json". */
 static void offer_values(const char *values, const char *typed)
 {
 	char copy[128], *rest = copy, *word;
@@ -111,7 +111,7 @@ static bool takes_target(const struct cmds_command *command)
 	       !strcmp(command->name, "compare");
 }
 
-/* The last word is the one that is being typed. */
+/* The last word is the incomplete one. */
 static void offer_next(char **words, size_t count)
 {
 	const char *typed = count ? words[count - 1] : "";
@@ -154,5 +154,5 @@ int cmd_completion(int argc, char **argv)
 			fputs(scripts[i].script, stdout);
 			return cmds_finish("completion");
 		}
-	return cmds_wrong("completion", "for which shell? there are bash, zsh and fish");
+	return cmds_wrong("completion", "expected one shell: bash, zsh or fish");
 }

@@ -1,4 +1,4 @@
-/* kymo config: reads and changes the settings of a program that runs. */
+/* kymo config: reads and changes the settings of a running program. */
 #include "cmds/cmds.h"
 
 #include <errno.h>
@@ -22,23 +22,23 @@
 #include "views/term/text.h"
 
 #define KEYS_MOST 32
-#define FOLLOW_TRIES 50 /* to see that a program has followed */
+#define FOLLOW_TRIES 50 /* for a program to apply a change */
 #define FOLLOW_PAUSE_NS 20000000
 
-/* A word of the command line, taken apart. */
-struct wish {
+/* One KEY or KEY=VALUE of the command line. */
+struct change {
 	const struct settings_key *key;
-	bool change; /* else it only asks */
+	bool sets_value; /* false: print the value */
 	struct settings_value value, old;
 	bool changed;
-	size_t heard; /* pages that have it now */
+	size_t reached; /* control pages that have the value now */
 };
 
 struct config {
 	const char *target;
-	int32_t pid; /* of TARGET, where it is one; else 0 */
+	int32_t pid; /* if TARGET is a pid; else 0 */
 	struct live_processes live;
-	struct wish wishes[KEYS_MOST];
+	struct change changes[KEYS_MOST];
 	size_t count;
 	bool json;
 };
@@ -47,7 +47,7 @@ static void print_keys(void)
 {
 	char variable[48];
 
-	printf("\nKeys, also as kymo.KEY; before the start as KYMO_KEY in the environment:\n");
+	printf("\nKeys (also kymo.KEY; KYMO_KEY in the environment at program start):\n");
 	for (const struct settings_key *key = settings_keys; key->name; key++) {
 		settings_variable(key, variable, sizeof(variable));
 		printf("  %-13s  %s (%s)\n", key->name, key->about,
@@ -59,64 +59,65 @@ static void print_keys(void)
 
 static int unknown_key(const char *typed)
 {
-	const char *names[KEYS_MOST] = { NULL }, *near;
+	const char *names[KEYS_MOST] = { NULL }, *suggestion;
 	size_t count = 0;
 
 	for (const struct settings_key *key = settings_keys; key->name; key++)
 		names[count++] = key->name;
-	near = spelling_word(settings_bare_name(typed), names);
-	if (near)
-		return cmds_wrong("config", "no key is called %s; did you mean %s?", typed, near);
-	return cmds_wrong("config", "no key is called %s; kymo help config lists them", typed);
+	suggestion = spelling_word(settings_bare_name(typed), names);
+	if (suggestion)
+		return cmds_wrong("config", "unknown key %s; did you mean %s?", typed, suggestion);
+	return cmds_wrong("config", "unknown key %s; kymo help config lists the keys", typed);
 }
 
 static int bad_value(const struct settings_key *key, const char *text, const char *why)
 {
 	static const char *const switches[] = { "on", "off", NULL };
 	static const char *const keeps[] = { "all", "flight", NULL };
-	const char *near = NULL;
+	const char *suggestion = NULL;
 
 	if (key->type == SETTINGS_SWITCH || key->type == SETTINGS_FLAG)
-		near = spelling_word(text, switches);
+		suggestion = spelling_word(text, switches);
 	if (key->type == SETTINGS_KEEP)
-		near = spelling_word(text, keeps);
-	return cmds_wrong("config", "%s=%s: %s%s%s%s; nothing is changed", key->name, text, why,
-			  near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+		suggestion = spelling_word(text, keeps);
+	return cmds_wrong("config", "%s=%s: %s%s%s%s; no settings were changed", key->name, text,
+			  why, suggestion ? " (did you mean " : "", suggestion ? suggestion : "",
+			  suggestion ? "?)" : "");
 }
 
-static int read_wish(struct config *config, const char *word);
+static int read_change(struct config *config, const char *word);
 
-/* memory=exact is two settings; the other one comes first, so that it begins so. -1, or the exit
-   status. */
+/* memory=exact sets two keys. memory_exact comes first, so that memory starts with it. -1, or the
+   exit status. */
 static int read_both(struct config *config, const char *exact)
 {
 	char word[32];
 	int status;
 
 	snprintf(word, sizeof(word), "memory_exact=%s", exact);
-	status = read_wish(config, word);
-	return status < 0 ? read_wish(config, "memory=on") : status;
+	status = read_change(config, word);
+	return status < 0 ? read_change(config, "memory=on") : status;
 }
 
-static int read_wish(struct config *config, const char *word)
+static int read_change(struct config *config, const char *word)
 {
 	const char *equals = strchr(word, '=');
 	struct kymo_error err = { 0 };
-	struct wish *wish = &config->wishes[config->count];
+	struct change *change = &config->changes[config->count];
 	char name[64];
 
 	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - word) : 63, word);
-	wish->key = settings_find(name);
-	if (!wish->key)
+	change->key = settings_find(name);
+	if (!change->key)
 		return unknown_key(name);
 	if (config->count == KEYS_MOST - 1)
 		return cmds_wrong("config", "too many keys at once");
-	if (equals && config_memory_is(wish->key) && config_memory_exact(equals + 1))
+	if (equals && config_memory_is(change->key) && config_memory_exact(equals + 1))
 		return read_both(config, config_memory_exact(equals + 1));
 	config->count++;
-	wish->change = equals;
-	if (equals && settings_parse(wish->key, equals + 1, &wish->value, &err))
-		return bad_value(wish->key, equals + 1, err.text);
+	change->sets_value = equals;
+	if (equals && settings_parse(change->key, equals + 1, &change->value, &err))
+		return bad_value(change->key, equals + 1, err.text);
 	return -1;
 }
 
@@ -125,20 +126,21 @@ static int config_read_words(struct config *config, const struct cmds_args *args
 	int status = -1;
 
 	if (!args->word_count)
-		return cmds_wrong("config", "which program? kymo config TARGET [KEY[=VALUE]...]");
+		return cmds_wrong("config",
+				  "no target given; usage: kymo config TARGET [KEY[=VALUE]...]");
 	config->target = args->words[0];
 	if (strchr(config->target, '=') ||
 	    (settings_find(config->target) && access(config->target, F_OK)))
 		return cmds_wrong("config",
-				  "which program? %s is a setting; kymo config TARGET %s, where "
+				  "no target given before %s; use kymo config TARGET %s, where "
 				  "TARGET is a pid, a path, a name or latest",
 				  config->target, config->target);
 	for (size_t i = 1; i < args->word_count && status < 0; i++)
-		status = read_wish(config, args->words[i]);
+		status = read_change(config, args->words[i]);
 	return status;
 }
 
-/* ---- who is meant ---- */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 static int open_target(struct config *config, struct kymo_error *err)
 {
@@ -151,14 +153,11 @@ static int open_target(struct config *config, struct kymo_error *err)
 	if (!rc)
 		rc = live_processes_open(path, &config->live, err);
 	if (!rc && !config->live.count)
-		rc = error_set(err, ESRCH,
-			       "%s has ended: what was recorded stays as it is, and there is "
-			       "nothing to configure",
-			       path);
+		rc = error_set(err, ESRCH, "cannot configure %s: its program has ended", path);
 	return rc;
 }
 
-/* The pages as they are after a change. */
+/* Reads the control pages again after a change. */
 static int open_again(struct config *config, struct kymo_error *err)
 {
 	live_processes_close(&config->live);
@@ -166,7 +165,7 @@ static int open_again(struct config *config, struct kymo_error *err)
 	return open_target(config, err);
 }
 
-/* A child's pid means that child alone; the program's own, the whole run. */
+/* The pid of a child selects that child alone; that of the program selects the whole run. */
 static bool is_meant(const struct config *config, const struct live_process *process)
 {
 	const struct live_process *named = config->pid
@@ -179,7 +178,7 @@ static bool is_meant(const struct config *config, const struct live_process *pro
 	return process == named;
 }
 
-/* The collector acts on what it is asked for, the program on the rest. */
+/* The collector applies the keys of the collector, the program applies the others. */
 static bool is_concerned(const struct config *config, const struct live_process *process,
 			 const struct settings_key *key)
 {
@@ -188,10 +187,10 @@ static bool is_concerned(const struct config *config, const struct live_process 
 	return process->control.role == KYMO_ROLE_TARGET && is_meant(config, process);
 }
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Of the first that is concerned; collectors first, since they act on it. *out_differs: another has
-   another. */
+/* The value of the first process that applies the key, collectors first. *out_differs: another
+   process has another value. */
 static bool config_value_of(const struct config *config, const struct settings_key *key,
 			    struct settings_value *out, bool *out_differs)
 {
@@ -225,7 +224,7 @@ static void print_key(const struct config *config, const struct settings_key *ke
 		printf("%s\n", text);
 	else
 		printf("%-13s  %-10s  %s%s\n", key->name, text[0] ? text : "\"\"", key->about,
-		       differs ? " (not the same in all processes)" : "");
+		       differs ? " (differs between processes)" : "");
 }
 
 static void config_print_all(const struct config *config)
@@ -240,7 +239,7 @@ static void config_add_text(struct buf *out, const char *key, const char *text)
 	json_text(out, text, strlen(text));
 }
 
-/* All settings as they are now, for programs. */
+/* All current settings. */
 static void print_json(const struct config *config)
 {
 	struct buf out = { 0 };
@@ -274,10 +273,10 @@ static void print_json(const struct config *config)
 	buf_fini(&out);
 }
 
-/* ---- changing ---- */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 static int change_in(const struct config *config, const struct live_process *process,
-		     struct wish *wish, struct kymo_error *err)
+		     struct change *change, struct kymo_error *err)
 {
 	struct kymo_error why = { 0 };
 	struct settings_value old;
@@ -287,71 +286,71 @@ static int change_in(const struct config *config, const struct live_process *pro
 	snprintf(path, sizeof(path), "%s/%s/control", config->live.directory, process->name);
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return error_set(err, errno, "cannot open %s: %s; whose program is it?", path,
-				 strerror(errno));
-	rc = configure_process(fd, wish->key, &wish->value, &old, &why);
+		return error_set(err, errno, "cannot open %s: %s; is the program of another user?",
+				 path, strerror(errno));
+	rc = configure_process(fd, change->key, &change->value, &old, &why);
 	close(fd);
 	if (rc < 0)
-		return error_set(err, -rc, "cannot set %s of pid %d: %s", wish->key->name,
+		return error_set(err, -rc, "cannot set %s of pid %d: %s", change->key->name,
 				 process->control.pid, why.text);
-	if (!wish->heard++ || (rc && !wish->changed))
-		wish->old = old;
-	wish->changed |= rc > 0;
+	if (!change->reached++ || (rc && !change->changed))
+		change->old = old;
+	change->changed |= rc > 0;
 	return 0;
 }
 
-static int config_change(struct config *config, struct wish *wish, struct kymo_error *err)
+static int config_change(struct config *config, struct change *change, struct kymo_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < config->live.count && !rc; i++)
-		if (is_concerned(config, &config->live.processes[i], wish->key))
-			rc = change_in(config, &config->live.processes[i], wish, err);
+		if (is_concerned(config, &config->live.processes[i], change->key))
+			rc = change_in(config, &config->live.processes[i], change, err);
 	return rc;
 }
 
-/* ---- memory, for which programs load a library ---- */
+/* ---- memory, which may need a library to be loaded ------------------------------------------- */
 
-static bool is_asked_for_memory(const struct config *config)
+static bool changes_memory(const struct config *config)
 {
 	for (size_t i = 0; i < config->count; i++)
-		if (config->wishes[i].change && config_memory_is(config->wishes[i].key))
+		if (config->changes[i].sets_value && config_memory_is(config->changes[i].key))
 			return true;
 	return false;
 }
 
-/* Turned on where nobody can follow, nothing is changed. */
+/* Fails if memory is to be turned on and no process can do it. */
 static int check_memory(const struct config *config, struct kymo_error *err)
 {
-	const struct live_process *deaf = NULL;
+	const struct live_process *process_without = NULL;
 
 	for (size_t i = 0; i < config->count; i++) {
-		const struct wish *wish = &config->wishes[i];
+		const struct change *change = &config->changes[i];
 
-		if (!wish->change || !config_memory_is(wish->key) || !wish->value.number)
+		if (!change->sets_value || !config_memory_is(change->key) || !change->value.number)
 			continue;
 		for (size_t k = 0; k < config->live.count; k++) {
 			const struct live_process *process = &config->live.processes[k];
 
-			if (!is_concerned(config, process, wish->key))
+			if (!is_concerned(config, process, change->key))
 				continue;
-			if (config_memory_hears(&process->control))
+			if (config_memory_can_apply(&process->control))
 				return 0;
-			deaf = process;
+			process_without = process;
 		}
 	}
-	return deaf ? config_memory_refuse(&deaf->control, err) : 0;
+	return process_without ? config_memory_refuse(&process_without->control, err) : 0;
 }
 
-/* One that hears and has not followed; NULL: all have. */
-static const struct live_process *late_one(const struct config *config)
+/* A process that can apply the change and has not yet; NULL: all have. */
+static const struct live_process *find_pending(const struct config *config)
 {
 	for (size_t i = 0; i < config->live.count; i++) {
 		const struct live_process *process = &config->live.processes[i];
 
 		if (process->control.role == KYMO_ROLE_TARGET && is_meant(config, process) &&
-		    config_memory_hears(&process->control) &&
-		    !config_memory_has_followed(&process->control))
+		    config_memory_can_apply(&process->control) &&
+		    !config_memory_has_applied(&process->control))
 			return process;
 	}
 	return NULL;
@@ -360,21 +359,21 @@ static const struct live_process *late_one(const struct config *config)
 static void await_memory(struct config *config)
 {
 	const struct timespec pause = { 0, FOLLOW_PAUSE_NS };
-	const struct live_process *late = NULL;
+	const struct live_process *pending = NULL;
 
 	for (int i = 0; i < FOLLOW_TRIES; i++) {
 		if (open_again(config, NULL))
-			return; /* it has ended */
-		late = late_one(config);
-		if (!late)
+			return; /* the program has ended */
+		pending = find_pending(config);
+		if (!pending)
 			return;
 		nanosleep(&pause, NULL);
 	}
-	config_memory_say_when(&late->control);
+	config_memory_print_pending(&pending->control);
 }
 
-/* The row is written by this process, in a stream of its own in the same run: so there is one row
-   for each change, whoever else watches the program, or nobody does. */
+/* This process writes the rows into a stream of its own in the same run. There is one row for each
+   change, with and without a collector. */
 static int write_rows(const struct config *config, struct kymo_error *err)
 {
 	char old[SETTINGS_TEXT_BYTES], new[SETTINGS_TEXT_BYTES], by[64];
@@ -383,18 +382,18 @@ static int write_rows(const struct config *config, struct kymo_error *err)
 
 	configure_by("kymo config", by, sizeof(by));
 	for (size_t i = 0; i < config->count; i++) {
-		const struct wish *wish = &config->wishes[i];
+		const struct change *change = &config->changes[i];
 
-		if (!wish->changed)
+		if (!change->changed)
 			continue;
 		setenv("KYMO_KEEP", "flight", 1);
 		rc = began ? 0 : kymo__enable_at(config->live.directory, KYMO_ROLE_COMMAND, err);
 		if (rc)
 			return rc;
 		began = true;
-		settings_format(wish->key, &wish->old, old, sizeof(old));
-		settings_format(wish->key, &wish->value, new, sizeof(new));
-		kymo__config_row(wish->key->name, old, new, by);
+		settings_format(change->key, &change->old, old, sizeof(old));
+		settings_format(change->key, &change->value, new, sizeof(new));
+		kymo__config_row(change->key->name, old, new, by);
 	}
 	if (began) {
 		kymo_disable();
@@ -403,7 +402,7 @@ static int write_rows(const struct config *config, struct kymo_error *err)
 	return 0;
 }
 
-/* ---- answers ---- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static int32_t pid_to_name(const struct config *config)
 {
@@ -414,71 +413,70 @@ static int32_t pid_to_name(const struct config *config)
 	return config->live.count ? config->live.processes[0].control.pid : 0;
 }
 
-static void say_who_follows(const struct config *config, const struct wish *wish)
+static void print_effect(const struct config *config, const struct change *change)
 {
-	const char *name = wish->key->name;
+	const char *name = change->key->name;
 	int pid = pid_to_name(config);
 
-	if (wish->key->who == SETTINGS_COLLECTOR && !live_processes_collector(&config->live))
+	if (change->key->who == SETTINGS_COLLECTOR && !live_processes_collector(&config->live))
 		fprintf(stderr,
-			"kymo: %s is stored, but nobody samples pid %d; kymo attach %d begins, "
-			"with what is stored\n",
+			"kymo: %s is stored but has no effect yet: no collector samples pid %d; "
+			"kymo attach %d starts one\n",
 			name, pid, pid);
-	else if (!wish->heard)
+	else if (!change->reached)
 		fprintf(stderr,
-			"kymo: nobody hears of %s: pid %d has no kymo inside; kymo run -- … or "
-			"KYMO=standby starts it with one\n",
+			"kymo: %s has no effect: pid %d has not loaded libkymo; start it with kymo "
+			"run -- … or KYMO=standby\n",
 			name, pid);
-	else if (wish->key->who == SETTINGS_NEW_STREAMS && wish->changed)
-		fprintf(stderr, "kymo: %s holds for threads and tables that begin from now on\n",
-			name);
+	else if (change->key->who == SETTINGS_NEW_STREAMS && change->changed)
+		fprintf(stderr, "kymo: %s applies to new threads and tables\n", name);
 }
 
-static void print_change(const struct wish *wish)
+static void print_change(const struct change *change)
 {
 	char old[SETTINGS_TEXT_BYTES], new[SETTINGS_TEXT_BYTES];
 
-	settings_format(wish->key, &wish->old, old, sizeof(old));
-	settings_format(wish->key, &wish->value, new, sizeof(new));
-	if (wish->changed)
-		printf("%s=%s (was %s)\n", wish->key->name, new, old[0] ? old : "empty");
-	else if (wish->heard)
-		printf("%s=%s already\n", wish->key->name, new);
+	settings_format(change->key, &change->old, old, sizeof(old));
+	settings_format(change->key, &change->value, new, sizeof(new));
+	if (change->changed)
+		printf("%s=%s (was %s)\n", change->key->name, new, old[0] ? old : "empty");
+	else if (change->reached)
+		printf("%s=%s (unchanged)\n", change->key->name, new);
 }
 
 static int config_answer(struct config *config, struct kymo_error *err)
 {
 	int rc = check_memory(config, err), written;
-	bool nobody = false;
+	bool without_effect = false;
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < config->count && !rc; i++)
-		if (config->wishes[i].change)
-			rc = config_change(config, &config->wishes[i], err);
-	/* Those before the one that failed have changed: they are rows too. */
+		if (config->changes[i].sets_value)
+			rc = config_change(config, &config->changes[i], err);
+	/* Changes before a failed one are rows, too. */
 	written = write_rows(config, rc ? NULL : err);
 	rc = rc ? rc : written;
 	for (size_t i = 0; i < config->count; i++) {
-		const struct wish *wish = &config->wishes[i];
+		const struct change *change = &config->changes[i];
 
-		if (!wish->change) {
+		if (!change->sets_value) {
 			if (!config->json)
-				print_key(config, wish->key, config->count == 1);
+				print_key(config, change->key, config->count == 1);
 			continue;
 		}
 		if (!config->json)
-			print_change(wish);
+			print_change(change);
 		if (!rc)
-			say_who_follows(config, wish);
-		nobody |= !rc && !wish->heard;
+			print_effect(config, change);
+		without_effect |= !rc && !change->reached;
 	}
-	if (!rc && is_asked_for_memory(config))
+	if (!rc && changes_memory(config))
 		await_memory(config);
-	return rc ? rc : nobody ? 1 : 0;
+	return rc ? rc : without_effect ? 1 : 0;
 }
 
-/* ---- by a kymo serve ------------------------------------------------------------------------- */
+/* ---- through kymo serve ---------------------------------------------------------------------- */
 
 static void add_changes(const struct config *config, struct buf *body)
 {
@@ -487,14 +485,14 @@ static void add_changes(const struct config *config, struct buf *body)
 
 	buf_text(body, "{\"set\":{");
 	for (size_t i = 0; i < config->count; i++) {
-		const struct wish *wish = &config->wishes[i];
+		const struct change *change = &config->changes[i];
 
-		if (!wish->change)
+		if (!change->sets_value)
 			continue;
-		settings_format(wish->key, &wish->value, text, sizeof(text));
+		settings_format(change->key, &change->value, text, sizeof(text));
 		buf_text(body, first ? "" : ",");
 		first = false;
-		config_add_text(body, wish->key->name, text);
+		config_add_text(body, change->key->name, text);
 	}
 	buf_char(body, '}');
 	if (*http_client_name(config->target)) {
@@ -514,9 +512,9 @@ static int config_ask_remote(const struct config *config)
 	if (!config->json)
 		http_client_add(&path, "text", "1");
 	for (size_t i = 0; i < config->count; i++) {
-		change |= config->wishes[i].change;
-		if (!config->wishes[i].change)
-			http_client_add(&path, "key", config->wishes[i].key->name);
+		change |= config->changes[i].sets_value;
+		if (!config->changes[i].sets_value)
+			http_client_add(&path, "key", config->changes[i].key->name);
 	}
 	if (change)
 		add_changes(config, &body);
@@ -533,14 +531,13 @@ static int config_choose_format(struct config *config, const char *format)
 	config->json = !strcmp(format, "json");
 	return config->json || !strcmp(format, "text")
 		       ? -1
-		       : cmds_wrong("config", "no format is called %s; there are text and json",
-				    format);
+		       : cmds_wrong("config", "unknown format %s; use text or json", format);
 }
 
 int cmd_config(int argc, char **argv)
 {
 	static const struct cmds_option config_options[] = {
-		{ 'f', "format", "text|json", "how to print it (text)" },
+		{ 'f', "format", "text|json", "output format (text)" },
 		{ 0 },
 	};
 	struct cmds_command command = *cmds_find("config");

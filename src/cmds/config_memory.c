@@ -19,13 +19,13 @@ const char *config_memory_exact(const char *word)
 	return !strcasecmp(word, "sampled") ? "off" : NULL;
 }
 
-bool config_memory_hears(const struct kymo_control *control)
+bool config_memory_can_apply(const struct kymo_control *control)
 {
 	return control->memory_heard & (KYMO_HEARD_PRELOADED | KYMO_HEARD_POLLED) &&
 	       !(control->memory_heard & KYMO_HEARD_REFUSED);
 }
 
-bool config_memory_has_followed(const struct kymo_control *control)
+bool config_memory_has_applied(const struct kymo_control *control)
 {
 	return kymo__memory_wanted(control->on) == control->memory_followed;
 }
@@ -34,23 +34,23 @@ int config_memory_refuse(const struct kymo_control *control, struct kymo_error *
 {
 	if (control->memory_heard & KYMO_HEARD_REFUSED)
 		return error_set(err, ENOTSUP,
-				 "pid %d tried to watch its allocations and cannot: "
-				 "libkymo_memory.so.0 is not beside its libkymo.so, or its C "
-				 "library is not glibc; kymo run --memory starts it with one",
+				 "pid %d cannot record allocations: libkymo_memory.so.0 is not "
+				 "next to its libkymo.so, or its C library is not glibc; start it "
+				 "with kymo run --memory",
 				 control->pid);
-	return error_set(
-		err, ENOTSUP,
-		"pid %d cannot watch its allocations from now on: it was started without kymo's "
-		"memory library, and never calls kymo_poll(), where that is loaded; kymo run "
-		"--memory=off -- … starts it so that memory=on works at any time",
-		control->pid);
+	return error_set(err, ENOTSUP,
+			 "pid %d cannot record allocations: it was started without "
+			 "libkymo_memory.so and never calls kymo_poll(), which could load it; "
+			 "start it with kymo run --memory=off -- … to turn memory on later",
+			 control->pid);
 }
 
-void config_memory_say_when(const struct kymo_control *control)
+void config_memory_print_pending(const struct kymo_control *control)
 {
-	fprintf(stderr, "kymo: pid %d has not done so yet; it will at its next %s\n", control->pid,
+	fprintf(stderr, "kymo: pid %d has not applied the change yet; it does so at its next %s\n",
+		control->pid,
 		control->memory_heard & KYMO_HEARD_PRELOADED
 			? "allocation"
-			: "kymo_poll(), or in Python its next region, step, torch module or "
+			: "kymo_poll(); in Python, at its next region, step, torch module or "
 			  "garbage collection");
 }

@@ -1,4 +1,4 @@
-/* kymo config memory=…: whether a program can follow, and whether it has. */
+/* kymo config memory=…: whether a program can apply the change, and whether it has. */
 #ifndef KYMO_CMDS_CONFIG_MEMORY_H
 #define KYMO_CMDS_CONFIG_MEMORY_H
 
@@ -8,17 +8,18 @@
 #include "base/format.h"
 #include "base/settings.h"
 
-/* The key `memory`, which libraries are loaded for. */
+/* True for the key `memory`, for which programs may load a library. */
 bool config_memory_is(const struct settings_key *key);
-/* "on" or "off" for memory_exact where the word of `memory` says it as well: exact, sampled; else
-   NULL. */
+/* The value of memory_exact that a value of `memory` implies: "on" for exact, "off" for sampled,
+   else NULL. */
 const char *config_memory_exact(const char *word);
-bool config_memory_hears(const struct kymo_control *control);
-/* Has it done what its page asks for? */
-bool config_memory_has_followed(const struct kymo_control *control);
-/* Why a program that does not hear cannot be watched, and what to do: -ENOTSUP and *err. */
+/* Can the program turn the recording of allocations on? */ bool config_memory_can_apply(
+	const struct kymo_control *control);
+/* Is the state of the program that of its control page? */
+bool config_memory_has_applied(const struct kymo_control *control);
+/* Why the program cannot record allocations, and what to do: -ENOTSUP and *err. */
 int config_memory_refuse(const struct kymo_control *control, struct kymo_error *err);
-/* When it will, to standard error. */
-void config_memory_say_when(const struct kymo_control *control);
+/* Prints on stderr when the program will apply the change. */
+void config_memory_print_pending(const struct kymo_control *control);
 
 #endif

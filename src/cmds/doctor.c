@@ -1,4 +1,4 @@
-/* kymo doctor: what works on this machine, and how to mend what does not. */
+/* kymo doctor: checks this machine and suggests fixes. */
 #include "cmds/cmds.h"
 
 #include <string.h>
@@ -18,14 +18,13 @@ int cmd_doctor(int argc, char **argv)
 	while (cmds_next(&args, &status)) {
 		json = !strcmp(args.value, "json");
 		if (!json && strcmp(args.value, "text") != 0)
-			return cmds_wrong("doctor",
-					  "no format is called %s; there are text and json",
+			return cmds_wrong("doctor", "unknown format %s; use text or json",
 					  args.value);
 	}
 	if (status >= 0)
 		return status;
 	if (args.word_count)
-		return cmds_wrong("doctor", "takes no words, not %s", args.words[0]);
+		return cmds_wrong("doctor", "unexpected argument %s", args.words[0]);
 	count = doctor_look(findings);
 	if (json)
 		doctor_print_json(findings, count, stdout);

@@ -15,14 +15,14 @@ struct request {
 	const char *target; /* NULL: latest */
 	const struct export_format *format;
 	struct export_options options;
-	char file[KYMO_PATH_BYTES]; /* where none was named */
+	char file[KYMO_PATH_BYTES]; /* the default name */
 };
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
 static int export_choose_format(struct request *request, const char *name)
 {
-	const char *names[16] = { NULL }, *near;
+	const char *names[16] = { NULL }, *suggestion;
 	struct buf list = { 0 };
 	size_t count = 0;
 	int status;
@@ -35,14 +35,15 @@ static int export_choose_format(struct request *request, const char *name)
 		buf_print(&list, "%s%s",
 			  !count	   ? ""
 			  : format[1].name ? ", "
-					   : " and ",
+					   : " or ",
 			  format->name);
 		names[count++] = format->name;
 	}
-	near = spelling_word(name, names);
-	status = near ? cmds_wrong("export", "no format is called %s; did you mean %s?", name, near)
-		      : cmds_wrong("export", "no format is called %s; there are %s", name,
-				   buf_get(&list));
+	suggestion = spelling_word(name, names);
+	status = suggestion
+			 ? cmds_wrong("export", "unknown format %s; did you mean %s?", name,
+				      suggestion)
+			 : cmds_wrong("export", "unknown format %s; use %s", name, buf_get(&list));
 	buf_fini(&list);
 	return status;
 }
@@ -65,7 +66,7 @@ static int export_take_option(void *context, struct cmds_args *args,
 	return -1;
 }
 
-/* What goes together. */
+/* Checks the combination of options. */
 static int export_check(struct request *request)
 {
 	const char *file = request->options.file;
@@ -77,16 +78,16 @@ static int export_check(struct request *request)
 		format = &export_formats[0];
 	request->format = format;
 	if (request->options.table && !format->tables)
-		return cmds_wrong("export", "--table is for parquet, arrow and csv, not %s",
+		return cmds_wrong("export", "--table works with parquet, arrow and csv, not %s",
 				  format->name);
 	if (request->options.samples && !format->stacks)
-		return cmds_wrong("export", "--samples is for folded and speedscope, not %s",
+		return cmds_wrong("export", "--samples works with folded and speedscope, not %s",
 				  format->name);
 	if (file && !strcmp(file, "-") && format->tables && !request->options.table)
 		return cmds_wrong("export",
-				  "only one table goes to standard output; --table names it");
+				  "standard output takes one table; name it with --table");
 	if (file && !strcmp(file, "-") && format->binary && isatty(STDOUT_FILENO))
-		return cmds_wrong("export", "%s is not for a terminal: use -o FILE or a pipe",
+		return cmds_wrong("export", "cannot write %s to a terminal; use -o FILE or a pipe",
 				  format->name);
 	return -1;
 }
@@ -101,15 +102,15 @@ static int export_parse(struct request *request, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.word_count > 1)
-		return cmds_wrong("export", "one target at a time, not %zu", args.word_count);
+		return cmds_wrong("export", "expected one TARGET, got %zu", args.word_count);
 	request->target = args.word_count ? args.words[0] : NULL;
 	return export_check(request);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* PROGRAM.EXTENSION, in the working directory; a directory of tables is PROGRAM-FORMAT, one table
-   has its own name. */
+/* PROGRAM.EXTENSION in the working directory; PROGRAM-FORMAT for a directory of tables; the table's
+   name for one table. */
 static void choose_file(struct request *request, struct tables *tables)
 {
 	struct export export = { .tables = tables };
@@ -149,7 +150,7 @@ static int export(struct request *request, struct kymo_error *err)
 	if (!rc) {
 		cmds_interruptible(tables);
 		choose_file(request, tables);
-		/* Before the work, not after it. */
+		/* Checked before the work. */
 		if (strcmp(request->options.file, "-") && !is_directory(request))
 			rc = atomic_file_check(request->options.file, request->options.force, err);
 		if (!rc)

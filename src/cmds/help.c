@@ -4,20 +4,21 @@
 
 static int print_overview(void)
 {
-	printf("kymo records what a program does and answers questions about it, live or "
-	       "dead.\n\n");
+	printf("kymo records what a program does and answers questions about it, during the\n"
+	       "run and after it.\n\n");
 	for (const struct cmds_command *command = cmds_table; command->name; command++)
 		printf("  kymo %-10s %s\n", command->name, command->summary);
 	printf("\nBegin with:\n"
 	       "  kymo run -- python train.py\n"
 	       "  kymo report\n"
 	       "  kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
-	       "\nkymo help COMMAND says more about one. A TARGET is a pid, a path, a name, latest "
-	       "or host:port.\n");
+	       "\nkymo help COMMAND explains one command. A TARGET is a pid, a path, a name, "
+	       "latest\n"
+	       "latest or host:port.\n");
 	return cmds_finish("help");
 }
 
-/* `kymo help query` is `kymo query --help`: one text. */
+/* `kymo help query` and `kymo query --help` print the same text. */
 int cmd_help(int argc, char **argv)
 {
 	const struct cmds_command *command;
@@ -32,10 +33,10 @@ int cmd_help(int argc, char **argv)
 	if (!args.word_count)
 		return print_overview();
 	if (args.word_count > 1)
-		return cmds_wrong("help", "one command at a time, not %zu", args.word_count);
+		return cmds_wrong("help", "expected one command, got %zu", args.word_count);
 	command = cmds_find(args.words[0]);
 	if (!command)
-		return cmds_wrong("help", "no command is called %s; kymo help lists them",
+		return cmds_wrong("help", "unknown command %s; kymo help lists the commands",
 				  args.words[0]);
 	if (command->options) {
 		cmds_print_help(command);

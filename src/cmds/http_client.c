@@ -14,13 +14,13 @@
 #include "serve/json_read.h"
 #include "base/files/atomic_file.h"
 
-#define SECONDS 330 /* a little more than the longest query may take */
+#define SECONDS 330 /* a little more than the limit of a query */
 #define CONNECT_SECONDS 10
 #define ANSWER_BYTES (UINT64_C(2) << 30)
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* Where the port begins; NULL: it is no address. */
+/* The start of the port; NULL: not an address. */
 static const char *find_port(const char *target)
 {
 	size_t host = strcspn(target, "/");
@@ -76,7 +76,7 @@ static int connect_one(const struct addrinfo *info)
 	return -(errno == EINPROGRESS ? ETIMEDOUT : errno);
 }
 
-/* Its own address goes into Host: names that were made to point there are refused. */
+/* Host is the numeric address: the server refuses unknown names, which could be DNS rebinding. */
 static int open_connection(const char *target, char *host_header, size_t bytes,
 			   struct kymo_error *err)
 {
@@ -93,7 +93,7 @@ static int open_connection(const char *target, char *host_header, size_t bytes,
 	snprintf(number, sizeof(number), "%.*s", (int)strspn(port, "0123456789"), port);
 	rc = getaddrinfo(host, number, &hints, &list);
 	if (rc)
-		return error_set(err, EHOSTUNREACH, "cannot find the machine %s: %s", host,
+		return error_set(err, EHOSTUNREACH, "cannot resolve %s: %s", host,
 				 gai_strerror(rc));
 	for (struct addrinfo *one = list; one && fd < 0; one = one->ai_next) {
 		fd = connect_one(one);
@@ -105,8 +105,8 @@ static int open_connection(const char *target, char *host_header, size_t bytes,
 	freeaddrinfo(list);
 	if (fd < 0)
 		return error_set(err, -fd,
-				 "cannot reach a kymo serve at %s:%s: %s; is it running there, and "
-				 "does it --listen on that address?",
+				 "cannot connect to kymo serve at %s:%s: %s; check that it is "
+				 "running and listens on that address (--listen)",
 				 host, number, strerror(-fd));
 	return fd;
 }
@@ -115,7 +115,7 @@ static void add_request(struct buf *out, const char *path, const char *host, con
 {
 	const char *token = getenv("KYMO_TOKEN");
 
-	/* 1.0: the answer ends with the connection. */
+	/* In HTTP/1.0 the response ends with the connection. */
 	buf_print(out, "%s %s HTTP/1.0\r\nHost: %s\r\n", body ? "POST" : "GET", path, host);
 	if (token && *token && !token[strcspn(token, "\r\n")])
 		buf_print(out, "Authorization: Bearer %s\r\n", token);
@@ -153,18 +153,18 @@ static int receive_all(int fd, struct buf *out)
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-/* What the server says went wrong, in its words. */
+/* Takes the message of the server. */
 static int take_error(const char *body, size_t bytes, int status, struct kymo_error *err)
 {
 	struct json_read json;
 	const char *error, *hint;
 
 	if (json_read_object(body, bytes, &json))
-		return error_set(err, EPROTO, "the answer has status %d; is that a kymo serve?",
-				 status);
+		return error_set(err, EPROTO,
+				 "unexpected response with status %d; is it a kymo serve?", status);
 	error = json_read_get(&json, "error");
 	hint = json_read_get(&json, "hint");
-	error_set(err, EREMOTEIO, "%s%s%s", error ? error : "it failed", hint ? "; " : "",
+	error_set(err, EREMOTEIO, "%s%s%s", error ? error : "the request failed", hint ? "; " : "",
 		  hint ? hint : "");
 	json_read_fini(&json);
 	return -EREMOTEIO;
@@ -177,16 +177,17 @@ static int take_answer(const struct buf *all, struct buf *out, struct kymo_error
 	size_t bytes;
 
 	if (!body || sscanf(text, "HTTP/1.%*1d %3d", &status) != 1)
-		return error_set(err, EPROTO, "the answer is not HTTP; is that a kymo serve?");
+		return error_set(err, EPROTO, "the response is not HTTP; is it a kymo serve?");
 	body += 4;
 	bytes = all->used - (size_t)(body - text);
 	length = strcasestr(text, "\r\nContent-Length: ");
 	if (length && length < body && strtoull(length + 18, NULL, 10) != bytes)
-		return error_set(err, EPROTO, "the connection broke in the middle of the answer");
+		return error_set(err, EPROTO,
+				 "the connection closed before the end of the response");
 	if (status >= 300)
 		return take_error(body, bytes, status, err);
 	buf_add(out, body, bytes);
-	return out->failed ? error_set(err, ENOMEM, "no memory for the answer") : 0;
+	return out->failed ? error_set(err, ENOMEM, "out of memory for the response") : 0;
 }
 
 int http_client_ask(const char *target, const char *path, const struct buf *body, struct buf *out,
@@ -204,7 +205,7 @@ int http_client_ask(const char *target, const char *path, const struct buf *body
 		rc = receive_all(fd, &all);
 	close(fd);
 	if (rc)
-		error_set(err, -rc, "cannot talk to %s: %s", target, strerror(-rc));
+		error_set(err, -rc, "cannot read from %s: %s", target, strerror(-rc));
 	else
 		rc = take_answer(&all, out, err);
 	buf_fini(&request);
@@ -215,18 +216,18 @@ int http_client_ask(const char *target, const char *path, const struct buf *body
 static int http_client_write_out(const struct buf *answer, const char *file, bool force,
 				 struct kymo_error *err)
 {
-	struct atomic_file aside;
+	struct atomic_file output;
 	int rc;
 
 	if (!file) {
 		fwrite(buf_get(answer), 1, answer->used, stdout);
-		return 0; /* cmds_finish() tells */
+		return 0; /* cmds_finish() reports errors */
 	}
-	rc = atomic_file_open(&aside, file, force, err);
+	rc = atomic_file_open(&output, file, force, err);
 	if (rc)
 		return rc;
-	fwrite(buf_get(answer), 1, answer->used, aside.file);
-	return atomic_file_commit(&aside, err);
+	fwrite(buf_get(answer), 1, answer->used, output.file);
+	return atomic_file_commit(&output, err);
 }
 
 int http_client_print(const char *command, const char *target, const char *path,

@@ -22,13 +22,12 @@ int cmd_ls(int argc, char **argv)
 		}
 		json = !strcmp(args.value, "json");
 		if (!json && strcmp(args.value, "text") != 0)
-			return cmds_wrong("ls", "no format is called %s; there are text and json",
-					  args.value);
+			return cmds_wrong("ls", "unknown format %s; use text or json", args.value);
 	}
 	if (status >= 0)
 		return status;
 	if (args.word_count)
-		return cmds_wrong("ls", "it lists all recordings and takes no words, not %s",
+		return cmds_wrong("ls", "unexpected argument %s; kymo ls lists all recordings",
 				  args.words[0]);
 	if (json ? list_print_json(stdout, &err) : list_print(&style, all, stdout, &err))
 		return cmds_fail("ls", &err);

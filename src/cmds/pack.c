@@ -30,8 +30,7 @@ static bool is_under(const char *path, const char *directory)
 	return !strncmp(path, directory, bytes) && (path[bytes] == '/' || !path[bytes]);
 }
 
-/* PROGRAM.kymo beside the recording; in the working directory for one in memory, whose place is not
-   for keeping. */
+/* PROGRAM.kymo next to the recording, or in the working directory for a recording in memory. */
 static void default_file(const char *from, const char *program, char *out, size_t out_bytes)
 {
 	char root[KYMO_PATH_BYTES];
@@ -57,7 +56,7 @@ static int pack_describe(const char *target, struct run_files *source, struct ky
 	if (rc)
 		return rc;
 	if (store_kind(source->path, err) == STORE_PACKED)
-		return error_set(err, EINVAL, "%s is packed already", source->path);
+		return error_set(err, EINVAL, "%s is already packed", source->path);
 	rc = store_open(source->path, &recording, err);
 	if (rc)
 		return rc;
@@ -71,15 +70,14 @@ static int pack_describe(const char *target, struct run_files *source, struct ky
 	return 0;
 }
 
-static void say_size(const char *file, const struct run_files *source)
+static void print_size(const char *file, const struct run_files *source)
 {
 	struct stat status;
 
 	if (stat(file, &status))
 		return;
 	fprintf(stderr, "kymo: %s, %s", file, format_bytes((double)status.st_size).text);
-	/* A database takes some megabytes empty: per zone it says something only where there are
-	   many. */
+	/* An empty database has some megabytes, so bytes per zone mean little for few zones. */
 	if (source->zones >= 1000000)
 		fprintf(stderr, " for %s zones, %.1f bytes each", format_count(source->zones).text,
 			(double)status.st_size / (double)source->zones);
@@ -105,7 +103,7 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 	rc = tables_pack(source.path, file, pack_show_progress, err);
 	progress_end(&progress);
 	if (!rc)
-		say_size(file, &source);
+		print_size(file, &source);
 	return rc;
 }
 
@@ -124,8 +122,8 @@ int cmd_pack(int argc, char **argv)
 	if (args.word_count == 2 && !file)
 		file = args.words[--args.word_count];
 	if (args.word_count > 1)
-		return cmds_wrong(
-			"pack", "a target and a file are all it takes: kymo pack latest run.kymo");
+		return cmds_wrong("pack",
+				  "too many arguments; usage: kymo pack [OPTIONS] [TARGET] [FILE]");
 	if (pack(args.word_count ? args.words[0] : NULL, file, force, &err))
 		return cmds_fail("pack", &err);
 	return CMDS_OK;

@@ -25,9 +25,9 @@
 
 struct request {
 	const char *target; /* NULL: latest */
-	const char *latest; /* the path that this is, where it is to be said; else NULL */
+	const char *latest; /* path of the latest recording, if it is to be printed; else NULL */
 	const char *sql;
-	struct buf text; /* holds what .sql points at, if it was read or wrapped */
+	struct buf text; /* storage of .sql if it was read or wrapped */
 	const struct output_format *format;
 	const char *file; /* NULL: stdout */
 	bool force;
@@ -39,7 +39,7 @@ struct request {
 
 static int query_choose_format(struct request *request, const char *name)
 {
-	const char *names[16] = { NULL }, *near;
+	const char *names[16] = { NULL }, *suggestion;
 	size_t count = 0;
 
 	request->format = output_find(name);
@@ -48,11 +48,10 @@ static int query_choose_format(struct request *request, const char *name)
 	for (const struct output_format *format = output_formats; format->name && count < 15;
 	     format++)
 		names[count++] = format->name;
-	near = spelling_word(name, names);
-	if (near)
-		return cmds_wrong("query", "no format is called %s; did you mean %s?", name, near);
-	return cmds_wrong("query",
-			  "no format is called %s; there are table, json, csv, arrow and parquet",
+	suggestion = spelling_word(name, names);
+	if (suggestion)
+		return cmds_wrong("query", "unknown format %s; did you mean %s?", name, suggestion);
+	return cmds_wrong("query", "unknown format %s; use table, json, csv, arrow or parquet",
 			  name);
 }
 
@@ -94,8 +93,7 @@ static int read_stdin(struct request *request)
 	if (request->text.used >= SQL_BYTES_MOST || request->text.failed)
 		return cmds_wrong("query", "the SQL on standard input is longer than 1 MB");
 	if (request->text.used && memchr(request->text.data, '\0', request->text.used))
-		return cmds_wrong("query",
-				  "the SQL on standard input holds a NUL byte, so it is not text");
+		return cmds_wrong("query", "the SQL on standard input contains a NUL byte");
 	request->sql = buf_get(&request->text);
 	return -1;
 }
@@ -105,13 +103,12 @@ static int query_take_words(struct request *request, const struct cmds_args *arg
 	int status = -1;
 
 	if (!args->word_count)
-		return cmds_wrong(
-			"query",
-			"what to ask? kymo query 'FROM trace.regions' (kymo help query says more)");
+		return cmds_wrong("query",
+				  "no SQL given; for example: kymo query 'FROM trace.regions'");
 	if (args->word_count > 2)
 		return cmds_wrong(
 			"query",
-			"%zu words, at most TARGET and SQL are taken: put the SQL in quotes",
+			"expected TARGET and SQL, got %zu arguments; put the SQL in quotes",
 			args->word_count);
 	request->target = args->word_count == 2 ? args->words[0] : NULL;
 	request->sql = args->words[args->word_count - 1];
@@ -133,14 +130,14 @@ static int query_parse(struct request *request, int argc, char **argv)
 	if (status < 0)
 		status = query_take_words(request, &args);
 	if (status < 0 && request->format->binary && !request->file && isatty(STDOUT_FILENO))
-		return cmds_wrong("query", "%s is not for a terminal: use -o FILE or a pipe",
+		return cmds_wrong("query", "cannot write %s to a terminal; use -o FILE or a pipe",
 				  request->format->name);
 	return status;
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
-/* Formats that DuckDB writes by itself get the limit in the query. */
+/* Formats that DuckDB writes itself need the limit in the query. */
 static void query_wrap_limit(struct request *request)
 {
 	struct buf wrapped = { 0 };
@@ -168,18 +165,18 @@ static double query_now_ns(void)
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-static int query_write_aside(const struct request *request, struct tables_result *result,
-			     const struct output_options *options, struct output_count *count,
-			     struct kymo_error *err)
+static int query_write_file(const struct request *request, struct tables_result *result,
+			    const struct output_options *options, struct output_count *count,
+			    struct kymo_error *err)
 {
-	struct atomic_file aside;
-	int rc = atomic_file_open(&aside, request->file, request->force, err);
+	struct atomic_file output;
+	int rc = atomic_file_open(&output, request->file, request->force, err);
 
 	if (!rc)
-		rc = request->format->write(result, options, aside.file, count, err);
+		rc = request->format->write(result, options, output.file, count, err);
 	if (!rc)
-		return atomic_file_commit(&aside, err);
-	atomic_file_discard(&aside);
+		return atomic_file_commit(&output, err);
+	atomic_file_discard(&output);
 	return rc;
 }
 
@@ -194,21 +191,20 @@ static int write_result(const struct request *request, struct tables_result *res
 					     .columns = options.style.columns };
 	if (request->format->write_file)
 		return request->format->write_file(result, request->file, err);
-	return query_write_aside(request, result, &options, count, err);
+	return query_write_file(request, result, &options, count, err);
 }
 
-/* Why a table that can be empty is, for people. */
+/* Explains why a table is empty. */
 static void hint(const struct request *request)
 {
 	static const struct {
 		const char *table, *sentence;
 	} hints[] = {
-		{ "python.torch_trace",
-		  "no torch modules were recorded: kymo run --torch -- python …, KYMO_TORCH=on or "
-		  "kymo.enable_torch_profiling() records them" },
+		{ "python.torch_trace", "no torch modules recorded; use kymo run --torch -- python "
+					"…, KYMO_TORCH=on or kymo.enable_torch_profiling()" },
 		{ "trace.zones",
-		  "no zones were recorded: mark them with KYMO_SCOPE(\"name\") in C or "
-		  "kymo.region(\"name\") in Python, and start the program with kymo run" },
+		  "no zones recorded; add KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in "
+		  "Python, and start the program with kymo run" },
 	};
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
@@ -216,7 +212,7 @@ static void hint(const struct request *request)
 			fprintf(stderr, "%s\n", hints[i].sentence);
 }
 
-/* Where a person left it to us which recording is asked. */
+/* True if a person did not choose the recording. */
 static bool is_latest(const struct request *request)
 {
 	return isatty(STDERR_FILENO) && (!request->target || !strcmp(request->target, "latest"));
@@ -244,7 +240,7 @@ static void print_footer(const struct request *request, const struct output_coun
 	if (!request->format->footer || request->file)
 		return;
 	if (count->hidden_count)
-		fprintf(stderr, "%zu columns are left out, this terminal is too narrow: %s\n",
+		fprintf(stderr, "%zu columns do not fit this terminal and are left out: %s\n",
 			count->hidden_count, count->hidden);
 	if (!count->rows && isatty(STDOUT_FILENO))
 		hint(request);
@@ -271,7 +267,7 @@ static int query_answer(struct request *request, struct kymo_error *err)
 	struct tables *tables = NULL;
 	int rc = 0;
 
-	/* Before the work, not after it. */
+	/* Checked before the work. */
 	if (request->file)
 		rc = atomic_file_check(request->file, request->force, err);
 	if (!rc)
@@ -286,11 +282,11 @@ static int query_answer(struct request *request, struct kymo_error *err)
 		cmds_interruptible(NULL);
 	}
 	tables_close(tables);
-	request->latest = NULL; /* path goes */
+	request->latest = NULL; /* path ends here */
 	return rc;
 }
 
-/* ---- by a kymo serve ------------------------------------------------------------------------ */
+/* ---- through kymo serve --------------------------------------------------------------------- */
 
 #define REMOTE_ROWS 1000000
 #define REMOTE_SECONDS 300
@@ -310,12 +306,13 @@ static int query_ask_remote(const struct request *request)
 	int status;
 
 	if (request->tables.unsafe)
-		return cmds_wrong("query", "--unsafe is not for a kymo serve: it only reads");
+		return cmds_wrong("query",
+				  "--unsafe does not work with kymo serve, which is read-only");
 	buf_char(&body, '{');
 	if (*http_client_name(request->target))
 		add_field(&body, "target", http_client_name(request->target));
 	add_field(&body, "sql", request->sql);
-	/* What a program is given here is an array of objects. */
+	/* Without a server, json is an array of objects. */
 	add_field(&body, "format", json ? "objects" : request->format->name);
 	buf_print(&body, "\"columns\":%d,\"limit\":%" PRIu64 ",\"timeout_s\":%g}",
 		  isatty(STDOUT_FILENO) && !request->file ? style.columns : 0,

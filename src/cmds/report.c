@@ -37,7 +37,7 @@ static int report_write_report(struct tables *tables, const struct request *requ
 	return report_print(tables, request->subtract_overhead, &style, out, err);
 }
 
-/* Written when it is whole, so that lines of it and of progress do not mix on the terminal. */
+/* Written at the end, so that it does not mix with the progress line on a terminal. */
 static int gather_report(struct tables *tables, const struct request *request,
 			 struct kymo_error *err)
 {
@@ -47,7 +47,7 @@ static int gather_report(struct tables *tables, const struct request *request,
 	int rc;
 
 	if (!out)
-		return error_set(err, ENOMEM, "no memory for the report");
+		return error_set(err, ENOMEM, "out of memory for the report");
 	rc = report_write_report(tables, request, out, err);
 	progress_end(&progress);
 	if (!fclose(out) && text)
@@ -89,7 +89,7 @@ static int make_report(const struct request *request, struct kymo_error *err)
 	return rc;
 }
 
-/* Words: [TARGET] [FILE]; a lone word that ends as a report does is the file. */
+/* Words: [TARGET] [FILE]. A single word with the extension of a report is the file. */
 static int report_take_words(struct cmds_args *args, struct request *request)
 {
 	size_t count = args->word_count;
@@ -99,7 +99,7 @@ static int report_take_words(struct cmds_args *args, struct request *request)
 	if (count > 1 && !request->file && request->format)
 		request->file = args->words[--count];
 	if (count > 1)
-		return cmds_wrong("report", "one target at a time, not %zu", count);
+		return cmds_wrong("report", "expected one TARGET, got %zu", count);
 	request->target = count ? args->words[0] : NULL;
 	return CMDS_OK;
 }
@@ -109,17 +109,13 @@ static int report_check(struct request *request)
 	if (!request->format && request->file)
 		request->format = report_format_of(request->file);
 	if (!request->format && request->file)
-		return cmds_wrong("report",
-				  "what %s shall be is not clear: end its name in .html, .json or "
-				  ".csv, or add -f",
+		return cmds_wrong("report", "cannot infer the format of %s from its name; use -f",
 				  request->file);
 	if (request->format && request->subtract_overhead)
-		return cmds_wrong("report", "--subtract-overhead is for text only");
+		return cmds_wrong("report", "--subtract-overhead works with text only");
 	if (request->format && !strcmp(request->format->name, "html") && !request->file &&
 	    isatty(STDOUT_FILENO))
-		return cmds_wrong(
-			"report",
-			"an HTML report is no text for a terminal; name a file: -o report.html");
+		return cmds_wrong("report", "cannot write html to a terminal; use -o report.html");
 	return CMDS_OK;
 }
 
@@ -132,13 +128,12 @@ static int read_option(const struct cmds_option *option, const char *value, stru
 	else if (!strcmp(option->name, "output"))
 		request->file = value;
 	else if (strcmp(value, "text") && !(request->format = report_format_find(value)))
-		return cmds_wrong("report",
-				  "no format is called %s; there are text, html, json and csv",
+		return cmds_wrong("report", "unknown format %s; use text, html, json or csv",
 				  value);
 	return CMDS_OK;
 }
 
-/* By a kymo serve, which has it made there. */
+/* Made by a kymo serve. */
 static int remote_report(const struct request *request)
 {
 	struct buf path = { 0 };

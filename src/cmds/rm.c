@@ -17,7 +17,7 @@ struct removed {
 	uint64_t bytes;
 };
 
-/* Bytes that kymo ls shows for it, or those of a file that it does not list. */
+/* The size that kymo ls shows, or that of a file it does not list. */
 static uint64_t rm_bytes_of(const struct store_entry *entries, size_t count, const char *path)
 {
 	char *whole = realpath(path, NULL);
@@ -33,7 +33,7 @@ static uint64_t rm_bytes_of(const struct store_entry *entries, size_t count, con
 	return bytes;
 }
 
-/* A packed file is a DuckDB database, and so is much that is not ours: only DuckDB can tell. */
+/* A packed recording is a DuckDB database. Only its tables show that a database is one. */
 static int check_packed(const char *path, struct kymo_error *err)
 {
 	const struct tables_options options = { 0 };
@@ -43,9 +43,8 @@ static int check_packed(const char *path, struct kymo_error *err)
 	if (store_kind(path, NULL) != STORE_PACKED)
 		return 0;
 	if (tables_open(path, &options, &tables, &why))
-		return error_set(err, EINVAL,
-				 "%s is not removed, as it cannot be seen to be a recording: %s",
-				 path, why.text);
+		return error_set(err, EINVAL, "cannot remove %s: not a kymo recording (%s)", path,
+				 why.text);
 	tables_close(tables);
 	return 0;
 }
@@ -73,7 +72,7 @@ static bool in_root(const char *path)
 	return !strncmp(path, root, bytes) && path[bytes] == '/';
 }
 
-/* A file was packed or snapshot by somebody who wanted to keep it; it goes only by its name. */
+/* Packed files and snapshots were made on purpose, and are removed only by name. */
 static bool is_chosen(const struct store_entry *entry, bool everywhere)
 {
 	if (entry->kind != STORE_DIRECTORY || entry->state == STORE_LIVE || entry->unreadable[0])
@@ -143,9 +142,9 @@ int cmd_rm(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (dead && args.word_count)
-		return cmds_wrong("rm", "either targets or --dead, not both");
+		return cmds_wrong("rm", "use either targets or --dead, not both");
 	if (!dead && !args.word_count)
-		return cmds_wrong(
-			"rm", "which one? kymo ls lists them; kymo rm latest, or kymo rm --dead");
+		return cmds_wrong("rm", "no recording given; use kymo rm TARGET or kymo rm --dead "
+					"(kymo ls lists recordings)");
 	return remove_all(&args, dead, everywhere);
 }

@@ -48,13 +48,13 @@ static int serve_take_option(struct request *request, struct cmds_args *args,
 	return status;
 }
 
-/* A recording that does not exist yet is an error now, not an empty page later. */
+/* A missing recording is an error at the start, not an empty page later. */
 static int serve_take_words(struct request *request, const struct cmds_args *args)
 {
 	struct kymo_error err = { 0 };
 
 	if (args->word_count > TARGETS)
-		return cmds_wrong("serve", "at most %d targets", TARGETS);
+		return cmds_wrong("serve", "at most %d targets are supported", TARGETS);
 	for (size_t i = 0; i < args->word_count; i++) {
 		if (store_resolve(args->words[i], request->paths[i], KYMO_PATH_BYTES, &err))
 			return cmds_fail("serve", &err);
@@ -65,13 +65,13 @@ static int serve_take_words(struct request *request, const struct cmds_args *arg
 	return -1;
 }
 
-static void serve_say_where(const struct request *request, const struct serve_address *address)
+static void serve_print_address(const struct request *request, const struct serve_address *address)
 {
 	char own[128] = "this-machine";
 
 	gethostname(own, sizeof(own) - 1);
 	if (address->port_taken)
-		fprintf(stderr, "kymo serve: port %u is taken, so it is %u\n",
+		fprintf(stderr, "kymo serve: port %u is in use; using %u\n",
 			request->options.port ? request->options.port : SERVE_PORT, address->port);
 	fprintf(stderr, "kymo serve: http://%s:%u/", address->host, address->port);
 	if (address->token[0])
@@ -81,16 +81,17 @@ static void serve_say_where(const struct request *request, const struct serve_ad
 		return;
 	if (!request->options.listen)
 		fprintf(stderr,
-			"  from another machine: ssh -L %u:127.0.0.1:%u %s, then the same link "
-			"there\n",
+			"  from another machine: ssh -L %u:127.0.0.1:%u %s, then open the same "
+			"link\n",
 			address->port, address->port, own);
 	if (!address->users_known && !address->token[0])
-		fprintf(stderr, "  who connects cannot be told apart here: other users of this "
-				"machine can look, too; KYMO_TOKEN=… asks them for a token\n");
-	fprintf(stderr, "  Ctrl-C ends it\n");
+		fprintf(stderr, "  cannot identify local users here; every local user may connect. "
+				"KYMO_TOKEN=… requires a token.\n");
+	fprintf(stderr, "  Ctrl-C stops the server\n");
 }
 
-/* Where there is a desktop. Who starts the browser is gone at once: nobody has to wait for it. */
+/* Only on a desktop. The intermediate process exits at once, so that nothing waits for the
+   browser. */
 static void open_browser(const struct serve_address *address)
 {
 	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
@@ -122,11 +123,11 @@ static int serve(const struct request *request)
 
 	if (serve_start(&request->options, &address, &err))
 		return cmds_fail("serve", &err);
-	serve_say_where(request, &address);
+	serve_print_address(request, &address);
 	if (request->open)
 		open_browser(&address);
 	serve_wait();
-	/* Nothing of ours is on disk, and queries may run: no need to wait for them. */
+	/* Exits without waiting for running queries; the server writes no files. */
 	fflush(NULL);
 	_exit(CMDS_OK);
 }

@@ -18,11 +18,10 @@ static int check_kind(const char *path, struct kymo_error *err)
 		return 0;
 	if (kind == STORE_NONE)
 		return -err->code;
-	return error_set(err, EINVAL, "%s is one file already; copy it", path);
+	return error_set(err, EINVAL, "%s is one file already; copy it instead", path);
 }
 
-static int cmds_snapshot_write_snapshot(const char *target, const char *file,
-					struct kymo_error *err)
+static int write_snapshot(const char *target, const char *file, struct kymo_error *err)
 {
 	char path[KYMO_PATH_BYTES];
 	struct stat status;
@@ -35,8 +34,8 @@ static int cmds_snapshot_write_snapshot(const char *target, const char *file,
 	if (rc)
 		return rc;
 	if (!stat(file, &status))
-		fprintf(stderr, "kymo: %s, %s; ask it: kymo query %s 'FROM trace.regions'\n", file,
-			format_bytes((double)status.st_size).text, file);
+		fprintf(stderr, "kymo: %s, %s; query it: kymo query %s 'FROM trace.regions'\n",
+			file, format_bytes((double)status.st_size).text, file);
 	return 0;
 }
 
@@ -55,11 +54,10 @@ int cmd_snapshot(int argc, char **argv)
 	if (args.word_count && !file)
 		file = args.words[--args.word_count];
 	if (!file || args.word_count > 1)
-		return cmds_wrong(
-			"snapshot",
-			"name a target and the file to write: kymo snapshot latest now.kymosnap");
+		return cmds_wrong("snapshot", "expected a file, or a target and a file; usage: "
+					      "kymo snapshot [OPTIONS] [TARGET] FILE");
 	if (atomic_file_check(file, force, &err) ||
-	    cmds_snapshot_write_snapshot(args.word_count ? args.words[0] : NULL, file, &err))
+	    write_snapshot(args.word_count ? args.words[0] : NULL, file, &err))
 		return cmds_fail("snapshot", &err);
 	return CMDS_OK;
 }

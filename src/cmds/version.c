@@ -13,7 +13,7 @@ int cmd_version(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (args.word_count)
-		return cmds_wrong("version", "takes no words, not %s", args.words[0]);
+		return cmds_wrong("version", "unexpected argument %s", args.words[0]);
 	printf("kymo " KYMO_VERSION "\n");
 	return cmds_finish("version");
 }

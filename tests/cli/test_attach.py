@@ -93,7 +93,7 @@ def test_it_ends_with_the_program_and_says_so(kymo):
     assert rows(kymo, "seen", "SELECT state FROM kymo.runs") == [{"state": "ended"}]
     assert kymo("report", "seen").out.startswith("cat  ended  ")
     first, *rest = err.splitlines()
-    assert re.fullmatch(rf"kymo: watched cat \(pid {program.pid}\) for [\d.]+ m?s, and it has ended; recording seen", first)
+    assert re.fullmatch(rf"kymo: recorded cat \(pid {program.pid}\) for [\d.]+ m?s; the program has ended; recording seen", first)
     assert any(line.startswith("  memory: peak ") for line in rest) and rest[-1].startswith("  more: ")
 
 
@@ -103,7 +103,7 @@ def test_a_signal_ends_it_with_a_summary_and_the_program_goes_on(kymo, number):
         watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_QUIET": "0"})
         until(lambda: is_watched(kymo, program.pid))
         status, _, err = end(watcher, number)
-        assert status == 0 and "and it runs on; recording seen" in err
+        assert status == 0 and "the program is still running; recording seen" in err
         assert program.poll() is None
     assert len(rows(kymo, "seen", "FROM host.process")) >= 2
 
@@ -113,10 +113,10 @@ def test_backtrace_of_a_recording_whose_program_runs_on_says_so(kymo):
         assert kymo("attach", "--duration", "1", "-o", "seen", program.pid).status == 0
         done = kymo("backtrace", "seen")
         assert "; the recording has ended, these are the last stacks that were taken\n" in done.out
-        assert done.err == f"kymo backtrace: the program runs on; `kymo backtrace {program.pid}` shows what it does now\n"
+        assert done.err == f"kymo backtrace: the program is still running; kymo backtrace {program.pid} shows its current stacks\n"
         why = kymo("backtrace", "--why", "seen")
         assert (why.status, why.out) == (1, "")
-        assert why.err.endswith(f"its program runs on: `kymo backtrace --why {program.pid}` asks it\n")
+        assert why.err.endswith(f"its program is still running; use kymo backtrace --why {program.pid}\n")
 
 
 def test_the_program_cannot_tell_that_it_was_watched(kymo):
@@ -164,13 +164,13 @@ def test_a_program_that_records_is_joined_with_what_is_configured(kymo):
         assert (done.out, done.err) == ("system_rate=0.02 (was 0.05)\n", "")
         again = kymo("attach", program.pid)
         assert again.status == 0
-        assert again.err.startswith(f"kymo: process {program.pid} is watched by kymo (pid {watcher.pid}) already: stacks "
+        assert again.err.startswith(f"kymo: process {program.pid} is already recorded by kymo (pid {watcher.pid}): stacks "
                                     "every 0.1 s, metrics every 0.02 s, in ")
         assert end(watcher)[0] == 0
         zones = rows(kymo, program.pid, "SELECT count(*) > 0 AS some FROM trace.zones")
         assert zones == [{"some": True}]
         refused = kymo("attach", "-o", "elsewhere", program.pid)
-        assert refused.status == 1 and "records already, in " in refused.err and "leave -o out" in refused.err
+        assert refused.status == 1 and "cannot use -o: process " in refused.err and "; omit -o, " in refused.err
     assert not (kymo.cwd / "elsewhere").exists()
 
 
@@ -178,7 +178,7 @@ def test_the_child_of_kymo_run_is_watched_already(kymo):
     with running(kymo, command=[KYMO, "run", "-q", "-o", "run", "--", PROGS / "probe_loop"]) as run:
         pid, = (int(x) for x in pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
                 if "probe_loop" in os.readlink(f"/proc/{x}/exe"))
-        watched = f"kymo: process {pid} is watched by kymo (pid {run.pid}) already: "
+        watched = f"kymo: process {pid} is already recorded by kymo (pid {run.pid}): "
         done = kymo("attach", pid)
         assert done.status == 0 and done.err.startswith(watched)
         # As in the moment in which the program runs, and kymo run has measured nothing yet.
@@ -255,21 +255,21 @@ def test_zombies_and_pids_that_are_not_there_are_refused_at_once(kymo):
     zombie = subprocess.Popen(["true"])
     until(lambda: pathlib.Path(f"/proc/{zombie.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z")
     done = kymo("attach", zombie.pid, timeout=20)
-    assert (done.status, done.err) == (1, f"kymo attach: process {zombie.pid} has ended already: it is a zombie, whose parent "
-                                       f"{os.getpid()} has not looked after it\n")
+    assert (done.status, done.err) == (1, f"kymo attach: process {zombie.pid} has ended: it is a zombie of its parent "
+                                       f"{os.getpid()}\n")
     zombie.wait()
     done = kymo("attach", zombie.pid)
-    assert (done.status, done.err) == (1, f"kymo attach: no process {zombie.pid} runs\n")
+    assert (done.status, done.err) == (1, f"kymo attach: process {zombie.pid} does not exist\n")
     assert not list(kymo.cwd.iterdir())
 
 
 @pytest.mark.parametrize("words, sentence", [
-    ([], "kymo attach: which process? kymo attach [OPTIONS] PID\n"),
-    (["1", "2"], "kymo attach: which process? kymo attach [OPTIONS] PID\n"),
-    (["train.py"], "kymo attach: which process? a pid is wanted, not train.py; `kymo ls` and ps list them\n"),
-    (["0"], "kymo attach: which process? a pid is wanted, not 0; `kymo ls` and ps list them\n"),
+    ([], "kymo attach: expected one PID; usage: kymo attach [OPTIONS] PID\n"),
+    (["1", "2"], "kymo attach: expected one PID; usage: kymo attach [OPTIONS] PID\n"),
+    (["train.py"], "kymo attach: train.py is not a pid; kymo ls and ps list processes\n"),
+    (["0"], "kymo attach: 0 is not a pid; kymo ls and ps list processes\n"),
     (["--slow", "often", "1"], 'kymo attach: --slow="often" is not a number of seconds from 0 (off) to 86400\n'),
-    (["--duration", "x", "1"], "kymo attach: --duration needs a number of 0 to 1000000000, not x\n"),
+    (["--duration", "x", "1"], "kymo attach: --duration needs a number from 0 to 1000000000, not x\n"),
 ])
 def test_wrong_use_is_one_sentence(kymo, words, sentence):
     done = kymo("attach", *words)
@@ -382,4 +382,4 @@ def test_a_slow_zone_of_a_program_that_records_is_a_cause(kymo):
 
 def test_the_ancestor_of_all_is_not_followed(kymo):
     done = kymo("attach", "1")
-    assert done.status == 1 and "is the ancestor of every process here, and all of them would be followed" in done.err
+    assert done.status == 1 and "every process is its child and would be recorded" in done.err

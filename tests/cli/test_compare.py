@@ -231,7 +231,7 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(lab, name, edit, why
     done = lab.kymo("compare", lab.a, b)
     assert (done.status, done.out) == (1, "")
     if why:
-        assert done.err == f"kymo compare: cannot compare: {why.format(b=b)} (--anyway does it all the same)\n"
+        assert done.err == f"kymo compare: cannot compare: {why.format(b=b)}; use --anyway to override\n"
     else:
         assert done.err.startswith("kymo compare: cannot compare: ")
     result = lab.kymo("compare", lab.a, b, "-f", "json")
@@ -245,20 +245,20 @@ def test_other_sampling_is_refused_and_about_the_same_is_not(lab):
                         for every in (10, 1, 12))
     assert lab.kymo("compare", slow, fast).err == (
         "kymo compare: cannot compare: A sampled at 10.0 ms, B sampled at 1.00 ms. "
-        "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none) (--anyway does it all the same)\n")
+        "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none); use --anyway to override\n")
     assert lab.kymo("compare", slow, near).status == 0
     few = lab("sampled_few", alpha=6, edit=lambda rows: rows.sample(["f"], 9, every=10 * MS))
     assert lab.kymo("compare", slow, few).status == 0, "a shorter run has fewer samples"
 
 
 WRONG = [
-    ([], "which ones? kymo compare A B; kymo ls lists recordings"),
-    (["a"], "two recordings, A and B, or several of each with -- between them, not 1"),
-    (["a", "b", "c"], "two recordings, A and B, or several of each with -- between them, not 3"),
-    (["a", "--"], "which ones? kymo compare A B; kymo ls lists recordings"),
-    (["a", "b", "--fail-above", "much"], "--fail-above needs a share as 5%, not much"),
-    (["a", "b", "-f", "xml"], "no format is called xml; there are text, html and json"),
-    (["a", "b", "-o", "it"], "what it shall be is not clear: end its name in .html or .json, or add -f"),
+    ([], "no recordings given; usage: kymo compare A B (kymo ls lists recordings)"),
+    (["a"], "expected two recordings A and B, or several of each separated by --, got 1"),
+    (["a", "b", "c"], "expected two recordings A and B, or several of each separated by --, got 3"),
+    (["a", "--"], "no recordings given; usage: kymo compare A B (kymo ls lists recordings)"),
+    (["a", "b", "--fail-above", "much"], "--fail-above needs a share such as 5%, not much"),
+    (["a", "b", "-f", "xml"], "unknown format xml; use text, html or json"),
+    (["a", "b", "-o", "it"], "cannot infer the format of it from its name; use -f"),
 ]
 
 

@@ -82,4 +82,4 @@ def test_bash_completes_as_a_person_types():
 
 def test_no_shell_is_a_sentence(kymo):
     result = kymo("completion", "tcsh")
-    assert (result.status, result.err) == (2, "kymo completion: for which shell? there are bash, zsh and fish\n")
+    assert (result.status, result.err) == (2, "kymo completion: expected one shell: bash, zsh or fish\n")

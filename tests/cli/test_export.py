@@ -383,12 +383,12 @@ def test_a_full_disk_is_a_clear_error_and_the_old_file_stays(made, tmp_path, for
 
 
 WRONG = [
-    (["-f", "perfeto"], "no format is called perfeto; did you mean perfetto?"),
-    (["-f", "xml"], "no format is called xml; there are perfetto, chrome, speedscope, pprof, folded, parquet, arrow and csv"),
-    (["-f", "chrome", "--table", "trace.zones"], "--table is for parquet, arrow and csv, not chrome"),
-    (["-f", "chrome", "--samples"], "--samples is for folded and speedscope, not chrome"),
-    (["-f", "csv", "-o", "-"], "only one table goes to standard output; --table names it"),
-    (["a", "b"], "one target at a time, not 2"),
+    (["-f", "perfeto"], "unknown format perfeto; did you mean perfetto?"),
+    (["-f", "xml"], "unknown format xml; use perfetto, chrome, speedscope, pprof, folded, parquet, arrow or csv"),
+    (["-f", "chrome", "--table", "trace.zones"], "--table works with parquet, arrow and csv, not chrome"),
+    (["-f", "chrome", "--samples"], "--samples works with folded and speedscope, not chrome"),
+    (["-f", "csv", "-o", "-"], "standard output takes one table; name it with --table"),
+    (["a", "b"], "expected one TARGET, got 2"),
 ]
 
 
@@ -406,4 +406,4 @@ def test_a_table_that_is_not_there_is_named(made):
 
 def test_what_is_binary_is_not_for_a_terminal(made):
     status, out = on_a_terminal(made, "export", str(made.path), "-o", "-")
-    assert status == 2 and "perfetto is not for a terminal" in out
+    assert status == 2 and "cannot write perfetto to a terminal" in out

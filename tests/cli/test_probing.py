@@ -44,17 +44,17 @@ def test_words_are_handed_to_kymo_with_and_without_t(kymo):
 @pytest.mark.parametrize("word", ["eval", "repl"])
 def test_what_would_run_code_in_the_program_is_refused_with_the_reason(kymo, word):
     assert probing(kymo, "1", word, "print(1)") == (
-        1, "", f"probing: {word} is refused: it would run code inside the program, which kymo never does; "
-        "query and backtrace answer from outside\n")
+        1, "", f"probing: {word} is refused: kymo never runs code inside the program; "
+        "use query or backtrace\n")
 
 
 def test_addresses_and_wrong_use_are_one_sentence(kymo):
     assert probing(kymo, "-t", "localhost:1", "query", "SELECT 1") == (
-        1, "", "kymo query: cannot reach a kymo serve at localhost:1: Connection refused; is it running there, and does it "
-        "--listen on that address?\n")
-    assert probing(kymo) == (2, "", "probing: which command? probing --help lists them\n")
-    assert probing(kymo, "1") == (2, "", "probing: which command? probing --help lists them\n")
-    assert probing(kymo, "1", "conifg") == (2, "", "probing: no command is called conifg; probing --help lists them\n")
-    assert probing(kymo, "config") == (2, "", "probing: which program? probing ENDPOINT config, with a pid or host:port\n")
+        1, "", "kymo query: cannot connect to kymo serve at localhost:1: Connection refused; check that it is running and "
+        "listens on that address (--listen)\n")
+    assert probing(kymo) == (2, "", "probing: no command given; probing --help lists the commands\n")
+    assert probing(kymo, "1") == (2, "", "probing: no command given; probing --help lists the commands\n")
+    assert probing(kymo, "1", "conifg") == (2, "", "probing: unknown command conifg; probing --help lists the commands\n")
+    assert probing(kymo, "config") == (2, "", "probing: no endpoint given; use probing ENDPOINT config, with a pid or host:port\n")
     status, out, err = probing(kymo, "--help")
     assert (status, err) == (0, "") and all(word in out for word in ["list", "config", "query", "backtrace", "inject"])

@@ -228,7 +228,7 @@ def test_pack_names_the_file_after_the_program_and_says_its_size(kymo):
 def test_what_is_one_file_already_is_not_packed_or_snapshot_again(kymo):
     kymo.record("plain")
     assert kymo("pack", "latest", "a.kymo").status == 0
-    assert "packed already" in kymo("pack", "a.kymo", "b.kymo").err
+    assert "is already packed" in kymo("pack", "a.kymo", "b.kymo").err
     assert "one file already" in kymo("snapshot", "a.kymo", "b.kymosnap").err
 
 

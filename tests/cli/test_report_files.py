@@ -119,9 +119,9 @@ def test_a_report_of_ours_is_replaced_and_nothing_else_is(shared, made, name, tm
 
 
 @pytest.mark.parametrize("words, why", [
-    (["-f", "pdf"], "no format is called pdf; there are text, html, json and csv"),
-    (["-o", "report"], "what report shall be is not clear: end its name in .html, .json or .csv, or add -f"),
-    (["-f", "json", "--subtract-overhead"], "--subtract-overhead is for text only"),
+    (["-f", "pdf"], "unknown format pdf; use text, html, json or csv"),
+    (["-o", "report"], "cannot infer the format of report from its name; use -f"),
+    (["-f", "json", "--subtract-overhead"], "--subtract-overhead works with text only"),
 ])
 def test_wrong_use_is_a_sentence(shared, words, why):
     done = shared("report", *words)

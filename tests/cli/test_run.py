@@ -219,15 +219,15 @@ def test_a_program_that_is_killed_while_stopped_wakes_kymo(place):
 # --- options ---------------------------------------------------------------------------------------------------
 
 WRONG = {
-    (): "kymo run: which program? kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
-    ("--",): "kymo run: which program? kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
-    ("--keep", "some", "--", "true"): 'kymo run: --keep is all or flight, not "some"\n',
+    (): "kymo run: no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
+    ("--",): "kymo run: no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
+    ("--keep", "some", "--", "true"): 'kymo run: --keep takes all or flight, not "some"\n',
     ("--budget", "lots", "--", "true"): 'kymo run: --budget: "lots" is not a budget; write it as 1G or mem=1G,disk=4G\n',
     ("--budget", "1K", "--", "true"): 'kymo run: --budget: a budget of "1K" is too small: 1M is the least\n',
-    ("--preload", "--", "true"): "kymo run: no option is called --preload; kymo help run lists them\n",
-    ("--watch", "loss", "--", "true"): 'kymo run: --watch takes NAME@FUNCTION, as loss@train_step, not "loss"\n',
-    ("--torch-every", "0", "--", "true"): "kymo run: --torch-every needs a number of steps from 1, not 0\n",
-    ("--kep", "all", "--", "true"): "kymo run: no option is called --kep; did you mean --keep?\n",
+    ("--preload", "--", "true"): "kymo run: unknown option --preload; kymo help run lists the options\n",
+    ("--watch", "loss", "--", "true"): 'kymo run: --watch takes NAME@FUNCTION, such as loss@train_step, not "loss"\n',
+    ("--torch-every", "0", "--", "true"): "kymo run: --torch-every needs a number of steps, at least 1, not 0\n",
+    ("--kep", "all", "--", "true"): "kymo run: unknown option --kep; did you mean --keep?\n",
     ("-o",): "kymo run: -o needs a value\n",
 }
 
@@ -241,9 +241,9 @@ def test_wrong_use_is_one_line_and_status_2(place, words):
 
 @pytest.mark.parametrize("command, status, sentence", [
     ("no-such-command", 127, "kymo run: no-such-command: command not found\n"),
-    ("/no/such/file", 127, "kymo run: /no/such/file cannot be executed: No such file or directory\n"),
-    ("/etc/passwd", 126, "kymo run: /etc/passwd cannot be executed: Permission denied\n"),
-    ("/", 126, "kymo run: / cannot be executed: Permission denied\n"),
+    ("/no/such/file", 127, "kymo run: cannot execute /no/such/file: No such file or directory\n"),
+    ("/etc/passwd", 126, "kymo run: cannot execute /etc/passwd: Permission denied\n"),
+    ("/", 126, "kymo run: cannot execute /: Permission denied\n"),
 ])
 def test_a_command_that_cannot_start_leaves_nothing(place, command, status, sentence):
     done = place.run("--", command)
@@ -257,7 +257,7 @@ def test_a_missing_interpreter_is_named_as_the_reason(place):
     script.chmod(0o755)
     done = place.run("--", "./script")
     assert done.returncode == 127
-    assert done.stderr.decode() == "kymo run: ./script cannot be executed: the interpreter that it names is not there\n"
+    assert done.stderr.decode() == "kymo run: cannot execute ./script: its interpreter (#! line) does not exist\n"
 
 
 def test_help_lists_the_options(place):
@@ -297,7 +297,7 @@ def test_a_directory_that_is_not_empty_is_refused(place):
                                     "recording\n")
     done = place.run("--force", "-o", "there", "--", "true")
     assert done.returncode == 1
-    assert done.stderr.decode() == "kymo run: there is there already and is no recording; --force replaces only recordings\n"
+    assert done.stderr.decode() == "kymo run: there exists and is not a recording; --force replaces only recordings\n"
     assert (place.path / "there/mine").read_text() == "precious"
 
 
@@ -385,14 +385,14 @@ def test_peak_memory_is_known_even_if_nobody_looked_at_the_right_moment(place):
 
 def test_children_that_do_not_record_are_counted_and_named(place):
     done = place.run("--no-summary", "--", "sh", "-c", "sleep 1.5 & sleep 1.4; wait; true")
-    assert "2 children did not record: sleep (pid " in done.stderr.decode()
+    assert "2 children were not recorded: sleep (pid " in done.stderr.decode()
     assert run_file(only_recording(place))["not_recorded"] == 2
 
 
 def test_kymo_off_wins(place):
     done = place.run("--", prog("run_rows"), "10", env={"KYMO": "off"})
     assert (done.returncode, done.stdout) == (0, b"10\n")
-    assert done.stderr.decode() == "kymo: KYMO=off in the environment: nothing is recorded\n"
+    assert done.stderr.decode() == "kymo: nothing is recorded: KYMO=off is set in the environment\n"
     assert not list(place.path.glob("kymo-*"))
 
 
@@ -421,7 +421,7 @@ def test_a_program_that_marks_nothing_is_told_how(place):
     done = place.run("-o", "there", "--", "true")
     lines = done.stderr.decode().splitlines()
     assert len(lines) == 4 and lines[0].startswith("kymo: true ended with 0 after ")
-    assert "It marked nothing to record." in lines[1] and "import kymo" in done.stderr.decode()
+    assert "The program recorded no zones." in lines[1] and "import kymo" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("words, env", [(["-q"], {}), ([], {"KYMO_QUIET": "1"})])

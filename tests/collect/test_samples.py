@@ -253,8 +253,8 @@ def test_backtrace_in_sql_is_live_and_then_the_last_one(place, tmp_path, python)
 def test_a_program_that_has_ended_cannot_be_asked_more_than_was_taken(record, tmp_path):
     recording = record(sys.executable, SLEEPER)
     assert kymo("backtrace", "--why", recording, status=1).stderr == (
-        f"kymo backtrace: the program of {recording} has ended: --why needs one that runs; without it the last stacks that "
-        "were taken are shown\n")
+        f"kymo backtrace: --why needs a running program, and the program of {recording} has ended; omit it to see the last "
+        "sampled stacks\n")
     kymo("pack", recording, tmp_path / "run.kymo")
     packed, plain = (json.loads(kymo("backtrace", "--json", path).stdout) for path in (tmp_path / "run.kymo", recording))
     assert packed[0]["frames"] == plain[0]["frames"] != []

@@ -94,7 +94,7 @@ def test_200_short_lived_workers_are_all_recorded_and_descriptors_stay_flat(plac
 def test_a_child_that_runs_on_keeps_its_live_half(place):
     done = place.run("--no-summary", "-o", "there", "--", prog("run_workers"), "2", "5", "stay")
     assert done.returncode == 0
-    assert "1 child runs on (pid " in done.stderr.decode()
+    assert "is still running; its data stays in " in done.stderr.decode()
     live, = place.live_runs()
     assert run_file(place.path / "there")["peer"] == os.path.realpath(live)
     assert run_file(live)["peer"] == os.path.realpath(place.path / "there")
@@ -190,7 +190,7 @@ def test_a_disk_that_is_full_leaves_no_half_file_and_the_rest_in_memory(place):
     assert done.stdout.split() == [b"1000000", b"0", b"0"], done.stderr
     said = done.stderr.decode()
     assert said.count("cannot move rows to the recording on disk: No space left on device") == 1
-    assert "not all could be moved to the disk (No space left on device): the rest stays in " in said
+    assert "cannot move all data to the disk (No space left on device): the rest stays in " in said
     live, = place.live_runs()
     stream, = zone_streams(live, place.path / "copy")
     assert (stream.emitted_rows, stream.kept(), stream.dropped) == (1000000, 1000000, 0)

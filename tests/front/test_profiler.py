@@ -95,8 +95,8 @@ with profiler:
 
 def test_nothing_recorded_is_said_and_why(front):
     recording = front("-p", code=FUNCTIONS + "parent()\n")
-    assert last_line(recording) == ("kymo: nothing was recorded: no kymo.Profiler was enabled, and no test that ran took "
-                                    "kymo_profile or tracy_profile")
+    assert last_line(recording) == ("kymo: no calls recorded: the program enabled no kymo.Profiler, and no test used the "
+                                    "fixture kymo_profile or tracy_profile")
     assert calls(recording) == {}
 
 
@@ -356,8 +356,8 @@ def test_steps_of_torch_count_too(front):
 
 
 @pytest.mark.parametrize("words, why", [
-    (["--skip", "6"], "the program made fewer than 7 steps (kymo.step, kymo_step, or optimizer steps)"),
+    (["--skip", "6"], "the program made fewer than 7 steps (kymo.step, kymo_step or optimizer steps)"),
     (["--from", "nowhere"], 'the program set no signpost "nowhere"'),
 ])
 def test_a_window_that_never_opens_is_said(front, words, why):
-    assert last_line(front(*words, code=STEPS)) == f"kymo: nothing was recorded: {why}"
+    assert last_line(front(*words, code=STEPS)) == f"kymo: no calls recorded: {why}"

@@ -295,7 +295,7 @@ def test_an_installed_kymo_is_there_under_e_and_i(place, option, found):
     asked = subprocess.run([KYMO, "query", "-f", "csv", "run", sql], cwd=place.path, env=place.env, capture_output=True,
                            text=True, check=True)
     assert asked.stdout == f"n\n{found}\n"
-    assert ("nothing was recorded" in done.stderr) == (not found)
+    assert ("no calls recorded" in done.stderr) == (not found)
 
 
 @pytest.mark.parametrize("option", ["-E", "-I", "-S", "-sE"])
@@ -309,8 +309,8 @@ def test_what_keeps_kymo_out_is_said_at_the_end(place, option):
     assert (done.returncode, done.stdout) == (0, "ran\n")
     letter = "-E" if "E" in option else option
     assert done.stderr.splitlines()[-1] == (
-        f"kymo: nothing was recorded: {letter} keeps kymo out of this Python; run it without {letter}"
-        + ("" if letter == "-S" else ", or install kymo in it, which is recorded under -E and -I too"))
+        f"kymo: no calls recorded: the option {letter} keeps kymo out of this Python; run it without {letter}"
+        + ("" if letter == "-S" else ", or install kymo in this Python, which works with -E and -I"))
 
 
 def old_pythons():

@@ -95,16 +95,16 @@ def test_without_the_program_it_says_so(front):
 
 
 RUN_WRONG = [
-    (["--python=lines"], "--python=lines needs partial: line by line only what a Profiler turns on"),
-    (["--python=wat"], '--python=wat: there are on, off, partial, lines and c-calls, and no "wat"'),
+    (["--python=lines"], "--python=lines needs partial: lines are recorded only where a Profiler is enabled"),
+    (["--python=wat"], '--python=wat: unknown word "wat"; use on, off, partial, lines or c-calls'),
     (["--skip", "1"], "--skip, --take, --from and --to need --python"),
     (["--python", "--skip", "x"], "--skip needs a number of steps, not x"),
     (["--python", "--take", "0"], "--take needs a number of steps, not 0"),
     (["--python", "--skip", "1", "--to", "x"],
-     "a window is of steps (--skip, --take) or from a signpost to another (--from, --to), not both"),
+     "use either --skip and --take (steps) or --from and --to (signposts), not both"),
     (["--python=partial", "--skip", "1"],
-     "with partial a Profiler says what is recorded, and --skip, --take, --from and --to cannot"),
-    (["--name", "a/b"], '--name takes a name without / and not with a dot first, not "a/b"'),
+     "--skip, --take, --from and --to do not work with --python=partial, where a Profiler selects the calls"),
+    (["--name", "a/b"], '--name "a/b" is invalid: a name must not be empty, contain / or begin with a dot'),
 ]
 
 

@@ -56,7 +56,7 @@ def test_all_and_samples_are_changed_without_an_end(lab):
     with running(lab, POLLED, "poll", KYMO="on") as pid:
         assert switch(lab, pid, "memory=exact") == (0, "memory_exact=on (was off)\nmemory=on (was off)\n")
         until(lambda: kinds(lab, str(pid)).get(0, 0) > 10)
-        assert switch(lab, pid, "memory=sampled") == (0, "memory_exact=off (was on)\nmemory=on already\n")
+        assert switch(lab, pid, "memory=sampled") == (0, "memory_exact=off (was on)\nmemory=on (unchanged)\n")
         until(lambda: "malloc, sampled, " + REDIRECTED in sources(lab, pid))
         assert sources(lab, pid) == ["malloc, exact, " + REDIRECTED, "malloc, sampled, " + REDIRECTED]
         seen = kinds(lab, str(pid))
@@ -75,9 +75,8 @@ def test_a_program_on_standby_records_allocations_alone(lab):
 def test_where_nothing_can_be_loaded_it_is_refused_and_nothing_changes(lab):
     with running(lab, POLLED, KYMO="on") as pid:
         assert config(lab, pid, "memory=on") == (
-            1, "", (f"kymo config: pid {pid} cannot watch its allocations from now on: it was started without kymo's memory library, "
-            "and never calls kymo_poll(), where that is loaded; kymo run --memory=off -- … starts it so that memory=on works at "
-            "any time\n"))
+            1, "", (f"kymo config: pid {pid} cannot record allocations: it was started without libkymo_memory.so and never calls "
+            "kymo_poll(), which could load it; start it with kymo run --memory=off -- … to turn memory on later\n"))
         assert config(lab, pid, "memory") == (0, "off\n", "")
 
 

@@ -223,7 +223,7 @@ def test_a_taken_port_means_the_next_free_one_and_is_said(tmp_path):
     first = Server(home)
     second = Server(home, "--port", str(first.port))
     try:
-        assert second.port > first.port and f"port {first.port} is taken, so it is {second.port}" in second.said
+        assert second.port > first.port and f"port {first.port} is in use; using {second.port}" in second.said
         assert f"ssh -L {first.port}:127.0.0.1:{first.port}" in first.log.read_text()
         assert first.ask("/api/run").json()["error"] == "there is no recording yet"
     finally:

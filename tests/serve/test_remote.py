@@ -28,12 +28,12 @@ def test_failures_there_are_sentences_here(server, home):
     assert (status, out) == (1, "") and err.startswith("kymo query: Binder Error")
     assert run_kymo(home, "query", there, "COPY (SELECT 1) TO '/tmp/x'")[0] == 1
     assert run_kymo(home, "query", there, "--unsafe", "SELECT 1") == \
-        (2, "", "kymo query: --unsafe is not for a kymo serve: it only reads\n")
+        (2, "", "kymo query: --unsafe does not work with kymo serve, which is read-only\n")
     assert run_kymo(home, "query", f"{there}/nobody", "SELECT 1")[2] == \
         "kymo query: no target is called nobody; GET /api/targets lists what there is\n"
     status, _, err = run_kymo(home, "query", "localhost:1", "SELECT 1")
-    assert status == 1 and err == ("kymo query: cannot reach a kymo serve at localhost:1: Connection refused; is it running there, "
-                                   "and does it --listen on that address?\n")
+    assert status == 1 and err == ("kymo query: cannot connect to kymo serve at localhost:1: Connection refused; check that it is "
+                                   "running and listens on that address (--listen)\n")
 
 
 def test_reports_come_from_there(server, home, recording):

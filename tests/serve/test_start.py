@@ -91,6 +91,6 @@ def test_tracy_says_how_to_look_at_another_machine(tmp_path):
         done = subprocess.run([TRACY, *words], env=environment(tmp_path), capture_output=True, text=True, timeout=SECONDS)
         return done.returncode, done.stdout, done.stderr
     assert tracy("-a", "gpu7.example", "-p", "9000") == (
-        0, "the viewer of gpu7.example runs there; this shows it here, at http://localhost:9000/\n"
+        0, "The viewer has to run on gpu7.example. To open it here, at http://localhost:9000/:\n"
         "  ssh -L 9000:127.0.0.1:9000 gpu7.example kymo serve --port 9000\n", "")
     assert tracy("-x")[0] == 2 and tracy("-h")[1].startswith("usage: tracy ")

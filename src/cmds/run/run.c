@@ -1,4 +1,4 @@
-/* kymo run: records a program, ends as it ended, and says on stderr what was recorded. */
+/* kymo run: records a program, prints a summary on stderr and exits with the program's status. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -30,14 +30,14 @@
 
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
-#define COMMAND_COLUMNS 48 /* of the command in the first line */
-#define COMMAND_COLUMNS_LEAST 16 /* where a terminal is narrow */
+#define COMMAND_COLUMNS 48 /* for the command in the first line */
+#define COMMAND_COLUMNS_LEAST 16 /* on a narrow terminal */
 
 struct run_options {
 	struct collect_options collect;
 	struct run_python python;
 	struct run_environment environment;
-	char *directory; /* where --name is a part of it; ours to free */
+	char *directory; /* with --name: contains it; owned */
 	const char *name;
 	struct run_torch torch;
 	struct run_serve serve;
@@ -74,32 +74,32 @@ enum {
 };
 
 const struct cmds_option cmds_run_options[] = {
-	[OPTION_OUTPUT] = { 'o', "output", "DIR", "where the recording goes (./kymo-DATE-PID)" },
-	[OPTION_FORCE] = { 0, "force", NULL, "let --output replace a recording" },
+	[OPTION_OUTPUT] = { 'o', "output", "DIR", "directory of the recording (./kymo-DATE-PID)" },
+	[OPTION_FORCE] = { 0, "force", NULL, "replace an existing recording" },
 	[OPTION_KEEP] = { 0, "keep", "all|flight",
-			  "all within the budget (all), or the last 10,000" },
-	[OPTION_BUDGET] = { 0, "budget", "SIZE", "of memory, as 1G; or mem=1G,disk=4G" },
-	[OPTION_NAME] = { 'n', "name", "NAME", "./kymo-NAME-DATE-PID; with --output DIR/NAME" },
+			  "all rows (all) or the last 10,000 of a stream" },
+	[OPTION_BUDGET] = { 0, "budget", "SIZE", "limit of memory, or both: mem=1G,disk=4G" },
+	[OPTION_NAME] = { 'n', "name", "NAME", "./kymo-NAME-DATE-PID; with --output: DIR/NAME" },
 	[OPTION_PYTHON] = { 0, "python", "[=WORDS]",
-			    "every call of Python; partial, lines, c-calls" },
-	[OPTION_SKIP] = { 0, "skip", "N", "record calls after the first N steps" },
-	[OPTION_TAKE] = { 0, "take", "N", "and for N steps" },
-	[OPTION_FROM] = { 0, "from", "NAME", "record calls from this signpost on" },
-	[OPTION_TO] = { 0, "to", "NAME", "and until that one" },
-	[OPTION_REPORT] = { 'r', "report", NULL, "write the totals as CSV beside the recording" },
-	[OPTION_TORCH] = { 0, "torch", NULL, "every module of PyTorch, forward and backward" },
+			    "record Python calls: partial, lines, c-calls" },
+	[OPTION_SKIP] = { 0, "skip", "N", "record Python calls after the first N steps" },
+	[OPTION_TAKE] = { 0, "take", "N", "record Python calls for N steps" },
+	[OPTION_FROM] = { 0, "from", "NAME", "record Python calls from this signpost" },
+	[OPTION_TO] = { 0, "to", "NAME", "record Python calls until this signpost" },
+	[OPTION_REPORT] = { 'r', "report", NULL, "write the totals of regions to DIR.csv" },
+	[OPTION_TORCH] = { 0, "torch", NULL, "record PyTorch modules, forward and backward" },
 	[OPTION_TORCH_MODULES] = { 0, "torch-modules", "PATTERN",
-				   "those whose name matches, as 'layers.*'" },
-	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "in every N-th step" },
-	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC",
-			   "a variable of a function, at each optimizer step" },
-	[OPTION_MEMORY] = { 0, "memory", "[=exact|off]", "who allocates what; off: ready for it" },
-	[OPTION_DEVICE] = { 0, "device", NULL, "operations of devices: OpenCL" },
+				   "only modules that match, such as 'layers.*'" },
+	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "record modules in every N-th step" },
+	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC", "record a variable at each optimizer step" },
+	[OPTION_MEMORY] = { 0, "memory", "[=exact|off]",
+			    "record allocations; off: can be turned on later" },
+	[OPTION_DEVICE] = { 0, "device", NULL, "record device operations (OpenCL)" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
-	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "show it in a browser, as it runs" },
-	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "one line at the end" },
-	[OPTION_QUIET] = { 'q', "quiet", NULL, "say nothing at all; KYMO_QUIET=1 does the same" },
-	[OPTION_HELP] = { 'h', "help", NULL, "explain the command" },
+	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "start a live viewer for browsers" },
+	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "print one line at the end" },
+	[OPTION_QUIET] = { 'q', "quiet", NULL, "print no messages (or set KYMO_QUIET=1)" },
+	[OPTION_HELP] = { 'h', "help", NULL, "show this help" },
 	[OPTION_COUNT] = { 0 },
 };
 
@@ -109,7 +109,7 @@ static void print_help(void)
 	struct cmds_command command = *cmds_find("run");
 
 	memcpy(listed, cmds_run_options,
-	       OPTION_HELP * sizeof(listed[0])); /* --help is listed by itself */
+	       OPTION_HELP * sizeof(listed[0])); /* cmds_print_help() adds --help */
 	command.options = listed;
 	cmds_print_help(&command);
 }
@@ -118,18 +118,18 @@ static int run_unknown_option(const char *word)
 {
 	const char *names[OPTION_COUNT + 1] = { 0 };
 	char name[64];
-	const char *near;
+	const char *suggestion;
 
 	while (*word == '-')
 		word++;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	for (int i = 0; i < OPTION_COUNT; i++)
 		names[i] = cmds_run_options[i].name;
-	near = spelling_word(name, names);
-	if (near)
-		return cmds_wrong("run", "no option is called --%s; did you mean --%s?", name,
-				  near);
-	return cmds_wrong("run", "no option is called %s%s; kymo help run lists them",
+	suggestion = spelling_word(name, names);
+	if (suggestion)
+		return cmds_wrong("run", "unknown option --%s; did you mean --%s?", name,
+				  suggestion);
+	return cmds_wrong("run", "unknown option %s%s; kymo help run lists the options",
 			  name[0] && name[1] ? "--" : "-", name);
 }
 
@@ -140,11 +140,11 @@ static int set_keep(struct run_options *run, const char *word)
 	else if (!strcmp(word, "flight"))
 		run->collect.keep = KYMO_KEEP_FLIGHT;
 	else
-		return cmds_wrong("run", "--keep is all or flight, not \"%s\"", word);
+		return cmds_wrong("run", "--keep takes all or flight, not \"%s\"", word);
 	return -1;
 }
 
-/* -1, or the exit status: this option ends the command. */
+/* -1 to continue, else the exit status. */
 static int set_option(struct run_options *run, int option, const char *value)
 {
 	struct kymo_error err = { 0 };
@@ -189,7 +189,7 @@ static int run_value_of(const struct cmds_option *option)
 
 static void getopt_lists(struct option *longs, char *shorts)
 {
-	*shorts++ = '+'; /* what follows the program's name is the program's */
+	*shorts++ = '+'; /* options after the program's name belong to the program */
 	*shorts++ = ':';
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		longs[i] = (struct option){ cmds_run_options[i].name,
@@ -218,7 +218,7 @@ static int read_options(int argc, char **argv, struct run_options *run)
 	int found, status = -1;
 
 	getopt_lists(longs, shorts);
-	optind = 0; /* glibc: begins anew */
+	optind = 0; /* resets getopt in glibc */
 	opterr = 0;
 	while (status < 0 && (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		const char *word = argv[optind - 1];
@@ -233,13 +233,14 @@ static int read_options(int argc, char **argv, struct run_options *run)
 	if (status >= 0)
 		return status;
 	if (optind >= argc)
-		return cmds_wrong("run",
-				  "which program? kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]");
+		return cmds_wrong(
+			"run",
+			"no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]");
 	run->collect.argv = argv + optind;
 	return -1;
 }
 
-/* What the environment asks for; the command line comes after it. */
+/* Read before the command line, which takes precedence. */
 static int read_environment(struct run_options *run)
 {
 	const char *budget = getenv("KYMO_BUDGET"), *keep = getenv("KYMO_KEEP"),
@@ -259,13 +260,13 @@ static int read_environment(struct run_options *run)
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
-static bool is_refused(void)
+static bool is_turned_off(void)
 {
 	static const char *const words[] = { "off", "0", "false", "no" };
-	const char *wish = getenv("KYMO");
+	const char *value = getenv("KYMO");
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (wish && !strcasecmp(wish, words[i]))
+		if (value && !strcasecmp(value, words[i]))
 			return true;
 	return false;
 }
@@ -278,23 +279,22 @@ static int cannot_start(char **argv, int error)
 	if (missing && !has_path)
 		cmds_wrong("run", "%s: command not found", argv[0]);
 	else if (missing && !access(argv[0], F_OK))
-		cmds_wrong("run",
-			   "%s cannot be executed: the interpreter that it names is not there",
+		cmds_wrong("run", "cannot execute %s: its interpreter (#! line) does not exist",
 			   argv[0]);
 	else
-		cmds_wrong("run", "%s cannot be executed: %s", argv[0], strerror(error));
+		cmds_wrong("run", "cannot execute %s: %s", argv[0], strerror(error));
 	return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* KYMO=off wins over all: the program takes our place. */
+/* KYMO=off overrides all options: the program replaces this process. */
 static int run_without_recording(struct run_options *run)
 {
-	say("KYMO=off in the environment: nothing is recorded");
+	say("nothing is recorded: KYMO=off is set in the environment");
 	execvp(run->collect.argv[0], run->collect.argv);
 	return cannot_start(run->collect.argv, errno);
 }
 
-/* A name that cannot leave the folder it is put in. */
+/* The name must not leave its folder. */
 static int name_recording(struct run_options *run)
 {
 	time_t now = time(NULL);
@@ -305,14 +305,16 @@ static int name_recording(struct run_options *run)
 	if (!run->name)
 		return -1;
 	if (!*run->name || *run->name == '.' || strchr(run->name, '/'))
-		return cmds_wrong(
-			"run", "--name takes a name without / and not with a dot first, not \"%s\"",
-			run->name);
+		return cmds_wrong("run",
+				  "--name \"%s\" is invalid: a name must not be empty, contain / "
+				  "or begin with a dot",
+				  run->name);
 	run->collect.name = run->name;
 	localtime_r(&now, &parts);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
 	if (run->collect.directory) {
-		mkdir(run->collect.directory, 0700); /* or it is there, or what is below it fails */
+		/* may exist; other errors show when the recording is made */
+		mkdir(run->collect.directory, 0700);
 		made = asprintf(&run->directory, "%s/%s", run->collect.directory, run->name);
 	} else {
 		made = asprintf(&run->directory, "kymo-%s-%s-%d", run->name, when, (int)getpid());
@@ -351,7 +353,7 @@ static void add_end(struct buf *out, int wstatus)
 		buf_print(out, " was killed by signal %d", WTERMSIG(wstatus));
 }
 
-/* The command is cut so that a terminal's line holds all that comes after it. */
+/* Shortens the command so that the rest of the line fits the terminal. */
 static size_t command_columns(const struct buf *after, const struct text_style *style)
 {
 	size_t taken = strlen("kymo: ") + text_width(buf_get(after), after->used);
@@ -377,31 +379,36 @@ static void print_first_line(const struct run_options *run, const struct collect
 	buf_fini(&after);
 }
 
-static void print_what_is_amiss(const struct collect_result *result)
+static void print_incomplete(const struct collect_result *result)
 {
+	bool several = result->still_running > 1;
+
 	if (result->not_recorded)
-		fprintf(stderr, "  %s %s not record: %s%s\n",
+		fprintf(stderr, "  %s %s not recorded: %s%s\n",
 			format_count(result->not_recorded).text,
-			result->not_recorded == 1 ? "child did" : "children did",
+			result->not_recorded == 1 ? "child was" : "children were",
 			result->not_recorded_names, result->not_recorded > 3 ? ", …" : "");
-	if (result->still_running)
-		fprintf(stderr, "  %u %s on (pid %d%s): what is recorded there stays in %s\n",
-			result->still_running,
-			result->still_running == 1 ? "child runs" : "children run",
-			(int)result->still_running_pid, result->still_running > 1 ? ", …" : "",
-			result->live);
+	if (several)
+		fprintf(stderr,
+			"  %u children are still running (pid %d, …); their data stays in %s\n",
+			result->still_running, (int)result->still_running_pid, result->live);
+	else if (result->still_running)
+		fprintf(stderr, "  Child %d is still running; its data stays in %s\n",
+			(int)result->still_running_pid, result->live);
 	else if (result->live[0])
-		fprintf(stderr, "  not all could be moved to the disk (%s): the rest stays in %s\n",
+		fprintf(stderr, "  cannot move all data to the disk (%s): the rest stays in %s\n",
 			result->move_error ? strerror(-result->move_error)
-					   : "something else is there",
+					   : "another file has its name",
 			result->live);
 }
 
 static void print_how_to_record(void)
 {
-	fputs("  It marked nothing to record. In C: #include <kymo/kymo.h>, KYMO_SCOPE(\"name\"),\n"
-	      "  `pkg-config --cflags --libs kymo`. In Python: import kymo. What the system saw\n"
-	      "  of it is there: kymo query 'FROM host.process'\n",
+	fputs("  The program recorded no zones. In C: #include <kymo/kymo.h>, "
+	      "KYMO_SCOPE(\"name\"),\n"
+	      "  `pkg-config --cflags --libs kymo`. In Python: import kymo. Metrics of the "
+	      "process\n"
+	      "  are recorded: kymo query 'FROM host.process'\n",
 	      stderr);
 }
 
@@ -412,7 +419,7 @@ static void print_summary(const struct collect_result *result)
 	struct kymo_error err = { 0 };
 
 	if (!result->processes && !result->still_running) {
-		/* One that hung or failed has a question to answer first. */
+		/* After a failure, the last stacks are more useful than this hint. */
 		if (!result->wstatus || !laststacks_say(result->directory, &style, stderr))
 			print_how_to_record();
 	} else if (summary_print(result->directory, &summary, stderr, &err))
@@ -424,15 +431,15 @@ static void report(const struct run_options *run, const struct collect_result *r
 	if (run->quiet)
 		return;
 	print_first_line(run, result);
-	print_what_is_amiss(result);
-	if (run_python_came_to_nothing(&run->python, run->collect.argv, result->directory))
+	print_incomplete(result);
+	if (run_python_report_empty(&run->python, run->collect.argv, result->directory))
 		return;
 	if (!run->no_summary)
 		print_summary(result);
 	fflush(stderr);
 }
 
-/* The exact totals, for spreadsheets; a failure is said and changes nothing. */
+/* Writes the exact totals as CSV. A failure is reported and does not change the exit status. */
 static void run_write_report(const struct run_options *run, const struct collect_result *result)
 {
 	char file[KYMO_PATH_BYTES + 8], target[KYMO_PATH_BYTES];
@@ -445,15 +452,15 @@ static void run_write_report(const struct run_options *run, const struct collect
 	snprintf(target, sizeof(target), "%s", result->directory);
 	snprintf(file, sizeof(file), "%s.csv", result->directory);
 	if (cmd_query((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) == CMDS_OK)
-		say("the report is %s", file);
+		say("wrote %s", file);
 }
 
-static void keep_in_mind(const struct collect_result *result)
+static void add_to_index(const struct collect_result *result)
 {
 	struct kymo_error err = { 0 };
 
 	if (store_remember(result->directory, &err))
-		say("%s", err.text); /* `kymo ls` then finds it from its own directory only */
+		say("%s", err.text); /* `kymo ls` then lists it only in its own directory */
 	store_prune();
 }
 
@@ -471,7 +478,7 @@ int cmd_run(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	say_quiet(run.quiet);
-	if (is_refused())
+	if (is_turned_off())
 		return run_without_recording(&run);
 	status = run_python_prepare(&run.python, run.quiet, &run.environment);
 	if (status < 0)
@@ -487,7 +494,7 @@ int cmd_run(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	run.collect.environment = (const char *const *)run.environment.list;
-	status = run.force ? cmds_make_way("run", run.collect.directory) : 0;
+	status = run.force ? cmds_remove_old("run", run.collect.directory) : 0;
 	if (status)
 		return status;
 	run_serve_start(&run.serve);
@@ -495,7 +502,7 @@ int cmd_run(int argc, char **argv)
 		return cmds_fail("run", &err);
 	if (result.exec_error)
 		return cannot_start(run.collect.argv, result.exec_error);
-	keep_in_mind(&result);
+	add_to_index(&result);
 	report(&run, &result);
 	run_write_report(&run, &result);
 	run_environment_fini(&run.environment);

@@ -9,7 +9,7 @@
 #include "collect/run/say.h"
 
 static const char *const layers[] = {
-	"libkymo_opencl.so", /* the build's folder */
+	"libkymo_opencl.so", /* in the build folder */
 	"../lib/kymo/libkymo_opencl.so",
 	"../lib/*/kymo/libkymo_opencl.so",
 	NULL,
@@ -17,7 +17,7 @@ static const char *const layers[] = {
 
 void run_device_prepare(bool on, struct run_environment *environment)
 {
-	const char *now = getenv("OPENCL_LAYERS");
+	const char *layers_set = getenv("OPENCL_LAYERS");
 	struct buf list = { 0 };
 	char layer[PATH_MAX];
 
@@ -25,13 +25,13 @@ void run_device_prepare(bool on, struct run_environment *environment)
 		return;
 	run_environment_set(environment, "KYMO_DEVICE", "on");
 	if (!install_path_find(layers, layer, sizeof(layer))) {
-		say("--device: the layer for OpenCL (libkymo_opencl.so) is not beside kymo, so "
-		    "that OpenCL is not recorded; build kymo with opencl-headers installed");
+		say("--device cannot record OpenCL: libkymo_opencl.so is not installed with kymo; "
+		    "build kymo with opencl-headers installed");
 		return;
 	}
 	buf_text(&list, layer);
-	if (now && *now)
-		buf_print(&list, ":%s", now);
+	if (layers_set && *layers_set)
+		buf_print(&list, ":%s", layers_set);
 	run_environment_set(environment, "OPENCL_LAYERS", buf_get(&list));
 	buf_fini(&list);
 }

@@ -1,4 +1,4 @@
-/* kymo run --device: what the program's OpenCL is told. */
+/* kymo run --device: loads a recording layer into the program's OpenCL. */
 #ifndef KYMO_CMDS_RUN_RUN_DEVICE_H
 #define KYMO_CMDS_RUN_RUN_DEVICE_H
 
@@ -6,8 +6,8 @@
 
 #include "cmds/run/run_python.h"
 
-/* Into variables of the program; where the layer for OpenCL is not there, it says so and goes on:
-   other devices may be. */
+/* Sets variables for the program. A missing OpenCL layer is reported and not an error, because
+   other devices may be recorded. */
 void run_device_prepare(bool on, struct run_environment *environment);
 
 #endif

@@ -16,13 +16,13 @@ int run_memory_word(struct run_memory *memory, const char *word)
 	memory->on = !word || memory->exact || !strcmp(word, "sampled");
 	if (!memory->on && strcmp(word, "off") != 0)
 		return cmds_wrong("run",
-				  "--memory is sampled (the default), exact, or off (until kymo "
+				  "--memory takes sampled (the default), exact or off (until kymo "
 				  "config turns it on), not \"%s\"",
 				  word);
 	return -1;
 }
 
-/* In a build folder, below a prefix, in an environment that a wheel was installed into. */
+/* In the build folder, below an installation prefix, in an environment with the wheel. */
 static const char *const places[] = {
 	"libkymo_memory.so.0",
 	"../lib/libkymo_memory.so.0",
@@ -33,7 +33,7 @@ static const char *const places[] = {
 	NULL,
 };
 
-/* Before what the program preloads itself: an allocator of its own is then behind ours. */
+/* Placed before the program's own preloads, so that calls reach its allocator through ours. */
 static int preload(struct run_environment *environment)
 {
 	const char *now = getenv("LD_PRELOAD");
@@ -42,9 +42,9 @@ static int preload(struct run_environment *environment)
 
 	if (!install_path_find(places, library, sizeof(library)) || strpbrk(library, ": ")) {
 		error_set(&err, ENOENT,
-			  "libkymo_memory.so is not beside the kymo program, or at a path with a "
-			  "colon or a space, which LD_PRELOAD cannot hold; install kymo again or "
-			  "elsewhere");
+			  "cannot preload libkymo_memory.so: it is not installed with kymo, or its "
+			  "path contains a colon or a space, which LD_PRELOAD does not allow; "
+			  "install kymo again or elsewhere");
 		return cmds_fail("run", &err);
 	}
 	if (now && strstr(now, library))
@@ -62,8 +62,7 @@ int run_memory_prepare(const struct run_memory *memory, bool injected,
 	if (!memory->ready)
 		return -1;
 	if (!injected)
-		run_environment_inject(environment,
-				       &err); /* without it, lines of Python are not known */
+		run_environment_inject(environment, &err); /* provides the lines of Python code */
 	if (memory->on)
 		run_environment_set(environment, "KYMO_MEMORY", "on");
 	if (memory->exact)

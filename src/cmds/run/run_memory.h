@@ -1,4 +1,4 @@
-/* kymo run --memory: allocations from the start. */
+/* kymo run --memory: records allocations from the start. */
 #ifndef KYMO_CMDS_RUN_RUN_MEMORY_H
 #define KYMO_CMDS_RUN_RUN_MEMORY_H
 
@@ -7,13 +7,13 @@
 #include "cmds/run/run_python.h"
 
 struct run_memory {
-	bool ready, on, exact; /* ready: preloaded, so that it can be turned on at any time */
+	bool ready, on, exact; /* ready: preloaded, can be turned on at any time */
 };
 
-/* "sampled" or NULL, "exact", or "off". -1, or the exit status of wrong use. */
+/* "sampled" or NULL, "exact", or "off". -1, or the exit status of a usage error. */
 int run_memory_word(struct run_memory *memory, const char *word);
-/* Into variables; injected: kymo is in the program's Pythons already, which it has to be for their
-   lines. -1, or the exit status. */
+/* Sets variables for the program. injected: kymo is in the program's Pythons already, which the
+   lines of Python code need. -1, or the exit status. */
 int run_memory_prepare(const struct run_memory *memory, bool injected,
 		       struct run_environment *environment);
 

@@ -87,8 +87,8 @@ int run_python_words(struct run_python *python, const char *words)
 	while ((word = strsep(&rest, ",")))
 		if (*word && !take_word(python, word))
 			return cmds_wrong("run",
-					  "--python=%s: there are on, off, partial, lines and "
-					  "c-calls, and no \"%s\"",
+					  "--python=%s: unknown word \"%s\"; use on, off, partial, "
+					  "lines or c-calls",
 					  words, word);
 	return -1;
 }
@@ -107,15 +107,14 @@ static int run_python_check(const struct run_python *python)
 	if ((steps || signposts) && !python->on)
 		return cmds_wrong("run", "--skip, --take, --from and --to need --python");
 	if (python->lines && !python->partial)
-		return cmds_wrong(
-			"run",
-			"--python=lines needs partial: line by line only what a Profiler turns on");
+		return cmds_wrong("run", "--python=lines needs partial: lines are recorded only "
+					 "where a Profiler is enabled");
 	if (steps && signposts)
-		return cmds_wrong("run", "a window is of steps (--skip, --take) or from a signpost "
-					 "to another (--from, --to), not both");
+		return cmds_wrong("run", "use either --skip and --take (steps) or --from and --to "
+					 "(signposts), not both");
 	if ((steps || signposts) && python->partial)
-		return cmds_wrong("run", "with partial a Profiler says what is recorded, and "
-					 "--skip, --take, --from and --to cannot");
+		return cmds_wrong("run", "--skip, --take, --from and --to do not work with "
+					 "--python=partial, where a Profiler selects the calls");
 	if (python->skip && !run_python_is_number(python->skip))
 		return cmds_wrong("run", "--skip needs a number of steps, not %s", python->skip);
 	if (python->take &&
@@ -176,7 +175,7 @@ void run_python_collections(char *const *argv, struct run_environment *environme
 {
 	struct kymo_error err = { 0 };
 
-	/* Nobody asked for them: that kymo has no Python is not said. */
+	/* No option requested this, so a failure is not reported. */
 	if (getenv("KYMO_GC") || (!environment->injected && !run_python_is(argv[0])) ||
 	    run_environment_inject(environment, &err))
 		return;
@@ -185,7 +184,7 @@ void run_python_collections(char *const *argv, struct run_environment *environme
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-/* Zones that were asked for: garbage collections come unasked. */
+/* Zones without garbage collections, which are recorded by default. */
 static uint64_t zones_of(const struct recording *recording, const struct store_stream *stream)
 {
 	uint64_t zones = stream->emitted;
@@ -207,7 +206,7 @@ static bool has_zones(const char *path)
 	bool found = false;
 
 	if (store_open(path, &recording, &err))
-		return true; /* the summary will say what is wrong with it */
+		return true; /* the summary reports the error */
 	for (size_t i = 0; i < recording->stream_count && !found; i++)
 		found = !strcmp(recording->streams[i].table, "trace.zones") &&
 			zones_of(recording, &recording->streams[i]);
@@ -215,34 +214,35 @@ static bool has_zones(const char *path)
 	return found;
 }
 
-static void say_why(const struct run_python *python, char *const *argv)
+static void print_reason(const struct run_python *python, char *const *argv)
 {
-	const char *closed = inject_kept_out_by(argv);
+	const char *option = inject_kept_out_by(argv);
 
-	if (closed)
-		say("nothing was recorded: %s keeps kymo out of this Python; run it without %s%s",
-		    closed, closed,
-		    strcmp(closed, "-S")
-			    ? ", or install kymo in it, which is recorded under -E and -I too"
+	if (option)
+		say("no calls recorded: the option %s keeps kymo out of this Python; run it "
+		    "without %s%s",
+		    option, option,
+		    strcmp(option, "-S")
+			    ? ", or install kymo in this Python, which works with -E and -I"
 			    : "");
 	else if (python->partial)
-		say("nothing was recorded: no kymo.Profiler was enabled, and no test that ran took "
-		    "kymo_profile or tracy_profile");
+		say("no calls recorded: the program enabled no kymo.Profiler, and no test used the "
+		    "fixture kymo_profile or tracy_profile");
 	else if (python->from)
-		say("nothing was recorded: the program set no signpost \"%s\"", python->from);
+		say("no calls recorded: the program set no signpost \"%s\"", python->from);
 	else if (python->skip)
-		say("nothing was recorded: the program made fewer than %ld steps (kymo.step, "
-		    "kymo_step, or optimizer steps)",
+		say("no calls recorded: the program made fewer than %ld steps (kymo.step, "
+		    "kymo_step or optimizer steps)",
 		    strtol(python->skip, NULL, 10) + 1);
 	else
-		say("nothing was recorded: %s ran no Python that this kymo was built for", argv[0]);
+		say("no calls recorded: %s ran no Python version that this kymo supports", argv[0]);
 }
 
-bool run_python_came_to_nothing(const struct run_python *python, char *const *argv,
-				const char *recording)
+bool run_python_report_empty(const struct run_python *python, char *const *argv,
+			     const char *recording)
 {
 	if (!python->on || has_zones(recording))
 		return false;
-	say_why(python, argv);
+	print_reason(python, argv);
 	return true;
 }

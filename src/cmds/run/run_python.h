@@ -1,5 +1,5 @@
-/* kymo run --python: what is asked of the program's Python, and what is said when that came to
-   nothing. */
+/* kymo run --python: variables for the program's Python, and a message when nothing was
+   recorded. */
 #ifndef KYMO_CMDS_RUN_RUN_PYTHON_H
 #define KYMO_CMDS_RUN_RUN_PYTHON_H
 
@@ -9,40 +9,41 @@
 #include "base/error.h"
 #include "collect/run/collect.h"
 
-/* Variables for the program besides those that every run gives it. */
+/* Variables for the program, in addition to those of every run. */
 struct run_environment {
-	char *list[COLLECT_VARIABLES + 1]; /* "NAME=value", ended by NULL */
+	char *list[COLLECT_VARIABLES + 1]; /* "NAME=value", NULL-terminated */
 	size_t count;
 	bool injected; /* kymo is in the program's Pythons */
 };
 
-/* No memory, or too many: the variable is left out. */
+/* Out of memory or too many variables: the variable is left out. */
 void run_environment_set(struct run_environment *environment, const char *name, const char *value);
 bool run_environment_has(const struct run_environment *environment, const char *name);
-/* Puts kymo into the Pythons that the program is or starts, once; see collect/run/inject.h. 0, or a
-   negative errno and *err. */
+/* Makes every Python that the program is or starts load kymo; see collect/run/inject.h. A second
+   call does nothing. 0, or a negative errno and *err. */
 int run_environment_inject(struct run_environment *environment, struct kymo_error *err);
 void run_environment_fini(struct run_environment *environment);
 
 struct run_python {
 	bool on, partial, lines, c_calls;
-	/* The window in which calls are recorded, as it was typed; NULL: not bounded */
+	/* The window in which calls are recorded, as typed; NULL: no limit */
 	const char *skip, *take, *from, *to;
 };
 
-/* "partial,lines,c-calls" in any order; NULL or "on": all calls. -1, or the exit status of wrong
-   use. */
+/* "partial,lines,c-calls" in any order; NULL or "on": all calls. -1, or the exit status of a usage
+   error. */
 int run_python_words(struct run_python *python, const char *words);
-/* What the options say together, into variables. -1, or the exit status. */
+/* Checks the options and sets variables for the program. -1, or the exit status. */
 int run_python_prepare(const struct run_python *python, bool quiet,
 		       struct run_environment *environment);
-/* Collections of garbage, in a program that is Python; KYMO_GC in the environment stands. */
+/* Records garbage collections if the program is Python. KYMO_GC in the environment takes
+   precedence. */
 void run_python_collections(char *const *argv, struct run_environment *environment);
-/* Is it Python, or does it start Python for torch? Only such a program gets a longer PYTHONPATH
-   where nobody asked. */
+/* True for Python and for programs that start Python for torch. Only these get a longer PYTHONPATH
+   without an option. */
 bool run_python_is(const char *path);
-/* True where the recording holds no zone at all; then it has said so, and why, on stderr. */
-bool run_python_came_to_nothing(const struct run_python *python, char *const *argv,
-				const char *recording);
+/* If the recording has no zones: prints the reason on stderr and returns true. */
+bool run_python_report_empty(const struct run_python *python, char *const *argv,
+			     const char *recording);
 
 #endif

@@ -26,8 +26,8 @@ int run_serve_word(struct run_serve *serve, const char *port)
 	return -1;
 }
 
-/* With nothing of the terminal's or of a pipe's but the one to tell us by: whoever waits for the
-   end of our output does not wait for the viewer's. */
+/* The viewer inherits only the pipe `out`. A process that waits for the end of our output must not
+   wait for the viewer. */
 static int run_serve_spawn(const struct run_serve *serve, int out)
 {
 	char pid[16];
@@ -56,8 +56,8 @@ static int run_serve_spawn(const struct run_serve *serve, int out)
 	return rc;
 }
 
-/* Its first words, up to the address or the end. */
-static void run_serve_hear(int fd, char *out, size_t out_bytes)
+/* Reads the viewer's messages up to its address or the end. */
+static void run_serve_read(int fd, char *out, size_t out_bytes)
 {
 	struct pollfd poll_for = { .fd = fd, .events = POLLIN };
 	size_t used = 0;
@@ -76,40 +76,40 @@ static void run_serve_hear(int fd, char *out, size_t out_bytes)
 	}
 }
 
-static void run_serve_tell(char *said)
+static void run_serve_print(char *messages)
 {
-	char *link = strstr(said, "http://"), *colon = strstr(said, ": ");
+	char *link = strstr(messages, "http://"), *colon = strstr(messages, ": ");
 
-	said[strcspn(said, "\n")] = '\0';
+	messages[strcspn(messages, "\n")] = '\0';
 	if (link) {
 		link[strcspn(link, "\n")] = '\0';
-		if (link != colon + 2) /* "port 8086 is taken, so it is 8087" */
+		if (link != colon + 2) /* the message that the port is in use */
 			say("%s", colon + 2);
 		say("the viewer is at %s", link);
 	} else {
-		say("there is no viewer: %s", colon ? colon + 2 : "it does not start");
+		say("cannot start the viewer: %s", colon ? colon + 2 : "it printed no address");
 	}
 }
 
 void run_serve_start(const struct run_serve *serve)
 {
-	char said[2048];
+	char messages[2048];
 	int ends[2], rc;
 
 	if (!serve->on)
 		return;
 	rc = pipe2(ends, O_CLOEXEC) ? errno : 0;
 	if (rc) {
-		say("there is no viewer: %s", strerror(rc));
+		say("cannot start the viewer: %s", strerror(rc));
 		return;
 	}
 	rc = run_serve_spawn(serve, ends[1]);
 	close(ends[1]);
 	if (rc)
-		say("there is no viewer: %s", strerror(rc));
+		say("cannot start the viewer: %s", strerror(rc));
 	else
-		run_serve_hear(ends[0], said, sizeof(said));
+		run_serve_read(ends[0], messages, sizeof(messages));
 	close(ends[0]);
 	if (!rc)
-		run_serve_tell(said);
+		run_serve_print(messages);
 }

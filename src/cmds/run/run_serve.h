@@ -1,4 +1,4 @@
-/* kymo run --serve: a viewer beside the program. */
+/* kymo run --serve: starts a viewer next to the program. */
 #ifndef KYMO_CMDS_RUN_RUN_SERVE_H
 #define KYMO_CMDS_RUN_RUN_SERVE_H
 
@@ -6,13 +6,13 @@
 
 struct run_serve {
 	bool on;
-	const char *port; /* NULL: 8086, or the next one that is free */
+	const char *port; /* NULL: 8086, or the next free one */
 };
 
-/* -1, or the exit status: that is no port. */
+/* -1, or the exit status if the port is invalid. */
 int run_serve_word(struct run_serve *serve, const char *port);
-/* Starts it and says where it is. It is a process and a session of its own, and stays while
-   somebody looks. What goes wrong is said, and keeps no program from running. */
+/* Starts the viewer in a session of its own and prints its address. It stays while a client is
+   connected. An error is reported and does not stop the run. */
 void run_serve_start(const struct run_serve *serve);
 
 #endif

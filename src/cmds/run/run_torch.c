@@ -25,11 +25,11 @@ int run_torch_watch(struct run_torch *torch, const char *words)
 	size_t used = strlen(torch->watch);
 
 	if (!*words || !is_watchable(words))
-		return cmds_wrong("run",
-				  "--watch takes NAME@FUNCTION, as loss@train_step, not \"%s\"",
-				  words);
+		return cmds_wrong(
+			"run", "--watch takes NAME@FUNCTION, such as loss@train_step, not \"%s\"",
+			words);
 	if (used + strlen(words) + 2 > sizeof(torch->watch))
-		return cmds_wrong("run", "--watch: no more than %zu bytes of names can be watched",
+		return cmds_wrong("run", "--watch takes at most %zu bytes of names in all",
 				  sizeof(torch->watch) - 1);
 	snprintf(torch->watch + used, sizeof(torch->watch) - used, "%s%s", used ? "," : "", words);
 	torch->on = true;
@@ -48,10 +48,11 @@ static int run_torch_check(const struct run_torch *torch)
 	const size_t pattern_most = sizeof(((struct kymo_control *)0)->torch_modules) - 1;
 
 	if (torch->every && !is_count(torch->every))
-		return cmds_wrong("run", "--torch-every needs a number of steps from 1, not %s",
+		return cmds_wrong("run",
+				  "--torch-every needs a number of steps, at least 1, not %s",
 				  torch->every);
 	if (torch->modules && strlen(torch->modules) > pattern_most)
-		return cmds_wrong("run", "--torch-modules: a pattern has at most %zu bytes",
+		return cmds_wrong("run", "--torch-modules takes a pattern of at most %zu bytes",
 				  pattern_most);
 	return -1;
 }
@@ -69,7 +70,7 @@ int run_torch_prepare(const struct run_torch *torch, char *const *argv,
 	struct kymo_error err = { 0 };
 	int status = run_torch_check(torch);
 
-	/* Unasked, what the environment says stands: KYMO_TORCH=off leaves torch alone. */
+	/* Without an option KYMO_TORCH in the environment takes precedence. */
 	if (status >= 0 || (!asked && (getenv("KYMO_TORCH") || !run_python_is(argv[0]))))
 		return status;
 	if (run_environment_inject(environment, &err))

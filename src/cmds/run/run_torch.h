@@ -1,4 +1,4 @@
-/* kymo run --torch: what is asked of torch in the program. */
+/* kymo run --torch: variables for torch in the program. */
 #ifndef KYMO_CMDS_RUN_RUN_TORCH_H
 #define KYMO_CMDS_RUN_RUN_TORCH_H
 
@@ -7,18 +7,18 @@
 #include "cmds/run/run_python.h"
 
 struct run_torch {
-	/* asked for by name: without that, too, modules are recorded, but nothing is said where
-	   they cannot be */
+	/* requested by an option. Modules are also recorded by default, but then a failure is not
+	   reported. */
 	bool on;
-	const char *modules; /* as they were typed; NULL: not said */
+	const char *modules; /* as typed; NULL: not given */
 	const char *every;
 	char watch[256];
 };
 
-/* Another variable, as loss@train_step. -1, or the exit status of wrong use. */
+/* Adds a variable such as loss@train_step. -1, or the exit status if it is invalid. */
 int run_torch_watch(struct run_torch *torch, const char *words);
-/* What the options say together, into variables. Where nobody asked and the program is Python,
-   modules are recorded too. -1, or the exit status. */
+/* Checks the options and sets variables for the program. Modules of a Python program are recorded
+   without an option, too. -1, or the exit status. */
 int run_torch_prepare(const struct run_torch *torch, char *const *argv,
 		      struct run_environment *environment);
 
