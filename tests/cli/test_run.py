@@ -222,8 +222,8 @@ WRONG = {
     (): "kymo run: no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
     ("--",): "kymo run: no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
     ("--keep", "some", "--", "true"): 'kymo run: --keep takes all or flight, not "some"\n',
-    ("--budget", "lots", "--", "true"): 'kymo run: --budget: "lots" is not a budget; write it as 1G or mem=1G,disk=4G\n',
-    ("--budget", "1K", "--", "true"): 'kymo run: --budget: a budget of "1K" is too small: 1M is the least\n',
+    ("--budget", "lots", "--", "true"): 'kymo run: --budget: "lots" is not a budget; use a form such as 1G or mem=1G,disk=4G\n',
+    ("--budget", "1K", "--", "true"): 'kymo run: --budget: "1K" is too small; the minimum is 1M\n',
     ("--preload", "--", "true"): "kymo run: unknown option --preload; kymo help run lists the options\n",
     ("--watch", "loss", "--", "true"): 'kymo run: --watch takes NAME@FUNCTION, such as loss@train_step, not "loss"\n',
     ("--torch-every", "0", "--", "true"): "kymo run: --torch-every needs a number of steps, at least 1, not 0\n",
@@ -293,7 +293,7 @@ def test_a_directory_that_is_not_empty_is_refused(place):
     (place.path / "there/mine").write_text("precious")
     done = place.run("-o", "there", "--", "true")
     assert done.returncode == 1
-    assert done.stderr.decode() == ("kymo run: there is there already and not empty; remove it, or let --force replace a "
+    assert done.stderr.decode() == ("kymo run: there exists and is not empty; remove it, or use --force to replace a "
                                     "recording\n")
     done = place.run("--force", "-o", "there", "--", "true")
     assert done.returncode == 1
@@ -311,8 +311,8 @@ def test_force_replaces_a_recording(place):
 def test_a_directory_that_cannot_be_made_is_named(place):
     done = place.run("-o", "no/such/there", "--", "true")
     assert done.returncode == 1
-    assert done.stderr.decode() == ("kymo run: cannot make the recording no/such/there: No such file or directory; -o DIR puts it "
-                                    "elsewhere\n")
+    assert done.stderr.decode() == ("kymo run: cannot create the recording no/such/there: No such file or directory; use -o DIR "
+                                    "for another place\n")
 
 
 # --- what is recorded ------------------------------------------------------------------------------------------

@@ -287,14 +287,13 @@ def test_a_zombie_is_named_as_one():
     try:
         until(lambda: pathlib.Path(f"/proc/{child.pid}/stat").read_text().split()[2] == "Z")
         done = kymo("backtrace", child.pid, status=1)
-        assert done.stderr == (f"kymo backtrace: process {child.pid} (true) has ended and waits for its parent "
-                               f"{os.getpid()} to take notice: it has no stack any more\n")
+        assert done.stderr == f"kymo backtrace: process {child.pid} (true) is a zombie; it has no stack\n"
     finally:
         child.wait()
 
 
 def test_a_pid_that_is_nobodys():
-    assert kymo("backtrace", 4194303, status=1).stderr == "kymo backtrace: there is no process 4194303 (any more)\n"
+    assert kymo("backtrace", 4194303, status=1).stderr == "kymo backtrace: process 4194303 does not exist\n"
 
 
 def test_a_program_without_python_says_so():
@@ -303,7 +302,7 @@ def test_a_program_without_python_says_so():
         until(lambda: "sleep" in pathlib.Path(f"/proc/{child.pid}/cmdline").read_text())
         out = kymo("backtrace", child.pid).stdout.splitlines()
         assert out[0] == f"sleep, pid {child.pid}, 1 thread"
-        assert out[1] == f"no Python frames: process {child.pid} runs no Python that can be seen; --native shows its functions"
+        assert out[1] == f"no Python frames: process {child.pid} has no Python; --native shows its functions"
         assert len(out) == 4 and out[3].startswith(f'Thread {child.pid} "sleep"'), "what is said once is not said of each thread"
     finally:
         child.kill()
@@ -315,7 +314,7 @@ def test_an_old_python_is_named(start):
     if not old:
         pytest.skip("there is no Python 3.10")
     program = start(old[0], "import sys; print('ready', flush=True); sys.stdin.readline()")
-    assert "runs Python 3.10; stacks of 3.11 to 3.14 are read" in kymo("backtrace", program.pid).stdout
+    assert "runs Python 3.10; 3.11 to 3.14 are supported" in kymo("backtrace", program.pid).stdout
 
 
 def test_another_user_gets_a_sentence_with_the_command(start):
@@ -325,8 +324,8 @@ def test_another_user_gets_a_sentence_with_the_command(start):
     done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
                            KYMO_COPY(), "backtrace", str(program.pid)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == (f"kymo backtrace: process {program.pid} belongs to another user: "
-                           f"sudo kymo backtrace {program.pid}\n")
+    assert done.stderr == (f"kymo backtrace: process {program.pid} belongs to another user; "
+                           f"use sudo kymo backtrace {program.pid}\n")
 
 
 def KYMO_COPY():

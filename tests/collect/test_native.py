@@ -194,7 +194,7 @@ def test_a_program_under_a_debugger_is_said_to_be_so(start):
     try:
         until(lambda: "TracerPid:\t0" not in pathlib.Path(f"/proc/{program.pid}/status").read_text())
         out = kymo("backtrace", "--native", program.pid).stdout
-        assert "a debugger or strace has it already" in out and "<module>" in out
+        assert "another debugger or strace is attached" in out and "<module>" in out
     finally:
         holder.kill()
         holder.wait()

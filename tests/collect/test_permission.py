@@ -36,7 +36,7 @@ def kymo_without(error, *words, **more):
 
 WAIT = "import sys; print('ready', flush=True); sys.stdin.readline()"
 SENTENCES = {
-    errno.ENOSYS: "process_vm_readv is not there for us: a seccomp filter takes it away; in a container add --cap-add "
+    errno.ENOSYS: "process_vm_readv is blocked by a seccomp filter; in a container, add --cap-add "
                   "SYS_PTRACE --security-opt seccomp=unconfined",
     errno.EPERM: "--cap-add SYS_PTRACE",
 }
@@ -62,7 +62,7 @@ def test_attach_goes_on_with_metrics(start, place, tmp_path):
     program = start(sys.executable, WAIT)
     done = kymo_without(errno.ENOSYS, "attach", "--duration", "0.3", "-o", tmp_path / "seen", program.pid, env=place)
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == "kymo: metrics alone, without Python stacks: " + SENTENCES[errno.ENOSYS]
+    assert done.stderr.splitlines()[0] == "kymo: recording metrics only, no Python stacks: " + SENTENCES[errno.ENOSYS]
     answer = subprocess.run([KYMO, "query", tmp_path / "seen", "-f", "csv", "SELECT count(*) > 0 FROM host.process"],
                             capture_output=True, text=True, env=clean(os.environ), check=True)
     assert answer.stdout.splitlines()[1] == "true"

@@ -107,7 +107,7 @@ def test_a_ring_keeps_the_innermost_thousand(record):
     """The frames that a ring holds are as many as its rows: of a deeper stack its outer end would be lost unnoticed."""
     recording = record(sys.executable, DEEP, words=("--keep", "flight"))
     rows = query(recording, "SELECT DISTINCT len(stack) AS n, stack[-1] AS last FROM python.samples WHERE stack[1] LIKE 'down %:6)'")
-    assert rows == [{"n": 1001, "last": "(frames further out)"}]
+    assert rows == [{"n": 1001, "last": "(outer frames)"}]
 
 
 def test_off_means_no_rows(record):

@@ -226,7 +226,7 @@ def test_a_directory_that_is_read_only_is_refused_before_the_program_starts(plac
     else:
         done = place.run("-o", "fixed/there", "--", "echo", "started")
     assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.startswith(b"kymo run: cannot make the recording ") and b"-o DIR puts it elsewhere" in done.stderr
+    assert done.stderr.startswith(b"kymo run: cannot create the recording ") and b"use -o DIR for another place" in done.stderr
 
 
 @pytest.mark.parametrize("half", ["live", "disk"])

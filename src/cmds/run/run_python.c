@@ -214,9 +214,9 @@ static bool has_zones(const char *path)
 	return found;
 }
 
-static void print_reason(const struct run_python *python, char *const *argv)
+static void run_python_print_reason(const struct run_python *python, char *const *argv)
 {
-	const char *option = inject_kept_out_by(argv);
+	const char *option = inject_blocking_option(argv);
 
 	if (option)
 		say("no calls recorded: the option %s keeps kymo out of this Python; run it "
@@ -243,6 +243,6 @@ bool run_python_report_empty(const struct run_python *python, char *const *argv,
 {
 	if (!python->on || has_zones(recording))
 		return false;
-	print_reason(python, argv);
+	run_python_print_reason(python, argv);
 	return true;
 }

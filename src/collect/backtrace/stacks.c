@@ -14,9 +14,9 @@
 #include "collect/backtrace/why.h"
 
 #define LOCAL_BYTES 80
-#define SETTLE_TRIES 20 /* of threads that change all the time */
+#define SETTLE_TRIES 20 /* for threads that change during every read */
 
-/* ---- what the kernel says -------------------------------------------------------------------- */
+/* ---- threads of the kernel ------------------------------------------------------------------- */
 
 static int compare_threads(const void *a, const void *b)
 {
@@ -75,7 +75,7 @@ static int list_tasks(pid_t pid, struct stacks *out)
 
 /* ---- Python's threads ------------------------------------------------------------------------ */
 
-/* The thread's number in its own pid namespace, which is the one that Python knows. */
+/* The tid in the thread's own pid namespace, which is the one in Python's state. */
 static pid_t inner_tid(pid_t pid, pid_t tid)
 {
 	char path[64], text[4096];
@@ -126,7 +126,7 @@ static void stacks_take_frames(struct stacks_thread *thread, const struct pystac
 		snprintf(thread->name, sizeof(thread->name), "%s", from->name);
 	else if (thread->tid == thread->pid)
 		snprintf(thread->name, sizeof(thread->name),
-			 "MainThread"); /* before threading is imported */
+			 "MainThread"); /* threading is not imported */
 	thread->frames = calloc(from->frame_count + 1, sizeof(*thread->frames));
 	if (!thread->frames)
 		return;
@@ -145,8 +145,8 @@ static bool all_whole(const struct pystack *stack)
 	return true;
 }
 
-/* Pauses between attempts: what changes all the time may rest for a moment. */
-static int read_patiently(struct pystack *stack, struct kymo_error *err)
+/* Pauses between attempts, in which a fast changing stack may settle. */
+static int read_with_retries(struct pystack *stack, struct kymo_error *err)
 {
 	struct timespec pause = { 0, 1000000 };
 	int rc = pystack_read(stack, err);
@@ -168,7 +168,8 @@ static void stacks_take_python(struct stacks *out, struct pystack *stack,
 	for (size_t i = 0; i < stack->thread_count; i++) {
 		struct stacks_thread *thread = find_thread(out, stack->threads[i].tid, foreign);
 
-		/* A child of a fork that Python was not told of has its parent's number. */
+		/* After a fork outside of Python, the child's state still has the tid of its
+		   parent. */
 		if (!thread && stack->thread_count == 1)
 			thread = &out->threads[0];
 		if (thread && !thread->python)
@@ -196,16 +197,14 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 	out->state = stat.state;
 	snprintf(out->program, sizeof(out->program), "%s", stat.name);
 	if (stat.state == 'Z' || stat.state == 'X')
-		return error_set(err, ESRCH,
-				 "process %d (%s) has ended and waits for its parent %d to take "
-				 "notice: it has no stack any more",
-				 (int)pid, stat.name, (int)stat.ppid);
+		return error_set(err, ESRCH, "process %d (%s) is a zombie; it has no stack",
+				 (int)pid, stat.name);
 	rc = list_tasks(pid, out);
 	if (rc)
 		return process_memory_refused(err, pid, -rc);
 	rc = pystack_open(&stack, pid, &why);
 	if (!rc)
-		rc = read_patiently(&stack, &why);
+		rc = read_with_retries(&stack, &why);
 	if (!rc)
 		stacks_take_python(out, &stack, options);
 	if (!rc)

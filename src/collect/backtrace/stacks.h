@@ -1,5 +1,4 @@
-/* The stacks of a process at this moment: every thread, with what Python and the kernel say of
-   it. */
+/* The current stacks of a process: every thread, with its state in Python and in the kernel. */
 #ifndef KYMO_COLLECT_BACKTRACE_STACKS_H
 #define KYMO_COLLECT_BACKTRACE_STACKS_H
 
@@ -16,62 +15,63 @@ struct stacks_local {
 };
 
 struct stacks_frame {
-	char *func; /* qualified; of a native frame its symbol, demangled, or module+offset */
-	char *file; /* of a native frame its source, where that is known; else its module */
-	int line; /* 0: not known */
+	char *func; /* qualified name; for a native frame the demangled symbol or module+offset */
+	char *file; /* for a native frame the source file if known, else the module */
+	int line; /* 0: unknown */
 	bool native;
 	struct stacks_local *locals;
 	size_t local_count;
 };
 
-/* A task of asyncio that is not running: of its thread's loop. */
+/* A task of asyncio that is not running, listed with the thread of its event loop. */
 struct stacks_task {
 	char *name;
-	/* the type of the future that it waits for; NULL: none, it is about to run */
+	/* the type of the future it waits for; NULL: none, it is ready to run */
 	char *waits_for;
 	bool begun;
-	bool missed; /* it changed all the time: no frames */
-	struct stacks_frame *frames; /* of its coroutines, the innermost first */
+	bool missed; /* it changed during every read: no frames */
+	struct stacks_frame *frames; /* of its coroutines, innermost first */
 	size_t frame_count;
-	char **awaits, **awaited_by; /* names of other tasks, where that can be known */
+	char **awaits, **awaited_by; /* names of other tasks, as far as known */
 	size_t awaits_count, awaited_by_count;
 };
 
 struct stacks_thread {
 	pid_t pid, tid;
-	char name[PYSTACK_NAME_BYTES]; /* Python's, else the kernel's */
-	char state; /* as /proc has it: R, S, D, T, Z */
-	bool python; /* Python knows it */
+	char name[PYSTACK_NAME_BYTES]; /* from Python, else from the kernel */
+	char state; /* as in /proc: R, S, D, T, Z */
+	bool python; /* it has a PyThreadState */
 	bool gil;
 	uint64_t python_state; /* its PyThreadState; 0: none */
-	bool missed; /* it changed all the time: no stack */
-	struct stacks_frame *frames; /* the innermost first */
+	bool missed; /* it changed during every read: no stack */
+	/* innermost first */
+	struct stacks_frame *frames;
 	size_t frame_count;
 	struct stacks_task *tasks;
 	size_t task_count;
-	char *why; /* what it waits for, as a sentence; NULL: not asked for, or it runs */
-	size_t reason_bytes; /* of why: what comes before since when, and the zone */
-	/* thread that holds the lock that it waits for, or that it joins; 0: none, or not known */
+	char *why; /* what it waits for, as a sentence; NULL: not requested, or running */
+	size_t reason_bytes; /* of why: the part before the duration and the zone */
+	/* the thread that holds the lock it waits for, or that it joins; 0: none or unknown */
 	pid_t waits_for;
-	uint64_t taken_ns; /* CLOCK_MONOTONIC; of a program that has ended: not known */
-	uint64_t age_ns; /* of a program that has ended: how long before its end */
-	uint64_t held_ns; /* for its native frames; 0: it was not */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC; unknown for a program that has ended */
+	uint64_t age_ns; /* for a program that has ended: time before its end */
+	uint64_t held_ns; /* time stopped for its native frames; 0: not stopped */
 };
 
 struct stacks {
 	pid_t pid;
 	char program[64];
-	/* of the process; '\0': it has ended, and these are the last stacks that were taken */
+	/* of the process; '\0': it has ended, and these are the last sampled stacks */
 	char state;
 	uint32_t python_version; /* 0: no Python */
-	char without_python[256]; /* why, if so */
-	char without_native[256]; /* why there are no native frames, if they were asked for */
-	char deadlock
-		[512]; /* threads that wait for each other in a circle, as a sentence; "": none seen */
+	char without_python[256]; /* the reason, if there is none */
+	char without_native[256]; /* why there are no native frames, if they were requested */
+	/* threads that wait for each other in a cycle, as a sentence; "": none */
+	char deadlock[512];
 	struct stacks_thread *threads;
 	size_t thread_count;
-	bool tasks_cut; /* there are more tasks than are shown */
-	uint64_t held_ns; /* the longest time that a thread was held for its native frames */
+	bool tasks_cut; /* there are more tasks than listed */
+	uint64_t held_ns; /* the longest time a thread was stopped for its native frames */
 };
 
 struct stacks_options {
@@ -79,16 +79,16 @@ struct stacks_options {
 	size_t local_bytes; /* of a value; 0: 80 */
 };
 
-/* 0, or a negative errno and *err: there is no such process, or it may not be read. A process
-   without Python has threads without frames. Answers at once, whatever state the process is in. */
+/* 0, or a negative errno and *err: the process does not exist or may not be read. A process without
+   Python has threads without frames. Does not wait for the process, whatever its state. */
 int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
 		struct kymo_error *err);
 void stacks_free(struct stacks *stacks);
 
-/* Names that are likely to hold a secret: their values are not read. */
+/* True for names of variables that are likely to contain a secret: their values are not read. */
 bool stacks_is_secret(const char *name);
 
-/* Between the files of this name. */
+/* Shared by the files stacks*.c. */
 void stacks_copy_frame(struct stacks_frame *frame, const struct pystack_frame *from,
 		       const struct pymemory *memory, const struct stacks_options *options);
 void stacks_free_frames(struct stacks_frame *frames, size_t count);
@@ -96,7 +96,8 @@ void stacks_free_frames(struct stacks_frame *frames, size_t count);
 void stacks_add_tasks(struct stacks *stacks, struct pystack *stack,
 		      const struct stacks_options *options);
 void stacks_free_tasks(struct stacks_thread *thread);
-/* stacks_native.c: stack may be NULL. 0, or a negative errno and *err: all else is there. */
+/* stacks_native.c: stack may be NULL. 0, or a negative errno and *err; the other frames are
+   kept. */
 int stacks_add_native(struct stacks *stacks, struct pystack *stack,
 		      const struct stacks_options *options, struct kymo_error *err);
 /* stacks_locals.c: fills the locals of the frame. */

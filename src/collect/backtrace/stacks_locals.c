@@ -8,8 +8,7 @@
 
 #define LOCALS_MOST 256
 #define KIND_HIDDEN 0x10
-#define KIND_CELL \
-	0xc0 /* a variable of this function that others see, or of another that this one sees */
+#define KIND_CELL 0xc0 /* a variable shared with an inner or outer function */
 #define CELL_VALUE 16
 
 bool stacks_is_secret(const char *name)
@@ -22,7 +21,7 @@ bool stacks_is_secret(const char *name)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcasestr(name, words[i]))
 			return true;
-	/* "token", "hf_token", but not the "tokens" that models are made for. */
+	/* "token" and "hf_token", but not "tokens", which are model input. */
 	return length >= 5 && !strcasecmp(name + length - 5, "token");
 }
 
@@ -47,7 +46,7 @@ static void add_local(const struct pymemory *memory, struct stacks_frame *frame,
 	if (kind & KIND_CELL && value)
 		value = process_memory_pointer(memory->pid, value + CELL_VALUE);
 	if (!value || kind & KIND_HIDDEN || value & 7)
-		return; /* not set (yet), or hidden */
+		return; /* not set or hidden */
 	if (pyobj_text(memory, name, text, sizeof(text)) <= 0 || text[0] == '.')
 		return;
 	local->name = strdup(text);
@@ -85,7 +84,7 @@ void stacks_read_locals(const struct pymemory *memory, const struct pystack_fram
 	    !stacks_locals_read_words(memory, from->address + (uint64_t)layout->frame_localsplus,
 				      values, (size_t)count))
 		return;
-	/* The frame is still that function's, so the values were. */
+	/* If the frame still belongs to the function, the values did, too. */
 	again = process_memory_pointer(memory->pid, from->address + (uint64_t)layout->frame_code);
 	frame->locals = calloc((size_t)count, sizeof(*frame->locals));
 	if (!frame->locals || (again & ~7ull) != from->code_address)

@@ -1,4 +1,4 @@
-/* Native frames of every thread, merged with those of Python. */
+/* Native frames of every thread, merged with Python frames. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 #include "collect/backtrace/stacks.h"
 #include "collect/native/unwind.h"
 
-/* What was copied of a thread while it was held. */
+/* Data copied from a thread while it was stopped. */
 struct copied {
-	struct ptrace_stop hold;
+	struct ptrace_stop stop;
 	int rc;
-	struct stacks_frame *python; /* moved from the thread */
+	struct stacks_frame *python; /* copied while the thread was stopped */
 	bool *entry;
 	size_t python_count;
 };
@@ -25,7 +25,7 @@ static const struct pystack_thread *stacks_native_find(const struct pystack *sta
 	return NULL;
 }
 
-/* Python's frames again, now that the thread is held: both kinds are of one moment. */
+/* Reads the Python frames again while the thread is stopped, so that both kinds are consistent. */
 static void copy_python(struct copied *copied, const struct pystack_thread *from,
 			const struct pymemory *memory, const struct stacks_options *options)
 {
@@ -45,41 +45,41 @@ static void copy_thread(struct copied *copied, const struct stacks_thread *threa
 {
 	const struct pystack_thread *from;
 
-	copied->rc = ptrace_stop_begin(&copied->hold, thread->pid, thread->tid);
+	copied->rc = ptrace_stop_begin(&copied->stop, thread->pid, thread->tid);
 	if (!copied->rc && stack && thread->python_state && !pystack_read(stack, NULL)) {
 		from = stacks_native_find(stack, thread->python_state);
 		if (from && from->read)
 			copy_python(copied, from, &stack->memory, options);
 	}
-	ptrace_stop_end(&copied->hold);
+	ptrace_stop_end(&copied->stop);
 }
 
-struct errand {
+struct copy_job {
 	struct copied *copied;
 	const struct stacks_thread *thread;
 	struct pystack *stack;
 	const struct stacks_options *options;
 };
 
-static void *run_errand(void *context)
+static void *run_copy_job(void *context)
 {
-	const struct errand *errand = context;
+	const struct copy_job *copy_job = context;
 
-	copy_thread(errand->copied, errand->thread, errand->stack, errand->options);
+	copy_thread(copy_job->copied, copy_job->thread, copy_job->stack, copy_job->options);
 	return NULL;
 }
 
-/* In a thread that ends with it: one that would stop only after we have lost patience is let go by
-   the kernel then. */
-static void copy_apart(struct copied *copied, const struct stacks_thread *thread,
-		       struct pystack *stack, const struct stacks_options *options)
+/* Runs in a thread that ends afterwards: the kernel then releases a target that stops only after
+   the timeout. */
+static void copy_in_thread(struct copied *copied, const struct stacks_thread *thread,
+			   struct pystack *stack, const struct stacks_options *options)
 {
-	struct errand errand = { copied, thread, stack, options };
-	pthread_t apart;
+	struct copy_job copy_job = { copied, thread, stack, options };
+	pthread_t helper;
 
 	copied->rc = -EAGAIN;
-	if (!pthread_create(&apart, NULL, run_errand, &errand))
-		pthread_join(apart, NULL);
+	if (!pthread_create(&helper, NULL, run_copy_job, &copy_job))
+		pthread_join(helper, NULL);
 }
 
 /* ---- merging --------------------------------------------------------------------------------- */
@@ -87,10 +87,10 @@ static void copy_apart(struct copied *copied, const struct stacks_thread *thread
 struct merged {
 	struct stacks_frame *frames;
 	size_t count;
-	size_t python; /* the next of Python's */
+	size_t python; /* index of the next Python frame */
 };
 
-/* One run of the interpreter's loop runs Python functions up to the one that C has called. */
+/* One native frame of the interpreter loop runs the Python frames up to the next entry frame. */
 static void add_python_run(struct merged *merged, const struct copied *copied)
 {
 	bool entry = false;
@@ -125,7 +125,7 @@ static void stacks_native_merge(struct stacks_thread *thread, const struct copie
 		free(native[i].func);
 		free(native[i].file);
 	}
-	/* The stack could not be followed to its end, or the loop has no symbol. */
+	/* The stack could not be unwound to its end, or the interpreter loop has no symbol. */
 	while (merged.python < copied->python_count)
 		add_python_run(&merged, copied);
 	stacks_free_frames(thread->frames, thread->frame_count);
@@ -140,7 +140,7 @@ static void unwind_one(struct unwind *unwind, struct stacks_thread *thread, stru
 	size_t count = 0;
 
 	if (native && !copied->rc)
-		count = unwind_frames(unwind, &copied->hold, native, UNWIND_DEEPEST);
+		count = unwind_frames(unwind, &copied->stop, native, UNWIND_DEEPEST);
 	if (count)
 		stacks_native_merge(thread, copied, native, count);
 	free(native);
@@ -158,24 +158,25 @@ int stacks_add_native(struct stacks *stacks, struct pystack *stack,
 		return rc ? rc : -ENOMEM;
 	}
 	for (size_t i = 0; i < stacks->thread_count; i++) {
-		copy_apart(&copied[i], &stacks->threads[i], stack, options);
-		stacks->threads[i].held_ns = copied[i].hold.took_ns;
-		if (copied[i].hold.took_ns > stacks->held_ns)
-			stacks->held_ns = copied[i].hold.took_ns;
+		copy_in_thread(&copied[i], &stacks->threads[i], stack, options);
+		stacks->threads[i].held_ns = copied[i].stop.took_ns;
+		if (copied[i].stop.took_ns > stacks->held_ns)
+			stacks->held_ns = copied[i].stop.took_ns;
 		if (copied[i].rc == -EPERM)
 			rc = -EPERM;
 	}
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		unwind_one(unwind, &stacks->threads[i], &copied[i]);
-		ptrace_stop_free(&copied[i].hold);
+		ptrace_stop_free(&copied[i].stop);
 		free(copied[i].python);
 		free(copied[i].entry);
 	}
 	unwind_close(unwind);
 	free(copied);
 	return rc ? error_set(err, EPERM,
-			      "no native frames of process %d: a debugger or strace has it "
-			      "already, or ptrace is not allowed (sudo kymo backtrace --native %d)",
+			      "cannot read native frames of process %d: another debugger or strace "
+			      "is attached, or ptrace is not allowed; use sudo kymo backtrace "
+			      "--native %d",
 			      (int)stacks->pid, (int)stacks->pid)
 		  : 0;
 }

@@ -1,11 +1,11 @@
-/* The tasks of asyncio, each with the thread whose loop runs it. */
+/* The tasks of asyncio, each with the thread of its event loop. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/python/pytasks.h"
 #include "collect/backtrace/stacks.h"
 
-/* The thread of Python's number; where nobody knows it (or the loop rests) the first one. */
+/* The thread with this ident; the first thread if it is unknown or the loop is not running. */
 static struct stacks_thread *stacks_tasks_thread_of(struct stacks *stacks,
 						    const struct pystack *stack, uint64_t ident)
 {
@@ -24,7 +24,7 @@ static struct stacks_task *add_task(struct stacks_thread *thread)
 {
 	size_t count = thread->task_count;
 
-	/* Powers of two: there is room until the next one. */
+	/* The array has room for the next power of two. */
 	if (!(count & (count - 1))) {
 		size_t room = count ? 2 * count : 1;
 		struct stacks_task *larger = realloc(thread->tasks, room * sizeof(*larger));
@@ -51,7 +51,7 @@ static void copy_task(struct stacks_task *task, const struct pytasks_one *from,
 		stacks_copy_frame(&task->frames[i], &from->frames[i], memory, options);
 }
 
-/* ---- who waits for whom ---------------------------------------------------------------------- */
+/* ---- links between tasks --------------------------------------------------------------------- */
 
 static void stacks_tasks_add_name(char ***names, size_t *count, const char *name)
 {
@@ -68,7 +68,7 @@ static void stacks_tasks_add_name(char ***names, size_t *count, const char *name
 		(*count)++;
 }
 
-/* Where each task went; NULL: it runs, and is not listed. */
+/* The place of each task; thread is NULL for a running task, which is not listed. */
 struct placed {
 	struct stacks_thread *thread;
 	size_t at;

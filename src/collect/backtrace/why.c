@@ -20,7 +20,7 @@
 
 enum what { WHAT_FD, WHAT_POLL, WHAT_EPOLL, WHAT_FUTEX, WHAT_TIME, WHAT_CHILD, WHAT_PLAIN };
 
-/* Calls in which programs wait, and what of them is worth telling. */
+/* System calls in which programs wait, and which detail to describe. */
 static const struct {
 	long number;
 	const char *words;
@@ -39,8 +39,8 @@ static const struct {
 	{ SYS_accept, "waits for a connection on", WHAT_FD },
 	{ SYS_accept4, "waits for a connection on", WHAT_FD },
 	{ SYS_connect, "waits to connect", WHAT_FD },
-	{ SYS_fsync, "waits for the disk, to save", WHAT_FD },
-	{ SYS_fdatasync, "waits for the disk, to save", WHAT_FD },
+	{ SYS_fsync, "waits for the disk to write", WHAT_FD },
+	{ SYS_fdatasync, "waits for the disk to write", WHAT_FD },
 	{ SYS_flock, "waits for the lock of", WHAT_FD },
 	{ SYS_ppoll, "waits for", WHAT_POLL },
 #ifdef SYS_poll
@@ -51,8 +51,8 @@ static const struct {
 	{ SYS_pselect6, "waits in select for one of several descriptors", WHAT_PLAIN },
 	{ SYS_epoll_pwait, "waits for events of", WHAT_EPOLL },
 	{ SYS_futex, "waits for", WHAT_FUTEX },
-	{ SYS_nanosleep, "sleeps, as it was told to", WHAT_TIME },
-	{ SYS_clock_nanosleep, "sleeps, as it was told to", WHAT_TIME },
+	{ SYS_nanosleep, "sleeping", WHAT_TIME },
+	{ SYS_clock_nanosleep, "sleeping", WHAT_TIME },
 	{ SYS_wait4, "waits for", WHAT_CHILD },
 	{ SYS_waitid, "waits for a child process to end", WHAT_PLAIN },
 	{ SYS_rt_sigtimedwait, "waits for a signal", WHAT_PLAIN },
@@ -96,8 +96,7 @@ static void why_add_thread(struct buf *out, const struct stacks_thread *thread)
 {
 	buf_print(out, "thread %d \"%s\"", (int)thread->tid, thread->name);
 	if (thread->frame_count)
-		buf_print(out, ", which is in %s",
-			  thread->frames[0].func ? thread->frames[0].func : "?");
+		buf_print(out, " (in %s)", thread->frames[0].func ? thread->frames[0].func : "?");
 }
 
 static const struct stacks_thread *thread_of_state(const struct stacks *stacks, uint64_t state)
@@ -124,7 +123,7 @@ static const struct stacks_thread *gil_holder(const struct stacks *stacks)
 	return NULL;
 }
 
-/* What Python's own library waits for, by the function that waits: where the futex says little. */
+/* Waits of Python's standard library, found by function, where the futex alone means little. */
 static const char *python_wait(const struct stacks_thread *thread)
 {
 	static const struct {
@@ -132,10 +131,10 @@ static const char *python_wait(const struct stacks_thread *thread)
 	} waits[] = {
 		{ "Thread._wait_for_tstate_lock", "threading.py", "another thread to end (join)" },
 		{ "Thread.join", "threading.py", "another thread to end (join)" },
-		{ "Barrier._wait", "threading.py", "the others at a Barrier" },
-		{ "Event.wait", "threading.py", "an Event that nobody has set" },
-		{ "Queue.get", "queue.py", "an item in a queue that is empty" },
-		{ "Queue.put", "queue.py", "room in a queue that is full" },
+		{ "Barrier._wait", "threading.py", "the other threads at a Barrier" },
+		{ "Event.wait", "threading.py", "an Event that is not set" },
+		{ "Queue.get", "queue.py", "an item in an empty queue" },
+		{ "Queue.put", "queue.py", "room in a full queue" },
 		{ "Semaphore.acquire", "threading.py", "a Semaphore" },
 		{ "Future.result", "_base.py", "the result of a Future" },
 		{ "Condition.wait_for", "threading.py", "a Condition" },
@@ -184,14 +183,14 @@ static void add_holder(const struct thread *thread, const struct why_lock *lock)
 		buf_text(thread->out, " that it holds itself");
 		return;
 	}
-	buf_print(thread->out, " that thread %d \"%s\" holds", (int)holder->tid, holder->name);
+	buf_print(thread->out, " held by thread %d \"%s\"", (int)holder->tid, holder->name);
 	if (lock->holder_at[0])
-		buf_print(thread->out, " (it is in %s)", lock->holder_at);
+		buf_print(thread->out, " (in %s)", lock->holder_at);
 }
 
-/* pthread_join waits at the word in which the kernel has the joined thread's number until it ends.
-   That wait is shared, as the kernel's own wake is; a robust mutex, which holds a number too, has a
-   bit set beside it while somebody waits. */
+/* pthread_join waits on the word that holds the tid of the joined thread until it ends. That futex
+   is not private, because the kernel wakes it. A robust mutex holds a tid, too, but has an
+   additional bit set while a thread waits. */
 static const struct stacks_thread *joined(const struct thread *thread)
 {
 	const uint64_t *argument = thread->call.argument;
@@ -214,7 +213,7 @@ static const struct stacks_thread *joined_of_python(const struct thread *thread)
 	return ends ? ends : joined(thread);
 }
 
-/* Who waits for a while only goes on by itself. */
+/* A wait with a timeout ends by itself and is not part of a deadlock. */
 static void add_joined(const struct thread *thread, const struct stacks_thread *ends)
 {
 	if (!thread->call.argument[3])
@@ -233,7 +232,7 @@ static void add_futex(const struct thread *thread)
 	if (is_gil(thread)) {
 		buf_text(thread->out, "the GIL");
 		if (holder && holder != thread->one) {
-			buf_text(thread->out, ", which is held by ");
+			buf_text(thread->out, ", held by ");
 			why_add_thread(thread->out, holder);
 		}
 		return;
@@ -260,7 +259,7 @@ static void add_poll(const struct thread *thread)
 	struct pollfd fds[8];
 
 	if (!count) {
-		buf_text(thread->out, "a time-out");
+		buf_text(thread->out, "a timeout");
 		return;
 	}
 	if (process_memory_read(thread->one->pid, thread->call.argument[0], fds,
@@ -293,30 +292,33 @@ static void add_call(const struct thread *thread)
 		if (calls[i].number != thread->call.number)
 			continue;
 		buf_print(thread->out, "%s%s", calls[i].words,
-			  calls[i].what == WHAT_PLAIN || calls[i].what == WHAT_TIME ? "" : " ");
+			  calls[i].what == WHAT_PLAIN ? "" : " ");
 		switch (calls[i].what) {
 		case WHAT_FD:
 			why_describe_fd(thread->out, thread->one->pid,
 					(long)thread->call.argument[0]);
 			break;
 		case WHAT_POLL: add_poll(thread); break;
-		case WHAT_EPOLL: buf_text(thread->out, "the descriptors that it watches"); break;
+		case WHAT_EPOLL: buf_text(thread->out, "its epoll descriptors"); break;
 		case WHAT_FUTEX: add_futex(thread); break;
 		case WHAT_CHILD: add_child(thread); break;
+		case WHAT_TIME:
+			buf_text(thread->out,
+				 thread->one->python_state ? "(time.sleep)" : "(nanosleep)");
+			break;
 		default: break;
 		}
 		return;
 	}
 	if (thread->call.number < 0)
-		buf_text(thread->out, "waits in the kernel, in no call");
+		buf_text(thread->out, "waits in the kernel outside of a system call");
 	else
 		buf_print(thread->out, "waits in system call %ld", thread->call.number);
 }
 
-/* ---- since when ------------------------------------------------------------------------------ */
+/* ---- duration -------------------------------------------------------------------------------- */
 
-/* The moment at which the scheduler last ran a thread, in ms of its own clock; 0: the kernel does
-   not tell. */
+/* The time at which the scheduler last ran a thread, in ms of its own clock; 0: unknown. */
 static double last_ran_ms(const char *path)
 {
 	char text[2048];
@@ -339,9 +341,9 @@ static void why_add_duration(struct buf *out, double seconds)
 		buf_print(out, "%.1f h", seconds / 3600);
 }
 
-/* A thread that has not run waits. One that has, for a signal or because --native held it, may wait
-   for the same thing longer than that, which the kernel does not keep. About: the clocks of two
-   cores differ. */
+/* A thread has waited at least since it last ran. It may have waited longer if a signal or --native
+   woke it in between, which the kernel does not record. "about", because the clocks of two cores
+   differ. */
 static void add_since(const struct thread *thread)
 {
 	char path[64];
@@ -358,7 +360,7 @@ static void add_since(const struct thread *thread)
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-/* The directory of that process in some live recording. */
+/* Finds the directory of the process in a live recording. */
 static bool why_find_recording(pid_t pid, uint64_t starttime, struct slow_zones *out)
 {
 	char root[KYMO_PATH_BYTES], run[KYMO_PATH_BYTES + 256];
@@ -381,12 +383,12 @@ static bool why_find_recording(pid_t pid, uint64_t starttime, struct slow_zones 
 	return found;
 }
 
-static void why_add_zone(const struct thread *thread, struct slow_zones *slow)
+static void why_add_zone(const struct thread *thread, struct slow_zones *zones)
 {
 	char name[128];
 	uint64_t age_ns;
 
-	if (!slow_zones_open_zone(slow, thread->one->tid, name, sizeof(name), &age_ns))
+	if (!slow_zones_open_zone(zones, thread->one->tid, name, sizeof(name), &age_ns))
 		return;
 	buf_print(thread->out, "; in zone \"%s\" for ", name);
 	why_add_duration(thread->out, (double)age_ns / 1e9);
@@ -400,13 +402,13 @@ static void explain(struct thread *thread)
 
 	if (thread->one->state == 'T' || thread->one->state == 't')
 		buf_text(thread->out,
-			 "is stopped (by a signal or a debugger); kill -CONT lets it go on");
+			 "is stopped by a signal or a debugger; kill -CONT continues it");
 	else if (rc == 1 || thread->one->state == 'R')
 		buf_text(thread->out, thread->one->python && !thread->one->gil
-					      ? "runs, outside of the GIL"
+					      ? "runs without the GIL"
 					      : "runs");
 	else if (rc)
-		buf_text(thread->out, "waits; the kernel does not say for what");
+		buf_text(thread->out, "waits; the kernel does not show the reason");
 	else
 		add_call(thread);
 	thread->one->reason_bytes = thread->out->used;
@@ -414,9 +416,9 @@ static void explain(struct thread *thread)
 		add_since(thread);
 }
 
-/* Who is met again when each thread's holder is followed; NULL: nobody. */
-static const struct stacks_thread *in_circle(const struct stacks *stacks,
-					     const struct stacks_thread *first)
+/* Follows the waits from thread to thread. Returns `first` if they lead back to it, else NULL. */
+static const struct stacks_thread *in_cycle(const struct stacks *stacks,
+					    const struct stacks_thread *first)
 {
 	const struct stacks_thread *at = first;
 
@@ -434,7 +436,7 @@ static void find_deadlock(struct stacks *stacks)
 	struct buf text = { 0 };
 
 	for (size_t i = 0; !first && i < stacks->thread_count; i++)
-		first = in_circle(stacks, &stacks->threads[i]);
+		first = in_cycle(stacks, &stacks->threads[i]);
 	if (!first)
 		return;
 	buf_text(&text, "deadlock: ");
@@ -453,8 +455,8 @@ static void find_deadlock(struct stacks *stacks)
 
 void why_explain(struct stacks *stacks, const struct pystack *stack)
 {
-	struct slow_zones slow = { .control_fd = -1 };
-	bool recorded = why_find_recording(stacks->pid, paths_starttime(stacks->pid), &slow);
+	struct slow_zones zones = { .control_fd = -1 };
+	bool recorded = why_find_recording(stacks->pid, paths_starttime(stacks->pid), &zones);
 
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		struct buf text = { 0 };
@@ -462,12 +464,12 @@ void why_explain(struct stacks *stacks, const struct pystack *stack)
 
 		explain(&thread);
 		if (recorded)
-			why_add_zone(&thread, &slow);
+			why_add_zone(&thread, &zones);
 		thread.one->why = strdup(buf_get(&text));
 		if (!thread.one->why)
 			thread.one->reason_bytes = 0;
 		buf_fini(&text);
 	}
 	find_deadlock(stacks);
-	slow_zones_fini(&slow);
+	slow_zones_fini(&zones);
 }

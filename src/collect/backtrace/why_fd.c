@@ -7,7 +7,7 @@
 
 #include "collect/backtrace/why.h"
 
-/* "0100007F:1F90", as the kernel writes an address: words of the machine's order. */
+/* An address as written by the kernel: "0100007F:1F90", with words in host byte order. */
 static void add_address(struct buf *out, const char *text)
 {
 	const char *colon = strchr(text, ':');

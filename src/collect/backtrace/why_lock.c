@@ -1,10 +1,10 @@
 /*
- * Who holds a lock. A pthread mutex says it: its owner is next to its futex. A Python RLock says it
- * too. A plain Python lock does not; but a function that is inside of `with lock:` has the lock's
+ * Finds the holder of a lock. A pthread mutex has its owner next to its futex, and a Python RLock
+ * stores its owner. A plain Python lock does not, but a function inside `with lock:` has the lock's
  * __exit__ on its stack.
  *
- * Until 3.13 a Python lock points to the semaphore that is waited at. From 3.14 on it is a byte in
- * the object itself, and who waits does so at a semaphore on its own stack, in front of which is
+ * Until 3.13 a Python lock points to the semaphore on which threads wait. Since 3.14 the lock is a
+ * byte in the object, and each waiter waits on a semaphore on its own stack, which is preceded by
  * the address of that byte (parking_lot.c).
  */
 #include <stdio.h>
@@ -17,19 +17,19 @@
 #include "collect/backtrace/why.h"
 
 #define MUTEX_OWNER 8 /* in pthread_mutex_t, after the futex and a count */
-#define LOCK_LOCK 16 /* in Python's lock and RLock: the C lock, or from 3.14 on its byte */
-#define PARKED_LOCK 8 /* in front of the semaphore of who waits, 3.14 */
+#define LOCK_LOCK 16 /* in Python's lock and RLock: the C lock, or its byte since 3.14 */
+#define PARKED_LOCK 8 /* before the semaphore of the waiter, 3.14 */
 #define RLOCK_OWNER 24
-#define METHOD_SELF 24 /* in a bound method of C */
+#define METHOD_SELF 24 /* in a bound C method */
 #define SLOTS_MOST 256
 
-/* What is looked for, and where. */
+/* The lock to find, and where to search. */
 struct search {
 	const struct pystack *stack;
 	const struct stacks *stacks;
 	const struct stacks_thread *waiter;
 	uint64_t futex;
-	uint64_t byte; /* of the lock, from 3.14 on; else 0 */
+	uint64_t byte; /* of the lock, since 3.14; else 0 */
 };
 
 static bool is_parking(const struct pystack *stack)
@@ -44,9 +44,9 @@ static bool is_waited_for(const struct search *search, uint64_t lock)
 				      search->futex;
 }
 
-/* The lock that is looked for: its kind and address, through a bound method if need be. */
-static const char *lock_behind(const struct search *search, uint64_t object, uint64_t *out_lock,
-			       bool *out_method)
+/* If the object is the lock, or a bound method of it: its kind and address. */
+static const char *lock_of(const struct search *search, uint64_t object, uint64_t *out_lock,
+			   bool *out_method)
 {
 	const struct pymemory *memory = &search->stack->memory;
 	char type[32];
@@ -68,7 +68,7 @@ static const char *lock_behind(const struct search *search, uint64_t object, uin
 	return type[8] == 'R' ? "a Python RLock" : "a Python lock";
 }
 
-/* The values of a frame: variables, then the stack of its evaluation. */
+/* The values of a frame: variables, then the evaluation stack. */
 static size_t read_slots(const struct pymemory *memory, const struct pystack_frame *frame,
 			 uint64_t *out, size_t *out_locals)
 {
@@ -90,8 +90,8 @@ static size_t read_slots(const struct pymemory *memory, const struct pystack_fra
 		       : count;
 }
 
-/* Another thread that waits at the same byte has __exit__ on its stack too, from 3.14 on: before
-   __enter__ is called. */
+/* Since 3.14 a thread that waits for the same lock has __exit__ on its stack, too, before it calls
+   __enter__. */
 static bool waits_too(const struct search *search, uint64_t state)
 {
 	struct why_call call;
@@ -108,7 +108,7 @@ static bool waits_too(const struct search *search, uint64_t state)
 	return false;
 }
 
-/* Is slot `at` of the evaluation's stack the lock of a `with` whose block is being run? */
+/* Is slot `at` of the evaluation stack the lock of a `with` whose block is running? */
 static bool is_exit(const struct search *search, const uint64_t *slots, size_t at, bool method)
 {
 	char type[32];
@@ -116,7 +116,7 @@ static bool is_exit(const struct search *search, const uint64_t *slots, size_t a
 	if (!search->byte)
 		return method; /* bound: lock.__exit__ */
 	return at && pyobj_type(&search->stack->memory, slots[at - 1], type, sizeof(type)) &&
-	       !strcmp(type, "method_descriptor"); /* __exit__, and then whom it is called on */
+	       !strcmp(type, "method_descriptor"); /* __exit__, followed by its object */
 }
 
 static uint64_t why_lock_state_of(const struct pystack *stack, uint64_t ident)
@@ -127,8 +127,8 @@ static uint64_t why_lock_state_of(const struct pystack *stack, uint64_t ident)
 	return 0;
 }
 
-static void look_at_frame(const struct search *search, const struct pystack_thread *thread,
-			  const struct pystack_frame *frame, struct why_lock *out)
+static void search_frame(const struct search *search, const struct pystack_thread *thread,
+			 const struct pystack_frame *frame, struct why_lock *out)
 {
 	const struct pymemory *memory = &search->stack->memory;
 	uint64_t slots[SLOTS_MOST], lock = 0;
@@ -138,7 +138,7 @@ static void look_at_frame(const struct search *search, const struct pystack_thre
 	for (size_t i = 0; i < count; i++)
 		slots[i] = pyobj_reference(memory, slots[i]);
 	for (size_t i = 0; i < count; i++) {
-		const char *kind = lock_behind(search, slots[i], &lock, &method);
+		const char *kind = lock_of(search, slots[i], &lock, &method);
 
 		if (!kind)
 			continue;
@@ -147,7 +147,7 @@ static void look_at_frame(const struct search *search, const struct pystack_thre
 			out->holder_state = why_lock_state_of(
 				search->stack,
 				process_memory_pointer(memory->pid, lock + RLOCK_OWNER));
-		/* On another thread's stack: it is inside of the block. */
+		/* On the stack of another thread, which is inside the block. */
 		if (i >= locals && thread->state != search->waiter->python_state &&
 		    is_exit(search, slots, i, method) && !waits_too(search, thread->state)) {
 			out->holder_state = thread->state;
@@ -156,17 +156,17 @@ static void look_at_frame(const struct search *search, const struct pystack_thre
 	}
 }
 
-static void why_lock_look_at_python(const struct search *search, struct why_lock *out)
+static void search_python(const struct search *search, struct why_lock *out)
 {
 	for (size_t i = 0; i < search->stack->thread_count; i++) {
 		const struct pystack_thread *thread = &search->stack->threads[i];
 
 		for (size_t k = 0; k < thread->frame_count && k < 64; k++)
-			look_at_frame(search, thread, &thread->frames[k], out);
+			search_frame(search, thread, &thread->frames[k], out);
 	}
 }
 
-/* ---- who is joined --------------------------------------------------------------------------- */
+/* ---- joined threads -------------------------------------------------------------------------- */
 
 static bool is_join(const struct pycode *code)
 {
@@ -178,7 +178,7 @@ static bool is_join(const struct pycode *code)
 	return false;
 }
 
-/* The first variable of a method is its object; threading.Thread keeps its ident. */
+/* The first variable of a method is self; threading.Thread has its ident. */
 static uint64_t ident_of_self(const struct pymemory *memory, const struct pystack_frame *frame)
 {
 	uint64_t slots[SLOTS_MOST], ident;
@@ -228,7 +228,7 @@ void why_find_lock(const struct pystack *stack, const struct stacks *stacks,
 	if (stack && stack->inside) {
 		if (is_parking(stack))
 			search.byte = process_memory_pointer(stack->pid, futex - PARKED_LOCK);
-		why_lock_look_at_python(&search, out);
+		search_python(&search, out);
 	}
 	if (out->kind || process_memory_read(waiter->pid, futex, words, sizeof(words)))
 		return;

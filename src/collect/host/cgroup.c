@@ -17,7 +17,7 @@ static const char *const resources[CGROUP_RESOURCES] = { "cpu", "memory", "io" }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* "cpu,cpuacct" holds "cpu". */
+/* "cpu,cpuacct" contains "cpu". */
 static bool names(const char *list, size_t bytes, const char *controller)
 {
 	size_t length = strlen(controller);
@@ -33,7 +33,7 @@ static bool names(const char *list, size_t bytes, const char *controller)
 	return false;
 }
 
-/* A path that climbs is of a group above our own namespace: nothing that can be read here. */
+/* A path with ".." is outside of our namespace and not readable; the root is used instead. */
 static void take_path(const char *from, size_t bytes, char *out)
 {
 	out[0] = '\0';
@@ -117,7 +117,7 @@ static bool cgroup_read_of(const char *directory, const char *file, char *out, s
 	return proc_read(path, out, out_bytes) > 0;
 }
 
-/* The directory of a group; of its root where the path is not there: a container sees its own group
+/* The directory of a group, or the root if the path does not exist: a container sees its own group
    as the root. */
 static bool find_group(const char *mount, const char *path, char *out, size_t out_bytes)
 {
@@ -128,7 +128,7 @@ static bool find_group(const char *mount, const char *path, char *out, size_t ou
 	return !access(out, F_OK);
 }
 
-/* The group, then those above it, up to the mount. */
+/* Moves to the parent group, up to the mount. */
 static bool climb(char *directory, const char *mount)
 {
 	char *slash = strrchr(directory, '/');
@@ -241,7 +241,7 @@ void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgro
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Where groups do not keep it, the host's. */
+/* Uses the pressure of the host if the group has none. */
 static void add_host_pressure(struct cgroup_reading *reading)
 {
 	char path[64], text[512];
@@ -254,12 +254,12 @@ static void add_host_pressure(struct cgroup_reading *reading)
 	}
 }
 
-/* Of the time since the last sample; below 0: not known. */
+/* The share of the time since the last sample; below 0: unknown. */
 static double share(uint64_t before_us, uint64_t now_us, uint64_t past_ns)
 {
 	if (before_us == CGROUP_NONE || now_us == CGROUP_NONE || now_us < before_us || !past_ns)
 		return -1;
-	/* The two clocks are not read at the same moment. */
+	/* The two clocks are not read at the same time. */
 	return fmin(100.0, 100.0 * (double)(now_us - before_us) * 1000.0 / (double)past_ns);
 }
 
@@ -289,7 +289,7 @@ static void cgroup_append(const struct cgroup_group *group, const struct cgroup_
 		row.pressure_pct[i][1] = share(before->full_us, now->pressure[i].full_us, past_ns);
 	}
 	row.pid = group->pid;
-	/* The end of it says more. */
+	/* The end of the path is more specific. */
 	memcpy(row.path, length > most ? path + length - most : path,
 	       length > most ? most : length);
 	kymo__append(SCHEMA_HOST_CGROUP, &row);

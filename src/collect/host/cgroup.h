@@ -1,7 +1,6 @@
 /*
- * Control groups, versions 1 and 2: what a process may use, what its group uses, and how much it
- * waits (pressure). Rows of host.cgroup, one for each group in which some process of the program
- * is.
+ * Control groups, versions 1 and 2: limits, usage and pressure (waiting time). Rows of host.cgroup,
+ * one for each group with a process of the program.
  */
 #ifndef KYMO_COLLECT_HOST_CGROUP_H
 #define KYMO_COLLECT_HOST_CGROUP_H
@@ -12,18 +11,19 @@
 #include <sys/types.h>
 
 #define CGROUP_PATH_BYTES 256
-#define CGROUP_NONE UINT64_MAX /* no limit; not known */
+#define CGROUP_NONE UINT64_MAX /* no limit, or unknown */
 
 enum cgroup_resource { CGROUP_CPU, CGROUP_MEMORY, CGROUP_IO, CGROUP_RESOURCES };
 
-/* Which group a process is in, by controller; "" where there is none. */
+/* The groups of a process by controller; "" if none. */
 struct cgroup_paths {
 	char unified[CGROUP_PATH_BYTES]; /* version 2 */
 	char memory[CGROUP_PATH_BYTES]; /* version 1 */
 	char cpu[CGROUP_PATH_BYTES];
 };
 
-/* Time in which some, or all, of the group waited, in µs since it began; CGROUP_NONE: not kept. */
+/* Time in which some or all tasks of the group waited, in µs since its start; CGROUP_NONE: not
+   available. */
 struct cgroup_pressure {
 	uint64_t some_us, full_us;
 };
@@ -35,16 +35,16 @@ struct cgroup_reading {
 	struct cgroup_pressure pressure[CGROUP_RESOURCES];
 };
 
-/* The text of /proc/PID/cgroup. */
+/* Parses the text of /proc/PID/cgroup. */
 void cgroup_parse_paths(const char *text, struct cgroup_paths *out);
-/* The text of cpu.pressure, memory.pressure, io.pressure. */
+/* Parses the text of cpu.pressure, memory.pressure or io.pressure. */
 void cgroup_parse_pressure(const char *text, struct cgroup_pressure *out);
-/* "max" or a number, of version 2; a number that is next to 2^63 means none in version 1. */
+/* Parses "max" or a number (version 2); a number close to 2^63 means no limit (version 1). */
 uint64_t cgroup_parse_limit(const char *text);
-/* The text of cpu.max: cores; 0: none. */
+/* Parses the text of cpu.max: cores; 0: no limit. */
 double cgroup_parse_cpu_max(const char *text);
-/* Reads a group under a root, /sys/fs/cgroup but in tests. Limits are the smallest of the group and
-   all above it. */
+/* Reads a group below root (/sys/fs/cgroup except in tests). Limits are the smallest of the group
+   and its ancestors. */
 void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgroup_reading *out);
 
 #define CGROUP_GROUPS 16
@@ -54,13 +54,13 @@ struct cgroup {
 		struct cgroup_paths paths;
 		struct cgroup_reading last;
 		uint64_t read_ns, sample;
-		pid_t pid; /* the process that led here */
+		pid_t pid; /* a process of the group */
 	} groups[CGROUP_GROUPS];
 	size_t count;
 	uint64_t samples;
 };
 
-/* Of this process the group is sampled, unless one of the same sample was in it. */
+/* Samples the group of this process, unless it was sampled in this round already. */
 void cgroup_sample(struct cgroup *cgroup, pid_t pid, uint64_t now_ns);
 /* Ends a round of cgroup_sample(). */
 void cgroup_next(struct cgroup *cgroup);

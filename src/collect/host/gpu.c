@@ -14,10 +14,9 @@
 #define DEVICES_MOST 64u
 #define PAUSE_NS 50000000
 #define LAST_PAUSE_NS 2000000
-#define LAST_PAUSES 100 /* in which the thread may end by itself */
+#define LAST_PAUSES 100 /* to wait for the thread to end */
 
-/* NVML's own types, as its documentation has them; the library is older than the headers that one
-   finds. */
+/* Types as documented by NVML. The installed library may be older than available headers. */
 struct nvml_utilization {
 	unsigned gpu, memory;
 };
@@ -49,7 +48,7 @@ static const struct {
 static uint32_t stopping, ended; /* atomic */
 static bool started;
 
-/* Where there is no GPU there is no library, and nothing to say. */
+/* Machines without a GPU have no library; that is not reported. */
 static bool gpu_load(void)
 {
 	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -64,7 +63,7 @@ static bool gpu_load(void)
 	return true;
 }
 
-/* What a card does not tell (power, on some) is -1. */
+/* Values that a GPU does not report (power, on some) are -1. */
 static void sample_device(unsigned index)
 {
 	struct schema_host_gpu_row row;

@@ -1,7 +1,7 @@
 /*
- * GPUs by NVML, which is loaded where it is installed: rows of host.gpu. A driver in trouble may
- * hang for minutes in any of its calls, and the collector has signals to pass on; so a thread of
- * its own asks, and nobody waits for it.
+ * GPU metrics from NVML, which is loaded if installed: rows of host.gpu. A faulty driver may hang
+ * for minutes in any call, and the collector has to pass signals on, so a separate thread samples
+ * and the collector never waits for it.
  */
 #ifndef KYMO_COLLECT_HOST_GPU_H
 #define KYMO_COLLECT_HOST_GPU_H
@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Begins to sample, with the period of this process's control page. False: no library, or no thread
-   could be had. Once. */
+/* Starts sampling with the period in this process's control page. False: no library or no thread.
+   To be called once. */
 bool gpu_start(void);
-/* Ends it, at once or never: a thread that hangs is left to the end of the process. */
+/* Stops sampling. A thread that hangs is left until the process ends. */
 void gpu_stop(void);
 
 #endif

@@ -17,7 +17,7 @@
 #define TEXT_BYTES (256u << 10)
 #define CPUS_MOST 4096
 #define NAMESPACES_MOST 16
-#define SHORTEST_NS 10000000u /* below it the kernel's ticks say nothing */
+#define SHORTEST_NS 10000000u /* shorter intervals are below the kernel's tick */
 
 /* ---- a process ------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static double percent(uint64_t part, double whole)
 	return whole > 0 ? 100.0 * (double)part / whole : 0;
 }
 
-/* starttime counts from boot, suspended time included. */
+/* starttime counts from boot, including suspended time. */
 static uint64_t host_age_ns(const struct proc_stat *stat)
 {
 	struct timespec now;
@@ -38,7 +38,7 @@ static uint64_t host_age_ns(const struct proc_stat *stat)
 	return age > 0 ? (uint64_t)(age * 1e9) : 0;
 }
 
-/* Of one core, since the last sample; of a process that is new, since it began. */
+/* In percent of one core, since the last sample; for a new process, since its start. */
 static double cpu_percent(struct family_member *member, const struct proc_stat *stat,
 			  uint64_t now_ns)
 {
@@ -65,7 +65,7 @@ static struct schema_host_process_row host_process_row(struct family_member *mem
 	row.vms_bytes = stat->vms_bytes;
 	row.minor_faults = stat->minor_faults;
 	row.major_faults = stat->major_faults;
-	host_threads_switches(&member->tasks, &row.voluntary_switches, &row.involuntary_switches);
+	host_threads_switches(&member->threads, &row.voluntary_switches, &row.involuntary_switches);
 	row.threads = stat->threads;
 	return row;
 }
@@ -77,7 +77,7 @@ static void sample_io(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
 	if (proc_read(path, text, sizeof(text)) <= 0)
-		return; /* another user's: the kernel does not tell */
+		return; /* not readable for other users */
 	memset(&row, 0, sizeof(row));
 	row.ts_ticks = kymo_ticks();
 	row.pid = pid;
@@ -95,7 +95,7 @@ static void sample_process(struct family_member *member, uint64_t now_ns)
 		return;
 	if (stat.state == 'Z' || stat.state == 'X')
 		return;
-	host_threads_look(&member->tasks, member->pid, now_ns);
+	host_threads_look(&member->threads, member->pid, now_ns);
 	row = host_process_row(member, &stat);
 	row.cpu_pct = cpu_percent(member, &stat, now_ns);
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
@@ -121,9 +121,8 @@ void host_last(struct host *host, struct family *family, const struct rusage *us
 
 int host_parse_cpu(const char *line, struct host_cpu *out)
 {
-	uint64_t field[8] = {
-		0
-	}; /* user nice system idle iowait irq softirq steal; guest is part of user */
+	/* user nice system idle iowait irq softirq steal; guest is part of user */
+	uint64_t field[8] = { 0 };
 	int cpu = -1;
 	char *at;
 
@@ -157,7 +156,7 @@ static struct host_cpu *cpu_place(struct host *host, size_t index)
 	return &host->cpus[index];
 }
 
-/* Time in which some task waited for a cpu, in µs since boot; 0 where it is not kept. */
+/* Time in which some task waited for a cpu, in µs since boot; 0: not available. */
 static uint64_t host_read_pressure(void)
 {
 	char text[256];
@@ -176,7 +175,7 @@ static void append_cpu(int cpu, const struct host_cpu *before, const struct host
 	double all = now->all > before->all ? (double)(now->all - before->all) : 0;
 
 	if (!before->all || all <= 0)
-		return; /* the first look, or no tick since */
+		return; /* the first sample, or no tick since the last one */
 	memset(&row, 0, sizeof(row));
 	row.ts_ticks = kymo_ticks();
 	row.cpu = cpu;
@@ -204,7 +203,7 @@ static void sample_cpus(struct host *host, uint64_t now_ns)
 		cpu = host_parse_cpu(line, &now);
 		place = cpu >= -1 ? cpu_place(host, (size_t)(cpu + 1)) : NULL;
 		if (!place)
-			break; /* the cpus come first */
+			break; /* the lines of cpus come first */
 		append_cpu(cpu, place, &now, cpu < 0 ? pressure_pct : 0);
 		*place = now;
 	}
@@ -264,13 +263,13 @@ static uint64_t network_namespace(struct family_member *member)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)member->pid);
-	/* Of another user it is not told: taken for the program's own. */
+	/* Not readable for other users; assumed to be the program's own. */
 	if (!member->network_namespace)
 		member->network_namespace = stat(path, &st) ? 1 : (uint64_t)st.st_ino;
 	return member->network_namespace;
 }
 
-/* Once for each network namespace in which some of the processes are. */
+/* Once for each network namespace of the processes. */
 static void sample_networks(struct host *host, struct family *family)
 {
 	uint64_t sampled[NAMESPACES_MOST];

@@ -1,5 +1,5 @@
 /* System metrics of the program, its descendants and the host: rows of host.process, host.threads,
-   host.io, host.cpu, host.network, host.cgroup. (host.gpu is gpu.c's.) */
+   host.io, host.cpu, host.network and host.cgroup. (gpu.c writes host.gpu.) */
 #ifndef KYMO_COLLECT_HOST_HOST_H
 #define KYMO_COLLECT_HOST_HOST_H
 
@@ -10,7 +10,7 @@
 #include "collect/host/cgroup.h"
 #include "collect/run/family.h"
 
-/* What /proc/stat says of a cpu, or of all of them. */
+/* The values of /proc/stat for one cpu or all of them. */
 struct host_cpu {
 	uint64_t busy, iowait, all; /* ticks since boot */
 };
@@ -20,21 +20,21 @@ struct host {
 	size_t cpu_count;
 	uint64_t pressure_us;
 	uint64_t sampled_ns;
-	char *text; /* for files of /proc */
+	char *text; /* buffer for files of /proc */
 	struct cgroup cgroup;
 };
 
-/* The line "cpuN user nice …" of /proc/stat: its number (-1: all), or -2: no such line. */
+/* Parses a line "cpuN user nice …" of /proc/stat. Returns N (-1: all), or -2: another line. */
 int host_parse_cpu(const char *line, struct host_cpu *out);
-/* A line of /proc/net/dev. 0, or -1: a heading, or not understood. */
+/* Parses a line of /proc/net/dev. 0, or -1: a heading or invalid. */
 int host_parse_interface(const char *line, char *out_name, size_t name_bytes, uint64_t *out_rx,
 			 uint64_t *out_tx);
 
 int host_init(struct host *host);
-/* Writes one row for each process that runs, cpu and interface. */
+/* Writes one row for each running process, cpu and interface. */
 void host_sample(struct host *host, struct family *family);
-/* The last row of the program: it is a zombie still, and its peak memory is known from wait4()
-   alone. */
+/* Writes the last row of the program while it is a zombie. Its peak memory is then known only from
+   wait4(). */
 void host_last(struct host *host, struct family *family, const struct rusage *usage);
 void host_fini(struct host *host);
 

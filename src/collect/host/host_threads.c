@@ -11,8 +11,8 @@
 #include "collect/host/proc.h"
 #include "record/record.h"
 
-#define TASKS_MOST 1024 /* threads of a process that are looked at */
-#define SHORTEST_NS 1000000u /* a share of less than a millisecond says nothing */
+#define TASKS_MOST 1024 /* sampled threads of a process */
+#define SHORTEST_NS 1000000u /* a share of a shorter interval is meaningless */
 
 bool host_threads_parse_schedstat(const char *text, uint64_t *out_run_ns, uint64_t *out_slices)
 {
@@ -48,15 +48,15 @@ const char *host_threads_state_word(char state)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Where it is, or has to be. */
-static size_t host_threads_place_of(const struct host_threads *tasks, pid_t tid)
+/* The index of the thread, or where to insert it. */
+static size_t host_threads_place_of(const struct host_threads *threads, pid_t tid)
 {
-	size_t low = 0, high = tasks->count;
+	size_t low = 0, high = threads->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (tasks->all[middle].tid < tid)
+		if (threads->all[middle].tid < tid)
 			low = middle + 1;
 		else
 			high = middle;
@@ -64,51 +64,51 @@ static size_t host_threads_place_of(const struct host_threads *tasks, pid_t tid)
 	return low;
 }
 
-static struct host_threads_one *host_threads_take(struct host_threads *tasks, pid_t tid,
+static struct host_threads_one *host_threads_take(struct host_threads *threads, pid_t tid,
 						  bool *out_new)
 {
-	size_t place = host_threads_place_of(tasks, tid);
+	size_t place = host_threads_place_of(threads, tid);
 
-	*out_new = place == tasks->count || tasks->all[place].tid != tid;
+	*out_new = place == threads->count || threads->all[place].tid != tid;
 	if (!*out_new)
-		return &tasks->all[place];
-	if (tasks->count >= TASKS_MOST)
+		return &threads->all[place];
+	if (threads->count >= TASKS_MOST)
 		return NULL;
-	if (tasks->count == tasks->room) {
-		size_t room = tasks->room ? 2 * tasks->room : 16;
-		struct host_threads_one *larger = realloc(tasks->all, room * sizeof(*larger));
+	if (threads->count == threads->room) {
+		size_t room = threads->room ? 2 * threads->room : 16;
+		struct host_threads_one *larger = realloc(threads->all, room * sizeof(*larger));
 
 		if (!larger)
 			return NULL;
-		tasks->all = larger;
-		tasks->room = room;
+		threads->all = larger;
+		threads->room = room;
 	}
-	memmove(&tasks->all[place + 1], &tasks->all[place],
-		(tasks->count - place) * sizeof(*tasks->all));
-	tasks->count++;
-	memset(&tasks->all[place], 0, sizeof(tasks->all[place]));
-	tasks->all[place].tid = tid;
-	return &tasks->all[place];
+	memmove(&threads->all[place + 1], &threads->all[place],
+		(threads->count - place) * sizeof(*threads->all));
+	threads->count++;
+	memset(&threads->all[place], 0, sizeof(threads->all[place]));
+	threads->all[place].tid = tid;
+	return &threads->all[place];
 }
 
-/* The kernel forgets the switches of threads that ended. */
-static void host_threads_let_go(struct host_threads *tasks, const struct host_threads_one *one)
+/* The kernel drops the switches of ended threads, so they are added up here. */
+static void host_threads_add_ended(struct host_threads *threads, const struct host_threads_one *one)
 {
-	tasks->ended_voluntary += one->voluntary;
-	tasks->ended_involuntary += one->involuntary;
+	threads->ended_voluntary += one->voluntary;
+	threads->ended_involuntary += one->involuntary;
 }
 
-static void drop_gone(struct host_threads *tasks)
+static void drop_gone(struct host_threads *threads)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < tasks->count; i++) {
-		if (tasks->all[i].seen == tasks->looks)
-			tasks->all[kept++] = tasks->all[i];
+	for (size_t i = 0; i < threads->count; i++) {
+		if (threads->all[i].seen == threads->looks)
+			threads->all[kept++] = threads->all[i];
 		else
-			host_threads_let_go(tasks, &tasks->all[i]);
+			host_threads_add_ended(threads, &threads->all[i]);
 	}
-	tasks->count = kept;
+	threads->count = kept;
 }
 
 /* ---- one thread ------------------------------------------------------------------------------ */
@@ -122,7 +122,7 @@ static ssize_t host_threads_read_of(pid_t pid, pid_t tid, const char *file, char
 	return proc_read(path, out, out_bytes);
 }
 
-/* Where the kernel keeps no schedstat, by its ticks. */
+/* Without schedstat the run time is computed from ticks. */
 static bool run_time(pid_t pid, pid_t tid, uint64_t *out_ns, uint64_t *out_slices)
 {
 	struct proc_stat stat;
@@ -135,7 +135,7 @@ static bool run_time(pid_t pid, pid_t tid, uint64_t *out_ns, uint64_t *out_slice
 		return false;
 	*out_ns = (stat.user_ticks + stat.system_ticks) *
 		  (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	*out_slices = 0; /* not known: so it is always looked at */
+	*out_slices = 0; /* unknown: the thread is always sampled */
 	return true;
 }
 
@@ -173,22 +173,23 @@ static void host_threads_append(const struct host_threads_one *one, pid_t pid, d
 	kymo__append(SCHEMA_HOST_THREADS, &row);
 }
 
-static void host_threads_look_at(struct host_threads *tasks, pid_t pid, pid_t tid, uint64_t past_ns)
+static void host_threads_look_at(struct host_threads *threads, pid_t pid, pid_t tid,
+				 uint64_t past_ns)
 {
 	uint64_t run_ns, slices, ran_ns;
 	struct host_threads_one *one;
 	bool is_new, ran;
 
 	if (!run_time(pid, tid, &run_ns, &slices))
-		return; /* it has ended */
-	one = host_threads_take(tasks, tid, &is_new);
+		return; /* the thread has ended */
+	one = host_threads_take(threads, tid, &is_new);
 	if (!one)
 		return;
-	if (run_ns < one->run_ns) { /* another thread that got the number */
-		host_threads_let_go(tasks, one);
+	if (run_ns < one->run_ns) { /* another thread has reused the tid */
+		host_threads_add_ended(threads, one);
 		*one = (struct host_threads_one){ .tid = tid };
 	}
-	one->seen = tasks->looks;
+	one->seen = threads->looks;
 	ran_ns = run_ns - one->run_ns;
 	ran = is_new || ran_ns || slices != one->slices || !slices;
 	one->run_ns = run_ns;
@@ -197,7 +198,7 @@ static void host_threads_look_at(struct host_threads *tasks, pid_t pid, pid_t ti
 		host_threads_describe(one, pid);
 	if (!ran && !one->was_busy)
 		return;
-	/* Of one that is new it is not known in which time it ran that long. */
+	/* For a new thread the interval of its run time is unknown. */
 	host_threads_append(
 		one, pid,
 		is_new || past_ns < SHORTEST_NS ? 0 : 100.0 * (double)ran_ns / (double)past_ns);
@@ -206,9 +207,9 @@ static void host_threads_look_at(struct host_threads *tasks, pid_t pid, pid_t ti
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-void host_threads_look(struct host_threads *tasks, pid_t pid, uint64_t now_ns)
+void host_threads_look(struct host_threads *threads, pid_t pid, uint64_t now_ns)
 {
-	uint64_t past_ns = tasks->looked_ns ? now_ns - tasks->looked_ns : 0;
+	uint64_t past_ns = threads->looked_ns ? now_ns - threads->looked_ns : 0;
 	struct dirent *entry;
 	char path[48];
 	DIR *directory;
@@ -217,29 +218,29 @@ void host_threads_look(struct host_threads *tasks, pid_t pid, uint64_t now_ns)
 	directory = opendir(path);
 	if (!directory)
 		return;
-	tasks->looks++;
+	threads->looks++;
 	while ((entry = readdir(directory)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			host_threads_look_at(tasks, pid, (pid_t)strtol(entry->d_name, NULL, 10),
+			host_threads_look_at(threads, pid, (pid_t)strtol(entry->d_name, NULL, 10),
 					     past_ns);
 	closedir(directory);
-	drop_gone(tasks);
-	tasks->looked_ns = now_ns;
+	drop_gone(threads);
+	threads->looked_ns = now_ns;
 }
 
-void host_threads_switches(const struct host_threads *tasks, uint64_t *out_voluntary,
+void host_threads_switches(const struct host_threads *threads, uint64_t *out_voluntary,
 			   uint64_t *out_involuntary)
 {
-	*out_voluntary = tasks->ended_voluntary;
-	*out_involuntary = tasks->ended_involuntary;
-	for (size_t i = 0; i < tasks->count; i++) {
-		*out_voluntary += tasks->all[i].voluntary;
-		*out_involuntary += tasks->all[i].involuntary;
+	*out_voluntary = threads->ended_voluntary;
+	*out_involuntary = threads->ended_involuntary;
+	for (size_t i = 0; i < threads->count; i++) {
+		*out_voluntary += threads->all[i].voluntary;
+		*out_involuntary += threads->all[i].involuntary;
 	}
 }
 
-void host_threads_fini(struct host_threads *tasks)
+void host_threads_fini(struct host_threads *threads)
 {
-	free(tasks->all);
-	memset(tasks, 0, sizeof(*tasks));
+	free(threads->all);
+	memset(threads, 0, sizeof(*threads));
 }

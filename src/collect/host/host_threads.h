@@ -1,7 +1,7 @@
 /*
  * The threads of a process: rows of host.threads, and the sum of their context switches. A thread
- * that has not run since the last look costs one small file (schedstat: the time it ran, to the
- * nanosecond); only of those that ran is more read.
+ * that has not run since the last sample costs one read of a small file (schedstat: its run time in
+ * nanoseconds); more files are read only for threads that ran.
  */
 #ifndef KYMO_COLLECT_HOST_HOST_THREADS_H
 #define KYMO_COLLECT_HOST_HOST_THREADS_H
@@ -13,10 +13,10 @@
 
 struct host_threads_one {
 	pid_t tid;
-	uint32_t seen; /* the look that saw it last */
-	uint64_t run_ns, slices; /* as schedstat says */
+	uint32_t seen; /* number of the last sample that found it */
+	uint64_t run_ns, slices; /* from schedstat */
 	uint64_t voluntary, involuntary;
-	bool was_busy; /* its last row was not of 0 % */
+	bool was_busy; /* its last row was above 0 % */
 	char state;
 	char name[16];
 };
@@ -26,18 +26,19 @@ struct host_threads {
 	size_t count, room;
 	uint32_t looks;
 	uint64_t looked_ns;
-	uint64_t ended_voluntary, ended_involuntary; /* of threads that are gone */
+	uint64_t ended_voluntary, ended_involuntary; /* of threads that have ended */
 };
 
-/* What /proc/PID/task/TID/schedstat says: "run_ns wait_ns slices". False: something else. */
+/* Parses /proc/PID/task/TID/schedstat: "run_ns wait_ns slices". False: invalid. */
 bool host_threads_parse_schedstat(const char *text, uint64_t *out_run_ns, uint64_t *out_slices);
-/* "running", "sleeping", …; "?" for a letter that is not known. */
+/* "running", "sleeping", …; "?" for an unknown letter. */
 const char *host_threads_state_word(char state);
-/* Writes a row of each thread that ran since the last look, or is new, or was busy before it. */
-void host_threads_look(struct host_threads *tasks, pid_t pid, uint64_t now_ns);
-/* Of all threads, those that are gone included. */
-void host_threads_switches(const struct host_threads *tasks, uint64_t *out_voluntary,
+/* Writes a row for each thread that ran since the last sample, is new, or was busy in the last
+   sample. */
+void host_threads_look(struct host_threads *threads, pid_t pid, uint64_t now_ns);
+/* The sum for all threads, including those that have ended. */
+void host_threads_switches(const struct host_threads *threads, uint64_t *out_voluntary,
 			   uint64_t *out_involuntary);
-void host_threads_fini(struct host_threads *tasks); /* zeros are fine */
+void host_threads_fini(struct host_threads *threads); /* a zeroed struct is valid */
 
 #endif

@@ -29,7 +29,7 @@ ssize_t proc_read(const char *path, char *out, size_t out_bytes)
 	return got < 0 && !used ? got : (ssize_t)used;
 }
 
-/* Fields 3 and 4 to 24 of the text, which begin after the name's last parenthesis. */
+/* Field 3 and the numbers 4 to 24 come after the last parenthesis of the name. */
 #define FIRST_NUMBER 4
 #define LAST_NUMBER 24
 

@@ -22,8 +22,8 @@
 #define IDLE_MS 100
 #define BUSY_MS 10
 #define RETRY_NS 1000000000ull /* after the disk was full */
-#define SCAN_NS 1000000000ull /* streams are looked at so often, whatever held_bytes says */
-#define CLAIMS_MOST 4096 /* of one stream in one pass: its header may claim anything */
+#define SCAN_NS 1000000000ull /* period of a scan, independent of held_bytes */
+#define CLAIMS_MOST 4096 /* for one stream in one pass: its header is not trusted */
 
 void archive_init(struct archive *archive, int live_fd, int disk_fd, const struct budget *budget)
 {
@@ -92,9 +92,9 @@ int archive_for_each_name(int directory_fd, int (*each)(const char *name, void *
 	return rc;
 }
 
-/* ---- who is there ---------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
-/* "p<pid>-<starttime>", and ".<life>" after it where the process has replaced itself by exec. */
+/* "p<pid>-<starttime>", followed by ".<life>" after an exec. */
 static bool parse_process_name(const char *name, struct archive_process *out)
 {
 	unsigned long long starttime;
@@ -206,7 +206,7 @@ bool archive_process_alive(const struct archive_process *process)
 	return proc_alive(process->pid, process->starttime);
 }
 
-/* ---- the disk's budget ----------------------------------------------------------------------- */
+/* ---- the disk budget ------------------------------------------------------------------------- */
 
 static void remove_oldest(struct archive *archive)
 {
@@ -264,17 +264,17 @@ void archive_account(struct archive *archive, const char *process, uint32_t stre
 
 /* ---- sealed segments ------------------------------------------------------------------------- */
 
-/* One look at the streams of a process. */
+/* One scan of the streams of a process. */
 struct scan {
 	struct archive *archive;
 	struct archive_process *process;
-	int live_fd, disk_fd; /* its two directories; disk_fd is opened when it is needed */
+	int live_fd, disk_fd; /* its two directories; disk_fd is opened on demand */
 	uint64_t moved_bytes;
 	uint64_t largest_bytes; /* of the segments that were moved */
 	unsigned moved_segments;
 };
 
-static void gone_from_live(struct scan *scan, const char *name)
+static void remove_from_live(struct scan *scan, const char *name)
 {
 	struct stat st;
 	uint64_t bytes = fstatat(scan->live_fd, name, &st, AT_SYMLINK_NOFOLLOW)
@@ -290,8 +290,8 @@ static void gone_from_live(struct scan *scan, const char *name)
 		scan->largest_bytes = bytes;
 }
 
-/* See archive.h for the order. 0; 1: the process gave it up itself; a negative errno: the disk's,
-   or the header's. */
+/* See archive.h for the order. 0: moved; 1: the process has dropped the segment; a negative errno
+   of the disk or the header. */
 static int move_segment(struct scan *scan, int head_fd, uint32_t id, uint64_t sequence)
 {
 	char name[64];
@@ -302,16 +302,18 @@ static int move_segment(struct scan *scan, int head_fd, uint32_t id, uint64_t se
 	rc = copy_file(scan->live_fd, scan->disk_fd, name, COPY_WHOLE, &bytes);
 	if (rc && rc != -ENOENT)
 		return rc;
-	/* Also where the file is missing: else a chain with a hole would never move on. */
+	/* Claimed even if the file is missing: otherwise a chain with a hole would never
+	   advance. */
 	claimed = guard_swap(head_fd, LIVE_WORD(segment_first), sequence, sequence + 1);
 	if (claimed == 1 && !rc) {
-		gone_from_live(scan, name);
+		remove_from_live(scan, name);
 		archive_account(scan->archive, scan->process->name, id, sequence, bytes);
 		return 0;
 	}
 	if (claimed < 0)
 		scan->process->broken =
-			true; /* our copy stays: it is whole, and readers know it by its number */
+			/* our copy stays: it is complete, and readers identify it by its number */
+			true;
 	else if (!rc)
 		unlinkat(scan->disk_fd, name, 0);
 	return claimed < 0 ? 0 : claimed == 0;
@@ -327,7 +329,7 @@ static int drain_stream(struct scan *scan, int head_fd, uint32_t id)
 		       "they are read together");
 	if (!archive_read_exactly(head_fd, range, sizeof(range), LIVE_WORD(segment_first)))
 		return 0;
-	/* The last one is being written. */
+	/* The last segment is being written. */
 	for (int i = 0; i < CLAIMS_MOST && range[0] < range[1] && range[1] - range[0] > 1; i++) {
 		if (scan->disk_fd < 0)
 			scan->disk_fd = archive_open_on_disk(scan->archive, scan->process->name);
@@ -336,7 +338,7 @@ static int drain_stream(struct scan *scan, int head_fd, uint32_t id)
 		rc = move_segment(scan, head_fd, id, range[0]);
 		if (rc < 0 || scan->process->broken)
 			return rc;
-		/* Given up by the process: it may have gone further than this one. */
+		/* The process dropped this segment, and possibly later ones. */
 		if (rc == 0)
 			range[0]++;
 		else if (!archive_read_exactly(head_fd, range, sizeof(range),
@@ -373,14 +375,14 @@ void archive_disk_failed(struct archive *archive, int error)
 {
 	archive->last_error = error;
 	archive->retry_ns = clock_monotonic_ns() + RETRY_NS;
-	if (!archive->said_full)
-		say("cannot move rows to the recording on disk: %s; they stay in memory as long as "
-		    "its budget allows, then the oldest go",
+	if (!archive->reported_full)
+		say("cannot move rows to the recording on disk: %s; they stay in memory within its "
+		    "budget, then the oldest are dropped",
 		    strerror(-error));
-	archive->said_full = true;
+	archive->reported_full = true;
 }
 
-/* What a process holds in memory: false where it cannot be told. */
+/* The bytes that a process holds in memory; false: unknown. */
 static bool read_held(const struct archive_process *process, uint64_t *out_held, uint64_t *out_left)
 {
 	uint64_t words[2]; /* moved_bytes, held_bytes */
@@ -396,9 +398,9 @@ static bool read_held(const struct archive_process *process, uint64_t *out_held,
 	return true;
 }
 
-/* For one that seals segments of one size pass after pass: as many as it may fill until the next.
-   True: it has taken some of those that lay ready. */
-static bool keep_spares(const struct scan *scan, uint64_t most_bytes)
+/* For a process that seals segments of the same size in consecutive passes: provides as many as it
+   may fill until the next pass. True: it has used some of them. */
+static bool keep_spare_segments(const struct scan *scan, uint64_t most_bytes)
 {
 	struct archive_process *process = scan->process;
 	bool steady = scan->largest_bytes && scan->largest_bytes == process->segment_bytes;
@@ -414,7 +416,7 @@ static bool keep_spares(const struct scan *scan, uint64_t most_bytes)
 	       0;
 }
 
-/* Whether more is to be expected soon; how much was moved. */
+/* Returns whether more segments are expected soon. */
 static bool scan_process(struct archive *archive, struct archive_process *process,
 			 uint64_t spare_bytes, uint64_t *out_moved)
 {
@@ -430,7 +432,7 @@ static bool scan_process(struct archive *archive, struct archive_process *proces
 	rc = archive_for_each_name(scan.live_fd, scan_stream, &scan);
 	if (rc < 0)
 		archive_disk_failed(archive, rc);
-	busy = keep_spares(&scan, spare_bytes);
+	busy = keep_spare_segments(&scan, spare_bytes);
 	if (scan.disk_fd >= 0)
 		close(scan.disk_fd);
 	close(scan.live_fd);
@@ -438,7 +440,7 @@ static bool scan_process(struct archive *archive, struct archive_process *proces
 	return busy;
 }
 
-/* What a process may hold, as libkymo decides it. */
+/* The memory limit of a process, computed as in libkymo. */
 static uint64_t memory_limit(const struct archive *archive)
 {
 	struct statvfs fs;
@@ -449,8 +451,8 @@ static uint64_t memory_limit(const struct archive *archive)
 	return limit;
 }
 
-/* held_bytes grows with every segment that is begun, and so with every one that is sealed; a
-   process at its limit gives up as much as it takes, so there it says nothing. True: more is to be
+/* held_bytes grows with every new segment, and so with every sealed one. A process at its limit
+   drops as much as it allocates, so held_bytes is then no indication. True: more segments are
    expected soon. */
 static bool pass_process(struct archive *archive, struct archive_process *process, uint64_t limit)
 {
@@ -464,8 +466,8 @@ static bool pass_process(struct archive *archive, struct archive_process *proces
 	if (held == process->held_bytes && left < limit / 4 && !due)
 		return false;
 	busy = scan_process(archive, process, left < limit / 4 ? limit / 16 : 0, &moved);
-	/* A segment may be sealed a moment after the bytes of the next were counted: look again
-	   then. */
+	/* A segment may be sealed shortly after the bytes of the next one were counted: scan
+	   again. */
 	if (moved || due || held == process->held_bytes)
 		process->held_bytes = held;
 	return busy || moved > limit / 8 || left > limit / 4;

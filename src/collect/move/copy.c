@@ -51,7 +51,7 @@ static int write_without_zeros(int to, const char *data, size_t bytes, off_t at)
 	return 0;
 }
 
-/* Through a buffer of ours: to see zeros, and where sendfile() does not serve. */
+/* Copies through a buffer: to find zeros, or where sendfile() is not supported. */
 static int pump_read(int from, int to, off_t at, off_t end, enum copy_how how)
 {
 	static char buffer[BUFFER_BYTES];
@@ -65,7 +65,7 @@ static int pump_read(int from, int to, off_t at, off_t end, enum copy_how how)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return got ? -errno : 0; /* 0: it was cut short under us */
+			return got ? -errno : 0; /* 0: the file was truncated during the copy */
 		rc = how == COPY_THIN ? write_without_zeros(to, buffer, (size_t)got, at)
 				      : write_at(to, buffer, (size_t)got, at);
 		if (rc)
@@ -80,7 +80,7 @@ static int pump(int from, int to, off_t at, off_t end, enum copy_how how)
 	if (how == COPY_THIN || lseek(to, at, SEEK_SET) < 0)
 		return pump_read(from, to, at, end, how);
 	while (at < end) {
-		/* Moves `at` and the place in `to`. */
+		/* Advances `at` and the offset of `to`. */
 		ssize_t done = sendfile(to, from, &at, (size_t)(end - at));
 
 		if (done < 0 && (errno == EINVAL || errno == ENOSYS))
@@ -93,7 +93,7 @@ static int pump(int from, int to, off_t at, off_t end, enum copy_how how)
 	return 0;
 }
 
-/* Only where there is data: a hostile file may claim to be of any length. */
+/* Copies only data, not holes: a hostile file may have any length. */
 static int pump_all(int from, int to, enum copy_how how, off_t size)
 {
 	off_t at = 0;
@@ -106,7 +106,8 @@ static int pump_all(int from, int to, enum copy_how how, off_t size)
 		if (start < 0 && errno == ENXIO)
 			break;
 		if (start < 0)
-			return pump(from, to, at, size, how); /* no holes to be known of here */
+			/* the file system does not report holes */
+			return pump(from, to, at, size, how);
 		end = lseek(from, start, SEEK_HOLE);
 		if (end < 0 || end > size)
 			end = size;
@@ -135,33 +136,33 @@ static int copy_bytes(int from, int to, enum copy_how how, uint64_t *out_bytes)
 	return rc;
 }
 
-static int copy_aside(int from_dir, int to_dir, const char *name, const char *aside,
-		      enum copy_how how, uint64_t *out_bytes)
+static int copy_to_temporary(int from_dir, int to_dir, const char *name, const char *temporary,
+			     enum copy_how how, uint64_t *out_bytes)
 {
 	int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	int to, rc;
 
 	if (from < 0)
 		return -errno;
-	to = openat(to_dir, aside, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	to = openat(to_dir, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = to < 0 ? -errno : copy_bytes(from, to, how, out_bytes);
-	/* Some file systems tell only here that there was no room. */
+	/* Some file systems report a full disk only here. */
 	if (to >= 0 && close(to) && !rc)
 		rc = -errno;
 	close(from);
 	return rc;
 }
 
-static int link_aside(int from_dir, int to_dir, const char *name, const char *aside,
-		      uint64_t *out_bytes)
+static int link_to_temporary(int from_dir, int to_dir, const char *name, const char *temporary,
+			     uint64_t *out_bytes)
 {
 	struct stat st;
 
-	unlinkat(to_dir, aside, 0);
-	if (linkat(from_dir, name, to_dir, aside, 0))
+	unlinkat(to_dir, temporary, 0);
+	if (linkat(from_dir, name, to_dir, temporary, 0))
 		return -errno;
-	if (fstatat(to_dir, aside, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)) {
-		unlinkat(to_dir, aside, 0);
+	if (fstatat(to_dir, temporary, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)) {
+		unlinkat(to_dir, temporary, 0);
 		return -EINVAL;
 	}
 	*out_bytes = (uint64_t)st.st_blocks * 512u;
@@ -170,21 +171,20 @@ static int link_aside(int from_dir, int to_dir, const char *name, const char *as
 
 int copy_file(int from_dir, int to_dir, const char *name, enum copy_how how, uint64_t *out_bytes)
 {
-	char aside[128];
-	int length = snprintf(aside, sizeof(aside), ".%s.part", name);
+	char temporary[128];
+	int length = snprintf(temporary, sizeof(temporary), ".%s.part", name);
 	int rc = -EXDEV;
 
-	if (length < 0 || (size_t)length >= sizeof(aside))
+	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
 	if (how == COPY_WHOLE)
-		rc = link_aside(from_dir, to_dir, name, aside, out_bytes);
+		rc = link_to_temporary(from_dir, to_dir, name, temporary, out_bytes);
 	if (rc)
-		rc = copy_aside(from_dir, to_dir, name, aside, how, out_bytes);
-	if (!rc && renameat(to_dir, aside, to_dir, name))
+		rc = copy_to_temporary(from_dir, to_dir, name, temporary, how, out_bytes);
+	if (!rc && renameat(to_dir, temporary, to_dir, name))
 		rc = -errno;
-	/* Also after success: renaming one link of a file onto another does nothing and leaves
-	   both. */
+	/* After success, too: renaming a link onto another link of the same file leaves both. */
 	if (rc || how == COPY_WHOLE)
-		unlinkat(to_dir, aside, 0);
+		unlinkat(to_dir, temporary, 0);
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* Copying a file from one half of a run to the other: aside, then renamed, so that there is never
-   half of one. */
+/* Copies a file between the directories of a run: to a temporary name, then renamed, so that it is
+   never incomplete. */
 #ifndef KYMO_COLLECT_MOVE_COPY_H
 #define KYMO_COLLECT_MOVE_COPY_H
 
@@ -7,16 +7,15 @@
 #include <stdint.h>
 
 enum copy_how {
-	COPY_WHOLE, /* as it is; holes stay holes */
-	COPY_THIN, /* pages of zeros become holes: a segment that was made ready and hardly used */
+	COPY_WHOLE, /* unchanged; holes stay holes */
+	COPY_THIN, /* pages of zeros become holes, for segments that are mostly unused */
 };
 
-/* Copies FROM_DIR/name to TO_DIR/name, 0600; a file of that name there is replaced as a whole. On
-   the same file system a COPY_WHOLE is a second link. A file that shrinks meanwhile is copied as
-   far as it goes. *out_bytes: space taken. 0 or a negative errno; nothing is left behind then. */
+/* Copies FROM_DIR/name to TO_DIR/name with mode 0600 and replaces an existing file atomically. On
+   the same file system COPY_WHOLE makes a second link. A file that shrinks during the copy is
+   copied up to its new end. *out_bytes: disk space used. 0, or a negative errno and no file. */
 int copy_file(int from_dir, int to_dir, const char *name, enum copy_how how, uint64_t *out_bytes);
-/* True for errors that say that the place is full, rather than that something is wrong with the
-   file. */
+/* True for errors that mean a full disk. */
 bool copy_is_full(int error);
 
 #endif

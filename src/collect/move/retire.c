@@ -1,4 +1,4 @@
-/* Processes that have ended go to the disk as a whole. archive.h says in which order. */
+/* Moves processes that have ended to the disk as a whole. See archive.h for the order. */
 #include "collect/move/archive_inside.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 
 struct file_name {
 	char name[FILE_NAME_BYTES];
-	uint64_t sequence; /* of a segment; 0 for all others */
+	uint64_t sequence; /* of a segment; 0 for other files */
 };
 
-/* The whole of a process on its way to the disk. */
+/* A process that is being moved. */
 struct retirement {
 	struct archive *archive;
 	struct archive_process *process;
 	int live_fd, disk_fd;
-	bool collector; /* whose rows are not the program's */
+	bool collector; /* its rows are not counted as the program's */
 	struct file_name *files;
 	size_t count, room;
 };
@@ -45,7 +45,7 @@ static int list_file(const char *name, void *context)
 	uint32_t id;
 
 	if (strlen(name) >= FILE_NAME_BYTES)
-		return 0; /* nothing of ours */
+		return 0; /* not a file of kymo */
 	if (retirement->count == retirement->room) {
 		size_t room = retirement->room ? 2 * retirement->room : 32;
 		struct file_name *larger = realloc(retirement->files, room * sizeof(*larger));
@@ -82,8 +82,8 @@ static uint64_t rows_published(int live_fd, const char *head_name)
 	return rows;
 }
 
-/* The last segment of a stream holds the rows that are not in its totals yet: it is never given
-   up. */
+/* The last segment of a stream has rows that are not in its totals yet, so it is never removed for
+   the budget. */
 static bool is_last_segment(const struct retirement *retirement, uint32_t id, uint64_t sequence)
 {
 	for (size_t i = 0; i < retirement->count; i++) {
@@ -104,10 +104,10 @@ static int retire_file(struct retirement *retirement, const char *name)
 	int rc;
 
 	if (!strcmp(name, "control"))
-		return 0; /* last: it says that the rest is there */
+		return 0; /* copied last: it marks the process as complete */
 	rc = copy_file(retirement->live_fd, retirement->disk_fd, name, COPY_THIN, &bytes);
 	if (rc == -ENOENT || rc == -EINVAL || rc == -ELOOP)
-		return 0; /* gone, or no file: nothing of ours */
+		return 0; /* missing, or not a regular file */
 	if (rc)
 		return rc;
 	if (parse_segment_name(name, &id, &sequence)) {
@@ -122,7 +122,7 @@ static int retire_file(struct retirement *retirement, const char *name)
 	return 0;
 }
 
-/* Segments in their order: the disk's budget takes those away that came first. */
+/* Segments are copied in order, because the disk budget removes them in the order of arrival. */
 static int retire_files(struct retirement *retirement)
 {
 	int rc = archive_for_each_name(retirement->live_fd, list_file, retirement);
@@ -158,10 +158,10 @@ static void write_word(int fd, const void *word, size_t bytes, size_t at)
 {
 	ssize_t done = pwrite(fd, word, bytes, (off_t)at);
 
-	(void)done; /* a control page that cannot be written any more says less, that is all */
+	(void)done; /* a failure only leaves the control page incomplete */
 }
 
-/* `ended` last: it says that the others hold. */
+/* `ended` is written last: it marks the other fields as valid. */
 static void mark_ended(int control_fd, const int *wstatus)
 {
 	uint32_t ended = 0, two = 2, yes = 1;
@@ -203,7 +203,7 @@ static int retire(struct archive *archive, struct archive_process *process)
 		rc = copy_file(retirement.live_fd, retirement.disk_fd, "control", COPY_THIN,
 			       &bytes);
 	if (rc == -ENOENT)
-		rc = 0; /* died before it had one */
+		rc = 0; /* it died before it had one */
 	if (!rc)
 		remove_live(archive, process, retirement.live_fd);
 	else
@@ -216,7 +216,7 @@ static int retire(struct archive *archive, struct archive_process *process)
 	return rc;
 }
 
-static bool retire_or_complain(struct archive *archive, size_t index)
+static bool retire_or_report(struct archive *archive, size_t index)
 {
 	int rc = retire(archive, &archive->processes[index]);
 
@@ -235,9 +235,9 @@ void archive_retire_dead(struct archive *archive)
 	while (i < archive->process_count) {
 		struct archive_process *process = &archive->processes[i];
 
-		archive_open_control(archive, process); /* says in which pid namespace it is */
+		archive_open_control(archive, process); /* sets process->foreign */
 		if (process->pid == archive->self || archive_process_alive(process) ||
-		    !retire_or_complain(archive, i))
+		    !retire_or_report(archive, i))
 			i++;
 	}
 }
@@ -262,7 +262,7 @@ void archive_retire_self(struct archive *archive)
 {
 	for (size_t i = 0; i < archive->process_count; i++)
 		if (archive->processes[i].pid == archive->self) {
-			retire_or_complain(archive, i);
+			retire_or_report(archive, i);
 			return;
 		}
 }

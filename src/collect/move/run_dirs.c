@@ -17,7 +17,7 @@
 
 /* ---- the file `run` -------------------------------------------------------------------------- */
 
-/* Words one after another, each ended by NUL, the last one by two. */
+/* NUL-terminated words, followed by another NUL. */
 static void fill_argv(char *out, size_t out_bytes, char *const *argv)
 {
 	size_t used = 0;
@@ -60,7 +60,7 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 		run->cwd[0] = '\0';
 }
 
-/* Readers may look at any time: they find the file whole, or not at all. */
+/* Written to a temporary file and renamed, because readers may open it at any time. */
 static int run_dirs_write_run(int directory, const struct kymo_run_file *run, const char *peer)
 {
 	struct kymo_run_file copy = *run;
@@ -85,56 +85,58 @@ static int run_dirs_write_run(int directory, const struct kymo_run_file *run, co
 	return rc;
 }
 
-static int write_both(struct run_dirs *halves)
+static int write_both(struct run_dirs *dirs)
 {
-	int rc = run_dirs_write_run(halves->disk_fd, &halves->run, halves->live);
-	int live_rc = run_dirs_write_run(halves->live_fd, &halves->run, halves->disk);
+	int rc = run_dirs_write_run(dirs->disk_fd, &dirs->run, dirs->live);
+	int live_rc = run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk);
 
 	return rc ? rc : live_rc;
 }
 
-void run_dirs_started(struct run_dirs *halves, pid_t pid, uint64_t starttime)
+void run_dirs_started(struct run_dirs *dirs, pid_t pid, uint64_t starttime)
 {
-	halves->run.target_pid = pid;
-	halves->run.target_starttime = starttime;
-	write_both(halves);
+	dirs->run.target_pid = pid;
+	dirs->run.target_starttime = starttime;
+	write_both(dirs);
 }
 
-void run_dirs_ended(struct run_dirs *halves, const int *wstatus, bool ran_on, uint64_t not_recorded)
+void run_dirs_ended(struct run_dirs *dirs, const int *wstatus, bool ran_on, uint64_t not_recorded)
 {
-	halves->run.ended = wstatus ? 1 : ran_on ? 3 : 2;
-	halves->run.target_wstatus = wstatus ? *wstatus : 0;
-	clock_take_pair(&halves->run.end);
-	halves->run.ended_realtime_ns = halves->run.end.realtime_ns;
-	halves->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;
-	write_both(halves);
+	dirs->run.ended = wstatus ? 1 : ran_on ? 3 : 2;
+	dirs->run.target_wstatus = wstatus ? *wstatus : 0;
+	clock_take_pair(&dirs->run.end);
+	dirs->run.ended_realtime_ns = dirs->run.end.realtime_ns;
+	dirs->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;
+	write_both(dirs);
 }
 
 /* ---- making and removing --------------------------------------------------------------------- */
 
-static int make_live(struct run_dirs *halves, struct kymo_error *err)
+static int make_live(struct run_dirs *dirs, struct kymo_error *err)
 {
 	char root[KYMO_PATH_BYTES - 256], made[KYMO_PATH_BYTES];
 	char *absolute;
 	int rc = paths_root(root, sizeof(root), err);
 
 	if (!rc)
-		rc = paths_make_run(root, halves->run.program, getpid(), made, sizeof(made), err);
+		rc = paths_make_run(root, dirs->run.program, getpid(), made, sizeof(made), err);
 	if (rc)
 		return rc;
-	/* The program may go to another directory before it looks there. */
+	/* The program may change its working directory before it opens this path. */
 	absolute = realpath(made, NULL);
-	if (!absolute || strlen(absolute) >= sizeof(halves->live)) {
+	if (!absolute || strlen(absolute) >= sizeof(dirs->live)) {
 		free(absolute);
 		rmdir(made);
-		return error_set(err, ENAMETOOLONG,
-				 "the path of the recording %s is too long; set KYMO_DIR", made);
+		return error_set(
+			err, ENAMETOOLONG,
+			"the path of the recording %s is too long; set KYMO_DIR to a shorter one",
+			made);
 	}
-	strcpy(halves->live, absolute);
+	strcpy(dirs->live, absolute);
 	free(absolute);
-	halves->live_fd = open(halves->live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (halves->live_fd < 0)
-		return error_set(err, errno, "cannot open the recording %s: %s", halves->live,
+	dirs->live_fd = open(dirs->live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dirs->live_fd < 0)
+		return error_set(err, errno, "cannot open the recording %s: %s", dirs->live,
 				 strerror(errno));
 	return 0;
 }
@@ -163,68 +165,68 @@ static void default_name(char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "kymo-%s-%d", when, (int)getpid());
 }
 
-static int make_disk(struct run_dirs *halves, const char *wanted, struct kymo_error *err)
+static int make_disk(struct run_dirs *dirs, const char *wanted, struct kymo_error *err)
 {
 	char *absolute;
 
 	if (!wanted)
-		default_name(halves->shown, sizeof(halves->shown));
-	else if (!*wanted || strlen(wanted) >= sizeof(halves->shown))
+		default_name(dirs->shown, sizeof(dirs->shown));
+	else if (!*wanted || strlen(wanted) >= sizeof(dirs->shown))
 		return error_set(err, EINVAL, "the name of the recording is %s",
 				 *wanted ? "too long" : "empty");
 	else
-		strcpy(halves->shown, wanted);
-	halves->made_disk = !mkdir(halves->shown, 0700);
-	if (!halves->made_disk && errno != EEXIST)
+		strcpy(dirs->shown, wanted);
+	dirs->made_disk = !mkdir(dirs->shown, 0700);
+	if (!dirs->made_disk && errno != EEXIST)
 		return error_set(err, errno,
-				 "cannot make the recording %s: %s; -o DIR puts it elsewhere",
-				 halves->shown, strerror(errno));
-	halves->disk_fd = open(halves->shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (halves->disk_fd < 0)
+				 "cannot create the recording %s: %s; use -o DIR for another place",
+				 dirs->shown, strerror(errno));
+	dirs->disk_fd = open(dirs->shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirs->disk_fd < 0)
 		return error_set(err, errno,
-				 "cannot record into %s: %s; -o DIR names another place",
-				 halves->shown, strerror(errno));
-	if (!halves->made_disk && !is_empty(halves->shown))
+				 "cannot record into %s: %s; use -o DIR for another place",
+				 dirs->shown, strerror(errno));
+	if (!dirs->made_disk && !is_empty(dirs->shown))
 		return error_set(err, EEXIST,
-				 "%s is there already and not empty; remove it, or let --force "
-				 "replace a recording",
-				 halves->shown);
-	absolute = realpath(halves->shown, NULL);
-	if (!absolute || strlen(absolute) >= sizeof(halves->disk)) {
+				 "%s exists and is not empty; remove it, or use --force to replace "
+				 "a recording",
+				 dirs->shown);
+	absolute = realpath(dirs->shown, NULL);
+	if (!absolute || strlen(absolute) >= sizeof(dirs->disk)) {
 		free(absolute);
 		return error_set(err, ENAMETOOLONG,
-				 "the path of %s is too long; -o DIR names another place",
-				 halves->shown);
+				 "the path of %s is too long; use -o DIR for another place",
+				 dirs->shown);
 	}
-	strcpy(halves->disk, absolute);
+	strcpy(dirs->disk, absolute);
 	free(absolute);
 	return 0;
 }
 
-int run_dirs_make(struct run_dirs *halves, const struct collect_options *options,
+int run_dirs_make(struct run_dirs *dirs, const struct collect_options *options,
 		  struct kymo_error *err)
 {
 	int rc;
 
-	memset(halves, 0, sizeof(*halves));
-	halves->live_fd = halves->disk_fd = -1;
-	fill_run(&halves->run, options);
-	rc = make_disk(halves, options->directory, err);
+	memset(dirs, 0, sizeof(*dirs));
+	dirs->live_fd = dirs->disk_fd = -1;
+	fill_run(&dirs->run, options);
+	rc = make_disk(dirs, options->directory, err);
 	if (!rc)
-		rc = make_live(halves, err);
+		rc = make_live(dirs, err);
 	if (rc)
 		goto out;
-	rc = write_both(halves);
+	rc = write_both(dirs);
 	if (rc)
-		error_set(err, -rc, "cannot write the recording %s or %s: %s", halves->shown,
-			  halves->live, strerror(-rc));
+		error_set(err, -rc, "cannot write the recording %s or %s: %s", dirs->shown,
+			  dirs->live, strerror(-rc));
 out:
 	if (rc)
-		run_dirs_remove(halves);
+		run_dirs_remove(dirs);
 	return rc;
 }
 
-static int open_half(const char *path, char *out, size_t out_bytes)
+static int run_dirs_open(const char *path, char *out, size_t out_bytes)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -232,74 +234,73 @@ static int open_half(const char *path, char *out, size_t out_bytes)
 	return fd;
 }
 
-int run_dirs_take_over(struct run_dirs *halves, const char *live, const char *disk,
+int run_dirs_take_over(struct run_dirs *dirs, const char *live, const char *disk,
 		       struct kymo_error *err)
 {
 	char path[KYMO_PATH_BYTES + 8];
 	ssize_t got = -1;
 	int fd, rc;
 
-	memset(halves, 0, sizeof(*halves));
-	halves->live_fd = open_half(live, halves->live, sizeof(halves->live));
-	halves->disk_fd = open_half(disk, halves->disk, sizeof(halves->disk));
-	snprintf(halves->shown, sizeof(halves->shown), "%s", disk);
+	memset(dirs, 0, sizeof(*dirs));
+	dirs->live_fd = run_dirs_open(live, dirs->live, sizeof(dirs->live));
+	dirs->disk_fd = run_dirs_open(disk, dirs->disk, sizeof(dirs->disk));
+	snprintf(dirs->shown, sizeof(dirs->shown), "%s", disk);
 	snprintf(path, sizeof(path), "%s/run", live);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd >= 0)
-		got = read(fd, &halves->run, sizeof(halves->run));
+		got = read(fd, &dirs->run, sizeof(dirs->run));
 	if (fd >= 0)
 		close(fd);
-	if (halves->live_fd < 0 || halves->disk_fd < 0 || got != (ssize_t)sizeof(halves->run)) {
-		run_dirs_close(halves);
-		return error_set(err, EIO,
-				 "the recording of it, in %s and %s, cannot be opened: %s", live,
-				 disk, strerror(errno));
+	if (dirs->live_fd < 0 || dirs->disk_fd < 0 || got != (ssize_t)sizeof(dirs->run)) {
+		run_dirs_close(dirs);
+		return error_set(err, EIO, "cannot open the recording in %s and %s: %s", live, disk,
+				 strerror(errno));
 	}
-	halves->run.supervisor_pid = getpid();
-	halves->run.supervisor_starttime = paths_starttime(getpid());
-	rc = write_both(halves);
+	dirs->run.supervisor_pid = getpid();
+	dirs->run.supervisor_starttime = paths_starttime(getpid());
+	rc = write_both(dirs);
 	if (rc) {
-		run_dirs_close(halves);
+		run_dirs_close(dirs);
 		error_set(err, -rc, "cannot write the recording %s or %s: %s", disk, live,
 			  strerror(-rc));
 	}
 	return rc;
 }
 
-bool run_dirs_drop_live(struct run_dirs *halves)
+bool run_dirs_drop_live(struct run_dirs *dirs)
 {
-	if (halves->live_fd < 0 || !halves->live[0])
+	if (dirs->live_fd < 0 || !dirs->live[0])
 		return true;
-	unlinkat(halves->live_fd, ".run.part", 0);
-	/* Only then: while a reader can find the live half, it can also find out which other half
-	   belongs to it. */
-	unlinkat(halves->live_fd, "run", 0);
-	if (rmdir(halves->live)) {
-		run_dirs_write_run(halves->live_fd, &halves->run, halves->disk);
+	unlinkat(dirs->live_fd, ".run.part", 0);
+	/* Removed last: a reader that finds the live directory needs this file to find the disk
+	   directory. */
+	unlinkat(dirs->live_fd, "run", 0);
+	if (rmdir(dirs->live)) {
+		run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk);
 		return false;
 	}
-	run_dirs_write_run(halves->disk_fd, &halves->run, "");
+	run_dirs_write_run(dirs->disk_fd, &dirs->run, "");
 	return true;
 }
 
-void run_dirs_close(struct run_dirs *halves)
+void run_dirs_close(struct run_dirs *dirs)
 {
-	if (halves->live_fd >= 0)
-		close(halves->live_fd);
-	if (halves->disk_fd >= 0)
-		close(halves->disk_fd);
-	halves->live_fd = halves->disk_fd = -1;
+	if (dirs->live_fd >= 0)
+		close(dirs->live_fd);
+	if (dirs->disk_fd >= 0)
+		close(dirs->disk_fd);
+	dirs->live_fd = dirs->disk_fd = -1;
 }
 
-void run_dirs_remove(struct run_dirs *halves)
+void run_dirs_remove(struct run_dirs *dirs)
 {
-	run_dirs_drop_live(halves);
-	if (halves->disk_fd >= 0 && (halves->made_disk || halves->disk[0])) {
-		unlinkat(halves->disk_fd, ".run.part", 0);
-		if (halves->run.supervised)
-			unlinkat(halves->disk_fd, "run", 0);
+	run_dirs_drop_live(dirs);
+	if (dirs->disk_fd >= 0 && (dirs->made_disk || dirs->disk[0])) {
+		unlinkat(dirs->disk_fd, ".run.part", 0);
+		if (dirs->run.supervised)
+			unlinkat(dirs->disk_fd, "run", 0);
 	}
-	if (halves->made_disk)
-		rmdir(halves->shown);
-	run_dirs_close(halves);
+	if (dirs->made_disk)
+		rmdir(dirs->shown);
+	run_dirs_close(dirs);
 }

@@ -10,7 +10,7 @@
 
 #include "base/format.h"
 
-#define ASIDE ".spare.part"
+#define TEMPORARY ".spare.part"
 #define ZEROS_BYTES (64u << 10)
 
 static void spare_segments_name_of(char out[32], unsigned number)
@@ -18,8 +18,8 @@ static void spare_segments_name_of(char out[32], unsigned number)
 	snprintf(out, 32, KYMO_SPARE_NAME, number);
 }
 
-/* Written, not only allocated: such a page is mapped together with its neighbours, at a third of
-   the cost. */
+/* Written, not only allocated: written pages are mapped together with their neighbours, at a third
+   of the cost. */
 static int write_zeros(int fd, uint64_t bytes)
 {
 	static const char zeros[ZEROS_BYTES];
@@ -40,16 +40,16 @@ static int spare_segments_make(int live_fd, const char *name, uint64_t bytes)
 {
 	int fd, rc;
 
-	unlinkat(live_fd, ASIDE, 0); /* of one who was killed */
-	fd = openat(live_fd, ASIDE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	unlinkat(live_fd, TEMPORARY, 0); /* left by a killed collector */
+	fd = openat(live_fd, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	rc = write_zeros(fd, bytes);
 	close(fd);
-	if (!rc && renameat(live_fd, ASIDE, live_fd, name))
+	if (!rc && renameat(live_fd, TEMPORARY, live_fd, name))
 		rc = -errno;
 	if (rc)
-		unlinkat(live_fd, ASIDE, 0);
+		unlinkat(live_fd, TEMPORARY, 0);
 	return rc;
 }
 
@@ -60,16 +60,16 @@ static bool is_of_size(int live_fd, const char *name, uint64_t bytes)
 	return !fstatat(live_fd, name, &st, AT_SYMLINK_NOFOLLOW) && (uint64_t)st.st_size == bytes;
 }
 
-/* A word that was only half written fits no segment. */
+/* A partially written size matches no segment. */
 static void spare_segments_announce(int control_fd, uint64_t bytes)
 {
 	const off_t at = offsetof(struct kymo_control, spare_bytes);
-	uint64_t said = 0;
-	ssize_t done = pread(control_fd, &said, sizeof(said), at);
+	uint64_t announced = 0;
+	ssize_t done = pread(control_fd, &announced, sizeof(announced), at);
 
-	if (done == (ssize_t)sizeof(said) && said != bytes)
+	if (done == (ssize_t)sizeof(announced) && announced != bytes)
 		done = pwrite(control_fd, &bytes, sizeof(bytes), at);
-	(void)done; /* then none is taken, that is all */
+	(void)done; /* after a failure the program takes no spare segment */
 }
 
 int spare_segments_keep(int live_fd, int control_fd, uint64_t bytes, unsigned count)
@@ -94,7 +94,7 @@ int spare_segments_keep(int live_fd, int control_fd, uint64_t bytes, unsigned co
 
 void spare_segments_remove(int live_fd)
 {
-	unlinkat(live_fd, ASIDE, 0);
+	unlinkat(live_fd, TEMPORARY, 0);
 	for (unsigned i = 0; i < KYMO_SPARES_MOST; i++) {
 		char name[32];
 

@@ -6,7 +6,7 @@
 
 static char *(*plain_name)(const char *symbol, char *out, size_t *bytes, int *status);
 
-/* Loaded when the first name asks for it, and never unloaded. */
+/* Loaded for the first name and never unloaded. */
 static void demangle_load(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -20,7 +20,7 @@ char *demangle(const char *symbol)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int status;
 
-	if (!demangle_wants(symbol, strlen(symbol)))
+	if (!demangle_is_mangled(symbol, strlen(symbol)))
 		return NULL;
 	pthread_once(&once, demangle_load);
 	return plain_name ? plain_name(symbol, NULL, NULL, &status) : NULL;

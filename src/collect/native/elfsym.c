@@ -10,7 +10,7 @@
 
 #define FILE_BYTES_MOST (2ull << 30)
 
-/* A table of `count` entries that lies in the file, or NULL. */
+/* A table of `count` entries, or NULL if it exceeds the file. */
 static const void *table(const struct elfsym *elf, uint64_t offset, uint64_t count, size_t entry)
 {
 	if (offset > elf->bytes || offset % 8 || count > (elf->bytes - offset) / entry)
@@ -23,7 +23,7 @@ static const Elf64_Ehdr *elfsym_header(const struct elfsym *elf)
 	return (const void *)elf->map;
 }
 
-static bool is_ours_to_read(const struct elfsym *elf)
+static bool is_supported(const struct elfsym *elf)
 {
 	const Elf64_Ehdr *head = elfsym_header(elf);
 
@@ -31,8 +31,8 @@ static bool is_ours_to_read(const struct elfsym *elf)
 	       head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-/* Private, but a file that shrinks under us is SIGBUS still: the files are libraries in use,
-   replaced by rename. */
+/* A file that shrinks raises SIGBUS even in a private mapping. The files are libraries in use,
+   which are replaced by rename. */
 int elfsym_open(struct elfsym *elf, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -52,7 +52,7 @@ int elfsym_open(struct elfsym *elf, const char *path)
 	if (map == MAP_FAILED)
 		return -errno;
 	*elf = (struct elfsym){ map, (size_t)st.st_size };
-	if (is_ours_to_read(elf))
+	if (is_supported(elf))
 		return 0;
 	elfsym_close(elf);
 	return -ENOEXEC;
@@ -73,7 +73,7 @@ static const Elf64_Shdr *sections(const struct elfsym *elf, size_t *out_count)
 	return table(elf, head->e_shoff, *out_count, sizeof(Elf64_Shdr));
 }
 
-/* Whether the string at `at` of that section of strings is `name`. */
+/* True if the string at `at` of the string section is `name`. */
 static bool is_named(const struct elfsym *elf, const Elf64_Shdr *strings, uint64_t at,
 		     const char *name)
 {

@@ -47,7 +47,7 @@ void maps_file(pid_t pid, const struct maps_row *row, char *out, size_t out_byte
 {
 	snprintf(out, out_bytes, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, row->start,
 		 row->end);
-	/* That one is exact even for a deleted file, but not for everybody. */
+	/* map_files works for deleted files, too, but needs privileges. */
 	if (access(out, R_OK))
 		snprintf(out, out_bytes, "/proc/%d/root%s", (int)pid, row->path);
 }

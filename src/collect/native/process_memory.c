@@ -53,9 +53,9 @@ bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t addre
 	return true;
 }
 
-/* Reads parts [at, at + n) with n as large as one call takes; how many are behind us then, or a
-   negative errno. The kernel stops at the first byte that is not there: that part has failed, the
-   next call goes on behind it. */
+/* Reads parts from `at` on with one system call. Returns the number of processed parts or a
+   negative errno. The kernel stops at the first unmapped byte: that part has failed, and the next
+   call continues after it. */
 static ssize_t process_memory_read_run(struct process_memory_batch *batch, pid_t pid, size_t at)
 {
 	struct iovec here[PARTS_AT_ONCE], there[PARTS_AT_ONCE];
@@ -102,7 +102,7 @@ void process_memory_batch_fini(struct process_memory_batch *batch)
 	memset(batch, 0, sizeof(*batch));
 }
 
-/* ---- why not --------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static bool is_foreign(pid_t pid)
 {
@@ -122,7 +122,7 @@ static long yama_scope(void)
 		       : 0;
 }
 
-static const char *command = "backtrace"; /* what sudo would have to start */
+static const char *command = "backtrace"; /* suggested with sudo */
 
 void process_memory_name_command(const char *name)
 {
@@ -132,32 +132,31 @@ void process_memory_name_command(const char *name)
 int process_memory_refused(struct kymo_error *err, pid_t pid, int code)
 {
 	if (code == ESRCH)
-		return error_set(err, ESRCH, "there is no process %d (any more)", (int)pid);
+		return error_set(err, ESRCH, "process %d does not exist", (int)pid);
 	if (code == ENOSYS)
-		return error_set(
-			err, ENOSYS,
-			"process_vm_readv is not there for us: a seccomp filter takes it away; in "
-			"a container add --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
+		return error_set(err, ENOSYS,
+				 "process_vm_readv is blocked by a seccomp filter; in a container, "
+				 "add --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
 	if (code != EPERM && code != EACCES)
-		return error_set(err, code, "the memory of process %d cannot be read: %s", (int)pid,
+		return error_set(err, code, "cannot read the memory of process %d: %s", (int)pid,
 				 strerror(code));
 	if (is_foreign(pid) && geteuid() != 0)
-		return error_set(err, code, "process %d belongs to another user: sudo kymo %s %d",
+		return error_set(err, code,
+				 "process %d belongs to another user; use sudo kymo %s %d",
 				 (int)pid, command, (int)pid);
 	if (yama_scope() >= 3)
-		return error_set(
-			err, code,
-			"ptrace_scope is 3, which lets nobody read process %d: start the program "
-			"with kymo run after a reboot with kernel.yama.ptrace_scope=1",
-			(int)pid);
+		return error_set(err, code,
+				 "cannot read process %d: kernel.yama.ptrace_scope is 3; reboot "
+				 "with ptrace_scope=1 and start the program with kymo run",
+				 (int)pid);
 	if (yama_scope() >= 1 && geteuid() != 0)
 		return error_set(err, code,
-				 "ptrace_scope is %ld, so only a parent may read process %d: sudo "
-				 "kymo %s %d, or sudo sysctl kernel.yama.ptrace_scope=0, or start "
-				 "it with kymo run, which needs neither",
-				 yama_scope(), (int)pid, command, (int)pid);
+				 "cannot read process %d: kernel.yama.ptrace_scope is %ld; use "
+				 "sudo kymo %s %d or sudo sysctl kernel.yama.ptrace_scope=0, or "
+				 "start the program with kymo run",
+				 (int)pid, yama_scope(), command, (int)pid);
 	return error_set(err, code,
-			 "the kernel does not let us read process %d: in a container add --cap-add "
+			 "cannot read process %d: permission denied; in a container, add --cap-add "
 			 "SYS_PTRACE, elsewhere use sudo kymo %s %d",
 			 (int)pid, command, (int)pid);
 }

@@ -1,4 +1,4 @@
-/* Memory of another process, read without stopping it. All that comes from there is hostile. */
+/* Reads memory of another process without stopping it. All data from there is untrusted. */
 #ifndef KYMO_COLLECT_NATIVE_PROCESS_MEMORY_H
 #define KYMO_COLLECT_NATIVE_PROCESS_MEMORY_H
 
@@ -10,13 +10,13 @@
 
 #include "base/error.h"
 
-/* All of it, or a negative errno. */
+/* Reads all bytes. 0 or a negative errno. */
 int process_memory_read(pid_t pid, uint64_t address, void *out, size_t bytes);
-/* As much as there is: bytes read, or a negative errno. */
+/* Reads up to `bytes` bytes. Returns the bytes read or a negative errno. */
 ssize_t process_memory_read_some(pid_t pid, uint64_t address, void *out, size_t bytes);
-uint64_t process_memory_pointer(pid_t pid, uint64_t address); /* 0 where it cannot be read */
+uint64_t process_memory_pointer(pid_t pid, uint64_t address); /* 0 if it cannot be read */
 
-/* A word, and an int, of memory that was copied from there. */
+/* A word and an int of copied memory. */
 static inline uint64_t process_memory_word(const void *bytes, int32_t offset)
 {
 	uint64_t value;
@@ -32,7 +32,7 @@ static inline int32_t process_memory_int(const void *bytes, int32_t offset)
 	return value;
 }
 
-/* Reads gathered and done by few system calls, in the order in which they were added. */
+/* Collects reads and performs them with few system calls, in the order of their addition. */
 struct process_memory_part {
 	uint64_t address;
 	void *out;
@@ -44,18 +44,18 @@ struct process_memory_batch {
 	size_t count, room;
 	uint64_t calls; /* system calls so far, for the benchmarks */
 };
-/* Adds a part; false: no memory. */
+/* Adds a part; false: out of memory. */
 bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out,
 			      size_t bytes);
-/* Does them all; a part that cannot be read is marked, the others are read. 0, or a negative errno:
-   the process is gone or may not be read. */
+/* Reads all parts; .ok is false for a part that cannot be read. 0, or a negative errno: the process
+   has ended or may not be read. */
 int process_memory_batch_read(struct process_memory_batch *batch, pid_t pid);
 void process_memory_batch_clear(struct process_memory_batch *batch);
 void process_memory_batch_fini(struct process_memory_batch *batch);
 
-/* Which of our commands the sentences below speak of; text that stays. backtrace, unless told. */
+/* Sets the command that error messages suggest (backtrace by default). The text is not copied. */
 void process_memory_name_command(const char *name);
-/* Why memory of that process may not be read, with the command that helps. code: a positive
+/* Explains why the memory of a process cannot be read, with a command that helps. code: a positive
    errno. */
 int process_memory_refused(struct kymo_error *err, pid_t pid, int code);
 

@@ -13,72 +13,71 @@
 #include "base/clock.h"
 #include "collect/native/process_memory.h"
 
-#define STOP_WITHIN_NS \
-	200000000ull /* it runs on until then; longer: it is in the kernel, and is left alone */
+#define STOP_WITHIN_NS 200000000ull /* a thread that does not stop within this time is given up */
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-static void take_registers(struct ptrace_stop *hold, const struct user_regs_struct *from)
+static void take_registers(struct ptrace_stop *stop, const struct user_regs_struct *from)
 {
 	const uint64_t in_order[] = { from->rax, from->rdx, from->rcx, from->rbx, from->rsi,
 				      from->rdi, from->rbp, from->rsp, from->r8,  from->r9,
 				      from->r10, from->r11, from->r12, from->r13, from->r14,
 				      from->r15, from->rip };
 
-	memcpy(hold->registers, in_order, sizeof(in_order));
-	hold->register_count = sizeof(in_order) / sizeof(in_order[0]);
-	hold->pc = from->rip;
-	hold->sp = from->rsp;
+	memcpy(stop->registers, in_order, sizeof(in_order));
+	stop->register_count = sizeof(in_order) / sizeof(in_order[0]);
+	stop->pc = from->rip;
+	stop->sp = from->rsp;
 }
 #elif defined(__aarch64__)
-static void take_registers(struct ptrace_stop *hold, const struct user_regs_struct *from)
+static void take_registers(struct ptrace_stop *stop, const struct user_regs_struct *from)
 {
-	memcpy(hold->registers, from->regs, 31 * sizeof(uint64_t));
-	hold->registers[31] = from->sp;
-	hold->register_count = 32;
-	hold->pc = from->pc;
-	hold->sp = from->sp;
+	memcpy(stop->registers, from->regs, 31 * sizeof(uint64_t));
+	stop->registers[31] = from->sp;
+	stop->register_count = 32;
+	stop->pc = from->pc;
+	stop->sp = from->sp;
 }
 #else
-#error "the registers of this processor are not known here"
+#error "unsupported processor"
 #endif
 
-static int read_registers(struct ptrace_stop *hold)
+static int read_registers(struct ptrace_stop *stop)
 {
 	struct user_regs_struct registers;
 	struct iovec iov = { &registers, sizeof(registers) };
 
-	if (ptrace(PTRACE_GETREGSET, hold->tid, (void *)NT_PRSTATUS, &iov))
+	if (ptrace(PTRACE_GETREGSET, stop->tid, (void *)NT_PRSTATUS, &iov))
 		return -errno;
-	take_registers(hold, &registers);
+	take_registers(stop, &registers);
 	return 0;
 }
 
-/* As much as is mapped above the stack pointer. */
-static int read_stack(struct ptrace_stop *hold)
+/* Copies up to STOP_STACK_BYTES above the stack pointer. */
+static int read_stack(struct ptrace_stop *stop)
 {
 	ssize_t got;
 
-	hold->stack = malloc(HOLD_STACK_BYTES);
-	if (!hold->stack)
+	stop->stack = malloc(STOP_STACK_BYTES);
+	if (!stop->stack)
 		return -ENOMEM;
-	got = process_memory_read_some(hold->pid, hold->sp, hold->stack, HOLD_STACK_BYTES);
-	hold->stack_bytes = got > 0 ? (size_t)got : 0;
+	got = process_memory_read_some(stop->pid, stop->sp, stop->stack, STOP_STACK_BYTES);
+	stop->stack_bytes = got > 0 ? (size_t)got : 0;
 	return got > 0 ? 0 : -EFAULT;
 }
 
-/* ---- hold and let go ------------------------------------------------------------------------- */
+/* ---- stop and continue ----------------------------------------------------------------------- */
 
-/* Our own stop says so; another one is a signal on its way, which must not be lost. */
-static void note_stop(struct ptrace_stop *hold, int status)
+/* A stop that is not PTRACE_EVENT_STOP is a pending signal, which must not be lost. */
+static void note_stop(struct ptrace_stop *stop, int status)
 {
-	hold->held = WIFSTOPPED(status);
-	hold->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+	stop->stopped = WIFSTOPPED(status);
+	stop->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
 
-/* It is held from the last moment at which it had not stopped yet. */
-static int wait_for_stop(struct ptrace_stop *hold, uint64_t within_ns)
+/* The stop begins at the last time at which the thread was still running. */
+static int wait_for_stop(struct ptrace_stop *stop, uint64_t within_ns)
 {
 	struct timespec pause = { 0, 20000 };
 	uint64_t until_ns = clock_monotonic_ns() + within_ns;
@@ -86,55 +85,55 @@ static int wait_for_stop(struct ptrace_stop *hold, uint64_t within_ns)
 
 	for (;;) {
 		uint64_t now_ns = clock_monotonic_ns();
-		pid_t got = waitpid(hold->tid, &status, __WALL | WNOHANG);
+		pid_t got = waitpid(stop->tid, &status, __WALL | WNOHANG);
 
-		if (got == hold->tid) {
-			note_stop(hold, status);
-			return hold->held ? 0 : -ESRCH;
+		if (got == stop->tid) {
+			note_stop(stop, status);
+			return stop->stopped ? 0 : -ESRCH;
 		}
 		if (got < 0 && errno != EINTR)
 			return -errno;
 		if (now_ns > until_ns)
 			return -ETIMEDOUT;
-		hold->since_ns = now_ns;
+		stop->since_ns = now_ns;
 		nanosleep(&pause, NULL);
 	}
 }
 
-int ptrace_stop_begin(struct ptrace_stop *hold, pid_t pid, pid_t tid)
+int ptrace_stop_begin(struct ptrace_stop *stop, pid_t pid, pid_t tid)
 {
 	int rc;
 
-	memset(hold, 0, sizeof(*hold));
-	hold->pid = pid;
-	hold->tid = tid;
+	memset(stop, 0, sizeof(*stop));
+	stop->pid = pid;
+	stop->tid = tid;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
 		return errno == EPERM ? -EPERM : -errno;
-	hold->since_ns = clock_monotonic_ns();
+	stop->since_ns = clock_monotonic_ns();
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
 		return -errno;
-	rc = wait_for_stop(hold, STOP_WITHIN_NS);
+	rc = wait_for_stop(stop, STOP_WITHIN_NS);
 	if (!rc)
-		rc = read_registers(hold);
+		rc = read_registers(stop);
 	if (!rc)
-		rc = read_stack(hold);
+		rc = read_stack(stop);
 	if (rc)
-		ptrace_stop_end(hold);
+		ptrace_stop_end(stop);
 	return rc;
 }
 
-void ptrace_stop_end(struct ptrace_stop *hold)
+void ptrace_stop_end(struct ptrace_stop *stop)
 {
-	if (!hold->held)
+	if (!stop->stopped)
 		return;
-	ptrace(PTRACE_DETACH, hold->tid, NULL, (void *)(intptr_t)hold->signal);
-	hold->took_ns = clock_monotonic_ns() - hold->since_ns;
-	hold->held = false;
+	ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(intptr_t)stop->signal);
+	stop->took_ns = clock_monotonic_ns() - stop->since_ns;
+	stop->stopped = false;
 }
 
-void ptrace_stop_free(struct ptrace_stop *hold)
+void ptrace_stop_free(struct ptrace_stop *stop)
 {
-	ptrace_stop_end(hold);
-	free(hold->stack);
-	hold->stack = NULL;
+	ptrace_stop_end(stop);
+	free(stop->stack);
+	stop->stack = NULL;
 }

@@ -1,7 +1,6 @@
 /*
- * Holds one thread of another process for as long as it takes to copy its registers and stack.
- * PTRACE_SEIZE without PTRACE_O_EXITKILL: if we die, whatever kills us, the kernel lets the thread
- * go on.
+ * Stops one thread of another process while its registers and stack are copied. PTRACE_SEIZE
+ * without PTRACE_O_EXITKILL: if this process dies, the kernel continues the thread.
  */
 #ifndef KYMO_COLLECT_NATIVE_PTRACE_STOP_H
 #define KYMO_COLLECT_NATIVE_PTRACE_STOP_H
@@ -11,27 +10,28 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HOLD_REGISTERS 33 /* as DWARF numbers them */
-#define HOLD_STACK_BYTES (512u << 10)
+#define STOP_REGISTERS 33 /* in DWARF numbering */
+#define STOP_STACK_BYTES (512u << 10)
 
 struct ptrace_stop {
 	pid_t pid, tid;
-	bool held;
-	int signal; /* that it was about to get: handed on when it is let go */
+	bool stopped;
+	int signal; /* pending signal, delivered when the thread continues */
 	uint64_t since_ns, took_ns;
-	uint64_t registers[HOLD_REGISTERS];
+	uint64_t registers[STOP_REGISTERS];
 	size_t register_count;
 	uint64_t pc, sp;
-	unsigned char *stack; /* from sp on */
+	unsigned char *stack; /* from sp upwards */
 	size_t stack_bytes;
 };
 
-/* 0, or a negative errno: -EPERM: a debugger has it, or it is not allowed; -ETIMEDOUT: it does not
-   stop, since it waits in the kernel. A thread that does not stop cannot be let go either: the
-   kernel does it when the calling thread ends, so that is to be one made for it alone. */
-int ptrace_stop_begin(struct ptrace_stop *hold, pid_t pid, pid_t tid);
-/* Lets it go on; notes for how long it was held. Safe to call twice. */
-void ptrace_stop_end(struct ptrace_stop *hold);
-void ptrace_stop_free(struct ptrace_stop *hold);
+/* 0, or a negative errno: -EPERM: another debugger is attached, or ptrace is not allowed;
+   -ETIMEDOUT: the thread does not stop, because it is in the kernel. Such a thread can only be
+   released by the end of the calling thread, which should therefore be created for this call
+   alone. */
+int ptrace_stop_begin(struct ptrace_stop *stop, pid_t pid, pid_t tid);
+/* Continues the thread and sets took_ns. Can be called twice. */
+void ptrace_stop_end(struct ptrace_stop *stop);
+void ptrace_stop_free(struct ptrace_stop *stop);
 
 #endif

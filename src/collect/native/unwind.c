@@ -1,8 +1,8 @@
 /*
- * libdw is loaded when native frames are asked for, and only then: it and what it needs would make
- * every other command start slower. Debug information is not looked for elsewhere: unwinding needs
- * .eh_frame, and names come from symbol tables. Where a module has it in itself, it says which
- * lines; the threads run on meanwhile, and it is given up where it would take long.
+ * libdw is loaded only for native frames: loading it and its dependencies would slow down the start
+ * of every other command. Separate debug information is not used: unwinding needs .eh_frame, and
+ * names come from symbol tables. Lines come from debug information inside of the module, with a
+ * time limit; the threads run meanwhile.
  */
 #include "collect/native/unwind.h"
 
@@ -25,10 +25,10 @@
 #include "collect/native/process_memory.h"
 
 #define LINES_WITHIN_NS 1000000000ull /* for all frames */
-#define LINES_FILE_BYTES \
-	(256ll << 20) /* of a module: of a larger one the index alone takes seconds */
+/* of a module; building the index of a larger one takes seconds */
+#define LINES_FILE_BYTES (256ll << 20)
 
-/* One list: what is taken from libdw and libelf, with its type from the header. */
+/* Functions of libdw and libelf, with their types from the header. */
 #define FUNCTIONS(X) \
 	X(dwfl_begin) \
 	X(dwfl_end) \
@@ -54,20 +54,20 @@ struct unwind {
 #undef X
 	pid_t pid;
 	Dwfl *dwfl;
-	const struct ptrace_stop *hold; /* of the frames that are asked for */
+	const struct ptrace_stop *stop; /* the stack to unwind */
 	struct unwind_frame *out;
 	size_t count, most;
-	uint64_t lines_ns; /* spent on them */
+	uint64_t lines_ns; /* spent on lines */
 };
 
-/* ---- what libdw asks us ---------------------------------------------------------------------- */
+/* ---- callbacks of libdw ---------------------------------------------------------------------- */
 
 static __thread pid_t finding_pid;
 static __thread __typeof__(dwfl_linux_proc_find_elf) *standard_find_elf;
 
-static char lines_fit; /* its address is the mark of a module whose lines are looked for */
+static char lines_fit; /* its address marks modules whose lines are read */
 
-/* The file as the process sees it: it may live in another mount namespace. */
+/* Opens the file in the mount namespace of the process. */
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		    char **file_name, Elf **elf)
 {
@@ -102,7 +102,7 @@ static pid_t next_thread(Dwfl *dwfl, void *context, void **thread_arg)
 	if (*thread_arg)
 		return 0;
 	*thread_arg = unwind;
-	return unwind->hold->tid;
+	return unwind->stop->tid;
 }
 
 static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **thread_arg)
@@ -112,16 +112,16 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **thread_arg)
 	return true;
 }
 
-/* The stack as it was; all else (code, tables) does not change. */
+/* Reads the copied stack, and code and tables, which do not change, from the process. */
 static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *context)
 {
 	const struct unwind *unwind = context;
-	const struct ptrace_stop *hold = unwind->hold;
+	const struct ptrace_stop *stop = unwind->stop;
 
 	(void)dwfl;
-	if (address >= hold->sp && hold->stack_bytes >= 8 &&
-	    address - hold->sp <= hold->stack_bytes - 8) {
-		memcpy(result, hold->stack + (address - hold->sp), 8);
+	if (address >= stop->sp && stop->stack_bytes >= 8 &&
+	    address - stop->sp <= stop->stack_bytes - 8) {
+		memcpy(result, stop->stack + (address - stop->sp), 8);
 		return true;
 	}
 	return !process_memory_read(unwind->pid, address, result, 8);
@@ -131,9 +131,9 @@ static bool set_registers(Dwfl_Thread *thread, void *context)
 {
 	struct unwind *unwind = context;
 
-	unwind->dwfl_thread_state_register_pc(thread, unwind->hold->pc);
+	unwind->dwfl_thread_state_register_pc(thread, unwind->stop->pc);
 	return unwind->dwfl_thread_state_registers(
-		thread, 0, (unsigned)unwind->hold->register_count, unwind->hold->registers);
+		thread, 0, (unsigned)unwind->stop->register_count, unwind->stop->registers);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -155,9 +155,9 @@ static char *module_and_offset(const char *path, uint64_t offset)
 	return out;
 }
 
-/* One function evaluates Python's frames; or, from 3.14 on and with some compilers, one for each
-   instruction, which go over into each other. Where such a build is stripped, nothing tells them
-   from other functions: Python's frames come last then. */
+/* Python frames are evaluated by one function or, since 3.14 and with some compilers, by one
+   function for each instruction, connected by tail calls. In a stripped build these cannot be
+   recognised, and Python frames come last. */
 static bool is_evaluation(const char *symbol)
 {
 	static const char *const names[] = { "_PyEval_EvalFrameDefault", "_TAIL_CALL_" };
@@ -212,7 +212,7 @@ static int unwind_take_frame(Dwfl_Frame *state, void *context)
 
 	if (unwind->count >= unwind->most || !unwind->dwfl_frame_pc(state, &pc, &activation))
 		return DWARF_CB_ABORT;
-	/* A return address may be behind the end of its function. */
+	/* A return address may be after the end of its function. */
 	name_frame(unwind, activation ? pc : pc - 1, &unwind->out[unwind->count++]);
 	return DWARF_CB_OK;
 }
@@ -259,29 +259,29 @@ int unwind_open(pid_t pid, struct unwind **out, struct kymo_error *err)
 
 	*out = NULL;
 	if (!unwind)
-		return error_set(err, ENOMEM, "no memory for native frames");
+		return error_set(err, ENOMEM, "out of memory for native frames");
 	unwind->pid = pid;
 	if (!native_unwind_load(unwind)) {
 		unwind_close(unwind);
-		return error_set(
-			err, ENOENT,
-			"no native frames: libdw.so.1 cannot be loaded; apt-get install libdw1");
+		return error_set(err, ENOENT,
+				 "cannot read native frames: libdw.so.1 is not installed; run "
+				 "apt-get install libdw1");
 	}
 	*out = unwind;
 	return 0;
 }
 
-size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold,
+size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *stop,
 		     struct unwind_frame *out, size_t most)
 {
-	unwind->hold = hold;
+	unwind->stop = stop;
 	unwind->out = out;
 	unwind->count = 0;
 	unwind->most = most;
-	/* The first time with a thread at hand: libdw asks for one at once. */
+	/* Initialised with the first thread, because libdw requests a thread at once. */
 	if (!unwind->dwfl && !unwind_begin(unwind))
 		return 0;
-	unwind->dwfl_getthread_frames(unwind->dwfl, hold->tid, unwind_take_frame, unwind);
+	unwind->dwfl_getthread_frames(unwind->dwfl, stop->tid, unwind_take_frame, unwind);
 	return unwind->count;
 }
 
@@ -302,15 +302,15 @@ int unwind_open(pid_t pid, struct unwind **out, struct kymo_error *err)
 {
 	(void)pid;
 	*out = NULL;
-	return error_set(
-		err, ENOTSUP,
-		"this kymo was built without native frames: apt-get install libdw-dev, then make");
+	return error_set(err, ENOTSUP,
+			 "cannot read native frames: kymo was built without libdw; run apt-get "
+			 "install libdw-dev and build again");
 }
 
-size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold,
+size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *stop,
 		     struct unwind_frame *out, size_t most)
 {
-	(void)unwind, (void)hold, (void)out, (void)most;
+	(void)unwind, (void)stop, (void)out, (void)most;
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* Native frames from a copied stack, after the thread has been let go. Needs elfutils' libdw.so.1
-   at run time. */
+/* Unwinds native frames from a copied stack, after the thread has continued. Needs libdw.so.1 of
+   elfutils at run time. */
 #ifndef KYMO_COLLECT_NATIVE_UNWIND_H
 #define KYMO_COLLECT_NATIVE_UNWIND_H
 
@@ -14,19 +14,19 @@
 #define UNWIND_DEEPEST 1024
 
 struct unwind_frame {
-	char *func; /* demangled; module+0xoffset where there is no symbol */
-	char *file; /* of its source, where its module has that; else its module's */
-	int line; /* of the source; 0: not known */
-	bool eval; /* the interpreter's loop: Python frames belong here */
+	char *func; /* demangled; module+0xoffset without a symbol */
+	char *file; /* the source file if its module has debug information, else the module */
+	int line; /* in the source; 0: unknown */
+	bool eval; /* the interpreter loop, in whose place Python frames are inserted */
 };
 
 struct unwind;
 
-/* For a process; *out is NULL and *err says why (no libdw, no memory). */
+/* On failure (no libdw, out of memory) *out is NULL and *err is set. */
 int unwind_open(pid_t pid, struct unwind **out, struct kymo_error *err);
-/* The frames of a copied stack, the innermost first; how many were found. The caller frees their
-   texts. */
-size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *hold,
+/* Writes the frames of a copied stack, innermost first, and returns their number. The caller frees
+   their texts. */
+size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *stop,
 		     struct unwind_frame *out, size_t most);
 void unwind_close(struct unwind *unwind);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK_AGAIN_NS 1000000000ull /* names and lines are read again when older */
+#define CHECK_AGAIN_NS 1000000000ull /* age at which names and lines are read again */
 #define LINE_BYTES_MOST (1u << 20)
 #define UNITS_MOST (1u << 26)
 
@@ -66,7 +66,7 @@ int pycode_decode_line(const unsigned char *lines, size_t bytes, int first_line,
 
 int pycode_line(const struct pycode *code, int64_t unit)
 {
-	struct pycode *mine = (struct pycode *)code; /* the cache of one line */
+	struct pycode *mine = (struct pycode *)code; /* caches the last line */
 
 	if (unit < -1 || unit > (int64_t)code->units)
 		return 0;
@@ -87,7 +87,7 @@ size_t pycode_head_bytes(const struct pylayout *layout)
 	return bytes <= PYCODE_HEAD_MOST ? bytes : PYCODE_HEAD_MOST;
 }
 
-/* The count of references changes all the time; 3.11 counts warm-up next to the flags. */
+/* The reference count changes at any time; 3.11 has a warm-up counter next to the flags. */
 static void blank_what_changes(const struct pylayout *layout, unsigned char *head)
 {
 	memset(head, 0, 8);

@@ -10,7 +10,7 @@
 #include "collect/native/maps.h"
 #include "collect/native/process_memory.h"
 
-/* What a file holds: kept, since the workers of a program come and go by hundreds. */
+/* Addresses found in a file, cached because a program may start hundreds of workers. */
 struct known_file {
 	uint64_t device, inode;
 	int64_t changed_ns;
@@ -25,13 +25,13 @@ struct search {
 	pid_t pid;
 	uint64_t inode_seen[16];
 	size_t seen_count;
-	bool first; /* the next row with a file is the program itself */
+	bool first; /* the next row with a file is the program */
 	uint64_t runtime, version; /* addresses in the process */
 	char path[MAPS_PATH_BYTES];
-	int error; /* of the last file that could not be opened */
+	int error; /* errno of the last file that could not be opened */
 };
 
-static bool may_hold_python(const struct search *search, const struct maps_row *row)
+static bool may_contain_python(const struct search *search, const struct maps_row *row)
 {
 	const char *base = strrchr(row->path, '/');
 
@@ -50,7 +50,7 @@ static bool is_seen(struct search *search, const struct maps_row *row)
 	return false;
 }
 
-static void look_into(struct known_file *known, const struct elfsym *elf)
+static void pyfind_symbols(struct known_file *known, const struct elfsym *elf)
 {
 	known->runtime = elfsym_find(elf, "_PyRuntime");
 	if (!known->runtime)
@@ -58,7 +58,7 @@ static void look_into(struct known_file *known, const struct elfsym *elf)
 	known->version = known->runtime ? elfsym_find(elf, "Py_Version") : 0;
 }
 
-static struct known_file *recall(const struct stat *st)
+static struct known_file *find_known_file(const struct stat *st)
 {
 	int64_t changed = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 	struct known_file *known;
@@ -84,7 +84,7 @@ static int pyfind_look_at(void *context, const struct maps_row *row)
 	struct stat st;
 	int rc;
 
-	if (row->path[0] != '/' || !may_hold_python(search, row) || is_seen(search, row))
+	if (row->path[0] != '/' || !may_contain_python(search, row) || is_seen(search, row))
 		return 0;
 	search->first = false;
 	maps_file(search->pid, row, path, sizeof(path));
@@ -93,9 +93,9 @@ static int pyfind_look_at(void *context, const struct maps_row *row)
 		search->error = -rc;
 		return 0;
 	}
-	known = recall(&st);
+	known = find_known_file(&st);
 	if (!known->used) {
-		look_into(known, &elf);
+		pyfind_symbols(known, &elf);
 		known->used = true;
 	}
 	if (known->runtime && elfsym_bias(&elf, row->start, row->offset, &bias)) {
@@ -107,7 +107,7 @@ static int pyfind_look_at(void *context, const struct maps_row *row)
 	return search->runtime != 0;
 }
 
-/* "libpython3.10.so.1.0", "python3.10": the minor version by the name, for those without
+/* The version from a name such as "libpython3.10.so.1.0" or "python3.10", for a Python without
    Py_Version. */
 static uint32_t version_by_name(const char *path)
 {
@@ -121,12 +121,12 @@ static int not_supported(uint32_t version, pid_t pid, struct kymo_error *err)
 {
 	if (!version)
 		return error_set(err, ENOTSUP,
-				 "process %d runs a Python that does not say its version; stacks "
-				 "of 3.%d to 3.%d are read",
+				 "cannot find the version of Python in process %d; 3.%d to 3.%d "
+				 "are supported",
 				 (int)pid, PYLAYOUT_OLDEST, PYLAYOUT_NEWEST);
-	return error_set(err, ENOTSUP,
-			 "process %d runs Python %u.%u; stacks of 3.%d to 3.%d are read", (int)pid,
-			 version >> 24, version >> 16 & 0xff, PYLAYOUT_OLDEST, PYLAYOUT_NEWEST);
+	return error_set(err, ENOTSUP, "process %d runs Python %u.%u; 3.%d to 3.%d are supported",
+			 (int)pid, version >> 24, version >> 16 & 0xff, PYLAYOUT_OLDEST,
+			 PYLAYOUT_NEWEST);
 }
 
 static int take_layout(pid_t pid, struct pyfind *out, struct kymo_error *err)
@@ -146,11 +146,11 @@ static int take_layout(pid_t pid, struct pyfind *out, struct kymo_error *err)
 		return process_memory_refused(err, pid, -rc);
 	if (pylayout_describe(&out->layout, described, sizeof(described)))
 		return error_set(err, ENOTSUP,
-				 "the Python of process %d does not describe itself as 3.%d does",
-				 (int)pid, minor);
+				 "the Python of process %d has another layout than 3.%d", (int)pid,
+				 minor);
 	return ((const uint64_t *)(const void *)described)[2]
 		       ? error_set(err, ENOTSUP,
-				   "process %d runs a Python without GIL, which is not read yet",
+				   "process %d runs a free-threaded Python, which is not supported",
 				   (int)pid)
 		       : 0;
 }
@@ -167,8 +167,7 @@ int pyfind_process(pid_t pid, struct pyfind *out, struct kymo_error *err)
 	if (!search.runtime) {
 		if (search.error == EACCES || search.error == EPERM)
 			return process_memory_refused(err, pid, search.error);
-		return error_set(err, ENOENT, "process %d runs no Python that can be seen",
-				 (int)pid);
+		return error_set(err, ENOENT, "process %d has no Python", (int)pid);
 	}
 	out->runtime = search.runtime;
 	rc = search.version ? process_memory_read(pid, search.version, &word, sizeof(word)) : 0;

@@ -5,12 +5,12 @@
 
 #define CHUNKS_MOST 8192
 #define CHUNK_BYTES_MOST (64u << 20)
-#define BEYOND_TOP 1024u /* frames that are pushed while we read */
-#define SINGLES_MOST 256 /* frames elsewhere that are kept from the last time */
+#define BEYOND_TOP 1024u /* bytes for frames that are pushed during the read */
+#define SINGLES_MOST 256 /* frames outside of the data stack, known from the last read */
 #define OWNER_NOT_PYTHON 3 /* and above: frames of the interpreter itself */
 #define OWNER_HIGHEST 4
 #define TRIES_STRICT 8
-#define TRIES_WHOLE 12 /* after these, callers alone will do */
+#define TRIES_WHOLE 12 /* after these, a stack of callers only is accepted */
 
 struct pyimage *pyimage_create(uint64_t state)
 {
@@ -31,7 +31,7 @@ void pyimage_destroy(struct pyimage *image)
 	free(image);
 }
 
-/* ---- where the frames are -------------------------------------------------------------------- */
+/* ---- regions with frames --------------------------------------------------------------------- */
 
 static bool pyimage_add_region(struct pyimage *image, uint64_t address, size_t bytes,
 			       uint64_t first_frame)
@@ -72,7 +72,7 @@ static size_t pyimage_frame_bytes(const struct pylayout *layout)
 	return (size_t)layout->frame_localsplus;
 }
 
-/* The chunks of the data stack, the newest first; only their used part. */
+/* The chunks of the data stack, newest first; only their used part. */
 static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 {
 	const struct pylayout *layout = memory->layout;
@@ -84,7 +84,7 @@ static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 		uint64_t bytes, used, previous;
 
 		if (process_memory_read(memory->pid, chunk, head, sizeof(head)))
-			return true; /* torn: the walk will tell */
+			return true; /* inconsistent: the walk detects it */
 		bytes = process_memory_word(head, layout->chunk_size);
 		previous = process_memory_word(head, layout->chunk_previous);
 		used = i ? (uint64_t)layout->chunk_data +
@@ -94,7 +94,7 @@ static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 			return true;
 		if (used > bytes)
 			used = bytes;
-		/* The first word of the first chunk is left free. */
+		/* The first word of the first chunk is unused. */
 		if (!pyimage_add_region(image, chunk, used,
 					chunk + (uint64_t)layout->chunk_data + (previous ? 0 : 8)))
 			return false;
@@ -111,8 +111,8 @@ static uint64_t current_of(const struct pyimage *image, const struct pylayout *l
 		       : process_memory_word(image->head, layout->thread_current_frame);
 }
 
-/* Follows the chain once, unchecked, to learn of frames outside of the data stack: generators, and
-   (3.12 and later) the interpreter's own on the C stack. */
+/* Follows the chain once, unchecked, to find frames outside of the data stack: generators and,
+   since 3.12, frames of the interpreter on the C stack. */
 static bool find_singles(struct pyimage *image, const struct pymemory *memory, uint64_t frame)
 {
 	const struct pylayout *layout = memory->layout;
@@ -127,8 +127,8 @@ static bool find_singles(struct pyimage *image, const struct pymemory *memory, u
 		if (process_memory_read(memory->pid, frame, one, bytes))
 			return true;
 		frame = process_memory_word(one, layout->frame_previous);
-		/* On the data stack many follow each other: only the way out of it matters, and the
-		   copies show it. */
+		/* Frames on the data stack are in the copies; only links that leave it are
+		   followed. */
 		if (region && region->first_frame)
 			return true;
 	}
@@ -241,14 +241,14 @@ static struct pystack_frame *pyimage_add_frame(struct pyimage *image)
 	return memset(&image->frames[image->frame_count++], 0, sizeof(struct pystack_frame));
 }
 
-/* A place where we did not look: the next time we do. */
+/* A frame outside of the known regions: it is read the next time. */
 static void pyimage_learn(struct pyimage *image, const struct pymemory *memory, uint64_t frame)
 {
 	size_t singles = 0;
 
 	for (size_t i = 0; i < image->region_count; i++)
 		singles += !image->regions[i].first_frame;
-	/* On the data stack, which has grown or moved: all of it is looked for anew. */
+	/* The data stack has grown or moved: all regions are searched again. */
 	if (singles > SINGLES_MOST || frame % 8 ||
 	    (frame >= process_memory_word(image->head, memory->layout->thread_datastack_chunk) &&
 	     frame < process_memory_word(image->head, memory->layout->thread_datastack_top) +
@@ -268,7 +268,8 @@ static bool pyimage_take_frame(struct pyimage *image, const struct pylayout *lay
 	if (owner > OWNER_HIGHEST)
 		return false;
 	if (owner >= OWNER_NOT_PYTHON) {
-		/* Called from C: the frame that it called, which we have, is an entry. */
+		/* A frame of the interpreter: the frame before it was called from C and is an
+		   entry. */
 		if (image->frame_count)
 			image->frames[image->frame_count - 1].entry = true;
 		return true;
@@ -284,7 +285,7 @@ static bool pyimage_take_frame(struct pyimage *image, const struct pylayout *lay
 	return true;
 }
 
-/* Whether a frame was the same in copy 2 as before and after it. */
+/* True if a frame was the same in copy 2 as in copies 1 and 3. */
 static bool pyimage_is_steady(const struct pyimage *image, size_t at, size_t bytes)
 {
 	return !memcmp(image->copy[0] + at, image->copy[1] + at, bytes) &&
@@ -292,9 +293,10 @@ static bool pyimage_is_steady(const struct pyimage *image, size_t at, size_t byt
 }
 
 /*
- * Whether a frame was the same function's in all copies, called by the same one, wherever in it
- * that was. Without this, a pause of ours in the middle of a copy shows the caller before it and
- * the function after it, and in a loop the caller's next turns look like the one before.
+ * True if a frame has the same function and the same caller in all copies, at any instruction.
+ * Without this check, a pause of this process in the middle of a copy shows the caller before the
+ * pause and the function after it, and in a loop the next iterations of the caller look like the
+ * first.
  */
 static bool is_same_function(const struct pyimage *image, const struct pylayout *layout, size_t at)
 {
@@ -311,10 +313,10 @@ static bool is_same_function(const struct pyimage *image, const struct pylayout 
 }
 
 /*
- * While a frame runs its stack's height is kept elsewhere, and the frame says -1; when it calls
- * another Python function it says how high. So the innermost one runs and its callers do not, as
- * long as no C is between them. A frame that is left over from an earlier call does not run. (The
- * interpreter may say the height for a moment of C too: hence a steady frame is taken after some
+ * While a frame runs, the height of its stack is kept elsewhere and the frame has -1; when it calls
+ * another Python function, the frame has the height. So the innermost frame is running and its
+ * callers are not, unless C is between them. A stale frame of an earlier call is not running. (The
+ * interpreter may store the height during C code, too, so an unchanged frame is accepted after some
  * tries.)
  */
 static bool is_in_right_state(const struct pyimage *image, const struct pylayout *layout,
@@ -327,14 +329,14 @@ static bool is_in_right_state(const struct pyimage *image, const struct pylayout
 		return true;
 	memcpy(&height, frame + layout->frame_stacktop, 4);
 	if (!image->frame_count && image->partial)
-		return true; /* what it called was not kept */
+		return true; /* the frame it called was left out */
 	if (innermost)
 		return height < 0 || (steady && image->tries > TRIES_STRICT);
 	return height >= 0 || called_by_c;
 }
 
-/* False: not to be kept. An innermost frame counts as it was in copy 2, its callers must be the
-   same in all. */
+/* False: reject the frame. An innermost frame is taken from copy 2, its callers must be the same in
+   all copies. */
 static bool pyimage_is_kept(const struct pyimage *image, const struct pylayout *layout, size_t at,
 			    bool innermost)
 {
@@ -345,7 +347,7 @@ static bool pyimage_is_kept(const struct pyimage *image, const struct pylayout *
 	return is_in_right_state(image, layout, image->copy[1] + at, innermost, steady);
 }
 
-/* A function that changes all the time: it is left out with all that it called, if its caller is
+/* A function that changes during every read is left out together with its callees, if its caller is
    certain. */
 static bool leave_out(struct pyimage *image, const struct pylayout *layout, size_t at)
 {
@@ -358,7 +360,7 @@ static bool leave_out(struct pyimage *image, const struct pylayout *layout, size
 	       process_memory_word(image->copy[2] + at, layout->frame_previous) == caller;
 }
 
-/* From the innermost out. */
+/* From the innermost frame outwards. */
 static void pyimage_follow(struct pyimage *image, const struct pymemory *memory)
 {
 	const struct pylayout *layout = memory->layout;
@@ -411,12 +413,13 @@ bool pyimage_want(struct pyimage *image, struct pycode_wanted **wanted, size_t *
 {
 	for (size_t i = 0; i < image->frame_count; i++) {
 		uint64_t address = image->frames[i].code_address;
-		size_t at = *count, near = *count > 64 ? *count - 64 : 0;
+		size_t at = *count, first = *count > 64 ? *count - 64 : 0;
 
-		/* Only the latest are looked at: twice is allowed, and stacks repeat themselves. */
-		while (at > near && (*wanted)[at - 1].address != address)
+		/* Only the latest entries are compared: stacks repeat, and duplicates are
+		   allowed. */
+		while (at > first && (*wanted)[at - 1].address != address)
 			at--;
-		if (at > near) {
+		if (at > first) {
 			image->codes[i] = (uint32_t)(at - 1);
 			continue;
 		}
@@ -436,7 +439,7 @@ bool pyimage_want(struct pyimage *image, struct pycode_wanted **wanted, size_t *
 	return true;
 }
 
-/* On the data stack a frame begins where the one before it ends, and a chunk with its first one. */
+/* On the data stack a frame begins at the end of the previous one, or at the start of a chunk. */
 static bool is_adjacent(const struct pyimage *image, const struct pystack_frame *inner,
 			const struct pystack_frame *outer, const struct pyimage_region *region)
 {
@@ -486,6 +489,6 @@ bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 	}
 	if (fits_together(image, pyimage_frame_bytes(layout)))
 		return true;
-	image->known = false; /* a place may have been taken for another kind of memory */
+	image->known = false; /* the kind of a region may have been misjudged */
 	return false;
 }

@@ -18,8 +18,8 @@ const struct pylayout *pylayout_find(int minor)
 }
 
 /*
- * The description is a list of 64-bit words in groups; versions differ in what a group holds. A row
- * for each word that is taken: its place from the start of _PyRuntime, in words.
+ * The description is a list of 64-bit words in groups, which differ between versions. One row for
+ * each used word: its position from the start of _PyRuntime, in words.
  */
 struct described {
 	uint16_t word;

@@ -1,8 +1,7 @@
 /*
- * Where a CPython keeps what a reader from outside needs: offsets in bytes, by minor version. 3.11
- * and 3.12 say nothing about themselves; from 3.13 on _PyRuntime begins with a description
- * (_Py_DebugOffsets), which replaces the table's values where it has them. The table is made from
- * the headers by tools/gen-pylayout.
+ * Offsets of CPython's structs in bytes, by minor version. 3.11 and 3.12 have no description of
+ * themselves; since 3.13 _PyRuntime begins with one (_Py_DebugOffsets), whose values replace those
+ * of the table. The table is generated from the headers by tools/gen-pylayout.
  */
 #ifndef KYMO_COLLECT_PYTHON_PYLAYOUT_H
 #define KYMO_COLLECT_PYTHON_PYLAYOUT_H
@@ -13,7 +12,7 @@
 #define PYLAYOUT_OLDEST 11
 #define PYLAYOUT_NEWEST 14
 
-/* One list: the struct, the table and tools/gen-pylayout follow it. */
+/* This list defines the struct, the table and the output of tools/gen-pylayout. */
 #define PYLAYOUT_FIELDS(X) \
 	X(runtime_finalizing) \
 	X(runtime_interpreters_head) \
@@ -110,19 +109,18 @@
 	X(task_node)
 
 struct pylayout {
-	int minor; /* of the version: 11 is 3.11 */
+	int minor; /* version: 11 is 3.11 */
 #define X(name) int32_t name;
 	PYLAYOUT_FIELDS(X)
 #undef X
 };
 
-/* The layout of 3.minor; of the newest one known where it is newer. NULL below 3.11. */
+/* The layout of 3.minor; for a newer version that of the newest known one. NULL below 3.11. */
 const struct pylayout *pylayout_find(int minor);
 
-#define PYLAYOUT_DEBUG_BYTES \
-	1024 /* of _PyRuntime, from its start: more than any version describes */
-/* Takes over what _Py_DebugOffsets of that version says. 0, or -EINVAL: there is none, or it makes
-   no sense. */
+/* from the start of _PyRuntime: larger than the description of any version */
+#define PYLAYOUT_DEBUG_BYTES 1024
+/* Takes the values of _Py_DebugOffsets. 0, or -EINVAL: missing or invalid. */
 int pylayout_describe(struct pylayout *layout, const void *runtime, size_t bytes);
 
 #endif

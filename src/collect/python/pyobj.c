@@ -15,7 +15,7 @@
 #define FLAG_INLINE_VALUES (1u << 2)
 
 #define MARK_BITS 3u
-#define MARK_NUMBER 3u /* a small number in the word itself, of the interpreter's own */
+#define MARK_NUMBER 3u /* a small number stored in the word itself, used by the interpreter */
 
 uint64_t pyobj_reference(const struct pymemory *memory, uint64_t word)
 {
@@ -29,7 +29,7 @@ uint64_t pyobj_reference(const struct pymemory *memory, uint64_t word)
 static size_t pyobj_put_utf8(uint32_t point, char *out)
 {
 	if (point >= 0xd800 && point < 0xe000)
-		point = 0xfffd; /* half of a pair: no character */
+		point = 0xfffd; /* a lone surrogate is not a character */
 	if (point < 0x80) {
 		out[0] = (char)point;
 		return 1;
@@ -88,12 +88,12 @@ ssize_t pyobj_text(const struct pymemory *memory, uint64_t object, char *out, si
 	memcpy(&state, head + layout->unicode_state, 4);
 	length = process_memory_word(head, layout->unicode_length);
 	state >>= layout->unicode_kind_shift;
-	kind = state & 7; /* then compact and ascii, one bit each */
+	kind = state & 7; /* followed by compact and ascii, one bit each */
 	if ((kind != 1 && kind != 2 && kind != 4) || !(state & 8) || length > TEXT_CHARS_MOST)
 		return -EINVAL;
 	start = (size_t)(state & 16 ? layout->unicode_ascii_size : layout->unicode_compact_size);
 	if (length > out_bytes)
-		length = out_bytes; /* each takes a byte at least */
+		length = out_bytes; /* each character has at least one byte */
 	bytes = length * kind;
 	if (start + bytes > (size_t)got) {
 		data = own = malloc(bytes + 1);
@@ -110,8 +110,7 @@ ssize_t pyobj_text(const struct pymemory *memory, uint64_t object, char *out, si
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
 
-/* The entries of a table of keys; values come from there, or (values != 0) from an array beside
-   it. */
+/* The entries of a table of keys. The values are in it or, if values != 0, in a separate array. */
 struct entries {
 	unsigned char *bytes;
 	size_t count, width; /* 24: hash, key, value; 16: key, value */
@@ -194,7 +193,8 @@ bool pyobj_dict_each(const struct pymemory *memory, uint64_t dict,
 	return ok;
 }
 
-/* The place of an ASCII key; -1: none. All keys are read at once: there may be thousands. */
+/* The index of an ASCII key; -1: none. All keys are read at once, because there may be
+   thousands. */
 static ssize_t find_key(const struct pymemory *memory, const struct entries *entries,
 			const char *key)
 {
@@ -238,7 +238,7 @@ uint64_t pyobj_dict_get(const struct pymemory *memory, uint64_t dict, const char
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Where an instance keeps its attributes: a dict, or an array of values beside the keys of its
+/* The storage of an instance's attributes: a dict, or an array of values for the keys of its
    type. */
 static void find_attributes(const struct pymemory *memory, uint64_t object, uint64_t flags,
 			    uint64_t *out_dict, uint64_t *out_values)
@@ -284,7 +284,7 @@ uint64_t pyobj_attribute(const struct pymemory *memory, uint64_t object, const c
 	return value;
 }
 
-/* ---- what a value is ------------------------------------------------------------------------- */
+/* ---- repr ------------------------------------------------------------------------------------ */
 
 bool pyobj_type(const struct pymemory *memory, uint64_t object, char *out, size_t out_bytes)
 {
@@ -335,7 +335,7 @@ static void pyobj_add_text(const struct pymemory *memory, uint64_t object, struc
 	buf_text(out, keep < (size_t)got ? "…'" : "'");
 }
 
-/* Numbers of 30-bit digits; beyond 18 decimal digits, how many bits it has. */
+/* Numbers of 30-bit digits; beyond 18 decimal digits, their number of bits. */
 static void add_integer(const struct pymemory *memory, uint64_t object, struct buf *out)
 {
 	const struct pylayout *layout = memory->layout;
@@ -369,7 +369,7 @@ static void add_float(const struct pymemory *memory, uint64_t object, struct buf
 	double value;
 
 	memcpy(&value, &bits, 8);
-	/* The shortest text that reads back as the same number, as repr() gives it. */
+	/* The shortest text that parses to the same number, like repr(). */
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (isnan(value) || strtod(text, NULL) == value)

@@ -1,5 +1,4 @@
-/* Python objects of another process: texts, dictionaries, attributes, and a repr made from
-   outside. */
+/* Reads Python objects of another process: strings, dictionaries, attributes, and a repr. */
 #ifndef KYMO_COLLECT_PYTHON_PYOBJ_H
 #define KYMO_COLLECT_PYTHON_PYOBJ_H
 
@@ -16,22 +15,21 @@ struct pymemory {
 	const struct pylayout *layout;
 };
 
-/* What a word of a frame refers to: 3.14 keeps marks in its lowest bits. 0: no object. */
+/* The object that a word of a frame refers to: 3.14 has tags in the lowest bits. 0: no object. */
 uint64_t pyobj_reference(const struct pymemory *memory, uint64_t word);
-/* A str as UTF-8, NUL-ended, cut at a character; its bytes, or a negative errno: no str can be read
-   there. */
+/* Reads a str as NUL-terminated UTF-8, truncated at a character. Returns its bytes, or a negative
+   errno: not a readable str. */
 ssize_t pyobj_text(const struct pymemory *memory, uint64_t object, char *out, size_t out_bytes);
-/* Calls `each` for every key and value; until it gives false. False: no dict can be read there. */
+/* Calls `each` for every key and value, until it returns false. False: not a readable dict. */
 bool pyobj_dict_each(const struct pymemory *memory, uint64_t dict,
 		     bool (*each)(void *context, uint64_t key, uint64_t value), void *context);
-/* The value of a key that is a str; 0: none. */
+/* The value of a str key; 0: none. */
 uint64_t pyobj_dict_get(const struct pymemory *memory, uint64_t dict, const char *key);
 /* An attribute of an instance, from its dict or its inline values; 0: none. */
 uint64_t pyobj_attribute(const struct pymemory *memory, uint64_t object, const char *name);
-/* The type's name, as "dict" or "torch.Tensor". False: cannot be read. */
+/* The name of the type, such as "dict" or "torch.Tensor". False: not readable. */
 bool pyobj_type(const struct pymemory *memory, uint64_t object, char *out, size_t out_bytes);
-/* Appends what repr() would say of simple values, and type and size of others: at most `most`
-   bytes. */
+/* Appends the repr() of simple values, or the type and size of others, at most `most` bytes. */
 void pyobj_repr(const struct pymemory *memory, uint64_t object, struct buf *out, size_t most);
 
 #endif

@@ -19,7 +19,7 @@
 
 struct interpreter {
 	uint64_t address;
-	uint64_t threads_head; /* as read with the samples */
+	uint64_t threads_head; /* as read with the sample */
 	uint64_t gil; /* address of its GIL */
 	unsigned char gil_bytes[32];
 };
@@ -36,7 +36,7 @@ struct pystack_inside {
 	bool listed;
 };
 
-/* ---- who is there ---------------------------------------------------------------------------- */
+/* ---- interpreters and threads ---------------------------------------------------------------- */
 
 static uint64_t pointer_at(const struct pystack *stack, uint64_t address, int32_t offset)
 {
@@ -56,7 +56,7 @@ static struct pyimage *image_of(struct pystack_inside *inside, size_t from, uint
 	return NULL;
 }
 
-/* Puts the thread at place `at`: one that is known, or a new one. */
+/* Puts a known or new thread at index `at`. */
 static int place_thread(struct pystack_inside *inside, size_t at, uint64_t state)
 {
 	struct pyimage *image;
@@ -129,7 +129,7 @@ static int pystack_list_all(struct pystack *stack)
 	return rc ? rc : threads ? 0 : -EAGAIN;
 }
 
-/* Whether the lists that were read with the samples are those that we know. */
+/* True if the lists read with the sample are the known ones. */
 static bool is_list_right(const struct pystack *stack)
 {
 	const struct pystack_inside *inside = stack->inside;
@@ -173,8 +173,7 @@ static void pystack_add_process(struct pystack *stack)
 	}
 }
 
-/* Reads the threads that are still wanted, and checks each. False: the list of threads has
-   changed. */
+/* Reads and checks the remaining threads. False: the list of threads has changed. */
 static int read_images(struct pystack *stack, bool *out_list_right)
 {
 	struct pystack_inside *inside = stack->inside;
@@ -188,12 +187,12 @@ static int read_images(struct pystack *stack, bool *out_list_right)
 			return -ENOMEM;
 	rc = process_memory_batch_read(&inside->batch, stack->pid);
 	if (!rc && !inside->batch.parts[0].ok)
-		rc = -EFAULT; /* another program runs there now: exec */
+		rc = -EFAULT; /* another program after an exec */
 	*out_list_right = !rc && is_list_right(stack);
 	return rc;
 }
 
-/* Every code object once. */
+/* Each code object is read once. */
 static int want_codes(struct pystack *stack)
 {
 	struct pystack_inside *inside = stack->inside;
@@ -317,15 +316,14 @@ static int pystack_failed(struct pystack *stack, int rc, struct kymo_error *err)
 {
 	if (rc == -EAGAIN)
 		return error_set(err, EAGAIN,
-				 "the Python of process %d has not begun yet, or has ended",
+				 "the Python of process %d is not initialised yet or has ended",
 				 (int)stack->pid);
 	if (rc == -ENOMEM)
-		return error_set(err, ENOMEM, "no memory to read process %d", (int)stack->pid);
+		return error_set(err, ENOMEM, "out of memory for process %d", (int)stack->pid);
 	return process_memory_refused(err, stack->pid, -rc);
 }
 
-/* A descriptor tells of the process's end for little; where there are none, its start time for
-   more. */
+/* Polling a pidfd is cheap; without one the start time is compared. */
 static bool pystack_has_ended(const struct pystack *stack)
 {
 	struct pollfd fd = { .fd = stack->process_fd, .events = POLLIN };
@@ -345,7 +343,8 @@ int pystack_read(struct pystack *stack, struct kymo_error *err)
 	for (size_t i = 0; i < inside->image_count; i++) {
 		struct pyimage *image = inside->images[i];
 
-		image->known = image->known && image->done; /* what failed is looked for anew */
+		/* regions of a failed thread are searched again */
+		image->known = image->known && image->done;
 		image->done = false;
 		image->tries = 0;
 	}
@@ -371,7 +370,7 @@ struct naming {
 	size_t left;
 };
 
-/* An entry of threading._active: its key is an int, the ident. */
+/* An entry of threading._active: its key is the ident. */
 static bool name_one(void *context, uint64_t key, uint64_t value)
 {
 	struct naming *naming = context;
@@ -459,7 +458,7 @@ int pystack_open(struct pystack *stack, pid_t pid, struct kymo_error *err)
 		return rc;
 	stack->memory = (struct pymemory){ pid, &stack->python.layout };
 	stack->inside = calloc(1, sizeof(*stack->inside));
-	return stack->inside ? 0 : error_set(err, ENOMEM, "no memory to read process %d", (int)pid);
+	return stack->inside ? 0 : error_set(err, ENOMEM, "out of memory for process %d", (int)pid);
 }
 
 void pystack_close(struct pystack *stack)

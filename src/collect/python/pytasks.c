@@ -11,14 +11,14 @@
 #define DEEPEST 1000 /* coroutines of a task */
 #define HEAD_BYTES 192 /* of a task */
 #define GENERATOR_BYTES 192 /* of a generator, up to the variables of its frame */
-#define WRAPPED 16 /* where an awaitable that only passes on keeps what it passes on to */
+#define WRAPPED 16 /* offset of the wrapped object in an awaitable that only delegates */
 #define TYPES_KNOWN 64
 #define BASES_MOST 32
-#define HEIGHT_MOST 65536 /* of a frame's stack, in words */
+#define HEIGHT_MOST 65536 /* of the stack of a frame, in words */
 
 enum kind { KIND_OTHER, KIND_TASK, KIND_GENERATOR, KIND_WRAPPER };
 
-/* Types are few, and objects many. */
+/* A cache: there are few types and many objects. */
 struct known_type {
 	uint64_t address;
 	enum kind kind;
@@ -30,7 +30,7 @@ struct reader {
 	const struct pylayout *layout;
 	struct known_type types[TYPES_KNOWN];
 	size_t type_count;
-	uint64_t loop, loop_ident; /* the last one that was asked for its thread */
+	uint64_t loop, loop_ident; /* the last loop and the ident of its thread */
 	uint64_t now_ns;
 };
 
@@ -38,17 +38,18 @@ struct reader {
 struct link {
 	uint64_t address;
 	unsigned char bytes[GENERATOR_BYTES];
-	uint64_t top_at, top; /* the word on top of its stack: what it waits for; 0: nothing */
+	/* the word on top of its stack, which is what it waits for; 0: nothing */
+	uint64_t top_at, top;
 };
 
 struct chain {
 	unsigned char head[HEAD_BYTES]; /* of the task */
-	struct link *links; /* the outermost first */
+	struct link *links; /* outermost first */
 	size_t count, room;
 	enum pytasks_state state;
 };
 
-/* ---- what an object is ----------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static bool type_name(const struct reader *reader, uint64_t type, char *out, size_t out_bytes)
 {
@@ -84,7 +85,7 @@ static enum kind kind_by_name(const struct reader *reader, uint64_t type)
 	return KIND_OTHER;
 }
 
-/* Classes may be made from asyncio's Task; the other ones cannot be base classes. */
+/* asyncio's Task may have subclasses; the other types cannot. */
 static enum kind kind_of_type(const struct reader *reader, uint64_t type)
 {
 	enum kind kind = kind_by_name(reader, type);
@@ -138,14 +139,13 @@ static int8_t pytasks_state_of(const struct reader *reader, const struct link *l
 	return (int8_t)link->bytes[reader->layout->gen_frame_state];
 }
 
-/* As CPython numbers them: below 0 not running, and the lowest of all has not begun. */
+/* States as in CPython: below 0 not running; the lowest is not started. */
 static bool has_begun(const struct reader *reader, const struct link *link)
 {
 	return pytasks_state_of(reader, link) > (reader->layout->minor >= 13 ? -3 : -2);
 }
 
-/* Whether it waits for another one, and did not just yield: by its state, or by the instruction
-   that it goes on with. */
+/* True if it awaits another object rather than yields, by its state or its next instruction. */
 static bool is_waiting(const struct reader *reader, const struct link *link)
 {
 	const struct pylayout *layout = reader->layout;
@@ -162,7 +162,7 @@ static bool is_waiting(const struct reader *reader, const struct link *link)
 	       (next[1] & 3) >= 2; /* RESUME: 2 after `yield from`, 3 after `await` */
 }
 
-/* Where the top of its stack is; 0: nothing makes sense. */
+/* The address of the top of its stack; 0: inconsistent. */
 static uint64_t pytasks_top_of(const struct reader *reader, const struct link *link)
 {
 	const struct pylayout *layout = reader->layout;
@@ -198,7 +198,7 @@ static struct link *add_link(struct chain *chain, uint64_t address)
 	return &chain->links[chain->count++];
 }
 
-/* Reads one; what it waits for goes to *out_next. False: the task runs, or is being changed. */
+/* Reads one link; *out_next is what it waits for. False: the task is running or changing. */
 static bool follow_one(struct reader *reader, struct chain *chain, uint64_t address,
 		       uint64_t *out_next)
 {
@@ -256,8 +256,7 @@ static bool add_again(const struct reader *reader, struct process_memory_batch *
 	       (!link->top_at || process_memory_batch_add(batch, link->top_at, &again->top, 8));
 }
 
-/* The counts of references and weak references before the state of the frame may change at any
-   time. */
+/* Reference counts and weak references, before the frame state, may change at any time. */
 static bool pytasks_is_same(const struct reader *reader, const struct link *link,
 			    const struct again *again)
 {
@@ -280,7 +279,7 @@ static bool is_same_head(const struct reader *reader, const unsigned char *one,
 		       process_memory_int(other, layout->task_state);
 }
 
-/* From the outermost in and out again, in one system call. */
+/* Reads the links forwards and backwards in one system call. */
 static bool pytasks_is_steady(const struct reader *reader, uint64_t task, const struct chain *chain)
 {
 	struct process_memory_batch batch = { 0 };
@@ -308,7 +307,7 @@ static bool pytasks_is_steady(const struct reader *reader, uint64_t task, const 
 
 /* ---- one task -------------------------------------------------------------------------------- */
 
-/* Fills the function and the line; false: that is no code object. */
+/* Fills the function and the line; false: not a code object. */
 static bool locate(struct reader *reader, const struct link *link, struct pystack_frame *frame)
 {
 	const struct pylayout *layout = reader->layout;
@@ -347,7 +346,7 @@ static bool pytasks_take_frames(struct reader *reader, const struct chain *chain
 	return task->frames != NULL;
 }
 
-/* Until somebody asks, 3.12 and later keep only the number of one that was given no name. */
+/* Since 3.12 a task without a name has only a number until its name is read. */
 static void pytasks_take_name(const struct reader *reader, const struct chain *chain,
 			      struct pytasks_one *task)
 {
@@ -398,7 +397,7 @@ static void pytasks_describe(struct reader *reader, const struct chain *chain,
 		pyobj_type(reader->memory, task->waiter, task->waits_for, sizeof(task->waits_for));
 }
 
-/* False: it is no task, or one that has ended. */
+/* False: not a task, or ended. */
 static bool read_task(struct reader *reader, struct chain *chain, struct pytasks_one *task)
 {
 	const struct pylayout *layout = reader->layout;

@@ -1,8 +1,8 @@
 /*
- * asyncio's tasks of another process that are not running: their coroutines, outermost to
- * innermost, where each one is suspended, and who waits for whom. Nothing runs in the process, and
- * it is not stopped: a task counts only if all its coroutines were suspended and the same before
- * and after, read forwards and backwards in one system call.
+ * Reads asyncio tasks of another process that are not running: their coroutines from outermost to
+ * innermost, where each is suspended, and which task waits for which. The process is not stopped,
+ * and no code runs in it. A task is accepted only if all its coroutines were suspended and
+ * unchanged when read forwards and backwards in one system call.
  */
 #ifndef KYMO_COLLECT_PYTHON_PYTASKS_H
 #define KYMO_COLLECT_PYTHON_PYTASKS_H
@@ -14,27 +14,27 @@
 #include "collect/python/pystack.h"
 
 #define PYTASKS_NAME_BYTES 96
-#define PYTASKS_MOST 20000 /* of a process; further ones are only said to be there */
+#define PYTASKS_MOST 20000 /* of a process; more are only indicated (.cut) */
 
 enum pytasks_state {
 	PYTASKS_SUSPENDED,
 	PYTASKS_RUNNING, /* its frames are on the stack of a thread */
-	PYTASKS_NEW, /* it has not begun */
-	PYTASKS_MISSED, /* it changed while it was read, each time */
+	PYTASKS_NEW, /* not started */
+	PYTASKS_MISSED, /* it changed during every read */
 };
 
 struct pytasks_one {
 	uint64_t address;
-	uint64_t waiter; /* the future that it waits for; 0: none, it is about to run */
-	uint64_t ident; /* of the thread that runs its loop; 0: not known */
+	uint64_t waiter; /* the future it waits for; 0: none, it is ready to run */
+	uint64_t ident; /* of the thread of its event loop; 0: unknown */
 	enum pytasks_state state;
 	char name[PYTASKS_NAME_BYTES];
 	char waits_for[PYTASKS_NAME_BYTES]; /* the waiter's type; "": none */
-	struct pystack_frame *frames; /* the innermost first; valid until the next pystack_read() */
+	struct pystack_frame *frames; /* innermost first; valid until the next pystack_read() */
 	size_t frame_count;
 };
 
-/* One task that waits for another one's end. Places in the list of tasks. */
+/* A task that waits for the end of another, as indices of the list of tasks. */
 struct pytasks_link {
 	uint32_t waiting, awaited;
 };
@@ -47,13 +47,12 @@ struct pytasks {
 	bool cut; /* there are more than PYTASKS_MOST */
 };
 
-/* After pystack_read(). None where asyncio was never imported. False: no memory, what was found is
-   there. */
+/* Call it after pystack_read(). No tasks if asyncio is not imported. False: out of memory, the list
+   is incomplete. */
 bool pytasks_read(struct pystack *stack, struct pytasks *out);
 void pytasks_free(struct pytasks *tasks);
 
-/* Between the files of this name; pytasks_find.c. Addresses of tasks, in no order, some of them
-   perhaps not tasks any more. */
+/* pytasks_find.c: addresses of tasks in no order; some may no longer be tasks. */
 struct pytasks_found {
 	struct {
 		uint64_t address, ident;

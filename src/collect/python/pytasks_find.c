@@ -1,4 +1,4 @@
-/* Where asyncio keeps its tasks: sets of weak references until 3.13, lists from 3.14 on. */
+/* Finds the tasks of asyncio: in sets of weak references until 3.13, in lists since 3.14. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool pytasks_find_add(struct pytasks_found *found, uint64_t address, uint
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* The entries of a set, in one piece; NULL: no set can be read there. */
+/* The entries of a set in one block; NULL: not a readable set. */
 static uint64_t *read_set(const struct pymemory *memory, uint64_t set, size_t *out_count)
 {
 	const struct pylayout *layout = memory->layout;
@@ -109,7 +109,7 @@ static bool add_module(const struct pymemory *memory, uint64_t interpreter,
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A ring of nodes, each inside of a task; its head is none. */
+/* A circular list of nodes, each embedded in a task; the head is not in a task. */
 static bool add_list(const struct pymemory *memory, uint64_t head, uint64_t ident,
 		     struct pytasks_found *found)
 {

@@ -1,7 +1,7 @@
 /*
- * Who waits for whom. A task that ends calls back those that wait for it, and what it calls is
- * known to it: the waiting task itself (`await task`), a group that knows its parent, or a function
- * that holds the future on which the other one waits (gather, wait, wait_for, shield).
+ * Finds which task waits for which. A task has callbacks for its end: the waiting task itself
+ * (`await task`), a task group, which has its parent, or a function that holds the future on which
+ * the other task waits (gather, wait, wait_for, shield).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "collect/python/pytasks.h"
 #include "collect/native/process_memory.h"
 
-#define CALLBACKS_MOST 64 /* of a task that are looked at */
-#define HELD_MOST 64 /* things that a callback holds */
+#define CALLBACKS_MOST 64 /* of a task that are read */
+#define HELD_MOST 64 /* objects held by a callback */
 #define CELL_VALUE 16
 
 struct place {
-	uint64_t key; /* the address of a task, or of what it waits for */
+	uint64_t key; /* the address of a task, or of the future it waits for */
 	uint32_t task;
 };
 
@@ -23,8 +23,8 @@ struct connecting {
 	struct pytasks *tasks;
 	struct place *by_address, *by_waiter;
 	size_t waiter_count, link_room;
-	uint32_t awaited; /* the one that is looked at */
-	bool failed; /* no memory */
+	uint32_t awaited; /* the task whose callbacks are read */
+	bool failed; /* out of memory */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -36,7 +36,7 @@ static int compare_places(const void *a, const void *b)
 	return one->task < other->task ? -1 : one->task > other->task;
 }
 
-/* The first of that key, or where it would be. */
+/* The first entry with that key, or its insertion point. */
 static size_t pytasks_links_find(const struct place *places, size_t count, uint64_t key)
 {
 	size_t low = 0, high = count;
@@ -91,7 +91,7 @@ static void connect_future(struct connecting *c, uint64_t future)
 		connect_to(c, c->by_waiter[at].task);
 }
 
-/* ---- what a callback holds ------------------------------------------------------------------- */
+/* ---- objects held by a callback -------------------------------------------------------------- */
 
 static void each_held(struct connecting *c, uint64_t tuple, bool cells)
 {
@@ -116,7 +116,7 @@ static void from_builtin(struct connecting *c, uint64_t callback)
 					  callback + (uint64_t)c->memory->layout->cfunction_self));
 }
 
-/* A method of a group of tasks. */
+/* A method of a task group. */
 static void from_method(struct connecting *c, uint64_t callback)
 {
 	uint64_t group = process_memory_pointer(
@@ -164,7 +164,7 @@ static void from_callback(struct connecting *c, uint64_t callback)
 
 /* ---- the callbacks of a task ----------------------------------------------------------------- */
 
-/* The further ones: a list of pairs of function and context. */
+/* The remaining callbacks: a list of (function, context). */
 static void pytasks_links_from_list(struct connecting *c, uint64_t list)
 {
 	const struct pymemory *memory = c->memory;

@@ -18,8 +18,8 @@
 #include "collect/python/stacktrie.h"
 #include "record/record.h"
 
-#define LOOK_NS 100000000ull /* for children, and for what is configured */
-#define FIRST_TRY_NS 20000000ull /* after a process was seen without Python; doubles */
+#define LOOK_NS 100000000ull /* between two searches for children and changed settings */
+#define FIRST_TRY_NS 20000000ull /* after a process was found without Python; doubles */
 #define LONGEST_TRY_NS 200000000ull
 #define FLIGHT_NODES 4000 /* less than half of a ring */
 #define CHILDREN_BYTES 16384
@@ -28,13 +28,13 @@ struct watched {
 	pid_t pid;
 	uint64_t starttime;
 	struct pystack stack;
-	bool open; /* the stack is */
+	bool open; /* stack is open */
 	bool gone;
 	uint64_t try_ns,
-		pause_ns; /* the next attempt to find Python, and the pause after that one */
+		pause_ns; /* time of the next attempt to find Python, and the pause after it */
 	uint64_t next_ns;
 	uint64_t look_ns;
-	struct slow_zones slow;
+	struct slow_zones zones;
 };
 
 struct sampler_inside {
@@ -44,17 +44,17 @@ struct sampler_inside {
 	pthread_mutex_t lock; /* held while processes are added, not while they are read */
 	pthread_cond_t wake;
 	bool stop;
-	pid_t *added; /* waiting to be watched */
+	pid_t *added; /* pids to be added by the thread */
 	size_t added_count, added_room;
-	/* the thread's own */
+	/* used by the thread only */
 	struct watched **watched;
 	size_t watched_count, watched_room;
 	struct stacktrie trie;
 	uint32_t period_name;
 	uint64_t period_ns; /* 0: none */
 	struct sampler_stats stats;
-	/* what others are told, under the lock */
-	struct sampler_stats told;
+	/* a copy for other threads, under the lock */
+	struct sampler_stats published;
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -108,7 +108,7 @@ static void write_sample(struct sampler_inside *inside, struct watched *one, uin
 
 /* ---- a process ------------------------------------------------------------------------------- */
 
-static void lose(struct watched *one, uint64_t now_ns)
+static void close_stack(struct watched *one, uint64_t now_ns)
 {
 	pystack_close(&one->stack);
 	one->open = false;
@@ -127,7 +127,7 @@ static bool find_python(struct sampler_inside *inside, struct watched *one, uint
 	rc = pystack_open(&one->stack, one->pid, NULL);
 	one->gone = rc == -ESRCH || paths_starttime(one->pid) != one->starttime;
 	if (rc || one->gone) {
-		lose(one, now_ns);
+		close_stack(one, now_ns);
 		return false;
 	}
 	one->open = true;
@@ -149,10 +149,10 @@ static void sampler_take(struct sampler_inside *inside, struct watched *one, uin
 		return;
 	}
 	one->gone = rc == -ESRCH;
-	lose(one, now_ns); /* not begun yet, on its way out, or another program by now */
+	close_stack(one, now_ns); /* Python is starting or ending, or the process has called exec */
 }
 
-/* ---- who is watched -------------------------------------------------------------------------- */
+/* ---- sampled processes ----------------------------------------------------------------------- */
 
 static void python_sampler_watch(struct sampler_inside *inside, pid_t pid)
 {
@@ -178,7 +178,7 @@ static void python_sampler_watch(struct sampler_inside *inside, pid_t pid)
 	one->starttime = starttime;
 	one->pause_ns = FIRST_TRY_NS;
 	one->next_ns = clock_monotonic_ns();
-	slow_zones_init(&one->slow, inside->live_dir, pid, starttime);
+	slow_zones_init(&one->zones, inside->live_dir, pid, starttime);
 	inside->watched[inside->watched_count++] = one;
 }
 
@@ -186,7 +186,7 @@ static void unwatch(struct watched *one)
 {
 	if (one->open)
 		pystack_close(&one->stack);
-	slow_zones_fini(&one->slow);
+	slow_zones_fini(&one->zones);
 	free(one);
 }
 
@@ -206,7 +206,7 @@ static void look_for_children(struct sampler_inside *inside, pid_t pid, pid_t ti
 	}
 }
 
-/* Once in a while: children, and whether it is still there. */
+/* From time to time: finds children, and checks that the process exists. */
 static void sampler_look(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
 {
 	one->look_ns = now_ns + LOOK_NS;
@@ -224,12 +224,11 @@ static void sampler_visit(struct sampler_inside *inside, struct watched *one, ui
 
 	if (now_ns >= one->look_ns)
 		sampler_look(inside, one, now_ns);
-	if (slow_zones_look(&one->slow, inside->options.slow_ns, cause, sizeof(cause)))
+	if (slow_zones_look(&one->zones, inside->options.slow_ns, cause, sizeof(cause)))
 		sampler_take(inside, one, sampler_intern(cause));
 	if (inside->period_ns && now_ns >= one->next_ns && !one->gone) {
 		sampler_take(inside, one, inside->period_name);
-		/* In step with the clock; what was missed while the machine was busy is not made up
-		   for. */
+		/* Keeps a fixed rate; samples missed on a busy machine are not taken later. */
 		one->next_ns += inside->period_ns;
 		if (one->next_ns < now_ns)
 			one->next_ns = now_ns + inside->period_ns;
@@ -249,10 +248,10 @@ static void take_added(struct sampler_inside *inside)
 
 static uint64_t next_visit(const struct sampler_inside *inside, uint64_t now_ns)
 {
-	uint64_t next = now_ns + LOOK_NS, slow = inside->options.slow_ns / 4;
+	uint64_t next = now_ns + LOOK_NS, slow_ns = inside->options.slow_ns / 4;
 
-	if (slow && slow < LOOK_NS)
-		next = now_ns + (slow > 1000000 ? slow : 1000000);
+	if (slow_ns && slow_ns < LOOK_NS)
+		next = now_ns + (slow_ns > 1000000 ? slow_ns : 1000000);
 	for (size_t i = 0; i < inside->watched_count; i++)
 		if (inside->period_ns && inside->watched[i]->next_ns < next)
 			next = inside->watched[i]->next_ns;
@@ -280,7 +279,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* False: it is time to end. */
+/* False: the thread has to end. */
 static bool wait_until(struct sampler_inside *inside, uint64_t at_ns)
 {
 	struct timespec at = { (time_t)(at_ns / 1000000000u), (long)(at_ns % 1000000000u) };
@@ -288,7 +287,7 @@ static bool wait_until(struct sampler_inside *inside, uint64_t at_ns)
 
 	pthread_mutex_lock(&inside->lock);
 	inside->stats.cpu_ns = cpu_ns();
-	inside->told = inside->stats;
+	inside->published = inside->stats;
 	while (!inside->stop && !inside->added_count &&
 	       pthread_cond_timedwait(&inside->wake, &inside->lock, &at) != ETIMEDOUT)
 		;
@@ -297,7 +296,7 @@ static bool wait_until(struct sampler_inside *inside, uint64_t at_ns)
 	return !stop;
 }
 
-/* A period that has become shorter holds at once. */
+/* A shorter period takes effect at once. */
 static void take_period(struct sampler_inside *inside, uint64_t now_ns)
 {
 	uint64_t period_ns = inside->options.period_ns;
@@ -340,7 +339,7 @@ int sampler_start(struct sampler *sampler, const struct sampler_options *options
 
 	sampler->inside = NULL;
 	if (!inside)
-		return error_set(err, ENOMEM, "no memory to take samples");
+		return error_set(err, ENOMEM, "out of memory for the sampler");
 	inside->options = *options;
 	snprintf(inside->live_dir, sizeof(inside->live_dir), "%s",
 		 options->live_dir ? options->live_dir : "");
@@ -353,7 +352,8 @@ int sampler_start(struct sampler *sampler, const struct sampler_options *options
 	rc = pthread_create(&inside->thread, NULL, sampler_run, inside);
 	if (rc) {
 		free(inside);
-		return error_set(err, rc, "no thread to take samples in: %s", strerror(rc));
+		return error_set(err, rc, "cannot start the thread of the sampler: %s",
+				 strerror(rc));
 	}
 	sampler->inside = inside;
 	return 0;
@@ -387,7 +387,7 @@ void sampler_stats(struct sampler *sampler, struct sampler_stats *out)
 	if (!sampler->inside)
 		return;
 	pthread_mutex_lock(&sampler->inside->lock);
-	*out = sampler->inside->told;
+	*out = sampler->inside->published;
 	pthread_mutex_unlock(&sampler->inside->lock);
 }
 
@@ -405,7 +405,7 @@ void sampler_stop(struct sampler *sampler, struct sampler_stats *last)
 	pthread_mutex_unlock(&inside->lock);
 	pthread_join(inside->thread, NULL);
 	if (last)
-		*last = inside->told;
+		*last = inside->published;
 	for (size_t i = 0; i < inside->watched_count; i++)
 		unwatch(inside->watched[i]);
 	free(inside->watched);

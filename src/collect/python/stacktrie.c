@@ -7,7 +7,7 @@
 #include "base/schema.h"
 #include "record/record.h"
 
-#define NODES_MOST (1u << 22) /* of memory: 100 MB */
+#define NODES_MOST (1u << 22) /* 100 MB of memory */
 
 void stacktrie_init(struct stacktrie *trie, size_t most)
 {
@@ -82,7 +82,7 @@ static uint32_t add_node(struct stacktrie *trie, const struct stacktrie_node *wa
 
 static uint32_t stacktrie_name_of(const struct pycode *code)
 {
-	struct pycode *mine = (struct pycode *)code; /* remembers its own number */
+	struct pycode *mine = (struct pycode *)code; /* caches its name id */
 
 	if (!mine->name_id)
 		mine->name_id = kymo__intern(code->name, strlen(code->name), code->file,
@@ -91,8 +91,8 @@ static uint32_t stacktrie_name_of(const struct pycode *code)
 	return mine->name_id;
 }
 
-/* One node for all that is not there, under its caller. */
-static uint32_t add_left_out(struct stacktrie *trie, uint32_t parent, const char *what)
+/* One node for all frames that are left out, below their caller. */
+static uint32_t add_placeholder(struct stacktrie *trie, uint32_t parent, const char *what)
 {
 	struct stacktrie_node wanted = { .parent = parent, .name = kymo_name(what) };
 
@@ -102,8 +102,8 @@ static uint32_t add_left_out(struct stacktrie *trie, uint32_t parent, const char
 uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread)
 {
 	bool cut = thread->frame_count > trie->depth_most;
-	/* What a deep recursion has further out than the frames that are kept in a ring. */
-	uint32_t node = cut ? add_left_out(trie, 0, "(frames further out)") : 0;
+	/* Outer frames of a deep recursion, which do not fit a ring. */
+	uint32_t node = cut ? add_placeholder(trie, 0, "(outer frames)") : 0;
 
 	if (cut && !node)
 		return 0;
@@ -116,7 +116,7 @@ uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thre
 		if (!node)
 			return 0;
 	}
-	return thread->partial ? add_left_out(trie, node, PYSTACK_CHANGING) : node;
+	return thread->partial ? add_placeholder(trie, node, PYSTACK_CHANGING) : node;
 }
 
 void stacktrie_fini(struct stacktrie *trie)

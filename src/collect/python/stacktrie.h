@@ -1,4 +1,4 @@
-/* Stacks as nodes of a tree of callers: rows of python.frames, written when a node is new. */
+/* Stacks as nodes of a call tree: rows of python.frames, written once for each node. */
 #ifndef KYMO_COLLECT_PYTHON_STACKTRIE_H
 #define KYMO_COLLECT_PYTHON_STACKTRIE_H
 
@@ -15,18 +15,18 @@ struct stacktrie_node {
 struct stacktrie {
 	struct stacktrie_node *slots;
 	size_t count, room;
-	uint32_t last; /* node that was given out */
-	size_t most; /* nodes; then it begins anew, with new numbers */
-	size_t depth_most; /* innermost frames of a stack that are kept */
+	uint32_t last; /* number of the last node */
+	size_t most; /* nodes; at this number it starts again, with new numbers */
+	size_t depth_most; /* innermost frames kept of a stack */
 };
 
-/* most: so that the nodes of every sample that is kept are kept too, where rows are overwritten; 0:
-   they are not. */
+/* most: limit of nodes for a ring, so that the nodes of every kept sample are kept, too; 0: rows
+   are not overwritten. */
 void stacktrie_init(struct stacktrie *trie, size_t most);
-/* The node of the thread's innermost frame; 0: it has none, or no memory. Once before each
-   sample: */
+/* Call it once before each sample. */
 void stacktrie_begin(struct stacktrie *trie);
-uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread);
+/* The node of the thread's innermost frame; 0: no frames, or out of memory. */ uint32_t
+stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread);
 void stacktrie_fini(struct stacktrie *trie);
 
 #endif

@@ -1,4 +1,4 @@
-/* `kymo attach`: what `kymo run` does, for a program that somebody else started. */
+/* `kymo attach`: records a program that is already running, like `kymo run`. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +20,9 @@
 
 #define WORDS_MOST 64
 
-/* ---- who it is ------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
-/* Its command line as words; text holds them. A kernel thread has none, and goes by its name. */
+/* The command line as words, stored in text. A kernel thread has none; its name is used. */
 static void attach_read_words(pid_t pid, char *text, size_t text_bytes, char **words)
 {
 	char path[48];
@@ -49,10 +49,10 @@ static void read_cwd(pid_t pid, char *out, size_t out_bytes)
 
 	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
 	bytes = readlink(path, out, out_bytes - 1);
-	out[bytes > 0 ? bytes : 0] = '\0'; /* of another user: not told */
+	out[bytes > 0 ? bytes : 0] = '\0'; /* not readable for other users */
 }
 
-/* ---- where it is recorded ---- */
+/* ---- the recording --------------------------------------------------------------------------- */
 
 static int make_recording(struct collector *collector, const struct attach_options *options,
 			  struct kymo_error *err)
@@ -65,27 +65,27 @@ static int make_recording(struct collector *collector, const struct attach_optio
 
 	attach_read_words(options->pid, text, sizeof(text), words);
 	run.argv = words;
-	rc = run_dirs_make(&collector->halves, &run, err);
+	rc = run_dirs_make(&collector->dirs, &run, err);
 	if (rc)
 		return rc;
-	read_cwd(options->pid, collector->halves.run.cwd, sizeof(collector->halves.run.cwd));
-	run_dirs_started(&collector->halves, options->pid, options->starttime);
+	read_cwd(options->pid, collector->dirs.run.cwd, sizeof(collector->dirs.run.cwd));
+	run_dirs_started(&collector->dirs, options->pid, options->starttime);
 	collector->moves = true;
 	return 0;
 }
 
-/* Whoever holds it is the one that watches; it goes with us, however we end. */
+/* A lock for the collector. The kernel releases it when the process ends. */
 static int claim(const char *live, pid_t pid, struct kymo_error *err)
 {
 	int fd = open(live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
-		return error_set(err, errno, "cannot open the recording of it, %s: %s", live,
+		return error_set(err, errno, "cannot open the recording %s: %s", live,
 				 strerror(errno));
 	if (!flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
 	close(fd);
-	return error_set(err, EBUSY, "another kymo attach watches process %d already", (int)pid);
+	return error_set(err, EBUSY, "another kymo attach already records process %d", (int)pid);
 }
 
 static int join_recording(struct collector *collector, const struct attach_options *options,
@@ -96,16 +96,16 @@ static int join_recording(struct collector *collector, const struct attach_optio
 		return *out_claim;
 	if (options->disk) {
 		collector->moves = true;
-		return run_dirs_take_over(&collector->halves, options->live, options->disk, err);
+		return run_dirs_take_over(&collector->dirs, options->live, options->disk, err);
 	}
-	snprintf(collector->halves.live, sizeof(collector->halves.live), "%s", options->live);
-	collector->halves.live_fd = collector->halves.disk_fd = -1;
+	snprintf(collector->dirs.live, sizeof(collector->dirs.live), "%s", options->live);
+	collector->dirs.live_fd = collector->dirs.disk_fd = -1;
 	return 0;
 }
 
-/* ---- the time in which nobody watched ---- */
+/* ---- the time without a collector ------------------------------------------------------------ */
 
-/* The last moment that is known of a process that is gone; 0: it is no collector, or lives. */
+/* The last known time of a collector that has ended; 0: not a collector, or alive. */
 static uint64_t last_ticks(const char *live, const char *process)
 {
 	struct kymo_control control;
@@ -150,11 +150,11 @@ static void write_gap(const char *live)
 	row.start_ticks = last;
 	row.duration_ticks = now - last;
 	row.events = 1;
-	row.cause = kymo_name("no collector: nobody sampled");
+	row.cause = kymo_name("no collector was running");
 	kymo__append(SCHEMA_GAPS, &row);
 }
 
-/* What was configured while nobody watched holds now; our own environment is nearer. */
+/* Applies settings that were stored without a collector. Our own environment takes precedence. */
 static void take_settings(const struct kymo_control *from)
 {
 	struct settings_value value;
@@ -169,21 +169,22 @@ static void take_settings(const struct kymo_control *from)
 	}
 }
 
-/* ---- from the beginning to the end ---- */
+/* ---- from start to end ----------------------------------------------------------------------- */
 
-/* Metrics need no permission, memory does: said once, and the rest goes on. */
-static void say_whether_stacks_can_be_read(pid_t pid)
+/* Reading memory needs permission, metrics do not. Reported once; metrics are recorded in any
+   case. */
+static void report_unreadable_stacks(pid_t pid)
 {
 	struct kymo_error err = { 0 };
 	char byte;
-	/* Nothing is ever mapped there: where we may read, that is the answer. */
+	/* Address 8 is never mapped, so a permitted read fails with EFAULT. */
 	int rc = process_memory_read(pid, 8, &byte, 1);
 
 	if (rc != -EPERM && rc != -EACCES && rc != -ENOSYS)
 		return;
 	process_memory_name_command("attach");
 	process_memory_refused(&err, pid, -rc);
-	say("metrics alone, without Python stacks: %s", err.text);
+	say("recording metrics only, no Python stacks: %s", err.text);
 }
 
 static void attach_begin(struct collector *collector, const struct attach_options *options)
@@ -191,9 +192,9 @@ static void attach_begin(struct collector *collector, const struct attach_option
 	struct proc_stat stat;
 
 	if (collector->moves)
-		archive_init(&collector->archive, collector->halves.live_fd,
-			     collector->halves.disk_fd, &options->budget);
-	/* Its children are there already, so nobody counts as seen. */
+		archive_init(&collector->archive, collector->dirs.live_fd, collector->dirs.disk_fd,
+			     &options->budget);
+	/* Its children exist already, so no process counts as seen. */
 	memset(&collector->family, 0, sizeof(collector->family));
 	family_root(&collector->family, options->pid, options->starttime,
 		    proc_stat(options->pid, &stat) ? "" : stat.name);
@@ -203,7 +204,7 @@ static void attach_begin(struct collector *collector, const struct attach_option
 		return;
 	take_settings(options->settings);
 	if (kymo__process.control->sample_period_ns || collector->slow_ns)
-		say_whether_stacks_can_be_read(options->pid);
+		report_unreadable_stacks(options->pid);
 	if (options->live)
 		write_gap(options->live);
 }
@@ -216,10 +217,10 @@ static void attach_end(struct collector *collector, struct collect_result *resul
 		archive_pass(&collector->archive);
 	collector_last_rows(collector, NULL);
 	snprintf(result->directory, sizeof(result->directory), "%s",
-		 collector->moves ? collector->halves.shown : collector->halves.live);
+		 collector->moves ? collector->dirs.shown : collector->dirs.live);
 	if (!collector->moves)
 		return;
-	/* A run that was joined goes on without us; one that we made ends here. */
+	/* A joined run continues without us; our own recording ends here. */
 	if (result->ended || !archive_has_program(&collector->archive))
 		collector_settle(collector, NULL, result);
 	else
@@ -252,14 +253,11 @@ int collect_attach(const struct attach_options *options, struct collect_result *
 		goto out;
 	guard_install();
 	attach_begin(&collector, options);
-	if (isatty(STDERR_FILENO) && !options->duration_ns)
-		say("watching pid %d until it ends; Ctrl-C ends the watching, not the program",
-		    (int)options->pid);
 	collector_supervise(&collector);
 	attach_end(&collector, result);
 	host_fini(&collector.host);
 	if (collector.moves)
-		run_dirs_close(&collector.halves);
+		run_dirs_close(&collector.dirs);
 out:
 	family_fini(&collector.family);
 	watch_fini(&collector.watch);

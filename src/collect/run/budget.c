@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALLEST_BYTES (1ull << 20) /* below it not even the first segments fit */
+#define SMALLEST_BYTES (1ull << 20) /* the first segments need as much */
 
 static const struct {
 	const char *word;
@@ -14,10 +14,10 @@ static const struct {
 } keys[] = {
 	{ "mem=", offsetof(struct budget, memory_bytes) },
 	{ "disk=", offsetof(struct budget, disk_bytes) },
-	{ "", offsetof(struct budget, memory_bytes) }, /* last: it fits everything */
+	{ "", offsetof(struct budget, memory_bytes) }, /* last: matches everything */
 };
 
-/* Bits to shift by for a suffix of length bytes; -1: there is no such suffix. */
+/* Bits to shift by for a suffix; -1: unknown suffix. */
 static int suffix_shift(const char *suffix, size_t length)
 {
 	static const char letters[] = "KMGT";
@@ -28,7 +28,7 @@ static int suffix_shift(const char *suffix, size_t length)
 	at = memchr(letters, toupper((unsigned char)*suffix), 4);
 	if (!at)
 		return -1;
-	/* "G", "GB" and "GiB" are the same here. */
+	/* "G", "GB" and "GiB" mean the same. */
 	if (length == 1 || (length == 2 && toupper((unsigned char)suffix[1]) == 'B') ||
 	    (length == 3 && !strncasecmp(suffix + 1, "iB", 2)))
 		return 10 * (int)(at - letters + 1);
@@ -74,13 +74,13 @@ int budget_parse(const char *text, struct budget *budget, struct kymo_error *err
 		int rc = parse_part(part, length, &wanted);
 
 		if (rc == -ERANGE)
-			return error_set(err, ERANGE,
-					 "a budget of \"%.*s\" is too small: 1M is the least",
+			return error_set(err, ERANGE, "\"%.*s\" is too small; the minimum is 1M",
 					 (int)length, part);
 		if (rc)
-			return error_set(err, EINVAL,
-					 "\"%s\" is not a budget; write it as 1G or mem=1G,disk=4G",
-					 text);
+			return error_set(
+				err, EINVAL,
+				"\"%s\" is not a budget; use a form such as 1G or mem=1G,disk=4G",
+				text);
 		if (!part[length])
 			break;
 		part += length + 1;

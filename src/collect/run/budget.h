@@ -1,4 +1,4 @@
-/* How much a run may hold: of memory, for each process, and of disk, for the whole run. */
+/* The limits of a run: memory for each process, disk space for the whole run. */
 #ifndef KYMO_COLLECT_RUN_BUDGET_H
 #define KYMO_COLLECT_RUN_BUDGET_H
 
@@ -15,11 +15,11 @@ struct budget {
 	uint64_t disk_bytes;
 };
 
-/* "1G" is of memory; "mem=1G", "disk=4G" and "mem=1G,disk=4G" say which. K, M, G, T are powers of
-   1,024; a bare number is bytes. What the text does not name stays as it is in *budget, also on
-   error. */
+/* "1G" is memory; "mem=1G", "disk=4G" and "mem=1G,disk=4G" name the limit. K, M, G, T are powers of
+   1,024; a bare number is bytes. Limits that the text does not name, and all limits on error, keep
+   their value in *budget. */
 int budget_parse(const char *text, struct budget *budget, struct kymo_error *err);
-/* As libkymo in the program and budget_parse() read it. */
+/* In the form that libkymo and budget_parse() read. */
 void budget_format(const struct budget *budget, char *out, size_t out_bytes);
 
 #endif

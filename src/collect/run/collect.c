@@ -24,9 +24,9 @@
 #include "record/record.h"
 
 #define FIRST_PASS_NS 20000000ull
-#define SLOW_PASS_NS 1000000000ull /* who is there, who has ended */
+#define SLOW_PASS_NS 1000000000ull /* to find new and ended processes */
 #define SHORTEST_PERIOD_NS 10000000ull
-#define STRAGGLERS_MS 100 /* children that are about to end with the program */
+#define STRAGGLERS_MS 100 /* for children that end shortly after the program */
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ static int launch(struct collector *collector, const struct collect_options *opt
 	char *const *argv = options->argv;
 	int exec_failed, rc;
 
-	snprintf(run, sizeof(run), "KYMO_RUN=%s", collector->halves.live);
+	snprintf(run, sizeof(run), "KYMO_RUN=%s", collector->dirs.live);
 	snprintf(keep, sizeof(keep), "KYMO_KEEP=%s",
 		 collector->keep == KYMO_KEEP_ALL ? "all" : "flight");
 	budget_format(&options->budget, budget + strlen(budget), sizeof(budget) - strlen(budget));
@@ -58,9 +58,8 @@ static int launch(struct collector *collector, const struct collect_options *opt
 	return 0;
 }
 
-/* A pipe that the program closes has to be closed: our copies of its descriptors would keep it
-   open. */
-static void let_go_of_inherited_files(const struct collector *collector)
+/* Copies of the program's descriptors in this process would keep its pipes open. */
+static void close_inherited_files(const struct collector *collector)
 {
 	DIR *directory = opendir("/proc/self/fd");
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -74,9 +73,9 @@ static void let_go_of_inherited_files(const struct collector *collector)
 	while (directory && (entry = readdir(directory))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
-		if (fd > STDERR_FILENO && fd != dirfd(directory) &&
-		    fd != collector->halves.live_fd && fd != collector->halves.disk_fd &&
-		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd)
+		if (fd > STDERR_FILENO && fd != dirfd(directory) && fd != collector->dirs.live_fd &&
+		    fd != collector->dirs.disk_fd && fd != collector->watch.signal_fd &&
+		    fd != collector->watch.witness.fd)
 			close(fd);
 	}
 	if (directory)
@@ -86,12 +85,12 @@ static void let_go_of_inherited_files(const struct collector *collector)
 static void start_sampler(struct collector *collector)
 {
 	struct sampler_options options = { .slow_ns = collector->slow_ns,
-					   .live_dir = collector->halves.live,
+					   .live_dir = collector->dirs.live,
 					   .keep = collector->keep };
 	struct kymo_error err = { 0 };
 
 	if (sampler_start(&collector->sampler, &options, &err))
-		say("no Python samples: %s", err.text);
+		say("cannot sample Python stacks: %s", err.text);
 	for (size_t i = 0; i < collector->family.count; i++)
 		sampler_watch(&collector->sampler, collector->family.members[i].pid);
 }
@@ -102,19 +101,19 @@ void collector_record(struct collector *collector)
 
 	setenv("KYMO_KEEP", collector->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
 	collector->records = !host_init(&collector->host) &&
-			     !kymo__enable_at(collector->halves.live, KYMO_ROLE_COLLECTOR, &err);
+			     !kymo__enable_at(collector->dirs.live, KYMO_ROLE_COLLECTOR, &err);
 	if (!collector->records) {
-		say("no system metrics and no Python samples: %s",
-		    err.text[0] ? err.text : "no memory");
+		say("cannot record system metrics and Python samples: %s",
+		    err.text[0] ? err.text : "out of memory");
 		return;
 	}
-	gpu_start(); /* where it fails there is no host.gpu */
+	gpu_start(); /* after a failure host.gpu is empty */
 	start_sampler(collector);
 }
 
 /* ---- while it runs --------------------------------------------------------------------------- */
 
-static void note_who_recorded(struct collector *collector)
+static void mark_recorded(struct collector *collector)
 {
 	for (size_t i = 0; i < collector->archive.process_count; i++) {
 		struct archive_process *process = &collector->archive.processes[i];
@@ -123,7 +122,7 @@ static void note_who_recorded(struct collector *collector)
 		if (archive_is_collector(&collector->archive, process))
 			continue;
 		member = family_find(&collector->family, process->pid, process->starttime);
-		/* One whose parents were gone before we saw it. */
+		/* A process whose parent ended before it was found. */
 		if (!member && !process->foreign && archive_process_alive(process))
 			member = family_add(&collector->family, process->pid, process->starttime,
 					    "");
@@ -132,7 +131,7 @@ static void note_who_recorded(struct collector *collector)
 	}
 }
 
-/* How long until the next one. */
+/* Returns the time until the next pass. */
 static uint64_t pass(struct collector *collector)
 {
 	uint64_t pause_ns;
@@ -140,14 +139,14 @@ static uint64_t pass(struct collector *collector)
 	if (!collector->moves)
 		return SLOW_PASS_NS;
 	pause_ns = (uint64_t)archive_pass(&collector->archive) * 1000000u;
-	note_who_recorded(collector);
+	mark_recorded(collector);
 	return pause_ns;
 }
 
 static void slow_pass(struct collector *collector)
 {
 	family_look(&collector->family);
-	note_who_recorded(collector);
+	mark_recorded(collector);
 	family_forget(&collector->family);
 	for (size_t i = 0; i < collector->family.count; i++)
 		sampler_watch(&collector->sampler, collector->family.members[i].pid);
@@ -170,11 +169,9 @@ static void write_cost(const char *source, uint64_t events, uint64_t cost_ns)
 	kymo__append(SCHEMA_OVERHEAD, &row);
 }
 
-/* What we cost ourselves: all of this process, whatever it did. The sampler has a row of its own
-   once it has found something to sample; until then what it spends on looking is the
-   collector's. */
-static void measure_ourselves(const struct collector *collector,
-			      const struct sampler_stats *sampler)
+/* The cost of this process. The sampler has a row of its own once it has taken a sample; before
+   that its cost counts as the collector's. */
+static void write_own_cost(const struct collector *collector, const struct sampler_stats *sampler)
 {
 	struct rusage usage;
 	uint64_t all_ns, sampler_ns = sampler->samples ? sampler->cpu_ns : 0;
@@ -182,7 +179,7 @@ static void measure_ourselves(const struct collector *collector,
 	if (!collector->records || getrusage(RUSAGE_SELF, &usage))
 		return;
 	all_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
-	/* The kernel's two clocks may differ by a tick. */
+	/* The two clocks may differ by a tick. */
 	write_cost("collector", collector->rounds, all_ns > sampler_ns ? all_ns - sampler_ns : 0);
 	if (sampler->samples)
 		write_cost("sampler", sampler->samples, sampler_ns);
@@ -201,8 +198,8 @@ static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
 	return deadline_ns > now_ns ? (int)((deadline_ns - now_ns + 999999) / 1000000) : 0;
 }
 
-/* As configured now: `kymo config` writes our own page. Below a hundredth of a second the kernel's
-   counters stand still. */
+/* Read each time, because `kymo config` may change the period in our control page. The kernel's
+   counters do not change within 10 ms. */
 static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 {
 	uint64_t period_ns = collector->records
@@ -215,9 +212,9 @@ static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 		       : 0;
 }
 
-static bool goes_on(const struct collector *collector, uint64_t now_ns)
+static bool is_running(const struct collector *collector, uint64_t now_ns)
 {
-	return !collector->watch.ended && !collector->watch.told_to_end &&
+	return !collector->watch.ended && !collector->watch.end_requested &&
 	       (!collector->until_ns || now_ns < collector->until_ns);
 }
 
@@ -228,8 +225,8 @@ void collector_supervise(struct collector *collector)
 	uint64_t sampled_ns = 0;
 	struct sampler_stats sampled;
 
-	/* The program may have ended already, and its SIGCHLD with it. */
-	while (goes_on(collector, now_ns)) {
+	/* The program may have ended already; its SIGCHLD is then pending. */
+	while (is_running(collector, now_ns)) {
 		uint64_t next_ns = next_pass_ns < next_slow_ns ? next_pass_ns : next_slow_ns;
 		uint64_t next_sample_ns = next_sample(collector, sampled_ns);
 
@@ -244,7 +241,7 @@ void collector_supervise(struct collector *collector)
 		if (now_ns >= next_slow_ns) {
 			slow_pass(collector);
 			sampler_stats(&collector->sampler, &sampled);
-			measure_ourselves(collector, &sampled);
+			write_own_cost(collector, &sampled);
 			next_slow_ns = now_ns + SLOW_PASS_NS;
 		}
 		if (now_ns >= next_sample(collector, sampled_ns) && !collector->watch.ended) {
@@ -272,7 +269,7 @@ static unsigned count_alive(struct collector *collector, pid_t *out_one)
 	return count;
 }
 
-/* Workers often end a moment after their parent; a daemon does not, and is not waited for. */
+/* Workers often end shortly after their parent. Daemons do not, so the wait is limited. */
 static void wait_for_stragglers(struct collector *collector, struct collect_result *result)
 {
 	struct timespec pause = { 0, 5000000 };
@@ -289,10 +286,10 @@ static void wait_for_stragglers(struct collector *collector, struct collect_resu
 static void count_unrecorded(struct collector *collector, struct collect_result *result)
 {
 	family_look(&collector->family);
-	note_who_recorded(collector);
+	mark_recorded(collector);
 	for (size_t i = 1; i < collector->family.count; i++)
 		collector->family.members[i].gone =
-			true; /* counted now, whether it runs on or not */
+			true; /* counted now, even if it is still running */
 	family_forget(&collector->family);
 	result->not_recorded = collector->family.gone_unrecorded;
 	snprintf(result->not_recorded_names, sizeof(result->not_recorded_names), "%s",
@@ -312,7 +309,7 @@ void collector_last_rows(struct collector *collector, const struct rusage *usage
 		if (usage)
 			host_last(&collector->host, &collector->family, usage);
 	}
-	measure_ourselves(collector, &sampled);
+	write_own_cost(collector, &sampled);
 	kymo_disable();
 }
 
@@ -326,14 +323,14 @@ void collector_settle(struct collector *collector, const int *wstatus,
 				    *wstatus);
 	wait_for_stragglers(collector, result);
 	archive_retire_self(archive);
-	run_dirs_ended(&collector->halves, wstatus, !result->ended, result->not_recorded);
+	run_dirs_ended(&collector->dirs, wstatus, !result->ended, result->not_recorded);
 	result->processes = archive->recorded_processes;
 	result->rows = archive->recorded_rows;
 	result->removed_segments = archive->removed_segments;
-	snprintf(result->directory, sizeof(result->directory), "%s", collector->halves.shown);
-	if (archive_left(archive) || !run_dirs_drop_live(&collector->halves)) {
+	snprintf(result->directory, sizeof(result->directory), "%s", collector->dirs.shown);
+	if (archive_left(archive) || !run_dirs_drop_live(&collector->dirs)) {
 		result->move_error = archive->last_error;
-		snprintf(result->live, sizeof(result->live), "%s", collector->halves.live);
+		snprintf(result->live, sizeof(result->live), "%s", collector->dirs.live);
 	}
 }
 
@@ -361,29 +358,29 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	collector.moves = true;
 	collector.watch.signal_fd = collector.watch.witness.fd = collector.watch.pidfd = -1;
 	launch_hold_standard_files();
-	rc = run_dirs_make(&collector.halves, options, err);
+	rc = run_dirs_make(&collector.dirs, options, err);
 	if (rc)
 		return rc;
 	launch_block_signals(&collector.signals);
 	family_init(&collector.family);
 	rc = watch_init(&collector.watch);
 	if (rc) {
-		error_set(err, -rc, "cannot watch a program: signalfd: %s", strerror(-rc));
+		error_set(err, -rc, "cannot start the program: signalfd: %s", strerror(-rc));
 	} else {
 		witness_start(&collector.watch.witness);
 		rc = launch(&collector, options, result, err);
 	}
 	if (rc) {
-		run_dirs_remove(&collector.halves);
+		run_dirs_remove(&collector.dirs);
 		goto out;
 	}
-	let_go_of_inherited_files(&collector);
+	close_inherited_files(&collector);
 	if (paths_root_is_fallback())
-		say("/dev/shm is too small or missing: rows go through %s, which may be slower",
-		    collector.halves.live);
+		say("/dev/shm is too small or missing; rows are written to %s, which may be slower",
+		    collector.dirs.live);
 	guard_install();
-	run_dirs_started(&collector.halves, collector.watch.target, collector.target_starttime);
-	archive_init(&collector.archive, collector.halves.live_fd, collector.halves.disk_fd,
+	run_dirs_started(&collector.dirs, collector.watch.target, collector.target_starttime);
+	archive_init(&collector.archive, collector.dirs.live_fd, collector.dirs.disk_fd,
 		     &options->budget);
 	family_root(&collector.family, collector.watch.target, collector.target_starttime,
 		    options->argv[0]);
@@ -396,7 +393,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 out:
 	family_fini(&collector.family);
 	watch_fini(&collector.watch);
-	run_dirs_close(&collector.halves);
+	run_dirs_close(&collector.dirs);
 	launch_restore_signals(&collector.signals);
 	return rc && !result->exec_error ? rc : 0;
 }
@@ -408,7 +405,7 @@ void collect_end_like(int wstatus)
 
 	if (WIFEXITED(wstatus))
 		exit(WEXITSTATUS(wstatus));
-	/* The program has left a core, if it was to; a second one, of ours, would only hide it. */
+	/* The program has left its own core file; ours would replace it. */
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(WTERMSIG(wstatus), SIG_DFL);
@@ -416,6 +413,6 @@ void collect_end_like(int wstatus)
 	sigaddset(&one, WTERMSIG(wstatus));
 	sigprocmask(SIG_UNBLOCK, &one, NULL);
 	kill(getpid(), WTERMSIG(wstatus));
-	/* Still here: the first process of a container, which such a signal does not kill. */
+	/* The signal does not kill the first process of a container. */
 	_exit(128 + WTERMSIG(wstatus));
 }

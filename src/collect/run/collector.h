@@ -1,4 +1,5 @@
-/* What `kymo run` and `kymo attach` share: the process that watches from outside. */
+/* The collector, which `kymo run` and `kymo attach` share: the process that records from
+   outside. */
 #ifndef KYMO_COLLECT_RUN_COLLECTOR_H
 #define KYMO_COLLECT_RUN_COLLECTOR_H
 
@@ -11,10 +12,10 @@
 #include "collect/python/sampler.h"
 #include "collect/run/watch.h"
 
-/* In the order in which it is made. */
+/* In the order of initialisation. */
 struct collector {
-	struct run_dirs
-		halves; /* of a recording that was joined: the live half alone, no descriptors */
+	/* of a joined recording: only the path of the live directory, no descriptors */
+	struct run_dirs dirs;
 	struct launch_signals signals;
 	struct watch watch;
 	struct family family;
@@ -22,23 +23,23 @@ struct collector {
 	struct host host;
 	struct sampler sampler;
 	enum kymo_keep keep;
-	uint64_t slow_ns; /* a zone or step open for longer is sampled too; 0: none is */
+	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	uint64_t started_ns;
-	uint64_t until_ns; /* it ends then, if not before; 0: never by itself */
+	uint64_t until_ns; /* end at this time; 0: no limit */
 	uint64_t target_starttime;
-	bool moves; /* segments go to the disk: archive and halves are in use */
-	uint64_t rounds; /* of metrics */
-	bool records; /* our own rows can be written */
+	bool moves; /* segments are moved to the disk: archive and dirs are in use */
+	uint64_t rounds; /* of sampled metrics */
+	bool records; /* the collector's own rows can be written */
 };
 
-/* Begins to record as a collector in the live half. Where it fails that is said, and the rest goes
-   on. */
+/* Starts the collector's own recording in the live directory. A failure is reported, and
+   supervision continues without it. */
 void collector_record(struct collector *collector);
-/* Until the program has ended, or we are told to, or the time is over. */
+/* Returns when the program has ended, a signal requests the end or the time is over. */
 void collector_supervise(struct collector *collector);
-/* The last rows; usage: of a program that is our child and a zombie, else NULL. */
+/* Writes the last rows. usage: of the program if it is our child and a zombie, else NULL. */
 void collector_last_rows(struct collector *collector, const struct rusage *usage);
-/* Moves what is left, ends the recording, and says where it is. wstatus: NULL where nobody told. */
+/* Moves the remaining data, ends the recording and fills *result. wstatus: NULL if unknown. */
 void collector_settle(struct collector *collector, const int *wstatus,
 		      struct collect_result *result);
 

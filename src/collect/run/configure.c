@@ -13,7 +13,8 @@
 #include "base/files/paths.h"
 #include "collect/run/guard.h"
 
-#define WORD_TRIES 1000 /* the program changes the word beside ours, its step, all the time */
+/* the program may change the other half of the word (its step) at any time */
+#define WORD_TRIES 1000
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 10000000
 
@@ -22,7 +23,7 @@ static bool configure_read_at(int fd, uint64_t offset, void *out, size_t bytes)
 	return pread(fd, out, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
-/* The bits of `mask` in the word at `offset`. */
+/* Sets the bits of `mask` in the word at `offset`. */
 static int change_word(int fd, uint64_t offset, uint64_t mask, uint64_t value)
 {
 	for (int i = 0; i < WORD_TRIES; i++) {
@@ -91,7 +92,7 @@ static int change_framed(int fd, const struct settings_key *key, const struct se
 	return rc ? rc : last;
 }
 
-/* Two commands at once: one after the other. */
+/* Serialises concurrent commands. */
 static bool configure_lock(int fd)
 {
 	struct timespec pause = { 0, LOCK_PAUSE_NS };
@@ -119,11 +120,10 @@ int configure_process(int fd, const struct settings_key *key, const struct setti
 	int rc;
 
 	if (!configure_lock(fd))
-		return error_set(err, EBUSY,
-				 "somebody else holds the settings; try again in a moment");
+		return error_set(err, EBUSY, "another process is changing the settings; try again");
 	if (!configure_read_at(fd, 0, &control, sizeof(control)) || !is_control(&control)) {
 		rc = error_set(err, EPROTO,
-			       "its control page is damaged, or of another version of kymo");
+			       "its control page is damaged or written by another version of kymo");
 		goto out;
 	}
 	settings_load(key, &control, out_old);
@@ -131,7 +131,7 @@ int configure_process(int fd, const struct settings_key *key, const struct setti
 	if (rc)
 		rc = change_framed(fd, key, value);
 	if (rc < 0)
-		error_set(err, -rc, "its control page cannot be written: %s", strerror(-rc));
+		error_set(err, -rc, "cannot write its control page: %s", strerror(-rc));
 	else
 		rc = !settings_equal(key, out_old, value);
 out:
@@ -150,11 +150,11 @@ void configure_by(const char *command, char *out, size_t out_bytes)
 			 (int)geteuid());
 }
 
-/* ---- what a row of a change leaves behind ---- */
+/* ---- unused space ---------------------------------------------------------------------------- */
 
-/* Files are made as large as a program may need them; what stays of one change is a row and its
-   words. Whole pages behind the last byte become holes: the size that readers check is the same.
-   Where that is not possible they stay. */
+/* Files have the size that a program may need, but a change writes only one row and its names.
+   Pages after the last used byte become holes, which keeps the size that readers check. A failure
+   is ignored. */
 static void run_configure_give_back(int directory, const char *name)
 {
 	static const unsigned char nothing[4096];

@@ -9,8 +9,7 @@
 #include "base/format.h"
 #include "collect/host/proc.h"
 
-#define LOOKS_BETWEEN_FULL \
-	60 /* then everything is read again: a pid may have been used again unseen */
+#define LOOKS_BETWEEN_FULL 60 /* a full scan finds pids that were reused between two scans */
 
 struct family_member *family_find(struct family *family, pid_t pid, uint64_t starttime)
 {
@@ -107,15 +106,15 @@ int family_root(struct family *family, pid_t root, uint64_t starttime, const cha
 	return family_add(family, root, starttime, name) ? 0 : -ENOMEM;
 }
 
-/* A process of kymo's own, which tries a build of torch: no child of the program's, and nor are its
-   children. */
+/* A process of kymo that tests a build of torch. It and its children do not belong to the
+   program. */
 static bool family_is_ours(const char *name)
 {
 	return !strcmp(name, KYMO_TRIAL_NAME);
 }
 
-/* Takes in the new pids whose parent is a member. How many were taken: their children may be among
-   the rest. */
+/* Adds the new pids whose parent is a member. Returns their number: their children may be among the
+   rest. */
 static size_t adopt(struct family *family, pid_t *pids, size_t count)
 {
 	size_t adopted = 0;
@@ -145,7 +144,7 @@ static void mark_gone(struct family *family)
 			member->gone = true;
 		else
 			memcpy(member->name, stat.name, sizeof(member->name));
-		/* Seen before it had its name. */
+		/* It may have been added before it had its name. */
 		member->recorded |= family_is_ours(member->name);
 	}
 }
@@ -174,7 +173,7 @@ void family_look(struct family *family)
 	}
 }
 
-static void remember_name(struct family *family, const struct family_member *member)
+static void add_unrecorded(struct family *family, const struct family_member *member)
 {
 	size_t used = strlen(family->gone_names);
 
@@ -196,8 +195,8 @@ void family_forget(struct family *family)
 			continue;
 		}
 		if (!member->recorded)
-			remember_name(family, member);
-		host_threads_fini(&member->tasks);
+			add_unrecorded(family, member);
+		host_threads_fini(&member->threads);
 	}
 	if (family->count)
 		family->count = kept;
@@ -206,7 +205,7 @@ void family_forget(struct family *family)
 void family_fini(struct family *family)
 {
 	for (size_t i = 0; i < family->count; i++)
-		host_threads_fini(&family->members[i].tasks);
+		host_threads_fini(&family->members[i].threads);
 	free(family->members);
 	free(family->seen);
 	memset(family, 0, sizeof(*family));

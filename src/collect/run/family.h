@@ -1,7 +1,7 @@
 /*
- * The program and all its descendants, as /proc shows them. Only processes that are new since the
- * last look are read, so that a look costs one listing of /proc. A child whose parents are gone
- * before anybody looked is not found here; if it records, its directory tells of it (archive.c).
+ * The program and all its descendants, found in /proc. Only processes that are new since the last
+ * scan are read, so that a scan costs one listing of /proc. A child whose parent ended between two
+ * scans is not found here; if it records, its directory is found by archive.c.
  */
 #ifndef KYMO_COLLECT_RUN_FAMILY_H
 #define KYMO_COLLECT_RUN_FAMILY_H
@@ -16,37 +16,37 @@
 struct family_member {
 	pid_t pid;
 	uint64_t starttime;
-	char name[64]; /* as last seen: exec changes it */
+	char name[64]; /* of the last scan: exec changes it */
 	bool gone;
-	bool recorded; /* it has made a directory: set by the owner of this struct */
-	/* host.c's: what the last sample saw */
+	bool recorded; /* it has a directory; set by the owner of this struct */
+	/* values of the last sample, used by host.c */
 	uint64_t cpu_ticks, sampled_ns;
-	struct host_threads tasks;
-	uint64_t network_namespace; /* inode; 0: not looked at yet */
+	struct host_threads threads;
+	uint64_t network_namespace; /* inode; 0: not read yet */
 };
 
 struct family {
-	struct family_member
-		*members; /* [0] is the program; those that are gone stay until family_forget() */
+	/* [0] is the program; ended ones stay until family_forget() */
+	struct family_member *members;
 	size_t count, room;
-	pid_t *seen; /* pids of the last look, sorted */
+	pid_t *seen; /* pids of the last scan, sorted */
 	size_t seen_count;
 	uint64_t looks;
-	uint64_t gone_unrecorded; /* members forgotten that had not recorded */
+	uint64_t gone_unrecorded; /* forgotten members that did not record */
 	char gone_names[128]; /* of some of them */
 };
 
-/* Before the program starts: who is there already is no descendant of it. */
+/* Called before the program starts: existing processes are not its descendants. */
 void family_init(struct family *family);
-/* The program itself. 0 or -ENOMEM. */
+/* Adds the program itself. 0 or -ENOMEM. */
 int family_root(struct family *family, pid_t root, uint64_t starttime, const char *name);
-/* Finds new descendants and marks those that are gone. */
+/* Finds new descendants and marks those that have ended. */
 void family_look(struct family *family);
 struct family_member *family_find(struct family *family, pid_t pid, uint64_t starttime);
-/* A process that is known to belong though /proc did not show it in time. */
+/* Adds a process that belongs to the program but was not found in /proc. */
 struct family_member *family_add(struct family *family, pid_t pid, uint64_t starttime,
 				 const char *name);
-/* Drops members that are gone, and counts those that did not record; never the program itself. */
+/* Drops members that have ended, except the program, and counts those that did not record. */
 void family_forget(struct family *family);
 void family_fini(struct family *family);
 

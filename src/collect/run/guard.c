@@ -12,14 +12,14 @@
 
 #define PAGE_BYTES 4096u
 
-static sigjmp_buf way_out;
+static sigjmp_buf fault_exit;
 static volatile sig_atomic_t armed;
 
 static void on_bus_error(int signal_number)
 {
 	if (armed)
-		siglongjmp(way_out, 1);
-	/* Not ours: returning runs into it again, with the default action. */
+		siglongjmp(fault_exit, 1);
+	/* Not from guarded code: returning repeats the fault, with the default action. */
 	signal(signal_number, SIG_DFL);
 }
 
@@ -29,11 +29,11 @@ void guard_install(void)
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = on_bus_error;
-	action.sa_flags = SA_NODEFER; /* the jump leaves the mask alone */
+	action.sa_flags = SA_NODEFER; /* siglongjmp() does not restore the mask */
 	sigaction(SIGBUS, &action, NULL);
 }
 
-/* Maps the page that holds the word; NULL and *rc where the file does not reach so far. */
+/* Maps the page of the word; NULL and *rc if the file is too short. */
 static char *map_page(int fd, uint64_t offset, int *rc)
 {
 	uint64_t page = offset & ~(uint64_t)(PAGE_BYTES - 1);
@@ -52,8 +52,7 @@ static char *map_page(int fd, uint64_t offset, int *rc)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-/* What happens inside the guard; the word's old value is compared with *expected unless that is
-   NULL. */
+/* The guarded instruction: an add if expected is NULL, else a compare-and-swap. */
 static int guard_change(uint64_t *word, const uint64_t *expected, uint64_t value)
 {
 	uint64_t old = expected ? *expected : 0;
@@ -62,7 +61,7 @@ static int guard_change(uint64_t *word, const uint64_t *expected, uint64_t value
 		kymo__fetch_add_relaxed(word, value);
 		return 0;
 	}
-	/* Release: our copy is complete before the claim; pairs with the acquire of whoever reads
+	/* Release: our copy is complete before the claim; pairs with the acquire of readers of
 	   segment_first. */
 	return kymo__cas_acq_rel(word, &old, value);
 }
@@ -74,7 +73,7 @@ static int guarded(int fd, uint64_t offset, const uint64_t *expected, uint64_t v
 
 	if (!page)
 		return rc;
-	if (sigsetjmp(way_out, 0)) {
+	if (sigsetjmp(fault_exit, 0)) {
 		armed = 0;
 		munmap(page, PAGE_BYTES);
 		return -EFAULT;

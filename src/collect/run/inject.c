@@ -8,7 +8,7 @@
 
 #include "base/files/install_path.h"
 
-/* In a build folder, below a prefix, in an environment that a wheel was installed into. */
+/* In the build folder, below an installation prefix, in an environment with the wheel. */
 static const char *const places[] = {
 	"python/kymo/_inject",
 	"../lib/kymo/python/kymo/_inject",
@@ -20,28 +20,28 @@ static const char *const places[] = {
 
 int inject_python(struct buf *out, struct kymo_error *err)
 {
-	const char *now = getenv("PYTHONPATH");
+	const char *current = getenv("PYTHONPATH");
 	char folder[PATH_MAX];
 
 	if (!install_path_find(places, folder, sizeof(folder)))
 		return error_set(err, ENOENT,
-				 "kymo's Python package is not beside the kymo program, so it "
-				 "cannot come into another Python; build or install it again");
+				 "cannot load kymo into Python: its Python package is not "
+				 "installed with the kymo program; build or install it again");
 	if (strchr(folder, ':'))
 		return error_set(err, EINVAL,
-				 "%s cannot be put on PYTHONPATH, since there is a colon in it; "
-				 "install kymo elsewhere",
+				 "cannot put %s on PYTHONPATH: the path contains a colon; install "
+				 "kymo elsewhere",
 				 folder);
 	buf_text(out, "PYTHONPATH=");
 	buf_text(out, folder);
-	if (now && *now) {
+	if (current && *current) {
 		buf_char(out, ':');
-		buf_text(out, now);
+		buf_text(out, current);
 	}
-	return out->failed ? error_set(err, ENOMEM, "no memory for the environment") : 0;
+	return out->failed ? error_set(err, ENOMEM, "out of memory for the environment") : 0;
 }
 
-/* ---- what keeps it out ----------------------------------------------------------------------- */
+/* ---- options that prevent it ----------------------------------------------------------------- */
 
 static bool takes_a_value(const char *word)
 {
@@ -49,8 +49,8 @@ static bool takes_a_value(const char *word)
 	       !strcmp(word, "--check-hash-based-pycs");
 }
 
-/* -E, -I and -S, also among others as in -sE; what follows c, m, W or X is theirs. */
-static const char *closing_letter(const char *letters)
+/* -E, -I and -S, also in a bundle such as -sE. The text after c, m, W or X is their value. */
+static const char *blocking_letter(const char *letters)
 {
 	static const char *const options[] = { "-E", "-I", "-S" };
 	size_t own = strcspn(letters, "cmWX");
@@ -61,7 +61,7 @@ static const char *closing_letter(const char *letters)
 	return NULL;
 }
 
-const char *inject_kept_out_by(char *const *argv)
+const char *inject_blocking_option(char *const *argv)
 {
 	const char *slash = strrchr(argv[0], '/');
 	const char *found = NULL;
@@ -78,7 +78,7 @@ const char *inject_kept_out_by(char *const *argv)
 		}
 		if (word[1] == '-' || !word[1])
 			continue;
-		found = closing_letter(word + 1);
+		found = blocking_letter(word + 1);
 		if (strpbrk(word + 1, "cm"))
 			break; /* the program itself */
 	}

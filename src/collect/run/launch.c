@@ -15,7 +15,7 @@ void launch_hold_standard_files(void)
 
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;
-		/* The lowest free number is this one, since those below it are taken by now. */
+		/* open() returns the lowest free number, which is this one. */
 		null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		(void)null;
 	}
@@ -28,11 +28,11 @@ void launch_block_signals(struct launch_signals *saved)
 	sigset_t all;
 
 	sigfillset(&all);
-	/* A fault of our own: blocked, it would kill us without a chance to guard against it. */
+	/* A blocked fault kills the process without calling the handler of guard.c. */
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigdelset(&all, faults[i]);
 	sigprocmask(SIG_SETMASK, &all, &saved->mask);
-	/* Where SIGCHLD is ignored, which is inherited, children leave no status behind. */
+	/* If SIGCHLD is ignored, which is inherited, children leave no status. */
 	memset(&plain, 0, sizeof(plain));
 	plain.sa_handler = SIG_DFL;
 	sigaction(SIGCHLD, &plain, &saved->child);
@@ -51,8 +51,8 @@ static bool same_variable(const char *a, const char *b)
 	return a[length] && !strncmp(a, b, length + 1);
 }
 
-/* The environment with additions in place of what they replace; NULL: no memory. The caller frees
-   the array alone. */
+/* The environment with the additions, which replace variables of the same name. NULL: out of
+   memory. The caller frees only the array. */
 static char **make_environment(const char *const *additions)
 {
 	size_t count = 0, kept = 0, added = 0;
@@ -91,8 +91,8 @@ static void become_program(char *const *argv, char **environment,
 	_exit(127);
 }
 
-/* The pipe closes without a word when the exec has happened. */
-static int hear_of_exec(int fd, pid_t pid)
+/* The pipe closes without data when the exec succeeds. */
+static int wait_for_exec(int fd, pid_t pid)
 {
 	int error = 0;
 	ssize_t got;
@@ -128,7 +128,7 @@ int launch_program(char *const *argv, const char *const *additions,
 		become_program(argv, environment, saved, report[1]);
 	close(report[1]);
 	if (!rc) {
-		rc = hear_of_exec(report[0], *out_pid);
+		rc = wait_for_exec(report[0], *out_pid);
 		*out_exec_failed = rc != 0;
 	}
 	close(report[0]);

@@ -26,5 +26,5 @@ void say(const char *format, ...)
 	va_end(args);
 	strcat(line, "\n");
 	done = write(STDERR_FILENO, line, strlen(line));
-	(void)done; /* nobody listens: nothing to be done about it */
+	(void)done; /* an error on stderr cannot be reported */
 }

@@ -12,7 +12,7 @@
 
 #include "collect/host/proc.h"
 
-#define WAKER_LOOKS_NS 50000000 /* between two looks at a program that is stopped */
+#define WAKER_LOOKS_NS 50000000 /* between two checks of a stopped program */
 
 int watch_init(struct watch *watch)
 {
@@ -40,7 +40,7 @@ int watch_attach(struct watch *watch, pid_t target, uint64_t starttime)
 	sigprocmask(SIG_BLOCK, &ours, NULL);
 	watch->signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	watch->pidfd = (int)syscall(SYS_pidfd_open, target, 0);
-	/* Only now is it known that the pid is still the one that was meant. */
+	/* Only with the pidfd open is it certain that the pid was not reused. */
 	if (watch->signal_fd < 0 || watch->pidfd < 0 || !proc_alive(target, starttime))
 		return -ESRCH;
 	return 0;
@@ -48,9 +48,10 @@ int watch_attach(struct watch *watch, pid_t target, uint64_t starttime)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-/* Such a signal goes to the whole foreground group, so the program has it already. Only a hang-up
-   goes to the session's leader alone: if that is us, it would be the program without us. */
-static bool terminal_told_both(const struct signalfd_siginfo *info)
+/* A signal of the terminal goes to the whole foreground group, so the program has it already. Only
+   a hang-up goes to the session leader alone: if that is us, without kymo it would be the
+   program. */
+static bool is_from_terminal(const struct signalfd_siginfo *info)
 {
 	static const int of_terminal[] = { SIGINT,  SIGQUIT,  SIGTSTP, SIGTTIN,
 					   SIGTTOU, SIGWINCH, SIGHUP,  SIGCONT };
@@ -65,12 +66,12 @@ static bool terminal_told_both(const struct signalfd_siginfo *info)
 	return false;
 }
 
-/* To whom the signal goes that came to us; 0: nobody, he has it already. */
-static pid_t addressee(struct watch *watch, const struct signalfd_siginfo *info)
+/* The process to pass the signal on to; 0: none, because the program has it already. */
+static pid_t recipient(struct watch *watch, const struct signalfd_siginfo *info)
 {
 	enum witness_answer answer;
 
-	if (terminal_told_both(info))
+	if (is_from_terminal(info))
 		return 0;
 	if (info->ssi_code != SI_USER)
 		return watch->target;
@@ -79,13 +80,13 @@ static pid_t addressee(struct watch *watch, const struct signalfd_siginfo *info)
 		return 0;
 	if (info->ssi_pid != (uint32_t)watch->target)
 		return watch->target;
-	/* The program signals its parent, which would not be us if we were not here. */
+	/* The program signals its parent, which without kymo would be our parent. */
 	return answer == WITNESS_NO ? getppid() : 0;
 }
 
 static void watch_pass_on(struct watch *watch, const struct signalfd_siginfo *info)
 {
-	pid_t pid = addressee(watch, info);
+	pid_t pid = recipient(watch, info);
 	union sigval value;
 
 	if (pid <= 0)
@@ -107,8 +108,8 @@ static bool is_stopped(pid_t pid)
 	return !proc_stat(pid, &stat) && (stat.state == 'T' || stat.state == 't');
 }
 
-/* While we are stopped with the program, somebody may continue or kill it alone. We would sleep
-   through that, so this child looks from time to time and wakes us. */
+/* While we are stopped with the program, the program alone may be continued or killed. This child
+   polls for that and wakes us. */
 static void waker(pid_t target, pid_t parent)
 {
 	struct timespec pause = { 0, WAKER_LOOKS_NS };
@@ -135,14 +136,14 @@ static void stop_ourselves(int signal_number)
 	if (signal_number != SIGSTOP)
 		sigaction(signal_number, &plain, &before);
 	kill(getpid(), signal_number);
-	sigprocmask(SIG_UNBLOCK, &one, &mask); /* here we stop, and here we go on */
+	sigprocmask(SIG_UNBLOCK, &one, &mask); /* the process stops and continues here */
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (signal_number != SIGSTOP)
 		sigaction(signal_number, &before, NULL);
 }
 
-/* What was sent while we were stopped. The SIGCONT among it continued us; the program is seen to
-   below. */
+/* Signals sent while we were stopped. SIGCONT has continued us; stop_like() continues the
+   program. */
 static void pass_on_others(struct watch *watch)
 {
 	struct signalfd_siginfo info;
@@ -152,7 +153,7 @@ static void pass_on_others(struct watch *watch)
 			watch_pass_on(watch, &info);
 }
 
-/* The shell has to see us stop as it would see the program stop. */
+/* Stops this process like the program, for the job control of the shell. */
 static void stop_like(struct watch *watch, int signal_number)
 {
 	pid_t parent = getpid();
@@ -161,20 +162,20 @@ static void stop_like(struct watch *watch, int signal_number)
 	if (helper == 0)
 		waker(watch->target, parent);
 	if (helper < 0)
-		return; /* nobody could wake us: better to go on */
+		return; /* without a waker it is safer not to stop */
 	stop_ourselves(signal_number);
 	kill(helper, SIGKILL);
 	while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
 		;
 	pass_on_others(watch);
-	/* Continued alone, not with the group: so pass it on. */
+	/* We were continued alone, not with the group. */
 	if (is_stopped(watch->target))
 		kill(watch->target, SIGCONT);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* As waitpid() would give it. */
+/* In the form of waitpid(). */
 static int watch_status_of(const siginfo_t *info)
 {
 	if (info->si_code == CLD_EXITED)
@@ -182,14 +183,14 @@ static int watch_status_of(const siginfo_t *info)
 	return (info->si_status & 0x7f) | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-static void look_at_target(struct watch *watch)
+static void check_target(struct watch *watch)
 {
 	siginfo_t info;
 
 	for (;;) {
 		memset(&info, 0, sizeof(info));
-		/* The system call rather than the function of that name: it tells the usage too,
-		   while the zombie stays. */
+		/* Unlike waitid() of libc, the system call also returns the usage without reaping
+		   the zombie. */
 		if (syscall(SYS_waitid, P_PID, watch->target, &info, WEXITED | WNOHANG | WNOWAIT,
 			    &watch->usage) == 0 &&
 		    info.si_pid) {
@@ -200,7 +201,7 @@ static void look_at_target(struct watch *watch)
 		memset(&info, 0, sizeof(info));
 		if (waitid(P_PID, (id_t)watch->target, &info, WSTOPPED | WNOHANG) || !info.si_pid)
 			return;
-		/* It may have been continued since. */
+		/* It may have been continued in the meantime. */
 		if (is_stopped(watch->target))
 			stop_like(watch, info.si_status);
 	}
@@ -216,7 +217,7 @@ static void wait_attached(struct watch *watch, int timeout_ms)
 	if (poll(fds, 2, timeout_ms) <= 0)
 		return;
 	while (read(watch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		watch->told_to_end = true;
+		watch->end_requested = true;
 	watch->ended = fds[1].revents != 0;
 }
 
@@ -234,8 +235,8 @@ void watch_wait(struct watch *watch, int timeout_ms)
 	while (read(watch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		if (info.ssi_signo != SIGCHLD)
 			watch_pass_on(watch, &info);
-	/* After every signal: two SIGCHLD may have become one. */
-	look_at_target(watch);
+	/* Checked after every signal, because two SIGCHLD may merge into one. */
+	check_target(watch);
 }
 
 void watch_reap(struct watch *watch)

@@ -16,7 +16,7 @@
 #include "collect/host/proc.h"
 
 #define ANSWER_MS 200
-#define SENDING_NS 1000000 /* a sender may be half way through the processes that it means */
+#define SENDING_NS 1000000 /* a sender may not have reached all processes of the group yet */
 
 struct question {
 	uint32_t number;
@@ -24,7 +24,7 @@ struct question {
 	int32_t got;
 };
 
-/* Our descriptors are the program's pipes and files, which must not be held open here. */
+/* Inherited descriptors are pipes and files of the program and must not be kept open here. */
 static void close_all_but(int fd)
 {
 	if (fd > 0)
@@ -32,9 +32,9 @@ static void close_all_but(int fd)
 	close_range((unsigned)fd + 1, ~0u, 0);
 }
 
-/* `pkill kymo`, and `pkill -f` with words of our command line, mean us and the program through us.
-   So this process has neither the name nor the command line. */
-static void be_nobody(void)
+/* `pkill kymo`, and `pkill -f` with our command line, must match kymo but not this process. So it
+   has neither the name nor the command line of kymo. */
+static void clear_identity(void)
 {
 	char text[1024];
 	char *at = NULL;
@@ -45,20 +45,20 @@ static void be_nobody(void)
 		at = strrchr(text, ')');
 	for (int field = 2; at && field < 48; field++)
 		at = strchr(at + 1, ' ');
-	/* Fields 48 and 49: where the kernel reads the command line from, in our own memory. */
+	/* Fields 48 and 49: the address range of the command line in our memory. */
 	if (at && sscanf(at, "%lu %lu", &start, &end) == 2 && start && end > start)
 		memset((char *)start, 0, end - start);
 }
 
-/* Ends when the other end does, however that comes about. */
-static void testify(int fd)
+/* Ends when the other end of the socket is closed. */
+static void serve_questions(int fd)
 {
 	struct timespec at_once = { 0, 0 };
 	struct question question;
 	sigset_t one;
 
 	close_all_but(fd);
-	be_nobody();
+	clear_identity();
 	while (recv(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question)) {
 		sigemptyset(&one);
 		sigaddset(&one, question.signal_number);
@@ -80,7 +80,7 @@ void witness_start(struct witness *witness)
 	witness->pid = fork();
 	if (witness->pid == 0) {
 		close(ends[0]);
-		testify(ends[1]);
+		serve_questions(ends[1]);
 	}
 	close(ends[1]);
 	if (witness->pid > 0)
@@ -89,11 +89,11 @@ void witness_start(struct witness *witness)
 		close(ends[0]);
 }
 
-static bool witness_hear(struct witness *witness, struct question *answer)
+static bool witness_receive(struct witness *witness, struct question *answer)
 {
 	struct pollfd poll_fd = { .fd = witness->fd, .events = POLLIN };
 
-	/* An answer that came too late may be there still. */
+	/* A late answer to an earlier question may still be queued. */
 	while (poll(&poll_fd, 1, ANSWER_MS) > 0) {
 		if (recv(witness->fd, answer, sizeof(*answer), 0) != (ssize_t)sizeof(*answer))
 			return false;
@@ -113,7 +113,7 @@ enum witness_answer witness_got(struct witness *witness, int signal_number)
 		return WITNESS_SILENT;
 	nanosleep(&sending, NULL);
 	if (send(witness->fd, &question, sizeof(question), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
-	    !witness_hear(witness, &question))
+	    !witness_receive(witness, &question))
 		return WITNESS_SILENT;
 	return question.got ? WITNESS_YES : WITNESS_NO;
 }

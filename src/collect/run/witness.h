@@ -1,9 +1,8 @@
 /*
- * A signal that somebody sends may be meant for us alone (`kill PID`: the program has to get it
- * from us) or for a whole group of processes (`kill %1`, timeout, a service manager: the program
- * has got it already, and would count it twice). The kernel does not say which. So a second
- * process of ours, in the same groups, blocks all signals and does nothing but be asked whether it
- * got one too.
+ * A signal may be sent to kymo alone (`kill PID`), and then has to be passed on to the program, or
+ * to a group of processes (`kill %1`, timeout, a service manager), and then the program has
+ * received it already. The kernel does not tell these cases apart. The witness is a second process
+ * in the same groups that blocks all signals and answers whether it received a signal, too.
  */
 #ifndef KYMO_COLLECT_RUN_WITNESS_H
 #define KYMO_COLLECT_RUN_WITNESS_H
@@ -13,16 +12,16 @@
 
 struct witness {
 	pid_t pid;
-	int fd; /* -1: there is none */
-	uint32_t question; /* number of the last one */
+	int fd; /* -1: no witness */
+	uint32_t question; /* number of the last question */
 };
 
 enum witness_answer { WITNESS_NO, WITNESS_YES, WITNESS_SILENT };
 
-/* With all signals blocked, and before the program is there to send any. Where it fails, the
-   witness stays silent. */
+/* Call it with all signals blocked, before the program starts. After a failure all answers are
+   WITNESS_SILENT. */
 void witness_start(struct witness *witness);
-/* Did it get that signal too? */
+/* Has the witness received that signal, too? */
 enum witness_answer witness_got(struct witness *witness, int signal_number);
 void witness_end(struct witness *witness);
 
