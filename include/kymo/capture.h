@@ -1,7 +1,6 @@
 /*
- * A part of a recording as a file: the rows between two moments that somebody wants, and no others.
- * The file is a snapshot like kymo_snapshot()'s. For runtimes that save what their devices did
- * (compat/include/nrt).
+ * A capture: selected rows of a recording between two moments, written to a file in the snapshot
+ * format. For runtimes that save a profile of their devices (compat/include/nrt).
  */
 #ifndef KYMO_CAPTURE_H
 #define KYMO_CAPTURE_H
@@ -12,7 +11,7 @@
 extern "C" {
 #endif
 
-/* A row, as far as a capture may choose by it. What its table has no column for is 0. */
+/* The columns by which a capture selects rows. Columns that the table lacks are 0. */
 struct kymo_captured {
 	const char *table; /* "device.ops" */
 	uint64_t ticks; /* when it began */
@@ -23,28 +22,28 @@ struct kymo_captured {
 
 struct kymo_capture {
 	size_t bytes; /* sizeof(struct kymo_capture) */
-	uint64_t from_ticks; /* rows that began before are left out */
-	uint64_t until_ticks; /* and those that began after; 0: none */
-	/* Which tables go in: those for which it is true. NULL: all. */
+	uint64_t from_ticks; /* rows that began earlier are left out */
+	uint64_t until_ticks; /* rows that began later are left out; 0: no limit */
+	/* True for the tables to include. NULL: all. */
 	bool (*wants_table)(void *context, const char *table);
-	/* Which of their rows: called twice for each row, for all rows of a stream with writes
-	   false, in the order in which they were written, and then again with writes true; the
-	   answer to the second call counts. NULL: all. */
+	/* True for the rows to include. Called twice per row: first for all rows of a stream, in the
+	   order of writing, with writes false; then again with writes true. The second answer
+	   counts. NULL: all. */
 	bool (*wants_row)(void *context, const struct kymo_captured *row, bool writes);
 	void *context;
 };
 
 /*
- * Writes it, aside and renamed: on error a file that was there is whole. 0, or a negative errno and
- * *err. It is as kymo_snapshot(): no malloc, not for signal handlers; a row that is written
- * meanwhile may be in it or not. Rows of that time which a ring has overwritten are counted in the
- * file (kymo.streams: overwritten), whoever wanted them.
+ * Writes the capture under another name and renames it: after an error an existing file is intact.
+ * Returns 0, or a negative errno and *err. Like kymo_snapshot(), it calls no malloc and is not for
+ * signal handlers; rows written during the call may be missing. The file counts all overwritten
+ * rows of that time (kymo.streams: overwritten), selected or not.
  */
 KYMO__EXPORT int kymo_capture_write(const char *path, const struct kymo_capture *capture,
 				    struct kymo_error *err);
 
-/* Streams of that table ("device.ops") that are made from now on keep so many rows, where they keep
-   more than usual by it and do not keep all anyway. 0; -EINVAL: no such table yet. */
+/* Raises the number of rows that later streams of a table ("device.ops") keep. Has no effect if it
+   is below the default or the streams keep all rows. Returns 0; -EINVAL: no such table yet. */
 KYMO__EXPORT int kymo_keep_rows(const char *table, uint64_t rows);
 
 #ifdef __cplusplus

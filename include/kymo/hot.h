@@ -1,5 +1,5 @@
 /*
- * The part of kymo that is compiled into your program: what happens at the two ends of a zone.
+ * The part of kymo that is compiled into your program: the begin and the end of a zone.
  * Include <kymo/kymo.h>, not this. Everything named kymo__ may change with the library's soname.
  */
 #ifndef KYMO_HOT_H
@@ -28,7 +28,7 @@ extern "C" {
 #error "kymo needs GCC or Clang"
 #endif
 
-/* Bits of the word that says what is recorded. */
+/* Bits of the control page's word that selects what is recorded. */
 enum kymo__on_bits {
 	KYMO_ON_ZONES = 1u << 0, /* zones, regions, marks, counters, steps, text, user tables */
 	KYMO_ON_PYTHON = 1u << 1,
@@ -36,10 +36,10 @@ enum kymo__on_bits {
 	KYMO_ON_DEVICE = 1u << 3,
 	KYMO_ON_ALLOC = 1u << 4,
 	KYMO_ON_GC = 1u << 5,
-	KYMO_ON_ALLOC_EXACT = 1u << 6, /* with KYMO_ON_ALLOC: every one, and not samples */
+	KYMO_ON_ALLOC_EXACT = 1u << 6, /* with KYMO_ON_ALLOC: every allocation, not samples */
 };
 
-/* Who marked a zone: the column `source`. */
+/* The origin of a zone: the column `source`. */
 enum kymo_source {
 	KYMO_SOURCE_C = 0,
 	KYMO_SOURCE_PYTHON = 1,
@@ -59,44 +59,45 @@ struct kymo_zone_row {
 	uint32_t step;
 };
 
-#define KYMO_ZONE_FOREIGN 1u /* flags: ended on another thread than it began on; its depth is 0 */
+#define KYMO_ZONE_FOREIGN 1u /* flags: began on another thread; its depth is 0 */
 #define KYMO_ZONE_RECOMPUTED 2u
 
 #define KYMO_OPEN_MAX 64
 
 struct kymo_open_entry {
 	uint64_t start_ticks;
-	uint32_t name; /* 0: a hole, its zone has ended before those above it */
-	uint32_t flags; /* KYMO_OPEN_REGION and whose region, or 0 for a scope */
+	uint32_t name; /* 0: a hole; the zone ended before the zones above it */
+	uint32_t flags; /* 0 for a scope; KYMO_OPEN_REGION and the owner's bits for a region */
 };
 
-/* In flags: a stop looks for its start by the name and all of the flags. The bits above the lowest
-   tell regions of one name apart where that matters; kymo's own leave them 0. */
+/* In flags. A stop finds its start by name and flags. The bits above the lowest distinguish regions
+   of equal name; kymo's own regions leave them 0. */
 #define KYMO_OPEN_REGION 1u
 
-/* The zones that are open now, outermost first; in the mapped stream, so that it outlives the
-   process. depth may exceed KYMO_OPEN_MAX: deeper zones are only counted. */
+/* The open zones, outermost first. It is in the mapped stream and so outlives the process. depth may
+   exceed KYMO_OPEN_MAX: deeper zones are counted but not listed. */
 struct kymo_open_stack {
 	uint32_t depth;
 	uint32_t reserved[15];
 	struct kymo_open_entry entries[KYMO_OPEN_MAX];
 };
 
-/* A thread's place to write. Private memory but for *head and *open. One writer: the thread. */
+/* What a thread holds while it records. Private memory except *head and *open. The thread is the
+   only writer. */
 struct kymo__lane {
 	/* set while a row is being written: a signal handler's rows are then dropped */
 	uint8_t busy;
 	uint8_t reserved[3];
 	uint32_t thread;
 	char *next; /* the next row of the zone stream */
-	char *limit; /* where the slow path has to be taken: a full batch, segment or ring */
+	char *limit; /* next == limit takes the slow path: a full batch, segment or ring */
 	uint64_t *head; /* published rows, in the mapped stream */
 	struct kymo_open_stack *open;
 	const uint32_t *step; /* the process's current step */
 	uint32_t index; /* in the pool of lanes */
 };
 
-/* Points at a zero, and at the control page's word once recording is set up. */
+/* Points to a zero, then to the control page's word once recording is set up. */
 extern KYMO__EXPORT const volatile uint32_t *kymo__on;
 extern KYMO__EXPORT __thread struct kymo__lane *kymo__lane
 	__attribute__((tls_model("initial-exec")));
@@ -106,12 +107,12 @@ static inline uint32_t kymo__is_on(uint32_t bits)
 	return kymo__load_relaxed(kymo__load_relaxed(&kymo__on)) & bits;
 }
 
-/* Slow paths; each may fail, and counts what is lost. */
-KYMO__EXPORT struct kymo__lane *kymo__lane_get(void); /* NULL: no stream to be had */
-KYMO__EXPORT char *kymo__turn(
-	struct kymo__lane *lane); /* the next row, or NULL: dropped, counted */
+/* Slow paths. Each may fail, and counts dropped rows. */
+KYMO__EXPORT struct kymo__lane *kymo__lane_get(void); /* NULL: no stream available */
+/* Returns the next row; NULL: dropped and counted. */
+KYMO__EXPORT char *kymo__turn(struct kymo__lane *lane);
 KYMO__EXPORT void kymo__zone_lost(struct kymo__lane *lane); /* reentrant */
-KYMO__EXPORT extern uint64_t (*kymo__slow_clock)(void); /* NULL: the counter of the CPU serves */
+KYMO__EXPORT extern uint64_t (*kymo__slow_clock)(void); /* NULL: use the CPU's counter */
 
 /* Ticks of the recording's clock. */
 static inline uint64_t kymo__ticks(void)
@@ -135,7 +136,7 @@ static inline uint64_t kymo__ticks(void)
 #endif
 }
 
-/* A zone in flight: the caller's, on its stack. */
+/* An open zone, in the caller's storage, usually on its stack. */
 struct kymo_zone {
 	struct kymo__lane *lane; /* NULL: not recorded */
 	uint64_t start_ticks;
@@ -159,7 +160,7 @@ static inline struct kymo_zone kymo__zone_open(uint32_t name)
 	open = lane->open;
 	zone.lane = lane;
 	zone.depth = open->depth;
-	/* The depth first: a handler that interrupts us here then pushes above our entry. */
+	/* Depth first: a signal handler that interrupts here then pushes above this entry. */
 	open->depth = zone.depth + 1;
 	KYMO__BARRIER();
 	zone.start_ticks = kymo__ticks();
@@ -215,18 +216,18 @@ static inline void kymo__zone_close(const struct kymo_zone *zone)
 			kymo__zone_write(lane, zone, end_ticks, 0, KYMO_ZONE_FOREIGN);
 		return;
 	}
-	/* By assignment: a zone that was left by longjmp or a lost end is closed by its parent. */
+	/* Assigned, not decremented: a parent thus closes zones left by longjmp or without an end. */
 	lane->open->depth = zone->depth;
 	kymo__zone_write(lane, zone, end_ticks, zone->depth, 0);
 }
 
-/* Regions: the whole of it, for any depth and from any state. 0; -ENOMEM: no stream or no depth to
-   be had, counted. */
+/* The general case of a region start, at any depth. Returns 0; -ENOMEM: no stream or too deep,
+   counted. */
 KYMO__EXPORT int kymo__region_push(uint32_t name, uint32_t flags);
-/* 0 and when it had started; -ENOENT: this thread has not started it. */
+/* Returns 0 and the start; -ENOENT: this thread has not started the region. */
 KYMO__EXPORT int kymo__region_pop(uint32_t name, uint32_t flags, uint64_t end_ticks,
 				  uint64_t *out_start_ticks);
-/* Called, where set, by a thread that ends, before it gives back its lane. */
+/* If set, called by an ending thread before it returns its lane. */
 KYMO__EXPORT extern void (*kymo__at_lane_end)(struct kymo__lane *lane);
 
 static inline int kymo__region_open(uint32_t name, uint32_t flags)
@@ -241,7 +242,7 @@ static inline int kymo__region_open(uint32_t name, uint32_t flags)
 	open = lane->open;
 	depth = open->depth;
 	entry = &open->entries[depth];
-	/* The depth first, as in kymo__zone_open(). */
+	/* Depth first, as in kymo__zone_open(). */
 	open->depth = depth + 1;
 	KYMO__BARRIER();
 	entry->name = name;
@@ -250,7 +251,7 @@ static inline int kymo__region_open(uint32_t name, uint32_t flags)
 	return 0;
 }
 
-/* The usual case, the innermost region, in line. */
+/* Inline for the usual case, the innermost region. */
 static inline int kymo__region_close(uint32_t name, uint32_t flags, uint64_t end_ticks,
 				     uint64_t *out_start_ticks)
 {
@@ -263,7 +264,7 @@ static inline int kymo__region_close(uint32_t name, uint32_t flags, uint64_t end
 		return kymo__region_pop(name, flags, end_ticks, out_start_ticks);
 	depth = lane->open->depth - 1;
 	entry = &lane->open->entries[depth];
-	/* A hole below goes with it: that is for the slow path. */
+	/* A hole below must be removed too: slow path. */
 	if (KYMO__UNLIKELY(depth >= KYMO_OPEN_MAX || entry->flags != flags || entry->name != name ||
 			   (depth && !entry[-1].name && entry[-1].flags == KYMO_OPEN_REGION)))
 		return kymo__region_pop(name, flags, end_ticks, out_start_ticks);

@@ -13,11 +13,11 @@
  * Build with `pkg-config --cflags --libs kymo`, run it under `kymo run -- ./program` (or with
  * KYMO=on), and ask: `kymo query latest "FROM trace.regions"`.
  *
- * Nothing here ever changes what your program does: no call blocks, exits, throws, or allocates
- * with malloc; what cannot be recorded is dropped and counted (`FROM kymo.streams`). While
- * recording is off, a zone costs one load and a branch. Every function is safe in threads, after
- * fork and, but for the *_create and *_init functions, kymo_snapshot() and kymo_poll(), in signal
- * handlers. -DKYMO_DISABLE compiles all of it away.
+ * kymo never changes what your program does: no call blocks, exits, throws or allocates with
+ * malloc. Rows that cannot be recorded are dropped and counted (`FROM kymo.streams`). While
+ * recording is off, a zone costs one load and a branch. All functions are thread-safe and work
+ * after fork. All are safe in signal handlers except *_create, *_init, kymo_snapshot() and
+ * kymo_poll(). -DKYMO_DISABLE compiles every call to nothing.
  */
 #ifndef KYMO_H
 #define KYMO_H
@@ -45,29 +45,31 @@ struct kymo_error {
 
 /* ---- on and off -------------------------------------------------------------------------- */
 
-/* Begins recording, as KYMO=on does. 0, or a negative errno (and *err, if not NULL): then nothing
-   is recorded and every other call goes on being safe. KYMO=off in the environment wins: -EPERM. */
+/* Starts recording, like KYMO=on. Returns 0, or a negative errno and fills *err (if not NULL);
+   nothing is recorded then, and all other calls remain safe. -EPERM: the environment has
+   KYMO=off. */
 KYMO__EXPORT int kymo_enable(struct kymo_error *err);
-/* Stops recording; what was recorded stays. kymo_enable() goes on in the same recording. */
+/* Stops recording and keeps the recording. kymo_enable() continues the same one. */
 KYMO__EXPORT void kymo_disable(void);
 static inline bool kymo_enabled(void)
 {
 	return kymo__is_on(KYMO_ON_ZONES) != 0;
 }
-/* A moment at which kymo may load what was asked for from outside since: `kymo config PID
-   memory=on` in a program that was not started with --memory. Call it now and then, once in a step
-   or a request: two loads where nothing is to be done, and some milliseconds in the one call that
-   loads a library and redirects malloc. Not in a signal handler, nor inside an allocator. */
+/* Applies settings that need a library to be loaded: `kymo config PID memory=on` in a program that
+   was not started with --memory. Call it once per step or request. It costs two loads when nothing
+   is pending, and a few milliseconds in the one call that loads the library and redirects malloc.
+   Do not call it from a signal handler or an allocator. */
 KYMO__EXPORT void kymo_poll(void);
-/* The directory of this process's recording, or "" while there is none. */
+/* The directory of this process's recording, or "" if there is none. */
 KYMO__EXPORT const char *kymo_directory(void);
 
 /* ---- names and threads ------------------------------------------------------------------- */
 
-/* The id of a name, the same for the same text; 0 when the table of names is full (counted). Names
-   are copied: the text may go away, with its library. */
+/* Returns the id of a name; equal texts have equal ids. 0: the name table is full (counted). The
+   text is copied, so the library that holds it may be unloaded. */
 KYMO__EXPORT uint32_t kymo_name(const char *name);
-/* The same with all that a name can say. name and file need no NUL; file may be NULL. */
+/* Like kymo_name(), with file, line, source and instance. name and file need no terminating NUL;
+   file may be NULL. */
 KYMO__EXPORT uint32_t kymo_name_full(const char *name, size_t name_bytes, const char *file,
 				     size_t file_bytes, uint32_t line, enum kymo_source source,
 				     uint32_t instance);
@@ -76,12 +78,12 @@ KYMO__EXPORT void kymo_thread_name(const char *name);
 
 /* ---- zones ------------------------------------------------------------------------------- */
 
-/* A place in the code; static, so that its name is looked up once. */
+/* A place in the code. Make it static: its name is then interned once. */
 struct kymo_site {
 	const char *name;
 	const char *file;
 	uint32_t line;
-	uint32_t id; /* 0 until its first zone */
+	uint32_t id; /* 0 before its first zone */
 };
 
 KYMO__EXPORT uint32_t kymo__site_id(struct kymo_site *site);
@@ -99,7 +101,7 @@ static inline struct kymo_zone kymo_zone_begin(struct kymo_site *site)
 	return kymo__zone_open(id);
 }
 
-/* The same, where the name is no constant in C: __func__. */
+/* For names that are not constant expressions in C, such as __func__. */
 static inline struct kymo_zone kymo__zone_begin_named(struct kymo_site *site, const char *name)
 {
 	if (KYMO__UNLIKELY(!site->name))
@@ -107,7 +109,7 @@ static inline struct kymo_zone kymo__zone_begin_named(struct kymo_site *site, co
 	return kymo_zone_begin(site);
 }
 
-/* By a name's id, for names that are made at run time. */
+/* For names made at run time; name_id comes from kymo_name(). */
 static inline struct kymo_zone kymo_zone_begin_id(uint32_t name_id)
 {
 	struct kymo_zone none = { NULL, 0, 0, 0 };
@@ -123,19 +125,19 @@ static inline void kymo_zone_end(const struct kymo_zone *zone)
 		kymo__zone_close(zone);
 }
 
-/* Text or a value that belongs to the innermost open zone of this thread; any length. */
+/* Attaches a text of any length, or a value, to the innermost open zone of this thread. */
 KYMO__EXPORT void kymo_zone_text(const char *text, size_t bytes);
 KYMO__EXPORT void kymo_zone_value(uint64_t value);
-/* The same for the zone that is given, from the thread that began it; nothing for one that is not
-   recorded. */
+/* The same for a given zone; call it on the thread that began the zone. Zones that are not recorded
+   are ignored. */
 KYMO__EXPORT void kymo_zone_text_of(const struct kymo_zone *zone, const char *text, size_t bytes);
 KYMO__EXPORT void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value);
 
-/* ---- regions: zones with a start and a stop that need not be in one block ----------------- */
+/* ---- regions: zones whose start and stop may be in different blocks ----------------------- */
 
-/* Many threads may use one region at once; starts may nest and recurse, 65,536 deep. */
+/* Several threads may use one region at once. Starts may nest and recurse up to 65,536 deep. */
 struct kymo_region {
-	const char *name; /* lives as long as the region: static text, or kept by kymo */
+	const char *name; /* must outlive the region: a static text, or a copy that kymo owns */
 	const char *file;
 	uint32_t line;
 	uint32_t id;
@@ -149,69 +151,64 @@ struct kymo_region {
 		(text), __FILE__, __LINE__, 0, 0, 0 \
 	}
 
-/* A region by a name that is made at run time: the same region for the same name, for as long as
-   the process lives; never to be freed. The name is copied: it may go away with its library or its
-   stack, and a fork inherits it. NULL when there is no room (8,192 names, 1 MiB of text); the other
-   calls take a NULL region and do nothing. */
+/* Returns the region of a name made at run time; equal names give the same region. It lives as long
+   as the process and is inherited by fork; do not free it. The name is copied. NULL: the limit of
+   8,192 names or 1 MiB of text is reached. All other calls accept a NULL region and do nothing. */
 KYMO__EXPORT struct kymo_region *kymo_region_create(const char *name);
-/* The same in storage of the caller's, which may go at any time while the region is not started. 0;
-   -EINVAL for NULL; -ENOMEM when there is no room for the name: such a region is recorded without a
-   name. */
+/* Initialises a region in the caller's storage, which may be freed whenever the region is not
+   started. Returns 0; -EINVAL for NULL; -ENOMEM if the name does not fit, and the region is then
+   recorded without a name. */
 KYMO__EXPORT int kymo_region_init(struct kymo_region *region, const char *name);
-/* An array of them; stops at the first that fails. */
+/* Initialises an array; stops at the first failure. */
 KYMO__EXPORT int kymo_regions_init(struct kymo_region *regions, const char *const *names,
 				   size_t count);
-/* 0; -EINVAL for NULL. While recording is off: 0, and nothing happens. */
+/* Returns 0, or -EINVAL for NULL. Does nothing while recording is off. */
 KYMO__EXPORT int kymo_region_start(struct kymo_region *region);
-/* 0; -EINVAL for NULL; -ENOENT where this thread has not started it. Of several starts the last one
-   ends. */
+/* Ends the latest start of this region on this thread. Returns 0; -EINVAL for NULL; -ENOENT if this
+   thread has not started it. */
 KYMO__EXPORT int kymo_region_stop(struct kymo_region *region);
-/* Every region of that name in the array: the first error, or -EINVAL where there is none of that
-   name. */
+/* Starts or stops every region of that name in the array. Returns the first error, or -EINVAL if
+   there is no such name. */
 KYMO__EXPORT int kymo_regions_start_by_name(struct kymo_region *regions, size_t count,
 					    const char *name);
 KYMO__EXPORT int kymo_regions_stop_by_name(struct kymo_region *regions, size_t count,
 					   const char *name);
 
-/* What a region has come to, over all threads, also those that have ended: exact for every entry
-   that ended before the call. Of the process: a child begins at 0. Regions with one name, file and
-   line have their totals together. */
+/* Totals of a region over all threads of this process, including threads that have ended. Exact for
+   every zone that ended before the call. A forked child starts at 0. Regions with equal name, file
+   and line share their totals. */
 struct kymo_totals {
 	size_t bytes; /* sizeof(struct kymo_totals), set by the caller */
 	uint64_t count, total_ns, min_ns, max_ns;
-	uint64_t p50_ns, p99_ns; /* 0 where no histogram is kept: beyond 256 regions of a thread */
+	uint64_t p50_ns, p99_ns; /* 0: no histogram (beyond the first 256 regions of a thread) */
 	double mean_ns, stddev_ns;
-	uint64_t open; /* entries that have begun and not ended */
-	uint64_t dropped; /* zones of any name that the process has lost */
-	uint64_t
-		/* what recording one entry costs, as measured at start-up; part of it is in the
-		   times */
-		own_cost_ns;
-	uint64_t incomplete; /* 1: a thread folded its totals whenever we looked, and is left out */
+	uint64_t open; /* zones that are open now */
+	uint64_t dropped; /* dropped zones of the process, of any name */
+	uint64_t own_cost_ns; /* cost of recording one zone, measured at start-up */
+	uint64_t incomplete; /* 1: a thread that was updating its totals is left out */
 };
 
-/* 0, also while nothing was recorded; -EINVAL. Opens files for a moment: not for signal
-   handlers. */
+/* Returns 0, also if nothing was recorded, or -EINVAL. Opens files: not for signal handlers. */
 KYMO__EXPORT int kymo_region_totals(const struct kymo_region *region, struct kymo_totals *out);
-/* All of that as a line; as snprintf(): the bytes it needs, at most `bytes` are written. 0: it has
-   no entries. */
+/* Formats the totals as one line. Like snprintf(), returns the length needed and writes at most
+   `bytes`. 0: the region has no zones. */
 KYMO__EXPORT int kymo_region_print_to(char *buf, size_t bytes, const struct kymo_region *region);
-/* The line to stdout, in one write; nothing for a region without entries. 0 or -EINVAL. */
+/* Writes that line to stdout with one write(); nothing for a region without zones. 0 or -EINVAL. */
 KYMO__EXPORT int kymo_region_print(const struct kymo_region *region);
 KYMO__EXPORT int kymo_regions_print_all(const struct kymo_region *regions, size_t count);
 
 /* ---- marks, counters, steps --------------------------------------------------------------- */
 
-/* A moment, with a text of any length or NULL. */
+/* Marks a moment. text may have any length, or be NULL. */
 KYMO__EXPORT void kymo_mark(const char *name, const char *text);
 KYMO__EXPORT void kymo_counter(const char *name, double value);
 KYMO__EXPORT void kymo_counter_id(uint32_t name_id, double value);
-/* Ends the step of that name (NULL: "step") that is running on this thread and begins the next one.
-   The number is what rows carry as `step` from now on. */
+/* Ends the running step of that name (NULL: "step") on this thread and begins the next. Later rows
+   carry the new step number. */
 KYMO__EXPORT void kymo_step(const char *name);
-/* Ends it without beginning another. */
+/* Ends the running step without beginning another. */
 KYMO__EXPORT void kymo_step_end(const char *name);
-/* Time of the running step that is known to be of a kind; the columns *_ns of trace.steps. */
+/* Phases of a step: the columns data_ns, forward_ns, … of trace.steps. */
 enum kymo_phase {
 	KYMO_PHASE_DATA,
 	KYMO_PHASE_FORWARD,
@@ -219,6 +216,7 @@ enum kymo_phase {
 	KYMO_PHASE_OPTIMIZER,
 	KYMO_PHASE_COUNT
 };
+/* Adds time to a phase of the running step. */
 KYMO__EXPORT void kymo_step_phase(enum kymo_phase phase, uint64_t ticks);
 KYMO__EXPORT uint32_t kymo_current_step(void);
 
@@ -233,11 +231,11 @@ enum kymo_type {
 	KYMO_F64 = 6,
 	KYMO_BOOL = 7, /* one byte */
 	KYMO_U16 = 8,
-	KYMO_TEXT = 9, /* char[n], ended by NUL or by its length */
+	KYMO_TEXT = 9, /* char[n], NUL-terminated unless full */
 	KYMO_NAME = 10, /* uint32_t from kymo_name() */
 	KYMO_TIME = 11, /* uint64_t from kymo_ticks(): ns since the recording began */
 	KYMO_DURATION = 12, /* uint64_t, a difference of ticks: ns */
-	KYMO_THREAD = 13, /* uint32_t: filled with the calling thread where it is 0 */
+	KYMO_THREAD = 13, /* uint32_t: 0 is replaced by the calling thread */
 };
 
 struct kymo_column {
@@ -255,30 +253,32 @@ struct kymo_column {
  *		{ "ms", KYMO_F64, offsetof(struct request, ms), 0, "ms" },
  *		{ "path", KYMO_TEXT, offsetof(struct request, path), 32, NULL },
  *	};
- *	struct kymo_table *requests = kymo_table_create("app.requests", columns, 3, sizeof(struct request), NULL);
+ *	struct kymo_table *requests =
+ *		kymo_table_create("app.requests", columns, 3, sizeof(struct request), NULL);
  *	kymo_table_append(requests, &(struct request){ kymo_ticks(), 1.5, "/" });
  */
 struct kymo_table;
-/* "schema.table"; the schemas of kymo itself are refused. The same declaration again gives the same
-   table. NULL and *err on a bad declaration. At most 48 tables, 32 columns, 1,024 bytes a row.
-   Never freed. */
+/* name is "schema.table"; schemas of kymo are refused. An equal declaration returns the same table.
+   NULL and *err for a bad declaration. Limits: 48 tables, 32 columns, 1,024 bytes per row. Tables
+   are never freed. */
 KYMO__EXPORT struct kymo_table *kymo_table_create(const char *name,
 						  const struct kymo_column *columns,
 						  size_t column_count, size_t row_bytes,
 						  struct kymo_error *err);
-/* 0, also while recording is off; -EINVAL for NULL; -EAGAIN: dropped and counted. */
+/* Returns 0, also while recording is off; -EINVAL for NULL; -EAGAIN: dropped and counted. */
 KYMO__EXPORT int kymo_table_append(struct kymo_table *table, const void *row);
 static inline uint64_t kymo_ticks(void)
 {
 	return kymo__ticks();
 }
-/* A difference of ticks in ns, as well as is known by now; 0 while nothing was ever recorded. */
+/* Converts a difference of ticks to ns at the best known rate; 0 if nothing was ever recorded. */
 KYMO__EXPORT uint64_t kymo_ticks_ns(uint64_t ticks);
 
 /* ---- keeping ------------------------------------------------------------------------------ */
 
-/* Writes what is recorded of this process now into one file, aside and renamed; an existing file is
-   replaced only as a whole. 0, or a negative errno and *err. */
+/* Writes the recording of this process to one file. It is written under another name and renamed,
+   so an existing file is replaced completely or not at all. Returns 0, or a negative errno and
+   *err. */
 KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
 
 #ifdef __cplusplus
@@ -292,11 +292,11 @@ KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
 
 /*
  *	KYMO_SCOPE("name");		a zone that ends with the block
- *	KYMO_FUNCTION();		the same, named as the function
- *	KYMO_REGION_SCOPE(&region);	the region is started, and stopped when the block ends
+ *	KYMO_FUNCTION();		the same, with the function's name
+ *	KYMO_REGION_SCOPE(&region);	starts the region; stops it when the block ends
  *
- * In C by the cleanup attribute, in C++ by a destructor, exceptions included. In C, longjmp skips
- * it: the enclosing zone then closes it. One of each to a line.
+ * C uses the cleanup attribute, C++ a destructor, so exceptions end zones too. In C, longjmp skips
+ * the end; the enclosing zone then closes it. At most one of each per line.
  */
 #ifdef KYMO_DISABLE
 #define KYMO_SCOPE(text) ((void)0)
@@ -305,7 +305,7 @@ KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
 #elif defined(__cplusplus)
 namespace kymo
 {
-/* A zone that ends with its scope, exceptions included. */
+/* A zone that ends with its scope, also by an exception. */
 class scope
 {
       public:
@@ -321,7 +321,7 @@ class scope
 	}
 	scope(const scope &) = delete;
 	scope &operator=(const scope &) = delete;
-	/* Text or a value of this zone. */
+	/* Attaches a text or a value to this zone. */
 	void text(const char *text, size_t bytes) const
 	{
 		kymo_zone_text_of(&zone_, text, bytes);
@@ -392,7 +392,7 @@ static inline void kymo__region_scope_end(struct kymo_region *const *region)
 #define KYMO_COUNTER(name, value) kymo_counter((name), (value))
 #define KYMO_STEP(name) kymo_step(name)
 
-/* Every call is there and does nothing; libkymo need not be linked. */
+/* All calls exist and do nothing; libkymo need not be linked. */
 #ifdef KYMO_DISABLE
 #ifdef __cplusplus
 #define KYMO__NO_ZONE kymo_zone()

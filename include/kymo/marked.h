@@ -1,7 +1,6 @@
 /*
- * For headers that take code which is already marked for another tool to kymo (compat/include). Not
- * for programs: they include <kymo/kymo.h>. Everything named kymo__ may change with the library's
- * soname.
+ * For the headers in compat/include, which translate the marks of other tools. Programs include
+ * <kymo/kymo.h> instead. Everything named kymo__ may change with the library's soname.
  */
 #ifndef KYMO_MARKED_H
 #define KYMO_MARKED_H
@@ -12,24 +11,23 @@
 extern "C" {
 #endif
 
-/* Turns recording on, at the first call in the process and unless KYMO in the environment has
-   decided. */
+/* Turns recording on at the first call in the process, unless KYMO is set in the environment. */
 KYMO__EXPORT void kymo__enable_once(void);
 
-/* kymo_mark() with a text that needs no NUL. */
+/* kymo_mark() for a text without a terminating NUL. */
 KYMO__EXPORT void kymo__mark_bytes(const char *name, const char *text, size_t bytes);
 
 /*
- * Memory that the program hands out itself: live bytes of a pool, as a counter named "memory: POOL"
- * (pool NULL: "memory"). Sizes are kept in a table of 65,536 live pointers; what does not fit is
- * left out of the bytes and counted in the counter "memory: not tracked".
+ * Memory pools of the program: the live bytes of a pool are the counter "memory: POOL" (pool NULL:
+ * "memory"). Sizes are kept in a table of 65,536 live pointers. Pointers that do not fit are left
+ * out and counted in the counter "memory: not tracked".
  */
 KYMO__EXPORT void kymo__pool_alloc(const char *pool, const void *ptr, size_t bytes);
 KYMO__EXPORT void kymo__pool_free(const char *pool, const void *ptr);
-KYMO__EXPORT void kymo__pool_discard(const char *pool); /* all of it at once */
+KYMO__EXPORT void kymo__pool_discard(const char *pool); /* frees the whole pool */
 
-/* Where the name of an open zone is kept for those who look from outside; NULL for a zone deeper
-   than that. */
+/* The entry of a zone on the mapped stack of open zones; NULL if the zone is too deep to have
+   one. */
 static inline struct kymo_open_entry *kymo__open_entry(const struct kymo_zone *zone)
 {
 	struct kymo_open_entry *entry;
@@ -40,8 +38,8 @@ static inline struct kymo_open_entry *kymo__open_entry(const struct kymo_zone *z
 	return entry->start_ticks == zone->start_ticks ? entry : NULL;
 }
 
-/* Gives an open zone another name. It is kept with the open zone too, as copies of *zone may be
-   about; for them a zone that is open deeper than that keeps its old one. */
+/* Renames an open zone. The new name is also stored in the open-zone entry, because there may be
+   copies of *zone; a copy of a zone too deep for an entry keeps the old name. */
 static inline void kymo__zone_rename(struct kymo_zone *zone, uint32_t name_id)
 {
 	struct kymo_open_entry *entry = kymo__open_entry(zone);
@@ -51,7 +49,7 @@ static inline void kymo__zone_rename(struct kymo_zone *zone, uint32_t name_id)
 		entry->name = name_id;
 }
 
-/* Ends a zone under the name that it has now. */
+/* Ends a zone under its current name. */
 static inline void kymo__zone_end_renamed(const struct kymo_zone *zone)
 {
 	const struct kymo_open_entry *entry;
