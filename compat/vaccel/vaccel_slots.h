@@ -33,18 +33,16 @@ struct shard {
 
 struct slot {
 	struct vaccel_prof_region *region; /* whose it is; NULL: in the pool */
-	uint64_t
-		/* grows with each clear and each new tenant: older shards count as empty */
-		generation;
+	/* grows with each clear and each new tenant: older shards count as empty */
+	uint64_t generation;
 	uint64_t cleared_ticks; /* what started before does not count */
 	uint32_t name_id; /* 0: not looked up yet */
 	uint32_t tag; /* flags on kymo's stack of open zones: whose start it is */
 	uint32_t solo; /* lane + 1 of the only thread that uses it; 0: there are several */
 	uint32_t users; /* threads that live and have used it in this generation */
 	uint64_t others; /* with solo: what all other shards have counted */
-	uint64_t
-		/* totals never shrink, though the clock's rate is known better and better */
-		printed_ns;
+	/* totals never shrink, though the clock's rate is known better and better */
+	uint64_t printed_ns;
 	char *long_name;
 	uint32_t index, next_free;
 	struct shard *more[SLOT_LEVELS];

@@ -137,8 +137,8 @@ struct kymo_device_op {
 	/* By the device's clock, in ns; KYMO_DEVICE_NO_TIME: unknown. */
 	uint64_t queued, submit, start, end;
 	uint64_t moved_bytes;
-	uint64_t
-		correlation; /* the adapter's own number, such as CUPTI's correlation id; 0: none */
+	/* the adapter's own number, such as CUPTI's correlation id; 0: none */
+	uint64_t correlation;
 	struct kymo_device_launch launch; /* all 0: unknown, and so is queued */
 	uint64_t execution; /* number of the execution that contains it; 0: none */
 	int32_t status; /* 0: success; else the runtime's error, and end may be unknown */

@@ -56,8 +56,8 @@ _Thread_local bool steps_aside;
 /* seq counts the rows of a step; whoever sees a new step first begins anew. */
 static uint32_t next_sequence(uint32_t step)
 {
-	static uint64_t counters
-		[2]; /* the step above, the count below; the second: of rows that are aside */
+	/* the step above, the count below; the second: of rows that are aside */
+	static uint64_t counters[2];
 	uint64_t *counter = &counters[steps_aside];
 	uint64_t now = kymo__load_relaxed(counter), next;
 

@@ -228,10 +228,8 @@ struct state {
 	uint32_t sequence; /* of rows in a step */
 	bool trains; /* an autograd graph was made: root forwards are no steps */
 	struct settings settings;
-	PyObject *
-		/* called for (device, allocated, peak, reserved) or None; NULL: there is no
-		   accelerator */
-		memory;
+	/* called for (device, allocated, peak, reserved) or None; NULL: there is no accelerator */
+	PyObject *memory;
 	uint32_t rows[STAGE_COUNT + 1]; /* by stage; how many were written; the last: aside */
 };
 extern struct state state;

@@ -43,9 +43,8 @@
 struct kymo_file_head {
 	char magic[8];
 	uint32_t version;
-	uint32_t
-		/* of the struct that begins with this; newer minor fields grow at its end */
-		head_bytes;
+	/* of the struct that begins with this; newer minor fields grow at its end */
+	uint32_t head_bytes;
 };
 
 /* ---- clock ------------------------------------------------------------------------------- */
@@ -78,9 +77,9 @@ struct kymo_run_file {
 	uint64_t supervisor_starttime; /* field 22 of /proc/PID/stat */
 	uint64_t target_starttime;
 	/* state: written by the supervisor */
-	uint32_t
-		ended; /* 1: target_wstatus and ended_realtime_ns hold; 2: ended_realtime_ns alone, since
-			   somebody else's child was watched; 3: as 2, and it ran on, unwatched */
+	/* 1: target_wstatus and ended_realtime_ns hold; 2: ended_realtime_ns alone, since somebody
+	   else's child was watched; 3: as 2, and it ran on, unwatched */
+	uint32_t ended;
 	int32_t target_wstatus; /* as from waitpid */
 	uint64_t ended_realtime_ns;
 	uint64_t budget_memory_bytes;
@@ -88,21 +87,19 @@ struct kymo_run_file {
 	char kymo_version[32];
 	char host[64];
 	char boot_id[40];
-	char peer
-		[KYMO_PATH_BYTES]; /* the other half of a supervised run: in the live directory (tmpfs)
-				       the directory on disk, and there the live one; "" where there is none */
+	/* the other half of a supervised run: in the live directory (tmpfs) the directory on disk,
+	   and there the live one; "" where there is none */
+	char peer[KYMO_PATH_BYTES];
 	char program[256]; /* short name, for lists */
-	char argv
-		/* words, each ended by NUL, the last one by two; cut if too long */
-		[KYMO_ARGV_BYTES];
+	/* words, each ended by NUL, the last one by two; cut if too long */
+	char argv[KYMO_ARGV_BYTES];
 	char cwd[KYMO_PATH_BYTES];
 	uint32_t keep; /* enum kymo_keep */
-	uint32_t
-		/* children that were seen and did not record: written by the supervisor */
-		not_recorded;
+	/* children that were seen and did not record: written by the supervisor */
+	uint32_t not_recorded;
 	char name[128]; /* that the user gave the run; "": none */
-	struct kymo_clock_pair
-		end; /* at ended_realtime_ns: by it and the epoch every look finds the same times */
+	/* at ended_realtime_ns: by it and the epoch every look finds the same times */
+	struct kymo_clock_pair end;
 	uint64_t reserved[13];
 };
 
@@ -153,23 +150,18 @@ struct kymo_control {
 	uint32_t ended;
 	int32_t wstatus; /* with ended == 2 and wstatus_known */
 	uint32_t wstatus_known;
-	uint32_t
-		/* clock pairs: 0 is the first ever, the others a ring over 1..31; grows for ever */
-		pair_count;
+	/* clock pairs: 0 is the first ever, the others a ring over 1..31; grows for ever */
+	uint32_t pair_count;
 	uint64_t ended_ticks;
-	uint64_t
-		/* segments that the supervisor took out of the live directory: it adds */
-		moved_bytes;
-	uint64_t
-		/* what this process has allocated there: it adds, readers subtract moved_bytes */
-		held_bytes;
+	/* segments that the supervisor took out of the live directory: it adds */
+	uint64_t moved_bytes;
+	/* what this process has allocated there: it adds, readers subtract moved_bytes */
+	uint64_t held_bytes;
 	uint64_t names_full; /* names that got id 0 */
 	uint64_t threads_full;
 	uint64_t totals_full; /* rows that no totals slot could be had for */
-	uint64_t
-		/* what one zone costs here, its totals included, measured at start-up; 0: not
-		   measured */
-		own_cost_ticks;
+	/* what one zone costs here, its totals included, measured at start-up; 0: not measured */
+	uint64_t own_cost_ticks;
 	struct kymo_clock_pair pairs[KYMO_CLOCK_PAIRS];
 	/* Rows that were lost before there was a stream to count them, by table. Index 0 is
 	   unused. */

@@ -271,14 +271,10 @@ struct schema_device_clock_row {
 /* 24 bytes, since there may be very many. */
 struct schema_alloc_row {
 	uint64_t ts_ticks;
-	uint64_t
-		/* the address, 48 bits, with the kind in its lowest three; above them 16 of the
-		   thread */
-		place;
-	uint64_t
-		/* size, 40 bits; above them 24 of the stack's node. BEGAN: the mean of samples, 0:
-		   exact */
-		what;
+	/* the address, 48 bits, with the kind in its lowest three; above them 16 of the thread */
+	uint64_t place;
+	/* size, 40 bits; above them 24 of the stack's node. BEGAN: the mean of samples, 0: exact */
+	uint64_t what;
 };
 enum schema_alloc_kind {
 	SCHEMA_ALLOC_EXACT,

@@ -280,7 +280,7 @@ static int change_in(const struct config *config, const struct live_process *pro
 {
 	struct kymo_error why = { 0 };
 	struct settings_value old;
-	char path[KYMO_PATH_BYTES + SOURCE_PATH_BYTES + 16];
+	char path[KYMO_PATH_BYTES + RUN_FILES_PATH_BYTES + 16];
 	int fd, rc;
 
 	snprintf(path, sizeof(path), "%s/%s/control", config->live.directory, process->name);

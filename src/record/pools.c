@@ -20,10 +20,8 @@
 struct pool {
 	uint32_t name; /* of its counter; 0: free; atomic */
 	uint32_t text_state; /* 0 none, 1 being filled, 2 there; atomic */
-	char text
-		/* the pool's own name, to save the lookup of its counter's; a longer one has
-		   none */
-		[48];
+	/* the pool's own name, to save the lookup of its counter's; a longer one has none */
+	char text[48];
 	int64_t live_bytes; /* atomic */
 };
 

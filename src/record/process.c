@@ -177,8 +177,8 @@ static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *
 
 static int process_write_run_file(const struct kymo_control *control)
 {
-	static struct kymo_run_file
-		run; /* too large for a small thread's stack; one writer: STATE_STARTING */
+	/* too large for a small thread's stack; one writer: STATE_STARTING */
+	static struct kymo_run_file run;
 	char path[KYMO_PATH_BYTES + 8];
 	ssize_t written;
 	int fd;

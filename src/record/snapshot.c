@@ -46,7 +46,7 @@ static void write_head(struct snapshot_file *writer, struct work *work)
 {
 	const struct stream_image *copy = &work->stream;
 	const struct totals_image *totals = &copy->totals;
-	char name[SOURCE_PATH_BYTES];
+	char name[RUN_FILES_PATH_BYTES];
 
 	snprintf(name, sizeof(name), "s%u.head", copy->head.id);
 	kymo__snapshot_file_begin(writer, copy->process, name);
@@ -80,7 +80,7 @@ static void write_totals(struct snapshot_file *writer, const struct stream_image
 {
 	const struct totals_image *totals = &copy->totals;
 	struct kymo_totals_head head = { .count = totals->count };
-	char name[SOURCE_PATH_BYTES];
+	char name[RUN_FILES_PATH_BYTES];
 
 	if (!totals->image)
 		return;
@@ -103,7 +103,7 @@ static void begin_segment(struct snapshot_file *writer, const struct stream_imag
 					  .sequence = sequence,
 					  .first_row = first_row,
 					  .rows = rows };
-	char name[SOURCE_PATH_BYTES];
+	char name[RUN_FILES_PATH_BYTES];
 
 	memcpy(head.file.magic, KYMO_MAGIC_SEGMENT, sizeof(head.file.magic));
 	head.file.version = KYMO_FORMAT_VERSION;
@@ -270,7 +270,7 @@ static void snapshot_write_table(struct snapshot_file *writer, struct work *work
 {
 	struct readat file = READAT_NONE;
 	struct kymo_names_head head;
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 	uint64_t size, bytes;
 
 	snprintf(path, sizeof(path), "%s/%s", process, name);
@@ -298,7 +298,7 @@ static bool runs_now(const struct kymo_control *control)
 static void write_control(struct snapshot_file *writer, struct work *work, const char *process)
 {
 	struct readat file = READAT_NONE;
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 	size_t bytes;
 
 	snprintf(path, sizeof(path), "%s/control", process);
@@ -316,7 +316,7 @@ static void write_process(struct snapshot_file *writer, struct work *work, const
 {
 	run_files_list_all(&work->source, process, &work->files);
 	for (size_t i = 0; i < work->files.count && !writer->error; i++)
-		if (work->files.items[i].kind == SOURCE_HEAD)
+		if (work->files.items[i].kind == RUN_FILES_HEAD)
 			snapshot_write_stream(writer, work, process, work->files.items[i].id);
 	/* After the rows: a name is published before the row that uses it. And the entries before
 	   their text. */

@@ -14,17 +14,14 @@ struct snapshot_file {
 	int fd;
 	int error; /* the first one, negative; all later calls do nothing */
 	uint64_t at; /* where the next byte goes */
-	uint64_t
-		/* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not
-		   ours */
-		most;
+	/* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not ours */
+	uint64_t most;
 	char *buffer; /* SNAPSHOT_FILE_BUFFER_BYTES */
 	size_t buffered;
 	struct kymo_snapshot_entry *entries;
 	size_t count, room_bytes;
-	struct kymo_snapshot_entry
-		/* what kymo__snapshot_file_end() fills when there was no memory for an entry */
-		nowhere;
+	/* what kymo__snapshot_file_end() fills when there was no memory for an entry */
+	struct kymo_snapshot_entry nowhere;
 };
 
 void kymo__snapshot_file_write_at(struct snapshot_file *writer, const char *bytes, size_t count,

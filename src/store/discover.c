@@ -26,7 +26,7 @@
 
 bool discover_is_ours(const char *name, bool in_process)
 {
-	char inner[SOURCE_PATH_BYTES];
+	char inner[RUN_FILES_PATH_BYTES];
 	struct run_files_item item;
 	size_t bytes = strlen(name);
 
@@ -38,7 +38,8 @@ bool discover_is_ours(const char *name, bool in_process)
 		inner[bytes - 6] = '\0';
 		name = inner;
 	}
-	return in_process ? run_files_parse(name, &item) != SOURCE_FOREIGN : !strcmp(name, "run");
+	return in_process ? run_files_parse(name, &item) != RUN_FILES_FOREIGN
+			  : !strcmp(name, "run");
 }
 
 static uint64_t discover_bytes_of(int directory, const char *name)
@@ -107,7 +108,7 @@ static void discover_look_at_process(struct look *look, const char *process)
 {
 	struct store_entry *entry = look->entry;
 	struct kymo_control *control = &look->control;
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 	enum store_state state;
 	bool is_target;
 

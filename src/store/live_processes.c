@@ -36,7 +36,7 @@ static int live_processes_add_process(struct live_processes *live, const struct 
 {
 	struct live_process *larger = realloc(live->processes,
 					      (live->count + 1) * sizeof(*live->processes));
-	char path[SOURCE_PATH_BYTES + 16];
+	char path[RUN_FILES_PATH_BYTES + 16];
 
 	if (!larger)
 		return -ENOMEM;

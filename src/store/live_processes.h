@@ -7,7 +7,7 @@
 #include "store/store.h"
 
 struct live_process {
-	char name[SOURCE_PATH_BYTES]; /* of its directory */
+	char name[RUN_FILES_PATH_BYTES]; /* of its directory */
 	struct kymo_control control; /* a copy; not checked beyond its head */
 };
 

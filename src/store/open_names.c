@@ -103,7 +103,7 @@ static char *open_names_copy_file(const struct run_files *source, const char *di
 				  const char *name, uint64_t most, struct readat *file,
 				  size_t *out_bytes)
 {
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 	uint64_t size;
 	char *bytes;
 
@@ -129,7 +129,7 @@ static bool head_holds(struct recording *recording, const char *directory, const
 {
 	struct kymo_names_head head; /* names, text and threads begin alike */
 	struct kymo_error err = { 0 };
-	char label[SOURCE_PATH_BYTES * 2];
+	char label[RUN_FILES_PATH_BYTES * 2];
 
 	snprintf(label, sizeof(label), "%s/%s", directory, name);
 	if (!readat_head(file, magic, &head, sizeof(head), label, &err))

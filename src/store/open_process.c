@@ -52,7 +52,7 @@ static void open_process_read_control(struct recording *recording, const char *d
 {
 	struct readat file = READAT_NONE;
 	struct kymo_error err = { 0 };
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/control", directory);
@@ -95,7 +95,7 @@ enum store_state openprocess_state(const struct kymo_control *control,
 static enum store_state state_in_snapshot(const struct recording *recording, const char *directory,
 					  const struct kymo_control *control)
 {
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 	const struct kymo_snapshot_entry *entry;
 	enum store_state state = openprocess_state(control, &recording->run, false);
 

@@ -13,7 +13,7 @@
 /* How to open a segment again whose descriptor is not held. */
 struct reopen {
 	const struct run_files *source;
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 };
 
 /* ---- copying ----------------------------------------------------------------------------- */
@@ -53,13 +53,13 @@ static void say_orphans(struct recording *recording, const char *directory,
 	for (size_t i = 0, head = 0; i < files->count; i++) {
 		const struct run_files_item *item = &files->items[i];
 
-		if (item->kind != SOURCE_SEGMENT)
+		if (item->kind != RUN_FILES_SEGMENT)
 			continue;
-		while (head < files->count && (files->items[head].kind < SOURCE_HEAD ||
-					       (files->items[head].kind == SOURCE_HEAD &&
+		while (head < files->count && (files->items[head].kind < RUN_FILES_HEAD ||
+					       (files->items[head].kind == RUN_FILES_HEAD &&
 						files->items[head].id < item->id)))
 			head++;
-		orphans += head == files->count || files->items[head].kind != SOURCE_HEAD ||
+		orphans += head == files->count || files->items[head].kind != RUN_FILES_HEAD ||
 			   files->items[head].id != item->id;
 	}
 	if (orphans)
@@ -82,7 +82,7 @@ void openstream_copy(struct recording *recording, uint32_t process, const char *
 			   directory);
 	say_orphans(recording, directory, &files);
 	for (size_t i = 0; i < files.count; i++)
-		if (files.items[i].kind == SOURCE_HEAD)
+		if (files.items[i].kind == RUN_FILES_HEAD)
 			copy_one(recording, directory, files.items[i].id);
 	for (size_t i = first; i < inside->copy_count; i++)
 		chains = chains || !inside->copies[i].head.cap_rows;

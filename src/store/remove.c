@@ -40,7 +40,7 @@ static bool is_recording(int directory)
 	bool found = dir && begins_with(fd, "run", KYMO_MAGIC_RUN);
 
 	while (dir && !found && (entry = readdir(dir))) {
-		char path[SOURCE_PATH_BYTES + 300];
+		char path[RUN_FILES_PATH_BYTES + 300];
 
 		snprintf(path, sizeof(path), "%s/control", entry->d_name);
 		found = run_files_is_process(entry->d_name, NULL) &&

@@ -26,9 +26,8 @@ static bool is_newer(const struct store_entry *entry, const struct store_entry *
 
 struct process {
 	int32_t pid;
-	uint64_t
-		/* of the one that runs now; 0: none does, and any that had the pid is meant */
-		starttime;
+	/* of the one that runs now; 0: none does, and any that had the pid is meant */
+	uint64_t starttime;
 };
 
 static const struct store_entry *newest(const struct store_entry *entries, size_t count,

@@ -65,9 +65,9 @@ enum store_state { STORE_LIVE, STORE_ENDED, STORE_KILLED, STORE_LOST };
 struct store_process {
 	int32_t pid, ppid, rank, ranks;
 	uint32_t role; /* enum kymo_role */
-	enum store_state
-		state; /* live; ended (by itself: the destructor ran, or wait status known); killed by a
-				   signal; lost: it is gone and nobody saw how */
+	/* live; ended (by itself: the destructor ran, or wait status known); killed by a signal;
+	   lost: it is gone and nobody saw how */
+	enum store_state state;
 	int32_t wstatus; /* with wstatus_known */
 	bool wstatus_known;
 	int64_t started_ns; /* since the epoch */
@@ -142,8 +142,8 @@ struct recording {
 	char path[KYMO_PATH_BYTES];
 	bool live; /* some process of it runs */
 	bool partial; /* something could not be read; problems says what */
-	struct kymo_run_file
-		run; /* a checked copy; made up from a process where the file is missing */
+	/* a checked copy; made up from a process where the file is missing */
+	struct kymo_run_file run;
 	char program[256];
 	char *command;
 	int64_t duration_ns; /* from the epoch to the last moment known of */

@@ -47,7 +47,7 @@ static inline void *handmade_file(struct handmade *made, const char *path, size_
 static inline void *handmade_in(struct handmade *made, const char *process, const char *name,
 				size_t bytes)
 {
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 
 	snprintf(path, sizeof(path), "%s/%s", process, name);
 	return handmade_file(made, path, bytes);

@@ -38,14 +38,14 @@ static enum run_files_kind parse_stream(const char *name, struct run_files_item 
 	const char *at = *name == 's' ? parse_number(name + 1, UINT32_MAX, &number) : NULL;
 
 	if (!at || *at++ != '.')
-		return SOURCE_FOREIGN;
+		return RUN_FILES_FOREIGN;
 	out->id = (uint32_t)number;
 	if (!strcmp(at, "head"))
-		return SOURCE_HEAD;
+		return RUN_FILES_HEAD;
 	if (!strcmp(at, "totals"))
-		return SOURCE_TOTALS;
+		return RUN_FILES_TOTALS;
 	at = parse_number(at, INT64_MAX, &out->sequence);
-	return at && !*at ? SOURCE_SEGMENT : SOURCE_FOREIGN;
+	return at && !*at ? RUN_FILES_SEGMENT : RUN_FILES_FOREIGN;
 }
 
 enum run_files_kind run_files_parse(const char *name, struct run_files_item *out)
@@ -54,7 +54,7 @@ enum run_files_kind run_files_parse(const char *name, struct run_files_item *out
 					     "threads" }; /* as enum run_files_kind */
 
 	memset(out, 0, sizeof(*out));
-	out->kind = SOURCE_FOREIGN;
+	out->kind = RUN_FILES_FOREIGN;
 	if (strlen(name) >= sizeof(out->name))
 		return out->kind;
 	strcpy(out->name, name);
@@ -93,7 +93,7 @@ static void source_init(struct run_files *source)
 static int open_regular(int dir, const char *path, struct readat *out)
 {
 	struct stat st;
-	int fd = openat(dir, path, SOURCE_OPEN_FLAGS);
+	int fd = openat(dir, path, RUN_FILES_OPEN_FLAGS);
 
 	if (fd < 0)
 		return -errno;
@@ -146,7 +146,7 @@ static size_t controls_in(const struct run_files *source, int half)
 	one.halves[1] = -1;
 	run_files_processes(&one, &list);
 	for (size_t i = 0; i < list.count; i++) {
-		char path[SOURCE_PATH_BYTES + 16];
+		char path[RUN_FILES_PATH_BYTES + 16];
 
 		snprintf(path, sizeof(path), "%s/control", list.items[i].name);
 		found += faccessat(one.halves[0], path, F_OK, 0) == 0;
@@ -179,7 +179,7 @@ static void open_peer(struct run_files *source)
 
 	if (run_files_read_run(source->halves[0], &run) || run.peer[0] != '/')
 		return;
-	dir = open(run.peer, SOURCE_OPEN_FLAGS | O_DIRECTORY);
+	dir = open(run.peer, RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	if (dir < 0)
 		return;
 	if (run_files_read_run(dir, &other) || !same_run(&run, &other) ||
@@ -203,7 +203,7 @@ static int climb_to_run(struct run_files *source, struct kymo_error *err)
 	if (!slash || !run_files_is_process(slash + 1, NULL) ||
 	    faccessat(source->halves[0], "control", F_OK, 0))
 		return 0;
-	up = openat(source->halves[0], "..", SOURCE_OPEN_FLAGS | O_DIRECTORY);
+	up = openat(source->halves[0], "..", RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	if (up < 0)
 		return error_set(err, errno, "cannot open the run of %s: %s", path,
 				 strerror(errno));
@@ -333,7 +333,7 @@ const struct kymo_snapshot_entry *run_files_entry(const struct run_files *source
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = strncmp(path, source->entries[middle].path, SOURCE_PATH_BYTES);
+		int order = strncmp(path, source->entries[middle].path, RUN_FILES_PATH_BYTES);
 
 		if (!order)
 			return &source->entries[middle];
@@ -417,7 +417,7 @@ static int file_in_blobs(const struct run_files *source, const char *path, struc
 					      .fd = -1,
 					      .bytes = source->blobs[i].bytes };
 
-		if (strncmp(source->blobs[i].path, path, SOURCE_PATH_BYTES))
+		if (strncmp(source->blobs[i].path, path, RUN_FILES_PATH_BYTES))
 			continue;
 		*out = found;
 		return 0;

@@ -15,24 +15,24 @@
 #include "base/files/readat.h"
 #include "base/files/snapshot_format.h"
 
-#define SOURCE_PATH_BYTES 64 /* as in a snapshot's entries */
+#define RUN_FILES_PATH_BYTES 64 /* as in a snapshot's entries */
 /* Of whatever a recording may hold: no link is followed, no pipe or terminal waited for. */
-#define SOURCE_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+#define RUN_FILES_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 /* What a file of a process is, by its name. The order is that of lists. */
 enum run_files_kind {
-	SOURCE_CONTROL,
-	SOURCE_NAMES,
-	SOURCE_TEXT,
-	SOURCE_THREADS,
-	SOURCE_HEAD, /* s<id>.head */
-	SOURCE_TOTALS, /* s<id>.totals */
-	SOURCE_SEGMENT, /* s<id>.<seq> */
-	SOURCE_FOREIGN, /* none of kymo's */
+	RUN_FILES_CONTROL,
+	RUN_FILES_NAMES,
+	RUN_FILES_TEXT,
+	RUN_FILES_THREADS,
+	RUN_FILES_HEAD, /* s<id>.head */
+	RUN_FILES_TOTALS, /* s<id>.totals */
+	RUN_FILES_SEGMENT, /* s<id>.<seq> */
+	RUN_FILES_FOREIGN, /* none of kymo's */
 };
 
 struct run_files_item {
-	char name[SOURCE_PATH_BYTES];
+	char name[RUN_FILES_PATH_BYTES];
 	enum run_files_kind kind;
 	uint32_t id;
 	uint64_t sequence;
@@ -46,7 +46,7 @@ struct run_files_list {
 
 /* A file in memory, for tests and fuzzing. */
 struct run_files_blob {
-	char path[SOURCE_PATH_BYTES];
+	char path[RUN_FILES_PATH_BYTES];
 	const void *data;
 	size_t bytes;
 };

@@ -25,10 +25,11 @@ static int list_add(struct run_files_list *list, const struct run_files_item *it
 /* Adds a name that belongs in the list: of processes, or of a process's files. */
 static int run_files_list_consider(struct run_files_list *list, const char *name, bool processes)
 {
-	struct run_files_item item = { .kind = SOURCE_FOREIGN };
+	struct run_files_item item = { .kind = RUN_FILES_FOREIGN };
 
 	if (!processes)
-		return run_files_parse(name, &item) == SOURCE_FOREIGN ? 0 : list_add(list, &item);
+		return run_files_parse(name, &item) == RUN_FILES_FOREIGN ? 0
+									 : list_add(list, &item);
 	if (!run_files_is_process(name, NULL) || strlen(name) >= sizeof(item.name))
 		return 0;
 	strcpy(item.name, name);
@@ -63,7 +64,7 @@ static int run_files_list_directory(int dir, struct run_files_list *list, bool p
 
 static int list_half(int half, const char *process, struct run_files_list *list)
 {
-	int dir = openat(half, process ? process : ".", SOURCE_OPEN_FLAGS | O_DIRECTORY);
+	int dir = openat(half, process ? process : ".", RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	int rc;
 
 	if (dir < 0)
@@ -76,11 +77,11 @@ static int list_half(int half, const char *process, struct run_files_list *list)
 /* "p12-3/s1.head" belongs to process "p12-3"; with process NULL its first part is wanted. */
 static int consider_path(struct run_files_list *list, const char *path, const char *process)
 {
-	char first[SOURCE_PATH_BYTES];
-	const char *slash = memchr(path, '/', strnlen(path, SOURCE_PATH_BYTES));
+	char first[RUN_FILES_PATH_BYTES];
+	const char *slash = memchr(path, '/', strnlen(path, RUN_FILES_PATH_BYTES));
 	size_t bytes = slash ? (size_t)(slash - path) : 0;
 
-	if (!slash || strnlen(path, SOURCE_PATH_BYTES) == SOURCE_PATH_BYTES)
+	if (!slash || strnlen(path, RUN_FILES_PATH_BYTES) == RUN_FILES_PATH_BYTES)
 		return 0;
 	memcpy(first, path, bytes);
 	first[bytes] = '\0';
@@ -121,7 +122,7 @@ static size_t first_entry(const struct run_files *source, const char *process)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (strncmp(source->entries[middle].path, process, SOURCE_PATH_BYTES) < 0)
+		if (strncmp(source->entries[middle].path, process, RUN_FILES_PATH_BYTES) < 0)
 			low = middle + 1;
 		else
 			high = middle;

@@ -19,10 +19,8 @@ struct kymo_snapshot_head {
 	uint64_t toc_offset;
 	uint64_t count;
 	uint64_t taken_realtime_ns;
-	uint64_t
-		/* of the recording's clock, and CLOCK_MONOTONIC with it; 0: taken after another
-		   boot */
-		taken_ticks;
+	/* of the recording's clock, and CLOCK_MONOTONIC with it; 0: taken after another boot */
+	uint64_t taken_ticks;
 	uint64_t taken_monotonic_ns;
 	uint64_t reserved;
 }; /* 64 bytes */
@@ -31,8 +29,8 @@ struct kymo_snapshot_entry {
 	char path[64]; /* relative to the run: "run", "p123-456/s1.head"; NUL-padded */
 	uint64_t offset;
 	uint64_t bytes;
-	uint64_t
-		was_running; /* of a control file: 1: the process ran when the snapshot was taken */
+	/* of a control file: 1: the process ran when the snapshot was taken */
+	uint64_t was_running;
 	uint64_t reserved;
 }; /* 96 bytes */
 

@@ -369,7 +369,7 @@ static int take_chain(struct stream_image *copy, const struct stream_files *file
 static void open_one(const struct stream_image *copy, uint32_t id, const char *what,
 		     struct readat *out)
 {
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 
 	snprintf(path, sizeof(path), "%s/s%u.%s", copy->process, id, what);
 	if (run_files_file(copy->source, path, out, NULL)) {
@@ -431,7 +431,7 @@ static uint64_t rows_of_run(const struct stream_image *copy, const struct stream
 {
 	const size_t row = copy->head.row_bytes;
 	struct readat file = run->file;
-	char path[SOURCE_PATH_BYTES * 2];
+	char path[RUN_FILES_PATH_BYTES * 2];
 	size_t got;
 
 	if (run->memory) {

@@ -30,17 +30,15 @@ struct stream_image_run {
 	uint64_t first_row, rows;
 	uint64_t sequence; /* of the segment */
 	const unsigned char *memory; /* a ring's */
-	struct readat
-		/* a segment's; closed where too many would be open: stream_image_rows() opens it
-		   again */
-		file;
+	/* a segment's; closed where too many would be open: stream_image_rows() opens it again */
+	struct readat file;
 	uint64_t offset; /* of the first row, in the file */
 };
 
 struct stream_image {
 	const struct run_files *source;
-	char process[SOURCE_PATH_BYTES];
-	char label[SOURCE_PATH_BYTES + 16]; /* "p12-345/s1" */
+	char process[RUN_FILES_PATH_BYTES];
+	char label[RUN_FILES_PATH_BYTES + 16]; /* "p12-345/s1" */
 	struct kymo_stream_head head;
 	struct kymo_stream_live live; /* head and floor are those of this moment */
 	struct kymo_open_stack open;

@@ -88,7 +88,8 @@ static size_t first_segment(const struct run_files_list *files, uint32_t id)
 		size_t middle = low + (high - low) / 2;
 		const struct run_files_item *item = &files->items[middle];
 
-		if (item->kind < SOURCE_SEGMENT || (item->kind == SOURCE_SEGMENT && item->id < id))
+		if (item->kind < RUN_FILES_SEGMENT ||
+		    (item->kind == RUN_FILES_SEGMENT && item->id < id))
 			low = middle + 1;
 		else
 			high = middle;
@@ -104,7 +105,7 @@ void stream_image_segments(struct stream_image *copy, const struct run_files_lis
 	for (size_t i = first_segment(files, copy->head.id); i < files->count; i++) {
 		const struct run_files_item *item = &files->items[i];
 
-		if (item->kind != SOURCE_SEGMENT || item->id != copy->head.id)
+		if (item->kind != RUN_FILES_SEGMENT || item->id != copy->head.id)
 			break;
 		add_segment(copy, item, open_files, sink);
 	}

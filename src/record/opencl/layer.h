@@ -83,10 +83,8 @@ struct layer_queue {
 	uint32_t busy; /* who looks at what is done, of pending.c; 0: nobody; atomic */
 	uint32_t pending; /* atomic */
 	uint64_t looked_ticks; /* atomic */
-	uint64_t
-		/* since when a thread waits for it, which looks once it has; 0: none does;
-		   atomic */
-		waiting_ticks;
+	/* since when a thread waits for it, which looks once it has; 0: none does; atomic */
+	uint64_t waiting_ticks;
 };
 
 struct layer_kernel {
