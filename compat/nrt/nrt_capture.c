@@ -38,7 +38,7 @@ NRT_STATUS nrt_capture_begin(uint64_t rows)
 	bool were_on = kymo_device_enabled() && !devices_on_by_us;
 
 	if (kymo_device_enable(&err)) {
-		nrt_say("nothing can be profiled: %s", err.text);
+		nrt_say("cannot profile: %s", err.text);
 		return err.code == ENOMEM ? NRT_RESOURCE : NRT_FAILURE;
 	}
 	devices_on_by_us = !were_on;
@@ -353,8 +353,8 @@ static NRT_STATUS nrt_capture_make_directory(const char *directory)
 		rc = make_directories(path);
 	}
 	if (rc)
-		nrt_say("cannot make the directory %s: %s; set another output directory", directory,
-			strerror(-rc));
+		nrt_say("cannot create the directory %s: %s; set another output directory",
+			directory, strerror(-rc));
 	return rc ? NRT_FAILURE : NRT_SUCCESS;
 }
 

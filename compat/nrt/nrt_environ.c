@@ -265,7 +265,7 @@ NRT_STATUS nrt_config_from_environment(struct nrt_inspect_config *config)
 		if (!word || variables[i].take(config, word))
 			continue;
 		*config = before;
-		nrt_say(PREFIX "%s=%s is left aside: %s is wanted", variables[i].name, word,
+		nrt_say(PREFIX "%s=%s is ignored: expected %s", variables[i].name, word,
 			variables[i].wanted);
 	}
 	return nrt_environ_word_of("OUTPUT_DIR") && !config->output_dir ? NRT_RESOURCE

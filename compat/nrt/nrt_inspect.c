@@ -38,7 +38,7 @@ static NRT_STATUS nrt_nrt_inspect_begin(struct nrt_inspect_config *config, bool 
 	NRT_STATUS status = NRT_SUCCESS;
 
 	if (session.runs && !session.automatic) {
-		nrt_say("an inspect session runs already; call nrt_inspect_stop() first");
+		nrt_say("an inspect session is already running; call nrt_inspect_stop() first");
 		return NRT_INVALID;
 	}
 	if (nrt_continuous_runs() && config->activities & NRT_DEVICE &&
@@ -82,7 +82,7 @@ static NRT_STATUS begin_by_environment(bool automatic)
 	if (status != NRT_SUCCESS)
 		return status;
 	if (!captures_something(&config))
-		nrt_say("nothing is captured, since NEURON_RT_INSPECT_ENABLE is not 1");
+		nrt_say("nothing is captured: NEURON_RT_INSPECT_ENABLE is not 1");
 	status = begin_locked(&config, automatic);
 	free(config.output_dir);
 	return status;
@@ -111,7 +111,7 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
 			return NRT_RESOURCE;
 	}
 	if (!captures_something(&config))
-		nrt_say("nothing is captured, since both enable options are off");
+		nrt_say("nothing is captured: both enable options are off");
 	status = begin_locked(&config, false);
 	free(config.output_dir);
 	return status;
@@ -227,7 +227,7 @@ NRT_STATUS nrt_inspect_stop(void)
 	if (session.runs)
 		status = nrt_nrt_inspect_stop();
 	else
-		nrt_say("no inspect session runs; nrt_inspect_begin() begins one");
+		nrt_say("no inspect session is running; call nrt_inspect_begin() first");
 	nrt_control_end();
 	return status;
 }

@@ -89,7 +89,7 @@ static const char *find_functions(void)
 	void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
-		return "there is no libOpenCL.so.1";
+		return "libOpenCL.so.1 was not found";
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		*functions[i].place = dlsym(library, functions[i].name);
 		if (!*functions[i].place)
@@ -117,7 +117,7 @@ static const char *find_device(void)
 	    !name_of_device[0])
 		strcpy(name_of_device, "OpenCL");
 	context = cl.CreateContext(NULL, 1, &device, NULL, NULL, &rc);
-	return context ? NULL : "OpenCL gives no context";
+	return context ? NULL : "OpenCL cannot create a context";
 }
 
 static const char *nrt_opencl_device_name(void)
@@ -249,7 +249,7 @@ static void say_build_log(handle program, const char *model)
 	if (all && !cl.GetProgramBuildInfo(program, device, PROGRAM_BUILD_LOG, bytes, all, NULL))
 		snprintf(log, sizeof(log), "%s", all);
 	free(all);
-	nrt_say("cannot load %s: OpenCL does not compile it: %s", model, log);
+	nrt_say("cannot load %s: it does not compile as OpenCL C: %s", model, log);
 }
 
 static NRT_STATUS nrt_opencl_build(struct loaded *loaded, const char *text, size_t bytes,
@@ -322,9 +322,8 @@ static NRT_STATUS make_kernel(struct loaded *loaded, const struct nrt_text *abou
 		rc = set_argument(loaded, kernel, i, &pointers, about->size);
 	if (!rc || rc == OUT_OF_HOST_MEMORY)
 		return nrt_opencl_status_of(rc);
-	nrt_say("cannot load %s: its kernel %s has arguments that cannot be filled (OpenCL says "
-		"%d); "
-		"pointers (at most 16) and numbers can",
+	nrt_say("cannot load %s: its kernel %s has unsupported arguments (OpenCL error %d); "
+		"supported are numbers and up to 16 pointers",
 		about->name, about->operations[at].name, rc);
 	return NRT_INVALID;
 }

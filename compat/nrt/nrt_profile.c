@@ -68,9 +68,9 @@ NRT_STATUS nrt_profile_start(nrt_model_t *handle, const char *filename)
 	nrt_lock();
 	model = nrt_find_model(handle);
 	if (!model)
-		nrt_say("cannot profile into %s: no such model is loaded", filename);
+		nrt_say("cannot profile into %s: the model is not loaded", filename);
 	else if (nrt_is_profiled(model->known))
-		nrt_say("cannot profile %s into %s: it is being profiled already",
+		nrt_say("cannot profile %s into %s: it is already being profiled",
 			model->known->name, filename);
 	else if (*find_profile(filename))
 		nrt_say("cannot profile %s into %s: another model is being profiled into that file",
@@ -94,7 +94,7 @@ NRT_STATUS nrt_profile_stop(const char *filename)
 	at = find_profile(filename);
 	profile = *at;
 	if (!profile) {
-		nrt_say("cannot stop the profile into %s: none was started with that name",
+		nrt_say("cannot stop the profile into %s: no profile with that name was started",
 			filename);
 	} else {
 		selection.from_ticks = profile->from_ticks;
@@ -116,8 +116,8 @@ NRT_STATUS nrt_profile_stop(const char *filename)
 void nrt_say_unfinished(void)
 {
 	for (const struct profile *profile = profiles; profile; profile = profile->next)
-		nrt_say("the profile into %s was not stopped, so there is no such file; what was "
-			"recorded is in %s",
+		nrt_say("the profile into %s was not stopped, so the file was not written; the "
+			"recorded rows are in %s",
 			profile->filename, kymo_directory());
 }
 
@@ -198,7 +198,7 @@ NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *option
 	nrt_lock();
 	inspect = nrt_inspect_now();
 	if (continuous.runs) {
-		nrt_say("continuous profiling runs already");
+		nrt_say("continuous profiling is already running");
 	} else if (inspect && inspect->activities & NRT_DEVICE) {
 		nrt_say("continuous profiling cannot start while an inspect session profiles the "
 			"device; call nrt_inspect_stop() first");
@@ -236,8 +236,7 @@ static NRT_STATUS save(uint32_t vnc, const char *directory)
 	char stem[NRT_NAME_BYTES + 16];
 
 	if (!known) {
-		nrt_say("there is nothing to save: no model has run on core %u since the start",
-			vnc);
+		nrt_say("nothing to save: no model has run on core %u since the start", vnc);
 		return NRT_INVALID;
 	}
 	snprintf(stem, sizeof(stem), "%s_vnc%u", known->name, vnc);

@@ -237,9 +237,8 @@ static const struct nrt_backend *choose_backend(const struct nrt_text *text)
 	if (nrt_opencl.open(&why) == NRT_SUCCESS)
 		return &nrt_opencl;
 	if (!said)
-		nrt_say("%s: a stand-in on the host runs %s and computes nothing; install an "
-			"OpenCL "
-			"driver, such as pocl-opencl-icd",
+		nrt_say("%s: %s runs on a stand-in on the host, which computes nothing; install an "
+			"OpenCL driver, for example pocl-opencl-icd",
 			why, text->name);
 	said = true;
 	return &nrt_standin;

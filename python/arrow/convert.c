@@ -176,10 +176,11 @@ static PyObject *from_type(const struct convert *convert, const struct ArrowSche
 	case NANOARROW_TYPE_FIXED_SIZE_LIST:
 		return convert_from_list(convert, type, schema, view, row);
 	default:
-		return PyErr_Format(PyExc_ValueError,
-				    "column %s has the Arrow type %s, for which there is no Python "
-				    "object; cast it to VARCHAR, or give the result to pyarrow",
-				    schema->name ? schema->name : "", schema->format);
+		return PyErr_Format(
+			PyExc_ValueError,
+			"column %s has the Arrow type %s, which has no Python equivalent; cast it "
+			"to VARCHAR, or read the result with pyarrow",
+			schema->name ? schema->name : "", schema->format);
 	}
 }
 

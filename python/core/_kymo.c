@@ -22,9 +22,8 @@
 
 PyDoc_STRVAR(enable_doc,
 	     "enable($module, /)\n--\n\n"
-	     "Begins recording, as KYMO=on does. True; or False where it cannot be (KYMO=off says "
-	     "so, or there\n"
-	     "is no room), with a RuntimeWarning that says why. The program goes on either way.");
+	     "Starts recording, like KYMO=on. Returns True, or False with a RuntimeWarning if\n"
+	     "recording cannot start (KYMO=off, or no room). The program continues either way.");
 
 static PyObject *kymo_py_enable(PyObject *module, PyObject *unused)
 {
@@ -38,10 +37,8 @@ static PyObject *kymo_py_enable(PyObject *module, PyObject *unused)
 	return PyBool_FromLong(rc == 0);
 }
 
-PyDoc_STRVAR(
-	disable_doc,
-	"disable($module, /)\n--\n\n"
-	"Stops recording; what was recorded stays, and enable() goes on in the same recording.");
+PyDoc_STRVAR(disable_doc, "disable($module, /)\n--\n\n"
+			  "Stops recording. The recording is kept; enable() continues it.");
 
 static PyObject *kymo_py_disable(PyObject *module, PyObject *unused)
 {
@@ -51,7 +48,7 @@ static PyObject *kymo_py_disable(PyObject *module, PyObject *unused)
 }
 
 PyDoc_STRVAR(enabled_doc, "enabled($module, /)\n--\n\n"
-			  "Is this process recorded now?");
+			  "Returns whether this process is recorded now.");
 
 static PyObject *kymo_py_enabled(PyObject *module, PyObject *unused)
 {
@@ -129,14 +126,14 @@ static int _kymo_module_exec(PyObject *module)
 	struct module_state *state = region_state_of(module);
 
 	if (held_init()) {
-		PyErr_SetString(PyExc_ImportError,
-				"kymo: the C library has no thread key left, or no memory");
+		PyErr_SetString(PyExc_ImportError, "kymo: no thread key or no memory left");
 		return -1;
 	}
 	kymo__poll_promised();
 	state->regions = PyDict_New();
 	state->error = PyErr_NewExceptionWithDoc(
-		"kymo.Error", "What failed, on what, why, and what to do.", NULL, NULL);
+		"kymo.Error", "The error of a kymo call: what failed, why, and what to do.", NULL,
+		NULL);
 	if (!state->regions || !state->error ||
 	    PyModule_AddObjectRef(module, "Error", state->error) ||
 	    _kymo_add_type(module, "Region", &region_spec, &state->region_type) ||
@@ -186,7 +183,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module_def = {
 	PyModuleDef_HEAD_INIT,
 	.m_name = "kymo._kymo",
-	.m_doc = "libkymo for Python; use it as kymo.",
+	.m_doc = "libkymo for Python; import kymo instead.",
 	.m_size = sizeof(struct module_state),
 	.m_methods = module_methods,
 	.m_slots = module_slots,

@@ -55,10 +55,11 @@ static inline void region_ready_thread(void)
 
 static const struct signature thread_name_words = { "thread_name", { "name" }, 1, 1 };
 
-PyDoc_STRVAR(thread_name_doc,
-	     "thread_name($module, /, name)\n--\n\n"
-	     "Names the calling thread in the recording, instead of what threading calls it.\n\n"
-	     ">>> kymo.thread_name(\"loader\")\n");
+PyDoc_STRVAR(
+	thread_name_doc,
+	"thread_name($module, /, name)\n--\n\n"
+	"Names the calling thread in the recording; overrides the name of the threading module.\n\n"
+	">>> kymo.thread_name(\"loader\")\n");
 
 static PyObject *kymo_py_thread_name(PyObject *module, PyObject *const *args, Py_ssize_t count,
 				     PyObject *keywords)
@@ -157,10 +158,9 @@ static PyObject *region_exit_method(PyObject *self, PyObject *const *args, Py_ss
 static int region_check(int line, int phase)
 {
 	if (line < 0)
-		PyErr_SetString(PyExc_ValueError,
-				"kymo.Region: line takes a line number, which is never below 0");
+		PyErr_SetString(PyExc_ValueError, "kymo.Region: line must be 0 or greater");
 	else if (phase < -1 || phase >= KYMO_PHASE_COUNT)
-		PyErr_SetString(PyExc_ValueError, "kymo.Region: there is no such phase");
+		PyErr_SetString(PyExc_ValueError, "kymo.Region: unknown phase");
 	else
 		return 0;
 	return -1;
@@ -257,7 +257,7 @@ PyDoc_STRVAR(region_type_doc, "Region(name, file=None, line=0, phase=-1)\n--\n\n
 static PyMethodDef region_methods[] = {
 	{ "__enter__", region_enter_method, METH_NOARGS, "Begins a zone of this region." },
 	{ "__exit__", (PyCFunction)(void (*)(void))region_exit_method, METH_FASTCALL,
-	  "Ends the zone; an exception goes on." },
+	  "Ends the zone; exceptions propagate." },
 	{ "__reduce__", region_reduce, METH_NOARGS, NULL },
 	{ NULL },
 };

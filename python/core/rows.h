@@ -33,7 +33,7 @@ static const struct signature mark_words = { "mark", { "name", "text" }, 2, 1 };
 static const struct signature signpost_words = { "signpost", { "header", "message" }, 2, 1 };
 
 PyDoc_STRVAR(mark_doc, "mark($module, /, name, text=None)\n--\n\n"
-		       "Records a moment, with a text of any length: a row of trace.marks.\n\n"
+		       "Marks a moment, with a text of any length: a row of trace.marks.\n\n"
 		       ">>> kymo.mark(\"epoch\", \"learning rate halved\")\n");
 
 static PyObject *kymo_py_mark(PyObject *module, PyObject *const *args, Py_ssize_t count,
@@ -44,7 +44,7 @@ static PyObject *kymo_py_mark(PyObject *module, PyObject *const *args, Py_ssize_
 }
 
 PyDoc_STRVAR(signpost_doc, "signpost($module, /, header, message=None)\n--\n\n"
-			   "The same as mark(), by the name that Tracy users know.\n\n"
+			   "Alias of mark(), with Tracy's name.\n\n"
 			   ">>> kymo.signpost(\"warm-up done\")\n");
 
 static PyObject *kymo_py_signpost(PyObject *module, PyObject *const *args, Py_ssize_t count,
@@ -77,11 +77,11 @@ static bool rows_is_number(PyObject *value)
 static const struct signature record_words = { "record", { "name", "value" }, 2, 2 };
 
 PyDoc_STRVAR(record_doc, "record($module, /, name, value)\n--\n\n"
-			 "Records the value that something has now: a row of trace.counters.\n\n"
+			 "Records a value now: a row of trace.counters.\n\n"
 			 ">>> kymo.record(\"loss\", 0.25)\n\n"
-			 "What is not a float is made one, but only while recording is on: "
-			 "kymo.record(\"loss\", loss)\n"
-			 "does not wait for a device in a program that is not recorded.");
+			 "Values are converted to float only while recording is on, so\n"
+			 "kymo.record(\"loss\", loss) waits for no device in a program that "
+			 "is not recorded.");
 
 static PyObject *kymo_py_record(PyObject *module, PyObject *const *args, Py_ssize_t count,
 				PyObject *keywords)
@@ -131,12 +131,11 @@ static PyObject *step_by(void (*step)(const char *), const struct signature *sig
 static const struct signature step_words = { "step", { "name" }, 1, 0 };
 static const struct signature step_end_words = { "step_end", { "name" }, 1, 0 };
 
-PyDoc_STRVAR(step_doc,
-	     "step($module, /, name=\"step\")\n--\n\n"
-	     "Begins a step of training, and ends the one before it: rows of trace.steps.\n\n"
-	     ">>> for batch in range(3):\n"
-	     "...     kymo.step()\n"
-	     ">>> kymo.step_end()\n");
+PyDoc_STRVAR(step_doc, "step($module, /, name=\"step\")\n--\n\n"
+		       "Begins a step and ends the previous one: rows of trace.steps.\n\n"
+		       ">>> for batch in range(3):\n"
+		       "...     kymo.step()\n"
+		       ">>> kymo.step_end()\n");
 
 static PyObject *kymo_py_step(PyObject *module, PyObject *const *args, Py_ssize_t count,
 			      PyObject *keywords)

@@ -106,7 +106,7 @@ static const struct field_kind *field_kind_find(PyObject *word)
 	for (size_t i = 0; i < sizeof(field_kinds) / sizeof(*field_kinds); i++)
 		if (PyUnicode_CompareWithASCIIString(word, field_kinds[i].word) == 0)
 			return &field_kinds[i];
-	PyErr_Format(PyExc_TypeError, "no column is of type %U", word);
+	PyErr_Format(PyExc_TypeError, "there is no column type %U", word);
 	return NULL;
 }
 
@@ -123,8 +123,8 @@ static int table_add(struct table *table, PyObject *declaration)
 	if (!field->kind)
 		return -1;
 	if (bytes < 0 || bytes > TABLE_ROW_MAX || (!field->kind->bytes && !bytes)) {
-		PyErr_Format(PyExc_ValueError, "column %U: a text takes 1 to %d bytes, not %zd",
-			     name, TABLE_ROW_MAX, bytes);
+		PyErr_Format(PyExc_ValueError, "column %U: a text has 1 to %d bytes, not %zd", name,
+			     TABLE_ROW_MAX, bytes);
 		return -1;
 	}
 	Py_INCREF(name);
@@ -153,9 +153,10 @@ static int table_add_all(struct table *table, PyObject *declarations)
 	table->row_bytes = (table->row_bytes + 7) & ~(size_t)7;
 	if (table->row_bytes <= TABLE_ROW_MAX)
 		return 0;
-	PyErr_Format(PyExc_ValueError,
-		     "table %U: a row takes %zu bytes, and %d is the most; make its texts shorter",
-		     table->name, table->row_bytes, TABLE_ROW_MAX);
+	PyErr_Format(
+		PyExc_ValueError,
+		"table %U: a row has %zu bytes, more than the maximum of %d; shorten its texts",
+		table->name, table->row_bytes, TABLE_ROW_MAX);
 	return -1;
 }
 
@@ -242,8 +243,8 @@ static int table_put(const struct table *table, int at, PyObject *value, uint32_
 	const struct field *field = &table->fields[at];
 
 	if (!field->kind->put) {
-		PyErr_Format(PyExc_TypeError, "table %U: column %U is filled in by kymo",
-			     table->name, field->name);
+		PyErr_Format(PyExc_TypeError, "table %U: column %U is filled by kymo", table->name,
+			     field->name);
 		return -1;
 	}
 	if (*seen & 1u << at) {
@@ -294,8 +295,8 @@ static int table_finish(const struct table *table, uint32_t seen, char *row)
 
 PyDoc_STRVAR(append_doc, "append($self, /, *values, **columns)\n--\n\n"
 			 "Adds a row, by the order of the declaration or by the columns' names. "
-			 "Every column has to be\n"
-			 "given, but those that are `kymo.now`.");
+			 "All columns\n"
+			 "but those of type `kymo.now` are required.");
 
 static PyObject *table_append(PyObject *self, PyObject *const *args, Py_ssize_t count,
 			      PyObject *keywords)
@@ -336,7 +337,7 @@ static PyMemberDef table_members[] = {
 };
 
 static PyType_Slot table_slots[] = {
-	{ Py_tp_doc, "A table of your own. Made by kymo.table()." },
+	{ Py_tp_doc, "A table of your own. Create one with kymo.table()." },
 	{ Py_tp_new, table_new },
 	{ Py_tp_dealloc, table_dealloc },
 	{ Py_tp_repr, table_repr },

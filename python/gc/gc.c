@@ -288,7 +288,7 @@ static PyModuleDef_Slot slots[] = {
 static PyModuleDef definition = {
 	PyModuleDef_HEAD_INIT,
 	.m_name = "kymo._gc",
-	.m_doc = "Garbage collections as zones.",
+	.m_doc = "Records garbage collections as zones.",
 	.m_size = sizeof(struct state),
 	.m_methods = methods,
 	.m_slots = slots,

@@ -31,13 +31,14 @@ static PyObject *memory_start(PyObject *module, PyObject *exact)
 	while (at < WATCHES && taken[at])
 		at++;
 	if (at == WATCHES)
-		return PyErr_Format(PyExc_RuntimeError, "%d trackers watch already; end one", at);
+		return PyErr_Format(PyExc_RuntimeError,
+				    "%d memory trackers are active, the maximum; stop one first",
+				    at);
 	kymo_enable(NULL);
 	kymo_memory_events(UINT64_MAX, &none, 0, &events);
 	rc = kymo_memory_start(&watches[at], is_exact ? KYMO_MEMORY_EXACT : KYMO_MEMORY_SAMPLED);
 	if (rc)
-		return PyErr_Format(PyExc_OSError, "allocations cannot be watched here: %s",
-				    strerror(-rc));
+		return PyErr_Format(PyExc_OSError, "cannot track allocations: %s", strerror(-rc));
 	taken[at] = 1;
 	return Py_BuildValue("(iKK)", at, (unsigned long long)ticks, (unsigned long long)events);
 }
@@ -49,7 +50,7 @@ static int watch_of(PyObject *number)
 	if (at == -1 && PyErr_Occurred())
 		return -1;
 	if (at < 0 || at >= WATCHES || !taken[at]) {
-		PyErr_SetString(PyExc_ValueError, "there is no such watch");
+		PyErr_SetString(PyExc_ValueError, "there is no such tracker");
 		return -1;
 	}
 	return (int)at;
@@ -154,9 +155,8 @@ static PyObject *sites(PyObject *module, PyObject *number)
 
 	(void)module;
 	if (most < 0 || most > 64)
-		return PyErr_Occurred()
-			       ? NULL
-			       : PyErr_Format(PyExc_ValueError, "sites: 0 to 64 can be had");
+		return PyErr_Occurred() ? NULL
+					: PyErr_Format(PyExc_ValueError, "sites: expected 0 to 64");
 	count = kymo_memory_sites(found, (size_t)most);
 	if (count > (size_t)most)
 		count = (size_t)most;
@@ -265,9 +265,10 @@ static void memory_forget(void)
 
 static PyMethodDef methods[] = {
 	{ "start", memory_start, METH_O,
-	  "start($module, exact, /)\n--\n\nWatches from now on: (number, ticks, events before)." },
+	  "start($module, exact, /)\n--\n\nStarts a tracker: (number, ticks, events so far)." },
 	{ "stop", memory_stop, METH_O, "stop($module, number, /)\n--\n\n" },
-	{ "stats", stats, METH_O, "stats($module, number, /)\n--\n\nSince that watch began." },
+	{ "stats", stats, METH_O,
+	  "stats($module, number, /)\n--\n\nTotals since the tracker started." },
 	{ "sites", sites, METH_O,
 	  "sites($module, most, /)\n--\n\n(node, at the peak, live, total, allocations), largest "
 	  "first." },
@@ -285,7 +286,7 @@ PyMODINIT_FUNC PyInit__memory(void)
 	static struct PyModuleDef def = {
 		PyModuleDef_HEAD_INIT,
 		.m_name = "kymo._memory",
-		.m_doc = "Who allocates what; use it as kymo.profiler.MemoryTracker.",
+		.m_doc = "Allocation tracking; use kymo.profiler.MemoryTracker instead.",
 		.m_size = -1,
 		.m_methods = methods,
 	};

@@ -14,7 +14,7 @@ struct pair {
 
 static double *take_values(PyObject *from, size_t *out_count)
 {
-	PyObject *list = PySequence_Fast(from, "values come as a list of numbers");
+	PyObject *list = PySequence_Fast(from, "expected a list of numbers");
 	Py_ssize_t count = list ? PySequence_Fast_GET_SIZE(list) : 0;
 	double *values = list ? PyMem_Malloc((size_t)(count + 1) * sizeof(*values)) : NULL;
 

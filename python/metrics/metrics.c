@@ -51,7 +51,7 @@ static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
 	PyObject *dict = time ? metrics->times : metrics->values, *found, *others = NULL;
 
 	if (KYMO__UNLIKELY(!PyUnicode_Check(name))) {
-		PyErr_Format(PyExc_TypeError, "%.100s: a name is a str, not %.100s",
+		PyErr_Format(PyExc_TypeError, "%.100s: name must be a str, not %.100s",
 			     Py_TYPE(metrics)->tp_name, Py_TYPE(name)->tp_name);
 		return NULL;
 	}
@@ -94,9 +94,8 @@ static int metrics_take(const char *const *words, int count, PyObject *const *ar
 			}
 	if (positional <= count && taken == named && positional + named == count)
 		return 0;
-	PyErr_Format(PyExc_TypeError,
-		     count == 1 ? "it takes a name, and nothing else"
-				: "record takes a name and a value, and nothing else");
+	PyErr_Format(PyExc_TypeError, count == 1 ? "expected one argument: the name"
+						 : "record takes two arguments: name and value");
 	return -1;
 }
 
@@ -142,10 +141,8 @@ BY_NAME(metrics_start)
 
 static PyObject *was_not_started(PyObject *self, PyObject *name)
 {
-	return PyErr_Format(
-		PyExc_ValueError,
-		"%.100s: stop(%R) without start(%R) before it; each start takes one stop",
-		_PyType_Name(Py_TYPE(self)), name, name);
+	return PyErr_Format(PyExc_ValueError, "%.100s: stop(%R) without a matching start(%R)",
+			    _PyType_Name(Py_TYPE(self)), name, name);
 }
 
 static PyObject *metrics_stop(PyObject *self, PyObject *name)
@@ -174,8 +171,7 @@ static void complain_unmeasured(PyObject *self, PyObject *name)
 	PyObject *names = PyDict_Keys(((struct metrics *)self)->times);
 
 	if (names)
-		PyErr_Format(PyExc_ValueError,
-			     "%.100s: nothing was measured as %R yet; there is %R",
+		PyErr_Format(PyExc_ValueError, "%.100s: no measurement is named %R; there are %R",
 			     _PyType_Name(Py_TYPE(self)), name, names);
 	Py_XDECREF(names);
 }
@@ -387,7 +383,7 @@ static PyObject *value_samples(PyObject *self, PyObject *name)
 		    : NULL;
 }
 
-/* From the beginning of the first sample to the end of the last. */
+/* Time from the start of the first sample to the end of the last. */
 static void metrics_widen(PyObject *dict, uint64_t *first, uint64_t *last)
 {
 	PyObject *name, *object;
@@ -508,7 +504,7 @@ static PyMethodDef metrics_methods[] = {
 	  "get_elapsed($self, /, name)\n--\n\nThe last measurement of that name, in ms. ValueError "
 	  "where there is none." },
 	{ "record", WITH_KEYWORDS(metrics_record),
-	  "record($self, /, name, value)\n--\n\nCounts a value." },
+	  "record($self, /, name, value)\n--\n\nRecords a value." },
 	{ "times", WITH_KEYWORDS(times_by),
 	  "times($self, /, name)\n--\n\nAll about one name, in ms." },
 	{ "all_times", all_times, METH_NOARGS,
@@ -517,10 +513,10 @@ static PyMethodDef metrics_methods[] = {
 	{ "samples", samples, METH_O,
 	  "The samples of a time (ms) or value, in order, as at most 1,024 means of so many." },
 	{ "wall_ms", wall_ms, METH_NOARGS,
-	  "wall_ms($self, /)\n--\n\nFrom the beginning of the first sample to the end of the "
+	  "wall_ms($self, /)\n--\n\nTime from the start of the first sample to the end of the "
 	  "last." },
 	{ "dropped", dropped, METH_NOARGS,
-	  "dropped($self, /)\n--\n\nZones of any name that this process could not record." },
+	  "dropped($self, /)\n--\n\nNumber of zones that this process dropped, of any name." },
 	{ "value_samples", value_samples, METH_O, "The same of a value alone." },
 	{ NULL },
 };
@@ -555,13 +551,13 @@ static PyType_Spec metrics_spec = {
 
 static PyMethodDef module_methods[] = {
 	{ "resident", resident, METH_NOARGS,
-	  "resident($module, /)\n--\n\nBytes of memory that this process has in RAM, and the most "
-	  "that it ever had." },
+	  "resident($module, /)\n--\n\nResident memory of this process in bytes, now and at its "
+	  "peak." },
 	{ "judge", judge, METH_O,
 	  "judge($module, rows, /)\n--\n\nFor each (values of a, values of b, weight): (low, high, "
 	  "p, p corrected for all rows,\nthe change that could have been seen, significant)." },
 	{ "warmup", warmup, METH_O,
-	  "warmup($module, values, /)\n--\n\nHow many of the first values are warm-up." },
+	  "warmup($module, values, /)\n--\n\nThe number of leading values that are warm-up." },
 	{ NULL },
 };
 
@@ -583,14 +579,14 @@ PyMODINIT_FUNC PyInit__metrics(void)
 	static struct PyModuleDef def = {
 		PyModuleDef_HEAD_INIT,
 		.m_name = "kymo._metrics",
-		.m_doc = "What kymo.profiler keeps; use it as kymo.profiler.",
+		.m_doc = "Internals of kymo.profiler; import kymo.profiler instead.",
 		.m_size = -1,
 		.m_methods = module_methods,
 	};
 	PyObject *module;
 
 	if (open_init()) {
-		PyErr_SetString(PyExc_ImportError, "kymo: the C library has no thread key left");
+		PyErr_SetString(PyExc_ImportError, "kymo: no thread key left");
 		return NULL;
 	}
 	module = PyModule_Create(&def);

@@ -194,7 +194,7 @@ PyObject *series_new(PyObject *name, uint64_t owner, uint32_t instance, PyObject
 static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
 	(void)type, (void)args, (void)keywords;
-	PyErr_SetString(PyExc_TypeError, "a Series is made by measure() of a timer or collector");
+	PyErr_SetString(PyExc_TypeError, "create a Series with measure() of a timer or collector");
 	return NULL;
 }
 
@@ -240,7 +240,7 @@ static PyObject *series_repr(PyObject *self)
 static PyMethodDef methods[] = {
 	{ "__enter__", series_enter, METH_NOARGS, "Begins a measurement." },
 	{ "__exit__", (PyCFunction)(void (*)(void))leave, METH_FASTCALL,
-	  "Ends it; an exception goes on." },
+	  "Ends the measurement; exceptions propagate." },
 	{ NULL },
 };
 

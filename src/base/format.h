@@ -114,8 +114,8 @@ enum kymo_role { KYMO_ROLE_TARGET = 0, KYMO_ROLE_COLLECTOR = 1, KYMO_ROLE_COMMAN
 #define KYMO_DROP_CAUSES(X) \
 	X(FULL, full, "no room: the file system, the budget or a file limit") \
 	X(REENTRANT, reentrant, "attempted by a signal handler that interrupted recording") \
-	X(CLOSED, closed, "after the thread had given its streams back") \
-	X(FAILED, failed, "no stream could be made: directory gone, no memory, too many") \
+	X(CLOSED, closed, "after the thread had returned its streams") \
+	X(FAILED, failed, "no stream could be created: directory gone, out of memory, too many") \
 	X(WIDE, wide, "a row that does not fit its table")
 
 enum kymo_drop {

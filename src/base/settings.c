@@ -18,11 +18,11 @@
 
 const struct settings_key settings_keys[] = {
 	{ "sample_rate", SETTINGS_SECONDS, SETTINGS_COLLECTOR, AT(sample_period_ns), 0, 0, "0.1",
-	  "seconds between two samples of the Python stacks; 0: none" },
+	  "seconds between samples of the Python stacks; 0: off" },
 	{ "system_rate", SETTINGS_SECONDS, SETTINGS_COLLECTOR, AT(system_period_ns), 0, 0, "1",
-	  "seconds between two rows of the system's metrics; 0: none" },
+	  "seconds between rows of system metrics; 0: off" },
 	{ "zones", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ZONES, 0, "on",
-	  "zones, regions, marks, counters, steps and own tables" },
+	  "zones, regions, marks, counters, steps and user tables" },
 	{ "python", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_PYTHON, 0, "off",
 	  "every Python call" },
 	{ "gc", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_GC, 0, "off",
@@ -30,23 +30,23 @@ const struct settings_key settings_keys[] = {
 	{ "torch", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_TORCH, 0, "off",
 	  "forward and backward of torch modules, optimizer steps" },
 	{ "torch_modules", SETTINGS_TEXT, SETTINGS_PROGRAM, AT(torch_modules), BYTES(torch_modules),
-	  0, "", "of which modules, as a pattern: layers.*.attn" },
+	  0, "", "modules to record, as a pattern: layers.*.attn" },
 	{ "torch_every", SETTINGS_COUNT, SETTINGS_PROGRAM, AT(torch_every), 1, 1000000000, "1",
-	  "of how many steps one is recorded" },
+	  "record modules in every Nth step" },
 	{ "device", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_DEVICE, 0, "off",
 	  "operations of devices" },
 	{ "memory", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ALLOC, 0, "off",
 	  "allocations" },
 	{ "memory_exact", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ALLOC_EXACT, 0, "off",
-	  "every allocation, and not samples of them" },
+	  "every allocation instead of samples" },
 	{ "watch", SETTINGS_TEXT, SETTINGS_PROGRAM, AT(watch), BYTES(watch), 0, "",
 	  "variables to record: loss@train_step,lr@train_step" },
 	{ "locals", SETTINGS_FLAG, SETTINGS_COLLECTOR, AT(locals), 0, 0, "off",
-	  "whether samples may read variables" },
+	  "samples may read local variables" },
 	{ "ring_rows", SETTINGS_COUNT, SETTINGS_NEW_STREAMS, AT(ring_rows), 1, 100000000, "10000",
-	  "rows that each stream keeps, where it does not keep all" },
+	  "rows that each stream keeps with keep=flight" },
 	{ "keep", SETTINGS_KEEP, SETTINGS_NEW_STREAMS, AT(keep), 0, 0, "flight",
-	  "flight: the last ring_rows; all: within the budget" },
+	  "flight: the last ring_rows; all: everything within the budget" },
 	{ 0 },
 };
 
@@ -102,11 +102,11 @@ static int parse_seconds(const char *text, uint64_t *out, struct kymo_error *err
 {
 	if (!parse_decimal(text, out))
 		return error_set(err, EINVAL,
-				 "a number of seconds from 0 (off) to %u is wanted, as 0.1",
+				 "expected a number of seconds from 0 (off) to %u, for example 0.1",
 				 SECONDS_MOST);
 	if (*out && *out < SECONDS_LEAST_NS)
 		return error_set(err, EINVAL,
-				 "the shortest period is 0.0001 seconds, and 0 turns it off");
+				 "the shortest period is 0.0001 seconds; 0 turns it off");
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static int parse_switch(const char *text, uint64_t *out, struct kymo_error *err)
 			*out = i % 2;
 			return 0;
 		}
-	return error_set(err, EINVAL, "on or off is wanted");
+	return error_set(err, EINVAL, "expected on or off");
 }
 
 static int parse_count(const struct settings_key *key, const char *text, uint64_t *out,
@@ -129,7 +129,7 @@ static int parse_count(const struct settings_key *key, const char *text, uint64_
 
 	*out = digits && digits < 12 ? strtoull(text, NULL, 10) : 0;
 	if (text[digits] || *out < key->detail || *out > key->most)
-		return error_set(err, EINVAL, "a whole number from %u to %u is wanted", key->detail,
+		return error_set(err, EINVAL, "expected a whole number from %u to %u", key->detail,
 				 key->most);
 	return 0;
 }
@@ -138,7 +138,7 @@ static int parse_keep(const char *text, uint64_t *out, struct kymo_error *err)
 {
 	*out = !strcasecmp(text, "all") ? KYMO_KEEP_ALL : KYMO_KEEP_FLIGHT;
 	if (*out == KYMO_KEEP_FLIGHT && strcasecmp(text, "flight") != 0)
-		return error_set(err, EINVAL, "all or flight is wanted");
+		return error_set(err, EINVAL, "expected all or flight");
 	return 0;
 }
 
@@ -148,11 +148,10 @@ static int parse_text(const struct settings_key *key, const char *text, struct s
 	size_t bytes = strlen(text);
 
 	if (bytes >= key->detail)
-		return error_set(err, EINVAL, "at most %u bytes fit", key->detail - 1);
+		return error_set(err, EINVAL, "expected at most %u bytes", key->detail - 1);
 	for (size_t i = 0; i < bytes; i++)
 		if (iscntrl((unsigned char)text[i]))
-			return error_set(err, EINVAL,
-					 "a text without control characters is wanted");
+			return error_set(err, EINVAL, "expected a text without control characters");
 	memcpy(out->text, text, bytes);
 	return 0;
 }

@@ -35,12 +35,12 @@ int kymo__configure(const char *name, const char *text, const char *by, struct k
 	int rc;
 
 	if (!key)
-		return error_set(err, EINVAL, "no setting is called %s", name);
+		return error_set(err, EINVAL, "there is no setting %s", name);
 	rc = settings_parse(key, text, &value, err);
 	if (rc)
 		return rc;
 	if (!kymo__process_ready())
-		return error_set(err, EAGAIN, "nothing records yet; kymo_enable() begins");
+		return error_set(err, EAGAIN, "recording is off; call kymo_enable() first");
 	settings_load(key, kymo__process.control, &old);
 	if (settings_equal(key, &old, &value))
 		return 0;

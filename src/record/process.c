@@ -228,7 +228,7 @@ static int process_make_directory(struct kymo_error *err)
 		size_t length;
 
 		if (errno != EEXIST || life > 1000)
-			return error_set(err, errno, "cannot make %s: %s; nothing is recorded",
+			return error_set(err, errno, "cannot create %s: %s; nothing is recorded",
 					 kymo__process.dir, strerror(errno));
 		paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir,
 			      sizeof(kymo__process.dir));
@@ -416,7 +416,7 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 
 	if (refused)
 		return error_set(err, EPERM,
-				 "recording is refused by KYMO=off in the environment; unset it");
+				 "recording is off: KYMO=off is set in the environment; unset it");
 	for (int i = 0; i < 1000; i++) {
 		uint32_t now = kymo__load_acquire(&state);
 
@@ -429,8 +429,7 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 		sched_yield();
 	}
 	if (rc == -EBUSY)
-		return error_set(err, EBUSY,
-				 "recording is being set up by another thread; try again");
+		return error_set(err, EBUSY, "another thread is starting the recording; try again");
 	/* The first time it is as the environment says: KYMO_ZONES=off, KYMO_TORCH=on. */
 	if (!rc && was_ready)
 		kymo__fetch_or_release(&kymo__process.control->on, KYMO_ON_ZONES);
@@ -539,7 +538,7 @@ __attribute__((constructor)) static void process_on_load(void)
 	if (!word || word_is(word, no))
 		return;
 	if (!standby && !word_is(word, yes)) {
-		complain("KYMO is neither on, off nor standby; recording stays off");
+		complain("KYMO must be on, off or standby; recording stays off");
 		return;
 	}
 	if (enable(KYMO_ROLE_TARGET, &err))

@@ -432,10 +432,10 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 	int rc = open_aside(writer, work, path);
 
 	if (rc)
-		return error_set(err, -rc,
-				 "cannot write the snapshot %s: %s; name a file in a directory you "
-				 "can write",
-				 path, strerror(-rc));
+		return error_set(
+			err, -rc,
+			"cannot write the snapshot %s: %s; choose a file in a writable directory",
+			path, strerror(-rc));
 	rc = snapshot_write_all(writer, work, processes);
 	/* Some file systems tell only here that there was no room. */
 	if (close(writer->fd) && !rc)
@@ -445,10 +445,9 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 	if (!rc)
 		return 0;
 	unlink(work->aside);
-	return error_set(
-		err, -rc,
-		"cannot write the snapshot %s: %s; a file that was there before is untouched", path,
-		strerror(-rc));
+	return error_set(err, -rc,
+			 "cannot write the snapshot %s: %s; an existing file is unchanged", path,
+			 strerror(-rc));
 }
 
 static int snapshot_write_snapshot(const char *run_dir, const char *const *processes,
@@ -464,12 +463,12 @@ static int snapshot_write_snapshot(const char *run_dir, const char *const *proce
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		writer.most = limit.rlim_cur;
 	if (!work || !writer.buffer) {
-		rc = error_set(err, ENOMEM, "no memory for the snapshot %s", path);
+		rc = error_set(err, ENOMEM, "out of memory for the snapshot %s", path);
 	} else {
 		work->choice = choice;
 		rc = run_files_open(&work->source, run_dir, err);
 		if (!rc && run_files_is_snapshot(&work->source))
-			rc = error_set(err, EINVAL, "%s is a snapshot already; copy it", run_dir);
+			rc = error_set(err, EINVAL, "%s is already a snapshot; copy it", run_dir);
 		if (!rc)
 			rc = write_aside_and_rename(&writer, work, processes, path, err);
 		run_files_close(&work->source);
@@ -496,12 +495,12 @@ static int write_own(const char *path, const struct kymo__choice *choice, struct
 	const char *processes[2] = { NULL, NULL };
 
 	if (!path || !*path)
-		return error_set(err, EINVAL, "a snapshot needs the name of a file");
+		return error_set(err, EINVAL, "a snapshot needs a file name");
 	if (!slash || (size_t)(slash - directory) >= sizeof(run))
-		return error_set(err, ENODATA,
-				 "there is nothing to write to %s: this process does not record; "
-				 "call kymo_enable() first",
-				 path);
+		return error_set(
+			err, ENODATA,
+			"cannot write %s: this process does not record; call kymo_enable() first",
+			path);
 	memcpy(run, directory, (size_t)(slash - directory));
 	run[slash - directory] = '\0';
 	processes[0] = slash + 1;

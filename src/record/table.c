@@ -79,15 +79,15 @@ static int table_check_name(const char *name, struct kymo_error *err)
 	if (!dot || strlen(name) > 55 || !schema_is_word(name, (size_t)(dot - name)) ||
 	    !schema_is_word(dot + 1, strlen(dot + 1)))
 		return error_set(err, EINVAL,
-				 "cannot declare the table '%s': a name is schema.table, of "
+				 "cannot declare the table '%s': the name must be schema.table, of "
 				 "letters, digits and _, at most 55 bytes",
 				 name ? name : "(null)");
 	for (size_t i = 0; i < sizeof(own_schemas) / sizeof(own_schemas[0]); i++)
 		if (strlen(own_schemas[i]) == (size_t)(dot - name) &&
 		    !strncasecmp(own_schemas[i], name, (size_t)(dot - name)))
 			return error_set(err, EINVAL,
-					 "cannot declare the table '%s': the schema %s is kymo's "
-					 "own; take another, such as app",
+					 "cannot declare the table '%s': the schema %s is reserved "
+					 "for kymo; use another, for example app",
 					 name, own_schemas[i]);
 	return 0;
 }
@@ -100,18 +100,17 @@ static int check_column(const char *table, const struct kymo_column *column, siz
 	if (!column->name || strlen(column->name) > 31 ||
 	    !schema_is_word(column->name, strlen(column->name)))
 		return error_set(err, EINVAL,
-				 "cannot declare %s: '%s' is no name for a column (letters, digits "
-				 "and _, at most 31)",
+				 "cannot declare %s: '%s' is not a valid column name (letters, "
+				 "digits and _, at most 31)",
 				 table, column->name ? column->name : "(null)");
 	if (!bytes)
 		return error_set(err, EINVAL,
-				 "cannot declare %s: column %s has no known type or no width",
+				 "cannot declare %s: column %s has an unknown type or no width",
 				 table, column->name);
 	if (column->offset > row_bytes || bytes > row_bytes - column->offset)
-		return error_set(
-			err, EINVAL,
-			"cannot declare %s: column %s lies outside of the row of %zu bytes", table,
-			column->name, row_bytes);
+		return error_set(err, EINVAL,
+				 "cannot declare %s: column %s is outside of the row of %zu bytes",
+				 table, column->name, row_bytes);
 	if (column->type != KYMO_TEXT && column->offset % bytes)
 		return error_set(err, EINVAL,
 				 "cannot declare %s: column %s is not aligned to its width (%zu)",
@@ -126,18 +125,18 @@ static int table_check(const char *name, const struct kymo_column *columns, size
 
 	if (!rc && (!columns || !count || count > KYMO_COLUMNS_MAX))
 		rc = error_set(err, EINVAL,
-			       "cannot declare %s: it has %zu columns, and 1 to %d can be had",
-			       name, count, KYMO_COLUMNS_MAX);
+			       "cannot declare %s: it has %zu columns; 1 to %d are allowed", name,
+			       count, KYMO_COLUMNS_MAX);
 	if (!rc && (!row_bytes || row_bytes > KYMO_ROW_BYTES_MAX))
 		rc = error_set(err, EINVAL,
-			       "cannot declare %s: a row has %zu bytes, and 1 to %d can be had",
-			       name, row_bytes, KYMO_ROW_BYTES_MAX);
+			       "cannot declare %s: a row has %zu bytes; 1 to %d are allowed", name,
+			       row_bytes, KYMO_ROW_BYTES_MAX);
 	for (size_t i = 0; !rc && i < count; i++) {
 		rc = check_column(name, &columns[i], row_bytes, err);
 		for (size_t j = 0; !rc && j < i; j++)
 			if (!strcasecmp(columns[i].name, columns[j].name))
 				rc = error_set(err, EINVAL,
-					       "cannot declare %s: column %s stands there twice",
+					       "cannot declare %s: column %s is declared twice",
 					       name, columns[i].name);
 	}
 	return rc;
@@ -183,11 +182,10 @@ struct kymo_table *kymo_table_create(const char *name, const struct kymo_column 
 		if (table_is_same(table, columns, column_count, row_bytes))
 			return table;
 		error_set(err, EEXIST,
-			  "cannot declare %s: it is declared already, with other columns", name);
+			  "cannot declare %s: it is already declared with other columns", name);
 		return NULL;
 	}
-	error_set(err, ENOSPC,
-		  "cannot declare %s: this process has %d tables already, and no more can be had",
+	error_set(err, ENOSPC, "cannot declare %s: this process already has %d tables, the maximum",
 		  name, KYMO_TABLES_MAX - SCHEMA_COUNT);
 	return NULL;
 }

@@ -145,12 +145,13 @@ static void set_clock(struct recording *recording, struct store_process *process
 	if (mine.baseline_ns >= ENOUGH_NS || mine.baseline_ns > rate.baseline_ns)
 		rate = mine;
 	if (nonsense && !own)
-		say_about(process, "are nonsense; the rate of the run is used", say, context);
+		say_about(process, "are invalid; the run's rate is used", say, context);
 	if (!filled(&first))
 		first = recording->run.epoch;
 	if (!rate.mult) {
 		rate.mult = UINT64_C(1) << 32;
-		say_about(process, "give no rate, nor do others; its times are in ticks", say,
+		say_about(process,
+			  "give no clock rate, and neither do others; its times are in ticks", say,
 			  context);
 	}
 	process->clock.kind = process->control.clock_kind;

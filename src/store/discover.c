@@ -364,7 +364,7 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 	/* A KYMO_DIR that cannot be used hides what is in it: only worth an error when there is
 	   nothing to show. */
 	if (listing.failed)
-		rc = error_set(err, ENOMEM, "no memory for the list of recordings");
+		rc = error_set(err, ENOMEM, "out of memory for the list of recordings");
 	else if (listing.count)
 		rc = 0;
 	if (rc) {

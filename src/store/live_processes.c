@@ -91,7 +91,7 @@ int live_processes_open(const char *path, struct live_processes *out, struct kym
 	run_files_close(&source);
 	if (rc) {
 		live_processes_close(out);
-		error_set(err, -rc, "cannot look into %s: %s", path, strerror(-rc));
+		error_set(err, -rc, "cannot read the directory %s: %s", path, strerror(-rc));
 	}
 	return rc;
 }
@@ -137,7 +137,7 @@ int live_processes_open_pid(int32_t pid, struct live_processes *out, struct kymo
 
 	memset(out, 0, sizeof(*out));
 	if (!alive_process(pid, paths_starttime(pid), 0))
-		return error_set(err, ESRCH, "no process %d runs; `kymo ls` lists what is recorded",
+		return error_set(err, ESRCH, "there is no process %d; `kymo ls` lists recordings",
 				 (int)pid);
 	store_list(&entries, &count,
 		   NULL); /* a KYMO_DIR that cannot be read holds nothing of ours */
@@ -153,8 +153,8 @@ int live_processes_open_pid(int32_t pid, struct live_processes *out, struct kymo
 	if (found)
 		return 0;
 	return error_set(err, ENOENT,
-			 "process %d runs but does not record; `kymo attach %d` watches it from "
-			 "outside, `kymo run -- …` or KYMO=on start it with all there is",
+			 "process %d does not record; use `kymo attach %d` to watch it, or start "
+			 "it with `kymo run -- …` or KYMO=on",
 			 (int)pid, (int)pid);
 }
 

@@ -199,7 +199,7 @@ static void open_names_read_entries(struct recording *recording, struct store_pr
 	}
 	if (damaged)
 		inside_say(recording,
-			   "%s/names: %llu names point outside of %s/text; they are left empty",
+			   "%s/names: %llu names point outside of %s/text and are left empty",
 			   directory, (unsigned long long)damaged, directory);
 }
 

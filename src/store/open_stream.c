@@ -64,7 +64,7 @@ static void say_orphans(struct recording *recording, const char *directory,
 	}
 	if (orphans)
 		inside_say(recording,
-			   "%s: %zu files of rows have no head file; they cannot be read",
+			   "%s: %zu segment files have no header file and cannot be read",
 			   directory, orphans);
 }
 
@@ -153,7 +153,7 @@ static void read_columns(struct recording *recording, struct store_stream *strea
 	}
 	if (refused)
 		inside_say(recording,
-			   "%s: %u columns of %s are damaged or of a newer kymo; they are left out",
+			   "%s: %u columns of %s are damaged or of a newer kymo and are skipped",
 			   copy->label, refused, stream->table);
 }
 
@@ -259,8 +259,8 @@ static void set_totals(struct recording *recording, struct store_stream *stream,
 	stream->untotalled = totals->untotalled;
 	if (stream->untotalled)
 		inside_say(recording,
-			   "%s: %llu rows are missing in trace.regions: no room was left for the "
-			   "totals of their names (at most %u in a stream)",
+			   "%s: %llu rows are missing in trace.regions: the limit of %u names with "
+			   "totals per stream was reached",
 			   copy->label, (unsigned long long)stream->untotalled,
 			   KYMO_TOTALS_MAX - 1);
 	stream->totals = arena_take(&inside_of(recording)->arena,
@@ -412,7 +412,7 @@ static void open_stream_describe(struct recording *recording, uint32_t process,
 
 	if (!is_table_name(copy->head.table, sizeof(copy->head.table))) {
 		inside_say(recording,
-			   "%s is damaged: the name of its table is none; its rows are left out",
+			   "%s is damaged: its table name is invalid; its rows are skipped",
 			   copy->label);
 		return;
 	}
@@ -447,8 +447,8 @@ static void describe_lost(struct recording *recording, uint32_t process)
 			continue;
 		if (lost >= STREAM_IMAGE_ROWS_MAX) {
 			inside_say(recording,
-				   "process %d: the number of lost rows of %s is impossible; it is "
-				   "left out",
+				   "process %d: the number of lost rows of %s is impossible and is "
+				   "ignored",
 				   (int)control->pid, control->lost[table].table);
 			continue;
 		}

@@ -96,16 +96,15 @@ static int remove_half(int directory, const char *path, struct kymo_error *err)
 	int left;
 
 	if (!is_recording(directory))
-		return error_set(err, EINVAL,
-				 "%s is not removed: nothing in it says that it is a recording",
+		return error_set(err, EINVAL, "%s was not removed: it is not a kymo recording",
 				 path);
 	left = empty_directory(directory, ".", false);
 	if (left < 0)
 		return error_set(err, -left, "cannot remove all of %s: %s", path, strerror(-left));
 	if (left)
 		return error_set(err, ENOTEMPTY,
-				 "the recording in %s is removed, the directory is not: %d files "
-				 "in it are not kymo's",
+				 "the recording in %s was removed, but not the directory: it has "
+				 "%d files that are not kymo's",
 				 path, left);
 	if (rmdir(path))
 		return error_set(err, errno, "cannot remove the directory %s: %s", path,
@@ -148,18 +147,20 @@ int store_remove(const char *path, struct kymo_error *err)
 		if (lstat(path, &st))
 			return error_set(err, errno, "no recording '%s': %s; `kymo ls` lists them",
 					 path, strerror(errno));
-		return error_set(err, EINVAL, "%s is not removed: it is no recording", path);
+		return error_set(err, EINVAL, "%s was not removed: it is not a kymo recording",
+				 path);
 	}
 	if (entry.state == STORE_LIVE && entry.kind == STORE_DIRECTORY)
-		return error_set(err, EBUSY, "%s is being recorded (process %d); stop that first",
-				 path, (int)entry.pid);
+		return error_set(err, EBUSY,
+				 "%s is still being recorded by process %d; stop it first", path,
+				 (int)entry.pid);
 	if (entry.kind == STORE_SNAPSHOT || entry.kind == STORE_PACKED)
 		return remove_file(&entry, err);
 	/* One that cannot be read is removed all the same, if it is ours. */
 	return stat(path, &st) || !S_ISDIR(st.st_mode)
 		       ? error_set(err, EINVAL,
-				   "%s is not removed: it is damaged or of another version; remove "
-				   "it by hand",
+				   "%s was not removed: it is damaged or of another version; "
+				   "delete it by hand",
 				   path)
 		       : remove_directory(path, err);
 }

@@ -105,13 +105,12 @@ static int resolve_pid(int32_t pid, const struct store_entry *entries, size_t co
 		return resolve_give(found->path, out, out_bytes, err);
 	if (process.starttime)
 		return error_set(err, ENOENT,
-				 "process %d runs but does not record; `kymo attach %d` watches it "
-				 "from outside, "
-				 "`kymo run -- …` or KYMO=on start it with all there is",
+				 "process %d does not record; use `kymo attach %d` to watch it, or "
+				 "start it with `kymo run -- …` or KYMO=on",
 				 (int)pid, (int)pid);
 	return error_set(
 		err, ENOENT,
-		"no recording of process %d, and no such process; `kymo ls` lists recordings",
+		"there is no process %d and no recording of it; `kymo ls` lists recordings",
 		(int)pid);
 }
 
@@ -174,7 +173,7 @@ static int resolve_name(const char *target, const struct store_entry *entries, s
 	if (only && called > 1)
 		return error_set(
 			err, EINVAL,
-			"%zu recordings are called %s: say which by its path; the newest is %s",
+			"%zu recordings are named %s; give a path instead, the newest is %s",
 			called, target, found->path);
 	return resolve_give(found->path, out, out_bytes, err);
 }
@@ -186,7 +185,7 @@ static int resolve_latest(const struct store_entry *entries, size_t count, char 
 
 	if (found)
 		return resolve_give(found->path, out, out_bytes, err);
-	return error_set(err, ENOENT, "there is no recording yet; `kymo run -- CMD` makes one");
+	return error_set(err, ENOENT, "there are no recordings; `kymo run -- CMD` makes one");
 }
 
 bool store_is_pid(const char *target, int32_t *out_pid)
@@ -223,9 +222,9 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 	int rc;
 
 	if (target && !*target)
-		return error_set(err, EINVAL,
-				 "the target is empty: an unset variable, perhaps; `latest` means "
-				 "the last recording");
+		return error_set(
+			err, EINVAL,
+			"the target is an empty text; use `latest` for the newest recording");
 
 	/* A path says itself what it is; `./123` and `./latest` are for those who name directories
 	   so. */

@@ -49,8 +49,8 @@ static enum store_kind kind_of_directory(const char *path, struct kymo_error *er
 			rc = 0; /* damaged perhaps, but ours */
 		else if (!has_run)
 			rc = error_set(err, ENOENT,
-				       "%s is no recording: it has neither a file `run` nor a "
-				       "process's directory; `kymo ls` lists recordings",
+				       "%s is not a kymo recording: it has neither a file `run` "
+				       "nor a process directory; `kymo ls` lists recordings",
 				       path);
 	}
 	run_files_list_free(&list);
@@ -78,8 +78,9 @@ static enum store_kind kind_of_file(int fd, const char *path, struct kymo_error 
 			  path);
 	else
 		error_set(err, EINVAL,
-			  "%s is no recording: it is neither a snapshot nor a packed file (%s)",
-			  path, bytes ? "its first bytes are of something else" : "it is empty");
+			  "%s is not a kymo recording: it is neither a snapshot nor a packed file "
+			  "(%s)",
+			  path, bytes ? "unknown file type" : "it is empty");
 	return STORE_NONE;
 }
 
@@ -94,7 +95,7 @@ enum store_kind store_kind(const char *path, struct kymo_error *err)
 		return STORE_NONE;
 	}
 	if (fstat(fd, &st))
-		error_set(err, errno, "cannot look at %s: %s", path, strerror(errno));
+		error_set(err, errno, "cannot stat %s: %s", path, strerror(errno));
 	else if (S_ISDIR(st.st_mode))
 		kind = kind_of_directory(path, err);
 	else if (S_ISREG(st.st_mode))
@@ -149,7 +150,7 @@ static void say_unsaid(struct recording *recording)
 	char *sentence = NULL;
 
 	if (inside->unsaid && recording->problem_count &&
-	    asprintf(&sentence, "and %zu more like these", inside->unsaid) >= 0)
+	    asprintf(&sentence, "and %zu more of the same kind", inside->unsaid) >= 0)
 		recording->problems[recording->problem_count++] = sentence;
 }
 
@@ -205,7 +206,8 @@ static bool store_read_run(struct recording *recording)
 	readat_close(&file);
 	if (rc) {
 		memset(run, 0, sizeof(*run));
-		inside_say(recording, "%s; what it says is taken from a process instead", err.text);
+		inside_say(recording, "%s; its contents are taken from a process instead",
+			   err.text);
 	}
 	end_run_texts(run);
 	return !rc;
@@ -343,13 +345,13 @@ static void store_sum_up(struct recording *recording)
 	recording->command = openprocess_command(recording, run->argv, sizeof(run->argv));
 	if (inside_of(recording)->source.refused_entries)
 		inside_say(recording,
-			   "the snapshot's list of files is damaged: %zu entries are left out",
+			   "the snapshot's table of contents is damaged: %zu entries are skipped",
 			   inside_of(recording)->source.refused_entries);
 	for (size_t i = 0; i < recording->process_count; i++)
 		if (recording->processes[i].control.names_full)
 			inside_say(recording,
-				   "process %d: %llu times no room was left for a name; those "
-				   "zones have none",
+				   "process %d: %llu names did not fit the name table; their zones "
+				   "have no name",
 				   recording->processes[i].pid,
 				   (unsigned long long)recording->processes[i].control.names_full);
 	say_unsaid(recording);
@@ -400,9 +402,9 @@ static int store_read_all(struct recording *recording, struct kymo_error *err)
 	inside->latest_ns = latest_possible(recording);
 	openprocess_contents(recording);
 	store_sum_up(recording);
-	return inside->no_memory
-		       ? error_set(err, ENOMEM, "no memory for the recording %s", recording->path)
-		       : 0;
+	return inside->no_memory ? error_set(err, ENOMEM, "out of memory for the recording %s",
+					     recording->path)
+				 : 0;
 }
 
 int inside_open(struct run_files *source, const char *path, struct recording **out,
@@ -416,7 +418,7 @@ int inside_open(struct run_files *source, const char *path, struct recording **o
 		free(recording);
 		free(inside);
 		run_files_close(source);
-		return error_set(err, ENOMEM, "no memory for the recording %s", path);
+		return error_set(err, ENOMEM, "out of memory for the recording %s", path);
 	}
 	inside->source = *source;
 	inside->open_files = files_to_hold();
@@ -443,7 +445,7 @@ int store_open(const char *path, struct recording **out, struct kymo_error *err)
 	case STORE_PACKED:
 		return error_set(
 			err, EINVAL,
-			"%s is a packed recording: a DuckDB database, which only queries open",
+			"%s is a packed recording (a DuckDB database); only queries can open it",
 			path);
 	default: break;
 	}

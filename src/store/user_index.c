@@ -151,12 +151,12 @@ int store_remember(const char *path, struct kymo_error *err)
 	char whole[PATH_MAX];
 
 	if (!realpath(path, whole))
-		return error_set(err, errno, "cannot remember the recording %s: %s", path,
+		return error_set(err, errno, "cannot add the recording %s to the index: %s", path,
 				 strerror(errno));
 	if (strlen(whole) >= KYMO_PATH_BYTES || strchr(whole, '\n'))
 		return error_set(err, EINVAL,
-				 "cannot remember the recording %s: its path is too long or has a "
-				 "line break",
+				 "cannot add the recording %s to the index: its path is too long "
+				 "or has a line break",
 				 path);
 	return index_change(NULL, whole, err);
 }

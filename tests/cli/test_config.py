@@ -40,18 +40,18 @@ def test_garbage_in_the_environment_is_named_and_never_means_on(kymo):
         assert kymo("config", program.pid, "sample_rate").out == "0.1\n"
         program.stdin.close()
         assert program.stderr.read() == (
-            "kymo: KYMO_SAMPLE_RATE=fast: a number of seconds from 0 (off) to 86400 is wanted, as 0.1; "
+            "kymo: KYMO_SAMPLE_RATE=fast: expected a number of seconds from 0 (off) to 86400, for example 0.1; "
             "sample_rate stays 0.1\n"
-            "kymo: KYMO_TORCH=maybe: on or off is wanted; torch stays off\n"
-            "kymo: KYMO_RING_ROWS=-3: a whole number from 1 to 100000000 is wanted; ring_rows stays 10000\n"
-            "kymo: KYMO_KEEP=some: all or flight is wanted; keep stays flight\n")
+            "kymo: KYMO_TORCH=maybe: expected on or off; torch stays off\n"
+            "kymo: KYMO_RING_ROWS=-3: expected a whole number from 1 to 100000000; ring_rows stays 10000\n"
+            "kymo: KYMO_KEEP=some: expected all or flight; keep stays flight\n")
         program.stderr.close()
 
 
 def test_run_refuses_garbage_in_the_environment_before_it_starts_anything(kymo):
     done = kymo("run", "--", "true", env={"KYMO_SAMPLE_RATE": "1e9"})
     assert (done.status, done.out) == (2, "")
-    assert done.err == ("kymo run: KYMO_SAMPLE_RATE=1e9: a number of seconds from 0 (off) to 86400 is wanted, as 0.1\n")
+    assert done.err == ("kymo run: KYMO_SAMPLE_RATE=1e9: expected a number of seconds from 0 (off) to 86400, for example 0.1\n")
 
 
 def test_a_program_on_standby_is_turned_on_later(kymo):
@@ -97,9 +97,9 @@ def test_unknown_keys_and_bad_values_name_the_nearest_that_is_known(kymo):
             "kymo config: unknown key probing.sample_rte; did you mean sample_rate?\n"
         assert refused("xyzzy") == "kymo config: unknown key xyzzy; kymo help config lists the keys\n"
         assert refused("torch=onn") == \
-            "kymo config: torch=onn: on or off is wanted (did you mean on?); no settings were changed\n"
+            "kymo config: torch=onn: expected on or off (did you mean on?); no settings were changed\n"
         assert refused("keep=al") == \
-            "kymo config: keep=al: all or flight is wanted (did you mean all?); no settings were changed\n"
+            "kymo config: keep=al: expected all or flight (did you mean all?); no settings were changed\n"
         for bad in ["sample_rate=-1", "sample_rate=", "sample_rate=nan", "sample_rate=1e-3", "sample_rate=0,1",
                     "sample_rate=86401", "ring_rows=0", "ring_rows=1.5", "ring_rows=99999999999999", "torch=2",
                     "torch_modules=" + "x" * 128, "watch=a\nb", "locals="]:
@@ -205,14 +205,14 @@ def test_ended_and_foreign_programs_are_refused_with_what_to_do(kymo):
         path = next((kymo.home / "live").iterdir())
     ended = kymo("config", program.pid, "torch=on")
     assert (ended.status, ended.err) == \
-        (1, f"kymo config: no process {program.pid} runs; `kymo ls` lists what is recorded\n")
+        (1, f"kymo config: there is no process {program.pid}; `kymo ls` lists recordings\n")
     done = kymo("config", path, "torch=on")
     assert done.status == 1 and "its program has ended" in done.err
     with running(kymo) as program:
         done = kymo("config", program.pid, "torch=on")
         assert done.status == 1
-        assert done.err == (f"kymo config: process {program.pid} runs but does not record; `kymo attach {program.pid}` "
-                            "watches it from outside, `kymo run -- …` or KYMO=on start it with all there is\n")
+        assert done.err == (f"kymo config: process {program.pid} does not record; use `kymo attach {program.pid}` "
+                            "to watch it, or start it with `kymo run -- …` or KYMO=on\n")
 
 
 def test_a_pid_that_is_used_again_is_not_taken_for_the_recorded_one(kymo):
@@ -228,7 +228,7 @@ def test_a_pid_that_is_used_again_is_not_taken_for_the_recorded_one(kymo):
         (path / "run").write_bytes(run)
         process.rename(path / f"p{other.pid}-{process.name.split('-')[1]}")
         done = kymo("config", other.pid, "torch=on")
-        assert done.status == 1 and f"process {other.pid} runs but does not record" in done.err
+        assert done.status == 1 and f"process {other.pid} does not record" in done.err
 
 
 def test_an_address_and_a_missing_target_are_said(kymo):

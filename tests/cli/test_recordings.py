@@ -180,7 +180,7 @@ def test_the_name_that_a_run_was_given_is_a_target(kymo):
     assert runs[path["path"]] == "once"
     refused = kymo("rm", "twice")
     assert refused.status == 1
-    assert refused.err.startswith("kymo rm: 2 recordings are called twice: say which by its path; the newest is /")
+    assert refused.err.startswith("kymo rm: 2 recordings are named twice; give a path instead, the newest is /")
     assert kymo("rm", "once").err.startswith(f"kymo: removed {path['path']}, ")
     assert sorted(one["name"] for one in json.loads(kymo("ls", "-f", "json").out)) == ["twice", "twice"]
 

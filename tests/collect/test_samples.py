@@ -118,7 +118,7 @@ def test_a_rate_that_is_no_number_is_refused(place):
     done = subprocess.run([KYMO, "run", "--", "true"], env={**place, "KYMO_SAMPLE_RATE": "often"}, capture_output=True,
                           text=True, check=False)
     assert (done.returncode, done.stderr) == (
-        2, "kymo run: KYMO_SAMPLE_RATE=often: a number of seconds from 0 (off) to 86400 is wanted, as 0.1\n")
+        2, "kymo run: KYMO_SAMPLE_RATE=often: expected a number of seconds from 0 (off) to 86400, for example 0.1\n")
 
 
 def test_folded_stacks_count_what_was_seen(record):

@@ -107,12 +107,12 @@ def test_a_profile_has_its_models_executions_and_no_others(place, checks):
         {"kind": "execution", "name": "one", "n": 10}, {"kind": "kernel", "name": "first", "n": 10},
         {"kind": "kernel", "name": "second", "n": 10}]
     assert done.stderr.splitlines() == [
-        "kymo: cannot stop the profile into one.ntff: none was started with that name",
-        "kymo: cannot profile one into one.ntff: it is being profiled already",
-        "kymo: cannot profile one into another.ntff: it is being profiled already",
+        "kymo: cannot stop the profile into one.ntff: no profile with that name was started",
+        "kymo: cannot profile one into one.ntff: it is already being profiled",
+        "kymo: cannot profile one into another.ntff: it is already being profiled",
         "kymo: cannot profile other into one.ntff: another model is being profiled into that file",
-        "kymo: cannot stop the profile into another.ntff: none was started with that name",
-        "kymo: cannot stop the profile into one.ntff: none was started with that name"]
+        "kymo: cannot stop the profile into another.ntff: no profile with that name was started",
+        "kymo: cannot stop the profile into one.ntff: no profile with that name was started"]
 
 
 def test_a_profile_has_nothing_but_the_device(place, checks):
@@ -179,7 +179,7 @@ def test_on_fail_alone_begins_at_init(place, checks):
 def test_kymo_off_wins(place, checks):
     done = place.do(checks, "one_model", status=1, KYMO="off")
     assert 'nrt_profile_start(one, "one.ntff") is NRT_FAILURE' in done.stdout
-    assert "kymo: nothing can be profiled: recording is refused by KYMO=off in the environment; unset it\n" in done.stderr
+    assert "kymo: cannot profile: recording is off: KYMO=off is set in the environment; unset it\n" in done.stderr
     assert place.recordings() == []
 
 
@@ -246,7 +246,7 @@ def test_a_session_by_the_environment_has_everything(place, checks):
 
 @pytest.mark.parametrize("env", [{}, {"ENABLE": "0"}], ids=str)
 def test_without_enable_it_captures_nothing_succeeds_and_warns(place, checks, env):
-    assert inspected(place, checks, **env) == "kymo: nothing is captured, since NEURON_RT_INSPECT_ENABLE is not 1\n"
+    assert inspected(place, checks, **env) == "kymo: nothing is captured: NEURON_RT_INSPECT_ENABLE is not 1\n"
     assert place.files() == [] and place.recordings() == []
 
 
@@ -257,7 +257,7 @@ def test_without_a_call_it_begins_at_init_and_dumps_at_exit(place, checks):
 
 def test_a_begin_of_the_programs_own_takes_the_place_of_that(place, checks):
     assert inspected(place, checks, "begin_after_init", ENABLE="1") == \
-        "kymo: no inspect session runs; nrt_inspect_begin() begins one\n"
+        "kymo: no inspect session is running; call nrt_inspect_begin() first\n"
     assert place.executions(place.only()) == FOUR
 
 
@@ -297,14 +297,14 @@ def test_of_the_process_as_counters(place, checks):
 
 # What is set, and what is said about it.
 WRONG = [
-    ({"SYSTEM_PROFILE": "perhaps"}, "NEURON_RT_INSPECT_SYSTEM_PROFILE=perhaps is left aside: 0 or 1 is wanted"),
-    ({"DEVICE_PROFILE": "2"}, "NEURON_RT_INSPECT_DEVICE_PROFILE=2 is left aside: 0, 1, model or session is wanted"),
-    ({"EVENT_FILTER_NC": "0,64"}, "NEURON_RT_INSPECT_EVENT_FILTER_NC=0,64 is left aside: cores from 0 to 63, as 0,2,4-7 is wanted"),
-    ({"EVENT_FILTER_NC": "3-"}, "NEURON_RT_INSPECT_EVENT_FILTER_NC=3- is left aside: cores from 0 to 63, as 0,2,4-7 is wanted"),
-    ({"EVENT_FILTER_TYPE": "kernel,other"}, "NEURON_RT_INSPECT_EVENT_FILTER_TYPE=kernel,other is left aside: names of events, "
-     "hardware or software, each with ^ before it to leave it out is wanted"),
-    ({"SYS_TRACE_MAX_EVENTS_PER_NC": "0"}, "NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC=0 is left aside: a number from 1 is wanted"),
-    ({"DEVICE_PROFILE_NUM_WARMUP": "-1"}, "NEURON_RT_INSPECT_DEVICE_PROFILE_NUM_WARMUP=-1 is left aside: a number is wanted"),
+    ({"SYSTEM_PROFILE": "perhaps"}, "NEURON_RT_INSPECT_SYSTEM_PROFILE=perhaps is ignored: expected 0 or 1"),
+    ({"DEVICE_PROFILE": "2"}, "NEURON_RT_INSPECT_DEVICE_PROFILE=2 is ignored: expected 0, 1, model or session"),
+    ({"EVENT_FILTER_NC": "0,64"}, "NEURON_RT_INSPECT_EVENT_FILTER_NC=0,64 is ignored: expected cores from 0 to 63, as 0,2,4-7"),
+    ({"EVENT_FILTER_NC": "3-"}, "NEURON_RT_INSPECT_EVENT_FILTER_NC=3- is ignored: expected cores from 0 to 63, as 0,2,4-7"),
+    ({"EVENT_FILTER_TYPE": "kernel,other"}, "NEURON_RT_INSPECT_EVENT_FILTER_TYPE=kernel,other is ignored: expected names of events, "
+     "hardware or software, each with ^ before it to leave it out"),
+    ({"SYS_TRACE_MAX_EVENTS_PER_NC": "0"}, "NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC=0 is ignored: expected a number from 1"),
+    ({"DEVICE_PROFILE_NUM_WARMUP": "-1"}, "NEURON_RT_INSPECT_DEVICE_PROFILE_NUM_WARMUP=-1 is ignored: expected a number"),
     ({"OUTPUT_DIRECTORY": "x"}, "NEURON_RT_INSPECT_OUTPUT_DIRECTORY is not known and changes nothing; did you mean "
      "NEURON_RT_INSPECT_OUTPUT_DIR?"),
     ({"ONFAIL": "1"}, "NEURON_RT_INSPECT_ONFAIL is not known and changes nothing; did you mean NEURON_RT_INSPECT_ON_FAIL?"),
@@ -338,7 +338,7 @@ def test_what_the_enable_setters_say(place, checks, enable, on_fail, files):
     done = place.do(checks, "enables", enable, on_fail)
     found = {re.match(r"inspect|failing_fail", name)[0]: place.executions(f"output/{name}") for name in place.files()}
     assert found == {name: {"failing": count} for name, count in files.items()}
-    assert done.stderr == ("" if files else "kymo: nothing is captured, since both enable options are off\n")
+    assert done.stderr == ("" if files else "kymo: nothing is captured: both enable options are off\n")
 
 
 def test_activities_are_listed(place, checks):
@@ -352,15 +352,15 @@ def test_activities_are_listed(place, checks):
 def test_a_directory_that_cannot_be_made(place, checks):
     (place.path / "file").write_text("in the way")
     done = place.do(checks, "unwritable", "file/output", "file/x.ntff")
-    assert "kymo: cannot make the directory file/output: Not a directory; set another output directory\n" in done.stderr
-    assert "kymo: cannot write the snapshot file/x.ntff: Not a directory; name a file in a directory you can write\n" in done.stderr
+    assert "kymo: cannot create the directory file/output: Not a directory; set another output directory\n" in done.stderr
+    assert "kymo: cannot write the snapshot file/x.ntff: Not a directory; choose a file in a writable directory\n" in done.stderr
     assert (place.path / "file").read_text() == "in the way"
 
 
 def test_a_limit_on_files_leaves_the_old_one_whole(place, checks):
     (place.path / "old.ntff").write_text("whole")
     done = place.do(checks, "small_files", "old.ntff")
-    assert "kymo: cannot write the snapshot old.ntff: File too large; a file that was there before is untouched\n" in done.stderr
+    assert "kymo: cannot write the snapshot old.ntff: File too large; an existing file is unchanged\n" in done.stderr
     assert (place.path / "old.ntff").read_text() == "whole"
     assert [path.name for path in place.path.glob(".*part")] == []
 
@@ -373,8 +373,7 @@ def test_a_full_disk_leaves_the_old_file_whole_and_stop_may_be_tried_again(place
         head -c 1000000 /dev/zero >{disk}/filler && {checks} full {disk}/x.ntff {disk}/filler && ls -A {disk} &&
         {KYMO} query -f json {disk}/x.ntff "{EXECUTIONS}" """
     done = place.do(*UNSHARE, "sh", "-c", script)
-    assert done.stderr == (f"kymo: cannot write the snapshot {disk}/x.ntff: No space left on device; a file that was there "
-                           "before is untouched\n")
+    assert done.stderr == (f"kymo: cannot write the snapshot {disk}/x.ntff: No space left on device; an existing file is unchanged\n")
     listed, rows = done.stdout.split("\n", 1)
     assert listed == "x.ntff" and json.loads(rows) == [{"model": "full", "queue": "vnc0", "n": 500}]
 
@@ -386,8 +385,8 @@ def test_what_was_recorded_outlives_a_program_that_ends_in_mid_capture(place, ch
     (recording,) = place.recordings()
     assert place.executions(recording) == {"cut": 25}
     process = next(recording.glob("p*"))
-    assert done.stderr == ("" if how == "kill" else "kymo: the profile into cut.ntff was not stopped, so there is no such file; "
-                                                    f"what was recorded is in {process}\n")
+    assert done.stderr == ("" if how == "kill" else "kymo: the profile into cut.ntff was not stopped, so the file was not written; "
+                                                    f"the recorded rows are in {process}\n")
 
 
 # Of an OpenCL model only what is its own: compiling it takes long. Where there is no OpenCL, the stand-in takes less memory.
@@ -562,8 +561,8 @@ def test_report_begins_with_the_latency_of_each_model(ran):
 def test_without_opencl_a_stand_in_says_so(place, checks, tmp_path):
     program = compiled(EXAMPLE / "models.c", tmp_path / "models")
     done = place.do(program, EXAMPLE, "out", OCL_ICD_VENDORS=str(tmp_path / "none"), OCL_ICD_FILENAMES="")
-    assert re.fullmatch("kymo: (OpenCL has no platform|there is no libOpenCL.so.1): a stand-in on the host runs scale and computes "
-                        "nothing; install an OpenCL driver, such as pocl-opencl-icd\n", done.stderr)
+    assert re.fullmatch("kymo: (OpenCL has no platform|libOpenCL.so.1 was not found): scale runs on a stand-in on the host, which "
+                        "computes nothing; install an OpenCL driver, for example pocl-opencl-icd\n", done.stderr)
     assert place.ask("out/scale.ntff", "SELECT DISTINCT device FROM device.ops") == [{"device": "host stand-in"}]
 
 
@@ -578,4 +577,4 @@ int main(void)
 }
 """)
     done = ran.place.do(compiled(tmp_path / "bad.c", tmp_path / "bad"))
-    assert "kymo: cannot load broken: OpenCL does not compile it: " in done.stderr and "nowhere" in done.stderr
+    assert "kymo: cannot load broken: it does not compile as OpenCL C: " in done.stderr and "nowhere" in done.stderr

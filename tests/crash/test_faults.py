@@ -200,7 +200,7 @@ def directory_that_is(place, what):
 
 
 @pytest.mark.parametrize("what, why", [
-    ("open to all", "lets other users in (mode 777); `chmod 700 "),
+    ("open to all", "is accessible to other users (mode 777); run `chmod 700 "),
     ("a link", "is not a directory (a symbolic link is not followed); remove it or set KYMO_DIR"),
     ("a file", "is not a directory"),
     ("below a file", "Not a directory"),

@@ -75,7 +75,7 @@ def test_every_type_has_its_python_object(ask, sql, value):
 
 def test_what_has_no_python_object_says_so_and_is_still_arrow(ask):
     result = ask("SELECT INTERVAL 1 MONTH AS v")
-    with pytest.raises(ValueError, match="column v has the Arrow type tin, for which there is no Python object"):
+    with pytest.raises(ValueError, match="column v has the Arrow type tin, which has no Python equivalent"):
         len(result)
 
 
@@ -116,7 +116,7 @@ def test_bytes_that_are_no_arrow_are_an_error():
     from kymo import _arrow
 
     for bad in (b"", b"x", b"\xff" * 8, b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\0" * 16, b"\xff" * 4096):
-        with pytest.raises(ValueError, match="cannot be read"):
+        with pytest.raises(ValueError, match="cannot read the (columns|rows)"):
             _arrow.rows(bad, lambda *_: None)
     with pytest.raises(TypeError):
         _arrow.stream("text")

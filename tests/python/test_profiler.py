@@ -119,9 +119,9 @@ def test_a_stop_without_a_start_names_the_timer(plain):
         print(timer.stats("load")["count"])
     """)
     assert done.stdout == (
-        "CUDATimer: stop('load') without start('load') before it; each start takes one stop\n"
-        "CUDATimer: stop('never') without start('never') before it; each start takes one stop\n"
-        "CUDATimer: nothing was measured as 'never' yet; there is ['load']\n1\n")
+        "CUDATimer: stop('load') without a matching start('load')\n"
+        "CUDATimer: stop('never') without a matching start('never')\n"
+        "CUDATimer: no measurement is named 'never'; there are ['load']\n1\n")
 
 
 def test_measurements_nest_recurse_and_cross_in_any_order(plain):

@@ -27,10 +27,10 @@ static int own_directory(const char *path, struct kymo_error *err)
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return error_set(
 			err, errno,
-			"cannot make the directory %s: %s; set KYMO_DIR to one you can write", path,
-			strerror(errno));
+			"cannot create the directory %s: %s; set KYMO_DIR to a writable directory",
+			path, strerror(errno));
 	if (lstat(path, &st))
-		return error_set(err, errno, "cannot look at %s: %s", path, strerror(errno));
+		return error_set(err, errno, "cannot stat %s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return error_set(err, ENOTDIR,
 				 "%s is not a directory (a symbolic link is not followed); remove "
@@ -43,7 +43,7 @@ static int own_directory(const char *path, struct kymo_error *err)
 				 path, (unsigned)st.st_uid, (unsigned)geteuid());
 	if (st.st_mode & 077)
 		return error_set(err, EPERM,
-				 "%s lets other users in (mode %03o); `chmod 700 %s` mends it",
+				 "%s is accessible to other users (mode %03o); run `chmod 700 %s`",
 				 path, (unsigned)(st.st_mode & 0777), path);
 	return 0;
 }
@@ -60,7 +60,7 @@ static int make_parents(const char *path, struct kymo_error *err)
 	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(part, 0700) && errno != EEXIST)
-			return error_set(err, errno, "cannot make the directory %s: %s", part,
+			return error_set(err, errno, "cannot create the directory %s: %s", part,
 					 strerror(errno));
 		*slash = '/';
 	}
@@ -160,11 +160,12 @@ int paths_make_run(const char *root, const char *program, pid_t pid, char *out, 
 		if (!mkdir(out, 0700))
 			return 0;
 		if (errno != EEXIST)
-			return error_set(err, errno, "cannot make the recording %s: %s", out,
+			return error_set(err, errno, "cannot create the recording %s: %s", out,
 					 strerror(errno));
 	}
 	return error_set(err, EEXIST,
-			 "cannot make a recording in %s: a hundred of that name are there", root);
+			 "cannot make a recording in %s: a hundred recordings of that name exist",
+			 root);
 }
 
 /* A number of /proc/PID/stat, fields counted from 1; 0: there is no such process. */

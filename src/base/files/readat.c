@@ -62,10 +62,11 @@ void readat_close(struct readat *file)
 
 static int wrong_version(uint32_t version, const char *label, struct kymo_error *err)
 {
-	return error_set(err, EPROTO,
-			 "%s is of version %u, this kymo reads %u to %u; %s kymo can read it",
-			 label, version, KYMO_FORMAT_OLDEST, KYMO_FORMAT_VERSION,
-			 version > KYMO_FORMAT_VERSION ? "a newer" : "an older");
+	return error_set(
+		err, EPROTO,
+		"%s has format version %u, but this kymo reads versions %u to %u; use %s kymo",
+		label, version, KYMO_FORMAT_OLDEST, KYMO_FORMAT_VERSION,
+		version > KYMO_FORMAT_VERSION ? "a newer" : "an older");
 }
 
 int readat_head(const struct readat *file, const char *magic, void *out, size_t out_bytes,
@@ -78,24 +79,22 @@ int readat_head(const struct readat *file, const char *magic, void *out, size_t 
 	memset(&head, 0, sizeof(head));
 	readat_copy(file, 0, &head, sizeof(head));
 	if (!memcmp(head.magic, "\0\0\0\0\0\0\0", sizeof(head.magic)))
-		return error_set(err, ENODATA, "%s is empty: the program ended while it made it",
+		return error_set(err, ENODATA, "%s is empty: the program ended while creating it",
 				 label);
 	if (!readat_all(file, 0, &head, sizeof(head)))
-		return error_set(err, EPROTO, "%s is cut short: it has %llu bytes", label,
+		return error_set(err, EPROTO, "%s is truncated: it has %llu bytes", label,
 				 (unsigned long long)readat_size(file));
 	if (memcmp(head.magic, magic, sizeof(head.magic)))
-		return error_set(err, EPROTO,
-				 "%s is not what its name says: it does not begin with %s", label,
-				 magic);
+		return error_set(err, EPROTO, "%s is not a kymo file: it does not begin with %s",
+				 label, magic);
 	if (head.version < KYMO_FORMAT_OLDEST || head.version > KYMO_FORMAT_VERSION)
 		return wrong_version(head.version, label, err);
 	if (head.head_bytes < sizeof(head) || head.head_bytes > HEAD_BYTES_MAX)
-		return error_set(err, EPROTO, "%s is damaged: it states a head of %u bytes", label,
-				 head.head_bytes);
+		return error_set(err, EPROTO, "%s is damaged: it claims a header of %u bytes",
+				 label, head.head_bytes);
 	wanted = head.head_bytes < out_bytes ? head.head_bytes : out_bytes;
 	if (!readat_all(file, 0, out, wanted))
-		return error_set(err, EPROTO,
-				 "%s is cut short: %llu bytes, and its head alone has %u", label,
-				 (unsigned long long)readat_size(file), head.head_bytes);
+		return error_set(err, EPROTO, "%s is truncated: it has %llu bytes, its header %u",
+				 label, (unsigned long long)readat_size(file), head.head_bytes);
 	return 0;
 }

@@ -281,14 +281,15 @@ static int run_files_read_entries(struct run_files *source, const char *label,
 	uint64_t count = head->count < fits ? head->count : fits;
 
 	if (!fits)
-		return error_set(
-			err, EPROTO,
-			"the snapshot %s is cut short: its list of files, at %llu, is not there",
-			label, (unsigned long long)head->toc_offset);
+		return error_set(err, EPROTO,
+				 "the snapshot %s is truncated: its table of contents, at offset "
+				 "%llu, is missing",
+				 label, (unsigned long long)head->toc_offset);
 	source->entries = page_memory_grow(NULL, &source->entry_room_bytes,
 					   (size_t)count * sizeof(*source->entries));
 	if (!source->entries)
-		return error_set(err, ENOMEM, "no memory for the list of files of the snapshot %s",
+		return error_set(err, ENOMEM,
+				 "out of memory for the table of contents of the snapshot %s",
 				 label);
 	for (uint64_t i = 0; i < count; i++) {
 		struct kymo_snapshot_entry *entry = &source->entries[source->entry_count];
@@ -366,7 +367,7 @@ int run_files_open(struct run_files *source, const char *path, struct kymo_error
 		return error_set(err, errno, "cannot open the recording %s: %s", path,
 				 strerror(errno));
 	if (fstat(fd, &st)) {
-		rc = error_set(err, errno, "cannot look at the recording %s: %s", path,
+		rc = error_set(err, errno, "cannot stat the recording %s: %s", path,
 			       strerror(errno));
 		close(fd);
 		return rc;
@@ -450,8 +451,7 @@ int run_files_file(const struct run_files *source, const char *path, struct read
 	else
 		rc = file_in_halves(source, path, out);
 	if (rc == -EINVAL)
-		return error_set(err, EINVAL, "%s is not a regular file; kymo writes nothing else",
-				 path);
+		return error_set(err, EINVAL, "%s is not a regular file", path);
 	return rc ? error_set(err, -rc, "cannot open %s: %s", path, strerror(-rc)) : 0;
 }
 

@@ -41,7 +41,7 @@ void stream_image_say(const struct stream_image_sink *sink, const char *format, 
 
 static int cannot(const struct stream_image *copy, const char *why, struct kymo_error *err)
 {
-	return error_set(err, EPROTO, "%s is damaged: %s; its rows are left out", copy->label, why);
+	return error_set(err, EPROTO, "%s is damaged: %s; its rows are skipped", copy->label, why);
 }
 
 /* ---- words ------------------------------------------------------------------------------- */
@@ -106,13 +106,13 @@ static int check_head(const struct stream_image *copy, uint32_t id, struct kymo_
 	const struct kymo_stream_head *head = &copy->head;
 
 	if (head->id != id)
-		return cannot(copy, "its head is of another stream", err);
+		return cannot(copy, "its header belongs to another stream", err);
 	if (!head->row_bytes || head->row_bytes > KYMO_ROW_BYTES_MAX || head->row_bytes % 8)
-		return cannot(copy, "an impossible length of a row", err);
+		return cannot(copy, "an impossible row length", err);
 	if (head->column_count > KYMO_COLUMNS_MAX)
 		return cannot(copy, "too many columns", err);
 	if (head->cap_rows > STREAM_IMAGE_ROWS_MAX / head->row_bytes)
-		return cannot(copy, "an impossible length of the ring", err);
+		return cannot(copy, "an impossible ring length", err);
 	return 0;
 }
 
@@ -245,7 +245,7 @@ static enum attempt try_ring(struct stream_image *copy, const struct stream_file
 	copy->run_count = 0;
 	copy->kept = 0;
 	if (!read_head(&files->head, &head) || !read_floor(&files->head, &floor))
-		return cannot(copy, "its head is cut short", err), ATTEMPT_FAILED;
+		return cannot(copy, "its header is truncated", err), ATTEMPT_FAILED;
 	if (floor > head)
 		return cannot(copy, "its floor is above its head", err), ATTEMPT_OVERTAKEN;
 	if (head - floor > cap)
@@ -258,7 +258,7 @@ static enum attempt try_ring(struct stream_image *copy, const struct stream_file
 	    totals_image_take(&copy->totals, &files->head, &files->totals, copy->label, totals_err))
 		totals_image_free(&copy->totals);
 	if (!read_head(&files->head, &later_head) || later_head < head)
-		return cannot(copy, "its head went back", err), ATTEMPT_FAILED;
+		return cannot(copy, "its head moved backwards", err), ATTEMPT_FAILED;
 	/* The file may have grown with what came meanwhile. */
 	if (there == were_there)
 		there = slots_there(copy, &files->ring);
@@ -266,7 +266,7 @@ static enum attempt try_ring(struct stream_image *copy, const struct stream_file
 		return ATTEMPT_OVERTAKEN;
 	copy_rows(copy, &files->ring, head, later_head, &there);
 	if (!read_floor(&files->head, &later_floor))
-		return cannot(copy, "its head is cut short", err), ATTEMPT_FAILED;
+		return cannot(copy, "its header is truncated", err), ATTEMPT_FAILED;
 	if (later_floor < floor)
 		later_floor = floor;
 	if (later_floor > later_head || later_head - later_floor > cap)
@@ -294,7 +294,8 @@ static void check_ring_file(const struct stream_image *copy, struct readat *ring
 		return; /* not begun */
 	rc = readat_head(ring, KYMO_MAGIC_SEGMENT, &head, sizeof(head), label, &why);
 	if (!rc && (head.stream_id != copy->head.id || head.row_bytes != copy->head.row_bytes))
-		rc = error_set(&why, EPROTO, "%s is damaged: its head is of another stream", label);
+		rc = error_set(&why, EPROTO, "%s is damaged: its header belongs to another stream",
+			       label);
 	if (!rc)
 		return;
 	if (rc != -ENODATA)
@@ -331,7 +332,7 @@ static int take_ring(struct stream_image *copy, const struct stream_files *files
 		/* They are of a later moment than the rows. */
 		totals_image_free(&copy->totals);
 		error_set(&totals_why, EAGAIN,
-			  "%s is written faster than it can be read: it has no exact totals now",
+			  "%s changes faster than it can be read: its totals are not exact",
 			  copy->label);
 	}
 	if (totals_why.text[0])
@@ -339,8 +340,8 @@ static int take_ring(struct stream_image *copy, const struct stream_files *files
 	if (copy->live.head - copy->live.floor > copy->kept)
 		stream_image_say(
 			sink,
-			"%s: %llu rows cannot be read: the file s%u.0 is cut short, missing, or "
-			"written faster than it can be read",
+			"%s: %llu rows cannot be read: the file s%u.0 is truncated, missing, or "
+			"changes faster than it can be read",
 			copy->label,
 			(unsigned long long)(copy->live.head - copy->live.floor - copy->kept),
 			copy->head.id);
@@ -360,7 +361,7 @@ static int take_chain(struct stream_image *copy, const struct stream_files *file
 		stream_image_say(sink, "%s", why.text);
 	}
 	if (!read_head(&files->head, &copy->live.head))
-		return cannot(copy, "its head is cut short", err);
+		return cannot(copy, "its header is truncated", err);
 	return 0;
 }
 
@@ -388,7 +389,7 @@ static int take_head(struct stream_image *copy, uint32_t id, const struct stream
 	if (!rc)
 		rc = check_head(copy, id, err);
 	if (!rc && !readat_all(&files->head, KYMO_LIVE_OFFSET, &copy->live, sizeof(copy->live)))
-		rc = cannot(copy, "its head is cut short", err);
+		rc = cannot(copy, "its header is truncated", err);
 	return rc ? rc : check_live(copy, err);
 }
 

@@ -17,8 +17,8 @@ static int check_segment(const struct stream_image *copy, const struct run_files
 		return rc;
 	if (head->stream_id != copy->head.id || head->row_bytes != copy->head.row_bytes ||
 	    head->sequence != item->sequence)
-		return error_set(err, EPROTO, "%s is damaged: its head is of another segment",
-				 label);
+		return error_set(err, EPROTO,
+				 "%s is damaged: its header belongs to another segment", label);
 	if (head->first_row >= STREAM_IMAGE_ROWS_MAX || head->rows >= STREAM_IMAGE_ROWS_MAX)
 		return error_set(err, EPROTO, "%s is damaged: impossible row numbers", label);
 	return 0;

@@ -54,7 +54,7 @@ static struct node *node_pop(void)
 static void count_crowded(void)
 {
 	uint64_t count = kymo__add_fetch_relaxed(&crowded, 1);
-	static const char cause[] = "more device operations under way than can be followed";
+	static const char cause[] = "too many device operations in flight";
 	struct schema_gap_row row = { .start_ticks = kymo_ticks(), .events = count };
 
 	if (count & (count - 1))

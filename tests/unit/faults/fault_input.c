@@ -52,8 +52,8 @@ static void any_file_of_another_version_is_refused_by_name_and_the_rest_is_read(
 
 			handmade_all(&made);
 			head_of(&made, all_files[f])->version = versions[v];
-			snprintf(sentence, sizeof(sentence), "is of version %u, this kymo reads",
-				 versions[v]);
+			snprintf(sentence, sizeof(sentence),
+				 "has format version %u, but this kymo reads", versions[v]);
 			if (handmade_open_memory(&made, &recording, &err)) {
 				assert_non_null(strstr(err.text, sentence));
 			} else {

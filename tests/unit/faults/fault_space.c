@@ -291,9 +291,10 @@ static void directories_that_are_not_ours_alone_are_refused(void **state)
 	snprintf(path, sizeof(path), "%s/open", recorded_root);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(chmod(path, 0777), 0);
-	assert_non_null(strstr(refusal(path), "lets other users in (mode 777); `chmod 700 "));
+	assert_non_null(
+		strstr(refusal(path), "is accessible to other users (mode 777); run `chmod 700 "));
 	assert_int_equal(chmod(path, 0710), 0);
-	assert_non_null(strstr(refusal(path), "lets other users in (mode 710)"));
+	assert_non_null(strstr(refusal(path), "is accessible to other users (mode 710)"));
 	assert_int_equal(chmod(path, 0700), 0);
 	assert_string_equal(refusal(path), "");
 	snprintf(target, sizeof(target), "%s/link", recorded_root);

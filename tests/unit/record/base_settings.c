@@ -110,7 +110,7 @@ static int complaints;
 static void count_complaint(const char *sentence)
 {
 	assert_non_null(
-		strstr(sentence, "KYMO_TORCH=perhaps: on or off is wanted; torch stays off"));
+		strstr(sentence, "KYMO_TORCH=perhaps: expected on or off; torch stays off"));
 	complaints++;
 }
 

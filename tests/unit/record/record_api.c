@@ -342,7 +342,7 @@ static void bad_tables_are_refused_with_a_sentence(void **state)
 	assert_non_null(strstr(err.text, "schema.table"));
 	assert_null(
 		kymo_table_create("trace.mine", request_columns, 4, sizeof(struct request), &err));
-	assert_non_null(strstr(err.text, "kymo's own"));
+	assert_non_null(strstr(err.text, "reserved for kymo"));
 	assert_null(kymo_table_create("app.outside", &outside, 1, 8, &err));
 	assert_non_null(strstr(err.text, "outside of the row"));
 	assert_null(kymo_table_create("app.twice", twice, 2, 16, &err));

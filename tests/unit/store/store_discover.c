@@ -140,7 +140,7 @@ static void a_target_is_latest_a_pid_a_name_or_a_path(void **state)
 
 	(void)state;
 	assert_int_equal(store_resolve(NULL, path, sizeof(path), &err), -ENOENT);
-	assert_non_null(strstr(err.text, "there is no recording yet"));
+	assert_non_null(strstr(err.text, "there are no recordings"));
 	make_run(root, "train-a", 1, false);
 	make_run(work, "train-b", 2, false);
 	assert_int_equal(store_resolve(NULL, path, sizeof(path), &err), 0);
@@ -161,7 +161,7 @@ static void a_target_is_latest_a_pid_a_name_or_a_path(void **state)
 	assert_int_equal(store_resolve("something-else", path, sizeof(path), &err), -ENOENT);
 	assert_string_equal(err.text, "no recording 'something-else'; `kymo ls` lists them");
 	assert_int_equal(store_resolve("3999999", path, sizeof(path), &err), -ENOENT);
-	assert_non_null(strstr(err.text, "no such process"));
+	assert_non_null(strstr(err.text, "there is no process"));
 	assert_int_equal(store_resolve("1", path, sizeof(path), &err), -ENOENT);
 	assert_non_null(strstr(err.text, "does not record"));
 }
@@ -222,7 +222,7 @@ static void what_is_removed_by_a_name_is_the_only_one_that_has_it(void **state)
 	assert_non_null(strstr(path, "work/c"));
 	assert_int_equal(store_resolve_only("twice", path, sizeof(path), &err), -EINVAL);
 	assert_non_null(strstr(
-		err.text, "2 recordings are called twice: say which by its path; the newest is "));
+		err.text, "2 recordings are named twice; give a path instead, the newest is "));
 	assert_non_null(strstr(err.text, "work/b"));
 	assert_int_equal(store_resolve_only("4000001", path, sizeof(path), &err), 0);
 	assert_non_null(strstr(path, "work/a"));
@@ -294,7 +294,7 @@ static void only_what_is_ours_is_removed(void **state)
 	fclose(file);
 	assert_int_equal(symlink("/etc/passwd", "b/p10-77/s9.0"), 0);
 	assert_int_equal(store_remove("b", &err), -ENOTEMPTY);
-	assert_non_null(strstr(err.text, "1 files in it are not kymo's"));
+	assert_non_null(strstr(err.text, "it has 1 files that are not kymo's"));
 	assert_int_equal(access("b/notes.txt", F_OK), 0);
 	assert_int_not_equal(access("b/run", F_OK), 0);
 	assert_int_not_equal(access("b/p10-77", F_OK), 0);
@@ -320,7 +320,7 @@ static void a_live_recording_is_not_removed(void **state)
 	(void)state;
 	make_run(root, "live", 3, true);
 	assert_int_equal(store_remove(strcat(root, "/live"), &err), -EBUSY);
-	assert_non_null(strstr(err.text, "is being recorded"));
+	assert_non_null(strstr(err.text, "is still being recorded"));
 	assert_int_equal(access("../kept/live/run", F_OK), 0);
 }
 

@@ -460,7 +460,8 @@ static void a_newer_version_is_refused_in_a_sentence(void **state)
 	((struct kymo_file_head *)(uintptr_t)handmade_find(&made, "p10-77/s0.head")->data)
 		->version = 9;
 	recording = opened(&made);
-	assert_problem(recording, "p10-77/s0 is of version 9, this kymo reads 1 to 1");
+	assert_problem(recording,
+		       "p10-77/s0 has format version 9, but this kymo reads versions 1 to 1");
 	assert_int_equal(recording->stream_count, 0);
 	store_close(recording);
 	handmade_free(&made);
@@ -469,9 +470,8 @@ static void a_newer_version_is_refused_in_a_sentence(void **state)
 	run->file.version = 9;
 	handmade_write(&made, handmade_mkdir(directory));
 	assert_int_equal(store_kind(directory, &err), STORE_NONE);
-	assert_non_null(
-		strstr(err.text,
-		       "/run is of version 9, this kymo reads 1 to 1; a newer kymo can read it"));
+	assert_non_null(strstr(err.text, "/run has format version 9, but this kymo reads versions "
+					 "1 to 1; use a newer kymo"));
 	handmade_rm(directory);
 	handmade_free(&made);
 }
@@ -485,7 +485,7 @@ static void what_is_no_recording_is_told_from_one(void **state)
 	(void)state;
 	handmade_mkdir(directory);
 	assert_int_equal(store_kind(directory, &err), STORE_NONE);
-	assert_non_null(strstr(err.text, "is no recording"));
+	assert_non_null(strstr(err.text, "is not a kymo recording"));
 	assert_int_equal(store_kind("/nowhere/at/all", &err), STORE_NONE);
 	assert_non_null(strstr(err.text, "No such file"));
 	snprintf(path, sizeof(path), "%s/x.kymo", directory);

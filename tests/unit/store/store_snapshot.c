@@ -207,7 +207,7 @@ static int write_with_limit(const char *run, const char *file)
 
 		setrlimit(RLIMIT_FSIZE, &limit);
 		rc = kymo__snapshot_write(run, NULL, file, &err);
-		_exit(rc == -EFBIG && strstr(err.text, "untouched") ? 7 : 1);
+		_exit(rc == -EFBIG && strstr(err.text, "unchanged") ? 7 : 1);
 	}
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

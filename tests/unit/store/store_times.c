@@ -49,7 +49,7 @@ static void nonsense_pairs_are_refused_and_the_run_s_rate_is_used(void **state)
 	control = (void *)(uintptr_t)handmade_find(&made, "p12-77/control")->data;
 	control->pairs[1].monotonic_ns = 5;
 	recording = opened(&made);
-	assert_problem(recording, "clock pairs are nonsense");
+	assert_problem(recording, "clock pairs are invalid");
 	assert_int_equal(store_clock_ns(&recording->processes[1].clock, HANDMADE_EPOCH + 3000),
 			 1500);
 	store_close(recording);
