@@ -44,9 +44,9 @@ const struct settings_key settings_keys[] = {
 	{ "locals", SETTINGS_FLAG, SETTINGS_COLLECTOR, AT(locals), 0, 0, "off",
 	  "samples may read local variables" },
 	{ "ring_rows", SETTINGS_COUNT, SETTINGS_NEW_STREAMS, AT(ring_rows), 1, 100000000, "10000",
-	  "rows that each stream keeps with keep=flight" },
+	  "rows per stream with keep=flight" },
 	{ "keep", SETTINGS_KEEP, SETTINGS_NEW_STREAMS, AT(keep), 0, 0, "flight",
-	  "flight: the last ring_rows; all: everything within the budget" },
+	  "flight: the last ring_rows; all: within the budget" },
 	{ 0 },
 };
 
