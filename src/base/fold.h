@@ -1,21 +1,20 @@
 /*
- * Exact totals: how rows are folded into their regions' slots by the recorder (record/totals.c),
- * and how a reader that finds the slots at any instant, also in the middle of a fold, brings them
- * up to the newest row.
+ * Exact totals: how the recorder (record/totals.c) folds rows into the slots of their regions, and
+ * how a reader brings the slots up to the newest row at any instant, even in the middle of a fold.
  *
  * The recorder folds a batch of rows [F, H) at a time, F = fold_state >> 1:
  *	1 row by row: private sums; one histogram bucket of the slot; then histogram_upto = row + 1
- *	2 slot by slot that was touched: fills the other half (old + private sums, upto = H), then generation + 1
+ *	2 each touched slot: fill the other half (old + private sums, upto = H), then generation + 1
  *	3 fold_state = H << 1 | which child_at
- * At a death in between, a slot's `upto` tells whether the batch is in its sums, histogram_upto
- * which rows are in the histograms; of the one row at histogram_upto the sum over the buckets
- * tells.
+ * If the process dies in between, a slot's `upto` tells whether its sums hold the batch, and
+ * histogram_upto which rows the histograms hold; for the row at histogram_upto itself, the sum over
+ * the buckets tells.
  *
  * A reader, live or dead:
- *	1 state = fold_state, child_at[state & 1]; again until fold_state is the same after as before
- *	2 each slot with its histogram: generation and histogram_upto must be the same after as before, else again;
- *	  histogram_upto is kept with that slot
- *	3 head, floor and the rows (format.h); if state >> 1 is below the oldest row kept, begin again
+ *	1 state = fold_state, child_at[state & 1]; repeat until fold_state is unchanged
+ *	2 each slot with its histogram: repeat until generation and histogram_upto are unchanged;
+ *	  keep histogram_upto with the slot
+ *	3 head, floor and the rows (format.h); if state >> 1 is below the oldest row kept, restart
  *	4 for each row in [state >> 1, head): child = fold_child(); fold_resume()
  * Totals are then exact for head.
  */
@@ -26,9 +25,9 @@
 
 #include "base/format.h"
 
-/* Child time of a row that ends at this depth; child_at has KYMO_CHILD_DEPTHS + 2 entries. Of
-   deeper rows all time counts as their children's: it is in the row at the last depth already, and
-   the sum of self times is never more than the time that passed. */
+/* Child time of a row that ends at this depth. child_at has KYMO_CHILD_DEPTHS + 2 entries. All time
+   of deeper rows counts as child time: the row at the last depth already has it, so the sum of self
+   times never exceeds the elapsed time. */
 static inline uint64_t fold_child(uint64_t *child_at, uint32_t depth, uint64_t ticks)
 {
 	uint64_t child;
@@ -36,7 +35,7 @@ static inline uint64_t fold_child(uint64_t *child_at, uint32_t depth, uint64_t t
 	if (depth > KYMO_CHILD_DEPTHS)
 		return ticks;
 	child = child_at[depth + 1];
-	if (child) /* most zones have none inside: a store less */
+	if (child) /* most zones have no children: saves a store */
 		child_at[depth + 1] = 0;
 	child_at[depth] += ticks;
 	return child;
@@ -63,9 +62,9 @@ static inline int fold_is_in_histogram(const struct kymo_totals_half *half,
 }
 
 /*
- * For readers, on their own copy: adds the row unless the slot holds it. Rows come in order.
- * histogram: NULL where the slot has none. A slot that is new to the reader is all zero, and its
- * histogram_upto is 0.
+ * For readers, on their own copy: adds the row unless the slot holds it. Call it in row order.
+ * histogram is NULL if the slot has none. A slot that is new to the reader is all zero, with
+ * histogram_upto 0.
  */
 static inline void fold_resume(struct kymo_totals_slot *slot, uint64_t *histogram,
 			       uint64_t histogram_upto, uint64_t row, uint64_t ticks,

@@ -1,23 +1,26 @@
 /*
- * Every byte that kymo puts into a file, except the snapshot's envelope
- * (base/files/snapshot_format.h). docs/format.md says the same in prose. Little endian; all offsets
- * are from the start of the file.
+ * The file format: every byte of every file, except the snapshot's envelope
+ * (base/files/snapshot_format.h). docs/format.md describes it in prose. Little endian; offsets are
+ * from the start of the file.
  *
  *   RUN/                        a run: one program and its children
  *     run                       struct kymo_run_file
  *     p<pid>-<starttime>/       a process of the run
- *       control                 struct kymo_control: who it is, what is on, the clock, losses
+ *       control                 struct kymo_control: identity, settings, clock, losses
  *       names                   struct kymo_names_head, then struct kymo_name_entry[]
  *       text                    struct kymo_text_head, then bytes that name entries point into
  *       threads                 struct kymo_threads_head, then struct kymo_thread_entry[]
- *       s<id>.head              struct kymo_stream_head (one page), struct kymo_stream_live, struct kymo_open_stack
+ *       s<id>.head              struct kymo_stream_head (one page), struct kymo_stream_live,
+ *                               struct kymo_open_stack
  *       s<id>.totals            struct kymo_totals_head, then slots (only streams of zones)
- *       s<id>.<seq>             struct kymo_segment_head, then rows. Flight: one file (seq 0), a ring of
- *                               cap rows. Chain (keep=all): file after file, each full one sealed
- *       .spare<n>               a file for the next one, made by the supervisor; nothing in it counts
+ *       s<id>.<seq>             struct kymo_segment_head, then rows. Flight: one file (seq 0), a
+ *                               ring of cap rows. Chain (keep=all): files in sequence; full ones
+ *                               are sealed
+ *       .spare<n>               a prepared file for the next segment, made by the collector; its
+ *                               content does not count
  *
- * Who writes: the recorded process alone, but for the fields that say otherwise. Readers trust
- * nothing here: they copy, then check (store/).
+ * Only the recorded process writes, except for fields marked otherwise. Readers trust nothing: they
+ * copy, then check (store/).
  */
 #ifndef KYMO_BASE_FORMAT_H
 #define KYMO_BASE_FORMAT_H
@@ -43,7 +46,7 @@
 struct kymo_file_head {
 	char magic[8];
 	uint32_t version;
-	/* of the struct that begins with this; newer minor fields grow at its end */
+	/* size of the struct that begins with this; newer versions append fields */
 	uint32_t head_bytes;
 };
 
@@ -51,18 +54,18 @@ struct kymo_file_head {
 
 enum kymo_clock_kind { KYMO_CLOCK_TSC = 1, KYMO_CLOCK_MONOTONIC = 2, KYMO_CLOCK_CNTVCT = 3 };
 
-/* Ticks and both kernel clocks, read around each other; error_ns is half of the reading's width. */
+/* Ticks and both kernel clocks, read together; error_ns is half the duration of the reading. */
 struct kymo_clock_pair {
 	uint64_t ticks;
 	uint64_t monotonic_ns;
 	uint64_t realtime_ns;
-	uint64_t error_ns; /* 0 and ticks 0: not filled */
+	uint64_t error_ns; /* 0 with ticks 0: not set */
 };
 
 /* ---- run --------------------------------------------------------------------------------- */
 
-/* The name (comm) of a process that a recorded one starts for kymo's own purposes: no child of the
-   program's. */
+/* The name (comm) of a process that kymo starts from inside a recorded process; it is not a child of
+   the program. */
 #define KYMO_TRIAL_NAME "kymo-trial"
 #define KYMO_PATH_BYTES 1024
 #define KYMO_ARGV_BYTES 2048
@@ -71,14 +74,14 @@ struct kymo_run_file {
 	struct kymo_file_head file;
 	uint32_t clock_kind;
 	uint32_t supervised; /* 1: made by `kymo run` or `kymo attach`; 0: by the program itself */
-	struct kymo_clock_pair epoch; /* every *_ns of the recording counts from here */
+	struct kymo_clock_pair epoch; /* origin of every *_ns of the recording */
 	int32_t supervisor_pid;
 	int32_t target_pid; /* 0 until the target has started */
 	uint64_t supervisor_starttime; /* field 22 of /proc/PID/stat */
 	uint64_t target_starttime;
-	/* state: written by the supervisor */
-	/* 1: target_wstatus and ended_realtime_ns hold; 2: ended_realtime_ns alone, since somebody
-	   else's child was watched; 3: as 2, and it ran on, unwatched */
+	/* state, written by the collector */
+	/* 1: target_wstatus and ended_realtime_ns are set; 2: only ended_realtime_ns, because the
+	   target was not our child; 3: like 2, and the target continued unwatched */
 	uint32_t ended;
 	int32_t target_wstatus; /* as from waitpid */
 	uint64_t ended_realtime_ns;
@@ -87,17 +90,17 @@ struct kymo_run_file {
 	char kymo_version[32];
 	char host[64];
 	char boot_id[40];
-	/* the other half of a supervised run: in the live directory (tmpfs) the directory on disk,
-	   and there the live one; "" where there is none */
+	/* the other directory of a supervised run: the live one (tmpfs) names the one on disk, and
+	   the reverse; "": none */
 	char peer[KYMO_PATH_BYTES];
 	char program[256]; /* short name, for lists */
-	/* words, each ended by NUL, the last one by two; cut if too long */
+	/* words, each NUL-terminated, the last by two NULs; truncated if too long */
 	char argv[KYMO_ARGV_BYTES];
 	char cwd[KYMO_PATH_BYTES];
 	uint32_t keep; /* enum kymo_keep */
-	/* children that were seen and did not record: written by the supervisor */
+	/* children that did not record; written by the collector */
 	uint32_t not_recorded;
-	char name[128]; /* that the user gave the run; "": none */
+	char name[128]; /* given by the user; "": none */
 	/* at ended_realtime_ns: by it and the epoch every look finds the same times */
 	struct kymo_clock_pair end;
 	uint64_t reserved[13];
@@ -106,11 +109,10 @@ struct kymo_run_file {
 /* ---- control page ------------------------------------------------------------------------ */
 
 enum kymo_keep { KYMO_KEEP_FLIGHT = 0, KYMO_KEEP_ALL = 1 };
-/* A command is kymo itself for a moment: one that changed a setting, and wrote the row of it. */
+/* COMMAND: a kymo command that changed a setting and wrote the kymo.config row. */
 enum kymo_role { KYMO_ROLE_TARGET = 0, KYMO_ROLE_COLLECTOR = 1, KYMO_ROLE_COMMAND = 2 };
 
-/* Why a row was not kept. One list: the enum, the columns of kymo.streams and the docs follow
-   it. */
+/* Why a row was dropped. One list for the enum, the columns of kymo.streams and the docs. */
 #define KYMO_DROP_CAUSES(X) \
 	X(FULL, full, "no room: the file system, the budget or a file limit") \
 	X(REENTRANT, reentrant, "attempted by a signal handler that interrupted recording") \
@@ -126,45 +128,43 @@ enum kymo_drop {
 };
 
 #define KYMO_CLOCK_PAIRS 32
-#define KYMO_TABLES_MAX 80 /* tables of one process, ours and the user's */
+#define KYMO_TABLES_MAX 80 /* tables of one process, kymo's and the user's */
 #define KYMO_CONTROL_BYTES 24576
 
 struct kymo_control {
 	struct kymo_file_head file;
-	/* The one word that the hot path reads: KYMO_ON_* of <kymo/hot.h>. Written by the process
-	   and, through `kymo config`, from outside. */
+	/* The only word that the hot path reads: KYMO_ON_* of <kymo/hot.h>. Written by the process
+	   and by `kymo config`. */
 	uint32_t on;
-	uint32_t step; /* the current step: written by the process */
+	uint32_t step; /* the current step */
 	uint32_t role;
 	uint32_t clock_kind;
 	int32_t pid; /* in its own pid namespace */
 	int32_t ppid;
-	uint64_t starttime; /* field 22 of /proc/PID/stat: tells a pid used again */
+	uint64_t starttime; /* field 22 of /proc/PID/stat: detects a reused pid */
 	uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
 	int32_t rank; /* -1: none */
 	int32_t ranks; /* -1: none */
 	uint32_t keep;
 	uint32_t ring_rows;
-	/* Set once, by the library's destructor (1) or by the supervisor (2: it saw the process
-	   end). */
+	/* Set once: 1 by the library's destructor, 2 by the collector when the process ended. */
 	uint32_t ended;
 	int32_t wstatus; /* with ended == 2 and wstatus_known */
 	uint32_t wstatus_known;
-	/* clock pairs: 0 is the first ever, the others a ring over 1..31; grows for ever */
+	/* number of clock pairs ever; pair 0 is the first, later ones are a ring over 1..31 */
 	uint32_t pair_count;
 	uint64_t ended_ticks;
-	/* segments that the supervisor took out of the live directory: it adds */
+	/* bytes of segments that the collector moved out of the live directory */
 	uint64_t moved_bytes;
-	/* what this process has allocated there: it adds, readers subtract moved_bytes */
+	/* bytes that this process allocated there; subtract moved_bytes for the current use */
 	uint64_t held_bytes;
 	uint64_t names_full; /* names that got id 0 */
 	uint64_t threads_full;
-	uint64_t totals_full; /* rows that no totals slot could be had for */
-	/* what one zone costs here, its totals included, measured at start-up; 0: not measured */
+	uint64_t totals_full; /* rows without a totals slot */
+	/* cost of one zone with its totals, measured at start-up; 0: not measured */
 	uint64_t own_cost_ticks;
 	struct kymo_clock_pair pairs[KYMO_CLOCK_PAIRS];
-	/* Rows that were lost before there was a stream to count them, by table. Index 0 is
-	   unused. */
+	/* Rows dropped before a stream existed to count them, by table. Index 0 is unused. */
 	struct {
 		char table[56];
 		uint64_t dropped[KYMO_DROP_CAUSE_COUNT];
@@ -172,50 +172,49 @@ struct kymo_control {
 	char program[256];
 	char argv[KYMO_ARGV_BYTES];
 	char exe[KYMO_PATH_BYTES];
-	/* kymo.config: written by `kymo config` and by the process; seconds and words of the
-	   contract. */
+	/* Settings: written by `kymo config` and by the process. */
 	uint64_t sample_period_ns;
 	uint64_t system_period_ns;
-	uint64_t config_changes; /* grows with each change: who holds a copy looks again */
-	uint32_t torch_every; /* modules are recorded in every n-th step; 0 and 1: in all */
+	uint64_t config_changes; /* incremented by each change */
+	uint32_t torch_every; /* record modules in every n-th step; 0 and 1: in all */
 	uint32_t locals; /* 1: samples and backtraces may read variables */
-	char torch_modules[128]; /* a pattern as of fnmatch(); "": all */
-	char watch[256]; /* variables to record, as loss@train_step,lr@train_step */
-	/* By enum kymo_source: what one of its zones costs, as its adapter measured; 0: not
-	   measured. KYMO_SOURCE_C's is own_cost_ticks. */
+	char torch_modules[128]; /* an fnmatch() pattern; "": all */
+	char watch[256]; /* variables to record: loss@train_step,lr@train_step */
+	/* By enum kymo_source: the cost of one zone as measured by its adapter; 0: not measured.
+	   KYMO_SOURCE_C is in own_cost_ticks. */
 	uint64_t source_cost_ticks[8];
-	/* Segment files of so many bytes lie ready to be taken (KYMO_SPARE_NAME): the supervisor
-	   writes it; 0: none do. */
+	/* Size of the prepared segment files (KYMO_SPARE_NAME), written by the collector; 0: there
+	   are none. */
 	uint64_t spare_bytes;
-	/* A bit for each row of settings_keys that was changed since the process began: what it
-	   starts inherits those. */
+	/* A bit per row of settings_keys that was changed since the process began; child processes
+	   inherit these settings. */
 	uint64_t config_changed;
 	uint64_t reserved[53];
-	/* For `kymo config memory=…`, written by the process: how it hears of it, and which of
-	   KYMO_ON_ALLOC and KYMO_ON_ALLOC_EXACT it has done. */
+	/* For `kymo config memory=…`, written by the process: how it learns of the setting
+	   (KYMO_HEARD_*), and which KYMO_ON_ALLOC* bits it has applied. */
 	uint32_t memory_heard;
 	uint32_t memory_followed;
 };
 
 /* In memory_heard. */
 #define KYMO_HEARD_PRELOADED 1u /* at its next allocation */
-#define KYMO_HEARD_POLLED 2u /* at its next kymo_poll(), which it makes */
-#define KYMO_HEARD_REFUSED 4u /* it tried, and could not */
+#define KYMO_HEARD_POLLED 2u /* at its next kymo_poll() */
+#define KYMO_HEARD_REFUSED 4u /* the attempt failed */
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-#define KYMO_NAMES_MAX 262144u /* ids 1 .. KYMO_NAMES_MAX-1; id 0 is "no name could be had" */
-#define KYMO_NAME_BYTES_MAX 4096u /* longer names and file names are cut at a UTF-8 boundary */
+#define KYMO_NAMES_MAX 262144u /* ids 1 .. KYMO_NAMES_MAX-1; id 0: the table was full */
+#define KYMO_NAME_BYTES_MAX 4096u /* longer names are truncated at a UTF-8 boundary */
 #define KYMO_TEXT_BYTES_MAX (64u << 20)
 
 struct kymo_names_head {
 	struct kymo_file_head file;
-	uint64_t count; /* slots taken, including 0; a slot counts once it is ready */
+	uint64_t count; /* slots taken, including 0; a slot is valid once ready */
 	uint64_t reserved[5];
 }; /* 64 bytes */
 
 struct kymo_name_entry {
-	uint32_t ready; /* 1, stored with release after all else */
+	uint32_t ready; /* 1, stored last with release */
 	uint32_t source; /* enum kymo_source of <kymo/hot.h> */
 	uint64_t text_offset; /* from the start of `text`; the name, then the file name, no NUL */
 	uint32_t name_bytes;
@@ -226,13 +225,13 @@ struct kymo_name_entry {
 
 struct kymo_text_head {
 	struct kymo_file_head file;
-	uint64_t used; /* bytes from the start of the file, this head included */
+	uint64_t used; /* bytes from the start of the file, including this header */
 	uint64_t reserved[5];
 }; /* 64 bytes */
 
 /* ---- threads ----------------------------------------------------------------------------- */
 
-#define KYMO_THREADS_MAX 1048576u /* index 0 is "not known" */
+#define KYMO_THREADS_MAX 1048576u /* index 0: unknown */
 
 struct kymo_threads_head {
 	struct kymo_file_head file;
@@ -243,8 +242,8 @@ struct kymo_threads_head {
 struct kymo_thread_entry {
 	uint32_t ready;
 	int32_t tid;
-	uint64_t started_ticks; /* its first row */
-	uint64_t ended_ticks; /* 0: has not ended, or died with the process */
+	uint64_t started_ticks; /* time of its first row */
+	uint64_t ended_ticks; /* 0: not ended, or ended with the process */
 	char name[40]; /* NUL-padded */
 }; /* 64 bytes */
 
@@ -252,12 +251,12 @@ struct kymo_thread_entry {
 
 #define KYMO_COLUMNS_MAX 32
 #define KYMO_ROW_BYTES_MAX 1024
-#define KYMO_BATCH_ROWS 256u /* rows between two visits of the slow path */
-#define KYMO_RING_SEGMENT_ROWS 1024u /* the floor moves in such steps */
-#define KYMO_SEGMENT_ROWS_MIN 8192u /* keep=all: first segment; doubles up to the next */
+#define KYMO_BATCH_ROWS 256u /* rows between two slow paths */
+#define KYMO_RING_SEGMENT_ROWS 1024u /* the floor moves by this */
+#define KYMO_SEGMENT_ROWS_MIN 8192u /* keep=all: first segment; doubles up to the next line */
 #define KYMO_SEGMENT_ROWS_LARGEST 65536u
-#define KYMO_SPARE_NAME \
-	".spare%u" /* a segment's file that is allocated and zero; who renames it has it */
+/* An allocated, zeroed segment file; the process that renames it owns it. */
+#define KYMO_SPARE_NAME ".spare%u"
 #define KYMO_SPARES_MOST 4u
 
 struct kymo_column_desc {
@@ -282,8 +281,8 @@ struct kymo_stream_head {
 	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
 }; /* padded to KYMO_LIVE_OFFSET */
 
-/* Zones below that many others have no self time: their time is the self time of the last one that
-   has. */
+/* Zones nested deeper than this have no self time: their time counts as self time of the zone at
+   this depth. */
 #define KYMO_CHILD_DEPTHS 214u
 #define KYMO_LIVE_OFFSET 4096
 #define KYMO_OPEN_OFFSET 8192
@@ -297,28 +296,26 @@ struct kymo_stream_head {
  *           load_relaxed(floor); only [max(lo, lo2), h) counts
  */
 struct kymo_stream_live {
-	uint64_t head __attribute__((aligned(64))); /* rows published, ever */
+	uint64_t head __attribute__((aligned(64))); /* rows published so far */
 	uint64_t floor __attribute__((aligned(64))); /* ring: rows below it may be overwritten */
-	/* chain: the segments [segment_first, segment_next) are in the live directory; those below
-	   segment_next - 1 are sealed. segment_first is raised by compare-and-swap, by the process
-	   (evicts within its budget) or by the supervisor (moved to disk); whoever raised it
-	   unlinks the file. */
+	/* chain: segments [segment_first, segment_next) are in the live directory; those below
+	   segment_next - 1 are sealed. The process (evicting within its budget) or the collector
+	   (moving to disk) raises segment_first by compare-and-swap and then unlinks the file. */
 	uint64_t segment_first __attribute__((aligned(64)));
 	uint64_t segment_next;
 	uint64_t dropped[KYMO_DROP_CAUSE_COUNT] __attribute__((aligned(64)));
-	uint32_t thread; /* index of the tenant; 0: in the pool */
+	uint32_t thread; /* index of the owning thread; 0: in the pool */
 	uint32_t reserved32;
-	/* totals: rows [0, fold_state >> 1) are in the slots for certain; later ones where a slot
-	   says so (base/fold.h). The low bit says which child_at belongs to that moment; the other
-	   one is being written. */
+	/* totals: rows [0, fold_state >> 1) are in the slots; later rows may be (base/fold.h). The
+	   low bit selects the child_at of that moment; the other one is being written. */
 	uint64_t fold_state __attribute__((aligned(64)));
-	uint64_t histogram_upto; /* rows below it are in their histograms; it itself may be */
-	uint64_t child_at[2][KYMO_CHILD_DEPTHS +
-			     2]; /* time of ended zones at that depth, not yet given to a parent */
-	uint64_t untotalled; /* rows folded that found no slot */
+	uint64_t histogram_upto; /* rows below it are in their histograms; this row may be */
+	/* time of ended zones by depth, not yet added to a parent */
+	uint64_t child_at[2][KYMO_CHILD_DEPTHS + 2];
+	uint64_t untotalled; /* folded rows without a slot */
 };
 
-_Static_assert(sizeof(struct kymo_stream_live) <= 4096, "it has a page");
+_Static_assert(sizeof(struct kymo_stream_live) <= 4096, "it must fit a page");
 
 /* Follows at KYMO_OPEN_OFFSET: struct kymo_open_stack of <kymo/hot.h>. */
 
@@ -328,7 +325,7 @@ struct kymo_segment_head {
 	uint32_t row_bytes;
 	uint64_t sequence;
 	uint64_t first_row; /* ring: 0 */
-	uint64_t rows; /* that fit; a ring's cap */
+	uint64_t rows; /* capacity */
 	uint64_t reserved[2];
 }; /* 64 bytes; rows follow */
 
@@ -345,9 +342,9 @@ struct kymo_totals_head {
 	uint64_t reserved[5];
 }; /* 64 bytes */
 
-/* Doubled, so that a death in mid-fold leaves one whole: half[generation & 1] holds. */
+/* Two copies, so that one is complete if the process dies in mid-fold: half[generation & 1]. */
 struct kymo_totals_half {
-	uint64_t upto; /* rows below it are in; 0 and count 0: none yet */
+	uint64_t upto; /* rows below it are included */
 	uint64_t count;
 	uint64_t sum_ticks;
 	uint64_t child_ticks;
@@ -358,7 +355,7 @@ struct kymo_totals_half {
 struct kymo_totals_slot {
 	uint32_t name; /* id */
 	uint32_t reserved;
-	uint64_t generation; /* stored after the other half: commits it */
+	uint64_t generation; /* incremented after the other half is filled: commits it */
 	uint64_t reserved64[6];
 	struct kymo_totals_half half[2];
 }; /* 192 bytes; the histogram follows, in slots that have one */
@@ -375,22 +372,22 @@ static inline uint64_t kymo_totals_slot_offset(uint32_t slot)
 	       (uint64_t)(slot - KYMO_TOTALS_WITH_HIST) * KYMO_SLOT_BYTES;
 }
 
-/* A double's bits are an exponent and, next to it, the three bits that follow the leading one.
-   Rounding can only move durations above 2^53, and those are in the last bucket. (BSR is microcode
-   on AMD, and costs three times as much.) */
+/* The bits of a double are the exponent followed by the bits after the leading one. Rounding affects
+   only durations above 2^53, which are in the last bucket. (BSR is microcoded on AMD and costs three
+   times as much.) */
 static inline uint32_t kymo_hist_bucket(uint64_t ticks)
 {
 	double real = (double)(int64_t)ticks;
 	uint64_t bits;
 
 	__builtin_memcpy(&bits, &real, sizeof(bits));
-	bits = (bits >> 49) - (1023u + 3u) * 8u; /* 0: a duration of 8 */
+	bits = (bits >> 49) - (1023u + 3u) * 8u; /* 0 for a duration of 8 */
 	if (__builtin_expect(bits < KYMO_HIST_BUCKETS - 8u, 1))
 		return (uint32_t)bits + 8u;
 	return ticks < 8 ? (uint32_t)ticks : KYMO_HIST_BUCKETS - 1u;
 }
 
-/* The smallest duration of a bucket; that of the next bucket is its end. */
+/* The smallest duration of a bucket. */
 static inline uint64_t kymo_hist_start(uint32_t bucket)
 {
 	if (bucket < 8)

@@ -1,18 +1,19 @@
 /*
- * Inside libkymo. It lives in other people's programs: libc only, no malloc, no locks, no threads,
- * no signal handlers; a failure loses rows, is counted, and changes nothing else.
+ * Internals of libkymo. It is loaded into other people's programs: libc only, no malloc, no locks,
+ * no threads, no signal handlers. A failure drops rows, counts them, and changes nothing else.
  *
  *	process.c   on and off, the control page, fork
- *	mapfile.c   files that are mapped and grow
- *	names.c     strings to ids           threads.c   the table of threads
- *	lane.c      what a thread holds      stream.c    rings and chains, their pool
+ *	mapfile.c   mapped files that grow
+ *	names.c     strings to ids           threads.c   the thread table
+ *	lane.c      what a thread holds      stream.c    rings and chains, and their pool
  *	totals.c    exact totals per region  region.c rows.c table.c   the public calls
- *	made.c      names made at run time   sums.c      totals for the program itself
- *	marked.c    for code that is marked for another tool
- *	snapshot.c snapshot_file.c  one file of everything   capture.c   of some rows
- *	cost.c      what a zone costs here
- *	config.c    what is changed from inside   poll.c   what is loaded later
- *	device.c deviceclock.c devicefake.c   devices: record/device/device.h
+ *	region_names.c   names made at run time
+ *	region_totals.c  totals for the program itself
+ *	pools.c     memory pools marked for another tool
+ *	snapshot.c snapshot_file.c   a snapshot   capture.c   a capture
+ *	cost.c cost_lane.c   the cost of recording
+ *	config.c    settings changed by the program   late_load.c   libraries loaded later
+ *	device/     devices: record/device/device.h
  */
 #ifndef KYMO_RECORD_RECORD_H
 #define KYMO_RECORD_RECORD_H
@@ -32,59 +33,56 @@
 /* ---- process.c --------------------------------------------------------------------------- */
 
 struct kymo__process {
-	struct kymo_control *control; /* mapped; NULL until recording was set up */
+	struct kymo_control *control; /* mapped; NULL before recording is set up */
 	pid_t pid;
-	bool totals; /* KYMO_TOTALS=off leaves them out: what they cost can be measured */
+	bool totals; /* KYMO_TOTALS=off turns them off, to measure their cost */
 	uint64_t budget_bytes;
-	uint64_t ticks_per_ms; /* roughly: for pauses between attempts */
+	uint64_t ticks_per_ms; /* approximate; for pauses between attempts */
 	char run_dir[KYMO_PATH_BYTES];
 	char dir[KYMO_PATH_BYTES]; /* of this process, in run_dir */
 };
 extern struct kymo__process kymo__process;
 
-/* True when rows can be written now; sets recording up again in the child of a fork. Never
-   blocks. */
+/* True if rows can be written now. Sets recording up again in a forked child. Never blocks. */
 bool kymo__process_ready(void);
-/* For the supervisor: records as a process of that role in an existing run. */
+/* For the collector: records as a process of the given role in an existing run. */
 KYMO__EXPORT int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error *err);
-/* A row that was lost where no stream could count it. */
+/* Counts a dropped row for which there is no stream. */
 void kymo__lost(uint32_t table, enum kymo_drop cause);
-/* Adds a clock pair when the last one is older than a second. */
+/* Adds a clock pair if the last one is older than a second. */
 void kymo__process_tick(uint64_t now_ticks);
 
-/* config.c: changes a setting of this process (base/settings.h) and writes the row of it. by: who.
-   0, or -EINVAL and a sentence; -EAGAIN while nothing records. */
+/* config.c: changes a setting of this process (base/settings.h) and writes its kymo.config row. by:
+   the origin of the change. Returns 0; -EINVAL and *err; -EAGAIN: recording is off. */
 KYMO__EXPORT int kymo__configure(const char *key, const char *value, const char *by,
 				 struct kymo_error *err);
-/* config.c: a row of kymo.config. */
+/* config.c: writes a row of kymo.config. */
 KYMO__EXPORT void kymo__config_row(const char *key, const char *old_value, const char *new_value,
 				   const char *by);
-/* For the parts of kymo that live in the program beside libkymo: the control page, or NULL while
-   there is none; whether the user has ever marked a step (1) or a phase of one (2) himself; a
-   phase's time that he did not. */
+/* For kymo's other libraries inside the program. The control page, or NULL; whether the user has
+   ever marked steps or phases (KYMO__MARKED_*); adds time to a phase that the user does not mark. */
 KYMO__EXPORT struct kymo_control *kymo__control(void);
 KYMO__EXPORT uint32_t kymo__marked_by_user(void);
 KYMO__EXPORT void kymo__add_phase(enum kymo_phase phase, uint64_t ticks);
 #define KYMO__MARKED_STEPS 1u
 #define KYMO__MARKED_PHASES 2u
-/* rows.c: a step or a mark was made, by whomever. The hook is called in the thread that made it,
-   once it is recorded; NULL takes it away. kymo__moment() is for who writes rows of steps
-   himself. */
+/* rows.c: a hook that is called after a step or mark is recorded, on the recording thread; NULL
+   removes it. kymo__moment() calls it for code that writes step rows itself. */
 enum kymo__moment { KYMO__STEP_BEGAN, KYMO__STEP_ENDED, KYMO__MARKED };
 KYMO__EXPORT void kymo__on_moment(void (*hook)(enum kymo__moment what, const char *name));
 KYMO__EXPORT void kymo__moment(enum kymo__moment what, const char *name);
 
-/* poll.c: what a new control page says of it. */
+/* late_load.c: initialises its fields of a new control page. */
 void kymo__poll_begin(struct kymo_control *control);
 
-/* cost.c: ticks that one entry takes, with its part of folding. */
+/* cost.c: the cost of one zone in ticks, including its share of folding. */
 uint64_t kymo__measure_own_cost(void);
-/* aside.c: the lane of kymo__cost_lane_begin() is full. */
+/* cost_lane.c: called when the lane of kymo__cost_lane_begin() is full. */
 char *kymo__cost_lane_rewind(struct kymo__lane *lane);
 
 /* ---- mapfile.c --------------------------------------------------------------------------- */
 
-/* A file in the process's directory, mapped over its largest size; only [0, allocated) may be
+/* A file in the process's directory, mapped at its maximum size. Only [0, allocated) may be
    touched. */
 struct kymo__mapfile {
 	char *base; /* NULL: none */
@@ -92,28 +90,27 @@ struct kymo__mapfile {
 	size_t allocated; /* grows only; atomic */
 };
 
-/* 0 or a negative errno. The file is new, 0600, allocated (never sparse: a full tmpfs must not mean
-   SIGBUS). */
+/* Creates a new file, mode 0600. It is allocated, never sparse: a full tmpfs must not raise SIGBUS.
+   Returns 0 or a negative errno. */
 int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t reserve,
 			 size_t initial);
-/* Makes [0, need) usable; any thread, at once. */
+/* Makes [0, need) usable. Thread-safe. */
 int kymo__mapfile_grow(struct kymo__mapfile *file, const char *name, size_t need);
 void kymo__mapfile_close(struct kymo__mapfile *file);
-/* Ends the filling of a file's head: the magic is stored last, so that a reader sees a whole head
-   or none. */
+/* Completes a file header. The magic is stored last, so a reader sees a complete header or none. */
 void kymo__mapfile_begun(void *head, const char *magic, size_t head_bytes);
-/* May this process take so many more bytes? The budget, an eighth of what is free, RLIMIT_FSIZE. */
+/* Whether this process may allocate that many more bytes: within the budget, an eighth of the free
+   space, and RLIMIT_FSIZE. */
 bool kymo__room_for(size_t bytes, size_t file_bytes);
-void kymo__unlink(const char *name); /* and counts its bytes as given back */
+void kymo__unlink(const char *name); /* also subtracts its bytes from held_bytes */
 
 /* ---- names.c, threads.c ------------------------------------------------------------------ */
 
-/* Creates the files; in the child of a fork, as copies of the parent's, so that all ids stay
-   valid. */
+/* Creates the files. A forked child copies its parent's, so that all ids stay valid. */
 int kymo__names_open(bool forked);
 uint32_t kymo__intern(const char *name, size_t name_bytes, const char *file, size_t file_bytes,
 		      uint32_t line, uint32_t source, uint32_t instance);
-/* The longest part of text[0, bytes) that is at most `most` and does not cut a UTF-8 character. */
+/* The longest prefix of text[0, bytes) of at most `most` bytes that splits no UTF-8 character. */
 size_t kymo__utf8_cut(const char *text, size_t bytes, size_t most);
 
 int kymo__threads_open(void);
@@ -123,7 +120,7 @@ void kymo__thread_ended(uint32_t thread);
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
-/* A table of this process: kymo's own (schema.h) or a user's. */
+/* A table of this process: one of kymo's (schema.h) or of the user. */
 struct kymo_table {
 	uint32_t index; /* in kymo__tables */
 	uint32_t state; /* 0 free, 1 being filled, 2 ready */
@@ -134,56 +131,53 @@ struct kymo_table {
 	char name[64];
 	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
 	uint64_t free_streams; /* the pool: index of the first, and a tag against ABA */
-	uint64_t retry_ticks; /* no new attempt to make a stream before; atomic */
-	uint64_t ring_rows; /* that rings of it keep at least: kymo_keep_rows() */
+	uint64_t retry_ticks; /* do not try to create a stream before this; atomic */
+	uint64_t ring_rows; /* least rows of its rings: kymo_keep_rows() */
 };
 extern struct kymo_table kymo__tables[KYMO_TABLES_MAX];
 void kymo__tables_init(void); /* kymo's own; once */
 void kymo__tables_name_losses(void); /* into the control page */
 
 struct kymo__stream {
-	char *next,
-		*limit; /* as in struct kymo__lane; there while a lane holds a stream of zones */
+	char *next, *limit; /* as in struct kymo__lane, which has them while it holds zones */
 	struct kymo_stream_live *live;
 	struct kymo_open_stack *open;
 	struct kymo__mapfile head, data, totals;
 	struct kymo_table *table;
 	uint64_t cap_rows; /* ring */
-	uint64_t segment_first_row, segment_rows; /* chain: the one being written */
-	uint64_t retry_ticks; /* no new attempt to get room before */
+	uint64_t segment_first_row, segment_rows; /* chain: the segment being written */
+	uint64_t retry_ticks; /* do not try to allocate before this */
 	uint64_t *totals_head_count;
 	uint16_t *slot_of_name; /* slot + 1 by name id; 0: none yet; 0xffff: no room */
-	struct kymo__sums *sums; /* by slot, of the batch that is being folded */
+	struct kymo__sums *sums; /* by slot, of the batch being folded */
 	uint32_t id;
 	uint32_t next_free;
 };
 
-/* From the pool, else new; NULL: none to be had. The caller is its only writer until it gives it
-   back. */
+/* Takes a stream from the pool or creates one; NULL: not possible. The caller is its only writer
+   until it returns it. */
 struct kymo__stream *kymo__stream_take(struct kymo_table *table, uint32_t thread);
 void kymo__stream_give(struct kymo__stream *stream);
-/* The slow path: folds, moves the floor, wraps, grows, opens the next segment. Where the next row
-   goes, or NULL: that row is lost and has been counted. Sets next and limit. */
+/* The slow path: folds, moves the floor, wraps, grows, opens the next segment. Returns the next
+   row, or NULL: the row is dropped and counted. Sets next and limit. */
 char *kymo__stream_turn(struct kymo__stream *stream);
-/* The streams one after another, of all threads; *out is NULL for one that is being made. False: no
-   more. */
+/* Iterates over the streams of all threads; *out is NULL for a stream that is being created. False:
+   no more. */
 bool kymo__stream_at(uint32_t index, const struct kymo__stream **out);
-/* Forgets all streams: in the child of a fork. */
+/* Forgets all streams, in a forked child. */
 void kymo__streams_forget(void);
-/* Gives back memory: the oldest sealed segment of the stream that has most. False: there was
-   none. */
+/* Frees memory: the oldest sealed segment of the stream that has most. False: there is none. */
 bool kymo__streams_evict(void);
 
 int kymo__totals_open(struct kymo__stream *stream);
 void kymo__totals_close(struct kymo__stream *stream);
-/* Sums for a stream of one region, to measure with: cost.c. */
+/* Sums for a stream of one region, for measurements: cost.c. */
 struct kymo__sums *kymo__totals_scratch(void);
 void kymo__totals_fold(struct kymo__stream *stream, uint64_t head);
 
 /* ---- lanes ------------------------------------------------------------------------------- */
 
-/* Regions below the 64 of the mapped stack, per thread: pages that are never touched cost
-   nothing. */
+/* Open regions per thread beyond the 64 of the mapped stack. Untouched pages cost nothing. */
 #define KYMO__DEEP 65472
 #define KYMO__STEPS 4
 
@@ -194,11 +188,10 @@ struct kymo__step {
 };
 
 struct kymo__full_lane {
-	struct kymo__lane hot; /* first: the inline code's view of it */
+	struct kymo__lane hot; /* first: inline code sees only this */
 	uint32_t next_free;
 	uint32_t text_number;
-	struct kymo__stream
-		*streams[KYMO_TABLES_MAX]; /* by table; [SCHEMA_ZONES] is always there */
+	struct kymo__stream *streams[KYMO_TABLES_MAX]; /* by table; [SCHEMA_ZONES] is always set */
 	struct kymo__step steps[KYMO__STEPS];
 	struct kymo_open_entry deep[KYMO__DEEP];
 };
@@ -208,16 +201,17 @@ static inline struct kymo__full_lane *kymo__full(struct kymo__lane *lane)
 	return (struct kymo__full_lane *)(void *)lane;
 }
 
-/* The calling thread's lane, or NULL; counts a row of that table as lost then. */
+/* The calling thread's lane; NULL: none, and a row of the table is counted as dropped. */
 struct kymo__full_lane *kymo__lane_for(uint32_t table);
 void kymo__lanes_init(void);
 void kymo__lanes_forget(void);
 
-/* Appends to any table but trace.zones. row has table->user_bytes. 0 or -EAGAIN: lost, counted. */
+/* Appends to any table except trace.zones. row has table->user_bytes. Returns 0; -EAGAIN: dropped
+   and counted. */
 int kymo__push(struct kymo_table *table, const void *row);
 
-/* As kymo__append(), without a call, for rows of three words that have no column for the thread.
-   False: it is to be called. */
+/* Inline kymo__append() for rows of three words without a thread column. False: call kymo__append()
+   instead. */
 static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct kymo__lane *lane = kymo__lane;
@@ -240,8 +234,8 @@ static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t
 	return true;
 }
 
-/* A pool of indexes as a stack without locks: low 32 bits the first index + 1, high 32 bits a
-   tag. */
+/* A lock-free stack of indexes: the low 32 bits are the first index + 1, the high 32 bits a tag
+   against ABA. */
 static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *next_of_index)
 {
 	uint64_t old = kymo__load_relaxed(pool);

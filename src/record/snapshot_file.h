@@ -1,5 +1,5 @@
-/* A snapshot's bytes: one file after another, and the table of contents. No malloc; the first error
-   ends all. */
+/* Writes a snapshot: one file after another, then the table of contents. No malloc. After the first
+   error all calls do nothing. */
 #ifndef KYMO_RECORD_SNAPSHOT_FILE_H
 #define KYMO_RECORD_SNAPSHOT_FILE_H
 
@@ -12,15 +12,15 @@
 
 struct snapshot_file {
 	int fd;
-	int error; /* the first one, negative; all later calls do nothing */
-	uint64_t at; /* where the next byte goes */
-	/* RLIMIT_FSIZE: beyond it the kernel would send a signal, to a program that is not ours */
+	int error; /* the first error, negative */
+	uint64_t at; /* offset of the next byte */
+	/* RLIMIT_FSIZE: beyond it the kernel would send SIGXFSZ to the user's program */
 	uint64_t most;
 	char *buffer; /* SNAPSHOT_FILE_BUFFER_BYTES */
 	size_t buffered;
 	struct kymo_snapshot_entry *entries;
 	size_t count, room_bytes;
-	/* what kymo__snapshot_file_end() fills when there was no memory for an entry */
+	/* returned by kymo__snapshot_file_end() if there was no memory for an entry */
 	struct kymo_snapshot_entry nowhere;
 };
 

@@ -115,7 +115,7 @@ static void discover_look_at_process(struct look *look, const char *process)
 	snprintf(path, sizeof(path), "%s/control", process);
 	if (!run_files_head(&look->source, path, KYMO_MAGIC_CONTROL, control, sizeof(*control)))
 		return;
-	state = openprocess_state(control, &look->run,
+	state = open_process_state(control, &look->run,
 				  look->same_boot && !run_files_is_snapshot(&look->source));
 	is_target = control->role == KYMO_ROLE_TARGET &&
 		    (!entry->pid || control->pid == entry->pid);

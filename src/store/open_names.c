@@ -203,7 +203,7 @@ static void open_names_read_entries(struct recording *recording, struct store_pr
 			   directory, (unsigned long long)damaged, directory);
 }
 
-void opennames_read(struct recording *recording, uint32_t process, const char *directory)
+void open_names_read(struct recording *recording, uint32_t process, const char *directory)
 {
 	const struct run_files *source = &inside_of(recording)->source;
 	struct readat names_file = READAT_NONE, text_file = READAT_NONE;
@@ -277,7 +277,7 @@ static void read_threads(struct recording *recording, uint32_t process, const ch
 	}
 }
 
-void opennames_threads(struct recording *recording, uint32_t process, const char *directory)
+void open_names_threads(struct recording *recording, uint32_t process, const char *directory)
 {
 	struct readat file = READAT_NONE;
 	const uint64_t most = sizeof(struct kymo_threads_head) +

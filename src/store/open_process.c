@@ -76,7 +76,7 @@ static enum store_state state_of_status(int32_t wstatus)
 	return WIFSIGNALED(wstatus) ? STORE_KILLED : STORE_ENDED;
 }
 
-enum store_state openprocess_state(const struct kymo_control *control,
+enum store_state open_process_state(const struct kymo_control *control,
 				   const struct kymo_run_file *run, bool may_live)
 {
 	if (control->wstatus_known)
@@ -97,7 +97,7 @@ static enum store_state state_in_snapshot(const struct recording *recording, con
 {
 	char path[RUN_FILES_PATH_BYTES * 2];
 	const struct kymo_snapshot_entry *entry;
-	enum store_state state = openprocess_state(control, &recording->run, false);
+	enum store_state state = open_process_state(control, &recording->run, false);
 
 	snprintf(path, sizeof(path), "%s/control", directory);
 	entry = run_files_entry(&inside_of(recording)->source, path);
@@ -120,7 +120,7 @@ static void set_state(struct recording *recording, struct store_process *process
 	}
 	process->state = run_files_is_snapshot(&inside->source)
 				 ? state_in_snapshot(recording, directory, control)
-				 : openprocess_state(control, run,
+				 : open_process_state(control, run,
 						     inside->same_boot && !inside->source.blobs);
 }
 
@@ -162,7 +162,7 @@ static void open_process_add_quoted(struct buf *line, const char *word)
 	buf_char(line, '\'');
 }
 
-char *openprocess_command(struct recording *recording, const char *argv, size_t argv_bytes)
+char *open_process_command(struct recording *recording, const char *argv, size_t argv_bytes)
 {
 	struct buf line = { 0 };
 	size_t bytes;
@@ -208,13 +208,13 @@ static void open_process_add_process(struct recording *recording, const char *di
 	process->role = process->control.role;
 	utf8_repair(process->control.program, strlen(process->control.program), process->program,
 		    sizeof(process->program));
-	process->command = openprocess_command(recording, process->control.argv,
+	process->command = open_process_command(recording, process->control.argv,
 					       sizeof(process->control.argv));
 	set_state(recording, process, directory);
 	end_earlier_life(recording, &name);
 }
 
-void openprocess_controls(struct recording *recording)
+void open_process_controls(struct recording *recording)
 {
 	struct run_files_list list = { 0 };
 
@@ -263,7 +263,7 @@ static int64_t open_process_now_ns(const struct recording *recording,
 	return (int64_t)(clock_monotonic_ns() - recording->run.epoch.monotonic_ns);
 }
 
-void openprocess_contents(struct recording *recording)
+void open_process_contents(struct recording *recording)
 {
 	struct run_files_list list = { 0 };
 
@@ -273,11 +273,11 @@ void openprocess_contents(struct recording *recording)
 		const char *directory = list.items[i].name;
 
 		open_process_set_times(recording, &recording->processes[i]);
-		openstream_copy(recording, (uint32_t)i, directory);
+		open_stream_copy(recording, (uint32_t)i, directory);
 		/* After the rows: a name or thread is published before the row that uses it. */
-		opennames_read(recording, (uint32_t)i, directory);
-		opennames_threads(recording, (uint32_t)i, directory);
-		openstream_describe(recording, (uint32_t)i, first_copy);
+		open_names_read(recording, (uint32_t)i, directory);
+		open_names_threads(recording, (uint32_t)i, directory);
+		open_stream_describe(recording, (uint32_t)i, first_copy);
 		if (recording->processes[i].state == STORE_LIVE)
 			recording->processes[i].ended_ns = open_process_now_ns(
 				recording, &recording->processes[i]);

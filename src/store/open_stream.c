@@ -68,7 +68,7 @@ static void say_orphans(struct recording *recording, const char *directory,
 			   directory, orphans);
 }
 
-void openstream_copy(struct recording *recording, uint32_t process, const char *directory)
+void open_stream_copy(struct recording *recording, uint32_t process, const char *directory)
 {
 	struct inside *inside = inside_of(recording);
 	const struct stream_image_sink sink = { inside_hear, recording };
@@ -405,7 +405,7 @@ static void set_counts(struct store_stream *stream, uint64_t head, uint64_t kept
 	stream->emitted = head + stream->dropped_total;
 }
 
-static void open_stream_describe(struct recording *recording, uint32_t process,
+static void open_stream_describe_one(struct recording *recording, uint32_t process,
 				 const struct stream_image *copy)
 {
 	struct store_stream *stream;
@@ -464,11 +464,11 @@ static void describe_lost(struct recording *recording, uint32_t process)
 	}
 }
 
-void openstream_describe(struct recording *recording, uint32_t process, size_t first_copy)
+void open_stream_describe(struct recording *recording, uint32_t process, size_t first_copy)
 {
 	const struct inside *inside = inside_of(recording);
 
 	for (size_t i = first_copy; i < inside->copy_count; i++)
-		open_stream_describe(recording, process, &inside->copies[i]);
+		open_stream_describe_one(recording, process, &inside->copies[i]);
 	describe_lost(recording, process);
 }

@@ -46,20 +46,20 @@ int inside_open(struct run_files *source, const char *path, struct recording **o
 
 /* openprocess.c: the control pages of all processes and who of them lives; then, with the clocks
    known, all the rest. */
-void openprocess_controls(struct recording *recording);
-void openprocess_contents(struct recording *recording);
-enum store_state openprocess_state(const struct kymo_control *control,
+void open_process_controls(struct recording *recording);
+void open_process_contents(struct recording *recording);
+enum store_state open_process_state(const struct kymo_control *control,
 				   const struct kymo_run_file *run, bool may_live);
 /* Words, each ended by NUL, as one line for a shell; in the arena. */
-char *openprocess_command(struct recording *recording, const char *argv, size_t argv_bytes);
+char *open_process_command(struct recording *recording, const char *argv, size_t argv_bytes);
 
 /* openstream.c: copies of a process's streams, then (names and threads being known) what can be
    said of them. */
-void openstream_copy(struct recording *recording, uint32_t process, const char *directory);
-void openstream_describe(struct recording *recording, uint32_t process, size_t first_copy);
+void open_stream_copy(struct recording *recording, uint32_t process, const char *directory);
+void open_stream_describe(struct recording *recording, uint32_t process, size_t first_copy);
 
 /* opennames.c */
-void opennames_read(struct recording *recording, uint32_t process, const char *directory);
-void opennames_threads(struct recording *recording, uint32_t process, const char *directory);
+void open_names_read(struct recording *recording, uint32_t process, const char *directory);
+void open_names_threads(struct recording *recording, uint32_t process, const char *directory);
 
 #endif

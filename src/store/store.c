@@ -342,7 +342,7 @@ static void store_sum_up(struct recording *recording)
 		recording->duration_ns = (int64_t)(run->ended_realtime_ns - run->epoch.realtime_ns);
 	utf8_repair(run->program, strlen(run->program), recording->program,
 		    sizeof(recording->program));
-	recording->command = openprocess_command(recording, run->argv, sizeof(run->argv));
+	recording->command = open_process_command(recording, run->argv, sizeof(run->argv));
 	if (inside_of(recording)->source.refused_entries)
 		inside_say(recording,
 			   "the snapshot's table of contents is damaged: %zu entries are skipped",
@@ -387,7 +387,7 @@ static int store_read_all(struct recording *recording, struct kymo_error *err)
 	   one. */
 	inside->same_boot = recording->kind == STORE_DIRECTORY && !inside->source.blobs &&
 			    alive_same_boot(recording->run.boot_id);
-	openprocess_controls(recording);
+	open_process_controls(recording);
 	if (!has_run && !recording->process_count)
 		return error_set(err, EPROTO, "%s cannot be read: %s", recording->path,
 				 recording->problem_count ? recording->problems[0] : "it is empty");
@@ -400,7 +400,7 @@ static int store_read_all(struct recording *recording, struct kymo_error *err)
 	}
 	clockmap_all(recording, take_now(recording), inside_hear, recording);
 	inside->latest_ns = latest_possible(recording);
-	openprocess_contents(recording);
+	open_process_contents(recording);
 	store_sum_up(recording);
 	return inside->no_memory ? error_set(err, ENOMEM, "out of memory for the recording %s",
 					     recording->path)

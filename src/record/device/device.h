@@ -1,4 +1,5 @@
-/* Inside libkymo: devices. device.c the registry and rows, deviceclock.c their clocks. */
+/* Internals of libkymo: devices. device.c has the registry and the rows, device_clock.c the
+   clocks. */
 #ifndef KYMO_RECORD_DEVICE_DEVICE_H
 #define KYMO_RECORD_DEVICE_DEVICE_H
 
@@ -9,16 +10,16 @@
 #define KYMO__DEVICE_PAIRS 32
 #define KYMO__DEVICE_NAME_BYTES 120
 
-/* Ticks of the host within error_ns of the device's time. */
+/* Host ticks that are within error_ns of a device time. */
 struct kymo__device_pair {
 	uint64_t ticks, device_ns, error_ns;
 };
 
-/* What the clock was related by; a copy of it is taken whole (kymo__device_align). */
+/* How the device's clock relates to the host's; copied as a whole (kymo__device_align). */
 struct kymo__device_rate {
 	struct kymo__device_pair last;
-	double ticks_per_ns; /* of the device's */
-	double unsure; /* relative error of that */
+	double ticks_per_ns; /* host ticks per device ns */
+	double unsure; /* its relative error */
 };
 
 struct kymo__device_clock {
@@ -40,15 +41,15 @@ struct kymo__device {
 	char name[KYMO__DEVICE_NAME_BYTES];
 };
 
-/* NULL for an id that is none. */
+/* NULL: no such id. */
 struct kymo__device *kymo__device_get(uint32_t device);
-/* The name's id, which is looked up once there are names; 0 until then. */
+/* The id of its name, interned at first use; 0 before names exist. */
 uint32_t kymo__device_name_id(struct kymo__device *device);
 
-/* deviceclock.c: as kymo_device_align(); reads both clocks first where the last reading is old. */
+/* device_clock.c: kymo_device_align(), but reads both clocks first if the last reading is old. */
 int kymo__device_when(struct kymo__device *device, uint64_t device_ns, uint64_t *out_ticks,
 		      uint64_t *out_error_ns);
-/* Reads both clocks where the last reading is too old to serve. */
+/* Reads both clocks if the last reading is too old. */
 void kymo__device_sync_if_due(struct kymo__device *device);
 
 #endif
