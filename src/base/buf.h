@@ -1,5 +1,5 @@
-/* A text that grows. After a failed allocation it stays as it is and `failed` says so: check once,
-   at the end. */
+/* A growing text. After a failed allocation it no longer changes and `failed` is set: check once, at
+   the end. */
 #ifndef KYMO_BASE_BUF_H
 #define KYMO_BASE_BUF_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct buf {
-	char *data; /* ended by NUL once anything was added; NULL before */
+	char *data; /* NUL-terminated; NULL before the first addition */
 	size_t used;
 	size_t room;
 	bool failed;
@@ -18,9 +18,9 @@ void buf_text(struct buf *buf, const char *text);
 void buf_char(struct buf *buf, char c);
 void buf_fill(struct buf *buf, char c, size_t count);
 void buf_print(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "" where nothing was added. */
+/* "" if nothing was added. */
 const char *buf_get(const struct buf *buf);
-void buf_reset(struct buf *buf); /* empty, keeps its memory */
+void buf_reset(struct buf *buf); /* empties it, keeps its memory */
 void buf_fini(struct buf *buf);
 
 #endif

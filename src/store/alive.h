@@ -1,5 +1,4 @@
-/* Is that process still running? Pids are used again and mean different things in different
-   namespaces. */
+/* Whether a process is still running. Pids are reused and differ between namespaces. */
 #ifndef KYMO_STORE_ALIVE_H
 #define KYMO_STORE_ALIVE_H
 
@@ -8,10 +7,10 @@
 
 #include "base/format.h"
 
-/* Recordings of another boot, or of another machine, have no living process here. An empty boot_id:
-   not known. */
+/* False for a recording of another boot or machine, which has no live process here. An empty boot_id
+   is unknown. */
 bool alive_same_boot(const char *boot_id);
-/* pid_namespace: 0: not known, ours is meant. A zombie is not alive. */
+/* pid_namespace 0: unknown; ours is assumed. A zombie is not alive. */
 bool alive_process(int32_t pid, uint64_t starttime, uint64_t pid_namespace);
 
 #endif

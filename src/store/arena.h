@@ -1,4 +1,4 @@
-/* Memory that lives as long as a recording is open. */
+/* Memory that is freed when a recording is closed. */
 #ifndef KYMO_STORE_ARENA_H
 #define KYMO_STORE_ARENA_H
 
@@ -8,7 +8,7 @@ struct arena {
 	struct arena_block *blocks;
 };
 
-/* Zeroed; NULL: none to be had. */
+/* Zeroed memory; NULL: out of memory. */
 void *arena_take(struct arena *arena, size_t bytes);
 void arena_free(struct arena *arena);
 

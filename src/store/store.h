@@ -1,14 +1,14 @@
 /*
- * A recording, opened: a live directory, a dead one, or a snapshot file, told apart by content. (A
- * packed file is a DuckDB database: store_kind() recognises it, tables/ opens it.)
+ * An open recording: a live or dead directory, or a snapshot file, recognised by content. (A packed
+ * file is a DuckDB database: store_kind() recognises it, tables/ opens it.)
  *
- * Opening takes one snapshot in time of everything: heads, rings, names, threads, totals. What the
- * program records later is not seen; a second store_open() sees it. So all numbers of one recording
- * agree: emitted = kept + overwritten + dropped, for each stream.
+ * Opening takes one consistent picture of heads, rings, names, threads and totals. Rows that are
+ * recorded later need another store_open(). So the numbers of a recording agree: for each stream,
+ * emitted = kept + overwritten + dropped.
  *
- * Everything read is hostile: bad files are left out, each with a sentence in `problems`; only when
- * nothing can be read does store_open() fail. No field below depends on DuckDB. Not thread-safe but
- * for store_read_rows().
+ * All input is hostile. Bad files are skipped, each with a sentence in `problems`; store_open() fails
+ * only if nothing can be read. Nothing here depends on DuckDB. Only store_read_rows() is
+ * thread-safe.
  */
 #ifndef KYMO_STORE_STORE_H
 #define KYMO_STORE_STORE_H
@@ -23,7 +23,7 @@
 
 enum store_kind { STORE_NONE, STORE_DIRECTORY, STORE_SNAPSHOT, STORE_PACKED };
 
-/* By content; STORE_NONE and a sentence for anything else (missing, foreign, newer). */
+/* By content. STORE_NONE and *err for anything else: missing, foreign, newer. */
 enum store_kind store_kind(const char *path, struct kymo_error *err);
 
 /* ticks to ns since the recording's epoch: (ticks - base_ticks) * mult >> 32 + base_ns,
@@ -51,12 +51,12 @@ struct store_name {
 	uint32_t instance;
 };
 
-/* Threads of all processes in one list; index 0 is "not known". */
+/* Threads of all processes in one list; index 0: unknown. */
 struct store_thread {
 	uint32_t process;
 	int32_t tid;
 	int64_t started_ns;
-	int64_t ended_ns; /* -1: not ended, or not known */
+	int64_t ended_ns; /* -1: not ended or unknown */
 	char name[64]; /* valid UTF-8 */
 };
 
@@ -65,13 +65,13 @@ enum store_state { STORE_LIVE, STORE_ENDED, STORE_KILLED, STORE_LOST };
 struct store_process {
 	int32_t pid, ppid, rank, ranks;
 	uint32_t role; /* enum kymo_role */
-	/* live; ended (by itself: the destructor ran, or wait status known); killed by a signal;
-	   lost: it is gone and nobody saw how */
+	/* live; ended: the destructor ran, or the wait status is known; killed by a signal; lost:
+	   gone without a known status */
 	enum store_state state;
 	int32_t wstatus; /* with wstatus_known */
 	bool wstatus_known;
 	int64_t started_ns; /* since the epoch */
-	int64_t ended_ns; /* the last moment known of; for a live one the moment of opening */
+	int64_t ended_ns; /* last known moment; for a live process the moment of opening */
 	struct store_clock clock;
 	uint32_t *name_of; /* local name id -> index of names; name_count entries; others are 0 */
 	uint32_t name_count;
@@ -79,7 +79,7 @@ struct store_process {
 	uint32_t thread_count;
 	struct kymo_control control; /* a checked copy; its texts are NUL-ended */
 	char program[256];
-	char *command; /* argv as one line, quoted where needed */
+	char *command; /* argv as one line, quoted as needed */
 };
 
 struct store_column {
@@ -90,12 +90,12 @@ struct store_column {
 	char unit[20];
 };
 
-/* A run of rows that lie one after another, in memory or in a file that is held open. */
+/* Consecutive rows, in memory or in an open file. */
 struct store_chunk {
-	uint64_t first_row; /* number of the first one in its stream */
+	uint64_t first_row; /* number of the first row in its stream */
 	uint64_t rows;
 	const unsigned char *memory; /* NULL: read by store_read_rows() */
-	int fd; /* -1: too many would be open; store_read_rows() opens it again */
+	int fd; /* -1: too many open files; store_read_rows() reopens it */
 	uint64_t offset;
 	const void *reopen; /* private */
 };
@@ -107,7 +107,7 @@ struct store_open_zone {
 	int64_t start_ns;
 };
 
-/* Exact totals of one region in one stream, what was not folded yet included. */
+/* Exact totals of one region in one stream, including rows that were not folded yet. */
 struct store_total {
 	uint32_t name; /* index of names */
 	uint64_t count;
@@ -134,19 +134,19 @@ struct store_stream {
 	struct store_total *totals;
 	size_t total_count;
 	uint64_t untotalled;
-	bool without_file; /* no stream: only the losses of a table that never got one */
+	bool without_file; /* no stream: only the losses of a table without one */
 };
 
 struct recording {
 	enum store_kind kind;
 	char path[KYMO_PATH_BYTES];
-	bool live; /* some process of it runs */
-	bool partial; /* something could not be read; problems says what */
-	/* a checked copy; made up from a process where the file is missing */
+	bool live; /* at least one process runs */
+	bool partial; /* something could not be read; see problems */
+	/* a checked copy; filled from a process if the file is missing */
 	struct kymo_run_file run;
 	char program[256];
 	char *command;
-	int64_t duration_ns; /* from the epoch to the last moment known of */
+	int64_t duration_ns; /* from the epoch to the last known moment */
 	struct store_process *processes;
 	size_t process_count;
 	struct store_stream *streams;
@@ -160,13 +160,13 @@ struct recording {
 	void *arena; /* private */
 };
 
-/* path: a directory (either half of a supervised run) or a snapshot file. 0, or a negative errno
-   and *err. */
+/* path: a directory (either one of a supervised run) or a snapshot file. Returns 0, or a negative
+   errno and *err. */
 int store_open(const char *path, struct recording **out, struct kymo_error *err);
 void store_close(struct recording *recording); /* NULL is fine */
 
-/* Copies rows [at, at + count) of the chunk; returns how many could be read (less: the file was
-   cut). Any thread. */
+/* Copies rows [at, at + count) of the chunk. Returns the number copied, which is less if the file was
+   truncated. Thread-safe. */
 uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk,
 			 uint64_t at, uint64_t count, void *out);
 
@@ -176,16 +176,16 @@ struct store_entry {
 	char path[KYMO_PATH_BYTES];
 	enum store_kind kind;
 	enum store_state state;
-	int32_t pid; /* of the target; 0: not known */
+	int32_t pid; /* of the program; 0: unknown */
 	int32_t wstatus;
 	bool wstatus_known;
-	bool ran_on; /* the recording has ended, by kymo attach; the program had not */
+	bool ran_on; /* kymo attach ended; the program continued */
 	uint64_t started_unix_ns;
-	uint64_t ended_unix_ns; /* 0: runs */
-	uint64_t bytes; /* both halves */
+	uint64_t ended_unix_ns; /* 0: still running */
+	uint64_t bytes; /* in both directories */
 	char program[256];
-	char name[128]; /* that kymo run -n gave it; "": none */
-	char unreadable[256]; /* "" or why it cannot be read */
+	char name[128]; /* of kymo run -n; "": none */
+	char unreadable[256]; /* why it cannot be read, or "" */
 };
 
 /* All recordings in KYMO_DIR, the working directory and the per-user index, newest first; live ones

@@ -1,6 +1,6 @@
 /*
- * A file that appears whole or not at all: written aside, in the same directory, and renamed at the
- * end. A full disk or a kill leaves the old file as it was.
+ * A file that appears complete or not at all: written under another name in the same directory, then
+ * renamed. A full disk or a kill leaves the old file unchanged.
  */
 #ifndef KYMO_BASE_FILES_ATOMIC_FILE_H
 #define KYMO_BASE_FILES_ATOMIC_FILE_H
@@ -18,14 +18,14 @@ struct atomic_file {
 	bool replace;
 };
 
-/* -EEXIST where path is there and replace is not set. */
+/* -EEXIST: path exists and replace is false. */
 int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
 		     struct kymo_error *err);
-/* Flushes, syncs and renames; on failure the temporary file goes. */
+/* Flushes, syncs and renames. Deletes the temporary file on failure. */
 int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err);
-void atomic_file_discard(struct atomic_file *aside); /* after a commit it does nothing */
+void atomic_file_discard(struct atomic_file *aside); /* does nothing after a commit */
 
-/* 0, or -EEXIST with what to do. */
+/* Returns 0, or -EEXIST and *err. */
 int atomic_file_check(const char *path, bool replace, struct kymo_error *err);
 
 #endif

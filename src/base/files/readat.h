@@ -1,6 +1,6 @@
 /*
- * A file of a recording, or a range of one, or bytes in memory: read by copying, never mapped. A
- * file that is cut short under us is then a short read; through a mapping it would be SIGBUS.
+ * A file of a recording, a range of a file, or bytes in memory: read by copying, never mapped. A
+ * file that is truncated meanwhile is then a short read; a mapping would raise SIGBUS.
  */
 #ifndef KYMO_BASE_FILES_READAT_H
 #define KYMO_BASE_FILES_READAT_H
@@ -13,9 +13,9 @@
 #include "base/format.h"
 
 struct readat {
-	const unsigned char *memory; /* not NULL: there, and fd is -1 */
+	const unsigned char *memory; /* not NULL: the bytes, and fd is -1 */
 	int fd; /* -1: none */
-	bool whole; /* all of the file, also what it grows by; else [offset, offset + bytes) */
+	bool whole; /* the whole file, as it grows; else [offset, offset + bytes) */
 	bool owned; /* readat_close() closes fd */
 	uint64_t offset, bytes;
 };
@@ -25,19 +25,19 @@ struct readat {
 		NULL, -1, false, false, 0, 0 \
 	}
 
-/* How many bytes there are now. */
+/* The current number of bytes. */
 uint64_t readat_size(const struct readat *file);
-/* Copies [at, at + bytes); returns how much of it there was. */
+/* Copies [at, at + bytes). Returns the number of bytes copied. */
 size_t readat_copy(const struct readat *file, uint64_t at, void *out, size_t bytes);
 static inline bool readat_all(const struct readat *file, uint64_t at, void *out, size_t bytes)
 {
 	return readat_copy(file, at, out, bytes) == bytes;
 }
-void readat_close(struct readat *file); /* an empty one is fine */
+void readat_close(struct readat *file); /* READAT_NONE is fine */
 
 /*
- * Copies the struct that begins a file, after checking magic, version and length; what an older
- * minor version did not write is zero. `label` names the file in *err. -ENODATA: not begun; the
+ * Copies the struct at the start of a file after checking magic, version and length. Fields that an
+ * older version did not write are 0. `label` names the file in *err. -ENODATA: not complete; the
  * recorder stores the magic last.
  */
 int readat_head(const struct readat *file, const char *magic, void *out, size_t out_bytes,

@@ -1,8 +1,8 @@
 /*
- * Where the files of a recording are: a directory, the two halves of a supervised run (the live one
- * on tmpfs, the other on disk, each naming the other as its peer), a snapshot, or bytes in memory.
- * One way to list them and one to open them; paths are relative to the run: "run",
- * "p12-345/s1.head". No malloc: the recorder takes snapshots too.
+ * The files of a recording, which may be a directory, the two directories of a supervised run (the
+ * live one on tmpfs and the one on disk, each naming the other as its peer), a snapshot, or bytes in
+ * memory. Lists and opens them by paths relative to the run: "run", "p12-345/s1.head". No malloc:
+ * the recorder uses it for snapshots.
  */
 #ifndef KYMO_BASE_FILES_RUN_FILES_H
 #define KYMO_BASE_FILES_RUN_FILES_H
@@ -16,10 +16,10 @@
 #include "base/files/snapshot_format.h"
 
 #define RUN_FILES_PATH_BYTES 64 /* as in a snapshot's entries */
-/* Of whatever a recording may hold: no link is followed, no pipe or terminal waited for. */
+/* Never follows a link, never waits for a pipe or terminal. */
 #define RUN_FILES_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
-/* What a file of a process is, by its name. The order is that of lists. */
+/* The kind of a process's file, by its name. Lists are in this order. */
 enum run_files_kind {
 	RUN_FILES_CONTROL,
 	RUN_FILES_NAMES,
@@ -28,7 +28,7 @@ enum run_files_kind {
 	RUN_FILES_HEAD, /* s<id>.head */
 	RUN_FILES_TOTALS, /* s<id>.totals */
 	RUN_FILES_SEGMENT, /* s<id>.<seq> */
-	RUN_FILES_FOREIGN, /* none of kymo's */
+	RUN_FILES_FOREIGN, /* not kymo's */
 };
 
 struct run_files_item {
@@ -39,7 +39,7 @@ struct run_files_item {
 };
 
 struct run_files_list {
-	struct run_files_item *items; /* by kind, stream and sequence; each once */
+	struct run_files_item *items; /* by kind, stream and sequence, without duplicates */
 	size_t count;
 	size_t room_bytes;
 };
@@ -52,13 +52,13 @@ struct run_files_blob {
 };
 
 struct run_files {
-	int halves[2]; /* directories, the live half first; -1: none */
+	int halves[2]; /* directories, the live one first; -1: none */
 	char half_paths[2][KYMO_PATH_BYTES];
 	struct readat snapshot; /* the file, or its bytes */
 	struct kymo_snapshot_head snapshot_head;
 	struct kymo_snapshot_entry *entries; /* of the snapshot, by path */
 	size_t entry_count, entry_room_bytes;
-	size_t refused_entries; /* of the snapshot: damaged, twice, or over one another */
+	size_t refused_entries; /* of the snapshot: damaged, duplicate or overlapping */
 	const struct run_files_blob *blobs;
 	size_t blob_count;
 };
@@ -72,7 +72,7 @@ struct run_files_process {
 };
 bool run_files_is_process(const char *name, struct run_files_process *out); /* out may be NULL */
 
-/* path: a run's directory (either half), a process's directory in it, or a snapshot. */
+/* path: a run's directory (either one), a process's directory in it, or a snapshot. */
 int run_files_open(struct run_files *source, const char *path, struct kymo_error *err);
 int run_files_open_snapshot(struct run_files *source, const void *bytes, size_t byte_count,
 			    struct kymo_error *err);
@@ -84,17 +84,16 @@ static inline bool run_files_is_snapshot(const struct run_files *source)
 	return source->snapshot.fd >= 0 || source->snapshot.memory;
 }
 
-/* -ENOENT (and a sentence) where there is none; never opens anything but a regular file. */
+/* -ENOENT and *err: no such file. Opens only regular files. */
 int run_files_file(const struct run_files *source, const char *path, struct readat *out,
 		   struct kymo_error *err);
-/* The head of a file, checked for its magic; false: there is none, or it is of another kind. */
+/* Reads the header of a file and checks its magic. False: missing, or of another kind. */
 bool run_files_head(const struct run_files *source, const char *path, const char *magic, void *out,
 		    size_t bytes);
-/* Names of the process directories. Lists begin as { 0 }; a list that was used before is used
-   again. */
+/* Lists the process directories. Initialise a list with { 0 }; a used list may be passed again. */
 int run_files_processes(const struct run_files *source, struct run_files_list *list);
-/* Files of a process, in both halves. The live half is listed first: a segment is copied to disk
-   before it goes there. */
+/* Lists the files of a process in both directories. The live one is read first, because a segment is
+   copied to disk before it is removed there. */
 int run_files_list_all(const struct run_files *source, const char *process,
 		       struct run_files_list *list);
 void run_files_list_free(struct run_files_list *list);

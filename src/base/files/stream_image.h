@@ -1,12 +1,11 @@
 /*
- * A copy of one stream as of one moment: head, rows, open zones, totals that agree with one
- * another, whatever the writer does meanwhile. The store reads recordings through it; the snapshot
- * writer writes what it gives.
+ * A consistent copy of one stream at one moment: head, rows, open zones and totals agree, whatever
+ * the writer does meanwhile. The store and the snapshot writer read streams through it.
  *
- *	stream_image_take()	a ring: all of it. A chain: how far it goes
- *	run_files_list_all()		again, after all heads: a row below a head is in a segment that is listed then
+ *	stream_image_take()	a ring: everything. A chain: its head
+ *	run_files_list_all()	again, after all heads: every row below a head is in a listed segment
  *	stream_image_segments()	a chain: its segments
- *	stream_image_total()	folds what the totals do not hold yet
+ *	stream_image_total()	folds the rows that the totals lack
  */
 #ifndef KYMO_BASE_FILES_STREAM_IMAGE_H
 #define KYMO_BASE_FILES_STREAM_IMAGE_H
@@ -19,18 +18,18 @@
 #include "base/files/run_files.h"
 #include "base/files/totals_image.h"
 
-/* Called with a sentence for each thing that is wrong but leaves something to read. */
+/* Called with a sentence for each problem that does not prevent reading. */
 struct stream_image_sink {
 	void (*say)(void *context, const char *sentence);
 	void *context;
 };
 
-/* Rows that lie one after another. */
+/* Consecutive rows. */
 struct stream_image_run {
 	uint64_t first_row, rows;
 	uint64_t sequence; /* of the segment */
 	const unsigned char *memory; /* a ring's */
-	/* a segment's; closed where too many would be open: stream_image_rows() opens it again */
+	/* a segment's; closed if too many files are open: stream_image_rows() reopens it */
 	struct readat file;
 	uint64_t offset; /* of the first row, in the file */
 };
@@ -40,28 +39,28 @@ struct stream_image {
 	char process[RUN_FILES_PATH_BYTES];
 	char label[RUN_FILES_PATH_BYTES + 16]; /* "p12-345/s1" */
 	struct kymo_stream_head head;
-	struct kymo_stream_live live; /* head and floor are those of this moment */
+	struct kymo_stream_live live; /* with the head and floor of this moment */
 	struct kymo_open_stack open;
 	uint64_t kept; /* rows in runs */
 	struct stream_image_run *runs; /* oldest first */
 	size_t run_count, run_room_bytes;
 	unsigned char *ring; /* pages: the slots */
 	size_t ring_bytes;
-	struct totals_image totals; /* without image: the stream has none */
+	struct totals_image totals; /* image NULL: the stream has none */
 };
 
-#define STREAM_IMAGE_ROWS_MAX (UINT64_C(1) << 60) /* more were never written: a damaged number */
+#define STREAM_IMAGE_ROWS_MAX (UINT64_C(1) << 60) /* a larger number is damaged */
 
-/* -ENODATA (and no sentence): the stream is being made, or the program died then; there is nothing
-   of it. */
+/* -ENODATA, without *err: the stream was being created, possibly when the program died; it has no
+   rows. */
 int stream_image_take(struct stream_image *copy, const struct run_files *source,
 		      const char *process, uint32_t id, const struct stream_image_sink *sink,
 		      struct kymo_error *err);
-/* open_files: how many more descriptors may stay open; taken from. */
+/* open_files: the number of descriptors that may stay open; decremented. */
 void stream_image_segments(struct stream_image *copy, const struct run_files_list *files,
 			   size_t *open_files, const struct stream_image_sink *sink);
 void stream_image_total(struct stream_image *copy, const struct stream_image_sink *sink);
-/* Copies rows [first, first + count) as far as they are there without a gap; returns how many. */
+/* Copies rows [first, first + count) up to the first gap. Returns the number copied. */
 uint64_t stream_image_rows(const struct stream_image *copy, uint64_t first, uint64_t count,
 			   void *out);
 void stream_image_free(struct stream_image *copy); /* also after a failed take */
