@@ -3,7 +3,8 @@
  * alternate. The floor's worst ones are the machine's (interrupts, other programs): they say how
  * much of ours are.
  *
- *	latency LABEL SECONDS [READER ARGUMENT…]	latency.LABEL.{zone,floor}.{p50,p99,p999,max}
+ *	latency LABEL SECONDS [READER ARGUMENT…]
+ *		latency.LABEL.{zone,floor}.{p50,p99,p999,max}
  *
  * READER is a command that scans the recording; it is started again and again meanwhile, with every
  * word "@" replaced by the recording's directory.

@@ -2,7 +2,8 @@
  * The continuous mode of nrt_profile.h: how long a save of 100,000 operations takes, and what
  * memory a million of them come to.
  *
- *	compat_models FOLDER	models.save, models.save.cpu (ms), models.op (ns), models.held (MB), models.growth (MB)
+ *	compat_models FOLDER
+ *		models.save, models.save.cpu (ms), models.op (ns), models.held, models.growth (MB)
  */
 #include <dirent.h>
 #include <sys/stat.h>

@@ -2,7 +2,8 @@
  * A region through vaccel_prof.h against the native zone, and one region that two threads are in at
  * once against one thread alone.
  *
- *	VACCEL_PROF_ENABLED=1 compat_region	compat.region, compat.native_region, compat.threads.2
+ *	VACCEL_PROF_ENABLED=1 compat_region
+ *		compat.region, compat.native_region, compat.threads.2
  */
 #include <pthread.h>
 

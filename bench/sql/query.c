@@ -2,7 +2,8 @@
  * Queries over a recording, read from its files by our scan, against the same over DuckDB's own
  * in-memory table with the same columns and rows, in one session of one process, in turn.
  *
- *	query RECORDING		query.QUERY (ratio), query.QUERY.s, query.QUERY.own_s; query.open_s, query.rows
+ *	query RECORDING
+ *		query.QUERY (ratio), query.QUERY.s, query.QUERY.own_s; query.open_s, query.rows
  */
 #include "bench.h"
 #include "tables/tables.h"

@@ -31,13 +31,14 @@ extern "C" {
 
 struct vaccel_prof_sample;
 
-/* 40 bytes, laid out as vAccel has them, so that programs that were built against it are served by
-   a preload. */
+/* 40 bytes with vAccel's layout, so that a preloaded libkymo_compat serves programs built against
+   vAccel. */
 struct vaccel_prof_region {
 	const char *name;
 	bool name_owned; /* by the region: _init() copied it */
-	size_t nr_entries; /* entries that have ended. While several threads use the region at this moment it may be
-			      4 us behind; it is exact once they have ended, and after a print */
+	/* ended entries. While several threads use the region it may be 4 µs behind; it is exact
+	   once they have ended, and after a print */
+	size_t nr_entries;
 	struct vaccel_prof_sample *samples; /* the library's */
 	size_t size; /* the library's */
 };

@@ -1,18 +1,21 @@
 /*
- * The parts of nrt.h and nrt_profile.h behind the calls. More than a translation of names, unlike
- * the rest of this folder: the runtime that these names belong to is not here, so what it takes to
- * run a model is.
+ * The implementation of nrt.h and nrt_profile.h. Unlike the rest of compat/, it is more than a
+ * translation of names: the Neuron runtime is not available, so this folder can run models itself.
  *
- *	nrt_runtime.c	init, close, load, unload, execute	nrt_text.c	a model's text
- *	nrt_opencl.c	models on OpenCL			nrt_standin.c	models that only take time
- *	nrt_profile.c	one model, continuous			nrt_inspect.c	sessions
- *	nrt_config.c	a session's options			nrt_environ.c	the same from the environment
- *	nrt_capture.c	what is recorded, and the files
+ *	nrt_runtime.c	init, close, load, unload, execute
+ *	nrt_text.c	the text of a model
+ *	nrt_opencl.c	models on OpenCL
+ *	nrt_standin.c	models on the host, which only take time
+ *	nrt_profile.c	profiles of one model, and continuous profiling
+ *	nrt_inspect.c	inspect sessions
+ *	nrt_config.c	options of a session
+ *	nrt_environ.c	options from the environment
+ *	nrt_capture.c	recording, and the files
  *
- * Two locks. nrt_lock() is around all state and held for moments only, since every execution takes
- * it twice. Calls that begin, end or save something hold nrt_control() for as long as they take,
- * files included, and take the other one inside of it where they change or read what executions
- * look at. No model waits for a file.
+ * Two locks. nrt_lock() protects all state and is held briefly, since every execution takes it
+ * twice. Calls that begin, end or save something hold nrt_control() throughout, including file
+ * output, and take nrt_lock() inside it to change or read state that executions use. So no model
+ * waits for a file.
  */
 #ifndef KYMO_COMPAT_NRT_INSIDE_H
 #define KYMO_COMPAT_NRT_INSIDE_H
@@ -65,11 +68,11 @@ struct nrt_inspect_config {
 /* Bits of the events that a word names: one of them, hardware, software; 0: none. */
 uint32_t nrt_event_bits(const char *word, size_t bytes);
 void nrt_config_defaults(struct nrt_inspect_config *config); /* output_dir is not freed */
-/* From the environment; says what is wrong there. NRT_RESOURCE. */
+/* Reads the environment and reports mistakes in it. NRT_RESOURCE: no memory. */
 NRT_STATUS nrt_config_from_environment(struct nrt_inspect_config *config);
-/* NEURON_RT_INSPECT_ENABLE=1, or ON_FAIL=1: nrt_init() begins a session. */
+/* NEURON_RT_INSPECT_ENABLE=1 or ON_FAIL=1: nrt_init() begins a session. */
 bool nrt_environment_enables(void);
-/* Whether anything is to be captured from the start, and not only around failures. */
+/* Whether to capture from the start, not only around failures. */
 static inline bool nrt_config_captures(const struct nrt_inspect_config *config)
 {
 	return !config->enable_called || config->enable;
@@ -82,7 +85,7 @@ struct nrt_operation {
 	uint64_t microseconds; /* a fake's */
 };
 
-/* What the text says. */
+/* A parsed model text. */
 struct nrt_text {
 	bool is_fake;
 	char name[NRT_NAME_BYTES];
@@ -92,16 +95,16 @@ struct nrt_text {
 	struct nrt_operation operations[NRT_OPERATIONS];
 };
 
-/* NULL, or what is wrong with it. */
+/* Returns NULL, or the error. */
 const char *nrt_text_parse(const char *text, size_t bytes, struct nrt_text *out);
 
-/* When an operation was queued, given to the device, began and ended there. */
+/* When an operation was queued, submitted, started and ended. */
 struct nrt_times {
 	uint64_t queued, submit, start, end;
 };
 
-/* Where models run: one row for each kind of device. Times are of kymo_ticks() unless the clock of
-   the device is another; then clock() is not NULL, and reads that one. */
+/* A backend that runs models. Times are kymo_ticks(), unless the device has its own clock; then
+   clock() is not NULL and reads it. */
 struct nrt_backend {
 	/* Once, when the first model of that kind is loaded. NRT_FAILURE and *why: there is no such
 	   device. */
@@ -110,24 +113,24 @@ struct nrt_backend {
 	const char *(*name)(void);
 	/* Nanoseconds of the device's own clock, now; NULL: its times are kymo's ticks. */
 	uint64_t (*clock)(void);
-	/* *out is what run and unload are given. NRT_INVALID: the text does not compile, and was
-	   told so. */
+	/* *out is passed to run and unload. NRT_INVALID: the text does not compile; the error was
+	   printed. */
 	NRT_STATUS(*load)
 	(const char *text, size_t bytes, const struct nrt_text *about, uint32_t core, void **out);
-	/* Runs all operations once and waits. times has one for each operation of the text. */
+	/* Runs all operations once and waits. times has one entry per operation of the text. */
 	NRT_STATUS(*run)
 	(void *loaded, const struct nrt_text *about, uint32_t core, struct nrt_times *times);
 	void (*unload)(void *loaded);
 };
 extern const struct nrt_backend nrt_opencl, nrt_standin;
 
-/* What is known of a model's name, for as long as the process lives: models of one name that are
-   loaded one after another are one in the recording. */
+/* A model name, kept as long as the process lives: models of one name that are loaded one after
+   another are one model in the recording. */
 struct nrt_known {
 	struct nrt_known *next;
 	char name[NRT_NAME_BYTES];
 	uint32_t id; /* of kymo_device_model_add() */
-	uint32_t name_id; /* that its rows have; brought up to date by each save */
+	uint32_t name_id; /* used by its rows; updated by each save */
 	bool loaded;
 	uint64_t inspect_seen; /* executions in this session */
 	uint64_t inspect_from; /* ticks: later ones count; 0: none yet */
@@ -150,8 +153,8 @@ void nrt_lock(void);
 void nrt_unlock(void);
 void nrt_control(void);
 void nrt_control_end(void);
-bool nrt_control_soon(void); /* false: not to be had within a second */
-/* With the lock: the model, or NULL where no loaded one is at that address. */
+bool nrt_control_soon(void); /* false: not acquired within a second */
+/* Call with the lock. NULL: no loaded model at that address. */
 struct nrt_model *nrt_find_model(const nrt_model_t *model);
 struct nrt_known *nrt_all_known(void);
 
@@ -160,52 +163,52 @@ bool nrt_is_profiled(const struct nrt_known *known);
 bool nrt_profiles_run(void); /* any, the continuous one too */
 bool nrt_continuous_runs(void);
 void nrt_continuous_ran(uint32_t core, struct nrt_known *known);
-/* In the child of a fork: they are the parent's. */
+/* In a forked child: drops the parent's profiles and sessions. */
 void nrt_profiles_forget(void);
 void nrt_inspect_forget(void);
-/* At exit: what will not be written. */
+/* At exit: reports profiles that were not stopped. */
 void nrt_say_unfinished(void);
 
 /* nrt_inspect.c, with the lock. The session's options; NULL: none runs. */
 const struct nrt_inspect_config *nrt_inspect_now(void);
-/* An execution is about to begin: whether the session wants what the device does in it. */
+/* Before an execution: whether the session records its operations. */
 bool nrt_inspect_wants(struct nrt_known *known, uint32_t core);
-/* It has ended. True: it failed, and nrt_inspect_failed() is to be called without the lock. */
+/* After an execution. True: it failed; call nrt_inspect_failed() without the lock. */
 bool nrt_inspect_ran(NRT_STATUS status);
 void nrt_inspect_failed(const struct nrt_known *known);
-/* Without the lock: as nrt_inspect_begin(), for a program that may not know of it. */
+/* Without the lock: nrt_inspect_begin() for a session that the environment asks for. */
 NRT_STATUS nrt_inspect_begin_at_init(void);
 
 /* ---- nrt_capture.c ---- */
 
-/* Turns recording on. NRT_FAILURE: it cannot be had, and it was said why. rows: how many operations
-   a ring keeps. */
+/* Turns recording on. rows: the operations that a ring keeps. NRT_FAILURE: recording cannot start;
+   the reason was printed. */
 NRT_STATUS nrt_capture_begin(uint64_t rows);
-/* After a capture's end, with both locks: turns devices off again, where we turned them on and
-   nothing else runs. */
+/* After a capture, with both locks: turns devices off again if we turned them on and nothing else
+   captures. */
 void nrt_capture_end(void);
-/* Operations of devices are recorded anyway, since somebody else has asked for it. */
+/* Whether device operations are recorded for another reason. */
 bool nrt_capture_by_others(void);
-/* A zone for a call of the runtime, to be ended by kymo_zone_end(); nothing while zones are off. */
+/* Begins a zone for a runtime call; end it with kymo_zone_end(). Does nothing while zones are off. */
 struct kymo_zone nrt_capture_call(enum nrt_event event, uint32_t core);
-/* The operations of one execution, and itself, which ended with that status. */
+/* Records one execution with its operations and status. */
 void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times *whole,
 			   const struct nrt_times *times, NRT_STATUS status);
-/* Now and then a row of what this process takes, as counters. */
+/* Records CPU and memory of this process as counters, at intervals. */
 void nrt_capture_counters(uint32_t activities);
 
-/* What goes into a file. */
+/* Selects the rows of a file. */
 struct nrt_selection {
-	uint64_t from_ticks; /* what began before does not count */
+	uint64_t from_ticks; /* earlier rows are left out */
 	const struct nrt_known *model; /* NULL: all */
 	uint32_t core; /* NRT_CORES: all */
-	const struct nrt_inspect_config *config; /* NULL: no filters, and the device alone */
+	const struct nrt_inspect_config *config; /* NULL: no filters, only the device */
 };
-/* With control, not the lock. Written aside, then renamed. NRT_FAILURE, and it was said why; an
-   older file is whole then. NRT_RESOURCE. */
+/* Call with nrt_control(), not nrt_lock(). Writes under another name and renames. NRT_FAILURE: the
+   reason was printed, and an older file is intact. NRT_RESOURCE: no memory. */
 NRT_STATUS nrt_capture_save(const char *path, const struct nrt_selection *selection);
-/* The same as DIRECTORY/STEM_N.kymo, with the first N that is free; makes the directory. directory
-   NULL: ./output */
+/* Saves as DIRECTORY/STEM_N.kymo with the first free N; creates the directory. directory NULL:
+   ./output */
 NRT_STATUS nrt_capture_save_in(const char *directory, const char *stem,
 			       const struct nrt_selection *selection);
 
@@ -213,7 +216,7 @@ NRT_STATUS nrt_capture_save_in(const char *directory, const char *stem,
 
 /* One line to stderr, in one write. */
 void nrt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The text in memory of its own; NULL: none to be had. */
+/* A copy of the text; NULL: no memory. */
 char *nrt_copy(const char *text);
 
 #endif

@@ -4,7 +4,8 @@
  * Tracy's zones around the stages inside. It has never heard of kymo. Without OpenCL
  * (FILTERS_NO_OPENCL), or where there is no device, the filters run on the processor.
  *
- *	c++ -shared -fPIC -DTRACY_ENABLE filters.cpp -o libfilters.so $(pkg-config --cflags --libs kymo-compat) -lOpenCL
+ *	c++ -shared -fPIC -DTRACY_ENABLE filters.cpp -o libfilters.so \
+ *		$(pkg-config --cflags --libs kymo-compat) -lOpenCL
  */
 #include <algorithm>
 #include <cmath>

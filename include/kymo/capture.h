@@ -26,8 +26,8 @@ struct kymo_capture {
 	uint64_t until_ticks; /* rows that began later are left out; 0: no limit */
 	/* True for the tables to include. NULL: all. */
 	bool (*wants_table)(void *context, const char *table);
-	/* True for the rows to include. Called twice per row: first for all rows of a stream, in the
-	   order of writing, with writes false; then again with writes true. The second answer
+	/* True for the rows to include. Called twice per row: first for all rows of a stream, in
+	   the order of writing, with writes false; then again with writes true. The second answer
 	   counts. NULL: all. */
 	bool (*wants_row)(void *context, const struct kymo_captured *row, bool writes);
 	void *context;

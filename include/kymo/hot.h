@@ -74,8 +74,8 @@ struct kymo_open_entry {
    of equal name; kymo's own regions leave them 0. */
 #define KYMO_OPEN_REGION 1u
 
-/* The open zones, outermost first. It is in the mapped stream and so outlives the process. depth may
-   exceed KYMO_OPEN_MAX: deeper zones are counted but not listed. */
+/* The open zones, outermost first. It is in the mapped stream and so outlives the process. depth
+   may exceed KYMO_OPEN_MAX: deeper zones are counted but not listed. */
 struct kymo_open_stack {
 	uint32_t depth;
 	uint32_t reserved[15];
@@ -216,7 +216,8 @@ static inline void kymo__zone_close(const struct kymo_zone *zone)
 			kymo__zone_write(lane, zone, end_ticks, 0, KYMO_ZONE_FOREIGN);
 		return;
 	}
-	/* Assigned, not decremented: a parent thus closes zones left by longjmp or without an end. */
+	/* Assigned, not decremented: a parent thus closes zones left by longjmp or without an
+	   end. */
 	lane->open->depth = zone->depth;
 	kymo__zone_write(lane, zone, end_ticks, zone->depth, 0);
 }

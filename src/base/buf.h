@@ -1,5 +1,5 @@
-/* A growing text. After a failed allocation it no longer changes and `failed` is set: check once, at
-   the end. */
+/* A growing text. After a failed allocation it no longer changes and `failed` is set: check once,
+   at the end. */
 #ifndef KYMO_BASE_BUF_H
 #define KYMO_BASE_BUF_H
 

@@ -6,8 +6,8 @@
 
 #include "base/format.h"
 
-/* Chooses the clock once and sets kymo__slow_clock: the CPU's counter if it is invariant and trusted
-   by the kernel, else CLOCK_MONOTONIC. KYMO_CLOCK=monotonic forces the latter. */
+/* Chooses the clock once and sets kymo__slow_clock: the CPU's counter if it is invariant and
+   trusted by the kernel, else CLOCK_MONOTONIC. KYMO_CLOCK=monotonic forces the latter. */
 enum kymo_clock_kind clock_init(void);
 /* Reads ticks between two readings of CLOCK_MONOTONIC; takes the narrowest of a few tries. */
 void clock_take_pair(struct kymo_clock_pair *out);

@@ -64,8 +64,8 @@ struct kymo_clock_pair {
 
 /* ---- run --------------------------------------------------------------------------------- */
 
-/* The name (comm) of a process that kymo starts from inside a recorded process; it is not a child of
-   the program. */
+/* The name (comm) of a process that kymo starts from inside a recorded process; it is not a child
+   of the program. */
 #define KYMO_TRIAL_NAME "kymo-trial"
 #define KYMO_PATH_BYTES 1024
 #define KYMO_ARGV_BYTES 2048
@@ -372,9 +372,9 @@ static inline uint64_t kymo_totals_slot_offset(uint32_t slot)
 	       (uint64_t)(slot - KYMO_TOTALS_WITH_HIST) * KYMO_SLOT_BYTES;
 }
 
-/* The bits of a double are the exponent followed by the bits after the leading one. Rounding affects
-   only durations above 2^53, which are in the last bucket. (BSR is microcoded on AMD and costs three
-   times as much.) */
+/* The bits of a double are the exponent followed by the bits after the leading one. Rounding
+   affects only durations above 2^53, which are in the last bucket. (BSR is microcoded on AMD and
+   costs three times as much.) */
 static inline uint32_t kymo_hist_bucket(uint64_t ticks)
 {
 	double real = (double)(int64_t)ticks;

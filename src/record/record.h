@@ -60,7 +60,8 @@ KYMO__EXPORT int kymo__configure(const char *key, const char *value, const char 
 KYMO__EXPORT void kymo__config_row(const char *key, const char *old_value, const char *new_value,
 				   const char *by);
 /* For kymo's other libraries inside the program. The control page, or NULL; whether the user has
-   ever marked steps or phases (KYMO__MARKED_*); adds time to a phase that the user does not mark. */
+   ever marked steps or phases (KYMO__MARKED_*); adds time to a phase that the user does not
+   mark. */
 KYMO__EXPORT struct kymo_control *kymo__control(void);
 KYMO__EXPORT uint32_t kymo__marked_by_user(void);
 KYMO__EXPORT void kymo__add_phase(enum kymo_phase phase, uint64_t ticks);

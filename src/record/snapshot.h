@@ -21,10 +21,10 @@ struct kymo__choice {
 };
 
 /*
- * Writes processes of a run (a NULL-terminated list of directory names; NULL: all) to one file. Each
- * stream is consistent, whatever its writer does meanwhile. The file is written under another name
- * and renamed: on error an existing file is intact and no other file is left. Works on live and dead
- * runs, with both directories of a supervised run. libc only, no malloc.
+ * Writes processes of a run (a NULL-terminated list of directory names; NULL: all) to one file.
+ * Each stream is consistent, whatever its writer does meanwhile. The file is written under another
+ * name and renamed: on error an existing file is intact and no other file is left. Works on live
+ * and dead runs, with both directories of a supervised run. libc only, no malloc.
  */
 int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
 			 struct kymo_error *err);

@@ -7,8 +7,8 @@
 
 #include "base/format.h"
 
-/* False for a recording of another boot or machine, which has no live process here. An empty boot_id
-   is unknown. */
+/* False for a recording of another boot or machine, which has no live process here. An empty
+   boot_id is unknown. */
 bool alive_same_boot(const char *boot_id);
 /* pid_namespace 0: unknown; ours is assumed. A zombie is not alive. */
 bool alive_process(int32_t pid, uint64_t starttime, uint64_t pid_namespace);

@@ -1,7 +1,7 @@
 /*
- * Conversion of ticks to ns. Two pairs of (ticks, CLOCK_MONOTONIC) give the rate; the further apart,
- * the better. A short-lived process, or one with invalid pairs, uses the rate of others with the
- * same counter.
+ * Conversion of ticks to ns. Two pairs of (ticks, CLOCK_MONOTONIC) give the rate; the further
+ * apart, the better. A short-lived process, or one with invalid pairs, uses the rate of others with
+ * the same counter.
  */
 #ifndef KYMO_STORE_CLOCKMAP_H
 #define KYMO_STORE_CLOCKMAP_H
@@ -19,8 +19,8 @@ struct clockmap_rate {
 /* False: the pairs are invalid. */
 bool clockmap_rate(const struct kymo_clock_pair *first, const struct kymo_clock_pair *last,
 		   struct clockmap_rate *out);
-/* The first and the newest valid pair of a process. False: there is none; *nonsense is true if there
-   were invalid ones. */
+/* The first and the newest valid pair of a process. False: there is none; *nonsense is true if
+   there were invalid ones. */
 bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *first,
 		    struct kymo_clock_pair *last, bool *nonsense);
 /* Sets the clock of every process. now: a pair taken just now, or NULL if the recording is of

@@ -43,8 +43,8 @@ void *inside_grow(struct recording *recording, void *items, size_t count, size_t
 int inside_open(struct run_files *source, const char *path, struct recording **out,
 		struct kymo_error *err);
 
-/* open_process.c: the control pages and states of all processes; then, once the clocks are known, the
-   rest. */
+/* open_process.c: the control pages and states of all processes; then, once the clocks are known,
+   the rest. */
 void open_process_controls(struct recording *recording);
 void open_process_contents(struct recording *recording);
 enum store_state open_process_state(const struct kymo_control *control,

@@ -6,8 +6,8 @@
  * recorded later need another store_open(). So the numbers of a recording agree: for each stream,
  * emitted = kept + overwritten + dropped.
  *
- * All input is hostile. Bad files are skipped, each with a sentence in `problems`; store_open() fails
- * only if nothing can be read. Nothing here depends on DuckDB. Only store_read_rows() is
+ * All input is hostile. Bad files are skipped, each with a sentence in `problems`; store_open()
+ * fails only if nothing can be read. Nothing here depends on DuckDB. Only store_read_rows() is
  * thread-safe.
  */
 #ifndef KYMO_STORE_STORE_H
@@ -165,8 +165,8 @@ struct recording {
 int store_open(const char *path, struct recording **out, struct kymo_error *err);
 void store_close(struct recording *recording); /* NULL is fine */
 
-/* Copies rows [at, at + count) of the chunk. Returns the number copied, which is less if the file was
-   truncated. Thread-safe. */
+/* Copies rows [at, at + count) of the chunk. Returns the number copied, which is less if the file
+   was truncated. Thread-safe. */
 uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk,
 			 uint64_t at, uint64_t count, void *out);
 

@@ -1,17 +1,18 @@
 /*
- * Models on a device, as far as it takes to profile them (nrt_profile.h): programs that were
+ * Models on a device, to the extent needed to profile them (nrt_profile.h): programs that were
  * written for the Neuron runtime compile unchanged, and run where there is no such device. Link
  * with `pkg-config --libs kymo-nrt`, or with -lkymo_compat -lkymo.
  *
  * A model here is one of two texts:
  *
- *	OpenCL C	each of its kernels runs once in an execution, in the order of the text, on an OpenCL device
- *			(libOpenCL is loaded at run time). The n-th pointer argument of every kernel is the n-th buffer of
- *			the model; numbers are the size of the run. Where no OpenCL device is found, a stand-in on the
- *			host takes the place of the device and computes nothing; stderr says so, and so does the
- *			recording, whose device is then called "host stand-in".
- *	a fake		"kymo-fake-model NAME", then a line for each operation: "OPERATION MICROSECONDS". It only
- *			takes that time. "fail N" among the lines makes every N-th execution fail. For tests.
+ *	OpenCL C	An execution runs each kernel once, in the order of the text, on an OpenCL
+ *			device (libOpenCL is loaded at run time). The n-th pointer argument of every
+ *			kernel is the n-th buffer of the model; numbers are the size of the run.
+ *			Without an OpenCL device, a stand-in on the host computes nothing; a message
+ *			on stderr and the device name "host stand-in" in the recording show it.
+ *	a fake		"kymo-fake-model NAME", then one line per operation: "OPERATION
+ *			MICROSECONDS". It only takes that time. A line "fail N" makes every N-th
+ *			execution fail. For tests.
  *
  * A line "// kymo-model: name=NAME size=N" anywhere in an OpenCL text names it (else it is called
  * as its first kernel) and says how many work items a kernel has (else 1,024).

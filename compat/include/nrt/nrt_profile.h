@@ -74,21 +74,23 @@ NRT__EXPORT NRT_STATUS nrt_profile_continuous_stop(void);
 /*
  * nrt_inspect_begin() takes its options from the environment:
  *
- *	NEURON_RT_INSPECT_ENABLE			0; without 1 nothing is captured: it succeeds, and warns
- *	NEURON_RT_INSPECT_OUTPUT_DIR			./output
- *	NEURON_RT_INSPECT_SYSTEM_PROFILE		1: calls of the runtime, as zones
- *	NEURON_RT_INSPECT_DEVICE_PROFILE		1 or session: operations of the device, one file for all; model:
- *							also a file for each model; 0: none
- *	NEURON_RT_INSPECT_DEVICE_PROFILE_NUM_WARMUP	0: the first executions of each model that do not count
- *	NEURON_RT_INSPECT_ON_FAIL			0; 1: a file whenever an execution fails
- *	NEURON_RT_INSPECT_CPU_UTIL, _HOST_MEMORY	0; 1: of this process, as counters
- *	NEURON_RT_INSPECT_EVENT_FILTER_NC		only these cores: 0,2,4-7
- *	NEURON_RT_INSPECT_EVENT_FILTER_TYPE		only these events: names, hardware, software; ^name: not that one.
- *							nrt_load, nrt_unload, nrt_execute are software;
- *							execution, kernel, copy are hardware
- *	NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC	1000000; the oldest are overwritten
+ * NEURON_RT_INSPECT_…, with the default first:
  *
- * A name that begins like these and is none of them is warned about, with the nearest one.
+ *	ENABLE			0: nothing is captured; begin succeeds with a warning. 1: captures
+ *	OUTPUT_DIR		./output
+ *	SYSTEM_PROFILE		1: calls of the runtime, as zones
+ *	DEVICE_PROFILE		1 or session: operations of the device, one file for all; model: also
+ *				a file for each model; 0: none
+ *	DEVICE_PROFILE_NUM_WARMUP	0: number of executions of each model to skip
+ *	ON_FAIL			0; 1: writes a file whenever an execution fails
+ *	CPU_UTIL, HOST_MEMORY	0; 1: of this process, as counters
+ *	EVENT_FILTER_NC		only these cores: 0,2,4-7
+ *	EVENT_FILTER_TYPE	only these events: names, hardware, software; ^name excludes one.
+ *				nrt_load, nrt_unload, nrt_execute are software; execution, kernel,
+ *				copy are hardware
+ *	SYS_TRACE_MAX_EVENTS_PER_NC	1000000; the oldest are overwritten
+ *
+ * A misspelled variable is reported, with the nearest name.
  *
  * Files, with N from 1: DIR/inspect_SESSION_PID_N.kymo; with model also MODEL_SESSION_PID_N.kymo;
  * with ON_FAIL MODEL_fail_PID_N.kymo. A session that runs when the program exits is dumped then.

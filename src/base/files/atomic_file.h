@@ -1,6 +1,6 @@
 /*
- * A file that appears complete or not at all: written under another name in the same directory, then
- * renamed. A full disk or a kill leaves the old file unchanged.
+ * A file that appears complete or not at all: written under another name in the same directory,
+ * then renamed. A full disk or a kill leaves the old file unchanged.
  */
 #ifndef KYMO_BASE_FILES_ATOMIC_FILE_H
 #define KYMO_BASE_FILES_ATOMIC_FILE_H

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Finds the first file that matches one of the patterns (glob patterns relative to the folder of the
-   running program; a NULL-terminated list). out: an absolute path. False: there is none. */
+/* Finds the first file that matches one of the patterns (glob patterns relative to the folder of
+   the running program; a NULL-terminated list). out: an absolute path. False: there is none. */
 bool install_path_find(const char *const *patterns, char *out, size_t out_bytes);
 
 #endif

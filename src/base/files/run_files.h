@@ -1,8 +1,8 @@
 /*
  * The files of a recording, which may be a directory, the two directories of a supervised run (the
- * live one on tmpfs and the one on disk, each naming the other as its peer), a snapshot, or bytes in
- * memory. Lists and opens them by paths relative to the run: "run", "p12-345/s1.head". No malloc:
- * the recorder uses it for snapshots.
+ * live one on tmpfs and the one on disk, each naming the other as its peer), a snapshot, or bytes
+ * in memory. Lists and opens them by paths relative to the run: "run", "p12-345/s1.head". No
+ * malloc: the recorder uses it for snapshots.
  */
 #ifndef KYMO_BASE_FILES_RUN_FILES_H
 #define KYMO_BASE_FILES_RUN_FILES_H
@@ -92,8 +92,8 @@ bool run_files_head(const struct run_files *source, const char *path, const char
 		    size_t bytes);
 /* Lists the process directories. Initialise a list with { 0 }; a used list may be passed again. */
 int run_files_processes(const struct run_files *source, struct run_files_list *list);
-/* Lists the files of a process in both directories. The live one is read first, because a segment is
-   copied to disk before it is removed there. */
+/* Lists the files of a process in both directories. The live one is read first, because a segment
+   is copied to disk before it is removed there. */
 int run_files_list_all(const struct run_files *source, const char *process,
 		       struct run_files_list *list);
 void run_files_list_free(struct run_files_list *list);

@@ -26,12 +26,12 @@ KYMO__EXPORT const void *kymo__memory_here(void (*follow)(void), bool preloaded)
 KYMO__EXPORT void kymo__memory_done(uint32_t wanted, bool refused);
 /* Declares that this program calls kymo_poll(). */
 KYMO__EXPORT void kymo__poll_promised(void);
-/* Adds an entry to the thread table that is not a thread: rows of an asyncio task carry it while the
-   task runs on the calling thread. It has the calling thread's tid. 0: the table is full, or
+/* Adds an entry to the thread table that is not a thread: rows of an asyncio task carry it while
+   the task runs on the calling thread. It has the calling thread's tid. 0: the table is full, or
    recording is off. */
 KYMO__EXPORT uint32_t kymo__thread_entry(const char *name);
-/* Between begin and end, zones of the calling thread and up to 512 rows of python.torch_trace go to a
-   scratch lane that no reader sees, so that an adapter can measure their cost. One thread at a
+/* Between begin and end, zones of the calling thread and up to 512 rows of python.torch_trace go to
+   a scratch lane that no reader sees, so that an adapter can measure their cost. One thread at a
    time. Pass the result of begin to end. */
 KYMO__EXPORT struct kymo__lane *kymo__cost_lane_begin(void);
 KYMO__EXPORT void kymo__cost_lane_end(struct kymo__lane *before);
