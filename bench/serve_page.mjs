@@ -1,4 +1,5 @@
-// The live viewer's page on a large recording, in a real browser; prints what it finds as lines of JSON for bench/serve.py:
+// The live viewer's page on a large recording, in a real browser; prints what it finds as lines of JSON for
+// bench/serve.py:
 //   node serve_page.mjs PLAYWRIGHT CHROMIUM http://127.0.0.1:PORT/[#/ID/timeline]
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,14 +10,26 @@ const SECONDS = 3; // of moving, each way
 const [playwright, chromium, url] = process.argv.slice(2);
 const { chromium: browserType } = createRequire(import.meta.url)(playwright);
 const profile = mkdtempSync(join(tmpdir(), "kymo-bench-"));
-const context = await browserType.launchPersistentContext(profile, { executablePath: chromium, headless: true, viewport: { width: 1280, height: 720 },
-	args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const context = await browserType.launchPersistentContext(profile, {
+	executablePath: chromium,
+	headless: true,
+	viewport: { width: 1280, height: 720 },
+	args: [
+		"--no-sandbox",
+		"--disable-gpu",
+		"--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update",
+		"--disable-sync",
+	],
+});
 const page = await context.newPage();
 const found = (key, value) => console.log(JSON.stringify({ key, value }));
 
 /** Whether the timeline holds colours of zones, not only of its frame. */
 const isDrawn = () => {
-	const canvas = document.querySelector(".stage canvas"), colours = new Set();
+	const canvas = document.querySelector(".stage canvas");
+	const colours = new Set();
 	if (!canvas?.width)
 		return false;
 	const { data } = canvas.getContext("2d").getImageData(140, 30, canvas.width - 150, 300);
@@ -28,25 +41,35 @@ const isDrawn = () => {
 /** Milliseconds a frame while the mouse does something again and again. */
 async function frames(move) {
 	await page.evaluate(() => {
-		const seen = window.benchFrames = [];
-		const next = (at) => { seen.push(at); if (window.benchFrames === seen) requestAnimationFrame(next); };
+		const seen = (window.benchFrames = []);
+		const next = (at) => {
+			seen.push(at);
+			if (window.benchFrames === seen)
+				requestAnimationFrame(next);
+		};
 		requestAnimationFrame(next);
 	});
 	for (let i = 0, end = Date.now() + SECONDS * 1000; Date.now() < end; i++)
 		await move(i);
-	const seen = await page.evaluate(() => { const all = window.benchFrames; window.benchFrames = null; return all; });
+	const seen = await page.evaluate(() => {
+		const all = window.benchFrames;
+		window.benchFrames = null;
+		return all;
+	});
 	return (seen.at(-1) - seen[0]) / (seen.length - 1);
 }
 
 /** Seconds since the page was asked for, once it is so. */
 async function after(isSo) {
 	await page.waitForFunction(isSo, null, { timeout: 120000, polling: 20 });
-	return await page.evaluate(() => performance.now()) / 1000;
+	return (await page.evaluate(() => performance.now())) / 1000;
 }
 
 /** One that is named: it opens by itself. */
 async function first() {
-	await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length, null, { timeout: 120000 });
+	await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length, null, {
+		timeout: 120000,
+	});
 	const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
 	const tabs = await after(() => document.querySelector("#tab-timeline"));
 	await page.click("#tab-timeline");

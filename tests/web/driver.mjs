@@ -9,31 +9,65 @@ import { pathToFileURL } from "node:url";
 const [playwright, chromium, check, report, shots] = process.argv.slice(2);
 const { chromium: browserType } = createRequire(import.meta.url)(playwright);
 const profile = mkdtempSync(join(tmpdir(), "kymo-web-"));
-const context = await browserType.launchPersistentContext(profile, { executablePath: chromium, headless: true, viewport: { width: 1280, height: 720 },
-	args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const context = await browserType.launchPersistentContext(profile, {
+	executablePath: chromium,
+	headless: true,
+	viewport: { width: 1280, height: 720 },
+	args: [
+		"--no-sandbox",
+		"--disable-gpu",
+		"--disable-quic",
+		"--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update",
+		"--disable-sync",
+	],
+});
 const page = await context.newPage();
 const seen = { errors: [], requests: [] };
-page.on("console", (m) => { if (["error", "warning"].includes(m.type())) seen.errors.push(m.text()); });
+page.on("console", (m) => {
+	if (["error", "warning"].includes(m.type()))
+		seen.errors.push(m.text());
+});
 page.on("pageerror", (e) => seen.errors.push(String(e)));
-page.on("request", (r) => { if (!r.url().startsWith("file:") && !r.url().startsWith("data:")) seen.requests.push(r.url()); });
-page.on("dialog", (d) => { seen.errors.push(`dialog: ${d.message()}`); d.dismiss(); });
+page.on("request", (r) => {
+	if (!r.url().startsWith("file:") && !r.url().startsWith("data:"))
+		seen.requests.push(r.url());
+});
+page.on("dialog", (d) => {
+	seen.errors.push(`dialog: ${d.message()}`);
+	d.dismiss();
+});
 
 /** Whether a canvas holds more than one colour, and how many. */
-const colours = (selector) => page.evaluate((s) => {
-	const canvas = document.querySelector(s);
-	if (!canvas || !canvas.width)
-		return 0;
-	const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, set = new Set();
-	for (let i = 0; i < data.length; i += 16)
-		set.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
-	return set.size;
-}, selector);
+const colours = (selector) =>
+	page.evaluate((s) => {
+		const canvas = document.querySelector(s);
+		if (!canvas || !canvas.width)
+			return 0;
+		const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+		const set = new Set();
+		for (let i = 0; i < data.length; i += 16)
+			set.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+		return set.size;
+	}, selector);
 const text = (selector) => page.locator(selector).first().innerText();
 const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`) });
-const tab = async (name) => { await page.click(`#tab-${name}`); await page.waitForTimeout(250); };
-const dark = async (on) => { if (on !== await page.evaluate(() => document.documentElement.classList.contains("dark"))) await page.keyboard.press("t"); await page.waitForTimeout(150); };
+const tab = async (name) => {
+	await page.click(`#tab-${name}`);
+	await page.waitForTimeout(250);
+};
+const dark = async (on) => {
+	if (on !== (await page.evaluate(() => document.documentElement.classList.contains("dark"))))
+		await page.keyboard.press("t");
+	await page.waitForTimeout(150);
+};
 /** What the minimap says is in view, in ns. */
-const overflow = () => page.evaluate(() => [document.documentElement.scrollWidth > innerWidth, document.querySelector("main").scrollHeight > document.querySelector("main").clientHeight + 1]);
+const overflow = () =>
+	page.evaluate(() => [
+		document.documentElement.scrollWidth > innerWidth,
+		document.querySelector("main").scrollHeight > document.querySelector("main").clientHeight + 1,
+	]);
 const picture = (selector) => page.evaluate((s) => document.querySelector(s).toDataURL().length, selector);
 
 async function open() {
@@ -84,11 +118,11 @@ const checks = {
 		await page.mouse.move(700, 142);
 		await page.mouse.click(700, 142);
 		await page.waitForTimeout(300);
-		out.drawer = await page.locator(".drawer h3").count() ? await text(".drawer h3") : "";
+		out.drawer = (await page.locator(".drawer h3").count()) ? await text(".drawer h3") : "";
 		out.said = await page.locator("[aria-live]").first().innerText();
 		await page.keyboard.press("ArrowDown");
 		await page.waitForTimeout(200);
-		out.child = await page.locator(".drawer h3").count() ? await text(".drawer h3") : "";
+		out.child = (await page.locator(".drawer h3").count()) ? await text(".drawer h3") : "";
 		await shot("timeline-detail-light");
 		await page.keyboard.press("Escape");
 		const fitted = await picture(".stage canvas");
@@ -130,7 +164,10 @@ const checks = {
 	/** The Devices tab, and a lane for each queue. */
 	async devices() {
 		const out = { open: await open() };
-		const cells = (label) => page.locator(`table[aria-label='${label}'] tbody tr`).evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
+		const cells = (label) =>
+			page
+				.locator(`table[aria-label='${label}'] tbody tr`)
+				.evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
 		await tab("devices");
 		out.models = await cells("Models");
 		out.queues = await cells("Queues");
@@ -148,26 +185,46 @@ const checks = {
 		await tab("memory");
 		await page.waitForTimeout(300);
 		out.figures = await page.locator(".figure").allInnerTexts();
-		out.cut = await page.locator(".figure").evaluateAll((all) => all.filter((f) => f.scrollWidth > f.clientWidth).map((f) => f.innerText));
-		out.fifth = await page.locator("table[aria-label='Call sites'] tbody tr").nth(4).evaluate((row) => row.getBoundingClientRect().bottom);
+		out.cut = await page
+			.locator(".figure")
+			.evaluateAll((all) => all.filter((f) => f.scrollWidth > f.clientWidth).map((f) => f.innerText));
+		out.fifth = await page
+			.locator("table[aria-label='Call sites'] tbody tr")
+			.nth(4)
+			.evaluate((row) => row.getBoundingClientRect().bottom);
 		out.said = await text("p.said");
-		out.red = await page.locator(".uplot canvas").evaluateAll((all) => all.map((canvas) => {
-			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-			let red = 0;
-			for (let i = 0; i < data.length; i += 4)
-				red += data[i + 3] > 128 && data[i] > data[i + 1] + 60 && data[i] > data[i + 2] + 60 ? 1 : 0;
-			return red;
-		}));
-		out.sites = await page.locator("table[aria-label='Call sites'] tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
+		out.red = await page.locator(".uplot canvas").evaluateAll((all) =>
+			all.map((canvas) => {
+				const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+				let red = 0;
+				for (let i = 0; i < data.length; i += 4)
+					red += data[i + 3] > 128 && data[i] > data[i + 1] + 60 && data[i] > data[i + 2] + 60 ? 1 : 0;
+				return red;
+			}),
+		);
+		out.sites = await page
+			.locator("table[aria-label='Call sites'] tbody tr")
+			.evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
 		await shot("memory-allocations");
 		return out;
 	},
 	/** The first screen of the middle third of the run, then of all of it. */
 	async ranged() {
-		const out = { open: await open() }, end = await page.evaluate(() => JSON.parse(document.getElementById("kymo-data").textContent).run[0].duration_ns);
-		const cells = () => page.locator("table[aria-label='Top regions'] tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.lastChild.textContent)));
+		const out = { open: await open() };
+		const end = await page.evaluate(
+			() => JSON.parse(document.getElementById("kymo-data").textContent).run[0].duration_ns,
+		);
+		const cells = () =>
+			page
+				.locator("table[aria-label='Top regions'] tbody tr")
+				.evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.lastChild.textContent)));
 		[out.from, out.to] = [Math.round(end / 3), Math.round((2 * end) / 3)];
-		await page.evaluate(([from, to]) => { location.hash = `#/overview?t0=${from}&t1=${to}`; }, [out.from, out.to]);
+		await page.evaluate(
+			([from, to]) => {
+				location.hash = `#/overview?t0=${from}&t1=${to}`;
+			},
+			[out.from, out.to],
+		);
 		await page.waitForSelector(".verdict.ranged");
 		out.said = await text(".verdict h1");
 		out.figures = await page.locator(".figure").allInnerTexts();
@@ -181,13 +238,24 @@ const checks = {
 	},
 	async links() {
 		const out = { open: await open(), links: [] };
-		const links = await page.locator(".verdict h1 a").evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute("href"), a.title]));
+		const links = await page
+			.locator(".verdict h1 a")
+			.evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute("href"), a.title]));
 		for (const [number, href, sql] of links) {
-			await page.evaluate((hash) => { location.hash = hash; }, href);
+			await page.evaluate((hash) => {
+				location.hash = hash;
+			}, href);
 			await page.waitForTimeout(250);
-			out.links.push({ number, href, sql, tab: await page.getAttribute(".tab[aria-selected=true]", "id"),
-				find: await page.locator("input[type=search]").count() ? await page.inputValue("input[type=search]") : null,
-				bar: await page.locator(".bar").count() ? await text(".bar") : "" });
+			out.links.push({
+				number,
+				href,
+				sql,
+				tab: await page.getAttribute(".tab[aria-selected=true]", "id"),
+				find: (await page.locator("input[type=search]").count())
+					? await page.inputValue("input[type=search]")
+					: null,
+				bar: (await page.locator(".bar").count()) ? await text(".bar") : "",
+			});
 		}
 		return out;
 	},
@@ -211,10 +279,13 @@ const checks = {
 		await tab("timeline");
 		out.timeline = await colours(".stage canvas");
 		await shot("million-timeline");
-		out.frame = await page.evaluate(() => new Promise((done) => {
-			const began = performance.now();
-			requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
-		}));
+		out.frame = await page.evaluate(
+			() =>
+				new Promise((done) => {
+					const began = performance.now();
+					requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+				}),
+		);
 		await tab("flame");
 		out.flame = await colours(".stage canvas");
 		await shot("million-flame");
@@ -226,7 +297,10 @@ const checks = {
 	async compared() {
 		const out = { open: await open() };
 		await dark(false);
-		const names = () => page.locator("table[aria-label='What changed'] tbody td:first-child").evaluateAll((list) => list.map((td) => td.lastChild.textContent));
+		const names = () =>
+			page
+				.locator("table[aria-label='What changed'] tbody td:first-child")
+				.evaluateAll((list) => list.map((td) => td.lastChild.textContent));
 		const column = (n) => page.locator(`table[aria-label='What changed'] tbody td:nth-child(${n})`).allInnerTexts();
 		const head = (t) => page.locator("table[aria-label='What changed'] th button", { hasText: t });
 		out.title = await page.title();
@@ -239,7 +313,13 @@ const checks = {
 		out.names = await names();
 		out.ratios = await column(5);
 		out.tones = await page.locator(".interval").evaluateAll((list) => list.map((e) => e.className));
-		out.bars = await page.locator("tbody tr:nth-child(2) .interval").evaluate((e) => [...e.querySelectorAll(".line, .dot")].map((i) => Math.round(i.getBoundingClientRect().left - e.getBoundingClientRect().left)));
+		out.bars = await page
+			.locator("tbody tr:nth-child(2) .interval")
+			.evaluate((e) =>
+				[...e.querySelectorAll(".line, .dot")].map((i) =>
+					Math.round(i.getBoundingClientRect().left - e.getBoundingClientRect().left),
+				),
+			);
 		await shot("compare-light");
 		await head("B ÷ A").click();
 		out.byRatio = await column(5);
@@ -258,8 +338,10 @@ const checks = {
 		await shot("compare-flame-dark");
 		await dark(false);
 		[out.red, out.blue] = await page.evaluate(() => {
-			const canvas = document.querySelector(".stage canvas"), data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-			let red = 0, blue = 0;
+			const canvas = document.querySelector(".stage canvas");
+			const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+			let red = 0;
+			let blue = 0;
 			for (let i = 0; i < data.length; i += 4) {
 				red += data[i] - data[i + 2] > 60;
 				blue += data[i + 2] - data[i] > 60;
@@ -307,8 +389,21 @@ const checks = {
 	},
 	async colours() {
 		await open();
-		const read = () => page.evaluate(() => Object.fromEntries([...document.styleSheets[0].cssRules].filter((r) => r.selectorText === ":root" || r.selectorText === ":root.dark")
-			.map((r) => [r.selectorText, Object.fromEntries([...r.style].filter((n) => n.startsWith("--")).map((n) => [n.slice(2), r.style.getPropertyValue(n).trim()]))])));
+		const read = () =>
+			page.evaluate(() =>
+				Object.fromEntries(
+					[...document.styleSheets[0].cssRules]
+						.filter((r) => r.selectorText === ":root" || r.selectorText === ":root.dark")
+						.map((r) => [
+							r.selectorText,
+							Object.fromEntries(
+								[...r.style]
+									.filter((n) => n.startsWith("--"))
+									.map((n) => [n.slice(2), r.style.getPropertyValue(n).trim()]),
+							),
+						]),
+				),
+			);
 		return await read();
 	},
 };

@@ -11,19 +11,44 @@ const WAIT = 60000;
 const [playwright, chromium, shots] = process.argv.slice(2);
 const { chromium: browserType } = createRequire(import.meta.url)(playwright);
 const profile = mkdtempSync(join(tmpdir(), "kymo-web-"));
-const context = await browserType.launchPersistentContext(profile, { executablePath: chromium, headless: true, viewport: { width: 1280, height: 720 }, acceptDownloads: true,
-	args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const context = await browserType.launchPersistentContext(profile, {
+	executablePath: chromium,
+	headless: true,
+	viewport: { width: 1280, height: 720 },
+	acceptDownloads: true,
+	args: [
+		"--no-sandbox",
+		"--disable-gpu",
+		"--disable-quic",
+		"--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update",
+		"--disable-sync",
+	],
+});
 context.setDefaultTimeout(WAIT);
 const page = await context.newPage();
 const seen = { errors: [], requests: [], refused: [] };
-page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !m.text().startsWith("Canvas2D: Multiple readback")) seen.errors.push(m.text()); });
-page.on("response", (r) => { if (r.status() >= 400) seen.refused.push(`${r.status()} ${r.request().method()} ${r.url().slice(new URL(r.url()).origin.length)}`); });
+page.on("console", (m) => {
+	if (["error", "warning"].includes(m.type()) && !m.text().startsWith("Canvas2D: Multiple readback"))
+		seen.errors.push(m.text());
+});
+page.on("response", (r) => {
+	if (r.status() >= 400)
+		seen.refused.push(`${r.status()} ${r.request().method()} ${r.url().slice(new URL(r.url()).origin.length)}`);
+});
 page.on("pageerror", (e) => seen.errors.push(String(e)));
-page.on("request", (r) => { if (!r.url().startsWith("http://127.0.0.1:") && !r.url().startsWith("data:") && !r.url().startsWith("blob:")) seen.requests.push(r.url()); });
-page.on("dialog", (d) => { seen.errors.push(`dialog: ${d.message()}`); d.dismiss(); });
+page.on("request", (r) => {
+	if (!r.url().startsWith("http://127.0.0.1:") && !r.url().startsWith("data:") && !r.url().startsWith("blob:"))
+		seen.requests.push(r.url());
+});
+page.on("dialog", (d) => {
+	seen.errors.push(`dialog: ${d.message()}`);
+	d.dismiss();
+});
 
 async function poll(look, what, fine) {
-	for (const end = Date.now() + WAIT; ;) {
+	for (const end = Date.now() + WAIT; ; ) {
 		const found = await look(what);
 		if (fine(found))
 			return found;
@@ -34,7 +59,11 @@ async function poll(look, what, fine) {
 }
 
 const calls = {
-	open: (url) => page.goto(url).then(() => page.waitForSelector("#app[data-ready]")).then(() => null),
+	open: (url) =>
+		page
+			.goto(url)
+			.then(() => page.waitForSelector("#app[data-ready]"))
+			.then(() => null),
 	click: (selector) => page.click(selector),
 	mouse: (x, y) => page.mouse.click(x, y),
 	move: (x, y) => page.mouse.move(x, y),
@@ -60,14 +89,21 @@ const calls = {
 	see: (selector) => page.waitForSelector(selector).then(() => null),
 	gone: (selector) => page.waitForSelector(selector, { state: "hidden" }).then(() => null),
 	/** Until the text of an element matches. */
-	says: (selector, pattern) => poll((s) => page.evaluate((one) => document.querySelector(one)?.innerText ?? "", s), selector, (text) => new RegExp(pattern).test(text)),
+	says: (selector, pattern) =>
+		poll(
+			(s) => page.evaluate((one) => document.querySelector(one)?.innerText ?? "", s),
+			selector,
+			(text) => new RegExp(pattern).test(text),
+		),
 	/** Until an expression is true. The page's policy forbids eval, so it is asked from here. */
 	until: (js) => poll((one) => page.evaluate(one), js, Boolean),
 	js: (js) => page.evaluate(js),
 	theme: async (dark) => {
-		if (dark !== await page.evaluate(() => document.documentElement.classList.contains("dark")))
+		if (dark !== (await page.evaluate(() => document.documentElement.classList.contains("dark"))))
 			await page.keyboard.press("t");
-		return page.waitForFunction((d) => document.documentElement.classList.contains("dark") === d, dark).then(() => null);
+		return page
+			.waitForFunction((d) => document.documentElement.classList.contains("dark") === d, dark)
+			.then(() => null);
 	},
 	size: (width, height) => page.setViewportSize({ width, height }),
 	save: async (selector, path) => {

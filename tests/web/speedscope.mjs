@@ -1,4 +1,5 @@
-// Opens profiles in speedscope's own page, in headless Chromium, and tells what its table of frames shows, as JSON on stdout.
+// Opens profiles in speedscope's own page, in headless Chromium, and tells what its table of frames shows, as JSON on
+// stdout.
 //   node speedscope.mjs PLAYWRIGHT CHROMIUM INDEX PROFILE…
 import { createRequire } from "node:module";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,20 +10,46 @@ import { pathToFileURL } from "node:url";
 const [playwright, chromium, index, ...profiles] = process.argv.slice(2);
 const { chromium: browserType } = createRequire(import.meta.url)(playwright);
 const folder = mkdtempSync(join(tmpdir(), "kymo-speedscope-"));
-const context = await browserType.launchPersistentContext(join(folder, "profile"), { executablePath: chromium, headless: true,
-	args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync"] });
+const context = await browserType.launchPersistentContext(join(folder, "profile"), {
+	executablePath: chromium,
+	headless: true,
+	args: [
+		"--no-sandbox",
+		"--use-angle=swiftshader",
+		"--enable-unsafe-swiftshader",
+		"--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update",
+		"--disable-sync",
+	],
+});
 
-/** As speedscope's own command does: a script beside the page hands it the file. @param {string} profile @param {number} number */
+/**
+ * As speedscope's own command does: a script beside the page hands it the file.
+ * @param {string} profile
+ * @param {number} number
+ */
 async function look(profile, number) {
-	const seen = { errors: [], rows: [], text: "" }, page = await context.newPage(), script = join(folder, `profile-${number}.js`);
+	const seen = { errors: [], rows: [], text: "" };
+	const page = await context.newPage();
+	const script = join(folder, `profile-${number}.js`);
 	page.on("pageerror", (why) => seen.errors.push(String(why)));
-	page.on("dialog", (dialog) => { seen.errors.push(dialog.message()); dialog.dismiss(); });
+	page.on("dialog", (dialog) => {
+		seen.errors.push(dialog.message());
+		dialog.dismiss();
+	});
 	try {
-		writeFileSync(script, `speedscope.loadFileFromBase64(${JSON.stringify(basename(profile))}, ${JSON.stringify(readFileSync(profile).toString("base64"))})`);
+		writeFileSync(
+			script,
+			`speedscope.loadFileFromBase64(${JSON.stringify(basename(profile))}, ${JSON.stringify(readFileSync(profile).toString("base64"))})`,
+		);
 		await page.goto(`${pathToFileURL(index).href}#view=sandwich&localProfilePath=${script}`);
 		await page.waitForFunction(() => document.querySelectorAll("table tr").length > 1, null, { timeout: 60_000 });
-		seen.rows = await page.evaluate(() => [...document.querySelectorAll("table tr")].map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+		seen.rows = await page.evaluate(() =>
+			[...document.querySelectorAll("table tr")].map((row) =>
+				[...row.cells].map((cell) => cell.innerText.trim()),
+			),
+		);
 	} catch (why) {
 		seen.errors.push(String(why));
 	}

@@ -47,19 +47,27 @@ export const get = (path, params, signal) => ask(address(path, params), { signal
 export const getJson = async (path, params, signal) => (await get(path, params, signal)).json();
 /** @param {string} path @param {any} body @param {AbortSignal} [signal] */
 export const post = (path, body, signal) =>
-	ask(address(path), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
+	ask(address(path), {
+		method: "POST",
+		headers: { "Content-Type": "application/json" },
+		body: JSON.stringify(body),
+		signal,
+	});
 /** @param {string} path @param {any} body @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
 
 /**
  * Server-sent events that come back by themselves.
- * @param {string} path @param {Record<string, any>} params @param {Record<string, (data: any) => void>} handlers
+ * @param {string} path
+ * @param {Record<string, any>} params
+ * @param {Record<string, (data: any) => void>} handlers
  * @param {(there: boolean) => void} onserver
  * @returns {() => void} ends it
  */
 export function listen(path, params, handlers, onserver) {
 	/** @type {EventSource|null} */ let events = null;
-	let timer = 0, ended = false;
+	let timer = 0;
+	let ended = false;
 	const start = () => {
 		const made = new EventSource(address(path, params));
 		events = made;

@@ -26,7 +26,9 @@ export class FlameGraph {
 		this.listen();
 	}
 
-	close() { this.observer.disconnect(); }
+	close() {
+		this.observer.disconnect();
+	}
 
 	/** @param {import("./source.js").Flame} flame */
 	show(flame) {
@@ -58,7 +60,8 @@ export class FlameGraph {
 		const flame = this.flame;
 		if (!flame || !this.find)
 			return "";
-		let total = 0, frames = 0;
+		let total = 0;
+		let frames = 0;
 		const walk = (/** @type {number} */ node) => {
 			if (this.matches(node)) {
 				total += flame.total[node];
@@ -83,7 +86,9 @@ export class FlameGraph {
 	}
 
 	draw() {
-		const scale = window.devicePixelRatio || 1, box = this.host.getBoundingClientRect(), ink = this.ink;
+		const scale = window.devicePixelRatio || 1;
+		const box = this.host.getBoundingClientRect();
+		const ink = this.ink;
 		this.width = Math.max(200, box.width);
 		this.height = Math.max(100, box.height);
 		this.canvas.width = Math.round(this.width * scale);
@@ -98,7 +103,8 @@ export class FlameGraph {
 		this.boxes = [];
 		if (!this.flame)
 			return;
-		const path = [], top = this.zoomed[this.zoomed.length - 1];
+		const path = [];
+		const top = this.zoomed[this.zoomed.length - 1];
 		for (let node = top; node >= 0; node = this.flame.parent[node])
 			path.unshift(node);
 		path.forEach((node, row) => this.box(node, 0, row, this.width));
@@ -126,9 +132,12 @@ export class FlameGraph {
 	}
 
 	paint() {
-		const flame = /** @type {import("./source.js").Flame} */ (this.flame), ink = this.ink;
+		const flame = /** @type {import("./source.js").Flame} */ (this.flame);
+		const ink = this.ink;
 		for (const { x, y, w, node } of this.boxes) {
-			const source = flame.source[node], match = this.matches(node), [fill, label] = flame.paint?.(node) ?? [];
+			const source = flame.source[node];
+			const match = this.matches(node);
+			const [fill, label] = flame.paint?.(node) ?? [];
 			ink.globalAlpha = this.find && !match ? 0.32 : 1;
 			ink.fillStyle = fill ?? (source ? fillOf(flame.label[node], source) : themed("panel"));
 			ink.fillRect(x, y, Math.max(0.5, w - 1), ROW - 1);
@@ -136,7 +145,8 @@ export class FlameGraph {
 			if (w < 30)
 				continue;
 			// What is dimmed lies nearly on the background: its text is the page's own.
-			ink.fillStyle = this.find && !match ? themed("muted") : label ?? (source ? labelOf(source) : themed("text"));
+			ink.fillStyle =
+				this.find && !match ? themed("muted") : (label ?? (source ? labelOf(source) : themed("text")));
 			this.text(node, x, y, w);
 		}
 		const chosen = this.boxes.find((box) => box.node === this.focus);
@@ -149,9 +159,13 @@ export class FlameGraph {
 
 	/** @param {number} node @param {number} x @param {number} y @param {number} w */
 	text(node, x, y, w) {
-		const flame = /** @type {import("./source.js").Flame} */ (this.flame), ink = this.ink;
-		const share = flame.note?.(node) ?? percent(flame.total[node] / (flame.total[0] || 1)), shareWidth = ink.measureText(share).width;
-		const room = w - 10, name = flame.caption?.(node) ?? flame.label[node], width = ink.measureText(name).width;
+		const flame = /** @type {import("./source.js").Flame} */ (this.flame);
+		const ink = this.ink;
+		const share = flame.note?.(node) ?? percent(flame.total[node] / (flame.total[0] || 1));
+		const shareWidth = ink.measureText(share).width;
+		const room = w - 10;
+		const name = flame.caption?.(node) ?? flame.label[node];
+		const width = ink.measureText(name).width;
 		if (width + shareWidth + 12 <= room) {
 			ink.fillText(name, x + 5, y + ROW / 2);
 			ink.fillText(share, x + w - shareWidth - 6, y + ROW / 2);
@@ -166,7 +180,9 @@ export class FlameGraph {
 
 	/** @param {MouseEvent} e */
 	nodeAt(e) {
-		const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+		const box = this.canvas.getBoundingClientRect();
+		const x = e.clientX - box.left;
+		const y = e.clientY - box.top;
 		const found = this.boxes.find((b) => x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + ROW);
 		return found ? found.node : -1;
 	}
@@ -177,8 +193,10 @@ export class FlameGraph {
 		if (flame.describe)
 			return flame.describe(node);
 		const amount = (/** @type {number} */ v) => (flame.unit === "ns" ? duration(v) : `${count(v)} samples`);
-		return `${flame.label[node]}${flame.source[node] ? ` (${flame.source[node]})` : ""}: ${amount(flame.total[node])}, ` +
-			`${percent(flame.total[node] / (flame.total[0] || 1))}; own ${amount(flame.self[node])}`;
+		return (
+			`${flame.label[node]}${flame.source[node] ? ` (${flame.source[node]})` : ""}: ${amount(flame.total[node])}, ` +
+			`${percent(flame.total[node] / (flame.total[0] || 1))}; own ${amount(flame.self[node])}`
+		);
 	}
 
 	/** @param {number} node */
@@ -192,14 +210,22 @@ export class FlameGraph {
 		this.draw();
 	}
 
-	/** Moves the chosen frame: parent, first child, neighbours. @param {"up"|"down"|"left"|"right"} dir */
+	/**
+	 * Moves the chosen frame: parent, first child, neighbours.
+	 * @param {"up"|"down"|"left"|"right"} dir
+	 */
 	move(dir) {
 		const flame = this.flame;
 		if (!flame)
 			return "";
 		const beside = flame.parent[this.focus] >= 0 ? this.children[flame.parent[this.focus]] : [0];
 		const at = beside.indexOf(this.focus);
-		const next = { up: flame.parent[this.focus], down: this.children[this.focus][0], left: beside[at - 1], right: beside[at + 1] }[dir];
+		const next = {
+			up: flame.parent[this.focus],
+			down: this.children[this.focus][0],
+			left: beside[at - 1],
+			right: beside[at + 1],
+		}[dir];
 		if (next !== undefined && next >= 0)
 			this.focus = next;
 		this.draw();
@@ -219,10 +245,14 @@ export class FlameGraph {
 				return;
 			clear(this.tip);
 			this.tip.append(el("span", { text: this.describe(node) }));
-			const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+			const box = this.canvas.getBoundingClientRect();
+			const x = e.clientX - box.left;
+			const y = e.clientY - box.top;
 			this.tip.style.left = `${Math.max(0, Math.min(x + 12, box.width - this.tip.offsetWidth - 8))}px`;
 			this.tip.style.top = `${y + 18 + this.tip.offsetHeight > box.height ? y - this.tip.offsetHeight - 8 : y + 18}px`;
 		});
-		this.canvas.addEventListener("mouseleave", () => { this.tip.hidden = true; });
+		this.canvas.addEventListener("mouseleave", () => {
+			this.tip.hidden = true;
+		});
 	}
 }

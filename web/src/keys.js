@@ -26,19 +26,24 @@ export function typing(e) {
 	return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.isContentEditable);
 }
 
-/** Keys that are held: zoom and move smoothly. @param {() => any} timeline the one on screen, or null */
+/**
+ * Keys that are held: zoom and move smoothly.
+ * @param {() => any} timeline the one on screen, or null
+ */
 export function heldKeys(timeline) {
 	/** @type {Set<string>} */
 	const held = new Set();
 	let last = 0;
 	const frame = (/** @type {number} */ now) => {
-		const one = timeline(), dt = Math.min(0.05, (now - last) / 1000);
+		const one = timeline();
+		const dt = Math.min(0.05, (now - last) / 1000);
 		last = now;
 		if (!one || !held.size) {
 			held.clear();
 			return;
 		}
-		const zoom = (held.has("s") ? 1 : 0) - (held.has("w") ? 1 : 0), pan = (held.has("d") ? 1 : 0) - (held.has("a") ? 1 : 0);
+		const zoom = (held.has("s") ? 1 : 0) - (held.has("w") ? 1 : 0);
+		const pan = (held.has("d") ? 1 : 0) - (held.has("a") ? 1 : 0);
 		if (zoom)
 			one.zoom(Math.exp(3 * dt * zoom));
 		if (pan)
@@ -59,11 +64,22 @@ export function heldKeys(timeline) {
 	window.addEventListener("blur", () => held.clear());
 }
 
-/** The list of keys. @param {[string, string][]} [more] those that only this page has */
+/**
+ * The list of keys.
+ * @param {[string, string][]} [more] those that only this page has
+ */
 export function helpDialog(more = []) {
-	const dialog = el("dialog", { "aria-label": "Keys" }, el("b", { text: "Keys" }),
-		el("dl", {}, ...[...HELP, ...more].flatMap(([key, what]) => [el("dt", { text: key }), el("dd", { text: what })])),
-		el("button", { class: "button", text: "Close", onclick: () => dialog.close() }));
+	const dialog = el(
+		"dialog",
+		{ "aria-label": "Keys" },
+		el("b", { text: "Keys" }),
+		el(
+			"dl",
+			{},
+			...[...HELP, ...more].flatMap(([key, what]) => [el("dt", { text: key }), el("dd", { text: what })]),
+		),
+		el("button", { class: "button", text: "Close", onclick: () => dialog.close() }),
+	);
 	document.body.append(dialog);
 	return dialog;
 }

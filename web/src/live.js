@@ -23,19 +23,37 @@ const REFRESH_MS = 2500;
 const SILENT_MS = 5000;
 
 /** Nothing is open. */
-const NOBODY = { id: "", target: null, running: false, data: () => NOTHING, meta: () => ({ end: 1, lanes: [], names: [] }), onchange: null };
+const NOBODY = {
+	id: "",
+	target: null,
+	running: false,
+	data: () => NOTHING,
+	meta: () => ({ end: 1, lanes: [], names: [] }),
+	onchange: null,
+};
 const NOTHING = whole({ run: [{ program: "no recording yet", command: "", duration_ns: 0 }] });
 
 /** Header, tabs and footer around whatever is open. */
 class LiveShell extends Shell {
 	runNode() {
-		return el("button", { class: "run", type: "button", "aria-haspopup": "dialog", "aria-label": "Choose a recording", onclick: () => this.app?.runs.show() });
+		return el("button", {
+			class: "run",
+			type: "button",
+			"aria-haspopup": "dialog",
+			"aria-label": "Choose a recording",
+			onclick: () => this.app?.runs.show(),
+		});
 	}
 
 	/** @returns {[string, string][]} */
 	moreHelp() {
-		return [["Space", "follow the end of a running program, or stop"], ["R", "programs and recordings"],
-			["Ctrl+Enter", "run the SQL"], ["Ctrl+Space", "complete a name in SQL"], ["Ctrl+↑ ↓", "earlier and later SQL"]];
+		return [
+			["Space", "follow the end of a running program, or stop"],
+			["R", "programs and recordings"],
+			["Ctrl+Enter", "run the SQL"],
+			["Ctrl+Space", "complete a name in SQL"],
+			["Ctrl+↑ ↓", "earlier and later SQL"],
+		];
 	}
 
 	fillRun() {
@@ -44,7 +62,8 @@ class LiveShell extends Shell {
 			return;
 		}
 		super.fillRun();
-		const { target } = this.source, [kind, said] = pillOf(this.source.running ? { ...target, duration_ns: this.source.now() } : target);
+		const { target } = this.source;
+		const [kind, said] = pillOf(this.source.running ? { ...target, duration_ns: this.source.now() } : target);
 		this.run.setAttribute("aria-label", `Choose a recording; this is ${target.program}, ${said}`);
 		this.run.querySelector(".pill")?.replaceWith(el("span", { class: `pill ${kind}`, text: said }));
 	}
@@ -52,8 +71,15 @@ class LiveShell extends Shell {
 	fillFooter() {
 		const about = this.app?.about;
 		if (!this.source.target) {
-			this.foot.replaceChildren(...(about ? [el("span", {}, "Listening on ", el("b", { text: about.address })), el("span", {}, "Looking in ", el("b", { text: about.directory })),
-				el("span", { class: "right", text: `kymo ${about.version}` })] : []));
+			this.foot.replaceChildren(
+				...(about
+					? [
+							el("span", {}, "Listening on ", el("b", { text: about.address })),
+							el("span", {}, "Looking in ", el("b", { text: about.directory })),
+							el("span", { class: "right", text: `kymo ${about.version}` }),
+						]
+					: []),
+			);
 			return;
 		}
 		super.fillFooter();
@@ -63,11 +89,15 @@ class LiveShell extends Shell {
 	/** From a zone's end to its picture, where that is going on. */
 	fillDelay() {
 		const delay = this.source.running ? this.source.delay() : null;
-		this.foot.querySelector(".detail")?.replaceChildren(...(delay === null ? [] : ["Delay ", el("b", { text: `${Math.round(delay)} ms` })]));
+		this.foot
+			.querySelector(".detail")
+			?.replaceChildren(...(delay === null ? [] : ["Delay ", el("b", { text: `${Math.round(delay)} ms` })]));
 	}
 
 	/** @param {string} id @param {Record<string, string|number>} [query] */
-	hash(id, query) { return super.hash(this.source.id ? `${this.source.id}/${id}` : id, query); }
+	hash(id, query) {
+		return super.hash(this.source.id ? `${this.source.id}/${id}` : id, query);
+	}
 
 	route() {
 		const [, id = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
@@ -99,13 +129,25 @@ class App {
 		/** @type {any} */ this.about = null;
 		/** @type {any} */ this.source = NOBODY;
 		/** @type {() => void} */ this.stop = () => {};
-		/** Live ones that were here when the page was opened or have been told of. @type {Set<string>} */ this.known = new Set();
-		this.runs = runDialog(() => this.targets, () => this.source.id || null, (id) => this.open(id));
+		/** Live ones that were here when the page was opened or have been told of. @type {Set<string>} */ this.known =
+			new Set();
+		this.runs = runDialog(
+			() => this.targets,
+			() => this.source.id || null,
+			(id) => this.open(id),
+		);
 		/** @type {any} */ this.shell = new LiveShell(root, NOBODY, [wait]);
 		this.shell.app = this;
 		document.addEventListener("keydown", (e) => {
 			const typing = e.target instanceof HTMLElement && e.target.matches("input, textarea, select");
-			if (e.key.toLowerCase() === "r" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey && !document.querySelector("dialog[open]")) {
+			if (
+				e.key.toLowerCase() === "r" &&
+				!typing &&
+				!e.ctrlKey &&
+				!e.metaKey &&
+				!e.altKey &&
+				!document.querySelector("dialog[open]")
+			) {
 				e.preventDefault();
 				this.runs.show();
 			}
@@ -119,7 +161,10 @@ class App {
 		try {
 			this.list(await getJson("targets"));
 			const [, id = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
-			const first = this.targets.find((t) => t.id === id) ?? this.targets.find((t) => t.id === this.about.named) ?? this.targets.find(isLive);
+			const first =
+				this.targets.find((t) => t.id === id) ??
+				this.targets.find((t) => t.id === this.about.named) ??
+				this.targets.find(isLive);
 			if (first)
 				await this.open(first.id);
 		} catch (why) {
@@ -171,24 +216,37 @@ class App {
 		const source = new LiveSource({ ...target });
 		this.stop();
 		this.source = source;
-		source.ondata = () => { if (this.source === source) this.shell.renew(); };
+		source.ondata = () => {
+			if (this.source === source)
+				this.shell.renew();
+		};
 		this.hear(source);
 		try {
 			await source.load();
 			source.foresee(Math.max(1, innerWidth - GUTTER));
 		} catch (why) {
-			this.notice("bad", `${/** @type {Error} */ (why).message}`, { text: "Try again", act: () => this.open(id) });
+			this.notice("bad", `${/** @type {Error} */ (why).message}`, {
+				text: "Try again",
+				act: () => this.open(id),
+			});
 		}
 		if (this.source !== source)
 			return;
 		const [, inHash = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
 		if (inHash !== id)
-			history.replaceState(null, "", `#/${id}/${this.shell.source.target ? this.shell.tab?.id ?? "overview" : "overview"}`);
+			history.replaceState(
+				null,
+				"",
+				`#/${id}/${this.shell.source.target ? (this.shell.tab?.id ?? "overview") : "overview"}`,
+			);
 		this.shell.show(source);
 		this.keepFresh(source);
 	}
 
-	/** Events of a source, from now on and from the state that it is in. @param {LiveSource} source */
+	/**
+	 * Events of a source, from now on and from the state that it is in.
+	 * @param {LiveSource} source
+	 */
 	hear(source) {
 		const heard = (/** @type {(data: any) => void} */ act) => (/** @type {any} */ data) => {
 			this.heardAt = performance.now();
@@ -196,9 +254,16 @@ class App {
 		};
 		this.stop();
 		this.heardAt = performance.now();
-		this.stop = listen("tail", { target: source.id }, {
-			rows: heard((data) => source.rows(data)), state: heard((data) => this.stateChanged(source, data)), targets: heard((data) => this.list(data)),
-		}, (there) => this.serverThere(there));
+		this.stop = listen(
+			"tail",
+			{ target: source.id },
+			{
+				rows: heard((data) => source.rows(data)),
+				state: heard((data) => this.stateChanged(source, data)),
+				targets: heard((data) => this.list(data)),
+			},
+			(there) => this.serverThere(there),
+		);
 	}
 
 	/** @param {LiveSource} source */
@@ -223,11 +288,20 @@ class App {
 		this.shell.fillFooter();
 		if (!was || source.running)
 			return;
-		const { program } = source.target, after = clock(state.duration_ns ?? 0);
+		const { program } = source.target;
+		const after = clock(state.duration_ns ?? 0);
 		if (state.signal)
-			this.notice("bad", `✕ ${program} was killed by ${signalName(state.signal)} after ${after}. All that it recorded is here.`, { text: "What it had open", act: () => this.shell.go("overview") });
+			this.notice(
+				"bad",
+				`✕ ${program} was killed by ${signalName(state.signal)} after ${after}. All that it recorded is here.`,
+				{ text: "What it had open", act: () => this.shell.go("overview") },
+			);
 		else if (state.state === "lost")
-			this.notice("warn", `${program} is gone after ${after}; nobody saw how it ended. All that it recorded is here.`, null);
+			this.notice(
+				"warn",
+				`${program} is gone after ${after}; nobody saw how it ended. All that it recorded is here.`,
+				null,
+			);
 		else
 			this.notice("", `${program} ended with ${state.exit_code ?? "an unknown status"} after ${after}.`, null);
 		this.shell.view?.update?.();
@@ -239,9 +313,16 @@ class App {
 		if (there && this.gone) {
 			this.gone.remove();
 			this.gone = null;
-			getJson("targets").then((data) => this.list(data), () => {});
+			getJson("targets").then(
+				(data) => this.list(data),
+				() => {},
+			);
 		} else if (!there && !this.gone) {
-			this.gone = el("div", { class: "notice bad", role: "alert" }, "kymo serve stopped; trying again every 2 s. The picture stays.");
+			this.gone = el(
+				"div",
+				{ class: "notice bad", role: "alert" },
+				"kymo serve stopped; trying again every 2 s. The picture stays.",
+			);
 			document.body.append(this.gone);
 		}
 	}
@@ -249,9 +330,22 @@ class App {
 	/** @param {string} kind @param {string} text @param {{text: string, act: () => void}|null} offer */
 	notice(kind, text, offer) {
 		this.told?.remove();
-		const box = el("div", { class: `notice ${kind}`, role: kind === "bad" ? "alert" : "status" }, el("span", { text }),
-			offer ? el("button", { class: "button", text: offer.text, onclick: () => { box.remove(); offer.act(); } }) : null,
-			el("button", { class: "button", "aria-label": "Close", text: "✕", onclick: () => box.remove() }));
+		const box = el(
+			"div",
+			{ class: `notice ${kind}`, role: kind === "bad" ? "alert" : "status" },
+			el("span", { text }),
+			offer
+				? el("button", {
+						class: "button",
+						text: offer.text,
+						onclick: () => {
+							box.remove();
+							offer.act();
+						},
+					})
+				: null,
+			el("button", { class: "button", "aria-label": "Close", text: "✕", onclick: () => box.remove() }),
+		);
 		this.told = box;
 		document.body.append(box);
 		if (!kind)
@@ -261,11 +355,15 @@ class App {
 	tick() {
 		if (!this.source.running)
 			return;
-		// A connection that has gone silent is not always told to be lost, and a program that hangs says nothing either.
+		// A connection that has gone silent is not always told to be lost, and a program that hangs says nothing
+		// either.
 		if (performance.now() - this.heardAt > SILENT_MS)
 			this.hear(this.source);
 		if (!document.hidden)
-			this.source.pulse().then(() => this.shell.fillFooter(), () => {});
+			this.source.pulse().then(
+				() => this.shell.fillFooter(),
+				() => {},
+			);
 		this.shell.fillRun();
 		this.shell.fillDelay();
 	}

@@ -27,9 +27,24 @@ try {
 /** @param {any} data */
 function showReport(data) {
 	const source = new EmbedSource(data);
-	new Shell(root, source, [overview, timeline, flame, memory, metrics, torch, devices, ...(data.compare ? [compare] : []), streams]);
-	source.load(text("kymo-zones")).then(() => root.setAttribute("data-ready", "yes"), (why) => {
-		root.setAttribute("data-ready", "no");
-		root.querySelector("footer .detail")?.replaceChildren(`The zones of this file could not be read (${why}): write the report again.`);
-	});
+	new Shell(root, source, [
+		overview,
+		timeline,
+		flame,
+		memory,
+		metrics,
+		torch,
+		devices,
+		...(data.compare ? [compare] : []),
+		streams,
+	]);
+	source.load(text("kymo-zones")).then(
+		() => root.setAttribute("data-ready", "yes"),
+		(why) => {
+			root.setAttribute("data-ready", "no");
+			root.querySelector("footer .detail")?.replaceChildren(
+				`The zones of this file could not be read (${why}): write the report again.`,
+			);
+		},
+	);
 }

@@ -5,21 +5,43 @@ import { clear, clock, count, duration, el, forgetTheme, percent, rangeText } fr
 
 /**
  * @typedef {Object} View
- * @property {Element} node @property {() => void} [close] @property {(e: KeyboardEvent) => boolean} [key] true: taken
- * @property {any} [timeline] @property {() => void} [update] the document is newer; without it the view is opened again
+ * @property {Element} node
+ * @property {() => void} [close]
+ * @property {(e: KeyboardEvent) => boolean} [key] true: taken
+ * @property {any} [timeline]
+ * @property {() => void} [update] the document is newer; without it the view is opened again
  *
  * @typedef {Object} Tab
- * @property {string} id @property {string} title @property {boolean} [hidden] reached by a link only
- * @property {(source: any) => boolean} has @property {(shell: Shell) => View} open
+ * @property {string} id
+ * @property {string} title
+ * @property {boolean} [hidden] reached by a link only
+ * @property {(source: any) => boolean} has
+ * @property {(shell: Shell) => View} open
  */
 
 const RANGES = 6; // that are remembered
-const SIGNALS = { 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM" };
+const SIGNALS = {
+	1: "SIGHUP",
+	2: "SIGINT",
+	3: "SIGQUIT",
+	4: "SIGILL",
+	6: "SIGABRT",
+	7: "SIGBUS",
+	8: "SIGFPE",
+	9: "SIGKILL",
+	11: "SIGSEGV",
+	13: "SIGPIPE",
+	15: "SIGTERM",
+};
 
 /** @param {number|string} signal */
-export const signalName = (signal) => (typeof signal === "number" ? /** @type {any} */ (SIGNALS)[signal] ?? `signal ${signal}` : signal);
+export const signalName = (signal) =>
+	typeof signal === "number" ? /** @type {any} */ ((SIGNALS)[signal] ?? `signal ${signal}`) : signal;
 
-/** How the run ended, in a word and a colour. @param {any} run */
+/**
+ * How the run ended, in a word and a colour.
+ * @param {any} run
+ */
 export function pillOf(run) {
 	if (run.state === "live" || run.state === "running")
 		return ["live", `● live ${clock(run.duration_ns)}`];
@@ -28,7 +50,10 @@ export function pillOf(run) {
 	if (run.signal)
 		return ["bad", `✕ killed by ${signalName(run.signal)} ${clock(run.duration_ns)}`];
 	if (run.exit_code === null || run.exit_code === undefined)
-		return [run.state === "lost" ? "warn" : "", `${run.state === "lost" ? "? " : ""}${run.state} ${clock(run.duration_ns)}`];
+		return [
+			run.state === "lost" ? "warn" : "",
+			`${run.state === "lost" ? "? " : ""}${run.state} ${clock(run.duration_ns)}`,
+		];
 	return [run.exit_code ? "bad" : "", `exit ${run.exit_code} ${clock(run.duration_ns)}`];
 }
 
@@ -55,7 +80,13 @@ export class Shell {
 		window.addEventListener("hashchange", () => this.route());
 		document.addEventListener("keydown", (e) => this.key(e));
 		this.pressed = this.late = false;
-		document.addEventListener("pointerdown", () => { this.pressed = true; }, true);
+		document.addEventListener(
+			"pointerdown",
+			() => {
+				this.pressed = true;
+			},
+			true,
+		);
 		for (const end of ["pointerup", "pointercancel"])
 			document.addEventListener(end, () => setTimeout(() => this.released()), true);
 		heldKeys(() => this.view?.timeline ?? null);
@@ -89,52 +120,143 @@ export class Shell {
 		this.run = this.runNode();
 		this.fillNav();
 		this.fillRun();
-		return el("header", {}, el("span", { class: "logo", text: "kymo" }), this.run, this.nav, this.chip,
-			el("button", { class: "button", "aria-label": "Dark or light", title: "Dark or light (T)", text: "◐", onclick: () => this.toggleTheme() }),
-			el("button", { class: "button", "aria-label": "Keys", title: "Keys (?)", text: "?", onclick: () => this.help.showModal() }));
+		return el(
+			"header",
+			{},
+			el("span", { class: "logo", text: "kymo" }),
+			this.run,
+			this.nav,
+			this.chip,
+			el("button", {
+				class: "button",
+				"aria-label": "Dark or light",
+				title: "Dark or light (T)",
+				text: "◐",
+				onclick: () => this.toggleTheme(),
+			}),
+			el("button", {
+				class: "button",
+				"aria-label": "Keys",
+				title: "Keys (?)",
+				text: "?",
+				onclick: () => this.help.showModal(),
+			}),
+		);
 	}
 
 	/** Tabs; in a narrow window a menu of them. */
 	fillNav() {
 		const shown = this.tabs.filter((t) => !t.hidden);
-		this.select = el("select", { class: "menu", "aria-label": "View", hidden: !shown.length, onchange: (/** @type {any} */ e) => this.go(e.target.value) },
-			...shown.map((t) => el("option", { value: t.id, text: t.title })));
-		this.nav.replaceChildren(...shown.map((tab) => el("button", { class: `tab${tab.has(this.source) ? "" : " empty"}`, role: "tab", id: `tab-${tab.id}`,
-			text: tab.title, onclick: (/** @type {MouseEvent} */ e) => {
-				this.go(tab.id);
-				if (e.detail) // by mouse: Space and arrows are the view's then
-					/** @type {HTMLElement} */ (e.currentTarget).blur();
-			} })), this.select);
+		this.select = el(
+			"select",
+			{
+				class: "menu",
+				"aria-label": "View",
+				hidden: !shown.length,
+				onchange: (/** @type {any} */ e) => this.go(e.target.value),
+			},
+			...shown.map((t) => el("option", { value: t.id, text: t.title })),
+		);
+		this.nav.replaceChildren(
+			...shown.map((tab) =>
+				el("button", {
+					class: `tab${tab.has(this.source) ? "" : " empty"}`,
+					role: "tab",
+					id: `tab-${tab.id}`,
+					text: tab.title,
+					onclick: (/** @type {MouseEvent} */ e) => {
+						this.go(tab.id);
+						if (e.detail)
+							// by mouse: Space and arrows are the view's then
+							/** @type {HTMLElement} */
+								(e.currentTarget).blur();
+					},
+				}),
+			),
+			this.select,
+		);
 	}
 
 	/** What a click on the run does: nothing in a file. */
-	runNode() { return el("span", { class: "run" }); }
-	/** Keys that only some pages have. @returns {[string, string][]} */
-	moreHelp() { return []; }
+	runNode() {
+		return el("span", { class: "run" });
+	}
+	/**
+	 * Keys that only some pages have.
+	 * @returns {[string, string][]}
+	 */
+	moreHelp() {
+		return [];
+	}
 
 	fillRun() {
-		const run = this.source.data().run, [kind, said] = pillOf(run);
+		const run = this.source.data().run;
+		const [kind, said] = pillOf(run);
 		this.run.title = run.command ?? "";
-		this.run.replaceChildren(el("span", { class: "program", text: run.program +
-			(run.rank >= 0 && run.ranks > 1 ? ` · rank ${run.rank} of ${run.ranks}` : "") }), el("span", { class: `pill ${kind}`, text: said }));
+		this.run.replaceChildren(
+			el("span", {
+				class: "program",
+				text: run.program + (run.rank >= 0 && run.ranks > 1 ? ` · rank ${run.rank} of ${run.ranks}` : ""),
+			}),
+			el("span", { class: `pill ${kind}`, text: said }),
+		);
 	}
 
 	/** Losses and overhead, always. */
 	fillFooter() {
 		const { losses, overhead_pct: overhead, run, zones } = this.source.data();
-		const known = losses.emitted !== undefined, lost = losses.overwritten + losses.dropped > 0, slow = overhead > 2;
+		const known = losses.emitted !== undefined;
+		const lost = losses.overwritten + losses.dropped > 0;
+		const slow = overhead > 2;
 		this.foot.replaceChildren(
-			el("a", { href: this.hash("streams"), class: lost ? "warn" : undefined, title: "What was recorded and what was lost" },
-				"Rows ", el("b", { text: count(losses.kept) }), " kept of ", el("b", { text: count(losses.emitted) }), !known ? "" : lost ? ` · ▲ ${count(losses.overwritten)} overwritten · ${count(losses.dropped)} dropped` : " · none lost"),
-			el("a", { href: this.hash("streams"), class: slow ? "warn" : undefined }, "Overhead ",
-				el("b", { text: overhead === null ? "not measured" : percent(overhead / 100) }), overhead === null ? "" : " of the run"),
-			run.clock ? el("span", {}, "Clock ", el("b", { text: `${run.clock === "tsc" ? "TSC" : run.clock}${run.clock_error_ns >= 0 ? ` ±${duration(run.clock_error_ns)}` : ""}` })) : "",
-			el("span", { class: "detail", text: zones.detail, title: zones.detail }));
+			el(
+				"a",
+				{
+					href: this.hash("streams"),
+					class: lost ? "warn" : undefined,
+					title: "What was recorded and what was lost",
+				},
+				"Rows ",
+				el("b", { text: count(losses.kept) }),
+				" kept of ",
+				el("b", { text: count(losses.emitted) }),
+				!known
+					? ""
+					: lost
+						? ` · ▲ ${count(losses.overwritten)} overwritten · ${count(losses.dropped)} dropped`
+						: " · none lost",
+			),
+			el(
+				"a",
+				{ href: this.hash("streams"), class: slow ? "warn" : undefined },
+				"Overhead ",
+				el("b", { text: overhead === null ? "not measured" : percent(overhead / 100) }),
+				overhead === null ? "" : " of the run",
+			),
+			run.clock
+				? el(
+						"span",
+						{},
+						"Clock ",
+						el("b", {
+							text: `${run.clock === "tsc" ? "TSC" : run.clock}${run.clock_error_ns >= 0 ? ` ±${duration(run.clock_error_ns)}` : ""}`,
+						}),
+					)
+				: "",
+			el("span", { class: "detail", text: zones.detail, title: zones.detail }),
+		);
 	}
 
-	/** The address of a tab. @param {string} id @param {Record<string, string|number>} [query] */
+	/**
+	 * The address of a tab.
+	 * @param {string} id
+	 * @param {Record<string, string|number>} [query]
+	 */
 	hash(id, query = {}) {
-		const parts = Object.entries({ ...(this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {}), ...query });
+		const parts = Object.entries({
+			...(this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {}),
+			...query,
+		});
 		return `#/${id}${parts.length ? `?${parts.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&")}` : ""}`;
 	}
 
@@ -156,7 +278,8 @@ export class Shell {
 	route() {
 		const [, id = "", text = ""] = /^#\/(?:[^/?]+\/)?([a-z]*)\??(.*)$/.exec(location.hash) ?? [];
 		this.query = Object.fromEntries(new URLSearchParams(text));
-		const t0 = Number(this.query.t0), t1 = Number(this.query.t1);
+		const t0 = Number(this.query.t0);
+		const t1 = Number(this.query.t1);
 		this.range = this.query.t1 !== undefined && t1 > t0 ? { t0, t1 } : null;
 		if (this.range)
 			this.ranges = [this.range, ...this.ranges.filter((one) => one.t0 !== t0 || one.t1 !== t1)].slice(0, RANGES);
@@ -189,17 +312,22 @@ export class Shell {
 			this.view.update();
 			return;
 		}
-		if (this.pressed) { // a click on what is replaced between its two halves would be none
+		if (this.pressed) {
+			// a click on what is replaced between its two halves would be none
 			this.late = true;
 			return;
 		}
-		const focusable = "a, button, input, select, [tabindex], summary", at = [...this.main.querySelectorAll(focusable)].indexOf(/** @type {any} */ (document.activeElement));
-		const { scrollTop } = this.main, opened = [...this.main.querySelectorAll("details")].map((one) => one.open);
+		const focusable = "a, button, input, select, [tabindex], summary";
+		const at = [...this.main.querySelectorAll(focusable)].indexOf(/** @type {any} */ (document.activeElement));
+		const { scrollTop } = this.main;
+		const opened = [...this.main.querySelectorAll("details")].map((one) => one.open);
 		this.open();
-		this.main.querySelectorAll("details").forEach((one, i) => { one.open = opened[i] ?? false; });
+		this.main.querySelectorAll("details").forEach((one, i) => {
+			one.open = opened[i] ?? false;
+		});
 		this.main.scrollTop = scrollTop;
-		if (at >= 0)
-			/** @type {any} */ (this.main.querySelectorAll(focusable)[at])?.focus({ preventScroll: true });
+		if (at >= 0) /** @type {any} */
+			(this.main.querySelectorAll(focusable)[at])?.focus({ preventScroll: true });
 	}
 
 	/** After the click itself. */
@@ -211,7 +339,10 @@ export class Shell {
 		}
 	}
 
-	/** Reads it out. @param {string} text */
+	/**
+	 * Reads it out.
+	 * @param {string} text
+	 */
 	say(text) {
 		this.live.textContent = text;
 	}
@@ -228,7 +359,8 @@ export class Shell {
 			e.preventDefault();
 			return;
 		}
-		const shown = this.tabs.filter((t) => !t.hidden), number = Number(e.key);
+		const shown = this.tabs.filter((t) => !t.hidden);
+		const number = Number(e.key);
 		if (number >= 1 && number <= shown.length)
 			this.go(shown[number - 1].id);
 		else if (e.key === "t" || e.key === "T")

@@ -12,7 +12,8 @@ function unbase64(text) {
 	const made = /** @type {any} */ (Uint8Array).fromBase64;
 	if (made)
 		return made.call(Uint8Array, text);
-	const raw = atob(text), out = new Uint8Array(raw.length);
+	const raw = atob(text);
+	const out = new Uint8Array(raw.length);
 	for (let i = 0; i < raw.length; i++)
 		out[i] = raw.charCodeAt(i);
 	return out;
@@ -34,14 +35,17 @@ export class Column {
 		this.count = n;
 		this.bytes = 0;
 		const plane = (/** @type {number} */ width) => {
-			const out = new Float64Array(n), from = at + this.bytes;
+			const out = new Float64Array(n);
+			const from = at + this.bytes;
 			for (let p = width - 1; p >= 0; p--)
 				for (let i = 0, o = from + p * n; i < n; i++, o++)
 					out[i] = out[i] * 256 + bytes[o];
 			this.bytes += width * n;
 			return out;
 		};
-		const gap = plane(about.gap_bytes), duration = plane(about.duration_bytes), name = plane(about.name_bytes);
+		const gap = plane(about.gap_bytes);
+		const duration = plane(about.duration_bytes);
+		const name = plane(about.name_bytes);
 		/** How many zones each stands for, and their time; absent where each is one. */
 		this.n = about.merged ? plane(4) : null;
 		const busy = about.merged ? plane(about.duration_bytes) : duration;
@@ -62,13 +66,21 @@ export class Column {
 	}
 
 	/** @param {number} i */
-	length(i) { return this.end[i] - this.start[i]; }
+	length(i) {
+		return this.end[i] - this.start[i];
+	}
 	/** @param {number} i */
-	stands(i) { return this.n ? this.n[i] : 1; }
+	stands(i) {
+		return this.n ? this.n[i] : 1;
+	}
 
-	/** First that ends after t. @param {number} t */
+	/**
+	 * First that ends after t.
+	 * @param {number} t
+	 */
 	firstEndingAfter(t) {
-		let low = 0, high = this.count;
+		let low = 0;
+		let high = this.count;
 		while (low < high) {
 			const middle = (low + high) >> 1;
 			if (this.end[middle] > t)
@@ -79,9 +91,14 @@ export class Column {
 		return low;
 	}
 
-	/** First at or after i that starts at or after t, by galloping. @param {number} i @param {number} t */
+	/**
+	 * First at or after i that starts at or after t, by galloping.
+	 * @param {number} i
+	 * @param {number} t
+	 */
 	firstStartingFrom(i, t) {
-		let step = 1, low = i;
+		let step = 1;
+		let low = i;
 		while (low + step < this.count && this.start[low + step] < t) {
 			low += step;
 			step *= 2;
@@ -109,7 +126,8 @@ export class Column {
 
 	/** @param {number} from @param {number} to */
 	longestIn(from, to) {
-		const first = Math.ceil(from / BLOCK), last = Math.floor(to / BLOCK);
+		const first = Math.ceil(from / BLOCK);
+		const last = Math.floor(to / BLOCK);
 		if (last <= first)
 			return this.scanLongest(from, to);
 		let best = this.scanLongest(from, Math.max(from + 1, first * BLOCK));
@@ -137,10 +155,16 @@ class Pieces {
 
 	/** @param {Column} column @param {number} i @param {number} j @param {number} t0 @param {number} level */
 	add(column, i, j, t0, level) {
-		const unit = unitOf(level), span = tileSpan(level), start = column.start[i], end = column.end[j - 1];
-		const from = Math.max(start, t0), to = Math.min(end, t0 + span);
-		const x = Math.floor((from - t0) / unit), right = Math.ceil((to - t0) / unit);
-		let n = 0, longest = i;
+		const unit = unitOf(level);
+		const span = tileSpan(level);
+		const start = column.start[i];
+		const end = column.end[j - 1];
+		const from = Math.max(start, t0);
+		const to = Math.min(end, t0 + span);
+		const x = Math.floor((from - t0) / unit);
+		const right = Math.ceil((to - t0) / unit);
+		let n = 0;
+		let longest = i;
 		if (j - i === 1) {
 			n = column.stands(i);
 		} else {
@@ -150,7 +174,7 @@ class Pieces {
 			longest = column.longestIn(i, j);
 		}
 		const busy = column.busy[j] - column.busy[i];
-		const cover = n === 1 || end <= start ? 63 : Math.min(63, Math.round(63 * busy / (end - start)));
+		const cover = n === 1 || end <= start ? 63 : Math.min(63, Math.round((63 * busy) / (end - start)));
 		this.name.push(column.name[longest]);
 		this.x.push(Math.min(65535, x));
 		this.w.push(Math.min(65535, Math.max(1, right - x)));
@@ -161,7 +185,9 @@ class Pieces {
 
 /** @param {Column} column @param {number} level @param {number} t0 */
 export function cut(column, level, t0) {
-	const bucket = 2 ** level, t1 = t0 + bucket * TILE_BUCKETS, pieces = new Pieces();
+	const bucket = 2 ** level;
+	const t1 = t0 + bucket * TILE_BUCKETS;
+	const pieces = new Pieces();
 	let i = column.firstEndingAfter(t0);
 	while (i < column.count && column.start[i] < t1) {
 		let j = i + 1;
@@ -173,9 +199,16 @@ export function cut(column, level, t0) {
 		pieces.add(column, i, j, t0, level);
 		i = j;
 	}
-	return { lane: column.lane, row: column.row, count: pieces.x.length, name: Uint32Array.from(pieces.name),
-		x: Uint16Array.from(pieces.x), w: Uint16Array.from(pieces.w), n: Uint16Array.from(pieces.n),
-		cov: Uint8Array.from(pieces.cov) };
+	return {
+		lane: column.lane,
+		row: column.row,
+		count: pieces.x.length,
+		name: Uint32Array.from(pieces.name),
+		x: Uint16Array.from(pieces.x),
+		w: Uint16Array.from(pieces.w),
+		n: Uint16Array.from(pieces.n),
+		cov: Uint8Array.from(pieces.cov),
+	};
 }
 
 /** A tree of (parent, label) in columns. */
@@ -233,12 +266,22 @@ export class EmbedSource {
 		/** @type {Map<string, import("./source.js").Tile>} */
 		this.tiles = new Map();
 		const names = data.names;
-		this.about = { end: Math.max(1, data.run.duration_ns, data.zones.end_ns), lanes: data.lanes,
-			names: names.name.map((/** @type {string} */ name, /** @type {number} */ i) =>
-				({ name, source: names.source[i], file: names.file[i], line: names.line[i] })) };
+		this.about = {
+			end: Math.max(1, data.run.duration_ns, data.zones.end_ns),
+			lanes: data.lanes,
+			names: names.name.map((/** @type {string} */ name, /** @type {number} */ i) => ({
+				name,
+				source: names.source[i],
+				file: names.file[i],
+				line: names.line[i],
+			})),
+		};
 	}
 
-	/** Opens the zones; everything else is there before. @param {string} text base64 */
+	/**
+	 * Opens the zones; everything else is there before.
+	 * @param {string} text base64
+	 */
 	async load(text) {
 		const bytes = text ? await inflate(unbase64(text.trim())) : new Uint8Array();
 		let at = 0;
@@ -252,8 +295,12 @@ export class EmbedSource {
 		this.onchange?.();
 	}
 
-	data() { return this.blocks; }
-	meta() { return this.about; }
+	data() {
+		return this.blocks;
+	}
+	meta() {
+		return this.about;
+	}
 	want() {} // all of it is here
 
 	/** @param {number} level @param {number} index */
@@ -274,14 +321,28 @@ export class EmbedSource {
 	at(column, i) {
 		if (!column || i < 0 || i >= column.count)
 			return null;
-		return { lane: column.lane, row: column.row, start: column.start[i], duration: column.length(i),
-			name: column.name[i], n: column.stands(i) };
+		return {
+			lane: column.lane,
+			row: column.row,
+			start: column.start[i],
+			duration: column.length(i),
+			name: column.name[i],
+			n: column.stands(i),
+		};
 	}
 
 	/** @param {number} lane @param {number} row @returns {Column|undefined} */
-	track(lane, row) { return this.byTrack.get(lane * 256 + row); }
+	track(lane, row) {
+		return this.byTrack.get(lane * 256 + row);
+	}
 
-	/** The zone at t, or the nearest within slack. @param {number} lane @param {number} row @param {number} t @param {number} slack */
+	/**
+	 * The zone at t, or the nearest within slack.
+	 * @param {number} lane
+	 * @param {number} row
+	 * @param {number} t
+	 * @param {number} slack
+	 */
 	async zone(lane, row, t, slack) {
 		const column = this.track(lane, row);
 		if (!column)
@@ -323,7 +384,11 @@ export class EmbedSource {
 				while (i < column.count && (column.name[i] !== zone.name || column.start[i] <= zone.start))
 					i++;
 			else
-				for (i = Math.min(i, column.count - 1); i >= 0 && (column.name[i] !== zone.name || column.start[i] >= zone.start);)
+				for (
+					i = Math.min(i, column.count - 1);
+					i >= 0 && (column.name[i] !== zone.name || column.start[i] >= zone.start);
+
+				)
 					i--;
 			const found = this.at(column, i);
 			if (found && (!best || (found.start - best.start) * way < 0))
@@ -332,7 +397,10 @@ export class EmbedSource {
 		return best;
 	}
 
-	/** Of the zones in the page. @param {number} name */
+	/**
+	 * Of the zones in the page.
+	 * @param {number} name
+	 */
 	async name(name) {
 		/** @type {Zone[]} */
 		const all = [];
@@ -349,13 +417,25 @@ export class EmbedSource {
 					}
 				}
 		const sorted = Float64Array.from(durations).sort();
-		const quantile = (/** @type {number} */ q) => (sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] : NaN);
-		const low = Math.log(Math.max(1, sorted[0] ?? 1)), high = Math.log(Math.max(2, sorted[sorted.length - 1] ?? 2));
+		const quantile = (/** @type {number} */ q) =>
+			sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] : NaN;
+		const low = Math.log(Math.max(1, sorted[0] ?? 1));
+		const high = Math.log(Math.max(2, sorted[sorted.length - 1] ?? 2));
 		const hist = new Array(60).fill(0);
 		for (const one of sorted)
-			hist[high > low ? Math.min(59, Math.floor(60 * (Math.log(Math.max(1, one)) - low) / (high - low))) : 0]++;
-		return { count: sorted.length, total: sorted.reduce((a, b) => a + b, 0), p50: quantile(0.5), p99: quantile(0.99),
-			min: sorted[0], max: sorted[sorted.length - 1], hist, histFrom: low, histTo: high, slowest: all };
+			hist[high > low ? Math.min(59, Math.floor((60 * (Math.log(Math.max(1, one)) - low)) / (high - low))) : 0]++;
+		return {
+			count: sorted.length,
+			total: sorted.reduce((a, b) => a + b, 0),
+			p50: quantile(0.5),
+			p99: quantile(0.99),
+			min: sorted[0],
+			max: sorted[sorted.length - 1],
+			hist,
+			histFrom: low,
+			histTo: high,
+			slowest: all,
+		};
 	}
 
 	/** @param {"zones"|"samples"} of @param {number|null} lane @param {Range} range */
@@ -375,11 +455,16 @@ export class EmbedSource {
 		return tree.finish();
 	}
 
-	/** Made of all zones by who wrote the report, where the page has merged ones. @param {[number, number, number][]} rows name or -1 - lane, parent, ns */
+	/**
+	 * Made of all zones by who wrote the report, where the page has merged ones.
+	 * @param {[number, number, number][]} rows name or -1 - lane, parent, ns
+	 */
 	flameAsWritten(rows) {
-		const tree = new FlameTree("all threads", "ns"), { names, lanes } = this.about;
+		const tree = new FlameTree("all threads", "ns");
+		const { names, lanes } = this.about;
 		for (const [name, parent, total] of rows) {
-			const one = name < 0 ? { name: lanes[-1 - name].name || `tid ${lanes[-1 - name].tid}`, source: "" } : names[name];
+			const one =
+				name < 0 ? { name: lanes[-1 - name].name || `tid ${lanes[-1 - name].tid}`, source: "" } : names[name];
 			tree.total[tree.child(parent + 1, one.name, one.source, name)] = total;
 		}
 		return tree.finish();
@@ -407,12 +492,20 @@ export class EmbedSource {
 		return tree.finish();
 	}
 
-	/** Regions of a stretch of time, out of the zones in the page; steps and samples are not here one by one. @param {{t0: number, t1: number}} range */
+	/**
+	 * Regions of a stretch of time, out of the zones in the page; steps and samples are not here one by one.
+	 * @param {{t0: number, t1: number}} range
+	 */
 	async stretch(range) {
-		const tree = this.flameOfZones(null, range), queues = new Set(this.about.lanes.filter((/** @type {any} */ l) => l.kind === "queue").map((/** @type {any} */ l) => l.id));
-		/** @type {Map<string, {name: string, source: string, self_ns: number, total_ns: number, count: number, durations: number[]}>} */ const regions = new Map();
+		const tree = this.flameOfZones(null, range);
+		const queues = new Set(
+			this.about.lanes.filter((/** @type {any} */ l) => l.kind === "queue").map((/** @type {any} */ l) => l.id),
+		);
+		/** @type {Map<string, {name: string, source: string, self_ns: number, total_ns: number, count: number, durations: number[]}>} */ const regions =
+			new Map();
 		const find = (/** @type {string} */ name, /** @type {string} */ source) => {
-			const key = `${source}\n${name}`, made = regions.get(key) ?? { name, source, self_ns: 0, total_ns: 0, count: 0, durations: [] };
+			const key = `${source}\n${name}`;
+			const made = regions.get(key) ?? { name, source, self_ns: 0, total_ns: 0, count: 0, durations: [] };
 			regions.set(key, made);
 			return made;
 		};
@@ -427,27 +520,46 @@ export class EmbedSource {
 		let zones = 0;
 		for (const column of this.columns.filter((c) => !queues.has(c.lane)))
 			for (let i = column.firstEndingAfter(range.t0); i < column.count && column.start[i] < range.t1; i++) {
-				const { name, source } = this.about.names[column.name[i]], one = find(name, source);
+				const { name, source } = this.about.names[column.name[i]];
+				const one = find(name, source);
 				threads.add(column.lane);
 				zones += column.stands(i);
 				one.count += column.stands(i);
 				if (column.stands(i) === 1)
 					one.durations.push(column.length(i));
 			}
-		const rows = [...regions.values()].filter((one) => one.count).map(({ durations, ...one }) => {
-			const sorted = Float64Array.from(durations).sort(), at = (/** @type {number} */ q) => (sorted.length ? sorted[Math.ceil(q * sorted.length) - 1] : null);
-			return { ...one, min_ns: sorted[0] ?? null, max_ns: sorted[sorted.length - 1] ?? null, p50_ns: at(0.5), p90_ns: at(0.9), p99_ns: at(0.99) };
-		}).sort((a, b) => b.self_ns - a.self_ns);
+		const rows = [...regions.values()]
+			.filter((one) => one.count)
+			.map(({ durations, ...one }) => {
+				const sorted = Float64Array.from(durations).sort();
+				const at = (/** @type {number} */ q) =>
+					sorted.length ? sorted[Math.ceil(q * sorted.length) - 1] : null;
+				return {
+					...one,
+					min_ns: sorted[0] ?? null,
+					max_ns: sorted[sorted.length - 1] ?? null,
+					p50_ns: at(0.5),
+					p90_ns: at(0.9),
+					p99_ns: at(0.99),
+				};
+			})
+			.sort((a, b) => b.self_ns - a.self_ns);
 		return { zones, threads: threads.size, region_count: rows.length, regions: rows };
 	}
 
 	/**
-	 * @param {FlameTree} tree @param {Column} column @param {Column|null} parents @param {Int32Array|null} above
-	 * @param {number} top @param {Range} range
+	 * @param {FlameTree} tree
+	 * @param {Column} column
+	 * @param {Column|null} parents
+	 * @param {Int32Array|null} above
+	 * @param {number} top
+	 * @param {Range} range
 	 */
 	flameRow(tree, column, parents, above, top, range) {
-		const nodes = new Int32Array(column.count).fill(-1), names = this.about.names;
-		const from = range ? range.t0 : -1, to = range ? range.t1 : Infinity;
+		const nodes = new Int32Array(column.count).fill(-1);
+		const names = this.about.names;
+		const from = range ? range.t0 : -1;
+		const to = range ? range.t1 : Infinity;
 		for (let i = range ? column.firstEndingAfter(from) : 0, p = 0; i < column.count && column.start[i] < to; i++) {
 			const middle = (column.start[i] + column.end[i]) / 2;
 			let parent = top;
@@ -457,7 +569,8 @@ export class EmbedSource {
 				if (p < parents.count && parents.start[p] <= middle && above[p] >= 0)
 					parent = above[p];
 			}
-			const id = column.name[i], node = tree.child(parent, names[id].name, names[id].source, id);
+			const id = column.name[i];
+			const node = tree.child(parent, names[id].name, names[id].source, id);
 			const length = column.length(i);
 			const share = length ? (Math.min(column.end[i], to) - Math.max(column.start[i], from)) / length : 0;
 			tree.total[node] += (column.busy[i + 1] - column.busy[i]) * Math.min(1, share);

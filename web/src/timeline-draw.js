@@ -1,6 +1,20 @@
-// The timeline's picture: zones out of tiles, lanes, ruler, minimap and counters; and, on a canvas over it, what moves with the mouse.
+// The timeline's picture: zones out of tiles, lanes, ruler, minimap and counters; and, on a canvas over it, what moves
+// with the mouse.
 import { levelFor, tileSpan, unitOf } from "./source.js";
-import { fitted, FONT, GAP, GUTTER, MINIMAP, placesOf, ROW, RULER, tickLabel, tickStep, TOP, UNKNOWN } from "./timeline-layout.js";
+import {
+	fitted,
+	FONT,
+	GAP,
+	GUTTER,
+	MINIMAP,
+	placesOf,
+	ROW,
+	RULER,
+	tickLabel,
+	tickStep,
+	TOP,
+	UNKNOWN,
+} from "./timeline-layout.js";
 import { drawMarks, drawOpen } from "./timeline-live.js";
 import { duration, fillOf, labelOf, measure, themed } from "./util.js";
 
@@ -40,17 +54,28 @@ export function drawPicture(timeline) {
 function drawLanes(timeline, places) {
 	timeline.ink.fillStyle = themed("line");
 	for (const place of places)
-		timeline.ink.fillRect(GUTTER, Math.round(TOP + place.y + place.height - timeline.scroll - GAP / 2), timeline.plot, 1);
+		timeline.ink.fillRect(
+			GUTTER,
+			Math.round(TOP + place.y + place.height - timeline.scroll - GAP / 2),
+			timeline.plot,
+			1,
+		);
 }
 
-/** Gathers rectangles by colour, and labels, then paints each colour once. @param {Timeline} timeline @param {ReturnType<typeof placesOf>} places */
+/**
+ * Gathers rectangles by colour, and labels, then paints each colour once.
+ * @param {Timeline} timeline
+ * @param {ReturnType<typeof placesOf>} places
+ */
 function drawZones(timeline, places) {
 	/** @type {Map<string, number[]>} */ const colours = new Map();
 	/** @type {{x: number, y: number, w: number, name: number, right: boolean, key: number}[]} */ const labels = [];
 	/** @type {Map<number, any>} */ const open = new Map();
 	const byLane = new Map(places.filter((p) => p.lane).map((p) => [p.lane.id, p]));
 	for (const { tile, t0, t1 } of timeline.tiles()) {
-		const unit = unitOf(tile.level), from = Math.max(GUTTER - 2, Math.round(timeline.xOf(t0))), to = Math.min(timeline.width + 2, Math.round(timeline.xOf(t1)));
+		const unit = unitOf(tile.level);
+		const from = Math.max(GUTTER - 2, Math.round(timeline.xOf(t0)));
+		const to = Math.min(timeline.width + 2, Math.round(timeline.xOf(t1)));
 		for (const track of tile.tracks) {
 			const place = byLane.get(track.lane);
 			if (!place || track.row >= place.rows)
@@ -70,24 +95,41 @@ function drawZones(timeline, places) {
 		drawLabel(timeline, label);
 }
 
-/** @param {Timeline} timeline @param {number} t0 @param {number} unit @param {import("./source.js").Track} track @param {number} y @param {{from: number, to: number}} clip @param {Map<string, number[]>} colours @param {any[]} labels @param {Map<number, any>} open */
+/**
+ * @param {Timeline} timeline
+ * @param {number} t0
+ * @param {number} unit
+ * @param {import("./source.js").Track} track
+ * @param {number} y
+ * @param {{from: number, to: number}} clip
+ * @param {Map<string, number[]>} colours
+ * @param {any[]} labels
+ * @param {Map<number, any>} open
+ */
 function gather(timeline, t0, unit, track, y, clip, colours, labels, open) {
-	const scale = unit / timeline.nsPerPixel, shift = GUTTER + (t0 - timeline.view.t0) / timeline.nsPerPixel;
-	const names = timeline.meta.names, key = track.lane * 256 + track.row;
+	const scale = unit / timeline.nsPerPixel;
+	const shift = GUTTER + (t0 - timeline.view.t0) / timeline.nsPerPixel;
+	const names = timeline.meta.names;
+	const key = track.lane * 256 + track.row;
 	/** @type {number[]|null} */ let last = null;
-	let lastHeight = 0, lastEnd = -1;
+	let lastHeight = 0;
+	let lastEnd = -1;
 	for (let i = 0; i < track.count; i++) {
-		let x = Math.round(shift + track.x[i] * scale), end = Math.round(shift + (track.x[i] + track.w[i]) * scale);
+		let x = Math.round(shift + track.x[i] * scale);
+		let end = Math.round(shift + (track.x[i] + track.w[i]) * scale);
 		if (end < clip.from || x >= clip.to)
 			continue;
 		x = Math.max(x, clip.from);
 		end = Math.min(Math.max(end, x + 1), clip.to);
-		const id = track.name[i], exact = track.n[i] === 1, cov = track.cov[i];
+		const id = track.name[i];
+		const exact = track.n[i] === 1;
+		const cov = track.cov[i];
 		const height = exact ? 15 : HEIGHTS[Math.min(3, cov >> 6)];
 		if (end <= lastEnd && height <= lastHeight)
 			continue; // adds no pixel
 		const dim = timeline.find && !timeline.found.has(id);
-		const one = names[id] ?? UNKNOWN, colour = dim ? themed("line") : fillOf(one.name, one.source);
+		const one = names[id] ?? UNKNOWN;
+		const colour = dim ? themed("line") : fillOf(one.name, one.source);
 		let rects = colours.get(colour);
 		if (!rects)
 			colours.set(colour, (rects = []));
@@ -102,7 +144,7 @@ function gather(timeline, t0, unit, track, y, clip, colours, labels, open) {
 		lastHeight = height;
 		lastEnd = end;
 		const before = open.get(key);
-		if (exact && (cov & 1) && before?.right && before.name === id) {
+		if (exact && cov & 1 && before?.right && before.name === id) {
 			before.w = end - before.x;
 			before.right = Boolean(cov & 2);
 		} else if (exact && (end - x >= 26 || cov & 2) && !dim) {
@@ -117,7 +159,8 @@ function gather(timeline, t0, unit, track, y, clip, colours, labels, open) {
 function drawLabel(timeline, label) {
 	if (label.w < 26)
 		return;
-	const one = timeline.meta.names[label.name] ?? UNKNOWN, text = fitted(timeline, label.name, label.w - 8);
+	const one = timeline.meta.names[label.name] ?? UNKNOWN;
+	const text = fitted(timeline, label.name, label.w - 8);
 	if (!text)
 		return;
 	timeline.ink.fillStyle = labelOf(one.source);
@@ -126,11 +169,14 @@ function drawLabel(timeline, label) {
 
 /** @param {Timeline} timeline @param {{series?: any, y: number}} place */
 function drawSeries(timeline, place) {
-	const { ts, low, high, min, max } = place.series, ink = timeline.ink;
-	const base = TOP + place.y - timeline.scroll + 40, top = base - 34;
+	const { ts, low, high, min, max } = place.series;
+	const ink = timeline.ink;
+	const base = TOP + place.y - timeline.scroll + 40;
+	const top = base - 34;
 	if (base < TOP || top > timeline.height || !ts.length)
 		return;
-	const span = max - Math.min(0, min) || 1, yOf = (/** @type {number} */ v) => base - (34 * (v - Math.min(0, min))) / span;
+	const span = max - Math.min(0, min) || 1;
+	const yOf = (/** @type {number} */ v) => base - (34 * (v - Math.min(0, min))) / span;
 	ink.beginPath();
 	ink.moveTo(timeline.xOf(ts[0]), base);
 	for (let i = 0; i < ts.length; i++)
@@ -180,7 +226,8 @@ function drawGutter(timeline, places) {
 
 /** @param {Timeline} timeline */
 function drawRuler(timeline) {
-	const ink = timeline.ink, step = tickStep(timeline.view.t1 - timeline.view.t0, timeline.plot);
+	const ink = timeline.ink;
+	const step = tickStep(timeline.view.t1 - timeline.view.t0, timeline.plot);
 	const relative = step < 1e6 && timeline.view.t0 > 1e9;
 	const origin = relative ? Math.floor(timeline.view.t0 / (step * 10)) * step * 10 : 0;
 	ink.fillStyle = themed("panel");
@@ -189,7 +236,11 @@ function drawRuler(timeline) {
 	ink.fillRect(0, TOP - 1, timeline.width, 1);
 	ink.font = FONT;
 	ink.fillStyle = themed("muted");
-	ink.fillText(relative ? `${(origin / 1e9).toFixed(6)} s` : duration(Math.max(0, timeline.view.t0)), 8, MINIMAP + 11);
+	ink.fillText(
+		relative ? `${(origin / 1e9).toFixed(6)} s` : duration(Math.max(0, timeline.view.t0)),
+		8,
+		MINIMAP + 11,
+	);
 	for (let t = Math.ceil(timeline.view.t0 / step) * step; t < timeline.view.t1; t += step) {
 		const x = Math.round(timeline.xOf(t));
 		ink.fillStyle = themed("line");
@@ -201,7 +252,9 @@ function drawRuler(timeline) {
 
 /** @param {Timeline} timeline */
 function drawMinimap(timeline) {
-	const ink = timeline.ink, level = levelFor(timeline.meta.end / timeline.plot), tile = tileSpan(level);
+	const ink = timeline.ink;
+	const level = levelFor(timeline.meta.end / timeline.plot);
+	const tile = tileSpan(level);
 	ink.fillStyle = themed("panel");
 	ink.fillRect(0, 0, timeline.width, MINIMAP);
 	ink.fillStyle = themed("muted");
@@ -216,7 +269,7 @@ function drawMinimap(timeline) {
 			const unit = unitOf(level);
 			for (let k = 0; one && k < track.count; k++) {
 				const x = GUTTER + ((one.t0 + track.x[k] * unit) / timeline.meta.end) * timeline.plot;
-				ink.fillRect(x, 7, Math.max(1, (track.w[k] * unit / timeline.meta.end) * timeline.plot - 0.5), 15);
+				ink.fillRect(x, 7, Math.max(1, ((track.w[k] * unit) / timeline.meta.end) * timeline.plot - 0.5), 15);
 			}
 			break;
 		}
@@ -234,19 +287,25 @@ function drawMinimap(timeline) {
 	ink.fillRect(0, MINIMAP - 1, timeline.width, 1);
 }
 
-/** Cursor, hover, selection, range. @param {Timeline} timeline */
+/**
+ * Cursor, hover, selection, range.
+ * @param {Timeline} timeline
+ */
 export function drawOver(timeline) {
 	const ink = timeline.overInk;
 	ink.clearRect(0, 0, timeline.width, timeline.height);
 	if (timeline.range) {
-		const a = timeline.xOf(timeline.range.t0), b = timeline.xOf(timeline.range.t1);
+		const a = timeline.xOf(timeline.range.t0);
+		const b = timeline.xOf(timeline.range.t1);
 		ink.fillStyle = themed("accent");
 		ink.globalAlpha = 0.13;
 		ink.fillRect(Math.max(a, GUTTER), MINIMAP, Math.min(b, timeline.width) - Math.max(a, GUTTER), timeline.height);
 		ink.globalAlpha = 1;
 	}
 	for (const [zone, colour, width] of /** @type {[Zone|null, string, number][]} */ ([
-		[timeline.hovered, themed("muted"), 1], [timeline.selected, themed("text"), 2]]))
+		[timeline.hovered, themed("muted"), 1],
+		[timeline.selected, themed("text"), 2],
+	]))
 		if (zone)
 			outline(timeline, zone, colour, width);
 	if (timeline.mouse && timeline.mouse.x > GUTTER) {
@@ -260,7 +319,8 @@ function outline(timeline, zone, colour, width) {
 	const place = placesOf(timeline).find((p) => p.lane?.id === zone.lane);
 	if (!place || zone.row >= place.rows)
 		return;
-	const x = Math.max(GUTTER, timeline.xOf(zone.start)), end = Math.min(timeline.width + 5, timeline.xOf(zone.start + zone.duration));
+	const x = Math.max(GUTTER, timeline.xOf(zone.start));
+	const end = Math.min(timeline.width + 5, timeline.xOf(zone.start + zone.duration));
 	const y = TOP + place.y + zone.row * ROW - timeline.scroll;
 	if (y < TOP || end < GUTTER || x > timeline.width)
 		return;

@@ -5,7 +5,12 @@ import { clear, count, duration, el } from "./util.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 
-/** @param {Timeline} timeline @param {number} x @param {number} y @param {boolean} [exact] of a merged piece, its longest zone */
+/**
+ * @param {Timeline} timeline
+ * @param {number} x
+ * @param {number} y
+ * @param {boolean} [exact] of a merged piece, its longest zone
+ */
 async function zoneAt(timeline, x, y, exact = true) {
 	if (x < GUTTER || y < TOP)
 		return null;
@@ -13,28 +18,38 @@ async function zoneAt(timeline, x, y, exact = true) {
 	const place = placesOf(timeline).find((p) => p.lane && at >= p.y && at < p.y + p.rows * ROW);
 	if (!place)
 		return null;
-	const row = Math.floor((at - place.y) / ROW), t = timeline.timeAt(x), slack = 2 * timeline.nsPerPixel;
-	return timeline.source.glance && !exact ? timeline.source.glance(place.lane.id, row, t, slack) : timeline.source.zone(place.lane.id, row, t, slack);
+	const row = Math.floor((at - place.y) / ROW);
+	const t = timeline.timeAt(x);
+	const slack = 2 * timeline.nsPerPixel;
+	return timeline.source.glance && !exact
+		? timeline.source.glance(place.lane.id, row, t, slack)
+		: timeline.source.zone(place.lane.id, row, t, slack);
 }
 
 /** @param {Timeline} timeline */
 export function listen(timeline) {
 	/** @type {{x: number, y: number, t0: number, t1: number, scroll: number, kind: string, moved: boolean}|null} */
 	let drag = null;
-	const canvas = timeline.picture, place = (/** @type {MouseEvent} */ e) => {
+	const canvas = timeline.picture;
+	const place = (/** @type {MouseEvent} */ e) => {
 		const box = canvas.getBoundingClientRect();
 		return { x: e.clientX - box.left, y: e.clientY - box.top };
 	};
-	canvas.addEventListener("wheel", (/** @type {WheelEvent} */ e) => {
-		e.preventDefault();
-		const amount = e.deltaY || e.deltaX, { x } = place(e);
-		if (e.altKey || x < GUTTER)
-			timeline.scrollTo(timeline.scroll + amount);
-		else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))
-			timeline.pan(amount);
-		else
-			timeline.zoom(Math.exp(Math.max(-1, Math.min(1, amount / 300))), x);
-	}, { passive: false });
+	canvas.addEventListener(
+		"wheel",
+		(/** @type {WheelEvent} */ e) => {
+			e.preventDefault();
+			const amount = e.deltaY || e.deltaX;
+			const { x } = place(e);
+			if (e.altKey || x < GUTTER)
+				timeline.scrollTo(timeline.scroll + amount);
+			else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))
+				timeline.pan(amount);
+			else
+				timeline.zoom(Math.exp(Math.max(-1, Math.min(1, amount / 300))), x);
+		},
+		{ passive: false },
+	);
 	canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ e) => {
 		const at = place(e);
 		canvas.setPointerCapture(e.pointerId);
@@ -54,7 +69,8 @@ export function listen(timeline) {
 		drawOver(timeline);
 	});
 	canvas.addEventListener("pointerup", async (/** @type {PointerEvent} */ e) => {
-		const was = drag, at = place(e);
+		const was = drag;
+		const at = place(e);
 		drag = null;
 		if (was?.kind === "range" && timeline.range && was.moved)
 			timeline.hooks.onrange(timeline.range);
@@ -70,7 +86,8 @@ export function listen(timeline) {
 		drawOver(timeline);
 	});
 	canvas.addEventListener("dblclick", async (/** @type {MouseEvent} */ e) => {
-		const at = place(e), zone = await zoneAt(timeline, at.x, at.y);
+		const at = place(e);
+		const zone = await zoneAt(timeline, at.x, at.y);
 		if (zone)
 			timeline.reveal(zone, true);
 	});
@@ -78,13 +95,18 @@ export function listen(timeline) {
 
 /** @param {Timeline} timeline @param {number} x in the minimap */
 function centre(timeline, x) {
-	const half = (timeline.view.t1 - timeline.view.t0) / 2, at = ((x - GUTTER) / timeline.plot) * timeline.meta.end;
+	const half = (timeline.view.t1 - timeline.view.t0) / 2;
+	const at = ((x - GUTTER) / timeline.plot) * timeline.meta.end;
 	timeline.show(at - half, at + half);
 }
 
-/** @param {Timeline} timeline @param {{x: number, y: number, t0: number, t1: number, scroll: number, kind: string}} drag */
+/**
+ * @param {Timeline} timeline
+ * @param {{x: number, y: number, t0: number, t1: number, scroll: number, kind: string}} drag
+ */
 function dragged(timeline, drag) {
-	const mouse = /** @type {{x: number, y: number}} */ (timeline.mouse), scale = (drag.t1 - drag.t0) / timeline.plot;
+	const mouse = /** @type {{x: number, y: number}} */ (timeline.mouse);
+	const scale = (drag.t1 - drag.t0) / timeline.plot;
 	if (drag.kind === "map")
 		centre(timeline, mouse.x);
 	if (drag.kind === "pan") {
@@ -92,14 +114,17 @@ function dragged(timeline, drag) {
 		timeline.scrollTo(drag.scroll - (mouse.y - drag.y));
 	}
 	if (drag.kind === "range") {
-		const a = timeline.timeAt(drag.x), b = timeline.timeAt(mouse.x);
+		const a = timeline.timeAt(drag.x);
+		const b = timeline.timeAt(mouse.x);
 		timeline.range = { t0: Math.max(0, Math.min(a, b)), t1: Math.max(a, b) };
 	}
 }
 
 /** @param {Timeline} timeline @param {number} y */
 function fold(timeline, y) {
-	const place = placesOf(timeline).find((p) => p.lane && y - TOP + timeline.scroll >= p.y && y - TOP + timeline.scroll < p.y + p.height);
+	const place = placesOf(timeline).find(
+		(p) => p.lane && y - TOP + timeline.scroll >= p.y && y - TOP + timeline.scroll < p.y + p.height,
+	);
 	if (!place)
 		return;
 	if (!timeline.folded.delete(place.lane.id))
@@ -122,9 +147,18 @@ async function hover(timeline) {
 		return;
 	const one = timeline.meta.names[zone.name] ?? UNKNOWN;
 	clear(timeline.tip);
-	timeline.tip.append(el("span", { text: `${one.name} (${one.source}) ${duration(zone.duration)}` }),
-		el("div", { class: "more", text: zone.n > 1 ? `${count(zone.n)} zones, the longest has this name` : zone.open ? "open: it has not ended" :
-			`at ${duration(zone.start)}${one.file ? ` · ${one.file}${one.line ? `:${one.line}` : ""}` : ""}` }));
+	timeline.tip.append(
+		el("span", { text: `${one.name} (${one.source}) ${duration(zone.duration)}` }),
+		el("div", {
+			class: "more",
+			text:
+				zone.n > 1
+					? `${count(zone.n)} zones, the longest has this name`
+					: zone.open
+						? "open: it has not ended"
+						: `at ${duration(zone.start)}${one.file ? ` · ${one.file}${one.line ? `:${one.line}` : ""}` : ""}`,
+		}),
+	);
 	timeline.tip.style.left = `${Math.min(mouse.x + 12, timeline.width - timeline.tip.offsetWidth - 8)}px`;
 	timeline.tip.style.top = `${mouse.y + 18 + timeline.tip.offsetHeight > timeline.height ? mouse.y - timeline.tip.offsetHeight - 8 : mouse.y + 18}px`;
 }

@@ -5,7 +5,11 @@ import { fillOf, labelOf, themed } from "./util.js";
 /** @type {Map<string, CanvasPattern|null>} */
 const hatches = new Map();
 
-/** Diagonal lines over a colour: it has not ended. @param {CanvasRenderingContext2D} ink @param {string} colour */
+/**
+ * Diagonal lines over a colour: it has not ended.
+ * @param {CanvasRenderingContext2D} ink
+ * @param {string} colour
+ */
 function hatched(ink, colour) {
 	let made = hatches.get(colour);
 	if (made === undefined) {
@@ -32,22 +36,28 @@ function hatched(ink, colour) {
 
 /**
  * Open zones, hatched to now; those that ended since the last tile came, plain.
- * @param {any} timeline @param {any[]} places @param {{gutter: number, top: number, row: number}} sizes
+ * @param {any} timeline
+ * @param {any[]} places
+ * @param {{gutter: number, top: number, row: number}} sizes
  */
 export function drawOpen(timeline, places, { gutter, top, row }) {
 	const { source, ink, meta } = timeline;
 	if (!source.open)
 		return;
-	const byLane = new Map(places.filter((p) => p.lane).map((p) => [p.lane.id, p])), now = source.now();
+	const byLane = new Map(places.filter((p) => p.lane).map((p) => [p.lane.id, p]));
+	const now = source.now();
 	for (const zone of [...source.closing, ...source.open()]) {
-		const place = byLane.get(zone.lane), name = meta.names[zone.name];
+		const place = byLane.get(zone.lane);
+		const name = meta.names[zone.name];
 		if (!place || !name || zone.row >= place.rows)
 			continue;
 		const y = Math.round(top + place.y + zone.row * row - timeline.scroll);
-		const x = Math.max(gutter, Math.round(timeline.xOf(zone.start_ns))), end = Math.min(timeline.width, Math.round(timeline.xOf(zone.end_ns ?? now)));
+		const x = Math.max(gutter, Math.round(timeline.xOf(zone.start_ns)));
+		const end = Math.min(timeline.width, Math.round(timeline.xOf(zone.end_ns ?? now)));
 		if (end <= gutter || x >= timeline.width || y < top - row || y > timeline.height)
 			continue;
-		const dim = timeline.find && !timeline.found.has(zone.name), colour = dim ? themed("line") : fillOf(name.name, name.source);
+		const dim = timeline.find && !timeline.found.has(zone.name);
+		const colour = dim ? themed("line") : fillOf(name.name, name.source);
 		ink.fillStyle = zone.end_ns ? colour : hatched(ink, colour);
 		ink.fillRect(x, y, Math.max(1, end - x), 15);
 		const text = end - x >= 26 && !dim ? fitted(timeline, zone.name, end - x - 8) : "";
@@ -62,13 +72,22 @@ export function drawOpen(timeline, places, { gutter, top, row }) {
 	}
 }
 
-/** Steps as dashed lines, marks as flags under the ruler. @param {any} timeline @param {{gutter: number, top: number}} sizes */
+/**
+ * Steps as dashed lines, marks as flags under the ruler.
+ * @param {any} timeline
+ * @param {{gutter: number, top: number}} sizes
+ */
 export function drawMarks(timeline, { gutter, top }) {
 	const { source, ink, view } = timeline;
 	if (!source.overlay)
 		return;
 	const { steps, marks } = source.overlay(view.t0, view.t1);
-	const line = (/** @type {number} */ x) => { ink.beginPath(); ink.moveTo(x, top); ink.lineTo(x, timeline.height); ink.stroke(); };
+	const line = (/** @type {number} */ x) => {
+		ink.beginPath();
+		ink.moveTo(x, top);
+		ink.lineTo(x, timeline.height);
+		ink.stroke();
+	};
 	ink.lineWidth = 1;
 	ink.strokeStyle = themed("muted");
 	ink.globalAlpha = 0.55;
@@ -80,7 +99,8 @@ export function drawMarks(timeline, { gutter, top }) {
 	ink.globalAlpha = 1;
 	let free = gutter;
 	for (const one of marks) {
-		const x = Math.round(timeline.xOf(one.t)) + 0.5, text = one.text && one.text !== one.name ? `${one.name}: ${one.text}` : one.name;
+		const x = Math.round(timeline.xOf(one.t)) + 0.5;
+		const text = one.text && one.text !== one.name ? `${one.name}: ${one.text}` : one.name;
 		if (x < gutter || x > timeline.width)
 			continue;
 		ink.strokeStyle = themed("accent");
@@ -133,9 +153,16 @@ export class Follow {
 
 	move() {
 		// Not quite to now: what ends at the edge has just come, and nothing is missing between it and the edge.
-		const { timeline } = this, now = timeline.source.now() - Math.min(600, 100 + (timeline.source.delay() ?? 100)) * 1e6, span = this.span ?? Math.min(Math.max(now, 1e6), WINDOW);
-		const t1 = Math.max(now, span), t0 = Math.max(0, t1 - span);
-		if (Math.abs(t1 - timeline.view.t1) / timeline.nsPerPixel < 0.5 && Math.abs(t0 - timeline.view.t0) / timeline.nsPerPixel < 0.5 && !timeline.dirty)
+		const { timeline } = this;
+		const now = timeline.source.now() - Math.min(600, 100 + (timeline.source.delay() ?? 100)) * 1e6;
+		const span = this.span ?? Math.min(Math.max(now, 1e6), WINDOW);
+		const t1 = Math.max(now, span);
+		const t0 = Math.max(0, t1 - span);
+		if (
+			Math.abs(t1 - timeline.view.t1) / timeline.nsPerPixel < 0.5 &&
+			Math.abs(t0 - timeline.view.t0) / timeline.nsPerPixel < 0.5 &&
+			!timeline.dirty
+		)
 			return;
 		timeline.view = { t0, t1: Math.max(t1, t0 + 100) };
 		timeline.changed();

@@ -10,8 +10,10 @@ import { el } from "./util.js";
 
 export class Timeline {
 	/**
-	 * @param {HTMLElement} host @param {import("./source.js").Source} source
-	 * @param {{onselect: (zone: Zone|null) => void, onview: () => void, onrange: (range: {t0: number, t1: number}) => void}} hooks
+	 * @param {HTMLElement} host
+	 * @param {import("./source.js").Source} source
+	 * @param {{onselect: (zone: Zone|null) => void, onview: () => void, onrange: (range: {t0: number, t1: number}) =>
+	 * void}} hooks
 	 */
 	constructor(host, source, hooks) {
 		this.host = host;
@@ -56,7 +58,8 @@ export class Timeline {
 	}
 
 	resize() {
-		const scale = window.devicePixelRatio || 1, box = this.host.getBoundingClientRect();
+		const scale = window.devicePixelRatio || 1;
+		const box = this.host.getBoundingClientRect();
 		this.width = Math.max(GUTTER + 50, box.width);
 		this.height = Math.max(100, box.height);
 		for (const canvas of [this.picture, this.over]) {
@@ -82,19 +85,31 @@ export class Timeline {
 
 	// ---- geometry
 
-	get plot() { return this.width - GUTTER; }
-	get nsPerPixel() { return (this.view.t1 - this.view.t0) / this.plot; }
+	get plot() {
+		return this.width - GUTTER;
+	}
+	get nsPerPixel() {
+		return (this.view.t1 - this.view.t0) / this.plot;
+	}
 	/** @param {number} t */
-	xOf(t) { return GUTTER + (t - this.view.t0) / this.nsPerPixel; }
+	xOf(t) {
+		return GUTTER + (t - this.view.t0) / this.nsPerPixel;
+	}
 	/** @param {number} x */
-	timeAt(x) { return this.view.t0 + (x - GUTTER) * this.nsPerPixel; }
+	timeAt(x) {
+		return this.view.t0 + (x - GUTTER) * this.nsPerPixel;
+	}
 
 	/** @param {number} t0 @param {number} t1 */
 	show(t0, t1) {
-		const least = 100, most = this.meta.end * 1.02;
+		const least = 100;
+		const most = this.meta.end * 1.02;
 		let span = Math.min(Math.max(t1 - t0, least), most);
 		let from = (t0 + t1) / 2 - span / 2;
-		from = Math.min(Math.max(from, -0.01 * this.meta.end), Math.max(this.meta.end * 1.01 - span, -0.01 * this.meta.end));
+		from = Math.min(
+			Math.max(from, -0.01 * this.meta.end),
+			Math.max(this.meta.end * 1.01 - span, -0.01 * this.meta.end),
+		);
 		this.view = { t0: from, t1: from + span };
 		this.follow?.set(false);
 		this.changed();
@@ -118,9 +133,15 @@ export class Timeline {
 		this.show(this.view.t0 + by, this.view.t1 + by);
 	}
 
-	fit() { this.show(0, this.meta.end); }
+	fit() {
+		this.show(0, this.meta.end);
+	}
 
-	/** Shows a zone with some room around it. @param {Zone} zone @param {boolean} [near] */
+	/**
+	 * Shows a zone with some room around it.
+	 * @param {Zone} zone
+	 * @param {boolean} [near]
+	 */
 	reveal(zone, near = false) {
 		const outside = zone.start < this.view.t0 || zone.start + zone.duration > this.view.t1;
 		if (near || outside || zone.duration / this.nsPerPixel < 2) {
@@ -130,7 +151,8 @@ export class Timeline {
 		}
 		const place = placesOf(this).find((p) => p.lane?.id === zone.lane);
 		if (place) {
-			const y = place.y + zone.row * ROW, room = this.height - TOP;
+			const y = place.y + zone.row * ROW;
+			const room = this.height - TOP;
 			if (y < this.scroll || y + 2 * ROW > this.scroll + room)
 				this.scrollTo(y - room / 3);
 		}
@@ -150,7 +172,10 @@ export class Timeline {
 		this.changed();
 	}
 
-	/** Finds names; the rest is dimmed. @param {string} text */
+	/**
+	 * Finds names; the rest is dimmed.
+	 * @param {string} text
+	 */
 	search(text) {
 		this.find = text.toLowerCase();
 		this.found = new Set();
@@ -163,16 +188,25 @@ export class Timeline {
 
 	// ---- tiles
 
-	/** Tiles of the view at its level, and what each of them may paint; a missing one is taken from its nearest ancestor that is here, or from finer ones. */
+	/**
+	 * Tiles of the view at its level, and what each of them may paint; a missing one is taken from its nearest ancestor
+	 * that is here, or from finer ones.
+	 */
 	tiles() {
-		const level = levelFor(this.nsPerPixel), span = tileSpan(level);
-		const first = Math.max(0, Math.floor(this.view.t0 / span)), last = Math.max(first, Math.floor(this.view.t1 / span));
+		const level = levelFor(this.nsPerPixel);
+		const span = tileSpan(level);
+		const first = Math.max(0, Math.floor(this.view.t0 / span));
+		const last = Math.max(first, Math.floor(this.view.t1 / span));
 		/** @type {[number, number][]} */ const wanted = [];
 		/** @type {{tile: import("./source.js").Tile, t0: number, t1: number}[]} */ const tiles = [];
 		for (let i = first; i <= last; i++) {
 			const found = this.substitutes(level, i);
 			for (const tile of found)
-				tiles.push({ tile, t0: found.length > 1 ? tile.t0 : i * span, t1: found.length > 1 ? tile.t0 + tileSpan(tile.level) : (i + 1) * span });
+				tiles.push({
+					tile,
+					t0: found.length > 1 ? tile.t0 : i * span,
+					t1: found.length > 1 ? tile.t0 + tileSpan(tile.level) : (i + 1) * span,
+				});
 			wanted.push([level, i]);
 		}
 		const whole = levelFor(this.meta.end / this.plot);
@@ -185,13 +219,20 @@ export class Timeline {
 		return tiles;
 	}
 
-	/** The tile, or what is nearest to it. @param {number} level @param {number} index @returns {import("./source.js").Tile[]} */
+	/**
+	 * The tile, or what is nearest to it.
+	 * @param {number} level
+	 * @param {number} index
+	 * @returns {import("./source.js").Tile[]}
+	 */
 	substitutes(level, index) {
 		const exact = this.source.get(level, index);
 		if (exact)
 			return [exact];
 		for (let down = 1; down <= 2; down++) {
-			const parts = Array.from({ length: 2 ** down }, (_, k) => this.source.get(level - down, index * 2 ** down + k));
+			const parts = Array.from({ length: 2 ** down }, (_, k) =>
+				this.source.get(level - down, index * 2 ** down + k),
+			);
 			if (level >= down && parts.every(Boolean))
 				return /** @type {any} */ (parts);
 		}

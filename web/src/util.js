@@ -1,14 +1,25 @@
 // Numbers as people read them, and DOM without markup: names are data, so text is set, never parsed.
 
-const UNITS = [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
+const UNITS = [
+	[1, "ns"],
+	[1e3, "µs"],
+	[1e6, "ms"],
+	[1e9, "s"],
+];
 
-/** Three digits: @param {number} value */
+/**
+ * Three digits:
+ * @param {number} value
+ */
 function digits(value) {
 	const size = Math.abs(value);
 	return value.toFixed(size >= 99.95 || value === 0 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
-/** 84.9 µs. @param {number|null|undefined} ns */
+/**
+ * 84.9 µs.
+ * @param {number|null|undefined} ns
+ */
 export function duration(ns) {
 	if (ns === null || ns === undefined || Number.isNaN(ns))
 		return "–";
@@ -22,27 +33,38 @@ export function duration(ns) {
 	return unit[0] === 1 ? `${Math.round(ns)} ns` : `${digits(ns / unit[0])} ${unit[1]}`;
 }
 
-/** 4:34 for a run. @param {number} ns */
+/**
+ * 4:34 for a run.
+ * @param {number} ns
+ */
 export function clock(ns) {
 	const seconds = Math.floor(ns / 1e9);
 	if (seconds < 60)
 		return duration(ns);
 	const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
-	const hours = Math.floor(seconds / 3600), minutes = Math.floor(seconds / 60) % 60;
+	const hours = Math.floor(seconds / 3600);
+	const minutes = Math.floor(seconds / 60) % 60;
 	return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
 
-/** 20,787. @param {number|null|undefined} value */
+/**
+ * 20,787.
+ * @param {number|null|undefined} value
+ */
 export function count(value) {
 	return value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
 }
 
-/** Decimal: 2.97 GB. @param {number|null|undefined} value */
+/**
+ * Decimal: 2.97 GB.
+ * @param {number|null|undefined} value
+ */
 export function bytes(value) {
 	if (value === null || value === undefined)
 		return "–";
 	const units = ["B", "kB", "MB", "GB", "TB"];
-	let at = 0, left = value;
+	let at = 0;
+	let left = value;
 	while (Math.abs(left) >= 999.5 && at < units.length - 1) {
 		left /= 1000;
 		at++;
@@ -50,18 +72,26 @@ export function bytes(value) {
 	return at ? `${digits(left)} ${units[at]}` : `${Math.round(left)} B`;
 }
 
-/** Of a share: 16 %. @param {number|null|undefined} share */
+/**
+ * Of a share: 16 %.
+ * @param {number|null|undefined} share
+ */
 export function percent(share) {
 	if (share === null || share === undefined || !Number.isFinite(share))
 		return "–";
-	const value = share * 100, size = Math.abs(value);
+	const value = share * 100;
+	const size = Math.abs(value);
 	return `${size >= 9.95 ? value.toFixed(0) : size >= 0.995 ? value.toFixed(1) : size ? value.toFixed(2) : "0"} %`;
 }
 
 /** @param {{t0: number, t1: number}} range */
 export const rangeText = (range) => `${duration(range.t0)} – ${duration(range.t1)}`;
 
-/** A value of a metric by its unit. @param {number|null|undefined} value @param {string} unit */
+/**
+ * A value of a metric by its unit.
+ * @param {number|null|undefined} value
+ * @param {string} unit
+ */
 export function measure(value, unit) {
 	if (value === null || value === undefined)
 		return "–";
@@ -77,7 +107,9 @@ export function measure(value, unit) {
 
 /**
  * An element. Attributes by name; `text` for its text, `class`, and on… for listeners.
- * @param {string} tag @param {Record<string, any>} [props] @param {...(Node|string|null|undefined|false)} children
+ * @param {string} tag
+ * @param {Record<string, any>} [props]
+ * @param {...(Node|string|null|undefined|false)} children
  * @returns {any}
  */
 export function el(tag, props = {}, ...children) {
@@ -105,7 +137,10 @@ export function clear(node) {
 
 export const SOURCES = ["c", "python", "line", "torch", "device"];
 
-/** FNV-1a; picks one of three shades. @param {string} name */
+/**
+ * FNV-1a; picks one of three shades.
+ * @param {string} name
+ */
 function hash(name) {
 	let value = 0x811c9dc5;
 	for (let i = 0; i < name.length; i++)
@@ -116,7 +151,10 @@ function hash(name) {
 /** @type {Map<string, string>} */
 let variables = new Map();
 
-/** A custom property of the theme; canvases read it. @param {string} name */
+/**
+ * A custom property of the theme; canvases read it.
+ * @param {string} name
+ */
 export function themed(name) {
 	let value = variables.get(name);
 	if (value === undefined) {
@@ -146,12 +184,29 @@ export function swatch(source, name = "") {
 
 /** The words beside the colours. */
 export function legend() {
-	return el("div", { class: "legend", "aria-label": "Colours of sources" },
-		...SOURCES.map((source) => el("span", {}, swatch(source), source)));
+	return el(
+		"div",
+		{ class: "legend", "aria-label": "Colours of sources" },
+		...SOURCES.map((source) => el("span", {}, swatch(source), source)),
+	);
 }
 
-/** A page for what was not recorded. @param {string} what @param {string} how @param {string} [command] */
+/**
+ * A page for what was not recorded.
+ * @param {string} what
+ * @param {string} how
+ * @param {string} [command]
+ */
 export function nothing(what, how, command) {
-	return el("div", { class: "page" }, el("div", { class: "nothing" }, el("b", { text: what }), el("span", { text: how }),
-		command ? el("p", {}, el("code", { text: command })) : null));
+	return el(
+		"div",
+		{ class: "page" },
+		el(
+			"div",
+			{ class: "nothing" },
+			el("b", { text: what }),
+			el("span", { text: how }),
+			command ? el("p", {}, el("code", { text: command })) : null,
+		),
+	);
 }
