@@ -28,11 +28,12 @@ const found = (key, value) => console.log(JSON.stringify({ key, value }));
 
 /** Whether the timeline holds colours of zones, not only of its frame. */
 const isDrawn = () => {
+	/** @type {HTMLCanvasElement|null} */
 	const canvas = document.querySelector(".stage canvas");
 	const colours = new Set();
 	if (!canvas?.width)
 		return false;
-	const { data } = canvas.getContext("2d").getImageData(140, 30, canvas.width - 150, 300);
+	const { data } = /** @type {any} */ (canvas.getContext("2d")).getImageData(140, 30, canvas.width - 150, 300);
 	for (let i = 0; i < data.length; i += 16)
 		colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
 	return colours.size > 4;
@@ -41,10 +42,12 @@ const isDrawn = () => {
 /** Milliseconds a frame while the mouse does something again and again. */
 async function frames(move) {
 	await page.evaluate(() => {
-		const seen = (window.benchFrames = []);
+		/** @type {number[]} */
+		const seen = [];
+		/** @type {any} */ (window).benchFrames = seen;
 		const next = (at) => {
 			seen.push(at);
-			if (window.benchFrames === seen)
+			if (/** @type {any} */ (window).benchFrames === seen)
 				requestAnimationFrame(next);
 		};
 		requestAnimationFrame(next);
@@ -52,8 +55,8 @@ async function frames(move) {
 	for (let i = 0, end = Date.now() + SECONDS * 1000; Date.now() < end; i++)
 		await move(i);
 	const seen = await page.evaluate(() => {
-		const all = window.benchFrames;
-		window.benchFrames = null;
+		const all = /** @type {any} */ (window).benchFrames;
+		/** @type {any} */ (window).benchFrames = null;
 		return all;
 	});
 	return (seen.at(-1) - seen[0]) / (seen.length - 1);

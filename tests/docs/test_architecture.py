@@ -14,7 +14,7 @@ DEFINED = {".c": r"^(?:[a-z][\w *]*[ *]){name}(?:\(|\[\] =)", ".h": r"^(?:#defin
 
 def test_the_walk_goes_from_the_macro_to_the_pixel():
     assert STOPS[0] == ("include/kymo/kymo.h", "KYMO_SCOPE")
-    assert ("web/src/timeline-draw.js", "drawZones") in STOPS
+    assert ("web/src/timeline/draw.js", "drawZones") in STOPS
     assert len(STOPS) > 30
 
 

@@ -1,4 +1,4 @@
-// Opens reports in headless Chromium and tells what it saw, as JSON on stdout; test_*.py say what must be.
+// Opens reports in headless Chromium and prints what it saw as JSON on stdout; test_*.py check it.
 //   node driver.mjs PLAYWRIGHT CHROMIUM CHECK REPORT SCREENSHOTS
 import { createRequire } from "node:module";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -24,6 +24,7 @@ const context = await browserType.launchPersistentContext(profile, {
 	],
 });
 const page = await context.newPage();
+/** @type {{errors: string[], requests: string[]}} */
 const seen = { errors: [], requests: [] };
 page.on("console", (m) => {
 	if (["error", "warning"].includes(m.type()))
@@ -45,7 +46,7 @@ const colours = (selector) =>
 		const canvas = document.querySelector(s);
 		if (!canvas || !canvas.width)
 			return 0;
-		const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+		const data = /** @type {any} */ (canvas.getContext("2d")).getImageData(0, 0, canvas.width, canvas.height).data;
 		const set = new Set();
 		for (let i = 0; i < data.length; i += 16)
 			set.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
@@ -62,12 +63,12 @@ const dark = async (on) => {
 		await page.keyboard.press("t");
 	await page.waitForTimeout(150);
 };
-/** What the minimap says is in view, in ns. */
+/** Whether the page scrolls sideways, and whether its main part scrolls. */
 const overflow = () =>
-	page.evaluate(() => [
-		document.documentElement.scrollWidth > innerWidth,
-		document.querySelector("main").scrollHeight > document.querySelector("main").clientHeight + 1,
-	]);
+	page.evaluate(() => {
+		const main = /** @type {HTMLElement} */ (document.querySelector("main"));
+		return [document.documentElement.scrollWidth > innerWidth, main.scrollHeight > main.clientHeight + 1];
+	});
 const picture = (selector) => page.evaluate((s) => document.querySelector(s).toDataURL().length, selector);
 
 async function open() {
@@ -101,7 +102,6 @@ const checks = {
 		await tab("timeline");
 		out.timeline = await colours(".stage canvas");
 		await shot("timeline-full-dark");
-		const view = () => page.evaluate(() => document.title && window.__kymoView?.());
 		const before = await picture(".stage canvas");
 		await page.mouse.move(700, 300);
 		for (let i = 0; i < 8; i++)
@@ -160,8 +160,7 @@ const checks = {
 		out.narrow = [await page.locator(".menu").isVisible(), (await overflow())[0]];
 		return out;
 	},
-	/** Every number of the verdicts is followed, and what is looked for there is read. */
-	/** The Devices tab, and a lane for each queue. */
+	/** The Devices tab, and a track for each queue. */
 	async devices() {
 		const out = { open: await open() };
 		const cells = (label) =>
@@ -195,7 +194,12 @@ const checks = {
 		out.said = await text("p.said");
 		out.red = await page.locator(".uplot canvas").evaluateAll((all) =>
 			all.map((canvas) => {
-				const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+				const { data } = /** @type {any} */ (canvas.getContext("2d")).getImageData(
+					0,
+					0,
+					canvas.width,
+					canvas.height,
+				);
 				let red = 0;
 				for (let i = 0; i < data.length; i += 4)
 					red += data[i + 3] > 128 && data[i] > data[i + 1] + 60 && data[i] > data[i + 2] + 60 ? 1 : 0;
@@ -212,7 +216,7 @@ const checks = {
 	async ranged() {
 		const out = { open: await open() };
 		const end = await page.evaluate(
-			() => JSON.parse(document.getElementById("kymo-data").textContent).run[0].duration_ns,
+			() => JSON.parse(document.getElementById("kymo-data")?.textContent ?? "").run[0].duration_ns,
 		);
 		const cells = () =>
 			page
@@ -236,7 +240,9 @@ const checks = {
 		out.address = await page.evaluate(() => location.hash);
 		return out;
 	},
+	/** Follows every figure of the verdicts and reads the search of the tab that it leads to. */
 	async links() {
+		/** @type {{open: any, links: any[]}} */
 		const out = { open: await open(), links: [] };
 		const links = await page
 			.locator(".verdict h1 a")
@@ -263,13 +269,13 @@ const checks = {
 		const out = { open: await open() };
 		out.names = await page.locator("table[aria-label='Top regions'] tbody td:first-child").allInnerTexts();
 		out.scripts = await page.locator("script").count();
-		out.hacked = await page.evaluate(() => window.hacked ?? null);
+		out.hacked = await page.evaluate(() => /** @type {any} */ (window).hacked ?? null);
 		for (const name of ["timeline", "flame", "metrics"]) {
 			await tab(name);
 			await page.mouse.move(700, 142);
 			await page.waitForTimeout(200);
 		}
-		out.hackedLater = await page.evaluate(() => window.hacked ?? null);
+		out.hackedLater = await page.evaluate(() => /** @type {any} */ (window).hacked ?? null);
 		await shot("hostile");
 		return out;
 	},
@@ -338,13 +344,18 @@ const checks = {
 		await shot("compare-flame-dark");
 		await dark(false);
 		[out.red, out.blue] = await page.evaluate(() => {
-			const canvas = document.querySelector(".stage canvas");
-			const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+			const canvas = /** @type {HTMLCanvasElement} */ (document.querySelector(".stage canvas"));
+			const data = /** @type {any} */ (canvas.getContext("2d")).getImageData(
+				0,
+				0,
+				canvas.width,
+				canvas.height,
+			).data;
 			let red = 0;
 			let blue = 0;
 			for (let i = 0; i < data.length; i += 4) {
-				red += data[i] - data[i + 2] > 60;
-				blue += data[i + 2] - data[i] > 60;
+				red += Number(data[i] - data[i + 2] > 60);
+				blue += Number(data[i + 2] - data[i] > 60);
 			}
 			return [red, blue];
 		});
@@ -372,7 +383,7 @@ const checks = {
 		await page.waitForTimeout(200);
 		out.again = (await names()).length;
 		out.scripts = await page.locator("script").count();
-		out.hacked = await page.evaluate(() => window.hacked ?? null);
+		out.hacked = await page.evaluate(() => /** @type {any} */ (window).hacked ?? null);
 		await page.setViewportSize({ width: 800, height: 700 });
 		await page.waitForTimeout(200);
 		out.narrow = (await overflow())[0];
@@ -392,7 +403,11 @@ const checks = {
 		const read = () =>
 			page.evaluate(() =>
 				Object.fromEntries(
-					[...document.styleSheets[0].cssRules]
+					[
+						.../** @type {Iterable<CSSStyleRule>} */ (
+							/** @type {unknown} */ (document.styleSheets[0].cssRules)
+						),
+					]
 						.filter((r) => r.selectorText === ":root" || r.selectorText === ":root.dark")
 						.map((r) => [
 							r.selectorText,

@@ -28,6 +28,7 @@ const context = await browserType.launchPersistentContext(profile, {
 });
 context.setDefaultTimeout(WAIT);
 const page = await context.newPage();
+/** @type {{errors: string[], requests: string[], refused: string[]}} */
 const seen = { errors: [], requests: [], refused: [] };
 page.on("console", (m) => {
 	if (["error", "warning"].includes(m.type()) && !m.text().startsWith("Canvas2D: Multiple readback"))

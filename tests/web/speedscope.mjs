@@ -30,6 +30,7 @@ const context = await browserType.launchPersistentContext(join(folder, "profile"
  * @param {number} number
  */
 async function look(profile, number) {
+	/** @type {{errors: string[], rows: string[][], text: string}} */
 	const seen = { errors: [], rows: [], text: "" };
 	const page = await context.newPage();
 	const script = join(folder, `profile-${number}.js`);
@@ -39,14 +40,12 @@ async function look(profile, number) {
 		dialog.dismiss();
 	});
 	try {
-		writeFileSync(
-			script,
-			`speedscope.loadFileFromBase64(${JSON.stringify(basename(profile))}, ${JSON.stringify(readFileSync(profile).toString("base64"))})`,
-		);
+		const words = [basename(profile), readFileSync(profile).toString("base64")].map((word) => JSON.stringify(word));
+		writeFileSync(script, `speedscope.loadFileFromBase64(${words.join(", ")})`);
 		await page.goto(`${pathToFileURL(index).href}#view=sandwich&localProfilePath=${script}`);
 		await page.waitForFunction(() => document.querySelectorAll("table tr").length > 1, null, { timeout: 60_000 });
 		seen.rows = await page.evaluate(() =>
-			[...document.querySelectorAll("table tr")].map((row) =>
+			[.../** @type {NodeListOf<HTMLTableRowElement>} */ (document.querySelectorAll("table tr"))].map((row) =>
 				[...row.cells].map((cell) => cell.innerText.trim()),
 			),
 		);
@@ -58,6 +57,7 @@ async function look(profile, number) {
 	return seen;
 }
 
+/** @type {Awaited<ReturnType<typeof look>>[]} */
 const seen = [];
 for (const [number, profile] of profiles.entries())
 	seen.push(await look(profile, number));

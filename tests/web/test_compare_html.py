@@ -38,11 +38,11 @@ def test_the_verdict_comes_first_with_its_interval_and_its_causes(seen):
     assert seen["sides"] == ["A train-400 400 steps", "B train-400-300-7 400 steps"]
 
 
-def test_throughput_memory_and_what_could_have_been_seen_are_figures(seen):
+def test_throughput_memory_and_the_detectable_change_are_figures(seen):
     assert [figure.split("\n")[0] for figure in seen["figures"]] == [
-        "Step, mean", "Steps per second", "Peak memory", "Differ", "Could have seen"]
+        "Step, mean", "Steps per second", "Peak memory", "Significant", "Detectable"]
     assert seen["figures"][1:] == ["Steps per second\n114 → 103× 0.902", "Peak memory\n2.87 GB → 2.87 GB× 1.000",
-                                   "Differ\n3of 27 tested", "Could have seen\n15 %of a step"]
+                                   "Significant\n3of 27 tested", "Detectable\n15 %of a step"]
     assert seen["footer"].startswith("A 56,432 zones and steps · none lost\nB 56,440 zones and steps · none lost\n")
 
 
@@ -69,7 +69,7 @@ def test_the_flame_graph_is_red_and_blue_and_is_searched(seen):
     assert seen["flame"] > 10 and seen["red"] > 500 and seen["blue"] > 100
     assert seen["found"] == "5.9 % in 2 frames" and seen["dimmed"] and seen["back"]
     assert seen["tip"].startswith("fetch_batch (python): 9.55 ms in A, 9.55 ms in B, ")
-    assert seen["tip"].endswith("(cannot be told from noise)") and seen["said"].startswith("Dataset.__getitem__ (python): ")
+    assert seen["tip"].endswith("(not significant)") and seen["said"].startswith("Dataset.__getitem__ (python): ")
 
 
 def test_the_address_holds_what_is_shown(seen):
@@ -99,7 +99,7 @@ def test_what_cannot_be_compared_is_said_on_the_page(pages, sides):
     done = pages.kymo("compare", sides[0], pages.recording("spread"), "-f", "html", "-o", path)
     assert done.returncode == 1 and "\nkymo compare: cannot compare: A is a recording of train.py" in done.stderr
     seen = pages.look("refused", path)
-    assert seen["verdict"] == "These cannot be compared." and seen["tables"] == 0
+    assert seen["verdict"] == "These recordings are not comparable." and seen["tables"] == 0
     assert seen["because"].startswith("Because: A is a recording of train.py, B (") and seen["errors"] == []
 
 

@@ -56,7 +56,7 @@ def test_the_page_waits_with_the_line_to_type(running):
     waits, _ = running
     assert waits["title"] == "Waiting for a program"
     assert waits["line"] == "kymo run -- python train.py"
-    assert re.match(r"Listening on 127\.0\.0\.1:\d+\s+Looking in .*/live\s+kymo \d", waits["footer"])
+    assert re.match(r"Listening on 127\.0\.0\.1:\d+\s+Watching .*/live\s+kymo \d", waits["footer"])
     assert waits["tabs"] == 0
 
 
@@ -133,7 +133,7 @@ def test_a_range_is_for_every_tab(running, page):
     page.says(".bar", "Selected range")
     page.drawn()
     page.tab("overview")
-    page.says(".verdict.ranged h1", r"^[\d.]+ m?s – [\d.]+ m?s: [\d,]+ steps?, .* at the median \(whole run: .*\)\.$")
+    page.says(".verdict.ranged h1", r"^[\d.]+ m?s – [\d.]+ m?s: [\d,]+ steps?, median .* \(whole run: .*\)\.$")
     page.says("table[aria-label='Top regions'] thead", "% range")
     assert re.match(r"Steps\s+[\d,]+of [\d,]+", page.text(".figures"))
     page.shot("live-overview-range-dark")
@@ -158,12 +158,12 @@ def test_two_ranges_are_compared_in_the_flame_graph(running, page):
     whole = f"[...{other}.options].find((o) => o.textContent === 'with the whole run').value"
     page.choose("select[aria-label='Compare with']", page.js(whole))
     page.says(".bar", "time per second, here − there")
-    page.says(".tested", "^Not tested against noise: .* kymo compare tests what differs between recordings\\.$")
-    page.says(".bar .legend", "▲ more itself\\s+▼ less itself")
+    page.says(".tested", "^Not tested for significance: .* kymo compare tests differences between recordings\\.$")
+    page.says(".bar .legend", "▲ more self time\\s+▼ less self time")
     page.drawn()
     page.press("ArrowDown")
     page.press("ArrowDown")
-    page.says("[aria-live]", r"\(c\): .* a second there, .* here, [+−±].*; itself ")
+    page.says("[aria-live]", r"\(c\): .* per second there, .* here, [+−±].*; self ")
     page.shot("live-flame-ranges-dark")
     assert re.search(r"[?&]vs=0-\d+", page.js("location.hash"))
     page.press("Escape")  # the comparison goes first, then the range
@@ -243,7 +243,7 @@ def test_two_recordings_are_compared(running, page):
     page.choose("#pick-a", first)
     page.until(f"document.querySelector('#pick-a').value === '{first}'")
     page.choose("#pick-b", second)
-    assert "95 % interval" in page.says(".compared", "95 % interval|cannot be compared")
+    assert "95 % interval" in page.says(".compared", "95 % interval|not comparable")
     page.shot("live-compare-light")
 
 

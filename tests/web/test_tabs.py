@@ -48,7 +48,7 @@ def show(viewer, page):
 def test_sql_without_rows_says_so_with_the_time_and_keeps_the_heads(show, page):
     show("made", "sql", "?q=" + "FROM trace.marks WHERE false".replace(" ", "%20"))
     assert page.says(".status", r"^0 rows in [\d.]+ .?s · ")
-    assert page.says(".results", r"0 rows in [\d.]+ .?s: the query ran, and nothing in this recording matches it\.$")
+    assert page.says(".results", r"0 rows in [\d.]+ .?s: no row of this recording matches\.$")
     assert page.texts(".results th")[:3] == ["ts_ns", "name", "text"]
     page.click(".tools >> text=Chart")
     assert page.says(".results", "^0 rows in")
@@ -70,10 +70,10 @@ def with_modules(viewer, memory):
 def test_torch_without_device_memory_says_why_and_what_records_it(viewer, page):
     page.open(with_modules(viewer, None) + "#/torch")
     assert page.texts("table[aria-label='Torch modules'] tbody td")[-1] == "–"
-    assert re.search(r"torch used none in this run\. .* kymo run --memory -- python train\.py\.$", page.text(".card"))
+    assert re.search(r"torch used no CUDA device in this run\. .* kymo run --memory -- python train\.py$", page.text(".card"))
     page.open(with_modules(viewer, 12.5) + "#/torch")
     page.says("table[aria-label='Torch modules'] tbody", "12.5 MB$")
-    assert "torch used none" not in page.text(".card")
+    assert "torch used no CUDA device" not in page.text(".card")
     page.open(viewer.url)
 
 
@@ -92,7 +92,7 @@ def test_memory_says_since_when_it_has_grown_and_all_charts_show_the_same_time(s
 def test_devices_follow_the_selected_range(show, page, viewer):
     at = json.loads(viewer.query(viewer.folder / "device", "SELECT first_ns FROM device.queues WHERE queue = 'queue 0'"))[0]["first_ns"]
     show("device", "devices", f"?t0={at + 2_000_000}&t1={at + 35_000_000}")  # from 12 to 45 of what gaps.c tells
-    page.says("main", r"Queues\s*in the selected range, [\d.]+ m?s – [\d.]+ m?s; busy, and what the gaps")
+    page.says("main", r"Queues\s*selected range, [\d.]+ m?s – [\d.]+ m?s; utilisation, with idle time")
     rows = page.js("""[...document.querySelectorAll("table[aria-label='Queues'] tbody tr")]
         .map((r) => [...r.cells].map((c) => c.innerText))""")
     # busy, idle, share, overlap, operations, gaps, the longest, and by cause: late, synchronisation, dependency, launch
@@ -103,9 +103,9 @@ def test_devices_follow_the_selected_range(show, page, viewer):
     assert page.texts("table[aria-label='Launches'] tbody td:nth-child(5)") == ["3", "2"]  # that begin in it
     assert page.count("table[aria-label='Models']") == 0
     show("device", "devices", "?t0=0&t1=1000")
-    page.says("main", "^No operation of a device ran in this range")
+    page.says("main", "^No device operation ran in this range")
     show("device", "devices")
-    page.says("main", r"Queues\s*busy, and")
+    page.says("main", r"Queues\s*utilisation, with")
     assert page.texts("table[aria-label='Queues'] tbody td:nth-child(7)") == ["7", "2", "3"]
 
 
@@ -140,7 +140,7 @@ def test_what_is_known_in_part_is_no_null_and_no_empty_box(show, page):
     texts = page.texts("#pick-b option")
     assert [text for text in texts if text.endswith("packed.kymo")] and not [text for text in texts if "null" in text]
     page.js("location.hash = location.hash.replace('/compare', '/streams')")
-    page.says("main", "What recording cost")
+    page.says("main", "Overhead of recording")
     assert "Zones in this file" not in page.text("main")
 
 
@@ -191,7 +191,7 @@ def test_nothing_is_told_to_the_console_on_any_tab(show, page):
             show(name, tab, "?t0=1000&t1=2000" if name == "device" else "")
         show(name, "overview")
         page.js("location.hash = location.hash.replace('/overview', '/streams')")
-        page.says("main", "What recording cost")
+        page.says("main", "Overhead of recording")
     page.press("t")
     page.press("t")
     seen = page.seen()

@@ -1,8 +1,9 @@
-// The one module that speaks to the server; docs/api.md says what it may ask.
+// Requests to the server; docs/api.md describes them.
+import { queryText } from "./format.js";
 
-/** What a person reads: what failed and what to do. */
+/** What failed, and what to do. */
 export class ApiError extends Error {
-	/** @param {string} what @param {string|null} hint @param {number} status 0: no answer at all */
+	/** @param {string} what @param {string|null} hint @param {number} status 0: no answer */
 	constructor(what, hint, status) {
 		super(what);
 		this.hint = hint;
@@ -10,11 +11,8 @@ export class ApiError extends Error {
 	}
 }
 
-/** @param {string} path @param {Record<string, any>} params those that are null or undefined are left out */
-export function address(path, params = {}) {
-	const given = Object.entries(params).filter(([, value]) => value !== null && value !== undefined);
-	return `/api/${path}${given.length ? `?${given.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&")}` : ""}`;
-}
+/** @param {string} path @param {Record<string, any>} [params] */
+export const address = (path, params = {}) => `/api/${path}${queryText(params)}`;
 
 /** @param {Response} answer */
 async function refusal(answer) {
@@ -32,9 +30,9 @@ async function ask(url, options) {
 	try {
 		answer = await fetch(url, options);
 	} catch (why) {
-		if (/** @type {any} */ (why).name === "AbortError")
+		if (/** @type {Error} */ (why).name === "AbortError")
 			throw why;
-		throw new ApiError("kymo serve does not answer", "Start it again; this page goes on by itself.", 0);
+		throw new ApiError("kymo serve does not answer", "Start it again; this page then reconnects.", 0);
 	}
 	if (!answer.ok)
 		throw await refusal(answer);
@@ -57,12 +55,12 @@ export const post = (path, body, signal) =>
 export const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
 
 /**
- * Server-sent events that come back by themselves.
+ * Server-sent events; reconnects.
  * @param {string} path
  * @param {Record<string, any>} params
  * @param {Record<string, (data: any) => void>} handlers
  * @param {(there: boolean) => void} onserver
- * @returns {() => void} ends it
+ * @returns {() => void} closes the connection
  */
 export function listen(path, params, handlers, onserver) {
 	/** @type {EventSource|null} */ let events = null;
@@ -74,9 +72,9 @@ export function listen(path, params, handlers, onserver) {
 		made.onopen = () => onserver(true);
 		made.onerror = () => {
 			onserver(false);
-			// A refusal closes it for good; a lost connection is tried again by the browser.
+			// The browser reconnects after a lost connection, but not after a refusal.
 			if (made.readyState === EventSource.CLOSED && !ended)
-				timer = setTimeout(start, 2000);
+				timer = window.setTimeout(start, 2000);
 		};
 		for (const [name, act] of Object.entries(handlers))
 			made.addEventListener(name, (e) => act(JSON.parse(/** @type {MessageEvent} */ (e).data)));

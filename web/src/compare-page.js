@@ -1,14 +1,16 @@
-// The page of `kymo compare -f html`: one tab, and a frame that speaks of two recordings.
+// The page of `kymo compare -f html`: one tab, and a header and footer for two recordings.
+import { el } from "./dom.js";
+import { count } from "./format.js";
+import { completed } from "./document.js";
 import { Shell } from "./shell.js";
-import { count, el } from "./util.js";
+import { NO_SOURCE } from "./no-source.js";
 import { compare } from "./views/compare.js";
+
+/** @import { ComparedRun, Comparison } from "./types.js" */
 
 class CompareShell extends Shell {
 	header() {
-		const { runs } = this.source.data().compare;
-		const one = runs[0];
-		const button = (/** @type {string} */ label, /** @type {string} */ text, /** @type {() => void} */ onclick) =>
-			el("button", { class: "button", "aria-label": label, title: label, text, onclick });
+		const { program, command } = this.comparison().runs[0];
 		this.select = el(
 			"select",
 			{ class: "menu", hidden: true, "aria-label": "View" },
@@ -19,42 +21,49 @@ class CompareShell extends Shell {
 			"header",
 			{},
 			el("span", { class: "logo", text: "kymo" }),
-			el("span", { class: "run", title: one.command }, el("span", { class: "program", text: one.program })),
+			el("span", { class: "run", title: command }, el("span", { class: "program", text: program })),
 			this.nav,
-			button("Dark or light", "◐", () => this.toggleTheme()),
-			button("Keys", "?", () => this.help.showModal()),
+			...this.buttons(),
 		);
 	}
 
-	/** What each side lost: a comparison of holes is none. */
-	losses() {
-		const { runs } = this.source.data().compare;
-		return [
-			...["a", "b"].map((side) => {
-				const mine = runs.filter((/** @type {any} */ r) => r.side === side);
-				const sum = (/** @type {string} */ key) =>
-					mine.reduce((/** @type {number} */ n, /** @type {any} */ r) => n + (r[key] ?? 0), 0);
-				const lost = sum("zones_lost");
-				return el(
-					"span",
-					{ class: lost ? "warn" : undefined },
-					`${side.toUpperCase()} `,
-					el("b", { text: count(sum("zones")) }),
-					" zones and steps",
-					lost ? ` · ▲ ${count(lost)} lost` : " · none lost",
-				);
-			}),
-			el("span", { class: "detail", text: "Made by kymo compare; opens offline" }),
-		];
+	/** @returns {Comparison} */
+	comparison() {
+		return /** @type {Comparison} */ (this.source.data().compare);
 	}
 
 	fillFooter() {
-		this.foot.replaceChildren(...this.losses());
+		this.foot.replaceChildren(
+			this.zonesOf("a"),
+			this.zonesOf("b"),
+			el("span", { class: "detail", text: "Written by kymo compare; needs no network" }),
+		);
+	}
+
+	/**
+	 * How many zones one side has, and how many it lost.
+	 * @param {"a"|"b"} side
+	 */
+	zonesOf(side) {
+		const runs = this.comparison().runs.filter((run) => run.side === side);
+		const sum = (/** @type {"zones"|"zones_lost"} */ key) =>
+			runs.reduce((/** @type {number} */ n, /** @type {ComparedRun} */ run) => n + (run[key] ?? 0), 0);
+		const lost = sum("zones_lost");
+		return el(
+			"span",
+			{ class: lost ? "warn" : undefined },
+			`${side.toUpperCase()} `,
+			el("b", { text: count(sum("zones")) }),
+			" zones and steps",
+			lost ? ` · ▲ ${count(lost)} lost` : " · none lost",
+		);
 	}
 }
 
-/** @param {HTMLElement} root @param {any} doc */
+/** @param {HTMLElement} root @param {Comparison} doc */
 export function showComparison(root, doc) {
-	new CompareShell(root, { data: () => ({ compare: doc, run: { program: doc.runs[0].program } }) }, [compare]);
+	const { program } = doc.runs[0];
+	const data = completed({ run: [{ program, duration_ns: 0 }], compare: doc });
+	new CompareShell(root, { ...NO_SOURCE, data: () => data }, [compare]);
 	root.setAttribute("data-ready", "yes");
 }

@@ -1,26 +1,55 @@
-// Flame graph, as an icicle: the root on top, a row of 20 px per depth, children by their time. Search dims the rest;
-// a click zooms, Escape goes back.
-import { clear, count, duration, el, fillOf, labelOf, percent, themed } from "./util.js";
+// Flame graph as an icicle: the root on top, a row of 20 px for each depth, children sorted by time. Search dims the
+// other frames; a click zooms, Escape goes back.
+import { el, inkOf, placeTip, sizeCanvas } from "./dom.js";
+import { count, counted, duration, percent } from "./format.js";
+import { fillOf, labelOf, themed } from "./theme.js";
+
+/** @import { Flame } from "./types.js" */
 
 const ROW = 20;
+const LABEL_LEAST = 30; // px; narrower frames have no text
 const FONT = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
+/** @type {Flame} */
+const NO_FLAME = { label: [], source: [], parent: [], total: [], self: [], unit: "ns" };
+
+/** @type {Record<string, "up"|"down"|"left"|"right">} */
+const ARROWS = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
+
+/**
+ * A text cut to fit, with an ellipsis; "" if less than three characters fit. The first guess is nearly always right, so
+ * few texts are measured.
+ * @param {CanvasRenderingContext2D} ink
+ * @param {string} text
+ * @param {number} room
+ */
+export function shortened(ink, text, room) {
+	const { width } = ink.measureText(text);
+	if (width <= room)
+		return text;
+	let length = Math.min(text.length - 1, Math.floor((room / width) * text.length));
+	while (length >= 3 && ink.measureText(`${text.slice(0, length)}…`).width > room)
+		length--;
+	return length >= 3 ? `${text.slice(0, length)}…` : "";
+}
+
 export class FlameGraph {
-	/** @param {HTMLElement} host @param {{onsay: (text: string) => void}} hooks */
+	/** @param {HTMLElement} host @param {{onfound: (text: string) => void}} hooks */
 	constructor(host, hooks) {
 		this.host = host;
 		this.hooks = hooks;
-		/** @type {import("./source.js").Flame|null} */ this.flame = null;
+		this.flame = NO_FLAME;
 		/** @type {number[][]} */ this.children = [];
 		/** @type {number[]} */ this.zoomed = [0];
 		/** @type {{x: number, y: number, w: number, node: number}[]} */ this.boxes = [];
 		this.find = "";
-		this.hovered = -1;
 		this.focus = 0;
+		this.width = 0;
+		this.height = 0;
 		this.canvas = el("canvas", { role: "img", tabindex: "0", "aria-label": "Flame graph" });
 		this.tip = el("div", { class: "tip", hidden: true });
 		host.append(this.canvas, this.tip);
-		/** @type {CanvasRenderingContext2D} */ this.ink = this.canvas.getContext("2d");
+		this.ink = inkOf(this.canvas);
 		this.observer = new ResizeObserver(() => this.draw());
 		this.observer.observe(host);
 		this.listen();
@@ -30,7 +59,7 @@ export class FlameGraph {
 		this.observer.disconnect();
 	}
 
-	/** @param {import("./source.js").Flame} flame */
+	/** @param {Flame} flame */
 	show(flame) {
 		this.flame = flame;
 		this.children = flame.label.map(() => []);
@@ -45,38 +74,40 @@ export class FlameGraph {
 	/** @param {string} text */
 	search(text) {
 		this.find = text.toLowerCase();
-		if (this.flame)
-			this.hooks.onsay(this.found());
+		if (this.flame !== NO_FLAME)
+			this.hooks.onfound(this.found());
 		this.draw();
 	}
 
 	/** @param {number} node */
 	matches(node) {
-		return Boolean(this.find) && Boolean(this.flame?.label[node].toLowerCase().includes(this.find));
+		return Boolean(this.find) && this.flame.label[node].toLowerCase().includes(this.find);
 	}
 
-	/** "15.4 % in 1 frame"; what lies inside of a match is not counted twice. */
+	/** "15.4 % in 1 frame"; matches inside of a match are not counted. */
 	found() {
-		const flame = this.flame;
-		if (!flame || !this.find)
+		if (!this.find)
 			return "";
 		let total = 0;
 		let frames = 0;
 		const walk = (/** @type {number} */ node) => {
 			if (this.matches(node)) {
-				total += flame.total[node];
+				total += this.flame.total[node];
 				frames++;
 				return;
 			}
 			this.children[node].forEach(walk);
 		};
 		walk(0);
-		if (!frames)
-			return "not found";
-		return `${percent(total / (flame.total[0] || 1))} in ${count(frames)} frame${frames === 1 ? "" : "s"}`;
+		return frames ? `${percent(this.share(total))} in ${counted(frames, "frame")}` : "not found";
 	}
 
-	/** @returns {boolean} whether there was something to go back from */
+	/** @param {number} amount */
+	share(amount) {
+		return amount / (this.flame.total[0] || 1);
+	}
+
+	/** @returns {boolean} false if it was not zoomed */
 	back() {
 		if (this.zoomed.length < 2)
 			return false;
@@ -86,29 +117,24 @@ export class FlameGraph {
 	}
 
 	draw() {
-		const scale = window.devicePixelRatio || 1;
 		const box = this.host.getBoundingClientRect();
 		const ink = this.ink;
 		this.width = Math.max(200, box.width);
 		this.height = Math.max(100, box.height);
-		this.canvas.width = Math.round(this.width * scale);
-		this.canvas.height = Math.round(this.height * scale);
-		this.canvas.style.width = `${this.width}px`;
-		this.canvas.style.height = `${this.height}px`;
-		ink.setTransform(scale, 0, 0, scale, 0, 0);
+		sizeCanvas(this.canvas, this.width, this.height);
 		ink.font = FONT;
 		ink.textBaseline = "middle";
 		ink.fillStyle = themed("bg");
 		ink.fillRect(0, 0, this.width, this.height);
 		this.boxes = [];
-		if (!this.flame)
+		if (this.flame === NO_FLAME)
 			return;
 		const path = [];
 		const top = this.zoomed[this.zoomed.length - 1];
 		for (let node = top; node >= 0; node = this.flame.parent[node])
 			path.unshift(node);
 		path.forEach((node, row) => this.box(node, 0, row, this.width));
-		this.under(top, 0, path.length, this.width);
+		this.boxesUnder(top, 0, path.length, this.width);
 		this.paint();
 	}
 
@@ -118,85 +144,69 @@ export class FlameGraph {
 	}
 
 	/** @param {number} node @param {number} x @param {number} row @param {number} width */
-	under(node, x, row, width) {
-		const flame = /** @type {import("./source.js").Flame} */ (this.flame);
+	boxesUnder(node, x, row, width) {
+		const { total } = this.flame;
 		let left = x;
 		for (const child of this.children[node]) {
-			const w = (flame.total[child] / (flame.total[node] || 1)) * width;
-			if (w < 0.5 || row * ROW > /** @type {number} */ (this.height))
+			const w = (total[child] / (total[node] || 1)) * width;
+			if (w < 0.5 || row * ROW > this.height)
 				continue;
 			this.box(child, left, row, w);
-			this.under(child, left, row + 1, w);
+			this.boxesUnder(child, left, row + 1, w);
 			left += w;
 		}
 	}
 
 	paint() {
-		const flame = /** @type {import("./source.js").Flame} */ (this.flame);
-		const ink = this.ink;
+		const { flame, ink } = this;
 		for (const { x, y, w, node } of this.boxes) {
 			const source = flame.source[node];
-			const match = this.matches(node);
+			const dimmed = Boolean(this.find) && !this.matches(node);
 			const [fill, label] = flame.paint?.(node) ?? [];
-			ink.globalAlpha = this.find && !match ? 0.32 : 1;
+			ink.globalAlpha = dimmed ? 0.32 : 1;
 			ink.fillStyle = fill ?? (source ? fillOf(flame.label[node], source) : themed("panel"));
 			ink.fillRect(x, y, Math.max(0.5, w - 1), ROW - 1);
 			ink.globalAlpha = 1;
-			if (w < 30)
+			if (w < LABEL_LEAST)
 				continue;
-			// What is dimmed lies nearly on the background: its text is the page's own.
-			ink.fillStyle =
-				this.find && !match ? themed("muted") : (label ?? (source ? labelOf(source) : themed("text")));
+			// A dimmed frame has nearly the colour of the page, so its text has the colour of text on the page.
+			ink.fillStyle = dimmed ? themed("muted") : (label ?? (source ? labelOf(source) : themed("text")));
 			this.text(node, x, y, w);
 		}
-		const chosen = this.boxes.find((box) => box.node === this.focus);
-		if (chosen && this.focus) {
+		const focused = this.boxes.find((box) => box.node === this.focus);
+		if (focused && this.focus) {
 			ink.strokeStyle = themed("text");
 			ink.lineWidth = 2;
-			ink.strokeRect(chosen.x + 1, chosen.y + 1, Math.max(2, chosen.w - 3), ROW - 3);
+			ink.strokeRect(focused.x + 1, focused.y + 1, Math.max(2, focused.w - 3), ROW - 3);
 		}
 	}
 
 	/** @param {number} node @param {number} x @param {number} y @param {number} w */
 	text(node, x, y, w) {
-		const flame = /** @type {import("./source.js").Flame} */ (this.flame);
-		const ink = this.ink;
-		const share = flame.note?.(node) ?? percent(flame.total[node] / (flame.total[0] || 1));
+		const { flame, ink } = this;
+		const share = flame.note?.(node) ?? percent(this.share(flame.total[node]));
 		const shareWidth = ink.measureText(share).width;
 		const room = w - 10;
 		const name = flame.caption?.(node) ?? flame.label[node];
-		const width = ink.measureText(name).width;
-		if (width + shareWidth + 12 <= room) {
-			ink.fillText(name, x + 5, y + ROW / 2);
+		ink.fillText(shortened(ink, name, room), x + 5, y + ROW / 2);
+		if (ink.measureText(name).width + shareWidth + 12 <= room)
 			ink.fillText(share, x + w - shareWidth - 6, y + ROW / 2);
-			return;
-		}
-		const fits = Math.floor((room / Math.max(1, width)) * name.length);
-		if (width <= room)
-			ink.fillText(name, x + 5, y + ROW / 2);
-		else if (fits >= 4)
-			ink.fillText(`${name.slice(0, fits - 1)}…`, x + 5, y + ROW / 2);
 	}
 
-	/** @param {MouseEvent} e */
-	nodeAt(e) {
-		const box = this.canvas.getBoundingClientRect();
-		const x = e.clientX - box.left;
-		const y = e.clientY - box.top;
-		const found = this.boxes.find((b) => x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + ROW);
-		return found ? found.node : -1;
+	/** @param {{x: number, y: number}} at */
+	nodeAt({ x, y }) {
+		return this.boxes.find((b) => x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + ROW)?.node ?? -1;
 	}
 
 	/** @param {number} node */
 	describe(node) {
-		const flame = /** @type {import("./source.js").Flame} */ (this.flame);
+		const { flame } = this;
 		if (flame.describe)
 			return flame.describe(node);
 		const amount = (/** @type {number} */ v) => (flame.unit === "ns" ? duration(v) : `${count(v)} samples`);
-		return (
-			`${flame.label[node]}${flame.source[node] ? ` (${flame.source[node]})` : ""}: ${amount(flame.total[node])}, ` +
-			`${percent(flame.total[node] / (flame.total[0] || 1))}; own ${amount(flame.self[node])}`
-		);
+		const name = flame.source[node] ? `${flame.label[node]} (${flame.source[node]})` : flame.label[node];
+		const total = `${amount(flame.total[node])}, ${percent(this.share(flame.total[node]))}`;
+		return `${name}: ${total}; self ${amount(flame.self[node])}`;
 	}
 
 	/** @param {number} node */
@@ -211,48 +221,67 @@ export class FlameGraph {
 	}
 
 	/**
-	 * Moves the chosen frame: parent, first child, neighbours.
-	 * @param {"up"|"down"|"left"|"right"} dir
+	 * Moves the focus: parent, first child, neighbours.
+	 * @param {"up"|"down"|"left"|"right"} direction
 	 */
-	move(dir) {
-		const flame = this.flame;
-		if (!flame)
+	move(direction) {
+		const { flame, focus } = this;
+		if (flame === NO_FLAME)
 			return "";
-		const beside = flame.parent[this.focus] >= 0 ? this.children[flame.parent[this.focus]] : [0];
-		const at = beside.indexOf(this.focus);
+		const siblings = flame.parent[focus] >= 0 ? this.children[flame.parent[focus]] : [0];
+		const at = siblings.indexOf(focus);
 		const next = {
-			up: flame.parent[this.focus],
-			down: this.children[this.focus][0],
-			left: beside[at - 1],
-			right: beside[at + 1],
-		}[dir];
+			up: flame.parent[focus],
+			down: this.children[focus][0],
+			left: siblings[at - 1],
+			right: siblings[at + 1],
+		}[direction];
 		if (next !== undefined && next >= 0)
 			this.focus = next;
 		this.draw();
 		return this.describe(this.focus);
 	}
 
+	/**
+	 * Arrows move the focus, Enter zooms, Escape goes back.
+	 * @param {KeyboardEvent} e
+	 * @param {(text: string) => void} announce
+	 * @returns {boolean} whether the key was used
+	 */
+	key(e, announce) {
+		if (ARROWS[e.key]) {
+			announce(this.move(ARROWS[e.key]));
+			return true;
+		}
+		if (e.key === "Enter" && e.target === this.canvas) {
+			this.zoomTo(this.focus);
+			return true;
+		}
+		return e.key === "Escape" && this.back();
+	}
+
 	listen() {
-		this.canvas.addEventListener("click", (/** @type {MouseEvent} */ e) => {
-			const node = this.nodeAt(e);
+		const { canvas, tip } = this;
+		const place = (/** @type {MouseEvent} */ e) => {
+			const box = canvas.getBoundingClientRect();
+			return { x: e.clientX - box.left, y: e.clientY - box.top };
+		};
+		canvas.addEventListener("click", (e) => {
+			const node = this.nodeAt(place(e));
 			if (node >= 0)
 				this.zoomTo(node);
 		});
-		this.canvas.addEventListener("mousemove", (/** @type {MouseEvent} */ e) => {
-			const node = this.nodeAt(e);
-			this.tip.hidden = node < 0;
+		canvas.addEventListener("mousemove", (e) => {
+			const at = place(e);
+			const node = this.nodeAt(at);
+			tip.hidden = node < 0;
 			if (node < 0)
 				return;
-			clear(this.tip);
-			this.tip.append(el("span", { text: this.describe(node) }));
-			const box = this.canvas.getBoundingClientRect();
-			const x = e.clientX - box.left;
-			const y = e.clientY - box.top;
-			this.tip.style.left = `${Math.max(0, Math.min(x + 12, box.width - this.tip.offsetWidth - 8))}px`;
-			this.tip.style.top = `${y + 18 + this.tip.offsetHeight > box.height ? y - this.tip.offsetHeight - 8 : y + 18}px`;
+			tip.replaceChildren(el("span", { text: this.describe(node) }));
+			placeTip(tip, at, this);
 		});
-		this.canvas.addEventListener("mouseleave", () => {
-			this.tip.hidden = true;
+		canvas.addEventListener("mouseleave", () => {
+			tip.hidden = true;
 		});
 	}
 }

@@ -1,34 +1,39 @@
-// Keys are rows of one list: what `?` shows is what works. None fires while somebody types.
-import { el } from "./util.js";
+// Keys: the list that `?` shows, keys that are held, and the test whether someone types.
+import { el } from "./dom.js";
+
+/** @import { Timeline } from "./timeline/timeline.js" */
 
 /** @type {[string, string][]} */
 export const HELP = [
 	["W S, wheel", "zoom in and out at the cursor"],
-	["A D, Shift+wheel", "move left and right; drag moves too"],
-	["Alt+wheel", "scroll the lanes"],
-	["Shift+drag", "select a range of time; every tab obeys it"],
-	["F, Z", "show all; show the selected zone or range"],
-	["← → ↑ ↓", "previous and next zone in the row, parent and child"],
+	["A D, Shift+wheel", "pan left and right; dragging pans, too"],
+	["Alt+wheel", "scroll the tracks"],
+	["Shift+drag", "select a time range; all tabs then show it"],
+	["F, Z", "fit the whole run; fit the selected zone or range"],
+	["← → ↑ ↓", "previous and next zone in the row, parent, first child"],
 	["[ ]", "previous and next zone of the same name"],
-	["X", "the slowest zone of that name"],
-	["Enter", "details"],
-	["M", "make the selected zone the range"],
-	["/", "find a name; Enter goes to its slowest zone"],
-	["Esc", "clear, or go back"],
-	["1 – 9", "tabs"],
-	["T", "dark and light"],
-	["?", "this list"],
+	["X", "slowest zone of the same name"],
+	["Enter", "show details"],
+	["M", "set the range to the selected zone"],
+	["/", "find a name; Enter selects its slowest zone"],
+	["Esc", "clear the selection, or go back"],
+	["1 – 9", "open a tab"],
+	["T", "switch the theme"],
+	["?", "show this list"],
 ];
 
-/** @param {Event} e */
+/**
+ * Whether the key goes to a field.
+ * @param {Event} e
+ */
 export function typing(e) {
-	const target = /** @type {HTMLElement} */ (e.target);
+	const { target } = e;
 	return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.isContentEditable);
 }
 
 /**
- * Keys that are held: zoom and move smoothly.
- * @param {() => any} timeline the one on screen, or null
+ * W, A, S and D zoom and pan for as long as they are held.
+ * @param {() => Timeline|null} timeline the one on screen, or null
  */
 export function heldKeys(timeline) {
 	/** @type {Set<string>} */
@@ -52,7 +57,8 @@ export function heldKeys(timeline) {
 	};
 	document.addEventListener("keydown", (e) => {
 		const key = e.key.toLowerCase();
-		if (!"wasd".includes(key) || key.length !== 1 || typing(e) || e.ctrlKey || e.metaKey || e.altKey || !timeline())
+		const modified = e.ctrlKey || e.metaKey || e.altKey;
+		if (!["w", "a", "s", "d"].includes(key) || modified || typing(e) || !timeline())
 			return;
 		if (!held.size) {
 			last = performance.now();
@@ -65,8 +71,8 @@ export function heldKeys(timeline) {
 }
 
 /**
- * The list of keys.
- * @param {[string, string][]} [more] those that only this page has
+ * The dialog with the list of keys.
+ * @param {[string, string][]} [more] keys that only this page has
  */
 export function helpDialog(more = []) {
 	const dialog = el(

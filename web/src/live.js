@@ -1,15 +1,18 @@
-// The live viewer: waits for programs, shows one at a time, and goes on when it ends.
+// The live viewer: waits for programs, shows one at a time, and keeps showing it when it ends.
 import { getJson, listen } from "./api.js";
+import { el } from "./dom.js";
+import { clock } from "./format.js";
+import { typing } from "./keys.js";
+import { NO_SOURCE } from "./no-source.js";
 import { isLive, runDialog } from "./runs.js";
-import { pillOf, Shell, signalName } from "./shell.js";
-import { whole } from "./source.js";
+import { Shell, signalName, stateOf } from "./shell.js";
 import { LiveSource } from "./source-live.js";
-import { GUTTER } from "./timeline-layout.js";
-import { clock, el } from "./util.js";
+import { GUTTER } from "./timeline/layout.js";
 import { compare } from "./views/compare-live.js";
 import { devices } from "./views/devices.js";
 import { flame } from "./views/flame.js";
-import { memory, metrics } from "./views/metrics.js";
+import { memory } from "./views/memory.js";
+import { metrics } from "./views/metrics.js";
 import { overview } from "./views/overview.js";
 import { sql } from "./views/sql.js";
 import { stacks } from "./views/stacks.js";
@@ -18,22 +21,18 @@ import { timeline } from "./views/timeline.js";
 import { torch } from "./views/torch.js";
 import { wait } from "./views/wait.js";
 
+/** @import { Source, Target, TargetList } from "./types.js" */
+/** @import { StateEvent } from "./source-live.js" */
+
 const TABS = [overview, timeline, flame, memory, metrics, torch, devices, compare, sql, stacks, streams];
 const REFRESH_MS = 2500;
 const SILENT_MS = 5000;
+const NOTICE_MS = 12000;
 
-/** Nothing is open. */
-const NOBODY = {
-	id: "",
-	target: null,
-	running: false,
-	data: () => NOTHING,
-	meta: () => ({ end: 1, lanes: [], names: [] }),
-	onchange: null,
-};
-const NOTHING = whole({ run: [{ program: "no recording yet", command: "", duration_ns: 0 }] });
+/** The id of a recording in the address. */
+const idInAddress = () => /^#\/([^/?]+)\//.exec(location.hash)?.[1] ?? "";
 
-/** Header, tabs and footer around whatever is open. */
+/** Header, tabs and footer around the recording that is open. */
 class LiveShell extends Shell {
 	runNode() {
 		return el("button", {
@@ -49,7 +48,7 @@ class LiveShell extends Shell {
 	moreHelp() {
 		return [
 			["Space", "follow the end of a running program, or stop"],
-			["R", "programs and recordings"],
+			["R", "list programs and recordings"],
 			["Ctrl+Enter", "run the SQL"],
 			["Ctrl+Space", "complete a name in SQL"],
 			["Ctrl+↑ ↓", "earlier and later SQL"],
@@ -57,57 +56,54 @@ class LiveShell extends Shell {
 	}
 
 	fillRun() {
-		if (!this.source.target) {
+		const { target, running, now } = this.source;
+		if (!target) {
 			this.run.replaceChildren(el("span", { class: "program", text: "no recording yet" }));
 			return;
 		}
 		super.fillRun();
-		const { target } = this.source;
-		const [kind, said] = pillOf(this.source.running ? { ...target, duration_ns: this.source.now() } : target);
-		this.run.setAttribute("aria-label", `Choose a recording; this is ${target.program}, ${said}`);
-		this.run.querySelector(".pill")?.replaceWith(el("span", { class: `pill ${kind}`, text: said }));
+		const [kind, text] = stateOf(running && now ? { ...target, duration_ns: this.source.now?.() ?? 0 } : target);
+		this.run.setAttribute("aria-label", `Choose a recording; this is ${target.program}, ${text}`);
+		this.run.querySelector(".pill")?.replaceWith(el("span", { class: `pill ${kind}`, text }));
 	}
 
 	fillFooter() {
-		const about = this.app?.about;
-		if (!this.source.target) {
-			this.foot.replaceChildren(
-				...(about
-					? [
-							el("span", {}, "Listening on ", el("b", { text: about.address })),
-							el("span", {}, "Looking in ", el("b", { text: about.directory })),
-							el("span", { class: "right", text: `kymo ${about.version}` }),
-						]
-					: []),
-			);
+		if (this.source.target) {
+			super.fillFooter();
+			this.fillDelay();
 			return;
 		}
-		super.fillFooter();
-		this.fillDelay();
+		const about = this.app?.about;
+		this.foot.replaceChildren();
+		if (about)
+			this.foot.append(
+				el("span", {}, "Listening on ", el("b", { text: about.address })),
+				el("span", {}, "Watching ", el("b", { text: about.directory })),
+				el("span", { class: "right", text: `kymo ${about.version}` }),
+			);
 	}
 
-	/** From a zone's end to its picture, where that is going on. */
+	/** The time from the end of a zone to its picture, while the program runs. */
 	fillDelay() {
-		const delay = this.source.running ? this.source.delay() : null;
-		this.foot
-			.querySelector(".detail")
-			?.replaceChildren(...(delay === null ? [] : ["Delay ", el("b", { text: `${Math.round(delay)} ms` })]));
+		const delay = this.source.running ? (this.source.delay?.() ?? null) : null;
+		const text = delay === null ? [] : ["Delay ", el("b", { text: `${Math.round(delay)} ms` })];
+		this.foot.querySelector(".detail")?.replaceChildren(...text);
 	}
 
-	/** @param {string} id @param {Record<string, string|number>} [query] */
+	/** @param {string} id @param {Record<string, string|number|undefined>} [query] */
 	hash(id, query) {
 		return super.hash(this.source.id ? `${this.source.id}/${id}` : id, query);
 	}
 
 	route() {
-		const [, id = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
+		const id = idInAddress();
 		if (this.app && id && id !== this.source.id)
 			this.app.open(id);
 		else
 			super.route();
 	}
 
-	/** @param {any} source */
+	/** @param {Source} source */
 	show(source) {
 		this.view?.close?.();
 		this.view = null;
@@ -121,88 +117,97 @@ class LiveShell extends Shell {
 	}
 }
 
-class App {
+class LiveApp {
 	/** @param {HTMLElement} root */
 	constructor(root) {
 		this.root = root;
-		/** @type {any[]} */ this.targets = [];
-		/** @type {any} */ this.about = null;
-		/** @type {any} */ this.source = NOBODY;
-		/** @type {() => void} */ this.stop = () => {};
-		/** Live ones that were here when the page was opened or have been told of. @type {Set<string>} */ this.known =
-			new Set();
+		/** @type {Target[]} */ this.targets = [];
+		/** @type {TargetList|null} */ this.about = null;
+		/** @type {LiveSource|null} */ this.source = null;
+		/** Closes the connection to /api/tail. @type {() => void} */ this.stop = () => {};
+		/** Ids of the programs that this page has listed. @type {Set<string>} */ this.known = new Set();
+		/** @type {HTMLElement|null} */ this.gone = null;
+		/** @type {HTMLElement|null} */ this.noticeNode = null;
+		/** performance.now() of the last event. */
+		this.heardAt = 0;
 		this.runs = runDialog(
 			() => this.targets,
-			() => this.source.id || null,
+			() => this.source?.id ?? null,
 			(id) => this.open(id),
 		);
-		/** @type {any} */ this.shell = new LiveShell(root, NOBODY, [wait]);
+		this.shell = new LiveShell(root, NO_SOURCE, [wait]);
 		this.shell.app = this;
-		document.addEventListener("keydown", (e) => {
-			const typing = e.target instanceof HTMLElement && e.target.matches("input, textarea, select");
-			if (
-				e.key.toLowerCase() === "r" &&
-				!typing &&
-				!e.ctrlKey &&
-				!e.metaKey &&
-				!e.altKey &&
-				!document.querySelector("dialog[open]")
-			) {
-				e.preventDefault();
-				this.runs.show();
-			}
-		});
-		this.heardAt = 0;
+		document.addEventListener("keydown", (e) => this.key(e));
 		setInterval(() => this.tick(), 1000);
 		this.begin();
 	}
 
+	/** @param {KeyboardEvent} e */
+	key(e) {
+		const modified = e.ctrlKey || e.metaKey || e.altKey;
+		if (e.key.toLowerCase() !== "r" || modified || typing(e) || document.querySelector("dialog[open]"))
+			return;
+		e.preventDefault();
+		this.runs.show();
+	}
+
 	async begin() {
 		try {
-			this.list(await getJson("targets"));
-			const [, id = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
+			/** @type {TargetList} */
+			const list = await getJson("targets");
+			this.list(list);
+			const id = idInAddress();
 			const first =
 				this.targets.find((t) => t.id === id) ??
-				this.targets.find((t) => t.id === this.about.named) ??
+				this.targets.find((t) => t.id === list.named) ??
 				this.targets.find(isLive);
 			if (first)
 				await this.open(first.id);
-		} catch (why) {
+		} catch {
 			this.serverThere(false);
 		}
-		if (!this.source.target)
+		if (!this.source)
 			this.wait();
 		this.root.setAttribute("data-ready", "yes");
 	}
 
-	/** Nothing to show: the tail tells when there is. */
+	/** Nothing to show; an event of the tail lists programs when there are any. */
 	wait() {
 		this.stop();
-		this.source = NOBODY;
+		this.source = null;
 		this.stop = listen("tail", {}, { targets: (data) => this.list(data) }, (there) => this.serverThere(there));
-		this.shell.show(NOBODY);
+		this.shell.show(NO_SOURCE);
 	}
 
-	/** @param {any} data of /api/targets */
+	/** @param {TargetList} data */
 	list(data) {
-		const fresh = data.targets.filter((/** @type {any} */ t) => isLive(t) && !this.known.has(t.id));
+		const fresh = data.targets.filter((t) => isLive(t) && !this.known.has(t.id));
 		this.about = data;
 		this.targets = data.targets;
 		for (const target of fresh)
 			this.known.add(target.id);
 		if (this.runs.dialog.open)
 			this.runs.fill();
-		if (!this.source.target) {
-			this.shell.view?.update?.();
-			this.shell.fillFooter();
-			if (fresh.length && this.root.hasAttribute("data-ready"))
-				this.open(fresh[0].id);
-			return;
-		}
-		const same = this.targets.find((t) => t.id === this.source.id);
+		if (this.source)
+			this.listBeside(this.source, fresh);
+		else
+			this.listWaiting(fresh);
+	}
+
+	/** @param {Target[]} fresh programs that have started */
+	listWaiting(fresh) {
+		this.shell.view?.update?.();
+		this.shell.fillFooter();
+		if (fresh.length && this.root.hasAttribute("data-ready"))
+			this.open(fresh[0].id);
+	}
+
+	/** @param {LiveSource} source that is open @param {Target[]} fresh */
+	listBeside(source, fresh) {
+		const same = this.targets.find((t) => t.id === source.id);
 		if (same)
-			Object.assign(this.source.target, same, { state: this.source.target.state });
-		if (fresh.length && !fresh.some((/** @type {any} */ t) => t.id === this.source.id))
+			Object.assign(source.target, same, { state: source.target.state });
+		if (fresh.length && !fresh.some((t) => t.id === source.id))
 			this.notice("", `${fresh[0].program} has started`, { text: "Open it", act: () => this.open(fresh[0].id) });
 	}
 
@@ -210,7 +215,7 @@ class App {
 	async open(id) {
 		const target = this.targets.find((t) => t.id === id);
 		if (!target) {
-			this.notice("warn", "That recording is not here any more; choose another one (R)", null);
+			this.notice("warn", "This recording no longer exists. Choose another one (R).", null);
 			return;
 		}
 		const source = new LiveSource({ ...target });
@@ -223,32 +228,28 @@ class App {
 		this.hear(source);
 		try {
 			await source.load();
-			source.foresee(Math.max(1, innerWidth - GUTTER));
+			source.prefetch(Math.max(1, innerWidth - GUTTER));
 		} catch (why) {
-			this.notice("bad", `${/** @type {Error} */ (why).message}`, {
-				text: "Try again",
-				act: () => this.open(id),
-			});
+			const retry = { text: "Try again", act: () => this.open(id) };
+			this.notice("bad", /** @type {Error} */ (why).message, retry);
 		}
 		if (this.source !== source)
 			return;
-		const [, inHash = ""] = /^#\/([^/?]+)\//.exec(location.hash) ?? [];
-		if (inHash !== id)
-			history.replaceState(
-				null,
-				"",
-				`#/${id}/${this.shell.source.target ? (this.shell.tab?.id ?? "overview") : "overview"}`,
-			);
+		if (idInAddress() !== id) {
+			const tab = this.shell.source.target ? (this.shell.tab?.id ?? "overview") : "overview";
+			window.history.replaceState(null, "", `#/${id}/${tab}`);
+		}
 		this.shell.show(source);
 		this.keepFresh(source);
 	}
 
 	/**
-	 * Events of a source, from now on and from the state that it is in.
+	 * Connects to the events of a source.
 	 * @param {LiveSource} source
 	 */
 	hear(source) {
-		const heard = (/** @type {(data: any) => void} */ act) => (/** @type {any} */ data) => {
+		/** @type {<T>(act: (data: T) => void) => (data: T) => void} */
+		const heard = (act) => (data) => {
 			this.heardAt = performance.now();
 			act(data);
 		};
@@ -258,9 +259,9 @@ class App {
 			"tail",
 			{ target: source.id },
 			{
-				rows: heard((data) => source.rows(data)),
-				state: heard((data) => this.stateChanged(source, data)),
-				targets: heard((data) => this.list(data)),
+				rows: heard((data) => source.rows(/** @type {any} */ (data))),
+				state: heard((data) => this.stateChanged(source, /** @type {StateEvent} */ (data))),
+				targets: heard((data) => this.list(/** @type {TargetList} */ (data))),
 			},
 			(there) => this.serverThere(there),
 		);
@@ -270,42 +271,45 @@ class App {
 	async keepFresh(source) {
 		while (this.source === source) {
 			const began = performance.now();
-			const asked = source.running;
+			const ran = source.running;
 			if (!document.hidden || !source.read)
 				await source.refresh();
-			const cost = performance.now() - began;
-			if (!asked && source.read && !source.behind)
+			if (!ran && source.read && !source.behind)
 				return; // it will not change any more
+			const cost = performance.now() - began;
 			await new Promise((done) => setTimeout(done, Math.min(2 * REFRESH_MS, Math.max(REFRESH_MS, cost))));
 		}
 	}
 
-	/** @param {LiveSource} source @param {any} state */
+	/** @param {LiveSource} source @param {StateEvent} state */
 	stateChanged(source, state) {
-		const was = source.running;
+		const ran = source.running;
 		source.state(state);
 		this.shell.fillRun();
 		this.shell.fillFooter();
-		if (!was || source.running)
+		if (!ran || source.running)
 			return;
-		const { program } = source.target;
-		const after = clock(state.duration_ns ?? 0);
-		if (state.signal)
-			this.notice(
-				"bad",
-				`✕ ${program} was killed by ${signalName(state.signal)} after ${after}. All that it recorded is here.`,
-				{ text: "What it had open", act: () => this.shell.go("overview") },
-			);
-		else if (state.state === "lost")
-			this.notice(
-				"warn",
-				`${program} is gone after ${after}; nobody saw how it ended. All that it recorded is here.`,
-				null,
-			);
-		else
-			this.notice("", `${program} ended with ${state.exit_code ?? "an unknown status"} after ${after}.`, null);
+		this.noticeEnd(source.target.program, state);
 		this.shell.view?.update?.();
 		source.refresh();
+	}
+
+	/** @param {string} program @param {StateEvent} state */
+	noticeEnd(program, state) {
+		const after = clock(state.duration_ns ?? 0);
+		if (state.signal) {
+			const text = `✕ ${program} was killed by ${signalName(state.signal)} after ${after}.`;
+			this.notice("bad", `${text} All recorded rows are kept.`, {
+				text: "Open zones",
+				act: () => this.shell.go("overview"),
+			});
+		} else if (state.state === "lost") {
+			this.notice("warn", `${program} is gone after ${after}; its exit status is unknown.`, null);
+		} else {
+			const status =
+				state.exit_code === null || state.exit_code === undefined ? "an unknown status" : state.exit_code;
+			this.notice("", `${program} exited with ${status} after ${after}.`, null);
+		}
 	}
 
 	/** @param {boolean} there */
@@ -318,49 +322,41 @@ class App {
 				() => {},
 			);
 		} else if (!there && !this.gone) {
-			this.gone = el(
-				"div",
-				{ class: "notice bad", role: "alert" },
-				"kymo serve stopped; trying again every 2 s. The picture stays.",
-			);
+			const text = "kymo serve does not answer; trying again every 2 s. The last picture stays.";
+			this.gone = el("div", { class: "notice bad", role: "alert" }, text);
 			document.body.append(this.gone);
 		}
 	}
 
-	/** @param {string} kind @param {string} text @param {{text: string, act: () => void}|null} offer */
+	/** @param {""|"warn"|"bad"} kind @param {string} text @param {{text: string, act: () => void}|null} offer */
 	notice(kind, text, offer) {
-		this.told?.remove();
+		this.noticeNode?.remove();
+		const accept = () => {
+			box.remove();
+			offer?.act();
+		};
 		const box = el(
 			"div",
 			{ class: `notice ${kind}`, role: kind === "bad" ? "alert" : "status" },
 			el("span", { text }),
-			offer
-				? el("button", {
-						class: "button",
-						text: offer.text,
-						onclick: () => {
-							box.remove();
-							offer.act();
-						},
-					})
-				: null,
+			offer ? el("button", { class: "button", text: offer.text, onclick: accept }) : null,
 			el("button", { class: "button", "aria-label": "Close", text: "✕", onclick: () => box.remove() }),
 		);
-		this.told = box;
+		this.noticeNode = box;
 		document.body.append(box);
 		if (!kind)
-			setTimeout(() => box.remove(), 12000);
+			setTimeout(() => box.remove(), NOTICE_MS);
 	}
 
 	tick() {
-		if (!this.source.running)
+		const { source } = this;
+		if (!source?.running)
 			return;
-		// A connection that has gone silent is not always told to be lost, and a program that hangs says nothing
-		// either.
+		// A lost connection is not always reported, and a program that hangs sends no events either.
 		if (performance.now() - this.heardAt > SILENT_MS)
-			this.hear(this.source);
+			this.hear(source);
 		if (!document.hidden)
-			this.source.pulse().then(
+			source.pulse().then(
 				() => this.shell.fillFooter(),
 				() => {},
 			);
@@ -369,4 +365,4 @@ class App {
 	}
 }
 
-new App(/** @type {HTMLElement} */ (document.getElementById("app")));
+new LiveApp(/** @type {HTMLElement} */ (document.getElementById("app")));

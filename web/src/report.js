@@ -1,11 +1,12 @@
-// The offline report: everything is in the page.
+// The page of a report: it holds all its data and needs no network.
 import { showComparison } from "./compare-page.js";
 import { Shell } from "./shell.js";
 import { EmbedSource } from "./source-embed.js";
 import { compare } from "./views/compare.js";
 import { devices } from "./views/devices.js";
 import { flame } from "./views/flame.js";
-import { memory, metrics } from "./views/metrics.js";
+import { memory } from "./views/memory.js";
+import { metrics } from "./views/metrics.js";
 import { overview } from "./views/overview.js";
 import { streams } from "./views/streams.js";
 import { timeline } from "./views/timeline.js";
@@ -21,10 +22,11 @@ try {
 	else
 		showComparison(root, data.compare);
 } catch (why) {
-	root.textContent = `This report cannot be shown (${why}): the file may be cut. Write it again with kymo report -f html.`;
+	const what = "The file may be truncated; write it again with kymo report -f html.";
+	root.textContent = `Cannot show this report: ${why}. ${what}`;
 }
 
-/** @param {any} data */
+/** @param {Record<string, any>} data */
 function showReport(data) {
 	const source = new EmbedSource(data);
 	new Shell(root, source, [
@@ -43,7 +45,7 @@ function showReport(data) {
 		(why) => {
 			root.setAttribute("data-ready", "no");
 			root.querySelector("footer .detail")?.replaceChildren(
-				`The zones of this file could not be read (${why}): write the report again.`,
+				`Cannot read the zones of this file: ${why}. Write the report again.`,
 			);
 		},
 	);

@@ -1,25 +1,15 @@
-// Header, tabs, footer and the address: what surrounds the views. The address holds the tab, the range and what is
-// selected, so that back, forward and copied links work.
+// The frame around the views: header, tabs, footer and the address. The address holds the tab, the range and the
+// selection, so back, forward and copied links work.
+import { el } from "./dom.js";
+import { clock, count, duration, percent, queryText, rangeText } from "./format.js";
 import { heldKeys, helpDialog, typing } from "./keys.js";
-import { clear, clock, count, duration, el, forgetTheme, percent, rangeText } from "./util.js";
+import { forgetTheme } from "./theme.js";
 
-/**
- * @typedef {Object} View
- * @property {Element} node
- * @property {() => void} [close]
- * @property {(e: KeyboardEvent) => boolean} [key] true: taken
- * @property {any} [timeline]
- * @property {() => void} [update] the document is newer; without it the view is opened again
- *
- * @typedef {Object} Tab
- * @property {string} id
- * @property {string} title
- * @property {boolean} [hidden] reached by a link only
- * @property {(source: any) => boolean} has
- * @property {(shell: Shell) => View} open
- */
+/** @import { App, Range, Run, RunDocument, Source, Tab, View } from "./types.js" */
 
-const RANGES = 6; // that are remembered
+const RANGES_KEPT = 6;
+const FOCUSABLE = "a, button, input, select, [tabindex], summary";
+/** @type {Record<number, string>} */
 const SIGNALS = {
 	1: "SIGHUP",
 	2: "SIGINT",
@@ -35,51 +25,82 @@ const SIGNALS = {
 };
 
 /** @param {number|string} signal */
-export const signalName = (signal) =>
-	typeof signal === "number" ? /** @type {any} */ ((SIGNALS)[signal] ?? `signal ${signal}`) : signal;
+export const signalName = (signal) => (typeof signal === "number" ? (SIGNALS[signal] ?? `signal ${signal}`) : signal);
 
 /**
- * How the run ended, in a word and a colour.
- * @param {any} run
+ * The state of a run as a class and a text.
+ * @param {Run} run
  */
-export function pillOf(run) {
+export function stateOf(run) {
+	const length = clock(run.duration_ns);
 	if (run.state === "live" || run.state === "running")
-		return ["live", `● live ${clock(run.duration_ns)}`];
+		return ["live", `● live ${length}`];
 	if (run.state === "hung")
-		return ["warn", `? no row for 10 s ${clock(run.duration_ns)}`];
+		return ["warn", `? no rows for 10 s ${length}`];
 	if (run.signal)
-		return ["bad", `✕ killed by ${signalName(run.signal)} ${clock(run.duration_ns)}`];
-	if (run.exit_code === null || run.exit_code === undefined)
-		return [
-			run.state === "lost" ? "warn" : "",
-			`${run.state === "lost" ? "? " : ""}${run.state} ${clock(run.duration_ns)}`,
-		];
-	return [run.exit_code ? "bad" : "", `exit ${run.exit_code} ${clock(run.duration_ns)}`];
+		return ["bad", `✕ killed by ${signalName(run.signal)} ${length}`];
+	if (run.exit_code !== null && run.exit_code !== undefined)
+		return [run.exit_code ? "bad" : "", `exit ${run.exit_code} ${length}`];
+	return run.state === "lost" ? ["warn", `? lost ${length}`] : ["", `${run.state} ${length}`];
+}
+
+/** @returns {"dark"|"light"|null} null where storage is closed, as in some files that are opened from disk */
+function storedTheme() {
+	try {
+		return /** @type {"dark"|"light"|null} */ (localStorage.getItem("kymo-theme"));
+	} catch {
+		return null;
+	}
+}
+
+/** @param {"dark"|"light"} theme */
+function storeTheme(theme) {
+	try {
+		localStorage.setItem("kymo-theme", theme);
+	} catch {
+		// not kept
+	}
+}
+
+function wantsDark() {
+	const stored = storedTheme();
+	return stored ? stored === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 export class Shell {
-	/** @param {HTMLElement} root @param {any} source @param {Tab[]} tabs */
+	/** @param {HTMLElement} root @param {Source} source @param {Tab[]} tabs */
 	constructor(root, source, tabs) {
 		this.root = root;
 		this.source = source;
 		this.tabs = tabs;
-		/** @type {import("./source.js").Range} */ this.range = null;
-		/** Those that were selected, the newest first. @type {{t0: number, t1: number}[]} */ this.ranges = [];
+		/** The live viewer; null in a report. @type {App|null} */ this.app = null;
+		/** @type {Range|null} */ this.range = null;
+		/** Ranges that were selected, the newest first. @type {Range[]} */ this.ranges = [];
 		/** @type {Record<string, string>} */ this.query = {};
+		/** @type {Tab|undefined} */ this.tab = undefined;
 		/** @type {View|null} */ this.view = null;
-		this.dark = this.wantsDark();
+		this.dark = wantsDark();
 		document.documentElement.classList.toggle("dark", this.dark);
 		this.live = el("div", { class: "sr", "aria-live": "polite", role: "status" });
 		this.main = el("main", { id: "main", tabindex: "-1" });
 		this.nav = el("nav", { role: "tablist", "aria-label": "Views" });
+		this.select = el("select");
+		this.run = this.runNode();
 		this.chip = el("button", { class: "button chip", hidden: true, onclick: () => this.setRange(null) });
 		this.help = helpDialog(this.moreHelp());
 		this.foot = el("footer");
+		/** A pointer button is down; whether an update waits for its release. */
+		this.pressed = false;
+		this.updateWaits = false;
 		root.replaceChildren(this.header(), this.main, this.foot, this.live);
 		this.fillFooter();
+		this.listen();
+		this.route();
+	}
+
+	listen() {
 		window.addEventListener("hashchange", () => this.route());
 		document.addEventListener("keydown", (e) => this.key(e));
-		this.pressed = this.late = false;
 		document.addEventListener(
 			"pointerdown",
 			() => {
@@ -90,97 +111,72 @@ export class Shell {
 		for (const end of ["pointerup", "pointercancel"])
 			document.addEventListener(end, () => setTimeout(() => this.released()), true);
 		heldKeys(() => this.view?.timeline ?? null);
-		this.route();
-	}
-
-	wantsDark() {
-		try {
-			const kept = localStorage.getItem("kymo-theme");
-			if (kept)
-				return kept === "dark";
-		} catch {
-			// a file opened where storage is closed: the system's wish then
-		}
-		return matchMedia("(prefers-color-scheme: dark)").matches;
 	}
 
 	toggleTheme() {
 		this.dark = !this.dark;
 		document.documentElement.classList.toggle("dark", this.dark);
-		try {
-			localStorage.setItem("kymo-theme", this.dark ? "dark" : "light");
-		} catch {
-			// not remembered, then
-		}
+		storeTheme(this.dark ? "dark" : "light");
 		forgetTheme();
 		this.open();
 	}
 
 	header() {
-		this.run = this.runNode();
 		this.fillNav();
 		this.fillRun();
-		return el(
-			"header",
-			{},
-			el("span", { class: "logo", text: "kymo" }),
-			this.run,
-			this.nav,
-			this.chip,
-			el("button", {
-				class: "button",
-				"aria-label": "Dark or light",
-				title: "Dark or light (T)",
-				text: "◐",
-				onclick: () => this.toggleTheme(),
-			}),
-			el("button", {
-				class: "button",
-				"aria-label": "Keys",
-				title: "Keys (?)",
-				text: "?",
-				onclick: () => this.help.showModal(),
-			}),
-		);
+		const logo = el("span", { class: "logo", text: "kymo" });
+		return el("header", {}, logo, this.run, this.nav, this.chip, ...this.buttons());
 	}
 
-	/** Tabs; in a narrow window a menu of them. */
+	buttons() {
+		const button = (
+			/** @type {string} */ label,
+			/** @type {string} */ key,
+			/** @type {string} */ text,
+			/** @type {() => void} */ onclick,
+		) => el("button", { class: "button", "aria-label": label, title: `${label} (${key})`, text, onclick });
+		return [
+			button("Switch theme", "T", "◐", () => this.toggleTheme()),
+			button("Keys", "?", "?", () => this.help.showModal()),
+		];
+	}
+
+	/** Tabs; a narrow window shows them as a menu. */
 	fillNav() {
 		const shown = this.tabs.filter((t) => !t.hidden);
 		this.select = el(
 			"select",
-			{
-				class: "menu",
-				"aria-label": "View",
-				hidden: !shown.length,
-				onchange: (/** @type {any} */ e) => this.go(e.target.value),
-			},
+			{ class: "menu", "aria-label": "View", hidden: !shown.length, onchange: () => this.go(this.select.value) },
 			...shown.map((t) => el("option", { value: t.id, text: t.title })),
 		);
-		this.nav.replaceChildren(
-			...shown.map((tab) =>
-				el("button", {
-					class: `tab${tab.has(this.source) ? "" : " empty"}`,
-					role: "tab",
-					id: `tab-${tab.id}`,
-					text: tab.title,
-					onclick: (/** @type {MouseEvent} */ e) => {
-						this.go(tab.id);
-						if (e.detail)
-							// by mouse: Space and arrows are the view's then
-							/** @type {HTMLElement} */
-								(e.currentTarget).blur();
-					},
-				}),
-			),
-			this.select,
-		);
+		this.nav.replaceChildren(...shown.map((tab) => this.tabButton(tab)), this.select);
 	}
 
-	/** What a click on the run does: nothing in a file. */
+	/** @param {Tab} tab */
+	tabButton(tab) {
+		const button = el("button", {
+			class: `tab${tab.has(this.source) ? "" : " empty"}`,
+			role: "tab",
+			id: `tab-${tab.id}`,
+			text: tab.title,
+		});
+		button.addEventListener("click", (e) => {
+			this.go(tab.id);
+			// After a click by mouse, Space and arrows belong to the view.
+			if (e.detail)
+				button.blur();
+		});
+		return button;
+	}
+
+	/**
+	 * The name of the run in the header; a click does nothing in a report.
+	 * @returns {HTMLElement}
+	 */
 	runNode() {
 		return el("span", { class: "run" });
 	}
+
 	/**
 	 * Keys that only some pages have.
 	 * @returns {[string, string][]}
@@ -190,77 +186,61 @@ export class Shell {
 	}
 
 	fillRun() {
-		const run = this.source.data().run;
-		const [kind, said] = pillOf(run);
+		const { run } = this.source.data();
+		const [kind, text] = stateOf(run);
+		const rank = (run.ranks ?? 0) > 1 && (run.rank ?? -1) >= 0 ? ` · rank ${run.rank} of ${run.ranks}` : "";
 		this.run.title = run.command ?? "";
 		this.run.replaceChildren(
-			el("span", {
-				class: "program",
-				text: run.program + (run.rank >= 0 && run.ranks > 1 ? ` · rank ${run.rank} of ${run.ranks}` : ""),
-			}),
-			el("span", { class: `pill ${kind}`, text: said }),
+			el("span", { class: "program", text: run.program + rank }),
+			el("span", { class: `pill ${kind}`, text }),
 		);
 	}
 
-	/** Losses and overhead, always. */
+	/** Lost rows, overhead and clock. */
 	fillFooter() {
 		const { losses, overhead_pct: overhead, run, zones } = this.source.data();
-		const known = losses.emitted !== undefined;
-		const lost = losses.overwritten + losses.dropped > 0;
-		const slow = overhead > 2;
 		this.foot.replaceChildren(
+			this.rowsLink(losses),
 			el(
 				"a",
-				{
-					href: this.hash("streams"),
-					class: lost ? "warn" : undefined,
-					title: "What was recorded and what was lost",
-				},
-				"Rows ",
-				el("b", { text: count(losses.kept) }),
-				" kept of ",
-				el("b", { text: count(losses.emitted) }),
-				!known
-					? ""
-					: lost
-						? ` · ▲ ${count(losses.overwritten)} overwritten · ${count(losses.dropped)} dropped`
-						: " · none lost",
-			),
-			el(
-				"a",
-				{ href: this.hash("streams"), class: slow ? "warn" : undefined },
+				{ href: this.hash("streams"), class: overhead !== null && overhead > 2 ? "warn" : undefined },
 				"Overhead ",
 				el("b", { text: overhead === null ? "not measured" : percent(overhead / 100) }),
 				overhead === null ? "" : " of the run",
 			),
-			run.clock
-				? el(
-						"span",
-						{},
-						"Clock ",
-						el("b", {
-							text: `${run.clock === "tsc" ? "TSC" : run.clock}${run.clock_error_ns >= 0 ? ` ±${duration(run.clock_error_ns)}` : ""}`,
-						}),
-					)
-				: "",
+			run.clock ? el("span", {}, "Clock ", el("b", { text: clockText(run) })) : "",
 			el("span", { class: "detail", text: zones.detail, title: zones.detail }),
+		);
+	}
+
+	/** @param {RunDocument["losses"]} losses */
+	rowsLink(losses) {
+		const lost = (losses.overwritten ?? 0) + (losses.dropped ?? 0) > 0;
+		const lostText = lost
+			? ` · ▲ ${count(losses.overwritten)} overwritten · ${count(losses.dropped)} dropped`
+			: " · none lost";
+		return el(
+			"a",
+			{ href: this.hash("streams"), class: lost ? "warn" : undefined, title: "Recorded and lost rows" },
+			"Rows ",
+			el("b", { text: count(losses.kept) }),
+			" kept of ",
+			el("b", { text: count(losses.emitted) }),
+			losses.emitted === undefined ? "" : lostText,
 		);
 	}
 
 	/**
 	 * The address of a tab.
 	 * @param {string} id
-	 * @param {Record<string, string|number>} [query]
+	 * @param {Record<string, string|number|undefined>} [query]
 	 */
 	hash(id, query = {}) {
-		const parts = Object.entries({
-			...(this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {}),
-			...query,
-		});
-		return `#/${id}${parts.length ? `?${parts.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&")}` : ""}`;
+		const range = this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {};
+		return `#/${id}${queryText({ ...range, ...query })}`;
 	}
 
-	/** @param {string} id @param {Record<string, string|number>} [query] */
+	/** @param {string} id @param {Record<string, string|number|undefined>} [query] */
 	go(id, query = {}) {
 		const hash = this.hash(id, query);
 		if (location.hash === hash)
@@ -269,7 +249,7 @@ export class Shell {
 			location.hash = hash;
 	}
 
-	/** @param {import("./source.js").Range} range */
+	/** @param {Range|null} range */
 	setRange(range) {
 		this.range = range;
 		this.go(this.tab?.id ?? "overview");
@@ -281,8 +261,10 @@ export class Shell {
 		const t0 = Number(this.query.t0);
 		const t1 = Number(this.query.t1);
 		this.range = this.query.t1 !== undefined && t1 > t0 ? { t0, t1 } : null;
-		if (this.range)
-			this.ranges = [this.range, ...this.ranges.filter((one) => one.t0 !== t0 || one.t1 !== t1)].slice(0, RANGES);
+		if (this.range) {
+			const others = this.ranges.filter((one) => one.t0 !== t0 || one.t1 !== t1);
+			this.ranges = [this.range, ...others].slice(0, RANGES_KEPT);
+		}
 		this.tab = this.tabs.find((t) => t.id === id) ?? this.tabs[0];
 		this.open();
 	}
@@ -295,30 +277,31 @@ export class Shell {
 		for (const button of this.nav.querySelectorAll(".tab"))
 			button.setAttribute("aria-selected", String(button.id === `tab-${this.tab?.id}`));
 		this.select.value = this.tab?.id ?? "";
-		clear(this.main);
+		this.main.replaceChildren();
 		this.view = this.tab?.open(this) ?? null;
 		if (this.view && !this.view.node.isConnected)
 			this.main.append(this.view.node);
 		document.title = `${this.tab?.title} · ${this.source.data().run.program} · kymo`;
 	}
 
-	/** The document is newer: figures, footer and view, with the focus and the place where they were. */
+	/** The document is newer: fills header, footer and view again, and keeps focus and scroll position. */
 	renew() {
 		this.fillRun();
 		this.fillFooter();
 		for (const tab of this.tabs)
 			document.getElementById(`tab-${tab.id}`)?.classList.toggle("empty", !tab.has(this.source));
-		if (this.view?.update) {
+		// An element that is replaced between press and release gets no click, so the update waits.
+		if (this.view?.update)
 			this.view.update();
-			return;
-		}
-		if (this.pressed) {
-			// a click on what is replaced between its two halves would be none
-			this.late = true;
-			return;
-		}
-		const focusable = "a, button, input, select, [tabindex], summary";
-		const at = [...this.main.querySelectorAll(focusable)].indexOf(/** @type {any} */ (document.activeElement));
+		else if (this.pressed)
+			this.updateWaits = true;
+		else
+			this.reopen();
+	}
+
+	reopen() {
+		const focusable = () => [.../** @type {NodeListOf<HTMLElement>} */ (this.main.querySelectorAll(FOCUSABLE))];
+		const at = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
 		const { scrollTop } = this.main;
 		const opened = [...this.main.querySelectorAll("details")].map((one) => one.open);
 		this.open();
@@ -326,24 +309,24 @@ export class Shell {
 			one.open = opened[i] ?? false;
 		});
 		this.main.scrollTop = scrollTop;
-		if (at >= 0) /** @type {any} */
-			(this.main.querySelectorAll(focusable)[at])?.focus({ preventScroll: true });
+		if (at >= 0)
+			focusable()[at]?.focus({ preventScroll: true });
 	}
 
-	/** After the click itself. */
+	/** Called after the click. */
 	released() {
 		this.pressed = false;
-		if (this.late) {
-			this.late = false;
+		if (this.updateWaits) {
+			this.updateWaits = false;
 			this.renew();
 		}
 	}
 
 	/**
-	 * Reads it out.
+	 * For screen readers.
 	 * @param {string} text
 	 */
-	say(text) {
+	announce(text) {
 		this.live.textContent = text;
 	}
 
@@ -370,4 +353,10 @@ export class Shell {
 		else if (e.key === "Escape" && this.range)
 			this.setRange(null);
 	}
+}
+
+/** @param {Run} run */
+function clockText(run) {
+	const error = run.clock_error_ns ?? -1;
+	return `${run.clock === "tsc" ? "TSC" : run.clock}${error >= 0 ? ` ±${duration(error)}` : ""}`;
 }

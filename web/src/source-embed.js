@@ -1,17 +1,20 @@
-// Zones that lie in the page: columns out of byte planes, tiles computed as they are asked for (the same rule as a
-// server's: one bucket is 2^level ns, what is shorter than a bucket is merged with its neighbours).
-import { TILE_BUCKETS, tileSpan, unitOf, whole } from "./source.js";
+// Zones that a report holds. Columns are decoded from byte planes. Tiles are cut from them on demand, by the same rule
+// as on the server: a bucket is 2^level ns; zones shorter than a bucket are merged with their neighbours.
+import { completed, TILE_BUCKETS, tileSpan, unitOf } from "./document.js";
 
-/** @typedef {import("./source.js").Zone} Zone */
-/** @typedef {import("./source.js").Range} Range */
+/** @import { ColumnHeader, Direction, Lane, Meta, Name, NameStats, Range, RangePart } from "./types.js" */
+/** @import { Region, Source, Tile, TileRow, Zone } from "./types.js" */
 
-const BLOCK = 16;
+const BLOCK = 16; // zones; the longest of each block is kept
+const TILES_KEPT = 256;
+const SLOWEST_KEPT = 20;
+const BARS = 60;
 
 /** @param {string} text base64 */
 function unbase64(text) {
-	const made = /** @type {any} */ (Uint8Array).fromBase64;
-	if (made)
-		return made.call(Uint8Array, text);
+	const native = /** @type {any} */ (Uint8Array).fromBase64; // newer than the types of TypeScript
+	if (native)
+		return /** @type {Uint8Array<ArrayBuffer>} */ (native.call(Uint8Array, text));
 	const raw = atob(text);
 	const out = new Uint8Array(raw.length);
 	for (let i = 0; i < raw.length; i++)
@@ -19,41 +22,59 @@ function unbase64(text) {
 	return out;
 }
 
-/** @param {Uint8Array} packed raw deflate */
+/** @param {Uint8Array<ArrayBuffer>} packed raw deflate */
 async function inflate(packed) {
 	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** One lane and row. */
+/**
+ * The value below which a share `q` lies, interpolated as quantile_cont of DuckDB does.
+ * @param {Float64Array} sorted
+ * @param {number} q
+ */
+function quantileOf(sorted, q) {
+	const at = q * (sorted.length - 1);
+	const low = Math.floor(at);
+	const next = sorted[Math.min(low + 1, sorted.length - 1)];
+	return sorted[low] + (at - low) * (next - sorted[low]);
+}
+
+/** The zones of one row of a track, sorted by start. */
 export class Column {
-	/** @param {Record<string, any>} about @param {Uint8Array} bytes @param {number} at @param {number} quantum */
-	constructor(about, bytes, at, quantum) {
-		const n = about.count;
-		this.lane = about.lane;
-		this.row = about.row;
+	/**
+	 * @param {ColumnHeader} header
+	 * @param {Uint8Array} bytes
+	 * @param {number} at
+	 * @param {number} quantum ns of a unit
+	 */
+	constructor(header, bytes, at, quantum) {
+		const n = header.count;
+		this.lane = header.lane;
+		this.row = header.row;
 		this.count = n;
 		this.bytes = 0;
 		const plane = (/** @type {number} */ width) => {
 			const out = new Float64Array(n);
 			const from = at + this.bytes;
-			for (let p = width - 1; p >= 0; p--)
+			for (let p = width - 1; p >= 0; p--) {
 				for (let i = 0, o = from + p * n; i < n; i++, o++)
 					out[i] = out[i] * 256 + bytes[o];
+			}
 			this.bytes += width * n;
 			return out;
 		};
-		const gap = plane(about.gap_bytes);
-		const duration = plane(about.duration_bytes);
-		const name = plane(about.name_bytes);
-		/** How many zones each stands for, and their time; absent where each is one. */
-		this.n = about.merged ? plane(4) : null;
-		const busy = about.merged ? plane(about.duration_bytes) : duration;
+		const gap = plane(header.gap_bytes);
+		const duration = plane(header.duration_bytes);
+		this.name = Uint32Array.from(plane(header.name_bytes));
+		/** Zones in each piece; null if each is one. */
+		this.n = header.merged ? plane(4) : null;
+		const busy = header.merged ? plane(header.duration_bytes) : duration;
+		/** Busy time before each piece. */
+		this.busy = new Float64Array(n + 1);
 		this.start = gap;
 		this.end = duration;
-		this.name = Uint32Array.from(name);
-		this.busy = new Float64Array(n + 1);
-		for (let i = 0, clock = (about.base_ns ?? 0) / quantum; i < n; i++) {
+		for (let i = 0, clock = (header.base_ns ?? 0) / quantum; i < n; i++) {
 			this.busy[i + 1] = this.busy[i] + busy[i] * quantum;
 			clock += gap[i];
 			this.start[i] = clock * quantum;
@@ -63,6 +84,32 @@ export class Column {
 		this.longest = new Uint32Array(Math.ceil(n / BLOCK));
 		for (let b = 0; b < this.longest.length; b++)
 			this.longest[b] = this.scanLongest(b * BLOCK, Math.min(n, (b + 1) * BLOCK));
+	}
+
+	/** @param {number} i @returns {Zone|null} null if there is no such piece */
+	zone(i) {
+		if (i < 0 || i >= this.count)
+			return null;
+		return {
+			lane: this.lane,
+			row: this.row,
+			start: this.start[i],
+			duration: this.length(i),
+			name: this.name[i],
+			n: this.stands(i),
+		};
+	}
+
+	/**
+	 * The piece at t, or the nearest one within slack.
+	 * @param {number} t
+	 * @param {number} slack
+	 */
+	near(t, slack) {
+		const i = this.firstEndingAfter(t);
+		if (i < this.count && this.start[i] - t <= slack)
+			return this.zone(i);
+		return i > 0 && t - this.end[i - 1] <= slack ? this.zone(i - 1) : null;
 	}
 
 	/** @param {number} i */
@@ -75,7 +122,7 @@ export class Column {
 	}
 
 	/**
-	 * First that ends after t.
+	 * The first piece that ends after t.
 	 * @param {number} t
 	 */
 	firstEndingAfter(t) {
@@ -92,7 +139,7 @@ export class Column {
 	}
 
 	/**
-	 * First at or after i that starts at or after t, by galloping.
+	 * The first piece from i on that starts at or after t, by galloping.
 	 * @param {number} i
 	 * @param {number} t
 	 */
@@ -143,7 +190,7 @@ export class Column {
 	}
 }
 
-/** Pieces of a track in a tile, in growing arrays. */
+/** The pieces of a row in a tile, in growing arrays. */
 class Pieces {
 	constructor() {
 		/** @type {number[]} */ this.name = [];
@@ -183,7 +230,13 @@ class Pieces {
 	}
 }
 
-/** @param {Column} column @param {number} level @param {number} t0 */
+/**
+ * The pieces of a column in the tile that begins at t0.
+ * @param {Column} column
+ * @param {number} level
+ * @param {number} t0
+ * @returns {TileRow}
+ */
 export function cut(column, level, t0) {
 	const bucket = 2 ** level;
 	const t1 = t0 + bucket * TILE_BUCKETS;
@@ -194,7 +247,7 @@ export function cut(column, level, t0) {
 		if (column.length(i) < bucket) {
 			j = column.firstStartingFrom(i, (Math.floor(column.start[i] / bucket) + 1) * bucket);
 			if (j - i > 1 && column.length(j - 1) >= bucket)
-				j--; // a long one may only be the last
+				j--; // only the last one can be that long
 		}
 		pieces.add(column, i, j, t0, level);
 		i = j;
@@ -211,7 +264,7 @@ export function cut(column, level, t0) {
 	};
 }
 
-/** A tree of (parent, label) in columns. */
+/** A flame graph while it is built. */
 export class FlameTree {
 	/** @param {string} root @param {"ns"|"samples"} unit */
 	constructor(root, unit) {
@@ -240,7 +293,7 @@ export class FlameTree {
 		return id;
 	}
 
-	/** Own time, and the time of frames that only hold others. */
+	/** Computes self times, and the time of frames that only hold others. */
 	finish() {
 		const inside = new Float64Array(this.label.length);
 		for (let i = this.label.length - 1; i >= 0; i--) {
@@ -253,23 +306,89 @@ export class FlameTree {
 	}
 }
 
-/** @implements {import("./source.js").Source} */
+/** @param {Float64Array} sorted durations */
+const statsOf = (sorted) => ({
+	count: sorted.length,
+	total: sorted.reduce((a, b) => a + b, 0),
+	p50: quantileOf(sorted, 0.5),
+	p99: quantileOf(sorted, 0.99),
+	min: sorted[0],
+	max: sorted[sorted.length - 1],
+});
+
+/** Totals of regions in a range, by name and source. */
+class RegionTotals {
+	/** @param {FlameTree} tree gives total and self times */
+	constructor(tree) {
+		/** @type {Map<string, Region & {durations: number[]}>} */
+		this.regions = new Map();
+		tree.label.forEach((name, i) => {
+			if (!tree.source[i] || tree.source[i] === "device")
+				return;
+			const region = this.region(name, tree.source[i]);
+			region.self_ns += tree.self[i];
+			region.total_ns += tree.total[i];
+		});
+	}
+
+	/** @param {string} name @param {string} source */
+	region(name, source) {
+		const key = `${source}\n${name}`;
+		let made = this.regions.get(key);
+		if (!made) {
+			const empty = { min_ns: null, max_ns: null, p50_ns: null, p90_ns: null, p99_ns: null };
+			made = { name, source, self_ns: 0, total_ns: 0, count: 0, durations: [], ...empty };
+			this.regions.set(key, made);
+		}
+		return made;
+	}
+
+	/** @param {Name} name @param {Column} column @param {number} i */
+	count({ name, source }, column, i) {
+		const region = this.region(name, source);
+		region.count += column.stands(i);
+		if (column.stands(i) === 1)
+			region.durations.push(column.length(i));
+	}
+
+	/** @returns {Region[]} by self time */
+	rows() {
+		return [...this.regions.values()]
+			.filter((region) => region.count)
+			.map(({ durations, ...region }) => {
+				if (!durations.length)
+					return region;
+				const sorted = Float64Array.from(durations).sort();
+				const { min, max, p50, p99 } = statsOf(sorted);
+				const p90 = quantileOf(sorted, 0.9);
+				return { ...region, min_ns: min, max_ns: max, p50_ns: p50, p90_ns: p90, p99_ns: p99 };
+			})
+			.sort((a, b) => b.self_ns - a.self_ns);
+	}
+}
+
+/** @param {Lane} lane */
+const laneName = (lane) => lane.name || `tid ${lane.tid}`;
+
+/** @implements {Source} */
 export class EmbedSource {
-	/** @param {Record<string, any>} data */
+	/** @param {Record<string, any>} data the document in the page */
 	constructor(data) {
-		this.blocks = whole(data);
+		this.blocks = completed(data);
+		/** @type {(() => void)|null} */
 		this.onchange = null;
 		/** @type {Column[]} */
 		this.columns = [];
 		/** @type {Map<number, Column>} */
 		this.byTrack = new Map();
-		/** @type {Map<string, import("./source.js").Tile>} */
+		/** @type {Map<string, Tile>} */
 		this.tiles = new Map();
-		const names = data.names;
+		const { run, zones, lanes = [], names = { name: [], source: [], file: [], line: [] } } = this.blocks;
+		/** @type {Meta} */
 		this.about = {
-			end: Math.max(1, data.run.duration_ns, data.zones.end_ns),
-			lanes: data.lanes,
-			names: names.name.map((/** @type {string} */ name, /** @type {number} */ i) => ({
+			end: Math.max(1, run.duration_ns, zones.end_ns),
+			lanes,
+			names: names.name.map((name, i) => ({
 				name,
 				source: names.source[i],
 				file: names.file[i],
@@ -279,14 +398,14 @@ export class EmbedSource {
 	}
 
 	/**
-	 * Opens the zones; everything else is there before.
+	 * Decodes the zones; everything else is there before.
 	 * @param {string} text base64
 	 */
 	async load(text) {
 		const bytes = text ? await inflate(unbase64(text.trim())) : new Uint8Array();
 		let at = 0;
-		for (const about of this.blocks.tracks) {
-			const column = new Column(about, bytes, at, this.blocks.zones.quantum_ns);
+		for (const header of this.blocks.tracks ?? []) {
+			const column = new Column(header, bytes, at, this.blocks.zones.quantum_ns);
 			at += column.bytes;
 			this.columns.push(column);
 			this.byTrack.set(column.lane * 256 + column.row, column);
@@ -298,10 +417,12 @@ export class EmbedSource {
 	data() {
 		return this.blocks;
 	}
+
 	meta() {
 		return this.about;
 	}
-	want() {} // all of it is here
+
+	want() {} // every tile can be cut at once
 
 	/** @param {number} level @param {number} index */
 	get(level, index) {
@@ -310,87 +431,61 @@ export class EmbedSource {
 		if (!tile) {
 			const t0 = index * tileSpan(level);
 			tile = { level, t0, tracks: this.columns.map((column) => cut(column, level, t0)).filter((t) => t.count) };
-			if (this.tiles.size > 256)
+			if (this.tiles.size > TILES_KEPT)
 				this.tiles.delete(/** @type {string} */ (this.tiles.keys().next().value));
 			this.tiles.set(key, tile);
 		}
 		return tile;
 	}
 
-	/** @param {Column} column @param {number} i @returns {Zone|null} */
-	at(column, i) {
-		if (!column || i < 0 || i >= column.count)
-			return null;
-		return {
-			lane: column.lane,
-			row: column.row,
-			start: column.start[i],
-			duration: column.length(i),
-			name: column.name[i],
-			n: column.stands(i),
-		};
-	}
-
-	/** @param {number} lane @param {number} row @returns {Column|undefined} */
+	/** @param {number} lane @param {number} row */
 	track(lane, row) {
 		return this.byTrack.get(lane * 256 + row);
 	}
 
-	/**
-	 * The zone at t, or the nearest within slack.
-	 * @param {number} lane
-	 * @param {number} row
-	 * @param {number} t
-	 * @param {number} slack
-	 */
+	/** @param {number} lane @param {number} row @param {number} t @param {number} slack */
 	async zone(lane, row, t, slack) {
-		const column = this.track(lane, row);
-		if (!column)
-			return null;
-		const i = column.firstEndingAfter(t);
-		if (i < column.count && column.start[i] <= t)
-			return this.at(column, i);
-		if (i < column.count && column.start[i] - t <= slack)
-			return this.at(column, i);
-		return i > 0 && t - column.end[i - 1] <= slack ? this.at(column, i - 1) : null;
+		return this.track(lane, row)?.near(t, slack) ?? null;
 	}
 
-	/** @param {Zone} zone @param {string} dir */
-	async step(zone, dir) {
-		const middle = zone.start + zone.duration / 2;
-		if (dir === "previous" || dir === "next")
-			return this.sameName(zone, dir === "next" ? 1 : -1);
-		if (dir === "up" || dir === "down") {
-			const column = this.track(zone.lane, zone.row + (dir === "up" ? -1 : 1));
-			if (!column)
-				return null;
-			if (dir === "up")
-				return this.zone(zone.lane, zone.row - 1, middle, 0);
-			const i = column.firstEndingAfter(zone.start);
-			return i < column.count && column.start[i] < zone.start + zone.duration ? this.at(column, i) : null;
+	/** @param {Zone} zone @param {Direction} direction */
+	async step(zone, direction) {
+		switch (direction) {
+			case "previous":
+			case "next":
+				return this.sameName(zone, direction === "next" ? 1 : -1);
+			case "up":
+				return this.zone(zone.lane, zone.row - 1, zone.start + zone.duration / 2, 0);
+			case "down":
+				return this.firstChild(zone);
+			default: {
+				const column = this.track(zone.lane, zone.row);
+				return column?.zone(column.firstEndingAfter(zone.start) + (direction === "right" ? 1 : -1)) ?? null;
+			}
 		}
-		const column = this.track(zone.lane, zone.row);
-		const i = column ? column.firstEndingAfter(zone.start) : 0;
-		return column ? this.at(column, i + (dir === "right" ? 1 : -1)) : null;
 	}
 
-	/** @param {Zone} zone @param {number} way */
+	/** @param {Zone} zone */
+	firstChild(zone) {
+		const column = this.track(zone.lane, zone.row + 1);
+		const child = column?.zone(column.firstEndingAfter(zone.start)) ?? null;
+		return child && child.start < zone.start + zone.duration ? child : null;
+	}
+
+	/**
+	 * The nearest zone of the same name after it (1) or before it (−1).
+	 * @param {Zone} zone
+	 * @param {1|-1} way
+	 */
 	sameName(zone, way) {
 		/** @type {Zone|null} */
 		let best = null;
 		for (const column of this.columns) {
-			let i = column.firstEndingAfter(zone.start);
-			if (way > 0)
-				while (i < column.count && (column.name[i] !== zone.name || column.start[i] <= zone.start))
-					i++;
-			else
-				for (
-					i = Math.min(i, column.count - 1);
-					i >= 0 && (column.name[i] !== zone.name || column.start[i] >= zone.start);
-
-				)
-					i--;
-			const found = this.at(column, i);
+			let i = Math.min(column.firstEndingAfter(zone.start), column.count - 1);
+			const passed = () => column.name[i] !== zone.name || (column.start[i] - zone.start) * way <= 0;
+			while (i >= 0 && i < column.count && passed())
+				i += way;
+			const found = column.zone(i);
 			if (found && (!best || (found.start - best.start) * way < 0))
 				best = found;
 		}
@@ -398,47 +493,60 @@ export class EmbedSource {
 	}
 
 	/**
-	 * Of the zones in the page.
+	 * Statistics of the document, which are of all zones; the histogram and the slowest are of those in the page.
 	 * @param {number} name
+	 * @returns {Promise<NameStats>}
 	 */
 	async name(name) {
+		const { durations, slowest } = this.zonesOf(name);
+		const stats = this.regionStats(this.about.names[name]) ?? statsOf(durations);
+		const low = Math.log(Math.max(1, stats.min || 1));
+		const high = Math.log(Math.max(2, stats.max || 2));
+		const hist = new Array(BARS).fill(0);
+		for (const one of durations) {
+			const share = high > low ? (Math.log(Math.max(1, one)) - low) / (high - low) : 0;
+			hist[Math.max(0, Math.min(BARS - 1, Math.floor(BARS * share)))]++;
+		}
+		return { ...stats, hist, histFrom: low, histTo: high, slowest };
+	}
+
+	/** @param {number} name @returns {{durations: Float64Array, slowest: Zone[]}} */
+	zonesOf(name) {
 		/** @type {Zone[]} */
-		const all = [];
+		const slowest = [];
 		/** @type {number[]} */
 		const durations = [];
-		for (const column of this.columns)
-			for (let i = 0; i < column.count; i++)
-				if (column.name[i] === name && column.stands(i) === 1) {
-					durations.push(column.length(i));
-					if (all.length < 20 || column.length(i) > all[all.length - 1].duration) {
-						all.push(/** @type {Zone} */ (this.at(column, i)));
-						all.sort((a, b) => b.duration - a.duration);
-						all.length = Math.min(all.length, 20);
-					}
+		for (const column of this.columns) {
+			for (let i = 0; i < column.count; i++) {
+				if (column.name[i] !== name || column.stands(i) !== 1)
+					continue;
+				durations.push(column.length(i));
+				if (slowest.length < SLOWEST_KEPT || column.length(i) > slowest[slowest.length - 1].duration) {
+					slowest.push(/** @type {Zone} */ (column.zone(i)));
+					slowest.sort((a, b) => b.duration - a.duration);
+					slowest.length = Math.min(slowest.length, SLOWEST_KEPT);
 				}
-		const sorted = Float64Array.from(durations).sort();
-		const quantile = (/** @type {number} */ q) =>
-			sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] : NaN;
-		const low = Math.log(Math.max(1, sorted[0] ?? 1));
-		const high = Math.log(Math.max(2, sorted[sorted.length - 1] ?? 2));
-		const hist = new Array(60).fill(0);
-		for (const one of sorted)
-			hist[high > low ? Math.min(59, Math.floor((60 * (Math.log(Math.max(1, one)) - low)) / (high - low))) : 0]++;
+			}
+		}
+		return { durations: Float64Array.from(durations).sort(), slowest };
+	}
+
+	/** @param {Name} name */
+	regionStats({ name, source }) {
+		const region = this.blocks.regions.find((one) => one.name === name && one.source === source);
+		if (!region)
+			return null;
 		return {
-			count: sorted.length,
-			total: sorted.reduce((a, b) => a + b, 0),
-			p50: quantile(0.5),
-			p99: quantile(0.99),
-			min: sorted[0],
-			max: sorted[sorted.length - 1],
-			hist,
-			histFrom: low,
-			histTo: high,
-			slowest: all,
+			count: region.count,
+			total: region.total_ns,
+			p50: region.p50_ns ?? NaN,
+			p99: region.p99_ns ?? NaN,
+			min: region.min_ns ?? NaN,
+			max: region.max_ns ?? NaN,
 		};
 	}
 
-	/** @param {"zones"|"samples"} of @param {number|null} lane @param {Range} range */
+	/** @param {"zones"|"samples"} of @param {number|null} lane @param {Range|null} range */
 	async flame(of, lane, range) {
 		return of === "samples" ? this.flameOfSamples() : this.flameOfZones(lane, range);
 	}
@@ -456,21 +564,20 @@ export class EmbedSource {
 	}
 
 	/**
-	 * Made of all zones by who wrote the report, where the page has merged ones.
+	 * The flame graph that the report holds. It is of all zones; those in the page may be merged.
 	 * @param {[number, number, number][]} rows name or -1 - lane, parent, ns
 	 */
 	flameAsWritten(rows) {
 		const tree = new FlameTree("all threads", "ns");
 		const { names, lanes } = this.about;
 		for (const [name, parent, total] of rows) {
-			const one =
-				name < 0 ? { name: lanes[-1 - name].name || `tid ${lanes[-1 - name].tid}`, source: "" } : names[name];
+			const one = name < 0 ? { name: laneName(lanes[-1 - name]), source: "" } : names[name];
 			tree.total[tree.child(parent + 1, one.name, one.source, name)] = total;
 		}
 		return tree.finish();
 	}
 
-	/** @param {number|null} only @param {Range} range */
+	/** @param {number|null} only @param {Range|null} range */
 	flameOfZones(only, range) {
 		if (this.blocks.flame && only === null && !range)
 			return this.flameAsWritten(this.blocks.flame);
@@ -478,13 +585,13 @@ export class EmbedSource {
 		for (const lane of this.about.lanes) {
 			if (only !== null && lane.id !== only)
 				continue;
-			const top = tree.child(0, lane.name || `tid ${lane.tid}`, "", `lane ${lane.id}`);
+			const top = tree.child(0, laneName(lane), "", `lane ${lane.id}`);
 			/** @type {Int32Array|null} */ let above = null;
 			/** @type {Column|null} */ let parents = null;
 			for (let row = 0; row < lane.rows; row++) {
 				const column = this.track(lane.id, row);
 				if (!column)
-					continue; // a depth of which nothing was kept: its zones hang on what is above it
+					continue; // no zones of this depth were kept: deeper ones hang on the depth above it
 				above = this.flameRow(tree, column, parents, above, top, range);
 				parents = column;
 			}
@@ -493,57 +600,23 @@ export class EmbedSource {
 	}
 
 	/**
-	 * Regions of a stretch of time, out of the zones in the page; steps and samples are not here one by one.
-	 * @param {{t0: number, t1: number}} range
+	 * Regions of a range, from the zones in the page. Steps and samples are in the page as totals only.
+	 * @param {Range} range
+	 * @returns {Promise<RangePart>}
 	 */
-	async stretch(range) {
-		const tree = this.flameOfZones(null, range);
-		const queues = new Set(
-			this.about.lanes.filter((/** @type {any} */ l) => l.kind === "queue").map((/** @type {any} */ l) => l.id),
-		);
-		/** @type {Map<string, {name: string, source: string, self_ns: number, total_ns: number, count: number, durations: number[]}>} */ const regions =
-			new Map();
-		const find = (/** @type {string} */ name, /** @type {string} */ source) => {
-			const key = `${source}\n${name}`;
-			const made = regions.get(key) ?? { name, source, self_ns: 0, total_ns: 0, count: 0, durations: [] };
-			regions.set(key, made);
-			return made;
-		};
-		tree.label.forEach((name, i) => {
-			if (!tree.source[i] || tree.source[i] === "device")
-				return;
-			const one = find(name, tree.source[i]);
-			one.self_ns += tree.self[i];
-			one.total_ns += tree.total[i];
-		});
+	async rangePart(range) {
+		const regions = new RegionTotals(this.flameOfZones(null, range));
+		const queues = new Set(this.about.lanes.filter((lane) => lane.kind === "queue").map((lane) => lane.id));
 		const threads = new Set();
 		let zones = 0;
-		for (const column of this.columns.filter((c) => !queues.has(c.lane)))
+		for (const column of this.columns.filter((c) => !queues.has(c.lane))) {
 			for (let i = column.firstEndingAfter(range.t0); i < column.count && column.start[i] < range.t1; i++) {
-				const { name, source } = this.about.names[column.name[i]];
-				const one = find(name, source);
 				threads.add(column.lane);
 				zones += column.stands(i);
-				one.count += column.stands(i);
-				if (column.stands(i) === 1)
-					one.durations.push(column.length(i));
+				regions.count(this.about.names[column.name[i]], column, i);
 			}
-		const rows = [...regions.values()]
-			.filter((one) => one.count)
-			.map(({ durations, ...one }) => {
-				const sorted = Float64Array.from(durations).sort();
-				const at = (/** @type {number} */ q) =>
-					sorted.length ? sorted[Math.ceil(q * sorted.length) - 1] : null;
-				return {
-					...one,
-					min_ns: sorted[0] ?? null,
-					max_ns: sorted[sorted.length - 1] ?? null,
-					p50_ns: at(0.5),
-					p90_ns: at(0.9),
-					p99_ns: at(0.99),
-				};
-			})
-			.sort((a, b) => b.self_ns - a.self_ns);
+		}
+		const rows = regions.rows();
 		return { zones, threads: threads.size, region_count: rows.length, regions: rows };
 	}
 
@@ -553,7 +626,7 @@ export class EmbedSource {
 	 * @param {Column|null} parents
 	 * @param {Int32Array|null} above
 	 * @param {number} top
-	 * @param {Range} range
+	 * @param {Range|null} range
 	 */
 	flameRow(tree, column, parents, above, top, range) {
 		const nodes = new Int32Array(column.count).fill(-1);

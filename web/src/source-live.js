@@ -1,34 +1,67 @@
-// Zones that a server holds: tiles are asked for as they are looked at, kept, and asked for again when rows have come.
-// The old picture stays until the new one is there.
+// Zones that a server holds. Tiles are asked for when the timeline shows them, kept, and asked for again when rows have
+// come. The old picture stays until the new one is there.
 import { ApiError, get, getJson, postJson } from "./api.js";
-import { levelFor, tileSpan, whole } from "./source.js";
+import { completed, levelFor, tileSpan } from "./document.js";
+import { isLive } from "./runs.js";
 import { Column, cut, FlameTree } from "./source-embed.js";
 
-/** @typedef {import("./source.js").Zone} Zone */
-/** @typedef {import("./source.js").Range} Range */
+/** @import { Direction, Lane, Meta, Name, NameColumns, NameStats, OpenZone, Overlay, Range } from "./types.js" */
+/** @import { RangePart, Run, Series, Source, Target, Tile, TileKey, Zone } from "./types.js" */
+
 /**
- * @typedef {{tile: import("./source.js").Tile|null, columns: Map<number, Column>, stale: boolean, asked: number, cost:
- * number, abort: AbortController|null}} Kept
+ * @typedef {Object} KeptTile
+ * @property {Tile|null} tile
+ * @property {Map<number, Column>} columns
+ * @property {boolean} stale rows have come since it was asked for
+ * @property {number} asked performance.now() of the last request
+ * @property {number} cost ms of the last request
+ * @property {AbortController|null} abort while a request runs
+ *
+ * @typedef {Object} PackHeader
+ * @property {number} gen
+ * @property {Lane[]} lanes
+ * @property {NameColumns & {from: number}} names
+ * @property {OpenZone[]} open
+ * @property {import("./types.js").ColumnHeader[]} tracks
+ * @property {number} [indexed]
+ * @property {number} now_ns
+ * @property {number} end_ns
+ *
+ * @typedef {Partial<Run> & {gen?: number, overhead_pct?: number} & Partial<import("./types.js").RowCounts>} StateEvent
+ *
+ * @typedef {Object} RowsEvent
+ * @property {number} gen
+ * @property {number} now_ns
+ * @property {number} end_ns
+ * @property {number} from_ns
+ * @property {OpenZone[]} open
+ * @property {[lane: number, row: number, start: number, duration: number, name: number][]} zones
+ * @property {number} lanes how many
+ * @property {number} names how many
  */
 
-const KEPT = 256;
-const AT_ONCE = 4;
+const TILES_KEPT = 256;
+const REQUESTS_AT_ONCE = 4;
 const AGAIN_MS = 120;
+const LEVELS = 48;
+const SERIES_MOST = 12;
+/** @type {("emitted"|"kept"|"overwritten"|"dropped")[]} */
 const LOSSES = ["emitted", "kept", "overwritten", "dropped"];
 const key = (/** @type {number} */ level, /** @type {number} */ index) => `${level}/${index}`;
 const trackOf = (/** @type {number} */ lane, /** @type {number} */ row) => lane * 65536 + row;
 
 /**
- * A zone pack: its header and its columns.
+ * Decodes an answer of /api/zones.
  * @param {ArrayBuffer} buffer
+ * @returns {{header: PackHeader, columns: Map<number, Column>}}
  */
 export function unpack(buffer) {
 	const view = new DataView(buffer);
 	const size = view.getUint32(4, true);
 	if (view.getUint32(0, true) !== 0x31505a4b)
 		throw new ApiError(
-			"The zones that kymo serve sent cannot be read",
-			"The page and kymo serve may be of two versions: load the page again.",
+			"Cannot decode the zones from kymo serve",
+			"The page and kymo serve may have different versions; reload the page.",
 			0,
 		);
 	const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
@@ -43,61 +76,73 @@ export function unpack(buffer) {
 	return { header, columns };
 }
 
-/** @implements {import("./source.js").Source} */
+/** @param {string} text */
+const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
+
+/** @param {Range|null} range */
+const bounds = (range) => ({ from: range ? Math.round(range.t0) : null, to: range ? Math.round(range.t1) : null });
+
+/** @param {Target} target */
+const runOf = ({ program, command, state, duration_ns, rank, ranks, exit_code, signal }) => ({
+	program,
+	command,
+	state,
+	duration_ns,
+	rank: rank ?? -1,
+	ranks: ranks ?? 0,
+	exit_code,
+	signal,
+});
+
+/** @implements {Source} */
 export class LiveSource {
-	/** @param {any} target a row of /api/targets */
+	/** @param {Target} target */
 	constructor(target) {
 		this.target = target;
 		this.id = target.id;
-		this.blocks = whole({
-			run: [
-				{
-					program: target.program,
-					command: target.command,
-					state: target.state,
-					duration_ns: target.duration_ns,
-					rank: target.rank ?? -1,
-					ranks: target.ranks ?? 0,
-					exit_code: target.exit_code,
-					signal: target.signal,
-				},
-			],
-		});
+		this.blocks = completed({ run: [runOf(target)] });
 		/** Whether /api/run has answered. */
 		this.read = false;
+		/** The document is older than the end of the run. */
 		this.behind = false;
 		/** @type {ApiError|null} */ this.failed = null;
-		/** @type {null|(() => void)} */ this.onchange = null;
-		/** @type {null|(() => void)} */ this.ondata = null;
-		/** @type {Map<string, Kept>} */ this.tiles = new Map();
-		/** @type {[number, number][]} */ this.wanted = [];
+		/** @type {(() => void)|null} */ this.onchange = null;
+		/** @type {(() => void)|null} */ this.ondata = null;
+		/** @type {(() => void)|null} */ this.onpulse = null;
+		/** @type {Map<string, KeptTile>} */ this.tiles = new Map();
+		/** @type {TileKey[]} */ this.wanted = [];
+		/** Requests for tiles that run. */
 		this.flying = 0;
+		this.timer = 0;
 		this.gen = 0;
-		/** @type {any} */ this.told = {};
+		/** State and losses that are newer than the document. @type {StateEvent} */ this.newest = {};
 		this.pulsing = false;
 		this.pulseAt = 0;
-		/** @type {null|(() => void)} */ this.onpulse = null;
 		this.indexed = 1;
-		this.running = target.state === "running" || target.state === "hung";
+		this.running = isLive(target);
 		this.nowNs = target.duration_ns ?? 0;
 		this.nowAt = performance.now();
-		/** @type {{lane: number, row: number, name: number, start_ns: number}[]} */ this.opened = [];
-		/** Zones that have ended since the last tile came. @type {any[]} */ this.closing = [];
+		/** @type {OpenZone[]} */ this.opened = [];
+		/** Zones that ended after the newest tile was read. @type {OpenZone[]} */ this.closing = [];
 		this.newestEnd = 0;
-		/** Milliseconds from a zone's end to its picture, the last few. @type {number[]} */ this.delays = [];
-		/** @type {{steps: any[], marks: any[], key: string, asked: number, cost: number}} */
+		/** The end of the zone that `delays` measured last. */
+		this.measured = 0;
+		/** Milliseconds from the end of a zone to its picture, the last few. @type {number[]} */ this.delays = [];
+		/** @type {Overlay & {key: string, asked: number, cost: number}} */
 		this.over = { steps: [], marks: [], key: "", asked: 0, cost: 0 };
+		this.overTimer = 0;
 		const source = this;
+		/** @type {Meta} */
 		this.about = {
-			lanes: /** @type {any[]} */ ([]),
-			names: /** @type {any[]} */ ([]),
+			lanes: [],
+			names: [],
 			get end() {
 				return source.end();
 			},
 		};
 	}
 
-	/** The recording's end, which moves while the program runs. */
+	/** The end of the recording, which moves while the program runs. */
 	end() {
 		return Math.max(1, this.now());
 	}
@@ -109,39 +154,41 @@ export class LiveSource {
 	data() {
 		return this.blocks;
 	}
+
 	meta() {
 		return this.about;
 	}
+
 	open() {
 		return this.opened;
 	}
 
-	/** Lanes and names, so that the views know them. */
+	/** Reads lanes and names. */
 	async load() {
 		await this.pack({ from: 0, to: 1, level: 0 });
 	}
 
 	/**
-	 * The picture of all of it, before anything else is asked: the first look at the timeline finds it.
+	 * Asks for the tiles of the whole run first, so that the timeline finds them when it is opened.
 	 * @param {number} pixels
 	 */
-	foresee(pixels) {
+	prefetch(pixels) {
 		const level = levelFor(this.end() / pixels);
 		const last = Math.floor(this.end() / tileSpan(level));
-		this.want(Array.from({ length: last + 1 }, (_, i) => [level, i]));
+		this.want(Array.from({ length: last + 1 }, (_, i) => /** @type {TileKey} */ ([level, i])));
 	}
 
-	/** The document of the report; its tables. */
+	/** Reads the document of the run. */
 	async refresh() {
 		try {
 			const data = await getJson("run", { target: this.id });
 			const had = this.blocks.series;
-			// Of the time before it ended: there will be a newer one.
+			// It was made before the program ended: a newer one will follow.
 			this.behind = data.run?.[0]?.state === "live" && !this.running;
-			this.blocks = whole(data);
+			this.blocks = completed(data);
 			this.read = true;
-			this.tell();
-			this.lengthen(had);
+			this.applyNewest();
+			this.extendSeries(had);
 			this.failed = null;
 		} catch (why) {
 			this.failed = /** @type {ApiError} */ (why);
@@ -149,15 +196,16 @@ export class LiveSource {
 		this.ondata?.();
 	}
 
-	// ---- what the tail tells
+	// ---- events of /api/tail
 
-	/** @param {any} rows */
+	/** @param {RowsEvent} rows */
 	rows(rows) {
-		if (this.newer(rows.gen))
+		if (this.startOver(rows.gen))
 			return;
 		this.clock(rows.now_ns, rows.end_ns);
-		const open = new Set(rows.open.map((/** @type {any} */ z) => `${z.lane}/${z.row}/${z.start_ns}`));
-		const ended = this.opened.filter((z) => !open.has(`${z.lane}/${z.row}/${z.start_ns}`));
+		const keyOf = (/** @type {OpenZone} */ z) => `${z.lane}/${z.row}/${z.start_ns}`;
+		const open = new Set(rows.open.map(keyOf));
+		const ended = this.opened.filter((z) => !open.has(keyOf(z)));
 		this.closing.push(...ended.map((z) => ({ ...z, end_ns: rows.now_ns })));
 		this.opened = rows.open;
 		for (const [, , start, duration] of rows.zones)
@@ -172,12 +220,12 @@ export class LiveSource {
 		this.onchange?.();
 	}
 
-	/** @param {any} state */
+	/** @param {StateEvent} state */
 	state(state) {
-		this.newer(state.gen);
-		this.running = state.state === "running" || state.state === "hung";
-		this.told = { ...this.told, ...state };
-		this.tell();
+		this.startOver(state.gen ?? 0);
+		this.running = isLive(state);
+		this.newest = { ...this.newest, ...state };
+		this.applyNewest();
 		Object.assign(this.target, {
 			state: state.state,
 			exit_code: state.exit_code,
@@ -192,61 +240,43 @@ export class LiveSource {
 		this.onchange?.();
 	}
 
-	/** What the tail and the pulse told is newer than the document. */
-	tell() {
+	/** State and losses of the tail and of pulse() are newer than the document. */
+	applyNewest() {
 		const { run, losses } = this.blocks;
-		const { told } = this;
-		if (told.state)
+		const { newest } = this;
+		if (newest.state)
 			Object.assign(run, {
-				state: this.running ? "live" : told.state,
-				exit_code: told.exit_code,
-				signal: told.signal,
-				...(this.running ? {} : { duration_ns: told.duration_ns }),
+				state: this.running ? "live" : newest.state,
+				exit_code: newest.exit_code,
+				signal: newest.signal,
+				...(this.running ? {} : { duration_ns: newest.duration_ns }),
 			});
-		for (const one of LOSSES)
-			if (told[one] >= (losses[one] ?? 0))
-				losses[one] = told[one];
-		this.blocks.overhead_pct = told.overhead_pct ?? this.blocks.overhead_pct;
+		for (const key of LOSSES) {
+			if ((newest[key] ?? -1) >= (losses[key] ?? 0))
+				losses[key] = newest[key];
+		}
+		this.blocks.overhead_pct = newest.overhead_pct ?? this.blocks.overhead_pct;
 	}
 
-	/**
-	 * Some seconds apart while it runs, in one question: losses, and what the counters and the memory have become
-	 * since.
-	 */
+	/** Reads losses and the newest values of the timeline's series, in one query, some seconds apart. */
 	async pulse() {
 		if (this.pulsing || performance.now() < this.pulseAt)
 			return;
 		this.pulsing = true;
 		const began = performance.now();
-		const series = this.blocks.series.filter((/** @type {any} */ s) => s.timeline).slice(0, 12);
-		const text = (/** @type {string} */ name) => `'${name.replaceAll("'", "''")}'`;
-		const sql = [
-			...LOSSES.map(
-				(one, i) => `SELECT ${-1 - i} AS k, 0::BIGINT AS t, sum(${one})::DOUBLE AS v FROM kymo.streams`,
-			),
-			...series.map(
-				(/** @type {any} */ s, /** @type {number} */ i) =>
-					`SELECT ${i}, ts_ns, ${s.group === "counter" ? `value FROM trace.counters WHERE name = ${text(s.name)} AND` : "rss_bytes FROM host.process WHERE"} ts_ns > ${Math.round(s.ts[s.ts.length - 1] ?? 0)}`,
-			),
-		];
+		// The query below reads these; the other series come with the next document.
+		const read = (/** @type {Series} */ s) => s.group === "counter" || s.name === "Resident memory";
+		const series = this.blocks.series.filter((s) => s.timeline && read(s)).slice(0, SERIES_MOST);
 		try {
-			const { rows } = await postJson("query", {
-				target: this.id,
-				sql: `${sql.join(" UNION ALL ")} ORDER BY 1, 2`,
-				limit: 10000,
-				timeout_s: 5,
-			});
-			for (const [k, ts, value] of rows)
+			const sql = pulseSql(series);
+			const { rows } = await postJson("query", { target: this.id, sql, limit: 10000, timeout_s: 5 });
+			for (const [k, ts, value] of rows) {
 				if (k < 0)
-					this.told[LOSSES[-1 - k]] = value;
+					this.newest[LOSSES[-1 - k]] = value;
 				else
-					for (const [column, one] of [
-						["ts", ts],
-						["low", value],
-						["high", value],
-					])
-						series[k][column].push(one);
-			this.tell();
+					addPoint(series[k], ts, value, value);
+			}
+			this.applyNewest();
 			this.onpulse?.();
 		} finally {
 			this.pulsing = false;
@@ -255,25 +285,26 @@ export class LiveSource {
 	}
 
 	/**
-	 * A document that was overtaken by the pulse gets what it does not know yet.
-	 * @param {any[]} had
+	 * Adds the points that pulse() read and that a new document does not have yet.
+	 * @param {Series[]} had
 	 */
-	lengthen(had) {
-		for (const series of this.blocks.series.filter((/** @type {any} */ s) => s.timeline)) {
+	extendSeries(had) {
+		for (const series of this.blocks.series.filter((s) => s.timeline)) {
 			const before = had.find((one) => one.name === series.name);
 			const last = series.ts[series.ts.length - 1] ?? 0;
-			for (let i = 0; before && i < before.ts.length; i++)
-				if (before.ts[i] > last)
-					for (const column of ["ts", "low", "high"])
-						series[column].push(before[column][i]);
+			before?.ts.forEach((ts, i) => {
+				if (ts > last)
+					addPoint(series, ts, before.low[i], before.high[i]);
+			});
 		}
 	}
 
 	/**
-	 * Times or ids are others now: what was kept is of no use.
+	 * A new generation has other times or ids: forgets all tiles and names.
 	 * @param {number} gen
+	 * @returns {boolean} whether it is a new one
 	 */
-	newer(gen) {
+	startOver(gen) {
 		if (!gen || gen === this.gen)
 			return false;
 		const first = this.gen === 0;
@@ -296,7 +327,7 @@ export class LiveSource {
 	clock(now, end) {
 		const at = Math.max(now ?? 0, end ?? 0);
 		if (at < this.nowNs && this.running)
-			return; // an answer that was overtaken
+			return; // an older answer that came late
 		this.nowNs = at;
 		this.nowAt = performance.now();
 	}
@@ -309,7 +340,7 @@ export class LiveSource {
 		const made = unpack(await answer.arrayBuffer());
 		const { header } = made;
 		if (this.gen && header.gen !== this.gen && header.names.from > 0) {
-			this.newer(header.gen);
+			this.startOver(header.gen);
 			throw new DOMException("the recording has changed", "AbortError");
 		}
 		this.gen = header.gen;
@@ -321,7 +352,7 @@ export class LiveSource {
 		return made;
 	}
 
-	/** @param {any} names */
+	/** @param {PackHeader["names"]} names */
 	keepNames(names) {
 		for (let i = 0; i < names.name.length; i++)
 			this.about.names[names.from + i] ??= {
@@ -337,7 +368,7 @@ export class LiveSource {
 		return this.tiles.get(key(level, index))?.tile ?? null;
 	}
 
-	/** @param {[number, number][]} keys the most wanted first */
+	/** @param {TileKey[]} keys the most wanted first */
 	want(keys) {
 		this.wanted = keys;
 		this.pump();
@@ -355,18 +386,18 @@ export class LiveSource {
 				later = Math.min(later, wait);
 				continue;
 			}
-			if (this.flying >= AT_ONCE && !this.makeRoom())
+			if (this.flying >= REQUESTS_AT_ONCE && !this.makeRoom())
 				return;
 			this.ask(level, index);
 		}
 		if (later < Infinity && !this.timer)
-			this.timer = setTimeout(() => {
+			this.timer = window.setTimeout(() => {
 				this.timer = 0;
 				this.pump();
 			}, later);
 	}
 
-	/** Gives up a question whose answer nobody waits for any more. */
+	/** Cancels a request for a tile that is no longer wanted. */
 	makeRoom() {
 		const wanted = new Set(this.wanted.map(([level, index]) => key(level, index)));
 		for (const [name, kept] of this.tiles)
@@ -383,6 +414,7 @@ export class LiveSource {
 		const span = tileSpan(level);
 		const began = performance.now();
 		const abort = new AbortController();
+		/** @type {KeptTile} */
 		const kept = this.tiles.get(name) ?? {
 			tile: null,
 			columns: new Map(),
@@ -393,7 +425,7 @@ export class LiveSource {
 		};
 		Object.assign(kept, { abort, stale: false, asked: began });
 		this.tiles.delete(name);
-		this.tiles.set(name, kept); // the newest last: the oldest goes first
+		this.tiles.set(name, kept); // at the end: the oldest is forgotten first
 		this.flying++;
 		const newest = this.newestEnd;
 		try {
@@ -408,16 +440,16 @@ export class LiveSource {
 				t0,
 				tracks: [...columns.values()].map((column) => cut(column, level, t0)).filter((t) => t.count),
 			};
-			kept.stale ||= header.indexed < 1;
+			kept.stale ||= (header.indexed ?? 1) < 1;
 			kept.cost = performance.now() - began;
-			this.closing = this.closing.filter((z) => z.end_ns > header.now_ns);
+			this.closing = this.closing.filter((z) => (z.end_ns ?? 0) > header.now_ns);
 			if (newest && this.running && newest >= t0 && newest <= t0 + span)
 				this.measure(newest);
 		} catch (why) {
 			if (!kept.tile)
 				this.tiles.delete(name);
 			kept.stale = true;
-			kept.cost = /** @type {any} */ (why).name === "AbortError" ? 0 : 500;
+			kept.cost = /** @type {Error} */ (why).name === "AbortError" ? 0 : 500;
 		}
 		kept.abort = null;
 		this.flying--;
@@ -426,7 +458,7 @@ export class LiveSource {
 	}
 
 	/**
-	 * How long after its end the newest zone is on screen.
+	 * Measures the time from the end of the newest zone to its picture.
 	 * @param {number} end
 	 */
 	measure(end) {
@@ -439,7 +471,7 @@ export class LiveSource {
 			this.delays.shift();
 	}
 
-	/** The middle one of the last few delays in ms, or null. */
+	/** The median of the last few delays in ms, or null. */
 	delay() {
 		const sorted = [...this.delays].sort((a, b) => a - b);
 		return sorted.length ? sorted[sorted.length >> 1] : null;
@@ -447,7 +479,7 @@ export class LiveSource {
 
 	forget() {
 		for (const [name, kept] of this.tiles) {
-			if (this.tiles.size <= KEPT)
+			if (this.tiles.size <= TILES_KEPT)
 				return;
 			if (!kept.abort)
 				this.tiles.delete(name);
@@ -457,13 +489,13 @@ export class LiveSource {
 	// ---- single zones
 
 	/**
-	 * The finest column that is here and holds t.
+	 * The column of the finest tile that is here and covers t.
 	 * @param {number} lane
 	 * @param {number} row
 	 * @param {number} t
 	 */
 	finest(lane, row, t) {
-		for (let level = 0; level < 48; level++) {
+		for (let level = 0; level < LEVELS; level++) {
 			const kept = this.tiles.get(key(level, Math.floor(Math.max(0, t) / tileSpan(level))));
 			if (kept?.tile)
 				return kept.columns.get(trackOf(lane, row)) ?? null;
@@ -471,76 +503,47 @@ export class LiveSource {
 		return null;
 	}
 
-	/** @param {Column|null|undefined} column @param {number} i @returns {Zone|null} */
-	at(column, i) {
-		if (!column || i < 0 || i >= column.count)
-			return null;
-		return {
-			lane: column.lane,
-			row: column.row,
-			start: column.start[i],
-			duration: column.length(i),
-			name: column.name[i],
-			n: column.stands(i),
-		};
-	}
-
 	/**
-	 * What lies at t, as far as it is here; open ones, too.
+	 * The zone at t as far as it is here already, open ones included.
 	 * @param {number} lane
 	 * @param {number} row
 	 * @param {number} t
 	 * @param {number} slack
+	 * @returns {Zone|null}
 	 */
 	glance(lane, row, t, slack) {
 		const open = this.opened.find((z) => z.lane === lane && z.row === row && z.start_ns <= t);
-		if (open)
-			return {
-				lane,
-				row,
-				start: open.start_ns,
-				duration: this.now() - open.start_ns,
-				name: open.name,
-				n: 1,
-				open: true,
-			};
-		const column = this.finest(lane, row, t);
-		if (!column)
-			return null;
-		const i = column.firstEndingAfter(t);
-		if (i < column.count && column.start[i] - t <= slack)
-			return this.at(column, i);
-		return i > 0 && t - column.end[i - 1] <= slack ? this.at(column, i - 1) : null;
+		if (!open)
+			return this.finest(lane, row, t)?.near(t, slack) ?? null;
+		const { start_ns: start, name } = open;
+		return { lane, row, start, duration: this.now() - start, name, n: 1, open: true };
 	}
 
 	/**
-	 * The zone at t: of a merged piece, the longest.
+	 * The zone at t; of a merged piece, the longest one.
 	 * @param {number} lane
 	 * @param {number} row
 	 * @param {number} t
 	 * @param {number} slack
 	 */
 	async zone(lane, row, t, slack) {
+		const longest = (/** @type {Column} */ column) => column.longestIn(0, column.count);
 		let found = this.glance(lane, row, t, slack);
 		if (!found && !this.finest(lane, row, t)) {
-			const { columns } = await this.pack({
-				from: Math.max(0, Math.floor(t - slack)),
-				to: Math.ceil(t + slack + 1),
-				lanes: lane,
-				width: 64,
-			});
-			found = this.pick(columns.get(trackOf(lane, row)), (column) => column.longestIn(0, column.count));
+			const from = Math.max(0, Math.floor(t - slack));
+			const { columns } = await this.pack({ from, to: Math.ceil(t + slack + 1), lanes: lane, width: 64 });
+			found = this.pick(columns.get(trackOf(lane, row)), longest);
 		}
-		return this.single(found, (column) => column.longestIn(0, column.count));
+		return this.single(found, longest);
 	}
 
 	/** @param {Column|undefined} column @param {(column: Column) => number} which */
 	pick(column, which) {
-		return column?.count ? this.at(column, which(column)) : null;
+		return column?.count ? column.zone(which(column)) : null;
 	}
 
 	/**
-	 * Opens a merged piece until one zone is left.
+	 * Asks for finer pieces until one zone is left.
 	 * @param {Zone|null} piece
 	 * @param {(column: Column) => number} which
 	 */
@@ -563,70 +566,53 @@ export class LiveSource {
 	}
 
 	/**
-	 * The next zone of a row from t on, or the one before.
+	 * The next zone of a row from t on (1), or the previous one (−1).
 	 * @param {number} lane
 	 * @param {number} row
 	 * @param {number} t
-	 * @param {number} way
-	 * @param {number} [limit]
+	 * @param {1|-1} way
+	 * @param {number} [limit] where the search ends
 	 */
 	async seek(lane, row, t, way, limit = way > 0 ? this.end() : 0) {
+		const inside = (/** @type {Column} */ c) =>
+			way > 0 ? Math.min(c.count - 1, c.firstEndingAfter(t)) : c.count - 1;
 		for (let reach = 1e5; ; reach *= 16) {
 			const from = Math.floor(way > 0 ? t : Math.max(limit, t - reach));
 			const to = Math.ceil(way > 0 ? Math.min(limit, t + reach) : t);
 			const { columns } = await this.pack({ from, to, lanes: lane, width: 4096 });
-			const column = columns.get(trackOf(lane, row));
-			const which = (/** @type {Column} */ c) => {
-				if (way > 0) {
-					const i = c.firstEndingAfter(t);
-					return i < c.count && c.start[i] < t ? i + 1 : i;
-				}
-				const i = c.firstEndingAfter(t - 1);
-				return i < c.count && c.start[i] < t && c.end[i] <= t ? i : i - 1;
-			};
-			const piece = column?.count ? this.at(column, which(column)) : null;
+			const piece = this.pick(columns.get(trackOf(lane, row)), (c) =>
+				way > 0 ? nextFrom(c, t) : lastBefore(c, t),
+			);
 			if (piece)
-				return this.single(piece, (c) =>
-					way > 0 ? Math.min(c.count - 1, c.firstEndingAfter(t)) : c.count - 1,
-				);
+				return this.single(piece, inside);
 			if (way > 0 ? to >= limit : from <= limit)
 				return null;
 		}
 	}
 
-	/** @param {Zone} zone @param {string} dir */
-	async step(zone, dir) {
-		const end = zone.start + zone.duration;
-		if (dir === "previous" || dir === "next") {
-			const found = (await getJson("name", { target: this.id, id: zone.name, at: Math.round(zone.start) }))[dir];
-			return found
-				? {
-						lane: found.lane,
-						row: found.row,
-						start: found.start_ns,
-						duration: found.duration_ns,
-						name: zone.name,
-						n: 1,
-					}
-				: null;
+	/** @param {Zone} zone @param {Direction} direction @returns {Promise<Zone|null>} */
+	async step(zone, direction) {
+		const { lane, row, start, duration } = zone;
+		switch (direction) {
+			case "previous":
+			case "next": {
+				const found = await getJson("name", { target: this.id, id: zone.name, at: Math.round(start) });
+				return found[direction] ? zoneOf(found[direction], zone.name) : null;
+			}
+			case "up":
+				return row ? this.zone(lane, row - 1, start + duration / 2, 0) : null;
+			case "down":
+				return this.seek(lane, row + 1, start, 1, start + duration);
+			case "right":
+				return this.seek(lane, row, start + duration, 1);
+			default:
+				return this.seek(lane, row, start, -1);
 		}
-		if (dir === "up")
-			return zone.row ? this.zone(zone.lane, zone.row - 1, zone.start + zone.duration / 2, 0) : null;
-		if (dir === "down")
-			return this.seek(zone.lane, zone.row + 1, zone.start, 1, end);
-		return dir === "right"
-			? this.seek(zone.lane, zone.row, end, 1)
-			: this.seek(zone.lane, zone.row, zone.start, -1);
 	}
 
-	/** @param {number} name @param {Range} [range] */
+	/** @param {number} name @param {Range|null} [range] @returns {Promise<NameStats>} */
 	async name(name, range = null) {
-		const found = await getJson("name", {
-			target: this.id,
-			id: name,
-			from: range ? Math.round(range.t0) : null,
-			to: range ? Math.round(range.t1) : null,
-		});
+		const found = await getJson("name", { target: this.id, id: name, ...bounds(range) });
 		const { edges_ns: edges, counts } = found.histogram;
 		return {
 			count: found.count,
@@ -636,113 +622,134 @@ export class LiveSource {
 			min: found.min_ns,
 			max: found.max_ns,
 			...bars(edges, counts),
-			slowest: found.slowest.map((/** @type {any} */ z) => ({
-				lane: z.lane,
-				row: z.row,
-				start: z.start_ns,
-				duration: z.duration_ns,
-				name,
-				n: 1,
-			})),
+			slowest: found.slowest.map((/** @type {ApiZone} */ zone) => zoneOf(zone, name)),
 		};
 	}
 
-	/** @param {"zones"|"samples"} of @param {number|null} lane @param {Range} range */
+	/** @param {"zones"|"samples"} of @param {number|null} lane @param {Range|null} range */
 	async flame(of, lane, range) {
 		const thread = of === "samples" && lane !== null ? this.about.lanes.find((l) => l.id === lane)?.tid : lane;
-		const found = await getJson("flame", {
-			target: this.id,
-			of,
-			thread,
-			from: range ? Math.round(range.t0) : null,
-			to: range ? Math.round(range.t1) : null,
-		});
+		const found = await getJson("flame", { target: this.id, of, thread, ...bounds(range) });
 		const tree = new FlameTree(of === "samples" ? "all samples" : "all threads", found.unit);
+		/** @type {{names: NameColumns, lanes: Lane[]}} */
 		const { names, lanes } = found;
+		const laneName = (/** @type {number} */ id) => {
+			const lane = lanes.find((l) => l.id === id);
+			return lane?.name || lane?.note || `track ${id}`;
+		};
 		for (const [name, parent, total] of found.nodes) {
-			const lane = name < 0 ? lanes.find((/** @type {any} */ l) => l.id === -1 - name) : null;
-			const one =
-				name < 0
-					? [lane?.name || lane?.note || `lane ${-1 - name}`, ""]
-					: [names.name[name], names.source[name]];
-			// A key of its own for each, so that node i is child i + 1 whatever the names are.
-			tree.total[tree.child(parent + 1, one[0], one[1], tree.label.length)] = total;
+			const [label, source] = name < 0 ? [laneName(-1 - name), ""] : [names.name[name], names.source[name]];
+			// Each has its own key, so that node i is child i + 1 whatever the names are.
+			tree.total[tree.child(parent + 1, label, source, tree.label.length)] = total;
 		}
 		return tree.finish();
 	}
 
-	/**
-	 * Regions, steps, modules and samples of a stretch of time.
-	 * @param {{t0: number, t1: number}} range
-	 */
-	async stretch(range) {
-		const found = await getJson("range", {
-			target: this.id,
-			from: Math.max(0, Math.floor(range.t0)),
-			to: Math.ceil(range.t1),
-		});
+	/** @param {Range} range @returns {Promise<RangePart>} */
+	async rangePart(range) {
+		const from = Math.max(0, Math.floor(range.t0));
+		const found = await getJson("range", { target: this.id, from, to: Math.ceil(range.t1) });
 		return {
 			...found,
-			steps: found.steps[0]?.x ? found.steps[0] : { x: [] },
+			steps: found.steps[0]?.x ? found.steps[0] : undefined,
 			step_facts: found.step_facts[0] ?? {},
 		};
 	}
 
 	/**
-	 * Steps and marks in view; asked for when the view rests.
+	 * Steps and marks in view; asks for them when the view rests.
 	 * @param {number} t0
 	 * @param {number} t1
 	 */
 	overlay(t0, t1) {
 		const from = Math.max(0, Math.floor(t0));
 		const to = Math.ceil(t1);
-		const now = performance.now();
 		const span = to - from;
 		const step = this.blocks.step_facts.median_ns;
 		const wanted = `${Math.floor(from / (span / 8))}/${Math.round(Math.log2(span) * 4)}`;
-		if (wanted !== this.over.key && !this.overTimer)
-			this.overTimer = setTimeout(
-				() => {
-					this.overTimer = 0;
-					this.over.key = wanted;
-					this.over.asked = performance.now();
-					this.askOverlay(Math.max(0, from - span), to + span, step && span / step < 150);
-				},
-				Math.max(200, this.over.asked + 6 * this.over.cost - now),
-			);
+		if (wanted !== this.over.key && !this.overTimer) {
+			const wait = Math.max(200, this.over.asked + 6 * this.over.cost - performance.now());
+			this.overTimer = window.setTimeout(() => {
+				this.overTimer = 0;
+				this.over.key = wanted;
+				this.over.asked = performance.now();
+				this.askOverlay(Math.max(0, from - span), to + span, Boolean(step && span / step < 150));
+			}, wait);
+		}
 		return this.over;
 	}
 
 	/** @param {number} from @param {number} to @param {boolean} steps */
 	async askOverlay(from, to, steps) {
 		const within = `BETWEEN ${from} AND ${to}`;
-		const marks = `SELECT ts_ns AS t, name, text FROM trace.marks WHERE ts_ns ${within}`;
-		const sql = steps
-			? `${marks} UNION ALL SELECT start_ns, NULL, step::VARCHAR FROM trace.steps WHERE start_ns ${within}`
-			: marks;
+		const marksSql = `SELECT ts_ns AS t, name, text FROM trace.marks WHERE ts_ns ${within}`;
+		const stepsSql = `SELECT start_ns, NULL, step::VARCHAR FROM trace.steps WHERE start_ns ${within}`;
+		const sql = `${steps ? `${marksSql} UNION ALL ${stepsSql}` : marksSql} ORDER BY t LIMIT 1000`;
 		try {
-			const { rows } = await postJson("query", {
-				target: this.id,
-				sql: `${sql} ORDER BY t LIMIT 1000`,
-				limit: 1000,
-				timeout_s: 5,
-			});
+			/** @type {{rows: [number, string|null, string][]}} */
+			const { rows } = await postJson("query", { target: this.id, sql, limit: 1000, timeout_s: 5 });
 			this.over.marks = rows
-				.filter((/** @type {any[]} */ r) => r[1] !== null)
-				.map(([t, name, text]) => ({ t: Number(t), name, text }));
-			this.over.steps = rows
-				.filter((/** @type {any[]} */ r) => r[1] === null)
-				.map(([t, , step]) => ({ t: Number(t), step }));
+				.filter(([, name]) => name !== null)
+				.map(([t, name, text]) => ({ t: Number(t), name: name ?? "", text }));
+			this.over.steps = rows.filter(([, name]) => name === null).map(([t, , step]) => ({ t: Number(t), step }));
 		} catch {
-			// marks are an extra: the zones are drawn without them
+			// the zones are drawn without steps and marks
 		}
 		this.over.cost = performance.now() - this.over.asked;
 		this.onchange?.();
 	}
 }
 
+/** @typedef {{lane: number, row: number, start_ns: number, duration_ns: number}} ApiZone */
+
+/** @param {ApiZone} zone @param {number} name @returns {Zone} */
+const zoneOf = ({ lane, row, start_ns: start, duration_ns: duration }, name) => ({
+	lane,
+	row,
+	start,
+	duration,
+	name,
+	n: 1,
+});
+
+/** @param {Column} column @param {number} t */
+function nextFrom(column, t) {
+	const i = column.firstEndingAfter(t);
+	return i < column.count && column.start[i] < t ? i + 1 : i;
+}
+
+/** @param {Column} column @param {number} t */
+function lastBefore(column, t) {
+	const i = column.firstEndingAfter(t - 1);
+	return i < column.count && column.start[i] < t && column.end[i] <= t ? i : i - 1;
+}
+
+/** @param {Series} series @param {number} ts @param {number} low @param {number} high */
+function addPoint(series, ts, low, high) {
+	series.ts.push(ts);
+	series.low.push(low);
+	series.high.push(high);
+}
+
 /**
- * Equal steps of log(duration) out of the server's buckets.
+ * Rows of (k, time, value): losses have a negative k, series their index.
+ * @param {Series[]} series
+ */
+function pulseSql(series) {
+	const losses = LOSSES.map(
+		(key, i) => `SELECT ${-1 - i} AS k, 0::BIGINT AS t, sum(${key})::DOUBLE AS v FROM kymo.streams`,
+	);
+	const values = series.map((s, i) => {
+		const after = `ts_ns > ${Math.round(s.ts[s.ts.length - 1] ?? 0)}`;
+		return s.group === "counter"
+			? `SELECT ${i}, ts_ns, value FROM trace.counters WHERE name = ${quoted(s.name)} AND ${after}`
+			: `SELECT ${i}, ts_ns, rss_bytes FROM host.process WHERE ${after}`;
+	});
+	return `${[...losses, ...values].join(" UNION ALL ")} ORDER BY 1, 2`;
+}
+
+/**
+ * The buckets of the server in equal steps of log(duration).
  * @param {number[]} edges
  * @param {number[]} counts
  */

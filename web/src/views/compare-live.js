@@ -1,74 +1,95 @@
-// Two recordings are picked, the server compares them; the comparison is drawn as the offline page draws it.
+// The Compare tab of the live viewer: two recordings are chosen, the server compares them.
 import { getJson } from "../api.js";
-import { el } from "../util.js";
+import { el } from "../dom.js";
+import { fileName } from "../runs.js";
 import { comparison } from "./compare.js";
 
-/** @param {any} target */
-const said = (target) =>
-	`${target.program}${target.ranks > 1 ? ` rank ${target.rank}` : ""} ${target.pid ? `· pid ${target.pid} ` : ""}· ${target.path?.split("/").pop() ?? target.state}`;
+/** @import { ApiFailure, Comparison, Tab, Target, View } from "../types.js" */
+/** @import { Shell } from "../shell.js" */
 
-/** @param {string} label @param {any[]} targets @param {string} chosen @param {(id: string) => void} onpick */
+/** @param {Target} target */
+function optionText(target) {
+	const rank = (target.ranks ?? 0) > 1 ? ` rank ${target.rank}` : "";
+	const pid = target.pid ? `· pid ${target.pid} ` : "";
+	return `${target.program}${rank} ${pid}· ${fileName(target.path) || target.state}`;
+}
+
+/** @param {string} label @param {Target[]} targets @param {string} chosen @param {(id: string) => void} onpick */
 function picker(label, targets, chosen, onpick) {
 	const select = el(
 		"select",
 		{ "aria-label": `Recording ${label}`, id: `pick-${label.toLowerCase()}`, onchange: () => onpick(select.value) },
 		el("option", { value: "", text: "choose…" }),
-		...targets.map((t) => el("option", { value: t.id, text: said(t) })),
+		...targets.map((target) => el("option", { value: target.id, text: optionText(target) })),
 	);
 	select.value = chosen;
 	return el("label", {}, label, select);
 }
 
 /**
- * The last answer: back and a change of theme need no second one.
- * @type {{key: string, doc: any}}
+ * The last answer, which going back or changing the theme asks for again.
+ * @type {{key: string, doc: Comparison|null}}
  */
 const kept = { key: "", doc: null };
 
-/** @param {string} a @param {string} b */
+/** @param {string} a @param {string} b @returns {Promise<Comparison>} */
 async function ask(a, b) {
-	if (kept.key !== `${a} ${b}`)
-		Object.assign(kept, { doc: await getJson("compare", { a, b }), key: `${a} ${b}` });
-	return kept.doc;
+	const key = `${a} ${b}`;
+	if (kept.key === key && kept.doc)
+		return kept.doc;
+	const doc = await getJson("compare", { a, b });
+	Object.assign(kept, { key, doc });
+	return doc;
 }
 
-/** @type {import("../shell.js").Tab} */
+/** @param {Element} pick @param {...Node} parts */
+const page = (pick, ...parts) => el("div", { class: "page compare" }, pick, ...parts);
+
+/** @param {Shell} shell @param {Target[]} targets @param {string} a @param {string} b */
+function pickers(shell, targets, a, b) {
+	const choose = (/** @type {string} */ x, /** @type {string} */ y) => shell.go("compare", { a: x, b: y });
+	return el(
+		"div",
+		{ class: "picks" },
+		picker("A", targets, a, (id) => choose(id, b)),
+		picker("B", targets, b, (id) => choose(a, id)),
+		el("button", { class: "button", text: "⇄ swap", disabled: !b, onclick: () => choose(b, a) }),
+	);
+}
+
+/** @param {ApiFailure} why */
+const refusal = (why) =>
+	el(
+		"section",
+		{ class: "verdict refused", role: "alert" },
+		el("h1", { text: "These recordings are not comparable." }),
+		el("p", { text: why.message }),
+		why.hint ? el("p", { text: why.hint }) : null,
+	);
+
+/** @type {Tab} */
 export const compare = {
 	id: "compare",
 	title: "Compare",
 	has: (source) => source.target !== null,
-	open(/** @type {any} */ shell) {
-		const targets = shell.app.targets.filter((/** @type {any} */ t) => !t.unreadable);
-		const a = shell.query.a ?? shell.source.id;
-		const b = shell.query.b ?? "";
-		const show = shell.query.show;
-		const choose = (/** @type {string} */ x, /** @type {string} */ y) => shell.go("compare", { a: x, b: y });
-		const pick = el(
-			"div",
-			{ class: "picks" },
-			picker("A", targets, a, (id) => choose(id, b)),
-			picker("B", targets, b, (id) => choose(a, id)),
-			el("button", { class: "button", text: "⇄ swap", disabled: !b, onclick: () => choose(b, a) }),
-		);
+	open(shell) {
+		const targets = (shell.app?.targets ?? []).filter((target) => !target.unreadable);
+		const { a = shell.source.id ?? "", b = "", show } = shell.query;
+		const pick = pickers(shell, targets, a, b);
 		const host = el("div", { class: "full" });
-		const page = (/** @type {...any} */ ...parts) => el("div", { class: "page compare" }, pick, ...parts);
-		/** @type {any} */ let made = null;
-		let closed = false;
+		const note = (/** @type {string} */ text) => el("p", { class: "muted", text });
 		if (!a || !b || a === b) {
-			host.append(
-				page(
-					el("p", {
-						class: "muted",
-						text:
-							targets.length < 2
-								? "There is one recording only: record another one, and it appears in the list."
-								: "Choose a second recording: what differs is told from noise, with an interval for each region.",
-					}),
-				),
-			);
+			const text =
+				targets.length < 2
+					? "There is only one recording. Record another one; it then appears in the list."
+					: "Choose a second recording. Differences are tested for significance and shown with intervals.";
+			host.append(page(pick, note(text)));
 			return { node: host, update: () => {} };
 		}
-		host.append(page(el("p", { class: "muted", text: "Comparing…" })));
+		/** @type {View|null} */
+		let made = null;
+		let closed = false;
+		host.append(page(pick, note("Comparing…")));
 		ask(a, b).then(
 			(doc) => {
 				if (closed)
@@ -77,22 +98,11 @@ export const compare = {
 					pick,
 					show,
 					onshow: (which) => shell.go("compare", { a, b, show: which }),
-					say: (text) => shell.say(text),
+					announce: (text) => shell.announce(text),
 				});
 				host.replaceChildren(made.node);
 			},
-			(why) =>
-				host.replaceChildren(
-					page(
-						el(
-							"section",
-							{ class: "verdict refused", role: "alert" },
-							el("h1", { text: "These cannot be compared." }),
-							el("p", { text: why.message }),
-							why.hint ? el("p", { text: why.hint }) : null,
-						),
-					),
-				),
+			(why) => host.replaceChildren(page(pick, refusal(why))),
 		);
 		return {
 			node: host,

@@ -1,12 +1,22 @@
-// Queues of devices, what held them up, models, and who launched what.
-import { stretchOf } from "../stretch.js";
+// Device queues with idle time by cause, models, and the code that launched the operations.
+import { el, emptyState } from "../dom.js";
+import { count, duration, percent, rangeText } from "../format.js";
+import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
-import { count, duration, el, nothing, percent, rangeText } from "../util.js";
 
-const time = (v) => duration(v);
+/** @import { Queue, RunDocument, Source, Tab } from "../types.js" */
+/** @import { Shell } from "../shell.js" */
+/** @import { TableColumn } from "../tables.js" */
 
-/** What a queue's time went to, and the colour of each. */
-const SPENT = [
+const NO_DEVICE = "No device operations recorded";
+const HOW = "Record the queues of accelerators with";
+const COMMAND = "kymo run --device -- python train.py";
+
+/**
+ * Parts of a queue's time, with their colours.
+ * @type {[string, "busy_ns"|"host_late_ns"|"sync_ns"|"dependency_ns"|"launch_ns", string][]}
+ */
+const PARTS = [
 	["busy", "busy_ns", "var(--device-1)"],
 	["host late", "host_late_ns", "var(--python-1)"],
 	["synchronisation", "sync_ns", "var(--torch-1)"],
@@ -15,126 +25,144 @@ const SPENT = [
 ];
 
 /**
- * Busy, the causes of its gaps, and what is before its first operation or after its last.
- * @param {any} row
+ * A bar of busy time and idle time by cause. The rest is before the first operation and after the last.
+ * @param {Queue} queue
  */
-function spent(row) {
-	const all = row.busy_ns + row.idle_ns;
-	const said = SPENT.map(([name, key]) => `${name} ${percent(all ? row[key] / all : 0)}`).join(", ");
-	const bar = el("div", { class: "spent", role: "img", "aria-label": said, title: said });
-	let rest = all;
-	for (const [, key, colour] of SPENT) {
-		const node = el("div");
-		node.style.flexGrow = String(row[key]);
-		node.style.background = colour;
-		rest -= row[key];
-		bar.append(node);
-	}
-	const nothing = el("div");
-	nothing.style.flexGrow = String(Math.max(0, rest));
-	bar.append(nothing);
+function timeBar(queue) {
+	const all = queue.busy_ns + queue.idle_ns;
+	const text = PARTS.map(([name, key]) => `${name} ${percent(all ? queue[key] / all : 0)}`).join(", ");
+	const bar = el("div", { class: "spent", role: "img", "aria-label": text, title: text });
+	const add = (/** @type {number} */ ns, /** @type {string} */ colour) => {
+		const part = el("div");
+		part.style.flexGrow = String(Math.max(0, ns));
+		part.style.background = colour;
+		bar.append(part);
+	};
+	for (const [, key, colour] of PARTS)
+		add(queue[key], colour);
+	add(
+		PARTS.reduce((rest, [, key]) => rest - queue[key], all),
+		"",
+	);
 	return bar;
 }
 
-const key = () =>
-	el(
-		"p",
-		{ class: "key" },
-		...SPENT.map(([name, , colour]) => {
-			const square = el("i");
-			square.style.background = colour;
-			return el("span", {}, square, name);
-		}),
-	);
+function timeKey() {
+	const entries = PARTS.map(([name, , colour]) => {
+		const square = el("i");
+		square.style.background = colour;
+		return el("span", {}, square, name);
+	});
+	return el("p", { class: "key" }, ...entries);
+}
 
+/** @type {TableColumn[]} */
 const QUEUES = [
 	{ key: "queue", title: "Queue", text: true, show: (v, row) => `${v}, ${row.device}` },
-	{ key: "utilisation", title: "Time", text: true, node: spent },
-	{ key: "busy_ns", title: "Busy", show: time },
-	{ key: "idle_ns", title: "Idle", show: time },
+	{ key: "utilisation", title: "Time", text: true, node: timeBar },
+	{ key: "busy_ns", title: "Busy", show: duration },
+	{ key: "idle_ns", title: "Idle", show: duration },
 	{ key: "utilisation", title: "%", show: percent },
 	{ key: "overlap", title: "Overlap", show: percent },
 	{ key: "ops", title: "Ops", show: count },
 	{ key: "gaps", title: "Gaps", show: count },
-	{ key: "longest_gap_ns", title: "Longest", show: time },
-	{ key: "host_late_ns", title: "Host late", show: time },
-	{ key: "sync_ns", title: "Sync", show: time },
-	{ key: "dependency_ns", title: "Depends", show: time },
-	{ key: "launch_ns", title: "Launch", show: time },
+	{ key: "longest_gap_ns", title: "Longest", show: duration },
+	{ key: "host_late_ns", title: "Host late", show: duration },
+	{ key: "sync_ns", title: "Sync", show: duration },
+	{ key: "dependency_ns", title: "Depends", show: duration },
+	{ key: "launch_ns", title: "Launch", show: duration },
 ];
+/** @type {TableColumn[]} */
 const MODELS = [
 	{ key: "model", title: "Model", text: true },
 	{ key: "device", title: "Device" },
 	{ key: "core", title: "Core" },
 	{ key: "executions", title: "Executions", show: count },
-	{ key: "p50_ns", title: "p50", show: time },
-	{ key: "p99_ns", title: "p99", show: time },
-	{ key: "min_ns", title: "Shortest", show: time },
-	{ key: "max_ns", title: "Longest", show: time },
-	{ key: "total_ns", title: "Total", show: time },
+	{ key: "p50_ns", title: "p50", show: duration },
+	{ key: "p99_ns", title: "p99", show: duration },
+	{ key: "min_ns", title: "Shortest", show: duration },
+	{ key: "max_ns", title: "Longest", show: duration },
+	{ key: "total_ns", title: "Total", show: duration },
 ];
+/** @type {TableColumn[]} */
 const LAUNCHES = [
 	{ key: "name", title: "Operation", text: true },
 	{ key: "module", title: "Module", text: true },
 	{ key: "function", title: "Function", text: true },
 	{ key: "zone", title: "Zone", text: true },
 	{ key: "ops", title: "Ops", show: count },
-	{ key: "p50_ns", title: "p50", show: time },
-	{ key: "total_ns", title: "Total", show: time },
+	{ key: "p50_ns", title: "p50", show: duration },
+	{ key: "total_ns", title: "Total", show: duration },
 ];
 
-const card = (title, about, columns, rows, sort, ...more) =>
-	rows.length
-		? el(
-				"section",
-				{ class: "card" },
-				el("h2", { text: title }, el("span", { text: about })),
-				table(columns, rows, { sort, label: title }),
-				...more,
-			)
-		: null;
+/**
+ * @param {string} title
+ * @param {string} about
+ * @param {TableColumn[]} columns
+ * @param {any[]} rows no card without rows
+ * @param {string} sort
+ * @param {...Node} more
+ */
+function card(title, about, columns, rows, sort, ...more) {
+	if (!rows.length)
+		return null;
+	const heading = el("h2", { text: title }, el("span", { text: about }));
+	return el("section", { class: "card" }, heading, table(columns, rows, { sort, label: title }), ...more);
+}
 
-/** @type {import("../shell.js").Tab} */
+/**
+ * The words that say which time a table is of, for its note.
+ * @param {Shell} shell
+ * @param {ReturnType<typeof selectedRange>} selected
+ * @param {boolean} isRange the table is of the range
+ */
+export function timeNote(shell, selected, isRange) {
+	if (!selected || !shell.range)
+		return "";
+	if (selected.failed)
+		return `whole run (cannot read the range: ${selected.failed.message}); `;
+	if (!selected.doc)
+		return "reading the range… ";
+	return isRange ? `selected range, ${rangeText(shell.range)}; ` : "whole run; ";
+}
+
+/** @param {Source} source */
+function hasDevice(source) {
+	const { queues, models } = source.data();
+	return queues.length > 0 || models.some((model) => model.device !== "cpu");
+}
+
+/** @param {Pick<RunDocument, "queues"|"models"|"launches">} data @param {string} note */
+const cards = ({ queues, models, launches }, note) => [
+	card("Models", `${note}latency of their executions`, MODELS, models, "total_ns"),
+	card("Queues", `${note}utilisation, with idle time by cause`, QUEUES, queues, "busy_ns", timeKey()),
+	card(
+		"Launches",
+		`${note}operations by the module, function and zone that launched them`,
+		LAUNCHES,
+		launches,
+		"total_ns",
+	),
+];
+
+/** @type {Tab} */
 export const devices = {
 	id: "devices",
 	title: "Devices",
-	has: (source) => source.data().queues.length > 0 || (source.data().models ?? []).some((m) => m.device !== "cpu"),
+	has: hasDevice,
 	open(shell) {
-		let closed = false;
 		const whole = shell.source.data();
-		const stretch = stretchOf(shell, () => {
+		if (!whole.queues.length && !whole.models.length)
+			return { node: emptyState(NO_DEVICE, HOW, COMMAND) };
+		let closed = false;
+		const selected = selectedRange(shell, () => {
 			if (!closed)
 				shell.open();
 		});
-		const told = stretch?.doc?.follows.queues ? stretch.doc.follows : null;
-		const { queues, models = [], launches = [] } = told ?? whole;
-		if (!whole.queues.length && !whole.models.length)
-			return {
-				node: nothing(
-					"No device was recorded",
-					"Queues of accelerators are recorded by",
-					"kymo run --device -- python train.py",
-				),
-			};
-		const none = this.has(shell.source)
-			? null
-			: el("p", {
-					class: "muted",
-					text: "No device was recorded. Queues of accelerators are recorded by kymo run --device -- python train.py",
-				});
-		const of = !stretch
-			? ""
-			: stretch.failed
-				? `whole run, since the range could not be read (${stretch.failed.message}); `
-				: !stretch.doc
-					? "reading the range… "
-					: told
-						? `in the selected range, ${rangeText(/** @type {any} */ (shell.range))}; `
-						: "whole run; ";
-		const idle =
-			told && !models.length && !launches.length && !queues.some((/** @type {any} */ q) => q.ops)
-				? el("p", { class: "muted", text: "No operation of a device ran in this range." })
-				: null;
+		const part = selected?.doc?.ofRange;
+		const { queues = [], models = [], launches = [] } = part?.queues ? part : whole;
+		const isRange = Boolean(part?.queues);
+		const idle = isRange && !models.length && !launches.length && !queues.some((queue) => queue.ops);
 		return {
 			close: () => {
 				closed = true;
@@ -142,26 +170,9 @@ export const devices = {
 			node: el(
 				"div",
 				{ class: "page" },
-				...[
-					none,
-					idle,
-					card("Models", `${of}latency of their runs`, MODELS, models, "total_ns"),
-					card(
-						"Queues",
-						`${of}busy, and what the gaps between operations come to by cause`,
-						QUEUES,
-						queues,
-						"busy_ns",
-						key(),
-					),
-					card(
-						"Launches",
-						`${of}which module, function and zone gave the device its work`,
-						LAUNCHES,
-						launches,
-						"total_ns",
-					),
-				].filter(Boolean),
+				hasDevice(shell.source) ? null : el("p", { class: "muted", text: `${NO_DEVICE}. ${HOW} ${COMMAND}` }),
+				idle ? el("p", { class: "muted", text: "No device operation ran in this range." }) : null,
+				...cards({ queues, models, launches }, timeNote(shell, selected, isRange)),
 			),
 		};
 	},

@@ -1,24 +1,30 @@
-// The flame graph's bar: of what, of which thread, in which range, and compared with which other one.
-import { countsDiffer, difference, differenceLegend, sides } from "../flame-diff.js";
+// The Flame tab: a bar that chooses zones or samples, thread, range and another range to compare with; and the graph.
+import { el, emptyState, legend } from "../dom.js";
+import { countsDiffer, difference, differenceLegend, pairOf } from "../flame-diff.js";
 import { FlameGraph } from "../flame.js";
-import { el, legend, nothing, rangeText } from "../util.js";
+import { rangeText } from "../format.js";
+import { laneName } from "../timeline/layout.js";
 
-/**
- * What a difference of two ranges is worth.
- * @type {Record<string, string>}
- */
+/** @import { Flame, Range, Tab } from "../types.js" */
+/** @import { Shell } from "../shell.js" */
+
+/** How differences between two ranges are tested. */
 const TESTED = {
-	zones: "Not tested against noise: every difference between the two ranges is coloured. kymo compare tests what differs between recordings.",
+	zones:
+		"Not tested for significance: every difference between the two ranges is coloured. " +
+		"kymo compare tests differences between recordings.",
 	samples:
-		"Coloured where the counts of samples differ by more than chance explains (99 %, each frame by itself), grey elsewhere. kymo compare tests what differs between recordings.",
+		"Frames are coloured where the counts of samples differ by more than chance (99 %, each frame alone). " +
+		"kymo compare tests differences between recordings.",
 };
 
-const keyOf = (/** @type {{t0: number, t1: number}} */ range) => `${Math.round(range.t0)}-${Math.round(range.t1)}`;
+/** @param {Range} range */
+const keyOf = (range) => `${Math.round(range.t0)}-${Math.round(range.t1)}`;
 
 /**
- * The range in the address that the selected one is compared with.
- * @param {any} shell
- * @returns {import("../source.js").Range}
+ * The range that the address names to compare the selected one with.
+ * @param {Shell} shell
+ * @returns {Range|null}
  */
 function otherRange(shell) {
 	const [t0, t1] = (shell.query.vs ?? "").split("-").map(Number);
@@ -26,211 +32,242 @@ function otherRange(shell) {
 }
 
 /**
- * What the selected range can be compared with: its neighbours, all of it, ranges that were selected before.
- * @param {any} shell
+ * The ranges that the selected one can be compared with: its neighbours, the whole run, ranges selected before.
+ * @param {Shell} shell
+ * @param {Range} range
+ * @param {Range|null} other
  */
+function comparable({ source, ranges }, range, other) {
+	const { end } = source.meta();
+	const length = range.t1 - range.t0;
+	const earlier = [...ranges, ...(other ? [other] : [])];
+	/** @type {[string, Range][]} */
+	const candidates = [
+		["with the time before it", { t0: Math.max(0, range.t0 - length), t1: range.t0 }],
+		["with the time after it", { t0: range.t1, t1: Math.min(end, range.t1 + length) }],
+		["with the whole run", { t0: 0, t1: end }],
+		...earlier.map((one) => /** @type {[string, Range]} */ ([`with ${rangeText(one)}`, one])),
+	];
+	/** @type {Map<string, string>} */
+	const options = new Map();
+	for (const [text, one] of candidates) {
+		if (one.t1 - one.t0 >= 1 && keyOf(one) !== keyOf(range) && !options.has(keyOf(one)))
+			options.set(keyOf(one), text);
+	}
+	return options;
+}
+
+/** @param {Shell} shell */
 function compareSelect(shell) {
-	const { range, source, ranges } = shell;
+	const { range } = shell;
 	const other = otherRange(shell);
-	const end = source.meta().end;
 	if (!range)
 		return el(
 			"select",
 			{
 				"aria-label": "Compare with",
 				disabled: true,
-				title: "Select a range in the timeline first (Shift+drag), then compare it with another one",
+				title: "To compare two ranges, first select one in the timeline (Shift+drag)",
 			},
 			el("option", { text: "Compare with…" }),
 		);
-	const length = range.t1 - range.t0;
-	const earlier = [...ranges, ...(other ? [other] : [])].map((one) => [`with ${rangeText(one)}`, one]);
-	/** @type {Map<string, string>} */ const options = new Map();
-	for (const [text, one] of /** @type {[string, {t0: number, t1: number}][]} */ ([
-		["with the time before it", { t0: Math.max(0, range.t0 - length), t1: range.t0 }],
-		["with the time after it", { t0: range.t1, t1: Math.min(end, range.t1 + length) }],
-		["with the whole run", { t0: 0, t1: end }],
-		...earlier,
-	]))
-		if (one.t1 - one.t0 >= 1 && keyOf(one) !== keyOf(range) && !options.has(keyOf(one)))
-			options.set(keyOf(one), text);
-	const select = el(
-		"select",
-		{ "aria-label": "Compare with" },
-		el("option", { value: "", text: other ? "Compare with nothing" : "Compare with…" }),
-		...[...options].map(([value, text]) => el("option", { value, text })),
-	);
+	const options = [...comparable(shell, range, other)].map(([value, text]) => el("option", { value, text }));
+	const none = el("option", { value: "", text: other ? "Compare with nothing" : "Compare with…" });
+	const select = el("select", { "aria-label": "Compare with" }, none, ...options);
 	select.value = other ? keyOf(other) : "";
 	return select;
 }
 
-/** @type {import("../shell.js").Tab} */
-export const flame = {
-	id: "flame",
-	title: "Flame",
-	has: (source) => source.meta().lanes.length > 0 || source.data().samples.length > 0,
-	open(shell) {
-		const meta = shell.source.meta();
+/**
+ * The difference of two ranges per second, since they may have different lengths.
+ * @param {(range: Range) => Promise<Flame>} ask
+ * @param {Range} a
+ * @param {Range} b
+ * @param {boolean} samples
+ */
+async function compareRanges(ask, a, b, samples) {
+	const [before, now] = await Promise.all([ask(a), ask(b)]);
+	const aTime = (a.t1 - a.t0) / 1e9;
+	const bTime = (b.t1 - b.t0) / 1e9;
+	const pair = pairOf(before, 1 / aTime, now, 1 / bTime);
+	/** @type {import("../flame-diff.js").DifferenceOptions} */
+	const options = { width: "both", a: "per second there", b: "here" };
+	if (samples) {
+		options.show = (v) => `${v.toFixed(1)} samples`;
+		options.sure = (_, __, frame) =>
+			countsDiffer(pair.a_self[frame] * aTime, aTime, pair.b_self[frame] * bTime, bTime);
+	}
+	return difference(pair, options);
+}
+
+class FlameView {
+	/** @param {Shell} shell */
+	constructor(shell) {
+		this.shell = shell;
+		const { lanes } = shell.source.meta();
 		const samples = shell.source.data().samples.length > 0;
-		if (!meta.lanes.length && !samples)
-			return {
-				node: nothing(
-					"Nothing to draw a flame graph of",
-					"Zones or Python stacks fill it: kymo run samples the stacks of a Python program, and has a zone for every call of it with",
-					"kymo run --python -- python train.py",
-				),
-			};
-		const stage = el("div", { class: "stage" });
-		const said = el("span", { class: "muted", role: "status" });
-		const find = el("input", { type: "search", placeholder: "Search   /", "aria-label": "Search frames" });
-		const of = el(
+		this.stage = el("div", { class: "stage" });
+		this.status = el("span", { class: "muted", role: "status" });
+		this.find = el("input", { type: "search", placeholder: "Search   /", "aria-label": "Search frames" });
+		this.of = el(
 			"select",
-			{ "aria-label": "Of what" },
-			meta.lanes.length ? el("option", { value: "zones", text: "Zones" }) : null,
+			{ "aria-label": "Zones or samples" },
+			lanes.length ? el("option", { value: "zones", text: "Zones" }) : null,
 			samples ? el("option", { value: "samples", text: "Samples" }) : null,
 		);
-		const threads = el(
+		this.threads = el(
 			"select",
 			{ "aria-label": "Threads" },
 			el("option", { value: "", text: "All threads" }),
-			...meta.lanes.map((/** @type {any} */ l) => el("option", { value: l.id, text: l.name || `tid ${l.tid}` })),
+			...lanes.map((lane) => el("option", { value: lane.id, text: laneName(lane) })),
 		);
-		const hint = el("span", { class: "muted hint-keys" });
-		const compared = compareSelect(shell);
-		const other = otherRange(shell);
-		const tested = el("p", { class: "tested", hidden: true });
-		const ranged = el("span", { class: "button", title: "Shift+drag in the timeline selects a range" });
-		const node = el(
+		this.hint = el("span", { class: "muted hint-keys" });
+		this.compared = compareSelect(shell);
+		this.other = otherRange(shell);
+		this.tested = el("p", { class: "tested", hidden: true });
+		this.time = el("span", { class: "button", title: "Shift+drag in the timeline selects a range" });
+		this.node = el(
 			"div",
 			{ class: "full" },
 			el(
 				"div",
 				{ class: "bar" },
-				find,
-				said,
-				of,
-				threads,
-				ranged,
-				compared,
-				hint,
-				other ? differenceLegend("the same") : el("span", { class: "right" }, legend()),
+				this.find,
+				this.status,
+				this.of,
+				this.threads,
+				this.time,
+				this.compared,
+				this.hint,
+				this.other ? differenceLegend("the same") : el("span", { class: "right" }, legend()),
 			),
-			tested,
-			stage,
+			this.tested,
+			this.stage,
 		);
-		shell.main.append(node);
-		const graph = new FlameGraph(stage, {
-			onsay: (text) => {
-				said.textContent = text;
+		shell.main.append(this.node);
+		this.graph = new FlameGraph(this.stage, {
+			onfound: (text) => {
+				this.status.textContent = text;
 			},
 		});
-		const merged = shell.source.data().zones.merged_ns > 0;
-		/** Samples in a file are sums over the whole run. */
-		const follows = () => Boolean(shell.range) && (of.value === "zones" || Boolean(shell.source.glance));
-		const ask = (/** @type {import("../source.js").Range} */ range) =>
-			shell.source.flame(of.value, threads.value === "" ? null : Number(threads.value), range);
-		/** A second of the one beside a second of the other: they need not be as long. */
-		const compare = async (
-			/** @type {{t0: number, t1: number}} */ a,
-			/** @type {{t0: number, t1: number}} */ b,
-		) => {
-			const [before, now] = await Promise.all([ask(a), ask(b)]);
-			const samples = of.value === "samples";
-			const aTime = (a.t1 - a.t0) / 1e9;
-			const bTime = (b.t1 - b.t0) / 1e9;
-			const both = sides(before, 1 / aTime, now, 1 / bTime);
-			return difference(both, {
-				width: "both",
-				a: "a second there",
-				b: "here",
-				...(samples
-					? {
-							show: (/** @type {number} */ v) => `${v.toFixed(1)} samples`,
-							sure: (_, __, frame) =>
-								countsDiffer(both.a_self[frame] * aTime, aTime, both.b_self[frame] * bTime, bTime),
-						}
-					: {}),
-			});
-		};
-		const load = async () => {
-			said.classList.remove("bad");
-			const parts = of.value === "zones" && merged && (threads.value !== "" || shell.range);
-			const differs = other && follows();
-			ranged.textContent = follows() ? "Selected range" : "Whole run";
-			hint.textContent = differs
-				? `${of.value === "samples" ? "samples" : "time"} per second, here − there`
-				: parts
-					? "about: short zones are merged in this file"
-					: "click zooms · Esc goes back";
-			tested.hidden = !differs;
-			tested.textContent = TESTED[of.value] ?? "";
-			if (differs)
-				node.querySelector(".legend")?.replaceWith(
-					differenceLegend(of.value === "samples" ? "the same, or chance" : "the same"),
-				);
-			try {
-				graph.show(differs ? await compare(other, /** @type {any} */ (shell.range)) : await ask(shell.range));
-			} catch (why) {
-				said.classList.add("bad");
-				said.textContent = /** @type {Error} */ (why).message;
-			}
-		};
-		of.addEventListener("change", load);
-		threads.addEventListener("change", load);
-		find.addEventListener("input", () => graph.search(find.value));
-		compared.addEventListener("change", () =>
-			shell.go("flame", {
-				...(compared.value ? { vs: compared.value } : {}),
-				of: of.value,
-				...(threads.value ? { thread: threads.value } : {}),
-			}),
-		);
-		if (shell.query.of === "samples" && samples)
-			of.value = "samples";
-		if (meta.lanes.some((/** @type {any} */ l) => String(l.id) === shell.query.thread))
-			threads.value = shell.query.thread;
-		find.value = shell.query.find ?? "";
-		graph.search(find.value);
-		const previous = shell.source.onchange;
-		if (!shell.source.glance)
-			shell.source.onchange = load; // the zones of a file come later than its page
-		load();
-		/** @type {Record<string, "up"|"down"|"left"|"right">} */
-		const arrows = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
-		// A newer one replaces the whole picture, never one that somebody has zoomed into.
-		const update = () => {
-			if (shell.source.running && graph.zoomed.length < 2 && graph.tip.hidden)
-				load();
-		};
-		return {
-			node,
-			update,
-			close: () => {
-				shell.source.onchange = previous;
-				graph.close();
-			},
-			key: (e) => {
-				if (e.key === "/") {
-					find.focus();
-					return true;
-				}
-				if (arrows[e.key]) {
-					shell.say(graph.move(arrows[e.key]));
-					return true;
-				}
-				if (e.key === "Enter" && e.target === graph.canvas) {
-					graph.zoomTo(graph.focus);
-					return true;
-				}
-				if (e.key !== "Escape" || graph.back())
-					return e.key === "Escape";
-				if (!other || !compared.value)
-					// gone already, and the address not read yet
-					return false;
-				compared.value = "";
-				compared.dispatchEvent(new Event("change"));
-				return true;
-			},
-		};
+		this.restore();
+		this.listen();
+		this.load();
+	}
+
+	/** Reads the choices from the address. */
+	restore() {
+		const { query } = this.shell;
+		if (query.of === "samples" && this.shell.source.data().samples.length)
+			this.of.value = "samples";
+		if (this.shell.source.meta().lanes.some((lane) => String(lane.id) === query.thread))
+			this.threads.value = query.thread;
+		this.find.value = query.find ?? "";
+		this.graph.search(this.find.value);
+	}
+
+	listen() {
+		this.of.addEventListener("change", () => this.load());
+		this.threads.addEventListener("change", () => this.load());
+		this.find.addEventListener("input", () => this.graph.search(this.find.value));
+		this.compared.addEventListener("change", () => {
+			const vs = this.compared.value || undefined;
+			this.shell.go("flame", { vs, of: this.of.value, thread: this.threads.value || undefined });
+		});
+		this.previous = this.shell.source.onchange;
+		if (!this.shell.source.glance)
+			this.shell.source.onchange = () => this.load(); // the zones of a report are decoded after its page is shown
+	}
+
+	get samples() {
+		return this.of.value === "samples";
+	}
+
+	/** The selected range, if the graph can be of it: a report has samples as totals of the whole run only. */
+	get range() {
+		return !this.samples || this.shell.source.glance ? this.shell.range : null;
+	}
+
+	/** @param {Range|null} range */
+	ask(range) {
+		const lane = this.threads.value === "" ? null : Number(this.threads.value);
+		return this.shell.source.flame(this.samples ? "samples" : "zones", lane, range);
+	}
+
+	/** @param {boolean} differs */
+	hintText(differs) {
+		if (differs)
+			return `${this.samples ? "samples" : "time"} per second, here − there`;
+		const merged = this.shell.source.data().zones.merged_ns > 0;
+		const part = this.threads.value !== "" || this.shell.range;
+		return !this.samples && merged && part
+			? "approximate: short zones are merged in this file"
+			: "click zooms · Esc goes back";
+	}
+
+	async load() {
+		const { range, other, samples } = this;
+		const differs = Boolean(other && range);
+		this.status.classList.remove("bad");
+		this.time.textContent = range ? "Selected range" : "Whole run";
+		this.hint.textContent = this.hintText(differs);
+		this.tested.hidden = !differs;
+		this.tested.textContent = samples ? TESTED.samples : TESTED.zones;
+		if (differs)
+			this.node
+				.querySelector(".legend")
+				?.replaceWith(differenceLegend(samples ? "the same, or not significant" : "the same"));
+		try {
+			const ask = (/** @type {Range|null} */ one) => this.ask(one);
+			this.graph.show(other && range ? await compareRanges(ask, other, range, samples) : await ask(range));
+		} catch (why) {
+			this.status.classList.add("bad");
+			this.status.textContent = /** @type {Error} */ (why).message;
+		}
+	}
+
+	/** Newer data replaces the graph, unless a reader has zoomed into it or points at a frame. */
+	update() {
+		if (this.shell.source.running && this.graph.zoomed.length < 2 && this.graph.tip.hidden)
+			this.load();
+	}
+
+	/** @param {KeyboardEvent} e */
+	key(e) {
+		if (e.key === "/") {
+			this.find.focus();
+			return true;
+		}
+		if (this.graph.key(e, (text) => this.shell.announce(text)))
+			return true;
+		// The value is empty once Escape was pressed and the new address has not been read yet.
+		if (e.key !== "Escape" || !this.other || !this.compared.value)
+			return false;
+		this.compared.value = "";
+		this.compared.dispatchEvent(new Event("change"));
+		return true;
+	}
+
+	close() {
+		this.shell.source.onchange = this.previous ?? null;
+		this.graph.close();
+	}
+}
+
+/** @type {Tab} */
+export const flame = {
+	id: "flame",
+	title: "Flame",
+	has: (source) => source.meta().lanes.length > 0 || source.data().samples.length > 0,
+	open(shell) {
+		if (!this.has(shell.source))
+			return {
+				node: emptyState(
+					"No zones and no stack samples recorded",
+					"kymo run samples the stacks of Python programs. Record every Python call as a zone with",
+					"kymo run --python -- python train.py",
+				),
+			};
+		return new FlameView(shell);
 	},
 };

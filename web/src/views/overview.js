@@ -1,50 +1,62 @@
-// The first screen: one sentence, its evidence, six figures, and where to look next.
+// The first screen: the verdict with its evidence, six figures, steps and top regions.
 import { stepChart } from "../charts.js";
-import { stretchOf } from "../stretch.js";
+import { el, figure, legend } from "../dom.js";
+import { clock, count, duration, percent, rangeText } from "../format.js";
+import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
-import { clear, clock, count, duration, el, legend, percent, rangeText } from "../util.js";
 
-/** Colours of the parts of a step: by what each mostly is. */
-const PARTS = { data: "python", forward: "torch", backward: "torch", optimizer: "c", other: "line" };
+/** @import { ApiFailure, RangeDocument, Region, RunDocument, Samples, Tab, Verdict } from "../types.js" */
+/** @import { Shell } from "../shell.js" */
+
+/** The document of the run, or of the selected range. @typedef {RunDocument & Partial<RangeDocument>} Shown */
 
 /**
- * Its numbers are links to the tab that shows them, with the name looked for.
- * @param {any} one
- * @param {string} text
- * @param {any} shell
+ * Source whose colour each part of a step has.
+ * @type {Record<string, string>}
  */
-function linked(one, text, shell) {
-	if (!one.view)
+const PARTS = { data: "python", forward: "torch", backward: "torch", optimizer: "c", other: "line" };
+const PART_LABEL_LEAST = 0.09; // share of the bar
+const CHART_HEIGHT = 208;
+
+/** A figure in a sentence, with its unit: not a digit of a path, a name or a version. */
+const FIGURE = /((?<![\w./:-])\d+(?:[.,]\d+)*(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?(?![\w/]|[.:-]\w))/;
+
+/**
+ * The figures of a verdict link to the tab that shows them.
+ * @param {Verdict} verdict
+ * @param {string} text
+ * @param {Shell} shell
+ */
+function linked(verdict, text, shell) {
+	if (!verdict.view)
 		return [text];
-	const [tab, words] = one.view.split("?");
-	const query = { ...Object.fromEntries(new URLSearchParams(words ?? "")), ...(one.find ? { find: one.find } : {}) };
-	return text
-		.split(/((?<![\w.])\d[\d,.]*\d*(?![\da-z])(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?)/)
-		.map((piece, i) => (i % 2 ? el("a", { href: shell.hash(tab, query), title: one.sql, text: piece }) : piece));
+	const [tab, words] = verdict.view.split("?");
+	const query = { ...Object.fromEntries(new URLSearchParams(words ?? "")), find: verdict.find || undefined };
+	const link = (/** @type {string} */ number) =>
+		el("a", { href: shell.hash(tab, query), title: verdict.sql, text: number });
+	return text.split(FIGURE).map((piece, i) => (i % 2 ? link(piece) : piece));
 }
 
-/** @param {any} data @param {any} shell */
-function verdict(data, shell) {
-	const [first = { text: "Nothing to say yet" }, ...others] = data.verdicts;
-	const more = others.length
-		? el(
-				"details",
-				{},
-				el("summary", { text: `${others.length} more` }),
-				el(
-					"ul",
-					{},
-					...others.map((/** @type {any} */ v) =>
-						el(
-							"li",
-							{},
-							...linked(v, v.text, shell),
-							v.try ? el("span", { class: "muted", text: ` Try: ${v.try}.` }) : null,
-						),
-					),
-				),
-			)
-		: null;
+/** @param {Verdict[]} verdicts @param {Shell} shell */
+function otherVerdicts(verdicts, shell) {
+	if (!verdicts.length)
+		return null;
+	const items = verdicts.map((one) =>
+		el(
+			"li",
+			{},
+			...linked(one, one.text, shell),
+			one.try ? el("span", { class: "muted", text: ` Try: ${one.try}.` }) : null,
+		),
+	);
+	return el("details", {}, el("summary", { text: `${verdicts.length} more` }), el("ul", {}, ...items));
+}
+
+/** @param {Shown} data @param {Shell} shell */
+function verdictSection(data, shell) {
+	/** @type {Verdict} */
+	const none = { text: "No verdict yet" };
+	const [first = none, ...others] = data.verdicts;
 	return el(
 		"section",
 		{ class: `verdict${first.name ? "" : " fine"}`, "aria-label": "Verdict" },
@@ -58,149 +70,142 @@ function verdict(data, shell) {
 			first.try ? `${first.try}.` : null,
 		),
 		openZones(data),
-		more,
+		otherVerdicts(others, shell),
 	);
 }
 
 /**
- * In place of the verdict, which is one of the whole run: what is shown, and the way back.
- * @param {any} data
- * @param {any} shell
+ * In place of the verdict, which is of the whole run: a summary of the range, and the way back.
+ * @param {RangeDocument} data
+ * @param {Shell} shell
  */
-function rangeVerdict(data, shell) {
-	const { text, evidence, share } = data.said;
-	const merged = shell.source.data().zones.merged_ns > 0;
+function rangeSection(data, shell) {
+	const { text, evidence, share } = data.summary;
+	const merged = data.zones.merged_ns > 0 ? "; approximate, because short zones are merged in this file" : "";
+	const range = shell.range ? rangeText(shell.range) : "";
 	return el(
 		"section",
 		{ class: "verdict ranged", "aria-label": "Selected range" },
-		el("h1", { text: `${rangeText(shell.range)}: ${text}.` }),
+		el("h1", { text: `${range}: ${text}.` }),
 		el(
 			"p",
 			{},
 			evidence ? el("b", { text: "Evidence: " }) : null,
 			evidence ? `${evidence}. ` : null,
-			`All below is of this range, ${share} of the run${merged ? "; about, since short zones are merged in this file" : ""}. `,
+			`Everything below is of this range, ${share} of the run${merged}. `,
 			el("button", { class: "link", text: "Show the whole run (Esc)", onclick: () => shell.setRange(null) }),
 		),
 	);
 }
 
 /**
- * What the program was in when it ended, or is in.
- * @param {any} data
+ * The zones that are open, or that were open when the program ended, by thread.
+ * @param {Shown} data
  */
 function openZones(data) {
-	/** @type {Map<string, string[]>} */ const threads = new Map();
+	/** @type {Map<string, string[]>} */
+	const threads = new Map();
 	for (const { thread, name, age_ns: age } of data.open)
 		threads.set(thread, [...(threads.get(thread) ?? []), `${name}${age === null ? "" : ` ${duration(age)}`}`]);
 	if (!threads.size)
 		return null;
+	const shown = [...threads].slice(0, 3).map(([thread, names]) => `${thread} in ${names.slice(-4).join(" > ")}`);
 	return el(
 		"p",
 		{ class: "open" },
 		el("b", { text: data.run.state === "live" ? "Open now: " : "Open at the end: " }),
-		[...threads]
-			.slice(0, 3)
-			.map(([thread, names]) => `${thread} in ${names.slice(-4).join(" > ")}`)
-			.join("; ") + (threads.size > 3 ? `; ${threads.size - 3} more threads` : ""),
+		shown.join("; ") + (threads.size > 3 ? `; ${threads.size - 3} more threads` : ""),
 	);
 }
 
-/** @param {any} data */
+/** @param {Shown} data */
 function figures(data) {
-	return el(
-		"section",
-		{ class: "figures", "aria-label": "Figures" },
-		...data.figures.map((/** @type {any} */ f) =>
-			el(
-				"div",
-				{ class: "figure" },
-				el("div", { class: "label", text: f.label }),
-				el("span", { class: "value", text: f.value }),
-				el("span", { class: "note", text: f.note }),
-			),
-		),
-	);
+	const list = data.figures.map(({ label, value, note }) => figure(label, value, note));
+	return el("section", { class: "figures", "aria-label": "Figures" }, ...list);
 }
 
-/** @param {any} data @param {import("../shell.js").Shell} shell @param {(() => void)[]} closers */
+// ---- steps
+
+/** @param {Shown} data @param {Shell} shell @param {(() => void)[]} closers */
 function stepsCard(data, shell, closers) {
-	const card = el("section", { class: "card" });
-	const steps = data.steps;
-	if (!steps.x.length)
-		return card;
-	const each = Math.max(1, Math.round(data.step_facts.count / steps.x.length));
+	const { steps } = data;
+	const each = Math.max(1, Math.round((data.step_facts.count ?? 0) / steps.x.length));
 	const host = el("div", { class: "chart" });
 	const note = el("span");
-	card.append(el("h2", { text: "Step time" }, note), host);
+	const pick = (/** @type {number} */ i) => {
+		const at = steps.worst_start_ns[i];
+		const took = steps.max[i];
+		shell.go("timeline", { v0: Math.round(at - took * 0.3), v1: Math.round(at + took * 1.3) });
+	};
+	// The chart needs the width of its card, which is known once the card is in the page.
 	queueMicrotask(() => {
-		const made = stepChart(host, steps, 208, (i) => {
-			const at = steps.worst_start_ns[i];
-			const took = steps.max[i];
-			shell.go("timeline", { v0: Math.round(at - took * 0.3), v1: Math.round(at + took * 1.3) });
-		});
-		note.textContent = `${each > 1 ? `median and range of ${count(each)} steps each` : "each step"}, ${made.unit} · click a spike to open it in the timeline`;
-		closers.push(made.close);
+		const chart = stepChart(host, steps, CHART_HEIGHT, pick);
+		const what = each > 1 ? `median and range of ${count(each)} steps each` : "each step";
+		const opens = each > 1 ? "its slowest step" : "the step";
+		note.textContent = `${what}, ${chart.unit} · click a point to open ${opens} in the timeline`;
+		closers.push(chart.close);
 	});
-	card.append(parts(data), slowest(data, shell));
-	return card;
+	return el(
+		"section",
+		{ class: "card" },
+		el("h2", { text: "Step time" }, note),
+		host,
+		partsBar(data),
+		slowestSteps(data, shell),
+	);
 }
 
-/** @param {any} data */
-function parts(data) {
-	const total = data.parts.reduce((/** @type {number} */ a, /** @type {any} */ p) => a + p.ns, 0);
-	if (!total)
-		return el("span");
-	const bar = el("div", {
-		class: "parts",
-		role: "img",
-		"aria-label": data.parts.map((/** @type {any} */ p) => `${p.name} ${percent(p.ns / total)}`).join(", "),
+/** @param {{name: string, ns: number}} part @param {number} share @param {number} steps */
+function partNode({ name, ns }, share, steps) {
+	const source = PARTS[name] ?? "c";
+	const node = el("div", {
+		class: "part",
+		title: `${name}: ${percent(share)}, ${duration(ns / Math.max(1, steps))} a step`,
+		text: share > PART_LABEL_LEAST ? `${name} ${percent(share)}` : "",
 	});
-	for (const part of data.parts) {
-		const source = /** @type {any} */ (PARTS)[part.name] ?? "c";
-		const share = part.ns / total;
-		const node = el("div", {
-			class: "part",
-			title: `${part.name}: ${percent(share)}, ${duration(part.ns / Math.max(1, data.step_facts.count))} a step`,
-			text: share > 0.09 ? `${part.name} ${percent(share)}` : "",
-		});
-		node.style.flexGrow = String(share);
-		node.style.flexBasis = "0";
-		node.style.background = `var(--${source}-${part.name === "backward" ? 3 : 1})`;
-		node.style.color = `var(--${source}-label)`;
-		bar.append(node);
-	}
+	node.style.flexGrow = String(share);
+	node.style.background = `var(--${source}-${name === "backward" ? 3 : 1})`;
+	node.style.color = `var(--${source}-label)`;
+	return node;
+}
+
+/** @param {Shown} data */
+function partsBar(data) {
+	const total = data.parts.reduce((sum, part) => sum + part.ns, 0);
+	if (!total)
+		return null;
+	const label = data.parts.map((part) => `${part.name} ${percent(part.ns / total)}`).join(", ");
+	const nodes = data.parts.map((part) => partNode(part, part.ns / total, data.step_facts.count ?? 0));
+	const about = `share of step time, all steps${data.ofRange ? " of the range" : ""}`;
 	return el(
 		"div",
 		{},
-		el(
-			"h2",
-			{ text: "Where a step goes" },
-			el("span", { text: `share of step time, all steps${data.follows ? " of the range" : ""}` }),
-		),
-		bar,
+		el("h2", { text: "Where a step goes" }, el("span", { text: about })),
+		el("div", { class: "parts", role: "img", "aria-label": label }, ...nodes),
 	);
 }
 
-/** @param {any} data @param {import("../shell.js").Shell} shell */
-function slowest(data, shell) {
-	const rows = data.slowest;
-	if (!rows.length)
-		return el("span");
+/** @param {Shown} data @param {Shell} shell */
+function slowestSteps(data, shell) {
+	if (!data.slowest.length)
+		return null;
+	const median = data.step_facts.median_ns || 1;
+	const columns = [
+		{ key: "step", title: "Slowest steps", text: true, show: (/** @type {number} */ v) => `step ${count(v)}` },
+		{ key: "start_ns", title: "At", show: duration },
+		{ key: "duration_ns", title: "Took", show: duration },
+		{ key: "times", title: "× median", show: (/** @type {number} */ v) => v.toFixed(1) },
+		{
+			key: "inside",
+			title: "Longest zone inside",
+			cut: true,
+			show: (/** @type {string|null} */ v, /** @type {any} */ row) =>
+				v ? `${v} ${duration(row.inside_ns)}` : "–",
+		},
+	];
 	return table(
-		[
-			{ key: "step", title: "Slowest steps", text: true, show: (v) => `step ${count(v)}` },
-			{ key: "start_ns", title: "At", show: (v) => duration(v) },
-			{ key: "duration_ns", title: "Took", show: (v) => duration(v) },
-			{ key: "times", title: "× median", show: (v) => v.toFixed(1) },
-			{
-				key: "inside",
-				title: "Longest inside",
-				cut: true,
-				show: (v, row) => (v ? `${v} ${duration(row.inside_ns)}` : "–"),
-			},
-		],
-		rows.map((r) => ({ ...r, times: r.duration_ns / (data.step_facts.median_ns || 1) })),
+		columns,
+		data.slowest.map((row) => ({ ...row, times: row.duration_ns / median })),
 		{
 			label: "Slowest steps",
 			compact: true,
@@ -214,144 +219,145 @@ function slowest(data, shell) {
 	);
 }
 
+// ---- regions, or functions where only stacks were sampled
+
 /**
- * Functions by samples, where stacks were recorded and zones were not.
- * @param {any} data
+ * A frame without its line: all lines of a function count together.
+ * @param {string} frame
  */
-function functionRows(data) {
-	/** @type {Map<string, {name: string, source: string, own: number, all: number}>} */ const found = new Map();
+const functionOf = (frame) => frame.replace(/:\d+\)$/, ")");
+
+/** @param {Samples[]} samples */
+function functionRows(samples) {
+	/** @type {Map<string, {name: string, source: string, own: number, all: number}>} */
+	const found = new Map();
 	let total = 0;
-	for (const { stack, count: seen } of data.samples) {
-		const frames = new Set(stack.map((/** @type {string} */ frame) => frame.replace(/:\d+\)$/, ")")));
-		total += seen;
-		for (const name of frames) {
+	for (const { stack, count: taken } of samples) {
+		total += taken;
+		for (const name of new Set(stack.map(functionOf))) {
 			const one = found.get(name) ?? { name, source: "python", own: 0, all: 0 };
-			one.all += seen;
-			one.own += stack[0].replace(/:\d+\)$/, ")") === name ? seen : 0;
+			one.all += taken;
+			one.own += functionOf(stack[0]) === name ? taken : 0;
 			found.set(name, one);
 		}
 	}
 	return [...found.values()].map((one) => ({ ...one, share: one.own / (total || 1) }));
 }
 
-/** @param {any} data @param {string} sort @param {string} title */
+/** @param {Shown} data @param {string} sort @param {string} title */
 function functionsCard(data, sort, title) {
-	const whose = !data.follows ? "" : data.follows.samples ? " in the range" : ", whole run";
+	const time = !data.ofRange ? "" : data.ofRange.samples ? " in the range" : ", whole run";
+	const columns = [
+		{ key: "name", title: "Function", text: true, source: true },
+		{ key: "own", title: "Self", show: count },
+		{ key: "share", title: "% self", show: (/** @type {number} */ v) => (100 * v).toFixed(1) },
+		{ key: "all", title: "Total", show: count },
+	];
 	return el(
 		"section",
 		{ class: "card" },
-		el("h2", { text: title }, el("span", { text: `samples of all threads${whose}; no zones were recorded` })),
-		table(
-			[
-				{ key: "name", title: "Function", text: true, source: true },
-				{ key: "own", title: "Own", show: count },
-				{ key: "share", title: "% own", show: (v) => (100 * v).toFixed(1) },
-				{ key: "all", title: "With callees", show: count },
-			],
-			functionRows(data),
-			{ sort, label: title, limit: 16, compact: true },
-		),
+		el("h2", { text: title }, el("span", { text: `samples of all threads${time}; no zones recorded` })),
+		table(columns, functionRows(data.samples), { sort, label: title, limit: 16, compact: true }),
 	);
 }
 
-/**
- * What would fill a table of regions.
- * @param {any} data
- */
+/** @param {Shown} data */
 const noRegions = (data) =>
-	data.follows
+	data.ofRange
 		? el("p", { class: "muted", text: "No zones in this range." })
 		: el(
 				"p",
 				{ class: "muted" },
-				"No zone has ended, and no Python stack was sampled. Every call of Python is a zone with ",
+				"No zones and no Python stacks recorded. Record every Python call as a zone with ",
 				el("code", { text: "kymo run --python -- python train.py" }),
 				".",
 			);
 
 /**
- * Without steps: how the time is shared out.
- * @param {any} data
+ * Regions by total time, where there are no steps. The card beside it has self times.
+ * @param {Shown} data
  */
-function shares(data) {
+function totalsCard(data) {
 	if (!data.regions.length && data.samples.length)
-		return functionsCard(data, "own", "Functions by their own samples");
-	// Top regions have their own time beside it: here it is with what they call.
-	const about = data.follows
+		return functionsCard(data, "own", "Functions by self samples");
+	const about = data.ofRange
 		? `of the range, ${duration(data.run.duration_ns)}`
-		: `of ${clock(data.run.duration_ns)}; no steps were marked`;
+		: `of ${clock(data.run.duration_ns)}; no steps recorded`;
+	const columns = [
+		{ key: "name", title: "Region", text: true, source: true },
+		{ key: "total_ns", title: "Total", show: duration },
+		{ key: "mean_ns", title: "Mean", show: duration },
+		{ key: "max_ns", title: "Longest", show: duration },
+	];
+	const rows = data.regions.map((region) => ({ ...region, mean_ns: region.total_ns / (region.count || 1) }));
+	const options = { sort: "total_ns", label: "Total time by region", limit: 14, compact: true };
 	return el(
 		"section",
 		{ class: "card" },
-		el("h2", { text: "Time with what they call" }, el("span", { text: about })),
-		data.regions.length
-			? table(
-					[
-						{ key: "name", title: "Region", text: true, source: true },
-						{ key: "total_ns", title: "Total", show: (v) => duration(v) },
-						{ key: "mean_ns", title: "Mean", show: (v) => duration(v) },
-						{ key: "max_ns", title: "Most", show: (v) => duration(v) },
-					],
-					data.regions.map((r) => ({ ...r, mean_ns: r.total_ns / (r.count || 1) })),
-					{ sort: "total_ns", label: "Time with what they call", limit: 14, compact: true },
-				)
-			: noRegions(data),
+		el("h2", { text: "Total time by region" }, el("span", { text: about })),
+		rows.length ? table(columns, rows, options) : noRegions(data),
 	);
 }
 
-/** @param {any} data @param {import("../shell.js").Shell} shell */
+/** @param {Shown} data @param {Shell} shell */
 function regionsCard(data, shell) {
 	if (!data.regions.length && data.samples.length)
-		return functionsCard(data, "all", "Functions with what they call");
-	const run = data.run.duration_ns || 1;
-	const rows = data.regions.map((r) => ({ ...r, share: r.self_ns / run }));
-	const about = el("span", { text: data.follows ? "zones in the range" : "exact totals, whole run" });
-	const names = shell.source.meta().names;
-	const pick = async (/** @type {any} */ row, /** @type {boolean} */ go) => {
-		const id = names.findIndex((/** @type {any} */ n) => n.name === row.name && n.source === row.source);
-		if (id < 0)
-			return;
-		const stats = await shell.source.name(id, shell.range);
-		const slow = stats.slowest[0];
-		clear(about);
-		about.append(
-			`${row.name}: least ${duration(row.min_ns)}, p90 ${duration(row.p90_ns)}, most ${duration(row.max_ns)}`,
-		);
-		if (go && slow)
-			shell.go("timeline", { sel: `${slow.lane}.${slow.row}.${Math.round(slow.start + slow.duration / 2)}` });
-	};
-	if (!rows.length)
+		return functionsCard(data, "all", "Functions by total samples");
+	if (!data.regions.length)
 		return el("section", { class: "card" }, el("h2", { text: "Top regions" }), noRegions(data));
+	const about = el("span", { text: data.ofRange ? "zones in the range" : "exact totals, whole run" });
+	const describe = (/** @type {Region} */ row) => {
+		const { min_ns: min, p90_ns: p90, max_ns: max } = row;
+		about.textContent = `${row.name}: shortest ${duration(min)}, p90 ${duration(p90)}, longest ${duration(max)}`;
+	};
+	const columns = [
+		{ key: "name", title: "Region", text: true, source: true },
+		{ key: "self_ns", title: "Self", show: duration },
+		{
+			key: "share",
+			title: data.ofRange ? "% range" : "% run",
+			show: (/** @type {number} */ v) => (100 * v).toFixed(1),
+		},
+		{ key: "count", title: "Count", show: count },
+		{ key: "p50_ns", title: "p50", show: duration },
+		{ key: "p99_ns", title: "p99", show: duration },
+	];
+	const run = data.run.duration_ns || 1;
+	const rows = data.regions.map((region) => ({ ...region, share: region.self_ns / run }));
 	return el(
 		"section",
 		{ class: "card" },
 		el("h2", { text: "Top regions" }, about),
-		table(
-			[
-				{ key: "name", title: "Region", text: true, source: true },
-				{ key: "self_ns", title: "Self", show: (v) => duration(v) },
-				{ key: "share", title: data.follows ? "% range" : "% run", show: (v) => (100 * v).toFixed(1) },
-				{ key: "count", title: "Count", show: count },
-				{ key: "p50_ns", title: "p50", show: (v) => duration(v) },
-				{ key: "p99_ns", title: "p99", show: (v) => duration(v) },
-			],
-			rows,
-			{
-				sort: "self_ns",
-				label: "Top regions",
-				limit: 14,
-				compact: true,
-				onclick: (row) => pick(row, false),
-				ondblclick: (row) => pick(row, true),
-			},
-		),
+		table(columns, rows, {
+			sort: "self_ns",
+			label: "Top regions",
+			limit: 14,
+			compact: true,
+			onclick: describe,
+			ondblclick: (row) => showSlowest(row, shell),
+		}),
 		el("p"),
 		legend(),
 	);
 }
 
+/**
+ * Selects the slowest zone of a region in the timeline.
+ * @param {Region} region
+ * @param {Shell} shell
+ */
+async function showSlowest(region, shell) {
+	const { names } = shell.source.meta();
+	const id = names.findIndex((one) => one.name === region.name && one.source === region.source);
+	const zone = id < 0 ? null : (await shell.source.name(id, shell.range)).slowest[0];
+	if (zone)
+		shell.go("timeline", { sel: `${zone.lane}.${zone.row}.${Math.round(zone.start + zone.duration / 2)}` });
+}
+
+// ---- the page
+
 /** @param {string} text @param {string} more */
-const bones = (text, more) =>
+const loading = (text, more) =>
 	el(
 		"div",
 		{ class: "page", "aria-busy": "true" },
@@ -360,8 +366,8 @@ const bones = (text, more) =>
 		el("div", { class: "columns" }, el("div", { class: "bone" }), el("div", { class: "bone" })),
 	);
 
-/** @param {any} failed @param {() => void} retry */
-const refused = (failed, retry) =>
+/** @param {ApiFailure} failed @param {() => void} retry */
+const failure = (failed, retry) =>
 	el(
 		"div",
 		{ class: "page" },
@@ -369,12 +375,12 @@ const refused = (failed, retry) =>
 			"section",
 			{ class: "verdict", role: "alert" },
 			el("h1", { text: `${failed.message}.` }),
-			el("p", { text: failed.hint ?? "The other tabs may work." }),
+			el("p", { text: failed.hint ?? "Other tabs may work." }),
 			el("button", { class: "button", text: "Try again", onclick: retry }),
 		),
 	);
 
-/** @type {import("../shell.js").Tab} */
+/** @type {Tab} */
 export const overview = {
 	id: "overview",
 	title: "Overview",
@@ -382,7 +388,8 @@ export const overview = {
 	open(shell) {
 		const { source } = shell;
 		const previous = source.onchange;
-		/** @type {(() => void)[]} */ const closers = [];
+		/** @type {(() => void)[]} */
+		const closers = [];
 		let closed = false;
 		const again = () => {
 			if (!closed)
@@ -393,31 +400,31 @@ export const overview = {
 			source.onchange = previous;
 			closers.forEach((one) => one());
 		};
-		if (source.read === false)
-			return {
-				close,
-				node: source.failed
-					? refused(source.failed, () => source.refresh())
-					: bones("Reading the recording…", "The timeline is there already."),
-			};
-		const stretch = stretchOf(shell, again);
-		if (stretch && !source.glance)
-			source.onchange = again; // the zones of a file come later than its page
-		if (stretch && !stretch.doc)
-			return {
-				close,
-				node: stretch.failed
-					? refused(stretch.failed, stretch.retry)
-					: bones(`${rangeText(/** @type {any} */ (shell.range))}…`, "Reading the range."),
-			};
-		const data = stretch?.doc ?? source.data();
-		const left = data.steps.x.length ? stepsCard(data, shell, closers) : shares(data);
+		if (source.read === false) {
+			const node = source.failed
+				? failure(source.failed, () => source.refresh?.())
+				: loading("Reading the recording…", "The timeline can be opened already.");
+			return { close, node };
+		}
+		const selected = selectedRange(shell, again);
+		if (selected && !source.glance)
+			source.onchange = again; // the zones of a report are decoded after its page is shown
+		if (selected && !selected.doc) {
+			const node = selected.failed
+				? failure(selected.failed, selected.retry)
+				: loading(shell.range ? `${rangeText(shell.range)}…` : "", "Reading the range.");
+			return { close, node };
+		}
+		const doc = selected?.doc ?? null;
+		/** @type {Shown} */
+		const data = doc ?? source.data();
+		const left = data.steps.x.length ? stepsCard(data, shell, closers) : totalsCard(data);
 		return {
 			close,
 			node: el(
 				"div",
 				{ class: "page" },
-				stretch ? rangeVerdict(data, shell) : verdict(data, shell),
+				doc ? rangeSection(doc, shell) : verdictSection(data, shell),
 				figures(data),
 				el("div", { class: "columns" }, left, regionsCard(data, shell)),
 			),

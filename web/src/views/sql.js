@@ -1,19 +1,37 @@
-// SQL on the recording: tables to the left, an editor, and the answer as a table or a chart.
+// The SQL tab: tables to the left, an editor, and the answer as a table or a chart.
 import { getJson, post, postJson } from "../api.js";
 import { barChart, lineChart } from "../charts.js";
-import { sqlEditor } from "../sql-editor.js";
+import { el } from "../dom.js";
+import { count, counted, duration } from "../format.js";
 import { table } from "../tables.js";
-import { count, duration, el } from "../util.js";
+import { sqlEditor } from "./sql-editor.js";
 
-const FIRST =
+/** @import { ApiFailure, Tab } from "../types.js" */
+/** @import { Shell } from "../shell.js" */
+/** @import { SchemaColumn, SchemaTable } from "./sql-editor.js" */
+
+/**
+ * The answer of /api/query.
+ * @typedef {Object} Answer
+ * @property {string} id
+ * @property {SchemaColumn[]} columns
+ * @property {any[][]} rows
+ * @property {boolean} truncated
+ * @property {number} elapsed_ns
+ */
+
+const FIRST_QUERY =
 	"SELECT name, source, count, total_ns, p50_ns, p99_ns\nFROM trace.regions\nORDER BY total_ns DESC\nLIMIT 100";
-const KEPT = 200;
-const SHOWN = 500;
-const MOST = 10000;
+const QUERIES_KEPT = 200;
+const ROWS_SHOWN = 500;
+const ROWS_MOST = 10000;
+const BARS_MOST = 40;
+const LINES_MOST = 5;
+const RUN = "▶ Run Ctrl+Enter";
 const NUMBER = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*|REAL)$/;
 
-/** Earlier queries, the newest first; kept by the browser. */
-const past = {
+/** Earlier queries, the newest first; the browser keeps them. */
+const history = {
 	/** @returns {string[]} */
 	all() {
 		try {
@@ -24,25 +42,23 @@ const past = {
 	},
 	/** @param {string} sql */
 	add(sql) {
+		const all = [sql, ...history.all().filter((one) => one !== sql)];
 		try {
-			localStorage.setItem(
-				"kymo-sql",
-				JSON.stringify([sql, ...past.all().filter((one) => one !== sql)].slice(0, KEPT)),
-			);
+			localStorage.setItem("kymo-sql", JSON.stringify(all.slice(0, QUERIES_KEPT)));
 		} catch {
-			// not remembered, then
+			// not kept
 		}
 	},
 };
 
 /**
- * What was typed and answered, while the page is open.
- * @type {{sql: string, answer: any, chart: boolean}}
+ * The query and its answer, while the page is open.
+ * @type {{sql: string, answer: Answer|null, chart: boolean}}
  */
 const memory = { sql: "", answer: null, chart: false };
 
 /** @param {any} value @param {string} type */
-function shown(value, type) {
+function valueText(value, type) {
 	if (value === null || value === undefined)
 		return "–";
 	if (typeof value === "number" && NUMBER.test(type))
@@ -50,137 +66,102 @@ function shown(value, type) {
 	return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** @param {any[]} tables @param {(text: string) => void} insert */
+// ---- tables and columns
+
+/** @param {SchemaColumn} column @param {(text: string) => void} insert */
+function columnItem({ name, type, about }, insert) {
+	const kind = el("small", { text: type.toLowerCase() });
+	return el("li", {}, el("button", { title: about ?? "", onclick: () => insert(name) }, name, kind));
+}
+
+/** @param {SchemaTable} one @param {(text: string) => void} insert */
+function tableItem(one, insert) {
+	const columns = el("ul", { hidden: true }, ...one.columns.map((column) => columnItem(column, insert)));
+	const more = el("button", {
+		class: "more",
+		"aria-label": `Columns of ${one.name}`,
+		"aria-expanded": "false",
+		text: "▸",
+	});
+	more.addEventListener("click", () => {
+		columns.hidden = !columns.hidden;
+		more.textContent = columns.hidden ? "▸" : "▾";
+		more.setAttribute("aria-expanded", String(!columns.hidden));
+	});
+	const onclick = () => insert(`${one.schema}.${one.name}`);
+	const name = el("button", { text: one.name, title: one.about ?? "", onclick });
+	return [el("div", { class: "row" }, more, name), columns];
+}
+
+/** @param {SchemaTable[]} tables @param {(text: string) => void} insert */
 function schemaList(tables, insert) {
 	const list = el("nav", { class: "schema", "aria-label": "Tables" });
 	let schema = "";
 	for (const one of tables) {
 		if (one.schema !== schema)
-			list.append(el("h2", { text: (schema = one.schema) }));
-		const columns = el(
-			"ul",
-			{ hidden: true },
-			...one.columns.map((/** @type {any} */ c) =>
-				el(
-					"li",
-					{},
-					el(
-						"button",
-						{ title: c.about ?? "", onclick: () => insert(c.name) },
-						c.name,
-						el("small", { text: c.type.toLowerCase() }),
-					),
-				),
-			),
-		);
-		const more = el("button", {
-			class: "more",
-			"aria-label": `Columns of ${one.name}`,
-			"aria-expanded": "false",
-			text: "▸",
-		});
-		more.addEventListener("click", () => {
-			columns.hidden = !columns.hidden;
-			more.textContent = columns.hidden ? "▸" : "▾";
-			more.setAttribute("aria-expanded", String(!columns.hidden));
-		});
-		list.append(
-			el(
-				"div",
-				{ class: "row" },
-				more,
-				el("button", {
-					text: one.name,
-					title: one.about ?? "",
-					onclick: () => insert(`${one.schema}.${one.name}`),
-				}),
-			),
-			columns,
-		);
+			list.append(el("h2", { text: one.schema }));
+		schema = one.schema;
+		list.append(...tableItem(one, insert));
 	}
 	return list;
 }
 
-/**
- * In the place of the rows, too: a head with nothing below it looks like an answer that has not come.
- * @param {any} answer
- */
+// ---- answers
+
+/** @param {Answer} answer */
 const noRows = (answer) =>
-	el("p", {
-		class: "muted",
-		text: `0 rows in ${duration(answer.elapsed_ns)}: the query ran, and nothing in this recording matches it.`,
-	});
+	el("p", { class: "muted", text: `0 rows in ${duration(answer.elapsed_ns)}: no row of this recording matches.` });
 
-/** @param {any} answer @param {HTMLElement} host */
-function asTable(answer, host) {
-	const columns = answer.columns.map((/** @type {any} */ c, /** @type {number} */ i) => ({
+/** @param {Answer} answer @param {HTMLElement} host */
+function showTable(answer, host) {
+	const columns = answer.columns.map(({ name, type }, i) => ({
 		key: String(i),
-		title: c.name,
-		text: !NUMBER.test(c.type),
-		show: (/** @type {any} */ v) => shown(v, c.type),
+		title: name,
+		text: !NUMBER.test(type),
+		show: (/** @type {any} */ value) => valueText(value, type),
 	}));
-	// A new answer is sorted as SQL sorted it: the label makes it another table.
-	host.replaceChildren(
-		table(
-			columns,
-			answer.rows.map((/** @type {any[]} */ r) => ({ ...r })),
-			{ label: `Result ${answer.id}`, compact: true, limit: SHOWN },
-		),
-	);
-	if (!answer.rows.length)
+	const rows = answer.rows.map((row) => ({ ...row }));
+	// The id is part of the label so that an order chosen for another answer does not apply.
+	host.replaceChildren(table(columns, rows, { label: `Result ${answer.id}`, compact: true, limit: ROWS_SHOWN }));
+	if (!rows.length)
 		host.append(noRows(answer));
-	if (answer.rows.length > SHOWN)
-		host.append(
-			el("p", {
-				class: "muted",
-				text: `${count(SHOWN)} of ${count(answer.rows.length)} rows are shown; a click on a head sorts all of them, CSV has them all.`,
-			}),
-		);
+	if (rows.length > ROWS_SHOWN) {
+		const shown = `${count(ROWS_SHOWN)} of ${count(rows.length)} rows are shown`;
+		const text = `${shown}. A click on a heading sorts all of them; CSV and Parquet hold all of them.`;
+		host.append(el("p", { class: "muted", text }));
+	}
 }
 
-/** @param {any} answer @param {HTMLElement} host @returns {() => void} */
-function asChart(answer, host) {
-	const numbers = answer.columns
-		.map((/** @type {any} */ c, /** @type {number} */ i) => (NUMBER.test(c.type) ? i : -1))
-		.filter((/** @type {number} */ i) => i >= 0);
+/** @param {Answer} answer @param {HTMLElement} host @returns {() => void} closes the chart */
+function showChart({ columns, rows, ...answer }, host) {
+	const numbers = [...columns.keys()].filter((i) => NUMBER.test(columns[i].type));
+	const names = columns.findIndex((column) => column.type === "VARCHAR");
 	host.replaceChildren();
-	if (!answer.rows.length || !numbers.length) {
-		host.append(
-			answer.rows.length
-				? el("p", { class: "muted", text: "A chart needs a column of numbers." })
-				: noRows(answer),
-		);
-		return () => {};
+	if (!rows.length) {
+		host.append(noRows({ columns, rows, ...answer }));
+	} else if (!numbers.length) {
+		host.append(el("p", { class: "muted", text: "A chart needs a column of numbers." }));
+	} else if (names >= 0 || numbers.length === 1) {
+		const nameOf = (/** @type {any[]} */ row, /** @type {number} */ i) => String(names >= 0 ? row[names] : i + 1);
+		const bars = rows
+			.slice(0, BARS_MOST)
+			.map((row, i) => ({ name: nameOf(row, i), value: Number(row[numbers[0]]) }));
+		host.append(barChart(bars, columns[numbers[0]].name));
+	} else {
+		return showLines(columns, rows, numbers, host);
 	}
-	const text = answer.columns.findIndex((/** @type {any} */ c) => c.type === "VARCHAR");
-	if (text >= 0 || numbers.length === 1) {
-		host.append(
-			barChart(
-				answer.rows
-					.slice(0, 40)
-					.map((/** @type {any[]} */ r, /** @type {number} */ i) => ({
-						name: text >= 0 ? String(r[text]) : String(i + 1),
-						value: Number(r[numbers[0]]),
-					})),
-				answer.columns[numbers[0]].name,
-			),
-		);
-		return () => {};
-	}
-	const [x, ...ys] = numbers;
-	const rows = [...answer.rows].filter((r) => r[x] !== null).sort((a, b) => a[x] - b[x]);
-	return lineChart(
-		host,
-		rows.map((r) => r[x]),
-		ys
-			.slice(0, 5)
-			.map((/** @type {number} */ i) => ({ name: answer.columns[i].name, values: rows.map((r) => r[i]) })),
-		answer.columns[x].name,
-		360,
-	).close;
+	return () => {};
 }
 
-/** @param {any} shell @param {string} query @param {"csv"|"parquet"} format */
+/** @param {SchemaColumn[]} columns @param {any[][]} rows @param {number[]} numbers @param {HTMLElement} host */
+function showLines(columns, rows, [x, ...ys], host) {
+	const sorted = rows.filter((row) => row[x] !== null).sort((a, b) => a[x] - b[x]);
+	const valuesOf = (/** @type {number} */ i) => sorted.map((row) => row[i]);
+	const series = ys.slice(0, LINES_MOST).map((i) => ({ name: columns[i].name, values: valuesOf(i) }));
+	return lineChart(host, valuesOf(x), series, columns[x].name, 360).close;
+}
+
+/** @param {Shell} shell @param {string} query @param {"csv"|"parquet"} format */
 async function download(shell, query, format) {
 	const answer = await post("query", { target: shell.source.id, sql: query, format, limit: 1000000, timeout_s: 60 });
 	const link = el("a", { href: URL.createObjectURL(await answer.blob()), download: `kymo.${format}` });
@@ -188,206 +169,225 @@ async function download(shell, query, format) {
 	setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** @type {import("../shell.js").Tab} */
-export const sql = {
-	id: "sql",
-	title: "SQL",
-	has: () => true,
-	open(/** @type {any} */ shell) {
-		/** @type {any[]} */ let tables = [];
-		/** @type {string|null} */ let running = null;
-		let ago = -1;
-		let draft = "";
-		/** @type {() => void} */ let closeChart = () => {};
-		const status = el("span", { class: "status", role: "status" });
-		const results = el("div", { class: "results", tabindex: "0", "aria-label": "Result" });
-		const limit = el(
+class SqlView {
+	/** @param {Shell} shell */
+	constructor(shell) {
+		this.shell = shell;
+		/** @type {SchemaTable[]} */ this.tables = [];
+		/** The id of the query that runs. @type {string|null} */ this.running = null;
+		/** Index into the history; −1 is the draft. */
+		this.ago = -1;
+		this.draft = "";
+		/** @type {() => void} */ this.closeChart = () => {};
+		this.status = el("span", { class: "status", role: "status" });
+		this.results = el("div", { class: "results", tabindex: "0", "aria-label": "Result" });
+		this.limit = el(
 			"select",
 			{ "aria-label": "Time limit", title: "Time limit" },
 			...[10, 60, 300].map((s) => el("option", { value: s, text: `${s} s` })),
 		);
-		const go = el("button", {
-			class: "button",
-			text: "▶ Run Ctrl+Enter",
-			onclick: () => (running ? cancel() : run()),
+		this.go = this.button(RUN, () => (this.running ? this.cancel() : this.run()));
+		this.editor = sqlEditor({
+			tables: () => this.tables,
+			onrun: () => this.run(),
+			onpast: (way) => this.goBack(way),
 		});
-		const editor = sqlEditor({
-			tables: () => tables,
-			onrun: () => run(),
-			onpast: (way) => {
-				const all = past.all();
-				if (ago < 0)
-					draft = editor.area.value;
-				ago = Math.max(-1, Math.min(all.length - 1, ago + way));
-				editor.area.value = ago < 0 ? draft : all[ago];
-			},
-		});
-		const say = (/** @type {string} */ text, bad = false) => {
-			status.textContent = status.title = text;
-			status.classList.toggle("bad", bad);
-		};
-		const tell = () =>
-			say(
-				`${memory.answer.truncated ? "the first " : ""}${count(memory.answer.rows.length)} row${memory.answer.rows.length === 1 ? "" : "s"} in ${duration(memory.answer.elapsed_ns)} · read only · ${limit.value} s limit`,
-			);
-		const asked = el("button", {
-			class: "button",
-			"aria-pressed": String(!memory.chart),
-			text: "Table",
-			onclick: () => {
-				memory.chart = false;
-				draw();
-			},
-		});
-		const charted = el("button", {
-			class: "button",
-			"aria-pressed": String(memory.chart),
-			text: "Chart",
-			onclick: () => {
-				memory.chart = true;
-				draw();
-			},
-		});
-		const draw = () => {
-			closeChart();
-			closeChart = () => {};
-			asked.setAttribute("aria-pressed", String(!memory.chart));
-			charted.setAttribute("aria-pressed", String(memory.chart));
-			if (!memory.answer)
-				return;
-			if (memory.chart)
-				closeChart = asChart(memory.answer, results);
-			else
-				asTable(memory.answer, results);
-		};
-		const failed = (/** @type {any} */ why) => {
-			closeChart();
-			closeChart = () => {};
-			say(why.status === 504 ? "Stopped" : "Not answered", true);
-			results.replaceChildren(
-				el("pre", { text: why.message }),
-				why.hint ? el("p", { class: "muted", text: why.hint }) : "",
-			);
-		};
-		const cancel = async () => {
-			// It may not have begun yet: then it is asked again, until it has an answer.
-			for (const mine = running; running && running === mine; ) {
-				const { cancelled } = await postJson("cancel", { id: mine }).catch(() => ({ cancelled: 0 }));
-				await new Promise((done) => setTimeout(done, cancelled ? 2000 : 200));
-			}
-		};
-		const run = async () => {
-			const query = editor.area.value.trim();
-			if (!query || running)
-				return;
-			running = `q${Date.now().toString(36)}${Math.random().toString(36).slice(2, 6)}`;
-			const mine = running;
-			ago = -1;
-			go.textContent = "■ Cancel";
-			say(`running · ${limit.value} s limit`);
-			past.add(query);
-			try {
-				memory.answer = await postJson("query", {
-					target: shell.source.id,
-					sql: query,
-					limit: MOST,
-					timeout_s: Number(limit.value),
-					id: mine,
-				});
-				tell();
-				draw();
-			} catch (why) {
-				failed(why);
-			}
-			running = null;
-			go.textContent = "▶ Run Ctrl+Enter";
-		};
-		const save = (/** @type {"csv"|"parquet"} */ format) =>
-			el("button", {
-				class: "button",
-				text: format === "csv" ? "CSV" : "Parquet",
-				title: `All rows as ${format}`,
-				onclick: () =>
-					download(shell, editor.area.value.trim(), format).then(
-						() => say(`saved as kymo.${format}`),
-						failed,
-					),
-			});
-		const history = el("dialog", { class: "history", "aria-label": "Earlier queries" });
-		const showHistory = () => {
-			const all = past.all();
-			history.replaceChildren(
-				el("b", { text: "Earlier queries" }),
-				...(all.length
-					? all.map((one) =>
-							el("button", {
-								class: "past",
-								text: one,
-								onclick: () => {
-									editor.area.value = one;
-									history.close();
-									editor.area.focus();
-								},
-							}),
-						)
-					: [el("p", { class: "muted", text: "None yet." })]),
-				el("button", { class: "button", text: "Close", onclick: () => history.close() }),
-			);
-			history.showModal();
-		};
-		const side = el("div", { class: "schema" }, el("p", { class: "muted", text: "" }));
-		getJson("schema", { target: shell.source.id }).then(
-			(found) => {
-				tables = found.tables;
-				node.firstChild?.replaceWith(schemaList(tables, editor.insert));
-			},
-			(why) => side.replaceChildren(el("p", { class: "bad", text: why.message })),
-		);
-		const node = el(
+		this.asTable = this.button("Table", () => this.showAs(false));
+		this.asChart = this.button("Chart", () => this.showAs(true));
+		this.dialog = el("dialog", { class: "history", "aria-label": "Earlier queries" });
+		this.side = el("div", { class: "schema" });
+		this.node = el(
 			"div",
 			{ class: "sql" },
-			side,
-			el(
-				"div",
-				{ class: "console" },
-				editor.node,
-				el(
-					"div",
-					{ class: "tools" },
-					go,
-					el("button", { class: "button", text: "History", onclick: showHistory }),
-					limit,
-					status,
-					asked,
-					charted,
-					save("csv"),
-					save("parquet"),
-				),
-				results,
-				history,
-			),
+			this.side,
+			el("div", { class: "console" }, this.editor.node, this.toolbar(), this.results, this.dialog),
 		);
-		editor.area.value = shell.query.q || memory.sql || FIRST;
-		say("read only · one SELECT");
-		if (shell.query.q || !memory.answer)
-			queueMicrotask(run);
-		else {
-			tell();
-			draw();
+		this.loadSchema();
+		this.start();
+	}
+
+	/** @param {string} text @param {() => void} onclick @param {string} [title] */
+	button(text, onclick, title) {
+		return el("button", { class: "button", text, onclick, title });
+	}
+
+	toolbar() {
+		return el(
+			"div",
+			{ class: "tools" },
+			this.go,
+			this.button("History", () => this.showHistory()),
+			this.limit,
+			this.status,
+			this.asTable,
+			this.asChart,
+			this.button("CSV", () => this.save("csv"), "All rows as csv"),
+			this.button("Parquet", () => this.save("parquet"), "All rows as parquet"),
+		);
+	}
+
+	start() {
+		const { q } = this.shell.query;
+		this.editor.area.value = q || memory.sql || FIRST_QUERY;
+		this.say("read only · one SELECT");
+		if (q || !memory.answer) {
+			queueMicrotask(() => this.run());
+		} else {
+			this.describe(memory.answer);
+			this.draw();
 		}
-		return {
-			node,
-			update: () => {},
-			close: () => {
-				closeChart();
-				memory.sql = editor.area.value;
-			},
-			key: (e) => {
-				if (e.key !== "/")
-					return false;
-				editor.area.focus();
-				return true;
-			},
+	}
+
+	async loadSchema() {
+		try {
+			const found = await getJson("schema", { target: this.shell.source.id });
+			this.tables = found.tables;
+			this.side.replaceWith(schemaList(this.tables, this.editor.insert));
+		} catch (why) {
+			this.side.replaceChildren(el("p", { class: "bad", text: /** @type {Error} */ (why).message }));
+		}
+	}
+
+	/** @param {string} text @param {boolean} [bad] */
+	say(text, bad = false) {
+		this.status.textContent = text;
+		this.status.title = text;
+		this.status.classList.toggle("bad", bad);
+	}
+
+	/** @param {Answer} answer */
+	describe(answer) {
+		const rows = `${answer.truncated ? "the first " : ""}${counted(answer.rows.length, "row")}`;
+		this.say(`${rows} in ${duration(answer.elapsed_ns)} · read only · ${this.limit.value} s limit`);
+	}
+
+	/** @param {boolean} chart */
+	showAs(chart) {
+		memory.chart = chart;
+		this.draw();
+	}
+
+	draw() {
+		this.closeChart();
+		this.closeChart = () => {};
+		this.asTable.setAttribute("aria-pressed", String(!memory.chart));
+		this.asChart.setAttribute("aria-pressed", String(memory.chart));
+		if (!memory.answer)
+			return;
+		if (memory.chart)
+			this.closeChart = showChart(memory.answer, this.results);
+		else
+			showTable(memory.answer, this.results);
+	}
+
+	/** @param {ApiFailure} why */
+	fail(why) {
+		this.closeChart();
+		this.closeChart = () => {};
+		this.say(why.status === 504 ? "Stopped" : "Failed", true);
+		this.results.replaceChildren(
+			el("pre", { text: why.message }),
+			why.hint ? el("p", { class: "muted", text: why.hint }) : "",
+		);
+	}
+
+	/** Asks again until the query has an answer: it may not have begun yet. */
+	async cancel() {
+		const id = this.running;
+		while (id && this.running === id) {
+			const { cancelled } = await postJson("cancel", { id }).catch(() => ({ cancelled: 0 }));
+			await new Promise((done) => setTimeout(done, cancelled ? 2000 : 200));
+		}
+	}
+
+	async run() {
+		const sql = this.editor.area.value.trim();
+		if (!sql || this.running)
+			return;
+		const id = `q${Date.now().toString(36)}${Math.random().toString(36).slice(2, 6)}`;
+		this.running = id;
+		this.ago = -1;
+		this.go.textContent = "■ Cancel";
+		this.say(`running · ${this.limit.value} s limit`);
+		history.add(sql);
+		const target = this.shell.source.id;
+		try {
+			/** @type {Answer} */
+			const answer = await postJson("query", {
+				target,
+				sql,
+				limit: ROWS_MOST,
+				timeout_s: Number(this.limit.value),
+				id,
+			});
+			memory.answer = answer;
+			this.describe(answer);
+			this.draw();
+		} catch (why) {
+			this.fail(/** @type {ApiFailure} */ (why));
+		}
+		this.running = null;
+		this.go.textContent = RUN;
+	}
+
+	/** @param {"csv"|"parquet"} format */
+	async save(format) {
+		try {
+			await download(this.shell, this.editor.area.value.trim(), format);
+			this.say(`saved as kymo.${format}`);
+		} catch (why) {
+			this.fail(/** @type {ApiFailure} */ (why));
+		}
+	}
+
+	/** @param {number} way 1: an earlier query, −1: a later one */
+	goBack(way) {
+		const all = history.all();
+		const { area } = this.editor;
+		if (this.ago < 0)
+			this.draft = area.value;
+		this.ago = Math.max(-1, Math.min(all.length - 1, this.ago + way));
+		area.value = this.ago < 0 ? this.draft : all[this.ago];
+	}
+
+	showHistory() {
+		const { area } = this.editor;
+		const take = (/** @type {string} */ sql) => {
+			area.value = sql;
+			this.dialog.close();
+			area.focus();
 		};
-	},
+		const queries = history
+			.all()
+			.map((sql) => el("button", { class: "past", text: sql, onclick: () => take(sql) }));
+		this.dialog.replaceChildren(
+			el("b", { text: "Earlier queries" }),
+			...(queries.length ? queries : [el("p", { class: "muted", text: "None yet." })]),
+			this.button("Close", () => this.dialog.close()),
+		);
+		this.dialog.showModal();
+	}
+
+	update() {} // an answer stays
+
+	/** @param {KeyboardEvent} e */
+	key(e) {
+		if (e.key !== "/")
+			return false;
+		this.editor.area.focus();
+		return true;
+	}
+
+	close() {
+		this.closeChart();
+		memory.sql = this.editor.area.value;
+	}
+}
+
+/** @type {Tab} */
+export const sql = {
+	id: "sql",
+	title: "SQL",
+	has: () => true,
+	open: (shell) => new SqlView(shell),
 };

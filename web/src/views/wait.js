@@ -1,17 +1,22 @@
-// Before there is anything to show: the one line to type, an address, and what has been recorded already.
-import { el } from "../util.js";
-import { runList } from "../runs.js";
+// The page while there is nothing to show: a command to copy, a field for an address, and earlier recordings.
+import { el } from "../dom.js";
+import { fileName, runList } from "../runs.js";
 
-const LINE = "kymo run -- python train.py";
+/** @import { Tab, Target } from "../types.js" */
+/** @import { Shell } from "../shell.js" */
 
-/** @param {any} shell */
+const COMMAND = "kymo run -- python train.py";
+const RECENT = 6;
+const HOST_PORT = /^(?:http:\/\/)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})\/?$/;
+
+/** @param {Shell} shell */
 function copyButton(shell) {
-	const button = el("button", { class: "button", "aria-label": "Copy the line", text: "Copy" });
+	const button = el("button", { class: "button", "aria-label": "Copy the command", text: "Copy" });
 	button.addEventListener("click", async () => {
 		try {
-			await navigator.clipboard.writeText(LINE);
+			await navigator.clipboard.writeText(COMMAND);
 			button.textContent = "Copied";
-			shell.say("Copied");
+			shell.announce("Copied");
 		} catch {
 			button.textContent = "Select it";
 		}
@@ -19,61 +24,58 @@ function copyButton(shell) {
 	return button;
 }
 
+/** @param {Target} target @param {string} text */
+const isNamed = (target, text) =>
+	[String(target.pid), target.id, target.program, target.path, fileName(target.path)].includes(text);
+
 /**
- * A pid, a recording's name, or another viewer's host:port.
- * @param {any} shell
+ * A field for a pid, the name of a recording, or the host:port of another viewer.
+ * @param {Shell} shell
  */
 function addressField(shell) {
 	const input = el("input", {
 		type: "text",
 		placeholder: "pid, recording or host:port",
-		"aria-label": "Open a pid, a recording or another viewer's address",
+		"aria-label": "Open a pid, a recording or the address of another viewer",
 		autocomplete: "off",
 		spellcheck: "false",
 	});
-	const said = el("p", { class: "bad", role: "alert" });
+	const error = el("p", { class: "bad", role: "alert" });
 	const open = () => {
 		const text = input.value.trim();
 		if (!text)
 			return;
-		const at = /^(?:http:\/\/)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})\/?$/.exec(text);
-		if (at) {
-			location.assign(`http://${at[1]}:${at[2]}/`);
+		const address = HOST_PORT.exec(text);
+		if (address) {
+			location.assign(`http://${address[1]}:${address[2]}/`);
 			return;
 		}
-		const found = shell.app.targets.find(
-			(/** @type {any} */ t) =>
-				String(t.pid) === text ||
-				t.id === text ||
-				t.program === text ||
-				t.path === text ||
-				t.path?.split("/").pop() === text,
-		);
+		const found = shell.app?.targets.find((target) => isNamed(target, text));
 		if (found)
-			shell.app.open(found.id);
+			shell.app?.open(found.id);
 		else
-			said.textContent = `Nothing here is called ${text}: kymo ls shows what there is. A finished one elsewhere: kymo serve PATH`;
+			error.textContent =
+				`No recording here is called ${text}. kymo ls lists them; to open one from another place: ` +
+				"kymo serve PATH";
 	};
-	input.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => {
+	input.addEventListener("keydown", (e) => {
 		if (e.key === "Enter")
 			open();
 	});
-	return [el("div", { class: "open" }, input, el("button", { class: "button", text: "Open", onclick: open })), said];
+	return [el("div", { class: "open" }, input, el("button", { class: "button", text: "Open", onclick: open })), error];
 }
 
-/** @type {import("../shell.js").Tab} */
+/** @type {Tab} */
 export const wait = {
 	id: "wait",
 	title: "Waiting",
 	hidden: true,
 	has: () => true,
-	open(/** @type {any} */ shell) {
+	open(shell) {
 		const recent = el("div", { class: "recent" });
 		const fill = () => {
-			const dead = shell.app?.targets ?? [];
-			recent.replaceChildren(
-				...(dead.length ? [runList(dead.slice(0, 6), null, (id) => shell.app.open(id))] : []),
-			);
+			const targets = shell.app?.targets.slice(0, RECENT) ?? [];
+			recent.replaceChildren(...(targets.length ? [runList(targets, null, (id) => shell.app?.open(id))] : []));
 		};
 		fill();
 		return {
@@ -82,9 +84,9 @@ export const wait = {
 				"div",
 				{ class: "wait" },
 				el("h1", { text: "Waiting for a program" }),
-				el("p", { text: "Type this in another terminal. It appears here by itself." }),
-				el("div", { class: "line" }, el("code", { text: LINE }), copyButton(shell)),
-				el("p", {}, "or open a finished one: ", el("code", { text: "kymo serve run.kymo" })),
+				el("p", { text: "Run this in another terminal; the recording then opens here." }),
+				el("div", { class: "line" }, el("code", { text: COMMAND }), copyButton(shell)),
+				el("p", {}, "Or open a finished recording: ", el("code", { text: "kymo serve run.kymo" })),
 				...addressField(shell),
 				recent,
 			),

@@ -1,44 +1,54 @@
-// The zoomable timeline: two canvases, one for the picture and one for cursor, hover and selection. It draws from
-// tiles that a source gives and draws nothing when nothing has changed. What it looks like is in timeline-draw.js.
-import { levelFor, tileSpan } from "./source.js";
-import { drawPicture } from "./timeline-draw.js";
-import { listen } from "./timeline-input.js";
-import { GUTTER, placesOf, ROW, seriesOf, TOP } from "./timeline-layout.js";
-import { el } from "./util.js";
+// The zoomable timeline: two canvases, one for the picture and one for cursor, hover and selection. It draws from the
+// tiles of a source, and only when something has changed. draw.js draws it.
+import { levelFor, tileSpan } from "../document.js";
+import { el, inkOf, sizeCanvas } from "../dom.js";
+import { drawPicture } from "./draw.js";
+import { listen } from "./input.js";
+import { GUTTER, layoutOf, ROW, seriesOf, TOP } from "./layout.js";
 
-/** @typedef {import("./source.js").Zone} Zone */
+/** @import { Range, Source, Tile, TileKey, Zone } from "../types.js" */
+/** @import { ShownSeries } from "./layout.js" */
+/** @import { Follow } from "./live.js" */
+
+/**
+ * @typedef {Object} TimelineHooks
+ * @property {(zone: Zone|null) => void} onselect
+ * @property {(range: Range) => void} onrange
+ */
+
+const VIEW_LEAST_NS = 100;
 
 export class Timeline {
-	/**
-	 * @param {HTMLElement} host
-	 * @param {import("./source.js").Source} source
-	 * @param {{onselect: (zone: Zone|null) => void, onview: () => void, onrange: (range: {t0: number, t1: number}) =>
-	 * void}} hooks
-	 */
+	/** @param {HTMLElement} host @param {Source} source @param {TimelineHooks} hooks */
 	constructor(host, source, hooks) {
 		this.host = host;
 		this.source = source;
 		this.hooks = hooks;
 		this.meta = source.meta();
-		this.view = { t0: 0, t1: this.meta.end };
+		/** @type {Range} */ this.view = { t0: 0, t1: this.meta.end };
 		this.scroll = 0;
-		/** @type {Set<number>} */ this.folded = new Set();
-		/** @type {number|null} */ this.only = null;
+		this.width = 0;
+		this.height = 0;
+		/** Ids of lanes that show one row. @type {Set<number>} */ this.folded = new Set();
+		/** The only lane that is shown. @type {number|null} */ this.only = null;
 		this.find = "";
-		/** @type {Set<number>} */ this.found = new Set();
+		/** Ids of the names that match. @type {Set<number>} */ this.found = new Set();
 		/** @type {Zone|null} */ this.selected = null;
 		/** @type {Zone|null} */ this.hovered = null;
 		/** @type {{x: number, y: number}|null} */ this.mouse = null;
-		/** @type {{t0: number, t1: number}|null} */ this.range = null;
-		/** @type {import("./timeline-live.js").Follow|null} */ this.follow = null;
+		/** @type {Range|null} */ this.range = null;
+		/** @type {Follow|null} */ this.follow = null;
+		/** @type {ShownSeries[]} */ this.series = [];
+		/** Widths of names in px. @type {Map<number, number>} */ this.widths = new Map();
 		this.dirty = true;
-		/** @type {Map<number, {whole: number, text: string}>} */ this.widths = new Map();
+		this.frame = 0;
+		this.closed = false;
 		this.picture = el("canvas", { role: "img", "aria-label": "Timeline of zones by thread", tabindex: "0" });
 		this.over = el("canvas", { class: "over", "aria-hidden": "true" });
 		this.tip = el("div", { class: "tip", hidden: true });
 		host.append(this.picture, this.over, this.tip);
-		/** @type {CanvasRenderingContext2D} */ this.ink = this.picture.getContext("2d");
-		/** @type {CanvasRenderingContext2D} */ this.overInk = this.over.getContext("2d");
+		this.ink = inkOf(this.picture);
+		this.overInk = inkOf(this.over);
 		this.renew();
 		this.observer = new ResizeObserver(() => this.resize());
 		this.observer.observe(host);
@@ -46,7 +56,7 @@ export class Timeline {
 		this.resize();
 	}
 
-	/** The counters under the lanes, out of the newest document. */
+	/** Reads the series from the newest document. */
 	renew() {
 		this.series = seriesOf(this.source.data());
 		this.changed();
@@ -58,17 +68,11 @@ export class Timeline {
 	}
 
 	resize() {
-		const scale = window.devicePixelRatio || 1;
 		const box = this.host.getBoundingClientRect();
 		this.width = Math.max(GUTTER + 50, box.width);
 		this.height = Math.max(100, box.height);
-		for (const canvas of [this.picture, this.over]) {
-			canvas.width = Math.round(this.width * scale);
-			canvas.height = Math.round(this.height * scale);
-			canvas.style.width = `${this.width}px`;
-			canvas.style.height = `${this.height}px`;
-			canvas.getContext("2d").setTransform(scale, 0, 0, scale, 0, 0);
-		}
+		sizeCanvas(this.picture, this.width, this.height);
+		sizeCanvas(this.over, this.width, this.height);
 		this.changed();
 	}
 
@@ -88,13 +92,16 @@ export class Timeline {
 	get plot() {
 		return this.width - GUTTER;
 	}
+
 	get nsPerPixel() {
 		return (this.view.t1 - this.view.t0) / this.plot;
 	}
+
 	/** @param {number} t */
 	xOf(t) {
 		return GUTTER + (t - this.view.t0) / this.nsPerPixel;
 	}
+
 	/** @param {number} x */
 	timeAt(x) {
 		return this.view.t0 + (x - GUTTER) * this.nsPerPixel;
@@ -102,18 +109,14 @@ export class Timeline {
 
 	/** @param {number} t0 @param {number} t1 */
 	show(t0, t1) {
-		const least = 100;
-		const most = this.meta.end * 1.02;
-		let span = Math.min(Math.max(t1 - t0, least), most);
-		let from = (t0 + t1) / 2 - span / 2;
-		from = Math.min(
-			Math.max(from, -0.01 * this.meta.end),
-			Math.max(this.meta.end * 1.01 - span, -0.01 * this.meta.end),
-		);
+		const { end } = this.meta;
+		const span = Math.min(Math.max(t1 - t0, VIEW_LEAST_NS), end * 1.02);
+		const least = -0.01 * end;
+		const most = Math.max(end * 1.01 - span, least);
+		const from = Math.min(Math.max((t0 + t1) / 2 - span / 2, least), most);
 		this.view = { t0: from, t1: from + span };
 		this.follow?.set(false);
 		this.changed();
-		this.hooks.onview();
 	}
 
 	/** @param {number} factor below 1 zooms in @param {number} [x] */
@@ -140,7 +143,7 @@ export class Timeline {
 	/**
 	 * Shows a zone with some room around it.
 	 * @param {Zone} zone
-	 * @param {boolean} [near]
+	 * @param {boolean} [near] zooms to it even if it is in view
 	 */
 	reveal(zone, near = false) {
 		const outside = zone.start < this.view.t0 || zone.start + zone.duration > this.view.t1;
@@ -149,9 +152,9 @@ export class Timeline {
 			const middle = zone.start + zone.duration / 2;
 			this.show(middle - span / 2, middle + span / 2);
 		}
-		const place = placesOf(this).find((p) => p.lane?.id === zone.lane);
-		if (place) {
-			const y = place.y + zone.row * ROW;
+		const track = layoutOf(this).tracks.find((one) => one.lane.id === zone.lane);
+		if (track) {
+			const y = track.y + zone.row * ROW;
 			const room = this.height - TOP;
 			if (y < this.scroll || y + 2 * ROW > this.scroll + room)
 				this.scrollTo(y - room / 3);
@@ -160,8 +163,8 @@ export class Timeline {
 
 	/** @param {number} y */
 	scrollTo(y) {
-		placesOf(this);
-		this.scroll = Math.max(0, Math.min(y, (this.content ?? 0) - (this.height - TOP) + 20));
+		const most = layoutOf(this).height - (this.height - TOP) + 20;
+		this.scroll = Math.max(0, Math.min(y, most));
 		this.changed();
 	}
 
@@ -173,7 +176,7 @@ export class Timeline {
 	}
 
 	/**
-	 * Finds names; the rest is dimmed.
+	 * Finds names; zones of other names are dimmed.
 	 * @param {string} text
 	 */
 	search(text) {
@@ -186,55 +189,71 @@ export class Timeline {
 		this.changed();
 	}
 
+	/** @param {number} name */
+	isDimmed(name) {
+		return Boolean(this.find) && !this.found.has(name);
+	}
+
 	// ---- tiles
 
 	/**
-	 * Tiles of the view at its level, and what each of them may paint; a missing one is taken from its nearest ancestor
-	 * that is here, or from finer ones.
+	 * The tiles to draw, each with the time that it covers. A tile that is missing is replaced by a coarser one or by
+	 * finer ones.
 	 */
 	tiles() {
 		const level = levelFor(this.nsPerPixel);
 		const span = tileSpan(level);
 		const first = Math.max(0, Math.floor(this.view.t0 / span));
 		const last = Math.max(first, Math.floor(this.view.t1 / span));
-		/** @type {[number, number][]} */ const wanted = [];
-		/** @type {{tile: import("./source.js").Tile, t0: number, t1: number}[]} */ const tiles = [];
+		/** @type {{tile: Tile, t0: number, t1: number}[]} */
+		const tiles = [];
 		for (let i = first; i <= last; i++) {
 			const found = this.substitutes(level, i);
-			for (const tile of found)
-				tiles.push({
-					tile,
-					t0: found.length > 1 ? tile.t0 : i * span,
-					t1: found.length > 1 ? tile.t0 + tileSpan(tile.level) : (i + 1) * span,
-				});
-			wanted.push([level, i]);
+			if (found.length === 1)
+				tiles.push({ tile: found[0], t0: i * span, t1: (i + 1) * span });
+			else
+				tiles.push(...found.map((tile) => ({ tile, t0: tile.t0, t1: tile.t0 + tileSpan(tile.level) })));
 		}
+		this.source.want(this.wantedTiles(level, first, last));
+		return tiles;
+	}
+
+	/**
+	 * The tiles in view, those of the minimap, and neighbours.
+	 * @param {number} level
+	 * @param {number} first
+	 * @param {number} last
+	 */
+	wantedTiles(level, first, last) {
+		/** @type {TileKey[]} */
+		const wanted = [];
+		for (let i = first; i <= last; i++)
+			wanted.push([level, i]);
 		const whole = levelFor(this.meta.end / this.plot);
 		for (let i = 0; i * tileSpan(whole) < this.meta.end; i++)
 			wanted.push([whole, i]);
 		wanted.push([level, last + 1], [level + 2, Math.floor(first / 4)]);
 		if (first)
 			wanted.push([level, first - 1]);
-		this.source.want(wanted);
-		return tiles;
+		return wanted;
 	}
 
 	/**
-	 * The tile, or what is nearest to it.
+	 * The tile, or the nearest finer or coarser ones that are here.
 	 * @param {number} level
 	 * @param {number} index
-	 * @returns {import("./source.js").Tile[]}
+	 * @returns {Tile[]}
 	 */
 	substitutes(level, index) {
 		const exact = this.source.get(level, index);
 		if (exact)
 			return [exact];
-		for (let down = 1; down <= 2; down++) {
+		for (let down = 1; down <= Math.min(2, level); down++) {
 			const parts = Array.from({ length: 2 ** down }, (_, k) =>
 				this.source.get(level - down, index * 2 ** down + k),
-			);
-			if (level >= down && parts.every(Boolean))
-				return /** @type {any} */ (parts);
+			).filter((tile) => tile !== null);
+			if (parts.length === 2 ** down)
+				return parts;
 		}
 		for (let up = 1; up < 48; up++) {
 			const tile = this.source.get(level + up, Math.floor(index / 2 ** up));

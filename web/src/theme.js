@@ -1,0 +1,50 @@
+// Colours of the theme, for canvases: theme.css defines them as custom properties.
+
+/** Sources of zones; each has three shades and a label colour. */
+export const SOURCES = ["c", "python", "line", "torch", "device"];
+
+/**
+ * FNV-1a.
+ * @param {string} name
+ */
+function hash(name) {
+	let value = 0x811c9dc5;
+	for (let i = 0; i < name.length; i++)
+		value = Math.imul(value ^ name.charCodeAt(i), 0x01000193);
+	return value >>> 0;
+}
+
+/** @type {Map<string, string>} */
+let variables = new Map();
+
+/**
+ * The value of a custom property. Reading one from the style is slow, so each is read once.
+ * @param {string} name
+ */
+export function themed(name) {
+	let value = variables.get(name);
+	if (value === undefined) {
+		value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+		variables.set(name, value);
+	}
+	return value;
+}
+
+/** The theme has changed. */
+export function forgetTheme() {
+	variables = new Map();
+}
+
+/** @param {string} source */
+const known = (source) => (SOURCES.includes(source) ? source : "c");
+
+/**
+ * The property with the colour of a region; its name picks one of three shades.
+ * @param {string} name
+ * @param {string} source
+ */
+export const shadeOf = (name, source) => `${known(source)}-${(hash(name) % 3) + 1}`;
+/** @param {string} name @param {string} source */
+export const fillOf = (name, source) => themed(shadeOf(name, source));
+/** @param {string} source */
+export const labelOf = (source) => themed(`${known(source)}-label`);
