@@ -1,13 +1,17 @@
-"""Pages that show what to type and what is answered: their files are written, their commands run, their outputs compared.
+"""Pages with commands and their output: the files are written, the commands run, and the outputs compared.
 
     ```c work.c         a file
-    ```console          `$ command`, then what it prints, both streams
+    ```console          `$ command`, then its output, both streams
     …                   in a line: anything; as a line of its own: any lines
+
+With numbers=False a page shows the numbers, bars and padding of one run, and any others match.
 """
 import re
 import subprocess
 
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.S | re.M)
+NUMBER = re.compile(r"(?:< )?\d[\d.,]*(?: ?(?:ns|µs|ms|s|kB|MB)\b)?")
+BARS = re.compile(r"[ ▁▂▃▄▅▆▇█▏▎▍▌▋▊▉─]+")
 SECONDS = 120
 
 
@@ -17,7 +21,7 @@ def blocks(text):
 
 
 def commands(body):
-    """(command, expected output) of a console block; a command goes on after a backslash."""
+    """(command, expected output) of a console block; a command continues after a backslash."""
     found = []
     for line in body.splitlines():
         if line.startswith("$ "):
@@ -27,6 +31,12 @@ def commands(body):
         elif found:
             found[-1][1].append(line)
     return [(command, "\n".join(lines)) for command, lines in found]
+
+
+def without_numbers(text):
+    """The text with each number and its unit as N, and each run of spaces or bars as one space."""
+    lines = [BARS.sub(" ", NUMBER.sub("N", line)).strip() for line in text.splitlines()]
+    return "\n".join(lines) + "\n" * text.endswith("\n")
 
 
 def pattern(expected):
@@ -41,8 +51,14 @@ def pattern(expected):
     return out
 
 
-def run_page(text, folder, env):
-    """Runs the page in the folder; gives what differs, as text to read."""
+def matches(expected, printed, numbers):
+    if not numbers:
+        expected, printed = without_numbers(expected), without_numbers(printed)
+    return re.fullmatch(pattern(expected), printed)
+
+
+def run_page(text, folder, env, numbers=True):
+    """Runs the page in the folder; returns the differences as text."""
     wrong = []
     for kind, name, body in blocks(text):
         if name:
@@ -52,6 +68,6 @@ def run_page(text, folder, env):
         for command, expected in commands(body):
             done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
-            if not re.fullmatch(pattern(expected), done.stdout):
+            if not matches(expected, done.stdout, numbers):
                 wrong.append(f"$ {command}\n--- the page says\n{expected}\n--- it printed (status {done.returncode})\n{done.stdout}")
     return wrong
