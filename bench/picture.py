@@ -1,11 +1,11 @@
-"""docs/performance.svg: what others cost beside kymo, and what was measured of what its bars allow. Both are ratios, on
-scales by powers of ten. Made of the same values and lines as docs/performance.md, with nothing but Python's own library;
-the same values give the same bytes. It brings its own background, in the colours that the reader's page has.
+"""docs/performance.svg: the cost of other tools relative to kymo, and of kymo relative to its bars, on logarithmic scales.
+Made of the same values and lines as docs/performance.md, with Python's standard library only; the same values give the
+same bytes. It has its own background, light or dark as the reader prefers.
 """
 import html
 import math
 
-# What is done, kymo's keys (summed), a peer's name and its key, unit and its scale.
+# What is measured, kymo's keys (summed), unit and its scale, and for each peer its name and key.
 PEERS = [
     ("A zone in C", ["zone.flight.one.1.ns"], "ns", 1, [
         ("the floor: clock twice, 32 bytes", "zone.flight.one.1.base_ns"), ("uftrace, a call", "peer.uftrace.ns"),
@@ -15,8 +15,8 @@ PEERS = [
         (name, f"python.{version}.{key}.ns") for name, key in
         (("cProfile", "cprofile"), ("VizTracer", "viztracer"), ("yappi", "yappi"))]) for version in ("3.11", "3.12", "3.13")],
     ("A line of Python 3.12", ["python.3.12.kymo_lines.ns"], "ns", 1, [("sys.settrace", "python.3.12.settrace.ns")]),
-    ("A module of PyTorch, both ways", ["torch.event.forward", "torch.event.backward"], "µs", 1e-3, [
-        ("torch's hooks, in Python", "torch.event.hooks")]),
+    ("A PyTorch module, forward and backward", ["torch.event.forward", "torch.event.backward"], "µs", 1e-3, [
+        ("torch's hooks in Python", "torch.event.hooks")]),
     ("A sample of a Python stack", ["stacks.cpu"], "µs", 1e-3, [("py-spy", "stacks.py_spy_cpu")]),
     *[(f"Every allocation of {name}", [f"memory.{name}.kymo"], "s", 1, [
         (peer, f"memory.{name}.{peer}") for peer in peers])
@@ -40,7 +40,7 @@ text { fill: #e6edf3 } .quiet { fill: #9198a1 } .ground { fill: #0d1117; stroke:
 
 
 class Scale:
-    """Ratios from low to high, powers of ten, across the middle of the picture; what is beyond stands at the edge."""
+    """A logarithmic scale from low to high across the middle of the picture; values beyond it are drawn at the edge."""
 
     def __init__(self, low, high):
         self.low, self.high = low, high
@@ -78,7 +78,7 @@ class Drawing:
         self.y += 30
 
     def axis(self, scale, first_y, at_one):
-        """Behind the rows: it is put before them in the file."""
+        """Drawn behind the rows, so it comes before them in the file."""
         lines = []
         for tick in scale.ticks():
             kind = "line" if tick == 1 else "grid"
@@ -89,13 +89,13 @@ class Drawing:
 
 
 def short(value):
-    """Three digits that matter."""
+    """Three significant digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def draw_peers(drawing, values):
-    drawing.heading("What others cost, in times what kymo costs",
-                    "Measured in one run, in turn. Bars to the right: they cost more; to the left: they cost less.")
+    drawing.heading("Cost of other tools, relative to kymo",
+                    "Measured in one run, alternating. To the right: higher cost than kymo; to the left: lower cost.")
     scale, first, at = Scale(0.1, 100), drawing.y, len(drawing.out)
     drawing.y += 8
     for what, keys, unit, factor, peers in PEERS:
@@ -118,20 +118,20 @@ def draw_peers(drawing, values):
 
 
 def of_bar(line):
-    """What was measured of what is allowed; a bar of 0 is reached or missed by far."""
+    """The measured value relative to the bar; a bar of 0 is reached or missed by far."""
     return line.value / line.row.bar if line.row.bar else math.inf if line.value > 0 else 0
 
 
 def lane_of(title, titles):
-    """The part before the colon, where no other section has the same; as much of it as there is room for."""
+    """The part before the colon, if no other section has the same; shortened to fit."""
     first = title.split(":")[0]
     words = first if [other.split(":")[0] for other in titles].count(first) == 1 else title
     return words if len(words) < 42 else words[:40].rsplit(" ", 1)[0] + " …"
 
 
 def draw_bars(drawing, sections):
-    drawing.heading("What kymo costs, in times what its bar allows",
-                    "A dot is a line of the tables below, a strip reaches to the worst of them. Left of the line: the bar is reached.")
+    drawing.heading("Cost of kymo, relative to its bars",
+                    "A dot is a row of the tables below; a strip extends to the worst one. Left of the line: the bar is reached.")
     scale, first, at = Scale(0.01, 10), drawing.y, len(drawing.out)
     drawing.y += 8
     for title, lines in sections:
@@ -159,5 +159,5 @@ def picture(values, sections):
     height = drawing.y + MARGIN - ROW
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}" role="img">',
-        "<title>What kymo costs, beside others and its own bars</title>", f"<style>{STYLE}</style>",
+        "<title>Cost of kymo, compared with other tools and with its own bars</title>", f"<style>{STYLE}</style>",
         f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:.0f}" rx="8" class="ground"/>', *drawing.out, "</svg>", ""])
