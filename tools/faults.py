@@ -1,7 +1,7 @@
-"""docs/faults.txt, and the page that is made of it: read, check, write. Used by tools/gen-reliability and tools/check-faults.
+"""docs/faults.txt and docs/reliability.md: read, check, write. Used by tools/gen-reliability and tools/check-faults.
 
-A result is what is known of a test: when it passed last, or why it did not. The page is where results outlive build/: what it
-says of a test stands until that test has run again.
+A result is when a test last passed, or why it did not. The page keeps results that are no longer in build/ until the test
+has run again.
 """
 import pathlib
 import re
@@ -20,7 +20,7 @@ class Fault:
 
     @property
     def told(self):
-        """Whether it says why there is no test, or what the tests leave out."""
+        """Whether it gives a reason for missing tests."""
         return any(kind != "note" for kind, _ in self.words)
 
 
@@ -30,7 +30,7 @@ class Section:
 
 
 def read_source(text):
-    """The sections; ValueError names the line that cannot be understood."""
+    """The sections; raises ValueError with the number of an invalid line."""
     sections = []
     for number, line in enumerate(text.splitlines(), 1):
         word, _, words = line.strip().partition(": ")
@@ -49,7 +49,7 @@ def read_source(text):
         elif sections and not fault:
             sections[-1].text.append(line)
         else:
-            raise ValueError(f"line {number} is no fault, test, note or heading: {line.strip()}")
+            raise ValueError(f"line {number} is not a fault, test, note or heading: {line.strip()}")
     return sections
 
 
@@ -57,28 +57,28 @@ def why_missing(test):
     file, name = TEST.fullmatch(test).groups()
     path = ROOT / file
     if not path.is_file():
-        return "there is no such file"
+        return "no such file"
     if not name:
         return None
     text = path.read_text(errors="replace")
     if path.suffix == ".py":
-        return None if re.search(rf"^ *def {name}\(", text, re.M) else "there is no such function in it"
+        return None if re.search(rf"^ *def {name}\(", text, re.M) else "no such function in this file"
     if not re.search(rf"^static void {name}\(void \*\*state\)", text, re.M):
-        return "there is no such test in it"
+        return "no such test in this file"
     if len(re.findall(rf"\b{name}\b", text)) < 2:
-        return "it is not in the file's table of tests: it never runs"
+        return "not in the file's table of tests, so it never runs"
     return None
 
 
 def wrong_in(sections):
-    """What is wrong with the source: faults that are missing or twice, tests that are not there."""
+    """Errors of the source: missing or repeated faults, missing tests."""
     faults = [fault for section in sections for fault in section.faults]
     numbers = [fault.number for fault in faults]
     wrong = [f"fault {n} is missing" for n in FAULTS if n not in numbers]
-    wrong += [f"fault {n} is there {numbers.count(n)} times" for n in sorted(set(numbers)) if numbers.count(n) > 1]
+    wrong += [f"fault {n} occurs {numbers.count(n)} times" for n in sorted(set(numbers)) if numbers.count(n) > 1]
     for fault in faults:
         if not fault.tests and not fault.told:
-            wrong.append(f"fault {fault.number} has no test, and does not say why (not here: …, not yet: …)")
+            wrong.append(f"fault {fault.number} has neither a test nor a reason (not here: …, not yet: …)")
         missing = [(test, why_missing(test)) for test in fault.tests]
         wrong += [f"fault {fault.number}: {test}: {why}" for test, why in missing if why]
     return wrong
@@ -88,19 +88,18 @@ def wrong_in(sections):
 
 HEAD = """# Reliability: the faults that kymo survives
 
-What must hold when a program, a disk, a clock or a reader misbehaves, the tests that show it, and when each of them last passed, with
-the commit it passed at (`+`: with changes that were not committed). All run on one machine with two cores, by `make test`; those that
-mount a small file system or become another user need root, and are skipped with that reason where it is missing. Fuzz targets run for
-seconds there, and for an hour in `make soak`.
+The requirements for a program, disk, clock or reader that misbehaves, the tests for each, and when each test last passed, with its
+commit (`+`: with uncommitted changes). `make test` runs all of them on one machine with two cores. Tests that mount a small file
+system or change the user need root and are skipped without it. Fuzz targets run for seconds there, and for an hour in `make soak`.
 
-Made of [faults.txt](faults.txt) and the last runs of `tests/run` by `tools/gen-reliability`; do not edit.
+`tools/gen-reliability` makes this page of [faults.txt](faults.txt) and the last runs of `tests/run`; do not edit it.
 """
 PASSED = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC.*")
 TITLES = {"note": "", "not here": "Cannot be tested here: ", "not yet": "Not yet: "}
 
 
 def when_of(fault, results):
-    """When all tests of the fault had passed: the earliest of their last times; or what keeps it from that."""
+    """The earliest of the times when its tests last passed, or the number of tests that have not passed."""
     said = [results.get(test, NEVER) for test in fault.tests]
     if not said:
         return "no test"
@@ -115,8 +114,8 @@ def overview(faults, results):
     tests = [test for fault in faults for test in fault.tests]
     passed = [test for test in tests if PASSED.fullmatch(results.get(test, NEVER))]
     failing = [test for test in tests if results.get(test, NEVER).endswith(FAILS)]
-    counts = f"{len(set(tests))} tests; {len(set(passed))} of them have passed, {len(set(failing))} fail now"
-    out = [f"**{len(faults)} faults, {counts}.**", "", "| fault | what has to hold | all passed, UTC |", "|---:|---|---|"]
+    counts = f"{len(set(tests))} tests; {len(set(passed))} have passed, {len(set(failing))} fail now"
+    out = [f"**{len(faults)} faults, {counts}.**", "", "| fault | requirement | all passed, UTC |", "|---:|---|---|"]
     return out + [f"| [{f.number}](#fault-{f.number}) | {f.claim} | {when_of(f, results)} |" for f in faults] + [""]
 
 
@@ -141,7 +140,7 @@ def page(sections, results):
 
 
 def words_of(result, before):
-    """What a row of build/results.json says of a test, in the page's words; before: what the page says of it."""
+    """A row of build/results.json as text; before is the current text of the page."""
     passed = result.get("passed")
     since = f"{passed['when']} UTC, `{passed['commit']}`" if passed else before.split(";")[0] if PASSED.fullmatch(before) else ""
     if result["last"] == "passed":
@@ -152,5 +151,5 @@ def words_of(result, before):
 
 
 def results_of(text):
-    """What a page says of its tests: so a test that has not run since keeps its line."""
+    """The results on a page, so that a test that has not run since keeps its line."""
     return dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", text, re.M))

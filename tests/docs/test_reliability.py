@@ -36,7 +36,7 @@ def runner(tmp_path):
 def test_a_page_says_when_each_test_last_passed():
     page = faults.page(faults.read_source(SOURCE), {UNIT: faults.words_of(PASSED, "")})
     assert f"| `{UNIT}` | 2025-03-14 11:15 UTC, `abc` |\n| `fuzz/json.c` | not run yet |\n" in page
-    assert "**1 faults, 2 tests; 1 of them have passed, 0 fail now.**" in page
+    assert "**1 faults, 2 tests; 1 have passed, 0 fail now.**" in page
     assert "| [13](#fault-13) | A disk that fills | 1 of 2 |" in page
     assert "\nCannot be tested here: a disk of 1 TB.\n" in page
 
@@ -62,10 +62,10 @@ def test_what_is_said_of_a_result(result, before, words):
 
 def test_a_source_that_lacks_something_is_told():
     wrong = faults.wrong_in(faults.read_source("## A\n\n1 one\n1 one again\n\ttests/unit/nothing.c: x\n"))
-    assert "fault 2 is missing" in wrong and "fault 1 is there 2 times" in wrong
-    assert "fault 1 has no test, and does not say why (not here: …, not yet: …)" in wrong
-    assert "fault 1: tests/unit/nothing.c: x: there is no such file" in wrong
-    with pytest.raises(ValueError, match="line 2 is no fault"):
+    assert "fault 2 is missing" in wrong and "fault 1 occurs 2 times" in wrong
+    assert "fault 1 has neither a test nor a reason (not here: …, not yet: …)" in wrong
+    assert "fault 1: tests/unit/nothing.c: x: no such file" in wrong
+    with pytest.raises(ValueError, match="line 2 is not a fault"):
         faults.read_source("# a comment\n\tnobody's test\n")
 
 
