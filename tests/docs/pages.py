@@ -57,6 +57,11 @@ def matches(expected, printed, numbers):
     return re.fullmatch(pattern(expected), printed)
 
 
+def run(command, folder, env):
+    return subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
+
+
 def run_page(text, folder, env, numbers=True):
     """Runs the page in the folder; returns the differences as text."""
     wrong = []
@@ -66,8 +71,7 @@ def run_page(text, folder, env, numbers=True):
         if kind != "console":
             continue
         for command, expected in commands(body):
-            done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
+            done = run(command, folder, env)
             if not matches(expected, done.stdout, numbers):
                 wrong.append(f"$ {command}\n--- the page says\n{expected}\n--- it printed (status {done.returncode})\n{done.stdout}")
     return wrong
