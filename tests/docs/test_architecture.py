@@ -29,3 +29,9 @@ def test_a_stop_is_where_the_page_says(file, name):
 def test_every_path_on_the_page_is_there():
     named = set(re.findall(r"`((?:src|include|web|tests|tools|python|bench)/[\w./-]+)`", PAGE))
     assert named and [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_every_folder_with_code_is_on_the_page():
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "src").rglob("*.c")}
+    listed = re.findall(r"^\| `(src/[\w/]+)` \|", PAGE, re.M)
+    assert [str(folder) for folder in sorted(folders) if str(folder) not in listed] == []
