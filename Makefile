@@ -31,8 +31,8 @@ bench: ## measure kymo against its floor and its peers; writes docs/performance.
 	@tools/build
 	@tools/bench
 
-lint: ## formatting, clang-tidy, layering, shell and Python checks
-	@tools/setup build test lint
+lint: ## check format, prose, types, layers and more (tools/lint --list)
+	@tools/setup build test
 	@tools/build
 	@tools/lint
 

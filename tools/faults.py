@@ -31,7 +31,7 @@ class Section:
 
 def read_source(text):
     """The sections; raises ValueError with the number of an invalid line."""
-    sections = []
+    sections: list[Section] = []
     for number, line in enumerate(text.splitlines(), 1):
         word, _, words = line.strip().partition(": ")
         begin = re.fullmatch(r"(\d+) (.+)", line)
@@ -54,7 +54,9 @@ def read_source(text):
 
 
 def why_missing(test):
-    file, name = TEST.fullmatch(test).groups()
+    match = TEST.fullmatch(test)
+    assert match, f"no test is named by {test}"
+    file, name = match.groups()
     path = ROOT / file
     if not path.is_file():
         return "no such file"

@@ -8,7 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 /* The extension that knows lines of Python comes first; without it there are functions of C alone.
    The program's own exception, if there is one, is put by meanwhile. */

@@ -12,7 +12,7 @@
 #include <kymo/atomic.h>
 #include <kymo/device.h>
 
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 #include "torch.h"
 

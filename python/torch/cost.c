@@ -1,6 +1,6 @@
 /* What a row of a module costs on this machine, for kymo.overhead: forwards and backwards that do
    nothing, aside. */
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 #include "torch.h"
 

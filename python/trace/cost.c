@@ -3,7 +3,7 @@
 #include "trace.h"
 
 #include "calls.h"
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 #define CALLS 100
 #define ROUNDS 5

@@ -1,6 +1,6 @@
 #include "trace.h"
 
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 static const char *const words[GAP_COUNT] = {
 #define X(upper, word) word,

@@ -7,7 +7,7 @@
 #include "trace.h"
 
 #include "../core/text.h"
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 #define LANES_MAX 4096u /* further tasks share one lane: steps of a thread never overlap */
 

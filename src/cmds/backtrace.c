@@ -6,7 +6,7 @@
 
 #include "cmds/cmds.h"
 #include "cmds/http_client.h"
-#include "collect/run/family.h"
+#include "collect/host/family.h"
 #include "collect/host/proc.h"
 #include "collect/backtrace/stacks.h"
 #include "store/alive.h"

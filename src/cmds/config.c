@@ -15,7 +15,7 @@
 #include "cmds/config_memory.h"
 #include "cmds/http_client.h"
 #include "collect/run/configure.h"
-#include "collect/run/guard.h"
+#include "collect/move/guard.h"
 #include "record/record.h"
 #include "store/live_processes.h"
 #include "views/query/json.h"

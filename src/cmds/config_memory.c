@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 bool config_memory_is(const struct settings_key *key)
 {

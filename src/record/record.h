@@ -28,7 +28,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/schema.h"
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 /* ---- process.c --------------------------------------------------------------------------- */
 

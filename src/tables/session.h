@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "tables/duck.h"
-#include "tables/scan/table_shape.h"
+#include "tables/table_shape.h"
 #include "tables/tables.h"
 
 /* Vectors that hold each name, file, … once; rows point into them. Built at their first use,

@@ -6,7 +6,7 @@
 
 #include "base/files/install_path.h"
 #include "base/buf.h"
-#include "collect/run/say.h"
+#include "collect/say.h"
 
 static const char *const layers[] = {
 	"libkymo_opencl.so", /* in the build folder */

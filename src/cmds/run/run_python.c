@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "cmds/cmds.h"
 #include "collect/run/inject.h"
-#include "collect/run/say.h"
+#include "collect/say.h"
 #include "store/store.h"
 #include "views/verdicts/facts.h"
 

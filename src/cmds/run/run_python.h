@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "collect/run/collect.h"
+#include "collect/collect.h"
 
 /* Variables for the program, in addition to those of every run. */
 struct run_environment {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cmds/cmds.h"
-#include "collect/run/say.h"
+#include "collect/say.h"
 
 #define WAIT_MS 10000
 

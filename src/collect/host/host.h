@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "collect/host/cgroup.h"
-#include "collect/run/family.h"
+#include "collect/host/family.h"
 
 /* The values of /proc/stat for one cpu or all of them. */
 struct host_cpu {

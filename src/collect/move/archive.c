@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "collect/move/copy.h"
-#include "collect/run/guard.h"
+#include "collect/move/guard.h"
 #include "collect/host/proc.h"
-#include "collect/run/say.h"
+#include "collect/say.h"
 #include "collect/move/spare_segments.h"
 
 #define IDLE_MS 100

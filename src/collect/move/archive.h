@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collect/run/budget.h"
+#include "collect/budget.h"
 
 #define ARCHIVE_NAME_BYTES 40 /* "p<pid>-<starttime>" */
 

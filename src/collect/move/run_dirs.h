@@ -2,7 +2,7 @@
 #ifndef KYMO_COLLECT_MOVE_RUN_DIRS_H
 #define KYMO_COLLECT_MOVE_RUN_DIRS_H
 
-#include "collect/run/collect.h"
+#include "collect/collect.h"
 
 struct run_dirs {
 	int live_fd, disk_fd;

@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "collect/run/collector.h"
-#include "collect/run/guard.h"
+#include "collect/move/guard.h"
 #include "collect/host/proc.h"
 #include "collect/native/process_memory.h"
-#include "collect/run/say.h"
+#include "collect/say.h"
 #include "record/record.h"
 
 #define WORDS_MOST 64

@@ -4,8 +4,8 @@
 #define KYMO_COLLECT_RUN_COLLECTOR_H
 
 #include "collect/move/archive.h"
-#include "collect/run/collect.h"
-#include "collect/run/family.h"
+#include "collect/collect.h"
+#include "collect/host/family.h"
 #include "collect/move/run_dirs.h"
 #include "collect/host/host.h"
 #include "collect/run/launch.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/paths.h"
-#include "collect/run/guard.h"
+#include "collect/move/guard.h"
 
 /* the program may change the other half of the word (its step) at any time */
 #define WORD_TRIES 1000

@@ -7,7 +7,7 @@
 #include <kymo/atomic.h>
 
 #include "base/schema.h"
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 #include "record/record.h"
 
 /* ---- chance ---------------------------------------------------------------------------------- */

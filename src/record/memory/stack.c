@@ -11,7 +11,7 @@
 
 #include "base/format.h"
 #include "base/schema.h"
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 
 #define FRAMES_MOST 128
 #define SLOTS (MEMORY_NODES * 2u) /* of the nodes by parent and key */

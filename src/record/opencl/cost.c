@@ -3,7 +3,7 @@
    is done, whichever thread looked. */
 #include <kymo/atomic.h>
 
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 #include "record/opencl/layer.h"
 
 #define EVERY 16u /* calls; one of them is measured */

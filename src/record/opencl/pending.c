@@ -9,7 +9,7 @@
 
 #include <kymo/atomic.h>
 
-#include "record/device/adapter.h"
+#include "record/adapter.h"
 #include "record/opencl/layer.h"
 
 #define NODES 65536u /* operations under way at once, of all queues */

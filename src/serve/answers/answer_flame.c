@@ -7,7 +7,7 @@
 #include "serve/serve_inside.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
-#include "views/stacks/zoneflame.h"
+#include "views/timeline/zoneflame.h"
 
 #define LEAST_SHARE 5000 /* what is less than that part of the whole stays in what is above it */
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "tables/scan/table_shape.h"
+#include "tables/table_shape.h"
 
 struct catalog_column {
 	const char *name;

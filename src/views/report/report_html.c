@@ -13,7 +13,7 @@
 #include "views/query/json.h"
 #include "views/query/rows.h"
 #include "views/web.h"
-#include "views/stacks/zoneflame.h"
+#include "views/timeline/zoneflame.h"
 #include "views/timeline/zonepack.h"
 
 #define BUDGET_BYTES 4800000

@@ -21,8 +21,8 @@
 #include "base/files/paths.h"
 #include "collect/move/archive.h"
 #include "collect/move/copy.h"
-#include "collect/run/guard.h"
-#include "collect/run/say.h"
+#include "collect/move/guard.h"
+#include "collect/say.h"
 
 #define SEGMENT_BYTES 5000
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/run/budget.h"
+#include "collect/budget.h"
 #include "collect/host/host.h"
 #include "collect/host/proc.h"
 

@@ -1,4 +1,4 @@
-#include "collect/run/budget.h"
+#include "collect/budget.h"
 
 #include <ctype.h>
 #include <errno.h>

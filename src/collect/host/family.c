@@ -1,4 +1,4 @@
-#include "collect/run/family.h"
+#include "collect/host/family.h"
 
 #include <dirent.h>
 #include <errno.h>

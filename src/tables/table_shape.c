@@ -1,4 +1,4 @@
-#include "tables/scan/table_shape.h"
+#include "tables/table_shape.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* `kymo run`: starts a program, observes it from outside, and moves its rows to the disk. */
-#ifndef KYMO_COLLECT_RUN_COLLECT_H
-#define KYMO_COLLECT_RUN_COLLECT_H
+#ifndef KYMO_COLLECT_COLLECT_H
+#define KYMO_COLLECT_COLLECT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "collect/run/budget.h"
+#include "collect/budget.h"
 
 #define COLLECT_VARIABLES 16
 

@@ -3,8 +3,8 @@
  * differently: columns are joined by name, what a stream lacks is NULL, and where two types clash
  * the first stands (kymo's own schema before all) and a sentence says so.
  */
-#ifndef KYMO_TABLES_SCAN_TABLE_SHAPE_H
-#define KYMO_TABLES_SCAN_TABLE_SHAPE_H
+#ifndef KYMO_TABLES_TABLE_SHAPE_H
+#define KYMO_TABLES_TABLE_SHAPE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
  * For one thread. Install it after the program was started, so that the program does not inherit
  * it.
  */
-#ifndef KYMO_COLLECT_RUN_GUARD_H
-#define KYMO_COLLECT_RUN_GUARD_H
+#ifndef KYMO_COLLECT_MOVE_GUARD_H
+#define KYMO_COLLECT_MOVE_GUARD_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The limits of a run: memory for each process, disk space for the whole run. */
-#ifndef KYMO_COLLECT_RUN_BUDGET_H
-#define KYMO_COLLECT_RUN_BUDGET_H
+#ifndef KYMO_COLLECT_BUDGET_H
+#define KYMO_COLLECT_BUDGET_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "collect/run/guard.h"
+#include "collect/move/guard.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The tree of a flame graph over all zones: who called what, and for how long in all. */
-#ifndef KYMO_VIEWS_STACKS_ZONEFLAME_H
-#define KYMO_VIEWS_STACKS_ZONEFLAME_H
+#ifndef KYMO_VIEWS_TIMELINE_ZONEFLAME_H
+#define KYMO_VIEWS_TIMELINE_ZONEFLAME_H
 
 #include "views/timeline/zoneset.h"
 

@@ -2,8 +2,8 @@
  * Calls for kymo's own adapters inside the program (python/NAME), beyond <kymo/kymo.h>. No call
  * blocks, prints or allocates with malloc.
  */
-#ifndef KYMO_RECORD_DEVICE_ADAPTER_H
-#define KYMO_RECORD_DEVICE_ADAPTER_H
+#ifndef KYMO_RECORD_ADAPTER_H
+#define KYMO_RECORD_ADAPTER_H
 
 #include <kymo/kymo.h>
 

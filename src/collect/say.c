@@ -1,4 +1,4 @@
-#include "collect/run/say.h"
+#include "collect/say.h"
 
 #include <stdarg.h>
 #include <stdio.h>

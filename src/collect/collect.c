@@ -1,4 +1,4 @@
-#include "collect/run/collect.h"
+#include "collect/collect.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "base/files/paths.h"
 #include "collect/run/collector.h"
 #include "collect/host/gpu.h"
-#include "collect/run/guard.h"
-#include "collect/run/say.h"
+#include "collect/move/guard.h"
+#include "collect/say.h"
 #include "record/record.h"
 
 #define FIRST_PASS_NS 20000000ull

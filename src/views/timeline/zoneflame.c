@@ -1,4 +1,4 @@
-#include "views/stacks/zoneflame.h"
+#include "views/timeline/zoneflame.h"
 
 #include <errno.h>
 #include <stdlib.h>

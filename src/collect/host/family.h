@@ -3,8 +3,8 @@
  * scan are read, so that a scan costs one listing of /proc. A child whose parent ended between two
  * scans is not found here; if it records, its directory is found by archive.c.
  */
-#ifndef KYMO_COLLECT_RUN_FAMILY_H
-#define KYMO_COLLECT_RUN_FAMILY_H
+#ifndef KYMO_COLLECT_HOST_FAMILY_H
+#define KYMO_COLLECT_HOST_FAMILY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Messages of kymo while the recorded program runs: whole lines on stderr, or none with --quiet. */
-#ifndef KYMO_COLLECT_RUN_SAY_H
-#define KYMO_COLLECT_RUN_SAY_H
+#ifndef KYMO_COLLECT_SAY_H
+#define KYMO_COLLECT_SAY_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,88 @@
+"""The checks of tools/ can fail: each test plants one violation in a small tree."""
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def check(tool, tree, files):
+    """The exit status and the lines that tools/TOOL prints about a tree of these files."""
+    for name, text in files.items():
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    done = subprocess.run([ROOT / "tools" / tool, tree], capture_output=True, text=True, check=False, timeout=60)
+    assert not done.stderr
+    return done.returncode, done.stdout.splitlines()
+
+
+HEADERS = {name: "" for name in ("src/base/fold.h", "src/base/format.h", "src/record/record.h", "src/collect/host/proc.h",
+                                 "src/collect/run/watch.h", "src/views/term/text.h", "compat/nrt/nrt_inside.h")}
+
+WRONG_INCLUDES = [
+    ("src/base/fold.c", "record/record.h", "base includes record/record.h, which is in a later layer"),
+    ("src/collect/host/a.c", "collect/run/watch.h", "collect/host includes collect/run/watch.h, which is in a later room"),
+    ("src/collect/collect.h", "collect/host/proc.h",
+     "a header beside the rooms includes collect/host/proc.h, which is in a room"),
+    ("src/base/a.c", "fold.h", "fold.h: write it from src, with its folder"),
+    ("src/base/a.c", "../record/record.h", "../record/record.h: write it without ../"),
+    ("include/kymo/kymo.h", "base/fold.h", "a public header includes base/fold.h, which users do not have"),
+    ("python/trace/trace.c", "base/fold.h", "python includes base/fold.h, which is not in its list"),
+    ("compat/nrt/nrt.c", "base/format.h", "compat includes base/format.h, which is not in its list"),
+    ("compat/vaccel/prof.c", "../nrt/nrt_inside.h", "../nrt/nrt_inside.h: write it without ../"),
+]
+
+
+@pytest.mark.parametrize("file, include, problem", WRONG_INCLUDES)
+def test_a_wrong_include_is_found(tmp_path, file, include, problem):
+    assert check("check-layers", tmp_path, {**HEADERS, file: f'\n#include "{include}"\n'}) == (1, [f"{file}:2: {problem}"])
+
+
+RIGHT_INCLUDES = [
+    ("src/record/record.c", "base/fold.h"),
+    ("src/collect/run/watch.c", "collect/host/proc.h"),
+    ("src/collect/collect.c", "collect/run/watch.h"),
+    ("python/trace/trace.c", "base/format.h"),
+    ("python/trace/trace.c", "../core/text.h"),
+    ("compat/nrt/nrt.c", "nrt_inside.h"),
+    ("compat/nrt/nrt.c", "kymo/kymo.h"),
+]
+
+
+@pytest.mark.parametrize("file, include", RIGHT_INCLUDES)
+def test_a_right_include_passes(tmp_path, file, include):
+    assert check("check-layers", tmp_path, {**HEADERS, file: f'#include "{include}"\n'}) == (0, ["1 includes are in order"])
+
+
+def test_a_folder_of_26_files_is_found(tmp_path):
+    files = {f"web/src/{n}.js": "" for n in range(26)}
+    assert check("check-layers", tmp_path, files) == (1, ["web/src: 26 files; at most 25"])
+
+
+def test_a_folder_that_has_no_place_in_the_order_is_found(tmp_path):
+    status, lines = check("check-layers", tmp_path, {"src/collect/attic/a.c": ""})
+    assert (status, lines) == (1, ["src/collect/attic/a.c: src/collect/attic is in no list of tools/check-layers"])
+
+
+def test_a_wide_line_is_found(tmp_path):
+    files = {"src/a.c": "\t" + "x" * 92 + "\n\t" + "x" * 93 + "\n", "web/src/a.js": "x" * 120 + "\n" + "x" * 121 + "\n"}
+    assert check("check-width", tmp_path, files) == \
+        (1, ["src/a.c:2: 101 columns; at most 100", "web/src/a.js:2: 121 columns; at most 120"])
+
+
+@pytest.mark.parametrize("text, phrase", [
+    ("/* The reader is told of it. */", "is told"),
+    ("/*\n * The reader is\n * told of it.\n */", "is told"),
+    ('say("nothing, since no"\n    "body reads; whoever "\n    "asks");', "whoever"),
+    ("Nobody reads it.", "Nobody"),
+])
+def test_a_phrase_is_found_with_its_better_form(tmp_path, text, phrase):
+    status, lines = check("check-prose", tmp_path, {"src/a.c": f"\n{text}\n"})
+    assert status == 1
+    assert len(lines) == 1 and f": {phrase} → " in lines[0]
+
+
+def test_plain_prose_passes(tmp_path):
+    assert check("check-prose", tmp_path, {"src/a.c": "/* The reader copies the row, then checks it. */\n"}) == (0, ["1 files"])

@@ -1,0 +1,22 @@
+"""The sources pass tools/lint. clang-tidy checks the changed files here, since all of them take minutes; `make lint` checks all."""
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CHECKS = ["width", "prose", "format", "shell", "python", "types", "js", "changed"]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_sources_pass(check):
+    done = subprocess.run([ROOT / "tools/lint", check], capture_output=True, text=True, check=False, timeout=900)
+    if " skipped: " in done.stdout.split("\n")[0]:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_check_that_does_not_exist_is_named():
+    done = subprocess.run([ROOT / "tools/lint", "colour"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("lint: no check is named colour; there are: layers width ")
