@@ -30,14 +30,10 @@ static int export_choose_format(struct request *request, const char *name)
 	request->format = export_find(name);
 	if (request->format)
 		return -1;
-	for (const struct export_format *format = export_formats; format->name && count < 15;
-	     format++) {
-		buf_print(&list, "%s%s",
-			  !count	   ? ""
-			  : format[1].name ? ", "
-					   : " or ",
-			  format->name);
-		names[count++] = format->name;
+	for (; export_formats[count] && count < 15; count++) {
+		buf_text(&list, !count ? "" : export_formats[count + 1] ? ", " : " or ");
+		buf_text(&list, export_formats[count]->name);
+		names[count] = export_formats[count]->name;
 	}
 	suggestion = spelling_word(name, names);
 	status = suggestion
@@ -75,7 +71,7 @@ static int export_check(struct request *request)
 	if (!format && file)
 		format = export_find_extension(file);
 	if (!format)
-		format = &export_formats[0];
+		format = export_formats[0];
 	request->format = format;
 	if (request->options.table && !format->tables)
 		return cmds_wrong("export", "--table works with parquet, arrow and csv, not %s",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/spelling.h"
+#include "views/export/export.h"
 
 static const struct cmds_option ls_options[] = {
 	{ 'f', "format", "text|json", "output format (text)" },
@@ -61,8 +62,7 @@ static const struct cmds_option compare_options[] = {
 };
 
 static const struct cmds_option export_options[] = {
-	{ 'f', "format", "perfetto|chrome|speedscope|pprof|folded|parquet|arrow|csv",
-	  "output format (perfetto)" },
+	{ 'f', "format", EXPORT_WORDS, "output format (perfetto)" },
 	{ 'o', "output", "FILE", "output file (PROGRAM.EXT); - is standard output" },
 	{ 0, "table", "TABLE", "parquet, arrow, csv: write only this table" },
 	{ 0, "samples", NULL, "folded, speedscope: Python samples, not zones" },

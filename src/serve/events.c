@@ -2,8 +2,6 @@
    misses some, not others. */
 #include "serve/serve_inside.h"
 
-#ifndef KYMO_NO_HTTP
-
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -388,5 +386,3 @@ int events_start(struct serve *serve)
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }
-
-#endif

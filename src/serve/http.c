@@ -1,8 +1,6 @@
 /* libmicrohttpd: from connections to requests, and back. */
 #include "serve/serve_inside.h"
 
-#ifndef KYMO_NO_HTTP
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -459,24 +457,3 @@ void serve_wait(void)
 	sigaddset(&mine, SIGTERM);
 	sigwait(&mine, &which);
 }
-
-#else
-
-#include <errno.h>
-
-int serve_start(const struct serve_options *options, struct serve_address *out,
-		struct kymo_error *err)
-{
-	(void)options;
-	(void)out;
-	return error_set(
-		err, ENOTSUP,
-		"this kymo was built without the viewer, since microhttpd.h was missing; make "
-		"setup fetches it, then make");
-}
-
-void serve_wait(void)
-{
-}
-
-#endif

@@ -1,7 +1,5 @@
 #include "serve/mhd.h"
 
-#ifndef KYMO_NO_HTTP
-
 #include <dlfcn.h>
 #include <errno.h>
 
@@ -31,5 +29,3 @@ int mhd_load(struct kymo_error *err)
 				 missing);
 	return 0;
 }
-
-#endif

@@ -3,8 +3,6 @@
 #ifndef KYMO_SERVE_MHD_H
 #define KYMO_SERVE_MHD_H
 
-#ifndef KYMO_NO_HTTP
-
 #include <microhttpd.h>
 
 #include "base/error.h"
@@ -26,5 +24,4 @@ struct mhd {
 extern struct mhd mhd; /* all NULL until mhd_load() has returned 0 */
 int mhd_load(struct kymo_error *err);
 
-#endif
 #endif

@@ -2,8 +2,6 @@
    starts. */
 #include "serve/serve_inside.h"
 
-#ifndef KYMO_NO_HTTP
-
 static void *preload_prepare(void *context)
 {
 	struct serve *serve = context;
@@ -34,5 +32,3 @@ int preload_start(struct serve *serve)
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }
-
-#endif

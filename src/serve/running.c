@@ -2,8 +2,6 @@
    with a client that went away. */
 #include "serve/serve_inside.h"
 
-#ifndef KYMO_NO_HTTP
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -136,5 +134,3 @@ void running_look(struct serve *serve)
 	pthread_mutex_unlock(&serve->running_lock);
 	answer_waited(waited);
 }
-
-#endif

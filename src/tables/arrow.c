@@ -1,22 +1,7 @@
 /* A result as an Arrow IPC stream: DuckDB turns chunks into Arrow arrays, nanoarrow writes them. */
 #include "tables/tables.h"
 
-#ifndef KYMO_NO_DUCKDB
 #include <errno.h>
-
-#ifdef KYMO_NO_ARROW
-
-int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *err)
-{
-	(void)result;
-	(void)fd;
-	return error_set(err, ENOTSUP,
-			 "this kymo was built without nanoarrow, so it cannot write Arrow; run "
-			 "`make` where PyPI can be reached, "
-			 "or use -f parquet");
-}
-
-#else
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +152,3 @@ int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *
 	duck.destroy_arrow_options(&writer.options);
 	return rc;
 }
-
-#endif
-#endif

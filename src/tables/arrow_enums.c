@@ -1,4 +1,3 @@
-#if !defined(KYMO_NO_DUCKDB) && !defined(KYMO_NO_ARROW)
 
 #include "tables/arrow_enums.h"
 
@@ -80,5 +79,3 @@ int arrow_enums_plain_array(const struct ArrowSchema *schema, struct ArrowArray 
 		rc = arrow_enums_plain_array(schema->children[i], array->children[i], why);
 	return rc;
 }
-
-#endif

@@ -1,7 +1,5 @@
 #include "tables/duck.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -148,5 +146,3 @@ int duck_run(duckdb_connection connection, const char *sql, const char *doing,
 	duck.destroy_result(&result);
 	return rc;
 }
-
-#endif

@@ -5,8 +5,6 @@
 #ifndef KYMO_TABLES_DUCK_H
 #define KYMO_TABLES_DUCK_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <duckdb.h>
 
 #include "base/error.h"
@@ -77,5 +75,4 @@ int duck_load(struct kymo_error *err);
 int duck_run(duckdb_connection connection, const char *sql, const char *doing,
 	     struct kymo_error *err);
 
-#endif
 #endif

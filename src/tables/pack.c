@@ -6,8 +6,6 @@
  */
 #include "tables/tables.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,5 +222,3 @@ int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done
 		remove_leftovers(file);
 	return staged_end(file, to, rc, err);
 }
-
-#endif

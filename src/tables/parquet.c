@@ -5,8 +5,6 @@
  */
 #include "tables/tables.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,5 +121,3 @@ int tables_write_parquet(struct tables_result *result, const char *path, struct 
 		rc = parquet_write_file(&feed, file, err);
 	return staged_end(file, path, rc, err);
 }
-
-#endif

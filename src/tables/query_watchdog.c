@@ -1,7 +1,5 @@
 #include "tables/query_watchdog.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -191,5 +189,3 @@ int query_watchdog_leave(struct tables_result *result, struct kymo_error *err)
 {
 	return look_and_set(result, false, err);
 }
-
-#endif

@@ -6,8 +6,6 @@
 #ifndef KYMO_TABLES_QUERY_WATCHDOG_H
 #define KYMO_TABLES_QUERY_WATCHDOG_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "tables/session.h"
 
 int query_watchdog_init(struct tables *tables, struct kymo_error *err);
@@ -27,5 +25,4 @@ int query_watchdog_leave(struct tables_result *result, struct kymo_error *err);
    threads go on to the end of their part, which may never come, and closing waits for them. */
 void query_watchdog_settle(struct tables_result *result);
 
-#endif
 #endif

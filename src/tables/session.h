@@ -2,8 +2,6 @@
 #ifndef KYMO_TABLES_SESSION_H
 #define KYMO_TABLES_SESSION_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -73,5 +71,4 @@ struct tables_result {
 	bool unsettled; /* begun, and not fetched to its end; of the thread that asks */
 };
 
-#endif
 #endif

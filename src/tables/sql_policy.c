@@ -1,7 +1,5 @@
 #include "tables/sql_policy.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -130,5 +128,3 @@ int sql_policy_check_functions(const char *sql, struct kymo_error *err)
 	}
 	return 0;
 }
-
-#endif

@@ -4,8 +4,6 @@
 #ifndef KYMO_TABLES_SQL_POLICY_H
 #define KYMO_TABLES_SQL_POLICY_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "tables/duck.h"
 
 /* 0 for SELECT and EXPLAIN, else -EPERM and a sentence that names --unsafe. */
@@ -14,5 +12,4 @@ int sql_policy_check_statement(duckdb_statement_type type, struct kymo_error *er
    files. */
 int sql_policy_check_functions(const char *sql, struct kymo_error *err);
 
-#endif
 #endif

@@ -1,7 +1,5 @@
 #include "tables/tables.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +22,14 @@
 #define OWN_MEMORY_MOST (UINT64_C(4) << 30)
 
 /* ---- opening ----------------------------------------------------------------------------- */
+
+int tables_library(const char **out_version, struct kymo_error *err)
+{
+	int rc = duck_load(err);
+
+	*out_version = rc ? "" : duck.library_version();
+	return rc;
+}
 
 uint64_t tables_own_memory(void)
 {
@@ -575,5 +581,3 @@ double tables_number(struct tables *tables, const char *sql, double fallback)
 	tables_result_close(result);
 	return number;
 }
-
-#endif

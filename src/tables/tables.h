@@ -33,6 +33,9 @@ struct tables_options {
    to 4 GiB. */
 uint64_t tables_own_memory(void);
 
+/* Loads DuckDB. *out_version is its version, which stays valid. */
+int tables_library(const char **out_version, struct kymo_error *err);
+
 /* path as store_resolve() gives it: directory, snapshot or packed file. */
 int tables_open(const char *path, const struct tables_options *options, struct tables **out,
 		struct kymo_error *err);

@@ -1,5 +1,5 @@
 /* The script and the style of HTML reports, and the viewer's files, as tools/bundle-web makes them
-   of web/src; absent with KYMO_NO_WEB. */
+   of web/src. A build without them has no web_assets (no_web.c). */
 #ifndef KYMO_VIEWS_WEB_H
 #define KYMO_VIEWS_WEB_H
 

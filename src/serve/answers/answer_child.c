@@ -20,6 +20,7 @@
 #include "base/settings.h"
 #include "serve/serve_inside.h"
 #include "serve/json_read.h"
+#include "views/export/export.h"
 
 #define SECONDS 120
 #define WORDS 24
@@ -229,20 +230,33 @@ void answer_report(struct request *request)
 	answer_child_run(request, &child, false);
 }
 
+/* Those of export.h that are one file. */
+static size_t served_formats(const char *out[][3], size_t most)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; export_formats[i] && count < most; i++) {
+		const struct export_format *format = export_formats[i];
+
+		if (!format->media_type)
+			continue;
+		out[count][0] = format->name;
+		out[count][1] = format->media_type;
+		out[count++][2] = format->download;
+	}
+	return count;
+}
+
 void answer_export(struct request *request)
 {
-	static const char *const formats[][3] = {
-		{ "perfetto", "application/octet-stream", "kymo.perfetto-trace" },
-		{ "chrome", "application/json", "kymo.trace.json" },
-		{ "speedscope", "application/json", "kymo.speedscope.json" },
-		{ "pprof", "application/octet-stream", "kymo.pb.gz" },
-		{ "folded", "text/plain; charset=utf-8", "kymo.folded" },
-	};
+	const char *formats[16][3];
+	size_t count = served_formats(formats, 16);
 	struct target *target = request_target(request);
 	struct child child = answer_child_begin("export");
 	const char *format;
 
-	if (!target || !answer_child_choose(request, formats, 5, "perfetto", &format))
+	if (!target || !answer_child_choose(request, (const char *const(*)[3])formats, count,
+					    formats[0][0], &format))
 		return;
 	answer_child_add_word(&child, "-f");
 	answer_child_add_word(&child, format);

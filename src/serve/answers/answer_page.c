@@ -24,13 +24,6 @@ static const char bare_page[] =
 	"<a href=\"/api/report?format=html\">The report of the latest recording</a>, "
 	"<a href=\"/api/targets\">all recordings</a>.</p></body></html>\n";
 
-#ifdef KYMO_NO_WEB
-static const struct web_asset *find_asset(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-#else
 static const struct web_asset *find_asset(const char *name)
 {
 	for (const struct web_asset *asset = web_assets; asset->name; asset++)
@@ -38,7 +31,6 @@ static const struct web_asset *find_asset(const char *name)
 			return asset;
 	return NULL;
 }
-#endif
 
 void answer_page(struct request *request)
 {

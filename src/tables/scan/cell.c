@@ -1,7 +1,5 @@
 #include "tables/scan/cell.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -583,5 +581,3 @@ void tables_cell(struct tables_result *result, size_t column_index, size_t row,
 	default: made_text(result, column, row, out); break;
 	}
 }
-
-#endif

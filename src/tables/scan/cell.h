@@ -3,8 +3,6 @@
 #ifndef KYMO_TABLES_SCAN_CELL_H
 #define KYMO_TABLES_SCAN_CELL_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "base/buf.h"
 #include "tables/session.h"
 
@@ -29,5 +27,4 @@ void cell_chunk(struct tables_result *result);
 /* Appends a type as SQL spells it. */
 void cell_type(struct buf *out, duckdb_logical_type type);
 
-#endif
 #endif

@@ -1,7 +1,5 @@
 #include "tables/scan/cell_text.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -244,5 +242,3 @@ void cell_text_bit(struct buf *out, const unsigned char *bytes, size_t count)
 	for (size_t i = 8 + unused; i < count * 8; i++)
 		buf_char(out, bytes[i / 8] >> (7 - i % 8) & 1 ? '1' : '0');
 }
-
-#endif

@@ -2,8 +2,6 @@
 #ifndef KYMO_TABLES_SCAN_CELL_TEXT_H
 #define KYMO_TABLES_SCAN_CELL_TEXT_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -27,5 +25,4 @@ void cell_text_bit(struct buf *out, const unsigned char *bytes, size_t count);
 void cell_text_bignum(struct buf *out, const unsigned char *bytes, size_t count);
 void cell_text_double(struct buf *out, double value, bool single);
 
-#endif
 #endif

@@ -1,4 +1,3 @@
-#ifndef KYMO_NO_DUCKDB
 
 #include "tables/scan/costs.h"
 
@@ -96,5 +95,3 @@ void costs_fill(struct meta_rows *rows, const struct recording *recording)
 			costs_add_row(rows, words[i], costs.events[i], costs.total_ns[i],
 				      (double)recording->duration_ns);
 }
-
-#endif

@@ -4,12 +4,9 @@
 
 #include "tables/scan/meta.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "store/store.h"
 
 /* Adds one for each source: the last row of each process, summed. */
 void costs_fill(struct meta_rows *rows, const struct recording *recording);
 
-#endif
 #endif

@@ -1,7 +1,5 @@
 #include "tables/scan/decode.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <string.h>
 
 #include "base/utf8.h"
@@ -247,5 +245,3 @@ void decode_end(struct decode_block *block)
 		block->selections[i] = NULL;
 	}
 }
-
-#endif

@@ -2,8 +2,6 @@
 #ifndef KYMO_TABLES_SCAN_DECODE_H
 #define KYMO_TABLES_SCAN_DECODE_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "tables/session.h"
 
 /* Rows of one stream that become one chunk of DuckDB. */
@@ -61,5 +59,4 @@ static inline int64_t decode_span_ns(const struct store_clock *clock, uint64_t t
 	return (int64_t)(((unsigned __int128)ticks * clock->mult) >> 32);
 }
 
-#endif
 #endif

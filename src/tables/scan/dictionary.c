@@ -1,7 +1,5 @@
 #include "tables/scan/dictionary.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,5 +162,3 @@ void dictionary_fini(struct tables *tables)
 		if (tables->dictionaries[i])
 			duck.destroy_vector(&tables->dictionaries[i]);
 }
-
-#endif

@@ -3,8 +3,6 @@
 #ifndef KYMO_TABLES_SCAN_DICTIONARY_H
 #define KYMO_TABLES_SCAN_DICTIONARY_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "tables/session.h"
 
 /* The vector, made at its first use; NULL: no memory. Any thread. */
@@ -14,5 +12,4 @@ void dictionary_fini(struct tables *tables);
    worked out inside of malloc. To be freed; NULL: it is none. */
 char *dictionary_demangled(const struct store_name *name);
 
-#endif
 #endif

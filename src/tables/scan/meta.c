@@ -1,7 +1,5 @@
 #include "tables/scan/meta.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -221,5 +219,3 @@ int meta_register(struct tables *tables, duckdb_connection connection, struct ky
 	duck.destroy_logical_type(&text);
 	return table_function_register(connection, made, &function, err);
 }
-
-#endif

@@ -5,8 +5,6 @@
 #ifndef KYMO_TABLES_SCAN_META_H
 #define KYMO_TABLES_SCAN_META_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "tables/session.h"
 
 enum meta_type { META_INTEGER, META_BIGINT, META_DOUBLE, META_TEXT, META_BOOLEAN };
@@ -62,5 +60,4 @@ void backtrace_fill(struct meta_rows *rows, const struct tables *tables);
 void regions_fill(struct meta_rows *rows, const struct tables *tables);
 void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables);
 
-#endif
 #endif

@@ -1,8 +1,6 @@
 /* The tables of kymo_meta(): their columns, and what fills them. */
 #include "tables/scan/meta.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -398,5 +396,3 @@ const struct meta_table *meta_find(const char *name)
 			return &metas[i];
 	return NULL;
 }
-
-#endif

@@ -3,8 +3,6 @@
 #include "tables/scan/costs.h"
 #include "tables/scan/meta.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,5 +395,3 @@ out:
 	free(parts.list);
 	free(wall);
 }
-
-#endif

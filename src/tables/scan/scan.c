@@ -1,7 +1,5 @@
 #include "tables/scan/scan.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -465,5 +463,3 @@ int scan_register(struct tables *tables, duckdb_connection connection, struct ky
 	add_parameters(made);
 	return table_function_register(connection, made, &function, err);
 }
-
-#endif

@@ -3,13 +3,10 @@
 #ifndef KYMO_TABLES_SCAN_SCAN_H
 #define KYMO_TABLES_SCAN_SCAN_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "tables/session.h"
 
 int scan_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
 /* Threads that rows point to: those of the recording, then one "not known" per process. */
 size_t scan_thread_count(const struct recording *recording);
 
-#endif
 #endif

@@ -1,7 +1,5 @@
 #include "tables/scan/table_function.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 
 int table_function_register(duckdb_connection connection, duckdb_table_function made,
@@ -24,5 +22,3 @@ int table_function_register(duckdb_connection connection, duckdb_table_function 
 				 function->name);
 	return 0;
 }
-
-#endif

@@ -2,8 +2,6 @@
 #ifndef KYMO_TABLES_SCAN_TABLE_FUNCTION_H
 #define KYMO_TABLES_SCAN_TABLE_FUNCTION_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <stdbool.h>
 
 #include "tables/duck.h"
@@ -24,5 +22,4 @@ struct table_function {
 int table_function_register(duckdb_connection connection, duckdb_table_function made,
 			    const struct table_function *function, struct kymo_error *err);
 
-#endif
 #endif

@@ -2,8 +2,6 @@
    query runs; else the last ones that were taken. */
 #include "tables/scan/meta.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -114,5 +112,3 @@ void backtrace_fill(struct meta_rows *rows, const struct tables *tables)
 	if (!rows->count && !rows->failed)
 		stack_nodes_fill_last(rows, tables);
 }
-
-#endif

@@ -1,7 +1,5 @@
 #include "tables/stacks/stack_nodes.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,5 +374,3 @@ size_t stack_nodes_way(const struct stack_nodes *callers, uint32_t process, uint
 			out[count] = callers->labels[at->label].text;
 	return count;
 }
-
-#endif

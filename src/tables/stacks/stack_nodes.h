@@ -10,8 +10,6 @@
 #ifndef KYMO_TABLES_STACKS_STACK_NODES_H
 #define KYMO_TABLES_STACKS_STACK_NODES_H
 
-#ifndef KYMO_NO_DUCKDB
-
 #include "tables/scan/meta.h"
 #include "tables/session.h"
 
@@ -85,5 +83,4 @@ int stack_nodes_register_sites(struct tables *tables, duckdb_connection connecti
 /* The last stacks that were taken of each process, as rows of kymo_meta('backtrace'). */
 void stack_nodes_fill_last(struct meta_rows *rows, const struct tables *tables);
 
-#endif
 #endif

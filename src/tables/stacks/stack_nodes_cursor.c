@@ -1,8 +1,6 @@
 /* Samples in the order in which they were taken, from however many streams there are. */
 #include "tables/stacks/stack_nodes.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,5 +224,3 @@ void stack_nodes_cursor_close(struct stack_nodes_cursor *cursor)
 	free(cursor->moment);
 	free(cursor);
 }
-
-#endif

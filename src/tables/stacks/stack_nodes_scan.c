@@ -1,8 +1,6 @@
 /* kymo_samples() and kymo_leaves(), and what python.backtrace says of a program that has ended. */
 #include "tables/stacks/stack_nodes.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -439,5 +437,3 @@ void stack_nodes_fill_last(struct meta_rows *rows, const struct tables *tables)
 	stack_nodes_cursor_close(cursor);
 	free(last.samples);
 }
-
-#endif

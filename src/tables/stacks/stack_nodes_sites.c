@@ -1,8 +1,6 @@
 /* kymo_sites(): the stacks of allocations, each with what it is called by in a report. */
 #include "tables/stacks/stack_nodes.h"
 
-#ifndef KYMO_NO_DUCKDB
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,5 +236,3 @@ int stack_nodes_register_sites(struct tables *tables, duckdb_connection connecti
 
 	return table_function_register(connection, duck.create_table_function(), &function, err);
 }
-
-#endif

@@ -2,8 +2,6 @@
 #include "views/compare/compare.h"
 #include "views/report/page.h"
 
-#ifndef KYMO_NO_WEB
-
 #include <errno.h>
 
 int compare_html(const struct compare *compare, FILE *out, struct kymo_error *err)
@@ -20,14 +18,3 @@ int compare_html(const struct compare *compare, FILE *out, struct kymo_error *er
 	buf_fini(&json);
 	return json.failed ? error_set(err, ENOMEM, "out of memory for the page") : 0;
 }
-
-#else
-
-int compare_html(const struct compare *compare, FILE *out, struct kymo_error *err)
-{
-	(void)compare;
-	(void)out;
-	return page_missing(err);
-}
-
-#endif

@@ -7,28 +7,15 @@
 #include "views/query/output.h"
 #include "views/query/rows.h"
 
-const struct export_format export_formats[] = {
-	{ "perfetto", ".perfetto-trace", "zones, marks and counters for ui.perfetto.dev", true,
-	  false, false, export_perfetto },
-	{ "chrome", ".json", "the same as Chrome's trace event JSON", false, false, false,
-	  export_chrome },
-	{ "speedscope", ".speedscope.json", "zones (or samples) for speedscope.app", false, false,
-	  true, export_speedscope },
-	{ "pprof", ".pb.gz", "self time by stack, and samples, for pprof", true, false, false,
-	  export_pprof },
-	{ "folded", ".folded", "stacks with their self time, for flamegraph.pl", false, false, true,
-	  export_folded },
-	{ "parquet", ".parquet", "tables, a file each", true, true, false, NULL },
-	{ "arrow", ".arrows", "tables as Arrow IPC streams", true, true, false, NULL },
-	{ "csv", ".csv", "tables, safe in a spreadsheet", false, true, false, NULL },
-	{ NULL, NULL, NULL, false, false, false, NULL },
-};
+#define EXPORT_ROW(word) &export_##word
+#define COMMA ,
+const struct export_format *const export_formats[] = { EXPORT_FORMATS(EXPORT_ROW, COMMA), NULL };
 
 const struct export_format *export_find(const char *name)
 {
-	for (const struct export_format *format = export_formats; format->name; format++)
-		if (!strcmp(format->name, name))
-			return format;
+	for (size_t i = 0; export_formats[i]; i++)
+		if (!strcmp(export_formats[i]->name, name))
+			return export_formats[i];
 	return NULL;
 }
 
@@ -44,10 +31,13 @@ const struct export_format *export_find_extension(const char *file)
 {
 	const struct export_format *best = NULL;
 
-	for (const struct export_format *format = export_formats; format->name; format++)
-		if (ends_with(file, format->extension) &&
-		    (!best || strlen(format->extension) > strlen(best->extension)))
-			best = format;
+	for (size_t i = 0; export_formats[i]; i++) {
+		const char *extension = export_formats[i]->extension;
+
+		if (ends_with(file, extension) &&
+		    (!best || strlen(extension) > strlen(best->extension)))
+			best = export_formats[i];
+	}
 	return best;
 }
 

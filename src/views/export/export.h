@@ -1,6 +1,6 @@
 /*
- * `kymo export`: a recording in the formats of other tools. Formats are rows of one table
- * (export.c). All of them stream: what is held in memory grows with names and distinct stacks, not
+ * `kymo export`: a recording in the formats of other tools. Formats are the words of
+ * EXPORT_FORMATS. All of them stream: what is held in memory grows with names and distinct stacks, not
  * with zones.
  */
 #ifndef KYMO_VIEWS_EXPORT_EXPORT_H
@@ -39,16 +39,30 @@ struct export
 };
 
 struct export_format {
-	const char *name; /* NULL ends the table */
+	const char *name;
 	const char *extension; /* of the file, with its dot */
 	const char *about; /* one line */
 	bool binary; /* refused on a terminal */
 	bool tables; /* one file per table; without --table a directory of them */
 	bool stacks; /* takes --samples */
+	const char *media_type; /* of GET /api/export; NULL: not served */
+	const char *download; /* its file name there */
 	int (*write)(struct export *export); /* NULL: export_tables() does */
 };
 
-extern const struct export_format export_formats[];
+/* Every format, in the order of the help; the first is the default. A format is one word here and
+   one file that defines `const struct export_format export_WORD`. */
+/* clang-format off */
+#define EXPORT_FORMATS(X, BETWEEN) \
+	X(perfetto) BETWEEN X(chrome) BETWEEN X(speedscope) BETWEEN X(pprof) BETWEEN X(folded) BETWEEN \
+	X(parquet) BETWEEN X(arrow) BETWEEN X(csv)
+#define EXPORT_DECLARE(word) extern const struct export_format export_##word
+#define EXPORT_WORD(word) #word
+EXPORT_FORMATS(EXPORT_DECLARE, ;);
+#define EXPORT_WORDS EXPORT_FORMATS(EXPORT_WORD, "|") /* "perfetto|chrome|…" */
+/* clang-format on */
+
+extern const struct export_format *const export_formats[]; /* ended by NULL */
 const struct export_format *export_find(const char *name);
 /* By the end of a file's name; NULL: no format has that. */
 const struct export_format *export_find_extension(const char *file);
@@ -64,11 +78,6 @@ int export_walk(struct export *export, const struct zone_walk_visitor *visitor);
 /* The program's short name, for headings; cut where out is full. */
 void export_program(struct export *export, char *out, size_t out_bytes);
 
-int export_chrome(struct export *export);
-int export_perfetto(struct export *export);
-int export_speedscope(struct export *export);
-int export_folded(struct export *export);
-int export_pprof(struct export *export);
 /* One table, or a directory of all. */
 int export_tables(struct export *export, const struct export_format *format);
 

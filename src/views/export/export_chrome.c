@@ -135,7 +135,7 @@ static int export_chrome_counter_row(const struct rows *rows, void *context)
 	return export_flush(export, false);
 }
 
-int export_chrome(struct export *export)
+static int export_chrome_write(struct export *export)
 {
 	static const struct zone_walk_visitor visitor = { .thread = export_chrome_begin_thread,
 							  .begin = export_chrome_begin_zone };
@@ -166,3 +166,12 @@ int export_chrome(struct export *export)
 	buf_text(&export->buf, "}}\n],\"otherData\":{\"recorder\":\"kymo " KYMO_VERSION "\"}}\n");
 	return export_flush(export, true);
 }
+
+const struct export_format export_chrome = {
+	.name = "chrome",
+	.extension = ".json",
+	.about = "the same as Chrome's trace event JSON",
+	.media_type = "application/json",
+	.download = "kymo.trace.json",
+	.write = export_chrome_write,
+};

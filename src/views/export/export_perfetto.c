@@ -280,7 +280,7 @@ static int export_perfetto_counter_row(const struct rows *rows, void *context)
 	return end_packet(export);
 }
 
-int export_perfetto(struct export *export)
+static int export_perfetto_write(struct export *export)
 {
 	static const struct zone_walk_visitor visitor = { export_perfetto_begin_thread,
 							  export_perfetto_begin_zone,
@@ -316,3 +316,13 @@ int export_perfetto(struct export *export)
 	buf_fini(&own.message);
 	return rc;
 }
+
+const struct export_format export_perfetto = {
+	.name = "perfetto",
+	.extension = ".perfetto-trace",
+	.about = "zones, marks and counters for ui.perfetto.dev",
+	.binary = true,
+	.media_type = "application/octet-stream",
+	.download = "kymo.perfetto-trace",
+	.write = export_perfetto_write,
+};

@@ -135,7 +135,7 @@ static int write_frames(struct export *export)
 	return rc;
 }
 
-int export_speedscope(struct export *export)
+static int export_speedscope_write(struct export *export)
 {
 	struct speedscope own = { .profiles = 0 };
 	char program[256];
@@ -155,3 +155,13 @@ int export_speedscope(struct export *export)
 	buf_fini(&own.weights);
 	return rc ? rc : export_flush(export, true);
 }
+
+const struct export_format export_speedscope = {
+	.name = "speedscope",
+	.extension = ".speedscope.json",
+	.about = "zones (or samples) for speedscope.app",
+	.stacks = true,
+	.media_type = "application/json",
+	.download = "kymo.speedscope.json",
+	.write = export_speedscope_write,
+};

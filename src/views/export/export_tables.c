@@ -266,3 +266,26 @@ int export_tables(struct export *export, const struct export_format *format)
 	list_fini(&list);
 	return rc;
 }
+
+const struct export_format export_parquet = {
+	.name = "parquet",
+	.extension = ".parquet",
+	.about = "tables, a file each",
+	.binary = true,
+	.tables = true,
+};
+
+const struct export_format export_arrow = {
+	.name = "arrow",
+	.extension = ".arrows",
+	.about = "tables as Arrow IPC streams",
+	.binary = true,
+	.tables = true,
+};
+
+const struct export_format export_csv = {
+	.name = "csv",
+	.extension = ".csv",
+	.about = "tables, safe in a spreadsheet",
+	.tables = true,
+};

@@ -4,8 +4,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef KYMO_NO_WEB
-
 #include "views/query/json.h"
 #include "views/report/report_file.h"
 #include "views/web.h"
@@ -90,14 +88,4 @@ void page_write(FILE *out, const char *title, const struct buf *json, const unsi
 	fputs("</script>\n<script>", out);
 	fwrite(web_script, 1, web_script_bytes, out);
 	fputs("</script></body></html>\n", out);
-}
-
-#endif
-
-int page_missing(struct kymo_error *err)
-{
-	return error_set(err, ENOTSUP,
-			 "this kymo was built without HTML reports, since esbuild, uPlot or zlib "
-			 "was missing; make "
-			 "setup fetches them, then make");
 }

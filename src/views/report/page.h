@@ -11,11 +11,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* zones: packed columns, or none. A write that fails is found where the file is closed. Absent with
-   KYMO_NO_WEB. */
+/* zones: packed columns, or none. A write that fails is found where the file is closed. */
 void page_write(FILE *out, const char *title, const struct buf *json, const unsigned char *zones,
 		size_t zone_bytes);
-/* What to say where pages were not built in. */
-int page_missing(struct kymo_error *err);
 
 #endif

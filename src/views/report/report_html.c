@@ -2,8 +2,6 @@
 #include "views/report/page.h"
 #include "views/report/report_file.h"
 
-#ifndef KYMO_NO_WEB
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,14 +234,3 @@ int report_html(struct tables *tables, FILE *out, struct kymo_error *err)
 	facts_fini(&facts);
 	return rc;
 }
-
-#else
-
-int report_html(struct tables *tables, FILE *out, struct kymo_error *err)
-{
-	(void)tables;
-	(void)out;
-	return page_missing(err);
-}
-
-#endif

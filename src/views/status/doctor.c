@@ -19,9 +19,7 @@
 #include "views/term/format.h"
 #include "views/query/json.h"
 
-#ifndef KYMO_NO_DUCKDB
-#include "tables/duck.h"
-#endif
+#include "tables/tables.h"
 
 #define LITTLE_MEMORY (256u << 20) /* below it, recordings go to the disk: base/files/paths.c */
 #define LITTLE_DISK (1ull << 30)
@@ -128,17 +126,14 @@ static void look_at_clock(struct doctor_finding *finding)
 
 static void look_at_duckdb(struct doctor_finding *finding)
 {
-#ifndef KYMO_NO_DUCKDB
 	struct kymo_error err = { 0 };
+	const char *version;
 
-	if (!duck_load(&err)) {
-		found(finding, DOCTOR_WORKS, "DuckDB %s", duck.library_version());
+	if (!tables_library(&version, &err)) {
+		found(finding, DOCTOR_WORKS, "DuckDB %s", version);
 		return;
 	}
 	found(finding, DOCTOR_BROKEN, "%.250s", err.text);
-#else
-	found(finding, DOCTOR_BROKEN, "kymo was built without DuckDB");
-#endif
 	mend(finding, "make fetches it; KYMO_DUCKDB names a libduckdb.so");
 }
 

@@ -1,7 +1,5 @@
 #include "views/timeline/zonepack.h"
 
-#ifndef KYMO_NO_WEB
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,5 +302,3 @@ void zonepack_fini(struct zonepack *pack)
 	free(pack->tracks);
 	*pack = (struct zonepack){ 0 };
 }
-
-#endif

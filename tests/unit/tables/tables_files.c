@@ -244,7 +244,7 @@ static void a_query_that_fails_leaves_no_parquet(void **state)
 	tables_close(tables);
 }
 
-#ifndef KYMO_NO_ARROW
+#ifdef TEST_ARROW
 static void arrow_is_a_stream_that_ends(void **state)
 {
 	struct tables *tables = ask_open(small);
@@ -282,7 +282,7 @@ int main(void)
 		cmocka_unit_test(packing_tells_its_progress),
 		cmocka_unit_test(parquet_holds_the_same_rows),
 		cmocka_unit_test(a_query_that_fails_leaves_no_parquet),
-#ifndef KYMO_NO_ARROW
+#ifdef TEST_ARROW
 		cmocka_unit_test(arrow_is_a_stream_that_ends),
 #endif
 	};

@@ -10,7 +10,7 @@
 
 #include "views/timeline/zonepack.h"
 
-#ifndef KYMO_NO_WEB
+#ifdef TEST_WEB
 
 #include <zlib.h>
 

@@ -1,0 +1,22 @@
+/* Zones and Python samples, summed by stack: what folded and pprof write. */
+#ifndef KYMO_VIEWS_EXPORT_EXPORT_STACKS_H
+#define KYMO_VIEWS_EXPORT_EXPORT_STACKS_H
+
+#include "views/export/export.h"
+#include "views/stacks/stacks.h"
+
+#define EXPORT_STACKS_DEPTH 4096 /* of a stack that is written; more is cut at its inner end */
+
+/* The values of a node: zones, their self time, samples of Python stacks. */
+enum { EXPORT_ZONES, EXPORT_SELF_NS, EXPORT_SAMPLES };
+
+struct export_stacks {
+	struct stacks stacks;
+	uint32_t path[EXPORT_STACKS_DEPTH]; /* for stacks_path() */
+};
+
+/* Sums zones, samples or both, then calls write. */
+int export_stacks(struct export *export, bool zones, bool samples,
+		  int (*write)(struct export *export, struct export_stacks *own));
+
+#endif

@@ -1,0 +1,29 @@
+/* HTML output, where esbuild, uPlot or zlib was missing at build time. */
+#include <errno.h>
+
+#include "views/compare/compare.h"
+#include "views/report/report.h"
+#include "views/web.h"
+
+const struct web_asset web_assets[] = { { 0 } };
+
+static int no_web(struct kymo_error *err)
+{
+	return error_set(err, ENOTSUP,
+			 "this kymo was built without HTML reports, since esbuild, uPlot or zlib "
+			 "was missing; make setup fetches them, then make");
+}
+
+int report_html(struct tables *tables, FILE *out, struct kymo_error *err)
+{
+	(void)tables;
+	(void)out;
+	return no_web(err);
+}
+
+int compare_html(const struct compare *compare, FILE *out, struct kymo_error *err)
+{
+	(void)compare;
+	(void)out;
+	return no_web(err);
+}
