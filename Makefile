@@ -41,9 +41,12 @@ soak: ## an hour of recording, then long fuzzing
 	@tools/build
 	@tests/run --soak
 
-install: build ## install below PREFIX (/usr/local), or DESTDIR/PREFIX
+install: ## install below PREFIX (/usr/local), or DESTDIR/PREFIX; builds no tests
+	@tools/setup build
+	@tools/build -- installed
 	@meson configure build -Dprefix=$(abspath $(PREFIX))
-	@DESTDIR=$(DESTDIR) meson install -C build --quiet --strip
+	@tools/build -- installed
+	@DESTDIR=$(DESTDIR) meson install -C build --no-rebuild --quiet --strip
 	@echo "installed below $(DESTDIR)$(abspath $(PREFIX))"
 
 setup: ## fetch what is missing for build, demo and test, and try again what failed
