@@ -1,5 +1,6 @@
 """docs/architecture.md: every stop of a zone is in the file that is named."""
 import re
+import subprocess
 
 import pytest
 from conftest import ROOT
@@ -35,3 +36,8 @@ def test_every_folder_with_code_is_on_the_page():
     folders = {path.parent.relative_to(ROOT) for path in (ROOT / "src").rglob("*.c")}
     listed = re.findall(r"^\| `(src/[\w/]+)` \|", PAGE, re.M)
     assert [str(folder) for folder in sorted(folders) if str(folder) not in listed] == []
+
+
+def test_the_table_of_folders_is_up_to_date():
+    done = subprocess.run([ROOT / "tools/gen-tree-table", "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
