@@ -61,6 +61,7 @@ static int probing_run(int command, char *endpoint, int argc, char **argv)
 		words[count++] = endpoint;
 	memcpy(words + count, argv, (size_t)argc * sizeof(*words));
 	become_kymo("probing", words);
+	free(words);
 	return FAILED;
 }
 

@@ -14,7 +14,7 @@ static void batches_merge(struct batches *batches)
 void batches_add(struct batches *batches, double value)
 {
 	if (KYMO__UNLIKELY(!batches->means)) {
-		batches->means = malloc(BATCHES_MAX * sizeof(batches->means[0]));
+		batches->means = calloc(BATCHES_MAX, sizeof(batches->means[0]));
 		batches->size = 1;
 		if (!batches->means)
 			return; /* comparisons will have less to go by */
