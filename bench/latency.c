@@ -1,7 +1,7 @@
 /*
  * How long single zones take: each one is timed by itself, and so is the floor, in slices that
- * alternate. The floor's worst ones are the machine's (interrupts, other programs): they say how
- * much of ours are.
+ * alternate. The floor's worst ones are the machine's (interrupts, other programs): the rest is
+ * kymo's.
  *
  *	latency LABEL SECONDS [READER ARGUMENT…]
  *		latency.LABEL.{zone,floor}.{p50,p99,p999,max}

@@ -1,5 +1,5 @@
 /* What recording adds to a kernel that does nothing, enqueued and waited for on PoCL: slices with
-   and without, in turn. Run with the layer loaded; without, the program says so. */
+   and without, in turn. Run with the layer loaded; without, the program reports it. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 

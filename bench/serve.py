@@ -91,7 +91,7 @@ def browser(kymo, recording):
     script = ["node", pathlib.Path(__file__).parent / "serve_page.mjs", playwright.resolve(), chromium]
     with Server(kymo, recording) as server:
         subprocess.run([*script, f"http://127.0.0.1:{server.port}/"], check=False, timeout=200)
-    # The same from the list: nobody has read it yet.
+    # The same from the list: it has not been read yet.
     with Server(kymo) as server:
         listed = json.loads(server.get("/api/targets")[1])["targets"]
         one = next(t["id"] for t in listed if t["path"] == str(recording))
@@ -137,7 +137,7 @@ def live(kymo, loop):
 
 
 def cost(kymo, fill):
-    """A program that does nothing but record, with somebody looking and without: its processor time."""
+    """A program that does nothing but record, with and without a viewer: its processor time."""
     taken = {True: [], False: []}
     with Server(kymo) as server:
         for i in range(8):

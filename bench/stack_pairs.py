@@ -25,9 +25,9 @@ import tempfile
 WINDOW_MS = 5
 PERIODS_MS = (100, 10, 1)
 LONGER_PAIRS = 2  # times as many of those windows that serve two periods
-INTERRUPTED_NS = 200_000  # a piece that was held up for longer than a whole sample takes: by somebody else
+INTERRUPTED_NS = 200_000  # a piece that was delayed for longer than a whole sample takes: by another process
 PIECES_LEAST = 20  # of a window
-TRIMMED = 0.1  # of each end: windows that somebody else's work fell into
+TRIMMED = 0.1  # of each end: windows disturbed by other processes
 DRAWS = 2000
 
 WORK = """

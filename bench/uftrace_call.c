@@ -42,7 +42,7 @@ int main(void)
 {
 	struct bench_floor floor = bench_floor_init();
 
-	/* Nobody traces: libc's own two empty functions cost a nanosecond or so. */
+	/* Not traced: libc's own two empty functions cost a nanosecond or so. */
 	if (bench_slice_ns(uftrace, 100000, NULL) < 5) {
 		fprintf(stderr, "uftrace_call: uftrace does not trace this program\n");
 		return 1;
