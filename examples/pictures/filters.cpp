@@ -67,23 +67,28 @@ float at(__global const float *in, int side, int picture, int y, int x)
 
 __kernel void blur_rows(__global const float *in, __global float *out)
 {
-	int x = get_global_id(0), y = get_global_id(1), p = get_global_id(2), side = get_global_size(0);
+	int x = get_global_id(0), y = get_global_id(1), p = get_global_id(2);
+	int side = get_global_size(0);
 
 	out[(p * side + y) * side + x] =
-		(at(in, side, p, y, x - 1) + 2 * at(in, side, p, y, x) + at(in, side, p, y, x + 1)) / 4;
+		(at(in, side, p, y, x - 1) + 2 * at(in, side, p, y, x) +
+		 at(in, side, p, y, x + 1)) / 4;
 }
 
 __kernel void blur_columns(__global const float *in, __global float *out)
 {
-	int x = get_global_id(0), y = get_global_id(1), p = get_global_id(2), side = get_global_size(0);
+	int x = get_global_id(0), y = get_global_id(1), p = get_global_id(2);
+	int side = get_global_size(0);
 
 	out[(p * side + y) * side + x] =
-		(at(in, side, p, y - 1, x) + 2 * at(in, side, p, y, x) + at(in, side, p, y + 1, x)) / 4;
+		(at(in, side, p, y - 1, x) + 2 * at(in, side, p, y, x) +
+		 at(in, side, p, y + 1, x)) / 4;
 }
 
 __kernel void sobel(__global const float *in, __global float *out)
 {
-	int x = get_global_id(0), y = get_global_id(1), p = get_global_id(2), side = get_global_size(0);
+	int x = get_global_id(0), y = get_global_id(1), p = get_global_id(2);
+	int side = get_global_size(0);
 	float right = 0, down = 0;
 
 	for (int i = -1; i <= 1; i++) {

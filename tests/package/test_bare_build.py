@@ -1,6 +1,7 @@
 """kymo without DuckDB, nanoarrow, microhttpd and the bundled pages: it links, records, and names what is missing."""
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -56,3 +57,9 @@ def test_doctor_names_what_is_missing(bare):
 def test_no_source_asks_the_preprocessor_what_was_built():
     done = run("grep", "-rlE", "KYMO_NO_(DUCKDB|ARROW|HTTP|WEB)", ROOT / "src", ROOT / "python", ROOT / "compat")
     assert done.stdout == ""
+
+
+def test_every_file_that_the_build_leaves_out_exists():
+    names = re.findall(r"'((?:tables|serve|views)/[\w/]+(?:\.c)?)'", (ROOT / "src/meson.build").read_text())
+    assert len(names) > 15
+    assert [name for name in names if not (ROOT / "src" / name).exists()] == []

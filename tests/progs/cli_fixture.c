@@ -2,7 +2,8 @@
  * Records fixed things through the public API, so that tests of the command line know every row but
  * its times.
  *
- *	cli_fixture plain	40 steps with phases, 120 zones, 3 marks, 4 counter values, 3 rows of app.requests
+ *	cli_fixture plain	40 steps with phases, 120 zones, 3 marks, 4 counter values,
+ *				3 rows of app.requests
  *	cli_fixture hostile	names that try to get out of their cell
  *	cli_fixture open	waits inside two zones until stdin ends
  *	cli_fixture killed	dies by SIGKILL inside two zones

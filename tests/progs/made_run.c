@@ -2,10 +2,11 @@
  * Writes a recording byte by byte whose every number is chosen, for tests of reports: no program
  * has to run.
  *
- *	made_run DIRECTORY train STEPS [PCT [SEED]]	a training run: about 100 zones a step on five threads, 4 of 100
- *						steps slow; aten::softmax takes PCT % of its usual time, and
- *						the optimizer that much less
- *	made_run DIRECTORY WORD			a small run with one problem; WORD-not: the same without it
+ *	made_run DIRECTORY train STEPS [PCT [SEED]]
+ *		a training run: about 100 zones a step on five threads, 4 of 100 steps slow;
+ *		aten::softmax takes PCT % of its usual time, and the optimizer that much less
+ *	made_run DIRECTORY WORD
+ *		a small run with one problem; WORD-not: the same without it
  */
 #include <signal.h>
 

@@ -3,8 +3,8 @@
  *
  *	memory_load plain       kinds of allocation, one after another
  *	memory_load threads N   N threads, each with its own
- *	memory_load late N      N threads that allocate as they end, when their lanes may be gone already
- *	memory_load walk SEED   sites at random, with what was live at the peak by site, by brute force
+ *	memory_load late N      N threads that allocate as they end, perhaps without their lanes
+ *	memory_load walk SEED   random sites; prints the live blocks at the peak, by brute force
  */
 #include <malloc.h>
 #include <pthread.h>

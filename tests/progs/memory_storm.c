@@ -2,7 +2,8 @@
  * Turns the recording of allocations on and off, over and over, while eight threads do what
  * programs do: allocate, fork, load and unload libraries, take signals.
  *
- *	memory_storm LIBRARY SWITCHES PLUGIN    LIBRARY: libkymo_memory.so; PLUGIN: a library to load and unload
+ *	memory_storm LIBRARY SWITCHES PLUGIN
+ *		LIBRARY: libkymo_memory.so; PLUGIN: a library to load and unload
  *
  * Says how often each was done. A block that changes under its owner's hands ends it with status 4.
  */

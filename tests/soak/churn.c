@@ -3,7 +3,7 @@
  * regions, marks with text, counters, steps, rows of a table, names that repeat, threads that come
  * and go, children, a signal handler.
  *
- *	churn SECONDS COUNTS	at the end COUNTS holds, as JSON, how many rows of each table were attempted
+ *	churn SECONDS COUNTS	writes the attempted rows of each table to COUNTS, as JSON
  *
  * Rows can be checked by who reads them: zones named soak.depth.N are N deep, and in soak.checks b
  * = xor(a, MASK).

@@ -213,7 +213,7 @@ static void no_system_call_of_the_program_is_interrupted(void **state)
 	recorded_close(recording);
 }
 
-/* ---- errno: a handler that records must not change what the code below it is about to look at ---- */
+/* ---- errno: a handler that records must not change it for the code below -------------------- */
 
 static void errno_of_every_call(void)
 {
