@@ -249,14 +249,14 @@ static size_t served_formats(const char *out[][3], size_t most)
 
 void answer_export(struct request *request)
 {
-	const char *formats[16][3];
+	const char *formats[16][3] = { { NULL } };
 	size_t count = served_formats(formats, 16);
 	struct target *target = request_target(request);
 	struct child child = answer_child_begin("export");
 	const char *format;
 
 	if (!target || !answer_child_choose(request, (const char *const(*)[3])formats, count,
-					    formats[0][0], &format))
+					    export_formats[0]->name, &format))
 		return;
 	answer_child_add_word(&child, "-f");
 	answer_child_add_word(&child, format);
