@@ -1,7 +1,6 @@
 /*
- * `kymo export`: a recording in the formats of other tools. Formats are the words of
- * EXPORT_FORMATS. All of them stream: what is held in memory grows with names and distinct stacks, not
- * with zones.
+ * `kymo export`: a recording in the formats of other tools; EXPORT_FORMATS lists them. All of them
+ * stream: memory grows with names and distinct stacks, not with zones.
  */
 #ifndef KYMO_VIEWS_EXPORT_EXPORT_H
 #define KYMO_VIEWS_EXPORT_EXPORT_H
@@ -18,8 +17,7 @@
 #include "views/timeline/zone_walk.h"
 
 struct export_options {
-	const char *
-		file; /* where to: a file, or a directory for several tables; "-": standard output */
+	const char *file; /* a file, or a directory for several tables; "-": standard output */
 	const char *table; /* parquet, arrow, csv: this one alone; NULL: all that have rows */
 	bool force; /* replace what is there */
 	bool samples; /* folded, speedscope: of python.samples, not of zones */
