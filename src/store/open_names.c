@@ -9,60 +9,23 @@
 
 /* ---- one list of names ------------------------------------------------------------------- */
 
-static uint64_t hash_bytes(uint64_t hash, const char *text, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 1099511628211ull;
-	return (hash ^ 0xff) * 1099511628211ull;
-}
-
 static uint64_t hash_name(const struct store_name *name)
 {
-	uint64_t hash = 14695981039346656037ull;
+	uint64_t hash = intern_hash_number(name->instance,
+					   (uint64_t)name->line << 32 | name->source);
 
-	hash = hash_bytes(hash, name->text, name->text_bytes);
-	hash = hash_bytes(hash, name->file, name->file_bytes);
-	hash ^= ((uint64_t)name->line << 32 | name->source) +
-		name->instance * 0x9e3779b97f4a7c15ull;
-	hash *= 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 31;
+	hash = intern_hash(hash, name->text, name->text_bytes);
+	return intern_hash(hash, name->file, name->file_bytes);
 }
 
-static bool same_name(const struct store_name *a, const struct store_name *b)
+/* Name 0 stands for none and is not in the index, so a name has its number there + 1. */
+static bool same_name(const void *names, uint32_t number, const void *wanted)
 {
+	const struct store_name *a = (const struct store_name *)names + number + 1, *b = wanted;
+
 	return a->text_bytes == b->text_bytes && a->file_bytes == b->file_bytes &&
 	       a->line == b->line && a->source == b->source && a->instance == b->instance &&
 	       !memcmp(a->text, b->text, a->text_bytes) && !memcmp(a->file, b->file, a->file_bytes);
-}
-
-/* The slot that holds the name, or the free one where it belongs. */
-static uint32_t *hash_slot(const struct recording *recording, const struct store_name *name)
-{
-	const struct inside *inside = inside_of(recording);
-	size_t at = hash_name(name) & (inside->name_hash_slots - 1);
-
-	while (inside->name_hash[at] && !same_name(&recording->names[inside->name_hash[at]], name))
-		at = (at + 1) & (inside->name_hash_slots - 1);
-	return &inside->name_hash[at];
-}
-
-static bool hash_make_room(struct recording *recording)
-{
-	struct inside *inside = inside_of(recording);
-	size_t slots = inside->name_hash_slots ? inside->name_hash_slots * 2 : 1024;
-	uint32_t *hash;
-
-	if (recording->name_count * 2 < inside->name_hash_slots)
-		return true;
-	hash = calloc(slots, sizeof(*hash));
-	if (!hash)
-		return false;
-	free(inside->name_hash);
-	inside->name_hash = hash;
-	inside->name_hash_slots = slots;
-	for (size_t i = 1; i < recording->name_count; i++)
-		*hash_slot(recording, &recording->names[i]) = (uint32_t)i;
-	return true;
 }
 
 static const char *repaired(struct arena *arena, const char *text, size_t bytes,
@@ -78,22 +41,24 @@ static const char *repaired(struct arena *arena, const char *text, size_t bytes,
 static uint32_t unify(struct recording *recording, const struct store_name *name)
 {
 	struct inside *inside = inside_of(recording);
-	void *names = inside_grow(recording, recording->names, recording->name_count,
-				  &inside->name_room, sizeof(*name));
-	uint32_t *slot;
+	uint64_t hash = hash_name(name);
+	uint32_t number = intern_find(&inside->name_index, hash, same_name, recording->names, name);
+	void *names;
 
-	if (names)
-		recording->names = names; /* first: making room in the hash reads them */
-	if (!names || !hash_make_room(recording)) {
+	if (number != INTERN_NONE)
+		return number + 1;
+	names = inside_grow(recording, recording->names, recording->name_count, &inside->name_room,
+			    sizeof(*name));
+	if (!names)
+		return 0;
+	recording->names = names;
+	number = intern_add(&inside->name_index, hash);
+	if (number == INTERN_NONE) {
 		inside->no_memory = true;
 		return 0;
 	}
-	slot = hash_slot(recording, name);
-	if (!*slot) {
-		recording->names[recording->name_count] = *name;
-		*slot = (uint32_t)recording->name_count++;
-	}
-	return *slot;
+	recording->names[recording->name_count++] = *name;
+	return number + 1;
 }
 
 /* ---- a process's names ------------------------------------------------------------------- */

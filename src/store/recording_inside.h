@@ -4,6 +4,7 @@
 
 #include "base/files/run_files.h"
 #include "base/files/stream_image.h"
+#include "base/intern.h"
 #include "store/arena.h"
 #include "store/store.h"
 
@@ -17,8 +18,7 @@ struct inside {
 	size_t copy_count, copy_room;
 	size_t open_files; /* descriptors that may still be opened */
 	size_t unsaid; /* problems beyond INSIDE_PROBLEMS_MAX */
-	uint32_t *name_hash; /* index of names by hash; 0: free */
-	size_t name_hash_slots; /* a power of two */
+	struct intern name_index; /* of recording->names + 1 */
 	size_t name_room, thread_room, stream_room, process_room;
 	bool no_memory;
 	bool same_boot; /* the recording is of this machine and boot */

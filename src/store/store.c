@@ -465,7 +465,7 @@ void store_close(struct recording *recording)
 	for (size_t i = 0; i < recording->problem_count; i++)
 		free(recording->problems[i]);
 	free(inside->copies);
-	free(inside->name_hash);
+	intern_fini(&inside->name_index);
 	free(recording->problems);
 	free(recording->processes);
 	free(recording->streams);

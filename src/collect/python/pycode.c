@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define CHECK_AGAIN_NS 1000000000ull /* age at which names and lines are read again */
 #define LINE_BYTES_MOST (1u << 20)
 #define UNITS_MOST (1u << 26)
@@ -169,32 +171,9 @@ bad:
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-static struct pycode **pycode_find_slot(struct pycode **slots, size_t room, uint64_t address)
+static bool same_address(const void *codes, uint32_t number, const void *address)
 {
-	size_t at = (size_t)((address >> 4) * 0x9e3779b97f4a7c15ull >> 20);
-
-	while (slots[at & (room - 1)] && slots[at & (room - 1)]->address != address)
-		at++;
-	return &slots[at & (room - 1)];
-}
-
-static bool pycode_make_room(struct pycode_cache *cache)
-{
-	size_t room = cache->room ? 2 * cache->room : 256;
-	struct pycode **slots;
-
-	if (cache->room && cache->count < cache->room / 2)
-		return true;
-	slots = calloc(room, sizeof(*slots));
-	if (!slots)
-		return false;
-	for (size_t i = 0; i < cache->room; i++)
-		if (cache->slots[i])
-			*pycode_find_slot(slots, room, cache->slots[i]->address) = cache->slots[i];
-	free(cache->slots);
-	cache->slots = slots;
-	cache->room = room;
-	return true;
+	return ((struct pycode *const *)codes)[number]->address == *(const uint64_t *)address;
 }
 
 static bool same_content(const struct pycode *a, const struct pycode *b)
@@ -203,39 +182,47 @@ static bool same_content(const struct pycode *a, const struct pycode *b)
 	       a->line_bytes == b->line_bytes && !memcmp(a->lines, b->lines, a->line_bytes);
 }
 
+/* Keeps a code object in the place of its address; an older one there is retired. NULL: no memory,
+   and it is freed. */
+static struct pycode *keep_code(struct pycode_cache *cache, uint32_t number, uint64_t hash,
+				struct pycode *code)
+{
+	if (number != INTERN_NONE) {
+		cache->codes[number]->retired = cache->retired;
+		cache->retired = cache->codes[number];
+	} else if (!grow((void **)&cache->codes, &cache->room, cache->index.count, sizeof(code)) ||
+		   (number = intern_add(&cache->index, hash)) == INTERN_NONE) {
+		free_code(code);
+		return NULL;
+	}
+	code->serial = ++cache->next_serial;
+	cache->codes[number] = code;
+	return code;
+}
+
 static const struct pycode *python_pycode_resolve(struct pycode_cache *cache,
 						  const struct pymemory *memory,
 						  struct pycode_wanted *wanted, uint64_t now_ns)
 {
-	size_t bytes = pycode_head_bytes(memory->layout);
-	struct pycode **slot, *code;
-	bool same;
+	uint64_t hash = intern_hash_number(0, wanted->address);
+	uint32_t number = intern_find(&cache->index, hash, same_address, cache->codes,
+				      &wanted->address);
+	struct pycode *known = number == INTERN_NONE ? NULL : cache->codes[number], *code;
+	bool same = known && !memcmp(known->head, wanted->head, pycode_head_bytes(memory->layout));
 
-	if (!pycode_make_room(cache))
-		return NULL;
-	slot = pycode_find_slot(cache->slots, cache->room, wanted->address);
-	same = *slot && !memcmp((*slot)->head, wanted->head, bytes);
-	if (same && now_ns - (*slot)->checked_ns < CHECK_AGAIN_NS)
-		return *slot;
+	if (same && now_ns - known->checked_ns < CHECK_AGAIN_NS)
+		return known;
 	code = read_code(memory, wanted);
 	cache->read_anew++;
 	if (!code)
 		return NULL;
 	code->checked_ns = now_ns;
-	if (same && same_content(*slot, code)) {
-		(*slot)->checked_ns = now_ns;
+	if (same && same_content(known, code)) {
+		known->checked_ns = now_ns;
 		free_code(code);
-		return *slot;
+		return known;
 	}
-	code->serial = ++cache->next_serial;
-	if (*slot) {
-		(*slot)->retired = cache->retired;
-		cache->retired = *slot;
-	} else {
-		cache->count++;
-	}
-	*slot = code;
-	return code;
+	return keep_code(cache, number, hash, code);
 }
 
 void pycode_resolve(struct pycode_cache *cache, const struct pymemory *memory,
@@ -263,8 +250,9 @@ void pycode_forget(struct pycode_cache *cache)
 void pycode_fini(struct pycode_cache *cache)
 {
 	pycode_forget(cache);
-	for (size_t i = 0; i < cache->room; i++)
-		free_code(cache->slots[i]);
-	free(cache->slots);
+	for (size_t i = 0; i < cache->index.count; i++)
+		free_code(cache->codes[i]);
+	free(cache->codes);
+	intern_fini(&cache->index);
 	memset(cache, 0, sizeof(*cache));
 }

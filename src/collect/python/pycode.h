@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/intern.h"
 #include "collect/python/pyobj.h"
 #include "collect/native/process_memory.h"
 
@@ -35,8 +36,9 @@ struct pycode {
 };
 
 struct pycode_cache {
-	struct pycode **slots; /* open addressing, by address */
-	size_t count, room;
+	struct pycode **codes; /* by number of the index */
+	size_t room;
+	struct intern index; /* of addresses */
 	struct pycode *retired;
 	uint32_t next_serial;
 	uint64_t read_anew; /* number of reads of code objects, for the benchmarks */

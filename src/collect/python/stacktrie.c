@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/schema.h"
 #include "record/record.h"
 
@@ -18,46 +19,17 @@ void stacktrie_init(struct stacktrie *trie, size_t most)
 
 void stacktrie_begin(struct stacktrie *trie)
 {
-	if (trie->count < trie->most)
+	if (trie->index.count < trie->most)
 		return;
-	memset(trie->slots, 0, trie->room * sizeof(*trie->slots));
-	trie->count = 0;
+	trie->before += (uint32_t)trie->index.count;
+	intern_clear(&trie->index);
 }
 
-static struct stacktrie_node *stacktrie_find(struct stacktrie_node *slots, size_t room,
-					     const struct stacktrie_node *wanted)
+static bool same_node(const void *nodes, uint32_t number, const void *wanted)
 {
-	uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * 0x9e3779b97f4a7c15ull;
-	size_t at;
+	const struct stacktrie_node *a = (const struct stacktrie_node *)nodes + number, *b = wanted;
 
-	hash = (hash ^ wanted->line) * 0xff51afd7ed558ccdull;
-	at = (size_t)(hash >> 20);
-	for (;; at++) {
-		struct stacktrie_node *slot = &slots[at & (room - 1)];
-
-		if (!slot->node || (slot->parent == wanted->parent && slot->name == wanted->name &&
-				    slot->line == wanted->line))
-			return slot;
-	}
-}
-
-static int stacktrie_make_room(struct stacktrie *trie)
-{
-	size_t room = trie->room ? 2 * trie->room : 1024;
-	struct stacktrie_node *slots;
-
-	if (trie->room && trie->count < trie->room / 2)
-		return 0;
-	slots = calloc(room, sizeof(*slots));
-	if (!slots)
-		return -1;
-	for (size_t i = 0; i < trie->room; i++)
-		if (trie->slots[i].node)
-			*stacktrie_find(slots, room, &trie->slots[i]) = trie->slots[i];
-	free(trie->slots);
-	trie->slots = slots;
-	trie->room = room;
-	return 0;
+	return a->parent == b->parent && a->name == b->name && a->line == b->line;
 }
 
 static uint32_t add_node(struct stacktrie *trie, const struct stacktrie_node *wanted)
@@ -65,17 +37,19 @@ static uint32_t add_node(struct stacktrie *trie, const struct stacktrie_node *wa
 	struct schema_frame_row row = { .parent = wanted->parent,
 					.name = wanted->name,
 					.line = wanted->line };
-	struct stacktrie_node *slot;
+	uint64_t hash = intern_hash_number(wanted->line,
+					   (uint64_t)wanted->parent << 32 | wanted->name);
+	uint32_t number = intern_find(&trie->index, hash, same_node, trie->nodes, wanted);
 
-	if (stacktrie_make_room(trie))
+	if (number != INTERN_NONE)
+		return trie->before + number + 1;
+	if (!grow((void **)&trie->nodes, &trie->room, trie->index.count, sizeof(*wanted)))
 		return 0;
-	slot = stacktrie_find(trie->slots, trie->room, wanted);
-	if (slot->node)
-		return slot->node;
-	row.node = ++trie->last;
-	*slot = *wanted;
-	slot->node = row.node;
-	trie->count++;
+	number = intern_add(&trie->index, hash);
+	if (number == INTERN_NONE)
+		return 0;
+	trie->nodes[number] = *wanted;
+	row.node = trie->before + number + 1;
 	kymo__append(SCHEMA_FRAMES, &row);
 	return row.node;
 }
@@ -121,6 +95,7 @@ uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thre
 
 void stacktrie_fini(struct stacktrie *trie)
 {
-	free(trie->slots);
+	free(trie->nodes);
+	intern_fini(&trie->index);
 	memset(trie, 0, sizeof(*trie));
 }

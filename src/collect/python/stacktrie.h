@@ -5,17 +5,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/intern.h"
 #include "collect/python/pystack.h"
 
 struct stacktrie_node {
 	uint32_t parent, name, line;
-	uint32_t node; /* 0: free */
 };
 
 struct stacktrie {
-	struct stacktrie_node *slots;
-	size_t count, room;
-	uint32_t last; /* number of the last node */
+	struct stacktrie_node *nodes; /* by number of the index */
+	size_t room;
+	struct intern index;
+	uint32_t before; /* nodes that were forgotten: a node is before + its number + 1 */
 	size_t most; /* nodes; at this number it starts again, with new numbers */
 	size_t depth_most; /* innermost frames kept of a stack */
 };
@@ -25,8 +26,8 @@ struct stacktrie {
 void stacktrie_init(struct stacktrie *trie, size_t most);
 /* Call it once before each sample. */
 void stacktrie_begin(struct stacktrie *trie);
-/* The node of the thread's innermost frame; 0: no frames, or out of memory. */ uint32_t
-stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread);
+/* The node of the thread's innermost frame; 0: no frames, or out of memory. */
+uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread);
 void stacktrie_fini(struct stacktrie *trie);
 
 #endif

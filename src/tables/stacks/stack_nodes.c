@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "tables/scan/dictionary.h"
 
 #define READ_ROWS 4096u
@@ -37,38 +38,13 @@ uint32_t stack_nodes_name(const struct store_process *process, uint32_t name)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-static size_t stack_nodes_place_of(const struct stack_nodes *callers, uint32_t name, uint32_t line)
+/* Label 0 stands for none and is not in the index, so a label has its number there + 1. */
+static bool same_label(const void *labels, uint32_t number, const void *wanted)
 {
-	uint64_t hash = ((uint64_t)name << 32 | line) * 0x9e3779b97f4a7c15ull;
-	size_t at = (size_t)(hash >> 24);
+	const struct stack_nodes_label *a = (const struct stack_nodes_label *)labels + number + 1;
+	const struct stack_nodes_label *b = wanted;
 
-	for (;; at++) {
-		uint32_t label = callers->slots[at & (callers->slot_count - 1)];
-
-		if (!label ||
-		    (callers->labels[label].name == name && callers->labels[label].line == line))
-			return at & (callers->slot_count - 1);
-	}
-}
-
-static bool make_slots(struct stack_nodes *callers)
-{
-	size_t count = callers->slot_count ? 2 * callers->slot_count : 1024;
-	uint32_t *old = callers->slots;
-
-	if (callers->slot_count && callers->label_count < callers->slot_count / 2)
-		return true;
-	callers->slots = calloc(count, sizeof(*callers->slots));
-	if (!callers->slots) {
-		callers->slots = old;
-		return false;
-	}
-	callers->slot_count = count;
-	for (uint32_t i = 1; i < callers->label_count; i++)
-		callers->slots[stack_nodes_place_of(callers, callers->labels[i].name,
-						    callers->labels[i].line)] = i;
-	free(old);
-	return true;
+	return a->name == b->name && a->line == b->line;
 }
 
 /* Long texts are kept by us, and rows point to them: a thousand samples of a stack share its
@@ -90,6 +66,12 @@ static bool stack_nodes_set_text(duckdb_string_t *out, const char *text, size_t 
 	memcpy(out->value.pointer.prefix, text, sizeof(out->value.pointer.prefix));
 	out->value.pointer.ptr = own;
 	return true;
+}
+
+static void free_label(const struct stack_nodes_label *label)
+{
+	if (label->text.value.inlined.length > sizeof(label->text.value.inlined.inlined))
+		free(label->text.value.pointer.ptr);
 }
 
 static void stack_nodes_add_function(struct buf *text, const struct store_name *name)
@@ -134,28 +116,24 @@ static bool stack_nodes_describe(struct stack_nodes_label *label, const struct s
 static uint32_t label_of(struct stack_nodes *callers, const struct recording *recording,
 			 uint32_t name, uint32_t line)
 {
-	size_t at;
+	struct stack_nodes_label label = { .name = name, .line = line };
+	uint64_t hash = intern_hash_number(0, (uint64_t)name << 32 | line);
+	uint32_t number = intern_find(&callers->label_index, hash, same_label, callers->labels,
+				      &label);
 
-	if (!make_slots(callers))
+	if (number != INTERN_NONE)
+		return number + 1;
+	if (!grow((void **)&callers->labels, &callers->label_room, callers->label_count,
+		  sizeof(label)) ||
+	    !stack_nodes_describe(&label, callers, recording))
 		return 0;
-	at = stack_nodes_place_of(callers, name, line);
-	if (callers->slots[at])
-		return callers->slots[at];
-	if (callers->label_count == callers->label_room) {
-		size_t room = callers->label_room ? 2 * callers->label_room : 256;
-		struct stack_nodes_label *larger = realloc(callers->labels, room * sizeof(*larger));
-
-		if (!larger)
-			return 0;
-		callers->labels = larger;
-		callers->label_room = room;
+	number = intern_add(&callers->label_index, hash);
+	if (number == INTERN_NONE) {
+		free_label(&label);
+		return 0;
 	}
-	callers->labels[callers->label_count] = (struct stack_nodes_label){ .name = name,
-									    .line = line };
-	if (!stack_nodes_describe(&callers->labels[callers->label_count], callers, recording))
-		return 0;
-	callers->slots[at] = (uint32_t)callers->label_count;
-	return (uint32_t)callers->label_count++;
+	callers->labels[callers->label_count++] = label;
+	return number + 1;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -287,15 +265,11 @@ static void destroy(struct stack_nodes *callers)
 {
 	for (size_t i = 0; i < callers->tree_count; i++)
 		free(callers->trees[i].nodes);
-	for (size_t i = 1; i < callers->label_count; i++) {
-		const duckdb_string_t *text = &callers->labels[i].text;
-
-		if (text->value.inlined.length > sizeof(text->value.inlined.inlined))
-			free(text->value.pointer.ptr);
-	}
+	for (size_t i = 1; i < callers->label_count; i++)
+		free_label(&callers->labels[i]);
 	free(callers->trees);
 	free(callers->labels);
-	free(callers->slots);
+	intern_fini(&callers->label_index);
 	free(callers);
 }
 

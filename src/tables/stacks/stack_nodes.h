@@ -10,6 +10,7 @@
 #ifndef KYMO_TABLES_STACKS_STACK_NODES_H
 #define KYMO_TABLES_STACKS_STACK_NODES_H
 
+#include "base/intern.h"
 #include "tables/scan/meta.h"
 #include "tables/session.h"
 
@@ -38,8 +39,7 @@ struct stack_nodes {
 	size_t tree_count;
 	struct stack_nodes_label *labels; /* [0] is none */
 	size_t label_count, label_room;
-	uint32_t *slots; /* labels by hash */
-	size_t slot_count;
+	struct intern label_index; /* of labels + 1 */
 };
 
 /* Those of the session's recording, made at the first call; NULL: no memory. Any thread. */
