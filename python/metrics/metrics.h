@@ -24,7 +24,7 @@
 
 #include <kymo/kymo.h>
 
-#include "base/format.h"
+#include "base/hist.h"
 
 /* ---- clock.c ------------------------------------------------------------------------------ */
 

@@ -56,7 +56,7 @@ void series_add(struct series *series, uint64_t start, uint64_t duration, struct
 	series->sum += duration;
 	series->square += (unsigned __int128)duration * duration;
 	series->last = duration;
-	series->histogram[kymo_hist_bucket(duration)]++;
+	series->histogram[hist_bucket(duration)]++;
 	batches_add(&series->batches, (double)duration);
 	if (parent) {
 		series_current(parent);
@@ -127,22 +127,14 @@ int series_settle(struct series *series, bool wait)
 
 /* ---- what it comes to ---------------------------------------------------------------------- */
 
-/* Linear inside the bucket, and never outside of what was seen: as trace.regions has it. */
-static double series_quantile(const struct series *series, double share)
+/* In ms. Whole ns, as trace.regions has it; min and max need not be whole. */
+static double series_quantile(const struct series *series, double share, double ms_per_tick)
 {
-	double wanted = share * (double)series->count, before = 0, start, end, at;
-	uint32_t bucket = 0;
+	double min = (double)series->min * ms_per_tick, max = (double)series->max * ms_per_tick;
+	int64_t ns = hist_quantile(series->histogram, share, ms_per_tick * 1e6,
+				   (int64_t)(min * 1e6 + 0.5), (int64_t)(max * 1e6 + 0.5));
 
-	while (bucket < KYMO_HIST_BUCKETS - 1 &&
-	       before + (double)series->histogram[bucket] < wanted)
-		before += (double)series->histogram[bucket++];
-	start = (double)kymo_hist_start(bucket);
-	end = bucket < KYMO_HIST_BUCKETS - 1 ? (double)kymo_hist_start(bucket + 1)
-					     : (double)series->max;
-	at = start;
-	if (series->histogram[bucket])
-		at += (end - start) * (wanted - before) / (double)series->histogram[bucket];
-	return fmin(fmax(at, (double)series->min), (double)series->max);
+	return ns < 0 ? 0 : fmin(fmax((double)ns * 1e-6, min), max);
 }
 
 static double deviation(const struct series *series)
@@ -158,19 +150,18 @@ PyObject *series_stats(struct series *series)
 	double scale = metrics_ms_per_tick(), count = (double)series->count;
 	uint64_t child = series->child < series->sum ? series->child : series->sum;
 
-	return Py_BuildValue("{sK sd sd sd sd sd sd sd sd sd sd sK sK sd}", "count",
-			     (unsigned long long)series->count, "mean",
-			     count > 0 ? (double)series->sum / count * scale : 0.0, "std",
-			     count > 0 ? deviation(series) * scale : 0.0, "min",
-			     (double)series->min * scale, "max", (double)series->max * scale, "p50",
-			     count > 0 ? series_quantile(series, 0.5) * scale : 0.0, "p90",
-			     count > 0 ? series_quantile(series, 0.9) * scale : 0.0, "p99",
-			     count > 0 ? series_quantile(series, 0.99) * scale : 0.0, "last",
-			     (double)series->last * scale, "total", (double)series->sum * scale,
-			     "self", (double)(series->sum - child) * scale, "on_device",
-			     (unsigned long long)series->on_device, "top_count",
-			     (unsigned long long)series->top_count, "top_total",
-			     (double)series->top_sum * scale);
+	return Py_BuildValue(
+		"{sK sd sd sd sd sd sd sd sd sd sd sK sK sd}", "count",
+		(unsigned long long)series->count, "mean",
+		count > 0 ? (double)series->sum / count * scale : 0.0, "std",
+		count > 0 ? deviation(series) * scale : 0.0, "min", (double)series->min * scale,
+		"max", (double)series->max * scale, "p50", series_quantile(series, 0.5, scale),
+		"p90", series_quantile(series, 0.9, scale), "p99",
+		series_quantile(series, 0.99, scale), "last", (double)series->last * scale, "total",
+		(double)series->sum * scale, "self", (double)(series->sum - child) * scale,
+		"on_device", (unsigned long long)series->on_device, "top_count",
+		(unsigned long long)series->top_count, "top_total",
+		(double)series->top_sum * scale);
 }
 
 /* ---- the object ---------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@
 
 #include <stdint.h>
 
-#include "base/format.h"
+#include "base/hist.h"
 
 /* Child time of a row that ends at this depth. child_at has KYMO_CHILD_DEPTHS + 2 entries. All time
    of deeper rows counts as child time: the row at the last depth already has it, so the sum of self
@@ -75,7 +75,7 @@ static inline void fold_resume(struct kymo_totals_slot *slot, uint64_t *histogra
 	if (half->upto > row)
 		return;
 	if (histogram && !fold_is_in_histogram(half, histogram, histogram_upto, row))
-		histogram[kymo_hist_bucket(ticks)]++;
+		histogram[hist_bucket(ticks)]++;
 	if (!half->count || ticks < half->min_ticks)
 		half->min_ticks = ticks;
 	if (!half->count || ticks > half->max_ticks)

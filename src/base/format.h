@@ -331,7 +331,8 @@ struct kymo_segment_head {
 
 /* ---- totals ------------------------------------------------------------------------------ */
 
-/* Log-linear histogram of durations in ticks: 8 buckets to a power of two, 0 .. 2^45 and above. */
+/* Log-linear histogram of durations in ticks (hist.h): 8 buckets to a power of two, 0 .. 2^45 and
+   above. */
 #define KYMO_HIST_BUCKETS 344u
 #define KYMO_TOTALS_WITH_HIST 256u /* the first slots have a histogram */
 #define KYMO_TOTALS_MAX 16384u
@@ -370,29 +371,6 @@ static inline uint64_t kymo_totals_slot_offset(uint32_t slot)
 		return 64u + (uint64_t)slot * KYMO_SLOT_WITH_HIST_BYTES;
 	return 64u + (uint64_t)KYMO_TOTALS_WITH_HIST * KYMO_SLOT_WITH_HIST_BYTES +
 	       (uint64_t)(slot - KYMO_TOTALS_WITH_HIST) * KYMO_SLOT_BYTES;
-}
-
-/* The bits of a double are the exponent followed by the bits after the leading one. Rounding
-   affects only durations above 2^53, which are in the last bucket. (BSR is microcoded on AMD and
-   costs three times as much.) */
-static inline uint32_t kymo_hist_bucket(uint64_t ticks)
-{
-	double real = (double)(int64_t)ticks;
-	uint64_t bits;
-
-	__builtin_memcpy(&bits, &real, sizeof(bits));
-	bits = (bits >> 49) - (1023u + 3u) * 8u; /* 0 for a duration of 8 */
-	if (__builtin_expect(bits < KYMO_HIST_BUCKETS - 8u, 1))
-		return (uint32_t)bits + 8u;
-	return ticks < 8 ? (uint32_t)ticks : KYMO_HIST_BUCKETS - 1u;
-}
-
-/* The smallest duration of a bucket. */
-static inline uint64_t kymo_hist_start(uint32_t bucket)
-{
-	if (bucket < 8)
-		return bucket;
-	return (uint64_t)(8u + bucket % 8u) << (bucket / 8u - 1u);
 }
 
 #endif

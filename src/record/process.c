@@ -469,6 +469,8 @@ uint64_t kymo_ticks_ns(uint64_t ticks)
 
 	if (!control || !ticks)
 		return 0;
+	if (control->clock_kind == KYMO_CLOCK_MONOTONIC)
+		return ticks;
 	clock_take_pair(&now);
 	if (now.ticks <= control->pairs[0].ticks)
 		return ticks;

@@ -19,7 +19,6 @@
 struct sums {
 	uint64_t count, sum_ticks, min_ticks, max_ticks;
 	unsigned __int128 square;
-	uint64_t histogram_count;
 	uint64_t histogram[KYMO_HIST_BUCKETS];
 };
 
@@ -126,10 +125,8 @@ static void region_totals_add_part(struct sums *sums, const struct part *part)
 	sums->count += half->count;
 	sums->sum_ticks += half->sum_ticks;
 	sums->square += (unsigned __int128)half->square_high << 64 | half->square_low;
-	for (uint32_t i = 0; part->has_histogram && i < KYMO_HIST_BUCKETS; i++) {
+	for (uint32_t i = 0; part->has_histogram && i < KYMO_HIST_BUCKETS; i++)
 		sums->histogram[i] += part->histogram[i];
-		sums->histogram_count += part->histogram[i];
-	}
 }
 
 static uint64_t count_open(const struct kymo_open_stack *open, uint32_t id)
@@ -179,23 +176,14 @@ static double root(double value)
 	return guess;
 }
 
-/* Linear inside the bucket, and never outside of what was seen: as trace.regions has it. */
-static double quantile_ticks(const struct sums *sums, double quantile)
+/* 0: no histogram is kept. */
+static uint64_t quantile_ns(const struct sums *sums, double share, double scale,
+			    const struct kymo_totals *about)
 {
-	double wanted = quantile * (double)sums->histogram_count, before = 0, start, end, at;
-	uint32_t bucket = 0;
+	int64_t ns = hist_quantile(sums->histogram, share, scale, (int64_t)about->min_ns,
+				   (int64_t)about->max_ns);
 
-	while (bucket < KYMO_HIST_BUCKETS - 1 && before + (double)sums->histogram[bucket] < wanted)
-		before += (double)sums->histogram[bucket++];
-	start = (double)kymo_hist_start(bucket);
-	end = bucket < KYMO_HIST_BUCKETS - 1 ? (double)kymo_hist_start(bucket + 1)
-					     : (double)sums->max_ticks;
-	at = start;
-	if (sums->histogram[bucket])
-		at += (end - start) * (wanted - before) / (double)sums->histogram[bucket];
-	if (at < (double)sums->min_ticks)
-		return (double)sums->min_ticks;
-	return at < (double)sums->max_ticks ? at : (double)sums->max_ticks;
+	return ns > 0 ? (uint64_t)ns : 0;
 }
 
 static void to_ns(const struct sums *sums, struct kymo_totals *out)
@@ -210,10 +198,8 @@ static void to_ns(const struct sums *sums, struct kymo_totals *out)
 	out->max_ns = (uint64_t)((double)sums->max_ticks * scale);
 	out->mean_ns = mean * scale;
 	out->stddev_ns = sums->count > 1 ? root(spread / (count - 1)) * scale : 0;
-	if (sums->histogram_count) {
-		out->p50_ns = (uint64_t)(quantile_ticks(sums, 0.5) * scale);
-		out->p99_ns = (uint64_t)(quantile_ticks(sums, 0.99) * scale);
-	}
+	out->p50_ns = quantile_ns(sums, 0.5, scale, out);
+	out->p99_ns = quantile_ns(sums, 0.99, scale, out);
 }
 
 int kymo_region_totals(const struct kymo_region *region, struct kymo_totals *out)

@@ -170,7 +170,7 @@ static inline void fold_row(struct kymo__sums *sums, uint64_t ticks, uint64_t ch
 	if (KYMO__UNLIKELY(ticks > sums->max_ticks))
 		sums->max_ticks = ticks;
 	if (KYMO__LIKELY(sums->histogram != NULL))
-		sums->histogram[kymo_hist_bucket(ticks)]++;
+		sums->histogram[hist_bucket(ticks)]++;
 }
 
 /* A run of rows of one name, from `row` on: their sums stay in registers. Returns how many they

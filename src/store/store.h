@@ -38,6 +38,10 @@ struct store_clock {
 int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks);
 /* A duration; saturates at INT64_MAX. */
 int64_t store_clock_span_ns(const struct store_clock *clock, uint64_t ticks);
+static inline double store_clock_tick_ns(const struct store_clock *clock)
+{
+	return (double)clock->mult / 4294967296.0;
+}
 
 /* Names of all processes in one list, without duplicates, valid UTF-8 (bad bytes replaced,
    NUL-ended). Index 0 is the empty name. */

@@ -330,7 +330,7 @@ static inline void handmade_expected(uint64_t upto, struct handmade_sums sums[4]
 		/* Rows come as inner, middle, outer: a row's child is the one before it, unless it
 		   is the innermost. */
 		sum->child += n % 3 ? handmade_row(n - 1).duration_ticks : 0;
-		sum->histogram[kymo_hist_bucket(row.duration_ticks)]++;
+		sum->histogram[hist_bucket(row.duration_ticks)]++;
 	}
 }
 

@@ -1,6 +1,7 @@
 // Zones that a report holds. Columns are decoded from byte planes. Tiles are cut from them on demand, by the same rule
 // as on the server: a bucket is 2^level ns; zones shorter than a bucket are merged with their neighbours.
 import { completed, TILE_BUCKETS, tileSpan, unitOf } from "./document.js";
+import { quantiles } from "./hist.js";
 
 /** @import { ColumnHeader, Direction, Lane, Meta, Name, NameStats, Range, RangePart } from "./types.js" */
 /** @import { Region, Source, Tile, TileRow, Zone } from "./types.js" */
@@ -26,18 +27,6 @@ function unbase64(text) {
 async function inflate(packed) {
 	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-/**
- * The value below which a share `q` lies, interpolated as quantile_cont of DuckDB does.
- * @param {Float64Array} sorted
- * @param {number} q
- */
-function quantileOf(sorted, q) {
-	const at = q * (sorted.length - 1);
-	const low = Math.floor(at);
-	const next = sorted[Math.min(low + 1, sorted.length - 1)];
-	return sorted[low] + (at - low) * (next - sorted[low]);
 }
 
 /** The zones of one row of a track, sorted by start. */
@@ -307,14 +296,17 @@ export class FlameTree {
 }
 
 /** @param {Float64Array} sorted durations */
-const statsOf = (sorted) => ({
-	count: sorted.length,
-	total: sorted.reduce((a, b) => a + b, 0),
-	p50: quantileOf(sorted, 0.5),
-	p99: quantileOf(sorted, 0.99),
-	min: sorted[0],
-	max: sorted[sorted.length - 1],
-});
+const statsOf = (sorted) => {
+	const [p50, p99] = quantiles(sorted, [0.5, 0.99]);
+	return {
+		count: sorted.length,
+		total: sorted.reduce((a, b) => a + b, 0),
+		p50: p50 ?? NaN,
+		p99: p99 ?? NaN,
+		min: sorted[0],
+		max: sorted[sorted.length - 1],
+	};
+};
 
 /** Totals of regions in a range, by name and source. */
 class RegionTotals {
@@ -358,10 +350,8 @@ class RegionTotals {
 			.map(({ durations, ...region }) => {
 				if (!durations.length)
 					return region;
-				const sorted = Float64Array.from(durations).sort();
-				const { min, max, p50, p99 } = statsOf(sorted);
-				const p90 = quantileOf(sorted, 0.9);
-				return { ...region, min_ns: min, max_ns: max, p50_ns: p50, p90_ns: p90, p99_ns: p99 };
+				const [min_ns, p50_ns, p90_ns, p99_ns, max_ns] = quantiles(durations, [0, 0.5, 0.9, 0.99, 1]);
+				return { ...region, min_ns, max_ns, p50_ns, p90_ns, p99_ns };
 			})
 			.sort((a, b) => b.self_ns - a.self_ns);
 	}

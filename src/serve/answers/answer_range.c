@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format.h"
+#include "base/hist.h"
 #include "serve/serve_inside.h"
 #include "views/report/blocks.h"
 #include "views/verdicts/facts.h"
 #include "views/query/json.h"
 
 #define REGIONS_MOST 500
-#define HISTOGRAMS_MOST 16384 /* regions beyond have no quantiles */
+#define HISTOGRAMS_MOST 16384 /* 45 MB; regions beyond have no quantiles */
 
 /* All names of one text and source. */
 struct region {
@@ -22,7 +22,8 @@ struct region {
 	uint64_t count;
 	double self_ns, total_ns; /* of what lies in the stretch */
 	int64_t least_ns, most_ns; /* whole durations */
-	uint32_t *histogram; /* of these; NULL: none */
+	uint64_t *histogram; /* of these, in ticks of the first one's clock; NULL: none */
+	const struct store_clock *clock;
 };
 
 struct ranging {
@@ -97,18 +98,21 @@ static bool make_regions(struct ranging *to)
 }
 
 static void answer_range_add_duration(struct ranging *to, struct region *region,
-				      int64_t duration_ns)
+				      const struct store_clock *clock, uint64_t ticks)
 {
+	int64_t duration_ns = store_clock_span_ns(clock, ticks);
+
 	if (!region->count || duration_ns < region->least_ns)
 		region->least_ns = duration_ns;
 	if (duration_ns > region->most_ns)
 		region->most_ns = duration_ns;
 	if (!region->count++ && to->histogram_count < HISTOGRAMS_MOST) {
+		region->clock = clock;
 		region->histogram = calloc(KYMO_HIST_BUCKETS, sizeof(*region->histogram));
 		to->histogram_count += region->histogram != NULL;
 	}
 	if (region->histogram)
-		region->histogram[kymo_hist_bucket((uint64_t)duration_ns)]++;
+		region->histogram[hist_bucket(ticks)]++;
 }
 
 /* The region of the zone of `above` that holds t, whose place is at *at or behind; NULL: none
@@ -132,6 +136,7 @@ static struct region *holder(struct ranging *to, const struct zoneindex_track *a
 static uint64_t answer_range_add_track(struct ranging *to, const struct zoneindex_track *track,
 				       const struct zoneindex_track *above)
 {
+	const struct store_clock *clock = &to->index->clocks[to->index->lanes[track->lane].clock];
 	uint32_t at = above ? zoneindex_first(to->index, above, to->from_ns) : 0;
 	uint64_t count = 0;
 
@@ -143,7 +148,7 @@ static uint64_t answer_range_add_track(struct ranging *to, const struct zoneinde
 
 		if (zone.start_ns >= to->to_ns)
 			break;
-		answer_range_add_duration(to, region, zone.end_ns - zone.start_ns);
+		answer_range_add_duration(to, region, clock, track->duration[i]);
 		region->total_ns += (double)(until - from);
 		region->self_ns += (double)(until - from);
 		outer = holder(to, above, &at, from + (until - from) / 2);
@@ -188,22 +193,6 @@ static int answer_range_by_self(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* Within its bucket by rank, and never beyond what there was. */
-static int64_t answer_range_quantile(const struct region *region, double share)
-{
-	double wanted = share * (double)region->count, seen = 0, inside, ns;
-	uint32_t bucket = 0;
-
-	while (bucket < KYMO_HIST_BUCKETS - 1 && seen + region->histogram[bucket] < wanted)
-		seen += region->histogram[bucket++];
-	inside = region->histogram[bucket] ? (wanted - seen) / region->histogram[bucket] : 0;
-	ns = (double)kymo_hist_start(bucket) +
-	     inside * (double)(kymo_hist_start(bucket + 1) - kymo_hist_start(bucket));
-	if (ns > (double)region->most_ns)
-		return region->most_ns;
-	return ns < (double)region->least_ns ? region->least_ns : (int64_t)ns;
-}
-
 static void add_quantiles(struct buf *out, const struct region *region)
 {
 	static const struct {
@@ -214,7 +203,9 @@ static void add_quantiles(struct buf *out, const struct region *region)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (region->histogram)
 			buf_print(out, ",\"%s\":%" PRId64, all[i].key,
-				  answer_range_quantile(region, all[i].share));
+				  hist_quantile(region->histogram, all[i].share,
+						store_clock_tick_ns(region->clock),
+						region->least_ns, region->most_ns));
 		else
 			buf_print(out, ",\"%s\":null", all[i].key);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hist.h"
 #include "base/schema.h"
 
 /* One contribution: totals of a stream, or a zone that is open. */
@@ -30,7 +31,6 @@ struct region {
 	int64_t total_ns, child_ns, min_ns, max_ns;
 	long double sum_ns, square_ns;
 	uint64_t histogram[KYMO_HIST_BUCKETS];
-	uint64_t histogram_count;
 };
 
 static size_t parts_room(const struct recording *recording)
@@ -132,36 +132,8 @@ static void region_add(struct region *region, const struct store_total *total,
 					  store_clock_span_ns(clock, total->child_ticks));
 	region->sum_ns += (long double)total->sum_ticks * scale;
 	region->square_ns += (long double)total->square_ticks * scale * scale;
-	for (uint32_t i = 0; total->histogram && i < KYMO_HIST_BUCKETS; i++) {
+	for (uint32_t i = 0; total->histogram && i < KYMO_HIST_BUCKETS; i++)
 		region->histogram[i] += total->histogram[i];
-		region->histogram_count += total->histogram[i];
-	}
-}
-
-static double regions_bucket_end(const struct region *region, uint32_t bucket, double scale)
-{
-	/* The last one has no end of its own. */
-	if (bucket == KYMO_HIST_BUCKETS - 1)
-		return (double)region->max_ns;
-	return (double)kymo_hist_start(bucket + 1) * scale;
-}
-
-/* Linear inside the bucket, and never outside of what was seen. */
-static double regions_quantile_ns(const struct region *region, double quantile)
-{
-	double scale = (double)region->process->clock.mult / 4294967296.0;
-	double wanted = quantile * (double)region->histogram_count, before = 0, start, end, at;
-	uint32_t bucket = 0;
-
-	while (bucket < KYMO_HIST_BUCKETS - 1 &&
-	       before + (double)region->histogram[bucket] < wanted)
-		before += (double)region->histogram[bucket++];
-	start = (double)kymo_hist_start(bucket) * scale;
-	end = regions_bucket_end(region, bucket, scale);
-	at = start;
-	if (region->histogram[bucket])
-		at += (end - start) * (wanted - before) / (double)region->histogram[bucket];
-	return fmin(fmax(at, (double)region->min_ns), (double)region->max_ns);
 }
 
 static double deviation_ns(const struct region *region)
@@ -183,7 +155,7 @@ static double cost_ns(const struct store_process *process, uint32_t source)
 			 : source < sources	 ? control->source_cost_ticks[source]
 						 : 0;
 
-	return (double)ticks * (double)process->clock.mult / 4294967296.0;
+	return (double)ticks * store_clock_tick_ns(&process->clock);
 }
 
 enum {
@@ -211,7 +183,7 @@ static void region_times(const struct region *region, struct meta_cell *row)
 {
 	static const struct {
 		int column;
-		double quantile;
+		double share;
 	} quantiles[] = { { P50, 0.5 }, { P90, 0.9 }, { P99, 0.99 } };
 
 	meta_number(&row[MIN], region->min_ns);
@@ -219,10 +191,14 @@ static void region_times(const struct region *region, struct meta_cell *row)
 	meta_tenths(&row[MEAN], (double)(region->sum_ns / (long double)region->count));
 	if (region->count > 1)
 		meta_tenths(&row[STDDEV], deviation_ns(region));
-	for (size_t i = 0; region->histogram_count && i < sizeof(quantiles) / sizeof(quantiles[0]);
-	     i++)
-		meta_number(&row[quantiles[i].column],
-			    llround(regions_quantile_ns(region, quantiles[i].quantile)));
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+		int64_t ns = hist_quantile(region->histogram, quantiles[i].share,
+					   store_clock_tick_ns(&region->process->clock),
+					   region->min_ns, region->max_ns);
+
+		if (ns >= 0)
+			meta_number(&row[quantiles[i].column], ns);
+	}
 	/* A device's is that of an operation, which is more than that of a wait. */
 	if (region->name->source != KYMO_SOURCE_DEVICE &&
 	    cost_ns(region->process, region->name->source) > 0)

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/buf.h"
+#include "base/hist.h"
 #include "base/schema.h"
 #include "views/query/rows.h"
 
@@ -192,7 +193,8 @@ struct region_sum {
 	uint32_t name;
 	uint64_t count;
 	double self_ns, total_ns;
-	uint64_t *histogram; /* in ticks of the first process that had it */
+	int64_t min_ns, max_ns;
+	uint64_t *histogram; /* in ticks of the first process that had one; NULL: none */
 	const struct store_clock *clock;
 };
 
@@ -200,31 +202,32 @@ static void add_total(struct region_sum *sum, const struct store_total *total,
 		      const struct store_clock *clock)
 {
 	double total_ns = (double)store_clock_span_ns(clock, total->sum_ticks);
+	int64_t min_ns = store_clock_span_ns(clock, total->min_ticks);
+	int64_t max_ns = store_clock_span_ns(clock, total->max_ticks);
 
+	if (!total->count)
+		return;
+	sum->min_ns = !sum->count || min_ns < sum->min_ns ? min_ns : sum->min_ns;
+	sum->max_ns = max_ns > sum->max_ns ? max_ns : sum->max_ns;
 	sum->count += total->count;
 	sum->total_ns += total_ns;
 	sum->self_ns += total_ns - (double)store_clock_span_ns(clock, total->child_ticks);
-	sum->clock = clock;
 	if (!total->histogram)
 		return;
-	if (!sum->histogram)
+	if (!sum->histogram) {
 		sum->histogram = calloc(KYMO_HIST_BUCKETS, sizeof(*sum->histogram));
+		sum->clock = clock;
+	}
 	for (size_t i = 0; sum->histogram && i < KYMO_HIST_BUCKETS; i++)
 		sum->histogram[i] += total->histogram[i];
 }
 
 static double facts_quantile_ns(const struct region_sum *sum, double share)
 {
-	uint64_t all = 0, seen = 0;
-
-	for (size_t i = 0; sum->histogram && i < KYMO_HIST_BUCKETS; i++)
-		all += sum->histogram[i];
-	for (uint32_t i = 0; all && i < KYMO_HIST_BUCKETS; i++) {
-		seen += sum->histogram[i];
-		if ((double)seen >= share * (double)all)
-			return (double)store_clock_span_ns(sum->clock, kymo_hist_start(i));
-	}
-	return -1;
+	if (!sum->histogram)
+		return -1;
+	return (double)hist_quantile(sum->histogram, share, store_clock_tick_ns(sum->clock),
+				     sum->min_ns, sum->max_ns);
 }
 
 static int facts_by_self(const void *a, const void *b)

@@ -104,7 +104,7 @@ static void fold(struct live_processes *live, uint64_t upto)
 		sum->min_ticks = !sum->count || ticks < sum->min_ticks ? ticks : sum->min_ticks;
 		sum->max_ticks = ticks > sum->max_ticks ? ticks : sum->max_ticks;
 		sum->count++;
-		put(&histogram[kymo_hist_bucket(ticks)], histogram[kymo_hist_bucket(ticks)] + 1);
+		put(&histogram[hist_bucket(ticks)], histogram[hist_bucket(ticks)] + 1);
 		kymo__store_release(&stream->histogram_upto, n + 1);
 	}
 	for (uint32_t name = 1; name < 4; name++) {

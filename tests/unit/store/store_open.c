@@ -229,8 +229,8 @@ static void fold_until_death(struct kymo_stream_head *head, char *totals, uint64
 		sum->max_ticks = row.duration_ticks > sum->max_ticks ? row.duration_ticks
 								     : sum->max_ticks;
 		sum->count++;
-		STORE(histogram[kymo_hist_bucket(row.duration_ticks)],
-		      histogram[kymo_hist_bucket(row.duration_ticks)] + 1);
+		STORE(histogram[hist_bucket(row.duration_ticks)],
+		      histogram[hist_bucket(row.duration_ticks)] + 1);
 		STORE(live->histogram_upto, n + 1);
 	}
 	for (uint32_t i = 0; i < 3; i++) {
