@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/grow.h"
 #include "base/schema.h"
 #include "serve/feed_sql.h"
 
@@ -31,38 +32,22 @@ struct feed_stream {
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-static bool fill_map(uint32_t **map, size_t *count, size_t wanted)
-{
-	uint32_t *grown;
-
-	if (wanted <= *count)
-		return true;
-	grown = realloc(*map, wanted * sizeof(*grown));
-	if (!grown)
-		return false;
-	memset(grown + *count, 0, (wanted - *count) * sizeof(*grown));
-	*map = grown;
-	*count = wanted;
-	return true;
-}
-
 static struct feed_process *feed_add_process(struct feed *feed, const struct store_process *process)
 {
-	struct feed_process *list = realloc(feed->processes,
-					    (feed->process_count + 1) * sizeof(*list));
 	int64_t clock;
 
-	if (!list)
+	if (!grow_short((void **)&feed->processes, feed->process_count, sizeof(*feed->processes)))
 		return NULL;
-	feed->processes = list;
 	clock = zoneindex_clock(&feed->index, &process->clock);
 	if (clock < 0)
 		return NULL;
-	list[feed->process_count] = (struct feed_process){ .pid = process->pid,
-							   .starttime = process->control.starttime,
-							   .clock = (uint32_t)clock,
-							   .told = process->clock };
-	return &list[feed->process_count++];
+	feed->processes[feed->process_count] = (struct feed_process){
+		.pid = process->pid,
+		.starttime = process->control.starttime,
+		.clock = (uint32_t)clock,
+		.told = process->clock
+	};
+	return &feed->processes[feed->process_count++];
 }
 
 /* How far the newest time would be told from where it was told until now. */
@@ -86,8 +71,11 @@ static int64_t find_process(struct feed *feed, const struct store_process *proce
 			found = &feed->processes[i];
 	if (!found)
 		found = feed_add_process(feed, process);
-	if (!found || !fill_map(&found->lane_of, &found->lane_count, process->thread_count) ||
-	    !fill_map(&found->name_of, &found->name_count, process->name_count))
+	if (!found ||
+	    !grow_zeroed((void **)&found->lane_of, &found->lane_count, process->thread_count,
+			 sizeof(*found->lane_of)) ||
+	    !grow_zeroed((void **)&found->name_of, &found->name_count, process->name_count,
+			 sizeof(*found->name_of)))
 		return -1;
 	feed->gen += has_moved(feed, &found->told, &process->clock);
 	if (has_moved(feed, &found->told, &process->clock))
@@ -254,17 +242,13 @@ static int take_chunk(const struct look *look, const struct store_stream *stream
 
 static struct feed_stream *find_stream(struct feed *feed, uint32_t process, uint32_t id)
 {
-	struct feed_stream *list;
-
 	for (size_t i = 0; i < feed->stream_count; i++)
 		if (feed->streams[i].process == process && feed->streams[i].id == id)
 			return &feed->streams[i];
-	list = realloc(feed->streams, (feed->stream_count + 1) * sizeof(*list));
-	if (!list)
+	if (!grow_short((void **)&feed->streams, feed->stream_count, sizeof(*feed->streams)))
 		return NULL;
-	feed->streams = list;
-	list[feed->stream_count] = (struct feed_stream){ .process = process, .id = id };
-	return &list[feed->stream_count++];
+	feed->streams[feed->stream_count] = (struct feed_stream){ .process = process, .id = id };
+	return &feed->streams[feed->stream_count++];
 }
 
 static int take_stream(struct feed *feed, const struct recording *recording,
@@ -305,12 +289,7 @@ static int feed_take_open(struct feed *feed, const struct recording *recording,
 {
 	const struct store_process *process = &recording->processes[stream->process];
 	int64_t mine = stream->open_count ? find_process(feed, process) : 0;
-	struct feed_open *list = realloc(feed->open, (feed->open_count + stream->open_count + 1) *
-							     sizeof(*list));
 
-	if (!list)
-		return -ENOMEM;
-	feed->open = list;
 	if (mine < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < stream->open_count; i++) {
@@ -319,14 +298,16 @@ static int feed_take_open(struct feed *feed, const struct recording *recording,
 					    local_thread(process, zone->thread));
 		int64_t name = feed_intern(feed, &recording->names[zone->name]);
 
-		if (lane >= 0 && name >= 0)
-			list[feed->open_count++] = (struct feed_open){
-				.lane = (uint32_t)lane,
-				.row = zone->depth < ZONEINDEX_ROWS ? zone->depth
-								    : ZONEINDEX_ROWS - 1,
-				.name = (uint32_t)name,
-				.start_ns = zone->start_ns
-			};
+		if (lane < 0 || name < 0)
+			continue;
+		if (!grow_short((void **)&feed->open, feed->open_count, sizeof(*feed->open)))
+			return -ENOMEM;
+		feed->open[feed->open_count++] = (struct feed_open){
+			.lane = (uint32_t)lane,
+			.row = zone->depth < ZONEINDEX_ROWS ? zone->depth : ZONEINDEX_ROWS - 1,
+			.name = (uint32_t)name,
+			.start_ns = zone->start_ns
+		};
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "views/report/devices.h"
 #include "views/query/rows.h"
 
@@ -85,12 +86,9 @@ static int64_t feed_sql_name_of(struct taking *taking, const struct rows *rows)
 
 static int feed_sql_take_open(struct feed *feed, const struct feed_open *open)
 {
-	struct feed_open *list = realloc(feed->open, (feed->open_count + 1) * sizeof(*list));
-
-	if (!list)
+	if (!grow_short((void **)&feed->open, feed->open_count, sizeof(*feed->open)))
 		return -ENOMEM;
-	feed->open = list;
-	list[feed->open_count++] = *open;
+	feed->open[feed->open_count++] = *open;
 	return 0;
 }
 

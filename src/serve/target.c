@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "store/discover.h"
 #include "views/query/json.h"
 
@@ -56,15 +57,12 @@ static bool target_is_ours(const char *path)
 
 static struct target *target_add(struct targets *targets, const char *id)
 {
-	struct target **list;
 	struct target *target;
 
-	if (targets->count == TARGETS_MOST)
+	if (targets->count == TARGETS_MOST ||
+	    !grow_short((void **)&targets->list, targets->count, sizeof(*targets->list)))
 		return NULL;
-	list = realloc(targets->list, (targets->count + 1) * sizeof(struct target *));
-	target = list ? calloc(1, sizeof(*target)) : NULL;
-	if (list)
-		targets->list = list;
+	target = calloc(1, sizeof(*target));
 	if (!target)
 		return NULL;
 	target->of = targets;
@@ -72,7 +70,7 @@ static struct target *target_add(struct targets *targets, const char *id)
 	pthread_mutex_init(&target->look_lock, NULL);
 	pthread_mutex_init(&target->run_lock, NULL);
 	pthread_rwlock_init(&target->feed_lock, NULL);
-	list[targets->count++] = target;
+	targets->list[targets->count++] = target;
 	return target;
 }
 

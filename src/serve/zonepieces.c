@@ -2,6 +2,7 @@
    zones. */
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "serve/zoneindex.h"
 
 #define BLOCK 16u
@@ -148,17 +149,9 @@ struct zoneindex_piece zoneindex_zone(const struct zoneindex *index,
 
 static void zonepieces_emit(struct zoneindex_pieces *out, const struct zoneindex_piece *piece)
 {
-	size_t more = out->room ? out->room * 2 : 1024;
-	struct zoneindex_piece *list;
-
-	if (out->count == out->room) {
-		list = realloc(out->list, more * sizeof(*list));
-		if (!list) {
-			out->failed = true;
-			return;
-		}
-		out->list = list;
-		out->room = more;
+	if (!grow((void **)&out->list, &out->room, out->count, sizeof(*out->list))) {
+		out->failed = true;
+		return;
 	}
 	out->merged |= piece->n > 1;
 	out->list[out->count++] = *piece;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/files/paths.h"
+#include "base/grow.h"
 #include "store/alive.h"
 #include "store/recording_inside.h"
 #include "base/utf8.h"
@@ -257,17 +258,10 @@ static bool is_listed(const struct listing *listing, const char *path)
 
 static void discover_consider(struct listing *listing, const char *path)
 {
-	size_t room = listing->room ? listing->room * 2 : 32;
-	struct store_entry *entries;
-
-	if (listing->count == listing->room) {
-		entries = realloc(listing->entries, room * sizeof(*entries));
-		if (!entries) {
-			listing->failed = true;
-			return;
-		}
-		listing->entries = entries;
-		listing->room = room;
+	if (!grow((void **)&listing->entries, &listing->room, listing->count,
+		  sizeof(*listing->entries))) {
+		listing->failed = true;
+		return;
 	}
 	if (discover_inspect(path, true, &listing->entries[listing->count]) == -ENOENT ||
 	    is_listed(listing, listing->entries[listing->count].path))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/files/paths.h"
+#include "base/grow.h"
 #include "store/alive.h"
 #include "store/discover.h"
 
@@ -34,20 +35,18 @@ static void drop_earlier_life(struct live_processes *live)
 static int live_processes_add_process(struct live_processes *live, const struct run_files *source,
 				      const char *name)
 {
-	struct live_process *larger = realloc(live->processes,
-					      (live->count + 1) * sizeof(*live->processes));
 	char path[RUN_FILES_PATH_BYTES + 16];
+	struct live_process *added;
 
-	if (!larger)
+	if (!grow_short((void **)&live->processes, live->count, sizeof(*live->processes)))
 		return -ENOMEM;
-	live->processes = larger;
-	larger += live->count;
-	memset(larger, 0, sizeof(*larger));
-	snprintf(larger->name, sizeof(larger->name), "%s", name);
+	added = &live->processes[live->count];
+	memset(added, 0, sizeof(*added));
+	snprintf(added->name, sizeof(added->name), "%s", name);
 	snprintf(path, sizeof(path), "%s/control", name);
-	if (run_files_head(source, path, KYMO_MAGIC_CONTROL, &larger->control,
-			   sizeof(larger->control)) &&
-	    runs(&larger->control)) {
+	if (run_files_head(source, path, KYMO_MAGIC_CONTROL, &added->control,
+			   sizeof(added->control)) &&
+	    runs(&added->control)) {
 		live->count++;
 		drop_earlier_life(live);
 	}

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/paths.h"
+#include "base/grow.h"
 #include "store/discover.h"
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
@@ -222,15 +223,8 @@ static struct old_run *dead_runs(const char *root, size_t *out_count)
 
 		if (entry->d_name[0] == '.' || length < 0 || (size_t)length >= sizeof(path))
 			continue;
-		if (*out_count == room) {
-			struct old_run *more = realloc(runs,
-						       (room ? room * 2 : 32) * sizeof(*runs));
-
-			if (!more)
-				break;
-			runs = more;
-			room = room ? room * 2 : 32;
-		}
+		if (!grow((void **)&runs, &room, *out_count, sizeof(*runs)))
+			break;
 		*out_count += note_dead(path, &runs[*out_count]);
 	}
 	if (dir)

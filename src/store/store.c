@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/files/snapshot_format.h"
+#include "base/grow.h"
 #include "store/alive.h"
 #include "store/clockmap.h"
 #include "store/recording_inside.h"
@@ -111,7 +112,6 @@ enum store_kind store_kind(const char *path, struct kymo_error *err)
 void inside_say(struct recording *recording, const char *format, ...)
 {
 	struct inside *inside = inside_of(recording);
-	char **problems;
 	char *sentence = NULL;
 	va_list args;
 
@@ -124,10 +124,8 @@ void inside_say(struct recording *recording, const char *format, ...)
 	if (vasprintf(&sentence, format, args) < 0)
 		sentence = NULL;
 	va_end(args);
-	problems = realloc(recording->problems, (recording->problem_count + 2) * sizeof(*problems));
-	if (problems)
-		recording->problems = problems;
-	if (!problems || !sentence) {
+	if (!sentence || !grow_short((void **)&recording->problems, recording->problem_count,
+				     sizeof(*recording->problems))) {
 		free(sentence);
 		inside->no_memory = true;
 		return;
@@ -149,7 +147,9 @@ static void say_unsaid(struct recording *recording)
 	struct inside *inside = inside_of(recording);
 	char *sentence = NULL;
 
-	if (inside->unsaid && recording->problem_count &&
+	if (inside->unsaid &&
+	    grow_short((void **)&recording->problems, recording->problem_count,
+		       sizeof(*recording->problems)) &&
 	    asprintf(&sentence, "and %zu more of the same kind", inside->unsaid) >= 0)
 		recording->problems[recording->problem_count++] = sentence;
 }
@@ -157,18 +157,10 @@ static void say_unsaid(struct recording *recording)
 void *inside_grow(struct recording *recording, void *items, size_t count, size_t *room,
 		  size_t item_bytes)
 {
-	size_t more = *room ? *room * 2 : 16;
-	void *larger;
-
-	if (count < *room)
+	if (grow(&items, room, count, item_bytes))
 		return items;
-	larger = more > SIZE_MAX / item_bytes ? NULL : realloc(items, more * item_bytes);
-	if (!larger) {
-		inside_of(recording)->no_memory = true;
-		return NULL;
-	}
-	*room = more;
-	return larger;
+	inside_of(recording)->no_memory = true;
+	return NULL;
 }
 
 /* ---- the run file ------------------------------------------------------------------------ */

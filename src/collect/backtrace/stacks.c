@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "collect/host/proc.h"
 #include "collect/native/process_memory.h"
 #include "collect/backtrace/why.h"
@@ -53,16 +54,8 @@ static int list_tasks(pid_t pid, struct stacks *out)
 	while (tasks && (entry = readdir(tasks))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (out->thread_count == room) {
-			size_t larger_room = room ? 2 * room : 16;
-			struct stacks_thread *larger = realloc(out->threads,
-							       larger_room * sizeof(*larger));
-
-			if (!larger)
-				break;
-			out->threads = larger;
-			room = larger_room;
-		}
+		if (!grow((void **)&out->threads, &room, out->thread_count, sizeof(*out->threads)))
+			break;
 		take_task(&out->threads[out->thread_count++], pid,
 			  (pid_t)strtol(entry->d_name, NULL, 10));
 	}

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "collect/python/pytasks.h"
 #include "collect/backtrace/stacks.h"
 
@@ -24,15 +25,8 @@ static struct stacks_task *add_task(struct stacks_thread *thread)
 {
 	size_t count = thread->task_count;
 
-	/* The array has room for the next power of two. */
-	if (!(count & (count - 1))) {
-		size_t room = count ? 2 * count : 1;
-		struct stacks_task *larger = realloc(thread->tasks, room * sizeof(*larger));
-
-		if (!larger)
-			return NULL;
-		thread->tasks = larger;
-	}
+	if (!grow_short((void **)&thread->tasks, count, sizeof(*thread->tasks)))
+		return NULL;
 	memset(&thread->tasks[count], 0, sizeof(*thread->tasks));
 	thread->task_count++;
 	return &thread->tasks[count];
@@ -55,14 +49,8 @@ static void copy_task(struct stacks_task *task, const struct pytasks_one *from,
 
 static void stacks_tasks_add_name(char ***names, size_t *count, const char *name)
 {
-	char **larger;
-
-	if (!(*count & (*count - 1))) {
-		larger = realloc(*names, (*count ? 2 * *count : 1) * sizeof(*larger));
-		if (!larger)
-			return;
-		*names = larger;
-	}
+	if (!grow_short((void **)names, *count, sizeof(**names)))
+		return;
 	(*names)[*count] = strdup(name);
 	if ((*names)[*count])
 		(*count)++;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/grow.h"
 #include "collect/host/proc.h"
 
 #define LOOKS_BETWEEN_FULL 60 /* a full scan finds pids that were reused between two scans */
@@ -26,15 +27,9 @@ struct family_member *family_add(struct family *family, pid_t pid, uint64_t star
 
 	if (member)
 		return member;
-	if (family->count == family->room) {
-		size_t room = family->room ? 2 * family->room : 16;
-		struct family_member *larger = realloc(family->members, room * sizeof(*larger));
-
-		if (!larger)
-			return NULL;
-		family->members = larger;
-		family->room = room;
-	}
+	if (!grow((void **)&family->members, &family->room, family->count,
+		  sizeof(*family->members)))
+		return NULL;
 	member = &family->members[family->count++];
 	memset(member, 0, sizeof(*member));
 	member->pid = pid;
@@ -77,14 +72,8 @@ static pid_t *list_pids(size_t *out_count)
 
 		if (pid <= 0)
 			continue;
-		if (count == room) {
-			pid_t *larger = realloc(pids,
-						(room = room ? 2 * room : 256) * sizeof(*pids));
-
-			if (!larger)
-				break;
-			pids = larger;
-		}
+		if (!grow((void **)&pids, &room, count, sizeof(*pids)))
+			break;
 		pids[count++] = pid;
 	}
 	if (directory)

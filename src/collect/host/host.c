@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/schema.h"
 #include "collect/host/proc.h"
 #include "record/record.h"
@@ -143,16 +144,8 @@ int host_parse_cpu(const char *line, struct host_cpu *out)
 
 static struct host_cpu *cpu_place(struct host *host, size_t index)
 {
-	if (index >= host->cpu_count) {
-		struct host_cpu *larger = realloc(host->cpus, (index + 1) * sizeof(*larger));
-
-		if (!larger)
-			return NULL;
-		memset(larger + host->cpu_count, 0,
-		       (index + 1 - host->cpu_count) * sizeof(*larger));
-		host->cpus = larger;
-		host->cpu_count = index + 1;
-	}
+	if (!grow_zeroed((void **)&host->cpus, &host->cpu_count, index + 1, sizeof(*host->cpus)))
+		return NULL;
 	return &host->cpus[index];
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/schema.h"
 #include "collect/host/proc.h"
 #include "record/record.h"
@@ -74,15 +75,8 @@ static struct host_threads_one *host_threads_take(struct host_threads *threads, 
 		return &threads->all[place];
 	if (threads->count >= TASKS_MOST)
 		return NULL;
-	if (threads->count == threads->room) {
-		size_t room = threads->room ? 2 * threads->room : 16;
-		struct host_threads_one *larger = realloc(threads->all, room * sizeof(*larger));
-
-		if (!larger)
-			return NULL;
-		threads->all = larger;
-		threads->room = room;
-	}
+	if (!grow((void **)&threads->all, &threads->room, threads->count, sizeof(*threads->all)))
+		return NULL;
 	memmove(&threads->all[place + 1], &threads->all[place],
 		(threads->count - place) * sizeof(*threads->all));
 	threads->count++;

@@ -1,3 +1,4 @@
+#include "base/grow.h"
 #include "collect/move/archive_inside.h"
 
 #include <dirent.h>
@@ -135,16 +136,9 @@ int archive_notice(const char *name, void *context)
 
 	if (!parse_process_name(name, &process) || archive_is_known(archive, name))
 		return 0;
-	if (archive->process_count == archive->process_room) {
-		size_t room = archive->process_room ? 2 * archive->process_room : 16;
-		struct archive_process *larger = realloc(archive->processes,
-							 room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		archive->processes = larger;
-		archive->process_room = room;
-	}
+	if (!grow((void **)&archive->processes, &archive->process_room, archive->process_count,
+		  sizeof(*archive->processes)))
+		return -ENOMEM;
 	archive->processes[archive->process_count++] = process;
 	if (process.pid != archive->self)
 		archive->recorded_processes++;

@@ -1,4 +1,5 @@
 /* Moves processes that have ended to the disk as a whole. See archive.h for the order. */
+#include "base/grow.h"
 #include "collect/move/archive_inside.h"
 
 #include <errno.h>
@@ -46,15 +47,9 @@ static int list_file(const char *name, void *context)
 
 	if (strlen(name) >= FILE_NAME_BYTES)
 		return 0; /* not a file of kymo */
-	if (retirement->count == retirement->room) {
-		size_t room = retirement->room ? 2 * retirement->room : 32;
-		struct file_name *larger = realloc(retirement->files, room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		retirement->files = larger;
-		retirement->room = room;
-	}
+	if (!grow((void **)&retirement->files, &retirement->room, retirement->count,
+		  sizeof(*retirement->files)))
+		return -ENOMEM;
 	file = &retirement->files[retirement->count++];
 	strcpy(file->name, name);
 	if (!parse_segment_name(name, &id, &file->sequence))

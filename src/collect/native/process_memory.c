@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/host/proc.h"
 
 #define PARTS_AT_ONCE 512 /* below IOV_MAX */
@@ -40,15 +41,8 @@ uint64_t process_memory_pointer(pid_t pid, uint64_t address)
 bool process_memory_batch_add(struct process_memory_batch *batch, uint64_t address, void *out,
 			      size_t bytes)
 {
-	if (batch->count == batch->room) {
-		size_t room = batch->room ? 2 * batch->room : 64;
-		struct process_memory_part *larger = realloc(batch->parts, room * sizeof(*larger));
-
-		if (!larger)
-			return false;
-		batch->parts = larger;
-		batch->room = room;
-	}
+	if (!grow((void **)&batch->parts, &batch->room, batch->count, sizeof(*batch->parts)))
+		return false;
 	batch->parts[batch->count++] = (struct process_memory_part){ address, out, bytes, false };
 	return true;
 }

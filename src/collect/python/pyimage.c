@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define CHUNKS_MOST 8192
 #define CHUNK_BYTES_MOST (64u << 20)
 #define BEYOND_TOP 1024u /* bytes for frames that are pushed during the read */
@@ -36,15 +38,9 @@ void pyimage_destroy(struct pyimage *image)
 static bool pyimage_add_region(struct pyimage *image, uint64_t address, size_t bytes,
 			       uint64_t first_frame)
 {
-	if (image->region_count == image->region_room) {
-		size_t room = image->region_room ? 2 * image->region_room : 8;
-		struct pyimage_region *larger = realloc(image->regions, room * sizeof(*larger));
-
-		if (!larger)
-			return false;
-		image->regions = larger;
-		image->region_room = room;
-	}
+	if (!grow((void **)&image->regions, &image->region_room, image->region_count,
+		  sizeof(*image->regions)))
+		return false;
 	image->regions[image->region_count++] = (struct pyimage_region){ address, bytes,
 									 image->copy_bytes,
 									 first_frame };
@@ -225,19 +221,12 @@ static bool all_read(const struct pyimage *image, const struct pylayout *layout)
 
 static struct pystack_frame *pyimage_add_frame(struct pyimage *image)
 {
-	if (image->frame_count == image->frame_room) {
-		size_t room = image->frame_room ? 2 * image->frame_room : 64;
-		struct pystack_frame *frames = realloc(image->frames, room * sizeof(*frames));
-		uint32_t *codes = realloc(image->codes, room * sizeof(*codes));
+	size_t codes_room = image->frame_room; /* codes grow with frames */
 
-		if (frames)
-			image->frames = frames;
-		if (codes)
-			image->codes = codes;
-		if (!frames || !codes)
-			return NULL;
-		image->frame_room = room;
-	}
+	if (!grow((void **)&image->codes, &codes_room, image->frame_count, sizeof(*image->codes)) ||
+	    !grow((void **)&image->frames, &image->frame_room, image->frame_count,
+		  sizeof(*image->frames)))
+		return NULL;
 	return memset(&image->frames[image->frame_count++], 0, sizeof(struct pystack_frame));
 }
 
@@ -423,16 +412,8 @@ bool pyimage_want(struct pyimage *image, struct pycode_wanted **wanted, size_t *
 			image->codes[i] = (uint32_t)(at - 1);
 			continue;
 		}
-		if (*count == *room) {
-			size_t larger_room = *room ? 2 * *room : 64;
-			struct pycode_wanted *larger = realloc(*wanted,
-							       larger_room * sizeof(*larger));
-
-			if (!larger)
-				return false;
-			*wanted = larger;
-			*room = larger_room;
-		}
+		if (!grow((void **)wanted, room, *count, sizeof(**wanted)))
+			return false;
 		(*wanted)[*count].address = address;
 		image->codes[i] = (uint32_t)(*count)++;
 	}

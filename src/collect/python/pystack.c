@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/files/paths.h"
+#include "base/grow.h"
 #include "collect/python/pyimage.h"
 #include "collect/native/process_memory.h"
 
@@ -63,15 +64,9 @@ static int place_thread(struct pystack_inside *inside, size_t at, uint64_t state
 
 	if (image_of(inside, at, state))
 		return 0;
-	if (inside->image_count == inside->image_room) {
-		size_t room = inside->image_room ? 2 * inside->image_room : 16;
-		struct pyimage **larger = realloc(inside->images, room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		inside->images = larger;
-		inside->image_room = room;
-	}
+	if (!grow((void **)&inside->images, &inside->image_room, inside->image_count,
+		  sizeof(*inside->images)))
+		return -ENOMEM;
 	image = pyimage_create(state);
 	if (!image)
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "collect/native/process_memory.h"
 
 #define TRIES 6
@@ -184,15 +185,8 @@ static uint64_t pytasks_top_of(const struct reader *reader, const struct link *l
 
 static struct link *add_link(struct chain *chain, uint64_t address)
 {
-	if (chain->count == chain->room) {
-		size_t room = chain->room ? 2 * chain->room : 8;
-		struct link *larger = realloc(chain->links, room * sizeof(*larger));
-
-		if (!larger)
-			return NULL;
-		chain->links = larger;
-		chain->room = room;
-	}
+	if (!grow((void **)&chain->links, &chain->room, chain->count, sizeof(*chain->links)))
+		return NULL;
 	memset(&chain->links[chain->count], 0, sizeof(*chain->links));
 	chain->links[chain->count].address = address;
 	return &chain->links[chain->count++];

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "collect/python/pytasks.h"
 #include "collect/native/process_memory.h"
 
@@ -12,15 +13,8 @@ static bool pytasks_find_add(struct pytasks_found *found, uint64_t address, uint
 {
 	if (!address || address % 8)
 		return true;
-	if (found->count == found->room) {
-		size_t room = found->room ? 2 * found->room : 64;
-		void *larger = realloc(found->all, room * sizeof(*found->all));
-
-		if (!larger)
-			return false;
-		found->all = larger;
-		found->room = room;
-	}
+	if (!grow((void **)&found->all, &found->room, found->count, sizeof(*found->all)))
+		return false;
 	found->all[found->count].address = address;
 	found->all[found->count++].ident = ident;
 	return true;

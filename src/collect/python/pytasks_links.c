@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "collect/python/pytasks.h"
 #include "collect/native/process_memory.h"
 
@@ -61,16 +62,10 @@ static void connect_to(struct connecting *c, uint32_t waiting)
 			return;
 	if (waiting == c->awaited)
 		return;
-	if (tasks->link_count == c->link_room) {
-		size_t room = c->link_room ? 2 * c->link_room : 64;
-		struct pytasks_link *larger = realloc(tasks->links, room * sizeof(*larger));
-
-		if (!larger) {
-			c->failed = true;
-			return;
-		}
-		tasks->links = larger;
-		c->link_room = room;
+	if (!grow((void **)&tasks->links, &c->link_room, tasks->link_count,
+		  sizeof(*tasks->links))) {
+		c->failed = true;
+		return;
 	}
 	tasks->links[tasks->link_count++] = (struct pytasks_link){ waiting, c->awaited };
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/files/paths.h"
+#include "base/grow.h"
 #include "base/schema.h"
 #include "collect/host/proc.h"
 #include "collect/python/pystack.h"
@@ -162,15 +163,9 @@ static void python_sampler_watch(struct sampler_inside *inside, pid_t pid)
 	for (size_t i = 0; i < inside->watched_count; i++)
 		if (inside->watched[i]->pid == pid && inside->watched[i]->starttime == starttime)
 			return;
-	if (inside->watched_count == inside->watched_room) {
-		size_t room = inside->watched_room ? 2 * inside->watched_room : 16;
-		struct watched **larger = realloc(inside->watched, room * sizeof(*larger));
-
-		if (!larger)
-			return;
-		inside->watched = larger;
-		inside->watched_room = room;
-	}
+	if (!grow((void **)&inside->watched, &inside->watched_room, inside->watched_count,
+		  sizeof(*inside->watched)))
+		return;
 	one = starttime ? calloc(1, sizeof(*one)) : NULL;
 	if (!one)
 		return;
@@ -366,16 +361,8 @@ void sampler_watch(struct sampler *sampler, pid_t pid)
 	if (!inside || pid <= 0)
 		return;
 	pthread_mutex_lock(&inside->lock);
-	if (inside->added_count == inside->added_room) {
-		size_t room = inside->added_room ? 2 * inside->added_room : 16;
-		pid_t *larger = realloc(inside->added, room * sizeof(*larger));
-
-		if (larger) {
-			inside->added = larger;
-			inside->added_room = room;
-		}
-	}
-	if (inside->added_count < inside->added_room)
+	if (grow((void **)&inside->added, &inside->added_room, inside->added_count,
+		 sizeof(*inside->added)))
 		inside->added[inside->added_count++] = pid;
 	pthread_cond_signal(&inside->wake);
 	pthread_mutex_unlock(&inside->lock);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "serve/serve_inside.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
@@ -33,18 +34,11 @@ static int copy_track(const struct zoneindex *index, const struct zoneindex_trac
 
 	for (uint32_t i = zoneindex_first(index, track, asked->from_ns); i < track->count; i++) {
 		struct zoneindex_piece piece = zoneindex_zone(index, track, i);
-		size_t more = out->room ? out->room * 2 : 4096;
 
 		if (piece.start_ns >= asked->to_ns)
 			break;
-		if (out->count == out->room) {
-			struct zoneset_zone *grown = realloc(out->zones, more * sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			out->zones = grown;
-			out->room = more;
-		}
+		if (!grow((void **)&out->zones, &out->room, out->count, sizeof(*out->zones)))
+			return -ENOMEM;
 		out->zones[out->count] = (struct zoneset_zone){ .start_ns = piece.start_ns,
 								.duration_ns = piece.busy_ns,
 								.name = piece.name,

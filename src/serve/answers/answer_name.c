@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "serve/serve_inside.h"
 #include "views/query/json.h"
 
@@ -49,16 +50,9 @@ static void note_slow(struct gathered *to, const struct place *place)
 
 static void note(struct gathered *to, const struct place *place, int64_t at_ns)
 {
-	int64_t *grown;
-
-	if (to->count == to->room) {
-		to->room = to->room ? to->room * 2 : 4096;
-		grown = realloc(to->durations, to->room * sizeof(*grown));
-		to->failed = !grown;
-		if (!grown)
-			return;
-		to->durations = grown;
-	}
+	to->failed = !grow((void **)&to->durations, &to->room, to->count, sizeof(*to->durations));
+	if (to->failed)
+		return;
 	to->durations[to->count++] = place->duration_ns;
 	to->total_ns += (double)place->duration_ns;
 	to->buckets[bucket_of(place->duration_ns)]++;

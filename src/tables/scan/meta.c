@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/utf8.h"
 #include "tables/scan/table_function.h"
 #include "tables/scan/scan.h"
@@ -19,17 +20,10 @@ struct meta_cell *meta_add(struct meta_rows *rows)
 {
 	static struct meta_cell scratch[WIDTH_MAX];
 	struct meta_cell *cells;
-	size_t room;
 
-	if (!rows->failed && rows->count == rows->room) {
-		room = rows->room ? rows->room * 2 : 64;
-		cells = realloc(rows->cells, room * rows->width * sizeof(cells[0]));
-		rows->failed = !cells;
-		if (cells) {
-			rows->cells = cells;
-			rows->room = room;
-		}
-	}
+	if (!rows->failed)
+		rows->failed = !grow((void **)&rows->cells, &rows->room, rows->count,
+				     rows->width * sizeof(*cells));
 	if (rows->failed)
 		return scratch;
 	cells = &rows->cells[rows->count++ * rows->width];

@@ -1,4 +1,5 @@
 /* Samples in the order in which they were taken, from however many streams there are. */
+#include "base/grow.h"
 #include "tables/stacks/stack_nodes.h"
 
 #include <stdlib.h>
@@ -138,15 +139,9 @@ static struct run_files *earliest(struct stack_nodes_cursor *cursor)
 static bool stack_nodes_cursor_add(struct stack_nodes_cursor *cursor,
 				   const struct stack_nodes_sample *sample)
 {
-	if (cursor->moment_count == cursor->moment_room) {
-		size_t room = cursor->moment_room ? 2 * cursor->moment_room : 64;
-		struct stack_nodes_sample *larger = realloc(cursor->moment, room * sizeof(*larger));
-
-		if (!larger)
-			return false;
-		cursor->moment = larger;
-		cursor->moment_room = room;
-	}
+	if (!grow((void **)&cursor->moment, &cursor->moment_room, cursor->moment_count,
+		  sizeof(*cursor->moment)))
+		return false;
 	cursor->moment[cursor->moment_count++] = *sample;
 	return true;
 }

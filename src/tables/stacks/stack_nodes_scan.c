@@ -1,4 +1,5 @@
 /* kymo_samples() and kymo_leaves(), and what python.backtrace says of a program that has ended. */
+#include "base/grow.h"
 #include "tables/stacks/stack_nodes.h"
 
 #include <errno.h>
@@ -370,15 +371,8 @@ static bool take_last(struct last *last, const struct stack_nodes_sample *sample
 		if (last->samples[i].pid != sample->pid || last->samples[i].ts_ns == sample->ts_ns)
 			last->samples[kept++] = last->samples[i];
 	last->count = kept;
-	if (last->count == last->room) {
-		size_t room = last->room ? 2 * last->room : 64;
-		struct stack_nodes_sample *larger = realloc(last->samples, room * sizeof(*larger));
-
-		if (!larger)
-			return false;
-		last->samples = larger;
-		last->room = room;
-	}
+	if (!grow((void **)&last->samples, &last->room, last->count, sizeof(*last->samples)))
+		return false;
 	last->samples[last->count++] = *sample;
 	return true;
 }

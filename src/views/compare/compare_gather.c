@@ -1,4 +1,5 @@
 /* What one recording says: its steps, the time of each region in each of them, its modules. */
+#include "base/grow.h"
 #include "views/compare/compare.h"
 
 #include <errno.h>
@@ -77,15 +78,8 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 
 static int add_step(struct compare_run *run, int64_t start_ns, int64_t duration_ns)
 {
-	if (run->step_count == run->step_room) {
-		size_t room = run->step_room ? run->step_room * 2 : 1024;
-		struct compare_step *steps = realloc(run->steps, room * sizeof(steps[0]));
-
-		if (!steps)
-			return -ENOMEM;
-		run->steps = steps;
-		run->step_room = room;
-	}
+	if (!grow((void **)&run->steps, &run->step_room, run->step_count, sizeof(*run->steps)))
+		return -ENOMEM;
 	run->steps[run->step_count++] = (struct compare_step){
 		start_ns, start_ns + (duration_ns > 0 ? duration_ns : 0)
 	};
@@ -158,18 +152,12 @@ static size_t compare_gather_run_count(const struct compare *compare)
 
 static int new_item(struct compare *compare, enum compare_kind kind, const struct frames_one *name)
 {
-	struct compare_item *items = compare->items, *item;
+	struct compare_item *item;
 
-	if (compare->item_count == compare->item_room) {
-		size_t room = compare->item_room ? compare->item_room * 2 : 256;
-
-		items = realloc(items, room * sizeof(items[0]));
-		if (!items)
-			return -ENOMEM;
-		compare->items = items;
-		compare->item_room = room;
-	}
-	item = &items[compare->item_count];
+	if (!grow((void **)&compare->items, &compare->item_room, compare->item_count,
+		  sizeof(*compare->items)))
+		return -ENOMEM;
+	item = &compare->items[compare->item_count];
 	*item = (struct compare_item){ .kind = kind };
 	item->name = strndup(name->name, name->name_bytes);
 	snprintf(item->source, sizeof(item->source), "%.*s", (int)name->source_bytes, name->source);
@@ -276,18 +264,11 @@ static const char *compare_gather_place_of(const struct frames_one *frame)
 static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 {
 	const struct frames_one *one = &gather->compare->frames.list[frame];
-	uint32_t *items;
 
-	if (frame >= gather->item_room) {
-		size_t room = gather->compare->frames.room;
-
-		items = realloc(gather->items, room * sizeof(items[0]));
-		if (!items)
-			return UINT32_MAX;
-		memset(items + gather->item_room, 0, (room - gather->item_room) * sizeof(items[0]));
-		gather->items = items;
-		gather->item_room = room;
-	}
+	if (frame >= gather->item_room &&
+	    !grow_zeroed((void **)&gather->items, &gather->item_room, 2 * ((size_t)frame + 1),
+			 sizeof(*gather->items)))
+		return UINT32_MAX;
 	if (!gather->items[frame])
 		gather->items[frame] = item_of(gather->compare, COMPARE_REGION, one->name,
 					       one->name_bytes, one->source, one->source_bytes,
@@ -325,17 +306,10 @@ static int add_self(struct zone_walk *walk, struct zone_walk_zone *zone, int64_t
 
 static int note_open(struct gather *gather, uint32_t item)
 {
-	if (item >= gather->on_stack_room) {
-		size_t room = gather->compare->item_room;
-		uint32_t *counts = realloc(gather->on_stack, room * sizeof(counts[0]));
-
-		if (!counts)
-			return -ENOMEM;
-		memset(counts + gather->on_stack_room, 0,
-		       (room - gather->on_stack_room) * sizeof(counts[0]));
-		gather->on_stack = counts;
-		gather->on_stack_room = room;
-	}
+	if (item >= gather->on_stack_room &&
+	    !grow_zeroed((void **)&gather->on_stack, &gather->on_stack_room, 2 * ((size_t)item + 1),
+			 sizeof(*gather->on_stack)))
+		return -ENOMEM;
 	gather->on_stack[item]++;
 	return 0;
 }
@@ -404,15 +378,8 @@ static int gather_zones(struct compare *compare, size_t run, struct tables *tabl
 
 static int compare_gather_push(struct compare_series *series, double value)
 {
-	if (series->count == series->room) {
-		size_t room = series->room ? series->room * 2 : 64;
-		double *values = realloc(series->values, room * sizeof(values[0]));
-
-		if (!values)
-			return -ENOMEM;
-		series->values = values;
-		series->room = room;
-	}
+	if (!grow((void **)&series->values, &series->room, series->count, sizeof(*series->values)))
+		return -ENOMEM;
 	series->values[series->count++] = value;
 	return 0;
 }

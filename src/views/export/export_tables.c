@@ -3,6 +3,7 @@
  * in a directory that appears when it is whole. With --force a directory is replaced, but only one
  * that holds nothing else than such files.
  */
+#include "base/grow.h"
 #include "views/export/export.h"
 
 #include <dirent.h>
@@ -101,15 +102,8 @@ static int name_row(const struct rows *rows, void *context)
 {
 	struct list *list = context;
 
-	if (list->count == list->room) {
-		size_t room = list->room ? list->room * 2 : 64;
-		char **names = realloc(list->names, room * sizeof(names[0]));
-
-		if (!names)
-			return -ENOMEM;
-		list->names = names;
-		list->room = room;
-	}
+	if (!grow((void **)&list->names, &list->room, list->count, sizeof(*list->names)))
+		return -ENOMEM;
 	list->names[list->count] = rows_take_text(rows, 0);
 	return list->names[list->count++] ? 0 : -ENOMEM;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "views/query/rows.h"
 
 /* Several processes and places: standard deviations are pooled, quantiles are those of the one that
@@ -37,15 +38,10 @@ struct list {
 static int measure_row(const struct rows *rows, void *context)
 {
 	struct list *list = context;
-	struct measure *one, *grown;
+	struct measure *one;
 
-	if (list->count == list->room) {
-		list->room = list->room ? 2 * list->room : 64;
-		grown = realloc(list->items, list->room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		list->items = grown;
-	}
+	if (!grow((void **)&list->items, &list->room, list->count, sizeof(*list->items)))
+		return -ENOMEM;
 	one = &list->items[list->count];
 	*one = (struct measure){ .name = rows_take_text(rows, 0) };
 	rows_copy_text(rows, 1, one->source, sizeof(one->source));
