@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <kymo/atomic.h>
+#include <kymo/pool.h>
 
 #include "vaccel_slots.h"
 
@@ -14,7 +15,7 @@
 #define TOUCHED_MAX 64u
 
 char *slots_arena;
-static uint64_t free_slots; /* low half: index + 1 of the first; high half: a tag against ABA */
+static uint64_t free_slots; /* a pool */
 static uint32_t slot_count;
 /* The slot that an address got last: a region that went out of scope without destroy gives its slot
    to the next one at that address. */
@@ -60,38 +61,20 @@ static void *map_once(void **place, size_t bytes)
 
 /* ---- the pool ------------------------------------------------------------------------------ */
 
-static struct slot *vaccel_slots_pool_pop(void)
+static uint32_t *slot_next_free(uint32_t index)
 {
-	uint64_t old = kymo__load_acquire(&free_slots);
-
-	while ((uint32_t)old) {
-		struct slot *slot = vaccel_slots_slot_at((uint32_t)old - 1);
-		uint64_t rest = kymo__load_relaxed(&slot->next_free);
-
-		if (kymo__cas_weak_acquire_acquire(&free_slots, &old,
-						   ((old >> 32) + 1) << 32 | rest))
-			return slot;
-	}
-	return NULL;
-}
-
-static void pool_push(struct slot *slot)
-{
-	uint64_t old = kymo__load_relaxed(&free_slots);
-
-	do
-		kymo__store_relaxed(&slot->next_free, (uint32_t)old);
-	while (!kymo__cas_weak_release(&free_slots, &old,
-				       ((old >> 32) + 1) << 32 | (slot->index + 1)));
+	return &vaccel_slots_slot_at(index)->next_free;
 }
 
 static struct slot *slot_new(void)
 {
-	struct slot *slot = vaccel_slots_pool_pop();
+	struct slot *slot;
 	uint32_t index;
 
-	if (slot || !map_once((void **)&slots_arena, SLOTS_MAX * sizeof(struct slot)))
-		return slot;
+	if (kymo__pool_pop(&free_slots, slot_next_free, &index))
+		return vaccel_slots_slot_at(index);
+	if (!map_once((void **)&slots_arena, SLOTS_MAX * sizeof(struct slot)))
+		return NULL;
 	index = kymo__load_relaxed(&slot_count);
 	do {
 		if (index >= SLOTS_MAX)
@@ -123,7 +106,7 @@ void slot_detach(struct slot *slot)
 	if (!region || !kymo__cas_acq_rel(&slot->region, &region, NULL))
 		return;
 	slot_begin(slot, NULL);
-	pool_push(slot);
+	kymo__pool_push(&free_slots, slot->index, slot_next_free);
 }
 
 /* ---- regions to slots ---------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <kymo/atomic.h>
+#include <kymo/pool.h>
 
 #include "record/record.h"
 
@@ -22,24 +23,14 @@ static __thread uint8_t ending
 void (*kymo__at_lane_end)(struct kymo__lane *lane);
 static struct kymo__full_lane *lanes[LANES_MAX];
 static uint32_t lane_count;
-static uint64_t free_lanes; /* see kymo__pool_push */
+static uint64_t free_lanes; /* a pool */
 static uint64_t retry_ticks;
 static pthread_key_t at_thread_end;
 static int has_key;
 
-static struct kymo__full_lane *lane_pool_pop(void)
+static uint32_t *lane_next_free(uint32_t index)
 {
-	uint64_t old = kymo__load_acquire(&free_lanes);
-
-	while ((uint32_t)old) {
-		struct kymo__full_lane *lane = lanes[(uint32_t)old - 1];
-		uint64_t rest = kymo__load_relaxed(&lane->next_free);
-
-		if (kymo__cas_weak_acquire_acquire(&free_lanes, &old,
-						   ((old >> 32) + 1) << 32 | rest))
-			return lane;
-	}
-	return NULL;
+	return &lanes[index]->next_free;
 }
 
 static struct kymo__full_lane *lane_make(void)
@@ -76,7 +67,7 @@ static void lane_give(struct kymo__full_lane *lane)
 			kymo__stream_give(lane->streams[i]);
 		lane->streams[i] = NULL;
 	}
-	kymo__pool_push(&free_lanes, lane->hot.index, &lane->next_free);
+	kymo__pool_push(&free_lanes, lane->hot.index, lane_next_free);
 }
 
 /* Destructors of the program's own keys run in the same round, most of them after this one, and
@@ -139,17 +130,16 @@ static void lane_reset(struct kymo__full_lane *lane, struct kymo__stream *zones,
 
 static struct kymo__full_lane *lane_take(void)
 {
-	struct kymo__full_lane *lane = lane_pool_pop();
+	struct kymo__full_lane *lane;
 	struct kymo__stream *zones;
-	uint32_t thread;
+	uint32_t thread, index;
 
-	if (!lane)
-		lane = lane_make();
+	lane = kymo__pool_pop(&free_lanes, lane_next_free, &index) ? lanes[index] : lane_make();
 	if (!lane)
 		return NULL;
 	zones = kymo__stream_take(&kymo__tables[SCHEMA_ZONES], 0);
 	if (!zones) {
-		kymo__pool_push(&free_lanes, lane->hot.index, &lane->next_free);
+		kymo__pool_push(&free_lanes, lane->hot.index, lane_next_free);
 		return NULL;
 	}
 	/* Only now: attempts that fail take no entry of the table. */

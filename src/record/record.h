@@ -131,7 +131,7 @@ struct kymo_table {
 	uint32_t column_count;
 	char name[64];
 	struct kymo_column_desc columns[KYMO_COLUMNS_MAX];
-	uint64_t free_streams; /* the pool: index of the first, and a tag against ABA */
+	uint64_t free_streams; /* a pool: see kymo/pool.h */
 	uint64_t retry_ticks; /* do not try to create a stream before this; atomic */
 	uint64_t ring_rows; /* least rows of its rings: kymo_keep_rows() */
 };
@@ -233,17 +233,6 @@ static inline bool kymo__append_three(enum schema_id table, uint64_t a, uint64_t
 	KYMO__BARRIER();
 	lane->busy = 0;
 	return true;
-}
-
-/* A lock-free stack of indexes: the low 32 bits are the first index + 1, the high 32 bits a tag
-   against ABA. */
-static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *next_of_index)
-{
-	uint64_t old = kymo__load_relaxed(pool);
-
-	do
-		kymo__store_relaxed(next_of_index, (uint32_t)old);
-	while (!kymo__cas_weak_release(pool, &old, ((old >> 32) + 1) << 32 | (index + 1)));
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include <kymo/atomic.h>
+#include <kymo/pool.h>
 
 #include "record/record.h"
 
@@ -22,10 +23,18 @@
 
 static struct kymo__stream *streams[STREAMS_MAX];
 static uint32_t stream_count;
-static uint64_t
-	/* numbers whose files could not be had, to be tried again: see kymo__pool_push */
-	spare_ids;
+static uint64_t spare_ids; /* a pool: numbers whose files could not be made, to be tried again */
 static uint32_t next_spare[STREAMS_MAX];
+
+static uint32_t *spare_next(uint32_t id)
+{
+	return &next_spare[id];
+}
+
+static uint32_t *stream_next_free(uint32_t id)
+{
+	return &streams[id]->next_free;
+}
 
 static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequence)
 {
@@ -40,17 +49,11 @@ static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequ
 /* The number of a stream to be made; STREAMS_MAX: there are too many. */
 static uint32_t id_take(void)
 {
-	uint64_t old = kymo__load_acquire(&spare_ids);
-	uint32_t id = kymo__load_relaxed(&stream_count);
+	uint32_t id;
 
-	while ((uint32_t)old) {
-		uint64_t rest = kymo__load_relaxed(&next_spare[(uint32_t)old - 1]);
-		uint32_t spare = (uint32_t)old - 1;
-
-		if (kymo__cas_weak_acquire_acquire(&spare_ids, &old,
-						   ((old >> 32) + 1) << 32 | rest))
-			return spare;
-	}
+	if (kymo__pool_pop(&spare_ids, spare_next, &id))
+		return id;
+	id = kymo__load_relaxed(&stream_count);
 	do {
 		if (id >= STREAMS_MAX)
 			return STREAMS_MAX;
@@ -150,33 +153,19 @@ static struct kymo__stream *stream_make(struct kymo_table *table)
 		}
 		unmake(stream, id);
 	}
-	kymo__pool_push(&spare_ids, id, &next_spare[id]);
+	kymo__pool_push(&spare_ids, id, spare_next);
 	return NULL;
 }
 
 /* ---- the pool ---- */
 
-static struct kymo__stream *stream_pool_pop(struct kymo_table *table)
-{
-	uint64_t old = kymo__load_acquire(&table->free_streams);
-
-	while ((uint32_t)old) {
-		struct kymo__stream *stream = streams[(uint32_t)old - 1];
-		uint64_t rest = kymo__load_relaxed(&stream->next_free);
-
-		if (kymo__cas_weak_acquire_acquire(&table->free_streams, &old,
-						   ((old >> 32) + 1) << 32 | rest))
-			return stream;
-	}
-	return NULL;
-}
-
 struct kymo__stream *kymo__stream_take(struct kymo_table *table, uint32_t thread)
 {
-	struct kymo__stream *stream = stream_pool_pop(table);
+	struct kymo__stream *stream;
+	uint32_t id;
 
-	if (!stream)
-		stream = stream_make(table);
+	stream = kymo__pool_pop(&table->free_streams, stream_next_free, &id) ? streams[id]
+									     : stream_make(table);
 	if (stream)
 		kymo__store_relaxed(&stream->live->thread, thread);
 	return stream;
@@ -188,7 +177,7 @@ void kymo__stream_give(struct kymo__stream *stream)
 		kymo__totals_fold(stream, stream->live->head);
 	stream->open->depth = 0;
 	kymo__store_relaxed(&stream->live->thread, 0);
-	kymo__pool_push(&stream->table->free_streams, stream->id, &stream->next_free);
+	kymo__pool_push(&stream->table->free_streams, stream->id, stream_next_free);
 }
 
 bool kymo__stream_at(uint32_t index, const struct kymo__stream **out)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <kymo/atomic.h>
+#include <kymo/pool.h>
 
 #include "record/adapter.h"
 #include "record/opencl/layer.h"
@@ -30,24 +31,14 @@ struct node {
 
 static struct node nodes[NODES];
 static uint32_t nodes_made; /* atomic */
-static uint64_t free_nodes; /* index + 1 of the first, and above it a tag against ABA; atomic */
+static uint64_t free_nodes; /* a pool */
 static uint64_t crowded; /* operations that found no node; atomic */
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-static struct node *node_pop(void)
+static uint32_t *node_next_free(uint32_t index)
 {
-	uint64_t old = kymo__load_acquire(&free_nodes);
-
-	while ((uint32_t)old) {
-		struct node *node = &nodes[(uint32_t)old - 1];
-		uint64_t rest = kymo__load_relaxed(&node->next_free);
-
-		if (kymo__cas_weak_acquire_acquire(&free_nodes, &old,
-						   ((old >> 32) + 1) << 32 | rest))
-			return node;
-	}
-	return NULL;
+	return &nodes[index].next_free;
 }
 
 /* A gap, each time that the number has doubled. */
@@ -65,31 +56,24 @@ static void count_crowded(void)
 
 static struct node *node_take(void)
 {
-	struct node *node = node_pop();
 	uint32_t index;
 
-	if (!node) {
-		index = kymo__load_relaxed(&nodes_made);
-		do {
-			if (index >= NODES) {
-				count_crowded();
-				return NULL;
-			}
-		} while (!kymo__cas_relaxed(&nodes_made, &index, index + 1));
-		node = &nodes[index];
-	}
-	return node;
+	if (kymo__pool_pop(&free_nodes, node_next_free, &index))
+		return &nodes[index];
+	index = kymo__load_relaxed(&nodes_made);
+	do {
+		if (index >= NODES) {
+			count_crowded();
+			return NULL;
+		}
+	} while (!kymo__cas_relaxed(&nodes_made, &index, index + 1));
+	return &nodes[index];
 }
 
 static void node_give(struct node *node)
 {
-	uint64_t old = kymo__load_relaxed(&free_nodes);
-	uint32_t index = (uint32_t)(node - nodes);
-
 	kymo__store_relaxed(&node->event, NULL);
-	do
-		kymo__store_relaxed(&node->next_free, (uint32_t)old);
-	while (!kymo__cas_weak_release(&free_nodes, &old, ((old >> 32) + 1) << 32 | (index + 1)));
+	kymo__pool_push(&free_nodes, (uint32_t)(node - nodes), node_next_free);
 }
 
 uint32_t pending_refs(cl_event event)
