@@ -169,6 +169,8 @@ static bool take_value(struct cmds_args *args, const struct cmds_option *option,
 		return false;
 	}
 	args->value = attached;
+	if (option->value[0] == '[')
+		return true;
 	if (!args->value && args->at < args->argc)
 		args->value = args->argv[args->at++];
 	if (args->value)
@@ -230,6 +232,7 @@ static const struct cmds_option *read_one(struct cmds_args *args, int *status)
 		if (args->only_words || word[0] != '-' || !word[1] ||
 		    (args->takes_sql && is_comment(word))) {
 			args->words[args->word_count++] = word;
+			args->only_words |= args->takes_program;
 		} else if (!strcmp(word, "--")) {
 			args->only_words = true;
 		} else if (word[1] == '-') {

@@ -12,7 +12,8 @@ enum { CMDS_OK = 0, CMDS_FAILED = 1, CMDS_WRONG_USE = 2, CMDS_INTERRUPTED = 130 
 struct cmds_option {
 	char letter; /* 0: none */
 	const char *name; /* without --; NULL ends the list */
-	const char *value; /* the placeholder in the help; NULL: no value */
+	/* the placeholder in the help; NULL: no value; "[=WORD]": optional, and only with = */
+	const char *value;
 	const char *help; /* one line */
 };
 
@@ -22,15 +23,14 @@ struct cmds_command {
 	int (*run)(int argc, char **argv);
 	const char *summary; /* one line, for `kymo help` */
 	const char *usage; /* the text after "kymo NAME"; alternatives are separated by \n */
-	/* NULL: the command parses its own options and prints its own --help */
-	const struct cmds_option *options;
+	const struct cmds_option *options; /* for parsing, --help and completion */
 	const char *examples; /* lines "command\tcomment" */
 };
 
 /* Ends with a row whose name is NULL. */
 extern const struct cmds_command cmds_table[];
 const struct cmds_command *cmds_find(const char *name);
-/* `kymo run` parses its options itself, because some have optional values. */
+/* The options of `kymo run` (run.c), which has an enum of them. */
 extern const struct cmds_option cmds_run_options[];
 
 int cmd_run(int argc, char **argv);
@@ -59,6 +59,8 @@ struct cmds_args {
 	bool only_words; /* after -- */
 	/* set by the command: a word that begins with an SQL comment is not an option */
 	bool takes_sql;
+	/* set by the command: options end at the first word */
+	bool takes_program;
 	const char *rest; /* unread letters of a bundle such as -abc */
 	const char *value; /* of the option that cmds_next() returned */
 	char **words;

@@ -52,7 +52,7 @@ static void offer_options(const struct cmds_option *options, const char *typed)
 {
 	char word[64];
 
-	for (; options && options->name; options++) {
+	for (; options->name; options++) {
 		snprintf(word, sizeof(word), "--%s", options->name);
 		offer(typed, word, options->help);
 	}
@@ -98,7 +98,7 @@ static void offer_targets(const char *typed)
 
 static const struct cmds_option *find_option(const struct cmds_option *options, const char *word)
 {
-	for (; options && options->name; options++)
+	for (; options->name; options++)
 		if ((!strncmp(word, "--", 2) && !strcmp(word + 2, options->name)) ||
 		    (word[0] == '-' && word[1] && word[1] == options->letter && !word[2]))
 			return options;
@@ -116,19 +116,18 @@ static void offer_next(char **words, size_t count)
 {
 	const char *typed = count ? words[count - 1] : "";
 	const struct cmds_command *command = count > 1 ? cmds_find(words[0]) : NULL;
-	const struct cmds_option *options, *before;
+	const struct cmds_option *before;
 
 	if (!command) {
 		if (count < 2)
 			offer_commands(typed);
 		return;
 	}
-	options = !strcmp(command->name, "run") ? cmds_run_options : command->options;
-	before = count > 2 ? find_option(options, words[count - 2]) : NULL;
+	before = count > 2 ? find_option(command->options, words[count - 2]) : NULL;
 	if (before && before->value && before->value[0] != '[')
 		offer_values(before->value, typed);
 	else if (typed[0] == '-')
-		offer_options(options, typed);
+		offer_options(command->options, typed);
 	else if (!strcmp(command->name, "help"))
 		offer_commands(typed);
 	else if (takes_target(command))

@@ -536,19 +536,12 @@ static int config_choose_format(struct config *config, const char *format)
 
 int cmd_config(int argc, char **argv)
 {
-	static const struct cmds_option config_options[] = {
-		{ 'f', "format", "text|json", "output format (text)" },
-		{ 0 },
-	};
-	struct cmds_command command = *cmds_find("config");
 	struct kymo_error err = { 0 };
 	struct config config = { 0 };
 	struct cmds_args args;
 	int status, rc;
 
-	command.options = config_options;
 	cmds_args_init(&args, "config", argc, argv);
-	args.command = &command;
 	while (cmds_next(&args, &status)) {
 		status = config_choose_format(&config, args.value);
 		if (status >= 0)

@@ -38,9 +38,5 @@ int cmd_help(int argc, char **argv)
 	if (!command)
 		return cmds_wrong("help", "unknown command %s; kymo help lists the commands",
 				  args.words[0]);
-	if (command->options) {
-		cmds_print_help(command);
-		return cmds_finish("help");
-	}
 	return command->run(2, (char *[]){ args.words[0], (char[]){ "--help" }, NULL });
 }

@@ -91,6 +91,11 @@ static const struct cmds_option doctor_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option config_options[] = {
+	{ 'f', "format", "text|json", "output format (text)" },
+	{ 0 },
+};
+
 static const struct cmds_option serve_options[] = {
 	{ 0, "port", "N", "port (8086, or the next free one)" },
 	{ 0, "listen", "ADDRESS", "address other than loopback; prints a token" },
@@ -104,7 +109,7 @@ static const struct cmds_option serve_options[] = {
 
 const struct cmds_command cmds_table[] = {
 	{ "run", cmd_run, "record a program and print a summary at its end",
-	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", NULL,
+	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", cmds_run_options,
 	  "kymo run -- python train.py\trecord a program\n"
 	  "kymo run --python -- python train.py\tevery Python call\n" },
 	{ "attach", cmd_attach, "record a running program from outside", "[OPTIONS] PID",
@@ -115,7 +120,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo ls\trunning programs, newest recordings\n"
 	  "kymo ls -f json | jq '.[0].path'\tfor scripts\n" },
 	{ "config", cmd_config, "read or change the settings of a running program",
-	  "[OPTIONS] TARGET [KEY[=VALUE]...]", NULL,
+	  "[OPTIONS] TARGET [KEY[=VALUE]...]", config_options,
 	  "kymo config 4711\tprint all settings\n"
 	  "kymo config 4711 sample_rate=0.01 torch=on\n"
 	  "kymo config latest sample_rate\tprint one value\n" },

@@ -152,3 +152,10 @@ def test_without_any_recording_it_says_how_to_make_one(kymo, command):
     assert result.status == 1 and result.out == ""
     assert "kymo run" in result.err
     assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_and_completion_offer_the_same_options(kymo, command):
+    listed = re.findall(r"^  (?:-\w, |    )(--[\w-]+)", kymo(command, "--help").out, re.M)
+    assert listed == [line.split("\t")[0] for line in kymo("completion", "--", command, "--").out.splitlines()]
+    assert "--help" in listed

@@ -228,7 +228,7 @@ WRONG = {
     ("--watch", "loss", "--", "true"): 'kymo run: --watch takes NAME@FUNCTION, such as loss@train_step, not "loss"\n',
     ("--torch-every", "0", "--", "true"): "kymo run: --torch-every needs a number of steps, at least 1, not 0\n",
     ("--kep", "all", "--", "true"): "kymo run: unknown option --kep; did you mean --keep?\n",
-    ("-o",): "kymo run: -o needs a value\n",
+    ("-o",): "kymo run: --output needs a value: DIR\n",
 }
 
 

@@ -1,6 +1,5 @@
 /* kymo run: records a program, prints a summary on stderr and exits with the program's status. */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/spelling.h"
 #include "base/files/paths.h"
 #include "cmds/cmds.h"
 #include "cmds/run/run_device.h"
@@ -69,7 +67,6 @@ enum {
 	OPTION_SERVE,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
-	OPTION_HELP,
 	OPTION_COUNT
 };
 
@@ -99,39 +96,8 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "start a live viewer for browsers" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "print one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "print no messages (or set KYMO_QUIET=1)" },
-	[OPTION_HELP] = { 'h', "help", NULL, "show this help" },
 	[OPTION_COUNT] = { 0 },
 };
-
-static void print_help(void)
-{
-	struct cmds_option listed[OPTION_COUNT + 1] = { 0 };
-	struct cmds_command command = *cmds_find("run");
-
-	memcpy(listed, cmds_run_options,
-	       OPTION_HELP * sizeof(listed[0])); /* cmds_print_help() adds --help */
-	command.options = listed;
-	cmds_print_help(&command);
-}
-
-static int run_unknown_option(const char *word)
-{
-	const char *names[OPTION_COUNT + 1] = { 0 };
-	char name[64];
-	const char *suggestion;
-
-	while (*word == '-')
-		word++;
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-	for (int i = 0; i < OPTION_COUNT; i++)
-		names[i] = cmds_run_options[i].name;
-	suggestion = spelling_word(name, names);
-	if (suggestion)
-		return cmds_wrong("run", "unknown option --%s; did you mean --%s?", name,
-				  suggestion);
-	return cmds_wrong("run", "unknown option %s%s; kymo help run lists the options",
-			  name[0] && name[1] ? "--" : "-", name);
-}
 
 static int set_keep(struct run_options *run, const char *word)
 {
@@ -174,69 +140,32 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_SERVE: return run_serve_word(&run->serve, value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
-	case OPTION_HELP: print_help(); return cmds_finish("run");
 	default: break;
 	}
 	return -1;
 }
 
-static int run_value_of(const struct cmds_option *option)
-{
-	if (!option->value)
-		return no_argument;
-	return option->value[0] == '[' ? optional_argument : required_argument;
-}
-
-static void getopt_lists(struct option *longs, char *shorts)
-{
-	*shorts++ = '+'; /* options after the program's name belong to the program */
-	*shorts++ = ':';
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		longs[i] = (struct option){ cmds_run_options[i].name,
-					    run_value_of(&cmds_run_options[i]), NULL, 256 + i };
-		if (cmds_run_options[i].letter)
-			*shorts++ = cmds_run_options[i].letter;
-		if (cmds_run_options[i].letter && cmds_run_options[i].value)
-			*shorts++ = ':';
-	}
-	*shorts = '\0';
-	longs[OPTION_COUNT] = (struct option){ 0 };
-}
-
-static int index_of(int found)
-{
-	for (int i = 0; i < OPTION_COUNT; i++)
-		if (found == 256 + i || found == cmds_run_options[i].letter)
-			return i;
-	return -1;
-}
-
 static int read_options(int argc, char **argv, struct run_options *run)
 {
-	struct option longs[OPTION_COUNT + 1];
-	char shorts[3 * OPTION_COUNT + 4];
-	int found, status = -1;
+	const struct cmds_option *option;
+	struct cmds_args args;
+	int status;
 
-	getopt_lists(longs, shorts);
-	optind = 0; /* resets getopt in glibc */
-	opterr = 0;
-	while (status < 0 && (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		const char *word = argv[optind - 1];
-		char letter[3] = { '-', (char)optopt, '\0' };
-
-		if (found == ':')
-			return cmds_wrong("run", "%s needs a value", word);
-		if (found == '?')
-			return run_unknown_option(optopt > 0 && optopt < 256 ? letter : word);
-		status = set_option(run, index_of(found), optarg);
+	cmds_args_init(&args, "run", argc, argv);
+	args.takes_program = true;
+	while ((option = cmds_next(&args, &status))) {
+		status = set_option(run, (int)(option - cmds_run_options), args.value);
+		if (status >= 0)
+			return status;
 	}
 	if (status >= 0)
 		return status;
-	if (optind >= argc)
+	if (!args.word_count)
 		return cmds_wrong(
 			"run",
 			"no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]");
-	run->collect.argv = argv + optind;
+	args.words[args.word_count] = NULL; /* at most argv[argc] */
+	run->collect.argv = args.words;
 	return -1;
 }
 
