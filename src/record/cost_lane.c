@@ -8,7 +8,7 @@
 #define ASIDE_TORCH_ROWS 512
 
 static struct kymo_zone_row aside_rows[ASIDE_ROWS];
-static struct kymo_open_stack atomic_file_open;
+static struct kymo_open_stack aside_open;
 static uint64_t aside_head;
 static const uint32_t aside_step;
 static struct kymo__full_lane aside; /* no stream: kymo__turn() begins again at its first row */
@@ -21,12 +21,12 @@ struct kymo__lane *kymo__cost_lane_begin(void)
 	struct kymo__lane *before = kymo__lane;
 
 	aside_head = 0;
-	atomic_file_open.depth = 0;
+	aside_open.depth = 0;
 	aside.hot.busy = 0;
 	aside.hot.next = (char *)aside_rows;
 	aside.hot.limit = (char *)(aside_rows + ASIDE_ROWS);
 	aside.hot.head = &aside_head;
-	aside.hot.open = &atomic_file_open;
+	aside.hot.open = &aside_open;
 	aside.hot.step = &aside_step;
 	aside_stream.next = (char *)aside_torch;
 	aside_stream.limit = (char *)(aside_torch + ASIDE_TORCH_ROWS);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/atomic_file.h"
 #include "base/clock.h"
 #include "base/page_memory.h"
 #include "base/files/paths.h"
@@ -440,11 +441,9 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 	/* Some file systems tell only here that there was no room. */
 	if (close(writer->fd) && !rc)
 		rc = -errno;
-	if (!rc && rename(work->aside, path))
-		rc = -errno;
+	rc = atomic_file_publish(AT_FDCWD, work->aside, path, rc);
 	if (!rc)
 		return 0;
-	unlink(work->aside);
 	return error_set(err, -rc,
 			 "cannot write the snapshot %s: %s; an existing file is unchanged", path,
 			 strerror(-rc));

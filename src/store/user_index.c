@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/atomic_file.h"
 #include "base/buf.h"
 #include "base/files/paths.h"
 #include "store/discover.h"
@@ -95,13 +96,12 @@ char *discover_next_line(char **rest)
 	return line;
 }
 
-/* Keeps what is still there, without `gone`; aside and renamed. */
+/* Keeps the recordings that still exist, without `gone`. */
 static int index_rewrite(const char *path, char *text, const char *gone, const char *added)
 {
 	struct buf kept = { 0 };
-	char aside[KYMO_PATH_BYTES + 16];
 	char *rest = text, *line;
-	int fd, rc = 0;
+	int rc;
 
 	while ((line = discover_next_line(&rest)))
 		if (*line == '/' && (!gone || strcmp(line, gone)) &&
@@ -109,16 +109,7 @@ static int index_rewrite(const char *path, char *text, const char *gone, const c
 			buf_print(&kept, "%s\n", line);
 	if (added)
 		buf_print(&kept, "%s\n", added);
-	snprintf(aside, sizeof(aside), "%s.part", path);
-	fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || kept.failed || write(fd, buf_get(&kept), kept.used) != (ssize_t)kept.used)
-		rc = errno ? -errno : -EIO;
-	if (fd >= 0 && close(fd) && !rc)
-		rc = -errno;
-	if (!rc && rename(aside, path))
-		rc = -errno;
-	if (rc)
-		unlink(aside);
+	rc = kept.failed ? -ENOMEM : atomic_file_put(AT_FDCWD, path, buf_get(&kept), kept.used);
 	buf_fini(&kept);
 	return rc;
 }

@@ -15,7 +15,7 @@
 
 #include "tables/catalog/catalog.h"
 #include "tables/session.h"
-#include "tables/staged.h"
+#include "base/files/atomic_file.h"
 
 /* Readable by every DuckDB since 1.0. */
 #define STORAGE_VERSION "v1.0.0"
@@ -164,7 +164,7 @@ static int write_database(struct tables *tables, duckdb_connection connection, c
 static void remove_leftovers(const char *file)
 {
 	static const char *const suffixes[] = { ".wal", ".spill" };
-	char path[STAGED_PATH_BYTES + 16];
+	char path[KYMO_PATH_BYTES + 64];
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", file, suffixes[i]);
@@ -199,7 +199,7 @@ int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done
 	/* No SQL of the user's runs here; files are what it is about. */
 	struct tables_options options = { .unsafe = true };
 	struct tables *tables = NULL;
-	char file[STAGED_PATH_BYTES];
+	struct atomic_file aside;
 	mode_t old_mask;
 	int rc = tables_open(from, &options, &tables, err);
 
@@ -211,14 +211,14 @@ int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done
 	}
 	tables->progress = progress;
 	tables->progress_all = kept_rows(tables->recording);
-	rc = staged_name(to, file, sizeof(file), err);
+	rc = atomic_file_name(&aside, to, err);
 	/* As private as what it was made from; DuckDB makes files that others can read. */
 	old_mask = umask(077);
 	if (!rc)
-		rc = pack_to(tables, file, err);
+		rc = pack_to(tables, aside.temporary, err);
 	umask(old_mask);
 	tables_close(tables);
-	if (file[0])
-		remove_leftovers(file);
-	return staged_end(file, to, rc, err);
+	if (aside.temporary[0])
+		remove_leftovers(aside.temporary);
+	return atomic_file_end(&aside, rc, err);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tables/staged.h"
+#include "base/files/atomic_file.h"
 #include "tables/catalog/catalog.h"
 #include "tables/scan/cell.h"
 #include "tables/scan/table_function.h"
@@ -109,15 +109,15 @@ static int parquet_write_file(struct feed *feed, const char *file, struct kymo_e
 int tables_write_parquet(struct tables_result *result, const char *path, struct kymo_error *err)
 {
 	struct feed feed = { .result = result };
-	char file[STAGED_PATH_BYTES];
+	struct atomic_file aside;
 	int rc;
 
 	if (!result->column_count)
 		return error_set(
 			err, EINVAL,
 			"the query gives no columns, so there is no Parquet file to write");
-	rc = staged_name(path, file, sizeof(file), err);
+	rc = atomic_file_name(&aside, path, err);
 	if (!rc)
-		rc = parquet_write_file(&feed, file, err);
-	return staged_end(file, path, rc, err);
+		rc = parquet_write_file(&feed, aside.temporary, err);
+	return atomic_file_end(&aside, rc, err);
 }

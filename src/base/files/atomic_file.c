@@ -20,13 +20,20 @@ int atomic_file_check(const char *path, bool replace, struct kymo_error *err)
 	return 0;
 }
 
+static int name_temporary(struct atomic_file *aside, const char *path, struct kymo_error *err)
+{
+	if (strlen(path) >= sizeof(aside->path))
+		return error_set(err, ENAMETOOLONG, "cannot write a file with a name of %zu bytes",
+				 strlen(path));
+	strcpy(aside->path, path);
+	snprintf(aside->temporary, sizeof(aside->temporary), "%s.tmp-%ld", path, (long)getpid());
+	return 0;
+}
+
 static int open_temporary(struct atomic_file *aside, struct kymo_error *err)
 {
-	int fd;
+	int fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
-	snprintf(aside->temporary, sizeof(aside->temporary), "%s.tmp-%ld", aside->path,
-		 (long)getpid());
-	fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_set(err, errno, "cannot write %s: %s", aside->temporary,
 				 strerror(errno));
@@ -44,17 +51,13 @@ int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
 	int rc = atomic_file_check(path, replace, err);
 
 	*aside = (struct atomic_file){ .replace = replace };
-	if (rc)
-		return rc;
-	if (strlen(path) >= sizeof(aside->path))
-		return error_set(err, ENAMETOOLONG, "cannot write a file with a name of %zu bytes",
-				 strlen(path));
-	strcpy(aside->path, path);
-	return open_temporary(aside, err);
+	if (!rc)
+		rc = name_temporary(aside, path, err);
+	return rc ? rc : open_temporary(aside, err);
 }
 
 /* Without --force, a file that appeared in the meantime stays. */
-static int atomic_file_publish(struct atomic_file *aside)
+static int rename_temporary(struct atomic_file *aside)
 {
 	if (aside->replace ||
 	    renameat2(AT_FDCWD, aside->temporary, AT_FDCWD, aside->path, RENAME_NOREPLACE)) {
@@ -77,7 +80,7 @@ int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
 		code = errno;
 	}
 	aside->file = NULL;
-	if (!bad && !atomic_file_publish(aside))
+	if (!bad && !rename_temporary(aside))
 		return 0;
 	code = bad ? code : errno;
 	unlink(aside->temporary);
@@ -92,4 +95,36 @@ void atomic_file_discard(struct atomic_file *aside)
 	fclose(aside->file);
 	aside->file = NULL;
 	unlink(aside->temporary);
+}
+
+int atomic_file_name(struct atomic_file *aside, const char *path, struct kymo_error *err)
+{
+	int rc, fd;
+
+	*aside = (struct atomic_file){ .replace = true };
+	rc = name_temporary(aside, path, err);
+	if (rc)
+		return rc;
+	/* Tried now, so that the reason is the system's own. */
+	fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		aside->temporary[0] = '\0';
+		return error_set(err, errno, "cannot write %s: %s", path, strerror(errno));
+	}
+	close(fd);
+	unlink(aside->temporary);
+	return 0;
+}
+
+int atomic_file_end(struct atomic_file *aside, int rc, struct kymo_error *err)
+{
+	int failed;
+
+	if (!aside->temporary[0])
+		return rc;
+	failed = atomic_file_publish(AT_FDCWD, aside->temporary, aside->path, rc);
+	if (rc || !failed)
+		return rc;
+	return error_set(err, -failed, "cannot rename %s to %s: %s", aside->temporary, aside->path,
+			 strerror(-failed));
 }

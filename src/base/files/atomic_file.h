@@ -6,6 +6,7 @@
 #define KYMO_BASE_FILES_ATOMIC_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -27,5 +28,24 @@ void atomic_file_discard(struct atomic_file *aside); /* does nothing after a com
 
 /* Returns 0, or -EEXIST and *err. */
 int atomic_file_check(const char *path, bool replace, struct kymo_error *err);
+
+/* For a writer that makes the file by itself, as DuckDB does: aside->temporary is the name to write
+   to, and nothing is there. A negative errno where the directory is missing or cannot be
+   written. */
+int atomic_file_name(struct atomic_file *aside, const char *path, struct kymo_error *err);
+/* With rc 0 renames it to its path, which it replaces; else removes it. Returns rc, or the rename's
+   error. After a failed atomic_file_name() it returns rc. */
+int atomic_file_end(struct atomic_file *aside, int rc, struct kymo_error *err);
+
+/* For files of a recording, by a directory's descriptor or AT_FDCWD, without stdio, malloc or sync
+   (atomic_file_at.c). Names that begin with a dot are left alone by readers. */
+
+/* FOLDER/.NAME.part; -ENAMETOOLONG. */
+int atomic_file_part_name(const char *name, char *out, size_t out_bytes);
+/* With rc 0 renames part to name; else, or if that fails, removes part. Returns rc, or the rename's
+   error. */
+int atomic_file_publish(int directory, const char *part, const char *name, int rc);
+/* Replaces a file by these bytes, 0600. */
+int atomic_file_put(int directory, const char *name, const void *bytes, size_t count);
 
 #endif

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/atomic_file.h"
+
 #define BLOCK_BYTES 4096u
 #define BUFFER_BYTES (64u << 10)
 
@@ -172,19 +174,18 @@ static int link_to_temporary(int from_dir, int to_dir, const char *name, const c
 int copy_file(int from_dir, int to_dir, const char *name, enum copy_how how, uint64_t *out_bytes)
 {
 	char temporary[128];
-	int length = snprintf(temporary, sizeof(temporary), ".%s.part", name);
-	int rc = -EXDEV;
+	int rc = atomic_file_part_name(name, temporary, sizeof(temporary));
 
-	if (length < 0 || (size_t)length >= sizeof(temporary))
-		return -ENAMETOOLONG;
+	if (rc)
+		return rc;
+	rc = -EXDEV;
 	if (how == COPY_WHOLE)
 		rc = link_to_temporary(from_dir, to_dir, name, temporary, out_bytes);
 	if (rc)
 		rc = copy_to_temporary(from_dir, to_dir, name, temporary, how, out_bytes);
-	if (!rc && renameat(to_dir, temporary, to_dir, name))
-		rc = -errno;
+	rc = atomic_file_publish(to_dir, temporary, name, rc);
 	/* After success, too: renaming a link onto another link of the same file leaves both. */
-	if (rc || how == COPY_WHOLE)
+	if (how == COPY_WHOLE)
 		unlinkat(to_dir, temporary, 0);
 	return rc;
 }

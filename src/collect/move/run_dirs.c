@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files/atomic_file.h"
 #include "base/clock.h"
 #include "base/files/paths.h"
 #include "base/program_name.h"
@@ -64,25 +65,9 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 static int run_dirs_write_run(int directory, const struct kymo_run_file *run, const char *peer)
 {
 	struct kymo_run_file copy = *run;
-	int fd = openat(directory, ".run.part",
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	ssize_t written;
-	int rc = 0;
 
-	if (fd < 0)
-		return -errno;
 	snprintf(copy.peer, sizeof(copy.peer), "%s", peer);
-	errno = ENOSPC; /* for a short write */
-	written = write(fd, &copy, sizeof(copy));
-	if (written != (ssize_t)sizeof(copy))
-		rc = -errno;
-	if (close(fd) && !rc)
-		rc = -errno;
-	if (!rc && renameat(directory, ".run.part", directory, "run"))
-		rc = -errno;
-	if (rc)
-		unlinkat(directory, ".run.part", 0);
-	return rc;
+	return atomic_file_put(directory, "run", &copy, sizeof(copy));
 }
 
 static int write_both(struct run_dirs *dirs)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/atomic_file.h"
 #include "base/format.h"
 
 #define TEMPORARY ".spare.part"
@@ -46,11 +47,7 @@ static int spare_segments_make(int live_fd, const char *name, uint64_t bytes)
 		return -errno;
 	rc = write_zeros(fd, bytes);
 	close(fd);
-	if (!rc && renameat(live_fd, TEMPORARY, live_fd, name))
-		rc = -errno;
-	if (rc)
-		unlinkat(live_fd, TEMPORARY, 0);
-	return rc;
+	return atomic_file_publish(live_fd, TEMPORARY, name, rc);
 }
 
 static bool is_of_size(int live_fd, const char *name, uint64_t bytes)
