@@ -14,7 +14,7 @@
 
 #include <kymo/atomic.h>
 
-/* What the thread did with the entry before is seen by the one that takes it. */
+/* The entry as this thread leaves it is what the thread that pops it sees. */
 static inline void kymo__pool_push(uint64_t *pool, uint32_t index, uint32_t *(*next_of)(uint32_t))
 {
 	uint64_t old = kymo__load_relaxed(pool);

@@ -116,23 +116,26 @@ static bool stack_nodes_describe(struct stack_nodes_label *label, const struct s
 static uint32_t label_of(struct stack_nodes *callers, const struct recording *recording,
 			 uint32_t name, uint32_t line)
 {
-	struct stack_nodes_label label = { .name = name, .line = line };
+	struct stack_nodes_label wanted = { .name = name, .line = line }, *label;
 	uint64_t hash = intern_hash_number(0, (uint64_t)name << 32 | line);
 	uint32_t number = intern_find(&callers->label_index, hash, same_label, callers->labels,
-				      &label);
+				      &wanted);
 
 	if (number != INTERN_NONE)
 		return number + 1;
 	if (!grow((void **)&callers->labels, &callers->label_room, callers->label_count,
-		  sizeof(label)) ||
-	    !stack_nodes_describe(&label, callers, recording))
+		  sizeof(wanted)))
+		return 0;
+	label = &callers->labels[callers->label_count];
+	*label = wanted;
+	if (!stack_nodes_describe(label, callers, recording))
 		return 0;
 	number = intern_add(&callers->label_index, hash);
 	if (number == INTERN_NONE) {
-		free_label(&label);
+		free_label(label);
 		return 0;
 	}
-	callers->labels[callers->label_count++] = label;
+	callers->label_count++;
 	return number + 1;
 }
 
