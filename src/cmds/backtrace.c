@@ -12,7 +12,7 @@
 #include "store/alive.h"
 #include "store/store.h"
 #include "views/stacks/backtrace.h"
-#include "views/stacks/laststacks.h"
+#include "views/stacks/last_stacks.h"
 
 struct request {
 	const char *target;
@@ -191,7 +191,7 @@ static int answer_dead(const struct request *request, const char *path, struct k
 
 	if (asked->native || asked->locals || asked->why)
 		return refuse_dead(request, path, err);
-	rc = laststacks_take(path, &stacks, &count, err);
+	rc = last_stacks_take(path, &stacks, &count, err);
 	if (rc)
 		return rc;
 	if (request->json)
@@ -208,7 +208,7 @@ static int answer_dead(const struct request *request, const char *path, struct k
 			"kymo backtrace: the program is still running; kymo backtrace %d shows its "
 			"current stacks\n",
 			(int)request->running_pid);
-	laststacks_free(stacks, count);
+	last_stacks_free(stacks, count);
 	return 0;
 }
 

@@ -168,8 +168,8 @@ static void rows_json(const struct feed *feed, struct buf *out)
 	buf_print(out,
 		  "\"gen\":%u,\"now_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"count\":%" PRIu64
 		  ",\"came\":%" PRIu64 ",\"lanes\":%zu,\"names\":%zu,\"more\":%s,\"zones\":[",
-		  feed->gen, feed->now_ns, feed->end_ns, feed->index.count, feed->came,
-		  feed->index.lane_count, feed->index.names.count,
+		  feed->gen, feed->now_ns, feed->end_ns, feed->model.count, feed->came,
+		  feed->model.lane_count, feed->model.names.count,
 		  feed->came > shown ? "true" : "false");
 	for (uint64_t i = 0; i < shown; i++) {
 		const struct feed_zone *zone =

@@ -11,13 +11,14 @@
 
 #define ROWS_AT_ONCE 4096
 #define ZONES_MOST UINT64_C(48000000) /* about 1 GiB */
+#define NAMES_MOST 262144
 #define CLOCK_MOVED_NS 100000 /* what was told before may be that far off */
 
 /* A process, known again at the next look. */
 struct feed_process {
 	int32_t pid;
 	uint64_t starttime;
-	uint32_t clock; /* of the index */
+	uint32_t clock; /* of the model */
 	struct store_clock told; /* when what was told began to hold */
 	uint32_t *lane_of; /* local thread -> lane + 1 */
 	uint32_t *name_of; /* local name -> name + 1 */
@@ -38,7 +39,7 @@ static struct feed_process *feed_add_process(struct feed *feed, const struct sto
 
 	if (!grow_short((void **)&feed->processes, feed->process_count, sizeof(*feed->processes)))
 		return NULL;
-	clock = zoneindex_clock(&feed->index, &process->clock);
+	clock = zone_model_clock(&feed->model, &process->clock);
 	if (clock < 0)
 		return NULL;
 	feed->processes[feed->process_count] = (struct feed_process){
@@ -80,7 +81,7 @@ static int64_t find_process(struct feed *feed, const struct store_process *proce
 	feed->gen += has_moved(feed, &found->told, &process->clock);
 	if (has_moved(feed, &found->told, &process->clock))
 		found->told = process->clock;
-	feed->index.clocks[found->clock] = process->clock;
+	feed->model.clocks[found->clock] = process->clock;
 	return found - feed->processes;
 }
 
@@ -108,10 +109,10 @@ static int64_t feed_lane_of(struct feed *feed, struct feed_process *mine,
 			    const struct recording *recording, const struct store_process *process,
 			    uint32_t local)
 {
-	struct zoneindex_lane lane = { .pid = process->pid,
-				       .tid = process->pid,
-				       .rank = process->rank,
-				       .clock = mine->clock };
+	struct zone_model_lane lane = { .pid = process->pid,
+					.tid = process->pid,
+					.rank = process->rank,
+					.clock = mine->clock };
 	const struct store_thread *thread;
 	int64_t at;
 
@@ -123,9 +124,10 @@ static int64_t feed_lane_of(struct feed *feed, struct feed_process *mine,
 		thread = &recording->threads[process->thread_of[local]];
 		lane.tid = thread->tid;
 		memcpy(lane.name, thread->name, sizeof(lane.name));
-		lane.kind = is_task(recording, process, local) ? ZONEINDEX_TASK : ZONEINDEX_THREAD;
+		lane.kind = is_task(recording, process, local) ? ZONE_MODEL_TASK
+							       : ZONE_MODEL_THREAD;
 	}
-	at = zoneindex_lane(&feed->index, &lane);
+	at = zone_model_lane(&feed->model, &lane);
 	if (at >= 0 && local < mine->lane_count)
 		mine->lane_of[local] = (uint32_t)at + 1;
 	return at;
@@ -133,14 +135,17 @@ static int64_t feed_lane_of(struct feed *feed, struct feed_process *mine,
 
 static int64_t feed_intern(struct feed *feed, const struct store_name *name)
 {
-	struct zonenames_key key = { .name = name->text,
-				     .name_bytes = name->text_bytes,
-				     .file = name->file,
-				     .file_bytes = name->file_bytes,
-				     .source = schema_source_word(name->source),
-				     .line = (int32_t)name->line };
+	const char *source = schema_source_word(name->source);
+	struct name_entry entry = { .name = name->text,
+				    .name_bytes = (uint32_t)name->text_bytes,
+				    .source = source,
+				    .source_bytes = (uint32_t)strlen(source),
+				    .file = name->file,
+				    .file_bytes = (uint32_t)name->file_bytes,
+				    .line = (int32_t)name->line };
+	uint32_t number = name_table_add(&feed->model.names, &entry);
 
-	return zoneindex_name(&feed->index, &key);
+	return number == NAME_TABLE_NONE ? -ENOMEM : (int64_t)number;
 }
 
 static int64_t feed_name_of(struct feed *feed, struct feed_process *mine,
@@ -173,7 +178,7 @@ struct look {
 static void feed_remember(struct feed *feed, uint32_t lane, uint32_t row, uint32_t name,
 			  const struct kymo_zone_row *zone)
 {
-	const struct store_clock *clock = &feed->index.clocks[feed->index.lanes[lane].clock];
+	const struct store_clock *clock = &feed->model.clocks[feed->model.lanes[lane].clock];
 	struct feed_zone *recent = &feed->recent[feed->came++ % FEED_RECENT];
 
 	*recent = (struct feed_zone){ .lane = lane,
@@ -198,22 +203,22 @@ static int take_zone(const struct look *look, const struct kymo_zone_row *zone)
 	struct feed_process *mine = look->mine;
 	int64_t lane = (int64_t)feed_known(mine->lane_of, mine->lane_count, zone->thread) - 1;
 	int64_t name = (int64_t)feed_known(mine->name_of, mine->name_count, zone->name) - 1;
-	uint32_t row = zone->depth < ZONEINDEX_ROWS ? zone->depth : ZONEINDEX_ROWS - 1;
+	uint32_t row = zone->depth < ZONE_MODEL_ROWS ? zone->depth : ZONE_MODEL_ROWS - 1;
 
 	if (lane < 0)
 		lane = feed_lane_of(feed, mine, look->recording, look->process, zone->thread);
 	if (name < 0)
 		name = feed_name_of(feed, mine, look->recording, look->process, zone->name);
 	if (lane == -ENOSPC) {
-		feed->index.hidden++;
+		feed->model.hidden++;
 		return 0;
 	}
 	if (lane < 0 || name < 0)
 		return -ENOMEM;
 	if (feed->filled)
 		feed_remember(feed, (uint32_t)lane, row, (uint32_t)name, zone);
-	return zoneindex_add(&feed->index, (uint32_t)lane, row, zone->start_ticks,
-			     zone->duration_ticks, (uint32_t)name);
+	return zone_model_add(&feed->model, (uint32_t)lane, row, zone->start_ticks,
+			      zone->duration_ticks, (uint32_t)name);
 }
 
 static int take_chunk(const struct look *look, const struct store_stream *stream,
@@ -304,7 +309,7 @@ static int feed_take_open(struct feed *feed, const struct recording *recording,
 			return -ENOMEM;
 		feed->open[feed->open_count++] = (struct feed_open){
 			.lane = (uint32_t)lane,
-			.row = zone->depth < ZONEINDEX_ROWS ? zone->depth : ZONEINDEX_ROWS - 1,
+			.row = zone->depth < ZONE_MODEL_ROWS ? zone->depth : ZONE_MODEL_ROWS - 1,
 			.name = (uint32_t)name,
 			.start_ns = zone->start_ns
 		};
@@ -366,8 +371,8 @@ static int take_recording(struct feed *feed, const struct recording *recording)
 		if (!rc)
 			rc = feed_take_open(feed, recording, stream);
 	}
-	if (feed->index.count > ZONES_MOST) {
-		zoneindex_forget(&feed->index);
+	if (feed->model.count > ZONES_MOST) {
+		zone_model_forget(&feed->model);
 		feed->gen++;
 	}
 	take_figures(feed, recording);
@@ -400,6 +405,7 @@ int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
 	feed->came = 0;
 	feed->came_from_ns = INT64_MAX;
 	feed->gen = feed->gen ? feed->gen : 1;
+	feed->model.names.most = NAMES_MOST;
 	if (kind == STORE_NONE)
 		return -ENOENT;
 	if (kind == STORE_PACKED && feed->filled)
@@ -407,7 +413,7 @@ int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
 	rc = kind == STORE_PACKED ? feed_sql_all(feed, path, err) : look_at_store(feed, path, err);
 	if (!rc) {
 		feed->filled = true;
-		feed->end_ns = zoneindex_end_ns(&feed->index);
+		feed->end_ns = zone_model_end_ns(&feed->model);
 	}
 	return rc;
 }
@@ -422,6 +428,6 @@ void feed_fini(struct feed *feed)
 	free(feed->streams);
 	free(feed->open);
 	free(feed->command);
-	zoneindex_fini(&feed->index);
+	zone_model_fini(&feed->model);
 	*feed = (struct feed){ 0 };
 }

@@ -6,10 +6,10 @@
 #ifndef KYMO_SERVE_FEED_H
 #define KYMO_SERVE_FEED_H
 
-#include "serve/zoneindex.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/status/now.h"
+#include "views/timeline/zone_model.h"
 
 #define FEED_RECENT 256
 
@@ -29,7 +29,7 @@ struct feed_rows {
 };
 
 struct feed {
-	struct zoneindex index;
+	struct zone_model model;
 	uint32_t gen; /* grows when what was told of zones no longer holds */
 	bool filled, live;
 	int64_t now_ns; /* of the last look; the end of one that has ended */

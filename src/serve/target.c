@@ -531,7 +531,7 @@ static void target_json(const struct target *target, const struct feed *feed, ui
 		   feed->filled && feed->live && feed->now.longest[0]);
 	key_number(out, "steps", feed->filled ? feed->steps : about->steps,
 		   feed->filled || (about->known && entry->state != STORE_LIVE));
-	key_number(out, "zones", (int64_t)feed->index.count, feed->filled);
+	key_number(out, "zones", (int64_t)feed->model.count, feed->filled);
 	target_key_text(out, "unreadable", entry->unreadable);
 	buf_char(out, '}');
 }

@@ -7,13 +7,14 @@
 #include "base/grow.h"
 #include "serve/serve_inside.h"
 #include "views/query/json.h"
+#include "views/timeline/zone_pieces.h"
 
 #define SLOWEST 20
 #define STEPS 4 /* buckets to a doubling */
 #define BUCKETS (64 * STEPS)
 
 struct place {
-	const struct zoneindex_track *track;
+	const struct zone_model_track *track;
 	uint32_t at;
 	int64_t start_ns, duration_ns;
 };
@@ -65,18 +66,18 @@ static void note(struct gathered *to, const struct place *place, int64_t at_ns)
 		to->after = *place;
 }
 
-static void answer_name_gather_track(const struct zoneindex *index,
-				     const struct zoneindex_track *track, const bool *wanted,
+static void answer_name_gather_track(const struct zone_model *model,
+				     const struct zone_model_track *track, const bool *wanted,
 				     const int64_t range[3], struct gathered *to)
 {
-	for (uint32_t i = zoneindex_first(index, track, range[0]); i < track->count && !to->failed;
-	     i++) {
-		struct zoneindex_piece zone;
+	for (uint32_t i = zone_pieces_first(model, track, range[0]);
+	     i < track->count && !to->failed; i++) {
+		struct zone_piece zone;
 		struct place place = { .track = track, .at = i };
 
 		if (!wanted[track->name[i]])
 			continue;
-		zone = zoneindex_zone(index, track, i);
+		zone = zone_pieces_zone(model, track, i);
 		if (zone.start_ns >= range[1])
 			break;
 		place.start_ns = zone.start_ns;
@@ -128,16 +129,17 @@ static void add_histogram(struct buf *out, const struct gathered *from)
 	buf_text(out, "]}");
 }
 
-static void write_name(struct buf *out, const struct zoneindex *index, size_t name,
+static void write_name(struct buf *out, const struct zone_model *model, size_t name,
 		       struct gathered *from)
 {
-	const struct zonenames_name *about = &index->names.list[name];
-	const char *text = buf_get(&index->names.text);
+	const struct name_entry *about = &model->names.list[name];
 
 	buf_text(out, "{\"name\":");
-	json_text(out, text + about->name_at, about->name_bytes);
-	buf_print(out, ",\"source\":\"%s\",\"file\":", about->source);
-	json_text(out, text + about->file_at, about->file_bytes);
+	json_text(out, about->name, about->name_bytes);
+	buf_text(out, ",\"source\":");
+	json_text(out, about->source, about->source_bytes);
+	buf_text(out, ",\"file\":");
+	json_text(out, about->file, about->file_bytes);
 	buf_print(out, ",\"line\":%d,\"count\":%" PRIu64 ",\"total_ns\":%.0f", about->line,
 		  from->count, from->total_ns);
 	if (from->count) {
@@ -164,20 +166,19 @@ static void write_name(struct buf *out, const struct zoneindex *index, size_t na
 }
 
 /* Which names are meant; the first of them, -1: none. */
-static int64_t mark_names(struct request *request, const struct zoneindex *index, bool *wanted)
+static int64_t mark_names(struct request *request, const struct zone_model *model, bool *wanted)
 {
 	const char *name = request_get(request, "name"), *source = request_get(request, "source");
-	const char *text = buf_get(&index->names.text);
 	int64_t id, first = -1;
 
 	if (!request_number(request, "id", -1, &id))
 		return -2;
-	for (size_t i = 0; i < index->names.count; i++) {
-		const struct zonenames_name *one = &index->names.list[i];
+	for (size_t i = 0; i < model->names.count; i++) {
+		const struct name_entry *one = &model->names.list[i];
 
 		wanted[i] = id >= 0 ? (size_t)id == i
 				    : name && one->name_bytes == strlen(name) &&
-					      !memcmp(text + one->name_at, name, one->name_bytes) &&
+					      !memcmp(one->name, name, one->name_bytes) &&
 					      (!source || !strcmp(source, one->source));
 		if (wanted[i] && first < 0)
 			first = (int64_t)i;
@@ -185,21 +186,21 @@ static int64_t mark_names(struct request *request, const struct zoneindex *index
 	return first;
 }
 
-static void answer_from(struct request *request, const struct zoneindex *index)
+static void answer_from(struct request *request, const struct zone_model *model)
 {
 	struct gathered to = { .count = 0 };
-	bool *wanted = calloc(index->names.count + 1, sizeof(*wanted));
-	int64_t range[3], first = wanted ? mark_names(request, index, wanted) : -2;
+	bool *wanted = calloc(model->names.count + 1, sizeof(*wanted));
+	int64_t range[3], first = wanted ? mark_names(request, model, wanted) : -2;
 
 	if (first >= 0 && request_number(request, "from", INT64_MIN / 4, &range[0]) &&
 	    request_number(request, "to", INT64_MAX, &range[1]) &&
 	    request_number(request, "at", -1, &range[2])) {
-		for (size_t i = 0; i < index->track_count; i++)
-			answer_name_gather_track(index, &index->tracks[i], wanted, range, &to);
+		for (size_t i = 0; i < model->track_count; i++)
+			answer_name_gather_track(model, &model->tracks[i], wanted, range, &to);
 		if (to.failed)
 			answer_error(request, 503, NULL, "out of memory for the zones");
 		else
-			write_name(&request->answer, index, (size_t)first, &to);
+			write_name(&request->answer, model, (size_t)first, &to);
 	} else if (first == -1) {
 		answer_error(request, 404, "names are those of /api/zones",
 			     "no zone has that name");
@@ -222,6 +223,6 @@ void answer_name(struct request *request)
 		return;
 	}
 	pthread_rwlock_rdlock(&target->feed_lock);
-	answer_from(request, &target->feed.index);
+	answer_from(request, &target->feed.model);
 	pthread_rwlock_unlock(&target->feed_lock);
 }

@@ -11,6 +11,7 @@
 #include "views/report/blocks.h"
 #include "views/verdicts/facts.h"
 #include "views/query/json.h"
+#include "views/timeline/zone_pieces.h"
 
 #define REGIONS_MOST 500
 #define HISTOGRAMS_MOST 16384 /* 45 MB; regions beyond have no quantiles */
@@ -27,7 +28,7 @@ struct region {
 };
 
 struct ranging {
-	const struct zoneindex *index;
+	const struct zone_model *model;
 	int64_t from_ns, to_ns;
 	uint32_t *region_of; /* name -> region */
 	struct region *regions;
@@ -40,12 +41,11 @@ struct ranging {
 
 static int by_text(const void *left, const void *right, void *context)
 {
-	const struct zoneindex *index = context;
+	const struct zone_model *model = context;
 	const uint32_t *a = left, *b = right;
-	const struct zonenames_name *x = &index->names.list[*a], *y = &index->names.list[*b];
-	const char *text = buf_get(&index->names.text);
+	const struct name_entry *x = &model->names.list[*a], *y = &model->names.list[*b];
 	size_t bytes = x->name_bytes < y->name_bytes ? x->name_bytes : y->name_bytes;
-	int order = memcmp(text + x->name_at, text + y->name_at, bytes);
+	int order = memcmp(x->name, y->name, bytes);
 
 	if (!order && x->name_bytes != y->name_bytes)
 		order = x->name_bytes < y->name_bytes ? -1 : 1;
@@ -56,23 +56,22 @@ static int by_text(const void *left, const void *right, void *context)
    they differ by file. */
 static int by_region(const void *left, const void *right, void *context)
 {
-	const struct zoneindex *index = context;
+	const struct zone_model *model = context;
 	const uint32_t *a = left, *b = right;
-	const struct zonenames_name *x = &index->names.list[*a], *y = &index->names.list[*b];
-	const char *text = buf_get(&index->names.text);
+	const struct name_entry *x = &model->names.list[*a], *y = &model->names.list[*b];
 	int order = by_text(left, right, context);
 
 	if (order || strcmp(x->source, "python") != 0)
 		return order;
 	if (x->file_bytes != y->file_bytes)
 		return x->file_bytes < y->file_bytes ? -1 : 1;
-	return memcmp(text + x->file_at, text + y->file_at, x->file_bytes);
+	return memcmp(x->file, y->file, x->file_bytes);
 }
 
 static bool make_regions(struct ranging *to)
 {
-	const struct zoneindex *index = to->index;
-	size_t count = index->names.count;
+	const struct zone_model *model = to->model;
+	size_t count = model->names.count;
 	uint32_t *order = malloc((count + 1) * sizeof(*order));
 
 	to->region_of = malloc((count + 1) * sizeof(*to->region_of));
@@ -80,11 +79,11 @@ static bool make_regions(struct ranging *to)
 	if (order && to->region_of && to->regions) {
 		for (size_t i = 0; i < count; i++)
 			order[i] = (uint32_t)i;
-		qsort_r(order, count, sizeof(*order), by_region, (void *)index);
+		qsort_r(order, count, sizeof(*order), by_region, (void *)model);
 		for (size_t i = 0; i < count; i++) {
-			if (!i || by_region(&order[i - 1], &order[i], (void *)index)) {
+			if (!i || by_region(&order[i - 1], &order[i], (void *)model)) {
 				to->regions[to->region_count].name = order[i];
-				if (i && !by_text(&order[i - 1], &order[i], (void *)index))
+				if (i && !by_text(&order[i - 1], &order[i], (void *)model))
 					to->regions[to->region_count - 1].namesake =
 						to->regions[to->region_count].namesake = true;
 				to->region_count++;
@@ -117,13 +116,13 @@ static void answer_range_add_duration(struct ranging *to, struct region *region,
 
 /* The region of the zone of `above` that holds t, whose place is at *at or behind; NULL: none
    does. */
-static struct region *holder(struct ranging *to, const struct zoneindex_track *above, uint32_t *at,
+static struct region *holder(struct ranging *to, const struct zone_model_track *above, uint32_t *at,
 			     int64_t t_ns)
 {
-	struct zoneindex_piece zone;
+	struct zone_piece zone;
 
 	for (; above && *at < above->count; ++*at) {
-		zone = zoneindex_zone(to->index, above, *at);
+		zone = zone_pieces_zone(to->model, above, *at);
 		if (zone.end_ns >= t_ns)
 			return zone.start_ns <= t_ns ? &to->regions[to->region_of[zone.name]]
 						     : NULL;
@@ -133,15 +132,15 @@ static struct region *holder(struct ranging *to, const struct zoneindex_track *a
 
 /* `above`: the nearest track of the lane over this one. Clocks round, so a zone's middle says what
    it is inside of. */
-static uint64_t answer_range_add_track(struct ranging *to, const struct zoneindex_track *track,
-				       const struct zoneindex_track *above)
+static uint64_t answer_range_add_track(struct ranging *to, const struct zone_model_track *track,
+				       const struct zone_model_track *above)
 {
-	const struct store_clock *clock = &to->index->clocks[to->index->lanes[track->lane].clock];
-	uint32_t at = above ? zoneindex_first(to->index, above, to->from_ns) : 0;
+	const struct store_clock *clock = &to->model->clocks[to->model->lanes[track->lane].clock];
+	uint32_t at = above ? zone_pieces_first(to->model, above, to->from_ns) : 0;
 	uint64_t count = 0;
 
-	for (uint32_t i = zoneindex_first(to->index, track, to->from_ns); i < track->count; i++) {
-		struct zoneindex_piece zone = zoneindex_zone(to->index, track, i);
+	for (uint32_t i = zone_pieces_first(to->model, track, to->from_ns); i < track->count; i++) {
+		struct zone_piece zone = zone_pieces_zone(to->model, track, i);
 		struct region *region = &to->regions[to->region_of[zone.name]], *outer;
 		int64_t from = zone.start_ns > to->from_ns ? zone.start_ns : to->from_ns;
 		int64_t until = zone.end_ns < to->to_ns ? zone.end_ns : to->to_ns;
@@ -162,19 +161,19 @@ static uint64_t answer_range_add_track(struct ranging *to, const struct zoneinde
 /* Zones of a device's queue lie side by side, not inside of each other, and are no regions. */
 static void answer_range_add_lanes(struct ranging *to)
 {
-	for (size_t lane = 0; lane < to->index->lane_count; lane++) {
-		const struct zoneindex_lane *about = &to->index->lanes[lane];
-		const struct zoneindex_track *above = NULL;
+	for (size_t lane = 0; lane < to->model->lane_count; lane++) {
+		const struct zone_model_lane *about = &to->model->lanes[lane];
+		const struct zone_model_track *above = NULL;
 		uint64_t before = to->zones;
 
-		if (about->kind == ZONEINDEX_QUEUE)
+		if (about->kind == ZONE_MODEL_QUEUE)
 			continue;
 		for (uint32_t row = 0; row < about->rows; row++) {
-			const struct zoneindex_track *track;
+			const struct zone_model_track *track = zone_model_track(to->model, lane,
+										row);
 
-			if (!about->tracks[row])
+			if (!track)
 				continue;
-			track = &to->index->tracks[about->tracks[row] - 1];
 			to->zones += answer_range_add_track(to, track, above);
 			above = track;
 		}
@@ -211,33 +210,32 @@ static void add_quantiles(struct buf *out, const struct region *region)
 }
 
 /* As FACTS_REGIONS_SQL has it. */
-static void add_label(struct buf *out, const struct zoneindex *index, const struct region *region)
+static void add_label(struct buf *out, const struct zone_model *model, const struct region *region)
 {
-	const struct zonenames_name *name = &index->names.list[region->name];
-	const char *text = buf_get(&index->names.text);
-	struct buf label = { 0 }, file = { 0 };
+	const struct name_entry *name = &model->names.list[region->name];
+	struct buf label = { 0 };
 
-	buf_add(&label, text + name->name_at, name->name_bytes);
-	buf_add(&file, text + name->file_at, name->file_bytes);
-	if (region->namesake && file.used)
-		buf_print(&label, " (%s)", facts_place(buf_get(&file)));
+	buf_add(&label, name->name, name->name_bytes);
+	if (region->namesake && name->file_bytes)
+		buf_print(&label, " (%s)", facts_place(name->file));
 	json_text(out, buf_get(&label), label.used);
 	buf_fini(&label);
-	buf_fini(&file);
 }
 
-static void answer_range_add_region(struct buf *out, const struct zoneindex *index,
+static void answer_range_add_region(struct buf *out, const struct zone_model *model,
 				    const struct region *region)
 {
-	const struct zonenames_name *name = &index->names.list[region->name];
+	const struct name_entry *name = &model->names.list[region->name];
 
 	buf_text(out, "{\"name\":");
-	add_label(out, index, region);
+	add_label(out, model, region);
+	buf_text(out, ",\"source\":");
+	json_text(out, name->source, name->source_bytes);
 	buf_print(out,
-		  ",\"source\":\"%s\",\"count\":%" PRIu64 ",\"self_ns\":%.0f,\"total_ns\":%.0f"
+		  ",\"count\":%" PRIu64 ",\"self_ns\":%.0f,\"total_ns\":%.0f"
 		  ",\"min_ns\":%" PRId64 ",\"max_ns\":%" PRId64,
-		  name->source, region->count, region->self_ns > 0 ? region->self_ns : 0,
-		  region->total_ns, region->least_ns, region->most_ns);
+		  region->count, region->self_ns > 0 ? region->self_ns : 0, region->total_ns,
+		  region->least_ns, region->most_ns);
 	add_quantiles(out, region);
 	buf_char(out, '}');
 }
@@ -255,7 +253,7 @@ static void write_regions(struct ranging *to, struct buf *out)
 		  to->from_ns, to->to_ns, to->zones, to->threads, count);
 	for (size_t i = 0; i < count && i < REGIONS_MOST; i++) {
 		buf_text(out, i ? ",\n" : "\n");
-		answer_range_add_region(out, to->index, &to->regions[i]);
+		answer_range_add_region(out, to->model, &to->regions[i]);
 	}
 	buf_text(out, "]");
 }
@@ -315,7 +313,7 @@ void answer_range(struct request *request)
 	}
 	rc = target_look(target, 1000000000u, NULL, &err);
 	if (!rc) {
-		asked.index = &target->feed.index;
+		asked.model = &target->feed.model;
 		pthread_rwlock_rdlock(&target->feed_lock);
 		answer_range_gather(&asked, &request->answer);
 		pthread_rwlock_unlock(&target->feed_lock);

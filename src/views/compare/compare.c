@@ -191,7 +191,7 @@ static int compare_start(const struct compare_options *options, struct compare *
 				 .total = options->total,
 				 .fail_above = options->fail_above };
 	out->runs = calloc(options->a_count + options->b_count, sizeof(out->runs[0]));
-	if (!out->runs || stacks_init(&out->flame))
+	if (!out->runs || call_tree_init(&out->flame))
 		return error_set(err, ENOMEM, "no memory to compare");
 	for (size_t i = 0; i < options->a_count; i++)
 		out->runs[i].target = options->a[i];
@@ -230,7 +230,7 @@ void compare_fini(struct compare *compare)
 	}
 	free(compare->items);
 	free(compare->runs);
-	frames_fini(&compare->frames);
-	frames_fini(&compare->names);
-	stacks_fini(&compare->flame);
+	name_table_fini(&compare->frames);
+	name_table_fini(&compare->names);
+	call_tree_fini(&compare->flame);
 }

@@ -18,8 +18,8 @@
 #include "base/format.h"
 #include "tables/tables.h"
 #include "views/compare/compare_stats.h"
-#include "views/stacks/frames.h"
-#include "views/stacks/stacks.h"
+#include "views/timeline/name_table.h"
+#include "views/stacks/call_tree.h"
 #include "views/term/text.h"
 
 #define COMPARE_BINS \
@@ -65,12 +65,12 @@ struct compare_run {
 struct compare {
 	struct compare_run *runs;
 	size_t a_count, b_count;
-	struct frames frames; /* of zones, with their places */
-	struct frames
+	struct name_table frames; /* of zones, with their places */
+	struct name_table
 		names; /* of items: a region is its name and source, wherever it is in the code */
 	struct compare_item *items; /* [0] is the step */
 	size_t item_count, item_room;
-	struct stacks
+	struct call_tree
 		/* self time per step: values[0] of A, [1] of B; frames are numbers of names */
 		flame;
 	bool total; /* with the zones inside; else a region's own time */

@@ -150,7 +150,7 @@ static size_t compare_gather_run_count(const struct compare *compare)
 	return compare->a_count + compare->b_count;
 }
 
-static int new_item(struct compare *compare, enum compare_kind kind, const struct frames_one *name)
+static int new_item(struct compare *compare, enum compare_kind kind, const struct name_entry *name)
 {
 	struct compare_item *item;
 
@@ -176,7 +176,7 @@ static uint32_t item_of(struct compare *compare, enum compare_kind kind, const c
 			size_t name_bytes, const char *source, size_t source_bytes,
 			const char *place)
 {
-	struct frames_one one = { .name = name,
+	struct name_entry one = { .name = name,
 				  .name_bytes = (uint32_t)name_bytes,
 				  .source = source,
 				  .source_bytes = (uint32_t)source_bytes,
@@ -188,8 +188,9 @@ static uint32_t item_of(struct compare *compare, enum compare_kind kind, const c
 		one.name = "?";
 		one.name_bytes = 1;
 	}
-	number = frames_number(&compare->names, &one);
-	if (number != FRAMES_NONE && number == compare->item_count && new_item(compare, kind, &one))
+	number = name_table_add(&compare->names, &one);
+	if (number != NAME_TABLE_NONE && number == compare->item_count &&
+	    new_item(compare, kind, &one))
 		return UINT32_MAX;
 	return number;
 }
@@ -256,14 +257,14 @@ static double add_span(struct compare_run *run, double *bins, int64_t from, int6
 }
 
 /* What tells functions of Python apart that are called alike; two checkouts have it in common. */
-static const char *compare_gather_place_of(const struct frames_one *frame)
+static const char *compare_gather_place_of(const struct name_entry *frame)
 {
 	return strcmp(frame->source, "python") != 0 ? "" : facts_place(frame->file);
 }
 
 static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 {
-	const struct frames_one *one = &gather->compare->frames.list[frame];
+	const struct name_entry *one = &gather->compare->frames.list[frame];
 
 	if (frame >= gather->item_room &&
 	    !grow_zeroed((void **)&gather->items, &gather->item_room, 2 * ((size_t)frame + 1),
@@ -322,8 +323,8 @@ static int compare_gather_begin_zone(struct zone_walk *walk, struct zone_walk_zo
 
 	if (item == UINT32_MAX || note_open(gather, item))
 		return no_memory(walk);
-	node = stacks_child(&gather->compare->flame, parent ? compare_gather_node_of(parent) : 0,
-			    item);
+	node = call_tree_child(&gather->compare->flame, parent ? compare_gather_node_of(parent) : 0,
+			       item);
 	zone->tag = (uint64_t)node << 32 | item;
 	zone->since_ns = zone->start_ns;
 	return parent ? add_self(walk, parent, zone->start_ns) : 0;

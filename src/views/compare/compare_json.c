@@ -133,7 +133,7 @@ static void add_words(struct buf *out, const struct compare *compare)
 /* ---- flame ---------------------------------------------------------------------------------- */
 
 struct flame {
-	const struct stacks *stacks;
+	const struct call_tree *tree;
 	double *totals; /* [node][side] */
 	int32_t *numbers; /* of those that are written; -1: left out */
 	size_t count;
@@ -143,12 +143,12 @@ struct flame {
 /* Parents come before their children in the list. */
 static void compare_json_sum_up(struct flame *flame)
 {
-	const struct stacks *stacks = flame->stacks;
+	const struct call_tree *tree = flame->tree;
 
-	for (size_t i = stacks->count - 1; i > 0; i--)
+	for (size_t i = tree->count - 1; i > 0; i--)
 		for (int side = 0; side < 2; side++) {
-			flame->totals[2 * i + side] += stacks->nodes[i].values[side];
-			flame->totals[2 * stacks->nodes[i].parent + side] +=
+			flame->totals[2 * i + side] += tree->nodes[i].values[side];
+			flame->totals[2 * tree->nodes[i].parent + side] +=
 				flame->totals[2 * i + side];
 		}
 	flame->least = FLAME_SHARE *
@@ -158,8 +158,8 @@ static void compare_json_sum_up(struct flame *flame)
 static void number(struct flame *flame)
 {
 	flame->numbers[0] = -1;
-	for (size_t i = 1; i < flame->stacks->count; i++) {
-		uint32_t parent = flame->stacks->nodes[i].parent;
+	for (size_t i = 1; i < flame->tree->count; i++) {
+		uint32_t parent = flame->tree->nodes[i].parent;
 		bool large = flame->totals[2 * i] >= flame->least ||
 			     flame->totals[2 * i + 1] >= flame->least;
 		bool rooted = !parent || flame->numbers[parent] >= 0;
@@ -173,7 +173,7 @@ static void number(struct flame *flame)
 static void add_value(struct buf *out, const struct compare *compare, const struct flame *flame,
 		      int column, size_t node)
 {
-	const struct stacks_node *one = &flame->stacks->nodes[node];
+	const struct call_tree_node *one = &flame->tree->nodes[node];
 	const struct compare_item *item = &compare->items[one->frame];
 
 	if (column < 2)
@@ -195,7 +195,7 @@ static void compare_json_add_column(struct buf *out, const struct compare *compa
 	bool first = true;
 
 	buf_print(out, "%s\"%s\":[", column ? ",\n" : "", keys[column]);
-	for (size_t i = 1; i < flame->stacks->count; i++) {
+	for (size_t i = 1; i < flame->tree->count; i++) {
 		if (flame->numbers[i] < 0)
 			continue;
 		buf_text(out, first ? "" : ",");
@@ -207,7 +207,7 @@ static void compare_json_add_column(struct buf *out, const struct compare *compa
 
 static void compare_json_add_flame(struct buf *out, const struct compare *compare)
 {
-	struct flame flame = { .stacks = &compare->flame };
+	struct flame flame = { .tree = &compare->flame };
 
 	flame.totals = calloc(2 * compare->flame.count, sizeof(flame.totals[0]));
 	flame.numbers = calloc(compare->flame.count, sizeof(flame.numbers[0]));

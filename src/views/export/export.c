@@ -115,7 +115,7 @@ int export_write(struct tables *tables, const struct export_format *format,
 	progress_begin(&export.progress, "writing", "zones");
 	rc = export_write_all(&export, format);
 	progress_end(&export.progress);
-	frames_fini(&export.frames);
+	name_table_fini(&export.frames);
 	buf_fini(&export.buf);
 	return rc;
 }

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "tables/tables.h"
-#include "views/stacks/frames.h"
+#include "views/timeline/name_table.h"
 #include "views/term/progress.h"
 #include "views/timeline/zone_walk.h"
 
@@ -30,7 +30,7 @@ struct export
 	const struct export_options *options;
 	FILE *out;
 	struct buf buf; /* written when it is large enough: export_flush() */
-	struct frames frames;
+	struct name_table frames;
 	struct progress progress;
 	struct kymo_error *err;
 	void *own; /* the format's */

@@ -58,7 +58,7 @@ static int export_chrome_begin_thread(struct zone_walk *walk, const struct zone_
 	return export_flush(export, false);
 }
 
-static void export_chrome_add_place(struct buf *out, const struct frames_one *frame, int64_t step)
+static void export_chrome_add_place(struct buf *out, const struct name_entry *frame, int64_t step)
 {
 	buf_print(out, ",\"args\":{\"step\":%" PRId64, step);
 	if (frame->file_bytes) {
@@ -73,7 +73,7 @@ static int export_chrome_begin_zone(struct zone_walk *walk, struct zone_walk_zon
 				    struct zone_walk_zone *parent)
 {
 	struct export *export = walk->context;
-	const struct frames_one *frame = &walk->frames->list[zone->frame];
+	const struct name_entry *frame = &walk->frames->list[zone->frame];
 	struct buf *out = &export->buf;
 
 	(void)parent;

@@ -5,7 +5,7 @@
 #include "views/term/text.h"
 
 /* A ; would part a name in two, and the last blank ends the stack. */
-static void add_folded_name(struct buf *out, const struct frames_one *frame)
+static void add_folded_name(struct buf *out, const struct name_entry *frame)
 {
 	size_t from = out->used;
 
@@ -20,20 +20,20 @@ static int write_folded(struct export *export, struct export_stacks *own)
 {
 	int value = export->options->samples ? EXPORT_SAMPLES : EXPORT_SELF_NS, rc = 0;
 
-	for (uint32_t i = 1; !rc && i < own->stacks.count; i++) {
+	for (uint32_t i = 1; !rc && i < own->tree.count; i++) {
 		size_t depth;
 
-		if (own->stacks.nodes[i].values[value] <= 0)
+		if (own->tree.nodes[i].values[value] <= 0)
 			continue;
-		depth = stacks_path(&own->stacks, i, own->path, EXPORT_STACKS_DEPTH);
+		depth = call_tree_path(&own->tree, i, own->path, EXPORT_STACKS_DEPTH);
 		for (size_t k = 0; k < depth; k++) {
 			if (k)
 				buf_char(&export->buf, ';');
 			add_folded_name(
 				&export->buf,
-				&export->frames.list[own->stacks.nodes[own->path[k]].frame]);
+				&export->frames.list[own->tree.nodes[own->path[k]].frame]);
 		}
-		buf_print(&export->buf, " %.0f\n", own->stacks.nodes[i].values[value]);
+		buf_print(&export->buf, " %.0f\n", own->tree.nodes[i].values[value]);
 		rc = export_flush(export, false);
 	}
 	return rc ? rc : export_flush(export, true);

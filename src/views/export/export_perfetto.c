@@ -147,7 +147,7 @@ static void add_entry(struct perfetto *own, uint32_t field, uint64_t iid, const 
 static void export_perfetto_intern(struct export *export, uint32_t number)
 {
 	struct perfetto *own = export->own;
-	const struct frames_one *frame = &export->frames.list[number];
+	const struct name_entry *frame = &export->frames.list[number];
 	uint64_t iid = (uint64_t)number + 1;
 
 	if (number < own->known)

@@ -60,7 +60,7 @@ static void add_pprof_head(struct export *export, struct buf *message)
 
 /* A location and a function for each frame, both with its number + 1. */
 static void export_pprof_add_frame(struct buf *out, struct buf *message, struct buf *line,
-				   const struct frames_one *frame, uint64_t id)
+				   const struct name_entry *frame, uint64_t id)
 {
 	uint64_t name = STRING_COUNT + 2 * (id - 1);
 
@@ -83,13 +83,13 @@ static void export_pprof_add_frame(struct buf *out, struct buf *message, struct 
 static void add_pprof_sample(struct buf *out, struct buf *message, struct buf *packed,
 			     struct export_stacks *own, uint32_t node)
 {
-	size_t depth = stacks_path(&own->stacks, node, own->path, EXPORT_STACKS_DEPTH);
+	size_t depth = call_tree_path(&own->tree, node, own->path, EXPORT_STACKS_DEPTH);
 
 	for (size_t k = depth; k; k--)
-		protobuf_varint(packed, (uint64_t)own->stacks.nodes[own->path[k - 1]].frame + 1);
+		protobuf_varint(packed, (uint64_t)own->tree.nodes[own->path[k - 1]].frame + 1);
 	protobuf_message(message, SAMPLE_LOCATIONS, packed);
-	for (int i = 0; i < STACKS_VALUES; i++)
-		protobuf_varint(packed, (uint64_t)own->stacks.nodes[node].values[i]);
+	for (int i = 0; i < CALL_TREE_VALUES; i++)
+		protobuf_varint(packed, (uint64_t)own->tree.nodes[node].values[i]);
 	protobuf_message(message, SAMPLE_VALUES, packed);
 	protobuf_message(out, PROFILE_SAMPLE, message);
 }
@@ -101,8 +101,8 @@ static void add_pprof_stacks(struct export *export, struct export_stacks *own)
 	add_pprof_head(export, &message);
 	for (size_t i = 0; i < export->frames.count; i++)
 		export_pprof_add_frame(out, &message, &inner, &export->frames.list[i], i + 1);
-	for (uint32_t i = 1; i < own->stacks.count; i++) {
-		const double *values = own->stacks.nodes[i].values;
+	for (uint32_t i = 1; i < own->tree.count; i++) {
+		const double *values = own->tree.nodes[i].values;
 
 		if (values[EXPORT_ZONES] > 0 || values[EXPORT_SAMPLES] > 0)
 			add_pprof_sample(out, &message, &inner, own, i);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "views/query/json.h"
-#include "views/stacks/sampled.h"
+#include "views/stacks/sampled_stacks.h"
 
 struct speedscope {
 	uint64_t profiles, events; /* events of the profile that is open */
@@ -94,8 +94,8 @@ static int write_samples(struct export *export)
 
 	buf_text(&export->buf, "{\"type\":\"sampled\",\"unit\":\"none\",\"name\":\"Python "
 			       "samples\",\"samples\":[\n");
-	rc = sampled_each(export->tables, &export->frames, export_speedscope_add_sample, export,
-			  export->err);
+	rc = sampled_stacks_each(export->tables, &export->frames, export_speedscope_add_sample,
+				 export, export->err);
 	buf_print(&export->buf, "\n],\"weights\":[%s],\"startValue\":0,\"endValue\":%" PRId64 "}",
 		  buf_get(&own->weights), own->last_ns);
 	export->buf.failed |= own->weights.failed;
@@ -119,7 +119,7 @@ static int write_frames(struct export *export)
 
 	buf_text(&export->buf, "\n],\"shared\":{\"frames\":[\n");
 	for (size_t i = 0; !rc && i < export->frames.count; i++) {
-		const struct frames_one *frame = &export->frames.list[i];
+		const struct name_entry *frame = &export->frames.list[i];
 
 		buf_text(&export->buf, i ? ",\n{\"name\":" : "{\"name\":");
 		json_text(&export->buf, frame->name_bytes ? frame->name : "?",

@@ -3,14 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "views/stacks/sampled.h"
+#include "views/stacks/sampled_stacks.h"
 
 static int export_stacks_begin_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 				    struct zone_walk_zone *parent)
 {
 	struct export_stacks *own = ((struct export *)walk->context)->own;
 
-	zone->tag = stacks_child(&own->stacks, parent ? (uint32_t)parent->tag : 0, zone->frame);
+	zone->tag = call_tree_child(&own->tree, parent ? (uint32_t)parent->tag : 0, zone->frame);
 	return 0;
 }
 
@@ -18,7 +18,7 @@ static int export_stacks_end_zone(struct zone_walk *walk, struct zone_walk_zone 
 				  struct zone_walk_zone *parent)
 {
 	struct export_stacks *own = ((struct export *)walk->context)->own;
-	struct stacks_node *node = &own->stacks.nodes[zone->tag];
+	struct call_tree_node *node = &own->tree.nodes[zone->tag];
 
 	(void)parent;
 	node->values[EXPORT_ZONES]++;
@@ -33,8 +33,8 @@ static int export_stacks_add_sample(const struct sampled_stack *stack, void *con
 	uint32_t node = 0;
 
 	for (size_t i = 0; i < stack->depth; i++)
-		node = stacks_child(&own->stacks, node, stack->frames[i]);
-	own->stacks.nodes[node].values[EXPORT_SAMPLES] += (double)stack->count;
+		node = call_tree_child(&own->tree, node, stack->frames[i]);
+	own->tree.nodes[node].values[EXPORT_SAMPLES] += (double)stack->count;
 	return 0;
 }
 
@@ -48,7 +48,7 @@ static int sum_zones(struct export *export)
 
 static int sum_samples(struct export *export)
 {
-	return sampled_each(export->tables, &export->frames, export_stacks_add_sample, export,
+	return sampled_stacks_each(export->tables, &export->frames, export_stacks_add_sample, export,
 			    export->err);
 }
 
@@ -58,7 +58,7 @@ int export_stacks(struct export *export, bool zones, bool samples,
 	struct export_stacks *own = malloc(sizeof(*own));
 	int rc = 0;
 
-	if (!own || stacks_init(&own->stacks)) {
+	if (!own || call_tree_init(&own->tree)) {
 		free(own);
 		return error_set(export->err, ENOMEM, "no memory for stacks");
 	}
@@ -69,7 +69,7 @@ int export_stacks(struct export *export, bool zones, bool samples,
 		rc = sum_samples(export);
 	if (!rc)
 		rc = write(export, own);
-	stacks_fini(&own->stacks);
+	call_tree_fini(&own->tree);
 	free(own);
 	return rc;
 }

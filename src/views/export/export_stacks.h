@@ -3,7 +3,7 @@
 #define KYMO_VIEWS_EXPORT_EXPORT_STACKS_H
 
 #include "views/export/export.h"
-#include "views/stacks/stacks.h"
+#include "views/stacks/call_tree.h"
 
 #define EXPORT_STACKS_DEPTH 4096 /* of a stack that is written; more is cut at its inner end */
 
@@ -11,8 +11,8 @@
 enum { EXPORT_ZONES, EXPORT_SELF_NS, EXPORT_SAMPLES };
 
 struct export_stacks {
-	struct stacks stacks;
-	uint32_t path[EXPORT_STACKS_DEPTH]; /* for stacks_path() */
+	struct call_tree tree;
+	uint32_t path[EXPORT_STACKS_DEPTH]; /* for call_tree_path() */
 };
 
 /* Sums zones, samples or both, then calls write. */

@@ -11,8 +11,9 @@
 #include "views/query/json.h"
 #include "views/query/rows.h"
 #include "views/web.h"
-#include "views/timeline/zoneflame.h"
-#include "views/timeline/zonepack.h"
+#include "views/stacks/zone_flame.h"
+#include "views/timeline/zone_gather.h"
+#include "views/timeline/zone_pack.h"
 
 #define BUDGET_BYTES 4800000
 #define BUDGET_LEAST 200000 /* for zones, whatever the rest takes */
@@ -31,7 +32,7 @@ static const char spans_sql[] =
 	"EXISTS (FROM s) ORDER BY 1 LIMIT 80";
 
 struct spans {
-	struct zonepack_span list[SPANS];
+	struct zone_pack_span list[SPANS];
 	size_t count;
 };
 
@@ -44,49 +45,40 @@ static int span_row(const struct rows *rows, void *context)
 		if (to > spans->list[spans->count - 1].to_ns)
 			spans->list[spans->count - 1].to_ns = to;
 	} else if (spans->count < SPANS) {
-		spans->list[spans->count++] = (struct zonepack_span){ from, to };
+		spans->list[spans->count++] = (struct zone_pack_span){ from, to };
 	}
 	return 0;
 }
 
 /* ---- the zones' own blocks ------------------------------------------------------------------ */
 
-static void report_html_add_lanes(struct buf *out, const struct zoneset *set)
+static void report_html_add_lanes(struct buf *out, const struct zone_model *model)
 {
 	buf_text(out, ",\n\"lanes\":[");
-	for (size_t i = 0; i < set->lane_count; i++) {
-		const struct zoneset_lane *lane = &set->lanes[i];
+	for (size_t i = 0; i < model->lane_count; i++) {
+		const struct zone_model_lane *lane = &model->lanes[i];
 
-		buf_print(out, "%s{\"id\":%zu,\"pid\":%d,\"tid\":%d,\"rows\":%u,\"kind\":\"%s\",",
-			  i ? "," : "", i, lane->pid, lane->tid, lane->rows,
-			  lane->queue ? "queue" : "thread");
-		buf_text(out, "\"note\":\"");
-		if (lane->rank >= 0)
-			buf_print(out, "rank %d, ", lane->rank);
-		if (lane->queue)
-			buf_text(out, "device");
-		else
-			buf_print(out, "tid %d", lane->tid);
-		buf_text(out, "\",\"name\":");
-		json_text(out, lane->name, strlen(lane->name));
+		buf_print(out, "%s{\"id\":%zu,\"pid\":%d,\"tid\":%d,\"rows\":%u,", i ? "," : "", i,
+			  lane->pid, lane->tid, lane->rows);
+		zone_model_lane_json(lane, out);
 		buf_char(out, '}');
 	}
 	buf_char(out, ']');
 }
 
-static void report_html_add_names(struct buf *out, const struct zoneset *set)
+static void report_html_add_names(struct buf *out, const struct zone_model *model)
 {
 	buf_text(out, ",\n\"names\":{");
-	zonenames_json(&set->names, NULL, 0, set->names.count, out);
+	name_table_json(&model->names, NULL, 0, model->names.count, out);
 	buf_char(out, '}');
 }
 
 /* What the footer says about the zones of this file. */
-static void report_html_describe(struct buf *out, const struct zoneset *set,
-				 const struct zonepack *pack)
+static void report_html_describe(struct buf *out, const struct zone_model *model,
+				 const struct zone_pack *pack)
 {
-	buf_print(out, "%s zones in this file", format_count(set->count).text);
-	if (!set->count)
+	buf_print(out, "%s zones in this file", format_count(model->count).text);
+	if (!model->count)
 		buf_text(out, ": none were recorded");
 	else if (pack->merged_ns)
 		buf_print(out,
@@ -98,25 +90,26 @@ static void report_html_describe(struct buf *out, const struct zoneset *set,
 		buf_print(out, ", times rounded to %d ns", (int)pack->quantum_ns);
 	else
 		buf_text(out, ", all of them, exact");
-	if (set->hidden)
+	if (model->hidden)
 		buf_print(out, "; %s more, of further threads, are not",
-			  format_count(set->hidden).text);
+			  format_count(model->hidden).text);
 }
 
-static void add_tracks(struct buf *out, const struct zoneset *set, const struct zonepack *pack)
+static void add_tracks(struct buf *out, const struct zone_model *model,
+		       const struct zone_pack *pack)
 {
 	struct buf detail = { 0 };
 
-	report_html_describe(&detail, set, pack);
+	report_html_describe(&detail, model, pack);
 	buf_print(out,
 		  ",\n\"zones\":{\"count\":%zu,\"quantum_ns\":%d,\"merged_ns\":%lld,\"end_ns\":%"
 		  "lld,\"detail\":",
-		  set->count, (int)pack->quantum_ns, (long long)pack->merged_ns,
-		  (long long)set->end_ns);
+		  (size_t)model->count, (int)pack->quantum_ns, (long long)pack->merged_ns,
+		  (long long)zone_model_end_ns(model));
 	json_text(out, buf_get(&detail), detail.used);
 	buf_text(out, "},\n\"tracks\":[");
 	for (size_t i = 0; i < pack->track_count; i++) {
-		const struct zonepack_track *track = &pack->tracks[i];
+		const struct zone_planes *track = &pack->tracks[i];
 
 		buf_print(out,
 			  "%s{\"lane\":%u,\"row\":%u,\"count\":%zu,\"gap_bytes\":%u,\"duration_"
@@ -124,46 +117,29 @@ static void add_tracks(struct buf *out, const struct zoneset *set, const struct 
 			  "\"merged\":%s}",
 			  i ? "," : "", track->lane, track->row, track->count, track->gap_bytes,
 			  track->duration_bytes, track->name_bytes,
-			  pack->merged_ns ? "true" : "false");
+			  track->merged ? "true" : "false");
 	}
 	buf_char(out, ']');
 	buf_fini(&detail);
 }
 
-/* Merged zones no longer say who called whom: then the tree is made here, of all of them. What is
-   below 0.02 % stays in what is above it. */
-static int report_html_add_flame(struct buf *out, const struct zoneset *set, struct kymo_error *err)
+/* Merged zones have no callers, so the tree is made here, from all zones. */
+static int report_html_add_flame(struct buf *out, const struct zone_model *model,
+				 struct kymo_error *err)
 {
-	struct zoneflame flame;
-	double whole_ns = 0;
-	int64_t *place;
-	size_t shown = 0;
-	int rc = zoneflame_make(set, &flame);
+	const struct zone_flame_range all = { INT64_MIN, INT64_MAX, -1 };
+	struct call_tree tree;
+	int rc = zone_flame_make(model, &all, &tree);
 
-	place = calloc(flame.count + 1, sizeof(*place));
-	if (rc || !place)
-		rc = error_set(err, ENOMEM, "out of memory for a flame graph of %zu zones",
-			       set->count);
-	for (size_t i = 0; !rc && i < flame.count; i++)
-		if (flame.nodes[i].parent != ZONEFLAME_ROOT &&
-		    flame.nodes[flame.nodes[i].parent].name < 0)
-			whole_ns += flame.nodes[i].total_ns;
 	buf_text(out, ",\n\"flame\":[");
-	for (size_t i = 0; !rc && i < flame.count; i++) {
-		const struct zoneflame_node *node = &flame.nodes[i];
-		bool lane = node->parent == ZONEFLAME_ROOT;
-
-		place[i] = -1;
-		if (!lane && (place[node->parent] < 0 || node->total_ns < whole_ns / 5000))
-			continue;
-		place[i] = (int64_t)shown;
-		buf_print(out, "%s[%lld,%lld,%.0f]", shown++ ? "," : "", (long long)node->name,
-			  lane ? -1LL : (long long)place[node->parent], node->total_ns);
-	}
+	if (!rc)
+		rc = zone_flame_json(&tree, NULL, NULL, out);
 	buf_char(out, ']');
-	free(place);
-	zoneflame_fini(&flame);
-	return rc;
+	call_tree_fini(&tree);
+	if (rc)
+		return error_set(err, ENOMEM, "out of memory for a flame graph of %zu zones",
+				 (size_t)model->count);
+	return 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -186,39 +162,39 @@ static int gather_json(struct tables *tables, const struct facts *facts, struct 
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "out of memory for the report") : rc;
 }
 
-static int pack_zones(struct tables *tables, struct buf *json, struct zonepack *pack,
+static int pack_zones(struct tables *tables, struct buf *json, struct zone_pack *pack,
 		      struct kymo_error *err)
 {
-	struct zoneset set = { 0 };
+	struct zone_model model = { 0 };
 	struct spans spans = { .count = 0 };
 	size_t taken, budget = BUDGET_LEAST;
-	int rc = zoneset_gather(tables, &set, err);
+	int rc = zone_gather(tables, &model, err);
 
 	if (!rc)
 		rc = rows_each(tables, spans_sql, span_row, &spans, err);
 	if (!rc) {
-		report_html_add_lanes(json, &set);
-		report_html_add_names(json, &set);
+		report_html_add_lanes(json, &model);
+		report_html_add_names(json, &model);
 		taken = json->used + web_script_bytes + web_style_bytes + 10000 +
-			110 * set.track_count;
+			110 * model.track_count;
 		if (taken < BUDGET_BYTES && (BUDGET_BYTES - taken) / 4 * 3 > budget)
 			budget = (BUDGET_BYTES - taken) / 4 * 3;
-		rc = zonepack_make(&set, spans.list, spans.count, budget, pack, err);
+		rc = zone_pack_make(&model, spans.list, spans.count, budget, pack, err);
 	}
 	if (!rc)
-		add_tracks(json, &set, pack);
+		add_tracks(json, &model, pack);
 	if (!rc && pack->merged_ns)
-		rc = report_html_add_flame(json, &set, err);
+		rc = report_html_add_flame(json, &model, err);
 	buf_char(json, '}');
 	if (!rc && json->failed)
 		rc = error_set(err, ENOMEM, "out of memory for the report");
-	zoneset_fini(&set);
+	zone_model_fini(&model);
 	return rc;
 }
 
 int report_html(struct tables *tables, FILE *out, struct kymo_error *err)
 {
-	struct zonepack pack = { 0 };
+	struct zone_pack pack = { 0 };
 	struct buf json = { 0 };
 	struct facts facts;
 	int rc = facts_gather(tables, &facts, err);
@@ -229,7 +205,7 @@ int report_html(struct tables *tables, FILE *out, struct kymo_error *err)
 		rc = pack_zones(tables, &json, &pack, err);
 	if (!rc)
 		page_write(out, facts.program, &json, pack.data, pack.bytes);
-	zonepack_fini(&pack);
+	zone_pack_fini(&pack);
 	buf_fini(&json);
 	facts_fini(&facts);
 	return rc;

@@ -176,7 +176,7 @@ static int enter_thread(struct zone_walk *walk, int32_t pid, int32_t tid)
 static int zone_row(const struct rows *rows, void *context)
 {
 	struct zone_walk *walk = context;
-	struct frames_one frame;
+	struct name_entry frame;
 	struct zone_walk_zone zone = { .start_ns = cell_integer(rows, 4),
 				       .depth = (int32_t)cell_integer(rows, 6),
 				       .step = cell_integer(rows, 9),
@@ -189,8 +189,8 @@ static int zone_row(const struct rows *rows, void *context)
 	frame.name = cell_text(rows, 1, &frame.name_bytes);
 	frame.file = cell_text(rows, 2, &frame.file_bytes);
 	frame.line = (int32_t)cell_integer(rows, 3);
-	zone.frame = frames_number(walk->frames, &frame);
-	if (zone.frame == FRAMES_NONE)
+	zone.frame = name_table_add(walk->frames, &frame);
+	if (zone.frame == NAME_TABLE_NONE)
 		return error_set(walk->err, ENOMEM, "no memory for the names of zones");
 	zone.end_ns = zone_walk_end_of(zone.start_ns, cell_integer(rows, 5));
 	if (walk->progress && walk->zones % 4096 == 0)

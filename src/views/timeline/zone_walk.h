@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "tables/tables.h"
-#include "views/stacks/frames.h"
+#include "views/timeline/name_table.h"
 #include "views/term/progress.h"
 
 struct zone_walk_thread {
@@ -51,7 +51,7 @@ struct zone_walk {
 	struct tables *tables;
 	const struct zone_walk_visitor *visitor;
 	void *context; /* the visitor's */
-	struct frames *frames; /* the caller's: names stay when the walk is over */
+	struct name_table *frames; /* the caller's: names stay when the walk is over */
 	struct progress *progress; /* NULL: none */
 	struct kymo_error *err;
 	const struct zone_walk_thread *at; /* the thread that is visited */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "views/timeline/zonepack.h"
+#include "views/timeline/zone_pack.h"
 
 #ifdef TEST_WEB
 
@@ -16,23 +16,32 @@
 
 #define COUNT 20000
 
-static struct zoneset_zone zones[COUNT];
-static struct zoneset_track track = { .lane = 0, .row = 0, .first = 0, .count = COUNT };
+struct zone {
+	int64_t start_ns, duration_ns;
+	uint32_t name;
+};
 
-static struct zoneset make_set(void)
+static struct zone zones[COUNT];
+
+static struct zone_model make_model(void)
 {
+	const struct zone_model_lane lane = { .rank = -1 };
+	struct zone_model model = { 0 };
 	uint64_t seed = 7, at = 1000;
 
+	assert_int_equal(zone_model_clock_ns(&model), 0);
+	assert_int_equal(zone_model_lane(&model, &lane), 0);
 	for (size_t i = 0; i < COUNT; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		zones[i] = (struct zoneset_zone){ .start_ns = (int64_t)at,
-						  .duration_ns = (int64_t)(seed >> 33) % 100000,
-						  .name = (uint32_t)(seed >> 40) % 300 };
+		zones[i] = (struct zone){ .start_ns = (int64_t)at,
+					  .duration_ns = (int64_t)(seed >> 33) % 100000,
+					  .name = (uint32_t)(seed >> 40) % 300 };
+		assert_int_equal(zone_model_add(&model, 0, 0, at, (uint64_t)zones[i].duration_ns,
+						zones[i].name),
+				 0);
 		at += (uint64_t)zones[i].duration_ns + (seed >> 20) % 5000;
 	}
-	return (struct zoneset){
-		.zones = zones, .count = COUNT, .tracks = &track, .track_count = 1
-	};
+	return model;
 }
 
 /* One column of the first track: `bytes` planes from *at. */
@@ -51,14 +60,14 @@ struct column {
 	size_t count;
 };
 
-static struct column unpack(const struct zonepack *pack)
+static struct column unpack(const struct zone_pack *pack)
 {
 	static unsigned char raw[COUNT * 40];
 	z_stream stream = { .next_in = pack->data,
 			    .avail_in = (uInt)pack->bytes,
 			    .next_out = raw,
 			    .avail_out = sizeof(raw) };
-	const struct zonepack_track *about = &pack->tracks[0];
+	const struct zone_planes *about = &pack->tracks[0];
 	struct column out = { .count = about->count };
 	size_t at = 0;
 
@@ -87,13 +96,13 @@ static void drop(struct column *column)
 
 static void what_fits_is_exact(void **state)
 {
-	struct zoneset set = make_set();
-	struct zonepack pack;
+	struct zone_model model = make_model();
+	struct zone_pack pack;
 	struct column column;
 	uint64_t at = 0;
 
 	(void)state;
-	assert_int_equal(zonepack_make(&set, NULL, 0, 10000000, &pack, NULL), 0);
+	assert_int_equal(zone_pack_make(&model, NULL, 0, 10000000, &pack, NULL), 0);
 	assert_int_equal(pack.quantum_ns, 1);
 	assert_int_equal(pack.merged_ns, 0);
 	column = unpack(&pack);
@@ -106,19 +115,20 @@ static void what_fits_is_exact(void **state)
 		at += column.duration[i];
 	}
 	drop(&column);
-	zonepack_fini(&pack);
+	zone_pack_fini(&pack);
+	zone_model_fini(&model);
 }
 
 static void a_smaller_budget_rounds_times_and_errors_do_not_add_up(void **state)
 {
-	struct zoneset set = make_set();
-	struct zonepack exact, pack;
+	struct zone_model model = make_model();
+	struct zone_pack exact, pack;
 	struct column column;
 	uint64_t at = 0;
 
 	(void)state;
-	assert_int_equal(zonepack_make(&set, NULL, 0, 10000000, &exact, NULL), 0);
-	assert_int_equal(zonepack_make(&set, NULL, 0, exact.bytes * 9 / 10, &pack, NULL), 0);
+	assert_int_equal(zone_pack_make(&model, NULL, 0, 10000000, &exact, NULL), 0);
+	assert_int_equal(zone_pack_make(&model, NULL, 0, exact.bytes * 9 / 10, &pack, NULL), 0);
 	assert_true(pack.quantum_ns > 1 && pack.merged_ns == 0);
 	assert_true(pack.bytes <= exact.bytes * 9 / 10);
 	column = unpack(&pack);
@@ -128,20 +138,21 @@ static void a_smaller_budget_rounds_times_and_errors_do_not_add_up(void **state)
 		at += column.duration[i];
 	}
 	drop(&column);
-	zonepack_fini(&pack);
-	zonepack_fini(&exact);
+	zone_pack_fini(&pack);
+	zone_pack_fini(&exact);
+	zone_model_fini(&model);
 }
 
 static void a_tiny_budget_merges_but_not_in_chosen_spans_and_loses_no_time(void **state)
 {
-	struct zoneset set = make_set();
-	struct zonepack_span keep = { zones[5000].start_ns, zones[5099].start_ns + 1 };
-	struct zonepack pack;
+	struct zone_model model = make_model();
+	struct zone_pack_span keep = { zones[5000].start_ns, zones[5099].start_ns + 1 };
+	struct zone_pack pack;
 	struct column column;
 	uint64_t n = 0, busy = 0, want = 0, at = 0, exact = 0;
 
 	(void)state;
-	assert_int_equal(zonepack_make(&set, &keep, 1, 6000, &pack, NULL), 0);
+	assert_int_equal(zone_pack_make(&model, &keep, 1, 6000, &pack, NULL), 0);
 	assert_true(pack.merged_ns > 0 && pack.bytes <= 6000);
 	column = unpack(&pack);
 	for (size_t i = 0; i < column.count; i++) {
@@ -159,18 +170,20 @@ static void a_tiny_budget_merges_but_not_in_chosen_spans_and_loses_no_time(void 
 	assert_true(busy <= want && want - busy <= column.count * pack.quantum_ns);
 	assert_true(exact >= 100);
 	drop(&column);
-	zonepack_fini(&pack);
+	zone_pack_fini(&pack);
+	zone_model_fini(&model);
 }
 
 static void nothing_is_packed_too(void **state)
 {
-	struct zoneset set = { 0 };
-	struct zonepack pack;
+	struct zone_model model = { 0 };
+	struct zone_pack pack;
 
 	(void)state;
-	assert_int_equal(zonepack_make(&set, NULL, 0, 1000, &pack, NULL), 0);
+	assert_int_equal(zone_pack_make(&model, NULL, 0, 1000, &pack, NULL), 0);
 	assert_int_equal(pack.track_count, 0);
-	zonepack_fini(&pack);
+	zone_pack_fini(&pack);
+	zone_model_fini(&model);
 }
 
 int main(void)

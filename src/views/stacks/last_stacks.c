@@ -1,4 +1,4 @@
-#include "views/stacks/laststacks.h"
+#include "views/stacks/last_stacks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static struct stacks *process_of(struct gathered *gathered, const struct rows *r
 	return last;
 }
 
-static struct stacks_thread *laststacks_thread_of(struct stacks *process, const struct rows *rows)
+static struct stacks_thread *last_stacks_thread_of(struct stacks *process, const struct rows *rows)
 {
 	pid_t tid = (pid_t)rows_number(rows, 1, 0);
 	struct stacks_thread *last = process->thread_count
@@ -68,10 +68,10 @@ static struct stacks_thread *laststacks_thread_of(struct stacks *process, const 
 	return last;
 }
 
-static int laststacks_add_frame(const struct rows *rows, void *context)
+static int last_stacks_add_frame(const struct rows *rows, void *context)
 {
 	struct stacks *process = process_of(context, rows);
-	struct stacks_thread *thread = process ? laststacks_thread_of(process, rows) : NULL;
+	struct stacks_thread *thread = process ? last_stacks_thread_of(process, rows) : NULL;
 	struct stacks_frame *frames = thread ? grown(thread->frames, thread->frame_count,
 						     sizeof(*frames))
 					     : NULL;
@@ -86,8 +86,8 @@ static int laststacks_add_frame(const struct rows *rows, void *context)
 	return 0;
 }
 
-int laststacks_take(const char *path, struct stacks **out, size_t *out_count,
-		    struct kymo_error *err)
+int last_stacks_take(const char *path, struct stacks **out, size_t *out_count,
+		     struct kymo_error *err)
 {
 	struct tables_options options = { 0 };
 	struct gathered gathered = { 0 };
@@ -99,7 +99,7 @@ int laststacks_take(const char *path, struct stacks **out, size_t *out_count,
 			tables,
 			"SELECT pid, tid, thread, func, file, lineno, age_ns, (SELECT program FROM "
 			"kymo.runs) FROM python.backtrace ORDER BY pid, tid, depth",
-			laststacks_add_frame, &gathered, err);
+			last_stacks_add_frame, &gathered, err);
 	tables_close(tables);
 	if (!rc && !gathered.count)
 		rc = error_set(
@@ -109,13 +109,13 @@ int laststacks_take(const char *path, struct stacks **out, size_t *out_count,
 	else if (rc == -ENOMEM)
 		error_set(err, ENOMEM, "no memory for the stacks of %s", path);
 	if (rc)
-		laststacks_free(gathered.all, gathered.count);
+		last_stacks_free(gathered.all, gathered.count);
 	*out = rc ? NULL : gathered.all;
 	*out_count = rc ? 0 : gathered.count;
 	return rc;
 }
 
-void laststacks_free(struct stacks *stacks, size_t count)
+void last_stacks_free(struct stacks *stacks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		stacks_free(&stacks[i]);
@@ -148,13 +148,13 @@ static void say_thread(const struct stacks_thread *thread, const struct text_sty
 	buf_fini(&name);
 }
 
-bool laststacks_say(const char *path, const struct text_style *style, FILE *out)
+bool last_stacks_say(const char *path, const struct text_style *style, FILE *out)
 {
 	struct buf where = { 0 };
 	struct stacks *all;
 	size_t count, threads = 0;
 
-	if (laststacks_take(path, &all, &count, NULL))
+	if (last_stacks_take(path, &all, &count, NULL))
 		return false;
 	say_thread(main_thread(&all[0]), style, out);
 	for (size_t i = 0; i < count; i++)
@@ -163,6 +163,6 @@ bool laststacks_say(const char *path, const struct text_style *style, FILE *out)
 	fprintf(out, "  The stacks of all threads (%s): kymo backtrace %s\n",
 		format_count(threads).text, buf_get(&where));
 	buf_fini(&where);
-	laststacks_free(all, count);
+	last_stacks_free(all, count);
 	return true;
 }

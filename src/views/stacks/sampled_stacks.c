@@ -1,4 +1,4 @@
-#include "views/stacks/sampled.h"
+#include "views/stacks/sampled_stacks.h"
 
 #include <errno.h>
 
@@ -7,7 +7,7 @@
 #define DEPTH_MOST 4096
 
 struct gather {
-	struct frames *frames;
+	struct name_table *frames;
 	int (*each)(const struct sampled_stack *stack, void *context);
 	void *context;
 	struct kymo_error *err;
@@ -16,7 +16,7 @@ struct gather {
 	uint64_t id, count;
 };
 
-static int sampled_give(struct gather *gather)
+static int sampled_stacks_give(struct gather *gather)
 {
 	struct sampled_stack stack = { gather->stack, gather->depth, gather->count };
 
@@ -26,13 +26,13 @@ static int sampled_give(struct gather *gather)
 static int frame_row(const struct rows *rows, void *context)
 {
 	struct gather *gather = context;
-	struct frames_one frame = { .name = "", .source = "python", .source_bytes = 6, .file = "" };
+	struct name_entry frame = { .name = "", .source = "python", .source_bytes = 6, .file = "" };
 	struct tables_cell cell;
 	uint64_t id = rows_count(rows, 0);
 	int rc = 0;
 
 	if (id != gather->id) {
-		rc = sampled_give(gather);
+		rc = sampled_stacks_give(gather);
 		gather->depth = 0;
 		gather->id = id;
 		gather->count = rows_count(rows, 1);
@@ -43,16 +43,16 @@ static int frame_row(const struct rows *rows, void *context)
 		frame.name_bytes = (uint32_t)cell.text_bytes;
 	}
 	if (gather->depth < DEPTH_MOST) {
-		gather->stack[gather->depth] = frames_number(gather->frames, &frame);
-		if (gather->stack[gather->depth++] == FRAMES_NONE)
+		gather->stack[gather->depth] = name_table_add(gather->frames, &frame);
+		if (gather->stack[gather->depth++] == NAME_TABLE_NONE)
 			rc = error_set(gather->err, ENOMEM, "no memory for the frames of samples");
 	}
 	return rc;
 }
 
-int sampled_each(struct tables *tables, struct frames *frames,
-		 int (*each)(const struct sampled_stack *stack, void *context), void *context,
-		 struct kymo_error *err)
+int sampled_stacks_each(struct tables *tables, struct name_table *frames,
+			int (*each)(const struct sampled_stack *stack, void *context),
+			void *context, struct kymo_error *err)
 {
 	struct gather gather = { .frames = frames, .each = each, .context = context, .err = err };
 	int rc = rows_each(tables,
@@ -63,5 +63,5 @@ int sampled_each(struct tables *tables, struct frames *frames,
 			   "GROUP BY stack) ORDER BY id, i",
 			   frame_row, &gather, err);
 
-	return rc ? rc : sampled_give(&gather);
+	return rc ? rc : sampled_stacks_give(&gather);
 }

@@ -1,0 +1,22 @@
+/* The distinct stacks of python.samples, outermost frame first, with how often each was seen. */
+#ifndef KYMO_VIEWS_STACKS_SAMPLED_STACKS_H
+#define KYMO_VIEWS_STACKS_SAMPLED_STACKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tables/tables.h"
+#include "views/timeline/name_table.h"
+
+struct sampled_stack {
+	const uint32_t *frames;
+	size_t depth;
+	uint64_t count;
+};
+
+/* A result of each() other than 0 ends it. */
+int sampled_stacks_each(struct tables *tables, struct name_table *frames,
+			int (*each)(const struct sampled_stack *stack, void *context),
+			void *context, struct kymo_error *err);
+
+#endif

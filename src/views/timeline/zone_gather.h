@@ -1,0 +1,13 @@
+/* All zones of a recording in a model, with times in ns: for a report. */
+#ifndef KYMO_VIEWS_TIMELINE_ZONE_GATHER_H
+#define KYMO_VIEWS_TIMELINE_ZONE_GATHER_H
+
+#include "views/timeline/zone_model.h"
+
+struct tables;
+
+/* Keeps ZONE_MODEL_LANES_SHOWN lanes, in order of importance; the zones of others are counted as
+   hidden. *out is to be finished in any case. */
+int zone_gather(struct tables *tables, struct zone_model *out, struct kymo_error *err);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * The timeline of a recording in memory, for HTML reports and for the server: lanes (threads,
+ * tasks, device queues), the rows of each lane, and in each row zones in order of their start that
+ * do not overlap. Zones are appended as they arrive. zone_pieces.h answers any interval at any
+ * resolution.
+ *
+ * Times are stored in ticks of the recorder's clock and converted to ns on reading, since the rate
+ * of a running program's clock is measured better over time. Not thread-safe: the owner locks it.
+ */
+#ifndef KYMO_VIEWS_TIMELINE_ZONE_MODEL_H
+#define KYMO_VIEWS_TIMELINE_ZONE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store.h"
+#include "views/timeline/name_table.h"
+
+#define ZONE_MODEL_ROWS 256 /* per lane */
+#define ZONE_MODEL_LANES 65535
+#define ZONE_MODEL_LANES_SHOWN 256 /* the most important ones */
+#define ZONE_MODEL_LEVELS 6 /* of the tree of longest zones: blocks of 16^1 … 16^6 zones */
+
+enum zone_model_kind { ZONE_MODEL_THREAD, ZONE_MODEL_TASK, ZONE_MODEL_QUEUE };
+
+/* The zones of one row of a lane. */
+struct zone_model_track {
+	uint16_t lane, row;
+	uint32_t count, room;
+	uint64_t *start, *duration; /* ticks */
+	uint32_t *name;
+	uint64_t *busy; /* ticks before each block of 16 */
+	uint32_t *longest[ZONE_MODEL_LEVELS]; /* zone of each block */
+};
+
+struct zone_model_lane {
+	char name[64];
+	int32_t pid, tid, rank; /* rank -1: none */
+	enum zone_model_kind kind;
+	uint32_t clock; /* index */
+	uint64_t count;
+	uint32_t rows;
+	uint32_t *tracks; /* of each row: index + 1; 0: none */
+};
+
+struct zone_model {
+	struct zone_model_track *tracks;
+	size_t track_count, track_room;
+	struct zone_model_lane *lanes;
+	size_t lane_count, lane_room;
+	struct name_table names;
+	struct store_clock *clocks;
+	size_t clock_count, clock_room;
+	/* A zone that begins at most this long before the end of its predecessor begins at that
+	   end; 0: such zones take another row. Times in ns overlap by rounding. */
+	uint64_t rounding_ticks;
+	uint64_t count; /* zones in the tracks */
+	uint64_t hidden; /* zones without a lane or row */
+	uint64_t forgotten; /* zones removed by zone_model_forget() */
+};
+
+/* Each returns an index, or -ENOMEM; -ENOSPC: too many lanes. */
+int64_t zone_model_clock(struct zone_model *model, const struct store_clock *clock);
+int64_t zone_model_clock_ns(struct zone_model *model); /* a clock whose ticks are ns */
+int64_t zone_model_lane(struct zone_model *model, const struct zone_model_lane *lane);
+
+/* Adds a zone to a lane, in `row` or the first row below where it does not overlap. 0 or -ENOMEM.
+   A zone for which there is no row is counted as hidden. */
+int zone_model_add(struct zone_model *model, uint32_t lane, uint32_t row, uint64_t start_ticks,
+		   uint64_t duration_ticks, uint32_t name);
+/* The track of a row, or NULL. */
+const struct zone_model_track *zone_model_track(const struct zone_model *model, size_t lane,
+						uint32_t row);
+int64_t zone_model_end_ns(const struct zone_model *model); /* of the last zone */
+/* The lanes to show, the most important first: the main thread of each process, then by number of
+   zones; queues last. At most ZONE_MODEL_LANES_SHOWN indices, on the heap; NULL: out of memory. */
+uint32_t *zone_model_order(const struct zone_model *model, size_t *out_count);
+/* Members of a lane's JSON object: "kind", "note", "name". */
+void zone_model_lane_json(const struct zone_model_lane *lane, struct buf *out);
+
+/* Removes the older half of each track, to save memory. */
+void zone_model_forget(struct zone_model *model);
+/* Removes all zones of lanes of that kind; the lanes stay. */
+void zone_model_clear(struct zone_model *model, enum zone_model_kind kind);
+void zone_model_fini(struct zone_model *model);
+
+#endif
