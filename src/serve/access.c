@@ -1,7 +1,7 @@
 /*
- * Who may ask. A page of another site must not (Host and Origin: DNS rebinding, forged POSTs),
- * another user of this machine must not (the owner of the other end of a connection on loopback),
- * and from elsewhere nobody may without the token.
+ * Access control. Refused are pages of other sites (by Host and Origin: DNS rebinding, forged
+ * POSTs), other users of this machine (by the owner of the client's socket on loopback), and
+ * clients on other machines without the token.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -34,7 +34,7 @@ int access_make_token(char *out, size_t out_bytes)
 	return 0;
 }
 
-/* In a time that does not tell how much of it was right. */
+/* In constant time. */
 static bool is_token(const struct serve *serve, const char *given, size_t bytes)
 {
 	const char *token = serve->address.token;
@@ -74,7 +74,7 @@ static bool has_token(const struct serve *serve, const struct access *access)
 
 /* ---- Host and Origin ------------------------------------------------------------------------ */
 
-/* "name", "name:port", "[v6]:port" to name; false: it is none of these. */
+/* The name in "name", "name:port" or "[v6]:port"; false: none of these. */
 static bool host_name(const char *host, char *out, size_t out_bytes)
 {
 	const char *end = host[0] == '[' ? strchr(host, ']') : strchrnul(host, ':');
@@ -126,7 +126,7 @@ static bool is_our_host(const struct serve *serve, const char *host)
 	if (serve->loopback)
 		return false;
 	gethostname(own, sizeof(own) - 1);
-	/* A name that was made to point here is the danger; an address points where it says. */
+	/* Only names can be made to resolve to this machine; addresses are safe. */
 	return is_address(name) || !strcasecmp(own, name);
 }
 
@@ -168,7 +168,7 @@ static void fill_address(const struct sockaddr *address, __be32 out[4], __be16 *
 	}
 }
 
-static int64_t access_hear(int fd)
+static int64_t access_read_owner(int fd)
 {
 	union {
 		struct nlmsghdr head;
@@ -183,8 +183,8 @@ static int64_t access_hear(int fd)
 	return message->idiag_uid;
 }
 
-/* Of the socket that is bound to `peer` and connected to `here`: the kernel knows. -1: not found
-   out. */
+/* The uid of the socket that is bound to `peer` and connected to `here`, from the kernel. -1:
+   unknown. */
 static int64_t access_owner_of(const struct sockaddr *peer, const struct sockaddr *here)
 {
 	struct question question = {
@@ -206,7 +206,7 @@ static int64_t access_owner_of(const struct sockaddr *peer, const struct sockadd
 	fill_address(peer, question.ask.id.idiag_src, &question.ask.id.idiag_sport);
 	fill_address(here, question.ask.id.idiag_dst, &question.ask.id.idiag_dport);
 	if (send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question))
-		uid = access_hear(fd);
+		uid = access_read_owner(fd);
 	close(fd);
 	return uid;
 }
@@ -221,8 +221,7 @@ static bool is_loopback(const struct sockaddr *address)
 	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* We listen on loopback: what the client connected to is its own address with our port, or
-   127.0.0.1. */
+/* The server listens on loopback, so the client connected to 127.0.0.1 or ::1 and our port. */
 static int64_t owner_at(const struct sockaddr *peer, uint16_t port)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET,
@@ -236,7 +235,7 @@ static int64_t owner_at(const struct sockaddr *peer, uint16_t port)
 								: (struct sockaddr *)&six);
 }
 
-bool access_knows_users(uint16_t port)
+bool access_identifies_users(uint16_t port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_port = htons(port),
@@ -253,7 +252,7 @@ bool access_knows_users(uint16_t port)
 	return known;
 }
 
-/* Root sees everything anyway. A token is as good as being the user. */
+/* Root can read everything anyway. A valid token counts as the user. */
 static bool is_our_user(const struct serve *serve, const struct access *access)
 {
 	int64_t uid;
@@ -281,21 +280,22 @@ unsigned access_check(struct request *request, const struct access *access)
 	if (!is_our_host(serve, access->host))
 		return access_refuse(
 			request, 403,
-			"use the address that kymo serve printed, or start it with --host NAME",
-			"this Host is not a name of this machine");
+			"use the address printed by kymo serve, or start it with --host NAME",
+			"the Host header is not a name of this machine");
 	if (!is_our_origin(access) || !is_our_site(access))
-		return access_refuse(request, 403, NULL, "pages of other sites may not ask here");
+		return access_refuse(request, 403, NULL,
+				     "requests from pages of other sites are refused");
 	if (!is_our_user(serve, access))
 		return access_refuse(request, 403,
-				     "start kymo serve with KYMO_TOKEN=… and hand that on",
-				     "this kymo serve is another user's");
+				     "start kymo serve with KYMO_TOKEN=… and share the token",
+				     "this server belongs to another user");
 	if (!has_token(serve, access))
 		return access_refuse(request, 401,
-				     "follow the link that kymo serve printed, or set KYMO_TOKEN",
-				     "a token is needed here, and this is not it");
+				     "use the link printed by kymo serve, or set KYMO_TOKEN",
+				     "the token is missing or wrong");
 	if (access->post &&
 	    (!access->content_type || strncasecmp(access->content_type, "application/json", 16)))
 		return access_refuse(request, 415, "Content-Type: application/json",
-				     "the body of a POST has to be JSON");
+				     "the body of a POST must be JSON");
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* Server-sent events: one thread looks for what is new and tells it to all who wait. Who is slow
-   misses some, not others. */
+/* Server-sent events: one thread reads new rows and sends them to all subscribers. A slow
+   subscriber misses events without delaying others. */
 #include "serve/serve_inside.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "serve/mhd.h"
+#include "serve/microhttpd.h"
 
-#define TICK_NS 100000000u /* between two looks, where somebody waits */
-#define REST_NS 500000000u /* where nobody does */
+#define TICK_NS 100000000u /* between two looks, with subscribers */
+#define REST_NS 500000000u /* without subscribers */
 #define LIST_NS 1000000000u
-#define STILL_NS 1000000000u /* open zones are told of that often when no zone has ended */
+#define STILL_NS 1000000000u /* how often open zones are sent when no zone has ended */
 #define BEAT_NS UINT64_C(15000000000)
-#define SHARE 8 /* of this thread's time, at most one part goes into one program */
+#define SHARE 8 /* at most one part of this thread's time goes into one program */
 #define UNREAD_MOST 65536
 #define SUBSCRIBERS_MOST 1024
 #define BLOCK_BYTES 16384
@@ -26,16 +26,16 @@
 struct subscriber {
 	struct MHD_Connection *connection;
 	struct serve *serve;
-	struct target *target; /* NULL: the list alone */
+	struct target *target; /* NULL: only the list of targets */
 	struct buf unread;
-	size_t at; /* of it, sent */
+	size_t at; /* bytes of it that were sent */
 	bool asleep;
-	int64_t missed_from_ns; /* of rows that it was not told of */
+	int64_t missed_from_ns; /* of rows that were not sent */
 	uint64_t list_number, state_hash, beat_ns;
 	struct subscriber *next;
 };
 
-/* Guards all of them. */
+/* Guards the list of subscribers. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct subscriber *subscribers;
 
@@ -59,7 +59,7 @@ static ssize_t on_read(void *context, uint64_t position, char *out, size_t most)
 	}
 	if (!take) {
 		subscriber->asleep = true;
-		mhd.suspend_connection(subscriber->connection);
+		microhttpd.suspend_connection(subscriber->connection);
 	}
 	pthread_mutex_unlock(&lock);
 	return (ssize_t)take;
@@ -106,13 +106,13 @@ static struct subscriber *subscribe(struct request *request, struct target *targ
 
 static int events_refuse(struct request *request)
 {
-	struct MHD_Response *response = mhd.create_response_from_buffer(
+	struct MHD_Response *response = microhttpd.create_response_from_buffer(
 		request->answer.used, request->answer.data, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result result;
 
-	mhd.add_response_header(response, "Content-Type", "application/json");
-	result = mhd.queue_response(request->connection, request->status, response);
-	mhd.destroy_response(response);
+	microhttpd.add_response_header(response, "Content-Type", "application/json");
+	result = microhttpd.queue_response(request->connection, request->status, response);
+	microhttpd.destroy_response(response);
 	return result == MHD_YES;
 }
 
@@ -125,7 +125,7 @@ int events_answer(struct request *request)
 	enum MHD_Result result;
 
 	if (request->serve->tail_count >= SUBSCRIBERS_MOST) {
-		answer_error(request, 429, "close some", "too many viewers at once");
+		answer_error(request, 429, "close some of them", "too many open event streams");
 		return events_refuse(request);
 	}
 	if (name && *name) {
@@ -134,26 +134,26 @@ int events_answer(struct request *request)
 			return events_refuse(request);
 	}
 	subscriber = subscribe(request, target);
-	response = subscriber ? mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
-								  on_read, subscriber, on_free)
+	response = subscriber ? microhttpd.create_response_from_callback(
+					MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, subscriber, on_free)
 			      : NULL;
 	if (!response) {
 		if (subscriber)
 			on_free(subscriber);
 		return 0;
 	}
-	mhd.set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 60u);
-	mhd.add_response_header(response, "Content-Type", "text/event-stream");
-	mhd.add_response_header(response, "Cache-Control", "no-store");
-	mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
-	result = mhd.queue_response(request->connection, 200, response);
-	mhd.destroy_response(response);
+	microhttpd.set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 60u);
+	microhttpd.add_response_header(response, "Content-Type", "text/event-stream");
+	microhttpd.add_response_header(response, "Cache-Control", "no-store");
+	microhttpd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+	result = microhttpd.queue_response(request->connection, 200, response);
+	microhttpd.destroy_response(response);
 	return result == MHD_YES;
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-/* Of one look: the text of an event is made once for all. */
+/* Events of one look; their text is made once for all subscribers. */
 struct news {
 	struct target *target; /* NULL: for all */
 	struct buf rows, state, list; /* without their beginning; empty: none */
@@ -218,7 +218,7 @@ static void gather_target(struct news *news, bool looked)
 		target->told_at_ns = now_ns;
 	}
 	state_json(target, &news->state);
-	/* What always changes is not a change. */
+	/* Figures that always change do not count as a change. */
 	news->state_hash = events_hash_text(&news->state);
 	buf_print(&news->state,
 		  ",\"emitted\":%" PRIu64 ",\"kept\":%" PRIu64 ",\"duration_ns\":%" PRId64 "}",
@@ -269,8 +269,8 @@ static void tell_one(struct subscriber *subscriber, const struct news *news, uin
 		subscriber->beat_ns = now_ns;
 }
 
-/* Wakes after the lock is given back: libmicrohttpd takes locks of its own. One that sleeps cannot
-   go away meanwhile. */
+/* Resumes connections after releasing the lock, since libmicrohttpd takes locks of its own. A
+   suspended connection cannot be closed meanwhile. */
 static void events_tell(const struct news *news)
 {
 	struct MHD_Connection *woken[SUBSCRIBERS_MOST];
@@ -287,12 +287,12 @@ static void events_tell(const struct news *news)
 	}
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < count; i++)
-		mhd.resume_connection(woken[i]);
+		microhttpd.resume_connection(woken[i]);
 }
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* Targets that somebody watches, each once. */
+/* Targets with subscribers, each once. */
 static size_t watched(struct target **out, size_t most)
 {
 	size_t count = 0;
@@ -339,7 +339,7 @@ static void tell_target(struct target *target)
 	buf_fini(&news.state);
 }
 
-/* A viewer that came with `kymo run` goes when that has, and nobody looks any more. */
+/* A server started by `kymo run` exits after it, when no client is connected. */
 static void end_with_program(const struct serve *serve)
 {
 	int32_t pid = serve->options.while_pid;
@@ -365,7 +365,7 @@ static void *events_watch(void *context)
 			for (size_t i = 0; i < count; i++)
 				tell_target(targets[i]);
 		}
-		running_look(serve);
+		running_queries_look(serve);
 		end_with_program(serve);
 		took_ns = target_clock_ns() - began_ns;
 		if (took_ns < rest_ns)

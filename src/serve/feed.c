@@ -12,14 +12,14 @@
 #define ROWS_AT_ONCE 4096
 #define ZONES_MOST UINT64_C(48000000) /* about 1 GiB */
 #define NAMES_MOST 262144
-#define CLOCK_MOVED_NS 100000 /* what was told before may be that far off */
+#define CLOCK_MOVED_NS 100000 /* times sent before may be off by this much */
 
-/* A process, known again at the next look. */
+/* A process, found again at the next look. */
 struct feed_process {
 	int32_t pid;
 	uint64_t starttime;
 	uint32_t clock; /* of the model */
-	struct store_clock told; /* when what was told began to hold */
+	struct store_clock sent; /* the clock of times sent to clients */
 	uint32_t *lane_of; /* local thread -> lane + 1 */
 	uint32_t *name_of; /* local name -> name + 1 */
 	size_t lane_count, name_count;
@@ -46,12 +46,12 @@ static struct feed_process *feed_add_process(struct feed *feed, const struct sto
 		.pid = process->pid,
 		.starttime = process->control.starttime,
 		.clock = (uint32_t)clock,
-		.told = process->clock
+		.sent = process->clock
 	};
 	return &feed->processes[feed->process_count++];
 }
 
-/* How far the newest time would be told from where it was told until now. */
+/* Whether the newest time differs between the clocks by more than CLOCK_MOVED_NS. */
 static bool has_moved(const struct feed *feed, const struct store_clock *old,
 		      const struct store_clock *new)
 {
@@ -61,7 +61,7 @@ static bool has_moved(const struct feed *feed, const struct store_clock *old,
 	return old->base_ticks != new->base_ticks || ns > CLOCK_MOVED_NS || ns < -CLOCK_MOVED_NS;
 }
 
-/* Its place in feed->processes, with its clock as it is known now; -1: no memory. */
+/* Its index in feed->processes, with its clock updated; -1: out of memory. */
 static int64_t find_process(struct feed *feed, const struct store_process *process)
 {
 	struct feed_process *found = NULL;
@@ -78,17 +78,16 @@ static int64_t find_process(struct feed *feed, const struct store_process *proce
 	    !grow_zeroed((void **)&found->name_of, &found->name_count, process->name_count,
 			 sizeof(*found->name_of)))
 		return -1;
-	feed->gen += has_moved(feed, &found->told, &process->clock);
-	if (has_moved(feed, &found->told, &process->clock))
-		found->told = process->clock;
+	feed->gen += has_moved(feed, &found->sent, &process->clock);
+	if (has_moved(feed, &found->sent, &process->clock))
+		found->sent = process->clock;
 	feed->model.clocks[found->clock] = process->clock;
 	return found - feed->processes;
 }
 
 /* ---- threads and names ---------------------------------------------------------------------- */
 
-/* A task has an entry of the thread table that runs on a thread which has one already, and has not
-   ended. */
+/* A task is an entry of the thread table for a thread that already has one, which has not ended. */
 static bool is_task(const struct recording *recording, const struct store_process *process,
 		    uint32_t local)
 {
@@ -159,7 +158,7 @@ static int64_t feed_name_of(struct feed *feed, struct feed_process *mine,
 	if (mine->name_of[local])
 		return mine->name_of[local] - 1;
 	at = feed_intern(feed, &recording->names[process->name_of[local]]);
-	/* One that has no text yet may get it. */
+	/* A name without text may get one later. */
 	if (at >= 0 && process->name_of[local])
 		mine->name_of[local] = (uint32_t)at + 1;
 	return at;
@@ -167,7 +166,7 @@ static int64_t feed_name_of(struct feed *feed, struct feed_process *mine,
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* What is filled at one look. */
+/* The state of one look. */
 struct look {
 	struct feed *feed;
 	const struct recording *recording;
@@ -191,7 +190,7 @@ static void feed_remember(struct feed *feed, uint32_t lane, uint32_t row, uint32
 		feed->came_from_ns = recent->start_ns;
 }
 
-/* What is known already, and it nearly always is, is not looked for. */
+/* The lane or name found before, + 1; 0: none. It nearly always exists. */
 static uint32_t feed_known(const uint32_t *map, size_t count, uint32_t local)
 {
 	return local < count ? map[local] : 0;
@@ -388,7 +387,7 @@ static int look_at_store(struct feed *feed, const char *path, struct kymo_error 
 		return rc;
 	rc = take_recording(feed, recording);
 	if (rc)
-		rc = error_set(err, -rc, "no memory for the zones of %s", path);
+		rc = error_set(err, -rc, "out of memory for the zones of %s", path);
 	if (!rc && device_rows(recording) != feed->device_rows) {
 		feed->device_rows = device_rows(recording);
 		feed_sql_devices(feed, path);

@@ -1,7 +1,7 @@
 /*
- * From a recording to the index of its zones: all rows at first, then those that have come since.
- * The rows of a program that runs are read where they lie, without SQL; packed files and what
- * devices did are asked for in SQL.
+ * Fills the model of a recording's timeline: all rows at first, then new ones at every look. Rows
+ * of directories and snapshots are read directly from their streams; packed files and operations
+ * of devices are read by SQL.
  */
 #ifndef KYMO_SERVE_FEED_H
 #define KYMO_SERVE_FEED_H
@@ -23,31 +23,31 @@ struct feed_zone {
 	int64_t start_ns, duration_ns;
 };
 
-/* Rows by what became of them. */
+/* Numbers of rows. */
 struct feed_rows {
 	uint64_t emitted, kept, overwritten, dropped;
 };
 
 struct feed {
 	struct zone_model model;
-	uint32_t gen; /* grows when what was told of zones no longer holds */
+	uint32_t gen; /* grows when zones sent before are no longer valid */
 	bool filled, live;
-	int64_t now_ns; /* of the last look; the end of one that has ended */
+	int64_t now_ns; /* time of the last look; the end if it has ended */
 	int64_t end_ns; /* of the last zone */
 	struct feed_open *open;
 	size_t open_count;
 	struct feed_rows rows;
-	uint64_t zones_overwritten; /* before they were seen */
-	/* What came with the last look: */
+	uint64_t zones_overwritten; /* before they were read */
+	/* New zones of the last look: */
 	uint64_t came;
-	int64_t came_from_ns; /* the earliest start of them */
+	int64_t came_from_ns; /* their earliest start */
 	struct feed_zone recent[FEED_RECENT]; /* a ring */
-	/* Who it is: */
+	/* About the run: */
 	char *command;
 	int32_t rank, ranks;
 	int64_t steps;
 	struct now now;
-	/* The feed's own: */
+	/* Private: */
 	struct feed_process *processes;
 	size_t process_count;
 	struct feed_stream *streams;
@@ -55,8 +55,8 @@ struct feed {
 	uint64_t device_rows;
 };
 
-/* Looks at the recording at `path` and takes what is new. 0, or a negative errno and *err: then all
-   is as before. */
+/* Reads the new rows of the recording at `path`. 0, or a negative errno and *err: then nothing has
+   changed. */
 int feed_look(struct feed *feed, const char *path, struct kymo_error *err);
 void feed_fini(struct feed *feed);
 

@@ -10,8 +10,7 @@
 
 #define SQL_MEMORY_BYTES (UINT64_C(512) << 20)
 
-/* pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank; in the order of
-   their start. */
+/* The columns of zone_rows.h, in order of start. */
 static const char zones_sql[] = "SELECT pid, tid, depth, start_ns, duration_ns, source, name, "
 				"file, line, thread, rank FROM trace.zones "
 				"WHERE duration_ns >= 0";

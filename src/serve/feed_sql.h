@@ -1,11 +1,11 @@
-/* What of an index is asked for in SQL: packed files as a whole, and what devices did. */
+/* The parts of a model that are read by SQL: packed files, and operations of devices. */
 #ifndef KYMO_SERVE_FEED_SQL_H
 #define KYMO_SERVE_FEED_SQL_H
 
 #include "serve/feed.h"
 
 int feed_sql_all(struct feed *feed, const char *path, struct kymo_error *err);
-/* Lanes of queues, anew; what cannot be had is left out. */
+/* Reads the lanes of queues again. Errors are ignored: the lanes stay empty. */
 void feed_sql_devices(struct feed *feed, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* libmicrohttpd: from connections to requests, and back. */
+/* Connections and requests, with libmicrohttpd. */
 #include "serve/serve_inside.h"
 
 #include <arpa/inet.h>
@@ -13,11 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "serve/mhd.h"
+#include "serve/microhttpd.h"
 
 #define CONNECTIONS_MOST 4096
-#define CONNECTIONS_EACH 512 /* of one address, where others than us may come */
-#define CONNECTION_BYTES 32768 /* request line and headers; what is longer is refused */
+#define CONNECTIONS_EACH 512 /* of one address, when listening beyond loopback */
+#define CONNECTION_BYTES 32768 /* request line and headers; longer ones are refused */
 #define IDLE_SECONDS 30
 #define IO_THREADS 2
 #define PORTS_TRIED 20
@@ -43,7 +43,7 @@ static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, con
 
 static const char *http_header(struct MHD_Connection *connection, const char *name)
 {
-	return mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
+	return microhttpd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 static void free_request(struct request *request)
@@ -88,26 +88,26 @@ static void add_headers(const struct request *request, struct MHD_Response *resp
 	char text[160];
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-		mhd.add_response_header(response, always[i][0], always[i][1]);
-	mhd.add_response_header(response, "Content-Type", request->type);
-	mhd.add_response_header(response, "Cache-Control",
-				request->etag[0] ? "no-cache" : "no-store");
+		microhttpd.add_response_header(response, always[i][0], always[i][1]);
+	microhttpd.add_response_header(response, "Content-Type", request->type);
+	microhttpd.add_response_header(response, "Cache-Control",
+				       request->etag[0] ? "no-cache" : "no-store");
 	if (request->etag[0])
-		mhd.add_response_header(response, "ETag", request->etag);
+		microhttpd.add_response_header(response, "ETag", request->etag);
 	if (request->asset_gzip)
-		mhd.add_response_header(response, "Content-Encoding", "gzip");
+		microhttpd.add_response_header(response, "Content-Encoding", "gzip");
 	if (request->asset)
-		mhd.add_response_header(response, "Vary", "Accept-Encoding");
+		microhttpd.add_response_header(response, "Vary", "Accept-Encoding");
 	if (request->file[0]) {
 		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", request->file);
-		mhd.add_response_header(response, "Content-Disposition", text);
+		microhttpd.add_response_header(response, "Content-Disposition", text);
 	}
 	if (request->status == 429)
-		mhd.add_response_header(response, "Retry-After", "1");
+		microhttpd.add_response_header(response, "Retry-After", "1");
 	if (request->cookie[0])
-		mhd.add_response_header(response, "Set-Cookie", request->cookie);
+		microhttpd.add_response_header(response, "Set-Cookie", request->cookie);
 	if (request->location[0])
-		mhd.add_response_header(response, "Location", request->location);
+		microhttpd.add_response_header(response, "Location", request->location);
 }
 
 static struct MHD_Response *make_response(struct request *request)
@@ -117,16 +117,17 @@ static struct MHD_Response *make_response(struct request *request)
 
 	if (request->fd >= 0) {
 		bytes = lseek(request->fd, 0, SEEK_END);
-		response = mhd.create_response_from_fd(bytes > 0 ? (size_t)bytes : 0, request->fd);
+		response = microhttpd.create_response_from_fd(bytes > 0 ? (size_t)bytes : 0,
+							      request->fd);
 		if (response)
 			request->fd = -1; /* closed with it */
 		return response;
 	}
 	if (request->asset)
-		return mhd.create_response_from_buffer(request->asset_bytes, (void *)request->asset,
-						       MHD_RESPMEM_PERSISTENT);
-	response = mhd.create_response_from_buffer(request->answer.used, request->answer.data,
-						   MHD_RESPMEM_MUST_FREE);
+		return microhttpd.create_response_from_buffer(
+			request->asset_bytes, (void *)request->asset, MHD_RESPMEM_PERSISTENT);
+	response = microhttpd.create_response_from_buffer(
+		request->answer.used, request->answer.data, MHD_RESPMEM_MUST_FREE);
 	if (response)
 		request->answer = (struct buf){ 0 };
 	return response;
@@ -147,15 +148,15 @@ static enum MHD_Result send_answer(struct request *request)
 	if (!response)
 		return MHD_NO;
 	add_headers(request, response);
-	result = mhd.queue_response(request->connection, request->status, response);
-	mhd.destroy_response(response);
+	result = microhttpd.queue_response(request->connection, request->status, response);
+	microhttpd.destroy_response(response);
 	return result;
 }
 
 void http_resume(struct request *request)
 {
 	request->done = true;
-	mhd.resume_connection(request->connection);
+	microhttpd.resume_connection(request->connection);
 }
 
 /* ---- one request after another -------------------------------------------------------------- */
@@ -163,7 +164,7 @@ void http_resume(struct request *request)
 static void http_read_headers(struct request *request, struct access *access, const char *method)
 {
 	struct MHD_Connection *connection = request->connection;
-	const union MHD_ConnectionInfo *info = mhd.get_connection_info(
+	const union MHD_ConnectionInfo *info = microhttpd.get_connection_info(
 		connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	const char *text = http_header(connection, "If-None-Match");
 
@@ -182,7 +183,7 @@ static void http_read_headers(struct request *request, struct access *access, co
 	request->too_long = text && (strlen(text) > 7 || atol(text) > (long)SERVE_BODY_BYTES);
 }
 
-/* The link with the token: a cookie, and the page without it. */
+/* A link with the token sets a cookie and redirects to the page without it. */
 static void welcome(struct request *request)
 {
 	request->status = 303;
@@ -200,11 +201,11 @@ static void find_route(struct request *request, const char *url, const char *met
 
 	request->route = routes_find(url, strcmp(method, "HEAD") ? method : "GET", &other_method);
 	if (!request->route && other_method)
-		answer_error(request, 405, "docs/api.md says which", "%s does not take %.16s", url,
-			     method);
+		answer_error(request, 405, "docs/api.md lists the methods",
+			     "%s does not support %.16s", url, method);
 	else if (!request->route)
-		answer_error(request, 404, "docs/api.md says what there is",
-			     "there is nothing at %.80s", url);
+		answer_error(request, 404, "docs/api.md lists the paths", "no such path: %.80s",
+			     url);
 	request->done = !request->route;
 	if (!request->done && !strncmp(url, "/assets/", 8))
 		add_parameter(request, MHD_GET_ARGUMENT_KIND, "asset", url + 8);
@@ -225,7 +226,7 @@ static struct request *http_begin(struct MHD_Connection *connection, const char 
 				     .fd = -1 };
 	serve.asked_at_ns = target_clock_ns();
 	http_read_headers(request, &access, method);
-	mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, request);
+	microhttpd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, request);
 	access.token = !strcmp(url, "/") ? request_get(request, "token") : NULL;
 	if (access_check(request, &access))
 		request->done = true;
@@ -250,13 +251,13 @@ static enum MHD_Result hand_over(struct request *request)
 {
 	if (!request->route->answer)
 		return events_answer(request) ? MHD_YES : MHD_NO;
-	/* First asleep, then handed over: a worker may be quicker. */
-	mhd.suspend_connection(request->connection);
+	/* Suspended before it is queued, since a worker may resume it at once. */
+	microhttpd.suspend_connection(request->connection);
 	if (request->route->enter)
 		request->route->enter(request);
 	if (!workers_add(request)) {
-		running_leave(request);
-		answer_error(request, 429, "ask again in a moment", "too many questions at once");
+		running_queries_leave(request);
+		answer_error(request, 429, "try again later", "too many requests at once");
 		http_resume(request);
 	}
 	return MHD_YES;
@@ -278,7 +279,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 			return MHD_YES;
 	}
 	if (request->too_long) {
-		answer_error(request, 413, "1 MiB is the most", "the request is too long");
+		answer_error(request, 413, "the limit is 1 MiB", "the request is too long");
 		return send_answer(request);
 	}
 	if (*bytes)
@@ -320,7 +321,7 @@ static bool is_loopback_address(const struct addrinfo *info)
 					  : IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* The port that was asked for, or the next one that is free. */
+/* The requested port, or the next free one. */
 static int bind_somewhere(const struct addrinfo *info, int *out, struct kymo_error *err)
 {
 	uint16_t first = serve.options.port ? serve.options.port : SERVE_PORT;
@@ -344,7 +345,7 @@ static int open_socket(int *out, struct kymo_error *err)
 	int rc = getaddrinfo(listen_to, NULL, &hints, &info);
 
 	if (rc)
-		return error_set(err, EINVAL, "--listen %s is no address: %s", listen_to,
+		return error_set(err, EINVAL, "--listen %s is not an address: %s", listen_to,
 				 gai_strerror(rc));
 	serve.loopback = is_loopback_address(info);
 	snprintf(serve.address.host, sizeof(serve.address.host),
@@ -373,23 +374,24 @@ static int choose_token(const struct serve_options *options, struct kymo_error *
 				 sizeof(serve.address.token) - 1);
 	if (token && token[strcspn(token, " ;,\"\\\t\r\n")])
 		return error_set(err, EINVAL,
-				 "KYMO_TOKEN holds blanks, quotes, commas or semicolons; letters "
-				 "and digits serve");
+				 "KYMO_TOKEN contains blanks, quotes, commas or semicolons; use "
+				 "letters and digits");
 	if (token && *token)
 		strcpy(serve.address.token, token);
 	else if (!serve.loopback &&
 		 access_make_token(serve.address.token, sizeof(serve.address.token)))
-		return error_set(err, EIO, "the kernel gives no random bytes for a token");
+		return error_set(err, EIO,
+				 "cannot make a token: the kernel returned no random bytes");
 	return 0;
 }
 
 /*
- * poll, not epoll: where exactly 128 events have come at once, libmicrohttpd's loop over epoll
- * (0.9.75) goes to sleep for more before it looks at any of them.
+ * poll, not epoll: when exactly 128 events arrive at once, libmicrohttpd's epoll loop (0.9.75)
+ * waits for more before it handles any of them.
  */
 static int start_daemon(int fd, struct kymo_error *err)
 {
-	struct MHD_Daemon *daemon = mhd.start_daemon(
+	struct MHD_Daemon *daemon = microhttpd.start_daemon(
 		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL,
 		NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
 		on_completed, NULL, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
@@ -400,7 +402,7 @@ static int start_daemon(int fd, struct kymo_error *err)
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
 
 	return daemon ? 0
-		      : error_set(err, errno ? errno : EIO, "the server does not start: %s",
+		      : error_set(err, errno ? errno : EIO, "cannot start the server: %s",
 				  strerror(errno));
 }
 
@@ -418,14 +420,14 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 		struct kymo_error *err)
 {
 	sigset_t mine, before;
-	int fd = -1, rc = mhd_load(err);
+	int fd = -1, rc = microhttpd_load(err);
 
 	serve.options = *options;
 	pthread_mutex_init(&serve.running_lock, NULL);
 	serve.asked_at_ns = target_clock_ns();
 	take_targets(options);
 	raise_files();
-	/* Signals are for the thread that waits; all others are started without. */
+	/* Signals go to the waiting thread; all others are started with signals blocked. */
 	sigemptyset(&mine);
 	sigaddset(&mine, SIGINT);
 	sigaddset(&mine, SIGTERM);
@@ -436,13 +438,13 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 	if (!rc)
 		rc = choose_token(options, err);
 	if (!rc && workers_start())
-		rc = error_set(err, EAGAIN, "no threads can be started");
+		rc = error_set(err, EAGAIN, "cannot start threads");
 	if (!rc)
 		rc = start_daemon(fd, err);
 	if (!rc && (events_start(&serve) || preload_start(&serve)))
-		rc = error_set(err, EAGAIN, "no threads can be started");
+		rc = error_set(err, EAGAIN, "cannot start threads");
 	if (!rc && serve.loopback)
-		serve.address.users_known = access_knows_users(serve.address.port);
+		serve.address.users_known = access_identifies_users(serve.address.port);
 	*out = serve.address;
 	return rc;
 }

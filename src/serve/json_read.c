@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts are decoded into `store`, which is as long as the input and one NUL for each: decoding
-   never makes longer. */
+/* Texts are decoded into `store`, which is as long as the input plus a NUL for each: decoding never
+   makes a text longer. */
 struct reader {
 	const char *at, *end;
 	char *out;
@@ -106,7 +106,7 @@ static bool escape(struct reader *reader)
 	return true;
 }
 
-/* After its opening quote; NULL: it does not end, or cannot be. */
+/* Called after the opening quote; NULL: unterminated or invalid. */
 static const char *json_read_text(struct reader *reader)
 {
 	const char *begin = reader->out;
@@ -126,7 +126,7 @@ static const char *json_read_text(struct reader *reader)
 	return NULL;
 }
 
-/* A number or a word, as it stands. */
+/* A number or a word, unchanged. */
 static const char *word(struct reader *reader)
 {
 	const char *begin = reader->out;
@@ -160,7 +160,7 @@ static bool field(struct reader *reader, bool inside)
 	return field->value;
 }
 
-/* After its opening brace. */
+/* Called after the opening brace. */
 static bool object(struct reader *reader, bool inside)
 {
 	if (is_next(reader, '}'))

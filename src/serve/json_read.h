@@ -1,5 +1,5 @@
-/* JSON that comes in: one object of texts, numbers, true, false, null, and at most one object of
-   the same inside of it. */
+/* Reads JSON of requests: one object of texts, numbers, true, false, null, with at most one nested
+   object of the same. */
 #ifndef KYMO_SERVE_JSON_READ_H
 #define KYMO_SERVE_JSON_READ_H
 
@@ -11,20 +11,20 @@
 #define JSONIN_FIELDS 48
 
 struct json_read_field {
-	const char *key, *value; /* numbers and words as they stand; texts decoded, NUL-ended */
-	bool text, inside; /* a text; of the inner object */
+	const char *key, *value; /* numbers and words unchanged; texts decoded, ended by NUL */
+	bool text, inside; /* a text; of the nested object */
 };
 
 struct json_read {
 	struct json_read_field fields[JSONIN_FIELDS];
 	size_t count;
-	char *store; /* what they point into */
+	char *store; /* the memory of keys and values */
 };
 
-/* 0, or -EINVAL: it is no such object, or a text holds NUL. */
+/* 0, or -EINVAL: not such an object, or a text contains NUL. */
 int json_read_object(const char *bytes, size_t count, struct json_read *out);
 void json_read_fini(struct json_read *json);
-/* NULL: not there, or null. */
+/* NULL: missing, or null. */
 const char *json_read_get(const struct json_read *json, const char *key);
 
 #endif

@@ -10,8 +10,8 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 	(void)out;
 	return error_set(
 		err, ENOTSUP,
-		"this kymo was built without the viewer, since microhttpd.h was missing; make "
-		"setup fetches it, then make");
+		"this kymo was built without the viewer: microhttpd.h was missing; run make "
+		"setup, which fetches it, then make");
 }
 
 void serve_wait(void)

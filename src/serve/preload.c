@@ -1,4 +1,4 @@
-/* Who names a recording will look at it: its zones and its document are made while the browser
+/* Reads the zones and the document of recordings named on the command line while the browser
    starts. */
 #include "serve/serve_inside.h"
 
@@ -8,7 +8,7 @@ static void *preload_prepare(void *context)
 	struct target *target = targets_find(&serve->targets, NULL);
 	struct kymo_error err = { 0 };
 
-	/* What fails here fails again, and is told, when it is asked for. */
+	/* Errors are ignored: the request itself will report them. */
 	if (target && target->named && !target_look(target, 0, NULL, &err)) {
 		workers_yield();
 		run_prepare(target);
@@ -22,8 +22,8 @@ int preload_start(struct serve *serve)
 	pthread_t thread;
 	int rc;
 
-	/* No list is made for nothing: it would be told, for a moment, to who asks for what has
-	   begun since. */
+	/* Without names no list is made: it would be served for a moment, without programs that
+	   have started since. */
 	if (!serve->targets.named_count)
 		return 0;
 	pthread_attr_init(&attributes);

@@ -2,8 +2,8 @@
 
 #include "serve/serve_inside.h"
 
-/* A path that ends with / stands for all below it. No answer: the live tail, which is never
-   done. */
+/* A path that ends with / matches all paths below it. A route without an answer is the event
+   stream. */
 static const struct route routes[] = {
 	{ "/", "GET", false, answer_page, NULL },
 	{ "/assets/", "GET", false, answer_asset, NULL },
@@ -13,7 +13,7 @@ static const struct route routes[] = {
 	{ "/api/zones", "GET", false, answer_zones, NULL },
 	{ "/api/flame", "GET", true, answer_flame, NULL },
 	{ "/api/name", "GET", false, answer_name, NULL },
-	{ "/api/query", "POST", true, answer_query, running_enter },
+	{ "/api/query", "POST", true, answer_query, running_queries_enter },
 	{ "/api/cancel", "POST", false, answer_cancel, NULL },
 	{ "/api/schema", "GET", true, answer_schema, NULL },
 	{ "/api/tail", "GET", false, NULL, NULL },

@@ -1,4 +1,4 @@
-/* What the files of serve/ share. Not for others. */
+/* Private to the files of serve/. */
 #ifndef KYMO_SERVE_SERVE_INSIDE_H
 #define KYMO_SERVE_SERVE_INSIDE_H
 
@@ -17,26 +17,26 @@ struct MHD_Connection;
 
 struct request;
 
-/* A row of the table of what is answered (routes.c). */
+/* A row of the table of routes (routes.c). */
 struct route {
 	const char *path;
 	const char *method;
-	bool slow; /* by the workers that may take long */
-	/* By a worker: fills request->answer. */
+	bool slow; /* answered by the workers for slow requests */
+	/* Called by a worker: fills request->answer. */
 	void (*answer)(struct request *request);
-	/* Before it waits for a worker; NULL: nothing to do. */
+	/* Called before the request is queued; NULL: none. */
 	void (*enter)(struct request *request);
 };
 
-/* A query that waits for a worker or runs, so that it can be cancelled (running.c). Under
-   running_lock, but for the first two. */
-struct running {
+/* A query that is queued or runs, so that it can be cancelled (running_queries.c). All members but
+   the first two are under running_lock. */
+struct running_query {
 	char id[64]; /* "": none */
 	int socket;
 	struct request *request;
-	struct tables *tables; /* NULL: they are not open yet */
+	struct tables *tables; /* NULL: not open yet */
 	bool cancelled;
-	struct running *next;
+	struct running_query *next;
 };
 
 struct request {
@@ -48,20 +48,20 @@ struct request {
 	struct buf body;
 	bool too_long;
 	char if_none_match[64];
-	bool gzip; /* the client takes it */
-	bool done; /* answered; written by the worker before it resumes the connection */
+	bool gzip; /* accepted by the client */
+	bool done; /* answered; set by the worker before it resumes the connection */
 	/* The answer: */
 	unsigned status;
 	const char *type;
 	struct buf answer; /* or: */
-	const void *asset; /* that lives for ever */
+	const void *asset; /* static */
 	size_t asset_bytes;
 	bool asset_gzip;
 	int fd; /* -1: none */
 	char etag[64];
-	char file[96]; /* to save it as; "": not to be saved */
+	char file[96]; /* of the download; "": none */
 	char cookie[128], location[16];
-	struct running running; /* of a query */
+	struct running_query running; /* of a query */
 	struct request *next; /* in a queue */
 };
 
@@ -71,7 +71,7 @@ struct serve {
 	bool loopback;
 	struct targets targets;
 	pthread_mutex_t running_lock;
-	struct running *running;
+	struct running_query *running;
 	_Atomic uint64_t asked_at_ns; /* the last request */
 	_Atomic int tail_count;
 };
@@ -82,12 +82,12 @@ const struct route *routes_find(const char *path, const char *method, bool *othe
 /* answer.c: what all answers need. */
 void answer_error(struct request *request, unsigned status, const char *hint, const char *format,
 		  ...) __attribute__((format(printf, 4, 5)));
-/* With the status that belongs to the code. */
+/* With the status for the error code. */
 void answer_failed(struct request *request, int code, const struct kymo_error *err);
-const char *request_get(const struct request *request, const char *key); /* NULL: not there */
-/* False, and answered: it is no such number. */
+const char *request_get(const struct request *request, const char *key); /* NULL: missing */
+/* False: not a number; the error was answered. */
 bool request_number(struct request *request, const char *key, int64_t fallback, int64_t *out);
-/* NULL, and answered: there is none. */
+/* NULL: there is none; the error was answered. */
 struct target *request_target(struct request *request);
 
 /* The answers themselves. */
@@ -109,48 +109,48 @@ void answer_compare(struct request *request);
 void answer_export(struct request *request);
 
 void targets_document(struct serve *serve, struct buf *out); /* of /api/targets */
-/* The document of /api/run, so that it is there when it is asked for. */
+/* Makes the document of /api/run ahead of a request. */
 void run_prepare(struct target *target);
 
-/* jobs.c */
+/* workers.c */
 int workers_start(void);
-/* False: there are too many already. */
+/* False: the queue is full. */
 bool workers_add(struct request *request);
-/* False: a worker has it. */
+/* False: a worker has taken it. */
 bool workers_take_back(struct request *request);
-/* What this thread does from now on may take long: pictures, and the programs that are watched,
-   come before it. */
+/* Lowers the priority of this thread, below fast answers and the recorded programs. */
 void workers_yield(void);
 
-/* prepare.c: reads what was named on the command line, before anybody asks. */
+/* preload.c: reads the recordings named on the command line ahead of requests. */
 int preload_start(struct serve *serve);
 
-/* running.c: from running_enter() to running_leave() a query can be cancelled. */
-void running_enter(struct request *request);
-void running_leave(struct request *request); /* fine, too, for one that never entered */
-/* What to interrupt from now on; NULL: nothing more. False: it was cancelled before. */
-bool running_set(struct request *request, struct tables *tables);
-int running_cancel(struct serve *serve, const char *id);
-/* Cancels what nobody waits for any more. */
-void running_look(struct serve *serve);
+/* running_queries.c: from running_queries_enter() to running_queries_leave() a query can be
+   cancelled. */
+void running_queries_enter(struct request *request);
+void running_queries_leave(struct request *request); /* allowed without running_queries_enter() */
+/* The tables to interrupt from now on; NULL: none. False: it is already cancelled. */
+bool running_queries_set(struct request *request, struct tables *tables);
+int running_queries_cancel(struct serve *serve, const char *id);
+/* Cancels the queries of clients that have disconnected. */
+void running_queries_look(struct serve *serve);
 
 /* http.c: an answer is ready. */
 void http_resume(struct request *request);
 
-/* tail.c */
+/* events.c */
 int events_start(struct serve *serve);
-/* Queues the answer by itself; MHD's result. */
+/* Queues the response itself; returns MHD's result. */
 int events_answer(struct request *request);
 
-/* access.c: who may ask. 0, or the status, with the answer made. */
+/* access.c: 0, or the HTTP status of a refusal, with the answer filled in. */
 struct access {
 	const char *host, *origin, *site, *authorization, *cookie, *token, *content_type;
 	bool post;
 	const void *peer; /* struct sockaddr */
 };
 unsigned access_check(struct request *request, const struct access *access);
-/* Whether the owner of a connection to ourselves is found. */
-bool access_knows_users(uint16_t port);
+/* Whether the owner of a local connection can be identified. */
+bool access_identifies_users(uint16_t port);
 int access_make_token(char *out, size_t out_bytes);
 
 #endif

@@ -18,7 +18,7 @@
 #define HUNG_NS INT64_C(10000000000)
 #define LEARN_BYTES (64u << 20)
 #define LEARN_AT_ONCE 8
-#define FORGET_NS UINT64_C(60000000000) /* zones that nobody has asked for go */
+#define FORGET_NS UINT64_C(60000000000) /* zones without requests for this long are freed */
 
 uint64_t target_clock_ns(void)
 {
@@ -46,8 +46,8 @@ static void make_id(const char *path, char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "r%016" PRIx64, hash ^ hash >> 29);
 }
 
-/* Recordings of others may be listed in the index or lie in the working directory; they are not
-   ours to show. */
+/* Recordings of other users may be in the user's index or the working directory; they are not
+   served. */
 static bool target_is_ours(const char *path)
 {
 	struct stat st;
@@ -74,8 +74,8 @@ static struct target *target_add(struct targets *targets, const char *id)
 	return target;
 }
 
-/* A run that has just begun is listed by its half in memory, until its half on the disk names it:
-   who has opened it by then must find it again. */
+/* A new run is listed by its live directory until its disk directory refers to it. A client that
+   opened it before must still find it. */
 static bool is_same_run(const struct target *target, const struct store_entry *entry)
 {
 	const struct store_entry *known = &target->entry;
@@ -108,9 +108,8 @@ static bool is_unchanged(const struct store_entry *a, const struct store_entry *
 	       !strcmp(a->unreadable, b->unreadable);
 }
 
-/* A run whose program has not begun is listed by its half in memory, and nothing ties it to the
-   half on the disk yet: who opened it would not find it again. It has its program with the next
-   look. */
+/* A run whose program has not started is listed by its live directory, and nothing connects it to
+   its disk directory yet: a client could not find it again. It is listed at the next look. */
 static bool is_too_young(const struct store_entry *entry)
 {
 	return entry->kind == STORE_DIRECTORY && entry->state == STORE_LIVE && !entry->pid;
@@ -130,7 +129,7 @@ static void target_consider(struct targets *targets, const struct store_entry *e
 	}
 	if (!target)
 		return;
-	/* Others read it meanwhile, and nearly always it is the same. */
+	/* Written only if it differs: others may be reading it. */
 	if (!is_unchanged(&target->entry, entry))
 		target->entry = *entry;
 	target->gone = false;
@@ -170,7 +169,7 @@ static void list_named(struct targets *targets)
 {
 	struct store_entry *entry = malloc(sizeof(*entry));
 
-	/* The last one first: who is named twice keeps the better place. */
+	/* From the last to the first: a recording named twice keeps the first place. */
 	for (size_t i = targets->named_count; entry && i > 0; i--)
 		if (discover_inspect(targets->named[i - 1], true, entry) != -ENOENT)
 			target_consider(targets, entry, i);
@@ -198,7 +197,7 @@ static void list_again(struct targets *targets)
 	targets->hash = hash;
 }
 
-/* What nobody has asked for in a while is not kept in memory. */
+/* Frees the data of targets without recent requests. */
 static void forget_old(struct targets *targets, uint64_t now_ns)
 {
 	for (size_t i = 0; i < targets->count; i++) {
@@ -233,7 +232,7 @@ void targets_list(struct targets *targets, uint64_t least_ns)
 	pthread_mutex_unlock(&targets->lock);
 }
 
-/* Its path changes once in its life, under the lock. */
+/* The path of a target changes at most once, under the lock. */
 static void copy_path(const struct target *target, char out[KYMO_PATH_BYTES])
 {
 	pthread_mutex_lock(&target->of->lock);
@@ -292,7 +291,7 @@ void targets_learn(struct targets *targets)
 		copy_path(target, path);
 		about = target_learn(path);
 		pthread_mutex_lock(&targets->lock);
-		/* One that has no process yet is asked again. */
+		/* A target without a process is looked at again. */
 		about.known = about.command || target->entry.state != STORE_LIVE;
 		free(target->about.command);
 		target->about = about;
@@ -310,8 +309,8 @@ static bool is_better_default(const struct target *target, const struct target *
 	return !best || (target->named && (!best->named || target->named < best->named));
 }
 
-/* The first that was named, else the newest live one, else the newest: the list is in that
-   order. */
+/* The first one named on the command line, else the newest live one, else the newest: the list is
+   in this order. */
 static struct target *find_default(struct targets *targets)
 {
 	struct target *best = NULL;
@@ -326,8 +325,8 @@ static struct target *find_default(struct targets *targets)
 	return best;
 }
 
-/* Both halves of a run may have been in one list, and then each has a name: who has opened the one
-   that is gone means the other. */
+/* Both directories of a run may have been listed, with two ids: the id of the one that is gone
+   refers to the other. */
 static struct target *find_successor(struct targets *targets, const char *id)
 {
 	const struct target *gone = NULL;
@@ -376,7 +375,7 @@ struct target *targets_find(struct targets *targets, const char *name)
 
 	if (target && !moved)
 		return target;
-	/* It may be younger than the list, or have left memory for the disk. */
+	/* It may be newer than the list, or have moved from memory to disk. */
 	targets_list(targets, moved ? 0 : 100000000u);
 	return find_now(targets, name, &moved);
 }
@@ -412,7 +411,7 @@ int target_look(struct target *target, uint64_t least_ns, bool *looked, struct k
 		*looked = false;
 	target->wanted_at_ns = now_ns;
 	pthread_mutex_lock(&target->look_lock);
-	/* One that has ended does not change, once it was seen to have. */
+	/* A recording that had ended at the last look does not change. */
 	due = !target->feed.filled ||
 	      (target->feed.live && now_ns - target->looked_at_ns >= least_ns);
 	if (due) {
@@ -424,7 +423,7 @@ int target_look(struct target *target, uint64_t least_ns, bool *looked, struct k
 		target->look_cost_ns = target->looked_at_ns - now_ns;
 		if (looked)
 			*looked = !rc;
-		/* It has gone, or is just being moved to the disk: what was read of it stays. */
+		/* It is gone or being moved to disk: the rows read so far are kept. */
 		if (target->feed.filled)
 			rc = 0;
 	}
@@ -495,7 +494,7 @@ static int64_t duration_of(const struct store_entry *entry, const struct feed *f
 		       : 0;
 }
 
-/* feed: an empty one where its own is being filled, which may take a second. */
+/* feed: an empty one while its own is being filled, which may take a second. */
 static void target_json(const struct target *target, const struct feed *feed, uint64_t now_unix_ns,
 			struct buf *out)
 {

@@ -1,5 +1,4 @@
-/* What can be looked at: running programs and recordings, each with what is kept of it in
-   memory. */
+/* Targets: running programs and recordings, each with the data held in memory. */
 #ifndef KYMO_SERVE_TARGET_H
 #define KYMO_SERVE_TARGET_H
 
@@ -12,7 +11,7 @@
 
 #define TARGETS_MOST 2000
 
-/* Of one whose zones nobody has asked for: what a look without them tells. */
+/* Figures of a target whose zones were not requested. */
 struct target_about {
 	bool known;
 	char *command;
@@ -24,18 +23,18 @@ struct targets;
 
 struct target {
 	struct targets *of;
-	char id[20]; /* opaque; the same as long as the path is */
+	char id[20]; /* opaque; constant for a path */
 	struct store_entry entry; /* under targets->lock */
-	bool gone; /* likewise: no longer there */
-	size_t named; /* on the command line: its place there, from 1; 0: it was not */
+	bool gone; /* likewise: no longer exists */
+	size_t named; /* its place on the command line, from 1; 0: not named there */
 	struct target_about about; /* likewise */
-	_Atomic uint64_t wanted_at_ns; /* somebody asked for its zones, by CLOCK_MONOTONIC */
-	_Atomic int watchers; /* of its tail */
-	/* Who looks: one at a time. */
+	_Atomic uint64_t wanted_at_ns; /* last request for its zones, CLOCK_MONOTONIC */
+	_Atomic int watchers; /* of its events */
+	/* Held during a look. */
 	pthread_mutex_t look_lock;
 	uint64_t looked_at_ns, look_cost_ns;
-	uint64_t told_at_ns; /* to those who watch; by the thread that tells */
-	/* Under feed_lock: read by many, written by who looks. */
+	uint64_t told_at_ns; /* sent to subscribers; used by the thread of events.c */
+	/* Under feed_lock: many readers; written by a look. */
 	pthread_rwlock_t feed_lock;
 	struct feed feed;
 	/* The document of /api/run, under run_lock. */
@@ -47,30 +46,30 @@ struct target {
 
 struct targets {
 	pthread_mutex_t lock;
-	struct target **list; /* never shrinks: pointers stay good */
+	struct target **list; /* never shrinks, so pointers stay valid */
 	size_t count;
-	char named[16][KYMO_PATH_BYTES]; /* of the command line */
+	char named[16][KYMO_PATH_BYTES]; /* on the command line */
 	size_t named_count;
 	bool only_named;
 	uint64_t listed_at_ns;
-	uint64_t number; /* grows when the list has changed in what does not always change */
+	uint64_t number; /* grows when the list changes, apart from figures that always change */
 	uint64_t hash;
 };
 
 void targets_init(struct targets *targets);
-/* Looks for recordings, unless that was less than `least_ns` ago. */
+/* Lists recordings, unless that was done less than `least_ns` ago. */
 void targets_list(struct targets *targets, uint64_t least_ns);
-/* Looks at some that nothing is known of yet. */
+/* Reads the figures of some targets that have none yet. */
 void targets_learn(struct targets *targets);
-/* By id, pid, "latest" or NULL; NULL: there is none. */
+/* By id, pid, "latest" or NULL for the default; NULL: not found. */
 struct target *targets_find(struct targets *targets, const char *name);
-/* As /api/targets tells of them, from "targets": on. */
+/* The members of /api/targets from "targets" on. */
 void targets_json(struct targets *targets, struct buf *out);
 
-/* Takes what is new, unless it was looked at less than least_ns ago. *came (NULL: not asked):
-   whether it did look. */
+/* Reads new rows, unless that was done less than least_ns ago. *came (may be NULL): whether it
+   did. */
 int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err);
-/* Its tables, wherever it is by now: a run that ends leaves memory for the disk. */
+/* Opens its tables at its current path: a run that ends moves from memory to disk. */
 int target_open_tables(struct target *target, const struct tables_options *options,
 		       struct tables **out, struct kymo_error *err);
 /* "running", "hung", "ended", "killed", "lost", "unreadable". */

@@ -1,4 +1,4 @@
-/* Workers: some answer at once, others may take long. */
+/* Threads that answer requests: some for fast ones, others for slow ones. */
 #include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 
 #define WAITING_MOST 256
 #define SLOW_WAITING_MOST 32
-#define WORKERS 3 /* of each */
-#define SLOW_NICE 4 /* more than the others */
+#define WORKERS 3 /* of each kind */
+#define SLOW_NICE 4 /* niceness of the slow ones */
 
 struct queue {
 	pthread_mutex_t lock;
@@ -38,7 +38,7 @@ static struct request *workers_take(struct queue *queue)
 
 void workers_yield(void)
 {
-	/* Of this thread alone, and of those that DuckDB starts from it. */
+	/* Applies to this thread and to those that DuckDB starts from it. */
 	id_t self = (id_t)gettid();
 
 	setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + SLOW_NICE);
@@ -53,7 +53,7 @@ static void *work(void *context)
 
 		request->route->answer(request);
 		if (request->answer.failed)
-			answer_error(request, 503, "ask for less", "out of memory for the answer");
+			answer_error(request, 503, "request less", "out of memory for the answer");
 		http_resume(request);
 	}
 	return NULL;

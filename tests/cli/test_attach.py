@@ -112,7 +112,7 @@ def test_backtrace_of_a_recording_whose_program_runs_on_says_so(kymo):
     with running(kymo, command=["python3", "-c", LOOK]) as program:
         assert kymo("attach", "--duration", "1", "-o", "seen", program.pid).status == 0
         done = kymo("backtrace", "seen")
-        assert "; the recording has ended, these are the last stacks that were taken\n" in done.out
+        assert "; the recording has ended, these are the last stacks taken\n" in done.out
         assert done.err == f"kymo backtrace: the program is still running; kymo backtrace {program.pid} shows its current stacks\n"
         why = kymo("backtrace", "--why", "seen")
         assert (why.status, why.out) == (1, "")

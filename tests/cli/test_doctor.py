@@ -32,7 +32,7 @@ def test_what_is_broken_fails_and_says_what_helps(kymo, tmp_path):
     sql = next(row for row in json.loads(result.out) if row["name"] == "sql")
     assert (result.status, sql["state"]) == (1, "broken")
     assert "the library that KYMO_DUCKDB names cannot be loaded" in sql["found"]
-    assert sql["mend"] == "make fetches it; KYMO_DUCKDB names a libduckdb.so"
+    assert sql["mend"] == "run make to fetch it, or set KYMO_DUCKDB to a libduckdb.so"
 
 
 def test_a_missing_python_is_no_failure(kymo, tmp_path):

@@ -358,7 +358,7 @@ def test_a_directory_of_other_things_is_never_replaced(made, tmp_path):
     assert {p.suffix for p in where.iterdir()} == {".parquet"}
     (where / "thesis.txt").write_text("years")
     done = made("export", made.path, "-f", "csv", "-o", where, "--force")
-    assert done.status == 1 and "holds other files than exported tables" in done.err
+    assert done.status == 1 and "contains files that are not exported tables" in done.err
     assert (where / "thesis.txt").read_text() == "years" and len(list(tmp_path.iterdir())) == 1
 
 
@@ -401,7 +401,7 @@ def test_wrong_use(kymo, arguments, sentence):
 def test_a_table_that_is_not_there_is_named(made):
     assert "Did you mean \"zones\"?" in made("export", made.path, "-f", "csv", "--table", "trace.zonse", "-o", "-").err
     assert made("export", made.path, "-f", "csv", "--table", "zones").err == (
-        "kymo export: a table is called as trace.zones is, schema and name, not zones\n")
+        "kymo export: zones is not a table; name the table as schema.table, for example trace.zones\n")
 
 
 def test_what_is_binary_is_not_for_a_terminal(made):

@@ -27,7 +27,7 @@ def live(kymo):
 
 def test_ls_of_nothing(kymo):
     result = kymo("ls")
-    assert (result.status, result.out, result.err) == (0, "", "no recordings yet; kymo run -- PROGRAM makes one\n")
+    assert (result.status, result.out, result.err) == (0, "", "no recordings yet; record one with kymo run -- PROGRAM\n")
     assert kymo("ls", "-f", "json").out == "[]\n"
 
 

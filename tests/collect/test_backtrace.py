@@ -257,7 +257,7 @@ def test_tree_shows_the_odd_one_first(start):
         out = kymo("backtrace", "--tree", program.pid).stdout
         return out if out.count("thread:") + out.count("threads:") == 3 and "3 threads:" in out else None
     out = until(settled)
-    assert out.splitlines()[0] == "5 processes, 5 threads, 3 different stacks; the odd one first"
+    assert out.splitlines()[0] == "5 processes, 5 threads, 3 different stacks; smallest group first"
     assert out.index("\n  odd ") < out.index("3 threads:") < out.index("\n  even ")
     assert len(backtrace("--tree", program.pid)) == 5
 
@@ -302,7 +302,7 @@ def test_a_program_without_python_says_so():
         until(lambda: "sleep" in pathlib.Path(f"/proc/{child.pid}/cmdline").read_text())
         out = kymo("backtrace", child.pid).stdout.splitlines()
         assert out[0] == f"sleep, pid {child.pid}, 1 thread"
-        assert out[1] == f"no Python frames: process {child.pid} has no Python; --native shows its functions"
+        assert out[1] == f"no Python frames: process {child.pid} has no Python; --native shows native frames"
         assert len(out) == 4 and out[3].startswith(f'Thread {child.pid} "sleep"'), "what is said once is not said of each thread"
     finally:
         child.kill()

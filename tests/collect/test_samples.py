@@ -246,7 +246,7 @@ def test_backtrace_in_sql_is_live_and_then_the_last_one(place, tmp_path, python)
     assert (thread["thread"], thread["state"]) == ("MainThread", None)
     assert abs(thread["age_ns"] - dead[0]["age_ns"]) < 1000  # rounded
     head, _, first, *_ = kymo("backtrace", out).stdout.splitlines()
-    assert head.endswith(", 1 thread; the recording has ended, these are the last stacks that were taken")
+    assert head.endswith(", 1 thread; the recording has ended, these are the last stacks taken")
     assert first.startswith("Thread ") and first.endswith(" before the end")
 
 
@@ -276,7 +276,7 @@ def test_the_last_stack_of_a_program_is_not_hidden_by_its_way_out(record):
 def test_where_no_stack_was_taken_that_is_said(record):
     recording = record(sys.executable, "pass", {"KYMO_SAMPLE_RATE": "0"})
     assert kymo("backtrace", recording, status=1).stderr == (
-        f"kymo backtrace: the recording {recording} has ended, and no Python stack was ever taken for it\n")
+        f"kymo backtrace: the recording {recording} has ended and has no Python stacks\n")
 
 
 def test_killed_at_random_the_sampler_leaves_the_program_running(place, tmp_path):
@@ -325,9 +325,9 @@ def test_the_summary_of_a_program_that_hung_shows_where(place, tmp_path, number,
         os.kill(pid, number)
         said = run.communicate(timeout=60)[1].splitlines()
     assert words in said[0]
-    assert re.fullmatch(r'  It was last seen .*s before its end; thread "MainThread" was in:', said[1])
+    assert re.fullmatch(r'  Last stack, .*s before the end, of thread "MainThread":', said[1])
     assert [line.split() for line in said[2:5]] == [["inner", f"{script}:6"], ["outer", f"{script}:3"], ["<module>", f"{script}:7"]]
-    assert said[5] == f"  The stacks of all threads (1): kymo backtrace {out}"
+    assert said[5] == f"  All threads (1): kymo backtrace {out}"
     assert len(said) == 6
     if number == signal.SIGKILL:
         assert "  evidence  MainThread was last seen in inner (program.py:6)\n" in kymo("report", out).stdout

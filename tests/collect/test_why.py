@@ -216,7 +216,7 @@ def test_in_a_tree_only_who_waits_for_the_same_is_together(c_program):
         return text if text.count("1 thread:") == 1 and "2 threads:" in text and "deadlock: " in text else None
     text = until(settled)
     wants = [t["tid"] for t in backtrace(pid) if t["thread"] == "wants"]
-    assert "1 process, 3 threads, 2 different stacks and reasons; the odd one first deadlock: thread" in text
+    assert "1 process, 3 threads, 2 different stacks and reasons; smallest group first deadlock: thread" in text
     assert re.search(rf'1 thread: {pid}/{pid} "program" waits for thread ({wants[0]}|{wants[1]}) "wants" to end', text)
     assert re.search(rf'2 threads: {pid}/\d+ "wants", {pid}/\d+ "wants" waits for a mutex held by thread {pid} "program"', text)
 

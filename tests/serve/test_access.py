@@ -225,14 +225,14 @@ def test_a_taken_port_means_the_next_free_one_and_is_said(tmp_path):
     try:
         assert second.port > first.port and f"port {first.port} is in use; using {second.port}" in second.said
         assert f"ssh -L {first.port}:127.0.0.1:{first.port}" in first.log.read_text()
-        assert first.ask("/api/run").json()["error"] == "there is no recording yet"
+        assert first.ask("/api/run").json()["error"] == "there are no recordings yet"
     finally:
         assert (first.stop(), second.stop()) == (0, 0)
 
 
 def test_wrong_use_is_one_line(tmp_path):
     env = environment(make_home(tmp_path))
-    for words, status, said in ((["--port", "x"], 2, "--port needs a number"), (["--listen", "300.1.2.3"], 1, "is no address"),
+    for words, status, said in ((["--port", "x"], 2, "--port needs a number"), (["--listen", "300.1.2.3"], 1, "is not an address"),
                                 (["nothing.kymo"], 1, "nothing.kymo")):
         done = subprocess.run([KYMO, "serve", *words], env=env, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == status and said in done.stderr and done.stderr.count("\n") == 1, done.stderr

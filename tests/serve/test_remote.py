@@ -30,7 +30,7 @@ def test_failures_there_are_sentences_here(server, home):
     assert run_kymo(home, "query", there, "--unsafe", "SELECT 1") == \
         (2, "", "kymo query: --unsafe does not work with kymo serve, which is read-only\n")
     assert run_kymo(home, "query", f"{there}/nobody", "SELECT 1")[2] == \
-        "kymo query: no target is called nobody; GET /api/targets lists what there is\n"
+        "kymo query: no such target: nobody; GET /api/targets lists the targets\n"
     status, _, err = run_kymo(home, "query", "localhost:1", "SELECT 1")
     assert status == 1 and err == ("kymo query: cannot connect to kymo serve at localhost:1: Connection refused; check that it is "
                                    "running and listens on that address (--listen)\n")
@@ -52,7 +52,7 @@ def test_a_token_is_sent_and_asked_for(tmp_path):
         there = f"localhost:{server.port}"
         with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop"):
             until(lambda: run_kymo(home, "ls")[1])
-            assert run_kymo(home, "query", there, "SELECT 1")[2].startswith("kymo query: a token is needed here, and this is not it")
+            assert run_kymo(home, "query", there, "SELECT 1")[2].startswith("kymo query: the token is missing or wrong")
             ask = {"KYMO_TOKEN": "sesame"}
             assert run_kymo(home, "query", there, "-f", "csv", "SELECT 40 + 2 AS n", env=ask)[:2] == (0, "n\r\n42\r\n")
             # The words of Probing, with an address for an endpoint.

@@ -349,7 +349,7 @@ static void print_summary(const struct collect_result *result)
 
 	if (!result->processes && !result->still_running) {
 		/* After a failure, the last stacks are more useful than this hint. */
-		if (!result->wstatus || !last_stacks_say(result->directory, &style, stderr))
+		if (!result->wstatus || !last_stacks_print(result->directory, &style, stderr))
 			print_how_to_record();
 	} else if (summary_print(result->directory, &summary, stderr, &err))
 		fprintf(stderr, "  no summary: %s\n", err.text);

@@ -40,14 +40,13 @@ void answer_failed(struct request *request, int code, const struct kymo_error *e
 	} meanings[] = {
 		{ EINVAL, 400, NULL },
 		{ EPERM, 403, NULL },
-		{ ENOENT, 404, "GET /api/targets lists what there is" },
+		{ ENOENT, 404, "GET /api/targets lists the targets" },
 		{ ESRCH, 404, NULL },
-		/* Not 408: on a connection that was used before, a browser asks again by itself,
-		   for ever. */
-		{ ETIMEDOUT, 504, "ask for less, or raise timeout_s" },
+		/* Not 408: browsers repeat the request on a reused connection without end. */
+		{ ETIMEDOUT, 504, "select less, or raise timeout_s" },
 		{ ECANCELED, 504, NULL },
-		{ ENOMEM, 413, "ask for less: WHERE, LIMIT, fewer columns" },
-		{ EFBIG, 413, "ask for less: WHERE, LIMIT, fewer columns" },
+		{ ENOMEM, 413, "select less: WHERE, LIMIT, fewer columns" },
+		{ EFBIG, 413, "select less: WHERE, LIMIT, fewer columns" },
 	};
 
 	code = code < 0 ? -code : code;
@@ -80,7 +79,7 @@ bool request_number(struct request *request, const char *key, int64_t fallback, 
 	*out = strtoll(text, &end, 10);
 	if (!errno && end != text && !*end)
 		return true;
-	answer_error(request, 400, "numbers are whole and decimal", "%s=%.80s is not a number", key,
+	answer_error(request, 400, "numbers are decimal integers", "%s=%.80s is not a number", key,
 		     text);
 	return false;
 }
@@ -91,11 +90,11 @@ struct target *request_target(struct request *request)
 	struct target *target = targets_find(&request->serve->targets, name);
 
 	if (!target && (!name || !*name))
-		answer_error(request, 404, "kymo run -- PROGRAM makes one",
-			     "there is no recording yet");
+		answer_error(request, 404, "record one with kymo run -- PROGRAM",
+			     "there are no recordings yet");
 	else if (!target)
-		answer_error(request, 404, "GET /api/targets lists what there is",
-			     "no target is called %.80s", name);
+		answer_error(request, 404, "GET /api/targets lists the targets",
+			     "no such target: %.80s", name);
 	else if (target->entry.unreadable[0]) {
 		answer_error(request, 404, NULL, "%s cannot be read: %s", target->entry.path,
 			     target->entry.unreadable);

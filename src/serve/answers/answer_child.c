@@ -1,7 +1,6 @@
 /*
- * Answers that a command of kymo gives already are given by that command, as a child: what it
- * needs, holds or breaks is its own, and it can be ended. Its words are chosen here; a client
- * chooses among them.
+ * Answers made by a command of kymo in a child process: its memory and its failures are isolated,
+ * and it can be killed. The arguments are built here; a client only chooses among them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +28,8 @@
 struct child {
 	const char *words[WORDS];
 	size_t count;
-	int out, err; /* files of its own */
-	int status; /* as of waitpid(); -1: ended by us */
+	int out, err; /* temporary files */
+	int status; /* from waitpid(); -1: killed here */
 };
 
 static void answer_child_add_word(struct child *child, const char *word)
@@ -39,7 +38,7 @@ static void answer_child_add_word(struct child *child, const char *word)
 		child->words[child->count++] = word;
 }
 
-/* Polled, as it may also have to be ended: a pidfd would be better, and older kernels lack it. */
+/* Polled, since it may have to be killed; older kernels have no pidfd. */
 static int answer_child_wait_for(pid_t pid, int out)
 {
 	uint64_t began_ns = target_clock_ns();
@@ -98,7 +97,7 @@ static void read_sentence(int fd, char *out, size_t out_bytes)
 	out[got > 0 ? got : 0] = '\0';
 	while (got > 0 && strchr("\n ", out[got - 1]))
 		out[--got] = '\0';
-	/* "kymo report: what it says" */
+	/* Removes the prefix of "kymo report: message". */
 	colon = !strncmp(out, "kymo", 4) ? strstr(out, ": ") : NULL;
 	if (colon)
 		memmove(out, colon + 2, strlen(colon + 2) + 1);
@@ -112,7 +111,7 @@ static void answer_child_finish(struct request *request, struct child *child, bo
 	read_sentence(child->err, sentence, sizeof(sentence));
 	if (child->status == -1) {
 		answer_error(request, 504, NULL,
-			     "kymo %s took longer than %d s or wrote too much, and was ended",
+			     "kymo %s took longer than %d s or wrote too much, and was killed",
 			     child->words[1], SECONDS);
 	} else if (WIFEXITED(child->status) &&
 		   (!WEXITSTATUS(child->status) ||
@@ -121,17 +120,17 @@ static void answer_child_finish(struct request *request, struct child *child, bo
 		child->out = -1;
 	} else {
 		answer_error(request, 400, NULL, "%s",
-			     sentence[0] ? sentence : "it failed and said nothing");
+			     sentence[0] ? sentence : "the command failed without a message");
 	}
 }
 
-/* any_status: a failure that has something to say on standard output is an answer, too. */
+/* any_status: a failure with standard output is an answer, too. */
 static void answer_child_run(struct request *request, struct child *child, bool any_status)
 {
 	child->out = memfd_create("kymo-answer", MFD_CLOEXEC);
 	child->err = memfd_create("kymo-errors", MFD_CLOEXEC);
 	if (child->out < 0 || child->err < 0 || answer_child_spawn(child))
-		answer_error(request, 503, "ask again in a moment", "cannot start kymo %s",
+		answer_error(request, 503, "try again later", "cannot start kymo %s",
 			     child->words[1]);
 	else
 		answer_child_finish(request, child, any_status);
@@ -157,7 +156,7 @@ static bool is_set(const struct request *request, const char *key)
 	return value && strcmp(value, "0") != 0;
 }
 
-/* A running program by its pid, so that it is asked itself; else by the recording's path. */
+/* A running program by its pid, so that the command reads the live process; else by path. */
 static const char *answer_child_name_of(const struct target *target, char *room, size_t room_bytes)
 {
 	if (target->entry.state != STORE_LIVE || target->entry.pid <= 0)
@@ -204,7 +203,7 @@ static bool answer_child_choose(struct request *request, const char *const (*row
 				snprintf(request->file, sizeof(request->file), "%s", rows[i][2]);
 			return true;
 		}
-	answer_error(request, 400, "docs/api.md lists the formats", "no format is called %.40s",
+	answer_error(request, 400, "docs/api.md lists the formats", "unknown format %.40s",
 		     *format);
 	return false;
 }
@@ -283,8 +282,8 @@ void answer_compare(struct request *request)
 
 		if (!target) {
 			answer_error(request, names[i] ? 404 : 400,
-				     "GET /api/targets lists what there is",
-				     "which recording is %c?", i ? 'b' : 'a');
+				     "GET /api/targets lists the targets",
+				     "parameter %c is missing or not a target", i ? 'b' : 'a');
 			return;
 		}
 		answer_child_add_word(&child, i ? "--b" : "--a");
@@ -293,7 +292,7 @@ void answer_compare(struct request *request)
 	answer_child_run(request, &child, true);
 }
 
-/* Keys and values come from the client: a value is one word behind KEY=, and never an option. */
+/* Keys and values come from the client: KEY=VALUE is one argument, and never an option. */
 static bool add_settings(struct request *request, const struct json_read *json, struct child *child,
 			 char words[][512])
 {
@@ -306,7 +305,7 @@ static bool add_settings(struct request *request, const struct json_read *json, 
 			continue;
 		if (!settings_find(field->key) || count == 16 || strlen(field->value) > 400) {
 			answer_error(request, 400, "GET /api/config lists the keys",
-				     "no setting is called %.60s, or its value is too long",
+				     "no such setting, or its value is too long: %.60s",
 				     field->key);
 			return false;
 		}
@@ -315,7 +314,7 @@ static bool add_settings(struct request *request, const struct json_read *json, 
 	}
 	if (!count)
 		answer_error(request, 400, "{\"set\":{\"sample_rate\":\"0.01\"}}",
-			     "which setting is to change?");
+			     "no setting to change");
 	return count;
 }
 

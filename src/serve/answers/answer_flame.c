@@ -82,7 +82,7 @@ static void flame_of_zones(struct request *request, struct target *target,
 		rc = answer_flame_add_zones(&answer, model, &tree);
 	buf_text(&answer, "}\n");
 	if (rc || answer.failed)
-		answer_error(request, 503, "ask for less time",
+		answer_error(request, 503, "request less time",
 			     "out of memory for the flame graph");
 	else
 		buf_add(&request->answer, buf_get(&answer), answer.used);
@@ -203,7 +203,8 @@ void answer_flame(struct request *request)
 		return;
 	}
 	if (of && *of && strcmp(of, "zones")) {
-		answer_error(request, 400, "zones or samples", "no flame graph of %.40s", of);
+		answer_error(request, 400, "of=zones or of=samples", "no such flame graph: %.40s",
+			     of);
 		return;
 	}
 	rc = target_look(target, 1000000000u, NULL, &err);

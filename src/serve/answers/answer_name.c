@@ -1,4 +1,4 @@
-/* All zones of one name: how long they take, and where the longest are. */
+/* All zones of one name: the distribution of their durations, and the longest ones. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "views/timeline/zone_pieces.h"
 
 #define SLOWEST 20
-#define STEPS 4 /* buckets to a doubling */
+#define STEPS 4 /* buckets per power of two */
 #define BUCKETS (64 * STEPS)
 
 struct place {
@@ -22,11 +22,11 @@ struct place {
 struct gathered {
 	uint64_t count, buckets[BUCKETS];
 	double total_ns;
-	int64_t *durations; /* of all; sorted at the end */
+	int64_t *durations; /* of all zones; sorted at the end */
 	size_t room;
 	struct place slowest[SLOWEST];
 	size_t slowest_count;
-	struct place before, after; /* of `at` */
+	struct place before, after; /* the nearest ones around `at` */
 	bool failed;
 };
 
@@ -165,7 +165,7 @@ static void write_name(struct buf *out, const struct zone_model *model, size_t n
 	buf_text(out, "}\n");
 }
 
-/* Which names are meant; the first of them, -1: none. */
+/* Marks the requested names. Returns the first; -1: none; -2: the error was answered. */
 static int64_t mark_names(struct request *request, const struct zone_model *model, bool *wanted)
 {
 	const char *name = request_get(request, "name"), *source = request_get(request, "source");
@@ -202,8 +202,7 @@ static void answer_from(struct request *request, const struct zone_model *model)
 		else
 			write_name(&request->answer, model, (size_t)first, &to);
 	} else if (first == -1) {
-		answer_error(request, 404, "names are those of /api/zones",
-			     "no zone has that name");
+		answer_error(request, 404, "/api/zones lists the names", "no zone has this name");
 	}
 	free(to.durations);
 	free(wanted);

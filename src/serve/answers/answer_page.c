@@ -1,11 +1,11 @@
-/* The page and what belongs to it: built in, nothing is read from disk. */
+/* The page and its assets, which are compiled in. */
 #include <stdio.h>
 #include <string.h>
 
 #include "serve/serve_inside.h"
 #include "views/web.h"
 
-/* Up to its head's end, so that one more style may follow. */
+/* The head is left open for another style. */
 static const char page_begin[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -63,7 +63,7 @@ void answer_asset(struct request *request)
 		return;
 	}
 	if (!asset) {
-		answer_error(request, 404, NULL, "there is no such file here");
+		answer_error(request, 404, NULL, "no such file");
 		return;
 	}
 	request->type = asset->type;

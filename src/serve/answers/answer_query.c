@@ -1,5 +1,5 @@
-/* SQL that comes from a client: one SELECT, limited in time, memory, rows and bytes; it can be
-   cancelled by its id. */
+/* SQL of clients: one SELECT, limited in time, memory, rows and bytes; it can be cancelled by
+   id. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@
 #define ROWS 10000
 #define ROWS_MOST 1000000
 #define ANSWER_BYTES (UINT64_C(64) << 20)
-#define SESSIONS 4 /* of recordings that no longer change, kept open */
+#define SESSIONS 4 /* sessions of ended recordings, kept open */
 
-/* What can be asked for: who writes it, and what it is called. NULL: columns, rows and how it went,
-   by ourselves. */
+/* The formats: their output format, MIME type and extension. NULL: columns, rows and figures,
+   written here. */
 static const struct query_format {
 	const char *name, *writer, *type, *file;
 } query_formats[] = {
@@ -38,8 +38,8 @@ struct asked {
 	struct json_read json;
 	const char *sql, *id;
 	const struct query_format *about;
-	const struct output_format *format; /* NULL: by ourselves */
-	int columns; /* of a terminal; 0: as wide as it gets */
+	const struct output_format *format; /* NULL: written here */
+	int columns; /* of a table; 0: no limit */
 	uint64_t limit;
 	double seconds;
 	struct target *target;
@@ -47,7 +47,7 @@ struct asked {
 
 /* ---- sessions ------------------------------------------------------------------------------- */
 
-/* One query has a session for itself: to cancel one is to interrupt all that run in it. */
+/* Each query has its own session, since cancelling interrupts all queries of a session. */
 static struct session {
 	struct target *target;
 	struct tables *tables;
@@ -105,7 +105,7 @@ static void close_session(const struct asked *asked, struct tables *tables, bool
 		tables_close(tables);
 }
 
-/* ---- what was asked ------------------------------------------------------------------------- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 static bool read_limits(struct request *request, struct asked *asked)
 {
@@ -115,7 +115,7 @@ static bool read_limits(struct request *request, struct asked *asked)
 	double number = limit ? strtod(limit, &end) : ROWS;
 
 	if ((limit && (*end || end == limit)) || !(number >= 0) || number > ROWS_MOST) {
-		answer_error(request, 400, NULL, "limit is a number of rows from 0 to %d",
+		answer_error(request, 400, NULL, "limit must be a number of rows from 0 to %d",
 			     ROWS_MOST);
 		return false;
 	}
@@ -124,7 +124,8 @@ static bool read_limits(struct request *request, struct asked *asked)
 	if ((seconds && (*end || end == seconds)) || !(asked->seconds >= 0.001) ||
 	    asked->seconds > SECONDS_MOST) {
 		answer_error(request, 400, NULL,
-			     "timeout_s is a number of seconds from 0.001 to %d", SECONDS_MOST);
+			     "timeout_s must be a number of seconds from 0.001 to %d",
+			     SECONDS_MOST);
 		return false;
 	}
 	return true;
@@ -161,10 +162,10 @@ static bool read_query(struct request *request, struct asked *asked)
 	}
 	if (!asked->about) {
 		answer_error(request, 400, "json, arrow, csv, parquet, objects or table",
-			     "no format is called %.40s", format);
+			     "unknown format %.40s", format);
 		return false;
 	}
-	if ((asked->id && strlen(asked->id) >= sizeof(((struct running *)0)->id)) ||
+	if ((asked->id && strlen(asked->id) >= sizeof(((struct running_query *)0)->id)) ||
 	    !read_limits(request, asked))
 		return false;
 	target = json_read_get(&asked->json, "target");
@@ -238,7 +239,7 @@ static int answer_query_write_json(const struct asked *asked, struct tables_resu
 	return 0;
 }
 
-/* The other formats are files, and written into one that only this process has. */
+/* The other formats are written to an unnamed temporary file. */
 static int answer_query_write_file(const struct asked *asked, struct tables_result *result,
 				   struct request *request, struct kymo_error *err)
 {
@@ -252,10 +253,10 @@ static int answer_query_write_file(const struct asked *asked, struct tables_resu
 	int fd = memfd_create("kymo-answer", MFD_CLOEXEC), mine = fd < 0 ? -1 : dup(fd);
 	FILE *out = mine < 0 ? NULL : fdopen(mine, "w");
 	int rc = out ? asked->format->write(result, &options, out, &count, err)
-		     : error_set(err, ENOMEM, "no memory for the answer");
+		     : error_set(err, ENOMEM, "out of memory for the answer");
 
 	if (out && fclose(out) && !rc)
-		rc = error_set(err, ENOMEM, "no memory for the answer");
+		rc = error_set(err, ENOMEM, "out of memory for the answer");
 	else if (!out && mine >= 0)
 		close(mine);
 	request->fd = rc ? -1 : fd;
@@ -309,8 +310,8 @@ static int open_and_ask(struct request *request, const struct asked *asked, stru
 {
 	int rc = open_session(asked, out, err);
 
-	/* Opening is not interrupted; it takes no longer than the recording is long. */
-	if (!running_set(request, *out))
+	/* Opening is not interrupted. */
+	if (!running_queries_set(request, *out))
 		rc = error_set(err, ECANCELED, "the query was cancelled");
 	return rc ? rc : answer_query_ask(asked, *out, request, err);
 }
@@ -320,9 +321,9 @@ static void answer_query_run(struct request *request, struct asked *asked)
 	struct tables *tables = NULL;
 	struct kymo_error err = { 0 };
 	int rc = open_and_ask(request, asked, &tables, &err);
-	bool good = running_set(request, NULL);
+	bool good = running_queries_set(request, NULL);
 
-	/* What was interrupted is not used again: an interrupt may still be on its way. */
+	/* An interrupted session is not reused: another interrupt may be pending. */
 	close_session(asked, tables, good);
 	if (rc && !good)
 		rc = error_set(&err, ECANCELED, "the query was cancelled");
@@ -340,7 +341,7 @@ void answer_query(struct request *request)
 		answer_query_run(request, &asked);
 	else if (request->status == 200)
 		answer_error(request, 400, NULL, "an id has at most 63 characters");
-	running_leave(request);
+	running_queries_leave(request);
 	json_read_fini(&asked.json);
 }
 
@@ -352,9 +353,9 @@ void answer_cancel(struct request *request)
 	if (!json_read_object(buf_get(&request->body), request->body.used, &json))
 		id = json_read_get(&json, "id");
 	if (!id || !*id)
-		answer_error(request, 400, "{\"id\":\"…\"}", "which query?");
+		answer_error(request, 400, "{\"id\":\"…\"}", "the id of the query is missing");
 	else
 		buf_print(&request->answer, "{\"cancelled\":%d}\n",
-			  running_cancel(request->serve, id));
+			  running_queries_cancel(request->serve, id));
 	json_read_fini(&json);
 }

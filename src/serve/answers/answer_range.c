@@ -1,5 +1,4 @@
-/* What a page shows of one stretch of time: its regions out of the index, steps, modules and
-   samples by SQL. */
+/* Figures of an interval: its regions from the model; steps, modules and samples by SQL. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,14 +13,14 @@
 #include "views/timeline/zone_pieces.h"
 
 #define REGIONS_MOST 500
-#define HISTOGRAMS_MOST 16384 /* 45 MB; regions beyond have no quantiles */
+#define HISTOGRAMS_MOST 16384 /* 45 MB; further regions have no quantiles */
 
-/* All names of one text and source. */
+/* All names with equal text and source. */
 struct region {
 	uint32_t name; /* the first of them */
-	bool namesake; /* another one is called alike, in another file */
+	bool namesake; /* a region of another file has the same name */
 	uint64_t count;
-	double self_ns, total_ns; /* of what lies in the stretch */
+	double self_ns, total_ns; /* within the interval */
 	int64_t least_ns, most_ns; /* whole durations */
 	uint64_t *histogram; /* of these, in ticks of the first one's clock; NULL: none */
 	const struct store_clock *clock;
@@ -52,8 +51,8 @@ static int by_text(const void *left, const void *right, void *context)
 	return order ? order : strcmp(x->source, y->source);
 }
 
-/* As in trace.regions: names that differ by line alone are one region, those of Python are not if
-   they differ by file. */
+/* As in trace.regions: names that differ only by line are one region; names of Python that differ
+   by file are not. */
 static int by_region(const void *left, const void *right, void *context)
 {
 	const struct zone_model *model = context;
@@ -114,8 +113,7 @@ static void answer_range_add_duration(struct ranging *to, struct region *region,
 		region->histogram[hist_bucket(ticks)]++;
 }
 
-/* The region of the zone of `above` that holds t, whose place is at *at or behind; NULL: none
-   does. */
+/* The region of the zone of `above` that contains t; *at moves forward to that zone. NULL: none. */
 static struct region *holder(struct ranging *to, const struct zone_model_track *above, uint32_t *at,
 			     int64_t t_ns)
 {
@@ -130,8 +128,8 @@ static struct region *holder(struct ranging *to, const struct zone_model_track *
 	return NULL;
 }
 
-/* `above`: the nearest track of the lane over this one. Clocks round, so a zone's middle says what
-   it is inside of. */
+/* `above`: the nearest track of the lane over this one. Clocks round, so the middle of a zone
+   determines its parent. */
 static uint64_t answer_range_add_track(struct ranging *to, const struct zone_model_track *track,
 				       const struct zone_model_track *above)
 {
@@ -158,7 +156,7 @@ static uint64_t answer_range_add_track(struct ranging *to, const struct zone_mod
 	return count;
 }
 
-/* Zones of a device's queue lie side by side, not inside of each other, and are no regions. */
+/* Operations of a queue are not nested and are not regions. */
 static void answer_range_add_lanes(struct ranging *to)
 {
 	for (size_t lane = 0; lane < to->model->lane_count; lane++) {
@@ -282,13 +280,13 @@ static int write_rest(struct target *target, const struct ranging *asked, struct
 	size_t bytes = 0;
 	FILE *memory = open_memstream(&text, &bytes);
 	int rc = memory ? target_open_tables(target, &options, &tables, err)
-			: error_set(err, ENOMEM, "no memory for the answer");
+			: error_set(err, ENOMEM, "out of memory for the answer");
 
 	if (!rc)
 		rc = blocks_write_range(tables, asked->from_ns, asked->to_ns, memory, err);
 	tables_close(tables);
 	if (memory && fclose(memory) && !rc)
-		rc = error_set(err, ENOMEM, "no memory for the answer");
+		rc = error_set(err, ENOMEM, "out of memory for the answer");
 	if (!rc) {
 		buf_add(out, text, bytes);
 		buf_text(out, "}\n");
@@ -308,7 +306,7 @@ void answer_range(struct request *request)
 	    !request_number(request, "to", -1, &asked.to_ns))
 		return;
 	if (asked.from_ns < 0 || asked.to_ns <= asked.from_ns) {
-		answer_error(request, 400, "0 ≤ from < to", "this is no stretch of time");
+		answer_error(request, 400, "0 ≤ from < to", "from and to are not an interval");
 		return;
 	}
 	rc = target_look(target, 1000000000u, NULL, &err);
@@ -317,7 +315,7 @@ void answer_range(struct request *request)
 		pthread_rwlock_rdlock(&target->feed_lock);
 		answer_range_gather(&asked, &request->answer);
 		pthread_rwlock_unlock(&target->feed_lock);
-		rc = asked.failed ? error_set(&err, ENOMEM, "no memory for the regions")
+		rc = asked.failed ? error_set(&err, ENOMEM, "out of memory for the regions")
 				  : write_rest(target, &asked, &request->answer, &err);
 	}
 	if (rc)

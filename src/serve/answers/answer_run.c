@@ -1,4 +1,4 @@
-/* The list, and what a page shows of one recording. */
+/* The list of targets, and the document of one recording. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 #include <kymo/kymo.h>
 
-#define FRESH_NS UINT64_C(1500000000) /* of a running program: not asked again sooner */
-#define SHARE 4 /* and at most that part of a core goes into it */
+#define FRESH_NS UINT64_C(1500000000) /* a running program's document is not made sooner again */
+#define SHARE 4 /* at most this part of a core goes into it */
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ void targets_document(struct serve *serve, struct buf *out)
 	buf_char(out, ',');
 	targets_json(&serve->targets, out);
 	buf_char(out, '}');
-	/* An event is one line. */
+	/* The data of an event is one line. */
 	for (size_t i = 0; i < out->used; i++)
 		out->data[i] = out->data[i] == '\n' ? ' ' : out->data[i];
 }
@@ -51,7 +51,7 @@ void answer_targets(struct request *request)
 
 /* ---- one recording -------------------------------------------------------------------------- */
 
-/* blocks.c keeps verdicts in a place of its own: one at a time. */
+/* blocks.c keeps verdicts in static memory: one at a time. */
 static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int write_blocks(struct tables *tables, struct buf *out, struct kymo_error *err)
@@ -60,7 +60,7 @@ static int write_blocks(struct tables *tables, struct buf *out, struct kymo_erro
 	size_t bytes = 0;
 	FILE *memory = open_memstream(&text, &bytes);
 	struct facts facts;
-	int rc = memory ? 0 : error_set(err, ENOMEM, "no memory for the answer");
+	int rc = memory ? 0 : error_set(err, ENOMEM, "out of memory for the answer");
 
 	pthread_mutex_lock(&blocks_lock);
 	if (!rc)
@@ -71,7 +71,7 @@ static int write_blocks(struct tables *tables, struct buf *out, struct kymo_erro
 	}
 	pthread_mutex_unlock(&blocks_lock);
 	if (memory && fclose(memory) && !rc)
-		rc = error_set(err, ENOMEM, "no memory for the answer");
+		rc = error_set(err, ENOMEM, "out of memory for the answer");
 	if (!rc)
 		buf_add(out, text, bytes);
 	free(text);
@@ -91,7 +91,7 @@ static int make_run(struct target *target, struct kymo_error *err)
 		rc = write_blocks(tables, &made, err);
 	tables_close(tables);
 	if (!rc && made.failed)
-		rc = error_set(err, ENOMEM, "no memory for the answer");
+		rc = error_set(err, ENOMEM, "out of memory for the answer");
 	if (rc) {
 		buf_fini(&made);
 		return rc;

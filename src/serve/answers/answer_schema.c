@@ -1,4 +1,4 @@
-/* Tables and columns, with what they mean. */
+/* Tables and columns, with their descriptions. */
 #include <string.h>
 
 #include "serve/serve_inside.h"
@@ -14,7 +14,7 @@ static const char columns_sql[] = "SELECT table_schema, table_name, column_name,
 struct schema {
 	struct buf *out;
 	char schema[128], table[128];
-	const struct catalog_view *view; /* of ours; NULL: the user's */
+	const struct catalog_view *view; /* a built-in one; NULL: the user's */
 	bool began;
 };
 
@@ -53,7 +53,7 @@ static void answer_schema_begin_table(struct schema *to, const char *schema, con
 	answer_schema_key_text(to->out, "name", table);
 	buf_char(to->out, ',');
 	answer_schema_key_text(to->out, "about",
-			       to->view ? to->view->about : "A table of the program's own.");
+			       to->view ? to->view->about : "A table defined by the program.");
 	buf_text(to->out, ",\"columns\":[");
 }
 

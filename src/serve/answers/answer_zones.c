@@ -1,5 +1,4 @@
-/* Zones of a stretch of time for a picture: pieces of every track, as planes of bytes behind a
-   header in JSON. */
+/* Zones of an interval: the pieces of every track, as planes of bytes after a header in JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,10 +14,10 @@
 
 struct zones_request {
 	int64_t from_ns, to_ns, level, names_from, gen;
-	const char *lanes; /* NULL: all that are shown */
+	const char *lanes; /* NULL: all */
 };
 
-/* ---- what was asked ------------------------------------------------------------------------- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 static bool read_zones(struct request *request, const struct feed *feed, struct zones_request *out)
 {
@@ -35,7 +34,7 @@ static bool read_zones(struct request *request, const struct feed *feed, struct 
 	if (out->to_ns < out->from_ns || width < 1 || width > WIDTH_MOST ||
 	    out->level > LEVEL_MOST) {
 		answer_error(request, 400, "0 ≤ from ≤ to, 1 ≤ width ≤ 16384, level ≤ 44",
-			     "this is no stretch of time, or no width of a picture");
+			     "from and to are not an interval, or width or level is out of range");
 		return false;
 	}
 	if (out->level < 0) {
@@ -219,8 +218,8 @@ static void answer_zones_gather(struct request *request, const struct feed *feed
 		if (answer_zones_is_wanted(asked, order[i]))
 			answer_zones_gather_lane(&to, model, order[i], asked);
 	if (to.piece_count >= PIECES_MOST)
-		answer_error(request, 413, "ask for less time, fewer lanes or a higher level",
-			     "that would be more than %u pieces", PIECES_MOST);
+		answer_error(request, 413, "request less time, fewer lanes or a higher level",
+			     "the answer would have more than %u pieces", PIECES_MOST);
 	else if (!order || to.failed)
 		answer_error(request, 503, NULL, "out of memory for the zones");
 	else

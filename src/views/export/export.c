@@ -26,7 +26,7 @@ static bool ends_with(const char *text, const char *end)
 	return bytes > end_bytes && !strcmp(text + bytes - end_bytes, end);
 }
 
-/* The longest extension: .speedscope.json is no Chrome trace. */
+/* The longest extension that matches: .speedscope.json is not a Chrome trace. */
 const struct export_format *export_find_extension(const char *file)
 {
 	const struct export_format *best = NULL;

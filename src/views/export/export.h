@@ -18,12 +18,12 @@
 
 struct export_options {
 	const char *file; /* a file, or a directory for several tables; "-": standard output */
-	const char *table; /* parquet, arrow, csv: this one alone; NULL: all that have rows */
-	bool force; /* replace what is there */
-	bool samples; /* folded, speedscope: of python.samples, not of zones */
+	const char *table; /* parquet, arrow, csv: only this one; NULL: all with rows */
+	bool force; /* overwrite an existing file */
+	bool samples; /* folded, speedscope: python.samples instead of zones */
 };
 
-/* What a format writes with. */
+/* The state of an export. */
 struct export
 {
 	struct tables *tables;
@@ -62,10 +62,10 @@ EXPORT_FORMATS(EXPORT_DECLARE, ;);
 
 extern const struct export_format *const export_formats[]; /* ended by NULL */
 const struct export_format *export_find(const char *name);
-/* By the end of a file's name; NULL: no format has that. */
+/* By the extension of a file's name; NULL: none matches. */
 const struct export_format *export_find_extension(const char *file);
 
-/* Writes it all; a file appears whole or not at all. */
+/* Writes the export. A file appears complete or not at all. */
 int export_write(struct tables *tables, const struct export_format *format,
 		 const struct export_options *options, struct kymo_error *err);
 
@@ -73,7 +73,7 @@ int export_write(struct tables *tables, const struct export_format *format,
 int export_flush(struct export *export, bool all);
 /* Visits all zones, with progress. */
 int export_walk(struct export *export, const struct zone_walk_visitor *visitor);
-/* The program's short name, for headings; cut where out is full. */
+/* The program's short name, for headings; cut if it does not fit. */
 void export_program(struct export *export, char *out, size_t out_bytes);
 
 /* One table, or a directory of all. */

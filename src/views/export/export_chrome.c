@@ -13,7 +13,7 @@
 #include "views/query/json.h"
 #include "views/query/rows.h"
 
-/* Without a double in between: a run of a year still has its nanoseconds. */
+/* Without a double, which would lose nanoseconds in a long run. */
 static void add_us(struct buf *out, int64_t ns)
 {
 	uint64_t value = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
@@ -124,7 +124,7 @@ static int export_chrome_counter_row(const struct rows *rows, void *context)
 	struct buf *out = &export->buf;
 	double value = rows_number(rows, 3, NAN);
 
-	/* JSON has no word for what is no number. */
+	/* JSON cannot represent NaN and infinities. */
 	if (!isfinite(value))
 		return 0;
 	buf_print(out, "{\"ph\":\"C\",\"pid\":%d,\"ts\":", (int)rows_number(rows, 1, 0));
@@ -158,7 +158,7 @@ static int export_chrome_write(struct export *export)
 			       export_chrome_counter_row, export, export->err);
 	if (rc)
 		return rc;
-	/* Every event ends with a comma, and this one with none. */
+	/* Every event ends with a comma but this one. */
 	export_program(export, program, sizeof(program));
 	buf_text(&export->buf,
 		 "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_name\",\"args\":{");

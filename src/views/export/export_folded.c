@@ -4,7 +4,7 @@
 #include "views/export/export_stacks.h"
 #include "views/term/text.h"
 
-/* A ; would part a name in two, and the last blank ends the stack. */
+/* A semicolon separates names, so it is replaced; the last blank ends the stack. */
 static void add_folded_name(struct buf *out, const struct name_entry *frame)
 {
 	size_t from = out->used;

@@ -58,9 +58,9 @@ enum { SEQUENCE = 1, CLEARED = 1, NEEDS_STATE = 2 };
 
 struct perfetto {
 	struct buf packet, event, message;
-	size_t known; /* frames that were told of */
+	size_t known; /* frames written so far */
 	bool begun;
-	uint64_t track; /* of the thread that is visited */
+	uint64_t track; /* of the current thread */
 	uint64_t counters; /* counted */
 };
 
@@ -143,7 +143,7 @@ static void add_entry(struct perfetto *own, uint32_t field, uint64_t iid, const 
 	protobuf_message(&own->event, field, &own->message);
 }
 
-/* The packet that first uses a frame brings its texts. */
+/* The packet that first uses a frame contains its texts. */
 static void export_perfetto_intern(struct export *export, uint32_t number)
 {
 	struct perfetto *own = export->own;
@@ -203,7 +203,7 @@ static int export_perfetto_begin_zone(struct zone_walk *walk, struct zone_walk_z
 	return end_packet(export);
 }
 
-/* A zone that had not ended gets no end: the viewer shows it as such. */
+/* An open zone gets no end: the viewer shows it as unfinished. */
 static int export_perfetto_end_zone(struct zone_walk *walk, struct zone_walk_zone *zone,
 				    struct zone_walk_zone *parent)
 {
@@ -249,7 +249,7 @@ static int export_perfetto_mark_row(const struct rows *rows, void *context)
 	return end_packet(export);
 }
 
-/* Rows come by process and name: the first of each makes the track. */
+/* Rows come by process and name: the first of each creates the track. */
 static int begin_counter(struct export *export, const struct rows *rows, int32_t pid)
 {
 	struct perfetto *own = export->own;

@@ -1,6 +1,6 @@
 /*
- * speedscope's own format: a profile for each thread, of events that open and close frames, in ns;
- * or, of samples, one profile of weighted stacks. Frames come last, when all are known.
+ * speedscope's own format: for zones a profile per thread, of events that open and close frames, in
+ * ns; for samples one profile of weighted stacks. Frames come last, when all are known.
  */
 #include "views/export/export.h"
 
@@ -11,7 +11,7 @@
 #include "views/stacks/sampled_stacks.h"
 
 struct speedscope {
-	uint64_t profiles, events; /* events of the profile that is open */
+	uint64_t profiles, events; /* events of the current profile */
 	bool open;
 	int64_t first_ns, last_ns;
 	struct buf weights;

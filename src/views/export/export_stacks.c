@@ -60,7 +60,7 @@ int export_stacks(struct export *export, bool zones, bool samples,
 
 	if (!own || call_tree_init(&own->tree)) {
 		free(own);
-		return error_set(export->err, ENOMEM, "no memory for stacks");
+		return error_set(export->err, ENOMEM, "out of memory for stacks");
 	}
 	export->own = own;
 	if (zones)

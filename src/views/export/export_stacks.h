@@ -1,4 +1,4 @@
-/* Zones and Python samples, summed by stack: what folded and pprof write. */
+/* Zones and Python samples, summed by stack, for folded and pprof. */
 #ifndef KYMO_VIEWS_EXPORT_EXPORT_STACKS_H
 #define KYMO_VIEWS_EXPORT_EXPORT_STACKS_H
 

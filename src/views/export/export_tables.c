@@ -1,7 +1,7 @@
 /*
- * Tables as files: one with --table, else every table that has rows, each as SCHEMA.TABLE.EXTENSION
- * in a directory that appears when it is whole. With --force a directory is replaced, but only one
- * that holds nothing else than such files.
+ * Tables as files: one with --table, otherwise every table with rows, each as
+ * SCHEMA.TABLE.EXTENSION in a directory that appears when it is complete. --force replaces a
+ * directory only if it contains nothing but such files.
  */
 #include "base/grow.h"
 #include "views/export/export.h"
@@ -31,14 +31,15 @@ static int select_all(struct export *export, const char *table, struct tables_re
 
 	if (!dot || (size_t)(dot - table) >= sizeof(schema))
 		return error_set(export->err, EINVAL,
-				 "a table is called as trace.zones is, schema and name, not %s",
+				 "%s is not a table; name the table as schema.table, for example "
+				 "trace.zones",
 				 table);
 	snprintf(schema, sizeof(schema), "%.*s", (int)(dot - table), table);
 	buf_text(&sql, "FROM ");
 	catalog_quote(&sql, schema);
 	buf_char(&sql, '.');
 	catalog_quote(&sql, dot + 1);
-	rc = sql.failed ? error_set(export->err, ENOMEM, "no memory for the query")
+	rc = sql.failed ? error_set(export->err, ENOMEM, "out of memory for the query")
 			: tables_query(export->tables, buf_get(&sql), out, export->err);
 	buf_fini(&sql);
 	return rc;
@@ -115,8 +116,8 @@ static void list_fini(struct list *list)
 	free(list->names);
 }
 
-/* zone_rows, zone_threads and names are how a packed file holds trace.zones. A table's name is a
-   file's here. */
+/* zone_rows, zone_threads and names are the storage of trace.zones in a packed file. Table names
+   become file names, so they must not contain a slash. */
 #define LIST_SQL \
 	"SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE " \
 	"table_catalog = 'rec' AND " \
@@ -157,7 +158,7 @@ static bool export_tables_is_ours(const char *name)
 	return format && format->tables && strchr(name, '.') != strrchr(name, '.');
 }
 
-/* Counts what is not ours; removes what is, if told to. */
+/* Counts files that are not exported tables; removes the others if remove is set. */
 static size_t look_through(const char *directory, bool remove)
 {
 	DIR *dir = opendir(directory);
@@ -191,18 +192,18 @@ static int check_directory(const struct export *export)
 	if (lstat(path, &status))
 		return 0;
 	if (!S_ISDIR(status.st_mode))
-		return error_set(
-			export->err, EEXIST,
-			"%s is there and no directory; several tables need one, or --table "
-			"names the one to write",
-			path);
+		return error_set(export->err, EEXIST,
+				 "%s exists and is not a directory, which several tables need; "
+				 "choose another "
+				 "name, or one table with --table",
+				 path);
 	if (!export->options->force)
 		return error_set(export->err, EEXIST, "%s is there already; --force replaces it",
 				 path);
 	if (look_through(path, false))
 		return error_set(export->err, EEXIST,
-				 "%s holds other files than exported tables, so it is not "
-				 "replaced; name another",
+				 "%s is not replaced: it contains files that are not exported "
+				 "tables; choose another directory",
 				 path);
 	return 0;
 }
@@ -213,7 +214,7 @@ static int export_tables_publish(const struct export *export, const char *staged
 
 	if (!rename(staged, path))
 		return 0;
-	/* Not empty: they change places, and the old one goes. */
+	/* Not empty: exchange the two, then remove the old one. */
 	if (export->options->force &&
 	    !renameat2(AT_FDCWD, staged, AT_FDCWD, path, RENAME_EXCHANGE)) {
 		export_tables_remove_directory(staged);
@@ -250,8 +251,9 @@ int export_tables(struct export *export, const struct export_format *format)
 		return export_tables_write_table(export, export->options->table, format->name,
 						 export->options->file);
 	if (!strcmp(export->options->file, "-"))
-		return error_set(export->err, EINVAL,
-				 "only one table goes to standard output; --table names it");
+		return error_set(
+			export->err, EINVAL,
+			"only one table can be written to standard output; choose it with --table");
 	rc = check_directory(export);
 	if (!rc)
 		rc = rows_each(export->tables, LIST_SQL, name_row, &list, export->err);

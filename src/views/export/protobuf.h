@@ -1,4 +1,4 @@
-/* Protocol buffers, as far as writing them takes: fields appended to a buffer. */
+/* Writing of protocol buffers: fields appended to a buffer. */
 #ifndef KYMO_VIEWS_EXPORT_PROTOBUF_H
 #define KYMO_VIEWS_EXPORT_PROTOBUF_H
 
@@ -12,10 +12,10 @@ void protobuf_varint(struct buf *out, uint64_t value);
 void protobuf_number(struct buf *out, uint32_t field, uint64_t value);
 void protobuf_double(struct buf *out, uint32_t field, double value);
 void protobuf_bytes(struct buf *out, uint32_t field, const void *bytes, size_t count);
-/* A string field has to be UTF-8: other bytes become U+FFFD, and a NUL, which C readers end at,
+/* A string field must be UTF-8: invalid bytes become U+FFFD, and a NUL, which ends a string in C,
    U+2400. */
 void protobuf_text(struct buf *out, uint32_t field, const char *text, size_t bytes);
-/* A message that was gathered in a buffer of its own, which is emptied. */
+/* A message from a buffer of its own, which is emptied. */
 void protobuf_message(struct buf *out, uint32_t field, struct buf *message);
 
 #endif

@@ -54,7 +54,7 @@ int output_flush(struct buf *buf, FILE *out, bool all, struct kymo_error *err)
 	if (buf->failed)
 		return error_set(
 			err, ENOMEM,
-			"out of memory while writing the result; ask for less, or use --limit");
+			"out of memory while writing the result; select less, or use --limit");
 	if (buf->used < FLUSH_BYTES && !all)
 		return 0;
 	errno = 0;
@@ -94,7 +94,7 @@ static int output_copy_file(int fd, FILE *out, struct kymo_error *err)
 			   : 0;
 }
 
-/* A Parquet file ends with its index, so that it cannot go straight into a pipe. */
+/* A Parquet file is not written in order, so it cannot go directly into a pipe. */
 static int parquet_write(struct tables_result *result, const struct output_options *options,
 			 FILE *out, struct output_count *count, struct kymo_error *err)
 {
@@ -119,7 +119,7 @@ static int parquet_write(struct tables_result *result, const struct output_optio
 			rc = error_set(err, errno, "cannot read back %s: %s", path,
 				       strerror(errno));
 	}
-	/* Removed before the copy: a reader that goes away ends us by SIGPIPE. */
+	/* Removed before the copy, which SIGPIPE may end. */
 	unlink(path);
 	rmdir(directory);
 	if (!rc)

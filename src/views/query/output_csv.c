@@ -1,6 +1,6 @@
 /*
  * RFC 4180: a header row, lines ended by CR LF, quotes doubled. NULL is an empty cell, an empty
- * text is "". A text that a spreadsheet would take for a formula gets a ' in front.
+ * text is "". A text that a spreadsheet would read as a formula is preceded by a '.
  */
 #include "views/query/output.h"
 

@@ -1,4 +1,4 @@
-/* An array of objects, one on a line; valid whatever a name holds. */
+/* An array of objects, one per line; valid for any bytes in names. */
 #include "views/query/output.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static size_t digits_at(const char *text, size_t bytes, size_t at)
 	return count;
 }
 
-/* DECIMAL and HUGEINT come as text; only what JSON calls a number may stand without quotes. */
+/* DECIMAL and HUGEINT come as text; only JSON numbers are written without quotes. */
 static bool output_json_is_json_number(const char *text, size_t bytes)
 {
 	size_t at = bytes && text[0] == '-', digits = digits_at(text, bytes, at);
@@ -47,7 +47,7 @@ void output_json_cell(struct buf *out, const struct tables_cell *cell, bool numb
 		output_cell(out, cell);
 }
 
-/* Keys, each as "name": with its quotes; a name that comes again gets a number. */
+/* Keys, each as "name": with its quotes; repeated names get a number. */
 static char **make_keys(struct tables_result *result, size_t count)
 {
 	char **keys = calloc(count ? count : 1, sizeof(*keys));

@@ -1,6 +1,6 @@
 /*
- * Aligned columns for people. The first 1,000 rows decide how wide each column is; then it streams.
- * A column is cut or left out only on a terminal, where it would not fit.
+ * Aligned columns. The first 1,000 rows determine the width of each column; further rows are
+ * streamed. Columns are cut or left out only on a terminal, if they do not fit.
  */
 #include "views/query/output.h"
 
@@ -11,9 +11,8 @@
 
 #define ROWS_MEASURED 1000
 #define GAP 2
-#define WIDTH_LEAST 20 /* of a text that had to shrink: names have to stay readable */
-#define WIDTH_ALIGNED \
-	256 /* in a pipe: longer cells are printed whole, but the others are not padded to them */
+#define WIDTH_LEAST 20 /* least width of a text that was cut, so that names stay readable */
+#define WIDTH_ALIGNED 256 /* in a pipe: wider cells do not widen their column */
 
 struct column {
 	bool number;
@@ -39,7 +38,7 @@ struct table {
 	size_t held_count;
 	struct buf text;
 	struct buf line;
-	bool begun; /* the header is out, widths are fixed */
+	bool begun; /* the header was written, widths are fixed */
 };
 
 /* ---- layout --------------------------------------------------------------------------------- */
@@ -69,7 +68,7 @@ static struct column *widest_text(struct table *table)
 	return widest;
 }
 
-/* Texts shrink first, the widest ones; then columns go, from the right, until the rest fits. */
+/* Cuts the widest texts first; then leaves out columns from the right until the rest fits. */
 static void fit_terminal(struct table *table)
 {
 	size_t room = (size_t)table->style->columns;
@@ -165,7 +164,7 @@ static void add_held_row(struct table *table, const struct held *row)
 			output_table_add_cell(table, i, text, row[i].width,
 					      row[i].null ? TEXT_DIM : TEXT_PLAIN);
 	}
-	/* No blanks at the end of a line, where the last cell is empty. */
+	/* No trailing blanks if the last cell is empty. */
 	if (!row[last_shown(table)].bytes)
 		while (table->line.used > begin && table->line.data[table->line.used - 1] == ' ')
 			table->line.used--;
@@ -174,7 +173,7 @@ static void add_held_row(struct table *table, const struct held *row)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* On a terminal, six digits and what stands before the point are enough. */
+/* On a terminal, six digits and the integer part are enough. */
 static void add_rounded(struct buf *out, double value)
 {
 	char digits[32];
@@ -184,7 +183,7 @@ static void add_rounded(struct buf *out, double value)
 	buf_text(out, digits);
 }
 
-/* Adds the cell's visible text, ended by NUL, to table->text and says where it is. */
+/* Adds the cell's visible text, ended by NUL, to table->text; returns its place. */
 static struct held output_table_hold(struct table *table, size_t column, size_t row)
 {
 	struct held held = { .offset = table->text.used };

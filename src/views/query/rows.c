@@ -57,7 +57,7 @@ static const char *get_text(const struct rows *rows, size_t column, size_t *byte
 	return *bytes ? cell.text : "";
 }
 
-/* A NUL inside ends it: views print names, and the whole one is a query away. */
+/* Ends at the first NUL, which is enough for printing names. */
 char *rows_take_text(const struct rows *rows, size_t column)
 {
 	size_t bytes;

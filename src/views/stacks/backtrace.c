@@ -11,7 +11,7 @@
 
 #define FUNC_COLUMNS_MOST 38
 #define PIDS_SHOWN 8
-#define HELD_NS_MOST 5000000u /* that we promise */
+#define HELD_NS_MOST 5000000u /* the documented limit */
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -20,7 +20,7 @@ static const char *state_words(char state)
 	switch (state) {
 	case 'R': return "running";
 	case 'S': return "waiting";
-	case 'D': return "waiting, cannot be interrupted";
+	case 'D': return "waiting, uninterruptible";
 	case 'T': return "stopped";
 	case 't': return "stopped by a debugger";
 	case 'Z': return "ended";
@@ -94,26 +94,26 @@ void backtrace_print_frames(const struct stacks_frame *frames, size_t count, int
 		print_frame(&frames[i], columns, indent, style, out);
 }
 
-/* Of a program that runs, where it was not given. */
+/* For a running program, without --native. */
 static const char *native_hint(const struct stacks *stacks)
 {
 	return stacks->state && !stacks->held_ns && !stacks->without_native[0]
-		       ? "; --native shows its functions"
+		       ? "; --native shows native frames"
 		       : "";
 }
 
-/* hint: said of the first thread that has no frames, and taken; NULL: the program has no Python,
-   which is said above. */
+/* hint: printed for the first thread without frames, then cleared; NULL: the program has no Python,
+   which was printed above. */
 static void print_frames(const struct stacks_thread *thread, const char **hint,
 			 const struct text_style *style, FILE *out)
 {
 	backtrace_print_frames(thread->frames, thread->frame_count, 2, style, out);
 	if (thread->missed)
-		fputs("  (it changed while it was read, each time)\n", out);
+		fputs("  (its stack changed during every attempt to read it)\n", out);
 	else if (!thread->frame_count && thread->python)
-		fputs("  (no Python function runs in it)\n", out);
+		fputs("  (runs no Python function)\n", out);
 	else if (!thread->frame_count && *hint) {
-		fprintf(out, "  (not a thread of Python%s)\n", *hint);
+		fprintf(out, "  (not a Python thread%s)\n", *hint);
 		*hint = "";
 	}
 }
@@ -161,9 +161,7 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 			stacks->python_version >> 16 & 0xff, stacks->python_version >> 8 & 0xff);
 	fprintf(out, ", %zu thread%s%s\n", stacks->thread_count,
 		stacks->thread_count == 1 ? "" : "s",
-		stacks->state
-			? ""
-			: "; the recording has ended, these are the last stacks that were taken");
+		stacks->state ? "" : "; the recording has ended, these are the last stacks taken");
 	if (stacks->without_python[0])
 		fprintf(out, "no Python frames: %s%s\n", stacks->without_python,
 			native_hint(stacks));
@@ -172,11 +170,11 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 	print_deadlock(stacks, out);
 	if (stacks->held_ns > HELD_NS_MOST)
 		fprintf(out,
-			"a thread was held for %s, longer than the 5 ms that are meant: the "
-			"machine is busy\n",
+			"a thread was stopped for %s, longer than the limit of 5 ms: the machine "
+			"is busy\n",
 			format_duration((double)stacks->held_ns, style->utf8).text);
 	if (stacks->tasks_cut)
-		fputs("it has more asyncio tasks than are shown\n", out);
+		fputs("not all asyncio tasks are shown\n", out);
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		fputc('\n', out);
 		print_thread(&stacks->threads[i], &hint, style, out);
@@ -206,7 +204,7 @@ static bool same_stack(const struct stacks_thread *a, const struct stacks_thread
 		    !same_text(a->frames[i].func, b->frames[i].func) ||
 		    !same_text(a->frames[i].file, b->frames[i].file))
 			return false;
-	/* Threads that Python does not know say nothing by being alike. */
+	/* Threads without Python frames are equal only within a process. */
 	return a->frame_count || a->python || a->pid == b->pid;
 }
 
@@ -218,8 +216,7 @@ static const char *past_number(const char *at, const char *end)
 	return at;
 }
 
-/* Numbers aside: of descriptors, ports, addresses and threads, which differ from process to
-   process. */
+/* Ignores numbers: descriptors, ports, addresses and threads differ between processes. */
 static bool same_kind_of_reason(const struct stacks_thread *a, const struct stacks_thread *b)
 {
 	const char *one = a->why ? a->why : "", *one_end = one + a->reason_bytes;
@@ -275,7 +272,7 @@ static size_t backtrace_gather(const struct stacks *stacks, size_t count, struct
 	return used;
 }
 
-/* Since when, and in which zone, are each one's own. */
+/* The time and the zone differ between members. */
 static void print_reason(const struct member *members, size_t count, const struct text_style *style,
 			 FILE *out)
 {
@@ -334,7 +331,7 @@ void backtrace_print_groups(const struct stacks *stacks, size_t count,
 	asked_why = used && members[0].thread->why;
 	for (size_t i = 0; i < used; i += members[i].group_count)
 		groups++;
-	fprintf(out, "%zu process%s, %zu thread%s, %zu different stack%s; the odd one first\n",
+	fprintf(out, "%zu process%s, %zu thread%s, %zu different stack%s; smallest group first\n",
 		count, count == 1 ? "" : "es", all, all == 1 ? "" : "s", groups,
 		groups == 1 ? ""
 		: asked_why ? "s and reasons"

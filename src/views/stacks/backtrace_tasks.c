@@ -1,4 +1,4 @@
-/* asyncio's tasks that are not running. There may be thousands, most of them at the same place. */
+/* asyncio tasks that are not running. There may be thousands, most of them at one place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static uint64_t hash_task(const struct stacks_task *task)
 		hash = backtrace_tasks_hash_text(hash, task->frames[i].file);
 		hash = (hash ^ (uint64_t)(unsigned)task->frames[i].line) * 0x100000001b3ull;
 	}
-	/* Those that wait for certain others are of interest each by itself. */
+	/* Tasks that wait for different tasks are not grouped. */
 	for (size_t i = 0; i < task->awaits_count; i++)
 		hash = backtrace_tasks_hash_text(hash, task->awaits[i]);
 	return hash;
@@ -97,10 +97,10 @@ static void backtrace_tasks_add_names(struct buf *out, char *const *names, size_
 static void add_what(struct buf *out, const struct stacks_task *task, bool one)
 {
 	if (task->missed)
-		buf_text(out, one ? ", changed while it was read, each time"
-				  : ", changed while they were read");
+		buf_text(out, one ? ", changed during every attempt to read it"
+				  : ", changed during every attempt to read them");
 	else if (!task->begun)
-		buf_text(out, one ? ", has not begun" : ", have not begun");
+		buf_text(out, ", not started");
 	else if (task->awaits_count) {
 		buf_print(out, ", %s for task%s ", one ? "waits" : "wait",
 			  task->awaits_count == 1 ? "" : "s");
@@ -112,7 +112,7 @@ static void add_what(struct buf *out, const struct stacks_task *task, bool one)
 		else
 			text_visible(out, task->waits_for, strlen(task->waits_for));
 	} else
-		buf_text(out, one ? ", is about to run" : ", are about to run");
+		buf_text(out, one ? ", is ready to run" : ", are ready to run");
 }
 
 static bool same_names(const struct stacks_task *a, const struct stacks_task *b)

@@ -10,9 +10,9 @@
 #include "views/term/format.h"
 #include "views/query/rows.h"
 
-#define FRAMES_SHOWN 6u /* of a summary */
+#define FRAMES_SHOWN 6u /* in a summary */
 
-/* Rows come sorted: by process, thread, and from the innermost frame outwards. */
+/* Rows are sorted by process, thread, and from the innermost frame outwards. */
 struct gathered {
 	struct stacks *all;
 	size_t count;
@@ -102,12 +102,10 @@ int last_stacks_take(const char *path, struct stacks **out, size_t *out_count,
 			last_stacks_add_frame, &gathered, err);
 	tables_close(tables);
 	if (!rc && !gathered.count)
-		rc = error_set(
-			err, ENODATA,
-			"the recording %s has ended, and no Python stack was ever taken for it",
-			path);
+		rc = error_set(err, ENODATA, "the recording %s has ended and has no Python stacks",
+			       path);
 	else if (rc == -ENOMEM)
-		error_set(err, ENOMEM, "no memory for the stacks of %s", path);
+		error_set(err, ENOMEM, "out of memory for the stacks of %s", path);
 	if (rc)
 		last_stacks_free(gathered.all, gathered.count);
 	*out = rc ? NULL : gathered.all;
@@ -132,23 +130,24 @@ static const struct stacks_thread *main_thread(const struct stacks *process)
 	return &process->threads[0];
 }
 
-static void say_thread(const struct stacks_thread *thread, const struct text_style *style,
-		       FILE *out)
+static void print_last_thread(const struct stacks_thread *thread, const struct text_style *style,
+			      FILE *out)
 {
 	size_t shown = thread->frame_count < FRAMES_SHOWN ? thread->frame_count : FRAMES_SHOWN;
 	struct buf name = { 0 };
 
 	text_visible(&name, thread->name, strlen(thread->name));
-	fprintf(out, "  It was last seen %s before its end; thread \"%s\" was in:\n",
+	fprintf(out, "  Last stack, %s before the end, of thread \"%s\":\n",
 		format_duration((double)thread->age_ns, style->utf8).text, buf_get(&name));
 	backtrace_print_frames(thread->frames, shown, 4, style, out);
 	if (shown < thread->frame_count)
-		fprintf(out, "    and %s further out\n",
-			format_count(thread->frame_count - shown).text);
+		fprintf(out, "    and %s outer frame%s\n",
+			format_count(thread->frame_count - shown).text,
+			thread->frame_count - shown == 1 ? "" : "s");
 	buf_fini(&name);
 }
 
-bool last_stacks_say(const char *path, const struct text_style *style, FILE *out)
+bool last_stacks_print(const char *path, const struct text_style *style, FILE *out)
 {
 	struct buf where = { 0 };
 	struct stacks *all;
@@ -156,12 +155,12 @@ bool last_stacks_say(const char *path, const struct text_style *style, FILE *out
 
 	if (last_stacks_take(path, &all, &count, NULL))
 		return false;
-	say_thread(main_thread(&all[0]), style, out);
+	print_last_thread(main_thread(&all[0]), style, out);
 	for (size_t i = 0; i < count; i++)
 		threads += all[i].thread_count;
 	text_visible(&where, path, strlen(path));
-	fprintf(out, "  The stacks of all threads (%s): kymo backtrace %s\n",
-		format_count(threads).text, buf_get(&where));
+	fprintf(out, "  All threads (%s): kymo backtrace %s\n", format_count(threads).text,
+		buf_get(&where));
 	buf_fini(&where);
 	last_stacks_free(all, count);
 	return true;

@@ -45,7 +45,8 @@ static int frame_row(const struct rows *rows, void *context)
 	if (gather->depth < DEPTH_MOST) {
 		gather->stack[gather->depth] = name_table_add(gather->frames, &frame);
 		if (gather->stack[gather->depth++] == NAME_TABLE_NONE)
-			rc = error_set(gather->err, ENOMEM, "no memory for the frames of samples");
+			rc = error_set(gather->err, ENOMEM,
+				       "out of memory for the frames of samples");
 	}
 	return rc;
 }

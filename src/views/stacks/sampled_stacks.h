@@ -1,4 +1,4 @@
-/* The distinct stacks of python.samples, outermost frame first, with how often each was seen. */
+/* The distinct stacks of python.samples, outermost frame first, with their number of samples. */
 #ifndef KYMO_VIEWS_STACKS_SAMPLED_STACKS_H
 #define KYMO_VIEWS_STACKS_SAMPLED_STACKS_H
 

@@ -24,7 +24,7 @@
 #define LITTLE_MEMORY (256u << 20) /* below it, recordings go to the disk: base/files/paths.c */
 #define LITTLE_DISK (1ull << 30)
 
-/* ---- saying ---------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static void found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -68,7 +68,7 @@ static void say_room(struct doctor_finding *finding, const char *path, uint64_t 
 	uint64_t free_bytes;
 
 	if (statvfs(path, &room)) {
-		found(finding, DOCTOR_LIMITED, "%.180s, whose size is not known: %s", path,
+		found(finding, DOCTOR_LIMITED, "%.180s; cannot read its free space: %s", path,
 		      strerror(errno));
 		return;
 	}
@@ -76,8 +76,8 @@ static void say_room(struct doctor_finding *finding, const char *path, uint64_t 
 	found(finding, free_bytes < little ? DOCTOR_LIMITED : DOCTOR_WORKS, "%.180s, %s free", path,
 	      format_bytes((double)free_bytes).text);
 	if (free_bytes < little)
-		mend(finding, "kymo rm --dead frees what ended programs hold; KYMO_DIR is another "
-			      "place, KYMO_BUDGET a smaller share");
+		mend(finding, "kymo rm --dead removes recordings of ended programs; KYMO_DIR sets "
+			      "another directory, KYMO_BUDGET a smaller budget");
 }
 
 static void look_at_memory(struct doctor_finding *finding)
@@ -87,14 +87,14 @@ static void look_at_memory(struct doctor_finding *finding)
 
 	if (paths_root(path, sizeof(path), &err)) {
 		found(finding, DOCTOR_BROKEN, "%.250s", err.text);
-		mend(finding, "set KYMO_DIR to a directory of your own");
+		mend(finding, "set KYMO_DIR to a directory that you own");
 		return;
 	}
 	say_room(finding, path, LITTLE_MEMORY / 4);
 	if (paths_root_is_fallback()) {
 		finding->state = DOCTOR_LIMITED;
 		mend(finding,
-		     "the shared memory is too small, so rows go to the disk: --shm-size 1g "
+		     "the shared memory is too small, so rows go to the disk; use --shm-size 1g "
 		     "for a container, or mount -o remount,size=1g /dev/shm");
 	}
 }
@@ -109,7 +109,7 @@ static void look_at_disk(struct doctor_finding *finding)
 		return;
 	}
 	found(finding, DOCTOR_LIMITED, "%.250s", err.text);
-	mend(finding, "set XDG_STATE_HOME to a directory of your own");
+	mend(finding, "set XDG_STATE_HOME to a directory that you own");
 }
 
 static void look_at_clock(struct doctor_finding *finding)
@@ -117,8 +117,8 @@ static void look_at_clock(struct doctor_finding *finding)
 	bool counter = clock_init() == KYMO_CLOCK_TSC;
 
 	found(finding, DOCTOR_WORKS,
-	      counter ? "the processor's counter"
-		      : "CLOCK_MONOTONIC: this processor has no counter that can be trusted, so a "
+	      counter ? "the CPU's time-stamp counter"
+		      : "CLOCK_MONOTONIC: this CPU has no invariant time-stamp counter, so a "
 			"zone costs twice as much");
 }
 
@@ -134,12 +134,12 @@ static void look_at_duckdb(struct doctor_finding *finding)
 		return;
 	}
 	found(finding, DOCTOR_BROKEN, "%.250s", err.text);
-	mend(finding, "make fetches it; KYMO_DUCKDB names a libduckdb.so");
+	mend(finding, "run make to fetch it, or set KYMO_DUCKDB to a libduckdb.so");
 }
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* "3.11, 3.12": the extensions beside this program. */
+/* "3.11, 3.12": the Python versions of the installed extensions. */
 static size_t list_pythons(char *out, size_t out_bytes)
 {
 	struct buf path = { 0 };
@@ -169,7 +169,7 @@ static size_t list_pythons(char *out, size_t out_bytes)
 	return count;
 }
 
-/* What a command prints on its first line; false: it cannot be run, or fails. */
+/* The first line that a command prints; false: it cannot be run, or fails. */
 static bool doctor_ask(const char *command, char *out, size_t out_bytes)
 {
 	FILE *pipe = popen(command, "r");
@@ -190,21 +190,20 @@ static void doctor_look_at_python(struct doctor_finding *finding)
 		here, sizeof(here));
 
 	if (!count) {
-		found(finding, DOCTOR_LIMITED, "built for no Python");
+		found(finding, DOCTOR_LIMITED, "built without Python");
 		mend(finding, "apt-get install python3-dev, then make");
 		return;
 	}
 	if (!is_here) {
-		found(finding, DOCTOR_ABSENT, "built for %s; there is no python3 on the PATH",
-		      known);
+		found(finding, DOCTOR_ABSENT, "built for %s; no python3 in PATH", known);
 		return;
 	}
 	found(finding, strstr(known, here) ? DOCTOR_WORKS : DOCTOR_LIMITED,
 	      "built for %s; python3 is %s", known, here);
 	if (finding->state == DOCTOR_LIMITED)
 		mend(finding,
-		     "install the headers of Python %s, then make; samples from outside "
-		     "work without",
+		     "install the headers of Python %s, then run make; stack samples work "
+		     "without",
 		     here);
 }
 
@@ -215,10 +214,10 @@ static void look_at_torch(struct doctor_finding *finding)
 	if (doctor_ask("python3 -c 'import importlib.metadata as m; print(m.version(\"torch\"))' "
 		       "2>/dev/null",
 		       version, sizeof(version)))
-		found(finding, DOCTOR_WORKS, "PyTorch %s of python3", version);
+		found(finding, DOCTOR_WORKS, "PyTorch %s in python3", version);
 	else
 		found(finding, DOCTOR_ABSENT,
-		      "python3 has no torch; that of another Python is found when it runs");
+		      "no torch in python3; a recorded program may use another Python");
 }
 
 /* ---- other processes ------------------------------------------------------------------------- */
@@ -230,7 +229,7 @@ static long doctor_number_of(const char *path, long without)
 	return proc_read(path, text, sizeof(text)) > 0 ? strtol(text, NULL, 10) : without;
 }
 
-/* Whether a child's memory may be read, as it is for programs that kymo run starts. */
+/* Whether the memory of a child process may be read, as for programs started by kymo run. */
 static int try_a_child(void)
 {
 	static volatile uint64_t here = 4711;
@@ -258,17 +257,17 @@ static void look_at_stacks(struct doctor_finding *finding)
 	int rc = try_a_child();
 
 	if (rc) {
-		found(finding, DOCTOR_LIMITED, "process_vm_readv is refused: %s", strerror(rc));
+		found(finding, DOCTOR_LIMITED, "process_vm_readv is not permitted: %s",
+		      strerror(rc));
 		mend(finding,
 		     "in a container: --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
 	} else if (scope >= 1 && geteuid()) {
 		found(finding, DOCTOR_LIMITED,
-		      "of programs that kymo run starts; not of others: ptrace_scope is %ld",
-		      scope);
+		      "only of programs started by kymo run: ptrace_scope is %ld", scope);
 		mend(finding, "sudo sysctl kernel.yama.ptrace_scope=0, or sudo kymo attach PID");
 	} else {
-		found(finding, DOCTOR_WORKS, "of every program of %s",
-		      geteuid() ? "your own" : "anybody, for root");
+		found(finding, DOCTOR_WORKS, "of %s",
+		      geteuid() ? "all your programs" : "all programs, as root");
 	}
 }
 
@@ -279,8 +278,8 @@ static void look_at_native(struct doctor_finding *finding)
 		return;
 	}
 	found(finding, DOCTOR_ABSENT,
-	      "libdw.so.1 is not there: kymo backtrace --native shows no C");
-	mend(finding, "apt-get install libdw1, or elfutils");
+	      "libdw.so.1 not found: kymo backtrace --native shows no C frames");
+	mend(finding, "apt-get install libdw1 (elfutils)");
 }
 
 static void look_at_viewer(struct doctor_finding *finding)
@@ -289,8 +288,7 @@ static void look_at_viewer(struct doctor_finding *finding)
 		found(finding, DOCTOR_WORKS, "libmicrohttpd");
 		return;
 	}
-	found(finding, DOCTOR_ABSENT,
-	      "libmicrohttpd.so.12 is not there: kymo serve does not start");
+	found(finding, DOCTOR_ABSENT, "libmicrohttpd.so.12 not found: kymo serve cannot start");
 	mend(finding, "apt-get install libmicrohttpd12");
 }
 
@@ -302,8 +300,8 @@ static void look_at_pressure(struct doctor_finding *finding)
 		found(finding, DOCTOR_WORKS, "/proc/pressure");
 	else
 		found(finding, DOCTOR_ABSENT,
-		      "no /proc/pressure: waits for CPU, memory and disk are not told apart (psi=1 "
-		      "on the kernel's command line)");
+		      "no /proc/pressure: no figures on waits for CPU, memory and disk; boot "
+		      "the kernel with psi=1");
 }
 
 static void look_at_gpu(struct doctor_finding *finding)
@@ -311,7 +309,7 @@ static void look_at_gpu(struct doctor_finding *finding)
 	if (is_library_there("libnvidia-ml.so.1"))
 		found(finding, DOCTOR_WORKS, "NVML");
 	else
-		found(finding, DOCTOR_ABSENT, "no libnvidia-ml.so.1: no NVIDIA driver here");
+		found(finding, DOCTOR_ABSENT, "libnvidia-ml.so.1 not found: no NVIDIA driver");
 }
 
 static uint32_t count_platforms(void)
@@ -325,7 +323,7 @@ static uint32_t count_platforms(void)
 	*(void **)&list = dlsym(library, "clGetPlatformIDs");
 	if (list && list(0, NULL, &count))
 		count = 0;
-	/* Drivers leave threads behind: the library stays. */
+	/* Drivers start threads of their own, so the library is not unloaded. */
 	return count;
 }
 
@@ -335,9 +333,9 @@ static void look_at_opencl(struct doctor_finding *finding)
 
 	if (platforms == UINT32_MAX || !platforms) {
 		found(finding, DOCTOR_ABSENT,
-		      platforms ? "no libOpenCL.so.1" : "libOpenCL.so.1, and no driver below it");
+		      platforms ? "libOpenCL.so.1 not found" : "libOpenCL.so.1 has no driver");
 		mend(finding,
-		     "apt-get install ocl-icd-libopencl1 pocl-opencl-icd gives one for the CPU");
+		     "apt-get install ocl-icd-libopencl1 pocl-opencl-icd (a driver for the CPU)");
 		return;
 	}
 	found(finding, DOCTOR_WORKS, "%u platform%s", platforms, platforms == 1 ? "" : "s");
@@ -349,9 +347,9 @@ static const struct {
 	const char *name, *what;
 	void (*look)(struct doctor_finding *);
 } checks[] = {
-	{ "memory", "where programs write", look_at_memory },
-	{ "disk", "where recordings stay", look_at_disk },
-	{ "clock", "what a zone reads", look_at_clock },
+	{ "memory", "live recordings", look_at_memory },
+	{ "disk", "ended recordings", look_at_disk },
+	{ "clock", "times of zones", look_at_clock },
 	{ "sql", "query, report, compare", look_at_duckdb },
 	{ "python", "kymo run --python", doctor_look_at_python },
 	{ "torch", "kymo run --torch", look_at_torch },

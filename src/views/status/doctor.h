@@ -1,4 +1,4 @@
-/* What works on this machine, and how to mend what does not. */
+/* Checks of this machine: which features work, and what to do about those that do not. */
 #ifndef KYMO_VIEWS_STATUS_DOCTOR_H
 #define KYMO_VIEWS_STATUS_DOCTOR_H
 
@@ -9,20 +9,20 @@
 
 enum doctor_state {
 	DOCTOR_WORKS,
-	DOCTOR_ABSENT, /* it is not there, and nothing else suffers */
-	DOCTOR_LIMITED, /* it works in part */
-	DOCTOR_BROKEN, /* what most people need does not work */
+	DOCTOR_ABSENT, /* not installed; nothing else depends on it */
+	DOCTOR_LIMITED, /* works in part */
+	DOCTOR_BROKEN, /* an essential feature does not work */
 };
 
 struct doctor_finding {
-	const char *name, *what; /* of the thing; what it is for */
+	const char *name, *what; /* of the feature; what uses it */
 	enum doctor_state state;
-	char text[256]; /* what was found */
-	char mend[256]; /* what helps; "": nothing to do */
+	char text[256]; /* the finding */
+	char mend[256]; /* the remedy; "": none needed */
 };
 
-/* Looks at everything; nothing is changed, and nothing takes longer than a second or two. Gives the
-   number of findings, at most DOCTOR_MOST. */
+/* Runs all checks. They change nothing and take at most a second or two. Returns the number of
+   findings, at most DOCTOR_MOST. */
 #define DOCTOR_MOST 24
 size_t doctor_look(struct doctor_finding *out);
 

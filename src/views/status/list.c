@@ -18,19 +18,19 @@
 #include "views/status/now.h"
 #include "views/query/json.h"
 
-/* Steps and ranks need the recording opened: only small ones, and only while that stays quick. */
+/* Steps and ranks require opening the recording: only small ones, within a limit of time. */
 #define OPEN_BYTES_MOST (8u << 20)
 #define OPEN_NS_MOST 25000000u
-#define ENDED_SHOWN 20 /* unless all are asked for */
-#define LIVE_NS_MOST 250000000u /* what a live one is doing is what one looks for */
+#define ENDED_SHOWN 20 /* without --all */
+#define LIVE_NS_MOST 250000000u /* live ones matter most */
 
 struct item {
 	const struct store_entry *entry;
 	char state[64];
 	char started[24];
 	struct format_text ran, steps_text;
-	uint64_t ended_unix_ns; /* 0: it runs, or nobody knows */
-	int64_t steps; /* -1: not known */
+	uint64_t ended_unix_ns; /* 0: running or unknown */
+	int64_t steps; /* -1: unknown */
 	int32_t rank, ranks; /* -1: none */
 	struct now now; /* of a live one that was opened */
 };
@@ -39,7 +39,7 @@ struct list {
 	struct store_entry *entries;
 	struct item *items;
 	size_t count;
-	size_t shown; /* of them: the first ones */
+	size_t shown; /* the first ones */
 	char latest[KYMO_PATH_BYTES];
 	char cwd[PATH_MAX];
 };
@@ -85,7 +85,7 @@ static void describe_times(struct item *item, bool utf8)
 	snprintf(item->started, sizeof(item->started), "-");
 	if (!item->entry->started_unix_ns || !localtime_r(&started, &local))
 		return;
-	/* Of today by the time, older ones by the day. */
+	/* The time of day for the last 24 hours, otherwise the date. */
 	strftime(item->started, sizeof(item->started),
 		 now_ns / 1000000000u - (uint64_t)started < 86400 ? "%T" : "%F", &local);
 	if (!end_ns)
@@ -121,7 +121,7 @@ static void list_look_inside(struct item *item)
 	}
 	if (item->entry->state == STORE_LIVE)
 		now_look(recording, &item->now);
-	/* Nobody wrote down when it ended: its last row is the last that is known of it. */
+	/* The time of its end was not recorded: the last row is the best estimate. */
 	else if (item->entry->started_unix_ns && recording->duration_ns > 0 &&
 		 !recording->run.ended)
 		item->ended_unix_ns = later_of(item->ended_unix_ns,
@@ -130,7 +130,7 @@ static void list_look_inside(struct item *item)
 	store_close(recording);
 }
 
-/* Of this process until now. Not the wall clock's: on a busy machine the list is to be the same. */
+/* CPU time of this process, not wall-clock time, so that a busy machine shows the same list. */
 static uint64_t processor_ns(void)
 {
 	struct timespec used;
@@ -141,7 +141,7 @@ static uint64_t processor_ns(void)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-/* Live ones come first, and all of them are wanted. */
+/* Live ones come first; all of them are shown. */
 static size_t count_shown(const struct list *list, bool all)
 {
 	size_t live = 0;
@@ -164,11 +164,11 @@ static int list_gather(struct list *list, bool utf8, bool all, struct kymo_error
 				 list->count);
 	if (!getcwd(list->cwd, sizeof(list->cwd)))
 		list->cwd[0] = '\0';
-	/* It fails where there is none: then nothing is called so. */
+	/* Fails if there is no recording; then none is marked as the latest. */
 	if (store_resolve(NULL, list->latest, sizeof(list->latest), NULL))
 		list->latest[0] = '\0';
 	list->shown = count_shown(list, all);
-	began_ns = processor_ns(); /* finding many takes as long as opening some */
+	began_ns = processor_ns(); /* not counting the search */
 	for (size_t i = 0; i < list->shown; i++) {
 		struct item *item = &list->items[i];
 
@@ -230,9 +230,9 @@ struct widths {
 };
 
 #define OTHER_COLUMNS 33 /* of a line: between and beside program, state, steps and recording */
-#define NAME_MOST 28 /* columns for whose sake programs are cut: "pid 12345 (sixteen columns)" */
+#define NAME_MOST 28 /* columns that programs leave to names: "pid 12345 (sixteen columns)" */
 
-/* Does the name that it was given mean this one, and not a newer one, or a file? */
+/* Whether its name refers to it, and not to a newer recording or a file. */
 static bool is_meant_by_own_name(const struct list *list, const struct store_entry *entry)
 {
 	return store_called(entry->name, list->entries, list->count) == entry;
@@ -253,7 +253,7 @@ static size_t widest_name(const struct list *list)
 	return width > NAME_MOST ? NAME_MOST : width;
 }
 
-/* Programs leave room for names: a name was given since the program says too little. */
+/* Names have priority over programs: they were chosen by the user. */
 static struct widths choose_widths(const struct list *list, const struct text_style *style)
 {
 	size_t columns = (size_t)style->columns;
@@ -287,7 +287,7 @@ static void print_unreadable(const struct item *item, const struct widths *width
 	buf_fini(&line);
 }
 
-/* A path from here. */
+/* A path relative to the working directory, if it is below it. */
 static const char *short_path(const struct list *list, const char *path)
 {
 	size_t cwd = strlen(list->cwd);
@@ -297,7 +297,7 @@ static const char *short_path(const struct list *list, const char *path)
 	return path;
 }
 
-/* A pid means the newest recording of it, unless a process has it that runs: then that one's. */
+/* A pid refers to its newest recording, or to that of the running process with this pid. */
 static bool is_newest_of_pid(const struct list *list, const struct store_entry *entry)
 {
 	if (entry->pid <= 0 || (entry->state != STORE_LIVE && paths_starttime(entry->pid)))
@@ -316,7 +316,7 @@ static const char *list_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What is called so here is meant by its path. */
+/* A file in the working directory is referred to by its path. */
 static bool is_meant_by_file_name(const struct list *list, const struct store_entry *entry)
 {
 	const char *path = short_path(list, entry->path);
@@ -325,8 +325,8 @@ static bool is_meant_by_file_name(const struct list *list, const struct store_en
 	       store_called(list_base_name(path), list->entries, list->count) == entry;
 }
 
-/* Of one without a name that means it: the pid of a live one, latest, a path, or its file's name or
-   pid where there is no room. */
+/* For a recording without a unique name: the pid if it is live, "latest", its path, or the file
+   name or pid if the path is too long. */
 static void list_add_target(struct buf *line, const struct list *list, const struct item *item,
 			    size_t room)
 {
@@ -346,10 +346,10 @@ static void list_add_target(struct buf *line, const struct list *list, const str
 	else if (by_name)
 		text_visible(line, name, strlen(name));
 	else
-		text_visible(line, path, strlen(path)); /* too long, and right */
+		text_visible(line, path, strlen(path)); /* too long, but correct */
 }
 
-/* What kymo takes for it: the name that it was given, or something else and that name behind it. */
+/* The TARGET that refers to it: its name, or another one followed by its name. */
 static void add_recording(struct buf *line, const struct list *list, const struct item *item,
 			  size_t room, const struct text_style *style)
 {
@@ -426,7 +426,7 @@ int list_print(const struct text_style *style, bool all, FILE *out, struct kymo_
 	if (!rc && list.count)
 		print_table(&list, style, out);
 	else if (!rc)
-		fprintf(stderr, "no recordings yet; kymo run -- PROGRAM makes one\n");
+		fprintf(stderr, "no recordings yet; record one with kymo run -- PROGRAM\n");
 	fini(&list);
 	return rc;
 }

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "views/term/text.h"
 
-/* Both take what store_list() finds. all: those too that ended long ago, beyond the newest 20.
-   json: an array of objects, one on a line; always all. */
+/* Both print the recordings of store_list(). all: not only the newest 20 of those that have ended.
+   json: an array of objects, one per line; always all. */
 int list_print(const struct text_style *style, bool all, FILE *out, struct kymo_error *err);
 int list_print_json(FILE *out, struct kymo_error *err);
 

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "views/term/format.h"
 
-#define REST_COLUMNS 56 /* of a line with two zones: all but their names */
+#define REST_COLUMNS 56 /* of a line with two zones, without their names */
 
 static const struct store_column *column_of(const struct store_stream *stream, uint32_t type)
 {
@@ -23,7 +23,7 @@ static uint64_t now_word_at(const unsigned char *row, const struct store_column 
 	return word;
 }
 
-/* When its last row was written; -1: not known. */
+/* When its last row was written; -1: unknown. */
 static int64_t last_ns(const struct recording *recording, const struct store_stream *stream)
 {
 	const struct store_column *time = column_of(stream, KYMO_TIME),
@@ -86,7 +86,7 @@ void now_look(const struct recording *recording, struct now *out)
 		const struct store_stream *stream = &recording->streams[i];
 		const struct store_process *process = &recording->processes[stream->process];
 
-		/* A collector's rows say nothing of what the program does. */
+		/* Rows of the collector do not show what the program does. */
 		if (process->state != STORE_LIVE ||
 		    (process->role != KYMO_ROLE_TARGET && !out->from_outside))
 			continue;
@@ -107,7 +107,7 @@ static void now_add_zone(struct buf *line, const char *name, size_t columns, int
 	buf_print(line, " for %s", format_clock((double)age_ns, style->utf8).text);
 }
 
-/* The names share what the rest leaves of the line; the innermost one says more. */
+/* The names share the rest of the line; the innermost one gets more. */
 static void now_add_zones(struct buf *line, const struct now *now, const struct text_style *style)
 {
 	size_t room = style->columns > 70 ? (size_t)style->columns - REST_COLUMNS : 20;
@@ -127,7 +127,7 @@ void now_print(const struct now *now, const struct text_style *style, FILE *out)
 {
 	struct buf line = { 0 };
 
-	buf_text(&line, now->from_outside ? "  watched from outside; " : "  ");
+	buf_text(&line, now->from_outside ? "  recorded from outside; " : "  ");
 	if (now->longest[0])
 		now_add_zones(&line, now, style);
 	else if (!now->from_outside)

@@ -9,7 +9,7 @@
 struct unit {
 	double size;
 	const char *name;
-	const char *plain; /* where the terminal has no UTF-8 */
+	const char *plain; /* for terminals without UTF-8 */
 };
 
 static const struct unit time_units[] = {
@@ -44,7 +44,7 @@ struct format_text format_count(uint64_t count)
 	return group(digits);
 }
 
-/* Three significant digits, and a thousand and more as a whole number. */
+/* Three significant digits; a whole number from 1,000 on. */
 static struct format_text three_digits(double value, const char *unit)
 {
 	struct format_text out;
@@ -72,8 +72,7 @@ struct format_text format_duration(double ns, bool utf8)
 		snprintf(out.text, sizeof(out.text), "-%.38s", positive.text);
 		return out;
 	}
-	/* The unit is chosen by what will be printed: 999.6 µs is 1.00 ms. Seconds go up to
-	   9,999. */
+	/* The unit is chosen after rounding: 999.6 µs is 1.00 ms. Seconds go up to 9,999. */
 	while (i < 3 && ns / time_units[i].size >= 999.5)
 		i++;
 	if (i == 3 && ns >= 1e13)
@@ -147,7 +146,7 @@ struct format_text format_percent(double share)
 	return out;
 }
 
-/* Whole doubles keep a ".0", so that they are not taken for integers. */
+/* Whole doubles keep a ".0", to differ from integers. */
 static void mark_as_double(struct format_text *text)
 {
 	if (!strpbrk(text->text, ".e"))

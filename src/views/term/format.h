@@ -1,4 +1,4 @@
-/* How numbers look, in one place. Each function fills a struct text that the caller prints:
+/* Formats of numbers for people. Each function returns a struct that holds the text:
  *
  *	printf("%s\n", format_duration(84900, true).text);	84.9 µs
  */
@@ -14,7 +14,7 @@ struct format_text {
 
 /* Three digits and a unit: 85.7 s, 1.20 ms, 84.9 µs (us without utf8), 85 ns, 27.8 h. */
 struct format_text format_duration(double ns, bool utf8);
-/* For a run as a whole: 4:34, 1:02:03; below a minute as format_duration(). */
+/* For a whole run: 4:34, 1:02:03; below a minute as format_duration(). */
 struct format_text format_clock(double ns, bool utf8);
 /* 20,787 */
 struct format_text format_count(uint64_t count);
@@ -22,11 +22,11 @@ struct format_text format_count(uint64_t count);
 struct format_text format_count_short(uint64_t count);
 /* Decimal: 512 B, 12 kB, 75 MB, 3.01 GB. */
 struct format_text format_bytes(double bytes);
-/* Of a share (0.164): 16 %, 0.31 %, 100 %; never 0 % or 100 % for what is not quite that. */
+/* A share (0.164): 16 %, 0.31 %, 100 %; 0 % and 100 % only if exact. */
 struct format_text format_percent(double share);
 /* The shortest decimal that reads back as the same double; "nan", "inf", "-inf". */
 struct format_text format_double(double value);
-/* The same for files: whole numbers without a point, `unknown` for what is no number. */
+/* The same for files: whole numbers without a point, `unknown` if it is not a number. */
 struct format_text format_number(double value, const char *unknown);
 
 #endif

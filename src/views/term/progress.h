@@ -1,6 +1,6 @@
 /*
- * How far something is, for a person who waits: on a terminal only, after a second, ten times a
- * second, on one line of stderr that goes away at the end.
+ * Progress of a long operation: on a terminal only, after one second, updated ten times a second on
+ * one line of stderr, which is cleared at the end.
  *
  *	struct progress progress;
  *	progress_begin(&progress, "reading", "zones");
@@ -21,7 +21,7 @@ struct progress {
 };
 
 void progress_begin(struct progress *progress, const char *doing, const char *what);
-/* all is 0 where it is not known. Cheap enough for every row of a batch. */
+/* all: 0 if unknown. Cheap enough to call for every row of a batch. */
 void progress_at(struct progress *progress, uint64_t done, uint64_t all);
 /* Clears the line, if there is one. */
 void progress_end(struct progress *progress);

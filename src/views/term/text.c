@@ -19,7 +19,7 @@ static bool locale_is_utf8(void)
 {
 	const char *codeset;
 
-	/* Only the character set: numbers keep their point. */
+	/* Only the character set: numbers keep the decimal point. */
 	setlocale(LC_CTYPE, "");
 	codeset = nl_langinfo(CODESET);
 	return codeset && (!strcasecmp(codeset, "UTF-8") || !strcasecmp(codeset, "UTF8"));
@@ -116,7 +116,7 @@ static bool in_ranges(const struct range *ranges, size_t count, uint32_t code)
 	return false;
 }
 
-/* What acts instead of being seen: controls, marks of direction, joiners, tags. */
+/* Characters with an effect and no glyph: controls, direction marks, joiners, tags. */
 static bool acts(uint32_t code)
 {
 	static const struct range ranges[] = {
@@ -152,8 +152,8 @@ static size_t columns_taken(uint32_t code)
 
 #define SHOWN_BYTES 16
 
-/* What to print for the character at text: its bytes, into shown, and its columns; returns the
-   bytes read. */
+/* Writes the printable form of the character at text into shown, and its columns; returns the bytes
+   read. */
 static size_t show(const char *text, size_t bytes, char shown[SHOWN_BYTES], size_t *shown_bytes,
 		   size_t *columns)
 {
@@ -187,7 +187,7 @@ void text_visible(struct buf *out, const char *text, size_t bytes)
 	for (size_t at = 0; at < bytes;) {
 		size_t plain = at;
 
-		/* Nearly all names are plain ASCII: copied in one go. */
+		/* Nearly all names are printable ASCII, which is copied at once. */
 		while (plain < bytes && text[plain] >= 0x20 && text[plain] < 0x7f)
 			plain++;
 		buf_add(out, text + at, plain - at);
@@ -209,7 +209,7 @@ size_t text_width(const char *text, size_t bytes)
 	return width;
 }
 
-/* Bytes of visible text that take at most width columns; *columns is what they take. */
+/* Bytes of visible text that fit into width columns; *columns: their width. */
 static size_t prefix(const char *text, size_t bytes, size_t width, size_t *columns)
 {
 	size_t at = 0, one;
@@ -226,8 +226,7 @@ static size_t prefix(const char *text, size_t bytes, size_t width, size_t *colum
 	return at;
 }
 
-/* Where the part of visible text begins that takes at most width columns at its end; all is what
-   the whole takes. */
+/* Where the last width columns of visible text begin; all: columns of the whole. */
 static size_t suffix(const char *text, size_t bytes, size_t all, size_t width, size_t *columns)
 {
 	size_t at = 0, one;
@@ -242,7 +241,7 @@ static size_t suffix(const char *text, size_t bytes, size_t all, size_t width, s
 	return at;
 }
 
-/* The end of a name says as much as its beginning, so what goes is the middle. */
+/* The end of a name matters as much as its beginning, so the middle is cut. */
 static void text_cut(struct buf *out, const char *text, size_t bytes, size_t all, size_t width,
 		     bool utf8)
 {
@@ -299,7 +298,7 @@ static bool may_break(const char *text, size_t at)
 	return !at || text[at - 1] < '0' || text[at - 1] > '9';
 }
 
-/* Bytes of the next line of at most width columns, broken at a space where there is one. */
+/* Bytes of the next line of at most width columns, broken at a space if possible. */
 static size_t line_bytes(const char *text, size_t width)
 {
 	size_t bytes = strlen(text), columns, fits = prefix(text, bytes, width, &columns),

@@ -16,7 +16,7 @@ struct zone_planes {
 };
 
 /* Appends the columns of pieces that begin at `base_ns` or later. Fills in *about but lane and row;
-   about->merged asks for n and busy. `values` has room for one number per piece. */
+   about->merged selects n and busy. `values` has room for one number per piece. */
 void zone_planes_add(struct buf *out, const struct zone_pieces *pieces, int64_t base_ns,
 		     uint64_t quantum_ns, uint64_t *values, struct zone_planes *about);
 

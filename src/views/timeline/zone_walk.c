@@ -11,10 +11,10 @@
 
 #define WINDOW_ZONES 1000000 /* that DuckDB sorts at once */
 #define WINDOW_THREADS 64
-#define WALK_DEPTH_MOST 100000 /* of one thread; nothing real is as deep */
+#define WALK_DEPTH_MOST 100000 /* of one thread; far beyond real programs */
 
-/* What has ended and what has not. A program that nobody saw end has no age: it ran as long as the
-   recording. */
+/* Ended and open zones. If the end of a program was not recorded, its open zones have no age and
+   last until the end of the recording. */
 #define ALL_ZONES \
 	"(SELECT source, name, file, line, start_ns, duration_ns, depth, coalesce(pid, 0) AS " \
 	"pid, " \
@@ -37,7 +37,8 @@ static int zone_walk_thread_row(const struct rows *rows, void *context)
 
 		thread = realloc(walk->threads, room * sizeof(thread[0]));
 		if (!thread)
-			return error_set(walk->err, ENOMEM, "no memory for the list of threads");
+			return error_set(walk->err, ENOMEM,
+					 "out of memory for the list of threads");
 		walk->threads = thread;
 	}
 	thread = &walk->threads[walk->thread_count++];
@@ -60,7 +61,7 @@ static int zone_walk_list_threads(struct zone_walk *walk)
 
 static int out_of_memory(const struct zone_walk *walk)
 {
-	return error_set(walk->err, ENOMEM, "no memory for a thread's stack of zones");
+	return error_set(walk->err, ENOMEM, "out of memory for a thread's stack of zones");
 }
 
 /* ---- begins and ends ------------------------------------------------------------------------ */
@@ -91,7 +92,7 @@ static int end_thread(struct zone_walk *walk)
 	return rc;
 }
 
-/* Of what takes no time, the deeper one is inside. */
+/* Of zones without a duration, the deeper one is inside. */
 static bool encloses(const struct zone_walk_zone *outer, const struct zone_walk_zone *zone)
 {
 	return zone->start_ns < outer->end_ns ||
@@ -156,7 +157,7 @@ static int64_t zone_walk_end_of(int64_t start_ns, int64_t duration_ns)
 	return start_ns > INT64_MAX - duration_ns ? INT64_MAX : start_ns + duration_ns;
 }
 
-/* Rows come in the order of the list of threads; those without any are passed over. */
+/* Rows come in the order of the list of threads; threads without rows are skipped. */
 static int enter_thread(struct zone_walk *walk, int32_t pid, int32_t tid)
 {
 	int rc;
@@ -191,7 +192,7 @@ static int zone_row(const struct rows *rows, void *context)
 	frame.line = (int32_t)cell_integer(rows, 3);
 	zone.frame = name_table_add(walk->frames, &frame);
 	if (zone.frame == NAME_TABLE_NONE)
-		return error_set(walk->err, ENOMEM, "no memory for the names of zones");
+		return error_set(walk->err, ENOMEM, "out of memory for the names of zones");
 	zone.end_ns = zone_walk_end_of(zone.start_ns, cell_integer(rows, 5));
 	if (walk->progress && walk->zones % 4096 == 0)
 		progress_at(walk->progress, walk->zones, walk->zones_all);
@@ -217,7 +218,7 @@ static int read_window(struct zone_walk *walk, const char *where)
 	return rc;
 }
 
-/* Threads of few zones go together. */
+/* Threads with few zones are read together. */
 static int read_together(struct zone_walk *walk, size_t first, size_t last)
 {
 	struct buf where = { 0 };
@@ -244,7 +245,7 @@ static int cut_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-/* Where to part a thread of many zones, so that each part has about as many. */
+/* Where to split a thread of many zones into parts of about equal size. */
 static int find_cuts(struct zone_walk *walk, const struct zone_walk_thread *thread, size_t parts,
 		     struct cuts *cuts)
 {

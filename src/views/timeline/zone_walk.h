@@ -1,10 +1,10 @@
 /*
- * All zones of a recording, thread by thread, as begins and ends that nest: what exporters and
- * flame graphs need. Memory is bounded, however many zones there are: they are asked for in windows
- * of about a million, sorted by DuckDB.
+ * All zones of a recording, thread by thread, as nested begins and ends, for exporters and flame
+ * graphs. Memory is bounded for any number of zones: they are read in windows of about a million,
+ * sorted by DuckDB.
  *
- * Whatever times a recording holds, ends come in order and inside of what encloses them: a zone
- * that outlasts its parent is cut there. Zones that were open at the end come too, marked as such.
+ * Ends come in order and within the enclosing zone, whatever times were recorded: a zone that
+ * outlasts its parent is cut at the parent's end. Open zones are included and marked.
  */
 #ifndef KYMO_VIEWS_TIMELINE_ZONE_WALK_H
 #define KYMO_VIEWS_TIMELINE_ZONE_WALK_H
@@ -26,19 +26,19 @@ struct zone_walk_thread {
 struct zone_walk_zone {
 	uint32_t frame; /* of walk.frames */
 	int64_t start_ns, end_ns; /* the end as cut */
-	int64_t inside_ns; /* of it, time in zones inside; complete at its end */
+	int64_t inside_ns; /* time in nested zones; complete at its end */
 	int32_t depth; /* as recorded */
 	int64_t step;
-	bool open; /* had not ended */
-	uint64_t tag; /* the visitor's own, both */
+	bool open; /* at the end of the recording */
+	uint64_t tag; /* tag, since_ns: for the visitor */
 	int64_t since_ns;
 };
 
 struct zone_walk;
 
-/* Each returns 0, or what the walk is to end with. NULL: not wanted. */
+/* Each returns 0, or the result that ends the walk. NULL: not called. */
 struct zone_walk_visitor {
-	/* A thread's zones begin; the one before is done. */
+	/* The zones of a thread follow; the previous thread is complete. */
 	int (*thread)(struct zone_walk *walk, const struct zone_walk_thread *thread);
 	/* parent: NULL for an outermost zone. */
 	int (*begin)(struct zone_walk *walk, struct zone_walk_zone *zone,
@@ -51,11 +51,11 @@ struct zone_walk {
 	struct tables *tables;
 	const struct zone_walk_visitor *visitor;
 	void *context; /* the visitor's */
-	struct name_table *frames; /* the caller's: names stay when the walk is over */
+	struct name_table *frames; /* the caller's: outlives the walk */
 	struct progress *progress; /* NULL: none */
 	struct kymo_error *err;
-	const struct zone_walk_thread *at; /* the thread that is visited */
-	/* The walk's own: */
+	const struct zone_walk_thread *at; /* the current thread */
+	/* Private: */
 	struct zone_walk_thread *threads;
 	size_t thread_count, thread_next;
 	struct zone_walk_zone *stack;
@@ -63,7 +63,7 @@ struct zone_walk {
 	uint64_t zones, zones_all;
 };
 
-/* The caller sets what is above `at`. 0 or a negative errno, or what the visitor returned. */
+/* The caller sets the members above `at`. 0, a negative errno, or the visitor's result. */
 int zone_walk_run(struct zone_walk *walk);
 
 #endif

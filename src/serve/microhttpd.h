@@ -1,7 +1,7 @@
-/* libmicrohttpd as a struct of function pointers: it brings a TLS library along, and only `kymo
-   serve` needs it. */
-#ifndef KYMO_SERVE_MHD_H
-#define KYMO_SERVE_MHD_H
+/* libmicrohttpd as a struct of function pointers, loaded on demand: it depends on a TLS library,
+   and only `kymo serve` needs it. */
+#ifndef KYMO_SERVE_MICROHTTPD_H
+#define KYMO_SERVE_MICROHTTPD_H
 
 #include <microhttpd.h>
 
@@ -15,13 +15,13 @@
 	X(suspend_connection) X(resume_connection) X(get_connection_info) X(set_connection_option)
 /* clang-format on */
 
-struct mhd {
+struct microhttpd {
 #define X(name) __typeof__(&MHD_##name) name;
 	MHD_FUNCTIONS(X)
 #undef X
 };
 
-extern struct mhd mhd; /* all NULL until mhd_load() has returned 0 */
-int mhd_load(struct kymo_error *err);
+extern struct microhttpd microhttpd; /* all NULL until microhttpd_load() has returned 0 */
+int microhttpd_load(struct kymo_error *err);
 
 #endif

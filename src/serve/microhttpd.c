@@ -1,13 +1,13 @@
-#include "serve/mhd.h"
+#include "serve/microhttpd.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 
 #define LIBRARY "libmicrohttpd.so.12"
 
-struct mhd mhd;
+struct microhttpd microhttpd;
 
-int mhd_load(struct kymo_error *err)
+int microhttpd_load(struct kymo_error *err)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	const char *missing = NULL;
@@ -15,12 +15,12 @@ int mhd_load(struct kymo_error *err)
 	if (!library)
 		return error_set(
 			err, ENOENT,
-			"the viewer needs libmicrohttpd, and " LIBRARY
+			"the viewer needs libmicrohttpd: " LIBRARY
 			" cannot be loaded (%s); install it: apt-get install libmicrohttpd12",
 			dlerror());
 #define X(name) \
-	*(void **)&mhd.name = dlsym(library, "MHD_" #name); \
-	if (!mhd.name) \
+	*(void **)&microhttpd.name = dlsym(library, "MHD_" #name); \
+	if (!microhttpd.name) \
 		missing = "MHD_" #name;
 	MHD_FUNCTIONS(X)
 #undef X

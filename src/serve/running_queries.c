@@ -1,5 +1,5 @@
-/* Queries from when they are taken until they are answered: by their id they are cancelled, and
-   with a client that went away. */
+/* Queries from their request to their answer. They can be cancelled by id, and are cancelled when
+   the client disconnects. */
 #include "serve/serve_inside.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "serve/json_read.h"
-#include "serve/mhd.h"
+#include "serve/microhttpd.h"
 
 static void read_id(const struct request *request, char *out, size_t out_bytes)
 {
@@ -21,14 +21,15 @@ static void read_id(const struct request *request, char *out, size_t out_bytes)
 	json_read_fini(&json);
 }
 
-void running_enter(struct request *request)
+void running_queries_enter(struct request *request)
 {
-	const union MHD_ConnectionInfo *info = mhd.get_connection_info(
+	const union MHD_ConnectionInfo *info = microhttpd.get_connection_info(
 		request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct running *running = &request->running;
+	struct running_query *running = &request->running;
 	struct serve *serve = request->serve;
 
-	*running = (struct running){ .request = request, .socket = info ? info->connect_fd : -1 };
+	*running = (struct running_query){ .request = request,
+					   .socket = info ? info->connect_fd : -1 };
 	read_id(request, running->id, sizeof(running->id));
 	pthread_mutex_lock(&serve->running_lock);
 	running->next = serve->running;
@@ -37,9 +38,9 @@ void running_enter(struct request *request)
 }
 
 /* Under running_lock. */
-static void unlink_running(struct serve *serve, const struct running *running)
+static void unlink_running(struct serve *serve, const struct running_query *running)
 {
-	struct running **at = &serve->running;
+	struct running_query **at = &serve->running;
 
 	while (*at && *at != running)
 		at = &(*at)->next;
@@ -47,7 +48,7 @@ static void unlink_running(struct serve *serve, const struct running *running)
 		*at = running->next;
 }
 
-bool running_set(struct request *request, struct tables *tables)
+bool running_queries_set(struct request *request, struct tables *tables)
 {
 	bool cancelled;
 
@@ -58,17 +59,16 @@ bool running_set(struct request *request, struct tables *tables)
 	return !cancelled;
 }
 
-void running_leave(struct request *request)
+void running_queries_leave(struct request *request)
 {
 	pthread_mutex_lock(&request->serve->running_lock);
 	unlink_running(request->serve, &request->running);
 	pthread_mutex_unlock(&request->serve->running_lock);
 }
 
-/* Under running_lock. One that still waits for a worker is taken out of the queue and put before
-   *waited; one that opens its tables looks itself; what the tables do is interrupted until it has
-   ended. */
-static void running_stop(struct running *running, struct request **waited)
+/* Under running_lock. A query that waits for a worker is removed from the queue and put before
+   *waited; one that opens its tables checks `cancelled` itself; one that runs is interrupted. */
+static void running_queries_stop(struct running_query *running, struct request **waited)
 {
 	struct request *request = running->request;
 
@@ -95,16 +95,16 @@ static void answer_waited(struct request *waited)
 	}
 }
 
-int running_cancel(struct serve *serve, const char *id)
+int running_queries_cancel(struct serve *serve, const char *id)
 {
 	struct request *waited = NULL;
 	int count = 0;
 
 	pthread_mutex_lock(&serve->running_lock);
-	for (struct running *r = serve->running, *next; r; r = next) {
+	for (struct running_query *r = serve->running, *next; r; r = next) {
 		next = r->next;
 		if (!strcmp(r->id, id)) {
-			running_stop(r, &waited);
+			running_queries_stop(r, &waited);
 			count++;
 		}
 	}
@@ -114,22 +114,22 @@ int running_cancel(struct serve *serve, const char *id)
 }
 
 /* libmicrohttpd does not look at a connection that waits for its answer. */
-static bool has_gone(const struct running *running)
+static bool has_gone(const struct running_query *running)
 {
 	struct pollfd client = { .fd = running->socket, .events = POLLRDHUP };
 
 	return poll(&client, 1, 0) == 1;
 }
 
-void running_look(struct serve *serve)
+void running_queries_look(struct serve *serve)
 {
 	struct request *waited = NULL;
 
 	pthread_mutex_lock(&serve->running_lock);
-	for (struct running *r = serve->running, *next; r; r = next) {
+	for (struct running_query *r = serve->running, *next; r; r = next) {
 		next = r->next;
 		if (!r->cancelled && has_gone(r))
-			running_stop(r, &waited);
+			running_queries_stop(r, &waited);
 	}
 	pthread_mutex_unlock(&serve->running_lock);
 	answer_waited(waited);
