@@ -113,21 +113,6 @@ static void answer_range_add_duration(struct ranging *to, struct region *region,
 		region->histogram[hist_bucket(ticks)]++;
 }
 
-/* The region of the zone of `above` that contains t; *at moves forward to that zone. NULL: none. */
-static struct region *holder(struct ranging *to, const struct zone_model_track *above, uint32_t *at,
-			     int64_t t_ns)
-{
-	struct zone_piece zone;
-
-	for (; above && *at < above->count; ++*at) {
-		zone = zone_pieces_zone(to->model, above, *at);
-		if (zone.end_ns >= t_ns)
-			return zone.start_ns <= t_ns ? &to->regions[to->region_of[zone.name]]
-						     : NULL;
-	}
-	return NULL;
-}
-
 /* `above`: the nearest track of the lane over this one. Clocks round, so the middle of a zone
    determines its parent. */
 static uint64_t answer_range_add_track(struct ranging *to, const struct zone_model_track *track,
@@ -139,7 +124,7 @@ static uint64_t answer_range_add_track(struct ranging *to, const struct zone_mod
 
 	for (uint32_t i = zone_pieces_first(to->model, track, to->from_ns); i < track->count; i++) {
 		struct zone_piece zone = zone_pieces_zone(to->model, track, i);
-		struct region *region = &to->regions[to->region_of[zone.name]], *outer;
+		struct region *region = &to->regions[to->region_of[zone.name]];
 		int64_t from = zone.start_ns > to->from_ns ? zone.start_ns : to->from_ns;
 		int64_t until = zone.end_ns < to->to_ns ? zone.end_ns : to->to_ns;
 
@@ -148,9 +133,9 @@ static uint64_t answer_range_add_track(struct ranging *to, const struct zone_mod
 		answer_range_add_duration(to, region, clock, track->duration[i]);
 		region->total_ns += (double)(until - from);
 		region->self_ns += (double)(until - from);
-		outer = holder(to, above, &at, from + (until - from) / 2);
-		if (outer)
-			outer->self_ns -= (double)(until - from);
+		if (above && zone_pieces_contain(to->model, above, from + (until - from) / 2, &at))
+			to->regions[to->region_of[above->name[at]]].self_ns -= (double)(until -
+											from);
 		count++;
 	}
 	return count;

@@ -26,10 +26,10 @@ struct flame {
 	struct row above, row; /* above: the nearest track over this one; empty at first */
 };
 
-static struct zone_piece zone_flame_zone(const struct flame *flame,
-					 const struct zone_model_track *track, uint32_t at)
+/* A zone of the row, cut at the ends of the range. */
+static struct zone_piece zone_flame_zone(const struct flame *flame, uint32_t at)
 {
-	struct zone_piece zone = zone_pieces_zone(flame->model, track, at);
+	struct zone_piece zone = zone_pieces_zone(flame->model, flame->row.track, at);
 
 	if (zone.start_ns < flame->range->from_ns)
 		zone.start_ns = flame->range->from_ns;
@@ -62,25 +62,21 @@ static bool zone_flame_begin_row(struct flame *flame, const struct zone_model_tr
 	return true;
 }
 
-/* The node of the zone of the row above that contains t; *at moves forward to that zone. */
+/* The node of the zone of the row above that contains t. */
 static uint32_t zone_flame_parent(const struct flame *flame, uint32_t *at, int64_t t_ns)
 {
 	const struct row *above = &flame->above;
 
-	for (; *at < above->end; ++*at) {
-		struct zone_piece zone = zone_flame_zone(flame, above->track, *at);
-
-		if (zone.end_ns >= t_ns)
-			return zone.start_ns <= t_ns ? above->nodes[*at - above->first]
-						     : flame->lane_node;
-	}
-	return flame->lane_node;
+	if (above->first == above->end ||
+	    !zone_pieces_contain(flame->model, above->track, t_ns, at) || *at >= above->end)
+		return flame->lane_node;
+	return above->nodes[*at - above->first];
 }
 
 /* Clocks round, so a child may begin slightly before its parent: its middle decides. */
 static void zone_flame_add_zone(struct flame *flame, uint32_t at, uint32_t *above_at)
 {
-	struct zone_piece zone = zone_flame_zone(flame, flame->row.track, at);
+	struct zone_piece zone = zone_flame_zone(flame, at);
 	int64_t duration = zone.end_ns - zone.start_ns;
 	uint32_t parent = zone_flame_parent(flame, above_at, zone.start_ns + duration / 2);
 	uint32_t node = call_tree_child(flame->tree, parent, zone.name);

@@ -143,6 +143,18 @@ struct zone_piece zone_pieces_zone(const struct zone_model *model,
 				    .n = 1 };
 }
 
+bool zone_pieces_contain(const struct zone_model *model, const struct zone_model_track *track,
+			 int64_t t_ns, uint32_t *at)
+{
+	for (; *at < track->count; ++*at) {
+		struct zone_piece zone = zone_pieces_zone(model, track, *at);
+
+		if (zone.end_ns >= t_ns)
+			return zone.start_ns <= t_ns;
+	}
+	return false;
+}
+
 static void zone_pieces_emit(struct zone_pieces *out, const struct zone_piece *piece)
 {
 	if (!grow((void **)&out->list, &out->room, out->count, sizeof(*piece))) {

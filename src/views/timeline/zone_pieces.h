@@ -33,5 +33,9 @@ struct zone_piece zone_pieces_zone(const struct zone_model *model,
 /* The first zone of the track that ends after t, or the track's count. */
 uint32_t zone_pieces_first(const struct zone_model *model, const struct zone_model_track *track,
 			   int64_t t_ns);
+/* Whether a zone of the track contains t. For times in ascending order: *at moves forward to that
+   zone, or to the first one after t. */
+bool zone_pieces_contain(const struct zone_model *model, const struct zone_model_track *track,
+			 int64_t t_ns, uint32_t *at);
 
 #endif
