@@ -253,7 +253,7 @@ int export_tables(struct export *export, const struct export_format *format)
 	if (!strcmp(export->options->file, "-"))
 		return error_set(
 			export->err, EINVAL,
-			"only one table can be written to standard output; choose it with --table");
+			"standard output takes one table; name it with --table");
 	rc = check_directory(export);
 	if (!rc)
 		rc = rows_each(export->tables, LIST_SQL, name_row, &list, export->err);
