@@ -7,7 +7,7 @@
 #include "serve/serve_inside.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
-#include "views/stacks/zone_flame.h"
+#include "views/timeline/zone_flame.h"
 
 struct flame_request {
 	int64_t from_ns, to_ns, thread;

@@ -251,9 +251,8 @@ int export_tables(struct export *export, const struct export_format *format)
 		return export_tables_write_table(export, export->options->table, format->name,
 						 export->options->file);
 	if (!strcmp(export->options->file, "-"))
-		return error_set(
-			export->err, EINVAL,
-			"standard output takes one table; name it with --table");
+		return error_set(export->err, EINVAL,
+				 "standard output takes one table; name it with --table");
 	rc = check_directory(export);
 	if (!rc)
 		rc = rows_each(export->tables, LIST_SQL, name_row, &list, export->err);

@@ -11,7 +11,7 @@
 #include "views/query/json.h"
 #include "views/query/rows.h"
 #include "views/web.h"
-#include "views/stacks/zone_flame.h"
+#include "views/timeline/zone_flame.h"
 #include "views/timeline/zone_gather.h"
 #include "views/timeline/zone_pack.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "views/stacks/zone_flame.h"
+#include "views/timeline/zone_flame.h"
 
 /* One lane: step [100, 1100) with load [100, 300) and run [400, 1000), twice; 1000 ns apart. */
 static void make(struct zone_model *model)

@@ -1,4 +1,4 @@
-#include "views/stacks/zone_flame.h"
+#include "views/timeline/zone_flame.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* The flame graph of zones: a tree of callers below each lane, with total times. */
-#ifndef KYMO_VIEWS_STACKS_ZONE_FLAME_H
-#define KYMO_VIEWS_STACKS_ZONE_FLAME_H
+#ifndef KYMO_VIEWS_TIMELINE_ZONE_FLAME_H
+#define KYMO_VIEWS_TIMELINE_ZONE_FLAME_H
 
 #include "views/stacks/call_tree.h"
 #include "views/timeline/zone_model.h"
