@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/grow.h"
 #include "views/stacks/backtrace.h"
 #include "views/term/format.h"
 #include "views/query/rows.h"
@@ -18,28 +19,27 @@ struct gathered {
 	size_t count;
 };
 
-static void *grown(void *array, size_t count, size_t item_bytes)
+/* A new item, zeroed, at the end of a list; NULL: out of memory. */
+static void *last_stacks_add_item(void **list, size_t *count, size_t each)
 {
-	char *larger = realloc(array, (count + 1) * item_bytes);
+	char *item;
 
-	if (larger)
-		memset(larger + count * item_bytes, 0, item_bytes);
-	return larger;
+	if (!grow_short(list, *count, each))
+		return NULL;
+	item = (char *)*list + (*count)++ * each;
+	return memset(item, 0, each);
 }
 
 static struct stacks *process_of(struct gathered *gathered, const struct rows *rows)
 {
 	pid_t pid = (pid_t)rows_number(rows, 0, 0);
 	struct stacks *last = gathered->count ? &gathered->all[gathered->count - 1] : NULL;
-	struct stacks *larger;
 
 	if (last && last->pid == pid)
 		return last;
-	larger = grown(gathered->all, gathered->count, sizeof(*larger));
-	if (!larger)
+	last = last_stacks_add_item((void **)&gathered->all, &gathered->count, sizeof(*last));
+	if (!last)
 		return NULL;
-	gathered->all = larger;
-	last = &larger[gathered->count++];
 	last->pid = pid;
 	rows_copy_text(rows, 7, last->program, sizeof(last->program));
 	return last;
@@ -51,15 +51,13 @@ static struct stacks_thread *last_stacks_thread_of(struct stacks *process, const
 	struct stacks_thread *last = process->thread_count
 					     ? &process->threads[process->thread_count - 1]
 					     : NULL;
-	struct stacks_thread *larger;
 
 	if (last && last->tid == tid)
 		return last;
-	larger = grown(process->threads, process->thread_count, sizeof(*larger));
-	if (!larger)
+	last = last_stacks_add_item((void **)&process->threads, &process->thread_count,
+				    sizeof(*last));
+	if (!last)
 		return NULL;
-	process->threads = larger;
-	last = &larger[process->thread_count++];
 	last->pid = process->pid;
 	last->tid = tid;
 	last->python = true;
@@ -72,17 +70,16 @@ static int last_stacks_add_frame(const struct rows *rows, void *context)
 {
 	struct stacks *process = process_of(context, rows);
 	struct stacks_thread *thread = process ? last_stacks_thread_of(process, rows) : NULL;
-	struct stacks_frame *frames = thread ? grown(thread->frames, thread->frame_count,
-						     sizeof(*frames))
-					     : NULL;
+	struct stacks_frame *frame = thread ? last_stacks_add_item((void **)&thread->frames,
+								   &thread->frame_count,
+								   sizeof(*frame))
+					    : NULL;
 
-	if (!frames)
+	if (!frame)
 		return -ENOMEM;
-	thread->frames = frames;
-	frames = &frames[thread->frame_count++];
-	frames->func = rows_take_text(rows, 3);
-	frames->file = rows_take_text(rows, 4);
-	frames->line = (int)rows_number(rows, 5, 0);
+	frame->func = rows_take_text(rows, 3);
+	frame->file = rows_take_text(rows, 4);
+	frame->line = (int)rows_number(rows, 5, 0);
 	return 0;
 }
 

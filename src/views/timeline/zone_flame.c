@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "views/timeline/zone_pieces.h"
 
 #define LEAST_SHARE 5000 /* nodes below that part of the whole are left out */
@@ -43,23 +44,14 @@ static struct zone_piece zone_flame_zone(const struct flame *flame, uint32_t at)
 static bool zone_flame_begin_row(struct flame *flame, const struct zone_model_track *track)
 {
 	struct row *row = &flame->row;
-	size_t most;
-	uint32_t *nodes;
 
 	row->track = track;
 	row->first = flame->range->from_ns == INT64_MIN
 			     ? 0
 			     : zone_pieces_first(flame->model, track, flame->range->from_ns);
 	row->end = row->first;
-	most = track->count - row->first;
-	if (most <= row->room)
-		return true;
-	nodes = realloc(row->nodes, most * sizeof(*nodes));
-	if (!nodes)
-		return false;
-	row->nodes = nodes;
-	row->room = most;
-	return true;
+	return grow_zeroed((void **)&row->nodes, &row->room, track->count - row->first,
+			   sizeof(*row->nodes));
 }
 
 /* The node of the zone of the row above that contains t. */

@@ -15,15 +15,6 @@
 
 /* ---- growing -------------------------------------------------------------------------------- */
 
-static bool resize(void **data, size_t count, size_t each)
-{
-	void *grown = realloc(*data, (count ? count : 1) * each);
-
-	if (grown)
-		*data = grown;
-	return grown;
-}
-
 static uint32_t blocks_of(uint32_t zones, unsigned level)
 {
 	unsigned shift = 4 * (level + 1);
@@ -38,14 +29,14 @@ static bool grow_track(struct zone_model_track *track)
 	if (track->count < track->room)
 		return true;
 	more = (more + BLOCK - 1) / BLOCK * BLOCK;
-	if (more > ZONES_MOST || !resize((void **)&track->start, more, sizeof(*track->start)) ||
-	    !resize((void **)&track->duration, more, sizeof(*track->duration)) ||
-	    !resize((void **)&track->name, more, sizeof(*track->name)) ||
-	    !resize((void **)&track->busy, blocks_of(more, 0), sizeof(*track->busy)))
+	if (more > ZONES_MOST || !grow_to((void **)&track->start, more, sizeof(*track->start)) ||
+	    !grow_to((void **)&track->duration, more, sizeof(*track->duration)) ||
+	    !grow_to((void **)&track->name, more, sizeof(*track->name)) ||
+	    !grow_to((void **)&track->busy, blocks_of(more, 0), sizeof(*track->busy)))
 		return false;
 	for (unsigned level = 0; level < ZONE_MODEL_LEVELS; level++)
-		if (!resize((void **)&track->longest[level], blocks_of(more, level),
-			    sizeof(*track->longest[0])))
+		if (!grow_to((void **)&track->longest[level], blocks_of(more, level),
+			     sizeof(*track->longest[0])))
 			return false;
 	track->room = more;
 	return true;
@@ -84,7 +75,7 @@ static bool grow_rows(struct zone_model_lane *lane, uint32_t row)
 {
 	if (row < lane->rows)
 		return true;
-	if (!resize((void **)&lane->tracks, row + 1, sizeof(*lane->tracks)))
+	if (!grow_to((void **)&lane->tracks, row + 1, sizeof(*lane->tracks)))
 		return false;
 	memset(lane->tracks + lane->rows, 0, (row + 1 - lane->rows) * sizeof(*lane->tracks));
 	return true;

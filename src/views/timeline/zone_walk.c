@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/grow.h"
 #include "views/query/rows.h"
 
 #define WINDOW_ZONES 1000000 /* that DuckDB sorts at once */
@@ -32,15 +33,8 @@ static int zone_walk_thread_row(const struct rows *rows, void *context)
 	struct zone_walk *walk = context;
 	struct zone_walk_thread *thread;
 
-	if ((walk->thread_count & (walk->thread_count - 1)) == 0) {
-		size_t room = walk->thread_count ? walk->thread_count * 2 : 1;
-
-		thread = realloc(walk->threads, room * sizeof(thread[0]));
-		if (!thread)
-			return error_set(walk->err, ENOMEM,
-					 "out of memory for the list of threads");
-		walk->threads = thread;
-	}
+	if (!grow_short((void **)&walk->threads, walk->thread_count, sizeof(*thread)))
+		return error_set(walk->err, ENOMEM, "out of memory for the list of threads");
 	thread = &walk->threads[walk->thread_count++];
 	thread->pid = (int32_t)rows_number(rows, 0, 0);
 	thread->tid = (int32_t)rows_number(rows, 1, 0);
@@ -102,18 +96,9 @@ static bool encloses(const struct zone_walk_zone *outer, const struct zone_walk_
 
 static int zone_walk_push(struct zone_walk *walk, const struct zone_walk_zone *zone)
 {
-	struct zone_walk_zone *stack;
-
-	if (walk->depth == walk->room) {
-		size_t room = walk->room ? walk->room * 2 : 64;
-
-		stack = room > WALK_DEPTH_MOST * 2 ? NULL
-						   : realloc(walk->stack, room * sizeof(stack[0]));
-		if (!stack)
-			return out_of_memory(walk);
-		walk->stack = stack;
-		walk->room = room;
-	}
+	if (walk->depth >= WALK_DEPTH_MOST ||
+	    !grow((void **)&walk->stack, &walk->room, walk->depth, sizeof(*walk->stack)))
+		return out_of_memory(walk);
 	walk->stack[walk->depth++] = *zone;
 	return walk->visitor->begin ? walk->visitor->begin(walk, zone_walk_top_of(walk, 0),
 							   zone_walk_top_of(walk, 1))
