@@ -2,9 +2,11 @@
 // come. The old picture stays until the new one is there.
 import { ApiError, get, getJson, postJson } from "./api.js";
 import { completed, levelFor, tileSpan } from "./document.js";
+import { FlameTree } from "./flame-tree.js";
 import { isLive } from "./runs.js";
-import { Column, cut, FlameTree } from "./source-embed.js";
+import { makeTile, readColumns, trackKey } from "./tiles.js";
 
+/** @import { Column } from "./tiles.js" */
 /** @import { Direction, Lane, Meta, Name, NameColumns, NameStats, OpenZone, Overlay, Range } from "./types.js" */
 /** @import { RangePart, Run, Series, Source, Target, Tile, TileKey, Zone } from "./types.js" */
 
@@ -48,7 +50,6 @@ const SERIES_MOST = 12;
 /** @type {("emitted"|"kept"|"overwritten"|"dropped")[]} */
 const LOSSES = ["emitted", "kept", "overwritten", "dropped"];
 const key = (/** @type {number} */ level, /** @type {number} */ index) => `${level}/${index}`;
-const trackOf = (/** @type {number} */ lane, /** @type {number} */ row) => lane * 65536 + row;
 
 /**
  * Decodes an answer of /api/zones.
@@ -66,14 +67,7 @@ export function unpack(buffer) {
 		);
 	const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
 	const bytes = new Uint8Array(buffer, 8 + size);
-	const columns = new Map();
-	let at = 0;
-	for (const about of header.tracks) {
-		const column = new Column(about, bytes, at, 1);
-		at += column.bytes;
-		columns.set(trackOf(column.lane, column.row), column);
-	}
-	return { header, columns };
+	return { header, columns: readColumns(header.tracks, bytes, 1) };
 }
 
 /** @param {string} text */
@@ -435,11 +429,7 @@ export class LiveSource {
 			);
 			const t0 = index * span;
 			kept.columns = columns;
-			kept.tile = {
-				level,
-				t0,
-				tracks: [...columns.values()].map((column) => cut(column, level, t0)).filter((t) => t.count),
-			};
+			kept.tile = makeTile(columns.values(), level, t0);
 			kept.stale ||= (header.indexed ?? 1) < 1;
 			kept.cost = performance.now() - began;
 			this.closing = this.closing.filter((z) => (z.end_ns ?? 0) > header.now_ns);
@@ -498,7 +488,7 @@ export class LiveSource {
 		for (let level = 0; level < LEVELS; level++) {
 			const kept = this.tiles.get(key(level, Math.floor(Math.max(0, t) / tileSpan(level))));
 			if (kept?.tile)
-				return kept.columns.get(trackOf(lane, row)) ?? null;
+				return kept.columns.get(trackKey(lane, row)) ?? null;
 		}
 		return null;
 	}
@@ -532,7 +522,7 @@ export class LiveSource {
 		if (!found && !this.finest(lane, row, t)) {
 			const from = Math.max(0, Math.floor(t - slack));
 			const { columns } = await this.pack({ from, to: Math.ceil(t + slack + 1), lanes: lane, width: 64 });
-			found = this.pick(columns.get(trackOf(lane, row)), longest);
+			found = this.pick(columns.get(trackKey(lane, row)), longest);
 		}
 		return this.single(found, longest);
 	}
@@ -557,7 +547,7 @@ export class LiveSource {
 				lanes: lane,
 				width: 4096,
 			});
-			const inside = this.pick(columns.get(trackOf(lane, row)), which);
+			const inside = this.pick(columns.get(trackKey(lane, row)), which);
 			if (!inside || inside.n >= found.n)
 				break;
 			found = inside;
@@ -580,7 +570,7 @@ export class LiveSource {
 			const from = Math.floor(way > 0 ? t : Math.max(limit, t - reach));
 			const to = Math.ceil(way > 0 ? Math.min(limit, t + reach) : t);
 			const { columns } = await this.pack({ from, to, lanes: lane, width: 4096 });
-			const piece = this.pick(columns.get(trackOf(lane, row)), (c) =>
+			const piece = this.pick(columns.get(trackKey(lane, row)), (c) =>
 				way > 0 ? nextFrom(c, t) : lastBefore(c, t),
 			);
 			if (piece)
