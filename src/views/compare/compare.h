@@ -18,7 +18,7 @@
 #include "base/format.h"
 #include "tables/tables.h"
 #include "views/compare/compare_stats.h"
-#include "views/timeline/name_table.h"
+#include "views/stacks/name_table.h"
 #include "views/stacks/call_tree.h"
 #include "views/term/text.h"
 

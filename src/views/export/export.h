@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "tables/tables.h"
-#include "views/timeline/name_table.h"
+#include "views/stacks/name_table.h"
 #include "views/term/progress.h"
 #include "views/timeline/zone_walk.h"
 

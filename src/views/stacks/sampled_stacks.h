@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "tables/tables.h"
-#include "views/timeline/name_table.h"
+#include "views/stacks/name_table.h"
 
 struct sampled_stack {
 	const uint32_t *frames;

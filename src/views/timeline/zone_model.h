@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "store/store.h"
-#include "views/timeline/name_table.h"
+#include "views/stacks/name_table.h"
 
 #define ZONE_MODEL_ROWS 256 /* per lane */
 #define ZONE_MODEL_LANES 65535

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "tables/tables.h"
-#include "views/timeline/name_table.h"
+#include "views/stacks/name_table.h"
 #include "views/term/progress.h"
 
 struct zone_walk_thread {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "views/timeline/name_table.h"
+#include "views/stacks/name_table.h"
 
 static struct name_entry entry(const char *name, const char *source)
 {

@@ -2,8 +2,8 @@
  * Names with their source, file and line. Equal ones have one number; numbers count from 0 in order
  * of appearance. For zones of a timeline, frames of stacks, and exporters.
  */
-#ifndef KYMO_VIEWS_TIMELINE_NAME_TABLE_H
-#define KYMO_VIEWS_TIMELINE_NAME_TABLE_H
+#ifndef KYMO_VIEWS_STACKS_NAME_TABLE_H
+#define KYMO_VIEWS_STACKS_NAME_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "views/timeline/name_table.h"
+#include "views/stacks/name_table.h"
 
 #include <stdlib.h>
 #include <string.h>
