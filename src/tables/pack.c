@@ -16,6 +16,7 @@
 #include "tables/catalog/catalog.h"
 #include "tables/session.h"
 #include "base/files/atomic_file.h"
+#include "tables_sql.h"
 
 /* Readable by every DuckDB since 1.0. */
 #define STORAGE_VERSION "v1.0.0"
@@ -104,11 +105,7 @@ static int add_tables(struct buf *sql, struct tables *tables, struct kymo_error 
 	struct tables_cell cells[2];
 	char schema[128], name[128];
 	int64_t count = 0;
-	int rc = tables_query(tables,
-			      "SELECT schema_name, view_name FROM duckdb_views() WHERE "
-			      "database_name = 'rec' AND NOT internal "
-			      "ORDER BY ALL",
-			      &result, err);
+	int rc = tables_query(tables, sql_pack_views, &result, err);
 
 	while (!rc && (count = tables_next(result, err)) > 0) {
 		for (int64_t row = 0; row < count; row++) {

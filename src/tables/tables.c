@@ -123,7 +123,7 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 	if (rc)
 		return rc;
 	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");
-	catalog_sql(&sql, &tables->shapes);
+	catalog_sql(&sql);
 	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the views")
 			: duck_run(connection, sql.data, "cannot make the views", err);
 	buf_fini(&sql);

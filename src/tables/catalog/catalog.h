@@ -1,7 +1,7 @@
 /*
- * The tables that people ask for, said once: schema, name, columns with their types, where they
- * come from and what they mean. The views of a session, the tables of a packed file and the pages
- * of docs/tables are made from here.
+ * The tables of every recording. They are defined by src/tables/sql/SCHEMA.TABLE.sql, one file for
+ * each view; the build makes catalog_views of them (tools/embed-sql). The views of a session, the
+ * tables of a packed file, /api/schema and docs/tables all come from this array.
  */
 #ifndef KYMO_TABLES_CATALOG_CATALOG_H
 #define KYMO_TABLES_CATALOG_CATALOG_H
@@ -15,16 +15,13 @@
 struct catalog_column {
 	const char *name;
 	const char *type; /* SQL */
-	const char *expression; /* over `from`; NULL: the column of that name */
-	const char *about;
+	const char *about; /* meaning, unit, and when it is NULL */
 };
 
 struct catalog_view {
 	const char *schema;
 	const char *name;
-	const char *
-		/* what follows FROM; NULL: the stream of the view's own name, if there is one */
-		from;
+	const char *sql; /* the view's query */
 	const struct catalog_column *columns;
 	size_t column_count;
 	const char *about; /* one sentence */
@@ -33,8 +30,8 @@ struct catalog_view {
 extern const struct catalog_view catalog_views[];
 extern const size_t catalog_view_count;
 
-/* Statements that make all schemas and views in the current database, in one transaction. */
-void catalog_sql(struct buf *out, const struct table_shape_set *shapes);
+/* Statements that create all schemas and views in the current database, in one transaction. */
+void catalog_sql(struct buf *out);
 /* Statements that make the view of a table that is not ours, in database rec; false where it
    needs none, or (with a sentence in *problems) where its name is taken. */
 bool catalog_user_sql(struct buf *out, const struct table_shape *shape, struct buf *problems);

@@ -1,5 +1,6 @@
 #include "tables/catalog/catalog.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A bar would end the cell. */
@@ -22,32 +23,27 @@ static void catalog_docs_add_columns(struct buf *out, const struct catalog_view 
 	}
 }
 
+/* Where the view reads the stream of its own name. */
 static void add_source(struct buf *out, const struct catalog_view *view)
 {
-	const char *scan = view->from ? strstr(view->from, "kymo_scan('") : NULL;
+	char scan[128];
 
-	if (!view->from)
-		buf_print(out,
-			  "\nNothing writes this table yet: it is there, and empty, in every "
-			  "recording that has no stream named "
-			  "`%s.%s`.\n",
-			  view->schema, view->name);
-	else if (scan == view->from)
-		buf_print(out,
-			  "\nRows come from the streams named `%s.%s`; `FROM kymo_scan('%s.%s')` "
-			  "shows all of their columns and takes a "
-			  "range of time (`from_ns := …, to_ns := …`) or of steps (`step_from := "
-			  "…, step_to := …`) as far as the table "
-			  "has them.\n",
-			  view->schema, view->name, view->schema, view->name);
+	snprintf(scan, sizeof(scan), "kymo_scan('%s.%s')", view->schema, view->name);
+	if (strstr(view->sql, scan))
+		buf_print(
+			out,
+			"\nRows come from the streams named `%s.%s`; `FROM %s` shows all of their "
+			"columns and takes a range of time (`from_ns := …, to_ns := …`) or of "
+			"steps (`step_from := …, step_to := …`) where the table has them.\n",
+			view->schema, view->name, scan);
 }
 
 void catalog_page(struct buf *out, const struct catalog_view *view)
 {
 	buf_print(out,
-		  "<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; edit "
-		  "that. -->\n# %s.%s\n\n%s\n\n",
-		  view->schema, view->name, view->about);
+		  "<!-- Written by tools/gen-table-docs from src/tables/sql/%s.%s.sql; edit that. "
+		  "-->\n# %s.%s\n\n%s\n\n",
+		  view->schema, view->name, view->schema, view->name, view->about);
 	buf_print(out, "    kymo query latest \"FROM %s.%s\"\n\n", view->schema, view->name);
 	catalog_docs_add_columns(out, view);
 	add_source(out, view);
@@ -57,8 +53,8 @@ void catalog_index_page(struct buf *out)
 {
 	const char *schema = "";
 
-	buf_text(out, "<!-- Written by tools/gen-table-docs from src/tables/catalog/catalog.c; "
-		      "edit that. -->\n# Tables\n\n"
+	buf_text(out, "<!-- Written by tools/gen-table-docs from src/tables/sql; edit that. -->\n# "
+		      "Tables\n\n"
 		      "Every recording has these, empty where nothing was recorded; `SHOW TABLES` "
 		      "lists them with the\n"
 		      "program's own. Columns that end in `_ns` are ns since the recording began; "

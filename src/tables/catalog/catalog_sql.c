@@ -54,73 +54,25 @@ static bool in_own_view(const char *table)
 		snprintf(full, sizeof(full), "%s.%s", catalog_views[i].schema,
 			 catalog_views[i].name);
 		if (!strcmp(full, table))
-			return !catalog_views[i].from || schema_find(table);
+			return schema_find(table) != NULL;
 	}
 	return false;
 }
 
 /* ---- our views --------------------------------------------------------------------------- */
 
-static void catalog_sql_add_columns(struct buf *out, const struct catalog_view *view)
+void catalog_sql(struct buf *out)
 {
-	const struct catalog_column *column;
-
-	for (size_t i = 0; i < view->column_count; i++) {
-		column = &view->columns[i];
-		buf_text(out, i ? ", " : "");
-		if (column->expression)
-			buf_print(out, "%s AS ", column->expression);
-		buf_print(out, "\"%s\"", column->name);
-	}
-}
-
-/* Nobody writes it yet, or a newer kymo does: then what it has of our columns. */
-static void add_planned(struct buf *out, const struct catalog_view *view,
-			const struct table_shape *shape)
-{
-	const struct catalog_column *column;
-
-	for (size_t i = 0; i < view->column_count; i++) {
-		column = &view->columns[i];
-		buf_text(out, i ? ", " : "");
-		if (shape && table_shape_column_find(shape, column->name) >= 0)
-			buf_print(out, "TRY_CAST(\"%s\" AS %s)", column->name, column->type);
-		else
-			buf_print(out, "CAST(NULL AS %s)", column->type);
-		buf_print(out, " AS \"%s\"", column->name);
-	}
-	if (shape)
-		buf_print(out, " FROM kymo_scan('%s')", shape->table);
-	else
-		buf_text(out, " WHERE false");
-}
-
-static void add_view(struct buf *out, const struct catalog_view *view,
-		     const struct table_shape_set *shapes)
-{
-	char table[128];
-
-	snprintf(table, sizeof(table), "%s.%s", view->schema, view->name);
-	buf_print(out, "CREATE VIEW %s AS SELECT ", table);
-	if (view->from) {
-		catalog_sql_add_columns(out, view);
-		buf_print(out, " FROM %s", view->from);
-	} else {
-		add_planned(out, view, table_shape_find(shapes, table));
-	}
-	buf_text(out, ";\n");
-}
-
-void catalog_sql(struct buf *out, const struct table_shape_set *shapes)
-{
+	const struct catalog_view *view;
 	const char *schema = "";
 
 	buf_text(out, "BEGIN;\n");
 	for (size_t i = 0; i < catalog_view_count; i++) {
-		if (strcmp(schema, catalog_views[i].schema))
-			buf_print(out, "CREATE SCHEMA %s;\n", catalog_views[i].schema);
-		schema = catalog_views[i].schema;
-		add_view(out, &catalog_views[i], shapes);
+		view = &catalog_views[i];
+		if (strcmp(schema, view->schema))
+			buf_print(out, "CREATE SCHEMA %s;\n", view->schema);
+		schema = view->schema;
+		buf_print(out, "CREATE VIEW %s.%s AS %s;\n", schema, view->name, view->sql);
 	}
 	buf_text(out, "COMMIT;\n");
 }
