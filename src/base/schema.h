@@ -276,6 +276,12 @@ struct schema_alloc_row {
 	/* size, 40 bits; above them 24 of the stack's node. BEGAN: the mean of samples, 0: exact */
 	uint64_t what;
 };
+#define SCHEMA_ALLOC_KIND_MASK 7u
+#define SCHEMA_ALLOC_FREE_BIT 1u /* of the kind: a free */
+#define SCHEMA_ALLOC_PTR_MASK 0xfffffffffff8ull
+#define SCHEMA_ALLOC_THREAD_SHIFT 48
+#define SCHEMA_ALLOC_SIZE_MASK 0xffffffffffull
+#define SCHEMA_ALLOC_NODE_SHIFT 40
 enum schema_alloc_kind {
 	SCHEMA_ALLOC_EXACT,
 	SCHEMA_FREE_EXACT,

@@ -4,8 +4,12 @@
 
 #include <kymo/device.h>
 
-#include "base/format.h"
 #include "base/schema.h"
+#include "record/memory/memory.h"
+
+#define DEVICE_BOTH_ENDS (SCHEMA_DEVICE_START | SCHEMA_DEVICE_END)
+#define DEVICE_DEPTH_ONE KYMO_DEVICE_DEPTH(1)
+#define DEVICE_DEPTH_MASK KYMO_DEVICE_DEPTH(255)
 
 #define SQL_WORD(upper, word) "'" word "', "
 /* The elements of a list: the word of kind k is its element k + 1. */

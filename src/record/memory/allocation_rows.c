@@ -140,8 +140,8 @@ static void allocation_rows_write_row(uint64_t ticks, uint32_t kind, const void 
 {
 	struct kymo__lane *lane = kymo__lane ? kymo__lane : kymo__lane_get();
 	uint64_t thread = lane ? lane->thread : 0, what = entry & ~MEMORY_SAMPLED;
-	uint64_t place = ((uintptr_t)ptr & 0xfffffffffff8ull) | kind |
-			 (thread < 0xffff ? thread : 0xffff) << 48;
+	uint64_t place = ((uintptr_t)ptr & SCHEMA_ALLOC_PTR_MASK) | kind |
+			 (thread < 0xffff ? thread : 0xffff) << SCHEMA_ALLOC_THREAD_SHIFT;
 
 	if (!kymo_enabled() || !kymo__append_three(SCHEMA_ALLOC, ticks, place, what))
 		write_slowly(ticks, place, what);

@@ -25,6 +25,8 @@
 #include <kymo/atomic.h>
 #include <kymo/hot.h>
 
+#include "base/schema.h"
+
 /* ---- for kymo's extensions ------------------------------------------------------------------- */
 
 enum kymo_memory_mode { KYMO_MEMORY_OFF, KYMO_MEMORY_SAMPLED, KYMO_MEMORY_EXACT };
@@ -208,8 +210,8 @@ static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
 #endif
 
 /* live.c: an entry for each address; 0: none. Only who holds the memory writes its entry. */
-#define MEMORY_SIZE_BITS 40
-#define MEMORY_SIZE_MASK ((1ull << MEMORY_SIZE_BITS) - 1)
+#define MEMORY_SIZE_BITS SCHEMA_ALLOC_NODE_SHIFT
+#define MEMORY_SIZE_MASK SCHEMA_ALLOC_SIZE_MASK
 #define MEMORY_SAMPLED (1ull << 63) /* the entry stands for more than itself */
 bool memory_live_put(const void *ptr, uint64_t entry);
 uint64_t memory_live_take(const void *ptr);

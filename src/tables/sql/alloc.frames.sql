@@ -1,11 +1,11 @@
--- What the stacks of allocations are made of.
+-- Frames that the stacks of allocations consist of.
 --
--- node    BIGINT   the frame's number in its process
--- parent  BIGINT   its caller's; 0: there is none
--- func    VARCHAR  the function
--- file    VARCHAR  where it is
--- lineno  INTEGER  the line that allocates; NULL outside of Python
--- pid     INTEGER  the process
+-- node    BIGINT   frame number in the process
+-- parent  BIGINT   frame number of the caller; 0 for an outermost frame
+-- func    VARCHAR  function
+-- file    VARCHAR  file of the function
+-- lineno  INTEGER  line that allocates; NULL outside Python
+-- pid     INTEGER  process ID
 SELECT
     node::BIGINT AS node,
     parent::BIGINT AS parent,

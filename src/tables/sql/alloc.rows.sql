@@ -1,9 +1,9 @@
--- Allocations and frees as they were written.
+-- Allocations and frees in their packed form.
 --
--- ts_ns  BIGINT   when, in ns since the recording began
--- place  UBIGINT  the address, with the kind in its lowest three bits; above 48 the thread
--- what   UBIGINT  the size in 40 bits, the frame's node above
--- pid    INTEGER  the process
+-- ts_ns  BIGINT   time, in ns since the recording began
+-- place  UBIGINT  address, with the kind in its lowest 3 bits and the thread above bit 48
+-- what   UBIGINT  size in the lowest 40 bits, with the frame number above
+-- pid    INTEGER  process ID
 SELECT
     ts_ns,
     place,

@@ -1,12 +1,12 @@
--- Clocks of devices, read beside the host's.
+-- Device clocks, read together with the host clock.
 --
--- ts_ns      BIGINT   when, in ns since the recording began
--- device     VARCHAR  the device
--- device_ns  BIGINT   the device's clock then
--- error_ns   BIGINT   by how much the two readings may be apart
--- drift_ppm  DOUBLE   how much faster the device's clock runs, in millionths
--- miss_ns    BIGINT   how far off the readings before had foretold this one
--- pid        INTEGER  the process
+-- ts_ns      BIGINT   time, in ns since the recording began
+-- device     VARCHAR  device
+-- device_ns  BIGINT   reading of the device clock
+-- error_ns   BIGINT   largest time between the two readings
+-- drift_ppm  DOUBLE   rate of the device clock above that of the host clock, in ppm
+-- miss_ns    BIGINT   error of the prediction from earlier readings
+-- pid        INTEGER  process ID
 SELECT
     ts_ns,
     device,

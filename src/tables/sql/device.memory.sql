@@ -1,12 +1,12 @@
--- Memory of devices over time.
+-- Device memory over time.
 --
--- ts_ns       BIGINT   when, in ns since the recording began
--- device      VARCHAR  the device
+-- ts_ns       BIGINT   time, in ns since the recording began
+-- device      VARCHAR  device
 -- kind        VARCHAR  allocation or free
--- bytes       BIGINT   its size
--- live_bytes  BIGINT   allocated after it
+-- bytes       BIGINT   size
+-- live_bytes  BIGINT   bytes allocated on the device after it
 -- pool        VARCHAR  buffer, image, svm, …
--- pid         INTEGER  the process
+-- pid         INTEGER  process ID
 SELECT
     ts_ns,
     device,

@@ -1,54 +1,56 @@
--- Operations of devices, in times of the host.
+-- Operations of devices, in host time.
 --
--- device         VARCHAR  the device
--- queue          VARCHAR  the queue or stream
--- model          VARCHAR  the model or program that it belongs to
+-- device         VARCHAR  device
+-- queue          VARCHAR  queue or stream
+-- model          VARCHAR  model or program of the operation
 -- kind           VARCHAR  kernel, read, write, copy, fill, map, unmap, migrate, marker, barrier,
---         native or other; execution: a model's run as a whole; module: a part of one
--- name           VARCHAR  the operation's name
--- queued_ns      BIGINT   when the host queued it
--- submit_ns      BIGINT   when it was given to the device
--- start_ns       BIGINT   when the device began
--- end_ns         BIGINT   when the device was done
--- bytes          BIGINT   what it moved
--- zone           VARCHAR  the zone of the host that queued it; NULL: none was open
--- zone_start_ns  BIGINT   when that zone began: with tid, its row in trace.zones
--- core           INTEGER  the core, or the queue's number in order of creation
--- error_ns       BIGINT   how far the four times may be off the host's clock
--- status         INTEGER  0, or the runtime's error
--- depends        BOOLEAN  it had to wait for other operations
--- blocking       BOOLEAN  the call that queued it waited for its end
--- execution      BIGINT   number of the model's execution that it is a part of
--- correlation    UBIGINT  the runtime's own number
--- depth          INTEGER  of a module: how many others it is inside of
--- step           BIGINT   the step that ran then; 0 before the first
--- pid            INTEGER  the process
--- tid            INTEGER  the thread's number in the kernel
--- thread         VARCHAR  the thread's name
+--                         native or other; execution: a whole run of a model; module: a part of one
+-- name           VARCHAR  operation name
+-- queued_ns      BIGINT   time at which the host queued it; NULL if not known
+-- submit_ns      BIGINT   time at which it was submitted to the device; NULL if not known
+-- start_ns       BIGINT   start on the device; NULL if not known
+-- end_ns         BIGINT   end on the device; NULL if not known
+-- bytes          BIGINT   bytes moved
+-- zone           VARCHAR  host zone that queued it; NULL if none was open
+-- zone_start_ns  BIGINT   start of that zone; with tid it identifies the row of trace.zones
+-- core           INTEGER  core, or number of the queue in order of creation
+-- error_ns       BIGINT   uncertainty of the four times against the host clock
+-- status         INTEGER  0, or the error code of the runtime
+-- depends        BOOLEAN  true if it had to wait for other operations
+-- blocking       BOOLEAN  true if the call that queued it waited for its end
+-- execution      BIGINT   number of the model execution that contains it; NULL if none
+-- correlation    UBIGINT  correlation number of the runtime; NULL if none
+-- depth          INTEGER  nesting depth of a module; 0 is outermost; NULL for other kinds
+-- step           BIGINT   current step; 0 before the first
+-- pid            INTEGER  process ID
+-- tid            INTEGER  kernel thread ID
+-- thread         VARCHAR  thread name
 SELECT
     device,
     queue,
     model,
-    ['kernel', 'read', 'write', 'copy', 'fill', 'map', 'unmap', 'migrate', 'marker', 'barrier',
-        'native', 'other', 'execution', 'wait', 'module', '?'][kind + 1] AS kind,
+    [{DEVICE_KIND_WORDS}][kind + 1] AS kind,
     name,
-    CASE WHEN (flags & 256) > 0 THEN queued_ns END AS queued_ns,
-    CASE WHEN (flags & 512) > 0 THEN submit_ns END AS submit_ns,
-    CASE WHEN (flags & 1024) > 0 THEN start_ns END AS start_ns,
-    CASE WHEN (flags & 2048) > 0 THEN end_ns END AS end_ns,
+    CASE WHEN (flags & {SCHEMA_DEVICE_QUEUED}) > 0 THEN queued_ns END AS queued_ns,
+    CASE WHEN (flags & {SCHEMA_DEVICE_SUBMIT}) > 0 THEN submit_ns END AS submit_ns,
+    CASE WHEN (flags & {SCHEMA_DEVICE_START}) > 0 THEN start_ns END AS start_ns,
+    CASE WHEN (flags & {SCHEMA_DEVICE_END}) > 0 THEN end_ns END AS end_ns,
     TRY_CAST(bytes AS BIGINT) AS bytes,
     zone,
     CASE WHEN zone IS NOT NULL THEN zone_start_ns END AS zone_start_ns,
     core,
     error_ns,
     status,
-    (flags & 1) > 0 AS depends,
-    (flags & 4) > 0 AS blocking,
+    (flags & {KYMO_DEVICE_DEPENDS}) > 0 AS depends,
+    (flags & {KYMO_DEVICE_BLOCKING}) > 0 AS blocking,
     TRY_CAST(nullif(execution, 0) AS BIGINT) AS execution,
     nullif(correlation, 0) AS correlation,
-    CASE WHEN kind = 14 THEN (flags // 65536 % 256)::INTEGER END AS depth,
+    CASE WHEN kind = {KYMO_DEVICE_MODULE}
+        THEN ((flags & {DEVICE_DEPTH_MASK}) // {DEVICE_DEPTH_ONE})::INTEGER
+    END AS depth,
     step,
     pid,
     tid,
     thread
-FROM kymo_scan('device.ops') WHERE kind <> 13
+FROM kymo_scan('device.ops')
+WHERE kind <> {KYMO_DEVICE_WAIT}

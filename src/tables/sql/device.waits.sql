@@ -1,14 +1,14 @@
--- The host, waiting for a device.
+-- Waits of the host for a device.
 --
--- start_ns     BIGINT   when the host began to wait
--- duration_ns  BIGINT   how long it waited
--- device       VARCHAR  the device
--- queue        VARCHAR  the queue or stream
--- zone         VARCHAR  the zone of the host that waited; NULL: none was open
--- step         BIGINT   the step that ran then; 0 before the first
--- pid          INTEGER  the process
--- tid          INTEGER  the thread's number in the kernel
--- thread       VARCHAR  the thread's name
+-- start_ns     BIGINT   start of the wait, in ns since the recording began
+-- duration_ns  BIGINT   duration
+-- device       VARCHAR  device
+-- queue        VARCHAR  queue or stream
+-- zone         VARCHAR  host zone that waited; NULL if none was open
+-- step         BIGINT   current step; 0 before the first
+-- pid          INTEGER  process ID
+-- tid          INTEGER  kernel thread ID
+-- thread       VARCHAR  thread name
 SELECT
     start_ns,
     end_ns - start_ns AS duration_ns,
@@ -19,4 +19,5 @@ SELECT
     pid,
     tid,
     thread
-FROM kymo_scan('device.ops') WHERE kind = 13
+FROM kymo_scan('device.ops')
+WHERE kind = {KYMO_DEVICE_WAIT}

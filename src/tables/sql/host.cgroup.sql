@@ -1,20 +1,27 @@
--- What the control groups of the program may use, what they use and how they wait.
+-- Limits, usage and pressure of the program's control groups, over time.
 --
--- ts_ns               BIGINT   when, in ns since the recording began
--- pid                 INTEGER  a process that is in the group
--- path                VARCHAR  the group
--- memory_bytes        BIGINT   memory that the group uses, its file cache included
--- memory_limit_bytes  BIGINT   the smallest limit of the group and those above it; NULL: none
--- cpu_limit           DOUBLE   cores that it may use, likewise; NULL: no limit
--- throttled_ns        BIGINT   time that it was held back for its CPU limit, since it began
--- throttled_count     BIGINT   how often
--- cpu_some_pct        DOUBLE   share of time in which some of it waited for a core; of the host
---         where groups do not tell
--- cpu_full_pct        DOUBLE   share of time in which all of it waited for a core
--- memory_some_pct     DOUBLE   share of time in which some of it waited for memory
--- memory_full_pct     DOUBLE   share of time in which all of it waited for memory
--- io_some_pct         DOUBLE   share of time in which some of it waited for I/O
--- io_full_pct         DOUBLE   share of time in which all of it waited for I/O
+-- ts_ns               BIGINT   time, in ns since the recording began
+-- pid                 INTEGER  a process in the group
+-- path                VARCHAR  path of the group
+-- memory_bytes        BIGINT   memory used by the group, including file cache
+-- memory_limit_bytes  BIGINT   smallest memory limit of the group and its parents; NULL if there is
+--                              none
+-- cpu_limit           DOUBLE   smallest CPU limit of the group and its parents, in cores; NULL if
+--                              there is none
+-- throttled_ns        BIGINT   time throttled by the CPU limit, since the group began
+-- throttled_count     BIGINT   number of times throttled, since the group began
+-- cpu_some_pct        DOUBLE   share of time in which some tasks waited for a core; of the whole
+--                              host if groups do not report it; NULL if not known
+-- cpu_full_pct        DOUBLE   share of time in which all tasks waited for a core; NULL if not
+--                              known
+-- memory_some_pct     DOUBLE   share of time in which some tasks waited for memory; NULL if not
+--                              known
+-- memory_full_pct     DOUBLE   share of time in which all tasks waited for memory; NULL if not
+--                              known
+-- io_some_pct         DOUBLE   share of time in which some tasks waited for I/O; NULL if not known
+-- io_full_pct         DOUBLE   share of time in which all tasks waited for I/O; NULL if not known
+--
+-- Shares below 0 are not known.
 SELECT
     ts_ns,
     target_pid AS pid,

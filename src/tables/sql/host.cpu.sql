@@ -1,10 +1,10 @@
--- How busy the machine was, over time.
+-- CPU utilisation of the machine, over time.
 --
--- ts_ns         BIGINT   when, in ns since the recording began
--- cpu           INTEGER  the core; NULL: all together
--- busy_pct      DOUBLE   share of time that it worked
--- iowait_pct    DOUBLE   share of time that it waited for I/O
--- pressure_pct  DOUBLE   share of time that something waited for a core
+-- ts_ns         BIGINT   time, in ns since the recording began
+-- cpu           INTEGER  core; NULL for all cores together
+-- busy_pct      DOUBLE   share of time in which it was busy
+-- iowait_pct    DOUBLE   share of time in which it waited for I/O
+-- pressure_pct  DOUBLE   share of time in which a task waited for a core
 SELECT
     ts_ns,
     CASE WHEN cpu >= 0 THEN cpu END AS cpu,

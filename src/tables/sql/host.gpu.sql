@@ -1,11 +1,13 @@
 -- Utilisation, memory and power of GPUs, over time.
 --
--- ts_ns        BIGINT   when, in ns since the recording began
--- device       INTEGER  the GPU's number
--- util_pct     DOUBLE   share of time with a kernel running; NULL where the card does not tell
+-- ts_ns        BIGINT   time, in ns since the recording began
+-- device       INTEGER  number of the GPU
+-- util_pct     DOUBLE   share of time with a kernel running; NULL if the GPU does not report it
 -- used_bytes   BIGINT   memory in use
--- total_bytes  BIGINT   memory in all
--- power_w      DOUBLE   power in watts; NULL where the card does not tell
+-- total_bytes  BIGINT   memory of the GPU
+-- power_w      DOUBLE   power in watts; NULL if the GPU does not report it
+--
+-- Values below 0 are not known.
 SELECT
     ts_ns,
     device::INTEGER AS device,

@@ -1,9 +1,9 @@
 -- Bytes read and written by each process, over time.
 --
--- ts_ns        BIGINT   when, in ns since the recording began
--- pid          INTEGER  the process
--- read_bytes   BIGINT   read from storage, since the process began
--- write_bytes  BIGINT   written to storage, since the process began
+-- ts_ns        BIGINT   time, in ns since the recording began
+-- pid          INTEGER  process ID
+-- read_bytes   BIGINT   bytes read from storage, since the process began
+-- write_bytes  BIGINT   bytes written to storage, since the process began
 SELECT
     ts_ns,
     target_pid AS pid,

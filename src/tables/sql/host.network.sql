@@ -1,10 +1,10 @@
 -- Bytes received and sent by each interface, over time.
 --
--- ts_ns      BIGINT   when, in ns since the recording began
--- interface  VARCHAR  the interface
--- rx_bytes   BIGINT   received, since the machine began
--- tx_bytes   BIGINT   sent, since the machine began
--- pid        INTEGER  a process that is in the network namespace of the interface
+-- ts_ns      BIGINT   time, in ns since the recording began
+-- interface  VARCHAR  network interface
+-- rx_bytes   BIGINT   bytes received, since the machine started
+-- tx_bytes   BIGINT   bytes sent, since the machine started
+-- pid        INTEGER  a process in the network namespace of the interface
 SELECT
     ts_ns,
     interface,

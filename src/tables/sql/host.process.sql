@@ -1,15 +1,15 @@
--- CPU, memory, faults and switches of each process, over time.
+-- CPU, memory, faults and context switches of each process, over time.
 --
--- ts_ns                 BIGINT   when, in ns since the recording began
--- pid                   INTEGER  the process
--- cpu_pct               DOUBLE   CPU time by wall time since the row before; 100 is one core
--- rss_bytes             BIGINT   memory that is resident
--- vms_bytes             BIGINT   memory that is mapped
--- threads               BIGINT   its threads
+-- ts_ns                 BIGINT   time, in ns since the recording began
+-- pid                   INTEGER  process ID
+-- cpu_pct               DOUBLE   CPU time per wall time since the previous row; 100 is one core
+-- rss_bytes             BIGINT   resident memory
+-- vms_bytes             BIGINT   mapped memory
+-- threads               BIGINT   number of threads
 -- minor_faults          BIGINT   page faults without I/O, since the process began
 -- major_faults          BIGINT   page faults with I/O, since the process began
--- voluntary_switches    BIGINT   context switches to wait, since the process began
--- involuntary_switches  BIGINT   context switches forced on it, since the process began
+-- voluntary_switches    BIGINT   context switches because the process waited, since it began
+-- involuntary_switches  BIGINT   context switches forced by the kernel, since the process began
 SELECT
     ts_ns,
     target_pid AS pid,

@@ -1,15 +1,15 @@
--- CPU of each thread that ran, over time; one that rests has a row of 0 % and then none.
+-- CPU of each running thread, over time; a thread that becomes idle has one row of 0 %, then none.
 --
--- ts_ns                 BIGINT   when, in ns since the recording began
--- pid                   INTEGER  the process
--- tid                   INTEGER  the thread's number in the kernel
--- thread                VARCHAR  the thread's name in the kernel
--- cpu_pct               DOUBLE   CPU time by wall time since the look before; 100 is one core
--- state                 VARCHAR  running, sleeping, blocked (waits for I/O), stopped, traced,
---         zombie
--- cpu_ns                BIGINT   CPU time since the thread began
--- voluntary_switches    BIGINT   context switches to wait, since the thread began
--- involuntary_switches  BIGINT   context switches forced on it, since the thread began
+-- ts_ns                 BIGINT   time, in ns since the recording began
+-- pid                   INTEGER  process ID
+-- tid                   INTEGER  kernel thread ID
+-- thread                VARCHAR  thread name in the kernel
+-- cpu_pct               DOUBLE   CPU time per wall time since the previous reading; 100 is one core
+-- state                 VARCHAR  running, sleeping, blocked (waiting for I/O), stopped, traced or
+--                                zombie
+-- cpu_ns                BIGINT   CPU time, since the thread began
+-- voluntary_switches    BIGINT   context switches because the thread waited, since it began
+-- involuntary_switches  BIGINT   context switches forced by the kernel, since the thread began
 SELECT
     ts_ns,
     target_pid AS pid,

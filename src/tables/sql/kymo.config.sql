@@ -1,10 +1,10 @@
 -- Changes of the configuration.
 --
--- ts_ns  BIGINT   when, in ns since the recording began
--- key    VARCHAR  the setting
--- old    VARCHAR  its value before
--- new    VARCHAR  its value after
--- by     VARCHAR  who changed it
+-- ts_ns  BIGINT   time, in ns since the recording began
+-- key    VARCHAR  setting
+-- old    VARCHAR  value before the change
+-- new    VARCHAR  value after the change
+-- by     VARCHAR  author of the change
 SELECT
     ts_ns,
     key,

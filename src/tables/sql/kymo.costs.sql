@@ -1,10 +1,10 @@
--- What collectors and adapters have cost, over time, as they measured themselves.
+-- CPU time of collectors and adapters over time, as measured by themselves.
 --
--- ts_ns    BIGINT   when, in ns since the recording began
--- source   VARCHAR  who measured itself
--- events   BIGINT   what it did, since it began
--- cost_ns  BIGINT   CPU time that it took, since it began
--- pid      INTEGER  the process
+-- ts_ns    BIGINT   time, in ns since the recording began
+-- source   VARCHAR  collector or adapter
+-- events   BIGINT   number of events processed, since it began
+-- cost_ns  BIGINT   CPU time used, since it began
+-- pid      INTEGER  process ID
 SELECT
     ts_ns,
     source,

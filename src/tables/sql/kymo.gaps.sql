@@ -1,12 +1,12 @@
--- Spans in which calls went untraced, and why.
+-- Intervals in which calls were not traced, with the cause.
 --
--- start_ns     BIGINT   when it began, in ns since the recording began
--- duration_ns  BIGINT   how long it lasted
--- cause        VARCHAR  why nothing was seen: deep recursion, another tool's hook, …
--- events       BIGINT   how often that came about in this span
--- pid          INTEGER  the process
--- tid          INTEGER  the thread's number in the kernel
--- thread       VARCHAR  the thread's name
+-- start_ns     BIGINT   start, in ns since the recording began
+-- duration_ns  BIGINT   duration
+-- cause        VARCHAR  deep recursion, a hook of another tool, …
+-- events       BIGINT   number of times this happened in the interval
+-- pid          INTEGER  process ID
+-- tid          INTEGER  kernel thread ID
+-- thread       VARCHAR  thread name
 SELECT
     start_ns,
     duration_ns,

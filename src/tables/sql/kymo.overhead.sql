@@ -1,15 +1,16 @@
--- What recording cost, as measured.
+-- Measured cost of recording, by source.
 --
 -- source             VARCHAR  c, python, line: zones of the program; torch, device: rows of
---         python.torch_trace and device.ops; collector: kymo, which watches on a core of its own;
---         sampler: its part that takes stacks; others by what they measure themselves
--- events             BIGINT   zones or rows that were recorded; rounds of a collector, samples of
---         a sampler
--- cost_ns_per_event  DOUBLE   what one costs, as measured when its source began, or over all; NULL
---         where it was not
--- total_ns           BIGINT   of all of them
--- pct                DOUBLE   that as a share of the wall time of the processes that recorded
---         them; of a collector or sampler, of one core
+--                             python.torch_trace and device.ops; collector: the collector, on a
+--                             core of its own; sampler: its part that takes stacks; others measure
+--                             themselves
+-- events             BIGINT   number of zones or rows recorded; rounds of a collector; samples of a
+--                             sampler
+-- cost_ns_per_event  DOUBLE   cost of one event, measured when its source started or over the whole
+--                             run; NULL if not measured
+-- total_ns           BIGINT   cost of all events
+-- pct                DOUBLE   total_ns as a share of the wall time of the recording processes; for
+--                             collector and sampler, of one core
 SELECT
     source,
     events,

@@ -1,6 +1,6 @@
--- What of this recording could not be read, and why.
+-- Parts of the recording that could not be read, with the reason.
 --
--- text  VARCHAR  what could not be read, and why
+-- text  VARCHAR  one problem
 SELECT
     text
 FROM kymo_meta('problems')

@@ -1,23 +1,23 @@
--- The processes of the run.
+-- Processes of the run.
 --
--- pid             INTEGER  the process
--- ppid            INTEGER  its parent
--- program         VARCHAR  the program's short name
--- command         VARCHAR  its command line
--- rank            INTEGER  rank of the process; NULL outside of a distributed run
--- ranks           INTEGER  how many ranks there are
--- role            VARCHAR  target; collector: kymo, which watches; command: kymo, which changed a
---         setting
--- state           VARCHAR  live, ended, killed, or lost: gone, and nobody saw how
--- exit_code       INTEGER  its exit status; NULL where it has none or it is not known
--- signal          VARCHAR  the signal that killed it, as SIGKILL
--- started_ns      BIGINT   when it began to record
--- ended_ns        BIGINT   the last moment known of
+-- pid             INTEGER  process ID
+-- ppid            INTEGER  process ID of the parent
+-- program         VARCHAR  short name of the program
+-- command         VARCHAR  command line
+-- rank            INTEGER  rank of the process; NULL outside a distributed run
+-- ranks           INTEGER  number of ranks; NULL outside a distributed run
+-- role            VARCHAR  target (the recorded program), collector (the kymo that watches it) or
+--                          command (a kymo that changed a setting)
+-- state           VARCHAR  live, ended, killed or lost (gone, with no exit status seen)
+-- exit_code       INTEGER  exit status; NULL if there is none or it is not known
+-- signal          VARCHAR  signal that killed the process, for example SIGKILL; NULL if none
+-- started_ns      BIGINT   time at which it began to record
+-- ended_ns        BIGINT   last recorded moment
 -- clock           VARCHAR  tsc, cntvct or monotonic
--- clock_error_ns  BIGINT   the stated error of its times
--- names_full      BIGINT   names that no room was left for
--- threads_full    BIGINT   threads that no room was left for
--- totals_full     BIGINT   zones that are in no total, since no room was left for their name
+-- clock_error_ns  BIGINT   stated error of its times
+-- names_full      BIGINT   names rejected because the name table was full
+-- threads_full    BIGINT   threads rejected because the thread table was full
+-- totals_full     BIGINT   zones missing from the totals because there was no room for their name
 SELECT
     pid,
     ppid,

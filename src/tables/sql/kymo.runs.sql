@@ -1,24 +1,24 @@
 -- The recorded run: one row.
 --
--- started_unix_ns  BIGINT   when the recording began, in ns since 1970; all other *_ns count from
---         it
--- program          VARCHAR  the program's short name
--- command          VARCHAR  its command line
--- host             VARCHAR  the machine
--- cwd              VARCHAR  its working directory
--- pid              INTEGER  its process
--- state            VARCHAR  live, ended, killed, detached: kymo attach ended and the program ran
---         on, or lost: gone, and nobody saw how
--- exit_code        INTEGER  its exit status; NULL where it has none or it is not known
--- signal           VARCHAR  the signal that killed it, as SIGKILL
--- duration_ns      BIGINT   from the beginning to the last moment known of
+-- started_unix_ns  BIGINT   start of the recording, in ns since 1970; all other *_ns columns count
+--                           from it
+-- program          VARCHAR  short name of the program
+-- command          VARCHAR  command line
+-- host             VARCHAR  host name
+-- cwd              VARCHAR  working directory
+-- pid              INTEGER  process ID
+-- state            VARCHAR  live, ended, killed, detached (kymo attach ended while the program went
+--                           on) or lost (gone, with no exit status seen)
+-- exit_code        INTEGER  exit status; NULL if there is none or it is not known
+-- signal           VARCHAR  signal that killed the program, for example SIGKILL; NULL if none
+-- duration_ns      BIGINT   time from the start to the last recorded moment
 -- kept             VARCHAR  all, or flight: the last rows of each stream
--- version          VARCHAR  of kymo, when it was recorded
+-- version          VARCHAR  version of kymo that recorded
 -- clock            VARCHAR  tsc, cntvct or monotonic
--- clock_error_ns   BIGINT   the stated error of times
--- supervised       BOOLEAN  whether kymo run or kymo attach made it
--- not_recorded     BIGINT   children that were seen and did not record
--- path             VARCHAR  where it was read from
+-- clock_error_ns   BIGINT   stated error of times
+-- supervised       BOOLEAN  true if kymo run or kymo attach recorded it
+-- not_recorded     BIGINT   number of child processes that were seen and did not record
+-- path             VARCHAR  path that the recording was read from
 SELECT
     started_unix_ns,
     program,

@@ -1,16 +1,17 @@
--- What was recorded and what was lost: emitted = kept + overwritten + dropped, for each stream.
+-- Recorded and lost rows of each stream: emitted = kept + overwritten + dropped.
 --
--- table_name         VARCHAR  the table that the stream's rows belong to
--- pid                INTEGER  the process
--- emitted            BIGINT   rows that the program had to say: kept + overwritten + dropped
+-- table_name         VARCHAR  table of the stream's rows
+-- pid                INTEGER  process ID
+-- emitted            BIGINT   rows the program tried to write: kept + overwritten + dropped
 -- kept               BIGINT   rows that can be read
--- overwritten        BIGINT   rows that newer ones took the place of
--- dropped            BIGINT   rows that were never written
--- dropped_full       BIGINT   no room: the file system, the budget or a file limit
--- dropped_reentrant  BIGINT   attempted by a signal handler that interrupted recording
--- dropped_closed     BIGINT   after the thread had given its streams back
--- dropped_failed     BIGINT   no stream could be made: directory gone, no memory, too many
--- dropped_wide       BIGINT   a row that does not fit its table
+-- overwritten        BIGINT   rows replaced by newer ones
+-- dropped            BIGINT   rows that were never written; the following columns give the causes
+-- dropped_full       BIGINT   rows for which there was no room: file system, budget or file limit
+-- dropped_reentrant  BIGINT   rows of a signal handler that interrupted recording
+-- dropped_closed     BIGINT   rows written after the thread had released its streams
+-- dropped_failed     BIGINT   rows whose stream could not be created: directory gone, no memory,
+--                             too many
+-- dropped_wide       BIGINT   rows that do not fit their table
 SELECT
     table_name,
     pid,

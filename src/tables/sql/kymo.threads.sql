@@ -1,12 +1,12 @@
--- The threads that recorded.
+-- Threads that recorded.
 --
--- thread_id   INTEGER  number in this recording; kymo_scan has it as thread_id
--- pid         INTEGER  the process
--- tid         INTEGER  the thread's number in the kernel
--- thread      VARCHAR  the thread's name
--- rank        INTEGER  rank of the process; NULL outside of a distributed run
--- started_ns  BIGINT   its first row
--- ended_ns    BIGINT   when it ended; NULL while it runs, or where it died with the process
+-- thread_id   INTEGER  number in this recording; column thread_id of kymo_scan
+-- pid         INTEGER  process ID
+-- tid         INTEGER  kernel thread ID
+-- thread      VARCHAR  thread name
+-- rank        INTEGER  rank of the process; NULL outside a distributed run
+-- started_ns  BIGINT   time of its first row
+-- ended_ns    BIGINT   end of the thread; NULL while it runs, or if it ended with the process
 SELECT
     thread_id,
     pid,

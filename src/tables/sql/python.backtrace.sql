@@ -1,17 +1,16 @@
--- The Python stack of every thread, now or as last taken, and of asyncio's tasks.
+-- Python stack of every thread and suspended asyncio task: current, or the last one taken.
 --
--- pid         INTEGER  the process
--- tid         INTEGER  the thread's number in the kernel
--- thread      VARCHAR  the thread's name
--- func        VARCHAR  the function
--- file        VARCHAR  its file
--- lineno      INTEGER  the line that runs
--- depth       INTEGER  0 is the innermost frame
+-- pid         INTEGER  process ID
+-- tid         INTEGER  kernel thread ID
+-- thread      VARCHAR  thread name
+-- func        VARCHAR  function
+-- file        VARCHAR  file of the function
+-- lineno      INTEGER  current line
+-- depth       INTEGER  position in the stack; 0 is innermost
 -- frame_type  VARCHAR  Python or Native
--- age_ns      BIGINT   how long ago the stack was taken; of a program that has ended, how long
---         before its end
--- task        VARCHAR  asyncio's task that is suspended there, on no thread's stack; NULL: the
---         stack of the thread
+-- age_ns      BIGINT   age of the stack; for a program that has ended, its age at the end
+-- task        VARCHAR  name of the suspended asyncio task, which is on no thread's stack; NULL for
+--                      the stack of a thread
 SELECT
     pid,
     tid,
@@ -23,4 +22,5 @@ SELECT
     frame_type,
     age_ns,
     task
-FROM (SELECT * FROM kymo_meta('backtrace') ORDER BY pid, tid, task NULLS FIRST, depth)
+FROM kymo_meta('backtrace')
+ORDER BY pid, tid, task NULLS FIRST, depth

@@ -1,18 +1,29 @@
--- Python samples by stack, as flame graphs take them.
+-- Number of Python samples by stack, in the format of flame graph tools.
 --
--- stack    VARCHAR  functions from the outermost in, parted by ;
--- samples  BIGINT   how often it was seen, by period
--- running  BIGINT   how often of those the thread ran
--- pid      INTEGER  the process
--- thread   VARCHAR  the thread's name
+-- stack    VARCHAR  functions separated by ; with the outermost first
+-- samples  BIGINT   number of periodic samples
+-- running  BIGINT   number of those in which the thread was running
+-- pid      INTEGER  process ID
+-- thread   VARCHAR  thread name
+WITH counts AS (
+    SELECT
+        pid AS collector,
+        node,
+        target_pid AS pid,
+        thread_name AS thread,
+        count(*) AS samples,
+        count(*) FILTER (state = ascii('R')) AS running
+    FROM kymo_scan('python.samples')
+    WHERE cause = 'period'
+    GROUP BY ALL
+)
 SELECT
-    stack,
-    samples,
-    running,
-    pid,
-    thread
-FROM (SELECT l.folded AS stack, sum(t.samples)::BIGINT AS samples, sum(t.running)::BIGINT AS
-        running, t.pid, t.thread FROM (SELECT pid AS collector, node, target_pid AS pid,
-        thread_name AS thread, count(*) AS samples, count(*) FILTER (state = ascii('R')) AS running
-        FROM kymo_scan('python.samples') WHERE cause = 'period' GROUP BY ALL) t JOIN kymo_leaves()
-        l ON l.collector = t.collector AND l.node = t.node GROUP BY ALL ORDER BY samples DESC)
+    l.folded AS stack,
+    sum(c.samples)::BIGINT AS samples,
+    sum(c.running)::BIGINT AS running,
+    c.pid,
+    c.thread
+FROM counts c
+JOIN kymo_leaves() l ON l.collector = c.collector AND l.node = c.node
+GROUP BY l.folded, c.pid, c.thread
+ORDER BY samples DESC

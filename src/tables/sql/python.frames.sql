@@ -1,11 +1,11 @@
--- What the stacks of samples are made of.
+-- Frames that the stacks of samples consist of.
 --
--- node       BIGINT   number of the frame in its place: the same function has many
--- parent     BIGINT   its caller's; 0: there is none
--- func       VARCHAR  the function
--- file       VARCHAR  its file
--- lineno     INTEGER  the line that ran
--- collector  INTEGER  the kymo that took the samples; numbers are its own
+-- node       BIGINT   frame number; the same function has one for each line and caller
+-- parent     BIGINT   frame number of the caller; 0 for an outermost frame
+-- func       VARCHAR  function
+-- file       VARCHAR  file of the function
+-- lineno     INTEGER  line that was executed
+-- collector  INTEGER  process ID of the collector, which numbers its frames independently
 SELECT
     node,
     parent,

@@ -1,13 +1,14 @@
 -- Python stacks over time.
 --
--- ts_ns   BIGINT     when, in ns since the recording began
--- pid     INTEGER    the process
--- tid     INTEGER    the thread's number in the kernel
--- thread  VARCHAR    the thread's name
--- stack   VARCHAR[]  frames as function (file:line), the innermost first
--- state   VARCHAR    what the kernel said of the thread: R runs, S waits, D, T
--- gil     BOOLEAN    whether it held the GIL
--- cause   VARCHAR    why it was taken: period, slow zone: NAME, slow step: NUMBER, mark
+-- ts_ns   BIGINT     time, in ns since the recording began
+-- pid     INTEGER    process ID
+-- tid     INTEGER    kernel thread ID
+-- thread  VARCHAR    thread name
+-- stack   VARCHAR[]  frames as function (file:line), innermost first
+-- state   VARCHAR    state of the thread in the kernel: R running, S sleeping, D uninterruptible, T
+--                    stopped
+-- gil     BOOLEAN    true if the thread held the GIL
+-- cause   VARCHAR    reason for the sample: period, slow zone: NAME, slow step: NUMBER or mark
 SELECT
     ts_ns,
     pid,

@@ -1,12 +1,12 @@
--- Variables that were watched.
+-- Values of watched variables.
 --
--- ts_ns  BIGINT   when, in ns since the recording began
--- step   BIGINT   the step that ran then; 0 before the first
--- func   VARCHAR  the function that the variable is in
--- name   VARCHAR  the variable
--- value  VARCHAR  its repr, cut to a length
--- type   VARCHAR  its type
--- pid    INTEGER  the process
+-- ts_ns  BIGINT   time, in ns since the recording began
+-- step   BIGINT   current step; 0 before the first
+-- func   VARCHAR  function that contains the variable
+-- name   VARCHAR  variable name
+-- value  VARCHAR  repr() of the value, truncated
+-- type   VARCHAR  type of the value
+-- pid    INTEGER  process ID
 SELECT
     ts_ns,
     step,

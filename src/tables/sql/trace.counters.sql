@@ -1,14 +1,14 @@
 -- Values that the program recorded over time.
 --
--- ts_ns     BIGINT   when, in ns since the recording began
--- name      VARCHAR  the counter's name
--- value     DOUBLE   its value
--- instance  INTEGER  number of the timer or collector; NULL for others
--- step      BIGINT   the step that ran then; 0 before the first
--- pid       INTEGER  the process
--- tid       INTEGER  the thread's number in the kernel
--- thread    VARCHAR  the thread's name
--- rank      INTEGER  rank of the process; NULL outside of a distributed run
+-- ts_ns     BIGINT   time, in ns since the recording began
+-- name      VARCHAR  counter name
+-- value     DOUBLE   value
+-- instance  INTEGER  number of the timer or collector; NULL for other counters
+-- step      BIGINT   current step; 0 before the first
+-- pid       INTEGER  process ID
+-- tid       INTEGER  kernel thread ID
+-- thread    VARCHAR  thread name
+-- rank      INTEGER  rank of the process; NULL outside a distributed run
 SELECT
     ts_ns,
     name,

@@ -1,23 +1,37 @@
--- Moments that the program named.
+-- Named moments that the program recorded.
 --
--- ts_ns   BIGINT   when, in ns since the recording began
--- name    VARCHAR  the mark's name
--- text    VARCHAR  its text; NULL where it has none
--- step    BIGINT   the step that ran then; 0 before the first
--- pid     INTEGER  the process
--- tid     INTEGER  the thread's number in the kernel
--- thread  VARCHAR  the thread's name
--- rank    INTEGER  rank of the process; NULL outside of a distributed run
+-- ts_ns   BIGINT   time, in ns since the recording began
+-- name    VARCHAR  mark name
+-- text    VARCHAR  text of the mark; NULL if it has none
+-- step    BIGINT   current step; 0 before the first
+-- pid     INTEGER  process ID
+-- tid     INTEGER  kernel thread ID
+-- thread  VARCHAR  thread name
+-- rank    INTEGER  rank of the process; NULL outside a distributed run
+--
+-- A text is stored in parts; a thread numbers its texts from 1.
+WITH texts AS (
+    SELECT
+        pid,
+        thread_id,
+        number,
+        string_agg(text, '' ORDER BY part) AS text
+    FROM kymo_scan('trace.zone_text')
+    WHERE kind = {SCHEMA_TEXT_MARK}
+    GROUP BY ALL
+)
 SELECT
-    ts_ns,
-    m.name AS name,
-    t.text AS text,
-    m.step AS step,
-    m.pid AS pid,
-    m.tid AS tid,
-    m.thread AS thread,
-    m.rank AS rank
-FROM kymo_scan('trace.marks') m LEFT JOIN (SELECT pid, thread_id, number, string_agg(text, '' ORDER
-        BY part) AS text FROM kymo_scan('trace.zone_text') WHERE kind = 1 GROUP BY ALL) t ON
-        m.text_number > 0 AND t.pid = m.pid AND t.thread_id = m.thread_id AND t.number =
-        m.text_number
+    m.ts_ns,
+    m.name,
+    t.text,
+    m.step,
+    m.pid,
+    m.tid,
+    m.thread,
+    m.rank
+FROM kymo_scan('trace.marks') m
+LEFT JOIN texts t
+    ON m.text_number > 0
+    AND t.pid = m.pid
+    AND t.thread_id = m.thread_id
+    AND t.number = m.text_number

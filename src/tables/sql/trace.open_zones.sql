@@ -1,18 +1,18 @@
--- Zones that are open now, or were when their process ended.
+-- Zones that are open now, or were open when their process ended.
 --
--- source    VARCHAR  who marked it: c, python, line, torch, device
--- name      VARCHAR  the zone's name; NULL where the table of names was full
--- file      VARCHAR  where it is in the code; of a torch module inside of another, its class
--- line      INTEGER  the line in that file
--- start_ns  BIGINT   when it began, in ns since the recording began
--- age_ns    BIGINT   how long it has been open, or was when its process ended
--- depth     INTEGER  how many zones of its thread it is inside of
--- pid       INTEGER  the process
--- tid       INTEGER  the thread's number in the kernel
--- thread    VARCHAR  the thread's name
--- rank      INTEGER  rank of the process; NULL outside of a distributed run
--- step      BIGINT   the step that ran then; 0 before the first
--- instance  INTEGER  number of the timer or collector; NULL for others
+-- source    VARCHAR  recorder of the zone: c, python, line, torch or device
+-- name      VARCHAR  zone name; NULL if the name table was full
+-- file      VARCHAR  source file; class name for a torch module inside another one
+-- line      INTEGER  line in that file
+-- start_ns  BIGINT   start, in ns since the recording began
+-- age_ns    BIGINT   time since the start, up to now or to the end of the process
+-- depth     INTEGER  nesting depth; 0 is outermost
+-- pid       INTEGER  process ID
+-- tid       INTEGER  kernel thread ID
+-- thread    VARCHAR  thread name
+-- rank      INTEGER  rank of the process; NULL outside a distributed run
+-- step      BIGINT   current step; 0 before the first
+-- instance  INTEGER  number of the timer or collector; NULL for other zones
 SELECT
     source,
     name,

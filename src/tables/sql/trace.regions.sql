@@ -1,26 +1,26 @@
--- Exact totals of every region, whatever rows are still kept.
+-- Exact totals of every region, including zones whose rows are no longer kept.
 --
--- source       VARCHAR  who marked it: c, python, line, torch, device
--- name         VARCHAR  the region's name
--- count        BIGINT   zones that have ended, those no longer kept included
--- total_ns     BIGINT   their time in all
--- self_ns      BIGINT   that time without the zones inside of them
--- min_ns       BIGINT   the shortest
--- max_ns       BIGINT   the longest
--- mean_ns      DOUBLE   the mean
--- stddev_ns    DOUBLE   the standard deviation (n - 1); NULL for a single one
--- p50_ns       BIGINT   the median, from a histogram of 8 buckets to a power of two; NULL where
---         none was kept: beyond the first 256 regions of a thread
--- p90_ns       BIGINT   the 90th percentile, likewise
--- p99_ns       BIGINT   the 99th percentile, likewise
--- open         BIGINT   zones that are open now, or were when the process ended
--- pid          INTEGER  the process
--- instance     INTEGER  number of the timer or collector; NULL for others
--- own_cost_ns  BIGINT   what recording them cost in all: both ends of one and its part of the
---         totals, as measured at start-up; NULL where it was not measured
--- file         VARCHAR  where it is in the code; one of the places, if there are several.
---         Functions of Python in different files are rows of their own
--- line         INTEGER  the line in that file
+-- source       VARCHAR  recorder of the region: c, python, line, torch or device
+-- name         VARCHAR  region name
+-- count        BIGINT   number of ended zones, including those no longer kept
+-- total_ns     BIGINT   total duration
+-- self_ns      BIGINT   total duration without nested zones
+-- min_ns       BIGINT   shortest duration
+-- max_ns       BIGINT   longest duration
+-- mean_ns      DOUBLE   mean duration
+-- stddev_ns    DOUBLE   sample standard deviation (n - 1); NULL for a single zone
+-- p50_ns       BIGINT   median, from a histogram with 8 buckets per power of two; NULL beyond the
+--                       first 256 regions of a thread, which have no histogram
+-- p90_ns       BIGINT   90th percentile, from the same histogram
+-- p99_ns       BIGINT   99th percentile, from the same histogram
+-- open         BIGINT   number of zones open now, or when the process ended
+-- pid          INTEGER  process ID
+-- instance     INTEGER  number of the timer or collector; NULL for other regions
+-- own_cost_ns  BIGINT   cost of recording all of them: begin, end and totals, as measured at
+--                       start-up; NULL if not measured
+-- file         VARCHAR  source file; one of them if there are several. Python functions in
+--                       different files have separate rows
+-- line         INTEGER  line in that file
 SELECT
     source,
     name,

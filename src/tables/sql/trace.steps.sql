@@ -1,15 +1,15 @@
 -- Steps of the program's main loop.
 --
--- step          BIGINT   the step's number
--- name          VARCHAR  the loop's name
--- start_ns      BIGINT   when it began, in ns since the recording began
--- duration_ns   BIGINT   how long it took
--- data_ns       BIGINT   time spent waiting for data; NULL where not known
--- forward_ns    BIGINT   time in forward; NULL where not known
--- backward_ns   BIGINT   time in backward; NULL where not known
--- optimizer_ns  BIGINT   time in the optimizer; NULL where not known
--- pid           INTEGER  the process
--- rank          INTEGER  rank of the process; NULL outside of a distributed run
+-- step          BIGINT   step number
+-- name          VARCHAR  name of the loop
+-- start_ns      BIGINT   start, in ns since the recording began
+-- duration_ns   BIGINT   duration
+-- data_ns       BIGINT   time waiting for data; NULL if not known
+-- forward_ns    BIGINT   time in forward; NULL if not known
+-- backward_ns   BIGINT   time in backward; NULL if not known
+-- optimizer_ns  BIGINT   time in the optimizer; NULL if not known
+-- pid           INTEGER  process ID
+-- rank          INTEGER  rank of the process; NULL outside a distributed run
 SELECT
     step,
     name,
