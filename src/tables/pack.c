@@ -15,6 +15,7 @@
 
 #include "tables/catalog/catalog.h"
 #include "tables/session.h"
+#include "tables/sql_fill.h"
 #include "base/files/atomic_file.h"
 #include "tables_sql.h"
 
@@ -56,27 +57,12 @@ static const char *index_type(size_t count)
 
 static void pack_add_zones(struct buf *sql, const struct recording *recording)
 {
-	buf_print(sql,
-		  "CREATE TABLE packed.trace.zone_rows AS SELECT start_ns, duration_ns, "
-		  "name_id::%s AS name_id, "
-		  "depth::USMALLINT AS depth, thread_id::%s AS thread_id, step::UINTEGER AS step "
-		  "FROM kymo_scan('trace.zones') ORDER BY start_ns;",
-		  index_type(recording->name_count),
-		  index_type(recording->thread_count + recording->process_count));
-	/* The view names its tables without a schema: in a file called trace.kymo, DuckDB takes
-	   "trace" for the database. */
-	buf_text(sql, "CREATE TABLE packed.trace.names AS FROM kymo_meta('names');"
-		      "CREATE TABLE packed.trace.zone_threads AS SELECT thread_id, pid, tid, "
-		      "thread, rank "
-		      "FROM kymo_meta('all_threads');"
-		      "USE packed.trace;"
-		      "CREATE VIEW zones AS SELECT n.source, n.name, n.file, n.line, z.start_ns, "
-		      "z.duration_ns, "
-		      "z.depth::INTEGER AS depth, t.pid, t.tid, t.thread, t.rank, z.step::BIGINT "
-		      "AS step, n.instance "
-		      "FROM zone_rows z JOIN names n ON n.name_id = z.name_id "
-		      "JOIN zone_threads t ON t.thread_id = z.thread_id;"
-		      "USE rec;");
+	const struct sql_value types[] = {
+		{ "name_type", index_type(recording->name_count) },
+		{ "thread_type", index_type(recording->thread_count + recording->process_count) },
+	};
+
+	sql_fill(sql, sql_pack_zones, types, sizeof(types) / sizeof(types[0]));
 }
 
 static bool is_zones(const char *schema, const char *name)

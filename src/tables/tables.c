@@ -17,6 +17,7 @@
 #include "tables/scan/scan.h"
 #include "tables/query_watchdog.h"
 #include "tables/words.h"
+#include "tables_sql.h"
 
 #define SAFE_MEMORY_BYTES (UINT64_C(1) << 30)
 #define OWN_MEMORY_MOST (UINT64_C(4) << 30)
@@ -453,8 +454,6 @@ static int watched_start(struct tables_result *result, const char *sql, struct k
 	return rc && stopped ? stopped : rc;
 }
 
-/* DuckDB shows the tables of one schema, and ours are in many: a stranger's first question would
-   have no answer. */
 static const char *what_is_meant(const char *sql)
 {
 	static const char asked[] = "show tables";
@@ -463,11 +462,7 @@ static const char *what_is_meant(const char *sql)
 	if (strncasecmp(at, asked, sizeof(asked) - 1) != 0)
 		return sql;
 	at += sizeof(asked) - 1;
-	return at[strspn(at, "; \t\r\n")]
-		       ? sql
-		       : "SELECT schema || '.' || name AS name, array_to_string(column_names, ', "
-			 "') AS "
-			 "columns FROM (SHOW ALL TABLES) WHERE database = 'rec' ORDER BY 1";
+	return at[strspn(at, "; \t\r\n")] ? sql : sql_show_tables;
 }
 
 int tables_query(struct tables *tables, const char *sql, struct tables_result **out,

@@ -1,0 +1,43 @@
+-- The zones of a packed file: narrow rows sorted by start, the names and threads that they refer
+-- to, and trace.zones as a view of the three. {name_type} and {thread_type} are the narrowest types
+-- that hold the numbers, since sorting moves them.
+CREATE TABLE packed.trace.zone_rows AS
+SELECT
+    start_ns,
+    duration_ns,
+    name_id::{name_type} AS name_id,
+    depth::USMALLINT AS depth,
+    thread_id::{thread_type} AS thread_id,
+    step::UINTEGER AS step
+FROM kymo_scan('trace.zones')
+ORDER BY start_ns;
+
+CREATE TABLE packed.trace.names AS
+FROM kymo_meta('names');
+
+CREATE TABLE packed.trace.zone_threads AS
+SELECT thread_id, pid, tid, thread, rank
+FROM kymo_meta('all_threads');
+
+-- The view names its tables without a schema: in a file called trace.kymo, DuckDB takes "trace" for
+-- the database.
+USE packed.trace;
+CREATE VIEW zones AS
+SELECT
+    n.source,
+    n.name,
+    n.file,
+    n.line,
+    z.start_ns,
+    z.duration_ns,
+    z.depth::INTEGER AS depth,
+    t.pid,
+    t.tid,
+    t.thread,
+    t.rank,
+    z.step::BIGINT AS step,
+    n.instance
+FROM zone_rows z
+JOIN names n ON n.name_id = z.name_id
+JOIN zone_threads t ON t.thread_id = z.thread_id;
+USE rec;
