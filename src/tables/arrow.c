@@ -1,4 +1,5 @@
-/* A result as an Arrow IPC stream: DuckDB turns chunks into Arrow arrays, nanoarrow writes them. */
+/* Writes a result as an Arrow IPC stream: DuckDB converts chunks to Arrow arrays, nanoarrow
+   writes them. */
 #include "tables/tables.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@ struct writer {
 	int fd;
 	int write_error; /* errno of the last write */
 	duckdb_arrow_options options;
-	struct ArrowSchema schema; /* as DuckDB gives them */
-	struct ArrowSchema plain; /* as they are written */
+	struct ArrowSchema schema; /* as DuckDB returns them */
+	struct ArrowSchema plain; /* as written */
 	struct ArrowArrayView view;
 	struct ArrowIpcWriter ipc;
 	struct ArrowError why;
@@ -80,7 +81,7 @@ static int make_schema(struct writer *writer, struct kymo_error *err)
 	if (types && names)
 		rc = duck_failed(duck.to_arrow_schema(writer->options, types, names,
 						      result->column_count, &writer->schema),
-				 "these columns cannot be had as Arrow", err);
+				 "cannot convert the columns to Arrow", err);
 	else
 		rc = error_set(err, ENOMEM, "no memory for the Arrow schema");
 	free(types);
@@ -108,7 +109,7 @@ static int write_chunk(struct writer *writer, struct kymo_error *err)
 	struct ArrowArray array = { .release = NULL };
 	int rc = duck_failed(
 		duck.data_chunk_to_arrow(writer->options, writer->result->chunk, &array),
-		"these rows cannot be had as Arrow", err);
+		"cannot convert the rows to Arrow", err);
 
 	if (!rc && (arrow_enums_plain_array(&writer->schema, &array, &writer->why) ||
 		    ArrowArrayViewSetArray(&writer->view, &array, &writer->why) ||
@@ -128,7 +129,7 @@ static int arrow_write_all(struct writer *writer, struct kymo_error *err)
 		rc = write_chunk(writer, err);
 	if (!rc && count < 0)
 		rc = (int)count;
-	/* The end of the stream; without it readers know that it was cut. */
+	/* The end of the stream; without it readers report a truncated one. */
 	if (!rc && ArrowIpcWriterWriteArrayView(&writer->ipc, NULL, &writer->why))
 		rc = arrow_failed(writer, "cannot end the Arrow stream", err);
 	return rc;

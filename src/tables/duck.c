@@ -20,14 +20,14 @@ struct duck duck;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
 
-/* NULL where there is no such file; a file that does not load is an error of its own, in *why. */
+/* NULL if there is no such file, or if it cannot be loaded; then the reason is in *why. */
 static void *open_beside_program(char *why, size_t why_bytes)
 {
 	static const char *const places[] = {
 		LIBRARY,
 		"../lib/kymo/" LIBRARY,
 		"../lib64/kymo/" LIBRARY,
-		"../lib/python3*/site-packages/kymo/" LIBRARY, /* a wheel's */
+		"../lib/python3*/site-packages/kymo/" LIBRARY, /* of a wheel */
 		"../lib/python3*/dist-packages/kymo/" LIBRARY,
 		"../local/lib/python3*/dist-packages/kymo/" LIBRARY,
 		NULL,
@@ -52,9 +52,8 @@ static int duck_open_library(void **out, struct kymo_error *err)
 		*out = dlopen(asked, RTLD_LAZY | RTLD_LOCAL);
 		if (!*out)
 			return error_set(err, ENOENT,
-					 "SQL needs DuckDB, and the library that KYMO_DUCKDB names "
-					 "cannot be "
-					 "loaded: %s; correct or unset KYMO_DUCKDB",
+					 "cannot load DuckDB from KYMO_DUCKDB: %s; correct or "
+					 "unset KYMO_DUCKDB",
 					 dlerror());
 		return 0;
 	}
@@ -64,17 +63,15 @@ static int duck_open_library(void **out, struct kymo_error *err)
 	if (*out)
 		return 0;
 	if (*why)
-		return error_set(err, ENOENT,
-				 "SQL needs DuckDB, and its library cannot be loaded: %s", why);
+		return error_set(err, ENOENT, "cannot load DuckDB, which SQL needs: %s", why);
 	return error_set(err, ENOENT,
-			 "SQL needs DuckDB, and " LIBRARY
-			 " is not beside the program, in ../lib/kymo, or where "
-			 "the loader looks; run `make`, install DuckDB %d.%d or later, or set "
-			 "KYMO_DUCKDB to the file",
+			 "cannot find " LIBRARY ", which SQL needs, next to the program, in "
+			 "../lib/kymo or in the path of the loader; run `make`, install DuckDB "
+			 "%d.%d or later, or set KYMO_DUCKDB to the file",
 			 OLDEST_MAJOR, OLDEST_MINOR);
 }
 
-/* "v1.5.6"; a build of no release ("v0.0.1") is taken as it is. */
+/* For example "v1.5.6". A development build ("v0.0.1") is accepted. */
 static bool too_old(const char *version)
 {
 	int major = 0, minor = 0;
@@ -100,10 +97,10 @@ static int duck_resolve(void *handle, struct duck *out, struct kymo_error *err)
 	if (missing || too_old(version))
 		return error_set(
 			err, ENOTSUP,
-			"SQL needs DuckDB %d.%d or later, and the library found is %s%s%s; set "
-			"KYMO_DUCKDB to a newer " LIBRARY,
-			OLDEST_MAJOR, OLDEST_MINOR, version, missing ? " and lacks " : "",
-			missing ? missing : "");
+			"cannot use DuckDB %s%s%s: SQL needs %d.%d or later; set KYMO_DUCKDB to "
+			"a newer " LIBRARY,
+			version, missing ? ", which lacks " : "", missing ? missing : "",
+			OLDEST_MAJOR, OLDEST_MINOR);
 	return 0;
 }
 

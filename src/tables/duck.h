@@ -1,7 +1,5 @@
-/*
- * DuckDB's C API as a struct of function pointers: the library is 70 MB and only the commands that
- * query load it, at run time. `duck.query(…)` is duckdb_query(…).
- */
+/* DuckDB's C API as a struct of function pointers. The library is 70 MB; only the commands that
+   run queries load it, at run time. `duck.query(…)` is duckdb_query(…). */
 #ifndef KYMO_TABLES_DUCK_H
 #define KYMO_TABLES_DUCK_H
 
@@ -9,7 +7,7 @@
 
 #include "base/error.h"
 
-/* Every function that is used, without its prefix. A library that lacks one is refused. */
+/* Every function in use, without its prefix. A library that lacks one is rejected. */
 /* clang-format off */
 #define DUCK_FUNCTIONS(X) \
 	/* databases and settings */ \
@@ -64,14 +62,12 @@ struct duck {
 /* All NULL until duck_load() has returned 0. */
 extern struct duck duck;
 
-/*
- * Loads the library once: $KYMO_DUCKDB (a file), the program's own directory, ../lib/kymo from
- * there, then wherever the loader looks. 0, or a negative errno and a sentence that says what to
- * do. Any thread.
- */
+/* Loads the library once. Tries $KYMO_DUCKDB (a file), the program's directory, ../lib/kymo
+   relative to it, then the search path of the loader. Returns 0, or a negative errno and a
+   sentence that says what to do. Any thread may call it. */
 int duck_load(struct kymo_error *err);
 
-/* Runs SQL of ours whose rows nobody reads; `doing` begins the sentence of a failure. */
+/* Runs internal SQL and discards its rows. The error message begins with `doing`. */
 int duck_run(duckdb_connection connection, const char *sql, const char *doing,
 	     struct kymo_error *err);
 

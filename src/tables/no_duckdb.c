@@ -1,4 +1,4 @@
-/* tables.h where DuckDB's header was not there at build time: every call says so. */
+/* tables.h for a build without DuckDB's header: every call fails with that reason. */
 #include "tables/tables.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 static int absent(struct kymo_error *err)
 {
 	return error_set(err, ENOTSUP,
-			 "this kymo was built without DuckDB, so it has no SQL; run `make` where "
-			 "npm's registry can be reached");
+			 "cannot run SQL: this kymo was built without DuckDB; run `make` on a "
+			 "machine with access to npm's registry");
 }
 
 uint64_t tables_own_memory(void)

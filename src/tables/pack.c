@@ -1,9 +1,6 @@
-/*
- * kymo pack: a recording as a DuckDB database that needs no kymo to be read. Zones are narrow rows
- * sorted by their start (trace.zone_rows), beside the names and threads that they point to
- * (trace.names, trace.zone_threads), and trace.zones is a view over the three; all other tables are
- * written out as they are.
- */
+/* kymo pack: writes a recording as a DuckDB database, which can be read without kymo. Zones are
+   narrow rows sorted by start; see sql/pack_zones.sql. All other tables are written as the views
+   return them. */
 #include "tables/tables.h"
 
 #include <errno.h>
@@ -27,7 +24,7 @@ static int pack_run(duckdb_connection connection, struct buf *sql, struct kymo_e
 	int rc = sql->failed ? error_set(err, ENOMEM, "no memory to pack")
 			     : duck_run(connection, sql->data, "cannot pack", err);
 
-	/* DuckDB has no code for it. */
+	/* DuckDB has no error code for it. */
 	if (rc && err && strstr(err->text, "No space left"))
 		rc = -(err->code = ENOSPC);
 	buf_reset(sql);
@@ -38,7 +35,7 @@ static void add_attach(struct buf *sql, const char *file)
 {
 	struct buf spill = { 0 };
 
-	/* Rows that do not fit in memory go beside the file while they are sorted. */
+	/* Rows that do not fit in memory while they are sorted are spilled next to the file. */
 	buf_text(sql, "SET temp_directory = ");
 	buf_print(&spill, "%s.spill", file);
 	catalog_quote_text(sql, buf_get(&spill));
@@ -49,7 +46,7 @@ static void add_attach(struct buf *sql, const char *file)
 		 " AS packed (STORAGE_VERSION '" STORAGE_VERSION "'); CREATE SCHEMA packed.trace");
 }
 
-/* The narrowest type that holds numbers below count: sorting moves them. */
+/* The narrowest type that holds numbers below count. */
 static const char *index_type(size_t count)
 {
 	return count <= 256 ? "UTINYINT" : count <= 65536 ? "USMALLINT" : "UINTEGER";
@@ -84,7 +81,6 @@ static void add_table(struct buf *sql, const char *schema, const char *name)
 	buf_fini(&table);
 }
 
-/* Every view of the session, the user's included. */
 static int add_tables(struct buf *sql, struct tables *tables, struct kymo_error *err)
 {
 	struct tables_result *result = NULL;
@@ -161,7 +157,7 @@ static int pack_to(struct tables *tables, const char *file, struct kymo_error *e
 	int rc;
 
 	if (duck.connect(tables->database, &connection) == DuckDBError)
-		return error_set(err, EIO, "DuckDB gives no connection");
+		return error_set(err, EIO, "cannot connect to DuckDB");
 	rc = write_database(tables, connection, file, err);
 	duck.disconnect(&connection);
 	return rc;
@@ -179,7 +175,7 @@ static uint64_t kept_rows(const struct recording *recording)
 int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
 		struct kymo_error *err)
 {
-	/* No SQL of the user's runs here; files are what it is about. */
+	/* Only internal SQL runs here, and it has to write a file. */
 	struct tables_options options = { .unsafe = true };
 	struct tables *tables = NULL;
 	struct atomic_file aside;
@@ -195,7 +191,7 @@ int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done
 	tables->progress = progress;
 	tables->progress_all = kept_rows(tables->recording);
 	rc = atomic_file_name(&aside, to, err);
-	/* As private as what it was made from; DuckDB makes files that others can read. */
+	/* As private as the recording; DuckDB creates files that others can read. */
 	old_mask = umask(077);
 	if (!rc)
 		rc = pack_to(tables, aside.temporary, err);

@@ -1,8 +1,6 @@
-/*
- * A result as a Parquet file. DuckDB writes it, but the session that the query runs in may reach no
- * file: a second, separate instance takes the rows through a table function, chunk by chunk, and
- * runs one COPY of ours.
- */
+/* Writes a result as a Parquet file. DuckDB writes it, but the session of the query has no
+   access to files. A second instance therefore reads the rows through a table function, chunk by
+   chunk, and runs one COPY. */
 #include "tables/tables.h"
 
 #include <errno.h>
@@ -16,7 +14,7 @@
 #include "tables/scan/cell.h"
 #include "tables/scan/table_function.h"
 
-/* What kymo_rows() reads from; one thread at a time. */
+/* The source of kymo_rows(); one thread reads at a time. */
 struct feed {
 	struct tables_result *result;
 	struct kymo_error err;
@@ -78,7 +76,7 @@ static int copy_out(duckdb_connection connection, struct feed *feed, const char 
 	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query")
 			: duck_run(connection, sql.data, "cannot write the Parquet file", err);
 	buf_fini(&sql);
-	/* The query's own failure says more than that of the COPY. */
+	/* The error of the query explains more than that of the COPY. */
 	if (rc && feed->rc)
 		rc = error_set(err, -feed->rc, "%s", feed->err.text);
 	return rc;
@@ -92,13 +90,12 @@ static int parquet_write_file(struct feed *feed, const char *file, struct kymo_e
 	int rc;
 
 	if (duck.open_ext(NULL, &database, NULL, &why) == DuckDBError) {
-		rc = error_set(err, EIO, "DuckDB does not start: %s",
-			       why ? why : "it gave no reason");
+		rc = error_set(err, EIO, "cannot start DuckDB: %s", why ? why : "no reason given");
 		duck.free(why);
 		return rc;
 	}
 	if (duck.connect(database, &connection) == DuckDBError)
-		rc = error_set(err, EIO, "DuckDB gives no connection");
+		rc = error_set(err, EIO, "cannot connect to DuckDB");
 	else
 		rc = copy_out(connection, feed, file, err);
 	duck.disconnect(&connection);
@@ -113,9 +110,8 @@ int tables_write_parquet(struct tables_result *result, const char *path, struct 
 	int rc;
 
 	if (!result->column_count)
-		return error_set(
-			err, EINVAL,
-			"the query gives no columns, so there is no Parquet file to write");
+		return error_set(err, EINVAL,
+				 "cannot write a Parquet file: the query returns no columns");
 	rc = atomic_file_name(&aside, path, err);
 	if (!rc)
 		rc = parquet_write_file(&feed, aside.temporary, err);

@@ -16,7 +16,7 @@ static uint64_t query_watchdog_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Under watch_lock. Returns when to look again. */
+/* Called under watch_lock. Returns the time of the next check. */
 static uint64_t query_watchdog_look_at(struct tables_result *result, uint64_t now)
 {
 	if (result->deadline_ns && now >= result->deadline_ns)
@@ -67,11 +67,11 @@ int query_watchdog_init(struct tables *tables, struct kymo_error *err)
 {
 	pthread_mutex_init(&tables->watch_lock, NULL);
 	if (sem_init(&tables->watch_wake, 0, 0))
-		return error_set(err, errno, "no semaphore can be had: %s", strerror(errno));
+		return error_set(err, errno, "cannot create a semaphore: %s", strerror(errno));
 	return 0;
 }
 
-/* Signals are for the program's own threads: the handler of Ctrl-C must not run here. */
+/* Signals are blocked: the handler of Ctrl-C must not run in this thread. */
 static int query_watchdog_start(struct tables *tables, struct kymo_error *err)
 {
 	sigset_t all, before;
@@ -85,7 +85,7 @@ static int query_watchdog_start(struct tables *tables, struct kymo_error *err)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	tables->watching = !rc;
 	if (rc)
-		return error_set(err, rc, "no thread can be had to watch the query: %s",
+		return error_set(err, rc, "cannot create a thread to watch the query: %s",
 				 strerror(rc));
 	return 0;
 }
@@ -117,7 +117,7 @@ int query_watchdog_add(struct tables_result *result, struct kymo_error *err)
 		tables->running = result;
 	}
 	pthread_mutex_unlock(&tables->watch_lock);
-	/* The watchdog has to learn of the deadline. */
+	/* Wakes the watchdog, which then sees the new deadline. */
 	sem_post(&tables->watch_wake);
 	return rc;
 }
@@ -148,8 +148,7 @@ void query_watchdog_settle(struct tables_result *result)
 {
 	set_closing(result, true);
 	sem_post(&result->tables->watch_wake);
-	/* It waits for the threads of the statement before; whether it is done itself is the
-	   same. */
+	/* It waits for the threads of the previous statement; its own result does not matter. */
 	duck_run(result->connection, "ROLLBACK", "", NULL);
 	set_closing(result, false);
 }
@@ -160,9 +159,8 @@ static int stopped(const struct tables_result *result, struct kymo_error *err)
 		return error_set(err, ECANCELED, "the query was cancelled");
 	if (result->timed_out)
 		return error_set(err, ETIMEDOUT,
-				 "the query was stopped after %g s, its time limit; ask for less "
-				 "(WHERE, LIMIT), or give "
-				 "it more time",
+				 "the query was stopped after %g s, its time limit; reduce it "
+				 "(WHERE, LIMIT) or raise the limit",
 				 result->tables->options.timeout_ms / 1000.0);
 	return 0;
 }

@@ -1,8 +1,6 @@
-/*
- * A thread that stops queries: at their deadline, or when tables_interrupt() asked. DuckDB forgets
- * an interrupt that comes while it begins a query, so the watchdog repeats it until the call has
- * returned.
- */
+/* A thread that stops queries at their deadline or after tables_interrupt(). DuckDB loses an
+   interrupt that arrives while it starts a query, so the watchdog repeats it until the call has
+   returned. */
 #ifndef KYMO_TABLES_QUERY_WATCHDOG_H
 #define KYMO_TABLES_QUERY_WATCHDOG_H
 
@@ -11,18 +9,19 @@
 int query_watchdog_init(struct tables *tables, struct kymo_error *err);
 void query_watchdog_fini(struct tables *tables);
 
-/* From here on the result can be stopped; its connection must be open until
+/* Registers a result, which can be stopped from then on. Its connection must stay open until
    query_watchdog_remove(). */
 int query_watchdog_add(struct tables_result *result, struct kymo_error *err);
 void query_watchdog_remove(struct tables_result *result);
 
-/* Around each call into DuckDB that may take long. Both say whether the result was stopped: 0,
-   -ETIMEDOUT or -ECANCELED and a sentence; then do not call, or do not use what came back. */
+/* Called before and after each call into DuckDB that may take long. Both return 0, or -ETIMEDOUT
+   or -ECANCELED and a sentence if the result was stopped; then do not make the call, or do not
+   use its result. */
 int query_watchdog_enter(struct tables_result *result, struct kymo_error *err);
 int query_watchdog_leave(struct tables_result *result, struct kymo_error *err);
 
-/* Ends what still runs of a statement that was given up, by interrupting until it has: DuckDB's
-   threads go on to the end of their part, which may never come, and closing waits for them. */
+/* Ends an abandoned statement by interrupting it until it has ended. DuckDB's threads otherwise
+   run to the end of their part, which may take forever, and closing waits for them. */
 void query_watchdog_settle(struct tables_result *result);
 
 #endif

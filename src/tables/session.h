@@ -1,4 +1,4 @@
-/* What the files of tables/ share: the inside of struct tables. Not for other layers. */
+/* Internals of struct tables, shared by the files of tables/. Not for other layers. */
 #ifndef KYMO_TABLES_SESSION_H
 #define KYMO_TABLES_SESSION_H
 
@@ -10,8 +10,8 @@
 #include "tables/table_shape.h"
 #include "tables/tables.h"
 
-/* Vectors that hold each name, file, … once; rows point into them. Built at their first use,
-   then never changed. */
+/* Vectors that hold each name, file, … once; rows refer to their entries. Built on first use,
+   then constant. */
 enum session_dictionary {
 	SESSION_NAME_TEXT,
 	SESSION_NAME_FILE,
@@ -23,52 +23,50 @@ enum session_dictionary {
 	SESSION_DICTIONARY_COUNT
 };
 
-enum callers_kind { STACK_NODES_SAMPLES, STACK_NODES_ALLOCATIONS, STACK_NODES_KINDS };
+enum stack_nodes_kind { STACK_NODES_SAMPLES, STACK_NODES_ALLOCATIONS, STACK_NODES_KINDS };
 
 struct tables {
 	struct tables_options options;
-	struct recording *recording; /* NULL: a packed file */
+	struct recording *recording; /* NULL for a packed file */
 	struct table_shape_set shapes;
 	duckdb_database database;
 	pthread_mutex_t dictionary_lock;
 	duckdb_vector dictionaries[SESSION_DICTIONARY_COUNT];
-	struct stack_nodes
-		*callers[STACK_NODES_KINDS]; /* stacks (callers.h); made at their first use */
-	/* Told by scans, whichever thread: kymo pack shows it. NULL: nobody asks. */
+	struct stack_nodes *callers[STACK_NODES_KINDS]; /* stack_nodes.h; built on first use */
+	/* Called by the threads of scans, for example to show the progress of kymo pack. May be
+	   NULL. */
 	void (*progress)(uint64_t done, uint64_t all);
 	pthread_mutex_t progress_lock;
 	uint64_t progress_all;
 	_Atomic uint64_t progress_done;
-	/* The watchdog (stopper.c): the queries that run now, and who may stop them. */
+	/* query_watchdog.c: the running queries and requests to stop them. */
 	pthread_mutex_t watch_lock;
 	pthread_t watch_thread;
 	bool watching;
 	sem_t watch_wake;
 	_Atomic bool watch_end;
-	_Atomic uint32_t interrupts; /* counts tables_interrupt(); the watchdog passes them on */
-	uint32_t interrupts_taken; /* by queries that ended so; the others are for the next one */
+	_Atomic uint32_t interrupts; /* number of calls of tables_interrupt() */
+	/* Calls that have stopped a query; the others are for the next one. */
+	uint32_t interrupts_taken;
 	struct tables_result *running; /* a list; under watch_lock */
 };
 
 struct tables_result {
 	struct tables *tables;
 	struct tables_result *next; /* of tables->running */
-	duckdb_connection
-		connection; /* its own: results of one session do not disturb each other */
+	duckdb_connection connection; /* one for each result, so that they are independent */
 	duckdb_prepared_statement statement;
 	duckdb_result result;
-	duckdb_data_chunk chunk; /* NULL before the first and after the last */
+	duckdb_data_chunk chunk; /* NULL before the first chunk and after the last */
 	size_t column_count;
 	struct cell_column *columns; /* cell.h */
-	struct cell_text *
-		/* what tables_cell() made of the values of this chunk that are no plain text */
-		texts;
+	struct cell_text *texts; /* made by tables_cell() for the current chunk */
 	/* Under watch_lock. */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 	uint32_t interrupts_before;
-	bool executing; /* a call into DuckDB is under way */
+	bool executing; /* a call into DuckDB is running */
 	bool timed_out, cancelled, closing;
-	bool unsettled; /* begun, and not fetched to its end; of the thread that asks */
+	bool unsettled; /* started, and not fetched to its end; used by the querying thread */
 };
 
 #endif

@@ -12,7 +12,7 @@
 #define DEVICE_DEPTH_MASK KYMO_DEVICE_DEPTH(255)
 
 #define SQL_WORD(upper, word) "'" word "', "
-/* The elements of a list: the word of kind k is its element k + 1. */
+/* The elements of a list; element k + 1 is the word of kind k. */
 #define DEVICE_KIND_WORDS KYMO_DEVICE_KINDS(SQL_WORD) "'?'"
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The value whose placeholder stands at the brace; NULL: none. */
+/* The value whose placeholder begins at the brace; NULL if there is none. */
 static const struct sql_value *sql_fill_find(const char *brace, const struct sql_value *values,
 					     size_t count)
 {

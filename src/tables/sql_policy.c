@@ -36,13 +36,13 @@ int sql_policy_check_statement(duckdb_statement_type type, struct kymo_error *er
 	if (type == DUCKDB_STATEMENT_TYPE_SELECT || type == DUCKDB_STATEMENT_TYPE_EXPLAIN)
 		return 0;
 	return error_set(err, EPERM,
-			 "SQL over a recording is one SELECT or EXPLAIN, and this is %s; --unsafe "
+			 "SQL over a recording must be one SELECT or EXPLAIN, not %s; --unsafe "
 			 "allows all statements",
-			 name ? name : "something else");
+			 name ? name : "another statement");
 }
 
-/* Table functions that can stand in a SELECT and do more than read the recording; and those that
-   take SQL as a text, which would hide the others. */
+/* Table functions that a SELECT can call and that do more than read the recording, and those
+   that take SQL as a text, which could hide the others. */
 static const char *const functions[] = {
 	"enable_logging",
 	"disable_logging",
@@ -91,7 +91,8 @@ static bool sql_policy_is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* Whether a call follows, or may: a byte beyond ASCII might be a blank, a comment might nest. */
+/* Whether a call follows or may follow: a byte beyond ASCII might be a space, a comment might
+   nest. */
 static bool call_follows(const char *at)
 {
 	at += *at == '"';
@@ -108,8 +109,8 @@ static const char *find_function(const char *word, size_t bytes)
 	return NULL;
 }
 
-/* By words, in strings and comments too: who searches for 'glob(' can ask for it with --unsafe,
-   and no trick of quoting gets past. */
+/* Checks all words, also in strings and comments, so that no quoting can hide a call. A query that
+   searches for the text 'glob(' therefore needs --unsafe. */
 int sql_policy_check_functions(const char *sql, struct kymo_error *err)
 {
 	const char *name;

@@ -10,10 +10,9 @@
 #include "base/schema.h"
 
 #define DECLARED_MAX \
-	128u /* distinct columns of one table over all processes; more are left out, and said */
+	128u /* distinct columns of one table over all processes; more are left out and reported */
 
-/* What a type of a stream becomes; the first entry is the column itself, the others get a
-   suffix. */
+/* The SQL columns of a stream's type; the first is the column itself, the others get a suffix. */
 struct expansion {
 	enum table_shape_kind kind;
 	const char *suffix; /* NULL: no more */
@@ -48,7 +47,7 @@ static bool known_type(uint32_t type)
 	return type < sizeof(expansions) / sizeof(expansions[0]) && expansions[type][0].suffix;
 }
 
-/* A header may hold anything; what is shown and quoted is printable ASCII. */
+/* A header may hold any bytes; shown and quoted names are printable ASCII. */
 static void copy_word(char *out, size_t out_bytes, const char *in, size_t in_bytes)
 {
 	size_t at = 0;
@@ -87,7 +86,7 @@ static int32_t declare(struct table_shape *shape, const char *name, uint32_t typ
 	return (int32_t)shape->declared_count++;
 }
 
-/* The declared column that one of a stream's belongs to, made where there is none; -1: left out. */
+/* The declared column of a stream's column, created if there is none; -1 if it is left out. */
 static int32_t place_column(struct table_shape *shape, const struct store_stream *stream,
 			    uint32_t index, const int32_t *column_of, struct buf *problems)
 {
@@ -98,7 +97,7 @@ static int32_t place_column(struct table_shape *shape, const struct store_stream
 	copy_word(name, sizeof(name), column->name, sizeof(column->name));
 	if (!name[0] || !table_shape_fits(column, stream->row_bytes)) {
 		buf_print(problems,
-			  "%s: column \"%s\" of stream %u is not understood and left out\n",
+			  "%s: column \"%s\" of stream %u has an unknown type and is left out\n",
 			  shape->table, name, stream->id);
 		return -1;
 	}
@@ -152,7 +151,7 @@ int32_t table_shape_column_find(const struct table_shape *shape, const char *nam
 	return -1;
 }
 
-/* A column that follows from others gives way to one that was declared. */
+/* A declared column takes precedence over a derived one of the same name. */
 static void add_derived(struct table_shape *shape, const char *name, enum table_shape_kind kind,
 			int32_t declared)
 {
@@ -173,7 +172,7 @@ static void expand_column(struct table_shape *shape, int32_t declared)
 	char name[48];
 
 	for (size_t i = 1; expansion[i].suffix; i++) {
-		/* The first thread's number is known to everybody as tid. */
+		/* The kernel ID of the first thread column is named tid. */
 		if (expansion[i].kind == TABLE_SHAPE_THREAD_TID)
 			add_derived(shape, "tid", expansion[i].kind, declared);
 		snprintf(name, sizeof(name), "%s%s", column->name, expansion[i].suffix);
@@ -203,7 +202,7 @@ static int expand(struct table_shape *shape)
 	return 0;
 }
 
-/* Any table of this name, as it is shown. */
+/* Whether the stream's table has this name, as it is shown. */
 static bool is_of(const struct store_stream *stream, const char *table,
 		  const struct recording *recording)
 {
@@ -246,7 +245,7 @@ static int shape_init(struct table_shape *shape, const char *table, const struct
 static int add_shape(struct table_shape_set *set, const char *table, const struct schema_table *own,
 		     const struct recording *recording)
 {
-	/* Counted before it is made: fini then frees what there is of it. */
+	/* Counted before it is initialised, so that fini frees a partial one. */
 	return shape_init(&set->shapes[set->count++], table, own, recording, &set->problems);
 }
 

@@ -1,8 +1,6 @@
-/*
- * The columns of each table over all streams of all processes. Two processes may declare a table
- * differently: columns are joined by name, what a stream lacks is NULL, and where two types clash
- * the first stands (kymo's own schema before all) and a sentence says so.
- */
+/* The columns of each table over all streams of all processes. Two processes may declare a table
+   differently: columns are joined by name, and one that a stream lacks is NULL. If two types
+   differ, the first is used (kymo's own schema before all others) and a problem is reported. */
 #ifndef KYMO_TABLES_TABLE_SHAPE_H
 #define KYMO_TABLES_TABLE_SHAPE_H
 
@@ -12,7 +10,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* What a column of SQL is made of. Each has a row in scan.c: its SQL type and its decoder. */
+/* Kinds of SQL columns. Each has a row in decode.c with its SQL type and its decoder. */
 enum table_shape_kind {
 	TABLE_SHAPE_I32,
 	TABLE_SHAPE_I64,
@@ -41,23 +39,23 @@ enum table_shape_kind {
 };
 
 struct table_shape_column {
-	char name[48]; /* unique in its table, whatever the case of its letters */
+	char name[48]; /* unique in its table, ignoring case */
 	enum table_shape_kind kind;
-	int32_t declared; /* index of the declared column; -1: of the stream as a whole */
+	int32_t declared; /* index of the declared column; -1 for a property of the whole stream */
 };
 
 struct table_shape_stream {
 	const struct store_stream *stream;
 	const struct store_process *process;
 	uint32_t process_index;
-	int32_t *column_of; /* declared column -> column of the stream; -1: it has none */
+	int32_t *column_of; /* declared column -> column of the stream; -1 if it has none */
 };
 
 struct table_shape {
 	char table[64];
 	struct store_column *declared;
 	size_t declared_count;
-	struct table_shape_column *columns; /* the declared ones and what follows from them */
+	struct table_shape_column *columns; /* declared and derived columns */
 	size_t column_count;
 	struct table_shape_stream *streams;
 	size_t stream_count;
@@ -67,13 +65,13 @@ struct table_shape {
 struct table_shape_set {
 	struct table_shape *shapes; /* kymo's own tables first, with or without streams */
 	size_t count;
-	struct buf problems; /* sentences, each ended by a newline */
+	struct buf problems; /* sentences, each with a newline */
 };
 
 /* 0 or -ENOMEM. The recording must outlive the set. */
 int table_shape_set_init(struct table_shape_set *set, const struct recording *recording);
 void table_shape_set_fini(struct table_shape_set *set);
-/* NULL where the recording has no such table. */
+/* NULL if the recording has no such table. */
 const struct table_shape *table_shape_find(const struct table_shape_set *set, const char *table);
 /* The index of a column by its name, or -1. */
 int32_t table_shape_column_find(const struct table_shape *shape, const char *name);

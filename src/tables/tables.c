@@ -55,7 +55,7 @@ static void set_memory(duckdb_config config, const struct tables_options *option
 
 static void set_options(duckdb_config config, const struct tables_options *options)
 {
-	/* A version that lacks one of them does not have what it turns off. */
+	/* A version without one of these settings also lacks the feature that it disables. */
 	static const char *const safe[][2] = {
 		{ "autoinstall_known_extensions", "false" },
 		{ "autoload_known_extensions", "false" },
@@ -83,15 +83,14 @@ static int open_database(struct tables *tables, struct kymo_error *err)
 	duck.create_config(&config);
 	set_options(config, &tables->options);
 	if (duck.open_ext(NULL, &tables->database, config, &why) == DuckDBError)
-		rc = error_set(err, EIO, "DuckDB does not start: %s",
-			       why ? why : "it gave no reason");
+		rc = error_set(err, EIO, "cannot start DuckDB: %s", why ? why : "no reason given");
 	if (why)
 		duck.free(why);
 	duck.destroy_config(&config);
 	return rc;
 }
 
-/* A table whose name cannot be had (temp.x, …) is a problem of its own, not of the recording. */
+/* A view that cannot be created (temp.x, …) is reported as a problem; the recording still opens. */
 static void tables_add_user_tables(struct tables *tables, duckdb_connection connection)
 {
 	struct buf sql = { 0 };
@@ -103,8 +102,8 @@ static void tables_add_user_tables(struct tables *tables, duckdb_connection conn
 		buf_reset(&sql);
 		if (!catalog_user_sql(&sql, shape, &tables->shapes.problems))
 			continue;
-		if (sql.failed || duck_run(connection, sql.data, "its view cannot be made", &why))
-			buf_print(&tables->shapes.problems, "%s: kymo_scan reads it, but %.*s\n",
+		if (sql.failed || duck_run(connection, sql.data, "cannot create its view", &why))
+			buf_print(&tables->shapes.problems, "%s: %.*s; kymo_scan can read it\n",
 				  shape->table, (int)strcspn(why.text, "\n"), why.text);
 	}
 	buf_fini(&sql);
@@ -126,7 +125,7 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");
 	catalog_sql(&sql);
 	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the views")
-			: duck_run(connection, sql.data, "cannot make the views", err);
+			: duck_run(connection, sql.data, "cannot create the views", err);
 	buf_fini(&sql);
 	if (!rc)
 		tables_add_user_tables(tables, connection);
@@ -149,18 +148,17 @@ static int attach_packed(duckdb_connection connection, const char *path, struct 
 	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", NULL))
 		rc = error_set(err, EINVAL,
 			       "%s is a DuckDB database, but not a packed recording: it has no "
-			       "table kymo.runs; open it with "
-			       "DuckDB itself",
+			       "table kymo.runs; open it with DuckDB",
 			       path);
 	return rc;
 }
 
-/* From here on no file can be reached and no setting be changed, whatever the statement. */
+/* After this no statement can access files or change settings. */
 static int lock_down(duckdb_connection connection, struct kymo_error *err)
 {
 	return duck_run(connection,
 			"SET enable_external_access = false; SET lock_configuration = true",
-			"cannot make DuckDB safe", err);
+			"cannot lock down DuckDB", err);
 }
 
 static int attach(struct tables *tables, const char *path, struct kymo_error *err)
@@ -169,7 +167,7 @@ static int attach(struct tables *tables, const char *path, struct kymo_error *er
 	int rc;
 
 	if (duck.connect(tables->database, &connection) == DuckDBError)
-		return error_set(err, EIO, "DuckDB gives no connection");
+		return error_set(err, EIO, "cannot connect to DuckDB");
 	rc = tables->recording ? attach_store(tables, connection, err)
 			       : attach_packed(connection, path, err);
 	if (!rc && !tables->options.unsafe)
@@ -186,7 +184,7 @@ static int open_recording(struct tables *tables, const char *path, struct kymo_e
 
 	if (kind == STORE_NONE)
 		return error_set(err, why.code ? why.code : EINVAL, "%s",
-				 why.text[0] ? why.text : "that is not a recording");
+				 why.text[0] ? why.text : "not a kymo recording");
 	if (kind == STORE_PACKED)
 		return 0;
 	rc = store_open(path, &tables->recording, err);
@@ -231,7 +229,7 @@ void tables_close(struct tables *tables)
 	query_watchdog_fini(tables);
 	if (tables->database)
 		duck.close(&tables->database);
-	/* After the database, whose vectors may point into them. */
+	/* After the database, whose vectors may refer to these. */
 	dictionary_fini(tables);
 	stack_nodes_fini(tables);
 	table_shape_set_fini(&tables->shapes);
@@ -259,9 +257,9 @@ void tables_interrupt(struct tables *tables)
 	sem_post(&tables->watch_wake);
 }
 
-/* ---- asking ------------------------------------------------------------------------------ */
+/* ---- queries ----------------------------------------------------------------------------- */
 
-/* DuckDB's own words, with what they mean here where they would mislead. */
+/* DuckDB's message, or a better one where that would mislead. */
 static int query_failed(const struct tables *tables, const char *why, struct kymo_error *err)
 {
 	static const struct {
@@ -269,19 +267,15 @@ static int query_failed(const struct tables *tables, const char *why, struct kym
 		int code;
 	} meanings[] = {
 		{ "Out of Memory Error",
-		  "the query needs more memory than it may have; ask for less (WHERE, LIMIT, fewer "
-		  "columns), or lift the "
-		  "limit (kymo query --unsafe)",
+		  "the query exceeds its memory limit; reduce it (WHERE, LIMIT, fewer columns), or "
+		  "remove the limit (kymo query --unsafe)",
 		  ENOMEM },
 		{ "Permission Error",
-		  "the query wants to reach files, settings or extensions, which SQL over a "
-		  "recording may not; --unsafe "
+		  "SQL over a recording has no access to files, settings or extensions; --unsafe "
 		  "allows all statements",
 		  EPERM },
 		{ "TransactionContext Error: Cannot write",
-		  "the query wants to change something, and SQL over a recording only reads; "
-		  "--unsafe allows all statements",
-		  EPERM },
+		  "SQL over a recording is read only; --unsafe allows all statements", EPERM },
 	};
 
 	for (size_t i = 0;
@@ -303,7 +297,7 @@ static int run_in(struct tables_result *result, const char *sql, struct kymo_err
 	return query_failed(result->tables, why.text + strspn(why.text, ": "), err);
 }
 
-/* With --unsafe several statements may come; the last one's rows are the answer. */
+/* With --unsafe there may be several statements; the rows are those of the last. */
 static int run_all_but_last(struct tables_result *result, duckdb_extracted_statements statements,
 			    idx_t count, struct kymo_error *err)
 {
@@ -349,12 +343,10 @@ static int tables_prepare(struct tables_result *result, const char *sql, struct 
 	else if (!count)
 		rc = error_set(err, EINVAL, "the SQL is empty; try: FROM trace.regions");
 	else if (count > 1 && !unsafe)
-		rc = error_set(
-			err, EPERM,
-			"these are %" PRIu64
-			" statements, and SQL over a recording is one SELECT or EXPLAIN; --unsafe "
-			"allows all statements",
-			(uint64_t)count);
+		rc = error_set(err, EPERM,
+			       "SQL over a recording must be one SELECT or EXPLAIN, not %" PRIu64
+			       " statements; --unsafe allows all statements",
+			       (uint64_t)count);
 	if (!rc && unsafe)
 		rc = run_all_but_last(result, statements, count, err);
 	if (!rc)
@@ -368,17 +360,16 @@ static int execute(struct tables_result *result, struct kymo_error *err)
 	if (duck.execute_prepared_streaming(result->statement, &result->result) == DuckDBError)
 		return query_failed(result->tables, duck.result_error(&result->result), err);
 	if (cell_columns_init(result))
-		return error_set(err, ENOMEM, "no memory for the answer");
+		return error_set(err, ENOMEM, "no memory for the result");
 	return 0;
 }
 
-/* All between query_watchdog_enter() and query_watchdog_leave(). */
+/* Called between query_watchdog_enter() and query_watchdog_leave(). */
 static int start_query(struct tables_result *result, const char *sql, struct kymo_error *err)
 {
 	int rc = run_in(result, "USE rec", err);
 
-	/* So that not even EXPLAIN ANALYZE of another statement can change what later queries
-	   see. */
+	/* Prevents EXPLAIN ANALYZE of a writing statement from changing what later queries see. */
 	if (!rc && !result->tables->options.unsafe)
 		rc = run_in(result, "BEGIN TRANSACTION READ ONLY", err);
 	if (!rc)
@@ -388,14 +379,14 @@ static int start_query(struct tables_result *result, const char *sql, struct kym
 	return rc;
 }
 
-/* The reason of a failure alone: what the statement says when it runs once more, to its end. */
+/* Runs the statement again to its end, for the reason of its failure only. */
 static void run_again(struct tables_result *result, struct kymo_error *why)
 {
 	duckdb_result again = { 0 };
 	duckdb_data_chunk chunk;
 	const char *text;
 
-	/* What the statement before had begun: its end may have been interrupted. */
+	/* Ends the transaction of the previous attempt, which may have been interrupted. */
 	duck_run(result->connection, "ROLLBACK", "", NULL);
 	if (run_in(result, "BEGIN TRANSACTION READ ONLY", why))
 		return;
@@ -412,9 +403,8 @@ static bool is_masked(const char *why)
 	return !strncmp(why, "INTERRUPT Error", strlen("INTERRUPT Error"));
 }
 
-/* Where a thread of DuckDB's has failed just before rows are fetched, the one that fetches is told
-   only that it was interrupted, and the reason is gone. A statement that reads may be asked
-   again. */
+/* If a worker thread of DuckDB fails just before rows are fetched, the fetching thread gets only
+   "interrupted" and the reason is lost. A reading statement can be run again to get it. */
 static int rows_failed(struct tables_result *result, const char *text, struct kymo_error *err)
 {
 	struct kymo_error why = { 0 };
@@ -432,9 +422,9 @@ static int rows_failed(struct tables_result *result, const char *text, struct ky
 			return rc;
 	}
 	if (!*why.text || is_masked(why.text))
-		return error_set(err, EIO,
-				 "the query failed in a thread of DuckDB's, which gave no reason; "
-				 "ask again");
+		return error_set(
+			err, EIO,
+			"the query failed in a thread of DuckDB, without a reason; run it again");
 	return query_failed(result->tables, why.text, err);
 }
 
@@ -448,13 +438,14 @@ static int watched_start(struct tables_result *result, const char *sql, struct k
 		return rc;
 	result->unsettled = true;
 	rc = start_query(result, sql, err);
-	/* What was stopped failed for that reason, whatever DuckDB says; what had succeeded by
-	   then has not. */
+	/* A stopped query failed for that reason, whatever DuckDB reports; one that had already
+	   succeeded did not fail. */
 	stopped = query_watchdog_leave(result, rc ? err : NULL);
 	return rc && stopped ? stopped : rc;
 }
 
-static const char *what_is_meant(const char *sql)
+/* SHOW TABLES lists the tables of all schemas. */
+static const char *replace_show_tables(const char *sql)
 {
 	static const char asked[] = "show tables";
 	const char *at = sql + strspn(sql, " \t\r\n");
@@ -472,7 +463,7 @@ int tables_query(struct tables *tables, const char *sql, struct tables_result **
 	int rc;
 
 	*out = NULL;
-	sql = what_is_meant(sql);
+	sql = replace_show_tables(sql);
 	if (!tables->options.unsafe) {
 		rc = sql_policy_check_functions(sql, err);
 		if (rc)
@@ -483,7 +474,7 @@ int tables_query(struct tables *tables, const char *sql, struct tables_result **
 		return error_set(err, ENOMEM, "no memory for the query");
 	result->tables = tables;
 	if (duck.connect(tables->database, &result->connection) == DuckDBError)
-		rc = error_set(err, EIO, "DuckDB gives no connection");
+		rc = error_set(err, EIO, "cannot connect to DuckDB");
 	else
 		rc = watched_start(result, sql, err);
 	if (!rc)
@@ -566,7 +557,7 @@ double tables_number(struct tables *tables, const char *sql, double fallback)
 	case TABLES_UNSIGNED: number = (double)cell.unsigned_integer; break;
 	case TABLES_DOUBLE: number = cell.real; break;
 	case TABLES_TEXT:
-		/* HUGEINT and DECIMAL come as text. */
+		/* HUGEINT and DECIMAL are returned as text. */
 		text = strndup(cell.text, cell.text_bytes);
 		number = text ? strtod(text, NULL) : fallback;
 		free(text);

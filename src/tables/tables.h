@@ -18,40 +18,41 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* a session: an in-memory DuckDB with the recording attached as `rec`, schemas and views made */
+/* a session: an in-memory DuckDB with the recording attached as `rec`, with its schemas and
+   views */
 struct tables;
 struct tables_result;
 
 struct tables_options {
-	bool unsafe; /* --unsafe: any statement, files, settings. Otherwise one SELECT or EXPLAIN */
+	bool unsafe; /* --unsafe: any statement, files, settings; otherwise one SELECT or EXPLAIN */
 	uint64_t memory_limit_bytes; /* 0: 1 GiB (unsafe: DuckDB's own) */
 	uint32_t timeout_ms; /* 0: none */
 	uint32_t threads; /* 0: as many as there are cores */
 };
 
-/* What SQL of our own may take, on whole recordings: a quarter of the memory that is free, from 1
+/* The memory limit for internal SQL over whole recordings: a quarter of the free memory, from 1
    to 4 GiB. */
 uint64_t tables_own_memory(void);
 
 /* Loads DuckDB. *out_version is its version, which stays valid. */
 int tables_library(const char **out_version, struct kymo_error *err);
 
-/* path as store_resolve() gives it: directory, snapshot or packed file. */
+/* path as store_resolve() returns it: directory, snapshot or packed file. */
 int tables_open(const char *path, const struct tables_options *options, struct tables **out,
 		struct kymo_error *err);
 void tables_close(struct tables *tables);
-/* The opened store, for what needs no SQL; NULL for a packed file. */
+/* The opened store, for callers that need no SQL; NULL for a packed file. */
 const struct recording *tables_recording(const struct tables *tables);
-/* Interrupts the queries that run, or, where none does, the next one: what is asked for is not lost
-   while a query begins. Safe from a signal handler and from another thread. */
+/* Interrupts the running queries, or the next one if none is running, so that a request made
+   while a query starts is not lost. Safe in a signal handler and in other threads. */
 void tables_interrupt(struct tables *tables);
 
-/* Checks and starts a query. -EPERM: a statement that is refused; -EINVAL: DuckDB's own message,
-   with its suggestion; -ECANCELED: interrupted; -ETIMEDOUT. Results stream: nothing is
+/* Checks and starts a query. -EPERM: the statement is not allowed; -EINVAL: DuckDB's message,
+   with its suggestion; -ECANCELED: interrupted; -ETIMEDOUT. Results are streamed, not
    materialised. */
 int tables_query(struct tables *tables, const char *sql, struct tables_result **out,
 		 struct kymo_error *err);
-void tables_result_close(struct tables_result *result); /* NULL is fine */
+void tables_result_close(struct tables_result *result); /* may be NULL */
 
 size_t tables_column_count(const struct tables_result *result);
 const char *tables_column_name(const struct tables_result *result, size_t column);
@@ -64,10 +65,9 @@ enum tables_cell_kind {
 	TABLES_INTEGER, /* .integer */
 	TABLES_UNSIGNED, /* .unsigned_integer */
 	TABLES_DOUBLE, /* .real */
-	/* .text, .text_bytes: valid until the next tables_next(); all other types come as text
-	   too */
+	/* .text, .text_bytes: valid until the next tables_next(); also used for all other types */
 	TABLES_TEXT,
-	TABLES_JSON, /* as TEXT, already valid JSON: lists and structs */
+	TABLES_JSON, /* as TEXT, and valid JSON: lists and structs */
 };
 
 struct tables_cell {
@@ -84,21 +84,21 @@ struct tables_cell {
 int64_t tables_next(struct tables_result *result, struct kymo_error *err);
 void tables_cell(struct tables_result *result, size_t column, size_t row, struct tables_cell *out);
 
-/* Convenience for views: the first row's first column as a number; fallback where there is none. */
+/* The first column of the first row as a number; fallback if there is none. */
 double tables_number(struct tables *tables, const char *sql, double fallback);
 
-/* Writes the whole result as an Arrow IPC stream to fd, or as a Parquet file (zstd) at path (aside,
-   renamed). */
+/* Writes the whole result as an Arrow IPC stream to fd, or as a Parquet file (zstd) at path,
+   which is replaced atomically. */
 int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *err);
 int tables_write_parquet(struct tables_result *result, const char *path, struct kymo_error *err);
 
-/* From here on rows are told of as they are read, by whichever thread, one at a time: how many
-   until now, and 0, since nobody knows how many a question will need. Nothing is told of a packed
-   file, which DuckDB reads by itself. NULL: no more. */
+/* Calls progress as rows are read, from any thread, one call at a time, with the number of rows
+   so far and 0, since the total is not known. It is not called for a packed file, which DuckDB
+   reads itself. NULL ends it. */
 void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_t all));
 
-/* kymo pack: writes the recording at `from` as a DuckDB database at `to`, aside and renamed.
-   progress (NULL: none) is told rows done and rows in all. */
+/* kymo pack: writes the recording at `from` as a DuckDB database at `to`, which is replaced
+   atomically. progress gets the rows done and the total; it may be NULL. */
 int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done, uint64_t all),
 		struct kymo_error *err);
 

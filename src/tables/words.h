@@ -1,17 +1,17 @@
-/* Text from rows may be anything; DuckDB wants UTF-8. Most of it is plain ASCII, and that is
-   found fast. */
+/* Text of rows may hold any bytes; DuckDB needs UTF-8. The check is fast for ASCII, which is
+   most of it. */
 #ifndef KYMO_TABLES_WORDS_H
 #define KYMO_TABLES_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Room for `bytes` of bad text once each bad byte is U+FFFD, and a NUL. */
+/* Room for `bytes` of text with each invalid byte replaced by U+FFFD, and a NUL. */
 #define WORDS_REPAIRED_BYTES(bytes) ((size_t)(bytes)*3 + 1)
 
-/* Whether text without NUL is UTF-8; where not, base/utf8.h repairs it. */
+/* Whether a text without NUL is valid UTF-8; base/utf8.h repairs it otherwise. */
 bool words_valid(const char *text, size_t bytes);
-/* Cuts a NUL-ended text that was cut by its room at the last whole character. */
+/* Removes an incomplete character at the end of a truncated text. */
 void words_trim(char *text);
 
 #endif

@@ -32,18 +32,18 @@ extern const size_t catalog_view_count;
 
 /* Statements that create all schemas and views in the current database, in one transaction. */
 void catalog_sql(struct buf *out);
-/* Statements that make the view of a table that is not ours, in database rec; false where it
-   needs none, or (with a sentence in *problems) where its name is taken. */
+/* Statements that create the view of a user's table in database rec. False if it needs none, or
+   if its name is taken, with a sentence in *problems. */
 bool catalog_user_sql(struct buf *out, const struct table_shape *shape, struct buf *problems);
 
-/* Appends "name" as SQL wants it, quotes doubled. */
+/* Appends "name" as an SQL identifier, quotes doubled. */
 void catalog_quote(struct buf *out, const char *name);
-/* Appends 'text' as SQL wants it. */
+/* Appends 'text' as an SQL string. */
 void catalog_quote_text(struct buf *out, const char *text);
 
 /* A page of docs/tables, in Markdown. */
 void catalog_page(struct buf *out, const struct catalog_view *view);
-/* The page that lists them all. */
+/* The page that lists all tables. */
 void catalog_index_page(struct buf *out);
 
 #endif

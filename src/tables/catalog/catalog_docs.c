@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A bar would end the cell. */
+/* A bar would end the cell of a Markdown table. */
 static void catalog_docs_add_cell(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
@@ -23,7 +23,7 @@ static void catalog_docs_add_columns(struct buf *out, const struct catalog_view 
 	}
 }
 
-/* Where the view reads the stream of its own name. */
+/* For a view that reads the stream of its own name. */
 static void add_source(struct buf *out, const struct catalog_view *view)
 {
 	char scan[128];
@@ -55,11 +55,12 @@ void catalog_index_page(struct buf *out)
 
 	buf_text(out, "<!-- Written by tools/gen-table-docs from src/tables/sql; edit that. -->\n# "
 		      "Tables\n\n"
-		      "Every recording has these, empty where nothing was recorded; `SHOW TABLES` "
-		      "lists them with the\n"
-		      "program's own. Columns that end in `_ns` are ns since the recording began; "
-		      "`kymo.runs.started_unix_ns` gives\n"
-		      "wall time. NULL means that something is not known.\n");
+		      "Every recording has these tables; one without data is empty. `SHOW TABLES` "
+		      "lists them together with the\n"
+		      "program's own. Columns that end in `_ns` are in ns; a time counts from the "
+		      "start of the recording, and\n"
+		      "`kymo.runs.started_unix_ns` converts it to wall time. NULL means not "
+		      "known.\n");
 	for (size_t i = 0; i < catalog_view_count; i++) {
 		const struct catalog_view *view = &catalog_views[i];
 

@@ -44,8 +44,7 @@ static bool own_schema(const char *schema)
 	return false;
 }
 
-/* Whether the table is in one of our views already: a stream of ours, or one that a newer kymo
-   writes. */
+/* Whether a view of the catalog already shows the stream. */
 static bool in_own_view(const char *table)
 {
 	char full[128];
@@ -86,7 +85,7 @@ static void add_user_column(struct buf *out, const char *name, bool first)
 	catalog_quote(out, name);
 }
 
-/* What was declared, then whose row it is. */
+/* The declared columns, then pid, tid and rank. */
 static void add_user_columns(struct buf *out, const struct table_shape *shape)
 {
 	for (size_t i = 0; i < shape->column_count; i++) {
@@ -107,7 +106,8 @@ bool catalog_user_sql(struct buf *out, const struct table_shape *shape, struct b
 		return false;
 	split_name(shape->table, schema, sizeof(schema), &name);
 	if (own_schema(schema) || !schema[0] || !name[0]) {
-		buf_print(problems, "%s: the name is kymo's own; kymo_scan('%s') reads the table\n",
+		buf_print(problems,
+			  "%s: the name is reserved for kymo; kymo_scan('%s') reads the table\n",
 			  shape->table, shape->table);
 		return false;
 	}

@@ -9,7 +9,7 @@
 #include "tables/catalog/catalog.h"
 #include "tables/scan/cell_text.h"
 
-/* A text that lives until the next chunk. */
+/* A text that is valid until the next chunk. */
 struct cell_text {
 	struct cell_text *next;
 	char text[];
@@ -181,7 +181,7 @@ static void add_bytes(struct buf *out, duckdb_type id, const duckdb_string_t *st
 		buf_add(out, data, bytes);
 }
 
-/* What is neither nested nor NULL. */
+/* For values that are neither nested nor NULL. */
 static void add_scalar(struct buf *out, duckdb_logical_type type, const void *data, idx_t row)
 {
 	duckdb_type id = duck.get_type_id(type);
@@ -381,7 +381,7 @@ static void add_json_map(struct buf *out, duckdb_logical_type type, duckdb_vecto
 	duck.destroy_logical_type(&value_type);
 }
 
-/* A struct whose first child says which of the others holds. */
+/* A struct whose first child selects one of the others. */
 static void add_json_union(struct buf *out, duckdb_logical_type type, duckdb_vector vector,
 			   idx_t row)
 {
@@ -536,7 +536,7 @@ static void set_real(struct tables_cell *out, double value)
 	out->real = value;
 }
 
-/* 0.1f is 0.1 to people, not 0.10000000149. */
+/* 0.1f is shown as 0.1, not as 0.10000000149. */
 static double cell_widen(float value)
 {
 	struct buf text = { 0 };

@@ -51,7 +51,7 @@ void cell_text_decimal(struct buf *out, duckdb_hugeint value, unsigned scale)
 	buf_add(out, digits, scale);
 }
 
-/* The shortest that reads back as the same number. */
+/* The shortest text that reads back as the same number. */
 void cell_text_double(struct buf *out, double value, bool single)
 {
 	char text[40];
@@ -70,12 +70,11 @@ void cell_text_double(struct buf *out, double value, bool single)
 		buf_text(out, ".0");
 }
 
-/* A sign and length of 3 bytes, then the magnitude, its highest byte first; all inverted when
-   negative. */
+/* 3 bytes of sign and length, then the magnitude, highest byte first; all inverted if negative. */
 void cell_text_bignum(struct buf *out, const unsigned char *bytes, size_t count)
 {
 	bool negative = count > 3 && !(bytes[0] & 0x80);
-	/* 2.41 digits to a byte. */
+	/* 2.41 digits per byte. */
 	size_t room = count * 5 / 2 + 2, used = 0;
 	unsigned char *digits = calloc(1, room);
 
@@ -124,8 +123,7 @@ static int64_t floor_divide(int64_t a, int64_t b, int64_t *rest)
 	return quotient;
 }
 
-/* Days since 1970 to a date of the Gregorian calendar, extended to all times; eras are 400
-   years. */
+/* Days since 1970 to a date of the proleptic Gregorian calendar; an era is 400 years. */
 static void add_date(struct buf *out, int64_t days)
 {
 	int64_t day_of_era, era = floor_divide(days + 719468, 146097, &day_of_era);
@@ -151,7 +149,7 @@ void cell_text_date(struct buf *out, int32_t days)
 		add_date(out, days);
 }
 
-/* ".5", ".123456789": without the zeros at its end. */
+/* ".5", ".123456789": without trailing zeros. */
 static void add_fraction(struct buf *out, int64_t part, int64_t per_second)
 {
 	int digits = 0;
@@ -186,7 +184,7 @@ void cell_text_timestamp(struct buf *out, int64_t ticks, int64_t per_second, boo
 	add_date(out, days);
 	buf_char(out, ' ');
 	cell_text_time(out, of_day, per_second);
-	/* In UTC, whatever the time zone of the session. */
+	/* Always in UTC, independent of the session's time zone. */
 	if (zoned)
 		buf_text(out, "+00");
 }
@@ -234,7 +232,7 @@ void cell_text_blob(struct buf *out, const unsigned char *bytes, size_t count)
 			buf_print(out, "\\x%02X", bytes[i]);
 }
 
-/* The first byte says how many bits of the second are not used. */
+/* The first byte is the number of unused bits of the second. */
 void cell_text_bit(struct buf *out, const unsigned char *bytes, size_t count)
 {
 	size_t unused = count ? bytes[0] : 0;

@@ -1,4 +1,4 @@
-/* Values of DuckDB as text, as DuckDB itself would cast them to VARCHAR. */
+/* Values of DuckDB as text, as DuckDB casts them to VARCHAR. */
 #ifndef KYMO_TABLES_SCAN_CELL_TEXT_H
 #define KYMO_TABLES_SCAN_CELL_TEXT_H
 
@@ -15,7 +15,7 @@ void cell_text_hugeint(struct buf *out, duckdb_hugeint value);
 void cell_text_decimal(struct buf *out, duckdb_hugeint value, unsigned scale);
 void cell_text_uuid(struct buf *out, duckdb_hugeint value);
 void cell_text_date(struct buf *out, int32_t days);
-/* Ticks since midnight or 1970, `per_second` of them to a second. */
+/* Ticks since midnight or 1970, `per_second` of them per second. */
 void cell_text_time(struct buf *out, int64_t ticks, int64_t per_second);
 void cell_text_timestamp(struct buf *out, int64_t ticks, int64_t per_second, bool zoned);
 void cell_text_time_tz(struct buf *out, uint64_t bits);

@@ -5,9 +5,9 @@
 
 #include "base/schema.h"
 
-#define ROWS_MOST 256 /* at the end of a stream: each source is among them */
+#define ROWS_MOST 256 /* at the end of a stream; every source is among them */
 
-/* Who measures itself; the last one stands for those that this version does not know. */
+/* Sources that measure themselves; the last one is for those unknown to this version. */
 static const char *const words[] = { "collector", "sampler", "python", "line",
 				     "torch",	  "device",  "other" };
 #define WORDS (sizeof(words) / sizeof(words[0]))
@@ -17,7 +17,7 @@ struct costs {
 	bool known[WORDS];
 };
 
-/* A stream that calls itself kymo.costs may hold anything: only our own columns are read. */
+/* A stream named kymo.costs may have any columns; only those of our schema are read. */
 static bool costs_is_ours(const struct store_stream *stream)
 {
 	const struct schema_table *table = schema_get(SCHEMA_OVERHEAD);
@@ -42,7 +42,7 @@ static size_t costs_word_of(const char *source, size_t bytes)
 	return WORDS - 1;
 }
 
-/* From the end: the first one of a source is its last. */
+/* Backwards: the first row of a source that is found is its last. */
 static void read_stream(const struct store_stream *stream, struct costs *out)
 {
 	const struct store_chunk *chunk = stream->chunk_count
@@ -74,7 +74,7 @@ static void costs_add_row(struct meta_rows *rows, const char *source, double eve
 
 	meta_text(&row[0], source);
 	if (events > 9e18 || total_ns > 9e18)
-		return; /* nothing real is so large */
+		return; /* no real value is this large */
 	meta_number(&row[1], (int64_t)events);
 	if (events > 0)
 		meta_tenths(&row[2], total_ns / events);

@@ -1,4 +1,4 @@
-/* Rows of kymo.overhead by what sources have measured of themselves (kymo.costs). */
+/* Rows of kymo.overhead for sources that measure themselves (kymo.costs). */
 #ifndef KYMO_TABLES_SCAN_COSTS_H
 #define KYMO_TABLES_SCAN_COSTS_H
 
@@ -6,7 +6,7 @@
 
 #include "store/store.h"
 
-/* Adds one for each source: the last row of each process, summed. */
+/* Adds a row for each source: the sum of the last rows of all processes. */
 void costs_fill(struct meta_rows *rows, const struct recording *recording);
 
 #endif

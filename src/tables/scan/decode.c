@@ -6,17 +6,17 @@
 #include "tables/scan/dictionary.h"
 #include "tables/words.h"
 
-/* A column of a block, found: its first value and the way to the next. */
+/* A column of a block: its first value and the distance to the next. */
 struct run_files {
 	const struct decode_block *block;
 	const unsigned char *first;
 	size_t step;
 	size_t count;
-	size_t bytes; /* of a text */
+	size_t bytes; /* of a text column */
 	const struct store_clock *clock;
 };
 
-/* Rows come from a header that may lie about alignment. */
+/* The layout comes from a file header, so values may be unaligned. */
 #define LOAD(type, at) \
 	({ \
 		type loaded; \
@@ -42,7 +42,7 @@ struct run_files {
 
 DECODER(decode_i32, int32_t, int32_t, value)
 DECODER(decode_i64, int64_t, int64_t, value)
-/* Unsigned numbers become wider signed ones, so that a difference of two is never an error. */
+/* Unsigned numbers become wider signed ones, so that the difference of two never overflows. */
 DECODER(decode_u16, uint16_t, int32_t, value)
 DECODER(decode_u32, uint32_t, int64_t, value)
 DECODER(decode_u64, uint64_t, uint64_t, value)
@@ -75,7 +75,7 @@ static uint32_t global_name(const struct store_process *process, uint32_t name)
 	return name < process->name_count ? process->name_of[name] : 0;
 }
 
-/* A thread that is not known is still one of its process. */
+/* An unknown thread becomes the "not known" thread of its process. */
 static uint32_t global_thread(const struct decode_block *block, uint32_t thread)
 {
 	const struct store_process *process = block->stream->process;
@@ -108,7 +108,7 @@ static void decode_thread_id(const struct run_files *source, duckdb_vector out, 
 static const struct {
 	duckdb_type type;
 	void (*decode)(const struct run_files *source, duckdb_vector out,
-		       void *data); /* NULL: by dictionary, or the same in all rows */
+		       void *data); /* NULL for a dictionary, or for one value in all rows */
 	int dictionary; /* enum session_dictionary + 1; 0: none */
 	bool of_thread; /* of a dictionary: indexed by threads, not names */
 } kinds[TABLE_SHAPE_KIND_COUNT] = {
@@ -178,7 +178,7 @@ static void decode_constant(struct decode_block *block, enum table_shape_kind ki
 	duck.destroy_value(&value);
 }
 
-/* New for each block: vectors that were handed out go on using theirs. */
+/* New for each block: vectors that were passed on keep using theirs. */
 static duckdb_selection_vector select_entries(const struct run_files *source, bool of_thread)
 {
 	duckdb_selection_vector selection = duck.create_selection_vector(source->count);

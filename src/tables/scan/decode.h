@@ -1,4 +1,4 @@
-/* From rows of a stream to a vector of DuckDB: one decoder for each kind of column. */
+/* Converts rows of a stream to vectors of DuckDB, with one decoder for each kind of column. */
 #ifndef KYMO_TABLES_SCAN_DECODE_H
 #define KYMO_TABLES_SCAN_DECODE_H
 
@@ -12,27 +12,27 @@ struct decode_block {
 	const unsigned char *rows;
 	size_t row_bytes;
 	size_t count; /* at most DuckDB's vector size */
-	/* By declared column; made at the first use, so that a name's six columns share one. */
+	/* By declared column; created on first use, so that the six columns of a name share one. */
 	duckdb_selection_vector *selections;
 };
 
 /* Fills `out` with a column of the block. */
 void decode_column(struct decode_block *block, const struct table_shape_column *column,
 		   duckdb_vector out);
-/* Frees the selections; the vectors that were filled keep what they need. */
+/* Frees the selections; the filled vectors hold their own references. */
 void decode_end(struct decode_block *block);
 
 duckdb_type decode_type(enum table_shape_kind kind);
-/* The dictionary that a kind points into, or -1. */
+/* The dictionary of a kind, or -1. */
 int decode_dictionary(enum table_shape_kind kind);
 
-/* As store_clock_ns() and store_clock_span_ns(), without a call where nothing can overflow: less
-   than 2^58 ticks, less than 16 ns a tick and a base of less than 2^61 ns. */
+/* As store_clock_ns() and store_clock_span_ns(), without a call if nothing can overflow: less
+   than 2^58 ticks, less than 16 ns per tick and a base of less than 2^61 ns. */
 #define DECODE_TICKS_BITS 58
 #define DECODE_MULT_BITS 36
 #define DECODE_BASE_BITS 61
 
-/* Not within +-2^bits. */
+/* Nonzero if value is outside +-2^bits. */
 static inline uint64_t decode_is_large(uint64_t value, unsigned bits)
 {
 	return (value + (1ull << bits)) >> (bits + 1);

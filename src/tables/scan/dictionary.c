@@ -48,7 +48,7 @@ char *dictionary_demangled(const struct store_name *name)
 
 static void fill_name_text(struct filling *filling, const struct recording *recording)
 {
-	/* Name 0 is "none could be had": NULL. */
+	/* Name 0 means "no name" and is NULL. */
 	for (size_t i = 1; i < filling->count; i++) {
 		const struct store_name *name = &recording->names[i];
 		char *plain = dictionary_demangled(name);
@@ -129,7 +129,7 @@ static duckdb_vector dictionary_build(const struct recording *recording,
 
 	filling.count = kinds[which].of_threads ? scan_thread_count(recording)
 						: recording->name_count;
-	/* At least one: rows without a name point at entry 0. */
+	/* At least one: rows without a name refer to entry 0. */
 	if (!filling.count)
 		filling.count = 1;
 	filling.vector = duck.create_vector(type, filling.count);

@@ -90,9 +90,8 @@ static void meta_bind(duckdb_bind_info info)
 	if (meta)
 		bind_meta(info, meta);
 	else
-		duck.bind_set_error(
-			info,
-			"kymo_meta: there is no such table; use those of schema kymo and trace");
+		duck.bind_set_error(info, "kymo_meta has no such table; use the tables of the "
+					  "schemas kymo and trace");
 	if (name)
 		duck.free(name);
 	if (value)

@@ -1,7 +1,5 @@
-/*
- * kymo_meta(what): small tables that are made from the opened recording, not from rows of streams.
- * Each is a row of an array: its columns and the function that fills them.
- */
+/* kymo_meta(what): small tables made from the opened recording, not from rows of streams. Each
+   is a row of an array with its columns and the function that fills them. */
 #ifndef KYMO_TABLES_SCAN_META_H
 #define KYMO_TABLES_SCAN_META_H
 
@@ -21,18 +19,18 @@ struct meta_rows {
 	struct meta_cell *cells;
 	size_t width, count, room;
 	bool failed; /* no memory */
-	/* What cells borrow from, if it has to be freed with the rows; NULL: nothing. */
+	/* Memory that cells refer to and that is freed with the rows; may be NULL. */
 	void *kept;
 	void (*release)(void *kept);
 };
 
-/* The next row, all NULL; never NULL itself (after a failure a scratch row). */
+/* A new row, all NULL. Never returns NULL: after a failure it is a scratch row. */
 struct meta_cell *meta_add(struct meta_rows *rows);
 void meta_number(struct meta_cell *cell, int64_t value);
 void meta_real(struct meta_cell *cell, double value);
-/* With one decimal: a mean of times has more digits than meaning, and people read them. */
+/* Rounds to one decimal: more digits of a mean time have no meaning. */
 void meta_tenths(struct meta_cell *cell, double value);
-/* "" is NULL. */
+/* "" becomes NULL. */
 void meta_text(struct meta_cell *cell, const char *text);
 void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes);
 
@@ -48,7 +46,7 @@ struct meta_table {
 	void (*fill)(struct meta_rows *rows, const struct tables *tables);
 };
 
-/* meta_tables.c; NULL: there is no such table. */
+/* meta_tables.c; NULL if there is no such table. */
 const struct meta_table *meta_find(const char *name);
 
 int meta_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);

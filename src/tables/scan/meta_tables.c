@@ -1,4 +1,4 @@
-/* The tables of kymo_meta(): their columns, and what fills them. */
+/* The tables of kymo_meta(): their columns and the functions that fill them. */
 #include "tables/scan/meta.h"
 
 #include <signal.h>
@@ -7,7 +7,7 @@
 
 #include "base/schema.h"
 
-/* A count of rows; what does not fit is not true anyway. */
+/* A number of rows, clamped: one beyond INT64_MAX is corrupt. */
 static void meta_count(struct meta_cell *cell, uint64_t value)
 {
 	meta_number(cell, value <= INT64_MAX ? (int64_t)value : INT64_MAX);
@@ -181,7 +181,7 @@ static void meta_tables_fill_threads(struct meta_rows *rows, const struct tables
 	}
 }
 
-/* For packed files: rows whose thread is not known still belong to a process. */
+/* For packed files: rows with an unknown thread still belong to a process. */
 static void fill_all_threads(struct meta_rows *rows, const struct tables *tables)
 {
 	const struct recording *recording = tables->recording;
@@ -228,7 +228,7 @@ static void fill_open_zone(struct meta_cell *cell, const struct recording *recor
 	if (name->line)
 		meta_number(&cell[3], name->line);
 	meta_number(&cell[4], zone->start_ns);
-	/* Nobody saw a lost process end: how long the zone was open is not known. */
+	/* The end of a lost process is not known, so neither is the age of the zone. */
 	if (process->state != STORE_LOST)
 		meta_number(&cell[5], process->ended_ns > zone->start_ns
 					      ? process->ended_ns - zone->start_ns

@@ -1,5 +1,5 @@
-/* trace.regions: exact totals of all streams, merged by source, name, pid and instance, functions
-   of Python by their file too. */
+/* trace.regions: exact totals of all streams, merged by source, name, pid and instance; Python
+   functions also by file. */
 #include "tables/scan/costs.h"
 #include "tables/scan/meta.h"
 
@@ -10,11 +10,11 @@
 #include "base/hist.h"
 #include "base/schema.h"
 
-/* One contribution: totals of a stream, or a zone that is open. */
+/* One contribution: the totals of a stream, or an open zone. */
 struct part {
 	const struct store_name *name;
 	const struct store_process *process;
-	const struct store_total *total; /* NULL: an open zone */
+	const struct store_total *total; /* NULL for an open zone */
 };
 
 struct parts {
@@ -22,8 +22,8 @@ struct parts {
 	size_t count;
 };
 
-/* A region under addition. Sums are in ns, each process by its own clock; the histogram is in
-   ticks of the first. */
+/* A region while it is summed up. Sums are in ns, converted with the clock of each process; the
+   histogram is in ticks of the first. */
 struct region {
 	const struct store_name *name;
 	const struct store_process *process;
@@ -77,8 +77,8 @@ static int compare_numbers(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* In C a name is chosen, and means the same wherever it is used. Functions of Python are called
-   parse in many files. */
+/* A C zone has a chosen name, which means the same everywhere. Python functions named parse
+   exist in many files. */
 static int compare_files(const struct store_name *a, const struct store_name *b)
 {
 	size_t shorter = a->file_bytes < b->file_bytes ? a->file_bytes : b->file_bytes;
@@ -90,7 +90,8 @@ static int compare_files(const struct store_name *a, const struct store_name *b)
 	return order ? order : compare_numbers((int64_t)a->file_bytes, (int64_t)b->file_bytes);
 }
 
-/* What makes two parts one region: not the line, so that a name used in two places is one row. */
+/* Whether two parts are one region. The line does not count, so a name used in two places is one
+   row. */
 static int compare_parts(const void *left, const void *right)
 {
 	const struct part *a = left, *b = right;
@@ -144,8 +145,8 @@ static double deviation_ns(const struct region *region)
 	return spread > 0 ? (double)sqrtl(spread / (count - 1)) : 0;
 }
 
-/* What one zone of a source costs, as the recorder or the source's adapter measured; 0: nobody
-   did. */
+/* The cost of one zone of a source, measured by the recorder or the source's adapter; 0 if not
+   measured. */
 static double cost_ns(const struct store_process *process, uint32_t source)
 {
 	const struct kymo_control *control = &process->control;
@@ -199,7 +200,7 @@ static void region_times(const struct region *region, struct meta_cell *row)
 		if (ns >= 0)
 			meta_number(&row[quantiles[i].column], ns);
 	}
-	/* A device's is that of an operation, which is more than that of a wait. */
+	/* The cost of a device is that of an operation, which exceeds that of a wait. */
 	if (region->name->source != KYMO_SOURCE_DEVICE &&
 	    cost_ns(region->process, region->name->source) > 0)
 		meta_number(&row[OWN_COST],
@@ -289,8 +290,7 @@ static void overhead_add(struct overhead *overhead, const struct store_process *
 	}
 }
 
-/* Sources whose cost is that of a row: torch's backward and operations of devices have rows and no
-   zones. */
+/* Sources whose cost is per row: torch's backward and device operations have rows and no zones. */
 static const struct {
 	uint32_t source;
 	const char *table;
@@ -352,7 +352,7 @@ void regions_fill_overhead(struct meta_rows *rows, const struct tables *tables)
 	const struct recording *recording = tables->recording;
 	struct overhead sources[SOURCES];
 	struct parts parts;
-	/* By source and process: whether its wall time is in already. */
+	/* By source and process: whether its wall time is already included. */
 	double *wall = calloc(SOURCES * (recording->process_count + 1), sizeof(wall[0]));
 
 	memset(sources, 0, sizeof(sources));

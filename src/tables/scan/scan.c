@@ -10,16 +10,15 @@
 #include "tables/scan/dictionary.h"
 #include "tables/scan/table_function.h"
 
-#define UNIT_ROWS 122880u /* what a thread takes at once: DuckDB's own measure */
-#define BLOCK_BYTES (256u << 10) /* of rows that are read at once: stays in the L2 cache */
+#define UNIT_ROWS 122880u /* rows that a thread takes at once: DuckDB's own number */
+#define BLOCK_BYTES (256u << 10) /* of rows read at once: fits the L2 cache */
 
-/* What the named parameters leave of a table. */
+/* The part of a table that the named parameters select. */
 struct scan_range {
 	bool any;
-	int64_t from_ns,
-		to_ns; /* [from, to): a row's time, or any part of it where it has a duration */
+	int64_t from_ns, to_ns; /* [from, to): the time of a row, or any part of its duration */
 	int64_t step_from, step_to; /* [from, to) */
-	int32_t time, duration, step; /* declared columns; -1: the table has none */
+	int32_t time, duration, step; /* declared columns; -1 if the table has none */
 };
 
 struct scan_bind {
@@ -37,7 +36,8 @@ struct scan_unit {
 /* One execution, shared by its threads. */
 struct scan_run {
 	struct scan_bind *bind;
-	const struct table_shape_column **columns; /* asked for; NULL: nothing of ours (count(*)) */
+	const struct table_shape_column *
+		*columns; /* requested columns; NULL for none of ours (count(*)) */
 	size_t column_count;
 	struct scan_unit *units;
 	size_t unit_count;
@@ -46,7 +46,7 @@ struct scan_run {
 
 /* One thread of it. */
 struct scan_lane {
-	struct scan_unit unit; /* what is left of it */
+	struct scan_unit unit; /* rows not yet read */
 	unsigned char *buffer;
 	duckdb_selection_vector *selections;
 };
@@ -103,12 +103,12 @@ static const char *take_range(duckdb_bind_info info, const struct table_shape *s
 		range->time = first_declared(shape, KYMO_TIME);
 		range->duration = first_declared(shape, KYMO_DURATION);
 		if (range->time < 0)
-			return "has no column of time, so from_ns and to_ns cannot serve";
+			return "has no time column, so from_ns and to_ns cannot be used";
 	}
 	if (steps) {
 		range->step = step_column(shape);
 		if (range->step < 0)
-			return "has no column step, so step_from and step_to cannot serve";
+			return "has no column step, so step_from and step_to cannot be used";
 	}
 	return NULL;
 }
@@ -139,9 +139,9 @@ static void bind_table(duckdb_bind_info info, struct tables *tables, const char 
 	const char *wrong;
 
 	if (!shape) {
-		bind_failed(
-			info, table,
-			"is no table of this recording; FROM kymo.streams lists what was recorded");
+		bind_failed(info, table,
+			    "is not a table of this recording; FROM kymo.streams lists the "
+			    "recorded tables");
 		return;
 	}
 	bind = calloc(1, sizeof(*bind));
@@ -289,10 +289,10 @@ static void tell_progress(struct tables *tables, uint64_t rows)
 	if (!tables->progress)
 		return;
 	done = atomic_fetch_add(&tables->progress_done, rows);
-	/* One at a time; who finds it taken goes on. */
+	/* One call at a time; a thread that finds the lock held skips its report. */
 	if (pthread_mutex_trylock(&tables->progress_lock))
 		return;
-	/* Views that look at a stream more than once make more of it than there is. */
+	/* A view that reads a stream more than once counts its rows more than once. */
 	tables->progress(done < tables->progress_all ? done : tables->progress_all,
 			 tables->progress_all);
 	pthread_mutex_unlock(&tables->progress_lock);
@@ -309,7 +309,7 @@ static bool next_unit(struct scan_run *run, struct scan_lane *lane)
 	return true;
 }
 
-/* The next rows of the lane's unit; 0: the unit is used up, or its file was cut. */
+/* The next rows of the lane's unit; 0 at its end, or if its file was truncated. */
 static size_t next_rows(struct scan_lane *lane, const unsigned char **rows)
 {
 	struct scan_unit *unit = &lane->unit;
@@ -346,7 +346,7 @@ static uint64_t scan_load(const unsigned char *at, size_t bytes)
 	return value;
 }
 
-/* NULL (a stream without the column) is in no range, as in SQL. */
+/* NULL (a stream without the column) is outside every range, as in SQL. */
 static bool in_range(const struct scan_range *range, const struct table_shape_stream *stream,
 		     const unsigned char *row)
 {

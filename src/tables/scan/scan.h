@@ -6,7 +6,7 @@
 #include "tables/session.h"
 
 int scan_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
-/* Threads that rows point to: those of the recording, then one "not known" per process. */
+/* Threads that rows refer to: those of the recording, then one "not known" thread per process. */
 size_t scan_thread_count(const struct recording *recording);
 
 #endif

@@ -18,7 +18,7 @@ int table_function_register(duckdb_connection connection, duckdb_table_function 
 	state = duck.register_table_function(connection, made);
 	duck.destroy_table_function(&made);
 	if (state == DuckDBError)
-		return error_set(err, EIO, "DuckDB does not take the table function %s",
+		return error_set(err, EIO, "cannot register the table function %s with DuckDB",
 				 function->name);
 	return 0;
 }

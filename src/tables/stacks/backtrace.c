@@ -1,5 +1,5 @@
-/* kymo_meta('backtrace'): the stacks of the processes of a live recording, taken by us while the
-   query runs; else the last ones that were taken. */
+/* kymo_meta('backtrace'): the stacks of the processes of a live recording, taken while the query
+   runs; otherwise the last ones recorded. */
 #include "tables/scan/meta.h"
 
 #include <stdlib.h>
@@ -77,8 +77,8 @@ static void backtrace_take(struct meta_rows *rows, struct kept *kept, pid_t pid)
 		fill_process(rows, &kept->all[kept->count++]);
 }
 
-/* Processes that record, and the program itself, which may not. One that cannot be read has no
-   rows. */
+/* The recording processes and the program itself, which may not record. A process that cannot be
+   read has no rows. */
 static void fill_live(struct meta_rows *rows, const struct tables *tables)
 {
 	const struct recording *recording = tables->recording;

@@ -8,9 +8,10 @@
 #include "tables/scan/dictionary.h"
 
 #define READ_ROWS 4096u
-#define SPARE_NODES 65536u /* numbers that may be missing; what lies further off is not believed */
+#define SPARE_NODES \
+	65536u /* frame numbers that may be missing; a larger gap is taken as corruption */
 
-/* The columns that are needed, as this stream has them; an older or foreign one may lack some. */
+/* The needed columns as this stream has them; an older or foreign stream may lack some. */
 enum { FRAME_NODE, FRAME_PARENT, FRAME_NAME, FRAME_LINE, FRAME_COLUMNS };
 static const char *const frame_columns[FRAME_COLUMNS] = { "node", "parent", "name", "lineno" };
 
@@ -47,7 +48,7 @@ static bool same_label(const void *labels, uint32_t number, const void *wanted)
 	return a->name == b->name && a->line == b->line;
 }
 
-/* Long texts are kept by us, and rows point to them: a thousand samples of a stack share its
+/* Long texts are kept here and rows refer to them, so that all samples of a stack share its
    texts. */
 static bool stack_nodes_set_text(duckdb_string_t *out, const char *text, size_t bytes)
 {
@@ -83,7 +84,7 @@ static void stack_nodes_add_function(struct buf *text, const struct store_name *
 	else if (name->text_bytes)
 		buf_add(text, name->text, name->text_bytes);
 	else
-		buf_char(text, '?'); /* its name did not fit the table of names any more */
+		buf_char(text, '?'); /* the name table was full */
 	free(plain);
 }
 
@@ -99,7 +100,7 @@ static bool stack_nodes_describe(struct stack_nodes_label *label, const struct s
 		buf_text(&text, " (");
 		buf_add(&text, name->file, name->file_bytes);
 		buf_print(&text, ":%u)", label->line);
-	} else if (name->file_bytes) { /* a library: its place says nothing */
+	} else if (name->file_bytes) { /* a library: its directory does not matter */
 		const char *slash = memrchr(name->file, '/', name->file_bytes);
 		size_t skip = slash ? (size_t)(slash + 1 - name->file) : 0;
 
@@ -112,7 +113,7 @@ static bool stack_nodes_describe(struct stack_nodes_label *label, const struct s
 	return ok;
 }
 
-/* 0: no memory. */
+/* 0 if there is no memory. */
 static uint32_t label_of(struct stack_nodes *callers, const struct recording *recording,
 			 uint32_t name, uint32_t line)
 {
@@ -166,7 +167,7 @@ static bool each_row(struct filling *filling, const struct store_stream *stream,
 			count = chunk->rows - from < READ_ROWS ? chunk->rows - from : READ_ROWS;
 			count = store_read_rows(stream, chunk, from, count, buffer);
 			if (!count)
-				break; /* the file was cut */
+				break; /* the file was truncated */
 			for (uint64_t i = 0; i < count; i++) {
 				const unsigned char *row = buffer + i * stream->row_bytes;
 
@@ -204,7 +205,7 @@ static bool each_frame(struct filling *filling)
 	return ok;
 }
 
-/* Numbers follow one another, but those that were lost. */
+/* Numbers are consecutive, except for lost ones. */
 static bool stack_nodes_measure(struct filling *filling, uint32_t node, uint32_t parent,
 				uint32_t name, uint32_t line)
 {
@@ -237,7 +238,7 @@ static bool stack_nodes_fill(struct filling *filling, uint32_t node, uint32_t pa
 	if (!node || node < tree->first || node - tree->first >= tree->count)
 		return true;
 	own = &tree->nodes[node - tree->first];
-	own->parent = parent < node ? parent : 0; /* so that every way ends */
+	own->parent = parent < node ? parent : 0; /* so that every path ends */
 	own->label = label_of(filling->callers, filling->recording, stack_nodes_name(process, name),
 			      line);
 	return own->label != 0;
@@ -302,12 +303,12 @@ static struct stack_nodes *create(const struct recording *recording, const char 
 	return NULL;
 }
 
-/* ---- for others ------------------------------------------------------------------------------ */
+/* ---- interface ------------------------------------------------------------------------------- */
 
-/* The frames of which table; tables->callers is in the same order. */
+/* The table of the frames; tables->callers is in the same order. */
 static const char *const frame_tables[STACK_NODES_KINDS] = { "python.frames", "alloc.frames" };
 
-const struct stack_nodes *stack_nodes_get(struct tables *tables, enum callers_kind kind)
+const struct stack_nodes *stack_nodes_get(struct tables *tables, enum stack_nodes_kind kind)
 {
 	const struct stack_nodes *callers;
 

@@ -1,4 +1,4 @@
-/* Samples in the order in which they were taken, from however many streams there are. */
+/* Samples of all streams, merged by time. */
 #include "base/grow.h"
 #include "tables/stacks/stack_nodes.h"
 
@@ -38,17 +38,17 @@ struct run_files {
 	uint32_t process_index;
 	int32_t at[SAMPLE_COLUMNS];
 	size_t chunk;
-	uint64_t row; /* of the chunk: the next one to be read */
+	uint64_t row; /* the next row of the chunk */
 	unsigned char *buffer;
 	size_t filled, used;
-	struct stack_nodes_sample next; /* with has_next */
+	struct stack_nodes_sample next; /* valid if has_next */
 	bool has_next;
 };
 
 struct stack_nodes_cursor {
 	struct run_files *sources;
 	size_t source_count;
-	/* Those of one moment: they are sorted before they are given out. */
+	/* Samples of one moment, sorted before they are returned. */
 	struct stack_nodes_sample *moment;
 	size_t moment_count, moment_room, moment_used;
 };
@@ -154,7 +154,7 @@ static bool take_moment(struct stack_nodes_cursor *cursor)
 	cursor->moment_count = cursor->moment_used = 0;
 	for (; source && source->next.ts_ns == now_ns; source = earliest(cursor)) {
 		if (!stack_nodes_cursor_add(cursor, &source->next))
-			break; /* no memory: what there is, in the order in which it came */
+			break; /* no memory: return the samples unsorted */
 		advance(source);
 	}
 	qsort(cursor->moment, cursor->moment_count, sizeof(*cursor->moment), compare_samples);

@@ -1,4 +1,4 @@
-/* kymo_samples() and kymo_leaves(), and what python.backtrace says of a program that has ended. */
+/* kymo_samples() and kymo_leaves(), and python.backtrace of a program that has ended. */
 #include "base/grow.h"
 #include "tables/stacks/stack_nodes.h"
 
@@ -9,7 +9,7 @@
 
 #include "tables/scan/table_function.h"
 
-/* A chunk of deep stacks has fewer rows, so that it stays within some megabytes. */
+/* A chunk of deep stacks has fewer rows, to limit it to a few megabytes. */
 #define FRAMES_AT_ONCE (256u << 10)
 #define FOLDED_BYTES_AT_ONCE (4u << 20)
 
@@ -18,12 +18,12 @@ struct run {
 	const struct stack_nodes *callers;
 	const struct function *function;
 	struct stack_nodes_cursor *cursor;
-	struct stack_nodes_sample kept; /* with has_kept: it did not fit the chunk before */
+	struct stack_nodes_sample kept; /* valid if has_kept: it did not fit the previous chunk */
 	bool has_kept;
 	unsigned char **seen; /* leaves: a bit for each node, by process */
 	size_t column_count;
 	idx_t columns[16];
-	duckdb_vector vectors[16]; /* of the chunk; NULL: not asked for */
+	duckdb_vector vectors[16]; /* of the chunk; NULL if not requested */
 	size_t frames; /* in this chunk */
 };
 
@@ -123,7 +123,7 @@ static void put_node(struct run *run, duckdb_vector out, idx_t row,
 	((int64_t *)duck.vector_get_data(out))[row] = s->node;
 }
 
-/* Its texts are those of the labels: nothing is copied but their addresses. */
+/* The texts are those of the labels; only their addresses are copied. */
 static void stack_nodes_scan_put_stack(struct run *run, duckdb_vector out, idx_t row,
 				       const struct stack_nodes_sample *s)
 {
@@ -146,7 +146,7 @@ static void stack_nodes_scan_put_stack(struct run *run, duckdb_vector out, idx_t
 	duck.list_vector_set_size(out, run->frames);
 }
 
-/* Functions from the outermost in. */
+/* Functions, outermost first. */
 static void put_folded(struct run *run, duckdb_vector out, idx_t row,
 		       const struct stack_nodes_sample *s)
 {
@@ -289,7 +289,7 @@ static void stack_nodes_scan_init(duckdb_init_info info)
 	}
 	for (size_t i = 0; i < run->column_count; i++)
 		run->columns[i] = duck.init_get_column_index(info, i);
-	duck.init_set_max_threads(info, 1); /* they come in the order of their time */
+	duck.init_set_max_threads(info, 1); /* they are ordered by time */
 	duck.init_set_init_data(info, run, stack_nodes_scan_run_destroy);
 }
 
@@ -358,7 +358,7 @@ struct last {
 	size_t count, room;
 };
 
-/* A later one of its process makes the earlier ones go. */
+/* A later sample of a process replaces the earlier ones. */
 static bool take_last(struct last *last, const struct stack_nodes_sample *sample)
 {
 	const struct stack_nodes_sample *before = last->count ? &last->samples[last->count - 1]
@@ -412,16 +412,14 @@ static void fill_last(struct meta_rows *rows, const struct recording *recording,
 
 void stack_nodes_fill_last(struct meta_rows *rows, const struct tables *tables)
 {
-	struct tables *session = (struct tables *)
-		tables; /* what it keeps is made at its first use */
+	struct tables *session = (struct tables *)tables; /* its caches are built on first use */
 	const struct stack_nodes *callers = stack_nodes_get(session, STACK_NODES_SAMPLES);
 	struct stack_nodes_cursor *cursor = stack_nodes_cursor_open(session);
 	struct stack_nodes_sample sample;
 	struct last last = { 0 };
 	bool ok = callers && cursor;
 
-	/* One without frames, as a program has on its way out, tells less than the one before
-	   it. */
+	/* Samples without frames, as taken while a program exits, are skipped. */
 	while (ok && stack_nodes_cursor_next(cursor, &sample))
 		if (stack_nodes_find(callers, sample.process, sample.node))
 			ok = take_last(&last, &sample);

@@ -1,4 +1,4 @@
-/* kymo_sites(): the stacks of allocations, each with what it is called by in a report. */
+/* kymo_sites(): the stacks of allocations, each with its name in a report. */
 #include "tables/stacks/stack_nodes.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "tables/scan/dictionary.h"
 #include "tables/scan/table_function.h"
 
-#define FRAMES_AT_ONCE (256u << 10) /* as callers_scan.c: a chunk stays within some megabytes */
+#define FRAMES_AT_ONCE (256u << 10) /* as in stack_nodes_scan.c */
 
 enum { PID, NODE, STACK, SITE, TENSOR, COLUMNS };
 static const struct {
@@ -25,7 +25,7 @@ struct run {
 	const struct stack_nodes *callers;
 	uint32_t process, at; /* the next node */
 	size_t frames; /* in this chunk */
-	duckdb_vector vectors[COLUMNS]; /* of the chunk; NULL: not asked for */
+	duckdb_vector vectors[COLUMNS]; /* of the chunk; NULL if not requested */
 	idx_t asked[COLUMNS];
 	size_t asked_count;
 };
@@ -44,7 +44,7 @@ static const struct stack_nodes_node *caller(const struct run *run,
 	return stack_nodes_find(run->callers, run->process, node->parent);
 }
 
-/* C++'s own: as the linker calls its kinds of operator new. */
+/* The mangled names of the variants of operator new. */
 static bool is_operator_new(const struct store_name *name)
 {
 	return name->text_bytes > 4 &&
@@ -70,7 +70,7 @@ static void stack_nodes_sites_add_function(struct buf *out, const struct store_n
 	free(plain);
 }
 
-/* The innermost line of Python, else the innermost function that is not C++'s own. */
+/* The innermost Python line, or without Python the innermost function other than operator new. */
 static void add_site(struct buf *out, const struct run *run, const struct stack_nodes_node *leaf)
 {
 	const struct stack_nodes_node *function = leaf;
@@ -116,7 +116,7 @@ static void put_site(struct run *run, idx_t row, const struct stack_nodes_node *
 	buf_fini(&text);
 }
 
-/* Its texts are those of the labels: nothing is copied but their addresses. */
+/* The texts are those of the labels; only their addresses are copied. */
 static void stack_nodes_sites_put_stack(struct run *run, idx_t row, uint32_t node)
 {
 	duckdb_vector out = run->vectors[STACK];
@@ -153,7 +153,7 @@ static void stack_nodes_sites_put_row(struct run *run, idx_t row, uint32_t numbe
 			run, node);
 }
 
-/* The next node that is there; NULL: no more. */
+/* The next existing node; NULL at the end. */
 static const struct stack_nodes_node *stack_nodes_sites_next(struct run *run, uint32_t *number)
 {
 	for (; run->process < run->callers->tree_count; run->process++, run->at = 0) {

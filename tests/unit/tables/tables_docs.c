@@ -1,6 +1,6 @@
 /*
- * docs/tables says what the catalog says: a page for each table. tools/gen-table-docs runs this
- * with KYMO_WRITE_DOCS set, and then the pages are written instead of compared.
+ * docs/tables has a page for each table of the catalog. tools/gen-table-docs runs this test with
+ * KYMO_WRITE_DOCS set, which writes the pages instead of comparing them.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -42,9 +42,7 @@ static void compare_page(const char *path, const struct buf *page)
 
 	read_page(path, &there);
 	if (strcmp(buf_get(&there), buf_get(page)))
-		fail_msg("%s is not what src/tables/catalog/catalog.c says: run "
-			 "tools/gen-table-docs",
-			 path);
+		fail_msg("%s differs from src/tables/sql: run tools/gen-table-docs", path);
 	buf_fini(&there);
 }
 

@@ -243,7 +243,7 @@ static void fails_masked(struct tables *asked, int times, int code, const char *
 static void the_reason_of_a_failure_is_found_where_duckdb_loses_it(void **state)
 {
 	static const char no_reason[] =
-		"the query failed in a thread of DuckDB's, which gave no reason; ask again";
+		"the query failed in a thread of DuckDB, without a reason; run it again";
 	struct tables_options options = { .unsafe = true };
 	struct tables *unsafe = ask_open_with(ask_path("small"), &options);
 

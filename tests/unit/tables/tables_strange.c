@@ -101,8 +101,9 @@ static void what_could_not_be_named_is_said(void **state)
 		      "'%kymo_scan%' ORDER BY 1",
 		      "TRACE.zones\napp.plain\ninformation_schema.tables\nkymo.evil\npg_catalog."
 		      "t\ntrace.regions");
-	assert_answer(tables, "SELECT text FROM kymo.problems WHERE text LIKE 'kymo.evil%'",
-		      "kymo.evil: the name is kymo's own; kymo_scan('kymo.evil') reads the table");
+	assert_answer(
+		tables, "SELECT text FROM kymo.problems WHERE text LIKE 'kymo.evil%'",
+		"kymo.evil: the name is reserved for kymo; kymo_scan('kymo.evil') reads the table");
 	assert_answer(tables, "SELECT count(*) FROM kymo.problems WHERE text LIKE '%app.doubled%'",
 		      "1");
 	assert_answer(tables,

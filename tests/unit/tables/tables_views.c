@@ -177,7 +177,7 @@ static void an_unknown_name_gets_duckdbs_suggestion(void **state)
 		       "Candidate bindings: \"name\"");
 	assert_refused(tables, "FROM trace.zone", EINVAL, "Did you mean \"zones\"");
 	assert_refused(tables, "FROM kymo_scan('x.y')", EINVAL,
-		       "x.y is no table of this recording");
+		       "x.y is not a table of this recording");
 }
 
 static void two_results_of_one_session_do_not_disturb_each_other(void **state)
