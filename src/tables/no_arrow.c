@@ -8,6 +8,6 @@ int tables_write_arrow(struct tables_result *result, int fd, struct kymo_error *
 	(void)result;
 	(void)fd;
 	return error_set(err, ENOTSUP,
-			 "this kymo was built without nanoarrow, so it cannot write Arrow; run "
-			 "`make` where PyPI can be reached, or use -f parquet");
+			 "cannot write Arrow: this kymo was built without nanoarrow; use -f "
+			 "parquet, or run `make` on a machine with access to PyPI");
 }

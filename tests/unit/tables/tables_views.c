@@ -170,6 +170,16 @@ static void every_view_has_the_columns_and_types_that_the_catalog_says(void **st
 	buf_fini(&expected);
 }
 
+static void every_cause_of_dropped_rows_has_a_column(void **state)
+{
+	(void)state;
+#define X(upper, lower, text) \
+	assert_true(tables_number(tables, "SELECT count(dropped_" #lower ") FROM kymo.streams", \
+				  -1) > 0);
+	KYMO_DROP_CAUSES(X)
+#undef X
+}
+
 static void an_unknown_name_gets_duckdbs_suggestion(void **state)
 {
 	(void)state;
@@ -213,6 +223,7 @@ int main(void)
 		cmocka_unit_test(a_range_of_time_takes_what_reaches_into_it),
 		cmocka_unit_test(all_tables_are_in_the_information_schema),
 		cmocka_unit_test(every_view_has_the_columns_and_types_that_the_catalog_says),
+		cmocka_unit_test(every_cause_of_dropped_rows_has_a_column),
 		cmocka_unit_test(an_unknown_name_gets_duckdbs_suggestion),
 		cmocka_unit_test(two_results_of_one_session_do_not_disturb_each_other),
 	};
