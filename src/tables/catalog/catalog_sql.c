@@ -27,7 +27,7 @@ void catalog_quote_text(struct buf *out, const char *text)
 	quote(out, text, '\'');
 }
 
-/* "schema.table" in two; a name without a dot is of schema main. */
+/* Splits "schema.table"; a name without a dot is in schema main. */
 static void split_name(const char *table, char *schema, size_t schema_bytes, const char **name)
 {
 	const char *dot = strchr(table, '.');
@@ -58,7 +58,7 @@ static bool in_own_view(const char *table)
 	return false;
 }
 
-/* ---- our views --------------------------------------------------------------------------- */
+/* ---- the catalog ------------------------------------------------------------------------- */
 
 void catalog_sql(struct buf *out)
 {

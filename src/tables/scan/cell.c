@@ -15,7 +15,7 @@ struct cell_text {
 	char text[];
 };
 
-/* Of DuckDB 1.5; the header may be older. */
+/* A type of DuckDB 1.5; the header may be older. */
 #define TYPE_GEOMETRY 40
 
 static const char *const type_names[] = {
@@ -249,7 +249,7 @@ static bool is_valid(const uint64_t *validity, idx_t row)
 
 static void add_json_text(struct buf *out, const char *text, size_t bytes)
 {
-	static const char short_forms[] = "b\0t\0n\0\0\0f\0r"; /* of 8 to 13, a byte apart */
+	static const char short_forms[] = "b\0t\0n\0\0\0f\0r"; /* for 8 to 13, every other byte */
 
 	buf_char(out, '"');
 	for (size_t i = 0; i < bytes; i++) {
@@ -268,7 +268,7 @@ static void add_json_text(struct buf *out, const char *text, size_t bytes)
 	buf_char(out, '"');
 }
 
-/* Numbers as they are; all else as text. */
+/* Other values are JSON strings. */
 static bool cell_is_json_number(duckdb_type id)
 {
 	return (id >= DUCKDB_TYPE_BOOLEAN && id <= DUCKDB_TYPE_UBIGINT) ||
@@ -351,7 +351,7 @@ static void add_json_struct(struct buf *out, duckdb_logical_type type, duckdb_ve
 	buf_char(out, '}');
 }
 
-/* An object; keys that are no text become one. */
+/* An object; its keys are converted to text. */
 static void add_json_map(struct buf *out, duckdb_logical_type type, duckdb_vector vector, idx_t row)
 {
 	const duckdb_list_entry *entry = &(

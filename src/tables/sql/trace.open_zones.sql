@@ -5,7 +5,8 @@
 -- file      VARCHAR  source file; class name for a torch module inside another one
 -- line      INTEGER  line in that file
 -- start_ns  BIGINT   start, in ns since the recording began
--- age_ns    BIGINT   time since the start, up to now or to the end of the process
+-- age_ns    BIGINT   time from the start to now, or to the end of the process; NULL if that end is
+--                    not known
 -- depth     INTEGER  nesting depth; 0 is outermost
 -- pid       INTEGER  process ID
 -- tid       INTEGER  kernel thread ID
