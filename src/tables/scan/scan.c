@@ -37,7 +37,7 @@ struct scan_unit {
 struct scan_run {
 	struct scan_bind *bind;
 	const struct table_shape_column *
-		*columns; /* requested columns; NULL for none of ours (count(*)) */
+		*columns; /* requested columns; NULL for no stored column (count(*)) */
 	size_t column_count;
 	struct scan_unit *units;
 	size_t unit_count;
