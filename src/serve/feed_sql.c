@@ -4,23 +4,12 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "views/report/devices.h"
+#include "serve_sql.h"
 #include "views/query/rows.h"
 #include "views/timeline/zone_rows.h"
 
 #define SQL_MEMORY_BYTES (UINT64_C(512) << 20)
 
-/* The columns of zone_rows.h, in order of start. */
-static const char zones_sql[] = "SELECT pid, tid, depth, start_ns, duration_ns, source, name, "
-				"file, line, thread, rank FROM trace.zones "
-				"WHERE duration_ns >= 0";
-static const char ops_sql[] = DEVICES_LANES_SQL " ORDER BY start_ns";
-static const char open_sql[] = "SELECT pid, tid, depth, start_ns, 0, source, name, file, line, "
-			       "thread, rank FROM trace.open_zones";
-static const char run_sql[] = "SELECT command, duration_ns, (SELECT min(rank) FROM kymo.processes "
-			      "WHERE role = 'target'), (SELECT max(ranks) "
-			      "FROM kymo.processes WHERE role = 'target'), (SELECT count(*) FROM "
-			      "trace.steps) FROM kymo.runs";
 static const char streams_sql[] =
 	"SELECT sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams";
 
@@ -101,14 +90,14 @@ int feed_sql_all(struct feed *feed, const char *path, struct kymo_error *err)
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc)
-		rc = rows_each(tables, zones_sql, take_row, &taking, err);
+		rc = rows_each(tables, sql_feed_zones, take_row, &taking, err);
 	if (!rc)
-		rc = rows_each(tables, ops_sql, take_row, &taking, err);
+		rc = rows_each(tables, sql_feed_ops, take_row, &taking, err);
 	taking.open = true;
 	if (!rc)
-		rc = rows_each(tables, open_sql, take_row, &taking, err);
+		rc = rows_each(tables, sql_feed_open, take_row, &taking, err);
 	if (!rc)
-		rc = rows_each(tables, run_sql, take_run, feed, err);
+		rc = rows_each(tables, sql_feed_run, take_run, feed, err);
 	if (!rc)
 		rc = rows_each(tables, streams_sql, take_streams, feed, err);
 	tables_close(tables);
@@ -125,6 +114,6 @@ void feed_sql_devices(struct feed *feed, const char *path)
 	if (feed_sql_begin(&taking, feed) || tables_open(path, &options, &tables, &err))
 		return;
 	zone_model_clear(&feed->model, ZONE_MODEL_QUEUE);
-	rows_each(tables, ops_sql, take_row, &taking, &err);
+	rows_each(tables, sql_feed_ops, take_row, &taking, &err);
 	tables_close(tables);
 }

@@ -55,11 +55,13 @@ static const char *index_type(size_t count)
 static void pack_add_zones(struct buf *sql, const struct recording *recording)
 {
 	const struct sql_value types[] = {
-		{ "name_type", index_type(recording->name_count) },
-		{ "thread_type", index_type(recording->thread_count + recording->process_count) },
+		{ "name_type", .text = index_type(recording->name_count) },
+		{ "thread_type",
+		  .text = index_type(recording->thread_count + recording->process_count) },
+		{ NULL },
 	};
 
-	sql_fill(sql, sql_pack_zones, types, sizeof(types) / sizeof(types[0]));
+	sql_fill(sql, sql_pack_zones, types);
 }
 
 static bool is_zones(const char *schema, const char *name)

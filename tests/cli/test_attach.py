@@ -65,7 +65,7 @@ def test_metrics_of_a_program_that_never_heard_of_kymo(kymo):
     assert run == [{"pid": program.pid, "program": "cat", "command": "cat", "state": "detached", "exit_code": None,
                     "supervised": True}]
     # Nobody knows how it will end: the recording has ended, not the program.
-    assert kymo("report", "seen").out.startswith("cat  detached, it ran on  ")
+    assert kymo("report", "seen").out.startswith("cat  detached, program continued  ")
     assert " detached " in kymo("ls").out
     assert not list((kymo.home / "live").iterdir())
 

@@ -131,22 +131,22 @@ def test_wrong_use_is_a_sentence(shared, words, why):
 # --- detectors: a recording with the problem, and one without; tests/detect has programs ---------------------------
 
 FINDS = {
-    "region": "The costliest region is simulate: 17.1 s of its own, 86 % of the run, in 1,900 calls.",
-    "tiny": "Much time goes into many tiny operations: 1,000,000 calls of 5.00 µs each take 25 % of the run.",
-    "lock": "Threads wait for locks: 7.60 s in all, 38 % of the run, most of it in lock.acquire.",
+    "region": "The costliest region is simulate: 17.1 s of self time, 86 % of the run, in 1,900 calls.",
+    "tiny": "Many tiny operations take much of the time: 1,000,000 calls of 5.00 µs each take 25 % of the run.",
+    "lock": "Threads wait for locks: 7.60 s in total, 38 % of the run, mostly in lock.acquire.",
     "gc": "Garbage collection takes 19 % of the run (3.80 s).",
     "import": "Importing modules takes 18 % of the run (3.60 s); the costliest is import torch with 3.60 s.",
     "io": "The program waits for storage: a thread was blocked in I/O for 50 % of the run (10.0 s).",
-    "throttled": "The CPU limit holds the program back: its group was throttled for 19 % of the run (3.80 s).",
-    "crowded": "More threads want to run than there are cores: for 60 % of the run something waited for one.",
-    "swap": "Memory comes back from storage: 38,000 page faults needed I/O, about 7.60 s of waiting.",
-    "growth": "Memory grows all the time: from 320 MB after start-up to 770 MB at the end.",
-    "stuck": "Inside of Session::run no zone has begun or ended for the last 16.0 s, 80 % of the run.",
-    "waiting": "The program mostly waits: for 95 % of the run it used no processor.",
-    "spread": "Some steps take much longer than others: what is above the median adds up to 39 % of step time "
-              "(5.95 s of 15.4 s), and it is save_checkpoint that differs.",
+    "throttled": "The CPU limit slows the program: its cgroup was throttled for 19 % of the run (3.80 s).",
+    "crowded": "More threads are ready to run than there are cores: for 60 % of the run some thread waited for a core.",
+    "swap": "Memory is read back from storage: 38,000 major page faults, about 7.60 s of waiting.",
+    "growth": "Memory grows throughout the run: from 320 MB after start-up to 770 MB at the end.",
+    "stuck": "No progress for 16.0 s, 80 % of the run; the innermost open zone is Session::run.",
+    "waiting": "The program mostly waits: it used no CPU for 95 % of the run.",
+    "spread": "Some steps take much longer than others: time above the median adds up to 39 % of step time "
+              "(5.95 s of 15.4 s), mostly in save_checkpoint.",
     "warmup": "Warm-up is part of this measurement: the first steps take 3.48 s more than usual, 30 % of step time.",
-    "rank": "Rank 1 is late: the others wait for it for 44 % of step time (4.00 s of 9.00 s).",
+    "rank": "Rank 1 is late: the other ranks wait for it for 44 % of step time (4.00 s of 9.00 s).",
 }
 
 
@@ -160,7 +160,7 @@ def test_a_detector_finds_its_problem_and_only_where_it_is(shared, made, problem
 
 def test_a_zone_around_everything_is_no_hang_while_the_program_works(shared, made):
     assert report(shared, made("alone"))["verdicts"][0]["sentence"] == \
-        "Inside of everything no zone has begun or ended for the last 20.0 s, 100 % of the run."
+        "No progress for 20.0 s, 100 % of the run; the innermost open zone is everything."
     assert "stuck" not in [one["name"] for one in report(shared, made("alone-not"))["verdicts"]]
 
 

@@ -27,7 +27,7 @@ def test_a_summary_is_short_and_plain(kymo):
 
 def test_a_program_without_zones_is_told_how_to_mark_them(kymo):
     lines = summary(kymo, "empty")
-    assert any("No zone has ended" in line for line in lines)
+    assert any("No zones recorded" in line for line in lines)
     assert len(lines) <= 8
 
 

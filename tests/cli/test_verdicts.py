@@ -31,7 +31,7 @@ def test_a_crash_comes_first_and_what_took_the_time_second(kymo, python):
     program.write_text(code)
     done = kymo("run", "-o", "rec", "--", python, program, env={"KYMO_QUIET": "0"})
     assert done.status == -11
-    assert re.search(r"^  The program was killed by SIGSEGV: it had run for \d", done.err, re.M)
+    assert re.search(r"^  The program was killed by SIGSEGV after \d", done.err, re.M)
     assert "It ended inside outer for" in " ".join(done.err.split())
     first = report(kymo)["verdicts"][0]
     assert first["name"] == "ended" and first["evidence"].endswith(" was in outer > inner")
@@ -76,7 +76,7 @@ def test_an_exception_comes_first_and_no_word_on_imports(kymo, python, words):
 @pytest.mark.parametrize("code, status", [("import sys; sys.exit(3)", 3), ("import os; os._exit(3)", 3)])
 def test_a_status_without_an_exception_is_said_alone(kymo, code, status):
     run(kymo, code, status=status)
-    assert re.match(r"The program failed: it ended with exit status 3 after ", report(kymo)["verdicts"][0]["sentence"])
+    assert re.match(r"The program failed with exit status 3 after ", report(kymo)["verdicts"][0]["sentence"])
 
 
 def test_a_program_that_was_asked_to_end_has_not_failed(kymo):
@@ -92,7 +92,7 @@ def test_a_tiny_script_is_too_short_to_judge(kymo):
             pytest.skip(f"kymo has no extension for {sys.executable}")
         verdicts = report(kymo)["verdicts"]
         said.append([one["sentence"] for one in verdicts])
-        if len(verdicts) == 1 and re.fullmatch(r"Too short to judge: it ran for .*s\.", said[-1][0]):
+        if len(verdicts) == 1 and re.fullmatch(r"Too short to judge: the program ran for .*s\.", said[-1][0]):
             break
     else:
         pytest.fail(f"not one of them says that it was too short: {said}")
@@ -118,7 +118,7 @@ def test_what_was_lost_of_the_evidence_is_said(kymo, python):
     assert rows["emitted"] == 5000 and rows["kept"] < 3000
     first = report(kymo)["verdicts"][0]
     assert first["name"] == "data"
-    assert first["sentence"].endswith(f" It rests on {rows['kept']:,} of 5,000 rows of trace.steps: the others were overwritten.")
+    assert first["sentence"].endswith(f" Based on {rows['kept']:,} of 5,000 rows of trace.steps; the others were overwritten.")
 
 
 def test_the_numbers_name_their_query_and_it_runs(shared):
@@ -135,7 +135,7 @@ def test_quantiles_that_are_not_kept_say_why(kymo, python):
     assert kymo("run", "-o", "rec", "--", python, "many.py").status == 0
     table = kymo("report", "rec").out.split("\nRegions\n")[1].split("\n\n")[0]
     assert table.splitlines()[1].split()[3:] == ["r299", "python", "1", "-", "-"]
-    assert "Where p50 and p99 are -, they are not known: a thread keeps the distribution of its first 256 regions" in \
+    assert "p50 and p99 are - where they are not recorded: a thread keeps the distribution of its first 256 regions" in \
         " ".join(table.split())
 
 
@@ -174,8 +174,8 @@ def module_verdict(kymo, first, unit):
 
 def test_a_first_call_does_not_make_a_module_the_costliest(kymo):
     ((said, why),) = module_verdict(kymo, first=1000e9, unit=1e9)
-    assert said == "One module takes most of the model's time: net.b, 67 % of it (236 s of 354 s)."
-    assert why == "it ran 60 times, 4.00 s at the median in forward; first calls left out: 1,006 s"
+    assert said == "The costliest module is net.b: 67 % of the model's time (236 s of 354 s)."
+    assert why == "60 calls, 4.00 s at the median in forward; first calls (1,006 s) are excluded"
 
 
 def test_nothing_is_said_of_the_modules_of_a_model_that_hardly_runs(kymo):

@@ -137,7 +137,7 @@ def test_a_file_is_opened_by_its_content(place, checks):
     said = [line.split() for line in place.do(KYMO, "report", "profile.anything").stdout.splitlines()]
     assert said[0] == ["model,", "latency", "core", "runs", "first", "p50", "warm", "p99", "total"]
     assert said[1][:3] == ["one", "0", "10"]
-    assert said[3][:5] == ["nrt_checks", "taken", "while", "it", "ran"]
+    assert said[3][:5] == ["nrt_checks", "captured", "while", "it", "ran"]
 
 
 def test_a_file_that_was_packed_is_reported_with_its_models_first_too(place, checks):
@@ -239,7 +239,7 @@ def test_a_session_by_the_environment_has_everything(place, checks):
     assert inspected(place, checks, ENABLE="1") == ""
     assert re.fullmatch(r"output/inspect_1_\d+_1\.kymo", place.only())
     said = place.do(KYMO, "report", place.only()).stdout
-    assert "No zone has ended" not in said and "\nRegions: no totals here; kymo query 'FROM trace.zones' has each zone\n" in said
+    assert "No zones recorded" not in said and "\nRegions: no totals here; kymo query 'FROM trace.zones' has each zone\n" in said
     assert place.executions(place.only()) == FOUR
     assert calls(place, place.only()) == {"nrt_load": 4, "nrt_execute": 10, "nrt_unload": 4}
 

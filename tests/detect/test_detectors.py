@@ -24,20 +24,20 @@ def python(file, *words):
 # problem: the program that has it, the one that has not, what is said (all numbers are any).
 CASES = {
     "spread": (python("steps.py", "spread"), python("steps.py", "even"),
-               r"Some steps take much longer than others: .* of step time \(.*\), and it is save_checkpoint that differs\."),
+               r"Some steps take much longer than others: .* of step time \(.*\), mostly in save_checkpoint\."),
     "warmup": (python("steps.py", "warmup"), python("steps.py", "even"),
                r"Warm-up is part of this measurement: the first steps take .* more than usual, .* of step time\."),
     "region": (python("region.py", "most"), python("region.py", "little"),
-               r"The costliest region is simulate: .* of its own, .* of the run, in 10 calls\."),
+               r"The costliest region is simulate: .* of self time, .* of the run, in 10 calls\."),
     "function": (python("hot.py", "one"), python("hot.py", "shared"),
-                 r"One function takes most of the time: work \(.*hot\.py\) is where .* of all samples are\."),
+                 r"The costliest function is work \(.*hot\.py\): .* of all samples\."),
     "tiny": ((NATIVE, "tiny"), (NATIVE, "large"),
-             r"Much time goes into many tiny operations: 1,000,000 calls of .*s each take .* of the run\."),
+             r"Many tiny operations take much of the time: 1,000,000 calls of .*s each take .* of the run\."),
     "lock": (python("locks.py", "one"), python("locks.py", "each"),
-             r"Threads wait for locks: .* in all, .* of the run, most of it in cache\.lock\."),
+             r"Threads wait for locks: .* in total, .* of the run, mostly in cache\.lock\."),
     # Of the main thread, too: on a busy machine it waits for the lock all the while that it starts the others.
     "gil": (python("gil.py", "3"), python("gil.py", "1"),
-            r"Python threads wait for each other: (worker \d|MainThread) waits for the interpreter's lock for .* of the run\."),
+            r"Python threads wait for each other: (worker \d|MainThread) waits for the GIL for .* of the run\."),
     # No disk can be made slow here: the parent of a vfork waits in the state in which one waits for a disk.
     "io": ((NATIVE, "blocked"), (NATIVE, "asleep"),
            r"The program waits for storage: a thread was blocked in I/O for .* of the run \(.*\)\."),
@@ -45,19 +45,19 @@ CASES = {
     "import": (python("imports.py", "slow"), python("imports.py", "quick"),
                r"Importing modules takes .* of the run \(.*\); the costliest is [^ ]*/heavy\.py with .*s\."),
     "growth": (python("memory.py", "grows"), python("memory.py", "once"),
-               r"Memory grows all the time: from .*B after start-up to .*B at the end\."),
+               r"Memory grows throughout the run: from .*B after start-up to .*B at the end\."),
     "rank": (python("ranks.py", "late"), python("ranks.py", "even"),
-             r"Rank 1 is late: the others wait for it for .* of step time \(.*\)\."),
+             r"Rank 1 is late: the other ranks wait for it for .* of step time \(.*\)\."),
     "crowded": ((NATIVE, "crowd", str(4 * CORES)), (NATIVE, "asleep"),
-                r"More threads want to run than there are cores: for .* of the run something waited for one\."),
+                r"More threads are ready to run than there are cores: for .* of the run some thread waited for a core\."),
     "swap": ((NATIVE, "faults", "FOLDER/file"), (NATIVE, "read", "FOLDER/file"),
-             r"Memory comes back from storage: [\d,]+ page faults needed I/O, about .*s of waiting\."),
+             r"Memory is read back from storage: [\d,]+ major page faults, about .*s of waiting\."),
 }
 TORCH = {  # what one has is what the other has not
     "data": (python("torch_loop.py", "loader"), python("torch_loop.py", "module"),
              r"Data loading holds up training: it takes .* of step time \(.*\)\."),
     "module": (python("torch_loop.py", "module"), python("torch_loop.py", "loader"),
-               r"One module takes most of the model's time: 10\.[01]( \(Linear\))?, .* of it \(.*\)\."),
+               r"The costliest module is 10\.[01]( \(Linear\))?: .* of the model's time \(.*\)\."),
 }
 if importlib.util.find_spec("torch") is not None:
     CASES |= TORCH
@@ -144,7 +144,7 @@ def slow_group():
 def test_a_limit_of_processor_time_that_holds_a_program_back_is_found(runs, slow_group):
     found, run = holds(runs, python("throttled.py", slow_group / "cgroup.procs"), lambda run: "throttled" in run.names())
     assert found, run.verdicts
-    assert re.fullmatch(r"The CPU limit holds the program back: its group was throttled for .* of the run \(.*\)\.",
+    assert re.fullmatch(r"The CPU limit slows the program: its cgroup was throttled for .* of the run \(.*\)\.",
                         run.sentence("throttled"))
 
 

@@ -179,6 +179,6 @@ def test_a_device_that_is_the_bottleneck_is_told_with_the_queue_and_the_kernel(l
     report = json.loads(lab.plain(KYMO, "report", "-f", "json", recording).stdout)
     told = next(one for one in report["verdicts"] if one["name"] == "device_bound")
     assert re.fullmatch(
-        r"The device is the bottleneck: queue 0 was busy for (100|> 99) % of the time that the device was in use "
+        r"The device is the bottleneck: queue 0 was busy for (100|> 99) % of the time the device was in use "
         r"\((599|60.) ms of (599|60.) ms\), mostly with matmul, and the host waited for it\.", told["sentence"])
     assert lab.query(recording, told["sql"])[0]["name"] == "matmul"

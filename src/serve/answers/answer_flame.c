@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tables/sql_fill.h"
 #include "serve/serve_inside.h"
+#include "serve_sql.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
 #include "views/timeline/zone_flame.h"
@@ -161,19 +163,18 @@ static void flame_of_samples(struct request *request, struct target *target,
 	struct tables *tables = NULL;
 	struct kymo_error err = { 0 };
 	struct buf sql = { 0 };
+	char thread[40] = "true";
 	int rc = call_tree_init(&tree.tree)
 			 ? error_set(&err, ENOMEM, "out of memory for the flame graph")
 			 : target_open_tables(target, &options, &tables, &err);
 
-	buf_print(&sql,
-		  "SELECT coalesce(thread, 'tid ' || tid), array_to_string(list_reverse(stack), "
-		  "chr(1)), count(*) FROM "
-		  "python.samples WHERE len(stack) > 0 AND ts_ns >= %" PRId64
-		  " AND ts_ns < %" PRId64,
-		  asked->from_ns, asked->to_ns);
 	if (asked->thread >= 0)
-		buf_print(&sql, " AND tid = %" PRId64, asked->thread);
-	buf_text(&sql, " GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 10000");
+		snprintf(thread, sizeof(thread), "tid = %" PRId64, asked->thread);
+	sql_fill(&sql, sql_answer_flame,
+		 (struct sql_value[]){ { "from", .number = asked->from_ns },
+				       { "to", .number = asked->to_ns },
+				       { "thread", .text = thread },
+				       { NULL } });
 	if (!rc)
 		rc = rows_each(tables, buf_get(&sql), sample_row, &tree, &err);
 	if (rc)

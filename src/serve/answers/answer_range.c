@@ -192,7 +192,7 @@ static void add_quantiles(struct buf *out, const struct region *region)
 			buf_print(out, ",\"%s\":null", all[i].key);
 }
 
-/* As FACTS_REGIONS_SQL has it. */
+/* As src/views/verdicts/sql/parts/regions.sql. */
 static void add_label(struct buf *out, const struct zone_model *model, const struct region *region)
 {
 	const struct name_entry *name = &model->names.list[region->name];

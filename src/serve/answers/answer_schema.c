@@ -2,14 +2,10 @@
 #include <string.h>
 
 #include "serve/serve_inside.h"
+#include "serve_sql.h"
 #include "tables/catalog/catalog.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
-
-static const char columns_sql[] = "SELECT table_schema, table_name, column_name, data_type FROM "
-				  "information_schema.columns WHERE table_catalog = 'rec' "
-				  "AND table_schema NOT IN ('information_schema', 'pg_catalog') "
-				  "ORDER BY 1, 2, ordinal_position";
 
 struct schema {
 	struct buf *out;
@@ -94,7 +90,7 @@ void answer_schema(struct request *request)
 	rc = target_open_tables(target, &options, &tables, &err);
 	buf_text(&request->answer, "{\"tables\":[");
 	if (!rc)
-		rc = rows_each(tables, columns_sql, column_row, &to, &err);
+		rc = rows_each(tables, sql_answer_schema, column_row, &to, &err);
 	buf_text(&request->answer, to.began ? "]}]}\n" : "]}\n");
 	if (rc)
 		answer_failed(request, rc, &err);

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tables/sql_fill.h"
 #include "views/verdicts/facts.h"
 #include "views/query/rows.h"
 #include "views/timeline/zone_walk.h"
+#include "views_sql.h"
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
@@ -45,31 +47,12 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 			   compare_gather_run_row, run, err);
 
 	if (!rc)
-		rc = rows_each(
-			tables,
-			"SELECT coalesce(string_agg(key || '=' || value, ', ' ORDER BY key), '') "
-			"FROM "
-			"(SELECT key, arg_max(\"new\", ts_ns) AS value FROM kymo.config WHERE "
-			"regexp_matches(key, 'sampl|period|interval|rate') GROUP BY key)",
-			text_row, run->settings, err);
+		rc = rows_each(tables, sql_compare_settings, text_row, run->settings, err);
 	if (!rc)
-		rc = rows_each(tables,
-			       "SELECT coalesce(string_agg(source, ' ' ORDER BY source), '') FROM "
-			       "(SELECT source "
-			       "FROM trace.regions GROUP BY source HAVING sum(count) >= 1000)",
-			       text_row, run->sources, err);
+		rc = rows_each(tables, sql_compare_sources, text_row, run->sources, err);
 	if (!rc)
-		rc = rows_each(
-			tables,
-			"SELECT sum(emitted), sum(overwritten + dropped) FROM kymo.streams WHERE "
-			"table_name IN ('trace.zones', 'trace.steps')",
-			compare_gather_loss_row, run, err);
-	run->sample_ns = tables_number(
-		tables,
-		"SELECT CASE WHEN count(*) >= 10 THEN median(gap) WHEN count(*) > 0 THEN -1 END "
-		"FROM (SELECT ts_ns - lag(ts_ns) OVER (ORDER BY "
-		"ts_ns) AS gap FROM (SELECT DISTINCT ts_ns FROM python.samples))",
-		0);
+		rc = rows_each(tables, sql_compare_losses, compare_gather_loss_row, run, err);
+	run->sample_ns = tables_number(tables, sql_compare_sample_period, 0);
 	run->peak_bytes = tables_number(tables, "SELECT max(rss_bytes) FROM host.process", -1);
 	return rc;
 }
@@ -124,10 +107,7 @@ static void set_bins(struct compare_run *run)
 
 static int find_steps(struct compare_run *run, struct tables *tables, struct kymo_error *err)
 {
-	int rc = rows_each(tables,
-			   "SELECT start_ns, duration_ns, name FROM " FACTS_STEPS_SQL
-			   " ORDER BY start_ns",
-			   step_row, run, err);
+	int rc = rows_each(tables, sql_compare_steps, step_row, run, err);
 
 	if (!rc && !run->step_count) {
 		run->whole = true;
@@ -408,15 +388,15 @@ static int gather_modules(struct compare *compare, size_t run, struct tables *ta
 {
 	struct gather gather = { .compare = compare, .run = run };
 	const struct compare_run *one = &compare->runs[run];
-	char sql[256];
+	struct buf sql = { 0 };
 	int rc;
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT module || ' ' || stage, duration FROM python.torch_trace WHERE ts_ns >= "
-		 "%lld "
-		 "ORDER BY ts_ns",
-		 one->step_count ? (long long)one->steps[0].start_ns : 0ll);
-	rc = rows_each(tables, sql, compare_gather_module_row, &gather, err);
+	sql_fill(&sql, sql_compare_modules,
+		 (struct sql_value[]){
+			 { "from", .number = one->step_count ? one->steps[0].start_ns : 0 },
+			 { NULL } });
+	rc = rows_each(tables, buf_get(&sql), compare_gather_module_row, &gather, err);
+	buf_fini(&sql);
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the modules to compare") : rc;
 }
 

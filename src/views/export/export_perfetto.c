@@ -9,6 +9,7 @@
 
 #include "views/export/protobuf.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 enum { /* Trace, TracePacket */
        TRACE_PACKET = 1,
@@ -304,11 +305,8 @@ static int export_perfetto_write(struct export *export)
 			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",
 			       export_perfetto_mark_row, export, export->err);
 	if (!rc)
-		rc = rows_each(
-			export->tables,
-			"SELECT ts_ns, pid, name, value, row_number() OVER (PARTITION BY pid, name "
-			"ORDER BY ts_ns) AS n FROM trace.counters ORDER BY pid, name, n",
-			export_perfetto_counter_row, export, export->err);
+		rc = rows_each(export->tables, sql_export_counters, export_perfetto_counter_row,
+			       export, export->err);
 	if (!rc)
 		rc = export_flush(export, true);
 	buf_fini(&own.packet);

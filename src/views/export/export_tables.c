@@ -19,6 +19,7 @@
 #include "base/files/atomic_file.h"
 #include "views/query/output.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 /* ---- one table ------------------------------------------------------------------------------ */
 
@@ -115,15 +116,6 @@ static void list_fini(struct list *list)
 		free(list->names[i]);
 	free(list->names);
 }
-
-/* zone_rows, zone_threads and names are the storage of trace.zones in a packed file. Table names
-   become file names, so they must not contain a slash. */
-#define LIST_SQL \
-	"SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE " \
-	"table_catalog = 'rec' AND " \
-	"NOT (table_schema = 'trace' AND table_name IN ('zone_rows', 'zone_threads', 'names')) " \
-	"AND " \
-	"strpos(table_name, '/') = 0 AND strpos(table_schema, '/') = 0 ORDER BY 1"
 
 static bool has_rows(struct export *export, const char *table)
 {
@@ -255,7 +247,7 @@ int export_tables(struct export *export, const struct export_format *format)
 				 "standard output takes one table; name it with --table");
 	rc = check_directory(export);
 	if (!rc)
-		rc = rows_each(export->tables, LIST_SQL, name_row, &list, export->err);
+		rc = rows_each(export->tables, sql_export_tables, name_row, &list, export->err);
 	if (!rc)
 		rc = write_directory(export, format, &list);
 	list_fini(&list);

@@ -2,8 +2,7 @@
 
 #include "views/term/format.h"
 #include "views/query/rows.h"
-
-#define SITES "5"
+#include "views_sql.h"
 
 struct lines {
 	FILE *out;
@@ -60,17 +59,13 @@ int allocations_print(struct tables *tables, const struct text_style *style, FIL
 		      struct kymo_error *err)
 {
 	struct lines lines = { out, style, 0 };
-	int rc = rows_each(tables, ALLOCATIONS_PEAK_SQL, peak_row, &lines, err);
+	int rc = rows_each(tables, sql_allocations_peak, peak_row, &lines, err);
 
 	if (rc < 0 || lines.peak_bytes <= 0)
 		return rc < 0 ? rc : 0;
 	fputs("  live at the peak, by call site:\n", out);
-	rc = rows_each(tables,
-		       "SELECT site, sum(at_peak_bytes)::DOUBLE AS bytes FROM alloc.sites WHERE "
-		       "at_peak_bytes > 0 GROUP BY "
-		       "site ORDER BY 2 DESC LIMIT " SITES,
-		       site_row, &lines, err);
+	rc = rows_each(tables, sql_allocations_sites, site_row, &lines, err);
 	if (rc >= 0)
-		rc = rows_each(tables, ALLOCATIONS_GROWTH_SQL, growth_row, &lines, err);
+		rc = rows_each(tables, sql_allocations_growth, growth_row, &lines, err);
 	return rc < 0 ? rc : 0;
 }

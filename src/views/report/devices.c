@@ -1,8 +1,10 @@
 #include "views/report/devices.h"
 
 #include "base/buf.h"
+#include "tables/sql_fill.h"
 #include "views/term/format.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 /* The columns around a name. */
 #define MODEL_COLUMNS 60
@@ -71,7 +73,8 @@ static int devices_print(struct tables *tables, const char *select, struct print
 	printing->name_columns = printing->style->columns > around + NAME_LEAST
 					 ? (size_t)(printing->style->columns - around)
 					 : NAME_LEAST;
-	buf_print(&sql, "%s LIMIT %zu", select, printing->most);
+	sql_fill(&sql, select,
+		 (struct sql_value[]){ { "limit", .number = (int64_t)printing->most }, { NULL } });
 	rc = rows_each(tables, buf_get(&sql), row, printing, err);
 	buf_fini(&sql);
 	return rc < 0 ? rc : printing->printed;
@@ -108,12 +111,7 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 		.out = out, .style = style, .most = most, .table = "device.models"
 	};
 
-	return devices_print(tables,
-			     "SELECT model, CASE WHEN (SELECT count(DISTINCT device) FROM "
-			     "device.models) > 1 THEN device END, core, "
-			     "executions, first_run_ns, p50_ns, warm_p99_ns, total_ns, count(*) "
-			     "OVER () FROM device.models ORDER BY total_ns DESC, model, core",
-			     &printing, MODEL_COLUMNS, model_row, err);
+	return devices_print(tables, sql_devices_models, &printing, MODEL_COLUMNS, model_row, err);
 }
 
 /* ---- queues ---------------------------------------------------------------------------------- */
@@ -148,12 +146,8 @@ int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 		.out = out, .style = style, .most = most, .table = "device.queues"
 	};
 
-	return devices_print(tables,
-			     "SELECT queue, CASE WHEN count(DISTINCT device) OVER () > 1 THEN "
-			     "device END, busy_ns, utilisation, ops, "
-			     "host_late_ns, sync_ns, dependency_ns, launch_ns, count(*) OVER () "
-			     "FROM device.queues ORDER BY busy_ns DESC, core",
-			     &printing, QUEUE_COLUMNS + 8, queue_row, err);
+	return devices_print(tables, sql_devices_queues, &printing, QUEUE_COLUMNS + 8, queue_row,
+			     err);
 }
 
 /* ---- in a summary ---------------------------------------------------------------------------- */
@@ -231,21 +225,7 @@ void devices_print_lines(struct tables *tables, bool models, FILE *out,
 {
 	struct printing printing = { .out = out, .style = style };
 
-	rows_each(tables,
-		  "SELECT queue, busy_ns, utilisation, ops, ns, name, count(*) OVER () FROM "
-		  "device.queues LEFT JOIN (SELECT pid, device, "
-		  "queue, max(end_ns - start_ns) AS ns, arg_max(name, end_ns - start_ns) AS name "
-		  "FROM device.ops WHERE kind NOT IN "
-		  "('execution', 'module') GROUP BY ALL) USING (pid, device, queue) ORDER BY "
-		  "busy_ns DESC, core LIMIT 1",
-		  queue_line, &printing, NULL);
-	/* Kernels of which no model is known are in the line above. */
+	rows_each(tables, sql_devices_top_queue, queue_line, &printing, NULL);
 	if (models)
-		rows_each(tables,
-			  "SELECT model, executions, first_run_ns, p50_ns, warm_p99_ns, count(*) "
-			  "OVER () FROM device.models SEMI JOIN "
-			  "(SELECT pid, model FROM device.ops WHERE kind = 'execution') USING "
-			  "(pid, model) ORDER BY total_ns DESC, model, core "
-			  "LIMIT 1",
-			  model_line, &printing, NULL);
+		rows_each(tables, sql_devices_top_model, model_line, &printing, NULL);
 }

@@ -8,27 +8,7 @@
 
 #include "base/grow.h"
 #include "views/query/rows.h"
-
-/* Several processes and places: standard deviations are pooled, quantiles are those of the one that
-   has most of it. */
-static const char timing_sql[] =
-	"SELECT name, any_value(source), sum(count) AS n, sum(total_ns) / 1e6 AS total, "
-	"sum(total_ns) / sum(count) / 1e6 AS mean, "
-	"CASE WHEN count(*) = 1 THEN coalesce(any_value(stddev_ns), 0) ELSE "
-	"coalesce(sqrt(greatest((sum((count - 1) * coalesce(stddev_ns, 0) ** 2 + count * "
-	"(total_ns::DOUBLE / count) ** 2) - sum(count) * "
-	"(sum(total_ns)::DOUBLE / sum(count)) ** 2) / nullif(sum(count) - 1, 0), 0)), 0) END / "
-	"1e6, min(min_ns) / 1e6, "
-	"max(max_ns) / 1e6, arg_max(p50_ns, count) / 1e6, arg_max(p90_ns, count) / 1e6, "
-	"arg_max(p99_ns, count) / 1e6, NULL "
-	"FROM " FACTS_REGIONS_SQL
-	" WHERE count > 0 AND name IS NOT NULL GROUP BY name ORDER BY sum(self_ns) DESC, name";
-static const char metrics_sql[] = "SELECT name, '', count(*), sum(value), avg(value), "
-				  "coalesce(stddev_samp(value), 0), min(value), max(value), "
-				  "quantile_cont(value, 0.5), quantile_cont(value, 0.9), "
-				  "quantile_cont(value, 0.99), arg_max(value, ts_ns) "
-				  "FROM trace.counters WHERE isfinite(value) AND name IS NOT NULL "
-				  "GROUP BY name ORDER BY name";
+#include "views_sql.h"
 
 struct list {
 	struct measure *items;
@@ -105,12 +85,7 @@ static int gather_throughput(struct tables *tables, const struct facts *facts, s
 		return 0;
 	}
 	if (!rc)
-		rc = rows_each(tables,
-			       "SELECT r.name, sum(r.count) FROM trace.regions r WHERE r.count > 0 "
-			       "AND r.name IN (SELECT "
-			       "name FROM trace.zones WHERE depth = 0) GROUP BY 1 ORDER BY "
-			       "sum(r.total_ns) DESC LIMIT 1",
-			       top_row, out, err);
+		rc = rows_each(tables, sql_measures_iterations, top_row, out, err);
 	return rc < 0 ? rc : 0;
 }
 
@@ -118,10 +93,10 @@ int measures_gather(struct tables *tables, const struct facts *facts, struct mea
 		    struct kymo_error *err)
 {
 	struct list timing = { 0 }, metrics = { 0 };
-	int rc = rows_each(tables, timing_sql, measure_row, &timing, err);
+	int rc = rows_each(tables, sql_measures_timing, measure_row, &timing, err);
 
 	if (!rc)
-		rc = rows_each(tables, metrics_sql, measure_row, &metrics, err);
+		rc = rows_each(tables, sql_measures_metrics, measure_row, &metrics, err);
 	*out = (struct measures){ .timing = timing.items,
 				  .timing_count = timing.count,
 				  .metrics = metrics.items,

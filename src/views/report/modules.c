@@ -1,9 +1,10 @@
 #include "views/report/modules.h"
 
 #include "base/buf.h"
-#include "views/verdicts/facts.h"
+#include "tables/sql_fill.h"
 #include "views/term/format.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 /* The columns around a module's name. */
 #define MODULE_COLUMNS 50
@@ -87,20 +88,8 @@ int modules_print(struct tables *tables, size_t most, FILE *out, const struct te
 
 	if (style->columns > MODULE_COLUMNS + MODULE_NAME_LEAST)
 		printing.name_columns = (size_t)style->columns - MODULE_COLUMNS;
-	/* The model is only said where one name is in two of them. */
-	buf_print(
-		&sql,
-		"SELECT coalesce(label, module), CASE WHEN count(*) OVER (PARTITION BY module) > 1 "
-		"THEN model END, own, "
-		"own / sum(own) OVER (), calls, forward, backward, device, (count(device) OVER "
-		"())::DOUBLE FROM (SELECT module, model, sum(self) AS own, "
-		"count(*) FILTER (stage = 'forward') AS calls, avg(self) FILTER (stage = "
-		"'forward') AS forward, "
-		"avg(self) FILTER (stage = 'backward') AS backward, sum(device_ns) / 1e9 / "
-		"nullif(count(*) FILTER (stage = 'forward'), 0) AS device FROM python.torch_trace "
-		"WHERE model IS NOT NULL GROUP BY module, model) LEFT JOIN " FACTS_MODULE_LABELS_SQL
-		" ON name = module ORDER BY own DESC, module LIMIT %zu",
-		most);
+	sql_fill(&sql, sql_modules_top,
+		 (struct sql_value[]){ { "limit", .number = (int64_t)most }, { NULL } });
 	rc = rows_each(tables, buf_get(&sql), modules_module_row, &printing, err);
 	buf_fini(&sql);
 	return rc < 0 ? rc : printing.printed;

@@ -20,6 +20,7 @@
 #include "views/report/report_parts.h"
 #include "views/query/rows.h"
 #include "views/verdicts/verdict.h"
+#include "views_sql.h"
 
 #define MODULES_MOST 15
 #define THREADS_MOST 10
@@ -175,10 +176,7 @@ static int section_open_zones(struct report *report)
 	if (tables_number(report->tables, "SELECT count(*) FROM trace.open_zones", 0) <= 0)
 		return 0;
 	heading(report, report->facts.live ? "Open now" : "Open at the end");
-	rc = rows_each(report->tables,
-		       "SELECT pid, tid, thread, name, age_ns FROM trace.open_zones ORDER BY pid, "
-		       "tid, depth LIMIT 200",
-		       open_row, &open, report->err);
+	rc = rows_each(report->tables, sql_report_open_zones, open_row, &open, report->err);
 	print_open(&open);
 	buf_fini(&open.line);
 	return rc;
@@ -368,15 +366,8 @@ static int section_threads(struct report *report)
 		text_paint(report->style, TEXT_BOLD), "busy", "% run",
 		report->style->columns - REPORT_THREAD_COLUMNS, "thread", "tid", "zones",
 		text_plain(report->style));
-	return rows_each(report->tables,
-			 "SELECT any_value(thread), tid, sum(duration_ns) FILTER (depth = 0) AS "
-			 "busy, count(*), "
-			 "count(*) OVER () FROM (SELECT pid, tid, thread, depth, duration_ns FROM "
-			 "trace.zones UNION ALL "
-			 /* what was open at the end counts until then */
-			 "SELECT pid, tid, thread, depth, age_ns FROM trace.open_zones) "
-			 "GROUP BY pid, tid ORDER BY busy DESC NULLS LAST, tid LIMIT 10",
-			 report_thread_row, report, report->err);
+	return rows_each(report->tables, sql_report_threads, report_thread_row, report,
+			 report->err);
 }
 
 static int section_modules(struct report *report)
@@ -483,11 +474,7 @@ static int section_losses(struct report *report)
 	fprintf(report->out, "%s  %-24s %14s %14s %11s %11s%s\n",
 		text_paint(report->style, TEXT_BOLD), "table", "emitted", "kept", "overwritten",
 		"dropped", text_plain(report->style));
-	return rows_each(report->tables,
-			 "SELECT table_name, sum(emitted), sum(kept), sum(overwritten), "
-			 "sum(dropped) FROM kymo.streams "
-			 "GROUP BY 1 HAVING sum(overwritten) + sum(dropped) > 0 ORDER BY 1",
-			 report_loss_row, report, report->err);
+	return rows_each(report->tables, sql_report_losses, report_loss_row, report, report->err);
 }
 
 /* In the order of printing. 0, or a negative errno that ends the report. */

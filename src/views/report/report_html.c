@@ -10,6 +10,7 @@
 #include "views/term/format.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 #include "views/web.h"
 #include "views/timeline/zone_flame.h"
 #include "views/timeline/zone_gather.h"
@@ -18,18 +19,6 @@
 #define BUDGET_BYTES 4800000
 #define BUDGET_LEAST 200000 /* for zones, whatever the rest takes */
 #define SPANS 80
-
-/* Whole detail, where not all of it fits: the slowest 20 steps, the first 5, 40 evenly chosen;
-   without steps, evenly chosen hundredths of the run. */
-static const char spans_sql[] =
-	"WITH s AS (SELECT start_ns, start_ns + duration_ns AS end_ns, row_number() OVER (ORDER BY "
-	"duration_ns DESC) AS slow, "
-	"row_number() OVER (ORDER BY start_ns) AS n, count(*) OVER () AS c FROM " FACTS_STEPS_SQL
-	"), r AS (SELECT max(duration_ns) AS d FROM kymo.runs) SELECT start_ns, end_ns FROM s "
-	"WHERE slow <= 20 OR n <= 5 OR "
-	"n % greatest(c // 40, 1) = 0 UNION ALL SELECT d * i // 10, d * i // 10 + d // 100 FROM r, "
-	"range(10) t(i) WHERE NOT "
-	"EXISTS (FROM s) ORDER BY 1 LIMIT 80";
 
 struct spans {
 	struct zone_pack_span list[SPANS];
@@ -171,7 +160,7 @@ static int pack_zones(struct tables *tables, struct buf *json, struct zone_pack 
 	int rc = zone_gather(tables, &model, err);
 
 	if (!rc)
-		rc = rows_each(tables, spans_sql, span_row, &spans, err);
+		rc = rows_each(tables, sql_report_spans, span_row, &spans, err);
 	if (!rc) {
 		report_html_add_lanes(json, &model);
 		report_html_add_names(json, &model);

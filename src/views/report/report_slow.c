@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "tables/sql_fill.h"
 #include "views/term/format.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 #define SLOWEST 5
 
@@ -26,28 +28,6 @@ struct slow_steps {
 	struct slow_step steps[SLOWEST];
 	size_t count;
 };
-
-/* What each phase took above its median, as FACTS_STEPS_SQL has it; all NULL where none are
-   known. */
-#define UNUSUAL(column) "CASE WHEN known THEN " column " - median(" column ") OVER () END"
-#define SLOW_SQL \
-	"SELECT step, pid, start_ns, duration_ns, " UNUSUAL("d") ", " UNUSUAL( \
-		"f") ", " UNUSUAL("b") ", " UNUSUAL("o") ", " UNUSUAL("duration_ns - d - f - b - " \
-								      "o") " FROM (SELECT *, " \
-									   "coalesce(data_ns, 0) " \
-									   "AS d, " \
-									   "coalesce(forward_ns, " \
-									   "0) AS f, " \
-									   "coalesce(backward_ns," \
-									   " 0) AS b, " \
-									   "coalesce(optimizer_" \
-									   "ns, 0) AS o, " \
-									   "max(d + f + b + o) " \
-									   "OVER () > 0 AS known " \
-									   "FROM " FACTS_STEPS_SQL \
-									   ") ORDER BY " \
-									   "duration_ns DESC, " \
-									   "step LIMIT 5"
 
 static int slow_row(const struct rows *rows, void *context)
 {
@@ -82,48 +62,36 @@ static int inside_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-/* Zones, and modules in backward, which have none. What is in few steps usually takes 0. */
-#define SEEN_SQL \
-	"seen AS (SELECT name, depth, duration_ns, start_ns, pid, 0 AS kind FROM trace.zones " \
-	"UNION ALL SELECT module, " \
-	"1000 + depth, duration * 1e9, ts_ns, pid, 1 FROM python.torch_trace WHERE stage = " \
-	"'backward' AND " \
-	"module <> 'backward'), usual AS (SELECT name, 0 AS kind, max(CASE WHEN 2 * count >= " \
-	"%" PRIu64 " THEN p50_ns ELSE 0 END) AS usual_ns FROM trace.regions GROUP BY name UNION " \
-		   "ALL SELECT module, 1, " \
-	"median(duration) * 1e9 FROM python.torch_trace WHERE stage = 'backward' GROUP BY module)"
-
-/*
- * What was different: of all that took longer than usual by half of what the step did, the
- * innermost; else what took longer by most. One scan for all steps. Zones as long as the step
- * itself are its own.
- */
-static int find_inside(struct report *report, struct slow_steps *slow)
+static void add_cases(const struct slow_steps *slow, double median_ns, struct buf *which,
+		      struct buf *excess)
 {
-	struct buf sql = { 0 };
-	int rc;
+	for (size_t i = 0; i < slow->count; i++) {
+		const struct slow_step *step = &slow->steps[i];
 
-	buf_print(&sql, "WITH " SEEN_SQL, report->facts.steps.count);
-	buf_text(&sql,
-		 " SELECT i, arg_max(name, weight), arg_max(duration_ns, weight) FROM (SELECT *, "
-		 "CASE WHEN more >= "
-		 "excess / 2 THEN 1e18 + depth * 1e15 ELSE more END AS weight FROM (SELECT *, "
-		 "duration_ns - "
-		 "coalesce(usual_ns, 0) AS more FROM (SELECT name, kind, depth, duration_ns, CASE");
-	for (size_t i = 0; i < slow->count; i++)
-		buf_print(&sql,
+		buf_print(which,
 			  " WHEN pid = %d AND start_ns >= %.0f AND start_ns + duration_ns <= %.0f "
 			  "THEN %zu",
-			  slow->steps[i].pid, slow->steps[i].start_ns,
-			  slow->steps[i].start_ns + slow->steps[i].duration_ns, i);
-	buf_text(&sql, " END AS i, CASE i");
-	for (size_t i = 0; i < slow->count; i++)
-		buf_print(&sql, " WHEN %zu THEN %.0f", i,
-			  fmax(slow->steps[i].duration_ns - report->facts.steps.median_ns, 0));
-	buf_text(&sql, " END AS excess FROM seen WHERE i IS NOT NULL) LEFT JOIN usual USING (name, "
-		       "kind))) GROUP BY i");
+			  step->pid, step->start_ns, step->start_ns + step->duration_ns, i);
+		buf_print(excess, " WHEN %zu THEN %.0f", i, fmax(step->duration_ns - median_ns, 0));
+	}
+}
+
+static int find_inside(struct report *report, struct slow_steps *slow)
+{
+	const struct facts_steps *steps = &report->facts.steps;
+	struct buf sql = { 0 }, which = { 0 }, excess = { 0 };
+	int rc;
+
+	add_cases(slow, steps->median_ns, &which, &excess);
+	sql_fill(&sql, sql_slow_inside,
+		 (struct sql_value[]){ { "steps", .number = (int64_t)steps->count },
+				       { "which", .text = buf_get(&which) },
+				       { "excess", .text = buf_get(&excess) },
+				       { NULL } });
 	rc = rows_each(report->tables, buf_get(&sql), inside_row, slow, report->err);
 	buf_fini(&sql);
+	buf_fini(&which);
+	buf_fini(&excess);
 	return rc;
 }
 
@@ -180,7 +148,7 @@ int report_slowest(struct report *report)
 
 	if (report->facts.steps.count < 3)
 		return 0;
-	rc = rows_each(report->tables, SLOW_SQL, slow_row, &slow, report->err);
+	rc = rows_each(report->tables, sql_slow_steps, slow_row, &slow, report->err);
 	if (rc >= 0 && slow.count)
 		rc = find_inside(report, &slow);
 	if (rc < 0)

@@ -10,6 +10,7 @@
 #include "views/stacks/backtrace.h"
 #include "views/term/format.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 #define FRAMES_SHOWN 6u /* in a summary */
 
@@ -92,11 +93,7 @@ int last_stacks_take(const char *path, struct stacks **out, size_t *out_count,
 	int rc = tables_open(path, &options, &tables, err);
 
 	if (!rc)
-		rc = rows_each(
-			tables,
-			"SELECT pid, tid, thread, func, file, lineno, age_ns, (SELECT program FROM "
-			"kymo.runs) FROM python.backtrace ORDER BY pid, tid, depth",
-			last_stacks_add_frame, &gathered, err);
+		rc = rows_each(tables, sql_last_stacks, last_stacks_add_frame, &gathered, err);
 	tables_close(tables);
 	if (!rc && !gathered.count)
 		rc = error_set(err, ENODATA, "the recording %s has ended and has no Python stacks",

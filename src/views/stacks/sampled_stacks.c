@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 #define DEPTH_MOST 4096
 
@@ -56,13 +57,7 @@ int sampled_stacks_each(struct tables *tables, struct name_table *frames,
 			void *context, struct kymo_error *err)
 {
 	struct gather gather = { .frames = frames, .each = each, .context = context, .err = err };
-	int rc = rows_each(tables,
-			   "SELECT id, n, unnest(list_reverse(stack)) AS frame, "
-			   "generate_subscripts(stack, 1) AS i FROM "
-			   "(SELECT stack, count(*) AS n, row_number() OVER (ORDER BY stack) AS id "
-			   "FROM python.samples "
-			   "GROUP BY stack) ORDER BY id, i",
-			   frame_row, &gather, err);
+	int rc = rows_each(tables, sql_sampled_stacks, frame_row, &gather, err);
 
 	return rc ? rc : sampled_stacks_give(&gather);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "views/report/devices.h"
+#include "views_sql.h"
 #include "views/timeline/zone_rows.h"
 
 /* Ticks are converted to ns one by one, so neighbours may overlap by rounding. */
@@ -13,12 +13,9 @@
 
 /* The columns of zone_rows.h. A zone that was still open lasts until the end of the recording. */
 static const char *const queries[] = {
-	"SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank "
-	"FROM trace.zones",
-	"SELECT pid, tid, depth, start_ns, greatest(coalesce(age_ns, (SELECT max(duration_ns) FROM "
-	"kymo.runs) - start_ns), 1000), source, "
-	"name, file, line, thread, rank FROM trace.open_zones",
-	DEVICES_LANES_SQL,
+	sql_gather_zones,
+	sql_gather_open,
+	sql_gather_ops,
 };
 
 /* Zones as they come from SQL, in no order. */

@@ -8,23 +8,13 @@
 
 #include "base/buf.h"
 #include "base/grow.h"
+#include "tables/sql_fill.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 #define WINDOW_ZONES 1000000 /* that DuckDB sorts at once */
 #define WINDOW_THREADS 64
 #define WALK_DEPTH_MOST 100000 /* of one thread; far beyond real programs */
-
-/* Ended and open zones. If the end of a program was not recorded, its open zones have no age and
-   last until the end of the recording. */
-#define ALL_ZONES \
-	"(SELECT source, name, file, line, start_ns, duration_ns, depth, coalesce(pid, 0) AS " \
-	"pid, " \
-	"coalesce(tid, 0) AS tid, thread, rank, step, false AS open FROM trace.zones UNION ALL " \
-	"SELECT source, name, file, line, start_ns, coalesce(age_ns, greatest((SELECT " \
-	"any_value(duration_ns) " \
-	"FROM kymo.runs) - start_ns, 0)), depth, coalesce(pid, 0), coalesce(tid, 0), thread, " \
-	"rank, step, true " \
-	"FROM trace.open_zones)"
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
@@ -47,10 +37,8 @@ static int zone_walk_thread_row(const struct rows *rows, void *context)
 
 static int zone_walk_list_threads(struct zone_walk *walk)
 {
-	return rows_each(walk->tables,
-			 "SELECT pid, tid, max(rank), count(*), max(thread) FROM " ALL_ZONES
-			 " GROUP BY pid, tid ORDER BY pid, tid",
-			 zone_walk_thread_row, walk, walk->err);
+	return rows_each(walk->tables, sql_zone_walk_threads, zone_walk_thread_row, walk,
+			 walk->err);
 }
 
 static int out_of_memory(const struct zone_walk *walk)
@@ -192,11 +180,8 @@ static int read_window(struct zone_walk *walk, const char *where)
 	struct buf sql = { 0 };
 	int rc;
 
-	buf_print(&sql,
-		  "SELECT source, name, file, line, start_ns, duration_ns, depth, pid, tid, step, "
-		  "open FROM " ALL_ZONES
-		  " WHERE %s ORDER BY pid, tid, start_ns, depth, duration_ns DESC",
-		  where);
+	sql_fill(&sql, sql_zone_walk_zones,
+		 (struct sql_value[]){ { "where", .text = where }, { NULL } });
 	rc = sql.failed ? out_of_memory(walk)
 			: rows_each(walk->tables, buf_get(&sql), zone_row, walk, walk->err);
 	buf_fini(&sql);
@@ -234,20 +219,22 @@ static int cut_row(const struct rows *rows, void *context)
 static int find_cuts(struct zone_walk *walk, const struct zone_walk_thread *thread, size_t parts,
 		     struct cuts *cuts)
 {
-	struct buf sql = { 0 };
+	struct buf sql = { 0 }, shares = { 0 };
 	int rc;
 
 	cuts->at_ns = malloc(parts * sizeof(cuts->at_ns[0]));
-	buf_text(&sql, "SELECT DISTINCT edge::BIGINT AS cut FROM (SELECT "
-		       "unnest(approx_quantile(start_ns, [");
 	for (size_t i = 1; i < parts; i++)
-		buf_print(&sql, "%s%.9f", i > 1 ? ", " : "", (double)i / (double)parts);
-	buf_print(&sql, "])) AS edge FROM " ALL_ZONES " WHERE pid = %d AND tid = %d) ORDER BY cut",
-		  thread->pid, thread->tid);
-	rc = !cuts->at_ns || sql.failed
+		buf_print(&shares, "%s%.9f", i > 1 ? ", " : "", (double)i / (double)parts);
+	sql_fill(&sql, sql_zone_walk_cuts,
+		 (struct sql_value[]){ { "shares", .text = buf_get(&shares) },
+				       { "pid", .number = thread->pid },
+				       { "tid", .number = thread->tid },
+				       { NULL } });
+	rc = !cuts->at_ns || sql.failed || shares.failed
 		     ? out_of_memory(walk)
 		     : rows_each(walk->tables, buf_get(&sql), cut_row, cuts, walk->err);
 	buf_fini(&sql);
+	buf_fini(&shares);
 	return rc;
 }
 

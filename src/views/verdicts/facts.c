@@ -12,7 +12,9 @@
 #include "base/buf.h"
 #include "base/hist.h"
 #include "base/schema.h"
+#include "tables/sql_fill.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
@@ -38,8 +40,8 @@ static void describe_end(struct facts *out, const char *state, double exit_code,
 		snprintf(out->how, sizeof(out->how), "exit %.0f", exit_code);
 	else
 		snprintf(out->how, sizeof(out->how), "%s",
-			 !strcmp(state, "lost")	      ? "gone, nobody saw how"
-			 : !strcmp(state, "detached") ? "detached, it ran on"
+			 !strcmp(state, "lost")	      ? "end not observed"
+			 : !strcmp(state, "detached") ? "detached, program continued"
 						      : state);
 }
 
@@ -88,7 +90,7 @@ static void describe_end_of_run(const struct recording *recording, struct facts 
 		     known && WIFEXITED(status) ? WEXITSTATUS(status) : -1, signal_name);
 }
 
-/* As far as a summary without SQL needs it. */
+/* Only what a summary without SQL needs. */
 static void describe_run(const struct recording *recording, struct facts *out)
 {
 	snprintf(out->program, sizeof(out->program), "%s", recording->program);
@@ -249,7 +251,7 @@ const char *facts_place(const char *file)
 	return file + end;
 }
 
-/* Another function of Python that is called alike, in another file. */
+/* Another Python function of the same name, in another file. */
 static bool has_namesake(const struct recording *recording, const struct region_sum *sums,
 			 const struct store_name *name)
 {
@@ -265,7 +267,7 @@ static bool has_namesake(const struct recording *recording, const struct region_
 	return false;
 }
 
-/* As FACTS_LABEL_SQL and FACTS_REGIONS_SQL do. */
+/* As sql/parts/region_label.sql and regions.sql. */
 static char *take_label(const struct recording *recording, const struct region_sum *sums,
 			const struct store_name *name)
 {
@@ -385,7 +387,6 @@ static int batch_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-/* Parts of as many steps each, in their order; the longest of each. */
 static int gather_spark(struct tables *tables, struct facts *out, struct kymo_error *err)
 {
 	struct facts_steps *steps = &out->steps;
@@ -397,11 +398,10 @@ static int gather_spark(struct tables *tables, struct facts *out, struct kymo_er
 		steps->spark_ns[i] = -1;
 	if (steps->count < FACTS_SPARK_LEAST)
 		return 0;
-	buf_print(&sql,
-		  "SELECT (n - 1) * %" PRIu64 " // %" PRIu64
-		  ", max(duration_ns) FROM (SELECT duration_ns, "
-		  "row_number() OVER (ORDER BY start_ns) AS n FROM " FACTS_STEPS_SQL ") GROUP BY 1",
-		  parts, steps->count);
+	sql_fill(&sql, sql_facts_spark,
+		 (struct sql_value[]){ { "parts", .number = (int64_t)parts },
+				       { "steps", .number = (int64_t)steps->count },
+				       { NULL } });
 	rc = rows_each(tables, buf_get(&sql), spark_row, out, err);
 	buf_fini(&sql);
 	return rc;
@@ -442,8 +442,7 @@ static void add_memory(struct facts_memory *memory, double bytes, double at_ns)
 	memory->peak_at_ns = at_ns;
 }
 
-/* The target's rows of host.process; columns were checked to lie inside the row when the store was
-   opened. */
+/* The program's rows of host.process. store_open() has checked that columns lie inside the row. */
 static void stream_memory(const struct recording *recording, const struct store_stream *stream,
 			  struct facts *out)
 {
@@ -488,45 +487,18 @@ static const struct {
 	{ "SELECT program, duration_ns, pid, state, exit_code, signal, clock, clock_error_ns FROM "
 	  "kymo.runs",
 	  facts_run_row },
-	{ "SELECT first(rank), first(ranks), count(*) FROM (SELECT p.rank, p.ranks FROM "
-	  "kymo.processes p, kymo.runs r "
-	  "WHERE p.role = 'target' ORDER BY p.pid <> r.pid, p.rank, p.pid)",
-	  facts_process_row },
-	{ "SELECT table_name, sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM "
-	  "kymo.streams GROUP BY 1 "
-	  "ORDER BY 1",
-	  stream_row },
-	/* Several processes: quantiles of the one that has most of it. */
-	{ "SELECT " FACTS_LABEL_SQL ", source, sum(count), sum(self_ns) AS self_ns, sum(total_ns), "
-	  "arg_max(p50_ns, count), arg_max(p99_ns, count), count(*) OVER (), sum(own_cost_ns), "
-	  "bool_or(contains(file, '" FACTS_IMPORT_FILE "'))::INT "
-	  "FROM " FACTS_REGIONS_SQL " WHERE count > 0 AND NOT coalesce(starts_with(name, '" FACTS_GC
-	  "'), false) GROUP BY name, source ORDER BY self_ns DESC, name LIMIT 15",
-	  facts_region_row },
+	{ sql_facts_process, facts_process_row },
+	{ sql_facts_streams, stream_row },
+	{ sql_facts_regions, facts_region_row },
 	{ "SELECT sum(count), sum(self_ns) FROM trace.regions WHERE starts_with(name, '" FACTS_GC
 	  "')",
 	  gc_row },
-	{ "SELECT count(*), median(duration_ns), quantile_cont(duration_ns, 0.99), "
-	  "min(duration_ns), max(duration_ns), "
-	  "sum(duration_ns), min(start_ns), max(start_ns + duration_ns), any_value(name), "
-	  "sum(data_ns), "
-	  "sum(forward_ns), sum(backward_ns), sum(optimizer_ns) FROM " FACTS_STEPS_SQL,
-	  steps_row },
-	{ "SELECT avg(value), CASE WHEN name LIKE '%tokens' THEN 'tokens' ELSE 'samples' END FROM "
-	  "trace.counters "
-	  "WHERE name IN ('batch_size', 'batch_tokens', 'tokens') GROUP BY name ORDER BY name <> "
-	  "'batch_size' LIMIT 1",
-	  batch_row },
-	{ "SELECT max(rss_bytes), arg_max(ts_ns, rss_bytes), arg_max(rss_bytes, ts_ns), "
-	  "max(ts_ns), avg(cpu_pct), count(*), "
-	  "arg_min(rss_bytes, ts_ns) FILTER (ts_ns >= early), min(ts_ns) FILTER (ts_ns >= early) "
-	  "FROM (SELECT *, min(ts_ns) OVER w + (max(ts_ns) OVER w - min(ts_ns) OVER w) / 10 AS "
-	  "early "
-	  "FROM host.process WINDOW w AS (PARTITION BY pid)) GROUP BY pid ORDER BY 1 DESC LIMIT 1",
-	  facts_memory_row },
+	{ sql_facts_steps, steps_row },
+	{ sql_facts_batch, batch_row },
+	{ sql_facts_memory, facts_memory_row },
 };
 
-/* Steps of the chosen loop, ever: rows of other loops and processes are not its losses. */
+/* All steps of the main loop. Rows of other loops and processes are not its losses. */
 static uint64_t steps_ever(const struct facts *facts)
 {
 	struct facts_rows rows = facts_rows_of(facts, "trace.steps");
@@ -534,17 +506,17 @@ static uint64_t steps_ever(const struct facts *facts)
 	return rows.emitted == rows.kept && facts->steps.count ? facts->steps.count : rows.emitted;
 }
 
-/* A snapshot or a capture goes on saying "live": what the program did later it cannot know. */
+/* The state of a snapshot or a capture stays "live": it does not contain the end of the program. */
 static void describe_file(const struct tables *tables, struct facts *out)
 {
 	const struct recording *recording = tables_recording(tables);
 
-	/* A packed file has no recording beside it, and says what it was made of. */
+	/* A packed file has no recording; its state is that of the recording it was made from. */
 	out->saved = recording ? recording->kind == STORE_SNAPSHOT : out->live;
 	if (!out->live || (recording && recording->kind == STORE_DIRECTORY))
 		return;
 	out->live = false;
-	snprintf(out->how, sizeof(out->how), "taken while it ran");
+	snprintf(out->how, sizeof(out->how), "captured while it ran");
 }
 
 int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *err)
@@ -571,7 +543,7 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 	return 0;
 }
 
-/* What zones cost, by what one was measured to cost at start-up. */
+/* The cost of zones, by the cost of one zone measured at start-up. */
 static void store_overhead(const struct recording *recording, struct facts *out)
 {
 	double cost_ns = 0;

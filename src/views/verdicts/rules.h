@@ -1,6 +1,8 @@
 /*
- * What a report looks for: rows of one table, so that the next one is one row. verdict.c asks each
- * of them and says what holds; docs/verdicts.md is made of them.
+ * The verdicts of a report. Each is a file in rules/: a header with its words and numbers, and a
+ * query; tools/embed-sql makes a row of this table from it. verdict.c evaluates them all, and
+ * docs/verdicts.md lists them. The rows are in the order of their names, which matters only for
+ * verdicts of exactly equal rank: those are printed in this order.
  */
 #ifndef KYMO_VIEWS_VERDICTS_RULES_H
 #define KYMO_VIEWS_VERDICTS_RULES_H
@@ -10,26 +12,25 @@
 #include "base/buf.h"
 
 /*
- * {share} {won} {whole} {name} {count} {a} {b} {which} are filled from what the query answers,
- * {a_bytes} {b_bytes} as bytes, {pid} is b as a plain number, {s} makes a plural of the word before
- * it unless the count is 1; {run_ns} in a query is the run's length. [Brackets] hold what is said
- * only where there is a name.
+ * {share} {won} {whole} {name} {count} {a} {b} {which} are filled from the row that the query
+ * returns; {a_bytes} {b_bytes} are a and b as bytes, {pid} is b as a plain number, and {s} is the
+ * plural s of the word before it unless the count is 1. {run_ns} in a query is the duration of the
+ * run. Text in [brackets] is left out if the row has no name.
  */
 struct rules_row {
 	const char *name;
 	double threshold; /* least won_ns / whole_ns */
-	/* The part of won_ns that changing the program usually brings; ranks verdicts against each
-	   other. */
-	double gain;
-	double least_s; /* shorter runs are not judged by it */
-	/* One row: won_ns, whole_ns, name, count, a, b, and which where it is said; see struct
-	   finding in verdict.c. */
+	/* The part of won_ns that a change to the program usually gains; ranks verdicts. */
+	double weight;
+	double least_s; /* runs shorter than this are not judged; 0: all are */
+	/* One row: won_ns, whole_ns, name, count, a, b, and optionally which; see struct finding in
+	   verdict.c. */
 	const char *sql;
 	const char *sentence, *evidence, *advice;
-	/* The tab of the HTML report that shows it ("?of=samples" behind flame: of those); there
-	   the name is looked for. */
-	const char *view;
-	const char *query; /* what a person asks to see the same numbers */
+	/* The tab of the HTML report that shows it, and searches for the name. "?of=samples" after
+	   flame: the flame graph of samples. */
+	const char *tab;
+	const char *query; /* SQL that shows the same numbers to a person */
 };
 
 extern const struct rules_row rules[];

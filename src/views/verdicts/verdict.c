@@ -5,24 +5,26 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "tables/sql_fill.h"
 #include "views/term/format.h"
 #include "views/query/rows.h"
 #include "views/verdicts/rules.h"
 #include "views/term/text.h"
+#include "views_sql.h"
 
 #define NAME_COLUMNS 40
 #define FAILURE_BYTES 400
 #define SHORT_NS 1e9
-#define SHORT_SHARE 0.2 /* of a short run: what takes more is worth telling */
-#define LOSS_LEAST 0.01 /* of a table's rows: below that, a verdict stands as it is */
+#define SHORT_SHARE 0.2 /* of a short run: a region that takes more is judged */
+#define LOSS_LEAST 0.01 /* of a table's rows; smaller losses are not mentioned */
 
-/* What a verdict's query answers, one row in this order; what is left out is 0. */
+/* The row that a verdict's query returns, in this order; NULL is 0. */
 struct finding {
-	double won_ns; /* could be won at most */
+	double won_ns; /* could be saved at most */
 	double whole_ns; /* of this */
 	char name[128];
 	uint64_t count;
-	double a, b; /* evidence: times or bytes, see each row */
+	double a, b; /* evidence: times or bytes, see each rule */
 	char which[128]; /* a second name, in queries of seven columns */
 };
 
@@ -50,8 +52,6 @@ static void fill_word(struct buf *out, const char *word, size_t bytes,
 	else if (bytes == 5 && !strncmp(word, "which", 5))
 		text_fit(out, finding->which, NAME_COLUMNS, 0,
 			 &(struct text_style){ .utf8 = utf8 });
-	else if (bytes == 6 && !strncmp(word, "run_ns", 6))
-		buf_print(out, "%.0f", finding->whole_ns);
 	else if (bytes == 3 && !strncmp(word, "pid", 3))
 		buf_print(out, "%.0f", finding->b);
 	else if (bytes == 1 && *word == 's' && finding->count != 1)
@@ -73,7 +73,7 @@ static void verdict_fill(struct buf *out, const char *text, const struct finding
 	buf_text(out, text);
 }
 
-/* Takes the brackets away, or what is in them where nothing has a name. */
+/* Removes the brackets, and the text in them if there is no name. */
 static void settle_brackets(const char *text, bool named, char *out, size_t room)
 {
 	bool inside = false;
@@ -120,32 +120,32 @@ static int finding_row(const struct rows *rows, void *context)
 static bool verdict_look(struct tables *tables, const struct rules_row *rule, double run_ns,
 			 struct finding *out)
 {
-	struct finding run = { .whole_ns = run_ns };
 	struct buf sql = { 0 };
 	int rc;
 
 	*out = (struct finding){ 0 };
 	if (run_ns < rule->least_s * 1e9)
 		return false;
-	verdict_fill(&sql, rule->sql, &run, false);
-	/* A verdict that cannot be looked for is none: the report goes on. */
+	sql_fill(&sql, rule->sql,
+		 (struct sql_value[]){ { "run_ns", .number = (int64_t)run_ns }, { NULL } });
+	/* A query that fails is not fatal: the report goes on without this verdict. The tests run
+	   every query (views_verdicts). */
 	rc = rows_each(tables, buf_get(&sql), finding_row, out, NULL);
 	buf_fini(&sql);
 	return rc > 0 && out->whole_ns > 0 && out->won_ns / out->whole_ns >= rule->threshold;
 }
 
-/* ---- what was lost of the evidence ---------------------------------------------------------- */
+/* ---- lost rows ------------------------------------------------------------------------------ */
 
 static void add_loss(char *sentence, size_t room, const struct facts_rows *rows, bool exact)
 {
-	uint64_t overwritten = exact ? 0 : rows->overwritten; /* totals outlive their rows */
+	uint64_t overwritten = exact ? 0 : rows->overwritten; /* totals include overwritten rows */
 	size_t used = strlen(sentence);
 
 	if (!rows->emitted ||
 	    (double)(overwritten + rows->dropped) < LOSS_LEAST * (double)rows->emitted)
 		return;
-	snprintf(sentence + used, room - used,
-		 " It rests on %s of %s rows of %s: the others were %s.",
+	snprintf(sentence + used, room - used, " Based on %s of %s rows of %s; the others were %s.",
 		 format_count(rows->emitted - overwritten - rows->dropped).text,
 		 format_count(rows->emitted).text, rows->table,
 		 !overwritten	 ? "dropped"
@@ -153,7 +153,7 @@ static void add_loss(char *sentence, size_t room, const struct facts_rows *rows,
 				 : "overwritten");
 }
 
-/* A table is what the query names. */
+/* For each table that the query names. */
 static void say_losses(const struct rules_row *rule, const struct facts *facts, char *sentence,
 		       size_t room)
 {
@@ -176,31 +176,30 @@ static void verdict_say(const struct rules_row *rule, const struct finding *find
 	say_losses(rule, facts, out->sentence, sizeof(out->sentence));
 	fill_into(out->evidence, sizeof(out->evidence), rule->evidence, finding, utf8);
 	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
-	/* A function is looked for without its line: "work (a.py" is in "work (a.py:8)". */
+	/* The search is without the line number: "work (a.py" finds "work (a.py:8)". */
 	snprintf(out->find, sizeof(out->find), "%s", finding->name);
-	if (strstr(rule->view, "of=samples"))
+	if (strstr(rule->tab, "of=samples"))
 		out->find[strcspn(out->find, ")")] = '\0';
-	out->view = rule->view;
+	out->view = rule->tab;
 	out->query = rule->query;
 }
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 
-/* What usually is behind it. The last row is for a status, and for signals that are none of
-   these. */
+/* The usual causes. The last row is for an exit status and for other signals. */
 static const struct {
 	const char *signal, *advice;
 } endings[] = {
-	{ "SIGSEGV", "run it with python -X faulthandler, or keep a core dump, to see the line" },
-	{ "SIGBUS", "look for a mapped file that was cut, or a full /dev/shm" },
-	{ "SIGABRT", "its last message says which check failed" },
-	{ "SIGFPE", "look for a division of whole numbers by zero" },
-	{ "SIGILL", "look for code that was built for another processor" },
-	{ "SIGKILL", "look for the out-of-memory killer (dmesg) or a limit of the job" },
-	{ "", "its own messages say why; kymo backtrace shows the last stacks that were seen" },
+	{ "SIGSEGV", "run it with python -X faulthandler, or keep a core dump, to find the line" },
+	{ "SIGBUS", "check for a truncated mapped file, or a full /dev/shm" },
+	{ "SIGABRT", "its last message names the check that failed" },
+	{ "SIGFPE", "check for an integer division by zero" },
+	{ "SIGILL", "check for code that was built for another CPU" },
+	{ "SIGKILL", "check for the out-of-memory killer (dmesg) or a limit of the job" },
+	{ "", "read its own messages; kymo backtrace shows the last stacks" },
 };
 
-/* Ended on request, by Ctrl-C or the end of a job: no failure. */
+/* Ctrl-C or the end of a job is not a failure. */
 static bool is_request(const struct facts *facts)
 {
 	static const char *const signals[] = { "SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE" };
@@ -213,7 +212,7 @@ static bool is_request(const struct facts *facts)
 
 static void verdict_say_where(struct tables *tables, const char *sql, char *out, size_t room);
 
-/* A message of many lines is told by its first, and by the place that is behind it: "KeyError: 'x'
+/* Of a message of many lines, keeps the first and the place at its end: "KeyError: 'x'
    (train.py:3)". */
 static void keep_first_line(char *text, size_t bytes)
 {
@@ -234,7 +233,7 @@ static int failure_row(const struct rows *rows, void *context)
 	return 1;
 }
 
-/* The exception that nobody caught, where Python told it; else the status alone. */
+/* With the uncaught exception if Python recorded it. */
 static void verdict_say_failure(struct tables *tables, const struct facts *facts, const char *ran,
 				struct verdict *out)
 {
@@ -242,11 +241,7 @@ static void verdict_say_failure(struct tables *tables, const struct facts *facts
 	struct buf text = { 0 };
 
 	if (tables)
-		rows_each(tables,
-			  "SELECT text FROM trace.marks WHERE name = 'uncaught exception' AND pid "
-			  "= (SELECT pid FROM "
-			  "kymo.runs) ORDER BY ts_ns DESC LIMIT 1",
-			  failure_row, failure, NULL);
+		rows_each(tables, sql_verdict_failure, failure_row, failure, NULL);
 	text_visible(&text, failure, strlen(failure));
 	if (failure[0])
 		snprintf(out->sentence, sizeof(out->sentence),
@@ -254,24 +249,10 @@ static void verdict_say_failure(struct tables *tables, const struct facts *facts
 			 facts->exit_code, ran);
 	else
 		snprintf(out->sentence, sizeof(out->sentence),
-			 "The program failed: it ended with exit status %.0f after %s.",
-			 facts->exit_code, ran);
+			 "The program failed with exit status %.0f after %s.", facts->exit_code,
+			 ran);
 	buf_fini(&text);
 }
-
-/* The zones that are open, or were, of the thread with most of them. */
-#define WHERE_ZONES \
-	"SELECT any_value(coalesce(thread, 'thread ' || tid)) || CASE (SELECT state FROM " \
-	"kymo.runs) WHEN 'live' THEN ' is' ELSE " \
-	"' was' END || ' in ' || string_agg(name, ' > ' ORDER BY depth) FROM (SELECT * FROM " \
-	"trace.open_zones WHERE depth < 8) WHERE pid = (SELECT pid FROM kymo.runs) " \
-	"GROUP BY pid, tid ORDER BY tid <> pid, count(*) DESC LIMIT 1"
-/* Without zones, the last that was seen of it from outside. */
-#define WHERE_STACK \
-	"SELECT coalesce(thread, 'thread ' || tid) || ' was last seen in ' || func || ' (' || " \
-	"regexp_extract(file, '[^/]*$') || ':' || lineno || ')' FROM python.backtrace WHERE " \
-	"depth = 0 AND " \
-	"pid = (SELECT pid FROM kymo.runs) ORDER BY tid <> pid LIMIT 1"
 
 static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 		    struct verdict *out)
@@ -284,19 +265,20 @@ static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 	*out = (struct verdict){ .name = VERDICT_ENDED, .view = "timeline", .query = "" };
 	if (facts->signal[0])
 		snprintf(out->sentence, sizeof(out->sentence),
-			 "The program was killed by %s: it had run for %s.", facts->signal,
-			 ran.text);
+			 "The program was killed by %s after %s.", facts->signal, ran.text);
 	else
 		verdict_say_failure(tables, facts, ran.text, out);
 	while (endings[i].signal[0] && strcmp(endings[i].signal, facts->signal) != 0)
 		i++;
 	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);
 	if (tables)
-		verdict_say_where(tables, WHERE_ZONES, out->evidence, sizeof(out->evidence));
+		verdict_say_where(tables, sql_verdict_open_zones, out->evidence,
+				  sizeof(out->evidence));
 	if (out->evidence[0]) {
 		out->query = "FROM trace.open_zones";
 	} else if (tables && facts->signal[0]) {
-		verdict_say_where(tables, WHERE_STACK, out->evidence, sizeof(out->evidence));
+		verdict_say_where(tables, sql_verdict_last_stack, out->evidence,
+				  sizeof(out->evidence));
 		out->query = out->evidence[0] ? "FROM python.backtrace" : "";
 	}
 	return true;
@@ -321,7 +303,7 @@ static void verdict_say_where(struct tables *tables, const char *sql, char *out,
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-/* The costliest that is not Python's import; NULL: there is none. */
+/* The costliest region that is not Python's import machinery; NULL: none. */
 static const struct facts_region *top_region(const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->region_count; i++)
@@ -330,7 +312,7 @@ static const struct facts_region *top_region(const struct facts *facts)
 	return NULL;
 }
 
-/* Without SQL, the one verdict that the exact totals alone can give. */
+/* Without SQL: the one verdict that needs only the totals. */
 static bool look_at_facts(const struct facts *facts, const struct rules_row *rule,
 			  struct finding *out)
 {
@@ -349,14 +331,15 @@ static bool look_at_facts(const struct facts *facts, const struct rules_row *rul
 
 static void say_short(const struct facts *facts, bool utf8, struct verdict *out)
 {
-	snprintf(out->sentence, sizeof(out->sentence), "Too short to judge: it ran for %s.",
+	snprintf(out->sentence, sizeof(out->sentence),
+		 "Too short to judge: the program ran for %s.",
 		 format_clock(facts->duration_ns, utf8).text);
 	snprintf(out->advice, sizeof(out->advice),
-		 "a longer run, or marks: kymo.region(\"name\") in Python, KYMO_SCOPE(\"name\") in "
-		 "C");
+		 "run it longer, or mark regions: kymo.region(\"name\") in Python, "
+		 "KYMO_SCOPE(\"name\") in C");
 }
 
-/* Start-up is most of it, and a program of a few lines is not told to import less. */
+/* Mostly start-up: advice to import less would not help a program of a few lines. */
 static bool is_too_short(const struct facts *facts)
 {
 	const struct facts_region *top = top_region(facts);
@@ -369,45 +352,48 @@ static bool is_too_short(const struct facts *facts)
 		top->self_ns < SHORT_SHARE * facts->duration_ns);
 }
 
-/* No zone has ended, and some are open: where it is, or was. */
+/* No zone has ended, and some are open. */
 static bool verdict_say_open(struct tables *tables, const struct facts *facts, struct verdict *out)
 {
 	char where[400] = "";
 
 	if (tables)
-		verdict_say_where(tables, WHERE_ZONES, where, sizeof(where));
+		verdict_say_where(tables, sql_verdict_open_zones, where, sizeof(where));
 	if (!where[0])
 		return false;
 	snprintf(out->sentence, sizeof(out->sentence), "%s, and no zone has ended.", where);
 	if (facts->live)
 		snprintf(out->advice, sizeof(out->advice),
-			 "kymo backtrace --why %d says what it waits for", facts->pid);
+			 "kymo backtrace --why %d shows what it waits for", facts->pid);
 	else
-		snprintf(out->advice, sizeof(out->advice),
-			 "kymo backtrace shows the last stacks that were seen");
+		snprintf(out->advice, sizeof(out->advice), "kymo backtrace shows the last stacks");
 	out->view = "timeline";
 	out->query = "FROM trace.open_zones";
 	return true;
 }
 
-/* Captures of devices have their operations, and zones without totals if any. */
+/* Captures of devices have operations, and zones without totals if any. */
 static void say_no_regions(const struct facts *facts, struct verdict *out)
 {
-	const char *sentence = "No zone has ended: nothing in the program says what it is doing.";
+	const char *sentence = "No zones recorded.";
 
 	if (!facts->region_count && !facts->gc_count && facts_rows_of(facts, "trace.zones").kept) {
 		snprintf(out->sentence, sizeof(out->sentence),
-			 "Zones were kept without their totals, as captures of models have them.");
+			 "Zones were recorded without totals, as in captures of models.");
 		out->query =
 			"SELECT name, count(*), sum(duration_ns) FROM trace.zones GROUP BY ALL";
 		return;
 	}
 	if (facts->gc_count)
-		sentence = "Only garbage collections were recorded: nothing in the program says "
-			   "what it is doing.";
+		sentence = "No zones recorded except garbage collections.";
+	if (facts_rows_of(facts, "python.samples").kept) {
+		sentence = "No zones recorded; see the stack samples.";
+		out->view = "flame?of=samples";
+		out->query = "SELECT stack[1], count(*) FROM python.samples GROUP BY 1 "
+			     "ORDER BY 2 DESC";
+	}
 	if (facts_rows_of(facts, "device.ops").kept)
-		sentence = "No queue of a device stands out, and no zone says what the program was "
-			   "doing.";
+		sentence = "No device queue stands out, and no zones were recorded.";
 	snprintf(out->sentence, sizeof(out->sentence), "%s", sentence);
 	snprintf(out->advice, sizeof(out->advice),
 		 "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
@@ -452,15 +438,16 @@ struct candidate {
 static int by_gain(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
-	double left = x->finding.won_ns * x->rule->gain, right = y->finding.won_ns * y->rule->gain;
+	double left = x->finding.won_ns * x->rule->weight,
+	       right = y->finding.won_ns * y->rule->weight;
 
 	return left < right ? 1 : left > right ? -1 : x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
-/* Those on devices ask much, and most programs have none. */
+/* Verdicts on devices have costly queries, and most programs use no device. */
 static bool can_hold(const struct rules_row *rule, const struct facts *facts)
 {
-	return strcmp(rule->view, "devices") || facts_rows_of(facts, "device.ops").kept;
+	return strcmp(rule->tab, "devices") || facts_rows_of(facts, "device.ops").kept;
 }
 
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,

@@ -1,4 +1,4 @@
-/* The sentence that says where the time goes. Verdicts are rows of one table (verdict.c). */
+/* Evaluates the verdicts of a report (rules.h) and ranks them. */
 #ifndef KYMO_VIEWS_VERDICTS_VERDICT_H
 #define KYMO_VIEWS_VERDICTS_VERDICT_H
 
@@ -9,24 +9,23 @@
 
 struct verdict {
 	char name[16]; /* of the rule; "" : nothing stands out */
-	double gain; /* share of the time looked at that could be won at most */
+	double gain; /* share of the time that could be saved at most */
 	char sentence
 		[512]; /* "Data loading holds up training: it takes 16 % of step time (34.5 s of 211 s)." */
 	char evidence[512];
 	char advice[512]; /* "" : none */
-	const char *view; /* the tab of the HTML report that shows its numbers; "": none */
-	char find[128]; /* what to look for there; "": nothing */
+	const char *view; /* the tab of the HTML report that shows the numbers; "": none */
+	char find[128]; /* what to search for there; "": nothing */
 	const char *query; /* SQL that gives them; "": none */
 };
 
-#define VERDICT_ENDED \
-	"ended" /* the name of one that says how the program failed: always the first */
+#define VERDICT_ENDED "ended" /* name of the verdict on a failed program: always the first */
 
 #define VERDICT_MOST 32 /* more than there are */
 
 /*
- * All that hold, the one by which most could be won first; at least one. Says how many. A program
- * that failed says so first. tables may be NULL: then by the facts alone.
+ * All verdicts that hold, the one with the largest gain first; at least one. Returns how many. If
+ * the program failed, that verdict is the first. tables may be NULL: then from the facts alone.
  */
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
 		   size_t room);

@@ -10,10 +10,15 @@
 
 static void assert_filled(const char *sql, const char *expected)
 {
-	static const struct sql_value values[] = { { "type", "UINTEGER" }, { "type_of", "x" } };
+	static const struct sql_value values[] = {
+		{ "type", .text = "UINTEGER" },
+		{ "type_of", .text = "x" },
+		{ "from", .number = INT64_MIN },
+		{ NULL },
+	};
 	struct buf out = { 0 };
 
-	sql_fill(&out, sql, values, sizeof(values) / sizeof(values[0]));
+	sql_fill(&out, sql, values);
 	assert_string_equal(buf_get(&out), expected);
 	buf_fini(&out);
 }
@@ -23,6 +28,7 @@ static void every_placeholder_is_replaced(void **state)
 	(void)state;
 	assert_filled("a::{type}, {type}", "a::UINTEGER, UINTEGER");
 	assert_filled("{type_of}{type}", "xUINTEGER");
+	assert_filled("t >= {from}", "t >= -9223372036854775808");
 }
 
 static void other_braces_stay(void **state)

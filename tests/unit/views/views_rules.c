@@ -1,7 +1,6 @@
 /*
- * What a report looks for: every row is whole, and docs/verdicts.md says what the rows say.
- * tools/gen-table-docs runs this with KYMO_WRITE_DOCS set, and then the page's table is written
- * instead of compared.
+ * Every verdict is complete, and docs/verdicts.md has its row. tools/gen-table-docs runs this with
+ * KYMO_WRITE_DOCS set: then the table of the page is written instead of compared.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +50,7 @@ static void the_page_has_a_row_for_each_rule(void **unused)
 		fwrite(table.data, 1, table.used, file);
 		fclose(file);
 	} else if (strcmp(mark + strlen(MARK), buf_get(&table))) {
-		fail_msg("%s is not what src/views/verdicts/rules.c says: run tools/gen-table-docs",
+		fail_msg("%s differs from src/views/verdicts/rules: run tools/gen-table-docs",
 			 PAGE);
 	}
 	buf_fini(&page);
@@ -65,10 +64,11 @@ static void every_rule_is_whole_and_has_a_name_of_its_own(void **unused)
 	assert_true(rules_count < VERDICT_MOST); /* and how it ended */
 	for (size_t i = 0; i < rules_count; i++) {
 		assert_true(rules[i].threshold > 0 && rules[i].threshold < 1);
-		assert_true(rules[i].gain > 0 && rules[i].gain <= 1);
+		assert_true(rules[i].weight > 0 && rules[i].weight <= 1);
 		assert_true(rules[i].sql[0] && rules[i].sentence[0] && rules[i].advice[0]);
-		assert_true(rules[i].view[0] && rules[i].query[0]);
-		assert_null(strchr(rules[i].query, '"')); /* it stands between them in a report */
+		assert_true(rules[i].tab[0] && rules[i].query[0]);
+		assert_null(strchr(rules[i].query, '"')); /* a report quotes it with these */
+		assert_true(strlen(rules[i].name) < sizeof(((struct verdict *)0)->name));
 		for (size_t j = 0; j < i; j++)
 			assert_string_not_equal(rules[i].name, rules[j].name);
 	}

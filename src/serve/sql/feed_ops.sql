@@ -1,0 +1,2 @@
+{include device_lanes}
+ORDER BY start_ns

@@ -1,0 +1,9 @@
+-- Values of counters, numbered for each process and name.
+SELECT
+    ts_ns,
+    pid,
+    name,
+    value,
+    row_number() OVER (PARTITION BY pid, name ORDER BY ts_ns) AS n
+FROM trace.counters
+ORDER BY pid, name, n

@@ -1,0 +1,53 @@
+-- Memory that grows from step to step: one row, or none. A line is fitted to the live bytes at the
+-- ends of the second half of the steps (l, fit). If it fits, since is the first step from which on
+-- it holds, and grown gives the site that grew most after that step.
+WITH line AS MATERIALIZED (
+    SELECT pid, ts_ns, live_bytes
+    FROM alloc.timeline
+), ends AS MATERIALIZED (
+    SELECT s.step, s.pid, s.start_ns + s.duration_ns AS ts_ns
+    FROM {include steps} s
+), l AS MATERIALIZED (
+    SELECT e.step, e.pid, e.ts_ns, t.live_bytes::DOUBLE AS live
+    FROM ends e
+    ASOF JOIN line t ON t.pid = e.pid AND t.ts_ns <= e.ts_ns
+), fit AS (
+    SELECT
+        regr_slope(live, step) AS slope,
+        regr_r2(live, step) AS r2,
+        count(*) AS n
+    FROM l
+    WHERE step >= (SELECT median(step) FROM l)
+), rest AS (
+    SELECT step, ts_ns, live - slope * step AS low, slope
+    FROM l, fit
+    WHERE n >= 5
+        AND r2 > 0.9
+        AND slope * n > 1048576
+        AND slope * n > 0.05 * (SELECT max(live) FROM l)
+), since AS (
+    SELECT
+        min(step) AS step,
+        min(ts_ns) AS ts_ns,
+        any_value(slope) AS slope
+    FROM rest
+    WHERE low <= (
+        SELECT min(low) + greatest(0.05 * (max(low) - min(low)), 0.5 * any_value(slope))
+        FROM rest
+    )
+), grown AS (
+    SELECT
+        site,
+        sum(CASE WHEN kind = 'alloc' THEN size * weight ELSE -size * weight END) AS bytes
+    FROM alloc.allocations a, since s
+    WHERE a.ts_ns > s.ts_ns
+        AND a.ts_ns <= (SELECT max(ts_ns) FROM l)
+        AND a.pid = (SELECT any_value(pid) FROM l)
+    GROUP BY site
+)
+SELECT
+    slope AS step_bytes,
+    step + 1 AS since_step,
+    (SELECT arg_max(site, bytes) FROM grown) AS site
+FROM since
+WHERE slope IS NOT NULL

@@ -1,0 +1,23 @@
+-- The peak of allocated memory: one row of the process with the highest, or none. The errors of
+-- sampled sites are independent, so their squares add up.
+SELECT *
+FROM (
+    SELECT
+        pid,
+        max(live_bytes)::DOUBLE AS peak_bytes,
+        arg_max(ts_ns, live_bytes)::DOUBLE AS at_ns,
+        arg_max(live_bytes, ts_ns)::DOUBLE AS last_bytes,
+        any_value(source) AS source
+    FROM alloc.timeline
+    GROUP BY pid
+    ORDER BY 2 DESC
+    LIMIT 1
+)
+JOIN (
+    SELECT
+        pid,
+        sqrt(sum(at_peak_error_bytes::DOUBLE ** 2)) AS error_bytes,
+        sum(at_peak_estimated_bytes)::DOUBLE AS estimated_bytes
+    FROM alloc.sites
+    GROUP BY pid
+) USING (pid)

@@ -1,0 +1,7 @@
+/* The constants that .sql files of this layer name; see tools/embed-sql. */
+#ifndef KYMO_VIEWS_SQL_CONSTANTS_H
+#define KYMO_VIEWS_SQL_CONSTANTS_H
+
+#include "views/verdicts/facts.h"
+
+#endif

@@ -1,0 +1,14 @@
+-- Open zones, until the end of the recording, in the columns of zoneset_zones.
+SELECT
+    pid,
+    tid,
+    depth,
+    start_ns,
+    greatest(coalesce(age_ns, (SELECT max(duration_ns) FROM kymo.runs) - start_ns), 1000),
+    source,
+    name,
+    file,
+    line,
+    thread,
+    rank
+FROM trace.open_zones

@@ -1,0 +1,2 @@
+SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank
+FROM trace.zones

@@ -1,0 +1,38 @@
+-- Ended and open zones: a table to select from. An open zone without an age (the end of the program
+-- was not observed) lasts until the end of the recording.
+(
+    SELECT
+        source,
+        name,
+        file,
+        line,
+        start_ns,
+        duration_ns,
+        depth,
+        coalesce(pid, 0) AS pid,
+        coalesce(tid, 0) AS tid,
+        thread,
+        rank,
+        step,
+        false AS open
+    FROM trace.zones
+    UNION ALL
+    SELECT
+        source,
+        name,
+        file,
+        line,
+        start_ns,
+        coalesce(
+            age_ns,
+            greatest((SELECT any_value(duration_ns) FROM kymo.runs) - start_ns, 0)
+        ),
+        depth,
+        coalesce(pid, 0),
+        coalesce(tid, 0),
+        thread,
+        rank,
+        step,
+        true
+    FROM trace.open_zones
+)

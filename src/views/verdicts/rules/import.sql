@@ -1,0 +1,119 @@
+-- threshold: 0.10
+-- weight: 0.5
+-- least_s: 2
+-- sentence: Importing modules takes {share} of the run ({won})[; the costliest is {name} with {a}].
+-- evidence: imports run before the first step
+-- advice: import fewer modules, and only where they are needed: python -X importtime lists them
+-- tab: flame?of=samples
+-- query: SELECT stack, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC
+--
+-- Two estimates, from zones (r) and from stack samples (s). The samples win if they show more than
+-- twice as much: then most zones were lost.
+--
+-- Zones: the outermost imports of each thread, each named after the file that ran longest in it.
+-- The program's own file is not an import. A recording has many zones: they are read only for
+-- processes whose imports take more than 0.5 s by the totals.
+-- Samples: stacks inside an import, by the file that the program imported.
+WITH z AS (
+    SELECT
+        pid,
+        tid,
+        name,
+        file,
+        start_ns,
+        start_ns + duration_ns AS end_ns,
+        duration_ns AS ns,
+        depth,
+        name = '<module>' AS module
+    FROM trace.zones
+    SEMI JOIN (
+        SELECT pid
+        FROM trace.regions
+        WHERE {include is_load}
+        GROUP BY pid
+        HAVING sum(total_ns) > 5e8
+    ) USING (pid)
+    WHERE name = '<module>' OR {include is_load}
+), l AS (
+    SELECT
+        *,
+        coalesce(
+            max(end_ns) FILTER (NOT module) OVER (
+                PARTITION BY pid, tid
+                ORDER BY start_ns, depth
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ),
+            -1
+        ) AS until
+    FROM z
+), n AS (
+    SELECT
+        *,
+        NOT module AND until <= start_ns AS outermost,
+        sum(outermost::INT) OVER (PARTITION BY pid, tid ORDER BY start_ns, depth) AS load
+    FROM l
+), t AS (
+    SELECT
+        pid,
+        max(ns) FILTER (outermost) AS ns,
+        coalesce(
+            arg_max(file, ns) FILTER (module AND end_ns <= until),
+            any_value(name) FILTER (outermost AND starts_with(name, 'import '))
+        ) AS file
+    FROM n
+    GROUP BY pid, tid, load
+), r AS (
+    SELECT
+        sum(sum) AS ns,
+        arg_max(file, sum) AS which,
+        max(sum) AS most
+    FROM (
+        SELECT pid, file, sum(ns) AS sum
+        FROM t
+        GROUP BY pid, file
+    )
+    WHERE sum > 0
+    GROUP BY pid
+    ORDER BY 1 DESC
+    LIMIT 1
+), f AS (
+    SELECT
+        contains(array_to_string(stack, ';'), '_find_and_load') AS inside,
+        nullif(
+            regexp_extract(
+                array_to_string(list_reverse(stack), ';'),
+                '_find_and_load .*?;<module> \((.*?):[0-9]+\)(;|$)',
+                1
+            ),
+            ''
+        ) AS file,
+        count(*) AS k
+    FROM python.samples
+    WHERE tid = pid
+    GROUP BY 1, 2
+), s AS (
+    SELECT
+        {run_ns} * sum(k) FILTER (inside) / sum(k) AS ns,
+        arg_max(file, k) FILTER (inside AND file IS NOT NULL) AS which,
+        {run_ns} * max(k) FILTER (inside AND file IS NOT NULL) / sum(k) AS most
+    FROM f
+    HAVING sum(k) >= 20
+), x AS (
+    SELECT
+        coalesce(r.ns, 0) AS a,
+        coalesce(s.ns, 0) AS b,
+        CASE WHEN b > 2 * a THEN s.which ELSE r.which END AS which,
+        CASE WHEN b > 2 * a THEN s.most ELSE r.most END AS most
+    FROM (SELECT 1)
+    LEFT JOIN r ON true
+    LEFT JOIN s ON true
+)
+SELECT
+    greatest(a, b),
+    {run_ns},
+    regexp_extract(which, '([^/]+/)?[^/]*$'),
+    0,
+    most,
+    0
+FROM x
+WHERE greatest(a, b) > 5e8

@@ -1,0 +1,12 @@
+-- The steps of the loop with the most steps, by process and name: a table to select from.
+(
+    SELECT s.*
+    FROM trace.steps s
+    JOIN (
+        SELECT pid, name, count(*) AS n
+        FROM trace.steps
+        GROUP BY ALL
+        ORDER BY n DESC, pid
+        LIMIT 1
+    ) o ON s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name
+)
