@@ -1,4 +1,4 @@
--- Open zones, until the end of the recording, in the columns of zoneset_zones.
+-- Open zones, until the end of the recording, in the columns of gather_zones.
 SELECT
     pid,
     tid,
