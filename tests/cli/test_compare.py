@@ -60,10 +60,10 @@ def test_a_slower_region_is_named_with_its_ratio_and_what_it_costs(lab):
     lines = done.out.splitlines()
     assert lines[0] == "A a.kymo  60 steps" and lines[1] == "B b.kymo  60 steps"
     assert lines[3].startswith("  B is slower: a step takes 1.0")
-    assert lines[5].split() == ["region,", "itself", "A", "B", "per", "step", "B/A", "95", "%", "interval"]
+    assert lines[5].split() == ["region,", "self", "A", "B", "per", "step", "B/A", "95", "%", "interval"]
     words = lines[6].split()
     assert words[0] == "alpha" and words[-1] == "slower" and words[5].startswith("+") and words[7].startswith("1.")
-    assert lines[7] == "  2 more cannot be told from noise (--all). 4 tested, Holm-corrected, weighted"
+    assert lines[7] == "  2 more not significant (--all). 4 tests, Holm-corrected, weighted by time."
     assert not any(line.startswith(("  beta", "  gamma")) for line in lines)
 
 
@@ -71,9 +71,9 @@ def test_the_same_program_twice_shows_no_difference_and_says_what_could_have_bee
     done = lab.kymo("compare", lab.a, lab.a2)
     assert done.status == 0
     text = " ".join(done.out.split())
-    assert "No difference of a step can be told from noise: B takes " in text
-    assert " % could have been seen." in text
-    assert "3 cannot be told from noise (--all)" in text
+    assert "No significant difference: in B a step takes " in text
+    assert " % would have been detected." in text
+    assert "3 not significant (--all)" in text
     assert "kymo compare A1 A2 A3 -- B1 B2 B3" in text
 
 
@@ -153,7 +153,7 @@ def test_warm_up_is_left_out_and_told(lab):
             at += took
     path = lab("warm", edit=edit)
     done = lab.kymo("compare", path, path)
-    assert done.out.splitlines()[0] == "A warm.kymo  40 steps after 2 of warm-up"
+    assert done.out.splitlines()[0] == "A warm.kymo  40 steps after 2 warm-up steps"
 
 
 def test_many_runs_make_the_run_the_unit(lab):
@@ -201,26 +201,27 @@ def sql(text):
 
 REFUSED = [
     ("program", sql("UPDATE kymo.runs SET program = 'other'"),
-     "A is a recording of cli_fixture, B ({b}) of other: other programs have other steps"),
+     "A is a recording of cli_fixture, B ({b}) of other: compare runs of one program"),
     ("loop", lambda rows: setattr(rows, "steps", []) or rows.db.execute(
         "INSERT INTO trace.steps SELECT i, 'eval', i * 1000000, 1000000, NULL, NULL, NULL, NULL, 1, NULL FROM range(60) t(i)"),
-     "the steps of A are those of step, of B ({b}) those of eval: record both alike"),
+     "A has steps of step, B ({b}) of eval: record both in the same way"),
     ("sampled", lambda rows: rows.sample(["f"], 20, every=MS),
-     "A was not sampled, B sampled at 1.00 ms. "
+     "A was not sampled, B was sampled every 1.00 ms. "
      "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
     ("settings", sql("INSERT INTO kymo.config VALUES (0, 'sample_period_ns', NULL, '1000000', 'run')"),
-     "A was recorded with other settings, B with sample_period_ns=1000000. "
+     "A was recorded with default settings, B with sample_period_ns=1000000. "
      "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
     ("sources", sql("INSERT INTO trace.regions (source, name, count) VALUES ('python', 'f', 5000)"),
-     "A has many zones of no source, B ({b}) of python: recording itself takes time. "
+     "A has many zones from no source, B ({b}) from python, and recording takes time. "
      "Record both with the same options of kymo run (--python, --torch, --device)"),
     ("density", sql("UPDATE kymo.streams SET emitted = 600000 WHERE table_name = 'trace.zones'"),
-     "A has 2 zones a step, B ({b}) 10,000: recording itself takes time. "
+     "A has 2 zones per step, B ({b}) has 10,000, and recording takes time. "
      "Record both with the same options of kymo run (--python, --torch, --device)"),
     ("losses", sql("UPDATE kymo.streams SET emitted = 1000, overwritten = 120 WHERE table_name = 'trace.zones'"),
-     "B ({b}) lost 12 % of its zones, so that regions of a step are not whole; record with kymo run, which keeps all"),
+     "B ({b}) lost 12 % of its zones, so the times of regions are incomplete; record with kymo run, "
+     "which keeps all zones"),
     ("few", lambda rows: rows.steps.__delitem__(slice(8, None)),
-     "B ({b}) has 8 steps after 0 of warm-up, and 10 are needed: record longer, or compare several runs of each"),
+     "B ({b}) has 8 steps after 0 warm-up steps; at least 10 are needed: record longer, or compare several runs of each"),
     ("none", lambda rows: rows.steps.clear() or rows.db.execute("UPDATE kymo.runs SET program = 'cli_fixture'"), None),
 ]
 
@@ -244,7 +245,7 @@ def test_other_sampling_is_refused_and_about_the_same_is_not(lab):
     slow, fast, near = (lab(f"sampled{every}", alpha=6, edit=lambda rows: rows.sample(["f"], 20, every=every * MS))
                         for every in (10, 1, 12))
     assert lab.kymo("compare", slow, fast).err == (
-        "kymo compare: cannot compare: A sampled at 10.0 ms, B sampled at 1.00 ms. "
+        "kymo compare: cannot compare: A was sampled every 10.0 ms, B was sampled every 1.00 ms. "
         "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none); use --anyway to override\n")
     assert lab.kymo("compare", slow, near).status == 0
     few = lab("sampled_few", alpha=6, edit=lambda rows: rows.sample(["f"], 9, every=10 * MS))

@@ -36,7 +36,7 @@ def test_the_sampler_is_a_row_of_its_own_and_not_counted_twice(kymo):
     assert sampler["events"] >= samples["n"] > 10
     assert sampler["total_ns"] > 0 and sampler["cost_ns_per_event"] == pytest.approx(sampler["total_ns"] / sampler["events"], abs=0.06)
     assert collector["total_ns"] > 0
-    assert re.search(r"\n  watched by collector <? ?[\d.]+ %, sampler <? ?[\d.]+ % of a core\n", kymo("report", "run").out)
+    assert re.search(r"\n  CPU usage: collector <? ?[\d.]+ %, sampler <? ?[\d.]+ % of a core\n", kymo("report", "run").out)
 
 
 def test_what_an_adapter_measured_is_the_cost_of_its_zones(kymo):

@@ -21,7 +21,7 @@ def test_the_report_says_where_the_time_goes_first(shared):
 
 def test_sections_come_in_order(shared):
     out = shared("report").out
-    headings = ["Steps", "Where a step goes", "Slowest steps", "Regions", "Threads", "Memory", "Losses and overhead"]
+    headings = ["Steps", "Step time by phase", "Slowest steps", "Regions", "Threads", "Memory", "Losses and overhead"]
     places = [re.search(rf"^{heading}", out, re.M) for heading in headings]
     assert all(places), out
     assert [p.start() for p in places] == sorted(p.start() for p in places)
@@ -106,11 +106,11 @@ def test_the_recorders_own_cost_is_taken_off_on_request_and_said(kymo):
     sql = "SELECT sum(own_cost_ns) AS cost, sum(count) AS n FROM trace.regions WHERE count > 0"
     row, = json.loads(kymo("query", "-f", "json", "latest", sql).out)
     plain, without = kymo("report").out, kymo("report", "--subtract-overhead").out
-    assert "own cost" not in plain
-    said = re.search(r"The recorder's own cost is taken off self: ([\d.]+) ns an entry, \S+ \S+ in all\.", without)
+    assert "cost of recording" not in plain
+    said = re.search(r"Self times exclude the cost of recording: ([\d.]+) ns per zone, \S+ \S+ in total\.", without)
     assert float(said[1]) == pytest.approx(row["cost"] / row["n"], abs=0.06)
 
 
 def test_what_was_not_measured_is_not_taken_off(kymo):
     kymo.record("empty")
-    assert "own cost" not in kymo("report", "--subtract-overhead").out
+    assert "cost of recording" not in kymo("report", "--subtract-overhead").out

@@ -168,7 +168,7 @@ def test_kymo_alone_does_not_turn_them_on(place, checks):
 
 
 def test_the_summary_names_the_variable_that_the_regions_wait_for(place, checks):
-    hint = "  It used regions of vaccel_prof.h, which are off: VACCEL_PROF_ENABLED=enabled\n  records them.\n"
+    hint = "  The program uses regions of vaccel_prof.h, which are disabled:\n  VACCEL_PROF_ENABLED=enabled records them.\n"
     assert hint in place.run(KYMO, "run", "--", checks, "off", on=False).stderr
     assert "VACCEL" not in place.run(KYMO, "run", "--", checks, "nesting", 1).stderr
     assert "VACCEL" not in place.run(KYMO, "run", "--", "true", on=False).stderr

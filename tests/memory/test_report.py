@@ -15,4 +15,4 @@ def test_the_report_names_the_peak_who_held_it_and_what_grows(lab):
     memory = done.stdout.split("\nMemory\n")[1].split("\n\n")[0]
     assert re.search(r"^  allocated: peak 9\d MB (± .* )?at .* at the end \(malloc, sampled, from the start\)$", memory, re.MULTILINE)
     assert re.search(r"^ +87 MB +9\d\.\d %  data\.py:5$", memory, re.MULTILINE)
-    assert memory.endswith("  grows 3 MB a step since step 12, at data.py:5")
+    assert memory.endswith("  grows 3 MB per step since step 12, at data.py:5")

@@ -33,8 +33,8 @@ def test_it_opens_without_an_error_and_without_the_network(seen):
 
 def test_the_verdict_comes_first_with_its_interval_and_its_causes(seen):
     assert seen["verdict"] == "B is slower: a step takes 1.109 times as long (95 % interval 1.037 to 1.186)."
-    assert seen["because"] == ("Because: aten::softmax 3.00 ×, aten::_fused_adam_ 0.28 ×; nothing else changed that can be "
-                               "told from noise. 27 tested, corrected (Holm), weighted by time.")
+    assert seen["because"] == ("Because: aten::softmax 3.00 ×, aten::_fused_adam_ 0.28 ×; no other difference is "
+                               "significant. 27 tests, Holm-corrected, weighted by time.")
     assert seen["sides"] == ["A train-400 400 steps", "B train-400-300-7 400 steps"]
 
 

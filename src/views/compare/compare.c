@@ -7,9 +7,9 @@
 
 #include "store/store.h"
 
-/* Of the 5 %: what the step gets, and what is left to regions and modules by their time. */
+/* Shares of the 5 %: the step and the modules; the regions get the rest, by their time. */
 #define STEP_SHARE 0.25
-#define MODULE_SHARE 0.25 /* where there are any */
+#define MODULE_SHARE 0.25 /* if there are any */
 
 double compare_sum(const struct compare_series *series)
 {
@@ -27,8 +27,8 @@ struct sides {
 	struct compare_stats_side a, b;
 };
 
-/* A region that a run never entered took no time in each of its steps; a module that it never
-   called has no call. */
+/* A region that a run never entered takes 0 in each of its steps; a module that was never called
+   has no values. */
 static bool set_sides(const struct compare *compare, const struct compare_item *item,
 		      const double *zeros, struct sides *out)
 {
@@ -60,7 +60,6 @@ static double mean_time(const struct compare_item *item)
 	return isfinite(time) && time > 0 ? time : 0;
 }
 
-/* The step gets its share; the others share the rest by their time. */
 static void set_weights(const struct compare *compare, double *weights)
 {
 	double sums[3] = { 0, 0, 0 }, shares[3];
@@ -79,7 +78,8 @@ static void set_weights(const struct compare *compare, double *weights)
 	}
 }
 
-/* Twice: first what the noise is like, on the whole; then each by itself, not below that. */
+/* Two passes: the first measures the noise of all regions together, the second estimates each with
+   at least that noise. */
 static void estimate_all(struct compare *compare, const double *zeros, double *weights)
 {
 	struct compare_stats_noise noise = { 0 };

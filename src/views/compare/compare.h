@@ -1,9 +1,9 @@
 /*
- * `kymo compare`: whether B is slower than A, where, and how sure that is. compare_stats.h has the
- * arithmetic; here are the recordings: their steps, and the time of each region in each step.
+ * `kymo compare`: whether B is slower than A, where, and how certain that is. compare_stats.h has
+ * the statistics; this part reads the recordings: steps, and the time of each region in each step.
  *
- *	gather (compare_gather.c) → check (compare_check.c) → judge (compare.c) → say (compare_words.c) →
- *	print (compare_text.c, compare_json.c, compare_html.c)
+ *	gather (compare_gather.c) → check (compare_check.c) → judge (compare.c) →
+ *	words (compare_words.c) → print (compare_text.c, compare_json.c, compare_html.c)
  */
 #ifndef KYMO_VIEWS_COMPARE_COMPARE_H
 #define KYMO_VIEWS_COMPARE_COMPARE_H
@@ -28,8 +28,8 @@
 
 enum compare_kind { COMPARE_STEP, COMPARE_REGION, COMPARE_MODULE };
 
-/* Values of one item in one run, in the order of time, per step (of a module: per call); NULL: it
-   has none there. */
+/* Values of one item in one run, in the order of time: per step, or per call of a module. NULL:
+   none. */
 struct compare_series {
 	double *values;
 	size_t count, room;
@@ -48,18 +48,18 @@ struct compare_step {
 };
 
 struct compare_run {
-	const char *target; /* as it was named */
+	const char *target; /* as on the command line */
 	char path[KYMO_PATH_BYTES], program[256], command[512], state[16], loop[64], settings[512];
-	char sources[256]; /* "c python" : those with a thousand zones or more */
+	char sources[256]; /* "c python": those with a thousand zones or more */
 	double zones, zones_lost;
 	double peak_bytes; /* negative: not recorded */
-	double sample_ns; /* between samples of Python stacks; 0: none; -1: too few to say */
+	double sample_ns; /* between stack samples; 0: none; -1: too few to tell */
 	double steps_per_s;
 	struct compare_step *steps; /* without warm-up */
 	size_t step_count, step_room, warmup;
 	size_t bin_count, bin_steps;
 	size_t hint; /* the step that was looked up last */
-	bool whole; /* no steps: the run as a whole */
+	bool whole; /* no steps: the run is one value */
 };
 
 struct compare {
@@ -73,10 +73,10 @@ struct compare {
 	struct call_tree
 		/* self time per step: values[0] of A, [1] of B; frames are numbers of names */
 		flame;
-	bool total; /* with the zones inside; else a region's own time */
-	char why[1024]; /* why they cannot be compared; "" : they can */
+	bool total; /* total time of a region instead of self time */
+	char why[1024]; /* why they are not comparable; "": they are */
 	char sentence[512];
-	double fail_above; /* 0.05; negative: not asked */
+	double fail_above; /* 0.05; negative: not set */
 	bool failed;
 };
 
@@ -87,12 +87,12 @@ struct compare_options {
 	double fail_above;
 };
 
-/* Gathers and judges. 0 also where they cannot be compared: then .why says so. */
+/* Gathers and judges. Returns 0 also if they are not comparable; then .why is set. */
 int compare_make(const struct compare_options *options, struct compare *out,
 		 void (*opened)(struct tables *tables), struct kymo_error *err);
 void compare_fini(struct compare *compare);
 
-/* all: also what cannot be told from noise. */
+/* all: include differences that are not significant. */
 void compare_print(const struct compare *compare, bool all, const struct text_style *style,
 		   FILE *out);
 #define COMPARE_JSON_MARK "{\"comparable\":"
@@ -109,22 +109,21 @@ struct compare_figures {
 
 int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		   struct kymo_error *err);
-/* Functions of Python that are called alike in several files get their file behind the name. After
-   all runs. */
+/* Appends the file to the names of Python functions that exist in several files. After all runs. */
 int compare_tell_apart(struct compare *compare);
 /* Fills .why. */
 void compare_check(struct compare *compare);
 /* Fills .sentence and .failed. */
 void compare_say(struct compare *compare);
-/* What the verdict rests on. */
+/* The differences behind the verdict. */
 void compare_because(const struct compare *compare, struct buf *out);
 void compare_notes(const struct compare *compare,
 		   void (*note)(void *context, const char *text, bool loud), void *context);
 struct compare_figures compare_figures(const struct compare *compare);
 double compare_sum(const struct compare_series *series);
-/* Items by the time that is at stake, the step first; the caller frees the list. */
+/* The step, then items by the time they change; the caller frees the list. */
 const struct compare_item **compare_ranked(const struct compare *compare);
-/* How much of a step's time changed by this item, in ns. */
+/* By how much this item changes the time of a step, in ns. */
 double compare_at_stake(const struct compare_item *item);
 
 #endif

@@ -1,4 +1,5 @@
-/* What cannot be compared, and why: rows of one table. The first that holds is said. */
+/* The reasons why recordings are not comparable: rows of one table. The first that holds is
+   reported. */
 #include "views/compare/compare.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "views/term/format.h"
 
-#define DENSE_LEAST 1000 /* zones a step, from which on their number matters */
+#define DENSE_LEAST 1000 /* zones per step; below, their cost does not matter */
 #define DENSE_RATIO 10
 #define LOSS_MOST 0.01 /* share of the zones */
 
@@ -20,7 +21,7 @@ static char compare_check_side_of(const struct compare *compare, size_t run)
 	return run < compare->a_count ? 'A' : 'B';
 }
 
-/* The first run that differs from the first of all in a text; 0: none does. */
+/* The first run whose text differs from that of run 0; 0: none. */
 static size_t differs(const struct compare *compare, const char *first, size_t offset)
 {
 	for (size_t i = 1; i < compare_check_run_count(compare); i++)
@@ -29,7 +30,6 @@ static size_t differs(const struct compare *compare, const char *first, size_t o
 	return 0;
 }
 
-/* What to do, in words of the command line. */
 #define ALIKE_SAMPLED "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"
 #define ALIKE_TRACED "Record both with the same options of kymo run (--python, --torch, --device)"
 
@@ -42,7 +42,7 @@ static bool other_program(const struct compare *compare, char *why, size_t bytes
 
 	if (i)
 		snprintf(why, bytes,
-			 "A is a recording of %s, %c (%s) of %s: other programs have other steps",
+			 "A is a recording of %s, %c (%s) of %s: compare runs of one program",
 			 compare->runs[0].program, compare_check_side_of(compare, i),
 			 compare->runs[i].target, compare->runs[i].program);
 	return i;
@@ -53,25 +53,24 @@ static bool other_loop(const struct compare *compare, char *why, size_t bytes)
 	size_t i = DIFFERS(compare, loop);
 
 	if (i)
-		snprintf(
-			why, bytes,
-			"the steps of A are those of %s, of %c (%s) those of %s: record both alike",
-			compare->runs[0].loop[0] ? compare->runs[0].loop : "no loop",
-			compare_check_side_of(compare, i), compare->runs[i].target,
-			compare->runs[i].loop[0] ? compare->runs[i].loop : "no loop");
+		snprintf(why, bytes,
+			 "A has steps of %s, %c (%s) of %s: record both in the same way",
+			 compare->runs[0].loop[0] ? compare->runs[0].loop : "no loop",
+			 compare_check_side_of(compare, i), compare->runs[i].target,
+			 compare->runs[i].loop[0] ? compare->runs[i].loop : "no loop");
 	return i;
 }
 
 static const char *sampling_of(const struct compare_run *run, struct format_text *text)
 {
 	if (run->sample_ns <= 0)
-		return "was not sampled";
+		return "not sampled";
 	*text = format_duration(run->sample_ns, true);
 	return text->text;
 }
 
-/* By what was recorded: sampling may be changed while a program runs. Half or twice as often is no
-   other setting. */
+/* By the samples, since the rate may change while a program runs. Rates within a factor of 2 count
+   as equal. */
 static bool other_sampling(const struct compare *compare, char *why, size_t bytes)
 {
 	const struct compare_run *first = &compare->runs[0];
@@ -85,10 +84,10 @@ static bool other_sampling(const struct compare *compare, char *why, size_t byte
 
 		if (least < 0 || most <= 2 * least)
 			continue;
-		snprintf(why, bytes, "A %s%s, %c %s%s. " ALIKE_SAMPLED,
-			 first->sample_ns > 0 ? "sampled at " : "", sampling_of(first, &texts[0]),
-			 compare_check_side_of(compare, i), run->sample_ns > 0 ? "sampled at " : "",
-			 sampling_of(run, &texts[1]));
+		snprintf(why, bytes, "A was %s%s, %c was %s%s. " ALIKE_SAMPLED,
+			 first->sample_ns > 0 ? "sampled every " : "",
+			 sampling_of(first, &texts[0]), compare_check_side_of(compare, i),
+			 run->sample_ns > 0 ? "sampled every " : "", sampling_of(run, &texts[1]));
 		return true;
 	}
 	return false;
@@ -101,21 +100,21 @@ static bool other_settings(const struct compare *compare, char *why, size_t byte
 	if (i)
 		snprintf(why, bytes, "A was recorded with %s, %c with %s. " ALIKE_SAMPLED,
 			 compare->runs[0].settings[0] ? compare->runs[0].settings
-						      : "other settings",
+						      : "default settings",
 			 compare_check_side_of(compare, i),
 			 compare->runs[i].settings[0] ? compare->runs[i].settings
-						      : "other settings");
+						      : "default settings");
 	return i;
 }
 
-/* Recording costs time: what is recorded on one side only makes that side slower. */
+/* Recording costs time: zones that only one side records make that side slower. */
 static bool other_sources(const struct compare *compare, char *why, size_t bytes)
 {
 	size_t i = DIFFERS(compare, sources);
 
 	if (i)
 		snprintf(why, bytes,
-			 "A has many zones of %s, %c (%s) of %s: recording itself takes "
+			 "A has many zones from %s, %c (%s) from %s, and recording takes "
 			 "time. " ALIKE_TRACED,
 			 compare->runs[0].sources[0] ? compare->runs[0].sources : "no source",
 			 compare_check_side_of(compare, i), compare->runs[i].target,
@@ -130,7 +129,7 @@ static double zones_a_step(const struct compare_run *run)
 	return steps && run->zones > 0 ? run->zones / (double)steps : 0;
 }
 
-/* Calls of Python recorded on one side only, say: the program's own regions have the same
+/* For example, Python calls recorded on one side only; the program's own regions have the same
    source. */
 static bool other_density(const struct compare *compare, char *why, size_t bytes)
 {
@@ -143,7 +142,7 @@ static bool other_density(const struct compare *compare, char *why, size_t bytes
 		if (here <= 0 || most < DENSE_LEAST || most < DENSE_RATIO * least)
 			continue;
 		snprintf(why, bytes,
-			 "A has %s zones a step, %c (%s) %s: recording itself takes "
+			 "A has %s zones per step, %c (%s) has %s, and recording takes "
 			 "time. " ALIKE_TRACED,
 			 format_count((uint64_t)first).text, compare_check_side_of(compare, i),
 			 compare->runs[i].target, format_count((uint64_t)here).text);
@@ -161,9 +160,8 @@ static bool losses(const struct compare *compare, char *why, size_t bytes)
 		if (share <= LOSS_MOST)
 			continue;
 		snprintf(why, bytes,
-			 "%c (%s) lost %s of its zones, so that regions of a step are not whole; "
-			 "record "
-			 "with kymo run, which keeps all",
+			 "%c (%s) lost %s of its zones, so the times of regions are incomplete; "
+			 "record with kymo run, which keeps all zones",
 			 compare_check_side_of(compare, i), run->target,
 			 format_percent(share).text);
 		return true;
@@ -171,7 +169,7 @@ static bool losses(const struct compare *compare, char *why, size_t bytes)
 	return false;
 }
 
-/* With several runs, each is one value, and needs no more than a step. */
+/* With several runs, each run is one value, and one step is enough. */
 static bool too_few(const struct compare *compare, char *why, size_t bytes)
 {
 	bool many = compare_check_run_count(compare) > 3;
@@ -181,15 +179,13 @@ static bool too_few(const struct compare *compare, char *why, size_t bytes)
 
 		if (run->whole && !many)
 			snprintf(why, bytes,
-				 "%c (%s) has no steps, so that there is one value of it: mark "
-				 "steps with "
-				 "kymo.step() or kymo_step(), or compare several runs of each",
+				 "%c (%s) has no steps, and one run is only one value: mark steps "
+				 "with kymo.step() or kymo_step(), or compare several runs of each",
 				 compare_check_side_of(compare, i), run->target);
 		else if (!many && run->step_count < COMPARE_STATS_STEPS_LEAST)
 			snprintf(why, bytes,
-				 "%c (%s) has %zu steps after %zu of warm-up, and %d are needed: "
-				 "record "
-				 "longer, or compare several runs of each",
+				 "%c (%s) has %zu steps after %zu warm-up steps; at least %d are "
+				 "needed: record longer, or compare several runs of each",
 				 compare_check_side_of(compare, i), run->target, run->step_count,
 				 run->warmup, COMPARE_STATS_STEPS_LEAST);
 		else if (run->bin_count)

@@ -1,4 +1,4 @@
-/* What one recording says: its steps, the time of each region in each of them, its modules. */
+/* Reads one recording: its steps, the time of each region in each step, and its modules. */
 #include "base/grow.h"
 #include "views/compare/compare.h"
 
@@ -151,7 +151,7 @@ static int new_item(struct compare *compare, enum compare_kind kind, const struc
 	return 0;
 }
 
-/* Items and names have the same numbers. UINT32_MAX without memory. */
+/* Items and names have the same numbers. UINT32_MAX: out of memory. */
 static uint32_t item_of(struct compare *compare, enum compare_kind kind, const char *name,
 			size_t name_bytes, const char *source, size_t source_bytes,
 			const char *place)
@@ -191,14 +191,14 @@ static double *bins_of(struct compare *compare, uint32_t item, size_t run)
 struct gather {
 	struct compare *compare;
 	size_t run;
-	uint32_t *items; /* by number of frame; 0: not looked up yet */
+	uint32_t *items; /* by frame number; 0: not looked up yet */
 	size_t item_room;
-	uint32_t *on_stack; /* by item: zones of it that are open; for --total */
+	uint32_t *on_stack; /* by item: how many of its zones are open; for --total */
 	size_t on_stack_room;
 	double flame_share; /* of a nanosecond, per step and run */
 };
 
-/* The first step that ends after at. Zones come in the order of time, mostly. */
+/* The first step that ends after `at`. Zones come mostly in the order of time. */
 static size_t step_at(struct compare_run *run, int64_t at)
 {
 	size_t low = 0, high = run->step_count, middle;
@@ -216,7 +216,7 @@ static size_t step_at(struct compare_run *run, int64_t at)
 	return run->hint = low;
 }
 
-/* Adds what of a span lies in steps to their bins; says how much that is. */
+/* Adds the parts of a time range that lie in steps to their bins. Returns their sum. */
 static double add_span(struct compare_run *run, double *bins, int64_t from, int64_t to)
 {
 	double sum = 0;
@@ -236,7 +236,8 @@ static double add_span(struct compare_run *run, double *bins, int64_t from, int6
 	return sum;
 }
 
-/* What tells functions of Python apart that are called alike; two checkouts have it in common. */
+/* Tells Python functions of the same name apart. The end of the path is the same in two
+   checkouts. */
 static const char *compare_gather_place_of(const struct name_entry *frame)
 {
 	return strcmp(frame->source, "python") != 0 ? "" : facts_place(frame->file);
@@ -262,13 +263,13 @@ static int no_memory(const struct zone_walk *walk)
 	return error_set(walk->err, ENOMEM, "no memory for the regions to compare");
 }
 
-/* A zone's tag: its node in the flame graph above, its item below. */
+/* A zone's tag: the upper half is its node in the flame graph, the lower half its item. */
 static uint32_t compare_gather_node_of(const struct zone_walk_zone *zone)
 {
 	return (uint32_t)(zone->tag >> 32);
 }
 
-/* The time that a zone has spent by itself since since_ns. */
+/* The self time of a zone since since_ns. */
 static int add_self(struct zone_walk *walk, struct zone_walk_zone *zone, int64_t until_ns)
 {
 	struct gather *gather = walk->context;
@@ -320,7 +321,7 @@ static int compare_gather_end_zone(struct zone_walk *walk, struct zone_walk_zone
 
 	if (parent)
 		parent->since_ns = zone->end_ns;
-	/* A region that calls itself takes its time once. */
+	/* The time of a region that calls itself counts once. */
 	if (!--gather->on_stack[item] && compare->total && !rc)
 		add_span(&compare->runs[gather->run], bins_of(compare, item, gather->run),
 			 zone->start_ns, zone->end_ns);
@@ -365,7 +366,7 @@ static int compare_gather_push(struct compare_series *series, double value)
 	return 0;
 }
 
-/* By call, not by step: whoever records them may leave out calls. */
+/* By call, not by step: a recording may leave out calls. */
 static int compare_gather_module_row(const struct rows *rows, void *context)
 {
 	struct gather *gather = context;

@@ -1,7 +1,7 @@
 /*
  * A comparison as JSON, and the differential flame graph with it, as columns: for each node its
- * name and source, its parent (-1: none) and the time per step of A and B, in ns. Nodes of less
- * than 0.02 % on both sides are left out: they stay in the total of what is above.
+ * name and source, its parent (-1: none) and the time per step of A and B, in ns. Nodes below
+ * 0.02 % on both sides are left out; their time stays in the totals of their parents.
  */
 #include "views/compare/compare.h"
 
@@ -135,7 +135,7 @@ static void add_words(struct buf *out, const struct compare *compare)
 struct flame {
 	const struct call_tree *tree;
 	double *totals; /* [node][side] */
-	int32_t *numbers; /* of those that are written; -1: left out */
+	int32_t *numbers; /* of the nodes that are written; -1: left out */
 	size_t count;
 	double least;
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCHES_LEAST 8 /* of one run: fewer say nothing of their spread */
+#define BATCHES_LEAST 8 /* of one run; fewer give no estimate of their spread */
 #define EFFECTIVE_LEAST 5 /* batches that count */
 #define FEW_WIDER 4 /* see spread_of() */
 #define RESEMBLANCE_MOST 0.2 /* of neighbouring batches, before they are made longer */
@@ -13,9 +13,9 @@
 #define WARMUP_MADS 5.0
 #define WARMUP_SHARE 4 /* at most a quarter */
 #define MAD_TO_DEVIATION 1.4826
-#define WANDER_Z 2.326 /* noise that does not wander is taken for it once in 100 */
+#define WANDER_Z 2.326 /* noise without drift is taken for drift once in 100 */
 #define WANDER_LEVEL (3.14159265358979 * 3.14159265358979 / 3) /* see compare_stats_widen() */
-#define WANDER_FREEDOM 2 /* of each side: two slow waves are all that is known */
+#define WANDER_FREEDOM 2 /* of each side: only two slow waves are measured */
 
 /* ---- Student's t ---------------------------------------------------------------------------- */
 
@@ -125,7 +125,7 @@ size_t compare_stats_warmup(const double *steps, size_t count)
 	return first;
 }
 
-/* ---- means and how sure they are ------------------------------------------------------------ */
+/* ---- means and their error ------------------------------------------------------------------ */
 
 static double mean_of(const double *values, size_t count)
 {
@@ -162,8 +162,8 @@ static struct moments moments_of(const struct compare_stats_run *run, size_t bat
 }
 
 /*
- * How much neighbouring batches resemble each other, from both sides together: the same program
- * ran. Estimates about a sample's own mean are too small by about (1 + 4 r) / n, which is added
+ * How much neighbouring batches resemble each other, from both sides together: both ran
+ * the same program. Estimates about a sample's own mean are too small by about (1 + 4 r) / n, which is added
  * back.
  */
 static double resemblance(const struct moments *a, const struct moments *b)
@@ -176,7 +176,7 @@ static double resemblance(const struct moments *a, const struct moments *b)
 	return r + (1 + 4 * (r > 0 ? r : 0)) / each;
 }
 
-/* What batches resemble each other where steps do by r and each depends on the one before alone. */
+/* How much batches resemble each other if steps do by r and each depends only on the one before. */
 static double of_batches(double r, size_t batch)
 {
 	double b = (double)batch, power = 1 - pow(r, b);
@@ -189,7 +189,7 @@ static double compare_stats_between(double low, double value, double high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Of batches of this size: as estimated, but not less than what all regions together let expect. */
+/* For batches of this size: the estimate, but at least the value expected from all regions. */
 static double resemblance_at(const struct moments *a, const struct moments *b, double least,
 			     size_t batch)
 {
@@ -212,11 +212,11 @@ struct spread {
 };
 
 /*
- * What still resembles its neighbour counts for less: as (1 - r) / (1 + r) of a batch. Where too
- * few are left, the mean is taken to be as uncertain as one batch that spreads twice as widely,
- * with nearly nothing known of that: small differences are lost in it, and one that nobody would
- * doubt is found. Simulated, it raises no more alarms than to say nothing, but for runs of ten
- * steps that move so slowly that they look still.
+ * A batch that still resembles its neighbour counts as (1 - r) / (1 + r) of a batch. If too few are
+ * left, the mean is taken to be as uncertain as one batch with twice the spread and few degrees of
+ * freedom: small differences are lost, obvious ones are found. In simulations this raises no more
+ * false alarms than giving no result, except for runs of ten steps that drift so slowly that they
+ * look constant.
  */
 static struct spread spread_of(const struct moments *moments, double r)
 {
@@ -233,8 +233,8 @@ static struct spread spread_of(const struct moments *moments, double r)
 /* ---- one comparison ------------------------------------------------------------------------- */
 
 /*
- * Fieller: the ratios for which b - ratio * a could be 0. Where a itself could be 0 and b not,
- * there is no largest one: the least still says that b takes longer.
+ * Fieller: the ratios for which b - ratio * a could be 0. If a could be 0 and b not, there
+ * is no largest one; the least still shows that b takes longer.
  */
 static void set_interval(struct compare_stats *out, double variance_a, double variance_b)
 {
@@ -251,7 +251,7 @@ static void set_interval(struct compare_stats *out, double variance_a, double va
 	out->low = out->low < 0 ? 0 : out->low;
 }
 
-/* Welch: the sides need not spread alike. */
+/* Welch: the sides may have different variances. */
 static void compare_stats_finish(struct compare_stats *out, struct spread a, struct spread b)
 {
 	double variance = a.variance + b.variance, t;
@@ -261,7 +261,7 @@ static void compare_stats_finish(struct compare_stats *out, struct spread a, str
 	out->p = out->low = out->high = NAN;
 	out->freedom = variance * variance /
 		       (a.variance * a.variance / a.freedom + b.variance * b.variance / b.freedom);
-	if (variance == 0) { /* nothing varies: the same, or surely not */
+	if (variance == 0) { /* nothing varies: equal, or certainly different */
 		out->freedom = a.freedom + b.freedom;
 		out->p = out->a == out->b ? 1 : 0;
 		out->low = out->high = out->ratio;
@@ -274,10 +274,10 @@ static void compare_stats_finish(struct compare_stats *out, struct spread a, str
 	set_interval(out, a.variance, b.variance);
 }
 
-/* ---- slow waves ----------------------------------------------------------------------------- */
+/* ---- slow drift ----------------------------------------------------------------------------- */
 
-/* The power of the slowest wave, half a period over the run; of noise that does not wander it is
-   the variance. */
+/* The power of the slowest wave, half a period over the run. For noise without drift it is the
+   variance. */
 static double slowest_wave(const struct compare_stats_run *run)
 {
 	double middle = mean_of(run->values, run->count), sum = 0, n = (double)run->count;
@@ -287,7 +287,7 @@ static double slowest_wave(const struct compare_stats_run *run)
 	return 2 / n * sum * sum;
 }
 
-/* That of both sides, by what their spread lets expect: about 1. */
+/* The power of both sides, relative to the value expected from their spread: about 1. */
 static double wander_of(const struct compare_stats_run *a, const struct compare_stats_run *b,
 			double variance)
 {
@@ -296,7 +296,7 @@ static double wander_of(const struct compare_stats_run *a, const struct compare_
 	return variance > 0 ? power / variance : 0;
 }
 
-/* What the mean of `freedom` squares of normal values exceeds once in 100, by Wilson and
+/* The value that the mean of `freedom` squared normal values exceeds once in 100, by Wilson and
    Hilferty. */
 static double wander_limit(double freedom)
 {
@@ -306,9 +306,9 @@ static double wander_limit(double freedom)
 }
 
 /*
- * A slow wave under much noise hardly makes neighbours alike, and still moves the mean of a run.
- * Where it shows, here or in all regions together, the means are known as badly as a random walk's:
- * its level varies by pi^2 / 3 times what its slowest wave does.
+ * A slow wave under much noise hardly makes neighbours alike, but moves the mean of a run. If it
+ * shows, here or in all regions together, the means are as uncertain as those of a random walk: its
+ * level varies by pi^2 / 3 times the power of its slowest wave.
  */
 static double compare_stats_widen(double own, const struct compare_stats_noise *noise)
 {
@@ -365,7 +365,7 @@ static void add_means(const struct compare_stats_side *side, double *means, doub
 		*squares += (means[i] - *mean) * (means[i] - *mean);
 }
 
-/* Runs of one program spread alike, and are few: one spread for both sides. */
+/* Runs of one program have the same spread and are few: one spread for both sides. */
 static int compare_many_runs(const struct compare_stats_side *a, const struct compare_stats_side *b,
 			     struct compare_stats *out)
 {
@@ -425,8 +425,7 @@ int compare_stats_estimate(const struct compare_stats_side *a, const struct comp
 	}
 	if (a->count + b->count > 3)
 		return compare_many_runs(a, b, out);
-	/* Two runs of one side and one of the other say next to nothing of how runs spread: their
-	   steps speak. */
+	/* Two runs against one hardly show the spread of runs: steps are the unit. */
 	compare_two_runs(&a->runs[0], &b->runs[0], noise, out);
 	return 0;
 }
@@ -447,9 +446,9 @@ static int by_p_for_its_weight(const void *a, const void *b)
 }
 
 /*
- * Those that can be told something of; sum is the weight of all. What cannot keeps its share:
- * whether it can depends on how the values fell, and a test that gains by the failure of others
- * finds too much.
+ * The items with a result; sum is the weight of all items. An item without a result keeps its share:
+ * whether it has one depends on the values, and a test that gains from the failure of others reports
+ * too much.
  */
 static size_t rank(const struct compare_stats *estimates, const double *weights, size_t count,
 		   struct ranked *out, double *sum)
@@ -470,7 +469,7 @@ static size_t rank(const struct compare_stats *estimates, const double *weights,
 	return used;
 }
 
-/* By its own share of alpha, as if nothing else were found: what one can promise beforehand. */
+/* By its own share of alpha, as if nothing else were significant: valid before the test. */
 static double change_seen(const struct compare_stats *estimate, double alpha)
 {
 	double t = compare_stats_t_quantile(alpha, estimate->freedom);

@@ -3,24 +3,22 @@
  * recording, no table, no allocation that outlives a call, so that a Python extension can compile
  * the same file.
  *
- *	compare_stats_listen(&noise, &a, &b, weight);		for each region: what the noise is like
+ *	compare_stats_listen(&noise, &a, &b, weight);		for each region: measure the noise
  *	compare_stats_estimate(&a, &b, &noise, &estimate);	for each region: ratio, interval, p
- *	compare_stats_correct(estimates, weights, count, 0.05);	all of them together: which are real
+ *	compare_stats_correct(estimates, weights, count, 0.05);	all together: which are significant
  *
- * What is assumed, and what is not:
- * - The means are compared, since a mean times a count is what one waits for.
+ * Assumptions:
+ * - The means are compared: a mean times a count is the time that one waits.
  * - Steps of one run depend on each other (a busy neighbour stays for a while). They are gathered
- *   into batches until
- *   batches no longer do, and what remains widens the interval; a plain test of steps would cry wolf.
- * - Slow waves under the noise (a machine that gets warm) move the mean of a whole run. Where they
- *   show, intervals are
- *   much wider. In few steps they may not show: only several runs of each are safe.
- * - Where there are several runs, a run is the unit, and its steps only make its mean.
- * - The interval of the ratio is Fieller's, which includes 1 exactly where the difference can be
+ *   into batches until batches are independent, and the rest of the dependence widens the interval;
+ *   a plain test of steps would report differences that are noise.
+ * - Slow drift under the noise (a machine that heats up) moves the mean of a whole run. Where it
+ *   shows, intervals are much wider. In few steps it may not show: only several runs are safe.
+ * - With several runs, a run is the unit, and its steps only make its mean.
+ * - The interval of the ratio is Fieller's, which includes 1 exactly if the difference can be
  *   chance.
- * - Many regions are tested at once, so that p is corrected (Holm). A region gets a share of the 5
- *   % by its weight, its
- *   time: what costs most is what one wants to know of first. All alarms of an A/A comparison together stay below 5 %.
+ * - Many regions are tested at once, so p is corrected (Holm). A region gets a share of the 5 % by
+ *   its weight, which is its time. All false alarms of an A/A comparison together stay below 5 %.
  */
 #ifndef KYMO_VIEWS_COMPARE_COMPARE_STATS_H
 #define KYMO_VIEWS_COMPARE_COMPARE_STATS_H
@@ -50,16 +48,16 @@ struct compare_stats {
 		/* 95 % interval of the ratio; high is INFINITY where it has no end, both NAN where
 		   there is none */
 		high;
-	double p; /* of no difference; NAN where there is too little to say */
+	double p; /* of no difference; NAN: too few values */
 	double error; /* standard error of b - a */
 	double freedom; /* degrees of it */
-	size_t batch; /* steps to a batch; 0: runs were the unit */
-	/* how many times wider the variance is taken for slow waves; 1: there are none */
+	size_t batch; /* steps per batch; 0: runs were the unit */
+	/* factor on the variance for slow drift; 1: none */
 	double wander;
 	/* By compare_stats_correct(): */
 	double p_corrected;
 	bool significant;
-	/* change relative to a that would have been found 95 times in 100; NAN: none */
+	/* change relative to a that would be detected 95 times in 100; NAN: none */
 	double could_see;
 };
 
@@ -71,9 +69,9 @@ struct compare_stats {
 size_t compare_stats_warmup(const double *steps, size_t count);
 
 /*
- * What the noise of all regions is like, by their weight: how much a step resembles the one before,
- * and how strong slow waves are. From few steps of one region both are guesses, so what all say
- * together is the least for each. Starts as zeros; nothing is added where runs are the unit.
+ * The noise of all regions, by their weight: how much a step resembles the one before, and how
+ * strong slow drift is. From few steps of one region both are guesses, so the values of all regions
+ * together are the least for each. Starts as zeros; nothing is added if runs are the unit.
  */
 struct compare_stats_noise {
 	double resemblance, wander, weight,
@@ -83,8 +81,8 @@ struct compare_stats_noise {
 void compare_stats_listen(struct compare_stats_noise *noise, const struct compare_stats_side *a,
 			  const struct compare_stats_side *b, double weight);
 
-/* noise: NULL where there is one region alone. 0, or -ENOMEM, or -EINVAL where a side has nothing.
-   Values that are no numbers make p NAN. */
+/* noise: NULL for a single region. 0, or -ENOMEM, or -EINVAL if a side has no values. A value that
+   is not a number makes p NAN. */
 int compare_stats_estimate(const struct compare_stats_side *a, const struct compare_stats_side *b,
 			   const struct compare_stats_noise *noise, struct compare_stats *out);
 

@@ -1,4 +1,4 @@
-/* A comparison for a terminal: 80 columns, a wider one widens the names. */
+/* A comparison for a terminal: 80 columns; a wider terminal has wider names. */
 #include "views/compare/compare.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "views/term/format.h"
 
-#define FIXED_COLUMNS 61 /* around the name */
+#define FIXED_COLUMNS 61 /* beside the name */
 #define ROWS_MOST 20 /* without --all */
 
 struct printed {
@@ -43,7 +43,7 @@ static void print_side(const struct printed *printed, char side, size_t first, s
 	if (steps)
 		buf_print(&line, "  %s steps", format_count(steps).text);
 	if (warmup)
-		buf_print(&line, " after %zu of warm-up", warmup);
+		buf_print(&line, " after %zu warm-up steps", warmup);
 	fprintf(printed->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 }
@@ -56,7 +56,7 @@ static void print_heading(const struct printed *printed)
 
 	fprintf(printed->out, "%s  %-*s%9s%9s%11s%7s  %-13s%s\n",
 		text_paint(printed->style, TEXT_BOLD), printed->style->columns - FIXED_COLUMNS,
-		compare->total ? "region" : "region, itself", "A", "B",
+		compare->total ? "region" : "region, self", "A", "B",
 		compare->runs[0].whole ? "per run" : "per step", "B/A", "95 % interval",
 		text_plain(printed->style));
 }
@@ -78,8 +78,7 @@ static void add_change(struct buf *line, const struct compare_item *item, bool u
 	text_pad(line, sign, 11, 1);
 }
 
-/* Decimals of a ratio: what is a hundred times as long needs none, and would run into the column
-   beside it. */
+/* Decimals of a ratio; from 100 on, decimals would run into the next column. */
 static int decimals(double ratio)
 {
 	return ratio < 100 ? 3 : 0;
@@ -138,9 +137,8 @@ static void print_rest(const struct printed *printed, size_t told, size_t hidden
 	if (hidden)
 		buf_print(&line, "%zu more differ (--all). ", hidden);
 	if (noise)
-		buf_print(&line, "%zu %scannot be told from noise (--all). ", noise,
-			  told ? "more " : "");
-	buf_print(&line, "%zu tested, Holm-corrected, weighted by time.",
+		buf_print(&line, "%zu %snot significant (--all). ", noise, told ? "more " : "");
+	buf_print(&line, "%zu tests, Holm-corrected, weighted by time.",
 		  printed->compare->item_count);
 	text_paragraph(printed->out, buf_get(&line), 2, NULL, false, printed->style);
 	buf_fini(&line);

@@ -1,4 +1,4 @@
-/* What a comparison comes to, in sentences: the verdict, why, what to bear in mind. */
+/* A comparison in sentences: the verdict, the reasons, the notes. */
 #include "views/compare/compare.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #define CAUSES_MOST 3
 #define CAUSE_BYTES 60
 
-/* The interval is of the one figure; whether it can be told from noise is asked of all that are
+/* The interval is that of this figure alone. Significance is corrected for all figures that are
    compared at once. */
 static void add_interval(struct buf *out, const struct compare_stats *step)
 {
@@ -18,25 +18,24 @@ static void add_interval(struct buf *out, const struct compare_stats *step)
 
 	if (isfinite(step->low) && isfinite(step->high))
 		buf_print(out, " (95 %% interval %.3f to %.3f%s)", step->low, step->high,
-			  alone ? " by itself: of so many figures one differs by chance" : "");
+			  alone ? "; not significant among so many tests" : "");
 	else if (step->significant && isfinite(step->low))
-		buf_print(out, " (95 %% interval from %.3f on)", step->low);
+		buf_print(out, " (95 %% interval from %.3f)", step->low);
 }
 
 static void say_nothing_of(struct buf *out, const struct compare *compare, const char *what)
 {
-	buf_print(out, "Nothing can be said of %s: ", what);
+	buf_print(out, "No conclusion on the time of %s: ", what);
 	if (compare->runs[0].whole && compare->a_count + compare->b_count == 2)
-		buf_text(out, "there is one on each side, which does not tell how much they differ "
-			      "by themselves. "
+		buf_text(out, "each side has one run, which does not show how much runs vary. "
 			      "Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
 	else
-		buf_text(out, "there are few values, and those that follow each other are too much "
-			      "alike (a drift, or a "
-			      "busy machine). Record longer, or several runs of each.");
+		buf_text(out,
+			 "there are few values, and successive ones depend on each other (drift, "
+			 "or a busy machine). Record longer, or several runs of each.");
 }
 
-/* Where not even twice the time could have been seen, to have seen none is no news. */
+/* A test that would have missed twice the time is no evidence of equality. */
 static bool tells_nothing(const struct compare_stats *step)
 {
 	return isnan(step->p) || (!step->significant && step->could_see > 1);
@@ -56,11 +55,10 @@ void compare_say(struct compare *compare)
 		add_interval(&out, step);
 		buf_text(&out, ".");
 	} else {
-		buf_print(&out,
-			  "No difference of %s can be told from noise: B takes %.3f times as long",
-			  what, step->ratio);
+		buf_print(&out, "No significant difference: in B %s takes %.3f times as long", what,
+			  step->ratio);
 		add_interval(&out, step);
-		buf_print(&out, "; a change of %s could have been seen.",
+		buf_print(&out, "; a change of %s would have been detected.",
 			  format_percent(step->could_see).text);
 	}
 	snprintf(compare->sentence, sizeof(compare->sentence), "%s", buf_get(&out));
@@ -82,7 +80,7 @@ static int compare_words_cut(const char *name)
 	return (int)bytes;
 }
 
-/* "alpha 1.10 ×": the time at stake says the order; what is new or gone has no ratio. */
+/* "alpha 1.10 ×"; a region that is new or gone has no ratio. */
 static void add_cause(struct buf *out, const struct compare_item *item)
 {
 	int bytes = compare_words_cut(item->name);
@@ -96,7 +94,7 @@ static void add_cause(struct buf *out, const struct compare_item *item)
 		buf_print(out, "%.2f ×", item->stats.ratio);
 }
 
-/* Those that are real, by what they cost; how many there are. */
+/* The significant differences, the largest first. Returns how many there are. */
 static size_t add_causes(struct buf *out, const struct compare *compare)
 {
 	const struct compare_item **list = compare_ranked(compare);
@@ -121,10 +119,10 @@ void compare_because(const struct compare *compare, struct buf *out)
 	if (left)
 		buf_print(out, " and %zu more.", left);
 	else if (real)
-		buf_text(out, "; nothing else changed that can be told from noise.");
+		buf_text(out, "; no other difference is significant.");
 	else
-		buf_text(out, "no region changed by itself so that it can be told from noise.");
-	buf_print(out, " %zu tested, corrected (Holm), weighted by time.", compare->item_count);
+		buf_text(out, "no difference of a region is significant.");
+	buf_print(out, " %zu tests, Holm-corrected, weighted by time.", compare->item_count);
 }
 
 void compare_notes(const struct compare *compare,
@@ -140,20 +138,18 @@ void compare_notes(const struct compare *compare,
 	buf_fini(&line);
 	if (compare->items[0].stats.wander > 1)
 		note(context,
-		     "Step times wander slowly, as when a machine gets warm, so that intervals are "
-		     "wider; "
-		     "record longer, or several runs of each.",
+		     "Step times drift slowly, as on a machine that heats up, so the intervals are "
+		     "wider; record longer, or several runs of each.",
 		     false);
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(compare->runs[i].command, compare->runs[0].command)) {
-			note(context, "the command lines differ", false);
+			note(context, "The command lines differ.", false);
 			break;
 		}
 	if (count <= 3)
 		note(context,
-		     "One run of each: how much runs differ by themselves is not in these "
-		     "intervals; "
-		     "kymo compare A1 A2 A3 -- B1 B2 B3 tells.",
+		     "One run of each: the intervals do not include variation between runs; use "
+		     "kymo compare A1 A2 A3 -- B1 B2 B3.",
 		     false);
 }
 

@@ -49,7 +49,7 @@ static int growth_row(const struct rows *rows, void *context)
 	char site[256];
 
 	rows_copy_text(rows, 2, site, sizeof(site));
-	fprintf(lines->out, "  grows %s a step since step %.0f%s%s\n",
+	fprintf(lines->out, "  grows %s per step since step %.0f%s%s\n",
 		format_bytes(rows_number(rows, 0, 0)).text, rows_number(rows, 1, 0),
 		site[0] ? ", at " : "", site);
 	return 0;

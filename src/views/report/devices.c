@@ -6,7 +6,7 @@
 #include "views/query/rows.h"
 #include "views_sql.h"
 
-/* The columns around a name. */
+/* Columns beside the name. */
 #define MODEL_COLUMNS 60
 #define QUEUE_COLUMNS 60
 #define SHORT_NAME_COLUMNS 16 /* of one in a sentence */
@@ -17,7 +17,7 @@ struct printing {
 	const struct text_style *style;
 	size_t name_columns;
 	size_t most;
-	const char *table; /* that has the rest */
+	const char *table; /* to query for the rest */
 	int printed;
 };
 
@@ -27,7 +27,7 @@ static void devices_add_time(struct buf *line, double ns, int columns,
 	text_pad(line, ns < 0 ? "-" : format_duration(ns, printing->style->utf8).text, columns, 1);
 }
 
-/* As in other tables: the % is in the header. */
+/* The % is in the header. */
 static void add_share(struct buf *line, double share)
 {
 	char percent[16];
@@ -36,7 +36,7 @@ static void add_share(struct buf *line, double share)
 	text_pad(line, percent, 7, 1);
 }
 
-/* The name of what the columns after it are about, and of the device where there are several. */
+/* The name of the row, and of the device if there are several. */
 static void devices_add_name(struct buf *line, const struct rows *rows, struct printing *printing)
 {
 	struct buf whole = { 0 };
@@ -161,7 +161,7 @@ static void add_short(struct buf *line, const struct rows *rows, size_t column,
 	text_fit(line, name[0] ? name : "?", SHORT_NAME_COLUMNS, 0, style);
 }
 
-/* What does not fit is cut: names are anybody's. */
+/* Cut to the line: names may be long. */
 static void end_line(struct buf *line, const struct rows *rows, size_t all_column,
 		     const struct printing *printing)
 {
@@ -200,7 +200,7 @@ static int queue_line(const struct rows *rows, void *context)
 	return 0;
 }
 
-/*   model: net 1,200 times, the first 212 ms, p50 1.91 ms, warm p99 2.68 ms  */
+/*   model: net 1,200 runs, first 212 ms, p50 1.91 ms, warm p99 2.68 ms  */
 static int model_line(const struct rows *rows, void *context)
 {
 	const struct printing *printing = context;
@@ -209,7 +209,7 @@ static int model_line(const struct rows *rows, void *context)
 
 	buf_text(&line, "  model: ");
 	add_short(&line, rows, 0, printing->style);
-	buf_print(&line, " %s time%s, the first %s, p50 %s",
+	buf_print(&line, " %s run%s, first %s, p50 %s",
 		  format_count_short(rows_count(rows, 1)).text, rows_count(rows, 1) == 1 ? "" : "s",
 		  format_duration(rows_number(rows, 2, 0), utf8).text,
 		  format_duration(rows_number(rows, 3, 0), utf8).text);

@@ -62,8 +62,8 @@ static int top_row(const struct rows *rows, void *context)
 	return 1;
 }
 
-/* Iterations: the region of that name, else steps, else the longest region that lies in no other;
-   by wall time. */
+/* Iterations: the region "iteration", else steps, else the longest outermost region; per second of
+   wall time. */
 static int gather_throughput(struct tables *tables, const struct facts *facts, struct measures *out,
 			     struct kymo_error *err)
 {

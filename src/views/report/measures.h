@@ -1,5 +1,4 @@
-/* Numbers of a recording as reports give them, whole run, one row a name: shared by JSON and
-   CSV. */
+/* The numbers of a whole run, one row per name, for JSON and CSV. */
 #ifndef KYMO_VIEWS_REPORT_MEASURES_H
 #define KYMO_VIEWS_REPORT_MEASURES_H
 
@@ -8,7 +7,7 @@
 #include "base/buf.h"
 #include "views/verdicts/facts.h"
 
-/* Of a region (times in ms) or a counter (as recorded). Negative count: not known. */
+/* A region (times in ms) or a counter (as recorded). Negative count: not known. */
 struct measure {
 	char *name;
 	char source[16];
@@ -29,7 +28,7 @@ int measures_gather(struct tables *tables, const struct facts *facts, struct mea
 		    struct kymo_error *err);
 void measures_fini(struct measures *measures);
 
-/* Gathers them, lets `fill` make a text of them, and writes that. */
+/* Gathers them, calls `fill` to make a text, and writes that. */
 int measures_write(struct tables *tables,
 		   void (*fill)(struct buf *out, struct tables *tables, const struct facts *facts,
 				const struct measures *measures),

@@ -6,9 +6,9 @@
 #include "views/query/rows.h"
 #include "views_sql.h"
 
-/* The columns around a module's name. */
+/* Columns beside a module's name. */
 #define MODULE_COLUMNS 50
-#define DEVICE_COLUMNS 10 /* more, where there is time on a device */
+#define DEVICE_COLUMNS 10 /* more, if there is time on a device */
 #define MODULE_NAME_LEAST 12
 
 struct printing {
@@ -28,7 +28,7 @@ static void print_header(const struct printing *printing)
 		"backward", printing->device ? "    device" : "", text_plain(printing->style));
 }
 
-/* Known by the first row: whether any has time on a device. */
+/* The first row tells whether any module has time on a device. */
 static void modules_begin(struct printing *printing, const struct rows *rows)
 {
 	printing->device = rows_number(rows, 8, 0) > 0;

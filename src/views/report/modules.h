@@ -1,4 +1,4 @@
-/* Modules of PyTorch, forward and backward beside each other. */
+/* PyTorch modules, with forward and backward in one row. */
 #ifndef KYMO_VIEWS_REPORT_MODULES_H
 #define KYMO_VIEWS_REPORT_MODULES_H
 
@@ -7,8 +7,8 @@
 #include "tables/tables.h"
 #include "views/term/text.h"
 
-/* A header and the costliest modules by self time. How many were printed, 0 where none were
-   recorded; a negative errno. */
+/* A header and the costliest modules by self time. Returns how many were printed, 0 if none were
+   recorded, or a negative errno. */
 int modules_print(struct tables *tables, size_t most, FILE *out, const struct text_style *style,
 		  struct kymo_error *err);
 

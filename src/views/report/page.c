@@ -8,7 +8,7 @@
 #include "views/report/report_file.h"
 #include "views/web.h"
 
-/* Inside of <script>: no `<` may stand, and JSON has an escape for it. */
+/* `<` must not occur inside <script>; JSON has an escape for it. */
 static void write_data(FILE *out, const char *json, size_t bytes)
 {
 	const char *end = json + bytes, *at;
@@ -45,7 +45,7 @@ static void write_base64(FILE *out, const unsigned char *data, size_t bytes)
 	fwrite(block, 1, used, out);
 }
 
-/* A title is text: `&` and `<` are all that it must not hold. */
+/* Only `&` and `<` need an escape in a title. */
 static void write_title(FILE *out, const char *text)
 {
 	struct buf shown = { 0 };
@@ -78,8 +78,9 @@ void page_write(FILE *out, const char *title, const struct buf *json, const unsi
 	write_title(out, title);
 	fputs(" · kymo</title>\n<style>", out);
 	fwrite(web_style, 1, web_style_bytes, out);
-	fputs("</style></head>\n<body><div id=\"app\">This report is drawn by the script inside of "
-	      "it; here scripts are off.</div>\n"
+	fputs("</style></head>\n<body><div id=\"app\">This report needs JavaScript, which is "
+	      "disabled "
+	      "here.</div>\n"
 	      "<script type=\"application/json\" id=\"kymo-data\">",
 	      out);
 	write_data(out, buf_get(json), json->used);

@@ -4,11 +4,10 @@
 
 #include "views/term/format.h"
 
-/* The columns around the name of a region take this much; the name takes what is left of the
-   terminal. */
+/* Columns beside the name of a region; the name gets the rest of the line. */
 #define REGION_COLUMNS 53
 #define REGION_NAME_LEAST 12
-#define COLLECTIONS_LEAST 0.01 /* of the run: less is not worth a line */
+#define COLLECTIONS_LEAST 0.01 /* of the run; less gets no line */
 
 static void print_line(FILE *out, struct buf *line)
 {
@@ -77,7 +76,7 @@ void parts_phases(FILE *out, const struct facts *facts)
 
 	if (!parts_has_phases(facts))
 		return;
-	fprintf(out, "  a step is ");
+	fprintf(out, "  phases: ");
 	for (size_t i = 0; i < KYMO_PHASE_COUNT; i++) {
 		if (!phase_word(i) || steps->phase_ns[i] <= 0)
 			continue;
@@ -85,7 +84,7 @@ void parts_phases(FILE *out, const struct facts *facts)
 			100 * steps->phase_ns[i] / steps->total_ns);
 		rest_ns -= steps->phase_ns[i];
 	}
-	fprintf(out, "the rest %.0f %%\n", rest_ns > 0 ? 100 * rest_ns / steps->total_ns : 0);
+	fprintf(out, "other %.0f %%\n", rest_ns > 0 ? 100 * rest_ns / steps->total_ns : 0);
 }
 
 bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_style *style)
@@ -183,13 +182,13 @@ void parts_losses(FILE *out, const struct facts *facts, const struct text_style 
 			text_plain(style));
 	if (facts->overhead_pct >= 0)
 		fprintf(out, "; overhead %s", format_percent(facts->overhead_pct / 100).text);
-	if (facts->sampler_pct >= 0) /* two of them are wider than a line */
-		fputs("\n  watched", out);
+	if (facts->sampler_pct >= 0) /* both are wider than a line */
+		fputs("\n  CPU usage:", out);
 	if (facts->collector_pct >= 0)
-		fprintf(out, "%s collector %s", facts->sampler_pct >= 0 ? " by" : ",",
+		fprintf(out, "%s collector %s", facts->sampler_pct >= 0 ? "" : ",",
 			format_percent(facts->collector_pct / 100).text);
 	if (facts->sampler_pct >= 0)
-		fprintf(out, "%s sampler %s", facts->collector_pct >= 0 ? "," : " by",
+		fprintf(out, "%s sampler %s", facts->collector_pct >= 0 ? "," : "",
 			format_percent(facts->sampler_pct / 100).text);
 	if (facts->collector_pct >= 0 || facts->sampler_pct >= 0)
 		fputs(" of a core", out);
@@ -208,8 +207,7 @@ void parts_memory(FILE *out, const struct facts *facts, const struct text_style 
 		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
 			facts->live ? "now" : "at the end");
 	if (memory->samples > 2 && memory->cpu_pct >= 0)
-		fprintf(out, "; processor %s of a core",
-			format_percent(memory->cpu_pct / 100).text);
+		fprintf(out, "; CPU %s of a core", format_percent(memory->cpu_pct / 100).text);
 	fputc('\n', out);
 }
 
@@ -224,7 +222,7 @@ static bool is_own(const char *table)
 	return false;
 }
 
-/* The user's tables by name, as far as they fit. */
+/* As many of the user's tables as fit. */
 static void parts_add_user_tables(struct buf *line, const struct facts *facts, size_t columns)
 {
 	struct buf piece = { 0 };
@@ -253,7 +251,7 @@ void parts_recorded(FILE *out, const struct facts *facts, const struct text_styl
 		{ "trace.steps", "step", "steps" },
 		{ "trace.marks", "mark", "marks" },
 		{ "trace.counters", "counter value", "counter values" },
-		{ "python.samples", "stack", "stacks" },
+		{ "python.samples", "sample", "samples" },
 		{ "python.torch_trace", "torch row", "torch rows" },
 	};
 	struct buf line = { 0 };

@@ -1,4 +1,4 @@
-/* Pieces that summary and report share. Each writes whole lines. */
+/* Parts that summary and report share. Each writes whole lines. */
 #ifndef KYMO_VIEWS_REPORT_PARTS_H
 #define KYMO_VIEWS_REPORT_PARTS_H
 
@@ -9,21 +9,21 @@
 
 /* "  20,787 steps   median 9.68 ms   p99 33.3 ms   75.8 steps/s"; nothing without steps. */
 void parts_steps(FILE *out, const struct facts *facts, const struct text_style *style);
-/* "a step is data 20 %, forward 26 %, …", where phases are known. */
+/* "  phases: data 20 %, forward 26 %, …", if phases are recorded. */
 bool parts_has_phases(const struct facts *facts);
 void parts_phases(FILE *out, const struct facts *facts);
-/* "  step time  ▁▁▂▁   9.2 to 47.8 ms"; nothing with too few steps. Says whether it printed. */
+/* "  step time  ▁▁▂▁   9.2 to 47.8 ms"; nothing with too few steps. Returns whether it printed. */
 bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_style *style);
 /* A header and `rows` of the costliest regions. */
 void parts_regions(FILE *out, const struct facts *facts, size_t rows,
 		   const struct text_style *style);
-/* " garbage collection: 4.99 s in 1,100 collections, 50 % of the run"; nothing where it is less
+/* " garbage collection: 4.99 s in 1,100 collections, 50 % of the run"; nothing if it is less
    than a hundredth. */
 bool parts_has_collections(const struct facts *facts);
 void parts_collections(FILE *out, const struct facts *facts, const struct text_style *style);
 /* "  losses: 12,419 of 10,012,640 rows overwritten, 0 dropped; overhead 0.31 %" */
 void parts_losses(FILE *out, const struct facts *facts, const struct text_style *style);
-/* "  memory: peak 3.01 GB at 4:12, 2.97 GB at the end"; nothing where it was not recorded. */
+/* "  memory: peak 3.01 GB at 4:12, 2.97 GB at the end"; nothing if it was not recorded. */
 void parts_memory(FILE *out, const struct facts *facts, const struct text_style *style);
 /* "  recorded: 10,000,220 zones, 20,787 steps, 12 marks, app.requests 220" */
 void parts_recorded(FILE *out, const struct facts *facts, const struct text_style *style);

@@ -1,6 +1,6 @@
 /*
- * Sections are rows of one table. Each either prints itself or, where nothing of its kind was
- * recorded, is one line that names the option which records it.
+ * Sections are rows of one table. Each prints itself, or, if nothing of its kind was recorded, one
+ * line with the option that records it.
  */
 #include "views/report/report.h"
 
@@ -90,7 +90,7 @@ static void print_one_verdict(const struct report *report, const struct verdict 
 			       report->style);
 }
 
-/* What else holds: the next in a sentence, the others by their number. */
+/* The other verdicts: the next as a sentence, the rest as a number. */
 static void print_others(const struct report *report, const struct verdict *next, size_t count)
 {
 	if (count)
@@ -108,7 +108,7 @@ static void print_verdicts(const struct report *report)
 	size_t told = 1;
 
 	print_one_verdict(report, &verdicts[0]);
-	/* How it failed comes first, and what took its time second. */
+	/* A failure is followed by the verdict on the time. */
 	if (count > 1 && !strcmp(verdicts[0].name, VERDICT_ENDED))
 		print_one_verdict(report, &verdicts[told++]);
 	print_others(report, &verdicts[told], count - told);
@@ -161,7 +161,7 @@ static int open_row(const struct rows *rows, void *context)
 	}
 	rows_copy_text(rows, 3, name, sizeof(name));
 	text_fit(&open->line, name, 40, 0, report->style);
-	/* Not known of a program that nobody saw end. */
+	/* Not known if the end of the program was not observed. */
 	if (rows_number(rows, 4, -1) >= 0)
 		buf_print(&open->line, "%s%s", first ? " for " : " ",
 			  format_duration(rows_number(rows, 4, 0), report->style->utf8).text);
@@ -246,7 +246,7 @@ static int section_phases(struct report *report)
 		return 0;
 	phases[4].ns = steps->total_ns > known_ns ? steps->total_ns - known_ns : 0;
 	qsort(phases, 5, sizeof(phases[0]), by_time);
-	heading(report, "Where a step goes");
+	heading(report, "Step time by phase");
 	for (size_t i = 0; i < 5; i++)
 		if (phases[i].ns > 0)
 			print_phase(report, &phases[i]);
@@ -262,8 +262,8 @@ static int by_self_ns(const void *a, const void *b)
 	return (y->self_ns > x->self_ns) - (y->self_ns < x->self_ns);
 }
 
-/* The whole cost of an entry, though what lies outside of its two clock readings is in its parent's
-   time: a recording does not say whose. */
+/* Subtracts the whole cost of a zone from the zone itself. The part outside its two clock readings
+   is in its parent's time, but the totals do not tell which parent. */
 static void subtract_overhead(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->region_count; i++) {
@@ -287,11 +287,11 @@ static void say_what_was_subtracted(const struct report *report)
 	}
 	if (count > 0)
 		snprintf(line, sizeof(line),
-			 "The recorder's own cost is taken off self: %.1f ns an entry, %s in all.",
+			 "Self times exclude the cost of recording: %.1f ns per zone, %s in total.",
 			 cost_ns / count, format_duration(cost_ns, report->style->utf8).text);
 	else
 		snprintf(line, sizeof(line),
-			 "Nothing is taken off: what recording these cost was not measured.");
+			 "Self times include the cost of recording, which was not measured.");
 	text_paragraph(report->out, line, 2, NULL, false, report->style);
 }
 
@@ -312,7 +312,8 @@ static int section_regions(struct report *report)
 	if (!facts->region_count) {
 		fprintf(report->out, "\nRegions: %s\n",
 			facts_rows_of(facts, "trace.zones").kept && !facts->gc_count
-				? "no totals here; kymo query 'FROM trace.zones' has each zone"
+				? "no totals in this file; kymo query 'FROM trace.zones' lists "
+				  "zones"
 				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") "
 				  "marks them");
 		parts_collections(report->out, facts, report->style);
@@ -404,7 +405,7 @@ static int section_devices(struct report *report)
 	return rc < 0 ? rc : 0;
 }
 
-/* A file that was saved of models is opened for one thing: what each of them takes. */
+/* A capture of models is opened for one thing: the time of each model. */
 static int say_models_first(struct report *report)
 {
 	int rc;
@@ -440,7 +441,7 @@ static void resident_memory(struct report *report)
 		format_bytes(grown < 0 ? -grown : grown).text,
 		format_clock(memory->early_at_ns, report->style->utf8).text);
 	if (report->facts.steps.count > 100 && grown > 0)
-		fprintf(report->out, ", %s a step",
+		fprintf(report->out, ", %s per step",
 			format_bytes(grown / (double)report->facts.steps.count).text);
 	fputc('\n', report->out);
 }

@@ -7,7 +7,8 @@
 #include "tables/tables.h"
 #include "views/term/text.h"
 
-/* subtract_overhead: what recording cost is taken off the regions' self times, and that is said. */
+/* subtract_overhead: subtracts the cost of recording from the regions' self times, and prints a
+   note on it. */
 int report_print(struct tables *tables, bool subtract_overhead, const struct text_style *style,
 		 FILE *out, struct kymo_error *err);
 

@@ -1,4 +1,4 @@
-/* The report as CSV: a row a metric, the same columns for all; safe in a spreadsheet (csv_text). */
+/* The report as CSV: a row per metric, with the same columns; safe in a spreadsheet (csv_text). */
 #include "views/report/report_file.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static void report_csv_add_measure(struct buf *out, const char *section, const c
 	buf_text(out, "\r\n");
 }
 
-/* What is one number is its own mean, least and most. */
+/* A single number is its own mean, min and max. */
 static void add_single(struct buf *out, const char *section, const char *name, const char *unit,
 		       double value)
 {

@@ -27,7 +27,7 @@ const struct report_format *report_format_of(const char *path)
 	return dot && !strchr(dot, '/') ? report_format_find(dot + 1) : NULL;
 }
 
-/* A regular file that begins as our reports do. */
+/* A regular file with the first bytes of our reports. */
 static bool report_file_is_ours(const char *path, const char *mark)
 {
 	char head[128];

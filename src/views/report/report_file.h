@@ -8,26 +8,26 @@
 #include "tables/tables.h"
 #include "base/files/atomic_file.h"
 
-/* How a report of ours begins: such a file may be replaced without being asked. */
+/* The first bytes of our reports: such a file is replaced without --force. */
 #define REPORT_HTML_MARK "<!doctype html><!-- kymo report 1 -->\n"
 #define REPORT_JSON_MARK "{\"schema_version\":1,\"made_by\":\"kymo report\","
 #define REPORT_CSV_MARK "section,name,unit,count,mean,std,min,max,p50,p90,p99\r\n"
 
 struct report_format {
-	const char *name; /* also the ending of its files; NULL ends the table */
+	const char *name; /* also the file extension; NULL ends the table */
 	const char *mark;
 	int (*write)(struct tables *tables, FILE *out, struct kymo_error *err);
 };
 
 extern const struct report_format report_formats[];
-/* By its name, or by the ending of a file's name; NULL where there is none. */
+/* By name, or by the extension of a path; NULL: none. */
 const struct report_format *report_format_find(const char *name);
 const struct report_format *report_format_of(const char *path);
-/* Aside; a file that is there is replaced if it begins with our mark, or if force is set. */
+/* Opens a temporary file beside path. An existing file is replaced if it begins with our mark, or
+   if force is set. */
 int report_file_open(struct atomic_file *aside, const char *path, const char *mark, bool force,
 		     struct kymo_error *err);
-/* Written aside and renamed. A file that is there is replaced if it is such a report of ours, or if
-   force is set. */
+/* Writes a temporary file and renames it; replaces as report_file_open() does. */
 int report_file_write(struct tables *tables, const struct report_format *format, const char *path,
 		      bool force, struct kymo_error *err);
 

@@ -1,4 +1,4 @@
-/* The report of one recording as a page: what is said as JSON, zones as packed columns. */
+/* The report of one recording as a page: JSON, and zones as packed columns. */
 #include "views/report/page.h"
 #include "views/report/report_file.h"
 
@@ -17,7 +17,7 @@
 #include "views/timeline/zone_pack.h"
 
 #define BUDGET_BYTES 4800000
-#define BUDGET_LEAST 200000 /* for zones, whatever the rest takes */
+#define BUDGET_LEAST 200000 /* for zones, however large the rest is */
 #define SPANS 80
 
 struct spans {
@@ -39,7 +39,7 @@ static int span_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-/* ---- the zones' own blocks ------------------------------------------------------------------ */
+/* ---- zones ---------------------------------------------------------------------------------- */
 
 static void report_html_add_lanes(struct buf *out, const struct zone_model *model)
 {
@@ -62,7 +62,7 @@ static void report_html_add_names(struct buf *out, const struct zone_model *mode
 	buf_char(out, '}');
 }
 
-/* What the footer says about the zones of this file. */
+/* The note on zones in the footer. */
 static void report_html_describe(struct buf *out, const struct zone_model *model,
 				 const struct zone_pack *pack)
 {
@@ -71,16 +71,16 @@ static void report_html_describe(struct buf *out, const struct zone_model *model
 		buf_text(out, ": none were recorded");
 	else if (pack->merged_ns)
 		buf_print(out,
-			  "; outside of chosen steps those shorter than %s are merged with their "
-			  "neighbours (%s pieces)",
+			  "; outside the selected steps, zones shorter than %s are merged with "
+			  "their neighbours (%s pieces)",
 			  format_duration((double)pack->merged_ns, true).text,
 			  format_count(pack->shown).text);
 	else if (pack->quantum_ns > 1)
 		buf_print(out, ", times rounded to %d ns", (int)pack->quantum_ns);
 	else
-		buf_text(out, ", all of them, exact");
+		buf_text(out, ", complete and exact");
 	if (model->hidden)
-		buf_print(out, "; %s more, of further threads, are not",
+		buf_print(out, "; %s zones of further threads are left out",
 			  format_count(model->hidden).text);
 }
 

@@ -1,5 +1,5 @@
-/* The report as JSON: timing in ms, memory in bytes, throughput by wall time; always numbers, null
-   where not known. */
+/* The report as JSON: timing in ms, memory in bytes, throughput per second of wall time. Values are
+   numbers, or null if not known. */
 #include "views/report/report_file.h"
 
 #include <math.h>

@@ -13,12 +13,12 @@ struct report {
 	const struct text_style *style;
 	FILE *out;
 	bool subtract_overhead;
-	bool models_said; /* they came first */
+	bool models_said; /* models were printed first */
 	struct facts facts;
 	struct kymo_error *err;
 };
 
-/* The slowest steps, and what was different in them. 0, or a negative errno. */
+/* The slowest steps, and what took longer in them. 0, or a negative errno. */
 int report_slowest(struct report *report);
 
 #endif

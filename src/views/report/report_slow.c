@@ -1,4 +1,4 @@
-/* The slowest steps: when, how much longer than usual, and what was different inside. */
+/* The slowest steps: when, how much longer than usual, and what took longer in them. */
 #include "views/report/report_parts.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct slow_step {
 	double start_ns, duration_ns;
 	char inside[256];
 	double inside_ns;
-	const char *phase; /* that took longer than usual by most; NULL: phases are not known */
+	const char *phase; /* with the largest excess over its median; NULL: not recorded */
 	double phase_ns;
 };
 
@@ -95,7 +95,7 @@ static int find_inside(struct report *report, struct slow_steps *slow)
 	return rc;
 }
 
-/* As "backward +337 ms: backward 542 ms" does after its colon. */
+/* The zone repeats the phase, as in "backward +337 ms: backward 542 ms". */
 static bool says_no_more(const struct slow_step *step)
 {
 	return step->phase && !strcmp(step->phase, step->inside);
@@ -109,7 +109,8 @@ static void add_unusual(struct buf *line, const struct slow_step *step, int *roo
 
 	buf_print(line, "%s +%s%s", step->phase, more.text,
 		  step->inside[0] && !says_no_more(step) ? ": " : "");
-	*room -= (int)strlen(step->phase) + 2; /* its duration has the columns of the other one */
+	*room -= (int)strlen(step->phase) +
+		 2; /* the duration takes the columns reserved for that of the zone */
 }
 
 static void print_slow(const struct report *report, const struct slow_step *step)
@@ -132,8 +133,7 @@ static void print_slow(const struct report *report, const struct slow_step *step
 		add_unusual(&line, step, &room, style);
 	if (step->inside[0] && room > 0 && !says_no_more(step)) {
 		text_fit(&line, step->inside, (size_t)room, 0, style);
-		/* Where a phase is named, it is told already how much longer: the name goes
-		   first. */
+		/* With a phase the excess is printed already, so the name gets the room. */
 		if (!step->phase || strlen(step->inside) + 9 <= (size_t)room)
 			buf_print(&line, " %s", format_duration(step->inside_ns, style->utf8).text);
 	}
@@ -153,7 +153,7 @@ int report_slowest(struct report *report)
 		rc = find_inside(report, &slow);
 	if (rc < 0)
 		return rc;
-	/* Its last headings are blank-padded by hand: printf counts bytes. */
+	/* The last headings are padded by hand: printf counts bytes. */
 	fprintf(report->out, "\n%s%-14s%9s  %9s   %s  what took longer%s\n",
 		text_paint(report->style, TEXT_BOLD), "Slowest steps", "at", "took",
 		report->style->utf8 ? "× median" : "x median", text_plain(report->style));

@@ -16,10 +16,10 @@
 
 #define LINES_MOST 13
 #define VACCEL_OFF \
-	"vaccel_prof regions, not enabled" /* a name that compat/ leaves, and no row has */
+	"vaccel_prof regions, not enabled" /* a name that compat/ records, without rows */
 #define REGIONS_MOST 5
 #define SAMPLES_LEAST 20
-#define SMALL_ROWS 1000 /* that the store itself sums up sooner than DuckDB starts */
+#define SMALL_ROWS 1000 /* summed up by the store in less time than DuckDB takes to start */
 
 static struct text_style style_of(const struct summary_options *options, FILE *out)
 {
@@ -31,7 +31,7 @@ static struct text_style style_of(const struct summary_options *options, FILE *o
 	return style;
 }
 
-/* What is said first, at most: how it failed, and what took its time. */
+/* The first sentences: a failure if there was one, and the first verdict on the time. */
 struct headline {
 	struct verdict verdicts[2];
 	size_t count;
@@ -59,7 +59,7 @@ static void add_sentence(char *out, size_t out_bytes, const char *sentence, cons
 			 advice[0] ? " Try: " : "", advice, advice[0] ? "." : "");
 }
 
-/* What a failed program was in belongs to how it ended; else it comes last. */
+/* The open zones of a failed program belong to its failure; otherwise they come last. */
 static void join(const struct headline *headline, const char *open, char *out, size_t out_bytes)
 {
 	const struct verdict *first = &headline->verdicts[0], *second = &headline->verdicts[1];
@@ -79,14 +79,13 @@ static void join(const struct headline *headline, const char *open, char *out, s
 	add_sentence(out, out_bytes, open, "");
 }
 
-/* In a loop, steps and their phases need the lines; where collections cost much of it, the verdict
-   says so. */
+/* With steps, the lines are needed for steps and phases; costly collections have a verdict. */
 static bool says_collections(const struct facts *facts)
 {
 	return parts_has_collections(facts) && !facts->steps.ever;
 }
 
-/* Lines that are always there; the regions get what is left. */
+/* Lines that are always printed; the regions get the rest. */
 static int lines_beside_regions(const char *sentence, const char *note, const struct facts *facts,
 				const struct text_style *style)
 {
@@ -124,8 +123,7 @@ static void summary_add_open(struct buf *out, const struct recording *recording,
 	buf_text(out, ".");
 }
 
-/* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty where nothing was
-   open. */
+/* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty if no zone was open. */
 static void summary_say_open(const struct recording *recording, bool utf8, char *out,
 			     size_t out_bytes)
 {
@@ -138,8 +136,7 @@ static void summary_say_open(const struct recording *recording, bool utf8, char 
 	buf_fini(&text);
 }
 
-/* Functions of Python were asked for, and there is no loop whose steps modules would explain: a
-   test, a script. */
+/* Python functions were recorded, and there is no loop with steps: a test or a script. */
 static bool is_about_functions(const struct facts *facts)
 {
 	for (size_t i = 0; !facts->steps.count && i < facts->region_count; i++) {
@@ -151,7 +148,7 @@ static bool is_about_functions(const struct facts *facts)
 	return false;
 }
 
-/* Modules of torch, where there are any, say more than the zones that they are too. */
+/* Torch modules are zones too, but their own table has more detail. */
 static void print_costliest(struct tables *tables, const struct facts *facts, size_t rows,
 			    FILE *out, const struct text_style *style)
 {
@@ -161,8 +158,8 @@ static void print_costliest(struct tables *tables, const struct facts *facts, si
 	parts_regions(out, facts, rows, style);
 }
 
-/* What devices did, to be printed later: its lines are counted first. The caller frees it; NULL:
-   nothing. */
+/* The lines on devices, to count them before they are printed. The caller frees the text; NULL:
+   none. */
 static char *take_devices(struct tables *tables, const struct facts *facts,
 			  const struct text_style *style)
 {
@@ -174,7 +171,7 @@ static char *take_devices(struct tables *tables, const struct facts *facts,
 
 	if (!out)
 		return NULL;
-	/* Of a training the steps are told: its model is in them. */
+	/* With steps, the model is part of them. */
 	devices_print_lines(tables, !facts->steps.ever, out, style);
 	fclose(out);
 	return text;
@@ -191,7 +188,7 @@ static int lines_of(const char *text)
 	return lines;
 }
 
-/* tables: NULL where there is no SQL. */
+/* tables: NULL without SQL. */
 static void report_summary_print(struct tables *tables, const struct facts *facts,
 				 const struct headline *headline, const char *open,
 				 const char *note, FILE *out, const struct text_style *style)
@@ -227,14 +224,13 @@ static void report_summary_print(struct tables *tables, const struct facts *fact
 	fprintf(out, "  more: kymo report | kymo query 'FROM trace.regions'\n");
 }
 
-/* Little was recorded, and no steps, whose times take SQL: its start-up is saved. */
+/* A small recording without steps needs no SQL: this saves the start of DuckDB. */
 static bool is_small(const struct recording *recording)
 {
 	bool has_target = false;
 	uint64_t rows = 0;
 
-	/* What was watched from outside is known by its metrics and samples alone: those are in
-	   SQL. */
+	/* A program that was only observed from outside has metrics and samples, which need SQL. */
 	for (size_t i = 0; i < recording->process_count; i++)
 		has_target |= recording->processes[i].role == KYMO_ROLE_TARGET;
 	if (!has_target)
@@ -244,14 +240,14 @@ static bool is_small(const struct recording *recording)
 
 		if (!strcmp(stream->table, "trace.steps") && stream->emitted)
 			return false;
-		/* So are queues and models of devices. */
+		/* So do the queues and models of devices. */
 		if (!strcmp(stream->table, "device.ops") && stream->emitted)
 			return false;
-		/* And the text of a mark, where a program failed: it may be the exception. */
+		/* And the mark with the exception of a failed program. */
 		if (!strcmp(stream->table, "trace.marks") && stream->emitted &&
 		    recording->run.target_wstatus)
 			return false;
-		/* Enough stacks to judge by are worth it. */
+		/* Enough stack samples for a verdict. */
 		if (!strcmp(stream->table, "python.samples") && stream->emitted >= SAMPLES_LEAST)
 			return false;
 		if (strncmp(stream->table, "host.", 5) != 0)
@@ -260,12 +256,12 @@ static bool is_small(const struct recording *recording)
 	return rows <= SMALL_ROWS;
 }
 
-/* What the program marked and was not recorded; NULL: nothing is known of such. */
+/* A note on regions of the program that were not recorded; NULL: none. */
 static const char *hint_of(const struct recording *recording)
 {
 	for (size_t i = 0; i < recording->name_count; i++)
 		if (!strcmp(recording->names[i].text, VACCEL_OFF))
-			return "It used regions of vaccel_prof.h, which are off: "
+			return "The program uses regions of vaccel_prof.h, which are disabled: "
 			       "VACCEL_PROF_ENABLED=enabled records them.";
 	return NULL;
 }

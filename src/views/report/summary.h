@@ -1,4 +1,4 @@
-/* What `kymo run` says at the end. */
+/* The summary that `kymo run` prints at the end. */
 #ifndef KYMO_VIEWS_REPORT_SUMMARY_H
 #define KYMO_VIEWS_REPORT_SUMMARY_H
 
@@ -12,8 +12,8 @@ struct summary_options {
 	int columns; /* of the terminal; 0: 80 */
 };
 
-/* At most 13 lines about the recording at path. Without DuckDB it is shorter and says why. 0, or a
-   negative errno and *err where nothing of the recording can be read. */
+/* At most 13 lines on the recording at path. Without DuckDB it is shorter, with the reason. 0, or a
+   negative errno and *err if the recording cannot be read. */
 int summary_print(const char *path, const struct summary_options *options, FILE *out,
 		  struct kymo_error *err);
 

@@ -40,8 +40,8 @@ static void an_interval_that_holds_one_needs_no_word(void **state)
 	(void)state;
 	assert_string_equal(
 		said(same, false, 2),
-		"No difference of a step can be told from noise: B takes 1.010 times as long (95 % "
-		"interval 0.990 to 1.030); a change of 5.0 % could have been seen.");
+		"No significant difference: in B a step takes 1.010 times as long (95 % interval "
+		"0.990 to 1.030); a change of 5.0 % would have been detected.");
 }
 
 static void an_interval_without_one_is_not_a_difference_if_chance_explains_it(void **state)
@@ -53,10 +53,9 @@ static void an_interval_without_one_is_not_a_difference_if_chance_explains_it(vo
 	(void)state;
 	assert_string_equal(
 		said(wide, false, 2),
-		"No difference of a step can be told from noise: B takes 1.600 times as long (95 % "
-		"interval 1.100 to 3.000 by itself: of so many figures one differs by chance); a "
-		"change of "
-		"50 % could have been seen.");
+		"No significant difference: in B a step takes 1.600 times as long (95 % interval "
+		"1.100 to 3.000; not significant among so many tests); a change of 50 % would have "
+		"been detected.");
 	wide.significant = true;
 	assert_string_equal(
 		said(wide, false, 2),
@@ -75,25 +74,24 @@ static void what_has_no_end_says_where_it_begins(void **state)
 
 	(void)state;
 	assert_string_equal(said(open, false, 2), "B is slower: a step takes 20.000 times as long "
-						  "(95 % interval from 4.000 on).");
+						  "(95 % interval from 4.000).");
 }
 
 static void one_run_on_each_side_says_nothing(void **state)
 {
-	static const char few[] = "Nothing can be said of a step: there are few values, and those "
-				  "that follow each other are "
-				  "too much alike (a drift, or a busy machine). Record longer, or "
-				  "several runs of each.";
+	static const char few[] =
+		"No conclusion on the time of a step: there are few values, and "
+		"successive ones depend on each other (drift, or a busy machine). "
+		"Record longer, or several runs of each.";
 	struct compare_stats one = {
 		.a = 1, .b = 2, .ratio = 2, .low = NAN, .high = NAN, .p = NAN
 	};
 
 	(void)state;
-	assert_string_equal(
-		said(one, true, 2),
-		"Nothing can be said of a run: there is one on each side, which does not tell how "
-		"much they differ by themselves. Record several: kymo compare A1 A2 A3 -- B1 B2 "
-		"B3.");
+	assert_string_equal(said(one, true, 2),
+			    "No conclusion on the time of a run: each side has one run, which does "
+			    "not show how "
+			    "much runs vary. Record several: kymo compare A1 A2 A3 -- B1 B2 B3.");
 	assert_string_equal(said(one, false, 2), few);
 	one.p = 0.2;
 	one.could_see = 30; /* of what it was */
