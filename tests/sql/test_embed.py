@@ -133,10 +133,10 @@ def test_errors_name_the_file_and_the_line(tree, files, error):
 
 def test_every_view_documents_the_columns_that_it_returns(recording):
     documented = []
-    for path in sorted((ROOT / "src/tables/sql").glob("*.*.sql")):
+    for path in sorted((ROOT / "src/tables/sql").glob("*/*.*.sql")):
         head = path.read_text().split("\n--\n")[1]
         documented += [f"{path.stem},{name},{kind}" for name, kind in re.findall(r"^-- (\w+) +([A-Z]+(?:\[\])?) ", head, re.M)]
-    views = "', '".join(path.stem for path in (ROOT / "src/tables/sql").glob("*.*.sql"))
+    views = "', '".join(path.stem for path in (ROOT / "src/tables/sql").glob("*/*.*.sql"))
     assert documented and recording(
         "SELECT table_schema || '.' || table_name AS t, column_name, data_type FROM information_schema.columns "
         f"WHERE table_catalog = 'rec' AND t IN ('{views}') ORDER BY t, ordinal_position") == "\n".join(documented)
