@@ -1,7 +1,7 @@
 /*
- * kymo._arrow: what `kymo query -f arrow` writes, as an Arrow C stream (PyCapsule) and as Python
- * objects. It reads bytes of a child process; nanoarrow checks them, so that bad ones are an error
- * and not a crash.
+ * kymo._arrow: the output of `kymo query -f arrow` as an Arrow C stream (PyCapsule) and as Python
+ * objects. The bytes come from a child process; nanoarrow checks them, so bad bytes are an error,
+ * not a crash.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -21,7 +21,7 @@ static PyObject *arrow_failed(const char *doing, const char *why)
 			    why && *why ? why : "no reason is given");
 }
 
-/* Reads IPC from a copy of the bytes, so that whoever holds the stream needs neither them nor the
+/* Reads IPC from a copy of the bytes, so the consumer of the stream needs neither them nor the
    GIL. */
 static int open_stream(PyObject *bytes, struct ArrowArrayStream *out)
 {
@@ -50,7 +50,7 @@ static void free_stream(PyObject *capsule)
 
 	if (!stream)
 		return;
-	if (stream->release) /* nobody took it */
+	if (stream->release) /* not consumed */
 		stream->release(stream);
 	free(stream);
 }

@@ -21,7 +21,7 @@ static PyObject *from_special(const struct convert *convert, const char *kind, P
 	return made;
 }
 
-/* Sums of integers are decimals without a fraction, too: those are ints. */
+/* Sums of integers are decimals without a fraction, too: they become ints. */
 static PyObject *from_decimal(const struct convert *convert, const struct ArrowSchemaView *type,
 			      const struct ArrowArrayView *view, int64_t row)
 {
@@ -34,7 +34,7 @@ static PyObject *from_decimal(const struct convert *convert, const struct ArrowS
 	ArrowArrayViewGetDecimalUnsafe(view, row, &decimal);
 	ArrowBufferInit(&text);
 	if (ArrowDecimalAppendStringToBuffer(&decimal, &text) ||
-	    ArrowBufferAppendInt8(&text, 0)) /* its NUL */
+	    ArrowBufferAppendInt8(&text, 0)) /* terminating NUL */
 		PyErr_NoMemory();
 	else if (!type->decimal_scale)
 		value = PyLong_FromString((const char *)text.data, NULL, 10);

@@ -8,7 +8,7 @@
 
 struct convert {
 	const struct ArrowSchema *schema; /* of the whole table */
-	PyObject *special; /* special(kind, value, unit): what has no obvious Python type */
+	PyObject *special; /* special(kind, value, unit): values without an obvious Python type */
 };
 
 /* A new reference; NULL with an exception. Lists are lists, structs dicts, maps lists of dicts

@@ -1,12 +1,12 @@
 /*
- * kymo for CPython 3.10 to 3.14: regions, marks, counters, steps and tables of libkymo under
- * Python's names. Arguments of a wrong type raise TypeError, whether recording is on or not; a
+ * kymo for CPython 3.10 to 3.14: the regions, marks, counters, steps and tables of libkymo under
+ * Python names. Arguments of a wrong type raise TypeError, whether recording is on or off; a
  * failure to record never raises.
  *
- * One translation unit, in parts that include each other from left to right, so that entering and
- * leaving a region is inlined as a whole and the extension has one exported symbol:
+ * One translation unit in parts, so that entering and leaving a region is fully inlined and the
+ * extension exports one symbol. Each part includes those above it:
  *
- *	held.h       what a thread holds open
+ *	held.h       open zones of a thread
  *	arguments.h  texts and arguments
  *	region.h     region, phase, decorated functions
  *	rows.h       mark, record, step
@@ -18,7 +18,7 @@
 
 #include "table.h"
 
-/* ---- on and off, keeping ------------------------------------------------------------------ */
+/* ---- on and off, keep --------------------------------------------------------------------- */
 
 PyDoc_STRVAR(enable_doc,
 	     "enable($module, /)\n--\n\n"
@@ -31,7 +31,7 @@ static PyObject *kymo_py_enable(PyObject *module, PyObject *unused)
 	int rc = kymo_enable(&err);
 
 	(void)module, (void)unused;
-	/* KYMO=off is somebody's wish, nothing to warn of. */
+	/* KYMO=off is the user's choice: no warning. */
 	if (rc && rc != -EPERM && PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%s", err.text))
 		return NULL;
 	return PyBool_FromLong(rc == 0);
@@ -174,7 +174,7 @@ static int _kymo_module_clear(PyObject *module)
 static PyModuleDef_Slot module_slots[] = {
 	{ Py_mod_exec, _kymo_module_exec },
 #if PY_VERSION_HEX >= 0x030C0000
-	/* With one GIL for all: held.h relies on it. */
+	/* One GIL for all interpreters: held.h relies on it. */
 	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED },
 #endif
 	{ 0, NULL },

@@ -7,7 +7,7 @@
 
 #include "text.h"
 
-/* The longest part of at most `room` bytes that does not cut a character. */
+/* The longest prefix of at most `room` bytes that does not split a character. */
 static size_t arguments_text_fit(const struct text *text, size_t room)
 {
 	size_t size = (size_t)text->size;
@@ -39,7 +39,7 @@ static int find_word(const struct signature *sig, PyObject *word)
 	return -1;
 }
 
-/* Fills out[]; NULL for what was not given. 0, or -1 and TypeError. */
+/* Fills out[]; NULL for arguments not given. 0, or -1 and TypeError. */
 static int take_arguments(const struct signature *sig, PyObject *const *args, Py_ssize_t positional,
 			  PyObject *keywords, PyObject **out)
 {
@@ -75,7 +75,7 @@ static int take_arguments(const struct signature *sig, PyObject *const *args, Py
 	return 0;
 }
 
-/* None counts as not given where the argument is optional. */
+/* None counts as not given if the argument is optional. */
 static int check_text(const struct signature *sig, int at, PyObject **argument)
 {
 	if (at >= sig->required && *argument == Py_None)

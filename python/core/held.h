@@ -1,18 +1,16 @@
 /*
- * The zones that Python code holds open, by thread. One Region object serves all its uses at once
- * (threads, recursion, tasks), so what a use needs until its end is here, on a stack of the thread
- * that entered it.
+ * Open zones of Python code, by thread. One Region object serves all its uses at once (threads,
+ * recursion, tasks), so the state of a use is kept here, on a stack of the thread that entered it.
  *
- * Zones mostly end in the reverse order of their beginnings, and the top of the stack is the one.
- * Generators and asyncio tasks end theirs in any order, and a generator that is collected may end
- * its own on another thread. So a use is known by its region and the frame that entered it; and
- * when a zone ends below others, those others are made loose: not nested any more, their rows say
- * so (KYMO_ZONE_FOREIGN, depth 0), and their ends no longer touch the thread's open-zone stack. The
- * depths of all other zones of the thread stay right.
+ * Zones usually end in reverse order, so the zone that ends is on top. Generators and asyncio tasks
+ * end zones in any order, and a collected generator may end its zone on another thread. A use is
+ * therefore identified by its region and the frame that entered it. When a zone ends below others,
+ * those above become loose: they are no longer nested, their rows say so (KYMO_ZONE_FOREIGN, depth
+ * 0), and their ends do not touch the thread's open-zone stack. The depths of all other zones of
+ * the thread stay correct.
  *
- * Who meets whom: all functions but the two at the life's ends of a thread run with the GIL held,
- * and that is what protects the items. The list of holders is behind a mutex, since threads end
- * without the GIL.
+ * Locking: the GIL protects the items; all functions hold it, except the two that run when a thread
+ * begins and ends. A mutex protects the list of holders, because threads end without the GIL.
  */
 #ifndef KYMO_PYTHON_HELD_H
 #define KYMO_PYTHON_HELD_H
@@ -28,7 +26,7 @@
 
 struct held {
 	struct kymo_zone zone;
-	const void *region; /* only compared; NULL: another thread has ended it */
+	const void *region; /* only compared; NULL: ended by another thread */
 	const void *frame; /* only compared */
 	int32_t phase; /* enum kymo_phase, or -1 */
 };
@@ -37,10 +35,10 @@ struct holder {
 	struct held *items;
 	uint32_t count;
 	uint32_t capacity;
-	uint32_t unheld; /* uses that items had no room for */
-	bool introduced; /* the recording knows the thread's name */
+	uint32_t unheld; /* uses that did not fit into items */
+	bool introduced; /* the thread's name is in the recording */
 	const char *stack_base;
-	const char *stack_floor; /* NULL until asked for */
+	const char *stack_floor; /* NULL: not determined yet */
 	struct holder *next;
 };
 
@@ -49,8 +47,8 @@ static struct holder *held_all;
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t held_key;
 
-/* Never a thread's lane, and never written: kymo_zone_end() then takes the zone as one that ends
-   elsewhere. */
+/* Not the lane of any thread, and never written: kymo_zone_end() treats the zone as one that ends
+   on another thread. */
 static struct kymo__lane held_loose;
 
 static inline void held_loosen(struct held *held)
@@ -164,7 +162,7 @@ static int held_grow(struct holder *holder)
 	return 0;
 }
 
-/* What other threads have ended: its depth was left to us to restore. */
+/* Drops zones that other threads have ended; they left the depth to be restored here. */
 static void held_drop_ended(struct holder *holder)
 {
 	while (holder->count && !holder->items[holder->count - 1].region) {
@@ -175,7 +173,7 @@ static void held_drop_ended(struct holder *holder)
 	}
 }
 
-/* A place for one more, not yet counted; NULL: none, and the next held_leave() will know. */
+/* Room for one more, not yet counted. NULL: no room; the next held_leave() accounts for it. */
 static inline struct held *held_next(struct holder *holder)
 {
 	if (KYMO__UNLIKELY(holder->count && !holder->items[holder->count - 1].region))
@@ -186,7 +184,7 @@ static inline struct held *held_next(struct holder *holder)
 	return NULL;
 }
 
-/* Time of a phase counts once, however often it is entered inside itself. */
+/* Nested entries of a phase count its time once. */
 static int32_t held_phase(const struct holder *holder, int32_t phase)
 {
 	for (uint32_t i = 0; phase >= 0 && i < holder->count; i++)
@@ -203,7 +201,7 @@ static inline void held_end(const struct held *held)
 				kymo_ticks() - held->zone.start_ticks);
 }
 
-/* The newest use by that region and frame, else the newest by that region; -1: none. */
+/* The newest use with that region and frame, else the newest with that region; -1: none. */
 static int64_t held_find(const struct holder *holder, const void *region, const void *frame)
 {
 	int64_t found = -1;
@@ -219,8 +217,8 @@ static int64_t held_find(const struct holder *holder, const void *region, const 
 	return found;
 }
 
-/* Ends one that is not on top. Its end sets the depth of the thread, so those above it are nested
-   no more. */
+/* Ends a use that is not on top. Its end sets the thread's depth, so those above it become
+   loose. */
 static void held_leave_at(struct holder *holder, uint32_t at)
 {
 	struct held held = holder->items[at];
@@ -235,8 +233,7 @@ static void held_leave_at(struct holder *holder, uint32_t at)
 	held_end(&held);
 }
 
-/* Was it entered on another thread? Then it is ended here, and that thread restores its depth
-   later. */
+/* If it was entered on another thread, it ends here; that thread restores its depth later. */
 static void held_leave_elsewhere(const void *region, const void *frame)
 {
 	struct held held = { .region = NULL };
@@ -290,10 +287,10 @@ static inline void held_leave(const void *region, const void *frame)
 }
 
 /*
- * A decorated function that calls itself uses C stack, which Python's own calls do not (3.11 and
- * later): a program that recurses very deep has to get an exception there, not a crash. A stack
- * that is not the thread's own (a coroutine library's) is never called short. The bounds are asked
- * for again before the answer is yes, since the main thread's grow with its limit.
+ * A decorated function that calls itself uses C stack, unlike Python's own calls (3.11 and later):
+ * very deep recursion must raise an exception, not crash. A stack that is not the thread's own
+ * (coroutine libraries) never counts as short. The bounds are read again before the answer is yes,
+ * because the main thread's stack grows up to its limit.
  */
 static bool held_below_floor(const struct holder *holder)
 {
@@ -308,7 +305,7 @@ static void held_ask_stack(struct holder *holder)
 	void *base;
 	size_t bytes;
 
-	holder->stack_floor = (char *)1; /* not known: never short */
+	holder->stack_floor = (char *)1; /* unknown: never short */
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return;
 	if (!pthread_attr_getstack(&attr, &base, &bytes)) {

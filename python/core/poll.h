@@ -1,6 +1,6 @@
 /*
- * What `kymo config` asks for is heard here: in calls from Python, with the GIL and in no handler,
- * where modules may be loaded. For all extensions of kymo.
+ * Applies the requests of `kymo config`: in calls from Python, with the GIL and outside of signal
+ * handlers, where modules may be loaded. For all extensions of kymo.
  */
 #ifndef KYMO_PYTHON_POLL_H
 #define KYMO_PYTHON_POLL_H
@@ -10,8 +10,8 @@
 
 #include "record/adapter.h"
 
-/* The extension that knows lines of Python comes first; without it there are functions of C alone.
-   The program's own exception, if there is one, is put by meanwhile. */
+/* Loads the extension that resolves Python lines first; without it there are only C functions.
+   Saves and restores the program's own exception. */
 static inline void poll_load(void)
 {
 	PyObject *kind, *value, *trace, *module, *loaded = NULL;
@@ -27,7 +27,7 @@ static inline void poll_load(void)
 
 static inline void poll_now(void)
 {
-	static bool loaded; /* written with the GIL */
+	static bool loaded; /* guarded by the GIL */
 
 	if (!loaded) {
 		loaded = true;
@@ -36,7 +36,7 @@ static inline void poll_now(void)
 	kymo_poll();
 }
 
-/* Two loads where nothing is to be done. */
+/* Two loads if there is nothing to do. */
 static inline void poll_program(void)
 {
 	if (KYMO__UNLIKELY(kymo__memory_wanted(kymo__is_on(UINT32_MAX)) != kymo__memory_followed))

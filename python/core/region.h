@@ -1,4 +1,4 @@
-/* Part of _kymo.c: regions as context managers and as decorators, and the threads that use them. */
+/* Part of _kymo.c: regions as context managers and decorators, and the names of their threads. */
 #ifndef KYMO_PYTHON_REGION_H
 #define KYMO_PYTHON_REGION_H
 
@@ -6,7 +6,7 @@
 #include "held.h"
 #include "poll.h"
 
-#define REGIONS_MAX 65536 /* names made at run time without end must not become our leak */
+#define REGIONS_MAX 65536 /* bounds the memory of programs that generate names */
 
 struct module_state {
 	PyObject *regions; /* name -> Region, for kymo.region(name) */
@@ -22,7 +22,7 @@ static struct module_state *region_state_of(PyObject *module)
 	return PyModule_GetState(module);
 }
 
-/* Tells one use of a region from another. Never followed. */
+/* Identifies one use of a region. Never dereferenced. */
 static inline const void *region_current_frame(void)
 {
 	PyThreadState *thread = PyThreadState_Get();
@@ -82,7 +82,7 @@ static PyObject *kymo_py_thread_name(PyObject *module, PyObject *const *args, Py
 /* ---- regions ----------------------------------------------------------------------------- */
 
 struct region {
-	PyObject_HEAD uint32_t id; /* 0 until its first zone that is recorded */
+	PyObject_HEAD uint32_t id; /* 0 until its first recorded zone */
 	int32_t phase; /* enum kymo_phase, or -1 */
 	int line;
 	PyObject *name;
@@ -125,17 +125,17 @@ static inline void region_enter(struct region *region, struct holder *holder)
 
 	if (KYMO__UNLIKELY(!holder))
 		return;
-	poll_program(); /* before a place is taken: it may run code */
+	poll_program(); /* before a slot is taken: it may run code */
 	if (KYMO__UNLIKELY(on && !holder->introduced))
-		introduce_thread(holder); /* as well */
+		introduce_thread(holder); /* likewise */
 	held = held_next(holder);
 	if (KYMO__UNLIKELY(!held))
 		return;
 	held->region = region;
 	held->frame = region_current_frame();
 	held->phase = KYMO__LIKELY(region->phase < 0) ? -1 : held_phase(holder, region->phase);
-	/* Off, too, it is held: else an end would be taken for that of a use that began while it
-	   was on. */
+	/* Held while off, too: otherwise an end would match a use that began while recording was
+	   on. */
 	held->zone = on ? kymo_zone_begin_id(region_id(region)) : none;
 	holder->count++;
 }
@@ -152,7 +152,7 @@ static PyObject *region_exit_method(PyObject *self, PyObject *const *args, Py_ss
 {
 	(void)args, (void)count;
 	held_leave(self, region_current_frame());
-	Py_RETURN_NONE; /* an exception goes on */
+	Py_RETURN_NONE; /* an exception propagates */
 }
 
 static int region_check(int line, int phase)
@@ -207,7 +207,7 @@ static void region_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-/* Decorating is told apart in Python: there are five kinds of functions, and it happens once. */
+/* Python code handles decoration: there are five kinds of functions, and it happens once. */
 static PyObject *decorate(const char *how, PyObject *first, PyObject *second)
 {
 	PyObject *module = PyImport_ImportModule("kymo._decorate");
@@ -289,7 +289,7 @@ static PyType_Spec region_spec = {
 	.slots = region_slots,
 };
 
-/* Of a name that is new: the place that asks for it first is the region's. */
+/* For a new name: the first caller is the region's place in the source. */
 static PyObject *region_here(struct module_state *state, PyObject *name)
 {
 	PyFrameObject *frame = PyEval_GetFrame();
@@ -319,7 +319,7 @@ static PyObject *region_named(struct module_state *state, PyObject *name)
 	if (PyDict_SetItem(state->regions, name, region))
 		Py_CLEAR(region);
 	else
-		Py_DECREF(region); /* the dict's now */
+		Py_DECREF(region); /* owned by the dict */
 	return region;
 }
 
@@ -360,7 +360,8 @@ static PyObject *kymo_py_region(PyObject *module, PyObject *name)
 
 /* ---- decorated functions ------------------------------------------------------------------ */
 
-/* A plain function inside a region: a call is a zone, without a frame of its own in tracebacks. */
+/* A plain function inside a region: each call is a zone, without a frame of its own in
+   tracebacks. */
 struct function {
 	PyObject_HEAD vectorcallfunc vectorcall;
 	struct region *region;
@@ -370,9 +371,9 @@ struct function {
 };
 
 /*
- * 3.12 and 3.13 count calls that go through C, and allow fewer of them than Python's own limit: a
- * decorated function could then recurse less deep than a plain one. The stack itself has been
- * looked at, so ours need not count.
+ * 3.12 and 3.13 count calls through C and allow fewer of them than Python's own limit, so a
+ * decorated function could recurse less deep than a plain one. The stack has been checked, so ours
+ * need not count.
  */
 static inline void allow_c_calls(int calls)
 {
@@ -383,7 +384,7 @@ static inline void allow_c_calls(int calls)
 #endif
 }
 
-#define CALLS_OF_A_FRAME 2 /* PY_EVAL_C_STACK_UNITS, which is not in a header */
+#define CALLS_OF_A_FRAME 2 /* PY_EVAL_C_STACK_UNITS, which no header declares */
 
 static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size_t count,
 				     PyObject *keywords)
@@ -449,8 +450,8 @@ static int function_clear(PyObject *self)
 	struct function *function = (struct function *)self;
 
 	Py_CLEAR(function->dict);
-	/* the rest is never NULL while it can be called; a cycle through the callable goes with
-	   dict */
+	/* the other members are never NULL while it can be called; dict breaks a cycle through the
+	   callable */
 	return 0;
 }
 
@@ -485,7 +486,7 @@ static PyObject *function_repr(PyObject *self)
 	return PyUnicode_FromFormat("<%R of %R>", function->region, function->callable);
 }
 
-/* By its name, as functions are. */
+/* By name, as functions are. */
 static PyObject *function_reduce(PyObject *self, PyObject *unused)
 {
 	(void)unused;

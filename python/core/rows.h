@@ -54,7 +54,7 @@ static PyObject *kymo_py_signpost(PyObject *module, PyObject *const *args, Py_ss
 	return mark_by(&signpost_words, args, count, keywords);
 }
 
-/* A float of anything that has one; a number too large for it is infinite, not an error. */
+/* A float of any number; one too large for a float is infinite, not an error. */
 static int rows_take_double(PyObject *value, double *out)
 {
 	*out = PyFloat_AsDouble(value);

@@ -10,11 +10,11 @@
 struct field;
 
 struct field_kind {
-	const char *word; /* what Python calls it */
+	const char *word; /* the Python name */
 	enum kymo_type type;
-	size_t bytes; /* 0: the declaration says */
+	size_t bytes; /* 0: given by the declaration */
 	size_t align;
-	/* Fills the field; -1 and an exception. NULL: filled by us, not an argument. */
+	/* Fills the field; -1 and an exception. NULL: filled in here, not an argument. */
 	int (*put)(const struct field *field, PyObject *value, char *out);
 };
 
@@ -26,7 +26,7 @@ struct field {
 };
 
 struct table {
-	PyObject_HEAD struct kymo_table *table; /* NULL: could not be had; rows go nowhere */
+	PyObject_HEAD struct kymo_table *table; /* NULL: could not be created; rows are discarded */
 	PyObject *name;
 	size_t row_bytes;
 	int count;
@@ -41,7 +41,7 @@ static int put_wrong(const struct field *field, PyObject *value)
 	return -1;
 }
 
-/* What does not fit 64 bits is kept as the nearest that does. */
+/* Values that do not fit 64 bits are clamped. */
 static int table_put_int(const struct field *field, PyObject *value, char *out)
 {
 	PyObject *number = PyIndex_Check(value) ? PyNumber_Index(value) : NULL;
@@ -90,7 +90,7 @@ static int put_text(const struct field *field, PyObject *value, char *out)
 	if (text_take(value, &text))
 		return -1;
 	memcpy(out, text.bytes,
-	       arguments_text_fit(&text, field->bytes)); /* the rest is zero already */
+	       arguments_text_fit(&text, field->bytes)); /* the rest is already zero */
 	text_release(&text);
 	return 0;
 }
@@ -160,8 +160,8 @@ static int table_add_all(struct table *table, PyObject *declarations)
 	return -1;
 }
 
-/* A bad declaration is an error of the program; anything else is ours, and gives a table that keeps
-   nothing. */
+/* A bad declaration is the program's error and raises; any other failure gives a table that
+   discards its rows. */
 static int table_declare(struct table *table)
 {
 	struct kymo_column columns[TABLE_COLUMNS_MAX];

@@ -1,4 +1,4 @@
-/* Shared by the extensions: str objects as C texts, and what a thread is called. */
+/* Shared by the extensions: str objects as C texts, and the names of threads. */
 #ifndef KYMO_PYTHON_TEXT_H
 #define KYMO_PYTHON_TEXT_H
 
@@ -9,7 +9,7 @@
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
-/* The UTF-8 of a str, without NUL bytes inside. */
+/* The UTF-8 of a str, without NUL bytes. */
 struct text {
 	const char *bytes;
 	Py_ssize_t size;
@@ -21,7 +21,7 @@ static void text_release(struct text *text)
 	Py_CLEAR(text->owner);
 }
 
-/* U+2400 for each NUL: C strings end there, and a name that is cut short says nothing. */
+/* U+2400 for each NUL: a C string would end there and cut the name. */
 static int text_replace_nul(PyObject *str, struct text *out)
 {
 	PyObject *nul = PyUnicode_FromStringAndSize("", 1);
@@ -41,7 +41,7 @@ static int text_replace_nul(PyObject *str, struct text *out)
 	return 0;
 }
 
-/* A str with lone surrogates, as file names can have, is no error either. -1 and MemoryError. */
+/* A str with lone surrogates, as file names can have, is not an error. -1 and MemoryError. */
 static int text_take(PyObject *str, struct text *out)
 {
 	out->owner = NULL;
@@ -56,7 +56,7 @@ static int text_take(PyObject *str, struct text *out)
 
 /* ---- threads ----------------------------------------------------------------------------- */
 
-/* The name that threading knows this thread by, without making a thread object; NULL: none. */
+/* The name threading has for this thread, without creating a thread object; NULL: none. */
 static PyObject *known_thread_name(PyObject *active)
 {
 	PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
@@ -82,7 +82,7 @@ static void tell_thread_name(PyObject *name)
 	text_release(&text);
 }
 
-/* Gives the calling thread the name that threading has for it. False: it has none yet. */
+/* Names the calling thread as threading does. False: it has no name yet. */
 static inline bool text_introduce_thread(void)
 {
 	PyObject *modules = PyImport_GetModuleDict();

@@ -1,12 +1,11 @@
 /*
- * kymo._gc: garbage collections as zones named by their generation, with the objects collected as
- * value. CPython calls what is in gc.callbacks before and after each one; ours is a C function,
+ * kymo._gc: garbage collections as zones named by generation, with the number of collected objects
+ * as value. CPython calls gc.callbacks before and after each collection; ours is a C function,
  * which no profiler or debugger of the program sees.
  *
- * libkymo is not linked but opened, once collections have taken a millisecond of the processor: a
- * Python that hardly collects makes no recording. Nothing here raises. Whoever takes ours out of
- * gc.callbacks, or puts another list in its place, gets what he wants, and his collections are not
- * recorded.
+ * libkymo is not linked but opened, once collections have taken a millisecond of CPU time: a Python
+ * that hardly collects makes no recording. Nothing here raises. A program that removes our callback
+ * from gc.callbacks or replaces the list has its way: its collections are not recorded.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,7 +22,7 @@
 #define WANTED (KYMO_ON_ZONES | KYMO_ON_GC)
 #define LIBRARY "libkymo.so.0"
 
-/* What is called of libkymo. Set once, with the GIL; regions are of the process. */
+/* The functions used of libkymo. Set once, with the GIL; regions are per process. */
 static struct {
 	bool tried, there;
 	const volatile uint32_t **on;
@@ -38,11 +37,11 @@ static struct {
 	struct kymo_region regions[GENERATIONS];
 } kymo;
 
-/* Of an interpreter: one collection at a time runs in it. */
+/* Per interpreter: it runs one collection at a time. */
 struct state {
 	PyObject *callback;
 	uint64_t began_ns, taken_ns; /* until libkymo is opened */
-	struct kymo_region *open; /* NULL: none is */
+	struct kymo_region *open; /* NULL: none */
 };
 
 static struct state *gc_state_of(PyObject *module)
@@ -74,7 +73,7 @@ static bool find_symbols(void *library)
 	return true;
 }
 
-/* By the id of a name, since a region's own is C's. */
+/* By the id of a name: a region object belongs to C code. */
 static void name_regions(void)
 {
 	for (int i = 0; i < GENERATIONS; i++) {
@@ -86,10 +85,10 @@ static void name_regions(void)
 	}
 }
 
-/* As poll_program(), without being linked. */
+/* As poll_program(), but without linking libkymo. */
 static void gc_hear(void)
 {
-	static bool loaded; /* written with the GIL */
+	static bool loaded; /* guarded by the GIL */
 
 	if (!kymo.there || kymo__memory_wanted(**kymo.on) == *kymo.followed)
 		return;
@@ -100,7 +99,8 @@ static void gc_hear(void)
 	kymo.poll();
 }
 
-/* It begins to record as it is loaded, where KYMO says so; KYMO_GC alone asks for it here. */
+/* Loading it starts recording if KYMO asks for it; if only KYMO_GC does, recording is started
+   here. */
 static void gc_open_library(void)
 {
 	const char *word = getenv("KYMO");
@@ -113,7 +113,7 @@ static void gc_open_library(void)
 	name_regions();
 	kymo.there = true;
 	gc_hear();
-	kymo.poll(); /* so that it is known that somebody does */
+	kymo.poll(); /* tells the collector that this process polls */
 }
 
 static bool gc_is_on(void)
@@ -123,7 +123,7 @@ static bool gc_is_on(void)
 
 /* ---- a collection ------------------------------------------------------------------------ */
 
-/* Of this thread's processor: one that had to wait for it has not collected. */
+/* CPU time of this thread: time spent waiting for a CPU is not collection. */
 static uint64_t gc_now_ns(void)
 {
 	struct timespec now;
@@ -132,10 +132,10 @@ static uint64_t gc_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* -1: there is no such number. */
+/* -1: no such number. */
 static long gc_number_of(PyObject *info, const char *key)
 {
-	PyObject *value = PyDict_GetItemString(info, key); /* borrowed; an error of it is cleared */
+	PyObject *value = PyDict_GetItemString(info, key); /* borrowed; clears errors */
 	long number = value && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
 
 	PyErr_Clear();
@@ -157,7 +157,7 @@ static void collection_begins(struct state *state, PyObject *info)
 		state->began_ns = gc_now_ns();
 		return;
 	}
-	gc_end_zone(state); /* of one whose end was kept from us */
+	gc_end_zone(state); /* left open if its end was missed */
 	gc_hear();
 	if (!gc_is_on() || generation < 0 || generation >= GENERATIONS ||
 	    !kymo.regions[generation].id)
@@ -200,7 +200,7 @@ static PyMethodDef callback_def = { "kymo_gc", (PyCFunction)(void (*)(void))on_c
 
 /* ---- the module -------------------------------------------------------------------------- */
 
-/* gc.callbacks, borrowed from the module gc; NULL and an exception: it is no list. */
+/* gc.callbacks, borrowed from the module gc; NULL and an exception: not a list. */
 static PyObject *gc_callbacks(void)
 {
 	PyObject *gc = PyImport_ImportModule("gc"), *list;

@@ -1,7 +1,7 @@
 /*
- * Python's frames of the calling thread, inside malloc: whether it holds the GIL or not, without a
- * reference, a lock or memory. The frames are those of calls that this very thread is in, so nobody
- * takes them away.
+ * Python frames of the calling thread, taken inside malloc: with or without the GIL, without
+ * references, locks or allocation. The frames belong to calls that this thread is in, so they
+ * cannot go away.
  */
 #include "frames.h"
 
@@ -16,7 +16,7 @@
 #endif
 #endif
 
-/* The thread's state is there while it waits for the GIL or has given it back, too: that is when
+/* The thread state also exists while the thread waits for the GIL or has released it, which is when
    torch allocates. */
 static PyThreadState *state(void)
 {
@@ -33,8 +33,8 @@ static PyThreadState *state(void)
 #endif
 }
 
-/* An address may be another code's later: what it is called and where it begins are part of the
-   key. The factors do not wait for each other. */
+/* An address may be reused by another code object, so the name and first line are part of the key.
+   The multiplications are independent. */
 static void frames_take(struct kymo_memory_frame_key *out, const PyCodeObject *code, int place)
 {
 	uint64_t key = (uintptr_t)code * 0x9E3779B97F4A7C15ull +
@@ -43,7 +43,7 @@ static void frames_take(struct kymo_memory_frame_key *out, const PyCodeObject *c
 		       (uintptr_t)code->co_filename * 0xD6E8FEB86659FD93ull +
 		       (uint64_t)(uint32_t)code->co_firstlineno * 0xC2B2AE3D27D4EB4Full;
 
-	out->key = (key ^ key >> 32) | 1ull << 63; /* no address: apart from native ones */
+	out->key = (key ^ key >> 32) | 1ull << 63; /* not an address: distinct from native keys */
 	out->code = code;
 	out->place = place;
 }
@@ -59,7 +59,7 @@ static _PyInterpreterFrame *innermost(PyThreadState *tstate)
 #endif
 }
 
-/* NULL: no function of Python; an entry of the interpreter's own. */
+/* NULL: not a Python function but an entry frame of the interpreter. */
 static const PyCodeObject *frames_code_of(const _PyInterpreterFrame *frame)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -134,7 +134,7 @@ static size_t frames_put(char *out, size_t room, Py_UCS4 character)
 	return count;
 }
 
-/* As UTF-8, without the object's help, which would take memory. */
+/* As UTF-8, without the object's own methods, which would allocate. */
 static size_t frames_text(PyObject *object, char *out, size_t room)
 {
 	size_t used = 0, added = 1;

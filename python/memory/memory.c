@@ -1,5 +1,5 @@
-/* kymo._memory: what libkymo_memory knows, for MemoryTracker and for the start of a program under
-   kymo run. */
+/* kymo._memory: the data of libkymo_memory, for MemoryTracker and for the start of a program under
+   `kymo run`. */
 #include "frames.h"
 
 #include <dlfcn.h>
@@ -89,8 +89,8 @@ static PyObject *stats(PyObject *module, PyObject *number)
 
 /* ---- sites and events ------------------------------------------------------------------------ */
 
-/* Names of C++ as they are written, where the program has what C++ is run by. To be freed, or
-   NULL. */
+/* C++ names demangled, if the program has loaded a C++ runtime. The caller frees it; NULL: not
+   demangled. */
 static char *demangled(const char *name)
 {
 	static char *(*demangle)(const char *, char *, size_t *, int *);
@@ -174,7 +174,7 @@ static PyObject *sites(PyObject *module, PyObject *number)
 	return list;
 }
 
-/* As they are in memory; memory_decode() makes objects of them when somebody wants to see them. */
+/* Raw bytes; memory_decode() makes objects of them on demand. */
 static PyObject *events(PyObject *module, PyObject *number)
 {
 	unsigned long long from = PyLong_AsUnsignedLongLong(number), end;
@@ -244,7 +244,7 @@ static PyObject *nanoseconds(PyObject *module, PyObject *number)
 
 static struct kymo_memory_python how = { sizeof(how), frames_walk, frames_name, 0, 0 };
 
-/* Where functions of Python run: native callers end there. */
+/* The function that evaluates Python frames: native callers end there. */
 static void find_evaluation(void)
 {
 	const ElfW(Sym) *symbol = NULL;
@@ -294,6 +294,6 @@ PyMODINIT_FUNC PyInit__memory(void)
 	find_evaluation();
 	kymo_memory_python(&how);
 	Py_AtExit(memory_forget);
-	kymo_poll(); /* KYMO_MEMORY=on: from here on */
+	kymo_poll(); /* KYMO_MEMORY=on takes effect here */
 	return PyModule_Create(&def);
 }

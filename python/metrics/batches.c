@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Two become one: half as many, each of twice as many samples. */
+/* Merges pairs: half as many batches, each of twice as many samples. */
 static void batches_merge(struct batches *batches)
 {
 	for (uint32_t i = 0; i < batches->count / 2; i++)
@@ -17,7 +17,7 @@ void batches_add(struct batches *batches, double value)
 		batches->means = calloc(BATCHES_MAX, sizeof(batches->means[0]));
 		batches->size = 1;
 		if (!batches->means)
-			return; /* comparisons will have less to go by */
+			return; /* comparisons will have less data */
 	}
 	batches->sum += value;
 	if (++batches->filled < batches->size)

@@ -22,7 +22,7 @@ void metrics_begin(void)
 	if (begun)
 		return;
 	begun = true;
-	/* For good: samples of one clock cannot be added to those of another. */
+	/* Final: samples of one clock cannot be added to those of another. */
 	recorded = kymo_directory()[0] != '\0';
 }
 
@@ -36,7 +36,7 @@ uint64_t metrics_now(void)
 	return KYMO__LIKELY(recorded) ? kymo__ticks() : monotonic_ns();
 }
 
-/* Asked for late: the longer the recording lasts, the better the rate is known. */
+/* Read late: the longer the recording, the more exact the rate. */
 double metrics_ms_per_tick(void)
 {
 	return recorded ? (double)kymo_ticks_ns(1u << 30) / (double)(1u << 30) * 1e-6 : 1e-6;

@@ -2,7 +2,7 @@
 
 #define NUMBERS 1000u
 
-/* Given back, oldest first. */
+/* Numbers given back, oldest first. */
 static uint32_t given[NUMBERS + 1];
 static uint32_t first, count, fresh;
 

@@ -1,4 +1,4 @@
-/* Comparing two sides of many metrics, by the same code as `kymo compare`. */
+/* Compares two sides of many metrics, with the code of `kymo compare`. */
 #include "metrics.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static struct compare_stats_side judge_side_of(const struct pair *pair, int side
 	return (struct compare_stats_side){ run, 1 };
 }
 
-/* What the noise is like, over all metrics by their weight. */
+/* The noise over all metrics, by weight. */
 static struct compare_stats_noise listen_to(const struct pair *pairs, Py_ssize_t count)
 {
 	struct compare_stats_noise noise = { 0 };

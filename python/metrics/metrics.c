@@ -5,9 +5,9 @@
 
 #include "../core/text.h"
 
-#define NAMES_MAX 4096 /* names made at run time without end must not become our leak */
+#define NAMES_MAX 4096 /* bounds the memory of programs that generate names */
 #define OTHERS "(other names)"
-#define NAMES_SHOWN 8 /* by metrics_repr() */
+#define NAMES_SHOWN 8 /* in metrics_repr() */
 
 struct metrics {
 	PyObject_HEAD PyObject *times; /* name -> Series */
@@ -32,7 +32,7 @@ uint32_t name_id(PyObject *name, enum kymo_source source, uint32_t instance)
 	return id;
 }
 
-/* A thread that has no rows yet is told to the recording by the name that Python knows. */
+/* Names a thread that has no rows yet as Python does. */
 static inline void metrics_ready_thread(void)
 {
 	if (KYMO__UNLIKELY(!kymo__lane) && kymo_enabled())
@@ -45,7 +45,7 @@ static PyObject *metrics_make(struct metrics *metrics, bool time, PyObject *name
 		    : value_new(name, metrics->instance);
 }
 
-/* The Series or Value of a name, borrowed; made where it is new. */
+/* The Series or Value of a name, borrowed; created if new. */
 static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
 {
 	PyObject *dict = time ? metrics->times : metrics->values, *found, *others = NULL;
@@ -67,7 +67,7 @@ static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
 		found = metrics_make(metrics, time, name);
 		if (found && PyDict_SetItem(dict, name, found))
 			Py_CLEAR(found);
-		Py_XDECREF(found); /* the dict's now */
+		Py_XDECREF(found); /* owned by the dict */
 	}
 	Py_XDECREF(others);
 	return found;
@@ -75,7 +75,7 @@ static PyObject *of_name(struct metrics *metrics, bool time, PyObject *name)
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-/* Fills out[] by position or by name; -1 and TypeError. */
+/* Fills out[] by position or name; -1 and TypeError. */
 static int metrics_take(const char *const *words, int count, PyObject *const *args,
 			Py_ssize_t positional, PyObject *keywords, PyObject **out)
 {
@@ -101,7 +101,7 @@ static int metrics_take(const char *const *words, int count, PyObject *const *ar
 
 static const char *const words[] = { "name", "value" };
 
-/* A method of one name. */
+/* A method with one argument, a name. */
 #define BY_NAME(function) \
 	static PyObject *function##_by(PyObject *self, PyObject *const *args, Py_ssize_t count, \
 				       PyObject *keywords) \
@@ -277,7 +277,7 @@ static uint64_t count_of(PyObject *object)
 					     : ((struct series *)object)->count;
 }
 
-/* Settling may run code that measures: the list is of its own. */
+/* Settling may run code that measures, so this takes a copy of the list. */
 static PyObject *all_of(PyObject *dict)
 {
 	PyObject *list = PyDict_Items(dict), *result = PyDict_New(), *stats;
@@ -297,8 +297,8 @@ static PyObject *all_of(PyObject *dict)
 	return result;
 }
 
-/* "'load' (3), 'forward' (2)". Of what is counted already: a debugger may ask, which waits for no
-   device. */
+/* "'load' (3), 'forward' (2)". Counted samples only: a debugger may call it, so it does not wait
+   for a device. */
 static PyObject *counts_of(PyObject *dict)
 {
 	PyObject *list = PyDict_Items(dict), *text = PyUnicode_FromString("");
@@ -383,7 +383,7 @@ static PyObject *value_samples(PyObject *self, PyObject *name)
 		    : NULL;
 }
 
-/* Time from the start of the first sample to the end of the last. */
+/* Widens [first, last] to the start of the first sample and the end of the last. */
 static void metrics_widen(PyObject *dict, uint64_t *first, uint64_t *last)
 {
 	PyObject *name, *object;
@@ -415,7 +415,7 @@ static PyObject *wall_ms(PyObject *self, PyObject *unused)
 					       : 0.0);
 }
 
-/* Zones of any name that this process has lost. */
+/* Lost zones of this process, of any name. */
 static PyObject *dropped(PyObject *self, PyObject *unused)
 {
 	const struct metrics *metrics = (struct metrics *)self;
@@ -439,7 +439,7 @@ static PyObject *metrics_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 	static uint64_t owners;
 	struct metrics *metrics = (struct metrics *)type->tp_alloc(type, 0);
 
-	(void)args, (void)keywords; /* for __init__ of who inherits */
+	(void)args, (void)keywords; /* for __init__ of subclasses */
 	if (!metrics)
 		return NULL;
 	metrics_begin();
@@ -469,7 +469,7 @@ static int metrics_clear(PyObject *self)
 	PyObject *name, *series;
 	Py_ssize_t at = 0;
 
-	/* What waits for the device may refer to the series itself. */
+	/* A pending device measurement may refer to the series itself. */
 	while (metrics->times && PyDict_Next(metrics->times, &at, &name, &series))
 		Py_CLEAR(((struct series *)series)->pending);
 	Py_CLEAR(metrics->times);
@@ -568,7 +568,7 @@ static int metrics_add(PyObject *module, const char *name, PyType_Spec *spec, Py
 
 	if (out)
 		*out = (PyTypeObject *)
-			type; /* for good: samples may be open when the module goes */
+			type; /* never freed: samples may be open when the module goes */
 	else
 		Py_XDECREF(type);
 	return rc;

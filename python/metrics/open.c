@@ -1,11 +1,11 @@
 /*
- * Measurements that are open, on a stack of the thread that began them. One Series object serves
- * all its uses at once, so a use is known by its series and the frame that entered it
- * (python/core/held.h does the same for regions, and says why). Those that end below others make
- * the others loose: nested no more, and their rows say so.
+ * Open measurements, on a stack of the thread that began them. One Series object serves all its
+ * uses at once, so a use is identified by its series and the frame that entered it (like regions;
+ * python/core/held.h explains why). A measurement that ends below others makes those loose: they
+ * are no longer nested, and their rows say so.
  *
- * A thread ends without the GIL, so the list of stacks is behind a mutex. The child of a fork drops
- * what its parent has open: the parent is who ends it.
+ * A mutex protects the list of stacks, because threads end without the GIL. The child of a fork
+ * drops what its parent has open; the parent ends it.
  */
 #include "metrics.h"
 
@@ -18,9 +18,9 @@
 
 struct open {
 	struct kymo_zone zone;
-	struct series *series; /* borrowed; NULL: ended by another thread, or the series is gone */
+	struct series *series; /* borrowed; NULL: ended by another thread, or the series is freed */
 	const void *frame; /* only compared */
-	PyObject *event; /* of the device; NULL: the host's clock */
+	PyObject *event; /* of a device; NULL: the host's clock */
 	uint64_t start;
 	bool inherited;
 };
@@ -37,7 +37,7 @@ static struct stack *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key;
 
-/* Never a thread's lane: a zone of it counts as one that ends elsewhere. */
+/* Not the lane of any thread: its zones count as ending on another thread. */
 static struct kymo__lane loose;
 
 /* ---- stacks and threads ------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static int open_grow(struct stack *stack)
 	return 0;
 }
 
-/* What others have ended: its depth was left to this thread to restore. */
+/* Drops what other threads have ended; they left the depth to be restored here. */
 static void drop_ended(struct stack *stack)
 {
 	while (stack->count && !stack->items[stack->count - 1].series) {
@@ -141,8 +141,8 @@ static void drop_ended(struct stack *stack)
 
 /* ---- beginning ---------------------------------------------------------------------------- */
 
-/* Failures of the device are not the program's: that sample is timed by the host. -1: what has to
-   go on, as Ctrl-C. */
+/* A device failure does not reach the program: the host times that sample. -1: an exception that
+   must propagate, as Ctrl-C. */
 static int forgive(void)
 {
 	if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
@@ -151,7 +151,7 @@ static int forgive(void)
 	return 0;
 }
 
-/* Devices are torch's: while it is not imported there is nobody to ask. */
+/* Devices are torch's: before it is imported there are none. */
 static bool torch_is_imported(void)
 {
 	static PyObject *word;
@@ -169,7 +169,7 @@ static int begin_event(struct series *series, PyObject **out)
 	*out = PyObject_CallMethod(series->device, "begin", NULL);
 	if (!*out)
 		return forgive();
-	/* NotImplemented: there is no device, and will be none. None: it is not in use yet. */
+	/* NotImplemented: no device, now or later. None: not in use yet. */
 	if (*out == Py_NotImplemented)
 		Py_CLEAR(series->device);
 	if (*out == Py_None || *out == Py_NotImplemented)
@@ -216,7 +216,7 @@ int open_begin(struct series *series, const void *frame)
 
 /* ---- ending ------------------------------------------------------------------------------- */
 
-/* kymo__zone_close() with the clock's reading that is counted, too. */
+/* kymo__zone_close() with the same clock reading as the sample. */
 static void write_zone(const struct kymo_zone *zone, uint64_t end)
 {
 	struct kymo__lane *lane = kymo__lane;
@@ -235,7 +235,7 @@ static void write_zone(const struct kymo_zone *zone, uint64_t end)
 		kymo__zone_write(lane, zone, end, 0, KYMO_ZONE_FOREIGN);
 }
 
-/* The innermost of the same timer or collector among the first `count`. */
+/* The innermost measurement of the same timer or collector among the first `count`. */
 static struct series *parent_of(const struct stack *stack, uint32_t count, uint64_t owner)
 {
 	while (count--) {
@@ -264,7 +264,7 @@ static int end_event(struct series *series, struct open *item, struct series *pa
 	return rc;
 }
 
-/* The item is off the stack already: what is called here may begin others. */
+/* The item is already off the stack: code called here may begin others. */
 static int open_finish(struct stack *stack, struct open *item, uint32_t below, uint64_t end)
 {
 	struct series *series = item->series, *parent;
@@ -293,8 +293,8 @@ static int open_finish(struct stack *stack, struct open *item, uint32_t below, u
 	return rc;
 }
 
-/* The newest by that series and frame, else the newest by that series (and kind of beginning); -1:
-   none. */
+/* The newest with that series and frame, else the newest with that series (and the same kind of
+   start); -1: none. */
 static int64_t open_find(const struct stack *stack, const struct series *series, const void *frame)
 {
 	int64_t found = -1;
@@ -327,7 +327,7 @@ static int end_at(struct stack *stack, uint32_t at, uint64_t end)
 	return open_finish(stack, &item, at, end);
 }
 
-/* Begun on another thread: it is ended here, and that thread restores its depth later. */
+/* Begun on another thread: it ends here, and that thread restores its depth later. */
 static int end_elsewhere(struct series *series, const void *frame, uint64_t end)
 {
 	struct open item = { .series = NULL };
@@ -372,7 +372,7 @@ int open_end(struct series *series, const void *frame)
 	return at >= 0 ? end_at(stack, (uint32_t)at, end) : end_elsewhere(series, frame, end);
 }
 
-/* One that is open by this series, taken off it; its event is the caller's. */
+/* Takes one open measurement off the series; the caller owns its event. */
 static bool take_one(const struct series *series, PyObject **out_event)
 {
 	bool found = false;

@@ -1,4 +1,4 @@
-/* Memory of the process, for MemoryTracker where nothing else is known. */
+/* Memory of the process: the fallback of MemoryTracker. */
 #include "metrics.h"
 
 #include <stdio.h>

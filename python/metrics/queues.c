@@ -1,11 +1,11 @@
 /*
- * How busy threads and queues of devices are while somebody looks. A thread: its outermost
- * measurements, as they end. A queue: its operations, as kymo is told of them, in any order. Busy
- * time of all together is the union.
+ * Busy time of threads and device queues while a Queues object is active. Threads: their outermost
+ * measurements, as they end. Queues: their operations, as they are reported, in any order. The
+ * total busy time is the union.
  *
- * Threads are counted with the GIL held. Operations of devices come from any thread, without it:
- * what they touch (the list of those who look, the spans, the devices) is behind a lock, under
- * which nothing of Python is called.
+ * Threads are counted with the GIL held. Operations of devices come from any thread, without it: a
+ * lock protects what they touch (the list of active objects, the spans, the devices), and no Python
+ * code runs under it.
  */
 #include "metrics.h"
 
@@ -27,21 +27,21 @@ uint32_t queues_active;
 
 struct queue {
 	long tid;
-	PyObject *name; /* NULL: none is known */
+	PyObject *name; /* NULL: unknown */
 	uint64_t busy, last_end, count, gaps, longest_gap;
 };
 
 struct device_queue {
-	uint32_t queue; /* kymo's number */
+	uint32_t queue; /* queue number in the recording */
 	uint64_t count;
 	struct spans spans;
 };
 
 struct queues {
-	PyObject_HEAD PyObject *namer; /* called by a thread that is new; gives its name */
+	PyObject_HEAD PyObject *namer; /* called by a new thread; returns its name */
 	struct queue *threads;
 	struct device_queue *devices;
-	struct span *lists; /* of all, the devices', and each of them */
+	struct span *lists; /* for the total, the devices' total, and each queue */
 	struct spans all, on_devices;
 	uint32_t thread_count, device_count;
 	uint64_t started, stopped;
@@ -56,8 +56,8 @@ static struct queues *looking;
 
 #define TRIES_ENOUGH 1000u
 
-/* The generation that holds it + 1: what a thread held that is not in this child of a fork is
-   free. */
+/* Generation of the holder + 1: a lock that was held by a thread of the parent is free in the child
+   of a fork. */
 static uint32_t held_by;
 
 static bool take_lock(uint32_t tries)
@@ -73,7 +73,7 @@ static bool take_lock(uint32_t tries)
 	return false;
 }
 
-/* Those who hold it are done within microseconds. */
+/* It is held for microseconds at most. */
 static void queues_lock(void)
 {
 	while (!take_lock(TRIES_ENOUGH))
@@ -124,8 +124,8 @@ static void queues_add_operation(struct queues *queues, uint32_t number, uint64_
 	spans_add(&queues->all, start, end);
 }
 
-/* As device.queues: markers and barriers are no work, waits are the host's, and an execution is
-   what is in it. */
+/* As device.queues: markers and barriers are not work, waits belong to the host, and an execution
+   consists of its operations. */
 static bool is_work(enum kymo_device_kind kind)
 {
 	return kind < KYMO_DEVICE_EXECUTION && kind != KYMO_DEVICE_MARKER &&
@@ -134,7 +134,7 @@ static bool is_work(enum kymo_device_kind kind)
 
 static void on_operation(uint32_t queue, enum kymo_device_kind kind, uint64_t start, uint64_t end)
 {
-	static uint32_t missed; /* atomic; told at the next chance */
+	static uint32_t missed; /* atomic; reported at the next opportunity */
 
 	if (!is_work(kind) || !metrics_ticks_are_the_recordings())
 		return;
@@ -165,7 +165,7 @@ static struct queue *queues_queue_of(struct queues *queues, long tid)
 	return queue;
 }
 
-/* By index: what is called may let other threads run, and they may come here. */
+/* By index: the call may let other threads run, which may add entries. */
 static void name_newest(struct queues *queues, uint32_t at)
 {
 	PyObject *name = queues->namer ? PyObject_CallNoArgs(queues->namer) : NULL;
@@ -218,7 +218,7 @@ static void queues_forget(struct queues *queues)
 	queues->thread_count = queues->device_count = 0;
 }
 
-/* Pages that are never touched cost nothing. */
+/* Untouched pages cost nothing. */
 static bool queues_make_room(struct queues *queues)
 {
 	size_t spans = 2 * SPANS_MAX + (size_t)DEVICE_QUEUES_MAX * DEVICE_SPANS_MAX;
@@ -279,7 +279,7 @@ static void queues_end(struct queues *queues)
 		kymo_device_watch(NULL);
 }
 
-/* Operations that are done are told first; those that are not are left out. */
+/* Finished operations are reported first; unfinished ones are left out. */
 static PyObject *queues_stop(PyObject *self, PyObject *unused)
 {
 	struct queues *queues = (struct queues *)self;
@@ -295,7 +295,7 @@ static PyObject *queues_stop(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-/* With the gap at the end, in which it does nothing. */
+/* Includes the idle gap at the end. */
 static PyObject *row_of(const struct queue *queue, uint64_t until, double scale)
 {
 	uint64_t gap = until > queue->last_end ? until - queue->last_end : 0;
@@ -350,7 +350,8 @@ static PyObject *totals(PyObject *self, PyObject *unused)
 	struct queues *queues = (struct queues *)self;
 	uint64_t until = queues->on ? metrics_now() : queues->stopped;
 	double scale =
-		metrics_ms_per_tick(); /* one for all: the rate gets better known with time */
+		/* one value for all rows: the rate changes as it gets more exact */
+		metrics_ms_per_tick();
 	PyObject *list = PyList_New(0);
 	struct spans_sum all, on_devices;
 

@@ -6,7 +6,7 @@
 
 PyTypeObject *series_type;
 
-/* Tells one use of a series from another. Never followed. */
+/* Identifies one use of a series. Never dereferenced. */
 static inline const void *series_current_frame(void)
 {
 	PyThreadState *thread = PyThreadState_Get();
@@ -67,9 +67,9 @@ void series_add(struct series *series, uint64_t start, uint64_t duration, struct
 	}
 }
 
-/* ---- what a device has measured ------------------------------------------------------------ */
+/* ---- device measurements --------------------------------------------------------------------- */
 
-/* A row of its own, beside the host's: the host only queued the work. */
+/* A row of its own beside the host's: the host only queued the work. */
 static void write_device_zone(struct series *series, uint64_t start, uint64_t duration)
 {
 	struct kymo_zone zone = { NULL, start, 0, 0 };
@@ -115,7 +115,7 @@ int series_settle(struct series *series, bool wait)
 		if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
 			return -1;
 		PyErr_Clear();
-		Py_CLEAR(series->pending); /* a device that has failed answers no more */
+		Py_CLEAR(series->pending); /* a failed device gives no more answers */
 		return 0;
 	}
 	ms_per_tick = metrics_ms_per_tick();
@@ -125,9 +125,9 @@ int series_settle(struct series *series, bool wait)
 	return 0;
 }
 
-/* ---- what it comes to ---------------------------------------------------------------------- */
+/* ---- statistics ---------------------------------------------------------------------------- */
 
-/* In ms. Whole ns, as trace.regions has it; min and max need not be whole. */
+/* In ms. Whole ns, as in trace.regions; min and max need not be whole. */
 static double series_quantile(const struct series *series, double share, double ms_per_tick)
 {
 	double min = (double)series->min * ms_per_tick, max = (double)series->max * ms_per_tick;
@@ -217,7 +217,7 @@ static PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	(void)args, (void)count;
 	if (KYMO__UNLIKELY(open_end((struct series *)self, series_current_frame()) < 0))
 		return NULL;
-	Py_RETURN_NONE; /* an exception goes on */
+	Py_RETURN_NONE; /* an exception propagates */
 }
 
 static PyObject *series_repr(PyObject *self)

@@ -1,4 +1,4 @@
-/* Time that is covered at least once, and the gaps between. */
+/* Union of time spans, and the gaps between them. */
 #include "metrics.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void settle_half(struct spans *spans)
 	memmove(spans->list, spans->list + half, spans->count * sizeof(spans->list[0]));
 }
 
-/* Puts the span in place of those from first to before last, which it holds. */
+/* Replaces the spans [first, last), which the new one contains. */
 static void replace(struct spans *spans, uint32_t first, uint32_t last, struct span span)
 {
 	memmove(spans->list + first + 1, spans->list + last,
@@ -54,7 +54,7 @@ bool spans_add(struct spans *spans, uint64_t start, uint64_t end)
 	}
 	if (start >= end)
 		return false;
-	/* Nearly always it is the newest, so from the back. */
+	/* The new span is nearly always the newest: search from the back. */
 	for (last = spans->count; last && spans->list[last - 1].start > end;)
 		last--;
 	for (first = last; first && spans->list[first - 1].end >= start;)

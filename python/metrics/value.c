@@ -6,14 +6,14 @@
 
 PyTypeObject *value_type;
 
-/* ---- a histogram of any numbers: sign, exponent and four bits more, so that a bucket is 6 % wide ---- */
+/* ---- a histogram of any numbers: sign, exponent, four bits; a bucket is 6 % wide ------------ */
 
 static uint16_t key_of(double number)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &number, sizeof(bits));
-	/* In the order of the numbers. */
+	/* Orders the keys as the numbers. */
 	bits = bits >> 63 ? ~bits : bits | 1ull << 63;
 	return (uint16_t)(bits >> 48);
 }
@@ -93,7 +93,7 @@ static int by_number(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Exact while all values are at hand. */
+/* Exact while all values are kept. */
 static void quantiles(const struct value *value, const double *shares, double *out, int count)
 {
 	const struct batches *batches = &value->batches;
@@ -140,7 +140,7 @@ void value_current(struct value *value)
 	value_clear(value);
 }
 
-/* Welford's way: the spread of values that are large and close together stays right. */
+/* Welford's algorithm: the spread of large values that are close together stays exact. */
 static void spread(struct value *value, double number)
 {
 	double off = number - value->mean;
@@ -162,7 +162,7 @@ void value_add(struct value *value, double number)
 	value->count++;
 	value->sum += number;
 	value->last = number;
-	value->min = fmin(value->min, number); /* passes by what is no number */
+	value->min = fmin(value->min, number); /* ignores NaN */
 	value->max = fmax(value->max, number);
 	spread(value, number);
 	if (!isnan(number))
@@ -191,7 +191,7 @@ PyObject *value_stats(struct value *value)
 			     value->last, "sum", value->sum);
 }
 
-/* ---- the object, of which Python sees nothing ------------------------------------------------ */
+/* ---- the object, internal: not visible from Python ------------------------------------------- */
 
 PyObject *value_new(PyObject *name, uint32_t instance)
 {

@@ -1,9 +1,9 @@
 /*
- * Time on an accelerator: a pair of torch's own timing events around each forward, backward and
- * step, on the stream that is current there. Nothing waits for them: whether they have passed is
- * asked at later calls, and what has not by the end is dropped and counted. They tell durations,
- * but no moments; those are found from what is known of every event: it passed after it was
- * recorded, and before it was seen to have. All with the GIL, but for accelerator_is_ready().
+ * Time on an accelerator: a pair of torch's timing events around each forward, backward and step,
+ * on the current stream. Nothing waits for the events: later calls check whether they have passed,
+ * and those that have not by the end are dropped and counted. Events give durations but no moments.
+ * Moments follow from two bounds of every event: it passed after it was recorded, and before it was
+ * seen to have passed. All functions need the GIL, except accelerator_is_ready().
  */
 #include <math.h>
 #include <string.h>
@@ -19,12 +19,12 @@
 #define DEVICES_MOST 16
 #define STREAMS_MOST 64
 #define MODELS_MOST 64
-#define SPANS 8192u /* under way at once */
+#define SPANS 8192u /* in flight at once */
 #define POOL_MOST 4096
 #define FAILURES_MOST 8
-#define DRIFT 100e-6 /* by which the two clocks may go apart */
+#define DRIFT 100e-6 /* largest drift between the two clocks */
 
-bool accelerator_is_there; /* settings are below, and nothing has gone wrong too often */
+bool accelerator_is_there; /* settings (below) allow it, and it has not failed too often */
 static bool ready; /* atomic */
 
 static struct {
@@ -35,7 +35,7 @@ static struct {
 	pid_t pid;
 } from;
 
-/* ---- what fails ------------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static void accelerator_say_failure(PyObject *error)
 {
@@ -51,7 +51,8 @@ static void accelerator_say_failure(PyObject *error)
 	PyErr_Clear();
 }
 
-/* Something of torch's raised: swallowed, counted, and after some times left alone. */
+/* A torch call raised: the exception is cleared and counted; after several, torch is not called
+   again. */
 static void accelerator_failed(void)
 {
 	PyObject *kind, *error, *trace;
@@ -68,7 +69,7 @@ static void accelerator_failed(void)
 	Py_XDECREF(trace);
 }
 
-/* ---- asking torch ---- */
+/* ---- calls into torch ---- */
 
 /* 1, 0, or -1: it raised, which is counted. */
 static int truth_of(PyObject *answer)
@@ -104,7 +105,7 @@ static bool elapsed_ns(PyObject *begin, PyObject *end, double *out)
 	return true;
 }
 
-/* ---- devices, streams, models as kymo knows them ---- */
+/* ---- devices, streams and models, with their numbers in the recording ---- */
 
 static int no_clock(void *context, uint32_t local, uint64_t *out_ns)
 {
@@ -115,12 +116,12 @@ static int no_clock(void *context, uint32_t local, uint64_t *out_ns)
 static const struct kymo_device_adapter adapter = { sizeof(adapter), "torch", NULL, no_clock,
 						    NULL };
 
-/* A device's time is that since its anchor, an event that is exchanged for a later one now and
-   then: torch gives times as floats. Ticks of the host at its zero: base + something between low
+/* Device time is relative to its anchor, an event that is replaced by a later one from time to
+   time, because torch returns times as floats. Host ticks at its zero: base + a value between low
    and high. */
 static struct device {
-	uint32_t id; /* kymo's */
-	PyObject *pool; /* a list of events that nobody uses */
+	uint32_t id; /* in the recording */
+	PyObject *pool; /* list of unused events */
 	PyObject *anchor;
 	double anchor_ns, low, high;
 	uint64_t base, narrowed;
@@ -130,7 +131,7 @@ static struct {
 	long long stream;
 	int32_t device;
 	uint32_t queue;
-	uint64_t last_end; /* ticks: of the last outermost span that was told */
+	uint64_t last_end; /* ticks: of the last outermost span that was reported */
 } streams[STREAMS_MOST];
 static uint32_t stream_count;
 
@@ -201,7 +202,7 @@ static PyObject *event_take(int32_t device)
 	return event;
 }
 
-/* One that is used elsewhere as well goes into the pool when the last has given it. */
+/* An event that is used elsewhere goes into the pool when its last user returns it. */
 static void event_give(PyObject *event, int32_t device)
 {
 	struct device *at = &devices[device];
@@ -241,8 +242,8 @@ static bool accelerator_record(struct stamp *out, PyObject *stream)
 	return true;
 }
 
-/* While a graph is captured, events that are recorded become a part of it, and asking for others
-   ends the capture. */
+/* During a graph capture, recorded events become part of the graph, and querying others ends the
+   capture. */
 static bool may_not_touch(void)
 {
 	int captured = from.capturing ? truth_of(PyObject_CallNoArgs(from.capturing)) : 0;
@@ -252,7 +253,7 @@ static bool may_not_touch(void)
 	return captured || !accelerator_is_there;
 }
 
-/* An event at this moment of the current stream; none where it cannot be had. */
+/* Records an event on the current stream; none if that fails. */
 static void stamp(struct stamp *out)
 {
 	PyObject *stream;
@@ -266,22 +267,22 @@ static void stamp(struct stamp *out)
 	Py_XDECREF(stream);
 }
 
-/* ---- spans until they have passed ---- */
+/* ---- spans in flight ---- */
 
 struct timing {
 	struct stamp begin, end;
 	struct kymo_device_launch launch;
 	uint32_t name, model, depth;
 	enum kymo_device_kind kind;
-	double start_ns, end_ns; /* of the device, once it is known */
+	double start_ns, end_ns; /* device time, once known */
 	bool known;
 };
 
-/* In the order in which they ended: told, then known, then under way. */
+/* In the order in which they ended: reported, then known, then in flight. */
 static struct timing ring[SPANS];
 static uint64_t told, known, head;
-static bool resolving; /* torch's functions may let other threads run meanwhile */
-static uint64_t own_ticks, own_spans; /* what all of this has cost */
+static bool resolving; /* torch's functions may let other threads run */
+static uint64_t own_ticks, own_spans; /* cost of this file */
 
 static void accelerator_release(struct timing *timing)
 {
@@ -292,8 +293,8 @@ static void accelerator_release(struct timing *timing)
 	event_give(end.event, end.device);
 }
 
-/* low and high: an event passes after it was recorded and before it was seen to have; clocks go
-   apart with time. */
+/* Narrows low and high: an event passes after it was recorded and before it was seen to have
+   passed; the clocks drift apart. */
 static void accelerator_narrow(struct device *device, const struct timing *timing, double rate,
 			       uint64_t seen)
 {
@@ -345,8 +346,8 @@ static uint64_t ticks_at(const struct device *device, double zero, double ns, do
 	return device->base + (uint64_t)(int64_t)(zero + ns * rate);
 }
 
-/* In the midst of what is possible; but as the bounds move from one outermost span to the next, the
-   two do not overlap. */
+/* The middle of the possible range; adjusted so that successive outermost spans do not overlap as
+   the bounds move. */
 static double zero_for(const struct timing *outermost, double rate)
 {
 	const struct device *device = &devices[outermost->begin.device];
@@ -386,8 +387,8 @@ static void accelerator_tell(const struct timing *timing, double zero, double ra
 	kymo_device_op(&op);
 }
 
-/* Those of an outermost call, which is the last, are told together, by one relation of the clocks:
-   so they stay inside each other. Those of other devices among them have a clock of their own. */
+/* The spans of an outermost call (the last one) are reported together, with one relation of the
+   clocks, so they stay nested. Spans of other devices among them have their own clock. */
 static void tell_known(double rate)
 {
 	const struct timing *last = &ring[(known - 1) % SPANS];
@@ -458,14 +459,14 @@ static void accelerator_push(struct span *span, struct stamp *end, const struct 
 	head++;
 }
 
-/* ---- for others ---- */
+/* ---- for other files ---- */
 
 bool accelerator_is_ready(void)
 {
 	return kymo__load_relaxed(&ready) && !steps_aside;
 }
 
-/* The program's own exception, if there is one, is put by meanwhile; what it takes is counted. */
+/* Saves the program's exception, and counts the time taken. */
 struct held {
 	PyObject *kind, *value, *trace;
 	uint64_t begun;
@@ -511,7 +512,7 @@ void accelerator_begin(struct span *span, uint64_t start)
 
 	stamp(&span->begin);
 	kymo_device_launch(&span->launch);
-	span->launch.ticks = start; /* which is how its row in python.torch_trace is found */
+	span->launch.ticks = start; /* identifies its row in python.torch_trace */
 	accelerator_let_go(&held);
 }
 
@@ -575,8 +576,8 @@ void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, 
 	accelerator_is_there = true;
 }
 
-/* What has passed is told; nobody waits for the rest. In a child of a fork nothing of it is
-   ours. */
+/* Reports the spans that have passed; does not wait for the rest. In the child of a fork they
+   belong to the parent. */
 void accelerator_unset(void)
 {
 	struct held held = accelerator_hold();

@@ -1,8 +1,8 @@
 /*
- * Backward: at::RecordFunction tells of every autograd node that runs (and of scopes: scopes.c). A
- * node knows the number that it got in forward, and each module's forward knows which numbers were
- * given out in it: that is how a node finds its module. Nothing is on the graph, and no tensor is
- * looked at. Called without the GIL, also by threads of the engine.
+ * Backward: at::RecordFunction reports every autograd node that runs (and scopes: scopes.c). A node
+ * carries the sequence number it got in forward, and each module's forward records which numbers
+ * were assigned during it: so a node is mapped to its module. Nothing is added to the graph, and no
+ * tensor is read. Called without the GIL, also by threads of the engine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 #include "torch.h"
 
-/* ---- whose node is it ---- */
+/* ---- the module of a node ---- */
 
 /* Rings are read while their thread writes: a record that is being replaced gives a wrong module,
-   never a bad one. */
+   never an invalid one. */
 static const struct record *record_at(const struct thread *owner, uint64_t position, uint64_t head)
 {
 	if (position >= head || head - position > RING_RECORDS)
@@ -22,8 +22,8 @@ static const struct record *record_at(const struct thread *owner, uint64_t posit
 	return &owner->ring[position % RING_RECORDS];
 }
 
-/* Position + 1 of the last record that began at or before that number; 0: none. Records are in that
-   order. */
+/* Position + 1 of the last record that began at or before that number; 0: none. Records are sorted
+   by it. */
 static uint64_t last_begun(const struct thread *owner, uint64_t number, uint64_t head)
 {
 	uint64_t low = head > RING_RECORDS ? head - RING_RECORDS : 0, high = head;
@@ -44,7 +44,7 @@ static bool backward_holds(uint64_t s0, uint64_t s1, uint64_t number)
 	return s0 <= number && number < s1;
 }
 
-/* Position + 1 of the innermost forward in which the node was made. */
+/* Position + 1 of the innermost forward that created the node. */
 static uint64_t find_record(const struct thread *owner, uint64_t number, uint64_t head)
 {
 	uint64_t at = last_begun(owner, number, head);
@@ -61,7 +61,7 @@ static uint64_t find_record(const struct thread *owner, uint64_t number, uint64_
 	return 0;
 }
 
-/* ---- modules that are open ---- */
+/* ---- open modules ---- */
 
 static void backward_pop(struct thread *thread)
 {
@@ -109,7 +109,7 @@ static void backward_push(struct thread *thread, const struct record *record, ui
 	thread->top++;
 }
 
-/* Opens the module at that position, and first the ancestors of it that are not open. */
+/* Opens the module at that position, after those of its ancestors that are not open. */
 static void open_modules(struct thread *thread, const struct thread *owner, uint64_t at,
 			 uint64_t head, uint64_t now)
 {
@@ -159,10 +159,9 @@ static void node_began(struct thread *thread, uint64_t number, uint64_t owner_id
 		open_modules(thread, owner, at, head, now);
 }
 
-/* ---- finding out where the numbers are ---- */
+/* ---- finding the offsets of the numbers ---- */
 
-/* While it is on: the words of every node's RecordFunction that could be the number that is
-   expected. */
+/* While it is on: the words of every node's RecordFunction that may be the expected number. */
 #define SCAN_WORDS 64
 
 static struct {
@@ -185,8 +184,8 @@ void backward_calibrate_expect(uint64_t from, uint64_t to, uint64_t thread)
 	scan.thread = thread;
 }
 
-/* A word that was wrong for any node is out. AccumulateGrad has no number: such nodes, of -1 there,
-   are passed over by looking only at those in which some word is in the range. */
+/* A word that was wrong for any node is ruled out. AccumulateGrad has no number (-1); such nodes
+   are skipped by checking only nodes with some word in the range. */
 static void scan_node(const void *function)
 {
 	const uint64_t *words = function;
@@ -224,7 +223,7 @@ int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread)
 	return scan.nodes >= 8 && *out_sequence && *out_thread ? 0 : -1;
 }
 
-/* ---- called by torch ---- */
+/* ---- callbacks from torch ---- */
 
 static int64_t backward_word_at(const void *function, uint32_t offset)
 {
@@ -246,7 +245,7 @@ static void node_began_holding(struct thread *thread, uint64_t number, uint64_t 
 }
 
 /* Returns std::unique_ptr<ObserverContext>, an empty one: through the hidden first argument, as the
-   C++ ABI has it. */
+   C++ ABI requires. */
 static void *node_start(void **out_context, const void *function)
 {
 	struct thread *thread;
@@ -271,8 +270,8 @@ static void *node_start(void **out_context, const void *function)
 	return out_context;
 }
 
-/* After each node, since nobody knows which is a module's last. Kernels that were queued by now are
-   before it. */
+/* After each node, because the last node of a module cannot be predicted. Kernels queued so far are
+   before the event. */
 static void stamp_end(struct thread *thread)
 {
 	PyGILState_STATE held;
@@ -296,8 +295,7 @@ static void node_end(const void *function, void *context)
 		stamp_end(thread);
 }
 
-/* A backward of two nodes, as most modules have it, in a forward that is at the end of this
-   thread's ring. */
+/* A backward of two nodes, as most modules have, in a forward at the end of this thread's ring. */
 uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 {
 	uint64_t function[SCAN_WORDS] = { 0 }, number = symbols.peek(), start, ticks;
@@ -331,7 +329,7 @@ uint64_t backward_cost(struct thread *thread, struct entry *entry, int times)
 
 /* ---- on and off ---- */
 
-/* Added once; disabled, it costs nothing. */
+/* Added once; while disabled, it costs nothing. */
 static void add_callback(void)
 {
 	struct callback nodes = { .start = node_start, .end = node_end, .sampling = 1.0 };
@@ -354,7 +352,7 @@ void backward_callback(bool on)
 
 /* ---- the call ---- */
 
-static PyMethodDef *method; /* of the engine; NULL: not ours */
+static PyMethodDef *method; /* of the engine; NULL: not replaced */
 static PyCFunctionWithKeywords original;
 static struct entry *call_entry;
 
@@ -392,8 +390,7 @@ static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords
 		return original(self, args, keywords);
 	base = thread->base;
 	phase_before = thread->phase;
-	/* What is called from inside, by checkpoints, is not part of the forward that may be
-	   running outside. */
+	/* Calls from inside (checkpoints) are not part of a forward that may be running outside. */
 	frame = thread->frame;
 	current = thread->current;
 	child_ticks = thread->call_child_ticks;

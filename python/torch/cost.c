@@ -1,5 +1,5 @@
-/* What a row of a module costs on this machine, for kymo.overhead: forwards and backwards that do
-   nothing, aside. */
+/* Measures the cost of a module's row on this machine for kymo.overhead: empty forwards and
+   backwards, on the cost lane. */
 #include "record/adapter.h"
 
 #include "torch.h"
@@ -7,7 +7,7 @@
 #define TIMES 50
 #define ROUNDS 5
 
-/* The fastest round: what is above it is the machine's, not ours. */
+/* The fastest round: any excess is due to the machine. */
 static void torch_cost_measure(struct thread *thread, PyObject *module, struct entry *backward,
 			       uint64_t *forward_ticks, uint64_t *backward_ticks)
 {
@@ -24,8 +24,8 @@ static void torch_cost_measure(struct thread *thread, PyObject *module, struct e
 	}
 }
 
-/* A row costs half of a forward and a backward. Memory of an accelerator, which is asked for each
-   row, is not in it. */
+/* A row costs half of a forward and a backward. The query of accelerator memory, made for each row,
+   is not included. */
 void cost_measure(struct thread *thread, PyObject *module)
 {
 	struct entry *entry = names_first(module);
@@ -33,7 +33,7 @@ void cost_measure(struct thread *thread, PyObject *module)
 	bool nodes = state.callback_on && symbols.sequence_offset;
 
 	if (!entry || !entry->selected || !torch_is_on())
-		return; /* after another one */
+		return; /* retried after another module */
 	state.cost_known = true;
 	steps_aside = true;
 	torch_cost_measure(thread, module, nodes ? entry : NULL, &forward, &backward);

@@ -1,4 +1,4 @@
-/* Forward: the C entry of the one function object nn.Module.__call__ is ours while modules are
+/* Forward: replaces the C entry of the function object nn.Module.__call__ while modules are
    recorded. */
 #include <kymo/atomic.h>
 
@@ -44,7 +44,7 @@ static void forward_begin(struct thread *thread, struct frame *frame, PyObject *
 	thread->frame = frame;
 }
 
-/* Recomputed inside of modules whose backward is open: below those, where a lane shows them. */
+/* Recomputed inside modules whose backward is open: placed below those. */
 static void end_span(const struct thread *thread, struct frame *frame)
 {
 	const struct span_of of = {
@@ -57,8 +57,8 @@ static void end_span(const struct thread *thread, struct frame *frame)
 	accelerator_end(&frame->span, &of);
 }
 
-/* Whether autograd nodes were made in it. Where none were, nothing will ever look for the record:
-   it goes again. */
+/* Whether autograd nodes were created in it. If not, the record is never looked up and is
+   removed. */
 static bool end_record(struct thread *thread, const struct frame *frame)
 {
 	struct record *record = &thread->ring[frame->position % RING_RECORDS];
@@ -82,7 +82,7 @@ static void end_root(struct thread *thread, uint64_t now, bool made_graph, int p
 	steps_phase(thread, phase_before, now);
 	if (made_graph && !state.trains) {
 		state.trains = true;
-		if (state.step) /* what came before was inference: training counts from 0 */
+		if (state.step) /* earlier steps were inference: training counts from 0 */
 			kymo__store_relaxed(&state.step, 0);
 	}
 	if (!state.trains)
@@ -142,7 +142,7 @@ uint64_t forward_cost(struct thread *thread, PyObject *module, int times)
 	uint64_t start = kymo__ticks();
 	struct frame frame;
 
-	thread->backwards++; /* as forwards that are repeated: these are no steps and no phases */
+	thread->backwards++; /* like repeated forwards: these are neither steps nor phases */
 	for (int i = 0; i < times; i++) {
 		forward_begin(thread, &frame, module);
 		forward_end(thread, &frame, false, -1);
@@ -151,8 +151,8 @@ uint64_t forward_cost(struct thread *thread, PyObject *module, int times)
 	return kymo__ticks() - start;
 }
 
-/* A root's forward in a step that is not recorded: nothing below it is looked at, but the phase
-   is. */
+/* A root's forward in a step that is not recorded: modules below it are skipped, the phase is
+   recorded. */
 static PyObject *call_skipped(struct thread *thread, PyObject *callable, PyObject *const *args,
 			      size_t count, PyObject *keywords)
 {
@@ -193,8 +193,8 @@ static PyObject *torch_forward_hook(PyObject *callable, PyObject *const *args, s
 static void set_entry(vectorcallfunc entry)
 {
 #if PY_VERSION_HEX >= 0x030C0000
-	PyFunction_SetVectorcall(
-		function, entry); /* and what was specialised for the old one is not any more */
+	PyFunction_SetVectorcall(function,
+				 entry); /* also drops specialisations for the old entry */
 #else
 	function->vectorcall = entry;
 #endif
@@ -218,7 +218,7 @@ void forward_unhook(void)
 	PyFunctionObject *was = function;
 
 	if (!was || was->vectorcall !=
-			    /* somebody else took it after us: ours only passes on then */
+			    /* replaced by another tool after us: ours only forwards calls */
 			    torch_forward_hook)
 		return;
 	set_entry(original);

@@ -1,4 +1,4 @@
-/* Device time of modules that could not be had, by cause: rows of kymo.gaps. GIL. */
+/* Device time of modules that could not be measured, by cause: rows of kymo.gaps. GIL. */
 #include <string.h>
 
 #include "torch.h"
@@ -25,7 +25,7 @@ static void torch_losses_say(enum loss loss)
 	said[loss] = lost[loss];
 }
 
-/* A row each time that the number has doubled; the rest at the end. */
+/* A row each time the number has doubled; the rest at the end. */
 void losses_count(enum loss loss, uint64_t events)
 {
 	lost[loss] += events;

@@ -1,4 +1,4 @@
-/* The Python module: thin; _torch_auto.py decides when. */
+/* The Python module. It only calls the other files; _torch_auto.py decides when. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -140,7 +140,7 @@ static PyObject *known_callbacks(PyObject *module, PyObject *unused)
 	Py_RETURN_TRUE;
 }
 
-/* ---- the child that tries an unknown build ---- */
+/* ---- the child process that tries an unknown build ---- */
 
 PyDoc_STRVAR(
 	calibrate_begin_doc,
@@ -186,7 +186,7 @@ static PyObject *calibrate_end(PyObject *module, PyObject *unused)
 	return Py_BuildValue("(II)", sequence, thread);
 }
 
-/* Strings of a list, and NULL. They live as long as the list. */
+/* Strings of a list, and NULL. Valid as long as the list. */
 static char **module_words_of(PyObject *list)
 {
 	Py_ssize_t count = PyList_Check(list) ? PyList_GET_SIZE(list) : 0;
@@ -213,9 +213,9 @@ static void become(char **argv, char **environment)
 }
 
 /*
- * A child that the program does not see: it sends no SIGCHLD, and wait() does not find it. The
- * kernel gives that up at execve(), so the child stays a copy of this process, which does nothing
- * but wait for a child of its own, and ends as that does.
+ * A child that the program does not see: it sends no SIGCHLD, and wait() does not return it.
+ * execve() undoes this, so the child stays a copy of this process, waits for a child of its own,
+ * and exits with its status.
  */
 static pid_t start_unseen(char **argv, char **environment)
 {
@@ -228,8 +228,7 @@ static pid_t start_unseen(char **argv, char **environment)
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
 		dup2(null, fd);
-	syscall(SYS_close_range, 3u, ~0u,
-		0u); /* nobody waits for the end of a pipe because of us */
+	syscall(SYS_close_range, 3u, ~0u, 0u); /* inherited pipes must not stay open */
 	own = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, 0ul);
 	if (!own)
 		become(argv, environment);
@@ -239,7 +238,7 @@ static pid_t start_unseen(char **argv, char **environment)
 }
 
 static pid_t trial_pid;
-static PyObject *trial_ended; /* called with its status */
+static PyObject *trial_ended; /* called with its exit status */
 
 PyDoc_STRVAR(trial_doc, "trial($module, argv, environment, ended, /)\n--\n\n"
 			"Starts a process; ended(status) is called after a later forward.");
@@ -371,7 +370,7 @@ static PyMethodDef methods[] = {
 	{ NULL },
 };
 
-/* One interpreter: what is borrowed from torch exists once in a process. */
+/* One interpreter: the replaced entries of torch exist once per process. */
 static PyModuleDef definition = {
 	PyModuleDef_HEAD_INIT,
 	.m_name = "kymo._torch",

@@ -1,8 +1,7 @@
 /*
- * Modules to names. A module is found by its address and by who calls it, so that one that is
- * shared has a name under each of its parents. Addresses come back: a weak reference drops what is
- * known of a module that is gone. Nothing of the program is kept alive, and no Python code of its
- * runs: only dictionaries are looked into.
+ * Module names. A module is looked up by its address and its caller, so a shared module has a name
+ * under each parent. Addresses are reused: a weak reference drops the entries of a freed module. No
+ * object of the program is kept alive, and no Python code of it runs: only dictionaries are read.
  */
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -10,12 +9,12 @@
 
 #include "torch.h"
 
-#define SEARCH_MODULES 20000 /* a call of an unknown module looks at no more than so many */
+#define SEARCH_MODULES 20000 /* limit of modules searched for an unknown one */
 #define SEARCH_DEPTH 24
 
 /* ---- entries ---- */
 
-/* Compact, since it is looked at between the program's own work on its caches: 24 bytes a slot. */
+/* 24 bytes a slot: the table competes with the program for the cache. */
 struct slot {
 	PyObject *module;
 	uint64_t parent; /* serial; 0: a root */
@@ -69,7 +68,7 @@ static bool slots_grow(void)
 	return true;
 }
 
-/* Empties it and moves up those behind it that would not be found any more. */
+/* Empties it and moves up later slots that would no longer be found. */
 static void slot_remove(struct slot *slot)
 {
 	size_t hole = (size_t)(slot - slots), at = hole;
@@ -108,7 +107,7 @@ static bool is_selected(const char *text)
 	return !selection[0] || !fnmatch(selection, text, 0);
 }
 
-/* The class without its package. */
+/* The class name without its package. */
 static const char *class_of(PyObject *module)
 {
 	const char *dot = strrchr(Py_TYPE(module)->tp_name, '.');
@@ -116,8 +115,8 @@ static const char *class_of(PyObject *module)
 	return dot ? dot + 1 : Py_TYPE(module)->tp_name;
 }
 
-/* class_name: in the place of a file, since "layers.0" alone says little; NULL: it is no module, or
-   named by it. */
+/* class_name takes the place of a file, because "layers.0" alone says little. NULL: not a module,
+   or the name is the class. */
 static void entry_name(struct entry *entry, const char *class_name)
 {
 	entry->name = kymo_name_full(entry->text, strlen(entry->text), class_name,
@@ -261,7 +260,7 @@ static PyObject *module_died(PyObject *address, PyObject *weakref)
 
 static PyMethodDef died_method = { "module_died", module_died, METH_O, NULL };
 
-/* Knows when it goes; false: it cannot be known, and so it gets no name of its own. */
+/* Watches for its end. NULL: impossible, so it gets no name of its own. */
 static struct module *module_add(PyObject *object)
 {
 	PyObject *address = PyLong_FromVoidPtr(object);
@@ -289,7 +288,7 @@ struct entry *names_first(PyObject *object)
 	return module && module->object ? module->first : NULL;
 }
 
-/* ---- where a module is in its parent ---- */
+/* ---- the path of a module in its parent ---- */
 
 static PyObject *children_of(PyObject *module)
 {
@@ -300,12 +299,12 @@ static PyObject *children_of(PyObject *module)
 		word = PyUnicode_InternFromString("_modules");
 	if (dict && word && PyDict_Check(dict))
 		children = PyDict_GetItemWithError(dict, word);
-	Py_XDECREF(dict); /* the module holds it */
+	Py_XDECREF(dict); /* the module holds a reference */
 	PyErr_Clear();
 	return children && PyDict_Check(children) ? children : NULL;
 }
 
-/* "layers.0" into path: those right below first, then deeper. */
+/* "layers.0" into path: direct children first, then deeper. */
 static bool search(PyObject *parent, PyObject *module, int depth, int *budget, char *path,
 		   size_t path_bytes)
 {
@@ -338,7 +337,7 @@ static bool search(PyObject *parent, PyObject *module, int depth, int *budget, c
 	return false;
 }
 
-/* What wrappers call the module that they wrap: no part of a name that people know. */
+/* Attribute names that wrappers use for the wrapped module: not part of the name. */
 static bool is_wrapping(const char *part, size_t bytes, PyObject *parent)
 {
 	static const char *const always[] = { "_orig_mod", "_fsdp_wrapped_module",
@@ -372,7 +371,7 @@ static void strip_wrappers(char *path, PyObject *parent)
 
 /* ---- new names ---- */
 
-/* The class, without its package; "Net#2" for the second of them that is alive. */
+/* The class name without its package; "Net#2" for the second one alive. */
 static void name_root(struct entry *entry, PyObject *module)
 {
 	const char *dot = strrchr(Py_TYPE(module)->tp_name, '.');
@@ -389,7 +388,7 @@ static void name_root(struct entry *entry, PyObject *module)
 			continue;
 		if (other->instance == entry->instance) {
 			entry->instance++;
-			i = SIZE_MAX; /* from the start */
+			i = SIZE_MAX; /* restart */
 		}
 	}
 	for (size_t i = 0; i < slot_count; i++) {
@@ -419,7 +418,7 @@ static void name_child(struct entry *entry, PyObject *module, const struct entry
 
 		found = search(parent_module, module, depth, &budget, inside, sizeof(inside));
 		if (budget == before)
-			break; /* nothing is that deep */
+			break; /* nothing is nested that deep */
 	}
 	if (found)
 		strip_wrappers(inside, parent_module);
@@ -430,7 +429,7 @@ static void name_child(struct entry *entry, PyObject *module, const struct entry
 	entry->root = parent->root;
 	entry->instance = parent->instance;
 	entry->path = strdup(path);
-	entry->text = strdup(path[0] ? path : word); /* what is wrapped: by its class */
+	entry->text = strdup(path[0] ? path : word); /* a wrapped module: its class */
 }
 
 static struct entry *entry_make(PyObject *module, const struct entry *parent,

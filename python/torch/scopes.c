@@ -1,10 +1,9 @@
 /*
- * Scopes that torch itself opens: optimizer steps, zero_grad, waits for data. The two operators by
- * which Python opens and closes a scope have their C entry borrowed: rarely called, and nothing of
- * it is seen from Python. A callback of at::RecordFunction for such scopes would do as well, but it
- * wakes more than we ask for: with one, every message between ranks (c10d::Work) is told of too,
- * and keeps a copy of its thread's state, Python's included, until a thread of the transport lets
- * go of it.
+ * Scopes that torch itself opens: optimizer steps, zero_grad, waits for data. The C entries of the
+ * two operators by which Python opens and closes a scope are replaced; they are called rarely, and
+ * Python code cannot see it. A callback of at::RecordFunction for such scopes would work, but has
+ * side effects: it also reports every message between ranks (c10d::Work), and keeps a copy of its
+ * thread's state, including Python's, until a thread of the transport releases it.
  */
 #include <string.h>
 
@@ -12,7 +11,7 @@
 
 static const struct {
 	const char *prefix, *suffix;
-	const char *zone; /* after the class; NULL: that alone */
+	const char *zone; /* appended to the class; NULL: nothing */
 	enum scope_kind kind;
 	enum kymo_phase phase;
 } scopes[] = {
@@ -32,11 +31,11 @@ static size_t scope_of(const char *name)
 	return i;
 }
 
-/* "AdamW" of "Optimizer.step#AdamW.step"; `more` is put behind a dot. */
+/* "AdamW" of "Optimizer.step#AdamW.step"; `more` is appended after a dot. */
 static uint32_t scope_name(const char *name, size_t row, const char *more)
 {
 	const char *from = scopes[row].kind == SCOPE_DATA
-				   ? "DataLoader" /* not its private iterator's class */
+				   ? "DataLoader" /* not the class of its private iterator */
 				   : name + strlen(scopes[row].prefix);
 	size_t bytes = strlen(from), tail = strlen(scopes[row].suffix);
 	char text[256];
@@ -82,15 +81,15 @@ static void end_optimizer(struct thread *thread, struct scope *scope, uint64_t n
 	steps_write(&row);
 	thread->steps_open--;
 	if (thread->steps_open)
-		return; /* an optimizer inside of another: one step */
+		return; /* an optimizer inside another: one step */
 	state.trains = true;
 	if (watch_any())
 		watch_sample();
 	steps_optimizer_ended(thread, now);
 }
 
-/* Scopes end in order; one that ended on another thread, or was left by an exception in C++, goes
-   with its parent. */
+/* Scopes end in order; one that ended on another thread, or was left by a C++ exception, ends with
+   its parent. */
 static void scope_ended(const void *record)
 {
 	struct thread *thread = thread_get();
@@ -116,11 +115,11 @@ static void scope_ended(const void *record)
 
 typedef PyObject *(*array_function)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
-/* Operators of torch, as Python calls them: _record_function_enter(name, args) gives a record,
-   _record_function_exit(record). */
+/* Operators of torch, as called from Python: _record_function_enter(name, args) returns a record,
+   _record_function_exit(record) takes it. */
 static struct borrowed {
 	PyObject *holder; /* keeps the method alive */
-	PyMethodDef *method; /* NULL: not ours */
+	PyMethodDef *method; /* NULL: not replaced */
 	PyCFunction original, ours;
 } enter, leave;
 
@@ -128,14 +127,14 @@ static struct thread *thread_for(PyObject *text, const char **out_name, size_t *
 {
 	*out_name = PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
 	if (!*out_name) {
-		PyErr_Clear(); /* torch says what is wrong with it */
+		PyErr_Clear(); /* torch reports the error */
 		return NULL;
 	}
 	*out_row = scope_of(*out_name);
 	return *out_row < SCOPE_ROWS && torch_is_on() ? thread_get() : NULL;
 }
 
-/* The scope is known by the record that enter gives back, which leave is called with. */
+/* The scope is identified by the record that enter returns and leave is called with. */
 static PyObject *entered(PyObject *text, PyObject *record)
 {
 	const char *name;
@@ -147,7 +146,7 @@ static PyObject *entered(PyObject *text, PyObject *record)
 	return record;
 }
 
-/* Builds of torch differ in how arguments come: as a tuple, or as an array. */
+/* Builds of torch pass arguments as a tuple or as an array. */
 static PyObject *enter_tuple(PyObject *self, PyObject *args, PyObject *keywords)
 {
 	PyCFunctionWithKeywords original = (PyCFunctionWithKeywords)(void (*)(void))enter.original;
@@ -211,7 +210,7 @@ static int borrow(struct borrowed *borrowed, PyObject *builtin, PyCFunctionWithK
 
 static void scopes_give_back(struct borrowed *borrowed)
 {
-	/* Somebody else took it after us: ours only passes on then. */
+	/* Replaced by another tool after us: ours only forwards calls then. */
 	if (!borrowed->method || borrowed->method->ml_meth != borrowed->ours)
 		return;
 	borrowed->method->ml_meth = borrowed->original;

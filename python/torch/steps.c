@@ -30,7 +30,7 @@ bool steps_wanted(void)
 	if (!control)
 		return false;
 	changes = kymo__load_acquire(&control->config_changes);
-	/* Odd: somebody is writing; his words are looked at next time (base/settings.h). */
+	/* Odd: a write is in progress; read it next time (base/settings.h). */
 	if (KYMO__UNLIKELY((!state.settings.seen || changes != state.settings.changes) &&
 			   !(changes & 1))) {
 		look_again(control);
@@ -53,10 +53,10 @@ uint32_t steps_now(void)
 
 _Thread_local bool steps_aside;
 
-/* seq counts the rows of a step; whoever sees a new step first begins anew. */
+/* seq counts the rows of a step; the first row of a new step resets it. */
 static uint32_t next_sequence(uint32_t step)
 {
-	/* the step above, the count below; the second: of rows that are aside */
+	/* step in the upper bits, count in the lower; the second is for rows of the cost lane */
 	static uint64_t counters[2];
 	uint64_t *counter = &counters[steps_aside];
 	uint64_t now = kymo__load_relaxed(counter), next;
@@ -67,8 +67,7 @@ static uint32_t next_sequence(uint32_t step)
 	return (uint32_t)next - 1;
 }
 
-/* (device, allocated, peak, reserved), one call. The program's own exception, if there is one, is
-   put by meanwhile. */
+/* (device, allocated, peak, reserved) in one call. Saves and restores the program's exception. */
 static void read_memory(struct schema_torch_row *row)
 {
 	PyObject *kind, *value, *trace, *answer;
@@ -120,9 +119,9 @@ void steps_write(const struct row *in)
 }
 
 /*
- * Began inside of a call that has ended since: torch opens its scopes in functions of Python, and
- * where calls are recorded, too, the zone is closed with them. Those calls say the same; a row of
- * it would cross them.
+ * Began inside a call that has ended since: torch opens its scopes in Python functions, and where
+ * calls are recorded, the zone closes with them. A row of it would cross the rows of those calls,
+ * which cover the same time.
  */
 static bool is_gone(const struct kymo_open_stack *open, const struct kymo_zone *zone)
 {
@@ -149,7 +148,7 @@ void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags)
 
 /* ---- phases and steps ---- */
 
-/* Of the program, in whatever thread; the others begin where one ends. */
+/* The program's first step, in any thread; later steps begin where the previous one ends. */
 static void first_step_began(void)
 {
 	static uint32_t began;
@@ -169,7 +168,7 @@ void steps_phase(struct thread *thread, int phase, uint64_t now)
 	if (thread->phase >= 0) {
 		thread->phase_ticks[thread->phase] += ticks;
 		if (kymo__marked_by_user() ==
-		    KYMO__MARKED_STEPS) /* his steps, and no phases of his */
+		    KYMO__MARKED_STEPS) /* the program marks its own steps, but no phases */
 			kymo__add_phase((enum kymo_phase)thread->phase, ticks);
 	}
 	thread->phase = phase;
@@ -202,7 +201,7 @@ void steps_optimizer_ended(struct thread *thread, uint64_t now)
 	end_step(thread, kymo_name("step"), now);
 }
 
-/* A root forward that made no graph, in a program that never made one. */
+/* A root forward without a graph, in a program that never made one. */
 void steps_inference_ended(struct thread *thread, uint64_t now)
 {
 	end_step(thread, kymo_name("inference"), now);

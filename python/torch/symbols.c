@@ -1,5 +1,4 @@
-/* libtorch's own functions, by their mangled names. No header of torch is needed, and none would
-   fit all versions. */
+/* libtorch's functions by their mangled names: no single header of torch fits all versions. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -10,7 +9,7 @@
 
 struct symbols symbols;
 
-/* Builds of libtorch_cpu on which calibration and a model of known answers were run. Any other is
+/* Builds of libtorch_cpu that passed calibration and a model with known results. Any other build is
    tried in a child process first (_torch_auto.py). */
 static const struct {
 	const char *build;
@@ -128,12 +127,13 @@ const char *symbols_find(void)
 		if (!*wanted[i].into)
 			lacking = "libtorch_cpu.so does not export what backward is seen by";
 	}
-	dlclose(library); /* torch holds it */
+	dlclose(library); /* torch holds a reference */
 	symbols.complete = !lacking;
 	return lacking;
 }
 
-/* Whether a pointer there may be replaced: a table that is const in some build would be SIGSEGV. */
+/* Whether a pointer there may be replaced: writing to a table that is const in some build would
+   raise SIGSEGV. */
 bool symbols_is_writable(const void *address)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

@@ -1,5 +1,5 @@
-/* What a thread holds: made at its first forward or scope, used again by another thread when it has
-   ended. */
+/* Per-thread data: created at a thread's first forward or scope, reused by another thread after it
+   has ended. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static pthread_mutex_t lock =
 	PTHREAD_MUTEX_INITIALIZER; /* of the list; never held while torch or Python runs */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static struct thread *all; /* grows only: read without the lock */
+static struct thread *all; /* append-only: read without the lock */
 static __thread struct thread *mine __attribute__((tls_model("initial-exec")));
 
 static void thread_give_back(void *thread)
@@ -42,8 +42,8 @@ static void thread_begin(void)
 static struct thread *thread_make(void)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
-	/* Pages are taken as records come; the ring is never given back, since others may be
-	   reading it. */
+	/* Pages are allocated as records are written; the ring is never unmapped, because other
+	   threads may be reading it. */
 	void *ring = mmap(NULL, RING_RECORDS * sizeof(struct record), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -57,8 +57,8 @@ static struct thread *thread_make(void)
 	return thread;
 }
 
-/* The oldest of those whose threads have ended, once there are some: the backward of what a thread
-   made may come after it. */
+/* The one whose thread ended longest ago, if there are enough of them: the backward of a thread's
+   modules may run after its end. */
 static struct thread *longest_gone(void)
 {
 	struct thread *oldest = NULL;
@@ -72,7 +72,7 @@ static struct thread *longest_gone(void)
 	return count > GONE_KEPT ? oldest : NULL;
 }
 
-/* Without what its thread had left. */
+/* Drops the state its thread has left. */
 static struct thread *reuse(void)
 {
 	struct thread *thread = longest_gone(), *next;
@@ -82,7 +82,7 @@ static struct thread *reuse(void)
 	if (!thread)
 		return NULL;
 	ring = thread->ring;
-	last = thread->last_stamp; /* a reference */
+	last = thread->last_stamp; /* owns a reference */
 	next = thread->next;
 	memset(thread, 0, sizeof(*thread));
 	thread->ring = ring;

@@ -1,20 +1,20 @@
 /*
- * kymo._torch: what PyTorch does, without touching the program: no Python hook, nothing on the
- * autograd graph, no tensor looked at. Three places are borrowed and given back:
+ * kymo._torch records PyTorch without changing the program: no Python hooks, nothing on the
+ * autograd graph, no tensor is read. Three places are replaced and later restored:
  *
  *	forward.c    the C entry (vectorcall) of the one function nn.Module.__call__
  *	backward.c   a callback of at::RecordFunction, and the C entry of the engine's run_backward
  *	scopes.c     optimizer steps and waits for data: the C entry of two operators
- *	symbols.c    where libtorch keeps what these need; which builds are known
- *	names.c      modules to names            thread.c  what a thread holds
+ *	symbols.c    the functions and offsets of libtorch; known builds
+ *	names.c      module names                thread.c  per-thread data
  *	steps.c      steps, phases, rows         watch.c   variables at each step
- *	accelerator.c  time on a device          losses.c  what of it could not be had
- *	cost.c       what a row costs
+ *	accelerator.c  time on a device          losses.c  device time that was not measured
+ *	cost.c       the cost of a row
  *	module.c     the Python module
  *
- * Who may touch what: names and settings only with the GIL; a thread's own part only that thread,
- * but for its ring of records, which threads of the autograd engine read (they may see an old
- * record, never a bad pointer: entries are used again, not freed).
+ * Locking: the GIL protects names and settings. Per-thread data is used by its thread alone, except
+ * the ring of records, which threads of the autograd engine read (they may see an old record, never
+ * a bad pointer: entries are reused, not freed).
  */
 #ifndef KYMO_PYTHON_TORCH_H
 #define KYMO_PYTHON_TORCH_H
@@ -33,42 +33,42 @@
 
 /* ---- names.c ----------------------------------------------------------------------------- */
 
-/* A module as it is called by a parent. Never freed; used again when its module is gone. */
+/* A module under one parent. Never freed; reused when its module is gone. */
 struct entry {
-	uint32_t serial; /* never used twice: what children are found by */
+	uint32_t serial; /* unique; children refer to it */
 	uint32_t parent; /* serial; 0: a root */
-	uint32_t name; /* kymo's id, source torch */
+	uint32_t name; /* id in the recording, source torch */
 	uint32_t model; /* of its root */
-	uint32_t instance; /* of its root among those alive: 0, 1, … */
+	uint32_t instance; /* number of its root among those alive: 0, 1, … */
 	bool selected; /* by torch_modules */
 	char *path; /* "layers.0.attn"; "" for a root */
-	char *text; /* what `name` says */
-	PyObject *module; /* its address; not owned, never followed */
+	char *text; /* the text of `name` */
+	PyObject *module; /* its address; not owned, never dereferenced */
 	struct entry *root;
 	struct entry *next; /* of the same module, or in the free list */
 };
 
-/* The module's entry under that parent (NULL: it is a root). Never NULL. GIL. parent_module: alive,
-   its caller. */
+/* The module's entry under that parent (NULL: it is a root). Never NULL. GIL. parent_module is the
+   caller, and alive. */
 struct entry *names_find(PyObject *module, const struct entry *parent, PyObject *parent_module);
-/* The first entry it ever got, or NULL. */
+/* The module's first entry, or NULL. */
 struct entry *names_first(PyObject *module);
-/* An entry that is no module: "backward". */
+/* An entry that is not a module: "backward". */
 struct entry *names_fixed(const char *text);
 void names_select(const char *pattern); /* "": all */
-size_t names_count(void); /* modules that are known; for tests */
+size_t names_count(void); /* known modules; for tests */
 
 /* ---- accelerator.c ------------------------------------------------------------------------- */
 
-/* A timing event of torch's, recorded. */
+/* A recorded timing event of torch. */
 struct stamp {
 	PyObject *event; /* NULL: none */
 	uint64_t ticks; /* of the host, before it was recorded */
-	uint32_t queue; /* kymo's number of its stream */
+	uint32_t queue; /* number of its stream in the recording */
 	int32_t device;
 };
 
-/* From an event to another, for a row. */
+/* The time between two events, for a row. */
 struct span {
 	struct stamp begin;
 	struct kymo_device_launch launch;
@@ -80,42 +80,42 @@ struct span_of {
 	bool root; /* an execution of a model */
 };
 
-extern bool accelerator_is_there; /* this torch has one, whether the program uses it or not */
-/* Whether the program has begun to use one, and devices are recorded: looked at before each
-   outermost call. Tells, too, of what has passed. GIL, as all others. */
+extern bool accelerator_is_there; /* this torch supports one, whether the program uses it or not */
+/* Checks whether the program uses an accelerator and devices are recorded; called before each
+   outermost call. Also reports spans that have passed. GIL, like all others. */
 void accelerator_look(void);
-bool accelerator_is_ready(void); /* as last looked at; no GIL */
-/* start: that of the row. span->begin.event is NULL where no event could be had; only others are
-   ended. */
+bool accelerator_is_ready(void); /* result of the last check; no GIL */
+/* start: that of the row. span->begin.event is NULL if no event could be recorded; do not end such
+   spans. */
 void accelerator_begin(struct span *span, uint64_t start);
 void accelerator_end(struct span *span, const struct span_of *of);
-/* At an event that was recorded before, and is still the caller's. */
+/* At an event that was recorded before; the caller keeps it. */
 void accelerator_end_at(struct span *span, const struct stamp *end, const struct span_of *of);
 void accelerator_drop(struct span *span);
-void accelerator_stamp(struct stamp *last); /* records anew */
+void accelerator_stamp(struct stamp *last); /* records again */
 void accelerator_set(const char *type, PyObject *initialized, PyObject *stream, PyObject *make,
 		     PyObject *capturing);
 void accelerator_unset(void);
 
 enum loss { LOSS_FULL, LOSS_FAILED, LOSS_CAPTURED, LOSS_MOVED, LOSS_AT_END, LOSS_COUNT };
 void losses_count(enum loss loss, uint64_t events);
-void losses_say(void); /* what is not in a row yet */
+void losses_say(void); /* reports losses that are not in a row yet */
 
 /* ---- thread.c ---------------------------------------------------------------------------- */
 
-#define RING_RECORDS \
-	65536u /* modules between a forward and its backward; older ones get no backward row */
+/* Modules between a forward and its backward; older ones get no backward row. */
+#define RING_RECORDS 65536u
 #define NODES_MAX 128
 #define SCOPES_MAX 16
 
-/* A module's forward, as backward has to know it: the autograd nodes [s0, s1) were made in it. */
+/* A module's forward, for backward: it created the autograd nodes [s0, s1). */
 struct record {
 	uint64_t s0, s1; /* s1 UINT64_MAX: still running */
 	struct entry *entry;
 	uint64_t parent; /* position + 1; 0: none */
 };
 
-/* A module's forward that is running; on the C stack of its call. */
+/* A running forward of a module; on the C stack of its call. */
 struct frame {
 	struct frame *parent;
 	PyObject *module;
@@ -131,7 +131,7 @@ struct frame {
 /* A module whose backward is running. */
 struct node {
 	struct entry *entry;
-	uint64_t owner; /* torch's number of the thread of its forward */
+	uint64_t owner; /* torch's number of the thread that ran its forward */
 	uint64_t s0, s1, start, child_ticks;
 	struct span span;
 	uint32_t step;
@@ -141,7 +141,7 @@ struct node {
 enum scope_kind { SCOPE_STEP, SCOPE_ZERO_GRAD, SCOPE_DATA, SCOPE_OTHER };
 
 struct scope {
-	const void *record; /* what the operator gave back, and is closed with */
+	const void *record; /* returned by enter, passed to leave */
 	enum scope_kind kind;
 	int phase_before;
 	uint32_t name;
@@ -154,7 +154,7 @@ struct thread {
 	uint64_t torch_id; /* at::RecordFunction::currentThreadId() */
 	bool gone; /* the thread has ended */
 	struct record *ring;
-	uint64_t head; /* records ever; written by the thread, read by others */
+	uint64_t head; /* records ever written; written by the thread, read by others */
 	uint64_t current; /* position + 1 of the innermost running forward */
 	struct frame *frame;
 	bool skipping; /* inside a forward that is not recorded */
@@ -162,13 +162,13 @@ struct thread {
 	struct node nodes[NODES_MAX];
 	int top, base, backwards; /* open nodes; those below base belong to an outer backward */
 	uint64_t last_end, call_child_ticks;
-	struct stamp last_stamp; /* after the last node, where there is an accelerator */
-	bool timed; /* nodes have, or had, an event: they end with the GIL */
+	struct stamp last_stamp; /* after the last node, if there is an accelerator */
+	bool timed; /* nodes have or had an event: they need the GIL to end */
 	struct thread *last_owner;
 	/* scopes and phases */
 	struct scope scopes[SCOPES_MAX];
 	int scope_count, steps_open;
-	int phase; /* enum kymo_phase, or -1: the rest */
+	int phase; /* enum kymo_phase, or -1: none */
 	uint64_t phase_since, step_start;
 	uint64_t phase_ticks[KYMO_PHASE_COUNT];
 	struct thread *next;
@@ -179,8 +179,8 @@ struct thread *thread_of(uint64_t torch_id); /* any thread's, or NULL */
 
 /* ---- symbols.c --------------------------------------------------------------------------- */
 
-/* at::RecordFunctionCallback as passed by value. All versions so far begin like this; what follows
-   (needs_inputs and the like) is zero, wherever it is. */
+/* at::RecordFunctionCallback as passed by value. All versions so far begin like this; the rest
+   (needs_inputs and others) is zero. */
 struct callback {
 	void *(*start)(void **out_context, const void *function);
 	void (*end)(const void *function, void *context);
@@ -196,23 +196,22 @@ struct symbols {
 	void (*reenable_callback)(uint64_t);
 	uint64_t (*thread_id)(void);
 	char build[64]; /* the build id of libtorch_cpu in hex */
-	/* Where in an at::RecordFunction these are; 0: not known, so there are no rows of
-	   backward. */
+	/* Offsets in an at::RecordFunction; 0: unknown, so there are no rows of backward. */
 	uint32_t sequence_offset, forward_thread_offset;
 	bool complete; /* all functions were found */
 };
 extern struct symbols symbols;
 
-/* Looks them up once. What was found is in symbols; a sentence about what was not, or NULL. */
+/* Looks them up once and fills `symbols`. NULL, or a sentence about what is missing. */
 const char *symbols_find(void);
-bool symbols_known_build(void); /* the offsets of a build that was tested here */
+bool symbols_known_build(void); /* a build tested here, with known offsets */
 bool symbols_is_writable(const void *address);
 
 /* ---- steps.c ----------------------------------------------------------------------------- */
 
 enum stage { STAGE_FORWARD, STAGE_BACKWARD, STAGE_STEP, STAGE_COUNT };
 
-/* The settings of the control page, as last looked at. GIL, or a root forward's thread. */
+/* The settings of the control page as last read. GIL, or the thread of a root forward. */
 struct settings {
 	uint64_t changes;
 	uint32_t every;
@@ -220,17 +219,17 @@ struct settings {
 };
 
 struct state {
-	bool hooked; /* vectorcall and run_backward are ours */
+	bool hooked; /* vectorcall and run_backward are replaced */
 	bool callback_added, callback_on;
-	bool cost_known; /* was measured, or cannot be */
+	bool cost_known; /* measured, or cannot be */
 	uint64_t handle;
 	uint32_t step; /* by optimizers, or by root forwards in inference */
 	uint32_t sequence; /* of rows in a step */
-	bool trains; /* an autograd graph was made: root forwards are no steps */
+	bool trains; /* an autograd graph was made: root forwards are not steps */
 	struct settings settings;
-	/* called for (device, allocated, peak, reserved) or None; NULL: there is no accelerator */
+	/* returns (device, allocated, peak, reserved) or None; NULL: there is no accelerator */
 	PyObject *memory;
-	uint32_t rows[STAGE_COUNT + 1]; /* by stage; how many were written; the last: aside */
+	uint32_t rows[STAGE_COUNT + 1]; /* rows written, by stage; the last: on the cost lane */
 };
 extern struct state state;
 
@@ -248,21 +247,21 @@ struct row {
 };
 
 void steps_write(const struct row *row);
-extern _Thread_local bool
-	steps_aside; /* rows of this thread only measure what rows cost (cost.c) */
-/* The number that rows carry now. */
+/* Rows of this thread only measure the cost of rows (cost.c). */
+extern _Thread_local bool steps_aside;
+/* The current step number for rows. */
 uint32_t steps_now(void);
-/* Are modules recorded in this step? Looks at the control page when it has changed. GIL. */
+/* Whether modules are recorded in this step. Reads the control page if it has changed. GIL. */
 bool steps_wanted(void);
 void steps_phase(struct thread *thread, int phase, uint64_t now);
 void steps_optimizer_ended(struct thread *thread, uint64_t now);
 void steps_inference_ended(struct thread *thread, uint64_t now);
-/* Ends a zone at a moment that is known already. */
+/* Ends a zone at a given moment. */
 void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags);
 
 /* ---- forward.c, backward.c, scopes.c, watch.c ---- */
 
-int forward_hook(PyObject *function); /* nn.Module.__call__; -1: not a function that can be */
+int forward_hook(PyObject *function); /* nn.Module.__call__; -1: unsupported kind of function */
 void forward_unhook(void);
 bool forward_is_hooked(void);
 
@@ -270,28 +269,29 @@ int backward_hook(PyObject *descriptor); /* the method run_backward of the engin
 void backward_unhook(void);
 bool backward_is_hooked(void);
 void backward_callback(bool on);
-/* By torch's own operators, builtins; -1: they are of another kind. */
+/* torch's own operators, builtins; -1: unsupported kind. */
 int scopes_hook(PyObject *enter, PyObject *leave);
 void scopes_unhook(void);
 bool scopes_are_hooked(void);
-/* Finds the offsets by watching a backward whose numbers are known; see module.c. */
+/* Finds the offsets by observing a backward with known numbers; see module.c. */
 void backward_calibrate_begin(void);
 int backward_calibrate_end(uint32_t *out_sequence, uint32_t *out_thread);
 void backward_calibrate_expect(uint64_t from, uint64_t to, uint64_t thread);
 
 /* ---- cost.c, module.c -------------------------------------------------------------------- */
 
-/* After the first root forward: what a row of a module costs, for kymo.overhead. Once. GIL. */
+/* After the first root forward: measures the cost of a module's row for kymo.overhead. Once.
+   GIL. */
 void cost_measure(struct thread *thread, PyObject *module);
-/* Ticks of so many forwards or backwards of that module, without what they do. Rows go where the
-   lane goes. */
+/* Ticks of so many empty forwards or backwards of that module. Rows go to the current lane. */
 uint64_t forward_cost(struct thread *thread, PyObject *module, int times);
 uint64_t backward_cost(struct thread *thread, struct entry *entry, int times);
 
-/* Looks whether the process has ended that tries this build of torch. GIL. */
+/* Checks whether the process that tries this build of torch has ended. GIL. */
 void trial_look(void);
 
-bool watch_set(const char *words); /* "loss@train_step,lr@train_step"; true: something is watched */
+/* "loss@train_step,lr@train_step"; true: at least one is watched */
+bool watch_set(const char *words);
 bool watch_any(void);
 void watch_sample(void); /* GIL */
 

@@ -1,9 +1,9 @@
 /*
- * Variables at each step: when an optimizer's step ends (in inference: when a root's forward ends),
- * the innermost running call of the function is looked for on the thread's stack, and the variable
- * is read where the interpreter keeps it. The frame's dictionary of locals is not asked for: making
- * it would keep tensors alive. No code of the program runs: of what is neither a number, a text nor
- * a tensor only the type is said.
+ * Variables at each step: when an optimizer's step ends (in inference: a root's forward), the
+ * innermost running call of the function is searched on the thread's stack, and the variable is
+ * read from the interpreter's storage. The frame's dictionary of locals is not used, because
+ * creating it would keep tensors alive. No code of the program runs: values other than numbers,
+ * texts and tensors are recorded by type.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #endif
 
 #define WATCHED_MAX 16
-#define FRAMES_MAX 200 /* looked at, from the innermost */
+#define FRAMES_MAX 200 /* searched, from the innermost */
 
 struct watched {
 	char name[64], function[64];
@@ -30,9 +30,9 @@ struct watched {
 static struct watched watched[WATCHED_MAX];
 static int watched_count;
 
-/* ---- what to watch ---- */
+/* ---- parsing ---- */
 
-/* "tokens" and "keys" are everyday words of models; these are not. */
+/* "tokens" and "keys" are common words in models; these are not. */
 static bool looks_secret(const char *name)
 {
 	static const char *const inside[] = { "password",    "passwd",	   "secret",
@@ -134,7 +134,7 @@ static PyObject *local_of(PyFrameObject *frame, PyCodeObject *code, const char *
 }
 #endif
 
-/* Module-level code keeps its variables in a dictionary: function <module>. */
+/* Module-level code (function <module>) keeps its variables in a dictionary. */
 static PyObject *global_of(PyFrameObject *frame, const char *name)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -151,7 +151,7 @@ static PyObject *global_of(PyFrameObject *frame, const char *name)
 	return value;
 }
 
-/* ---- what it says ---- */
+/* ---- its value as text ---- */
 
 static bool is_true(PyObject *object, const char *attribute)
 {
@@ -175,8 +175,8 @@ static bool text_of(PyObject *object, char *out, size_t bytes)
 	return utf8 != NULL;
 }
 
-/* A tensor of one number on the CPU: that number. Any other: what it is. Reading one of a device
-   would wait for the device, and nobody asked for that. */
+/* A tensor of one number on the CPU: that number. Any other: its description. Reading a device
+   tensor would wait for the device. */
 static void say_tensor(PyObject *tensor, char *out, size_t bytes)
 {
 	static const char *const parts[] = { "shape", "dtype", "device" };
@@ -230,7 +230,7 @@ static void say_value(PyObject *value, char *out, size_t bytes)
 	    PyFloat_CheckExact(value) || PyUnicode_CheckExact(value) || PyBytes_CheckExact(value) ||
 	    PyComplex_CheckExact(value))
 		repr = PyObject_Repr(value);
-	else if (PyFloat_Check(value)) /* a number of NumPy's */
+	else if (PyFloat_Check(value)) /* a NumPy number */
 		repr = PyFloat_Type.tp_repr(value);
 	utf8 = repr ? PyUnicode_AsUTF8(repr) : NULL;
 	if (utf8)

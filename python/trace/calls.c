@@ -23,7 +23,7 @@ static void calls_thread_ends(void *pointer)
 	free(calls);
 }
 
-/* Zones that are open here began in another process: the child's rows are its own. */
+/* Open zones began in the parent process; the child's rows are its own. */
 static void calls_in_child(void)
 {
 	struct calls *calls = calls_mine;
@@ -31,8 +31,7 @@ static void calls_in_child(void)
 	if (calls) {
 		calls->count = 0;
 		calls->lane = NULL;
-		calls->generation = calls_generation -
-				    1; /* so that the first call asks for a lane */
+		calls->generation = calls_generation - 1; /* makes the first call get a lane */
 		calls->name_attempts = NAME_ATTEMPTS;
 	}
 	tasks_forget();
@@ -83,8 +82,7 @@ bool calls_grow(struct calls *calls)
 	return true;
 }
 
-/* What was open when an earlier start() was undone elsewhere, or in the parent of a fork, ends
-   unseen. */
+/* Drops calls left open by an earlier start() or by the parent of a fork. */
 void calls_renew(struct calls *calls)
 {
 	struct kymo__lane *lane = kymo__lane ? kymo__lane : kymo__lane_get();
@@ -133,7 +131,7 @@ void calls_end_slow(struct calls *calls, const void *key)
 
 	while (at && (calls->items[at - 1].key != key || calls->items[at - 1].kind & CALL_LINE))
 		at--;
-	if (!at) /* a line of a function that was running already */
+	if (!at) /* a line of a function that was already running */
 		for (at = calls->count; at && calls->items[at - 1].key != key;)
 			at--;
 	while (at && calls->count >= at)

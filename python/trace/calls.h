@@ -1,7 +1,7 @@
 /*
- * The calls that a thread has open, for mechanisms whose events come one by one. An entry is known
- * by its frame or code; an end that does not meet its begin on top closes what is above it, and one
- * that never began is nothing.
+ * The open calls of a thread, for mechanisms with one event per call and return. An entry is
+ * identified by its frame or code. An end that does not match the top closes the calls above its
+ * begin; an end without a begin is ignored.
  */
 #ifndef KYMO_PYTHON_TRACE_CALLS_H
 #define KYMO_PYTHON_TRACE_CALLS_H
@@ -9,12 +9,13 @@
 #include "trace.h"
 
 #define CALL_COROUTINE 1u
-#define CALL_SWAPPED 2u /* its rows are the task's; other_thread is what to go back to */
+/* its rows carry the task's index; other_thread is the one to restore */
+#define CALL_SWAPPED 2u
 #define CALL_LINE 4u
 #define CALL_C 8u
 
 struct call {
-	const void *key; /* a frame or a code object; never followed */
+	const void *key; /* a frame or a code object; never dereferenced */
 	uint64_t start_ticks;
 	uint32_t name;
 	uint32_t depth;
@@ -22,33 +23,33 @@ struct call {
 	uint32_t other_thread;
 };
 
-/* What the tracer keeps for a thread. */
+/* Per-thread state of the tracer. */
 struct calls {
 	struct call *items;
 	uint32_t count, capacity;
-	struct kymo__lane *lane; /* that they were opened on; another one after fork */
-	uint32_t generation; /* of start(): what is left of an earlier one is dropped */
-	uint8_t busy; /* code of ours runs: what it calls is not the program's */
-	uint8_t name_attempts; /* left: threading knows a name only when the thread has begun */
-	char *floor; /* frame.c: below it the frame hook stops */
-	/* frame.c: what floor is, once the thread has its name; NULL: no frame of its hook runs */
+	struct kymo__lane *lane; /* on which they were opened; changes after fork */
+	uint32_t generation; /* of start(): entries of an earlier one are dropped */
+	uint8_t busy; /* our own code runs: its calls are not the program's */
+	uint8_t name_attempts; /* left: threading has a name only after the thread has begun */
+	char *floor; /* frame.c: the frame hook stops below it */
+	/* frame.c: value of floor once the thread is named; NULL: no hooked frame runs */
 	char *limit;
-	char *stack_base; /* lowest address; NULL: not asked yet */
+	char *stack_base; /* lowest address; NULL: not determined yet */
 	size_t stack_bytes;
 };
 
 extern HIDDEN __thread struct calls *calls_mine __attribute__((tls_model("initial-exec")));
-extern HIDDEN uint32_t calls_generation; /* grows with each start */
+extern HIDDEN uint32_t calls_generation; /* incremented by each start */
 
 HIDDEN int calls_init(void);
 HIDDEN struct calls *calls_make(void); /* NULL: no memory */
 HIDDEN bool calls_grow(struct calls *calls);
-HIDDEN void calls_renew(struct calls *calls); /* another lane, or another start */
+HIDDEN void calls_renew(struct calls *calls); /* after a new lane or start */
 HIDDEN void calls_name_thread(struct calls *calls);
 HIDDEN void calls_end_slow(struct calls *calls, const void *key);
 HIDDEN void calls_end_all(void); /* of the calling thread */
-/* The lane's thread index while the task of this coroutine runs; sets *out_other. False: no task,
-   or the same. */
+/* Switches the lane's thread index while the task of this coroutine runs; sets *out_other. False:
+   no task, or the same. */
 HIDDEN bool calls_swap(struct calls *calls, struct kymo__lane *lane, uint32_t *out_other);
 
 static inline struct calls *calls_get(void)
@@ -76,7 +77,8 @@ static inline void calls_open(struct calls *calls, const void *key, uint32_t nam
 		kind |= CALL_SWAPPED;
 	zone = kymo__zone_open(name);
 	if (KYMO__UNLIKELY(zone.lane != calls->lane || !zone.lane)) {
-		if (zone.lane) /* there is room again: from the next one on */
+		/* there is room again, from the next call on */
+		if (zone.lane)
 			zone.lane->open->depth = zone.depth;
 		return;
 	}
@@ -88,8 +90,8 @@ static inline void calls_open(struct calls *calls, const void *key, uint32_t nam
 	call->kind = kind;
 }
 
-/* Ends a zone of this lane. What it was called in may have ended already, as a scope of torch does
-   in the call that leaves it: that is not opened again. */
+/* Ends a zone of this lane. Its parent may have ended already (torch ends a scope in the call that
+   leaves it): it is not opened again. */
 static inline void calls_close_zone(const struct kymo_zone *zone)
 {
 	struct kymo_open_stack *open = zone->lane->open;

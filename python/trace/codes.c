@@ -1,5 +1,5 @@
-/* Names, once per code object: kept in co_extra, so that they go with it, and a new one at the same
-   address has none. */
+/* Names, once per code object: kept in co_extra, so they are freed with it, and a new code object
+   at the same address has none. */
 #include "trace.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static PyObject *folder_of(PyObject *module)
 	return folder;
 }
 
-/* Is co_extra laid out as struct code_extra says? */
+/* Checks that co_extra is laid out as struct code_extra. */
 static int check_layout(void)
 {
 	PyCodeObject *code = PyCode_NewEmpty("kymo", "kymo", 1);
@@ -125,7 +125,7 @@ tag_t codes_resolve(PyCodeObject *code)
 	tag |= (tag_t)codes_intern(qualified_name(code), code->co_filename, code->co_firstlineno,
 				   KYMO_SOURCE_PYTHON)
 	       << 8;
-	/* Without recording there is no id, and there may be one later. */
+	/* Without recording there is no id, but there may be one later. */
 	if (kymo_enabled())
 		set_extra((PyObject *)code, codes_index, (void *)tag);
 	error_back(kept);
@@ -143,7 +143,7 @@ static uint32_t line_id(PyCodeObject *code, int line)
 	return id;
 }
 
-/* A table for the lines up to that one, with what an earlier one held. */
+/* A table for lines up to that one, with the entries of the previous table. */
 static struct lines *lines_for(PyCodeObject *code, int line)
 {
 	void *old = NULL;
@@ -164,7 +164,7 @@ static struct lines *lines_for(PyCodeObject *code, int line)
 	lines->count = count;
 	if (known)
 		memcpy(lines->ids, known->ids, (size_t)known->count * sizeof(known->ids[0]));
-	if (set_extra((PyObject *)code, lines_index, lines)) { /* frees the old one otherwise */
+	if (set_extra((PyObject *)code, lines_index, lines)) { /* otherwise frees the old one */
 		free(lines);
 		return NULL;
 	}
@@ -201,7 +201,7 @@ PyMethodDef *codes_c_method(PyObject *callable)
 	return NULL;
 }
 
-/* time.sleep, len, list.append: the module is left out where the name says enough. */
+/* time.sleep, len, list.append: the module is omitted if the name is clear without it. */
 static PyObject *c_name(PyObject *callable)
 {
 	PyObject *name = PyObject_GetAttrString(callable, "__qualname__");

@@ -1,5 +1,5 @@
-/* What a traced call costs on this machine and Python: a function that does nothing, called with
-   and without us. */
+/* The cost of a traced call on this machine and Python: an empty function, called with and without
+   tracing. */
 #include "trace.h"
 
 #include "calls.h"
@@ -8,7 +8,7 @@
 #define CALLS 100
 #define ROUNDS 5
 
-static PyObject *loop; /* NULL: could not be made, nothing is told */
+static PyObject *loop; /* NULL: could not be made; no cost is reported */
 static uint64_t before_ticks;
 
 static PyObject *make_loop(void)
@@ -68,7 +68,7 @@ static bool others_monitor(void)
 }
 #endif
 
-/* A tool of the program's would see our loop as a part of the program. */
+/* A tool of the program would take our loop for part of the program. */
 static bool others_watch(void)
 {
 	const PyThreadState *tstate = PyThreadState_Get();
@@ -98,7 +98,7 @@ void cost_after(void)
 	if (!loop || !calls || !before_ticks)
 		return;
 	attempts = calls->name_attempts;
-	calls->name_attempts = 0; /* what is aside has no name */
+	calls->name_attempts = 0; /* the cost lane has no name */
 	lane = kymo__cost_lane_begin();
 	after = fastest();
 	calls_end_all();

@@ -1,12 +1,11 @@
 /*
- * The PEP 523 frame hook of 3.11: the interpreter calls us for each frame, and the zone is on our C
- * stack.
+ * The PEP 523 frame hook of 3.11: the interpreter calls it for each frame, and the zone lives on
+ * our C stack.
  *
- * With a hook, Python calls use C stack, which they do not otherwise; so a program that recurses
- * deep would crash. Where the hook's frames have taken their share of the stack, a frame runs
- * without the hook, and what it calls is seen by a profile function instead, which needs no stack.
- * The hook is the whole interpreter's: other threads that run in that time are not seen, which is a
- * gap.
+ * With a hook, Python calls use C stack, which they otherwise do not; deep recursion would crash.
+ * When hooked frames have used their share of the stack, a frame runs without the hook, and a
+ * profile function, which needs no stack, records its calls. The hook belongs to the whole
+ * interpreter: other threads that run in that time are not recorded, which is counted as a gap.
  */
 #include "calls.h"
 
@@ -21,10 +20,10 @@
 #include "hooks.h"
 
 #define FRAMES_MAX 400
-#define FRAME_BYTES 624 /* of C stack, for each call under the hook */
-#define STACK_LEAST (1u << 20) /* below that, profile functions serve */
+#define FRAME_BYTES 624 /* of C stack per hooked call */
+#define STACK_LEAST (1u << 20) /* with less stack, profile functions are used */
 
-static uint32_t runs_without; /* frames that run without the hook, of all threads */
+static uint32_t runs_without; /* frames running without the hook, in all threads */
 static uint64_t displaced_since;
 
 static PyObject *frame_hook(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag);
@@ -37,7 +36,7 @@ static void ask_stack(struct calls *calls)
 	void *base;
 	size_t bytes;
 
-	calls->stack_bytes = STACK_LEAST; /* not known: as if it were small */
+	calls->stack_bytes = STACK_LEAST; /* unknown: treated as small */
 	calls->stack_base = (char *)__builtin_frame_address(0) - STACK_LEAST / 2;
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return;
@@ -48,8 +47,8 @@ static void ask_stack(struct calls *calls)
 	pthread_attr_destroy(&attr);
 }
 
-/* How far the frames of a hook that begins here may go: 400 of them, an eighth of the stack, half
-   of what is left. */
+/* How far the hooked frames starting here may go: 400 frames, an eighth of the stack, or half of
+   what is left, whichever is least. */
 static char *limit_from(struct calls *calls, char *here)
 {
 	size_t share = FRAMES_MAX * FRAME_BYTES, left;
@@ -71,7 +70,8 @@ static void set_hook(PyInterpreterState *interpreter, _PyFrameEvalFunction funct
 	_PyInterpreterState_SetEvalFrameFunc(interpreter, function);
 }
 
-/* Another tool's hook is left where it is: it may call ours. When it has gone, ours comes back. */
+/* The hook of another tool stays in place: it may call ours. When it is removed, ours is
+   restored. */
 static __attribute__((noinline, cold)) void other_hook(PyThreadState *tstate)
 {
 	_PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(tstate->interp);
@@ -94,7 +94,7 @@ static inline PyObject *traced(PyThreadState *tstate, _PyInterpreterFrame *frame
 	PyObject *result = _PyEval_EvalFrameDefault(tstate, frame, throwflag);
 
 	if (KYMO__LIKELY(zone.lane && zone.lane == kymo__lane))
-		calls_close_zone(&zone); /* in the child of a fork it is the parent's zone */
+		calls_close_zone(&zone); /* in the child of a fork the zone is the parent's */
 	if (KYMO__UNLIKELY(tstate->interp->eval_frame != frame_hook))
 		other_hook(tstate);
 	return result;
@@ -117,7 +117,7 @@ static PyObject *traced_coroutine(PyThreadState *tstate, _PyInterpreterFrame *fr
 	PyObject *result;
 	bool swapped;
 
-	calls->floor = (char *)UINTPTR_MAX; /* code of ours: it goes by hook_slow() */
+	calls->floor = (char *)UINTPTR_MAX; /* our own code: forces hook_slow() */
 	swapped = lane && calls_swap(calls, lane, &thread);
 	calls->floor = floor;
 	result = traced(tstate, frame, throwflag, name);
@@ -130,7 +130,7 @@ static __attribute__((noinline)) PyObject *traced_special(PyThreadState *tstate,
 							  _PyInterpreterFrame *frame, int throwflag,
 							  tag_t tag)
 {
-	/* Making a generator runs a frame of the thread's, resuming it the generator's own. */
+	/* Creating a generator runs a frame owned by the thread; resuming it runs its own. */
 	if (tag & TAG_OURS || frame->owner != FRAME_OWNED_BY_GENERATOR)
 		return _PyEval_EvalFrameDefault(tstate, frame, throwflag);
 	if (tag & TAG_COROUTINE && !awaited(frame))
@@ -145,7 +145,7 @@ static bool other_threads(PyThreadState *tstate)
 	return first != tstate || PyThreadState_Next(first);
 }
 
-/* Runs it, and all that it calls, without the hook. */
+/* Runs the frame and everything it calls without the hook. */
 static __attribute__((noinline)) PyObject *without_hook(PyThreadState *tstate,
 							_PyInterpreterFrame *frame, int throwflag)
 {
@@ -170,7 +170,7 @@ static __attribute__((noinline)) PyObject *without_hook(PyThreadState *tstate,
 
 static PyObject *frame_pass_on(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
 {
-	/* What is left of us, where another tool had put itself before us and has gone. */
+	/* Our hook is left over because another tool had wrapped it, and that tool is gone. */
 	if (!trace.active && tstate->interp->eval_frame == frame_hook)
 		set_hook(tstate->interp, _PyEval_EvalFrameDefault);
 	return _PyEval_EvalFrameDefault(tstate, frame, throwflag);

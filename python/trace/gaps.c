@@ -15,8 +15,7 @@ struct counted {
 };
 static struct counted counted[GAP_COUNT];
 
-/* Roughly a millisecond on any clock that ticks at 1 to 4 GHz: rows must not come by the
-   million. */
+/* About a millisecond at clock rates of 1 to 4 GHz: limits the number of rows. */
 #define BETWEEN_ROWS_TICKS 2000000u
 
 static void gaps_tell(enum gap gap, uint64_t since_ticks, uint64_t now)

@@ -1,8 +1,8 @@
 /*
  * Profile and trace functions of 3.10 and 3.11, set in each thread. Lines need a trace function,
- * which sees calls as well; then the profile function sees C functions alone. A function of the
- * program's own is left where it is; when it has gone (an audit event tells that one is set), ours
- * comes back at the next pending call.
+ * which also sees calls; the profile function then sees only C functions. A function set by the
+ * program stays in place; when it is removed (an audit event reports each change), ours is restored
+ * at the next pending call.
  */
 #include "calls.h"
 
@@ -17,11 +17,11 @@
 #include <internal/pycore_frame.h>
 #endif
 
-static bool by_profile, by_trace; /* which of the two are ours to keep armed */
-static bool changing; /* it is us who sets one: not another tool */
+static bool by_profile, by_trace; /* which of the two to keep armed */
+static bool changing; /* we are setting one: not another tool */
 static bool scheduled;
 static uint64_t displaced_since;
-static PyObject *thread_profile, *thread_trace; /* what new threads of threading begin with */
+static PyObject *thread_profile, *thread_trace; /* initial functions of new threads of threading */
 
 static PyCodeObject *hooks_code_of(PyFrameObject *frame)
 {
@@ -96,7 +96,7 @@ static void set_profile(PyThreadState *tstate, Py_tracefunc function)
 
 	changing = true;
 	if (_PyEval_SetProfile(tstate, function, NULL) < 0)
-		gaps_add(GAP_REFUSED, kymo_ticks()); /* an audit hook of the program's said no */
+		gaps_add(GAP_REFUSED, kymo_ticks()); /* an audit hook of the program refused */
 	changing = false;
 	error_back(kept);
 }
@@ -112,7 +112,7 @@ static void set_trace(PyThreadState *tstate, Py_tracefunc function)
 	error_back(kept);
 }
 
-/* False: another tool's function is there. */
+/* False: another tool's function is set. */
 static bool arm_thread(PyThreadState *tstate)
 {
 	bool ours = true;
@@ -144,7 +144,7 @@ static bool arm_threads(void)
 	return all;
 }
 
-/* For frame.c: quietly, since it is no change that a program should hear of. */
+/* For frame.c: without an audit event, because the program should not see this change. */
 static void update_tracing(PyThreadState *tstate)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -175,7 +175,7 @@ void hooks_give_back(PyThreadState *tstate)
 
 /* ---- threads that begin ------------------------------------------------------------------- */
 
-/* Called once in a new thread, as the function that threading set there; puts ours in its place. */
+/* Called once in a new thread, as the function that threading set there; installs ours. */
 static PyObject *hooks_begin_thread(PyObject *self, PyObject *args)
 {
 	PyThreadState *tstate = PyThreadState_Get();
@@ -237,7 +237,7 @@ static int rearm(void *unused)
 	return 0;
 }
 
-/* Not in a new thread, which begins without. */
+/* Not in a new thread, which begins without one. */
 static bool takes_ours(const char *event)
 {
 	const PyThreadState *tstate = PyThreadState_Get();
@@ -271,7 +271,8 @@ static int hooks_arm(bool lines)
 	static bool audited;
 
 	if (!audited && PySys_AddAuditHook(audit, NULL) < 0)
-		PyErr_Clear(); /* refused by one of the program's: then nobody tells us */
+		/* refused by an audit hook of the program: no changes will be reported */
+		PyErr_Clear();
 	audited = true;
 	if (!thread_profile)
 		thread_profile = PyCFunction_New(&begin_method, Py_False);

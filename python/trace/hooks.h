@@ -4,8 +4,8 @@
 
 #include "trace.h"
 
-/* Sees the calls of that thread by a profile function for a while. False: the program has one of
-   its own there. */
+/* Records the calls of that thread by a profile function for a while. False: the program has set
+   its own. */
 HIDDEN bool hooks_borrow(PyThreadState *tstate);
 HIDDEN void hooks_give_back(PyThreadState *tstate);
 

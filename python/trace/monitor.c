@@ -1,7 +1,7 @@
 /*
- * sys.monitoring, 3.12 and later. Tool 4 is nobody's by convention; 2 is the profiler's, which the
- * program's cProfile needs. Callbacks are objects with nothing but a vectorcall, which the
- * interpreter calls without a detour.
+ * sys.monitoring, 3.12 and later. Tool 4 has no assigned purpose; 2 is the profiler's, which the
+ * program's cProfile needs. Callbacks are objects with only a vectorcall, which the interpreter
+ * calls directly.
  */
 #include "calls.h"
 
@@ -51,7 +51,7 @@ static PyObject *line(PyObject *self, PyObject *const *args, size_t count, PyObj
 	Py_RETURN_NONE;
 }
 
-/* No LINE event comes when a generator goes on in mid-line. */
+/* No LINE event is sent when a generator resumes within a line. */
 static PyObject *resume(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
 	PyCodeObject *code = (PyCodeObject *)args[0];
@@ -151,7 +151,7 @@ static int event_bit(const char *name)
 	return value > 0 ? value : 0;
 }
 
-/* 4, else 3: the others have names that promise them to other tools. */
+/* 4, else 3: the other numbers are assigned to other tools. */
 static int take_tool(void)
 {
 	for (int id = 4; id >= 3; id--)

@@ -1,8 +1,8 @@
 /*
- * 3.10 has no co_qualname: derived from where a code object is found. What a module or function
- * defines is among the constants of its code; what was defined before we came is found through the
- * names of its module. A function that is found by neither (made by eval, kept in a list) has its
- * plain name.
+ * 3.10 has no co_qualname: it is derived from the place of the code object. The constants of a
+ * module's or function's code hold what it defines; functions defined before tracing began are
+ * found through the names of their module. A function found by neither (created by eval, kept in a
+ * list) has its plain name.
  */
 #include "trace.h"
 
@@ -13,7 +13,7 @@
 #define NESTED_MAX 8 /* classes in classes, functions in functions */
 
 static Py_ssize_t names_index = -1; /* of co_extra: a str */
-static PyObject *searched; /* the globals that were gone through last, never followed */
+static PyObject *searched; /* the globals searched last; never dereferenced */
 static Py_ssize_t searched_size;
 
 static void release(void *name)
@@ -77,7 +77,7 @@ static void know_module(PyCodeObject *code)
 	Py_XDECREF(prefix);
 }
 
-/* functools.wraps gives the wrapper the name of what it wraps: such a name is not that of its
+/* functools.wraps gives a wrapper the name of the wrapped function, which is not that of its
    code. */
 static void know_function(PyFunctionObject *function)
 {

@@ -1,24 +1,21 @@
 /*
- * asyncio tasks as lanes of their own. A task gets an entry of the thread table under its name;
- * while one of its steps runs, the rows of the thread carry that entry instead of the thread's.
- * Depth goes on from the event loop's, and all rows stay in the thread's one stream, so that totals
- * and open zones know nothing of it.
+ * asyncio tasks as threads of their own. A task gets an entry of the thread table under its name;
+ * while one of its steps runs, the thread's rows carry that entry. Depth continues from the event
+ * loop, and all rows stay in the thread's one stream, so totals and open zones are unaffected.
  */
 #include "trace.h"
 
 #include "../core/text.h"
 #include "record/adapter.h"
 
-#define LANES_MAX 4096u /* further tasks share one lane: steps of a thread never overlap */
+#define LANES_MAX 4096u /* further tasks share one entry: steps of a thread never overlap */
 
-static PyObject *running_loop; /* the C function of asyncio; NULL: not imported yet */
-static PyObject
-	*current_task; /* another one, from 3.12 on; until then the dict that it would look into */
+static PyObject *running_loop; /* a C function of asyncio; NULL: not imported yet */
+static PyObject *current_task; /* likewise, from 3.12 on; before, the dict it reads */
 static PyObject *lanes; /* int of Task * -> (name, int of the thread entry) */
 static uint32_t lane_count, shared_lane;
 
-/* Called in the child of a fork, in no place to touch objects: the numbers are enough, see
-   tasks_lane_of(). */
+/* Set in the child of a fork, where objects must not be touched; see tasks_lane_of(). */
 static bool forgotten;
 
 void tasks_forget(void)
@@ -42,8 +39,7 @@ static PyObject *attribute_of(const char *module, const char *name)
 	return found ? PyObject_GetAttrString(found, name) : NULL;
 }
 
-/* Python code of asyncio's own, where its C code is missing, is left alone: it would be traced in
-   turn. */
+/* Without asyncio's C code there are no tasks: its Python code would itself be traced. */
 static bool ready(void)
 {
 	if (forgotten && lanes)
@@ -62,7 +58,7 @@ static bool ready(void)
 	return current_task != NULL;
 }
 
-/* NULL or None: no task runs. */
+/* NULL or None: no task is running. */
 static PyObject *task_take(void)
 {
 	PyObject *loop = PyObject_CallNoArgs(running_loop);
@@ -97,8 +93,8 @@ static uint32_t tasks_lane_make(PyObject *name)
 	return lane;
 }
 
-/* A new task at an old address has another name object, since the old one is held here; with the
-   same object it is one of that name again, and may share its lane. */
+/* A new task at a reused address has another name object, because the old one is held here. With
+   the same object it is a task of the same name, and may share the entry. */
 static uint32_t tasks_lane_of(PyObject *task, PyObject *name)
 {
 	PyObject *key = PyLong_FromVoidPtr(task);

@@ -1,12 +1,12 @@
 /*
  * kymo._trace: every Python call as a zone. start() and stop() nest; the options of the outermost
- * start count.
+ * start() apply.
  */
 #include "calls.h"
 
 struct trace trace;
 
-/* In the order of preference; the first that can be armed serves. */
+/* In order of preference; the first that can be armed is used. */
 static void choices(bool lines, bool c_calls, const struct mechanism *out[3])
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -17,8 +17,7 @@ static void choices(bool lines, bool c_calls, const struct mechanism *out[3])
 	int count = 0;
 
 #if PY_VERSION_HEX >= 0x030B0000
-	/* Before 3.11.4 x[i] of a Python class passes the hook by once it is specialised
-	   (gh-104405). */
+	/* Before 3.11.4, a specialised x[i] of a Python class bypasses the hook (gh-104405). */
 	if (!lines && !c_calls && Py_Version >= 0x030B0400)
 		out[count++] = &mechanism_frame;
 #endif
@@ -72,7 +71,7 @@ static PyObject *trace_start(PyObject *module, PyObject *args, PyObject *keyword
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$pp:start", words, &lines, &c_calls))
 		return NULL;
 	if (!kymo_enabled())
-		kymo_enable(NULL); /* where that fails, there is nothing to trace for */
+		kymo_enable(NULL); /* if it fails, there is nothing to trace */
 	if (trace.starts && trace.interpreter != PyInterpreterState_Get())
 		gaps_add(GAP_INTERPRETER, kymo_ticks());
 	else if (!trace.starts++)

@@ -1,20 +1,19 @@
 /*
- * Inside kymo._trace. Every Python call is a zone; three mechanisms see calls, one of them at a
- * time:
+ * Inside kymo._trace. Every Python call is a zone. One of three mechanisms reports calls:
  *
  *	monitor.c   sys.monitoring, 3.12 and later
  *	frame.c     the PEP 523 frame hook, 3.11
  *	hooks.c     PyEval_SetProfile and PyEval_SetTrace, 3.10, and 3.11 for C functions and lines
  *
- *	trace.c     start and stop              calls.h   the calls that a thread has open, and its zones
- *	codes.c     code objects to names       tasks.c   asyncio tasks as lanes of their own
+ *	trace.c     start and stop              calls.h   the open calls of a thread, and its zones
+ *	codes.c     names of code objects       tasks.c   asyncio tasks as threads of their own
  *	qualname.c  names of 3.10
- *	gaps.c      what could not be seen      cost.c    what a traced call costs here
+ *	gaps.c      calls that were not seen    cost.c    the cost of a traced call
  *	window.c    from one step or signpost to another
  *
- * All state is of one interpreter, the one that start() was called in; its GIL guards it. What a
- * thread holds is the thread's own. Nothing here raises, and an exception that is on its way is
- * kept aside by whatever may make another.
+ * All state belongs to one interpreter, the one that called start(); its GIL protects it.
+ * Per-thread state belongs to its thread. Nothing here raises, and code that may raise saves and
+ * restores a pending exception.
  */
 #ifndef KYMO_PYTHON_TRACE_TRACE_H
 #define KYMO_PYTHON_TRACE_TRACE_H
@@ -28,7 +27,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* ---- an exception that is on its way ------------------------------------------------------ */
+/* ---- saving a pending exception ----------------------------------------------------------- */
 
 struct error_kept {
 	PyObject *type, *value, *traceback;
@@ -46,7 +45,7 @@ static inline struct error_kept error_keep(void)
 	return kept;
 }
 
-/* Drops one of ours. */
+/* Drops an exception of our own. */
 static inline void error_back(struct error_kept kept)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -60,16 +59,16 @@ static inline void error_back(struct error_kept kept)
 
 struct mechanism {
 	const char *word;
-	/* Hooks all threads; 0, or -1 where something else is in its place. Called with the GIL, no
-	   exception set. */
+	/* Hooks all threads; 0, or -1 if another tool's hook is in place. Called with the GIL,
+	   without a pending exception. */
 	int (*arm)(void);
-	/* Puts back what is still ours. */
+	/* Removes the hooks that are still ours. */
 	void (*disarm)(void);
 };
 
 struct trace {
-	unsigned starts; /* that have not been stopped */
-	bool active; /* calls are to be recorded; what is left of our hooks passes on otherwise */
+	unsigned starts; /* not yet stopped */
+	bool active; /* calls are recorded; otherwise leftover hooks only forward calls */
 	bool lines, c_calls;
 	PyInterpreterState *interpreter;
 	const struct mechanism *mechanism;
@@ -81,32 +80,32 @@ extern HIDDEN const struct mechanism mechanism_monitoring, mechanism_frame, mech
 
 /* ---- codes.c ----------------------------------------------------------------------------- */
 
-/* What is known of a code object, kept in its co_extra, so that it goes with it. */
+/* The name of a code object and flags, kept in its co_extra, so freed with it. */
 typedef uintptr_t tag_t;
 #define TAG_KNOWN 1u
-#define TAG_OURS 2u /* kymo's own Python code: passed over */
-#define TAG_RESUMES 4u /* generators and coroutines: each resume is a call, making one is not */
+#define TAG_OURS 2u /* kymo's own Python code: skipped */
+#define TAG_RESUMES 4u /* generators and coroutines: each resume is a call, creation is not */
 #define TAG_COROUTINE 8u
 #define TAG_SPECIAL (TAG_OURS | TAG_RESUMES)
 #define TAG_NAME(tag) ((uint32_t)((tag) >> 8))
 
-/* As CPython lays out co_extra; codes_init() makes sure. */
+/* The layout of CPython's co_extra; codes_init() verifies it. */
 struct code_extra {
 	Py_ssize_t size;
 	void *items[1];
 };
 extern HIDDEN Py_ssize_t codes_index;
 
-/* 0, or -1: this Python keeps it otherwise than we know. */
+/* 0, or -1: this Python has another layout. */
 HIDDEN int codes_init(PyObject *module);
 HIDDEN tag_t codes_resolve(PyCodeObject *code);
-/* The name of a line of it. */
+/* The name of a line of the code. */
 HIDDEN uint32_t codes_line(PyCodeObject *code, int line);
 /* The name of a C function; 0: none. callable is a PyCFunction or a method descriptor. */
 HIDDEN uint32_t codes_c_function(PyObject *callable);
-HIDDEN PyMethodDef *codes_c_method(PyObject *callable); /* NULL: it is neither */
+HIDDEN PyMethodDef *codes_c_method(PyObject *callable); /* NULL: neither of them */
 
-/* qualname.c, before 3.11: as co_qualname would be; borrowed. */
+/* qualname.c, before 3.11: the equivalent of co_qualname; borrowed. */
 HIDDEN PyObject *qualname_of(PyCodeObject *code);
 
 static inline tag_t codes_tag(PyCodeObject *code)
@@ -124,19 +123,19 @@ static inline tag_t codes_tag(PyCodeObject *code)
 
 /* ---- tasks.c ----------------------------------------------------------------------------- */
 
-/* The thread index of the asyncio task that runs on this thread now; 0: none does. */
+/* The thread index of the asyncio task that runs on this thread; 0: none. */
 HIDDEN uint32_t tasks_current(void);
-HIDDEN void tasks_forget(void); /* in the child of a fork, whose table of threads is a new one */
+HIDDEN void tasks_forget(void); /* in the child of a fork, which has a new thread table */
 
 /* ---- gaps.c ------------------------------------------------------------------------------ */
 
-/* What could not be seen: the words of gaps() and of kymo.gaps. */
+/* Causes of missed calls: the words of gaps() and of kymo.gaps. */
 #define GAPS(X) \
-	X(DISPLACED, "displaced") /* another tool took our hook */ \
-	X(DEEP, "deep") /* recursion deeper than we follow */ \
-	X(REFUSED, "refused") /* no hook could be had at start() */ \
+	X(DISPLACED, "displaced") /* another tool replaced our hook */ \
+	X(DEEP, "deep") /* recursion beyond our limit */ \
+	X(REFUSED, "refused") /* no hook could be set at start() */ \
 	X(INTERPRETER, "interpreter") /* start() in a second interpreter */ \
-	X(TASKS, "tasks") /* more tasks than get a lane of their own */ \
+	X(TASKS, "tasks") /* more tasks than thread entries for them */ \
 	X(MEMORY, "memory")
 
 enum gap {
@@ -146,17 +145,16 @@ enum gap {
 		GAP_COUNT
 };
 
-/* Counts one that lasted from then until now, and records it: at most a row a millisecond for each
+/* Counts a gap that lasted until now, and records it: at most one row a millisecond for each
    cause. */
 HIDDEN void gaps_add(enum gap gap, uint64_t since_ticks);
-/* At stop(): the rows that were held back. They span from the last one until now. */
+/* At stop(): writes the rows held back. They span from the last row until now. */
 HIDDEN void gaps_flush(void);
 HIDDEN PyObject *gaps_dict(void);
 
 /* ---- cost.c ------------------------------------------------------------------------------ */
 
-/* Between the two, the hooks are armed; what calls cost then and before is told to the
-   recording. */
+/* Call them around the time the hooks are armed; the difference is written to the recording. */
 HIDDEN void cost_before(void);
 HIDDEN void cost_after(void);
 

@@ -1,9 +1,8 @@
 /*
- * The window of --skip and --take, --from and --to. libkymo tells of each step and mark, whoever
- * made it: Python, C, torch. That may be a thread that knows nothing of Python, and it must never
- * wait for the GIL (who has it may wait for that thread). So the state is kept by atomic
- * operations, and what follows from it is done at once by a thread that has the GIL, and else by
- * Python's main thread, soon.
+ * The window of --skip and --take, --from and --to. libkymo reports each step and mark, made by
+ * Python, C or torch. The reporting thread may not be a Python thread, and it must never wait for
+ * the GIL (its holder may wait for that thread). So the state is atomic, and its effect is applied
+ * at once by a thread that has the GIL, else soon by Python's main thread.
  */
 #include <string.h>
 
@@ -24,7 +23,7 @@ static struct window {
 	uint64_t begun;
 	uint32_t state;
 } window;
-static bool is_on; /* what `change` was told last; guarded by the GIL */
+static bool is_on; /* the last argument of `change`; guarded by the GIL */
 
 static bool has_gil(void)
 {
@@ -99,8 +98,7 @@ static char *copy_of(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
-/* window(change, skip, take, from, to): the words of the command line; None where one was not
-   given. */
+/* window(change, skip, take, from, to): the values of the command line; None if not given. */
 PyObject *window_open(PyObject *module, PyObject *args)
 {
 	PyObject *change, *skip, *take;
@@ -110,7 +108,7 @@ PyObject *window_open(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "OOOzz:window", &change, &skip, &take, &from, &to))
 		return NULL;
 	if (window.change)
-		Py_RETURN_NONE; /* there is one already */
+		Py_RETURN_NONE; /* already open */
 	window.of_steps = skip != Py_None || take != Py_None;
 	window.skip = skip == Py_None ? 0 : PyLong_AsUnsignedLongLong(skip);
 	window.take = take == Py_None ? 0 : PyLong_AsUnsignedLongLong(take);
@@ -124,7 +122,7 @@ PyObject *window_open(PyObject *module, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* At Python's end: C may go on making steps. */
+/* At Python's end: C code may still make steps. */
 PyObject *window_close(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
