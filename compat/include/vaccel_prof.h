@@ -1,5 +1,5 @@
 /*
- * vAccel's profiling regions, recorded by kymo. Code that was written for vAccel compiles and runs
+ * vAccel's profiling regions, recorded by kymo. Code written for vAccel compiles and runs
  * unchanged:
  *
  *	struct vaccel_prof_region region = VACCEL_PROF_REGION_INIT("torch_run");
@@ -10,11 +10,11 @@
  *	vaccel_prof_region_print(&region);
  *
  * Link with -lkymo_compat -lkymo. VACCEL_PROF_ENABLED=enabled (or VACCEL_PROFILING_ENABLED; 1,
- * true, yes and on serve too) turns it on; without one of them every call is a silent 0. What is
- * recorded is also there for SQL: `kymo query latest "FROM trace.regions"`.
+ * true, yes and on also work) turns it on; otherwise every call does nothing and returns 0. SQL can
+ * query the recording: `kymo query latest "FROM trace.regions"`.
  *
- * Many threads may use one region at once; starts may nest and recurse. Every call returns 0 or a
- * positive errno, unless it says otherwise.
+ * Several threads may use one region at once; starts may nest and recurse. Calls return 0 or a
+ * positive errno, unless stated otherwise.
  */
 #ifndef VACCEL_PROF_H
 #define VACCEL_PROF_H
@@ -39,8 +39,8 @@ struct vaccel_prof_region {
 	/* ended entries. While several threads use the region it may be 4 µs behind; it is exact
 	   once they have ended, and after a print */
 	size_t nr_entries;
-	struct vaccel_prof_sample *samples; /* the library's */
-	size_t size; /* the library's */
+	struct vaccel_prof_sample *samples; /* private */
+	size_t size; /* private */
 };
 
 #define VACCEL_PROF_REGION_INIT(text) \
@@ -66,44 +66,44 @@ VACCEL_PROF__ASSERT(sizeof(struct vaccel_prof_region) == 40 &&
 #endif
 #undef VACCEL_PROF__ASSERT
 
-/* Is profiling on? Asked of the environment once. */
+/* Whether profiling is on. Reads the environment once. */
 VACCEL_PROF__EXPORT bool vaccel_prof_enabled(void);
 
-/* Copies the name; NULL gives a buffer of 256 bytes, region->name, for the caller to fill. Also
-   right over a static region and one that was initialised before. Works as well while profiling is
-   off. */
+/* Copies the name; NULL gives a buffer of 256 bytes, region->name, for the caller to fill. May be
+   called on a static region and on an initialised one, and while profiling is off. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_init(struct vaccel_prof_region *region,
 						const char *name);
-/* Also right for a static region, and twice. What was recorded stays. */
+/* May be called on a static region, and twice. Recorded data stays. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_destroy(struct vaccel_prof_region *region);
 VACCEL_PROF__EXPORT int vaccel_prof_region_release(struct vaccel_prof_region *region);
 
-/* EINVAL for NULL; ENOMEM when there is no room for one more region. */
+/* EINVAL for NULL; ENOMEM when there are too many regions. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_start(struct vaccel_prof_region *region);
-/* EINVAL for NULL; ENOENT where this thread has not started it: the child of a fork inherits what
-   was counted, and no start. */
+/* EINVAL for NULL; ENOENT if this thread has not started it: the child of a fork inherits the
+   counts, but no start. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_stop(struct vaccel_prof_region *region);
 
-/* One line to stdout, or to the file that VACCEL_LOG_FILE names; none for a region without entries.
-   Totals go on growing from print to print. */
+/* Prints one line to stdout or to the file VACCEL_LOG_FILE; none for a region without entries.
+   Totals accumulate from print to print. */
 VACCEL_PROF__EXPORT int vaccel_prof_region_print(const struct vaccel_prof_region *region);
 
 /* Arrays. _init() as with a NULL name. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_init(struct vaccel_prof_region *regions, int count);
-/* Every region of that name; EINVAL where there is none. */
+/* Every region of that name; EINVAL if there is none. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_start_by_name(struct vaccel_prof_region *regions,
 							  int count, const char *name);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_stop_by_name(struct vaccel_prof_region *regions,
 							 int count, const char *name);
-/* Counts and times begin again at 0; names stay. An entry that is open now is not counted when it
+/* Resets counts and times to 0; names stay. An entry that is open now is not counted when it
    ends. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_clear(struct vaccel_prof_region *regions, int count);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_release(struct vaccel_prof_region *regions, int count);
 VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all(const struct vaccel_prof_region *regions,
 						      int count);
-/* buf NULL: the bytes that all lines need. Else *buf is allocated (the caller frees it) and gets
-   the lines, each ended by a NUL, at most len bytes; returns how many lines they are. A line that
-   does not fit is cut, and the last. A negative errno on error; 0 while profiling is off. */
+/* buf NULL: returns the bytes that all lines need. Otherwise allocates *buf (the caller frees it),
+   writes the lines, each NUL-terminated, at most len bytes, and returns the number of lines. A line
+   that does not fit is truncated and is the last one. A negative errno on error; 0 while profiling
+   is off. */
 VACCEL_PROF__EXPORT int vaccel_prof_regions_print_all_to_buf(
 	char **buf, size_t len, const struct vaccel_prof_region *regions, int count);
 

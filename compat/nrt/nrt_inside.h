@@ -189,7 +189,7 @@ NRT_STATUS nrt_capture_begin(uint64_t rows);
 void nrt_capture_end(void);
 /* Whether device operations are recorded for another reason. */
 bool nrt_capture_by_others(void);
-/* Begins a zone for a runtime call; end it with kymo_zone_end(). Does nothing while zones are off. */
+/* Begins a zone for a runtime call; end it with kymo_zone_end(). No effect while zones are off. */
 struct kymo_zone nrt_capture_call(enum nrt_event event, uint32_t core);
 /* Records one execution with its operations and status. */
 void nrt_capture_execution(const struct nrt_model *model, const struct nrt_times *whole,

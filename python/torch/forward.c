@@ -217,9 +217,8 @@ void forward_unhook(void)
 {
 	PyFunctionObject *was = function;
 
-	if (!was || was->vectorcall !=
-			    /* replaced by another tool after us: ours only forwards calls */
-			    torch_forward_hook)
+	/* If another tool has replaced it after us, ours only forwards calls. */
+	if (!was || was->vectorcall != torch_forward_hook)
 		return;
 	set_entry(original);
 	function = NULL;

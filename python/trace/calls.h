@@ -9,7 +9,7 @@
 #include "trace.h"
 
 #define CALL_COROUTINE 1u
-/* its rows carry the task's index; other_thread is the one to restore */
+/* Its rows carry the task's index; other_thread is the one to restore. */
 #define CALL_SWAPPED 2u
 #define CALL_LINE 4u
 #define CALL_C 8u

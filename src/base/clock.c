@@ -37,7 +37,7 @@ static int cpu_counter_is_invariant(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
 }
 
-/* A kernel that has caught the TSC out falls back to one of these for itself. */
+/* A kernel that found the TSC unreliable uses one of these itself. */
 static int kernel_distrusts_counter(void)
 {
 	char word[16] = "";

@@ -1,5 +1,5 @@
-/* Lists on the heap that grow: for readers, views and collectors, never inside a target. Each
-   returns false without memory, and the list is as it was. */
+/* Growing lists on the heap: for readers, views and the collector, never inside the recorded
+   program. Each returns false if out of memory, and leaves the list unchanged. */
 #ifndef KYMO_BASE_GROW_H
 #define KYMO_BASE_GROW_H
 

@@ -16,8 +16,8 @@ static const char *program_name_next_word(const char *word, const char *end)
 	return word < end && *word ? word : NULL;
 }
 
-/* The word that names what Python runs: after -m, or the first that is no option; NULL: a command
-   or stdin. */
+/* The word that names what Python runs: after -m, or the first that is not an option; NULL: a
+   command or stdin. */
 static const char *script_of(const char *word, const char *end)
 {
 	while ((word = program_name_next_word(word, end))) {

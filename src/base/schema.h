@@ -1,6 +1,7 @@
 /*
- * The tables that kymo itself writes, said once: the recorder declares its streams from here, the
- * scan takes a missing table's columns from here, the docs' table pages are generated from here.
+ * The tables that kymo itself writes, defined once: the recorder declares its streams from these
+ * definitions, a scan takes the columns of a missing table from them, and docs/tables is generated
+ * from them.
  */
 #ifndef KYMO_BASE_SCHEMA_H
 #define KYMO_BASE_SCHEMA_H
@@ -19,7 +20,7 @@ struct schema_table {
 	const char *about; /* one sentence for the docs */
 };
 
-/* Fixed indexes of kymo's own tables in a process; the user's follow. */
+/* Fixed indexes of kymo's own tables in a process; the program's tables follow. */
 enum schema_id {
 	SCHEMA_NONE = 0,
 	SCHEMA_ZONES = 1,
@@ -33,20 +34,20 @@ enum schema_id {
 	SCHEMA_HOST_NETWORK = 9,
 	SCHEMA_CONFIG = 10,
 	SCHEMA_SAMPLES = 11, /* a stack of a thread at a moment */
-	SCHEMA_FRAMES = 12, /* what the stacks are made of */
+	SCHEMA_FRAMES = 12, /* the frames of stacks */
 	SCHEMA_TORCH = 13,
 	SCHEMA_VARIABLES = 14,
 	SCHEMA_HOST_THREADS = 15,
 	SCHEMA_HOST_GPU = 16,
 	SCHEMA_HOST_CGROUP = 17,
-	SCHEMA_OVERHEAD = 18, /* what a source has cost, as it measured itself */
-	SCHEMA_GAPS = 19, /* spans in which a source could not see */
+	SCHEMA_OVERHEAD = 18, /* the measured cost of a source */
+	SCHEMA_GAPS = 19, /* spans that a source could not record */
 	SCHEMA_DEVICE_OPS = 26,
 	SCHEMA_DEVICE_MEMORY = 27,
 	SCHEMA_DEVICE_CLOCKS = 28,
-	SCHEMA_ALLOC = 29, /* an allocation, or a free */
-	SCHEMA_ALLOC_FRAMES = 30, /* what their stacks are made of: struct schema_frame_row */
-	SCHEMA_COUNT = 32, /* the user's tables begin here */
+	SCHEMA_ALLOC = 29, /* an allocation or a free */
+	SCHEMA_ALLOC_FRAMES = 30, /* the frames of their stacks: struct schema_frame_row */
+	SCHEMA_COUNT = 32, /* the program's tables begin here */
 };
 
 struct schema_mark_row {
@@ -69,18 +70,18 @@ struct schema_counter_row {
 struct schema_step_row {
 	uint64_t start_ticks;
 	uint64_t duration_ticks;
-	uint64_t phase_ticks[KYMO_PHASE_COUNT]; /* 0: not known */
+	uint64_t phase_ticks[KYMO_PHASE_COUNT]; /* 0: unknown */
 	uint32_t step;
 	uint32_t name;
 	uint32_t thread;
 	uint32_t reserved;
 };
 
-/* A text of any length is cut into parts at UTF-8 boundaries; the view joins them by (thread,
+/* A text of any length is split into parts at UTF-8 boundaries; the view joins them by (thread,
    number). */
 #define SCHEMA_TEXT_PART_BYTES 32
 struct schema_text_row {
-	uint64_t at_ticks; /* zone text: the zone's start; a mark's: its ts */
+	uint64_t at_ticks; /* of the zone's start, or the mark's ts */
 	uint32_t thread;
 	uint32_t number; /* of the text, per thread, from 1 */
 	uint32_t name; /* of the zone or mark */
@@ -119,7 +120,7 @@ struct schema_host_network_row {
 	uint64_t ts_ticks;
 	uint64_t rx_bytes, tx_bytes;
 	char interface[16];
-	int32_t pid; /* one that is in the namespace */
+	int32_t pid; /* one of the namespace */
 	uint32_t reserved;
 };
 
@@ -135,7 +136,7 @@ struct schema_host_threads_row {
 
 struct schema_host_gpu_row {
 	uint64_t ts_ticks;
-	double util_pct, power_w; /* below 0: not known */
+	double util_pct, power_w; /* below 0: unknown */
 	uint64_t used_bytes, total_bytes;
 	uint32_t device;
 	uint32_t reserved;
@@ -143,11 +144,11 @@ struct schema_host_gpu_row {
 
 struct schema_host_cgroup_row {
 	uint64_t ts_ticks;
-	uint64_t memory_bytes, memory_limit_bytes; /* 0: none, or not known */
+	uint64_t memory_bytes, memory_limit_bytes; /* 0: none, or unknown */
 	double cpu_limit; /* cores; 0: none */
 	uint64_t throttled_ns, throttled_count; /* since the group began */
-	double pressure_pct[3][2]; /* cpu, memory, io; some, full; below 0: not known */
-	int32_t pid; /* one that is in it */
+	double pressure_pct[3][2]; /* cpu, memory, io; some, full; below 0: unknown */
+	int32_t pid; /* one of the group */
 	uint32_t reserved;
 	char path[64];
 };
@@ -155,12 +156,12 @@ struct schema_host_cgroup_row {
 struct schema_config_row {
 	uint64_t ts_ticks;
 	char key[32];
-	char old_value[128]; /* longer ones are cut */
+	char old_value[128]; /* truncated if longer */
 	char new_value[128];
 	char by[56];
 };
 
-/* Written now and then by what measures itself; the last row of a source holds. */
+/* Written from time to time by a source that measures itself; its last row counts. */
 struct schema_cost_row {
 	uint64_t ts_ticks;
 	uint64_t events; /* since it began */
@@ -168,12 +169,12 @@ struct schema_cost_row {
 	char source[16];
 };
 
-/* A span in which a source could not see all that it should have. */
+/* A span in which a source could not record everything. */
 struct schema_gap_row {
 	uint64_t start_ticks;
 	uint64_t duration_ticks;
-	uint64_t events; /* how often it came about; 0: not known */
-	uint32_t cause; /* a name whose source is the one that could not see */
+	uint64_t events; /* number of occurrences; 0: unknown */
+	uint32_t cause; /* a name; its source is the one with the gap */
 	uint32_t thread;
 };
 
@@ -181,16 +182,16 @@ struct schema_gap_row {
 struct schema_torch_row {
 	uint64_t start_ticks;
 	uint64_t duration_ticks;
-	uint64_t child_ticks; /* of modules inside of it */
+	uint64_t child_ticks; /* of modules inside it */
 	uint32_t module; /* names; source torch */
-	uint32_t model; /* of its outermost module; 0 where there is none */
+	uint32_t model; /* of its outermost module; 0: none */
 	uint32_t thread;
 	uint32_t step;
 	uint32_t sequence;
 	uint16_t stage; /* enum schema_torch_stage */
 	uint16_t depth;
 	uint32_t flags; /* SCHEMA_TORCH_* */
-	int32_t device; /* -1: no accelerator, and nothing known of memory */
+	int32_t device; /* -1: no accelerator, and memory is unknown */
 	int64_t allocated_bytes, peak_bytes, reserved_bytes;
 };
 enum schema_torch_stage { SCHEMA_TORCH_FORWARD, SCHEMA_TORCH_BACKWARD, SCHEMA_TORCH_STEP };
@@ -203,31 +204,31 @@ struct schema_variable_row {
 	uint32_t thread;
 	uint32_t function, name, type; /* names */
 	uint32_t reserved;
-	char value[96]; /* cut to this length */
+	char value[96]; /* truncated if longer */
 };
 
-/* A thread at a moment. The stack is a node of python.frames, each of which names its caller's: a
-   stack that was seen before costs this row alone. */
+/* A thread at a moment. The stack is a node of python.frames, whose nodes refer to their callers: a
+   known stack costs only this row. */
 struct schema_sample_row {
 	uint64_t ts_ticks;
-	uint32_t stack; /* the innermost frame's node; 0: no Python function ran */
+	uint32_t stack; /* node of the innermost frame; 0: no Python function ran */
 	int32_t pid;
 	int32_t tid;
 	uint32_t thread_name;
 	uint32_t cause; /* a name: "period", "slow zone: step", … */
-	uint16_t state; /* a letter, as /proc has it */
+	uint16_t state; /* a letter, as in /proc/PID/stat */
 	uint16_t gil;
 };
 
 struct schema_frame_row {
 	uint32_t node; /* from 1 */
-	uint32_t parent; /* the caller's; 0: there is none */
+	uint32_t parent; /* the caller's; 0: none */
 	uint32_t name; /* function and file */
-	uint32_t line; /* that ran; 0: not known */
+	uint32_t line; /* the line that ran; 0: unknown */
 };
 
-/* An operation of a device, a model's execution, or the host's wait for a queue; in times of the
-   host. */
+/* An operation of a device, an execution of a model, or a wait of the host for a queue; in host
+   time. */
 struct schema_device_op_row {
 	uint64_t queued_ticks, submit_ticks, start_ticks, end_ticks;
 	uint64_t bytes;
@@ -235,7 +236,7 @@ struct schema_device_op_row {
 	uint64_t zone_start_ticks;
 	uint64_t execution;
 	uint32_t device, queue, model, name, zone; /* names */
-	uint32_t thread; /* that enqueued it */
+	uint32_t thread; /* the thread that enqueued it */
 	uint32_t step;
 	uint32_t error_ns; /* of the four times */
 	int32_t core;
@@ -244,7 +245,7 @@ struct schema_device_op_row {
 	uint16_t kind; /* enum kymo_device_kind */
 	uint16_t reserved;
 };
-/* flags: times that are known */
+/* flags: which times are known */
 #define SCHEMA_DEVICE_QUEUED 0x100u
 #define SCHEMA_DEVICE_SUBMIT 0x200u
 #define SCHEMA_DEVICE_START 0x400u
@@ -253,7 +254,7 @@ struct schema_device_op_row {
 struct schema_device_memory_row {
 	uint64_t ts_ticks;
 	int64_t bytes; /* below 0: freed */
-	int64_t live_bytes; /* of the device, after it */
+	int64_t live_bytes; /* of the device, afterwards */
 	uint32_t device, kind; /* names */
 	uint32_t thread, step;
 };
@@ -263,17 +264,18 @@ struct schema_device_clock_row {
 	uint64_t ts_ticks;
 	uint64_t device_ns;
 	double drift_ppm; /* how much faster the device's clock runs */
-	int64_t miss_ns; /* by how much the readings before had foretold it wrongly */
-	uint32_t error_ns; /* half of the width of the reading */
+	int64_t miss_ns; /* error of the prediction from earlier readings */
+	uint32_t error_ns; /* half the duration of the reading */
 	uint32_t device; /* a name */
 };
 
-/* 24 bytes, since there may be very many. */
+/* 24 bytes, because there may be very many. */
 struct schema_alloc_row {
 	uint64_t ts_ticks;
-	/* the address, 48 bits, with the kind in its lowest three; above them 16 of the thread */
+	/* address, 48 bits, with the kind in its lowest three bits; above, 16 bits of the thread */
 	uint64_t place;
-	/* size, 40 bits; above them 24 of the stack's node. BEGAN: the mean of samples, 0: exact */
+	/* size, 40 bits; above, 24 bits of the stack's node. BEGAN: the mean of samples, 0:
+	   exact */
 	uint64_t what;
 };
 #define SCHEMA_ALLOC_KIND_MASK 7u
@@ -285,22 +287,22 @@ struct schema_alloc_row {
 enum schema_alloc_kind {
 	SCHEMA_ALLOC_EXACT,
 	SCHEMA_FREE_EXACT,
-	SCHEMA_ALLOC_SAMPLED, /* stands for more than itself */
+	SCHEMA_ALLOC_SAMPLED, /* represents more than one */
 	SCHEMA_FREE_SAMPLED,
-	SCHEMA_ALLOC_CHANGED, /* as BEGAN says, from here on; what is live goes on */
-	SCHEMA_ALLOC_BEGAN, /* from here on they are seen; what is live counts from 0 */
-	SCHEMA_ALLOC_ENDED, /* and no longer */
+	SCHEMA_ALLOC_CHANGED, /* new mode, as in BEGAN; live bytes continue */
+	SCHEMA_ALLOC_BEGAN, /* recording begins; live bytes count from 0 */
+	SCHEMA_ALLOC_ENDED, /* recording ends */
 };
 
-/* NULL for an id that has no table. */
+/* NULL if the id has no table. */
 const struct schema_table *schema_get(enum schema_id id);
-/* By name; NULL where it is none of ours. */
+/* By name; NULL: not a table of kymo. */
 const struct schema_table *schema_find(const char *name);
-/* Letters, digits and _, no digit first: the parts of a table's name, and columns. */
+/* Letters, digits and _, not starting with a digit: the parts of a table's name, and columns. */
 bool schema_is_word(const char *text, size_t bytes);
-/* Width of a type in a row; 0 for KYMO_TEXT, whose column says it, and for an unknown type. */
+/* Width of a type in a row; 0 for KYMO_TEXT, whose column defines it, and for an unknown type. */
 size_t schema_type_bytes(uint32_t type);
-/* "c", "python", …; "?" for what this version does not know. */
+/* "c", "python", …; "?" if unknown to this version. */
 const char *schema_source_word(uint32_t source);
 
 #endif

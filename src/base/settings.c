@@ -10,8 +10,8 @@
 #include <kymo/atomic.h>
 
 #define SECONDS_MOST 86400u
-#define SECONDS_LEAST_NS 100000u /* a shorter period is a mistake, or an attack on our own CPU */
-#define TRIES 8 /* at a text that is being written */
+#define SECONDS_LEAST_NS 100000u /* a shorter period is a mistake, or an attack on our CPU time */
+#define TRIES 8 /* to read a text that is being written */
 
 #define AT(member) offsetof(struct kymo_control, member)
 #define BYTES(member) sizeof(((struct kymo_control *)0)->member)
@@ -80,8 +80,7 @@ void settings_variable(const struct settings_key *key, char *out, size_t out_byt
 
 /* ---- texts to values and back ---- */
 
-/* Digits, and a fraction behind a point whatever the locale says; nanoseconds. False: something
-   else. */
+/* Digits and a fraction after a point, in any locale; nanoseconds. False: not a number. */
 static bool parse_decimal(const char *text, uint64_t *out_ns)
 {
 	uint64_t whole = 0, fraction = 0, place = 1000000000u;
@@ -171,7 +170,7 @@ int settings_parse(const struct settings_key *key, const char *text, struct sett
 	}
 }
 
-/* "0.1", "1", "86400": without zeros at the end, and with a point in every locale. */
+/* "0.1", "1", "86400": without trailing zeros, and with a point in any locale. */
 static void format_seconds(uint64_t ns, char *out, size_t out_bytes)
 {
 	int length = snprintf(out, out_bytes, "%llu.%09llu", (unsigned long long)(ns / 1000000000u),
@@ -216,7 +215,7 @@ static void settings_copy_text(const struct settings_key *key, const struct kymo
 			out[k] = kymo__load_relaxed(from + k);
 		kymo__fence_acquire();
 		if (!(before & 1) && before == kymo__load_relaxed(&control->config_changes))
-			break; /* else what is there is taken: he may be dead */
+			break; /* otherwise takes what is there: the writer may have died */
 	}
 	out[key->detail - 1] = '\0';
 }
@@ -282,8 +281,8 @@ void settings_store(const struct settings_key *key, struct kymo_control *control
 	kymo__store_release(changes, now + 1);
 }
 
-/* KYMO_PYTHON has words that no switch knows (partial, lines, c-calls); Python's front reads them,
-   and says what is none. */
+/* KYMO_PYTHON has values that a switch does not (partial, lines, c-calls); the Python front end
+   reads and checks them. */
 static bool has_words_of_its_own(const struct settings_key *key)
 {
 	return !strcmp(key->name, "python");

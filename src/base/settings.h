@@ -1,13 +1,11 @@
 /*
- * What can be configured, said once: the keys of `kymo config`, the KYMO_* words of the
- * environment, their places in the control page, the help and the man page all come from these
- * rows.
+ * All settings, defined once: the keys of `kymo config`, the KYMO_* environment variables, their
+ * offsets in the control page, the help and the man page.
  *
  * The page is shared memory, written from outside while the program runs. A number is one aligned
- * word. A text is framed by config_changes: odd while somebody writes, even when he is done, and
- * different afterwards. So a reader that copied in between sees that, and a writer who died in
- * between is overtaken by the next one. libc only, no malloc: the recorder reads the environment by
- * it.
+ * word. A text is framed by config_changes: odd during a write, even afterwards, and changed. A
+ * reader thus detects a write during its copy, and a writer that died during a write is superseded
+ * by the next one. libc only, no malloc: the recorder reads the environment with this code.
  */
 #ifndef KYMO_BASE_SETTINGS_H
 #define KYMO_BASE_SETTINGS_H
@@ -28,9 +26,9 @@ enum settings_type {
 	SETTINGS_TEXT, /* NUL-padded */
 };
 
-/* Who has to act on a change. */
+/* The process that applies a change. */
 enum settings_who {
-	SETTINGS_COLLECTOR, /* the process that watches from outside */
+	SETTINGS_COLLECTOR, /* the collector */
 	SETTINGS_PROGRAM, /* the program, at its next event */
 	SETTINGS_NEW_STREAMS, /* the program, for threads and tables that begin later */
 };
@@ -40,39 +38,39 @@ struct settings_key {
 	enum settings_type type;
 	enum settings_who who;
 	uint32_t offset; /* in struct kymo_control */
-	uint32_t detail; /* a switch's bit; a text's bytes; a count's least */
-	uint32_t most; /* of a count */
-	const char *initial; /* the value before anybody sets it, as a text */
+	uint32_t detail; /* bit of a switch; bytes of a text; minimum of a count */
+	uint32_t most; /* maximum of a count */
+	const char *initial; /* default value, as a text */
 	const char *about; /* one line */
 };
 
 #define SETTINGS_TEXT_BYTES 256
 
 struct settings_value {
-	uint64_t number; /* all but texts */
+	uint64_t number; /* all kinds but texts */
 	char text[SETTINGS_TEXT_BYTES];
 };
 
-/* A name of NULL ends it. */
+/* Terminated by a NULL name. */
 extern const struct settings_key settings_keys[];
 
-/* "sample_rate", "kymo.sample_rate" or "probing.sample_rate"; NULL: there is no such key. */
+/* "sample_rate", "kymo.sample_rate" or "probing.sample_rate"; NULL: no such key. */
 const struct settings_key *settings_find(const char *name);
 /* The name without such a prefix. */
 const char *settings_bare_name(const char *name);
 /* "KYMO_SAMPLE_RATE". */
 void settings_variable(const struct settings_key *key, char *out, size_t out_bytes);
-/* 0, or -EINVAL and a sentence that says what would do. */
+/* 0, or -EINVAL and a sentence with the valid values. */
 int settings_parse(const struct settings_key *key, const char *text, struct settings_value *out,
 		   struct kymo_error *err);
-/* As settings_parse() reads it. */
+/* In the form that settings_parse() reads. */
 void settings_format(const struct settings_key *key, const struct settings_value *value, char *out,
 		     size_t out_bytes);
 bool settings_equal(const struct settings_key *key, const struct settings_value *a,
 		    const struct settings_value *b);
 
-/* From the page, which others may be writing; a value is checked as if it were typed, and *out is
-   the initial one where it is none. */
+/* From the page, which may be written at the same time. The value is checked like input; if it is
+   invalid, *out is the default. */
 void settings_load(const struct settings_key *key, const struct kymo_control *control,
 		   struct settings_value *out);
 /* Into a page of this process. */
@@ -80,13 +78,13 @@ void settings_store(const struct settings_key *key, struct kymo_control *control
 		    const struct settings_value *value);
 /* The key's bit of config_changed. */
 uint64_t settings_bit(const struct settings_key *key);
-/* Takes over what was changed in the page of the process that started this one; the rest stays as
-   the environment says. */
+/* Copies the settings changed in the page of the process that started this one; the others stay as
+   the environment sets them. */
 void settings_inherit(struct kymo_control *to, const struct kymo_control *from);
-/* Sets a page to the initial values, then to what the environment says. complain is called for each
-   word that is none; garbage never means on. */
+/* Sets a page to the defaults, then to the environment. complain is called for each invalid value;
+   an invalid value never means on. */
 void settings_begin(struct kymo_control *control, void (*complain)(const char *sentence));
-/* From one page to another: the child of a fork. */
+/* From one page to another: for the child of a fork. */
 void settings_copy(struct kymo_control *to, const struct kymo_control *from);
 
 #endif

@@ -40,7 +40,7 @@ const char *spelling_word(const char *typed, const char *const *words)
 	for (; *words; words++) {
 		far = spelling_distance(typed, *words);
 		if (strlen(typed) >= 3 && !strncmp(typed, *words, strlen(typed)))
-			far = 1; /* a beginning: "snap" */
+			far = 1; /* a prefix: "snap" */
 		if (far < best) {
 			best = far;
 			near = *words;

@@ -5,8 +5,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* One row for each form: the lead byte, and the range of the second byte, which rules out overlong
-   forms, surrogates and what is above U+10FFFF. */
+/* One row for each form: the lead byte, and the range of the second byte, which excludes overlong
+   forms, surrogates and values above U+10FFFF. */
 static const struct form {
 	unsigned char lead_low, lead_high, bytes, second_low, second_high;
 } forms[] = {

@@ -1,5 +1,5 @@
-/* A part of the recording as a file. Rows are looked into by the columns that their stream
-   describes, whatever the table is. */
+/* Saves a part of the recording as a file. Rows are interpreted by the columns that their stream
+   describes, for any table. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define NOWHERE UINT32_MAX
 
-/* Where the columns of the stream that is being written are. */
+/* Offsets of the columns of the stream being written. */
 struct layout {
 	char table[sizeof(((struct kymo_stream_head *)0)->table)];
 	uint32_t start, name, device, queue, model, core, kind;
@@ -69,7 +69,7 @@ static uint32_t capture_narrow(const void *row, uint32_t offset, size_t bytes)
 
 	if (offset != NOWHERE)
 		memcpy(&value, (const char *)row + offset,
-		       bytes); /* little-endian, as all of the format */
+		       bytes); /* little-endian, like the whole format */
 	return value;
 }
 
@@ -87,7 +87,7 @@ static bool choose_row(void *context, const void *row, bool writes)
 				      .kind = capture_narrow(row, layout->kind, 2),
 				      .core = (int32_t)capture_narrow(row, layout->core, 4) };
 
-	/* A table without a time is one of things that are known, and not of things that happen. */
+	/* A table without a time column holds definitions, not events. */
 	if (layout->start != NOWHERE &&
 	    (seen.ticks < capture->from_ticks ||
 	     (capture->until_ticks && seen.ticks > capture->until_ticks)))

@@ -1,4 +1,4 @@
-/* Settings that the program itself changes; `kymo config` changes them from outside
+/* Settings changed by the program itself; `kymo config` changes them from outside
    (collect/run/configure.c). */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ void kymo__config_row(const char *key, const char *old_value, const char *new_va
 	take_text(row.old_value, sizeof(row.old_value), old_value);
 	take_text(row.new_value, sizeof(row.new_value), new_value);
 	take_text(row.by, sizeof(row.by), by);
-	/* Also while nothing else is on: that is when things are turned on. */
+	/* Also while nothing is on: settings turn things on. */
 	if (kymo__process_ready())
 		kymo__push(&kymo__tables[SCHEMA_CONFIG], &row);
 }

@@ -1,8 +1,8 @@
 /*
- * What an entry costs on this machine, so that reports can say it and take it off: both ends of it
- * and its part of folding the totals, on a lane and a stream of private memory. Regions (two calls)
- * and zones (inline) are measured both and the dearer one counts, since a recording does not tell
- * them apart. Some 50 us in all.
+ * Measures the cost of an entry on this machine, for reports to state and subtract: its start, its
+ * end and its share of folding the totals, on a lane and a stream in private memory. Regions (two
+ * calls) and zones (inline) are both measured and the dearer one counts, because a recording does
+ * not distinguish them. Takes about 50 us.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define ENTRIES KYMO_BATCH_ROWS
 #define ROUNDS 4
 
-/* One caller: setting up. */
+/* One caller: setup. */
 static struct {
 	struct kymo_segment_head segment;
 	struct kymo_zone_row rows[ENTRIES];
@@ -33,7 +33,7 @@ static void zones(void)
 	}
 }
 
-/* As kymo_region_start() and kymo_region_stop(), which see that recording is off still. */
+/* Like kymo_region_start() and kymo_region_stop(), which would see that recording is still off. */
 static __attribute__((noinline)) int cost_start(void)
 {
 	return kymo__region_open(1, KYMO_OPEN_REGION);

@@ -1,5 +1,4 @@
-/* For adapters that measure what they cost: a lane that nobody reads, and where the result is
-   put. */
+/* For adapters that measure their cost: a lane that is never read, and the place for the result. */
 #include <kymo/atomic.h>
 
 #include "record/record.h"
@@ -11,7 +10,7 @@ static struct kymo_zone_row aside_rows[ASIDE_ROWS];
 static struct kymo_open_stack aside_open;
 static uint64_t aside_head;
 static const uint32_t aside_step;
-static struct kymo__full_lane aside; /* no stream: kymo__turn() begins again at its first row */
+static struct kymo__full_lane aside; /* no stream: kymo__turn() starts over at its first row */
 static struct schema_torch_row aside_torch[ASIDE_TORCH_ROWS];
 static struct kymo_stream_live aside_live;
 static struct kymo__stream aside_stream;

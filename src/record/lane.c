@@ -1,4 +1,4 @@
-/* Lanes: what a thread holds while it records. Taken at its first row, given back when it ends. */
+/* Lanes: the state of a thread that records. Taken at its first row, returned when it ends. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 #define RETRY_MS 10
 
 __thread struct kymo__lane *kymo__lane __attribute__((tls_model("initial-exec")));
-static __thread uint8_t entering
-	__attribute__((tls_model("initial-exec"))); /* in lane_make(): a handler's rows are lost */
-static __thread uint8_t closed
-	__attribute__((tls_model("initial-exec"))); /* the thread has given its lane back */
-static __thread uint8_t ending
-	__attribute__((tls_model("initial-exec"))); /* see lane_thread_ends() */
+/* In lane_make(): rows of a signal handler are lost. */
+static __thread uint8_t entering __attribute__((tls_model("initial-exec")));
+/* The thread has returned its lane. */
+static __thread uint8_t closed __attribute__((tls_model("initial-exec")));
+/* See lane_thread_ends(). */
+static __thread uint8_t ending __attribute__((tls_model("initial-exec")));
 
 void (*kymo__at_lane_end)(struct kymo__lane *lane);
 static struct kymo__full_lane *lanes[LANES_MAX];
@@ -71,15 +71,15 @@ static void lane_give(struct kymo__full_lane *lane)
 }
 
 /* Destructors of the program's own keys run in the same round, most of them after this one, and
-   free what the thread had. So its lane is given back in the next round: whoever asks for one is
-   called again, four times at most. */
+   free the thread's data. So the lane is returned in the next round: a destructor that sets its key
+   again is called again, at most four times. */
 static void lane_thread_ends(void *value)
 {
 	struct kymo__full_lane *lane = value;
 	void (*at_end)(struct kymo__lane * lane);
 
 	if (kymo__lane != &lane->hot)
-		return; /* of before a fork */
+		return; /* from before a fork */
 	if (!ending && !pthread_setspecific(at_thread_end, lane)) {
 		ending = 1;
 		return;
@@ -142,7 +142,7 @@ static struct kymo__full_lane *lane_take(void)
 		kymo__pool_push(&free_lanes, lane->hot.index, lane_next_free);
 		return NULL;
 	}
-	/* Only now: attempts that fail take no entry of the table. */
+	/* Only now: failed attempts must not use up entries of the table. */
 	thread = kymo__thread_add();
 	kymo__store_relaxed(&zones->live->thread, thread);
 	lane_reset(lane, zones, thread);
@@ -164,9 +164,8 @@ struct kymo__full_lane *kymo__lane_for(uint32_t table)
 		return NULL;
 	}
 	entering = 1;
-	kept_errno =
-		/* the program's: it may not have looked at it yet, all the more below a handler */
-		errno;
+	/* The program's: it may not have read it yet, especially if a signal handler records. */
+	kept_errno = errno;
 	now = kymo__ticks();
 	if (kymo__process_ready() && now >= kymo__load_relaxed(&retry_ticks)) {
 		lane = lane_take();
@@ -195,7 +194,7 @@ char *kymo__turn(struct kymo__lane *lane)
 	struct kymo__stream *zones = kymo__full(lane)->streams[SCHEMA_ZONES];
 	char *row;
 
-	if (!zones) { /* the lane of aside.c */
+	if (!zones) { /* the lane of cost_lane.c */
 		return kymo__cost_lane_rewind(lane);
 	}
 	row = kymo__stream_turn(zones);

@@ -1,7 +1,6 @@
 /*
- * What is loaded into a program that runs. Zones are recorded in signal handlers and inside of
- * other people's locks, so nothing may be loaded where they are; kymo_poll() is a call of which the
- * caller knows that it is no such place.
+ * Loads libraries into a running program. Zones are recorded in signal handlers and under arbitrary
+ * locks, where nothing may be loaded; callers of kymo_poll() guarantee that loading is safe.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 uint32_t kymo__memory_followed;
 
 static void (*follow)(void);
-static uint32_t heard; /* KYMO_HEARD_*; this process's, whatever page it has */
+static uint32_t heard; /* KYMO_HEARD_*; per process, whatever page it has */
 
 static void late_load_tell(uint32_t more)
 {
@@ -58,7 +57,7 @@ void kymo__poll_promised(void)
 		late_load_tell(KYMO_HEARD_POLLED);
 }
 
-/* It lies beside this library. Its malloc is nobody's but its own: local names, and loaded last. */
+/* It is next to this library. Only it uses its malloc: RTLD_LOCAL, and loaded last. */
 static void late_load_load(void)
 {
 	static uint32_t tried;

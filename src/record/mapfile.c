@@ -1,5 +1,5 @@
-/* Files that are mapped and grow. No descriptor stays open: the program's table of them is not
-   ours. */
+/* Mapped files that grow. No descriptor stays open: the program's descriptor table is left
+   alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,12 +38,12 @@ bool kymo__room_for(size_t bytes, size_t file_bytes)
 	struct rlimit limit;
 	uint64_t held, moved, free_bytes;
 
-	/* Beyond it the kernel would send SIGXFSZ. */
+	/* Beyond the limit the kernel would send SIGXFSZ. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    file_bytes > limit.rlim_cur)
 		return false;
 	if (!kymo__process.control)
-		return true; /* setting up: a few pages */
+		return true; /* setup: a few pages */
 	if (statvfs(kymo__process.dir, &fs))
 		return false;
 	held = kymo__load_relaxed(&kymo__process.control->held_bytes);
@@ -52,11 +52,12 @@ bool kymo__room_for(size_t bytes, size_t file_bytes)
 	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (held + bytes > kymo__process.budget_bytes)
 		return false;
-	/* The program needs the tmpfs too: we take an eighth of what would be free without us. */
+	/* The program needs the tmpfs, too: use at most an eighth of what would be free without
+	   us. */
 	return bytes < free_bytes && held + bytes <= (free_bytes + held) / 8;
 }
 
-/* An unpopulated page would cost 1.5 µs in the middle of a zone. Older kernels do without. */
+/* An unpopulated page would cost 1.5 µs within a zone. Older kernels cannot populate. */
 static void populate(char *base, size_t from, size_t to, int how)
 {
 	size_t start = from & ~(size_t)4095;
@@ -64,8 +65,7 @@ static void populate(char *base, size_t from, size_t to, int how)
 	madvise(base + start, to - start, how);
 }
 
-/* Address space is the program's too where it is limited: reserve little then, and be full
-   earlier. */
+/* If the address space is limited, the program needs it: reserve little, and be full earlier. */
 static size_t reserve_within_limits(size_t reserve, size_t initial)
 {
 	struct rlimit limit;
@@ -75,9 +75,9 @@ static size_t reserve_within_limits(size_t reserve, size_t initial)
 	return reserve / 32 > initial ? reserve / 32 : initial;
 }
 
-/* ---- the supervisor's spare files --------------------------------------------------------- */
+/* ---- the collector's spare files ---------------------------------------------------------- */
 
-/* A page of it that is missing would be SIGBUS on a full tmpfs. */
+/* A missing page would raise SIGBUS on a full tmpfs. */
 static bool is_whole(int fd, size_t bytes)
 {
 	struct stat st;
@@ -87,8 +87,8 @@ static bool is_whole(int fd, size_t bytes)
 	       (uint64_t)st.st_blocks * 512 >= bytes;
 }
 
-/* The file system decides between threads. A death after the rename leaves what one in create_new()
-   does: a file without a head, beyond segment_next. */
+/* rename() arbitrates between threads. Dying after it leaves the same as dying in create_new(): a
+   file without a head, beyond segment_next. */
 static bool rename_spare(unsigned number, const char *path)
 {
 	char name[32], spare[KYMO_PATH_BYTES + 64];
@@ -97,7 +97,7 @@ static bool rename_spare(unsigned number, const char *path)
 	return !mapfile_path_of(name, spare, sizeof(spare)) && !rename(spare, path);
 }
 
-/* Allocating and zeroing a page here takes 2 µs, mapping one that is there a quarter of it.
+/* Allocating and zeroing a page here takes 2 µs, mapping an existing one a quarter of that.
    -ENOENT: there is none. */
 static int take_spare(const char *path, size_t bytes)
 {
@@ -143,8 +143,8 @@ int kymo__mapfile_create(struct kymo__mapfile *file, const char *name, size_t re
 			 size_t initial)
 {
 	char path[KYMO_PATH_BYTES + 64];
-	/* A page that is there and zero is mapped by a read with its neighbours, and writable at
-	   once. */
+	/* An existing zero page is mapped by a read together with its neighbours, and is writable
+	   at once. */
 	int how = MADV_POPULATE_READ;
 	void *base;
 	int rc = mapfile_path_of(name, path, sizeof(path));

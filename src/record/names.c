@@ -1,8 +1,8 @@
 /*
  * Names to ids: an append-only table in two mapped files (entries, text), bounded, shared by all
- * threads without a lock, usable in a signal handler. A name is published (entry ready) before its
- * id is known to anybody. Two threads that meet a new name at once may both add it; one id wins,
- * the other's entry is the same text and harms nobody.
+ * threads without a lock, usable in a signal handler. An entry is published (ready) before its id
+ * is used. Two threads that add a new name at once may both add it; one id wins, and the duplicate
+ * entry with the same text is harmless.
  */
 #include <errno.h>
 #include <string.h>
@@ -60,8 +60,7 @@ static void begun(void)
 	kymo__mapfile_begun(names_head(), KYMO_MAGIC_NAMES, sizeof(struct kymo_names_head));
 }
 
-/* The parent goes on adding to its files while we copy: what was taken when we looked is what we
-   take over. */
+/* The parent keeps appending during the copy: only what was in use at the first look is copied. */
 static int copy_of_parent(void)
 {
 	struct kymo__mapfile old_entries = entries_file, old_text = text_file;
@@ -147,7 +146,7 @@ static bool entry_is(const struct kymo_name_entry *entry, const struct kymo_name
 	       !memcmp(text + entry->name_bytes, file, entry->file_bytes);
 }
 
-/* Takes room for the text; 0: full. */
+/* Allocates room for the text; 0: full. */
 static uint64_t text_add(const char *name, const char *file, const struct kymo_name_entry *entry)
 {
 	uint64_t bytes = (uint64_t)entry->name_bytes + entry->file_bytes;
@@ -163,7 +162,7 @@ static uint64_t text_add(const char *name, const char *file, const struct kymo_n
 	return at;
 }
 
-/* Room for the entry of that id? */
+/* Whether there is room for the entry of that id. */
 static bool entry_fits(uint64_t id)
 {
 	size_t need = round_up(sizeof(struct kymo_names_head) +
@@ -188,7 +187,7 @@ static uint32_t record_names_entry_take(void)
 static uint32_t names_add(const char *name, const char *file, const struct kymo_name_entry *wanted)
 {
 	struct kymo_name_entry *entry;
-	/* The entry's room first: text that no entry came to use would be lost at each attempt. */
+	/* Reserve the entry first: text without an entry would be lost at each attempt. */
 	int kept_errno = errno; /* the program's */
 	bool fits = entry_fits(kymo__load_relaxed(&names_head()->count));
 	uint64_t at = fits ? text_add(name, file, wanted) : 0;

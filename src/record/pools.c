@@ -1,7 +1,7 @@
 /*
- * What code that is marked for another tool needs beyond the public calls: the live bytes of the
- * program's own pools. A free does not say how much, so the sizes of live pointers are kept here:
- * sets of 16, no pointer ever moves, and a full set means one that is not tracked.
+ * Live bytes of the program's memory pools, for code marked for another tool. A free does not carry
+ * the size, so the sizes of live pointers are kept here: in sets of 16. No pointer ever moves; a
+ * pointer whose set is full is not tracked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,17 +19,16 @@
 
 struct pool {
 	uint32_t name; /* of its counter; 0: free; atomic */
-	uint32_t text_state; /* 0 none, 1 being filled, 2 there; atomic */
-	/* the pool's own name, to save the lookup of its counter's; a longer one has none */
+	uint32_t text_state; /* 0 none, 1 being filled, 2 valid; atomic */
+	/* the pool's name, to save the lookup of its counter's name; empty if too long */
 	char text[48];
 	int64_t live_bytes; /* atomic */
 };
 
-/* Written by the thread that took the slot by its pointer, until it is given back; the pointer is
-   stored last. */
+/* Written by the thread that claimed the slot, until it is released; the pointer is stored last. */
 struct live_pointer {
 	uintptr_t ptr; /* 0: free; TAKEN: being filled; atomic */
-	uint64_t bytes; /* atomic, both: who looks for another pointer may meet them */
+	uint64_t bytes; /* both atomic: lookups of other pointers may read them */
 	uint32_t pool;
 	uint32_t reserved;
 };
@@ -70,7 +69,7 @@ static struct live_pointer *set_of(const void *ptr)
 	return all ? &all[(hash >> 52 & (SETS - 1)) * WAYS] : NULL;
 }
 
-/* By its name; the last one is shared by those that come too late or have no name. */
+/* By name; the last pool is shared by nameless ones and those beyond the limit. */
 static struct pool *pool_named(const char *name)
 {
 	char text[128];
@@ -132,15 +131,15 @@ static bool pools_remember(const void *ptr, size_t bytes, uint32_t pool)
 			continue;
 		kymo__store_relaxed(&slot->bytes, bytes);
 		kymo__store_relaxed(&slot->pool, pool);
-		/* Pairs with the acquire in pools_forget(): who finds the pointer finds its
-		   size. */
+		/* Pairs with the acquire in pools_forget(): the size is visible with the
+		   pointer. */
 		kymo__store_release(&slot->ptr, (uintptr_t)ptr);
 		return true;
 	}
 	return false;
 }
 
-/* The bytes that ptr had in that pool; -1: it is not known. */
+/* The bytes of ptr in that pool; -1: unknown. */
 static int64_t pools_forget(const void *ptr, uint32_t pool)
 {
 	struct live_pointer *slot = set_of(ptr);
@@ -179,7 +178,7 @@ void kymo__pool_free(const char *pool, const void *ptr)
 	struct pool *of;
 	int64_t bytes;
 
-	/* While off too, once anything is tracked: or the bytes would never come down again. */
+	/* Also while off, once anything is tracked: otherwise live bytes would never decrease. */
 	if (!ptr || !kymo__load_relaxed(&live_pointers))
 		return;
 	of = pool_of(pool);

@@ -1,7 +1,7 @@
 /*
- * On and off. One state word decides: rows are written only in READY. Whoever finds OFF→STARTING
- * sets recording up; others drop their row meanwhile, since nothing here may block. The child of a
- * fork starts in FORKED and makes its own files at its first row.
+ * On and off. One state word decides: rows are written only in READY. The thread that changes OFF
+ * to STARTING sets recording up; other threads drop their rows meanwhile, because nothing here may
+ * block. The child of a fork starts in FORKED and creates its own files at its first row.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 
 enum state { STATE_OFF, STATE_STARTING, STATE_READY, STATE_FORKED, STATE_FAILED };
 
-/* Defined by kymo's own program: the environment of a recorded one, which it may inherit, is not
-   meant for it. */
+/* Defined by kymo's own program, which must ignore an inherited environment of a recorded
+   program. */
 extern const int kymo__not_by_environment __attribute__((weak));
 
 static const uint32_t nothing_is_on;
@@ -35,21 +35,21 @@ const volatile uint32_t *kymo__on = &nothing_is_on;
 struct kymo__process kymo__process;
 static uint32_t state; /* enum state; atomic */
 static bool refused; /* KYMO=off */
-static bool standby; /* KYMO=standby: the control page alone */
+static bool standby; /* KYMO=standby: only the control page */
 static struct kymo__mapfile control_file;
 static uint64_t lost_before_control[KYMO_DROP_CAUSE_COUNT];
 static uint64_t next_pair_ticks;
 
-/* ---- what the environment says ------------------------------------------------------------- */
+/* ---- environment --------------------------------------------------------------------------- */
 
-/* One write, so that it stays one line. */
+/* A single write, so that it stays one line. */
 static void complain(const char *what)
 {
 	char line[1100];
 	int bytes = snprintf(line, sizeof(line), "kymo: %s\n", what);
 
 	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
-		return; /* nobody to tell */
+		return; /* no way to report it */
 }
 
 static void say_nothing(const char *what)
@@ -82,7 +82,7 @@ static uint64_t size_of(const char *text)
 	return value > 0 && value < 1e18 ? (uint64_t)value : 0;
 }
 
-/* "1G", or "mem=1G,disk=4G" as the supervisor writes it. */
+/* "1G", or "mem=1G,disk=4G" as the collector writes it. */
 static uint64_t budget_from(const char *text)
 {
 	const char *memory = text ? strstr(text, "mem=") : NULL;
@@ -99,17 +99,18 @@ static void read_settings(struct kymo_control *control, enum kymo_role role)
 {
 	static const char *const off[] = { "off", "0", NULL };
 
-	/* The collector's words were checked by the command that started it. */
+	/* The command that started the collector has checked its settings. */
 	settings_begin(control, role == KYMO_ROLE_TARGET ? complain : say_nothing);
 	if (standby)
 		control->on = 0; /* for `kymo config` to turn on */
 	if (role != KYMO_ROLE_TARGET)
-		control->on = KYMO_ON_ZONES; /* KYMO_ZONES=off is meant for the program */
+		/* KYMO_ZONES=off is for the program, not for the collector */
+		control->on = KYMO_ON_ZONES;
 	kymo__process.totals = !word_is(secure_getenv("KYMO_TOTALS"), off);
 	kymo__process.budget_bytes = budget_from(secure_getenv("KYMO_BUDGET"));
 }
 
-/* ---- who we are ---------------------------------------------------------------------------- */
+/* ---- identity ------------------------------------------------------------------------------ */
 
 static size_t process_read_file(const char *path, char *out, size_t out_bytes)
 {
@@ -152,7 +153,7 @@ static void process_describe(struct kymo_control *control, enum kymo_role role)
 	control->role = role;
 }
 
-/* ---- the run that this process belongs to ---- */
+/* ---- the run of this process ---- */
 
 static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *control)
 {
@@ -177,7 +178,7 @@ static void fill_run_file(struct kymo_run_file *run, const struct kymo_control *
 
 static int process_write_run_file(const struct kymo_control *control)
 {
-	/* too large for a small thread's stack; one writer: STATE_STARTING */
+	/* too large for a small stack; one writer: STATE_STARTING */
 	static struct kymo_run_file run;
 	char path[KYMO_PATH_BYTES + 8];
 	ssize_t written;
@@ -194,7 +195,7 @@ static int process_write_run_file(const struct kymo_control *control)
 	return written == (ssize_t)sizeof(run) ? 0 : -ENOSPC;
 }
 
-/* Joins the run of KYMO_RUN or of the parent process; makes a new one where there is neither. */
+/* Joins the run of KYMO_RUN or of the parent process; otherwise creates one. */
 static int find_run(const char *program, bool *out_made, struct kymo_error *err)
 {
 	char root[KYMO_PATH_BYTES - 128];
@@ -222,8 +223,8 @@ static int process_make_directory(struct kymo_error *err)
 
 	paths_process(kymo__process.run_dir, pid, paths_starttime(pid), kymo__process.dir,
 		      sizeof(kymo__process.dir));
-	/* It is there when this process has replaced itself by exec: a second life, a directory of
-	   its own. */
+	/* It exists if this process has replaced itself by exec: the new program gets a directory
+	   of its own. */
 	for (int life = 2; mkdir(kymo__process.dir, 0700); life++) {
 		size_t length;
 
@@ -240,12 +241,12 @@ static int process_make_directory(struct kymo_error *err)
 	return 0;
 }
 
-/* ---- what was configured ---- */
+/* ---- inherited settings ---- */
 
-#define ANCESTORS_MOST 16 /* shells and launchers that record nothing may lie between */
+#define ANCESTORS_MOST 16 /* shells and launchers that record nothing may be in between */
 #define LIVES_MOST 1000
 
-/* The control page of that process in this run, of its latest life. False: it has none. */
+/* The control page of that process in this run, of its latest program. False: none. */
 static bool process_read_control(pid_t pid, struct kymo_control *out)
 {
 	char path[KYMO_PATH_BYTES + 32];
@@ -277,8 +278,7 @@ static bool process_read_control(pid_t pid, struct kymo_control *out)
 	return true;
 }
 
-/* A program that was started anew (exec) goes on with what `kymo config` has changed in the one
-   that it was, or that started it. */
+/* A program started by exec keeps the `kymo config` changes of its predecessor or parent. */
 static void inherit_settings(struct kymo_control *control)
 {
 	static struct kymo_control from; /* one writer: STATE_STARTING */
@@ -378,7 +378,7 @@ static int process_begin(enum kymo_role role, bool forked, struct kymo_error *er
 	return 0;
 }
 
-/* One thread at a time; the others see false and lose their row. */
+/* One thread at a time; the others get false and lose their row. */
 static int start_from(uint32_t from, enum kymo_role role, struct kymo_error *err)
 {
 	static const uint32_t *const off = &nothing_is_on;
@@ -430,7 +430,7 @@ static int enable(enum kymo_role role, struct kymo_error *err)
 	}
 	if (rc == -EBUSY)
 		return error_set(err, EBUSY, "another thread is starting the recording; try again");
-	/* The first time it is as the environment says: KYMO_ZONES=off, KYMO_TORCH=on. */
+	/* At the first start the environment decides: KYMO_ZONES=off, KYMO_TORCH=on. */
 	if (!rc && was_ready)
 		kymo__fetch_or_release(&kymo__process.control->on, KYMO_ON_ZONES);
 	return rc;
@@ -461,7 +461,7 @@ const char *kymo_directory(void)
 	return kymo__load_acquire(&state) == STATE_READY ? kymo__process.dir : "";
 }
 
-/* From the recording's beginning to now: the longer it lasts, the better the rate is known. */
+/* From the start of the recording to now: the longer it lasts, the more exact the rate. */
 uint64_t kymo_ticks_ns(uint64_t ticks)
 {
 	const struct kymo_control *control = kymo__process.control;
@@ -500,7 +500,7 @@ void kymo__process_tick(uint64_t now_ticks)
 	uint64_t due = kymo__load_relaxed(&next_pair_ticks);
 	uint32_t count;
 
-	/* One thread at a time: nobody is due while it is at work. */
+	/* One thread at a time: nothing is due while it works. */
 	if (now_ticks < due || !kymo__cas_acquire(&next_pair_ticks, &due, UINT64_MAX))
 		return;
 	count = control->pair_count;
@@ -509,10 +509,10 @@ void kymo__process_tick(uint64_t now_ticks)
 	kymo__store_release(&next_pair_ticks, kymo__ticks() + kymo__process.ticks_per_ms * 1000);
 }
 
-/* ---- life and death ---- */
+/* ---- fork and exit ---- */
 
-/* In the child nothing of the parent's may be written: only pointers are cleared here, since other
-   locks of the program may be held by threads that are not in this child. */
+/* The child must not write the parent's data. Only pointers are cleared here, because locks of the
+   program may be held by threads that do not exist in the child. */
 static void process_after_fork_in_child(void)
 {
 	uint32_t now = kymo__load_relaxed(&state);

@@ -1,5 +1,5 @@
-/* Regions: zones whose start and stop are two calls. The thread's stack of open zones is where a
-   stop finds its start, so that nesting, recursion and many threads on one region need nothing
+/* Regions: zones with separate calls for start and stop. A stop finds its start on the thread's
+   stack of open zones, so nesting, recursion and several threads in one region need nothing
    else. */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static uint32_t region_id(struct kymo_region *region)
 	return id;
 }
 
-/* Entries 0..63 are in the mapped stream, the next ones private; NULL beyond. */
+/* Entries 0..63 are in the mapped stream, later ones in private memory; NULL beyond. */
 static struct kymo_open_entry *region_entry_at(struct kymo__full_lane *lane, uint32_t depth)
 {
 	if (depth < KYMO_OPEN_MAX)
@@ -62,9 +62,9 @@ int kymo_region_start(struct kymo_region *region)
 	return 0;
 }
 
-/* An end that is not the innermost leaves a hole, so that what is above keeps its depth; holes on
-   top go. What goes is no hole any more: a scope deeper than the mapped entries writes none, and
-   one below it would be taken for its own. */
+/* An end that is not the innermost leaves a hole, so that entries above keep their depth; holes on
+   top are removed. A removed hole is cleared: a scope deeper than the mapped entries writes none,
+   and an old hole below it would be taken for its own. */
 static void region_pop(struct kymo__full_lane *lane, uint32_t depth)
 {
 	struct kymo_open_stack *open = lane->hot.open;
@@ -111,7 +111,7 @@ int kymo_region_stop(struct kymo_region *region)
 
 	if (KYMO__UNLIKELY(!region))
 		return -EINVAL;
-	/* Looked up also here: it may have been started through another region of that name. */
+	/* Looked up here, too: it may have been started through another region of that name. */
 	id = kymo__load_relaxed(&region->id);
 	if (KYMO__UNLIKELY(!id && kymo__lane))
 		id = region_id(region);

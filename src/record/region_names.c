@@ -1,7 +1,7 @@
 /*
- * Regions whose names are made at run time. The names are kept here, once each, for as long as the
- * process lives: so a name outlives the text, the library or the stack that it came from, a fork
- * inherits it, and making the same region over and over takes no more room.
+ * Regions with names created at run time. Each name is kept once, for the life of the process: it
+ * outlives the text, library or stack it came from, a fork inherits it, and creating the same
+ * region again takes no more room.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct made {
 	struct kymo_region region;
 };
 
-/* Pages that are never touched cost nothing. */
+/* Untouched pages cost nothing. */
 static struct made made[MADE_MAX];
 static char text[TEXT_BYTES];
 static uint32_t text_used;
@@ -53,8 +53,8 @@ static bool region_names_fill(struct made *one, const char *name, uint32_t bytes
 	return true;
 }
 
-/* NULL: no room. Two threads that make one name at once may make it twice; its id is the same, and
-   so are its totals. */
+/* NULL: no room. Two threads that create a name at once may create it twice; both have the same id
+   and totals. */
 static struct made *find_or_make(const char *name)
 {
 	uint32_t bytes = (uint32_t)kymo__utf8_cut(name, strlen(name), KYMO_NAME_BYTES_MAX);
@@ -91,8 +91,7 @@ int kymo_region_init(struct kymo_region *region, const char *name)
 	one = find_or_make(name);
 	memset(region, 0, sizeof(*region));
 	region->name = one ? one->region.name : NULL;
-	region->id = kymo_name(
-		name); /* 0 while recording is off: then looked up at the first start */
+	region->id = kymo_name(name); /* 0 while recording is off: looked up at the first start */
 	return one || region->id ? 0 : -ENOMEM;
 }
 

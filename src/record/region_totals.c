@@ -1,7 +1,7 @@
 /*
- * A region's totals, asked for from inside the process: the slots of all streams and the rows that
- * are not folded into them yet, by the protocol of base/fold.h, while other threads go on
- * recording. Rows are read from their file, since their thread may unmap a segment at any time.
+ * Totals of a region, queried inside the process: the slots of all streams and the rows not folded
+ * yet, by the protocol of base/fold.h, while other threads record. Rows are read from their file,
+ * because their thread may unmap a segment at any time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct sums {
 	uint64_t histogram[KYMO_HIST_BUCKETS];
 };
 
-/* One stream's part: its slot as it was at one moment. */
+/* One stream's share: its slot at one moment. */
 struct part {
 	struct kymo_totals_slot slot;
 	uint64_t histogram_upto;
@@ -30,7 +30,7 @@ struct part {
 	uint64_t histogram[KYMO_HIST_BUCKETS];
 };
 
-/* False: the thread folds right now. */
+/* False: the thread is folding. */
 static bool copy_slot(const struct kymo__stream *stream, uint32_t id, struct part *out)
 {
 	uint32_t number = kymo__load_relaxed(&stream->slot_of_name[id]);
@@ -38,7 +38,7 @@ static bool copy_slot(const struct kymo__stream *stream, uint32_t id, struct par
 	uint64_t generation;
 
 	memset(out, 0, sizeof(*out));
-	out->has_histogram = !number; /* rows that were never folded: one is begun here */
+	out->has_histogram = !number; /* rows that were never folded: start a histogram here */
 	if (!number || number == 0xffffu)
 		return true;
 	slot = (const struct kymo_totals_slot *)(const void *)(stream->totals.base +
@@ -54,8 +54,8 @@ static bool copy_slot(const struct kymo__stream *stream, uint32_t id, struct par
 	       kymo__load_relaxed(&stream->live->histogram_upto) == out->histogram_upto;
 }
 
-/* How many of the rows [first, first + count) could be had. They lie one after another: a batch
-   crosses no end. */
+/* How many of the rows [first, first + count) could be read. They are contiguous: a batch crosses
+   no end. */
 static uint64_t read_rows(const struct kymo__stream *stream, uint64_t first, uint64_t count,
 			  struct kymo_zone_row *out)
 {
@@ -99,8 +99,8 @@ static bool read_part(const struct kymo__stream *stream, uint32_t id, struct par
 	return true;
 }
 
-/* A thread at full speed may fold through every attempt at its newest rows; what it has folded is
-   there all the same, and was the whole of it a few microseconds ago. */
+/* A thread at full speed may fold during every attempt to read its newest rows. The folded part is
+   still valid, and was complete a few microseconds ago. */
 static bool read_part_or_folded(const struct kymo__stream *stream, uint32_t id, struct part *out)
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++)
@@ -162,9 +162,9 @@ static void sum_streams(uint32_t id, struct sums *sums, struct kymo_totals *out)
 		out->dropped += control->lost[SCHEMA_ZONES].dropped[cause];
 }
 
-/* ---- from ticks to what people ask for ---- */
+/* ---- from ticks to results ---- */
 
-/* libm is not there for a square root. */
+/* Avoids libm for a square root. */
 static double root(double value)
 {
 	double guess = value > 1 ? value : 1;
@@ -257,9 +257,9 @@ int kymo_region_print(const struct kymo_region *region)
 		return bytes;
 	if ((size_t)bytes >= sizeof(line))
 		bytes = sizeof(line) - 1;
-	fflush(stdout); /* after what the program has printed so far */
+	fflush(stdout); /* after the program's output so far */
 	if (write(STDOUT_FILENO, line, (size_t)bytes) < 0)
-		errno = kept_errno; /* nobody to tell */
+		errno = kept_errno; /* no way to report it */
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Rows of all tables but trace.zones: marks, counters, steps, texts, the user's. */
+/* Rows of all tables but trace.zones: marks, counters, steps, texts, the program's tables. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define RETRY_MS 10 /* between attempts to make a stream; rows in between are lost and counted */
 
-/* The stream of that table that this lane holds; NULL: none to be had, counted. */
+/* This lane's stream of that table; NULL: none available, counted. */
 static struct kymo__stream *stream_of(struct kymo__full_lane *lane, struct kymo_table *table)
 {
 	struct kymo__stream *stream = lane->streams[table->index];
@@ -32,7 +32,7 @@ static struct kymo__stream *stream_of(struct kymo__full_lane *lane, struct kymo_
 	return stream;
 }
 
-/* Relaxed stores of 8 bytes, as readers that look at the same time expect; the last one padded. */
+/* Relaxed stores of 8 bytes, as concurrent readers expect; the last one padded. */
 static void store_row(char *at, const void *row, size_t bytes, size_t stored_bytes)
 {
 	for (size_t i = 0; i < stored_bytes; i += 8) {
@@ -93,7 +93,7 @@ int kymo__push(struct kymo_table *table, const void *row)
 
 int kymo__append(enum schema_id id, const void *row)
 {
-	/* Allocations are a switch of their own, which may be the only one that is on. */
+	/* Allocations have a switch of their own, which may be the only one that is on. */
 	bool own = id == SCHEMA_ALLOC || id == SCHEMA_ALLOC_FRAMES;
 
 	if (!kymo_enabled() && !(own && kymo__memory_followed))
@@ -124,7 +124,7 @@ static uint32_t push_text(struct schema_text_row *row, const char *text, size_t 
 	return row->number;
 }
 
-/* The innermost open zone of this thread, whose text or value it is. */
+/* The innermost open zone of this thread, which gets the text or value. */
 static void of_open_zone(struct schema_text_row *row)
 {
 	const struct kymo_open_stack *open = kymo__lane ? kymo__lane->open : NULL;
@@ -136,7 +136,7 @@ static void of_open_zone(struct schema_text_row *row)
 	row->name = open->entries[open->depth - 1].name;
 }
 
-/* The zone that was given, or the innermost one that is open. */
+/* The given zone, or the innermost open one. */
 static void of_zone(struct schema_text_row *row, const struct kymo_zone *zone)
 {
 	const struct kymo_open_entry *entry;
@@ -147,7 +147,7 @@ static void of_zone(struct schema_text_row *row, const struct kymo_zone *zone)
 	}
 	entry = kymo__open_entry(zone);
 	row->at_ticks = zone->start_ticks;
-	row->name = entry ? entry->name : zone->name; /* it may have another name by now */
+	row->name = entry ? entry->name : zone->name; /* it may have been renamed */
 }
 
 static void zone_text(const struct kymo_zone *zone, const char *text, size_t bytes)
@@ -260,8 +260,8 @@ uint32_t kymo_current_step(void)
 	return kymo__process_ready() ? kymo__load_relaxed(&kymo__process.control->step) : 0;
 }
 
-/* The lane's slot of that name, a free one, or the last one: more names at once than slots share
-   it. */
+/* The lane's slot of that name, a free one, or the last one, which is shared if there are more
+   names than slots. */
 static struct kymo__step *step_slot(struct kymo__full_lane *lane, uint32_t name)
 {
 	for (uint32_t i = 0; i < KYMO__STEPS; i++)

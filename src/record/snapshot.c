@@ -1,7 +1,6 @@
 /*
- * The snapshot's writer. Each stream is copied by the protocol of readers
- * (base/files/stream_image.h) and written in the simplest form that readers know: rows in segments,
- * no ring, totals that hold every row.
+ * Writes snapshots. Each stream is copied by the readers' protocol (base/files/stream_image.h) and
+ * written in the simplest valid form: rows in segments, no ring, totals that include every row.
  */
 #include "record/snapshot.h"
 
@@ -23,13 +22,13 @@
 #include "record/record.h"
 #include "record/snapshot_file.h"
 
-#define HELD_FILES 32 /* descriptors of the program that we take for a moment */
+#define HELD_FILES 32 /* descriptors used briefly inside the program */
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
-/* What a call needs, in pages: the thread that calls may have a small stack. */
+/* The memory of a call, in pages: the calling thread may have a small stack. */
 struct work {
-	const struct kymo__choice *choice; /* NULL: all of it */
+	const struct kymo__choice *choice; /* NULL: everything */
 	struct run_files source;
 	struct run_files_list processes, files;
 	struct stream_image stream;
@@ -114,7 +113,7 @@ static void begin_segment(struct snapshot_file *writer, const struct stream_imag
 	kymo__snapshot_file_add(writer, &head, sizeof(head));
 }
 
-/* A segment that went away meanwhile ends early; readers believe the length that is there. */
+/* A segment that disappears meanwhile ends early; readers use the actual length. */
 static void snapshot_write_run(struct snapshot_file *writer, struct work *work,
 			       const struct stream_image_run *run, uint64_t sequence)
 {
@@ -134,7 +133,7 @@ static void snapshot_write_run(struct snapshot_file *writer, struct work *work,
 	kymo__snapshot_file_end(writer);
 }
 
-/* Goes over rows that lie one after another; writer NULL: only shows them. How many were chosen. */
+/* Passes contiguous rows to the choice; writer NULL: only shows them. Returns the number chosen. */
 static uint64_t choose_among(struct snapshot_file *writer, const struct work *work,
 			     const unsigned char *rows, uint64_t count)
 {
@@ -156,7 +155,7 @@ static uint64_t choose_among(struct snapshot_file *writer, const struct work *wo
 	return chosen;
 }
 
-/* The same for a run, whose rows are in memory or have to be read. */
+/* The same for a run of rows, which are in memory or must be read. */
 static uint64_t choose_rows(struct snapshot_file *writer, struct work *work,
 			    const struct stream_image_run *run)
 {
@@ -176,7 +175,7 @@ static uint64_t choose_rows(struct snapshot_file *writer, struct work *work,
 	return chosen;
 }
 
-/* The rows before the oldest one, where they are missed. */
+/* The number of rows before the oldest one that are missing. */
 static uint64_t rows_missed(struct work *work)
 {
 	const struct stream_image *copy = &work->stream;
@@ -188,8 +187,8 @@ static uint64_t rows_missed(struct work *work)
 	return choice->misses(choice->context, work->bytes) ? oldest : 0;
 }
 
-/* Rows are numbered anew: those that are missed, then the chosen ones. How many those are is known
-   at the end. */
+/* Rows are renumbered: first the missing ones, then the chosen ones, whose number is known at the
+   end. */
 static void write_chosen(struct snapshot_file *writer, struct work *work)
 {
 	struct stream_image *copy = &work->stream;
@@ -230,7 +229,7 @@ static void snapshot_write_stream(struct snapshot_file *writer, struct work *wor
 	size_t open_files = HELD_FILES;
 	int rc = stream_image_take(copy, &work->source, process, id, NULL, NULL);
 
-	/* What cannot be read is left out; what there is no memory for is not. */
+	/* Unreadable files are skipped; lack of memory is an error. */
 	if (rc == -ENOMEM)
 		writer->error = rc;
 	if (rc)
@@ -264,8 +263,8 @@ static void snapshot_copy_range(struct snapshot_file *writer, struct work *work,
 	}
 }
 
-/* names, text and threads begin alike: a head of 64 bytes whose first word says how much of the
-   rest is used. */
+/* names, text and threads begin alike: a head of 64 bytes whose first word is the used size of the
+   rest. */
 static void snapshot_write_table(struct snapshot_file *writer, struct work *work,
 				 const char *process, const char *name, uint64_t entry_bytes)
 {
@@ -327,7 +326,7 @@ static void write_process(struct snapshot_file *writer, struct work *work, const
 	write_control(writer, work, process);
 }
 
-/* The other half stays where it is; the snapshot has none. */
+/* The other directory is not part of a snapshot: it has no peer. */
 static void snapshot_write_run_file(struct snapshot_file *writer, struct work *work)
 {
 	struct readat file = READAT_NONE;
@@ -438,7 +437,7 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 			"cannot write the snapshot %s: %s; choose a file in a writable directory",
 			path, strerror(-rc));
 	rc = snapshot_write_all(writer, work, processes);
-	/* Some file systems tell only here that there was no room. */
+	/* Some file systems report a full disk only here. */
 	if (close(writer->fd) && !rc)
 		rc = -errno;
 	rc = atomic_file_publish(AT_FDCWD, work->aside, path, rc);

@@ -1,8 +1,8 @@
 /*
- * Streams: single-writer rings (flight) or chains of segments (keep=all) of fixed-width rows, in
- * files of their own. They belong to a pool; a thread takes one per table at its first row and
- * gives it back when it ends, and the rows go on where the last tenant stopped. The protocol with
- * readers is in base/format.h.
+ * Streams: single-writer rings (flight) or chains of segments (keep=all) of fixed-width rows, each
+ * in its own files. They belong to a pool; a thread takes one per table at its first row and
+ * returns it when it ends, and the rows continue where the last tenant stopped. base/format.h has
+ * the protocol with readers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,13 +17,13 @@
 #define STREAMS_MAX 16384u
 #define RING_ROWS_USUAL 10000u
 #define RING_ROWS_MOST 100000000u
-#define WIDE_ROW_BYTES \
-	128u /* rows of settings and the like: few, so the file grows in small steps */
+/* Wider rows (settings and the like) are few: the file grows in small steps. */
+#define WIDE_ROW_BYTES 128u
 #define RETRY_MS 10 /* between attempts to get room; rows in between are dropped and counted */
 
 static struct kymo__stream *streams[STREAMS_MAX];
 static uint32_t stream_count;
-static uint64_t spare_ids; /* a pool: numbers whose files could not be made, to be tried again */
+static uint64_t spare_ids; /* a pool: numbers whose files could not be created, to be retried */
 static uint32_t next_spare[STREAMS_MAX];
 
 static uint32_t *spare_next(uint32_t id)
@@ -44,9 +44,9 @@ static void file_name(char out[48], uint32_t id, const char *what, uint64_t sequ
 		snprintf(out, 48, "s%u.%llu", id, (unsigned long long)sequence);
 }
 
-/* ---- making one ---- */
+/* ---- creating a stream ---- */
 
-/* The number of a stream to be made; STREAMS_MAX: there are too many. */
+/* The number for a new stream; STREAMS_MAX: too many. */
 static uint32_t id_take(void)
 {
 	uint32_t id;
@@ -78,7 +78,7 @@ static void fill_head(struct kymo__stream *stream)
 	kymo__mapfile_begun(head, KYMO_MAGIC_STREAM, sizeof(*head));
 }
 
-/* As configured now, from outside perhaps; 0: a chain. */
+/* As configured now, possibly from outside; 0: a chain. */
 static uint64_t ring_cap(const struct kymo_table *table)
 {
 	const struct kymo_control *control = kymo__process.control;
@@ -120,7 +120,7 @@ static int open_files(struct kymo__stream *stream)
 	return rc;
 }
 
-/* Leaves nothing behind, so that a full disk may be tried for as long as it lasts. */
+/* Leaves no files, so that a full disk may be retried indefinitely. */
 static void unmake(struct kymo__stream *stream, uint32_t id)
 {
 	char name[48];
@@ -225,7 +225,7 @@ static void fill_segment_head(struct kymo__stream *stream, uint64_t first_row, u
 	kymo__mapfile_begun(head, KYMO_MAGIC_SEGMENT, sizeof(*head));
 }
 
-/* The ring's file begins small and grows until the ring is whole. */
+/* The file of a ring starts small and grows until the ring is complete. */
 static int ring_make_room(struct kymo__stream *stream, uint64_t slot)
 {
 	size_t whole = segment_bytes(stream, stream->cap_rows);
@@ -262,7 +262,7 @@ static char *ring_turn(struct kymo__stream *stream, uint64_t head)
 	       slot * stream->table->row_bytes;
 }
 
-/* Twice the last one's, but never so much that a small budget holds only a few segments. */
+/* Twice the last one's, but small enough that the budget holds more than a few segments. */
 static uint64_t next_segment_rows(const struct kymo__stream *stream)
 {
 	uint64_t rows = stream->segment_rows ? stream->segment_rows * 2 : KYMO_SEGMENT_ROWS_MIN;
@@ -276,7 +276,7 @@ static uint64_t next_segment_rows(const struct kymo__stream *stream)
 	return rows > KYMO_RING_SEGMENT_ROWS ? rows : KYMO_RING_SEGMENT_ROWS;
 }
 
-/* Gives up the oldest rows for it, then asks for less. 0: there is no room at all. */
+/* Drops the oldest rows to make room, then tries less. 0: no room at all. */
 static uint64_t rows_that_fit(const struct kymo__stream *stream)
 {
 	uint64_t rows = next_segment_rows(stream);
@@ -310,7 +310,7 @@ static int chain_next_segment(struct kymo__stream *stream, uint64_t head)
 	fill_segment_head(stream, head, rows, sequence);
 	stream->segment_first_row = head;
 	stream->segment_rows = rows;
-	/* Seals the one before; pairs with the acquire of readers and of the mover. */
+	/* Seals the previous one; pairs with the acquire of readers and of the mover. */
 	kymo__store_release(&stream->live->segment_next, sequence + 1);
 	kymo__mapfile_close(&old);
 	return 0;
@@ -351,7 +351,7 @@ char *kymo__stream_turn(struct kymo__stream *stream)
 	return row;
 }
 
-/* ---- giving memory back ---- */
+/* ---- freeing segments ---- */
 
 static uint64_t sealed_segments(const struct kymo__stream *stream, uint64_t *out_first)
 {
@@ -380,7 +380,7 @@ bool kymo__streams_evict(void)
 	}
 	if (!fattest)
 		return false;
-	/* Whoever raises it owns the file: another thread, or the mover. */
+	/* The one that raises it owns the file: another thread, or the mover. */
 	if (kymo__cas_acq_rel(&fattest->live->segment_first, &fattest_first, fattest_first + 1)) {
 		file_name(name, fattest->id, NULL, fattest_first);
 		kymo__unlink(name);

@@ -1,4 +1,4 @@
-/* Tables: kymo's own from base/schema, the user's by declaration. */
+/* Tables: kymo's own from base/schema, the program's by declaration. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ void kymo__tables_name_losses(void)
 			name_losses(&kymo__tables[i]);
 }
 
-/* ---- the user's ---- */
+/* ---- the program's tables ---- */
 
 static int table_check_name(const char *name, struct kymo_error *err)
 {
@@ -172,7 +172,7 @@ struct kymo_table *kymo_table_create(const char *name, const struct kymo_column 
 			kymo__store_release(&table->state, 2);
 			return table;
 		}
-		/* Another thread is filling it, which takes no time; or was, when this child was
+		/* Another thread is filling it, which is quick; or was, when this child was
 		   forked. */
 		for (int turns = 0; turns < 10000 && kymo__load_acquire(&table->state) == 1;
 		     turns++)

@@ -1,4 +1,4 @@
-/* The table of threads: rows carry an index into it, since tids repeat. Append-only, no lock. */
+/* The thread table: rows carry an index into it, because tids are reused. Append-only, no lock. */
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -35,7 +35,7 @@ int kymo__threads_open(void)
 				  STEP_BYTES);
 	if (rc)
 		return rc;
-	threads_head()->count = 1; /* 0: not known */
+	threads_head()->count = 1; /* 0: unknown */
 	kymo__mapfile_begun(threads_head(), KYMO_MAGIC_THREADS, heads);
 	return 0;
 }

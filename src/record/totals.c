@@ -1,7 +1,7 @@
 /*
- * Exact totals per region, folded from the rows in batches. The order of the stores is in
- * base/fold.h. Sums of a batch are kept in private memory (in registers over a run of equal names),
- * since adding to the mapped slot row by row costs more than twice as much.
+ * Exact totals per region, folded from the rows in batches. base/fold.h defines the order of the
+ * stores. The sums of a batch are kept in private memory (in registers over a run of equal names),
+ * because adding to the mapped slot for each row costs more than twice as much.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,12 +18,12 @@
 #define SLOT_MAP_BYTES (KYMO_NAMES_MAX * sizeof(uint16_t))
 #define PRIVATE_BYTES (SLOT_MAP_BYTES + KYMO_TOTALS_MAX * sizeof(struct kymo__sums))
 
-/* What a batch adds to a slot. */
+/* The sums that a batch adds to a slot. */
 struct kymo__sums {
 	uint64_t count; /* 0: not touched in this batch */
 	uint64_t sum_ticks, child_ticks;
 	uint64_t min_ticks, max_ticks;
-	uint64_t *histogram; /* in the slot; NULL: it has none */
+	uint64_t *histogram; /* in the slot; NULL: none */
 	unsigned __int128 square;
 };
 
@@ -97,7 +97,7 @@ static uint32_t slot_add(struct kymo__stream *stream, uint32_t name)
 	return (uint32_t)slot + 1;
 }
 
-/* Rows of one batch lie one after another: a batch never crosses a segment or the ring's end. */
+/* The rows of a batch are contiguous: a batch never crosses a segment or the ring's end. */
 static const struct kymo_zone_row *row_at(const struct kymo__stream *stream, uint64_t number)
 {
 	uint64_t slot = stream->cap_rows ? number % stream->cap_rows
@@ -135,7 +135,7 @@ static void commit(struct kymo__stream *stream, uint32_t slot, uint64_t upto)
 	kymo__store_release(&at->generation, at->generation + 1);
 }
 
-/* The sums of a row's name, begun for this batch; `lost` where there is no slot for it. */
+/* The sums of a row's name, initialised for this batch; `lost` if there is no slot for it. */
 static struct kymo__sums *sums_begin(struct batch *batch, uint32_t name, struct kymo__sums *lost)
 {
 	struct kymo__stream *stream = batch->stream;
@@ -173,8 +173,8 @@ static inline void fold_row(struct kymo__sums *sums, uint64_t ticks, uint64_t ch
 		sums->histogram[hist_bucket(ticks)]++;
 }
 
-/* A run of rows of one name, from `row` on: their sums stay in registers. Returns how many they
-   were. */
+/* A run of rows of one name, starting at `row`: their sums stay in registers. Returns the length of
+   the run. */
 static uint64_t fold_run(struct batch *batch, struct kymo__sums *sums,
 			 const struct kymo_zone_row *row, uint64_t number, uint64_t end)
 {
@@ -192,8 +192,8 @@ static uint64_t fold_run(struct batch *batch, struct kymo__sums *sums,
 	return number - from;
 }
 
-/* Where the next row has another name, its sums are added to in memory: loading and storing all of
-   them costs more. */
+/* If the next row has another name, its sums are updated in memory: loading and storing all of them
+   costs more. */
 static void fold_rows(struct batch *batch, const struct kymo_zone_row *row, uint64_t number,
 		      uint64_t end)
 {
@@ -238,6 +238,6 @@ void kymo__totals_fold(struct kymo__stream *stream, uint64_t head)
 	fold_rows(&batch, row_at(stream, state >> 1), state >> 1, head);
 	for (uint32_t i = 0; i < batch.touched_count; i++)
 		commit(stream, batch.touched[i], head);
-	/* Readers take the other child_at until this word changes. */
+	/* Readers use the other child_at until this word changes. */
 	kymo__store_release(&live->fold_state, head << 1 | ((state & 1) ^ 1));
 }

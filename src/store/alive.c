@@ -33,7 +33,7 @@ bool alive_same_boot(const char *boot_id)
 	return !strcmp(ours, boot_id);
 }
 
-/* Field 22 of /proc/PID/stat; 0: no such process, or it is a zombie. */
+/* Field 22 of /proc/PID/stat; 0: no such process, or a zombie. */
 static uint64_t running_since(const char *pid)
 {
 	char path[64], text[1024];
@@ -42,7 +42,7 @@ static uint64_t running_since(const char *pid)
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
 	if (read_small(path, text, sizeof(text)) <= 0)
 		return 0;
-	at = strrchr(text, ')'); /* the program's name may hold anything */
+	at = strrchr(text, ')'); /* the program's name may contain anything */
 	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
 		return 0;
 	for (int field = 2; at && field < 22; field++)
@@ -59,7 +59,7 @@ static uint64_t alive_namespace_of(const char *pid)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-/* A container's process: its pid is another one here, its start is the same. */
+/* A process in a container: its pid differs here, its start time is the same. */
 static bool alive_elsewhere(uint64_t starttime, uint64_t pid_namespace)
 {
 	DIR *proc = opendir("/proc");

@@ -21,7 +21,7 @@ static struct arena_block *block_add(struct arena *arena, size_t bytes)
 	if (!block)
 		return NULL;
 	block->room = room;
-	/* A large block is full at once: the one before goes on being filled. */
+	/* A large block is full at once: the previous one continues to be filled. */
 	if (room == bytes && arena->blocks) {
 		block->next = arena->blocks->next;
 		arena->blocks->next = block;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ENOUGH_NS 500000000u /* over this time a process's own pairs are as good as any */
+#define ENOUGH_NS 500000000u /* over this time the pairs of one process are exact enough */
 #define SLOWEST_HZ 100000u
 #define FASTEST_HZ 100000000000u
 
@@ -59,7 +59,7 @@ static bool filled(const struct kymo_clock_pair *pair)
 	return pair->ticks && pair->monotonic_ns;
 }
 
-/* Pair n of a process: 0 is the first ever, the others a ring. */
+/* Pair n of a process: 0 is the first, the others are a ring. */
 static const struct kymo_clock_pair *pair_of(const struct kymo_control *control, uint32_t n)
 {
 	return &control->pairs[n ? 1 + (n - 1) % (KYMO_CLOCK_PAIRS - 1) : 0];
@@ -75,7 +75,7 @@ bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *
 	*nonsense = false;
 	if (!filled(first))
 		return false;
-	/* The newest may be half written: then the one before it serves. */
+	/* The newest may be half written: then the one before is used. */
 	for (uint32_t back = 1; back < KYMO_CLOCK_PAIRS && back < count; back++) {
 		*last = *pair_of(control, count - back);
 		if (filled(last) && clockmap_rate(first, last, &rate))
@@ -96,7 +96,7 @@ static void prefer(struct clockmap_rate *best, const struct kymo_clock_pair *fir
 		*best = rate;
 }
 
-/* The best rate that any pair of the run gives; all its processes share the counter. */
+/* The most exact rate of any pair in the run; all its processes share the counter. */
 static struct clockmap_rate rate_of_run(const struct recording *recording,
 					const struct kymo_clock_pair *now)
 {

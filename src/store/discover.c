@@ -1,4 +1,4 @@
-/* Finding recordings: in KYMO_DIR, in the working directory, and those that the index names. */
+/* Finds recordings: in KYMO_DIR, in the working directory, and in the user's index. */
 #include "store/discover.h"
 
 #include <dirent.h>
@@ -20,8 +20,7 @@
 #include "store/recording_inside.h"
 #include "base/utf8.h"
 
-#define LOOK_AT \
-	256 /* names in a directory, to see whether it is a recording without a file `run` */
+#define LOOK_AT 256 /* names read in a directory to detect a recording without a file `run` */
 
 /* ---- names and sizes --------------------------------------------------------------------- */
 
@@ -77,12 +76,12 @@ uint64_t discover_bytes_in(int directory)
 	return sum_directory(directory, ".", false);
 }
 
-/* ---- looking at one ---------------------------------------------------------------------- */
+/* ---- inspecting one ---------------------------------------------------------------------- */
 
 struct look {
 	struct run_files source;
 	struct kymo_run_file run;
-	struct kymo_control control; /* the one being looked at */
+	struct kymo_control control; /* the one being inspected */
 	bool has_run;
 	bool same_boot;
 	struct store_entry *entry;
@@ -104,7 +103,7 @@ static uint64_t last_realtime(const struct kymo_control *control)
 	return last;
 }
 
-/* What a process adds to what the run file says. */
+/* Adds what a process contributes beyond the run file. */
 static void discover_look_at_process(struct look *look, const char *process)
 {
 	struct store_entry *entry = look->entry;
@@ -117,7 +116,7 @@ static void discover_look_at_process(struct look *look, const char *process)
 	if (!run_files_head(&look->source, path, KYMO_MAGIC_CONTROL, control, sizeof(*control)))
 		return;
 	state = open_process_state(control, &look->run,
-				  look->same_boot && !run_files_is_snapshot(&look->source));
+				   look->same_boot && !run_files_is_snapshot(&look->source));
 	is_target = control->role == KYMO_ROLE_TARGET &&
 		    (!entry->pid || control->pid == entry->pid);
 	if (is_target && !entry->pid)
@@ -179,7 +178,7 @@ static void discover_look_inside(struct look *look)
 	if (entry->state == STORE_LOST && supervisor_lives(look))
 		entry->state = STORE_LIVE;
 	if (run_files_is_snapshot(&look->source)) {
-		/* It ends with itself, whatever the program did later. */
+		/* A snapshot ends when it was taken, whatever the program did later. */
 		entry->ended_unix_ns = look->source.snapshot_head.taken_realtime_ns;
 		entry->state = entry->state == STORE_LOST ? STORE_ENDED : entry->state;
 	}
@@ -240,7 +239,7 @@ int discover_inspect(const char *path, bool other_half, struct store_entry *entr
 	return 0;
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
+/* ---- listing all ------------------------------------------------------------------------- */
 
 struct listing {
 	struct store_entry *entries;
@@ -286,7 +285,7 @@ static bool looks_like_run(int directory, const char *name)
 	return found;
 }
 
-/* Other files of a working directory are not even opened. */
+/* Other files of a working directory are not opened. */
 static bool looks_like_file(const char *name)
 {
 	static const char *const endings[] = { ".kymo", ".ksnap", ".kymosnap", ".ntff" };
@@ -355,8 +354,7 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 		discover_list_directory(&listing, root);
 	discover_list_directory(&listing, ".");
 	list_index(&listing);
-	/* A KYMO_DIR that cannot be used hides what is in it: only worth an error when there is
-	   nothing to show. */
+	/* An unusable KYMO_DIR hides its recordings: an error only if there is nothing to show. */
 	if (listing.failed)
 		rc = error_set(err, ENOMEM, "out of memory for the list of recordings");
 	else if (listing.count)

@@ -18,7 +18,7 @@ static bool runs(const struct kymo_control *control)
 	       alive_process(control->pid, control->starttime, control->pid_namespace);
 }
 
-/* The last life of a process that replaced itself by exec is the one that runs. */
+/* After exec, only the latest program of a process is running. */
 static void drop_earlier_life(struct live_processes *live)
 {
 	const struct live_process *last = &live->processes[live->count - 1];
@@ -111,7 +111,7 @@ const struct live_process *live_processes_find(const struct live_processes *live
 	for (size_t i = 0; i < live->count; i++) {
 		const struct kymo_control *control = &live->processes[i].control;
 
-		/* In a container its number is another one, and its start the same. */
+		/* In a container its pid differs, and its start time is the same. */
 		if (control->starttime == starttime &&
 		    (inner && control->pid_namespace ? control->pid_namespace == inner
 						     : control->pid == pid) &&
@@ -121,7 +121,7 @@ const struct live_process *live_processes_find(const struct live_processes *live
 	return NULL;
 }
 
-/* Recorded from outside: it has no page of its own. */
+/* Recorded from outside: it has no control page. */
 static bool is_target_of(const struct live_processes *live, int32_t pid)
 {
 	return live->supervised && live->run.target_pid == pid &&
@@ -138,8 +138,7 @@ int live_processes_open_pid(int32_t pid, struct live_processes *out, struct kymo
 	if (!alive_process(pid, paths_starttime(pid), 0))
 		return error_set(err, ESRCH, "there is no process %d; `kymo ls` lists recordings",
 				 (int)pid);
-	store_list(&entries, &count,
-		   NULL); /* a KYMO_DIR that cannot be read holds nothing of ours */
+	store_list(&entries, &count, NULL); /* an unreadable KYMO_DIR contains none */
 	for (size_t i = 0; i < count && !found; i++) {
 		if (entries[i].kind != STORE_DIRECTORY || entries[i].state != STORE_LIVE ||
 		    live_processes_open(entries[i].path, out, NULL))

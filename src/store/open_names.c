@@ -1,4 +1,4 @@
-/* The names and threads of a process, made one list over all processes. */
+/* Merges the names and threads of all processes into one list each. */
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static uint32_t unify(struct recording *recording, const struct store_name *name
 
 /* ---- a process's names ------------------------------------------------------------------- */
 
-/* A file, copied whole into pages; *out_bytes 0: there is none. */
+/* A whole file copied into pages; *out_bytes 0: none. */
 static char *open_names_copy_file(const struct run_files *source, const char *directory,
 				  const char *name, uint64_t most, struct readat *file,
 				  size_t *out_bytes)
@@ -82,7 +82,7 @@ static char *open_names_copy_file(const struct run_files *source, const char *di
 	bytes = page_memory_take((size_t)size);
 	*out_bytes = bytes ? readat_copy(file, 0, bytes, (size_t)size) : 0;
 	if (bytes && *out_bytes < size) {
-		/* Cut meanwhile: what came is kept, pages are given back by their full length. */
+		/* Truncated meanwhile: keep what was read; pages are freed by their full length. */
 		memset(bytes + *out_bytes, 0, (size_t)size - *out_bytes);
 		*out_bytes = (size_t)size;
 	}
@@ -92,7 +92,7 @@ static char *open_names_copy_file(const struct run_files *source, const char *di
 static bool head_holds(struct recording *recording, const char *directory, const char *name,
 		       const struct readat *file, const char *magic)
 {
-	struct kymo_names_head head; /* names, text and threads begin alike */
+	struct kymo_names_head head; /* common to names, text and threads */
 	struct kymo_error err = { 0 };
 	char label[RUN_FILES_PATH_BYTES * 2];
 
@@ -175,7 +175,7 @@ void open_names_read(struct recording *recording, uint32_t process, const char *
 	size_t names_bytes, text_bytes;
 	const uint64_t names_most = sizeof(struct kymo_names_head) +
 				    (uint64_t)KYMO_NAMES_MAX * sizeof(struct kymo_name_entry);
-	/* Entries first: what they point at is in the text by then. */
+	/* Entries first: their text is complete by then. */
 	char *names = open_names_copy_file(source, directory, "names", names_most, &names_file,
 					   &names_bytes);
 	char *text = open_names_copy_file(source, directory, "text", KYMO_TEXT_BYTES_MAX,

@@ -1,4 +1,4 @@
-/* The processes of a run: their control pages, whether they live, and then all their files. */
+/* The processes of a run: their control pages, their states, then all their files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void end_texts(struct kymo_control *control)
 		end_text(control->lost[i].table, sizeof(control->lost[i].table));
 }
 
-/* Its rows can be read without it: who it was is in the directory's name. */
+/* Its rows are readable without it: the directory's name identifies the process. */
 static void make_up_control(struct recording *recording, const struct run_files_process *name,
 			    struct kymo_control *control)
 {
@@ -77,7 +77,7 @@ static enum store_state state_of_status(int32_t wstatus)
 }
 
 enum store_state open_process_state(const struct kymo_control *control,
-				   const struct kymo_run_file *run, bool may_live)
+				    const struct kymo_run_file *run, bool may_live)
 {
 	if (control->wstatus_known)
 		return state_of_status(control->wstatus);
@@ -91,7 +91,7 @@ enum store_state open_process_state(const struct kymo_control *control,
 	return STORE_LOST;
 }
 
-/* In a snapshot: what its writer saw. */
+/* In a snapshot: the state when it was written. */
 static enum store_state state_in_snapshot(const struct recording *recording, const char *directory,
 					  const struct kymo_control *control)
 {
@@ -121,10 +121,11 @@ static void set_state(struct recording *recording, struct store_process *process
 	process->state = run_files_is_snapshot(&inside->source)
 				 ? state_in_snapshot(recording, directory, control)
 				 : open_process_state(control, run,
-						     inside->same_boot && !inside->source.blobs);
+						      inside->same_boot && !inside->source.blobs);
 }
 
-/* A program that replaced itself by exec goes on under the same pid: its earlier lives are over. */
+/* A program that replaced itself by exec continues under the same pid: the earlier ones have
+   ended. */
 static void end_earlier_life(struct recording *recording, const struct run_files_process *name)
 {
 	for (size_t i = 0; i + 1 < recording->process_count; i++) {
@@ -209,7 +210,7 @@ static void open_process_add_process(struct recording *recording, const char *di
 	utf8_repair(process->control.program, strlen(process->control.program), process->program,
 		    sizeof(process->program));
 	process->command = open_process_command(recording, process->control.argv,
-					       sizeof(process->control.argv));
+						sizeof(process->control.argv));
 	set_state(recording, process, directory);
 	end_earlier_life(recording, &name);
 }
@@ -237,7 +238,7 @@ static int64_t last_pair_ns(const struct store_process *process)
 	return latest;
 }
 
-/* Before the streams are looked at, which may know of later moments. */
+/* Before the streams, which may contain later moments. */
 static void open_process_set_times(struct recording *recording, struct store_process *process)
 {
 	const struct inside *inside = inside_of(recording);

@@ -1,5 +1,4 @@
-/* A process's streams: from copies (base/files/stream_image.h) to what the store says about
-   them. */
+/* The streams of a process: from images (base/files/stream_image.h) to the store's description. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +7,9 @@
 #include "base/schema.h"
 #include "store/recording_inside.h"
 
-#define STALE_ROWS 1024 /* how far back to look for the row of a zone that only seems open */
+#define STALE_ROWS 1024 /* how far back to search the row of a zone that only seems open */
 
-/* How to open a segment again whose descriptor is not held. */
+/* Reopens a segment whose descriptor is not held. */
 struct reopen {
 	const struct run_files *source;
 	char path[RUN_FILES_PATH_BYTES * 2];
@@ -38,13 +37,13 @@ static void copy_one(struct recording *recording, const char *directory, uint32_
 	struct kymo_error err = { 0 };
 	int rc = copy ? stream_image_take(copy, &inside->source, directory, id, &sink, &err) : 0;
 
-	if (rc && rc != -ENODATA) /* a stream that was just being made holds nothing */
+	if (rc && rc != -ENODATA) /* a stream that was being created is empty */
 		inside_say(recording, "%s", err.text);
 	if (copy && !rc)
 		inside->copy_count++;
 }
 
-/* Segments without a head: nobody can say what is in them. */
+/* Segments without a head: their content is unknown. */
 static void say_orphans(struct recording *recording, const char *directory,
 			const struct run_files_list *files)
 {
@@ -99,7 +98,7 @@ void open_stream_copy(struct recording *recording, uint32_t process, const char 
 
 /* ---- columns ----------------------------------------------------------------------------- */
 
-/* "schema.table", ended by NUL. */
+/* "schema.table", NUL-terminated. */
 static bool is_table_name(const char *text, size_t room)
 {
 	size_t bytes = strnlen(text, room);
@@ -199,7 +198,7 @@ static void set_chunks(struct recording *recording, struct store_stream *stream,
 	}
 }
 
-/* Descriptors are held as long as the recording is open; the others are opened for one read. */
+/* Some descriptors are held while the recording is open; other files are opened for each read. */
 uint64_t store_read_rows(const struct store_stream *stream, const struct store_chunk *chunk,
 			 uint64_t at, uint64_t count, void *out)
 {
@@ -278,8 +277,9 @@ static void set_totals(struct recording *recording, struct store_stream *stream,
 /* ---- open zones -------------------------------------------------------------------------- */
 
 /*
- * The inline code raises the depth before it fills the entry, so that a handler pushes above it.
- * Who died in between left the entry of the zone before, which has ended: its row is there.
+ * The inline code raises the depth before it fills the entry, so that a signal handler pushes above
+ * it. A process that died in between left the entry of the previous zone, which has ended: its row
+ * exists.
  */
 static bool open_stream_has_ended(const struct stream_image *copy,
 				  const struct kymo_open_entry *entry)
@@ -316,8 +316,8 @@ static void set_open_zones(struct recording *recording, struct store_stream *str
 				  ? process->thread_of[copy->live.thread]
 				  : 0;
 
-	/* Without a tenant nothing is open. A program that ended inside a zone has left it open:
-	   that is told. */
+	/* Without a tenant nothing is open. A program that ended inside a zone has left it open,
+	   which is reported. */
 	if (!depth || !copy->live.thread)
 		return;
 	stream->open_zones = arena_take(&inside_of(recording)->arena,
@@ -340,7 +340,7 @@ static void set_open_zones(struct recording *recording, struct store_stream *str
 	}
 }
 
-/* ---- the last moment known of ------------------------------------------------------------ */
+/* ---- the last known moment --------------------------------------------------------------- */
 
 static int64_t end_of_row(const struct store_stream *stream, const struct store_clock *clock,
 			  const unsigned char *row)
@@ -406,7 +406,7 @@ static void set_counts(struct store_stream *stream, uint64_t head, uint64_t kept
 }
 
 static void open_stream_describe_one(struct recording *recording, uint32_t process,
-				 const struct stream_image *copy)
+				     const struct stream_image *copy)
 {
 	struct store_stream *stream;
 

@@ -1,4 +1,4 @@
-/* Removing recordings: only files of kymo's names, only in directories that are recordings, never
+/* Removes recordings: only files with kymo's names, only in directories that are recordings, never
    through a link. */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 
-/* ---- is it ours? ------------------------------------------------------------------------- */
+/* ---- recognising recordings -------------------------------------------------------------- */
 
 static bool begins_with(int directory, const char *path, const char *magic)
 {
@@ -32,7 +32,7 @@ static bool begins_with(int directory, const char *path, const char *magic)
 	return is;
 }
 
-/* By content, whatever its version: `run`, or a process's control page. */
+/* By content, of any version: `run`, or a process's control page. */
 static bool is_recording(int directory)
 {
 	int fd = openat(directory, ".", DIRECTORY_FLAGS);
@@ -56,7 +56,7 @@ static bool is_recording(int directory)
 
 /* ---- removing ---------------------------------------------------------------------------- */
 
-/* Returns how many files were left because they are not ours, or a negative errno. */
+/* Returns the number of files left because they are not kymo's, or a negative errno. */
 static int empty_directory(int directory, const char *name, bool is_process)
 {
 	int fd = openat(directory, name, DIRECTORY_FLAGS);
@@ -85,7 +85,7 @@ static int empty_directory(int directory, const char *name, bool is_process)
 			left++;
 		}
 	}
-	/* Last: until then it says what the rest is. */
+	/* Last: it identifies the rest until then. */
 	if (rc >= 0 && !is_process && unlinkat(fd, "run", 0) && errno != ENOENT)
 		rc = -errno;
 	closedir(dir);
@@ -157,7 +157,7 @@ int store_remove(const char *path, struct kymo_error *err)
 				 (int)entry.pid);
 	if (entry.kind == STORE_SNAPSHOT || entry.kind == STORE_PACKED)
 		return remove_file(&entry, err);
-	/* One that cannot be read is removed all the same, if it is ours. */
+	/* An unreadable one is removed, too, if it is a recording. */
 	return stat(path, &st) || !S_ISDIR(st.st_mode)
 		       ? error_set(err, EINVAL,
 				   "%s was not removed: it is damaged or of another version; "
@@ -181,7 +181,7 @@ static int by_age(const void *left, const void *right)
 						       : a->started_unix_ns > b->started_unix_ns;
 }
 
-/* Only the half that is in KYMO_DIR: the other one is the user's. */
+/* Only the live directory in KYMO_DIR: the disk directory belongs to the user. */
 static bool prune_one(const char *path)
 {
 	int fd = open(path, DIRECTORY_FLAGS);
@@ -261,7 +261,7 @@ int store_prune(void)
 	if (paths_root(root, sizeof(root), NULL) || statvfs(root, &fs))
 		return 0;
 	tenth = (uint64_t)fs.f_blocks * fs.f_frsize / 10;
-	/* All that is there takes less: no need to look at each. */
+	/* All recordings together take less: no need to inspect each. */
 	if ((uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize <= tenth)
 		return 0;
 	return discover_prune(root, tenth);

@@ -1,4 +1,4 @@
-/* From what people type (a pid, a path, a name, `latest`) to a recording's path. */
+/* Resolves a target (a pid, a path, a name, `latest`) to the path of a recording. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int resolve_give(const char *path, char *out, size_t out_bytes, struct ky
 	return 0;
 }
 
-/* A snapshot or a packed file is a copy of a run: the run itself is preferred. */
+/* A snapshot or packed file is a copy of a run: the run itself is preferred. */
 static bool is_newer(const struct store_entry *entry, const struct store_entry *found)
 {
 	if ((entry->kind == STORE_DIRECTORY) != (found->kind == STORE_DIRECTORY))
@@ -26,7 +26,7 @@ static bool is_newer(const struct store_entry *entry, const struct store_entry *
 
 struct process {
 	int32_t pid;
-	/* of the one that runs now; 0: none does, and any that had the pid is meant */
+	/* of the process running now; 0: none, and any process that had the pid matches */
 	uint64_t starttime;
 };
 
@@ -66,7 +66,7 @@ static bool lists_process(const struct run_files *source, const struct process *
 	return found;
 }
 
-/* What was watched from outside has no directory of its own: the run file names it. */
+/* A program recorded from outside has no directory of its own: the run file names it. */
 static bool has_process(const struct store_entry *entry, const struct process *wanted)
 {
 	struct run_files source;
@@ -83,8 +83,8 @@ static bool has_process(const struct store_entry *entry, const struct process *w
 	return found;
 }
 
-/* Pids are used again: what has ended may be of another process than the one that runs. In a live
-   recording it is the pid of a container, perhaps. */
+/* Pids are reused: an ended process may differ from the running one. In a live recording the pid
+   may be that of a container. */
 static bool is_target(const struct store_entry *entry, const struct process *process)
 {
 	bool live = entry->kind == STORE_DIRECTORY && entry->state == STORE_LIVE;
@@ -226,8 +226,7 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 			err, EINVAL,
 			"the target is an empty text; use `latest` for the newest recording");
 
-	/* A path says itself what it is; `./123` and `./latest` are for those who name directories
-	   so. */
+	/* A path is unambiguous; `./123` and `./latest` are for directories with such names. */
 	if (!latest && !is_pid && !access(target, F_OK))
 		return resolve_give(target, out_path, out_bytes, err);
 	rc = store_list(&entries, &count, &list_err);

@@ -18,13 +18,12 @@
 #include "store/recording_inside.h"
 #include "base/utf8.h"
 
-#define HELD_FILES \
-	16384 /* segments beyond these are opened for each read, and may be gone by then */
+#define HELD_FILES 16384 /* further segments are opened for each read, and may be gone by then */
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
-/* ---- what is it? ------------------------------------------------------------------------- */
+/* ---- kinds of recordings ----------------------------------------------------------------- */
 
-/* A directory is a recording by its file `run`, or by a process's directory in it. */
+/* A directory is a recording if it has a file `run` or a process's directory. */
 static enum store_kind kind_of_directory(const char *path, struct kymo_error *err)
 {
 	struct run_files source;
@@ -38,7 +37,7 @@ static enum store_kind kind_of_directory(const char *path, struct kymo_error *er
 	if (rc)
 		return STORE_NONE;
 	snprintf(label, sizeof(label), "%s/run", path);
-	/* Other people call files `run` too: without the magic it is none of ours. */
+	/* Other programs use the name `run`, too: without the magic it is not a recording. */
 	if (!run_files_file(&source, "run", &file, NULL))
 		has_run = readat_all(&file, 0, magic, sizeof(magic)) &&
 			  !memcmp(magic, KYMO_MAGIC_RUN, sizeof(magic));
@@ -47,7 +46,7 @@ static enum store_kind kind_of_directory(const char *path, struct kymo_error *er
 	if (!has_run || rc) {
 		run_files_processes(&source, &list);
 		if (list.count)
-			rc = 0; /* damaged perhaps, but ours */
+			rc = 0; /* possibly damaged, but a recording */
 		else if (!has_run)
 			rc = error_set(err, ENOENT,
 				       "%s is not a kymo recording: it has neither a file `run` "
@@ -130,7 +129,7 @@ void inside_say(struct recording *recording, const char *format, ...)
 		inside->no_memory = true;
 		return;
 	}
-	/* A sentence may quote what a file says. */
+	/* A sentence may quote text of a file. */
 	for (char *at = sentence; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 127)
 			*at = '?';
@@ -183,7 +182,7 @@ static bool run_is_sound(const struct kymo_run_file *run)
 	       run->epoch.monotonic_ns;
 }
 
-/* False: there is none to be believed; it is made up later. */
+/* False: none that is valid; it is reconstructed later. */
 static bool store_read_run(struct recording *recording)
 {
 	struct kymo_run_file *run = &recording->run;
@@ -205,7 +204,7 @@ static bool store_read_run(struct recording *recording)
 	return !rc;
 }
 
-/* The recorded program's first process, else any. */
+/* The first process of the recorded program, else any. */
 static const struct store_process *first_process(const struct recording *recording)
 {
 	const struct store_process *first = NULL;
@@ -246,8 +245,7 @@ static void make_up_run(struct recording *recording)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* Segments of a chain are held open; other programs' default limit of 1,024 would be too low for
-   that. */
+/* Segments of a chain are held open; the usual default limit of 1,024 files is too low for that. */
 static size_t files_to_hold(void)
 {
 	struct rlimit limit;
@@ -264,7 +262,7 @@ static size_t files_to_hold(void)
 	return (size_t)(limit.rlim_cur / 2);
 }
 
-/* Of a run that is over all pairs are there: one of now would give other times at every look. */
+/* A run that has ended has all its pairs: a current one would change the times at every read. */
 static bool is_over(const struct recording *recording)
 {
 	for (size_t i = 0; i < recording->process_count; i++)
@@ -273,8 +271,8 @@ static bool is_over(const struct recording *recording)
 	return recording->run.ended && recording->run.end.ticks;
 }
 
-/* A pair of now: the counters can be read here too, when they are those of the recording. A
-   snapshot has one. */
+/* A pair of this moment, if the counters here are those of the recording. A snapshot has its
+   own. */
 static const struct kymo_clock_pair *take_now(const struct recording *recording)
 {
 	struct inside *inside = inside_of(recording);
@@ -292,7 +290,7 @@ static const struct kymo_clock_pair *take_now(const struct recording *recording)
 	return &inside->now;
 }
 
-/* Times after this are damage: nobody can have recorded them. */
+/* Later times are impossible, hence damage. */
 static int64_t latest_possible(const struct recording *recording)
 {
 	const struct inside *inside = inside_of(recording);
@@ -349,7 +347,7 @@ static void store_sum_up(struct recording *recording)
 	say_unsaid(recording);
 }
 
-/* Index 0 of both lists is for what is not known. */
+/* Index 0 of both lists is "unknown". */
 static void begin_lists(struct recording *recording)
 {
 	struct inside *inside = inside_of(recording);
@@ -375,8 +373,7 @@ static int store_read_all(struct recording *recording, struct kymo_error *err)
 
 	begin_lists(recording);
 	has_run = store_read_run(recording);
-	/* Without a run file its boot is not known: then a process that lives says that it is this
-	   one. */
+	/* Without a run file its boot is unknown: a live process then shows that it is this one. */
 	inside->same_boot = recording->kind == STORE_DIRECTORY && !inside->source.blobs &&
 			    alive_same_boot(recording->run.boot_id);
 	open_process_controls(recording);

@@ -1,4 +1,4 @@
-/* The index of recordings that are neither in KYMO_DIR nor where one is: a file of paths, one a
+/* The index of recordings outside KYMO_DIR and the working directory: a file with one path per
    line. */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static int index_path(char *out, size_t out_bytes, struct kymo_error *err)
 	return rc;
 }
 
-/* Opens and locks it; whoever replaced it meanwhile is followed. */
+/* Opens and locks it; reopens it if it was replaced meanwhile. */
 static int index_open(const char *path)
 {
 	struct stat mine, there;
@@ -133,7 +133,7 @@ static int index_change(const char *gone, const char *added, struct kymo_error *
 		error_set(err, -rc, "cannot write the index of recordings %s: %s", path,
 			  strerror(-rc));
 	free(text);
-	close(fd); /* and unlocks */
+	close(fd); /* also unlocks */
 	return rc;
 }
 

@@ -1,6 +1,5 @@
 /*
- * Writes a recording byte by byte whose every number is chosen, for tests of reports: no program
- * has to run.
+ * Writes a recording with chosen numbers byte by byte, for tests of reports: no program has to run.
  *
  *	made_run DIRECTORY train STEPS [PCT [SEED]]
  *		a training run: about 100 zones a step on five threads, 4 of 100 steps slow;

@@ -1,5 +1,5 @@
 /*
- * Allocates what is asked for, and says on stdout what that came to, by its own bookkeeping.
+ * Allocates as requested, and prints the totals of its own bookkeeping.
  *
  *	memory_load plain       kinds of allocation, one after another
  *	memory_load threads N   N threads, each with its own

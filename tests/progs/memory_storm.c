@@ -5,7 +5,7 @@
  *	memory_storm LIBRARY SWITCHES PLUGIN
  *		LIBRARY: libkymo_memory.so; PLUGIN: a library to load and unload
  *
- * Says how often each was done. A block that changes under its owner's hands ends it with status 4.
+ * Prints how often each was done. Exits with status 4 if the content of a block changes.
  */
 #include <dlfcn.h>
 #include <errno.h>

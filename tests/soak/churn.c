@@ -5,8 +5,8 @@
  *
  *	churn SECONDS COUNTS	writes the attempted rows of each table to COUNTS, as JSON
  *
- * Rows can be checked by who reads them: zones named soak.depth.N are N deep, and in soak.checks b
- * = xor(a, MASK).
+ * Readers can check rows: zones named soak.depth.N are N deep, and in soak.checks, b is
+ * xor(a, MASK).
  */
 #include <errno.h>
 #include <pthread.h>

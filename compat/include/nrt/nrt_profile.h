@@ -79,8 +79,8 @@ NRT__EXPORT NRT_STATUS nrt_profile_continuous_stop(void);
  *	ENABLE			0: nothing is captured; begin succeeds with a warning. 1: captures
  *	OUTPUT_DIR		./output
  *	SYSTEM_PROFILE		1: calls of the runtime, as zones
- *	DEVICE_PROFILE		1 or session: operations of the device, one file for all; model: also
- *				a file for each model; 0: none
+ *	DEVICE_PROFILE		1 or session: operations of the device, one file for all;
+ *				model: also a file for each model; 0: none
  *	DEVICE_PROFILE_NUM_WARMUP	0: number of executions of each model to skip
  *	ON_FAIL			0; 1: writes a file whenever an execution fails
  *	CPU_UTIL, HOST_MEMORY	0; 1: of this process, as counters

@@ -1,7 +1,7 @@
 /*
- * Code that is marked for Tracy in C++11 and later, recorded by kymo. With TRACY_ENABLE the marks
- * are live (link -lkymo) and the program records by itself; without it they are nothing at all.
- * docs/cpp.md says what each mark becomes.
+ * Tracy's marks for C++11 and later, recorded by kymo. With TRACY_ENABLE the marks are active (link
+ * -lkymo) and the program records by itself; without it they compile to nothing. docs/cpp.md
+ * describes each mark.
  */
 #ifndef KYMO_TRACY_HPP
 #define KYMO_TRACY_HPP
@@ -160,7 +160,7 @@ inline bool IsProfilerStarted()
 	return kymo_enabled();
 }
 
-/* For what has no counterpart: its arguments are evaluated, as before, and used. */
+/* For marks without a counterpart: evaluates and uses their arguments. */
 template <typename... Any> inline void Ignore(const Any &...)
 {
 }
@@ -175,7 +175,7 @@ inline void Message(const char *text)
 	kymo__tracy_message(text, kymo__tracy_length(text));
 }
 
-/* A zone that ends with its scope, exceptions included. */
+/* A zone that ends with its scope, also by an exception. */
 class ScopedZone
 {
       public:
@@ -188,15 +188,15 @@ class ScopedZone
 			     place->function, kymo__tracy_length(place->function), place->name,
 			     kymo__tracy_length(place->name), active)
 	{
-		file_ = place->file; /* lives on */
+		file_ = place->file; /* static storage */
 	}
 	ScopedZone(const SourceLocationData *place, int depth, bool active)
 		: ScopedZone(place, active)
 	{
 		(void)depth;
 	}
-	/* Place and name are made at run time and may go away: when renamed, such a zone has a line
-	   and no file. */
+	/* Place and name are created at run time and may be freed: such a zone keeps its line but
+	   loses its file when renamed. */
 	ScopedZone(uint32_t line, const char *file, size_t file_bytes, const char *function,
 		   size_t function_bytes, const char *name, size_t name_bytes, bool active = true)
 		: zone_(kymo__tracy_begin_named(name && name_bytes ? name : function,
@@ -234,7 +234,7 @@ class ScopedZone
 		return zone_.lane != nullptr;
 	}
 
-	/* Formatted texts are cut at 1,023 bytes. */
+	/* Formatted texts are truncated to 1,023 bytes. */
 	__attribute__((format(printf, 2, 3))) void TextFmt(const char *format, ...)
 	{
 		char text[1024];
@@ -266,7 +266,7 @@ class ScopedZone
 	uint32_t line_;
 };
 
-/* A lock whose waits are zones. A lock that is free costs a try, and no row. */
+/* A lock whose waits are zones. A free lock costs one try and no row. */
 template <class T> class Lockable
 {
       public:
@@ -296,7 +296,7 @@ template <class T> class Lockable
 	void Mark(const SourceLocationData *)
 	{
 	}
-	/* Another name for its waits, from now on. */
+	/* Renames its later waits. */
 	void CustomName(const char *text, size_t bytes)
 	{
 		char name[256];
@@ -370,7 +370,7 @@ template <class T> class SharedLockable : public Lockable<T>
 					      0 }; \
 	::tracy::ScopedZone var(&TracyConcat(kymo__tracy_site_of_, var), active)
 
-/* The color is left out by the preprocessor, and so may be any of Tracy's. */
+/* The preprocessor drops the color, so it may be any of Tracy's. */
 #define ZoneNamed(var, active) KYMO__TRACY_ZONE(var, TracyFunction, active)
 #define ZoneNamedN(var, name, active) KYMO__TRACY_ZONE(var, name, active)
 #define ZoneNamedC(var, color, active) KYMO__TRACY_ZONE(var, TracyFunction, active)

@@ -1,7 +1,7 @@
 /*
- * Code that is marked for Tracy in C, recorded by kymo. With TRACY_ENABLE the marks are live (link
- * -lkymo) and the program records by itself; without it they are nothing at all. docs/cpp.md says
- * what each mark becomes.
+ * Tracy's marks for C, recorded by kymo. With TRACY_ENABLE the marks are active (link -lkymo) and
+ * the program records by itself; without it they compile to nothing. docs/cpp.md describes each
+ * mark.
  */
 #ifndef KYMO_TRACYC_H
 #define KYMO_TRACYC_H
@@ -96,7 +96,7 @@ struct ___tracy_source_location_data {
 	uint32_t color;
 };
 
-/* Goes by value; the name of a zone is therefore kept with the open zone, see
+/* Passed by value; the name of a zone is therefore kept with the open zone, see
    kymo__zone_rename(). */
 struct ___tracy_c_zone_context {
 	uint32_t id;
@@ -141,7 +141,7 @@ static inline TracyCZoneCtx ___tracy_emit_zone_begin_callstack(
 	return ___tracy_emit_zone_begin(place, active);
 }
 
-/* A place that is made at run time is the id of its name. */
+/* A place created at run time is the id of its name. */
 static inline uint64_t ___tracy_alloc_srcloc_name(uint32_t line, const char *file,
 						  size_t file_bytes, const char *function,
 						  size_t function_bytes, const char *name,
@@ -205,7 +205,7 @@ static inline void ___tracy_emit_zone_value(TracyCZoneCtx ctx, uint64_t value)
 	kymo_zone_value_of(&ctx.zone, value);
 }
 
-/* Formatted texts are cut at 1,023 bytes. */
+/* Formatted texts are truncated to 1,023 bytes. */
 __attribute__((format(printf, 2, 3), unused)) static void ___tracy_emit_zone_text_fmt(
 	TracyCZoneCtx ctx, const char *format, ...)
 {

@@ -1,4 +1,4 @@
-/* What Tracy.hpp and TracyC.h share when they are live: turning recording on, and a zone with its
+/* Shared by Tracy.hpp and TracyC.h when they are active: turning recording on, and a zone with its
    place. */
 #ifndef KYMO_TRACY_SHARED_H
 #define KYMO_TRACY_SHARED_H
@@ -27,8 +27,8 @@
 extern "C" {
 #endif
 
-/* A build with TRACY_ENABLE records without being asked, from before the first static object.
-   KYMO=off wins. */
+/* A build with TRACY_ENABLE records by itself, from before the first static object on. KYMO=off
+   overrides it. */
 #ifndef TRACY_MANUAL_LIFETIME
 __attribute__((constructor(101), used)) static void kymo__tracy_on_load(void)
 {
@@ -43,7 +43,7 @@ static inline struct kymo_zone kymo__tracy_begin(struct kymo_site *site, int act
 	return active ? kymo_zone_begin(site) : none;
 }
 
-/* A zone whose place or name is made at run time. */
+/* A zone whose place or name is created at run time. */
 static inline struct kymo_zone kymo__tracy_begin_named(const char *name, size_t name_bytes,
 						       const char *file, size_t file_bytes,
 						       uint32_t line, int active)
@@ -56,8 +56,8 @@ static inline struct kymo_zone kymo__tracy_begin_named(const char *name, size_t 
 		kymo_name_full(name, name_bytes, file, file_bytes, line, KYMO_SOURCE_C, 0));
 }
 
-/* The new name has the old one's place. Names are finite: where there is no room left, it becomes a
-   text of the zone. */
+/* The new name keeps the place of the old one. When the table of names is full, the new name
+   becomes a text of the zone. */
 static inline void kymo__tracy_rename(struct kymo_zone *zone, const char *file, uint32_t line,
 				      const char *text, size_t bytes)
 {

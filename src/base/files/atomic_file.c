@@ -56,7 +56,7 @@ int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
 	return rc ? rc : open_temporary(aside, err);
 }
 
-/* Without --force, a file that appeared in the meantime stays. */
+/* Without --force, a file that was created meanwhile stays. */
 static int rename_temporary(struct atomic_file *aside)
 {
 	if (aside->replace ||
@@ -74,7 +74,7 @@ int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
 	int code = errno;
 
 	if (bad && code == EINVAL && !ferror(aside->file))
-		bad = false; /* a file system that cannot sync */
+		bad = false; /* a file system that does not support sync */
 	if (fclose(aside->file) && !bad) {
 		bad = true;
 		code = errno;

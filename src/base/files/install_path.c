@@ -25,7 +25,7 @@ static bool first_match(const char *pattern, char *out, size_t out_bytes)
 	return done;
 }
 
-/* The folder, with its slash; what the file system calls it is no pattern. */
+/* The folder with a trailing slash, with its pattern characters quoted. */
 static bool quoted_folder(char *out, size_t out_bytes)
 {
 	char path[PATH_MAX];

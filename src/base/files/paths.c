@@ -19,7 +19,7 @@ int paths_root_is_fallback(void)
 	return root_is_fallback;
 }
 
-/* Makes the directory, or accepts one that is ours alone. */
+/* Creates the directory, or accepts one that only this user can access. */
 static int own_directory(const char *path, struct kymo_error *err)
 {
 	struct stat st;
@@ -48,7 +48,7 @@ static int own_directory(const char *path, struct kymo_error *err)
 	return 0;
 }
 
-/* mkdir -p, 0700 for what is made. */
+/* mkdir -p, mode 0700. */
 static int make_parents(const char *path, struct kymo_error *err)
 {
 	char part[1024];
@@ -124,7 +124,7 @@ int paths_root(char *out, size_t out_bytes, struct kymo_error *err)
 	return own_directory(out, err);
 }
 
-/* Only what is safe and readable in a file name. */
+/* Only characters that are safe and readable in a file name. */
 static void plain_name(const char *program, char *out, size_t out_bytes)
 {
 	size_t n = 0;
@@ -148,7 +148,7 @@ int paths_make_run(const char *root, const char *program, pid_t pid, char *out, 
 
 	plain_name(program && *program ? program : "program", name, sizeof(name));
 	gmtime_r(&now,
-		 &parts); /* not localtime: it takes a lock that a forked child may find held */
+		 &parts); /* not localtime: it takes a lock that may be held in a forked child */
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
 	for (int try = 0; try < 100; try++) {
 		int length = snprintf(out, out_bytes, try ? "%s/%s-%s-%d.%d" : "%s/%s-%s-%d", root,
@@ -168,7 +168,7 @@ int paths_make_run(const char *root, const char *program, pid_t pid, char *out, 
 			 root);
 }
 
-/* A number of /proc/PID/stat, fields counted from 1; 0: there is no such process. */
+/* A number of /proc/PID/stat, fields counted from 1; 0: no such process. */
 static uint64_t stat_field(pid_t pid, int wanted)
 {
 	char path[48], text[1024];
@@ -185,7 +185,7 @@ static uint64_t stat_field(pid_t pid, int wanted)
 	if (bytes <= 0)
 		return 0;
 	text[bytes] = '\0';
-	at = strrchr(text, ')'); /* the program's name may hold anything */
+	at = strrchr(text, ')'); /* the program's name may contain anything */
 	for (int field = 2; at && field < wanted; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;

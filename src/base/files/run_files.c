@@ -16,7 +16,7 @@
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* Decimal without sign or leading zeros; NULL: none, or beyond `most`. */
+/* Decimal without sign or leading zeros; NULL: none, or larger than `most`. */
 static const char *parse_number(const char *at, uint64_t most, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -134,8 +134,8 @@ static bool on_tmpfs(int dir)
 	return !fstatfs(dir, &fs) && (unsigned long)fs.f_type == TMPFS_MAGIC;
 }
 
-/* Two directories on the same kind of file system: control files are in the live half until the
-   very end. */
+/* If both directories are on the same kind of file system: control files stay in the live directory
+   until the very end. */
 static size_t controls_in(const struct run_files *source, int half)
 {
 	struct run_files one = *source;
@@ -170,7 +170,7 @@ static void live_half_first(struct run_files *source)
 	memcpy(source->half_paths[1], path, sizeof(path));
 }
 
-/* The other half counts only if it is of the same run: anything can be written into `peer`. */
+/* The other directory counts only if it belongs to the same run: `peer` may contain anything. */
 static void open_peer(struct run_files *source)
 {
 	struct kymo_run_file run, other;
@@ -193,7 +193,7 @@ static void open_peer(struct run_files *source)
 	live_half_first(source);
 }
 
-/* A process's own directory stands for its run. */
+/* The directory of a process stands for its run. */
 static int climb_to_run(struct run_files *source, struct kymo_error *err)
 {
 	char *path = source->half_paths[0];
@@ -251,7 +251,7 @@ static bool entry_is_sound(const struct kymo_snapshot_entry *entry, uint64_t siz
 	       entry->offset >= 64 && entry->offset <= size && entry->bytes <= size - entry->offset;
 }
 
-/* Ranges over one another are refused: else a small file could claim memory without bounds. */
+/* Overlapping ranges are refused: otherwise a small file could claim unbounded memory. */
 static void refuse_overlaps(struct run_files *source)
 {
 	uint64_t end = 0;
@@ -426,7 +426,7 @@ static int file_in_blobs(const struct run_files *source, const char *path, struc
 	return -ENOENT;
 }
 
-/* The live half, then the other: a segment may have moved since it was listed. */
+/* The live directory, then the other: a segment may have moved since it was listed. */
 static int file_in_halves(const struct run_files *source, const char *path, struct readat *out)
 {
 	int rc = -ENOENT;

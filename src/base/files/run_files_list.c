@@ -1,4 +1,4 @@
-/* Which processes a recording has, and which files a process: in both halves, a snapshot or
+/* Lists the processes of a recording and the files of a process: in both directories, a snapshot or
    memory. */
 #include "base/files/run_files.h"
 
@@ -22,7 +22,7 @@ static int list_add(struct run_files_list *list, const struct run_files_item *it
 	return 0;
 }
 
-/* Adds a name that belongs in the list: of processes, or of a process's files. */
+/* Adds a name if it belongs in the list: of processes, or of a process's files. */
 static int run_files_list_consider(struct run_files_list *list, const char *name, bool processes)
 {
 	struct run_files_item item = { .kind = RUN_FILES_FOREIGN };
@@ -44,7 +44,7 @@ struct directory_record { /* as the kernel writes it */
 	char name[];
 };
 
-/* By the system call: opendir() allocates. */
+/* By system call: opendir() allocates. */
 static int run_files_list_directory(int dir, struct run_files_list *list, bool processes)
 {
 	char buffer[8192] __attribute__((aligned(8)));
@@ -74,7 +74,7 @@ static int list_half(int half, const char *process, struct run_files_list *list)
 	return rc;
 }
 
-/* "p12-3/s1.head" belongs to process "p12-3"; with process NULL its first part is wanted. */
+/* "p12-3/s1.head" belongs to process "p12-3"; with process NULL, its first part is listed. */
 static int consider_path(struct run_files_list *list, const char *path, const char *process)
 {
 	char first[RUN_FILES_PATH_BYTES];
@@ -114,7 +114,7 @@ static void sort_and_keep_one_each(struct run_files_list *list)
 	list->count = kept;
 }
 
-/* Entries are sorted: those of a process follow one another. */
+/* Entries are sorted: those of a process are contiguous. */
 static size_t first_entry(const struct run_files *source, const char *process)
 {
 	size_t low = 0, high = process ? source->entry_count : 0;

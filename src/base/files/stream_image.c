@@ -1,9 +1,9 @@
 /*
- * How words that another process is writing are read. Only by pread(): a mapping of a file that is
- * cut short would be SIGBUS. The kernel copies an aligned word of 8 bytes by one load in practice,
- * but promises it nowhere (and `rep movsb` might not), so each word is read until two looks agree
- * about it: head grows only, and the smaller of two looks in order is published for certain; floor
- * moves once in 1,024 rows, and two equal looks are its value.
+ * Reads words that another process is writing. Only by pread(): a mapping of a file that gets
+ * truncated would raise SIGBUS. The kernel copies an aligned word of 8 bytes by one load in
+ * practice, but does not guarantee it (and `rep movsb` might not), so each word is read until two
+ * reads agree: head only grows, and the smaller of two consecutive reads is certainly published;
+ * floor moves once in 1,024 rows, and two equal reads are its value.
  */
 #include "base/files/stream_image.h"
 
@@ -17,7 +17,7 @@
 
 #include "base/page_memory.h"
 
-#define ATTEMPTS 12 /* to copy a ring that is overwritten meanwhile */
+#define ATTEMPTS 12 /* to copy a ring that is being overwritten */
 #define LOOKS 64
 #define HEAD_AT (KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, head))
 #define FLOOR_AT (KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, floor))
@@ -80,7 +80,7 @@ static bool read_floor(const struct readat *file, uint64_t *out)
 	return true;
 }
 
-/* Twice the same, where the program leaves the time for that; it is only a view of the moment. */
+/* Until two reads are equal, if the program leaves time for it; it only shows the moment. */
 static void read_open_stack(struct stream_image *copy, const struct readat *file)
 {
 	struct kymo_open_stack again;
@@ -146,7 +146,7 @@ int stream_image_add_run(struct stream_image *copy, const struct stream_image_ru
 	return 0;
 }
 
-/* Slots that the file holds whole: it grows until the ring is complete. */
+/* Slots that the file holds completely: it grows until the ring is complete. */
 static uint64_t slots_there(const struct stream_image *copy, const struct readat *ring)
 {
 	uint64_t size = readat_size(ring);
@@ -157,7 +157,7 @@ static uint64_t slots_there(const struct stream_image *copy, const struct readat
 	return slots < copy->head.cap_rows ? slots : copy->head.cap_rows;
 }
 
-/* Copies slots [from, to); lowers *there where the file ends before. */
+/* Copies slots [from, to); lowers *there if the file ends earlier. */
 static void copy_slots(struct stream_image *copy, const struct readat *ring, uint64_t from,
 		       uint64_t to, uint64_t *there)
 {
@@ -174,7 +174,7 @@ static void copy_slots(struct stream_image *copy, const struct readat *ring, uin
 		*there = from + got / row;
 }
 
-/* Rows [from, to), into the slots where they are in the ring. */
+/* Rows [from, to), into their slots in the ring. */
 static void copy_rows(struct stream_image *copy, const struct readat *ring, uint64_t from,
 		      uint64_t to, uint64_t *there)
 {
@@ -211,7 +211,7 @@ static void add_ring_runs(struct stream_image *copy, uint64_t from, uint64_t to,
 	}
 }
 
-/* With room for what the file grows by meanwhile; pages that are not touched cost nothing. */
+/* With room for the file to grow meanwhile; untouched pages cost nothing. */
 static int make_ring(struct stream_image *copy, uint64_t there, struct kymo_error *err)
 {
 	uint64_t slots = there > SIZE_MAX / 4 / copy->head.row_bytes
@@ -232,9 +232,8 @@ enum attempt { ATTEMPT_DONE, ATTEMPT_OVERTAKEN, ATTEMPT_ROWS_ONLY, ATTEMPT_FAILE
 
 /*
  * R1-R3 of the protocol, in three steps: most of the rows; then the totals, whose slots take
- * longest to read one by one; then the rows that came meanwhile. So little is written between the
- * totals' state and the second look at floor that the rows which the totals do not hold yet are
- * still there.
+ * longest to read; then the rows written meanwhile. So few rows are written between reading the
+ * totals' state and the second read of floor that the rows not yet in the totals still exist.
  */
 static enum attempt try_ring(struct stream_image *copy, const struct stream_files *files,
 			     struct kymo_error *err, struct kymo_error *totals_err)
@@ -259,7 +258,7 @@ static enum attempt try_ring(struct stream_image *copy, const struct stream_file
 		totals_image_free(&copy->totals);
 	if (!read_head(&files->head, &later_head) || later_head < head)
 		return cannot(copy, "its head moved backwards", err), ATTEMPT_FAILED;
-	/* The file may have grown with what came meanwhile. */
+	/* The file may have grown meanwhile. */
 	if (there == were_there)
 		there = slots_there(copy, &files->ring);
 	if (later_head - head > cap || there > copy->ring_bytes / copy->head.row_bytes)
@@ -280,7 +279,7 @@ static enum attempt try_ring(struct stream_image *copy, const struct stream_file
 								     : ATTEMPT_DONE;
 }
 
-/* Its rows count only behind a head that is right. */
+/* Its rows count only if its head is valid. */
 static void check_ring_file(const struct stream_image *copy, struct readat *ring,
 			    const struct stream_image_sink *sink)
 {
@@ -291,7 +290,7 @@ static void check_ring_file(const struct stream_image *copy, struct readat *ring
 
 	snprintf(label, sizeof(label), "%s.0", copy->label);
 	if (!readat_size(ring))
-		return; /* not begun */
+		return; /* not started */
 	rc = readat_head(ring, KYMO_MAGIC_SEGMENT, &head, sizeof(head), label, &why);
 	if (!rc && (head.stream_id != copy->head.id || head.row_bytes != copy->head.row_bytes))
 		rc = error_set(&why, EPROTO, "%s is damaged: its header belongs to another stream",
@@ -303,7 +302,7 @@ static void check_ring_file(const struct stream_image *copy, struct readat *ring
 	readat_close(ring);
 }
 
-/* A reader that is put aside each time that it reads gets further after a rest. */
+/* A reader that loses every race gets further after a pause. */
 static void rest_before(int attempt)
 {
 	struct timespec pause = { 0, 100000L << (attempt < 6 ? attempt : 6) };
@@ -329,7 +328,7 @@ static int take_ring(struct stream_image *copy, const struct stream_files *files
 		return -EPROTO;
 	}
 	if (last == ATTEMPT_OVERTAKEN) {
-		/* They are of a later moment than the rows. */
+		/* They are newer than the rows. */
 		totals_image_free(&copy->totals);
 		error_set(&totals_why, EAGAIN,
 			  "%s changes faster than it can be read: its totals are not exact",

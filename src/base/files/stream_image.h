@@ -3,7 +3,7 @@
  * the writer does meanwhile. The store and the snapshot writer read streams through it.
  *
  *	stream_image_take()	a ring: everything. A chain: its head
- *	run_files_list_all()	again, after all heads: every row below a head is in a listed segment
+ *	run_files_list_all()	again, after all heads: all rows below a head are in listed segments
  *	stream_image_segments()	a chain: its segments
  *	stream_image_total()	folds the rows that the totals lack
  */

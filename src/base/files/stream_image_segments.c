@@ -1,4 +1,4 @@
-/* The rows of a chain: its segments, as far as they are there, below its head and not twice. */
+/* The rows of a chain: its existing segments, below its head and without duplicates. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -24,7 +24,7 @@ static int check_segment(const struct stream_image *copy, const struct run_files
 	return 0;
 }
 
-/* The rows of a segment that count: within the file, below head, above what came before. */
+/* The rows of a segment that count: within the file, below head, above the previous ones. */
 static void clip_segment(const struct stream_image *copy, const struct readat *file,
 			 const struct kymo_segment_head *head, struct stream_image_run *run)
 {
@@ -63,8 +63,8 @@ static void add_segment(struct stream_image *copy, const struct run_files_item *
 	if (!rc)
 		rc = check_segment(copy, item, &run.file, &head, &why);
 	if (rc) {
-		/* One that was just being made holds nothing yet; segment_next counts those that
-		   were. */
+		/* A segment that was being created is empty; segment_next counts the created
+		   ones. */
 		if (rc != -ENODATA || item->sequence < copy->live.segment_next)
 			stream_image_say(sink, "%s", why.text);
 		readat_close(&run.file);
@@ -79,7 +79,7 @@ static void add_segment(struct stream_image *copy, const struct run_files_item *
 		readat_close(&run.file);
 }
 
-/* The list is sorted: the segments of a stream follow one another. */
+/* The list is sorted: the segments of a stream are contiguous. */
 static size_t first_segment(const struct run_files_list *files, uint32_t id)
 {
 	size_t low = 0, high = files->count;

@@ -10,7 +10,7 @@
 #include "base/page_memory.h"
 
 #define HASH_SLOTS 32768u /* twice KYMO_TOTALS_MAX */
-#define LOOKS 200 /* at a slot that keeps changing */
+#define LOOKS 200 /* reads of a slot that keeps changing */
 
 static size_t totals_image_bytes(void)
 {
@@ -28,8 +28,7 @@ static size_t room_bytes(void)
 	       HASH_SLOTS * sizeof(uint16_t);
 }
 
-/* Pages that are not touched cost nothing: room for all slots at once keeps the arithmetic
-   simple. */
+/* Untouched pages cost nothing: room for all slots at once keeps the arithmetic simple. */
 static int totals_image_make_room(struct totals_image *copy)
 {
 	if (copy->image) {
@@ -51,7 +50,7 @@ void totals_image_free(struct totals_image *copy)
 	memset(copy, 0, sizeof(*copy));
 }
 
-/* The word that says which child_at holds must be the same before and after that was copied. */
+/* The word that selects child_at must be unchanged after the copy. */
 static bool take_state(struct totals_image *copy, const struct readat *file)
 {
 	const uint64_t at = KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, fold_state);
@@ -79,9 +78,9 @@ static bool take_state(struct totals_image *copy, const struct readat *file)
 }
 
 /*
- * Slots [first, end) twice, and between the two looks the number of the row up to which histograms
- * are. A slot that is the same in both was whole in between, and its histogram is of that number:
- * all that a fold writes into a slot grows.
+ * Reads slots [first, end) twice, and in between the row number up to which histograms are
+ * complete. A slot that is equal in both reads was complete in between, and its histogram matches
+ * that number: everything that a fold writes into a slot only grows.
  */
 static bool look_twice(struct totals_image *copy, const struct readat *head_file,
 		       const struct readat *file, uint32_t first, uint32_t end, uint64_t *out_upto)
@@ -106,7 +105,7 @@ static bool is_settled(const struct totals_image *copy, uint32_t slot)
 	return !memcmp(copy->image + at, copy->again + at, slot_bytes(slot));
 }
 
-/* A slot that is being written to: a single one is read in the time between two folds. */
+/* A slot that is being written: a single one can be read between two folds. */
 static bool watch_slot(struct totals_image *copy, const struct readat *head_file,
 		       const struct readat *file, uint32_t slot)
 {
@@ -136,7 +135,7 @@ static uint32_t totals_image_hash_of(uint32_t name)
 	return (name * 2654435761u >> 11) & (HASH_SLOTS - 1);
 }
 
-/* Where the name's slot + 1 is, or would be. */
+/* The position of the name's slot + 1, existing or free. */
 static uint16_t *totals_image_find_slot(const struct totals_image *copy, uint32_t name)
 {
 	uint32_t at = totals_image_hash_of(name);
@@ -147,7 +146,7 @@ static uint16_t *totals_image_find_slot(const struct totals_image *copy, uint32_
 	return &copy->slot_of_hash[at];
 }
 
-/* How many whole slots the file has room for. */
+/* The number of complete slots in the file. */
 static uint32_t slots_that_fit(const struct readat *file, uint64_t claimed)
 {
 	uint64_t size = readat_size(file);
@@ -192,8 +191,7 @@ int totals_image_take(struct totals_image *copy, const struct readat *head_file,
 	return 0;
 }
 
-/* The slot of a name that the recorder had not met yet; 0: it gets none, as the recorder would have
-   decided. */
+/* The slot of a name that is new to the recorder; 0: none, as the recorder would decide. */
 static uint16_t add_slot(struct totals_image *copy, uint32_t name)
 {
 	uint32_t slot = copy->count;

@@ -1,5 +1,5 @@
-/* Devices, their queues and models; rows of operations and memory. Nothing is ever taken away, so
-   ids stay valid. */
+/* Devices, their queues and models; rows of operations and memory. Nothing is ever removed, so ids
+   stay valid. */
 #include "record/device/device.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <kymo/atomic.h>
 
 struct queue {
-	uint32_t state; /* as of struct kymo__device */
+	uint32_t state; /* as in struct kymo__device */
 	uint32_t name_id;
 	uint32_t device;
 	uint32_t core;
@@ -41,7 +41,7 @@ static bool slot_claim(uint32_t *state)
 	return kymo__cas_acq_rel_acquire(state, &expected, SLOT_FILLING);
 }
 
-/* Another thread is filling it, which takes no time; or was, when this child was forked. */
+/* Another thread is filling it, which is quick; or was, when this child was forked. */
 static void slot_await(const uint32_t *state)
 {
 	for (int i = 0; i < 10000 && kymo__load_acquire(state) == SLOT_FILLING; i++)
@@ -91,7 +91,7 @@ uint32_t kymo__device_name_id(struct kymo__device *device)
 	return device_name_id(&device->name_id, device->name);
 }
 
-/* A machine with two cards of a kind has two devices of a name: the second becomes "card #2". */
+/* Two devices of one name are numbered: the second becomes "card #2". */
 static void name_device(struct kymo__device *device, const char *name)
 {
 	char stem[KYMO__DEVICE_NAME_BYTES];
@@ -130,7 +130,7 @@ void kymo_device_flush(void)
 {
 	for (uint32_t i = 0; i < KYMO_DEVICES_MAX && slot_ready(&devices[i].state); i++) {
 		const struct kymo_device_adapter *adapter = devices[i].adapter;
-		bool first = true; /* an adapter with several devices is asked once */
+		bool first = true; /* an adapter with several devices is called once */
 
 		for (uint32_t k = 0; k < i; k++)
 			first = first && devices[k].adapter != adapter;
@@ -261,14 +261,14 @@ void kymo_device_launch(struct kymo_device_launch *out)
 	out->step = kymo__load_relaxed(lane->step);
 	depth = lane->open->depth < KYMO_OPEN_MAX ? lane->open->depth : KYMO_OPEN_MAX;
 	while (depth && !lane->open->entries[depth - 1].name)
-		depth--; /* a hole: it has ended before those above it */
+		depth--; /* a hole: it ended before those above it */
 	if (!depth)
 		return;
 	out->zone = lane->open->entries[depth - 1].name;
 	out->zone_start_ticks = lane->open->entries[depth - 1].start_ticks;
 }
 
-/* One of the four times, as ticks; marks it as known. */
+/* Stores one of the four times as ticks, and marks it as known. */
 static void set_time(struct kymo__device *device, const struct kymo_device_op *op,
 		     uint64_t device_time, uint32_t known, uint64_t *out,
 		     struct schema_device_op_row *row)
@@ -355,7 +355,7 @@ int kymo_device_op(const struct kymo_device_op *op)
 	struct schema_device_op_row row = { 0 };
 	struct queue *queue;
 
-	/* error_ns is younger than the rest. */
+	/* error_ns was added later than the rest. */
 	if (!op || op->bytes < offsetof(struct kymo_device_op, error_ns) ||
 	    (unsigned)op->kind >= KYMO_DEVICE_KIND_COUNT)
 		return -EINVAL;
@@ -378,7 +378,8 @@ int kymo_device_memory(uint32_t device, const char *kind, int64_t bytes)
 
 	if (!at || !kind)
 		return -EINVAL;
-	/* Counted while recording is off, too: what is live then is known when it is on. */
+	/* Counted while recording is off, too, so that it is correct when recording is turned
+	   on. */
 	row.live_bytes = kymo__add_fetch_relaxed(&at->live_bytes, bytes);
 	if (!kymo_device_enabled() || !kymo__process_ready())
 		return 0;

@@ -1,9 +1,9 @@
 /*
- * A device's clock and the host's. Both are read together now and then; a pair says that some tick
- * of the host and some time of the device were the same moment, within half of the width of the
- * reading. Between two pairs times are interpolated, beyond the last one carried on at the rate
- * that the last seconds had. So drift is followed, and each time is given with the error that it
- * may have: that of the pairs, and that of the rate by the distance.
+ * Relates a device's clock to the host's. Both are read together from time to time. A pair states
+ * that a tick of the host and a time of the device were the same moment, within half the duration
+ * of the reading. Times between two pairs are interpolated; later ones are extrapolated at the rate
+ * of the last seconds. So drift is followed, and each time has an error bound: that of the pairs,
+ * plus that of the rate times the distance.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,19 +14,19 @@
 #include "base/clock.h"
 #include "record/device/device.h"
 
-#define TRIES 3 /* readings of both clocks, of which the narrowest counts */
-#define OLD_MS 100 /* after which they are read again */
-#define ERROR_WANTED_NS 300.0 /* or earlier, where a time of now would be less sure */
-#define BASELINE_NS 2000000000ull /* the rate is that of about so long */
+#define TRIES 3 /* readings of both clocks; the narrowest counts */
+#define OLD_MS 100 /* age after which they are read again */
+#define ERROR_WANTED_NS 300.0 /* or earlier, if the error of the current time is larger */
+#define BASELINE_NS 2000000000ull /* the rate is measured over about this long */
 #define NOMINAL_UNSURE 500e-6 /* of a clock that was read once */
-#define WANDER 0.2e-6 /* by how much a rate changes within seconds */
+#define WANDER 0.2e-6 /* change of a rate within seconds */
 #define STEP_NS 1000000.0 /* a clock that is off by more has been set */
 #define READ_TRIES 8
 
 /* ---- shared words -------------------------------------------------------------------------- */
 
-/* One writer at a time (clock->syncing); readers copy, and copy again when the version has changed
-   meanwhile. */
+/* One writer at a time (clock->syncing); readers copy again if the version changed during the
+   copy. */
 static void copy_words(void *to, const void *from, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / 8; i++)
@@ -51,7 +51,7 @@ static bool read_holds(const struct kymo__device_clock *clock, uint32_t version)
 	return kymo__load_relaxed(&clock->version) == version;
 }
 
-/* False: a writer was always at work, or no pair is there. */
+/* False: a writer was always active, or there is no pair. */
 static bool take_rate(const struct kymo__device_clock *clock, struct kymo__device_rate *out)
 {
 	uint32_t version;
@@ -83,7 +83,7 @@ static uint64_t device_clock_between(const struct kymo__device_pair *a,
 	return a->ticks + (uint64_t)(part * (double)(b->ticks - a->ticks));
 }
 
-/* That of the pairs, and by how much a rate may have changed on the way to the nearer one. */
+/* The error of the pairs, plus the possible change of the rate on the way to the nearer one. */
 static uint64_t error_between(const struct kymo__device_pair *a, const struct kymo__device_pair *b,
 			      uint64_t device_ns)
 {
@@ -93,8 +93,7 @@ static uint64_t error_between(const struct kymo__device_pair *a, const struct ky
 	       (uint64_t)((double)(left < right ? left : right) * WANDER + 0.5);
 }
 
-/* The neighbours of a time that lies before the last pair; false: it lies before all that are
-   kept. */
+/* The neighbours of a time before the last pair; false: it is before all that are kept. */
 static bool neighbours(const struct kymo__device_clock *clock, uint64_t device_ns,
 		       struct kymo__device_pair *a, struct kymo__device_pair *b)
 {
@@ -152,7 +151,7 @@ static int device_now(const struct kymo__device *device, uint64_t *out_ns)
 	return adapter->now(adapter->context, device->local, out_ns);
 }
 
-/* Ticks of the host in a ns of its own, by all of the recording until now. */
+/* Host ticks per ns, over the whole recording so far. */
 static double host_ticks_per_ns(void)
 {
 	const struct kymo_clock_pair *first = &kymo__process.control->pairs[0];
@@ -186,7 +185,7 @@ static int read_pair(const struct kymo__device *device, double ticks_per_ns,
 	return 0;
 }
 
-/* The pair that the rate is measured from: the oldest that is kept, but none much older than the
+/* The pair from which the rate is measured: the oldest kept, but not much older than the
    baseline. */
 static const struct kymo__device_pair *baseline(const struct kymo__device_clock *clock,
 						const struct kymo__device_pair *last)
@@ -205,7 +204,7 @@ static const struct kymo__device_pair *baseline(const struct kymo__device_clock 
 	return found;
 }
 
-/* The rate of late, or the nominal one as long as that is known better. */
+/* The recent rate, or the nominal one while that is more exact. */
 static void relate(const struct kymo__device_clock *clock, const struct kymo__device_pair *pair,
 		   double nominal, struct kymo__device_rate *out)
 {
@@ -244,7 +243,7 @@ static void device_clock_write_row(struct kymo__device *device,
 	kymo__append(SCHEMA_DEVICE_CLOCKS, &row);
 }
 
-/* By the one thread that is syncing. */
+/* Only called by the thread that is syncing. */
 static void device_clock_add_pair(struct kymo__device *device, const struct kymo__device_pair *pair,
 				  double nominal)
 {
@@ -260,7 +259,7 @@ static void device_clock_add_pair(struct kymo__device *device, const struct kymo
 	}
 	kymo__store_relaxed(&clock->version, version + 1);
 	kymo__fence_release();
-	/* A clock that was set begins anew: what was known of it says nothing any more. */
+	/* After the clock was set, earlier pairs are meaningless: start over. */
 	if (fabs(miss_ns) > STEP_NS && fabs(miss_ns) > 10.0 * (double)pair->error_ns)
 		kymo__store_relaxed(&clock->count, 0);
 	relate(clock, pair, nominal, &rate);
@@ -282,8 +281,8 @@ static int sync_now(struct kymo__device *device, const struct kymo__device_pair 
 	if (!kymo__process_ready())
 		return -EAGAIN;
 	if (!kymo__cas_acquire(&device->clock.syncing, &idle, 1))
-		return -EAGAIN; /* somebody is at it */
-	/* A clock that cannot be read costs one attempt. */
+		return -EAGAIN; /* another thread is syncing */
+	/* An unreadable clock costs one attempt. */
 	rc = given || !device_now(device, &unused) ? 0 : -EIO;
 	if (!rc) {
 		nominal = host_ticks_per_ns();
@@ -298,7 +297,7 @@ static int sync_now(struct kymo__device *device, const struct kymo__device_pair 
 	return rc;
 }
 
-/* Where a time of now would be less sure than wanted, or the last reading is old. */
+/* True if the error of the current time is too large, or the last reading is old. */
 static bool device_clock_is_due(const struct kymo__device *device)
 {
 	struct kymo__device_rate rate;
@@ -318,7 +317,7 @@ void kymo__device_sync_if_due(struct kymo__device *device)
 		sync_now(device, NULL);
 }
 
-/* ---- for others ------------------------------------------------------------------------------ */
+/* ---- for other files ------------------------------------------------------------------------- */
 
 int kymo__device_when(struct kymo__device *device, uint64_t device_ns, uint64_t *out_ticks,
 		      uint64_t *out_error_ns)

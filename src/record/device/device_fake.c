@@ -1,5 +1,4 @@
-/* A device that is not there. An example of an adapter: a clock, queues, operations that are told
-   of. */
+/* A simulated device. An example of an adapter: a clock, queues, reported operations. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +17,7 @@ struct kymo_fake {
 	uint64_t began_ns; /* of CLOCK_MONOTONIC */
 	uint32_t device;
 	uint32_t queues[CORES_MAX];
-	uint64_t free_ns[CORES_MAX]; /* when the core is done, by its clock; atomic */
+	uint64_t free_ns[CORES_MAX]; /* when the core is free, by its clock; atomic */
 	uint64_t executions; /* atomic */
 };
 
@@ -78,7 +77,7 @@ uint32_t kymo_fake_queue(const struct kymo_fake *fake, uint32_t core)
 	return fake && core < fake->options.cores ? fake->queues[core] : 0;
 }
 
-/* The core is taken from the moment it is free, or from now on, for that long. When that begins. */
+/* Reserves the core for that long, from when it is free or from now on. Returns the start. */
 static uint64_t take_core(struct kymo_fake *fake, uint32_t core, uint64_t from_ns, uint64_t long_ns)
 {
 	uint64_t free_ns = kymo__load_relaxed(&fake->free_ns[core]), start_ns;

@@ -1,4 +1,4 @@
-/* One allocation, one free: its site, its entry, its row. */
+/* One allocation or free: its site, its entry, its row. */
 #include "record/memory/memory.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "record/adapter.h"
 #include "record/record.h"
 
-/* ---- chance ---------------------------------------------------------------------------------- */
+/* ---- sampling -------------------------------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -20,7 +20,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state * 0x2545F4914F6CDD1Dull;
 }
 
-/* -ln(u) of a u in (0, 1], without libm: the bits hold the exponent, a series does the rest. */
+/* -ln(u) of a u in (0, 1], without libm: exponent from the bits, and a series. */
 static double minus_log(uint64_t random)
 {
 	union {
@@ -47,8 +47,8 @@ static int64_t draw(struct memory_thread *thread)
 	return (int64_t)(minus_log(next_random(&thread->random)) * KYMO_MEMORY_MEAN) + 1;
 }
 
-/* No more than the mean at a time: then whatever is as large comes here, however far off the next
-   sample is. */
+/* At most the mean at a time: so every allocation of that size gets here, even if the next sample
+   is far. */
 static void take_part(struct memory_thread *thread, int64_t bytes)
 {
 	int64_t part = bytes < KYMO_MEMORY_MEAN ? bytes : KYMO_MEMORY_MEAN;
@@ -57,7 +57,7 @@ static void take_part(struct memory_thread *thread, int64_t bytes)
 	thread->more = bytes - part;
 }
 
-/* The chance that an allocation of so many bytes is a sample: 1 - exp(-x), for x below 1. */
+/* The probability that an allocation of that size is sampled: 1 - exp(-x), for x below 1. */
 static double chance(uint64_t bytes)
 {
 	double x = (double)bytes / KYMO_MEMORY_MEAN, term = x, sum = x;
@@ -79,8 +79,7 @@ static void allocation_rows_begin(struct memory_thread *thread)
 		next_random(&thread->random);
 }
 
-/* What the thread's counter has come down by was allocated, whether recorded or not: no
-   estimate. */
+/* The decrease of the thread's counter is exactly what was allocated, recorded or not. */
 void memory_tell_passed(void)
 {
 	struct memory_thread *thread = &memory_thread;
@@ -98,7 +97,7 @@ static bool is_sample(struct memory_thread *thread, size_t bytes)
 		if (bytes < KYMO_MEMORY_MEAN)
 			thread->left -= (int64_t)bytes;
 	} else if (bytes >= KYMO_MEMORY_MEAN) {
-		thread->left += (int64_t)bytes; /* always taken, and not by chance */
+		thread->left += (int64_t)bytes; /* always recorded, not by chance */
 	}
 	if (bytes >= KYMO_MEMORY_MEAN)
 		return true;
@@ -106,7 +105,7 @@ static bool is_sample(struct memory_thread *thread, size_t bytes)
 		take_part(thread, thread->more);
 	if (thread->left > 0)
 		return false;
-	/* Chance has no memory: where this one ends, it begins anew. */
+	/* The distribution is memoryless: it starts over where this sample ends. */
 	thread->left = 0;
 	take_part(thread, draw(thread));
 	return bytes > 0;
@@ -152,7 +151,7 @@ void memory_row(uint32_t kind, uint64_t what)
 	allocation_rows_write_row(kymo__ticks(), kind, NULL, what);
 }
 
-/* What an entry stands for. */
+/* Counts what an entry represents. */
 static void count(uint64_t entry, int sign, uint64_t ticks)
 {
 	uint64_t bytes = entry & MEMORY_SIZE_MASK;
@@ -194,13 +193,13 @@ void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_
 	int kept_errno = errno;
 	uint64_t entry;
 
-	if (thread->busy) { /* ours, or of a handler that interrupted us */
+	if (thread->busy) { /* ours, or of a signal handler that interrupted us */
 		memory_lost();
 		return;
 	}
 	thread->busy = 1;
 	KYMO__BARRIER();
-	if (thread->scan) { /* dlopen itself may allocate before the object is there */
+	if (thread->scan) { /* dlopen itself may allocate before the object is loaded */
 		thread->scan--;
 		if (memory_patch_new())
 			thread->scan = 0;
@@ -249,7 +248,7 @@ void memory_moved(const void *from, uint64_t entry)
 
 	count(entry, -1, ticks);
 	if (thread->busy)
-		return; /* a handler that interrupted us: counted, without a row */
+		return; /* a signal handler that interrupted us: counted, without a row */
 	thread->busy = 1;
 	KYMO__BARRIER();
 	memory_event(ticks, from, entry & MEMORY_SIZE_MASK,

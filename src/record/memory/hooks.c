@@ -1,7 +1,7 @@
 /*
- * What stands for malloc and the like. Exported under their names, for LD_PRELOAD; in a program
- * that runs already, calls are redirected here (patch.c). Each is right while nothing is recorded,
- * too: a call may be on its way here when it is turned off.
+ * The replacements of malloc and related functions. Exported under their names for LD_PRELOAD; in a
+ * running program, calls are redirected here (patch.c). They also work while nothing is recorded: a
+ * call may be in flight when recording is turned off.
  */
 #undef _FILE_OFFSET_BITS /* or mmap has another name */
 
@@ -17,8 +17,8 @@
 
 #include "record/memory/memory.h"
 
-#define SCANS \
-	16 /* samples after dlopen that look for a new object: it may have been there already */
+/* Samples after dlopen that check for a new object: it may have been loaded before. */
+#define SCANS 16
 #define CALLER __builtin_return_address(0)
 #define EXPORT(name) __attribute__((visibility("default"), alias(#name)))
 
@@ -30,8 +30,8 @@ static inline uint32_t mode(void)
 	return kymo__load_relaxed(&memory_mode);
 }
 
-/* Of the function that it is written in, which has a frame pointer then; for the hooks, and what
-   they jump to. */
+/* For the function it is used in, which then has a frame pointer; for the hooks and their tail
+   calls. */
 #define PLACE hooks_place_of(__builtin_frame_address(0), CALLER)
 
 static inline struct memory_place hooks_place_of(const uintptr_t *frame, const void *caller)
@@ -49,7 +49,7 @@ static inline struct memory_place hooks_place_of(const uintptr_t *frame, const v
 	return place;
 }
 
-/* Whether this one is recorded. The usual answer is no, after one subtraction. */
+/* Whether this allocation is recorded. Usually not, after one subtraction. */
 static inline bool hooks_is_due(size_t bytes)
 {
 	uint32_t now = mode();
@@ -62,7 +62,7 @@ static inline bool hooks_is_due(size_t bytes)
 	return now == KYMO_MEMORY_EXACT;
 }
 
-/* Whether that memory has an entry, perhaps. */
+/* Whether that memory may have an entry. */
 static inline bool hooks_is_known(const void *ptr)
 {
 	return mode() != KYMO_MEMORY_OFF && ptr &&
@@ -74,7 +74,7 @@ static inline bool is_ready(void)
 	return KYMO__LIKELY(memory_real.malloc != NULL) || memory_real_find();
 }
 
-/* The two that are called most keep no frame: all that is not a jump to the real one is
+/* The two hottest functions keep no frame: everything but the jump to the real function is
    elsewhere. */
 static inline bool is_quiet(size_t bytes)
 {
@@ -85,7 +85,7 @@ static inline bool is_quiet(size_t bytes)
 	return now == KYMO_MEMORY_OFF && (!memory_preloaded || !kymo__is_on(KYMO_ON_ALLOC));
 }
 
-/* As hooks_is_due(), of what was subtracted already. */
+/* Like hooks_is_due(), after the subtraction. */
 static bool is_due_now(size_t bytes)
 {
 	if (mode() == KYMO_MEMORY_SAMPLED)
@@ -152,13 +152,13 @@ static void *hook_calloc(size_t count, size_t each)
 		return NULL;
 	}
 	if (KYMO__UNLIKELY(!is_ready()))
-		return memory_early(bytes, 16); /* never used before: zeros */
+		return memory_early(bytes, 16); /* never used before: zero */
 	if (KYMO__LIKELY(!hooks_is_due(bytes)))
 		return memory_real.calloc(count, each);
 	return calloc_followed(count, each, CALLER);
 }
 
-/* Memory of ours from before cannot grow; it is copied. */
+/* Early memory cannot grow; it is copied. */
 static void *early_realloc(void *old, size_t bytes)
 {
 	void *ptr = is_ready() ? memory_real.malloc(bytes) : memory_early(bytes, 16);
@@ -169,8 +169,8 @@ static void *early_realloc(void *old, size_t bytes)
 	return ptr;
 }
 
-/* The entry of the old one is out before the call: its address may be another thread's the moment
-   it moved. */
+/* The old entry is removed before the call: another thread may get its address the moment the block
+   has moved. */
 static __attribute__((noinline)) void *realloc_followed(void *old, size_t bytes, bool due,
 							const void *caller)
 {
@@ -252,7 +252,8 @@ ALIGNED(memalign, (size_t align, size_t bytes), (align, bytes), align, bytes)
 ALIGNED(valloc, (size_t bytes), (bytes), 4096, bytes)
 ALIGNED(pvalloc, (size_t bytes), (bytes), 4096, bytes)
 
-/* Memory without a file is counted as what it is; the allocator's own is in what it gives. */
+/* Anonymous memory is counted by its size; the allocator's own mappings are counted by their
+   blocks. */
 static void *hook_mmap(void *at, size_t bytes, int protection, int flags, int fd, long offset)
 {
 	struct memory_place place = PLACE;
@@ -276,9 +277,9 @@ static int hook_munmap(void *at, size_t bytes)
 	return memory_real.munmap(at, bytes);
 }
 
-/* A name without a slash is looked up by the caller's own paths, so the call must seem to come from
-   there: it goes on as a jump, and the new objects' calls are redirected at this thread's next
-   sample. */
+/* A name without a slash is resolved by the caller's own search paths, so the call must appear to
+   come from the caller: it continues as a jump, and calls of new objects are redirected at this
+   thread's next sample. */
 static void *hook_dlopen(const char *name, int flags)
 {
 	void *handle;
@@ -302,7 +303,7 @@ static int hook_dlclose(void *handle)
 	return rc;
 }
 
-/* patch.c and real.c go by this list; malloc is the first. */
+/* Used by patch.c and real.c; malloc is the first. */
 const struct memory_hook memory_hooks[] = {
 	{ "malloc", (void *)hook_malloc },
 	{ "free", (void *)hook_free },

@@ -1,8 +1,8 @@
 /*
- * What is live, by address: a shadow of 8 bytes for each 16 bytes of the program's memory, of which
- * only the pages are touched that hold an entry. (Addresses of 8 bytes in between, which few
- * allocators give, have a shadow of their own.) An entry is written by who holds the memory it is
- * of, so that nobody waits for anybody.
+ * Live blocks by address: a shadow of 8 bytes for each 16 bytes of the program's memory. Only
+ * shadow pages that hold an entry are touched. (Addresses that are odd multiples of 8, which few
+ * allocators return, have a shadow of their own.) The thread that holds the memory writes its
+ * entry, so no thread waits.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -22,21 +22,21 @@
 uint8_t memory_filter[1u << 15];
 
 static struct region {
-	uint64_t number; /* of the region + 1; 0: free */
+	uint64_t number; /* number of the region + 1; 0: free */
 	uint64_t *leaf;
 } regions[REGIONS];
 
-/* Leaves are cut from chunks, so that there are few maps. */
+/* Leaves are cut from chunks, to keep the number of mappings small. */
 static char *chunks[CHUNKS];
 static uint64_t leaves_used;
 
-/* Where each address has an entry, a table that says so would only be in the way. */
+/* If every address has an entry, the filter only costs time. */
 static inline bool is_filtered(void)
 {
 	return kymo__load_relaxed(&memory_mode) != KYMO_MEMORY_EXACT;
 }
 
-/* By the kernel's number: ours is not the program's memory. */
+/* By system call: this mapping is not the program's memory. */
 static void *live_blocks_map(size_t bytes)
 {
 	long at = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
@@ -80,10 +80,10 @@ static uint64_t *leaf_of(struct region *region, bool make)
 	leaf = leaf_make();
 	if (!leaf || kymo__cas_acq_rel_acquire(&region->leaf, &none, leaf))
 		return leaf;
-	return none; /* another thread's; ours stays unused */
+	return none; /* another thread was first; ours stays unused */
 }
 
-/* Where the address's entry is; NULL: no region, or no room for one. */
+/* The entry of the address; NULL: no region, or no room for one. */
 static uint64_t *entry_of(const void *ptr, bool make)
 {
 	uint64_t odd = (uintptr_t)ptr >> 3 & 1;
@@ -107,7 +107,7 @@ static uint64_t *entry_of(const void *ptr, bool make)
 	return NULL;
 }
 
-/* Counters that are full stay full: then it is only slower. */
+/* Saturated counters stay saturated: lookups are then only slower. */
 static void filter_add(const void *ptr, int change)
 {
 	uint8_t *cell = &memory_filter[memory_filter_of(ptr)];
@@ -117,7 +117,7 @@ static void filter_add(const void *ptr, int change)
 		;
 }
 
-/* Full counters stay full, so entries of exact mode that were not counted are found as well. */
+/* Saturated counters find entries of exact mode, which were not counted. */
 void memory_live_unfilter(void)
 {
 	memset(memory_filter, 255, sizeof(memory_filter));
@@ -148,7 +148,7 @@ uint64_t memory_live_take(const void *ptr)
 	return entry;
 }
 
-/* Nobody follows what happens from now on. Pages go back to the kernel, and read as zeros. */
+/* Nothing is tracked from now on. The pages are returned to the kernel and read as zero. */
 void memory_live_clear(void)
 {
 	for (uint32_t i = 0; i < CHUNKS && chunks[i]; i++)

@@ -1,16 +1,16 @@
 /*
- * libkymo_memory.so: who allocates what, inside the program. It comes by LD_PRELOAD (`kymo run
- * --memory`), where its malloc is everybody's, or into a running program, where the calls of the
- * loaded objects are redirected and put back.
+ * libkymo_memory.so: allocations by call site, inside the program. It is preloaded by LD_PRELOAD
+ * (`kymo run --memory`), where its malloc serves the whole program, or loaded into a running
+ * program, where the calls of the loaded objects are redirected and later restored.
  *
- *	hooks.c     malloc and the like     patch.c    redirects the calls of loaded objects
- *	real.c      the allocator behind    live.c     what is live, by address
- *	track.c     on, off and totals      record.c   what happens to one allocation
- *	stack.c     call sites              unwind.c   callers, by the tables for exceptions
- *	symbol.c    names of functions      walk.c     the same callers as before
+ *	hooks.c   malloc and related functions   patch.c            redirects the calls of objects
+ *	real.c    the real allocator             live_blocks.c      live blocks, by address
+ *	switch.c  on, off and totals             allocation_rows.c  one allocation or free
+ *	stack.c   call sites                     unwind.c           callers, by .eh_frame
+ *	symbol.c  names of functions             walk_cache.c       callers of repeated stacks
  *
- * As libkymo: no malloc, no locks, no threads, no handlers. Whatever fails is counted, and the
- * program has its memory.
+ * Like libkymo: no malloc, no locks, no threads, no signal handlers. Failures are counted and never
+ * affect the program's allocations.
  */
 #ifndef KYMO_RECORD_MEMORY_MEMORY_H
 #define KYMO_RECORD_MEMORY_MEMORY_H
@@ -34,24 +34,23 @@ enum kymo_memory_mode { KYMO_MEMORY_OFF, KYMO_MEMORY_SAMPLED, KYMO_MEMORY_EXACT 
 #define KYMO_MEMORY_MEAN 65536u /* bytes between two samples */
 
 struct kymo_memory_stats {
-	int64_t live_bytes, peak_bytes,
-		total_bytes; /* since this watch began; the first two are estimates when sampled, the last is counted
-				but for 64 KiB at most of each other thread */
+	/* since this watch began. When sampled, the first two are estimates; the last is counted,
+	   except for at most 64 KiB of each other thread */
+	int64_t live_bytes, peak_bytes, total_bytes;
 	int64_t allocs, frees;
-	int64_t rows; /* allocations that were recorded one by one */
+	int64_t rows; /* allocations recorded individually */
 	double variance; /* of live_bytes, in bytes squared; 0: exact */
 	double peak_variance; /* the same at the peak */
-	uint64_t lost; /* allocations that could not be followed */
-	uint64_t foreign; /* frees of what was allocated before; exact mode only */
+	uint64_t lost; /* allocations that could not be tracked */
+	uint64_t foreign; /* frees of blocks allocated before; exact mode only */
 	uint64_t peak_ticks;
 	uint32_t mode;
 	uint32_t preloaded;
 };
 
-/* Something that looks on: a tracker. Zero it; it may live anywhere but must stay until it was
-   stopped. */
+/* An observer: a tracker. Zero it first; it may live anywhere but must stay until it is stopped. */
 struct kymo_memory_watch {
-	struct kymo_memory_stats base; /* as it began */
+	struct kymo_memory_stats base; /* at its start */
 	int64_t peak_bytes;
 	double peak_variance;
 	uint64_t peak_ticks;
@@ -65,19 +64,18 @@ KYMO__EXPORT int kymo_memory_start(struct kymo_memory_watch *watch, enum kymo_me
 KYMO__EXPORT void kymo_memory_stop(struct kymo_memory_watch *watch);
 KYMO__EXPORT void kymo_memory_read(const struct kymo_memory_watch *watch,
 				   struct kymo_memory_stats *out);
-/* Calls the redirection again: objects may have come by a way that is not watched. */
+/* Redirects again: objects may have been loaded in a way that is not watched. */
 KYMO__EXPORT void kymo_memory_refresh(void);
 
-/* A call site: what is live there now, what was at the peak, what was allocated since the program
-   began. */
+/* A call site: bytes live now, live at the peak, and allocated since the program began. */
 struct kymo_memory_site {
 	uint32_t node;
 	int64_t live_bytes, peak_bytes, total_bytes, allocs;
 };
-/* The sites by what was live at the peak, largest first; how many there are in all. */
+/* The sites by bytes live at the peak, largest first; returns the number of all sites. */
 KYMO__EXPORT size_t kymo_memory_sites(struct kymo_memory_site *out, size_t most);
-/* The frame of a node and its caller's node; 0: there is none. Strings are ended by NUL and may be
-   cut. */
+/* The frame of a node, and its caller's node; 0: none. Strings are NUL-terminated and may be
+   truncated. */
 KYMO__EXPORT uint32_t kymo_memory_frame(uint32_t node, char *name, size_t name_bytes, char *file,
 					size_t file_bytes, uint32_t *line);
 
@@ -91,54 +89,55 @@ struct kymo_memory_event {
 	uint32_t kind; /* 0 allocation, 1 free */
 };
 #define KYMO_MEMORY_EVENTS 32768u
-/* Those in [from, from + most); how many there were ever is *end. */
+/* Those in [from, from + most); *end is the number of all events so far. */
 KYMO__EXPORT size_t kymo_memory_events(uint64_t from, struct kymo_memory_event *out, size_t most,
 				       uint64_t *end);
 
-/* For tests: from now on, a walk whose callers are known already is made all the same. How many
-   came to the same, and not. */
+/* For tests: from now on, cached walks are repeated. Returns how many gave the same result, and how
+   many did not. */
 KYMO__EXPORT void kymo_memory_check_walks(bool on, uint64_t *same, uint64_t *different);
 
-/* How Python's frames are found, by the extension that knows this version. Both are called in any
-   thread, inside malloc: they may take no lock and no memory. */
+/* Finds Python frames; provided by the extension for this Python version. Both functions are called
+   in any thread, inside malloc: they must not lock or allocate. */
 struct kymo_memory_frame_key {
-	uint64_t key; /* the same for the same line of the same code */
-	const void *code; /* NULL: a return address is in `key` */
+	uint64_t key; /* equal for the same line of the same code */
+	const void *code; /* NULL: `key` is a return address */
 	int32_t place;
 	uint32_t reserved;
 };
 struct kymo_memory_python {
 	size_t bytes;
-	size_t (*walk)(struct kymo_memory_frame_key *out, size_t most); /* the innermost first */
-	/* Texts without NUL; the line, or 0. */
+	size_t (*walk)(struct kymo_memory_frame_key *out, size_t most); /* innermost first */
+	/* Texts without NUL; returns the line, or 0. */
 	uint32_t (*name)(const struct kymo_memory_frame_key *frame, char *name, size_t *name_bytes,
 			 char *file, size_t *file_bytes);
-	uintptr_t eval_start,
-		eval_end; /* of the code that runs Python's functions: native callers end there */
+	/* the code that runs Python functions: native callers end there */
+	uintptr_t eval_start, eval_end;
 };
 KYMO__EXPORT void kymo_memory_python(
 	const struct kymo_memory_python *python); /* stays; NULL: none */
 
 /* ---- inside ---------------------------------------------------------------------------------- */
 
-/* The thread's: initial-exec, since any other model allocates inside of malloc. */
+/* Per thread. initial-exec, because any other model allocates inside malloc. */
 struct memory_walks;
 struct memory_thread {
-	int64_t left; /* bytes until the next sample, or until `more` are to go */
+	int64_t left; /* bytes until the next sample, or until `more` are taken */
 	int64_t more;
-	uint64_t random; /* 0: not begun */
-	int64_t told; /* what `left` was when its bytes were counted last */
-	struct memory_walks *walks; /* walk.c */
-	uint8_t busy; /* we are at work: what is allocated now is ours, or a handler's */
-	/* it opened a library by name, whose calls are to be redirected: samples to look at */
+	uint64_t random; /* 0: not seeded */
+	int64_t told; /* value of `left` when its bytes were last counted */
+	struct memory_walks *walks; /* walk_cache.c */
+	uint8_t busy; /* our own code runs: this allocation is ours, or a signal handler's */
+	/* a library was opened by name and its calls must be redirected: number of samples that
+	   check for it */
 	uint8_t scan;
 };
 extern __thread struct memory_thread memory_thread __attribute__((tls_model("initial-exec")));
 
-extern uint32_t
-	memory_mode; /* enum kymo_memory_mode; relaxed, as a switch may be seen a little later */
+/* enum kymo_memory_mode; relaxed: a change may be seen a little later. */
+extern uint32_t memory_mode;
 
-/* real.c: the allocator that the program would have without us. */
+/* real.c: the allocator of the program without libkymo_memory. */
 struct memory_real {
 	void *(*malloc)(size_t);
 	void (*free)(void *);
@@ -159,20 +158,20 @@ extern struct memory_real memory_real;
 extern bool memory_preloaded __attribute__((visibility("hidden")));
 extern const void *memory_recorder; /* inside libkymo; NULL until our constructor has run */
 bool memory_real_find(void); /* false: not yet */
-void *memory_early(size_t bytes, size_t align); /* for what is asked before it is found */
+void *memory_early(size_t bytes, size_t align); /* for requests before it is found */
 #define MEMORY_EARLY_BYTES 65536
 extern char memory_early_room[MEMORY_EARLY_BYTES] __attribute__((visibility("hidden")));
-static inline bool memory_is_early(const void *ptr) /* asked at each free: no call */
+static inline bool memory_is_early(const void *ptr) /* at each free: no call */
 {
 	return (uintptr_t)ptr - (uintptr_t)memory_early_room < MEMORY_EARLY_BYTES;
 }
 size_t memory_early_bytes(const void *ptr);
-/* Is it code of the allocator itself, whose maps hold what malloc gives? */
+/* Whether it is code of the allocator itself, whose mappings contain the blocks of malloc. */
 bool memory_in_allocator(const void *address);
 
-/* Words that many threads change. Alone in the program, a thread need not lock them: one
-   instruction is enough against its own handlers. Whoever makes a second thread is the only one, so
-   that the change of ways meets nobody. */
+/* Words that many threads change. In a single-threaded program no lock prefix is needed: one
+   instruction is atomic with respect to signal handlers. The thread that starts the second thread
+   is the only one then, so changing over is safe. */
 #if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
 #define MEMORY_ALONE __libc_single_threaded
 static inline int64_t memory_add(int64_t *word, int64_t change)
@@ -184,7 +183,7 @@ static inline int64_t memory_add(int64_t *word, int64_t change)
 	__asm__ volatile("xaddq %0, %1" : "+r"(before), "+m"(*word) : : "cc");
 	return before + change;
 }
-/* True: it was `expected`, and is `wanted` now. */
+/* True: it was `expected`, and is now `wanted`. */
 static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
 {
 	bool done;
@@ -209,42 +208,43 @@ static inline bool memory_swap(int64_t *word, int64_t *expected, int64_t wanted)
 }
 #endif
 
-/* live.c: an entry for each address; 0: none. Only who holds the memory writes its entry. */
+/* live_blocks.c: an entry for each address; 0: none. Only the thread that holds the memory writes
+   its entry. */
 #define MEMORY_SIZE_BITS SCHEMA_ALLOC_NODE_SHIFT
 #define MEMORY_SIZE_MASK SCHEMA_ALLOC_SIZE_MASK
 #define MEMORY_SAMPLED (1ull << 63) /* the entry stands for more than itself */
 bool memory_live_put(const void *ptr, uint64_t entry);
 uint64_t memory_live_take(const void *ptr);
 void memory_live_clear(void);
-void memory_live_unfilter(void); /* from now on each address may have an entry */
-/* Entries by hash of the address: 0 says that there is none. Exact mode does without: there each
-   address has one. */
+void memory_live_unfilter(void); /* from now on every address may have an entry */
+/* Counts entries by hash of the address: 0 means none. Not used in exact mode, where every address
+   has one. */
 extern uint8_t memory_filter[1u << 15];
 static inline uint32_t memory_filter_of(const void *ptr)
 {
 	return (uint32_t)(((uintptr_t)ptr >> 4) * 0x9E3779B97F4A7C15ull >> 49);
 }
 
-/* Where a call returns to: the address, and the two pointers as they are then. */
+/* A return address, with the stack and frame pointers after the return. */
 struct memory_place {
 	uintptr_t pc;
 	uintptr_t sp; /* 0: not known */
 	uintptr_t bp;
 };
 
-/* record.c: after the real call, and before the real free. */
+/* allocation_rows.c: call it after the real allocation and before the real free. */
 void memory_allocated(void *ptr, size_t bytes, bool mapped, const struct memory_place *caller);
 void memory_freed(const void *ptr);
 bool memory_sample_due(size_t bytes); /* the thread's counter has run out */
-void memory_tell_passed(void); /* what this thread has allocated, and not told yet */
-/* Takes the entry of what may move; the second puts it back, where it did not. */
+void memory_tell_passed(void); /* counts the bytes this thread has allocated since the last call */
+/* Takes the entry of a block that may move; memory_stayed() puts it back if it did not. */
 uint64_t memory_moving(const void *ptr);
 void memory_stayed(const void *ptr, uint64_t entry);
 void memory_moved(const void *from, uint64_t entry);
 
-/* track.c */
-void memory_passed(int64_t bytes); /* were allocated */
-/* parts: of which MEMORY_FRACTION are one allocation, since a sample may stand for 2.3 of them;
+/* switch.c */
+void memory_passed(int64_t bytes); /* adds allocated bytes */
+/* parts: MEMORY_FRACTION parts are one allocation, because a sample may stand for 2.3 of them;
    below 0: freed. */
 #define MEMORY_FRACTION 256
 void memory_count(uint32_t node, int64_t bytes, int64_t variance, int64_t parts, uint64_t ticks);
@@ -254,64 +254,64 @@ int64_t memory_live_bytes(void);
 void memory_lost(void);
 void memory_foreign(void);
 void memory_announce(void);
-/* Do what `kymo config` asks for. The first, while nothing is watched; true: this very allocation
-   is recorded. */
+/* Apply the request of `kymo config`. The first is for when nothing is watched; true: this
+   allocation is recorded. */
 bool memory_follow_switch(void);
 void memory_follow_switch_off(void);
 void memory_row(uint32_t kind, uint64_t what);
-uint32_t memory_generation(void); /* grows with each fork and each beginning */
+uint32_t memory_generation(void); /* incremented by each fork and each start */
 
 /* stack.c */
 #define MEMORY_NODES (1u << 18)
 struct memory_node {
 	uint64_t key;
-	uint32_t parent, name, line, written; /* the generation whose recording has it */
+	uint32_t parent, name, line, written; /* the generation whose recording contains it */
 	int64_t live, at_peak, total, count, epoch;
-} __attribute__((aligned(64))); /* one line of the cache, at each allocation and free */
+} __attribute__((aligned(64))); /* one cache line per allocation and free */
 uint32_t memory_stack(bool mapped, const struct memory_place *caller); /* from 1; 1: no room */
 struct memory_node *memory_node(uint32_t node); /* NULL: there is none */
 uint32_t memory_node_count(void);
 void memory_stack_forget_names(void); /* code was unloaded */
-void memory_stack_write(uint32_t node); /* its frames into the recording, once */
+void memory_stack_write(uint32_t node); /* writes its frames to the recording, once */
 
-/* unwind.c: return addresses, the innermost first: from a place on, or from NULL, memory_unwind()'s
-   own; ours are left out. It ends before one in [stop_start, stop_end). */
+/* unwind.c: return addresses, innermost first, starting at a place (NULL: at memory_unwind()'s
+   caller), without our own frames. It ends before an address in [stop_start, stop_end). */
 size_t memory_unwind(const struct memory_place *from, uintptr_t *out, size_t most,
 		     uintptr_t stop_start, uintptr_t stop_end);
-/* From a place to its caller's; false: there is none. What it went by, and where it has it from: 0
-   is nowhere. */
+/* One step from a place to its caller's; false: there is none. Records which words the step used
+   and their addresses; 0: none. */
 struct memory_step {
 	uintptr_t cfa_slot, cfa, bp_slot, pc_slot;
 	bool uses_bp;
-	bool passes_bp; /* the caller's is the same */
+	bool passes_bp; /* the caller has the same frame pointer */
 };
 bool memory_unwind_step(struct memory_place *place, struct memory_step *how);
 bool memory_unwind_is_ours(uintptr_t pc);
 void memory_unwind_forget(void); /* code was unloaded */
-uint32_t memory_unwind_age(void); /* how often it was */
+uint32_t memory_unwind_age(void); /* number of such unloads */
 
-/* walk.c: a hash of what memory_unwind() finds; NULL: it has to be asked. */
+/* walk_cache.c: a hash of the result of memory_unwind(); NULL: memory_unwind() must be called. */
 #define MEMORY_NATIVE_MOST 48
 struct memory_walk {
 	uint64_t hash;
-	uint64_t stack_hash; /* for stack.c: the last one that it was part of, and the node */
+	uint64_t stack_hash; /* for stack.c: the last stack that contained it, and its node */
 	uint32_t stack_node;
 };
 struct memory_walk *memory_walk(const struct memory_place *from, uintptr_t stop_start,
 				uintptr_t stop_end);
 uint64_t memory_walk_hash(const uintptr_t *addresses, size_t count);
 
-/* symbol.c: the function at that address, and the object ("": not known). The name is in the
-   object's file, which stays mapped: those of C++ may be long, and stacks small. Where it has none,
-   one is made. */
+/* symbol.c: the function at that address, and the object ("": unknown). The name is in the object's
+   file, which stays mapped, because C++ names may be long and stacks small. If there is none, one
+   is made. */
 const char *memory_symbol(uintptr_t address, char *made, size_t made_bytes, char *path,
 			  size_t path_bytes);
 
 /* patch.c */
 int memory_patch(bool on);
-bool memory_patch_new(void); /* only where objects came since; true: it was done */
+bool memory_patch_new(void); /* only if objects were loaded since; true: done */
 
-/* hooks.c: what calls are redirected to. */
+/* hooks.c: the replacement functions. */
 struct memory_hook {
 	const char *name;
 	void *function;

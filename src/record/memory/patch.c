@@ -1,9 +1,9 @@
 /*
- * Redirects the calls of loaded objects, and puts them back. All slots that hold a function's
- * address are looked for, each time anew: an object may have come or gone. It is done under the
- * loader's lock, or an object would be met that is being relocated, and made read-only under the
- * linker's hands. That lock has no name; but dlsym holds it while it asks a function which of its
- * versions to take, and such a function is ours.
+ * Redirects the calls of loaded objects, and restores them. All slots with a function's address are
+ * searched each time, because objects are loaded and unloaded. It runs under the loader's lock:
+ * otherwise it could meet an object that is being relocated, and make it read-only while the linker
+ * writes it. That lock has no name, but dlsym holds it while it calls an IFUNC resolver, and the
+ * resolver is ours.
  */
 #include "record/memory/memory.h"
 
@@ -32,7 +32,7 @@
 #endif
 
 enum work { NOTHING, REDIRECT, PUT_BACK };
-/* volatile: dlsym is declared as one that never calls back */
+/* volatile: dlsym is declared as never calling back */
 static __thread volatile enum work work __attribute__((tls_model("initial-exec")));
 
 struct object {
@@ -41,8 +41,8 @@ struct object {
 	size_t call_count, relocation_count;
 	const ElfW(Sym) * symbols;
 	const char *names;
-	bool defines; /* the allocator is in it: its own names are not imported */
-	bool open; /* its read-only part is writable for now */
+	bool defines; /* it contains the allocator: its own names are not imported */
+	bool open; /* its read-only part is temporarily writable */
 };
 
 /* ---- one object ------------------------------------------------------------------------------ */
@@ -70,7 +70,7 @@ static void read_dynamic(struct object *object, const ElfW(Dyn) * entry)
 		default: break;
 		}
 	}
-	if (relative < object->relocation_count) { /* those come first, and name nothing */
+	if (relative < object->relocation_count) { /* relative ones come first, and have no name */
 		object->relocations += object->relocations ? relative : 0;
 		object->relocation_count -= relative;
 	} else if (relative) {
@@ -116,7 +116,7 @@ static const struct memory_hook *hook_of(const char *name)
 	return NULL;
 }
 
-/* What stood there: the one that everybody calls. */
+/* The previous function: the one the whole program calls. */
 static void *real_of(const char *name)
 {
 	static const struct {
@@ -148,8 +148,8 @@ static void *real_of(const char *name)
 	return NULL;
 }
 
-/* A slot that was never called holds its own stub, and one that another tool has taken is that
-   tool's. */
+/* A slot that was never called holds its own stub; one that another tool has replaced is left
+   alone. */
 static void do_slot(struct object *object, uintptr_t at, const struct memory_hook *hook)
 {
 	void **slot = (void **)at;
@@ -159,7 +159,7 @@ static void do_slot(struct object *object, uintptr_t at, const struct memory_hoo
 	if (!next || now == next || (work == PUT_BACK && now != hook->function))
 		return;
 	if (work == REDIRECT && !now)
-		return; /* weak, and not there */
+		return; /* weak and undefined */
 	if (writable(object, at))
 		kymo__store_relaxed(slot, next);
 }
@@ -174,7 +174,7 @@ static void do_slots(struct object *object, const ElfW(Rela) * slot, size_t coun
 			continue;
 		symbol = &object->symbols[ELF64_R_SYM(slot[i].r_info)];
 		if (symbol->st_shndx != SHN_UNDEF && !object->defines)
-			continue; /* its own: most slots of a large library are */
+			continue; /* local: most slots of a large library are */
 		hook = hook_of(object->names + symbol->st_name);
 		if (hook)
 			do_slot(object, object->base + slot[i].r_offset, hook);
@@ -185,7 +185,7 @@ static void do_slots(struct object *object, const ElfW(Rela) * slot, size_t coun
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-static uint64_t seen_adds; /* objects that had ever been loaded when calls were redirected last */
+static uint64_t seen_adds; /* objects ever loaded when calls were last redirected */
 
 static bool patch_holds(const struct dl_phdr_info *info, uintptr_t address)
 {
@@ -197,7 +197,7 @@ static bool patch_holds(const struct dl_phdr_info *info, uintptr_t address)
 	return false;
 }
 
-/* We, the recorder, and the linker itself, which is told apart by what only it has. */
+/* This library, the recorder, and the linker itself, recognised by symbols only it has. */
 static bool is_left_alone(const struct dl_phdr_info *info)
 {
 	return patch_holds(info, (uintptr_t)&__ehdr_start) ||
@@ -205,8 +205,8 @@ static bool is_left_alone(const struct dl_phdr_info *info)
 	       patch_holds(info, (uintptr_t)&_r_debug) || strstr(info->dlpi_name, "linux-vdso");
 }
 
-/* Only what is left of its table of calls is of use to a caller; the allocator's own maps are
-   inside what it gives. */
+/* For a caller, only the rest of its call table matters; the allocator's own mappings are counted
+   by their blocks. */
 static int do_object(struct dl_phdr_info *info, size_t bytes, void *unused)
 {
 	struct object object;
@@ -233,8 +233,8 @@ static void nothing(void)
 {
 }
 
-/* Called by dlsym, which holds the loader's lock. By relocation, too, when nothing is to be done
-   yet. */
+/* Called by dlsym, which holds the loader's lock; also during relocation, when there is nothing to
+   do. */
 __attribute__((used)) static void (*patch_choose(void))(void)
 {
 	if (work != NOTHING)

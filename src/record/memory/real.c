@@ -1,8 +1,8 @@
 /*
- * The allocator behind us. Loaded into a running program, our own linked calls say which it is: the
- * linker resolved them as everybody's, to the C library's or to jemalloc's. (dlsym would not do: in
- * a program that is not position independent it gives the program's own stub, which leads back to
- * us.) Preloaded, they resolve to ourselves, and the next object's are taken.
+ * The real allocator. In a running program, our own linked calls identify it: the linker resolved
+ * them like all others, to the C library or to jemalloc. (dlsym would not work: in a program that
+ * is not position independent it returns the program's own stub, which leads back to us.) When
+ * preloaded, they resolve to ourselves, and those of the next object are used.
  */
 #undef _FILE_OFFSET_BITS /* or mmap has another name */
 
@@ -22,7 +22,7 @@ bool memory_preloaded;
 const void *memory_recorder;
 static bool found;
 
-/* Before the real one is known, dlsym itself and constructors may ask. Never given back. */
+/* Serves dlsym and constructors before the real allocator is known. Never freed. */
 char memory_early_room[MEMORY_EARLY_BYTES] __attribute__((aligned(64)));
 static size_t early_used;
 
@@ -76,7 +76,7 @@ static void real_set(size_t i, void *address)
 	memcpy((char *)&memory_real + functions[i].offset, &address, sizeof(address));
 }
 
-/* Calls, so that each has a slot of its own in the table of calls; never made.
+/* Calls, so that each has its own slot in the call table; never executed.
    NOLINTBEGIN(clang-analyzer-unix.Malloc) */
 __attribute__((used, noinline)) void memory_real_calls(void *volatile p)
 {
@@ -100,7 +100,8 @@ __attribute__((used, noinline)) void memory_real_calls(void *volatile p)
 static const void *table_at(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag, uintptr_t base)
 {
 	for (; dynamic->d_tag != DT_NULL; dynamic++)
-		if (dynamic->d_tag == tag) /* the linker relocates them in place, musl's does not */
+		/* glibc's linker relocates them in place, musl's does not */
+		if (dynamic->d_tag == tag)
 			return (const void *)(dynamic->d_un.d_ptr < base
 						      ? dynamic->d_un.d_ptr + base
 						      : dynamic->d_un.d_ptr);
@@ -120,7 +121,7 @@ static size_t real_value_of(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-/* Our own table of calls, which the linker has filled. */
+/* Our own call table, filled by the linker. */
 static void take_linked(void)
 {
 	uintptr_t base = (uintptr_t)&__ehdr_start;
@@ -151,7 +152,7 @@ bool memory_real_find(void)
 
 	if (kymo__load_acquire(&found))
 		return true;
-	/* One thread looks; what it allocates meanwhile is early memory. */
+	/* One thread searches; its allocations meanwhile use early memory. */
 	if (!kymo__cas_acquire(&looking, &none, 1))
 		return false;
 	take_linked();

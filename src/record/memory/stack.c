@@ -1,7 +1,7 @@
 /*
- * Call sites. A stack is a path of nodes, each a frame and its caller's node: native frames up to
- * the interpreter, then Python's. A stack that was seen before is found by one look; its names are
- * worked out once.
+ * Call sites. A stack is a path of nodes, each with a frame and its caller's node: native frames up
+ * to the interpreter, then Python's. A known stack is found by one lookup; its names are resolved
+ * once.
  */
 #include "record/memory/memory.h"
 
@@ -20,21 +20,21 @@
 #define NO_ROOM 1u
 
 static struct memory_node nodes[MEMORY_NODES];
-static uint32_t node_count = 2; /* 0 is none, 1 is what found no room */
+static uint32_t node_count = 2; /* 0 is none, 1 is for stacks without room */
 static uint32_t slots[SLOTS];
 static struct {
 	uint64_t mixed, node;
 } known[KNOWN];
 
-/* Texts for the program itself: name and file, each ended by NUL; by the name's id. */
+/* Texts for queries in the program: name and file, each NUL-terminated; by the name's id. */
 static char text[TEXT_BYTES];
 static uint32_t text_used = 1;
 static uint32_t text_of[KYMO_NAMES_MAX];
 
-/* What frames are called, by their key: many nodes are of one frame, below different callers. */
+/* Names of frames by key: many nodes share one frame below different callers. */
 #define NAMED (1u << 14)
 static struct {
-	uint64_t mixed, name; /* its id, and the line above it */
+	uint64_t mixed, name; /* its id, and the line in the upper bits */
 } named[NAMED];
 
 static const struct kymo_memory_python *python;
@@ -93,7 +93,7 @@ static uint32_t stack_name_of(const struct kymo_memory_frame_key *frame, uint32_
 	uint32_t id;
 
 	*line = 0;
-	if (frame->key == 1 && !frame->code) { /* memory that no allocator gave */
+	if (frame->key == 1 && !frame->code) { /* memory that did not come from an allocator */
 		name = "mmap";
 		file_bytes = 0;
 		name_bytes = 4;
@@ -169,8 +169,7 @@ static uint32_t node_make(uint32_t parent, const struct kymo_memory_frame_key *f
 	return index;
 }
 
-/* The node of that frame below its caller's. Two threads that make one at once make two; both are
-   right. */
+/* The node of that frame below its caller's. Two threads may create it twice; both are valid. */
 static uint32_t stack_node_of(uint32_t parent, const struct kymo_memory_frame_key *frame)
 {
 	uint32_t at = (uint32_t)(stack_mix(parent + 1ull, frame->key) >> 45) % SLOTS, made;
@@ -209,7 +208,7 @@ struct stack {
 	bool mapped;
 };
 
-/* By the tables; without tables, the caller alone. */
+/* By unwind tables; without tables, only the caller. */
 static size_t native_of(const struct stack *stack, uintptr_t *out)
 {
 	size_t count = memory_unwind(stack->caller->sp ? stack->caller : NULL, out,

@@ -1,5 +1,4 @@
-/* On and off, and what it all comes to. Every word here is written by many threads, each by one
-   atomic addition. */
+/* On and off, and totals. Many threads write every word here, each by one atomic addition. */
 #include "record/memory/memory.h"
 
 #include <errno.h>
@@ -21,21 +20,21 @@ static struct {
 	uint64_t lost, foreign, peak_ticks;
 } all __attribute__((aligned(64)));
 
-/* Who looks on, each with the peak since it began. */
+/* The watches, each with the peak since it began. */
 static struct slot {
 	uint32_t used, mode; /* used: 0 free, 1 on */
 	int64_t base, peak, peak_variance;
 	uint64_t peak_ticks;
 } slots[WATCHES];
 static uint32_t slots_on;
-static uint32_t slots_end; /* those that were ever used are before it */
-static uint32_t readers_of_events; /* of them, those that may ask for the last ones */
+static uint32_t slots_end; /* slots ever used are below it */
+static uint32_t readers_of_events; /* watches that may read the last events */
 
 static struct kymo_memory_event events[KYMO_MEMORY_EVENTS];
 static uint64_t event_count;
 
 static uint32_t generation = 1, announced;
-static uint32_t switching; /* somebody does what is asked for from outside */
+static uint32_t switching; /* a thread is applying a request from outside */
 
 uint32_t memory_generation(void)
 {
@@ -44,7 +43,7 @@ uint32_t memory_generation(void)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* True: it is a new peak. */
+/* True: a new peak. */
 static bool switch_raise_to(int64_t *peak, int64_t live)
 {
 	int64_t now = kymo__load_relaxed(peak);
@@ -66,8 +65,8 @@ static void raise_slots(int64_t live, int64_t variance, uint64_t ticks)
 		}
 }
 
-/* What was live at the peak costs three words a site: each keeps what it held when the peak was,
-   the first time that it changes afterwards. */
+/* Bytes live at the peak cost three words a site: a site saves its bytes at its first change after
+   a peak. */
 static void change_site(struct memory_node *node, int64_t bytes)
 {
 	int64_t epoch = kymo__load_relaxed(&all.epoch);
@@ -135,7 +134,7 @@ void memory_foreign(void)
 	kymo__fetch_add_relaxed(&all.foreign, 1);
 }
 
-/* The ticks are stored last, so that one which is being written is not taken. */
+/* The ticks are stored last, so that an incomplete event is not read. */
 void memory_event(uint64_t ticks, const void *ptr, uint64_t size, uint32_t node, uint32_t kind,
 		  int64_t live)
 {
@@ -175,7 +174,7 @@ static int64_t at_peak(const struct memory_node *node)
 	return node->epoch == all.epoch ? node->at_peak : node->live;
 }
 
-/* Puts it among the largest; the smallest falls out. */
+/* Inserts it among the largest; the smallest is dropped. */
 static void keep_largest(struct kymo_memory_site *out, size_t *kept, size_t most,
 			 const struct kymo_memory_site *site)
 {
@@ -217,7 +216,7 @@ static uint64_t how(uint32_t mode)
 									      << MEMORY_SIZE_BITS;
 }
 
-/* The row that says from when on allocations are seen, and how: once in each process. */
+/* The row that marks the start of recording and its mode: once per process. */
 static void switch_announce(uint32_t mode)
 {
 	uint32_t now = memory_generation();
@@ -245,10 +244,10 @@ static void forget_all(void)
 	kymo__fetch_add_relaxed(&generation, 1);
 }
 
-/* The child counts from here: what it inherits is not in its recording. */
+/* The child counts from here: inherited blocks are not in its recording. */
 static void switch_in_child(void)
 {
-	switching = 0; /* by a thread that is not in this child */
+	switching = 0; /* held by a thread that is not in this child */
 	if (!kymo__load_relaxed(&memory_mode))
 		return;
 	forget_all();
@@ -267,7 +266,7 @@ static uint32_t wanted_mode(void)
 	return mode;
 }
 
-/* What is wanted may change while it is being done; then it is done again. */
+/* The request may change meanwhile; then it is applied again. */
 static int settle(void)
 {
 	uint32_t before = kymo__load_acquire(&memory_mode), mode;
@@ -394,7 +393,7 @@ void kymo_memory_refresh(void)
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-/* What `kymo run --memory` and `kymo config memory=on` begin: a watch of the program's own. */
+/* The watch of `kymo run --memory` and `kymo config memory=on`. */
 static struct kymo_memory_watch outside;
 
 static uint32_t wanted_now(void)
@@ -402,8 +401,8 @@ static uint32_t wanted_now(void)
 	return kymo__memory_wanted(kymo__is_on(KYMO_ON_ALLOC | KYMO_ON_ALLOC_EXACT));
 }
 
-/* The watch goes on, with all that it has: what one mode has recorded is found when it is freed
-   under the other. */
+/* The watch continues with all its data: blocks recorded in one mode are found when freed in the
+   other. */
 static void change_mode(enum kymo_memory_mode mode)
 {
 	outside.mode = mode;
@@ -411,7 +410,7 @@ static void change_mode(enum kymo_memory_mode mode)
 	settle();
 }
 
-/* Brings that watch to what is asked for. Whoever comes second leaves it to the first. */
+/* Brings that watch to the requested state. A second thread leaves it to the first. */
 static void switch_follow(void)
 {
 	uint32_t none = 0, wanted;
@@ -428,7 +427,7 @@ static void switch_follow(void)
 		rc = switch_begin(&outside, mode);
 	else if (wanted && outside.mode != mode)
 		change_mode(mode);
-	kymo__memory_done(wanted, rc != 0); /* refused: not tried again at each allocation */
+	kymo__memory_done(wanted, rc != 0); /* failed: not retried at each allocation */
 	kymo__store_release(&switching, 0);
 }
 

@@ -1,5 +1,5 @@
-/* Names of functions, from the symbols in the object's file: once for each address, from an index
-   of its file. */
+/* Names of functions, from the symbols in the object's file: once per address, by an index of the
+   file. */
 #include "record/memory/memory.h"
 
 #include <dlfcn.h>
@@ -19,9 +19,9 @@
 #define FILES 128
 #define PAGE_BITS 12
 #define PAGES_MOST (1u << 22) /* 16 GiB of code */
-#define BACK_MOST 256 /* pages that a function may have begun before: 1 MiB */
+#define BACK_MOST 256 /* a function may begin at most this many pages earlier: 1 MiB */
 
-/* A file that is mapped for good; the program has it mapped anyway. */
+/* A file that stays mapped; the program has it mapped anyway. */
 static struct file {
 	uint64_t known; /* the link map + 1 while it is being read, + 2 when done; 0: free */
 	uint64_t base;
@@ -92,7 +92,7 @@ static uint32_t *numbers(uint64_t count)
 	return at < 0 && at > -4096 ? NULL : (uint32_t *)at;
 }
 
-/* Sorted by page, in two passes: a library may have half a million of them. */
+/* A counting sort by page in two passes: a library may have half a million symbols. */
 static void sort_symbols(struct file *file)
 {
 	uint64_t highest = 0;
@@ -152,7 +152,7 @@ static const struct file *file_of(const struct link_map *object)
 	return NULL;
 }
 
-/* The one that begins last before the address, and reaches so far. */
+/* The last function that begins at or before the address and covers it. */
 static const Elf64_Sym *nearest_in(const struct file *file, uint64_t page, uint64_t address)
 {
 	const Elf64_Sym *best = NULL;
@@ -193,7 +193,7 @@ static void symbol_copy(char *out, size_t out_bytes, const char *text, size_t mo
 	out[bytes] = '\0';
 }
 
-/* Some text, with an end, in what the file has of names. */
+/* Whether a terminated text lies there in the string table. */
 static bool is_text(const struct file *file, uint64_t at)
 {
 	return file->names[at] && memchr(file->names + at, '\0', file->name_bytes - at);
@@ -211,7 +211,7 @@ static void symbol_path_of(const struct link_map *object, char *out, size_t out_
 	out[got > 0 ? got : 0] = '\0';
 }
 
-/* Where it has none: its file and how far into that it is. */
+/* If there is none: the file name and the offset. */
 static const char *make_name(uintptr_t address, const struct link_map *object, const char *path,
 			     char *made, size_t made_bytes)
 {

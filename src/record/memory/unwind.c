@@ -1,11 +1,11 @@
 /*
- * Callers, by the tables that exceptions go by (.eh_frame). What an address needs is worked out
- * once and kept: then a frame costs a look into the cache and two loads. No lock is taken:
- * _dl_find_object needs none.
+ * Callers, by the unwind tables of exceptions (.eh_frame). The rule of an address is computed once
+ * and cached: a frame then costs a cache lookup and two loads. No lock is taken: _dl_find_object
+ * needs none.
  *
- * Known are the forms that compilers write for ordinary functions: a caller's frame at an offset
- * from the stack or frame pointer, and that of functions which align their stack. At any other, the
- * walk ends.
+ * Supported are the forms that compilers emit for ordinary functions: a caller's frame at an offset
+ * from the stack or frame pointer, and that of functions which align their stack. The walk ends at
+ * any other form.
  */
 #include "record/memory/memory.h"
 
@@ -22,12 +22,12 @@
 #define RSP 7
 #define RIP 16
 #define CACHE (1u << 15)
-#define FRAME_MOST (8u << 20) /* bytes of one frame: more is a mistake */
+#define FRAME_MOST (8u << 20) /* bytes of one frame: more is an error */
 
 enum cfa { CFA_END, CFA_RSP, CFA_RBP, CFA_RBP_LOAD };
 enum saved { SAVED_NOT, SAVED_CFA, SAVED_RBP };
 
-/* What leads from an address to its caller; 8 bytes. */
+/* How to get from an address to its caller; 8 bytes. */
 struct rule {
 	int32_t cfa_offset;
 	int16_t rbp_offset;
@@ -35,7 +35,7 @@ struct rule {
 	uint8_t saved;
 };
 
-/* The address is stored with the rule folded in, so that a torn entry is none. */
+/* The stored address is combined with the rule, so that a torn entry matches nothing. */
 static struct cached {
 	uint64_t mixed, rule;
 } cache[CACHE];
@@ -96,7 +96,7 @@ static int32_t unwind_word_at(const uint8_t *at)
 	return word;
 }
 
-/* The entry for that address, by the sorted table; NULL: none, or a table of another form. */
+/* The entry for that address, from the sorted table; NULL: none, or an unsupported table. */
 static const uint8_t *unwind_find_entry(const uint8_t *head, uintptr_t pc)
 {
 	uint32_t low = 0, high;
@@ -120,7 +120,7 @@ static const uint8_t *unwind_find_entry(const uint8_t *head, uintptr_t pc)
 	return head + unwind_word_at(table + 8ul * low + 4);
 }
 
-/* What the entry's common part says. */
+/* The fields of the common entry (CIE). */
 struct common {
 	const uint8_t *code, *end;
 	uint64_t code_factor;
@@ -197,7 +197,7 @@ static void restored(struct run *run, uint64_t reg)
 	}
 }
 
-/* A block of exactly "frame pointer plus offset", and a load of that where asked for. */
+/* Matches exactly "frame pointer plus offset", with a load of it if asked for. */
 static bool is_rbp_plus(const uint8_t *block, uint64_t bytes, bool load, int64_t *out)
 {
 	const uint8_t *at = block + 1, *end = block + bytes;
@@ -236,7 +236,7 @@ static void define_cfa(struct run *run, uint64_t reg, int64_t offset)
 	run->now.cfa_offset = offset;
 }
 
-/* Instructions without a register in the opcode. False: not known. */
+/* Instructions without a register in the opcode. False: unsupported. */
 static bool one_extended(struct run *run, uint8_t op, const uint8_t **at)
 {
 	uint64_t reg;
@@ -384,7 +384,7 @@ static uintptr_t unwind_load(uintptr_t address)
 	return *(const uintptr_t *)address;
 }
 
-/* Where the frame of the place's caller begins; 0: it is not to be had. */
+/* Where the frame of the place's caller begins; 0: unknown. */
 static uintptr_t frame_of_caller(const struct memory_place *place, const struct rule *rule,
 				 struct memory_step *how)
 {
@@ -445,7 +445,7 @@ __attribute__((noinline)) size_t memory_unwind(const struct memory_place *from, 
 	} else {
 		__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
 				 : "=r"(place.pc), "=r"(place.sp), "=r"(place.bp));
-		place.pc++; /* as a return address: behind the instruction */
+		place.pc++; /* as a return address: after the instruction */
 	}
 	do {
 		if (place.pc - stop_start < stop_end - stop_start)

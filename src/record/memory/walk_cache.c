@@ -1,8 +1,8 @@
 /*
- * The same callers as before. What a walk finds follows from where it begins and from the words
- * that it loads from the stack. Both are kept of a thread's last walks: one that begins like one of
- * them and finds the same words would come to the same end, and is not made. Words are looked at in
- * the order in which the walk would load them, so that none is read which it would not read.
+ * Reuses the results of earlier walks. A walk is determined by its start and by the words it loads
+ * from the stack. Both are kept for a thread's last walks: a walk with the same start and words has
+ * the same result, and is skipped. The words are compared in the order in which the walk would load
+ * them, so no word is read that the walk would not read.
  */
 #include "record/memory/memory.h"
 
@@ -14,12 +14,12 @@
 
 #define THREADS 4096u
 #define SETS 64u
-#define WAYS 4u /* that begin alike, say */
+#define WAYS 4u /* walks with the same start */
 #define STEPS 64u
 #define WORDS 100u
 
 struct zone_walk {
-	struct memory_walk found; /* hash: 0 where it is not to be used */
+	struct memory_walk found; /* hash: 0 if unusable */
 	struct memory_place from;
 	uintptr_t stop_start;
 	uint32_t age, word_count;
@@ -32,14 +32,15 @@ struct zone_walk {
 
 struct memory_walks {
 	struct zone_walk walks[SETS][WAYS];
-	uint32_t next_way; /* to be given up */
+	uint32_t next_way; /* the next to be replaced */
 	struct {
 		struct memory_step how;
 		struct memory_place to;
-	} steps[STEPS]; /* of the one that is being made */
+	} steps[STEPS]; /* of the walk being recorded */
 };
 
-/* By the address of its own variables: a thread that comes later to the same ones takes it over. */
+/* By the address of its thread-local variables: a later thread at the same address takes it
+   over. */
 static struct {
 	uintptr_t owner;
 	struct memory_walks *walks;
@@ -72,7 +73,7 @@ static __attribute__((noinline)) struct memory_walks *walks_of_thread(void)
 	return NULL;
 }
 
-/* ---- making one ------------------------------------------------------------------------------ */
+/* ---- recording a walk ------------------------------------------------------------------------ */
 
 uint64_t memory_walk_hash(const uintptr_t *addresses, size_t count)
 {
@@ -86,7 +87,7 @@ uint64_t memory_walk_hash(const uintptr_t *addresses, size_t count)
 	return hash ? hash : 1;
 }
 
-/* All steps, and what memory_unwind() would find on the way. */
+/* All steps, and the addresses memory_unwind() would find. */
 static uint32_t take_steps(struct memory_walks *walks, struct zone_walk *walk, uintptr_t stop_end)
 {
 	uintptr_t found[MEMORY_NATIVE_MOST];
@@ -100,7 +101,7 @@ static uint32_t take_steps(struct memory_walks *walks, struct zone_walk *walk, u
 		if (count == MEMORY_NATIVE_MOST)
 			break;
 		if (steps == STEPS) {
-			count = 0; /* more of ours than there can be */
+			count = 0; /* impossibly many of our own frames */
 			break;
 		}
 		goes_on = memory_unwind_step(&place, &walks->steps[steps].how);
@@ -121,7 +122,7 @@ static void walk_cache_put_word(struct zone_walk *walk, uintptr_t slot, uintptr_
 	walk->words[walk->word_count++] = (struct word){ (int64_t)(slot - walk->from.sp), value };
 }
 
-/* A frame pointer that nobody goes by on the way is any number: it is not compared. */
+/* A frame pointer that no step uses may be any number: it is not compared. */
 static void put_words(struct memory_walks *walks, struct zone_walk *walk, uint32_t steps)
 {
 	bool needs_bp[STEPS + 1];
@@ -142,7 +143,7 @@ static void put_words(struct memory_walks *walks, struct zone_walk *walk, uint32
 	}
 }
 
-/* ---- finding one ----------------------------------------------------------------------------- */
+/* ---- finding a walk -------------------------------------------------------------------------- */
 
 static inline bool begins_alike(const struct zone_walk *walk, const struct memory_place *from,
 				uintptr_t stop_start)
@@ -175,7 +176,7 @@ void kymo_memory_check_walks(bool on, uint64_t *same, uint64_t *different)
 	kymo__store_relaxed(&checks.on, on);
 }
 
-/* From the hook's caller on, and from here through our own frames. */
+/* From the hook's caller, and from here through our own frames. */
 static __attribute__((noinline)) void walk_cache_check(const struct zone_walk *walk,
 						       uintptr_t stop_end)
 {

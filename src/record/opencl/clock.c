@@ -1,8 +1,8 @@
 /*
- * Which clock a device's times are of. OpenCL 2.1 can tell; where it does not (PoCL 3 on a CPU),
- * the times are often those of a clock of the host, and which one is found out: an operation is
- * queued within the call that enqueues it, and only one clock agrees. Where none does, these calls
- * are themselves what relates the two clocks.
+ * Determines the clock of a device's times. OpenCL 2.1 reports it. Otherwise (PoCL 3 on a CPU) the
+ * times are often those of a host clock, which is found by elimination: an operation is queued
+ * within the call that enqueues it, and only one clock agrees. If none does, these calls themselves
+ * relate the two clocks.
  */
 #include <time.h>
 
@@ -10,9 +10,9 @@
 
 #include "record/opencl/layer.h"
 
-#define TOLERANCE_NS 20000.0 /* beside the call's own span */
+#define TOLERANCE_NS 20000.0 /* in addition to the call's own span */
 #define MISSES_MOST 8u
-#define PAIR_NS 10000000.0 /* CLOCK_BRACKET: a pair every so often */
+#define PAIR_NS 10000000.0 /* CLOCK_BRACKET: interval between pairs */
 
 static const int clocks[HOST_CLOCKS] = { CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME,
 					 CLOCK_BOOTTIME };
@@ -46,7 +46,7 @@ int clock_now(void *context, uint32_t local, uint64_t *out_ns)
 	}
 }
 
-/* Each in the narrowest of a few readings. */
+/* The narrowest of a few readings of each clock. */
 void clock_begin(struct layer_device *device)
 {
 	for (int i = 0; i < HOST_CLOCKS; i++) {
@@ -65,7 +65,7 @@ void clock_begin(struct layer_device *device)
 	}
 }
 
-/* How far a time lies outside of what a clock of the host showed between two moments; 0: within. */
+/* How far a time lies outside the span of a host clock between two moments; 0: within. */
 static double outside(int id, uint64_t queued_ns, uint64_t before_ticks, uint64_t after_ticks)
 {
 	uint64_t now_ticks = kymo_ticks(), now_ns = clock_read_clock(id);
@@ -93,7 +93,7 @@ static void decide(struct layer_device *device, uint64_t queued_ns, uint64_t bef
 		}
 	}
 	if (found >= 0) {
-		/* Operations of two queues may decide at once. */
+		/* Operations of two queues may decide at the same time. */
 		kymo__store_relaxed(&device->clock_id, clocks[found]);
 		/* So that the first operations lie between two readings. */
 		kymo_device_sync_pair(device->id, device->begun[found].ns,
@@ -115,7 +115,7 @@ static void give_pair(struct layer_device *device, uint64_t queued_ns, uint64_t 
 			      kymo_ticks_ns(after_ticks - before_ticks) / 2 + 1);
 }
 
-/* One of 64 is checked; several that are wrong in a row mean another clock than we took it for. */
+/* One of 64 is checked; several consecutive misses mean that the clock was misidentified. */
 static void clock_check(struct layer_device *device, uint64_t queued_ns, uint64_t before_ticks,
 			uint64_t after_ticks)
 {

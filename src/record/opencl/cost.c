@@ -1,12 +1,12 @@
-/* What a row of device.ops costs the program, for kymo.overhead: the part of a call that is ours,
-   as its fastest took (what is above that is the machine's), and its share of all looking at what
-   is done, whichever thread looked. */
+/* The cost of a row of device.ops for kymo.overhead: the layer's share of the fastest call (any
+   excess is due to the machine), and its share of all checks for finished operations, by any
+   thread. */
 #include <kymo/atomic.h>
 
 #include "record/adapter.h"
 #include "record/opencl/layer.h"
 
-#define EVERY 16u /* calls; one of them is measured */
+#define EVERY 16u /* one of so many calls is measured */
 
 static uint64_t calls, looks_ticks; /* atomic */
 static uint64_t fastest = UINT64_MAX; /* atomic */

@@ -1,9 +1,9 @@
-/* Calls that enqueue, and those that wait. Each does what the runtime does, with an event of ours
-   where the program wants none. */
+/* Calls that enqueue or wait. Each calls the runtime, with an event of ours if the program passes
+   none. */
 #include "record/opencl/layer.h"
 
 #define WAITS cl_uint count, const cl_event *list, cl_event *event
-/* The call below us, framed. */
+/* The runtime's call, between call_begin() and call_end(). */
 #define FRAMED(call, expression) call_end(&(call), (expression), event)
 #define EVENT count, list, call_event(&call, event)
 
@@ -33,7 +33,7 @@ static uint64_t objects_bytes(cl_uint mems, const cl_mem *list)
 	return all;
 }
 
-/* A size of 0, or none, is all of it. */
+/* A size of 0, or none, means all of it. */
 static uint64_t places_bytes(cl_uint places, const void **at, const size_t *bytes)
 {
 	uint64_t all = 0;
@@ -297,7 +297,7 @@ static cl_int CL_API_CALL barrier_with_list(cl_command_queue queue, WAITS)
 	return FRAMED(call, next.clEnqueueBarrierWithWaitList(queue, EVENT));
 }
 
-/* A marker of OpenCL 1.0 without an event is an error there, which stays one. */
+/* In OpenCL 1.0 a marker without an event is an error, and stays one. */
 static cl_int CL_API_CALL marker(cl_command_queue queue, cl_event *event)
 {
 	struct call call;
@@ -380,8 +380,7 @@ static struct layer_queue *queue_of_event(cl_event event)
 	return queue ? queue_of(queue) : NULL;
 }
 
-/* The wait is the last event's queue's: an event of another one may take longer, but it is one of
-   them. */
+/* The wait is attributed to the queue of the last event; another event may take longer. */
 static cl_int CL_API_CALL enqueue_wait_for(cl_uint count, const cl_event *list)
 {
 	struct layer_queue *queue = NULL;

@@ -1,4 +1,4 @@
-/* The table of functions that the loader calls instead of the runtime's. */
+/* The function table that the loader calls instead of the runtime's. */
 #include "record/opencl/layer.h"
 
 #include <string.h>
@@ -27,8 +27,7 @@ KYMO__EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, 
 	return CL_SUCCESS;
 }
 
-/* A loader of an older OpenCL has a shorter table: what is beyond it is NULL there, and stays
-   so. */
+/* A loader of an older OpenCL has a shorter table: functions beyond it are NULL, and stay so. */
 KYMO__EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries,
 							 const cl_icd_dispatch *target,
 							 cl_uint *out_entries,

@@ -1,7 +1,7 @@
-/* Memory of devices. The runtime says itself when a buffer is gone; SVM is freed by the program. */
+/* Device memory. The runtime reports the end of a buffer; the program frees SVM. */
 #include "record/opencl/layer.h"
 
-/* What is known of an allocation, in one word: size and device. */
+/* Size and device of an allocation in one word. */
 #define DEVICE_BITS 7u
 
 static void went(uint64_t word, const char *kind)
@@ -69,7 +69,7 @@ static cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags,
 {
 	cl_mem image = next.clCreateImage(context, flags, format, desc, host, out_rc);
 
-	/* One that is made of a buffer takes no memory of its own. */
+	/* An image of a buffer has no memory of its own. */
 	return image && desc && desc->mem_object ? image : made_image(image, context);
 }
 
@@ -134,7 +134,7 @@ static void CL_API_CALL svm_free(cl_context context, void *at)
 	next.clSVMFree(context, at);
 }
 
-/* Where the program frees by a function of its own, that calls clSVMFree(), which is counted. */
+/* If the program frees with its own function, that calls clSVMFree(), which is counted. */
 static cl_int CL_API_CALL enqueue_svm_free(cl_command_queue queue, cl_uint places, void *at[],
 					   void(CL_CALLBACK *function)(cl_command_queue, cl_uint,
 								       void *[], void *),

@@ -1,4 +1,5 @@
-/* Queues, kernels and programs: what the program calls them, and what kymo does. */
+/* Queues, kernels and programs: their handles in the program, and their numbers in the
+   recording. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 /* ---- maps ---------------------------------------------------------------------------------- */
 
 #define MAP_SIZE 16384u /* a power of two */
-#define MAP_WINDOW 64u /* places at which a key may be */
-#define GONE 1u /* a place whose key was taken out */
+#define MAP_WINDOW 64u /* slots in which a key may be */
+#define GONE 1u /* a slot whose key was removed */
 
 struct map {
 	struct {
@@ -33,7 +34,7 @@ static uint32_t objects_place_of(const void *key, uint32_t step)
 
 void map_put(struct map *map, const void *key, uint64_t value)
 {
-	map_take(map, key); /* of an object that was there before */
+	map_take(map, key); /* of an earlier object at this address */
 	for (uint32_t i = 0; i < MAP_WINDOW; i++) {
 		uint32_t at = objects_place_of(key, i);
 		uintptr_t old = kymo__load_relaxed(&map->places[at].key);
@@ -111,9 +112,9 @@ static struct layer_device *device_add(cl_device_id handle, uint32_t index)
 	return device;
 }
 
-/* Who has it is done in a thousandth of a second, unless it was put off its core, or is not in this
-   child of a fork: some 100 ms and no more, once for a device, where a context and a queue are
-   made. */
+/* The holder is done within a millisecond, unless it was preempted or does not exist in this
+   child of a fork. Waits at most about 100 ms, once per device, when a context and a queue are
+   created. */
 static bool take_turn(void)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
@@ -178,7 +179,7 @@ struct layer_queue *queue_at(uint32_t index)
 	return index < count && index < KYMO_DEVICE_QUEUES_MAX ? &queues[index] : NULL;
 }
 
-/* A program that makes queues all the time takes those again that it has released. */
+/* Reuses released queues, for programs that keep creating them. */
 static struct layer_queue *queue_again(const struct layer_device *device)
 {
 	struct layer_queue *queue;
@@ -206,12 +207,12 @@ static struct layer_queue *queue_new(struct layer_device *device)
 	} while (!kymo__cas_relaxed(&queue_count, &index, index + 1));
 	kymo__store_relaxed(&queues[index].refs, 1);
 	queues[index].id = kymo_device_queue_add(device->id, NULL, KYMO_DEVICE_NEXT_CORE);
-	/* Last: queue_again() of another thread must not take it for one that was released. */
+	/* Last: queue_again() of another thread must not take it for a released one. */
 	kymo__store_release(&queues[index].device, device);
 	return &queues[index];
 }
 
-/* As late as can be, so that it runs before what the runtime has registered. */
+/* Registered as late as possible, so that it runs before the exit handlers of the runtime. */
 static void look_at_exit(void)
 {
 	static uint32_t registered;
@@ -257,7 +258,7 @@ static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_i
 	return queue;
 }
 
-/* Words of a list with its 0; more than fit: 0. */
+/* Words of a list with its 0; 0: too many. */
 static size_t objects_words_of(const cl_queue_properties *list)
 {
 	size_t words = 0;
@@ -267,7 +268,7 @@ static size_t objects_words_of(const cl_queue_properties *list)
 	return list[words] ? 0 : words + 1;
 }
 
-/* The list with profiling in it; what was asked without it. */
+/* The list with profiling added, and the list as requested. */
 static void add_profiling(const cl_queue_properties *list, size_t words, cl_queue_properties *out,
 			  cl_command_queue_properties *asked)
 {
@@ -331,7 +332,7 @@ static cl_int CL_API_CALL release_queue(cl_command_queue handle)
 	if (queue)
 		pending_look(queue);
 	if (queue && kymo__load_acquire(&queue->refs) == 1)
-		map_take(&queue_map, handle); /* before the address can be another queue's */
+		map_take(&queue_map, handle); /* before the address can be reused */
 	rc = next.clReleaseCommandQueue(handle);
 	if (queue && !rc) {
 		pending_look(queue); /* releasing may wait for its end */
@@ -352,7 +353,7 @@ static cl_int objects_answer(const void *value, size_t size, size_t bytes, void 
 	return CL_SUCCESS;
 }
 
-/* As if profiling had not been added. */
+/* Hides the added profiling. */
 static cl_int CL_API_CALL queue_info(cl_command_queue handle, cl_command_queue_info what,
 				     size_t bytes, void *out, size_t *out_bytes)
 {
@@ -388,7 +389,7 @@ static cl_int CL_API_CALL event_times(cl_event event, cl_profiling_info what, si
 	return next.clGetEventProfilingInfo(event, what, bytes, out, out_bytes);
 }
 
-/* Our own reference is not the program's to see. */
+/* Hides our own reference from the program. */
 static cl_int CL_API_CALL event_info(cl_event event, cl_event_info what, size_t bytes, void *out,
 				     size_t *out_bytes)
 {
@@ -474,8 +475,8 @@ struct layer_kernel kernel_of(cl_kernel kernel)
 }
 
 /*
- * Another object may come to this address: at once, or when the last command that uses the kernel
- * is done, which nobody tells. One that lives on is learned anew.
+ * The address may be reused at once, or when the last command that uses the kernel is done, which
+ * is not reported. A kernel that is still alive is looked up again.
  */
 static cl_int CL_API_CALL release_kernel(cl_kernel kernel)
 {
@@ -483,7 +484,7 @@ static cl_int CL_API_CALL release_kernel(cl_kernel kernel)
 	return next.clReleaseKernel(kernel);
 }
 
-/* The last reference goes, likewise. */
+/* Likewise. */
 static cl_int CL_API_CALL release_program(cl_program program)
 {
 	cl_uint refs = 0;
@@ -498,7 +499,7 @@ static cl_int CL_API_CALL release_program(cl_program program)
 
 static cl_int CL_API_CALL release_context(cl_context context)
 {
-	pending_look_all(); /* our events hold it */
+	pending_look_all(); /* our events hold a reference */
 	return next.clReleaseContext(context);
 }
 

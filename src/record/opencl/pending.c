@@ -1,8 +1,7 @@
 /*
- * Operations from the call that enqueues them until the device is done with them. Each holds a
- * reference to its event, the program's own where it asked for one. Nobody waits for them: they are
- * looked at when the program calls OpenCL anyway, and where it has not for a while, from a callback
- * of the runtime.
+ * Operations from the call that enqueues them until the device is done. Each holds a reference to
+ * its event, the program's own if it asked for one. Nothing waits for them: they are checked when
+ * the program calls OpenCL, and after a while without calls, by a callback of the runtime.
  */
 #include <string.h>
 #include <time.h>
@@ -13,11 +12,11 @@
 #include "record/adapter.h"
 #include "record/opencl/layer.h"
 
-#define NODES 65536u /* operations under way at once, of all queues */
-#define LOOK_AT 32u /* so many pending are looked at by the call that enqueues the next */
-#define LOOK_MOST 512u /* in one look, so that no call takes long */
+#define NODES 65536u /* operations in flight, of all queues */
+#define LOOK_AT 32u /* with this many pending, the next call that enqueues checks them */
+#define LOOK_MOST 512u /* per check, so that no call takes long */
 #define CALLBACK_MS 20
-#define LET_TURNS 200 /* 10 ms and what the kernel adds, at most */
+#define LET_TURNS 200 /* at most 10 ms and what the kernel adds */
 #define LET_PAUSE_NS 50000
 
 struct node {
@@ -25,14 +24,14 @@ struct node {
 	uint32_t next_free;
 	uint32_t used; /* atomic */
 	cl_event event;
-	uint64_t after_ticks; /* the call was over */
+	uint64_t after_ticks; /* end of the call */
 	struct kymo_device_op op;
 };
 
 static struct node nodes[NODES];
 static uint32_t nodes_made; /* atomic */
 static uint64_t free_nodes; /* a pool */
-static uint64_t crowded; /* operations that found no node; atomic */
+static uint64_t crowded; /* operations without a node; atomic */
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
@@ -41,7 +40,7 @@ static uint32_t *node_next_free(uint32_t index)
 	return &nodes[index].next_free;
 }
 
-/* A gap, each time that the number has doubled. */
+/* Records a gap each time the number has doubled. */
 static void count_crowded(void)
 {
 	uint64_t count = kymo__add_fetch_relaxed(&crowded, 1);
@@ -85,7 +84,7 @@ uint32_t pending_refs(cl_event event)
 	return refs;
 }
 
-/* ---- looking at what is done ----------------------------------------------------------------- */
+/* ---- checking for finished operations -------------------------------------------------------- */
 
 static uint64_t time_of(cl_event event, cl_profiling_info what)
 {
@@ -113,7 +112,7 @@ static void pending_tell(const struct layer_queue *queue, struct node *node, cl_
 	kymo_device_op(op);
 }
 
-/* True: it is over, well or not, and has been told of. */
+/* True: it has ended, successfully or not, and is recorded. */
 static bool pending_finish(struct layer_queue *queue, struct node *node)
 {
 	cl_int status = CL_QUEUED;
@@ -130,7 +129,7 @@ static bool pending_finish(struct layer_queue *queue, struct node *node)
 	return true;
 }
 
-/* What was pushed since, behind what is there; oldest first. */
+/* Appends newly pushed operations; oldest first. */
 static void pending_gather(struct layer_queue *queue)
 {
 	struct node *node = kymo__exchange_acquire(&queue->fresh, NULL);
@@ -172,8 +171,7 @@ static void walk(struct layer_queue *queue)
 	}
 }
 
-/* Who looks: a thread of the program, or one of the runtime that was told that something is
-   done. */
+/* The checking thread: one of the program, or one of the runtime in a callback. */
 enum looker { LOOKER_NONE, LOOKER_CALLER, LOOKER_RUNTIME };
 
 static void opencl_pending_look(struct layer_queue *queue, enum looker looker)
@@ -182,7 +180,7 @@ static void opencl_pending_look(struct layer_queue *queue, enum looker looker)
 	uint32_t none = LOOKER_NONE;
 
 	if (!kymo__load_acquire(&queue->pending) || !kymo__cas_acquire(&queue->busy, &none, looker))
-		return; /* another thread is at it */
+		return; /* another thread is checking */
 	begun = kymo_ticks();
 	pending_gather(queue);
 	walk(queue);
@@ -263,7 +261,7 @@ static uint32_t wait_name(const char *name)
 {
 	static struct {
 		const char *text; /* atomic; stored last */
-		uint32_t id; /* atomic: who comes too late for a place tries it all the same */
+		uint32_t id; /* atomic: a thread that loses a slot still reads it */
 	} known[32];
 	uint32_t id, none = 0;
 
@@ -316,7 +314,7 @@ static void tell_wait(const struct layer_queue *queue, const struct kymo_device_
 
 static uint64_t callback_ticks(void)
 {
-	static uint64_t known; /* atomic; ticks never change their rate */
+	static uint64_t known; /* atomic; the tick rate never changes */
 	uint64_t ticks = kymo__load_relaxed(&known), ns;
 
 	if (KYMO__LIKELY(ticks != 0))
@@ -327,9 +325,9 @@ static uint64_t callback_ticks(void)
 	return ticks;
 }
 
-/* A thread that waits for the queue looks itself when it has, and its program may end at once after
-   that: rows that a thread of the runtime has begun to write then would be lost. Where the wait is
-   long, they are told of meanwhile. */
+/* A thread that waits for the queue checks by itself afterwards, and the program may exit right
+   after: rows that a thread of the runtime had begun to write would be lost. During a long wait,
+   the runtime's thread writes them. */
 static bool waiter_looks(const struct layer_queue *queue)
 {
 	uint64_t since = kymo__load_acquire(&queue->waiting_ticks);
@@ -347,8 +345,8 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *context)
 		opencl_pending_look(queue, LOOKER_RUNTIME);
 }
 
-/* One of the runtime that began before the wait may be at it still; its first row opens a stream.
-   Threads of the program are not waited for: they share queues, and each of them is quick. */
+/* A thread of the runtime that began before the wait may still be checking; its first row opens a
+   stream. Threads of the program are not waited for: they share queues, and each is quick. */
 static void let_runtime_look(const struct layer_queue *queue)
 {
 	const struct timespec pause = { 0, LET_PAUSE_NS };
@@ -364,9 +362,9 @@ static void look_after_wait(struct layer_queue *queue)
 	kymo__store_release(&queue->waiting_ticks, 0);
 }
 
-/* Where nobody has looked for a while, the runtime tells us when this one is done; not by an event
-   of the program's, whose references a callback adds to. True: it is held once more, since any
-   thread that looks may let go of a pushed one. */
+/* If there was no check for a while, the runtime calls back when this operation is done; not by an
+   event of the program, because a callback adds a reference to it. True: it has an extra reference,
+   because any checking thread may release a pushed one. */
 static bool hold_to_be_told(struct layer_queue *queue, cl_event own, uint64_t now)
 {
 	uint64_t looked = kymo__load_relaxed(&queue->looked_ticks);
@@ -418,7 +416,7 @@ cl_int call_end(struct call *call, cl_int rc, const cl_event *event)
 	kymo__store_relaxed(&node->event, mine);
 	full = kymo__add_fetch_relaxed(&call->queue->pending, 1) % LOOK_AT == 0;
 	held = !call->waits && !full && !event && hold_to_be_told(call->queue, mine, after);
-	pending_push(call->queue, node); /* from here on it may be somebody else's */
+	pending_push(call->queue, node); /* from here on another thread may own it */
 	if (call->begun)
 		cost_call(before + kymo_ticks() - after);
 	if (call->waits)
