@@ -18,7 +18,7 @@
 static PyObject *arrow_failed(const char *doing, const char *why)
 {
 	return PyErr_Format(PyExc_ValueError, "%s: %s", doing,
-			    why && *why ? why : "no reason is given");
+			    why && *why ? why : "no reason given");
 }
 
 /* Reads IPC from a copy of the bytes, so the consumer of the stream needs neither them nor the
@@ -154,8 +154,8 @@ static int add_batches(const struct convert *convert, struct ArrowArrayStream *s
 
 PyDoc_STRVAR(rows_doc, "rows($module, data, special, /)\n--\n\n"
 		       "The names of the columns of an Arrow IPC stream, and its rows as dicts. "
-		       "Dates, times and decimals are\n"
-		       "what special(kind, value, unit) makes of them.");
+		       "special(kind, value, unit)\n"
+		       "converts dates, times and decimals.");
 
 static PyObject *arrow_rows(PyObject *module, PyObject *args)
 {

@@ -58,8 +58,8 @@ static PyObject *kymo_py_enabled(PyObject *module, PyObject *unused)
 
 PyDoc_STRVAR(directory_doc, "directory($module, /)\n--\n\n"
 			    "The directory of this process's part of the recording, or None while "
-			    "there is none. What is above\n"
-			    "it is the whole recording, of all processes.");
+			    "there is none. Its parent\n"
+			    "directory is the recording of all processes.");
 
 static PyObject *kymo_py_directory(PyObject *module, PyObject *unused)
 {
@@ -72,9 +72,9 @@ static PyObject *kymo_py_directory(PyObject *module, PyObject *unused)
 }
 
 PyDoc_STRVAR(snapshot_doc, "snapshot($module, path, /)\n--\n\n"
-			   "Writes what is recorded of this process now into one file. An existing "
-			   "file is replaced only as\n"
-			   "a whole. Raises kymo.Error, which says why it could not be.");
+			   "Writes the current recording of this process to one file. An existing "
+			   "file is replaced\n"
+			   "atomically. Raises kymo.Error with the reason on failure.");
 
 static PyObject *kymo_py_snapshot(PyObject *module, PyObject *path)
 {

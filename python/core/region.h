@@ -249,10 +249,10 @@ static PyObject *region_reduce(PyObject *self, PyObject *unused)
 }
 
 PyDoc_STRVAR(region_type_doc, "Region(name, file=None, line=0, phase=-1)\n--\n\n"
-			      "A named stretch of code: `with` it, or decorate a function with it. "
-			      "One object serves any number of\n"
-			      "uses at once, in threads, recursion, generators and tasks. Made by "
-			      "kymo.region() and kymo.phase().");
+			      "A named region of code: a context manager and a decorator. One "
+			      "object serves any number of\n"
+			      "uses at once, in threads, recursion, generators and tasks. Create "
+			      "it with kymo.region() or kymo.phase().");
 
 static PyMethodDef region_methods[] = {
 	{ "__enter__", region_enter_method, METH_NOARGS, "Begins a zone of this region." },
@@ -325,9 +325,9 @@ static PyObject *region_named(struct module_state *state, PyObject *name)
 
 PyDoc_STRVAR(region_doc,
 	     "region($module, name, /)\n--\n\n"
-	     "A region by its name, as context manager and as decorator; without a name, a "
-	     "decorator that takes\n"
-	     "the function's own.\n\n"
+	     "The region of a name, as context manager and decorator. As a decorator without a "
+	     "name,\n"
+	     "it uses the function's name.\n\n"
 	     ">>> with kymo.region(\"load\"):\n"
 	     "...     sum(range(10))\n"
 	     "45\n"
@@ -341,11 +341,11 @@ PyDoc_STRVAR(region_doc,
 	     "...     return 3 * x\n"
 	     ">>> triple(4)\n"
 	     "12\n\n"
-	     "The same name gives the same object, and the place that named it first is where it "
-	     "is. Of a generator or an `async def` a region is the time from its\n"
-	     "first step to its end, with what happens while it waits. Each zone is a row of "
-	     "trace.zones, and\n"
-	     "trace.regions has the exact totals.");
+	     "A name always gives the same object; its place in the source is the first call with "
+	     "that name.\n"
+	     "For a generator or an `async def`, a zone lasts from the first step to the end, "
+	     "waits included.\n"
+	     "Each zone is a row of trace.zones; trace.regions has the exact totals.");
 
 static PyObject *kymo_py_region(PyObject *module, PyObject *name)
 {

@@ -155,9 +155,8 @@ static PyObject *kymo_py_step_end(PyObject *module, PyObject *const *args, Py_ss
 	return step_by(kymo_step_end, &step_end_words, args, count, keywords);
 }
 
-PyDoc_STRVAR(current_step_doc,
-	     "current_step($module, /)\n--\n\n"
-	     "The number of the step that rows carry now; 0 before the first one.\n");
+PyDoc_STRVAR(current_step_doc, "current_step($module, /)\n--\n\n"
+			       "The number of the current step; 0 before the first one.\n");
 
 static PyObject *kymo_py_current_step(PyObject *module, PyObject *unused)
 {
@@ -173,13 +172,12 @@ static int phase_find(PyObject *name)
 	return -1;
 }
 
-PyDoc_STRVAR(
-	phase_doc,
-	"phase($module, name, /)\n--\n\n"
-	"A region that is also a part of the running step: \"data\", \"forward\", \"backward\" or\n"
-	"\"optimizer\", the columns data_ns … of trace.steps.\n\n"
-	">>> with kymo.phase(\"forward\"):\n"
-	"...     pass\n");
+PyDoc_STRVAR(phase_doc, "phase($module, name, /)\n--\n\n"
+			"A region that is also a phase of the current step: \"data\", \"forward\", "
+			"\"backward\" or\n"
+			"\"optimizer\" (columns data_ns … of trace.steps).\n\n"
+			">>> with kymo.phase(\"forward\"):\n"
+			"...     pass\n");
 
 static PyObject *kymo_py_phase(PyObject *module, PyObject *name)
 {

@@ -106,7 +106,7 @@ static const struct field_kind *field_kind_find(PyObject *word)
 	for (size_t i = 0; i < sizeof(field_kinds) / sizeof(*field_kinds); i++)
 		if (PyUnicode_CompareWithASCIIString(word, field_kinds[i].word) == 0)
 			return &field_kinds[i];
-	PyErr_Format(PyExc_TypeError, "there is no column type %U", word);
+	PyErr_Format(PyExc_TypeError, "unknown column type %U", word);
 	return NULL;
 }
 
@@ -293,10 +293,11 @@ static int table_finish(const struct table *table, uint32_t seen, char *row)
 	return 0;
 }
 
-PyDoc_STRVAR(append_doc, "append($self, /, *values, **columns)\n--\n\n"
-			 "Adds a row, by the order of the declaration or by the columns' names. "
-			 "All columns\n"
-			 "but those of type `kymo.now` are required.");
+PyDoc_STRVAR(append_doc,
+	     "append($self, /, *values, **columns)\n--\n\n"
+	     "Adds a row, with values in the order of the declaration or by column name. "
+	     "All columns\n"
+	     "but those of type `kymo.now` are required.");
 
 static PyObject *table_append(PyObject *self, PyObject *const *args, Py_ssize_t count,
 			      PyObject *keywords)

@@ -211,14 +211,15 @@ static PyObject *gc_callbacks(void)
 	Py_DECREF(gc);
 	if (list && !PyList_Check(list)) {
 		Py_DECREF(list);
-		PyErr_SetString(PyExc_TypeError, "gc.callbacks is no list");
+		PyErr_SetString(PyExc_TypeError, "gc.callbacks is not a list");
 		return NULL;
 	}
 	return list;
 }
 
-PyDoc_STRVAR(arm_doc,
-	     "arm($module, /)\n--\n\nCollections are recorded from now on; once, however often.");
+PyDoc_STRVAR(
+	arm_doc,
+	"arm($module, /)\n--\n\nRecords collections from now on. Repeated calls have no effect.");
 
 static PyObject *gc_arm(PyObject *module, PyObject *unused)
 {
@@ -240,7 +241,7 @@ static PyObject *gc_arm(PyObject *module, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(disarm_doc, "disarm($module, /)\n--\n\nTakes it out of gc.callbacks, if it is there.");
+PyDoc_STRVAR(disarm_doc, "disarm($module, /)\n--\n\nRemoves the callback from gc.callbacks.");
 
 static PyObject *gc_disarm(PyObject *module, PyObject *unused)
 {

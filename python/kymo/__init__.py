@@ -1,22 +1,22 @@
-"""A flight recorder for AI workloads: mark what your program does, and ask about it in SQL.
+"""A flight recorder for AI workloads: mark regions of your program, and query the recording with SQL.
 
 >>> import kymo
 >>> with kymo.region("load"):
 ...     kymo.record("batch_size", 32)
 
-Nothing is recorded until `kymo run -- python program.py`, KYMO=on in the environment, or enable(). Until then a
-call costs next to nothing and does nothing. What cannot be recorded is dropped and counted (`FROM kymo.streams`);
-it never raises and never changes what your program does. Only wrong arguments raise, recorded or not.
+Recording starts with `kymo run -- python program.py`, KYMO=on in the environment, or enable(). Until then calls do
+nothing and cost almost nothing. Rows that cannot be recorded are dropped and counted (`FROM kymo.streams`). A failure
+to record never raises and never changes the program. Only wrong arguments raise, whether recording is on or off.
 
-    region, phase, step, mark, record      what happened, and when
-    Profiler                               which calls `python -m kymo -p` records
-    table                                  rows of your own
-    enable, disable, enabled, directory    this process's recording
-    enable_torch_profiling                 every module of PyTorch, forward and backward
-    snapshot, query                        keep it, ask it
+    region, phase, step, mark, record      zones, steps, marks and values
+    Profiler                               selects the calls that `python -m kymo -p` records
+    table                                  tables of your own
+    enable, disable, enabled, directory    the recording of this process
+    enable_torch_profiling                 every PyTorch module, forward and backward
+    snapshot, query                        save the recording, query it
 
-Threads, child processes and recursion need no care. A process that forks while other threads run records on in
-both; only what such threads had open stays open in the parent alone.
+Threads, child processes and recursion work without preparation. After a fork both processes record; zones that other
+threads had open stay open only in the parent.
 """
 try:
     from kymo._kymo import __version__

@@ -1,13 +1,13 @@
-"""What the environment asks of this Python, as it starts: KYMO_PYTHON, KYMO_TORCH, KYMO_GC, KYMO_MEMORY, PROBING_TORCH_PROFILING.
+"""Applies KYMO_PYTHON, KYMO_TORCH, KYMO_GC, KYMO_MEMORY and PROBING_TORCH_PROFILING when Python starts.
 
 start() is called once, by the sitecustomize of `kymo run --python` or by the .pth file of an installed kymo. The first
-may run in a Python that has no kymo package: this file is loaded by its place, imports nothing that site has not
-imported before it, and loads its neighbours by their place.
+may run in a Python without a kymo package: this file is loaded by its path, imports only modules that site has already
+imported, and loads its neighbours by their paths.
 """
 import os
 import sys
 
-TYPE_CHECKING = False  # typing itself would cost milliseconds at each start of Python
+TYPE_CHECKING = False  # importing typing would add milliseconds to each start of Python
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ON = ("on", "1", "true", "yes")
 OFF = ("off", "0", "false", "no", "")
 
-mode = ""  # "", "on" (every call) or "partial" (what a Profiler turns on)
+mode = ""  # "", "on" (every call) or "partial" (only inside a Profiler)
 lines = False
 c_calls = False
 
@@ -23,7 +23,7 @@ _started = False
 
 
 def start() -> None:
-    """Does what the environment asks for; a second call does nothing. Nothing that fails here stops the program."""
+    """Applies the environment; a second call does nothing. A failure here never stops the program."""
     global _started
     if _started or os.environ.get("KYMO", "on").lower() in OFF[:-1]:
         return
@@ -38,17 +38,17 @@ def start() -> None:
         _attempt("garbage collections are", _arm_gc)
     if any(torch):
         _attempt("torch modules are", lambda: load("_torch_auto").arm())
-    # Preloaded and off, it may be turned on at any allocation, where nothing can be loaded.
+    # If preloaded but off, it may be turned on at any allocation, where nothing can be loaded.
     if _asks_for("KYMO_MEMORY") or "libkymo_memory" in os.environ.get("LD_PRELOAD", ""):
-        _attempt("lines of Python that allocate are", lambda: extension("_memory"))
+        _attempt("Python lines of allocations are", lambda: extension("_memory"))
     if is_whole:
-        begin()  # last, so that our own calls are not in it
+        begin()  # last, so that our own calls are not recorded
     elif mode == "on":
         _attempt("Python calls are", _open_window)
 
 
 def _note_failure() -> None:
-    """As Python ends: the exception that nobody caught is a mark of the recording, with the place that raised it."""
+    """At exit: records an uncaught exception as a mark, with the place that raised it."""
     error = getattr(sys, "last_value", None)
     if not isinstance(error, BaseException):
         return
@@ -58,19 +58,19 @@ def _note_failure() -> None:
             where = where.tb_next
         place = f" ({os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno})" if where is not None else ""
         extension("_kymo").mark("uncaught exception", f"{type(error).__name__}: {error}"[:300] + place)
-    except Exception:  # it failed already, and says so itself
+    except Exception:  # the program has failed already and reports it itself
         pass
 
 
 def begin() -> None:
-    """Every call from now on, or its lines."""
+    """Records every call from now on, or every line."""
     _attempt("Python calls are", _begin)
 
 
 def _begin() -> None:
     trace = tracer()
     if trace.mechanism(lines, c_calls) in ("profile", "trace"):
-        import threading  # noqa: F401, these hooks are set in each thread, and only threading knows of new ones
+        import threading  # noqa: F401, these hooks are set in each thread, and new threads come from threading
     trace.start(lines=lines, c_calls=c_calls)
 
 
@@ -84,7 +84,7 @@ def end() -> None:
 def _arm_gc() -> None:
     try:
         extension("_gc").arm()
-    except ImportError:  # kymo run asks for it unasked: without an extension for this Python there is nothing to say
+    except ImportError:  # kymo run sets KYMO_GC by default: a missing extension is not reported
         pass
 
 
@@ -93,7 +93,7 @@ def tracer() -> "Any":
 
 
 def extension(name: str) -> "Any":
-    """The extension kymo.NAME, of this very version of Python."""
+    """The extension kymo.NAME for this version of Python."""
     from _imp import extension_suffixes
 
     if "kymo." + name in sys.modules:
@@ -103,11 +103,11 @@ def extension(name: str) -> "Any":
             return load(name, suffix)
     version = ".".join(map(str, sys.version_info[:2]))
     raise ImportError(f"this kymo has no extension for Python {version} ({sys.executable}); "
-                      f"build it with one: see CONTRIBUTING.md")
+                      f"build kymo with it: see CONTRIBUTING.md")
 
 
 def load(name: str, suffix: str = ".py") -> "Any":
-    """The neighbour of that name, as kymo.NAME."""
+    """Loads the file of that name in this directory as kymo.NAME."""
     module = sys.modules.get("kymo." + name)
     if module is not None:
         return module
@@ -118,7 +118,7 @@ def load(name: str, suffix: str = ".py") -> "Any":
 
 
 def say(sentence: str) -> None:
-    """One line for the person at the terminal, without touching sys.stderr, which is the program's."""
+    """Prints one line to stderr, without using sys.stderr, which belongs to the program."""
     if os.environ.get("KYMO_QUIET", "0") in ("", "0"):
         try:
             os.write(2, f"kymo: {sentence}\n".encode(errors="replace"))
@@ -145,7 +145,7 @@ def _has_window() -> bool:
 
 
 def _open_window() -> None:
-    """Calls are recorded from one step or signpost to another alone, whoever makes them: Python, C, torch."""
+    """Records calls only between two steps or signposts, made by Python, C or torch."""
     import atexit
 
     skip, take, first, last = map(os.environ.get, _WINDOW)
@@ -155,14 +155,14 @@ def _open_window() -> None:
 
 
 def _read_words(text: str) -> str:
-    """Sets mode, lines and c_calls from "on", "partial,lines" and the like; gives the mode."""
+    """Sets mode, lines and c_calls from "on", "partial,lines" and the like; returns the mode."""
     global mode, lines, c_calls
     words = text.lower().split(",")
     rest = set(words[1:]) - {"lines", "c-calls"}
-    if "/" in text or words[0] in OFF:  # a path: what builds of kymo are told by this name
+    if "/" in text or words[0] in OFF:  # a path: builds of kymo use this variable for the interpreter
         return mode
     if rest or words[0] not in (*ON, "partial"):
-        say(f"KYMO_PYTHON={text}: on, off or partial was expected, with ,lines or ,c-calls; it stays off")
+        say(f"KYMO_PYTHON={text} is ignored; use on, off or partial, with ,lines or ,c-calls")
         return mode
     mode = "partial" if words[0] == "partial" else "on"
     lines = mode == "partial" and "lines" in words
@@ -173,5 +173,5 @@ def _read_words(text: str) -> str:
 def _asks_for(name: str) -> bool:
     word = os.environ.get(name, "").lower()
     if word not in ON + OFF:
-        say(f"{name}={os.environ[name]}: on or off was expected; it stays off")
+        say(f"{name}={os.environ[name]} is ignored; use on or off")
     return word in ON

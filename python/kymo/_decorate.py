@@ -1,7 +1,7 @@
-"""What `@kymo.region` makes of a function. A plain one is wrapped in C; the others keep their kind.
+"""Implements `@kymo.region`. Plain functions are wrapped in C; generators and coroutines keep their kind.
 
-Of a generator or a coroutine the zone goes from its first step to its end. Others run on the thread in between, and
-may end their zones after it: the recording then says of such zones that they were not nested.
+The zone of a generator or coroutine lasts from its first step to its end. Other code runs on the thread in between and
+may end its zones later: such zones are recorded as not nested.
 """
 import functools
 import inspect
@@ -13,7 +13,7 @@ from kymo._kymo import region as named
 
 
 def decorate_bare(function: Any) -> Any:
-    """`@kymo.region` without a name: the function's own."""
+    """`@kymo.region` without a name: uses the function's name."""
     named = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
     name = getattr(named, "__qualname__", None)
     if not callable(named) or not isinstance(name, str):
@@ -22,7 +22,7 @@ def decorate_bare(function: Any) -> Any:
 
 
 def decorate(region: Region, function: Any) -> Any:
-    """`@region`: the same function, its calls zones of that region."""
+    """`@region`: the same function, with its calls as zones of that region."""
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(decorate(region, function.__func__))
     if isinstance(function, type) or not callable(function):
@@ -39,7 +39,7 @@ def decorate(region: Region, function: Any) -> Any:
 def _placed(region: Region, function: Any) -> Region:
     """The region, with file and line of the function."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    is_given = region.file is not None and named(region.name) is not region  # not where its name was first used
+    is_given = region.file is not None and named(region.name) is not region  # not just the place where its name was first used
     if code is None or is_given:
         return region
     return Region(region.name, code.co_filename, code.co_firstlineno, region.phase)
@@ -62,7 +62,7 @@ def _coroutine(region: Region, function: Any) -> Callable[..., Any]:
 
 
 def _async_generator(region: Region, function: Any) -> Callable[..., Any]:
-    # There is no `yield from` for these: what the consumer sends, throws or closes is passed on by hand.
+    # Async generators have no `yield from`: send, throw and close are forwarded explicitly.
     async def async_generator(*args: Any, **kwargs: Any) -> Any:
         inner = function(*args, **kwargs)
         with region:
@@ -74,7 +74,7 @@ def _async_generator(region: Region, function: Any) -> Callable[..., Any]:
                     except GeneratorExit:
                         await inner.aclose()
                         raise
-                    except BaseException as error:  # noqa: BLE001, what the consumer throws is for inner
+                    except BaseException as error:  # noqa: BLE001, exceptions thrown by the consumer go to inner
                         value = await inner.athrow(error)
                     else:
                         value = await inner.asend(sent)

@@ -1,7 +1,7 @@
-"""`python -m kymo`: the words of its command line in those of `kymo run --python`, which takes its place.
+"""`python -m kymo`: translates its command line to `kymo run --python` and executes that.
 
-So a supervisor outlives the program, and the program is run by the plain interpreter: its arguments, `__main__`,
-sys.path and tracebacks are not imitated, they are the real ones.
+So the collector outlives the program, and the plain interpreter runs the program: its arguments, `__main__`, sys.path
+and tracebacks are the real ones, not imitations.
 """
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 USAGE = """\
 usage: python -m {name} [OPTIONS] SCRIPT | -m MODULE | -c CODE  [ARGUMENTS]
 
-Runs a Python program as without it, and records every function call of it.
+Run a Python program and record its function calls.
 
-  -p                only what a Profiler or the fixture kymo_profile turns on
-  -l                line by line; needs -p
-  --c-calls         functions written in C too, under their own names
-  -o DIR            where the recording goes (./kymo-DATE-PID)
-  -n NAME           ./kymo-NAME-DATE-PID; with -o, the recording DIR/NAME
-  -r                write the totals as CSV beside the recording
-  -t, --port N      show it in the viewer on this port
-  --skip N          record calls after the first N steps (of kymo, C or torch)
-  --take N          and for N steps
-  --from NAME       record calls from this signpost on
-  --to NAME         and until that one
-  -v                say what is run
-  -h, --help        this text
+  -p                record only inside a Profiler or the fixture kymo_profile
+  -l                record lines, too; needs -p
+  --c-calls         record functions written in C, too
+  -o DIR            directory of the recording (./kymo-DATE-PID)
+  -n NAME           ./kymo-NAME-DATE-PID; with -o: DIR/NAME
+  -r                write the totals of regions to DIR.csv
+  -t, --port N      start a live viewer for browsers on port N
+  --skip N          record Python calls after the first N steps
+  --take N          record Python calls for N steps
+  --from NAME       record Python calls from this signpost
+  --to NAME         record Python calls until this signpost
+  -v                print the command that is executed
+  -h, --help        show this help
 
 Afterwards: kymo report; kymo query "FROM trace.regions". More: man kymo-run
 """
 
-# What an option becomes: words for `kymo run`, {} its value; a name in Words; or None, a note.
+# The meaning of an option: words for `kymo run`, a word of --python, or None: ignored with a note.
 FLAGS = {
     "-p": "partial", "-l": "lines", "--c-calls": "c-calls", "-v": "verbose",
     "-r": ["--report"], "--check-exit-code": [],
@@ -53,7 +53,7 @@ VALUES = {
 
 
 class Words:
-    """A command line, taken apart: words for `kymo run`, what it is to do in Python, options without a meaning here."""
+    """A parsed command line: words for `kymo run`, words of --python, ignored options, the program."""
 
     def __init__(self) -> None:
         self.run: list[str] = []
@@ -68,7 +68,7 @@ def wrong(name: str, sentence: str) -> NoReturn:
 
 
 def read(name: str, words: list[str]) -> Words:
-    """What stands before the program is ours; from its name on, nothing is touched."""
+    """Parses the options before the program; the program and its arguments stay unchanged."""
     found = Words()
     words = list(words)
     while words and words[0].startswith("-") and words[0] not in ("-", "-m", "-c", "--"):
@@ -82,9 +82,9 @@ def read(name: str, words: list[str]) -> Words:
         _take(name, found, word, words)
     found.program = words[1:] if words[:1] == ["--"] else words
     if not found.program or found.program in (["-m"], ["-c"]):
-        wrong(name, f"which program? python -m {name} [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]")
+        wrong(name, f"a program is missing: python -m {name} [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]")
     if "lines" in found.python and "partial" not in found.python:
-        wrong(name, "-l needs -p: a whole program line by line is too much; -p records what a Profiler turns on")
+        wrong(name, "-l needs -p: lines are recorded only where a Profiler is enabled")
     return found
 
 
@@ -107,7 +107,7 @@ def _take(name: str, found: Words, word: str, words: list[str]) -> None:
     elif word[1] != "-" and len(word) > 2 and all(f"-{letter}" in {**FLAGS, **VALUES} for letter in word[1:]):  # -pl
         words[:0] = [f"-{letter}" for letter in word[1:]]
     else:
-        wrong(name, f"no option is called {word}; python -m {name} -h lists them")
+        wrong(name, f"unknown option {word}; python -m {name} -h lists the options")
 
 
 def _take_flag(found: Words, word: str) -> None:
@@ -121,7 +121,7 @@ def _take_flag(found: Words, word: str) -> None:
 
 
 def interpreter() -> list[str]:
-    """This interpreter with the options it was given: what stands before our own `-m kymo`."""
+    """This interpreter with its options, the words before `-m kymo`."""
     ours = len(sys.orig_argv) - len(sys.argv) + 1
     before = sys.orig_argv[1:ours]
     module = before.pop() if before else ""
@@ -141,7 +141,7 @@ def command(found: Words) -> list[str]:
 def main(name: str) -> NoReturn:
     found = read(name, sys.argv[1:])
     for option in found.unused:
-        sys.stderr.write(f"python -m {name}: {option} is for what is not here, and changes nothing\n")
+        sys.stderr.write(f"python -m {name}: {option} is not supported and is ignored\n")
     try:
         words = command(found)
     except Exception as error:
@@ -151,4 +151,4 @@ def main(name: str) -> NoReturn:
     try:
         os.execv(words[0], words)
     except OSError as error:
-        sys.exit(f"python -m {name}: {words[0]} could not be started: {error.strerror}")
+        sys.exit(f"python -m {name}: cannot start {words[0]}: {error.strerror}")

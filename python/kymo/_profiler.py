@@ -1,4 +1,4 @@
-"""Profiler: which part of a program is recorded, under `python -m kymo -p`."""
+"""Profiler: selects the part of a program that `python -m kymo -p` records."""
 from __future__ import annotations
 
 from kymo import _auto
@@ -7,7 +7,7 @@ TYPE_CHECKING = False  # as in _query.py
 if TYPE_CHECKING:
     from types import TracebackType
 
-# One entry for each enable() that has not met its disable(), of all Profilers; a list, since its ends are atomic.
+# One entry for each enable() without its disable(), of all Profilers; a list, because append and pop are atomic.
 _open: list[None] = []
 
 
@@ -22,21 +22,21 @@ class Profiler:
     >>> profiler.enable()
     >>> profiler.disable()
 
-    It may be nested and repeated, in one object or in several: the first enable() begins, and the last disable() that
-    belongs to one ends. One disable() too many does nothing. Under `python -m kymo` without -p every call is recorded
-    anyway, and it changes nothing; in a program that is run otherwise, it does nothing at all.
+    Profilers may be nested and repeated, with one object or several: the first enable() starts recording, and the
+    last matching disable() stops it. An extra disable() does nothing. Without -p, `python -m kymo` records every call,
+    and a Profiler has no effect; the same holds in a program that is not run by `python -m kymo`.
     """
 
     __slots__ = ("__weakref__",)
 
     def enable(self) -> None:
-        """Begins recording calls, in all threads: those that begin from now on."""
+        """Starts recording the calls that begin from now on, in all threads."""
         if _auto.mode == "partial":
             _open.append(None)
             _auto.begin()
 
     def disable(self) -> None:
-        """Ends what one enable() began."""
+        """Undoes one enable()."""
         if _open:
             _open.pop()
             _auto.end()

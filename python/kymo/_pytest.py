@@ -1,7 +1,7 @@
-"""The pytest plugin. Where pytest is recorded, each test is a zone by its id, and so is the set-up of each fixture.
+"""The pytest plugin. When pytest is recorded, each test is a zone named by its id, and so is the set-up of each fixture.
 
-A test that takes kymo_profile (or tracy_profile) is recorded under `python -m kymo -p -m pytest`, and nothing else then. Exactly the
-test function is: not the set-up of its fixtures, in whatever order it takes them.
+`python -m kymo -p -m pytest` records only the tests that take kymo_profile (or tracy_profile): exactly the test
+function, without the set-up of its fixtures, in any order of fixtures.
 """
 import functools
 import inspect
@@ -15,7 +15,7 @@ FIXTURES = frozenset({"kymo_profile", "tracy_profile"})
 
 @pytest.fixture
 def kymo_profile() -> Any:
-    """Records the calls of this test function, when pytest runs under `python -m kymo -p`; the Profiler that does."""
+    """Records the calls of this test function under `python -m kymo -p`; the value is its Profiler."""
     from kymo import Profiler
 
     return Profiler()
@@ -23,12 +23,12 @@ def kymo_profile() -> Any:
 
 @pytest.fixture
 def tracy_profile(kymo_profile: Any) -> Any:
-    """kymo_profile by its other name."""
+    """Alias of kymo_profile."""
     return kymo_profile
 
 
 def _recorded(function: Any, profiler: Any) -> Any:
-    """The test function, and its Profiler around it as closely as can be: nothing of pytest's is between the two."""
+    """The test function with its Profiler directly around it, without code of pytest in between."""
     if inspect.iscoroutinefunction(function):
         @functools.wraps(function)
         async def test(*args: Any, **kwargs: Any) -> Any:
@@ -62,7 +62,7 @@ def _is_asked_for(item: Any) -> bool:
     return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
-# trylast: inside of what other plugins wrap around the call, who may replace the function too.
+# trylast: inside the wrappers of other plugins, which may replace the function, too.
 @pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[None]:
     if _is_asked_for(pyfuncitem):
@@ -73,7 +73,7 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[None]:
 
 @pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_call(item: Any) -> Iterator[None]:
-    # Methods of unittest's classes are run by unittest, not by pytest_pyfunc_call.
+    # unittest runs the methods of its classes, not pytest_pyfunc_call.
     if _is_asked_for(item) and type(item).__name__ == "TestCaseFunction":
         yield from _bracket(item)
     else:
@@ -91,7 +91,7 @@ def _zone(name: str) -> Iterator[None]:
         yield
 
 
-# tryfirst: around what other plugins do for a test, which is its time too.
+# tryfirst: around other plugins, whose work for a test is part of its time.
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: Any) -> Iterator[None]:
     yield from _zone(item.nodeid)
@@ -99,7 +99,7 @@ def pytest_runtest_protocol(item: Any) -> Iterator[None]:
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
-    # A parameter is a fixture for pytest, and has no time.
+    # For pytest a parameter is a fixture; it takes no time.
     if getattr(fixturedef.func, "__name__", "") == "get_direct_param_fixture_func":
         yield
     else:

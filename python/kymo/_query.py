@@ -1,4 +1,4 @@
-"""SQL over a recording, by the `kymo` program: DuckDB never comes into the process that is recorded."""
+"""SQL over a recording, run by the `kymo` program: DuckDB is never loaded into the recorded process."""
 from __future__ import annotations
 
 import os
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kymo._kymo import Error, directory
 
-TYPE_CHECKING = False  # typing itself costs milliseconds, at each start of a program that imports kymo
+TYPE_CHECKING = False  # importing typing would add milliseconds to each program that imports kymo
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _beside() -> Iterator[str]:
-    """Where the program is that came with this package: a build folder, an installed prefix, an environment."""
+    """Paths of the program installed with this package: in a build folder, a prefix, an environment."""
     yield os.path.join(_PACKAGE, "../../kymo")
     yield os.path.join(_PACKAGE, "../../../../bin/kymo")
     yield os.path.join(_PACKAGE, "../../../../../bin/kymo")
@@ -29,7 +29,7 @@ def _beside() -> Iterator[str]:
 
 
 def find_program() -> str:
-    """The `kymo` program: $KYMO_BIN, else the one that came with this package, else the one on PATH."""
+    """The `kymo` program: $KYMO_BIN, else the one installed with this package, else the one on PATH."""
     given = os.environ.get("KYMO_BIN")
     if given:
         return given
@@ -41,19 +41,19 @@ def find_program() -> str:
     found = shutil.which("kymo")
     if not found:
         raise Error(
-            "the kymo program was not found beside the package or on PATH; install it, or set KYMO_BIN to its path"
+            "cannot find the kymo program next to the package or on PATH; install it, or set KYMO_BIN to its path"
         )
     return found
 
 
 def own_recording() -> str | None:
-    """The recording that this process is a part of."""
+    """The recording of this process."""
     mine = directory()
     return os.path.dirname(mine) if mine else None
 
 
 class Result(Rows):
-    """What a query found: a sequence of rows, each a dict, and a table for whoever reads Arrow, without a copy.
+    """The result of a query: a sequence of dicts, and an Arrow table, without a copy.
 
     >>> import kymo
     >>> result = kymo.query("SELECT name, count FROM trace.regions")          # doctest: +SKIP
@@ -83,11 +83,11 @@ class Result(Rows):
         return self._decode()[0]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, in a list of their own."""
+        """The rows as a new list."""
         return list(self._decode()[1])
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow PyCapsule interface: pyarrow, pandas and polars read from here. The schema is the query's own."""
+        """The Arrow PyCapsule interface for pyarrow, pandas and polars. requested_schema is ignored."""
         from kymo import _arrow
 
         return _arrow.stream(self._data)
@@ -123,7 +123,7 @@ _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # in a sec
 
 
 def _special(kind: str, value: Any, unit: str) -> Any:
-    """What _arrow.rows asks for: SQL's dates, times and decimals in Python's types, to the microsecond."""
+    """Converts SQL dates, times and decimals to Python types for _arrow.rows, to the microsecond."""
     import datetime
     import decimal
 
@@ -140,13 +140,13 @@ def _special(kind: str, value: Any, unit: str) -> Any:
 
 
 def query(sql: str, target: str | int | os.PathLike[str] | None = None) -> Result:
-    """Runs a query; the rows are dicts, and pandas, polars and pyarrow take the result as it is (see kymo.Result).
+    """Runs a query. The rows are dicts; pandas, polars and pyarrow accept the result directly (see kymo.Result).
 
         >>> kymo.query("SELECT name, count FROM trace.regions").rows()          # doctest: +SKIP
         [{'name': 'load', 'count': 12}]
 
-    target is what the command line takes: a pid, the path of a recording, "latest". None is the recording of this
-    process, else the latest one. What is wrong with the query or the target raises kymo.Error.
+    target is a pid, the path of a recording or "latest", as on the command line. None: the recording of this process,
+    else the latest one. Raises kymo.Error if the query or the target is wrong.
     """
     if not isinstance(sql, str):
         raise TypeError(f"kymo.query: sql takes a str, not {type(sql).__name__}")
@@ -160,17 +160,17 @@ def _run(command: list[str]) -> bytes:
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=_plain_environment(), check=False)
     except OSError as error:
-        raise Error(f"kymo.query: {command[0]} could not be started: {error.strerror}") from None
+        raise Error(f"kymo.query: cannot start {command[0]}: {error.strerror}") from None
     if done.returncode:
         raise Error(_sentence(done))
     return done.stdout
 
 
 def _plain_environment() -> dict[str, str]:
-    """The child asks; it is no part of what is recorded."""
+    """The child must not be recorded."""
     return {**os.environ, "KYMO": "off"}
 
 
 def _sentence(done: subprocess.CompletedProcess[bytes]) -> str:
     said = done.stderr.decode(errors="replace").strip()
-    return said or f"kymo query ended with status {done.returncode} and said nothing"
+    return said or f"kymo query failed with status {done.returncode} and no message"

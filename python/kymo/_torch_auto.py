@@ -1,12 +1,12 @@
-"""Modules of PyTorch: waits for torch, hooks it, and says what cannot be had.
+"""Modules of PyTorch: waits for torch, hooks it, and reports what cannot be recorded.
 
-arm() is called as Python starts, also in a Python that has no kymo package: this file is loaded by its place and imports
-only what Python has imported by then. Nothing that fails here reaches the program.
+arm() is called when Python starts, also in a Python without a kymo package: this file is loaded by its path and imports
+only modules that are already imported. Failures here never reach the program.
 """
 import os
 import sys
 
-TYPE_CHECKING = False  # typing itself would cost milliseconds at each start of Python
+TYPE_CHECKING = False  # importing typing would add milliseconds to each start of Python
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -15,7 +15,7 @@ _waiter: "_Waiter | None" = None
 
 
 def arm() -> None:
-    """Hooks torch as soon as it is imported; now, if it is."""
+    """Hooks torch now, or as soon as it is imported."""
     global _waiter
     if getattr(sys.modules.get("torch"), "nn", None) is not None:
         _attempt(enable)
@@ -32,7 +32,7 @@ def disarm() -> None:
 
 
 def enable() -> None:
-    """Begins recording modules, in a program that has torch. Raises where nothing can be recorded."""
+    """Starts recording modules; torch must be importable. Raises if nothing can be recorded."""
     import torch
 
     disarm()
@@ -50,14 +50,14 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """Gives everything back to torch."""
+    """Removes all hooks."""
     disarm()
     if "kymo._torch" in sys.modules:
         extension().unhook()
 
 
 def extension() -> "Any":
-    """kymo._torch of this very version of Python, by its place."""
+    """kymo._torch for this version of Python, loaded by its path."""
     if "kymo._torch" in sys.modules:
         return sys.modules["kymo._torch"]
     from _frozen_importlib import _load  # type: ignore[attr-defined]
@@ -68,11 +68,11 @@ def extension() -> "Any":
         path = _beside("_torch" + suffix)
         if os.path.exists(path):
             return _load(spec_from_file_location("kymo._torch", path))
-    raise ImportError(f"this kymo has no extension for {sys.executable}; build it with one: see CONTRIBUTING.md")
+    raise ImportError(f"this kymo has no extension for {sys.executable}; build kymo with it: see CONTRIBUTING.md")
 
 
 class _Waiter:
-    """The first of sys.meta_path until torch is there; finds nothing itself, and lets the real loader do the rest."""
+    """The first of sys.meta_path until torch is imported; finds torch through the others and watches its loader."""
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name != "torch":
@@ -87,7 +87,7 @@ class _Waiter:
 
 
 def _watch(loader: "Any") -> None:
-    """After this loader has run torch's code, torch is hooked; the loader itself stays as it was."""
+    """Hooks torch after this loader has executed it; the loader itself is restored."""
     run = loader.exec_module
 
     def exec_module(module: "Any") -> None:
@@ -101,31 +101,31 @@ def _watch(loader: "Any") -> None:
 # --- builds of torch ------------------------------------------------------------------------------------------
 
 def _callback(c: "Any", version: str) -> "list[str]":
-    """Backward of modules, where it is known that this build bears it; else what is lacking."""
+    """Enables backward rows if this build is known to support them; returns what is missing."""
     if c.known_callbacks():
         return []
     build, _ = c.build()
     if not build:
-        return [f"no backward of modules: torch {version} has no build id to know it by"]
+        return [f"backward of modules is not recorded: torch {version} has no build id"]
     answer = _read(_answer_file(build))
     if not answer:
         _try(c, build)
-        return [f"backward of modules begins later: torch {version} is new here, and is tried in a process of its own "
-                f"first"]
+        return [f"backward of modules is recorded later: torch {version} is an unknown build and is first tested in "
+                f"another process"]
     return _use(c, answer, version)
 
 
 def _scopes(c: "Any", torch: "Any") -> "list[str]":
-    """Steps of optimizers and waits for data; else what is lacking."""
+    """Enables optimizer steps and waits for data; returns what is missing."""
     try:
         found = c.hook_scopes(*_operators(torch))
     except (AttributeError, RuntimeError, ValueError):
         found = False
-    return [] if found else ["no optimizer steps, no waits for data: the operators of record_function are of another kind"]
+    return [] if found else ["optimizer steps and waits for data are not recorded: unsupported operators of record_function"]
 
 
 def _operators(torch: "Any") -> "tuple[Any, Any]":
-    """The two that record_function calls; which ones differs between versions, and its code says so."""
+    """The two operators that record_function calls; they differ between versions and are read from its code."""
     scope = torch.autograd.profiler.record_function
     (enter,) = {"_record_function_enter_new", "_record_function_enter"}.intersection(scope.__enter__.__code__.co_names)
     leave = torch.ops.profiler._record_function_exit
@@ -142,11 +142,11 @@ def _use(c: "Any", answer: str, version: str) -> "list[str]":
             return []
     except (ValueError, TypeError):
         pass
-    return [f"no backward of modules: tried with torch {version}, and {' '.join(rest) or 'it failed'}"]
+    return [f"backward of modules is not recorded: the test of torch {version} failed: {' '.join(rest) or 'no reason given'}"]
 
 
 def _try(c: "Any", build: str) -> None:
-    """Starts the trial; when it has ended, its answer is used, between two forwards."""
+    """Starts the trial; its answer is applied between two forwards after it has ended."""
     file = _answer_file(build)
     os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("KYMO", "PROBING_"))}
@@ -192,7 +192,7 @@ def _write(path: str, text: str) -> None:
 # --- memory of accelerators -----------------------------------------------------------------------------------
 
 def _memory() -> "tuple[int, int, int, int] | None":
-    """(device, allocated, peak, reserved) in bytes, or None while the program has not touched a device: one reading."""
+    """(device, allocated, peak, reserved) in bytes, in one call; None while the program uses no device."""
     cuda = sys.modules["torch"].cuda
     if not cuda.is_initialized():
         return None
@@ -203,7 +203,7 @@ def _memory() -> "tuple[int, int, int, int] | None":
 
 
 def _accelerator(c: "Any", torch: "Any") -> None:
-    """Time on a device of what is recorded: only of a torch that is built for one. Nothing of it is begun by asking."""
+    """Enables device times, for a torch that is built for a device. Does not initialise the device."""
     import atexit
 
     for name in ("cuda", "xpu"):
@@ -220,14 +220,14 @@ def _event(device: "Any") -> "Callable[[], Any]":
     return lambda: device.Event(enable_timing=True)
 
 
-# --- small things ---------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------------------
 
 def _beside(name: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
 
 
 def _say(sentence: str) -> None:
-    """For a person who asked to be told (KYMO_VERBOSE=1); the recording has it as a mark in any case."""
+    """Prints the sentence if KYMO_VERBOSE=1; the recording has it as a mark in any case."""
     if os.environ.get("KYMO_VERBOSE", "0") not in ("", "0"):
         os.write(2, f"kymo: {sentence}\n".encode(errors="replace"))
 

@@ -1,11 +1,11 @@
-"""enable_torch_profiling() and its opposite; torch itself is only looked for when they are called."""
+"""enable_torch_profiling() and disable_torch_profiling(); torch is not imported before they are called."""
 
 
 def enable_torch_profiling() -> None:
     """Records forward and backward of every module and every optimizer step from now on (python.torch_trace).
 
-    Begins recording, as enable() does. Where torch is not imported yet, as soon as it is. No module, tensor or graph is
-    touched; what cannot be recorded with this version of torch is left out, and trace.marks says so (kymo.torch).
+    Starts recording like enable(). If torch is not imported yet, it takes effect when it is. No module, tensor or graph
+    is changed. What this version of torch does not support is left out and noted in trace.marks (kymo.torch).
     """
     from kymo import _torch_auto
 
@@ -13,7 +13,7 @@ def enable_torch_profiling() -> None:
 
 
 def disable_torch_profiling() -> None:
-    """Gives everything back to torch; what was recorded stays."""
+    """Removes all hooks from torch; recorded data stays."""
     from kymo import _torch_auto
 
     _torch_auto.disable()

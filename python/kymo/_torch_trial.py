@@ -1,7 +1,7 @@
-"""Tries a build of torch that kymo does not know, in a process of its own, which may crash: _torch_trial.py FILE.
+"""Tests an unknown build of torch in a separate process, which may crash: _torch_trial.py FILE.
 
-Finds where an at::RecordFunction keeps the numbers that backward is told by, on graphs of known numbers in several
-threads; then runs a model whose rows are known. The answer, "ok OFFSET OFFSET" or "no REASON", goes into FILE.
+Finds the offsets of the sequence and thread numbers in at::RecordFunction, on graphs with known numbers in several
+threads; then runs a model with known rows. Writes "ok OFFSET OFFSET" or "no REASON" to FILE.
 """
 import os
 import sys
@@ -22,13 +22,13 @@ def main(folder: str) -> str:
     c = _torch_auto.extension()
     offsets = find(torch, c)
     if offsets is None:
-        return "no the numbers of autograd's nodes are not where they can be told from others"
+        return "no the offsets of the sequence numbers in at::RecordFunction were not found"
     wrong = check(torch, c, offsets)
     return f"no {wrong}" if wrong else "ok %d %d" % offsets
 
 
 def find(torch: Any, c: Any) -> "tuple[int, int] | None":
-    """Forward in five threads, each with numbers of its own, backward in this: a word that is right in all is the one."""
+    """Forward in five threads with distinct numbers, backward in this one: a word that always matches is the number."""
     graphs: list[Any] = []
 
     def one(number: int) -> None:
@@ -48,7 +48,7 @@ def find(torch: Any, c: Any) -> "tuple[int, int] | None":
 
 
 def check(torch: Any, c: Any, offsets: "tuple[int, int]") -> "str | None":
-    """A net of three modules, twice: what is written is known."""
+    """Runs a net of three modules twice and checks its rows."""
     class Net(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -67,7 +67,7 @@ def check(torch: Any, c: Any, offsets: "tuple[int, int]") -> "str | None":
     if lacking:
         return str(lacking[0])
     # The call of backward is a row of its own.
-    return None if rows == (6, 8) else f"a model of known rows gave {rows}"
+    return None if rows == (6, 8) else f"a model with known rows gave {rows}"
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ static int watch_of(PyObject *number)
 	if (at == -1 && PyErr_Occurred())
 		return -1;
 	if (at < 0 || at >= WATCHES || !taken[at]) {
-		PyErr_SetString(PyExc_ValueError, "there is no such tracker");
+		PyErr_SetString(PyExc_ValueError, "no such tracker");
 		return -1;
 	}
 	return (int)at;

@@ -529,7 +529,7 @@ static PyMemberDef metrics_members[] = {
 };
 
 static PyType_Slot metrics_slots[] = {
-	{ Py_tp_doc, "Times and values by name, exact over any number of them." },
+	{ Py_tp_doc, "Times and values by name, exact for any number of samples." },
 	{ Py_tp_new, metrics_new },
 	{ Py_tp_repr, metrics_repr },
 	{ Py_tp_dealloc, metrics_dealloc },

@@ -398,7 +398,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-	{ Py_tp_doc, "Queues()\n--\n\nBusy and idle time of threads and queues of devices." },
+	{ Py_tp_doc, "Queues()\n--\n\nBusy and idle time of threads and device queues." },
 	{ Py_tp_new, PyType_GenericNew },
 	{ Py_tp_dealloc, queues_dealloc },
 	{ Py_tp_methods, methods },

@@ -241,8 +241,8 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-	{ Py_tp_doc, "What measure() gives: `with` it. One object serves any number of uses at\n"
-		     "once, in threads, recursion and generators." },
+	{ Py_tp_doc, "A context manager, returned by measure(). One object serves any number of\n"
+		     "uses at once, in threads, recursion and generators." },
 	{ Py_tp_new, refuse_new },
 	{ Py_tp_dealloc, series_dealloc },
 	{ Py_tp_repr, series_repr },

@@ -44,8 +44,8 @@ static void accelerator_say_failure(PyObject *error)
 	char sentence[256];
 
 	snprintf(sentence, sizeof(sentence),
-		 "no device time of modules any more: torch.%s says: %s", from.type,
-		 utf8 ? utf8 : "nothing");
+		 "device times of modules are no longer recorded: torch.%s failed: %s", from.type,
+		 utf8 ? utf8 : "no message");
 	kymo_mark("kymo.torch", sentence);
 	Py_XDECREF(text);
 	PyErr_Clear();

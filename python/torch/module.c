@@ -24,8 +24,8 @@ static int turn_on_recording(void)
 }
 
 PyDoc_STRVAR(hook_doc, "hook($module, call, run_backward, /)\n--\n\n"
-		       "Begins recording: nn.Module.__call__ and the engine's method. What cannot "
-		       "be had, as sentences.");
+		       "Starts recording by nn.Module.__call__ and the engine's method. Returns "
+		       "sentences about what is missing.");
 
 static PyObject *module_hook(PyObject *module, PyObject *args)
 {
@@ -39,19 +39,19 @@ static PyObject *module_hook(PyObject *module, PyObject *args)
 	}
 	missing = symbols_find();
 	if (missing) {
-		text = PyUnicode_FromFormat("no backward of modules: %s", missing);
+		text = PyUnicode_FromFormat("backward of modules is not recorded: %s", missing);
 		PyList_Append(lacking, text ? text : Py_None);
 		Py_XDECREF(text);
 	}
 	if (forward_hook(call)) {
 		text = PyUnicode_FromString(
-			"no forward of modules: nn.Module.__call__ is no function");
+			"forward of modules is not recorded: nn.Module.__call__ is not a function");
 		PyList_Append(lacking, text ? text : Py_None);
 		Py_XDECREF(text);
 	}
 	if (backward_hook(method)) {
 		text = PyUnicode_FromString(
-			"no calls of backward: the engine's method is of another kind");
+			"calls of backward are not recorded: unsupported method of the engine");
 		PyList_Append(lacking, text ? text : Py_None);
 		Py_XDECREF(text);
 	}
@@ -62,8 +62,8 @@ static PyObject *module_hook(PyObject *module, PyObject *args)
 
 PyDoc_STRVAR(hook_scopes_doc,
 	     "hook_scopes($module, enter, leave, /)\n--\n\n"
-	     "Optimizer steps and waits for data: by the operators that\n"
-	     "torch.profiler.record_function calls. False: these are of another kind.");
+	     "Records optimizer steps and waits for data, by the operators that\n"
+	     "torch.profiler.record_function calls. False: unsupported operators.");
 
 static PyObject *hook_scopes(PyObject *module, PyObject *args)
 {
@@ -76,7 +76,7 @@ static PyObject *hook_scopes(PyObject *module, PyObject *args)
 }
 
 PyDoc_STRVAR(unhook_doc, "unhook($module, /)\n--\n\n"
-			 "Gives everything back.");
+			 "Removes all hooks.");
 
 static PyObject *unhook(PyObject *module, PyObject *unused)
 {
@@ -94,8 +94,8 @@ static PyObject *unhook(PyObject *module, PyObject *unused)
 }
 
 PyDoc_STRVAR(build_doc, "build($module, /)\n--\n\n"
-			"(build id of libtorch_cpu, whether it is known) or None where its "
-			"functions are not there.");
+			"(build id of libtorch_cpu, whether it is known), or None if its "
+			"functions are missing.");
 
 static PyObject *module_build(PyObject *module, PyObject *unused)
 {
@@ -105,10 +105,9 @@ static PyObject *module_build(PyObject *module, PyObject *unused)
 	return Py_BuildValue("(sO)", symbols.build, symbols_known_build() ? Py_True : Py_False);
 }
 
-PyDoc_STRVAR(
-	callbacks_doc,
-	"callbacks($module, sequence_offset, thread_offset, /)\n--\n\n"
-	"Adds the callback of at::RecordFunction, for a build on which it is known to be safe.");
+PyDoc_STRVAR(callbacks_doc,
+	     "callbacks($module, sequence_offset, thread_offset, /)\n--\n\n"
+	     "Adds the callback of at::RecordFunction, for a build on which it is safe.");
 
 static PyObject *module_callbacks(PyObject *module, PyObject *args)
 {
@@ -118,8 +117,7 @@ static PyObject *module_callbacks(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "II:callbacks", &sequence, &thread))
 		return NULL;
 	if (sequence % 8 || thread % 8 || sequence > 504 || thread > 504) {
-		PyErr_SetString(PyExc_ValueError,
-				"there is no such place in an at::RecordFunction");
+		PyErr_SetString(PyExc_ValueError, "offset out of range of at::RecordFunction");
 		return NULL;
 	}
 	symbols.sequence_offset = sequence;
@@ -129,7 +127,7 @@ static PyObject *module_callbacks(PyObject *module, PyObject *args)
 }
 
 PyDoc_STRVAR(known_doc, "known_callbacks($module, /)\n--\n\n"
-			"The same for a build that was tested; False where it was not.");
+			"Like callbacks(), for a tested build; False: it is not one.");
 
 static PyObject *known_callbacks(PyObject *module, PyObject *unused)
 {
@@ -142,10 +140,9 @@ static PyObject *known_callbacks(PyObject *module, PyObject *unused)
 
 /* ---- the child process that tries an unknown build ---- */
 
-PyDoc_STRVAR(
-	calibrate_begin_doc,
-	"calibrate_begin($module, /)\n--\n\n"
-	"Begins to look for the numbers in at::RecordFunction; only in a process that may crash.");
+PyDoc_STRVAR(calibrate_begin_doc, "calibrate_begin($module, /)\n--\n\n"
+				  "Starts the search for the offsets in at::RecordFunction; only "
+				  "in a process that may crash.");
 
 static PyObject *calibrate_begin(PyObject *module, PyObject *unused)
 {
@@ -157,10 +154,11 @@ static PyObject *calibrate_begin(PyObject *module, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(calibrate_doc, "calibrate($module, forward, /)\n--\n\n"
-			    "forward() makes a graph, and is given back. Its numbers and its "
-			    "thread are known by that; the next\n"
-			    "backward, which has to run in another thread, is looked at.");
+PyDoc_STRVAR(calibrate_doc,
+	     "calibrate($module, forward, /)\n--\n\n"
+	     "Calls forward(), which makes a graph, notes its numbers and thread, and "
+	     "returns its result.\n"
+	     "The next backward, which must run in another thread, is examined.");
 
 static PyObject *calibrate(PyObject *module, PyObject *forward)
 {
@@ -283,9 +281,10 @@ void trial_look(void)
 
 /* ---- memory, state ---- */
 
-PyDoc_STRVAR(memory_doc,
-	     "memory($module, function, /)\n--\n\n"
-	     "What is called, once a row, for (device, allocated, peak, reserved); None: no more.");
+PyDoc_STRVAR(
+	memory_doc,
+	"memory($module, function, /)\n--\n\n"
+	"Sets the function called for each row: (device, allocated, peak, reserved); None: none.");
 
 static PyObject *memory(PyObject *module, PyObject *function)
 {
@@ -300,10 +299,10 @@ static PyObject *memory(PyObject *module, PyObject *function)
 
 PyDoc_STRVAR(accelerator_doc,
 	     "accelerator($module, type, initialized, stream, event, capturing, /)\n--\n\n"
-	     "Functions that tell whether the program uses it, the current stream, a new timing "
+	     "Sets functions for: whether the program uses it, the current stream, a new timing "
 	     "event, and\n"
-	     "(or None) whether a graph is being captured. type None: no more; what has not passed "
-	     "is dropped.");
+	     "(or None) whether a graph is being captured. type None: stops; pending spans are "
+	     "dropped.");
 
 static PyObject *accelerator(PyObject *module, PyObject *args)
 {
@@ -336,7 +335,7 @@ static PyObject *mark(PyObject *module, PyObject *text)
 }
 
 PyDoc_STRVAR(look_doc, "look($module, /)\n--\n\n"
-		       "What is held now, for tests: a dict.");
+		       "The current state as a dict, for tests.");
 
 static PyObject *module_look(PyObject *module, PyObject *unused)
 {
@@ -374,7 +373,7 @@ static PyMethodDef methods[] = {
 static PyModuleDef definition = {
 	PyModuleDef_HEAD_INIT,
 	.m_name = "kymo._torch",
-	.m_doc = "PyTorch's modules, as rows; use kymo.enable_torch_profiling().",
+	.m_doc = "Records PyTorch modules; use kymo.enable_torch_profiling().",
 	.m_size = -1,
 	.m_methods = methods,
 };

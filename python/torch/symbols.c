@@ -115,17 +115,17 @@ const char *symbols_find(void)
 	if (symbols.complete)
 		return NULL;
 #ifndef __x86_64__
-	return "callbacks of libtorch are called as on x86-64, and this is another machine";
+	return "callbacks of libtorch are supported on x86-64 only";
 #endif
 	dl_iterate_phdr(look_at_library, &found);
 	library = found.path[0] ? dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	if (!library)
-		return "libtorch_cpu.so is not loaded by this process";
+		return "libtorch_cpu.so is not loaded in this process";
 	read_build_id(&found, symbols.build, sizeof(symbols.build));
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		*wanted[i].into = dlsym(library, wanted[i].name);
 		if (!*wanted[i].into)
-			lacking = "libtorch_cpu.so does not export what backward is seen by";
+			lacking = "libtorch_cpu.so does not export the needed functions";
 	}
 	dlclose(library); /* torch holds a reference */
 	symbols.complete = !lacking;

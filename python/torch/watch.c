@@ -63,7 +63,7 @@ static void watch_add_word(const char *word, size_t bytes)
 		 at + 1);
 	if (looks_secret(next->name)) {
 		kymo_mark("kymo.torch",
-			  "a watched variable whose name looks like a secret's is left out");
+			  "a watched variable is not recorded: its name suggests a secret");
 		return;
 	}
 	next->name_id = kymo_name(next->name);

@@ -60,7 +60,7 @@ static void trace_disarm(void)
 }
 
 PyDoc_STRVAR(start_doc, "start($module, /, *, lines=False, c_calls=False)\n--\n\n"
-			"Begins tracing in all threads; the mechanism's word.");
+			"Starts tracing in all threads; returns the name of the mechanism.");
 
 static PyObject *trace_start(PyObject *module, PyObject *args, PyObject *keywords)
 {
@@ -91,7 +91,7 @@ static PyObject *trace_stop(PyObject *module, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(active_doc, "active($module, /)\n--\n\nIs there a start() without its stop()?");
+PyDoc_STRVAR(active_doc, "active($module, /)\n--\n\nReturns whether a start() has no stop() yet.");
 
 static PyObject *trace_active(PyObject *module, PyObject *unused)
 {
@@ -99,7 +99,7 @@ static PyObject *trace_active(PyObject *module, PyObject *unused)
 	return PyBool_FromLong(trace.starts > 0);
 }
 
-PyDoc_STRVAR(gaps_doc, "gaps($module, /)\n--\n\nWhat could not be traced, by cause.");
+PyDoc_STRVAR(gaps_doc, "gaps($module, /)\n--\n\nNumbers of missed calls, by cause.");
 
 static PyObject *trace_gaps(PyObject *module, PyObject *unused)
 {
@@ -108,7 +108,7 @@ static PyObject *trace_gaps(PyObject *module, PyObject *unused)
 }
 
 PyDoc_STRVAR(mechanism_doc, "mechanism($module, lines=False, c_calls=False, /)\n--\n\n"
-			    "What start() would use: monitoring, frame or profile.");
+			    "The mechanism of start(): monitoring, frame or profile.");
 
 static PyObject *trace_mechanism(PyObject *module, PyObject *args)
 {
@@ -122,11 +122,10 @@ static PyObject *trace_mechanism(PyObject *module, PyObject *args)
 	return PyUnicode_FromString(list[0]->word);
 }
 
-PyDoc_STRVAR(window_doc,
-	     "window(change, skip, take, first, last, /)\n--\n\n"
-	     "Calls change(True) when the first of those steps or the first signpost comes, "
-	     "change(False) after the last. None: not given.");
-PyDoc_STRVAR(window_close_doc, "window_close()\n--\n\nLooks at steps and signposts no more.");
+PyDoc_STRVAR(window_doc, "window(change, skip, take, first, last, /)\n--\n\n"
+			 "Calls change(True) at the first of these steps or the first signpost, "
+			 "change(False) after the last. None: not given.");
+PyDoc_STRVAR(window_close_doc, "window_close()\n--\n\nEnds the window.");
 
 static PyMethodDef methods[] = {
 	{ "start", (PyCFunction)(void (*)(void))trace_start, METH_VARARGS | METH_KEYWORDS,
@@ -143,10 +142,10 @@ static PyMethodDef methods[] = {
 static int trace_module_exec(PyObject *module)
 {
 	if (calls_init() || codes_init(module)) {
-		PyErr_SetString(PyExc_ImportError,
-				"kymo._trace: this Python keeps what belongs to code objects "
-				"otherwise than "
-				"expected, or there is no memory; calls cannot be traced");
+		PyErr_SetString(
+			PyExc_ImportError,
+			"kymo._trace: cannot trace calls: unknown layout of code objects in "
+			"this Python, or out of memory");
 		return -1;
 	}
 	return 0;

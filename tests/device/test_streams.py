@@ -115,13 +115,13 @@ with StreamProfiler(num_streams=1) as profiler:
 stats = profiler.get_stats()
 print(stats["streams"][0]["name"], len(stats["streams"]), stats["notes"], 1 < stats["overlap"] < 2, stats["device_overlap"])
 """)
-    assert said == "one 1 ['1 more were busy; StreamProfiler(num_streams=2) shows them'] True 1.0\n"
+    assert said == "one 1 ['1 more are not shown; use StreamProfiler(num_streams=2)'] True 1.0\n"
 
 
 def test_without_device_recording_there_is_no_queue_and_it_says_so(lab):
     pytest.importorskip("kymo")
-    said = run(lab, "off", TOLD + BLOCK + 'print([row["kind"] for row in after["streams"]], after["notes"][0][:18])', options=())
-    assert said == "['none', 'none', 'none', 'none'] no queue was seen:\n"
+    said = run(lab, "off", TOLD + BLOCK + 'print([row["kind"] for row in after["streams"]], after["notes"][0][:12])', options=())
+    assert said == "['none', 'none', 'none', 'none'] no activity:\n"
 
 
 OPENCL = """

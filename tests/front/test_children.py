@@ -126,9 +126,9 @@ def test_off_and_a_path_start_nothing(front, word):
 
 def test_an_unknown_word_is_said_and_means_off(front):
     assert started(front, {"KYMO_PYTHON": "of", "KYMO_TORCH": "onn", "PROBING_TORCH_PROFILING": "2"}) == (
-        0, "", "kymo: KYMO_PYTHON=of: on, off or partial was expected, with ,lines or ,c-calls; it stays off\n"
-               "kymo: KYMO_TORCH=onn: on or off was expected; it stays off\n"
-               "kymo: PROBING_TORCH_PROFILING=2: on or off was expected; it stays off\n")
+        0, "", "kymo: KYMO_PYTHON=of is ignored; use on, off or partial, with ,lines or ,c-calls\n"
+               "kymo: KYMO_TORCH=onn is ignored; use on or off\n"
+               "kymo: PROBING_TORCH_PROFILING=2 is ignored; use on or off\n")
     assert list((front.path / "live").iterdir()) == []
 
 

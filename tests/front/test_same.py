@@ -324,4 +324,4 @@ def test_a_python_that_is_too_old_is_named_and_runs(place, python):
     script = place("print('ran')")
     status, out, err = plainly([KYMO, "run", "--python", "-o", "run", "--", python, script], place.env, place.path)
     assert (status, out) == (0, "ran\n")
-    assert f"({python}) is too old to be traced; 3.10 is the first\n" in err
+    assert f"({python}) cannot be traced: 3.10 or newer is needed\n" in err

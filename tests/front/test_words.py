@@ -55,18 +55,18 @@ def test_the_words_of_kymo_run(front, words, run, program):
 def test_a_word_that_has_no_meaning_here_is_one_note(front):
     assert front("--no-device", "--op-support-count", "5", "-a", "x", "s.py", module="tracy") == (
         0, ["run", "--python=on"], [sys.executable, "s.py"],
-        "python -m tracy: --no-device is for what is not here, and changes nothing\n"
-        "python -m tracy: --op-support-count 5 is for what is not here, and changes nothing\n"
-        "python -m tracy: -a x is for what is not here, and changes nothing\n")
+        "python -m tracy: --no-device is not supported and is ignored\n"
+        "python -m tracy: --op-support-count 5 is not supported and is ignored\n"
+        "python -m tracy: -a x is not supported and is ignored\n")
 
 
 WRONG = [
-    ([], "which program? python -m kymo [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]"),
-    (["-p"], "which program? python -m kymo [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]"),
-    (["-m"], "which program? python -m kymo [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]"),
-    (["-l", "s.py"], "-l needs -p: a whole program line by line is too much; -p records what a Profiler turns on"),
-    (["--frobnicate", "s.py"], "no option is called --frobnicate; python -m kymo -h lists them"),
-    (["-z", "s.py"], "no option is called -z; python -m kymo -h lists them"),
+    ([], "a program is missing: python -m kymo [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]"),
+    (["-p"], "a program is missing: python -m kymo [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]"),
+    (["-m"], "a program is missing: python -m kymo [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGUMENTS]"),
+    (["-l", "s.py"], "-l needs -p: lines are recorded only where a Profiler is enabled"),
+    (["--frobnicate", "s.py"], "unknown option --frobnicate; python -m kymo -h lists the options"),
+    (["-z", "s.py"], "unknown option -z; python -m kymo -h lists the options"),
     (["-o"], "-o needs a value"),
 ]
 
@@ -91,7 +91,7 @@ def test_v_says_what_is_run(front, tmp_path):
 
 def test_without_the_program_it_says_so(front):
     assert front("s.py", env={"KYMO_BIN": "/nowhere/kymo"})[::3] == (
-        1, "python -m kymo: /nowhere/kymo could not be started: No such file or directory\n")
+        1, "python -m kymo: cannot start /nowhere/kymo: No such file or directory\n")
 
 
 RUN_WRONG = [

@@ -19,7 +19,7 @@ def test_a_source_that_is_not_built_says_how_to_install_it(tmp_path):
     shutil.copytree(ROOT / "python/kymo", tmp_path / "python/kymo")
     (tmp_path / "meson.build").touch()
     assert import_from(tmp_path / "python") == (
-        f"ImportError: {tmp_path}/python/kymo is kymo's source, which is not built; "
+        f"ImportError: {tmp_path}/python/kymo is kymo's source and has not been built; "
         f"to install it: cd {tmp_path} && make && {sys.executable} -m pip install .")
 
 
@@ -28,5 +28,5 @@ def test_a_kymo_of_other_pythons_names_them_and_says_how_to_install_it(tmp_path)
     for minor in (9, 12):  # of other machines, so that no Python takes them for its own
         (tmp_path / f"kymo/_kymo.cpython-3{minor}-other.so").touch()
     assert import_from(tmp_path) == (
-        f"ImportError: the kymo in {tmp_path}/kymo was built for Python 3.9, 3.12, not for this one "
-        f"(cpython 3.{sys.version_info.minor}); to install it, in kymo's source: make && {sys.executable} -m pip install .")
+        f"ImportError: the kymo in {tmp_path}/kymo was built for Python 3.9, 3.12, not for this Python "
+        f"(cpython 3.{sys.version_info.minor}); to install it, run in kymo's source: make && {sys.executable} -m pip install .")

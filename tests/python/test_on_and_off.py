@@ -154,5 +154,5 @@ def test_the_program_is_named_when_it_cannot_be_started(monkeypatch):
     import kymo
 
     monkeypatch.setenv("KYMO_BIN", "/nowhere/kymo")
-    with pytest.raises(kymo.Error, match="/nowhere/kymo could not be started: No such file"):
+    with pytest.raises(kymo.Error, match="cannot start /nowhere/kymo: No such file"):
         kymo.query("SELECT 1")

@@ -180,7 +180,7 @@ def test_means_and_deviations_are_enough(compare):
 
 
 def test_what_shares_no_metric_is_refused_and_other_doubts_are_noted(compare, tmp_path):
-    with pytest.raises(ValueError, match="no metric is in both: the one has iteration, the other epoch"):
+    with pytest.raises(ValueError, match="no metric in common: a has iteration, b has epoch"):
         compare(run_of(1, 0.1, 20, 1), run_of(1, 0.1, 20, 1, "epoch"))
     with pytest.raises(TypeError, match="not int"):
         compare(3, {"time": 1.0})

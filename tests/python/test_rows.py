@@ -152,7 +152,7 @@ MISTAKES = [
      "kymo.phase('warmup'): a step has the phases data, forward, backward and optimizer; for anything else use kymo.region"),
     ('kymo.phase(1)', "TypeError", "kymo.phase: name takes a str, not int"),
     ('kymo.table("app.x", a=list)', "TypeError", 
-     "column a: <class 'list'> is no type of a column; there are int, float, bool, str, kymo.text(bytes) and kymo.now"),
+     "column a: <class 'list'> is not a column type; use int, float, bool, str, kymo.text(bytes) or kymo.now"),
     ('kymo.table("app.x", a=kymo.text(0))', "ValueError", "column a: a text has 1 to 1024 bytes, not 0"),
     ('kymo.table("app.x", a=kymo.text(1024), b=int)', "ValueError", 
      "table app.x: a row has 1032 bytes, more than the maximum of 1024; shorten its texts"),

@@ -199,7 +199,7 @@ print(len(losses), recorded == device.recorded, queried == device.queried)
     assert recording.stdout == "4 True True\n"
     assert recording.query(GAPS) == [{"cause": "device time of modules: an event of torch's failed", "events": 8}]
     assert recording.one("SELECT text FROM trace.marks WHERE name = 'kymo.torch'") == (
-        "no device time of modules any more: torch.cuda says: CUDA error: the card is gone")
+        "device times of modules are no longer recorded: torch.cuda failed: CUDA error: the card is gone")
     assert recording.one("SELECT count(*) FROM python.torch_trace") == 48
 
 

@@ -1,11 +1,11 @@
-# Brought by `kymo run` through PYTHONPATH: lets kymo into this Python, and leaves the rest as if it had never been
-# here. Any Python may come by, so this is written for all of them, 2.7 too.
+# Added by `kymo run` through PYTHONPATH: starts kymo in this Python and then removes its own traces. Any Python may run
+# it, so it works in all of them, including 2.7.
 import os
 import sys
 
 
 def _leave(here):
-    """Not on sys.path, not in what import remembers: the next `import sitecustomize` finds the user's own."""
+    """Leaves sys.path and the import caches: the next `import sitecustomize` finds the user's own."""
     sys.path[:] = [path for path in sys.path if path != here]
     sys.path_importer_cache.pop(here, None)
     return sys.modules.pop("sitecustomize", None)
@@ -17,14 +17,14 @@ def _say(sentence):
 
 
 def _start(package):
-    """The first one to get here starts it: this file, or the .pth file of an installed kymo."""
+    """Starts kymo, unless the .pth file of an installed kymo already has."""
     if "kymo._auto" in sys.modules:
         return
     if sys.version_info < (3, 10):
-        if "KYMO_PYTHON" in os.environ:  # asked for by name; torch is looked for in any Python
-            _say("Python %d.%d (%s) is too old to be traced; 3.10 is the first" % (sys.version_info[:2] + (sys.executable,)))
+        if "KYMO_PYTHON" in os.environ:  # requested explicitly; KYMO_TORCH is set for any Python
+            _say("Python %d.%d (%s) cannot be traced: 3.10 or newer is needed" % (sys.version_info[:2] + (sys.executable,)))
         return
-    # What `import` itself is made of, there since before this file: importlib.util would cost a millisecond more.
+    # Already loaded as part of `import` itself: importlib.util would take a millisecond more.
     from _frozen_importlib import _load
     from _frozen_importlib_external import spec_from_file_location
 
@@ -33,9 +33,9 @@ def _start(package):
 
 def _begin():
     here = os.path.dirname(os.path.abspath(__file__))
-    me = _leave(here)  # held until the end: an old Python would clear the names above with its module
+    me = _leave(here)  # held until the end: an old Python would clear the names above with the module
     try:
-        import sitecustomize  # noqa: F401 - the user's own; that there is none is what Python expects to hear
+        import sitecustomize  # noqa: F401 - the user's own; Python expects the ImportError if there is none
     finally:
         try:
             _start(os.path.dirname(here))

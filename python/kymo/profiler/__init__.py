@@ -9,19 +9,19 @@
 >>> timer.get_elapsed("forward") > 0
 True
 
-Numbers are exact over any number of samples, kept in C in this process, and answered in microseconds; each sample is
-also a row of the recording (`trace.zones`, `trace.counters`, with the timer's or collector's number as `instance`),
-where SQL finds the same numbers. The first timer or collector turns recording on; KYMO=off keeps it off, and everything
-here answers all the same.
+Numbers are exact over any number of samples, kept in C in this process, and available in microseconds. Each sample is
+also a row of the recording (`trace.zones`, `trace.counters`, with the timer's or collector's number as `instance`), so
+SQL returns the same numbers. The first timer or collector turns recording on; KYMO=off keeps it off, and everything
+here still works.
 
-    CUDATimer, DeviceTimer    how long: device events where there is an accelerator, the host's clock elsewhere
+    CUDATimer, DeviceTimer    durations: by device events if there is an accelerator, else by the host's clock
     MetricsCollector          times and values of a training loop, its report and its bottleneck
-    MemoryTracker             memory while a block runs
-    StreamProfiler            how busy threads or queues are, and how much they overlap
-    Reporter, compare_runs    files to keep, and whether it is faster now
+    MemoryTracker             memory use of a block
+    StreamProfiler            utilisation and overlap of threads or queues
+    Reporter, compare_runs    report files, and a statistical comparison of two runs
 
-Samples belong to the process that took them: the child of a fork begins at nothing, and what its parent has open is
-the parent's to end.
+Samples belong to the process that took them: the child of a fork starts without samples, and measurements that its
+parent has open end in the parent.
 """
 from kymo.profiler._collector import MetricsCollector
 from kymo.profiler._compare import compare_runs

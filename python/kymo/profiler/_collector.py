@@ -1,4 +1,4 @@
-"""MetricsCollector, and what it says of bottlenecks."""
+"""MetricsCollector, and its analysis of bottlenecks."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from kymo._metrics import Metrics
 from kymo.profiler import _text
 from kymo.profiler._report import report_of
 
-# Words in a name, and what to try when it takes most of the time. The first row that fits speaks.
+# Words in a name, and advice if it takes most of the time. The first row that matches counts.
 _ADVICE = (
     (("data", "load", "fetch", "batch", "read"),
      "more DataLoader workers (num_workers), pin_memory=True, prefetching, or data that is prepared once and cached"),
@@ -24,7 +24,7 @@ _ADVICE = (
     (("eval", "valid", "test"),
      "evaluating less often, in larger batches, under torch.inference_mode()"),
 )
-_GENERAL = "measuring its parts: with collector.measure_time(...) inside of it, or kymo run --python for every call"
+_GENERAL = "measuring its parts: with collector.measure_time(...) inside it, or kymo run --python for every call"
 
 
 class MetricsCollector(Metrics):
@@ -43,18 +43,18 @@ class MetricsCollector(Metrics):
     >>> collector["time"] > 0
     True
 
-    `iteration` and `batch_size` are the names that throughput is told by. Every value is a row of trace.counters, every
-    time one of trace.zones; all numbers of reports are exact, however many there were.
+    Throughput is computed from the names `iteration` and `batch_size`. Every value is a row of trace.counters, every
+    time a row of trace.zones; all numbers of reports are exact for any number of samples.
     """
 
     measure_time = Metrics.measure
 
     def generate_report(self) -> str:
-        """All of it as text, 80 columns wide."""
+        """The report as text, 80 columns wide."""
         return _text.report(report_of(self))
 
     def analyze_bottlenecks(self) -> dict[str, Any]:
-        """What takes most time by itself, without what is measured inside of it, and what to try."""
+        """The measurement with the most time of its own (without nested ones), and suggestions."""
         times = self.all_times()
         whole = sum(row["self"] for row in times.values())
         breakdown = {
@@ -72,8 +72,8 @@ class MetricsCollector(Metrics):
         }
 
     def __getitem__(self, key: str) -> Any:
-        """collector["time"] is the seconds from the first sample's beginning to the last one's end; other keys are those of
-        the report."""
+        """collector["time"]: seconds from the start of the first sample to the end of the last. Other keys: those of the
+        report."""
         if key == "time":
             return self.wall_ms() / 1e3
         return report_of(self)[key]
@@ -89,15 +89,15 @@ def _advice(name: str) -> str:
 
 def _suggestions(times: dict[str, Any], breakdown: dict[str, Any], wall_ms: float) -> list[str]:
     if not breakdown:
-        return ["nothing was measured yet: put `with collector.measure_time(name):` around the parts of a step"]
+        return ["nothing has been measured: put `with collector.measure_time(name):` around the parts of a step"]
     name, row = next(iter(breakdown.items()))
     said = [f"{name} takes {row['pct']:.0f} % of the measured time ({_text.ms(row['self_ms'])} by itself): "
             f"try {_advice(name)}"]
     outside = wall_ms - sum(row["top_total"] for row in times.values())
     if wall_ms and outside / wall_ms > 0.2:
-        said.append(f"{100 * outside / wall_ms:.0f} % of the wall time is in no measurement: measure what lies between")
+        said.append(f"{100 * outside / wall_ms:.0f} % of the wall time is not measured: measure the code in between")
     for other, row in times.items():
         if row["count"] >= 5 and row["max"] > 10 * row["p50"] and row["max"] > 0.2 * row["total"]:
-            said.append(f"one {other} took {_text.ms(row['max'])}, the usual one {_text.ms(row['p50'])}: warm-up, or "
-                        "something else ran; leave it out of averages")
+            said.append(f"one {other} took {_text.ms(row['max'])}, the median is {_text.ms(row['p50'])}: warm-up, or "
+                        "another program ran; exclude it from averages")
     return said

@@ -1,4 +1,4 @@
-"""compare_runs: is b faster than a, by how much, and how sure is that."""
+"""compare_runs: whether b is faster than a, by how much, and with what confidence."""
 from __future__ import annotations
 
 import json
@@ -26,10 +26,10 @@ def compare_runs(a: Any, b: Any) -> dict[str, Any]:
     >>> compare_runs(before, after)["per_metric"]["loss"]["significant"]
     False
 
-    Gives speedup (mean iteration time of a / of b, else that of the whole run), ci (its 95 % interval, None where there is too
-    little to say), significant (corrected for the number of metrics), per_metric: {name: {a, b, ratio, ci, p_value,
-    significant}} with ratio b / a, memory_ratio and throughput_ratio (b / a, None where unknown), and notes, which hold every
-    doubt. ValueError where the two share no metric.
+    Returns speedup (mean iteration time of a / of b, else that of the whole run), ci (its 95 % interval, None if there is
+    too little data), significant (corrected for the number of metrics), per_metric: {name: {a, b, ratio, ci, p_value,
+    significant}} with ratio b / a, memory_ratio and throughput_ratio (b / a, None if unknown), and notes with all
+    reservations. Raises ValueError if the two have no metric in common.
     """
     if _is_recording(a) and _is_recording(b):
         return _compare_recordings(a, b)
@@ -37,7 +37,7 @@ def compare_runs(a: Any, b: Any) -> dict[str, Any]:
     notes: list[str] = []
     rows = _rows(left, right)
     if not rows and not _times(left, right):
-        raise ValueError(f"compare_runs: no metric is in both: the one has {_names(left)}, the other {_names(right)}")
+        raise ValueError(f"compare_runs: no metric in common: a has {_names(left)}, b has {_names(right)}")
     per_metric = _judged(rows, notes)
     result = {**_speedup(left, right, per_metric, notes), "per_metric": per_metric,
               "memory_ratio": _ratio(left, right, "memory", "peak_allocated"),
@@ -54,7 +54,7 @@ def _is_recording(run: Any) -> bool:
         return False
     path = os.fspath(run)
     if os.path.isdir(path) or not os.path.exists(path):
-        return True  # what does not exist may be a pid or `latest`: the program says so if not
+        return True  # a path that does not exist may be a pid or `latest`: the program reports it if not
     with open(path, "rb") as file:
         return file.read(64).lstrip()[:1] != b"{"
 
@@ -71,12 +71,12 @@ def _side(run: Any) -> dict[str, Any]:
             data = json.load(file)
         if isinstance(data, dict):
             return data
-        raise ValueError(f"compare_runs: {os.fspath(run)} holds no report: its JSON is no object")
+        raise ValueError(f"compare_runs: {os.fspath(run)} is not a report: its JSON is not an object")
     raise TypeError(f"compare_runs takes collectors, reports, paths and recordings, not {type(run).__name__}")
 
 
 def _side_of_recording(target: str) -> dict[str, Any]:
-    """Beside a report: what timers and regions came to, without single samples."""
+    """For comparison with a report: the totals of timers and regions, without single samples."""
     rows = kymo.query("SELECT name, sum(count) AS count, sum(total_ns) / 1e6 AS total, sum(total_ns) / sum(count) / 1e6 AS mean, "
                       "CASE WHEN count(*) = 1 THEN any_value(stddev_ns) / 1e6 END AS std FROM trace.regions GROUP BY name", target)
     return {"timing": {row["name"]: {key: row[key] for key in ("count", "total", "mean", "std")} for row in rows}}
@@ -88,7 +88,7 @@ def _names(side: dict[str, Any]) -> str:
 
 
 def _times(left: dict[str, Any], right: dict[str, Any]) -> tuple[float, float] | None:
-    """The seconds of both, where at least one knows nothing else or metrics are shared anyway."""
+    """The seconds of both, if at least one has nothing else or they have metrics in common."""
     a, b = left.get("time"), right.get("time")
     if a is None or b is None:
         return None
@@ -121,7 +121,7 @@ def _total(row: dict[str, Any]) -> float:
 
 
 def _values(side: dict[str, Any], section: str, name: str, row: dict[str, Any]) -> list[float]:
-    """Samples in order; where only count, mean and std are known, as many values with that mean and std."""
+    """Samples in order; if only count, mean and std are known, that many values with that mean and std."""
     kept = side.get("samples", {}).get(section, {}).get(name)
     if kept:
         return [float(value) for value in kept["means"]]
@@ -141,14 +141,14 @@ def _judged(rows: dict[str, Any], notes: list[str]) -> dict[str, dict[str, Any]]
         result[name] = {"a": a["mean"], "b": b["mean"], "ratio": b["mean"] / a["mean"] if a["mean"] else None,
                         "ci": (low, high) if known else None, "p_value": None if math.isnan(corrected) else corrected,
                         "significant": significant, "could_see": None if math.isnan(could_see) else could_see}
-        if math.isnan(corrected) or (could_see > 1 and not significant):  # not even twice the time would have been seen
+        if math.isnan(corrected) or (could_see > 1 and not significant):  # not even twice the time would have been detected
             few.append(name)
         for which, values in (("a", x), ("b", y)) if "total" in a else ():
             first = warmup(values) if len(values) >= SAMPLES_LEAST else 0
             if first:
-                notes.append(f"{first} of {name} at the beginning of {which} look like warm-up; they are in the means")
+                notes.append(f"the first {first} samples of {name} in {which} look like warm-up; the means include them")
     if few:
-        notes.append(f"too little to say how sure it is: {', '.join(few[:8])}{', …' if len(few) > 8 else ''}")
+        notes.append(f"too little data for a confidence interval: {', '.join(few[:8])}{', …' if len(few) > 8 else ''}")
     return result
 
 
@@ -162,10 +162,10 @@ def _speedup(left: dict[str, Any], right: dict[str, Any], per_metric: dict[str, 
     if times is None or not times[1]:
         shared = _shared(left, right, "timing")
         times = (sum(_total(left["timing"][name]) for name in shared), sum(_total(right["timing"][name]) for name in shared))
-        notes.append("there is no timer called iteration in both: speedup is of all shared timers together")
+        notes.append("the runs have no timer named iteration in common: speedup is that of all common timers together")
     else:
-        notes.append("there is no timer called iteration in both: speedup is of the time of the whole runs, of which there is one "
-                     "each, so that nobody can say how sure it is")
+        notes.append("the runs have no timer named iteration in common: speedup is that of the whole runs, one sample each, "
+                     "which gives no confidence interval")
     return {"speedup": times[0] / times[1] if times[1] else math.nan, "ci": None, "significant": False}
 
 
@@ -178,16 +178,16 @@ def _add_doubts(left: dict[str, Any], right: dict[str, Any], notes: list[str]) -
     for what, key in (("hosts", "host"), ("versions of Python", "python"), ("versions of torch", "torch")):
         a, b = ((side.get("run") or {}).get(key) for side in (left, right))
         if a and b and a != b:
-            notes.append(f"the runs are of different {what}: {a} and {b}")
+            notes.append(f"the runs have different {what}: {a} and {b}")
     sources = [(side.get("memory") or {}).get("source") for side in (left, right)]
     if all(sources) and sources[0] != sources[1]:
-        notes.append(f"memory was looked at in different ways: {sources[0]} and {sources[1]}")
+        notes.append(f"memory was measured in different ways: {sources[0]} and {sources[1]}")
 
 
 # --- recordings ---------------------------------------------------------------------------------------------------
 
 def _compare_recordings(a: Any, b: Any) -> dict[str, Any]:
-    """By `kymo compare`, which knows steps, regions and modules; in its words."""
+    """By `kymo compare`, which compares steps, regions and modules; with its sentences."""
     import subprocess
 
     command = [find_program(), "compare", "-f", "json", "--anyway", os.fspath(a), os.fspath(b)]
@@ -196,7 +196,7 @@ def _compare_recordings(a: Any, b: Any) -> dict[str, Any]:
         data = json.loads(done.stdout)
     except ValueError:
         said = done.stderr.decode(errors="replace").strip()
-        raise kymo.Error(f"compare_runs: the recordings could not be compared: {said or 'kymo compare said nothing'}") from None
+        raise kymo.Error(f"compare_runs: cannot compare the recordings: {said or 'kymo compare printed no message'}") from None
     rows = {row["name"]: {"a": _ms(row["a"]), "b": _ms(row["b"]), "ratio": row["ratio"],
                           "ci": (row["lo"], row["hi"]) if row["lo"] is not None and row["hi"] is not None else None,
                           "p_value": row["p_corrected"], "significant": row["significant"], "could_see": row["could_see"]}
@@ -204,7 +204,7 @@ def _compare_recordings(a: Any, b: Any) -> dict[str, Any]:
     notes = [text for text in (data.get("why"), data.get("sentence")) if text]
     whole = next((row for row in data.get("rows", []) if row["kind"] == "step" and row["ratio"]), None)
     if not rows:
-        raise ValueError(f"compare_runs: no metric is in both recordings: {'; '.join(notes) or 'nothing was compared'}")
+        raise ValueError(f"compare_runs: the recordings have no metric in common: {'; '.join(notes) or 'nothing was compared'}")
     ci = rows[whole["name"]]["ci"] if whole else None
     return {"speedup": 1 / whole["ratio"] if whole else math.nan,
             "ci": (1 / ci[1], 1 / ci[0]) if ci and ci[0] > 0 else None,

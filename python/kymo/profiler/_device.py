@@ -1,11 +1,11 @@
-"""Events of an accelerator, where the program uses one. Nothing here starts a device or imports torch."""
+"""Events of an accelerator, if the program uses one. Nothing here initialises a device or imports torch."""
 from __future__ import annotations
 
 import sys
 import threading
 from typing import Any
 
-# Modules of torch that have events and streams, and how to know that torch was built for the device.
+# Modules of torch with events and streams, and a check whether torch was built for the device.
 _DEVICES: dict[str, Any] = {
     "cuda": lambda torch, api: bool(torch.version.cuda or getattr(torch.version, "hip", None)),
     "xpu": lambda torch, api: bool(getattr(api, "_is_compiled", bool)()),
@@ -13,7 +13,7 @@ _DEVICES: dict[str, Any] = {
 
 
 def in_use() -> tuple[str, Any] | None:
-    """The device that the program has begun to use, with its module of torch; None: none yet."""
+    """The device that the program uses, with its torch module; None: none yet."""
     for name, api in _built() or ():
         if api.is_initialized():
             return name, api
@@ -30,7 +30,7 @@ def _built() -> list[tuple[str, Any]] | None:
 
 
 class Events:
-    """What a timer asks for the time: pairs of events on the current stream of the device."""
+    """The clock of a timer: pairs of events on the current stream of the device."""
 
     def __init__(self, synchronize: bool) -> None:
         self.synchronize = synchronize
@@ -38,7 +38,7 @@ class Events:
         self._api: Any = None
 
     def begin(self) -> Any:
-        """An event at the beginning; None: no device is in use yet; NotImplemented: there is none."""
+        """The start event; None: no device is in use yet; NotImplemented: there is no device."""
         if self._api is None:
             built = _built()
             if built == []:
@@ -57,7 +57,7 @@ class Events:
         return event
 
     def settle(self, pending: list[Any], wait: bool) -> list[tuple[float, int, Any]]:
-        """Takes what the device has ended off `pending`: its ms, its beginning by the host, its parent."""
+        """Removes finished measurements from `pending`: (ms, start on the host, parent) of each."""
         done = []
         while pending:
             begun, ended, start, parent = pending[0]
@@ -71,6 +71,6 @@ class Events:
 
 
 def thread_name() -> str | None:
-    """What threading calls this thread, without making a thread object of it."""
+    """The name threading has for this thread, without creating a thread object."""
     known = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
     return known.name if known is not None else None

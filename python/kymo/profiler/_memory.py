@@ -1,4 +1,4 @@
-"""MemoryTracker: memory while a block runs, who allocates it, and what stood at the peak."""
+"""MemoryTracker: memory use of a block, its call sites, and the live blocks at the peak."""
 from __future__ import annotations
 
 import os
@@ -12,18 +12,18 @@ from kymo._metrics import Metrics, resident
 from kymo.profiler import _text
 from kymo.profiler._device import in_use
 
-SITES = 64  # call sites that are looked at
+SITES = 64  # call sites that are read
 SHOWN = 5  # and printed
-# What redirected calls do not see: libraries that are loaded later call the real functions until their constructors are done.
+# Redirection misses this: libraries loaded later call the real functions until their constructors are done.
 MISSED = " (missed: constructors of libraries loaded later)"
-TIMELINE_MAX = 8192  # samples; then every second one goes, and they come half as often
+TIMELINE_MAX = 8192  # samples; then every second one is dropped, and the rate is halved
 
 _active: weakref.ref[MemoryTracker] | None = None
 _last: dict[str, Any] | None = None
 
 
 class _Process:
-    """The process as the kernel sees it: what it has in RAM."""
+    """The resident memory of the process, from the kernel."""
 
     source, device = "rss samples", "cpu"
 
@@ -32,7 +32,7 @@ class _Process:
 
     def read(self) -> dict[str, int]:
         now, most = resident()
-        # The kernel's own peak is exact where it was reached in here.
+        # The kernel's peak is exact if it was reached inside the block.
         peak = max(now, most if most > self._peak_before else 0)
         return {"allocated": now, "reserved": now, "peak_allocated": peak, "peak_reserved": peak,
                 "num_allocs": 0, "num_frees": 0, "total_allocated": 0}
@@ -42,7 +42,7 @@ class _Process:
 
 
 class _Host(_Process):
-    """The allocators of the process: malloc and the like, and maps. Counted from the beginning of the block."""
+    """The allocators of the process: malloc, related functions and mappings. Counted from the start of the block."""
 
     def __init__(self, memory: Any) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class _Host(_Process):
                 "num_frees": now["frees"], "total_allocated": now["total"]}
 
     def end(self) -> None:
-        """What is kept of it afterwards: copies."""
+        """Copies what is needed after the end."""
         self._last = self._memory.stats(self._number)
         self.sites = self._memory.sites(SITES)
         self._events = self._memory.events(self._first)[0]
@@ -78,7 +78,7 @@ class _Host(_Process):
         return int(self._memory.nanoseconds(max(0, self.totals()["peak_ticks"] - self._ticks)))
 
     def rows(self) -> list[tuple[int, str]]:
-        """What was live at the peak, by line of Python or function: the largest first."""
+        """Bytes live at the peak by Python line or function, largest first."""
         found: dict[str, int] = {}
         for node, at_peak, *_ in self.sites or self._memory.sites(SITES):
             site = _site(self._memory.stack(node))
@@ -87,12 +87,12 @@ class _Host(_Process):
 
 
 def _site(stack: list[str]) -> str:
-    """The innermost line of Python, else the innermost function."""
+    """The innermost Python line, else the innermost function."""
     for frame in stack:
         name, _, place = frame.rpartition(" (")
         if place[:-1].rpartition(":")[2].isdigit():
             return f"{place[:-1].rpartition('/')[2]} in {name}"
-    return next((frame for frame in stack if not frame.startswith("operator new")), "(not known)")
+    return next((frame for frame in stack if not frame.startswith("operator new")), "(unknown)")
 
 
 def _host() -> _Process:
@@ -105,7 +105,7 @@ def _host() -> _Process:
 
 
 class _Device:
-    """The allocator of torch for an accelerator, by its own counters; they are read, never reset."""
+    """The counters of torch's allocator for an accelerator; they are read, never reset."""
 
     def __init__(self, name: str, api: Any) -> None:
         self.source, self.device = f"torch.{name} allocator", name
@@ -124,7 +124,7 @@ class _Device:
         now, before = self._counters(), self._before
         for key in ("num_allocs", "num_frees", "total_allocated"):
             now[key] -= before[key]
-        for key in ("allocated", "reserved"):  # a peak from before this block is not this block's
+        for key in ("allocated", "reserved"):  # a peak before this block does not count
             if now["peak_" + key] <= before["peak_" + key]:
                 now["peak_" + key] = now[key]
         return now
@@ -134,7 +134,7 @@ class _Device:
 
 
 class MemoryTracker:
-    """Memory while a block runs.
+    """Memory use of a block.
 
     >>> tracker = MemoryTracker(interval=10)
     >>> with tracker:
@@ -145,15 +145,15 @@ class MemoryTracker:
     >>> tracker.get_allocation_timeline()[0]["kind"]
     'sample'
 
-    Where the program uses an accelerator through torch, its allocator's counters are read; elsewhere malloc and the like are
-    watched, in all threads and libraries of the process, from the beginning of the block on: samples of them, 64 KiB apart on
-    average, and every block of 64 KiB and more. Memory from before counts for nothing. Besides, a look is taken at the beginning, at
-    the end and every `interval` ms, by a thread that ends with the block. `source` says what was watched.
+    If the program uses an accelerator through torch, the counters of torch's allocator are read. Otherwise malloc and
+    related functions are tracked, in all threads and libraries of the process, from the start of the block: samples 64 KiB
+    apart on average, and every allocation of 64 KiB or more. Earlier memory does not count. In addition, memory is read at
+    the start, at the end and every `interval` ms, by a thread that ends with the block. `source` names what was tracked.
     """
 
     def __init__(self, track_allocations: bool = True, track_timeline: bool = True, interval: int = 100) -> None:
         if interval <= 0:
-            raise ValueError(f"MemoryTracker: interval is a number of ms above 0, not {interval}")
+            raise ValueError(f"MemoryTracker: interval must be a number of ms above 0, not {interval}")
         self.track_allocations, self.track_timeline, self.interval = track_allocations, track_timeline, interval
         self._metrics = Metrics()
         self._depth = 0
@@ -187,7 +187,7 @@ class MemoryTracker:
         self._depth -= 1
         if self._depth:
             return
-        if self._pid == os.getpid():  # in the child of a fork there is no such thread, and its lock may be held for ever
+        if self._pid == os.getpid():  # the child of a fork has no such thread, and its lock may be held forever
             self._stop.set()
             self._thread.join()
         self._skip = 0
@@ -210,7 +210,7 @@ class MemoryTracker:
         self._skip = (self._skip + 1) % self._every
 
     def _look_again(self) -> None:
-        """For who asks while it runs: no row of it is kept."""
+        """Updates the numbers while the block runs; keeps no row."""
         now = self._source.read()
         if type(self._source) is _Host:
             self._stats = now
@@ -224,8 +224,8 @@ class MemoryTracker:
 
     def get_stats(self) -> dict[str, Any]:
         """peak_allocated, peak_reserved, current_allocated, current_reserved, num_allocs, num_frees, total_allocated, in bytes,
-        and source. Of the host, allocated is what was allocated in the block and not freed, reserved what is in RAM; without
-        track_allocations both are that, and total_allocated is how much it grew from one look to the next."""
+        and source. On the host, allocated is what was allocated in the block and not freed, reserved what is in RAM; without
+        track_allocations both are the latter, and total_allocated is its growth from reading to reading."""
         if self._depth:
             self._look_again()
         stats = self._stats or {**self._source.read()}
@@ -237,7 +237,7 @@ class MemoryTracker:
         }
 
     def get_allocation_timeline(self) -> list[dict[str, Any]]:
-        """What was seen, in order: dicts of ts_ns (since the block began), kind, ptr, size, allocated, device, stack."""
+        """The events in order: dicts of ts_ns (since the block began), kind, ptr, size, allocated, device, stack."""
         if self.track_allocations and isinstance(self._source, _Host):
             looks = self._timeline if self.track_timeline else []
             return sorted(self._source.events() + looks, key=lambda row: row["ts_ns"])
@@ -252,13 +252,13 @@ class MemoryTracker:
         for label, key in (("peak", "peak_allocated"), ("now", "current_allocated"), ("grew by", "total_allocated")):
             print(f"  {label:<10}{_text.size(stats[key]):>12}")
         if self._timeline:
-            print(f"  {len(self._timeline)} looks, {self.interval} ms apart")
-        print("  call sites: not recorded (single allocations are not watched here)")
+            print(f"  {len(self._timeline)} readings, {self.interval} ms apart")
+        print("  call sites: not recorded (single allocations are not tracked here)")
 
     def _print_host(self, stats: dict[str, Any], source: _Host) -> None:
         totals = source.totals()
         print(f"  {'peak':<10}{_text.size(stats['peak_allocated']):>12}{_error(totals['peak_variance'])}, "
-              f"{_text.ms(source.peak_after_ns() / 1e6)} after the beginning")
+              f"{_text.ms(source.peak_after_ns() / 1e6)} after the start")
         print(f"  {'now':<10}{_text.size(stats['current_allocated']):>12}{_error(totals['variance'])}")
         print(f"  {'allocated':<10}{_text.size(stats['total_allocated']):>12} in {stats['num_allocs']:,} allocations, "
               f"{stats['num_frees']:,} of them freed")
@@ -279,12 +279,12 @@ class MemoryTracker:
 
 
 def _error(variance: float) -> str:
-    """ ± two standard deviations; nothing where it is exact."""
+    """ ± two standard deviations; empty if exact."""
     return f" ± {_text.size(2 * variance ** 0.5)}" if variance > 0 else ""
 
 
 def _watch(tracker: weakref.ref[MemoryTracker], stop: threading.Event, seconds: float) -> None:
-    """Ends with the block, and with the tracker, whichever comes first."""
+    """Ends with the block or the tracker, whichever comes first."""
     while not stop.wait(seconds):
         alive = tracker()
         if alive is None:
@@ -294,7 +294,7 @@ def _watch(tracker: weakref.ref[MemoryTracker], stop: threading.Event, seconds: 
 
 
 def latest() -> dict[str, Any]:
-    """Of the tracker that is active, else of the last one, else of this process as it is now."""
+    """The numbers of the active tracker, else of the last one, else of this process now."""
     active = _active() if _active else None
     if active is not None:
         return active.get_stats()

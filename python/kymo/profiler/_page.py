@@ -1,4 +1,4 @@
-"""A small page of a report: tables that sort, samples over time, bars against a baseline. One file, no network."""
+"""A small HTML report: sortable tables, samples over time, bars against a baseline. One file, no network."""
 from __future__ import annotations
 
 from html import escape
@@ -27,10 +27,10 @@ for (const table of document.querySelectorAll('table')) table.querySelectorAll('
 
 
 def html(data: dict[str, Any], why: str) -> str:
-    """The page; `why` says what keeps it from being the full report."""
+    """The page; `why` is the reason why it is not the full report."""
     parts = [f"<h1>{escape(_text.report(data).splitlines()[0])}</h1>",
-             f"<p class=note>The numbers of one collector. The timeline and the flame graph are in the report of a recording, "
-             f"which this is not: {escape(why)}.</p>",
+             f"<p class=note>The numbers of one collector. Timeline and flame graph need the report of a recording; "
+             f"not available: {escape(why)}.</p>",
              _table("Timing, ms", ("count", "total", "self", "mean", "std", "min", "max", "p50", "p90", "p99"), data["timing"]),
              _table("Metrics", ("count", "mean", "std", "min", "max", "p50", "p90", "p99", "last"), data["metrics"]),
              f"<p>Memory: peak {_text.size(data['memory']['peak_allocated'])} ({escape(data['memory']['source'])})</p>"]
@@ -80,5 +80,5 @@ def _comparison(result: dict[str, Any]) -> str:
                      f"<text x=0 y={26 * i + 17} fill=currentColor>{escape(_text.fit(name, 40))} {row['ratio']:.3f}</text>")
     notes = "".join(f"<li>{escape(note)}</li>" for note in result["notes"])
     height = max(26 * len(rows), 1)
-    return (f"<h2>{escape(_text.comparison(result).splitlines()[0])}</h2><p class=note>now / baseline; pale bars may be chance</p>"
+    return (f"<h2>{escape(_text.comparison(result).splitlines()[0])}</h2><p class=note>now / baseline; pale bars are not significant</p>"
             f"<svg style='height:{height}px' role=img>{''.join(lines)}</svg><ul>{notes}</ul>")

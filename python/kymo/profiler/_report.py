@@ -1,4 +1,4 @@
-"""What a report holds, from the numbers that C keeps."""
+"""The content of a report, from the numbers kept in C."""
 from __future__ import annotations
 
 import os
@@ -19,7 +19,7 @@ _METRIC = ("count", "mean", "std", "min", "max", "last", "p50", "p90", "p99", "s
 
 
 def report_of(metrics: Metrics) -> dict[str, Any]:
-    """All about a timer or collector. Times are in ms, memory in bytes, `time` in seconds."""
+    """The report of a timer or collector. Times are in ms, memory in bytes, `time` in seconds."""
     times, values, seconds = metrics.all_times(), metrics.all_values(), metrics.wall_ms() / 1e3
     return {
         "schema_version": SCHEMA_VERSION,
@@ -44,7 +44,7 @@ def _samples(samples: tuple[list[float], int]) -> dict[str, Any]:
 
 
 def iteration_name(times: dict[str, Any]) -> str | None:
-    """`iteration`, else the longest timer that is inside no other."""
+    """`iteration`, else the longest timer that is not inside another."""
     if "iteration" in times:
         return "iteration"
     top = [(row["top_total"], name) for name, row in times.items() if row["top_count"]]

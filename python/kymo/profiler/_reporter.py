@@ -1,4 +1,4 @@
-"""Reporter: files to keep, and a summary to read."""
+"""Reporter: report files, and a printed summary."""
 from __future__ import annotations
 
 import contextlib
@@ -32,8 +32,8 @@ class Reporter:
     >>> open("metrics.csv").readline().strip()
     'section,name,unit,count,mean,std,min,max,p50,p90,p99'
 
-    A baseline is anything that compare_runs() takes; then every report says how this run compares with it. A file that
-    exists is replaced in one step, or stays as it is.
+    A baseline is anything that compare_runs() takes; every report then includes the comparison. An existing file is
+    replaced atomically, or unchanged on error.
     """
 
     def __init__(self, collector: Metrics, baseline: Any = None) -> None:
@@ -42,14 +42,14 @@ class Reporter:
         self.collector, self.baseline = collector, baseline
 
     def report(self) -> dict[str, Any]:
-        """What save_json() writes."""
+        """The content of save_json()."""
         data = report_of(self.collector)
         if self.baseline is not None:
             data["comparison"] = compare_runs(self.baseline, data)
         return data
 
     def save_json(self, path: Path) -> None:
-        """timing (ms), memory (bytes), throughput, metrics, samples, losses, run; valid JSON, what is no number is null."""
+        """timing (ms), memory (bytes), throughput, metrics, samples, losses, run; valid JSON, NaN and infinity are null."""
         replace_file(path, json.dumps(_finite(self.report()), indent=1, allow_nan=False) + "\n")
 
     def save_csv(self, path: Path) -> None:
@@ -61,9 +61,9 @@ class Reporter:
         replace_file(path, text.getvalue())
 
     def save_html(self, path: Path) -> None:
-        """One file that opens offline: by `kymo report` from this process's recording; without a recording, with a baseline, or
-        where that program cannot, a page of this collector's own numbers that says so."""
-        why = "a baseline is compared with" if self.baseline is not None else _html_by_program(path)
+        """One file that opens offline, by `kymo report` from this process's recording. Without a recording, with a baseline,
+        or if that program fails: a page with this collector's numbers and the reason."""
+        why = "a baseline is given" if self.baseline is not None else _html_by_program(path)
         if why:
             replace_file(path, _page.html(_finite(self.report()), why))
 
@@ -76,7 +76,7 @@ class Reporter:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Written aside, then renamed: a reader sees the old file or the new one, and a full disk leaves the old one."""
+    """Writes another file and renames it: readers see the old file or the new one; a full disk keeps the old one."""
     aside = f"{os.fspath(path)}.{os.getpid()}.part"
     try:
         with open(aside, "w", encoding="utf-8", newline="", errors="backslashreplace") as file:
@@ -89,7 +89,7 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def _finite(data: Any) -> Any:
-    """JSON knows no NaN and no infinity."""
+    """JSON has no NaN and no infinity: they become None."""
     if isinstance(data, dict):
         return {str(key): _finite(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
@@ -113,13 +113,13 @@ def _csv_rows(data: dict[str, Any]) -> list[list[Any]]:
 
 
 def _safe(text: str) -> str:
-    """A spreadsheet takes these for the beginning of a formula."""
+    """Escapes characters that begin a formula in a spreadsheet."""
     clean = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\u2400")
     return "'" + clean if clean[:1] in ("=", "+", "-", "@", "\t", "\r") else clean
 
 
 def _html_by_program(path: Path) -> str | None:
-    """None: the program has written it; else why not."""
+    """None: the program has written it; else the reason why not."""
     target = own_recording()
     if target is None or not kymo.enabled():
         return "nothing is recorded (KYMO=off, or no room)"
@@ -128,10 +128,10 @@ def _html_by_program(path: Path) -> str | None:
         done = subprocess.run([find_program(), "report", "-f", "html", "-o", aside, target], stdin=subprocess.DEVNULL,
                               capture_output=True, env={**os.environ, "KYMO": "off"}, check=False)
     except (OSError, kymo.Error) as error:
-        return f"the kymo program could not be run: {error}"
+        return f"cannot run the kymo program: {error}"
     if done.returncode == 0 and os.path.isfile(aside):
         os.replace(aside, path)
         return None
     with contextlib.suppress(OSError):
         os.unlink(aside)
-    return "kymo report: " + (done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[0]
+    return "kymo report: " + (done.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[0]

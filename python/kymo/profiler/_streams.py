@@ -1,4 +1,4 @@
-"""StreamProfiler: how busy queues are, and how much they overlap."""
+"""StreamProfiler: utilisation and overlap of queues and threads."""
 from __future__ import annotations
 
 from types import TracebackType
@@ -10,7 +10,7 @@ from kymo.profiler._device import thread_name
 
 
 class StreamProfiler:
-    """How busy the queues of devices, and the threads of this process, are while a block runs.
+    """Utilisation of device queues and of the threads of this process while a block runs.
 
     >>> timer = CUDATimer()
     >>> with StreamProfiler(num_streams=2) as profiler:
@@ -20,16 +20,16 @@ class StreamProfiler:
     >>> len(stats["streams"]), stats["streams"][0]["ops"], stats["overlap"]
     (2, 1, 1.0)
 
-    A queue of a device is busy while an operation of it runs: queues that kymo records (`kymo run --device` for OpenCL, or an
-    adapter of <kymo/device.h>), with what was done by the end of the block. A thread is busy while anything is measured on it, by any
-    timer or collector; what lies inside counts once. overlap is the busy time of all together divided by the time in which at least
-    one was busy: 1 means that they took turns. device_overlap is that of queues alone. There are num_streams rows, queues before
-    threads, the busiest first, idle ones included.
+    A device queue is busy while one of its operations runs: queues that kymo records (`kymo run --device` for OpenCL, or an
+    adapter of <kymo/device.h>), with the operations finished by the end of the block. A thread is busy while any timer or
+    collector measures on it; nested measurements count once. overlap is the sum of busy times divided by the time in which
+    at least one was busy: 1 means no overlap. device_overlap is that of the queues alone. There are num_streams rows:
+    queues before threads, the busiest first, filled up with idle ones.
     """
 
     def __init__(self, num_streams: int = 4) -> None:
         if num_streams < 1:
-            raise ValueError(f"StreamProfiler: num_streams is at least 1, not {num_streams}")
+            raise ValueError(f"StreamProfiler: num_streams must be at least 1, not {num_streams}")
         self.num_streams = num_streams
         self._queues = Queues()
         self._depth = 0
@@ -62,18 +62,18 @@ class StreamProfiler:
     def _notes(self, seen: dict[str, Any], rows: list[Any]) -> list[str]:
         notes = []
         if not rows:
-            notes.append("no queue was seen: no operation of a device was recorded (kymo run --device), and nothing was measured "
-                         "on any thread while the block ran; put `with timer.measure(name):` around the work of each")
+            notes.append("no activity: no device operation was recorded (kymo run --device), and nothing was measured on any "
+                         "thread while the block ran; put `with timer.measure(name):` around the work of each")
         if len(rows) > self.num_streams:
-            notes.append(f"{len(rows) - self.num_streams} more were busy; StreamProfiler(num_streams={len(rows)}) shows them")
+            notes.append(f"{len(rows) - self.num_streams} more are not shown; use StreamProfiler(num_streams={len(rows)})")
         if seen["not_exact"]:
-            notes.append(f"union and overlap leave out parts of {seen['not_exact']} measurements or operations that lasted very long")
+            notes.append(f"union and overlap omit parts of {seen['not_exact']} very long measurements or operations")
         if seen["not_seen"]:
-            notes.append(f"{seen['not_seen']} measurements or operations are left out: more than 1,024 threads, or 256 queues")
+            notes.append(f"{seen['not_seen']} measurements or operations are omitted: more than 1,024 threads or 256 queues")
         return notes
 
     def print_stream_efficiency(self) -> None:
-        """A table of it, 80 columns wide."""
+        """Prints the statistics as a table, 80 columns wide."""
         stats = self.get_stats()
         of_devices = f", of devices {stats['device_overlap']:.2f}" if stats["device_overlap"] else ""
         print(f"Streams: {_text.ms(stats['wall_ms'])} in all, overlap {stats['overlap']:.2f}{of_devices}")

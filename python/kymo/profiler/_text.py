@@ -7,7 +7,7 @@ WIDTH = 80
 
 
 def ms(value: float) -> str:
-    """A duration, in the unit that suits it."""
+    """A duration in a suitable unit."""
     for limit, unit, scale in ((1e-3, "ns", 1e6), (1.0, "µs", 1e3), (1e3, "ms", 1.0)):
         if abs(value) < limit:
             return f"{value * scale:.3g} {unit}"
@@ -28,13 +28,13 @@ def number(value: float | None) -> str:
 
 
 def fit(text: str, width: int) -> str:
-    """One line of at most `width` characters, whatever the text holds."""
+    """One line of at most `width` printable characters."""
     clean = "".join(char if char.isprintable() else "?" for char in text)
     return clean if len(clean) <= width else clean[: width - 1] + "…"
 
 
 def table(title: str, columns: list[str], rows: list[tuple[str, list[str]]]) -> list[str]:
-    """Lines: names to the left, the columns to the right, as wide as they need and together at most WIDTH."""
+    """Lines with the names on the left and columns of the needed width on the right, at most WIDTH in all."""
     widths = [max(len(column), *(len(row[i]) for _, row in rows)) for i, column in enumerate(columns)]
     room = max(8, WIDTH - sum(widths) - 2 * len(widths))
     room = min(room, max(len(title), *(len(name) for name, _ in rows)))
@@ -44,7 +44,7 @@ def table(title: str, columns: list[str], rows: list[tuple[str, list[str]]]) -> 
 
 
 def report(data: dict[str, Any]) -> str:
-    """A report, as report_of() makes it."""
+    """A report of report_of() as text."""
     lines = [_headline(data)]
     timing = sorted(data["timing"].items(), key=lambda item: -item[1]["total"])
     if timing:
@@ -56,10 +56,10 @@ def report(data: dict[str, Any]) -> str:
             (name, [str(row["count"]), *(number(row[key]) for key in ("mean", "std", "min", "max", "last"))])
             for name, row in data["metrics"].items()])]
     if not timing and not data["metrics"]:
-        lines += ["", "Nothing was measured or recorded yet."]
+        lines += ["", "Nothing has been measured or recorded."]
     lines += ["", f"Memory: peak {size(data['memory']['peak_allocated'])} ({data['memory']['source']})"]
     if data["losses"]["zones_dropped"]:
-        lines.append(f"Lost: {data['losses']['zones_dropped']} zones could not be recorded; the numbers above have them.")
+        lines.append(f"Lost: {data['losses']['zones_dropped']} zones are not in the recording; the numbers above include them.")
     return "\n".join(lines)
 
 
@@ -74,7 +74,7 @@ def _headline(data: dict[str, Any]) -> str:
 
 
 def comparison(result: dict[str, Any]) -> str:
-    """What compare_runs() found; a is the baseline."""
+    """The result of compare_runs() as text; a is the baseline."""
     lines = [_verdict(result)]
     rows = sorted(result["per_metric"].items(), key=lambda item: not item[1]["significant"])
     lines += ["", *table("Compared", ["baseline", "now", "ratio", "95 % interval", ""], [
@@ -91,7 +91,7 @@ def interval(ci: tuple[float, float] | None) -> str:
 
 def _verdict(result: dict[str, Any]) -> str:
     sure = f" (95 %: {interval(result['ci'])})" if result["ci"] else ""
-    real = "" if result["significant"] else "; this may be chance"
+    real = "" if result["significant"] else "; not significant"
     return f"Speedup against the baseline: {number(result['speedup'])}{sure}{real}"
 
 

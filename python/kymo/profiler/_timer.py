@@ -1,4 +1,4 @@
-"""CUDATimer, by its other name DeviceTimer."""
+"""CUDATimer and its alias DeviceTimer."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ STATS = ("count", "mean", "std", "min", "max", "p50", "p90", "p99")
 
 
 class CUDATimer(Metrics):
-    """How long named stretches of code take, in ms.
+    """Measures named regions of code, in ms.
 
     >>> timer = CUDATimer()
     >>> with timer.measure("forward"):
@@ -24,28 +24,27 @@ class CUDATimer(Metrics):
     >>> timer.benchmark(lambda: None)["count"]
     10
 
-    Where the program uses an accelerator through torch, events on its stream tell the time, and get_elapsed() waits
-    for the last event of that name alone; elsewhere the host's clock does. stats() says which. Each measurement is
+    If the program uses an accelerator through torch, time is measured by events on its stream, and get_elapsed() waits
+    only for the last event of that name; otherwise by the host's clock. stats() returns which one. Each measurement is
     also a zone of the host in the recording; those of a device are rows with source 'device'.
 
-    synchronize waits for the device before each measurement begins. warmup and repeat are for benchmark().
-    Measurements may nest, recurse, and be open on any number of threads at once. stop() without start() raises
-    ValueError.
+    With synchronize, each measurement first waits for the device. warmup and repeat are for benchmark(). Measurements
+    may nest, recurse, and be open on any number of threads at once. stop() without start() raises ValueError.
     """
 
     def __init__(self, synchronize: bool = True, warmup: int = 3, repeat: int = 10) -> None:
         if warmup < 0 or repeat < 1:
-            raise ValueError(f"CUDATimer: warmup is at least 0 and repeat at least 1, not {warmup} and {repeat}")
+            raise ValueError(f"CUDATimer: warmup must be at least 0 and repeat at least 1, not {warmup} and {repeat}")
         self.synchronize, self.warmup, self.repeat = synchronize, warmup, repeat
         self._device = Events(synchronize)
 
     def stats(self, name: str) -> dict[str, Any]:
-        """count, mean, std (n - 1), min, max, p50, p90, p99, in ms, and the clock that told them."""
+        """count, mean, std (n - 1), min, max, p50, p90, p99, in ms, and the clock."""
         times = self.times(name)
         return {**{key: times[key] for key in STATS}, "clock": clock_of(self, times)}
 
     def benchmark(self, fn: Callable[[], Any], name: str | None = None) -> dict[str, Any]:
-        """Calls fn `warmup` times, then measures `repeat` calls of it; their stats(), of this benchmark alone."""
+        """Calls fn `warmup` times, then measures `repeat` calls; returns the stats() of this benchmark."""
         label: str = name or getattr(fn, "__name__", "") or type(fn).__name__
         own = type(self)(self.synchronize, self.warmup, self.repeat)
         for _ in range(self.warmup):
@@ -63,7 +62,7 @@ DeviceTimer = CUDATimer
 
 
 def clock_of(metrics: Metrics, times: dict[str, Any]) -> str:
-    """Which clock told these times."""
+    """The clock of these times."""
     device = getattr(metrics._device, "name", "") or "device"
     if not times["on_device"]:
         return "host"

@@ -1,3 +1,3 @@
-"""kymo.profiler, by the name that programs for Kitsune import."""
+"""kymo.profiler under the name that programs for Kitsune import."""
 from kymo.profiler import *  # noqa: F403
 from kymo.profiler import __all__  # noqa: F401

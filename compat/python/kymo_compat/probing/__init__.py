@@ -1,4 +1,4 @@
-"""The names of probing, spoken by kymo."""
+"""probing, implemented by kymo."""
 from _kymo_compat import give_way
 
 if not give_way(__name__):

@@ -1,4 +1,4 @@
-"""The names of tt-metal's host profiler, spoken by kymo: `python -m tracy`, Profiler, signpost."""
+"""tt-metal's host profiler, implemented by kymo: `python -m tracy`, Profiler, signpost."""
 from _kymo_compat import give_way
 
 if not give_way(__name__):
