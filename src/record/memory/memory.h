@@ -114,8 +114,8 @@ struct kymo_memory_python {
 	/* the code that runs Python functions: native callers end there */
 	uintptr_t eval_start, eval_end;
 };
-KYMO__EXPORT void kymo_memory_python(
-	const struct kymo_memory_python *python); /* stays; NULL: none */
+/* python must stay valid; NULL: none. */
+KYMO__EXPORT void kymo_memory_python(const struct kymo_memory_python *python);
 
 /* ---- inside ---------------------------------------------------------------------------------- */
 
