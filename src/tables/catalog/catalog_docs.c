@@ -40,10 +40,11 @@ static void add_source(struct buf *out, const struct catalog_view *view)
 
 void catalog_page(struct buf *out, const struct catalog_view *view)
 {
-	buf_print(out,
-		  "<!-- Written by tools/gen-table-docs from src/tables/sql/%s/%s.%s.sql; edit that. "
-		  "-->\n# %s.%s\n\n%s\n\n",
-		  view->schema, view->schema, view->name, view->schema, view->name, view->about);
+	buf_print(
+		out,
+		"<!-- Written by tools/gen-table-docs from src/tables/sql/%s/%s.%s.sql; edit that. "
+		"-->\n# %s.%s\n\n%s\n\n",
+		view->schema, view->schema, view->name, view->schema, view->name, view->about);
 	buf_print(out, "    kymo query latest \"FROM %s.%s\"\n\n", view->schema, view->name);
 	catalog_docs_add_columns(out, view);
 	add_source(out, view);

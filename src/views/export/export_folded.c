@@ -29,9 +29,8 @@ static int write_folded(struct export *export, struct export_stacks *own)
 		for (size_t k = 0; k < depth; k++) {
 			if (k)
 				buf_char(&export->buf, ';');
-			add_folded_name(
-				&export->buf,
-				&export->frames.list[own->tree.nodes[own->path[k]].frame]);
+			add_folded_name(&export->buf,
+					&export->frames.list[own->tree.nodes[own->path[k]].frame]);
 		}
 		buf_print(&export->buf, " %.0f\n", own->tree.nodes[i].values[value]);
 		rc = export_flush(export, false);

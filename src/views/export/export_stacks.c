@@ -48,8 +48,8 @@ static int sum_zones(struct export *export)
 
 static int sum_samples(struct export *export)
 {
-	return sampled_stacks_each(export->tables, &export->frames, export_stacks_add_sample, export,
-			    export->err);
+	return sampled_stacks_each(export->tables, &export->frames, export_stacks_add_sample,
+				   export, export->err);
 }
 
 int export_stacks(struct export *export, bool zones, bool samples,
