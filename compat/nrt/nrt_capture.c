@@ -1,4 +1,4 @@
-/* What is told to kymo of the models that run, and the files that are made of it. */
+/* Records the executions of models, and writes the files of profiles. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

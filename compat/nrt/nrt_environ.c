@@ -1,5 +1,5 @@
-/* The options of an inspect session, as the environment says them. What makes no sense there is
-   told, and the default holds. */
+/* The options of an inspect session from the environment. Invalid values are reported, and the
+   default is used. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -178,7 +178,7 @@ static const struct {
 };
 #define VARIABLES (sizeof(variables) / sizeof(variables[0]))
 
-/* ---- names that nobody knows ---- */
+/* ---- unknown names ---- */
 
 #define NAME_MOST 64u
 

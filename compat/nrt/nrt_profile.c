@@ -1,4 +1,4 @@
-/* Profiles of one model, told apart by their filenames, and the continuous one of all. */
+/* Profiles of one model, identified by their file names, and continuous profiling of all models. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

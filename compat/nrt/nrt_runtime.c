@@ -90,7 +90,7 @@ void nrt_say(const char *format, ...)
 	bytes = strlen(line);
 	line[bytes++] = '\n';
 	if (write(STDERR_FILENO, line, bytes) < 0)
-		return; /* nobody to tell */
+		return; /* stderr is gone */
 }
 
 char *nrt_copy(const char *text)
@@ -190,7 +190,7 @@ NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, cons
 	return NRT_SUCCESS;
 }
 
-/* With the lock. Takes it out of the list at once, and waits until nobody runs it. */
+/* With the lock. Removes the model from the list at once, and waits until no thread runs it. */
 static void drop_model(struct nrt_model *model)
 {
 	struct nrt_model **at = &models;

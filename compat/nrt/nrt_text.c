@@ -144,8 +144,7 @@ static const char *skip_quoted(struct span text)
 	return at < text.end ? at + 1 : at;
 }
 
-/* The next word, or one character that is none; nothing inside of comments and texts. Empty: the
-   end. */
+/* The next word or other character, outside of comments and texts. Empty: the end. */
 static struct span next_token(struct span *text)
 {
 	struct span token = { text->end, text->end };

@@ -20,7 +20,7 @@ void log_complain(const char *what, const char *about)
 	int bytes = snprintf(line, sizeof(line), "kymo: %s%.200s\n", what, about);
 
 	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
-		return; /* nobody to tell */
+		return; /* stderr is gone */
 }
 
 /* ---- on or off ----------------------------------------------------------------------------- */

@@ -14,13 +14,13 @@
 
 #define UNUSED "vaccel_prof regions, not enabled" /* views/report/summary.c looks for this name */
 
-/* Unused: off, and nobody has called yet. */
+/* Unused: off, and not called yet. */
 enum state { STATE_UNKNOWN, STATE_UNUSED, STATE_OFF, STATE_ON };
 
-static uint32_t state; /* enum state; atomic; the same for whoever finds it out */
+static uint32_t state; /* enum state; atomic; every thread computes the same value */
 
-/* The first call while they are off. A recording that is made all the same holds a name that says
-   so, for its summary. */
+/* The first call while regions are off. A recording then holds the name UNUSED, which the summary
+   reports. */
 static bool note_unused(void)
 {
 	uint32_t unused = STATE_UNUSED;

@@ -44,7 +44,7 @@ static void *map_new(size_t bytes)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* Maps `bytes` into *place, once, whoever comes first. */
+/* Maps `bytes` into *place once, by the first thread. */
 static void *map_once(void **place, size_t bytes)
 {
 	void *mine, *there = kymo__load_acquire(place);
@@ -224,7 +224,7 @@ static void vaccel_slots_raise_to(size_t *entries, uint64_t count)
 }
 
 /* Alone from now on: every stop shows its count with a plain store. Pairs with shard_register():
-   one of us sees the other. */
+   one of the two threads sees the other. */
 static void try_solo(struct slot *slot, const struct shard *shard, uint32_t lane)
 {
 	uint64_t count, ticks;
@@ -238,7 +238,7 @@ static void try_solo(struct slot *slot, const struct shard *shard, uint32_t lane
 
 void slot_show(struct slot *slot, struct shard *shard, uint32_t lane, uint64_t now_ticks)
 {
-	static uint64_t pause_ticks; /* the same for whoever sets it */
+	static uint64_t pause_ticks; /* every thread computes the same value */
 	uint64_t pause = kymo__load_relaxed(&pause_ticks), count, ticks;
 	struct vaccel_prof_region *region;
 

@@ -2,8 +2,8 @@
 
     kymo run --python --skip 0 --device -- python examples/pictures/train.py
 
-Nothing here knows of kymo: no import, no mark. The model waits while its pictures are drawn, and a report of the run says so. On a
-slow machine it stops early.
+This program does not use kymo: no import, no marks. The model waits while its pictures are drawn, which the report of the
+run shows. On a slow machine it stops early.
 """
 import argparse
 import time

@@ -5,9 +5,9 @@
  * Zones usually end in reverse order, so the zone that ends is on top. Generators and asyncio tasks
  * end zones in any order, and a collected generator may end its zone on another thread. A use is
  * therefore identified by its region and the frame that entered it. When a zone ends below others,
- * those above become loose: they are no longer nested, their rows say so (KYMO_ZONE_FOREIGN, depth
- * 0), and their ends do not touch the thread's open-zone stack. The depths of all other zones of
- * the thread stay correct.
+ * those above become loose: they are no longer nested, their rows are marked (KYMO_ZONE_FOREIGN,
+ * depth 0), and their ends do not touch the thread's open-zone stack. The depths of all other zones
+ * of the thread stay correct.
  *
  * Locking: the GIL protects the items; all functions hold it, except the two that run when a thread
  * begins and ends. A mutex protects the list of holders, because threads end without the GIL.

@@ -2,7 +2,7 @@
  * Open measurements, on a stack of the thread that began them. One Series object serves all its
  * uses at once, so a use is identified by its series and the frame that entered it (like regions;
  * python/core/held.h explains why). A measurement that ends below others makes those loose: they
- * are no longer nested, and their rows say so.
+ * are no longer nested, and their rows are marked.
  *
  * A mutex protects the list of stacks, because threads end without the GIL. The child of a fork
  * drops what its parent has open; the parent ends it.

@@ -1,6 +1,6 @@
 /*
- * The log-linear histogram of durations: 8 buckets to a power of two, so that a bucket is at most an
- * eighth of its values wide. 0 … 7 have a bucket each; the last one has all from 15 * 2^41 on.
+ * The log-linear histogram of durations: 8 buckets to a power of two, so that a bucket is at most
+ * an eighth of its values wide. 0 … 7 have a bucket each; the last one has all from 15 * 2^41 on.
  * Everything that states a quantile of durations out of buckets takes it from hist_quantile().
  */
 #ifndef KYMO_BASE_HIST_H
@@ -34,9 +34,9 @@ static inline uint64_t hist_start(uint32_t bucket)
 }
 
 /*
- * The quantile `share` (0.5: the median) of the durations in `buckets`, in ns and rounded; -1: there
- * are none. Linear inside the bucket that holds it, and never below min_ns or above max_ns, which
- * are of these durations. ns_per_tick: 1 where buckets are of ns.
+ * The quantile `share` (0.5: the median) of the durations in `buckets`, in ns and rounded; -1:
+ * there are none. Linear inside the bucket that holds it, and never below min_ns or above max_ns,
+ * which are of these durations. ns_per_tick: 1 where buckets are of ns.
  */
 int64_t hist_quantile(const uint64_t buckets[KYMO_HIST_BUCKETS], double share, double ns_per_tick,
 		      int64_t min_ns, int64_t max_ns);

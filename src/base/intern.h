@@ -21,8 +21,8 @@
 struct intern {
 	uint32_t *slots; /* number + 1; 0: free */
 	size_t slot_count; /* a power of two, at least twice `count` */
-	uint32_t *
-		hashes; /* by number: tables grow and most keys differ without a look at the list */
+	/* by number: tables grow and most keys differ without a look at the list */
+	uint32_t *hashes;
 	size_t count, room;
 };
 

@@ -53,7 +53,7 @@ bool kymo__room_for(size_t bytes, size_t file_bytes)
 	if (held + bytes > kymo__process.budget_bytes)
 		return false;
 	/* The program needs the tmpfs, too: use at most an eighth of what would be free without
-	   us. */
+	   kymo. */
 	return bytes < free_bytes && held + bytes <= (free_bytes + held) / 8;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Internals of libkymo. It is loaded into other people's programs: libc only, no malloc, no locks,
+ * Internals of libkymo. It runs in the recorded program: libc only, no malloc, no locks,
  * no threads, no signal handlers. A failure drops rows, counts them, and changes nothing else.
  *
  *	process.c   on and off, the control page, fork

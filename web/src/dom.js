@@ -47,7 +47,7 @@ export function sizeCanvas(canvas, width, height) {
 }
 
 /**
- * Puts a tooltip beside the mouse, inside of a box of that size.
+ * Puts a tooltip beside the mouse, inside a box of that size.
  * @param {HTMLElement} tip
  * @param {{x: number, y: number}} mouse
  * @param {{width: number, height: number}} box

@@ -84,7 +84,7 @@ export class FlameGraph {
 		return Boolean(this.find) && this.flame.label[node].toLowerCase().includes(this.find);
 	}
 
-	/** "15.4 % in 1 frame"; matches inside of a match are not counted. */
+	/** "15.4 % in 1 frame"; matches inside a match are not counted. */
 	found() {
 		if (!this.find)
 			return "";

@@ -18,9 +18,9 @@
  * Rows are kept in rings that are bounded: what a long capture overwrote is counted in the file
  * (kymo.streams).
  *
- * All calls may come from any thread, and never crash on NULL or a handle that is none:
- * NRT_INVALID. What a status cannot say is a sentence on stderr. KYMO=off in the environment wins:
- * starts and begins then give NRT_FAILURE.
+ * All calls are thread-safe and return NRT_INVALID for NULL or an invalid handle. Details of an
+ * error are printed on stderr. With KYMO=off in the environment, start and begin return
+ * NRT_FAILURE.
  */
 #ifndef NRT_PROFILE_H
 #define NRT_PROFILE_H

@@ -27,7 +27,7 @@ def _real(name: str) -> Optional[ModuleSpec]:
 
 
 def give_way(name: str) -> bool:
-    """Imports the real module of that name in place of ours; False: there is none."""
+    """Imports the real module of that name instead of kymo's. False: there is none."""
     spec = None if os.environ.get("KYMO_COMPAT", "").lower() in ("on", "1", "true", "yes") else _real(name)
     if not spec or not spec.loader:
         return False

@@ -80,5 +80,5 @@ def _comparison(result: dict[str, Any]) -> str:
                      f"<text x=0 y={26 * i + 17} fill=currentColor>{escape(_text.fit(name, 40))} {row['ratio']:.3f}</text>")
     notes = "".join(f"<li>{escape(note)}</li>" for note in result["notes"])
     height = max(26 * len(rows), 1)
-    return (f"<h2>{escape(_text.comparison(result).splitlines()[0])}</h2><p class=note>now / baseline; pale bars are not significant</p>"
+    return (f"<h2>{escape(_text.comparison(result).splitlines()[0])}</h2><p class=note>now / baseline; pale: not significant</p>"
             f"<svg style='height:{height}px' role=img>{''.join(lines)}</svg><ul>{notes}</ul>")

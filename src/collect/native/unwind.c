@@ -1,7 +1,7 @@
 /*
  * libdw is loaded only for native frames: loading it and its dependencies would slow down the start
  * of every other command. Separate debug information is not used: unwinding needs .eh_frame, and
- * names come from symbol tables. Lines come from debug information inside of the module, with a
+ * names come from symbol tables. Lines come from debug information in the module, with a
  * time limit; the threads run meanwhile.
  */
 #include "collect/native/unwind.h"

@@ -220,7 +220,7 @@ static void attach_end(struct collector *collector, struct collect_result *resul
 		 collector->moves ? collector->dirs.shown : collector->dirs.live);
 	if (!collector->moves)
 		return;
-	/* A joined run continues without us; our own recording ends here. */
+	/* A joined run continues without this collector, whose own recording ends here. */
 	if (result->ended || !archive_has_program(&collector->archive))
 		collector_settle(collector, NULL, result);
 	else

@@ -11,7 +11,7 @@ struct launch_signals {
 	struct sigaction child; /* SIGCHLD */
 };
 
-/* Opens /dev/null for closed standard descriptors, so that no file of ours gets these numbers. They
+/* Opens /dev/null for closed standard descriptors, so that no file of kymo gets these numbers. They
    are closed again in the program. */
 void launch_hold_standard_files(void);
 /* Blocks all signals that can be passed on, and resets SIGCHLD so that children leave a status. */

@@ -116,7 +116,7 @@ static size_t real_value_of(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
 	return 0;
 }
 
-/* Ours, and no other object's: link.h does not say so.
+/* This library's own; link.h declares it without hidden visibility.
    NOLINTNEXTLINE(readability-redundant-declaration) */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));

@@ -1,4 +1,4 @@
-/* Calls that enqueue or wait. Each calls the runtime, with an event of ours if the program passes
+/* Calls that enqueue or wait. Each calls the runtime, with kymo's event if the program passes
    none. */
 #include "record/opencl/layer.h"
 

@@ -66,13 +66,12 @@ struct compare {
 	struct compare_run *runs;
 	size_t a_count, b_count;
 	struct name_table frames; /* of zones, with their places */
-	struct name_table
-		names; /* of items: a region is its name and source, wherever it is in the code */
+	/* of items: a region is its name and source, wherever it is in the code */
+	struct name_table names;
 	struct compare_item *items; /* [0] is the step */
 	size_t item_count, item_room;
-	struct call_tree
-		/* self time per step: values[0] of A, [1] of B; frames are numbers of names */
-		flame;
+	/* self time per step: values[0] of A, [1] of B; frames are numbers of names */
+	struct call_tree flame;
 	bool total; /* total time of a region instead of self time */
 	char why[1024]; /* why they are not comparable; "": they are */
 	char sentence[512];

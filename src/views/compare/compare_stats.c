@@ -162,8 +162,8 @@ static struct moments moments_of(const struct compare_stats_run *run, size_t bat
 }
 
 /*
- * How much neighbouring batches resemble each other, from both sides together: both ran
- * the same program. Estimates about a sample's own mean are too small by about (1 + 4 r) / n, which is added
+ * How much neighbouring batches resemble each other, from both sides together: both ran the same
+ * program. Estimates about a sample's own mean are too small by about (1 + 4 r) / n, which is added
  * back.
  */
 static double resemblance(const struct moments *a, const struct moments *b)
@@ -446,9 +446,9 @@ static int by_p_for_its_weight(const void *a, const void *b)
 }
 
 /*
- * The items with a result; sum is the weight of all items. An item without a result keeps its share:
- * whether it has one depends on the values, and a test that gains from the failure of others reports
- * too much.
+ * The items with a result; sum is the weight of all items. An item without a result keeps its
+ * share: whether it has one depends on the values, and a test that gains from the failure of others
+ * reports too much.
  */
 static size_t rank(const struct compare_stats *estimates, const double *weights, size_t count,
 		   struct ranked *out, double *sum)

@@ -10,8 +10,8 @@
 struct verdict {
 	char name[16]; /* of the rule; "" : nothing stands out */
 	double gain; /* share of the time that could be saved at most */
-	char sentence
-		[512]; /* "Data loading holds up training: it takes 16 % of step time (34.5 s of 211 s)." */
+	/* "Data loading holds up training: it takes 16 % of step time (34.5 s of 211 s)." */
+	char sentence[512];
 	char evidence[512];
 	char advice[512]; /* "" : none */
 	const char *view; /* the tab of the HTML report that shows the numbers; "": none */

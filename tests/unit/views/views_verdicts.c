@@ -1,6 +1,7 @@
 /*
  * A report leaves out a verdict whose query fails, so that one bad query does not hide the others.
- * Here no query may fail: over a recording without rows, and over one in which every table has some.
+ * Here no query may fail: over a recording without rows, and over one in which every table has
+ * some.
  */
 #include "tables/tables_ask.h"
 #include "tables/tables_fixture.h"
