@@ -15,7 +15,7 @@
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
-static PyObject *arrow_failed(const char *doing, const char *why)
+static PyObject *arrow_raise_failed(const char *doing, const char *why)
 {
 	return PyErr_Format(PyExc_ValueError, "%s: %s", doing,
 			    why && *why ? why : "no reason given");
@@ -129,19 +129,19 @@ static int add_batches(const struct convert *convert, struct ArrowArrayStream *s
 	int rc = 0;
 
 	if (ArrowArrayViewInitFromSchema(&view, convert->schema, &why)) {
-		arrow_failed("cannot read the columns", why.message);
+		arrow_raise_failed("cannot read the columns", why.message);
 		return -1;
 	}
 	while (!rc) {
 		if (stream->get_next(stream, &array)) {
-			arrow_failed("cannot read the rows", stream->get_last_error(stream));
+			arrow_raise_failed("cannot read the rows", stream->get_last_error(stream));
 			rc = -1;
 		}
 		if (rc || !array.release)
 			break;
 		if (ArrowArrayViewSetArray(&view, &array, &why) ||
 		    ArrowArrayViewValidate(&view, NANOARROW_VALIDATION_LEVEL_FULL, &why)) {
-			arrow_failed("cannot read the rows", why.message);
+			arrow_raise_failed("cannot read the rows", why.message);
 			rc = -1;
 		}
 		for (int64_t row = 0; !rc && row < array.length; row++)
@@ -170,7 +170,7 @@ static PyObject *arrow_rows(PyObject *module, PyObject *args)
 	    open_stream(bytes, &stream))
 		return NULL;
 	if (stream.get_schema(&stream, &schema)) {
-		arrow_failed("cannot read the columns", stream.get_last_error(&stream));
+		arrow_raise_failed("cannot read the columns", stream.get_last_error(&stream));
 	} else {
 		names = names_of(&schema);
 		list = PyList_New(0);

@@ -110,7 +110,7 @@ static void region_resolve(struct region *region)
 	text_release(&file);
 }
 
-static inline uint32_t region_id(struct region *region)
+static inline uint32_t region_py_id(struct region *region)
 {
 	if (KYMO__UNLIKELY(!region->id))
 		region_resolve(region);
@@ -136,7 +136,7 @@ static inline void region_enter(struct region *region, struct holder *holder)
 	held->phase = KYMO__LIKELY(region->phase < 0) ? -1 : held_phase(holder, region->phase);
 	/* Held while off, too: otherwise an end would match a use that began while recording was
 	   on. */
-	held->zone = on ? kymo_zone_begin_id(region_id(region)) : none;
+	held->zone = on ? kymo_zone_begin_id(region_py_id(region)) : none;
 	holder->count++;
 }
 

@@ -105,7 +105,7 @@ static PyObject *kymo_py_record(PyObject *module, PyObject *const *args, Py_ssiz
 	if (!region)
 		return NULL;
 	region_ready_thread();
-	kymo_counter_id(region_id((struct region *)region), value);
+	kymo_counter_id(region_py_id((struct region *)region), value);
 	Py_RETURN_NONE;
 }
 

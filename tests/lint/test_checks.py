@@ -86,3 +86,18 @@ def test_a_phrase_is_found_with_its_better_form(tmp_path, text, phrase):
 
 def test_plain_prose_passes(tmp_path):
     assert check("check-prose", tmp_path, {"src/a.c": "/* The reader copies the row, then checks it. */\n"}) == (0, ["1 files"])
+
+
+@pytest.mark.parametrize("files, problem", [
+    ({"src/a.c": "static int same(void)\n{\n}\n", "src/b.c": "\nint same(int x)\n{\n}\n"},
+     "src/b.c:2: same is also defined in src/a.c:1"),
+    ({"src/a.c": 'x = "SELECT a, "\n\t"b "\n\t"FROM c";\n'}, "src/a.c:1: SQL of 3 lines; move it to a .sql file"),
+    ({"src/a.c": "/* __atomic_ */\ny = __atomic_load_n(&x, 0);\n"}, "src/a.c:2: __atomic_; use the macros of include/kymo/atomic.h"),
+])
+def test_a_broken_habit_is_found(tmp_path, files, problem):
+    assert check("check-names", tmp_path, files) == (1, [problem])
+
+
+def test_stand_ins_two_lines_of_sql_and_a_call_pass(tmp_path):
+    files = {"src/a.c": 'int same(void)\n{\n\treturn other("SELECT a "\n\t\t"FROM b");\n}\n', "src/no_a.c": "int same(void)\n{\n}\n"}
+    assert check("check-names", tmp_path, files) == (0, ["1 functions have one definition each"])

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CHECKS = ["width", "prose", "format", "shell", "python", "types", "js", "changed"]
+CHECKS = ["names", "width", "prose", "format", "shell", "python", "types", "js", "changed"]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -19,4 +19,4 @@ def test_sources_pass(check):
 def test_a_check_that_does_not_exist_is_named():
     done = subprocess.run([ROOT / "tools/lint", "colour"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("lint: no check is named colour; there are: layers width ")
+    assert done.stderr.startswith("lint: no check is named colour; there are: layers names ")
