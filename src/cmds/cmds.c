@@ -138,6 +138,23 @@ static const struct cmds_option *find_name(const struct cmds_command *command, c
 	return NULL;
 }
 
+/* The only option that begins like this; scripts of older versions abbreviate options of kymo
+   run. */
+static const struct cmds_option *find_abbreviated(const struct cmds_command *command,
+						  const char *name, size_t bytes)
+{
+	const struct cmds_option *found = NULL;
+
+	for (const struct cmds_option *option = command->options; bytes && option->name; option++) {
+		if (strncmp(option->name, name, bytes) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = option;
+	}
+	return found;
+}
+
 static int cmds_unknown_option(const struct cmds_args *args, const char *typed, size_t bytes)
 {
 	const char *names[32] = { help_option.name }, *suggestion;
@@ -186,6 +203,8 @@ static const struct cmds_option *read_long(struct cmds_args *args, const char *w
 	size_t bytes = equals ? (size_t)(equals - word) : strlen(word);
 	const struct cmds_option *option = find_name(args->command, word, bytes);
 
+	if (!option && args->takes_program)
+		option = find_abbreviated(args->command, word, bytes);
 	if (!option) {
 		*status = cmds_unknown_option(args, word, bytes);
 		return NULL;

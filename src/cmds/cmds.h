@@ -59,7 +59,7 @@ struct cmds_args {
 	bool only_words; /* after -- */
 	/* set by the command: a word that begins with an SQL comment is not an option */
 	bool takes_sql;
-	/* set by the command: options end at the first word */
+	/* set by the command: options end at the first word, and may be abbreviated */
 	bool takes_program;
 	const char *rest; /* unread letters of a bundle such as -abc */
 	const char *value; /* of the option that cmds_next() returned */

@@ -31,7 +31,7 @@ def test_what_is_broken_fails_and_says_what_helps(kymo, tmp_path):
     result = kymo("doctor", "-f", "json", env={"KYMO_DUCKDB": str(tmp_path / "libduckdb.so")})
     sql = next(row for row in json.loads(result.out) if row["name"] == "sql")
     assert (result.status, sql["state"]) == (1, "broken")
-    assert "the library that KYMO_DUCKDB names cannot be loaded" in sql["found"]
+    assert "cannot load DuckDB from KYMO_DUCKDB" in sql["found"]
     assert sql["mend"] == "run make to fetch it, or set KYMO_DUCKDB to a libduckdb.so"
 
 

@@ -232,6 +232,12 @@ WRONG = {
 }
 
 
+def test_options_may_be_abbreviated_where_one_option_begins_like_this(place):
+    assert place.run("--kee", "all", "--out", "short", "--", "true").returncode == 0
+    assert (place.path / "short").is_dir()
+    assert place.run("--torch-", "--", "true").stderr.decode().startswith("kymo run: unknown option --torch-")
+
+
 @pytest.mark.parametrize("words", WRONG, ids=lambda words: " ".join(words) or "nothing")
 def test_wrong_use_is_one_line_and_status_2(place, words):
     done = place.run(*words)
