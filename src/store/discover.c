@@ -184,9 +184,9 @@ static void discover_look_inside(struct look *look)
 	}
 	if (entry->state == STORE_LIVE)
 		entry->ended_unix_ns = 0;
-	for (int half = 0; half < 2; half++)
-		if (look->source.halves[half] >= 0)
-			entry->bytes += discover_bytes_in(look->source.halves[half]);
+	for (int which = 0; which < 2; which++)
+		if (look->source.dirs[which] >= 0)
+			entry->bytes += discover_bytes_in(look->source.dirs[which]);
 }
 
 static int look_at_file(const char *path, struct store_entry *entry)
@@ -205,7 +205,7 @@ static int look_at_file(const char *path, struct store_entry *entry)
 	return 0;
 }
 
-int discover_inspect(const char *path, bool other_half, struct store_entry *entry)
+int discover_inspect(const char *path, bool other_dir, struct store_entry *entry)
 {
 	struct kymo_error err = { 0 };
 	struct look *look;
@@ -232,7 +232,7 @@ int discover_inspect(const char *path, bool other_half, struct store_entry *entr
 		discover_look_inside(look);
 		if (entry->kind == STORE_DIRECTORY)
 			strcpy(entry->path,
-			       look->source.half_paths[other_half && look->source.halves[1] >= 0]);
+			       look->source.dir_paths[other_dir && look->source.dirs[1] >= 0]);
 		run_files_close(&look->source);
 	}
 	free(look);

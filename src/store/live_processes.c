@@ -74,9 +74,9 @@ int live_processes_open(const char *path, struct live_processes *out, struct kym
 	if (rc)
 		return rc;
 	if (!run_files_is_snapshot(&source)) {
-		memcpy(out->directory, source.half_paths[0], sizeof(out->directory));
-		if (source.halves[1] >= 0)
-			memcpy(out->disk, source.half_paths[1], sizeof(out->disk));
+		memcpy(out->directory, source.dir_paths[0], sizeof(out->directory));
+		if (source.dirs[1] >= 0)
+			memcpy(out->disk, source.dir_paths[1], sizeof(out->disk));
 		if (!run_files_head(&source, "run", KYMO_MAGIC_RUN, &out->run, sizeof(out->run)))
 			memset(&out->run, 0, sizeof(out->run));
 		out->run.boot_id[sizeof(out->run.boot_id) - 1] = '\0';

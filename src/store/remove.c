@@ -92,7 +92,7 @@ static int empty_directory(int directory, const char *name, bool is_process)
 	return rc < 0 ? rc : left;
 }
 
-static int remove_half(int directory, const char *path, struct kymo_error *err)
+static int remove_dir(int directory, const char *path, struct kymo_error *err)
 {
 	int left;
 
@@ -120,12 +120,12 @@ static int remove_directory(const char *path, struct kymo_error *err)
 
 	if (rc)
 		return rc;
-	for (int half = 0; half < 2 && !rc; half++)
-		if (source.halves[half] >= 0)
-			rc = remove_half(source.halves[half], source.half_paths[half], err);
+	for (int which = 0; which < 2 && !rc; which++)
+		if (source.dirs[which] >= 0)
+			rc = remove_dir(source.dirs[which], source.dir_paths[which], err);
 	if (!rc)
-		for (int half = 0; half < 2; half++)
-			discover_forget(source.half_paths[half]);
+		for (int which = 0; which < 2; which++)
+			discover_forget(source.dir_paths[which]);
 	run_files_close(&source);
 	return rc;
 }
@@ -185,7 +185,7 @@ static int by_age(const void *left, const void *right)
 static bool prune_one(const char *path)
 {
 	int fd = open(path, DIRECTORY_FLAGS);
-	bool removed = fd >= 0 && !remove_half(fd, path, NULL);
+	bool removed = fd >= 0 && !remove_dir(fd, path, NULL);
 
 	if (fd >= 0)
 		close(fd);

@@ -213,7 +213,7 @@ const struct store_entry *store_called(const char *name, const struct store_entr
    path a line). */
 int store_remember(const char *path, struct kymo_error *err);
 
-/* Removes a recording, both halves; refuses a live one (-EBUSY) and what is not a recording. */
+/* Removes a recording with both directories. Refuses a live one (-EBUSY) and other files. */
 int store_remove(const char *path, struct kymo_error *err);
 
 /* Removes dead recordings of KYMO_DIR, oldest first, until they take at most a tenth of its file

@@ -41,13 +41,13 @@ def test_what_needs_sql_names_duckdb(bare, words):
     bare("run", "-o", "a", "--", "true")
     done = bare(*words)
     assert done.returncode == 1 and done.stdout == ""
-    assert f"kymo {words[0]}: this kymo was built without DuckDB" in done.stderr
+    assert f"kymo {words[0]}: cannot run SQL: this kymo was built without DuckDB" in done.stderr
 
 
 def test_the_viewer_names_microhttpd(bare):
     done = bare("serve")
     assert done.returncode == 1
-    assert "kymo serve: this kymo was built without the viewer, since microhttpd.h was missing" in done.stderr
+    assert "kymo serve: this kymo was built without the viewer: microhttpd.h was missing" in done.stderr
 
 
 def test_doctor_names_what_is_missing(bare):

@@ -86,7 +86,7 @@ static void source_init(struct run_files *source)
 	const struct readat none = READAT_NONE;
 
 	memset(source, 0, sizeof(*source));
-	source->halves[0] = source->halves[1] = -1;
+	source->dirs[0] = source->dirs[1] = -1;
 	source->snapshot = none;
 }
 
@@ -136,20 +136,20 @@ static bool on_tmpfs(int dir)
 
 /* If both directories are on the same kind of file system: control files stay in the live directory
    until the very end. */
-static size_t controls_in(const struct run_files *source, int half)
+static size_t controls_in(const struct run_files *source, int which)
 {
 	struct run_files one = *source;
 	struct run_files_list list = { 0 };
 	size_t found = 0;
 
-	one.halves[0] = source->halves[half];
-	one.halves[1] = -1;
+	one.dirs[0] = source->dirs[which];
+	one.dirs[1] = -1;
 	run_files_processes(&one, &list);
 	for (size_t i = 0; i < list.count; i++) {
 		char path[RUN_FILES_PATH_BYTES + 16];
 
 		snprintf(path, sizeof(path), "%s/control", list.items[i].name);
-		found += faccessat(one.halves[0], path, F_OK, 0) == 0;
+		found += faccessat(one.dirs[0], path, F_OK, 0) == 0;
 	}
 	run_files_list_free(&list);
 	return found;
@@ -157,17 +157,17 @@ static size_t controls_in(const struct run_files *source, int half)
 
 static void live_half_first(struct run_files *source)
 {
-	bool first = on_tmpfs(source->halves[0]), second = on_tmpfs(source->halves[1]);
+	bool first = on_tmpfs(source->dirs[0]), second = on_tmpfs(source->dirs[1]);
 	char path[KYMO_PATH_BYTES];
-	int dir = source->halves[0];
+	int dir = source->dirs[0];
 
 	if (first == second ? controls_in(source, 0) >= controls_in(source, 1) : first)
 		return;
-	source->halves[0] = source->halves[1];
-	source->halves[1] = dir;
-	memcpy(path, source->half_paths[0], sizeof(path));
-	memcpy(source->half_paths[0], source->half_paths[1], sizeof(path));
-	memcpy(source->half_paths[1], path, sizeof(path));
+	source->dirs[0] = source->dirs[1];
+	source->dirs[1] = dir;
+	memcpy(path, source->dir_paths[0], sizeof(path));
+	memcpy(source->dir_paths[0], source->dir_paths[1], sizeof(path));
+	memcpy(source->dir_paths[1], path, sizeof(path));
 }
 
 /* The other directory counts only if it belongs to the same run: `peer` may contain anything. */
@@ -177,38 +177,38 @@ static void open_peer(struct run_files *source)
 	struct stat mine, its;
 	int dir;
 
-	if (run_files_read_run(source->halves[0], &run) || run.peer[0] != '/')
+	if (run_files_read_run(source->dirs[0], &run) || run.peer[0] != '/')
 		return;
 	dir = open(run.peer, RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	if (dir < 0)
 		return;
 	if (run_files_read_run(dir, &other) || !same_run(&run, &other) ||
-	    fstat(source->halves[0], &mine) || fstat(dir, &its) ||
+	    fstat(source->dirs[0], &mine) || fstat(dir, &its) ||
 	    (mine.st_dev == its.st_dev && mine.st_ino == its.st_ino)) {
 		close(dir);
 		return;
 	}
-	source->halves[1] = dir;
-	memcpy(source->half_paths[1], run.peer, sizeof(run.peer));
+	source->dirs[1] = dir;
+	memcpy(source->dir_paths[1], run.peer, sizeof(run.peer));
 	live_half_first(source);
 }
 
 /* The directory of a process stands for its run. */
 static int climb_to_run(struct run_files *source, struct kymo_error *err)
 {
-	char *path = source->half_paths[0];
+	char *path = source->dir_paths[0];
 	char *slash = strrchr(path, '/');
 	int up;
 
 	if (!slash || !run_files_is_process(slash + 1, NULL) ||
-	    faccessat(source->halves[0], "control", F_OK, 0))
+	    faccessat(source->dirs[0], "control", F_OK, 0))
 		return 0;
-	up = openat(source->halves[0], "..", RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
+	up = openat(source->dirs[0], "..", RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	if (up < 0)
 		return error_set(err, errno, "cannot open the run of %s: %s", path,
 				 strerror(errno));
-	close(source->halves[0]);
-	source->halves[0] = up;
+	close(source->dirs[0]);
+	source->dirs[0] = up;
 	*slash = '\0';
 	return 0;
 }
@@ -219,10 +219,10 @@ static int open_directory(struct run_files *source, const char *path, int dir,
 	char whole[PATH_MAX];
 	int rc;
 
-	source->halves[0] = dir;
+	source->dirs[0] = dir;
 	if (!realpath(path, whole) || strlen(whole) >= KYMO_PATH_BYTES)
 		return error_set(err, ENAMETOOLONG, "the path of %s is too long", path);
-	strcpy(source->half_paths[0], whole);
+	strcpy(source->dir_paths[0], whole);
 	rc = climb_to_run(source, err);
 	if (!rc)
 		open_peer(source);
@@ -390,9 +390,9 @@ int run_files_open(struct run_files *source, const char *path, struct kymo_error
 
 void run_files_close(struct run_files *source)
 {
-	for (int half = 0; half < 2; half++)
-		if (source->halves[half] >= 0)
-			close(source->halves[half]);
+	for (int which = 0; which < 2; which++)
+		if (source->dirs[which] >= 0)
+			close(source->dirs[which]);
 	readat_close(&source->snapshot);
 	page_memory_give(source->entries, source->entry_room_bytes);
 	source_init(source);
@@ -431,9 +431,9 @@ static int file_in_halves(const struct run_files *source, const char *path, stru
 {
 	int rc = -ENOENT;
 
-	for (int half = 0; half < 2 && rc == -ENOENT; half++)
-		if (source->halves[half] >= 0)
-			rc = open_regular(source->halves[half], path, out);
+	for (int which = 0; which < 2 && rc == -ENOENT; which++)
+		if (source->dirs[which] >= 0)
+			rc = open_regular(source->dirs[which], path, out);
 	return rc;
 }
 

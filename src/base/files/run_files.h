@@ -52,8 +52,8 @@ struct run_files_blob {
 };
 
 struct run_files {
-	int halves[2]; /* directories, the live one first; -1: none */
-	char half_paths[2][KYMO_PATH_BYTES];
+	int dirs[2]; /* directories, the live one first; -1: none */
+	char dir_paths[2][KYMO_PATH_BYTES];
 	struct readat snapshot; /* the file, or its bytes */
 	struct kymo_snapshot_head snapshot_head;
 	struct kymo_snapshot_entry *entries; /* of the snapshot, by path */

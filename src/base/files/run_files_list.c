@@ -62,9 +62,9 @@ static int run_files_list_directory(int dir, struct run_files_list *list, bool p
 	return rc;
 }
 
-static int list_half(int half, const char *process, struct run_files_list *list)
+static int list_dir(int run_dir, const char *process, struct run_files_list *list)
 {
-	int dir = openat(half, process ? process : ".", RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
+	int dir = openat(run_dir, process ? process : ".", RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	int rc;
 
 	if (dir < 0)
@@ -136,9 +136,9 @@ static int files_run_files_list_all(const struct run_files *source, const char *
 	int rc = 0;
 
 	list->count = 0;
-	for (int half = 0; half < 2 && !rc; half++)
-		if (source->halves[half] >= 0)
-			rc = list_half(source->halves[half], process, list);
+	for (int which = 0; which < 2 && !rc; which++)
+		if (source->dirs[which] >= 0)
+			rc = list_dir(source->dirs[which], process, list);
 	for (size_t i = first_entry(source, process); i < source->entry_count && !rc; i++) {
 		if (process && strncmp(source->entries[i].path, process, strlen(process)))
 			break;
