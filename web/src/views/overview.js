@@ -180,7 +180,7 @@ function partsBar(data) {
 	return el(
 		"div",
 		{},
-		el("h2", { text: "Where a step goes" }, el("span", { text: about })),
+		el("h2", { text: "Step time by phase" }, el("span", { text: about })),
 		el("div", { class: "parts", role: "img", "aria-label": label }, ...nodes),
 	);
 }
