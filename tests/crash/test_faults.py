@@ -231,7 +231,7 @@ def test_a_directory_of_somebody_else_is_refused(place, mode, why):
 def test_a_file_system_that_is_read_only_is_said_in_one_line_and_the_program_runs(place):
     done = with_small(place, "4m", f"mount -o remount,ro $small && KYMO=on KYMO_DIR=$small/live {PROGS}/run_rows 1000")
     assert (done.returncode, done.out) == (0, "1000\n")
-    assert done.err.startswith("kymo: cannot make the directory ") and "Read-only file system" in done.err
+    assert done.err.startswith("kymo: cannot create the directory ") and "Read-only file system" in done.err
     assert done.err.count("\n") == 1
 
 

@@ -24,19 +24,18 @@ int atomic_file_publish(int directory, const char *part, const char *name, int r
 	return rc;
 }
 
-static int write_all(int fd, const char *bytes, size_t count)
+/* One write: a short one means a full disk or RLIMIT_FSIZE, beyond which a second write would raise
+   SIGXFSZ. */
+static int write_whole(int fd, const void *bytes, size_t count)
 {
-	while (count) {
-		ssize_t done = write(fd, bytes, count);
+	ssize_t done;
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done ? -errno : -ENOSPC;
-		bytes += done;
-		count -= (size_t)done;
-	}
-	return 0;
+	do
+		done = write(fd, bytes, count);
+	while (done < 0 && errno == EINTR);
+	if (done < 0)
+		return -errno;
+	return (size_t)done == count ? 0 : -ENOSPC;
 }
 
 int atomic_file_put(int directory, const char *name, const void *bytes, size_t count)
@@ -50,7 +49,7 @@ int atomic_file_put(int directory, const char *name, const void *bytes, size_t c
 	fd = openat(directory, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	rc = write_all(fd, bytes, count);
+	rc = write_whole(fd, bytes, count);
 	/* Some file systems report only here that there was no room. */
 	if (close(fd) && !rc)
 		rc = -errno;
