@@ -74,6 +74,10 @@ static int take_fail_above(struct request *request, const char *value)
 	if (end == value || !isfinite(number) || number < 0 || (*end && strcmp(end, "%")))
 		return cmds_wrong("compare", "--fail-above needs a share such as 5%%, not %s",
 				  value);
+	/* 5 would mean 500 %, and a check that never fails. */
+	if (!*end && number >= 1)
+		return cmds_wrong("compare", "--fail-above %s is ambiguous; write %s%% or %g",
+				  value, value, number / 100);
 	request->options.fail_above = *end ? number / 100 : number;
 	return -1;
 }

@@ -12,8 +12,7 @@ static int print_overview(void)
 	       "  kymo run -- python train.py\n"
 	       "  kymo report\n"
 	       "  kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
-	       "\nkymo help COMMAND explains one command. A TARGET is a pid, a path, a name, "
-	       "latest\n"
+	       "\nkymo help COMMAND explains one command. A TARGET is a pid, a path, a name,\n"
 	       "latest or host:port.\n");
 	return cmds_finish("help");
 }

@@ -258,6 +258,7 @@ WRONG = [
     (["a", "b", "c"], "expected two recordings A and B, or several of each separated by --, got 3"),
     (["a", "--"], "no recordings given; usage: kymo compare A B (kymo ls lists recordings)"),
     (["a", "b", "--fail-above", "much"], "--fail-above needs a share such as 5%, not much"),
+    (["a", "b", "--fail-above", "5"], "--fail-above 5 is ambiguous; write 5% or 0.05"),
     (["a", "b", "-f", "xml"], "unknown format xml; use text, html or json"),
     (["a", "b", "-o", "it"], "cannot infer the format of it from its name; use -f"),
 ]

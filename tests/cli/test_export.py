@@ -344,7 +344,7 @@ def test_the_file_is_named_after_the_program_and_nothing_is_overwritten(made):
     assert (done.status, done.out) == (0, "") and done.err.startswith("kymo: cli_fixture.perfetto-trace, ")
     again = made("export", made.path)
     assert (again.status, again.err) == (
-        1, "kymo export: cli_fixture.perfetto-trace is there already; --force replaces it\n")
+        1, "kymo export: cli_fixture.perfetto-trace exists; --force overwrites it\n")
     assert made("export", made.path, "--force").status == 0
     assert made("export", made.path, "-o", "x.speedscope.json").status == 0
     valid_speedscope((made.cwd / "x.speedscope.json").read_bytes())
@@ -353,7 +353,7 @@ def test_the_file_is_named_after_the_program_and_nothing_is_overwritten(made):
 def test_a_directory_of_other_things_is_never_replaced(made, tmp_path):
     where = tmp_path / "d"
     assert made("export", made.path, "-f", "csv", "-o", where).status == 0
-    assert "is there already" in made("export", made.path, "-f", "csv", "-o", where).err
+    assert "exists; --force" in made("export", made.path, "-f", "csv", "-o", where).err
     assert made("export", made.path, "-f", "parquet", "-o", where, "--force").status == 0
     assert {p.suffix for p in where.iterdir()} == {".parquet"}
     (where / "thesis.txt").write_text("years")

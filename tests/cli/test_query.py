@@ -217,7 +217,7 @@ def test_no_file_is_replaced_without_force(shared, tmp_path, format):
     file.write_text("old")
     result = shared("query", "-f", format, "-o", file, "SELECT 1 AS a")
     assert (result.status, result.out) == (1, "")
-    assert result.err == f"kymo query: {file} is there already; --force replaces it\n"
+    assert result.err == f"kymo query: {file} exists; --force overwrites it\n"
     assert file.read_text() == "old"
     assert shared("query", "-f", format, "-o", file, "--force", "SELECT 1 AS a").status == 0
     assert file.read_bytes() != b"old"

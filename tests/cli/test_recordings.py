@@ -201,7 +201,7 @@ def test_no_file_is_replaced_without_force(kymo, command, file):
     kymo.record("plain")
     (kymo.cwd / file).write_text("old")
     result = kymo(command, "latest", file)
-    assert (result.status, result.err) == (1, f"kymo {command}: {file} is there already; --force replaces it\n")
+    assert (result.status, result.err) == (1, f"kymo {command}: {file} exists; --force overwrites it\n")
     assert (kymo.cwd / file).read_text() == "old"
     assert kymo(command, "--force", "latest", file).status == 0
     assert kymo("query", kymo.cwd / file, "-f", "csv", "SELECT count(*) AS n FROM trace.zones").out == "n\r\n120\r\n"

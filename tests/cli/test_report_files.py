@@ -112,7 +112,7 @@ def test_a_report_of_ours_is_replaced_and_nothing_else_is(shared, made, name, tm
     assert shared("report", path, file).status == 0
     file.write_text("<html>mine</html>\n")
     done = shared("report", path, file)
-    assert (done.status, done.err) == (1, f"kymo report: {file} is there already; --force replaces it\n")
+    assert (done.status, done.err) == (1, f"kymo report: {file} exists; --force overwrites it\n")
     assert file.read_text() == "<html>mine</html>\n"
     assert shared("report", "--force", path, file).status == 0
     assert [one.name for one in tmp_path.iterdir()] == [name]

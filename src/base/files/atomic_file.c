@@ -16,7 +16,7 @@ int atomic_file_check(const char *path, bool replace, struct kymo_error *err)
 		return error_set(err, EISDIR, "cannot write %s: it is a directory; name a file",
 				 path);
 	if (!replace)
-		return error_set(err, EEXIST, "%s is there already; --force replaces it", path);
+		return error_set(err, EEXIST, "%s exists; --force overwrites it", path);
 	return 0;
 }
 
@@ -35,8 +35,7 @@ static int open_temporary(struct atomic_file *aside, struct kymo_error *err)
 	int fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
 	if (fd < 0)
-		return error_set(err, errno, "cannot write %s: %s", aside->temporary,
-				 strerror(errno));
+		return error_set(err, errno, "cannot write %s: %s", aside->path, strerror(errno));
 	aside->file = fdopen(fd, "w");
 	if (aside->file)
 		return 0;

@@ -43,7 +43,7 @@ static void print_side(const struct printed *printed, char side, size_t first, s
 	if (steps)
 		buf_print(&line, "  %s steps", format_count(steps).text);
 	if (warmup)
-		buf_print(&line, " after %zu warm-up steps", warmup);
+		buf_print(&line, " after %zu warm-up step%s", warmup, warmup == 1 ? "" : "s");
 	fprintf(printed->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 }

@@ -190,8 +190,7 @@ static int check_directory(const struct export *export)
 				 "name, or one table with --table",
 				 path);
 	if (!export->options->force)
-		return error_set(export->err, EEXIST, "%s is there already; --force replaces it",
-				 path);
+		return error_set(export->err, EEXIST, "%s exists; --force overwrites it", path);
 	if (look_through(path, false))
 		return error_set(export->err, EEXIST,
 				 "%s is not replaced: it contains files that are not exported "

@@ -16,8 +16,8 @@
 #include "views/verdicts/facts.h"
 #include "views/term/format.h"
 #include "views/report/modules.h"
-#include "views/report/parts.h"
-#include "views/report/report_parts.h"
+#include "views/report/summary_lines.h"
+#include "views/report/report_sections.h"
 #include "views/query/rows.h"
 #include "views/verdicts/verdict.h"
 #include "views_sql.h"
@@ -194,8 +194,8 @@ static int section_steps(struct report *report)
 		return 0;
 	}
 	heading(report, "Steps");
-	parts_steps(report->out, facts, report->style);
-	parts_sparkline(report->out, facts, report->style);
+	summary_lines_steps(report->out, facts, report->style);
+	summary_lines_sparkline(report->out, facts, report->style);
 	return 0;
 }
 
@@ -316,16 +316,16 @@ static int section_regions(struct report *report)
 				  "zones"
 				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") "
 				  "marks them");
-		parts_collections(report->out, facts, report->style);
+		summary_lines_collections(report->out, facts, report->style);
 		return 0;
 	}
 	heading(report, "Regions");
-	parts_regions(report->out, facts, FACTS_REGIONS, report->style);
+	summary_lines_regions(report->out, facts, FACTS_REGIONS, report->style);
 	if (facts->region_all > facts->region_count)
 		fprintf(report->out,
 			"  %s more: kymo query 'FROM trace.regions ORDER BY self_ns DESC'\n",
 			format_count(facts->region_all - facts->region_count).text);
-	parts_collections(report->out, facts, report->style);
+	summary_lines_collections(report->out, facts, report->style);
 	say_what_has_no_quantiles(report);
 	if (report->subtract_overhead)
 		say_what_was_subtracted(report);
@@ -434,7 +434,7 @@ static void resident_memory(struct report *report)
 		return;
 	}
 	heading(report, "Memory");
-	parts_memory(report->out, &report->facts, report->style);
+	summary_lines_memory(report->out, &report->facts, report->style);
 	if (memory->samples < 10 || memory->early_bytes <= 0)
 		return;
 	fprintf(report->out, "  %s by %s since %s", grown < 0 ? "shrank" : "grew",
@@ -469,7 +469,7 @@ static int section_losses(struct report *report)
 	const struct facts_rows *total = &report->facts.total;
 
 	heading(report, "Losses and overhead");
-	parts_losses(report->out, &report->facts, report->style);
+	summary_lines_losses(report->out, &report->facts, report->style);
 	if (!total->overwritten && !total->dropped)
 		return 0;
 	fprintf(report->out, "%s  %-24s %14s %14s %11s %11s%s\n",

@@ -1,5 +1,5 @@
 /* The slowest steps: when, how much longer than usual, and what took longer in them. */
-#include "views/report/report_parts.h"
+#include "views/report/report_sections.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "views/verdicts/facts.h"
 #include "views/term/format.h"
 #include "views/report/modules.h"
-#include "views/report/parts.h"
+#include "views/report/summary_lines.h"
 #include "views/term/text.h"
 #include "views/verdicts/verdict.h"
 
@@ -82,7 +82,7 @@ static void join(const struct headline *headline, const char *open, char *out, s
 /* With steps, the lines are needed for steps and phases; costly collections have a verdict. */
 static bool says_collections(const struct facts *facts)
 {
-	return parts_has_collections(facts) && !facts->steps.ever;
+	return summary_lines_has_collections(facts) && !facts->steps.ever;
 }
 
 /* Lines that are always printed; the regions get the rest. */
@@ -94,7 +94,7 @@ static int lines_beside_regions(const char *sentence, const char *note, const st
 	lines += note ? text_paragraph_lines(note, 2, style) : 0;
 	lines += facts->steps.ever > 0;
 	lines += facts->steps.count >= FACTS_SPARK_LEAST;
-	lines += parts_has_phases(facts);
+	lines += summary_lines_has_phases(facts);
 	lines += facts->sampler_pct >= 0;
 	lines += facts->memory.peak_bytes > 0;
 	lines += says_collections(facts);
@@ -155,7 +155,7 @@ static void print_costliest(struct tables *tables, const struct facts *facts, si
 	if (tables && facts_rows_of(facts, "python.torch_trace").kept &&
 	    !is_about_functions(facts) && modules_print(tables, rows, out, style, NULL) > 0)
 		return;
-	parts_regions(out, facts, rows, style);
+	summary_lines_regions(out, facts, rows, style);
 }
 
 /* The lines on devices, to count them before they are printed. The caller frees the text; NULL:
@@ -207,18 +207,18 @@ static void report_summary_print(struct tables *tables, const struct facts *fact
 	text_paragraph(out, sentence, 2, NULL, true, style);
 	if (!tight)
 		fputc('\n', out);
-	parts_steps(out, facts, style);
-	parts_phases(out, facts);
+	summary_lines_steps(out, facts, style);
+	summary_lines_phases(out, facts);
 	if (facts->steps.count)
-		parts_sparkline(out, facts, style);
+		summary_lines_sparkline(out, facts, style);
 	print_costliest(tables, facts, (size_t)room, out, style);
 	if (says_collections(facts))
-		parts_collections(out, facts, style);
+		summary_lines_collections(out, facts, style);
 	fputs(devices ? devices : "", out);
 	free(devices);
-	parts_memory(out, facts, style);
-	parts_recorded(out, facts, style);
-	parts_losses(out, facts, style);
+	summary_lines_memory(out, facts, style);
+	summary_lines_recorded(out, facts, style);
+	summary_lines_losses(out, facts, style);
 	if (note)
 		text_paragraph(out, note, 2, NULL, false, style);
 	fprintf(out, "  more: kymo report | kymo query 'FROM trace.regions'\n");

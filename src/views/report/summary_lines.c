@@ -1,4 +1,4 @@
-#include "views/report/parts.h"
+#include "views/report/summary_lines.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void print_line(FILE *out, struct buf *line)
 	buf_fini(line);
 }
 
-void parts_steps(FILE *out, const struct facts *facts, const struct text_style *style)
+void summary_lines_steps(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const struct facts_steps *steps = &facts->steps;
 	double span_ns = steps->last_ns - steps->first_ns;
@@ -61,7 +61,7 @@ static const char *phase_word(size_t phase)
 	return words[phase];
 }
 
-bool parts_has_phases(const struct facts *facts)
+bool summary_lines_has_phases(const struct facts *facts)
 {
 	for (size_t i = 0; facts->steps.total_ns > 0 && i < KYMO_PHASE_COUNT; i++)
 		if (phase_word(i) && facts->steps.phase_ns[i] > 0)
@@ -69,12 +69,12 @@ bool parts_has_phases(const struct facts *facts)
 	return false;
 }
 
-void parts_phases(FILE *out, const struct facts *facts)
+void summary_lines_phases(FILE *out, const struct facts *facts)
 {
 	const struct facts_steps *steps = &facts->steps;
 	double rest_ns = steps->total_ns;
 
-	if (!parts_has_phases(facts))
+	if (!summary_lines_has_phases(facts))
 		return;
 	fprintf(out, "  phases: ");
 	for (size_t i = 0; i < KYMO_PHASE_COUNT; i++) {
@@ -87,7 +87,7 @@ void parts_phases(FILE *out, const struct facts *facts)
 	fprintf(out, "other %.0f %%\n", rest_ns > 0 ? 100 * rest_ns / steps->total_ns : 0);
 }
 
-bool parts_sparkline(FILE *out, const struct facts *facts, const struct text_style *style)
+bool summary_lines_sparkline(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const double *values = facts->steps.spark_ns;
 	struct buf line = { 0 };
@@ -138,8 +138,8 @@ static void print_region(FILE *out, const struct facts_region *region, double ru
 	print_line(out, &line);
 }
 
-void parts_regions(FILE *out, const struct facts *facts, size_t rows,
-		   const struct text_style *style)
+void summary_lines_regions(FILE *out, const struct facts *facts, size_t rows,
+			   const struct text_style *style)
 {
 	size_t name_columns = REGION_NAME_LEAST;
 
@@ -154,21 +154,21 @@ void parts_regions(FILE *out, const struct facts *facts, size_t rows,
 		print_region(out, &facts->regions[i], facts->duration_ns, name_columns, style);
 }
 
-bool parts_has_collections(const struct facts *facts)
+bool summary_lines_has_collections(const struct facts *facts)
 {
 	return facts->gc_count && facts->gc_ns >= COLLECTIONS_LEAST * facts->duration_ns;
 }
 
-void parts_collections(FILE *out, const struct facts *facts, const struct text_style *style)
+void summary_lines_collections(FILE *out, const struct facts *facts, const struct text_style *style)
 {
-	if (parts_has_collections(facts))
+	if (summary_lines_has_collections(facts))
 		fprintf(out, "  garbage collection: %s in %s collection%s, %s of the run\n",
 			format_duration(facts->gc_ns, style->utf8).text,
 			format_count(facts->gc_count).text, facts->gc_count == 1 ? "" : "s",
 			format_percent(facts->gc_ns / facts->duration_ns).text);
 }
 
-void parts_losses(FILE *out, const struct facts *facts, const struct text_style *style)
+void summary_lines_losses(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const struct facts_rows *total = &facts->total;
 	bool lost = total->overwritten || total->dropped;
@@ -195,7 +195,7 @@ void parts_losses(FILE *out, const struct facts *facts, const struct text_style 
 	fputc('\n', out);
 }
 
-void parts_memory(FILE *out, const struct facts *facts, const struct text_style *style)
+void summary_lines_memory(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const struct facts_memory *memory = &facts->memory;
 
@@ -223,7 +223,8 @@ static bool is_own(const char *table)
 }
 
 /* As many of the user's tables as fit. */
-static void parts_add_user_tables(struct buf *line, const struct facts *facts, size_t columns)
+static void summary_lines_add_user_tables(struct buf *line, const struct facts *facts,
+					  size_t columns)
 {
 	struct buf piece = { 0 };
 
@@ -242,7 +243,7 @@ static void parts_add_user_tables(struct buf *line, const struct facts *facts, s
 	buf_fini(&piece);
 }
 
-void parts_recorded(FILE *out, const struct facts *facts, const struct text_style *style)
+void summary_lines_recorded(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	static const struct {
 		const char *table, *one, *many;
@@ -264,7 +265,7 @@ void parts_recorded(FILE *out, const struct facts *facts, const struct text_styl
 				  format_count(rows.emitted).text,
 				  rows.emitted == 1 ? words[i].one : words[i].many);
 	}
-	parts_add_user_tables(&line, facts, (size_t)style->columns);
+	summary_lines_add_user_tables(&line, facts, (size_t)style->columns);
 	if (line.used)
 		print_line(out, &line);
 }

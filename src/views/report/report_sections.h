@@ -1,6 +1,6 @@
 /* Sections of the report for a terminal that have a file of their own. */
-#ifndef KYMO_VIEWS_REPORT_REPORT_PARTS_H
-#define KYMO_VIEWS_REPORT_REPORT_PARTS_H
+#ifndef KYMO_VIEWS_REPORT_REPORT_SECTIONS_H
+#define KYMO_VIEWS_REPORT_REPORT_SECTIONS_H
 
 #include <stdbool.h>
 #include <stdio.h>
