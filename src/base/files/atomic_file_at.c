@@ -26,7 +26,7 @@ int atomic_file_publish(int directory, const char *part, const char *name, int r
 
 /* One write: a short one means a full disk or RLIMIT_FSIZE, beyond which a second write would raise
    SIGXFSZ. */
-static int write_whole(int fd, const void *bytes, size_t count)
+static int atomic_file_write_once(int fd, const void *bytes, size_t count)
 {
 	ssize_t done;
 
@@ -49,7 +49,7 @@ int atomic_file_put(int directory, const char *name, const void *bytes, size_t c
 	fd = openat(directory, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	rc = write_whole(fd, bytes, count);
+	rc = atomic_file_write_once(fd, bytes, count);
 	/* Some file systems report only here that there was no room. */
 	if (close(fd) && !rc)
 		rc = -errno;
