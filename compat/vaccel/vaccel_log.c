@@ -94,7 +94,7 @@ static int log_file(void)
 	path = secure_getenv("VACCEL_LOG_FILE");
 	fd = path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
 	if (fd < 0 && path && *path)
-		log_complain("cannot write VACCEL_LOG_FILE; lines go to stdout:  ", path);
+		log_complain("lines go to stdout: cannot write VACCEL_LOG_FILE ", path);
 	if (kymo__cas_acq_rel_acquire(&file, &none, fd))
 		return fd;
 	if (fd >= 0)

@@ -41,25 +41,25 @@
 #define kymo__or_fetch_relaxed(p, v) __atomic_or_fetch(p, v, __ATOMIC_RELAXED)
 
 #define kymo__cas_acq_rel(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
+	__atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define kymo__cas_acq_rel_acquire(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+	__atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define kymo__cas_acquire(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+	__atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #define kymo__cas_acquire_acquire(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)
+	__atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)
 #define kymo__cas_relaxed(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+	__atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #define kymo__cas_release(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
+	__atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 #define kymo__cas_weak_acquire_acquire(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)
+	__atomic_compare_exchange_n(p, old, new, 1, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)
 #define kymo__cas_weak_relaxed(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+	__atomic_compare_exchange_n(p, old, new, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #define kymo__cas_weak_release(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
+	__atomic_compare_exchange_n(p, old, new, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 #define kymo__cas_weak_release_acquire(p, old, new) \
-	__atomic_compare_exchange_n(p, old, new, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)
+	__atomic_compare_exchange_n(p, old, new, 1, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)
 
 #define kymo__fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define kymo__fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)

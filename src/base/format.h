@@ -203,7 +203,7 @@ struct kymo_control {
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-#define KYMO_NAMES_MAX 262144u /* ids 1 .. KYMO_NAMES_MAX-1; id 0: the table was full */
+#define KYMO_NAMES_MAX 262144u /* ids 1 .. KYMO_NAMES_MAX-1; id 0: the name was not stored */
 #define KYMO_NAME_BYTES_MAX 4096u /* longer names are truncated at a UTF-8 boundary */
 #define KYMO_TEXT_BYTES_MAX (64u << 20)
 
@@ -345,7 +345,7 @@ struct kymo_totals_head {
 
 /* Two copies, so that one is complete if the process dies in mid-fold: half[generation & 1]. */
 struct kymo_totals_half {
-	uint64_t upto; /* rows below it are included */
+	uint64_t upto; /* rows below it are included; 0 with count 0: none yet */
 	uint64_t count;
 	uint64_t sum_ticks;
 	uint64_t child_ticks;

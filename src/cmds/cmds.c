@@ -69,7 +69,7 @@ int cmds_finish(const char *command)
 	if (!fflush(stdout) && !ferror(stdout))
 		return CMDS_OK;
 	error_set(&err, errno ? errno : EIO, "cannot write to standard output: %s",
-		  strerror(errno));
+		  strerror(errno ? errno : EIO));
 	return cmds_fail(command, &err);
 }
 
@@ -143,7 +143,9 @@ static const struct cmds_option *find_name(const struct cmds_command *command, c
 static const struct cmds_option *find_abbreviated(const struct cmds_command *command,
 						  const char *name, size_t bytes)
 {
-	const struct cmds_option *found = NULL;
+	const struct cmds_option *found = bytes && !strncmp(help_option.name, name, bytes)
+						  ? &help_option
+						  : NULL;
 
 	for (const struct cmds_option *option = command->options; bytes && option->name; option++) {
 		if (strncmp(option->name, name, bytes) != 0)

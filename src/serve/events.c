@@ -75,9 +75,9 @@ static void on_free(void *context)
 	if (*at)
 		*at = subscriber->next;
 	pthread_mutex_unlock(&lock);
-	subscriber->serve->tail_count--;
+	kymo__fetch_sub_seq_cst(&subscriber->serve->tail_count, 1);
 	if (subscriber->target)
-		subscriber->target->watchers--;
+		kymo__fetch_sub_seq_cst(&subscriber->target->watchers, 1);
 	buf_fini(&subscriber->unread);
 	free(subscriber);
 }
@@ -94,9 +94,9 @@ static struct subscriber *subscribe(struct request *request, struct target *targ
 					   .missed_from_ns = INT64_MAX,
 					   .beat_ns = target_clock_ns() };
 	buf_text(&subscriber->unread, "retry: 2000\n\n");
-	request->serve->tail_count++;
+	kymo__fetch_add_seq_cst(&request->serve->tail_count, 1);
 	if (target)
-		target->watchers++;
+		kymo__fetch_add_seq_cst(&target->watchers, 1);
 	pthread_mutex_lock(&lock);
 	subscriber->next = subscribers;
 	subscribers = subscriber;
@@ -124,7 +124,7 @@ int events_answer(struct request *request)
 	struct MHD_Response *response;
 	enum MHD_Result result;
 
-	if (request->serve->tail_count >= SUBSCRIBERS_MOST) {
+	if (kymo__load_seq_cst(&request->serve->tail_count) >= SUBSCRIBERS_MOST) {
 		answer_error(request, 429, "close some of them", "too many open event streams");
 		return events_refuse(request);
 	}
@@ -344,8 +344,8 @@ static void end_with_program(const struct serve *serve)
 {
 	int32_t pid = serve->options.while_pid;
 
-	if (pid && kill(pid, 0) && errno == ESRCH && !serve->tail_count &&
-	    target_clock_ns() - serve->asked_at_ns > LINGER_NS)
+	if (pid && kill(pid, 0) && errno == ESRCH && !kymo__load_seq_cst(&serve->tail_count) &&
+	    target_clock_ns() - kymo__load_relaxed(&serve->asked_at_ns) > LINGER_NS)
 		kill(getpid(), SIGTERM);
 }
 
@@ -357,7 +357,7 @@ static void *events_watch(void *context)
 	for (;;) {
 		uint64_t began_ns = target_clock_ns(), rest_ns = REST_NS, took_ns;
 
-		if (serve->tail_count) {
+		if (kymo__load_seq_cst(&serve->tail_count)) {
 			size_t count = watched(targets, 64);
 
 			rest_ns = TICK_NS;

@@ -55,8 +55,8 @@ struct feed {
 	uint64_t device_rows;
 };
 
-/* Reads the new rows of the recording at `path`. 0, or a negative errno and *err: then nothing has
-   changed. */
+/* Reads the new rows of the recording at `path`. 0, or a negative errno and *err; zones that were
+   read before the error stay. */
 int feed_look(struct feed *feed, const char *path, struct kymo_error *err);
 void feed_fini(struct feed *feed);
 

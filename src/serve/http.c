@@ -224,7 +224,7 @@ static struct request *http_begin(struct MHD_Connection *connection, const char 
 				     .status = 200,
 				     .type = "application/json",
 				     .fd = -1 };
-	serve.asked_at_ns = target_clock_ns();
+	kymo__store_relaxed(&serve.asked_at_ns, target_clock_ns());
 	http_read_headers(request, &access, method);
 	microhttpd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, request);
 	access.token = !strcmp(url, "/") ? request_get(request, "token") : NULL;
@@ -424,7 +424,7 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 
 	serve.options = *options;
 	pthread_mutex_init(&serve.running_lock, NULL);
-	serve.asked_at_ns = target_clock_ns();
+	kymo__store_relaxed(&serve.asked_at_ns, target_clock_ns());
 	take_targets(options);
 	raise_files();
 	/* Signals go to the waiting thread; all others are started with signals blocked. */

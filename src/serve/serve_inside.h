@@ -3,7 +3,8 @@
 #define KYMO_SERVE_SERVE_INSIDE_H
 
 #include <pthread.h>
-#include <stdatomic.h>
+
+#include <kymo/atomic.h>
 
 #include "base/buf.h"
 #include "serve/serve.h"
@@ -72,8 +73,8 @@ struct serve {
 	struct targets targets;
 	pthread_mutex_t running_lock;
 	struct running_query *running;
-	_Atomic uint64_t asked_at_ns; /* the last request */
-	_Atomic int tail_count;
+	uint64_t asked_at_ns; /* atomic; the last request */
+	int tail_count; /* atomic; subscribers */
 };
 
 /* routes.c */

@@ -203,8 +203,8 @@ static void forget_old(struct targets *targets, uint64_t now_ns)
 	for (size_t i = 0; i < targets->count; i++) {
 		struct target *target = targets->list[i];
 
-		if (!target->feed.filled || target->watchers ||
-		    now_ns - target->wanted_at_ns < FORGET_NS ||
+		if (!target->feed.filled || kymo__load_seq_cst(&target->watchers) ||
+		    now_ns - kymo__load_relaxed(&target->wanted_at_ns) < FORGET_NS ||
 		    pthread_mutex_trylock(&target->look_lock))
 			continue;
 		if (!pthread_rwlock_trywrlock(&target->feed_lock)) {
@@ -409,7 +409,7 @@ int target_look(struct target *target, uint64_t least_ns, bool *looked, struct k
 
 	if (looked)
 		*looked = false;
-	target->wanted_at_ns = now_ns;
+	kymo__store_relaxed(&target->wanted_at_ns, now_ns);
 	pthread_mutex_lock(&target->look_lock);
 	/* A recording that had ended at the last look does not change. */
 	due = !target->feed.filled ||

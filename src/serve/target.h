@@ -3,7 +3,8 @@
 #define KYMO_SERVE_TARGET_H
 
 #include <pthread.h>
-#include <stdatomic.h>
+
+#include <kymo/atomic.h>
 
 #include "serve/feed.h"
 #include "store/store.h"
@@ -28,8 +29,8 @@ struct target {
 	bool gone; /* likewise: no longer exists */
 	size_t named; /* its place on the command line, from 1; 0: not named there */
 	struct target_about about; /* likewise */
-	_Atomic uint64_t wanted_at_ns; /* last request for its zones, CLOCK_MONOTONIC */
-	_Atomic int watchers; /* of its events */
+	uint64_t wanted_at_ns; /* atomic; last request for its zones, CLOCK_MONOTONIC */
+	int watchers; /* atomic; of its events */
 	/* Held during a look. */
 	pthread_mutex_t look_lock;
 	uint64_t looked_at_ns, look_cost_ns;

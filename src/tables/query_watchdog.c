@@ -21,7 +21,7 @@ static uint64_t query_watchdog_look_at(struct tables_result *result, uint64_t no
 {
 	if (result->deadline_ns && now >= result->deadline_ns)
 		result->timed_out = true;
-	if (atomic_load(&result->tables->interrupts) != result->interrupts_before)
+	if (kymo__load_seq_cst(&result->tables->interrupts) != result->interrupts_before)
 		result->cancelled = true;
 	if (result->timed_out || result->cancelled || result->closing) {
 		if (!result->executing)
@@ -51,7 +51,7 @@ static void *watch_main(void *data)
 	struct timespec until;
 	uint64_t next;
 
-	while (!atomic_load(&tables->watch_end)) {
+	while (!kymo__load_acquire(&tables->watch_end)) {
 		next = query_watchdog_look(tables);
 		until.tv_sec = (time_t)(next / 1000000000u);
 		until.tv_nsec = (long)(next % 1000000000u);
@@ -93,7 +93,7 @@ static int query_watchdog_start(struct tables *tables, struct kymo_error *err)
 void query_watchdog_fini(struct tables *tables)
 {
 	if (tables->watching) {
-		atomic_store(&tables->watch_end, true);
+		kymo__store_release(&tables->watch_end, true);
 		sem_post(&tables->watch_wake);
 		pthread_join(tables->watch_thread, NULL);
 	}
@@ -133,7 +133,7 @@ void query_watchdog_remove(struct tables_result *result)
 	if (*at)
 		*at = result->next;
 	if (result->cancelled)
-		tables->interrupts_taken = atomic_load(&tables->interrupts);
+		tables->interrupts_taken = kymo__load_seq_cst(&tables->interrupts);
 	pthread_mutex_unlock(&tables->watch_lock);
 }
 

@@ -4,7 +4,8 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
+
+#include <kymo/atomic.h>
 
 #include "tables/duck.h"
 #include "tables/table_shape.h"
@@ -38,14 +39,14 @@ struct tables {
 	void (*progress)(uint64_t done, uint64_t all);
 	pthread_mutex_t progress_lock;
 	uint64_t progress_all;
-	_Atomic uint64_t progress_done;
+	uint64_t progress_done; /* atomic */
 	/* query_watchdog.c: the running queries and requests to stop them. */
 	pthread_mutex_t watch_lock;
 	pthread_t watch_thread;
 	bool watching;
 	sem_t watch_wake;
-	_Atomic bool watch_end;
-	_Atomic uint32_t interrupts; /* number of calls of tables_interrupt() */
+	bool watch_end; /* atomic */
+	uint32_t interrupts; /* atomic; number of calls of tables_interrupt() */
 	/* Calls that have stopped a query; the others are for the next one. */
 	uint32_t interrupts_taken;
 	struct tables_result *running; /* a list; under watch_lock */

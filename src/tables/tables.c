@@ -243,7 +243,7 @@ void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_
 {
 	tables->progress = progress;
 	tables->progress_all = 0;
-	tables->progress_done = 0;
+	kymo__store_relaxed(&tables->progress_done, 0);
 }
 
 const struct recording *tables_recording(const struct tables *tables)
@@ -253,7 +253,7 @@ const struct recording *tables_recording(const struct tables *tables)
 
 void tables_interrupt(struct tables *tables)
 {
-	atomic_fetch_add(&tables->interrupts, 1);
+	kymo__fetch_add_seq_cst(&tables->interrupts, 1);
 	sem_post(&tables->watch_wake);
 }
 

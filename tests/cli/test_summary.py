@@ -31,6 +31,11 @@ def test_a_program_without_zones_is_told_how_to_mark_them(kymo):
     assert len(lines) <= 8
 
 
+def test_a_program_that_dies_in_its_first_zone_has_recorded_one(kymo):
+    result = kymo("run", "--", PROGS / "cli_fixture", "killed", env={"KYMO_QUIET": ""})
+    assert result.status == -9 and "No zones recorded" not in result.err and "It ended inside outer" in " ".join(result.err.split())
+
+
 def test_without_duckdb_the_summary_comes_from_the_store(kymo, tmp_path):
     lines = summary(kymo, "plain", {"KYMO_DUCKDB": str(tmp_path / "nothing.so")})
     text = " ".join(line.strip() for line in lines)

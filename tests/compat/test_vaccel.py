@@ -226,7 +226,7 @@ def test_lines_go_to_the_log_file(place, checks):
 def test_a_log_file_that_cannot_be_written_is_said_once(place, checks):
     done = place.run(checks, "lines", 3, env={"VACCEL_LOG_FILE": "/no/such/place"})
     assert len(LINE.findall(done.stdout)) == 3
-    assert done.stderr == "kymo: cannot write VACCEL_LOG_FILE; lines go to stdout:  /no/such/place\n"
+    assert done.stderr == "kymo: lines go to stdout: cannot write VACCEL_LOG_FILE /no/such/place\n"
 
 
 # --- the header, and programs that never saw it ----------------------------------------------------------------

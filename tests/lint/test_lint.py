@@ -1,16 +1,16 @@
-"""The sources pass tools/lint. clang-tidy checks the changed files here, since all of them take minutes; `make lint` checks all."""
+"""The sources pass tools/lint. clang-tidy takes minutes the first time and keeps what passed under build/lint."""
 import pathlib
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CHECKS = ["names", "width", "prose", "format", "shell", "python", "types", "js", "changed"]
+CHECKS = ["names", "width", "prose", "format", "shell", "python", "types", "js", "tidy"]
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_sources_pass(check):
-    done = subprocess.run([ROOT / "tools/lint", check], capture_output=True, text=True, check=False, timeout=900)
+    done = subprocess.run([ROOT / "tools/lint", check], capture_output=True, text=True, check=False, timeout=1800)
     if " skipped: " in done.stdout.split("\n")[0]:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr

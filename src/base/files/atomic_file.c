@@ -83,8 +83,8 @@ int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
 		return 0;
 	code = bad ? code : errno;
 	unlink(aside->temporary);
-	return error_set(err, code ? code : EIO, "cannot write %s: %s", aside->path,
-			 strerror(code));
+	code = code ? code : EIO;
+	return error_set(err, code, "cannot write %s: %s", aside->path, strerror(code));
 }
 
 void atomic_file_discard(struct atomic_file *aside)

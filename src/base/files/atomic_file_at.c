@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 int atomic_file_part_name(const char *name, char *out, size_t out_bytes)
@@ -24,18 +25,26 @@ int atomic_file_publish(int directory, const char *part, const char *name, int r
 	return rc;
 }
 
-/* One write: a short one means a full disk or RLIMIT_FSIZE, beyond which a second write would raise
-   SIGXFSZ. */
-static int atomic_file_write_once(int fd, const void *bytes, size_t count)
+/* Writing beyond RLIMIT_FSIZE raises SIGXFSZ, so no write begins there. */
+static int atomic_file_write(int fd, const char *bytes, size_t count)
 {
-	ssize_t done;
+	struct rlimit limit;
+	size_t written = 0;
 
-	do
-		done = write(fd, bytes, count);
-	while (done < 0 && errno == EINTR);
-	if (done < 0)
-		return -errno;
-	return (size_t)done == count ? 0 : -ENOSPC;
+	if (getrlimit(RLIMIT_FSIZE, &limit))
+		limit.rlim_cur = RLIM_INFINITY;
+	while (written < count) {
+		ssize_t done = written < limit.rlim_cur
+				       ? write(fd, bytes + written, count - written)
+				       : (errno = EFBIG, -1);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done ? -errno : -ENOSPC;
+		written += (size_t)done;
+	}
+	return 0;
 }
 
 int atomic_file_put(int directory, const char *name, const void *bytes, size_t count)
@@ -49,7 +58,7 @@ int atomic_file_put(int directory, const char *name, const void *bytes, size_t c
 	fd = openat(directory, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	rc = atomic_file_write_once(fd, bytes, count);
+	rc = atomic_file_write(fd, bytes, count);
 	/* Some file systems report only here that there was no room. */
 	if (close(fd) && !rc)
 		rc = -errno;

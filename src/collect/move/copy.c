@@ -13,11 +13,6 @@
 #define BLOCK_BYTES 4096u
 #define BUFFER_BYTES (64u << 10)
 
-bool copy_is_full(int error)
-{
-	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
-}
-
 static int write_at(int fd, const char *data, size_t bytes, off_t at)
 {
 	while (bytes) {

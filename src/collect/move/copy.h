@@ -15,7 +15,5 @@ enum copy_how {
    the same file system COPY_WHOLE makes a second link. A file that shrinks during the copy is
    copied up to its new end. *out_bytes: disk space used. 0, or a negative errno and no file. */
 int copy_file(int from_dir, int to_dir, const char *name, enum copy_how how, uint64_t *out_bytes);
-/* True for errors that mean a full disk. */
-bool copy_is_full(int error);
 
 #endif

@@ -37,8 +37,8 @@ static uint32_t add_node(struct stacktrie *trie, const struct stacktrie_node *wa
 	struct schema_frame_row row = { .parent = wanted->parent,
 					.name = wanted->name,
 					.line = wanted->line };
-	uint64_t hash = intern_hash_number(wanted->line,
-					   (uint64_t)wanted->parent << 32 | wanted->name);
+	uint64_t hash = intern_hash_number(
+		intern_hash_number(0, (uint64_t)wanted->parent << 32 | wanted->name), wanted->line);
 	uint32_t number = intern_find(&trie->index, hash, same_node, trie->nodes, wanted);
 
 	if (number != INTERN_NONE)

@@ -95,6 +95,15 @@ static bool make_regions(struct ranging *to)
 	return !to->failed;
 }
 
+/* The same duration in ticks of another clock: processes of a recording may use different ones. */
+static uint64_t ticks_of_clock(uint64_t ticks, const struct store_clock *from,
+			       const struct store_clock *to)
+{
+	if (from->mult == to->mult || !to->mult)
+		return ticks;
+	return (uint64_t)((double)ticks * ((double)from->mult / (double)to->mult));
+}
+
 static void answer_range_add_duration(struct ranging *to, struct region *region,
 				      const struct store_clock *clock, uint64_t ticks)
 {
@@ -110,7 +119,7 @@ static void answer_range_add_duration(struct ranging *to, struct region *region,
 		to->histogram_count += region->histogram != NULL;
 	}
 	if (region->histogram)
-		region->histogram[hist_bucket(ticks)]++;
+		region->histogram[hist_bucket(ticks_of_clock(ticks, clock, region->clock))]++;
 }
 
 /* `above`: the nearest track of the lane over this one. Clocks round, so the middle of a zone

@@ -41,7 +41,7 @@ struct scan_run {
 	size_t column_count;
 	struct scan_unit *units;
 	size_t unit_count;
-	_Atomic size_t next_unit;
+	size_t next_unit; /* atomic */
 };
 
 /* One thread of it. */
@@ -288,7 +288,7 @@ static void tell_progress(struct tables *tables, uint64_t rows)
 
 	if (!tables->progress)
 		return;
-	done = atomic_fetch_add(&tables->progress_done, rows);
+	done = kymo__fetch_add_relaxed(&tables->progress_done, rows);
 	/* One call at a time; a thread that finds the lock held skips its report. */
 	if (pthread_mutex_trylock(&tables->progress_lock))
 		return;
@@ -300,7 +300,7 @@ static void tell_progress(struct tables *tables, uint64_t rows)
 
 static bool next_unit(struct scan_run *run, struct scan_lane *lane)
 {
-	size_t at = atomic_fetch_add(&run->next_unit, 1);
+	size_t at = kymo__fetch_add_relaxed(&run->next_unit, 1);
 
 	if (at >= run->unit_count)
 		return false;

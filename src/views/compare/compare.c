@@ -11,15 +11,6 @@
 #define STEP_SHARE 0.25
 #define MODULE_SHARE 0.25 /* if there are any */
 
-double compare_sum(const struct compare_series *series)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < series->count; i++)
-		sum += series->values[i];
-	return sum;
-}
-
 /* ---- statistics ----------------------------------------------------------------------------- */
 
 struct sides {

@@ -119,7 +119,6 @@ void compare_because(const struct compare *compare, struct buf *out);
 void compare_notes(const struct compare *compare,
 		   void (*note)(void *context, const char *text, bool loud), void *context);
 struct compare_figures compare_figures(const struct compare *compare);
-double compare_sum(const struct compare_series *series);
 /* The step, then items by the time they change; the caller frees the list. */
 const struct compare_item **compare_ranked(const struct compare *compare);
 /* By how much this item changes the time of a step, in ns. */

@@ -145,7 +145,8 @@ static int write_gzipped(FILE *out, const struct buf *buf, struct kymo_error *er
 	failed |= gzclose(file) != Z_OK;
 	if (!failed)
 		return 0;
-	return error_set(err, errno ? errno : EIO, "cannot write the result: %s", strerror(errno));
+	return error_set(err, errno ? errno : EIO, "cannot write the result: %s",
+			 strerror(errno ? errno : EIO));
 }
 
 static int write_pprof(struct export *export, struct export_stacks *own)

@@ -30,6 +30,8 @@ static uint32_t call_tree_add(struct call_tree *tree, const struct call_tree_nod
 		number = intern_add(&tree->index, hash);
 	if (number != INTERN_NONE)
 		tree->nodes[tree->count++] = *node;
+	else
+		tree->full = true;
 	return number;
 }
 

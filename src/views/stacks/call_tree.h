@@ -5,6 +5,7 @@
 #ifndef KYMO_VIEWS_STACKS_CALL_TREE_H
 #define KYMO_VIEWS_STACKS_CALL_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,12 +22,13 @@ struct call_tree {
 	struct call_tree_node *nodes;
 	size_t count, room;
 	struct intern index; /* of (parent, frame) */
+	bool full; /* a node could not be added */
 };
 
 int call_tree_init(struct call_tree *tree); /* -ENOMEM */
 void call_tree_fini(struct call_tree *tree);
-/* The node of a frame below `parent`; `parent` itself when the tree is full (4 Mi nodes) or memory
-   is out. */
+/* The node of a frame below `parent`. If the tree has 4 Mi nodes or memory is out, `parent` itself,
+   and `full` is set. */
 uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, uint32_t frame);
 /* The nodes from the outermost one to `node`, without the root. Returns their count. A path longer
    than `most` is cut at its inner end. */

@@ -73,7 +73,7 @@ static void zone_flame_add_zone(struct flame *flame, uint32_t at, uint32_t *abov
 	uint32_t parent = zone_flame_parent(flame, above_at, zone.start_ns + duration / 2);
 	uint32_t node = call_tree_child(flame->tree, parent, zone.name);
 
-	/* A full tree returns the parent, which has this time already. */
+	/* A full tree returns the parent; zone_flame_make() then fails. */
 	if (node != parent)
 		flame->tree->nodes[node].values[ZONE_FLAME_TOTAL_NS] += (double)duration;
 	flame->row.nodes[at - flame->row.first] = node;
@@ -112,7 +112,7 @@ static int zone_flame_add_lane(struct flame *flame, uint32_t lane)
 		if (!begun)
 			flame->lane_node = call_tree_child(flame->tree, 0, ZONE_FLAME_LANE | lane);
 		begun = true;
-		rc = zone_flame_add_track(flame, track);
+		rc = flame->lane_node ? zone_flame_add_track(flame, track) : -ENOMEM;
 	}
 	return rc;
 }
@@ -128,7 +128,7 @@ int zone_flame_make(const struct zone_model *model, const struct zone_flame_rang
 			rc = zone_flame_add_lane(&flame, (uint32_t)lane);
 	free(flame.above.nodes);
 	free(flame.row.nodes);
-	return rc;
+	return rc || !out->full ? rc : -ENOMEM;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */

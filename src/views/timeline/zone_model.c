@@ -56,6 +56,10 @@ int64_t zone_model_clock_ns(struct zone_model *model)
 {
 	const struct store_clock clock = { .mult = UINT64_C(1) << 32 };
 
+	for (size_t i = 0; i < model->clock_count; i++)
+		if (model->clocks[i].mult == clock.mult && !model->clocks[i].base_ticks &&
+		    !model->clocks[i].base_ns)
+			return (int64_t)i;
 	return zone_model_clock(model, &clock);
 }
 

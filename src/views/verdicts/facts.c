@@ -155,6 +155,7 @@ static void store_rows(const struct recording *recording, struct facts *out)
 
 		snprintf(one.table, sizeof(one.table), "%s", stream->table);
 		facts_add_rows(out, &one);
+		out->open_zones += stream->open_count;
 	}
 }
 

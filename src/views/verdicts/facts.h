@@ -78,6 +78,7 @@ struct facts {
 	struct facts_region regions[FACTS_REGIONS];
 	size_t region_count; /* filled */
 	uint64_t region_all; /* in the recording */
+	uint64_t open_zones; /* without SQL only: zones that were open at the end */
 	uint64_t gc_count; /* Python's garbage collections; they are not among the regions */
 	double gc_ns;
 	struct facts_steps steps;

@@ -372,11 +372,25 @@ static bool verdict_say_open(struct tables *tables, const struct facts *facts, s
 	return true;
 }
 
+/* With SQL, verdict_say_open() has reported open zones already. */
+static const char *no_regions_sentence(const struct facts *facts)
+{
+	bool sampled = facts_rows_of(facts, "python.samples").kept > 0;
+
+	if (facts_rows_of(facts, "device.ops").kept)
+		return "No device queue stands out, and no zone has ended.";
+	if (facts->gc_count)
+		return sampled ? "No zones recorded except garbage collections; see the stack "
+				 "samples."
+			       : "No zones recorded except garbage collections.";
+	if (facts->open_zones)
+		return "No zone has ended.";
+	return sampled ? "No zones recorded; see the stack samples." : "No zones recorded.";
+}
+
 /* Captures of devices have operations, and zones without totals if any. */
 static void say_no_regions(const struct facts *facts, struct verdict *out)
 {
-	const char *sentence = "No zones recorded.";
-
 	if (!facts->region_count && !facts->gc_count && facts_rows_of(facts, "trace.zones").kept) {
 		snprintf(out->sentence, sizeof(out->sentence),
 			 "Zones were recorded without totals, as in captures of models.");
@@ -384,17 +398,13 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 			"SELECT name, count(*), sum(duration_ns) FROM trace.zones GROUP BY ALL";
 		return;
 	}
-	if (facts->gc_count)
-		sentence = "No zones recorded except garbage collections.";
-	if (facts_rows_of(facts, "python.samples").kept) {
-		sentence = "No zones recorded; see the stack samples.";
+	snprintf(out->sentence, sizeof(out->sentence), "%s", no_regions_sentence(facts));
+	if (facts_rows_of(facts, "python.samples").kept &&
+	    !facts_rows_of(facts, "device.ops").kept) {
 		out->view = "flame?of=samples";
 		out->query = "SELECT stack[1], count(*) FROM python.samples GROUP BY 1 "
 			     "ORDER BY 2 DESC";
 	}
-	if (facts_rows_of(facts, "device.ops").kept)
-		sentence = "No device queue stands out, and no zones were recorded.";
-	snprintf(out->sentence, sizeof(out->sentence), "%s", sentence);
 	snprintf(out->advice, sizeof(out->advice),
 		 "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
 }
