@@ -425,8 +425,8 @@ static void print_effect(const struct config *config, const struct change *chang
 			name, pid, pid);
 	else if (!change->reached)
 		fprintf(stderr,
-			"kymo: %s has no effect: pid %d has not loaded libkymo; start it with kymo "
-			"run -- … or KYMO=standby\n",
+			"kymo: %s has no effect: pid %d has not loaded libkymo; start it with "
+			"KYMO=standby, or as Python with kymo run --python\n",
 			name, pid);
 	else if (change->key->who == SETTINGS_NEW_STREAMS && change->changed)
 		fprintf(stderr, "kymo: %s applies to new threads and tables\n", name);

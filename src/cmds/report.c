@@ -27,8 +27,8 @@ static void report_show_progress(uint64_t done, uint64_t all)
 	progress_at(&progress, done, all);
 }
 
-static int report_write_report(struct tables *tables, const struct request *request, FILE *out,
-			       struct kymo_error *err)
+static int report_write(struct tables *tables, const struct request *request, FILE *out,
+			struct kymo_error *err)
 {
 	struct text_style style = text_style_of(stdout);
 
@@ -48,7 +48,7 @@ static int gather_report(struct tables *tables, const struct request *request,
 
 	if (!out)
 		return error_set(err, ENOMEM, "out of memory for the report");
-	rc = report_write_report(tables, request, out, err);
+	rc = report_write(tables, request, out, err);
 	progress_end(&progress);
 	if (!fclose(out) && text)
 		fwrite(text, 1, bytes, stdout);

@@ -333,11 +333,9 @@ static void print_incomplete(const struct collect_result *result)
 
 static void print_how_to_record(void)
 {
-	fputs("  The program recorded no zones. In C: #include <kymo/kymo.h>, "
-	      "KYMO_SCOPE(\"name\"),\n"
-	      "  `pkg-config --cflags --libs kymo`. In Python: import kymo. Metrics of the "
-	      "process\n"
-	      "  are recorded: kymo query 'FROM host.process'\n",
+	fputs("  The program recorded no zones. In Python, kymo run --python records all calls;\n"
+	      "  import kymo marks regions. In C: #include <kymo/kymo.h>, KYMO_SCOPE(\"name\").\n"
+	      "  Metrics of the process: kymo query 'FROM host.process'\n",
 	      stderr);
 }
 

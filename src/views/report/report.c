@@ -314,8 +314,8 @@ static int section_regions(struct report *report)
 			facts_rows_of(facts, "trace.zones").kept && !facts->gc_count
 				? "no totals in this file; kymo query 'FROM trace.zones' lists "
 				  "zones"
-				: "none recorded; KYMO_SCOPE(\"name\") or kymo.region(\"name\") "
-				  "marks them");
+				: "none recorded; mark them with KYMO_SCOPE(\"name\") or "
+				  "kymo.region(\"name\"), or use kymo run --python");
 		summary_lines_collections(report->out, facts, report->style);
 		return 0;
 	}
