@@ -2,6 +2,7 @@
 numbers are from."""
 import json
 import re
+import subprocess
 import sys
 
 import pytest
@@ -189,3 +190,10 @@ def test_every_query_that_a_report_names_runs(shared):
     for query in queries:
         done = shared("query", shared.path, query)
         assert done.status == 0, f"{query}\n{done.err}"
+
+
+def test_a_leak_of_gigabytes_is_found(kymo):
+    """Bytes times nanoseconds exceed 64 bits."""
+    subprocess.run([ROOT / "build/tests/progs/made_run", kymo.cwd / "rec", "growth-large"], check=True)
+    growth = next(verdict for verdict in report(kymo)["verdicts"] if verdict["name"] == "growth")
+    assert growth["sentence"].startswith("Memory grows throughout the run: from 4.20 GB after start-up to 19.2 GB")

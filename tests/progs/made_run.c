@@ -555,6 +555,8 @@ static void problem(const char *directory, const char *word)
 		host_rows(&make, has ? 2000 : 2, 0, 0, 0, 90);
 	else if (!strcmp(word, "several")) /* swap, growth and waiting */
 		host_rows(&make, 2000, 0, 0, 30000000, 5);
+	else if (!strcmp(word, "growth-large")) /* bytes times ns exceed 64 bits */
+		host_rows(&make, 0, 0, 0, 1000000000, 90);
 	else if (!strncmp(word, "growth", 6))
 		host_rows(&make, 0, 0, 0, has ? 30000000 : 10000, 90);
 	else if (!strncmp(word, "waiting", 7))

@@ -54,7 +54,7 @@ static void no_query_of_a_verdict_fails(void **state)
 	for (size_t i = 0; i < rules_count; i++) {
 		buf_reset(&sql);
 		sql_fill(&sql, rules[i].sql,
-			 (struct sql_value[]){ { "run_ns", .number = 60000000000 }, { NULL } });
+			 (struct sql_value[]){ { "run_ns", .text = "6e10" }, { NULL } });
 		assert_runs(empty, rules[i].name, buf_get(&sql));
 		assert_runs(full, rules[i].name, buf_get(&sql));
 	}
