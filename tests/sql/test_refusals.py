@@ -59,7 +59,7 @@ def test_unsafe_allows_it(recording):
 
 def test_a_query_without_end_is_stopped_at_its_time(both):
     began = time.monotonic()
-    said = both.refused("SELECT count(*) FROM range(1000000000) a, range(1000000000) b", "--timeout", "0.5")
+    said = both.refused("SELECT count(*) FROM range(1000000000000) a, range(1000) b", "--timeout", "0.5")
     assert said.startswith("the query was stopped after 0.5 s, its time limit")
     assert time.monotonic() - began < 10
 

@@ -126,7 +126,7 @@ static double seconds(void)
 }
 
 static const char *const endless[] = {
-	"SELECT count(*) FROM range(1000000000) a, range(1000000000) b",
+	"SELECT count(*) FROM range(1000000000000) a, range(1000) b",
 	"SELECT sum(a.range * b.range) FROM range(100000) a JOIN range(100000) b ON a.range <> "
 	"b.range",
 	"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
