@@ -142,8 +142,8 @@ class MemoryTracker:
     >>> stats = tracker.get_stats()
     >>> stats["source"], 50_000_000 <= stats["peak_allocated"] < 60_000_000
     ('malloc, sampled, calls redirected (missed: constructors of libraries loaded later)', True)
-    >>> tracker.get_allocation_timeline()[0]["kind"]
-    'sample'
+    >>> "sample" in [row["kind"] for row in tracker.get_allocation_timeline()]
+    True
 
     If the program uses an accelerator through torch, the counters of torch's allocator are read. Otherwise malloc and
     related functions are tracked, in all threads and libraries of the process, from the start of the block: samples 64 KiB
