@@ -3,6 +3,7 @@
 #define KYMO_PYTHON_REGION_H
 
 #include "arguments.h"
+#include "frame.h"
 #include "held.h"
 #include "poll.h"
 
@@ -20,20 +21,6 @@ struct module_state {
 static struct module_state *region_state_of(PyObject *module)
 {
 	return PyModule_GetState(module);
-}
-
-/* Identifies one use of a region. Never dereferenced. */
-static inline const void *region_current_frame(void)
-{
-	PyThreadState *thread = PyThreadState_Get();
-
-#if PY_VERSION_HEX >= 0x030D0000
-	return thread->current_frame;
-#elif PY_VERSION_HEX >= 0x030B0000
-	return thread->cframe->current_frame;
-#else
-	return thread->frame;
-#endif
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */
@@ -132,7 +119,7 @@ static inline void region_enter(struct region *region, struct holder *holder)
 	if (KYMO__UNLIKELY(!held))
 		return;
 	held->region = region;
-	held->frame = region_current_frame();
+	held->frame = frame_current();
 	held->phase = KYMO__LIKELY(region->phase < 0) ? -1 : held_phase(holder, region->phase);
 	/* Held while off, too: otherwise an end would match a use that began while recording was
 	   on. */
@@ -151,7 +138,7 @@ static PyObject *region_enter_method(PyObject *self, PyObject *unused)
 static PyObject *region_exit_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	(void)args, (void)count;
-	held_leave(self, region_current_frame());
+	held_leave(self, frame_current());
 	Py_RETURN_NONE; /* an exception propagates */
 }
 
@@ -404,7 +391,7 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
 	allow_c_calls(CALLS_OF_A_FRAME);
 	result = PyObject_Vectorcall(function->callable, args, count, keywords);
 	allow_c_calls(-CALLS_OF_A_FRAME);
-	held_leave(function->region, region_current_frame());
+	held_leave(function->region, frame_current());
 	return result;
 }
 

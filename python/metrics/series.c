@@ -4,21 +4,9 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "../core/frame.h"
+
 PyTypeObject *series_type;
-
-/* Identifies one use of a series. Never dereferenced. */
-static inline const void *series_current_frame(void)
-{
-	PyThreadState *thread = PyThreadState_Get();
-
-#if PY_VERSION_HEX >= 0x030D0000
-	return thread->current_frame;
-#elif PY_VERSION_HEX >= 0x030B0000
-	return thread->cframe->current_frame;
-#else
-	return thread->frame;
-#endif
-}
 
 /* ---- samples ------------------------------------------------------------------------------ */
 
@@ -206,7 +194,7 @@ static void series_dealloc(PyObject *self)
 static PyObject *series_enter(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	if (KYMO__UNLIKELY(open_begin((struct series *)self, series_current_frame())))
+	if (KYMO__UNLIKELY(open_begin((struct series *)self, frame_current())))
 		return NULL;
 	Py_INCREF(self);
 	return self;
@@ -215,7 +203,7 @@ static PyObject *series_enter(PyObject *self, PyObject *unused)
 static PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	(void)args, (void)count;
-	if (KYMO__UNLIKELY(open_end((struct series *)self, series_current_frame()) < 0))
+	if (KYMO__UNLIKELY(open_end((struct series *)self, frame_current()) < 0))
 		return NULL;
 	Py_RETURN_NONE; /* an exception propagates */
 }
