@@ -76,6 +76,10 @@ static const struct kymo_column host_process_columns[] = {
 	COLUMN(schema_host_process_row, voluntary_switches, "voluntary_switches", KYMO_U64, NULL),
 	COLUMN(schema_host_process_row, involuntary_switches, "involuntary_switches", KYMO_U64,
 	       NULL),
+	COLUMN(schema_host_process_row, peak_bytes, "peak_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_process_row, cpu_ns, "cpu_ns", KYMO_U64, "ns"),
+	COLUMN(schema_host_process_row, children_cpu_ns, "children_cpu_ns", KYMO_U64, "ns"),
+	COLUMN(schema_host_process_row, run_delay_ns, "run_delay_ns", KYMO_U64, "ns"),
 };
 
 static const struct kymo_column host_io_columns[] = {
@@ -112,6 +116,7 @@ static const struct kymo_column host_threads_columns[] = {
 	COLUMN(schema_host_threads_row, voluntary_switches, "voluntary_switches", KYMO_U64, NULL),
 	COLUMN(schema_host_threads_row, involuntary_switches, "involuntary_switches", KYMO_U64,
 	       NULL),
+	COLUMN(schema_host_threads_row, run_delay_ns, "run_delay_ns", KYMO_U64, "ns"),
 };
 
 static const struct kymo_column host_gpu_columns[] = {

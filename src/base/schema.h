@@ -100,6 +100,9 @@ struct schema_host_process_row {
 	double cpu_pct; /* of one core, over the last interval */
 	int32_t pid;
 	uint32_t threads;
+	uint64_t peak_bytes; /* highest resident memory so far; 0: unknown */
+	uint64_t cpu_ns, children_cpu_ns; /* its own; of waited-for children */
+	uint64_t run_delay_ns; /* of all threads: ready to run, but without a core */
 };
 
 struct schema_host_io_row {
@@ -132,6 +135,7 @@ struct schema_host_threads_row {
 	int32_t pid, tid;
 	char name[16];
 	char state[16];
+	uint64_t run_delay_ns; /* ready to run, but without a core; since the thread began */
 };
 
 struct schema_host_gpu_row {

@@ -42,6 +42,18 @@ const struct recording *tables_recording(const struct tables *tables)
 	return NULL;
 }
 
+void tables_add_problem(struct tables *tables, const char *sentence)
+{
+	(void)tables;
+	(void)sentence;
+}
+
+const char *tables_problems(const struct tables *tables)
+{
+	(void)tables;
+	return "";
+}
+
 void tables_interrupt(struct tables *tables)
 {
 	(void)tables;

@@ -251,6 +251,16 @@ const struct recording *tables_recording(const struct tables *tables)
 	return tables->recording;
 }
 
+void tables_add_problem(struct tables *tables, const char *sentence)
+{
+	buf_print(&tables->shapes.problems, "%.*s\n", (int)strcspn(sentence, "\n"), sentence);
+}
+
+const char *tables_problems(const struct tables *tables)
+{
+	return buf_get(&tables->shapes.problems);
+}
+
 void tables_interrupt(struct tables *tables)
 {
 	kymo__fetch_add_seq_cst(&tables->interrupts, 1);

@@ -43,6 +43,11 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 void tables_close(struct tables *tables);
 /* The opened store, for callers that need no SQL; NULL for a packed file. */
 const struct recording *tables_recording(const struct tables *tables);
+/* Adds a sentence to kymo.problems of this session: something that could not be computed. In a
+   session of a packed file it is in tables_problems() alone. */
+void tables_add_problem(struct tables *tables, const char *sentence);
+/* These sentences and those of its tables, each with a newline; valid until one is added. */
+const char *tables_problems(const struct tables *tables);
 /* Interrupts the running queries, or the next one if none is running, so that a request made
    while a query starts is not lost. Safe in a signal handler and in other threads. */
 void tables_interrupt(struct tables *tables);

@@ -1,4 +1,5 @@
 """System metrics: host.*"""
+import re
 import shutil
 import subprocess
 
@@ -47,6 +48,59 @@ def test_the_thread_that_worked_is_told_from_those_that_waited(kymo):
     most = rows(kymo, "run", f"SELECT max(n) AS n FROM (SELECT count(*) AS n FROM host.threads WHERE tid NOT IN ({tid}, pid) "
                 "GROUP BY tid)")
     assert most[0]["n"] <= 4
+
+
+POOL = """
+import multiprocessing, time
+def work(size):
+    block = bytearray(size)
+    end = time.process_time() + 0.4
+    while time.process_time() < end: pass
+    time.sleep(0.5)
+if __name__ == "__main__":
+    with multiprocessing.Pool(3) as pool:
+        pool.map(work, [100_000_000] * 3, chunksize=1)
+"""
+
+
+def test_memory_and_cpu_are_those_of_all_processes_together(kymo, tmp_path):
+    (tmp_path / "pool.py").write_text(POOL)
+    record(kymo, "python3", tmp_path / "pool.py")
+    most = rows(kymo, "run", "SELECT max(rss_bytes) AS rss, max(processes) AS n FROM host.program")[0]
+    alone = rows(kymo, "run", "SELECT max(peak_bytes) AS peak FROM host.process")[0]["peak"]
+    assert most["n"] == 4 and most["rss"] > 300e6 and alone < 200e6
+    memory = next(line for line in kymo("report", "run").out.splitlines() if line.startswith("  memory: "))
+    assert memory.endswith("; 4 processes")
+    assert float(re.search(r"peak (\d+) MB", memory)[1]) > 300
+    # 1.2 s of CPU time, of which the parent itself used next to nothing.
+    used = float(re.search(r"CPU ([\d.]+) % of a core", memory)[1]) / 100
+    seconds = rows(kymo, "run", "SELECT duration_ns / 1e9 AS s FROM kymo.runs")[0]["s"]
+    assert used * seconds > 1.0
+
+
+FREED = """
+import time
+block = bytearray(400_000_000)
+time.sleep(0.3)
+del block
+time.sleep(0.3)
+"""
+
+
+def test_memory_at_the_end_is_not_the_peak(kymo):
+    record(kymo, "python3", "-c", FREED)
+    memory = next(line for line in kymo("report", "run").out.splitlines() if line.startswith("  memory: "))
+    found = re.search(r"peak (\d+) MB at .*, (\d+) MB at the end", memory)
+    assert int(found[1]) > 400 and int(found[2]) < 100
+
+
+PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'b = bytearray(500_000_000)'])"
+
+
+def test_the_peak_of_a_child_is_not_its_parents(kymo):
+    record(kymo, "python3", "-c", PARENT, rate="10")  # the child lives between two samples
+    target = rows(kymo, "run", "SELECT max(peak_bytes) AS peak FROM host.process SEMI JOIN kymo.runs USING (pid)")[0]["peak"]
+    assert target < 200e6
 
 
 MANY = """

@@ -138,7 +138,7 @@ FINDS = {
     "import": "Importing modules takes 18 % of the run (3.60 s); the costliest is import torch with 3.60 s.",
     "io": "The program waits for storage: a thread was blocked in I/O for 50 % of the run (10.0 s).",
     "throttled": "The CPU limit slows the program: its cgroup was throttled for 19 % of the run (3.80 s).",
-    "crowded": "More threads are ready to run than there are cores: for 60 % of the run some thread waited for a core.",
+    "crowded": "Thread worker was ready to run but had no core for 57 % of the run: its own threads use the cores.",
     "swap": "Memory is read back from storage: 38,000 major page faults, about 7.60 s of waiting.",
     "growth": "Memory grows throughout the run: from 320 MB after start-up to 770 MB at the end.",
     "stuck": "No progress for 16.0 s, 80 % of the run; the innermost open zone is Session::run.",
@@ -156,6 +156,13 @@ def test_a_detector_finds_its_problem_and_only_where_it_is(shared, made, problem
     assert (first["name"], first["sentence"]) == (problem, FINDS[problem])
     assert first["try"] and first["evidence"] and first["gain_pct"] > 0
     assert problem not in [one["name"] for one in report(shared, made(f"{problem}-not"))["verdicts"]]
+
+
+def test_a_program_that_others_keep_from_the_cores_does_not_wait(shared, made):
+    verdicts = report(shared, made("starved"))["verdicts"]
+    assert verdicts[0]["sentence"] == \
+        "Thread worker was ready to run but had no core for 86 % of the run: other programs use the cores."
+    assert "waiting" not in [one["name"] for one in verdicts]
 
 
 def test_a_zone_around_everything_is_no_hang_while_the_program_works(shared, made):

@@ -29,7 +29,9 @@ class Judged:
                                   text=True, timeout=120, stdin=subprocess.DEVNULL)
             assert done.returncode == 0, done.stdout + done.stderr
             self.out = done.stdout
-            self.verdicts = kymo.report(f"{folder}/rec", env)["verdicts"]
+            report = kymo.report(f"{folder}/rec", env)
+            assert report["problems"] == []  # a rule that fails is never silent
+            self.verdicts = report["verdicts"]
             self.query = {sql: kymo.ask(f"{folder}/rec", sql, env) for sql in kymo.questions}
 
     def names(self):

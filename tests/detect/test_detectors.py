@@ -49,7 +49,7 @@ CASES = {
     "rank": (python("ranks.py", "late"), python("ranks.py", "even"),
              r"Rank 1 is late: the other ranks wait for it for .* of step time \(.*\)\."),
     "crowded": ((NATIVE, "crowd", str(4 * CORES)), (NATIVE, "asleep"),
-                r"More threads are ready to run than there are cores: for .* of the run some thread waited for a core\."),
+                r"Thread detect_native was ready to run but had no core for .* of the run: its own threads use the cores\."),
     "swap": ((NATIVE, "faults", "FOLDER/file"), (NATIVE, "read", "FOLDER/file"),
              r"Memory is read back from storage: [\d,]+ major page faults, about .*s of waiting\."),
 }
@@ -68,8 +68,8 @@ else:
 
 def why_not(problem, run):
     """Why nothing can be found here, or None."""
-    if problem == "crowded" and not os.access("/proc/pressure/cpu", os.R_OK):
-        return "this kernel does not measure how long work waits for a core (/proc/pressure/cpu)"
+    if problem == "crowded" and not os.access("/proc/self/schedstat", os.R_OK):
+        return "this kernel does not measure how long threads wait for a core (/proc/PID/schedstat)"
     if problem == "swap" and int(run.out) < 1500:
         return f"{run.out.strip()} page faults needed I/O: this file system keeps what it is told to drop"
     if problem in ("gil", "function", "import") and run.query["SELECT count(*)::INT AS n FROM python.samples"][0]["n"] < 60:

@@ -340,7 +340,7 @@ static void plain_zones(struct make *make, const char *name, uint64_t each, uint
 	put_zones(make, &zones);
 }
 
-static void host_rows(struct make *make, uint64_t faults, uint64_t switches, double pressure,
+static void host_rows(struct make *make, uint64_t faults, uint64_t switches, uint64_t delay_ns,
 		      uint64_t growth, double cpu_pct)
 {
 	struct schema_host_process_row rows[20] = { 0 };
@@ -353,10 +353,10 @@ static void host_rows(struct make *make, uint64_t faults, uint64_t switches, dou
 							    .involuntary_switches = i * switches,
 							    .cpu_pct = cpu_pct,
 							    .pid = make->pid,
-							    .threads = 4 };
+							    .threads = 4,
+							    .run_delay_ns = i * delay_ns };
 		cpus[i] = (struct schema_host_cpu_row){ .ts_ticks = MAKE_EPOCH + i * SECOND,
-							.busy_pct = pressure > 10 ? 99 : 40,
-							.pressure_pct = pressure,
+							.busy_pct = 40,
 							.cpu = -1 };
 	}
 	make_stream(make, schema_find("host.process"), rows, 20);
@@ -377,23 +377,25 @@ static void blocked_threads(struct make *make, int every)
 	make_stream(make, schema_find("host.threads"), rows, 20);
 }
 
-/* On a machine of two cores that are always busy. */
-static void running_threads(struct make *make, int count)
+/* On a machine of two cores: threads that are ready to run but have no core for a part of each
+   second. */
+static void delayed_threads(struct make *make, int count, uint64_t delay_ns, double cpu_pct)
 {
 	struct schema_host_threads_row rows[20 * 4] = { 0 };
-	struct schema_host_cpu_row cores[2] = {
-		{ .ts_ticks = MAKE_EPOCH, .busy_pct = 99 },
-		{ .ts_ticks = MAKE_EPOCH, .busy_pct = 99, .cpu = 1 }
-	};
+	struct schema_host_cpu_row cores[2] = { { .ts_ticks = MAKE_EPOCH },
+						{ .ts_ticks = MAKE_EPOCH, .cpu = 1 } };
 
 	for (int i = 0; i < 20 * count; i++) {
 		rows[i].ts_ticks = MAKE_EPOCH + (uint64_t)(i / count) * SECOND;
 		rows[i].pid = make->pid;
 		rows[i].tid = make->pid + i % count;
+		rows[i].run_delay_ns = (uint64_t)(i / count) * delay_ns;
+		snprintf(rows[i].name, sizeof(rows[i].name), "worker");
 		snprintf(rows[i].state, sizeof(rows[i].state), "running");
 	}
 	make_stream(make, schema_find("host.threads"), rows, (size_t)(20 * count));
 	make_stream(make, schema_find("host.cpu"), cores, 2);
+	host_rows(make, 0, 400, (uint64_t)count * delay_ns, 0, cpu_pct);
 }
 
 static void throttled(struct make *make, uint64_t each_second)
@@ -543,11 +545,11 @@ static void problem(const char *directory, const char *word)
 		blocked_threads(&make, has ? 2 : 19);
 	else if (!strncmp(word, "throttled", 9))
 		throttled(&make, has ? 200 * MS : 2 * MS);
-	else if (!strncmp(word, "crowded", 7)) {
-		host_rows(&make, 0, 400, 60, 0,
-			  90); /* the same pressure, of others in one of them */
-		running_threads(&make, has ? 4 : 1);
-	} else if (!strncmp(word, "stuck", 5))
+	else if (!strncmp(word, "crowded", 7))
+		delayed_threads(&make, 4, has ? 600 * MS : 60 * MS, 180);
+	else if (!strcmp(word, "starved"))
+		delayed_threads(&make, 1, 900 * MS, 10);
+	else if (!strncmp(word, "stuck", 5))
 		stuck(&make, !has);
 	else if (!strncmp(word, "alone", 5))
 		alone(&make, has ? 5 : 95);

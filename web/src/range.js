@@ -61,7 +61,7 @@ function measured(data, name, range) {
 
 /** @param {RunDocument} whole @param {Range} range @returns {[string, string, string][]} */
 function hostFigures(whole, range) {
-	const cpu = measured(whole, "CPU, this process", range);
+	const cpu = measured(whole, "CPU, program", range);
 	const rss = measured(whole, "Resident memory", range);
 	return [
 		["Processor", cpu ? `${Math.round(cpu.mean)} %` : "not measured", cpu ? "of a core, mean" : ""],

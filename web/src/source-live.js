@@ -733,7 +733,7 @@ function pulseSql(series) {
 		const after = `ts_ns > ${Math.round(s.ts[s.ts.length - 1] ?? 0)}`;
 		return s.group === "counter"
 			? `SELECT ${i}, ts_ns, value FROM trace.counters WHERE name = ${quoted(s.name)} AND ${after}`
-			: `SELECT ${i}, ts_ns, rss_bytes FROM host.process WHERE ${after}`;
+			: `SELECT ${i}, ts_ns, rss_bytes FROM host.program WHERE ${after}`;
 	});
 	return `${[...losses, ...values].join(" UNION ALL ")} ORDER BY 1, 2`;
 }

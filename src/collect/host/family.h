@@ -21,6 +21,7 @@ struct family_member {
 	bool recorded; /* it has a directory; set by the owner of this struct */
 	/* values of the last sample, used by host.c */
 	uint64_t cpu_ticks, sampled_ns;
+	uint64_t rss_bytes, peak_bytes;
 	struct host_threads threads;
 	uint64_t network_namespace; /* inode; 0: not read yet */
 };

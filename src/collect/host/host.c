@@ -68,7 +68,25 @@ static struct schema_host_process_row host_process_row(struct family_member *mem
 	row.major_faults = stat->major_faults;
 	host_threads_switches(&member->threads, &row.voluntary_switches, &row.involuntary_switches);
 	row.threads = stat->threads;
+	row.peak_bytes = member->peak_bytes;
+	row.cpu_ns = proc_ticks_ns(stat->user_ticks + stat->system_ticks);
+	row.children_cpu_ns = proc_ticks_ns(stat->children_ticks);
+	row.run_delay_ns = host_threads_delay_ns(&member->threads);
 	return row;
+}
+
+/* The kernel's own peak: memory that was taken and freed between two samples counts. */
+static void learn_peak(struct family_member *member)
+{
+	char path[48], text[4096];
+	uint64_t peak_bytes;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)member->pid);
+	if (proc_read(path, text, sizeof(text)) <= 0)
+		return;
+	peak_bytes = proc_field(text, "VmHWM:", 0) * 1024u;
+	if (peak_bytes > member->peak_bytes)
+		member->peak_bytes = peak_bytes;
 }
 
 static void sample_io(pid_t pid)
@@ -97,6 +115,8 @@ static void sample_process(struct family_member *member, uint64_t now_ns)
 	if (stat.state == 'Z' || stat.state == 'X')
 		return;
 	host_threads_look(&member->threads, member->pid, now_ns);
+	learn_peak(member);
+	member->rss_bytes = stat.rss_bytes;
 	row = host_process_row(member, &stat);
 	row.cpu_pct = cpu_percent(member, &stat, now_ns);
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
@@ -114,7 +134,11 @@ void host_last(struct host *host, struct family *family, const struct rusage *us
 		return;
 	row = host_process_row(target, &stat);
 	row.cpu_pct = cpu_percent(target, &stat, clock_monotonic_ns());
-	row.rss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
+	/* A zombie has no memory: its last is that of the last sample, 0 if there was none. */
+	row.rss_bytes = target->rss_bytes;
+	/* wait4() returns the peak of the program or of a child that it waited for. */
+	if (!stat.children_faults && (uint64_t)usage->ru_maxrss * 1024u > row.peak_bytes)
+		row.peak_bytes = (uint64_t)usage->ru_maxrss * 1024u;
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
 }
 

@@ -33,8 +33,7 @@ int host_parse_interface(const char *line, char *out_name, size_t name_bytes, ui
 int host_init(struct host *host);
 /* Writes one row for each running process, cpu and interface. */
 void host_sample(struct host *host, struct family *family);
-/* Writes the last row of the program while it is a zombie. Its peak memory is then known only from
-   wait4(). */
+/* Writes the last row of the program while it is a zombie, with its peak memory from wait4(). */
 void host_last(struct host *host, struct family *family, const struct rusage *usage);
 void host_fini(struct host *host);
 

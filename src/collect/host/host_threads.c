@@ -15,7 +15,7 @@
 #define TASKS_MOST 1024 /* sampled threads of a process */
 #define SHORTEST_NS 1000000u /* a share of a shorter interval is meaningless */
 
-bool host_threads_parse_schedstat(const char *text, uint64_t *out_run_ns, uint64_t *out_slices)
+bool host_threads_parse_schedstat(const char *text, struct host_threads_schedule *out)
 {
 	char *at = (char *)text;
 	uint64_t number[3];
@@ -27,8 +27,9 @@ bool host_threads_parse_schedstat(const char *text, uint64_t *out_run_ns, uint64
 		if (at == from)
 			return false;
 	}
-	*out_run_ns = number[0];
-	*out_slices = number[2];
+	*out = (struct host_threads_schedule){ .run_ns = number[0],
+					       .delay_ns = number[1],
+					       .slices = number[2] };
 	return true;
 }
 
@@ -90,6 +91,7 @@ static void host_threads_add_ended(struct host_threads *threads, const struct ho
 {
 	threads->ended_voluntary += one->voluntary;
 	threads->ended_involuntary += one->involuntary;
+	threads->ended_delay_ns += one->delay_ns;
 }
 
 static void drop_gone(struct host_threads *threads)
@@ -117,19 +119,19 @@ static ssize_t host_threads_read_of(pid_t pid, pid_t tid, const char *file, char
 }
 
 /* Without schedstat the run time is computed from ticks. */
-static bool run_time(pid_t pid, pid_t tid, uint64_t *out_ns, uint64_t *out_slices)
+static bool run_time(pid_t pid, pid_t tid, struct host_threads_schedule *out)
 {
 	struct proc_stat stat;
 	char text[1024];
 
 	if (host_threads_read_of(pid, tid, "schedstat", text, sizeof(text)) > 0)
-		return host_threads_parse_schedstat(text, out_ns, out_slices);
+		return host_threads_parse_schedstat(text, out);
 	if (host_threads_read_of(pid, tid, "stat", text, sizeof(text)) <= 0 ||
 	    proc_parse_stat(text, &stat))
 		return false;
-	*out_ns = (stat.user_ticks + stat.system_ticks) *
-		  (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	*out_slices = 0; /* unknown: the thread is always sampled */
+	/* Slices are unknown: the thread is always sampled. */
+	*out = (struct host_threads_schedule){ .run_ns = proc_ticks_ns(stat.user_ticks +
+								       stat.system_ticks) };
 	return true;
 }
 
@@ -160,6 +162,7 @@ static void host_threads_append(const struct host_threads_one *one, pid_t pid, d
 	row.cpu_ns = one->run_ns;
 	row.voluntary_switches = one->voluntary;
 	row.involuntary_switches = one->involuntary;
+	row.run_delay_ns = one->delay_ns;
 	row.pid = pid;
 	row.tid = one->tid;
 	memcpy(row.name, one->name, sizeof(one->name));
@@ -170,24 +173,26 @@ static void host_threads_append(const struct host_threads_one *one, pid_t pid, d
 static void host_threads_look_at(struct host_threads *threads, pid_t pid, pid_t tid,
 				 uint64_t past_ns)
 {
-	uint64_t run_ns, slices, ran_ns;
+	struct host_threads_schedule now;
 	struct host_threads_one *one;
 	bool is_new, ran;
+	uint64_t ran_ns;
 
-	if (!run_time(pid, tid, &run_ns, &slices))
+	if (!run_time(pid, tid, &now))
 		return; /* the thread has ended */
 	one = host_threads_take(threads, tid, &is_new);
 	if (!one)
 		return;
-	if (run_ns < one->run_ns) { /* another thread has reused the tid */
+	if (now.run_ns < one->run_ns) { /* another thread has reused the tid */
 		host_threads_add_ended(threads, one);
 		*one = (struct host_threads_one){ .tid = tid };
 	}
 	one->seen = threads->looks;
-	ran_ns = run_ns - one->run_ns;
-	ran = is_new || ran_ns || slices != one->slices || !slices;
-	one->run_ns = run_ns;
-	one->slices = slices;
+	ran_ns = now.run_ns - one->run_ns;
+	ran = is_new || ran_ns || now.slices != one->slices || !now.slices;
+	one->run_ns = now.run_ns;
+	one->delay_ns = now.delay_ns;
+	one->slices = now.slices;
 	if (ran)
 		host_threads_describe(one, pid);
 	if (!ran && !one->was_busy)
@@ -231,6 +236,15 @@ void host_threads_switches(const struct host_threads *threads, uint64_t *out_vol
 		*out_voluntary += threads->all[i].voluntary;
 		*out_involuntary += threads->all[i].involuntary;
 	}
+}
+
+uint64_t host_threads_delay_ns(const struct host_threads *threads)
+{
+	uint64_t delay_ns = threads->ended_delay_ns;
+
+	for (size_t i = 0; i < threads->count; i++)
+		delay_ns += threads->all[i].delay_ns;
+	return delay_ns;
 }
 
 void host_threads_fini(struct host_threads *threads)

@@ -67,14 +67,21 @@ int proc_parse_stat(const char *text, struct proc_stat *out)
 	out->ppid = (pid_t)number[4];
 	out->group = (pid_t)number[5];
 	out->minor_faults = number[10];
+	out->children_faults = number[11];
 	out->major_faults = number[12];
 	out->user_ticks = number[14];
 	out->system_ticks = number[15];
+	out->children_ticks = number[16] + number[17];
 	out->threads = (uint32_t)number[20];
 	out->starttime = number[22];
 	out->vms_bytes = number[23];
 	out->rss_bytes = number[24] * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
+}
+
+uint64_t proc_ticks_ns(uint64_t ticks)
+{
+	return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 int proc_stat(pid_t pid, struct proc_stat *out)

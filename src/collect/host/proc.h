@@ -12,11 +12,14 @@ struct proc_stat {
 	char state; /* 'R', 'S', 'T', 'Z', … */
 	char name[64];
 	uint64_t user_ticks, system_ticks; /* in units of 1/sysconf(_SC_CLK_TCK) s */
+	uint64_t children_ticks, children_faults; /* of children that were waited for */
 	uint64_t minor_faults, major_faults;
 	uint64_t starttime;
 	uint64_t vms_bytes, rss_bytes;
 	uint32_t threads;
 };
+
+uint64_t proc_ticks_ns(uint64_t ticks);
 
 /* Reads a file as NUL-terminated text, truncated to out_bytes. Returns the length or a negative
    errno. */

@@ -53,7 +53,7 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 	if (!rc)
 		rc = rows_each(tables, sql_compare_losses, compare_gather_loss_row, run, err);
 	run->sample_ns = tables_number(tables, sql_compare_sample_period, 0);
-	run->peak_bytes = tables_number(tables, "SELECT max(rss_bytes) FROM host.process", -1);
+	run->peak_bytes = tables_number(tables, sql_compare_memory, -1);
 	return rc;
 }
 

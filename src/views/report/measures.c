@@ -44,7 +44,7 @@ static void gather_memory(struct tables *tables, const struct facts *facts, stru
 	double allocated = tables_number(
 		tables, "SELECT max(live_bytes) FROM (SELECT live_bytes FROM alloc.timeline)", -1);
 
-	out->peak_reserved = tables_number(tables, "SELECT max(rss_bytes) FROM host.process", 0);
+	out->peak_reserved = facts->memory.peak_bytes;
 	out->peak_allocated = allocated >= 0 ? allocated : facts->memory.peak_bytes;
 	out->memory_source = allocated >= 0		    ? "allocator"
 			     : facts->memory.peak_bytes > 0 ? "process"

@@ -45,6 +45,20 @@ static void print_problems(const struct report *report)
 	buf_fini(&text);
 }
 
+static void print_session_problems(const struct report *report)
+{
+	const char *line = tables_problems(report->tables), *end;
+	struct buf text = { 0 };
+
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		buf_reset(&text);
+		text_visible(&text, line, (size_t)(end - line));
+		text_paragraph(report->out, buf_get(&text), 12, "  problem   ", false,
+			       report->style);
+	}
+	buf_fini(&text);
+}
+
 static void print_head(const struct report *report)
 {
 	const struct facts *facts = &report->facts;
@@ -112,6 +126,7 @@ static void print_verdicts(const struct report *report)
 	if (count > 1 && !strcmp(verdicts[0].name, VERDICT_ENDED))
 		print_one_verdict(report, &verdicts[told++]);
 	print_others(report, &verdicts[told], count - told);
+	print_session_problems(report);
 }
 
 /* Sections begin with a blank line and their name. */

@@ -109,6 +109,19 @@ static void add_verdicts(struct buf *out, struct tables *tables, const struct fa
 	buf_text(out, "],\n");
 }
 
+/* After the verdicts, whose failures are among them. */
+static void add_problems(struct buf *out, struct tables *tables)
+{
+	const char *line = tables_problems(tables), *end;
+
+	buf_text(out, "\"problems\":[");
+	for (bool first = true; (end = strchr(line, '\n')); line = end + 1, first = false) {
+		buf_text(out, first ? "" : ",");
+		json_text(out, line, (size_t)(end - line));
+	}
+	buf_text(out, "],\n");
+}
+
 static void add_losses(struct buf *out, const struct facts *facts)
 {
 	const struct facts_rows *total = &facts->total;
@@ -152,6 +165,7 @@ static void report_json_fill(struct buf *out, struct tables *tables, const struc
 	add_measures(out, "metrics", measures->metrics, measures->metric_count, false);
 	add_run(out, tables, facts);
 	add_verdicts(out, tables, facts);
+	add_problems(out, tables);
 	add_losses(out, facts);
 	buf_text(out, "}\n");
 }

@@ -203,11 +203,13 @@ void summary_lines_memory(FILE *out, const struct facts *facts, const struct tex
 		return;
 	fprintf(out, "  memory: peak %s at %s", format_bytes(memory->peak_bytes).text,
 		format_clock(memory->peak_at_ns, style->utf8).text);
-	if (memory->samples > 1)
+	if (memory->samples > 1 && memory->last_bytes > 0)
 		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
 			facts->live ? "now" : "at the end");
 	if (memory->samples > 2 && memory->cpu_pct >= 0)
 		fprintf(out, "; CPU %s of a core", format_percent(memory->cpu_pct / 100).text);
+	if (memory->processes > 1)
+		fprintf(out, "; %s processes", format_count(memory->processes).text);
 	fputc('\n', out);
 }
 

@@ -420,6 +420,7 @@ static int facts_memory_row(const struct rows *rows, void *context)
 	memory->samples = rows_count(rows, 5);
 	memory->early_bytes = rows_number(rows, 6, 0);
 	memory->early_at_ns = rows_number(rows, 7, 0);
+	memory->processes = rows_count(rows, 8);
 	return 1;
 }
 
@@ -432,14 +433,16 @@ static const struct store_column *find_column(const struct store_stream *stream,
 	return NULL;
 }
 
-static void add_memory(struct facts_memory *memory, double bytes, double at_ns)
+static void add_memory(struct facts_memory *memory, double bytes, double peak_bytes, double at_ns)
 {
 	memory->samples++;
 	memory->last_bytes = bytes;
 	memory->last_at_ns = at_ns;
-	if (bytes <= memory->peak_bytes)
+	if (peak_bytes < bytes)
+		peak_bytes = bytes;
+	if (peak_bytes <= memory->peak_bytes)
 		return;
-	memory->peak_bytes = bytes;
+	memory->peak_bytes = peak_bytes;
 	memory->peak_at_ns = at_ns;
 }
 
@@ -449,9 +452,10 @@ static void stream_memory(const struct recording *recording, const struct store_
 {
 	const struct store_column *ts = find_column(stream, "ts_ns", KYMO_TIME);
 	const struct store_column *rss = find_column(stream, "rss_bytes", KYMO_U64);
+	const struct store_column *peak = find_column(stream, "peak_bytes", KYMO_U64);
 	const struct store_column *pid = find_column(stream, "target_pid", KYMO_I32);
 	unsigned char row[KYMO_ROW_BYTES_MAX];
-	uint64_t ticks, bytes;
+	uint64_t ticks, bytes, peak_bytes = 0;
 	int32_t owner;
 
 	if (!ts || !rss || !pid || stream->row_bytes > sizeof(row))
@@ -463,8 +467,10 @@ static void stream_memory(const struct recording *recording, const struct store_
 			memcpy(&ticks, row + ts->offset, sizeof(ticks));
 			memcpy(&bytes, row + rss->offset, sizeof(bytes));
 			memcpy(&owner, row + pid->offset, sizeof(owner));
+			if (peak)
+				memcpy(&peak_bytes, row + peak->offset, sizeof(peak_bytes));
 			if (owner == recording->run.target_pid)
-				add_memory(&out->memory, (double)bytes,
+				add_memory(&out->memory, (double)bytes, (double)peak_bytes,
 					   (double)store_clock_ns(
 						   &recording->processes[stream->process].clock,
 						   ticks));

@@ -52,9 +52,10 @@ struct facts_steps {
 struct facts_memory {
 	double peak_bytes, peak_at_ns; /* peak 0: not recorded */
 	double early_bytes, early_at_ns; /* after the first tenth: start-up is over */
-	double last_bytes, last_at_ns;
-	double cpu_pct; /* mean, of one core; negative: not known */
+	double last_bytes, last_at_ns; /* 0: not known, as of a program that was never sampled */
+	double cpu_pct; /* mean of all processes together, of one core; negative: not known */
 	uint64_t samples;
+	uint64_t processes; /* that were sampled; 0: not known */
 };
 
 struct facts_rows {

@@ -117,9 +117,25 @@ static int finding_row(const struct rows *rows, void *context)
 	return 1;
 }
 
+/* A query that fails is not fatal: the report goes on without this verdict, and tells so. */
+static void add_rule_problem(struct tables *tables, const struct rules_row *rule,
+			     const struct kymo_error *err)
+{
+	char sentence[sizeof(err->text) + 128];
+
+	snprintf(sentence, sizeof(sentence),
+		 "The verdict \"%s\" could not be evaluated: %s. This is a fault of kymo: please "
+		 "report it.",
+		 rule->name, err->text);
+	/* Several views of one report evaluate all rules. */
+	if (!strstr(tables_problems(tables), sentence))
+		tables_add_problem(tables, sentence);
+}
+
 static bool verdict_look(struct tables *tables, const struct rules_row *rule, double run_ns,
 			 struct finding *out)
 {
+	struct kymo_error err = { 0 };
 	struct buf sql = { 0 };
 	char run[40];
 	int rc;
@@ -130,10 +146,10 @@ static bool verdict_look(struct tables *tables, const struct rules_row *rule, do
 	/* A DOUBLE: products of ns and bytes exceed 64 bits within minutes. */
 	snprintf(run, sizeof(run), "%.17e", run_ns);
 	sql_fill(&sql, rule->sql, (struct sql_value[]){ { "run_ns", .text = run }, { NULL } });
-	/* A query that fails is not fatal: the report goes on without this verdict. The tests run
-	   every query (views_verdicts). */
-	rc = rows_each(tables, buf_get(&sql), finding_row, out, NULL);
+	rc = rows_each(tables, buf_get(&sql), finding_row, out, &err);
 	buf_fini(&sql);
+	if (rc < 0)
+		add_rule_problem(tables, rule, &err);
 	return rc > 0 && out->whole_ns > 0 && out->won_ns / out->whole_ns >= rule->threshold;
 }
 

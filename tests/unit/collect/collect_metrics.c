@@ -17,15 +17,16 @@
 
 static void schedstat_is_run_wait_and_slices(void **state)
 {
-	uint64_t run_ns = 0, slices = 0;
+	struct host_threads_schedule schedule = { 0 };
 
 	(void)state;
-	assert_true(host_threads_parse_schedstat("1163294318 2400111 77\n", &run_ns, &slices));
-	assert_int_equal(run_ns, 1163294318);
-	assert_int_equal(slices, 77);
-	assert_false(host_threads_parse_schedstat("", &run_ns, &slices));
-	assert_false(host_threads_parse_schedstat("12 13", &run_ns, &slices));
-	assert_false(host_threads_parse_schedstat("x y z", &run_ns, &slices));
+	assert_true(host_threads_parse_schedstat("1163294318 2400111 77\n", &schedule));
+	assert_int_equal(schedule.run_ns, 1163294318);
+	assert_int_equal(schedule.delay_ns, 2400111);
+	assert_int_equal(schedule.slices, 77);
+	assert_false(host_threads_parse_schedstat("", &schedule));
+	assert_false(host_threads_parse_schedstat("12 13", &schedule));
+	assert_false(host_threads_parse_schedstat("x y z", &schedule));
 }
 
 static void states_are_words(void **state)

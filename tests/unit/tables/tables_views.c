@@ -140,7 +140,7 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"GROUP BY 1 ORDER BY 1",
 		"alloc|allocations frames live rows sites timeline\napp|requests\ndevice|clocks "
 		"gaps launches memory models ops queues waits\n"
-		"host|cgroup cpu gpu io network process threads\n"
+		"host|cgroup cpu gpu io network process program threads\n"
 		"kymo|config costs gaps overhead problems processes runs streams threads\n"
 		"python|backtrace folded frames samples torch_trace variables\n"
 		"trace|counters marks open_zones regions steps zone_text zones");

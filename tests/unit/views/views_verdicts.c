@@ -3,6 +3,8 @@
  * Here no query may fail: over a recording without rows, and over one in which every table has
  * some.
  */
+#include <math.h>
+
 #include "tables/tables_ask.h"
 #include "tables/tables_fixture.h"
 
@@ -113,6 +115,22 @@ static void there_is_always_a_verdict(void **state)
 	}
 }
 
+static void a_rule_that_fails_is_a_problem_and_the_others_go_on(void **state)
+{
+	struct verdict verdicts[VERDICT_MOST];
+	struct facts facts;
+	double before;
+
+	(void)state;
+	assert_int_equal(facts_gather(full, &facts, NULL), 0);
+	before = tables_number(full, "SELECT count(*) FROM kymo.problems", -1);
+	facts.duration_ns = NAN; /* no number in SQL: queries with {run_ns} fail */
+	assert_true(verdict_all(full, &facts, true, verdicts, VERDICT_MOST) > 0);
+	assert_non_null(strstr(tables_problems(full), "could not be evaluated: "));
+	assert_true(tables_number(full, "SELECT count(*) FROM kymo.problems", 0) > before);
+	facts_fini(&facts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +138,7 @@ int main(void)
 		cmocka_unit_test(no_query_for_the_numbers_of_a_verdict_fails),
 		cmocka_unit_test(no_query_of_a_report_fails),
 		cmocka_unit_test(there_is_always_a_verdict),
+		cmocka_unit_test(a_rule_that_fails_is_a_problem_and_the_others_go_on),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

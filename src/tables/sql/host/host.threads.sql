@@ -10,6 +10,7 @@
 -- cpu_ns                BIGINT   CPU time, since the thread began
 -- voluntary_switches    BIGINT   context switches because the thread waited, since it began
 -- involuntary_switches  BIGINT   context switches forced by the kernel, since the thread began
+-- run_delay_ns          BIGINT   time in which it was ready to run but had no core, since it began
 SELECT
     ts_ns,
     target_pid AS pid,
@@ -19,5 +20,6 @@ SELECT
     state,
     TRY_CAST(cpu_ns AS BIGINT) AS cpu_ns,
     TRY_CAST(voluntary_switches AS BIGINT) AS voluntary_switches,
-    TRY_CAST(involuntary_switches AS BIGINT) AS involuntary_switches
+    TRY_CAST(involuntary_switches AS BIGINT) AS involuntary_switches,
+    TRY_CAST(run_delay_ns AS BIGINT) AS run_delay_ns
 FROM kymo_scan('host.threads')

@@ -1,44 +1,46 @@
 -- threshold: 0.20
 -- weight: 0.5
 -- least_s: 1
--- sentence: More threads are ready to run than there are cores: for {share} of the run some thread
---     waited for a core.
--- evidence: the program was preempted {count} time{s}
+-- sentence: Thread {name} was ready to run but had no core for {share} of the run: {which} use the
+--     cores.
+-- evidence: the program used {a} of CPU time and was preempted {count} time{s}
 -- advice: start fewer threads (OMP_NUM_THREADS, loader workers), or run fewer other programs
 -- tab: metrics
--- query: SELECT ts_ns, busy_pct, pressure_pct FROM host.cpu WHERE cpu IS NULL
+-- query: SELECT tid, thread, max(cpu_ns), max(run_delay_ns) FROM host.threads GROUP BY ALL
 --
--- The pressure is that of the whole machine. The program itself causes it if the mean number of
--- its threads that run or wait for a core exceeds the number of cores. Otherwise other programs
--- hold the cores, and no change to this one helps.
-SELECT
-    {run_ns} * least(p.pressure, 100) / 100,
-    {run_ns},
-    '',
-    h.switches,
-    0,
-    0
-FROM (
+-- The thread that waited longest for a core. The program crowds itself if more of its threads run
+-- or are ready to run than the machine has cores. A control group's limit has a verdict of its own
+-- (throttled).
+WITH t AS (
     SELECT
-        avg(pressure_pct) FILTER (cpu IS NULL) AS pressure,
-        avg(busy_pct) FILTER (cpu IS NULL) AS busy,
-        count(*) FILTER (cpu IS NULL) AS n,
-        count(DISTINCT cpu) AS cores
-    FROM host.cpu
-) p, (
-    SELECT count(*) AS seen
+        coalesce(nullif(first(thread), ''), tid::VARCHAR) AS thread,
+        max(run_delay_ns) - min(run_delay_ns)
+        + least(min(run_delay_ns), greatest(min(ts_ns), 0)) AS delay_ns
     FROM host.threads
-    WHERE state = 'running'
-) t, (
+    GROUP BY pid, tid
+), u AS (
     SELECT
-        max(involuntary_switches) - min(involuntary_switches) AS switches,
-        (max(ts_ns) - min(ts_ns)) / 1e9 AS s
-    FROM host.process
-    GROUP BY pid
-    ORDER BY max(rss_bytes) DESC
-    LIMIT 1
-) h
-WHERE p.n >= 3
-    AND p.busy > 90
-    AND h.switches > 50 * h.s
-    AND t.seen > p.cores * p.n
+        greatest(sum(cpu_ns), max(tree_cpu_ns)) AS cpu_ns,
+        sum(run_delay_ns) AS delay_ns,
+        sum(switches) AS switches
+    FROM {include process_use}
+)
+SELECT
+    least(t.delay_ns, {run_ns}),
+    {run_ns},
+    thread,
+    switches,
+    cpu_ns,
+    0,
+    CASE
+        WHEN cpu_ns + u.delay_ns > {run_ns} * (SELECT count(DISTINCT cpu) FROM host.cpu)
+            THEN 'its own threads'
+        ELSE 'other programs'
+    END
+FROM t, u
+WHERE t.delay_ns > 2 * (
+    SELECT coalesce(max(throttled_ns) - min(throttled_ns), 0)
+    FROM host.cgroup
+)
+ORDER BY t.delay_ns DESC
+LIMIT 1

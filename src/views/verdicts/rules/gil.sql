@@ -9,9 +9,11 @@
 --
 -- Threads that all compute and take turns: each waits while another holds the GIL, which is held
 -- nearly all the time. Samples in the modules named below are left out: a thread that joins, or
--- reads a queue or a socket, waits for something else.
+-- reads a queue or a socket, waits for something else. Each process has a GIL of its own: the
+-- process whose threads wait longest is judged.
 WITH t AS (
     SELECT
+        pid,
         any_value(thread) AS thread,
         avg(gil::INT) AS held,
         avg((NOT gil AND state = 'S')::INT) AS waits,
@@ -33,4 +35,7 @@ SELECT
     0
 FROM t
 WHERE held BETWEEN 0.05 AND 0.9
+GROUP BY pid
 HAVING count(*) >= 2 AND sum(held) >= 0.8
+ORDER BY max(waits) DESC
+LIMIT 1

@@ -3,21 +3,19 @@
 -- least_s: 2
 -- sentence: The program mostly waits: it used no CPU for {share} of the run.
 -- evidence: {a} of CPU time in {whole}
--- advice: find what it waits for: I/O, a lock, a device, or a core that others hold; kymo backtrace
---     shows the last stacks, and while it runs kymo backtrace --why {pid} shows what it waits for
+-- advice: find what it waits for: I/O, a lock, a device or another process; kymo backtrace shows
+--     the last stacks, and while it runs kymo backtrace --why {pid} shows what it waits for
 -- tab: metrics
--- query: SELECT ts_ns, pid, cpu_pct FROM host.process
+-- query: SELECT ts_ns, processes, cpu_pct FROM host.program
 --
--- The process with the most memory, by its mean CPU usage.
+-- All processes of the program together. Time in which a thread was ready to run but had no core is
+-- not waiting; crowded is the verdict for it.
 SELECT
-    {run_ns} * (1 - avg(cpu_pct) / 100),
+    {run_ns} - least({run_ns}, greatest(sum(cpu_ns), max(tree_cpu_ns)) + sum(run_delay_ns)),
     {run_ns},
     '',
-    count(*),
-    avg(cpu_pct) * {run_ns} / 100,
-    pid
-FROM host.process
-GROUP BY pid
-HAVING count(*) >= 3
-ORDER BY max(rss_bytes) DESC
-LIMIT 1
+    sum(n),
+    greatest(sum(cpu_ns), max(tree_cpu_ns)),
+    arg_max(pid, rss_bytes)
+FROM {include process_use}
+HAVING sum(n) >= 3

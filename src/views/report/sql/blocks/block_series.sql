@@ -29,8 +29,7 @@ FROM (
             true AS timeline,
             ts_ns AS ts,
             rss_bytes AS v
-        FROM host.process
-        WHERE pid = {include main_pid}
+        FROM host.program
         UNION ALL
         SELECT 2, 'Allocated, ' || source, 'bytes', 'memory', true, ts_ns, live_bytes
         FROM alloc.timeline
@@ -38,9 +37,8 @@ FROM (
         SELECT 3, 'Device memory, ' || device, 'bytes', 'memory', true, ts_ns, live_bytes
         FROM device.memory
         UNION ALL
-        SELECT 4, 'CPU, this process', '%', 'cpu', false, ts_ns, cpu_pct
-        FROM host.process
-        WHERE pid = {include main_pid}
+        SELECT 4, 'CPU, program', '%', 'cpu', false, ts_ns, cpu_pct
+        FROM host.program
         UNION ALL
         SELECT 5, 'CPU, machine', '%', 'cpu', false, ts_ns, busy_pct
         FROM host.cpu
