@@ -149,6 +149,15 @@ static void gc_end_zone(struct state *state)
 	state->open = NULL;
 }
 
+static bool gc_is_finalizing(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return Py_IsFinalizing();
+#else
+	return _Py_IsFinalizing();
+#endif
+}
+
 static void collection_begins(struct state *state, PyObject *info)
 {
 	long generation = gc_number_of(info, "generation");
@@ -159,7 +168,8 @@ static void collection_begins(struct state *state, PyObject *info)
 	}
 	gc_end_zone(state); /* left open if its end was missed */
 	gc_hear();
-	if (!gc_is_on() || generation < 0 || generation >= GENERATIONS ||
+	/* The last collection of an interpreter may not call back at its end. */
+	if (!gc_is_on() || gc_is_finalizing() || generation < 0 || generation >= GENERATIONS ||
 	    !kymo.regions[generation].id)
 		return;
 	state->open = &kymo.regions[generation];

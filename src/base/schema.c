@@ -80,6 +80,7 @@ static const struct kymo_column host_process_columns[] = {
 	COLUMN(schema_host_process_row, cpu_ns, "cpu_ns", KYMO_U64, "ns"),
 	COLUMN(schema_host_process_row, children_cpu_ns, "children_cpu_ns", KYMO_U64, "ns"),
 	COLUMN(schema_host_process_row, run_delay_ns, "run_delay_ns", KYMO_U64, "ns"),
+	COLUMN(schema_host_process_row, family_peak_bytes, "family_peak_bytes", KYMO_U64, "bytes"),
 };
 
 static const struct kymo_column host_io_columns[] = {

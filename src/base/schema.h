@@ -103,6 +103,7 @@ struct schema_host_process_row {
 	uint64_t peak_bytes; /* highest resident memory so far; 0: unknown */
 	uint64_t cpu_ns, children_cpu_ns; /* its own; of waited-for children */
 	uint64_t run_delay_ns; /* of all threads: ready to run, but without a core */
+	uint64_t family_peak_bytes; /* of it or of a child that it waited for; 0: unknown */
 };
 
 struct schema_host_io_row {

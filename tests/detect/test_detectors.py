@@ -30,7 +30,7 @@ CASES = {
     "region": (python("region.py", "most"), python("region.py", "little"),
                r"The costliest region is simulate: .* of self time, .* of the run, in 10 calls\."),
     "function": (python("hot.py", "one"), python("hot.py", "shared"),
-                 r"The costliest function is work \(.*hot\.py\): .* of all samples\."),
+                 r"The costliest function is work \(hot\.py:\d+\): .* of all samples\."),
     "tiny": ((NATIVE, "tiny"), (NATIVE, "large"),
              r"Many tiny operations take much of the time: 1,000,000 calls of .*s each take .* of the run\."),
     "lock": (python("locks.py", "one"), python("locks.py", "each"),

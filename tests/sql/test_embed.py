@@ -115,8 +115,8 @@ def test_parts_are_included_with_their_arguments(tree):
     ({"rules__data": VERDICT.replace("weight: 1.0", "weight: much")},
      "src/tables/rules/data.sql:2: weight is a number, not much"),
     ({"rules__data": VERDICT.replace("tab:", "tap:")},
-     "src/tables/rules/data.sql:7: a key is one of threshold, weight, least_s, sentence, evidence, advice, tab, query, "
-     "a colon and a value"),
+     "src/tables/rules/data.sql:7: a key is one of threshold, weight, weight_with_steps, least_s, sentence, evidence, advice, "
+     "tab, query, a colon and a value"),
     ({"sql__some": "SELECT {include none}\n"},
      "src/tables/sql/some.sql:1: no part is named none; a part is a file NAME.sql in a folder named parts"),
     ({"sql__some": "SELECT {include a}\n", "sql__parts__a": "{include b}\n", "sql__parts__b": "1 + {include a}\n"},

@@ -20,7 +20,7 @@ ANSWERS = [
     ("FROM trace.zone_text ORDER BY start_ns", "1000,load,batch 7,,100,101,main\n2000,load,,42,100,101,main"),
     ("SELECT ts_ns, name, value, instance FROM trace.counters ORDER BY ts_ns", "900,loss,0.5,\n1900,loss,0.25,"),
     ("FROM trace.steps", "1,step,500,1000,200,,,,100,0"),
-    ("FROM host.process", "1000,100,99.5,4096,,2,1,2,3,4,8192,500,300,200"),
+    ("FROM host.process", "1000,100,99.5,4096,,2,1,2,3,4,8192,500,300,200,16384"),
     ("FROM host.program", "1000,1,4096,99.5"),
     ("FROM host.cpu ORDER BY cpu NULLS FIRST", "1000,,50.0,1.0,2.0\n1000,1,25.0,0.0,0.0"),
     ("FROM kymo.config", "1500,sample_rate,0.1,0.01,kymo config"),

@@ -136,9 +136,9 @@ void host_last(struct host *host, struct family *family, const struct rusage *us
 	row.cpu_pct = cpu_percent(target, &stat, clock_monotonic_ns());
 	/* A zombie has no memory: its last is that of the last sample, 0 if there was none. */
 	row.rss_bytes = target->rss_bytes;
-	/* wait4() returns the peak of the program or of a child that it waited for. */
-	if (!stat.children_faults && (uint64_t)usage->ru_maxrss * 1024u > row.peak_bytes)
-		row.peak_bytes = (uint64_t)usage->ru_maxrss * 1024u;
+	row.family_peak_bytes = (uint64_t)usage->ru_maxrss * 1024u;
+	if (!stat.children_faults && row.family_peak_bytes > row.peak_bytes)
+		row.peak_bytes = row.family_peak_bytes;
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
 }
 

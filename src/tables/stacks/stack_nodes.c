@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "tables/scan/dictionary.h"
+#include "tables/stacks/own_code.h"
 
 #define READ_ROWS 4096u
 #define SPARE_NODES \
@@ -95,6 +96,7 @@ static bool stack_nodes_describe(struct stack_nodes_label *label, const struct s
 	struct buf text = { 0 };
 	bool ok;
 
+	label->own = own_code_is(name->file, name->file_bytes, recording->run.cwd);
 	stack_nodes_add_function(&text, name);
 	if (name->file_bytes && (label->line || !callers->with_libraries)) {
 		buf_text(&text, " (");
@@ -351,4 +353,14 @@ size_t stack_nodes_way(const struct stack_nodes *callers, uint32_t process, uint
 		if (out)
 			out[count] = callers->labels[at->label].text;
 	return count;
+}
+
+const struct stack_nodes_label *stack_nodes_place(const struct stack_nodes *callers,
+						  uint32_t process, uint32_t node)
+{
+	const struct stack_nodes_node *at = stack_nodes_find(callers, process, node);
+
+	while (at && !callers->labels[at->label].own)
+		at = stack_nodes_find(callers, process, at->parent);
+	return at ? &callers->labels[at->label] : NULL;
 }

@@ -18,6 +18,7 @@
 struct stack_nodes_label {
 	uint32_t name; /* index of the recording's names */
 	uint32_t line; /* 0 if not known */
+	bool own; /* the program's own code */
 	duckdb_string_t text; /* function (file:line) */
 };
 
@@ -53,6 +54,10 @@ const struct stack_nodes_node *stack_nodes_find(const struct stack_nodes *caller
    out NULL it only counts. */
 size_t stack_nodes_way(const struct stack_nodes *callers, uint32_t process, uint32_t node,
 		       duckdb_string_t *out);
+
+/* The innermost frame of the program's own code; NULL if there is none. */
+const struct stack_nodes_label *stack_nodes_place(const struct stack_nodes *callers,
+						  uint32_t process, uint32_t node);
 
 /* The offset of a column of that width in rows of the stream; -1 if there is none, for example
    in a recording of an older kymo. */

@@ -146,6 +146,19 @@ static void stack_nodes_scan_put_stack(struct run *run, duckdb_vector out, idx_t
 	duck.list_vector_set_size(out, run->frames);
 }
 
+/* The text is that of the label, as in stacks. */
+static void put_place(struct run *run, duckdb_vector out, idx_t row,
+		      const struct stack_nodes_sample *s)
+{
+	const struct stack_nodes_label *place = stack_nodes_place(run->callers, s->process,
+								  s->node);
+
+	if (place)
+		((duckdb_string_t *)duck.vector_get_data(out))[row] = place->text;
+	else
+		put_null(out, row);
+}
+
 /* Functions, outermost first. */
 static void put_folded(struct run *run, duckdb_vector out, idx_t row,
 		       const struct stack_nodes_sample *s)
@@ -189,6 +202,7 @@ static const struct column sample_columns[] = {
 	{ "state", DUCKDB_TYPE_VARCHAR, put_state },
 	{ "gil", DUCKDB_TYPE_BOOLEAN, put_gil },
 	{ "cause", DUCKDB_TYPE_VARCHAR, put_cause },
+	{ "place", DUCKDB_TYPE_VARCHAR, put_place },
 };
 
 static const struct column leaf_columns[] = {

@@ -6,6 +6,7 @@
 #include "base/files/atomic_file.h"
 #include "views/query/output.h"
 #include "views/query/rows.h"
+#include "views_sql.h"
 
 #define EXPORT_ROW(word) &export_##word
 #define COMMA ,
@@ -109,9 +110,13 @@ static int export_write_all(struct export *export, const struct export_format *f
 int export_write(struct tables *tables, const struct export_format *format,
 		 const struct export_options *options, struct kymo_error *err)
 {
-	struct export export = { .tables = tables, .options = options, .err = err };
+	struct export_options chosen = *options;
+	struct export export = { .tables = tables, .options = &chosen, .err = err };
 	int rc;
 
+	/* An unmarked program has stacks, and no zones but garbage collections. */
+	if (format->stacks && tables_number(tables, sql_export_unmarked, 0) > 0)
+		chosen.samples = true;
 	progress_begin(&export.progress, "writing", "zones");
 	rc = export_write_all(&export, format);
 	progress_end(&export.progress);

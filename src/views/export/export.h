@@ -20,7 +20,8 @@ struct export_options {
 	const char *file; /* a file, or a directory for several tables; "-": standard output */
 	const char *table; /* parquet, arrow, csv: only this one; NULL: all with rows */
 	bool force; /* overwrite an existing file */
-	bool samples; /* folded, speedscope: python.samples instead of zones */
+	/* folded, speedscope: python.samples instead of zones; implied if there are no zones */
+	bool samples;
 };
 
 /* The state of an export. */

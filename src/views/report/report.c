@@ -320,17 +320,23 @@ static void say_what_has_no_quantiles(const struct report *report)
 		}
 }
 
+static const char *why_no_regions(const struct facts *facts)
+{
+	if (facts_rows_of(facts, "trace.zones").kept && !facts->gc_count)
+		return "no totals in this file; kymo query 'FROM trace.zones' lists zones";
+	if (facts->function_count)
+		return "none recorded; kymo run --python records every call, kymo.region(\"name\") "
+		       "a block";
+	return "none recorded; mark them with KYMO_SCOPE(\"name\") or kymo.region(\"name\"), or "
+	       "use kymo run --python";
+}
+
 static int section_regions(struct report *report)
 {
 	const struct facts *facts = &report->facts;
 
 	if (!facts->region_count) {
-		fprintf(report->out, "\nRegions: %s\n",
-			facts_rows_of(facts, "trace.zones").kept && !facts->gc_count
-				? "no totals in this file; kymo query 'FROM trace.zones' lists "
-				  "zones"
-				: "none recorded; mark them with KYMO_SCOPE(\"name\") or "
-				  "kymo.region(\"name\"), or use kymo run --python");
+		fprintf(report->out, "\nRegions: %s\n", why_no_regions(facts));
 		summary_lines_collections(report->out, facts, report->style);
 		return 0;
 	}
@@ -344,6 +350,15 @@ static int section_regions(struct report *report)
 	say_what_has_no_quantiles(report);
 	if (report->subtract_overhead)
 		say_what_was_subtracted(report);
+	return 0;
+}
+
+static int section_functions(struct report *report)
+{
+	if (!report->facts.function_count)
+		return 0;
+	heading(report, "Functions of the program's own code");
+	summary_lines_functions(report->out, &report->facts, FACTS_FUNCTIONS, report->style);
 	return 0;
 }
 
@@ -495,8 +510,9 @@ static int section_losses(struct report *report)
 
 /* In the order of printing. 0, or a negative errno that ends the report. */
 static int (*const sections[])(struct report *report) = {
-	section_open_zones, section_steps,   section_phases,  report_slowest, section_regions,
-	section_threads,    section_modules, section_devices, section_memory, section_losses,
+	section_open_zones, section_steps,     section_phases,	report_slowest,
+	section_regions,    section_functions, section_threads, section_modules,
+	section_devices,    section_memory,    section_losses,
 };
 
 int report_print(struct tables *tables, bool subtract, const struct text_style *style, FILE *out,

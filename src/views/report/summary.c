@@ -17,8 +17,9 @@
 #define LINES_MOST 13
 #define VACCEL_OFF \
 	"vaccel_prof regions, not enabled" /* a name that compat/ records, without rows */
+#define FUNCTIONS_MOST 5
 #define REGIONS_MOST 5
-#define SAMPLES_LEAST 20
+#define SAMPLES_LEAST 10 /* enough to name a function */
 #define SMALL_ROWS 1000 /* summed up by the store in less time than DuckDB takes to start */
 
 static struct text_style style_of(const struct summary_options *options, FILE *out)
@@ -155,7 +156,11 @@ static void print_costliest(struct tables *tables, const struct facts *facts, si
 	if (tables && facts_rows_of(facts, "python.torch_trace").kept &&
 	    !is_about_functions(facts) && modules_print(tables, rows, out, style, NULL) > 0)
 		return;
-	summary_lines_regions(out, facts, rows, style);
+	if (facts->region_count)
+		summary_lines_regions(out, facts, rows, style);
+	else
+		summary_lines_functions(out, facts, rows < FUNCTIONS_MOST ? rows : FUNCTIONS_MOST,
+					style);
 }
 
 /* The lines on devices, to count them before they are printed. The caller frees the text; NULL:
@@ -221,7 +226,8 @@ static void report_summary_print(struct tables *tables, const struct facts *fact
 	summary_lines_losses(out, facts, style);
 	if (note)
 		text_paragraph(out, note, 2, NULL, false, style);
-	fprintf(out, "  more: kymo report | kymo query 'FROM trace.regions'\n");
+	fprintf(out, "  more: kymo report | kymo query 'FROM %s'\n",
+		facts->region_count || !facts->function_count ? "trace.regions" : "python.samples");
 }
 
 /* A small recording without steps needs no SQL: this saves the start of DuckDB. */

@@ -17,6 +17,9 @@ bool summary_lines_sparkline(FILE *out, const struct facts *facts, const struct 
 /* A header and `rows` of the costliest regions. */
 void summary_lines_regions(FILE *out, const struct facts *facts, size_t rows,
 			   const struct text_style *style);
+/* The same of functions, from stack samples. */
+void summary_lines_functions(FILE *out, const struct facts *facts, size_t rows,
+			     const struct text_style *style);
 /* " garbage collection: 4.99 s in 1,100 collections, 50 % of the run"; nothing if it is less
    than a hundredth. */
 bool summary_lines_has_collections(const struct facts *facts);

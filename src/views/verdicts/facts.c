@@ -182,6 +182,21 @@ static int facts_region_row(const struct rows *rows, void *context)
 	return region->name ? 0 : -ENOMEM;
 }
 
+static int facts_function_row(const struct rows *rows, void *context)
+{
+	struct facts *out = context;
+	struct facts_function *function = &out->functions[out->function_count];
+
+	if (out->function_count == FACTS_FUNCTIONS)
+		return 0;
+	rows_copy_text(rows, 0, function->name, sizeof(function->name));
+	function->samples = rows_count(rows, 1);
+	function->running = rows_count(rows, 2);
+	out->function_samples = rows_count(rows, 3);
+	out->function_count++;
+	return 0;
+}
+
 static int gc_row(const struct rows *rows, void *context)
 {
 	struct facts *out = context;
@@ -452,7 +467,7 @@ static void stream_memory(const struct recording *recording, const struct store_
 {
 	const struct store_column *ts = find_column(stream, "ts_ns", KYMO_TIME);
 	const struct store_column *rss = find_column(stream, "rss_bytes", KYMO_U64);
-	const struct store_column *peak = find_column(stream, "peak_bytes", KYMO_U64);
+	const struct store_column *peak = find_column(stream, "family_peak_bytes", KYMO_U64);
 	const struct store_column *pid = find_column(stream, "target_pid", KYMO_I32);
 	unsigned char row[KYMO_ROW_BYTES_MAX];
 	uint64_t ticks, bytes, peak_bytes = 0;
@@ -497,6 +512,7 @@ static const struct {
 	{ sql_facts_process, facts_process_row },
 	{ sql_facts_streams, stream_row },
 	{ sql_facts_regions, facts_region_row },
+	{ sql_facts_functions, facts_function_row },
 	{ "SELECT sum(count), sum(self_ns) FROM trace.regions WHERE starts_with(name, '" FACTS_GC
 	  "')",
 	  gc_row },

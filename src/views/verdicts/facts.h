@@ -12,6 +12,7 @@
 #include "tables/tables.h"
 
 #define FACTS_REGIONS 15
+#define FACTS_FUNCTIONS 10
 #define FACTS_SPARK 47
 #define FACTS_SPARK_LEAST 8 /* steps; too few for a sparkline */
 #define FACTS_TABLES 64
@@ -35,6 +36,12 @@ struct facts_region {
 	double p50_ns, p99_ns; /* negative: not known */
 	double own_cost_ns; /* of recording all of them; 0 also if not known */
 	bool import; /* part of Python's import machinery */
+};
+
+/* A function of the program's own code, from stack samples. */
+struct facts_function {
+	char name[160]; /* "normalise (prep.py:5)" */
+	uint64_t samples, running;
 };
 
 struct facts_steps {
@@ -79,6 +86,9 @@ struct facts {
 	struct facts_region regions[FACTS_REGIONS];
 	size_t region_count; /* filled */
 	uint64_t region_all; /* in the recording */
+	struct facts_function functions[FACTS_FUNCTIONS];
+	size_t function_count;
+	uint64_t function_samples; /* in all such functions */
 	uint64_t open_zones; /* without SQL only: zones that were open at the end */
 	uint64_t gc_count; /* Python's garbage collections; they are not among the regions */
 	double gc_ns;

@@ -22,6 +22,7 @@ struct rules_row {
 	double threshold; /* least won_ns / whole_ns */
 	/* The part of won_ns that a change to the program usually gains; ranks verdicts. */
 	double weight;
+	double weight_with_steps; /* the same for a program with steps; 0: as weight */
 	double least_s; /* runs shorter than this are not judged; 0: all are */
 	/* One row: won_ns, whole_ns, name, count, a, b, and optionally which; see struct finding in
 	   verdict.c. */

@@ -194,10 +194,10 @@ static void verdict_say(const struct rules_row *rule, const struct finding *find
 	say_losses(rule, facts, out->sentence, sizeof(out->sentence));
 	fill_into(out->evidence, sizeof(out->evidence), rule->evidence, finding, utf8);
 	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
-	/* The search is without the line number: "work (a.py" finds "work (a.py:8)". */
+	/* The search is for the function: "work (" finds "work (/home/a.py:8)". */
 	snprintf(out->find, sizeof(out->find), "%s", finding->name);
-	if (strstr(rule->tab, "of=samples"))
-		out->find[strcspn(out->find, ")")] = '\0';
+	if (strstr(rule->tab, "of=samples") && strchr(out->find, '('))
+		strchr(out->find, '(')[1] = '\0';
 	out->view = rule->tab;
 	out->query = rule->query;
 }
@@ -339,7 +339,8 @@ static bool look_at_facts(const struct facts *facts, const struct rules_row *rul
 	if (strcmp(rule->name, "region") || !top || facts->duration_ns <= 0)
 		return false;
 	*out = (struct finding){ .won_ns = top->self_ns,
-				 .whole_ns = facts->duration_ns,
+				 .whole_ns = top->self_ns > facts->duration_ns ? top->self_ns
+									       : facts->duration_ns,
 				 .count = top->count,
 				 .a = top->p50_ns,
 				 .b = top->p99_ns };
@@ -406,6 +407,25 @@ static const char *no_regions_sentence(const struct facts *facts)
 	return sampled ? "No zones recorded; see the stack samples." : "No zones recorded.";
 }
 
+/* "No zones recorded. 131 stack samples: normalise_text (prep.py:3) 96 %." */
+static void say_functions(const struct facts *facts, struct verdict *out)
+{
+	const struct facts_function *top = &facts->functions[0];
+	struct buf name = { 0 };
+
+	text_visible(&name, top->name, strlen(top->name));
+	snprintf(out->sentence, sizeof(out->sentence),
+		 "No zones recorded%s. %s stack sample%s: %.200s %s.",
+		 facts->gc_count ? " except garbage collections" : "",
+		 format_count(facts->function_samples).text,
+		 facts->function_samples == 1 ? "" : "s", buf_get(&name),
+		 format_percent((double)top->samples / (double)facts->function_samples).text);
+	snprintf(out->advice, sizeof(out->advice), "kymo run --python records every call");
+	out->view = "flame?of=samples";
+	out->query = "SELECT place, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC";
+	buf_fini(&name);
+}
+
 /* Captures of devices have operations, and zones without totals if any. */
 static void say_no_regions(const struct facts *facts, struct verdict *out)
 {
@@ -414,6 +434,10 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 			 "Zones were recorded without totals, as in captures of models.");
 		out->query =
 			"SELECT name, count(*), sum(duration_ns) FROM trace.zones GROUP BY ALL";
+		return;
+	}
+	if (facts->function_count && !facts_rows_of(facts, "device.ops").kept) {
+		say_functions(facts, out);
 		return;
 	}
 	snprintf(out->sentence, sizeof(out->sentence), "%s", no_regions_sentence(facts));
@@ -461,15 +485,26 @@ static const struct verdict nothing_said = { .view = "", .query = "" };
 struct candidate {
 	const struct rules_row *rule;
 	struct finding finding;
+	double rank;
 };
+
+static double rank_of(const struct candidate *candidate, const struct facts *facts)
+{
+	const struct rules_row *rule = candidate->rule;
+	double weight = facts->steps.count && rule->weight_with_steps > 0 ? rule->weight_with_steps
+									  : rule->weight;
+
+	return candidate->finding.won_ns * weight;
+}
 
 static int by_gain(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
-	double left = x->finding.won_ns * x->rule->weight,
-	       right = y->finding.won_ns * y->rule->weight;
 
-	return left < right ? 1 : left > right ? -1 : x->rule < y->rule ? -1 : x->rule > y->rule;
+	return x->rank < y->rank   ? 1
+	       : x->rank > y->rank ? -1
+	       : x->rule < y->rule ? -1
+				   : x->rule > y->rule;
 }
 
 /* Verdicts on devices have costly queries, and most programs use no device. */
@@ -492,6 +527,8 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 					       &found[count].finding)
 				: look_at_facts(facts, &rules[i], &found[count].finding);
 	}
+	for (size_t i = 0; i < count; i++)
+		found[i].rank = rank_of(&found[i], facts);
 	if (count)
 		qsort(found, count, sizeof(found[0]), by_gain);
 	for (size_t i = 0; i < count && said < room; i++, said++) {

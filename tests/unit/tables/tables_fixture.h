@@ -78,7 +78,7 @@ static inline void fixture_host(struct make *make)
 {
 	const struct schema_host_process_row process = { AT(1000), 4096, UINT64_MAX, 1,	  2,
 							 3,	   4,	 99.5,	     100, 2,
-							 8192,	   500,	 300,	     200 };
+							 8192,	   500,	 300,	     200, 16384 };
 	const struct schema_host_cpu_row cpus[] = { { AT(1000), 50, 1, 2, -1, 0 },
 						    { AT(1000), 25, 0, 0, 1, 0 } };
 	const struct schema_config_row config = { AT(1500), "sample_rate", "0.1", "0.01",

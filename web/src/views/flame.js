@@ -106,6 +106,7 @@ class FlameView {
 		this.shell = shell;
 		const { lanes } = shell.source.meta();
 		const samples = shell.source.data().samples.length > 0;
+		const marked = shell.source.data().regions.some((region) => !region.name.startsWith("gc (generation "));
 		this.stage = el("div", { class: "stage" });
 		this.status = el("span", { class: "muted", role: "status" });
 		this.find = el("input", { type: "search", placeholder: "Search   /", "aria-label": "Search frames" });
@@ -113,7 +114,7 @@ class FlameView {
 			"select",
 			{ "aria-label": "Zones or samples" },
 			lanes.length ? el("option", { value: "zones", text: "Zones" }) : null,
-			samples ? el("option", { value: "samples", text: "Samples" }) : null,
+			samples ? el("option", { value: "samples", text: "Samples", selected: !marked }) : null,
 		);
 		this.threads = el(
 			"select",

@@ -244,6 +244,13 @@ function functionRows(samples) {
 	return [...found.values()].map((one) => ({ ...one, share: one.own / (total || 1) }));
 }
 
+/**
+ * Whether stack samples tell more than zones: the program marked nothing itself, and garbage collections are zones.
+ * @param {Shown} data
+ */
+const isUnmarked = (data) =>
+	data.samples.length > 0 && data.regions.every((region) => region.name.startsWith("gc (generation "));
+
 /** @param {Shown} data @param {string} sort @param {string} title */
 function functionsCard(data, sort, title) {
 	const time = !data.ofRange ? "" : data.ofRange.samples ? " in the range" : ", whole run";
@@ -278,7 +285,7 @@ const noRegions = (data) =>
  * @param {Shown} data
  */
 function totalsCard(data) {
-	if (!data.regions.length && data.samples.length)
+	if (isUnmarked(data))
 		return functionsCard(data, "own", "Functions by self samples");
 	const about = data.ofRange
 		? `of the range, ${duration(data.run.duration_ns)}`
@@ -301,7 +308,7 @@ function totalsCard(data) {
 
 /** @param {Shown} data @param {Shell} shell */
 function regionsCard(data, shell) {
-	if (!data.regions.length && data.samples.length)
+	if (isUnmarked(data))
 		return functionsCard(data, "all", "Functions by total samples");
 	if (!data.regions.length)
 		return el("section", { class: "card" }, el("h2", { text: "Top regions" }), noRegions(data));

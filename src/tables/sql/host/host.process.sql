@@ -14,6 +14,8 @@
 -- cpu_ns                BIGINT   CPU time of its threads, since the process began
 -- children_cpu_ns       BIGINT   CPU time of its children that have ended and were waited for
 -- run_delay_ns          BIGINT   time in which its threads were ready to run but had no core
+-- family_peak_bytes     BIGINT   highest peak of it or of a child that it waited for; in the last
+--                                row of the program, else NULL
 SELECT
     ts_ns,
     target_pid AS pid,
@@ -28,5 +30,6 @@ SELECT
     TRY_CAST(nullif(peak_bytes, 0) AS BIGINT) AS peak_bytes,
     TRY_CAST(cpu_ns AS BIGINT) AS cpu_ns,
     TRY_CAST(children_cpu_ns AS BIGINT) AS children_cpu_ns,
-    TRY_CAST(run_delay_ns AS BIGINT) AS run_delay_ns
+    TRY_CAST(run_delay_ns AS BIGINT) AS run_delay_ns,
+    TRY_CAST(nullif(family_peak_bytes, 0) AS BIGINT) AS family_peak_bytes
 FROM kymo_scan('host.process')

@@ -9,6 +9,8 @@
 --                    stopped
 -- gil     BOOLEAN    true if the thread held the GIL
 -- cause   VARCHAR    reason for the sample: period, slow zone: NAME, slow step: NUMBER or mark
+-- place   VARCHAR    innermost frame of the program's own code: not the standard library, not an
+--                    installed package; NULL if there is none
 SELECT
     ts_ns,
     pid,
@@ -17,5 +19,6 @@ SELECT
     stack,
     state,
     gil,
-    cause
+    cause,
+    place
 FROM kymo_samples()

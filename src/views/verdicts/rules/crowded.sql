@@ -1,5 +1,5 @@
 -- threshold: 0.20
--- weight: 0.5
+-- weight: 0.15
 -- least_s: 1
 -- sentence: Thread {name} was ready to run but had no core for {share} of the run: {which} use the
 --     cores.
@@ -9,8 +9,9 @@
 -- query: SELECT tid, thread, max(cpu_ns), max(run_delay_ns) FROM host.threads GROUP BY ALL
 --
 -- The thread that waited longest for a core. The program crowds itself if more of its threads run
--- or are ready to run than the machine has cores. A control group's limit has a verdict of its own
--- (throttled).
+-- or are ready to run than the machine has cores. The weight is low: what the program itself does
+-- with its time comes first, also on a machine that others use. A control group's limit has a
+-- verdict of its own (throttled).
 WITH t AS (
     SELECT
         coalesce(nullif(first(thread), ''), tid::VARCHAR) AS thread,

@@ -1,11 +1,15 @@
 -- threshold: 0.10
 -- weight: 0.5
+-- weight_with_steps: 0.05
 -- least_s: 2
 -- sentence: Importing modules takes {share} of the run ({won})[; the costliest is {name} with {a}].
 -- evidence: imports run before the first step
 -- advice: import fewer modules, and only where they are needed: python -X importtime lists them
 -- tab: flame?of=samples
 -- query: SELECT stack, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC
+--
+-- Imports happen once: in a program with steps, what recurs in every step ranks before them, in a
+-- short trial too.
 --
 -- Two estimates, from zones (r) and from stack samples (s). The samples win if they show more than
 -- twice as much: then most zones were lost.

@@ -9,9 +9,10 @@
 --
 -- The region with the most self time, without Python's import machinery and garbage collections:
 -- those have verdicts of their own. verdict.c makes the same one without SQL from the totals.
+-- Several threads may spend more time in it than the run lasted: that is all of the run.
 SELECT
     sum(self_ns) AS self,
-    {run_ns},
+    greatest({run_ns}, sum(self_ns)),
     name,
     sum(count),
     arg_max(p50_ns, count),

@@ -1,13 +1,16 @@
 -- Memory and CPU usage of all processes of the program together. "Early" is after the first tenth,
 -- when start-up is over. The peak of a single process is the kernel's, which sees what was taken
--- and freed between two samples; processes that had ended before the first sample are counted by
--- their parents.
+-- and freed between two samples, also of a child; the CPU time of children that lived between two
+-- samples is counted by their parents.
 WITH p AS (
     SELECT *, min(ts_ns) OVER () + (max(ts_ns) OVER () - min(ts_ns) OVER ()) / 10 AS early
     FROM host.program
 ), k AS (
-    SELECT max(peak_bytes) AS bytes, arg_max(ts_ns, peak_bytes) AS at
-    FROM host.process
+    SELECT max(bytes) AS bytes, arg_max(ts_ns, bytes) AS at
+    FROM (
+        SELECT ts_ns, greatest(peak_bytes, family_peak_bytes) AS bytes
+        FROM host.process
+    )
 ), u AS (
     SELECT greatest(sum(cpu_ns), max(tree_cpu_ns)) AS cpu_ns, sum(n) AS n, count(*) AS processes
     FROM {include process_use}

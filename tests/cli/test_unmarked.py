@@ -1,0 +1,77 @@
+"""Python programs that mark nothing: their own functions are named, from stack samples."""
+import json
+import re
+
+from probe_tools import rows
+
+# Garbage collections are zones: they must not hide the samples.
+HOT = """
+import gc, time
+def normalise(text):
+    kept = ""
+    for letter in text:
+        kept += letter.lower()
+    return kept
+def main():
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        for _ in range(50): normalise("Hello, World! " * 50)
+        gc.collect()
+main()
+"""
+
+SLEEPS = """
+import time
+def fetch():
+    time.sleep(0.3)
+for _ in range(9): fetch()
+"""
+
+
+def record(kymo, tmp_path, text, **env):
+    (tmp_path / "app.py").write_text(text)
+    done = kymo("run", "-o", "run", "--", "python3", tmp_path / "app.py",
+                env={"KYMO_QUIET": "", "KYMO_SAMPLE_RATE": "0.02", "KYMO_SYSTEM_RATE": "0.1", **env})
+    assert done.status == 0, done.err
+    return done.err
+
+
+def test_summary_report_and_verdict_name_the_function_and_its_line(kymo, tmp_path):
+    said = record(kymo, tmp_path, HOT)
+    assert re.search(r"^ +\d+ +[\d.]+ +\d+ %  normalise \(app\.py:[56]\)$", said, re.M), said
+    assert "KYMO_SCOPE" not in said and said.splitlines()[-1].endswith("kymo query 'FROM python.samples'")
+    report = kymo("report", "run").out
+    assert re.search(r"Functions of the program's own code\n  samples .*\n +\d+ +[\d.]+ +\d+ %  normalise \(app\.py", report)
+    verdicts = json.loads(kymo("report", "run", "-f", "json").out)["verdicts"]
+    assert any(re.fullmatch(r"The costliest function is normalise \(app\.py:[56]\): .* of all samples\.", one["sentence"])
+               for one in verdicts), verdicts
+
+
+def test_stacks_are_exported_from_samples(kymo, tmp_path):
+    record(kymo, tmp_path, HOT)
+    assert rows(kymo, "run", "SELECT count(*) AS n FROM trace.regions WHERE starts_with(name, 'gc')")[0]["n"] >= 1
+    folded = kymo("export", "-f", "folded", "-o", "-", "run").out
+    assert re.search(r";normalise \(.*app\.py:[56]\) \d+$", folded, re.M), folded
+    assert json.loads(kymo("export", "-f", "speedscope", "-o", "-", "run").out)["profiles"][0]["type"] == "sampled"
+
+
+def test_a_program_that_waits_is_told_where(kymo, tmp_path):
+    said = " ".join(record(kymo, tmp_path, SLEEPS).split())
+    assert re.search(r"The program mostly waits: it used no CPU for .* of the run, mostly in fetch \(app\.py:4\)\.", said), said
+
+
+def test_the_place_is_the_innermost_frame_of_the_programs_own_code(kymo, tmp_path):
+    record(kymo, tmp_path, "import json, time\n"
+           "def decode():\n    until = time.monotonic() + 0.6\n    while time.monotonic() < until:\n"
+           "        json.loads('[1, 2, {\"a\": null}]' , parse_int=float)\n"
+           "decode()\n")
+    found = rows(kymo, "run", "SELECT place, stack[1] AS inner FROM python.samples WHERE contains(stack[1], 'json')")
+    assert found and all(row["place"].startswith("decode (") for row in found), found
+    own = rows_with(kymo, "SELECT place FROM python.samples WHERE contains(stack[1], 'json/')", KYMO_OWN_CODE="/")
+    assert own and all("json/" in row["place"] for row in own), own
+
+
+def rows_with(kymo, sql, **env):
+    done = kymo("query", "-f", "json", "run", sql, env=env)
+    assert done.status == 0, done.err
+    return json.loads(done.out)

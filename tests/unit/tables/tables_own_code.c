@@ -1,0 +1,76 @@
+/* Which frames are the program's own code. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tables/stacks/own_code.h"
+
+static bool is_own(const char *file, const char *cwd)
+{
+	return own_code_is(file, strlen(file), cwd);
+}
+
+static void files_of_the_program_are_its_own(void **state)
+{
+	(void)state;
+	assert_true(is_own("/home/ada/train.py", "/home/ada"));
+	assert_true(is_own("/home/ada/train.py", ""));
+	assert_true(is_own("/home/bob/editable/pkg/mod.py", "/home/ada"));
+	assert_true(is_own("train.py", "/home/ada"));
+	assert_true(is_own("<string>", "/home/ada"));
+	assert_true(is_own("<stdin>", "/"));
+}
+
+static void the_library_and_packages_are_not(void **state)
+{
+	static const char *const foreign[] = {
+		"/usr/lib/python3.11/json/decoder.py",
+		"/usr/lib64/python3.12/threading.py",
+		"/opt/conda/lib/python3.11/site-packages/torch/nn/modules/linear.py",
+		"/usr/lib/python3/dist-packages/numpy/core.py",
+		"/home/ada/.venv/lib/python3.11/site-packages/pandas/io.py",
+		"<frozen importlib._bootstrap>",
+		"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		assert_false(is_own(foreign[i], "/home/ada"));
+		assert_false(is_own(foreign[i], ""));
+	}
+}
+
+static void a_project_inside_a_library_folder_is_its_own(void **state)
+{
+	(void)state;
+	assert_true(is_own("/srv/lib/python3/app/main.py", "/srv/lib/python3/app"));
+	assert_false(is_own("/srv/lib/python3/app/main.py", "/srv/lib/python3/ap"));
+	assert_false(
+		is_own("/srv/lib/python3/app/v/lib/python3.11/json.py", "/srv/lib/python3/app"));
+}
+
+static void more_folders_can_be_named(void **state)
+{
+	(void)state;
+	setenv("KYMO_OWN_CODE", "/nowhere:/opt/lib/python3.11/site-packages/mine/:", 1);
+	assert_true(is_own("/opt/lib/python3.11/site-packages/mine/a.py", "/home/ada"));
+	assert_false(is_own("/opt/lib/python3.11/site-packages/mines/a.py", "/home/ada"));
+	unsetenv("KYMO_OWN_CODE");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_the_program_are_its_own),
+		cmocka_unit_test(the_library_and_packages_are_not),
+		cmocka_unit_test(a_project_inside_a_library_folder_is_its_own),
+		cmocka_unit_test(more_folders_can_be_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
