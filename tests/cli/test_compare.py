@@ -1,5 +1,6 @@
 """kymo compare: what it says, what it refuses, and that it does not cry wolf."""
 import json
+import math
 import random
 import re
 import subprocess
@@ -60,10 +61,11 @@ def test_a_slower_region_is_named_with_its_ratio_and_what_it_costs(lab):
     lines = done.out.splitlines()
     assert lines[0] == "A a.kymo  60 steps" and lines[1] == "B b.kymo  60 steps"
     assert lines[3].startswith("  B is slower: a step takes 1.0")
-    assert lines[5].split() == ["region,", "self", "A", "B", "per", "step", "B/A", "95", "%", "interval"]
-    words = lines[6].split()
+    assert lines[5].startswith("  throughput ")
+    assert lines[6].split() == ["region,", "self", "A", "B", "per", "step", "B/A", "95", "%", "interval"]
+    words = lines[7].split()
     assert words[0] == "alpha" and words[-1] == "slower" and words[5].startswith("+") and words[7].startswith("1.")
-    assert lines[7] == "  2 more not significant (--all). 4 tests, Holm-corrected, weighted by time."
+    assert lines[8] == "  2 more not significant (--all). 4 tests, Holm-corrected, weighted by time."
     assert not any(line.startswith(("  beta", "  gamma")) for line in lines)
 
 
@@ -154,6 +156,39 @@ def test_warm_up_is_left_out_and_told(lab):
     path = lab("warm", edit=edit)
     done = lab.kymo("compare", path, path)
     assert done.out.splitlines()[0] == "A warm.kymo  40 steps after 2 warm-up steps"
+
+
+def test_a_slowdown_that_nobody_would_doubt_is_not_hidden_by_a_test(lab):
+    """Slow waves: successive values depend on each other, and 24 of them confirm nothing."""
+    def wave(factor):
+        def edit(rows):
+            swing = [1 + 0.12 * math.sin(2 * math.pi * i / 24) for i in range(24)]
+            rows.loop(("alpha", [factor * MS * f for f in swing]), ("beta", [0.2 * MS * (2 - f) for f in swing]))
+        return edit
+    done = lab.kymo("compare", lab("wave1", edit=wave(1)), lab("wave2", edit=wave(2.2)))
+    text = " ".join(done.out.split())
+    assert "B is slower: a step takes 2.0" in text and "hardly overlap" in text and "No conclusion" not in text
+    assert text.index("throughput") < text.index("region, self")
+    assert re.search(r"^  alpha .* slower$", done.out, re.M)
+    same = lab.kymo("compare", lab("wave1", edit=wave(1)), lab("wave3", edit=wave(1.15))).out
+    assert "hardly overlap" not in same
+
+
+def test_workers_do_not_change_how_often_a_process_is_sampled(lab):
+    def samples(workers):
+        def edit(rows):
+            rows.loop(("alpha", times(6 * MS, 0.02, 60)))
+            for worker in range(workers):
+                rows.db.executemany("INSERT INTO python.samples (ts_ns, pid, tid, stack) VALUES (?, ?, ?, ['f (a.py:1)'])",
+                                    [(i * 100 * MS + worker * 7 * MS, 500 + worker, 500 + worker) for i in range(40)])
+        return edit
+    done = lab.kymo("compare", lab("one", edit=samples(1)), lab("six", edit=samples(6)))
+    assert done.status == 0 and "sampled every" not in done.out + done.err, done.err
+
+
+def test_a_few_zones_more_are_no_other_way_of_recording(lab):
+    done = lab.kymo("compare", lab("under", alpha=6, steps=990), lab("over", alpha=6, steps=1010, seed=2))
+    assert done.status == 0 and "has many zones from" not in done.out + done.err, done.err
 
 
 def test_many_runs_make_the_run_the_unit(lab):

@@ -355,6 +355,8 @@ export interface ComparisonRow {
 	p_corrected: number | null;
 	could_see: number | null;
 	significant: boolean;
+	/** The values of A and B hardly overlap. */
+	apart: boolean;
 }
 
 export interface ComparedValue {

@@ -115,8 +115,10 @@ static int compare_judge(struct compare *compare)
 		for (size_t i = 0; i < count; i++)
 			all[i] = compare->items[i].stats;
 		rc = compare_stats_correct(all, weights, count, COMPARE_STATS_ALPHA);
-		for (size_t i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++) {
 			compare->items[i].stats = all[i];
+			compare->items[i].apart = compare_are_apart(compare, &compare->items[i]);
+		}
 	}
 	free(all);
 	free(weights);
@@ -125,6 +127,11 @@ static int compare_judge(struct compare *compare)
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */
+
+bool compare_differs(const struct compare_item *item)
+{
+	return item->stats.significant || item->apart;
+}
 
 double compare_at_stake(const struct compare_item *item)
 {
@@ -137,8 +144,8 @@ static int by_stake(const void *a, const void *b)
 	const struct compare_item *right = *(const struct compare_item *const *)b;
 	double x = compare_at_stake(left), y = compare_at_stake(right);
 
-	if (left->stats.significant != right->stats.significant)
-		return left->stats.significant ? -1 : 1;
+	if (compare_differs(left) != compare_differs(right))
+		return compare_differs(left) ? -1 : 1;
 	return x > y ? -1 : x < y ? 1 : strcmp(left->name, right->name);
 }
 

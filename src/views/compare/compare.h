@@ -41,6 +41,7 @@ struct compare_item {
 	char source[16];
 	struct compare_series *series; /* one for each run: those of A, then those of B */
 	struct compare_stats stats;
+	bool apart; /* the values of A and B hardly overlap */
 };
 
 struct compare_step {
@@ -51,6 +52,7 @@ struct compare_run {
 	const char *target; /* as on the command line */
 	char path[KYMO_PATH_BYTES], program[256], command[512], state[16], loop[64], settings[512];
 	char sources[256]; /* "c python": those with a thousand zones or more */
+	char some_sources[256]; /* with a hundred or more */
 	double zones, zones_lost;
 	double peak_bytes; /* negative: not recorded */
 	double sample_ns; /* between stack samples; 0: none; -1: too few to tell */
@@ -121,6 +123,9 @@ void compare_notes(const struct compare *compare,
 struct compare_figures compare_figures(const struct compare *compare);
 /* The step, then items by the time they change; the caller frees the list. */
 const struct compare_item **compare_ranked(const struct compare *compare);
+/* Whether a test confirms it, or the values of A and B hardly overlap. */
+bool compare_differs(const struct compare_item *item);
+bool compare_are_apart(const struct compare *compare, const struct compare_item *item);
 /* By how much this item changes the time of a step, in ns. */
 double compare_at_stake(const struct compare_item *item);
 

@@ -40,6 +40,19 @@ static int compare_gather_loss_row(const struct rows *rows, void *context)
 	return 0;
 }
 
+static int compare_gather_sources(struct tables *tables, const char *least, char *out,
+				  struct kymo_error *err)
+{
+	struct buf sql = { 0 };
+	int rc;
+
+	sql_fill(&sql, sql_compare_sources,
+		 (struct sql_value[]){ { "least", .text = least }, { NULL } });
+	rc = rows_each(tables, buf_get(&sql), text_row, out, err);
+	buf_fini(&sql);
+	return rc;
+}
+
 static int compare_gather_describe(struct compare_run *run, struct tables *tables,
 				   struct kymo_error *err)
 {
@@ -49,7 +62,9 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 	if (!rc)
 		rc = rows_each(tables, sql_compare_settings, text_row, run->settings, err);
 	if (!rc)
-		rc = rows_each(tables, sql_compare_sources, text_row, run->sources, err);
+		rc = compare_gather_sources(tables, "1000", run->sources, err);
+	if (!rc)
+		rc = compare_gather_sources(tables, "100", run->some_sources, err);
 	if (!rc)
 		rc = rows_each(tables, sql_compare_losses, compare_gather_loss_row, run, err);
 	run->sample_ns = tables_number(tables, sql_compare_sample_period, 0);

@@ -46,7 +46,8 @@ static void compare_json_add_row(struct buf *out, const struct compare_item *ite
 	compare_json_add_number(out, "p", stats->p);
 	compare_json_add_number(out, "p_corrected", stats->p_corrected);
 	compare_json_add_number(out, "could_see", stats->could_see);
-	buf_print(out, ",\"significant\":%s}", stats->significant ? "true" : "false");
+	buf_print(out, ",\"significant\":%s,\"apart\":%s}", stats->significant ? "true" : "false",
+		  item->apart ? "true" : "false");
 }
 
 static void compare_json_add_rows(struct buf *out, const struct compare *compare)

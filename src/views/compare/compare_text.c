@@ -63,7 +63,7 @@ static void print_heading(const struct printed *printed)
 
 static const char *compare_text_word_of(const struct compare_item *item)
 {
-	if (!item->stats.significant)
+	if (!compare_differs(item))
 		return isnan(item->stats.p) ? "?" : "";
 	return item->stats.b > item->stats.a ? "slower" : "faster";
 }
@@ -110,7 +110,7 @@ static void compare_text_print_item(const struct printed *printed, const struct 
 	const struct text_style *style = printed->style;
 	struct buf line = { 0 };
 	const char *word = compare_text_word_of(item);
-	enum text_paint paint = !item->stats.significant	? TEXT_PLAIN
+	enum text_paint paint = !compare_differs(item)		? TEXT_PLAIN
 				: item->stats.b > item->stats.a ? TEXT_RED
 								: TEXT_GREEN;
 
@@ -150,7 +150,7 @@ static void print_items(const struct printed *printed, bool all)
 	size_t told = 0, noise = 0, hidden = 0;
 
 	for (size_t i = 1; list && i < printed->compare->item_count; i++) {
-		bool real = list[i]->stats.significant;
+		bool real = compare_differs(list[i]);
 
 		if (!all && (!real || told == ROWS_MOST)) {
 			noise += !real;
@@ -165,20 +165,19 @@ static void print_items(const struct printed *printed, bool all)
 	print_rest(printed, told, hidden, noise);
 }
 
-/* ---- memory, throughput, notes -------------------------------------------------------------- */
+/* ---- throughput, memory, notes -------------------------------------------------------------- */
 
 static void print_figures(const struct printed *printed)
 {
 	struct compare_figures of = compare_figures(printed->compare);
 	struct buf line = { 0 };
 
-	if (of.peak_bytes[0] > 0 && of.peak_bytes[1] > 0)
-		buf_print(&line, "memory peak %s to %s, %.3f   ",
-			  format_bytes(of.peak_bytes[0]).text, format_bytes(of.peak_bytes[1]).text,
-			  of.peak_bytes[1] / of.peak_bytes[0]);
 	if (of.steps_per_s[0] > 0 && of.steps_per_s[1] > 0)
-		buf_print(&line, "throughput %.4g to %.4g steps/s, %.3f", of.steps_per_s[0],
+		buf_print(&line, "throughput %.4g to %.4g steps/s, %.3f   ", of.steps_per_s[0],
 			  of.steps_per_s[1], of.steps_per_s[1] / of.steps_per_s[0]);
+	if (of.peak_bytes[0] > 0 && of.peak_bytes[1] > 0)
+		buf_print(&line, "memory peak %s to %s, %.3f", format_bytes(of.peak_bytes[0]).text,
+			  format_bytes(of.peak_bytes[1]).text, of.peak_bytes[1] / of.peak_bytes[0]);
 	if (line.used)
 		text_paragraph(printed->out, buf_get(&line), 2, NULL, false, printed->style);
 	buf_fini(&line);
@@ -221,8 +220,8 @@ void compare_print(const struct compare *compare, bool all, const struct text_st
 	fputc('\n', out);
 	text_paragraph(out, compare->sentence, 2, NULL, true, style);
 	fputc('\n', out);
-	print_items(&printed, all);
 	print_figures(&printed);
+	print_items(&printed, all);
 	compare_notes(compare, print_note, &printed);
 	print_bar(&printed);
 }

@@ -35,6 +35,15 @@ static void say_nothing_of(struct buf *out, const struct compare *compare, const
 			 "or a busy machine). Record longer, or several runs of each.");
 }
 
+static void say_apart(struct buf *out, const struct compare_stats *step, const char *what)
+{
+	buf_print(out,
+		  "B is %s: %s takes %.3f times as long, and the times of A and B hardly overlap. "
+		  "Successive values depend on each other, so no test confirms it; record longer, "
+		  "or several runs of each.",
+		  step->b > step->a ? "slower" : "faster", what, step->b / step->a);
+}
+
 /* A test that would have missed twice the time is no evidence of equality. */
 static bool tells_nothing(const struct compare_stats *step)
 {
@@ -47,7 +56,9 @@ void compare_say(struct compare *compare)
 	const char *what = compare->runs[0].whole ? "a run" : "a step";
 	struct buf out = { 0 };
 
-	if (tells_nothing(step)) {
+	if (!step->significant && compare->items[0].apart) {
+		say_apart(&out, step, what);
+	} else if (tells_nothing(step)) {
 		say_nothing_of(&out, compare, what);
 	} else if (step->significant) {
 		buf_print(&out, "B is %s: %s takes %.3f times as long",
@@ -94,14 +105,14 @@ static void add_cause(struct buf *out, const struct compare_item *item)
 		buf_print(out, "%.2f ×", item->stats.ratio);
 }
 
-/* The significant differences, the largest first. Returns how many there are. */
+/* The differences that count, the largest first. Returns how many there are. */
 static size_t add_causes(struct buf *out, const struct compare *compare)
 {
 	const struct compare_item **list = compare_ranked(compare);
 	size_t real = 0;
 
 	for (size_t i = 1; list && i < compare->item_count; i++) {
-		if (!list[i]->stats.significant || real++ >= CAUSES_MOST)
+		if (!compare_differs(list[i]) || real++ >= CAUSES_MOST)
 			continue;
 		buf_text(out, real > 1 ? ", " : "");
 		add_cause(out, list[i]);

@@ -36,14 +36,16 @@ function times(ratio) {
 /** @param {ComparisonRow} row */
 const changeOf = (row) => (row.b ?? 0) - (row.a ?? 0);
 /** @param {ComparisonRow} row */
-const toneOf = (row) => (!row.significant ? "muted" : changeOf(row) > 0 ? "slower" : "faster");
+const differs = (row) => row.significant || row.apart;
+/** @param {ComparisonRow} row */
+const toneOf = (row) => (!differs(row) ? "muted" : changeOf(row) > 0 ? "slower" : "faster");
 
 /**
  * The ratio, or "new" or "gone" if one side has no time.
  * @param {ComparisonRow} row
  */
 function ratioText(row) {
-	const arrow = row.significant ? (changeOf(row) > 0 ? "▲ " : "▼ ") : "";
+	const arrow = differs(row) ? (changeOf(row) > 0 ? "▲ " : "▼ ") : "";
 	if (row.a === null && row.b === null)
 		return "–";
 	if (!row.a)
@@ -60,7 +62,7 @@ const intervalText = (row) => (row.lo === null || row.hi === null ? "–" : `${t
  */
 function reachOf(rows) {
 	const ends = rows
-		.filter((row) => row.significant || row.kind === "step")
+		.filter((row) => differs(row) || row.kind === "step")
 		.flatMap((row) => [row.lo, row.hi])
 		.map((end) => (end ? Math.abs(Math.log(end)) : 0));
 	return Math.min(Math.log(4), Math.max(Math.log(1.02), 1.15 * Math.max(0, ...ends)));
@@ -138,7 +140,7 @@ function tablePart(doc, rows) {
 function flameOf(doc, width) {
 	const keyOf = (/** @type {string} */ source, /** @type {string} */ name) => `${source}\n${name}`;
 	const significant = new Set(
-		doc.rows.filter((row) => row.kind === "region" && row.significant).map((row) => keyOf(row.source, row.name)),
+		doc.rows.filter((row) => row.kind === "region" && differs(row)).map((row) => keyOf(row.source, row.name)),
 	);
 	return difference(doc.flame, {
 		width,
@@ -221,7 +223,7 @@ function verdictSection(doc) {
 			el("p", {}, "To compare them nevertheless: ", el("code", { text: "kymo compare --anyway" })),
 		);
 	const step = doc.rows[0];
-	const kind = !step.significant ? "unsure" : changeOf(step) > 0 ? "" : "fine";
+	const kind = !differs(step) ? "unsure" : changeOf(step) > 0 ? "" : "fine";
 	const notes = doc.notes.map((text) => el("p", { class: text.startsWith("--anyway") ? "warn" : undefined, text }));
 	return el(
 		"section",
@@ -240,7 +242,7 @@ const timesText = ({ ratio }) => (ratio === null ? "not recorded" : `× ${ratio.
 /** @param {Comparison} doc */
 function figures(doc) {
 	const step = doc.rows[0];
-	const differ = doc.rows.filter((row) => row.significant).length;
+	const differ = doc.rows.filter((row) => differs(row)).length;
 	const rate = (/** @type {number} */ v) => (v >= 100 ? count(v) : v.toPrecision(3));
 	const tone = toneOf(step) === "muted" ? "" : toneOf(step);
 	const stepTimes = intervalText(step) === "–" ? "" : `× ${times(step.ratio)}`;

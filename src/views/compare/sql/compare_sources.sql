@@ -1,8 +1,8 @@
--- The sources that recorded at least 1,000 zones: they differ if one run was traced more closely.
+-- The sources that recorded at least {least} zones: they differ if one run was traced more closely.
 SELECT coalesce(string_agg(source, ' ' ORDER BY source), '')
 FROM (
     SELECT source
     FROM trace.regions
     GROUP BY source
-    HAVING sum(count) >= 1000
+    HAVING sum(count) >= {least}
 )
