@@ -17,7 +17,6 @@
 #include "collect/say.h"
 #include "store/live_processes.h"
 #include "views/term/format.h"
-#include "views/report/summary.h"
 #include "views/term/text.h"
 
 struct attach {
@@ -194,11 +193,9 @@ static void print_begin(const struct attach *attach)
 			attach->options.live ? " into its own recording" : "");
 }
 
-static void print_end(const struct attach *attach, const struct collect_result *result)
+static void print_end(const struct attach *attach, struct collect_result *result)
 {
 	struct text_style style = text_style_of(stderr);
-	struct summary_options summary = { .colour = style.colour, .columns = style.columns };
-	struct kymo_error err = { 0 };
 	struct buf line = { 0 };
 
 	if (attach->quiet)
@@ -211,8 +208,8 @@ static void print_end(const struct attach *attach, const struct collect_result *
 	text_visible(&line, result->directory, strlen(result->directory));
 	fprintf(stderr, "%s\n", buf_get(&line));
 	buf_fini(&line);
-	if (!attach->no_summary && summary_print(result->directory, &summary, stderr, &err))
-		fprintf(stderr, "  no summary: %s\n", err.text);
+	if (!attach->no_summary)
+		cmds_print_summary(result->directory);
 	fflush(stderr);
 }
 

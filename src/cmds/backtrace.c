@@ -212,6 +212,20 @@ static int answer_dead(const struct request *request, const char *path, struct k
 	return 0;
 }
 
+struct dead {
+	const struct request *request;
+	const char *path;
+};
+
+static int dead_local(void *context)
+{
+	const struct dead *dead = context;
+	struct kymo_error err = { 0 };
+
+	return answer_dead(dead->request, dead->path, &err) ? cmds_fail("backtrace", &err)
+							    : cmds_finish("backtrace");
+}
+
 /* Asks the kymo serve of another machine. */
 static int answer_remote(const struct request *request)
 {
@@ -251,8 +265,8 @@ int cmd_backtrace(int argc, char **argv)
 		return answer_remote(&request);
 	rc = find_target(&request, &pid, path, sizeof(path), &err);
 	if (!rc && !pid)
-		rc = answer_dead(&request, path, &err);
-	else if (!rc)
+		return cmds_guarded("backtrace", dead_local, &(struct dead){ &request, path });
+	if (!rc)
 		rc = request.tree ? answer_tree(&request, pid, &err)
 				  : answer_one(&request, pid, &err);
 	return rc ? cmds_fail("backtrace", &err) : cmds_finish("backtrace");

@@ -13,8 +13,10 @@
 #include "base/buf.h"
 #include "base/spelling.h"
 #include "base/settings.h"
+#include "cmds/guard/guard.h"
 #include "store/store.h"
 #include "tables/tables.h"
+#include "views/report/summary.h"
 #include "views/term/format.h"
 #include "views/term/text.h"
 
@@ -412,7 +414,9 @@ static void on_interrupt(int signal_number)
 	struct tables *tables = interruptible;
 
 	(void)signal_number;
-	if (!tables || interrupts++)
+	if (interrupts++ && guard_is_child())
+		return;
+	if (!tables || interrupts > 1)
 		_exit(CMDS_INTERRUPTED);
 	tables_interrupt(tables);
 }
@@ -429,6 +433,36 @@ void cmds_interruptible(struct tables *tables)
 bool cmds_interrupted(void)
 {
 	return interrupts > 0;
+}
+
+int cmds_guarded(const char *command, int (*work)(void *context), void *context)
+{
+	struct kymo_error err = { 0 };
+	int status = guard_run(work, context, &err);
+
+	if (status >= 0)
+		return status;
+	cmds_fail(command, &err);
+	return status == -ECANCELED ? CMDS_INTERRUPTED : CMDS_FAILED;
+}
+
+static int print_summary_of(void *context)
+{
+	struct text_style style = text_style_of(stderr);
+	struct summary_options options = { .colour = style.colour, .columns = style.columns };
+	struct kymo_error err = { 0 };
+
+	if (summary_print(context, &options, stderr, &err))
+		fprintf(stderr, "  no summary: %s\n", err.text);
+	return CMDS_OK;
+}
+
+void cmds_print_summary(char *path)
+{
+	struct kymo_error err = { 0 };
+
+	if (guard_run(print_summary_of, path, &err) < 0)
+		fprintf(stderr, "  no summary: %s\n", err.text);
 }
 
 int cmds_check_settings(const char *command)

@@ -107,6 +107,12 @@ struct tables;
    NULL: the first one ends it. */
 void cmds_interruptible(struct tables *tables);
 bool cmds_interrupted(void);
+/* Runs the part of a command that uses DuckDB in a child (guard/guard.h). Returns what work
+   returned, an exit status; if the child died, prints the reason and returns CMDS_FAILED or
+   CMDS_INTERRUPTED. */
+int cmds_guarded(const char *command, int (*work)(void *context), void *context);
+/* Prints the summary of a new recording on stderr, by a child; a failure is one line. */
+void cmds_print_summary(char *path);
 
 /* Flushes stdout. Returns 1 and prints an error if that fails; a closed pipe is not reported. */
 int cmds_finish(const char *command);

@@ -232,20 +232,27 @@ static int cmds_compare_print(const struct request *request, const struct compar
 	return cmds_fail("compare", &err);
 }
 
+static int compare_local(void *context)
+{
+	const struct request *request = context;
+	struct compare compare = { .runs = NULL };
+	struct kymo_error err = { 0 };
+	int status = compare_make(&request->options, &compare, cmds_interruptible, &err)
+			     ? cmds_fail("compare", &err)
+			     : cmds_compare_print(request, &compare);
+
+	compare_fini(&compare);
+	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}
+
 int cmd_compare(int argc, char **argv)
 {
 	struct request request = { .options = { .fail_above = -1 } };
-	struct compare compare = { .runs = NULL };
-	struct kymo_error err = { 0 };
 	int status = compare_parse(&request, argc, argv);
 
 	if (status >= 0)
 		return status;
 	request.options.a = request.a;
 	request.options.b = request.b;
-	status = compare_make(&request.options, &compare, cmds_interruptible, &err)
-			 ? cmds_fail("compare", &err)
-			 : cmds_compare_print(&request, &compare);
-	compare_fini(&compare);
-	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+	return cmds_guarded("compare", compare_local, &request);
 }

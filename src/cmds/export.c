@@ -157,16 +157,21 @@ static int export(struct request *request, struct kymo_error *err)
 	return rc;
 }
 
+static int export_local(void *context)
+{
+	struct request *request = context;
+	struct kymo_error err = { 0 };
+	int status = export(request, &err) ? cmds_fail("export", &err) : cmds_finish("export");
+
+	if (status == CMDS_OK)
+		cmds_say_file(request->options.file);
+	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}
+
 int cmd_export(int argc, char **argv)
 {
 	struct request request = { .format = NULL };
-	struct kymo_error err = { 0 };
 	int status = export_parse(&request, argc, argv);
 
-	if (status >= 0)
-		return status;
-	status = export(&request, &err) ? cmds_fail("export", &err) : cmds_finish("export");
-	if (status == CMDS_OK)
-		cmds_say_file(request.options.file);
-	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+	return status >= 0 ? status : cmds_guarded("export", export_local, &request);
 }

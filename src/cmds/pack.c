@@ -84,11 +84,17 @@ static void print_size(const char *file, const struct run_files *source)
 	fprintf(stderr, "\n");
 }
 
-static int pack(const char *target, const char *file, bool force, struct kymo_error *err)
+struct request {
+	const char *target, *file; /* NULL: latest; PROGRAM.kymo */
+	bool force;
+};
+
+static int pack(const struct request *request, struct kymo_error *err)
 {
 	struct run_files source = { .zones = 0 };
 	char chosen[2 * KYMO_PATH_BYTES];
-	int rc = pack_describe(target, &source, err);
+	const char *file = request->file;
+	int rc = pack_describe(request->target, &source, err);
 
 	if (rc)
 		return rc;
@@ -96,7 +102,7 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 		default_file(source.path, source.program, chosen, sizeof(chosen));
 		file = chosen;
 	}
-	rc = atomic_file_check(file, force, err);
+	rc = atomic_file_check(file, request->force, err);
 	if (rc)
 		return rc;
 	progress_begin(&progress, "packing", "rows");
@@ -107,24 +113,28 @@ static int pack(const char *target, const char *file, bool force, struct kymo_er
 	return rc;
 }
 
-int cmd_pack(int argc, char **argv)
+static int pack_local(void *context)
 {
 	struct kymo_error err = { 0 };
+
+	return pack(context, &err) ? cmds_fail("pack", &err) : CMDS_OK;
+}
+
+int cmd_pack(int argc, char **argv)
+{
+	struct request request = { 0 };
 	struct cmds_args args;
-	const char *file = NULL;
-	bool force = false;
 	int status;
 
 	cmds_args_init(&args, "pack", argc, argv);
-	status = cmds_take_file(&args, &file, &force);
+	status = cmds_take_file(&args, &request.file, &request.force);
 	if (status >= 0)
 		return status;
-	if (args.word_count == 2 && !file)
-		file = args.words[--args.word_count];
+	if (args.word_count == 2 && !request.file)
+		request.file = args.words[--args.word_count];
 	if (args.word_count > 1)
 		return cmds_wrong("pack",
 				  "too many arguments; usage: kymo pack [OPTIONS] [TARGET] [FILE]");
-	if (pack(args.word_count ? args.words[0] : NULL, file, force, &err))
-		return cmds_fail("pack", &err);
-	return CMDS_OK;
+	request.target = args.word_count ? args.words[0] : NULL;
+	return cmds_guarded("pack", pack_local, &request);
 }

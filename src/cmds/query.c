@@ -325,21 +325,26 @@ static int query_ask_remote(const struct request *request)
 	return status;
 }
 
+static int query_local(void *context)
+{
+	struct request *request = context;
+	struct kymo_error err = { 0 };
+	int status;
+
+	query_wrap_limit(request);
+	status = query_answer(request, &err) ? cmds_fail("query", &err) : cmds_finish("query");
+	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}
+
 int cmd_query(int argc, char **argv)
 {
 	struct request request = { .limit = UINT64_MAX, .format = output_find("table") };
-	struct kymo_error err = { 0 };
 	int status = query_parse(&request, argc, argv);
 
-	if (status < 0 && http_client_is(request.target)) {
-		status = query_ask_remote(&request);
-	} else if (status < 0) {
-		query_wrap_limit(&request);
-		status = query_answer(&request, &err) ? cmds_fail("query", &err)
-						      : cmds_finish("query");
-		if (cmds_interrupted())
-			status = CMDS_INTERRUPTED;
-	}
+	if (status < 0)
+		status = http_client_is(request.target)
+				 ? query_ask_remote(&request)
+				 : cmds_guarded("query", query_local, &request);
 	buf_fini(&request.text);
 	return status;
 }

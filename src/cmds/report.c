@@ -147,9 +147,17 @@ static int remote_report(const struct request *request)
 	return status;
 }
 
+static int local_report(void *context)
+{
+	const struct request *request = context;
+	struct kymo_error err = { 0 };
+	int status = make_report(request, &err) ? cmds_fail("report", &err) : cmds_finish("report");
+
+	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}
+
 int cmd_report(int argc, char **argv)
 {
-	struct kymo_error err = { 0 };
 	struct request request = { 0 };
 	const struct cmds_option *option;
 	struct cmds_args args;
@@ -164,12 +172,9 @@ int cmd_report(int argc, char **argv)
 	wrong = wrong ? wrong : report_check(&request);
 	if (wrong)
 		return wrong;
-	if (http_client_is(request.target))
-		status = remote_report(&request);
-	else
-		status = make_report(&request, &err) ? cmds_fail("report", &err)
-						     : cmds_finish("report");
+	status = http_client_is(request.target) ? remote_report(&request)
+						: cmds_guarded("report", local_report, &request);
 	if (request.file && status == CMDS_OK)
 		cmds_say_file(request.file);
-	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+	return status;
 }

@@ -33,27 +33,37 @@ static uint64_t rm_bytes_of(const struct store_entry *entries, size_t count, con
 	return bytes;
 }
 
-/* A packed recording is a DuckDB database. Only its tables show that a database is one. */
-static int check_packed(const char *path, struct kymo_error *err)
+static int check_packed(void *context)
 {
 	const struct tables_options options = { 0 };
 	struct tables *tables = NULL;
-	struct kymo_error why = { 0 };
+	struct kymo_error err = { 0 }, why = { 0 };
+	const char *path = context;
 
-	if (store_kind(path, NULL) != STORE_PACKED)
-		return 0;
-	if (tables_open(path, &options, &tables, &why))
-		return error_set(err, EINVAL, "cannot remove %s: not a kymo recording (%s)", path,
-				 why.text);
+	if (tables_open(path, &options, &tables, &why)) {
+		error_set(&err, EINVAL, "cannot remove %s: not a kymo recording (%s)", path,
+			  why.text);
+		return cmds_fail("rm", &err);
+	}
 	tables_close(tables);
-	return 0;
+	return CMDS_OK;
+}
+
+/* A packed recording is a DuckDB database. Only its tables show that a database is one. */
+static int rm_check(const char *path)
+{
+	if (store_kind(path, NULL) != STORE_PACKED)
+		return CMDS_OK;
+	return cmds_guarded("rm", check_packed, (void *)path);
 }
 
 static int remove_one(const char *path, uint64_t bytes, struct removed *removed)
 {
 	struct kymo_error err = { 0 };
 
-	if (check_packed(path, &err) || store_remove(path, &err))
+	if (rm_check(path))
+		return CMDS_FAILED;
+	if (store_remove(path, &err))
 		return cmds_fail("rm", &err);
 	fprintf(stderr, "kymo: removed %s, %s\n", path, format_bytes((double)bytes).text);
 	removed->count++;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/files/child_notes.h"
+
 #define REPEAT_NS 5000000ull
 #define NEVER UINT64_MAX
 
@@ -148,8 +150,10 @@ void query_watchdog_settle(struct tables_result *result)
 {
 	set_closing(result, true);
 	sem_post(&result->tables->watch_wake);
+	child_notes_deadline(result->deadline_ns, result->tables->options.timeout_ms);
 	/* It waits for the threads of the previous statement; its own result does not matter. */
 	duck_run(result->connection, "ROLLBACK", "", NULL);
+	child_notes_deadline(0, 0);
 	set_closing(result, false);
 }
 
@@ -175,6 +179,9 @@ static int look_and_set(struct tables_result *result, bool executing, struct kym
 	rc = stopped(result, err);
 	result->executing = executing && !rc;
 	pthread_mutex_unlock(&result->tables->watch_lock);
+	/* Some functions of DuckDB ignore interrupts. A parent process then ends this one. */
+	child_notes_deadline(executing ? result->deadline_ns : 0,
+			     result->tables->options.timeout_ms);
 	return rc;
 }
 

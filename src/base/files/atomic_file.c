@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/child_notes.h"
+
 int atomic_file_check(const char *path, bool replace, struct kymo_error *err)
 {
 	struct stat status;
@@ -30,17 +32,24 @@ static int name_temporary(struct atomic_file *aside, const char *path, struct ky
 	return 0;
 }
 
+static void remove_temporary(const struct atomic_file *aside)
+{
+	unlink(aside->temporary);
+	child_notes_drop(aside->temporary);
+}
+
 static int open_temporary(struct atomic_file *aside, struct kymo_error *err)
 {
 	int fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
 	if (fd < 0)
 		return error_set(err, errno, "cannot write %s: %s", aside->path, strerror(errno));
+	child_notes_file(aside->temporary);
 	aside->file = fdopen(fd, "w");
 	if (aside->file)
 		return 0;
 	close(fd);
-	unlink(aside->temporary);
+	remove_temporary(aside);
 	return error_set(err, ENOMEM, "cannot write %s: out of memory", aside->path);
 }
 
@@ -79,10 +88,12 @@ int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
 		code = errno;
 	}
 	aside->file = NULL;
-	if (!bad && !rename_temporary(aside))
+	if (!bad && !rename_temporary(aside)) {
+		child_notes_drop(aside->temporary);
 		return 0;
+	}
 	code = bad ? code : errno;
-	unlink(aside->temporary);
+	remove_temporary(aside);
 	code = code ? code : EIO;
 	return error_set(err, code, "cannot write %s: %s", aside->path, strerror(code));
 }
@@ -93,7 +104,7 @@ void atomic_file_discard(struct atomic_file *aside)
 		return;
 	fclose(aside->file);
 	aside->file = NULL;
-	unlink(aside->temporary);
+	remove_temporary(aside);
 }
 
 int atomic_file_name(struct atomic_file *aside, const char *path, struct kymo_error *err)
@@ -112,6 +123,7 @@ int atomic_file_name(struct atomic_file *aside, const char *path, struct kymo_er
 	}
 	close(fd);
 	unlink(aside->temporary);
+	child_notes_file(aside->temporary);
 	return 0;
 }
 
@@ -122,6 +134,7 @@ int atomic_file_end(struct atomic_file *aside, int rc, struct kymo_error *err)
 	if (!aside->temporary[0])
 		return rc;
 	failed = atomic_file_publish(AT_FDCWD, aside->temporary, aside->path, rc);
+	child_notes_drop(aside->temporary);
 	if (rc || !failed)
 		return rc;
 	return error_set(err, -failed, "cannot rename %s to %s: %s", aside->temporary, aside->path,

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/files/paths.h"
 #include "cmds/cmds.h"
+#include "cmds/guard/guard.h"
 #include "cmds/run/run_device.h"
 #include "cmds/run/run_memory.h"
 #include "cmds/run/run_python.h"
@@ -23,7 +24,6 @@
 #include "store/store.h"
 #include "views/term/format.h"
 #include "views/stacks/last_stacks.h"
-#include "views/report/summary.h"
 #include "views/term/text.h"
 
 #define EXIT_NOT_EXECUTABLE 126
@@ -339,21 +339,27 @@ static void print_how_to_record(void)
 	      stderr);
 }
 
-static void print_summary(const struct collect_result *result)
+/* In a child. After a failure, the last stacks are more useful than the hint. */
+static int print_last_stacks(void *context)
 {
 	struct text_style style = text_style_of(stderr);
-	struct summary_options summary = { .colour = style.colour, .columns = style.columns };
-	struct kymo_error err = { 0 };
 
-	if (!result->processes && !result->still_running) {
-		/* After a failure, the last stacks are more useful than this hint. */
-		if (!result->wstatus || !last_stacks_print(result->directory, &style, stderr))
-			print_how_to_record();
-	} else if (summary_print(result->directory, &summary, stderr, &err))
-		fprintf(stderr, "  no summary: %s\n", err.text);
+	if (!last_stacks_print(context, &style, stderr))
+		print_how_to_record();
+	return 0;
 }
 
-static void report(const struct run_options *run, const struct collect_result *result)
+static void print_summary(struct collect_result *result)
+{
+	if (result->processes || result->still_running)
+		cmds_print_summary(result->directory);
+	else if (!result->wstatus)
+		print_how_to_record();
+	else
+		guard_run(print_last_stacks, result->directory, NULL);
+}
+
+static void report(const struct run_options *run, struct collect_result *result)
 {
 	if (run->quiet)
 		return;

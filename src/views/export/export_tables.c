@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "tables/catalog/catalog.h"
 #include "base/files/atomic_file.h"
+#include "base/files/child_notes.h"
 #include "views/query/output.h"
 #include "views/query/rows.h"
 #include "views_sql.h"
@@ -224,11 +225,13 @@ static int write_directory(struct export *export, const struct export_format *fo
 	if (mkdir(staged, 0777))
 		return error_set(export->err, errno, "cannot make the directory %s: %s", staged,
 				 strerror(errno));
+	child_notes_file(staged);
 	rc = export_tables_fill(export, format, list, staged);
 	if (!rc)
 		rc = export_tables_publish(export, staged);
 	if (rc)
 		export_tables_remove_directory(staged);
+	child_notes_drop(staged);
 	return rc;
 }
 

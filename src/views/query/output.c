@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/child_notes.h"
 #include "views/term/format.h"
 
 #define FLUSH_BYTES 65536
@@ -111,6 +112,7 @@ static int parquet_write(struct tables_result *result, const struct output_optio
 			err, errno,
 			"cannot make a temporary directory %s: %s; set TMPDIR, or use -o FILE",
 			directory, strerror(errno));
+	child_notes_file(directory);
 	snprintf(path, sizeof(path), "%s/result", directory);
 	rc = tables_write_parquet(result, path, err);
 	if (!rc) {
@@ -122,6 +124,7 @@ static int parquet_write(struct tables_result *result, const struct output_optio
 	/* Removed before the copy, which SIGPIPE may end. */
 	unlink(path);
 	rmdir(directory);
+	child_notes_drop(directory);
 	if (!rc)
 		rc = output_copy_file(fd, out, err);
 	if (fd >= 0)
