@@ -182,8 +182,12 @@ int tables_pack(const char *from, const char *to, void (*progress)(uint64_t done
 	struct tables *tables = NULL;
 	struct atomic_file aside;
 	mode_t old_mask;
-	int rc = tables_open(from, &options, &tables, err);
+	int rc;
 
+	/* A packed file is foreign, and never opened like this. */
+	if (store_kind(from, NULL) == STORE_PACKED)
+		return error_set(err, EINVAL, "%s is packed already", from);
+	rc = tables_open(from, &options, &tables, err);
 	if (rc)
 		return rc;
 	if (!tables->recording) {

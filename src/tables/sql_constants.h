@@ -6,6 +6,7 @@
 
 #include "base/schema.h"
 #include "record/memory/memory.h"
+#include "tables/packed/packed_foreign.h"
 
 #define DEVICE_BOTH_ENDS (SCHEMA_DEVICE_START | SCHEMA_DEVICE_END)
 #define DEVICE_DEPTH_ONE KYMO_DEVICE_DEPTH(1)

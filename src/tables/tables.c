@@ -8,8 +8,11 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/files/child_notes.h"
+#include "tables/self_limits.h"
 #include "tables/stacks/stack_nodes.h"
 #include "tables/catalog/catalog.h"
+#include "tables/packed/attach_packed.h"
 #include "tables/scan/cell.h"
 #include "tables/scan/dictionary.h"
 #include "tables/scan/meta.h"
@@ -42,14 +45,22 @@ uint64_t tables_own_memory(void)
 	return bytes < OWN_MEMORY_MOST ? bytes : OWN_MEMORY_MOST;
 }
 
+/* 0: DuckDB's own limit. */
+static uint64_t session_memory(const struct tables_options *options)
+{
+	if (options->memory_limit_bytes || options->unsafe)
+		return options->memory_limit_bytes;
+	return SAFE_MEMORY_BYTES;
+}
+
 static void set_memory(duckdb_config config, const struct tables_options *options)
 {
-	uint64_t bytes = options->memory_limit_bytes;
+	uint64_t bytes = session_memory(options);
 	char text[32];
 
-	if (!bytes && options->unsafe)
+	if (!bytes)
 		return;
-	snprintf(text, sizeof(text), "%" PRIu64 "KiB", (bytes ? bytes : SAFE_MEMORY_BYTES) >> 10);
+	snprintf(text, sizeof(text), "%" PRIu64 "KiB", bytes >> 10);
 	duck.set_config(config, "memory_limit", text);
 }
 
@@ -132,27 +143,6 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 	return rc;
 }
 
-static int attach_packed(duckdb_connection connection, const char *path, struct kymo_error *err)
-{
-	char doing[KYMO_PATH_BYTES + 64];
-	struct buf sql = { 0 };
-	int rc;
-
-	snprintf(doing, sizeof(doing), "cannot read the packed recording %s", path);
-	buf_text(&sql, "ATTACH ");
-	catalog_quote_text(&sql, path);
-	buf_text(&sql, " AS rec (READ_ONLY); USE rec");
-	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the query")
-			: duck_run(connection, sql.data, doing, err);
-	buf_fini(&sql);
-	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", NULL))
-		rc = error_set(err, EINVAL,
-			       "%s is a DuckDB database, but not a packed recording: it has no "
-			       "table kymo.runs; open it with DuckDB",
-			       path);
-	return rc;
-}
-
 /* After this no statement can access files or change settings. */
 static int lock_down(duckdb_connection connection, struct kymo_error *err)
 {
@@ -169,8 +159,9 @@ static int attach(struct tables *tables, const char *path, struct kymo_error *er
 	if (duck.connect(tables->database, &connection) == DuckDBError)
 		return error_set(err, EIO, "cannot connect to DuckDB");
 	rc = tables->recording ? attach_store(tables, connection, err)
-			       : attach_packed(connection, path, err);
-	if (!rc && !tables->options.unsafe)
+			       : attach_packed(connection, path, tables->options.unsafe, err);
+	/* A packed file is attached when the session is locked already. */
+	if (!rc && tables->recording && !tables->options.unsafe)
 		rc = lock_down(connection, err);
 	duck.disconnect(&connection);
 	return rc;
@@ -204,6 +195,7 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 		return error_set(err, ENOMEM, "no memory to open %s", path);
 	if (options)
 		tables->options = *options;
+	child_notes_recording(path);
 	pthread_mutex_init(&tables->dictionary_lock, NULL);
 	pthread_mutex_init(&tables->progress_lock, NULL);
 	rc = query_watchdog_init(tables, err);
@@ -213,6 +205,8 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 		rc = open_recording(tables, path, err);
 	if (!rc)
 		rc = open_database(tables, err);
+	if (!rc && self_limits_armed())
+		rc = self_limits_set(session_memory(&tables->options), 0, err);
 	if (!rc)
 		rc = attach(tables, path, err);
 	if (!rc)

@@ -19,25 +19,6 @@ CREATE TABLE packed.trace.zone_threads AS
 SELECT thread_id, pid, tid, thread, rank
 FROM kymo_meta('all_threads');
 
--- The view names its tables without a schema: in a file called trace.kymo, DuckDB takes "trace" for
--- the database.
 USE packed.trace;
-CREATE VIEW zones AS
-SELECT
-    n.source,
-    n.name,
-    n.file,
-    n.line,
-    z.start_ns,
-    z.duration_ns,
-    z.depth::INTEGER AS depth,
-    t.pid,
-    t.tid,
-    t.thread,
-    t.rank,
-    z.step::BIGINT AS step,
-    n.instance
-FROM zone_rows z
-JOIN names n ON n.name_id = z.name_id
-JOIN zone_threads t ON t.thread_id = z.thread_id;
+{include packed_zones};
 USE rec;
