@@ -332,7 +332,10 @@ static void tell_target(struct target *target)
 	struct kymo_error err;
 	bool looked = false;
 
-	target_look(target, least - TICK_NS / 4, &looked, &err);
+	/* A packed file does not change, and is read when its zones are requested: this thread
+	   serves all subscribers. */
+	if (target->entry.kind != STORE_PACKED)
+		target_look(target, least - TICK_NS / 4, &looked, &err);
 	gather_target(&news, looked);
 	events_tell(&news);
 	buf_fini(&news.rows);

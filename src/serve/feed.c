@@ -10,8 +10,6 @@
 #include "serve/feed_sql.h"
 
 #define ROWS_AT_ONCE 4096
-#define ZONES_MOST UINT64_C(48000000) /* about 1 GiB */
-#define NAMES_MOST 262144
 #define CLOCK_MOVED_NS 100000 /* times sent before may be off by this much */
 
 /* A process, found again at the next look. */
@@ -370,10 +368,6 @@ static int take_recording(struct feed *feed, const struct recording *recording)
 		if (!rc)
 			rc = feed_take_open(feed, recording, stream);
 	}
-	if (feed->model.count > ZONES_MOST) {
-		zone_model_forget(&feed->model);
-		feed->gen++;
-	}
 	take_figures(feed, recording);
 	return rc;
 }
@@ -390,7 +384,7 @@ static int look_at_store(struct feed *feed, const char *path, struct kymo_error 
 		rc = error_set(err, -rc, "out of memory for the zones of %s", path);
 	if (!rc && device_rows(recording) != feed->device_rows) {
 		feed->device_rows = device_rows(recording);
-		feed_sql_devices(feed, path);
+		feed_sql_devices(feed, path, recording->live);
 	}
 	store_close(recording);
 	return rc;
@@ -404,12 +398,16 @@ int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
 	feed->came = 0;
 	feed->came_from_ns = INT64_MAX;
 	feed->gen = feed->gen ? feed->gen : 1;
-	feed->model.names.most = NAMES_MOST;
+	feed->model.names.most = FEED_NAMES_MOST;
 	if (kind == STORE_NONE)
 		return -ENOENT;
 	if (kind == STORE_PACKED && feed->filled)
 		return 0;
 	rc = kind == STORE_PACKED ? feed_sql_all(feed, path, err) : look_at_store(feed, path, err);
+	if (feed->model.count > FEED_ZONES_MOST) {
+		zone_model_forget(&feed->model);
+		feed->gen++;
+	}
 	if (!rc) {
 		feed->filled = true;
 		feed->end_ns = zone_model_end_ns(&feed->model);

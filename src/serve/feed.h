@@ -1,17 +1,18 @@
 /*
  * Fills the model of a recording's timeline: all rows at first, then new ones at every look. Rows
  * of directories and snapshots are read directly from their streams; packed files and operations
- * of devices are read by SQL.
+ * of devices are read by SQL, in a child.
  */
 #ifndef KYMO_SERVE_FEED_H
 #define KYMO_SERVE_FEED_H
 
 #include "store/store.h"
-#include "tables/tables.h"
 #include "views/status/now.h"
 #include "views/timeline/zone_model.h"
 
 #define FEED_RECENT 256
+#define FEED_ZONES_MOST UINT64_C(48000000) /* about 1 GiB */
+#define FEED_NAMES_MOST 262144
 
 struct feed_open {
 	uint32_t lane, row, name;

@@ -1,5 +1,6 @@
 /* Reads the zones and the document of recordings named on the command line while the browser
    starts. */
+#include "serve/children/children.h"
 #include "serve/serve_inside.h"
 
 static void *preload_prepare(void *context)
@@ -8,6 +9,7 @@ static void *preload_prepare(void *context)
 	struct target *target = targets_find(&serve->targets, NULL);
 	struct kymo_error err = { 0 };
 
+	children_prepare();
 	/* Errors are ignored: the request itself will report them. */
 	if (target && target->named && !target_look(target, 0, NULL, &err)) {
 		workers_yield();

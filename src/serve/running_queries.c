@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,12 +49,12 @@ static void unlink_running(struct serve *serve, const struct running_query *runn
 		*at = running->next;
 }
 
-bool running_queries_set(struct request *request, struct tables *tables)
+bool running_queries_set(struct request *request, pid_t child)
 {
 	bool cancelled;
 
 	pthread_mutex_lock(&request->serve->running_lock);
-	request->running.tables = tables;
+	request->running.child = child;
 	cancelled = request->running.cancelled;
 	pthread_mutex_unlock(&request->serve->running_lock);
 	return !cancelled;
@@ -67,14 +68,15 @@ void running_queries_leave(struct request *request)
 }
 
 /* Under running_lock. A query that waits for a worker is removed from the queue and put before
-   *waited; one that opens its tables checks `cancelled` itself; one that runs is interrupted. */
+   *waited; one that has no child yet checks `cancelled` itself; the child of one that runs is
+   killed: some functions of DuckDB cannot be interrupted. */
 static void running_queries_stop(struct running_query *running, struct request **waited)
 {
 	struct request *request = running->request;
 
 	running->cancelled = true;
-	if (running->tables) {
-		tables_interrupt(running->tables);
+	if (running->child) {
+		kill(running->child, SIGKILL);
 	} else if (workers_take_back(request)) {
 		unlink_running(request->serve, running);
 		request->next = *waited;

@@ -2,8 +2,9 @@
  * kymo serve: HTTP over recordings. docs/api.md describes the interface.
  *
  * Threads: two of libmicrohttpd for I/O; workers that answer requests (workers.c), separate for
- * slow ones (SQL, reports) and fast ones (the list, zones); one that reads new rows and sends
- * events (events.c). A slow client costs a connection but no thread.
+ * fast ones (the list, zones), slow ones (runs, reports) and queries of clients; one that reads new
+ * rows and sends events (events.c); one that starts the processes that run SQL (children.h). A slow
+ * client costs a connection but no thread.
  */
 #ifndef KYMO_SERVE_SERVE_H
 #define KYMO_SERVE_SERVE_H

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "serve/serve.h"
 #include "serve/target.h"
-#include "tables/tables.h"
 
 struct MHD_Connection;
 
@@ -18,11 +17,14 @@ struct MHD_Connection;
 
 struct request;
 
+/* Each kind has threads of its own, so that the others do not wait for them. */
+enum workers { WORKERS_FAST, WORKERS_SLOW, WORKERS_QUERIES, WORKERS_KINDS };
+
 /* A row of the table of routes (routes.c). */
 struct route {
 	const char *path;
 	const char *method;
-	bool slow; /* answered by the workers for slow requests */
+	enum workers workers; /* that answer it */
 	/* Called by a worker: fills request->answer. */
 	void (*answer)(struct request *request);
 	/* Called before the request is queued; NULL: none. */
@@ -35,7 +37,7 @@ struct running_query {
 	char id[64]; /* "": none */
 	int socket;
 	struct request *request;
-	struct tables *tables; /* NULL: not open yet */
+	pid_t child; /* that runs it; 0: none */
 	bool cancelled;
 	struct running_query *next;
 };
@@ -129,8 +131,8 @@ int preload_start(struct serve *serve);
    cancelled. */
 void running_queries_enter(struct request *request);
 void running_queries_leave(struct request *request); /* allowed without running_queries_enter() */
-/* The tables to interrupt from now on; NULL: none. False: it is already cancelled. */
-bool running_queries_set(struct request *request, struct tables *tables);
+/* The child to kill from now on; 0: none. False: it is already cancelled. */
+bool running_queries_set(struct request *request, pid_t child);
 int running_queries_cancel(struct serve *serve, const char *id);
 /* Cancels the queries of clients that have disconnected. */
 void running_queries_look(struct serve *serve);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "serve/children/children.h"
 #include "store/discover.h"
 #include "views/query/json.h"
 
@@ -18,6 +19,8 @@
 #define HUNG_NS INT64_C(10000000000)
 #define LEARN_BYTES (64u << 20)
 #define LEARN_AT_ONCE 8
+#define LOOK_WAITING_MOST 2
+#define LOOK_AGAIN_NS UINT64_C(5000000000) /* after a failure */
 #define FORGET_NS UINT64_C(60000000000) /* zones without requests for this long are freed */
 
 uint64_t target_clock_ns(void)
@@ -382,45 +385,79 @@ struct target *targets_find(struct targets *targets, const char *name)
 
 /* ---- one of them ---------------------------------------------------------------------------- */
 
-int target_open_tables(struct target *target, const struct tables_options *options,
-		       struct tables **out, struct kymo_error *err)
+static int target_ask_at(struct target *target, struct children_ask *ask, struct kymo_error *err)
 {
+	copy_path(target, ask->question.path);
+	ask->keep = target->entry.state != STORE_LIVE;
+	return children_ask(ask, err);
+}
+
+int target_ask(struct target *target, struct children_ask *ask, struct kymo_error *err)
+{
+	int rc = target_ask_at(target, ask, err);
+
+	if (rc != -ENOENT || !ask->not_opened)
+		return rc;
+	targets_list(target->of, 0);
+	target = targets_find(target->of, target->id);
+	return target ? target_ask_at(target, ask, err) : rc;
+}
+
+/* A packed file may be damaged, or made to take long: at most two requests wait for it while
+   another reads it. False: too many. */
+static bool lock_for_look(struct target *target)
+{
+	bool few = true;
+
+	if (!pthread_mutex_trylock(&target->look_lock))
+		return true;
+	if (target->entry.kind == STORE_PACKED)
+		few = kymo__fetch_add_seq_cst(&target->look_waiting, 1) < LOOK_WAITING_MOST;
+	if (few)
+		pthread_mutex_lock(&target->look_lock);
+	if (target->entry.kind == STORE_PACKED)
+		kymo__fetch_sub_seq_cst(&target->look_waiting, 1);
+	return few;
+}
+
+/* Under look_lock. */
+static int look_now(struct target *target, struct kymo_error *err)
+{
+	uint64_t began_ns = target_clock_ns();
 	char path[KYMO_PATH_BYTES];
 	int rc;
 
 	copy_path(target, path);
-	rc = tables_open(path, options, out, err);
-	if (rc != -ENOENT)
-		return rc;
-	targets_list(target->of, 0);
-	target = targets_find(target->of, target->id);
-	if (!target)
-		return rc;
-	copy_path(target, path);
-	return tables_open(path, options, out, err);
+	pthread_rwlock_wrlock(&target->feed_lock);
+	rc = feed_look(&target->feed, path, err);
+	pthread_rwlock_unlock(&target->feed_lock);
+	target->looked_at_ns = target_clock_ns();
+	target->look_cost_ns = target->looked_at_ns - began_ns;
+	if (rc && err && target->entry.kind == STORE_PACKED) {
+		target->look_failure = *err;
+		target->look_failed_at_ns = target->looked_at_ns;
+	}
+	return rc;
 }
 
 int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err)
 {
 	uint64_t now_ns = target_clock_ns();
-	char path[KYMO_PATH_BYTES];
 	int rc = 0;
-	bool due;
 
 	if (looked)
 		*looked = false;
 	kymo__store_relaxed(&target->wanted_at_ns, now_ns);
-	pthread_mutex_lock(&target->look_lock);
-	/* A recording that had ended at the last look does not change. */
-	due = !target->feed.filled ||
-	      (target->feed.live && now_ns - target->looked_at_ns >= least_ns);
-	if (due) {
-		copy_path(target, path);
-		pthread_rwlock_wrlock(&target->feed_lock);
-		rc = feed_look(&target->feed, path, err);
-		pthread_rwlock_unlock(&target->feed_lock);
-		target->looked_at_ns = target_clock_ns();
-		target->look_cost_ns = target->looked_at_ns - now_ns;
+	if (!lock_for_look(target))
+		return error_set(err, EAGAIN, "the zones are being read; try again later");
+	if (!target->feed.filled && target->look_failed_at_ns &&
+	    target_clock_ns() - target->look_failed_at_ns < LOOK_AGAIN_NS) {
+		*err = target->look_failure;
+		rc = -err->code;
+	} else if (!target->feed.filled ||
+		   (target->feed.live && now_ns - target->looked_at_ns >= least_ns)) {
+		/* A recording that had ended at the last look does not change. */
+		rc = look_now(target, err);
 		if (looked)
 			*looked = !rc;
 		/* It is gone or being moved to disk: the rows read so far are kept. */

@@ -8,7 +8,6 @@
 
 #include "serve/feed.h"
 #include "store/store.h"
-#include "tables/tables.h"
 
 #define TARGETS_MOST 2000
 
@@ -20,6 +19,7 @@ struct target_about {
 	int64_t steps, duration_ns;
 };
 
+struct children_ask;
 struct targets;
 
 struct target {
@@ -34,6 +34,11 @@ struct target {
 	/* Held during a look. */
 	pthread_mutex_t look_lock;
 	uint64_t looked_at_ns, look_cost_ns;
+	/* Of a packed file, which a child reads: the last failure, and the number
+	   of requests that wait. */
+	struct kymo_error look_failure;
+	uint64_t look_failed_at_ns;
+	int look_waiting; /* atomic */
 	uint64_t told_at_ns; /* sent to subscribers; used by the thread of events.c */
 	/* Under feed_lock: many readers; written by a look. */
 	pthread_rwlock_t feed_lock;
@@ -70,9 +75,9 @@ void targets_json(struct targets *targets, struct buf *out);
 /* Reads new rows, unless that was done less than least_ns ago. *came (may be NULL): whether it
    did. */
 int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err);
-/* Opens its tables at its current path: a run that ends moves from memory to disk. */
-int target_open_tables(struct target *target, const struct tables_options *options,
-		       struct tables **out, struct kymo_error *err);
+/* Asks a child about it (children.h) at its current path: a run that ends moves from memory to
+   disk. */
+int target_ask(struct target *target, struct children_ask *ask, struct kymo_error *err);
 /* "running", "hung", "ended", "killed", "lost", "unreadable". */
 const char *target_state(const struct target *target);
 /* "exit_code":…,"signal":… */

@@ -1,4 +1,5 @@
-/* Threads that answer requests: some for fast ones, others for slow ones. */
+/* Threads that answer requests: some for fast ones, others for slow ones and for queries of
+   clients, which mostly wait for a child. */
 #include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,19 +8,23 @@
 
 #define WAITING_MOST 256
 #define SLOW_WAITING_MOST 32
-#define WORKERS 3 /* of each kind */
 #define SLOW_NICE 4 /* niceness of the slow ones */
 
 struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t some;
 	struct request *first, *last;
-	size_t count, most;
+	size_t count, most, threads;
 };
 
-static struct queue queues[2] = {
-	{ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0, WAITING_MOST },
-	{ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0, SLOW_WAITING_MOST },
+#define QUEUE(most, threads) \
+	{ \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0, most, threads \
+	}
+static struct queue queues[WORKERS_KINDS] = {
+	[WORKERS_FAST] = QUEUE(WAITING_MOST, 6),
+	[WORKERS_SLOW] = QUEUE(SLOW_WAITING_MOST, 3),
+	[WORKERS_QUERIES] = QUEUE(SLOW_WAITING_MOST, 4),
 };
 
 static struct request *workers_take(struct queue *queue)
@@ -38,7 +43,7 @@ static struct request *workers_take(struct queue *queue)
 
 void workers_yield(void)
 {
-	/* Applies to this thread and to those that DuckDB starts from it. */
+	/* Applies to this thread and to the commands that it starts. */
 	id_t self = (id_t)gettid();
 
 	setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + SLOW_NICE);
@@ -46,7 +51,7 @@ void workers_yield(void)
 
 static void *work(void *context)
 {
-	if (context == &queues[1])
+	if (context != &queues[WORKERS_FAST])
 		workers_yield();
 	for (;;) {
 		struct request *request = workers_take(context);
@@ -67,15 +72,16 @@ int workers_start(void)
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	for (size_t i = 0; i < 2 * WORKERS && !rc; i++)
-		rc = pthread_create(&thread, &attributes, work, &queues[i / WORKERS]);
+	for (size_t kind = 0; kind < WORKERS_KINDS; kind++)
+		for (size_t i = 0; i < queues[kind].threads && !rc; i++)
+			rc = pthread_create(&thread, &attributes, work, &queues[kind]);
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }
 
 bool workers_add(struct request *request)
 {
-	struct queue *queue = &queues[request->route->slow];
+	struct queue *queue = &queues[request->route->workers];
 	bool room;
 
 	request->next = NULL;
@@ -96,7 +102,7 @@ bool workers_add(struct request *request)
 
 bool workers_take_back(struct request *request)
 {
-	struct queue *queue = &queues[request->route->slow];
+	struct queue *queue = &queues[request->route->workers];
 	struct request *before = NULL, *at;
 
 	pthread_mutex_lock(&queue->lock);

@@ -233,6 +233,11 @@ void tables_close(struct tables *tables)
 	free(tables);
 }
 
+void tables_limit_time(struct tables *tables, uint32_t timeout_ms)
+{
+	tables->options.timeout_ms = timeout_ms;
+}
+
 void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_t all))
 {
 	tables->progress = progress;

@@ -41,6 +41,8 @@ int tables_library(const char **out_version, struct kymo_error *err);
 int tables_open(const char *path, const struct tables_options *options, struct tables **out,
 		struct kymo_error *err);
 void tables_close(struct tables *tables);
+/* The time limit of later queries; 0: none. */
+void tables_limit_time(struct tables *tables, uint32_t timeout_ms);
 /* The opened store, for callers that need no SQL; NULL for a packed file. */
 const struct recording *tables_recording(const struct tables *tables);
 /* Adds a sentence to kymo.problems of this session: something that could not be computed. In a

@@ -46,6 +46,7 @@ void answer_failed(struct request *request, int code, const struct kymo_error *e
 		{ ETIMEDOUT, 504, "select less, or raise timeout_s" },
 		{ ECANCELED, 504, NULL },
 		{ ENOMEM, 413, "select less: WHERE, LIMIT, fewer columns" },
+		{ EAGAIN, 503, "try again later" },
 		{ EFBIG, 413, "select less: WHERE, LIMIT, fewer columns" },
 	};
 

@@ -22,7 +22,8 @@
 #include "views/export/export.h"
 
 #define SECONDS 120
-#define WORDS 24
+#define WORDS 25
+#define COMMAND 2 /* the place of its name */
 #define ANSWER_BYTES (INT64_C(1) << 30)
 
 struct child {
@@ -112,7 +113,7 @@ static void answer_child_finish(struct request *request, struct child *child, bo
 	if (child->status == -1) {
 		answer_error(request, 504, NULL,
 			     "kymo %s took longer than %d s or wrote too much, and was killed",
-			     child->words[1], SECONDS);
+			     child->words[COMMAND], SECONDS);
 	} else if (WIFEXITED(child->status) &&
 		   (!WEXITSTATUS(child->status) ||
 		    (any_status && !fstat(child->out, &st) && st.st_size > 0))) {
@@ -131,7 +132,7 @@ static void answer_child_run(struct request *request, struct child *child, bool 
 	child->err = memfd_create("kymo-errors", MFD_CLOEXEC);
 	if (child->out < 0 || child->err < 0 || answer_child_spawn(child))
 		answer_error(request, 503, "try again later", "cannot start kymo %s",
-			     child->words[1]);
+			     child->words[COMMAND]);
 	else
 		answer_child_finish(request, child, any_status);
 	if (child->out >= 0)
@@ -145,6 +146,7 @@ static struct child answer_child_begin(const char *command)
 	struct child child = { .count = 0 };
 
 	answer_child_add_word(&child, "kymo");
+	answer_child_add_word(&child, "answer"); /* that is, with limits; see child.h */
 	answer_child_add_word(&child, command);
 	return child;
 }

@@ -1,14 +1,12 @@
-/* Flame graphs of an interval: of zones from the model, of samples by SQL. */
+/* Flame graphs of an interval: of zones from the model, of samples by a child. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tables/sql_fill.h"
+#include "serve/children/children.h"
 #include "serve/serve_inside.h"
-#include "serve_sql.h"
 #include "views/query/json.h"
-#include "views/query/rows.h"
 #include "views/timeline/zone_flame.h"
 
 struct flame_request {
@@ -94,97 +92,23 @@ static void flame_of_zones(struct request *request, struct target *target,
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-struct sampled_tree {
-	struct call_tree tree; /* values[0]: samples */
-	struct name_table names;
-	double total;
-};
-
-static uint32_t sampled_child(struct sampled_tree *to, uint32_t parent, const char *text,
-			      size_t bytes, double samples)
-{
-	const struct name_entry name = { .name = text,
-					 .name_bytes = (uint32_t)bytes,
-					 .source = "python",
-					 .source_bytes = 6,
-					 .file = "" };
-	uint32_t number = name_table_add(&to->names, &name), node = parent;
-
-	if (number != NAME_TABLE_NONE)
-		node = call_tree_child(&to->tree, parent, number);
-	if (node != parent)
-		to->tree.nodes[node].values[0] += samples;
-	return node;
-}
-
-/* thread, frames separated by U+0001 (outermost first), count */
-static int sample_row(const struct rows *rows, void *context)
-{
-	struct sampled_tree *to = context;
-	double count = rows_number(rows, 2, 0);
-	char *thread = rows_take_text(rows, 0), *stack = rows_take_text(rows, 1);
-	uint32_t at;
-
-	if (thread && stack) {
-		at = sampled_child(to, 0, thread, strlen(thread), count);
-		for (const char *frame = stack; *frame;) {
-			size_t bytes = strcspn(frame, "\x01");
-
-			at = sampled_child(to, at, frame, bytes, count);
-			frame += bytes + (frame[bytes] != 0);
-		}
-		to->total += count;
-	}
-	free(thread);
-	free(stack);
-	return 0;
-}
-
-static void sampled_json(const struct sampled_tree *from, struct buf *out)
-{
-	buf_print(out,
-		  "{\"of\":\"samples\",\"unit\":\"samples\",\"gen\":1,\"total\":%.0f,\"nodes\":[",
-		  from->total);
-	for (size_t i = 1; i < from->tree.count; i++)
-		buf_print(out, "%s[%u,%" PRId64 ",%.0f]", i > 1 ? "," : "",
-			  from->tree.nodes[i].frame, (int64_t)from->tree.nodes[i].parent - 1,
-			  from->tree.nodes[i].values[0]);
-	buf_text(out, "],\"lanes\":[],\"names\":{");
-	name_table_json(&from->names, NULL, 0, from->names.count, out);
-	buf_text(out, "}}\n");
-}
-
 static void flame_of_samples(struct request *request, struct target *target,
 			     const struct flame_request *asked)
 {
-	struct tables_options options = { .memory_limit_bytes = UINT64_C(512) << 20,
-					  .timeout_ms = 60000 };
-	struct sampled_tree tree = { 0 };
-	struct tables *tables = NULL;
+	struct children_ask ask = { .question = { .kind = QUESTION_FLAME,
+						  .timeout_ms = 60000,
+						  .answer_bytes = UINT64_C(256) << 20,
+						  .background = true,
+						  .from_ns = asked->from_ns,
+						  .to_ns = asked->to_ns,
+						  .thread = asked->thread } };
 	struct kymo_error err = { 0 };
-	struct buf sql = { 0 };
-	char thread[40] = "true";
-	int rc = call_tree_init(&tree.tree)
-			 ? error_set(&err, ENOMEM, "out of memory for the flame graph")
-			 : target_open_tables(target, &options, &tables, &err);
+	int rc = target_ask(target, &ask, &err);
 
-	if (asked->thread >= 0)
-		snprintf(thread, sizeof(thread), "tid = %" PRId64, asked->thread);
-	sql_fill(&sql, sql_answer_flame,
-		 (struct sql_value[]){ { "from", .number = asked->from_ns },
-				       { "to", .number = asked->to_ns },
-				       { "thread", .text = thread },
-				       { NULL } });
-	if (!rc)
-		rc = rows_each(tables, buf_get(&sql), sample_row, &tree, &err);
 	if (rc)
 		answer_failed(request, rc, &err);
 	else
-		sampled_json(&tree, &request->answer);
-	tables_close(tables);
-	call_tree_fini(&tree.tree);
-	name_table_fini(&tree.names);
-	buf_fini(&sql);
+		request->fd = ask.fd;
 }
 
 void answer_flame(struct request *request)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/hist.h"
+#include "serve/children/children.h"
 #include "serve/serve_inside.h"
-#include "views/report/blocks.h"
 #include "views/verdicts/facts.h"
 #include "views/query/json.h"
 #include "views/timeline/zone_pieces.h"
@@ -267,25 +267,18 @@ static void answer_range_gather(struct ranging *to, struct buf *out)
 static int write_rest(struct target *target, const struct ranging *asked, struct buf *out,
 		      struct kymo_error *err)
 {
-	struct tables_options options = { .memory_limit_bytes = UINT64_C(512) << 20,
-					  .timeout_ms = 60000 };
-	struct tables *tables = NULL;
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *memory = open_memstream(&text, &bytes);
-	int rc = memory ? target_open_tables(target, &options, &tables, err)
-			: error_set(err, ENOMEM, "out of memory for the answer");
+	struct children_ask ask = { .question = { .kind = QUESTION_RANGE,
+						  .timeout_ms = 60000,
+						  .answer_bytes = UINT64_C(256) << 20,
+						  .background = true,
+						  .from_ns = asked->from_ns,
+						  .to_ns = asked->to_ns } };
+	int rc = target_ask(target, &ask, err);
 
 	if (!rc)
-		rc = blocks_write_range(tables, asked->from_ns, asked->to_ns, memory, err);
-	tables_close(tables);
-	if (memory && fclose(memory) && !rc)
-		rc = error_set(err, ENOMEM, "out of memory for the answer");
-	if (!rc) {
-		buf_add(out, text, bytes);
+		rc = children_read_answer(&ask, out, err);
+	if (!rc)
 		buf_text(out, "}\n");
-	}
-	free(text);
 	return rc;
 }
 

@@ -1,15 +1,12 @@
 /* The list of targets, and the document of one recording. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/files/paths.h"
+#include "serve/children/children.h"
 #include "serve/serve_inside.h"
-#include "views/report/blocks.h"
-#include "views/verdicts/facts.h"
 #include "views/query/json.h"
 
 #include <kymo/kymo.h>
@@ -44,6 +41,8 @@ void targets_document(struct serve *serve, struct buf *out)
 
 void answer_targets(struct request *request)
 {
+	/* The first request of a viewer. */
+	children_prepare();
 	targets_list(&request->serve->targets, 500000000u);
 	targets_learn(&request->serve->targets);
 	targets_document(request->serve, &request->answer);
@@ -51,47 +50,19 @@ void answer_targets(struct request *request)
 
 /* ---- one recording -------------------------------------------------------------------------- */
 
-/* blocks.c keeps verdicts in static memory: one at a time. */
-static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int write_blocks(struct tables *tables, struct buf *out, struct kymo_error *err)
-{
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *memory = open_memstream(&text, &bytes);
-	struct facts facts;
-	int rc = memory ? 0 : error_set(err, ENOMEM, "out of memory for the answer");
-
-	pthread_mutex_lock(&blocks_lock);
-	if (!rc)
-		rc = facts_gather(tables, &facts, err);
-	if (!rc) {
-		rc = blocks_write(tables, &facts, memory, err);
-		facts_fini(&facts);
-	}
-	pthread_mutex_unlock(&blocks_lock);
-	if (memory && fclose(memory) && !rc)
-		rc = error_set(err, ENOMEM, "out of memory for the answer");
-	if (!rc)
-		buf_add(out, text, bytes);
-	free(text);
-	return rc;
-}
-
 static int make_run(struct target *target, struct kymo_error *err)
 {
-	struct tables_options options = { .timeout_ms = 120000 };
+	struct children_ask ask = { .question = { .kind = QUESTION_RUN,
+						  .timeout_ms = 120000,
+						  .answer_bytes = UINT64_C(256) << 20,
+						  .background = true } };
 	uint64_t began_ns = target_clock_ns();
-	struct tables *tables = NULL;
-	struct buf made = { 0 };
 	bool live = target->entry.state == STORE_LIVE;
-	int rc = target_open_tables(target, &options, &tables, err);
+	struct buf made = { 0 };
+	int rc = target_ask(target, &ask, err);
 
 	if (!rc)
-		rc = write_blocks(tables, &made, err);
-	tables_close(tables);
-	if (!rc && made.failed)
-		rc = error_set(err, ENOMEM, "out of memory for the answer");
+		rc = children_read_answer(&ask, &made, err);
 	if (rc) {
 		buf_fini(&made);
 		return rc;

@@ -1,0 +1,57 @@
+/*
+ * What kymo serve and the processes that run its SQL send each other, over a socket of whole
+ * messages. A question comes with a file in memory, which holds the SQL at first and is the answer
+ * in the end. The server treats messages and answers as untrusted.
+ */
+#ifndef KYMO_SERVE_CHILDREN_QUESTION_H
+#define KYMO_SERVE_CHILDREN_QUESTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/format.h"
+
+#define QUESTION_SOCKET 3 /* descriptor of the child */
+
+enum question_kind {
+	QUESTION_QUERY, /* SQL of a client */
+	QUESTION_RUN, /* the document of /api/run */
+	QUESTION_RANGE, /* the part of /api/range that is SQL */
+	QUESTION_SCHEMA,
+	QUESTION_FLAME, /* of samples */
+	QUESTION_ZONES, /* zone_record.h: all of a packed file */
+	QUESTION_QUEUES, /* likewise: the operations of devices */
+	QUESTION_KINDS
+};
+
+struct question {
+	uint32_t kind;
+	uint32_t timeout_ms; /* of each statement; the server waits a little longer */
+	uint64_t memory_bytes; /* constant for a child */
+	uint64_t answer_bytes; /* at most */
+	bool background; /* at a lower priority, from the first question on */
+	char path[KYMO_PATH_BYTES]; /* of the recording; constant for a child */
+	int64_t from_ns, to_ns, thread; /* of QUESTION_RANGE and QUESTION_FLAME */
+	/* Of QUESTION_QUERY: */
+	char format[16]; /* of views/query/output.h; "": columns, rows and figures as JSON */
+	char id[64]; /* "": none */
+	char scratch[256]; /* a directory for temporary files; "": none is needed */
+	int32_t columns; /* of a table; 0: no limit */
+	uint64_t limit; /* rows */
+};
+
+enum question_stage {
+	QUESTION_NOT_OPENED, /* the recording cannot be opened: rc and err */
+	QUESTION_OPENED, /* the time limit begins */
+	QUESTION_DONE, /* rc and err, or the answer */
+	QUESTION_STAGES
+};
+
+struct question_reply {
+	uint32_t stage;
+	int32_t rc; /* 0 or a negative errno */
+	struct kymo_error err;
+};
+
+#endif
