@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/files/safe_path.h"
 #include "base/spelling.h"
 #include "base/settings.h"
 #include "cmds/config_memory.h"
@@ -280,14 +281,21 @@ static int change_in(const struct config *config, const struct live_process *pro
 {
 	struct kymo_error why = { 0 };
 	struct settings_value old;
-	char path[KYMO_PATH_BYTES + RUN_FILES_PATH_BYTES + 16];
+	char path[RUN_FILES_PATH_BYTES + 16];
+	struct safe_dir run;
 	int fd, rc;
 
-	snprintf(path, sizeof(path), "%s/%s/control", config->live.directory, process->name);
-	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	rc = safe_dir_open(&run, config->live.directory, 0, &why);
+	if (rc)
+		return error_set(err, -rc, "cannot change settings in %s: %s",
+				 config->live.directory, safe_dir_reason(rc, &why));
+	snprintf(path, sizeof(path), "%s/control", process->name);
+	fd = openat(run.fd, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	safe_dir_close(&run);
 	if (fd < 0)
-		return error_set(err, errno, "cannot open %s: %s; is the program of another user?",
-				 path, strerror(errno));
+		return error_set(err, errno,
+				 "cannot open %s/%s: %s; is the program of another user?",
+				 config->live.directory, path, strerror(errno));
 	rc = configure_process(fd, change->key, &change->value, &old, &why);
 	close(fd);
 	if (rc < 0)

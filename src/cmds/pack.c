@@ -23,21 +23,13 @@ static void pack_show_progress(uint64_t done, uint64_t all)
 
 /* ---- packing -------------------------------------------------------------------------------- */
 
-static bool is_under(const char *path, const char *directory)
-{
-	size_t bytes = strlen(directory);
-
-	return !strncmp(path, directory, bytes) && (path[bytes] == '/' || !path[bytes]);
-}
-
 /* PROGRAM.kymo next to the recording, or in the working directory for a recording in memory. */
 static void default_file(const char *from, const char *program, char *out, size_t out_bytes)
 {
-	char root[KYMO_PATH_BYTES];
 	const char *slash = strrchr(from, '/');
 	int parent = slash ? (int)(slash - from) + 1 : 0;
 
-	if (!paths_root(root, sizeof(root), NULL) && is_under(from, root))
+	if (paths_in_roots(from))
 		parent = 0;
 	snprintf(out, out_bytes, "%.*s%s.kymo", parent, from, program[0] ? program : "run");
 }

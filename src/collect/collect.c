@@ -74,8 +74,8 @@ static void close_inherited_files(const struct collector *collector)
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
 		if (fd > STDERR_FILENO && fd != dirfd(directory) && fd != collector->dirs.live_fd &&
-		    fd != collector->dirs.disk_fd && fd != collector->watch.signal_fd &&
-		    fd != collector->watch.witness.fd)
+		    fd != collector->dirs.disk_fd && fd != collector->dirs.parent.fd &&
+		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd)
 			close(fd);
 	}
 	if (directory)
@@ -345,6 +345,16 @@ static void collect_finish(struct collector *collector, struct collect_result *r
 	collector_settle(collector, &result->wstatus, result);
 }
 
+void collector_say_fallback(const struct collector *collector)
+{
+	if (paths_root_fallback() == PATHS_TMPFS_IS_SMALL)
+		say("/dev/shm is too small or missing; rows are written to %s, which may be slower",
+		    collector->dirs.live);
+	if (paths_root_fallback() == PATHS_TAKEN_BY_ANOTHER)
+		say("/dev/shm/kymo-%u belongs to another user; rows are written to %s",
+		    (unsigned)geteuid(), collector->dirs.live);
+}
+
 int collect_run(const struct collect_options *options, struct collect_result *result,
 		struct kymo_error *err)
 {
@@ -375,9 +385,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 		goto out;
 	}
 	close_inherited_files(&collector);
-	if (paths_root_is_fallback())
-		say("/dev/shm is too small or missing; rows are written to %s, which may be slower",
-		    collector.dirs.live);
+	collector_say_fallback(&collector);
 	guard_install();
 	run_dirs_started(&collector.dirs, collector.watch.target, collector.target_starttime);
 	archive_init(&collector.archive, collector.dirs.live_fd, collector.dirs.disk_fd,

@@ -23,6 +23,8 @@
 #include "kymo/marked.h"
 #include "record/record.h"
 
+#define RUN_DIR_BYTES (KYMO_PATH_BYTES - 128) /* leaves room for names of files */
+
 enum state { STATE_OFF, STATE_STARTING, STATE_READY, STATE_FORKED, STATE_FAILED };
 
 /* Defined by kymo's own program, which must ignore an inherited environment of a recorded
@@ -195,24 +197,41 @@ static int process_write_run_file(const struct kymo_control *control)
 	return written == (ssize_t)sizeof(run) ? 0 : -ENOSPC;
 }
 
+/* The variable may be that of a program of another user, which sudo -E has kept. After this check
+   another user cannot exchange the path, so that files are opened by it: no descriptor stays
+   open. */
+static int join_run(const char *given, struct kymo_error *err)
+{
+	struct safe_dir dir;
+	int rc = safe_dir_open(&dir, given, SAFE_DIR_OWN, err);
+
+	if (!rc && strlen(dir.path) >= RUN_DIR_BYTES)
+		rc = error_set(err, ENAMETOOLONG, "KYMO_RUN is too long; nothing is recorded");
+	if (!rc)
+		strcpy(kymo__process.run_dir, dir.path);
+	safe_dir_close(&dir);
+	return rc;
+}
+
 /* Joins the run of KYMO_RUN or of the parent process; otherwise creates one. */
 static int find_run(const char *program, bool *out_made, struct kymo_error *err)
 {
-	char root[KYMO_PATH_BYTES - 128];
 	const char *given = secure_getenv("KYMO_RUN");
+	struct safe_dir root;
 	int rc;
 
 	*out_made = false;
 	if (kymo__process.run_dir[0])
 		return 0;
-	if (given && *given == '/' && strlen(given) < sizeof(root)) {
-		strcpy(kymo__process.run_dir, given);
-		return 0;
-	}
-	rc = paths_root(root, sizeof(root), err);
+	if (given && *given == '/' && strlen(given) < RUN_DIR_BYTES)
+		return join_run(given, err);
+	rc = paths_root_open(&root, err);
 	if (!rc)
-		rc = paths_make_run(root, program, getpid(), kymo__process.run_dir,
-				    sizeof(kymo__process.run_dir), err);
+		rc = paths_make_run_at(&root, program, getpid(), kymo__process.run_dir,
+				       RUN_DIR_BYTES, err);
+	if (rc)
+		kymo__process.run_dir[0] = '\0';
+	safe_dir_close(&root);
 	*out_made = !rc;
 	return rc;
 }

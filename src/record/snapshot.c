@@ -39,7 +39,8 @@ struct work {
 		struct kymo_stream_live live;
 		struct kymo_stream_head head;
 	};
-	char aside[KYMO_PATH_BYTES + 64];
+	struct safe_dir directory; /* of the snapshot, with its name */
+	char aside[NAME_MAX + 64]; /* in it */
 };
 
 static void write_head(struct snapshot_file *writer, struct work *work)
@@ -384,19 +385,16 @@ static void write_end(struct snapshot_file *writer, const struct work *work)
 		writer->error = -errno;
 }
 
-static int open_aside(struct snapshot_file *writer, struct work *work, const char *path)
+static int open_aside(struct snapshot_file *writer, struct work *work)
 {
-	const char *slash = strrchr(path, '/');
-	int directory = slash ? (int)(slash - path) + 1 : 0;
-
 	for (int try = 0; try < 100; try++) {
-		int length = snprintf(work->aside, sizeof(work->aside), "%.*s.%s.%d.%d.part",
-				      directory, path, path + directory, (int)getpid(), try);
+		int length = snprintf(work->aside, sizeof(work->aside), ".%s.%d.%d.part",
+				      work->directory.name, (int)getpid(), try);
 
 		if (length < 0 || (size_t)length >= sizeof(work->aside))
 			return -ENAMETOOLONG;
-		writer->fd = open(work->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-				  0600);
+		writer->fd = openat(work->directory.fd, work->aside,
+				    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (writer->fd >= 0)
 			return 0;
 		if (errno != EEXIST)
@@ -429,18 +427,21 @@ static int write_aside_and_rename(struct snapshot_file *writer, struct work *wor
 				  const char *const *processes, const char *path,
 				  struct kymo_error *err)
 {
-	int rc = open_aside(writer, work, path);
+	struct kymo_error why = { 0 };
+	int rc = safe_dir_parent(&work->directory, path, 0, &why);
 
+	if (!rc)
+		rc = open_aside(writer, work);
 	if (rc)
 		return error_set(
 			err, -rc,
 			"cannot write the snapshot %s: %s; choose a file in a writable directory",
-			path, strerror(-rc));
+			path, safe_dir_reason(rc, &why));
 	rc = snapshot_write_all(writer, work, processes);
 	/* Some file systems report a full disk only here. */
 	if (close(writer->fd) && !rc)
 		rc = -errno;
-	rc = atomic_file_publish(AT_FDCWD, work->aside, path, rc);
+	rc = atomic_file_publish(work->directory.fd, work->aside, work->directory.name, rc);
 	if (!rc)
 		return 0;
 	return error_set(err, -rc,
@@ -463,12 +464,14 @@ static int snapshot_write_snapshot(const char *run_dir, const char *const *proce
 	if (!work || !writer.buffer) {
 		rc = error_set(err, ENOMEM, "out of memory for the snapshot %s", path);
 	} else {
+		work->directory.fd = -1;
 		work->choice = choice;
 		rc = run_files_open(&work->source, run_dir, err);
 		if (!rc && run_files_is_snapshot(&work->source))
 			rc = error_set(err, EINVAL, "%s is already a snapshot; copy it", run_dir);
 		if (!rc)
 			rc = write_aside_and_rename(&writer, work, processes, path, err);
+		safe_dir_close(&work->directory);
 		run_files_close(&work->source);
 		run_files_list_free(&work->processes);
 		run_files_list_free(&work->files);

@@ -17,30 +17,21 @@
 
 #define INDEX_BYTES_MAX (1u << 20)
 
-static int index_path(char *out, size_t out_bytes, struct kymo_error *err)
-{
-	int rc = paths_state(out, out_bytes, err);
-
-	if (!rc && strlen(out) + sizeof("/index") > out_bytes)
-		rc = error_set(err, ENAMETOOLONG,
-			       "the path of the index of recordings is too long");
-	if (!rc)
-		strcat(out, "/index");
-	return rc;
-}
+#define INDEX "index"
 
 /* Opens and locks it; reopens it if it was replaced meanwhile. */
-static int index_open(const char *path)
+static int index_open(int state)
 {
 	struct stat mine, there;
 	int fd;
 
 	for (int try = 0; try < 10; try++) {
-		fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+		fd = openat(state, INDEX, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+			    0600);
 		if (fd < 0 || flock(fd, LOCK_EX) || fstat(fd, &mine))
 			break;
-		if (!stat(path, &there) && mine.st_ino == there.st_ino &&
-		    mine.st_dev == there.st_dev)
+		if (!fstatat(state, INDEX, &there, AT_SYMLINK_NOFOLLOW) &&
+		    mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
 			return fd;
 		close(fd);
 		fd = -1;
@@ -69,12 +60,13 @@ static char *index_read(int fd)
 
 char *discover_index_text(void)
 {
-	char path[KYMO_PATH_BYTES];
+	struct safe_dir state;
 	char *text;
-	int fd = index_path(path, sizeof(path), NULL)
+	int fd = paths_state_open(&state, NULL)
 			 ? -1
-			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+			 : openat(state.fd, INDEX, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
+	safe_dir_close(&state);
 	if (fd < 0)
 		return NULL;
 	text = index_read(fd);
@@ -97,7 +89,7 @@ char *discover_next_line(char **rest)
 }
 
 /* Keeps the recordings that still exist, without `gone`. */
-static int index_rewrite(const char *path, char *text, const char *gone, const char *added)
+static int index_rewrite(int state, char *text, const char *gone, const char *added)
 {
 	struct buf kept = { 0 };
 	char *rest = text, *line;
@@ -109,31 +101,35 @@ static int index_rewrite(const char *path, char *text, const char *gone, const c
 			buf_print(&kept, "%s\n", line);
 	if (added)
 		buf_print(&kept, "%s\n", added);
-	rc = kept.failed ? -ENOMEM : atomic_file_put(AT_FDCWD, path, buf_get(&kept), kept.used);
+	rc = kept.failed ? -ENOMEM : atomic_file_put(state, INDEX, buf_get(&kept), kept.used);
 	buf_fini(&kept);
 	return rc;
 }
 
 static int index_change(const char *gone, const char *added, struct kymo_error *err)
 {
-	char path[KYMO_PATH_BYTES];
-	int rc = index_path(path, sizeof(path), err);
+	struct safe_dir state;
+	int rc = paths_state_open(&state, err);
 	int fd;
 	char *text;
 
 	if (rc)
 		return rc;
-	fd = index_open(path);
-	if (fd < 0)
-		return error_set(err, errno, "cannot open the index of recordings %s: %s", path,
-				 strerror(errno));
+	fd = index_open(state.fd);
+	if (fd < 0) {
+		rc = error_set(err, errno, "cannot open the index of recordings %s/" INDEX ": %s",
+			       state.path, strerror(errno));
+		safe_dir_close(&state);
+		return rc;
+	}
 	text = index_read(fd);
-	rc = text ? index_rewrite(path, text, gone, added) : -ENOMEM;
+	rc = text ? index_rewrite(state.fd, text, gone, added) : -ENOMEM;
 	if (rc)
-		error_set(err, -rc, "cannot write the index of recordings %s: %s", path,
-			  strerror(-rc));
+		error_set(err, -rc, "cannot write the index of recordings %s/" INDEX ": %s",
+			  state.path, strerror(-rc));
 	free(text);
 	close(fd); /* also unlocks */
+	safe_dir_close(&state);
 	return rc;
 }
 

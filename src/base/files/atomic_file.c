@@ -8,6 +8,8 @@
 
 #include "base/files/child_notes.h"
 
+#define NAMES_TRIED 16 /* others can take names in /tmp */
+
 int atomic_file_check(const char *path, bool replace, struct kymo_error *err)
 {
 	struct stat status;
@@ -22,56 +24,108 @@ int atomic_file_check(const char *path, bool replace, struct kymo_error *err)
 	return 0;
 }
 
-static int name_temporary(struct atomic_file *aside, const char *path, struct kymo_error *err)
+static int open_parent(struct atomic_file *aside, const char *path, bool replace,
+		       struct kymo_error *err)
 {
+	struct kymo_error why = { 0 };
+	int rc;
+
+	aside->file = NULL;
+	aside->directory.fd = aside->folder = -1;
+	aside->part[0] = aside->temporary[0] = '\0';
+	aside->replace = replace;
 	if (strlen(path) >= sizeof(aside->path))
 		return error_set(err, ENAMETOOLONG, "cannot write a file with a name of %zu bytes",
 				 strlen(path));
 	strcpy(aside->path, path);
-	snprintf(aside->temporary, sizeof(aside->temporary), "%s.tmp-%ld", path, (long)getpid());
-	return 0;
+	rc = safe_dir_parent(&aside->directory, path, 0, &why);
+	return rc ? error_set(err, -rc, "cannot write %s: %s", path, safe_dir_reason(rc, &why)) : 0;
 }
 
-static void remove_temporary(const struct atomic_file *aside)
+static void name_part(struct atomic_file *aside, int try)
 {
-	unlink(aside->temporary);
-	child_notes_drop(aside->temporary);
+	int length = snprintf(aside->part, sizeof(aside->part), "%s.tmp-%ld", aside->directory.name,
+			      (long)getpid());
+
+	if (try)
+		snprintf(aside->part + length, sizeof(aside->part) - (size_t)length, ".%d", try);
 }
 
-static int open_temporary(struct atomic_file *aside, struct kymo_error *err)
+static int create_part(struct atomic_file *aside)
 {
-	int fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = -1;
 
-	if (fd < 0)
-		return error_set(err, errno, "cannot write %s: %s", aside->path, strerror(errno));
-	child_notes_file(aside->temporary);
-	aside->file = fdopen(fd, "w");
-	if (aside->file)
-		return 0;
-	close(fd);
-	remove_temporary(aside);
-	return error_set(err, ENOMEM, "cannot write %s: out of memory", aside->path);
+	for (int try = 0; fd < 0 && (!try || errno == EEXIST) && try < NAMES_TRIED; try++) {
+		name_part(aside, try);
+		fd = openat(aside->directory.fd, aside->part,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	}
+	return fd;
+}
+
+/* Tells the parent of this process what to remove if it is killed (note), or no longer. */
+static void tell_part(const struct atomic_file *aside, void (*tell)(const char *path))
+{
+	char path[KYMO_PATH_BYTES + sizeof(aside->part) + 2];
+
+	snprintf(path, sizeof(path), "%s/%s",
+		 aside->directory.path[1] ? aside->directory.path : "", aside->part);
+	tell(path);
+}
+
+static void remove_part(const struct atomic_file *aside, int flags)
+{
+	unlinkat(aside->directory.fd, aside->part, flags);
+	tell_part(aside, child_notes_drop);
+}
+
+static void close_directories(struct atomic_file *aside)
+{
+	if (aside->folder >= 0)
+		close(aside->folder);
+	aside->folder = -1;
+	safe_dir_close(&aside->directory);
+	aside->part[0] = '\0';
 }
 
 int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
 		     struct kymo_error *err)
 {
 	int rc = atomic_file_check(path, replace, err);
+	int fd;
 
-	*aside = (struct atomic_file){ .replace = replace };
+	aside->file = NULL;
 	if (!rc)
-		rc = name_temporary(aside, path, err);
-	return rc ? rc : open_temporary(aside, err);
+		rc = open_parent(aside, path, replace, err);
+	if (rc)
+		return rc;
+	fd = create_part(aside);
+	if (fd < 0) {
+		rc = error_set(err, errno, "cannot write %s: %s", path, strerror(errno));
+		close_directories(aside);
+		return rc;
+	}
+	tell_part(aside, child_notes_file);
+	aside->file = fdopen(fd, "w");
+	if (aside->file)
+		return 0;
+	close(fd);
+	remove_part(aside, 0);
+	close_directories(aside);
+	return error_set(err, ENOMEM, "cannot write %s: out of memory", path);
 }
 
 /* Without --force, a file that was created meanwhile stays. */
-static int rename_temporary(struct atomic_file *aside)
+static int rename_part(const struct atomic_file *aside)
 {
+	int directory = aside->directory.fd;
+	const char *name = aside->directory.name;
+
 	if (aside->replace ||
-	    renameat2(AT_FDCWD, aside->temporary, AT_FDCWD, aside->path, RENAME_NOREPLACE)) {
+	    renameat2(directory, aside->part, directory, name, RENAME_NOREPLACE)) {
 		if (!aside->replace && errno != EINVAL && errno != ENOSYS)
 			return -1;
-		return rename(aside->temporary, aside->path);
+		return renameat(directory, aside->part, directory, name);
 	}
 	return 0;
 }
@@ -88,12 +142,14 @@ int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
 		code = errno;
 	}
 	aside->file = NULL;
-	if (!bad && !rename_temporary(aside)) {
-		child_notes_drop(aside->temporary);
+	if (!bad && !rename_part(aside)) {
+		tell_part(aside, child_notes_drop);
+		close_directories(aside);
 		return 0;
 	}
 	code = bad ? code : errno;
-	remove_temporary(aside);
+	remove_part(aside, 0);
+	close_directories(aside);
 	code = code ? code : EIO;
 	return error_set(err, code, "cannot write %s: %s", aside->path, strerror(code));
 }
@@ -104,39 +160,65 @@ void atomic_file_discard(struct atomic_file *aside)
 		return;
 	fclose(aside->file);
 	aside->file = NULL;
-	remove_temporary(aside);
+	remove_part(aside, 0);
+	close_directories(aside);
+}
+
+/* ---- for writers that make the file ---------------------------------------------------------- */
+
+static int make_folder(struct atomic_file *aside)
+{
+	int rc = -1;
+
+	for (int try = 0; rc && (!try || errno == EEXIST) && try < NAMES_TRIED; try++) {
+		name_part(aside, try);
+		rc = mkdirat(aside->directory.fd, aside->part, 0700);
+	}
+	if (rc)
+		return -errno;
+	tell_part(aside, child_notes_file);
+	aside->folder = safe_dir_enter(aside->directory.fd, aside->part);
+	return aside->folder < 0 ? aside->folder : 0;
 }
 
 int atomic_file_name(struct atomic_file *aside, const char *path, struct kymo_error *err)
 {
-	int rc, fd;
+	int rc = open_parent(aside, path, true, err);
+	int length;
 
-	*aside = (struct atomic_file){ .replace = true };
-	rc = name_temporary(aside, path, err);
 	if (rc)
 		return rc;
 	/* Tried now, so that the reason is the system's own. */
-	fd = open(aside->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		aside->temporary[0] = '\0';
-		return error_set(err, errno, "cannot write %s: %s", path, strerror(errno));
+	rc = make_folder(aside);
+	if (rc) {
+		close_directories(aside);
+		return error_set(err, -rc, "cannot write %s: %s", path, strerror(-rc));
 	}
-	close(fd);
-	unlink(aside->temporary);
-	child_notes_file(aside->temporary);
-	return 0;
+	length = snprintf(aside->temporary, sizeof(aside->temporary), "%s/%s/%s",
+			  aside->directory.path[1] ? aside->directory.path : "", aside->part,
+			  aside->directory.name);
+	if (length > 0 && (size_t)length < sizeof(aside->temporary))
+		return 0;
+	rc = atomic_file_end(aside, -ENAMETOOLONG, err);
+	aside->temporary[0] = '\0';
+	return error_set(err, -rc, "cannot write %s: %s", path, strerror(-rc));
 }
 
 int atomic_file_end(struct atomic_file *aside, int rc, struct kymo_error *err)
 {
-	int failed;
+	const char *name = aside->directory.name;
+	int failed = 0;
 
-	if (!aside->temporary[0])
+	if (!aside->temporary[0] || aside->folder < 0)
 		return rc;
-	failed = atomic_file_publish(AT_FDCWD, aside->temporary, aside->path, rc);
-	child_notes_drop(aside->temporary);
-	if (rc || !failed)
+	if (!rc && renameat(aside->folder, name, aside->directory.fd, name))
+		failed = errno;
+	if (rc || failed)
+		unlinkat(aside->folder, name, 0);
+	remove_part(aside, AT_REMOVEDIR);
+	close_directories(aside);
+	if (!failed)
 		return rc;
-	return error_set(err, -failed, "cannot rename %s to %s: %s", aside->temporary, aside->path,
-			 strerror(-failed));
+	return error_set(err, failed, "cannot rename %s to %s: %s", aside->temporary, aside->path,
+			 strerror(failed));
 }

@@ -55,7 +55,9 @@ int atomic_file_put(int directory, const char *name, const void *bytes, size_t c
 
 	if (rc)
 		return rc;
-	fd = openat(directory, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* Left by a writer that was killed, or a link to another file: never written through. */
+	unlinkat(directory, part, 0);
+	fd = openat(directory, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	rc = atomic_file_write(fd, bytes, count);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ void child_notes_deadline(uint64_t deadline_ns, uint32_t limit_ms)
 
 void child_notes_file(const char *path)
 {
+	if (strlen(path) >= sizeof(page->files[0]))
+		return; /* a path that is cut may be that of another file */
 	for (size_t i = 0; page && i < CHILD_NOTES_FILES; i++)
 		if (!page->files[i][0]) {
 			snprintf(page->files[i], sizeof(page->files[i]), "%s", path);
@@ -45,19 +48,25 @@ void child_notes_drop(const char *path)
 			page->files[i][0] = '\0';
 }
 
-/* Files only: what is noted as a directory holds no others. */
-static void child_notes_remove_directory(const char *path)
+static bool is_itself_or_parent(const char *name)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* levels: of directories in it; DuckDB keeps one for spilled data next to its file. */
+static void child_notes_remove_directory(int at, const char *path, int levels)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 
 	for (struct dirent *entry; directory && (entry = readdir(directory));)
-		unlinkat(fd, entry->d_name, 0);
+		if (!is_itself_or_parent(entry->d_name) && unlinkat(fd, entry->d_name, 0) && levels)
+			child_notes_remove_directory(fd, entry->d_name, levels - 1);
 	if (directory)
 		closedir(directory);
 	else if (fd >= 0)
 		close(fd);
-	rmdir(path);
+	unlinkat(at, path, AT_REMOVEDIR);
 }
 
 void child_notes_clean(const struct child_notes *notes)
@@ -69,6 +78,6 @@ void child_notes_clean(const struct child_notes *notes)
 		for (size_t k = 0; notes->files[i][0] && k < 3; k++) {
 			snprintf(path, sizeof(path), "%s%s", notes->files[i], suffixes[k]);
 			if (unlink(path))
-				child_notes_remove_directory(path);
+				child_notes_remove_directory(AT_FDCWD, path, 1);
 		}
 }

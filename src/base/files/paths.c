@@ -6,122 +6,48 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SMALL_TMPFS_BYTES (256ull << 20)
-
-static int root_is_fallback;
-
-int paths_root_is_fallback(void)
+static int paths_give(const struct safe_dir *dir, char *out, size_t out_bytes,
+		      struct kymo_error *err)
 {
-	return root_is_fallback;
-}
-
-/* Creates the directory, or accepts one that only this user can access. */
-static int own_directory(const char *path, struct kymo_error *err)
-{
-	struct stat st;
-
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return error_set(
-			err, errno,
-			"cannot create the directory %s: %s; set KYMO_DIR to a writable directory",
-			path, strerror(errno));
-	if (lstat(path, &st))
-		return error_set(err, errno, "cannot stat %s: %s", path, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ENOTDIR,
-				 "%s is not a directory (a symbolic link is not followed); remove "
-				 "it or set KYMO_DIR",
-				 path);
-	if (st.st_uid != geteuid())
-		return error_set(err, EPERM,
-				 "%s belongs to user %u, not to you (%u); set KYMO_DIR to a "
-				 "directory of your own",
-				 path, (unsigned)st.st_uid, (unsigned)geteuid());
-	if (st.st_mode & 077)
-		return error_set(err, EPERM,
-				 "%s is accessible to other users (mode %03o); run `chmod 700 %s`",
-				 path, (unsigned)(st.st_mode & 0777), path);
+	if (strlen(dir->path) >= out_bytes)
+		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long", dir->path);
+	strcpy(out, dir->path);
 	return 0;
 }
 
-/* mkdir -p, mode 0700. */
-static int make_parents(const char *path, struct kymo_error *err)
-{
-	char part[1024];
-	size_t length = strlen(path);
-
-	if (length >= sizeof(part))
-		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long", path);
-	memcpy(part, path, length + 1);
-	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(part, 0700) && errno != EEXIST)
-			return error_set(err, errno, "cannot create the directory %s: %s", part,
-					 strerror(errno));
-		*slash = '/';
-	}
-	return 0;
-}
-
-int paths_state(char *out, size_t out_bytes, struct kymo_error *err)
+int paths_state_open(struct safe_dir *out, struct kymo_error *err)
 {
 	const char *state = secure_getenv("XDG_STATE_HOME");
 	const char *home = secure_getenv("HOME");
+	char path[KYMO_PATH_BYTES];
 	int length;
-	int rc;
 
+	out->fd = -1;
 	if (state && *state == '/')
-		length = snprintf(out, out_bytes, "%s/kymo", state);
+		length = snprintf(path, sizeof(path), "%s/kymo", state);
 	else if (home && *home == '/')
-		length = snprintf(out, out_bytes, "%s/.local/state/kymo", home);
+		length = snprintf(path, sizeof(path), "%s/.local/state/kymo", home);
 	else
 		return error_set(err, ENOENT,
 				 "neither XDG_STATE_HOME nor HOME is set; set KYMO_DIR to a "
 				 "directory for recordings");
-	if (length < 0 || (size_t)length >= out_bytes)
+	if (length < 0 || (size_t)length >= sizeof(path))
 		return error_set(err, ENAMETOOLONG, "the path of the state directory is too long");
-	rc = make_parents(out, err);
-	return rc ? rc : own_directory(out, err);
+	return safe_dir_open(out, path, SAFE_DIR_MAKE | SAFE_DIR_OWN, err);
 }
 
-static int tmpfs_is_large_enough(void)
+int paths_state(char *out, size_t out_bytes, struct kymo_error *err)
 {
-	struct statfs fs;
+	struct safe_dir dir;
+	int rc = paths_state_open(&dir, err);
 
-	if (statfs("/dev/shm", &fs) || access("/dev/shm", W_OK))
-		return 0;
-	return (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize >= SMALL_TMPFS_BYTES;
-}
-
-int paths_root(char *out, size_t out_bytes, struct kymo_error *err)
-{
-	const char *wish = secure_getenv("KYMO_DIR");
-	int rc;
-
-	root_is_fallback = 0;
-	if (wish && *wish) {
-		if (strlen(wish) >= out_bytes)
-			return error_set(err, ENAMETOOLONG, "KYMO_DIR is too long");
-		strcpy(out, wish);
-		rc = make_parents(out, err);
-		return rc ? rc : own_directory(out, err);
-	}
-	if (tmpfs_is_large_enough()) {
-		snprintf(out, out_bytes, "/dev/shm/kymo-%u", (unsigned)geteuid());
-		return own_directory(out, err);
-	}
-	root_is_fallback = 1;
-	rc = paths_state(out, out_bytes, err);
-	if (rc)
-		return rc;
-	if (strlen(out) + 6 > out_bytes)
-		return error_set(err, ENAMETOOLONG, "the path of the state directory is too long");
-	strcat(out, "/live");
-	return own_directory(out, err);
+	if (!rc)
+		rc = paths_give(&dir, out, out_bytes, err);
+	safe_dir_close(&dir);
+	return rc;
 }
 
 /* Only characters that are safe and readable in a file name. */
@@ -139,8 +65,8 @@ static void plain_name(const char *program, char *out, size_t out_bytes)
 	out[n] = '\0';
 }
 
-int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes,
-		   struct kymo_error *err)
+int paths_make_run_at(const struct safe_dir *root, const char *program, pid_t pid, char *out,
+		      size_t out_bytes, struct kymo_error *err)
 {
 	char name[64], when[32];
 	time_t now = time(NULL);
@@ -151,13 +77,13 @@ int paths_make_run(const char *root, const char *program, pid_t pid, char *out, 
 		 &parts); /* not localtime: it takes a lock that may be held in a forked child */
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
 	for (int try = 0; try < 100; try++) {
-		int length = snprintf(out, out_bytes, try ? "%s/%s-%s-%d.%d" : "%s/%s-%s-%d", root,
-				      name, when, (int)pid, try);
+		int length = snprintf(out, out_bytes, try ? "%s/%s-%s-%d.%d" : "%s/%s-%s-%d",
+				      root->path, name, when, (int)pid, try);
 
 		if (length < 0 || (size_t)length >= out_bytes)
 			return error_set(err, ENAMETOOLONG,
-					 "the path of the recording in %s is too long", root);
-		if (!mkdir(out, 0700))
+					 "the path of the recording in %s is too long", root->path);
+		if (!mkdirat(root->fd, out + strlen(root->path) + 1, 0700))
 			return 0;
 		if (errno != EEXIST)
 			return error_set(err, errno, "cannot create the recording %s: %s", out,
@@ -165,7 +91,19 @@ int paths_make_run(const char *root, const char *program, pid_t pid, char *out, 
 	}
 	return error_set(err, EEXIST,
 			 "cannot make a recording in %s: a hundred recordings of that name exist",
-			 root);
+			 root->path);
+}
+
+int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes,
+		   struct kymo_error *err)
+{
+	struct safe_dir dir;
+	int rc = safe_dir_open(&dir, root, 0, err);
+
+	if (!rc)
+		rc = paths_make_run_at(&dir, program, pid, out, out_bytes, err);
+	safe_dir_close(&dir);
+	return rc;
 }
 
 /* A number of /proc/PID/stat, fields counted from 1; 0: no such process. */

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files/dir_names.h"
 #include "base/page_memory.h"
 
 static int list_add(struct run_files_list *list, const struct run_files_item *item)
@@ -36,40 +36,27 @@ static int run_files_list_consider(struct run_files_list *list, const char *name
 	return list_add(list, &item);
 }
 
-struct directory_record { /* as the kernel writes it */
-	uint64_t inode;
-	int64_t offset;
-	unsigned short bytes;
-	unsigned char type;
-	char name[];
+struct wanted {
+	struct run_files_list *list;
+	bool processes;
 };
 
-/* By system call: opendir() allocates. */
-static int run_files_list_directory(int dir, struct run_files_list *list, bool processes)
+static int consider_name(const char *name, void *context)
 {
-	char buffer[8192] __attribute__((aligned(8)));
-	long got;
-	int rc = 0;
+	const struct wanted *wanted = context;
 
-	while (!rc && (got = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
-		for (long at = 0; !rc && at < got;) {
-			const struct directory_record *record = (const void *)(buffer + at);
-
-			rc = run_files_list_consider(list, record->name, processes);
-			at += record->bytes;
-		}
-	}
-	return rc;
+	return run_files_list_consider(wanted->list, name, wanted->processes);
 }
 
 static int list_dir(int run_dir, const char *process, struct run_files_list *list)
 {
+	struct wanted wanted = { list, !process };
 	int dir = openat(run_dir, process ? process : ".", RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	int rc;
 
 	if (dir < 0)
 		return errno == ENOENT ? 0 : -errno;
-	rc = run_files_list_directory(dir, list, !process);
+	rc = dir_names_each(dir, consider_name, &wanted);
 	close(dir);
 	return rc;
 }

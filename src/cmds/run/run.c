@@ -223,6 +223,16 @@ static int run_without_recording(struct run_options *run)
 	return cannot_start(run->collect.argv, errno);
 }
 
+/* It may exist; errors show when the recording is made. */
+static void make_folder_of_runs(const char *path)
+{
+	struct safe_dir parent;
+
+	if (!safe_dir_parent(&parent, path, 0, NULL))
+		mkdirat(parent.fd, parent.name, 0700);
+	safe_dir_close(&parent);
+}
+
 /* The name must not leave its folder. */
 static int name_recording(struct run_options *run)
 {
@@ -242,8 +252,7 @@ static int name_recording(struct run_options *run)
 	localtime_r(&now, &parts);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
 	if (run->collect.directory) {
-		/* may exist; other errors show when the recording is made */
-		mkdir(run->collect.directory, 0700);
+		make_folder_of_runs(run->collect.directory);
 		made = asprintf(&run->directory, "%s/%s", run->collect.directory, run->name);
 	} else {
 		made = asprintf(&run->directory, "kymo-%s-%s-%d", run->name, when, (int)getpid());

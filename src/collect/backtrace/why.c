@@ -360,17 +360,14 @@ static void add_since(const struct thread *thread)
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-/* Finds the directory of the process in a live recording. */
-static bool why_find_recording(pid_t pid, uint64_t starttime, struct slow_zones *out)
+static bool find_recording_in(const char *root, pid_t pid, uint64_t starttime,
+			      struct slow_zones *out)
 {
-	char root[KYMO_PATH_BYTES], run[KYMO_PATH_BYTES + 256];
+	char run[KYMO_PATH_BYTES + 256];
 	struct dirent *entry;
 	bool found = false;
-	DIR *directory;
+	DIR *directory = opendir(root);
 
-	if (paths_root(root, sizeof(root), NULL))
-		return false;
-	directory = opendir(root);
 	while (directory && !found && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
@@ -380,6 +377,18 @@ static bool why_find_recording(pid_t pid, uint64_t starttime, struct slow_zones 
 	}
 	if (directory)
 		closedir(directory);
+	return found;
+}
+
+/* Finds the directory of the process in a live recording. */
+static bool why_find_recording(pid_t pid, uint64_t starttime, struct slow_zones *out)
+{
+	struct paths_roots roots;
+	bool found = false;
+
+	paths_roots(&roots, NULL);
+	for (size_t i = 0; i < roots.count && !found; i++)
+		found = find_recording_in(roots.path[i], pid, starttime, out);
 	return found;
 }
 

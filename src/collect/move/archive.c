@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files/safe_path.h"
 #include "base/format.h"
 #include "collect/move/copy.h"
 #include "collect/move/guard.h"
@@ -64,7 +65,7 @@ int archive_open_on_disk(const struct archive *archive, const char *name)
 {
 	if (mkdirat(archive->disk_fd, name, 0700) && errno != EEXIST)
 		return -errno;
-	return archive_open_directory(archive->disk_fd, name);
+	return safe_dir_enter(archive->disk_fd, name);
 }
 
 bool archive_read_exactly(int fd, void *out, size_t bytes, uint64_t at)

@@ -141,7 +141,8 @@ static int copy_to_temporary(int from_dir, int to_dir, const char *name, const c
 
 	if (from < 0)
 		return -errno;
-	to = openat(to_dir, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlinkat(to_dir, temporary, 0); /* of a copy that was interrupted */
+	to = openat(to_dir, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = to < 0 ? -errno : copy_bytes(from, to, how, out_bytes);
 	/* Some file systems report a full disk only here. */
 	if (to >= 0 && close(to) && !rc)

@@ -1,6 +1,5 @@
 #include "collect/move/run_dirs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,9 +11,11 @@
 
 #include "base/files/atomic_file.h"
 #include "base/clock.h"
+#include "base/files/dir_names.h"
 #include "base/files/paths.h"
 #include "base/program_name.h"
 #include "collect/host/proc.h"
+#include "collect/say.h"
 
 /* ---- the file `run` -------------------------------------------------------------------------- */
 
@@ -97,45 +98,46 @@ void run_dirs_ended(struct run_dirs *dirs, const int *wstatus, bool ran_on, uint
 
 /* ---- making and removing --------------------------------------------------------------------- */
 
-static int make_live(struct run_dirs *dirs, struct kymo_error *err)
+static int make_live_in(struct run_dirs *dirs, const struct safe_dir *root, struct kymo_error *err)
 {
-	char root[KYMO_PATH_BYTES - 256], made[KYMO_PATH_BYTES];
-	char *absolute;
-	int rc = paths_root(root, sizeof(root), err);
+	int rc = paths_make_run_at(root, dirs->run.program, getpid(), dirs->live,
+				   sizeof(dirs->live) - 256, err);
 
-	if (!rc)
-		rc = paths_make_run(root, dirs->run.program, getpid(), made, sizeof(made), err);
-	if (rc)
+	if (rc) {
+		dirs->live[0] = '\0';
 		return rc;
-	/* The program may change its working directory before it opens this path. */
-	absolute = realpath(made, NULL);
-	if (!absolute || strlen(absolute) >= sizeof(dirs->live)) {
-		free(absolute);
-		rmdir(made);
-		return error_set(
-			err, ENAMETOOLONG,
-			"the path of the recording %s is too long; set KYMO_DIR to a shorter one",
-			made);
 	}
-	strcpy(dirs->live, absolute);
-	free(absolute);
-	dirs->live_fd = open(dirs->live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	dirs->live_fd = safe_dir_enter(root->fd, strrchr(dirs->live, '/') + 1);
 	if (dirs->live_fd < 0)
-		return error_set(err, errno, "cannot open the recording %s: %s", dirs->live,
-				 strerror(errno));
+		return error_set(err, -dirs->live_fd, "cannot open the recording %s: %s",
+				 dirs->live, strerror(-dirs->live_fd));
 	return 0;
 }
 
-static bool is_empty(const char *path)
+static int make_live(struct run_dirs *dirs, struct kymo_error *err)
 {
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-	bool empty = directory;
+	struct safe_dir root;
+	int rc = paths_root_open(&root, err);
 
-	while (empty && (entry = readdir(directory)))
-		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-	if (directory)
-		closedir(directory);
+	if (!rc)
+		rc = make_live_in(dirs, &root, err);
+	safe_dir_close(&root);
+	return rc;
+}
+
+static int is_another_name(const char *name, void *context)
+{
+	(void)context;
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static bool is_empty(int directory)
+{
+	int own = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool empty = own >= 0 && !dir_names_each(own, is_another_name, NULL);
+
+	if (own >= 0)
+		close(own);
 	return empty;
 }
 
@@ -150,9 +152,87 @@ static void default_name(char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "kymo-%s-%d", when, (int)getpid());
 }
 
+static int cannot_make(const struct run_dirs *dirs, int rc, const struct kymo_error *why,
+		       struct kymo_error *err)
+{
+	return error_set(err, -rc,
+			 "cannot create the recording %s: %s; use -o DIR for another place",
+			 dirs->shown, safe_dir_reason(rc, why));
+}
+
+/* One that exists: "." or a directory that the user has prepared, also by a link of the user. */
+static int open_existing_disk(struct run_dirs *dirs, struct safe_dir *disk, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	struct stat st;
+	int rc = safe_dir_open(disk, dirs->shown, 0, &why);
+
+	if (!rc && fstat(disk->fd, &st))
+		rc = -errno;
+	if (rc)
+		return error_set(err, -rc,
+				 "cannot record into %s: %s; use -o DIR for another place",
+				 dirs->shown, safe_dir_reason(rc, &why));
+	if (st.st_uid != geteuid() || (st.st_mode & 002))
+		return error_set(err, EPERM,
+				 "cannot record into %s: it %s; use -o %s/NAME for a directory of "
+				 "your own in it",
+				 dirs->shown,
+				 st.st_uid != geteuid() ? "belongs to another user"
+							: "is writable by everyone",
+				 dirs->shown);
+	dirs->disk_fd = disk->fd;
+	disk->fd = -1;
+	strcpy(dirs->disk, disk->path);
+	if (!is_empty(dirs->disk_fd))
+		return error_set(err, EEXIST,
+				 "%s exists and is not empty; remove it, or use --force to replace "
+				 "a recording",
+				 dirs->shown);
+	return 0;
+}
+
+static int make_disk_in(struct run_dirs *dirs, struct kymo_error *err)
+{
+	const struct safe_dir *parent = &dirs->parent;
+	int length;
+
+	length = snprintf(dirs->disk, sizeof(dirs->disk), "%s/%s",
+			  parent->path[1] ? parent->path : "", parent->name);
+	if (length < 0 || (size_t)length >= sizeof(dirs->disk))
+		return error_set(err, ENAMETOOLONG,
+				 "the path of %s is too long; use -o DIR for another place",
+				 dirs->shown);
+	dirs->disk_fd = safe_dir_enter(parent->fd, parent->name);
+	if (dirs->disk_fd < 0)
+		return error_set(err, -dirs->disk_fd,
+				 "cannot record into %s: %s; use -o DIR for another place",
+				 dirs->shown, strerror(-dirs->disk_fd));
+	return 0;
+}
+
+/* The state directory, where the working directory is another user's. */
+static int use_state_directory(struct run_dirs *dirs, const struct kymo_error *why,
+			       struct kymo_error *err)
+{
+	char name[64], state[KYMO_PATH_BYTES - 64];
+	int rc = paths_state(state, sizeof(state), err);
+
+	if (rc)
+		return rc;
+	default_name(name, sizeof(name));
+	snprintf(dirs->shown, sizeof(dirs->shown), "%s/%s", state, name);
+	rc = safe_dir_parent(&dirs->parent, dirs->shown, 0, err);
+	if (!rc)
+		say("the recording is %s: %s", dirs->shown, why->text);
+	return rc;
+}
+
 static int make_disk(struct run_dirs *dirs, const char *wanted, struct kymo_error *err)
 {
-	char *absolute;
+	struct kymo_error why = { 0 };
+	struct safe_dir disk = SAFE_DIR_NONE;
+	int rc;
 
 	if (!wanted)
 		default_name(dirs->shown, sizeof(dirs->shown));
@@ -161,31 +241,19 @@ static int make_disk(struct run_dirs *dirs, const char *wanted, struct kymo_erro
 				 *wanted ? "too long" : "empty");
 	else
 		strcpy(dirs->shown, wanted);
-	dirs->made_disk = !mkdir(dirs->shown, 0700);
-	if (!dirs->made_disk && errno != EEXIST)
-		return error_set(err, errno,
-				 "cannot create the recording %s: %s; use -o DIR for another place",
-				 dirs->shown, strerror(errno));
-	dirs->disk_fd = open(dirs->shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirs->disk_fd < 0)
-		return error_set(err, errno,
-				 "cannot record into %s: %s; use -o DIR for another place",
-				 dirs->shown, strerror(errno));
-	if (!dirs->made_disk && !is_empty(dirs->shown))
-		return error_set(err, EEXIST,
-				 "%s exists and is not empty; remove it, or use --force to replace "
-				 "a recording",
-				 dirs->shown);
-	absolute = realpath(dirs->shown, NULL);
-	if (!absolute || strlen(absolute) >= sizeof(dirs->disk)) {
-		free(absolute);
-		return error_set(err, ENAMETOOLONG,
-				 "the path of %s is too long; use -o DIR for another place",
-				 dirs->shown);
-	}
-	strcpy(dirs->disk, absolute);
-	free(absolute);
-	return 0;
+	rc = safe_dir_parent(&dirs->parent, dirs->shown, 0, &why);
+	if (rc == -EPERM && !wanted)
+		rc = use_state_directory(dirs, &why, &why);
+	if (rc && rc != -EINVAL)
+		return cannot_make(dirs, rc, &why, err);
+	dirs->made_disk = !rc && !mkdirat(dirs->parent.fd, dirs->parent.name, 0700);
+	if (dirs->made_disk)
+		return make_disk_in(dirs, err);
+	if (!rc && errno != EEXIST)
+		return cannot_make(dirs, -errno, &why, err);
+	rc = open_existing_disk(dirs, &disk, err);
+	safe_dir_close(&disk);
+	return rc;
 }
 
 int run_dirs_make(struct run_dirs *dirs, const struct collect_options *options,
@@ -194,7 +262,7 @@ int run_dirs_make(struct run_dirs *dirs, const struct collect_options *options,
 	int rc;
 
 	memset(dirs, 0, sizeof(*dirs));
-	dirs->live_fd = dirs->disk_fd = -1;
+	dirs->live_fd = dirs->disk_fd = dirs->parent.fd = -1;
 	fill_run(&dirs->run, options);
 	rc = make_disk(dirs, options->directory, err);
 	if (!rc)
@@ -211,35 +279,57 @@ out:
 	return rc;
 }
 
-static int run_dirs_open(const char *path, char *out, size_t out_bytes)
+/* Both were made by a kymo of this user. */
+static int run_dirs_open(struct safe_dir *parent, const char *path, char *out, size_t out_bytes,
+			 struct kymo_error *err)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = safe_dir_parent(parent, path, 0, err);
 
+	if (fd)
+		return fd;
 	snprintf(out, out_bytes, "%s", path);
-	return fd;
+	fd = safe_dir_enter(parent->fd, parent->name);
+	return fd >= 0 ? fd : error_set(err, -fd, "cannot open %s: %s", path, strerror(-fd));
+}
+
+static int take_over_both(struct run_dirs *dirs, const char *live, const char *disk,
+			  struct kymo_error *err)
+{
+	struct safe_dir live_parent;
+	ssize_t got = -1;
+	int fd;
+
+	dirs->live_fd = run_dirs_open(&live_parent, live, dirs->live, sizeof(dirs->live), err);
+	safe_dir_close(&live_parent);
+	if (dirs->live_fd < 0)
+		return dirs->live_fd;
+	dirs->disk_fd = run_dirs_open(&dirs->parent, disk, dirs->disk, sizeof(dirs->disk), err);
+	if (dirs->disk_fd < 0)
+		return dirs->disk_fd;
+	snprintf(dirs->shown, sizeof(dirs->shown), "%s", disk);
+	fd = openat(dirs->live_fd, "run", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0)
+		got = read(fd, &dirs->run, sizeof(dirs->run));
+	if (fd >= 0)
+		close(fd);
+	return got == (ssize_t)sizeof(dirs->run)
+		       ? 0
+		       : error_set(err, EIO, "cannot read %s/run: %s", live, strerror(errno));
 }
 
 int run_dirs_take_over(struct run_dirs *dirs, const char *live, const char *disk,
 		       struct kymo_error *err)
 {
-	char path[KYMO_PATH_BYTES + 8];
-	ssize_t got = -1;
-	int fd, rc;
+	struct kymo_error why = { 0 };
+	int rc;
 
 	memset(dirs, 0, sizeof(*dirs));
-	dirs->live_fd = run_dirs_open(live, dirs->live, sizeof(dirs->live));
-	dirs->disk_fd = run_dirs_open(disk, dirs->disk, sizeof(dirs->disk));
-	snprintf(dirs->shown, sizeof(dirs->shown), "%s", disk);
-	snprintf(path, sizeof(path), "%s/run", live);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd >= 0)
-		got = read(fd, &dirs->run, sizeof(dirs->run));
-	if (fd >= 0)
-		close(fd);
-	if (dirs->live_fd < 0 || dirs->disk_fd < 0 || got != (ssize_t)sizeof(dirs->run)) {
+	dirs->live_fd = dirs->disk_fd = dirs->parent.fd = -1;
+	rc = take_over_both(dirs, live, disk, &why);
+	if (rc) {
 		run_dirs_close(dirs);
-		return error_set(err, EIO, "cannot open the recording in %s and %s: %s", live, disk,
-				 strerror(errno));
+		return error_set(err, -rc, "cannot open the recording in %s and %s: %s", live, disk,
+				 why.text);
 	}
 	dirs->run.supervisor_pid = getpid();
 	dirs->run.supervisor_starttime = paths_starttime(getpid());
@@ -252,6 +342,27 @@ int run_dirs_take_over(struct run_dirs *dirs, const char *live, const char *disk
 	return rc;
 }
 
+/* By the name in its parent, if that is still the directory that was opened. */
+static bool remove_opened(int parent, const char *name, int opened)
+{
+	int fd = safe_dir_enter(parent, name);
+	bool same = fd >= 0 && safe_dir_same(fd, opened);
+
+	if (fd >= 0)
+		close(fd);
+	return same && !unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static bool remove_live_directory(const struct run_dirs *dirs)
+{
+	struct safe_dir parent;
+	bool removed = !safe_dir_parent(&parent, dirs->live, 0, NULL) &&
+		       remove_opened(parent.fd, parent.name, dirs->live_fd);
+
+	safe_dir_close(&parent);
+	return removed;
+}
+
 bool run_dirs_drop_live(struct run_dirs *dirs)
 {
 	if (dirs->live_fd < 0 || !dirs->live[0])
@@ -260,7 +371,7 @@ bool run_dirs_drop_live(struct run_dirs *dirs)
 	/* Removed last: a reader that finds the live directory needs this file to find the disk
 	   directory. */
 	unlinkat(dirs->live_fd, "run", 0);
-	if (rmdir(dirs->live)) {
+	if (!remove_live_directory(dirs)) {
 		run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk);
 		return false;
 	}
@@ -274,6 +385,7 @@ void run_dirs_close(struct run_dirs *dirs)
 		close(dirs->live_fd);
 	if (dirs->disk_fd >= 0)
 		close(dirs->disk_fd);
+	safe_dir_close(&dirs->parent);
 	dirs->live_fd = dirs->disk_fd = -1;
 }
 
@@ -286,6 +398,6 @@ void run_dirs_remove(struct run_dirs *dirs)
 			unlinkat(dirs->disk_fd, "run", 0);
 	}
 	if (dirs->made_disk)
-		rmdir(dirs->shown);
+		remove_opened(dirs->parent.fd, dirs->parent.name, dirs->disk_fd);
 	run_dirs_close(dirs);
 }

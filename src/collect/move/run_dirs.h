@@ -2,10 +2,12 @@
 #ifndef KYMO_COLLECT_MOVE_RUN_DIRS_H
 #define KYMO_COLLECT_MOVE_RUN_DIRS_H
 
+#include "base/files/safe_path.h"
 #include "collect/collect.h"
 
 struct run_dirs {
 	int live_fd, disk_fd;
+	struct safe_dir parent; /* of the disk directory, with its name */
 	bool made_disk; /* created by us, to be removed on failure */
 	char live[KYMO_PATH_BYTES]; /* absolute */
 	char disk[KYMO_PATH_BYTES]; /* absolute */

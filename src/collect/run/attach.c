@@ -70,6 +70,7 @@ static int make_recording(struct collector *collector, const struct attach_optio
 		return rc;
 	read_cwd(options->pid, collector->dirs.run.cwd, sizeof(collector->dirs.run.cwd));
 	run_dirs_started(&collector->dirs, options->pid, options->starttime);
+	collector_say_fallback(collector);
 	collector->moves = true;
 	return 0;
 }
@@ -77,14 +78,16 @@ static int make_recording(struct collector *collector, const struct attach_optio
 /* A lock for the collector. The kernel releases it when the process ends. */
 static int claim(const char *live, pid_t pid, struct kymo_error *err)
 {
-	int fd = open(live, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct kymo_error why = { 0 };
+	struct safe_dir dir;
+	int rc = safe_dir_open(&dir, live, SAFE_DIR_OWN, &why);
 
-	if (fd < 0)
-		return error_set(err, errno, "cannot open the recording %s: %s", live,
-				 strerror(errno));
-	if (!flock(fd, LOCK_EX | LOCK_NB))
-		return fd;
-	close(fd);
+	if (rc)
+		return error_set(err, -rc, "cannot record into the recording %s: %s", live,
+				 safe_dir_reason(rc, &why));
+	if (!flock(dir.fd, LOCK_EX | LOCK_NB))
+		return dir.fd;
+	safe_dir_close(&dir);
 	return error_set(err, EBUSY, "another kymo attach already records process %d", (int)pid);
 }
 
@@ -99,7 +102,7 @@ static int join_recording(struct collector *collector, const struct attach_optio
 		return run_dirs_take_over(&collector->dirs, options->live, options->disk, err);
 	}
 	snprintf(collector->dirs.live, sizeof(collector->dirs.live), "%s", options->live);
-	collector->dirs.live_fd = collector->dirs.disk_fd = -1;
+	collector->dirs.live_fd = collector->dirs.disk_fd = collector->dirs.parent.fd = -1;
 	return 0;
 }
 

@@ -35,6 +35,8 @@ struct collector {
 /* Starts the collector's own recording in the live directory. A failure is reported, and
    supervision continues without it. */
 void collector_record(struct collector *collector);
+/* Reports that the live directory is not in its usual place. */
+void collector_say_fallback(const struct collector *collector);
 /* Returns when the program has ended, a signal requests the end or the time is over. */
 void collector_supervise(struct collector *collector);
 /* Writes the last rows. usage: of the program if it is our child and a zombie, else NULL. */

@@ -18,6 +18,7 @@
 #include "tables/catalog/catalog.h"
 #include "base/files/atomic_file.h"
 #include "base/files/child_notes.h"
+#include "base/files/safe_path.h"
 #include "views/query/output.h"
 #include "views/query/rows.h"
 #include "views_sql.h"
@@ -152,9 +153,10 @@ static bool export_tables_is_ours(const char *name)
 }
 
 /* Counts files that are not exported tables; removes the others if remove is set. */
-static size_t look_through(const char *directory, bool remove)
+static size_t look_through(int parent, const char *name, bool remove)
 {
-	DIR *dir = opendir(directory);
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	size_t foreign = 0;
 
@@ -164,25 +166,27 @@ static size_t look_through(const char *directory, bool remove)
 		if (!export_tables_is_ours(entry->d_name))
 			foreign++;
 		else if (remove)
-			unlinkat(dirfd(dir), entry->d_name, 0);
+			unlinkat(fd, entry->d_name, 0);
 	}
 	if (dir)
 		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
 	return foreign;
 }
 
-static void export_tables_remove_directory(const char *directory)
+static void export_tables_remove_directory(int parent, const char *name)
 {
-	look_through(directory, true);
-	rmdir(directory);
+	look_through(parent, name, true);
+	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-static int check_directory(const struct export *export)
+static int check_directory(const struct export *export, const struct safe_dir *parent)
 {
 	const char *path = export->options->file;
 	struct stat status;
 
-	if (lstat(path, &status))
+	if (fstatat(parent->fd, parent->name, &status, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	if (!S_ISDIR(status.st_mode))
 		return error_set(export->err, EEXIST,
@@ -192,7 +196,7 @@ static int check_directory(const struct export *export)
 				 path);
 	if (!export->options->force)
 		return error_set(export->err, EEXIST, "%s exists; --force overwrites it", path);
-	if (look_through(path, false))
+	if (look_through(parent->fd, parent->name, false))
 		return error_set(export->err, EEXIST,
 				 "%s is not replaced: it contains files that are not exported "
 				 "tables; choose another directory",
@@ -200,46 +204,78 @@ static int check_directory(const struct export *export)
 	return 0;
 }
 
-static int export_tables_publish(const struct export *export, const char *staged)
+static int export_tables_publish(const struct export *export, const struct safe_dir *parent,
+				 const char *staged)
 {
-	const char *path = export->options->file;
-
-	if (!rename(staged, path))
+	if (!renameat(parent->fd, staged, parent->fd, parent->name))
 		return 0;
 	/* Not empty: exchange the two, then remove the old one. */
 	if (export->options->force &&
-	    !renameat2(AT_FDCWD, staged, AT_FDCWD, path, RENAME_EXCHANGE)) {
-		export_tables_remove_directory(staged);
+	    !renameat2(parent->fd, staged, parent->fd, parent->name, RENAME_EXCHANGE)) {
+		export_tables_remove_directory(parent->fd, staged);
 		return 0;
 	}
-	return error_set(export->err, errno, "cannot write %s: %s", path, strerror(errno));
+	return error_set(export->err, errno, "cannot write %s: %s", export->options->file,
+			 strerror(errno));
+}
+
+/* Private until it is complete. */
+static void open_to_others(const struct safe_dir *parent, const char *staged)
+{
+	mode_t mask = umask(0); /* there is no other way to read it */
+	int fd = safe_dir_enter(parent->fd, staged);
+
+	umask(mask);
+	if (fd < 0)
+		return;
+	fchmod(fd, 0777 & ~mask);
+	close(fd);
 }
 
 static int write_directory(struct export *export, const struct export_format *format,
-			   const struct list *list)
+			   const struct safe_dir *parent, const struct list *list)
 {
-	char staged[KYMO_PATH_BYTES + 32];
+	char staged[NAME_MAX + 32], path[KYMO_PATH_BYTES + NAME_MAX + 40];
 	int rc;
 
-	snprintf(staged, sizeof(staged), "%s.tmp-%ld", export->options->file, (long)getpid());
-	if (mkdir(staged, 0777))
-		return error_set(export->err, errno, "cannot make the directory %s: %s", staged,
-				 strerror(errno));
-	child_notes_file(staged);
-	rc = export_tables_fill(export, format, list, staged);
+	snprintf(staged, sizeof(staged), "%s.tmp-%ld", parent->name, (long)getpid());
+	if (mkdirat(parent->fd, staged, 0700))
+		return error_set(export->err, errno, "cannot make the directory %s.tmp-%ld: %s",
+				 export->options->file, (long)getpid(), strerror(errno));
+	snprintf(path, sizeof(path), "%s/%s", parent->path[1] ? parent->path : "", staged);
+	child_notes_file(path);
+	rc = export_tables_fill(export, format, list, path);
+	open_to_others(parent, staged);
 	if (!rc)
-		rc = export_tables_publish(export, staged);
+		rc = export_tables_publish(export, parent, staged);
 	if (rc)
-		export_tables_remove_directory(staged);
-	child_notes_drop(staged);
+		export_tables_remove_directory(parent->fd, staged);
+	child_notes_drop(path);
+	return rc;
+}
+
+static int export_all_tables(struct export *export, const struct export_format *format)
+{
+	struct kymo_error why = { 0 };
+	struct list list = { 0 };
+	struct safe_dir parent;
+	int rc = safe_dir_parent(&parent, export->options->file, 0, &why);
+
+	if (rc)
+		return error_set(export->err, -rc, "cannot write %s: %s", export->options->file,
+				 safe_dir_reason(rc, &why));
+	rc = check_directory(export, &parent);
+	if (!rc)
+		rc = rows_each(export->tables, sql_export_tables, name_row, &list, export->err);
+	if (!rc)
+		rc = write_directory(export, format, &parent, &list);
+	list_fini(&list);
+	safe_dir_close(&parent);
 	return rc;
 }
 
 int export_tables(struct export *export, const struct export_format *format)
 {
-	struct list list = { 0 };
-	int rc;
-
 	progress_begin(&export->progress, "writing", "tables");
 	if (export->options->table)
 		return export_tables_write_table(export, export->options->table, format->name,
@@ -247,13 +283,7 @@ int export_tables(struct export *export, const struct export_format *format)
 	if (!strcmp(export->options->file, "-"))
 		return error_set(export->err, EINVAL,
 				 "standard output takes one table; name it with --table");
-	rc = check_directory(export);
-	if (!rc)
-		rc = rows_each(export->tables, sql_export_tables, name_row, &list, export->err);
-	if (!rc)
-		rc = write_directory(export, format, &list);
-	list_fini(&list);
-	return rc;
+	return export_all_tables(export, format);
 }
 
 const struct export_format export_parquet = {

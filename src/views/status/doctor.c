@@ -91,7 +91,14 @@ static void look_at_memory(struct doctor_finding *finding)
 		return;
 	}
 	say_room(finding, path, LITTLE_MEMORY / 4);
-	if (paths_root_is_fallback()) {
+	if (paths_root_fallback() == PATHS_TAKEN_BY_ANOTHER) {
+		finding->state = DOCTOR_LIMITED;
+		mend(finding,
+		     "another user has made /dev/shm/kymo-%u, so recordings are kept here; ask the "
+		     "administrator to remove that directory, or set KYMO_DIR",
+		     (unsigned)geteuid());
+	}
+	if (paths_root_fallback() == PATHS_TMPFS_IS_SMALL) {
 		finding->state = DOCTOR_LIMITED;
 		mend(finding,
 		     "the shared memory is too small, so rows go to the disk; use --shm-size 1g "

@@ -100,11 +100,13 @@ static void a_name_is_free_and_ends_at_its_path(void **state)
 	assert_int_equal(atomic_file_put(AT_FDCWD, aside.temporary, "new", 3), 0);
 	assert_int_equal(atomic_file_end(&aside, -EIO, &err), -EIO);
 	assert_holds("a", "old");
+	assert_int_equal(atomic_file_name(&aside, "a", &err), 0);
 	assert_int_equal(atomic_file_put(AT_FDCWD, aside.temporary, "new", 3), 0);
 	assert_int_equal(atomic_file_end(&aside, 0, &err), 0);
 	assert_holds("a", "new");
 	assert_int_equal(empty_folder(), 1);
 	/* The writer has made nothing. */
+	assert_int_equal(atomic_file_name(&aside, "a", &err), 0);
 	assert_int_equal(atomic_file_end(&aside, 0, &err), -ENOENT);
 }
 
