@@ -92,7 +92,7 @@ int cmds_remove_old(const char *command, const char *directory)
 	struct kymo_error err = { 0 };
 	struct stat st;
 
-	if (!directory || lstat(directory, &st) || !rmdir(directory)) /* it was empty */
+	if (!directory || lstat(directory, &st) || store_remove_empty(directory))
 		return 0;
 	if (store_kind(directory, &err) != STORE_DIRECTORY) {
 		error_set(&err, EEXIST,

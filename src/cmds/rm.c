@@ -7,10 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/files/paths.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/term/format.h"
+#include "views/term/text.h"
 
 struct removed {
 	size_t count;
@@ -57,37 +59,51 @@ static int rm_check(const char *path)
 	return cmds_guarded("rm", check_packed, (void *)path);
 }
 
+/* Paths are foreign text. */
+static void print_removed(const char *path, const struct store_removed *also, uint64_t bytes)
+{
+	struct buf line = { 0 };
+
+	buf_text(&line, "kymo: removed ");
+	text_visible(&line, path, strlen(path));
+	if (also->other[0]) {
+		buf_text(&line, " and ");
+		text_visible(&line, also->other, strlen(also->other));
+	}
+	buf_print(&line, ", %s\n", format_bytes((double)bytes).text);
+	if (also->kept[0]) {
+		buf_text(&line, "kymo: kept ");
+		text_visible(&line, also->kept, strlen(also->kept));
+		buf_text(&line, ": it does not name ");
+		text_visible(&line, path, strlen(path));
+		buf_text(&line, " as its other directory; kymo rm removes it by its path\n");
+	}
+	fputs(buf_get(&line), stderr);
+	buf_fini(&line);
+}
+
 static int remove_one(const char *path, uint64_t bytes, struct removed *removed)
 {
 	struct kymo_error err = { 0 };
+	struct store_removed also;
 
 	if (rm_check(path))
 		return CMDS_FAILED;
-	if (store_remove(path, &err))
+	if (store_remove_both(path, &also, &err))
 		return cmds_fail("rm", &err);
-	fprintf(stderr, "kymo: removed %s, %s\n", path, format_bytes((double)bytes).text);
+	print_removed(path, &also, bytes);
 	removed->count++;
 	removed->bytes += bytes;
 	return CMDS_OK;
 }
 
-static bool in_root(const char *path)
-{
-	char root[KYMO_PATH_BYTES];
-	size_t bytes;
-
-	if (paths_root(root, sizeof(root), NULL))
-		return false;
-	bytes = strlen(root);
-	return !strncmp(path, root, bytes) && path[bytes] == '/';
-}
-
 /* Packed files and snapshots were made on purpose, and are removed only by name. */
 static bool is_chosen(const struct store_entry *entry, bool everywhere)
 {
-	if (entry->kind != STORE_DIRECTORY || entry->state == STORE_LIVE || entry->unreadable[0])
+	if (entry->kind != STORE_DIRECTORY || entry->state == STORE_LIVE || entry->unreadable[0] ||
+	    entry->foreign)
 		return false;
-	return everywhere || in_root(entry->path);
+	return everywhere || paths_in_roots(entry->path);
 }
 
 static int remove_dead(const struct store_entry *entries, size_t count, bool everywhere,

@@ -245,6 +245,7 @@ struct listing {
 	struct store_entry *entries;
 	size_t count, room;
 	bool failed;
+	bool foreign; /* what is found now */
 };
 
 static bool is_listed(const struct listing *listing, const char *path)
@@ -265,6 +266,7 @@ static void discover_consider(struct listing *listing, const char *path)
 	if (discover_inspect(path, true, &listing->entries[listing->count]) == -ENOENT ||
 	    is_listed(listing, listing->entries[listing->count].path))
 		return;
+	listing->entries[listing->count].foreign = listing->foreign;
 	listing->count++;
 }
 
@@ -342,17 +344,28 @@ static int discover_live_then_newest(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
+static bool is_refused(const char *directory)
+{
+	struct safe_dir dir;
+	int rc = safe_dir_open(&dir, directory, 0, NULL);
+
+	safe_dir_close(&dir);
+	return rc == -EPERM;
+}
+
 int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *err)
 {
 	struct listing listing = { 0 };
-	char root[KYMO_PATH_BYTES];
-	int rc = paths_root(root, sizeof(root), err);
+	struct paths_roots roots;
+	int rc = paths_roots(&roots, err);
 
 	*out = NULL;
 	*out_count = 0;
-	if (!rc)
-		discover_list_directory(&listing, root);
+	for (size_t i = 0; i < roots.count; i++)
+		discover_list_directory(&listing, roots.path[i]);
+	listing.foreign = is_refused(".");
 	discover_list_directory(&listing, ".");
+	listing.foreign = false;
 	list_index(&listing);
 	/* An unusable KYMO_DIR hides its recordings: an error only if there is nothing to show. */
 	if (listing.failed)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/paths.h"
+#include "base/files/safe_path.h"
 #include "base/grow.h"
 #include "store/discover.h"
 
@@ -92,14 +93,52 @@ static int empty_directory(int directory, const char *name, bool is_process)
 	return rc < 0 ? rc : left;
 }
 
-static int remove_dir(int directory, const char *path, struct kymo_error *err)
+/* A directory that is to be removed, with the one that contains it. */
+struct half {
+	struct safe_dir parent;
+	int fd;
+};
+
+static void half_close(struct half *half)
+{
+	if (half->fd >= 0)
+		close(half->fd);
+	half->fd = -1;
+	safe_dir_close(&half->parent);
+}
+
+/* opened: a descriptor that the path was read by, or -1; another directory at its path is
+   refused. */
+static int half_open(struct half *half, const char *path, int opened, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	int rc = safe_dir_parent(&half->parent, path, 0, &why);
+
+	half->fd = -1;
+	if (rc)
+		return error_set(err, -rc, "cannot remove %s: %s", path, safe_dir_reason(rc, &why));
+	half->fd = safe_dir_enter(half->parent.fd, half->parent.name);
+	if (half->fd == -EPERM)
+		return error_set(err, EPERM,
+				 "cannot remove %s: it belongs to another user; run "
+				 "kymo rm as that user",
+				 path);
+	if (half->fd < 0)
+		return error_set(err, -half->fd, "cannot remove %s: %s", path, strerror(-half->fd));
+	if (opened >= 0 && !safe_dir_same(opened, half->fd))
+		return error_set(err, ESTALE,
+				 "%s was not removed: it was replaced by another directory", path);
+	return 0;
+}
+
+static int remove_half(const struct half *half, const char *path, struct kymo_error *err)
 {
 	int left;
 
-	if (!is_recording(directory))
+	if (!is_recording(half->fd))
 		return error_set(err, EINVAL, "%s was not removed: it is not a kymo recording",
 				 path);
-	left = empty_directory(directory, ".", false);
+	left = empty_directory(half->fd, ".", false);
 	if (left < 0)
 		return error_set(err, -left, "cannot remove all of %s: %s", path, strerror(-left));
 	if (left)
@@ -107,63 +146,152 @@ static int remove_dir(int directory, const char *path, struct kymo_error *err)
 				 "the recording in %s was removed, but not the directory: it has "
 				 "%d files that are not kymo's",
 				 path, left);
-	if (rmdir(path))
+	if (unlinkat(half->parent.fd, half->parent.name, AT_REMOVEDIR))
 		return error_set(err, errno, "cannot remove the directory %s: %s", path,
 				 strerror(errno));
 	return 0;
 }
 
-static int remove_directory(const char *path, struct kymo_error *err)
+static int remove_dir(const char *path, int opened, struct kymo_error *err)
+{
+	struct half half;
+	int rc = half_open(&half, path, opened, err);
+
+	if (!rc)
+		rc = remove_half(&half, path, err);
+	half_close(&half);
+	return rc;
+}
+
+/* Which of the two the path means; it may be that of a process in it. */
+static int half_of_path(const struct run_files *source, const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
+	int which = 0;
+
+	if (fd < 0)
+		return 0;
+	up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (source->dirs[1] >= 0 && !safe_dir_same(source->dirs[0], fd) &&
+	    (up < 0 || !safe_dir_same(source->dirs[0], up)))
+		which = 1;
+	if (up >= 0)
+		close(up);
+	close(fd);
+	return which;
+}
+
+/* Anyone can write a `run` file that names a directory. */
+static bool points_back(const struct run_files *source, int named)
+{
+	struct kymo_run_file run;
+	int back = -1;
+	bool is;
+
+	if (!run_files_run_of(source->dirs[!named], &run) && run.peer[0] == '/')
+		back = open(run.peer, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	is = back >= 0 && safe_dir_same(back, source->dirs[named]);
+	if (back >= 0)
+		close(back);
+	return is;
+}
+
+static int remove_directory(const char *path, struct store_removed *out, struct kymo_error *err)
 {
 	struct run_files source;
-	int rc = run_files_open(&source, path, err);
+	int rc = run_files_open(&source, path, err), named, other;
 
 	if (rc)
 		return rc;
+	named = half_of_path(&source, path);
+	other = source.dirs[!named] >= 0 ? !named : -1;
+	if (other >= 0 && !points_back(&source, named)) {
+		strcpy(out->kept, source.dir_paths[other]);
+		other = -1;
+	}
+	/* The live one first: the other names it until then. */
 	for (int which = 0; which < 2 && !rc; which++)
-		if (source.dirs[which] >= 0)
-			rc = remove_dir(source.dirs[which], source.dir_paths[which], err);
-	if (!rc)
-		for (int which = 0; which < 2; which++)
+		if (which == named || which == other)
+			rc = remove_dir(source.dir_paths[which], source.dirs[which], err);
+	if (!rc && other >= 0)
+		strcpy(out->other, source.dir_paths[other]);
+	for (int which = 0; which < 2 && !rc; which++)
+		if (which == named || which == other)
 			discover_forget(source.dir_paths[which]);
 	run_files_close(&source);
 	return rc;
 }
 
-static int remove_file(const struct store_entry *entry, struct kymo_error *err)
+static int remove_file(const char *path, struct kymo_error *err)
 {
-	if (unlink(entry->path))
-		return error_set(err, errno, "cannot remove %s: %s", entry->path, strerror(errno));
-	discover_forget(entry->path);
+	struct kymo_error why = { 0 };
+	struct safe_dir parent;
+	int rc = safe_dir_parent(&parent, path, 0, &why);
+
+	if (!rc && unlinkat(parent.fd, parent.name, 0))
+		rc = -errno;
+	safe_dir_close(&parent);
+	if (rc)
+		return error_set(err, -rc, "cannot remove %s: %s", path, safe_dir_reason(rc, &why));
+	discover_forget(path);
 	return 0;
 }
 
-int store_remove(const char *path, struct kymo_error *err)
+static int remove_resolved(const char *path, struct store_removed *out, struct kymo_error *err)
 {
 	struct store_entry entry;
 	struct stat st;
 	int rc = discover_inspect(path, false, &entry);
 
-	if (rc == -ENOENT) {
-		if (lstat(path, &st))
-			return error_set(err, errno, "no recording '%s': %s; `kymo ls` lists them",
-					 path, strerror(errno));
+	if (rc == -ENOENT)
 		return error_set(err, EINVAL, "%s was not removed: it is not a kymo recording",
 				 path);
-	}
 	if (entry.state == STORE_LIVE && entry.kind == STORE_DIRECTORY)
 		return error_set(err, EBUSY,
 				 "%s is still being recorded by process %d; stop it first", path,
 				 (int)entry.pid);
 	if (entry.kind == STORE_SNAPSHOT || entry.kind == STORE_PACKED)
-		return remove_file(&entry, err);
+		return remove_file(path, err);
 	/* An unreadable one is removed, too, if it is a recording. */
 	return stat(path, &st) || !S_ISDIR(st.st_mode)
 		       ? error_set(err, EINVAL,
 				   "%s was not removed: it is damaged or of another version; "
 				   "delete it by hand",
 				   path)
-		       : remove_directory(path, err);
+		       : remove_directory(path, out, err);
+}
+
+int store_remove_both(const char *path, struct store_removed *out, struct kymo_error *err)
+{
+	struct kymo_error why = { 0 };
+	char whole[KYMO_PATH_BYTES];
+	/* All that follows uses this path, which others cannot redirect. */
+	int rc = safe_path_resolve(path, whole, sizeof(whole), &why);
+
+	out->other[0] = out->kept[0] = '\0';
+	if (rc == -EPERM)
+		return error_set(err, EPERM, "cannot remove %s: %s", path, why.text);
+	if (rc)
+		return error_set(err, -rc, "no recording '%s': %s; `kymo ls` lists them", path,
+				 strerror(-rc));
+	return remove_resolved(whole, out, err);
+}
+
+int store_remove(const char *path, struct kymo_error *err)
+{
+	struct store_removed removed;
+
+	return store_remove_both(path, &removed, err);
+}
+
+bool store_remove_empty(const char *path)
+{
+	struct safe_dir parent;
+	bool removed = !safe_dir_parent(&parent, path, 0, NULL) &&
+		       !unlinkat(parent.fd, parent.name, AT_REMOVEDIR);
+
+	safe_dir_close(&parent);
+	return removed;
 }
 
 /* ---- pruning ----------------------------------------------------------------------------- */
@@ -184,12 +312,7 @@ static int by_age(const void *left, const void *right)
 /* Only the live directory in KYMO_DIR: the disk directory belongs to the user. */
 static bool prune_one(const char *path)
 {
-	int fd = open(path, DIRECTORY_FLAGS);
-	bool removed = fd >= 0 && !remove_dir(fd, path, NULL);
-
-	if (fd >= 0)
-		close(fd);
-	return removed;
+	return !remove_dir(path, -1, NULL);
 }
 
 static bool note_dead(const char *path, struct old_run *run)
@@ -252,17 +375,27 @@ int discover_prune(const char *root, uint64_t most_bytes)
 	return removed;
 }
 
-int store_prune(void)
+static int prune_root(const char *root)
 {
-	char root[KYMO_PATH_BYTES];
 	struct statvfs fs;
 	uint64_t tenth;
 
-	if (paths_root(root, sizeof(root), NULL) || statvfs(root, &fs))
+	if (statvfs(root, &fs))
 		return 0;
 	tenth = (uint64_t)fs.f_blocks * fs.f_frsize / 10;
 	/* All recordings together take less: no need to inspect each. */
 	if ((uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize <= tenth)
 		return 0;
 	return discover_prune(root, tenth);
+}
+
+int store_prune(void)
+{
+	struct paths_roots roots;
+	int removed = 0;
+
+	paths_roots(&roots, NULL);
+	for (size_t i = 0; i < roots.count; i++)
+		removed += prune_root(roots.path[i]);
+	return removed;
 }

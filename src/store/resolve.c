@@ -210,6 +210,16 @@ const struct store_entry *store_called(const char *name, const struct store_entr
 		       : newest_called(name, entries, count, &called);
 }
 
+static size_t without_foreign(struct store_entry *entries, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!entries[i].foreign)
+			entries[kept++] = entries[i];
+	return kept;
+}
+
 static int resolve(const char *target, bool only, char *out_path, size_t out_bytes,
 		   struct kymo_error *err)
 {
@@ -235,6 +245,8 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 			*err = list_err;
 		return rc;
 	}
+	if (only)
+		count = without_foreign(entries, count);
 	if (latest)
 		rc = resolve_latest(entries, count, out_path, out_bytes, err);
 	else if (is_pid)

@@ -190,6 +190,7 @@ struct store_entry {
 	char program[256];
 	char name[128]; /* of kymo run -n; "": none */
 	char unreadable[256]; /* why it cannot be read, or "" */
+	bool foreign; /* root has found it in a directory that another user can change */
 };
 
 /* All recordings in KYMO_DIR, the working directory and the per-user index, newest first; live ones
@@ -200,7 +201,8 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
    store_kind() can take. A name, given by kymo run -n or its directory's or file's, means the
    newest that has it. */
 int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err);
-/* The same for what cannot be undone: a name that several have means none of them. */
+/* The same for what cannot be undone: a name that several have means none of them, and foreign ones
+   are not considered. */
 int store_resolve_only(const char *target, char *out_path, size_t out_bytes,
 		       struct kymo_error *err);
 /* "4711", or "pid 4711" as kymo ls prints it. */
@@ -213,8 +215,16 @@ const struct store_entry *store_called(const char *name, const struct store_entr
    path a line). */
 int store_remember(const char *path, struct kymo_error *err);
 
-/* Removes a recording with both directories. Refuses a live one (-EBUSY) and other files. */
+struct store_removed {
+	char other[KYMO_PATH_BYTES]; /* the second directory of the run, removed, too; "": none */
+	char kept[KYMO_PATH_BYTES]; /* one that is named as such but does not name this one */
+};
+/* Removes a recording with both directories; the second only if each names the other. Refuses a
+   live one (-EBUSY), other files, and what safe_path.h refuses. */
+int store_remove_both(const char *path, struct store_removed *out, struct kymo_error *err);
 int store_remove(const char *path, struct kymo_error *err);
+/* Removes an empty directory. */
+bool store_remove_empty(const char *path);
 
 /* Removes dead recordings of KYMO_DIR, oldest first, until they take at most a tenth of its file
    system. Returns how many were removed. Never touches a live one. */

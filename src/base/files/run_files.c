@@ -108,7 +108,7 @@ static int open_regular(int dir, const char *path, struct readat *out)
 	return 0;
 }
 
-static int run_files_read_run(int dir, struct kymo_run_file *run)
+int run_files_run_of(int dir, struct kymo_run_file *run)
 {
 	struct readat file = READAT_NONE;
 	int rc = open_regular(dir, "run", &file);
@@ -177,12 +177,12 @@ static void open_peer(struct run_files *source)
 	struct stat mine, its;
 	int dir;
 
-	if (run_files_read_run(source->dirs[0], &run) || run.peer[0] != '/')
+	if (run_files_run_of(source->dirs[0], &run) || run.peer[0] != '/')
 		return;
 	dir = open(run.peer, RUN_FILES_OPEN_FLAGS | O_DIRECTORY);
 	if (dir < 0)
 		return;
-	if (run_files_read_run(dir, &other) || !same_run(&run, &other) ||
+	if (run_files_run_of(dir, &other) || !same_run(&run, &other) ||
 	    fstat(source->dirs[0], &mine) || fstat(dir, &its) ||
 	    (mine.st_dev == its.st_dev && mine.st_ino == its.st_ino)) {
 		close(dir);

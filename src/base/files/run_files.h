@@ -70,6 +70,8 @@ struct run_files_process {
 	uint32_t life; /* 1: the first */
 	uint64_t starttime;
 };
+/* The file `run` of a directory; its texts end. 0, or a negative errno. */
+int run_files_run_of(int dir, struct kymo_run_file *run);
 bool run_files_is_process(const char *name, struct run_files_process *out); /* out may be NULL */
 
 /* path: a run's directory (either one), a process's directory in it, or a snapshot. */
