@@ -80,12 +80,11 @@ static char *open_names_copy_file(const struct run_files *source, const char *di
 	if (size > most)
 		size = most;
 	bytes = page_memory_take((size_t)size);
-	*out_bytes = bytes ? readat_copy(file, 0, bytes, (size_t)size) : 0;
-	if (bytes && *out_bytes < size) {
-		/* Truncated meanwhile: keep what was read; pages are freed by their full length. */
-		memset(bytes + *out_bytes, 0, (size_t)size - *out_bytes);
-		*out_bytes = (size_t)size;
-	}
+	if (!bytes)
+		return NULL;
+	/* Truncated meanwhile: the rest stays zero; pages are freed by their full length. */
+	readat_copy_stored(file, 0, bytes, (size_t)size);
+	*out_bytes = (size_t)size;
 	return bytes;
 }
 
@@ -117,22 +116,43 @@ static uint64_t entries_there(const char *bytes, size_t byte_count, size_t entry
 	return count < most ? count : most;
 }
 
-/* 0 for an entry that is not ready or points outside. */
+/* The texts of a process. Each name has its own bytes, so all names together have at most those
+   that are stored; a file whose names share bytes is made to fill the memory of its readers. */
+struct texts {
+	const char *bytes;
+	size_t byte_count;
+	uint64_t left; /* stored bytes that no name has taken */
+	uint64_t damaged; /* names that point outside, or that share bytes */
+};
+
+static uint64_t stored_bytes(const struct readat *file, uint64_t end)
+{
+	uint64_t from, to, sum = 0;
+
+	for (uint64_t at = 0; readat_stored(file, at, end, &from, &to); at = to)
+		sum += to - from;
+	return sum;
+}
+
+/* 0 for an entry that is not ready or damaged. */
 static uint32_t read_name(struct recording *recording, const struct kymo_name_entry *entry,
-			  const char *text, size_t text_bytes, uint64_t *damaged)
+			  struct texts *texts)
 {
 	struct inside *inside = inside_of(recording);
 	struct store_name name = { 0 };
 	uint64_t bytes = (uint64_t)entry->name_bytes + entry->file_bytes;
+	const char *text;
 
 	if (entry->ready != 1)
 		return 0;
 	if (entry->name_bytes > KYMO_NAME_BYTES_MAX || entry->file_bytes > KYMO_NAME_BYTES_MAX ||
-	    entry->text_offset > text_bytes || bytes > text_bytes - entry->text_offset) {
-		++*damaged;
+	    entry->text_offset > texts->byte_count ||
+	    bytes > texts->byte_count - entry->text_offset || bytes > texts->left) {
+		texts->damaged++;
 		return 0;
 	}
-	text += entry->text_offset;
+	texts->left -= bytes;
+	text = texts->bytes + entry->text_offset;
 	name.text = repaired(&inside->arena, text, entry->name_bytes, &name.text_bytes);
 	name.file = repaired(&inside->arena, text + entry->name_bytes, entry->file_bytes,
 			     &name.file_bytes);
@@ -144,11 +164,10 @@ static uint32_t read_name(struct recording *recording, const struct kymo_name_en
 
 static void open_names_read_entries(struct recording *recording, struct store_process *process,
 				    const char *directory, const char *names, size_t names_bytes,
-				    const char *text, size_t text_bytes)
+				    struct texts *texts)
 {
 	uint64_t count = entries_there(names, names_bytes, sizeof(struct kymo_name_entry),
 				       KYMO_NAMES_MAX);
-	uint64_t damaged = 0;
 
 	process->name_of = arena_take(&inside_of(recording)->arena,
 				      (size_t)count * sizeof(*process->name_of));
@@ -160,12 +179,14 @@ static void open_names_read_entries(struct recording *recording, struct store_pr
 
 		memcpy(&entry, names + sizeof(struct kymo_names_head) + id * sizeof(entry),
 		       sizeof(entry));
-		process->name_of[id] = read_name(recording, &entry, text, text_bytes, &damaged);
+		if (entry.ready) /* an untouched page costs nothing */
+			process->name_of[id] = read_name(recording, &entry, texts);
 	}
-	if (damaged)
+	if (texts->damaged)
 		inside_say(recording,
-			   "%s/names: %llu names point outside of %s/text and are left empty",
-			   directory, (unsigned long long)damaged, directory);
+			   "%s/names: %llu names point outside of %s/text, or share its bytes, and "
+			   "are left empty",
+			   directory, (unsigned long long)texts->damaged, directory);
 }
 
 void open_names_read(struct recording *recording, uint32_t process, const char *directory)
@@ -180,12 +201,13 @@ void open_names_read(struct recording *recording, uint32_t process, const char *
 					   &names_bytes);
 	char *text = open_names_copy_file(source, directory, "text", KYMO_TEXT_BYTES_MAX,
 					  &text_file, &text_bytes);
+	struct texts texts = { text, text_bytes, stored_bytes(&text_file, text_bytes), 0 };
 
 	if (names && text &&
 	    head_holds(recording, directory, "names", &names_file, KYMO_MAGIC_NAMES) &&
 	    head_holds(recording, directory, "text", &text_file, KYMO_MAGIC_TEXT))
 		open_names_read_entries(recording, &recording->processes[process], directory, names,
-					names_bytes, text, text_bytes);
+					names_bytes, &texts);
 	else if (!names || !text)
 		inside_say(recording, "%s/%s is missing: its zones have no names", directory,
 			   names ? "text" : "names");

@@ -32,7 +32,7 @@ static struct stream_image *open_stream_add_copy(struct recording *recording)
 static void copy_one(struct recording *recording, const char *directory, uint32_t id)
 {
 	struct inside *inside = inside_of(recording);
-	const struct stream_image_sink sink = { inside_hear, recording };
+	const struct stream_image_sink sink = { inside_hear, recording, &inside->room_bytes };
 	struct stream_image *copy = open_stream_add_copy(recording);
 	struct kymo_error err = { 0 };
 	int rc = copy ? stream_image_take(copy, &inside->source, directory, id, &sink, &err) : 0;
@@ -70,7 +70,7 @@ static void say_orphans(struct recording *recording, const char *directory,
 void open_stream_copy(struct recording *recording, uint32_t process, const char *directory)
 {
 	struct inside *inside = inside_of(recording);
-	const struct stream_image_sink sink = { inside_hear, recording };
+	const struct stream_image_sink sink = { inside_hear, recording, &inside->room_bytes };
 	struct run_files_list files = { 0 };
 	size_t first = inside->copy_count;
 	bool chains = false;

@@ -17,6 +17,7 @@ struct inside {
 	struct stream_image *copies; /* of streams, with rows, totals and descriptors */
 	size_t copy_count, copy_room;
 	size_t open_files; /* descriptors that may still be opened */
+	uint64_t room_bytes; /* memory that copies of streams may still take */
 	size_t unsaid; /* problems beyond INSIDE_PROBLEMS_MAX */
 	struct intern name_index; /* of recording->names + 1 */
 	size_t name_room, thread_room, stream_room, process_room;

@@ -262,6 +262,32 @@ static size_t files_to_hold(void)
 	return (size_t)(limit.rlim_cur / 2);
 }
 
+static uint64_t group_limit_bytes(void)
+{
+	char text[32] = "";
+	FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
+	uint64_t limit = file && fgets(text, sizeof(text), file) ? strtoull(text, NULL, 10) : 0;
+
+	if (file)
+		fclose(file);
+	return limit ? limit : UINT64_MAX; /* "max": none */
+}
+
+/* Half of the memory that there is: a recording that needs more is read in part, which is said. */
+static uint64_t room_for_copies(void)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	uint64_t least = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+	struct rlimit limit;
+
+	if (group_limit_bytes() < least)
+		least = group_limit_bytes();
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur < least)
+		least = limit.rlim_cur;
+	return least / 2;
+}
+
 /* A run that has ended has all its pairs: a current one would change the times at every read. */
 static bool is_over(const struct recording *recording)
 {
@@ -411,6 +437,7 @@ int inside_open(struct run_files *source, const char *path, struct recording **o
 	}
 	inside->source = *source;
 	inside->open_files = files_to_hold();
+	inside->room_bytes = room_for_copies();
 	recording->arena = inside;
 	recording->kind = run_files_is_snapshot(source) ? STORE_SNAPSHOT : STORE_DIRECTORY;
 	snprintf(recording->path, sizeof(recording->path), "%s", path);

@@ -51,6 +51,53 @@ size_t readat_copy(const struct readat *file, uint64_t at, void *out, size_t byt
 	return file->fd < 0 ? 0 : copy_from_fd(file->fd, file->offset + at, out, bytes);
 }
 
+/* Blocks that a file system compresses look like holes here; lseek() distinguishes them. */
+static bool may_have_holes(const struct readat *file)
+{
+	struct stat st;
+
+	return !file->memory && file->fd >= 0 && !fstat(file->fd, &st) && st.st_size > 0 &&
+	       (uint64_t)st.st_blocks * 512 < (uint64_t)st.st_size;
+}
+
+bool readat_stored(const struct readat *file, uint64_t at, uint64_t end, uint64_t *out_from,
+		   uint64_t *out_to)
+{
+	off_t data, hole;
+
+	*out_from = at;
+	*out_to = end;
+	if (at >= end)
+		return false;
+	if (!may_have_holes(file) || at > INT64_MAX - file->offset)
+		return true;
+	data = lseek(file->fd, (off_t)(file->offset + at), SEEK_DATA);
+	if (data < 0)
+		return errno != ENXIO; /* ENXIO: a hole up to the end of the file */
+	hole = lseek(file->fd, data, SEEK_HOLE);
+	*out_from = (uint64_t)data - file->offset;
+	if (hole > data && (uint64_t)hole - file->offset < end)
+		*out_to = (uint64_t)hole - file->offset;
+	return *out_from < end;
+}
+
+size_t readat_copy_stored(const struct readat *file, uint64_t at, void *out, size_t bytes)
+{
+	const uint64_t size = readat_size(file);
+	uint64_t from, to, got;
+
+	if (at >= size)
+		return 0;
+	if (bytes > size - at)
+		bytes = (size_t)(size - at);
+	for (uint64_t next = at; readat_stored(file, next, at + bytes, &from, &to); next = to) {
+		got = readat_copy(file, from, (char *)out + (from - at), (size_t)(to - from));
+		if (got < to - from)
+			return (size_t)(from - at + got);
+	}
+	return bytes;
+}
+
 void readat_close(struct readat *file)
 {
 	const struct readat none = READAT_NONE;

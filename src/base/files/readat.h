@@ -33,6 +33,15 @@ static inline bool readat_all(const struct readat *file, uint64_t at, void *out,
 {
 	return readat_copy(file, at, out, bytes) == bytes;
 }
+/*
+ * The next bytes of [at, end) that are stored; false: none. The rest are holes of a sparse file:
+ * they read as zeros, which no writer publishes. Memory, and files of systems without holes, are
+ * stored completely.
+ */
+bool readat_stored(const struct readat *file, uint64_t at, uint64_t end, uint64_t *out_from,
+		   uint64_t *out_to);
+/* As readat_copy(), into zeroed memory whose pages are not touched where the file has holes. */
+size_t readat_copy_stored(const struct readat *file, uint64_t at, void *out, size_t bytes);
 void readat_close(struct readat *file); /* READAT_NONE is fine */
 
 /*

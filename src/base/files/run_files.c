@@ -270,6 +270,18 @@ static void refuse_overlaps(struct run_files *source)
 	page_memory_sort(source->entries, source->entry_count, sizeof(*source->entries), by_path);
 }
 
+/* The first entry from i on with a stored byte: a sparse file may claim billions. */
+static uint64_t skip_hole(const struct readat *snapshot, uint64_t toc_offset, uint64_t i,
+			  uint64_t count)
+{
+	const uint64_t each = sizeof(struct kymo_snapshot_entry);
+	uint64_t from, to;
+
+	if (!readat_stored(snapshot, toc_offset + i * each, toc_offset + count * each, &from, &to))
+		return count;
+	return (from - toc_offset) / each;
+}
+
 static int run_files_read_entries(struct run_files *source, const char *label,
 				  struct kymo_error *err)
 {
@@ -294,7 +306,9 @@ static int run_files_read_entries(struct run_files *source, const char *label,
 	for (uint64_t i = 0; i < count; i++) {
 		struct kymo_snapshot_entry *entry = &source->entries[source->entry_count];
 
-		if (readat_all(&source->snapshot, head->toc_offset + i * sizeof(*entry), entry,
+		i = skip_hole(&source->snapshot, head->toc_offset, i, count);
+		if (i < count &&
+		    readat_all(&source->snapshot, head->toc_offset + i * sizeof(*entry), entry,
 			       sizeof(*entry)) &&
 		    entry_is_sound(entry, size))
 			source->entry_count++;

@@ -133,7 +133,7 @@ static bool totals_wanted(const struct stream_image *copy)
 
 /* ---- rings ------------------------------------------------------------------------------- */
 
-int stream_image_add_run(struct stream_image *copy, const struct stream_image_run *run)
+static int add_one_run(struct stream_image *copy, const struct stream_image_run *run)
 {
 	void *runs = page_memory_grow(copy->runs, &copy->run_room_bytes,
 				      (copy->run_count + 1) * sizeof(*run));
@@ -144,6 +144,42 @@ int stream_image_add_run(struct stream_image *copy, const struct stream_image_ru
 	copy->runs[copy->run_count++] = *run;
 	copy->kept += run->rows;
 	return 0;
+}
+
+/* A descriptor belongs to the first part; the others open the file for each read. */
+static void forget_file(struct stream_image_run *run)
+{
+	const struct readat none = READAT_NONE;
+
+	if (run->file.owned)
+		run->file = none;
+}
+
+/* A row of which any byte is stored counts: the end of the last one may be zeros. */
+int stream_image_add_run(struct stream_image *copy, const struct stream_image_run *run,
+			 const struct readat *file, uint64_t at)
+{
+	const uint64_t row = copy->head.row_bytes, end = at + run->rows * row;
+	uint64_t from, to, done = 0;
+	struct stream_image_run part = *run;
+	bool added = false;
+	int rc = 0;
+
+	for (uint64_t next = at; !rc && readat_stored(file, next, end, &from, &to);) {
+		const uint64_t first = (from - at) / row > done ? (from - at) / row : done;
+
+		done = (to - at + row - 1) / row;
+		next = at + done * row;
+		part.first_row = run->first_row + first;
+		part.rows = done - first;
+		part.offset = run->offset + first * row;
+		if (run->memory)
+			part.memory = run->memory + first * row;
+		rc = add_one_run(copy, &part);
+		added = added || !rc;
+		forget_file(&part);
+	}
+	return added ? 0 : rc ? rc : -ENODATA;
 }
 
 /* Slots that the file holds completely: it grows until the ring is complete. */
@@ -168,8 +204,8 @@ static void copy_slots(struct stream_image *copy, const struct readat *ring, uin
 		to = *there;
 	if (from >= to)
 		return;
-	got = readat_copy(ring, sizeof(struct kymo_segment_head) + from * row,
-			  copy->ring + from * row, (to - from) * row);
+	got = readat_copy_stored(ring, sizeof(struct kymo_segment_head) + from * row,
+				 copy->ring + from * row, (to - from) * row);
 	if (got < (to - from) * row)
 		*there = from + got / row;
 }
@@ -191,7 +227,8 @@ static void copy_rows(struct stream_image *copy, const struct readat *ring, uint
 }
 
 /* Rows [from, to) that are copied, as runs. */
-static void add_ring_runs(struct stream_image *copy, uint64_t from, uint64_t to, uint64_t there)
+static void add_ring_runs(struct stream_image *copy, const struct readat *ring, uint64_t from,
+			  uint64_t to, uint64_t there)
 {
 	const uint64_t cap = copy->head.cap_rows;
 
@@ -205,7 +242,9 @@ static void add_ring_runs(struct stream_image *copy, uint64_t from, uint64_t to,
 								slot * copy->head.row_bytes,
 						      .file = READAT_NONE };
 
-		if (whole && stream_image_add_run(copy, &run))
+		if (whole && stream_image_add_run(copy, &run, ring,
+						  sizeof(struct kymo_segment_head) +
+							  slot * copy->head.row_bytes) == -ENOMEM)
 			return;
 		from += rows;
 	}
@@ -249,6 +288,8 @@ static enum attempt try_ring(struct stream_image *copy, const struct stream_file
 		return cannot(copy, "its floor is above its head", err), ATTEMPT_OVERTAKEN;
 	if (head - floor > cap)
 		return cannot(copy, "it holds more rows than fit", err), ATTEMPT_FAILED;
+	copy->left_out = head - floor > copy->rows_most ? head - floor - copy->rows_most : 0;
+	floor += copy->left_out;
 	there = were_there = slots_there(copy, &files->ring);
 	if (make_ring(copy, there, err))
 		return ATTEMPT_FAILED;
@@ -272,7 +313,7 @@ static enum attempt try_ring(struct stream_image *copy, const struct stream_file
 		return cannot(copy, "its floor does not fit its head", err), ATTEMPT_OVERTAKEN;
 	copy->live.head = later_head;
 	copy->live.floor = later_floor;
-	add_ring_runs(copy, later_floor, later_head, there);
+	add_ring_runs(copy, &files->ring, later_floor, later_head, there);
 	if (!copy->kept && later_head)
 		return ATTEMPT_OVERTAKEN;
 	return copy->totals.image && copy->totals.from < later_floor ? ATTEMPT_ROWS_ONLY
@@ -336,11 +377,16 @@ static int take_ring(struct stream_image *copy, const struct stream_files *files
 	}
 	if (totals_why.text[0])
 		stream_image_say(sink, "%s", totals_why.text);
+	if (copy->left_out)
+		stream_image_say(sink,
+				 "%s: the oldest %llu rows are left out: the recording needs more "
+				 "memory than kymo takes for one; read it on a larger machine",
+				 copy->label, (unsigned long long)copy->left_out);
 	if (copy->live.head - copy->live.floor > copy->kept)
 		stream_image_say(
 			sink,
-			"%s: %llu rows cannot be read: the file s%u.0 is truncated, missing, or "
-			"changes faster than it can be read",
+			"%s: %llu rows cannot be read: the file s%u.0 is truncated, missing, has "
+			"holes, or changes faster than it can be read",
 			copy->label,
 			(unsigned long long)(copy->live.head - copy->live.floor - copy->kept),
 			copy->head.id);
@@ -392,6 +438,31 @@ static int take_head(struct stream_image *copy, uint32_t id, const struct stream
 	return rc ? rc : check_live(copy, err);
 }
 
+/* Rows of a ring and totals stay in memory; rows of chains stay in their files. */
+static void charge(const struct stream_image *copy, const struct stream_image_sink *sink)
+{
+	uint64_t bytes = sizeof(*copy) + copy->totals.stored_bytes;
+
+	if (!sink || !sink->room_bytes)
+		return;
+	if (copy->head.cap_rows)
+		bytes += copy->kept * copy->head.row_bytes;
+	*sink->room_bytes -= bytes < *sink->room_bytes ? bytes : *sink->room_bytes;
+}
+
+static int check_room(struct stream_image *copy, const struct stream_image_sink *sink,
+		      struct kymo_error *err)
+{
+	const uint64_t room = sink && sink->room_bytes ? *sink->room_bytes : UINT64_MAX;
+
+	copy->rows_most = room / copy->head.row_bytes;
+	if (room >= sizeof(*copy))
+		return 0;
+	return error_set(err, ENOMEM,
+			 "%s is left out: the recording needs more memory than kymo takes for one",
+			 copy->label);
+}
+
 int stream_image_take(struct stream_image *copy, const struct run_files *source,
 		      const char *process, uint32_t id, const struct stream_image_sink *sink,
 		      struct kymo_error *err)
@@ -405,6 +476,8 @@ int stream_image_take(struct stream_image *copy, const struct run_files *source,
 	snprintf(copy->label, sizeof(copy->label), "%s/s%u", process, id);
 	open_one(copy, id, "head", &files.head);
 	rc = take_head(copy, id, &files, err);
+	if (!rc)
+		rc = check_room(copy, sink, err);
 	if (!rc && totals_wanted(copy))
 		open_one(copy, id, "totals", &files.totals);
 	if (!rc && copy->head.cap_rows) {
@@ -418,6 +491,8 @@ int stream_image_take(struct stream_image *copy, const struct run_files *source,
 		rc = check_live(copy, err);
 	if (!rc)
 		read_open_stack(copy, &files.head);
+	if (!rc)
+		charge(copy, sink);
 	readat_close(&files.head);
 	readat_close(&files.ring);
 	readat_close(&files.totals);

@@ -18,10 +18,13 @@
 #include "base/files/run_files.h"
 #include "base/files/totals_image.h"
 
-/* Called with a sentence for each problem that does not prevent reading. */
+/* say: called with a sentence for each problem that does not prevent reading. */
 struct stream_image_sink {
 	void (*say)(void *context, const char *sentence);
 	void *context;
+	/* memory that images may still take, decremented; NULL: no limit. The newest rows are
+	   kept. */
+	uint64_t *room_bytes;
 };
 
 /* Consecutive rows. */
@@ -42,6 +45,8 @@ struct stream_image {
 	struct kymo_stream_live live; /* with the head and floor of this moment */
 	struct kymo_open_stack open;
 	uint64_t kept; /* rows in runs */
+	uint64_t rows_most; /* rows of a ring that memory allows */
+	uint64_t left_out; /* older rows of a ring beyond that */
 	struct stream_image_run *runs; /* oldest first */
 	size_t run_count, run_room_bytes;
 	unsigned char *ring; /* pages: the slots */
@@ -68,6 +73,9 @@ void stream_image_free(struct stream_image *copy); /* also after a failed take *
 /* Between stream_image.c and stream_image_segments.c. */
 void stream_image_say(const struct stream_image_sink *sink, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-int stream_image_add_run(struct stream_image *copy, const struct stream_image_run *run);
+/* Adds the rows of a run that are stored: not those in holes of `file`, where its first row is at
+   offset `at`. */
+int stream_image_add_run(struct stream_image *copy, const struct stream_image_run *run,
+			 const struct readat *file, uint64_t at);
 
 #endif

@@ -47,36 +47,50 @@ static void clip_segment(const struct stream_image *copy, const struct readat *f
 	run->offset = sizeof(*head) + (low - head->first_row) * row;
 }
 
+/* The run keeps the descriptor if another one may stay open; else it is opened for each read. */
+static void keep_segment(struct stream_image *copy, struct stream_image_run *run,
+			 struct readat *file, size_t *open_files)
+{
+	const struct readat none = READAT_NONE;
+	bool held = file->owned && *open_files;
+
+	run->file = held || !file->owned ? *file : none;
+	if (!run->rows || stream_image_add_run(copy, run, file, run->offset))
+		return;
+	if (held) {
+		--*open_files;
+		*file = none;
+	}
+}
+
 static void add_segment(struct stream_image *copy, const struct run_files_item *item,
 			size_t *open_files, const struct stream_image_sink *sink)
 {
 	char path[sizeof(copy->process) + sizeof(item->name) + 2];
 	struct stream_image_run run = { .file = READAT_NONE };
+	struct readat file = READAT_NONE;
 	struct kymo_segment_head head = { 0 };
 	struct kymo_error why = { 0 };
+	uint64_t kept = copy->kept;
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/%s", copy->process, item->name);
-	rc = run_files_file(copy->source, path, &run.file, &why);
+	rc = run_files_file(copy->source, path, &file, &why);
 	if (rc == -ENOENT)
 		return; /* evicted since it was listed */
 	if (!rc)
-		rc = check_segment(copy, item, &run.file, &head, &why);
-	if (rc) {
-		/* A segment that was being created is empty; segment_next counts the created
-		   ones. */
-		if (rc != -ENODATA || item->sequence < copy->live.segment_next)
-			stream_image_say(sink, "%s", why.text);
-		readat_close(&run.file);
-		return;
+		rc = check_segment(copy, item, &file, &head, &why);
+	/* A segment that was being created is empty; segment_next counts the created ones. */
+	if (rc && (rc != -ENODATA || item->sequence < copy->live.segment_next))
+		stream_image_say(sink, "%s", why.text);
+	if (!rc) {
+		clip_segment(copy, &file, &head, &run);
+		keep_segment(copy, &run, &file, open_files);
 	}
-	clip_segment(copy, &run.file, &head, &run);
-	if (run.file.owned && *open_files)
-		--*open_files;
-	else if (run.file.owned)
-		readat_close(&run.file);
-	if (!run.rows || stream_image_add_run(copy, &run))
-		readat_close(&run.file);
+	if (copy->kept - kept < run.rows)
+		stream_image_say(sink, "%s: %llu rows are left out: they are holes of the file",
+				 path, (unsigned long long)(run.rows - (copy->kept - kept)));
+	readat_close(&file);
 }
 
 /* The list is sorted: the segments of a stream are contiguous. */

@@ -87,7 +87,7 @@ static bool look_twice(struct totals_image *copy, const struct readat *head_file
 {
 	const uint64_t at = kymo_totals_slot_offset(first);
 	const size_t bytes = (size_t)(kymo_totals_slot_offset(end) - at);
-	bool read = readat_all(file, at, copy->image + at, bytes);
+	bool read = readat_copy_stored(file, at, copy->image + at, bytes) == bytes;
 
 	kymo__fence_acquire();
 	read = read &&
@@ -95,7 +95,7 @@ static bool look_twice(struct totals_image *copy, const struct readat *head_file
 			  KYMO_LIVE_OFFSET + offsetof(struct kymo_stream_live, histogram_upto),
 			  out_upto, sizeof(*out_upto));
 	kymo__fence_acquire();
-	return read && readat_all(file, at, copy->again + at, bytes);
+	return read && readat_copy_stored(file, at, copy->again + at, bytes) == bytes;
 }
 
 static bool is_settled(const struct totals_image *copy, uint32_t slot)
@@ -146,17 +146,31 @@ static uint16_t *totals_image_find_slot(const struct totals_image *copy, uint32_
 	return &copy->slot_of_hash[at];
 }
 
-/* The number of complete slots in the file. */
-static uint32_t slots_that_fit(const struct readat *file, uint64_t claimed)
+/* The end of the file without a hole there; *out_stored: the bytes before it that are stored. */
+static uint64_t stored_end(const struct readat *file, uint64_t *out_stored)
 {
-	uint64_t size = readat_size(file);
+	const uint64_t size = readat_size(file);
+	uint64_t from, to, end = 0;
+
+	*out_stored = 0;
+	for (uint64_t at = 0; readat_stored(file, at, size, &from, &to); at = end = to)
+		*out_stored += to - from;
+	return end;
+}
+
+/* The number of slots in the file that are complete or were begun. */
+static uint32_t slots_that_fit(const struct readat *file, uint64_t claimed, uint64_t *out_stored)
+{
+	/* A slot may end with zeros, which a copy of the file leaves out. */
+	uint64_t size = readat_size(file), end = stored_end(file, out_stored);
 	uint32_t low = 0,
 		 high = claimed < KYMO_TOTALS_MAX ? (uint32_t)claimed : KYMO_TOTALS_MAX - 1;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low + 1) / 2;
 
-		if (kymo_totals_slot_offset(middle) <= size)
+		if (kymo_totals_slot_offset(middle) <= size &&
+		    (!middle || kymo_totals_slot_offset(middle - 1) < end))
 			low = middle;
 		else
 			high = middle - 1;
@@ -181,7 +195,8 @@ int totals_image_take(struct totals_image *copy, const struct readat *head_file,
 	if (!readat_all(totals_file, offsetof(struct kymo_totals_head, count), &head.count,
 			sizeof(head.count)))
 		return error_set(err, EPROTO, "%s is cut short", label);
-	copy->count = slots_that_fit(totals_file, head.count);
+	copy->count = slots_that_fit(totals_file, head.count, &copy->stored_bytes);
+	copy->stored_bytes *= 2;
 	if (copy->count < head.count)
 		copy->had_untotalled = true;
 	take_slots(copy, head_file, totals_file);

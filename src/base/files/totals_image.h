@@ -18,6 +18,7 @@ struct totals_image {
 	uint64_t *histogram_upto; /* per slot: the rows in its histogram (base/fold.h) */
 	uint16_t *slot_of_hash; /* slot + 1, by the name's hash */
 	uint32_t count; /* slots */
+	uint64_t stored_bytes; /* memory that the copies take */
 	uint64_t from; /* the slots hold all rows below; fold from here */
 	uint64_t child_at[KYMO_CHILD_DEPTHS + 2];
 	uint64_t untotalled; /* rows without a slot */
