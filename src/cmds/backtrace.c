@@ -9,6 +9,7 @@
 #include "collect/host/family.h"
 #include "collect/host/proc.h"
 #include "collect/backtrace/stacks.h"
+#include "collect/native/process_memory.h"
 #include "store/alive.h"
 #include "store/store.h"
 #include "views/stacks/backtrace.h"
@@ -115,6 +116,13 @@ static int find_target(struct request *request, pid_t *out, char *path, size_t p
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+/* On stderr where the output has no place for it. */
+static void say_unfinished(const struct stacks *stacks)
+{
+	if (stacks->unfinished[0])
+		fprintf(stderr, "kymo backtrace: %s\n", stacks->unfinished);
+}
+
 static int answer_one(const struct request *request, pid_t pid, struct kymo_error *err)
 {
 	struct text_style style = text_style_of(stdout);
@@ -123,16 +131,40 @@ static int answer_one(const struct request *request, pid_t pid, struct kymo_erro
 
 	if (rc)
 		return rc;
-	if (request->json)
+	if (request->json) {
 		backtrace_print_json(&stacks, 1, stdout);
-	else
+		say_unfinished(&stacks);
+	} else {
 		backtrace_print(&stacks, &style, stdout);
+	}
 	stacks_free(&stacks);
 	return 0;
 }
 
-/* The process and its descendants. A child that cannot be read is reported on stderr; the others
-   are shown. */
+/* All stacks of the family that can be read before the deadline. A child that cannot be read is
+   reported on stderr. */
+static size_t take_family(const struct request *request, const struct family *family,
+			  struct stacks *all, struct kymo_error *one)
+{
+	size_t count = 0, i = 0;
+
+	process_memory_begin(PROCESS_MEMORY_WITHIN_NS);
+	for (; i < family->count && !process_memory_late(); i++) {
+		if (!stacks_take(family->members[i].pid, &request->stacks, &all[count], one))
+			say_unfinished(&all[count++]);
+		else if (one->code != ESRCH || !i)
+			fprintf(stderr, "kymo backtrace: %s\n", one->text);
+	}
+	if (i < family->count)
+		fprintf(stderr,
+			"kymo backtrace: %zu processes are left out: reading the others took "
+			"longer than %llu s\n",
+			family->count - i, PROCESS_MEMORY_WITHIN_NS / 1000000000);
+	process_memory_set_deadline(0);
+	return count;
+}
+
+/* The process and its descendants. */
 static int answer_tree(const struct request *request, pid_t pid, struct kymo_error *err)
 {
 	struct text_style style = text_style_of(stdout);
@@ -147,12 +179,8 @@ static int answer_tree(const struct request *request, pid_t pid, struct kymo_err
 	family_root(&family, pid, stat.starttime, stat.name);
 	family_look(&family);
 	all = calloc(family.count + 1, sizeof(*all));
-	for (size_t i = 0; all && i < family.count; i++) {
-		if (!stacks_take(family.members[i].pid, &request->stacks, &all[count], &one))
-			count++;
-		else if (one.code != ESRCH || !i)
-			fprintf(stderr, "kymo backtrace: %s\n", one.text);
-	}
+	if (all)
+		count = take_family(request, &family, all, &one);
 	if (all && count && request->json)
 		backtrace_print_json(all, count, stdout);
 	else if (all && count)

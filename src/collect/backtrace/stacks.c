@@ -15,6 +15,7 @@
 #include "collect/backtrace/why.h"
 
 #define LOCAL_BYTES 80
+#define FRAMES_MOST 1000000 /* of all threads; further ones are left out */
 #define SETTLE_TRIES 20 /* for threads that change during every read */
 
 /* ---- threads of the kernel ------------------------------------------------------------------- */
@@ -89,10 +90,13 @@ static pid_t inner_tid(pid_t pid, pid_t tid)
 static struct stacks_thread *find_thread(struct stacks *out, pid_t inner, bool foreign)
 {
 	for (size_t i = 0; i < out->thread_count; i++) {
-		pid_t tid = out->threads[i].tid;
+		struct stacks_thread *thread = &out->threads[i];
 
-		if ((foreign ? inner_tid(out->pid, tid) : tid) == inner)
-			return &out->threads[i];
+		/* Read once: there may be thousands of threads. */
+		if (foreign && !thread->inner_tid)
+			thread->inner_tid = inner_tid(out->pid, thread->tid);
+		if ((foreign ? thread->inner_tid : thread->tid) == inner)
+			return thread;
 	}
 	return NULL;
 }
@@ -108,9 +112,14 @@ void stacks_copy_frame(struct stacks_frame *frame, const struct pystack_frame *f
 				   options->local_bytes ? options->local_bytes : LOCAL_BYTES);
 }
 
+/* *room: frames that may still be copied. */
 static void stacks_take_frames(struct stacks_thread *thread, const struct pystack_thread *from,
-			       const struct pymemory *memory, const struct stacks_options *options)
+			       const struct pymemory *memory, const struct stacks_options *options,
+			       size_t *room)
 {
+	size_t count = from->frame_count < *room ? from->frame_count : *room;
+
+	*room -= count;
 	thread->python = true;
 	thread->python_state = from->state;
 	thread->gil = from->gil;
@@ -120,12 +129,12 @@ static void stacks_take_frames(struct stacks_thread *thread, const struct pystac
 	else if (thread->tid == thread->pid)
 		snprintf(thread->name, sizeof(thread->name),
 			 "MainThread"); /* threading is not imported */
-	thread->frames = calloc(from->frame_count + 1, sizeof(*thread->frames));
+	thread->frames = calloc(count + 1, sizeof(*thread->frames));
 	if (!thread->frames)
 		return;
 	if (from->partial)
 		thread->frames[thread->frame_count++].func = strdup(PYSTACK_CHANGING);
-	for (size_t i = 0; i < from->frame_count; i++)
+	for (size_t i = 0; i < count; i++)
 		stacks_copy_frame(&thread->frames[thread->frame_count++], &from->frames[i], memory,
 				  options);
 }
@@ -144,7 +153,8 @@ static int read_with_retries(struct pystack *stack, struct kymo_error *err)
 	struct timespec pause = { 0, 1000000 };
 	int rc = pystack_read(stack, err);
 
-	for (int i = 0; i < SETTLE_TRIES && !rc && !all_whole(stack); i++) {
+	for (int i = 0; i < SETTLE_TRIES && !rc && !all_whole(stack) && !process_memory_late();
+	     i++) {
 		nanosleep(&pause, NULL);
 		rc = pystack_read(stack, err);
 	}
@@ -155,6 +165,7 @@ static void stacks_take_python(struct stacks *out, struct pystack *stack,
 			       const struct stacks_options *options)
 {
 	bool foreign = inner_tid(out->pid, out->pid) != out->pid;
+	size_t room = FRAMES_MOST;
 
 	out->python_version = stack->python.version;
 	pystack_name_threads(stack);
@@ -166,8 +177,12 @@ static void stacks_take_python(struct stacks *out, struct pystack *stack,
 		if (!thread && stack->thread_count == 1)
 			thread = &out->threads[0];
 		if (thread && !thread->python)
-			stacks_take_frames(thread, &stack->threads[i], &stack->memory, options);
+			stacks_take_frames(thread, &stack->threads[i], &stack->memory, options,
+					   &room);
 	}
+	if (stack->cut)
+		snprintf(out->unfinished, sizeof(out->unfinished),
+			 "not all Python threads are shown: their list is damaged or too long");
 }
 
 static bool is_refusal(int rc)
@@ -175,8 +190,49 @@ static bool is_refusal(int rc)
 	return rc == -EPERM || rc == -EACCES || rc == -ESRCH || rc == -ENOSYS;
 }
 
-int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
-		struct kymo_error *err)
+/* True if the deadline has passed; the first time, notes what is missing from here on. */
+static bool stacks_is_late(struct stacks *out, const char *missing)
+{
+	if (!process_memory_late())
+		return false;
+	if (!out->unfinished[0])
+		snprintf(out->unfinished, sizeof(out->unfinished),
+			 "reading process %d took longer than %llu s; missing or incomplete: %s",
+			 (int)out->pid, PROCESS_MEMORY_WITHIN_NS / 1000000000, missing);
+	return true;
+}
+
+static void stacks_take_native(struct stacks *out, struct pystack *stack,
+			       const struct stacks_options *options)
+{
+	struct kymo_error native = { 0 };
+
+	stacks_add_native(out, stack, options, &native);
+	snprintf(out->without_native, sizeof(out->without_native), "%.255s", native.text);
+}
+
+static int take_parts(struct stacks *out, struct pystack *stack,
+		      const struct stacks_options *options, struct kymo_error *why)
+{
+	int rc = pystack_open(stack, out->pid, why);
+
+	if (!rc)
+		rc = read_with_retries(stack, why);
+	if (!rc)
+		stacks_take_python(out, stack, options);
+	if (!stacks_is_late(out, "Python frames and all that follows") && !rc)
+		stacks_add_tasks(out, stack, options);
+	if (!stacks_is_late(out, "tasks of asyncio") && options->why && !is_refusal(rc))
+		why_explain(out, rc ? NULL : stack);
+	if (!stacks_is_late(out, "reasons of waits and native frames") && options->native &&
+	    !is_refusal(rc))
+		stacks_take_native(out, rc ? NULL : stack, options);
+	stacks_is_late(out, "native frames");
+	return rc;
+}
+
+static int stacks_take_within(pid_t pid, const struct stacks_options *options, struct stacks *out,
+			      struct kymo_error *err)
 {
 	struct kymo_error why = { 0 };
 	struct pystack stack;
@@ -195,21 +251,7 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 	rc = list_tasks(pid, out);
 	if (rc)
 		return process_memory_refused(err, pid, -rc);
-	rc = pystack_open(&stack, pid, &why);
-	if (!rc)
-		rc = read_with_retries(&stack, &why);
-	if (!rc)
-		stacks_take_python(out, &stack, options);
-	if (!rc)
-		stacks_add_tasks(out, &stack, options);
-	if (options->why && !is_refusal(rc))
-		why_explain(out, rc ? NULL : &stack);
-	if (options->native && !is_refusal(rc)) {
-		struct kymo_error native = { 0 };
-
-		stacks_add_native(out, rc ? NULL : &stack, options, &native);
-		snprintf(out->without_native, sizeof(out->without_native), "%.255s", native.text);
-	}
+	rc = take_parts(out, &stack, options, &why);
 	pystack_close(&stack);
 	if (is_refusal(rc)) {
 		stacks_free(out);
@@ -218,6 +260,17 @@ int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *
 	}
 	snprintf(out->without_python, sizeof(out->without_python), "%.255s", rc ? why.text : "");
 	return 0;
+}
+
+int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
+		struct kymo_error *err)
+{
+	bool mine = process_memory_begin(PROCESS_MEMORY_WITHIN_NS);
+	int rc = stacks_take_within(pid, options, out, err);
+
+	if (mine)
+		process_memory_set_deadline(0);
+	return rc;
 }
 
 void stacks_free_frames(struct stacks_frame *frames, size_t count)

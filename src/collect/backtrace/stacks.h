@@ -38,6 +38,7 @@ struct stacks_task {
 
 struct stacks_thread {
 	pid_t pid, tid;
+	pid_t inner_tid; /* in its own pid namespace */
 	char name[PYSTACK_NAME_BYTES]; /* from Python, else from the kernel */
 	char state; /* as in /proc: R, S, D, T, Z */
 	bool python; /* it has a PyThreadState */
@@ -66,6 +67,7 @@ struct stacks {
 	uint32_t python_version; /* 0: no Python */
 	char without_python[256]; /* the reason, if there is none */
 	char without_native[256]; /* why there are no native frames, if they were requested */
+	char unfinished[256]; /* what is missing because the deadline passed, as a sentence */
 	/* threads that wait for each other in a cycle, as a sentence; "": none */
 	char deadlock[512];
 	struct stacks_thread *threads;
@@ -80,7 +82,8 @@ struct stacks_options {
 };
 
 /* 0, or a negative errno and *err: the process does not exist or may not be read. A process without
-   Python has threads without frames. Does not wait for the process, whatever its state. */
+   Python has threads without frames. Does not wait for the process, whatever its state, and ends
+   after PROCESS_MEMORY_WITHIN_NS with what was found, or at the deadline that the caller has set. */
 int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
 		struct kymo_error *err);
 void stacks_free(struct stacks *stacks);

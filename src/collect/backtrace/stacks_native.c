@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/native/process_memory.h"
 #include "collect/native/ptrace_stop.h"
 #include "collect/backtrace/stacks.h"
 #include "collect/native/unwind.h"
+
+#define THREADS_MOST 1024 /* whose stacks, of up to 512 KB, are copied */
 
 /* Data copied from a thread while it was stopped. */
 struct copied {
@@ -59,12 +62,14 @@ struct copy_job {
 	const struct stacks_thread *thread;
 	struct pystack *stack;
 	const struct stacks_options *options;
+	uint64_t deadline_ns;
 };
 
 static void *run_copy_job(void *context)
 {
 	const struct copy_job *copy_job = context;
 
+	process_memory_set_deadline(copy_job->deadline_ns);
 	copy_thread(copy_job->copied, copy_job->thread, copy_job->stack, copy_job->options);
 	return NULL;
 }
@@ -74,7 +79,7 @@ static void *run_copy_job(void *context)
 static void copy_in_thread(struct copied *copied, const struct stacks_thread *thread,
 			   struct pystack *stack, const struct stacks_options *options)
 {
-	struct copy_job copy_job = { copied, thread, stack, options };
+	struct copy_job copy_job = { copied, thread, stack, options, process_memory_deadline() };
 	pthread_t helper;
 
 	copied->rc = -EAGAIN;
@@ -134,30 +139,23 @@ static void stacks_native_merge(struct stacks_thread *thread, const struct copie
 	thread->missed = false;
 }
 
-static void unwind_one(struct unwind *unwind, struct stacks_thread *thread, struct copied *copied)
+static void free_copied(struct copied *copied)
 {
-	struct unwind_frame *native = calloc(UNWIND_DEEPEST, sizeof(*native));
-	size_t count = 0;
-
-	if (native && !copied->rc)
-		count = unwind_frames(unwind, &copied->stop, native, UNWIND_DEEPEST);
-	if (count)
-		stacks_native_merge(thread, copied, native, count);
-	free(native);
+	ptrace_stop_free(&copied->stop);
+	free(copied->python);
+	free(copied->entry);
 }
 
-int stacks_add_native(struct stacks *stacks, struct pystack *stack,
-		      const struct stacks_options *options, struct kymo_error *err)
+/* Stops one thread after another. -EPERM if one may not be stopped. */
+static int copy_all(struct stacks *stacks, struct copied *copied, size_t count,
+		    struct pystack *stack, const struct stacks_options *options)
 {
-	struct copied *copied = calloc(stacks->thread_count + 1, sizeof(*copied));
-	struct unwind *unwind;
-	int rc = unwind_open(stacks->pid, &unwind, err);
+	int rc = 0;
 
-	if (rc || !copied) {
-		free(copied);
-		return rc ? rc : -ENOMEM;
-	}
-	for (size_t i = 0; i < stacks->thread_count; i++) {
+	for (size_t i = 0; i < count; i++) {
+		copied[i].rc = -ETIMEDOUT;
+		if (process_memory_late())
+			continue;
 		copy_in_thread(&copied[i], &stacks->threads[i], stack, options);
 		stacks->threads[i].held_ns = copied[i].stop.took_ns;
 		if (copied[i].stop.took_ns > stacks->held_ns)
@@ -165,18 +163,54 @@ int stacks_add_native(struct stacks *stacks, struct pystack *stack,
 		if (copied[i].rc == -EPERM)
 			rc = -EPERM;
 	}
-	for (size_t i = 0; i < stacks->thread_count; i++) {
-		unwind_one(unwind, &stacks->threads[i], &copied[i]);
-		ptrace_stop_free(&copied[i].stop);
-		free(copied[i].python);
-		free(copied[i].entry);
+	return rc;
+}
+
+static int unwind_copied(struct unwind *unwind, struct stacks *stacks, struct copied *copied,
+			 size_t count, struct kymo_error *err)
+{
+	struct unwind_job *jobs = calloc(count + 1, sizeof(*jobs));
+	int rc;
+
+	for (size_t i = 0; jobs && i < count; i++)
+		jobs[i].stop = copied[i].rc ? NULL : &copied[i].stop;
+	rc = jobs ? unwind_all(unwind, jobs, count, err) : -ENOMEM;
+	for (size_t i = 0; jobs && i < count; i++) {
+		if (jobs[i].count)
+			stacks_native_merge(&stacks->threads[i], &copied[i], jobs[i].frames,
+					    jobs[i].count);
+		free(jobs[i].frames);
 	}
+	free(jobs);
+	return rc;
+}
+
+int stacks_add_native(struct stacks *stacks, struct pystack *stack,
+		      const struct stacks_options *options, struct kymo_error *err)
+{
+	size_t count = stacks->thread_count < THREADS_MOST ? stacks->thread_count : THREADS_MOST;
+	struct copied *copied = calloc(count + 1, sizeof(*copied));
+	struct unwind *unwind;
+	int rc = unwind_open(stacks->pid, &unwind, err), denied;
+
+	if (rc || !copied) {
+		free(copied);
+		return rc ? rc : -ENOMEM;
+	}
+	denied = copy_all(stacks, copied, count, stack, options);
+	rc = unwind_copied(unwind, stacks, copied, count, err);
+	for (size_t i = 0; i < count; i++)
+		free_copied(&copied[i]);
 	unwind_close(unwind);
 	free(copied);
-	return rc ? error_set(err, EPERM,
-			      "cannot read native frames of process %d: another debugger or strace "
-			      "is attached, or ptrace is not allowed; use sudo kymo backtrace "
-			      "--native %d",
-			      (int)stacks->pid, (int)stacks->pid)
-		  : 0;
+	if (denied)
+		return error_set(err, EPERM,
+				 "cannot read native frames of process %d: another debugger or "
+				 "strace is attached, or ptrace is not allowed; use sudo kymo "
+				 "backtrace --native %d",
+				 (int)stacks->pid, (int)stacks->pid);
+	if (!rc && count < stacks->thread_count)
+		return error_set(err, E2BIG, "native frames are shown of the first %zu threads",
+				 count);
+	return rc;
 }

@@ -444,7 +444,7 @@ static void find_deadlock(struct stacks *stacks)
 	const struct stacks_thread *first = NULL, *at;
 	struct buf text = { 0 };
 
-	for (size_t i = 0; !first && i < stacks->thread_count; i++)
+	for (size_t i = 0; !first && i < stacks->thread_count && !process_memory_late(); i++)
 		first = in_cycle(stacks, &stacks->threads[i]);
 	if (!first)
 		return;
@@ -467,7 +467,7 @@ void why_explain(struct stacks *stacks, const struct pystack *stack)
 	struct slow_zones zones = { .control_fd = -1 };
 	bool recorded = why_find_recording(stacks->pid, paths_starttime(stacks->pid), &zones);
 
-	for (size_t i = 0; i < stacks->thread_count; i++) {
+	for (size_t i = 0; i < stacks->thread_count && !process_memory_late(); i++) {
 		struct buf text = { 0 };
 		struct thread thread = { stacks, &stacks->threads[i], stack, { 0 }, &text };
 

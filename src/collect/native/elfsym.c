@@ -1,58 +1,73 @@
+/*
+ * The file is read by copying, never mapped: the program that it belongs to may truncate it at any
+ * time, and a mapping would raise SIGBUS.
+ */
 #include "collect/native/elfsym.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_BYTES_MOST (2ull << 30)
+#include "collect/native/maps.h"
+#include "collect/native/process_memory.h"
 
-/* A table of `count` entries, or NULL if it exceeds the file. */
-static const void *table(const struct elfsym *elf, uint64_t offset, uint64_t count, size_t entry)
+#define STRINGS_MOST (256u << 20) /* bytes of the names of a table */
+#define SYMBOLS_MOST 8000000u /* of a table; the largest libraries have about a million */
+#define SYMBOLS_AT_ONCE 8192u
+
+/* Reads `count` entries at an offset; NULL: they exceed the file, or no memory. The caller frees
+   them. */
+static void *elfsym_read(const struct elfsym *elf, uint64_t offset, uint64_t count, size_t entry)
 {
-	if (offset > elf->bytes || offset % 8 || count > (elf->bytes - offset) / entry)
+	size_t bytes, done = 0;
+	char *out;
+
+	if (offset > elf->bytes || count > (elf->bytes - offset) / entry)
 		return NULL;
-	return elf->map + offset;
+	bytes = (size_t)count * entry;
+	out = malloc(bytes + 1);
+	while (out && done < bytes) {
+		ssize_t got = pread(elf->fd, out + done, bytes - done, (off_t)(offset + done));
+
+		if (got <= 0) {
+			free(out);
+			return NULL;
+		}
+		done += (size_t)got;
+	}
+	return out;
 }
 
-static const Elf64_Ehdr *elfsym_header(const struct elfsym *elf)
+static bool is_supported(const unsigned char *ident)
 {
-	return (const void *)elf->map;
+	return !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS64 &&
+	       ident[EI_DATA] == ELFDATA2LSB;
 }
 
-static bool is_supported(const struct elfsym *elf)
+static bool read_header(const struct elfsym *elf, Elf64_Ehdr *out)
 {
-	const Elf64_Ehdr *head = elfsym_header(elf);
+	Elf64_Ehdr *head = elfsym_read(elf, 0, 1, sizeof(*head));
 
-	return elf->bytes >= sizeof(*head) && !memcmp(head->e_ident, ELFMAG, SELFMAG) &&
-	       head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_ident[EI_DATA] == ELFDATA2LSB;
+	if (!head)
+		return false;
+	*out = *head;
+	free(head);
+	return is_supported(out->e_ident);
 }
 
-/* A file that shrinks raises SIGBUS even in a private mapping. The files are libraries in use,
-   which are replaced by rename. */
 int elfsym_open(struct elfsym *elf, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	Elf64_Ehdr head;
 	struct stat st;
-	void *map;
 
-	elf->map = NULL;
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 64 ||
-	    (uint64_t)st.st_size > FILE_BYTES_MOST) {
-		close(fd);
-		return -ENOEXEC;
-	}
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	close(fd);
-	if (map == MAP_FAILED)
-		return -errno;
-	*elf = (struct elfsym){ map, (size_t)st.st_size };
-	if (is_supported(elf))
+	elf->fd = maps_open_regular(path);
+	if (elf->fd < 0)
+		return elf->fd;
+	elf->bytes = fstat(elf->fd, &st) || st.st_size < 0 ? 0 : (uint64_t)st.st_size;
+	if (read_header(elf, &head))
 		return 0;
 	elfsym_close(elf);
 	return -ENOEXEC;
@@ -60,85 +75,135 @@ int elfsym_open(struct elfsym *elf, const char *path)
 
 void elfsym_close(struct elfsym *elf)
 {
-	if (elf->map)
-		munmap((void *)elf->map, elf->bytes);
-	elf->map = NULL;
+	if (elf->fd >= 0)
+		close(elf->fd);
+	elf->fd = -1;
 }
 
-static const Elf64_Shdr *sections(const struct elfsym *elf, size_t *out_count)
+static Elf64_Shdr *read_sections(const struct elfsym *elf, const Elf64_Ehdr *head)
 {
-	const Elf64_Ehdr *head = elfsym_header(elf);
-
-	*out_count = head->e_shentsize == sizeof(Elf64_Shdr) ? head->e_shnum : 0;
-	return table(elf, head->e_shoff, *out_count, sizeof(Elf64_Shdr));
+	if (head->e_shentsize != sizeof(Elf64_Shdr) || !head->e_shnum)
+		return NULL;
+	return elfsym_read(elf, head->e_shoff, head->e_shnum, sizeof(Elf64_Shdr));
 }
 
-/* True if the string at `at` of the string section is `name`. */
-static bool is_named(const struct elfsym *elf, const Elf64_Shdr *strings, uint64_t at,
-		     const char *name)
+/* The texts of a string section, which end with a 0 that is added here. */
+static char *read_strings(const struct elfsym *elf, const Elf64_Shdr *section)
 {
-	size_t length = strlen(name) + 1;
+	char *out = section->sh_size > STRINGS_MOST
+			    ? NULL
+			    : elfsym_read(elf, section->sh_offset, section->sh_size, 1);
 
-	if (strings->sh_offset > elf->bytes || strings->sh_size > elf->bytes - strings->sh_offset)
-		return false;
-	if (at > strings->sh_size || length > strings->sh_size - at)
-		return false;
-	return !memcmp(elf->map + strings->sh_offset + at, name, length);
+	if (out)
+		out[section->sh_size] = '\0';
+	return out;
 }
 
-static uint64_t find_in(const struct elfsym *elf, const Elf64_Shdr *all, size_t count,
-			const Elf64_Shdr *section, const char *name)
+static bool is_named(const char *strings, uint64_t bytes, uint64_t at, const char *name)
 {
-	uint64_t symbol_count = section->sh_size / sizeof(Elf64_Sym);
-	const Elf64_Sym *symbols = table(elf, section->sh_offset, symbol_count, sizeof(Elf64_Sym));
+	return at < bytes && !strcmp(strings + at, name);
+}
 
-	if (!symbols || section->sh_link >= count)
-		return 0;
-	for (uint64_t i = 0; i < symbol_count; i++)
+/* ---- symbols --------------------------------------------------------------------------------- */
+
+static uint64_t find_among(const Elf64_Sym *symbols, uint64_t count, const char *strings,
+			   uint64_t bytes, const char *name)
+{
+	for (uint64_t i = 0; i < count; i++)
 		if (symbols[i].st_shndx != SHN_UNDEF &&
-		    is_named(elf, &all[section->sh_link], symbols[i].st_name, name))
+		    is_named(strings, bytes, symbols[i].st_name, name))
 			return symbols[i].st_value;
 	return 0;
+}
+
+static uint64_t find_in(const struct elfsym *elf, const Elf64_Shdr *section,
+			const Elf64_Shdr *names, const char *name)
+{
+	uint64_t left = section->sh_size / sizeof(Elf64_Sym), at = 0, found = 0;
+	char *strings = read_strings(elf, names);
+
+	if (left > SYMBOLS_MOST)
+		left = SYMBOLS_MOST;
+	while (strings && !found && left && !process_memory_late()) {
+		uint64_t part = left < SYMBOLS_AT_ONCE ? left : SYMBOLS_AT_ONCE;
+		Elf64_Sym *symbols = section->sh_offset > elf->bytes
+					     ? NULL
+					     : elfsym_read(elf, section->sh_offset + at, part,
+							   sizeof(*symbols));
+
+		if (!symbols)
+			break;
+		found = find_among(symbols, part, strings, names->sh_size, name);
+		free(symbols);
+		at += part * sizeof(*symbols);
+		left -= part;
+	}
+	free(strings);
+	return found;
+}
+
+/* A file has at most one section of each of these kinds; further ones are not searched. */
+static const Elf64_Shdr *first_of(const Elf64_Shdr *all, size_t count, uint32_t kind)
+{
+	for (size_t i = 0; i < count; i++)
+		if (all[i].sh_type == kind)
+			return &all[i];
+	return NULL;
 }
 
 uint64_t elfsym_find(const struct elfsym *elf, const char *name)
 {
 	static const uint32_t kinds[] = { SHT_DYNSYM, SHT_SYMTAB };
-	size_t count;
-	const Elf64_Shdr *all = sections(elf, &count);
+	Elf64_Ehdr head;
+	Elf64_Shdr *all = read_header(elf, &head) ? read_sections(elf, &head) : NULL;
 	uint64_t found = 0;
 
-	for (size_t k = 0; all && !found && k < 2; k++)
-		for (size_t i = 0; !found && i < count; i++)
-			if (all[i].sh_type == kinds[k])
-				found = find_in(elf, all, count, &all[i], name);
+	for (size_t k = 0; all && !found && k < 2; k++) {
+		const Elf64_Shdr *section = first_of(all, head.e_shnum, kinds[k]);
+
+		if (section && section->sh_link < head.e_shnum)
+			found = find_in(elf, section, &all[section->sh_link], name);
+	}
+	free(all);
 	return found;
 }
 
 uint64_t elfsym_section(const struct elfsym *elf, const char *name)
 {
-	size_t count, names = elfsym_header(elf)->e_shstrndx;
-	const Elf64_Shdr *all = sections(elf, &count);
+	Elf64_Ehdr head;
+	Elf64_Shdr *all = read_header(elf, &head) ? read_sections(elf, &head) : NULL;
+	const Elf64_Shdr *names = all && head.e_shstrndx < head.e_shnum ? &all[head.e_shstrndx]
+									: NULL;
+	char *strings = names ? read_strings(elf, names) : NULL;
+	uint64_t found = 0;
 
-	for (size_t i = 0; all && names < count && i < count; i++)
-		if (is_named(elf, &all[names], all[i].sh_name, name))
-			return all[i].sh_addr;
-	return 0;
+	for (size_t i = 0; strings && !found && i < head.e_shnum; i++)
+		if (is_named(strings, names->sh_size, all[i].sh_name, name))
+			found = all[i].sh_addr;
+	free(strings);
+	free(all);
+	return found;
 }
+
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 bool elfsym_bias(const struct elfsym *elf, uint64_t start, uint64_t offset, uint64_t *out_bias)
 {
-	const Elf64_Ehdr *head = elfsym_header(elf);
-	const Elf64_Phdr *parts = table(elf, head->e_phoff, head->e_phnum, sizeof(*parts));
+	Elf64_Ehdr head;
+	Elf64_Phdr *parts = read_header(elf, &head)
+				    ? elfsym_read(elf, head.e_phoff, head.e_phnum, sizeof(*parts))
+				    : NULL;
+	bool found = false;
 
-	for (size_t i = 0; parts && i < head->e_phnum; i++) {
+	for (size_t i = 0; parts && !found && i < head.e_phnum; i++) {
 		uint64_t page = parts[i].p_offset & ~4095ull;
 
 		if (parts[i].p_type != PT_LOAD || offset < page ||
 		    offset - page >= parts[i].p_filesz + 4096)
 			continue;
 		*out_bias = start - (parts[i].p_vaddr & ~4095ull) - (offset - page);
-		return true;
+		found = true;
 	}
-	return false;
+	free(parts);
+	return found;
 }

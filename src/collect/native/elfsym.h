@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 struct elfsym {
-	const unsigned char *map; /* NULL: not open */
-	size_t bytes;
+	int fd; /* -1: not open */
+	uint64_t bytes;
 };
 
-/* Maps a 64-bit little-endian ELF file. 0 or a negative errno. */
+/* Opens a 64-bit little-endian ELF file. 0 or a negative errno. */
 int elfsym_open(struct elfsym *elf, const char *path);
 void elfsym_close(struct elfsym *elf);
 /* The address of a symbol in the file (from .dynsym, else .symtab); 0: none. */

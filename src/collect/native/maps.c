@@ -1,10 +1,12 @@
 #include "collect/native/maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int maps_parse(const char *line, struct maps_row *row)
@@ -41,6 +43,27 @@ int maps_each(pid_t pid, int (*each)(void *context, const struct maps_row *row),
 	free(line);
 	fclose(file);
 	return rc;
+}
+
+/* The descriptor of O_PATH holds the file that was checked, even if its name is replaced. */
+int maps_open_regular(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC), opened;
+	char again[32];
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -ENOEXEC;
+	}
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	opened = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (opened < 0)
+		opened = -errno;
+	close(fd);
+	return opened;
 }
 
 void maps_file(pid_t pid, const struct maps_row *row, char *out, size_t out_bytes)

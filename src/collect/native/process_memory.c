@@ -8,16 +8,46 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "collect/host/proc.h"
 
 #define PARTS_AT_ONCE 512 /* below IOV_MAX */
 
+static __thread uint64_t deadline_ns;
+
+uint64_t process_memory_deadline(void)
+{
+	return deadline_ns;
+}
+
+void process_memory_set_deadline(uint64_t at_ns)
+{
+	deadline_ns = at_ns;
+}
+
+bool process_memory_begin(uint64_t within_ns)
+{
+	if (deadline_ns)
+		return false;
+	deadline_ns = clock_monotonic_ns() + within_ns;
+	return true;
+}
+
+bool process_memory_late(void)
+{
+	return deadline_ns && clock_monotonic_ns() > deadline_ns;
+}
+
 ssize_t process_memory_read_some(pid_t pid, uint64_t address, void *out, size_t bytes)
 {
 	struct iovec here = { out, bytes };
 	struct iovec there = { (void *)(uintptr_t)address, bytes };
-	ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	ssize_t got;
+
+	if (process_memory_late())
+		return -ETIMEDOUT;
+	got = process_vm_readv(pid, &here, 1, &there, 1, 0);
 
 	return got < 0 ? -errno : got;
 }
@@ -56,6 +86,8 @@ static ssize_t process_memory_read_run(struct process_memory_batch *batch, pid_t
 	size_t count = 0, done = 0;
 	ssize_t got;
 
+	if (process_memory_late())
+		return -ETIMEDOUT;
 	for (; count < PARTS_AT_ONCE && at + count < batch->count; count++) {
 		const struct process_memory_part *part = &batch->parts[at + count];
 
@@ -131,6 +163,12 @@ int process_memory_refused(struct kymo_error *err, pid_t pid, int code)
 		return error_set(err, ENOSYS,
 				 "process_vm_readv is blocked by a seccomp filter; in a container, "
 				 "add --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
+	if (code == ETIMEDOUT)
+		return error_set(
+			err, ETIMEDOUT,
+			"reading process %d took longer than %llu s: its memory is damaged "
+			"or changes too fast",
+			(int)pid, PROCESS_MEMORY_WITHIN_NS / 1000000000);
 	if (code != EPERM && code != EACCES)
 		return error_set(err, code, "cannot read the memory of process %d: %s", (int)pid,
 				 strerror(code));

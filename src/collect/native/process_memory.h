@@ -10,6 +10,18 @@
 
 #include "base/error.h"
 
+/*
+ * A deadline for everything that this thread reads from other processes, CLOCK_MONOTONIC; 0: none.
+ * Later reads fail with -ETIMEDOUT, so that no list in a damaged or hostile program holds its
+ * reader. Long loops without reads ask process_memory_late().
+ */
+#define PROCESS_MEMORY_WITHIN_NS 5000000000ull
+uint64_t process_memory_deadline(void);
+void process_memory_set_deadline(uint64_t at_ns);
+/* Sets a deadline from now on, unless there is one. False: there is; its owner clears it. */
+bool process_memory_begin(uint64_t within_ns);
+bool process_memory_late(void);
+
 /* Reads all bytes. 0 or a negative errno. */
 int process_memory_read(pid_t pid, uint64_t address, void *out, size_t bytes);
 /* Reads up to `bytes` bytes. Returns the bytes read or a negative errno. */

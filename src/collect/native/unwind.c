@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "collect/native/demangle.h"
+#include "collect/native/maps.h"
 #include "collect/native/process_memory.h"
 
 #define LINES_WITHIN_NS 1000000000ull /* for all frames */
@@ -78,7 +79,7 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	if (name[0] != '/')
 		return standard_find_elf(module, userdata, name, base, file_name, elf);
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)finding_pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = maps_open_regular(path);
 	if (fd >= 0)
 		*file_name = strdup(name);
 	*userdata = fd >= 0 && !fstat(fd, &st) && st.st_size <= LINES_FILE_BYTES ? &lines_fit

@@ -30,4 +30,18 @@ size_t unwind_frames(struct unwind *unwind, const struct ptrace_stop *stop,
 		     struct unwind_frame *out, size_t most);
 void unwind_close(struct unwind *unwind);
 
+/* A copied stack and its frames, which the caller frees with free() and their texts. */
+struct unwind_job {
+	const struct ptrace_stop *stop; /* NULL: nothing to do */
+	struct unwind_frame *frames;
+	size_t count;
+};
+/*
+ * unwind_child.c: unwinds all jobs in a child process, which ends at the deadline of this thread
+ * (collect/native/process_memory.h). libdw reads files that the program chose: whatever they make of
+ * it, the frames found before are kept. 0, or a negative errno and *err.
+ */
+int unwind_all(struct unwind *unwind, struct unwind_job *jobs, size_t count,
+	       struct kymo_error *err);
+
 #endif

@@ -9,6 +9,7 @@
 #define CHECK_AGAIN_NS 1000000000ull /* age at which names and lines are read again */
 #define LINE_BYTES_MOST (1u << 20)
 #define UNITS_MOST (1u << 26)
+#define CACHE_BYTES_MOST (256u << 20) /* of names and lines; further functions are not read */
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -39,6 +40,12 @@ static int read_signed(struct varint *in)
 	return value & 1 ? -(int)(value >> 1) : (int)(value >> 1);
 }
 
+/* A damaged table may lead anywhere; the sum of signed numbers must not overflow. */
+static int add_wrapping(int line, int difference)
+{
+	return (int)((unsigned)line + (unsigned)difference);
+}
+
 enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14, LOCATION_NONE = 15 };
 
 int pycode_decode_line(const unsigned char *lines, size_t bytes, int first_line, int64_t unit)
@@ -54,9 +61,9 @@ int pycode_decode_line(const unsigned char *lines, size_t bytes, int first_line,
 		unsigned kind = head >> 3 & 15;
 
 		if (kind == LOCATION_LONG || kind == LOCATION_NO_COLUMNS)
-			line += read_signed(&in);
+			line = add_wrapping(line, read_signed(&in));
 		else if (kind >= LOCATION_ONE_LINE && kind < LOCATION_NO_COLUMNS)
-			line += (int)kind - LOCATION_ONE_LINE;
+			line = add_wrapping(line, (int)kind - LOCATION_ONE_LINE);
 		at += (head & 7) + 1;
 		if (unit < at)
 			return kind == LOCATION_NONE ? 0 : line;
@@ -124,10 +131,15 @@ static uint32_t pycode_frame_bytes(const struct pylayout *layout, const unsigned
 		return 0;
 	if (layout->code_framesize >= 0)
 		return (uint32_t)process_memory_int(head, layout->code_framesize) * 8u;
-	return (uint32_t)(process_memory_int(head, layout->code_nlocalsplus) +
-			  process_memory_int(head, layout->code_stacksize)) *
+	return ((uint32_t)process_memory_int(head, layout->code_nlocalsplus) +
+		(uint32_t)process_memory_int(head, layout->code_stacksize)) *
 		       8u +
 	       (uint32_t)layout->frame_localsplus;
+}
+
+static size_t bytes_of(const struct pycode *code)
+{
+	return sizeof(*code) + strlen(code->name) + strlen(code->file) + code->line_bytes;
 }
 
 static void free_code(struct pycode *code)
@@ -187,6 +199,10 @@ static bool same_content(const struct pycode *a, const struct pycode *b)
 static struct pycode *keep_code(struct pycode_cache *cache, uint32_t number, uint64_t hash,
 				struct pycode *code)
 {
+	if (cache->bytes > CACHE_BYTES_MOST) {
+		free_code(code);
+		return NULL;
+	}
 	if (number != INTERN_NONE) {
 		cache->codes[number]->retired = cache->retired;
 		cache->retired = cache->codes[number];
@@ -195,6 +211,7 @@ static struct pycode *keep_code(struct pycode_cache *cache, uint32_t number, uin
 		free_code(code);
 		return NULL;
 	}
+	cache->bytes += bytes_of(code);
 	code->serial = ++cache->next_serial;
 	cache->codes[number] = code;
 	return code;
@@ -243,6 +260,7 @@ void pycode_forget(struct pycode_cache *cache)
 		struct pycode *code = cache->retired;
 
 		cache->retired = code->retired;
+		cache->bytes -= bytes_of(code);
 		free_code(code);
 	}
 }

@@ -15,7 +15,7 @@
 #include "collect/native/process_memory.h"
 
 #define PYCODE_HEAD_BYTES 144 /* up to co_linetable, in all versions */
-#define PYCODE_HEAD_MOST 192
+#define PYCODE_HEAD_MOST PYLAYOUT_CODE_BYTES
 
 struct pycode {
 	uint64_t address;
@@ -41,6 +41,7 @@ struct pycode_cache {
 	struct intern index; /* of addresses */
 	struct pycode *retired;
 	uint32_t next_serial;
+	size_t bytes; /* of all code objects */
 	uint64_t read_anew; /* number of reads of code objects, for the benchmarks */
 };
 

@@ -21,9 +21,11 @@ struct known_file {
 static __thread struct known_file known_files[KNOWN_FILES];
 static __thread unsigned known_next;
 
+#define FILES_MOST 1024 /* of a process that are searched; extension modules are among them */
+
 struct search {
 	pid_t pid;
-	uint64_t inode_seen[16];
+	uint64_t inode_seen[FILES_MOST];
 	size_t seen_count;
 	bool first; /* the next row with a file is the program */
 	uint64_t runtime, version; /* addresses in the process */
@@ -45,8 +47,9 @@ static bool is_seen(struct search *search, const struct maps_row *row)
 	for (size_t i = 0; i < search->seen_count; i++)
 		if (search->inode_seen[i] == row->inode)
 			return true;
-	if (search->seen_count < 16)
-		search->inode_seen[search->seen_count++] = row->inode;
+	if (search->seen_count == FILES_MOST)
+		return true;
+	search->inode_seen[search->seen_count++] = row->inode;
 	return false;
 }
 
@@ -87,6 +90,8 @@ static int pyfind_look_at(void *context, const struct maps_row *row)
 	if (row->path[0] != '/' || !may_contain_python(search, row) || is_seen(search, row))
 		return 0;
 	search->first = false;
+	if (process_memory_late())
+		return -ETIMEDOUT;
 	maps_file(search->pid, row, path, sizeof(path));
 	rc = stat(path, &st) ? -errno : elfsym_open(&elf, path);
 	if (rc) {

@@ -68,6 +68,26 @@ static size_t pyimage_frame_bytes(const struct pylayout *layout)
 	return (size_t)layout->frame_localsplus;
 }
 
+/*
+ * Finds out whether a list leads back to itself: the address at step 1, 2, 4, 8, … is kept and
+ * compared with all later ones.
+ */
+struct cycle {
+	uint64_t kept;
+	size_t steps, next;
+};
+
+static bool has_met(struct cycle *cycle, uint64_t address)
+{
+	if (cycle->steps && address == cycle->kept)
+		return true;
+	if (cycle->steps++ >= cycle->next) {
+		cycle->kept = address;
+		cycle->next = 2 * cycle->steps;
+	}
+	return false;
+}
+
 /* The chunks of the data stack, newest first; only their used part. */
 static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 {
@@ -75,8 +95,9 @@ static bool find_chunks(struct pyimage *image, const struct pymemory *memory)
 	uint64_t chunk = process_memory_word(image->head, layout->thread_datastack_chunk);
 	uint64_t top = process_memory_word(image->head, layout->thread_datastack_top);
 	unsigned char head[32];
+	struct cycle cycle = { 0 };
 
-	for (int i = 0; chunk && i < CHUNKS_MOST; i++) {
+	for (int i = 0; chunk && i < CHUNKS_MOST && !has_met(&cycle, chunk); i++) {
 		uint64_t bytes, used, previous;
 
 		if (process_memory_read(memory->pid, chunk, head, sizeof(head)))
@@ -114,9 +135,10 @@ static bool find_singles(struct pyimage *image, const struct pymemory *memory, u
 	const struct pylayout *layout = memory->layout;
 	const struct pyimage_region *region = NULL;
 	size_t bytes = pyimage_frame_bytes(layout);
-	unsigned char one[128];
+	unsigned char one[PYLAYOUT_FRAME_BYTES];
+	struct cycle cycle = { 0 };
 
-	for (size_t i = 0; frame && i < PYSTACK_DEEPEST; i++) {
+	for (size_t i = 0; frame && i < PYSTACK_DEEPEST && !has_met(&cycle, frame); i++) {
 		region = region_of(image, frame, bytes, NULL);
 		if (!region && !pyimage_add_region(image, frame, bytes, 0))
 			return false;
@@ -185,16 +207,20 @@ static bool pyimage_add_copy(struct pyimage *image, struct process_memory_batch 
 }
 
 bool pyimage_add(struct pyimage *image, const struct pymemory *memory,
-		 struct process_memory_batch *batch)
+		 struct process_memory_batch *batch, size_t *room_bytes)
 {
 	const struct pylayout *layout = memory->layout;
 
-	image->walked = false;
+	image->walked = image->added = false;
 	image->tries++;
 	if (!image->known && !find_regions(image, memory))
 		return false;
+	if (image->copy_bytes > *room_bytes / PYIMAGE_COPIES)
+		return true;
+	*room_bytes -= image->copy_bytes * PYIMAGE_COPIES;
 	if (!pyimage_make_room(image))
 		return false;
+	image->added = true;
 	image->part = batch->count;
 	image->batch = batch;
 	if (!pyimage_add_copy(image, batch, 0) ||
@@ -356,12 +382,16 @@ static void pyimage_follow(struct pyimage *image, const struct pymemory *memory)
 	size_t bytes = pyimage_frame_bytes(layout), steps = 0;
 	const struct pyimage_region *region = NULL;
 	uint64_t frame = image->current;
+	struct cycle cycle = { 0 };
 
 	image->frame_count = 0;
 	image->partial = false;
 	for (; frame && steps < PYSTACK_DEEPEST; steps++) {
 		const unsigned char *middle;
 		size_t at;
+
+		if (has_met(&cycle, frame) || (!(steps % 1024) && process_memory_late()))
+			return;
 
 		region = frame % 8 ? NULL : region_of(image, frame, bytes, region);
 		if (!region) {
@@ -383,7 +413,7 @@ void pyimage_walk(struct pyimage *image, const struct pymemory *memory)
 {
 	const struct pylayout *layout = memory->layout;
 
-	if (!all_read(image, layout)) {
+	if (!image->added || !all_read(image, layout)) {
 		image->known = false;
 		return;
 	}
@@ -458,6 +488,8 @@ bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 		struct pystack_frame *frame = &image->frames[i];
 		int64_t unit;
 
+		if (process_memory_late())
+			return false; /* a line table takes up to a millisecond */
 		frame->code = wanted[image->codes[i]].code;
 		if (!frame->code)
 			return false;

@@ -12,7 +12,7 @@
 #include "collect/python/pystack.h"
 #include "collect/native/process_memory.h"
 
-#define PYIMAGE_HEAD_BYTES 512
+#define PYIMAGE_HEAD_BYTES PYLAYOUT_THREAD_BYTES
 #define PYIMAGE_COPIES 3
 
 /* Memory with frames: a chunk of the data stack, or a single frame elsewhere. */
@@ -40,6 +40,7 @@ struct pyimage {
 	char name[PYSTACK_NAME_BYTES];
 	unsigned name_tries;
 	unsigned tries; /* in this sample */
+	bool added; /* its parts are in the batch */
 	bool known; /* the regions are known */
 	bool partial; /* the innermost frames were left out */
 	bool walked; /* frames contain a stack that did not change */
@@ -48,10 +49,11 @@ struct pyimage {
 
 struct pyimage *pyimage_create(uint64_t state);
 void pyimage_destroy(struct pyimage *image);
-/* Adds its reads to the batch, after finding its regions if they are unknown. False: out of
-   memory. */
+/* Adds its reads to the batch, after finding its regions if they are unknown. *room_bytes: the
+   memory that copies may still take, decremented; a thread that needs more is not read. False: out
+   of memory. */
 bool pyimage_add(struct pyimage *image, const struct pymemory *memory,
-		 struct process_memory_batch *batch);
+		 struct process_memory_batch *batch, size_t *room_bytes);
 /* After the batch: finds the frames. Sets .walked, or determines what to read the next time. */
 void pyimage_walk(struct pyimage *image, const struct pymemory *memory);
 /* Adds its code objects to the wanted ones. False: out of memory. */

@@ -115,12 +115,21 @@ struct pylayout {
 #undef X
 };
 
+/* Readers copy the beginning of these structs, at most so many bytes, to look into them. */
+#define PYLAYOUT_THREAD_BYTES 512
+#define PYLAYOUT_FRAME_BYTES 128
+#define PYLAYOUT_CODE_BYTES 192
+#define PYLAYOUT_DICT_BYTES 64
+#define PYLAYOUT_LONG_BYTES 40
+#define PYLAYOUT_TEXT_BYTES 128
+
 /* The layout of 3.minor; for a newer version that of the newest known one. NULL below 3.11. */
 const struct pylayout *pylayout_find(int minor);
 
 /* from the start of _PyRuntime: larger than the description of any version */
 #define PYLAYOUT_DEBUG_BYTES 1024
-/* Takes the values of _Py_DebugOffsets. 0, or -EINVAL: missing or invalid. */
+/* Takes the values of _Py_DebugOffsets, which are the program's: an offset beyond what readers copy
+   is refused. 0, or -EINVAL: missing or invalid. */
 int pylayout_describe(struct pylayout *layout, const void *runtime, size_t bytes);
 
 #endif

@@ -166,7 +166,7 @@ static uint64_t entry_value(const struct entries *entries, size_t at)
 static bool read_dict(const struct pymemory *memory, uint64_t dict, struct entries *out)
 {
 	const struct pylayout *layout = memory->layout;
-	unsigned char head[64];
+	unsigned char head[PYLAYOUT_DICT_BYTES];
 	uint64_t values;
 
 	memset(out, 0, sizeof(*out));
@@ -339,7 +339,7 @@ static void pyobj_add_text(const struct pymemory *memory, uint64_t object, struc
 static void add_integer(const struct pymemory *memory, uint64_t object, struct buf *out)
 {
 	const struct pylayout *layout = memory->layout;
-	unsigned char head[40];
+	unsigned char head[PYLAYOUT_LONG_BYTES];
 	uint32_t digit[3] = { 0 };
 	uint64_t tag, count, value;
 	bool negative;

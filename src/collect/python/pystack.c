@@ -17,10 +17,13 @@
 #define TRIES 16
 #define THREADS_MOST 65536
 #define INTERPRETERS_MOST 64
+#define COPIES_BYTES_MOST ((size_t)1 << 30) /* of the stacks of all threads */
 
 struct interpreter {
 	uint64_t address;
 	uint64_t threads_head; /* as read with the sample */
+	size_t thread_count;
+	bool cut; /* its list of threads leads back to itself, or is too long */
 	uint64_t gil; /* address of its GIL */
 	unsigned char gil_bytes[32];
 };
@@ -31,6 +34,7 @@ struct pystack_inside {
 	uint64_t interpreters_head, finalizing;
 	struct pyimage **images; /* by thread */
 	size_t image_count, image_room;
+	struct intern states; /* of the images, while they are listed */
 	struct process_memory_batch batch;
 	struct pycode_wanted *wanted;
 	size_t wanted_count, wanted_room;
@@ -77,20 +81,47 @@ static int place_thread(struct pystack_inside *inside, size_t at, uint64_t state
 	return 0;
 }
 
-static int pystack_list_threads(struct pystack *stack, const struct interpreter *interpreter,
+static bool same_state(const void *images, uint32_t number, const void *state)
+{
+	return ((struct pyimage *const *)images)[number]->state == *(const uint64_t *)state;
+}
+
+/* False: it is in the list already, or no memory. */
+static bool is_new_state(struct pystack_inside *inside, uint64_t state)
+{
+	uint64_t hash = intern_hash_number(0, state);
+
+	return intern_find(&inside->states, hash, same_state, inside->images, &state) ==
+		       INTERN_NONE &&
+	       intern_add(&inside->states, hash) != INTERN_NONE;
+}
+
+static int pystack_list_threads(struct pystack *stack, struct interpreter *interpreter,
 				size_t *count)
 {
 	const struct pylayout *layout = &stack->python.layout;
 	uint64_t state = interpreter->threads_head;
+	size_t before = *count;
 	int rc = 0;
 
-	while (state && !rc && *count < THREADS_MOST) {
+	while (state && !rc && *count < THREADS_MOST && is_new_state(stack->inside, state)) {
 		rc = place_thread(stack->inside, *count, state);
 		if (!rc)
 			(*count)++;
 		state = pointer_at(stack, state, layout->thread_next);
 	}
+	interpreter->thread_count = *count - before;
+	interpreter->cut = state != 0;
+	stack->cut = stack->cut || interpreter->cut;
 	return rc;
+}
+
+static bool is_listed(const struct pystack_inside *inside, uint64_t interpreter)
+{
+	for (size_t i = 0; i < inside->interpreter_count; i++)
+		if (inside->interpreters[i].address == interpreter)
+			return true;
+	return false;
 }
 
 static void forget_threads(struct pystack_inside *inside, size_t from)
@@ -109,7 +140,10 @@ static int pystack_list_all(struct pystack *stack)
 	int rc = 0;
 
 	inside->interpreter_count = 0;
-	while (at && !rc && inside->interpreter_count < INTERPRETERS_MOST) {
+	intern_clear(&inside->states);
+	stack->cut = false;
+	while (at && !rc && inside->interpreter_count < INTERPRETERS_MOST &&
+	       !is_listed(inside, at)) {
 		struct interpreter *one = &inside->interpreters[inside->interpreter_count++];
 
 		one->address = at;
@@ -120,6 +154,7 @@ static int pystack_list_all(struct pystack *stack)
 		at = pointer_at(stack, at, layout->interp_next);
 	}
 	forget_threads(inside, threads);
+	stack->cut = stack->cut || at;
 	inside->listed = true;
 	return rc ? rc : threads ? 0 : -EAGAIN;
 }
@@ -134,12 +169,16 @@ static bool is_list_right(const struct pystack *stack)
 	if (!inside->interpreter_count ||
 	    inside->interpreters_head != inside->interpreters[0].address)
 		return false;
-	for (size_t i = 0; i < inside->interpreter_count; i++)
-		for (uint64_t state = inside->interpreters[i].threads_head; state; at++) {
+	for (size_t i = 0; i < inside->interpreter_count; i++) {
+		const struct interpreter *one = &inside->interpreters[i];
+		const size_t end = one->cut ? at + one->thread_count : SIZE_MAX;
+
+		for (uint64_t state = one->threads_head; state && at < end; at++) {
 			if (at >= inside->image_count || inside->images[at]->state != state)
 				return false;
 			state = process_memory_word(inside->images[at]->head, next_at);
 		}
+	}
 	return at == inside->image_count;
 }
 
@@ -172,13 +211,14 @@ static void pystack_add_process(struct pystack *stack)
 static int read_images(struct pystack *stack, bool *out_list_right)
 {
 	struct pystack_inside *inside = stack->inside;
+	size_t room = COPIES_BYTES_MOST;
 	int rc;
 
 	process_memory_batch_clear(&inside->batch);
 	pystack_add_process(stack);
 	for (size_t i = 0; i < inside->image_count; i++)
 		if (!inside->images[i]->done &&
-		    !pyimage_add(inside->images[i], &stack->memory, &inside->batch))
+		    !pyimage_add(inside->images[i], &stack->memory, &inside->batch, &room))
 			return -ENOMEM;
 	rc = process_memory_batch_read(&inside->batch, stack->pid);
 	if (!rc && !inside->batch.parts[0].ok)
@@ -351,6 +391,8 @@ int pystack_read(struct pystack *stack, struct kymo_error *err)
 	stack->stats.samples++;
 	stack->stats.calls = inside->batch.calls;
 	stack->finalizing = inside->finalizing != 0;
+	if (rc == -ETIMEDOUT && inside->image_count)
+		rc = 0; /* what was read so far */
 	if (pystack_has_ended(stack))
 		rc = -ESRCH;
 	if (!rc)
@@ -387,7 +429,7 @@ static bool name_one(void *context, uint64_t key, uint64_t value)
 			memcpy(thread->name, image->name, sizeof(thread->name));
 		naming->left--;
 	}
-	return naming->left > 0;
+	return naming->left > 0 && !process_memory_late();
 }
 
 static void name_by(struct naming *naming, uint64_t interpreter)
@@ -462,6 +504,7 @@ void pystack_close(struct pystack *stack)
 		forget_threads(stack->inside, 0);
 		free(stack->inside->images);
 		free(stack->inside->wanted);
+		intern_fini(&stack->inside->states);
 		process_memory_batch_fini(&stack->inside->batch);
 		free(stack->inside);
 	}

@@ -451,6 +451,9 @@ static void pytasks_read_all(struct reader *reader, const struct pytasks_found *
 	for (size_t i = 0; i < found->count && !out->cut; i++) {
 		struct pytasks_one *task = &out->all[out->count];
 
+		out->cut = process_memory_late();
+		if (out->cut)
+			break;
 		task->address = found->all[i].address;
 		task->ident = found->all[i].ident;
 		if (read_task(reader, &chain, task)) {
@@ -480,7 +483,8 @@ bool pytasks_read(struct pystack *stack, struct pytasks *out)
 	if (out->all && pytasks_head_bytes(reader.layout) <= HEAD_BYTES &&
 	    generator_bytes(reader.layout) <= GENERATOR_BYTES) {
 		pytasks_read_all(&reader, &found, out);
-		qsort(out->all, out->count, sizeof(*out->all), pytasks_by_name);
+		if (out->count)
+			qsort(out->all, out->count, sizeof(*out->all), pytasks_by_name);
 		drop_doubles(out);
 		ok = ok && pytasks_connect(&stack->memory, out);
 	}

@@ -7,6 +7,7 @@
 #include "collect/native/process_memory.h"
 
 #define SET_ENTRIES_MOST (1u << 20)
+#define FOUND_MOST (4u * PYTASKS_MOST) /* of all lists */
 #define ENTRY_BYTES 16 /* of a set: key, hash */
 
 static bool pytasks_find_add(struct pytasks_found *found, uint64_t address, uint64_t ident)
@@ -111,7 +112,9 @@ static bool add_list(const struct pymemory *memory, uint64_t head, uint64_t iden
 	size_t steps = 0;
 	bool ok = true;
 
-	for (; ok && node && node != head && steps <= PYTASKS_MOST; steps++) {
+	/* A damaged list may lead back to one of its nodes; tasks that are found twice count once. */
+	for (; ok && node && node != head && steps <= PYTASKS_MOST && found->count < FOUND_MOST;
+	     steps++) {
 		ok = pytasks_find_add(found, node - (uint64_t)memory->layout->task_node, ident);
 		node = process_memory_pointer(memory->pid, node);
 	}

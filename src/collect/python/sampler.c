@@ -14,6 +14,7 @@
 #include "base/grow.h"
 #include "base/schema.h"
 #include "collect/host/proc.h"
+#include "collect/native/process_memory.h"
 #include "collect/python/pystack.h"
 #include "collect/python/slow_zones.h"
 #include "collect/python/stacktrie.h"
@@ -22,6 +23,7 @@
 #define LOOK_NS 100000000ull /* between two searches for children and changed settings */
 #define FIRST_TRY_NS 20000000ull /* after a process was found without Python; doubles */
 #define LONGEST_TRY_NS 200000000ull
+#define AFTER_LATE_NS 5000000000ull
 #define FLIGHT_NODES 4000 /* less than half of a ring */
 #define CHILDREN_BYTES 16384
 
@@ -136,7 +138,7 @@ static bool find_python(struct sampler_inside *inside, struct watched *one, uint
 	return true;
 }
 
-static void sampler_take(struct sampler_inside *inside, struct watched *one, uint32_t cause)
+static void take_within(struct sampler_inside *inside, struct watched *one, uint32_t cause)
 {
 	uint64_t ticks = kymo_ticks(), now_ns = clock_monotonic_ns();
 	int rc;
@@ -151,6 +153,18 @@ static void sampler_take(struct sampler_inside *inside, struct watched *one, uin
 	}
 	one->gone = rc == -ESRCH;
 	close_stack(one, now_ns); /* Python is starting or ending, or the process has called exec */
+}
+
+/* A process that takes longer to read, because its memory is damaged, is left alone for a while. */
+static void sampler_take(struct sampler_inside *inside, struct watched *one, uint32_t cause)
+{
+	process_memory_begin(PROCESS_MEMORY_WITHIN_NS);
+	take_within(inside, one, cause);
+	if (process_memory_late()) {
+		close_stack(one, clock_monotonic_ns());
+		one->try_ns = clock_monotonic_ns() + AFTER_LATE_NS;
+	}
+	process_memory_set_deadline(0);
 }
 
 /* ---- sampled processes ----------------------------------------------------------------------- */

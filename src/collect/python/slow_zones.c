@@ -29,7 +29,7 @@ static int open_in(const struct slow_zones *zones, const char *name)
 	char path[KYMO_PATH_BYTES + 64];
 
 	snprintf(path, sizeof(path), "%s/%s", zones->dir, name);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
 static bool slow_zones_read_at(int fd, void *out, size_t bytes, size_t offset)

@@ -167,6 +167,8 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 			native_hint(stacks));
 	if (stacks->without_native[0])
 		fprintf(out, "%s\n", stacks->without_native);
+	if (stacks->unfinished[0])
+		fprintf(out, "%s\n", stacks->unfinished);
 	print_deadlock(stacks, out);
 	if (stacks->held_ns > HELD_NS_MOST)
 		fprintf(out,
@@ -236,7 +238,8 @@ static bool same_kind_of_reason(const struct stacks_thread *a, const struct stac
 
 static bool same_reason(const struct stacks_thread *a, const struct stacks_thread *b)
 {
-	return a->reason_bytes == b->reason_bytes && !memcmp(a->why, b->why, a->reason_bytes);
+	return a->reason_bytes == b->reason_bytes &&
+	       (!a->reason_bytes || !memcmp(a->why, b->why, a->reason_bytes));
 }
 
 static int compare_members(const void *a, const void *b)
