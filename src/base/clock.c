@@ -29,6 +29,75 @@ uint64_t clock_realtime_ns(void)
 	return base_clock_read_clock(CLOCK_REALTIME);
 }
 
+/* ---- time namespaces --------------------------------------------------------------------- */
+
+/* Of this process; they cannot change, but a child may be in another namespace. */
+static struct {
+	pid_t pid;
+	int64_t monotonic_ns, boottime_ns;
+} offsets;
+
+/* "monotonic -3 500000000" is 2.5 s back. */
+static int64_t offset_in(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+	char *rest;
+	int64_t seconds;
+
+	if (!at)
+		return 0;
+	seconds = strtoll(at + strlen(name), &rest, 10);
+	if (seconds > INT32_MAX || seconds < INT32_MIN)
+		return 0;
+	return seconds * 1000000000 + strtol(rest, NULL, 10);
+}
+
+/* The file describes the namespace of children, which may be another one. */
+static int is_own_namespace(void)
+{
+	char own[32] = "", children[32] = "";
+
+	return readlink("/proc/self/ns/time", own, sizeof(own) - 1) > 0 &&
+	       readlink("/proc/self/ns/time_for_children", children, sizeof(children) - 1) > 0 &&
+	       !strcmp(own, children);
+}
+
+static void load_offsets(void)
+{
+	const pid_t pid = getpid();
+	char text[160] = "";
+	int fd;
+
+	if (offsets.pid == pid)
+		return;
+	fd = is_own_namespace() ? open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	offsets.monotonic_ns = offset_in(text, "monotonic");
+	offsets.boottime_ns = offset_in(text, "boottime");
+	offsets.pid = pid;
+}
+
+uint64_t clock_shared_ns(void)
+{
+	load_offsets();
+	return clock_monotonic_ns() - (uint64_t)offsets.monotonic_ns;
+}
+
+uint64_t clock_shared_starttime(uint64_t starttime)
+{
+	long per_second = sysconf(_SC_CLK_TCK);
+
+	load_offsets();
+	if (!starttime || !offsets.boottime_ns || per_second <= 0)
+		return starttime;
+	return starttime - (uint64_t)(offsets.boottime_ns / (1000000000 / per_second));
+}
+
+/* ---- the counter ------------------------------------------------------------------------- */
+
 #if defined(__x86_64__) || defined(__i386__)
 static int cpu_counter_is_invariant(void)
 {
@@ -54,19 +123,26 @@ static int kernel_distrusts_counter(void)
 }
 #endif
 
+/* clock_shared_ns() without its check: a fork takes a pair before its first row. */
+static uint64_t slow_ticks(void)
+{
+	return clock_monotonic_ns() - (uint64_t)offsets.monotonic_ns;
+}
+
 enum kymo_clock_kind clock_init(void)
 {
 	const char *wish = secure_getenv("KYMO_CLOCK");
 
+	load_offsets();
 	kymo__slow_clock = NULL;
 	if (wish && !strcmp(wish, "monotonic")) {
-		kymo__slow_clock = clock_monotonic_ns;
+		kymo__slow_clock = slow_ticks;
 		return KYMO_CLOCK_MONOTONIC;
 	}
 #if defined(__x86_64__) || defined(__i386__)
 	if (cpu_counter_is_invariant() && !kernel_distrusts_counter())
 		return KYMO_CLOCK_TSC;
-	kymo__slow_clock = clock_monotonic_ns;
+	kymo__slow_clock = slow_ticks;
 #elif defined(__aarch64__)
 	return KYMO_CLOCK_CNTVCT;
 #endif
@@ -77,6 +153,7 @@ void clock_take_pair(struct kymo_clock_pair *out)
 {
 	uint64_t best_width = UINT64_MAX;
 
+	load_offsets();
 	for (int i = 0; i < 4; i++) {
 		uint64_t before = clock_monotonic_ns();
 		uint64_t ticks = kymo__ticks();
@@ -91,4 +168,5 @@ void clock_take_pair(struct kymo_clock_pair *out)
 		out->realtime_ns = wall - (after - out->monotonic_ns);
 		out->error_ns = best_width / 2 + 1;
 	}
+	out->monotonic_ns -= (uint64_t)offsets.monotonic_ns;
 }

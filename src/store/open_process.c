@@ -261,7 +261,7 @@ static int64_t open_process_now_ns(const struct recording *recording,
 
 	if (run_files_is_snapshot(&inside->source))
 		return store_clock_ns(&process->clock, inside->source.snapshot_head.taken_ticks);
-	return (int64_t)(clock_monotonic_ns() - recording->run.epoch.monotonic_ns);
+	return (int64_t)(clock_shared_ns() - recording->run.epoch.monotonic_ns);
 }
 
 void open_process_contents(struct recording *recording)

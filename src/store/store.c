@@ -324,7 +324,7 @@ static int64_t latest_possible(const struct recording *recording)
 	int64_t latest = 0;
 
 	if (inside->same_boot)
-		return (int64_t)(clock_monotonic_ns() - run->epoch.monotonic_ns);
+		return (int64_t)(clock_shared_ns() - run->epoch.monotonic_ns);
 	if (inside->now.monotonic_ns > run->epoch.monotonic_ns)
 		return (int64_t)(inside->now.monotonic_ns - run->epoch.monotonic_ns);
 	if (run->ended && run->ended_realtime_ns > run->epoch.realtime_ns)

@@ -32,10 +32,22 @@ bool words_valid(const char *text, size_t bytes)
 	return true;
 }
 
+static void cut_stack_trace(char *text)
+{
+	char *trace = strstr(text, "Stack Trace:");
+
+	while (trace && trace > text && (trace[-1] == '\n' || trace[-1] == ' '))
+		trace--;
+	if (trace && strstr(text, "INTERNAL Error"))
+		*trace = '\0';
+}
+
 void words_trim(char *text)
 {
-	size_t bytes = strlen(text), start = bytes;
+	size_t bytes, start;
 
+	cut_stack_trace(text);
+	bytes = start = strlen(text);
 	while (start > 0 && bytes - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
 		start--;
 	if (start > 0 && (text[start - 1] & 0x80) &&

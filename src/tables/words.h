@@ -11,7 +11,8 @@
 
 /* Whether a text without NUL is valid UTF-8; base/utf8.h repairs it otherwise. */
 bool words_valid(const char *text, size_t bytes);
-/* Removes an incomplete character at the end of a truncated text. */
+/* Removes an incomplete character at the end of a truncated text, and the addresses of this process
+   that DuckDB adds to the messages of its internal errors. */
 void words_trim(char *text);
 
 #endif

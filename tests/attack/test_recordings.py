@@ -191,3 +191,40 @@ def test_times_that_run_backwards_end_at_the_limits_of_their_type(made):
     for words in [("report", path), ("export", "-f", "chrome", "-o", made.home / "out.json", path), ("ls",)]:
         done = made.run(*words)
         assert done.status == 0 and done.peak_mb < MOST_MB, (words, done.err)
+
+
+# ---- arguments ---------------------------------------------------------------------------------
+
+ARGUMENTS = ["NULL", "NULL::VARCHAR", "''", "repeat('x', 100000)", "repeat('é', 1000)", "5", "-1", "'trace.zones\\0'", "chr(0)", "[1]",
+             "{'a': 1}", "'trace.zones', from_ns := NULL", "'trace.zones', from_ns := -9223372036854775808, to_ns := 9223372036854775807",
+             "'trace.zones', step_from := 1e300", "'trace.zones', step_to := 'x'", "'trace.zones', no_such := 1", "", "1, 2, 3"]
+
+
+@pytest.mark.parametrize("function", ["kymo_scan", "kymo_meta", "kymo_samples", "kymo_leaves", "kymo_sites", "kymo_rows"])
+def test_no_argument_of_a_table_function_shows_the_inside_of_kymo(made, function):
+    path = made.make("rows-beyond-32")
+    for argument in ARGUMENTS:
+        done = made.run("query", path, f"SELECT count(*) FROM {function}({argument})")
+        assert done.status in (0, 1), (argument, done.status, done.err)
+        text = done.out + done.err
+        assert not any(word in text for word in ("INTERNAL", "Stack Trace", "0x", ".so(")), (argument, text[:1000])
+        assert done.status == 0 or len(done.err) < 4000
+
+
+# ---- time namespaces ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clock", ["", "monotonic"])
+@pytest.mark.parametrize("offset", ["1000000", "-5000"])
+def test_a_program_in_another_time_namespace_has_the_times_of_the_run(made, clock, offset):
+    apart = ["unshare", "-T", "--monotonic", offset, "--boottime", offset if offset[0] != "-" else "0"]
+    tried = subprocess.run([*apart, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no time namespace here: {tried.stderr.strip()}")
+    env = {**made.env, **({"KYMO_CLOCK": clock} if clock else {})}
+    run = subprocess.run([KYMO, "run", "-o", made.home / "run", "--", *apart, PROGS / "cli_fixture", "plain"], env=env,
+                         capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert run.returncode == 0, run.stderr
+    assert made.query(made.home / "run", "SELECT min(start_ns) > 0, max(start_ns) < 60e9 FROM trace.zones") == "true,true"
+    assert made.query(made.home / "run", "SELECT exit_code, ended_ns > started_ns FROM kymo.processes WHERE role = 'target'") == "0,true"
+    assert made.query(made.home / "run", "SELECT duration_ns < 60e9 FROM kymo.runs") == "true"

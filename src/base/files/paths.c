@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static int paths_give(const struct safe_dir *dir, char *out, size_t out_bytes,
 		      struct kymo_error *err)
 {
@@ -131,7 +133,7 @@ static uint64_t stat_field(pid_t pid, int wanted)
 
 uint64_t paths_starttime(pid_t pid)
 {
-	return stat_field(pid, 22);
+	return clock_shared_starttime(stat_field(pid, 22));
 }
 
 pid_t paths_parent(pid_t pid)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 ssize_t proc_read(const char *path, char *out, size_t out_bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -88,10 +90,14 @@ int proc_stat(pid_t pid, struct proc_stat *out)
 {
 	char path[48], text[1024];
 	ssize_t bytes;
+	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	bytes = proc_read(path, text, sizeof(text));
-	return bytes < 0 ? (int)bytes : proc_parse_stat(text, out);
+	rc = bytes < 0 ? (int)bytes : proc_parse_stat(text, out);
+	if (!rc)
+		out->starttime = clock_shared_starttime(out->starttime);
+	return rc;
 }
 
 bool proc_alive(pid_t pid, uint64_t starttime)

@@ -83,9 +83,8 @@ static void bind_meta(duckdb_bind_info info, const struct meta_table *meta)
 
 static void meta_bind(duckdb_bind_info info)
 {
-	duckdb_value value = duck.bind_get_parameter(info, 0);
-	char *name = value ? duck.get_varchar(value) : NULL;
-	const struct meta_table *meta = meta_find(name);
+	char *name = table_function_text(info, 0);
+	const struct meta_table *meta = name ? meta_find(name) : NULL;
 
 	if (meta)
 		bind_meta(info, meta);
@@ -94,8 +93,6 @@ static void meta_bind(duckdb_bind_info info)
 					  "schemas kymo and trace");
 	if (name)
 		duck.free(name);
-	if (value)
-		duck.destroy_value(&value);
 }
 
 struct meta_run {

@@ -257,7 +257,8 @@ void regions_fill(struct meta_rows *rows, const struct tables *tables)
 		rows->failed = true;
 		goto out;
 	}
-	qsort(parts.list, parts.count, sizeof(parts.list[0]), compare_parts);
+	if (parts.count)
+		qsort(parts.list, parts.count, sizeof(parts.list[0]), compare_parts);
 	regions_merge(&parts, region, rows);
 out:
 	free(parts.list);

@@ -9,6 +9,7 @@
 #include "tables/scan/decode.h"
 #include "tables/scan/dictionary.h"
 #include "tables/scan/table_function.h"
+#include "tables/words.h"
 
 #define UNIT_ROWS 122880u /* rows that a thread takes at once: DuckDB's own number */
 #define BLOCK_BYTES (256u << 10) /* of rows read at once: fits the L2 cache */
@@ -126,9 +127,11 @@ static void scan_add_columns(duckdb_bind_info info, const struct table_shape *sh
 
 static void bind_failed(duckdb_bind_info info, const char *table, const char *why)
 {
-	char text[512];
+	char text[512], name[132];
 
-	snprintf(text, sizeof(text), "kymo_scan: %s %s", table, why);
+	snprintf(name, sizeof(name), "%s", *table ? table : "''");
+	words_trim(name);
+	snprintf(text, sizeof(text), "kymo_scan: %s %s", name, why);
 	duck.bind_set_error(info, text);
 }
 
@@ -160,14 +163,11 @@ static void bind_table(duckdb_bind_info info, struct tables *tables, const char 
 
 static void scan_bind(duckdb_bind_info info)
 {
-	duckdb_value value = duck.bind_get_parameter(info, 0);
-	char *table = value ? duck.get_varchar(value) : NULL;
+	char *table = table_function_text(info, 0);
 
 	bind_table(info, duck.bind_get_extra_info(info), table ? table : "NULL");
 	if (table)
 		duck.free(table);
-	if (value)
-		duck.destroy_value(&value);
 }
 
 /* ---- init -------------------------------------------------------------------------------- */

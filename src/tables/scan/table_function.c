@@ -2,6 +2,16 @@
 
 #include <errno.h>
 
+char *table_function_text(duckdb_bind_info info, idx_t index)
+{
+	duckdb_value value = duck.bind_get_parameter(info, index);
+	char *text = value && !duck.is_null_value(value) ? duck.get_varchar(value) : NULL;
+
+	if (value)
+		duck.destroy_value(&value);
+	return text;
+}
+
 int table_function_register(duckdb_connection connection, duckdb_table_function made,
 			    const struct table_function *function, struct kymo_error *err)
 {

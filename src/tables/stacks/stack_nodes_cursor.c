@@ -157,7 +157,9 @@ static bool take_moment(struct stack_nodes_cursor *cursor)
 			break; /* no memory: return the samples unsorted */
 		advance(source);
 	}
-	qsort(cursor->moment, cursor->moment_count, sizeof(*cursor->moment), compare_samples);
+	if (cursor->moment_count)
+		qsort(cursor->moment, cursor->moment_count, sizeof(*cursor->moment),
+		      compare_samples);
 	return cursor->moment_count != 0;
 }
 

@@ -287,7 +287,8 @@ static void subtract_overhead(struct facts *facts)
 
 		region->self_ns = region->self_ns > cost_ns ? region->self_ns - cost_ns : 0;
 	}
-	qsort(facts->regions, facts->region_count, sizeof(facts->regions[0]), by_self_ns);
+	if (facts->region_count)
+		qsort(facts->regions, facts->region_count, sizeof(facts->regions[0]), by_self_ns);
 }
 
 static void say_what_was_subtracted(const struct report *report)

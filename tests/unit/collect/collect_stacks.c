@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "collect/native/elfsym.h"
+#include "collect/python/pylayout.h"
 #include "collect/python/pystack.h"
 #include "collect/backtrace/stacks.h"
 #include "collect/backtrace/why.h"
@@ -312,6 +313,48 @@ static void lines_are_decoded_as_python_decodes_them(void **state)
 			pycode_decode_line(lines, cut, 10, i);
 }
 
+/* Differences of lines that leave the range of an int, to both sides; UBSan sees an overflow. */
+static void line_tables_that_lead_anywhere_are_decoded(void **state)
+{
+	const unsigned char up[] = { 0x80 | 13 << 3, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x03,
+				     0x80 | 13 << 3, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x03 };
+	unsigned char down[sizeof(up)];
+
+	(void)state;
+	memcpy(down, up, sizeof(up));
+	down[1] = down[8] = 0x7f;
+	for (int64_t unit = 0; unit < 4; unit++) {
+		pycode_decode_line(up, sizeof(up), INT32_MAX, unit);
+		pycode_decode_line(down, sizeof(down), INT32_MIN, unit);
+	}
+}
+
+/* Offsets that a program describes are its own: each is set to a large number in turn. */
+static void described_offsets_stay_within_what_is_copied(void **state)
+{
+	uint64_t words[PYLAYOUT_DEBUG_BYTES / 8] = { 0 };
+	struct pylayout layout = *pylayout_find(13);
+	int refused = 0;
+
+	(void)state;
+	memcpy(words, "xdebugpy", 8);
+	words[1] = 0x030d00f0;
+	/* frame: localsplus and owner; code: linetable; dict: values; unicode: asciiobject_size */
+	words[32] = 72, words[33] = 70, words[38] = 136, words[58] = 40, words[70] = 40;
+	assert_int_equal(pylayout_describe(&layout, words, sizeof(words)), 0);
+	for (size_t at = 21; at <= 70; at++) {
+		uint64_t was = words[at];
+
+		layout = *pylayout_find(13);
+		words[at] = 1 << 20;
+		refused += pylayout_describe(&layout, words, sizeof(words)) != 0;
+		assert_true(layout.frame_localsplus <= PYLAYOUT_FRAME_BYTES || refused);
+		words[at] = was;
+	}
+	/* Six of threads, five of frames, eight of code, two each of dict and int, three of str. */
+	assert_true(refused >= 24);
+}
+
 static void calls_of_the_kernel_are_parsed(void **state)
 {
 	struct why_call call;
@@ -398,6 +441,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_decoded_as_python_decodes_them),
+		cmocka_unit_test(line_tables_that_lead_anywhere_are_decoded),
+		cmocka_unit_test(described_offsets_stay_within_what_is_copied),
 		cmocka_unit_test(calls_of_the_kernel_are_parsed),
 		cmocka_unit_test(names_that_look_like_secrets_are_known),
 		cmocka_unit_test(damaged_libraries_are_read_without_harm),
