@@ -195,8 +195,9 @@ def test_times_that_run_backwards_end_at_the_limits_of_their_type(made):
 
 # ---- arguments ---------------------------------------------------------------------------------
 
-ARGUMENTS = ["NULL", "NULL::VARCHAR", "''", "repeat('x', 100000)", "repeat('é', 1000)", "5", "-1", "'trace.zones\\0'", "chr(0)", "[1]",
-             "{'a': 1}", "'trace.zones', from_ns := NULL", "'trace.zones', from_ns := -9223372036854775808, to_ns := 9223372036854775807",
+ARGUMENTS = ["NULL", "NULL::VARCHAR", "''", "repeat('x', 100000)", "repeat('é', 1000)", "5", "-1", "'trace.zones\\0'", "chr(0)",
+             "[1]", "{'a': 1}", "'trace.zones', from_ns := NULL",
+             "'trace.zones', from_ns := -9223372036854775808, to_ns := 9223372036854775807",
              "'trace.zones', step_from := 1e300", "'trace.zones', step_to := 'x'", "'trace.zones', no_such := 1", "", "1, 2, 3"]
 
 
@@ -226,5 +227,6 @@ def test_a_program_in_another_time_namespace_has_the_times_of_the_run(made, cloc
                          capture_output=True, text=True, check=False, timeout=SECONDS)
     assert run.returncode == 0, run.stderr
     assert made.query(made.home / "run", "SELECT min(start_ns) > 0, max(start_ns) < 60e9 FROM trace.zones") == "true,true"
-    assert made.query(made.home / "run", "SELECT exit_code, ended_ns > started_ns FROM kymo.processes WHERE role = 'target'") == "0,true"
+    ended = "SELECT exit_code, ended_ns > started_ns FROM kymo.processes WHERE role = 'target'"
+    assert made.query(made.home / "run", ended) == "0,true"
     assert made.query(made.home / "run", "SELECT duration_ns < 60e9 FROM kymo.runs") == "true"

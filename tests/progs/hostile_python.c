@@ -3,15 +3,12 @@
  *
  *	hostile_python WORD	cyclic-threads, cyclic-interpreters, cyclic-frames, cyclic-chunks,
  *				long-frames, wide-frames
- *	hostile_python FILE	no Python; FILE is mapped
  *
  * Prints "ready" and ends with its standard input.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -117,26 +114,11 @@ static void pretend(const char *word)
 	}
 }
 
-static void map_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) ||
-	    mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
-		perror(path);
-		exit(1);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
-	if (strchr(argv[1], '/'))
-		map_file(argv[1]);
-	else
-		pretend(argv[1]);
+	pretend(argv[1]);
 	puts("ready");
 	fflush(stdout);
 	while (getchar() != EOF)

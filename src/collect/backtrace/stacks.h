@@ -83,7 +83,7 @@ struct stacks_options {
 
 /* 0, or a negative errno and *err: the process does not exist or may not be read. A process without
    Python has threads without frames. Does not wait for the process, whatever its state, and ends
-   after PROCESS_MEMORY_WITHIN_NS with what was found, or at the deadline that the caller has set. */
+   after PROCESS_MEMORY_WITHIN_NS with what was found, or at the deadline that the caller set. */
 int stacks_take(pid_t pid, const struct stacks_options *options, struct stacks *out,
 		struct kymo_error *err);
 void stacks_free(struct stacks *stacks);

@@ -38,8 +38,8 @@ struct unwind_job {
 };
 /*
  * unwind_child.c: unwinds all jobs in a child process, which ends at the deadline of this thread
- * (collect/native/process_memory.h). libdw reads files that the program chose: whatever they make of
- * it, the frames found before are kept. 0, or a negative errno and *err.
+ * (collect/native/process_memory.h). libdw reads files that the program chose: whatever they make
+ * of it, the frames found before are kept. 0, or a negative errno and *err.
  */
 int unwind_all(struct unwind *unwind, struct unwind_job *jobs, size_t count,
 	       struct kymo_error *err);

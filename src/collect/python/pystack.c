@@ -116,7 +116,7 @@ static int pystack_list_threads(struct pystack *stack, struct interpreter *inter
 	return rc;
 }
 
-static bool is_listed(const struct pystack_inside *inside, uint64_t interpreter)
+static bool pystack_is_listed(const struct pystack_inside *inside, uint64_t interpreter)
 {
 	for (size_t i = 0; i < inside->interpreter_count; i++)
 		if (inside->interpreters[i].address == interpreter)
@@ -143,7 +143,7 @@ static int pystack_list_all(struct pystack *stack)
 	intern_clear(&inside->states);
 	stack->cut = false;
 	while (at && !rc && inside->interpreter_count < INTERPRETERS_MOST &&
-	       !is_listed(inside, at)) {
+	       !pystack_is_listed(inside, at)) {
 		struct interpreter *one = &inside->interpreters[inside->interpreter_count++];
 
 		one->address = at;

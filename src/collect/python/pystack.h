@@ -71,7 +71,7 @@ struct pystack {
 	struct pystack_thread *threads; /* of the last read */
 	size_t thread_count;
 	bool finalizing; /* Python is shutting down */
-	/* a list of threads or interpreters leads back to itself, or is too long: not all threads */
+	/* a list of threads or interpreters leads back to itself, or is too long: some lack */
 	bool cut;
 	struct pystack_stats stats;
 	struct pystack_inside *inside;

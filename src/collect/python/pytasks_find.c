@@ -112,7 +112,7 @@ static bool add_list(const struct pymemory *memory, uint64_t head, uint64_t iden
 	size_t steps = 0;
 	bool ok = true;
 
-	/* A damaged list may lead back to one of its nodes; tasks that are found twice count once. */
+	/* A damaged list may lead back to one of its nodes; tasks found twice count once. */
 	for (; ok && node && node != head && steps <= PYTASKS_MOST && found->count < FOUND_MOST;
 	     steps++) {
 		ok = pytasks_find_add(found, node - (uint64_t)memory->layout->task_node, ident);

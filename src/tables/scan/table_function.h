@@ -17,8 +17,8 @@ struct table_function {
 	bool some_columns; /* it produces only the requested columns */
 };
 
-/* A parameter as text, for duck.free(); NULL: it is NULL. DuckDB's own function fails for that, with
-   addresses of this process in its message. */
+/* A parameter as text, for duck.free(); NULL: it is NULL. DuckDB's own function fails for that,
+   with addresses of this process in its message. */
 char *table_function_text(duckdb_bind_info info, idx_t index);
 
 /* made: from duck.create_table_function(), with its parameters; destroyed by this call. 0, or
