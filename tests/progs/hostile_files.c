@@ -1,6 +1,6 @@
 /*
- * Maps the files that it is given; prints "ready" and ends with its standard input. It has no Python,
- * so that all its files are searched for one.
+ * Maps the files that it is given; prints "ready" and ends with its standard input. It has no
+ * Python, so that all its files are searched for one.
  */
 #include <fcntl.h>
 #include <stdio.h>
