@@ -92,10 +92,13 @@ HEAD = """# Reliability: the faults that kymo survives
 
 The requirements for a program, disk, clock or reader that misbehaves, the tests for each, and when each test last passed, with its
 commit (`+`: with uncommitted changes). `make test` runs all of them on one machine with two cores. Tests that mount a small file
-system or change the user need root and are skipped without it. Fuzz targets run for seconds there, and for an hour in `make soak`.
+system or change the user need root and are skipped without it. Fuzz targets run for seconds there, for an hour in `make soak`, and in
+the background with `tools/fuzz-hours`: [so far](#fuzzing-so-far).
 
-`tools/gen-reliability` makes this page of [faults.txt](faults.txt) and the last runs of `tests/run`; do not edit it.
+`tools/gen-reliability` makes this page of [faults.txt](faults.txt), [fuzzing.txt](fuzzing.txt) and the last runs of `tests/run`; do not
+edit it.
 """
+FUZZING = "## Fuzzing so far"
 PASSED = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC.*")
 TITLES = {"note": "", "not here": "Cannot be tested here: ", "not yet": "Not yet: "}
 
@@ -131,13 +134,15 @@ def chapter(fault, results):
     return out
 
 
-def page(sections, results):
+def page(sections, results, fuzzing):
+    """fuzzing: the lines of its chapter."""
     faults = [fault for section in sections for fault in section.faults]
     out = [HEAD, *overview(faults, results)]
     for section in sections:
         out += [f"## {section.title}", "", *section.text] + ([""] if section.text else [])
         for fault in section.faults:
             out += chapter(fault, results)
+    out += [FUZZING, "", *fuzzing]
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -155,3 +160,8 @@ def words_of(result, before):
 def results_of(text):
     """The results on a page, so that a test that has not run since keeps its line."""
     return dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", text, re.M))
+
+
+def fuzzing_of(text):
+    """The chapter on a page: like the times of tests, the figures are not checked."""
+    return text.partition(FUZZING + "\n\n")[2].rstrip().splitlines()
