@@ -2,11 +2,14 @@
 #include "cmds/cmds.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -18,6 +21,8 @@
 #include "store/live_processes.h"
 #include "views/term/format.h"
 #include "views/term/text.h"
+
+#define START_NAPS 500 /* of 10 ms */
 
 struct attach {
 	struct attach_options options;
@@ -144,6 +149,23 @@ static int print_already_recorded(const struct attach *attach, pid_t collector_p
 	return CMDS_OK;
 }
 
+/*
+ * Of two that start together, the second waits until it can find the recording of the first.
+ * Bounded: the first may be stopped, and a lock is not worth a hang. -1: none.
+ */
+static int lock_start(void)
+{
+	struct timespec nap = { .tv_nsec = 10000000 };
+	char root[KYMO_PATH_BYTES];
+	int fd = -1;
+
+	if (!paths_root(root, sizeof(root), NULL))
+		fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	for (int i = 0; fd >= 0 && i < START_NAPS && flock(fd, LOCK_EX | LOCK_NB); i++)
+		nanosleep(&nap, NULL);
+	return fd;
+}
+
 /* -1 to continue, else the exit status. */
 static int attach_find_recording(struct attach *attach)
 {
@@ -225,6 +247,7 @@ int cmd_attach(int argc, char **argv)
 	say_quiet(attach.quiet);
 	if (attach_check_process(&attach, &err))
 		return cmds_fail("attach", &err);
+	attach.options.start_lock = lock_start();
 	status = attach_find_recording(&attach);
 	if (status < 0 && attach.force && cmds_remove_old("attach", attach.options.directory))
 		status = CMDS_FAILED;

@@ -62,6 +62,7 @@ struct attach_options {
 	enum kymo_keep keep;
 	const struct kymo_control *settings; /* the stored settings; NULL: none */
 	uint64_t slow_ns; /* as above */
+	int start_lock; /* closed when other commands can find the recording; -1: none */
 };
 
 /* Records a running process from outside until it ends, a signal arrives or the time is over. 0 and

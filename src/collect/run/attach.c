@@ -256,6 +256,8 @@ int collect_attach(const struct attach_options *options, struct collect_result *
 		goto out;
 	guard_install();
 	attach_begin(&collector, options);
+	if (options->start_lock >= 0)
+		close(options->start_lock);
 	collector_supervise(&collector);
 	attach_end(&collector, result);
 	host_fini(&collector.host);
