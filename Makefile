@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo classifier test bench lint soak install clean setup help
+.PHONY: build demo classifier test bench lint soak install sbom clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -48,6 +48,10 @@ install: ## install below PREFIX (/usr/local), or DESTDIR/PREFIX; builds no test
 	@tools/build -- installed
 	@DESTDIR=$(DESTDIR) meson install -C build --no-rebuild --quiet --strip
 	@echo "installed below $(DESTDIR)$(abspath $(PREFIX))"
+
+sbom: ## write build/kymo.cdx.json: what kymo is made of, as CycloneDX
+	@mkdir -p build
+	@tools/gen-dependencies --sbom build/kymo.cdx.json
 
 setup: ## fetch what is missing for build, demo and test, and try again what failed
 	@tools/setup --retry build demo test

@@ -1,4 +1,5 @@
 """What is installed: how much it is; a wheel that works by itself, typed, and compat modules that never replace real ones."""
+import json
 import os
 import pathlib
 import re
@@ -75,6 +76,58 @@ def test_make_install_takes_less_than_5_mb_without_duckdb(tmp_path):
 
 def test_a_wheel_takes_less_than_5_mb(wheel):
     assert too_much({info.filename: info.file_size for info in zipfile.ZipFile(wheel).infolist()}) == []
+
+
+# --- licences, and what it is made of ---------------------------------------------------------------------------
+
+LICENSES = {"LICENSE": "MIT License", "duckdb.txt": "Stichting DuckDB", "nanoarrow.txt": "Apache License",
+            "flatcc.txt": "Apache License", "uplot.txt": "Leon Sorokin", "esbuild.txt": "Evan Wallace"}
+
+
+def test_make_install_brings_the_licences_of_what_it_installs(tmp_path):
+    run(["meson", "install", "-C", ROOT / "build", "--no-rebuild", "--quiet", "--destdir", tmp_path])
+    folder = next(tmp_path.rglob("share/doc/kymo/licenses"))
+    assert {name: text in (folder / name).read_text() for name, text in LICENSES.items()} == dict.fromkeys(LICENSES, True)
+
+
+def test_a_wheel_has_the_licences_of_what_it_holds(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        files = {pathlib.PurePath(name).name: name for name in archive.namelist() if "/licenses/" in name and "dist-info" not in name}
+        found = {name: text in archive.read(files[name]).decode() for name, text in LICENSES.items() if name in files}
+    assert found == dict.fromkeys(LICENSES, True)
+
+
+def test_every_dependency_has_a_licence_and_the_page_is_up_to_date():
+    run([ROOT / "tools/gen-dependencies", "--check"])
+
+
+@pytest.fixture(scope="module")
+def sbom(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sbom") / "kymo.cdx.json"
+    run([ROOT / "tools/gen-dependencies", "--sbom", path])
+    return json.loads(path.read_text())
+
+
+def test_the_sbom_fits_the_schema_of_cyclonedx(sbom):
+    cyclonedx = pytest.importorskip("cyclonedx", reason="no cyclonedx-python-lib in this Python")
+    jsonschema = pytest.importorskip("jsonschema", reason="no jsonschema in this Python")
+    import referencing
+    folder = pathlib.Path(cyclonedx.__file__).parent / "schema/_res"
+    schemas = {path.name: json.loads(path.read_text()) for path in folder.glob("*.schema.json")}
+    bom = schemas["bom-1.5.SNAPSHOT.schema.json"]
+    del bom["$id"]  # so that it finds the others by the names of their files
+    registry = referencing.Registry().with_contents(schemas.items())
+    validator = jsonschema.Draft7Validator(bom, registry=registry)
+    assert [error.message[:300] for error in validator.iter_errors(sbom)] == []
+
+
+def test_the_sbom_names_what_is_shipped_with_licences_and_fetched_with_hashes(sbom):
+    parts = sbom["components"]
+    shipped = {part["name"]: part["licenses"] for part in parts if part["scope"] == "required"}
+    assert set(shipped) == {"DuckDB", "nanoarrow", "flatcc", "uPlot", "esbuild"} and all(shipped.values())
+    assert [part["name"] for part in parts if part["purl"].startswith(("pkg:npm/", "pkg:pypi/")) and part["scope"] == "excluded"
+            and not part.get("hashes")] == []
+    assert len({part["bom-ref"] for part in parts}) == len(parts)
 
 
 # --- the wheels -------------------------------------------------------------------------------------------------
