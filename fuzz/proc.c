@@ -26,6 +26,7 @@ static void parse(uint8_t which, const char *text)
 	struct cgroup_paths paths;
 	struct host_cpu cpu;
 	struct proc_stat stat;
+	struct host_threads_schedule schedule;
 	uint64_t one, other;
 	char name[16];
 
@@ -33,7 +34,7 @@ static void parse(uint8_t which, const char *text)
 	case 0: proc_parse_stat(text, &stat); break;
 	case 1: host_parse_cpu(text, &cpu); break;
 	case 2: host_parse_interface(text, name, sizeof(name), &one, &other); break;
-	case 3: host_threads_parse_schedstat(text, &one, &other); break;
+	case 3: host_threads_parse_schedstat(text, &schedule); break;
 	case 4: cgroup_parse_paths(text, &paths); break;
 	case 5: cgroup_parse_pressure(text, &pressure); break;
 	case 6: cgroup_parse_cpu_max(text); break;
