@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 
-#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define REPLACEMENT "\xef\xbf\xbd"
@@ -66,6 +66,72 @@ size_t utf8_repair(const char *text, size_t bytes, char *out, size_t out_bytes)
 		used += need;
 		text += step;
 		bytes -= step;
+	}
+	out[used] = '\0';
+	return used;
+}
+
+/* ---- printable form -------------------------------------------------------------------------- */
+
+static uint32_t code_of(const char *text, size_t valid)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	uint32_t code = valid == 1 ? at[0] : at[0] & (0x7fu >> valid);
+
+	for (size_t i = 1; i < valid; i++)
+		code = code << 6 | (at[i] & 0x3fu);
+	return code;
+}
+
+bool utf8_acts(uint32_t code)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0x00, 0x1f },	    { 0x7f, 0x9f },	{ 0xad, 0xad },	      { 0x61c, 0x61c },
+		{ 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },
+		{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && code >= ranges[i].first; i++)
+		if (code <= ranges[i].last)
+			return true;
+	return false;
+}
+
+size_t utf8_show(const char *text, size_t bytes, char shown[UTF8_SHOWN_BYTES], size_t *shown_bytes)
+{
+	static const char short_names[] = { ['\a'] = 'a', ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',
+					    ['\v'] = 'v', ['\f'] = 'f', ['\r'] = 'r' };
+	size_t valid = utf8_valid(text, bytes);
+	uint32_t code = valid ? code_of(text, valid) : (unsigned char)text[0];
+	int wrote;
+
+	if (valid && !utf8_acts(code)) {
+		memcpy(shown, text, valid);
+		*shown_bytes = valid;
+		return valid;
+	}
+	if (valid && code < sizeof(short_names) && short_names[code])
+		wrote = snprintf(shown, UTF8_SHOWN_BYTES, "\\%c", short_names[code]);
+	else if (valid && code >= 0x80)
+		wrote = snprintf(shown, UTF8_SHOWN_BYTES, "\\u%04x", code);
+	else
+		wrote = snprintf(shown, UTF8_SHOWN_BYTES, "\\x%02x", code);
+	*shown_bytes = (size_t)wrote;
+	return valid ? valid : 1;
+}
+
+size_t utf8_visible(const char *text, size_t bytes, char *out, size_t out_bytes)
+{
+	char shown[UTF8_SHOWN_BYTES];
+	size_t used = 0, shown_bytes;
+
+	for (size_t at = 0; at < bytes; used += shown_bytes) {
+		at += utf8_show(text + at, bytes - at, shown, &shown_bytes);
+		if (shown_bytes >= out_bytes - used)
+			break;
+		memcpy(out + used, shown, shown_bytes);
 	}
 	out[used] = '\0';
 	return used;

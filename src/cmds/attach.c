@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/files/paths.h"
 #include "base/settings.h"
 #include "collect/collect.h"
@@ -134,18 +133,20 @@ static void format_setting(const struct kymo_control *control, const char *name,
 static int print_already_recorded(const struct attach *attach, pid_t collector_pid,
 				  const struct live_process *collector)
 {
-	char samples[64], system[64];
+	char samples[64], system[64], rates[192] = "";
 	int pid = (int)attach->options.pid;
 
-	fprintf(stderr, "kymo: process %d is already recorded by kymo (pid %d): ", pid,
-		(int)collector_pid);
 	if (collector) {
 		format_setting(&collector->control, "sample_rate", samples, sizeof(samples));
 		format_setting(&collector->control, "system_rate", system, sizeof(system));
-		fprintf(stderr, "stacks every %s s, metrics every %s s, ", samples, system);
+		snprintf(rates, sizeof(rates), "stacks every %s s, metrics every %s s, ", samples,
+			 system);
 	}
-	fprintf(stderr, "in %s; kymo config %d changes the rates, kymo query %d reads it\n",
-		attach->live.disk[0] ? attach->live.disk : attach->live.directory, pid, pid);
+	text_line(stderr,
+		  "kymo: process %d is already recorded by kymo (pid %d): %sin %s; kymo config %d "
+		  "changes the rates, kymo query %d reads it",
+		  pid, (int)collector_pid, rates,
+		  attach->live.disk[0] ? attach->live.disk : attach->live.directory, pid, pid);
 	return CMDS_OK;
 }
 
@@ -208,28 +209,23 @@ static int attach_find_recording(struct attach *attach)
 static void print_begin(const struct attach *attach)
 {
 	if (!attach->quiet && isatty(STDERR_FILENO))
-		fprintf(stderr,
-			"kymo: recording %s (pid %d)%s; Ctrl-C ends the recording, not the "
-			"program\n",
-			attach->name, (int)attach->options.pid,
-			attach->options.live ? " into its own recording" : "");
+		text_line(stderr,
+			  "kymo: recording %s (pid %d)%s; Ctrl-C ends the recording, not the "
+			  "program",
+			  attach->name, (int)attach->options.pid,
+			  attach->options.live ? " into its own recording" : "");
 }
 
 static void print_end(const struct attach *attach, struct collect_result *result)
 {
 	struct text_style style = text_style_of(stderr);
-	struct buf line = { 0 };
 
 	if (attach->quiet)
 		return;
-	buf_text(&line, "kymo: recorded ");
-	text_visible(&line, attach->name, strlen(attach->name));
-	buf_print(&line, " (pid %d) for %s; the program %s; recording ", (int)attach->options.pid,
+	text_line(stderr, "kymo: recorded %s (pid %d) for %s; the program %s; recording %s",
+		  attach->name, (int)attach->options.pid,
 		  format_clock((double)result->duration_ns, style.utf8).text,
-		  result->ended ? "has ended" : "is still running");
-	text_visible(&line, result->directory, strlen(result->directory));
-	fprintf(stderr, "%s\n", buf_get(&line));
-	buf_fini(&line);
+		  result->ended ? "has ended" : "is still running", result->directory);
 	if (!attach->no_summary)
 		cmds_print_summary(result->directory);
 	fflush(stderr);

@@ -37,6 +37,7 @@ static void cmds_say(const char *command, const char *sentence)
 			break;
 	}
 	fflush(stdout);
+	/* not foreign: the command is a row of cmds_table */
 	fprintf(stderr, "kymo%s%s: %s", command ? " " : "", command ? command : "", buf_get(&line));
 	buf_fini(&line);
 }
@@ -82,9 +83,9 @@ void cmds_say_file(const char *file)
 	if (!strcmp(file, "-") || stat(file, &status))
 		return;
 	if (S_ISDIR(status.st_mode))
-		fprintf(stderr, "kymo: %s/\n", file);
+		text_line(stderr, "kymo: %s/", file);
 	else
-		fprintf(stderr, "kymo: %s, %s\n", file, format_bytes((double)status.st_size).text);
+		text_line(stderr, "kymo: %s, %s", file, format_bytes((double)status.st_size).text);
 }
 
 int cmds_remove_old(const char *command, const char *directory)
@@ -350,6 +351,7 @@ static void print_usage(const struct cmds_command *command)
 
 	for (;; usage = end + 1) {
 		end = strchrnul(usage, '\n');
+		/* not foreign: a row of cmds_table */
 		printf("%s kymo %s%s%.*s\n",
 		       usage == command->usage ? "usage:" : "   or:", command->name,
 		       *usage ? " " : "", (int)(end - usage), usage);
@@ -368,6 +370,7 @@ static void print_option(const struct cmds_option *option)
 		 option->value && option->value[0] != '[' ? " " : "",
 		 option->value ? option->value : "");
 	/* Options that are too long for the first column have their help on the next line. */
+	/* not foreign: a row of a table of options */
 	printf(strlen(left) > 27 ? "  %s\n%30s%s\n" : "  %-27s%1s%s\n", left, "", option->help);
 }
 
@@ -379,10 +382,10 @@ static void print_examples(const char *examples)
 	for (; *examples; examples = *end ? end + 1 : end) {
 		end = strchrnul(examples, '\n');
 		tab = memchr(examples, '\t', (size_t)(end - examples));
-		if (tab)
+		if (tab) /* not foreign: of a row of cmds_table */
 			printf("  %-38.*s  # %.*s\n", (int)(tab - examples), examples,
 			       (int)(end - tab - 1), tab + 1);
-		else
+		else /* not foreign: the same */
 			printf("  %.*s\n", (int)(end - examples), examples);
 	}
 }
@@ -453,7 +456,7 @@ static int print_summary_of(void *context)
 	struct kymo_error err = { 0 };
 
 	if (summary_print(context, &options, stderr, &err))
-		fprintf(stderr, "  no summary: %s\n", err.text);
+		text_line(stderr, "  no summary: %s", err.text);
 	return CMDS_OK;
 }
 
@@ -462,7 +465,7 @@ void cmds_print_summary(char *path)
 	struct kymo_error err = { 0 };
 
 	if (guard_run(print_summary_of, path, &err) < 0)
-		fprintf(stderr, "  no summary: %s\n", err.text);
+		text_line(stderr, "  no summary: %s", err.text);
 }
 
 int cmds_check_settings(const char *command)

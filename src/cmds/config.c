@@ -222,10 +222,10 @@ static void print_key(const struct config *config, const struct settings_key *ke
 	if (config_value_of(config, key, &value, &differs))
 		settings_format(key, &value, text, sizeof(text));
 	if (alone)
-		printf("%s\n", text);
+		text_line(stdout, "%s", text);
 	else
-		printf("%-13s  %-10s  %s%s\n", key->name, text[0] ? text : "\"\"", key->about,
-		       differs ? " (differs between processes)" : "");
+		text_line(stdout, "%-13s  %-10s  %s%s", key->name, text[0] ? text : "\"\"",
+			  key->about, differs ? " (differs between processes)" : "");
 }
 
 static void config_print_all(const struct config *config)
@@ -427,17 +427,17 @@ static void print_effect(const struct config *config, const struct change *chang
 	int pid = pid_to_name(config);
 
 	if (change->key->who == SETTINGS_COLLECTOR && !live_processes_collector(&config->live))
-		fprintf(stderr,
-			"kymo: %s is stored but has no effect yet: no collector samples pid %d; "
-			"kymo attach %d starts one\n",
-			name, pid, pid);
+		text_line(stderr,
+			  "kymo: %s is stored but has no effect yet: no collector samples pid %d; "
+			  "kymo attach %d starts one",
+			  name, pid, pid);
 	else if (!change->reached)
-		fprintf(stderr,
-			"kymo: %s has no effect: pid %d has not loaded libkymo; start it with "
-			"KYMO=standby, or as Python with kymo run --python\n",
-			name, pid);
+		text_line(stderr,
+			  "kymo: %s has no effect: pid %d has not loaded libkymo; start it with "
+			  "KYMO=standby, or as Python with kymo run --python",
+			  name, pid);
 	else if (change->key->who == SETTINGS_NEW_STREAMS && change->changed)
-		fprintf(stderr, "kymo: %s applies to new threads and tables\n", name);
+		text_line(stderr, "kymo: %s applies to new threads and tables", name);
 }
 
 static void print_change(const struct change *change)
@@ -447,9 +447,9 @@ static void print_change(const struct change *change)
 	settings_format(change->key, &change->old, old, sizeof(old));
 	settings_format(change->key, &change->value, new, sizeof(new));
 	if (change->changed)
-		printf("%s=%s (was %s)\n", change->key->name, new, old[0] ? old : "empty");
+		text_line(stdout, "%s=%s (was %s)", change->key->name, new, old[0] ? old : "empty");
 	else if (change->reached)
-		printf("%s=%s (unchanged)\n", change->key->name, new);
+		text_line(stdout, "%s=%s (unchanged)", change->key->name, new);
 }
 
 static int config_answer(struct config *config, struct kymo_error *err)

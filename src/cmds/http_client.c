@@ -13,6 +13,7 @@
 #include "cmds/cmds.h"
 #include "serve/json_read.h"
 #include "base/files/atomic_file.h"
+#include "views/term/text.h"
 
 #define SECONDS 330 /* a little more than the limit of a query */
 #define CONNECT_SECONDS 10
@@ -219,14 +220,20 @@ static int http_client_write_out(const struct buf *answer, const char *file, boo
 	struct atomic_file output;
 	int rc;
 
+	/* A server on another machine cannot drive the terminal. */
+	if (!file && isatty(STDOUT_FILENO)) {
+		text_lines(stdout, buf_get(answer), answer->used);
+		return 0;
+	}
 	if (!file) {
+		/* not foreign: not a terminal */
 		fwrite(buf_get(answer), 1, answer->used, stdout);
 		return 0; /* cmds_finish() reports errors */
 	}
 	rc = atomic_file_open(&output, file, force, err);
 	if (rc)
 		return rc;
-	fwrite(buf_get(answer), 1, answer->used, output.file);
+	fwrite(buf_get(answer), 1, answer->used, output.file); /* not foreign: a file */
 	return atomic_file_commit(&output, err);
 }
 

@@ -10,6 +10,7 @@
 #include "tables/tables.h"
 #include "base/files/atomic_file.h"
 #include "views/term/format.h"
+#include "views/term/text.h"
 #include "views/term/progress.h"
 
 /* ---- progress ------------------------------------------------------------------------------- */
@@ -65,15 +66,16 @@ static int pack_describe(const char *target, struct run_files *source, struct ky
 static void print_size(const char *file, const struct run_files *source)
 {
 	struct stat status;
+	char each[80] = "";
 
 	if (stat(file, &status))
 		return;
-	fprintf(stderr, "kymo: %s, %s", file, format_bytes((double)status.st_size).text);
 	/* An empty database has some megabytes, so bytes per zone mean little for few zones. */
 	if (source->zones >= 1000000)
-		fprintf(stderr, " for %s zones, %.1f bytes each", format_count(source->zones).text,
-			(double)status.st_size / (double)source->zones);
-	fprintf(stderr, "\n");
+		snprintf(each, sizeof(each), " for %s zones, %.1f bytes each",
+			 format_count(source->zones).text,
+			 (double)status.st_size / (double)source->zones);
+	text_line(stderr, "kymo: %s, %s%s", file, format_bytes((double)status.st_size).text, each);
 }
 
 struct request {

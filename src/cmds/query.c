@@ -220,13 +220,8 @@ static bool is_latest(const struct request *request)
 
 static void print_latest(const struct request *request)
 {
-	struct buf path = { 0 };
-
-	if (!request->latest)
-		return;
-	text_visible(&path, request->latest, strlen(request->latest));
-	fprintf(stderr, "recording %s\n", buf_get(&path));
-	buf_fini(&path);
+	if (request->latest)
+		text_line(stderr, "recording %s", request->latest);
 }
 
 static void print_footer(const struct request *request, const struct output_count *count, double ns)
@@ -240,8 +235,8 @@ static void print_footer(const struct request *request, const struct output_coun
 	if (!request->format->footer || request->file)
 		return;
 	if (count->hidden_count)
-		fprintf(stderr, "%zu columns do not fit this terminal and are left out: %s\n",
-			count->hidden_count, count->hidden);
+		text_line(stderr, "%zu columns do not fit this terminal and are left out: %s",
+			  count->hidden_count, count->hidden);
 	if (!count->rows && isatty(STDOUT_FILENO))
 		hint(request);
 }

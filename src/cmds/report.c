@@ -37,6 +37,14 @@ static int report_write(struct tables *tables, const struct request *request, FI
 	return report_print(tables, request->subtract_overhead, &style, out, err);
 }
 
+static void print_gathered(const struct request *request, const char *text, size_t bytes)
+{
+	if (request->format && isatty(STDOUT_FILENO))
+		text_lines(stdout, text, bytes);
+	else
+		fwrite(text, 1, bytes, stdout); /* not foreign: escaped by report_print() */
+}
+
 /* Written at the end, so that it does not mix with the progress line on a terminal. */
 static int gather_report(struct tables *tables, const struct request *request,
 			 struct kymo_error *err)
@@ -51,7 +59,7 @@ static int gather_report(struct tables *tables, const struct request *request,
 	rc = report_write(tables, request, out, err);
 	progress_end(&progress);
 	if (!fclose(out) && text)
-		fwrite(text, 1, bytes, stdout);
+		print_gathered(request, text, bytes);
 	free(text);
 	return rc;
 }

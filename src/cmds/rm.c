@@ -59,27 +59,15 @@ static int rm_check(const char *path)
 	return cmds_guarded("rm", check_packed, (void *)path);
 }
 
-/* Paths are foreign text. */
 static void print_removed(const char *path, const struct store_removed *also, uint64_t bytes)
 {
-	struct buf line = { 0 };
-
-	buf_text(&line, "kymo: removed ");
-	text_visible(&line, path, strlen(path));
-	if (also->other[0]) {
-		buf_text(&line, " and ");
-		text_visible(&line, also->other, strlen(also->other));
-	}
-	buf_print(&line, ", %s\n", format_bytes((double)bytes).text);
-	if (also->kept[0]) {
-		buf_text(&line, "kymo: kept ");
-		text_visible(&line, also->kept, strlen(also->kept));
-		buf_text(&line, ": it does not name ");
-		text_visible(&line, path, strlen(path));
-		buf_text(&line, " as its other directory; kymo rm removes it by its path\n");
-	}
-	fputs(buf_get(&line), stderr);
-	buf_fini(&line);
+	text_line(stderr, "kymo: removed %s%s%s, %s", path, also->other[0] ? " and " : "",
+		  also->other, format_bytes((double)bytes).text);
+	if (also->kept[0])
+		text_line(stderr,
+			  "kymo: kept %s: it does not name %s as its other directory; kymo rm "
+			  "removes it by its path",
+			  also->kept, path);
 }
 
 static int remove_one(const char *path, uint64_t bytes, struct removed *removed)

@@ -73,17 +73,15 @@ static void serve_print_address(const struct request *request, const struct serv
 	if (address->port_taken)
 		fprintf(stderr, "kymo serve: port %u is in use; using %u\n",
 			request->options.port ? request->options.port : SERVE_PORT, address->port);
-	fprintf(stderr, "kymo serve: http://%s:%u/", address->host, address->port);
-	if (address->token[0])
-		fprintf(stderr, "?token=%s", address->token);
-	fprintf(stderr, "\n");
+	text_line(stderr, "kymo serve: http://%s:%u/%s%s", address->host, address->port,
+		  address->token[0] ? "?token=" : "", address->token);
 	if (request->quiet)
 		return;
 	if (!request->options.listen)
-		fprintf(stderr,
-			"  from another machine: ssh -L %u:127.0.0.1:%u %s, then open the same "
-			"link\n",
-			address->port, address->port, own);
+		text_line(stderr,
+			  "  from another machine: ssh -L %u:127.0.0.1:%u %s, then open the same "
+			  "link",
+			  address->port, address->port, own);
 	if (!address->users_known && !address->token[0])
 		fprintf(stderr, "  cannot identify local users here; every local user may connect. "
 				"KYMO_TOKEN=… requires a token.\n");

@@ -9,6 +9,7 @@
 #include "store/store.h"
 #include "base/files/atomic_file.h"
 #include "views/term/format.h"
+#include "views/term/text.h"
 
 static int check_kind(const char *path, struct kymo_error *err)
 {
@@ -34,8 +35,8 @@ static int write_snapshot(const char *target, const char *file, struct kymo_erro
 	if (rc)
 		return rc;
 	if (!stat(file, &status))
-		fprintf(stderr, "kymo: %s, %s; query it: kymo query %s 'FROM trace.regions'\n",
-			file, format_bytes((double)status.st_size).text, file);
+		text_line(stderr, "kymo: %s, %s; query it: kymo query %s 'FROM trace.regions'",
+			  file, format_bytes((double)status.st_size).text, file);
 	return 0;
 }
 

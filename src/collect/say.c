@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 static bool silent;
 
 void say_quiet(bool quiet)
@@ -14,7 +16,7 @@ void say_quiet(bool quiet)
 
 void say(const char *format, ...)
 {
-	char line[2048] = "kymo: ";
+	char text[1024], line[2048] = "kymo: ";
 	size_t used = strlen(line);
 	va_list args;
 	ssize_t done;
@@ -22,9 +24,10 @@ void say(const char *format, ...)
 	if (silent)
 		return;
 	va_start(args, format);
-	vsnprintf(line + used, sizeof(line) - used - 1, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	strcat(line, "\n");
-	done = write(STDERR_FILENO, line, strlen(line));
+	used += utf8_visible(text, strlen(text), line + used, sizeof(line) - used - 1);
+	line[used++] = '\n';
+	done = write(STDERR_FILENO, line, used);
 	(void)done; /* an error on stderr cannot be reported */
 }

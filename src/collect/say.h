@@ -5,7 +5,8 @@
 #include <stdbool.h>
 
 void say_quiet(bool quiet);
-/* Prints "kymo: …" as one line with one write(), because the program writes to stderr, too. */
+/* Prints "kymo: …" as one line with one write(), because the program writes to stderr, too. Control
+   characters of paths and names are escaped. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

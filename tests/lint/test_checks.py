@@ -101,3 +101,52 @@ def test_a_broken_habit_is_found(tmp_path, files, problem):
 def test_stand_ins_two_lines_of_sql_and_a_call_pass(tmp_path):
     files = {"src/a.c": 'int same(void)\n{\n\treturn other("SELECT a "\n\t\t"FROM b");\n}\n', "src/no_a.c": "int same(void)\n{\n}\n"}
     assert check("check-names", tmp_path, files) == (0, ["1 functions have one definition each"])
+
+
+# --- check-foreign ----------------------------------------------------------------------------------------------
+
+UNESCAPED = [
+    ('fprintf(stderr, "kymo: removed %s, %s\\n", path, format_bytes(3).text);', "fprintf() prints path"),
+    ('printf("%-*s %d %.*s\\n", 3, "a", 4, 5, comm);', "printf() prints comm"),
+    ("fputs(name, stdout);", "fputs() prints name"),
+    ("puts(entry->program);", "puts() prints entry->program"),
+    ("fwrite(text, 1, bytes, stdout);", "fwrite() prints text"),
+    ('printf(known ? "%s\\n" : "?", name);', "printf() prints name"),
+    ('printf("%s", known ? "known" : name);', 'printf() prints known ? "known" : name'),
+    ('printf("%" PRIu64 " of %s\\n", count, name);', "printf() prints name"),
+    ('buf_print(&line, "in %s", path);\n\tfprintf(out, "%s\\n", buf_get(&line));', "buf_print() prints path"),
+    ('buf_text(&line, path);\n\tfputs(buf_get(&line), out);', "buf_text() prints path"),
+    ('fprintf(stderr, "%s\\n",\n\t\terr.text);', "fprintf() prints err.text"),
+]
+
+
+@pytest.mark.parametrize("code, problem", UNESCAPED)
+@pytest.mark.parametrize("folder", ["src/cmds", "src/collect/run", "src/views/status"])
+def test_a_print_without_escapes_is_found(tmp_path, folder, code, problem):
+    file = f"{folder}/a.c"
+    assert check("check-foreign", tmp_path, {file: f"void f(void)\n{{\n\t{code}\n}}\n"}) == \
+        (1, [f"{file}:3: {problem} without escapes; use text_line() or text_visible()"])
+
+
+ESCAPED = [
+    'fprintf(stderr, "%zu rows%s\\n", count, count == 1 ? "" : "s");',
+    'printf("kymo " KYMO_VERSION "\\n");',
+    'fprintf(out, "%s%s%s, %s\\n", text_paint(style, TEXT_BOLD), buf_get(&line), text_plain(style), format_bytes(n).text);',
+    'fprintf(stderr, "cannot write: %s\\n", strerror(errno));',
+    'text_line(stderr, "kymo: removed %s", path);',
+    'buf_print(&sql, "FROM %s", table);\n\tquery(buf_get(&sql));\n\tputs("done");',
+    "text_visible(&line, path, strlen(path));\n\tfputs(buf_get(&line), out);",
+    'printf("%s\\n", word_of(state)); /* not foreign: one of three constants */',
+    '/* printf("%s", name); */',
+    'snprintf(path, sizeof(path), "%s/%s", folder, name);',
+]
+
+
+@pytest.mark.parametrize("code", ESCAPED)
+def test_an_escaped_print_passes(tmp_path, code):
+    status, lines = check("check-foreign", tmp_path, {"src/cmds/a.c": f"void f(void)\n{{\n\t{code}\n}}\n"})
+    assert (status, lines[0].split(" ", 1)[1]) == (0, "prints are escaped")
+
+
+def test_where_nothing_is_printed_for_people_nothing_is_checked(tmp_path):
+    assert check("check-foreign", tmp_path, {"src/record/a.c": 'printf("%s", name);\n'}) == (0, ["0 prints are escaped"])

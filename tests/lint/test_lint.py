@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CHECKS = ["names", "width", "prose", "format", "shell", "python", "types", "js", "tidy"]
+CHECKS = ["names", "foreign", "width", "prose", "format", "shell", "python", "types", "js", "tidy"]
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -286,7 +286,7 @@ static void add_end(struct buf *out, int wstatus)
 	if (WIFEXITED(wstatus))
 		buf_print(out, " ended with %d", WEXITSTATUS(wstatus));
 	else if (name)
-		buf_print(out, " was killed by SIG%s", name);
+		buf_print(out, " was killed by SIG%s", name); /* not foreign: of libc */
 	else
 		buf_print(out, " was killed by signal %d", WTERMSIG(wstatus));
 }
@@ -322,22 +322,22 @@ static void print_incomplete(const struct collect_result *result)
 	bool several = result->still_running > 1;
 
 	if (result->not_recorded)
-		fprintf(stderr, "  %s %s not recorded: %s%s\n",
-			format_count(result->not_recorded).text,
-			result->not_recorded == 1 ? "child was" : "children were",
-			result->not_recorded_names, result->not_recorded > 3 ? ", …" : "");
+		text_line(stderr, "  %s %s not recorded: %s%s",
+			  format_count(result->not_recorded).text,
+			  result->not_recorded == 1 ? "child was" : "children were",
+			  result->not_recorded_names, result->not_recorded > 3 ? ", …" : "");
 	if (several)
-		fprintf(stderr,
-			"  %u children are still running (pid %d, …); their data stays in %s\n",
-			result->still_running, (int)result->still_running_pid, result->live);
+		text_line(stderr,
+			  "  %u children are still running (pid %d, …); their data stays in %s",
+			  result->still_running, (int)result->still_running_pid, result->live);
 	else if (result->still_running)
-		fprintf(stderr, "  Child %d is still running; its data stays in %s\n",
-			(int)result->still_running_pid, result->live);
+		text_line(stderr, "  Child %d is still running; its data stays in %s",
+			  (int)result->still_running_pid, result->live);
 	else if (result->live[0])
-		fprintf(stderr, "  cannot move all data to the disk (%s): the rest stays in %s\n",
-			result->move_error ? strerror(-result->move_error)
-					   : "another file has its name",
-			result->live);
+		text_line(stderr, "  cannot move all data to the disk (%s): the rest stays in %s",
+			  result->move_error ? strerror(-result->move_error)
+					     : "another file has its name",
+			  result->live);
 }
 
 static void print_how_to_record(void)

@@ -59,6 +59,7 @@ int output_flush(struct buf *buf, FILE *out, bool all, struct kymo_error *err)
 	if (buf->used < FLUSH_BYTES && !all)
 		return 0;
 	errno = 0;
+	/* not foreign: the formats escape what they add */
 	if (fwrite(buf->data ? buf->data : "", 1, buf->used, out) < buf->used ||
 	    (all && fflush(out)))
 		return error_set(err, errno ? errno : EIO, "cannot write the result: %s",
@@ -84,6 +85,7 @@ static int output_copy_file(int fd, FILE *out, struct kymo_error *err)
 
 	while ((count = read(fd, bytes, sizeof(bytes))) > 0) {
 		errno = 0;
+		/* not foreign: a binary format, refused on a terminal */
 		if (fwrite(bytes, 1, (size_t)count, out) < (size_t)count)
 			return error_set(err, errno ? errno : EIO, "cannot write the result: %s",
 					 strerror(errno));

@@ -1,6 +1,7 @@
 /*
  * RFC 4180: a header row, lines ended by CR LF, quotes doubled. NULL is an empty cell, an empty
- * text is "". A text that a spreadsheet would read as a formula is preceded by a '.
+ * text is "". A text that a spreadsheet would read as a formula is preceded by a '. On a terminal
+ * control characters are escaped.
  */
 #include "views/query/output.h"
 
@@ -38,28 +39,43 @@ void output_csv_text(struct buf *out, const char *text, size_t bytes)
 		buf_char(out, '"');
 }
 
-static void output_csv_add_cell(struct buf *out, const struct tables_cell *cell, bool number)
+static void output_csv_add_text(struct buf *out, const char *text, size_t bytes, bool terminal)
+{
+	struct buf visible = { 0 };
+
+	if (!terminal) {
+		output_csv_text(out, text, bytes);
+		return;
+	}
+	text_visible(&visible, text, bytes);
+	output_csv_text(out, buf_get(&visible), visible.used);
+	buf_fini(&visible);
+}
+
+static void output_csv_add_cell(struct buf *out, const struct tables_cell *cell, bool number,
+				bool terminal)
 {
 	if ((cell->kind == TABLES_TEXT && !number) || cell->kind == TABLES_JSON)
-		output_csv_text(out, cell->text, cell->text_bytes);
+		output_csv_add_text(out, cell->text, cell->text_bytes, terminal);
 	else
 		output_cell(out, cell);
 }
 
-static void output_csv_add_header(struct buf *out, struct tables_result *result, size_t columns)
+static void output_csv_add_header(struct buf *out, struct tables_result *result, size_t columns,
+				  bool terminal)
 {
 	for (size_t i = 0; i < columns; i++) {
 		const char *name = tables_column_name(result, i);
 
 		if (i)
 			buf_char(out, ',');
-		output_csv_text(out, name, strlen(name));
+		output_csv_add_text(out, name, strlen(name), terminal);
 	}
 	buf_text(out, "\r\n");
 }
 
 static void output_csv_add_row(struct buf *out, struct tables_result *result, size_t columns,
-			       size_t row)
+			       size_t row, bool terminal)
 {
 	struct tables_cell cell;
 
@@ -70,7 +86,8 @@ static void output_csv_add_row(struct buf *out, struct tables_result *result, si
 		/* A lone NULL would be an empty line, which readers skip. */
 		if (columns == 1 && cell.kind == TABLES_NULL)
 			buf_text(out, "\"\"");
-		output_csv_add_cell(out, &cell, output_is_number(tables_column_type(result, i)));
+		output_csv_add_cell(out, &cell, output_is_number(tables_column_type(result, i)),
+				    terminal);
 	}
 	buf_text(out, "\r\n");
 }
@@ -83,11 +100,11 @@ int output_csv_write(struct tables_result *result, const struct output_options *
 	int64_t rows = 0;
 	int rc = 0;
 
-	output_csv_add_header(&buf, result, columns);
+	output_csv_add_header(&buf, result, columns, options->style.terminal);
 	while (!rc && count->rows < options->limit && (rows = tables_next(result, err)) > 0) {
 		for (size_t row = 0; row < (size_t)rows && count->rows < options->limit && !rc;
 		     row++) {
-			output_csv_add_row(&buf, result, columns, row);
+			output_csv_add_row(&buf, result, columns, row, options->style.terminal);
 			count->rows++;
 			rc = output_flush(&buf, out, false, err);
 		}

@@ -22,9 +22,9 @@ static int peak_row(const struct rows *rows, void *context)
 	if (error > 0)
 		fprintf(lines->out, " %s %s", lines->style->utf8 ? "±" : "+-",
 			format_bytes(error).text);
-	fprintf(lines->out, " at %s, %s at the end (%s)\n",
-		format_clock(rows_number(rows, 2, 0), lines->style->utf8).text,
-		format_bytes(rows_number(rows, 3, 0)).text, source);
+	text_line(lines->out, " at %s, %s at the end (%s)",
+		  format_clock(rows_number(rows, 2, 0), lines->style->utf8).text,
+		  format_bytes(rows_number(rows, 3, 0)).text, source);
 	if (estimated > 0 && lines->peak_bytes > 0)
 		fprintf(lines->out, "  %.0f %% of the peak is estimated from samples\n",
 			100 * estimated / lines->peak_bytes);
@@ -38,8 +38,8 @@ static int site_row(const struct rows *rows, void *context)
 	char site[256];
 
 	rows_copy_text(rows, 0, site, sizeof(site));
-	fprintf(lines->out, "  %10s %5.1f %%  %s\n", format_bytes(bytes).text,
-		lines->peak_bytes > 0 ? 100 * bytes / lines->peak_bytes : 0, site);
+	text_line(lines->out, "  %10s %5.1f %%  %s", format_bytes(bytes).text,
+		  lines->peak_bytes > 0 ? 100 * bytes / lines->peak_bytes : 0, site);
 	return 0;
 }
 
@@ -49,9 +49,9 @@ static int growth_row(const struct rows *rows, void *context)
 	char site[256];
 
 	rows_copy_text(rows, 2, site, sizeof(site));
-	fprintf(lines->out, "  grows %s per step since step %.0f%s%s\n",
-		format_bytes(rows_number(rows, 0, 0)).text, rows_number(rows, 1, 0),
-		site[0] ? ", at " : "", site);
+	text_line(lines->out, "  grows %s per step since step %.0f%s%s",
+		  format_bytes(rows_number(rows, 0, 0)).text, rows_number(rows, 1, 0),
+		  site[0] ? ", at " : "", site);
 	return 0;
 }
 

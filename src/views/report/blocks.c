@@ -217,7 +217,7 @@ static int write_block(struct tables *tables, const char *name, const char *sql,
 	struct tables_result *result = NULL;
 	int rc = tables_query(tables, sql, &result, err);
 
-	fprintf(out, "\"%s\":", name);
+	fprintf(out, "\"%s\":", name); /* not foreign: the name of a block */
 	if (!rc)
 		rc = output_json_write(result, &options, out, &count, err);
 	tables_result_close(result);

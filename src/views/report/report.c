@@ -70,15 +70,16 @@ static void print_head(const struct report *report)
 	buf_text(&line, text_plain(style));
 	if (facts->rank >= 0)
 		buf_print(&line, "  rank %d of %d", facts->rank, facts->ranks);
-	buf_print(&line, "  %s  %s", facts->how,
-		  format_clock(facts->duration_ns, style->utf8).text);
+	buf_text(&line, "  ");
+	text_visible(&line, facts->how, strlen(facts->how));
+	buf_print(&line, "  %s", format_clock(facts->duration_ns, style->utf8).text);
 	if (facts->steps.ever)
 		buf_print(&line, "  %s step%s", format_count(facts->steps.ever).text,
 			  facts->steps.ever == 1 ? "" : "s");
 	if (facts->process_count > 1)
 		buf_print(&line, "  %zu processes", facts->process_count);
-	if (facts->clock[0])
-		buf_print(&line, "  clock %s", facts->clock);
+	buf_text(&line, facts->clock[0] ? "  clock " : "");
+	text_visible(&line, facts->clock, strlen(facts->clock));
 	if (facts->clock[0] && facts->clock_error_ns >= 0)
 		buf_print(&line, " %s%s", style->utf8 ? "±" : "+-",
 			  format_duration(facts->clock_error_ns, style->utf8).text);
@@ -132,6 +133,7 @@ static void print_verdicts(const struct report *report)
 /* Sections begin with a blank line and their name. */
 static void heading(const struct report *report, const char *text)
 {
+	/* not foreign: a constant */
 	fprintf(report->out, "\n%s%s%s\n", text_paint(report->style, TEXT_BOLD), text,
 		text_plain(report->style));
 }
@@ -370,16 +372,16 @@ static int report_thread_row(const struct rows *rows, void *context)
 	double busy_ns = rows_number(rows, 2, 0), run_ns = report->facts.duration_ns;
 	struct format_text busy = format_duration(busy_ns, style->utf8);
 	struct buf line = { 0 };
-	char name[64], text[32];
+	char name[64];
 
 	rows_copy_text(rows, 0, name, sizeof(name));
-	snprintf(text, sizeof(text), "%d", (int)rows_number(rows, 1, 0));
 	buf_text(&line, "  ");
 	text_pad(&line, busy.text, 8, -1);
 	buf_print(&line, "%5.1f  ", run_ns > 0 ? 100 * busy_ns / run_ns : 0.0);
 	text_fit(&line, name[0] ? name : "?", (size_t)style->columns - REPORT_THREAD_COLUMNS, -1,
 		 style);
-	buf_print(&line, "  %8s  %9s", text, format_count_short(rows_count(rows, 3)).text);
+	buf_print(&line, "  %8d  %9s", (int)rows_number(rows, 1, 0),
+		  format_count_short(rows_count(rows, 3)).text);
 	fprintf(report->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 	if (rows->number == THREADS_MOST - 1 && rows_count(rows, 4) > THREADS_MOST)
@@ -489,9 +491,9 @@ static int report_loss_row(const struct rows *rows, void *context)
 	char table[64];
 
 	rows_copy_text(rows, 0, table, sizeof(table));
-	fprintf(report->out, "  %-24s %14s %14s %11s %11s\n", table,
-		format_count(rows_count(rows, 1)).text, format_count(rows_count(rows, 2)).text,
-		format_count(rows_count(rows, 3)).text, format_count(rows_count(rows, 4)).text);
+	text_line(report->out, "  %-24s %14s %14s %11s %11s", table,
+		  format_count(rows_count(rows, 1)).text, format_count(rows_count(rows, 2)).text,
+		  format_count(rows_count(rows, 3)).text, format_count(rows_count(rows, 4)).text);
 	return 0;
 }
 

@@ -219,7 +219,7 @@ static void report_summary_print(struct tables *tables, const struct facts *fact
 	print_costliest(tables, facts, (size_t)room, out, style);
 	if (says_collections(facts))
 		summary_lines_collections(out, facts, style);
-	fputs(devices ? devices : "", out);
+	fputs(devices ? devices : "", out); /* not foreign: devices_print_lines() escapes */
 	free(devices);
 	summary_lines_memory(out, facts, style);
 	summary_lines_recorded(out, facts, style);

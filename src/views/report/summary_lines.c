@@ -17,7 +17,7 @@ static void print_line(FILE *out, struct buf *line)
 	while (used && line->data[used - 1] == ' ')
 		used--;
 	if (used)
-		fwrite(line->data, 1, used, out);
+		fwrite(line->data, 1, used, out); /* not foreign: a buffer, as checked */
 	fputc('\n', out);
 	buf_fini(line);
 }
@@ -26,6 +26,7 @@ void summary_lines_steps(FILE *out, const struct facts *facts, const struct text
 {
 	const struct facts_steps *steps = &facts->steps;
 	double span_ns = steps->last_ns - steps->first_ns;
+	char batch[128] = "";
 
 	if (!steps->ever && !steps->count)
 		return;
@@ -45,11 +46,11 @@ void summary_lines_steps(FILE *out, const struct facts *facts, const struct text
 		else
 			fprintf(out, "   %.3g steps/s", rate);
 		if (steps->batch > 0)
-			fprintf(out, "   %s %s/s",
-				format_count((uint64_t)(rate * steps->batch + 0.5)).text,
-				steps->batch_unit);
+			snprintf(batch, sizeof(batch), "   %s %s/s",
+				 format_count((uint64_t)(rate * steps->batch + 0.5)).text,
+				 steps->batch_unit);
 	}
-	fputc('\n', out);
+	text_line(out, "%s", batch);
 }
 
 static const char *phase_word(size_t phase)

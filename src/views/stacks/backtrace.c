@@ -141,12 +141,8 @@ static void print_thread(const struct stacks_thread *thread, const char **hint,
 
 static void print_deadlock(const struct stacks *stacks, FILE *out)
 {
-	struct buf visible = { 0 };
-
-	text_visible(&visible, stacks->deadlock, strlen(stacks->deadlock));
-	if (visible.used)
-		fprintf(out, "%s\n", buf_get(&visible));
-	buf_fini(&visible);
+	if (stacks->deadlock[0])
+		text_line(out, "%s", stacks->deadlock);
 }
 
 void backtrace_print(const struct stacks *stacks, const struct text_style *style, FILE *out)
@@ -163,12 +159,12 @@ void backtrace_print(const struct stacks *stacks, const struct text_style *style
 		stacks->thread_count == 1 ? "" : "s",
 		stacks->state ? "" : "; the recording has ended, these are the last stacks taken");
 	if (stacks->without_python[0])
-		fprintf(out, "no Python frames: %s%s\n", stacks->without_python,
-			native_hint(stacks));
+		text_line(out, "no Python frames: %s%s", stacks->without_python,
+			  native_hint(stacks));
 	if (stacks->without_native[0])
-		fprintf(out, "%s\n", stacks->without_native);
+		text_line(out, "%s", stacks->without_native);
 	if (stacks->unfinished[0])
-		fprintf(out, "%s\n", stacks->unfinished);
+		text_line(out, "%s", stacks->unfinished);
 	print_deadlock(stacks, out);
 	if (stacks->held_ns > HELD_NS_MOST)
 		fprintf(out,
@@ -280,22 +276,22 @@ static void print_reason(const struct member *members, size_t count, const struc
 			 FILE *out)
 {
 	const struct stacks_thread *first = members[0].thread;
-	struct buf text = { 0 };
+	struct buf reason = { 0 };
 	bool same = true;
 
 	if (!first->why)
 		return;
 	for (size_t i = 1; same && i < count; i++)
 		same = same_reason(first, members[i].thread);
-	buf_text(&text, same ? "" : "the first ");
-	buf_text(&text, first->why);
-	if (same && count > 1 && text.used > first->reason_bytes) {
-		buf_reset(&text);
-		buf_print(&text, "%.*s; the first %s", (int)first->reason_bytes, first->why,
+	buf_text(&reason, same ? "" : "the first ");
+	buf_text(&reason, first->why);
+	if (same && count > 1 && reason.used > first->reason_bytes) {
+		buf_reset(&reason);
+		buf_print(&reason, "%.*s; the first %s", (int)first->reason_bytes, first->why,
 			  first->why + first->reason_bytes + strlen(", "));
 	}
-	text_paragraph(out, buf_get(&text), 2, "  ", false, style);
-	buf_fini(&text);
+	text_paragraph(out, buf_get(&reason), 2, "  ", false, style);
+	buf_fini(&reason);
 }
 
 static void backtrace_print_group(const struct member *members, size_t count, const char **hint,

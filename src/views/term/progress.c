@@ -54,7 +54,7 @@ void progress_at(struct progress *progress, uint64_t done, uint64_t all)
 	progress->said_ns = now;
 	progress->shown = true;
 	progress_text(progress, done, all, text, sizeof(text));
-	fprintf(stderr, "\r%s\033[K", text);
+	fprintf(stderr, "\r%s\033[K", text); /* not foreign: constants and numbers */
 }
 
 void progress_end(struct progress *progress)

@@ -2,12 +2,15 @@
 
 #include <langinfo.h>
 #include <locale.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "base/utf8.h"
 
 #define COLUMNS_USUAL 80
 #define COLUMNS_LEAST 64 /* below it lines wrap */
@@ -116,18 +119,6 @@ static bool in_ranges(const struct range *ranges, size_t count, uint32_t code)
 	return false;
 }
 
-/* Characters with an effect and no glyph: controls, direction marks, joiners, tags. */
-static bool acts(uint32_t code)
-{
-	static const struct range ranges[] = {
-		{ 0x00, 0x1f },	    { 0x7f, 0x9f },	{ 0xad, 0xad },	      { 0x61c, 0x61c },
-		{ 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },
-		{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
-	};
-
-	return in_ranges(ranges, sizeof(ranges) / sizeof(ranges[0]), code);
-}
-
 static size_t columns_taken(uint32_t code)
 {
 	static const struct range none[] = {
@@ -150,38 +141,22 @@ static size_t columns_taken(uint32_t code)
 	return in_ranges(two, sizeof(two) / sizeof(two[0]), code) ? 2 : 1;
 }
 
-#define SHOWN_BYTES 16
-
-/* Writes the printable form of the character at text into shown, and its columns; returns the bytes
-   read. */
-static size_t show(const char *text, size_t bytes, char shown[SHOWN_BYTES], size_t *shown_bytes,
-		   size_t *columns)
+/* As utf8_show(), with the columns that the printable form takes. */
+static size_t show(const char *text, size_t bytes, char shown[UTF8_SHOWN_BYTES],
+		   size_t *shown_bytes, size_t *columns)
 {
-	static const char short_names[] = { ['\a'] = 'a', ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',
-					    ['\v'] = 'v', ['\f'] = 'f', ['\r'] = 'r' };
+	size_t read = utf8_show(text, bytes, shown, shown_bytes);
 	uint32_t code = 0;
-	size_t read = text_character(text, bytes, &code);
-	int wrote;
 
-	if (read && !acts(code)) {
-		memcpy(shown, text, read);
-		*shown_bytes = read;
+	*columns = *shown_bytes; /* of an escape */
+	if (text_character(shown, *shown_bytes, &code) == *shown_bytes)
 		*columns = columns_taken(code);
-		return read;
-	}
-	if (!read)
-		wrote = snprintf(shown, SHOWN_BYTES, "\\x%02x", (unsigned char)text[0]);
-	else if (code < sizeof(short_names) && short_names[code])
-		wrote = snprintf(shown, SHOWN_BYTES, "\\%c", short_names[code]);
-	else
-		wrote = snprintf(shown, SHOWN_BYTES, code < 0x80 ? "\\x%02x" : "\\u%04x", code);
-	*columns = *shown_bytes = (size_t)wrote;
-	return read ? read : 1;
+	return read;
 }
 
 void text_visible(struct buf *out, const char *text, size_t bytes)
 {
-	char shown[SHOWN_BYTES];
+	char shown[UTF8_SHOWN_BYTES];
 	size_t shown_bytes, columns;
 
 	for (size_t at = 0; at < bytes;) {
@@ -199,9 +174,43 @@ void text_visible(struct buf *out, const char *text, size_t bytes)
 	}
 }
 
+void text_line(FILE *out, const char *format, ...)
+{
+	struct buf line = { 0 };
+	char *text = NULL;
+	va_list args;
+	int bytes;
+
+	va_start(args, format);
+	bytes = vasprintf(&text, format, args);
+	va_end(args);
+	if (bytes < 0)
+		return;
+	text_visible(&line, text, (size_t)bytes);
+	buf_char(&line, '\n');
+	fwrite(buf_get(&line), 1, line.used, out);
+	buf_fini(&line);
+	free(text);
+}
+
+void text_lines(FILE *out, const char *text, size_t bytes)
+{
+	struct buf lines = { 0 };
+
+	for (const char *last = text + bytes, *end; text < last; text = end + 1) {
+		end = memchr(text, '\n', (size_t)(last - text));
+		end = end ? end : last;
+		/* CSV ends lines with CR LF. */
+		text_visible(&lines, text, (size_t)(end - text) - (end > text && end[-1] == '\r'));
+		buf_char(&lines, '\n');
+	}
+	fwrite(buf_get(&lines), 1, lines.used, out);
+	buf_fini(&lines);
+}
+
 size_t text_width(const char *text, size_t bytes)
 {
-	char shown[SHOWN_BYTES];
+	char shown[UTF8_SHOWN_BYTES];
 	size_t shown_bytes, columns, width = 0;
 
 	for (size_t at = 0; at < bytes; width += columns)
@@ -329,8 +338,8 @@ static void paint_line(FILE *out, const char *line, size_t bytes, size_t clause,
 			line + first, text_plain(style));
 }
 
-void text_paragraph(FILE *out, const char *text, int indent, const char *first_indent, bool painted,
-		    const struct text_style *style)
+static void print_paragraph(FILE *out, const char *text, int indent, const char *first_indent,
+			    bool painted, const struct text_style *style)
 {
 	const char *colon = painted ? strstr(text, ": ") : NULL; /* not that of aten::mm */
 	size_t clause = colon ? (size_t)(colon - text) + 1 : 0, bytes;
@@ -352,15 +361,28 @@ void text_paragraph(FILE *out, const char *text, int indent, const char *first_i
 	}
 }
 
+void text_paragraph(FILE *out, const char *text, int indent, const char *first_indent, bool painted,
+		    const struct text_style *style)
+{
+	struct buf visible = { 0 };
+
+	text_visible(&visible, text, strlen(text));
+	print_paragraph(out, buf_get(&visible), indent, first_indent, painted, style);
+	buf_fini(&visible);
+}
+
 int text_paragraph_lines(const char *text, int indent, const struct text_style *style)
 {
+	struct buf visible = { 0 };
 	int lines = 0;
 
-	for (; *text; lines++) {
-		while (*text == ' ' && lines)
-			text++;
-		text += line_bytes(text, paragraph_width(indent, style));
+	text_visible(&visible, text, strlen(text));
+	for (const char *at = buf_get(&visible); *at; lines++) {
+		while (*at == ' ' && lines)
+			at++;
+		at += line_bytes(at, paragraph_width(indent, style));
 	}
+	buf_fini(&visible);
 	return lines;
 }
 

@@ -43,8 +43,14 @@ enum text_paint text_source_paint(const char *source);
 
 /* Bytes of the UTF-8 character at text, and its code unless NULL; 0: not a valid character. */
 size_t text_character(const char *text, size_t bytes, uint32_t *out);
-/* Adds text with control bytes, invalid bytes and direction marks escaped (\n, \x1b, \u202e). */
+/* Adds text with control bytes, invalid bytes and direction marks escaped (\n, \x1b, \u202e). A
+   text that is escaped twice is the same as one that is escaped once. */
 void text_visible(struct buf *out, const char *text, size_t bytes);
+/* Prints one line, escaped as a whole, and its newline. tools/check-foreign finds prints of names,
+   paths and messages that use neither this nor text_visible(). */
+void text_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints text of several lines, each escaped. For a terminal that gets a format for programs. */
+void text_lines(FILE *out, const char *text, size_t bytes);
 /* Columns of the text as text_visible() writes it. */
 size_t text_width(const char *text, size_t bytes);
 /* Adds text, cut in the middle ("aten::scaled…attention") if it is wider, padded if it is narrower
@@ -55,8 +61,8 @@ void text_fit(struct buf *out, const char *text, size_t width, int pad,
 /* Adds text unchanged, padded to width: -1 on its right, 1 on its left. Never cuts. */
 void text_pad(struct buf *out, const char *text, size_t width, int pad);
 
-/* Words wrapped at the style's columns, each line indented; bold, up to the first ": " as a clause
-   if painted. */
+/* Words, escaped as by text_visible(), wrapped at the style's columns, each line indented; bold, up
+   to the first ": " as a clause if painted. */
 void text_paragraph(FILE *out, const char *text, int indent, const char *first_indent, bool painted,
 		    const struct text_style *style);
 /* Number of lines that text_paragraph() prints. */
