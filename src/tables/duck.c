@@ -45,7 +45,8 @@ static void *open_beside_program(char *why, size_t why_bytes)
 
 static int duck_open_library(void **out, struct kymo_error *err)
 {
-	const char *asked = getenv("KYMO_DUCKDB");
+	/* Not that of a caller with fewer rights, if kymo was given capabilities. */
+	const char *asked = secure_getenv("KYMO_DUCKDB");
 	char why[512] = "";
 
 	if (asked && *asked) {
