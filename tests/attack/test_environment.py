@@ -1,5 +1,5 @@
-"""The environment of another user does not steer a program that runs with more rights: a setuid copy of a recorded program, run by a user
-without them. Needs root, to make the copy and to become the other user."""
+"""The environment of another user does not steer a program that runs with more rights: a setuid copy, run by a user without them.
+Needs root, to make the copy and to become the other user."""
 import os
 import pathlib
 import shutil
@@ -70,7 +70,8 @@ def test_a_setuid_program_is_not_steered_by_the_environment_of_its_caller(place)
 def test_a_kymo_with_more_rights_than_its_caller_loads_no_library_of_the_callers(place):
     """As after setcap: KYMO_DUCKDB names a library that kymo would load."""
     plain = pathlib.Path(shutil.copy(ROOT / "build/kymo", place / "kymo"))
-    (place / "evil.c").write_text('#include <stdio.h>\n__attribute__((constructor)) static void run(void) { fputs("OWNED", stderr); }\n')
+    (place / "evil.c").write_text('#include <stdio.h>\n'
+                                  '__attribute__((constructor)) static void run(void) { fputs("OWNED", stderr); }\n')
     subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "evil.so", place / "evil.c"], check=True)
     for program, loaded in ((plain, True), (setuid_copy(place, plain), False)):
         done = as_other(place, program, "doctor", KYMO_DUCKDB=str(place / "evil.so"))

@@ -1,4 +1,4 @@
-"""What is built and installed is hardened: read from the ELF files. FORTIFY and the compiler's other checks are seen by what they call."""
+"""What is built and installed is hardened: read from the ELF files."""
 import pathlib
 import re
 import subprocess
@@ -23,15 +23,16 @@ def ours(folder):
 def built():
     """The files of build/ that are installed, under their own names."""
     top = [path for path in BUILD.iterdir() if path.name in ("kymo", "probing", "tracy") or path.name.startswith("libkymo")]
-    return sorted(path for path in [*top, *(BUILD / "python/kymo").glob("*.so")] if path.is_file() and not path.is_symlink() and is_elf(path))
+    every = [*top, *(BUILD / "python/kymo").glob("*.so")]
+    return sorted(path for path in every if path.is_file() and not path.is_symlink() and is_elf(path))
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("installed")
     words = re.search(r"meson install -C build (.*)", (ROOT / "Makefile").read_text()).group(1).split()
-    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", *words, "--destdir", folder], capture_output=True, text=True,
-                          check=False, timeout=400)
+    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", *words, "--destdir", folder],
+                          capture_output=True, text=True, check=False, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     return ours(folder)
 
@@ -68,7 +69,8 @@ def test_every_installed_file_is_hardened(installed):
 
 
 def undefined(path):
-    return {line.split()[7].split("@")[0] for line in read(path, "--dyn-syms").splitlines() if " UND " in line and len(line.split()) > 7}
+    rows = (line.split() for line in read(path, "--dyn-syms").splitlines())
+    return {row[7].split("@")[0] for row in rows if len(row) > 7 and row[6] == "UND"}
 
 
 def is_optimised():
@@ -80,7 +82,8 @@ def test_the_stack_and_the_buffers_are_checked_by_the_compiler():
     if not is_optimised():
         pytest.skip("build/ is not optimised: there is no FORTIFY")
     names = {path.name: undefined(path) for path in built()}
-    libraries = [name for name in names if name == "kymo" or name.startswith(("libkymo.so", "libkymo_compat", "_kymo", "_torch", "_trace"))]
+    begins = ("libkymo.so", "libkymo_compat", "_kymo", "_torch", "_trace")
+    libraries = [name for name in names if name == "kymo" or name.startswith(begins)]
     assert len(libraries) > 4
     assert [name for name in libraries if "__stack_chk_fail" not in names[name]] == []
     assert [name for name in libraries if not any(symbol.endswith("_chk") for symbol in names[name])] == []
@@ -102,8 +105,8 @@ def test_indirect_calls_may_only_land_on_functions():
 # The names that are the point of a library: those of other recorders, of the ICD loader, of malloc.
 EXPORTS = {
     "libkymo.so": r"kymo_\w+|kymo__\w+",
-    "libkymo_memory": r"kymo_\w+|kymo__\w+|malloc|calloc|realloc|reallocarray|free|posix_memalign|aligned_alloc|memalign|valloc|pvalloc|"
-                      r"malloc_usable_size|mmap|mmap64|munmap|mremap|dlopen|dlclose|_Z(?:nw|na|dl|da)\w+",
+    "libkymo_memory": r"kymo_\w+|kymo__\w+|malloc|calloc|realloc|reallocarray|free|posix_memalign|aligned_alloc|memalign|valloc|"
+                      r"pvalloc|malloc_usable_size|mmap|mmap64|munmap|mremap|dlopen|dlclose|_Z(?:nw|na|dl|da)\w+",
     "libkymo_compat": r"kymo_\w+|kymo__\w+|nrt_\w+|vaccel_\w+",
     "libkymo_opencl": r"cl(?:GetLayerInfo|InitLayer|DeinitLayer)",
     "_": r"PyInit__\w+",
