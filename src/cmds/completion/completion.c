@@ -256,12 +256,12 @@ static void answer_bash(const char *text, const char *replaced)
 {
 	struct bash_line line = { .raw = "" };
 	struct asked asked = { .shell = SHELL_BASH };
-	const char *words[WORDS_MOST];
+	const char *words[WORDS_MOST] = { "" };
 
 	read_line(&line, text);
 	for (size_t i = 0; i < line.count; i++)
 		words[i] = buf_get(&line.words[i]);
-	asked.typed = words[line.count - 1];
+	asked.typed = line.count ? words[line.count - 1] : "";
 	if (line.count > 1 && line.count < WORDS_MOST && find_kept(&asked, &line, replaced))
 		offer_next(&asked, words + 1, line.count - 2);
 	for (size_t i = 0; i < line.count; i++)
