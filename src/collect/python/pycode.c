@@ -8,6 +8,7 @@
 
 #define CHECK_AGAIN_NS 1000000000ull /* age at which names and lines are read again */
 #define LINE_BYTES_MOST (1u << 20)
+#define FLAG_INTERNAL 0x2000000 /* CO_NO_MONITORING_EVENTS, since 3.13 */
 #define UNITS_MOST (1u << 26)
 #define CACHE_BYTES_MOST (256u << 20) /* of names and lines; further functions are not read */
 
@@ -169,6 +170,7 @@ static struct pycode *read_code(const struct pymemory *memory, const struct pyco
 	code->first_line = process_memory_int(wanted->head, layout->code_firstlineno);
 	code->units = (uint32_t)units;
 	code->frame_bytes = pycode_frame_bytes(layout, wanted->head);
+	code->internal = process_memory_int(wanted->head, layout->code_flags) & FLAG_INTERNAL;
 	if (!code->name || !code->file || units > UNITS_MOST ||
 	    !read_lines(memory, process_memory_word(wanted->head, layout->code_linetable), code) ||
 	    process_memory_read(memory->pid, wanted->address, again, bytes))

@@ -25,6 +25,7 @@ struct pycode {
 	int first_line;
 	uint32_t units; /* of code, two bytes each */
 	uint32_t frame_bytes; /* on the data stack; 0: unknown */
+	bool internal; /* of the interpreter, between a class that is called and its __init__ */
 	unsigned char *lines;
 	size_t line_bytes;
 	uint64_t checked_ns;

@@ -481,6 +481,17 @@ static bool fits_together(const struct pyimage *image, size_t bytes)
 	return !inner || !inner->code->frame_bytes || is_adjacent(image, inner, NULL, region);
 }
 
+/* After the check of places, which needs them. */
+static void drop_internal(struct pyimage *image)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < image->frame_count; i++)
+		if (!image->frames[i].code->internal)
+			image->frames[kept++] = image->frames[i];
+	image->frame_count = kept;
+}
+
 bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 		    const struct pycode_wanted *wanted)
 {
@@ -500,8 +511,10 @@ bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 			return false;
 		frame->line = pycode_line(frame->code, unit);
 	}
-	if (fits_together(image, pyimage_frame_bytes(layout)))
+	if (fits_together(image, pyimage_frame_bytes(layout))) {
+		drop_internal(image);
 		return true;
+	}
 	image->known = false; /* the kind of a region may have been misjudged */
 	return false;
 }
