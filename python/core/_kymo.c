@@ -1,5 +1,5 @@
 /*
- * kymo for CPython 3.10 to 3.14: the regions, marks, counters, steps and tables of libkymo under
+ * kymo for CPython 3.10 to 3.15: the regions, marks, counters, steps and tables of libkymo under
  * Python names. Arguments of a wrong type raise TypeError, whether recording is on or off; a
  * failure to record never raises.
  *

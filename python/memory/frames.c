@@ -11,9 +11,19 @@
 #if PY_VERSION_HEX >= 0x030B0000
 #define Py_BUILD_CORE 1
 #include <internal/pycore_frame.h>
+#if PY_VERSION_HEX >= 0x030E0000
+#include <internal/pycore_interpframe_structs.h>
+#endif
 #if PY_VERSION_HEX >= 0x030C0000
 #include <internal/pycore_code.h>
 #endif
+#endif
+
+/* Code of the interpreter between a class that is called and its __init__. */
+#ifdef CO_NO_MONITORING_EVENTS
+#define INTERNAL CO_NO_MONITORING_EVENTS
+#else
+#define INTERNAL 0
 #endif
 
 /* The thread state also exists while the thread waits for the GIL or has released it, which is when
@@ -62,7 +72,14 @@ static _PyInterpreterFrame *innermost(PyThreadState *tstate)
 /* NULL: not a Python function but an entry frame of the interpreter. */
 static const PyCodeObject *frames_code_of(const _PyInterpreterFrame *frame)
 {
-#if PY_VERSION_HEX >= 0x030D0000
+#if PY_VERSION_HEX >= 0x030E0000
+	const PyObject *executable; /* has tags in its lowest bits */
+
+	if (frame->owner >= FRAME_OWNED_BY_INTERPRETER)
+		return NULL;
+	executable = (const PyObject *)(frame->f_executable.bits & ~(uintptr_t)7);
+	return executable && PyCode_Check(executable) ? (const PyCodeObject *)executable : NULL;
+#elif PY_VERSION_HEX >= 0x030D0000
 	if (frame->owner == FRAME_OWNED_BY_CSTACK || !frame->f_executable ||
 	    !PyCode_Check(frame->f_executable))
 		return NULL;
@@ -95,7 +112,7 @@ size_t frames_walk(struct kymo_memory_frame_key *out, size_t most)
 	for (; frame && count < most; frame = frame->previous) {
 		const PyCodeObject *code = frames_code_of(frame);
 
-		if (code)
+		if (code && !(code->co_flags & INTERNAL))
 			frames_take(&out[count++], code, frames_place_of(frame, code));
 	}
 	return count;

@@ -148,7 +148,7 @@ def c_program(tmp_path):
 
     def go(source):
         (tmp_path / "program.c").write_text("#include <pthread.h>\n#include <unistd.h>\n" + textwrap.dedent(source))
-        subprocess.run(["cc", "-w", "-pthread", "-o", tmp_path / "program", tmp_path / "program.c"], check=True)
+        subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-pthread", "-o", tmp_path / "program", tmp_path / "program.c"], check=True)
         child = subprocess.Popen([tmp_path / "program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         running.append(child)
         assert child.stdout.readline() == "ready\n"

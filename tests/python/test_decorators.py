@@ -103,7 +103,7 @@ def test_recursion_beyond_the_stack_is_an_exception_and_not_a_crash(record):
             try:
                 down(900_000)
             except RecursionError as error:
-                print("stack" in str(error))
+                print("stack" in str(error).lower())  # 3.14 has a limit of its own: "Stack overflow"
         attempt()
         threading.stack_size(256 * 1024)
         thread = threading.Thread(target=attempt)

@@ -181,7 +181,7 @@ static pid_t start(const char *python, const char *path)
 	return pid;
 }
 
-static void stop(pid_t pid)
+static void stop_program(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -203,7 +203,7 @@ static void sample(const char *python, const struct program *program, size_t cou
 	if (pystack_open(&stack, pid, &err)) {
 		print_message("%s: %s\n", python, err.text);
 		pystack_close(&stack);
-		stop(pid);
+		stop_program(pid);
 		return;
 	}
 	for (size_t i = 0; i < count && time(NULL) < until; i++) {
@@ -220,7 +220,7 @@ static void sample(const char *python, const struct program *program, size_t cou
 	counts->partial += stack.stats.partial;
 	counts->missed += stack.stats.missed;
 	pystack_close(&stack);
-	stop(pid);
+	stop_program(pid);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -430,7 +430,7 @@ static void a_pid_used_again_is_not_the_same_program(void **state)
 	if (!pid || pystack_open(&stack, pid, &err))
 		skip();
 	assert_int_equal(pystack_read(&stack, &err), 0);
-	stop(pid);
+	stop_program(pid);
 	/* Whoever gets that number next: the reader holds on to the one it was opened for. */
 	stack.pid = getpid();
 	assert_int_equal(pystack_read(&stack, &err), -ESRCH);
