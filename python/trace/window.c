@@ -119,6 +119,7 @@ PyObject *window_open(PyObject *module, PyObject *args)
 	window.change = Py_NewRef(change);
 	kymo__on_moment(on_moment);
 	window_look(!window.of_steps && !window.from, false);
+	window_follow(NULL); /* since 3.15 Py_IsInitialized() is false while site is imported */
 	Py_RETURN_NONE;
 }
 
