@@ -38,7 +38,7 @@ def find_pythons():
 
 
 ALL_PYTHONS = find_pythons()
-PYTHONS = {name: version for name, version in ALL_PYTHONS.items() if (3, 11) <= version[:2] <= (3, 14)}
+PYTHONS = {name: version for name, version in ALL_PYTHONS.items() if (3, 11) <= version[:2] <= (3, 15)}
 each_python = pytest.mark.parametrize(
     "python", PYTHONS, ids=[f"{'.'.join(map(str, v))}{'s' if n.startswith('/usr') else ''}" for n, v in PYTHONS.items()])
 

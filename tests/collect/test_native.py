@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from conftest import KYMO, backtrace, each_python, kymo, one, until
+from conftest import KYMO, PYTHONS, backtrace, each_python, kymo, one, until
 
 SORT = """
     import sys, ctypes
@@ -57,6 +57,12 @@ def libdw():
 needs_libdw = pytest.mark.skipif(not libdw(), reason="libdw.so.1 is not there")
 
 
+def has_no_name_for_its_loop(python):
+    """Since 3.14 the loop may be many functions, which a stripped Python does not name."""
+    symbols = subprocess.run(["nm", pathlib.Path(python).resolve()], capture_output=True, text=True, check=False)
+    return PYTHONS[python] >= (3, 14) and "_PyEval_EvalFrameDefault" not in symbols.stdout
+
+
 @needs_libdw
 @each_python
 def test_c_that_calls_python_is_between_the_python_frames(start, python):
@@ -64,6 +70,9 @@ def test_c_that_calls_python_is_between_the_python_frames(start, python):
     frames = native(program.pid)["frames"]
     names = [frame["func"] for frame in frames]
     assert [f["func"] for f in frames if f["frame_type"] == "Python"] == ["compare", "outer", "<module>"]
+    if has_no_name_for_its_loop(python):
+        assert names[-3:] == ["compare", "outer", "<module>"]
+        return
     between = names[names.index("compare"):names.index("outer")]
     assert any(name.startswith("qsort") for name in between)
     assert names[0] == "read" or "read" in names[:4]

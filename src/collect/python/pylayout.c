@@ -6,120 +6,30 @@
 
 #include "collect/python/pylayout_table.h"
 
-#define TABLE_ROWS (sizeof(pylayouts) / sizeof(pylayouts[0]))
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct pylayout *row_of(const struct pylayout *rows, size_t count, int minor)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].minor == minor)
+			return &rows[i];
+	return minor > rows[count - 1].minor ? &rows[count - 1] : NULL;
+}
 
 const struct pylayout *pylayout_find(int minor)
 {
-	const struct pylayout *newest = &pylayouts[TABLE_ROWS - 1];
-
-	for (size_t i = 0; i < TABLE_ROWS; i++)
-		if (pylayouts[i].minor == minor)
-			return &pylayouts[i];
-	return minor > newest->minor ? newest : NULL;
+	return row_of(pylayouts, ROWS(pylayouts), minor);
 }
 
-/*
- * The description is a list of 64-bit words in groups, which differ between versions. One row for
- * each used word: its position from the start of _PyRuntime, in words.
- */
-struct described {
-	uint16_t word;
-	uint16_t field; /* offset in struct pylayout */
-};
-
-#define AT(word, name) \
-	{ \
-		word, offsetof(struct pylayout, name) \
-	}
-
-/* cookie, version, free_threaded, then runtime_state: size finalizing interpreters_head; and so
-   on. */
-static const struct described words_13[] = {
-	AT(4, runtime_finalizing),
-	AT(5, runtime_interpreters_head),
-	AT(8, interp_next),
-	AT(9, interp_threads_head),
-	AT(11, interp_modules),
-	AT(14, interp_gil),
-	AT(21, thread_next),
-	AT(23, thread_current_frame),
-	AT(24, thread_id),
-	AT(25, thread_native_id),
-	AT(26, thread_datastack_chunk),
-	AT(29, frame_previous),
-	AT(30, frame_code),
-	AT(31, frame_instr),
-	AT(32, frame_localsplus),
-	AT(33, frame_owner),
-	AT(35, code_filename),
-	AT(36, code_name),
-	AT(37, code_qualname),
-	AT(38, code_linetable),
-	AT(39, code_firstlineno),
-	AT(40, code_argcount),
-	AT(41, code_localsplusnames),
-	AT(42, code_localspluskinds),
-	AT(43, code_adaptive),
-	AT(45, object_type),
-	AT(47, type_name),
-	AT(49, type_flags),
-	AT(51, tuple_item),
-	AT(54, list_item),
-	AT(57, dict_keys),
-	AT(58, dict_values),
-	AT(60, float_value),
-	AT(62, long_size),
-	AT(63, long_digit),
-	AT(66, bytes_value),
-	AT(68, unicode_state),
-	AT(69, unicode_length),
-	AT(70, unicode_ascii_size),
-};
-
-/* 3.14 adds threads_main and two generations to the interpreter, stackpointer and tlbc_index to the
-   frame, co_tlbc to the code, and the set. */
-static const struct described words_14[] = {
-	AT(4, runtime_finalizing),
-	AT(5, runtime_interpreters_head),
-	AT(8, interp_next),
-	AT(9, interp_threads_head),
-	AT(12, interp_modules),
-	AT(15, interp_gil),
-	AT(24, thread_next),
-	AT(26, thread_current_frame),
-	AT(27, thread_id),
-	AT(28, thread_native_id),
-	AT(29, thread_datastack_chunk),
-	AT(32, frame_previous),
-	AT(33, frame_code),
-	AT(34, frame_instr),
-	AT(35, frame_localsplus),
-	AT(36, frame_owner),
-	AT(40, code_filename),
-	AT(41, code_name),
-	AT(42, code_qualname),
-	AT(43, code_linetable),
-	AT(44, code_firstlineno),
-	AT(45, code_argcount),
-	AT(46, code_localsplusnames),
-	AT(47, code_localspluskinds),
-	AT(48, code_adaptive),
-	AT(51, object_type),
-	AT(53, type_name),
-	AT(55, type_flags),
-	AT(57, tuple_item),
-	AT(60, list_item),
-	AT(63, set_used),
-	AT(67, dict_keys),
-	AT(68, dict_values),
-	AT(70, float_value),
-	AT(72, long_size),
-	AT(73, long_digit),
-	AT(76, bytes_value),
-	AT(78, unicode_state),
-	AT(79, unicode_length),
-	AT(80, unicode_ascii_size),
-};
+static bool take_word(const uint64_t *words, int32_t word, int32_t *out)
+{
+	if (!word)
+		return true;
+	if (words[word] > 1u << 24)
+		return false;
+	*out = (int32_t)words[word];
+	return true;
+}
 
 /* True if all words at these offsets end within `bytes`; -1 stands for none. */
 static bool all_within(const int32_t *offsets, size_t count, int32_t bytes)
@@ -157,24 +67,17 @@ static bool is_readable(const struct pylayout *l)
 int pylayout_describe(struct pylayout *layout, const void *runtime, size_t bytes)
 {
 	const uint64_t *words = runtime;
-	const struct described *rows = words_13;
-	size_t count = sizeof(words_13) / sizeof(words_13[0]);
-	int minor = bytes >= 16 ? (int)(words[1] >> 16 & 0xff) : 0;
+	const struct pylayout *places;
+	bool sane = true;
 
-	if (bytes < PYLAYOUT_DEBUG_BYTES || memcmp(runtime, "xdebugpy", 8) || words[1] >> 24 != 3 ||
-	    minor < 13)
+	if (bytes < PYLAYOUT_DEBUG_BYTES || memcmp(runtime, "xdebugpy", 8) || words[1] >> 24 != 3)
 		return -EINVAL;
-	if (minor >= 14) {
-		rows = words_14;
-		count = sizeof(words_14) / sizeof(words_14[0]);
-	}
-	for (size_t i = 0; i < count; i++) {
-		uint64_t value = words[rows[i].word];
-
-		if (value > 1u << 24)
-			return -EINVAL;
-		memcpy((char *)layout + rows[i].field, &(int32_t){ (int32_t)value }, 4);
-	}
+	places = row_of(pylayout_words, ROWS(pylayout_words), (int)(words[1] >> 16 & 0xff));
+	if (!places)
+		return -EINVAL;
+#define X(name) sane = sane && take_word(words, places->name, &layout->name);
+	PYLAYOUT_FIELDS(X)
+#undef X
 	layout->thread_datastack_top = layout->thread_datastack_chunk + 8;
-	return is_readable(layout) ? 0 : -EINVAL;
+	return sane && is_readable(layout) ? 0 : -EINVAL;
 }

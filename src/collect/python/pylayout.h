@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PYLAYOUT_OLDEST 11
-#define PYLAYOUT_NEWEST 14
+#define PYLAYOUT_NEWEST 15
 
 /* This list defines the struct, the table and the output of tools/gen-pylayout. */
 #define PYLAYOUT_FIELDS(X) \
@@ -47,6 +47,9 @@
 	X(frame_stacktop) \
 	X(frame_stackpointer) \
 	X(gen_frame_state) \
+	X(gen_created) \
+	X(gen_awaiting) \
+	X(gen_executing) \
 	X(gen_frame) \
 	X(frame_is_entry) \
 	X(code_flags) \

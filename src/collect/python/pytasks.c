@@ -140,10 +140,10 @@ static int8_t pytasks_state_of(const struct reader *reader, const struct link *l
 	return (int8_t)link->bytes[reader->layout->gen_frame_state];
 }
 
-/* States as in CPython: below 0 not running; the lowest is not started. */
+/* States are in the order of a generator's life; not started is the lowest. */
 static bool has_begun(const struct reader *reader, const struct link *link)
 {
-	return pytasks_state_of(reader, link) > (reader->layout->minor >= 13 ? -3 : -2);
+	return pytasks_state_of(reader, link) > reader->layout->gen_created;
 }
 
 /* True if it awaits another object rather than yields, by its state or its next instruction. */
@@ -153,7 +153,8 @@ static bool is_waiting(const struct reader *reader, const struct link *link)
 	unsigned char next[2];
 
 	if (layout->minor >= 13)
-		return pytasks_state_of(reader, link) == -1;
+		return pytasks_state_of(reader, link) >= layout->gen_awaiting &&
+		       pytasks_state_of(reader, link) < layout->gen_executing;
 	return has_begun(reader, link) &&
 	       !process_memory_read(
 		       reader->memory->pid,
@@ -163,7 +164,8 @@ static bool is_waiting(const struct reader *reader, const struct link *link)
 	       (next[1] & 3) >= 2; /* RESUME: 2 after `yield from`, 3 after `await` */
 }
 
-/* The address of the top of its stack; 0: inconsistent. */
+/* The address of what it awaits, on its stack; 0: inconsistent. It is on top; since 3.15 the index
+   of an iterator is above it. */
 static uint64_t pytasks_top_of(const struct reader *reader, const struct link *link)
 {
 	const struct pylayout *layout = reader->layout;
@@ -174,8 +176,9 @@ static uint64_t pytasks_top_of(const struct reader *reader, const struct link *l
 		uint64_t end = process_memory_word(link->bytes,
 						   layout->gen_frame + layout->frame_stackpointer);
 
-		return end > frame && end - frame < 8ull * HEIGHT_MOST && end % 8 == 0 ? end - 8
-										       : 0;
+		if (end <= frame || end - frame >= 8ull * HEIGHT_MOST || end % 8)
+			return 0;
+		return end - (layout->minor >= 15 ? 16 : 8);
 	}
 	height = process_memory_int(link->bytes, layout->gen_frame + layout->frame_stacktop);
 	if (height <= 0 || height > HEIGHT_MOST)
@@ -204,8 +207,10 @@ static bool follow_one(struct reader *reader, struct chain *chain, uint64_t addr
 		chain->state = PYTASKS_MISSED;
 		return false;
 	}
-	if (pytasks_state_of(reader, link) >= 0) {
-		chain->state = pytasks_state_of(reader, link) ? PYTASKS_MISSED : PYTASKS_RUNNING;
+	if (pytasks_state_of(reader, link) >= reader->layout->gen_executing) {
+		chain->state = pytasks_state_of(reader, link) == reader->layout->gen_executing
+				       ? PYTASKS_RUNNING
+				       : PYTASKS_MISSED;
 		return false;
 	}
 	if (!has_begun(reader, link)) {
