@@ -36,8 +36,13 @@ uint64_t metrics_now(void)
 	return KYMO__LIKELY(recorded) ? kymo__ticks() : monotonic_ns();
 }
 
-/* Read late: the longer the recording, the more exact the rate. */
+/* Read late: the longer the recording, the more exact the rate. 2^32 ticks give all its bits. */
+uint64_t metrics_rate(void)
+{
+	return recorded ? kymo_ticks_ns(UINT64_C(1) << 32) : UINT64_C(1) << 32;
+}
+
 double metrics_ms_per_tick(void)
 {
-	return recorded ? (double)kymo_ticks_ns(1u << 30) / (double)(1u << 30) * 1e-6 : 1e-6;
+	return clock_tick_ns(metrics_rate()) * 1e-6;
 }

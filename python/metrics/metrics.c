@@ -207,7 +207,7 @@ static PyObject *get_elapsed(PyObject *self, PyObject *name)
 
 	if (!series)
 		return NULL;
-	ms = (double)series->last * metrics_ms_per_tick();
+	ms = (double)clock_span_ns(metrics_rate(), series->last) * 1e-6;
 	Py_DECREF(series);
 	return PyFloat_FromDouble(ms);
 }

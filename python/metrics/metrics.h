@@ -23,6 +23,7 @@
 
 #include <kymo/kymo.h>
 
+#include "base/clock.h"
 #include "base/hist.h"
 
 /* ---- clock.c ------------------------------------------------------------------------------ */
@@ -34,6 +35,7 @@ void metrics_begin(void);
    recorded. */
 uint64_t metrics_now(void);
 bool metrics_ticks_are_the_recordings(void);
+uint64_t metrics_rate(void); /* ns per tick, 32.32 fixed point */
 double metrics_ms_per_tick(void);
 /* Number of forks that led to this process: samples belong to the process that took them. */
 extern uint32_t metrics_generation;

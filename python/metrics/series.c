@@ -115,14 +115,27 @@ int series_settle(struct series *series, bool wait)
 
 /* ---- statistics ---------------------------------------------------------------------------- */
 
-/* In ms. Whole ns, as in trace.regions; min and max need not be whole. */
-static double series_quantile(const struct series *series, double share, double ms_per_tick)
+/* In ms, but whole ns, as in trace.regions. */
+static double series_ms(uint64_t ticks, uint64_t rate)
 {
-	double min = (double)series->min * ms_per_tick, max = (double)series->max * ms_per_tick;
-	int64_t ns = hist_quantile(series->histogram, share, ms_per_tick * 1e6,
-				   (int64_t)(min * 1e6 + 0.5), (int64_t)(max * 1e6 + 0.5));
+	return (double)clock_span_ns(rate, ticks) * 1e-6;
+}
 
-	return ns < 0 ? 0 : fmin(fmax((double)ns * 1e-6, min), max);
+static double series_quantile(const struct series *series, double share, uint64_t rate)
+{
+	int64_t ns = hist_quantile(series->histogram, share, clock_tick_ns(rate),
+				   clock_span_ns(rate, series->min),
+				   clock_span_ns(rate, series->max));
+
+	return ns < 0 ? 0 : (double)ns * 1e-6;
+}
+
+/* Is not whole, and never outside of the extremes, which are. */
+static double series_mean(const struct series *series, uint64_t rate)
+{
+	double mean = (double)series->sum / (double)series->count * clock_tick_ns(rate) * 1e-6;
+
+	return fmin(fmax(mean, series_ms(series->min, rate)), series_ms(series->max, rate));
 }
 
 static double deviation(const struct series *series)
@@ -135,21 +148,21 @@ static double deviation(const struct series *series)
 
 PyObject *series_stats(struct series *series)
 {
-	double scale = metrics_ms_per_tick(), count = (double)series->count;
+	uint64_t rate = metrics_rate();
 	uint64_t child = series->child < series->sum ? series->child : series->sum;
 
 	return Py_BuildValue(
 		"{sK sd sd sd sd sd sd sd sd sd sd sK sK sd}", "count",
 		(unsigned long long)series->count, "mean",
-		count > 0 ? (double)series->sum / count * scale : 0.0, "std",
-		count > 0 ? deviation(series) * scale : 0.0, "min", (double)series->min * scale,
-		"max", (double)series->max * scale, "p50", series_quantile(series, 0.5, scale),
-		"p90", series_quantile(series, 0.9, scale), "p99",
-		series_quantile(series, 0.99, scale), "last", (double)series->last * scale, "total",
-		(double)series->sum * scale, "self", (double)(series->sum - child) * scale,
+		series->count ? series_mean(series, rate) : 0.0, "std",
+		series->count ? deviation(series) * clock_tick_ns(rate) * 1e-6 : 0.0, "min",
+		series_ms(series->min, rate), "max", series_ms(series->max, rate), "p50",
+		series_quantile(series, 0.5, rate), "p90", series_quantile(series, 0.9, rate),
+		"p99", series_quantile(series, 0.99, rate), "last", series_ms(series->last, rate),
+		"total", series_ms(series->sum, rate), "self", series_ms(series->sum - child, rate),
 		"on_device", (unsigned long long)series->on_device, "top_count",
 		(unsigned long long)series->top_count, "top_total",
-		(double)series->top_sum * scale);
+		series_ms(series->top_sum, rate));
 }
 
 /* ---- the object ---------------------------------------------------------------------------- */

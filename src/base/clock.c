@@ -9,6 +9,9 @@
 #include <cpuid.h>
 #endif
 
+#define SLOWEST_HZ 100000u
+#define FASTEST_HZ 100000000000u
+
 uint64_t (*kymo__slow_clock)(void);
 
 static uint64_t base_clock_read_clock(clockid_t id)
@@ -169,4 +172,52 @@ void clock_take_pair(struct kymo_clock_pair *out)
 		out->error_ns = best_width / 2 + 1;
 	}
 	out->monotonic_ns -= (uint64_t)offsets.monotonic_ns;
+}
+
+bool clock_rate_between(const struct kymo_clock_pair *first, const struct kymo_clock_pair *last,
+			struct clock_rate *out)
+{
+	uint64_t ticks, ns;
+	unsigned __int128 mult;
+
+	if (last->ticks <= first->ticks || last->monotonic_ns <= first->monotonic_ns)
+		return false;
+	ticks = last->ticks - first->ticks;
+	ns = last->monotonic_ns - first->monotonic_ns;
+	if ((unsigned __int128)ticks * 1000000000u < (unsigned __int128)ns * SLOWEST_HZ ||
+	    (unsigned __int128)ticks * 1000000000u > (unsigned __int128)ns * FASTEST_HZ)
+		return false;
+	mult = ((unsigned __int128)ns << 32) / ticks;
+	if (!mult || mult > UINT64_MAX)
+		return false;
+	out->mult = (uint64_t)mult;
+	out->baseline_ns = ns;
+	out->error_ns = first->error_ns > last->error_ns ? first->error_ns : last->error_ns;
+	return true;
+}
+
+/* Pair n of a process: 0 is the first, the others are a ring. */
+static const struct kymo_clock_pair *pair_of(const struct kymo_clock_pair *pairs, uint32_t n)
+{
+	return &pairs[n ? 1 + (n - 1) % (KYMO_CLOCK_PAIRS - 1) : 0];
+}
+
+bool clock_newest_pairs(const struct kymo_clock_pair pairs[KYMO_CLOCK_PAIRS], uint32_t count,
+			struct kymo_clock_pair *first, struct kymo_clock_pair *last, bool *nonsense)
+{
+	struct clock_rate rate;
+
+	*first = *last = pairs[0];
+	*nonsense = false;
+	if (!clock_is_filled(first))
+		return false;
+	/* The newest may be half written: then the one before is used. */
+	for (uint32_t back = 1; back < KYMO_CLOCK_PAIRS && back < count; back++) {
+		*last = *pair_of(pairs, count - back);
+		if (clock_is_filled(last) && clock_rate_between(first, last, &rate))
+			return true;
+		*nonsense = *nonsense || clock_is_filled(last);
+	}
+	*last = *first;
+	return false;
 }

@@ -480,22 +480,33 @@ const char *kymo_directory(void)
 	return kymo__load_acquire(&state) == STATE_READY ? kymo__process.dir : "";
 }
 
-/* From the start of the recording to now: the longer it lasts, the more exact the rate. */
+/* The rate that readers use: between the first and the newest published pair. As long as these are
+   too close, between the first pair and now. */
+static bool own_rate(const struct kymo_control *control, struct clock_rate *out)
+{
+	uint32_t count = kymo__load_acquire(&control->pair_count);
+	struct kymo_clock_pair first, last;
+	bool nonsense;
+
+	if (clock_newest_pairs(control->pairs, count, &first, &last, &nonsense) &&
+	    clock_rate_between(&first, &last, out) && out->baseline_ns >= CLOCK_ENOUGH_NS)
+		return true;
+	clock_take_pair(&last);
+	return clock_rate_between(&first, &last, out);
+}
+
 uint64_t kymo_ticks_ns(uint64_t ticks)
 {
 	const struct kymo_control *control = kymo__process.control;
-	struct kymo_clock_pair now;
+	struct clock_rate rate;
 
 	if (!control || !ticks)
 		return 0;
 	if (control->clock_kind == KYMO_CLOCK_MONOTONIC)
 		return ticks;
-	clock_take_pair(&now);
-	if (now.ticks <= control->pairs[0].ticks)
-		return ticks;
-	return (uint64_t)((double)ticks *
-			  (double)(now.monotonic_ns - control->pairs[0].monotonic_ns) /
-			  (double)(now.ticks - control->pairs[0].ticks));
+	if (kymo__load_acquire(&state) == STATE_READY) /* a forked child has its parent's page */
+		kymo__process_tick(kymo__ticks());
+	return own_rate(control, &rate) ? (uint64_t)clock_span_ns(rate.mult, ticks) : ticks;
 }
 
 struct kymo_control *kymo__control(void)

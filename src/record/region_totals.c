@@ -11,6 +11,7 @@
 
 #include <kymo/atomic.h>
 
+#include "base/clock.h"
 #include "base/fold.h"
 #include "record/record.h"
 
@@ -188,14 +189,15 @@ static uint64_t quantile_ns(const struct sums *sums, double share, double scale,
 
 static void to_ns(const struct sums *sums, struct kymo_totals *out)
 {
-	double scale = (double)kymo_ticks_ns(1u << 30) / (double)(1u << 30);
+	uint64_t mult = kymo_ticks_ns(UINT64_C(1) << 32);
+	double scale = clock_tick_ns(mult);
 	double count = (double)sums->count, mean = (double)sums->sum_ticks / count;
 	double spread = (double)sums->square - mean * (double)sums->sum_ticks;
 
 	out->count = sums->count;
-	out->total_ns = (uint64_t)((double)sums->sum_ticks * scale);
-	out->min_ns = (uint64_t)((double)sums->min_ticks * scale);
-	out->max_ns = (uint64_t)((double)sums->max_ticks * scale);
+	out->total_ns = (uint64_t)clock_span_ns(mult, sums->sum_ticks);
+	out->min_ns = (uint64_t)clock_span_ns(mult, sums->min_ticks);
+	out->max_ns = (uint64_t)clock_span_ns(mult, sums->max_ticks);
 	out->mean_ns = mean * scale;
 	out->stddev_ns = sums->count > 1 ? root(spread / (count - 1)) * scale : 0;
 	out->p50_ns = quantile_ns(sums, 0.5, scale, out);

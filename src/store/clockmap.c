@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ENOUGH_NS 500000000u /* over this time the pairs of one process are exact enough */
-#define SLOWEST_HZ 100000u
-#define FASTEST_HZ 100000000000u
+#include "base/clock.h"
 
 static int64_t saturated_sum(int64_t a, int64_t b)
 {
@@ -18,9 +16,7 @@ static int64_t saturated_sum(int64_t a, int64_t b)
 
 int64_t store_clock_span_ns(const struct store_clock *clock, uint64_t ticks)
 {
-	unsigned __int128 ns = ((unsigned __int128)ticks * clock->mult) >> 32;
-
-	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+	return clock_span_ns(clock->mult, ticks);
 }
 
 int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks)
@@ -32,75 +28,27 @@ int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks)
 			     -store_clock_span_ns(clock, clock->base_ticks - ticks));
 }
 
-bool clockmap_rate(const struct kymo_clock_pair *first, const struct kymo_clock_pair *last,
-		   struct clockmap_rate *out)
-{
-	uint64_t ticks, ns;
-	unsigned __int128 mult;
-
-	if (last->ticks <= first->ticks || last->monotonic_ns <= first->monotonic_ns)
-		return false;
-	ticks = last->ticks - first->ticks;
-	ns = last->monotonic_ns - first->monotonic_ns;
-	if ((unsigned __int128)ticks * 1000000000u < (unsigned __int128)ns * SLOWEST_HZ ||
-	    (unsigned __int128)ticks * 1000000000u > (unsigned __int128)ns * FASTEST_HZ)
-		return false;
-	mult = ((unsigned __int128)ns << 32) / ticks;
-	if (!mult || mult > UINT64_MAX)
-		return false;
-	out->mult = (uint64_t)mult;
-	out->baseline_ns = ns;
-	out->error_ns = first->error_ns > last->error_ns ? first->error_ns : last->error_ns;
-	return true;
-}
-
-static bool filled(const struct kymo_clock_pair *pair)
-{
-	return pair->ticks && pair->monotonic_ns;
-}
-
-/* Pair n of a process: 0 is the first, the others are a ring. */
-static const struct kymo_clock_pair *pair_of(const struct kymo_control *control, uint32_t n)
-{
-	return &control->pairs[n ? 1 + (n - 1) % (KYMO_CLOCK_PAIRS - 1) : 0];
-}
-
 bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *first,
 		    struct kymo_clock_pair *last, bool *nonsense)
 {
-	struct clockmap_rate rate;
-	uint32_t count = control->pair_count;
-
-	*first = *last = control->pairs[0];
-	*nonsense = false;
-	if (!filled(first))
-		return false;
-	/* The newest may be half written: then the one before is used. */
-	for (uint32_t back = 1; back < KYMO_CLOCK_PAIRS && back < count; back++) {
-		*last = *pair_of(control, count - back);
-		if (filled(last) && clockmap_rate(first, last, &rate))
-			return true;
-		*nonsense = *nonsense || filled(last);
-	}
-	*last = *first;
-	return false;
+	return clock_newest_pairs(control->pairs, control->pair_count, first, last, nonsense);
 }
 
-static void prefer(struct clockmap_rate *best, const struct kymo_clock_pair *first,
+static void prefer(struct clock_rate *best, const struct kymo_clock_pair *first,
 		   const struct kymo_clock_pair *last)
 {
-	struct clockmap_rate rate;
+	struct clock_rate rate;
 
-	if (filled(first) && filled(last) && clockmap_rate(first, last, &rate) &&
-	    rate.baseline_ns > best->baseline_ns)
+	if (clock_is_filled(first) && clock_is_filled(last) &&
+	    clock_rate_between(first, last, &rate) && rate.baseline_ns > best->baseline_ns)
 		*best = rate;
 }
 
 /* The most exact rate of any pair in the run; all its processes share the counter. */
-static struct clockmap_rate rate_of_run(const struct recording *recording,
-					const struct kymo_clock_pair *now)
+static struct clock_rate rate_of_run(const struct recording *recording,
+				     const struct kymo_clock_pair *now)
 {
-	struct clockmap_rate best = { 0 };
+	struct clock_rate best = { 0 };
 	struct kymo_clock_pair first, last;
 	bool nonsense;
 
@@ -131,22 +79,22 @@ static void say_about(const struct store_process *process, const char *what,
 }
 
 static void set_clock(struct recording *recording, struct store_process *process,
-		      const struct clockmap_rate *common,
+		      const struct clock_rate *common,
 		      void (*say)(void *context, const char *sentence), void *context)
 {
-	struct clockmap_rate rate = *common;
+	struct clock_rate rate = *common;
 	struct kymo_clock_pair first, last;
 	bool nonsense;
 	bool own = clockmap_pairs(&process->control, &first, &last, &nonsense);
-	struct clockmap_rate mine = { 0 };
+	struct clock_rate mine = { 0 };
 
 	if (own)
 		prefer(&mine, &first, &last);
-	if (mine.baseline_ns >= ENOUGH_NS || mine.baseline_ns > rate.baseline_ns)
+	if (mine.baseline_ns >= CLOCK_ENOUGH_NS || mine.baseline_ns > rate.baseline_ns)
 		rate = mine;
 	if (nonsense && !own)
 		say_about(process, "are invalid; the run's rate is used", say, context);
-	if (!filled(&first))
+	if (!clock_is_filled(&first))
 		first = recording->run.epoch;
 	if (!rate.mult) {
 		rate.mult = UINT64_C(1) << 32;
@@ -173,7 +121,7 @@ static void set_monotonic(const struct recording *recording, struct store_proces
 void clockmap_all(struct recording *recording, const struct kymo_clock_pair *now,
 		  void (*say)(void *context, const char *sentence), void *context)
 {
-	struct clockmap_rate common = rate_of_run(recording, now);
+	struct clock_rate common = rate_of_run(recording, now);
 
 	for (size_t i = 0; i < recording->process_count; i++) {
 		struct store_process *process = &recording->processes[i];

@@ -10,15 +10,6 @@
 
 #include "store/store.h"
 
-/* ns per tick as 32.32 fixed point, and the time over which it was measured. */
-struct clockmap_rate {
-	uint64_t mult;
-	uint64_t baseline_ns;
-	uint64_t error_ns;
-};
-/* False: the pairs are invalid. */
-bool clockmap_rate(const struct kymo_clock_pair *first, const struct kymo_clock_pair *last,
-		   struct clockmap_rate *out);
 /* The first and the newest valid pair of a process. False: there is none; *nonsense is true if
    there were invalid ones. */
 bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *first,

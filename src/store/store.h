@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/format.h"
 
@@ -40,7 +41,7 @@ int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks);
 int64_t store_clock_span_ns(const struct store_clock *clock, uint64_t ticks);
 static inline double store_clock_tick_ns(const struct store_clock *clock)
 {
-	return (double)clock->mult / 4294967296.0;
+	return clock_tick_ns(clock->mult);
 }
 
 /* Names of all processes in one list, without duplicates, valid UTF-8 (bad bytes replaced,

@@ -4,7 +4,7 @@
  */
 const LAST = 343;
 
-/** @param {number} duration in ns */
+/** @param {number} duration in ticks */
 const bucketOf = (duration) => {
 	if (duration < 8)
 		return Math.floor(duration);
@@ -16,15 +16,16 @@ const bucketOf = (duration) => {
 const startOf = (bucket) => (bucket < 8 ? bucket : (8 + bucket % 8) * 2 ** (Math.floor(bucket / 8) - 1));
 
 /**
- * Each share's quantile; null without durations.
- * @param {ArrayLike<number>} durations @param {number[]} shares
+ * Each share's quantile; null without durations. Buckets are of ticks, durations are whole ns: one that begins a bucket
+ * may be of the bucket before it.
+ * @param {ArrayLike<number>} durations @param {number[]} shares @param {number} tick its length in ns
  * @returns {(number|null)[]}
  */
-export const quantiles = (durations, shares) => {
+export const quantiles = (durations, shares, tick = 1) => {
 	const buckets = new Float64Array(LAST + 1);
 	let min = Infinity, max = -Infinity;
 	for (let i = 0; i < durations.length; i++) {
-		buckets[bucketOf(durations[i])]++;
+		buckets[bucketOf(Math.ceil(durations[i] / tick))]++;
 		min = Math.min(min, durations[i]);
 		max = Math.max(max, durations[i]);
 	}
@@ -35,7 +36,7 @@ export const quantiles = (durations, shares) => {
 			return null;
 		while (bucket < LAST && before + buckets[bucket] < wanted)
 			before += buckets[bucket++];
-		const start = startOf(bucket), end = bucket < LAST ? startOf(bucket + 1) : max;
+		const start = startOf(bucket) * tick, end = bucket < LAST ? startOf(bucket + 1) * tick : max;
 		const at = start + (buckets[bucket] ? (end - start) * (wanted - before) / buckets[bucket] : 0);
 		return at >= max ? max : at <= min ? min : Math.floor(at + 0.5);
 	});

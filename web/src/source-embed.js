@@ -30,9 +30,9 @@ async function inflate(packed) {
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** @param {Float64Array} sorted durations */
-const statsOf = (sorted) => {
-	const [p50, p99] = quantiles(sorted, [0.5, 0.99]);
+/** @param {Float64Array} sorted durations @param {number} [tick] ns */
+const statsOf = (sorted, tick) => {
+	const [p50, p99] = quantiles(sorted, [0.5, 0.99], tick);
 	return {
 		count: sorted.length,
 		total: sorted.reduce((a, b) => a + b, 0),
@@ -45,8 +45,9 @@ const statsOf = (sorted) => {
 
 /** Totals of regions in a range, by name and source. */
 class RegionTotals {
-	/** @param {FlameTree} tree gives total and self times */
-	constructor(tree) {
+	/** @param {FlameTree} tree gives total and self times @param {number} [tick] ns */
+	constructor(tree, tick) {
+		this.tick = tick;
 		/** @type {Map<string, Region & {durations: number[]}>} */
 		this.regions = new Map();
 		tree.label.forEach((name, i) => {
@@ -85,7 +86,8 @@ class RegionTotals {
 			.map(({ durations, ...region }) => {
 				if (!durations.length)
 					return region;
-				const [min_ns, p50_ns, p90_ns, p99_ns, max_ns] = quantiles(durations, [0, 0.5, 0.9, 0.99, 1]);
+				const shares = [0, 0.5, 0.9, 0.99, 1];
+				const [min_ns, p50_ns, p90_ns, p99_ns, max_ns] = quantiles(durations, shares, this.tick);
 				return { ...region, min_ns, max_ns, p50_ns, p90_ns, p99_ns };
 			})
 			.sort((a, b) => b.self_ns - a.self_ns);
@@ -218,7 +220,7 @@ export class EmbedSource {
 	 */
 	async name(name) {
 		const { durations, slowest } = this.zonesOf(name);
-		const stats = this.regionStats(this.about.names[name]) ?? statsOf(durations);
+		const stats = this.regionStats(this.about.names[name]) ?? statsOf(durations, this.blocks.zones.tick_ns);
 		const low = Math.log(Math.max(1, stats.min || 1));
 		const high = Math.log(Math.max(2, stats.max || 2));
 		const hist = new Array(BARS).fill(0);
@@ -324,7 +326,7 @@ export class EmbedSource {
 	 * @returns {Promise<RangePart>}
 	 */
 	async rangePart(range) {
-		const regions = new RegionTotals(this.flameOfZones(null, range));
+		const regions = new RegionTotals(this.flameOfZones(null, range), this.blocks.zones.tick_ns);
 		const queues = new Set(this.about.lanes.filter((lane) => lane.kind === "queue").map((lane) => lane.id));
 		const threads = new Set();
 		let zones = 0;

@@ -321,7 +321,7 @@ export interface RunDocument {
 	series: Series[];
 	allocated: { peak_bytes: number; error_bytes: number; estimated_bytes: number; at_ns: number; source: string }[];
 	growth: { step_bytes: number; since_step: number; site: string | null }[];
-	zones: { detail: string; merged_ns: number; quantum_ns: number; end_ns: number };
+	zones: { detail: string; merged_ns: number; quantum_ns: number; tick_ns?: number; end_ns: number };
 	compare?: Comparison;
 	// Only in a report, which holds its zones:
 	lanes?: Lane[];

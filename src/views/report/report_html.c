@@ -84,16 +84,27 @@ static void report_html_describe(struct buf *out, const struct zone_model *model
 			  format_count(model->hidden).text);
 }
 
+/* A tick of the clock, in whose buckets quantiles are computed; processes of one machine share it.
+   1 if it is unknown, as in a packed recording. */
+static double bucket_ns(const struct tables *tables)
+{
+	const struct recording *recording = tables_recording(tables);
+
+	return recording && recording->process_count
+		       ? store_clock_tick_ns(&recording->processes[0].clock)
+		       : 1;
+}
+
 static void add_tracks(struct buf *out, const struct zone_model *model,
-		       const struct zone_pack *pack)
+		       const struct zone_pack *pack, double tick_ns)
 {
 	struct buf detail = { 0 };
 
 	report_html_describe(&detail, model, pack);
 	buf_print(out,
-		  ",\n\"zones\":{\"count\":%zu,\"quantum_ns\":%d,\"merged_ns\":%lld,\"end_ns\":%"
-		  "lld,\"detail\":",
-		  (size_t)model->count, (int)pack->quantum_ns, (long long)pack->merged_ns,
+		  ",\n\"zones\":{\"count\":%zu,\"quantum_ns\":%d,\"tick_ns\":%.17g,"
+		  "\"merged_ns\":%lld,\"end_ns\":%lld,\"detail\":",
+		  (size_t)model->count, (int)pack->quantum_ns, tick_ns, (long long)pack->merged_ns,
 		  (long long)zone_model_end_ns(model));
 	json_text(out, buf_get(&detail), detail.used);
 	buf_text(out, "},\n\"tracks\":[");
@@ -171,7 +182,7 @@ static int pack_zones(struct tables *tables, struct buf *json, struct zone_pack 
 		rc = zone_pack_make(&model, spans.list, spans.count, budget, pack, err);
 	}
 	if (!rc)
-		add_tracks(json, &model, pack);
+		add_tracks(json, &model, pack, bucket_ns(tables));
 	if (!rc && pack->merged_ns)
 		rc = report_html_add_flame(json, &model, err);
 	buf_char(json, '}');
