@@ -152,8 +152,8 @@ def test_the_script_of_a_page_states_what_the_table_states(recorded, tmp_path):
     durations = [row["d"] for row in recorded.query("SELECT duration_ns AS d FROM trace.zones WHERE name = 'work'")]
     # Node takes a .js file for CommonJS, older versions always.
     module = shutil.copy(ROOT / "web/src/hist.js", tmp_path / "hist.mjs")
-    script = (f"import {{ quantiles }} from {json.dumps(str(module))};"
-              f"console.log(JSON.stringify(quantiles({json.dumps(durations)}, {json.dumps(list(SHARES.values()))}, {zones['tick_ns']})));")
+    words = ", ".join(map(json.dumps, (durations, list(SHARES.values()), zones["tick_ns"])))
+    script = f"import {{ quantiles }} from {json.dumps(str(module))}; console.log(JSON.stringify(quantiles({words})));"
     done = subprocess.run([node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
     ours, table = dict(zip(SHARES, json.loads(done.stdout))), recorded.regions()
     if begins_a_bucket(durations, zones["tick_ns"]):  # a whole ns that two buckets share; once in some hundred runs

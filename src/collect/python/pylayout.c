@@ -8,7 +8,7 @@
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
-static const struct pylayout *row_of(const struct pylayout *rows, size_t count, int minor)
+static const struct pylayout *layout_of(const struct pylayout *rows, size_t count, int minor)
 {
 	for (size_t i = 0; i < count; i++)
 		if (rows[i].minor == minor)
@@ -18,10 +18,10 @@ static const struct pylayout *row_of(const struct pylayout *rows, size_t count, 
 
 const struct pylayout *pylayout_find(int minor)
 {
-	return row_of(pylayouts, ROWS(pylayouts), minor);
+	return layout_of(pylayouts, ROWS(pylayouts), minor);
 }
 
-static bool take_word(const uint64_t *words, int32_t word, int32_t *out)
+static bool take_offset(const uint64_t *words, int32_t word, int32_t *out)
 {
 	if (!word)
 		return true;
@@ -72,10 +72,10 @@ int pylayout_describe(struct pylayout *layout, const void *runtime, size_t bytes
 
 	if (bytes < PYLAYOUT_DEBUG_BYTES || memcmp(runtime, "xdebugpy", 8) || words[1] >> 24 != 3)
 		return -EINVAL;
-	places = row_of(pylayout_words, ROWS(pylayout_words), (int)(words[1] >> 16 & 0xff));
+	places = layout_of(pylayout_words, ROWS(pylayout_words), (int)(words[1] >> 16 & 0xff));
 	if (!places)
 		return -EINVAL;
-#define X(name) sane = sane && take_word(words, places->name, &layout->name);
+#define X(name) sane = sane && take_offset(words, places->name, &layout->name);
 	PYLAYOUT_FIELDS(X)
 #undef X
 	layout->thread_datastack_top = layout->thread_datastack_chunk + 8;
