@@ -45,16 +45,16 @@ static void *block(void)
 
 static void describe(void)
 {
+	const struct pylayout *places = layout_of(pylayout_words, ROWS(pylayout_words), 13);
 	uint64_t *words = (uint64_t *)(void *)_PyRuntime;
 
 	memcpy(words, "xdebugpy", 8);
 	words[1] = Py_Version;
-	for (size_t i = 0; i < sizeof(words_13) / sizeof(words_13[0]); i++) {
-		int32_t value;
-
-		memcpy(&value, (const char *)&layout + words_13[i].field, 4);
-		words[words_13[i].word] = (uint64_t)value;
-	}
+#define X(name) \
+	if (places->name) \
+		words[places->name] = (uint64_t)layout.name;
+	PYLAYOUT_FIELDS(X)
+#undef X
 }
 
 /* A frame of a generator, outside of the data stack. */
