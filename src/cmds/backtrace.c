@@ -13,6 +13,7 @@
 #include "store/alive.h"
 #include "store/store.h"
 #include "views/stacks/backtrace.h"
+#include "views/term/text.h"
 #include "views/stacks/last_stacks.h"
 
 struct request {
@@ -120,7 +121,7 @@ static int find_target(struct request *request, pid_t *out, char *path, size_t p
 static void say_unfinished(const struct stacks *stacks)
 {
 	if (stacks->unfinished[0])
-		fprintf(stderr, "kymo backtrace: %s\n", stacks->unfinished);
+		text_line(stderr, "kymo backtrace: %s", stacks->unfinished);
 }
 
 static int answer_one(const struct request *request, pid_t pid, struct kymo_error *err)
@@ -153,7 +154,7 @@ static size_t take_family(const struct request *request, const struct family *fa
 		if (!stacks_take(family->members[i].pid, &request->stacks, &all[count], one))
 			say_unfinished(&all[count++]);
 		else if (one->code != ESRCH || !i)
-			fprintf(stderr, "kymo backtrace: %s\n", one->text);
+			text_line(stderr, "kymo backtrace: %s", one->text);
 	}
 	if (i < family->count)
 		fprintf(stderr,

@@ -68,8 +68,8 @@ static void tell_part(const struct atomic_file *aside, void (*tell)(const char *
 {
 	char path[KYMO_PATH_BYTES + sizeof(aside->part) + 2];
 
-	snprintf(path, sizeof(path), "%s/%s",
-		 aside->directory.path[1] ? aside->directory.path : "", aside->part);
+	snprintf(path, sizeof(path), "%s/%s", aside->directory.path[1] ? aside->directory.path : "",
+		 aside->part);
 	tell(path);
 }
 
