@@ -1,7 +1,9 @@
 #include "cmds/http_client.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmds/cmds.h"
+#include "serve/access/local_socket.h"
 #include "serve/json_read.h"
 #include "base/files/atomic_file.h"
 #include "views/term/text.h"
@@ -62,30 +65,86 @@ void http_client_add(struct buf *path, const char *key, const char *value)
 
 /* ---- the connection ------------------------------------------------------------------------- */
 
+struct connection {
+	int fd;
+	char host[96]; /* for the Host header */
+	bool local; /* through the server's Unix socket, which needs no token */
+};
+
+static void limit_waiting(int fd, int send_seconds)
+{
+	struct timeval soon = { .tv_sec = send_seconds }, later = { .tv_sec = SECONDS };
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &later, sizeof(later));
+}
+
 static int connect_one(const struct addrinfo *info)
 {
-	struct timeval soon = { .tv_sec = CONNECT_SECONDS }, later = { .tv_sec = SECONDS };
 	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon));
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &later, sizeof(later));
+	limit_waiting(fd, CONNECT_SECONDS);
 	if (!connect(fd, info->ai_addr, info->ai_addrlen))
 		return fd;
 	close(fd);
 	return -(errno == EINPROGRESS ? ETIMEDOUT : errno);
 }
 
+static bool is_on_loopback(const struct addrinfo *info)
+{
+	const struct sockaddr_in *four = (const void *)info->ai_addr;
+	const struct sockaddr_in6 *six = (const void *)info->ai_addr;
+
+	return info->ai_family == AF_INET
+		       ? ntohl(four->sin_addr.s_addr) >> 24 == 127
+		       : info->ai_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
 /* Host is the numeric address: the server refuses unknown names, which could be DNS rebinding. */
-static int open_connection(const char *target, char *host_header, size_t bytes,
-			   struct kymo_error *err)
+static void name_host(const struct addrinfo *info, const char *port, struct connection *out)
+{
+	char numeric[64];
+
+	if (!getnameinfo(info->ai_addr, info->ai_addrlen, numeric, sizeof(numeric), NULL, 0,
+			 NI_NUMERICHOST))
+		snprintf(out->host, sizeof(out->host), strchr(numeric, ':') ? "[%s]:%s" : "%s:%s",
+			 numeric, port);
+}
+
+/* A server of this user on loopback has a Unix socket. Another user may listen on the port. */
+static bool connect_locally(const struct addrinfo *list, const char *port, struct connection *out)
+{
+	for (; list && !out->local; list = list->ai_next) {
+		if (!is_on_loopback(list))
+			continue;
+		name_host(list, port, out);
+		out->fd = local_socket_connect(out->host);
+		out->local = out->fd >= 0;
+	}
+	if (out->local)
+		limit_waiting(out->fd, CONNECT_SECONDS);
+	return out->local;
+}
+
+static void connect_to_port(const struct addrinfo *list, const char *port, struct connection *out)
+{
+	out->fd = -EHOSTUNREACH;
+	for (; list && out->fd < 0; list = list->ai_next) {
+		out->fd = connect_one(list);
+		name_host(list, port, out);
+	}
+}
+
+static int open_connection(const char *target, struct connection *out, struct kymo_error *err)
 {
 	const char *port = find_port(target);
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
-	char host[256], number[8], numeric[64];
-	int fd = -1, rc;
+	char host[256], number[8];
+	int rc;
 
+	*out = (struct connection){ .fd = -1 };
 	snprintf(host, sizeof(host), "%.*s", (int)(port - target - 1), target);
 	if (host[0] == '[' && host[strlen(host) - 1] == ']') {
 		memmove(host, host + 1, strlen(host));
@@ -96,28 +155,25 @@ static int open_connection(const char *target, char *host_header, size_t bytes,
 	if (rc)
 		return error_set(err, EHOSTUNREACH, "cannot resolve %s: %s", host,
 				 gai_strerror(rc));
-	for (struct addrinfo *one = list; one && fd < 0; one = one->ai_next) {
-		fd = connect_one(one);
-		if (fd >= 0 && !getnameinfo(one->ai_addr, one->ai_addrlen, numeric, sizeof(numeric),
-					    NULL, 0, NI_NUMERICHOST))
-			snprintf(host_header, bytes, strchr(numeric, ':') ? "[%s]:%s" : "%s:%s",
-				 numeric, number);
-	}
+	if (!connect_locally(list, number, out))
+		connect_to_port(list, number, out);
 	freeaddrinfo(list);
-	if (fd < 0)
-		return error_set(err, -fd,
+	if (out->fd < 0)
+		return error_set(err, -out->fd,
 				 "cannot connect to kymo serve at %s:%s: %s; check that it is "
 				 "running and listens on that address (--listen)",
-				 host, number, strerror(-fd));
-	return fd;
+				 host, number, strerror(-out->fd));
+	return 0;
 }
 
-static void add_request(struct buf *out, const char *path, const char *host, const struct buf *body)
+static void add_request(struct buf *out, const char *path, const struct connection *connection,
+			const struct buf *body)
 {
-	const char *token = getenv("KYMO_TOKEN");
+	const char *token = connection->local ? NULL : getenv("KYMO_TOKEN");
 
 	/* In HTTP/1.0 the response ends with the connection. */
-	buf_print(out, "%s %s HTTP/1.0\r\nHost: %s\r\n", body ? "POST" : "GET", path, host);
+	buf_print(out, "%s %s HTTP/1.0\r\nHost: %s\r\n", body ? "POST" : "GET", path,
+		  connection->host);
 	if (token && *token && !token[strcspn(token, "\r\n")])
 		buf_print(out, "Authorization: Bearer %s\r\n", token);
 	if (body)
@@ -195,16 +251,16 @@ int http_client_ask(const char *target, const char *path, const struct buf *body
 		    struct kymo_error *err)
 {
 	struct buf request = { 0 }, all = { 0 };
-	char host[96] = "";
-	int fd = open_connection(target, host, sizeof(host), err), rc;
+	struct connection connection;
+	int rc = open_connection(target, &connection, err);
 
-	if (fd < 0)
-		return fd;
-	add_request(&request, path, host, body);
-	rc = request.failed ? -ENOMEM : send_all(fd, &request);
+	if (rc)
+		return rc;
+	add_request(&request, path, &connection, body);
+	rc = request.failed ? -ENOMEM : send_all(connection.fd, &request);
 	if (!rc)
-		rc = receive_all(fd, &all);
-	close(fd);
+		rc = receive_all(connection.fd, &all);
+	close(connection.fd);
 	if (rc)
 		error_set(err, -rc, "cannot read from %s: %s", target, strerror(-rc));
 	else

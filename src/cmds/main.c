@@ -99,7 +99,8 @@ static const struct cmds_option config_options[] = {
 
 static const struct cmds_option serve_options[] = {
 	{ 0, "port", "N", "port (8086, or the next free one)" },
-	{ 0, "listen", "ADDRESS", "address other than loopback; prints a token" },
+	{ 0, "listen", "ADDRESS", "address other than loopback; needs the token" },
+	{ 0, "require-token", NULL, "require the token also of the same user" },
 	{ 0, "host", "NAMES", "more names of this machine, comma-separated" },
 	{ 0, "open", NULL, "open a browser" },
 	{ 0, "zoom", "SCALE", "scale of the page, for example 1.5 or 0.75" },

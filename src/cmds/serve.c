@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "cmds/cmds.h"
+#include "serve/access/local_socket.h"
 #include "store/store.h"
 #include "views/term/text.h"
 
@@ -33,6 +34,8 @@ static int serve_take_option(struct request *request, struct cmds_args *args,
 		options->listen = args->value;
 	else if (!strcmp(option->name, "host"))
 		options->hosts = args->value;
+	else if (!strcmp(option->name, "require-token"))
+		options->require_token = true;
 	else if (!strcmp(option->name, "quiet"))
 		request->quiet = true;
 	else if (!strcmp(option->name, "open"))
@@ -73,8 +76,8 @@ static void serve_print_address(const struct request *request, const struct serv
 	if (address->port_taken)
 		fprintf(stderr, "kymo serve: port %u is in use; using %u\n",
 			request->options.port ? request->options.port : SERVE_PORT, address->port);
-	text_line(stderr, "kymo serve: http://%s:%u/%s%s", address->host, address->port,
-		  address->token[0] ? "?token=" : "", address->token);
+	text_line(stderr, "kymo serve: http://%s:%u/?token=%s", address->host, address->port,
+		  address->token);
 	if (request->quiet)
 		return;
 	if (!request->options.listen)
@@ -82,10 +85,32 @@ static void serve_print_address(const struct request *request, const struct serv
 			  "  from another machine: ssh -L %u:127.0.0.1:%u %s, then open the same "
 			  "link",
 			  address->port, address->port, own);
-	if (!address->users_known && !address->token[0])
-		fprintf(stderr, "  cannot identify local users here; every local user may connect. "
-				"KYMO_TOKEN=… requires a token.\n");
+	if (!address->users_known && !address->token_required)
+		fprintf(stderr, "  the kernel does not identify local users here; every client "
+				"needs the token\n");
+	if (address->local_error.text[0])
+		text_line(stderr, "  commands connect to the port: %s", address->local_error.text);
 	fprintf(stderr, "  Ctrl-C stops the server\n");
+}
+
+/* All users can read the arguments of a browser, so that they may not contain the token. */
+static int browser_link(const struct serve_address *address, char *out, size_t out_bytes)
+{
+	char link[256];
+	struct kymo_error err = { 0 };
+	int rc;
+
+	if (address->users_known && !address->token_required) {
+		snprintf(out, out_bytes, "http://%s:%u/", address->host, address->port);
+		return 0;
+	}
+	snprintf(link, sizeof(link), "http://%s:%u/?token=%s", address->host, address->port,
+		 address->token);
+	rc = local_socket_write_page(address->local, link, out, out_bytes, &err);
+	if (rc)
+		text_line(stderr, "kymo serve: cannot open a browser: %s; open the link above",
+			  err.text);
+	return rc;
 }
 
 /* Only on a desktop. The intermediate process exits at once, so that nothing waits for the
@@ -93,13 +118,12 @@ static void serve_print_address(const struct request *request, const struct serv
 static void open_browser(const struct serve_address *address)
 {
 	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
-	char link[256];
+	char link[KYMO_PATH_BYTES + 96];
 	pid_t child;
 
-	if (!((display && *display) || (wayland && *wayland)))
+	if (!((display && *display) || (wayland && *wayland)) ||
+	    browser_link(address, link, sizeof(link)))
 		return;
-	snprintf(link, sizeof(link), "http://%s:%u/%s%s", address->host, address->port,
-		 address->token[0] ? "?token=" : "", address->token);
 	fflush(NULL);
 	child = fork();
 	if (child < 0)

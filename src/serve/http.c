@@ -13,9 +13,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "serve/access/access.h"
+#include "serve/access/local_socket.h"
+#include "serve/access/peers.h"
+#include "serve/access/token.h"
 #include "serve/microhttpd.h"
 
 #define CONNECTIONS_MOST 4096
+#define LOCAL_CONNECTIONS_MOST 64 /* on the Unix socket */
+#define DESCRIPTORS_SPARE 512 /* for recordings, queries and commands */
 #define CONNECTIONS_EACH 512 /* of one address, when listening beyond loopback */
 #define CONNECTION_BYTES 32768 /* request line and headers; longer ones are refused */
 #define IDLE_SECONDS 30
@@ -108,6 +114,8 @@ static void add_headers(const struct request *request, struct MHD_Response *resp
 		microhttpd.add_response_header(response, "Set-Cookie", request->cookie);
 	if (request->location[0])
 		microhttpd.add_response_header(response, "Location", request->location);
+	if (request->refused)
+		microhttpd.add_response_header(response, "Connection", "close");
 }
 
 static struct MHD_Response *make_response(struct request *request)
@@ -161,11 +169,51 @@ void http_resume(struct request *request)
 
 /* ---- one request after another -------------------------------------------------------------- */
 
+/* ---- the client ----------------------------------------------------------------------------- */
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	const union MHD_ConnectionInfo *info;
+
+	(void)context;
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		peers_leave(*state);
+		*state = NULL;
+		return;
+	}
+	info = microhttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	*state = info ? peers_enter(info->connect_fd) : NULL;
+}
+
+static struct peer *http_peer(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = microhttpd.get_connection_info(
+		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result see_header(void *form, enum MHD_ValueKind kind, const char *name,
+				  size_t name_bytes, const char *value, size_t value_bytes)
+{
+	(void)kind;
+	(void)value_bytes;
+	access_see_header(form, name, name_bytes, value);
+	return MHD_YES;
+}
+
+static bool is_odd(struct MHD_Connection *connection, const char *url, const char *version)
+{
+	struct access_form form = { 0 };
+
+	microhttpd.get_connection_values_n(connection, MHD_HEADER_KIND, see_header, &form);
+	return access_form_is_odd(&form, url, version);
+}
+
 static void http_read_headers(struct request *request, struct access *access, const char *method)
 {
 	struct MHD_Connection *connection = request->connection;
-	const union MHD_ConnectionInfo *info = microhttpd.get_connection_info(
-		connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	const char *text = http_header(connection, "If-None-Match");
 
 	*access = (struct access){ .host = http_header(connection, "Host"),
@@ -175,7 +223,7 @@ static void http_read_headers(struct request *request, struct access *access, co
 				   .cookie = http_header(connection, "Cookie"),
 				   .content_type = http_header(connection, "Content-Type"),
 				   .post = !strcmp(method, "POST"),
-				   .peer = info ? info->client_addr : NULL };
+				   .peer = http_peer(connection) };
 	snprintf(request->if_none_match, sizeof(request->if_none_match), "%s", text ? text : "");
 	text = http_header(connection, "Accept-Encoding");
 	request->gzip = text && strstr(text, "gzip");
@@ -183,15 +231,32 @@ static void http_read_headers(struct request *request, struct access *access, co
 	request->too_long = text && (strlen(text) > 7 || atol(text) > (long)SERVE_BODY_BYTES);
 }
 
-/* A link with the token sets a cookie and redirects to the page without it. */
-static void welcome(struct request *request)
+/*
+ * A link with the token sets a cookie and leads to the page without it. After a click on another
+ * site, or in a file, browsers do not send a SameSite=Strict cookie to the target of a redirect;
+ * they do if our own page leads on.
+ */
+static void welcome(struct request *request, const struct access *access)
 {
-	request->status = 303;
-	request->type = "text/plain";
-	strcpy(request->location, "/");
-	snprintf(request->cookie, sizeof(request->cookie),
-		 "kymo-token=%s; Path=/; HttpOnly; SameSite=Strict", request->serve->address.token);
-	buf_text(&request->answer, "\n");
+	const char *secret = token_session(access->peer->uid);
+	bool from_elsewhere = access->site && strcmp(access->site, "none") != 0 &&
+			      strcmp(access->site, "same-origin") != 0;
+	char name[32];
+
+	access_cookie_name(request->serve, name, sizeof(name));
+	if (secret)
+		snprintf(request->cookie, sizeof(request->cookie),
+			 "%s=%s; Path=/; HttpOnly; SameSite=Strict", name, secret);
+	if (from_elsewhere) {
+		request->type = "text/html; charset=utf-8";
+		buf_text(&request->answer,
+			 "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=/\">\n");
+	} else {
+		request->status = 303;
+		request->type = "text/plain";
+		strcpy(request->location, "/");
+		buf_text(&request->answer, "\n");
+	}
 	request->done = true;
 }
 
@@ -227,11 +292,15 @@ static struct request *http_begin(struct MHD_Connection *connection, const char 
 	kymo__store_relaxed(&serve.asked_at_ns, target_clock_ns());
 	http_read_headers(request, &access, method);
 	microhttpd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, request);
-	access.token = !strcmp(url, "/") ? request_get(request, "token") : NULL;
+	access.link_token = !strcmp(url, "/") ? request_get(request, "token") : NULL;
+	if (!access.peer) {
+		free_request(request);
+		return NULL;
+	}
 	if (access_check(request, &access))
-		request->done = true;
-	else if (access.token && serve.address.token[0])
-		welcome(request);
+		request->done = request->refused = true;
+	else if (access.link_token)
+		welcome(request, &access);
 	else
 		find_route(request, url, method);
 	return request;
@@ -241,7 +310,7 @@ static enum MHD_Result take_body(struct request *request, const char *data, size
 {
 	if (request->body.used + *bytes > SERVE_BODY_BYTES)
 		request->too_long = true;
-	else
+	else if (!request->refused)
 		buf_add(&request->body, data, *bytes);
 	*bytes = 0;
 	return MHD_YES;
@@ -263,6 +332,18 @@ static enum MHD_Result hand_over(struct request *request)
 	return MHD_YES;
 }
 
+/* Before its body is read, whose end is not certain. */
+static enum MHD_Result refuse_odd(struct request *request)
+{
+	request->refused = true;
+	buf_reset(&request->answer);
+	answer_error(
+		request, 400, "send one Host, one length and a path",
+		"the request is ambiguous: its length or host is given twice, or in a form that "
+		"others read differently");
+	return send_answer(request);
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *bytes, void **state)
@@ -270,15 +351,17 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	struct request *request = *state;
 
 	(void)context;
-	(void)version;
 	if (!request) {
 		*state = request = http_begin(connection, url, method);
 		if (!request)
 			return MHD_NO;
+		if (is_odd(connection, url, version))
+			return refuse_odd(request);
 		if (!request->too_long)
 			return MHD_YES;
 	}
 	if (request->too_long) {
+		request->refused = true;
 		answer_error(request, 413, "the limit is 1 MiB", "the request is too long");
 		return send_answer(request);
 	}
@@ -355,14 +438,23 @@ static int open_socket(int *out, struct kymo_error *err)
 	return rc;
 }
 
-static void raise_files(void)
+/* How many connections there may be, so that they never take the last descriptors. */
+static size_t raise_files(void)
 {
 	struct rlimit limit;
+	size_t spare;
 
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < 16384) {
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 256;
+	if (limit.rlim_cur < 16384) {
 		limit.rlim_cur = limit.rlim_max < 16384 ? limit.rlim_max : 16384;
 		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
 	}
+	if (limit.rlim_cur >= CONNECTIONS_MOST + DESCRIPTORS_SPARE)
+		return CONNECTIONS_MOST;
+	spare = limit.rlim_cur / 2 < DESCRIPTORS_SPARE ? limit.rlim_cur / 2 : DESCRIPTORS_SPARE;
+	return limit.rlim_cur - spare;
 }
 
 static int choose_token(const struct serve_options *options, struct kymo_error *err)
@@ -376,10 +468,11 @@ static int choose_token(const struct serve_options *options, struct kymo_error *
 		return error_set(err, EINVAL,
 				 "KYMO_TOKEN contains blanks, quotes, commas or semicolons; use "
 				 "letters and digits");
+	serve.address.token_required = options->require_token || !serve.loopback ||
+				       (token && *token);
 	if (token && *token)
 		strcpy(serve.address.token, token);
-	else if (!serve.loopback &&
-		 access_make_token(serve.address.token, sizeof(serve.address.token)))
+	else if (token_make(serve.address.token))
 		return error_set(err, EIO,
 				 "cannot make a token: the kernel returned no random bytes");
 	return 0;
@@ -389,21 +482,63 @@ static int choose_token(const struct serve_options *options, struct kymo_error *
  * poll, not epoll: when exactly 128 events arrive at once, libmicrohttpd's epoll loop (0.9.75)
  * waits for more before it handles any of them.
  */
-static int start_daemon(int fd, struct kymo_error *err)
+static int start_daemon(int fd, unsigned threads, size_t connections, struct kymo_error *err)
 {
 	struct MHD_Daemon *daemon = microhttpd.start_daemon(
 		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO, 0, NULL,
 		NULL, on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
-		on_completed, NULL, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
+		on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)connections,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		(unsigned)(serve.loopback ? CONNECTIONS_MOST : CONNECTIONS_EACH),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		/* last: a pool of one thread is none */
+		threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads,
+		MHD_OPTION_END);
 
 	return daemon ? 0
 		      : error_set(err, errno ? errno : EIO, "cannot start the server: %s",
 				  strerror(errno));
+}
+
+/* The address at which a local client reaches the TCP socket. */
+static void name_local(int fd, char *out, size_t out_bytes)
+{
+	union {
+		struct sockaddr_storage all;
+		struct sockaddr some;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} address = { .all = { 0 } };
+	socklen_t bytes = sizeof(address);
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (getsockname(fd, &address.some, &bytes))
+		return;
+	if (address.some.sa_family == AF_INET) {
+		if (!address.four.sin_addr.s_addr)
+			address.four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		inet_ntop(AF_INET, &address.four.sin_addr, text, sizeof(text));
+		snprintf(out, out_bytes, "%s:%u", text, serve.address.port);
+	} else {
+		if (IN6_IS_ADDR_UNSPECIFIED(&address.six.sin6_addr))
+			address.six.sin6_addr = in6addr_loopback;
+		inet_ntop(AF_INET6, &address.six.sin6_addr, text, sizeof(text));
+		snprintf(out, out_bytes, "[%s]:%u", text, serve.address.port);
+	}
+}
+
+/* Without it, commands connect to the port. */
+static void start_local(int tcp)
+{
+	struct serve_address *address = &serve.address;
+	int fd;
+
+	name_local(tcp, address->local, sizeof(address->local));
+	fd = local_socket_listen(address->local, &address->local_error);
+	if (fd >= 0 && start_daemon(fd, 1, LOCAL_CONNECTIONS_MOST, &address->local_error))
+		close(fd);
 }
 
 static void take_targets(const struct serve_options *options)
@@ -421,12 +556,13 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 {
 	sigset_t mine, before;
 	int fd = -1, rc = microhttpd_load(err);
+	size_t connections = raise_files();
 
 	serve.options = *options;
 	pthread_mutex_init(&serve.running_lock, NULL);
 	kymo__store_relaxed(&serve.asked_at_ns, target_clock_ns());
 	take_targets(options);
-	raise_files();
+	peers_start(connections);
 	/* Signals go to the waiting thread; all others are started with signals blocked. */
 	sigemptyset(&mine);
 	sigaddset(&mine, SIGINT);
@@ -440,11 +576,13 @@ int serve_start(const struct serve_options *options, struct serve_address *out,
 	if (!rc && workers_start())
 		rc = error_set(err, EAGAIN, "cannot start threads");
 	if (!rc)
-		rc = start_daemon(fd, err);
+		rc = start_daemon(fd, IO_THREADS, connections, err);
+	if (!rc)
+		start_local(fd);
 	if (!rc && (events_start(&serve) || preload_start(&serve)))
 		rc = error_set(err, EAGAIN, "cannot start threads");
 	if (!rc && serve.loopback)
-		serve.address.users_known = access_identifies_users(serve.address.port);
+		serve.address.users_known = peers_can_identify(fd);
 	*out = serve.address;
 	return rc;
 }
@@ -458,4 +596,5 @@ void serve_wait(void)
 	sigaddset(&mine, SIGINT);
 	sigaddset(&mine, SIGTERM);
 	sigwait(&mine, &which);
+	local_socket_remove(serve.address.local);
 }

@@ -12,6 +12,7 @@
 	X(start_daemon) X(get_daemon_info) X(queue_response) X(create_response_from_buffer) \
 	X(create_response_from_fd) X(create_response_from_callback) X(destroy_response) \
 	X(add_response_header) X(lookup_connection_value) X(get_connection_values) \
+	X(get_connection_values_n) \
 	X(suspend_connection) X(resume_connection) X(get_connection_info) X(set_connection_option)
 /* clang-format on */
 

@@ -24,7 +24,8 @@ struct serve_options {
 	const char *const *targets; /* paths; they come first in the list of targets */
 	size_t target_count;
 	const char *hosts; /* further names of this machine, separated by commas; NULL: none */
-	const char *token; /* NULL: none on loopback, a random one otherwise */
+	const char *token; /* required of all clients on TCP; NULL: a random one */
+	bool require_token; /* also of the same user on loopback */
 	double zoom; /* of the page; 0: the default */
 	/* exit when that process has ended and no client is connected; 0: never */
 	int32_t while_pid;
@@ -35,14 +36,17 @@ struct serve_address {
 	char host[64]; /* as in a URL */
 	uint16_t port;
 	bool port_taken; /* the requested one was taken */
-	char token[64]; /* "": none required */
-	bool users_known; /* on loopback: whether the owner of a connection can be identified */
+	char token[64];
+	bool token_required; /* also of the user of the server, on TCP */
+	bool users_known; /* on loopback: whether the kernel identifies the user of a connection */
+	char local[80]; /* names the Unix socket (local_socket.h) */
+	struct kymo_error local_error; /* why there is none; "": there is */
 };
 
 /* Listens. 0, or a negative errno and *err. */
 int serve_start(const struct serve_options *options, struct serve_address *out,
 		struct kymo_error *err);
-/* Runs until SIGINT or SIGTERM. The caller exits then; there is nothing to clean up. */
+/* Runs until SIGINT or SIGTERM, and removes the Unix socket. The caller exits then. */
 void serve_wait(void);
 
 #endif

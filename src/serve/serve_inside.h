@@ -50,6 +50,7 @@ struct request {
 	size_t parameter_count;
 	struct buf body;
 	bool too_long;
+	bool refused; /* its connection is closed after the answer */
 	char if_none_match[64];
 	bool gzip; /* accepted by the client */
 	bool done; /* answered; set by the worker before it resumes the connection */
@@ -63,7 +64,7 @@ struct request {
 	int fd; /* -1: none */
 	char etag[64];
 	char file[96]; /* of the download; "": none */
-	char cookie[128], location[16];
+	char cookie[160], location[16];
 	struct running_query running; /* of a query */
 	struct request *next; /* in a queue */
 };
@@ -144,16 +145,5 @@ void http_resume(struct request *request);
 int events_start(struct serve *serve);
 /* Queues the response itself; returns MHD's result. */
 int events_answer(struct request *request);
-
-/* access.c: 0, or the HTTP status of a refusal, with the answer filled in. */
-struct access {
-	const char *host, *origin, *site, *authorization, *cookie, *token, *content_type;
-	bool post;
-	const void *peer; /* struct sockaddr */
-};
-unsigned access_check(struct request *request, const struct access *access);
-/* Whether the owner of a local connection can be identified. */
-bool access_identifies_users(uint16_t port);
-int access_make_token(char *out, size_t out_bytes);
 
 #endif

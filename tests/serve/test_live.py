@@ -140,7 +140,7 @@ def test_a_run_whose_program_has_not_begun_is_not_listed_yet(tmp_path):
     try:
         with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop") as running:
             known = until(server.targets)[0]
-            half = next((home / "live").iterdir())
+            half = next(p for p in (home / "live").iterdir() if p.is_dir())  # beside the socket of the server
             young = half.with_name("young")
             shutil.copytree(half, young, ignore=lambda _, names: [n for n in names if n.startswith(f"p{known['pid']}-")])
             disk = os.fsencode(known["path"])

@@ -52,8 +52,11 @@ def test_a_token_is_sent_and_asked_for(tmp_path):
         there = f"localhost:{server.port}"
         with program(home, KYMO, "run", "-q", "--", PROGS / "probe_loop"):
             until(lambda: run_kymo(home, "ls")[1])
-            assert run_kymo(home, "query", there, "SELECT 1")[2].startswith("kymo query: the token is missing or wrong")
-            ask = {"KYMO_TOKEN": "sesame"}
+            # Where the server's own socket is not found, the port is asked, and the token is needed.
+            (tmp_path / "elsewhere").mkdir(mode=0o700)
+            elsewhere = {"KYMO_DIR": str(tmp_path / "elsewhere")}
+            assert run_kymo(home, "query", there, "SELECT 1", env=elsewhere)[2].startswith("kymo query: the token is missing or wrong")
+            ask = {"KYMO_TOKEN": "sesame", **elsewhere}
             assert run_kymo(home, "query", there, "-f", "csv", "SELECT 40 + 2 AS n", env=ask)[:2] == (0, "n\r\n42\r\n")
             # The words of Probing, with an address for an endpoint.
             words = [PROBING, "-t", there, "config", "probing.sample_rate=0.5"]

@@ -46,7 +46,7 @@ def test_run_serve_shows_the_program_and_outlives_it(tmp_path):
                            stderr=subprocess.PIPE, text=True)
     with ended(lambda: viewer_of(run.pid)):
         assert run.stdout.readline() == "begun\n"
-        link = re.search(r"kymo: the viewer is at (http://127.0.0.1:\d+/)\n", run.stderr.readline()).group(1)
+        link = re.search(r"kymo: the viewer is at (http://127.0.0.1:\d+/)\?token=[0-9a-f]{48}\n", run.stderr.readline()).group(1)
         until(lambda: '"program":"probe_loop"' in (text := ask(link)) and '"state":"running"' in text)
         run.stdin.close()
         # Its output ends with it, though the viewer goes on.
@@ -77,7 +77,7 @@ def test_tracy_opens_the_viewer_as_large_as_asked(tmp_path):
     env = {**{k: v for k, v in environment(home).items() if "DISPLAY" not in k}, "TRACY_DPI_SCALE": "1.5"}
     viewer = subprocess.Popen([TRACY, "-p", str(port)], cwd=home / "work", env=env, stderr=subprocess.PIPE, text=True)
     try:
-        link = until(lambda: re.search(r"^kymo serve: (http://127.0.0.1:\d+/)\n", viewer.stderr.readline())).group(1)
+        link = re.search(r"^kymo serve: (http://127.0.0.1:\d+/)\?token=[0-9a-f]{48}\n", viewer.stderr.readline()).group(1)
         assert '/assets/zoom.css' in ask(link, "")
         assert ask(link, "assets/zoom.css") == "html{zoom:1.5}\n"
     finally:
