@@ -144,6 +144,7 @@ static const struct kymo_column host_cgroup_columns[] = {
 	COLUMN(schema_host_cgroup_row, pressure_pct[1][1], "memory_full_pct", KYMO_F64, "%"),
 	COLUMN(schema_host_cgroup_row, pressure_pct[2][0], "io_some_pct", KYMO_F64, "%"),
 	COLUMN(schema_host_cgroup_row, pressure_pct[2][1], "io_full_pct", KYMO_F64, "%"),
+	COLUMN(schema_host_cgroup_row, oom_kills, "oom_kills", KYMO_U64, NULL),
 };
 
 static const struct kymo_column config_columns[] = {

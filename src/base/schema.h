@@ -156,6 +156,7 @@ struct schema_host_cgroup_row {
 	int32_t pid; /* one of the group */
 	uint32_t reserved;
 	char path[64];
+	uint64_t oom_kills; /* since the group began */
 };
 
 struct schema_config_row {

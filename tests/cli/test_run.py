@@ -385,7 +385,7 @@ def test_peak_memory_is_known_even_if_nobody_looked_at_the_right_moment(place):
     assert place.run("-q", "--", "python3", "-c", code).returncode == 0
     collector, = processes(only_recording(place), role=1)
     stream, = [s for s in collector.streams if s.table == "host.process"]
-    peak = max(struct.unpack_from("<Q", row, 8)[0] for row in stream.rows().values())
+    peak = max(struct.unpack_from("<Q", row, 104)[0] for row in stream.rows().values())
     assert 200 << 20 < peak < 400 << 20
 
 

@@ -1,6 +1,8 @@
 """What a report says first: how the program ended, that it was too short, what was lost of the evidence, and where the
 numbers are from."""
 import json
+import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -197,3 +199,48 @@ def test_a_leak_of_gigabytes_is_found(kymo):
     subprocess.run([ROOT / "build/tests/progs/made_run", kymo.cwd / "rec", "growth-large"], check=True)
     growth = next(verdict for verdict in report(kymo)["verdicts"] if verdict["name"] == "growth")
     assert growth["sentence"].startswith("Memory grows throughout the run: from 4.20 GB after start-up to 19.2 GB")
+
+
+GREEDY = """
+import time
+def hoard():
+    kept = []
+    for _ in range(100):
+        kept.append(b"x" * 10_000_000)
+        time.sleep(0.02)
+hoard()
+"""
+
+
+@pytest.fixture
+def small_group():
+    """A control group with a limit of 200 MB, of either version; the file to write a pid to."""
+    for root, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = pathlib.Path(root) / f"kymo-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        if (group / limit).exists():
+            (group / limit).write_text("200000000")
+            for swap in ("memory.swap.max",):
+                if (group / swap).exists():
+                    (group / swap).write_text("0")
+            yield group / "cgroup.procs"
+            group.rmdir()
+            return
+        group.rmdir()
+    pytest.skip("this user may not make a control group with a memory limit")
+
+
+@pytest.mark.parametrize("options", [(), ("--memory",)])
+def test_death_by_the_out_of_memory_killer_of_a_group_is_recognised(kymo, small_group, tmp_path, options):
+    (tmp_path / "greedy.py").write_text(GREEDY)
+    command = f"echo $$ > {small_group} && exec python3 {tmp_path}/greedy.py"
+    done = kymo("run", *options, "-o", "run", "--", "sh", "-c", command,
+                env={"KYMO_QUIET": "", "KYMO_SYSTEM_RATE": "0.05", "KYMO_SAMPLE_RATE": "0.02"})
+    report = " ".join(kymo("report", "run").out.split())
+    assert done.status == -9 and "ran out of memory and was killed" in report and "its limit of 200 MB" in report, report
+    if options:
+        assert "ran out of memory and was killed" in " ".join(done.err.split())
+        assert re.search(r"most of it, \d+ MB, was allocated in greedy\.py:6\.", report), report

@@ -168,6 +168,8 @@ static void read_v2(char *directory, const char *mount, struct cgroup_reading *o
 
 	if (cgroup_read_of(directory, "memory.current", text, sizeof(text)))
 		out->memory_bytes = strtoull(text, NULL, 10);
+	if (cgroup_read_of(directory, "memory.events", text, sizeof(text)))
+		out->oom_kills = proc_field(text, "oom_kill ", 0);
 	if (cgroup_read_of(directory, "cpu.stat", text, sizeof(text)) &&
 	    strstr(text, "throttled_usec")) {
 		out->throttled_count = proc_field(text, "nr_throttled ", 0);
@@ -188,6 +190,8 @@ static void read_v1_memory(char *directory, const char *mount, struct cgroup_rea
 
 	if (cgroup_read_of(directory, "memory.usage_in_bytes", text, sizeof(text)))
 		out->memory_bytes = strtoull(text, NULL, 10);
+	if (cgroup_read_of(directory, "memory.oom_control", text, sizeof(text)))
+		out->oom_kills = proc_field(text, "oom_kill ", 0);
 	do {
 		if (cgroup_read_of(directory, "memory.limit_in_bytes", text, sizeof(text)))
 			cgroup_least(&out->memory_limit_bytes, cgroup_parse_limit(text));
@@ -282,6 +286,7 @@ static void cgroup_append(const struct cgroup_group *group, const struct cgroup_
 	row.cpu_limit = now->cpu_limit;
 	row.throttled_ns = cgroup_known(now->throttled_ns, 0);
 	row.throttled_count = cgroup_known(now->throttled_count, 0);
+	row.oom_kills = cgroup_known(now->oom_kills, 0);
 	for (int i = 0; i < CGROUP_RESOURCES; i++) {
 		const struct cgroup_pressure *before = &group->last.pressure[i];
 
@@ -310,9 +315,25 @@ static struct cgroup_group *group_of(struct cgroup *cgroup, const struct cgroup_
 	return group;
 }
 
-void cgroup_sample(struct cgroup *cgroup, pid_t pid, uint64_t now_ns)
+static void sample_group(struct cgroup_group *group, uint64_t now_ns)
 {
 	struct cgroup_reading now;
+
+	cgroup_read(ROOT, &group->paths, &now);
+	add_host_pressure(&now);
+	cgroup_append(group, &now, group->read_ns ? now_ns - group->read_ns : 0);
+	group->last = now;
+	group->read_ns = now_ns;
+}
+
+void cgroup_last(struct cgroup *cgroup, uint64_t now_ns)
+{
+	for (size_t i = 0; i < cgroup->count; i++)
+		sample_group(&cgroup->groups[i], now_ns);
+}
+
+void cgroup_sample(struct cgroup *cgroup, pid_t pid, uint64_t now_ns)
+{
 	struct cgroup_paths paths;
 	struct cgroup_group *group;
 	char path[48], text[8192];
@@ -326,11 +347,7 @@ void cgroup_sample(struct cgroup *cgroup, pid_t pid, uint64_t now_ns)
 		return;
 	group->sample = cgroup->samples + 1;
 	group->pid = pid;
-	cgroup_read(ROOT, &paths, &now);
-	add_host_pressure(&now);
-	cgroup_append(group, &now, group->read_ns ? now_ns - group->read_ns : 0);
-	group->last = now;
-	group->read_ns = now_ns;
+	sample_group(group, now_ns);
 }
 
 void cgroup_next(struct cgroup *cgroup)

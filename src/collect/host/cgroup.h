@@ -32,6 +32,7 @@ struct cgroup_reading {
 	uint64_t memory_bytes, memory_limit_bytes;
 	double cpu_limit; /* cores; 0: none */
 	uint64_t throttled_ns, throttled_count;
+	uint64_t oom_kills; /* processes killed because memory ran out, since the group began */
 	struct cgroup_pressure pressure[CGROUP_RESOURCES];
 };
 
@@ -62,6 +63,8 @@ struct cgroup {
 
 /* Samples the group of this process, unless it was sampled in this round already. */
 void cgroup_sample(struct cgroup *cgroup, pid_t pid, uint64_t now_ns);
+/* Samples all groups once more, after their processes have ended: the kills are counted late. */
+void cgroup_last(struct cgroup *cgroup, uint64_t now_ns);
 /* Ends a round of cgroup_sample(). */
 void cgroup_next(struct cgroup *cgroup);
 

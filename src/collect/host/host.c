@@ -129,7 +129,7 @@ void host_last(struct host *host, struct family *family, const struct rusage *us
 	struct schema_host_process_row row;
 	struct proc_stat stat;
 
-	(void)host;
+	cgroup_last(&host->cgroup, clock_monotonic_ns());
 	if (!family->count || proc_stat(target->pid, &stat) || stat.starttime != target->starttime)
 		return;
 	row = host_process_row(target, &stat);

@@ -272,6 +272,61 @@ static void verdict_say_failure(struct tables *tables, const struct facts *facts
 	buf_fini(&text);
 }
 
+struct oom {
+	double limit_bytes, used_bytes, kills;
+	bool found;
+};
+
+static int oom_row(const struct rows *rows, void *context)
+{
+	*(struct oom *)context = (struct oom){ .limit_bytes = rows_number(rows, 0, 0),
+					       .used_bytes = rows_number(rows, 1, 0),
+					       .kills = rows_number(rows, 2, 0),
+					       .found = true };
+	return 1;
+}
+
+static int held_row(const struct rows *rows, void *context)
+{
+	struct buf *out = context;
+	char site[160];
+
+	rows_copy_text(rows, 0, site, sizeof(site));
+	buf_print(out, "; most of it, %s, was allocated in ",
+		  format_bytes(rows_number(rows, 1, 0)).text);
+	text_visible(out, site, strlen(site));
+	return 1;
+}
+
+/* Replaces the sentence on SIGKILL if memory ran out in the program's control group. */
+static void say_out_of_memory(struct tables *tables, const char *ran, struct verdict *out)
+{
+	struct buf held = { 0 };
+	struct oom oom = { 0 };
+
+	rows_each(tables, sql_verdict_oom, oom_row, &oom, NULL);
+	if (!oom.found)
+		return;
+	rows_each(tables, sql_verdict_memory_held, held_row, &held, NULL);
+	if (oom.kills > 0)
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program ran out of memory and was killed after %s: its control group "
+			 "reached its limit of %s%.200s.",
+			 ran, format_bytes(oom.limit_bytes).text, buf_get(&held));
+	else
+		snprintf(out->sentence, sizeof(out->sentence),
+			 "The program was killed by SIGKILL after %s, probably because memory ran "
+			 "out: its control group used %s of %s%.200s.",
+			 ran, format_bytes(oom.used_bytes).text, format_bytes(oom.limit_bytes).text,
+			 buf_get(&held));
+	buf_fini(&held);
+	snprintf(out->advice, sizeof(out->advice),
+		 "use less memory (smaller batches, fewer workers), or raise the group's limit%s",
+		 strstr(out->sentence, "allocated in")
+			 ? ""
+			 : "; kymo run --memory names the call sites");
+}
+
 static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 		    struct verdict *out)
 {
@@ -289,6 +344,8 @@ static bool say_end(struct tables *tables, const struct facts *facts, bool utf8,
 	while (endings[i].signal[0] && strcmp(endings[i].signal, facts->signal) != 0)
 		i++;
 	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);
+	if (tables && !strcmp(facts->signal, "SIGKILL"))
+		say_out_of_memory(tables, ran.text, out);
 	if (tables)
 		verdict_say_where(tables, sql_verdict_open_zones, out->evidence,
 				  sizeof(out->evidence));

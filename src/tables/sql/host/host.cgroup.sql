@@ -20,6 +20,8 @@
 --                              known
 -- io_some_pct         DOUBLE   share of time in which some tasks waited for I/O; NULL if not known
 -- io_full_pct         DOUBLE   share of time in which all tasks waited for I/O; NULL if not known
+-- oom_kills           BIGINT   number of processes that the kernel killed because the group had no
+--                              memory left, since the group began
 --
 -- Shares below 0 are not known.
 SELECT
@@ -36,5 +38,6 @@ SELECT
     CASE WHEN memory_some_pct >= 0 THEN round(memory_some_pct, 1) END AS memory_some_pct,
     CASE WHEN memory_full_pct >= 0 THEN round(memory_full_pct, 1) END AS memory_full_pct,
     CASE WHEN io_some_pct >= 0 THEN round(io_some_pct, 1) END AS io_some_pct,
-    CASE WHEN io_full_pct >= 0 THEN round(io_full_pct, 1) END AS io_full_pct
+    CASE WHEN io_full_pct >= 0 THEN round(io_full_pct, 1) END AS io_full_pct,
+    TRY_CAST(oom_kills AS BIGINT) AS oom_kills
 FROM kymo_scan('host.cgroup')

@@ -1,7 +1,9 @@
 -- Whether the program marked nothing itself, while its stacks were sampled: garbage collections are
 -- recorded as zones by default.
-SELECT (
-    SELECT count(*)
-    FROM trace.regions
-    WHERE count > 0 AND NOT starts_with(name, '{FACTS_GC}')
-) = 0 AND (SELECT count(*) FROM python.samples) > 0
+SELECT
+    EXISTS (SELECT 1 FROM python.samples)
+    AND NOT EXISTS (
+        SELECT 1
+        FROM trace.zones
+        WHERE NOT coalesce(starts_with(name, '{FACTS_GC}'), false)
+    )
