@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "cmds/http_client.h"
 #include "base/spelling.h"
 #include "store/store.h"
+#include "tables/self_limits.h"
 #include "tables/tables.h"
 #include "base/files/atomic_file.h"
 #include "views/term/format.h"
@@ -256,6 +258,13 @@ static int query_ask(const struct request *request, struct tables *tables, struc
 	return rc;
 }
 
+/* What all cores can use within the time limit: the kernel ends a query that outlives the parent's
+   look at the clock. */
+static uint32_t query_cpu_seconds(uint32_t timeout_ms)
+{
+	return (timeout_ms / 1000 + 1) * (uint32_t)get_nprocs();
+}
+
 static int query_answer(struct request *request, struct kymo_error *err)
 {
 	char path[KYMO_PATH_BYTES];
@@ -271,6 +280,8 @@ static int query_answer(struct request *request, struct kymo_error *err)
 		request->latest = path;
 	if (!rc)
 		rc = tables_open(path, &request->tables, &tables, err);
+	if (!rc && request->tables.timeout_ms)
+		rc = self_limits_set(0, query_cpu_seconds(request->tables.timeout_ms), err);
 	if (!rc) {
 		cmds_interruptible(tables);
 		rc = query_ask(request, tables, err);

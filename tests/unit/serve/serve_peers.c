@@ -53,11 +53,11 @@ static enum peer_kind kind_at_accept(int fd)
 	return kind;
 }
 
-static void an_open_connection_of_this_user_is_the_owners(void **unused)
+static void an_open_connection_of_this_user_is_the_owners(void **state)
 {
 	struct both both;
 
-	(void)unused;
+	(void)state;
 	connected(&both);
 	if (!peers_can_identify(both.listening))
 		skip(); /* this kernel does not report owners */
@@ -66,11 +66,11 @@ static void an_open_connection_of_this_user_is_the_owners(void **unused)
 }
 
 /* Each leaves the server's end with bytes to read, as a request would be. */
-static void a_connection_that_its_client_has_closed_is_unknown(void **unused)
+static void a_connection_that_its_client_has_closed_is_unknown(void **state)
 {
 	struct linger reset = { .l_onoff = 1 };
 
-	(void)unused;
+	(void)state;
 	for (int how = 0; how < 3; how++) {
 		struct both both;
 
@@ -88,13 +88,13 @@ static void a_connection_that_its_client_has_closed_is_unknown(void **unused)
 	}
 }
 
-static void no_descriptor_is_needed_to_identify(void **unused)
+static void no_descriptor_is_needed_to_identify(void **state)
 {
 	struct rlimit before, none;
 	struct both both;
 	enum peer_kind kind;
 
-	(void)unused;
+	(void)state;
 	connected(&both);
 	if (!peers_can_identify(both.listening))
 		skip();
@@ -108,12 +108,12 @@ static void no_descriptor_is_needed_to_identify(void **unused)
 	both_close(&both);
 }
 
-static void a_unix_socket_names_its_peer(void **unused)
+static void a_unix_socket_names_its_peer(void **state)
 {
 	int ends[2];
 	struct peer *peer;
 
-	(void)unused;
+	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	peer = peers_enter(ends[0]);
 	assert_true(peer->kind == PEER_OWNER && peer->by_socket);
@@ -123,12 +123,12 @@ static void a_unix_socket_names_its_peer(void **unused)
 }
 
 /* Of connections that nobody owns, the oldest without a token makes room. */
-static void the_oldest_without_a_token_is_dropped(void **unused)
+static void the_oldest_without_a_token_is_dropped(void **state)
 {
 	struct peer *peers[40];
 	struct both both[40];
 
-	(void)unused;
+	(void)state;
 	for (int i = 0; i < 40; i++) {
 		connected(&both[i]);
 		close(both[i].client);

@@ -16,11 +16,11 @@
 
 static char secret[TOKEN_BYTES];
 
-static void only_the_token_equals_the_token(void **unused)
+static void only_the_token_equals_the_token(void **state)
 {
 	char given[TOKEN_BYTES + 8] = "";
 
-	(void)unused;
+	(void)state;
 	assert_int_equal(token_make(secret), 0);
 	assert_int_equal(strlen(secret), 48);
 	assert_true(token_equals(secret, secret, 48));
@@ -39,11 +39,11 @@ static void only_the_token_equals_the_token(void **unused)
 	assert_false(token_equals((const char[TOKEN_BYTES]){ 0 }, "", 0));
 }
 
-static void each_user_has_cookies_of_its_own(void **unused)
+static void each_user_has_cookies_of_its_own(void **state)
 {
 	char first[TOKEN_BYTES];
 
-	(void)unused;
+	(void)state;
 	memcpy(first, token_session(1000), TOKEN_BYTES);
 	assert_memory_equal(token_session(1000), first, TOKEN_BYTES);
 	assert_memory_not_equal(token_session(1001), first, TOKEN_BYTES);
@@ -78,12 +78,12 @@ static unsigned long instructions_for(const char *given)
 	return stops == 2 ? count : 0;
 }
 
-static void a_wrong_token_takes_as_many_instructions_wherever_it_is_wrong(void **unused)
+static void a_wrong_token_takes_as_many_instructions_wherever_it_is_wrong(void **state)
 {
 	char given[TOKEN_BYTES];
 	unsigned long right;
 
-	(void)unused;
+	(void)state;
 	assert_int_equal(token_make(secret), 0);
 	memcpy(given, secret, sizeof(given));
 	token_equals(secret, given, 48); /* resolves memcpy(), once */
