@@ -42,6 +42,7 @@ int cmd_backtrace(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_flame(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
 int cmd_pack(int argc, char **argv);
 int cmd_rm(int argc, char **argv);

@@ -77,7 +77,8 @@ static int export_check(struct request *request)
 		return cmds_wrong("export", "--table works with parquet, arrow and csv, not %s",
 				  format->name);
 	if (request->options.samples && !format->stacks)
-		return cmds_wrong("export", "--samples works with folded and speedscope, not %s",
+		return cmds_wrong("export",
+				  "--samples works with folded, speedscope and svg, not %s",
 				  format->name);
 	if (file && !strcmp(file, "-") && format->tables && !request->options.table)
 		return cmds_wrong("export",

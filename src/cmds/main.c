@@ -66,7 +66,14 @@ static const struct cmds_option export_options[] = {
 	{ 'f', "format", EXPORT_WORDS, "output format (perfetto)" },
 	{ 'o', "output", "FILE", "output file (PROGRAM.EXT); - is standard output" },
 	{ 0, "table", "TABLE", "parquet, arrow, csv: write only this table" },
-	{ 0, "samples", NULL, "folded, speedscope: Python samples, not zones" },
+	{ 0, "samples", NULL, "folded, speedscope, svg: Python samples, not zones" },
+	{ 0, "force", NULL, "overwrite an existing file" },
+	{ 0 },
+};
+
+static const struct cmds_option flame_options[] = {
+	{ 'o', "output", "FILE", "write an SVG file; - is standard output" },
+	{ 0, "samples", NULL, "Python samples, not zones" },
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 0 },
 };
@@ -153,9 +160,13 @@ const struct cmds_command cmds_table[] = {
 	  export_options,
 	  "kymo export\tfor ui.perfetto.dev\n"
 	  "kymo export run.kymo -o run.speedscope.json\n"
-	  "kymo export -f folded -o - | flamegraph.pl > flame.svg\n"
+	  "kymo export -o flame.svg\ta flame graph\n"
 	  "kymo export -f parquet -o tables\tall tables, one file each\n"
 	  "kymo export -f csv --table trace.steps\n" },
+	{ "flame", cmd_flame, "show a flame graph, or write it as a picture", "[OPTIONS] [TARGET]",
+	  flame_options,
+	  "kymo flame\ta tree of callers on the terminal\n"
+	  "kymo flame -o flame.svg\ta picture, opens in a browser\n" },
 	{ "snapshot", cmd_snapshot, "copy a recording into one file, while it runs",
 	  "[OPTIONS] [TARGET] FILE", file_options,
 	  "kymo snapshot 4711 now.kymosnap\tdoes not stop the program\n"

@@ -5,8 +5,8 @@ import pytest
 
 from conftest import ROOT
 
-COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "export", "snapshot", "pack", "rm", "serve",
-            "doctor", "completion", "help", "version"]
+COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "export", "flame", "snapshot", "pack", "rm",
+            "serve", "doctor", "completion", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])

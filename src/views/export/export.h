@@ -54,7 +54,7 @@ struct export_format {
 /* clang-format off */
 #define EXPORT_FORMATS(X, BETWEEN) \
 	X(perfetto) BETWEEN X(chrome) BETWEEN X(speedscope) BETWEEN X(pprof) BETWEEN X(folded) BETWEEN \
-	X(parquet) BETWEEN X(arrow) BETWEEN X(csv)
+	X(svg) BETWEEN X(parquet) BETWEEN X(arrow) BETWEEN X(csv)
 #define EXPORT_DECLARE(word) extern const struct export_format export_##word
 #define EXPORT_WORD(word) #word
 EXPORT_FORMATS(EXPORT_DECLARE, ;);
@@ -62,6 +62,8 @@ EXPORT_FORMATS(EXPORT_DECLARE, ;);
 /* clang-format on */
 
 extern const struct export_format *const export_formats[]; /* ended by NULL */
+/* A tree of callers, for `kymo flame` on a terminal; not in the list. */
+extern const struct export_format export_flame_text;
 const struct export_format *export_find(const char *name);
 /* By the extension of a file's name; NULL: none matches. */
 const struct export_format *export_find_extension(const char *file);
