@@ -38,6 +38,7 @@ static const struct cmds_option no_options[] = { { 0 } };
 static const struct cmds_option report_options[] = {
 	{ 'f', "format", "text|html|json|csv", "output format (text)" },
 	{ 'o', "output", "FILE", "write to FILE; its extension sets the format" },
+	{ 0, "open", NULL, "open the HTML report in a browser" },
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 0, "subtract-overhead", NULL, "subtract the cost of recording from self times" },
 	{ 0, NULL, NULL, NULL },

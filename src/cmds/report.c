@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files/paths.h"
+#include "cmds/browser.h"
 #include "cmds/cmds.h"
 #include "cmds/http_client.h"
 #include "store/store.h"
@@ -17,7 +19,8 @@
 struct request {
 	const char *target, *file;
 	const struct report_format *format; /* NULL: text */
-	bool force, subtract_overhead;
+	bool force, subtract_overhead, open;
+	char page[KYMO_PATH_BYTES]; /* of --open without FILE */
 };
 
 static struct progress progress;
@@ -112,8 +115,29 @@ static int report_take_words(struct cmds_args *args, struct request *request)
 	return CMDS_OK;
 }
 
+/* A page that is only looked at is kept in one file of the user's state directory. */
+static int choose_page(struct request *request)
+{
+	struct kymo_error err = { 0 };
+	char state[KYMO_PATH_BYTES - 16];
+
+	if (!request->open || request->file)
+		return CMDS_OK;
+	if (paths_state(state, sizeof(state), &err))
+		return cmds_fail("report", &err);
+	snprintf(request->page, sizeof(request->page), "%s/report.html", state);
+	request->file = request->page;
+	request->force = true;
+	return CMDS_OK;
+}
+
 static int report_check(struct request *request)
 {
+	if (request->open && request->format && strcmp(request->format->name, "html"))
+		return cmds_wrong("report", "--open works with html, not %s",
+				  request->format->name);
+	if (choose_page(request))
+		return CMDS_FAILED;
 	if (!request->format && request->file)
 		request->format = report_format_of(request->file);
 	if (!request->format && request->file)
@@ -133,6 +157,8 @@ static int read_option(const struct cmds_option *option, const char *value, stru
 		request->subtract_overhead = true;
 	else if (!strcmp(option->name, "force"))
 		request->force = true;
+	else if (!strcmp(option->name, "open"))
+		request->open = true;
 	else if (!strcmp(option->name, "output"))
 		request->file = value;
 	else if (strcmp(value, "text") && !(request->format = report_format_find(value)))
@@ -184,5 +210,9 @@ int cmd_report(int argc, char **argv)
 						: cmds_guarded("report", local_report, &request);
 	if (request.file && status == CMDS_OK)
 		cmds_say_file(request.file);
+	if (request.open && status == CMDS_OK && !browser_open(request.file))
+		fputs("kymo report: no desktop here (DISPLAY and WAYLAND_DISPLAY are not set); "
+		      "open the file in a browser\n",
+		      stderr);
 	return status;
 }

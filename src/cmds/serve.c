@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "cmds/browser.h"
 #include "cmds/cmds.h"
 #include "serve/access/local_socket.h"
 #include "store/store.h"
@@ -113,29 +113,12 @@ static int browser_link(const struct serve_address *address, char *out, size_t o
 	return rc;
 }
 
-/* Only on a desktop. The intermediate process exits at once, so that nothing waits for the
-   browser. */
-static void open_browser(const struct serve_address *address)
+static void serve_open(const struct serve_address *address)
 {
-	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
 	char link[KYMO_PATH_BYTES + 96];
-	pid_t child;
 
-	if (!((display && *display) || (wayland && *wayland)) ||
-	    browser_link(address, link, sizeof(link)))
-		return;
-	fflush(NULL);
-	child = fork();
-	if (child < 0)
-		return;
-	if (!child) {
-		if (!fork()) {
-			setsid();
-			execlp("xdg-open", "xdg-open", link, (char *)NULL);
-		}
-		_exit(0);
-	}
-	waitpid(child, NULL, 0);
+	if (!browser_link(address, link, sizeof(link)))
+		browser_open(link);
 }
 
 static int serve(const struct request *request)
@@ -147,7 +130,7 @@ static int serve(const struct request *request)
 		return cmds_fail("serve", &err);
 	serve_print_address(request, &address);
 	if (request->open)
-		open_browser(&address);
+		serve_open(&address);
 	serve_wait();
 	/* Exits without waiting for running queries; the server writes no files. */
 	fflush(NULL);

@@ -2,8 +2,11 @@
 import csv
 import io
 import json
+import os
+import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -187,3 +190,29 @@ def test_the_terminal_names_the_second_verdict_and_counts_the_others(shared, mad
     said = " ".join(head.split())
     assert said.startswith(FINDS["swap"]) and said.endswith(f" also {FINDS['waiting']} 1 more: kymo report -f json")
     assert FINDS["growth"] not in said and head.splitlines()[-1] == "            1 more: kymo report -f json"
+
+
+@pytest.fixture
+def desktop(tmp_path):
+    """An environment with a desktop whose browser notes what it is asked to open."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/xdg-open").write_text(f'#!/bin/sh\ncd {tmp_path} && echo "$1" > opened.tmp && mv opened.tmp opened\n')
+    (tmp_path / "bin/xdg-open").chmod(0o755)
+    return {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "DISPLAY": ":0"}
+
+
+def test_open_shows_the_page_in_a_browser(kymo, desktop, tmp_path):
+    path = kymo.record("plain")
+    done = kymo("report", path, "--open", env=desktop)
+    if "built without HTML" in done.err:
+        pytest.skip("this kymo was built without HTML reports")
+    assert done.status == 0, done.err
+    until = time.monotonic() + 20
+    while not (tmp_path / "opened").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    page = pathlib.Path((tmp_path / "opened").read_text().strip())
+    assert page.name == "report.html" and page.read_text().startswith("<!doctype html>")
+    assert kymo("report", path, "--open", env=desktop).status == 0  # replaces it
+    bare = kymo("report", path, "--open", env={"DISPLAY": "", "WAYLAND_DISPLAY": ""})
+    assert bare.status == 0 and "open the file in a browser" in bare.err
+    assert kymo("report", path, "--open", "-f", "json").status == 2
