@@ -136,6 +136,18 @@ static int number_from(const char *first, const char *second)
 	return text && *text >= '0' && *text <= '9' ? atoi(text) : -1;
 }
 
+static void take_rank(struct kymo_control *control)
+{
+	control->rank = number_from("RANK", "OMPI_COMM_WORLD_RANK");
+	control->ranks = number_from("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE");
+}
+
+void kymo__process_learn_rank(void)
+{
+	kymo__process.rank_inherited = false;
+	take_rank(kymo__process.control);
+}
+
 static void process_describe(struct kymo_control *control, enum kymo_role role)
 {
 	struct stat ns;
@@ -150,8 +162,8 @@ static void process_describe(struct kymo_control *control, enum kymo_role role)
 	control->ppid = getppid();
 	control->starttime = paths_starttime(control->pid);
 	control->pid_namespace = stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
-	control->rank = number_from("RANK", "OMPI_COMM_WORLD_RANK");
-	control->ranks = number_from("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE");
+	if (!kymo__process.rank_inherited)
+		take_rank(control);
 	control->role = role;
 }
 
@@ -216,13 +228,14 @@ static int join_run(const char *given, struct kymo_error *err)
 /* Joins the run of KYMO_RUN or of the parent process; otherwise creates one. */
 static int find_run(const char *program, bool *out_made, struct kymo_error *err)
 {
-	const char *given = secure_getenv("KYMO_RUN");
 	struct safe_dir root;
+	const char *given;
 	int rc;
 
 	*out_made = false;
 	if (kymo__process.run_dir[0])
 		return 0;
+	given = secure_getenv("KYMO_RUN");
 	if (given && *given == '/' && strlen(given) < RUN_DIR_BYTES)
 		return join_run(given, err);
 	rc = paths_root_open(&root, err);
@@ -341,6 +354,17 @@ static int open_control(enum kymo_role role, struct kymo_control *out)
 	return 0;
 }
 
+/* A forked child may begin inside malloc(), as when a shell moves its environment: nothing may look
+   at environment variables then. It has what its parent has read. */
+static void begin_as_parent(struct kymo_control *draft, const struct kymo_control *parent)
+{
+	draft->clock_kind = parent->clock_kind;
+	draft->rank = parent->rank;
+	draft->ranks = parent->ranks;
+	draft->step = parent->step;
+	settings_copy(draft, parent);
+}
+
 static int process_begin(enum kymo_role role, bool forked, struct kymo_error *err)
 {
 	static struct kymo_control draft; /* one writer: STATE_STARTING */
@@ -351,15 +375,16 @@ static int process_begin(enum kymo_role role, bool forked, struct kymo_error *er
 	int rc;
 
 	memset(&draft, 0, sizeof(draft));
-	draft.clock_kind = clock_init();
+	kymo__process.rank_inherited = forked;
+	if (!forked)
+		draft.clock_kind = clock_init();
 	clock_take_pair(&draft.pairs[0]);
 	draft.pair_count = 1;
-	if (!forked) {
+	if (forked) {
+		begin_as_parent(&draft, kymo__process.control);
+	} else {
 		read_settings(&draft, role);
 		kymo__tables_init();
-	} else {
-		settings_copy(&draft, kymo__process.control);
-		draft.step = kymo__process.control->step;
 	}
 	kymo__process.control = NULL;
 	program_name(words, process_read_file("/proc/self/cmdline", words, sizeof(words)), program,

@@ -35,6 +35,7 @@
 struct kymo__process {
 	struct kymo_control *control; /* mapped; NULL before recording is set up */
 	pid_t pid;
+	bool rank_inherited; /* a forked child has not looked at its own environment yet */
 	bool totals; /* KYMO_TOTALS=off turns them off, to measure their cost */
 	uint64_t budget_bytes;
 	uint64_t ticks_per_ms; /* approximate; for pauses between attempts */
@@ -49,6 +50,9 @@ bool kymo__process_ready(void);
 KYMO__EXPORT int kymo__enable_at(const char *run_dir, enum kymo_role role, struct kymo_error *err);
 /* Counts a dropped row for which there is no stream. */
 void kymo__lost(uint32_t table, enum kymo_drop cause);
+/* Reads the rank of a forked child. Not from an allocator's hook: the environment may be the very
+   block that is being moved. */
+void kymo__process_learn_rank(void);
 /* Adds a clock pair if the last one is older than a second. */
 void kymo__process_tick(uint64_t now_ticks);
 

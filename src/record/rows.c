@@ -323,6 +323,8 @@ void kymo_step(const char *name)
 
 	if (!step)
 		return;
+	if (KYMO__UNLIKELY(kymo__process.rank_inherited))
+		kymo__process_learn_rank();
 	mark_by_user(KYMO__MARKED_STEPS);
 	step_finish(step, now);
 	step->start_ticks = now;

@@ -134,3 +134,10 @@ def test_importing_torch_is_counted_as_a_library_below_counts_it(lab):
     assert abs(seen - counted) < counted / 200, (seen, counted)
     source, = lab.ask(path, "SELECT DISTINCT source FROM alloc.timeline LIMIT 1")
     assert source["source"] == "malloc, exact, from the start"
+
+
+def test_a_forked_child_begins_without_a_look_at_its_environment(lab):
+    """A shell moves its environment with realloc(): a row that is written there must not read it."""
+    for options in (("--memory",), ("--memory=exact",)):
+        done, _ = lab.run(PROGS / "fork_environment", options=options)
+        assert done.stdout == "ok\n"
