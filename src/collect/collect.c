@@ -190,6 +190,7 @@ static void sample(struct collector *collector)
 	if (!collector->records)
 		return;
 	host_sample(&collector->host, &collector->family);
+	autopsy_look(&collector->autopsy, &collector->family, clock_monotonic_ns());
 	collector->rounds++;
 }
 

@@ -244,3 +244,45 @@ def test_death_by_the_out_of_memory_killer_of_a_group_is_recognised(kymo, small_
     if options:
         assert "ran out of memory and was killed" in " ".join(done.err.split())
         assert re.search(r"most of it, \d+ MB, was allocated in greedy\.py:6\.", report), report
+
+
+HANGS = """
+import os, signal, sys, threading, time
+a, b = threading.Lock(), threading.Lock()
+def first():
+    with a:
+        time.sleep(0.3)
+        with b: pass
+def second():
+    with b:
+        time.sleep(0.3)
+        with a: pass
+def wait_forever():
+    threading.Event().wait()
+def compute():
+    while True: sum(range(1000))
+threading.Timer(5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+if sys.argv[1] == "deadlock":
+    threads = [threading.Thread(target=f, name=f.__name__) for f in (first, second)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+else:
+    {"waits": wait_forever, "computes": compute}[sys.argv[1]]()
+"""
+
+
+@pytest.mark.parametrize("how, said", [
+    ("deadlock", r'no progress for \S+ s before it was ended by SIGKILL: deadlock: thread \d+ "(first|second)" waits for thread .*'
+                 r"first is in first \(hangs\.py:7\); second is in second \(hangs\.py:11\)"),
+    ("waits", r"no progress for \S+ s before it was ended by SIGKILL: MainThread waits .*, in wait_forever \(hangs\.py:13\)"),
+    ("computes", None)])
+def test_what_a_hung_program_waited_for_outlives_its_death(kymo, tmp_path, how, said):
+    (tmp_path / "hangs.py").write_text(HANGS)
+    done = kymo("run", "-q", "-o", "run", "--", "python3", tmp_path / "hangs.py", how, env={"KYMO_SYSTEM_RATE": "0.5"})
+    assert done.status == -9, done.err
+    first = report(kymo, "run")["verdicts"][0]
+    assert first["name"] == "ended"
+    if said:
+        assert re.search(said, first["sentence"]), first["sentence"]
+    else:
+        assert "no progress" not in first["sentence"]

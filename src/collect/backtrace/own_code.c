@@ -1,4 +1,4 @@
-#include "tables/stacks/own_code.h"
+#include "collect/backtrace/own_code.h"
 
 #include <stdlib.h>
 #include <string.h>

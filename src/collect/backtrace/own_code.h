@@ -4,8 +4,8 @@
  * the program was started are judged by the rest of their path, so that a project may be anywhere.
  * $KYMO_OWN_CODE names more directories, with colons between them.
  */
-#ifndef KYMO_TABLES_STACKS_OWN_CODE_H
-#define KYMO_TABLES_STACKS_OWN_CODE_H
+#ifndef KYMO_COLLECT_BACKTRACE_OWN_CODE_H
+#define KYMO_COLLECT_BACKTRACE_OWN_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include "collect/host/family.h"
 #include "collect/move/run_dirs.h"
 #include "collect/host/host.h"
+#include "collect/run/autopsy.h"
 #include "collect/run/launch.h"
 #include "collect/python/sampler.h"
 #include "collect/run/watch.h"
@@ -21,6 +22,7 @@ struct collector {
 	struct family family;
 	struct archive archive;
 	struct host host;
+	struct autopsy autopsy;
 	struct sampler sampler;
 	enum kymo_keep keep;
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */

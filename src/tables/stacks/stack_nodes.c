@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "tables/scan/dictionary.h"
-#include "tables/stacks/own_code.h"
+#include "collect/backtrace/own_code.h"
 
 #define READ_ROWS 4096u
 #define SPARE_NODES \

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tables/stacks/own_code.h"
+#include "collect/backtrace/own_code.h"
 
 static bool is_own(const char *file, const char *cwd)
 {
