@@ -8,18 +8,16 @@ import subprocess
 from conftest import KYMO, PROGS, ROOT
 from probe_tools import rows, running, until
 
-KEYS = ["sample_rate", "system_rate", "zones", "python", "gc", "torch", "torch_modules", "torch_every", "device", "memory",
-        "memory_exact", "watch", "locals", "ring_rows", "keep"]
+DEFAULTS = {"sample_rate": "0.1", "system_rate": "1", "zones": "on", "python": "off", "gc": "off", "torch": "off",
+            "torch_modules": '""', "torch_every": "1", "device": "off", "memory": "off", "memory_exact": "off",
+            "watch": '""', "locals": "off", "ring_rows": "10000", "keep": "flight"}
 
 
 def test_all_settings_are_listed_with_their_values(kymo):
     with running(kymo, env={"KYMO": "on"}) as program:
         done = kymo("config", program.pid)
         assert done.status == 0
-        assert [line.split()[:2] for line in done.out.splitlines()] == [
-            ["sample_rate", "0.1"], ["system_rate", "1"], ["zones", "on"], ["python", "off"], ["gc", "off"], ["torch", "off"],
-            ["torch_modules", '""'], ["torch_every", "1"], ["device", "off"], ["memory", "off"],
-            ["memory_exact", "off"], ["watch", '""'], ["locals", "off"], ["ring_rows", "10000"], ["keep", "flight"]]
+        assert [tuple(line.split()[:2]) for line in done.out.splitlines()] == list(DEFAULTS.items())
 
 
 def test_the_environment_sets_every_key_before_the_start(kymo):
@@ -29,7 +27,7 @@ def test_the_environment_sets_every_key_before_the_start(kymo):
               "watch": "loss@train", "locals": "on", "ring_rows": "2000", "keep": "all"}
     env = {"KYMO": "on", **{f"KYMO_{key.upper()}": value for key, value in values.items()}}
     with running(kymo, env=env) as program:
-        assert {key: kymo("config", program.pid, key).out for key in KEYS} == \
+        assert {key: kymo("config", program.pid, key).out for key in DEFAULTS} == \
             {key: value + "\n" for key, value in values.items()}
 
 
@@ -256,7 +254,7 @@ def test_the_help_and_the_man_page_explain_every_key(kymo):
     page = (ROOT / "man/kymo-config.1").read_text().replace("\\-", "-")
     helped = kymo("config", "--help").out.split("Keys (")[1]
     lines = [line.split(None, 1) for line in helped.splitlines()[1:]]
-    assert [key for key, _ in lines] == KEYS
+    assert [key for key, _ in lines] == list(DEFAULTS)
     for key, about in lines:
         assert f".B {key}\n{about}\n" in page
 

@@ -423,7 +423,7 @@ def test_a_full_disk_is_a_clear_error_and_the_old_file_stays(made, tmp_path, for
 
 WRONG = [
     (["-f", "perfeto"], "unknown format perfeto; did you mean perfetto?"),
-    (["-f", "xml"], "unknown format xml; use perfetto, chrome, speedscope, pprof, folded, svg, parquet, arrow or csv"),
+    (["-f", "xml"], f"unknown format xml; use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"),
     (["-f", "chrome", "--table", "trace.zones"], "--table works with parquet, arrow and csv, not chrome"),
     (["-f", "chrome", "--samples"], "--samples works with folded, speedscope and svg, not chrome"),
     (["-f", "csv", "-o", "-"], "standard output takes one table; name it with --table"),
