@@ -3,6 +3,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -435,6 +436,11 @@ WRONG = [
 def test_wrong_use(kymo, arguments, sentence):
     done = kymo("export", *arguments)
     assert (done.status, done.out, done.err) == (2, "", f"kymo export: {sentence}\n")
+
+
+def test_the_page_of_the_api_names_every_format_that_is_served():
+    line = next(line for line in (ROOT / "docs/api.md").read_text().splitlines() if line.startswith("| `GET /api/export"))
+    assert re.findall(r"`(\w+)`", line) == [form for form in FORMATS if form not in ("parquet", "arrow", "csv")]
 
 
 def test_a_table_that_is_not_there_is_named(made):

@@ -20,7 +20,7 @@ struct export_options {
 	const char *file; /* a file, or a directory for several tables; "-": standard output */
 	const char *table; /* parquet, arrow, csv: only this one; NULL: all with rows */
 	bool force; /* overwrite an existing file */
-	/* folded, speedscope: python.samples instead of zones; implied if there are no zones */
+	/* formats with .stacks: python.samples instead of zones; implied if there are no zones */
 	bool samples;
 };
 
