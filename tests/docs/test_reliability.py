@@ -34,7 +34,7 @@ def runner(tmp_path):
 
 
 def test_a_page_says_when_each_test_last_passed():
-    page = faults.page(faults.read_source(SOURCE), {UNIT: faults.words_of(PASSED, "")})
+    page = faults.page(faults.read_source(SOURCE), {UNIT: faults.words_of(PASSED, "")}, ["24 hours"])
     assert f"| `{UNIT}` | 2025-03-14 11:15 UTC, `abc` |\n| `fuzz/json.c` | not run yet |\n" in page
     assert "**1 faults, 2 tests; 1 have passed, 0 fail now.**" in page
     assert "| [13](#fault-13) | A disk that fills | 1 of 2 |" in page
@@ -43,8 +43,8 @@ def test_a_page_says_when_each_test_last_passed():
 
 def test_a_page_made_of_itself_is_the_same():
     sections = faults.read_source(SOURCE)
-    page = faults.page(sections, {UNIT: faults.words_of(PASSED, ""), "fuzz/json.c": "fails"})
-    assert faults.page(sections, faults.results_of(page)) == page
+    page = faults.page(sections, {UNIT: faults.words_of(PASSED, ""), "fuzz/json.c": "fails"}, ["24 hours"])
+    assert faults.page(sections, faults.results_of(page), faults.fuzzing_of(page)) == page
 
 
 @pytest.mark.parametrize("result,before,words", [
