@@ -7,6 +7,8 @@ import pytest
 from programs import KYMO, ROOT, Home, said
 
 CC, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
+# Its loader is named, not found by qemu's -L: that would send the walk from / to a directory into the folder of libraries.
+LOADER = ["/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", "--library-path", "/usr/aarch64-linux-gnu/lib"]
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Werror", f"-I{ROOT}/include", f"-I{ROOT}/src"]
 
 
@@ -28,7 +30,7 @@ def program(tmp_path_factory):
 @pytest.fixture(scope="module")
 def home(program, tmp_path_factory):
     home = Home(tmp_path_factory.mktemp("home"))
-    done = subprocess.run([EMULATOR, "-L", "/usr/aarch64-linux-gnu", program], env={**home.env, "KYMO": "on"}, capture_output=True,
+    done = subprocess.run([EMULATOR, *LOADER, program], env={**home.env, "KYMO": "on"}, capture_output=True,
                           text=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == ("all turns are done\n", "")
     return home
