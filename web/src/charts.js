@@ -100,7 +100,7 @@ export function stepChart(host, steps, height, onpick) {
  * @param {number} value
  * @param {string} unit
  */
-const tickText = (value, unit) => measure(value, unit).replace(/\.0+(?= |$)/, "");
+const tickText = (value, unit) => measure(value, unit).replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
 
 /**
  * A tick of a time axis; all ticks of the axis have one unit.

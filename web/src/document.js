@@ -14,6 +14,13 @@ export const unitOf = (level) => 2 ** Math.max(0, level - 4);
 /** @param {number} level */
 export const tileSpan = (level) => 2 ** level * TILE_BUCKETS;
 
+/**
+ * Whether stack samples tell more than zones: the program marked nothing itself, and garbage collections are zones.
+ * @param {Pick<RunDocument, "samples"|"regions">} data
+ */
+export const isUnmarked = (data) =>
+	data.samples.length > 0 && data.regions.every((region) => region.name.startsWith("gc (generation "));
+
 const SINGLE_ROWS = ["run", "losses", "steps", "step_facts", "memory_facts"];
 const LISTS = [
 	"verdicts",

@@ -39,13 +39,13 @@ export function duration(ns) {
 }
 
 /**
- * The length of a run: 4:34.
+ * The length of a run: 4:34. By the rule of format_clock(), which writes the figures beside it.
  * @param {number} ns
  */
 export function clock(ns) {
-	const seconds = Math.floor(ns / 1e9);
-	if (seconds < 60)
+	if (ns < 59.95e9)
 		return duration(ns);
+	const seconds = Math.round(ns / 1e9);
 	const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
 	const hours = Math.floor(seconds / 3600);
 	const minutes = Math.floor(seconds / 60) % 60;
@@ -95,6 +95,8 @@ export function percent(share) {
 	const size = Math.abs(value);
 	if (!size)
 		return "0 %";
+	if (size < 0.005)
+		return "< 0.01 %";
 	return `${value.toFixed(size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2)} %`;
 }
 
@@ -118,6 +120,16 @@ export function measure(value, unit) {
 	const size = Math.abs(value);
 	return size && (size < 0.001 || size >= 1e6) ? value.toPrecision(3) : String(Number(value.toPrecision(4)));
 }
+
+/** A figure in a sentence, with its unit: not a digit of a path, a name or a version. */
+const FIGURE =
+	/((?<![\w.,/:@=\\-])\d+(?:,\d{3})*(?:\.\d+)?(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?(?![\w/]|[.,:-]\w))/;
+
+/**
+ * A sentence cut at its figures, which are the items with odd numbers.
+ * @param {string} text
+ */
+export const cutAtFigures = (text) => text.split(FIGURE);
 
 /**
  * Parameters of an address, with the question mark.

@@ -8,6 +8,7 @@ import { el, swatch } from "./dom.js";
  * @property {(value: any, row: any) => string} [show] the text of a cell
  * @property {boolean} [text] left aligned, shortened with …
  * @property {boolean} [cut] right aligned, shortened with …
+ * @property {boolean} [whole] the value itself is the tooltip, where show leaves something out
  * @property {boolean} [source] a swatch of row.source before the text
  * @property {(row: any) => number} [indent]
  * @property {(row: any) => Node} [node] an element in place of text
@@ -51,7 +52,7 @@ function cell(column, row) {
 	const shortened = column.text || column.cut;
 	const td = el("td", {
 		class: column.text ? "text" : column.cut ? "cut" : column.tone?.(row),
-		title: shortened ? `${text}${row.source ? ` (${row.source})` : ""}` : undefined,
+		title: shortened ? `${column.whole ? value : text}${row.source ? ` (${row.source})` : ""}` : undefined,
 	});
 	if (column.indent)
 		td.style.paddingLeft = `${8 + 14 * column.indent(row)}px`;

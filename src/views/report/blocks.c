@@ -124,14 +124,25 @@ static void step_figures(struct tables *tables, const struct facts *facts, struc
 		 format_count((uint64_t)slow_steps(tables)).text);
 }
 
+/* A program that marked nothing has stack samples instead. */
+static void region_figure(const struct facts *facts, struct figure *out)
+{
+	uint64_t samples = facts_rows_of(facts, "python.samples").emitted;
+	bool sampled = !facts->region_all && samples;
+
+	*out = (struct figure){ sampled ? "Stack samples" : "Regions", "", "" };
+	snprintf(out->value, sizeof(out->value), "%s",
+		 format_count(sampled ? samples : facts->region_all).text);
+	snprintf(out->note, sizeof(out->note), "%s", sampled ? "of all threads" : "measured");
+}
+
 static void run_figures(struct tables *tables, const struct facts *facts, struct figure *out)
 {
 	out[0] = (struct figure){ "Run", "", "" };
 	snprintf(out[0].value, sizeof(out[0].value), "%s",
 		 format_clock(facts->duration_ns, true).text);
 	snprintf(out[0].note, sizeof(out[0].note), "%s", facts->how);
-	out[1] = (struct figure){ "Regions", "", "measured" };
-	snprintf(out[1].value, sizeof(out[1].value), "%s", format_count(facts->region_all).text);
+	region_figure(facts, &out[1]);
 	out[2] = (struct figure){ "Zones", "", "" };
 	snprintf(out[2].value, sizeof(out[2].value), "%s",
 		 format_count(facts_rows_of(facts, "trace.zones").emitted).text);

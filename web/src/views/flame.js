@@ -1,4 +1,5 @@
 // The Flame tab: a bar that chooses zones or samples, thread, range and another range to compare with; and the graph.
+import { isUnmarked } from "../document.js";
 import { el, emptyState, legend } from "../dom.js";
 import { countsDiffer, difference, differenceLegend, pairOf } from "../flame-diff.js";
 import { FlameGraph } from "../flame.js";
@@ -106,7 +107,7 @@ class FlameView {
 		this.shell = shell;
 		const { lanes } = shell.source.meta();
 		const samples = shell.source.data().samples.length > 0;
-		const marked = shell.source.data().regions.some((region) => !region.name.startsWith("gc (generation "));
+		const unmarked = isUnmarked(shell.source.data());
 		this.stage = el("div", { class: "stage" });
 		this.status = el("span", { class: "muted", role: "status" });
 		this.find = el("input", { type: "search", placeholder: "Search   /", "aria-label": "Search frames" });
@@ -114,7 +115,7 @@ class FlameView {
 			"select",
 			{ "aria-label": "Zones or samples" },
 			lanes.length ? el("option", { value: "zones", text: "Zones" }) : null,
-			samples ? el("option", { value: "samples", text: "Samples", selected: !marked }) : null,
+			samples ? el("option", { value: "samples", text: "Samples", selected: unmarked }) : null,
 		);
 		this.threads = el(
 			"select",

@@ -1,7 +1,8 @@
 // The first screen: the verdict with its evidence, six figures, steps and top regions.
 import { stepChart } from "../charts.js";
+import { isUnmarked } from "../document.js";
 import { el, figure, legend } from "../dom.js";
-import { clock, count, duration, percent, rangeText } from "../format.js";
+import { clock, count, cutAtFigures, duration, percent, rangeText } from "../format.js";
 import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
 
@@ -18,9 +19,6 @@ const PARTS = { data: "python", forward: "torch", backward: "torch", optimizer: 
 const PART_LABEL_LEAST = 0.09; // share of the bar
 const CHART_HEIGHT = 208;
 
-/** A figure in a sentence, with its unit: not a digit of a path, a name or a version. */
-const FIGURE = /((?<![\w./:-])\d+(?:[.,]\d+)*(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?(?![\w/]|[.:-]\w))/;
-
 /**
  * The figures of a verdict link to the tab that shows them.
  * @param {Verdict} verdict
@@ -34,7 +32,7 @@ function linked(verdict, text, shell) {
 	const query = { ...Object.fromEntries(new URLSearchParams(words ?? "")), find: verdict.find || undefined };
 	const link = (/** @type {string} */ number) =>
 		el("a", { href: shell.hash(tab, query), title: verdict.sql, text: number });
-	return text.split(FIGURE).map((piece, i) => (i % 2 ? link(piece) : piece));
+	return cutAtFigures(text).map((piece, i) => (i % 2 ? link(piece) : piece));
 }
 
 /** @param {Verdict[]} verdicts @param {Shell} shell */
@@ -227,6 +225,12 @@ function slowestSteps(data, shell) {
  */
 const functionOf = (frame) => frame.replace(/:\d+\)$/, ")");
 
+/**
+ * A function with the name of its file, without the folders.
+ * @param {string} name
+ */
+const withoutFolders = (name) => name.replace(/ \((?!<).*\/([^/]*\))$/, " ($1");
+
 /** @param {Samples[]} samples */
 function functionRows(samples) {
 	/** @type {Map<string, {name: string, source: string, own: number, all: number}>} */
@@ -244,18 +248,11 @@ function functionRows(samples) {
 	return [...found.values()].map((one) => ({ ...one, share: one.own / (total || 1) }));
 }
 
-/**
- * Whether stack samples tell more than zones: the program marked nothing itself, and garbage collections are zones.
- * @param {Shown} data
- */
-const isUnmarked = (data) =>
-	data.samples.length > 0 && data.regions.every((region) => region.name.startsWith("gc (generation "));
-
 /** @param {Shown} data @param {string} sort @param {string} title */
 function functionsCard(data, sort, title) {
 	const time = !data.ofRange ? "" : data.ofRange.samples ? " in the range" : ", whole run";
 	const columns = [
-		{ key: "name", title: "Function", text: true, source: true },
+		{ key: "name", title: "Function", text: true, source: true, show: withoutFolders, whole: true },
 		{ key: "own", title: "Self", show: count },
 		{ key: "share", title: "% self", show: (/** @type {number} */ v) => (100 * v).toFixed(1) },
 		{ key: "all", title: "Total", show: count },
@@ -263,7 +260,7 @@ function functionsCard(data, sort, title) {
 	return el(
 		"section",
 		{ class: "card" },
-		el("h2", { text: title }, el("span", { text: `samples of all threads${time}; no zones recorded` })),
+		el("h2", { text: title }, el("span", { text: `samples of all threads${time}; no marked zones` })),
 		table(columns, functionRows(data.samples), { sort, label: title, limit: 16, compact: true }),
 	);
 }
