@@ -2,6 +2,7 @@
 #ifndef KYMO_VIEWS_SQL_CONSTANTS_H
 #define KYMO_VIEWS_SQL_CONSTANTS_H
 
+#include "views/timeline/sampled_zones.h"
 #include "views/verdicts/facts.h"
 
 #endif

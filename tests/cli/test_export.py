@@ -107,6 +107,45 @@ def test_chrome_json_has_microseconds_with_a_fraction(made):
     assert {e["args"]["name"] for e in events if e["ph"] == "M"} == {"cli_fixture", "main"}
 
 
+@pytest.fixture(scope="module")
+def unmarked(made):
+    """No zone but a garbage collection across a sample; stacks every 100 ns, an empty one among them."""
+    kymo = another(made.home, made.home / "unmarked.kymo")
+    with Made(made.home / "template.kymo", kymo.path) as rows:
+        rows.zone("gc (generation 0)", 190, 20, source="python")
+        for i, stack in enumerate((["inner (x.py:3)", "outer (/a/x.py:1)"], ["inner (x.py:4)", "outer (/a/x.py:1)"],
+                                   ["other (x.py:9)", "outer (/a/x.py:2)"], [], ["inner (x.py:3)", "outer (/a/x.py:1)"])):
+            rows.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, thread, stack) VALUES (?, ?, ?, 'loop', ?)",
+                            [100 * i, rows.pid, rows.pid, stack])
+        kymo.pid = rows.pid
+    return kymo
+
+
+SAMPLED = [("outer", 0, 300), ("inner", 0, 200), ("other", 200, 300), ("outer", 400, 500), ("inner", 400, 500)]
+
+
+def test_perfetto_has_the_samples_of_an_unmarked_program_as_slices(unmarked):
+    trace = perfetto(export(unmarked, "perfetto"))
+    assert sorted(one[:3] for one in slices(trace)) == sorted([*SAMPLED, ("gc (generation 0)", 190, 210)])
+    tracks = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}
+    assert [t.name for t in tracks.values() if t.name] == ["loop (stack samples)"]
+    assert all(p.track_event.track_uuid in tracks for p in trace.packet if p.HasField("track_event"))
+
+
+def test_chrome_json_has_the_samples_of_an_unmarked_program_as_slices(unmarked):
+    events = json.loads(export(unmarked, "chrome"))["traceEvents"]
+    shown = [(e["name"], round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000), e["cat"]) for e in events if e["ph"] == "X"]
+    assert shown == [("gc (generation 0)", 190, 210, "python"), *((*one, "sample") for one in SAMPLED)]
+    assert {e["args"].get("file") for e in events if e["name"] == "outer"} == {"/a/x.py"}
+    names = {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name"}
+    assert names == {"main": unmarked.pid, "loop (stack samples)": unmarked.pid + 2**30}
+    assert {e["tid"] for e in events if e["ph"] == "X" and e["cat"] == "sample"} == {unmarked.pid + 2**30}
+
+
+def test_samples_are_no_slices_of_a_program_that_marked_zones(made):
+    assert "sample" not in {e.get("cat") for e in json.loads(export(made, "chrome"))["traceEvents"]}
+
+
 def valid_speedscope(data):
     """Against the schema that speedscope ships, and by the rule of its importer: what closes is what is open."""
     jsonschema = pytest.importorskip("jsonschema", reason="no jsonschema package")

@@ -173,6 +173,11 @@ def test_every_label_and_fill_can_be_read(themes, theme):
             fill = colours[f"{source}-{shade}"]
             assert contrast(fill, colours[f"{source}-label"]) >= 4.5, (source, shade)
             assert contrast(fill, colours["bg"]) >= 3, (source, shade)
+    # A zone of stack samples is pale; its edge is what stands out.
+    assert contrast(colours["sample-edge"], colours["bg"]) >= 3
+    for shade in "123":
+        assert contrast(colours[f"sample-{shade}"], colours["sample-label"]) >= 4.5, shade
+        assert contrast(colours[f"sample-{shade}"], colours["sample-edge"]) >= 2.5, shade
     for name in ("text", "muted", "accent", "bad", "warn", "good"):
         for ground in ("bg", "panel"):
             assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)

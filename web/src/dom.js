@@ -1,5 +1,5 @@
 // Elements without markup. Names are data, so text is set and never parsed.
-import { shadeOf, SOURCES } from "./theme.js";
+import { SAMPLE, shadeOf, SOURCES } from "./theme.js";
 
 /**
  * Makes an element. Keys of `props` are attributes; `text` sets its text, `on…` adds a listener.
@@ -60,16 +60,21 @@ export function placeTip(tip, mouse, box) {
 
 /** @param {string} source @param {string} [name] */
 export function swatch(source, name = "") {
-	const node = el("span", { class: "swatch", "aria-hidden": "true" });
+	const node = el("span", { class: source === SAMPLE ? "swatch sample" : "swatch", "aria-hidden": "true" });
 	node.style.background = `var(--${shadeOf(name, source)})`;
 	return node;
 }
 
-/** The sources with their colours. */
-export function legend() {
+/**
+ * The sources with their colours.
+ * @param {boolean} [sampled] zones were made of stack samples
+ */
+export function legend(sampled = false) {
+	const title = "The program marked nothing: functions of stack samples in a row, which begin and end at a sample";
 	return el(
 		"div",
 		{ class: "legend", "aria-label": "Colours of sources" },
+		sampled ? el("span", { title }, swatch(SAMPLE), "stack samples") : null,
 		...SOURCES.map((source) => el("span", {}, swatch(source), source)),
 	);
 }

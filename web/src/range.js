@@ -110,7 +110,7 @@ function summaryText(whole, part) {
 	}
 	if (part.zones)
 		return `${counted(part.zones, "zone")} of ${counted(part.threads, "thread")}`;
-	return part.samples?.length ? "stack samples, no zones" : "no data in this range";
+	return (part.samples ?? whole.samples).length ? "stack samples, no zones" : "no data in this range";
 }
 
 /**

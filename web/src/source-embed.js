@@ -2,6 +2,7 @@
 import { completed, tileSpan } from "./document.js";
 import { FlameTree } from "./flame-tree.js";
 import { quantiles } from "./hist.js";
+import { SAMPLE } from "./theme.js";
 import { makeTile, readColumns, trackKey } from "./tiles.js";
 
 /** @import { Column } from "./tiles.js" */
@@ -51,7 +52,7 @@ class RegionTotals {
 		/** @type {Map<string, Region & {durations: number[]}>} */
 		this.regions = new Map();
 		tree.label.forEach((name, i) => {
-			if (!tree.source[i] || tree.source[i] === "device")
+			if (!tree.source[i] || ["device", SAMPLE].includes(tree.source[i]))
 				return;
 			const region = this.region(name, tree.source[i]);
 			region.self_ns += tree.self[i];
@@ -332,9 +333,12 @@ export class EmbedSource {
 		let zones = 0;
 		for (const column of this.columns.filter((c) => !queues.has(c.lane))) {
 			for (let i = column.firstEndingAfter(range.t0); i < column.count && column.start[i] < range.t1; i++) {
+				const name = this.about.names[column.name[i]];
+				if (name.source === SAMPLE)
+					continue;
 				threads.add(column.lane);
 				zones += column.stands(i);
-				regions.count(this.about.names[column.name[i]], column, i);
+				regions.count(name, column, i);
 			}
 		}
 		const rows = regions.rows();

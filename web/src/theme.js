@@ -2,6 +2,8 @@
 
 /** Sources of zones; each has three shades and a label colour. */
 export const SOURCES = ["c", "python", "line", "torch", "device"];
+/** The source of zones that a report makes of stack samples: paler, with an edge, since their times are not exact. */
+export const SAMPLE = "sample";
 
 /**
  * FNV-1a.
@@ -36,7 +38,7 @@ export function forgetTheme() {
 }
 
 /** @param {string} source */
-const known = (source) => (SOURCES.includes(source) ? source : "c");
+const known = (source) => (source === SAMPLE || SOURCES.includes(source) ? source : "c");
 
 /**
  * The property with the colour of a region; its name picks one of three shades.

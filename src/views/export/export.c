@@ -6,7 +6,7 @@
 #include "base/files/atomic_file.h"
 #include "views/query/output.h"
 #include "views/query/rows.h"
-#include "views_sql.h"
+#include "views/timeline/sampled_zones.h"
 
 #define EXPORT_ROW(word) &export_##word
 #define COMMA ,
@@ -47,13 +47,14 @@ int export_flush(struct export *export, bool all)
 	return output_flush(&export->buf, export->out, all, export->err);
 }
 
-int export_walk(struct export *export, const struct zone_walk_visitor *visitor)
+int export_walk(struct export *export, const struct zone_walk_visitor *visitor, bool samples)
 {
 	struct zone_walk walk = { .tables = export->tables,
 				  .visitor = visitor,
 				  .context = export,
 				  .frames = &export->frames,
 				  .progress = &export->progress,
+				  .samples = samples && export->unmarked,
 				  .err = export->err };
 
 	return zone_walk_run(&walk);
@@ -114,8 +115,8 @@ int export_write(struct tables *tables, const struct export_format *format,
 	struct export export = { .tables = tables, .options = &chosen, .err = err };
 	int rc;
 
-	/* An unmarked program has stacks, and no zones but garbage collections. */
-	if (format->stacks && tables_number(tables, sql_export_unmarked, 0) > 0)
+	export.unmarked = !format->tables && sampled_zones_wanted(tables);
+	if (format->stacks && export.unmarked)
 		chosen.samples = true;
 	progress_begin(&export.progress, "writing", "zones");
 	rc = export_write_all(&export, format);

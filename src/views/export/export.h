@@ -31,6 +31,7 @@ struct export
 	const struct export_options *options;
 	FILE *out;
 	struct buf buf; /* written when it is large enough: export_flush() */
+	bool unmarked; /* the program marked nothing, and its stacks were sampled */
 	struct name_table frames;
 	struct progress progress;
 	struct kymo_error *err;
@@ -74,8 +75,8 @@ int export_write(struct tables *tables, const struct export_format *format,
 
 /* For the formats: */
 int export_flush(struct export *export, bool all);
-/* Visits all zones, with progress. */
-int export_walk(struct export *export, const struct zone_walk_visitor *visitor);
+/* Visits all zones, with progress. samples: those of sampled stacks too, if there are no others. */
+int export_walk(struct export *export, const struct zone_walk_visitor *visitor, bool samples);
 /* The program's short name, for headings; cut if it does not fit. */
 void export_program(struct export *export, char *out, size_t out_bytes);
 

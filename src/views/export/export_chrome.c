@@ -147,7 +147,7 @@ static int export_chrome_write(struct export *export)
 		       "SELECT pid, program FROM kymo.processes WHERE role = 'target' ORDER BY pid",
 		       export_chrome_process_row, export, export->err);
 	if (!rc)
-		rc = export_walk(export, &visitor);
+		rc = export_walk(export, &visitor, true);
 	if (!rc)
 		rc = rows_each(export->tables,
 			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",

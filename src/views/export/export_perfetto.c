@@ -9,6 +9,7 @@
 
 #include "views/export/protobuf.h"
 #include "views/query/rows.h"
+#include "views/timeline/sampled_zones.h"
 #include "views_sql.h"
 
 enum { /* Trace, TracePacket */
@@ -165,13 +166,25 @@ static void export_perfetto_intern(struct export *export, uint32_t number)
 	protobuf_message(&own->packet, PACKET_INTERNED, &own->event);
 }
 
+/* Sampled stacks are a track of their own, which is no thread of the program. */
+static int begin_samples(struct export *export, const struct zone_walk_thread *thread)
+{
+	struct perfetto *own = export->own;
+
+	protobuf_number(&own->event, TRACK_UUID, own->track);
+	protobuf_number(&own->event, TRACK_PARENT, process_track(thread->pid));
+	protobuf_text(&own->event, TRACK_NAME, thread->name, strlen(thread->name));
+	protobuf_message(&own->packet, PACKET_TRACK, &own->event);
+	return end_packet(export);
+}
+
 static int export_perfetto_begin_thread(struct zone_walk *walk,
 					const struct zone_walk_thread *thread)
 {
 	struct perfetto *own = ((struct export *)walk->context)->own;
 
 	own->track = thread_track(thread->pid, thread->tid);
-	return 0;
+	return thread->tid >= SAMPLED_ZONES_TID ? begin_samples(walk->context, thread) : 0;
 }
 
 static void add_annotation(struct perfetto *own, const char *name)
@@ -299,7 +312,7 @@ static int export_perfetto_write(struct export *export)
 			       "ORDER BY pid, tid",
 			       export_perfetto_thread_row, export, export->err);
 	if (!rc)
-		rc = export_walk(export, &visitor);
+		rc = export_walk(export, &visitor, true);
 	if (!rc)
 		rc = rows_each(export->tables,
 			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",

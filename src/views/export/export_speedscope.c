@@ -107,7 +107,7 @@ static int write_zones(struct export *export)
 	static const struct zone_walk_visitor visitor = { export_speedscope_begin_thread,
 							  export_speedscope_begin_zone,
 							  export_speedscope_end_zone };
-	int rc = export_walk(export, &visitor);
+	int rc = export_walk(export, &visitor, false);
 
 	end_profile(export);
 	return rc;

@@ -43,7 +43,7 @@ static int sum_zones(struct export *export)
 	static const struct zone_walk_visitor visitor = { .begin = export_stacks_begin_zone,
 							  .end = export_stacks_end_zone };
 
-	return export_walk(export, &visitor);
+	return export_walk(export, &visitor, false);
 }
 
 static int sum_samples(struct export *export)

@@ -12,6 +12,7 @@
 #include "views/query/rows.h"
 #include "views_sql.h"
 #include "views/web.h"
+#include "views/timeline/sampled_zones.h"
 #include "views/timeline/zone_flame.h"
 #include "views/timeline/zone_gather.h"
 #include "views/timeline/zone_pack.h"
@@ -62,11 +63,22 @@ static void report_html_add_names(struct buf *out, const struct zone_model *mode
 	buf_char(out, '}');
 }
 
+static void describe_samples(struct buf *out, const struct zone_model *model, uint64_t thinned)
+{
+	buf_print(out, ", %s of them made of stack samples, since the program marked nothing",
+		  format_count(model->sampled).text);
+	if (thinned)
+		buf_print(out, "; %s samples are left out, evenly over the run",
+			  format_count(thinned).text);
+}
+
 /* The note on zones in the footer. */
 static void report_html_describe(struct buf *out, const struct zone_model *model,
-				 const struct zone_pack *pack)
+				 const struct zone_pack *pack, uint64_t thinned)
 {
 	buf_print(out, "%s zones in this file", format_count(model->count).text);
+	if (model->sampled)
+		describe_samples(out, model, thinned);
 	if (!model->count)
 		buf_text(out, ": none were recorded");
 	else if (pack->merged_ns)
@@ -77,7 +89,7 @@ static void report_html_describe(struct buf *out, const struct zone_model *model
 			  format_count(pack->shown).text);
 	else if (pack->quantum_ns > 1)
 		buf_print(out, ", times rounded to %d ns", (int)pack->quantum_ns);
-	else
+	else if (!model->sampled)
 		buf_text(out, ", complete and exact");
 	if (model->hidden)
 		buf_print(out, "; %s zones of further threads are left out",
@@ -95,17 +107,18 @@ static double bucket_ns(const struct tables *tables)
 		       : 1;
 }
 
-static void add_tracks(struct buf *out, const struct zone_model *model,
-		       const struct zone_pack *pack, double tick_ns)
+static void add_tracks(struct tables *tables, struct buf *out, const struct zone_model *model,
+		       const struct zone_pack *pack)
 {
 	struct buf detail = { 0 };
 
-	report_html_describe(&detail, model, pack);
+	report_html_describe(&detail, model, pack,
+			     model->sampled ? sampled_zones_thinned(tables) : 0);
 	buf_print(out,
 		  ",\n\"zones\":{\"count\":%zu,\"quantum_ns\":%d,\"tick_ns\":%.17g,"
 		  "\"merged_ns\":%lld,\"end_ns\":%lld,\"detail\":",
-		  (size_t)model->count, (int)pack->quantum_ns, tick_ns, (long long)pack->merged_ns,
-		  (long long)zone_model_end_ns(model));
+		  (size_t)model->count, (int)pack->quantum_ns, bucket_ns(tables),
+		  (long long)pack->merged_ns, (long long)zone_model_end_ns(model));
 	json_text(out, buf_get(&detail), detail.used);
 	buf_text(out, "},\n\"tracks\":[");
 	for (size_t i = 0; i < pack->track_count; i++) {
@@ -182,7 +195,7 @@ static int pack_zones(struct tables *tables, struct buf *json, struct zone_pack 
 		rc = zone_pack_make(&model, spans.list, spans.count, budget, pack, err);
 	}
 	if (!rc)
-		add_tracks(json, &model, pack, bucket_ns(tables));
+		add_tracks(tables, json, &model, pack);
 	if (!rc && pack->merged_ns)
 		rc = report_html_add_flame(json, &model, err);
 	buf_char(json, '}');

@@ -5,6 +5,7 @@
 
 #include "base/grow.h"
 #include "views_sql.h"
+#include "views/timeline/sampled_zones.h"
 #include "views/timeline/zone_rows.h"
 
 /* Ticks are converted to ns one by one, so neighbours may overlap by rounding. */
@@ -135,6 +136,17 @@ static int zone_gather_add(const struct staged *staged)
 	return rc;
 }
 
+/* Samples come first, since their names of threads are those that Python has for them. */
+static int zone_gather_samples(struct tables *tables, struct staged *staged, struct kymo_error *err)
+{
+	int rc = 0;
+
+	if (sampled_zones_wanted(tables))
+		rc = rows_each(tables, sql_gather_samples, zone_gather_row, staged, err);
+	staged->reader.model->sampled = staged->count;
+	return rc;
+}
+
 int zone_gather(struct tables *tables, struct zone_model *out, struct kymo_error *err)
 {
 	struct staged staged = { .reader.model = out };
@@ -142,6 +154,8 @@ int zone_gather(struct tables *tables, struct zone_model *out, struct kymo_error
 
 	*out = (struct zone_model){ .names.most = NAMES_MOST, .rounding_ticks = ROUNDING_NS };
 	rc = zone_model_clock_ns(out) < 0 ? -ENOMEM : 0;
+	if (!rc)
+		rc = zone_gather_samples(tables, &staged, err);
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && !rc; i++)
 		rc = rows_each(tables, queries[i], zone_gather_row, &staged, err);
 	if (!rc)

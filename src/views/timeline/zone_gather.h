@@ -6,7 +6,8 @@
 
 struct tables;
 
-/* Keeps ZONE_MODEL_LANES_SHOWN lanes, in order of importance; the zones of others are counted as
+/* The stack samples of a program that marked nothing are zones too (sampled_zones.h). Keeps
+   ZONE_MODEL_LANES_SHOWN lanes, in order of importance; the zones of others are counted as
    hidden. *out is to be finished in any case. */
 int zone_gather(struct tables *tables, struct zone_model *out, struct kymo_error *err);
 

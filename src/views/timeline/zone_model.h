@@ -57,6 +57,7 @@ struct zone_model {
 	uint64_t rounding_ticks;
 	uint64_t count; /* zones in the tracks */
 	uint64_t hidden; /* zones without a lane or row */
+	uint64_t sampled; /* zones that were made of stack samples, hidden ones too */
 	uint64_t forgotten; /* zones removed by zone_model_forget() */
 };
 

@@ -35,15 +35,29 @@ static int zone_walk_thread_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-static int zone_walk_list_threads(struct zone_walk *walk)
-{
-	return rows_each(walk->tables, sql_zone_walk_threads, zone_walk_thread_row, walk,
-			 walk->err);
-}
-
 static int out_of_memory(const struct zone_walk *walk)
 {
 	return error_set(walk->err, ENOMEM, "out of memory for a thread's stack of zones");
+}
+
+/* The value of {samples}. */
+static const char *with_samples(const struct zone_walk *walk)
+{
+	return walk->samples ? "true" : "false";
+}
+
+static int zone_walk_list_threads(struct zone_walk *walk)
+{
+	struct buf sql = { 0 };
+	int rc;
+
+	sql_fill(&sql, sql_zone_walk_threads,
+		 (struct sql_value[]){ { "samples", .text = with_samples(walk) }, { NULL } });
+	rc = sql.failed ? out_of_memory(walk)
+			: rows_each(walk->tables, buf_get(&sql), zone_walk_thread_row, walk,
+				    walk->err);
+	buf_fini(&sql);
+	return rc;
 }
 
 /* ---- begins and ends ------------------------------------------------------------------------ */
@@ -181,7 +195,9 @@ static int read_window(struct zone_walk *walk, const char *where)
 	int rc;
 
 	sql_fill(&sql, sql_zone_walk_zones,
-		 (struct sql_value[]){ { "where", .text = where }, { NULL } });
+		 (struct sql_value[]){ { "where", .text = where },
+				       { "samples", .text = with_samples(walk) },
+				       { NULL } });
 	rc = sql.failed ? out_of_memory(walk)
 			: rows_each(walk->tables, buf_get(&sql), zone_row, walk, walk->err);
 	buf_fini(&sql);
@@ -229,6 +245,7 @@ static int find_cuts(struct zone_walk *walk, const struct zone_walk_thread *thre
 		 (struct sql_value[]){ { "shares", .text = buf_get(&shares) },
 				       { "pid", .number = thread->pid },
 				       { "tid", .number = thread->tid },
+				       { "samples", .text = with_samples(walk) },
 				       { NULL } });
 	rc = !cuts->at_ns || sql.failed || shares.failed
 		     ? out_of_memory(walk)

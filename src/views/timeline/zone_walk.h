@@ -53,6 +53,8 @@ struct zone_walk {
 	void *context; /* the visitor's */
 	struct name_table *frames; /* the caller's: outlives the walk */
 	struct progress *progress; /* NULL: none */
+	/* Sampled stacks are zones too, in threads of their own, from SAMPLED_ZONES_TID on. */
+	bool samples;
 	struct kymo_error *err;
 	const struct zone_walk_thread *at; /* the current thread */
 	/* Private: */

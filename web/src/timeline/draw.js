@@ -2,7 +2,7 @@
 // over it.
 import { levelFor, tileSpan, unitOf } from "../document.js";
 import { duration, measure } from "../format.js";
-import { fillOf, labelOf, themed } from "../theme.js";
+import { fillOf, labelOf, SAMPLE, themed } from "../theme.js";
 import { BAR, FONT, GAP, GUTTER, LABEL_LEAST, MINIMAP, ROW, RULER, TOP, UNKNOWN } from "./layout.js";
 import { fittedLabel, laneName, layoutOf, tickLabel, tickStep } from "./layout.js";
 import { drawMarks, drawOpen } from "./live.js";
@@ -18,6 +18,8 @@ import { drawMarks, drawOpen } from "./live.js";
 
 /** Heights of merged pieces, by the covered quarter of their time. */
 const HEIGHTS = [4, 7, 11, BAR];
+/** Of a zone that is made of stack samples. */
+const EDGE = 2;
 
 /** @param {Timeline} timeline */
 export function drawPicture(timeline) {
@@ -82,6 +84,8 @@ class Gathered {
 	constructor() {
 		/** @type {Map<string, number[]>} */
 		this.colours = new Map();
+		/** Upper edges of zones that are made of stack samples, over their rectangles. @type {number[]} */
+		this.edges = [];
 		/** @type {Label[]} */
 		this.labels = [];
 		/** The last label of each row of a track. @type {Map<number, Label>} */
@@ -117,7 +121,9 @@ class Gathered {
 
 	/** @param {Timeline} timeline */
 	paint(timeline) {
-		for (const [colour, rectangles] of this.colours) {
+		/** @type {[string, number[]][]} */
+		const all = [...this.colours, [themed("sample-edge"), this.edges]];
+		for (const [colour, rectangles] of all) {
 			timeline.ink.fillStyle = colour;
 			for (let i = 0; i < rectangles.length; i += 4)
 				timeline.ink.fillRect(rectangles[i], rectangles[i + 1], rectangles[i + 2], rectangles[i + 3]);
@@ -159,10 +165,14 @@ function gather(timeline, { row, t0, unit, y, from, to }, gathered) {
 		const rectangles = gathered.rectangles(dimmed ? themed("line") : fillOf(name, source));
 		const at = rectangles.length;
 		const right = Boolean(cov & 2);
+		const top = y + BAR - height;
+		const width = end - x - (single && end - x > 3 && !right ? 1 : 0);
 		if (rectangles === last && x <= lastEnd && height === lastHeight && !single)
 			rectangles[at - 2] = end - rectangles[at - 4];
 		else
-			rectangles.push(x, y + BAR - height, end - x - (single && end - x > 3 && !right ? 1 : 0), height);
+			rectangles.push(x, top, width, height);
+		if (source === SAMPLE && !dimmed)
+			gathered.edges.push(x, top, width, EDGE);
 		last = single ? null : rectangles;
 		lastHeight = height;
 		lastEnd = end;
@@ -254,7 +264,8 @@ function drawRuler(timeline) {
 	ink.fillRect(0, TOP - 1, timeline.width, 1);
 	ink.font = FONT;
 	ink.fillStyle = themed("muted");
-	ink.fillText(relative ? `${(origin / 1e9).toFixed(6)} s` : duration(Math.max(0, view.t0)), 8, MINIMAP + 11);
+	const from = view.t0 > 0 ? duration(view.t0) : "0 s";
+	ink.fillText(relative ? `${(origin / 1e9).toFixed(6)} s` : `from ${from}`, 8, MINIMAP + 11);
 	for (let t = Math.ceil(view.t0 / step) * step; t < view.t1; t += step) {
 		const x = Math.round(timeline.xOf(t));
 		ink.fillStyle = themed("line");

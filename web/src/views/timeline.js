@@ -1,12 +1,12 @@
 // The Timeline tab: search, threads, the timeline, and details of the selected zone.
 import { el, emptyState, legend, sizeCanvas, inkOf, swatch } from "../dom.js";
 import { count, counted, duration } from "../format.js";
-import { themed } from "../theme.js";
+import { SAMPLE, themed } from "../theme.js";
 import { laneName } from "../timeline/layout.js";
 import { Follow } from "../timeline/live.js";
 import { Timeline } from "../timeline/timeline.js";
 
-/** @import { Direction, Name, NameStats, RunDocument, Tab, Zone } from "../types.js" */
+/** @import { Direction, Name, NameStats, RunDocument, Source, Tab, Zone } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
 
 const NAMES_ASKED = 16;
@@ -97,6 +97,9 @@ function lossBand({ zones_overwritten: zones }) {
 	return el("div", { class: "band", text });
 }
 
+/** @param {Source} source */
+const isSampled = (source) => source.meta().names.some((name) => name.source === SAMPLE);
+
 class TimelineView {
 	/** @param {Shell} shell */
 	constructor(shell) {
@@ -129,7 +132,7 @@ class TimelineView {
 				this.found,
 				this.threads,
 				this.following,
-				legend(),
+				legend(isSampled(source)),
 				this.indexing,
 				el("span", { class: "right muted hint-keys", text: "W S zoom · A D pan · F fit · ? keys" }),
 			),

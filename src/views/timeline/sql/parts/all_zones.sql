@@ -1,5 +1,6 @@
 -- Ended and open zones: a table to select from. An open zone without an age (the end of the program
--- was not observed) lasts until the end of the recording.
+-- was not observed) lasts until the end of the recording. Where {samples} is true, sampled stacks
+-- are zones too, in threads of their own: recorded times and times of samples do not nest.
 (
     SELECT
         source,
@@ -35,4 +36,21 @@
         step,
         true
     FROM trace.open_zones
+    UNION ALL
+    SELECT
+        source,
+        name,
+        file,
+        line,
+        start_ns,
+        duration_ns,
+        depth,
+        coalesce(pid, 0),
+        coalesce(tid, 0) + {SAMPLED_ZONES_TID},
+        coalesce(thread, 'tid ' || tid) || ' (stack samples)',
+        rank,
+        step,
+        open
+    FROM {include sampled_zones}
+    WHERE {samples}
 )
