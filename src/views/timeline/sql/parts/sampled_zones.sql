@@ -16,76 +16,100 @@
         FROM python.samples
     ),
 
-    followed AS (
-        SELECT
-            *,
-            number // every AS n,
-            lead(ts_ns) OVER (PARTITION BY pid, tid ORDER BY ts_ns) AS next_ns
-        FROM numbered
+    kept AS (
+        SELECT * FROM numbered
         WHERE number % every = 0
     ),
 
-    kept AS (
+    -- Texts are cut once for each distinct stack.
+    texts AS (
         SELECT
-            * EXCLUDE (next_ns),
-            list_reverse(stack)[:{SAMPLED_ZONES_DEPTH}] AS frames,
-            coalesce(
-                next_ns,
-                least(
-                    ts_ns
-                    + coalesce(median(next_ns - ts_ns) OVER (PARTITION BY pid, tid), 0)::BIGINT,
-                    greatest(ts_ns, (SELECT max(duration_ns) FROM kymo.runs))
-                )
-            ) AS until_ns
-        FROM followed
+            stack,
+            regexp_replace(
+                unnest(list_reverse(stack)[:{SAMPLED_ZONES_DEPTH}]), ':\d+\)$', ')'
+            ) AS frame,
+            generate_subscripts(stack[:{SAMPLED_ZONES_DEPTH}], 1) AS depth
+        FROM (SELECT DISTINCT stack FROM kept)
     ),
 
-    frames AS (
+    lists AS (
+        SELECT stack, list(frame ORDER BY depth) AS frames
+        FROM texts
+        GROUP BY stack
+    ),
+
+    -- Two stacks share as many callers as beginnings.
+    stacks AS (
+        SELECT stack, any_value(frames) AS frames, list(hash(frames[:depth])) AS beginnings
+        FROM (SELECT stack, frames, unnest(range(1, len(frames) + 1)) AS depth FROM lists)
+        GROUP BY stack
+    ),
+
+    followed AS (
         SELECT
             pid,
             tid,
             thread,
             ts_ns,
-            until_ns,
-            n,
-            regexp_replace(unnest(frames), ':\d+\)$', ')') AS frame,
-            generate_subscripts(frames, 1) - 1 AS depth
+            coalesce(stacks.frames, []) AS frames,
+            coalesce(len(stacks.frames), 0) AS depth,
+            lag(coalesce(len(stacks.frames), 0), 1, 0) OVER here AS depth_before,
+            coalesce(
+                len(list_intersect(stacks.beginnings, lag(stacks.beginnings) OVER here)), 0
+            ) AS same,
+            lead(ts_ns) OVER here AS next_ns
         FROM kept
+        LEFT JOIN stacks USING (stack)
+        WINDOW here AS (PARTITION BY pid, tid ORDER BY ts_ns)
     ),
 
-    compared AS (
+    -- The depths at which a sample ends a zone, begins one, or both.
+    changes AS (
+        SELECT
+            pid,
+            tid,
+            thread,
+            ts_ns,
+            unnest(range(same, greatest(depth, depth_before))) AS depth,
+            unnest(frames[same + 1:]) AS frame -- NULL where it only ends one
+        FROM followed
+    ),
+
+    ends AS (
+        SELECT
+            pid,
+            tid,
+            max(ts_ns) AS last_ns,
+            least(
+                max(ts_ns) + coalesce(median(next_ns - ts_ns), 0)::BIGINT,
+                greatest(max(ts_ns), (SELECT max(duration_ns) FROM kymo.runs))
+            ) AS end_ns
+        FROM followed
+        GROUP BY pid, tid
+    ),
+
+    zones AS (
         SELECT
             *,
-            lag(frame) OVER here IS DISTINCT FROM frame
-            OR lag(n) OVER here IS DISTINCT FROM n - 1 AS differs
-        FROM frames
-        WINDOW here AS (PARTITION BY pid, tid, depth ORDER BY n)
-    ),
-
-    begun AS (
-        SELECT *, bool_or(differs) OVER (PARTITION BY pid, tid, n ORDER BY depth) AS begins
-        FROM compared
-    ),
-
-    zoned AS (
-        SELECT *, sum(begins::INT) OVER (PARTITION BY pid, tid, depth ORDER BY n) AS zone
-        FROM begun
+            lead(ts_ns) OVER (PARTITION BY pid, tid, depth ORDER BY ts_ns) AS until_ns
+        FROM changes
     )
 
     SELECT
         'sample' AS source,
-        regexp_replace(any_value(frame), ' \(.*\)$', '') AS name,
-        regexp_extract(any_value(frame), ' \((.*)\)$', 1) AS file,
+        regexp_replace(frame, ' \(.*\)$', '') AS name,
+        regexp_extract(frame, ' \((.*)\)$', 1) AS file,
         NULL::INT AS line,
-        min(ts_ns) AS start_ns,
-        max(until_ns) - min(ts_ns) AS duration_ns,
+        ts_ns AS start_ns,
+        coalesce(until_ns, end_ns) - ts_ns AS duration_ns,
         depth::INT AS depth,
         pid,
         tid,
-        max(thread) AS thread,
+        thread,
         NULL::INT AS rank,
         0 AS step,
         false AS open
-    FROM zoned
-    GROUP BY pid, tid, depth, zone
+    FROM zones
+    JOIN ends USING (pid, tid)
+    WHERE frame IS NOT NULL
 )
