@@ -55,7 +55,9 @@ class Made:
             self.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, stack) VALUES (?, ?, ?, ?)",
                             [i * every, self.pid, self.pid, stack])
 
-    def module(self, module, stage, times):
-        self.db.executemany("INSERT INTO python.torch_trace (step, seq, module, stage, duration, ts_ns, pid) "
-                            "VALUES (?, 0, ?, ?, ?, ?, ?)",
-                            [(i, module, stage, t / 1e9, i * 1000, self.pid) for i, t in enumerate(times)])
+    def module(self, module, stage, times, own=None, model=None):
+        """own: the self times; those of a module that has no others inside are its times."""
+        self.db.executemany("INSERT INTO python.torch_trace (step, seq, module, stage, duration, ts_ns, pid, self, model) "
+                            "VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?)",
+                            [(i, module, stage, t / 1e9, i * 1000, self.pid, s / 1e9, model)
+                             for i, (t, s) in enumerate(zip(times, own or times, strict=True))])

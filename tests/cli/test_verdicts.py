@@ -168,9 +168,9 @@ def module_verdict(kymo, first, unit):
     if not template.exists():
         assert kymo("pack", kymo.record("plain"), template).status == 0
     with Made(template, kymo.home / "made.kymo") as rows:
-        rows.module("net", "forward", [6 * unit + first] + [6 * unit] * 59)
+        rows.module("Net", "forward", [6 * unit + first] + [6 * unit] * 59, own=[0] * 60, model="Net")
         for name, times in (("a", [unit + first] + [unit] * 59), ("b", [4 * unit] * 60), ("c", [unit] * 60)):
-            rows.module(f"net.{name}", "forward", times)
+            rows.module(f"net.{name}", "forward", times, model="Net")
     verdicts = report(kymo, kymo.home / "made.kymo")["verdicts"]
     return [(one["sentence"], one["evidence"]) for one in verdicts if one["name"] == "module"]
 
@@ -183,6 +183,53 @@ def test_a_first_call_does_not_make_a_module_the_costliest(kymo):
 
 def test_nothing_is_said_of_the_modules_of_a_model_that_hardly_runs(kymo):
     assert module_verdict(kymo, first=0, unit=1e9) and not module_verdict(kymo, first=0, unit=1)
+
+
+def transformer(kymo):
+    """GPT-2 in small: transformer has its blocks in a list, transformer.h, which is never called."""
+    template = kymo.home / "template.kymo"
+    assert kymo("pack", kymo.record("plain"), template).status == 0
+    with Made(template, kymo.home / "made.kymo") as rows:
+        rows.module("GPT", "forward", [100e9] * 60, own=[4e9] * 60, model="GPT")
+        rows.module("transformer", "forward", [92e9] * 60, own=[2e9] * 60, model="GPT")
+        rows.module("transformer.drop", "forward", [2e9] * 60, model="GPT")
+        for block in ("2", "10"):
+            rows.module(f"transformer.h.{block}", "forward", [44e9] * 60, own=[1e9] * 60, model="GPT")
+            rows.module(f"transformer.h.{block}.attn", "forward", [13e9] * 60, model="GPT")
+            rows.module(f"transformer.h.{block}.mlp", "forward", [30e9] * 60, model="GPT")
+        rows.module("head", "forward", [4e9] * 60, model="GPT")
+    return kymo.home / "made.kymo"
+
+
+def test_a_module_around_a_list_of_modules_is_not_the_costliest(kymo):
+    (said,) = [one["sentence"] for one in report(kymo, transformer(kymo))["verdicts"] if one["name"] == "module"]
+    assert re.match(r"The costliest module is transformer\.h\.(2|10)\.mlp: 30 % of the model's time", said), said
+
+
+def nested(kymo, made):
+    """The modules of the page, each with its depth."""
+    assert kymo("report", made, "page.html", "--force").status == 0
+    block = re.search(r'id="kymo-data">(.*?)</script>', (kymo.cwd / "page.html").read_text(), re.S)[1]
+    return [(row["module"], row["depth"]) for row in json.loads(block)["modules"]]
+
+
+def test_modules_of_a_list_are_nested_below_the_module_that_has_the_list(kymo):
+    assert nested(kymo, transformer(kymo)) == [
+        ("GPT", 0), ("head", 1), ("transformer", 1), ("transformer.drop", 2),
+        ("transformer.h.2", 2), ("transformer.h.2.attn", 3), ("transformer.h.2.mlp", 3),
+        ("transformer.h.10", 2), ("transformer.h.10.attn", 3), ("transformer.h.10.mlp", 3)]
+
+
+def test_modules_of_a_model_that_is_never_called_are_roots(kymo):
+    template = kymo.home / "template.kymo"
+    assert kymo("pack", kymo.record("plain"), template).status == 0
+    with Made(template, kymo.home / "made.kymo") as rows:
+        rows.module("enc", "forward", [9e9] * 20, own=[1e9] * 20, model="Lit")
+        rows.module("enc.0", "forward", [8e9] * 20, model="Lit")
+        rows.module("head", "forward", [3e9] * 20, model="Lit")
+    assert nested(kymo, kymo.home / "made.kymo") == [("enc", 0), ("enc.0", 1), ("head", 0)]
+    (module,) = [one for one in report(kymo, kymo.home / "made.kymo")["verdicts"] if one["name"] == "module"]
+    assert module["sentence"].startswith("The costliest module is enc.0: 67 % of the model's time")
 
 
 def test_every_query_that_a_report_names_runs(shared):

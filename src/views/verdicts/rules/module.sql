@@ -4,63 +4,51 @@
 -- evidence: {count} call{s}, {a} at the median in forward; first calls ({b}) are excluded
 -- advice: make it cheaper, fuse it, or reduce its work
 -- tab: torch
--- query: SELECT module, stage, count(*), sum(duration) FROM python.torch_trace GROUP BY ALL
+-- query: SELECT module, stage, count(*), sum(self) FROM python.torch_trace GROUP BY ALL
 --     ORDER BY 4 DESC
 --
--- The model is the module without a dot that takes the most time; it contains the others, so its
--- time is the whole. A backward pass as a whole has no forward call and is left out. The first call
--- loads and tunes what later calls use, and its time falls to an arbitrary module: it is subtracted
--- if there are at least 10 calls. A module below 1 % of the run is not judged: in a model that
--- hardly runs, the costliest module is the one that was interrupted.
+-- Modules are compared by their self time, without the modules that ran inside; the sum of these
+-- is the time of the model. Names do not say what is inside what: a list of modules is never
+-- called, so transformer.h.0 runs in transformer. The model itself is not judged if it has inner
+-- modules. A backward pass as a whole has no forward call and is left out. The first call loads and
+-- tunes what later calls use, and its time falls to an arbitrary module: it is subtracted if there
+-- are at least 10 calls. A module below 1 % of the run is not judged: in a model that hardly runs,
+-- the costliest module is the one that was interrupted.
 WITH p AS (
     SELECT
+        model,
         module,
         stage,
-        sum(duration) AS s,
-        CASE WHEN count(*) >= 10 THEN arg_min(duration, ts_ns) ELSE 0 END AS first,
+        sum(self) AS s,
+        CASE WHEN count(*) >= 10 THEN arg_min(self, ts_ns) ELSE 0 END AS first,
         count(*) AS n,
         median(duration) AS each
     FROM python.torch_trace
     WHERE stage <> 'step' AND module <> ''
-    GROUP BY module, stage, pid
+    GROUP BY model, module, stage, pid
 ), m AS (
     SELECT
+        model,
         module,
-        sum(s - first) * 1e9 AS ns,
+        sum(s - first) * 1e9 AS self,
         sum(first) * 1e9 AS first,
         (sum(n) FILTER (stage = 'forward'))::BIGINT AS calls,
         median(each) FILTER (stage = 'forward') * 1e9 AS each
     FROM p
-    GROUP BY 1
+    GROUP BY 1, 2
     HAVING calls > 0
-), root AS (
-    SELECT module, ns, first
-    FROM m
-    WHERE NOT contains(module, '.')
-    ORDER BY ns DESC
-    LIMIT 1
 ), o AS (
-    SELECT
-        m.*,
-        ns - coalesce(
-            (
-                SELECT sum(k.ns)
-                FROM m k
-                WHERE starts_with(k.module, m.module || '.')
-                    AND NOT contains(k.module[len(m.module) + 2:], '.')
-            ),
-            0
-        ) AS self
-    FROM m
-    WHERE module NOT IN (SELECT module FROM root)
+    SELECT *
+    FROM (SELECT *, count(*) OVER (PARTITION BY model) AS modules FROM m)
+    WHERE module IS DISTINCT FROM model OR modules = 1
 )
 SELECT
     self,
-    (SELECT ns FROM root),
+    (SELECT sum(self) FROM m),
     coalesce(label, module),
     calls,
     each,
-    (SELECT first FROM root)
+    (SELECT sum(first) FROM m)
 FROM o
 LEFT JOIN {include module_labels} ON name = module
 WHERE (SELECT count(*) FROM o) > 2 AND self >= {run_ns} * 0.01
