@@ -170,19 +170,21 @@ static uint32_t accelerator_queue_of(int32_t device, long long stream)
 	return streams[i].queue;
 }
 
+/* A module that is called alone is executed as a model: its owner may be gone, and never runs. */
 static uint32_t accelerator_model_of(const struct entry *entry)
 {
-	uint32_t i = 0;
+	uint32_t i = 0, name = entry->alone ? entry->name : entry->model;
+	const char *text = entry->alone ? entry->text : entry->root ? entry->root->text : NULL;
 
-	if (!entry->model || !entry->root)
+	if (!name || !text)
 		return 0;
-	while (i < model_count && models[i].name != entry->model)
+	while (i < model_count && models[i].name != name)
 		i++;
 	if (i == MODELS_MOST)
-		return kymo_device_model_add(entry->root->text);
+		return kymo_device_model_add(text);
 	if (i == model_count) {
-		models[i].name = entry->model;
-		models[i].id = kymo_device_model_add(entry->root->text);
+		models[i].name = name;
+		models[i].id = kymo_device_model_add(text);
 		model_count++;
 	}
 	return models[i].id;

@@ -80,13 +80,10 @@ static void end_root(struct thread *thread, uint64_t now, bool made_graph, int p
 {
 	thread->current = 0;
 	steps_phase(thread, phase_before, now);
-	if (made_graph && !state.trains) {
-		state.trains = true;
-		if (state.step) /* earlier steps were inference: training counts from 0 */
-			kymo__store_relaxed(&state.step, 0);
-	}
+	if (made_graph)
+		steps_training_began();
 	if (!state.trains)
-		steps_inference_ended(thread, now);
+		steps_inference_ended(thread);
 	if (!state.trains && watch_any())
 		watch_sample();
 	trial_look();

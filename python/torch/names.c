@@ -1,16 +1,15 @@
 /*
  * Module names. A module is looked up by its address and its caller, so a shared module has a name
- * under each parent. Addresses are reused: a weak reference drops the entries of a freed module. No
- * object of the program is kept alive, and no Python code of it runs: only dictionaries are read.
+ * under each parent. A module that no other module calls is named after its owner, if one is found
+ * (owners.c), as in a training_step() that calls self.head(x). Addresses are reused: a weak
+ * reference drops the entries of a freed module. No object of the program is kept alive, and no
+ * Python code of it runs: only dictionaries are read.
  */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "torch.h"
-
-#define SEARCH_MODULES 20000 /* limit of modules searched for an unknown one */
-#define SEARCH_DEPTH 24
 
 /* ---- entries ---- */
 
@@ -288,87 +287,6 @@ struct entry *names_first(PyObject *object)
 	return module && module->object ? module->first : NULL;
 }
 
-/* ---- the path of a module in its parent ---- */
-
-static PyObject *children_of(PyObject *module)
-{
-	static PyObject *word;
-	PyObject *dict = PyObject_GenericGetDict(module, NULL), *children = NULL;
-
-	if (!word)
-		word = PyUnicode_InternFromString("_modules");
-	if (dict && word && PyDict_Check(dict))
-		children = PyDict_GetItemWithError(dict, word);
-	Py_XDECREF(dict); /* the module holds a reference */
-	PyErr_Clear();
-	return children && PyDict_Check(children) ? children : NULL;
-}
-
-/* "layers.0" into path: direct children first, then deeper. */
-static bool search(PyObject *parent, PyObject *module, int depth, int *budget, char *path,
-		   size_t path_bytes)
-{
-	PyObject *children = children_of(parent), *key, *value;
-	Py_ssize_t at = 0;
-
-	while (children && depth == 0 && PyDict_Next(children, &at, &key, &value)) {
-		const char *text = value == module ? PyUnicode_AsUTF8(key) : NULL;
-
-		if (text)
-			return (size_t)snprintf(path, path_bytes, "%s", text) < path_bytes;
-		if (--*budget <= 0)
-			break;
-	}
-	at = 0;
-	while (children && depth > 0 && PyDict_Next(children, &at, &key, &value)) {
-		const char *text = PyUnicode_AsUTF8(key);
-		size_t used = text ? strlen(text) : path_bytes;
-
-		if (--*budget <= 0 || value == Py_None || used + 2 > path_bytes)
-			continue;
-		if (search(value, module, depth - 1, budget, path + used + 1,
-			   path_bytes - used - 1)) {
-			memcpy(path, text, used);
-			path[used] = '.';
-			return true;
-		}
-	}
-	PyErr_Clear();
-	return false;
-}
-
-/* Attribute names that wrappers use for the wrapped module: not part of the name. */
-static bool is_wrapping(const char *part, size_t bytes, PyObject *parent)
-{
-	static const char *const always[] = { "_orig_mod", "_fsdp_wrapped_module",
-					      "_checkpoint_wrapped_module" };
-	const char *class_name = Py_TYPE(parent)->tp_name;
-
-	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-		if (strlen(always[i]) == bytes && !memcmp(always[i], part, bytes))
-			return true;
-	return bytes == 6 && !memcmp(part, "module", 6) && strstr(class_name, "DataParallel");
-}
-
-static void strip_wrappers(char *path, PyObject *parent)
-{
-	char *out = path, *part = path;
-
-	while (*part) {
-		size_t bytes = strcspn(part, ".");
-		char *next = part + bytes + (part[bytes] == '.');
-
-		if (!is_wrapping(part, bytes, parent)) {
-			if (out > path)
-				*out++ = '.';
-			memmove(out, part, bytes);
-			out += bytes;
-		}
-		part = next;
-	}
-	*out = '\0';
-}
-
 /* ---- new names ---- */
 
 /* The class name without its package; "Net#2" for the second one alive. */
@@ -409,20 +327,10 @@ static void name_child(struct entry *entry, PyObject *module, const struct entry
 		       PyObject *parent_module)
 {
 	const char *word = class_of(module);
-	char inside[512] = "", path[1024];
-	int budget = SEARCH_MODULES;
-	bool found = false;
+	char inside[PATH_BYTES] = "", path[2 * PATH_BYTES];
+	int budget = PATHS_BUDGET;
 
-	for (int depth = 0; !found && depth < SEARCH_DEPTH && budget > 0; depth++) {
-		int before = budget;
-
-		found = search(parent_module, module, depth, &budget, inside, sizeof(inside));
-		if (budget == before)
-			break; /* nothing is nested that deep */
-	}
-	if (found)
-		strip_wrappers(inside, parent_module);
-	else
+	if (!paths_find(parent_module, module, &budget, inside))
 		snprintf(inside, sizeof(inside), "%.250s", word);
 	snprintf(path, sizeof(path), "%s%s%s", parent->path,
 		 parent->path[0] && inside[0] ? "." : "", inside);
@@ -432,8 +340,9 @@ static void name_child(struct entry *entry, PyObject *module, const struct entry
 	entry->text = strdup(path[0] ? path : word); /* a wrapped module: its class */
 }
 
+/* caller: serial of the module that calls it; 0: none, and `parent` is its owner, or NULL. */
 static struct entry *entry_make(PyObject *module, const struct entry *parent,
-				PyObject *parent_module)
+				PyObject *parent_module, uint32_t caller)
 {
 	struct module *alive = module_find(module);
 	struct entry *entry;
@@ -457,9 +366,10 @@ static struct entry *entry_make(PyObject *module, const struct entry *parent,
 	}
 	entry->serial = ++last_serial;
 	entry->module = module;
-	entry->parent = parent ? parent->serial : 0;
+	entry->parent = caller;
+	entry->alone = parent && !caller;
 	entry_name(entry, parent ? class_of(module) : NULL);
-	entry->model = entry->root->name;
+	entry->model = parent ? parent->model : entry->name; /* a root may be gone by now */
 	slot = slot_find(module, entry->parent);
 	*slot = (struct slot){ module, entry->parent, entry };
 	slots_used++;
@@ -471,11 +381,27 @@ static struct entry *entry_make(PyObject *module, const struct entry *parent,
 	return entry;
 }
 
+/* Called by no other module: named after its owner, which has an entry but may never have a row. */
+static struct entry *alone_make(PyObject *module)
+{
+	PyObject *owner = owners_find(module);
+	struct slot *slot = owner ? slot_find(owner, 0) : NULL;
+	struct entry *above, *entry;
+
+	if (!owner)
+		return entry_make(module, NULL, NULL, 0);
+	above = slot && slot->entry ? slot->entry : entry_make(owner, NULL, NULL, 0);
+	entry = entry_make(module, above, owner, 0);
+	Py_DECREF(owner);
+	return entry;
+}
+
 struct entry *names_find(PyObject *module, const struct entry *parent, PyObject *parent_module)
 {
 	struct slot *slot = slot_find(module, parent ? parent->serial : 0);
 
 	if (KYMO__LIKELY(slot && slot->entry))
 		return slot->entry;
-	return entry_make(module, parent, parent_module);
+	return parent ? entry_make(module, parent, parent_module, parent->serial)
+		      : alone_make(module);
 }

@@ -47,14 +47,38 @@ static uint32_t scope_name(const char *name, size_t row, const char *more)
 	return kymo_name_full(text, strlen(text), NULL, 0, 0, KYMO_SOURCE_TORCH, 0);
 }
 
+/* The exception that is being handled, for comparison; NULL: none. */
+static const void *scopes_handled(bool *out_is_stop)
+{
+	PyObject *kind, *value, *trace;
+
+	PyErr_GetExcInfo(&kind, &value, &trace);
+	*out_is_stop = value && PyErr_GivenExceptionMatches(value, PyExc_StopIteration);
+	Py_XDECREF(kind);
+	Py_XDECREF(value);
+	Py_XDECREF(trace);
+	return value;
+}
+
+/* The scope of a data loader is left by StopIteration: there are no more batches. One that was
+   handled before is not its own: "except StopIteration: batch = next(again)". */
+static bool is_last(const struct scope *scope)
+{
+	bool stop;
+
+	return scope->kind == SCOPE_DATA && scopes_handled(&stop) != scope->handled && stop;
+}
+
 static void scope_began(struct thread *thread, const void *record, const char *name, size_t row)
 {
 	struct scope *scope = &thread->scopes[thread->scope_count];
+	bool stop;
 
 	if (thread->scope_count == SCOPES_MAX)
 		return;
 	thread->scope_count++;
 	scope->record = record;
+	scope->handled = scopes_handled(&stop);
 	scope->kind = scopes[row].kind;
 	scope->name = scope_name(name, row, NULL);
 	scope->phase_before = thread->phase;
@@ -64,6 +88,10 @@ static void scope_began(struct thread *thread, const void *record, const char *n
 	if (KYMO__UNLIKELY(accelerator_is_ready()) && scope->kind == SCOPE_STEP)
 		accelerator_begin(&scope->span, scope->start);
 	thread->steps_open += scope->kind == SCOPE_STEP;
+	if (scope->kind == SCOPE_STEP)
+		steps_training_began();
+	else if (scope->kind == SCOPE_DATA)
+		steps_batch_wanted(thread, scope->start);
 	steps_phase(thread, scopes[row].phase, scope->start);
 }
 
@@ -82,7 +110,6 @@ static void end_optimizer(struct thread *thread, struct scope *scope, uint64_t n
 	thread->steps_open--;
 	if (thread->steps_open)
 		return; /* an optimizer inside another: one step */
-	state.trains = true;
 	if (watch_any())
 		watch_sample();
 	steps_optimizer_ended(thread, now);
@@ -108,6 +135,8 @@ static void scope_ended(const void *record)
 		if (scope->kind == SCOPE_STEP)
 			end_optimizer(thread, scope, now);
 		steps_phase(thread, scope->phase_before, now);
+		if (is_last(scope))
+			steps_batches_ended(thread);
 	}
 }
 

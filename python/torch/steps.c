@@ -201,8 +201,54 @@ void steps_optimizer_ended(struct thread *thread, uint64_t now)
 	end_step(thread, kymo_name("step"), now);
 }
 
-/* A root forward without a graph, in a program that never made one. */
-void steps_inference_ended(struct thread *thread, uint64_t now)
+/* ---- without training ---- */
+
+static void forget_step(struct thread *thread)
 {
-	end_step(thread, kymo_name("inference"), now);
+	thread->step_start = 0;
+	memset(thread->phase_ticks, 0, sizeof(thread->phase_ticks));
+}
+
+void steps_training_began(void)
+{
+	if (state.trains)
+		return;
+	state.trains = true;
+	kymo__store_relaxed(&state.step, 0); /* counted forwards or batches so far */
+}
+
+/*
+ * Only a loop has steps. One that evaluates a model over a data loader has a step for each batch.
+ * Forwards of a server have none: the time between two of them is that between two requests, and
+ * says nothing about the model.
+ */
+void steps_inference_ended(struct thread *thread)
+{
+	if (thread->loading) {
+		thread->evaluated = true;
+		return;
+	}
+	forget_step(thread);
+	kymo__fetch_add_relaxed(&state.step, 1);
+}
+
+void steps_batch_wanted(struct thread *thread, uint64_t now)
+{
+	if (state.trains)
+		return;
+	if (thread->loading && thread->evaluated) {
+		steps_phase(thread, thread->phase, now);
+		end_step(thread, kymo_name("inference"), now);
+	} else if (!thread->loading) {
+		forget_step(thread);
+	}
+	thread->loading = true;
+	thread->evaluated = false;
+}
+
+void steps_batches_ended(struct thread *thread)
+{
+	thread->loading = false;
+	if (!state.trains)
+		forget_step(thread);
 }

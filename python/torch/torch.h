@@ -7,6 +7,7 @@
  *	scopes.c     optimizer steps and waits for data: the C entry of two operators
  *	symbols.c    the functions and offsets of libtorch; known builds
  *	names.c      module names                thread.c  per-thread data
+ *	paths.c      paths of modules            owners.c  owners of modules
  *	steps.c      steps, phases, rows         watch.c   variables at each step
  *	accelerator.c  time on a device          losses.c  device time that was not measured
  *	cost.c       the cost of a row
@@ -36,11 +37,12 @@
 /* A module under one parent. Never freed; reused when its module is gone. */
 struct entry {
 	uint32_t serial; /* unique; children refer to it */
-	uint32_t parent; /* serial; 0: a root */
+	uint32_t parent; /* serial of its caller; 0: none */
 	uint32_t name; /* id in the recording, source torch */
 	uint32_t model; /* of its root */
 	uint32_t instance; /* number of its root among those alive: 0, 1, … */
 	bool selected; /* by torch_modules */
+	bool alone; /* called by no module; the path is that in its owner */
 	char *path; /* "layers.0.attn"; "" for a root */
 	char *text; /* the text of `name` */
 	PyObject *module; /* its address; not owned, never dereferenced */
@@ -57,6 +59,20 @@ struct entry *names_first(PyObject *module);
 struct entry *names_fixed(const char *text);
 void names_select(const char *pattern); /* "": all */
 size_t names_count(void); /* known modules; for tests */
+
+/* ---- paths.c, owners.c ---- */
+
+#define PATH_BYTES 512
+#define PATHS_BUDGET 20000 /* limit of modules searched for an unknown one */
+#define PATHS_DEPTH 24
+
+/* The path of the module in that parent, without the names that wrappers add: "" if it is only
+   wrapped. Direct children come first. Takes the modules it looks at off the budget. GIL. */
+bool paths_find(PyObject *parent, PyObject *module, int *budget, char path[PATH_BYTES]);
+/* Whether the module is anywhere in that parent: looks at each of its modules once. GIL. */
+bool paths_hold(PyObject *parent, PyObject *module, int depth, int *budget);
+/* A new reference to the module that contains this one; NULL: none is known. GIL. */
+PyObject *owners_find(PyObject *module);
 
 /* ---- accelerator.c ------------------------------------------------------------------------- */
 
@@ -142,6 +158,7 @@ enum scope_kind { SCOPE_STEP, SCOPE_ZERO_GRAD, SCOPE_DATA, SCOPE_OTHER };
 
 struct scope {
 	const void *record; /* returned by enter, passed to leave */
+	const void *handled; /* the exception that was being handled; for comparison only */
 	enum scope_kind kind;
 	int phase_before;
 	uint32_t name;
@@ -171,6 +188,7 @@ struct thread {
 	int phase; /* enum kymo_phase, or -1: none */
 	uint64_t phase_since, step_start;
 	uint64_t phase_ticks[KYMO_PHASE_COUNT];
+	bool loading, evaluated; /* in a loop over a data loader; with a forward since the batch */
 	struct thread *next;
 };
 
@@ -223,7 +241,7 @@ struct state {
 	bool callback_added, callback_on;
 	bool cost_known; /* measured, or cannot be */
 	uint64_t handle;
-	uint32_t step; /* by optimizers, or by root forwards in inference */
+	uint32_t step; /* of optimizers; without training, of a data loader or root forwards */
 	uint32_t sequence; /* of rows in a step */
 	bool trains; /* an autograd graph was made: root forwards are not steps */
 	struct settings settings;
@@ -255,7 +273,13 @@ uint32_t steps_now(void);
 bool steps_wanted(void);
 void steps_phase(struct thread *thread, int phase, uint64_t now);
 void steps_optimizer_ended(struct thread *thread, uint64_t now);
-void steps_inference_ended(struct thread *thread, uint64_t now);
+/* An autograd graph was made, or an optimizer steps: forwards and batches are no longer counted. */
+void steps_training_began(void);
+/* A root's forward without a graph, in a program that never made one. */
+void steps_inference_ended(struct thread *thread);
+/* The thread asks a data loader for a batch; there are no more. */
+void steps_batch_wanted(struct thread *thread, uint64_t now);
+void steps_batches_ended(struct thread *thread);
 /* Ends a zone at a given moment. */
 void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags);
 

@@ -141,11 +141,69 @@ kymo.step_end()
                            "FROM trace.steps ORDER BY step") == [{"step": step, "phases": True} for step in range(3)]
 
 
-def test_in_inference_a_root_forward_is_a_step(record):
+def test_in_inference_root_forwards_are_counted_but_are_no_steps(record):
     recording = record(ON + "with torch.no_grad():\n    for _ in range(3):\n        net(torch.ones(1, 4))\n")
     assert recording.query("SELECT step, module FROM python.torch_trace ORDER BY step, seq") == [
         {"step": step, "module": module} for step in range(3) for module in ["layers.0", "layers.1", "head", "Net"]]
-    assert recording.column("SELECT DISTINCT name FROM trace.steps") == ["inference"]
+    assert recording.query("FROM trace.steps") == []
+
+
+EVALUATED = ON + """
+import time
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        return torch.ones(4)
+loader = torch.utils.data.DataLoader(Slow(), batch_size=2)
+def evaluate():
+    with torch.no_grad():
+        for batch in loader:
+            net(batch)
+            net.head(batch)
+def serve():
+    with torch.no_grad():
+        for _ in range(3):
+            time.sleep(0.3)
+            net(torch.ones(1, 4))
+"""
+
+
+def test_an_evaluation_over_a_data_loader_has_a_step_for_each_batch(record):
+    recording = record(EVALUATED + "evaluate()\n")
+    assert recording.query("SELECT step, name, data_ns >= 20e6 AS data, forward_ns > 0 AS forward FROM trace.steps "
+                           "ORDER BY step") == [
+        {"step": step, "name": "inference", "data": True, "forward": True} for step in range(3)]
+    assert recording.query("SELECT step, count(*) AS n FROM python.torch_trace GROUP BY step ORDER BY step") == [
+        {"step": step, "n": 5} for step in range(3)]
+
+
+def test_what_happens_between_loops_over_a_data_loader_is_in_no_step(record):
+    """Requests between them are 0.3 s apart; a loop that asks again where StopIteration is handled goes on."""
+    recording = record(EVALUATED + """
+serve()
+evaluate()
+serve()
+evaluate()
+batches = iter(())
+with torch.no_grad():
+    for _ in range(4):
+        try:
+            batch = next(batches)
+        except StopIteration:
+            batches = iter(loader)
+            batch = next(batches)
+        net(batch)
+""")
+    assert recording.one("SELECT max(duration_ns) < 300e6 FROM trace.steps") is True
+    assert recording.one("SELECT count(*) FROM trace.steps") == 9  # the last loop ends with a batch in hand
+
+
+def test_training_after_inference_counts_from_0_and_begins_with_its_own_forward(record):
+    recording = record(EVALUATED + "serve()\ntrain_step()\ntrain_step()\n")
+    assert recording.query("SELECT step, name, duration_ns < 300e6 AS short FROM trace.steps ORDER BY step") == [
+        {"step": step, "name": "step", "short": True} for step in range(2)]
 
 
 def test_shared_modules_and_several_models_are_told_apart(record):
@@ -179,6 +237,126 @@ Hidden()(torch.ones(1, 4))
 """)
     assert recording.column("SELECT module FROM python.torch_trace ORDER BY ts_ns, depth") == [
         "Hidden", "Linear", "inner", "inner", "inner.0"]
+
+
+LIT = NET + """
+class Lit(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        self.heads = nn.ModuleList([nn.Linear(4, 1)])
+        self.loss = nn.MSELoss()
+    def training_step(self, x):
+        return self.loss(self.heads[0](self.enc(x)), torch.zeros(1, 1))
+class Trainer:
+    def fit(self, model, steps=2):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model.training_step(torch.ones(1, 4)).backward()
+            optimizer.step()
+"""
+PARTS = ["enc", "enc.0", "enc.1", "heads.0", "loss"]
+
+
+def test_parts_of_a_module_that_is_never_called_have_their_names(record):
+    """As in Lightning: training_step() calls the parts of self. The modules are made before recording begins."""
+    recording = record(LIT + "lit = Lit()\nkymo.enable_torch_profiling()\nTrainer().fit(lit)\n")
+    for stage in ("forward", "backward"):
+        assert recording.query(f"SELECT module, model, count(*) AS n FROM python.torch_trace WHERE stage = '{stage}' "
+                               "AND model IS NOT NULL GROUP BY ALL ORDER BY module") == [
+            {"module": module, "model": "Lit", "n": 2} for module in PARTS]
+    assert recording.column("SELECT model FROM device.models ORDER BY model") == ["enc", "heads.0", "loss"]
+
+
+def test_an_owner_is_found_around_copies_wrappers_and_other_owners(record):
+    recording = record(LIT + """
+import copy
+class Outer(nn.Module):
+    def __init__(self, lit):
+        super().__init__()
+        self.lit = lit
+    def run(self):
+        Trainer().fit(self.lit, 1)
+class Wrapper(nn.Module):  # as torch.compile's
+    def __init__(self, module):
+        super().__init__()
+        self._orig_mod = module
+kymo.enable_torch_profiling()
+lit = Lit()
+wrapped = Wrapper(lit)
+Trainer().fit(lit, 1)            # a wrapper is no owner
+Trainer().fit(copy.deepcopy(lit), 1)
+Outer(Lit()).run()
+net(torch.ones(1, 4))            # a model stays one, and so does a wrapped one
+lit.forward = lambda x: x
+lit(1)
+""")
+    assert recording.column("SELECT model || ' ' || module FROM python.torch_trace WHERE stage = 'forward' AND "
+                            "contains(module, 'head') AND model <> 'Net' ORDER BY ts_ns") == [
+        "Lit heads.0", "Lit#2 heads.0", "Outer lit.heads.0"]
+    assert recording.column("SELECT module FROM python.torch_trace WHERE depth = 0 AND stage = 'forward' "
+                            "ORDER BY ts_ns")[-2:] == ["Net", "Lit"]
+
+
+def test_owners_are_found_in_closures_and_globals(record):
+    recording = record(LIT + """
+kymo.enable_torch_profiling()
+lit = Lit()
+def from_globals():
+    return lit.enc(torch.ones(1, 4))
+def around():
+    other = Net()
+    def inside():
+        return other.head(torch.ones(1, 4))
+    inside()
+from_globals()
+around()
+""")
+    assert recording.column("SELECT model || ' ' || module FROM python.torch_trace WHERE depth = 0 ORDER BY ts_ns") == [
+        "Lit enc", "Net head"]
+
+
+def test_a_part_that_outlives_its_owner_keeps_its_name(record):
+    recording = record(LIT + """
+import gc
+kymo.enable_torch_profiling()
+def kept():
+    lit = Lit()
+    lit.training_step(torch.ones(1, 4))
+    return lit.enc
+enc = kept()
+gc.collect()
+Net()(torch.ones(1, 4))
+enc(torch.ones(1, 4))
+enc.append(nn.Tanh())
+enc(torch.ones(1, 4))
+""")
+    assert recording.query("SELECT module, model, count(*) AS n FROM python.torch_trace WHERE starts_with(module, 'enc') "
+                           "GROUP BY ALL ORDER BY module") == [
+        {"module": "enc", "model": "Lit", "n": 3}, {"module": "enc.0", "model": "Lit", "n": 3},
+        {"module": "enc.1", "model": "Lit", "n": 3}, {"module": "enc.2", "model": "Lit", "n": 1}]
+
+
+def test_searches_for_owners_that_find_nothing_end(record):
+    """A module for each call, beside a model of 10,000 modules: each search looks at all of them, so there is a limit."""
+    recording = record(LIT + """
+class Big(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Identity() for _ in range(10_000))
+big = Big()
+class Alone(nn.Module):
+    def forward(self, x): return x
+kymo.enable_torch_profiling()
+lit = Lit()
+lit.heads[0](torch.ones(1, 4))
+for _ in range(200):
+    Alone()(1)
+lit.enc(torch.ones(1, 4))
+""")
+    assert counts(recording) == {("heads.0", "forward"): 1, ("Alone", "forward"): 200, ("Sequential", "forward"): 1,
+                                 ("0", "forward"): 1, ("1", "forward"): 1}
 
 
 def test_a_checkpoint_that_repeats_forward_is_said(record):

@@ -106,3 +106,50 @@ def test_slow_steps_are_named_with_what_was_different(said):
     slow = report[report.index("Slowest steps"):].split("\n\n")[0].splitlines()[1:]
     assert re.fullmatch(r"  5 .* data \+\S+ m?s: DataLoader\.next( \S+ m?s)?", slow[0]), slow
     assert re.fullmatch(r"  9 .* forward \+\S+ m?s: middle\.1( \S+ m?s)?", slow[1]), slow
+
+
+SERVER = """
+import asyncio, time
+import torch
+from torch import nn
+torch.set_num_threads(1)
+class Enc(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256))
+    def forward(self, x):
+        return self.layers(x)
+model, answered = Enc().eval(), 0
+async def answer(reader, writer):
+    global answered
+    while await reader.readline():
+        if answered % 10 == 9:
+            time.sleep(0.2)  # blocks the event loop, and is no fault of the model
+        with torch.inference_mode():
+            writer.write(b"%f\\n" % model(torch.ones(1, 256)).sum().item())
+        answered += 1
+    writer.close()
+async def ask(server):
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    for _ in range(60):
+        writer.write(b"x\\n")
+        await reader.readline()
+        await asyncio.sleep(0.01)
+    writer.close()
+async def main():
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        await ask(server)
+asyncio.run(main())
+"""
+
+
+def test_requests_of_an_inference_server_are_no_steps_and_no_verdict_compares_them(tmp_path):
+    (tmp_path / "live").mkdir(mode=0o700)
+    (tmp_path / "server.py").write_text(SERVER)
+    env = {**base.without_kymo(os.environ), "KYMO_DIR": str(tmp_path / "live"), "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+    base.run([base.KYMO, "run", "-q", "-o", "out", "--torch", "--", sys.executable, "server.py"], env, tmp_path)
+    said = base.run([base.KYMO, "query", "out", "-f", "json", "SELECT (SELECT count(*) FROM trace.steps) AS steps, count(*) AS "
+                     "forwards FROM python.torch_trace WHERE module = 'Enc'"], env, tmp_path).stdout
+    assert json.loads(said) == [{"steps": 0, "forwards": 60}]
+    report = json.loads(base.run([base.KYMO, "report", "out", "-f", "json"], env, tmp_path).stdout)
+    assert [one["sentence"] for one in report["verdicts"] if "step" in one["sentence"] or one["name"] == "spread"] == []

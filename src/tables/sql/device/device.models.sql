@@ -40,14 +40,14 @@ executions AS (
     WHERE r.kind = {KYMO_DEVICE_KERNEL}
     UNION ALL
     SELECT
-        t.model,
+        t.module, -- differs from its model if that is never called itself
         CASE WHEN t.device >= 0 THEN 'cuda:' || t.device ELSE 'cpu' END,
         CASE WHEN t.device >= 0 THEN t.device ELSE 0 END,
         t.ts_ns,
         t.duration_ns,
         t.pid
     FROM kymo_scan('python.torch_trace') t
-    ANTI JOIN named n ON n.pid = t.pid AND n.model = t.model
+    ANTI JOIN named n ON n.pid = t.pid AND n.model = t.module
     WHERE t.stage = {SCHEMA_TORCH_FORWARD}
         AND t.depth = 0
         AND (t.flags & {SCHEMA_TORCH_RECOMPUTED}) = 0

@@ -1,7 +1,8 @@
 -- Forward and backward of every torch module, and optimizer steps.
 --
--- step           BIGINT   number of finished optimizer steps, from 0; in inference, of root
---                         forwards; kymo.step() overrides both
+-- step           BIGINT   number of finished optimizer steps, from 0; without training, of batches
+--                         of a DataLoader or else of root forwards, which are no rows of
+--                         trace.steps; kymo.step() overrides all
 -- seq            BIGINT   order of the rows within the step; a row is written when it ends
 -- module         VARCHAR  qualified name, for example layers.0.attn; for a step, the class of the
 --                         optimizer; for backward as a whole, the call
@@ -16,7 +17,8 @@
 -- tid            INTEGER  kernel thread ID
 -- device         VARCHAR  device, for example cuda:0; NULL for the CPU
 -- self           DOUBLE   duration without nested modules, in seconds
--- model          VARCHAR  class of the outermost module, with #2 for a second instance
+-- model          VARCHAR  class of the outermost module, or of its owner if that is never called
+--                         itself, with #2 for a second instance
 -- depth          INTEGER  nesting depth of the module; 0 is outermost
 -- recomputed     BOOLEAN  true for a forward that a checkpoint repeats in backward
 -- raised         BOOLEAN  true if it ended with an exception
