@@ -62,7 +62,7 @@ static const void *scopes_handled(bool *out_is_stop)
 
 /* The scope of a data loader is left by StopIteration: there are no more batches. One that was
    handled before is not its own: "except StopIteration: batch = next(again)". */
-static bool is_last(const struct scope *scope)
+static bool has_stopped(const struct scope *scope)
 {
 	bool stop;
 
@@ -135,7 +135,7 @@ static void scope_ended(const void *record)
 		if (scope->kind == SCOPE_STEP)
 			end_optimizer(thread, scope, now);
 		steps_phase(thread, scope->phase_before, now);
-		if (is_last(scope))
+		if (has_stopped(scope))
 			steps_batches_ended(thread);
 	}
 }
