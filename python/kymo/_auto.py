@@ -62,6 +62,21 @@ def _note_failure() -> None:
         pass
 
 
+def note_failure_once() -> None:
+    """As _note_failure(), unless start() has registered it too."""
+    if not _started:
+        _note_failure()
+
+
+def find_torch(early: "Any", path: "Any", target: "Any") -> "Any":
+    """Replaces the finder of the injected extension by that of _torch_auto, and asks it for torch."""
+    if early not in sys.meta_path:
+        return None
+    _attempt("torch modules are", lambda: load("_torch_auto").arm())
+    waiter = getattr(sys.modules.get("kymo._torch_auto"), "_waiter", None)
+    return waiter.find_spec("torch", path, target) if waiter is not None else None
+
+
 def begin() -> None:
     """Records every call from now on, or every line."""
     _attempt("Python calls are", _begin)

@@ -20,15 +20,22 @@ def arm() -> None:
     if getattr(sys.modules.get("torch"), "nn", None) is not None:
         _attempt(enable)
     elif _waiter is None:
+        disarm()
         _waiter = _Waiter()
         sys.meta_path.insert(0, _waiter)
 
 
 def disarm() -> None:
     global _waiter
-    if _waiter in sys.meta_path:
-        sys.meta_path.remove(_waiter)
+    for finder in list(sys.meta_path):
+        if finder is _waiter or _is_early(finder):
+            sys.meta_path.remove(finder)
     _waiter = None
+
+
+def _is_early(finder: object) -> bool:
+    """Is it that of the extension which `kymo run` injects, and which waits before this file is loaded?"""
+    return (type(finder).__module__, type(finder).__name__) == ("kymo._inject", "TorchWaiter")
 
 
 def enable() -> None:

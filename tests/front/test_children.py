@@ -5,8 +5,8 @@ import sys
 import time
 
 import pytest
-from conftest import ROOT
-from pythons import PYTHONS, plainly
+from conftest import KYMO, ROOT
+from pythons import PYTHONS, plainly, traced
 from recorded import calls
 
 KINDS = {
@@ -151,3 +151,63 @@ def test_the_pth_line_costs_nothing_while_no_variable_is_set():
         times.append(time.process_time_ns() - begin)
     assert sorted(times)[50] < 1_000_000
     assert "kymo._auto" not in sys.modules or "kymo" in sys.modules
+
+
+COUNTED = """
+import gc, sys
+print(sorted(name for name in sys.modules if name.split(".")[0] in ("kymo", "sitecustomize")))
+print(len(sys.modules), len(gc.callbacks), [type(finder).__name__ for finder in sys.meta_path][:1])
+"""
+
+
+def plain_env(place):
+    """Without the settings of the tests: kymo run sets its own."""
+    return {name: value for name, value in place.env.items() if name not in ("KYMO_GC", "KYMO_TORCH")}
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_a_python_below_a_plain_run_loads_one_module(place, version):
+    """Each Python pays for what is loaded: no file of Python is read or compiled."""
+    command = [PYTHONS[version], "-B", place(COUNTED)]
+    without = plainly(command, plain_env(place), place.path)[1].splitlines()
+    status, out, _ = traced(command, plain_env(place), place.path, words=())
+    ours = out.splitlines()
+    assert (status, without[0], ours[0]) == (0, "[]", "['kymo._gc']")
+    assert int(ours[1].split()[0]) <= int(without[1].split()[0]) + 2  # and atexit, which is built in
+    assert ours[1].split(maxsplit=1)[1] == "1 ['TorchWaiter']"
+
+
+def test_children_that_record_nothing_leave_nothing(place):
+    script = place("import subprocess, sys\nfor _ in range(5): subprocess.run([sys.executable, '-c', 'pass'], check=True)")
+    assert traced([sys.executable, script], plain_env(place), place.path, words=()) == (0, "", "")
+    pids = {path.name for path in (place.path / "run").iterdir() if path.is_dir()}
+    assert len(pids) <= 1, pids  # that of the collector
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_a_module_named_torch_is_found_as_without(place, version):
+    """The finder of the injected extension gives way to the one that knows torch."""
+    place("class nn: pass\nprint('torch of', __name__, __spec__.name)", "torch.py")
+    script = place("""
+        import sys
+        import torch
+        print(torch.__spec__.origin.rsplit("/", 1)[1], type(torch.__loader__).__name__)
+        assert not any(type(finder).__name__ == "TorchWaiter" for finder in sys.meta_path)
+        try:
+            import torch_of_nobody
+        except ImportError as error:
+            print(error)
+    """)
+    env = {**place.env, "PYTHONPATH": str(place.path)}
+    without = plainly([PYTHONS[version], "-B", script], env, place.path)
+    status, out, _ = traced([PYTHONS[version], "-B", script], {**plain_env(place), "PYTHONPATH": str(place.path)}, place.path,
+                            words=())
+    assert (status, out) == without[:2] and status == 0
+
+
+@pytest.mark.parametrize("twice", ["", "from kymo import _auto\n_auto.start()\n"], ids=["once", "started twice"])
+def test_an_uncaught_exception_is_noted_once(place, twice):
+    script = place(f"import sys\nsys.path.insert(0, {str(ROOT / 'build/python')!r})\n{twice}raise ValueError('the end')\n")
+    assert traced([sys.executable, script], plain_env(place), place.path, words=())[0] == 1
+    sql = "SELECT count(*) AS n FROM trace.marks WHERE name = 'uncaught exception'"
+    assert plainly([KYMO, "query", "run", sql, "-f", "csv"], place.env, place.path)[1].split() == ["n", "1"]

@@ -3,7 +3,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import textwrap
 
 import pytest
 from conftest import KYMO
@@ -149,17 +148,6 @@ PROGRAMS = {
         print(sorted((key[2], stats[0]) for key, stats in profile.stats.items() if key[2] in "fg"))
     """,
 }
-
-
-@pytest.fixture
-def place(tmp_path, home):
-    """A folder with its environment, in which nothing of ours is imported by itself."""
-    def write(text, name="program.py"):
-        path = tmp_path / name
-        path.write_text(textwrap.dedent(text))
-        return path
-    write.env, write.path = {**home, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}, tmp_path
-    return write
 
 
 @pytest.mark.parametrize("version", PYTHONS)
