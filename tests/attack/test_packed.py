@@ -181,3 +181,53 @@ def test_damage_under_a_correct_checksum_is_an_answer_or_a_sentence(kymo, packed
 
 def test_a_written_file_is_as_private_as_before(kymo, packed):
     assert stat.S_IMODE(packed.stat().st_mode) == 0o600
+
+
+# ---- of an earlier kymo ------------------------------------------------------------------------------------------
+
+LATER = {"host.process": ["peak_bytes", "cpu_ns", "run_delay_ns", "family_peak_bytes", "children_cpu_ns"],
+         "host.threads": ["run_delay_ns"], "python.samples": ["place"]}
+EARLIER = [*(f"ALTER TABLE {table} DROP COLUMN {column}" for table, columns in LATER.items() for column in columns),
+           "DROP TABLE host.program", "CREATE TABLE main.\"their \"\"own\"\"\" AS SELECT 7 AS a"]
+
+
+def columns_of(kymo, path):
+    sql = ("SELECT table_schema || '.' || table_name || '.' || column_name AS name, data_type FROM information_schema.columns "
+           "WHERE table_catalog = 'rec' AND table_schema NOT IN ('information_schema', 'pg_catalog', 'main') ORDER BY 1")
+    return kymo("query", path, sql, "-f", "csv").stdout.splitlines()
+
+
+def test_a_file_of_an_earlier_kymo_is_opened_by_all_commands(kymo, packed, tmp_path):
+    path = prepared(packed, tmp_path, *EARLIER)
+    for command in commands(path):
+        done = kymo(*command)
+        assert done.returncode == 0 or (command[0] == "compare" and "cannot compare" in done.stderr), (command, done.stderr)
+        assert "Binder Error" not in done.stdout + done.stderr, command
+
+
+def test_what_an_earlier_kymo_did_not_write_is_null_and_listed_once(kymo, packed, tmp_path):
+    path = prepared(packed, tmp_path, *EARLIER)
+    assert columns_of(kymo, path) == columns_of(kymo, packed)
+    assert len(columns_of(kymo, path)) > 400
+    for table, columns in LATER.items():
+        counts = ", ".join(f"count({column})" for column in columns)
+        sql = f"SELECT count(*) = (SELECT count(*) FROM {table}) AS whole, {counts} FROM {table}"
+        answer = kymo("query", path, sql, "-f", "csv").stdout.splitlines()[1]
+        assert answer == ",".join(["true", *("0" for _ in columns)])
+    for sql in ("SELECT count(*) AS n FROM trace.zones", "SELECT sum(rss_bytes) AS n FROM host.process"):
+        assert kymo("query", path, sql, "-f", "csv").stdout == kymo("query", packed, sql, "-f", "csv").stdout
+    assert kymo("query", path, "FROM host.program", "-f", "csv").stdout.count("\n") == 1
+    assert kymo("query", path, 'SELECT a FROM "their ""own"""', "-f", "csv").stdout.split() == ["a", "7"]
+
+
+def test_a_file_of_today_has_no_views_in_front(kymo, packed):
+    """They would cost time at each opening."""
+    sql = "SELECT DISTINCT table_catalog AS c FROM information_schema.tables"
+    assert kymo("query", packed, sql, "-f", "csv").stdout.split() == ["c", "rec"]
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_pack_never_writes_is_refused_in_a_file_of_an_earlier_kymo(kymo, packed, tmp_path, what):
+    path = prepared(packed, tmp_path, *EARLIER, *FOREIGN[what])
+    done = kymo("query", path, "SELECT 1")
+    assert done.returncode == 1 and f"is not as kymo pack writes it: it has {what};" in done.stderr

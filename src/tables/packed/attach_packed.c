@@ -11,6 +11,8 @@
 #include "base/files/child_notes.h"
 #include "tables/catalog/catalog.h"
 #include "tables/packed/packed_foreign.h"
+#include "tables/packed/packed_old.h"
+#include "tables/sql_fill.h"
 #include "tables_sql.h"
 
 /* Only the list of tables is read; a damaged one may lead in a circle. */
@@ -77,7 +79,8 @@ static void note_deadline(uint32_t seconds)
 			     seconds * 1000);
 }
 
-static int attach_file(duckdb_connection connection, const char *path, struct kymo_error *err)
+static int attach_file(duckdb_connection connection, const char *path, const char *database,
+		       struct kymo_error *err)
 {
 	char doing[KYMO_PATH_BYTES + 64];
 	struct buf sql = { 0 };
@@ -85,25 +88,20 @@ static int attach_file(duckdb_connection connection, const char *path, struct ky
 	snprintf(doing, sizeof(doing), "cannot read the packed recording %s", path);
 	buf_text(&sql, "ATTACH ");
 	catalog_quote_text(&sql, path);
-	buf_text(&sql, " AS rec (READ_ONLY, TYPE duckdb)");
+	buf_print(&sql, " AS %s (READ_ONLY, TYPE duckdb)", database);
 	return attach_packed_run(connection, &sql, doing, err);
 }
 
 /* ---- what it holds -------------------------------------------------------------------------- */
 
-/* Runs one of the checks, whose failure names what is foreign. */
-static int refuse_foreign(duckdb_connection connection, const char *sql, const char *path,
-			  struct kymo_error *err)
+/* why: of a check that failed; it names what is foreign. */
+static int refuse_foreign(const struct kymo_error *why, const char *path, struct kymo_error *err)
 {
-	struct kymo_error why = { 0 };
-	const char *what;
-	int rc = duck_run(connection, sql, "", &why);
+	const char *what = strstr(why->text, PACKED_FOREIGN);
 
-	if (!rc)
-		return 0;
-	what = strstr(why.text, PACKED_FOREIGN);
 	if (!what)
-		return error_set(err, EIO, "cannot read the packed recording %s%s", path, why.text);
+		return error_set(err, EIO, "cannot read the packed recording %s%s", path,
+				 why->text);
 	what += strlen(PACKED_FOREIGN);
 	return error_set(
 		err, EINVAL,
@@ -112,18 +110,37 @@ static int refuse_foreign(duckdb_connection connection, const char *sql, const c
 		path, (int)strcspn(what, "\n"), what);
 }
 
-static int check_objects(duckdb_connection connection, const char *path, struct kymo_error *err)
+/* sql with the name of the attached file; the caller frees it. */
+static struct buf packed_fill(const char *sql, const char *database)
 {
+	const struct sql_value values[] = { { "database", .text = database }, { NULL } };
+	struct buf out = { 0 };
+
+	sql_fill(&out, sql, values);
+	return out;
+}
+
+static int check_objects(duckdb_connection connection, const char *path, const char *database,
+			 struct packed_columns *columns, struct kymo_error *err)
+{
+	struct buf objects = packed_fill(sql_packed_objects, database);
+	struct buf listed = packed_fill(sql_packed_columns, database);
+	struct kymo_error why = { 0 };
 	int rc = duck_run(connection, sql_packed_expected, "cannot check a packed recording", err);
 
-	if (!rc)
-		rc = refuse_foreign(connection, sql_packed_objects, path, err);
-	/* Binds the views, which are known now. */
-	if (!rc)
-		rc = refuse_foreign(connection, sql_packed_columns, path, err);
+	if (!rc) {
+		rc = duck_run(connection, buf_get(&objects), "", &why);
+		/* Binds the views, which are known now. */
+		if (!rc)
+			rc = packed_columns_read(connection, buf_get(&listed), columns, &why);
+		if (rc)
+			rc = refuse_foreign(&why, path, err);
+	}
 	if (!rc)
 		rc = duck_run(connection, "DETACH expected", "cannot check a packed recording",
 			      err);
+	buf_fini(&objects);
+	buf_fini(&listed);
 	return rc;
 }
 
@@ -135,19 +152,55 @@ static int not_packed(const char *path, struct kymo_error *err)
 			 path);
 }
 
+static int attach_checked(duckdb_connection connection, const char *path, const char *database,
+			  struct packed_columns *columns, struct kymo_error *err)
+{
+	struct buf runs = packed_fill(sql_packed_runs, database);
+	int rc = attach_file(connection, path, database, err);
+
+	if (!rc && duck_run(connection, buf_get(&runs), "", NULL))
+		rc = not_packed(path, err);
+	if (!rc)
+		rc = check_objects(connection, path, database, columns, err);
+	buf_fini(&runs);
+	return rc;
+}
+
+/* DuckDB renames no database, so the file is attached again, and checked again: it may be another
+   one by now. */
+static int attach_behind_views(duckdb_connection connection, const char *path,
+			       struct kymo_error *err)
+{
+	struct packed_columns columns = { 0 };
+	struct buf sql = { 0 };
+	int rc = duck_run(connection, "DETACH rec", "cannot read the packed recording", err);
+
+	if (!rc)
+		rc = attach_checked(connection, path, "packed", &columns, err);
+	if (!rc) {
+		packed_old_sql(&sql, &columns);
+		rc = attach_packed_run(connection, &sql,
+				       "cannot show the packed recording with the tables of today",
+				       err);
+	}
+	packed_columns_fini(&columns);
+	return rc;
+}
+
 /* The file becomes the current database only after the checks: a macro of its would replace a
    function that they call. */
-static int check_and_use(duckdb_connection connection, const char *path, struct kymo_error *err)
+static int attach_and_use(duckdb_connection connection, const char *path, struct kymo_error *err)
 {
-	int rc;
+	struct packed_columns columns = { 0 };
+	int rc = attach_checked(connection, path, "rec", &columns, err);
 
-	if (duck_run(connection, sql_packed_runs, "", NULL))
-		return not_packed(path, err);
-	rc = check_objects(connection, path, err);
+	if (!rc && packed_old_is(&columns))
+		rc = attach_behind_views(connection, path, err);
 	if (!rc)
 		rc = duck_run(connection, "USE rec", "cannot read the packed recording", err);
 	if (!rc && duck_run(connection, "SELECT started_unix_ns, version FROM kymo.runs", "", NULL))
-		return not_packed(path, err);
+		rc = not_packed(path, err);
+	packed_columns_fini(&columns);
 	return rc;
 }
 
@@ -160,9 +213,7 @@ int attach_packed(duckdb_connection connection, const char *path, bool unsafe,
 		rc = lock_to(connection, path, err);
 	note_deadline(ATTACH_SECONDS);
 	if (!rc)
-		rc = attach_file(connection, path, err);
-	if (!rc)
-		rc = check_and_use(connection, path, err);
+		rc = attach_and_use(connection, path, err);
 	note_deadline(0);
 	return rc;
 }

@@ -2,5 +2,5 @@
 SELECT error('no table kymo.runs')
 WHERE NOT EXISTS (
     FROM duckdb_tables()
-    WHERE database_name = 'rec' AND schema_name = 'kymo' AND table_name = 'runs'
+    WHERE database_name = '{database}' AND schema_name = 'kymo' AND table_name = 'runs'
 )
