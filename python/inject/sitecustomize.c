@@ -20,7 +20,7 @@ PyMODINIT_FUNC PyInit__gc(void); /* of gc.c, which is part of this file's librar
 /* ---- the rest of kymo ---------------------------------------------------------------------- */
 
 /* Calls function of the module; a new reference, NULL and an exception. */
-static PyObject *call_of(const char *module_name, const char *function, PyObject *args)
+static PyObject *call_module(const char *module_name, const char *function, PyObject *args)
 {
 	PyObject *module = PyImport_ImportModule(module_name);
 	PyObject *callee = module ? PyObject_GetAttrString(module, function) : NULL;
@@ -39,10 +39,10 @@ static PyObject *load_auto(PyObject *package)
 
 	if (loaded)
 		return Py_NewRef(loaded);
-	spec = call_of(
+	spec = call_module(
 		"_frozen_importlib_external", "spec_from_file_location",
 		Py_BuildValue("(sN)", "kymo._auto", PyUnicode_FromFormat("%U/_auto.py", package)));
-	return spec ? call_of("_frozen_importlib", "_load", Py_BuildValue("(N)", spec)) : NULL;
+	return spec ? call_module("_frozen_importlib", "_load", Py_BuildValue("(N)", spec)) : NULL;
 }
 
 static PyObject *call_auto(PyObject *package, const char *method, PyObject *args)
@@ -147,8 +147,8 @@ static PyMethodDef failure_def = { "kymo_failure", failure_at_exit, METH_NOARGS,
 
 static int note_at_exit(PyObject *package)
 {
-	PyObject *done = call_of("atexit", "register",
-				 Py_BuildValue("(N)", PyCFunction_New(&failure_def, package)));
+	PyObject *done = call_module("atexit", "register",
+				     Py_BuildValue("(N)", PyCFunction_New(&failure_def, package)));
 
 	Py_XDECREF(done);
 	return done ? 0 : -1;
@@ -160,8 +160,8 @@ static int note_at_exit(PyObject *package)
 static PyObject *make_gc_module(void)
 {
 	PyModuleDef *definition = (PyModuleDef *)PyInit__gc(); /* of a module of two phases */
-	PyObject *spec = call_of("_frozen_importlib", "ModuleSpec",
-				 Py_BuildValue("(sO)", "kymo._gc", Py_None));
+	PyObject *spec = call_module("_frozen_importlib", "ModuleSpec",
+				     Py_BuildValue("(sO)", "kymo._gc", Py_None));
 	PyObject *module = spec ? PyModule_FromDefAndSpec(definition, spec) : NULL;
 
 	if (module && (PyModule_ExecDef(module, definition) ||
@@ -255,7 +255,7 @@ static void inject_start(PyObject *package)
 }
 
 /* Leaves sys.path and the import caches: the next `import sitecustomize` finds the user's own. */
-static void leave(PyObject *here)
+static void leave_path(PyObject *here)
 {
 	PyObject *path = PySys_GetObject("path"), *cache = PySys_GetObject("path_importer_cache");
 	PyObject *modules = PyImport_GetModuleDict();
@@ -271,7 +271,7 @@ static void leave(PyObject *here)
 }
 
 /* The text up to the last slash; a new reference. */
-static PyObject *folder_of(PyObject *path)
+static PyObject *inject_folder(PyObject *path)
 {
 	Py_ssize_t at = path && PyUnicode_Check(path)
 				? PyUnicode_FindChar(path, '/', 0, PyUnicode_GET_LENGTH(path), -1)
@@ -283,12 +283,12 @@ static PyObject *folder_of(PyObject *path)
 static int inject_begin(PyObject *module)
 {
 	PyObject *file = PyObject_GetAttrString(module, "__file__");
-	PyObject *here = folder_of(file), *package = folder_of(here);
+	PyObject *here = inject_folder(file), *package = inject_folder(here);
 	PyObject *theirs, *type, *value, *trace;
 
 	PyErr_Clear();
 	if (here && package)
-		leave(here);
+		leave_path(here);
 	/* Python expects the ImportError if there is none. */
 	theirs = here && package ? PyImport_ImportModule("sitecustomize") : Py_NewRef(module);
 	PyErr_Fetch(&type, &value, &trace);

@@ -10,7 +10,7 @@
 
 /* ---- the columns of the file ----------------------------------------------------------------- */
 
-static char *take_text(duckdb_data_chunk chunk, idx_t column, idx_t row)
+static char *take_column_name(duckdb_data_chunk chunk, idx_t column, idx_t row)
 {
 	duckdb_vector vector = duck.data_chunk_get_vector(chunk, column);
 	const duckdb_string_t *text = (duckdb_string_t *)duck.vector_get_data(vector) + row;
@@ -21,7 +21,7 @@ static char *take_text(duckdb_data_chunk chunk, idx_t column, idx_t row)
 		       bytes);
 }
 
-static bool take_chunk(struct packed_columns *out, duckdb_data_chunk chunk)
+static bool take_column_names(struct packed_columns *out, duckdb_data_chunk chunk)
 {
 	idx_t count = duck.data_chunk_get_size(chunk);
 
@@ -31,9 +31,9 @@ static bool take_chunk(struct packed_columns *out, duckdb_data_chunk chunk)
 		if (!grow((void **)&out->rows, &out->room, out->count, sizeof(*out->rows)))
 			return false;
 		one = &out->rows[out->count++];
-		one->schema = take_text(chunk, 0, row);
-		one->table = take_text(chunk, 1, row);
-		one->column = take_text(chunk, 2, row);
+		one->schema = take_column_name(chunk, 0, row);
+		one->table = take_column_name(chunk, 1, row);
+		one->column = take_column_name(chunk, 2, row);
 		if (!one->schema || !one->table || !one->column)
 			return false;
 	}
@@ -56,7 +56,7 @@ int packed_columns_read(duckdb_connection connection, const char *sql, struct pa
 		rc = error_set(err, EIO, ": %s", why ? why : "DuckDB gave no reason");
 	}
 	while (!rc && (chunk = duck.fetch_chunk(result))) {
-		whole = whole && take_chunk(out, chunk);
+		whole = whole && take_column_names(out, chunk);
 		duck.destroy_data_chunk(&chunk);
 	}
 	duck.destroy_result(&result);
