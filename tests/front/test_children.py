@@ -181,7 +181,7 @@ def test_children_that_record_nothing_leave_nothing(place):
     script = place("import subprocess, sys\nfor _ in range(5): subprocess.run([sys.executable, '-c', 'pass'], check=True)")
     assert traced([sys.executable, script], plain_env(place), place.path, words=()) == (0, "", "")
     pids = {path.name for path in (place.path / "run").iterdir() if path.is_dir()}
-    assert len(pids) <= 1, pids  # that of the collector
+    assert len(pids) <= 2, pids  # of the collector, and of the program, whose collections may have taken a millisecond
 
 
 @pytest.mark.parametrize("version", PYTHONS)
