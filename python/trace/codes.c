@@ -1,5 +1,5 @@
 /* Names, once per code object: kept in co_extra, so they are freed with it, and a new code object
-   at the same address has none. */
+   at the same address has none. If our indexes are not the first ones, codetable.c keeps them. */
 #include "trace.h"
 
 #include <stdlib.h>
@@ -9,11 +9,9 @@
 #if PY_VERSION_HEX >= 0x030C0000
 #define request_index PyUnstable_Eval_RequestCodeExtraIndex
 #define set_extra PyUnstable_Code_SetExtra
-#define get_extra PyUnstable_Code_GetExtra
 #else
 #define request_index _PyEval_RequestCodeExtraIndex
 #define set_extra _PyCode_SetExtra
-#define get_extra _PyCode_GetExtra
 #endif
 
 /* Line names of a code object, by line; malloc'd, freed with it. */
@@ -24,7 +22,6 @@ struct lines {
 #define LINES_MAX 100000
 
 Py_ssize_t codes_index = -1;
-static Py_ssize_t lines_index = -1;
 static PyObject *our_folder; /* str, ends with a slash */
 static PyObject *c_names; /* int of PyMethodDef * -> int of name id */
 
@@ -42,6 +39,37 @@ static PyObject *folder_of(PyObject *module)
 	return folder;
 }
 
+#if PY_VERSION_HEX < 0x030B0000
+static void free_name(void *name)
+{
+	if (Py_IsInitialized())
+		Py_XDECREF((PyObject *)name);
+}
+#endif
+
+static const freefunc item_frees[CODE_ITEMS] = {
+	[CODE_LINES] = free,
+#if PY_VERSION_HEX < 0x030B0000
+	[CODE_NAME] = free_name,
+#endif
+};
+
+void codes_free_item(enum code_item item, void *value)
+{
+	if (item_frees[item])
+		item_frees[item](value);
+}
+
+/* True if our indexes are the first ones of this interpreter. */
+static bool request_indexes(void)
+{
+	bool are_first = true;
+
+	for (int item = 0; item < CODE_ITEMS; item++)
+		are_first = request_index(item_frees[item]) == item && are_first;
+	return are_first;
+}
+
 /* Checks that co_extra is laid out as struct code_extra. */
 static int check_layout(void)
 {
@@ -51,10 +79,10 @@ static int check_layout(void)
 
 	if (!code)
 		return -1;
-	if (!set_extra((PyObject *)code, codes_index, (void *)(uintptr_t)257)) {
+	if (!set_extra((PyObject *)code, CODE_TAG, (void *)(uintptr_t)257)) {
 		extra = code->co_extra;
-		known = extra && extra->size > codes_index &&
-			extra->items[codes_index] == (void *)(uintptr_t)257;
+		known = extra && extra->size > CODE_LINES &&
+			extra->items[CODE_TAG] == (void *)(uintptr_t)257;
 	}
 	Py_DECREF(code);
 	return known ? 0 : -1;
@@ -62,17 +90,65 @@ static int check_layout(void)
 
 int codes_init(PyObject *module)
 {
+	bool are_first;
+
 	if (codes_index >= 0)
 		return 0;
-	codes_index = request_index(NULL);
-	lines_index = request_index(free);
 	our_folder = folder_of(module);
 	c_names = PyDict_New();
-	if (codes_index < 0 || lines_index < 0 || !c_names || check_layout()) {
+	if (!c_names)
+		return -1;
+	are_first = request_indexes();
+	if (are_first && check_layout()) {
 		PyErr_Clear();
-		codes_index = -1;
 		return -1;
 	}
+	codes_index = are_first ? CODE_TAG : CODES_ELSEWHERE;
+	return 0;
+}
+
+/* ---- what a code object has -------------------------------------------------------------- */
+
+/* CPython makes a new co_extra as large as there are indexes, and at its end calls the free
+   functions of them all; one of our size calls only ours. A later user's set_extra() enlarges
+   it. */
+static int set_extra_of_our_size(PyCodeObject *code, enum code_item item, void *value)
+{
+	bool is_new = !code->co_extra;
+	struct code_extra *extra;
+
+	if (set_extra((PyObject *)code, item, value))
+		return -1;
+	extra = code->co_extra;
+	if (is_new && extra->size > CODE_ITEMS)
+		extra->size = CODE_ITEMS;
+	return 0;
+}
+
+void *codes_item(PyCodeObject *code, enum code_item item)
+{
+	const struct code_extra *extra = code->co_extra;
+	const struct code_entry *entry;
+
+	if (KYMO__LIKELY(codes_index != CODES_ELSEWHERE))
+		return extra && extra->size > (Py_ssize_t)item ? extra->items[item] : NULL;
+	entry = codetable_find(code);
+	return entry ? entry->items[item] : NULL;
+}
+
+int codes_set_item(PyCodeObject *code, enum code_item item, void *value)
+{
+	struct code_entry *entry;
+	void *old;
+
+	if (codes_index != CODES_ELSEWHERE)
+		return set_extra_of_our_size(code, item, value);
+	entry = codetable_at(code);
+	if (!entry)
+		return -1;
+	old = entry->items[item];
+	entry->items[item] = value;
+	codes_free_item(item, old);
 	return 0;
 }
 
@@ -118,8 +194,10 @@ static tag_t flags_of(PyCodeObject *code)
 tag_t codes_resolve(PyCodeObject *code)
 {
 	struct error_kept kept;
-	tag_t tag;
+	tag_t tag = (tag_t)codes_item(code, CODE_TAG);
 
+	if (tag)
+		return tag;
 	kept = error_keep();
 	tag = flags_of(code);
 	tag |= (tag_t)codes_intern(qualified_name(code), code->co_filename, code->co_firstlineno,
@@ -127,7 +205,7 @@ tag_t codes_resolve(PyCodeObject *code)
 	       << 8;
 	/* Without recording there is no id, but there may be one later. */
 	if (kymo_enabled())
-		set_extra((PyObject *)code, codes_index, (void *)tag);
+		codes_set_item(code, CODE_TAG, (void *)tag);
 	error_back(kept);
 	return tag;
 }
@@ -146,12 +224,9 @@ static uint32_t line_id(PyCodeObject *code, int line)
 /* A table for lines up to that one, with the entries of the previous table. */
 static struct lines *lines_for(PyCodeObject *code, int line)
 {
-	void *old = NULL;
-	struct lines *lines, *known;
+	struct lines *lines, *known = codes_item(code, CODE_LINES);
 	int count = line - code->co_firstlineno + 1;
 
-	get_extra((PyObject *)code, lines_index, &old);
-	known = old;
 	if (known && count <= known->count)
 		return known;
 	if (count < 1 || count > LINES_MAX)
@@ -164,7 +239,7 @@ static struct lines *lines_for(PyCodeObject *code, int line)
 	lines->count = count;
 	if (known)
 		memcpy(lines->ids, known->ids, (size_t)known->count * sizeof(known->ids[0]));
-	if (set_extra((PyObject *)code, lines_index, lines)) { /* otherwise frees the old one */
+	if (codes_set_item(code, CODE_LINES, lines)) { /* otherwise frees the old one */
 		free(lines);
 		return NULL;
 	}
@@ -173,8 +248,7 @@ static struct lines *lines_for(PyCodeObject *code, int line)
 
 uint32_t codes_line(PyCodeObject *code, int line)
 {
-	const struct code_extra *extra = code->co_extra;
-	struct lines *lines = extra && extra->size > lines_index ? extra->items[lines_index] : NULL;
+	struct lines *lines = codes_item(code, CODE_LINES);
 	struct error_kept kept;
 	uint32_t id;
 

@@ -12,22 +12,12 @@
 
 #define NESTED_MAX 8 /* classes in classes, functions in functions */
 
-static Py_ssize_t names_index = -1; /* of co_extra: a str */
 static PyObject *searched; /* the globals searched last; never dereferenced */
 static Py_ssize_t searched_size;
 
-static void release(void *name)
-{
-	if (Py_IsInitialized())
-		Py_XDECREF((PyObject *)name);
-}
-
 static PyObject *known(PyCodeObject *code)
 {
-	void *name = NULL;
-
-	_PyCode_GetExtra((PyObject *)code, names_index, &name);
-	return name;
+	return codes_item(code, CODE_NAME);
 }
 
 static void know_children(PyCodeObject *code, PyObject *prefix, int nested);
@@ -40,7 +30,7 @@ static void know(PyCodeObject *code, PyObject *name, int nested)
 	if (known(code))
 		return;
 	Py_INCREF(name);
-	if (_PyCode_SetExtra((PyObject *)code, names_index, name)) {
+	if (codes_set_item(code, CODE_NAME, name)) {
 		Py_DECREF(name);
 		return;
 	}
@@ -70,7 +60,7 @@ static void know_module(PyCodeObject *code)
 	PyObject *prefix = PyUnicode_FromString("");
 
 	Py_INCREF(code->co_name);
-	if (_PyCode_SetExtra((PyObject *)code, names_index, code->co_name))
+	if (codes_set_item(code, CODE_NAME, code->co_name))
 		Py_DECREF(code->co_name);
 	if (prefix)
 		know_children(code, prefix, 0);
@@ -124,10 +114,6 @@ PyObject *qualname_of(PyCodeObject *code)
 	PyFrameObject *frame = PyEval_GetFrame();
 	PyObject *globals = frame && frame->f_code == code ? frame->f_globals : NULL;
 
-	if (names_index < 0)
-		names_index = _PyEval_RequestCodeExtraIndex(release);
-	if (names_index < 0)
-		return code->co_name;
 	if (!known(code) && !PyUnicode_CompareWithASCIIString(code->co_name, "<module>"))
 		know_module(code);
 	if (!known(code) && globals &&

@@ -7,6 +7,7 @@
  *
  *	trace.c     start and stop              calls.h   the open calls of a thread, and its zones
  *	codes.c     names of code objects       tasks.c   asyncio tasks as threads of their own
+ *	codetable.c the same, beside other users of co_extra
  *	qualname.c  names of 3.10
  *	gaps.c      calls that were not seen    cost.c    the cost of a traced call
  *	window.c    from one step or signpost to another
@@ -80,7 +81,8 @@ extern HIDDEN const struct mechanism mechanism_monitoring, mechanism_frame, mech
 
 /* ---- codes.c ----------------------------------------------------------------------------- */
 
-/* The name of a code object and flags, kept in its co_extra, so freed with it. */
+/* The name of a code object and flags, kept in its co_extra, so freed with it; in codetable.c if
+   another user of co_extra was there first. */
 typedef uintptr_t tag_t;
 #define TAG_KNOWN 1u
 #define TAG_OURS 2u /* kymo's own Python code: skipped */
@@ -94,7 +96,22 @@ struct code_extra {
 	Py_ssize_t size;
 	void *items[1];
 };
-extern HIDDEN Py_ssize_t codes_index;
+extern HIDDEN Py_ssize_t codes_index; /* CODES_ELSEWHERE: in codetable.c */
+#define CODES_ELSEWHERE PY_SSIZE_T_MAX
+
+/* What a code object has, by kind: its tag, the names of its lines (malloc'd), before 3.11 its
+   qualified name (a str). */
+enum code_item {
+	CODE_TAG,
+	CODE_LINES,
+#if PY_VERSION_HEX < 0x030B0000
+	CODE_NAME,
+#endif
+	CODE_ITEMS
+};
+HIDDEN void *codes_item(PyCodeObject *code, enum code_item item);
+/* Takes value, if it returns 0; the previous one is freed. */
+HIDDEN int codes_set_item(PyCodeObject *code, enum code_item item, void *value);
 
 /* 0, or -1: this Python has another layout. */
 HIDDEN int codes_init(PyObject *module);
@@ -104,6 +121,18 @@ HIDDEN uint32_t codes_line(PyCodeObject *code, int line);
 /* The name of a C function; 0: none. callable is a PyCFunction or a method descriptor. */
 HIDDEN uint32_t codes_c_function(PyObject *callable);
 HIDDEN PyMethodDef *codes_c_method(PyObject *callable); /* NULL: neither of them */
+
+/* codetable.c; NULL: none, or no memory. */
+struct code_entry {
+	struct code_entry *next;
+	const PyCodeObject *code; /* borrowed */
+	PyObject *reference; /* weak, to the code */
+	void *items[CODE_ITEMS];
+};
+HIDDEN struct code_entry *codetable_find(const PyCodeObject *code);
+HIDDEN struct code_entry *codetable_at(PyCodeObject *code); /* found or inserted */
+/* Frees what codes_set_item() took. */
+HIDDEN void codes_free_item(enum code_item item, void *value);
 
 /* qualname.c, before 3.11: the equivalent of co_qualname; borrowed. */
 HIDDEN PyObject *qualname_of(PyCodeObject *code);

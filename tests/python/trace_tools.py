@@ -38,10 +38,12 @@ class Traced(Recording):
 
 @pytest.fixture
 def traced(home, tmp_path):
-    """traced(python, code): runs it under `kymo run` with trace = kymo._trace imported, and gives its recording."""
-    def go(python, code, *arguments, status=0, env=None):
+    """traced(python, code): runs it under `kymo run` with trace = kymo._trace imported, and gives its recording.
+    first is code that runs before that import."""
+    def go(python, code, *arguments, status=0, env=None, first=""):
         script, out = tmp_path / "script.py", tmp_path / "run"
-        script.write_text("import json, sys\nimport kymo._trace as trace\n" + textwrap.dedent(code))
+        script.write_text("import json, sys\n" + textwrap.dedent(first) + "import kymo._trace as trace\n" +
+                          textwrap.dedent(code))
         environment = {**home, "PYTHONPATH": str(ROOT / "build/python"), "PYTHONHASHSEED": "0", **(env or {})}
         done = run([KYMO, "run", "-o", out, "--", python, script, *arguments], environment, tmp_path, status)
         return Traced(out, done)
