@@ -5,12 +5,23 @@ function, without the set-up of its fixtures, in any order of fixtures.
 """
 import functools
 import inspect
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 FIXTURES = frozenset({"kymo_profile", "tracy_profile"})
+
+
+NAMES = frozenset({"kymo", "kymo._pytest"})  # of the entry point, and of -p kymo._pytest and pytest_plugins
+
+
+def pytest_plugin_registered(plugin: Any, manager: Any) -> None:
+    """Blocks the other name of this plugin: pytest ends with an internal error if it meets a plugin by two names."""
+    if plugin is sys.modules[__name__]:
+        for name in NAMES - {manager.get_name(plugin)}:
+            manager.set_blocked(name)
 
 
 @pytest.fixture

@@ -185,6 +185,18 @@ def test_the_fixture_brackets_the_call_whatever_the_order_of_arguments(front):
     assert calls(recording, "%/test_it.py") == {"test_first": 1, "test_last": 1, "test_middle": 1, "work": 3}
 
 
+@pytest.mark.parametrize("by", ["-p", "pytest_plugins"])
+def test_naming_the_plugin_again_is_no_error(front, by):
+    """pytest knows it by its entry point already."""
+    front.write(TESTS, "test_it.py")
+    if by == "pytest_plugins":
+        front.write('pytest_plugins = ["kymo._pytest"]\n', "conftest.py")
+    more = ["-p", "kymo._pytest"] if by == "-p" else []
+    recording = front("-pl", *pytest_words(*more, "test_it.py"))
+    assert "4 passed" in recording.stdout
+    assert calls(recording, "%/test_it.py")["work"] == 3
+
+
 def test_every_test_and_every_fixture_is_a_zone(front):
     front.write("""
         import pytest
