@@ -5,6 +5,11 @@ only modules that are already imported. Failures here never reach the program.
 """
 import os
 import sys
+from _imp import _fix_co_filename
+
+# Tools that trace this program take "<frozen …>" for a part of Python, as they do importlib: they neither count nor
+# report our lines.
+_fix_co_filename(sys._getframe().f_code, "<frozen kymo._torch_auto>")
 
 TYPE_CHECKING = False  # importing typing would add milliseconds to each start of Python
 if TYPE_CHECKING:

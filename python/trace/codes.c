@@ -23,7 +23,17 @@ struct lines {
 
 Py_ssize_t codes_index = -1;
 static PyObject *our_folder; /* str, ends with a slash */
-static PyObject *c_names; /* int of PyMethodDef * -> int of name id */
+static PyObject *our_frozen;
+
+/* Names of functions of C, by address of their method. Not a dict: a lookup there makes an int,
+   which tracemalloc would count. */
+#define C_NAMES 65536u /* a power of two; filled to a half */
+
+static struct c_name {
+	const PyMethodDef *method;
+	uint32_t id;
+} * c_names;
+static unsigned c_names_used;
 
 /* ---- setting up -------------------------------------------------------------------------- */
 
@@ -95,8 +105,9 @@ int codes_init(PyObject *module)
 	if (codes_index >= 0)
 		return 0;
 	our_folder = folder_of(module);
-	c_names = PyDict_New();
-	if (!c_names)
+	our_frozen = PyUnicode_FromString("<frozen kymo.");
+	c_names = c_names ? c_names : calloc(C_NAMES, sizeof(struct c_name));
+	if (!c_names || !our_frozen)
 		return -1;
 	are_first = request_indexes();
 	if (are_first && check_layout()) {
@@ -109,8 +120,8 @@ int codes_init(PyObject *module)
 
 /* ---- what a code object has -------------------------------------------------------------- */
 
-/* CPython makes a new co_extra as large as there are indexes, and at its end calls the free
-   functions of them all; one of our size calls only ours. A later user's set_extra() enlarges
+/* CPython makes a new co_extra as large as there are indexes, and calls the free function of each
+   when the code object ends. One of our size calls only ours; a later user's set_extra() enlarges
    it. */
 static int set_extra_of_our_size(PyCodeObject *code, enum code_item item, void *value)
 {
@@ -177,6 +188,13 @@ static PyObject *qualified_name(PyCodeObject *code)
 #endif
 }
 
+/* _auto.py and _torch_auto.py change their file names. */
+static bool is_ours(PyObject *file)
+{
+	return (our_folder && PyUnicode_Tailmatch(file, our_folder, 0, PY_SSIZE_T_MAX, -1) == 1) ||
+	       PyUnicode_Tailmatch(file, our_frozen, 0, PY_SSIZE_T_MAX, -1) == 1;
+}
+
 static tag_t flags_of(PyCodeObject *code)
 {
 	tag_t tag = TAG_KNOWN;
@@ -185,8 +203,7 @@ static tag_t flags_of(PyCodeObject *code)
 		tag |= TAG_RESUMES;
 	if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE))
 		tag |= TAG_COROUTINE;
-	if (our_folder &&
-	    PyUnicode_Tailmatch(code->co_filename, our_folder, 0, PY_SSIZE_T_MAX, -1) == 1)
+	if (is_ours(code->co_filename))
 		tag |= TAG_OURS;
 	return tag;
 }
@@ -294,38 +311,41 @@ static PyObject *c_name(PyObject *callable)
 	return full;
 }
 
-static uint32_t c_resolve(PyObject *callable, PyObject *key)
+/* The entry of the method, or the free one for it. */
+static struct c_name *c_name_at(const PyMethodDef *method)
 {
-	PyObject *name = c_name(callable), *value = NULL;
+	size_t at = ((uintptr_t)method >> 3) * 0x9E3779B97F4A7C15u >> 40;
+
+	while (c_names[at % C_NAMES].method && c_names[at % C_NAMES].method != method)
+		at++;
+	return &c_names[at % C_NAMES];
+}
+
+static uint32_t c_resolve(PyObject *callable, const PyMethodDef *method)
+{
+	struct error_kept kept = error_keep();
+	PyObject *name = c_name(callable);
 	uint32_t id = name && PyUnicode_Check(name) ? codes_intern(name, NULL, 0, KYMO_SOURCE_C)
 						    : 0;
 
-	if (id)
-		value = PyLong_FromUnsignedLong(id);
-	if (value && PyDict_GET_SIZE(c_names) < 65536)
-		PyDict_SetItem(c_names, key, value);
-	Py_XDECREF(value);
+	if (id && c_names_used < C_NAMES / 2) {
+		struct c_name *entry = c_name_at(method);
+
+		c_names_used += !entry->method;
+		entry->method = method;
+		entry->id = id;
+	}
 	Py_XDECREF(name);
+	error_back(kept);
 	return id;
 }
 
 uint32_t codes_c_function(PyObject *callable)
 {
-	PyMethodDef *method = codes_c_method(callable);
-	PyObject *key, *known;
-	struct error_kept kept;
-	uint32_t id = 0;
+	const PyMethodDef *method = codes_c_method(callable);
+	const struct c_name *entry = method ? c_name_at(method) : NULL;
 
-	if (!method)
+	if (!entry)
 		return 0;
-	kept = error_keep();
-	key = PyLong_FromVoidPtr(method);
-	known = key ? PyDict_GetItemWithError(c_names, key) : NULL;
-	if (known)
-		id = (uint32_t)PyLong_AsUnsignedLong(known);
-	else if (key)
-		id = c_resolve(callable, key);
-	Py_XDECREF(key);
-	error_back(kept);
-	return id;
+	return KYMO__LIKELY(entry->method != NULL) ? entry->id : c_resolve(callable, method);
 }

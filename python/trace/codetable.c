@@ -1,7 +1,7 @@
 /*
  * Names of code objects outside of co_extra, for programs in which another user of co_extra was
- * there first. CPython calls the free function of every index below the size of a co_extra, so an
- * index of ours above that user's would make it free what it never set. Entries are found by
+ * there first. CPython calls the free function of every index below the size of a co_extra, so our
+ * index above that user's would make it free what it never set. Entries are found by
  * address; a weak reference removes the entry when its code object ends, before the address can
  * be used again. The GIL protects the table.
  */
@@ -14,14 +14,14 @@
 static struct code_entry **buckets;
 static size_t bucket_count, entry_count;
 
-static size_t bucket_of(const void *code, size_t count)
+static size_t code_bucket(const void *code, size_t count)
 {
 	return (((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u >> 20) & (count - 1);
 }
 
 struct code_entry *codetable_find(const PyCodeObject *code)
 {
-	struct code_entry *entry = bucket_count ? buckets[bucket_of(code, bucket_count)] : NULL;
+	struct code_entry *entry = bucket_count ? buckets[code_bucket(code, bucket_count)] : NULL;
 
 	while (entry && entry->code != code)
 		entry = entry->next;
@@ -41,7 +41,7 @@ static void entry_free(struct code_entry *entry)
 static PyObject *code_ended(PyObject *address, PyObject *reference)
 {
 	const void *code = PyLong_AsVoidPtr(address);
-	struct code_entry **link = &buckets[bucket_of(code, bucket_count)], *entry;
+	struct code_entry **link = &buckets[code_bucket(code, bucket_count)], *entry;
 
 	(void)reference;
 	while (*link && (*link)->code != code)
@@ -82,7 +82,7 @@ static int make_room(void)
 		return -1;
 	for (size_t i = 0; i < bucket_count; i++)
 		for (struct code_entry *entry = buckets[i], *next; entry; entry = next) {
-			size_t at = bucket_of(entry->code, count);
+			size_t at = code_bucket(entry->code, count);
 
 			next = entry->next;
 			entry->next = wider[at];
@@ -111,8 +111,8 @@ struct code_entry *codetable_at(PyCodeObject *code)
 	}
 	entry->code = code;
 	entry->reference = reference;
-	entry->next = buckets[bucket_of(code, bucket_count)];
-	buckets[bucket_of(code, bucket_count)] = entry;
+	entry->next = buckets[code_bucket(code, bucket_count)];
+	buckets[code_bucket(code, bucket_count)] = entry;
 	entry_count++;
 	return entry;
 }

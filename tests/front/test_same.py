@@ -313,3 +313,46 @@ def test_a_python_that_is_too_old_is_named_and_runs(place, python):
     status, out, err = plainly([KYMO, "run", "--python", "-o", "run", "--", python, script], place.env, place.path)
     assert (status, out) == (0, "ran\n")
     assert f"({python}) cannot be traced: 3.10 or newer is needed\n" in err
+
+
+TRACING_TOOLS = {
+    "the module trace": """
+        import sys, trace
+        tracer = trace.Trace(count=1, trace=0, ignoredirs=[sys.base_prefix, sys.prefix])
+        tracer.runfunc(__import__, "colorsys")
+        results = tracer.results()
+        counted = {file for file, _ in results.counts}
+        print(sorted(file for file in counted if not results.is_ignored_filename(file)))
+    """,
+    "a trace function": """
+        import sys
+        files = set()
+        def tracer(frame, event, arg):
+            files.add(frame.f_code.co_filename)
+            return tracer
+        sys.settrace(tracer)
+        import colorsys
+        sys.settrace(None)
+        print(sorted(file for file in files if not file.startswith("<frozen ")))
+    """,
+}
+
+
+@pytest.mark.parametrize("words", [(), ("--python",)], ids=["plain", "python"])
+@pytest.mark.parametrize("tool", TRACING_TOOLS)
+@pytest.mark.parametrize("version", PYTHONS)
+def test_a_tracing_tool_of_the_program_sees_no_file_of_ours(place, version, tool, words):
+    script = place(textwrap.dedent(TRACING_TOOLS[tool]))
+    python = PYTHONS[version]
+    assert traced([python, script], place.env, place.path, words=words) == plainly([python, script], place.env, place.path)
+
+
+# Of CPython's own tests. 3.12 and later make an int for each call of C while any tool watches them.
+@pytest.mark.parametrize("name", ["test_tracemalloc.TestTracemallocEnabled.test_get_traced_memory"])
+def test_a_lookup_of_a_function_of_c_makes_no_objects(place, name):
+    python = PYTHONS.get("3.11")
+    if not python or plainly([python, "-c", f"import test.{name.split('.')[0]}"], place.env, place.path)[0]:
+        pytest.skip("there is no Python 3.11 here that has CPython's tests")
+    command = [python, "-m", "unittest", "-q", f"test.{name}"]
+    status, _, err = traced(command, place.env, place.path, words=("--python=on,c-calls",))
+    assert (status, err.splitlines()[-1:]) == (0, ["OK"])
