@@ -21,9 +21,15 @@ static PyTypeObject callback_type = {
 
 /* ---- events ------------------------------------------------------------------------------ */
 
+/* From 3.13 on, extensions may send events with any object in place of a code object. */
+static bool is_code(PyObject *object)
+{
+	return KYMO__LIKELY(PyCode_Check(object));
+}
+
 static PyObject *begin(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
-	struct calls *calls = calls_get();
+	struct calls *calls = is_code(args[0]) ? calls_get() : NULL;
 
 	(void)self, (void)count, (void)names;
 	if (KYMO__LIKELY(calls != NULL))
@@ -36,14 +42,14 @@ static PyObject *end(PyObject *self, PyObject *const *args, size_t count, PyObje
 	struct calls *calls = calls_mine;
 
 	(void)self, (void)count, (void)names;
-	if (KYMO__LIKELY(calls && !calls->busy))
+	if (KYMO__LIKELY(calls && !calls->busy) && is_code(args[0]))
 		calls_end(calls, args[0]);
 	Py_RETURN_NONE;
 }
 
 static PyObject *line(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
-	struct calls *calls = calls_get();
+	struct calls *calls = is_code(args[0]) ? calls_get() : NULL;
 
 	(void)self, (void)count, (void)names;
 	if (calls)
@@ -55,7 +61,7 @@ static PyObject *line(PyObject *self, PyObject *const *args, size_t count, PyObj
 static PyObject *resume(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
 	PyCodeObject *code = (PyCodeObject *)args[0];
-	struct calls *calls = calls_get();
+	struct calls *calls = is_code(args[0]) ? calls_get() : NULL;
 
 	(void)self, (void)count, (void)names;
 	if (KYMO__LIKELY(calls != NULL))

@@ -158,6 +158,34 @@ def test_threads_begin_with_the_profile_function_that_the_program_chose(traced, 
     assert recording.said() == [True, True]
 
 
+@on_every_python
+def test_events_of_an_extension_without_a_code_object_are_passed_over(traced, python):  # noqa: F811
+    if VERSIONS[python] < (3, 13):
+        pytest.skip("extensions send events from 3.13 on")
+    recording = traced(python, """
+        try:
+            import _testcapi
+        except ImportError:
+            print(json.dumps(None))
+            sys.exit()
+        def f():
+            pass
+        trace.start()
+        for event, fire in ((0, _testcapi.fire_event_py_start), (1, _testcapi.fire_event_py_resume)):
+            for size in range(1, 200):
+                codelike = _testcapi.CodeLike(size)
+                _testcapi.monitoring_enter_scope(codelike, event)  # the number of the event's bit
+                fire(codelike, 0)
+                _testcapi.monitoring_exit_scope()
+        f()
+        trace.stop()
+        print(json.dumps(True))
+        """)
+    if recording.said() is None:
+        pytest.skip("this Python has no _testcapi")
+    assert recording.counts("f") == [1]
+
+
 def test_torch_compile_works_in_a_traced_program(traced):  # noqa: F811
     pytest.importorskip("torch", reason="torch is not installed in .venv: tools/setup test")
     recording = traced(sys.executable, """
