@@ -2,9 +2,11 @@
 #ifndef KYMO_PYTHON_ROWS_H
 #define KYMO_PYTHON_ROWS_H
 
+#include "record/record.h"
 #include "region.h"
 
-static PyObject *mark_by(const struct signature *sig, PyObject *const *args, Py_ssize_t count,
+static PyObject *mark_by(void (*write)(const char *name, const char *text),
+			 const struct signature *sig, PyObject *const *args, Py_ssize_t count,
 			 PyObject *keywords)
 {
 	struct text name = { 0 }, text = { 0 };
@@ -19,7 +21,7 @@ static PyObject *mark_by(const struct signature *sig, PyObject *const *args, Py_
 	if (text_take(given[0], &name) || (given[1] && text_take(given[1], &text)))
 		goto out;
 	region_ready_thread();
-	kymo_mark(name.bytes, text.bytes);
+	write(name.bytes, text.bytes);
 	rc = 0;
 out:
 	text_release(&name);
@@ -40,7 +42,17 @@ static PyObject *kymo_py_mark(PyObject *module, PyObject *const *args, Py_ssize_
 			      PyObject *keywords)
 {
 	(void)module;
-	return mark_by(&mark_words, args, count, keywords);
+	return mark_by(kymo_mark, &mark_words, args, count, keywords);
+}
+
+PyDoc_STRVAR(_mark_last_doc, "_mark_last($module, /, name, text=None)\n--\n\n"
+			     "mark() of a program that ends: it may use up the budget.");
+
+static PyObject *kymo_py__mark_last(PyObject *module, PyObject *const *args, Py_ssize_t count,
+				    PyObject *keywords)
+{
+	(void)module;
+	return mark_by(kymo__mark_last, &mark_words, args, count, keywords);
 }
 
 PyDoc_STRVAR(signpost_doc, "signpost($module, /, header, message=None)\n--\n\n"
@@ -51,7 +63,7 @@ static PyObject *kymo_py_signpost(PyObject *module, PyObject *const *args, Py_ss
 				  PyObject *keywords)
 {
 	(void)module;
-	return mark_by(&signpost_words, args, count, keywords);
+	return mark_by(kymo_mark, &signpost_words, args, count, keywords);
 }
 
 /* A float of any number; one too large for a float is infinite, not an error. */

@@ -6,6 +6,9 @@
  * libkymo is not linked but opened, once collections have taken a millisecond of CPU time: a Python
  * that hardly collects makes no recording. Nothing here raises. A program that removes our callback
  * from gc.callbacks or replaces the list has its way: its collections are not recorded.
+ *
+ * As the one extension that every recorded Python loads, it also keeps room for the mark of an
+ * uncaught exception: the traceback of a MemoryError holds what has used up all memory.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -13,6 +16,8 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "../core/poll.h"
@@ -21,6 +26,9 @@
 #define GENERATIONS 3
 #define WANTED (KYMO_ON_ZONES | KYMO_ON_GC)
 #define LIBRARY "libkymo.so.0"
+/* To load kymo._kymo and libkymo, and to map the streams of a mark: 15 MB on x86_64. */
+#define ROOM_BYTES (24u << 20)
+#define ROOM_SHARE 16 /* of a limited address space */
 
 /* The functions used of libkymo. Set once, with the GIL; regions are per process. */
 static struct {
@@ -208,6 +216,58 @@ static PyObject *on_collection(PyObject *module, PyObject *const *args, Py_ssize
 static PyMethodDef callback_def = { "kymo_gc", (PyCFunction)(void (*)(void))on_collection,
 				    METH_FASTCALL, NULL };
 
+/* ---- room for the last mark --------------------------------------------------------------- */
+
+/* Mapped, never touched: it takes addresses, no memory. Guarded by the GIL. */
+static struct {
+	void *base; /* NULL: none */
+	size_t bytes;
+} room;
+
+/* A program whose addresses are limited needs them itself. */
+static size_t room_within_limit(int resource)
+{
+	struct rlimit limit;
+	size_t most = ROOM_BYTES;
+
+	if (!getrlimit(resource, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur / ROOM_SHARE < most)
+		most = (size_t)(limit.rlim_cur / ROOM_SHARE);
+	return most & ~(size_t)4095;
+}
+
+PyDoc_STRVAR(keep_room_doc, "keep_room($module, /)\n--\n\nReserves addresses for the last mark of a "
+			    "program that runs out of memory.");
+
+static PyObject *gc_keep_room(PyObject *module, PyObject *unused)
+{
+	size_t addresses = room_within_limit(RLIMIT_AS), data = room_within_limit(RLIMIT_DATA);
+	void *base;
+
+	(void)module;
+	(void)unused;
+	if (room.base)
+		Py_RETURN_NONE;
+	room.bytes = addresses < data ? addresses : data;
+	/* Writable, because RLIMIT_DATA counts only such pages. */
+	base = mmap(NULL, room.bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	room.base = base == MAP_FAILED ? NULL : base;
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(give_room_doc, "give_room($module, /)\n--\n\nReturns what keep_room() has reserved.");
+
+static PyObject *gc_give_room(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	if (room.base)
+		munmap(room.base, room.bytes);
+	room.base = NULL;
+	Py_RETURN_NONE;
+}
+
 /* ---- the module -------------------------------------------------------------------------- */
 
 /* gc.callbacks, borrowed from the module gc; NULL and an exception: not a list. */
@@ -274,6 +334,8 @@ static PyObject *gc_disarm(PyObject *module, PyObject *unused)
 static PyMethodDef methods[] = {
 	{ "arm", gc_arm, METH_NOARGS, arm_doc },
 	{ "disarm", gc_disarm, METH_NOARGS, disarm_doc },
+	{ "keep_room", gc_keep_room, METH_NOARGS, keep_room_doc },
+	{ "give_room", gc_give_room, METH_NOARGS, give_room_doc },
 	{ NULL },
 };
 

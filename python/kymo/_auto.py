@@ -37,6 +37,7 @@ def start() -> None:
         import atexit
 
         atexit.register(_note_failure)
+        _keep_room("keep_room")
     is_whole = _read_words(os.environ.get("KYMO_PYTHON", "")) == "on" and not _has_window()
     torch = [_asks_for(name) for name in ("KYMO_TORCH", "PROBING_TORCH_PROFILING")]
     if _asks_for("KYMO_GC"):
@@ -52,17 +53,25 @@ def start() -> None:
         _attempt("Python calls are", _open_window)
 
 
+def _keep_room(call: str) -> None:
+    try:
+        getattr(extension("_gc"), call)()
+    except ImportError:  # not built for this Python
+        pass
+
+
 def _note_failure() -> None:
     """At exit: records an uncaught exception as a mark, with the place that raised it."""
     error = getattr(sys, "last_value", None)
     if not isinstance(error, BaseException):
         return
     try:
+        _keep_room("give_room")  # the traceback of a MemoryError holds what has used up the memory
         where = error.__traceback__
         while where is not None and where.tb_next is not None:
             where = where.tb_next
         place = f" ({os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno})" if where is not None else ""
-        extension("_kymo").mark("uncaught exception", f"{type(error).__name__}: {error}"[:300] + place)
+        extension("_kymo")._mark_last("uncaught exception", f"{type(error).__name__}: {error}"[:300] + place)
     except Exception:  # the program has failed already and reports it itself
         pass
 

@@ -50,6 +50,8 @@ bool kymo__room_for(size_t bytes, size_t file_bytes)
 	moved = kymo__load_relaxed(&kymo__process.control->moved_bytes);
 	held -= moved < held ? moved : held;
 	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (kymo__load_relaxed(&kymo__process.ending))
+		return bytes < free_bytes;
 	if (held + bytes > kymo__process.budget_bytes)
 		return false;
 	/* The program needs the tmpfs, too: use at most an eighth of what would be free without

@@ -37,6 +37,7 @@ struct kymo__process {
 	pid_t pid;
 	bool rank_inherited; /* a forked child has not looked at its own environment yet */
 	bool totals; /* KYMO_TOTALS=off turns them off, to measure their cost */
+	bool ending; /* kymo__mark_last() was called; atomic */
 	uint64_t budget_bytes;
 	uint64_t ticks_per_ms; /* approximate; for pauses between attempts */
 	char run_dir[KYMO_PATH_BYTES];
@@ -76,6 +77,10 @@ KYMO__EXPORT void kymo__add_phase(enum kymo_phase phase, uint64_t ticks);
 enum kymo__moment { KYMO__STEP_BEGAN, KYMO__STEP_ENDED, KYMO__MARKED };
 KYMO__EXPORT void kymo__on_moment(void (*hook)(enum kymo__moment what, const char *name));
 KYMO__EXPORT void kymo__moment(enum kymo__moment what, const char *name);
+
+/* rows.c: kymo_mark() of a program that fails and ends: from here on its rows may exceed the budget
+   and kymo's share of the file system, which are there for a program that continues. */
+KYMO__EXPORT void kymo__mark_last(const char *name, const char *text);
 
 /* late_load.c: initialises its fields of a new control page. */
 void kymo__poll_begin(struct kymo_control *control);

@@ -234,6 +234,12 @@ void kymo_mark(const char *name, const char *text)
 	kymo__mark_bytes(name, text, text ? strlen(text) : 0);
 }
 
+void kymo__mark_last(const char *name, const char *text)
+{
+	kymo__store_relaxed(&kymo__process.ending, true);
+	kymo_mark(name, text);
+}
+
 void kymo_counter_id(uint32_t name_id, double value)
 {
 	struct schema_counter_row row = { 0 };

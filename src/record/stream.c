@@ -334,7 +334,7 @@ char *kymo__stream_turn(struct kymo__stream *stream)
 
 	if (stream->totals.base)
 		kymo__totals_fold(stream, head);
-	if (now >= stream->retry_ticks)
+	if (now >= stream->retry_ticks || kymo__load_relaxed(&kymo__process.ending))
 		row = stream->cap_rows ? ring_turn(stream, head) : chain_turn(stream, head);
 	errno = kept_errno;
 	if (!row) {

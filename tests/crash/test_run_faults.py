@@ -15,7 +15,7 @@ import pytest
 from mounts import CAN_MOUNT, UNSHARE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-from run_tools import KYMO, Place, only_recording, processes, prog, run_file, zone_streams  # noqa: E402
+from run_tools import BUILD, KYMO, Place, only_recording, processes, prog, run_file, zone_streams  # noqa: E402
 
 
 @pytest.fixture
@@ -195,6 +195,48 @@ def test_a_disk_that_is_full_leaves_no_half_file_and_the_rest_in_memory(place):
     live, = place.live_runs()
     stream, = zone_streams(live, place.path / "copy")
     assert (stream.emitted_rows, stream.kept(), stream.dropped) == (1000000, 1000000, 0)
+
+
+GROWS = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+kept = None
+while True:
+    kept = [kept, bytes(int(sys.argv[1]))]
+"""
+
+FILLS = """
+import os, sys, kymo
+kymo.mark("begun")
+free = os.statvfs(sys.argv[1])
+with open(sys.argv[1] + "/filler", "wb") as file:
+    file.write(bytes(free.f_bavail * free.f_frsize - (512 << 10)))
+raise ValueError("the tmpfs is full")
+"""
+
+
+def exception_of(place):
+    done = subprocess.run([KYMO, "query", "-f", "json", "there", "SELECT text FROM trace.marks WHERE name = 'uncaught exception'"],
+                          cwd=place.path, env=place.env, capture_output=True, text=True, timeout=60)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("size", [100, 1000, 10000, 100000, 1000000, 10000000])
+def test_a_python_that_ran_out_of_addresses_records_its_exception(place, size):
+    """13. The traceback holds what has used up the memory, until the end."""
+    done = place.run("--no-summary", "-o", "there", "--", sys.executable, "-c", GROWS, str(size))
+    assert (done.returncode, b"MemoryError" in done.stderr) == (1, True), done.stderr
+    assert "MemoryError" in exception_of(place)
+
+
+@needs_mount
+def test_a_python_that_fails_beside_a_full_tmpfs_records_its_exception(place):
+    """13. At its end a program may use the part of the tmpfs that was left for it."""
+    (place.path / "fills.py").write_text(FILLS)
+    done = mounted(place, "16m", f"KYMO_DIR=$small/live PYTHONPATH={BUILD}/python {KYMO} run --no-summary -o there -- "
+                                 f"{sys.executable} fills.py $small")
+    assert b"ValueError: the tmpfs is full" in done.stderr, done.stderr
+    assert "ValueError: the tmpfs is full (fills.py:" in exception_of(place)
 
 
 LIMITS = {
