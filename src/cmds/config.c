@@ -14,6 +14,7 @@
 #include "base/spelling.h"
 #include "base/settings.h"
 #include "cmds/config_memory.h"
+#include "cmds/config_python.h"
 #include "cmds/http_client.h"
 #include "collect/run/configure.h"
 #include "collect/move/guard.h"
@@ -350,6 +351,37 @@ static int check_memory(const struct config *config, struct kymo_error *err)
 	return process_without ? config_memory_refuse(&process_without->control, err) : 0;
 }
 
+/* Fails if no process can apply the change. */
+static int check_python(const struct config *config, const struct change *change,
+			struct kymo_error *err)
+{
+	const struct live_process *process_without = NULL;
+
+	if (!change->sets_value || !config_python_is(change->key, &change->value))
+		return 0;
+	for (size_t i = 0; i < config->live.count; i++) {
+		const struct live_process *process = &config->live.processes[i];
+
+		if (!is_concerned(config, process, change->key))
+			continue;
+		if (config_python_can_apply(change->key, &change->value, &process->control))
+			return 0;
+		process_without = process;
+	}
+	return process_without ? config_python_refuse(change->key, &process_without->control, err)
+			       : 0;
+}
+
+/* Before anything is changed. */
+static int check_all(const struct config *config, struct kymo_error *err)
+{
+	int rc = check_memory(config, err);
+
+	for (size_t i = 0; i < config->count && !rc; i++)
+		rc = check_python(config, &config->changes[i], err);
+	return rc;
+}
+
 /* A process that can apply the change and has not yet; NULL: all have. */
 static const struct live_process *find_pending(const struct config *config)
 {
@@ -454,7 +486,7 @@ static void print_change(const struct change *change)
 
 static int config_answer(struct config *config, struct kymo_error *err)
 {
-	int rc = check_memory(config, err), written;
+	int rc = check_all(config, err), written;
 	bool without_effect = false;
 
 	if (rc)

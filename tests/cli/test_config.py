@@ -4,6 +4,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 
 from conftest import KYMO, PROGS, ROOT
 from probe_tools import rows, running, until
@@ -70,13 +71,13 @@ def test_standby_means_nothing_is_on_whatever_else_the_environment_says(kymo):
 
 def test_every_change_is_one_row_with_its_author(kymo):
     with running(kymo, env={"KYMO": "on"}) as program:
-        kymo("config", program.pid, "torch=on", "torch_every=10")
-        kymo("config", program.pid, "torch=on")  # it is: no change
-        kymo("config", program.pid, "kymo.torch=off", "probing.sample_rate=0.5", "watch=" + "x" * 255)
-        kymo("config", program.pid, "sampel_rate=1", "torch=on")  # refused as a whole
+        kymo("config", program.pid, "device=on", "torch_every=10")
+        kymo("config", program.pid, "device=on")  # it is: no change
+        kymo("config", program.pid, "kymo.device=off", "probing.sample_rate=0.5", "watch=" + "x" * 255)
+        kymo("config", program.pid, "sampel_rate=1", "device=on")  # refused as a whole
         path = next((kymo.home / "live").iterdir())
-        want = [{"key": "torch", "old": "off", "new": "on"}, {"key": "torch_every", "old": "1", "new": "10"},
-                {"key": "torch", "old": "on", "new": "off"}, {"key": "sample_rate", "old": "0.1", "new": "0.5"},
+        want = [{"key": "device", "old": "off", "new": "on"}, {"key": "torch_every", "old": "1", "new": "10"},
+                {"key": "device", "old": "on", "new": "off"}, {"key": "sample_rate", "old": "0.1", "new": "0.5"},
                 {"key": "watch", "old": None, "new": "x" * 127}]
         assert rows(kymo, program.pid, "SELECT key, nullif(old, '') AS old, new FROM kymo.config ORDER BY ts_ns") == want
         by = rows(kymo, program.pid, 'SELECT DISTINCT "by" FROM kymo.config')
@@ -182,20 +183,55 @@ def test_a_childs_pid_means_the_child_and_the_programs_the_run(kymo):
     with running(kymo, "fork", env={"KYMO": "on"}) as program:
         child = int(program.first_line)
         until(lambda: kymo("config", child).status == 0)
-        kymo("config", child, "torch=on")
-        assert (kymo("config", child, "torch").out, kymo("config", program.pid, "python").out) == ("on\n", "off\n")
+        kymo("config", child, "device=on")
+        assert (kymo("config", child, "device").out, kymo("config", program.pid, "python").out) == ("on\n", "off\n")
         assert "(differs between processes)" in kymo("config", program.pid).out
-        kymo("config", program.pid, "device=on")
-        assert kymo("config", child, "device").out == "on\n"
+        kymo("config", program.pid, "torch_every=3")
+        assert kymo("config", child, "torch_every").out == "3\n"
 
 
 def test_a_stopped_program_is_configured_too(kymo):
     with running(kymo, env={"KYMO": "on"}) as program:
         os.kill(program.pid, signal.SIGSTOP)
         try:
-            assert kymo("config", program.pid, "torch=on", timeout=20).out == "torch=on (was off)\n"
+            assert kymo("config", program.pid, "device=on", timeout=20).out == "device=on (was off)\n"
         finally:
             os.kill(program.pid, signal.SIGCONT)
+
+
+def test_what_only_pythons_extensions_apply_is_refused_without_them(kymo):
+    with running(kymo, env={"KYMO": "on"}) as program:
+        for word, end in [("torch=on", "start it with kymo run --torch"), ("gc=on", "start it with kymo run"),
+                          ("python=on", f"or let kymo attach {program.pid} sample its stacks")]:
+            done = kymo("config", program.pid, "torch_every=5", word)
+            key = word.split("=")[0]
+            assert (done.status, done.out) == (1, "")
+            assert done.err.startswith(f"kymo config: {key} of pid {program.pid} cannot be ") and done.err.endswith(end + "\n")
+        assert kymo("config", program.pid, "torch_every").out == "1\n"  # nothing was changed
+        assert kymo("config", program.pid, "python=off", "torch=off").status == 0
+
+
+COLLECTS = """
+import gc, sys
+gc.collect()
+while not any("libkymo.so" in line for line in open("/proc/self/maps")):
+    kept = [[] for _ in range(100000)]
+    gc.collect()
+print("begun", flush=True)
+for line in sys.stdin:
+    print("heard", flush=True)
+"""
+
+
+def test_a_python_of_kymo_run_takes_torch_and_gc_and_refuses_python(kymo):
+    command = [KYMO, "run", "-q", "-o", "rec", "--", sys.executable, "-c", COLLECTS]
+    with running(kymo, command=command) as program:
+        assert program.first_line == "begun"
+        done = kymo("config", "rec", "python=on")
+        assert done.status == 1 and "start it with kymo run --python, or let kymo attach" in done.err
+        assert kymo("config", "rec", "gc=off", "torch=off").status == 0
+        done = kymo("config", "rec", "gc=on", "torch=on")
+        assert (done.status, done.out) == (0, "gc=on (was off)\ntorch=on (was off)\n"), done.err
 
 
 def test_ended_and_foreign_programs_are_refused_with_what_to_do(kymo):
