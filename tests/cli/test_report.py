@@ -2,10 +2,12 @@
 import json
 import re
 import subprocess
+import sys
 
 import pytest
 
 from conftest import KYMO, PROGS
+from made import Made
 from test_query import on_a_terminal, plain_text
 
 
@@ -114,3 +116,48 @@ def test_the_recorders_own_cost_is_taken_off_on_request_and_said(kymo):
 def test_what_was_not_measured_is_not_taken_off(kymo):
     kymo.record("empty")
     assert "cost of recording" not in kymo("report", "--subtract-overhead").out
+
+
+def grown(kymo, live):
+    """The lines on memory of a loop of 400 steps of 100 ms, with that resident memory, in MB, at the ends of its steps."""
+    template = kymo.home / "template.kymo"
+    if not template.exists():
+        assert kymo("pack", kymo.record("plain"), template).status == 0
+    with Made(template, kymo.home / "made.kymo") as rows:
+        rows.loop(("work", [100_000_000] * 400))
+        rows.db.execute("DELETE FROM host.process")
+        rows.db.executemany("INSERT INTO host.process (ts_ns, pid, rss_bytes, peak_bytes) VALUES (?, ?, ?, 700000000)",
+                            [[i * 100_000_000, rows.pid, int(1e6 * live(i))] for i in range(0, 400, 5)])
+    return kymo("report", kymo.home / "made.kymo").out.split("\nMemory\n")[1].split("\n\n")[0].splitlines()
+
+
+def test_growth_per_step_is_one_number_and_imports_and_jumps_do_not_count(kymo):
+    lines = grown(kymo, lambda i: 150 + 0.29 * i + (100 if i >= 60 else 0) + (40 if i >= 300 else 0))
+    said = [line for line in lines if "per step" in line]
+    assert len(said) == 1 and said[0].startswith("  grows 290 kB per step since step "), lines
+    assert not [line for line in grown(kymo, lambda i: 150 + (100 if i >= 60 else 0)) if "per step" in line]
+    assert not [line for line in grown(kymo, lambda i: 150 + (100 if i >= 300 else 0)) if "per step" in line]
+
+
+MANY = """
+import sys
+def user(n):
+    return n * n
+for i in range(300):
+    exec(f"def early_{i}(): return {i}\\nearly_{i}()")
+for i in range(20000):
+    user(i)
+"""
+
+
+def test_a_function_called_after_256_others_has_quantiles_if_all_rows_are_kept(kymo):
+    (kymo.cwd / "many.py").write_text(MANY)
+    assert kymo("run", "-q", "--python", "-o", "rec", "--", sys.executable, "many.py").status == 0
+    assert json.loads(kymo("query", "-f", "json", "rec", "SELECT p50_ns FROM trace.regions WHERE name = 'user'").out) == \
+        [{"p50_ns": None}]
+    p50, p99 = kymo("query", "-f", "csv", "rec", "SELECT quantile_disc(duration_ns, 0.5), quantile_disc(duration_ns, 0.99) "
+                    "FROM trace.zones WHERE name = 'user'").out.splitlines()[1].split(",")
+    regions = kymo("report", "rec").out.split("\nRegions\n")[1].split("\n\n")[0]
+    line, = [line for line in regions.splitlines() if " user " in line + " "]
+    assert f" {p50} ns" in line and " - " not in line, (line, p50, p99)
+    assert "p50 and p99 are - where" not in regions

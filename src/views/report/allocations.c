@@ -61,10 +61,10 @@ int allocations_print(struct tables *tables, const struct text_style *style, FIL
 	struct lines lines = { out, style, 0 };
 	int rc = rows_each(tables, sql_allocations_peak, peak_row, &lines, err);
 
-	if (rc < 0 || lines.peak_bytes <= 0)
-		return rc < 0 ? rc : 0;
-	fputs("  live at the peak, by call site:\n", out);
-	rc = rows_each(tables, sql_allocations_sites, site_row, &lines, err);
+	if (rc >= 0 && lines.peak_bytes > 0) {
+		fputs("  live at the peak, by call site:\n", out);
+		rc = rows_each(tables, sql_allocations_sites, site_row, &lines, err);
+	}
 	if (rc >= 0)
 		rc = rows_each(tables, sql_allocations_growth, growth_row, &lines, err);
 	return rc < 0 ? rc : 0;

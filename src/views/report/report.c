@@ -470,13 +470,9 @@ static void resident_memory(struct report *report)
 	summary_lines_memory(report->out, &report->facts, report->style);
 	if (memory->samples < 10 || memory->early_bytes <= 0)
 		return;
-	fprintf(report->out, "  %s by %s since %s", grown < 0 ? "shrank" : "grew",
+	fprintf(report->out, "  %s by %s since %s\n", grown < 0 ? "shrank" : "grew",
 		format_bytes(grown < 0 ? -grown : grown).text,
 		format_clock(memory->early_at_ns, report->style->utf8).text);
-	if (report->facts.steps.count > 100 && grown > 0)
-		fprintf(report->out, ", %s per step",
-			format_bytes(grown / (double)report->facts.steps.count).text);
-	fputc('\n', report->out);
 }
 
 static int section_memory(struct report *report)

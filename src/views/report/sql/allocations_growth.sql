@@ -1,28 +1,46 @@
--- Memory that grows from step to step: one row, or none. A line is fitted to the live bytes at the
--- ends of the second half of the steps (l, fit). If it fits, since is the first step from which on
--- it holds, and grown gives the site that grew most after that step.
+-- Memory that grows from step to step: one row, or none. Of allocations if they were recorded, else
+-- of the resident memory. Only the second half of the steps counts: imports and warm-up come
+-- before it. It is divided into ten parts; the growth is the median of the differences from part to
+-- part (l, parts, fit), so that a single jump does not count either. since is the first step from
+-- which on it holds, and grown gives the site that grew most after that step.
 WITH line AS MATERIALIZED (
     SELECT pid, ts_ns, live_bytes
     FROM alloc.timeline
+    UNION ALL
+    SELECT pid, ts_ns, rss_bytes
+    FROM host.process
+    WHERE rss_bytes IS NOT NULL AND NOT EXISTS (FROM alloc.timeline)
 ), ends AS MATERIALIZED (
     SELECT s.step, s.pid, s.start_ns + s.duration_ns AS ts_ns
     FROM {include steps} s
 ), l AS MATERIALIZED (
-    SELECT e.step, e.pid, e.ts_ns, t.live_bytes::DOUBLE AS live
+    SELECT e.step, e.pid, e.ts_ns, t.ts_ns AS read_ns, t.live_bytes::DOUBLE AS live
     FROM ends e
     ASOF JOIN line t ON t.pid = e.pid AND t.ts_ns <= e.ts_ns
-), fit AS (
-    SELECT
-        regr_slope(live, step) AS slope,
-        regr_r2(live, step) AS r2,
-        count(*) AS n
+), late AS (
+    SELECT *, ntile(10) OVER (ORDER BY step) AS part
     FROM l
     WHERE step >= (SELECT median(step) FROM l)
+), parts AS (
+    SELECT
+        (avg(live) - lag(avg(live)) OVER (ORDER BY part))
+            / (avg(step) - lag(avg(step)) OVER (ORDER BY part)) AS slope
+    FROM late
+    GROUP BY part
+), fit AS (
+    SELECT
+        (SELECT median(slope) FROM parts) AS slope,
+        regr_r2(live, step) > 0.9
+            OR (SELECT avg((slope > 0)::INT) FROM parts WHERE slope IS NOT NULL) >= 0.8 AS steady,
+        count(*) AS n,
+        count(DISTINCT read_ns) AS readings
+    FROM late
 ), rest AS (
     SELECT step, ts_ns, live - slope * step AS low, slope
     FROM l, fit
     WHERE n >= 5
-        AND r2 > 0.9
+        AND readings >= 5
+        AND steady
         AND slope * n > 1048576
         AND slope * n > 0.05 * (SELECT max(live) FROM l)
 ), since AS (
