@@ -404,7 +404,7 @@ for i in $(seq 300); do
     sleep 0.1
 done
 $kymo ls
-$kymo config $pid torch=on
+$kymo config $pid device=on
 $kymo attach $pid || true
 $kymo query latest -f csv "SELECT 'latest' AS answer"
 cat /proc/$pid/environ | tr '\\0' '\\n' | grep ^KYMO_RUN=
@@ -423,7 +423,7 @@ def test_a_name_that_another_user_has_taken_does_not_stop_a_run(arena, where):
     said = [line for line in done.stderr.splitlines() if "belongs to another user" in line]
     assert len(said) == 1 and said[0].startswith(f"kymo: /dev/shm/kymo-{HERS} belongs to another user; rows are written to {place}")
     assert f"/dev/shm/kymo-{HERS}-aaaaaa/" not in said[0]
-    assert "probe_loop" in done.stdout and "torch=on (was off)" in done.stdout
+    assert "probe_loop" in done.stdout and "device=on (was off)" in done.stdout
     assert "is already recorded by kymo" in done.stderr
     assert "latest" in done.stdout.splitlines()
     assert f"KYMO_RUN={place}" in done.stdout

@@ -550,6 +550,8 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && rc >= 0; i++)
 		rc = rows_each(tables, queries[i].sql, queries[i].each, out, err);
 	if (rc >= 0)
+		rc = facts_quantiles(tables, out, err);
+	if (rc >= 0)
 		rc = gather_spark(tables, out, err);
 	if (rc < 0)
 		return rc;

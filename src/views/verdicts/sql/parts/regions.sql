@@ -1,7 +1,9 @@
--- trace.regions, with the file after the name of Python functions that exist in several files.
+-- trace.regions, with the file after the name of Python functions that exist in several files;
+-- bare_name is without it.
 (
     SELECT
         * EXCLUDE (name),
+        name AS bare_name,
         CASE
             WHEN source = 'python' AND file IS NOT NULL
                 AND min(file) OVER same <> max(file) OVER same
