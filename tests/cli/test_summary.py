@@ -1,5 +1,8 @@
 """What kymo run says at the end, as views/report/summary.c prints it."""
 import re
+import sys
+
+import pytest
 
 from conftest import PROGS
 from test_query import plain_text
@@ -48,3 +51,36 @@ def test_a_small_recording_is_summed_up_without_duckdb(kymo, tmp_path):
     result = kymo("run", "--", PROGS / "run_rows", "20", env={"KYMO_QUIET": "", "KYMO_DUCKDB": str(tmp_path / "nothing.so")})
     assert result.status == 0 and "DuckDB" not in result.err
     assert "  losses: none of" in result.err
+
+
+COLLECTS = """
+import gc, multiprocessing, os, sys
+
+class Last:
+    def __del__(self):
+        os._exit(0)
+
+def work(how):
+    kept = [[i] for i in range(200000)]
+    for _ in range(5):
+        gc.collect()
+    if how == "inside":
+        last = Last()
+        last.itself = last
+        del last
+        gc.collect()
+
+if __name__ == "__main__":
+    worker = multiprocessing.get_context(sys.argv[1]).Process(target=work, args=sys.argv[2:])
+    worker.start()
+    worker.join()
+    sys.exit(worker.exitcode)
+"""
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+@pytest.mark.parametrize("how", ["returns", "inside"])
+def test_a_worker_that_ended_by_itself_did_not_end_inside_a_collection(kymo, start, how):
+    (kymo.cwd / "workers.py").write_text(COLLECTS)
+    done = kymo("run", "-o", "rec", "--", sys.executable, "workers.py", start, how, env={"KYMO_QUIET": "0"})
+    assert done.status == 0 and "recorded" in done.err and "ended inside" not in done.err, done.err

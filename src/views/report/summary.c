@@ -124,6 +124,18 @@ static void summary_add_open(struct buf *out, const struct recording *recording,
 	buf_text(out, ".");
 }
 
+/* A program that ended by itself has not ended because of a collection of garbage. */
+static bool is_said(const struct recording *recording, const struct store_stream *stream)
+{
+	const struct store_process *process = &recording->processes[stream->process];
+	bool by_itself = process->state == STORE_ENDED &&
+			 (!process->wstatus_known || !process->wstatus);
+	uint32_t outermost = stream->open_count ? stream->open_zones[0].name : 0;
+
+	return stream->open_count && !(by_itself && !strncmp(recording->names[outermost].text,
+							     FACTS_GC, strlen(FACTS_GC)));
+}
+
 /* "It ended inside train_step for 41.2 ms > data.next for 39.7 ms." Empty if no zone was open. */
 static void summary_say_open(const struct recording *recording, bool utf8, char *out,
 			     size_t out_bytes)
@@ -131,7 +143,7 @@ static void summary_say_open(const struct recording *recording, bool utf8, char 
 	struct buf text = { 0 };
 
 	for (size_t i = 0; i < recording->stream_count && !text.used; i++)
-		if (recording->streams[i].open_count)
+		if (is_said(recording, &recording->streams[i]))
 			summary_add_open(&text, recording, &recording->streams[i], utf8);
 	snprintf(out, out_bytes, "%s", text.used ? buf_get(&text) : "");
 	buf_fini(&text);
