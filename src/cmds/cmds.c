@@ -484,3 +484,10 @@ int cmds_check_settings(const char *command)
 	}
 	return -1;
 }
+
+bool cmds_names_latest(const char *target)
+{
+	const char *quiet = getenv("KYMO_QUIET");
+
+	return !target && (!quiet || !*quiet || !strcmp(quiet, "0"));
+}

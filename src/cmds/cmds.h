@@ -91,6 +91,9 @@ int cmds_check_settings(const char *command);
 bool cmds_number(struct cmds_args *args, const struct cmds_option *option, double most, double *out,
 		 int *status);
 
+/* Is a line about a recording in order that a person has not chosen? Not with KYMO_QUIET. */
+bool cmds_names_latest(const char *target);
+
 /* Print "kymo NAME: sentence" as one line on stderr. cmds_wrong() returns 2, cmds_fail() returns
    1. */
 int cmds_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

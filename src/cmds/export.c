@@ -1,4 +1,5 @@
 #include "views/export/export.h"
+#include "views/term/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -142,6 +143,8 @@ static int export(struct request *request, struct kymo_error *err)
 	struct tables *tables = NULL;
 	int rc = store_resolve(request->target, path, sizeof(path), err);
 
+	if (!rc && cmds_names_latest(request->target))
+		text_line(stderr, "recording %s", path);
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {

@@ -214,9 +214,11 @@ static void hint(const struct request *request)
 			fprintf(stderr, "%s\n", hints[i].sentence);
 }
 
-/* True if a person did not choose the recording. */
+/* True if a person did not choose the recording. What other programs read has its own form. */
 static bool is_latest(const struct request *request)
 {
+	if (cmds_names_latest(request->target) && !strcmp(request->format->name, "table"))
+		return true;
 	return isatty(STDERR_FILENO) && (!request->target || !strcmp(request->target, "latest"));
 }
 

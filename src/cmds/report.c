@@ -89,6 +89,9 @@ static int make_report(const struct request *request, struct kymo_error *err)
 	struct tables *tables = NULL;
 	int rc = store_resolve(request->target, path, sizeof(path), err);
 
+	/* Not chosen by a person, who may mean another one. */
+	if (!rc && cmds_names_latest(request->target) && (request->file || !request->format))
+		text_line(stderr, "recording %s", path);
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {

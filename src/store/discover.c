@@ -138,6 +138,14 @@ static void discover_look_at_process(struct look *look, const char *process)
 		entry->ended_unix_ns = last_realtime(control);
 }
 
+static bool is_working_directory(const char *path, size_t room)
+{
+	char here[PATH_MAX];
+
+	return getcwd(here, sizeof(here)) && strnlen(path, room) == strlen(here) &&
+	       !memcmp(path, here, strlen(here));
+}
+
 static void look_at_run(struct look *look)
 {
 	const struct kymo_run_file *run = &look->run;
@@ -150,6 +158,7 @@ static void look_at_run(struct look *look)
 		    sizeof(entry->program));
 	utf8_repair(run->name, strnlen(run->name, sizeof(run->name)), entry->name,
 		    sizeof(entry->name));
+	entry->here = is_working_directory(run->cwd, sizeof(run->cwd));
 	if (!run->ended)
 		return;
 	entry->wstatus_known = run->ended == 1;
@@ -246,28 +255,37 @@ struct listing {
 	size_t count, room;
 	bool failed;
 	bool foreign; /* what is found now */
+	bool here;
 };
 
-static bool is_listed(const struct listing *listing, const char *path)
+/* NULL: none. */
+static struct store_entry *listed_entry(const struct listing *listing, const char *path)
 {
 	for (size_t i = 0; i < listing->count; i++)
 		if (!strcmp(listing->entries[i].path, path))
-			return true;
-	return false;
+			return &listing->entries[i];
+	return NULL;
 }
 
 static void discover_consider(struct listing *listing, const char *path)
 {
+	struct store_entry *entry, *listed;
+
 	if (!grow((void **)&listing->entries, &listing->room, listing->count,
 		  sizeof(*listing->entries))) {
 		listing->failed = true;
 		return;
 	}
-	if (discover_inspect(path, true, &listing->entries[listing->count]) == -ENOENT ||
-	    is_listed(listing, listing->entries[listing->count].path))
+	entry = &listing->entries[listing->count];
+	if (discover_inspect(path, true, entry) == -ENOENT)
 		return;
-	listing->entries[listing->count].foreign = listing->foreign;
-	listing->count++;
+	listed = listed_entry(listing, entry->path);
+	if (!listed) {
+		entry->foreign = listing->foreign;
+		listing->count++;
+		listed = entry;
+	}
+	listed->here |= listing->here;
 }
 
 static bool looks_like_run(int directory, const char *name)
@@ -364,8 +382,9 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 	for (size_t i = 0; i < roots.count; i++)
 		discover_list_directory(&listing, roots.path[i]);
 	listing.foreign = is_refused(".");
+	listing.here = true;
 	discover_list_directory(&listing, ".");
-	listing.foreign = false;
+	listing.foreign = listing.here = false;
 	list_index(&listing);
 	/* An unusable KYMO_DIR hides its recordings: an error only if there is nothing to show. */
 	if (listing.failed)

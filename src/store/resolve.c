@@ -51,6 +51,13 @@ static bool any(const struct store_entry *entry, const struct process *process)
 	return true;
 }
 
+/* A copy here does not come before its run elsewhere. */
+static bool is_run_from_here(const struct store_entry *entry, const struct process *process)
+{
+	(void)process;
+	return entry->here && entry->kind == STORE_DIRECTORY;
+}
+
 static bool lists_process(const struct run_files *source, const struct process *wanted)
 {
 	struct run_files_list list = { 0 };
@@ -181,8 +188,10 @@ static int resolve_name(const char *target, const struct store_entry *entries, s
 static int resolve_latest(const struct store_entry *entries, size_t count, char *out,
 			  size_t out_bytes, struct kymo_error *err)
 {
-	const struct store_entry *found = newest(entries, count, any, NULL);
+	const struct store_entry *found = newest(entries, count, is_run_from_here, NULL);
 
+	if (!found)
+		found = newest(entries, count, any, NULL);
 	if (found)
 		return resolve_give(found->path, out, out_bytes, err);
 	return error_set(err, ENOENT, "there are no recordings; `kymo run -- CMD` makes one");
@@ -199,13 +208,20 @@ bool store_is_pid(const char *target, int32_t *out_pid)
 	return true;
 }
 
+/* Something at this path. A program's own file `plain` does not hide the recording of that name. */
+static bool names_recording(const char *path)
+{
+	return !access(path, F_OK) && (strchr(path, '/') || store_kind(path, NULL) != STORE_NONE);
+}
+
 const struct store_entry *store_called(const char *name, const struct store_entry *entries,
 				       size_t count)
 {
 	int32_t pid;
 	size_t called;
 
-	return !*name || !strcmp(name, "latest") || store_is_pid(name, &pid) || !access(name, F_OK)
+	return !*name || !strcmp(name, "latest") || store_is_pid(name, &pid) ||
+			       names_recording(name)
 		       ? NULL
 		       : newest_called(name, entries, count, &called);
 }
@@ -228,7 +244,7 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 	bool latest = !target || !strcmp(target, "latest");
 	int32_t pid;
 	bool is_pid = !latest && store_is_pid(target, &pid);
-	size_t count;
+	size_t count, called;
 	int rc;
 
 	if (target && !*target)
@@ -237,7 +253,7 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 			"the target is an empty text; use `latest` for the newest recording");
 
 	/* A path is unambiguous; `./123` and `./latest` are for directories with such names. */
-	if (!latest && !is_pid && !access(target, F_OK))
+	if (!latest && !is_pid && names_recording(target))
 		return resolve_give(target, out_path, out_bytes, err);
 	rc = store_list(&entries, &count, &list_err);
 	if (rc && (latest || is_pid)) {
@@ -251,6 +267,8 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 		rc = resolve_latest(entries, count, out_path, out_bytes, err);
 	else if (is_pid)
 		rc = resolve_pid(pid, entries, count, out_path, out_bytes, err);
+	else if (!access(target, F_OK) && !newest_called(target, entries, count, &called))
+		rc = resolve_give(target, out_path, out_bytes, err); /* its reader says why */
 	else
 		rc = resolve_name(target, entries, count, only, out_path, out_bytes, err);
 	free(entries);

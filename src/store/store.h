@@ -192,6 +192,7 @@ struct store_entry {
 	char name[128]; /* of kymo run -n; "": none */
 	char unreadable[256]; /* why it cannot be read, or "" */
 	bool foreign; /* root has found it in a directory that another user can change */
+	bool here; /* in the working directory, or recorded from it */
 };
 
 /* All recordings in KYMO_DIR, the working directory and the per-user index, newest first; live ones
@@ -200,7 +201,8 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 
 /* TARGET of the command line (a path, a pid, a name, "latest", NULL for latest) to a path that
    store_kind() can take. A name, given by kymo run -n or its directory's or file's, means the
-   newest that has it. */
+   newest that has it. The latest is the newest one of the working directory or recorded from it,
+   else of the user: a program that runs elsewhere does not come before a run of this directory. */
 int store_resolve(const char *target, char *out_path, size_t out_bytes, struct kymo_error *err);
 /* The same for what cannot be undone: a name that several have means none of them, and foreign ones
    are not considered. */

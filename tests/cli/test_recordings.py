@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import PROGS
+from conftest import KYMO, PROGS
 
 
 def live(kymo):
@@ -66,7 +66,7 @@ def test_ls_shows_the_names_that_runs_were_given_for_other_commands_take_them(ky
     *words, older = [line.split("  ")[-1] for line in lines]
     assert words == ["latest", "sixteen-columns!"] and "sixteen-columns!" in older
     for word, one in zip([*words, older.split(" (")[0]], recorded, strict=True):
-        assert kymo("query", "-f", "csv", word, "SELECT path FROM kymo.runs").out == f"path\r\n{one['path']}\r\n"
+        assert kymo("query", "-f", "csv", word, "SELECT path FROM kymo.runs").out == f"path\n{one['path']}\n"
     assert [one["name"] for one in recorded] == [None, "sixteen-columns!", "sixteen-columns!"]
 
 
@@ -191,7 +191,7 @@ def test_the_name_that_a_run_was_given_is_a_target(kymo):
 def test_the_file_may_be_named_as_everywhere_else(kymo, command, file):
     kymo.record("plain")
     assert kymo(command, "-o", file).status == 0
-    assert kymo("query", kymo.cwd / file, "-f", "csv", "SELECT count(*) AS n FROM trace.zones").out == "n\r\n120\r\n"
+    assert kymo("query", kymo.cwd / file, "-f", "csv", "SELECT count(*) AS n FROM trace.zones").out == "n\n120\n"
     assert kymo(command, "latest", file, "-o", file).status == 2
     assert kymo(command, "--force", "--output", file, "latest").status == 0
 
@@ -204,7 +204,7 @@ def test_no_file_is_replaced_without_force(kymo, command, file):
     assert (result.status, result.err) == (1, f"kymo {command}: {file} exists; --force overwrites it\n")
     assert (kymo.cwd / file).read_text() == "old"
     assert kymo(command, "--force", "latest", file).status == 0
-    assert kymo("query", kymo.cwd / file, "-f", "csv", "SELECT count(*) AS n FROM trace.zones").out == "n\r\n120\r\n"
+    assert kymo("query", kymo.cwd / file, "-f", "csv", "SELECT count(*) AS n FROM trace.zones").out == "n\n120\n"
     assert [p.name for p in kymo.cwd.iterdir()] == [file]
 
 
@@ -214,7 +214,7 @@ def test_a_running_program_can_be_snapshot(kymo):
     child.communicate(b"")
     assert result.status == 0, result.err
     out = kymo("query", "now.kymosnap", "-f", "csv", "SELECT name FROM trace.open_zones ORDER BY depth").out
-    assert out == "name\r\nouter\r\ninner\r\n"
+    assert out == "name\nouter\ninner\n"
 
 
 def test_pack_names_the_file_after_the_program_and_says_its_size(kymo):
@@ -321,7 +321,7 @@ def test_a_recording_without_its_run_file_still_answers(kymo):
     path = kymo.record("plain")
     (path / "run").unlink()
     result = kymo("query", path, "-f", "csv", "SELECT count(*) AS n FROM trace.zones")
-    assert result.out == "n\r\n120\r\n" or (result.status == 1 and str(path.name) in result.err)
+    assert result.out == "n\n120\n" or (result.status == 1 and str(path.name) in result.err)
 
 
 def test_a_damaged_file_of_a_recording_is_said_first_in_the_report(kymo):
@@ -349,3 +349,39 @@ def test_without_duckdb_query_says_what_is_missing(kymo, tmp_path):
     kymo.record("plain")
     result = kymo("query", "SELECT 1", env={"KYMO_DUCKDB": str(tmp_path / "nothing.so")})
     assert result.status == 1 and "nothing.so" in result.err and result.out == ""
+
+
+def test_latest_is_of_this_directory_and_named_and_a_live_program_elsewhere_is_not(kymo):
+    """A run of this directory comes before a newer one that still runs elsewhere."""
+    other = kymo.home / "elsewhere"
+    other.mkdir()
+    assert kymo("run", "-q", "-n", "mine", "--", "true").status == 0
+    mine, = kymo.cwd.glob("kymo-mine-*")
+    loud = {"KYMO_QUIET": "0"}
+    with subprocess.Popen([KYMO, "run", "-q", "--", "sleep", "60"], cwd=other, env=kymo.env, stdin=subprocess.DEVNULL) as child:
+        try:
+            for _ in range(500):
+                if list(other.glob("kymo-*/run")):
+                    break
+                time.sleep(0.02)
+            done = kymo("query", "SELECT path FROM kymo.runs", env=loud)
+            assert done.status == 0 and str(mine) in done.out and f"recording {mine}" in done.err
+            done = kymo("report", env=loud)
+            assert (done.status, done.err) == (0, f"recording {mine}\n")
+            assert kymo("report", "latest", env=loud).err == kymo("report").err == ""
+            assert kymo("query", "-f", "csv", "SELECT path FROM kymo.runs", env=loud).err == ""
+        finally:
+            child.terminate()
+
+
+def test_a_name_is_found_at_once_also_beside_a_file_of_that_name(kymo):
+    for i in range(5):
+        assert kymo("run", "-q", "-n", f"name{i}", "--", "true").status == 0
+        assert kymo("report", f"name{i}").status == 0
+    (kymo.cwd / "plain").write_text("a program of this name")
+    (kymo.cwd / "other").write_text("no recording has this name")
+    assert kymo("run", "-q", "-n", "plain", "--", "true").status == 0
+    done = kymo("report", "plain")
+    assert done.status == 0, done.err
+    done = kymo("report", "other")
+    assert done.status == 1 and "other" in done.err

@@ -57,7 +57,7 @@ def test_a_token_is_sent_and_asked_for(tmp_path):
             elsewhere = {"KYMO_DIR": str(tmp_path / "elsewhere")}
             assert run_kymo(home, "query", there, "SELECT 1", env=elsewhere)[2].startswith("kymo query: the token is missing or wrong")
             ask = {"KYMO_TOKEN": "sesame", **elsewhere}
-            assert run_kymo(home, "query", there, "-f", "csv", "SELECT 40 + 2 AS n", env=ask)[:2] == (0, "n\r\n42\r\n")
+            assert run_kymo(home, "query", there, "-f", "csv", "SELECT 40 + 2 AS n", env=ask)[:2] == (0, "n\n42\n")
             # The words of Probing, with an address for an endpoint.
             words = [PROBING, "-t", there, "config", "probing.sample_rate=0.5"]
             done = subprocess.run(words, env={**environment(home), **ask}, capture_output=True, text=True, timeout=SECONDS)

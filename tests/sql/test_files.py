@@ -70,7 +70,7 @@ def test_a_packed_file_may_be_called_like_one_of_its_schemas(packed, tmp_path):
     with duckdb.connect(str(tmp_path / "trace.kymo"), read_only=True) as db:
         assert db.sql("SELECT count(*), count(name) FROM trace.trace.zones").fetchall() == [(6, 6)]
     done = packed.run("query", tmp_path / "trace.kymo", "SELECT count(*) AS n FROM trace.zones", "-f", "csv")
-    assert done.stdout == b"n\r\n6\r\n"
+    assert done.stdout == b"n\n6\n"
 
 
 def test_packing_again_needs_force(packed, recording):

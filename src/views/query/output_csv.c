@@ -71,7 +71,7 @@ static void output_csv_add_header(struct buf *out, struct tables_result *result,
 			buf_char(out, ',');
 		output_csv_add_text(out, name, strlen(name), terminal);
 	}
-	buf_text(out, "\r\n");
+	buf_text(out, "\n");
 }
 
 static void output_csv_add_row(struct buf *out, struct tables_result *result, size_t columns,
@@ -89,7 +89,7 @@ static void output_csv_add_row(struct buf *out, struct tables_result *result, si
 		output_csv_add_cell(out, &cell, output_is_number(tables_column_type(result, i)),
 				    terminal);
 	}
-	buf_text(out, "\r\n");
+	buf_text(out, "\n");
 }
 
 int output_csv_write(struct tables_result *result, const struct output_options *options, FILE *out,

@@ -32,7 +32,7 @@ static void report_csv_add_measure(struct buf *out, const char *section, const c
 	report_csv_add_head(out, section, one->name, unit);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		report_csv_add_number(out, numbers[i]);
-	buf_text(out, "\r\n");
+	buf_text(out, "\n");
 }
 
 /* A single number is its own mean, min and max. */
