@@ -108,12 +108,14 @@ static PyObject *kymo_py_snapshot(PyObject *module, PyObject *path)
 	}
 
 static PyMethodDef module_methods[] = {
-	WITH_ONE(region),	 WITH_ONE(phase),	WITH_KEYWORDS(mark),
-	WITH_KEYWORDS(signpost), WITH_KEYWORDS(record), WITH_KEYWORDS(step),
-	WITH_KEYWORDS(step_end), WITHOUT(current_step), WITH_KEYWORDS(thread_name),
-	WITHOUT(enable),	 WITHOUT(disable),	WITHOUT(enabled),
-	WITHOUT(directory),	 WITH_ONE(snapshot),	WITH_KEYWORDS(_mark_last),
-	{ NULL },
+	WITH_ONE(region),	    WITH_ONE(phase),
+	WITH_KEYWORDS(mark),	    WITH_KEYWORDS(signpost),
+	WITH_KEYWORDS(record),	    WITH_KEYWORDS(step),
+	WITH_KEYWORDS(step_end),    WITHOUT(current_step),
+	WITH_KEYWORDS(thread_name), WITHOUT(enable),
+	WITHOUT(disable),	    WITHOUT(enabled),
+	WITHOUT(directory),	    WITH_ONE(snapshot),
+	WITH_KEYWORDS(_mark_last),  { NULL },
 };
 
 static int _kymo_add_type(PyObject *module, const char *name, PyType_Spec *spec, PyObject **out)

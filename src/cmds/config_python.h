@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/settings.h"
 
-/* True if an extension of kymo inside Python applies this change of the key, or nobody does. */
+/* True if only an extension of kymo inside Python could apply this change of the key. */
 bool config_python_is(const struct settings_key *key, const struct settings_value *value);
 /* Can the program apply the change, or is it as wanted already? */
 bool config_python_can_apply(const struct settings_key *key, const struct settings_value *value,

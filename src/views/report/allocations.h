@@ -8,8 +8,8 @@
 #include "views/verdicts/facts.h"
 #include "views/term/text.h"
 
-/* Lines of a report: allocations if they were recorded, and growth from step to step, of the resident
-   memory if they were not. 0, or a negative errno and *err. */
+/* Lines of a report: allocations if they were recorded, and growth from step to step, of the
+   resident memory if they were not. 0, or a negative errno and *err. */
 int allocations_print(struct tables *tables, const struct text_style *style, FILE *out,
 		      struct kymo_error *err);
 

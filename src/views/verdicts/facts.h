@@ -105,8 +105,8 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 /* Regions, rows, memory and the run itself; no step times. */
 int facts_from_store(const struct recording *recording, struct facts *out, struct kymo_error *err);
 void facts_fini(struct facts *facts);
-/* facts_quantiles.c: fills in unknown p50 and p99 from the rows of zones, if none is lost and they are
-   not too many. 0, or a negative errno and *err. */
+/* facts_quantiles.c: fills in unknown p50 and p99 from the rows of zones, if none is lost and they
+   are not too many. 0, or a negative errno and *err. */
 int facts_quantiles(struct tables *tables, struct facts *out, struct kymo_error *err);
 
 /* Rows of one table; zeros if there are none. */

@@ -1,6 +1,6 @@
 /*
- * p50 and p99 of the regions without a histogram: a thread keeps those of its first 256 regions, and
- * with every Python call recorded, imports come first. If all rows are kept, they tell as well.
+ * p50 and p99 of the regions without a histogram: a thread keeps those of its first 256 regions,
+ * and with every Python call recorded, imports come first. If all rows are kept, they tell as well.
  */
 #include <stdlib.h>
 #include <string.h>
