@@ -127,6 +127,15 @@ static int wait_for_torch(PyObject *package)
 	return rc;
 }
 
+/* Calls a function of kymo._gc, which start_gc() has made. */
+static PyObject *call_gc(const char *name)
+{
+	PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(),
+						"kymo._gc"); /* borrowed */
+
+	return module ? PyObject_CallMethod(module, name, NULL) : NULL;
+}
+
 /* ---- an uncaught exception ----------------------------------------------------------------- */
 
 /* At exit. self: the folder of the package. */
@@ -136,6 +145,9 @@ static PyObject *failure_at_exit(PyObject *self, PyObject *unused)
 
 	(void)unused;
 	if (error && PyExceptionInstance_Check(error)) {
+		/* The traceback of a MemoryError holds what has used up the memory. */
+		Py_XDECREF(call_gc("give_room"));
+		PyErr_Clear();
 		done = call_auto(self, "note_failure_once", NULL);
 		Py_XDECREF(done);
 		PyErr_Clear(); /* the program has failed already and reports it itself */
@@ -172,24 +184,28 @@ static PyObject *make_gc_module(void)
 	return module;
 }
 
-static int arm_gc(void)
-{
-	PyObject *module = make_gc_module();
-	PyObject *done = module ? PyObject_CallMethod(module, "arm", NULL) : NULL;
-
-	Py_XDECREF(module);
-	Py_XDECREF(done);
-	return done ? 0 : -1;
-}
-
-/* ---- the start ----------------------------------------------------------------------------- */
-
 static bool env_is(const char *name, const char *word)
 {
 	const char *value = getenv(name);
 
 	return value && !strcmp(value, word);
 }
+
+static int start_gc(void)
+{
+	PyObject *module = make_gc_module();
+	PyObject *done = module ? call_gc("keep_room") : NULL;
+
+	Py_XDECREF(module);
+	Py_XDECREF(done);
+	if (done && env_is("KYMO_GC", "on")) {
+		done = call_gc("arm");
+		Py_XDECREF(done);
+	}
+	return done ? 0 : -1;
+}
+
+/* ---- the start ----------------------------------------------------------------------------- */
 
 /* Other words are left to _auto.py, which reports the wrong ones. */
 static bool env_is_switch(const char *name)
@@ -213,8 +229,8 @@ static int start_plain(PyObject *package)
 {
 	int rc = note_at_exit(package);
 
-	if (!rc && env_is("KYMO_GC", "on"))
-		rc = arm_gc();
+	if (!rc)
+		rc = start_gc();
 	if (!rc && env_is("KYMO_TORCH", "on"))
 		rc = wait_for_torch(package);
 	return rc;

@@ -3,6 +3,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import textwrap
 
 import pytest
 from conftest import KYMO

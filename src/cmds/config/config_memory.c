@@ -1,4 +1,4 @@
-#include "cmds/config_memory.h"
+#include "cmds/config/config_memory.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cmds/config_python.h"
+#include "cmds/config/config_python.h"
 
 #include <errno.h>
 #include <stdio.h>
