@@ -207,6 +207,7 @@ static const struct kymo_column sample_columns[] = {
 	COLUMN(schema_sample_row, cause, "cause", KYMO_NAME, NULL),
 	COLUMN(schema_sample_row, state, "state", KYMO_U16, NULL),
 	COLUMN(schema_sample_row, gil, "gil", KYMO_U16, NULL),
+	COLUMN(schema_sample_row, weight_ns, "weight_ns", KYMO_U64, "ns"),
 };
 
 static const struct kymo_column frame_columns[] = {

@@ -213,6 +213,9 @@ struct schema_variable_row {
 	char value[96]; /* truncated if longer */
 };
 
+/* Between samples where kymo chooses the rate: after the first second, while stacks change. */
+#define SCHEMA_SAMPLE_PERIOD_NS 10000000
+
 /* A thread at a moment. The stack is a node of python.frames, whose nodes refer to their callers: a
    known stack costs only this row. */
 struct schema_sample_row {
@@ -224,6 +227,9 @@ struct schema_sample_row {
 	uint32_t cause; /* a name: "period", "slow zone: step", … */
 	uint16_t state; /* a letter, as in /proc/PID/stat */
 	uint16_t gil;
+	/* The time that the sample stands for: that since the sample before it. 0 if it is not
+	   periodic; older recordings lack it. */
+	uint64_t weight_ns;
 };
 
 struct schema_frame_row {

@@ -328,6 +328,18 @@ void settings_begin(struct kymo_control *control, void (*complain)(const char *s
 	control->config_changed = 0;
 }
 
+bool settings_is_set(const struct settings_key *key, const struct kymo_control *control)
+{
+	char variable[48];
+	const char *word;
+
+	if (kymo__load_relaxed(&control->config_changed) & settings_bit(key))
+		return true;
+	settings_variable(key, variable, sizeof(variable));
+	word = secure_getenv(variable);
+	return word && *word;
+}
+
 void settings_inherit(struct kymo_control *to, const struct kymo_control *from)
 {
 	struct settings_value value;

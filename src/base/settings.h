@@ -60,6 +60,8 @@ const struct settings_key *settings_find(const char *name);
 const char *settings_bare_name(const char *name);
 /* "KYMO_SAMPLE_RATE". */
 void settings_variable(const struct settings_key *key, char *out, size_t out_bytes);
+/* True if the environment or a later change has set it in this process, be it to its default. */
+bool settings_is_set(const struct settings_key *key, const struct kymo_control *control);
 /* 0, or -EINVAL and a sentence with the valid values. */
 int settings_parse(const struct settings_key *key, const char *text, struct settings_value *out,
 		   struct kymo_error *err);

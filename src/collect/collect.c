@@ -84,7 +84,8 @@ static void close_inherited_files(const struct collector *collector)
 
 static void start_sampler(struct collector *collector)
 {
-	struct sampler_options options = { .slow_ns = collector->slow_ns,
+	struct sampler_options options = { .adaptive = true,
+					   .slow_ns = collector->slow_ns,
 					   .live_dir = collector->dirs.live,
 					   .keep = collector->keep };
 	struct kymo_error err = { 0 };
@@ -305,6 +306,7 @@ void collector_last_rows(struct collector *collector, const struct rusage *usage
 		return;
 	gpu_stop();
 	sampler_stop(&collector->sampler, &sampled);
+	collector->sampled = sampled.rows;
 	if (next_sample(collector, 1) != UINT64_MAX) {
 		sample(collector);
 		if (usage)
@@ -327,6 +329,7 @@ void collector_settle(struct collector *collector, const int *wstatus,
 	run_dirs_ended(&collector->dirs, wstatus, !result->ended, result->not_recorded);
 	result->processes = archive->recorded_processes;
 	result->rows = archive->recorded_rows;
+	result->sampled = collector->sampled;
 	result->removed_segments = archive->removed_segments;
 	snprintf(result->directory, sizeof(result->directory), "%s", collector->dirs.shown);
 	if (archive_left(archive) || !run_dirs_drop_live(&collector->dirs)) {

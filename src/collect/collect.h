@@ -33,6 +33,7 @@ struct collect_result {
 	uint64_t duration_ns;
 	uint64_t processes; /* of the program that recorded */
 	uint64_t rows; /* published by those that have ended */
+	uint64_t sampled; /* Python stacks */
 	uint64_t removed_segments; /* removed to keep the disk budget */
 	uint64_t not_recorded; /* children that did not record */
 	char not_recorded_names[128]; /* of some of them */

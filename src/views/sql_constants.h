@@ -3,6 +3,7 @@
 #define KYMO_VIEWS_SQL_CONSTANTS_H
 
 #include "views/timeline/sampled_zones.h"
+#include "base/schema.h"
 #include "views/verdicts/facts.h"
 
 #endif

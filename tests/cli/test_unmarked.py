@@ -1,6 +1,7 @@
 """Python programs that mark nothing: their own functions are named, from stack samples."""
 import json
 import re
+import sys
 
 from probe_tools import rows
 
@@ -75,3 +76,65 @@ def rows_with(kymo, sql, **env):
     done = kymo("query", "-f", "json", "run", sql, env=env)
     assert done.status == 0, done.err
     return json.loads(done.out)
+
+
+LOOP = """
+import time
+def grind(count):
+    total = 0
+    for i in range(count):
+        total += i * i
+    return total
+def main():
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until: grind(500)
+main()
+"""
+
+
+def run(kymo, tmp_path, text, **env):
+    """As a user types it: at the rate that kymo chooses. Not python3, which may be a script that starts another."""
+    (tmp_path / "app.py").write_text(text)
+    done = kymo("run", "-o", "run", "--", sys.executable, tmp_path / "app.py", env={"KYMO_QUIET": "", **env})
+    assert done.status == 0, done.err
+    return done.err
+
+
+def test_a_loop_without_collections_is_named(kymo, tmp_path):
+    said = run(kymo, tmp_path, LOOP.replace("SECONDS", "1.5"))
+    assert re.search(r"^ +\d+ +[\d.]+ +\d+ %  grind \(app\.py:[56]\)$", said, re.M), said
+    assert "#include" not in said and "KYMO_SCOPE" not in said, said
+
+
+def test_a_program_of_150_ms_is_named(kymo, tmp_path):
+    said = run(kymo, tmp_path, LOOP.replace("SECONDS", "0.15"))
+    assert re.search(r"grind \(app\.py:[56]\)", said), said
+
+
+def test_a_short_sleep_gets_a_line_without_advice_for_c(kymo, tmp_path):
+    said = run(kymo, tmp_path, "import time\ntime.sleep(0.3)\n")
+    assert re.search(r"<module> \(app\.py:2\)", said), said
+    assert "#include" not in said and "KYMO_SCOPE" not in said, said
+
+
+def test_a_python_without_samples_is_not_told_about_c(kymo, tmp_path):
+    said = run(kymo, tmp_path, "pass\n", KYMO_SAMPLE_RATE="0")
+    assert "none of its stacks was sampled" in said and "#include" not in said, said
+    done = kymo("run", "-o", "true", "--", "true", env={"KYMO_QUIET": ""})
+    assert "#include" in done.err, done.err
+
+
+def test_shares_are_of_time_although_samples_have_different_periods(kymo, tmp_path):
+    """The first second has ten times as many samples as the second one."""
+    text = LOOP.replace("main()\n", "").replace("def main", "def later") + \
+        "def early():\n    until = time.monotonic() + 1\n    while time.monotonic() < until: sum(range(500))\nearly()\nlater()\n"
+    run(kymo, tmp_path, text.replace("SECONDS", "2"))
+    weighed, = rows(kymo, "run", "SELECT sum(weight_ns) FILTER (array_to_string(stack, ' ') LIKE '%early %') / sum(weight_ns) AS w, "
+                                 "count(*) FILTER (array_to_string(stack, ' ') LIKE '%early %') / count(*) AS n FROM python.samples")
+    assert weighed["w"] < weighed["n"] and 0.2 < weighed["w"] < 0.5, weighed
+    folded = rows(kymo, "run", "SELECT stack, samples, time_ns FROM python.folded")
+    assert all(row["time_ns"] > 0 for row in folded), folded
+    whole = sum(row["time_ns"] for row in folded)
+    exported = kymo("export", "-f", "folded", "-o", "-", "run").out
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in exported.splitlines()) >= 0.9 * whole
+    assert json.loads(kymo("export", "-f", "speedscope", "-o", "-", "run").out)["profiles"][0]["unit"] == "nanoseconds"

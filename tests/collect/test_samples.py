@@ -51,8 +51,8 @@ SLEEPER = """
 
 
 @each_python
-def test_a_run_is_sampled_every_tenth_of_a_second(record, python):
-    recording = record(python, SLEEPER)
+def test_a_set_rate_is_kept(record, python):
+    recording = record(python, SLEEPER, {"KYMO_SAMPLE_RATE": "0.1"})
     rows = query(recording, "FROM python.samples WHERE stack[1] LIKE 'inner %'")
     assert rows, "no sample in a second"
     file = recording.parent / "program.py"
@@ -64,6 +64,70 @@ def test_a_run_is_sampled_every_tenth_of_a_second(record, python):
     gaps = query(recording, "SELECT median(ts_ns - before) AS gap FROM (SELECT ts_ns, lag(ts_ns) OVER (ORDER BY ts_ns) "
                             "AS before FROM python.samples)")
     assert gaps[0]["gap"] > 90e6
+    assert query(recording, "FROM kymo.config") == []
+
+
+CHANGES = """
+    import time
+    def idle(): time.sleep(2.5)
+    def one(): sum(range(9000))
+    def two(): sum(range(9000))
+    def spin(until):
+        while time.monotonic() < until:
+            one()
+            two()
+    spin(time.monotonic() + 2)
+    idle()
+    spin(time.monotonic() + 1)
+"""
+
+
+def test_the_rate_follows_the_program_where_nobody_has_set_one(record):
+    """Every ms in the first second, then every 10 ms, and slower while it sleeps. The shortest gaps count: a loaded machine only
+    makes them longer."""
+    recording = record(sys.executable, CHANGES)
+    (gaps,) = query(recording, """
+        SELECT
+            min(gap) FILTER (ts_ns - first < 9e8) AS early,
+            min(gap) FILTER (ts_ns - first BETWEEN 11e8 AND 19e8) AS late,
+            max(gap) FILTER (place LIKE 'idle %') AS idle,
+            min(gap) FILTER (ts_ns - first > 30e8 AND place NOT LIKE 'idle %') AS again
+        FROM (SELECT *, ts_ns - lag(ts_ns) OVER (ORDER BY ts_ns) AS gap, min(ts_ns) OVER () AS first FROM python.samples)
+    """)
+    assert gaps["early"] < 5e6 < gaps["late"] and gaps["idle"] >= 75e6 and 5e6 < gaps["again"] < 75e6, gaps
+    assert query(recording, "SELECT key, new FROM kymo.config")[0] == {"key": "sampling", "new": "adaptive"}
+    # The weights are the time that passed.
+    (whole,) = query(recording, "SELECT sum(weight_ns) AS w, max(ts_ns) - min(ts_ns) AS t FROM python.samples WHERE tid = pid")
+    assert 0.9 * whole["t"] < whole["w"] < 1.1 * whole["t"], whole
+
+
+def test_samples_of_a_slow_zone_have_no_weight(record):
+    recording = record(sys.executable, '''
+        import kymo, time
+        with kymo.region("slow"):
+            time.sleep(1)
+    ''', words=["--slow", "0.1"])
+    weights = query(recording, "SELECT cause = 'period' AS p, min(weight_ns) AS low, max(weight_ns) AS high "
+                               "FROM python.samples GROUP BY 1 ORDER BY 1")
+    assert weights[0]["p"] is False and weights[0]["high"] == 0 and weights[1]["low"] > 0, weights
+
+
+def test_a_rate_that_is_set_while_it_runs_fixes_the_period(place, tmp_path):
+    (tmp_path / "program.py").write_text("import time\nuntil = time.monotonic() + 60\nwhile time.monotonic() < until: len('x')\n")
+    out = tmp_path / "run"
+    program = subprocess.Popen([KYMO, "run", "-q", "-o", out, "--", sys.executable, tmp_path / "program.py"], env=place)
+    try:
+        until(lambda: not subprocess.run([KYMO, "query", out, "FROM python.samples LIMIT 1"], env=place, capture_output=True,
+                                         check=False).returncode)
+        done = subprocess.run([KYMO, "config", out, "sample_rate=0.1"], env=place, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        time.sleep(2)
+    finally:
+        program.terminate()
+        program.wait()
+    (row,) = query(out, "SELECT median(gap) AS gap FROM (SELECT ts_ns, ts_ns - lag(ts_ns) OVER (ORDER BY ts_ns) AS gap, "
+                        "max(ts_ns) OVER () AS last FROM python.samples) WHERE ts_ns > last - 1e9", place)
+    assert row["gap"] > 80e6, row
 
 
 def test_the_rate_can_be_changed_and_sampling_be_switched_off(record):

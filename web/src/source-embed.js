@@ -274,12 +274,15 @@ export class EmbedSource {
 	}
 
 	flameOfSamples() {
-		const tree = new FlameTree("all samples", "samples");
-		for (const { thread, stack, count } of this.blocks.samples) {
+		// By time, since samples have different periods; older recordings have only their number.
+		const weighted = this.blocks.samples.some((one) => (one.time_ns ?? 0) > 0);
+		const tree = new FlameTree("all samples", weighted ? "ns" : "samples");
+		for (const { thread, stack, count, time_ns } of this.blocks.samples) {
+			const value = weighted ? (time_ns ?? 0) : count;
 			let node = 0;
 			for (const frame of [thread, ...[...stack].reverse()]) {
 				node = tree.child(node, frame, node ? "python" : "", frame);
-				tree.total[node] += count;
+				tree.total[node] += value;
 			}
 		}
 		return tree.finish();

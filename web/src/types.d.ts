@@ -278,6 +278,8 @@ export interface Samples {
 	thread: string;
 	stack: string[];
 	count: number;
+	/** Time that the samples stand for; null in older recordings. */
+	time_ns?: number | null;
 }
 
 export interface Site {

@@ -340,32 +340,52 @@ static void print_incomplete(const struct collect_result *result)
 			  result->live);
 }
 
-static void print_how_to_record(void)
+static bool is_python(const char *command)
 {
-	fputs("  The program recorded no zones. In Python, kymo run --python records all calls;\n"
-	      "  import kymo marks regions. In C: #include <kymo/kymo.h>, KYMO_SCOPE(\"name\").\n"
-	      "  Metrics of the process: kymo query 'FROM host.process'\n",
-	      stderr);
+	const char *name = strrchr(command, '/');
+
+	return !strncmp(name ? name + 1 : command, "python", 6);
 }
+
+/* The program was too short for a sample, is no Python, is unreadable, or sampling is off. */
+static void print_how_to_record(const char *command)
+{
+	fputs(is_python(command)
+		      ? "  The program recorded no zones, and none of its stacks was sampled.\n"
+			"  kymo run --python records all calls; import kymo marks regions.\n"
+		      : "  The program recorded no zones. In Python, kymo run --python records all "
+			"calls;\n"
+			"  import kymo marks regions. In C: #include <kymo/kymo.h>, "
+			"KYMO_SCOPE(\"name\").\n",
+	      stderr);
+	fputs("  Metrics of the process: kymo query 'FROM host.process'\n", stderr);
+}
+
+struct ended_run {
+	const char *directory, *command;
+};
 
 /* In a child. After a failure, the last stacks are more useful than the hint. */
 static int print_last_stacks(void *context)
 {
+	const struct ended_run *ended = context;
 	struct text_style style = text_style_of(stderr);
 
-	if (!last_stacks_print(context, &style, stderr))
-		print_how_to_record();
+	if (!last_stacks_print(ended->directory, &style, stderr))
+		print_how_to_record(ended->command);
 	return 0;
 }
 
-static void print_summary(struct collect_result *result)
+static void print_summary(struct collect_result *result, const char *command)
 {
-	if (result->processes || result->still_running)
+	struct ended_run ended = { result->directory, command };
+
+	if (result->processes || result->still_running || (!result->wstatus && result->sampled))
 		cmds_print_summary(result->directory);
 	else if (!result->wstatus)
-		print_how_to_record();
+		print_how_to_record(command);
 	else
-		guard_run(print_last_stacks, result->directory, NULL);
+		guard_run(print_last_stacks, &ended, NULL);
 }
 
 static void report(const struct run_options *run, struct collect_result *result)
@@ -377,7 +397,7 @@ static void report(const struct run_options *run, struct collect_result *result)
 	if (run_python_report_empty(&run->python, run->collect.argv, result->directory))
 		return;
 	if (!run->no_summary)
-		print_summary(result);
+		print_summary(result, run->collect.argv[0]);
 	fflush(stderr);
 }
 

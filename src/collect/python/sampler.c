@@ -1,11 +1,13 @@
 #include "collect/python/sampler.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <kymo/atomic.h>
 
@@ -13,19 +15,37 @@
 #include "base/files/paths.h"
 #include "base/grow.h"
 #include "base/schema.h"
+#include "base/settings.h"
 #include "collect/host/proc.h"
 #include "collect/native/process_memory.h"
 #include "collect/python/pystack.h"
+#include "collect/python/sample_pace.h"
 #include "collect/python/slow_zones.h"
 #include "collect/python/stacktrie.h"
 #include "record/record.h"
 
 #define LOOK_NS 100000000ull /* between two searches for children and changed settings */
-#define FIRST_TRY_NS 20000000ull /* after a process was found without Python; doubles */
+#define FIRST_TRY_NS 5000000ull /* after a process was found without Python; doubles */
 #define LONGEST_TRY_NS 200000000ull
 #define AFTER_LATE_NS 5000000000ull
 #define FLIGHT_NODES 4000 /* less than half of a ring */
 #define CHILDREN_BYTES 16384
+/* A sample after a longer gap, in which the process could not be read, stands for its period. */
+#define LONGEST_GAP_NS 1000000000ull
+#define STATE_FOR_NS 50000000ull /* an idle thread's state is read again after this time */
+#define STATE_FILES_MOST 256 /* that stay open; the limit of open files is 1024 */
+#define COST_PARTS 8 /* the mean cost moves by an eighth of the difference */
+
+/* A thread as of the last sample. */
+struct seen_thread {
+	pid_t tid;
+	uint32_t node;
+	uint32_t name; /* as a number of this process's names */
+	uint16_t gil;
+	char state;
+	int state_fd; /* /proc/PID/task/TID/stat; -1: not open */
+	uint64_t state_ns; /* when it was read */
+};
 
 struct watched {
 	pid_t pid;
@@ -37,6 +57,12 @@ struct watched {
 		pause_ns; /* time of the next attempt to find Python, and the pause after it */
 	uint64_t next_ns;
 	uint64_t look_ns;
+	struct seen_thread *seen; /* in the order of stack.threads */
+	size_t seen_count, seen_room;
+	uint64_t first_ns, last_ns; /* times of the first and the last periodic sample; 0: none */
+	uint64_t unchanged; /* samples in a row with the same stacks */
+	uint64_t cost_ns; /* mean CPU time of a sample */
+	uint64_t period_ns; /* the current one */
 	struct slow_zones zones;
 };
 
@@ -54,7 +80,11 @@ struct sampler_inside {
 	size_t watched_count, watched_room;
 	struct stacktrie trie;
 	uint32_t period_name;
-	uint64_t period_ns; /* 0: none */
+	uint64_t period_ns; /* 0: none, unless adaptive */
+	bool adaptive; /* the period is not set */
+	bool told_adaptive;
+	uint64_t told_least_ns; /* the slowest pace that was reported */
+	size_t state_files;
 	struct sampler_stats stats;
 	/* a copy for other threads, under the lock */
 	struct sampler_stats published;
@@ -67,46 +97,141 @@ static uint32_t sampler_intern(const char *text)
 	return kymo__intern(text, strlen(text), "", 0, 0, KYMO_SOURCE_PYTHON, 0);
 }
 
-static char sampler_state_of(pid_t pid, pid_t tid)
+static int open_state(struct sampler_inside *inside, pid_t pid, pid_t tid)
 {
-	char path[64], text[512];
-	const char *end;
+	char path[64];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	if (proc_read(path, text, sizeof(text)) <= 0)
-		return '?';
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		inside->state_files++;
+	return fd;
+}
+
+static void close_state(struct sampler_inside *inside, struct seen_thread *seen)
+{
+	if (seen->state_fd < 0)
+		return;
+	close(seen->state_fd);
+	seen->state_fd = -1;
+	inside->state_files--;
+}
+
+/* Opening the file costs as much as reading it, so it stays open. */
+static char read_state(struct sampler_inside *inside, pid_t pid, struct seen_thread *seen)
+{
+	char text[128]; /* the name has at most 64 bytes */
+	ssize_t bytes = -1;
+	const char *end;
+
+	if (seen->state_fd < 0)
+		seen->state_fd = open_state(inside, pid, seen->tid);
+	if (seen->state_fd >= 0)
+		bytes = pread(seen->state_fd, text, sizeof(text) - 1, 0);
+	if (bytes <= 0 || inside->state_files > STATE_FILES_MOST)
+		close_state(inside, seen);
+	text[bytes > 0 ? bytes : 0] = '\0';
 	end = strrchr(text, ')');
 	return end && end[1] ? end[2] : '?';
 }
 
-static void write_thread(struct sampler_inside *inside, const struct watched *one,
-			 const struct pystack_thread *thread, uint64_t ticks, uint32_t cause)
+/* The state of a thread that slept and has the same stack is taken as the same for a while. */
+static void see_state(struct sampler_inside *inside, const struct watched *one,
+		      struct seen_thread *seen, bool same, uint64_t now_ns)
 {
-	struct schema_sample_row row = { .ts_ticks = ticks, .pid = one->pid, .tid = thread->tid };
+	if (same && seen->state == 'S' && !seen->gil && now_ns - seen->state_ns < STATE_FOR_NS)
+		return;
+	seen->state = read_state(inside, one->pid, seen);
+	seen->state_ns = now_ns;
+}
 
-	row.stack = stacktrie_add(&inside->trie, thread);
-	row.thread_name = thread->name[0]	    ? sampler_intern(thread->name)
-			  : thread->tid == one->pid ? sampler_intern("MainThread")
-						    : 0;
-	row.cause = cause;
-	row.state = (uint16_t)sampler_state_of(one->pid, thread->tid);
-	row.gil = thread->gil;
+static void write_thread(struct sampler_inside *inside, const struct watched *one,
+			 const struct seen_thread *seen, uint64_t ticks, uint32_t cause,
+			 uint64_t weight_ns)
+{
+	struct schema_sample_row row = { .ts_ticks = ticks,
+					 .stack = seen->node,
+					 .pid = one->pid,
+					 .tid = seen->tid,
+					 .thread_name = seen->name,
+					 .cause = cause,
+					 .state = (uint16_t)seen->state,
+					 .gil = seen->gil,
+					 .weight_ns = weight_ns };
+
 	if (!kymo__append(SCHEMA_SAMPLES, &row))
 		inside->stats.rows++;
 }
 
-static void write_sample(struct sampler_inside *inside, struct watched *one, uint64_t ticks,
-			 uint32_t cause)
+static uint32_t name_of_thread(const struct watched *one, const struct pystack_thread *thread)
 {
+	return thread->name[0]		 ? sampler_intern(thread->name)
+	       : thread->tid == one->pid ? sampler_intern("MainThread")
+					 : 0;
+}
+
+/* The place of the i-th thread; of another one if threads have started or ended. */
+static struct seen_thread *seen_at(struct sampler_inside *inside, struct watched *one, size_t i,
+				   pid_t tid)
+{
+	struct seen_thread *seen;
+
+	while (one->seen_count <= i) {
+		if (!grow((void **)&one->seen, &one->seen_room, one->seen_count,
+			  sizeof(*one->seen)))
+			return NULL;
+		one->seen[one->seen_count++] = (struct seen_thread){ .state_fd = -1 };
+	}
+	seen = &one->seen[i];
+	if (seen->tid != tid) {
+		close_state(inside, seen);
+		*seen = (struct seen_thread){ .tid = tid, .state_fd = -1 };
+	}
+	return seen;
+}
+
+static void forget_seen(struct sampler_inside *inside, struct watched *one, size_t from)
+{
+	while (one->seen_count > from)
+		close_state(inside, &one->seen[--one->seen_count]);
+}
+
+/* Writes the row of a thread. True if its stack is the one of the last sample. */
+static bool sample_thread(struct sampler_inside *inside, struct watched *one, size_t i,
+			  uint64_t ticks, uint32_t cause, uint64_t weight_ns)
+{
+	const struct pystack_thread *thread = &one->stack.threads[i];
+	struct seen_thread *seen = seen_at(inside, one, i, thread->tid);
+	uint32_t node;
+	bool same;
+
+	if (!thread->read || !seen) {
+		inside->stats.missed++;
+		return false;
+	}
+	node = stacktrie_add(&inside->trie, thread);
+	same = seen->state_ns && node == seen->node && seen->gil == thread->gil;
+	seen->node = node;
+	seen->gil = thread->gil;
+	seen->name = name_of_thread(one, thread);
+	see_state(inside, one, seen, same, clock_monotonic_ns());
+	write_thread(inside, one, seen, ticks, cause, weight_ns);
+	return same;
+}
+
+static void write_sample(struct sampler_inside *inside, struct watched *one, uint64_t ticks,
+			 uint32_t cause, uint64_t weight_ns)
+{
+	bool same = one->seen_count == one->stack.thread_count;
+
 	inside->stats.samples++;
 	pystack_name_threads(&one->stack);
 	stacktrie_begin(&inside->trie);
-	for (size_t i = 0; i < one->stack.thread_count; i++) {
-		if (one->stack.threads[i].read)
-			write_thread(inside, one, &one->stack.threads[i], ticks, cause);
-		else
-			inside->stats.missed++;
-	}
+	for (size_t i = 0; i < one->stack.thread_count; i++)
+		same &= sample_thread(inside, one, i, ticks, cause, weight_ns);
+	forget_seen(inside, one, one->stack.thread_count);
+	one->unchanged = same ? one->unchanged + 1 : 0;
 }
 
 /* ---- a process ------------------------------------------------------------------------------- */
@@ -138,6 +263,19 @@ static bool find_python(struct sampler_inside *inside, struct watched *one, uint
 	return true;
 }
 
+/* The time since the last periodic sample. */
+static uint64_t weigh(struct watched *one, uint64_t now_ns)
+{
+	uint64_t gap_ns = one->last_ns ? now_ns - one->last_ns : UINT64_MAX;
+	uint64_t most_ns = one->period_ns > LONGEST_GAP_NS / 2 ? 2 * one->period_ns
+							       : LONGEST_GAP_NS;
+
+	one->last_ns = now_ns;
+	if (!one->first_ns)
+		one->first_ns = now_ns;
+	return gap_ns <= most_ns ? gap_ns : one->period_ns;
+}
+
 static void take_within(struct sampler_inside *inside, struct watched *one, uint32_t cause)
 {
 	uint64_t ticks = kymo_ticks(), now_ns = clock_monotonic_ns();
@@ -148,7 +286,8 @@ static void take_within(struct sampler_inside *inside, struct watched *one, uint
 	rc = pystack_read(&one->stack, NULL);
 	if (!rc) {
 		one->pause_ns = FIRST_TRY_NS;
-		write_sample(inside, one, ticks, cause);
+		write_sample(inside, one, ticks, cause,
+			     cause == inside->period_name ? weigh(one, now_ns) : 0);
 		return;
 	}
 	one->gone = rc == -ESRCH;
@@ -165,6 +304,90 @@ static void sampler_take(struct sampler_inside *inside, struct watched *one, uin
 		one->try_ns = clock_monotonic_ns() + AFTER_LATE_NS;
 	}
 	process_memory_set_deadline(0);
+}
+
+/* ---- the pace -------------------------------------------------------------------------------- */
+
+static void tell_pace(const char *text)
+{
+	kymo__config_row("sampling", "", text, "kymo");
+}
+
+/* Told when a pace is twice as slow as the one told before, so that there are few rows. */
+static void tell_slower(struct sampler_inside *inside, const struct watched *one, uint64_t least_ns)
+{
+	char text[128];
+
+	if (least_ns < 2 * SAMPLE_PACE_NS || least_ns < 2 * inside->told_least_ns)
+		return;
+	inside->told_least_ns = least_ns;
+	snprintf(text, sizeof(text),
+		 "every %.0f ms at most, for 1 %% of a core: a sample of %zu threads takes %.0f us",
+		 (double)least_ns / 1e6, one->stack.thread_count, (double)one->cost_ns / 1e3);
+	tell_pace(text);
+}
+
+/* Of a sample of each process; those that are not read, as they are no Python, cost nothing. */
+static uint64_t cost_of_all(const struct sampler_inside *inside)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < inside->watched_count; i++)
+		if (inside->watched[i]->open)
+			sum += inside->watched[i]->cost_ns;
+	return sum;
+}
+
+static void choose_period(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
+{
+	struct sample_pace pace = { .fixed_ns = inside->period_ns,
+				    .age_ns = one->first_ns && now_ns > one->first_ns
+						      ? now_ns - one->first_ns
+						      : 0,
+				    .unchanged = one->unchanged,
+				    .cost_ns = inside->adaptive ? cost_of_all(inside) : 0 };
+
+	one->period_ns = sample_pace_next(&pace);
+	if (!inside->adaptive || !one->first_ns)
+		return;
+	if (!inside->told_adaptive)
+		tell_pace("adaptive");
+	inside->told_adaptive = true;
+	if (pace.age_ns >= SAMPLE_PACE_FIRST_FOR_NS)
+		tell_slower(inside, one, sample_pace_least(&pace));
+}
+
+static uint64_t sampler_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t mean_cost(uint64_t mean_ns, uint64_t cost_ns)
+{
+	return mean_ns ? mean_ns - mean_ns / COST_PARTS + cost_ns / COST_PARTS : cost_ns;
+}
+
+static void take_periodic(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
+{
+	uint64_t before_ns = sampler_cpu_ns(), cost_ns;
+	bool was_open = one->open; /* finding Python costs more, once */
+
+	if (!one->period_ns)
+		choose_period(inside, one, now_ns);
+	sampler_take(inside, one, inside->period_name);
+	cost_ns = sampler_cpu_ns() - before_ns;
+	if (was_open && one->open)
+		one->cost_ns = mean_cost(one->cost_ns, cost_ns);
+	choose_period(inside, one, now_ns);
+	/* Keeps a fixed rate; samples missed on a busy machine are not taken later. */
+	one->next_ns += one->period_ns;
+	if (one->next_ns < now_ns || inside->adaptive)
+		one->next_ns = now_ns + one->period_ns;
+	if (!one->open && inside->adaptive && one->next_ns < one->try_ns)
+		one->next_ns = one->try_ns;
 }
 
 /* ---- sampled processes ----------------------------------------------------------------------- */
@@ -191,8 +414,10 @@ static void python_sampler_watch(struct sampler_inside *inside, pid_t pid)
 	inside->watched[inside->watched_count++] = one;
 }
 
-static void unwatch(struct watched *one)
+static void unwatch(struct sampler_inside *inside, struct watched *one)
 {
+	forget_seen(inside, one, 0);
+	free(one->seen);
 	if (one->open)
 		pystack_close(&one->stack);
 	slow_zones_fini(&one->zones);
@@ -227,6 +452,11 @@ static void sampler_look(struct sampler_inside *inside, struct watched *one, uin
 		one->gone = true;
 }
 
+static bool is_sampling(const struct sampler_inside *inside)
+{
+	return inside->period_ns || inside->adaptive;
+}
+
 static void sampler_visit(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
 {
 	char cause[192];
@@ -235,13 +465,8 @@ static void sampler_visit(struct sampler_inside *inside, struct watched *one, ui
 		sampler_look(inside, one, now_ns);
 	if (slow_zones_look(&one->zones, inside->options.slow_ns, cause, sizeof(cause)))
 		sampler_take(inside, one, sampler_intern(cause));
-	if (inside->period_ns && now_ns >= one->next_ns && !one->gone) {
-		sampler_take(inside, one, inside->period_name);
-		/* Keeps a fixed rate; samples missed on a busy machine are not taken later. */
-		one->next_ns += inside->period_ns;
-		if (one->next_ns < now_ns)
-			one->next_ns = now_ns + inside->period_ns;
-	}
+	if (is_sampling(inside) && now_ns >= one->next_ns && !one->gone)
+		take_periodic(inside, one, now_ns);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -262,7 +487,7 @@ static uint64_t next_visit(const struct sampler_inside *inside, uint64_t now_ns)
 	if (slow_ns && slow_ns < LOOK_NS)
 		next = now_ns + (slow_ns > 1000000 ? slow_ns : 1000000);
 	for (size_t i = 0; i < inside->watched_count; i++)
-		if (inside->period_ns && inside->watched[i]->next_ns < next)
+		if (is_sampling(inside) && inside->watched[i]->next_ns < next)
 			next = inside->watched[i]->next_ns;
 	return next;
 }
@@ -273,19 +498,11 @@ static void forget_gone(struct sampler_inside *inside)
 
 	for (size_t i = 0; i < inside->watched_count; i++) {
 		if (inside->watched[i]->gone)
-			unwatch(inside->watched[i]);
+			unwatch(inside, inside->watched[i]);
 		else
 			inside->watched[kept++] = inside->watched[i];
 	}
 	inside->watched_count = kept;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* False: the thread has to end. */
@@ -295,7 +512,7 @@ static bool wait_until(struct sampler_inside *inside, uint64_t at_ns)
 	bool stop;
 
 	pthread_mutex_lock(&inside->lock);
-	inside->stats.cpu_ns = cpu_ns();
+	inside->stats.cpu_ns = sampler_cpu_ns();
 	inside->published = inside->stats;
 	while (!inside->stop && !inside->added_count &&
 	       pthread_cond_timedwait(&inside->wake, &inside->lock, &at) != ETIMEDOUT)
@@ -308,15 +525,23 @@ static bool wait_until(struct sampler_inside *inside, uint64_t at_ns)
 /* A shorter period takes effect at once. */
 static void take_period(struct sampler_inside *inside, uint64_t now_ns)
 {
+	const struct kymo_control *control = kymo__process.control;
 	uint64_t period_ns = inside->options.period_ns;
+	bool adaptive = !period_ns && control && inside->options.adaptive &&
+			!settings_is_set(settings_find("sample_rate"), control);
 
-	if (!period_ns && kymo__process.control)
-		period_ns = kymo__load_relaxed(&kymo__process.control->sample_period_ns);
+	if (!period_ns && !adaptive && control)
+		period_ns = kymo__load_relaxed(&control->sample_period_ns);
 	if (period_ns && period_ns < SAMPLER_SHORTEST_NS)
 		period_ns = SAMPLER_SHORTEST_NS;
-	for (size_t i = 0; period_ns != inside->period_ns && i < inside->watched_count; i++)
+	if (period_ns == inside->period_ns && adaptive == inside->adaptive)
+		return;
+	for (size_t i = 0; i < inside->watched_count; i++) {
 		inside->watched[i]->next_ns = now_ns;
+		inside->watched[i]->period_ns = 0;
+	}
 	inside->period_ns = period_ns;
+	inside->adaptive = adaptive;
 }
 
 static void *sampler_run(void *context)
@@ -408,7 +633,7 @@ void sampler_stop(struct sampler *sampler, struct sampler_stats *last)
 	if (last)
 		*last = inside->published;
 	for (size_t i = 0; i < inside->watched_count; i++)
-		unwatch(inside->watched[i]);
+		unwatch(inside, inside->watched[i]);
 	free(inside->watched);
 	free(inside->added);
 	stacktrie_fini(&inside->trie);

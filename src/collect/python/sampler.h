@@ -6,6 +6,7 @@
 #ifndef KYMO_COLLECT_PYTHON_SAMPLER_H
 #define KYMO_COLLECT_PYTHON_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,8 @@
 struct sampler_options {
 	/* 0: the period in the control page of this process, which `kymo config` may change */
 	uint64_t period_ns;
+	/* Choose the period (collect/python/sample_pace.h) where none is set. */
+	bool adaptive;
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	/* the live directory, with control pages and open zones; NULL: none */
 	const char *live_dir;

@@ -160,7 +160,7 @@ static void write_gap(const char *live)
 /* Applies settings that were stored without a collector. Our own environment takes precedence. */
 static void take_settings(const struct kymo_control *from)
 {
-	struct settings_value value;
+	struct settings_value value, initial;
 	char variable[48];
 
 	for (const struct settings_key *key = settings_keys; from && key->name; key++) {
@@ -168,7 +168,11 @@ static void take_settings(const struct kymo_control *from)
 		if (key->who != SETTINGS_COLLECTOR || getenv(variable))
 			continue;
 		settings_load(key, from, &value);
-		settings_store(key, kymo__process.control, &value);
+		settings_parse(key, key->initial, &initial, NULL);
+		/* A default stays unset: see settings_is_set(). */
+		if ((from->config_changed & settings_bit(key)) ||
+		    !settings_equal(key, &value, &initial))
+			settings_store(key, kymo__process.control, &value);
 	}
 }
 

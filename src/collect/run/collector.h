@@ -24,6 +24,7 @@ struct collector {
 	struct host host;
 	struct autopsy autopsy;
 	struct sampler sampler;
+	uint64_t sampled; /* stacks, after the sampler has ended */
 	enum kymo_keep keep;
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	uint64_t started_ns;

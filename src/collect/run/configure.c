@@ -127,7 +127,8 @@ int configure_process(int fd, const struct settings_key *key, const struct setti
 		goto out;
 	}
 	settings_load(key, &control, out_old);
-	rc = !settings_equal(key, out_old, value);
+	/* A value that equals the default is also noted as set: see settings_is_set(). */
+	rc = !settings_equal(key, out_old, value) || !(control.config_changed & settings_bit(key));
 	if (rc)
 		rc = change_framed(fd, key, value);
 	if (rc < 0)

@@ -130,14 +130,16 @@ int child_schema(struct tables *tables, const struct question *question, const c
 
 /* ---- the flame graph of samples ------------------------------------------------------------- */
 
+enum { SAMPLED_COUNT, SAMPLED_NS, SAMPLED_VALUES };
+
 struct sampled_tree {
-	struct call_tree tree; /* values[0]: samples */
+	struct call_tree tree; /* values: samples, their time */
 	struct name_table names;
-	double total;
+	double total[SAMPLED_VALUES];
 };
 
 static uint32_t sampled_child(struct sampled_tree *to, uint32_t parent, const char *text,
-			      size_t bytes, double samples)
+			      size_t bytes, const double *values)
 {
 	const struct name_entry name = { .name = text,
 					 .name_bytes = (uint32_t)bytes,
@@ -148,28 +150,29 @@ static uint32_t sampled_child(struct sampled_tree *to, uint32_t parent, const ch
 
 	if (number != NAME_TABLE_NONE)
 		node = call_tree_child(&to->tree, parent, number);
-	if (node != parent)
-		to->tree.nodes[node].values[0] += samples;
+	for (int i = 0; node != parent && i < SAMPLED_VALUES; i++)
+		to->tree.nodes[node].values[i] += values[i];
 	return node;
 }
 
-/* thread, frames separated by U+0001 (outermost first), count */
+/* thread, frames separated by U+0001 (outermost first), count, time */
 static int sample_row(const struct rows *rows, void *context)
 {
 	struct sampled_tree *to = context;
-	double count = rows_number(rows, 2, 0);
+	double values[SAMPLED_VALUES] = { rows_number(rows, 2, 0), rows_number(rows, 3, 0) };
 	char *thread = rows_take_text(rows, 0), *stack = rows_take_text(rows, 1);
 	uint32_t at;
 
 	if (thread && stack) {
-		at = sampled_child(to, 0, thread, strlen(thread), count);
+		at = sampled_child(to, 0, thread, strlen(thread), values);
 		for (const char *frame = stack; *frame;) {
 			size_t bytes = strcspn(frame, "\x01");
 
-			at = sampled_child(to, at, frame, bytes, count);
+			at = sampled_child(to, at, frame, bytes, values);
 			frame += bytes + (frame[bytes] != 0);
 		}
-		to->total += count;
+		for (int i = 0; i < SAMPLED_VALUES; i++)
+			to->total[i] += values[i];
 	}
 	free(thread);
 	free(stack);
@@ -178,13 +181,18 @@ static int sample_row(const struct rows *rows, void *context)
 
 static void sampled_json(const struct sampled_tree *from, struct buf *out)
 {
+	/* Of time, since samples have different periods; older recordings have only the number. */
+	int value = from->total[SAMPLED_NS] > 0 ? SAMPLED_NS : SAMPLED_COUNT;
+
 	buf_print(out,
-		  "{\"of\":\"samples\",\"unit\":\"samples\",\"gen\":1,\"total\":%.0f,\"nodes\":[",
-		  from->total);
+		  "{\"of\":\"samples\",\"unit\":\"%s\",\"gen\":1,\"samples\":%.0f,"
+		  "\"total\":%.0f,\"nodes\":[",
+		  value == SAMPLED_NS ? "ns" : "samples", from->total[SAMPLED_COUNT],
+		  from->total[value]);
 	for (size_t i = 1; i < from->tree.count; i++)
 		buf_print(out, "%s[%u,%" PRId64 ",%.0f]", i > 1 ? "," : "",
 			  from->tree.nodes[i].frame, (int64_t)from->tree.nodes[i].parent - 1,
-			  from->tree.nodes[i].values[0]);
+			  from->tree.nodes[i].values[value]);
 	buf_text(out, "],\"lanes\":[],\"names\":{");
 	name_table_json(&from->names, NULL, 0, from->names.count, out);
 	buf_text(out, "}}\n");

@@ -74,6 +74,7 @@ struct stack_nodes_sample {
 	int32_t pid, tid;
 	uint32_t thread, cause; /* indices of the recording's names */
 	uint16_t state, gil;
+	int64_t weight_ns; /* -1: not known, as in a recording of an older kymo */
 };
 
 /* Reads the samples of all streams, ordered by time, pid and tid. */

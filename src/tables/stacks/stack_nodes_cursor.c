@@ -8,6 +8,7 @@
 #include "tables/scan/decode.h"
 
 #define READ_ROWS 2048u
+#define WEIGHT_MOST_NS (2 * 86400u * 1000000000ull) /* the longest period is a day */
 
 enum {
 	SAMPLE_TIME,
@@ -18,6 +19,7 @@ enum {
 	SAMPLE_CAUSE,
 	SAMPLE_STATE,
 	SAMPLE_GIL,
+	SAMPLE_WEIGHT,
 	SAMPLE_COLUMNS
 };
 
@@ -29,6 +31,7 @@ static const struct {
 	[SAMPLE_PID] = { "target_pid", 4 },	[SAMPLE_TID] = { "target_tid", 4 },
 	[SAMPLE_THREAD] = { "thread_name", 4 }, [SAMPLE_CAUSE] = { "cause", 4 },
 	[SAMPLE_STATE] = { "state", 2 },	[SAMPLE_GIL] = { "gil", 2 },
+	[SAMPLE_WEIGHT] = { "weight_ns", 8 },
 };
 
 /* A stream, read block by block. */
@@ -62,6 +65,13 @@ static uint64_t stack_nodes_cursor_load(const unsigned char *row, int32_t offset
 	return value;
 }
 
+/* A damaged weight counts as unknown, since sums of weights must not overflow. */
+static int64_t weight_of(const struct run_files *source, uint64_t weight_ns)
+{
+	return source->at[SAMPLE_WEIGHT] < 0 || weight_ns > WEIGHT_MOST_NS ? -1
+									   : (int64_t)weight_ns;
+}
+
 static void stack_nodes_cursor_decode(struct run_files *source, const unsigned char *row)
 {
 	uint64_t value[SAMPLE_COLUMNS];
@@ -78,6 +88,7 @@ static void stack_nodes_cursor_decode(struct run_files *source, const unsigned c
 		.cause = stack_nodes_name(source->process, (uint32_t)value[SAMPLE_CAUSE]),
 		.state = (uint16_t)value[SAMPLE_STATE],
 		.gil = (uint16_t)value[SAMPLE_GIL],
+		.weight_ns = weight_of(source, value[SAMPLE_WEIGHT]),
 	};
 }
 

@@ -110,6 +110,16 @@ static void put_gil(struct run *run, duckdb_vector out, idx_t row,
 	((bool *)duck.vector_get_data(out))[row] = s->gil != 0;
 }
 
+static void put_weight(struct run *run, duckdb_vector out, idx_t row,
+		       const struct stack_nodes_sample *s)
+{
+	(void)run;
+	if (s->weight_ns < 0)
+		put_null(out, row);
+	else
+		((int64_t *)duck.vector_get_data(out))[row] = s->weight_ns;
+}
+
 static void put_collector(struct run *run, duckdb_vector out, idx_t row,
 			  const struct stack_nodes_sample *s)
 {
@@ -203,6 +213,7 @@ static const struct column sample_columns[] = {
 	{ "gil", DUCKDB_TYPE_BOOLEAN, put_gil },
 	{ "cause", DUCKDB_TYPE_VARCHAR, put_cause },
 	{ "place", DUCKDB_TYPE_VARCHAR, put_place },
+	{ "weight_ns", DUCKDB_TYPE_BIGINT, put_weight },
 };
 
 static const struct column leaf_columns[] = {

@@ -26,10 +26,9 @@ enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
-/* Strings 0 to 6; then the name and the file of each frame. The first has to be "". */
-static const char *const strings[] = {
-	"", "zones", "count", "time", "nanoseconds", "samples", "?"
-};
+/* Strings 0 to 7; then the name and the file of each frame. The first has to be "". */
+static const char *const strings[] = { "",	  "zones", "count",  "time", "nanoseconds",
+				       "samples", "?",	   "sampled" };
 #define STRING_COUNT (sizeof(strings) / sizeof(strings[0]))
 
 static void export_pprof_add_type(struct buf *out, struct buf *message, uint64_t type,
@@ -40,7 +39,8 @@ static void export_pprof_add_type(struct buf *out, struct buf *message, uint64_t
 	protobuf_message(out, PROFILE_SAMPLE_TYPE, message);
 }
 
-static void add_pprof_head(struct export *export, struct buf *message)
+static void add_pprof_head(struct export *export, const struct export_stacks *own,
+			   struct buf *message)
 {
 	struct buf *out = &export->buf;
 
@@ -49,7 +49,9 @@ static void add_pprof_head(struct export *export, struct buf *message)
 	export_pprof_add_type(out, message, 1, 2);
 	export_pprof_add_type(out, message, 3, 4);
 	export_pprof_add_type(out, message, 5, 2);
-	protobuf_number(out, PROFILE_DEFAULT_TYPE, 3);
+	if (own->weighted)
+		export_pprof_add_type(out, message, 7, 4);
+	protobuf_number(out, PROFILE_DEFAULT_TYPE, own->weighted && !own->marked ? 7 : 3);
 	protobuf_number(out, PROFILE_TIME,
 			(uint64_t)tables_number(export->tables,
 						"SELECT started_unix_ns FROM kymo.runs", 0));
@@ -88,7 +90,7 @@ static void add_pprof_sample(struct buf *out, struct buf *message, struct buf *p
 	for (size_t k = depth; k; k--)
 		protobuf_varint(packed, (uint64_t)own->tree.nodes[own->path[k - 1]].frame + 1);
 	protobuf_message(message, SAMPLE_LOCATIONS, packed);
-	for (int i = 0; i < CALL_TREE_VALUES; i++)
+	for (int i = 0; i <= (own->weighted ? EXPORT_SAMPLED_NS : EXPORT_SAMPLES); i++)
 		protobuf_varint(packed, (uint64_t)own->tree.nodes[node].values[i]);
 	protobuf_message(message, SAMPLE_VALUES, packed);
 	protobuf_message(out, PROFILE_SAMPLE, message);
@@ -98,7 +100,7 @@ static void add_pprof_stacks(struct export *export, struct export_stacks *own)
 {
 	struct buf *out = &export->buf, message = { 0 }, inner = { 0 };
 
-	add_pprof_head(export, &message);
+	add_pprof_head(export, own, &message);
 	for (size_t i = 0; i < export->frames.count; i++)
 		export_pprof_add_frame(out, &message, &inner, &export->frames.list[i], i + 1);
 	for (uint32_t i = 1; i < own->tree.count; i++) {

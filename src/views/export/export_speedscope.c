@@ -9,11 +9,13 @@
 
 #include "views/query/json.h"
 #include "views/stacks/sampled_stacks.h"
+#include "views_sql.h"
 
 struct speedscope {
 	uint64_t profiles, events; /* events of the current profile */
 	bool open;
 	int64_t first_ns, last_ns;
+	bool weighted; /* the samples have a time */
 	struct buf weights;
 };
 
@@ -82,8 +84,9 @@ static int export_speedscope_add_sample(const struct sampled_stack *stack, void 
 	for (size_t i = 0; i < stack->depth; i++)
 		buf_print(&export->buf, "%s%u", i ? "," : "", stack->frames[i]);
 	buf_char(&export->buf, ']');
-	buf_print(&own->weights, "%s%" PRIu64, own->events > 1 ? "," : "", stack->count);
-	own->last_ns += (int64_t)stack->count;
+	buf_print(&own->weights, "%s%" PRIu64, own->events > 1 ? "," : "",
+		  own->weighted ? stack->time_ns : stack->count);
+	own->last_ns += (int64_t)(own->weighted ? stack->time_ns : stack->count);
 	return export_flush(export, false);
 }
 
@@ -92,8 +95,11 @@ static int write_samples(struct export *export)
 	struct speedscope *own = export->own;
 	int rc;
 
-	buf_text(&export->buf, "{\"type\":\"sampled\",\"unit\":\"none\",\"name\":\"Python "
-			       "samples\",\"samples\":[\n");
+	own->weighted = tables_number(export->tables, sql_sampled_time, 0) > 0;
+	buf_print(&export->buf,
+		  "{\"type\":\"sampled\",\"unit\":\"%s\",\"name\":\"Python "
+		  "samples\",\"samples\":[\n",
+		  own->weighted ? "nanoseconds" : "none");
 	rc = sampled_stacks_each(export->tables, &export->frames, export_speedscope_add_sample,
 				 export, export->err);
 	buf_print(&export->buf, "\n],\"weights\":[%s],\"startValue\":0,\"endValue\":%" PRId64 "}",

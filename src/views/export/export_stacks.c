@@ -22,6 +22,7 @@ static int export_stacks_end_zone(struct zone_walk *walk, struct zone_walk_zone 
 
 	(void)parent;
 	node->values[EXPORT_ZONES]++;
+	own->marked = true;
 	node->values[EXPORT_SELF_NS] += (double)(zone->end_ns - zone->start_ns - zone->inside_ns);
 	return 0;
 }
@@ -35,6 +36,8 @@ static int export_stacks_add_sample(const struct sampled_stack *stack, void *con
 	for (size_t i = 0; i < stack->depth; i++)
 		node = call_tree_child(&own->tree, node, stack->frames[i]);
 	own->tree.nodes[node].values[EXPORT_SAMPLES] += (double)stack->count;
+	own->tree.nodes[node].values[EXPORT_SAMPLED_NS] += (double)stack->time_ns;
+	own->weighted = own->weighted || stack->time_ns;
 	return 0;
 }
 
@@ -55,7 +58,7 @@ static int sum_samples(struct export *export)
 int export_stacks(struct export *export, bool zones, bool samples,
 		  int (*write)(struct export *export, struct export_stacks *own))
 {
-	struct export_stacks *own = malloc(sizeof(*own));
+	struct export_stacks *own = calloc(1, sizeof(*own));
 	int rc = 0;
 
 	if (!own || call_tree_init(&own->tree)) {

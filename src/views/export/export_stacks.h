@@ -7,12 +7,15 @@
 
 #define EXPORT_STACKS_DEPTH 4096 /* of a stack that is written; more is cut at its inner end */
 
-/* The values of a node: zones, their self time, samples of Python stacks. */
-enum { EXPORT_ZONES, EXPORT_SELF_NS, EXPORT_SAMPLES };
+/* The values of a node: zones, their self time, samples of Python stacks and what these stand
+   for. */
+enum { EXPORT_ZONES, EXPORT_SELF_NS, EXPORT_SAMPLES, EXPORT_SAMPLED_NS };
 
 struct export_stacks {
 	struct call_tree tree;
 	uint32_t path[EXPORT_STACKS_DEPTH]; /* for call_tree_path() */
+	bool marked; /* there are zones */
+	bool weighted; /* the samples have a time */
 };
 
 /* Sums zones, samples or both, then calls write. */

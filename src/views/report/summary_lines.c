@@ -157,7 +157,7 @@ void summary_lines_regions(FILE *out, const struct facts *facts, size_t rows,
 }
 
 /*      39   95.1    100 %  normalise (prep.py:5)  */
-static void print_function(FILE *out, const struct facts_function *function, uint64_t all,
+static void print_function(FILE *out, const struct facts_function *function, double all,
 			   const struct text_style *style)
 {
 	size_t columns = style->columns > FUNCTION_COLUMNS + REGION_NAME_LEAST
@@ -167,9 +167,9 @@ static void print_function(FILE *out, const struct facts_function *function, uin
 
 	buf_text(&line, "  ");
 	text_pad(&line, format_count_short(function->samples).text, 7, 1);
-	buf_print(&line, "  %5.1f", 100 * (double)function->samples / (double)all);
+	buf_print(&line, "  %5.1f", all > 0 ? 100 * function->time / all : 0);
 	buf_print(&line, "  %5.0f %%  ",
-		  100 * (double)function->running / (double)function->samples);
+		  function->time > 0 ? 100 * function->running / function->time : 0);
 	text_fit(&line, function->name, columns, 0, style);
 	print_line(out, &line);
 }
@@ -183,7 +183,7 @@ void summary_lines_functions(FILE *out, const struct facts *facts, size_t rows,
 		"running", "function, by stack samples", text_plain(style));
 	for (size_t i = 0; i < rows && i < facts->function_count; i++)
 		if (facts->functions[i].samples)
-			print_function(out, &facts->functions[i], facts->function_samples, style);
+			print_function(out, &facts->functions[i], facts->function_time, style);
 }
 
 bool summary_lines_has_collections(const struct facts *facts)

@@ -11,7 +11,7 @@
 
 #include "base/intern.h"
 
-#define CALL_TREE_VALUES 3 /* sums of a node; their meaning is up to the caller */
+#define CALL_TREE_VALUES 4 /* sums of a node; their meaning is up to the caller */
 
 struct call_tree_node {
 	uint32_t frame, parent; /* a parent precedes its children */

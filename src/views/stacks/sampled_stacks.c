@@ -14,12 +14,13 @@ struct gather {
 	struct kymo_error *err;
 	uint32_t stack[DEPTH_MOST];
 	size_t depth;
-	uint64_t id, count;
+	uint64_t id, count, time_ns;
 };
 
 static int sampled_stacks_give(struct gather *gather)
 {
-	struct sampled_stack stack = { gather->stack, gather->depth, gather->count };
+	struct sampled_stack stack = { gather->stack, gather->depth, gather->count,
+				       gather->time_ns };
 
 	return gather->depth ? gather->each(&stack, gather->context) : 0;
 }
@@ -37,6 +38,7 @@ static int frame_row(const struct rows *rows, void *context)
 		gather->depth = 0;
 		gather->id = id;
 		gather->count = rows_count(rows, 1);
+		gather->time_ns = rows_count(rows, 3);
 	}
 	tables_cell(rows->result, 2, rows->row, &cell);
 	if (cell.kind == TABLES_TEXT) {

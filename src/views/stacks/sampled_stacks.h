@@ -1,4 +1,5 @@
-/* The distinct stacks of python.samples, outermost frame first, with their number of samples. */
+/* The distinct stacks of python.samples, outermost frame first, with their number of samples and
+   their time. */
 #ifndef KYMO_VIEWS_STACKS_SAMPLED_STACKS_H
 #define KYMO_VIEWS_STACKS_SAMPLED_STACKS_H
 
@@ -12,6 +13,7 @@ struct sampled_stack {
 	const uint32_t *frames;
 	size_t depth;
 	uint64_t count;
+	uint64_t time_ns; /* that the samples stand for; 0 if no weights were recorded */
 };
 
 /* A result of each() other than 0 ends it. */

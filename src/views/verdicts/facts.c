@@ -191,8 +191,10 @@ static int facts_function_row(const struct rows *rows, void *context)
 		return 0;
 	rows_copy_text(rows, 0, function->name, sizeof(function->name));
 	function->samples = rows_count(rows, 1);
-	function->running = rows_count(rows, 2);
-	out->function_samples = rows_count(rows, 3);
+	function->time = rows_number(rows, 2, 0);
+	function->running = rows_number(rows, 3, 0);
+	out->function_samples = rows_count(rows, 4);
+	out->function_time = rows_number(rows, 5, 0);
 	out->function_count++;
 	return 0;
 }

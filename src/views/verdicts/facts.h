@@ -41,7 +41,9 @@ struct facts_region {
 /* A function of the program's own code, from stack samples. */
 struct facts_function {
 	char name[160]; /* "normalise (prep.py:5)" */
-	uint64_t samples, running;
+	uint64_t samples;
+	/* what the samples stand for, in ns; their number if no weights were recorded */
+	double time, running;
 };
 
 struct facts_steps {
@@ -89,6 +91,7 @@ struct facts {
 	struct facts_function functions[FACTS_FUNCTIONS];
 	size_t function_count;
 	uint64_t function_samples; /* in all such functions */
+	double function_time; /* of these samples */
 	uint64_t open_zones; /* without SQL only: zones that were open at the end */
 	uint64_t gc_count; /* Python's garbage collections; they are not among the regions */
 	double gc_ns;

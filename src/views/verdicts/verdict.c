@@ -302,7 +302,8 @@ static void say_functions(const struct facts *facts, struct verdict *out)
 		 facts->gc_count ? " except garbage collections" : "",
 		 format_count(facts->function_samples).text,
 		 facts->function_samples == 1 ? "" : "s", buf_get(&name),
-		 format_percent((double)top->samples / (double)facts->function_samples).text);
+		 format_percent(facts->function_time > 0 ? top->time / facts->function_time : 0)
+			 .text);
 	snprintf(out->advice, sizeof(out->advice), "kymo run --python records every call");
 	out->view = "flame?of=samples";
 	out->query = "SELECT place, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC";
@@ -330,8 +331,13 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 		out->query = "SELECT stack[1], count(*) FROM python.samples GROUP BY 1 "
 			     "ORDER BY 2 DESC";
 	}
-	snprintf(out->advice, sizeof(out->advice),
-		 "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in Python");
+	snprintf(out->advice, sizeof(out->advice), "%s",
+		 facts_rows_of(facts, "python.samples").kept ||
+				 !strncmp(facts->program, "python", 6)
+			 ? "mark zones with kymo.region(\"name\"); kymo run --python records every "
+			   "call"
+			 : "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in "
+			   "Python");
 }
 
 /* Nothing stands out, or nothing was recorded. */

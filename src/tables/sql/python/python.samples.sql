@@ -1,16 +1,18 @@
 -- Python stacks over time.
 --
--- ts_ns   BIGINT     time, in ns since the recording began
--- pid     INTEGER    process ID
--- tid     INTEGER    kernel thread ID
--- thread  VARCHAR    thread name
--- stack   VARCHAR[]  frames as function (file:line), innermost first
--- state   VARCHAR    state of the thread in the kernel: R running, S sleeping, D uninterruptible, T
---                    stopped
--- gil     BOOLEAN    true if the thread held the GIL
--- cause   VARCHAR    reason for the sample: period, slow zone: NAME, slow step: NUMBER or mark
--- place   VARCHAR    innermost frame of the program's own code: not the standard library, not an
---                    installed package; NULL if there is none
+-- ts_ns      BIGINT     time, in ns since the recording began
+-- pid        INTEGER    process ID
+-- tid        INTEGER    kernel thread ID
+-- thread     VARCHAR    thread name
+-- stack      VARCHAR[]  frames as function (file:line), innermost first
+-- state      VARCHAR    state of the thread in the kernel: R running, S sleeping, D uninterruptible
+--                       sleep, T stopped
+-- gil        BOOLEAN    true if the thread held the GIL
+-- cause      VARCHAR    reason for the sample: period, slow zone: NAME, slow step: NUMBER or mark
+-- place      VARCHAR    innermost frame of the program's own code: not the standard library, not an
+--                       installed package; NULL if there is none
+-- weight_ns  BIGINT     time that the sample stands for: that since the sample before it; 0 for a
+--                       sample that is not periodic, NULL in recordings of an older version
 SELECT
     ts_ns,
     pid,
@@ -20,5 +22,6 @@ SELECT
     state,
     gil,
     cause,
-    place
+    place,
+    weight_ns
 FROM kymo_samples()

@@ -10,26 +10,32 @@
 -- The innermost function of the program's own code in stacks sampled on a CPU (state R), or the
 -- innermost function if there is no such code, with its most frequent line. A function with 30 % of
 -- the samples needs 50 of them; one with more needs fewer: three standard deviations above 30 %.
+-- Of a program that runs for less than 30 % of the time, the time is that of the samples: it has
+-- most of them from its start.
 WITH s AS (
-    SELECT coalesce(place, stack[1]) AS place
-    FROM python.samples
+    SELECT coalesce(place, stack[1]) AS place, weight, time_ns
+    FROM {include weighted_samples}
     WHERE state = 'R' AND len(stack) > 0
 ), f AS (
     SELECT
         {include place_label} AS label,
+        sum(time_ns) AS ns,
+        sum(weight) AS time,
+        sum(sum(weight)) OVER () AS whole,
+        time / whole AS share,
         count(*) AS n,
         sum(count(*)) OVER () AS total
     FROM s
     GROUP BY {include place_function}
 )
 SELECT
-    {run_ns} * n / total,
+    CASE WHEN ns > 0 AND whole < 0.3 * {run_ns} THEN ns ELSE {run_ns} * share END,
     {run_ns},
     label,
     n,
     0,
     0
 FROM f
-WHERE total >= 50 OR n - 0.3 * total > 3 * sqrt(0.21 * total)
-ORDER BY n DESC
+WHERE whole > 0 AND (total >= 50 OR share - 0.3 > 3 * sqrt(0.21 / total))
+ORDER BY time DESC
 LIMIT 1

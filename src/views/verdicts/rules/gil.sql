@@ -15,16 +15,16 @@ WITH t AS (
     SELECT
         pid,
         any_value(thread) AS thread,
-        avg(gil::INT) AS held,
-        avg((NOT gil AND state = 'S')::INT) AS waits,
+        sum(weight * gil::INT) / sum(weight) AS held,
+        sum(weight * (NOT gil AND state = 'S')::INT) / sum(weight) AS waits,
         count(*) AS n
-    FROM python.samples
+    FROM {include weighted_samples}
     WHERE NOT regexp_matches(
         stack[1],
         '(threading|queue|selectors|socket|ssl|subprocess|connection|events)\.py:'
     )
     GROUP BY pid, tid
-    HAVING count(*) >= 20
+    HAVING count(*) >= 20 AND sum(weight) > 0
 )
 SELECT
     {run_ns} * max(waits),

@@ -91,8 +91,9 @@ WITH z AS (
             ),
             ''
         ) AS file,
-        count(*) AS k
-    FROM python.samples
+        sum(weight) AS k,
+        count(*) AS n
+    FROM {include weighted_samples}
     WHERE tid = pid
     GROUP BY 1, 2
 ), s AS (
@@ -101,7 +102,7 @@ WITH z AS (
         arg_max(file, k) FILTER (inside AND file IS NOT NULL) AS which,
         {run_ns} * max(k) FILTER (inside AND file IS NOT NULL) / sum(k) AS most
     FROM f
-    HAVING sum(k) >= 20
+    HAVING sum(n) >= 20 AND sum(k) > 0
 ), x AS (
     SELECT
         coalesce(r.ns, 0) AS a,

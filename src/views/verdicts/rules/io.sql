@@ -28,10 +28,10 @@ SELECT
             (
                 SELECT max(a)
                 FROM (
-                    SELECT avg((state = 'D')::INT) AS a
-                    FROM python.samples
+                    SELECT sum(weight * (state = 'D')::INT) / sum(weight) AS a
+                    FROM {include weighted_samples}
                     GROUP BY pid, tid
-                    HAVING count(*) >= 20
+                    HAVING count(*) >= 20 AND sum(weight) > 0
                 )
             ),
             0

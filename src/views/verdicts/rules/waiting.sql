@@ -14,13 +14,14 @@
 WITH f AS (
     SELECT
         {include place_label} AS label,
-        count(*) AS n,
+        sum(weight) AS time,
+        sum(sum(weight)) OVER () AS whole,
         sum(count(*)) OVER () AS total
-    FROM python.samples
+    FROM {include weighted_samples}
     WHERE tid = pid AND state <> 'R' AND place IS NOT NULL
     GROUP BY {include place_function}
-    QUALIFY n > 0.5 * total AND total >= 5
-    ORDER BY n DESC
+    QUALIFY time > 0.5 * whole AND total >= 5
+    ORDER BY time DESC
     LIMIT 1
 )
 SELECT

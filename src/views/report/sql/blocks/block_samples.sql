@@ -1,6 +1,10 @@
-SELECT coalesce(thread, 'tid ' || tid) AS thread, stack, count(*) AS count
-FROM python.samples
+SELECT
+    coalesce(thread, 'tid ' || tid) AS thread,
+    stack,
+    count(*) AS count,
+    sum(time_ns) AS time_ns
+FROM {include weighted_samples}
 WHERE len(stack) > 0
 GROUP BY ALL
-ORDER BY 3 DESC
+ORDER BY sum(weight) DESC, 3 DESC
 LIMIT 4000
