@@ -66,12 +66,13 @@ static void print_tree(struct tree *tree)
 {
 	for (uint32_t i = 1; i < tree->calls->count; i++)
 		insert_child(tree, i);
-	if (tree->export->options->samples)
+	if (export_stacks_value(tree->export, tree->export->own) == EXPORT_SAMPLES)
 		fprintf(tree->export->out, "%s samples of Python stacks\n",
 			format_count((uint64_t)tree->layout.whole).text);
 	else
-		fprintf(tree->export->out, "%s in zones\n",
-			format_duration(tree->layout.whole, tree->style.utf8).text);
+		fprintf(tree->export->out, "%s in %s\n",
+			format_duration(tree->layout.whole, tree->style.utf8).text,
+			tree->export->options->samples ? "samples of Python stacks" : "zones");
 	print_children(tree, 0);
 }
 
@@ -82,7 +83,7 @@ static int write_flame_text(struct export *export, struct export_stacks *own)
 			     .first = calloc(own->tree.count, sizeof(uint32_t)),
 			     .next = calloc(own->tree.count, sizeof(uint32_t)),
 			     .style = text_style_of(export->out) };
-	int value = export->options->samples ? EXPORT_SAMPLES : EXPORT_SELF_NS;
+	int value = export_stacks_value(export, own);
 	int rc = flame_layout_make(&tree.layout, &own->tree, value, LEAST_SHARE);
 
 	if (rc || !tree.first || !tree.next)

@@ -18,10 +18,7 @@ static void add_folded_name(struct buf *out, const struct name_entry *frame)
 
 static int write_folded(struct export *export, struct export_stacks *own)
 {
-	int value = !export->options->samples ? EXPORT_SELF_NS
-		    : own->weighted	      ? EXPORT_SAMPLED_NS
-					      : EXPORT_SAMPLES;
-	int rc = 0;
+	int value = export_stacks_value(export, own), rc = 0;
 
 	for (uint32_t i = 1; !rc && i < own->tree.count; i++) {
 		size_t depth;

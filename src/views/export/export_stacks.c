@@ -55,6 +55,13 @@ static int sum_samples(struct export *export)
 				   export, export->err);
 }
 
+int export_stacks_value(const struct export *export, const struct export_stacks *own)
+{
+	if (!export->options->samples)
+		return EXPORT_SELF_NS;
+	return own->weighted ? EXPORT_SAMPLED_NS : EXPORT_SAMPLES;
+}
+
 int export_stacks(struct export *export, bool zones, bool samples,
 		  int (*write)(struct export *export, struct export_stacks *own))
 {

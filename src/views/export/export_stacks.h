@@ -18,6 +18,8 @@ struct export_stacks {
 	bool weighted; /* the samples have a time */
 };
 
+/* The value that a format of one value shows; counts only where samples have no time. */
+int export_stacks_value(const struct export *export, const struct export_stacks *own);
 /* Sums zones, samples or both, then calls write. */
 int export_stacks(struct export *export, bool zones, bool samples,
 		  int (*write)(struct export *export, struct export_stacks *own));

@@ -76,6 +76,11 @@ static void add_amount(struct buf *out, double amount, bool samples)
 		buf_text(out, format_duration(amount, true).text);
 }
 
+static bool svg_shows_counts(const struct export *export)
+{
+	return export_stacks_value(export, export->own) == EXPORT_SAMPLES;
+}
+
 static void add_box(struct export *export, const struct flame_layout *layout,
 		    const struct flame_layout_box *box, const struct name_entry *frame)
 {
@@ -89,7 +94,7 @@ static void add_box(struct export *export, const struct flame_layout *layout,
 		  x, y, w > 0.8 ? w - 0.4 : w, hue_of(frame));
 	svg_add_label(out, frame, 400);
 	buf_print(out, ", %.1f %%, ", 100 * box->width);
-	add_amount(out, box->width * layout->whole, export->options->samples);
+	add_amount(out, box->width * layout->whole, svg_shows_counts(export));
 	buf_text(out, "</title>");
 	if (w >= 4 * LETTER) {
 		buf_print(out, "<text x=\"%.2f\" y=\"%.0f\">", x + 3, y + 12);
@@ -118,14 +123,14 @@ static void add_head(struct export *export, const struct flame_layout *layout)
 		&(struct name_entry){ .name = program, .name_bytes = (uint32_t)strlen(program) },
 		80);
 	buf_text(out, ": ");
-	add_amount(out, layout->whole, export->options->samples);
+	add_amount(out, layout->whole, svg_shows_counts(export));
 	buf_text(out, export->options->samples ? " of Python stacks" : " in zones");
 	buf_text(out, "</text>\n");
 }
 
 static int write_svg(struct export *export, struct export_stacks *own)
 {
-	int value = export->options->samples ? EXPORT_SAMPLES : EXPORT_SELF_NS;
+	int value = export_stacks_value(export, own);
 	double least = LEAST_PIXELS / (WIDTH - 2 * MARGIN);
 	struct flame_layout layout;
 	int rc = flame_layout_make(&layout, &own->tree, value, least);
