@@ -19,7 +19,7 @@
 	"vaccel_prof regions, not enabled" /* a name that compat/ records, without rows */
 #define FUNCTIONS_MOST 5
 #define REGIONS_MOST 5
-#define SAMPLES_LEAST 10 /* enough to name a function */
+#define SAMPLES_LEAST 40 /* about 40 ms of a Python program: enough to name a function */
 #define SMALL_ROWS 1000 /* summed up by the store in less time than DuckDB takes to start */
 
 static struct text_style style_of(const struct summary_options *options, FILE *out)
@@ -245,14 +245,8 @@ static void report_summary_print(struct tables *tables, const struct facts *fact
 /* A small recording without steps needs no SQL: this saves the start of DuckDB. */
 static bool is_small(const struct recording *recording)
 {
-	bool has_target = false;
 	uint64_t rows = 0;
 
-	/* A program that was only observed from outside has metrics and samples, which need SQL. */
-	for (size_t i = 0; i < recording->process_count; i++)
-		has_target |= recording->processes[i].role == KYMO_ROLE_TARGET;
-	if (!has_target)
-		return false;
 	for (size_t i = 0; i < recording->stream_count; i++) {
 		const struct store_stream *stream = &recording->streams[i];
 

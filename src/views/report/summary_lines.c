@@ -235,7 +235,8 @@ void summary_lines_memory(FILE *out, const struct facts *facts, const struct tex
 		return;
 	fprintf(out, "  memory: peak %s at %s", format_bytes(memory->peak_bytes).text,
 		format_clock(memory->peak_at_ns, style->utf8).text);
-	if (memory->samples > 1 && memory->last_bytes > 0)
+	/* The last row repeats the one before: a run of a second or two has no value of its end. */
+	if (memory->samples > 3 && memory->last_bytes > 0)
 		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
 			facts->live ? "now" : "at the end");
 	if (memory->samples > 2 && memory->cpu_pct >= 0)
