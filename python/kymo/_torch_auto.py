@@ -5,7 +5,7 @@ only modules that are already imported. Failures here never reach the program.
 """
 import os
 import sys
-from _imp import _fix_co_filename
+from _imp import _fix_co_filename  # type: ignore[attr-defined]
 
 # Tools that trace this program take "<frozen …>" for a part of Python, as they do importlib: they neither count nor
 # report our lines.
