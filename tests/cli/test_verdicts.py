@@ -133,9 +133,10 @@ def test_the_numbers_name_their_query_and_it_runs(shared):
 
 
 def test_quantiles_that_are_not_kept_say_why(kymo, python):
-    code = "import kymo, time\nfor i in range(300):\n    with kymo.region(f'r{i}'):\n        time.sleep(i // 299)\n"
+    code = ("import kymo, time\nfor i in range(300):\n    with kymo.region(f'r{i}'):\n        time.sleep(i // 299)\n"
+            "for i in range(15000):\n    with kymo.region('r0'): pass\n")  # more than flight keeps: rows are lost
     (kymo.cwd / "many.py").write_text(code)
-    assert kymo("run", "-o", "rec", "--", python, "many.py").status == 0
+    assert kymo("run", "--keep", "flight", "-o", "rec", "--", python, "many.py").status == 0
     table = kymo("report", "rec").out.split("\nRegions\n")[1].split("\n\n")[0]
     assert table.splitlines()[1].split()[3:] == ["r299", "python", "1", "-", "-"]
     assert "p50 and p99 are - where they are not recorded: a thread keeps the distribution of its first 256 regions" in \

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The extensions that read a switch. Both are there in a Python that kymo run or KYMO_TORCH has
-   prepared: the one for torch is loaded with torch itself, which may come later. */
-static const char *const extensions[] = { "/kymo/_gc.", "/kymo/_torch." };
+/* The extensions that read a switch. The one that kymo run injects contains kymo._gc; the one for
+   torch is loaded with torch itself, which may come later. */
+static const char *const extensions[] = { "/kymo/_gc.", "/kymo/_torch.",
+					  "/kymo/_inject/sitecustomize." };
 
 static bool is_calls(const struct settings_key *key)
 {
