@@ -23,7 +23,7 @@ def ours(folder):
 def built():
     """The files of build/ that are installed, under their own names."""
     top = [path for path in BUILD.iterdir() if path.name in ("kymo", "probing", "tracy") or path.name.startswith("libkymo")]
-    every = [*top, *(BUILD / "python/kymo").glob("*.so")]
+    every = [*top, *(BUILD / "python/kymo").rglob("*.so")]
     return sorted(path for path in every if path.is_file() and not path.is_symlink() and is_elf(path))
 
 

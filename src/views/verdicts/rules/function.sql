@@ -11,7 +11,7 @@
 -- innermost function if there is no such code, with its most frequent line. A function with 30 % of
 -- the samples needs 50 of them; one with more needs fewer: three standard deviations above 30 %.
 -- Of a program that runs for less than 30 % of the time, the time is that of the samples: it has
--- most of them from its start.
+-- most of them from its start. Where every call is recorded, the totals of regions are exact.
 WITH s AS (
     SELECT coalesce(place, stack[1]) AS place, weight, time_ns
     FROM {include weighted_samples}
@@ -36,6 +36,12 @@ SELECT
     0,
     0
 FROM f
-WHERE whole > 0 AND (total >= 50 OR share - 0.3 > 3 * sqrt(0.21 / total))
+WHERE whole > 0
+    AND (total >= 50 OR share - 0.3 > 3 * sqrt(0.21 / total))
+    AND (
+        SELECT coalesce(sum(self_ns), 0)
+        FROM trace.regions
+        WHERE source = 'python' AND NOT coalesce(starts_with(name, '{FACTS_GC}'), false)
+    ) < 0.5 * {run_ns}
 ORDER BY time DESC
 LIMIT 1
