@@ -308,11 +308,13 @@ def test_a_reader_that_is_stopped_shares_no_lock_and_no_writable_byte_with_the_w
     reader = place.start(KYMO, "query", "--timeout", "60", run,
                          "SELECT count(*) FROM trace.zones a, range(100000000) b WHERE a.start_ns % 7 = b.range % 5",
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    held = wait_until(lambda: [h for h in held_by(reader.pid, run) if ".head" not in h[0]])
-    reader.send_signal(signal.SIGSTOP)
-    wait_until(lambda: pathlib.Path(f"/proc/{reader.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+    # The command reads in a child of its own.
+    child = int(wait_until(lambda: pathlib.Path(f"/proc/{reader.pid}/task/{reader.pid}/children").read_text().split())[0])
+    held = wait_until(lambda: [h for h in held_by(child, run) if ".head" not in h[0]])
+    os.kill(child, signal.SIGSTOP)
+    wait_until(lambda: pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
     assert all(flags & os.O_ACCMODE == os.O_RDONLY and not locked for _, flags, locked in held), held
-    maps = pathlib.Path(f"/proc/{reader.pid}/maps").read_text()
+    maps = pathlib.Path(f"/proc/{child}/maps").read_text()
     assert not [line for line in maps.splitlines() if str(run) in line and "w" in line.split()[1]]
     # And the writer goes through its whole budget of memory, twice, meanwhile.
     head = next(run.glob("p*/s0.head"))
