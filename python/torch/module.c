@@ -75,6 +75,17 @@ static PyObject *hook_scopes(PyObject *module, PyObject *args)
 	return PyBool_FromLong(!scopes_hook(enter, leave));
 }
 
+PyDoc_STRVAR(hook_collectives_doc,
+	     "hook_collectives($module, /)\n--\n\n"
+	     "Records collectives of torch.distributed. False: an unsupported "
+	     "build.");
+
+static PyObject *hook_collectives(PyObject *module, PyObject *unused)
+{
+	(void)module, (void)unused;
+	return PyBool_FromLong(collectives_hook());
+}
+
 PyDoc_STRVAR(unhook_doc, "unhook($module, /)\n--\n\n"
 			 "Removes all hooks.");
 
@@ -84,6 +95,7 @@ static PyObject *unhook(PyObject *module, PyObject *unused)
 	forward_unhook();
 	backward_unhook();
 	scopes_unhook();
+	collectives_unhook();
 	backward_callback(false);
 	if (kymo__control())
 		kymo__configure("torch", "off", "kymo.torch", NULL);
@@ -354,6 +366,7 @@ static PyObject *module_look(PyObject *module, PyObject *unused)
 static PyMethodDef methods[] = {
 	{ "hook", module_hook, METH_VARARGS, hook_doc },
 	{ "hook_scopes", hook_scopes, METH_VARARGS, hook_scopes_doc },
+	{ "hook_collectives", hook_collectives, METH_NOARGS, hook_collectives_doc },
 	{ "unhook", unhook, METH_NOARGS, unhook_doc },
 	{ "build", module_build, METH_NOARGS, build_doc },
 	{ "callbacks", module_callbacks, METH_VARARGS, callbacks_doc },

@@ -132,6 +132,14 @@ const char *symbols_find(void)
 	return lacking;
 }
 
+void *symbols_library(void)
+{
+	struct found found = { 0 };
+
+	dl_iterate_phdr(look_at_library, &found);
+	return found.path[0] ? dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+}
+
 /* Whether a pointer there may be replaced: writing to a table that is const in some build would
    raise SIGSEGV. */
 bool symbols_is_writable(const void *address)

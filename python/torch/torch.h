@@ -1,6 +1,6 @@
 /*
  * kymo._torch records PyTorch without changing the program: no Python hooks, nothing on the
- * autograd graph, no tensor is read. Three places are replaced and later restored:
+ * autograd graph, no tensor is read. Some places are replaced and later restored:
  *
  *	forward.c    the C entry (vectorcall) of the one function nn.Module.__call__
  *	backward.c   a callback of at::RecordFunction, and the C entry of the engine's run_backward
@@ -10,7 +10,7 @@
  *	paths.c      paths of modules            owners.c  owners of modules
  *	steps.c      steps, phases, rows         watch.c   variables at each step
  *	accelerator.c  time on a device          losses.c  device time that was not measured
- *	cost.c       the cost of a row
+ *	cost.c       the cost of a row           collectives.c  of torch.distributed
  *	module.c     the Python module
  *
  * Locking: the GIL protects names and settings. Per-thread data is used by its thread alone, except
@@ -224,6 +224,15 @@ extern struct symbols symbols;
 const char *symbols_find(void);
 bool symbols_known_build(void); /* a build tested here, with known offsets */
 bool symbols_is_writable(const void *address);
+/* A handle of libtorch_cpu.so, which torch keeps open; NULL: not loaded. */
+void *symbols_library(void);
+
+/* ---- collectives.c ----------------------------------------------------------------------- */
+
+/* Records collectives from now on; called before the first group is made. False: this build of
+   torch is not supported. */
+bool collectives_hook(void);
+void collectives_unhook(void);
 
 /* ---- steps.c ----------------------------------------------------------------------------- */
 

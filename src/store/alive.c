@@ -33,6 +33,16 @@ bool alive_same_boot(const char *boot_id)
 	return !strcmp(ours, boot_id);
 }
 
+bool alive_elsewhere(const char *boot_id, const char *host)
+{
+	char ours[64] = "";
+
+	if (!boot_id[0] || !host[0] || alive_same_boot(boot_id))
+		return false;
+	gethostname(ours, sizeof(ours) - 1);
+	return strncmp(ours, host, sizeof(ours) - 1) != 0;
+}
+
 /* Field 22 of /proc/PID/stat; 0: no such process, or a zombie. */
 static uint64_t running_since(const char *pid)
 {
@@ -60,7 +70,7 @@ static uint64_t alive_namespace_of(const char *pid)
 }
 
 /* A process in a container: its pid differs here, its start time is the same. */
-static bool alive_elsewhere(uint64_t starttime, uint64_t pid_namespace)
+static bool alive_in_container(uint64_t starttime, uint64_t pid_namespace)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -82,7 +92,7 @@ bool alive_process(int32_t pid, uint64_t starttime, uint64_t pid_namespace)
 	if (pid <= 0 || !starttime)
 		return false;
 	if (pid_namespace && pid_namespace != alive_namespace_of("self"))
-		return alive_elsewhere(starttime, pid_namespace);
+		return alive_in_container(starttime, pid_namespace);
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	return running_since(text) == starttime;
 }

@@ -21,11 +21,17 @@ int64_t store_clock_span_ns(const struct store_clock *clock, uint64_t ticks)
 
 int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks)
 {
-	if (ticks >= clock->base_ticks)
-		return saturated_sum(clock->base_ns,
-				     store_clock_span_ns(clock, ticks - clock->base_ticks));
-	return saturated_sum(clock->base_ns,
-			     -store_clock_span_ns(clock, clock->base_ticks - ticks));
+	uint64_t base_ticks = clock->base_ticks, mult = clock->mult;
+	int64_t base_ns = clock->base_ns;
+
+	for (uint32_t i = 0; i < clock->piece_count && ticks >= clock->pieces[i].base_ticks; i++) {
+		base_ticks = clock->pieces[i].base_ticks;
+		base_ns = clock->pieces[i].base_ns;
+		mult = clock->pieces[i].mult;
+	}
+	if (ticks >= base_ticks)
+		return saturated_sum(base_ns, clock_span_ns(mult, ticks - base_ticks));
+	return saturated_sum(base_ns, -clock_span_ns(mult, base_ticks - ticks));
 }
 
 bool clockmap_pairs(const struct kymo_control *control, struct kymo_clock_pair *first,

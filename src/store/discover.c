@@ -17,6 +17,7 @@
 #include "base/files/paths.h"
 #include "base/grow.h"
 #include "store/alive.h"
+#include "store/job.h"
 #include "store/recording_inside.h"
 #include "base/utf8.h"
 
@@ -187,8 +188,9 @@ static void discover_look_inside(struct look *look)
 	if (entry->state == STORE_LOST && supervisor_lives(look))
 		entry->state = STORE_LIVE;
 	if (run_files_is_snapshot(&look->source)) {
-		/* A snapshot ends when it was taken, whatever the program did later. */
-		entry->ended_unix_ns = look->source.snapshot_head.taken_realtime_ns;
+		/* A snapshot of a running program ends when it was taken. */
+		if (!look->run.ended)
+			entry->ended_unix_ns = look->source.snapshot_head.taken_realtime_ns;
 		entry->state = entry->state == STORE_LOST ? STORE_ENDED : entry->state;
 	}
 	if (entry->state == STORE_LIVE)
@@ -214,6 +216,56 @@ static int look_at_file(const char *path, struct store_entry *entry)
 	return 0;
 }
 
+/* ---- a job -------------------------------------------------------------------------------- */
+
+static void discover_add_to_job(struct store_entry *job, const struct store_entry *run)
+{
+	bool first = !job->runs++;
+
+	if (first || run->started_unix_ns < job->started_unix_ns)
+		job->started_unix_ns = run->started_unix_ns;
+	if (run->ended_unix_ns > job->ended_unix_ns)
+		job->ended_unix_ns = run->ended_unix_ns;
+	if (first || run->state == STORE_LIVE ||
+	    (job->state != STORE_LIVE && run->state != STORE_ENDED))
+		job->state = run->state;
+	/* A failure of any of them is that of the job. */
+	if (run->wstatus_known && (first || (run->wstatus && !job->wstatus))) {
+		job->wstatus_known = true;
+		job->wstatus = run->wstatus;
+	}
+	if (!job->program[0])
+		memcpy(job->program, run->program, sizeof(job->program));
+	job->bytes += run->bytes;
+	job->here |= run->here;
+	job->live_runs += run->state == STORE_LIVE;
+}
+
+/* Its recordings as one entry. */
+static void discover_look_at_job(struct store_entry *entry)
+{
+	DIR *dir = opendir(entry->path);
+	struct store_entry *run = malloc(sizeof(*run));
+	struct dirent *name;
+
+	entry->state = STORE_ENDED;
+	while (dir && run && (name = readdir(dir))) {
+		char inner[KYMO_PATH_BYTES + 256];
+
+		if (name->d_name[0] == '.' ||
+		    (name->d_type != DT_DIR && name->d_type != DT_UNKNOWN))
+			continue;
+		snprintf(inner, sizeof(inner), "%s/%s", entry->path, name->d_name);
+		if (!discover_inspect(inner, true, run) && run->kind == STORE_DIRECTORY)
+			discover_add_to_job(entry, run);
+	}
+	if (entry->state == STORE_LIVE)
+		entry->ended_unix_ns = 0;
+	free(run);
+	if (dir)
+		closedir(dir);
+}
+
 int discover_inspect(const char *path, bool other_dir, struct store_entry *entry)
 {
 	struct kymo_error err = { 0 };
@@ -230,6 +282,10 @@ int discover_inspect(const char *path, bool other_dir, struct store_entry *entry
 		utf8_repair(err.text, strlen(err.text), entry->unreadable,
 			    sizeof(entry->unreadable));
 		return err.code == EPROTO || err.code == EACCES ? -err.code : -ENOENT;
+	}
+	if (entry->kind == STORE_JOB) {
+		discover_look_at_job(entry);
+		return 0;
 	}
 	if (entry->kind != STORE_DIRECTORY && look_at_file(whole, entry))
 		return -ENOENT;
@@ -294,7 +350,7 @@ static bool looks_like_run(int directory, const char *name)
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	bool found = dir && !faccessat(fd, "run", F_OK, 0);
+	bool found = dir && (!faccessat(fd, "run", F_OK, 0) || job_is(fd));
 
 	for (int i = 0; dir && !found && i < LOOK_AT && (entry = readdir(dir)); i++)
 		found = run_files_is_process(entry->d_name, NULL);

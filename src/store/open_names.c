@@ -38,7 +38,7 @@ static const char *repaired(struct arena *arena, const char *text, size_t bytes,
 	return copy ? copy : "";
 }
 
-static uint32_t unify(struct recording *recording, const struct store_name *name)
+uint32_t open_names_unify(struct recording *recording, const struct store_name *name)
 {
 	struct inside *inside = inside_of(recording);
 	uint64_t hash = hash_name(name);
@@ -159,7 +159,7 @@ static uint32_t read_name(struct recording *recording, const struct kymo_name_en
 	name.line = entry->line;
 	name.source = entry->source;
 	name.instance = entry->instance;
-	return unify(recording, &name);
+	return open_names_unify(recording, &name);
 }
 
 static void open_names_read_entries(struct recording *recording, struct store_process *process,

@@ -88,7 +88,46 @@ enum store_state open_process_state(const struct kymo_control *control,
 		return STORE_ENDED;
 	if (may_live && alive_process(control->pid, control->starttime, control->pid_namespace))
 		return STORE_LIVE;
-	return STORE_LOST;
+	return run && !run->ended && alive_elsewhere(run->boot_id, run->host) ? STORE_UNKNOWN
+									      : STORE_LOST;
+}
+
+void open_process_ranks(struct recording *recording)
+{
+	int32_t ranks = -1;
+
+	for (size_t i = 0; i < recording->process_count && ranks < 0; i++)
+		if (recording->processes[i].control.rank_source == KYMO_RANK_TORCH)
+			ranks = recording->processes[i].ranks;
+	for (size_t i = 0; ranks >= 0 && i < recording->process_count; i++) {
+		struct store_process *process = &recording->processes[i];
+
+		if (process->control.rank_source == KYMO_RANK_LAUNCHER && process->ranks != ranks)
+			process->rank = process->ranks = process->local_rank = -1;
+	}
+}
+
+/* The processes of a run are neighbours. */
+const struct store_process *store_target(const struct recording *recording, size_t collector,
+					 int32_t pid)
+{
+	const struct store_process *found = NULL, *all = recording->processes;
+	size_t first = collector;
+
+	while (first && all[first - 1].run == all[collector].run)
+		first--;
+	for (size_t i = first; i < recording->process_count && all[i].run == all[collector].run;
+	     i++)
+		if (all[i].pid == pid)
+			found = &all[i];
+	return found;
+}
+
+int32_t store_target_rank(const struct recording *recording, size_t collector, int32_t pid)
+{
+	const struct store_process *target = store_target(recording, collector, pid);
+
+	return target && target->rank >= 0 ? target->rank : recording->processes[collector].rank;
 }
 
 /* In a snapshot: the state when it was written. */
@@ -99,6 +138,8 @@ static enum store_state state_in_snapshot(const struct recording *recording, con
 	const struct kymo_snapshot_entry *entry;
 	enum store_state state = open_process_state(control, &recording->run, false);
 
+	if (state == STORE_UNKNOWN)
+		state = STORE_LOST;
 	snprintf(path, sizeof(path), "%s/control", directory);
 	entry = run_files_entry(&inside_of(recording)->source, path);
 	return state == STORE_LOST && entry && entry->was_running ? STORE_LIVE : state;
@@ -206,6 +247,9 @@ static void open_process_add_process(struct recording *recording, const char *di
 	process->ppid = process->control.ppid;
 	process->rank = process->control.rank;
 	process->ranks = process->control.ranks;
+	process->local_rank = (int32_t)(process->control.local_rank_plus_1 & INT32_MAX) - 1;
+	process->attempt = (int32_t)(process->control.attempt_plus_1 & INT32_MAX) - 1;
+	process->host = "";
 	process->role = process->control.role;
 	utf8_repair(process->control.program, strlen(process->control.program), process->program,
 		    sizeof(process->program));

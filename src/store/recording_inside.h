@@ -40,14 +40,24 @@ void inside_hear(void *recording, const char *sentence);
 void *inside_grow(struct recording *recording, void *items, size_t count, size_t *room,
 		  size_t item_bytes);
 
-/* Takes ownership of source, also on error. path is for messages. */
-int inside_open(struct run_files *source, const char *path, struct recording **out,
+/* Takes ownership of source, also on error. path is for messages. parts: as many recordings share
+   the descriptors and the memory that there are. */
+int inside_open(struct run_files *source, const char *path, size_t parts, struct recording **out,
 		struct kymo_error *err);
+/* Index 0 of names and threads, which is "unknown". */
+void inside_begin_lists(struct recording *recording);
+/* Adds the number of problems that have no sentence. */
+void inside_end_problems(struct recording *recording);
+/* For a recording without files of its own. */
+void inside_no_source(struct inside *inside);
 
 /* open_process.c: the control pages and states of all processes; then, once the clocks are known,
    the rest. */
 void open_process_controls(struct recording *recording);
 void open_process_contents(struct recording *recording);
+/* Agents that start the ranks of a host have numbers of their own from their launcher: these do not
+   count where torch has numbered its ranks otherwise. */
+void open_process_ranks(struct recording *recording);
 enum store_state open_process_state(const struct kymo_control *control,
 				    const struct kymo_run_file *run, bool may_live);
 /* Joins NUL-terminated words into one line for a shell, in the arena. */
@@ -60,6 +70,8 @@ void open_stream_describe(struct recording *recording, uint32_t process, size_t 
 
 /* open_names.c */
 void open_names_read(struct recording *recording, uint32_t process, const char *directory);
+/* The index of a name in the recording's list, where it is added if it is new; 0: out of memory. */
+uint32_t open_names_unify(struct recording *recording, const struct store_name *name);
 void open_names_threads(struct recording *recording, uint32_t process, const char *directory);
 
 #endif

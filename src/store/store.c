@@ -15,6 +15,8 @@
 #include "base/grow.h"
 #include "store/alive.h"
 #include "store/clockmap.h"
+#include "store/host_clocks.h"
+#include "store/job.h"
 #include "store/recording_inside.h"
 #include "base/utf8.h"
 
@@ -97,7 +99,7 @@ enum store_kind store_kind(const char *path, struct kymo_error *err)
 	if (fstat(fd, &st))
 		error_set(err, errno, "cannot stat %s: %s", path, strerror(errno));
 	else if (S_ISDIR(st.st_mode))
-		kind = kind_of_directory(path, err);
+		kind = job_is(fd) ? STORE_JOB : kind_of_directory(path, err);
 	else if (S_ISREG(st.st_mode))
 		kind = kind_of_file(fd, path, err);
 	else
@@ -141,7 +143,7 @@ void inside_hear(void *recording, const char *sentence)
 	inside_say(recording, "%s", sentence);
 }
 
-static void say_unsaid(struct recording *recording)
+void inside_end_problems(struct recording *recording)
 {
 	struct inside *inside = inside_of(recording);
 	char *sentence = NULL;
@@ -341,15 +343,28 @@ static int64_t latest_possible(const struct recording *recording)
 	return latest > INT64_MAX - DAY_NS ? INT64_MAX : latest + DAY_NS;
 }
 
+/* The end of the program, which the last rows of its collector are after; INT64_MAX: not known. */
+static int64_t end_of_program(const struct recording *recording)
+{
+	const struct kymo_run_file *run = &recording->run;
+
+	if (!run->ended || !run->end.ticks || run->end.monotonic_ns <= run->epoch.monotonic_ns)
+		return INT64_MAX;
+	return (int64_t)(run->end.monotonic_ns - run->epoch.monotonic_ns);
+}
+
 static void store_sum_up(struct recording *recording)
 {
 	const struct kymo_run_file *run = &recording->run;
 
 	for (size_t i = 0; i < recording->process_count; i++) {
 		const struct store_process *process = &recording->processes[i];
+		int64_t most_ns = process->role == KYMO_ROLE_TARGET ? INT64_MAX
+								    : end_of_program(recording);
+		int64_t ended_ns = process->ended_ns < most_ns ? process->ended_ns : most_ns;
 
-		if (process->ended_ns > recording->duration_ns)
-			recording->duration_ns = process->ended_ns;
+		if (ended_ns > recording->duration_ns)
+			recording->duration_ns = ended_ns;
 		if (process->state == STORE_LIVE && recording->kind == STORE_DIRECTORY)
 			recording->live = true;
 	}
@@ -370,11 +385,41 @@ static void store_sum_up(struct recording *recording)
 				   "have no name",
 				   recording->processes[i].pid,
 				   (unsigned long long)recording->processes[i].control.names_full);
-	say_unsaid(recording);
+}
+
+/* The only run of a recording that is not a job. */
+static void add_own_run(struct recording *recording)
+{
+	struct store_run *own = calloc(1, sizeof(*own));
+
+	if (!own) {
+		inside_of(recording)->no_memory = true;
+		return;
+	}
+	memcpy(own->path, recording->path, sizeof(own->path));
+	memcpy(own->program, recording->program, sizeof(own->program));
+	own->run = recording->run;
+	utf8_repair(own->run.host, strlen(own->run.host), own->host, sizeof(own->host));
+	own->command = recording->command;
+	own->duration_ns = recording->duration_ns;
+	own->live = recording->live;
+	recording->runs = own;
+	recording->run_count = 1;
+	for (size_t i = 0; i < recording->process_count; i++) {
+		recording->processes[i].host = own->host;
+		own->elsewhere |= recording->processes[i].state == STORE_UNKNOWN;
+	}
+	own->elsewhere |= recording->kind == STORE_DIRECTORY && !recording->live &&
+			  !own->run.ended && alive_elsewhere(own->run.boot_id, own->run.host);
+	if (own->elsewhere)
+		inside_say(recording,
+			   "%s has not ended, and was recorded on %s: whether it still runs is not "
+			   "known here. Rows that were not on disk yet are missing",
+			   recording->program[0] ? recording->program : "the program", own->host);
 }
 
 /* Index 0 of both lists is "unknown". */
-static void begin_lists(struct recording *recording)
+void inside_begin_lists(struct recording *recording)
 {
 	struct inside *inside = inside_of(recording);
 	const struct store_name no_name = { .text = "", .file = "" };
@@ -397,12 +442,13 @@ static int store_read_all(struct recording *recording, struct kymo_error *err)
 	struct inside *inside = inside_of(recording);
 	bool has_run;
 
-	begin_lists(recording);
+	inside_begin_lists(recording);
 	has_run = store_read_run(recording);
 	/* Without a run file its boot is unknown: a live process then shows that it is this one. */
 	inside->same_boot = recording->kind == STORE_DIRECTORY && !inside->source.blobs &&
 			    alive_same_boot(recording->run.boot_id);
 	open_process_controls(recording);
+	open_process_ranks(recording);
 	if (!has_run && !recording->process_count)
 		return error_set(err, EPROTO, "%s cannot be read: %s", recording->path,
 				 recording->problem_count ? recording->problems[0] : "it is empty");
@@ -417,12 +463,19 @@ static int store_read_all(struct recording *recording, struct kymo_error *err)
 	inside->latest_ns = latest_possible(recording);
 	open_process_contents(recording);
 	store_sum_up(recording);
+	add_own_run(recording);
+	inside_end_problems(recording);
 	return inside->no_memory ? error_set(err, ENOMEM, "out of memory for the recording %s",
 					     recording->path)
 				 : 0;
 }
 
-int inside_open(struct run_files *source, const char *path, struct recording **out,
+void inside_no_source(struct inside *inside)
+{
+	run_files_open_blobs(&inside->source, NULL, 0);
+}
+
+int inside_open(struct run_files *source, const char *path, size_t parts, struct recording **out,
 		struct kymo_error *err)
 {
 	struct recording *recording = calloc(1, sizeof(*recording));
@@ -436,8 +489,8 @@ int inside_open(struct run_files *source, const char *path, struct recording **o
 		return error_set(err, ENOMEM, "out of memory for the recording %s", path);
 	}
 	inside->source = *source;
-	inside->open_files = files_to_hold();
-	inside->room_bytes = room_for_copies();
+	inside->open_files = files_to_hold() / parts;
+	inside->room_bytes = room_for_copies() / parts;
 	recording->arena = inside;
 	recording->kind = run_files_is_snapshot(source) ? STORE_SNAPSHOT : STORE_DIRECTORY;
 	snprintf(recording->path, sizeof(recording->path), "%s", path);
@@ -463,10 +516,15 @@ int store_open(const char *path, struct recording **out, struct kymo_error *err)
 			err, EINVAL,
 			"%s is a packed recording (a DuckDB database); only queries can open it",
 			path);
+	case STORE_JOB: return job_open(path, out, err);
 	default: break;
 	}
 	rc = run_files_open(&source, path, err);
-	return rc ? rc : inside_open(&source, path, out, err);
+	if (!rc)
+		rc = inside_open(&source, path, 1, out, err);
+	if (!rc)
+		host_clocks_align(*out);
+	return rc;
 }
 
 void store_close(struct recording *recording)
@@ -482,7 +540,11 @@ void store_close(struct recording *recording)
 		free(recording->problems[i]);
 	free(inside->copies);
 	intern_fini(&inside->name_index);
+	for (size_t i = 0; i < recording->run_count; i++)
+		store_close(recording->runs[i].recording);
+	free(recording->runs);
 	free(recording->problems);
+	free(recording->host_clocks);
 	free(recording->processes);
 	free(recording->streams);
 	free(recording->names);

@@ -22,19 +22,29 @@
 #include "base/error.h"
 #include "base/format.h"
 
-enum store_kind { STORE_NONE, STORE_DIRECTORY, STORE_SNAPSHOT, STORE_PACKED };
+/* A job is a directory of recordings, which are opened as one: job.h. */
+enum store_kind { STORE_NONE, STORE_DIRECTORY, STORE_SNAPSHOT, STORE_PACKED, STORE_JOB };
 
 /* By content. STORE_NONE and *err for anything else: missing, foreign, newer. */
 enum store_kind store_kind(const char *path, struct kymo_error *err);
 
 /* ticks to ns since the recording's epoch: (ticks - base_ticks) * mult >> 32 + base_ns,
-   saturating. */
+   saturating. From the ticks of a piece on, its base and mult count instead: the clock of a host
+   that made a step (host_clocks.h). */
+#define STORE_CLOCK_PIECES 7u
+struct store_clock_piece {
+	uint64_t base_ticks;
+	int64_t base_ns;
+	uint64_t mult;
+};
 struct store_clock {
 	uint64_t base_ticks;
 	int64_t base_ns;
 	uint64_t mult; /* ns per tick, 32.32 fixed point */
 	uint64_t error_ns; /* stated error */
 	uint32_t kind; /* enum kymo_clock_kind */
+	uint32_t piece_count; /* 0 but for hosts whose clock made a step */
+	struct store_clock_piece pieces[STORE_CLOCK_PIECES]; /* in order of their ticks */
 };
 int64_t store_clock_ns(const struct store_clock *clock, uint64_t ticks);
 /* A duration; saturates at INT64_MAX. */
@@ -65,10 +75,15 @@ struct store_thread {
 	char name[64]; /* valid UTF-8 */
 };
 
-enum store_state { STORE_LIVE, STORE_ENDED, STORE_KILLED, STORE_LOST };
+/* UNKNOWN: of another host, which alone knows whether the process runs. */
+enum store_state { STORE_LIVE, STORE_ENDED, STORE_KILLED, STORE_LOST, STORE_UNKNOWN };
 
 struct store_process {
 	int32_t pid, ppid, rank, ranks;
+	int32_t local_rank, attempt; /* -1: unknown */
+	uint32_t run; /* index of the recording's runs */
+	uint32_t domain; /* processes of one domain share a clock: host_clocks.h */
+	const char *host; /* "": unknown; of two processes with one pid they differ */
 	uint32_t role; /* enum kymo_role */
 	/* live; ended: the destructor ran, or the wait status is known; killed by a signal; lost:
 	   gone without a known status */
@@ -142,16 +157,48 @@ struct store_stream {
 	bool without_file; /* no stream: only the losses of a table without one */
 };
 
+/* How times of a host became those of the recording; NONE: not known, its wall clock counts. */
+enum store_align { STORE_ALIGN_SAME, STORE_ALIGN_FITTED, STORE_ALIGN_NONE, STORE_ALIGN_REFUSED };
+
+/* A piece of a host's clock: its own time t became t - offset_ns - drift * (t - t0_ns). */
+struct store_host_clock {
+	uint32_t domain;
+	enum store_align method;
+	int64_t t0_ns; /* own time from which it counts */
+	int64_t offset_ns;
+	double drift;
+	int64_t error_ns; /* -1: unknown */
+	uint32_t used; /* collectives */
+	bool applied; /* false: times are as recorded */
+	char reason[120]; /* of a refusal; "": none */
+};
+
+/* A run of the recording: one, or several if it is a job. */
+struct store_run {
+	char path[KYMO_PATH_BYTES];
+	char host[80]; /* valid UTF-8; in a job it differs from others that share a pid */
+	struct kymo_run_file run; /* a checked copy; filled from a process if the file is missing */
+	char program[256];
+	const char *command;
+	int64_t started_ns; /* since the epoch of the recording; 0 unless it is a job */
+	int64_t duration_ns; /* from its start to the last known moment */
+	bool live; /* at least one process runs */
+	bool elsewhere; /* it has not ended, and only another host knows whether it runs */
+	struct recording *recording; /* private: of a job */
+};
+
 struct recording {
 	enum store_kind kind;
 	char path[KYMO_PATH_BYTES];
 	bool live; /* at least one process runs */
 	bool partial; /* something could not be read; see problems */
-	/* a checked copy; filled from a process if the file is missing */
+	/* a checked copy; filled from a process if the file is missing. Of a job: its first */
 	struct kymo_run_file run;
 	char program[256];
 	char *command;
 	int64_t duration_ns; /* from the epoch to the last known moment */
+	struct store_run *runs; /* at least one */
+	size_t run_count;
 	struct store_process *processes;
 	size_t process_count;
 	struct store_stream *streams;
@@ -160,15 +207,25 @@ struct recording {
 	size_t name_count;
 	struct store_thread *threads;
 	size_t thread_count;
+	struct store_host_clock *host_clocks; /* by domain */
+	size_t host_clock_count;
 	char **problems; /* sentences */
 	size_t problem_count;
 	void *arena; /* private */
 };
 
-/* path: a directory (either one of a supervised run) or a snapshot file. Returns 0, or a negative
-   errno and *err. */
+/* path: a directory (either one of a supervised run), a job's directory or a snapshot file. Returns
+   0, or a negative errno and *err. */
 int store_open(const char *path, struct recording **out, struct kymo_error *err);
 void store_close(struct recording *recording); /* NULL is fine */
+
+/* The process of that pid that a collector watches, the last if it had several; NULL: it did not
+   record. */
+const struct store_process *store_target(const struct recording *recording, size_t collector,
+					 int32_t pid);
+/* Its rank, or else that of the collector itself, whose environment is that of its program; -1:
+   none. */
+int32_t store_target_rank(const struct recording *recording, size_t collector, int32_t pid);
 
 /* Copies rows [at, at + count) of the chunk. Returns the number copied, which is less if the file
    was truncated. Thread-safe. */
@@ -193,6 +250,7 @@ struct store_entry {
 	char unreadable[256]; /* why it cannot be read, or "" */
 	bool foreign; /* root has found it in a directory that another user can change */
 	bool here; /* in the working directory, or recorded from it */
+	uint32_t runs, live_runs; /* of a job: its recordings; those that run */
 };
 
 /* All recordings in KYMO_DIR, the working directory and the per-user index, newest first; live ones

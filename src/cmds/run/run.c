@@ -15,6 +15,7 @@
 #include "cmds/cmds.h"
 #include "cmds/guard/guard.h"
 #include "cmds/run/run_device.h"
+#include "cmds/run/run_job.h"
 #include "cmds/run/run_memory.h"
 #include "cmds/run/run_python.h"
 #include "cmds/run/run_serve.h"
@@ -30,6 +31,8 @@
 #define EXIT_NOT_FOUND 127
 #define COMMAND_COLUMNS 48 /* for the command in the first line */
 #define COMMAND_COLUMNS_LEAST 16 /* on a narrow terminal */
+#define SHORT_NS 100000000
+#define LAST_STACK_LINES 8 /* six frames and two lines around them */
 
 struct run_options {
 	struct collect_options collect;
@@ -40,6 +43,7 @@ struct run_options {
 	struct run_torch torch;
 	struct run_serve serve;
 	struct run_memory memory;
+	struct run_job job;
 	bool force, quiet, no_summary, report, device;
 };
 
@@ -64,6 +68,7 @@ enum {
 	OPTION_MEMORY,
 	OPTION_DEVICE,
 	OPTION_SLOW,
+	OPTION_NO_NATIVE,
 	OPTION_SERVE,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
@@ -93,6 +98,7 @@ const struct cmds_option cmds_run_options[] = {
 			    "record allocations; off: can be turned on later" },
 	[OPTION_DEVICE] = { 0, "device", NULL, "record device operations (OpenCL)" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
+	[OPTION_NO_NATIVE] = { 0, "no-native", NULL, "do not sample native stacks" },
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "start a live viewer for browsers" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "print one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "print no messages (or set KYMO_QUIET=1)" },
@@ -137,6 +143,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
 	case OPTION_DEVICE: run->device = true; break;
 	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
+	case OPTION_NO_NATIVE: run->collect.no_native = true; break;
 	case OPTION_SERVE: return run_serve_word(&run->serve, value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
@@ -181,6 +188,7 @@ static int read_environment(struct run_options *run)
 	if (keep && !strcasecmp(keep, "flight"))
 		run->collect.keep = KYMO_KEEP_FLIGHT;
 	run->quiet = quiet && *quiet && strcmp(quiet, "0");
+	run->collect.no_native = cmds_samples_are_off();
 	if (cmds_slow("run", "KYMO_SLOW_ZONE", getenv("KYMO_SLOW_ZONE"), &run->collect.slow_ns) >=
 	    0)
 		return CMDS_WRONG_USE;
@@ -219,6 +227,14 @@ static int cannot_start(char **argv, int error)
 static int run_without_recording(struct run_options *run)
 {
 	say("nothing is recorded: KYMO=off is set in the environment");
+	execvp(run->collect.argv[0], run->collect.argv);
+	return cannot_start(run->collect.argv, errno);
+}
+
+/* Trouble with the recording does not keep the program from running. */
+static int run_unrecorded(struct run_options *run, const struct kymo_error *err)
+{
+	say("nothing is recorded: %s", err->text);
 	execvp(run->collect.argv[0], run->collect.argv);
 	return cannot_start(run->collect.argv, errno);
 }
@@ -340,6 +356,11 @@ static void print_incomplete(const struct collect_result *result)
 			  result->live);
 }
 
+struct ended_run {
+	const char *directory, *command;
+	uint64_t duration_ns;
+};
+
 static bool is_python(const char *command)
 {
 	const char *name = strrchr(command, '/');
@@ -347,45 +368,45 @@ static bool is_python(const char *command)
 	return !strncmp(name ? name + 1 : command, "python", 6);
 }
 
-/* The program was too short for a sample, is no Python, is unreadable, or sampling is off. */
-static void print_how_to_record(const char *command)
+/* The program was too short for a sample, cannot be sampled, or sampling is off. Advice is for the
+   program's language, as far as its name tells. */
+static void print_how_to_record(const struct ended_run *ended)
 {
-	fputs(is_python(command)
-		      ? "  The program recorded no zones, and none of its stacks was sampled.\n"
-			"  kymo run --python records all calls; import kymo marks regions.\n"
-		      : "  The program recorded no zones. In Python, kymo run --python records all "
-			"calls;\n"
-			"  import kymo marks regions. In C: #include <kymo/kymo.h>, "
-			"KYMO_SCOPE(\"name\").\n",
-	      stderr);
-	fputs("  Metrics of the process: kymo query 'FROM host.process'\n", stderr);
+	if (ended->duration_ns < SHORT_NS)
+		fprintf(stderr, "  Too short to judge: no stack was sampled in %s.\n",
+			format_clock((double)ended->duration_ns, text_style_of(stderr).utf8).text);
+	else
+		fputs(is_python(ended->command)
+			      ? "  No zones recorded, and no stack was sampled. kymo run --python "
+				"records every call.\n"
+			      : "  No zones recorded, and no stack was sampled. In C, "
+				"KYMO_SCOPE(\"name\") of\n  <kymo/kymo.h> marks zones.\n",
+		      stderr);
+	fputs("  next: kymo query 'FROM host.process'\n", stderr);
 }
 
-struct ended_run {
-	const char *directory, *command;
-};
-
-/* In a child. After a failure, the last stacks are more useful than the hint. */
+/* In a child. What a program was in when a signal ended it comes first. */
 static int print_last_stacks(void *context)
 {
 	const struct ended_run *ended = context;
 	struct text_style style = text_style_of(stderr);
 
-	if (!last_stacks_print(ended->directory, &style, stderr))
-		print_how_to_record(ended->command);
-	return 0;
+	if (last_stacks_print(ended->directory, &style, stderr))
+		return cmds_print_summary_below(ended->directory, LAST_STACK_LINES);
+	return cmds_print_summary_below(ended->directory, 0);
 }
 
 static void print_summary(struct collect_result *result, const char *command)
 {
-	struct ended_run ended = { result->directory, command };
+	struct ended_run ended = { result->directory, command, result->duration_ns };
 
-	if (result->processes || result->still_running || (!result->wstatus && result->sampled))
-		cmds_print_summary(result->directory);
-	else if (!result->wstatus)
-		print_how_to_record(command);
-	else
+	if (!result->processes && !result->still_running && !result->sampled &&
+	    !result->sampled_native)
+		print_how_to_record(&ended);
+	else if (!result->processes && WIFSIGNALED(result->wstatus))
 		guard_run(print_last_stacks, &ended, NULL);
+	else
+		cmds_print_summary(result->directory);
 }
 
 static void report(const struct run_options *run, struct collect_result *result)
@@ -394,6 +415,8 @@ static void report(const struct run_options *run, struct collect_result *result)
 		return;
 	print_first_line(run, result);
 	print_incomplete(result);
+	if (result->native_refused[0])
+		text_line(stderr, "  %s", result->native_refused);
 	if (run_python_report_empty(&run->python, run->collect.argv, result->directory))
 		return;
 	if (!run->no_summary)
@@ -417,11 +440,12 @@ static void run_write_report(const struct run_options *run, const struct collect
 		say("wrote %s", file);
 }
 
-static void add_to_index(const struct collect_result *result)
+/* A recording of a job is found by its job. */
+static void add_to_index(const struct run_options *run, const struct collect_result *result)
 {
 	struct kymo_error err = { 0 };
 
-	if (store_remember(result->directory, &err))
+	if (store_remember(run->job.directory[0] ? run->job.directory : result->directory, &err))
 		say("%s", err.text); /* `kymo ls` then lists it only in its own directory */
 	store_prune();
 }
@@ -456,15 +480,17 @@ int cmd_run(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	run.collect.environment = (const char *const *)run.environment.list;
-	status = run.force ? cmds_remove_old("run", run.collect.directory) : 0;
-	if (status)
-		return status;
+	/* What cannot be replaced stays, and the recording gets another name. */
+	if (run.force)
+		cmds_remove_old("run", run.collect.directory);
+	run.collect.elsewhere = true;
+	run_job_prepare(&run.job, &run.collect);
 	run_serve_start(&run.serve);
 	if (collect_run(&run.collect, &result, &err))
-		return cmds_fail("run", &err);
+		return run_unrecorded(&run, &err);
 	if (result.exec_error)
 		return cannot_start(run.collect.argv, result.exec_error);
-	add_to_index(&result);
+	add_to_index(&run, &result);
 	report(&run, &result);
 	run_write_report(&run, &result);
 	run_environment_fini(&run.environment);

@@ -1,0 +1,465 @@
+#include "store/clocks/clock_fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CORNERS_MAX 64u
+#define FIT_CONFIRM 4u /* contradictions in a row that make a step */
+#define FIT_ENOUGH 8u /* collectives for an estimate from ends */
+#define FIT_BLOCKS 16u
+#define FIT_QUANTILE 0.1 /* of latencies: the load of a machine changes small ones least */
+#define FIT_SURE 4.0 /* standard errors that are stated */
+/* How much longer one host may take than the other to notice the last arrival, as a part of the
+   latency. Ranks of one host that were treated as strangers differed by up to 0.18, at a load of
+   eight programs for each core, and also if one of them was always the last. */
+#define FIT_UNLIKE 0.25
+#define FIT_WRONG_SHARE 0.05 /* contradictions beyond this: refused */
+
+double clock_fit_offset(const struct clock_fit_piece *piece, int64_t t_ns)
+{
+	return piece->offset_ns + piece->drift * (double)(t_ns - piece->t0_ns);
+}
+
+/* ---- the lines that causality allows -------------------------------------------------------- */
+
+/* A convex polygon of lines: an offset at t0 (relative to base_ns) and a drift, in ns per s. */
+struct lines {
+	int64_t t0_ns, base_ns;
+	size_t count; /* corners; 0: no line is left */
+	double offset[CORNERS_MAX], drift[CORNERS_MAX];
+};
+
+static double seconds_after(const struct lines *lines, int64_t t_ns)
+{
+	return (double)(t_ns - lines->t0_ns) / 1e9;
+}
+
+/* Above 0: beyond the bound, which is a lower one if sign is -1. */
+static double beyond(const struct lines *lines, size_t i, double seconds, double bound, double sign)
+{
+	return sign * (lines->offset[i] + lines->drift[i] * seconds - bound);
+}
+
+static void add_corner(struct lines *to, double offset, double drift)
+{
+	if (to->count < CORNERS_MAX) {
+		to->offset[to->count] = offset;
+		to->drift[to->count++] = drift;
+	}
+}
+
+/* Keeps the lines within the bound. Too many corners: the bound is left out, which allows more. */
+static void keep_within(struct lines *lines, double seconds, double bound, double sign)
+{
+	struct lines kept = { .t0_ns = lines->t0_ns, .base_ns = lines->base_ns };
+
+	for (size_t i = 0; i < lines->count; i++) {
+		size_t next = (i + 1) % lines->count;
+		double here = beyond(lines, i, seconds, bound, sign);
+		double there = beyond(lines, next, seconds, bound, sign);
+
+		if (here <= 0)
+			add_corner(&kept, lines->offset[i], lines->drift[i]);
+		if ((here <= 0) != (there <= 0)) {
+			double part = here / (here - there);
+
+			add_corner(&kept,
+				   lines->offset[i] +
+					   part * (lines->offset[next] - lines->offset[i]),
+				   lines->drift[i] + part * (lines->drift[next] - lines->drift[i]));
+		}
+	}
+	if (kept.count < CORNERS_MAX)
+		*lines = kept;
+}
+
+/* The bounds of the offset at its time. */
+static int64_t low_of(const struct clock_fit_event *event, int64_t slack_ns)
+{
+	return event->arrival_ns - event->first_end_ns - slack_ns;
+}
+
+static int64_t high_of(const struct clock_fit_event *event, int64_t slack_ns)
+{
+	return event->end_ns - event->last_ns + slack_ns;
+}
+
+static bool lines_begin(struct lines *lines, const struct clock_fit_event *event, int64_t slack_ns)
+{
+	int64_t low = low_of(event, slack_ns), high = high_of(event, slack_ns);
+	const double drift = CLOCK_FIT_DRIFT_MAX * 1e9;
+
+	memset(lines, 0, sizeof(*lines));
+	lines->t0_ns = event->end_ns;
+	lines->base_ns = low + (high - low) / 2;
+	if (low > high)
+		return false;
+	add_corner(lines, (double)(low - lines->base_ns), -drift);
+	add_corner(lines, (double)(high - lines->base_ns), -drift);
+	add_corner(lines, (double)(high - lines->base_ns), drift);
+	add_corner(lines, (double)(low - lines->base_ns), drift);
+	return true;
+}
+
+/* False: no line is left, and *lines is as before. */
+static bool lines_add(struct lines *lines, const struct clock_fit_event *event, int64_t slack_ns)
+{
+	struct lines kept = *lines;
+	int64_t low = low_of(event, slack_ns), high = high_of(event, slack_ns);
+
+	/* The last arrival is before the end by no more than its wait: one time for both. */
+	keep_within(&kept, seconds_after(lines, event->end_ns), (double)(high - lines->base_ns), 1);
+	keep_within(&kept, seconds_after(lines, event->arrival_ns), (double)(low - lines->base_ns),
+		    -1);
+	if (!kept.count)
+		return false;
+	*lines = kept;
+	return true;
+}
+
+struct interval {
+	double low, high, best;
+};
+
+static struct interval lines_at(const struct lines *lines, int64_t t_ns)
+{
+	double seconds = seconds_after(lines, t_ns);
+	struct interval all = { INFINITY, -INFINITY, 0 };
+
+	for (size_t i = 0; i < lines->count; i++) {
+		double value = lines->offset[i] + lines->drift[i] * seconds;
+
+		all.low = fmin(all.low, value);
+		all.high = fmax(all.high, value);
+	}
+	all.best = (all.low + all.high) / 2;
+	return all;
+}
+
+/* ---- the estimate from ends ----------------------------------------------------------------- */
+
+struct blocks {
+	size_t count;
+	double at[FIT_BLOCKS], offset[FIT_BLOCKS], latency[FIT_BLOCKS];
+};
+
+static int compare_doubles(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static double quantile_of(double *values, size_t count, double share)
+{
+	qsort(values, count, sizeof(*values), compare_doubles);
+	return values[(size_t)(share * (double)(count - 1) + 0.5)];
+}
+
+/* The usual difference between both ends, within what causality allows. */
+static double end_difference(const struct lines *lines, const struct clock_fit_event *events,
+			     size_t count, double *room)
+{
+	struct interval allowed = lines_at(lines, events[count / 2].end_ns);
+
+	for (size_t i = 0; i < count; i++)
+		room[i] = (double)(events[i].end_ns - lines->base_ns - events[i].other_end_ns);
+	return fmin(allowed.high, fmax(allowed.low, quantile_of(room, count, 0.5)));
+}
+
+/* How long after the last arrival this host and the other one left. */
+static bool fill_block(struct blocks *blocks, const struct lines *lines,
+		       const struct clock_fit_event *events, size_t count)
+{
+	double *own = malloc(count * sizeof(*own)), *other = malloc(count * sizeof(*other));
+	double at = 0, usual = own && other ? end_difference(lines, events, count, own) : 0;
+
+	for (size_t i = 0; own && other && i < count; i++) {
+		const struct clock_fit_event *event = &events[i];
+		double arrival = (double)(event->arrival_ns - lines->base_ns - event->last_ns) -
+				 usual;
+		double last = event->all_last_ns == CLOCK_FIT_UNKNOWN
+				      ? fmax(0, arrival)
+				      : (double)(event->all_last_ns - event->last_ns);
+
+		own[i] = (double)(event->end_ns - lines->base_ns - event->last_ns) - last;
+		other[i] = (double)(event->other_end_ns - event->last_ns) - last;
+		at += seconds_after(lines, event->end_ns) / (double)count;
+	}
+	if (own && other) {
+		double mine = quantile_of(own, count, 0.25),
+		       theirs = quantile_of(other, count, 0.25);
+
+		blocks->at[blocks->count] = at;
+		blocks->offset[blocks->count] = mine - theirs;
+		blocks->latency[blocks->count++] = fmax(0, theirs);
+	}
+	free(own);
+	free(other);
+	return own && other;
+}
+
+static bool fill_blocks(struct blocks *blocks, const struct lines *lines,
+			const struct clock_fit_event *events, size_t count)
+{
+	size_t wanted = count / FIT_ENOUGH < FIT_BLOCKS ? count / FIT_ENOUGH : FIT_BLOCKS;
+
+	blocks->count = 0;
+	for (size_t i = 0; i < wanted; i++) {
+		size_t from = i * count / wanted, to = (i + 1) * count / wanted;
+
+		if (!fill_block(blocks, lines, events + from, to - from))
+			return false;
+	}
+	return true;
+}
+
+/* The median of the slopes between all pairs. */
+static double slope_of(const struct blocks *blocks)
+{
+	double slopes[FIT_BLOCKS * (FIT_BLOCKS - 1) / 2];
+	size_t count = 0;
+
+	for (size_t i = 0; i < blocks->count; i++)
+		for (size_t k = i + 1; k < blocks->count; k++)
+			if (blocks->at[k] > blocks->at[i])
+				slopes[count++] = (blocks->offset[k] - blocks->offset[i]) /
+						  (blocks->at[k] - blocks->at[i]);
+	return count ? quantile_of(slopes, count, 0.5) : 0;
+}
+
+struct estimate {
+	double middle, offset, slope; /* offset at the middle of the blocks */
+	double error, slope_error; /* standard errors */
+	double latency;
+};
+
+static double residual_scale(const struct blocks *blocks, double slope, double middle,
+			     double offset)
+{
+	double sizes[FIT_BLOCKS];
+
+	for (size_t i = 0; i < blocks->count; i++)
+		sizes[i] = fabs(blocks->offset[i] - offset - slope * (blocks->at[i] - middle));
+	return 1.4826 * quantile_of(sizes, blocks->count, 0.5) *
+	       sqrt((double)blocks->count / (double)(blocks->count - 2));
+}
+
+static struct estimate estimate_of(const struct blocks *blocks)
+{
+	struct estimate out = { .slope = slope_of(blocks) };
+	double values[FIT_BLOCKS], latencies[FIT_BLOCKS], squares = 0, scale;
+
+	for (size_t i = 0; i < blocks->count; i++)
+		out.middle += blocks->at[i] / (double)blocks->count;
+	for (size_t i = 0; i < blocks->count; i++) {
+		values[i] = blocks->offset[i] - out.slope * (blocks->at[i] - out.middle);
+		latencies[i] = blocks->latency[i];
+		squares += (blocks->at[i] - out.middle) * (blocks->at[i] - out.middle);
+	}
+	out.offset = quantile_of(values, blocks->count, 0.5);
+	out.latency = quantile_of(latencies, blocks->count, 0.5);
+	scale = residual_scale(blocks, out.slope, out.middle, out.offset);
+	out.error = scale / sqrt((double)blocks->count);
+	out.slope_error = squares > 0 ? scale / sqrt(squares) : 0;
+	/* Noise would be prolonged over the whole run; what is left out is stated. */
+	if (fabs(out.slope) < 5 * out.slope_error) {
+		out.slope_error = fmax(out.slope_error, fabs(out.slope) / FIT_SURE);
+		out.slope = 0;
+	}
+	return out;
+}
+
+/* The truth may differ from the estimate by its noise and by what it cannot see. */
+static struct interval estimate_at(const struct estimate *estimate, double seconds)
+{
+	double away = seconds - estimate->middle;
+	double value = estimate->offset + estimate->slope * away;
+	double error = FIT_SURE * hypot(estimate->error, estimate->slope_error * away) +
+		       FIT_UNLIKE * estimate->latency;
+
+	return (struct interval){ value - error, value + error, value };
+}
+
+/* ---- a piece -------------------------------------------------------------------------------- */
+
+static struct interval narrowed(struct interval certain, struct interval estimated)
+{
+	struct interval both = { fmax(certain.low, estimated.low),
+				 fmin(certain.high, estimated.high), 0 };
+
+	both.best = fmin(both.high, fmax(both.low, estimated.best));
+	return both.low <= both.high ? both : certain;
+}
+
+static double error_of(struct interval interval)
+{
+	return fmax(interval.high - interval.best, interval.best - interval.low);
+}
+
+static void piece_through(struct clock_fit_piece *piece, const struct lines *lines, int64_t last_ns,
+			  struct interval first, struct interval last)
+{
+	double change = last.best - first.best, error = fmax(error_of(first), error_of(last));
+
+	piece->t0_ns = lines->t0_ns;
+	piece->offset_ns = (double)lines->base_ns + first.best;
+	piece->drift = last_ns > lines->t0_ns ? change / (double)(last_ns - lines->t0_ns) : 0;
+	piece->error_ns = (int64_t)ceil(error);
+}
+
+/* A few collectives do not tell a drift: one value that both ends allow. */
+static void without_drift(struct interval *first, struct interval *last)
+{
+	double low = fmax(first->low, last->low), high = fmin(first->high, last->high);
+
+	if (low <= high)
+		first->best = last->best = (low + high) / 2;
+}
+
+static bool piece_fit(struct clock_fit_piece *piece, const struct lines *lines,
+		      const struct clock_fit_event *events, size_t count)
+{
+	int64_t last_ns = events[count - 1].end_ns, others = 0;
+	struct interval first = lines_at(lines, lines->t0_ns), last = lines_at(lines, last_ns);
+	struct blocks blocks;
+
+	if (!fill_blocks(&blocks, lines, events, count))
+		return false;
+	if (blocks.count >= 4) {
+		struct estimate estimate = estimate_of(&blocks);
+
+		first = narrowed(first, estimate_at(&estimate, 0));
+		last = narrowed(last, estimate_at(&estimate, seconds_after(lines, last_ns)));
+	} else {
+		without_drift(&first, &last);
+	}
+	piece_through(piece, lines, last_ns, first, last);
+	for (size_t i = 0; i < count; i++)
+		others = events[i].other_error_ns > others ? events[i].other_error_ns : others;
+	piece->error_ns += others;
+	piece->used = (uint32_t)count;
+	return true;
+}
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+struct span {
+	size_t from, to;
+	struct lines lines;
+};
+
+/* The longest span from `from` that lines fit; contradictions that are not confirmed by those after
+   them are passed over. Returns how many these are. */
+static size_t span_find(struct span *span, const struct clock_fit_event *events, size_t count,
+			int64_t slack_ns)
+{
+	size_t wrong = 0, passed = 0, at = span->from;
+
+	for (; at < count && !lines_begin(&span->lines, &events[at], slack_ns); at++)
+		passed++;
+	span->from = at;
+	span->to = at < count ? at + 1 : at;
+	for (at = span->to; at < count && wrong < FIT_CONFIRM; at++) {
+		if (!lines_add(&span->lines, &events[at], slack_ns)) {
+			wrong++;
+			continue;
+		}
+		passed += wrong;
+		wrong = 0;
+		span->to = at + 1;
+	}
+	if (wrong < FIT_CONFIRM) {
+		passed += wrong;
+		span->to = count;
+	}
+	return passed;
+}
+
+static double away_from(const struct lines *lines, const struct clock_fit_event *event)
+{
+	struct interval allowed = lines_at(lines, event->end_ns);
+
+	return fabs((double)(event->end_ns - event->other_end_ns - lines->base_ns) -
+		    (allowed.low + allowed.high) / 2);
+}
+
+/* A rank that stood still comes late to its next collective, which then fits both lines: the ends
+   tell to which it belongs. */
+static void move_border(struct span *before, struct span *after,
+			const struct clock_fit_event *events)
+{
+	size_t border = before->to;
+
+	while (border > before->from + 1 && away_from(&after->lines, &events[border - 1]) <
+						    away_from(&before->lines, &events[border - 1]))
+		border--;
+	before->to = after->from = border;
+}
+
+static bool span_fit(struct span *span, const struct clock_fit_event *events, int64_t slack_ns,
+		     struct clock_fit_piece *out)
+{
+	span_find(span, events, span->to, slack_ns);
+	return span->from < span->to &&
+	       piece_fit(out, &span->lines, events + span->from, span->to - span->from);
+}
+
+/* Between the last collective of a piece and the first of the next. A clock that was set back has
+   shown some times twice: there the later piece counts, and its error is the step. */
+static void join_pieces(struct clock_fit_piece *before, struct clock_fit_piece *after,
+			int64_t before_ns, int64_t after_ns)
+{
+	after->from_ns = after_ns > before_ns ? before_ns + (after_ns - before_ns) / 2 : after_ns;
+	if (after_ns <= before_ns)
+		after->error_ns += (int64_t)fabs(clock_fit_offset(after, after_ns) -
+						 clock_fit_offset(before, after_ns));
+}
+
+static uint32_t find_spans(struct span spans[CLOCK_FIT_PIECES],
+			   const struct clock_fit_event *events, size_t count, int64_t slack_ns,
+			   size_t *contradictions)
+{
+	uint32_t found = 0;
+	size_t at = 0;
+
+	while (at < count && found < CLOCK_FIT_PIECES) {
+		spans[found].from = at;
+		*contradictions += span_find(&spans[found], events, count, slack_ns);
+		at = spans[found].to;
+		found += spans[found].from < count;
+	}
+	*contradictions += count - at;
+	return found;
+}
+
+bool clock_fit(const struct clock_fit_event *events, size_t count, int64_t slack_ns,
+	       struct clock_fit *out)
+{
+	struct span spans[CLOCK_FIT_PIECES];
+	uint32_t found;
+
+	memset(out, 0, sizeof(*out));
+	found = find_spans(spans, events, count, slack_ns, &out->contradictions);
+	if ((double)out->contradictions > FIT_WRONG_SHARE * (double)count ||
+	    (found > 1 && count / found < FIT_ENOUGH)) {
+		out->contradictions += !out->contradictions; /* pieces that are too short */
+		return false;
+	}
+	for (uint32_t i = 0; i + 1 < found; i++)
+		move_border(&spans[i], &spans[i + 1], events);
+	for (uint32_t i = 0; i < found; i++) {
+		if (!span_fit(&spans[i], events, slack_ns, &out->pieces[i])) {
+			memset(out, 0, sizeof(*out));
+			return false;
+		}
+		out->pieces[i].from_ns = events[spans[i].from].end_ns;
+		if (i)
+			join_pieces(&out->pieces[i - 1], &out->pieces[i],
+				    events[spans[i - 1].to - 1].end_ns,
+				    events[spans[i].from].arrival_ns);
+	}
+	out->count = found;
+	return found > 0;
+}

@@ -1,0 +1,20 @@
+/*
+ * Clocks of hosts, aligned by the collectives that their ranks took part in (clocks/clock_fit.h).
+ *
+ * Runs of one boot share a clock: nothing is estimated between them. Ranks of an imported trace may
+ * be of any host: each is a domain of its own, and its times stay as they are unless the trace
+ * shows that its clock differs. Reading is bounded: of a large job a part of the collectives is
+ * taken.
+ */
+#ifndef KYMO_STORE_HOST_CLOCKS_H
+#define KYMO_STORE_HOST_CLOCKS_H
+
+#include "store/store.h"
+
+#define HOST_CLOCKS_IMPORTED "imported" /* boot_id of an imported recording */
+
+/* Sets process->domain and recording->host_clocks, and moves all times of the recording, which are
+   on the wall clocks of their hosts until then. Out of memory: clocks stay as they are. */
+void host_clocks_align(struct recording *recording);
+
+#endif

@@ -1,0 +1,108 @@
+"""Collectives of a real job, who is late at them, and who is absent."""
+import importlib.util
+import re
+import time
+
+import pytest
+
+from conftest import Place
+
+if importlib.util.find_spec("torch") is None:
+    pytest.skip("torch is not installed: make setup", allow_module_level=True)
+
+TIMES = 3
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A recording of torchrun for each kind, made once."""
+    made = {}
+
+    def run(kind, ranks=2, again=""):
+        if (kind, ranks, again) not in made:
+            place = Place(tmp_path_factory.mktemp(f"{kind}{ranks}{again}"))
+            place.done = place.torchrun(ranks, kind, "rec")
+            made[kind, ranks, again] = place
+        return made[kind, ranks, again]
+
+    return run
+
+
+def test_each_rank_has_a_row_of_each_collective(runs):
+    place = runs("sleep")
+    rows = place.ask("rec", "SELECT rank, op, bytes::INT AS bytes, dtype, members, group_size::INT AS size, count(*)::INT AS n, "
+                            "count(DISTINCT seq)::INT AS seqs, count(end_ns)::INT AS ended, "
+                            "bool_and(end_ns IS NULL OR start_ns IS NULL OR end_ns >= start_ns) AS ordered "
+                            "FROM dist.collectives WHERE NOT p2p GROUP BY ALL ORDER BY op, rank")
+    assert [(r["rank"], r["op"], r["bytes"], r["dtype"], r["members"], r["size"], r["n"], r["seqs"]) for r in rows] == [
+        (0, "all_reduce", 1024, "float32", "0,1", 2, 25, 25), (1, "all_reduce", 1024, "float32", "0,1", 2, 25, 25),
+        (0, "broadcast", 1024, "float32", "0,1", 2, 1, 1), (1, "broadcast", 1024, "float32", "0,1", 2, 1, 1)]
+    assert all(r["ordered"] and r["ended"] == r["n"] for r in rows), rows
+    groups = place.ask("rec", "SELECT op, count(DISTINCT group_name)::INT AS n FROM dist.collectives WHERE NOT p2p GROUP BY 1")
+    assert {g["op"]: g["n"] for g in groups} == {"all_reduce": 1, "broadcast": 1}
+    assert len(place.ask("rec", "SELECT DISTINCT group_name FROM dist.collectives WHERE NOT p2p")) == 2
+
+
+def test_sends_and_receives_name_the_other_rank(runs):
+    rows = runs("sleep").ask("rec", "SELECT rank, op, peer, bytes::INT AS bytes, end_ns IS NOT NULL AS ended "
+                                    "FROM dist.collectives WHERE p2p ORDER BY rank")
+    assert rows == [{"rank": 0, "op": "send", "peer": 1, "bytes": 1024, "ended": True},
+                    {"rank": 1, "op": "recv", "peer": 0, "bytes": 1024, "ended": True}]
+
+
+@pytest.mark.parametrize("kind, function", [("sleep", "pause"), ("data", "fetch_shard")])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_late_rank_is_named_with_its_place(runs, kind, function, ranks):
+    place = runs(kind, ranks)
+    late = place.ask("rec", "FROM dist.late")[0]
+    assert late["rank"] == 1 and late["times_last"] >= 20, late
+    assert re.match(rf"{function} \(.*/train\.py:\d+\)", late["place"]), late
+    # It slept 80 ms before each of 25 collectives.
+    assert late["cost_ns"] > 20 * 60_000_000, late
+    verdicts = place.verdicts("rec")
+    assert re.match(r"Rank 1 is late: the other ranks wait for it for \d+ % of the time \(.*\)\.", verdicts["rank"]["sentence"])
+    where = verdicts["rank"]["where"]
+    assert where["function"] == function and where["file"].endswith("train.py") and where["line"] > 20, where
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_no_rank_of_a_healthy_job_is_named(runs, ranks):
+    for again in range(TIMES):
+        verdicts = runs("even", ranks, str(again)).verdicts("rec")
+        if not {"rank", "absent", "gil"} & set(verdicts):
+            return
+    raise AssertionError(verdicts)
+
+
+def test_the_ranks_of_a_job_are_listed(runs):
+    rows = runs("data", 4).ask("rec", "SELECT rank, ranks, local_rank, attempt, state, collectives > 20 AS some FROM dist.ranks")
+    assert rows == [{"rank": rank, "ranks": 4, "local_rank": rank, "attempt": 0, "state": "ended", "some": True} for rank in range(4)]
+
+
+def test_a_killed_rank_is_the_absent_one(runs):
+    place = runs("killed")
+    states = {r["rank"]: r for r in place.ask("rec", "SELECT rank, state, last_seq::INT AS last_seq FROM dist.ranks")}
+    assert states[1]["last_seq"] < states[0]["last_seq"], states
+    assert states[1]["state"] in ("lost", "killed"), states
+    sentence = place.verdicts("rec")["absent"]["sentence"]
+    assert re.match(r"Rank 1 \((lost|killed)\) is absent: the other ranks wait for it in all_reduce for .*\.", sentence), sentence
+
+
+def test_an_absent_rank_is_named_while_the_job_hangs(place):
+    begun = place.ranks_in_background(2, "absent")
+    try:
+        deadline = time.monotonic() + 80
+        while True:
+            time.sleep(1)
+            done = place.kymo("report", "jobs/job7", "-f", "json")
+            if done.returncode == 0 and '"name":"absent"' in done.stdout.replace(" ", ""):
+                break
+            assert time.monotonic() < deadline, done.stdout[:2000] + done.stderr
+    finally:
+        for one in begun:
+            one.kill()
+            one.wait()
+    assert "Rank 1 (running) is absent: the other ranks wait for it in all_reduce" in done.stdout
+    assert "wait_for_file" in done.stdout
+    # After all were killed, with their collectors.
+    assert "Rank 1 (" in place.verdicts("jobs/job7")["absent"]["sentence"]

@@ -1,0 +1,81 @@
+"""What the report finds in a job: made jobs with one fault each, and without."""
+import concurrent.futures
+import random
+
+from conftest import make_job
+
+LATE = 50
+CLEAN = 20
+
+
+def found(place, name, words):
+    return place.verdicts(make_job(place, name, words))
+
+
+def test_stragglers_are_right_in_all_noisy_jobs_and_none_is_named_in_clean_ones(place):
+    """Noise of 1 ms at each step, ten times that now and then; hosts with clocks of their own."""
+    chance = random.Random(3)
+    cases = []
+    for number in range(LATE + CLEAN):
+        ranks = chance.choice([4, 6, 8])
+        late = chance.randrange(ranks) if number < LATE else None
+        words = f"ranks={ranks} per_host={chance.choice([1, 2])} steps=60 seed={number} noise_us=1000 clocks=1"
+        cases.append((number, late, words + (f" late={late}:{chance.randrange(4000, 20000)}" if late is not None else "")))
+
+    def run(case):
+        number, late, words = case
+        verdicts = found(place, f"job{number}", words)
+        named = verdicts["rank"]["sentence"] if "rank" in verdicts else ""
+        right = named.startswith(f"Rank {late} on host ") if late is not None else not named and "slow_host" not in verdicts
+        return right, words, named
+
+    with concurrent.futures.ThreadPoolExecutor(2) as two:
+        wrong = [(words, named) for right, words, named in two.map(run, cases) if not right]
+    assert wrong == []
+
+
+def test_the_place_is_what_other_ranks_do_not_do(place):
+    """It fetches first and then computes as long as the others: the last thing before its arrival is not the cause."""
+    verdict = found(place, "made", "ranks=4 late=2:5000 samples=1")["rank"]
+    assert verdict["sentence"].startswith("Rank 2 on host host2 is late: ")
+    assert (verdict["where"]["function"], verdict["where"]["file"], verdict["where"]["line"]) == ("fetch_shard", "/w/data.py", 41)
+    text = place.kymo("report", place.path / "made").stdout
+    assert "Rank 2 on host host2 is late" in text and "fetch_shard  data.py:41" in text, text
+
+
+def test_a_slow_host_is_named_not_one_of_its_ranks(place):
+    verdicts = found(place, "made", "ranks=8 per_host=4 slow=1:30 clocks=1")
+    assert verdicts["slow_host"]["sentence"].startswith("All ranks of host host1 are late: the other hosts wait for them for ")
+    assert "rank" not in verdicts
+    assert "slow_host" not in found(place, "one", "ranks=8 per_host=4 late=5:6000")
+
+
+def test_uneven_data_is_told_from_other_lateness(place):
+    verdict = found(place, "made", "ranks=4 data=2:6000 samples=1")["uneven_data"]
+    assert verdict["sentence"].startswith("Data is uneven: rank 2 on host host2 waits ")
+    assert verdict["where"]["function"] == "fetch_shard"
+    assert "uneven_data" not in found(place, "late", "ranks=4 late=2:6000")
+
+
+def test_communication_that_is_not_hidden(place):
+    exposed = found(place, "made", "ranks=4 comm_us=6000")["exposed"]["sentence"]
+    assert exposed.startswith("Communication is not hidden: collectives take 3")
+    assert "exposed" not in found(place, "late", "ranks=4 late=2:6000")
+
+
+def test_ranks_that_disagree_are_named_with_both_calls(place):
+    verdicts = found(place, "op", "ranks=4 desync=2 samples=1")
+    assert list(verdicts)[0] == "desync"  # before the end by SIGKILL
+    assert verdicts["desync"]["sentence"] == \
+        "Ranks disagree at collective 101: rank 2 on host host2 calls all_gather, 3 others all_reduce."
+    assert verdicts["desync"]["where"]["function"] == "reduce_gradients"
+    assert found(place, "size", "ranks=4 size=1")["desync"]["sentence"] == \
+        "Ranks disagree at collective 101: rank 1 on host host1 calls all_reduce of 524,288 bytes, 3 others of 1,048,576."
+
+
+def test_an_absent_rank_comes_before_the_end_of_the_others(place):
+    verdicts = found(place, "made", "ranks=4 absent=2 samples=1")
+    assert list(verdicts)[:2] == ["absent", "ended"]
+    assert verdicts["absent"]["sentence"].startswith(
+        "Rank 2 on host host2 (killed) is absent: the other ranks wait for it in all_reduce")
+    assert verdicts["absent"]["where"]["function"] == "fetch_shard"
