@@ -26,8 +26,8 @@ class Judged:
             os.mkdir(f"{folder}/live", 0o700)
             command = [word.replace("FOLDER", folder) for word in map(str, words)]
             done = subprocess.run([KYMO, "run", "-q", "-o", f"{folder}/rec", "--", *command], env=env, capture_output=True,
-                                  text=True, timeout=120, stdin=subprocess.DEVNULL)
-            assert done.returncode == 0, done.stdout + done.stderr
+                                  text=True, timeout=300, stdin=subprocess.DEVNULL)
+            assert done.returncode in (0, -9), done.stdout + done.stderr  # some are killed, as their word says
             self.out = done.stdout
             report = kymo.report(f"{folder}/rec", env)
             assert report["problems"] == []  # a rule that fails is never silent

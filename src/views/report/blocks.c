@@ -10,6 +10,7 @@
 #include "views/query/json.h"
 #include "views/query/output.h"
 #include "views/verdicts/verdict.h"
+#include "views/verdicts/where.h"
 #include "views_sql.h"
 
 #define VERDICTS 6
@@ -33,9 +34,12 @@ static const struct {
 	{ "models", sql_block_models },
 	{ "launches", sql_block_launches },
 	{ "samples", sql_block_samples },
+	{ "native", sql_block_native },
 	{ "sites", sql_block_sites },
 	{ "allocated", sql_allocations_peak },
 	{ "growth", sql_allocations_growth },
+	{ "ranks", sql_block_ranks },
+	{ "breakdown", sql_block_breakdown },
 };
 
 static void blocks_write_text(FILE *out, const char *text)
@@ -72,7 +76,8 @@ static void busy_figure(struct tables *tables, const struct facts *facts, struct
 {
 	double busy = tables_number(
 		tables,
-		"SELECT max(busy_ns) / (SELECT duration_ns FROM kymo.runs) FROM device.queues", -1);
+		"SELECT max(busy_ns) / (SELECT max(duration_ns) FROM kymo.runs) FROM device.queues",
+		-1);
 
 	if (busy >= 0) {
 		*out = (struct figure){ "Device busy", "", "of the run, busiest queue" };
@@ -127,7 +132,8 @@ static void step_figures(struct tables *tables, const struct facts *facts, struc
 /* A program that marked nothing has stack samples instead. */
 static void region_figure(const struct facts *facts, struct figure *out)
 {
-	uint64_t samples = facts_rows_of(facts, "python.samples").emitted;
+	uint64_t python = facts_rows_of(facts, "python.samples").emitted;
+	uint64_t samples = python ? python : facts_rows_of(facts, "native.samples").emitted;
 	bool sampled = !facts->region_all && samples;
 
 	*out = (struct figure){ sampled ? "Stack samples" : "Regions", "", "" };
@@ -176,6 +182,15 @@ static void write_figures(struct tables *tables, const struct facts *facts, FILE
 
 /* ---- verdicts, memory ----------------------------------------------------------------------- */
 
+static void blocks_write_where(FILE *out, const struct verdict *verdict)
+{
+	struct buf where = { 0 };
+
+	where_add_json(&where, verdict);
+	fprintf(out, ",\"where\":%s", buf_get(&where)); /* not foreign: JSON */
+	buf_fini(&where);
+}
+
 static void write_verdicts(struct tables *tables, const struct facts *facts, FILE *out)
 {
 	struct verdict verdicts[VERDICTS];
@@ -197,6 +212,7 @@ static void write_verdicts(struct tables *tables, const struct facts *facts, FIL
 		blocks_write_text(out, verdicts[i].view);
 		fputs(",\"find\":", out);
 		blocks_write_text(out, verdicts[i].find);
+		blocks_write_where(out, &verdicts[i]);
 		fprintf(out, ",\"gain_pct\":%.1f}", 100 * verdicts[i].gain);
 	}
 	fputs("],\n", out);
@@ -240,6 +256,9 @@ int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
 {
 	int rc = 0;
 
+	fputs("\"recording\":", out);
+	blocks_write_text(out, tables_name(tables));
+	fputs(",\n", out);
 	write_verdicts(tables, facts, out);
 	write_figures(tables, facts, out);
 	write_memory(facts, out);
@@ -305,14 +324,14 @@ static const char *find_block(const char *name)
 	return "";
 }
 
-int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns, FILE *out,
-		       struct kymo_error *err)
+int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns,
+		       const struct rank_set *ranks, FILE *out, struct kymo_error *err)
 {
 	bool device = tables_number(tables, "SELECT count(*) FROM device.ops", 0) > 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(ranged) / sizeof(ranged[0]) && !rc; i++) {
-		struct buf sql = { 0 };
+		struct buf sql = { 0 }, cut = { 0 };
 
 		fputc(',', out);
 		if (ranged[i].device && !device) {
@@ -326,9 +345,12 @@ int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns, FI
 						       { NULL } });
 		else
 			add_within(&sql, find_block(ranged[i].name), from_ns, to_ns);
-		rc = sql.failed ? error_set(err, ENOMEM, "out of memory for the time range")
-				: write_block(tables, ranged[i].name, buf_get(&sql), out, err);
+		rank_set_cut(ranks, buf_get(&sql), &cut);
+		rc = sql.failed || cut.failed
+			     ? error_set(err, ENOMEM, "out of memory for the time range")
+			     : write_block(tables, ranged[i].name, buf_get(&cut), out, err);
 		buf_fini(&sql);
+		buf_fini(&cut);
 	}
 	return rc;
 }

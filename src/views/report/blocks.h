@@ -8,14 +8,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "views/timeline/rank_set.h"
 #include "views/verdicts/facts.h"
 
 /* "run":[…],"steps":[…],… without braces around them */
 int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
 		 struct kymo_error *err);
 
-/* The blocks that exist for a time range: ,"steps":[…],… */
-int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns, FILE *out,
-		       struct kymo_error *err);
+/* The blocks that exist for a time range, of some ranks (NULL: all): ,"steps":[…],… */
+int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns,
+		       const struct rank_set *ranks, FILE *out, struct kymo_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 /* Columns beside the name. */
 #define MODEL_COLUMNS 60
 #define QUEUE_COLUMNS 60
+#define PATH_COLUMNS 44
 #define SHORT_NAME_COLUMNS 16 /* of one in a sentence */
 #define NAME_LEAST 12
 
@@ -112,6 +113,70 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 	};
 
 	return devices_print(tables, sql_devices_models, &printing, MODEL_COLUMNS, model_row, err);
+}
+
+/* ---- the critical path ----------------------------------------------------------------------- */
+
+/* "603 ms: host 82 %, launch 5 %" */
+static int path_kind(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	char kind[32];
+
+	rows_copy_text(rows, 0, kind, sizeof(kind));
+	if (!rows->number)
+		fprintf(printing->out,
+			"\n%sCritical path%s\n  %s: ", text_paint(printing->style, TEXT_BOLD),
+			text_plain(printing->style),
+			format_duration(rows_number(rows, 2, 0), printing->style->utf8).text);
+	/* not foreign: the kind is a word of trace.critical_path */
+	fprintf(printing->out, "%s%s %s", rows->number ? ", " : "", kind,
+		format_percent(rows_number(rows, 1, 0)).text);
+	printing->printed++;
+	return 0;
+}
+
+/*   157 ms    26.1     157 ms  host        LinearWithGradAccumulation…, rank 0  */
+static int path_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	struct buf line = { 0 }, whole = { 0 };
+	char name[256], kind[32];
+
+	if (!printing->printed++)
+		fprintf(printing->out, "\n%s  %-8s %6s %10s  %-10s  %s%s\n",
+			text_paint(printing->style, TEXT_BOLD), "time", "% path", "would win",
+			"kind", "name", text_plain(printing->style));
+	rows_copy_text(rows, 0, kind, sizeof(kind));
+	rows_copy_text(rows, 1, name, sizeof(name));
+	buf_text(&line, "  ");
+	text_pad(&line, format_duration(rows_number(rows, 3, 0), printing->style->utf8).text, 8,
+		 -1);
+	add_share(&line, rows_number(rows, 4, 0));
+	devices_add_time(&line, rows_number(rows, 5, -1), 11, printing);
+	buf_text(&line, "  ");
+	text_pad(&line, kind, 12, -1);
+	buf_text(&whole, name[0] ? name : "?");
+	if (rows_number(rows, 2, -1) >= 0)
+		buf_print(&whole, ", rank %.0f", rows_number(rows, 2, 0));
+	text_fit(&line, buf_get(&whole), printing->name_columns, 0, printing->style);
+	buf_fini(&whole);
+	end_row(&line, rows, 6, printing);
+	return 0;
+}
+
+int devices_print_path(struct tables *tables, size_t most, FILE *out,
+		       const struct text_style *style, struct kymo_error *err)
+{
+	struct printing printing = {
+		.out = out, .style = style, .most = most, .table = "trace.critical_path"
+	};
+	int rc = rows_each(tables, sql_devices_path_kinds, path_kind, &printing, err);
+
+	if (rc < 0 || !printing.printed)
+		return rc;
+	printing.printed = 0;
+	return devices_print(tables, sql_devices_path, &printing, PATH_COLUMNS, path_row, err);
 }
 
 /* ---- queues ---------------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err);
 int devices_print_queues(struct tables *tables, size_t most, FILE *out,
 			 const struct text_style *style, struct kymo_error *err);
+/* The critical path, with a heading: its kinds, then its costliest names. */
+int devices_print_path(struct tables *tables, size_t most, FILE *out,
+		       const struct text_style *style, struct kymo_error *err);
 /* For summaries: a line on the busiest queue, and if models is set one on the costliest model. A
    line whose query fails is left out. */
 void devices_print_lines(struct tables *tables, bool models, FILE *out,

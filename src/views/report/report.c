@@ -14,6 +14,7 @@
 #include "views/report/allocations.h"
 #include "views/report/devices.h"
 #include "views/verdicts/facts.h"
+#include "views/verdicts/findings.h"
 #include "views/term/format.h"
 #include "views/report/modules.h"
 #include "views/report/summary_lines.h"
@@ -26,6 +27,7 @@
 #define THREADS_MOST 10
 #define MODELS_MOST 20
 #define QUEUES_MOST 20
+#define PATH_MOST 8 /* names on the critical path */
 #define PHASE_COLUMNS 50
 #define REPORT_THREAD_COLUMNS 40 /* around the thread's name */
 
@@ -69,7 +71,9 @@ static void print_head(const struct report *report)
 	text_visible(&line, facts->program, strlen(facts->program));
 	buf_text(&line, text_plain(style));
 	if (facts->rank >= 0)
-		buf_print(&line, "  rank %d of %d", facts->rank, facts->ranks);
+		buf_print(&line, "  rank %d", facts->rank);
+	if (facts->rank >= 0 && facts->ranks > 0)
+		buf_print(&line, " of %d", facts->ranks);
 	buf_text(&line, "  ");
 	text_visible(&line, facts->how, strlen(facts->how));
 	buf_print(&line, "  %s", format_clock(facts->duration_ns, style->utf8).text);
@@ -93,6 +97,7 @@ static void print_one_verdict(const struct report *report, const struct verdict 
 
 	fputc('\n', report->out);
 	text_paragraph(report->out, verdict->sentence, 2, NULL, true, report->style);
+	findings_where(report->out, verdict, report->style);
 	if (verdict->evidence[0])
 		text_paragraph(report->out, verdict->evidence, 12, "  evidence  ", false,
 			       report->style);
@@ -105,28 +110,17 @@ static void print_one_verdict(const struct report *report, const struct verdict 
 			       report->style);
 }
 
-/* The other verdicts: the next as a sentence, the rest as a number. */
-static void print_others(const struct report *report, const struct verdict *next, size_t count)
-{
-	if (count)
-		text_paragraph(report->out, next->sentence, 12, "  also      ", false,
-			       report->style);
-	if (count > 1)
-		fprintf(report->out, "            %zu more: kymo report -f json\n", count - 1);
-}
-
+/* The same findings as in the summary of a run, with their evidence. */
 static void print_verdicts(const struct report *report)
 {
 	struct verdict verdicts[VERDICT_MOST];
 	size_t count = verdict_all(report->tables, &report->facts, report->style->utf8, verdicts,
 				   VERDICT_MOST);
-	size_t told = 1;
 
-	print_one_verdict(report, &verdicts[0]);
-	/* A failure is followed by the verdict on the time. */
-	if (count > 1 && !strcmp(verdicts[0].name, VERDICT_ENDED))
-		print_one_verdict(report, &verdicts[told++]);
-	print_others(report, &verdicts[told], count - told);
+	for (size_t i = 0; i < count && i < FINDINGS_MOST; i++)
+		print_one_verdict(report, &verdicts[i]);
+	if (count > FINDINGS_MOST)
+		fprintf(report->out, "\n  %zu more: kymo report -f json\n", count - FINDINGS_MOST);
 	print_session_problems(report);
 }
 
@@ -438,6 +432,17 @@ static int section_devices(struct report *report)
 	return rc < 0 ? rc : 0;
 }
 
+/* A packed file of an earlier version has no path. */
+static int section_path(struct report *report)
+{
+	struct kymo_error ignored;
+
+	if (facts_rows_of(&report->facts, "device.ops").kept ||
+	    facts_rows_of(&report->facts, "dist.collectives").kept)
+		devices_print_path(report->tables, PATH_MOST, report->out, report->style, &ignored);
+	return 0;
+}
+
 /* A capture of models is opened for one thing: the time of each model. */
 static int say_models_first(struct report *report)
 {
@@ -509,9 +514,9 @@ static int section_losses(struct report *report)
 
 /* In the order of printing. 0, or a negative errno that ends the report. */
 static int (*const sections[])(struct report *report) = {
-	section_open_zones, section_steps,     section_phases,	report_slowest,
-	section_regions,    section_functions, section_threads, section_modules,
-	section_devices,    section_memory,    section_losses,
+	section_open_zones, section_steps,   section_phases,	report_slowest,
+	section_path,	    section_regions, section_functions, section_threads,
+	section_modules,    section_devices, section_memory,	section_losses,
 };
 
 int report_print(struct tables *tables, bool subtract, const struct text_style *style, FILE *out,

@@ -68,7 +68,9 @@ static void report_csv_fill(struct buf *out, struct tables *tables, const struct
 	add_single(out, "throughput", "iterations_per_sec", "1/s", measures->iterations_per_s);
 }
 
-int report_csv(struct tables *tables, FILE *out, struct kymo_error *err)
+int report_csv(struct tables *tables, struct report_options *options, FILE *out,
+	       struct kymo_error *err)
 {
+	(void)options;
 	return measures_write(tables, report_csv_fill, out, err);
 }

@@ -50,14 +50,14 @@ int report_file_open(struct atomic_file *aside, const char *path, const char *ma
 }
 
 int report_file_write(struct tables *tables, const struct report_format *format, const char *path,
-		      bool force, struct kymo_error *err)
+		      bool force, struct report_options *options, struct kymo_error *err)
 {
 	struct atomic_file aside;
 	int rc = report_file_open(&aside, path, format->mark, force, err);
 
 	if (rc)
 		return rc;
-	rc = format->write(tables, aside.file, err);
+	rc = format->write(tables, options, aside.file, err);
 	if (!rc)
 		return atomic_file_commit(&aside, err);
 	atomic_file_discard(&aside);

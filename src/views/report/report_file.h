@@ -13,10 +13,17 @@
 #define REPORT_JSON_MARK "{\"schema_version\":1,\"made_by\":\"kymo report\","
 #define REPORT_CSV_MARK "section,name,unit,count,mean,std,min,max,p50,p90,p99\r\n"
 
+/* Options of the formats; each uses those that concern it. */
+struct report_options {
+	bool no_source; /* html: without the text of source files */
+	size_t texts; /* set by html: source files whose text the report holds */
+};
+
 struct report_format {
 	const char *name; /* also the file extension; NULL ends the table */
 	const char *mark;
-	int (*write)(struct tables *tables, FILE *out, struct kymo_error *err);
+	int (*write)(struct tables *tables, struct report_options *options, FILE *out,
+		     struct kymo_error *err);
 };
 
 extern const struct report_format report_formats[];
@@ -29,10 +36,13 @@ int report_file_open(struct atomic_file *aside, const char *path, const char *ma
 		     struct kymo_error *err);
 /* Writes a temporary file and renames it; replaces as report_file_open() does. */
 int report_file_write(struct tables *tables, const struct report_format *format, const char *path,
-		      bool force, struct kymo_error *err);
+		      bool force, struct report_options *options, struct kymo_error *err);
 
-int report_html(struct tables *tables, FILE *out, struct kymo_error *err);
-int report_json(struct tables *tables, FILE *out, struct kymo_error *err);
-int report_csv(struct tables *tables, FILE *out, struct kymo_error *err);
+int report_html(struct tables *tables, struct report_options *options, FILE *out,
+		struct kymo_error *err);
+int report_json(struct tables *tables, struct report_options *options, FILE *out,
+		struct kymo_error *err);
+int report_csv(struct tables *tables, struct report_options *options, FILE *out,
+	       struct kymo_error *err);
 
 #endif

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "views/report/blocks.h"
+#include "views/source/source_files.h"
 #include "views/term/format.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
 #include "views_sql.h"
 #include "views/web.h"
+#include "views/timeline/job_page.h"
 #include "views/timeline/sampled_zones.h"
 #include "views/timeline/zone_flame.h"
 #include "views/timeline/zone_gather.h"
@@ -20,6 +22,7 @@
 #define BUDGET_BYTES 4800000
 #define BUDGET_LEAST 200000 /* for zones, however large the rest is */
 #define SPANS 80
+#define TITLE_BYTES 400
 
 struct spans {
 	struct zone_pack_span list[SPANS];
@@ -140,7 +143,7 @@ static void add_tracks(struct tables *tables, struct buf *out, const struct zone
 static int report_html_add_flame(struct buf *out, const struct zone_model *model,
 				 struct kymo_error *err)
 {
-	const struct zone_flame_range all = { INT64_MIN, INT64_MAX, -1 };
+	const struct zone_flame_range all = { INT64_MIN, INT64_MAX, -1, NULL };
 	struct call_tree tree;
 	int rc = zone_flame_make(model, &all, &tree);
 
@@ -205,19 +208,34 @@ static int pack_zones(struct tables *tables, struct buf *json, struct zone_pack 
 	return rc;
 }
 
-int report_html(struct tables *tables, FILE *out, struct kymo_error *err)
+static int report_html_add_sources(struct tables *tables, struct report_options *options,
+				   struct buf *json, struct kymo_error *err)
+{
+	buf_text(json, ",\n\"sources\":");
+	return source_files_document(tables, options->no_source, json, &options->texts, err);
+}
+
+int report_html(struct tables *tables, struct report_options *options, FILE *out,
+		struct kymo_error *err)
 {
 	struct zone_pack pack = { 0 };
 	struct buf json = { 0 };
+	char title[TITLE_BYTES];
 	struct facts facts;
 	int rc = facts_gather(tables, &facts, err);
 
 	if (!rc)
 		rc = gather_json(tables, &facts, &json, err);
 	if (!rc)
-		rc = pack_zones(tables, &json, &pack, err);
+		rc = job_page_add(tables, &json, err);
 	if (!rc)
-		page_write(out, facts.program, &json, pack.data, pack.bytes);
+		rc = report_html_add_sources(tables, options, &json, err);
+	if (!rc)
+		rc = pack_zones(tables, &json, &pack, err);
+	if (!rc) {
+		snprintf(title, sizeof(title), "%s · %s", facts.program, tables_name(tables));
+		page_write(out, title, &json, pack.data, pack.bytes);
+	}
 	zone_pack_fini(&pack);
 	buf_fini(&json);
 	facts_fini(&facts);

@@ -10,6 +10,7 @@
 #include "views/report/measures.h"
 #include "views/query/rows.h"
 #include "views/verdicts/verdict.h"
+#include "views/verdicts/where.h"
 
 static void report_json_add_number(struct buf *out, const char *key, double value)
 {
@@ -67,8 +68,9 @@ static void add_run(struct buf *out, struct tables *tables, const struct facts *
 	buf_char(out, ',');
 	report_json_add_number(out, "duration_ns", facts->duration_ns);
 	buf_char(out, ',');
-	report_json_add_number(out, "started_unix_ns",
-			       tables_number(tables, "SELECT started_unix_ns FROM kymo.runs", NAN));
+	report_json_add_number(
+		out, "started_unix_ns",
+		tables_number(tables, "SELECT min(started_unix_ns) FROM kymo.runs", NAN));
 	buf_char(out, ',');
 	report_json_add_number(out, "rank", facts->rank >= 0 ? facts->rank : NAN);
 	buf_char(out, ',');
@@ -104,6 +106,8 @@ static void add_verdicts(struct buf *out, struct tables *tables, const struct fa
 		add_string(out, "sql", verdicts[i].query);
 		buf_char(out, ',');
 		report_json_add_number(out, "gain_pct", 100 * verdicts[i].gain);
+		buf_text(out, ",\"where\":");
+		where_add_json(out, &verdicts[i]);
 		buf_char(out, '}');
 	}
 	buf_text(out, "],\n");
@@ -170,7 +174,9 @@ static void report_json_fill(struct buf *out, struct tables *tables, const struc
 	buf_text(out, "}\n");
 }
 
-int report_json(struct tables *tables, FILE *out, struct kymo_error *err)
+int report_json(struct tables *tables, struct report_options *options, FILE *out,
+		struct kymo_error *err)
 {
+	(void)options;
 	return measures_write(tables, report_json_fill, out, err);
 }

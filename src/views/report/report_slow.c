@@ -22,11 +22,13 @@ struct slow_step {
 	double inside_ns;
 	const char *phase; /* with the largest excess over its median; NULL: not recorded */
 	double phase_ns;
+	bool by_place; /* inside is a function and its line, by samples */
 };
 
 struct slow_steps {
 	struct slow_step steps[SLOWEST];
 	size_t count;
+	double median_ns;
 };
 
 static int slow_row(const struct rows *rows, void *context)
@@ -62,6 +64,24 @@ static int inside_row(const struct rows *rows, void *context)
 	return 0;
 }
 
+/* Where no zone explains the step: the function that does, if it took half of the excess. */
+static int slow_place_row(const struct rows *rows, void *context)
+{
+	struct slow_steps *slow = context;
+	size_t i = (size_t)rows_count(rows, 0);
+	struct slow_step *step = &slow->steps[i < SLOWEST ? i : 0];
+	double ns = rows_number(rows, 2, 0), half_ns = (step->duration_ns - slow->median_ns) / 2;
+
+	if (i >= slow->count || ns < half_ns)
+		return 0;
+	if (step->phase ? strcmp(step->phase, "other") != 0 : step->inside_ns >= half_ns)
+		return 0;
+	rows_copy_text(rows, 1, step->inside, sizeof(step->inside));
+	step->inside_ns = ns;
+	step->by_place = true;
+	return 0;
+}
+
 static void add_cases(const struct slow_steps *slow, double median_ns, struct buf *which,
 		      struct buf *excess)
 {
@@ -89,6 +109,13 @@ static int find_inside(struct report *report, struct slow_steps *slow)
 				       { "excess", .text = buf_get(&excess) },
 				       { NULL } });
 	rc = rows_each(report->tables, buf_get(&sql), inside_row, slow, report->err);
+	buf_reset(&sql);
+	sql_fill(&sql, sql_slow_places,
+		 (struct sql_value[]){ { "steps", .number = (int64_t)steps->count },
+				       { "which", .text = buf_get(&which) },
+				       { NULL } });
+	if (rc >= 0)
+		rc = rows_each(report->tables, buf_get(&sql), slow_place_row, slow, report->err);
 	buf_fini(&sql);
 	buf_fini(&which);
 	buf_fini(&excess);
@@ -129,9 +156,11 @@ static void print_slow(const struct report *report, const struct slow_step *step
 		  report->facts.steps.median_ns > 0
 			  ? step->duration_ns / report->facts.steps.median_ns
 			  : 0.0);
-	if (step->phase)
+	if (step->by_place)
+		text_fit(&line, step->inside, (size_t)(room > 0 ? room + 9 : 9), 0, style);
+	else if (step->phase)
 		add_unusual(&line, step, &room, style);
-	if (step->inside[0] && room > 0 && !says_no_more(step)) {
+	if (!step->by_place && step->inside[0] && room > 0 && !says_no_more(step)) {
 		text_fit(&line, step->inside, (size_t)room, 0, style);
 		/* With a phase the excess is printed already, so the name gets the room. */
 		if (!step->phase || strlen(step->inside) + 9 <= (size_t)room)
@@ -143,7 +172,7 @@ static void print_slow(const struct report *report, const struct slow_step *step
 
 int report_slowest(struct report *report)
 {
-	struct slow_steps slow = { .count = 0 };
+	struct slow_steps slow = { .median_ns = report->facts.steps.median_ns };
 	int rc;
 
 	if (report->facts.steps.count < 3)

@@ -10,9 +10,10 @@
 struct summary_options {
 	bool colour;
 	int columns; /* of the terminal; 0: 80 */
+	int lines_above; /* that the last stack has taken; 0: none is printed */
 };
 
-/* At most 13 lines on the recording at path. Without DuckDB it is shorter, with the reason. 0, or a
+/* At most 22 lines on the recording at path. Without DuckDB it is shorter, with the reason. 0, or a
    negative errno and *err if the recording cannot be read. */
 int summary_print(const char *path, const struct summary_options *options, FILE *out,
 		  struct kymo_error *err);

@@ -7,7 +7,7 @@
 /* Columns beside the name of a region; the name gets the rest of the line. */
 #define REGION_COLUMNS 53
 #define REGION_NAME_LEAST 12
-#define FUNCTION_COLUMNS 27 /* before the name of a function */
+#define FUNCTION_COLUMNS 34 /* before the name of a function */
 #define COLLECTIONS_LEAST 0.01 /* of the run; less gets no line */
 
 static void print_line(FILE *out, struct buf *line)
@@ -156,34 +156,56 @@ void summary_lines_regions(FILE *out, const struct facts *facts, size_t rows,
 		print_region(out, &facts->regions[i], facts->duration_ns, name_columns, style);
 }
 
-/*      39   95.1    100 %  normalise (prep.py:5)  */
-static void print_function(FILE *out, const struct facts_function *function, double all,
+/*   1.58 s   47.0  1.62 s     100 %  normalise (prep.py:5)  */
+static void print_function(FILE *out, const struct facts *facts,
+			   const struct facts_function *function, bool sources,
 			   const struct text_style *style)
 {
-	size_t columns = style->columns > FUNCTION_COLUMNS + REGION_NAME_LEAST
-				 ? (size_t)style->columns - FUNCTION_COLUMNS - 1
+	size_t before = FUNCTION_COLUMNS + (sources ? 8 : 0);
+	size_t columns = (size_t)style->columns > before + REGION_NAME_LEAST
+				 ? (size_t)style->columns - before
 				 : REGION_NAME_LEAST;
+	bool timed = function->total >= 0; /* else the samples have no weights */
+	double whole = timed ? facts->duration_ns : facts->function_time, percent;
+	struct format_text text;
 	struct buf line = { 0 };
 
 	buf_text(&line, "  ");
-	text_pad(&line, format_count_short(function->samples).text, 7, 1);
-	buf_print(&line, "  %5.1f", all > 0 ? 100 * function->time / all : 0);
-	buf_print(&line, "  %5.0f %%  ",
-		  function->time > 0 ? 100 * function->running / function->time : 0);
+	text_pad(&line, known_duration(&text, timed ? function->time : -1, style->utf8), 8, -1);
+	percent = whole > 0 ? 100 * function->time / whole : 0;
+	buf_print(&line, percent < 1000 ? "%5.1f  " : "%5.0f  ", percent);
+	text_pad(&line, known_duration(&text, function->total, style->utf8), 8, -1);
+	buf_print(&line, "%5.0f %%  ",
+		  timed && function->time > 0 ? 100 * function->running / function->time : 0);
+	if (sources) {
+		text_pad(&line, function->source, 6, -1); /* not foreign: a word of a view */
+		buf_text(&line, "  ");
+	}
 	text_fit(&line, function->name, columns, 0, style);
 	print_line(out, &line);
+}
+
+static bool has_several_sources(const struct facts *facts)
+{
+	for (size_t i = 1; i < facts->function_count; i++)
+		if (strcmp(facts->functions[i].source, facts->functions[0].source) != 0)
+			return true;
+	return false;
 }
 
 void summary_lines_functions(FILE *out, const struct facts *facts, size_t rows,
 			     const struct text_style *style)
 {
+	bool sources = has_several_sources(facts);
+
 	if (!facts->function_count)
 		return;
-	fprintf(out, "%s  %7s  %5s  %7s  %s%s\n", text_paint(style, TEXT_BOLD), "samples", "%",
-		"running", "function, by stack samples", text_plain(style));
+	fprintf(out, "%s  %-8s%5s  %-8s%7s  %sfunction, by %s stack sample%s%s\n",
+		text_paint(style, TEXT_BOLD), "self", "% run", "total", "running",
+		sources ? "source  " : "", format_count(facts->function_samples).text,
+		facts->function_samples == 1 ? "" : "s", text_plain(style));
 	for (size_t i = 0; i < rows && i < facts->function_count; i++)
-		if (facts->functions[i].samples)
-			print_function(out, &facts->functions[i], facts->function_time, style);
+		print_function(out, facts, &facts->functions[i], sources, style);
 }
 
 bool summary_lines_has_collections(const struct facts *facts)
@@ -227,14 +249,48 @@ void summary_lines_losses(FILE *out, const struct facts *facts, const struct tex
 	fputc('\n', out);
 }
 
+void summary_lines_cost(FILE *out, const struct facts *facts, const struct text_style *style)
+{
+	const struct facts_rows *total = &facts->total;
+	double kymo_pct = (facts->collector_pct > 0 ? facts->collector_pct : 0) +
+			  (facts->sampler_pct > 0 ? facts->sampler_pct : 0);
+	struct buf line = { 0 };
+
+	buf_text(&line, "losses: ");
+	if (total->overwritten)
+		buf_print(&line, "%s of ", format_count(total->overwritten).text);
+	else if (total->dropped)
+		buf_print(&line, "%s of ", format_count(total->dropped).text);
+	else
+		buf_text(&line, "none of ");
+	buf_print(&line, "%s rows", format_count(total->emitted).text);
+	if (total->overwritten && total->dropped)
+		buf_print(&line, " overwritten, %s dropped", format_count(total->dropped).text);
+	else if (total->overwritten || total->dropped)
+		buf_print(&line, " %s", total->overwritten ? "overwritten" : "dropped");
+	if (facts->overhead_pct >= 0)
+		buf_print(&line, "; overhead %s", format_percent(facts->overhead_pct / 100).text);
+	if (facts->collector_pct >= 0 || facts->sampler_pct >= 0)
+		buf_print(&line, "; kymo used %s of a core", format_percent(kymo_pct / 100).text);
+	fputs(text_paint(style, total->overwritten || total->dropped ? TEXT_YELLOW : TEXT_PLAIN),
+	      out);
+	text_paragraph(out, buf_get(&line), 2, NULL, false, style);
+	fputs(total->overwritten || total->dropped ? text_plain(style) : "", out);
+	buf_fini(&line);
+}
+
 void summary_lines_memory(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const struct facts_memory *memory = &facts->memory;
 
 	if (memory->peak_bytes <= 0)
 		return;
+	/* The last values are read just after the end of the program. */
 	fprintf(out, "  memory: peak %s at %s", format_bytes(memory->peak_bytes).text,
-		format_clock(memory->peak_at_ns, style->utf8).text);
+		format_clock(memory->peak_at_ns < facts->duration_ns ? memory->peak_at_ns
+								     : facts->duration_ns,
+			     style->utf8)
+			.text);
 	/* The last row repeats the one before: a run of a second or two has no value of its end. */
 	if (memory->samples > 3 && memory->last_bytes > 0)
 		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
@@ -248,8 +304,8 @@ void summary_lines_memory(FILE *out, const struct facts *facts, const struct tex
 
 static bool is_own(const char *table)
 {
-	static const char *const schemas[] = { "trace.",  "host.",   "kymo.",
-					       "python.", "device.", "alloc." };
+	static const char *const schemas[] = { "trace.",  "host.",  "kymo.",  "python.",
+					       "device.", "alloc.", "native." };
 
 	for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++)
 		if (!strncmp(table, schemas[i], strlen(schemas[i])))
@@ -288,19 +344,26 @@ void summary_lines_recorded(FILE *out, const struct facts *facts, const struct t
 		{ "trace.marks", "mark", "marks" },
 		{ "trace.counters", "counter value", "counter values" },
 		{ "python.samples", "sample", "samples" },
+		{ "native.samples", "native sample", "native samples" },
 		{ "python.torch_trace", "torch row", "torch rows" },
 	};
 	struct buf line = { 0 };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct facts_rows rows = facts_rows_of(facts, words[i].table);
+		size_t used;
 
+		/* The program's own tables come before what kymo sampled. */
+		if (!strcmp(words[i].table, "python.samples"))
+			summary_lines_add_user_tables(&line, facts, (size_t)style->columns);
+		used = line.used;
 		if (rows.emitted)
 			buf_print(&line, "%s%s %s", line.used ? ", " : "  recorded: ",
 				  format_count(rows.emitted).text,
 				  rows.emitted == 1 ? words[i].one : words[i].many);
+		if (line.used > (size_t)style->columns)
+			line.data[line.used = used] = '\0';
 	}
-	summary_lines_add_user_tables(&line, facts, (size_t)style->columns);
 	if (line.used)
 		print_line(out, &line);
 }

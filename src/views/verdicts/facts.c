@@ -195,6 +195,8 @@ static int facts_function_row(const struct rows *rows, void *context)
 	function->running = rows_number(rows, 3, 0);
 	out->function_samples = rows_count(rows, 4);
 	out->function_time = rows_number(rows, 5, 0);
+	function->total = rows_number(rows, 6, -1);
+	rows_copy_text(rows, 7, function->source, sizeof(function->source));
 	out->function_count++;
 	return 0;
 }
@@ -322,6 +324,9 @@ static int take_regions(const struct recording *recording, const struct region_s
 		region->total_ns = sums[i].total_ns;
 		region->p50_ns = facts_quantile_ns(&sums[i], 0.5);
 		region->p99_ns = facts_quantile_ns(&sums[i], 0.99);
+		if (name->line && strchr(name->file, '/'))
+			snprintf(region->place, sizeof(region->place), "%.200s (%.180s:%u)",
+				 name->text, name->file, name->line);
 		out->region_count++;
 	}
 	return 0;
@@ -561,7 +566,7 @@ int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *er
 	out->steps.ever = steps_ever(out);
 	out->overhead_pct = tables_number(tables,
 					  "SELECT coalesce(sum(pct), 0) FROM kymo.overhead WHERE "
-					  "source NOT IN ('collector', 'sampler')",
+					  "source NOT IN ('collector', 'sampler', 'native')",
 					  -1);
 	out->collector_pct = tables_number(
 		tables, "SELECT sum(pct) FROM kymo.overhead WHERE source = 'collector'", -1);
@@ -595,6 +600,7 @@ int facts_from_store(const struct recording *recording, struct facts *out, struc
 	store_rows(recording, out);
 	store_overhead(recording, out);
 	store_memory(recording, out);
+	facts_store_functions(recording, out);
 	out->steps.ever = facts_rows_of(out, "trace.steps").emitted;
 	if (store_regions(recording, out))
 		return error_set(err, ENOMEM, "out of memory while summing up %s", recording->path);

@@ -36,14 +36,18 @@ struct facts_region {
 	double p50_ns, p99_ns; /* negative: not known */
 	double own_cost_ns; /* of recording all of them; 0 also if not known */
 	bool import; /* part of Python's import machinery */
+	/* Without SQL only: "step (/home/a/train.py:31)", where it was marked; "": not known. */
+	char place[400];
 };
 
 /* A function of the program's own code, from stack samples. */
 struct facts_function {
 	char name[160]; /* "normalise (prep.py:5)" */
+	char source[16]; /* the sampler: "python", "native" */
 	uint64_t samples;
-	/* what the samples stand for, in ns; their number if no weights were recorded */
-	double time, running;
+	double time; /* what the samples stand for, in ns; their number if it was not recorded */
+	double running; /* part of it on a CPU */
+	double total; /* with all that the function calls, in ns; negative: not recorded */
 };
 
 struct facts_steps {
@@ -92,6 +96,7 @@ struct facts {
 	size_t function_count;
 	uint64_t function_samples; /* in all such functions */
 	double function_time; /* of these samples */
+	uint64_t import_samples; /* without SQL only: those in imports, which are not among them */
 	uint64_t open_zones; /* without SQL only: zones that were open at the end */
 	uint64_t gc_count; /* Python's garbage collections; they are not among the regions */
 	double gc_ns;
@@ -107,6 +112,8 @@ struct facts {
 int facts_gather(struct tables *tables, struct facts *out, struct kymo_error *err);
 /* Regions, rows, memory and the run itself; no step times. */
 int facts_from_store(const struct recording *recording, struct facts *out, struct kymo_error *err);
+/* facts_samples.c: the functions; part of facts_from_store(). */
+void facts_store_functions(const struct recording *recording, struct facts *out);
 void facts_fini(struct facts *facts);
 /* facts_quantiles.c: fills in unknown p50 and p99 from the rows of zones, if none is lost and they
    are not too many. 0, or a negative errno and *err. */

@@ -25,7 +25,9 @@ struct rules_row {
 	double weight_with_steps; /* the same for a program with steps; 0: as weight */
 	double least_s; /* runs shorter than this are not judged; 0: all are */
 	/* One row: won_ns, whole_ns, name, count, a, b, and optionally which; see struct finding in
-	   verdict.c. */
+	   verdict.c. After them, by name: place, a frame as in python.samples ("function
+	   (file:line)"), and place_share, its part of the finding's time; advice and weight, if
+	   they depend on what was found. */
 	const char *sql;
 	const char *sentence, *evidence, *advice;
 	/* The tab of the HTML report that shows it, and searches for the name. "?of=samples" after

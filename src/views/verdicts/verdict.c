@@ -10,12 +10,16 @@
 #include "views/query/rows.h"
 #include "views/verdicts/rules.h"
 #include "views/verdicts/verdict_end.h"
+#include "views/verdicts/where.h"
 #include "views/term/text.h"
 #include "views_sql.h"
 
 #define NAME_COLUMNS 40
+#define WHICH_COLUMNS 100 /* a second name may be a clause */
 #define SHORT_NS 1e9
 #define SHORT_SHARE 0.2 /* of a short run: a region that takes more is judged */
+#define SAMPLES_FEW 10 /* of a short run: too few for a share */
+#define STANDS_OUT 0.3 /* share of the samples of a function that is worth a sentence */
 #define LOSS_LEAST 0.01 /* of a table's rows; smaller losses are not mentioned */
 
 /* The row that a verdict's query returns, in this order; NULL is 0. */
@@ -25,7 +29,11 @@ struct finding {
 	char name[128];
 	uint64_t count;
 	double a, b; /* evidence: times or bytes, see each rule */
-	char which[128]; /* a second name, in queries of seven columns */
+	char which[192]; /* a second name, in queries of seven columns */
+	char place[576]; /* a frame of the program's own code, of the column place; "": none */
+	double place_share; /* of the column place_share; negative: not known */
+	double weight; /* of the column weight, instead of the rule's; 0: none */
+	char advice[256]; /* of the column advice, instead of the rule's; "": none */
 };
 
 /* ---- templates ------------------------------------------------------------------------------ */
@@ -50,7 +58,7 @@ static void fill_word(struct buf *out, const char *word, size_t bytes,
 	if (bytes == 4 && !strncmp(word, "name", 4))
 		text_fit(out, finding->name, NAME_COLUMNS, 0, &(struct text_style){ .utf8 = utf8 });
 	else if (bytes == 5 && !strncmp(word, "which", 5))
-		text_fit(out, finding->which, NAME_COLUMNS, 0,
+		text_fit(out, finding->which, WHICH_COLUMNS, 0,
 			 &(struct text_style){ .utf8 = utf8 });
 	else if (bytes == 3 && !strncmp(word, "pid", 3))
 		buf_print(out, "%.0f", finding->b);
@@ -102,6 +110,28 @@ static void fill_into(char *out, size_t out_bytes, const char *text, const struc
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
+/* Columns after the sixth have names, except that the seventh may be a second name. */
+static void finding_more(const struct rows *rows, struct finding *out)
+{
+	size_t count = tables_column_count(rows->result);
+
+	out->place_share = -1;
+	for (size_t i = 6; i < count; i++) {
+		const char *name = tables_column_name(rows->result, i);
+
+		if (!strcmp(name, "place"))
+			rows_copy_text(rows, i, out->place, sizeof(out->place));
+		else if (!strcmp(name, "place_share"))
+			out->place_share = rows_number(rows, i, -1);
+		else if (!strcmp(name, "weight"))
+			out->weight = rows_number(rows, i, 0);
+		else if (!strcmp(name, "advice"))
+			rows_copy_text(rows, i, out->advice, sizeof(out->advice));
+		else if (i == 6)
+			rows_copy_text(rows, i, out->which, sizeof(out->which));
+	}
+}
+
 static int finding_row(const struct rows *rows, void *context)
 {
 	struct finding *out = context;
@@ -112,8 +142,7 @@ static int finding_row(const struct rows *rows, void *context)
 	out->count = rows_count(rows, 3);
 	out->a = rows_number(rows, 4, 0);
 	out->b = rows_number(rows, 5, 0);
-	if (tables_column_count(rows->result) > 6)
-		rows_copy_text(rows, 6, out->which, sizeof(out->which));
+	finding_more(rows, out);
 	return 1;
 }
 
@@ -171,16 +200,18 @@ static void add_loss(char *sentence, size_t room, const struct facts_rows *rows,
 				 : "overwritten");
 }
 
-/* For each table that the query names. */
+/* For each table that the query of the numbers names: those that only the place comes from do not
+   change the sentence. */
 static void say_losses(const struct rules_row *rule, const struct facts *facts, char *sentence,
 		       size_t room)
 {
 	for (size_t i = 0; i < facts->table_count; i++) {
 		const struct facts_rows *rows = &facts->tables[i];
 
-		if (strstr(rule->sql, rows->table))
+		if (strstr(rule->query, rows->table))
 			add_loss(sentence, room, rows, false);
-		else if (!strcmp(rows->table, "trace.zones") && strstr(rule->sql, "trace.regions"))
+		else if (!strcmp(rows->table, "trace.zones") &&
+			 strstr(rule->query, "trace.regions"))
 			add_loss(sentence, room, rows, true);
 	}
 }
@@ -193,22 +224,34 @@ static void verdict_say(const struct rules_row *rule, const struct finding *find
 	fill_into(out->sentence, sizeof(out->sentence), rule->sentence, finding, utf8);
 	say_losses(rule, facts, out->sentence, sizeof(out->sentence));
 	fill_into(out->evidence, sizeof(out->evidence), rule->evidence, finding, utf8);
-	fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
+	if (finding->advice[0])
+		snprintf(out->advice, sizeof(out->advice), "%s", finding->advice);
+	else
+		fill_into(out->advice, sizeof(out->advice), rule->advice, finding, utf8);
 	/* The search is for the function: "work (" finds "work (/home/a.py:8)". */
 	snprintf(out->find, sizeof(out->find), "%s", finding->name);
 	if (strstr(rule->tab, "of=samples") && strchr(out->find, '('))
 		strchr(out->find, '(')[1] = '\0';
 	out->view = rule->tab;
 	out->query = rule->query;
+	where_set(out, finding->place, finding->place_share);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 /* The costliest region that is not Python's import machinery; NULL: none. */
+/* A step of torch.profiler contains everything, and says nothing. */
+static bool is_profiler_step(const char *name)
+{
+	static const char step[] = "ProfilerStep#";
+
+	return !strncmp(name, step, sizeof(step) - 1);
+}
+
 static const struct facts_region *top_region(const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->region_count; i++)
-		if (!facts->regions[i].import)
+		if (!facts->regions[i].import && !is_profiler_step(facts->regions[i].name))
 			return &facts->regions[i];
 	return NULL;
 }
@@ -228,17 +271,68 @@ static bool look_at_facts(const struct facts *facts, const struct rules_row *rul
 				 .a = top->p50_ns,
 				 .b = top->p99_ns };
 	snprintf(out->name, sizeof(out->name), "%s", top->name);
+	snprintf(out->place, sizeof(out->place), "%s", top->place);
+	out->place_share = -1;
 	return out->won_ns / out->whole_ns >= rule->threshold;
+}
+
+/* Advice fits the language, as far as it is known. */
+static bool is_python_program(const struct facts *facts)
+{
+	size_t bytes = strlen(facts->program);
+
+	return facts_rows_of(facts, "python.samples").kept ||
+	       !strncmp(facts->program, "python", 6) ||
+	       (bytes > 3 && !strcmp(facts->program + bytes - 3, ".py"));
+}
+
+/* Of Python stacks, or of native ones in a program without Python. */
+static uint64_t stack_samples(const struct facts *facts)
+{
+	uint64_t python = facts_rows_of(facts, "python.samples").kept;
+
+	return python ? python : facts_rows_of(facts, "native.samples").kept;
+}
+
+/* What most of a short run was, if anything of it was recorded: ", mostly in build (a.py:3)". */
+static void name_costliest(const struct facts *facts, bool utf8, struct buf *out,
+			   struct verdict *verdict)
+{
+	const struct facts_function *function = &facts->functions[0];
+	const struct facts_region *region = top_region(facts);
+
+	if (facts->import_samples > facts->function_samples) {
+		buf_text(out, ", mostly in imports");
+	} else if (facts->function_count && facts->function_time > 0) {
+		buf_text(out, ", mostly in ");
+		text_visible(out, function->name, strlen(function->name));
+		where_set(verdict, function->name, function->time / facts->function_time);
+	} else if (region && strcmp(region->name, "<module>") != 0) {
+		buf_text(out, "; the costliest region is ");
+		text_visible(out, region->name, strlen(region->name));
+		buf_print(out, " with %s", format_duration(region->self_ns, utf8).text);
+		where_set(verdict, region->place, -1);
+	}
 }
 
 static void say_short(const struct facts *facts, bool utf8, struct verdict *out)
 {
+	uint64_t samples = facts->function_count ? facts->function_samples + facts->import_samples
+						 : stack_samples(facts);
+	struct buf more = { 0 };
+
+	if (samples)
+		buf_print(&more, ", with %s stack sample%s", format_count(samples).text,
+			  samples == 1 ? "" : "s");
+	name_costliest(facts, utf8, &more, out);
 	snprintf(out->sentence, sizeof(out->sentence),
-		 "Too short to judge: the program ran for %s.",
-		 format_clock(facts->duration_ns, utf8).text);
-	snprintf(out->advice, sizeof(out->advice),
-		 "run it longer, or mark regions: kymo.region(\"name\") in Python, "
-		 "KYMO_SCOPE(\"name\") in C");
+		 "Too short to judge: the program ran for %s%.300s.",
+		 format_clock(facts->duration_ns, utf8).text, buf_get(&more));
+	snprintf(out->advice, sizeof(out->advice), "%s",
+		 is_python_program(facts)
+			 ? "run it longer, or record every call: kymo run --python"
+			 : "run it longer, or mark regions: KYMO_SCOPE(\"name\") in C");
+	buf_fini(&more);
 }
 
 /* Mostly start-up: advice to import less would not help a program of a few lines. */
@@ -277,7 +371,7 @@ static bool verdict_say_open(struct tables *tables, const struct facts *facts, s
 /* With SQL, verdict_say_open() has reported open zones already. */
 static const char *no_regions_sentence(const struct facts *facts)
 {
-	bool sampled = facts_rows_of(facts, "python.samples").kept > 0;
+	bool sampled = stack_samples(facts) > 0;
 
 	if (facts_rows_of(facts, "device.ops").kept)
 		return "No device queue stands out, and no zone has ended.";
@@ -290,28 +384,44 @@ static const char *no_regions_sentence(const struct facts *facts)
 	return sampled ? "No zones recorded; see the stack samples." : "No zones recorded.";
 }
 
-/* "No zones recorded. 131 stack samples: normalise_text (prep.py:3) 96 %." */
+/* "The costliest function is normalise_text (prep.py:3): 96 % of 131 stack samples." */
 static void say_functions(const struct facts *facts, struct verdict *out)
 {
 	const struct facts_function *top = &facts->functions[0];
+	double share = facts->function_time > 0 ? top->time / facts->function_time : 0;
 	struct buf name = { 0 };
 
 	text_visible(&name, top->name, strlen(top->name));
-	snprintf(out->sentence, sizeof(out->sentence),
-		 "No zones recorded%s. %s stack sample%s: %.200s %s.",
-		 facts->gc_count ? " except garbage collections" : "",
+	snprintf(out->sentence, sizeof(out->sentence), "%s %.200s: %s of %s stack sample%s.",
+		 share < STANDS_OUT ? "No single function stands out; the costliest is"
+		 : top->total >= 0 && top->running < top->time / 2 ? "The program mostly waits in"
+								   : "The costliest function is",
+		 buf_get(&name), format_percent(share).text,
 		 format_count(facts->function_samples).text,
-		 facts->function_samples == 1 ? "" : "s", buf_get(&name),
-		 format_percent(facts->function_time > 0 ? top->time / facts->function_time : 0)
-			 .text);
-	snprintf(out->advice, sizeof(out->advice), "kymo run --python records every call");
+		 facts->function_samples == 1 ? "" : "s");
+	where_set(out, top->name, facts->function_time > 0 ? share : -1);
+	snprintf(out->advice, sizeof(out->advice), "%s",
+		 strcmp(top->source, "python") ? "kymo flame shows the stacks"
+					       : "kymo flame shows the stacks; kymo run --python "
+						 "records every call");
 	out->view = "flame?of=samples";
-	out->query = "SELECT place, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC";
+	out->query = strcmp(top->source, "python")
+			     ? "SELECT place, sum(weight_ns) FROM native.samples GROUP BY 1 "
+			       "ORDER BY 2 DESC"
+			     : "SELECT place, count(*) FROM python.samples GROUP BY 1 "
+			       "ORDER BY 2 DESC";
 	buf_fini(&name);
 }
 
+/* A program that ended before its own code was sampled. */
+static bool was_barely_sampled(const struct facts *facts)
+{
+	return facts->duration_ns < SHORT_NS && !facts->gc_count && !facts->open_zones &&
+	       stack_samples(facts) && !facts_rows_of(facts, "device.ops").kept;
+}
+
 /* Captures of devices have operations, and zones without totals if any. */
-static void say_no_regions(const struct facts *facts, struct verdict *out)
+static void say_no_regions(const struct facts *facts, bool utf8, struct verdict *out)
 {
 	if (!facts->region_count && !facts->gc_count && facts_rows_of(facts, "trace.zones").kept) {
 		snprintf(out->sentence, sizeof(out->sentence),
@@ -320,8 +430,13 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 			"SELECT name, count(*), sum(duration_ns) FROM trace.zones GROUP BY ALL";
 		return;
 	}
-	if (facts->function_count && !facts_rows_of(facts, "device.ops").kept) {
+	if (facts->function_count && !facts_rows_of(facts, "device.ops").kept &&
+	    (facts->function_samples >= SAMPLES_FEW || !was_barely_sampled(facts))) {
 		say_functions(facts, out);
+		return;
+	}
+	if (was_barely_sampled(facts)) {
+		say_short(facts, utf8, out);
 		return;
 	}
 	snprintf(out->sentence, sizeof(out->sentence), "%s", no_regions_sentence(facts));
@@ -332,8 +447,7 @@ static void say_no_regions(const struct facts *facts, struct verdict *out)
 			     "ORDER BY 2 DESC";
 	}
 	snprintf(out->advice, sizeof(out->advice), "%s",
-		 facts_rows_of(facts, "python.samples").kept ||
-				 !strncmp(facts->program, "python", 6)
+		 is_python_program(facts)
 			 ? "mark zones with kymo.region(\"name\"); kymo run --python records every "
 			   "call"
 			 : "mark zones with KYMO_SCOPE(\"name\") in C or kymo.region(\"name\") in "
@@ -353,7 +467,7 @@ static void say_none(struct tables *tables, const struct facts *facts, bool utf8
 	}
 	if (!top) {
 		if (!verdict_say_open(tables, facts, out))
-			say_no_regions(facts, out);
+			say_no_regions(facts, utf8, out);
 		return;
 	}
 	finding.won_ns = top->self_ns;
@@ -383,7 +497,21 @@ static double rank_of(const struct candidate *candidate, const struct facts *fac
 	double weight = facts->steps.count && rule->weight_with_steps > 0 ? rule->weight_with_steps
 									  : rule->weight;
 
+	if (candidate->finding.weight > 0)
+		weight = candidate->finding.weight;
 	return candidate->finding.won_ns * weight;
+}
+
+/* A wait for other ranks is the fault of the rank that is late or absent. */
+static bool is_said_better(const struct candidate *one, const struct candidate *all, size_t count)
+{
+	if (strcmp(one->rule->name, "waiting") ||
+	    !strstr(one->finding.which, "waits for other ranks"))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(all[i].rule->name, "rank") || !strcmp(all[i].rule->name, "absent"))
+			return true;
+	return false;
 }
 
 static int by_gain(const void *a, const void *b)
@@ -400,6 +528,12 @@ static int by_gain(const void *a, const void *b)
 static bool can_hold(const struct rules_row *rule, const struct facts *facts)
 {
 	return strcmp(rule->tab, "devices") || facts_rows_of(facts, "device.ops").kept;
+}
+
+/* A rank that others wait for in vain: the autopsy of a job. */
+static bool names_a_rank(const struct rules_row *rule)
+{
+	return !strcmp(rule->name, "absent") || !strcmp(rule->name, "desync");
 }
 
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
@@ -420,9 +554,19 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 		found[i].rank = rank_of(&found[i], facts);
 	if (count)
 		qsort(found, count, sizeof(found[0]), by_gain);
-	for (size_t i = 0; i < count && said < room; i++, said++) {
+	for (size_t i = 0; i < count && said < room; i++) {
+		if (is_said_better(&found[i], found, count))
+			continue;
 		out[said] = nothing_said;
-		verdict_say(found[i].rule, &found[i].finding, facts, utf8, &out[said]);
+		verdict_say(found[i].rule, &found[i].finding, facts, utf8, &out[said++]);
+	}
+	/* Killed ranks that waited for another: what they waited for comes before their end. */
+	if (said > 1 && count && said > count && names_a_rank(found[0].rule) &&
+	    !strstr(out[0].sentence, " absent") && !strstr(out[0].evidence, " absent")) {
+		struct verdict end = out[0];
+
+		out[0] = out[1];
+		out[1] = end;
 	}
 	free(found);
 	if (said || !room)

@@ -14,14 +14,22 @@ struct verdict {
 	char sentence[512];
 	char evidence[512];
 	char advice[512]; /* "" : none */
+	/* The place in the program's own code: "write_checkpoint", "/home/a/train.py", 31. "": not
+	   known; then the others mean nothing. */
+	char where_function[160];
+	char where_file[400]; /* "": not known */
+	int where_line; /* 0: not known */
+	double where_share; /* of the time of the finding, 0 to 1; negative: not known */
 	const char *view; /* the tab of the HTML report that shows the numbers; "": none */
 	char find[128]; /* what to search for there; "": nothing */
 	const char *query; /* SQL that gives them; "": none */
 };
 
-#define VERDICT_ENDED "ended" /* name of the verdict on a failed program: always the first */
+#define VERDICT_ENDED \
+	"ended" /* name of the verdict on a failed program: the first, but for a rank that
+				the others wait for */
 
-#define VERDICT_MOST 32 /* more than there are */
+#define VERDICT_MOST 48 /* more than there are */
 
 /*
  * All verdicts that hold, the one with the largest gain first; at least one. Returns how many. If

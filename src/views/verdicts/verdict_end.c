@@ -7,6 +7,7 @@
 #include "views/query/rows.h"
 #include "views/term/format.h"
 #include "views/term/text.h"
+#include "views/verdicts/where.h"
 #include "views_sql.h"
 
 #define FAILURE_BYTES 400
@@ -104,6 +105,7 @@ static bool ended_from_outside(const struct facts *facts)
 struct hang {
 	char reason[400];
 	double since_ns;
+	char place[576];
 };
 
 static int hang_row(const struct rows *rows, void *context)
@@ -112,7 +114,28 @@ static int hang_row(const struct rows *rows, void *context)
 
 	rows_copy_text(rows, 0, hang->reason, sizeof(hang->reason));
 	hang->since_ns = rows_number(rows, 1, 0);
+	rows_copy_text(rows, 2, hang->place, sizeof(hang->place));
 	return 1;
+}
+
+static const char *hang_advice(const char *reason)
+{
+	static const struct {
+		const char *begin, *advice;
+	} advice[] = {
+		{ "deadlock: thread", "take the locks in the same order in all threads" },
+		{ "deadlock: process",
+		  "read and write pipes in an order that no side waits for the "
+		  "other; communicate() of subprocess does" },
+		{ "rank ", "call the same collective operations in all ranks, in the same order" },
+		{ "the event loop", "await the operation, or move it to a thread: "
+				    "asyncio.to_thread()" },
+	};
+
+	for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
+		if (!strncmp(reason, advice[i].begin, strlen(advice[i].begin)))
+			return advice[i].advice;
+	return "kymo backtrace shows the last stacks of all threads";
 }
 
 /* A program that was ended while it made no progress: the collector has kept what it waited for. */
@@ -133,11 +156,9 @@ static bool say_hang(struct tables *tables, const struct facts *facts, bool utf8
 		 format_duration(idle_ns, utf8).text,
 		 facts->signal[0] ? "it was ended by " : "its end", facts->signal,
 		 buf_get(&reason));
-	snprintf(out->advice, sizeof(out->advice), "%s",
-		 strncmp(hang.reason, "deadlock", 8)
-			 ? "kymo backtrace shows the last stacks of all threads"
-			 : "take the locks in the same order in all threads");
-	out->query = "SELECT ts_ns, text FROM trace.marks WHERE name = 'no progress'";
+	snprintf(out->advice, sizeof(out->advice), "%s", hang_advice(hang.reason));
+	where_set(out, hang.place, -1);
+	out->query = "SELECT ts_ns, text FROM trace.marks WHERE name LIKE 'no progress%'";
 	buf_fini(&reason);
 	return true;
 }
@@ -168,6 +189,35 @@ static int held_row(const struct rows *rows, void *context)
 	return 1;
 }
 
+struct rise {
+	char place[576];
+	double share;
+};
+
+static int rise_row(const struct rows *rows, void *context)
+{
+	struct rise *rise = context;
+
+	rows_copy_text(rows, 0, rise->place, sizeof(rise->place));
+	rise->share = rows_number(rows, 1, -1);
+	return 1;
+}
+
+/* Without recorded allocations: the function that ran while memory was taken. */
+static void say_rise(struct tables *tables, struct buf *held, struct verdict *out)
+{
+	struct rise rise = { .place = "", .share = -1 };
+
+	rows_each(tables, sql_verdict_memory_rise, rise_row, &rise, NULL);
+	if (!rise.place[0])
+		return;
+	where_set(out, rise.place, rise.share);
+	if (held->used)
+		return;
+	buf_text(held, "; memory grew most in ");
+	text_visible(held, out->where_function, strlen(out->where_function));
+}
+
 /* Replaces the sentence on SIGKILL if memory ran out in the program's control group. */
 static void say_out_of_memory(struct tables *tables, const char *ran, struct verdict *out)
 {
@@ -178,6 +228,7 @@ static void say_out_of_memory(struct tables *tables, const char *ran, struct ver
 	if (!oom.found)
 		return;
 	rows_each(tables, sql_verdict_memory_held, held_row, &held, NULL);
+	say_rise(tables, &held, out);
 	if (oom.kills > 0)
 		snprintf(out->sentence, sizeof(out->sentence),
 			 "The program ran out of memory and was killed after %s: its control group "
@@ -195,6 +246,15 @@ static void say_out_of_memory(struct tables *tables, const char *ran, struct ver
 		 strstr(out->sentence, "allocated in")
 			 ? ""
 			 : "; kymo run --memory names the call sites");
+}
+
+/* Where the main thread was last seen. */
+static void verdict_end_where(struct tables *tables, struct verdict *out)
+{
+	struct rise last = { .place = "" };
+
+	rows_each(tables, sql_verdict_last_place, rise_row, &last, NULL);
+	where_set(out, last.place, -1);
 }
 
 bool verdict_end_say(struct tables *tables, const struct facts *facts, bool utf8,
@@ -216,6 +276,8 @@ bool verdict_end_say(struct tables *tables, const struct facts *facts, bool utf8
 	while (endings[i].signal[0] && strcmp(endings[i].signal, facts->signal) != 0)
 		i++;
 	snprintf(out->advice, sizeof(out->advice), "%s", endings[i].advice);
+	if (tables && facts->signal[0])
+		verdict_end_where(tables, out);
 	if (tables && !strcmp(facts->signal, "SIGKILL"))
 		say_out_of_memory(tables, ran.text, out);
 	if (tables)

@@ -4,19 +4,19 @@
 -- part (l, parts, fit), so that a single jump does not count either. since is the first step from
 -- which on it holds, and grown gives the site that grew most after that step.
 WITH line AS MATERIALIZED (
-    SELECT pid, ts_ns, live_bytes
+    SELECT host, pid, ts_ns, live_bytes
     FROM alloc.timeline
     UNION ALL
-    SELECT pid, ts_ns, rss_bytes
+    SELECT host, pid, ts_ns, rss_bytes
     FROM host.process
     WHERE rss_bytes IS NOT NULL AND NOT EXISTS (FROM alloc.timeline)
 ), ends AS MATERIALIZED (
-    SELECT s.step, s.pid, s.start_ns + s.duration_ns AS ts_ns
+    SELECT s.step, s.host, s.pid, s.start_ns + s.duration_ns AS ts_ns
     FROM {include steps} s
 ), l AS MATERIALIZED (
-    SELECT e.step, e.pid, e.ts_ns, t.ts_ns AS read_ns, t.live_bytes::DOUBLE AS live
+    SELECT e.step, e.host, e.pid, e.ts_ns, t.ts_ns AS read_ns, t.live_bytes::DOUBLE AS live
     FROM ends e
-    ASOF JOIN line t ON t.pid = e.pid AND t.ts_ns <= e.ts_ns
+    ASOF JOIN line t ON t.host = e.host AND t.pid = e.pid AND t.ts_ns <= e.ts_ns
 ), late AS (
     SELECT *, ntile(10) OVER (ORDER BY step) AS part
     FROM l
@@ -60,7 +60,7 @@ WITH line AS MATERIALIZED (
     FROM alloc.allocations a, since s
     WHERE a.ts_ns > s.ts_ns
         AND a.ts_ns <= (SELECT max(ts_ns) FROM l)
-        AND a.pid = (SELECT any_value(pid) FROM l)
+        AND (a.host, a.pid) = (SELECT any_value((host, pid)) FROM l)
     GROUP BY site
 )
 SELECT

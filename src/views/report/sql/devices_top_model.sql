@@ -9,9 +9,9 @@ SELECT
     count(*) OVER ()
 FROM device.models
 SEMI JOIN (
-    SELECT pid, model
+    SELECT host, pid, model
     FROM device.ops
     WHERE kind = 'execution'
-) USING (pid, model)
+) USING (host, pid, model)
 ORDER BY total_ns DESC, model, core
 LIMIT 1

@@ -10,6 +10,7 @@ SELECT
 FROM device.queues
 LEFT JOIN (
     SELECT
+        host,
         pid,
         device,
         queue,
@@ -18,6 +19,6 @@ LEFT JOIN (
     FROM device.ops
     WHERE kind NOT IN ('execution', 'module')
     GROUP BY ALL
-) USING (pid, device, queue)
+) USING (host, pid, device, queue)
 ORDER BY busy_ns DESC, core
 LIMIT 1

@@ -7,12 +7,12 @@ SELECT
     count(*),
     count(*) OVER ()
 FROM (
-    SELECT pid, tid, thread, depth, duration_ns
+    SELECT host, pid, tid, thread, depth, duration_ns
     FROM trace.zones
     UNION ALL
-    SELECT pid, tid, thread, depth, age_ns
+    SELECT host, pid, tid, thread, depth, age_ns
     FROM trace.open_zones
 )
-GROUP BY pid, tid
+GROUP BY host, pid, tid
 ORDER BY busy DESC NULLS LAST, tid
 LIMIT 10

@@ -7,15 +7,34 @@
 -- tab: timeline
 -- query: FROM trace.regions ORDER BY self_ns DESC
 --
--- Open zones cover their time too. Without an age (the end of the program was not observed), until
--- the end of the recording.
+-- Garbage collections alone are not zones that the program has marked. Open zones cover their time
+-- too. Without an age (the end of the program was not observed), until the end of the recording.
+-- The place is the function with most of the samples outside of zones.
+WITH s AS (
+    SELECT a.place, a.weight
+    FROM (
+        SELECT pid, tid, ts_ns, place, weight
+        FROM {include sampled_threads}
+        WHERE place IS NOT NULL AND NOT {include in_import}
+    ) AS a
+    ASOF LEFT JOIN (
+        SELECT pid, tid, start_ns, duration_ns
+        FROM trace.zones
+        WHERE depth = 0 AND NOT coalesce(starts_with(name, '{FACTS_GC}'), false)
+    ) AS z ON a.pid = z.pid AND a.tid = z.tid AND a.ts_ns >= z.start_ns
+    WHERE NOT coalesce(a.ts_ns < z.start_ns + z.duration_ns, false)
+), p AS (
+    FROM {include top_place from=s}
+)
 SELECT
     {run_ns} - covered,
     {run_ns},
     '',
     n,
     covered,
-    0
+    0,
+    (SELECT place FROM p) AS place,
+    (SELECT share FROM p) AS place_share
 FROM (
     SELECT
         sum(count) AS n,
@@ -28,5 +47,6 @@ FROM (
             0
         ) AS covered
     FROM trace.regions
+    WHERE NOT coalesce(starts_with(name, '{FACTS_GC}'), false)
 )
 WHERE n > 0

@@ -1,7 +1,8 @@
 -- threshold: 0.30
 -- weight: 0.25
--- least_s: 1
--- sentence: The costliest function is {name}: {share} of all samples.
+-- weight_with_steps: 0.15
+-- least_s: 0.1
+-- sentence: The costliest function is {name}: {share} of the run.
 -- evidence: {count} samples
 -- advice: make it cheaper, or call it less often
 -- tab: flame?of=samples
@@ -10,15 +11,16 @@
 -- The innermost function of the program's own code in stacks sampled on a CPU (state R), or the
 -- innermost function if there is no such code, with its most frequent line. A function with 30 % of
 -- the samples needs 50 of them; one with more needs fewer: three standard deviations above 30 %.
--- Of a program that runs for less than 30 % of the time, the time is that of the samples: it has
--- most of them from its start. Where every call is recorded, the totals of regions are exact.
+-- Its time is that of its samples; in recordings without, its share of them. Imports have a verdict
+-- of their own. Where every call is recorded, the totals of regions are exact.
 WITH s AS (
     SELECT coalesce(place, stack[1]) AS place, weight, time_ns
-    FROM {include weighted_samples}
-    WHERE state = 'R' AND len(stack) > 0
+    FROM {include sampled_threads}
+    WHERE state = 'R' AND len(stack) > 0 AND NOT {include in_import}
 ), f AS (
     SELECT
         {include place_label} AS label,
+        mode(place) AS place,
         sum(time_ns) AS ns,
         sum(weight) AS time,
         sum(sum(weight)) OVER () AS whole,
@@ -29,12 +31,14 @@ WITH s AS (
     GROUP BY {include place_function}
 )
 SELECT
-    CASE WHEN ns > 0 AND whole < 0.3 * {run_ns} THEN ns ELSE {run_ns} * share END,
-    {run_ns},
+    CASE WHEN ns > 0 THEN ns ELSE {run_ns} * share END,
+    greatest({run_ns}, ns),
     label,
     n,
     0,
-    0
+    0,
+    place,
+    share AS place_share
 FROM f
 WHERE whole > 0
     AND (total >= 50 OR share - 0.3 > 3 * sqrt(0.21 / total))

@@ -25,7 +25,7 @@ WITH p AS (
         median(duration) AS each
     FROM python.torch_trace
     WHERE stage <> 'step' AND module <> ''
-    GROUP BY model, module, stage, pid
+    GROUP BY model, module, stage, host, pid
 ), m AS (
     SELECT
         model,
@@ -41,6 +41,13 @@ WITH p AS (
     SELECT *
     FROM (SELECT *, count(*) OVER (PARTITION BY model) AS modules FROM m)
     WHERE module IS DISTINCT FROM model OR modules = 1
+), t AS (
+    SELECT module AS bare_name, 'torch' AS source, calls AS n
+    FROM o
+    ORDER BY self DESC
+    LIMIT 1
+), w AS (
+    FROM {include zone_place of=t}
 )
 SELECT
     self,
@@ -48,7 +55,9 @@ SELECT
     coalesce(label, module),
     calls,
     each,
-    (SELECT sum(first) FROM m)
+    (SELECT sum(first) FROM m),
+    (SELECT place FROM w) AS place,
+    (SELECT share FROM w) AS place_share
 FROM o
 LEFT JOIN {include module_labels} ON name = module
 WHERE (SELECT count(*) FROM o) > 2 AND self >= {run_ns} * 0.01

@@ -15,7 +15,7 @@
 WITH o AS (
     SELECT z.*, start_ns + age_ns AS until
     FROM trace.open_zones z
-    SEMI JOIN (SELECT pid FROM kymo.processes WHERE state <> 'ended') USING (pid)
+    SEMI JOIN (SELECT host, pid FROM kymo.processes WHERE state <> 'ended') USING (host, pid)
     WHERE age_ns IS NOT NULL
 ), n AS (
     SELECT max(until) AS now, max(start_ns) AS began, count(*) AS n
@@ -26,14 +26,14 @@ WITH o AS (
     FROM (
         SELECT max(start_ns + duration_ns) AS ended
         FROM trace.zones
-        SEMI JOIN (SELECT pid FROM kymo.processes, n) USING (pid)
+        SEMI JOIN (SELECT host, pid FROM kymo.processes, n) USING (host, pid)
         UNION ALL
         SELECT max(start_ns + duration_ns)
         FROM trace.steps
     )
 ), w AS (
     SELECT avg(cpu_pct) AS pct
-    FROM (FROM host.process SEMI JOIN o USING (pid)), n
+    FROM (FROM host.process SEMI JOIN o USING (host, pid)), n
     WHERE ts_ns >= began
 )
 SELECT
@@ -42,7 +42,12 @@ SELECT
     coalesce(name, 'a zone'),
     n,
     age_ns,
-    pid
+    pid,
+    (
+        SELECT arg_max(place, ts_ns)
+        FROM python.samples AS p
+        WHERE p.host = o.host AND p.pid = o.pid AND p.tid = o.tid AND place IS NOT NULL
+    ) AS place
 FROM o, n, e, w
 WHERE ended IS NOT NULL OR coalesce(pct, 0) < 50
 ORDER BY until < now - 1e9, tid <> pid, tid, depth DESC

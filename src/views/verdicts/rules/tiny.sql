@@ -10,7 +10,12 @@
 -- Regions of at least 2,000 calls below 20 µs each that call little else, in all processes.
 -- The costliest is named with its own number of calls.
 WITH t AS (
-    SELECT {include region_label} AS label, sum(count)::BIGINT AS n, sum(total_ns) AS ns
+    SELECT
+        {include region_label} AS label,
+        sum(count)::BIGINT AS n,
+        sum(total_ns) AS ns,
+        any_value(name || ' (' || file || ':' || line || ')')
+            FILTER (contains(file, '/') AND line > 0) AS place
     FROM trace.regions
     GROUP BY name, source
     HAVING n >= 2000 AND ns < 20000 * n AND sum(self_ns) > 0.8 * ns
@@ -22,5 +27,7 @@ SELECT
     sum(n),
     sum(ns) / sum(n),
     0,
-    arg_max(label, ns) || ' (' || format('{:,}', arg_max(n, ns)) || ' calls)'
+    arg_max(label, ns) || ' (' || format('{:,}', arg_max(n, ns)) || ' calls)',
+    arg_max(place, ns) AS place,
+    max(ns) / sum(ns) AS place_share
 FROM t

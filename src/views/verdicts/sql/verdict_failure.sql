@@ -1,6 +1,6 @@
 -- The exception that ended the program, if Python recorded it.
 SELECT text
-FROM trace.marks
-WHERE name = 'uncaught exception' AND pid = (SELECT pid FROM kymo.runs)
+FROM trace.marks p
+WHERE name = 'uncaught exception' AND {include is_main}
 ORDER BY ts_ns DESC
 LIMIT 1

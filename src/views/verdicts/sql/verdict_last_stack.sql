@@ -8,7 +8,7 @@ SELECT
     || ':'
     || lineno
     || ')'
-FROM python.backtrace
-WHERE depth = 0 AND pid = (SELECT pid FROM kymo.runs)
+FROM python.backtrace p
+WHERE depth = 0 AND {include is_main}
 ORDER BY tid <> pid
 LIMIT 1

@@ -2,15 +2,15 @@
 -- without its end: MainThread was in train > forward.
 SELECT
     any_value(coalesce(thread, 'thread ' || tid))
-    || CASE (SELECT state FROM kymo.runs) WHEN 'live' THEN ' is' ELSE ' was' END
+    || CASE (SELECT min(state) FROM kymo.runs) WHEN 'live' THEN ' is' ELSE ' was' END
     || ' in '
     || string_agg(name, ' > ' ORDER BY depth)
 FROM (
     SELECT *
     FROM trace.open_zones
     WHERE depth < 8
-)
-WHERE pid = (SELECT pid FROM kymo.runs)
-GROUP BY pid, tid
+) p
+WHERE {include is_main}
+GROUP BY host, pid, tid
 ORDER BY tid <> pid, count(*) DESC
 LIMIT 1

@@ -1,7 +1,7 @@
 -- device.models of the time range [{from}, {to}): executions that begin in it, with their whole
 -- time.
 WITH named AS (
-    SELECT DISTINCT pid, model
+    SELECT DISTINCT host, pid, model
     FROM device.ops
     WHERE kind = 'execution' AND model IS NOT NULL
 ), runs AS (
@@ -9,11 +9,12 @@ WITH named AS (
         o.model,
         o.device,
         o.core,
+        o.host,
         o.pid,
         o.start_ns AS t,
         o.end_ns - o.start_ns AS ns
     FROM device.ops o
-    LEFT JOIN named n ON n.pid = o.pid AND n.model = o.model
+    LEFT JOIN named n ON n.host = o.host AND n.pid = o.pid AND n.model = o.model
     WHERE o.model IS NOT NULL
         AND (o.kind = 'execution' OR (o.kind = 'kernel' AND n.model IS NULL))
     UNION ALL
@@ -21,13 +22,17 @@ WITH named AS (
         t.model,
         m.device,
         m.core,
+        t.host,
         t.pid,
         t.ts_ns,
         (t.duration * 1e9)::BIGINT
     FROM python.torch_trace t
     JOIN device.models m
-        ON m.pid = t.pid AND m.model = t.model AND m.device = coalesce(t.device, 'cpu')
-    ANTI JOIN named n ON n.pid = t.pid AND n.model = t.model
+        ON m.host = t.host
+        AND m.pid = t.pid
+        AND m.model = t.model
+        AND m.device = coalesce(t.device, 'cpu')
+    ANTI JOIN named n ON n.host = t.host AND n.pid = t.pid AND n.model = t.model
     WHERE t.stage = 'forward' AND t.depth = 0 AND NOT t.recomputed
 )
 SELECT
@@ -42,6 +47,6 @@ SELECT
     sum(ns)::BIGINT AS total_ns
 FROM runs
 WHERE t >= {from} AND t < {to} AND ns IS NOT NULL
-GROUP BY model, device, core, pid
+GROUP BY model, device, core, host, pid
 ORDER BY total_ns DESC, model, core
 LIMIT 500

@@ -3,6 +3,7 @@
 -- reused: it sums over the whole run, and in a packed file it is a table.
 WITH work AS (
     SELECT
+        host,
         pid,
         device,
         queue,
@@ -14,6 +15,7 @@ WITH work AS (
         AND start_ns < {to}
 ), pieces AS (
     SELECT
+        host,
         pid,
         device,
         queue,
@@ -21,7 +23,7 @@ WITH work AS (
             a,
             coalesce(
                 max(b) OVER (
-                    PARTITION BY pid, device, queue
+                    PARTITION BY host, pid, device, queue
                     ORDER BY a, b
                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
                 ),
@@ -64,6 +66,7 @@ WITH work AS (
     FROM spans
 ), busy AS (
     SELECT
+        p.host,
         p.pid,
         p.device,
         p.queue,
@@ -75,11 +78,12 @@ WITH work AS (
     WHERE p.b > p.a
     GROUP BY ALL
 ), counted AS (
-    SELECT pid, device, queue, count(*) AS ops
+    SELECT host, pid, device, queue, count(*) AS ops
     FROM work
     GROUP BY ALL
 ), gaps AS (
     SELECT
+        host,
         pid,
         device,
         queue,
@@ -89,6 +93,7 @@ WITH work AS (
     WHERE start_ns + duration_ns > {from} AND start_ns < {to}
 ), held AS (
     SELECT
+        host,
         pid,
         device,
         queue,
@@ -123,8 +128,8 @@ SELECT
     coalesce(h.launch_ns, 0)::BIGINT AS launch_ns
 FROM device.queues q
 JOIN lives l USING (device)
-LEFT JOIN busy b USING (pid, device, queue)
-LEFT JOIN counted c USING (pid, device, queue)
-LEFT JOIN held h USING (pid, device, queue)
+LEFT JOIN busy b USING (host, pid, device, queue)
+LEFT JOIN counted c USING (host, pid, device, queue)
+LEFT JOIN held h USING (host, pid, device, queue)
 ORDER BY q.device, q.core
 LIMIT 500

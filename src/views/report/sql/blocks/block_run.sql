@@ -13,3 +13,5 @@ SELECT
     (SELECT min(rank) FROM kymo.processes WHERE role = 'target') AS rank,
     (SELECT max(ranks) FROM kymo.processes WHERE role = 'target') AS ranks
 FROM kymo.runs
+ORDER BY started_unix_ns
+LIMIT 1

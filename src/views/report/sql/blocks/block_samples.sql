@@ -3,7 +3,7 @@ SELECT
     stack,
     count(*) AS count,
     sum(time_ns) AS time_ns
-FROM {include weighted_samples}
+FROM {include sampled_threads}
 WHERE len(stack) > 0
 GROUP BY ALL
 ORDER BY sum(weight) DESC, 3 DESC

@@ -54,11 +54,11 @@ FROM (
         UNION ALL
         SELECT 8, 'Read', 'bytes/s', 'io', false, ts_ns, {include rate value=read_bytes per=pid}
         FROM host.io
-        WHERE pid = {include main_pid}
+        WHERE (host, pid) = {include main_pid}
         UNION ALL
         SELECT 9, 'Written', 'bytes/s', 'io', false, ts_ns, {include rate value=write_bytes per=pid}
         FROM host.io
-        WHERE pid = {include main_pid}
+        WHERE (host, pid) = {include main_pid}
         UNION ALL
         SELECT
             10,

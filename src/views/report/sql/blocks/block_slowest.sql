@@ -2,7 +2,7 @@
 -- step, or else the longest. The join compares the step number first: DuckDB finds equal numbers
 -- with a hash table, but would compare times row by row, over millions of zones.
 WITH s AS (
-    SELECT step, pid, start_ns, duration_ns
+    SELECT host, step, pid, start_ns, duration_ns
     FROM {include steps}
     ORDER BY duration_ns DESC, step
     LIMIT 20
@@ -26,12 +26,13 @@ WITH s AS (
     FROM s
     JOIN trace.zones z
         ON z.step = s.step
+        AND z.host = s.host
         AND z.pid = s.pid
         AND z.start_ns >= s.start_ns
         AND z.start_ns + z.duration_ns <= s.start_ns + s.duration_ns
     GROUP BY 1
 )
-SELECT s.*, z.inside, z.inside_ns
+SELECT s.* EXCLUDE (host), z.inside, z.inside_ns
 FROM s
 LEFT JOIN z ON z.at = s.start_ns
 ORDER BY s.duration_ns DESC, s.step

@@ -1,9 +1,9 @@
 -- Device operations as zones, one track for each queue: pid, tid, depth, start_ns, duration_ns,
--- source, name, file, line, thread, rank. Zones of one depth must not overlap: a part of an
+-- source, name, file, line, thread, rank, host. Zones of one depth must not overlap: a part of an
 -- execution is one level below it, and so is an operation that overlaps another one of its queue.
 -- Modules have a depth of their own.
 SELECT
-    0,
+    pid,
     -1,
     coalesce(
         depth,
@@ -11,7 +11,7 @@ SELECT
         + (
             start_ns < coalesce(
                 max(end_ns) OVER (
-                    PARTITION BY pid, device, queue, kind = 'execution'
+                    PARTITION BY host, pid, device, queue, kind = 'execution'
                     ORDER BY start_ns, end_ns
                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
                 ),
@@ -26,6 +26,7 @@ SELECT
     model,
     0,
     concat_ws(', ', queue, device),
-    NULL
+    rank,
+    host
 FROM device.ops
 WHERE start_ns IS NOT NULL AND end_ns >= start_ns

@@ -1,8 +1,8 @@
 -- The process that is shown if only one can be: the one with the most memory.
 (
-    SELECT pid
+    SELECT (host, pid)
     FROM host.process
-    GROUP BY pid
+    GROUP BY host, pid
     ORDER BY max(rss_bytes) DESC, pid
     LIMIT 1
 )

@@ -4,6 +4,7 @@
 -- it cannot have used more than the time that had passed, per core.
 (
     SELECT
+        host,
         pid,
         count(*) AS n,
         max(rss_bytes) AS rss_bytes,
@@ -23,5 +24,5 @@
         )::DOUBLE AS run_delay_ns,
         max(involuntary_switches) - min(involuntary_switches) AS switches
     FROM host.process
-    GROUP BY pid
+    GROUP BY host, pid
 )

@@ -3,10 +3,10 @@
     SELECT s.*
     FROM trace.steps s
     JOIN (
-        SELECT pid, name, count(*) AS n
+        SELECT host, pid, name, count(*) AS n
         FROM trace.steps
         GROUP BY ALL
         ORDER BY n DESC, pid
         LIMIT 1
-    ) o ON s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name
+    ) o ON s.host = o.host AND s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name
 )

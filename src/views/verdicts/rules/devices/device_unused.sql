@@ -15,7 +15,9 @@ SELECT
     queue,
     ops,
     busy_ns,
-    0
+    0,
+    (SELECT place FROM {include path_places rows=kind='host'}) AS place,
+    (SELECT share FROM {include path_places rows=kind='host'}) AS place_share
 FROM (
     FROM device.queues
     ORDER BY busy_ns DESC

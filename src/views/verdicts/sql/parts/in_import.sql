@@ -1,0 +1,2 @@
+-- A stack in an import.
+contains(array_to_string(stack, ';'), '_find_and_load')
