@@ -46,6 +46,8 @@ enum kymo_source {
 	KYMO_SOURCE_LINE = 2,
 	KYMO_SOURCE_TORCH = 3,
 	KYMO_SOURCE_DEVICE = 4,
+	KYMO_SOURCE_OP = 5, /* an operator of a framework: kymo import */
+	KYMO_SOURCE_MARK = 6, /* a region that another tool's user marked: kymo import */
 };
 
 /* A row of trace.zones, written when the zone ends. */

@@ -24,6 +24,10 @@
 
 #include "../core/poll.h"
 
+/* Of loop/uvloop.c, in the library that kymo run injects: a collection may be the first call after
+   an import of uvloop. */
+void loop_uvloop_look(void) __attribute__((weak));
+
 #define WORTH_NS 1000000u
 #define GENERATIONS 3
 #define WANTED (KYMO_ON_ZONES | KYMO_ON_GC)
@@ -171,6 +175,9 @@ static bool gc_is_finalizing(void)
 static void collection_begins(struct state *state, PyObject *info)
 {
 	long generation = gc_number_of(info, "generation");
+
+	if (loop_uvloop_look)
+		loop_uvloop_look();
 
 	if (!kymo.tried) {
 		state->began_ns = gc_now_ns();

@@ -15,7 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-PyMODINIT_FUNC PyInit__gc(void); /* of gc.c, which is part of this file's library */
+/* Of gc.c and the folder loop, which are part of this library. */
+PyMODINIT_FUNC PyInit__gc(void);
+PyMODINIT_FUNC PyInit__loop(void);
+void loop_uvloop_look(void);
 
 /* ---- the rest of kymo ---------------------------------------------------------------------- */
 
@@ -71,6 +74,7 @@ static PyObject *waiter_find_spec(PyObject *self, PyObject *args, PyObject *keyw
 
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO", names, &name, &path, &target))
 		return NULL;
+	loop_uvloop_look(); /* at the import after it, which its own package makes */
 	if (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, "torch"))
 		Py_RETURN_NONE;
 	all = PyTuple_Pack(3, self, path, target);
@@ -127,13 +131,18 @@ static int wait_for_torch(PyObject *package)
 	return rc;
 }
 
-/* Calls a function of kymo._gc, which start_gc() has made. */
-static PyObject *call_gc(const char *name)
+/* Calls a function of a module that make_module() has made. */
+static PyObject *call_made(const char *module_name, const char *function)
 {
 	PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(),
-						"kymo._gc"); /* borrowed */
+						module_name); /* borrowed */
 
-	return module ? PyObject_CallMethod(module, name, NULL) : NULL;
+	return module ? PyObject_CallMethod(module, function, NULL) : NULL;
+}
+
+static PyObject *call_gc(const char *function)
+{
+	return call_made("kymo._gc", function);
 }
 
 /* ---- an uncaught exception ----------------------------------------------------------------- */
@@ -144,6 +153,9 @@ static PyObject *failure_at_exit(PyObject *self, PyObject *unused)
 	PyObject *error = PySys_GetObject("last_value"), *done; /* borrowed */
 
 	(void)unused;
+	done = call_made("kymo._loop", "flush");
+	Py_XDECREF(done);
+	PyErr_Clear();
 	if (error && PyExceptionInstance_Check(error)) {
 		/* The traceback of a MemoryError holds what has used up the memory. */
 		Py_XDECREF(call_gc("give_room"));
@@ -168,17 +180,18 @@ static int note_at_exit(PyObject *package)
 
 /* ---- garbage collections ------------------------------------------------------------------- */
 
-/* kymo._gc out of this library: opening another would take longer than all the rest. */
-static PyObject *make_gc_module(void)
+/* A module out of this library: opening another would take longer than all the rest. init: of a
+   module of two phases. */
+static PyObject *make_module(const char *name, PyObject *(*init)(void))
 {
-	PyModuleDef *definition = (PyModuleDef *)PyInit__gc(); /* of a module of two phases */
+	PyModuleDef *definition = (PyModuleDef *)init();
 	PyObject *spec = call_module("_frozen_importlib", "ModuleSpec",
-				     Py_BuildValue("(sO)", "kymo._gc", Py_None));
+				     Py_BuildValue("(sO)", name, Py_None));
 	PyObject *module = spec ? PyModule_FromDefAndSpec(definition, spec) : NULL;
 
 	if (module && (PyModule_ExecDef(module, definition) ||
 		       PyObject_SetAttrString(module, "__spec__", spec) ||
-		       PyDict_SetItemString(PyImport_GetModuleDict(), "kymo._gc", module)))
+		       PyDict_SetItemString(PyImport_GetModuleDict(), name, module)))
 		Py_CLEAR(module);
 	Py_XDECREF(spec);
 	return module;
@@ -193,7 +206,7 @@ static bool env_is(const char *name, const char *word)
 
 static int start_gc(void)
 {
-	PyObject *module = make_gc_module();
+	PyObject *module = make_module("kymo._gc", PyInit__gc);
 	PyObject *done = module ? call_gc("keep_room") : NULL;
 
 	Py_XDECREF(module);
@@ -202,6 +215,18 @@ static int start_gc(void)
 		done = call_gc("arm");
 		Py_XDECREF(done);
 	}
+	return done ? 0 : -1;
+}
+
+/* ---- event loops --------------------------------------------------------------------------- */
+
+static int start_loops(void)
+{
+	PyObject *module = make_module("kymo._loop", PyInit__loop);
+	PyObject *done = module ? call_made("kymo._loop", "arm") : NULL;
+
+	Py_XDECREF(module);
+	Py_XDECREF(done);
 	return done ? 0 : -1;
 }
 
@@ -231,6 +256,8 @@ static int start_plain(PyObject *package)
 
 	if (!rc)
 		rc = start_gc();
+	if (!rc)
+		rc = start_loops();
 	if (!rc && env_is("KYMO_TORCH", "on"))
 		rc = wait_for_torch(package);
 	return rc;

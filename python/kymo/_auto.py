@@ -38,6 +38,7 @@ def start() -> None:
 
         atexit.register(_note_failure)
         _keep_room("keep_room")
+        _arm_loops()
     is_whole = _read_words(os.environ.get("KYMO_PYTHON", "")) == "on" and not _has_window()
     torch = [_asks_for(name) for name in ("KYMO_TORCH", "PROBING_TORCH_PROFILING")]
     if _asks_for("KYMO_GC"):
@@ -58,6 +59,17 @@ def _keep_room(call: str) -> None:
         getattr(extension("_gc"), call)()
     except ImportError:  # not built for this Python
         pass
+
+
+def _arm_loops() -> None:
+    try:
+        loops = extension("_loop")
+    except ImportError:  # not built for this Python
+        return
+    import atexit
+
+    loops.arm()
+    atexit.register(loops.flush)
 
 
 def _note_failure() -> None:

@@ -12,6 +12,7 @@ from _imp import _fix_co_filename  # type: ignore[attr-defined]
 _fix_co_filename(sys._getframe().f_code, "<frozen kymo._torch_auto>")
 
 TYPE_CHECKING = False  # importing typing would add milliseconds to each start of Python
+COLLECTIVES_TESTED = ("2.13.",)  # versions of torch, as torch.__version__ begins
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -56,9 +57,19 @@ def enable() -> None:
     if not lacking:
         lacking = _callback(c, torch.__version__)
     lacking += _scopes(c, torch)
+    lacking += _collectives(c, torch.__version__)
     for sentence in lacking:
         c.mark(sentence)
         _say(sentence)
+
+
+def _collectives(c: "Any", version: str) -> "list[str]":
+    """Hooks the collectives of versions that were tested: their functions take and return C++ objects."""
+    if version.startswith(COLLECTIVES_TESTED) and c.hook_collectives():
+        return []
+    if os.environ.get("WORLD_SIZE", "1") in ("", "0", "1"):
+        return []
+    return [f"collectives of torch.distributed are not recorded: torch {version} was not tested; torch 2.13 was"]
 
 
 def disable() -> None:

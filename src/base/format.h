@@ -70,6 +70,11 @@ struct kymo_clock_pair {
 #define KYMO_PATH_BYTES 1024
 #define KYMO_ARGV_BYTES 2048
 
+/* The two directories of a supervised run. The one on disk has copies of the files that a reader
+   needs, for when the live one is gone: they do not count beside it. */
+#define KYMO_HALF_LIVE 1u
+#define KYMO_HALF_DISK 2u
+
 struct kymo_run_file {
 	struct kymo_file_head file;
 	uint32_t clock_kind;
@@ -103,7 +108,9 @@ struct kymo_run_file {
 	char name[128]; /* given by the user; "": none */
 	/* at ended_realtime_ns: by it and the epoch every look finds the same times */
 	struct kymo_clock_pair end;
-	uint64_t reserved[13];
+	char job[96]; /* id of the job that the run is a part of; "": none */
+	uint32_t half; /* of a supervised run: KYMO_HALF_*; 0: written by an older version */
+	uint32_t reserved;
 };
 
 /* ---- control page ------------------------------------------------------------------------ */
@@ -189,12 +196,21 @@ struct kymo_control {
 	/* A bit per row of settings_keys that was changed since the process began; child processes
 	   inherit these settings. */
 	uint64_t config_changed;
-	uint64_t reserved[53];
+	/* Of the environment, as rank and ranks; 0: unknown. attempt counts restarts of a job. */
+	uint32_t local_rank_plus_1;
+	uint32_t attempt_plus_1;
+	uint32_t rank_source; /* enum kymo_rank_source */
+	uint32_t reserved32;
+	uint64_t reserved[51];
 	/* For `kymo config memory=…`, written by the process: how it learns of the setting
 	   (KYMO_HEARD_*), and which KYMO_ON_ALLOC* bits it has applied. */
 	uint32_t memory_heard;
 	uint32_t memory_followed;
 };
+
+/* Where rank comes from. A launcher that starts one agent on each host (torchrun under srun) gives
+   its agents ranks of their own, which are not those of its workers: TORCH comes first. */
+enum kymo_rank_source { KYMO_RANK_NONE, KYMO_RANK_TORCH, KYMO_RANK_LAUNCHER };
 
 /* In memory_heard. */
 #define KYMO_HEARD_PRELOADED 1u /* at its next allocation */
@@ -254,6 +270,7 @@ struct kymo_thread_entry {
 #define KYMO_BATCH_ROWS 256u /* rows between two slow paths */
 #define KYMO_RING_SEGMENT_ROWS 1024u /* the floor moves by this */
 #define KYMO_SEGMENT_ROWS_MIN 8192u /* keep=all: first segment; doubles up to the next line */
+#define KYMO_SEGMENT_BYTES_FIRST 65536u /* the first one of other tables than trace.zones */
 #define KYMO_SEGMENT_ROWS_LARGEST 65536u
 /* An allocated, zeroed segment file; the process that renames it owns it. */
 #define KYMO_SPARE_NAME ".spare%u"

@@ -83,11 +83,22 @@ static const struct kymo_column host_process_columns[] = {
 	COLUMN(schema_host_process_row, family_peak_bytes, "family_peak_bytes", KYMO_U64, "bytes"),
 };
 
+static const struct kymo_column host_memory_columns[] = {
+	COLUMN(schema_host_memory_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_host_memory_row, pid, "target_pid", KYMO_I32, NULL),
+	COLUMN(schema_host_memory_row, rss_bytes, "rss_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_memory_row, since_ns, "since_ns", KYMO_U64, "ns"),
+};
+
 static const struct kymo_column host_io_columns[] = {
 	COLUMN(schema_host_io_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
 	COLUMN(schema_host_io_row, pid, "target_pid", KYMO_I32, NULL),
 	COLUMN(schema_host_io_row, read_bytes, "read_bytes", KYMO_U64, "bytes"),
 	COLUMN(schema_host_io_row, write_bytes, "write_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_io_row, read_calls, "read_calls", KYMO_U64, NULL),
+	COLUMN(schema_host_io_row, write_calls, "write_calls", KYMO_U64, NULL),
+	COLUMN(schema_host_io_row, moved_bytes, "moved_bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_host_io_row, kernel_ns, "kernel_ns", KYMO_U64, "ns"),
 };
 
 static const struct kymo_column host_cpu_columns[] = {
@@ -118,6 +129,8 @@ static const struct kymo_column host_threads_columns[] = {
 	COLUMN(schema_host_threads_row, involuntary_switches, "involuntary_switches", KYMO_U64,
 	       NULL),
 	COLUMN(schema_host_threads_row, run_delay_ns, "run_delay_ns", KYMO_U64, "ns"),
+	COLUMN(schema_host_threads_row, activity, "activity", KYMO_NAME, NULL),
+	COLUMN(schema_host_threads_row, waits_for, "waits_for", KYMO_NAME, NULL),
 };
 
 static const struct kymo_column host_gpu_columns[] = {
@@ -170,6 +183,15 @@ static const struct kymo_column gap_columns[] = {
 	COLUMN(schema_gap_row, thread, "thread", KYMO_THREAD, NULL),
 };
 
+static const struct kymo_column import_columns[] = {
+	COLUMN(schema_import_row, events, "events", KYMO_U64, NULL),
+	COLUMN(schema_import_row, file, "file", KYMO_NAME, NULL),
+	COLUMN(schema_import_row, category, "category", KYMO_NAME, NULL),
+	COLUMN(schema_import_row, became, "became", KYMO_NAME, NULL),
+	COLUMN(schema_import_row, phase, "phase", KYMO_U16, NULL),
+	COLUMN(schema_import_row, kept, "kept", KYMO_U16, NULL),
+};
+
 static const struct kymo_column torch_columns[] = {
 	COLUMN(schema_torch_row, start_ticks, "ts_ns", KYMO_TIME, "ns"),
 	COLUMN(schema_torch_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
@@ -208,6 +230,8 @@ static const struct kymo_column sample_columns[] = {
 	COLUMN(schema_sample_row, state, "state", KYMO_U16, NULL),
 	COLUMN(schema_sample_row, gil, "gil", KYMO_U16, NULL),
 	COLUMN(schema_sample_row, weight_ns, "weight_ns", KYMO_U64, "ns"),
+	COLUMN(schema_sample_row, activity, "activity", KYMO_NAME, NULL),
+	COLUMN(schema_sample_row, waits_for, "waits_for", KYMO_NAME, NULL),
 };
 
 static const struct kymo_column frame_columns[] = {
@@ -215,6 +239,49 @@ static const struct kymo_column frame_columns[] = {
 	COLUMN(schema_frame_row, parent, "parent", KYMO_U32, NULL),
 	COLUMN(schema_frame_row, name, "name", KYMO_NAME, NULL),
 	COLUMN(schema_frame_row, line, "lineno", KYMO_U32, NULL),
+};
+
+static const struct kymo_column loop_stall_columns[] = {
+	COLUMN(schema_loop_stall_row, start_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_loop_stall_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_loop_stall_row, coroutine, "coroutine", KYMO_NAME, NULL),
+	COLUMN(schema_loop_stall_row, file, "coroutine_file", KYMO_NAME, NULL),
+	COLUMN(schema_loop_stall_row, line, "coroutine_line", KYMO_U32, NULL),
+	COLUMN(schema_loop_stall_row, task, "task", KYMO_NAME, NULL),
+	COLUMN(schema_loop_stall_row, ready, "ready", KYMO_I32, NULL),
+	COLUMN(schema_loop_stall_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_loop_stall_row, kind, "kind", KYMO_U16, NULL),
+};
+
+static const struct kymo_column native_columns[] = {
+	COLUMN(schema_native_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_native_row, stack, "node", KYMO_U32, NULL),
+	COLUMN(schema_native_row, pid, "target_pid", KYMO_I32, NULL),
+	COLUMN(schema_native_row, tid, "target_tid", KYMO_I32, NULL),
+	COLUMN(schema_native_row, thread_name, "thread_name", KYMO_NAME, NULL),
+	COLUMN(schema_native_row, flags, "flags", KYMO_U32, NULL),
+	COLUMN(schema_native_row, weight_ns, "weight_ns", KYMO_U64, "ns"),
+	COLUMN(schema_native_row, holder, "holder", KYMO_I32, NULL),
+	COLUMN(schema_native_row, activity, "activity", KYMO_NAME, NULL),
+	COLUMN(schema_native_row, waits_for, "waits_for", KYMO_NAME, NULL),
+};
+
+static const struct kymo_column native_frame_columns[] = {
+	COLUMN(schema_native_frame_row, node, "node", KYMO_U32, NULL),
+	COLUMN(schema_native_frame_row, parent, "parent", KYMO_U32, NULL),
+	COLUMN(schema_native_frame_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_native_frame_row, line, "lineno", KYMO_U32, NULL),
+	COLUMN(schema_native_frame_row, module, "module", KYMO_NAME, NULL),
+	COLUMN(schema_native_frame_row, flags, "flags", KYMO_U32, NULL),
+};
+
+static const struct kymo_column native_module_columns[] = {
+	COLUMN(schema_native_module_row, pid, "target_pid", KYMO_I32, NULL),
+	COLUMN(schema_native_module_row, path, "path", KYMO_NAME, NULL),
+	COLUMN(schema_native_module_row, build_id, "build_id", KYMO_NAME, NULL),
+	COLUMN(schema_native_module_row, load_address, "load_address", KYMO_U64, NULL),
+	COLUMN(schema_native_module_row, symbols, "symbols", KYMO_NAME, NULL),
+	COLUMN(schema_native_module_row, lines, "lines", KYMO_U32, NULL),
 };
 
 static const struct kymo_column device_op_columns[] = {
@@ -238,6 +305,30 @@ static const struct kymo_column device_op_columns[] = {
 	COLUMN(schema_device_op_row, status, "status", KYMO_I32, NULL),
 	COLUMN(schema_device_op_row, flags, "flags", KYMO_U32, NULL),
 	COLUMN(schema_device_op_row, kind, "kind", KYMO_U16, NULL),
+	COLUMN(schema_device_op_row, call_ticks, "call_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_device_op_row, module, "module", KYMO_NAME, NULL),
+	COLUMN(schema_device_op_row, call, "call", KYMO_NAME, NULL),
+};
+
+static const struct kymo_column collective_columns[] = {
+	COLUMN(schema_collective_row, enqueue_ticks, "enqueue_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_collective_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_collective_row, end_ticks, "end_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_collective_row, seq, "seq", KYMO_U64, NULL),
+	COLUMN(schema_collective_row, bytes, "bytes", KYMO_U64, "bytes"),
+	COLUMN(schema_collective_row, call, "call", KYMO_U64, NULL),
+	COLUMN(schema_collective_row, correlation, "correlation", KYMO_U64, NULL),
+	COLUMN(schema_collective_row, group, "group_name", KYMO_NAME, NULL),
+	COLUMN(schema_collective_row, op, "op", KYMO_NAME, NULL),
+	COLUMN(schema_collective_row, dtype, "dtype", KYMO_NAME, NULL),
+	COLUMN(schema_collective_row, members, "members", KYMO_NAME, NULL),
+	COLUMN(schema_collective_row, zone, "zone", KYMO_NAME, NULL),
+	COLUMN(schema_collective_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_collective_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_collective_row, group_size, "group_size", KYMO_U32, NULL),
+	COLUMN(schema_collective_row, rank, "row_rank", KYMO_I32, NULL),
+	COLUMN(schema_collective_row, peer, "peer", KYMO_I32, NULL),
+	COLUMN(schema_collective_row, flags, "flags", KYMO_U32, NULL),
 };
 
 static const struct kymo_column device_memory_columns[] = {
@@ -284,6 +375,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 			      "Texts and values attached to zones and marks."),
 	[SCHEMA_HOST_PROCESS] = TABLE("host.process", host_process_columns, schema_host_process_row,
 				      "CPU, memory, faults and switches of each process."),
+	[SCHEMA_HOST_MEMORY] = TABLE("host.memory", host_memory_columns, schema_host_memory_row,
+				     "Memory of each process, when it has changed."),
 	[SCHEMA_HOST_IO] = TABLE("host.io", host_io_columns, schema_host_io_row,
 				 "Bytes read and written by each process."),
 	[SCHEMA_HOST_CPU] = TABLE("host.cpu", host_cpu_columns, schema_host_cpu_row,
@@ -300,12 +393,25 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				 "Python stacks over time, one row for each thread."),
 	[SCHEMA_FRAMES] = TABLE("python.frames", frame_columns, schema_frame_row,
 				"Frames of Python stacks: functions and their callers."),
+	[SCHEMA_LOOP_STALLS] = TABLE("python.loop_stalls", loop_stall_columns,
+				     schema_loop_stall_row,
+				     "Callbacks that blocked an event loop for longer than 10 ms."),
+	[SCHEMA_NATIVE_SAMPLES] = TABLE("native.samples", native_columns, schema_native_row,
+					"Native stacks over time, one row for each sample."),
+	[SCHEMA_NATIVE_FRAMES] = TABLE("native.frames", native_frame_columns,
+				       schema_native_frame_row,
+				       "Frames of native stacks: functions and their callers."),
+	[SCHEMA_NATIVE_MODULES] = TABLE("native.modules", native_module_columns,
+					schema_native_module_row,
+					"Files in which these frames are, with their build ids."),
 	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
 				"Changes of the configuration."),
 	[SCHEMA_OVERHEAD] = TABLE("kymo.costs", cost_columns, schema_cost_row,
 				  "Recording cost of each source so far, as measured."),
 	[SCHEMA_GAPS] = TABLE("kymo.gaps", gap_columns, schema_gap_row,
 			      "Periods in which a source could not record."),
+	[SCHEMA_IMPORTS] = TABLE("kymo.imports", import_columns, schema_import_row,
+				 "Events of imported traces, by what became of them."),
 	[SCHEMA_TORCH] = TABLE("python.torch_trace", torch_columns, schema_torch_row,
 			       "Forward and backward of every torch module, and optimizer steps."),
 	[SCHEMA_ALLOC] = TABLE("alloc.rows", alloc_columns, schema_alloc_row,
@@ -317,6 +423,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 	[SCHEMA_DEVICE_OPS] = TABLE(
 		"device.ops", device_op_columns, schema_device_op_row,
 		"Operations of devices, executions of models, waits of the host."),
+	[SCHEMA_COLLECTIVES] = TABLE("dist.collectives", collective_columns, schema_collective_row,
+				     "Collectives and point-to-point calls of process groups."),
 	[SCHEMA_DEVICE_MEMORY] = TABLE("device.memory", device_memory_columns,
 				       schema_device_memory_row, "Memory of devices over time."),
 	[SCHEMA_DEVICE_CLOCKS] = TABLE("device.clocks", device_clock_columns,
@@ -370,7 +478,9 @@ size_t schema_type_bytes(uint32_t type)
 
 const char *schema_source_word(uint32_t source)
 {
-	static const char *const words[] = { "c", "python", "line", "torch", "device" };
+	static const char *const words[] = {
+		"c", "python", "line", "torch", "device", "op", "mark"
+	};
 
 	return source < sizeof(words) / sizeof(words[0]) ? words[source] : "?";
 }

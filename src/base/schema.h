@@ -42,11 +42,18 @@ enum schema_id {
 	SCHEMA_HOST_CGROUP = 17,
 	SCHEMA_OVERHEAD = 18, /* the measured cost of a source */
 	SCHEMA_GAPS = 19, /* spans that a source could not record */
+	SCHEMA_COLLECTIVES = 20, /* of process groups: all_reduce, send, … */
+	SCHEMA_NATIVE_SAMPLES = 21, /* a native stack of a thread at a moment */
+	SCHEMA_NATIVE_FRAMES = 22, /* the frames of these stacks */
+	SCHEMA_HOST_MEMORY = 23, /* RSS, more often than in host.process */
+	SCHEMA_IMPORTS = 24, /* events of other tools' traces */
+	SCHEMA_LOOP_STALLS = 25, /* callbacks that blocked an event loop */
 	SCHEMA_DEVICE_OPS = 26,
 	SCHEMA_DEVICE_MEMORY = 27,
 	SCHEMA_DEVICE_CLOCKS = 28,
 	SCHEMA_ALLOC = 29, /* an allocation or a free */
 	SCHEMA_ALLOC_FRAMES = 30, /* the frames of their stacks: struct schema_frame_row */
+	SCHEMA_NATIVE_MODULES = 31, /* the files of the frames of native.frames */
 	SCHEMA_COUNT = 32, /* the program's tables begin here */
 };
 
@@ -106,11 +113,23 @@ struct schema_host_process_row {
 	uint64_t family_peak_bytes; /* of it or of a child that it waited for; 0: unknown */
 };
 
+/* Written when the RSS has changed. */
+struct schema_host_memory_row {
+	uint64_t ts_ticks;
+	int32_t pid;
+	uint32_t reserved;
+	uint64_t rss_bytes;
+	uint64_t since_ns; /* the time since the RSS was last read; 0: never */
+};
+
 struct schema_host_io_row {
 	uint64_t ts_ticks;
 	uint64_t read_bytes, write_bytes; /* since the process began */
 	int32_t pid;
 	uint32_t reserved;
+	uint64_t read_calls, write_calls; /* system calls, since the process began */
+	uint64_t moved_bytes; /* by these calls, also from memory, pipes and sockets */
+	uint64_t kernel_ns; /* CPU time in the kernel, since the process began */
 };
 
 struct schema_host_cpu_row {
@@ -137,6 +156,7 @@ struct schema_host_threads_row {
 	char name[16];
 	char state[16];
 	uint64_t run_delay_ns; /* ready to run, but without a core; since the thread began */
+	uint32_t activity, waits_for; /* names, as of a sample; 0: unknown */
 };
 
 struct schema_host_gpu_row {
@@ -182,6 +202,16 @@ struct schema_gap_row {
 	uint64_t events; /* number of occurrences; 0: unknown */
 	uint32_t cause; /* a name; its source is the one with the gap */
 	uint32_t thread;
+};
+
+/* What became of the events of one kind in an imported trace. */
+struct schema_import_row {
+	uint64_t events;
+	uint32_t file; /* names */
+	uint32_t category;
+	uint32_t became; /* a table, or the reason why there is no row */
+	uint16_t phase; /* a letter */
+	uint16_t kept; /* 1: rows of a table */
 };
 
 /* A module's forward or backward, or an optimizer's step. */
@@ -230,6 +260,8 @@ struct schema_sample_row {
 	/* The time that the sample stands for: that since the sample before it. 0 if it is not
 	   periodic; older recordings lack it. */
 	uint64_t weight_ns;
+	/* What it did, "socket", and the peer, path or child that it waited for; names. */
+	uint32_t activity, waits_for;
 };
 
 struct schema_frame_row {
@@ -237,6 +269,66 @@ struct schema_frame_row {
 	uint32_t parent; /* the caller's; 0: none */
 	uint32_t name; /* function and file */
 	uint32_t line; /* the line that ran; 0: unknown */
+};
+
+#define SCHEMA_LOOP_STALL_NS 10000000
+
+/* A callback that an event loop ran for longer than 10 ms. What blocked it is in the samples of its
+   thread. */
+struct schema_loop_stall_row {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint32_t coroutine,
+		file; /* names: its function, or the coroutine of its task; 0: not known */
+	uint32_t line; /* the first of that function */
+	uint32_t task; /* a name, if the program gave one */
+	int32_t ready; /* callbacks that waited for its end; -1: not known */
+	uint32_t thread;
+	uint16_t kind; /* enum schema_loop_kind */
+	uint16_t reserved[3];
+};
+enum schema_loop_kind { SCHEMA_LOOP_ASYNCIO, SCHEMA_LOOP_UVLOOP };
+
+/* A native stack of a thread, on a CPU or waiting. The stack is a node of native.frames. */
+struct schema_native_row {
+	uint64_t ts_ticks;
+	uint32_t stack; /* node of the innermost frame; 0: none could be read */
+	int32_t pid;
+	int32_t tid;
+	uint32_t thread_name;
+	uint32_t flags; /* SCHEMA_NATIVE_* */
+	int32_t holder; /* the thread that holds the mutex that this one waits for; 0: not known */
+	uint64_t weight_ns; /* time that the sample stands for, on a CPU or waiting */
+	/* Of a thread that waits: "socket", and the peer, path or child; names. */
+	uint32_t activity, waits_for;
+};
+/* flags of a sample */
+#define SCHEMA_NATIVE_COMPLETE 1u /* reaches the function where the thread began */
+#define SCHEMA_NATIVE_MERGED 2u /* Python frames are in place of the interpreter's */
+#define SCHEMA_NATIVE_APART 4u /* in Python, but its frames are not known to belong to it */
+#define SCHEMA_NATIVE_KERNEL 8u /* in a system call, made by the innermost frame */
+#define SCHEMA_NATIVE_WAITING 16u /* not on a CPU */
+
+struct schema_native_frame_row {
+	uint32_t node; /* from 1 */
+	uint32_t parent; /* the caller's; 0: none */
+	uint32_t name; /* function, and its source file or else its module */
+	uint32_t line; /* 0: unknown, and the name's file is the module */
+	uint32_t module; /* a name: the path of the program or library; 0: none */
+	uint32_t flags; /* SCHEMA_NATIVE_* */
+};
+/* flags of a frame */
+#define SCHEMA_NATIVE_INLINED 1u /* into its caller */
+#define SCHEMA_NATIVE_PYTHON 2u /* a Python function */
+#define SCHEMA_NATIVE_COMPILED 4u /* compiled at run time, and in no file */
+
+/* A file in which frames of native stacks are, in a process. */
+struct schema_native_module_row {
+	uint64_t load_address; /* added to an address of the file */
+	int32_t pid;
+	uint32_t path, build_id, symbols; /* names */
+	uint32_t lines; /* 1: with debug information */
+	uint32_t reserved;
 };
 
 /* An operation of a device, an execution of a model, or a wait of the host for a queue; in host
@@ -256,12 +348,50 @@ struct schema_device_op_row {
 	uint32_t flags; /* KYMO_DEVICE_* of <kymo/device.h>, and SCHEMA_DEVICE_* */
 	uint16_t kind; /* enum kymo_device_kind */
 	uint16_t reserved;
+	uint64_t call_ticks; /* duration of the call that enqueued it; 0: unknown */
+	uint32_t module; /* a name: the torch module, if it is not that of a zone; 0: unknown */
+	uint32_t call; /* a name: the function that enqueued it; 0: unknown */
 };
 /* flags: which times are known */
 #define SCHEMA_DEVICE_QUEUED 0x100u
 #define SCHEMA_DEVICE_SUBMIT 0x200u
 #define SCHEMA_DEVICE_START 0x400u
 #define SCHEMA_DEVICE_END 0x800u
+#define SCHEMA_DEVICE_COMM 0x1000u /* communication, as its arguments or the user say */
+
+/* A collective or a point-to-point call, as one rank saw it. It may have two rows: one when it is
+   enqueued, flags without SCHEMA_COLLECTIVE_END, so that one that never ends is known; and one with
+   all of it when it has ended. They have the same call; a row whose call is 0 stands alone. */
+struct schema_collective_row {
+	/* Enqueued by the caller; begun and ended by the worker thread or on the device. The flags
+	   tell which are known. */
+	uint64_t enqueue_ticks, start_ticks, end_ticks;
+	uint64_t seq; /* of the group, equal on all of its ranks; point-to-point: of the pair */
+	uint64_t bytes; /* of this rank's input; of the output if there is no input */
+	uint64_t call; /* counts calls of the process, from 1; 0: a row that stands alone */
+	uint64_t correlation; /* with device.ops; 0: none */
+	uint32_t group, op, dtype; /* names; op as "all_reduce", dtype as "float32"; 0: unknown */
+	uint32_t members; /* a name: global ranks of the group, "0,1,2,3"; 0: unknown */
+	uint32_t zone; /* a name: innermost zone of the caller; 0: none */
+	uint32_t thread; /* the thread that enqueued it */
+	uint32_t step;
+	uint32_t group_size; /* 0: unknown */
+	int32_t rank; /* global; -1: that of the process */
+	int32_t peer; /* global rank, or the root of a broadcast; -1: none or unknown */
+	uint32_t flags; /* SCHEMA_COLLECTIVE_* */
+	uint32_t reserved;
+};
+#define SCHEMA_COLLECTIVE_P2P 1u
+#define SCHEMA_COLLECTIVE_ASYNC 2u /* the caller did not wait for its end */
+#define SCHEMA_COLLECTIVE_FAILED 4u
+/* flags: which times are known */
+#define SCHEMA_COLLECTIVE_ENQUEUE 0x100u
+#define SCHEMA_COLLECTIVE_START 0x200u
+#define SCHEMA_COLLECTIVE_END 0x400u
+#define SCHEMA_COLLECTIVE_SEQ 0x800u /* seq is known */
+/* It has begun, or ended, at a time that is not known. */
+#define SCHEMA_COLLECTIVE_BEGUN 0x1000u
+#define SCHEMA_COLLECTIVE_ENDED 0x2000u
 
 struct schema_device_memory_row {
 	uint64_t ts_ticks;

@@ -17,8 +17,8 @@
 #define BYTES(member) sizeof(((struct kymo_control *)0)->member)
 
 const struct settings_key settings_keys[] = {
-	{ "sample_rate", SETTINGS_SECONDS, SETTINGS_COLLECTOR, AT(sample_period_ns), 0, 0, "0.1",
-	  "seconds between samples of the Python stacks; 0: off" },
+	{ "sample_rate", SETTINGS_SECONDS, SETTINGS_COLLECTOR, AT(sample_period_ns), 1, 0, "0.1",
+	  "seconds between Python stack samples, or adaptive; 0: off" },
 	{ "system_rate", SETTINGS_SECONDS, SETTINGS_COLLECTOR, AT(system_period_ns), 0, 0, "1",
 	  "seconds between rows of system metrics; 0: off" },
 	{ "zones", SETTINGS_SWITCH, SETTINGS_PROGRAM, AT(on), KYMO_ON_ZONES, 0, "on",
@@ -97,8 +97,13 @@ static bool parse_decimal(const char *text, uint64_t *out_ns)
 	return digits && !*text && *out_ns <= SECONDS_MOST * 1000000000ull;
 }
 
-static int parse_seconds(const char *text, uint64_t *out, struct kymo_error *err)
+static int parse_seconds(const struct settings_key *key, const char *text, uint64_t *out,
+			 struct kymo_error *err)
 {
+	if (key->detail && !strcasecmp(text, "adaptive")) {
+		*out = SETTINGS_ADAPTIVE;
+		return 0;
+	}
 	if (!parse_decimal(text, out))
 		return error_set(err, EINVAL,
 				 "expected a number of seconds from 0 (off) to %u, for example 0.1",
@@ -160,7 +165,7 @@ int settings_parse(const struct settings_key *key, const char *text, struct sett
 {
 	memset(out, 0, sizeof(*out));
 	switch (key->type) {
-	case SETTINGS_SECONDS: return parse_seconds(text, &out->number, err);
+	case SETTINGS_SECONDS: return parse_seconds(key, text, &out->number, err);
 	case SETTINGS_SWITCH:
 	case SETTINGS_FLAG: return parse_switch(text, &out->number, err);
 	case SETTINGS_COUNT: return parse_count(key, text, &out->number, err);
@@ -173,8 +178,14 @@ int settings_parse(const struct settings_key *key, const char *text, struct sett
 /* "0.1", "1", "86400": without trailing zeros, and with a point in any locale. */
 static void format_seconds(uint64_t ns, char *out, size_t out_bytes)
 {
-	int length = snprintf(out, out_bytes, "%llu.%09llu", (unsigned long long)(ns / 1000000000u),
-			      (unsigned long long)(ns % 1000000000u));
+	int length;
+
+	if (ns == SETTINGS_ADAPTIVE) {
+		snprintf(out, out_bytes, "adaptive");
+		return;
+	}
+	length = snprintf(out, out_bytes, "%llu.%09llu", (unsigned long long)(ns / 1000000000u),
+			  (unsigned long long)(ns % 1000000000u));
 
 	for (length--; length > 0 && out[length] == '0'; length--)
 		out[length] = '\0';

@@ -18,7 +18,7 @@
 #include "base/format.h"
 
 enum settings_type {
-	SETTINGS_SECONDS, /* a u64 of nanoseconds; 0: never */
+	SETTINGS_SECONDS, /* a u64 of nanoseconds; 0: never; SETTINGS_ADAPTIVE */
 	SETTINGS_SWITCH, /* a bit of the word `on` */
 	SETTINGS_FLAG, /* a u32, 0 or 1 */
 	SETTINGS_COUNT, /* a u32 */
@@ -38,11 +38,15 @@ struct settings_key {
 	enum settings_type type;
 	enum settings_who who;
 	uint32_t offset; /* in struct kymo_control */
-	uint32_t detail; /* bit of a switch; bytes of a text; minimum of a count */
+	/* bit of a switch; bytes of a text; minimum of a count; 1: seconds may be "adaptive" */
+	uint32_t detail;
 	uint32_t most; /* maximum of a count */
 	const char *initial; /* default value, as a text */
 	const char *about; /* one line */
 };
+
+/* The collector chooses the period: "adaptive" in ASCII, which no damaged page has by chance. */
+#define SETTINGS_ADAPTIVE 0x6164617074697665ull
 
 #define SETTINGS_TEXT_BYTES 256
 

@@ -17,6 +17,8 @@
 
 #include "base/clock.h"
 #include "base/files/paths.h"
+#include "base/settings.h"
+#include "collect/wait/wait_host.h"
 #include "collect/run/collector.h"
 #include "collect/host/gpu.h"
 #include "collect/move/guard.h"
@@ -26,9 +28,20 @@
 #define FIRST_PASS_NS 20000000ull
 #define SLOW_PASS_NS 1000000000ull /* to find new and ended processes */
 #define SHORTEST_PERIOD_NS 10000000ull
+/* Where system_rate is not set, a short run has more than one or two rows. */
+#define FIRST_PERIOD_NS 200000000ull
+#define FIRST_PERIOD_FOR_NS 2000000000ull
 #define STRAGGLERS_MS 100 /* for children that end shortly after the program */
 
 /* ---- start ----------------------------------------------------------------------------------- */
+
+/* While the child waits for its exec. */
+static void open_native(void *context, pid_t pid)
+{
+	struct collector *collector = context;
+
+	native_sampler_open_child(&collector->native, pid, &collector->native_error);
+}
 
 static int launch(struct collector *collector, const struct collect_options *options,
 		  struct collect_result *result, struct kymo_error *err)
@@ -46,8 +59,9 @@ static int launch(struct collector *collector, const struct collect_options *opt
 	for (size_t i = 0; more && more[i] && i < COLLECT_VARIABLES; i++)
 		additions[4 + i] = more[i];
 	collector->started_ns = clock_monotonic_ns();
-	rc = launch_program(argv, additions, &collector->signals, &collector->watch.target,
-			    &exec_failed);
+	rc = launch_program(argv, additions, &collector->signals,
+			    collector->no_native ? NULL : open_native, collector,
+			    &collector->watch.target, &exec_failed);
 	if (rc && exec_failed) {
 		result->exec_error = -rc;
 		return rc;
@@ -75,7 +89,8 @@ static void close_inherited_files(const struct collector *collector)
 
 		if (fd > STDERR_FILENO && fd != dirfd(directory) && fd != collector->dirs.live_fd &&
 		    fd != collector->dirs.disk_fd && fd != collector->dirs.parent.fd &&
-		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd)
+		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd &&
+		    !native_sampler_holds(&collector->native, fd))
 			close(fd);
 	}
 	if (directory)
@@ -87,7 +102,8 @@ static void start_sampler(struct collector *collector)
 	struct sampler_options options = { .adaptive = true,
 					   .slow_ns = collector->slow_ns,
 					   .live_dir = collector->dirs.live,
-					   .keep = collector->keep };
+					   .keep = collector->keep,
+					   .recent = collector->recent };
 	struct kymo_error err = { 0 };
 
 	if (sampler_start(&collector->sampler, &options, &err))
@@ -101,6 +117,7 @@ void collector_record(struct collector *collector)
 	struct kymo_error err = { 0 };
 
 	setenv("KYMO_KEEP", collector->keep == KYMO_KEEP_ALL ? "all" : "flight", 1);
+	host_threads_set_wait(wait_host_look);
 	collector->records = !host_init(&collector->host) &&
 			     !kymo__enable_at(collector->dirs.live, KYMO_ROLE_COLLECTOR, &err);
 	if (!collector->records) {
@@ -109,7 +126,13 @@ void collector_record(struct collector *collector)
 		return;
 	}
 	gpu_start(); /* after a failure host.gpu is empty */
+	if (collector->native.inside)
+		collector->recent = recent_stacks_create();
 	start_sampler(collector);
+	native_sampler_start(&collector->native, collector->recent, collector->keep,
+			     &collector->native_error);
+	if (collector->native_error.code)
+		kymo__config_row("native", "on", collector->native_error.text, "kymo");
 }
 
 /* ---- while it runs --------------------------------------------------------------------------- */
@@ -151,8 +174,10 @@ static void slow_pass(struct collector *collector)
 	family_forget(&collector->family);
 	for (size_t i = 0; i < collector->family.count; i++)
 		sampler_watch(&collector->sampler, collector->family.members[i].pid);
-	if (collector->moves)
+	if (collector->moves) {
 		archive_retire_dead(&collector->archive);
+		mirror_refresh(&collector->mirror, &collector->archive);
+	}
 }
 
 static uint64_t ns_of(const struct timeval *time)
@@ -172,16 +197,21 @@ static void write_cost(const char *source, uint64_t events, uint64_t cost_ns)
 
 /* The cost of this process. The sampler has a row of its own once it has taken a sample; before
    that its cost counts as the collector's. */
-static void write_own_cost(const struct collector *collector, const struct sampler_stats *sampler)
+static void write_own_cost(const struct collector *collector, const struct sampler_stats *sampler,
+			   const struct native_sampler_stats *native)
 {
 	struct rusage usage;
 	uint64_t all_ns, sampler_ns = sampler->samples ? sampler->cpu_ns : 0;
+	uint64_t native_ns = native->samples ? native->cpu_ns : 0;
 
 	if (!collector->records || getrusage(RUSAGE_SELF, &usage))
 		return;
 	all_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
-	/* The two clocks may differ by a tick. */
-	write_cost("collector", collector->rounds, all_ns > sampler_ns ? all_ns - sampler_ns : 0);
+	if (native->samples)
+		write_cost("native", native->samples, native_ns);
+	/* The clocks may differ by a tick. */
+	write_cost("collector", collector->rounds,
+		   all_ns > sampler_ns + native_ns ? all_ns - sampler_ns - native_ns : 0);
 	if (sampler->samples)
 		write_cost("sampler", sampler->samples, sampler_ns);
 }
@@ -193,6 +223,21 @@ static void sample(struct collector *collector)
 	host_sample(&collector->host, &collector->family);
 	autopsy_look(&collector->autopsy, &collector->family, clock_monotonic_ns());
 	collector->rounds++;
+}
+
+/* Of all processes, between two samples: a program that takes 600 MB in four seconds is found.
+   Returns the time until the next look. */
+static uint64_t collector_look_at_memory(struct collector *collector, uint64_t now_ns)
+{
+	bool changed = false;
+
+	for (size_t i = 0; collector->records && i < collector->family.count; i++) {
+		struct family_member *member = &collector->family.members[i];
+
+		changed |= !member->gone && host_memory_look(&member->memory, member->pid, now_ns);
+	}
+	collector->memory_unchanged = changed ? 0 : collector->memory_unchanged + 1;
+	return host_memory_pause(now_ns - collector->started_ns, collector->memory_unchanged);
 }
 
 static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
@@ -210,6 +255,9 @@ static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 
 	if (!period_ns || period_ns > UINT64_MAX / 2)
 		return UINT64_MAX;
+	if (period_ns > FIRST_PERIOD_NS && last_ns - collector->started_ns < FIRST_PERIOD_FOR_NS &&
+	    !settings_is_set(settings_find("system_rate"), kymo__process.control))
+		period_ns = FIRST_PERIOD_NS;
 	return last_ns ? last_ns + (period_ns < SHORTEST_PERIOD_NS ? SHORTEST_PERIOD_NS : period_ns)
 		       : 0;
 }
@@ -224,8 +272,9 @@ void collector_supervise(struct collector *collector)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t next_pass_ns = now_ns + FIRST_PASS_NS, next_slow_ns = now_ns + SLOW_PASS_NS;
-	uint64_t sampled_ns = 0;
+	uint64_t next_memory_ns = now_ns + HOST_MEMORY_FIRST_NS, sampled_ns = 0;
 	struct sampler_stats sampled;
+	struct native_sampler_stats native;
 
 	/* The program may have ended already; its SIGCHLD is then pending. */
 	while (is_running(collector, now_ns)) {
@@ -233,6 +282,8 @@ void collector_supervise(struct collector *collector)
 		uint64_t next_sample_ns = next_sample(collector, sampled_ns);
 
 		next_ns = next_ns < next_sample_ns ? next_ns : next_sample_ns;
+		if (next_sample_ns != UINT64_MAX && next_memory_ns < next_ns)
+			next_ns = next_memory_ns;
 		if (collector->until_ns && collector->until_ns < next_ns)
 			next_ns = collector->until_ns;
 		watch_wait(&collector->watch, ms_until(next_ns, clock_monotonic_ns()));
@@ -243,14 +294,19 @@ void collector_supervise(struct collector *collector)
 		if (now_ns >= next_slow_ns) {
 			slow_pass(collector);
 			sampler_stats(&collector->sampler, &sampled);
-			write_own_cost(collector, &sampled);
+			native_sampler_stats(&collector->native, &native);
+			write_own_cost(collector, &sampled, &native);
 			next_slow_ns = now_ns + SLOW_PASS_NS;
 		}
 		if (now_ns >= next_sample(collector, sampled_ns) && !collector->watch.ended) {
 			sample(collector);
 			sampled_ns = now_ns;
 		}
+		if (now_ns >= next_memory_ns && next_sample(collector, sampled_ns) != UINT64_MAX &&
+		    !collector->watch.ended)
+			next_memory_ns = now_ns + collector_look_at_memory(collector, now_ns);
 	}
+	run_dirs_note_end(&collector->dirs);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -301,18 +357,26 @@ static void count_unrecorded(struct collector *collector, struct collect_result 
 void collector_last_rows(struct collector *collector, const struct rusage *usage)
 {
 	struct sampler_stats sampled;
+	struct native_sampler_stats native;
 
-	if (!collector->records)
+	if (!collector->records) {
+		native_sampler_stop(&collector->native, NULL);
 		return;
+	}
 	gpu_stop();
 	sampler_stop(&collector->sampler, &sampled);
 	collector->sampled = sampled.rows;
+	/* After the Python sampler, whose last stacks it needs. */
+	native_sampler_stop(&collector->native, &native);
+	collector->sampled_native = native.samples;
+	recent_stacks_destroy(collector->recent);
+	collector->recent = NULL;
 	if (next_sample(collector, 1) != UINT64_MAX) {
 		sample(collector);
 		if (usage)
 			host_last(&collector->host, &collector->family, usage);
 	}
-	write_own_cost(collector, &sampled);
+	write_own_cost(collector, &sampled, &native);
 	kymo_disable();
 }
 
@@ -330,6 +394,7 @@ void collector_settle(struct collector *collector, const int *wstatus,
 	result->processes = archive->recorded_processes;
 	result->rows = archive->recorded_rows;
 	result->sampled = collector->sampled;
+	result->sampled_native = collector->sampled_native;
 	result->removed_segments = archive->removed_segments;
 	snprintf(result->directory, sizeof(result->directory), "%s", collector->dirs.shown);
 	if (archive_left(archive) || !run_dirs_drop_live(&collector->dirs)) {
@@ -340,6 +405,8 @@ void collector_settle(struct collector *collector, const int *wstatus,
 
 static void collect_finish(struct collector *collector, struct collect_result *result)
 {
+	snprintf(result->native_refused, sizeof(result->native_refused), "%s",
+		 collector->native_error.text);
 	result->wstatus = collector->watch.wstatus;
 	result->duration_ns = clock_monotonic_ns() - collector->started_ns;
 	archive_pass(&collector->archive);
@@ -369,6 +436,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	memset(result, 0, sizeof(*result));
 	collector.keep = options->keep;
 	collector.slow_ns = options->slow_ns;
+	collector.no_native = options->no_native;
 	collector.moves = true;
 	collector.watch.signal_fd = collector.watch.witness.fd = collector.watch.pidfd = -1;
 	launch_hold_standard_files();

@@ -16,12 +16,17 @@ struct collect_options {
 	char **argv; /* the command, NULL-terminated */
 	const char *directory; /* the disk directory: missing or empty; NULL: ./kymo-DATE-PID */
 	const char *name; /* of the run, for lists; NULL: none */
+	const char *job; /* id of the job that it is a part of; NULL: none */
+	int rank; /* for the name of another directory; -1: none */
+	/* If the directory is taken or cannot be written, use another one and report it. */
+	bool elsewhere;
 	enum kymo_keep keep;
 	struct budget budget;
 	/* more "NAME=value" for the program, NULL-terminated, at most COLLECT_VARIABLES; NULL:
 	   none */
 	const char *const *environment;
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
+	bool no_native; /* no samples of native stacks */
 };
 
 struct collect_result {
@@ -34,6 +39,8 @@ struct collect_result {
 	uint64_t processes; /* of the program that recorded */
 	uint64_t rows; /* published by those that have ended */
 	uint64_t sampled; /* Python stacks */
+	uint64_t sampled_native; /* native stacks */
+	char native_refused[1024]; /* why there are none; "": there are, or they were not wanted */
 	uint64_t removed_segments; /* removed to keep the disk budget */
 	uint64_t not_recorded; /* children that did not record */
 	char not_recorded_names[128]; /* of some of them */
@@ -63,6 +70,7 @@ struct attach_options {
 	enum kymo_keep keep;
 	const struct kymo_control *settings; /* the stored settings; NULL: none */
 	uint64_t slow_ns; /* as above */
+	bool no_native; /* as above */
 	int start_lock; /* closed when other commands can find the recording; -1: none */
 };
 

@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
+#include "base/scratch/scratch.h"
 
 #define NAMES_TRIED 16 /* others can take names in /tmp */
 
@@ -44,23 +45,11 @@ static int open_parent(struct atomic_file *aside, const char *path, bool replace
 
 static void name_part(struct atomic_file *aside, int try)
 {
-	int length = snprintf(aside->part, sizeof(aside->part), "%s.tmp-%ld", aside->directory.name,
-			      (long)getpid());
+	int length = snprintf(aside->part, sizeof(aside->part), "%s" SCRATCH_MARK "%ld",
+			      aside->directory.name, (long)getpid());
 
 	if (try)
 		snprintf(aside->part + length, sizeof(aside->part) - (size_t)length, ".%d", try);
-}
-
-static int create_part(struct atomic_file *aside)
-{
-	int fd = -1;
-
-	for (int try = 0; fd < 0 && (!try || errno == EEXIST) && try < NAMES_TRIED; try++) {
-		name_part(aside, try);
-		fd = openat(aside->directory.fd, aside->part,
-			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	}
-	return fd;
 }
 
 /* Tells the parent of this process what to remove if it is killed (note), or no longer. */
@@ -73,8 +62,81 @@ static void tell_part(const struct atomic_file *aside, void (*tell)(const char *
 	tell(path);
 }
 
+/* Removes what killed processes have left for the same file. */
+static void sweep_parts(const struct atomic_file *aside)
+{
+	char stem[ATOMIC_FILE_NAME_BYTES];
+
+	snprintf(stem, sizeof(stem), "%s" SCRATCH_MARK, aside->directory.name);
+	scratch_sweep(aside->directory.fd, stem);
+}
+
+/* ---- a file without a name: a kill leaves nothing -------------------------------------------- */
+
+static void name_descriptor(int fd, char out[32])
+{
+	snprintf(out, 32, "/proc/self/fd/%d", fd);
+}
+
+/* -1: the file system has none, or /proc, which gives it a name later, is not mounted. */
+static int create_unnamed(const struct atomic_file *aside)
+{
+	int fd = openat(aside->directory.fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	char path[32];
+
+	if (fd < 0)
+		return -1;
+	name_descriptor(fd, path);
+	if (!access(path, F_OK))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* link() replaces nothing, so a file that is to be replaced gets a temporary name first. */
+static int name_unnamed(struct atomic_file *aside)
+{
+	int directory = aside->directory.fd, rc = -1;
+	char path[32];
+
+	name_descriptor(fileno(aside->file), path);
+	if (!aside->replace)
+		return linkat(AT_FDCWD, path, directory, aside->directory.name, AT_SYMLINK_FOLLOW);
+	for (int try = 0; rc && (!try || errno == EEXIST) && try < NAMES_TRIED; try++) {
+		name_part(aside, try);
+		rc = linkat(AT_FDCWD, path, directory, aside->part, AT_SYMLINK_FOLLOW);
+	}
+	if (rc)
+		aside->part[0] = '\0';
+	return rc;
+}
+
+/* ---- a file with a temporary name ------------------------------------------------------------ */
+
+static int create_part(struct atomic_file *aside)
+{
+	int fd = create_unnamed(aside);
+
+	if (fd >= 0)
+		return fd;
+	for (int try = 0; fd < 0 && (!try || errno == EEXIST) && try < NAMES_TRIED; try++) {
+		name_part(aside, try);
+		fd = openat(aside->directory.fd, aside->part,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	}
+	if (fd < 0) {
+		aside->part[0] = '\0';
+		return fd;
+	}
+	scratch_hold(fd);
+	tell_part(aside, child_notes_file);
+	return fd;
+}
+
 static void remove_part(const struct atomic_file *aside, int flags)
 {
+	if (!aside->part[0])
+		return; /* it never had a name */
 	unlinkat(aside->directory.fd, aside->part, flags);
 	tell_part(aside, child_notes_drop);
 }
@@ -99,13 +161,13 @@ int atomic_file_open(struct atomic_file *aside, const char *path, bool replace,
 		rc = open_parent(aside, path, replace, err);
 	if (rc)
 		return rc;
+	sweep_parts(aside);
 	fd = create_part(aside);
 	if (fd < 0) {
 		rc = error_set(err, errno, "cannot write %s: %s", path, strerror(errno));
 		close_directories(aside);
 		return rc;
 	}
-	tell_part(aside, child_notes_file);
 	aside->file = fdopen(fd, "w");
 	if (aside->file)
 		return 0;
@@ -130,28 +192,35 @@ static int rename_part(const struct atomic_file *aside)
 	return 0;
 }
 
+/* Flushes, syncs, gives an unnamed file its name, and closes. 0 or an errno. */
+static int settle_file(struct atomic_file *aside)
+{
+	int code = 0;
+
+	if (fflush(aside->file) || ferror(aside->file))
+		code = errno ? errno : EIO;
+	else if (fsync(fileno(aside->file)) && errno != EINVAL) /* EINVAL: not supported there */
+		code = errno;
+	else if (!aside->part[0] && name_unnamed(aside))
+		code = errno;
+	if (fclose(aside->file) && !code)
+		code = errno ? errno : EIO;
+	aside->file = NULL;
+	return code;
+}
+
 int atomic_file_commit(struct atomic_file *aside, struct kymo_error *err)
 {
-	bool bad = fflush(aside->file) || ferror(aside->file) || fsync(fileno(aside->file));
-	int code = errno;
+	int code = settle_file(aside);
 
-	if (bad && code == EINVAL && !ferror(aside->file))
-		bad = false; /* a file system that does not support sync */
-	if (fclose(aside->file) && !bad) {
-		bad = true;
+	if (!code && aside->part[0] && rename_part(aside))
 		code = errno;
-	}
-	aside->file = NULL;
-	if (!bad && !rename_part(aside)) {
+	if (code)
+		remove_part(aside, 0);
+	else if (aside->part[0])
 		tell_part(aside, child_notes_drop);
-		close_directories(aside);
-		return 0;
-	}
-	code = bad ? code : errno;
-	remove_part(aside, 0);
 	close_directories(aside);
-	code = code ? code : EIO;
-	return error_set(err, code, "cannot write %s: %s", aside->path, strerror(code));
+	return code ? error_set(err, code, "cannot write %s: %s", aside->path, strerror(code)) : 0;
 }
 
 void atomic_file_discard(struct atomic_file *aside)
@@ -178,7 +247,10 @@ static int make_folder(struct atomic_file *aside)
 		return -errno;
 	tell_part(aside, child_notes_file);
 	aside->folder = safe_dir_enter(aside->directory.fd, aside->part);
-	return aside->folder < 0 ? aside->folder : 0;
+	if (aside->folder < 0)
+		return aside->folder;
+	scratch_hold(aside->folder);
+	return 0;
 }
 
 int atomic_file_name(struct atomic_file *aside, const char *path, struct kymo_error *err)
@@ -188,6 +260,7 @@ int atomic_file_name(struct atomic_file *aside, const char *path, struct kymo_er
 
 	if (rc)
 		return rc;
+	sweep_parts(aside);
 	/* Tried now, so that the reason is the system's own. */
 	rc = make_folder(aside);
 	if (rc) {

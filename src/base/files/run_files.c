@@ -134,8 +134,8 @@ static bool on_tmpfs(int dir)
 	return !fstatfs(dir, &fs) && (unsigned long)fs.f_type == TMPFS_MAGIC;
 }
 
-/* If both directories are on the same kind of file system: control files stay in the live directory
-   until the very end. */
+/* Of older versions, if both directories are on the same kind of file system: control files stay
+   in the live directory until the very end. */
 static size_t controls_in(const struct run_files *source, int which)
 {
 	struct run_files one = *source;
@@ -155,13 +155,22 @@ static size_t controls_in(const struct run_files *source, int which)
 	return found;
 }
 
-static void live_half_first(struct run_files *source)
+/* half: of the file `run` in dirs[0]. */
+static bool first_is_live(const struct run_files *source, uint32_t half)
 {
 	bool first = on_tmpfs(source->dirs[0]), second = on_tmpfs(source->dirs[1]);
+
+	if (half == KYMO_HALF_LIVE || half == KYMO_HALF_DISK)
+		return half == KYMO_HALF_LIVE;
+	return first == second ? controls_in(source, 0) >= controls_in(source, 1) : first;
+}
+
+static void live_half_first(struct run_files *source, uint32_t half)
+{
 	char path[KYMO_PATH_BYTES];
 	int dir = source->dirs[0];
 
-	if (first == second ? controls_in(source, 0) >= controls_in(source, 1) : first)
+	if (first_is_live(source, half))
 		return;
 	source->dirs[0] = source->dirs[1];
 	source->dirs[1] = dir;
@@ -190,7 +199,7 @@ static void open_peer(struct run_files *source)
 	}
 	source->dirs[1] = dir;
 	memcpy(source->dir_paths[1], run.peer, sizeof(run.peer));
-	live_half_first(source);
+	live_half_first(source, run.half);
 }
 
 /* The directory of a process stands for its run. */

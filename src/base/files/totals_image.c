@@ -44,6 +44,12 @@ static int totals_image_make_room(struct totals_image *copy)
 	return 0;
 }
 
+int totals_image_begin(struct totals_image *copy)
+{
+	memset(copy, 0, sizeof(*copy));
+	return totals_image_make_room(copy);
+}
+
 void totals_image_free(struct totals_image *copy)
 {
 	page_memory_give(copy->image, room_bytes());

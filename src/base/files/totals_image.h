@@ -30,6 +30,8 @@ struct totals_image {
 /* Copies state and slots. Read head and rows after it. */
 int totals_image_take(struct totals_image *copy, const struct readat *head_file,
 		      const struct readat *totals_file, const char *label, struct kymo_error *err);
+/* For a writer: no slots and no rows yet. 0, or -ENOMEM. */
+int totals_image_begin(struct totals_image *copy);
 /* Folds rows [first_row, first_row + count), in order, from copy->from on. */
 void totals_image_fold(struct totals_image *copy, const struct kymo_zone_row *rows,
 		       uint64_t first_row, uint64_t count);

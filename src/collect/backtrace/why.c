@@ -59,36 +59,13 @@ static const struct {
 	{ SYS_rt_sigsuspend, "waits for a signal", WHAT_PLAIN },
 };
 
-int why_parse_call(const char *text, struct why_call *out)
-{
-	char *at;
-
-	memset(out, 0, sizeof(*out));
-	if (!strncmp(text, "running", 7))
-		return 1;
-	out->number = strtol(text, &at, 10);
-	if (at == text)
-		return -EINVAL;
-	for (int i = 0; i < 6 && out->number >= 0; i++)
-		out->argument[i] = strtoull(at, &at, 16);
-	return 0;
-}
-
-int why_read_call(pid_t pid, pid_t tid, struct why_call *out)
-{
-	char path[64], text[256];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
-	return proc_read(path, text, sizeof(text)) > 0 ? why_parse_call(text, out) : -EACCES;
-}
-
 /* ---- one thread ------------------------------------------------------------------------------ */
 
 struct thread {
 	const struct stacks *stacks;
 	struct stacks_thread *one;
 	const struct pystack *stack;
-	struct why_call call;
+	struct wait_call call;
 	struct buf *out;
 };
 
@@ -269,7 +246,7 @@ static void add_poll(const struct thread *thread)
 	}
 	for (uint64_t i = 0; i < count && i < 3; i++) {
 		buf_text(thread->out, i ? ", or " : "");
-		why_describe_fd(thread->out, thread->one->pid, fds[i].fd);
+		wait_fd_describe(thread->out, thread->one->pid, fds[i].fd);
 	}
 	if (count > 3)
 		buf_print(thread->out, ", or %" PRIu64 " more", count - 3);
@@ -295,8 +272,8 @@ static void add_call(const struct thread *thread)
 			  calls[i].what == WHAT_PLAIN ? "" : " ");
 		switch (calls[i].what) {
 		case WHAT_FD:
-			why_describe_fd(thread->out, thread->one->pid,
-					(long)thread->call.argument[0]);
+			wait_fd_describe(thread->out, thread->one->pid,
+					 (long)thread->call.argument[0]);
 			break;
 		case WHAT_POLL: add_poll(thread); break;
 		case WHAT_EPOLL: buf_text(thread->out, "its epoll descriptors"); break;
@@ -407,7 +384,7 @@ static void why_add_zone(const struct thread *thread, struct slow_zones *zones)
 
 static void explain(struct thread *thread)
 {
-	int rc = why_read_call(thread->one->pid, thread->one->tid, &thread->call);
+	int rc = wait_call_read(thread->one->pid, thread->one->tid, &thread->call);
 
 	if (thread->one->state == 'T' || thread->one->state == 't')
 		buf_text(thread->out,
@@ -472,6 +449,7 @@ void why_explain(struct stacks *stacks, const struct pystack *stack)
 		struct thread thread = { stacks, &stacks->threads[i], stack, { 0 }, &text };
 
 		explain(&thread);
+		why_add_loop(&text, thread.one);
 		if (recorded)
 			why_add_zone(&thread, &zones);
 		thread.one->why = strdup(buf_get(&text));

@@ -15,8 +15,8 @@
 
 #include "collect/native/process_memory.h"
 #include "collect/backtrace/why.h"
+#include "collect/wait/wait_futex.h"
 
-#define MUTEX_OWNER 8 /* in pthread_mutex_t, after the futex and a count */
 #define LOCK_LOCK 16 /* in Python's lock and RLock: the C lock, or its byte since 3.14 */
 #define PARKED_LOCK 8 /* before the semaphore of the waiter, 3.14 */
 #define RLOCK_OWNER 24
@@ -94,13 +94,13 @@ static size_t read_slots(const struct pymemory *memory, const struct pystack_fra
    __enter__. */
 static bool waits_too(const struct search *search, uint64_t state)
 {
-	struct why_call call;
+	struct wait_call call;
 
 	for (size_t i = 0; search->byte && i < search->stacks->thread_count; i++) {
 		const struct stacks_thread *one = &search->stacks->threads[i];
 
 		if (one->python_state == state)
-			return !why_read_call(one->pid, one->tid, &call) &&
+			return !wait_call_read(one->pid, one->tid, &call) &&
 			       call.number == SYS_futex &&
 			       process_memory_pointer(one->pid, call.argument[0] - PARKED_LOCK) ==
 				       search->byte;
@@ -210,19 +210,10 @@ uint64_t why_find_joined(const struct pystack *stack, const struct stacks_thread
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static bool is_thread_of(pid_t pid, pid_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
-	return tid > 0 && !access(path, F_OK);
-}
-
 void why_find_lock(const struct pystack *stack, const struct stacks *stacks,
 		   const struct stacks_thread *waiter, uint64_t futex, struct why_lock *out)
 {
 	struct search search = { stack, stacks, waiter, futex, 0 };
-	int32_t words[4]; /* futex, count, owner, users */
 
 	memset(out, 0, sizeof(*out));
 	if (stack && stack->inside) {
@@ -230,10 +221,9 @@ void why_find_lock(const struct pystack *stack, const struct stacks *stacks,
 			search.byte = process_memory_pointer(stack->pid, futex - PARKED_LOCK);
 		search_python(&search, out);
 	}
-	if (out->kind || process_memory_read(waiter->pid, futex, words, sizeof(words)))
+	if (out->kind)
 		return;
-	if (words[0] == 2 && is_thread_of(waiter->pid, words[MUTEX_OWNER / 4])) {
+	out->holder_tid = wait_futex_owner_at(waiter->pid, futex);
+	if (out->holder_tid)
 		out->kind = "a mutex";
-		out->holder_tid = words[MUTEX_OWNER / 4];
-	}
 }

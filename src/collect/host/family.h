@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/host/host_memory.h"
 #include "collect/host/host_threads.h"
 
 struct family_member {
@@ -22,6 +23,7 @@ struct family_member {
 	/* values of the last sample, used by host.c */
 	uint64_t cpu_ticks, sampled_ns;
 	uint64_t rss_bytes, peak_bytes;
+	struct host_memory memory;
 	struct host_threads threads;
 	uint64_t network_namespace; /* inode; 0: not read yet */
 };

@@ -89,7 +89,7 @@ static void learn_peak(struct family_member *member)
 		member->peak_bytes = peak_bytes;
 }
 
-static void sample_io(pid_t pid)
+static void sample_io(pid_t pid, const struct proc_stat *stat)
 {
 	struct schema_host_io_row row;
 	char path[48], text[512];
@@ -102,6 +102,10 @@ static void sample_io(pid_t pid)
 	row.pid = pid;
 	row.read_bytes = proc_field(text, "read_bytes:", 0);
 	row.write_bytes = proc_field(text, "write_bytes:", 0);
+	row.read_calls = proc_field(text, "syscr:", 0);
+	row.write_calls = proc_field(text, "syscw:", 0);
+	row.moved_bytes = proc_field(text, "rchar:", 0) + proc_field(text, "wchar:", 0);
+	row.kernel_ns = proc_ticks_ns(stat->system_ticks);
 	kymo__append(SCHEMA_HOST_IO, &row);
 }
 
@@ -120,7 +124,7 @@ static void sample_process(struct family_member *member, uint64_t now_ns)
 	row = host_process_row(member, &stat);
 	row.cpu_pct = cpu_percent(member, &stat, now_ns);
 	kymo__append(SCHEMA_HOST_PROCESS, &row);
-	sample_io(member->pid);
+	sample_io(member->pid, &stat);
 }
 
 void host_last(struct host *host, struct family *family, const struct rusage *usage)
@@ -325,11 +329,13 @@ void host_sample(struct host *host, struct family *family)
 		sample_cpus(host, now_ns);
 		sample_networks(host, family);
 	}
+	host_others_look(&host->others, family, now_ns);
 	host->sampled_ns = now_ns;
 }
 
 void host_fini(struct host *host)
 {
+	host_others_fini(&host->others);
 	free(host->cpus);
 	free(host->text);
 	memset(host, 0, sizeof(*host));

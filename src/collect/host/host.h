@@ -9,6 +9,7 @@
 
 #include "collect/host/cgroup.h"
 #include "collect/host/family.h"
+#include "collect/host/host_others.h"
 
 /* The values of /proc/stat for one cpu or all of them. */
 struct host_cpu {
@@ -22,6 +23,7 @@ struct host {
 	uint64_t sampled_ns;
 	char *text; /* buffer for files of /proc */
 	struct cgroup cgroup;
+	struct host_others others;
 };
 
 /* Parses a line "cpuN user nice …" of /proc/stat. Returns N (-1: all), or -2: another line. */

@@ -152,6 +152,30 @@ static void host_threads_describe(struct host_threads_one *one, pid_t pid)
 	}
 }
 
+static void (*host_threads_wait)(pid_t, pid_t, char, struct host_threads_wait *);
+
+void host_threads_set_wait(void (*wait)(pid_t pid, pid_t tid, char state,
+					struct host_threads_wait *out))
+{
+	host_threads_wait = wait;
+}
+
+static uint32_t host_threads_intern(const char *text)
+{
+	return text[0] ? kymo__intern(text, strlen(text), "", 0, 0, KYMO_SOURCE_C, 0) : 0;
+}
+
+static void add_activity(struct schema_host_threads_row *row, char state)
+{
+	struct host_threads_wait wait = { "", "" };
+
+	if (!host_threads_wait)
+		return;
+	host_threads_wait(row->pid, row->tid, state, &wait);
+	row->activity = host_threads_intern(wait.activity);
+	row->waits_for = host_threads_intern(wait.target);
+}
+
 static void host_threads_append(const struct host_threads_one *one, pid_t pid, double cpu_pct)
 {
 	struct schema_host_threads_row row;
@@ -167,6 +191,7 @@ static void host_threads_append(const struct host_threads_one *one, pid_t pid, d
 	row.tid = one->tid;
 	memcpy(row.name, one->name, sizeof(one->name));
 	snprintf(row.state, sizeof(row.state), "%s", host_threads_state_word(one->state));
+	add_activity(&row, one->state);
 	kymo__append(SCHEMA_HOST_THREADS, &row);
 }
 

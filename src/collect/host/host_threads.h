@@ -37,6 +37,15 @@ struct host_threads_schedule {
 	uint64_t slices;
 };
 
+/* What a thread waits for, in words; collect/wait knows. */
+struct host_threads_wait {
+	const char *activity;
+	char target[96]; /* "": not known */
+};
+/* Sets the function that tells; NULL: rows have no activity. */
+void host_threads_set_wait(void (*wait)(pid_t pid, pid_t tid, char state,
+					struct host_threads_wait *out));
+
 /* Parses /proc/PID/task/TID/schedstat: "run_ns wait_ns slices". False: invalid. */
 bool host_threads_parse_schedstat(const char *text, struct host_threads_schedule *out);
 /* "running", "sleeping", …; "?" for an unknown letter. */

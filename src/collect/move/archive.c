@@ -462,9 +462,10 @@ static bool pass_process(struct archive *archive, struct archive_process *proces
 		return false;
 	busy = scan_process(archive, process, left < limit / 4 ? limit / 16 : 0, &moved);
 	/* A segment may be sealed shortly after the bytes of the next one were counted: scan
-	   again. */
-	if (moved || due || held == process->held_bytes)
+	   again, once. */
+	if (moved || due || held == process->held_bytes || held == process->scanned_bytes)
 		process->held_bytes = held;
+	process->scanned_bytes = held;
 	return busy || moved > limit / 8 || left > limit / 4;
 }
 

@@ -36,7 +36,8 @@ struct archive_process {
 	int control_fd; /* -1: could not be opened yet */
 	bool foreign; /* its pid namespace is not ours */
 	bool broken; /* its segments cannot be claimed; ignored until it has ended */
-	uint64_t held_bytes; /* at the last pass */
+	uint64_t held_bytes; /* when nothing was left to move */
+	uint64_t scanned_bytes; /* held at the last scan */
 	uint64_t segment_bytes; /* of the largest segment in the last pass that moved any */
 	uint64_t scanned_ns; /* time of the last scan of its streams */
 };

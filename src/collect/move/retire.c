@@ -92,6 +92,38 @@ static bool is_last_segment(const struct retirement *retirement, uint32_t id, ui
 	return true;
 }
 
+/* "s<id>.head" or "s<id>.totals" */
+static bool parse_head_or_totals(const char *name, uint32_t *out_id)
+{
+	int end = 0;
+
+	return archive_parse_head_name(name, out_id) ||
+	       (sscanf(name, "s%u.totals%n", out_id, &end) == 1 && end && !name[end]);
+}
+
+/* Each thread of a collector takes a stream of zones and records none: files that are made on disk
+   for nothing. */
+static bool is_without_rows(const struct retirement *retirement, const char *name)
+{
+	struct kymo_stream_live live;
+	char head[FILE_NAME_BYTES];
+	uint32_t id;
+	bool empty;
+	int fd;
+
+	if (!retirement->collector || !parse_head_or_totals(name, &id))
+		return false;
+	snprintf(head, sizeof(head), "s%u.head", id);
+	fd = openat(retirement->live_fd, head, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	empty = fd >= 0 && archive_read_exactly(fd, &live, sizeof(live), KYMO_LIVE_OFFSET) &&
+		!live.head && !live.segment_next;
+	for (size_t i = 0; i < sizeof(live.dropped) / sizeof(live.dropped[0]); i++)
+		empty = empty && !live.dropped[i];
+	if (fd >= 0)
+		close(fd);
+	return empty;
+}
+
 static int retire_file(struct retirement *retirement, const char *name)
 {
 	uint64_t bytes = 0, sequence;
@@ -100,6 +132,8 @@ static int retire_file(struct retirement *retirement, const char *name)
 
 	if (!strcmp(name, "control"))
 		return 0; /* copied last: it marks the process as complete */
+	if (is_without_rows(retirement, name))
+		return 0;
 	rc = copy_file(retirement->live_fd, retirement->disk_fd, name, COPY_THIN, &bytes);
 	if (rc == -ENOENT || rc == -EINVAL || rc == -ELOOP)
 		return 0; /* missing, or not a regular file */

@@ -17,6 +17,8 @@
 #include "collect/host/proc.h"
 #include "collect/say.h"
 
+#define BESIDE_MOST 10000 /* names that are tried */
+
 /* ---- the file `run` -------------------------------------------------------------------------- */
 
 /* NUL-terminated words, followed by another NUL. */
@@ -52,6 +54,7 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 	run->budget_disk_bytes = options->budget.disk_bytes;
 	run->keep = options->keep;
 	snprintf(run->name, sizeof(run->name), "%s", options->name ? options->name : "");
+	snprintf(run->job, sizeof(run->job), "%s", options->job ? options->job : "");
 	snprintf(run->kymo_version, sizeof(run->kymo_version), "%s", KYMO_VERSION);
 	gethostname(run->host, sizeof(run->host) - 1);
 	proc_read("/proc/sys/kernel/random/boot_id", run->boot_id, sizeof(run->boot_id));
@@ -63,18 +66,20 @@ static void fill_run(struct kymo_run_file *run, const struct collect_options *op
 }
 
 /* Written to a temporary file and renamed, because readers may open it at any time. */
-static int run_dirs_write_run(int directory, const struct kymo_run_file *run, const char *peer)
+static int run_dirs_write_run(int directory, const struct kymo_run_file *run, const char *peer,
+			      uint32_t half)
 {
 	struct kymo_run_file copy = *run;
 
+	copy.half = half;
 	snprintf(copy.peer, sizeof(copy.peer), "%s", peer);
 	return atomic_file_put(directory, "run", &copy, sizeof(copy));
 }
 
 static int write_both(struct run_dirs *dirs)
 {
-	int rc = run_dirs_write_run(dirs->disk_fd, &dirs->run, dirs->live);
-	int live_rc = run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk);
+	int rc = run_dirs_write_run(dirs->disk_fd, &dirs->run, dirs->live, KYMO_HALF_DISK);
+	int live_rc = run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk, KYMO_HALF_LIVE);
 
 	return rc ? rc : live_rc;
 }
@@ -86,11 +91,17 @@ void run_dirs_started(struct run_dirs *dirs, pid_t pid, uint64_t starttime)
 	write_both(dirs);
 }
 
+void run_dirs_note_end(struct run_dirs *dirs)
+{
+	clock_take_pair(&dirs->run.end);
+}
+
 void run_dirs_ended(struct run_dirs *dirs, const int *wstatus, bool ran_on, uint64_t not_recorded)
 {
 	dirs->run.ended = wstatus ? 1 : ran_on ? 3 : 2;
 	dirs->run.target_wstatus = wstatus ? *wstatus : 0;
-	clock_take_pair(&dirs->run.end);
+	if (!dirs->run.end.ticks)
+		run_dirs_note_end(dirs);
 	dirs->run.ended_realtime_ns = dirs->run.end.realtime_ns;
 	dirs->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;
 	write_both(dirs);
@@ -160,6 +171,18 @@ static int cannot_make(const struct run_dirs *dirs, int rc, const struct kymo_er
 			 dirs->shown, safe_dir_reason(rc, why));
 }
 
+/* Two that find a directory empty at once, or one that has made it and one that finds it: one of
+   them makes the file. */
+static bool claim_directory(int directory)
+{
+	int fd = openat(directory, "run", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0600);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* One that exists: "." or a directory that the user has prepared, also by a link of the user. */
 static int open_existing_disk(struct run_dirs *dirs, struct safe_dir *disk, struct kymo_error *err)
 {
@@ -184,7 +207,7 @@ static int open_existing_disk(struct run_dirs *dirs, struct safe_dir *disk, stru
 	dirs->disk_fd = disk->fd;
 	disk->fd = -1;
 	strcpy(dirs->disk, disk->path);
-	if (!is_empty(dirs->disk_fd))
+	if (!is_empty(dirs->disk_fd) || !claim_directory(dirs->disk_fd))
 		return error_set(err, EEXIST,
 				 "%s exists and is not empty; remove it, or use --force to replace "
 				 "a recording",
@@ -208,7 +231,14 @@ static int make_disk_in(struct run_dirs *dirs, struct kymo_error *err)
 		return error_set(err, -dirs->disk_fd,
 				 "cannot record into %s: %s; use -o DIR for another place",
 				 dirs->shown, strerror(-dirs->disk_fd));
-	return 0;
+	if (claim_directory(dirs->disk_fd))
+		return 0;
+	if (errno != EEXIST)
+		return error_set(err, errno,
+				 "cannot record into %s: %s; use -o DIR for another place",
+				 dirs->shown, strerror(errno));
+	dirs->made_disk = false; /* another one has it now */
+	return error_set(err, EEXIST, "%s is taken by another recording", dirs->shown);
 }
 
 /* The state directory, where the working directory is another user's. */
@@ -256,6 +286,89 @@ static int make_disk(struct run_dirs *dirs, const char *wanted, struct kymo_erro
 	return rc;
 }
 
+static void close_disk(struct run_dirs *dirs)
+{
+	if (dirs->disk_fd >= 0)
+		close(dirs->disk_fd);
+	safe_dir_close(&dirs->parent);
+	dirs->disk_fd = dirs->parent.fd = -1;
+	dirs->disk[0] = '\0';
+	dirs->made_disk = false;
+}
+
+/* DIR-rank3, then DIR-2, DIR-3, …: several ranks may have been given one directory. */
+static int make_disk_beside(struct run_dirs *dirs, const char *wanted, int rank,
+			    struct kymo_error *err)
+{
+	size_t bytes = strlen(wanted);
+	int rc = -EEXIST;
+
+	while (bytes > 1 && wanted[bytes - 1] == '/')
+		bytes--;
+	for (int i = rank >= 0 ? 1 : 2; rc == -EEXIST && i < BESIDE_MOST; i++) {
+		char name[KYMO_PATH_BYTES + 32];
+
+		if (i == 1)
+			snprintf(name, sizeof(name), "%.*s-rank%d", (int)bytes, wanted, rank);
+		else
+			snprintf(name, sizeof(name), "%.*s-%d", (int)bytes, wanted, i);
+		close_disk(dirs);
+		rc = make_disk(dirs, name, err);
+	}
+	return rc;
+}
+
+/* Where the wanted directory cannot be made: the state directory. */
+static int make_disk_in_state(struct run_dirs *dirs, struct kymo_error *err)
+{
+	char name[64], state[KYMO_PATH_BYTES - 64], path[KYMO_PATH_BYTES];
+	int rc = paths_state(state, sizeof(state), err);
+
+	if (rc)
+		return rc;
+	default_name(name, sizeof(name));
+	snprintf(path, sizeof(path), "%s/%s", state, name);
+	close_disk(dirs);
+	rc = make_disk(dirs, path, err);
+	return rc == -EEXIST ? make_disk_beside(dirs, path, -1, err) : rc;
+}
+
+/* Without the advice at its end, which is followed here. */
+static size_t reason_bytes(const char *text)
+{
+	const char *advice = strstr(text, "; use -o ");
+
+	return advice ? (size_t)(advice - text) : strlen(text);
+}
+
+static int make_disk_somewhere(struct run_dirs *dirs, const struct collect_options *options,
+			       struct kymo_error *err)
+{
+	struct kymo_error why = { 0 }, last = { 0 };
+	char first[KYMO_PATH_BYTES];
+	int rc = make_disk(dirs, options->directory, &why);
+
+	if (!rc || !options->elsewhere) {
+		if (rc && err)
+			*err = why;
+		return rc;
+	}
+	snprintf(first, sizeof(first), "%s", dirs->shown);
+	if (rc == -EEXIST)
+		rc = make_disk_beside(dirs, first, options->rank, &last);
+	if (!rc && options->directory)
+		say("%s is not empty; the recording is %s", first, dirs->shown);
+	if (!rc)
+		return 0;
+	rc = make_disk_in_state(dirs, &last);
+	if (!rc)
+		say("%.*s; the recording is %s", (int)reason_bytes(why.text), why.text,
+		    dirs->shown);
+	else if (err)
+		*err = why;
+	return rc;
+}
+
 int run_dirs_make(struct run_dirs *dirs, const struct collect_options *options,
 		  struct kymo_error *err)
 {
@@ -264,7 +377,7 @@ int run_dirs_make(struct run_dirs *dirs, const struct collect_options *options,
 	memset(dirs, 0, sizeof(*dirs));
 	dirs->live_fd = dirs->disk_fd = dirs->parent.fd = -1;
 	fill_run(&dirs->run, options);
-	rc = make_disk(dirs, options->directory, err);
+	rc = make_disk_somewhere(dirs, options, err);
 	if (!rc)
 		rc = make_live(dirs, err);
 	if (rc)
@@ -372,10 +485,10 @@ bool run_dirs_drop_live(struct run_dirs *dirs)
 	   directory. */
 	unlinkat(dirs->live_fd, "run", 0);
 	if (!remove_live_directory(dirs)) {
-		run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk);
+		run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk, KYMO_HALF_LIVE);
 		return false;
 	}
-	run_dirs_write_run(dirs->disk_fd, &dirs->run, "");
+	run_dirs_write_run(dirs->disk_fd, &dirs->run, "", KYMO_HALF_DISK);
 	return true;
 }
 

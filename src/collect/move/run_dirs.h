@@ -24,6 +24,8 @@ int run_dirs_take_over(struct run_dirs *dirs, const char *live, const char *disk
 		       struct kymo_error *err);
 /* Writes the pid of the program to both. */
 void run_dirs_started(struct run_dirs *dirs, pid_t pid, uint64_t starttime);
+/* The end of the program is now, however long the collector works after it. */
+void run_dirs_note_end(struct run_dirs *dirs);
 /* Writes the wait status to both; NULL: unknown. ran_on: the program was still running at the end
    of the recording. */
 void run_dirs_ended(struct run_dirs *dirs, const int *wstatus, bool ran_on, uint64_t not_recorded);

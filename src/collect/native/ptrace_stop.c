@@ -9,8 +9,10 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files/paths.h"
 #include "collect/native/process_memory.h"
 
 #define STOP_WITHIN_NS 200000000ull /* a thread that does not stop within this time is given up */
@@ -76,6 +78,23 @@ static void note_stop(struct ptrace_stop *stop, int status)
 	stop->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
 
+/* Whether it ended. A program that we started stays a zombie: its status is for those who wait for
+   it, and taking it here would let `kymo run` wait forever. */
+static bool has_ended(const struct ptrace_stop *stop)
+{
+	siginfo_t info = { 0 };
+
+	/* A stop of a traced thread is reported without WSTOPPED as well. */
+	if (waitid(P_PID, (id_t)stop->tid, &info, WEXITED | WNOWAIT | WNOHANG | __WALL) ||
+	    !info.si_pid ||
+	    (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
+	     info.si_code != CLD_DUMPED))
+		return false;
+	if (stop->tid != stop->pid || paths_parent(stop->pid) != getpid())
+		waitpid(stop->tid, NULL, __WALL | WNOHANG);
+	return true;
+}
+
 /* The stop begins at the last time at which the thread was still running. */
 static int wait_for_stop(struct ptrace_stop *stop, uint64_t within_ns)
 {
@@ -85,7 +104,15 @@ static int wait_for_stop(struct ptrace_stop *stop, uint64_t within_ns)
 
 	for (;;) {
 		uint64_t now_ns = clock_monotonic_ns();
-		pid_t got = waitpid(stop->tid, &status, __WALL | WNOHANG);
+		siginfo_t info = { 0 };
+		pid_t got;
+
+		if (has_ended(stop))
+			return -ESRCH;
+		got = waitid(P_PID, (id_t)stop->tid, &info, WSTOPPED | WNOHANG | __WALL)
+			      ? -1
+			      : info.si_pid;
+		status = info.si_status << 8 | 0x7f;
 
 		if (got == stop->tid) {
 			note_stop(stop, status);

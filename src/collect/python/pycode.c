@@ -249,7 +249,7 @@ void pycode_resolve(struct pycode_cache *cache, const struct pymemory *memory,
 {
 	for (size_t i = 0; i < count; i++) {
 		wanted[i].code = NULL;
-		if (!wanted[i].address)
+		if (!wanted[i].address || !wanted[i].used)
 			continue;
 		blank_what_changes(memory->layout, wanted[i].head);
 		wanted[i].code = python_pycode_resolve(cache, memory, &wanted[i], now_ns);

@@ -51,6 +51,7 @@ struct pycode_wanted {
 	uint64_t address;
 	unsigned char head[PYCODE_HEAD_MOST];
 	const struct pycode *code; /* NULL: not a code object */
+	bool used; /* a frame refers to it; others are not resolved */
 };
 
 size_t pycode_head_bytes(const struct pylayout *layout);

@@ -30,6 +30,7 @@ void pyimage_destroy(struct pyimage *image)
 	free(image->regions);
 	free(image->frames);
 	free(image->codes);
+	free(image->hints);
 	free(image);
 }
 
@@ -375,6 +376,13 @@ static bool leave_out(struct pyimage *image, const struct pylayout *layout, size
 	       process_memory_word(image->copy[2] + at, layout->frame_previous) == caller;
 }
 
+/* The innermost frame at two instructions: the thread had a CPU between the copies. */
+static bool pyimage_has_run(const struct pyimage *image, const struct pylayout *layout, size_t at)
+{
+	return process_memory_word(image->copy[0] + at, layout->frame_instr) !=
+	       process_memory_word(image->copy[2] + at, layout->frame_instr);
+}
+
 /* From the innermost frame outwards. */
 static void pyimage_follow(struct pyimage *image, const struct pymemory *memory)
 {
@@ -385,7 +393,7 @@ static void pyimage_follow(struct pyimage *image, const struct pymemory *memory)
 	struct cycle cycle = { 0 };
 
 	image->frame_count = 0;
-	image->partial = false;
+	image->partial = image->ran = false;
 	for (; frame && steps < PYSTACK_DEEPEST; steps++) {
 		const unsigned char *middle;
 		size_t at;
@@ -400,6 +408,8 @@ static void pyimage_follow(struct pyimage *image, const struct pymemory *memory)
 		}
 		at = region->at + (size_t)(frame - region->address);
 		middle = image->copy[1] + at;
+		if (!steps)
+			image->ran = pyimage_has_run(image, layout, at);
 		if (pyimage_is_kept(image, layout, at, !steps)
 			    ? !pyimage_take_frame(image, layout, frame, middle)
 			    : !leave_out(image, layout, at))
@@ -428,26 +438,89 @@ void pyimage_walk(struct pyimage *image, const struct pymemory *memory)
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-bool pyimage_want(struct pyimage *image, struct pycode_wanted **wanted, size_t *count, size_t *room)
+#define LATEST 64u /* entries that are compared: stacks repeat, and duplicates are allowed */
+
+/* The entry of a code object that was read for the same place of the last stack; count: none. */
+static size_t hinted(const struct pyimage *image, size_t guessed,
+		     const struct pycode_wanted *wanted, size_t count, size_t frame)
 {
+	size_t at = image->frame_count - 1 - frame;
+	size_t guess = at < image->hint_count ? image->hints[at].guess : guessed;
+
+	return guess < guessed && wanted[guess].address == image->frames[frame].code_address
+		       ? guess
+		       : count;
+}
+
+static size_t latest_entry(const struct pycode_wanted *wanted, size_t count, uint64_t address)
+{
+	size_t first = count > LATEST ? count - LATEST : 0;
+
+	for (size_t at = count; at > first; at--)
+		if (wanted[at - 1].address == address)
+			return at - 1;
+	return count;
+}
+
+bool pyimage_want(struct pyimage *image, size_t guessed, struct pycode_wanted **wanted,
+		  size_t *count, size_t *room)
+{
+	image->off_hints = image->frame_count != image->hint_count;
 	for (size_t i = 0; i < image->frame_count; i++) {
 		uint64_t address = image->frames[i].code_address;
-		size_t at = *count, first = *count > 64 ? *count - 64 : 0;
+		size_t at = hinted(image, guessed, *wanted, *count, i);
 
-		/* Only the latest entries are compared: stacks repeat, and duplicates are
-		   allowed. */
-		while (at > first && (*wanted)[at - 1].address != address)
-			at--;
-		if (at > first) {
-			image->codes[i] = (uint32_t)(at - 1);
-			continue;
+		if (at == *count) {
+			image->off_hints = true;
+			at = latest_entry(*wanted, *count, address);
 		}
-		if (!grow((void **)wanted, room, *count, sizeof(**wanted)))
-			return false;
-		(*wanted)[*count].address = address;
-		image->codes[i] = (uint32_t)(*count)++;
+		if (at == *count) {
+			if (!grow((void **)wanted, room, *count, sizeof(**wanted)))
+				return false;
+			(*wanted)[(*count)++].address = address;
+		}
+		(*wanted)[at].used = true;
+		image->codes[i] = (uint32_t)at;
 	}
 	return true;
+}
+
+static uint32_t guess_of(uint64_t address, uint64_t **guesses, size_t *count, size_t *room)
+{
+	size_t first = *count > LATEST ? *count - LATEST : 0;
+
+	for (size_t at = *count; at > first; at--)
+		if ((*guesses)[at - 1] == address)
+			return (uint32_t)(at - 1);
+	if (*count >= PYIMAGE_GUESSES_MOST ||
+	    !grow((void **)guesses, room, *count, sizeof(**guesses)))
+		return UINT32_MAX;
+	(*guesses)[*count] = address;
+	return (uint32_t)(*count)++;
+}
+
+void pyimage_guess(struct pyimage *image, uint64_t **guesses, size_t *count, size_t *room)
+{
+	for (size_t i = 0; i < image->hint_count; i++)
+		image->hints[i].guess = guess_of(image->hints[i].code_address, guesses, count,
+						 room);
+}
+
+/* Before frames of the interpreter are left out. */
+static void keep_hints(struct pyimage *image)
+{
+	if (!image->off_hints)
+		return;
+	image->hint_count = 0;
+	for (size_t i = image->frame_count; i-- > 0;) {
+		if (image->hint_count >= PYIMAGE_GUESSES_MOST ||
+		    !grow((void **)&image->hints, &image->hint_room, image->hint_count,
+			  sizeof(*image->hints)))
+			return;
+		image->hints[image->hint_count++] = (struct pyimage_hint){
+			image->frames[i].code_address, UINT32_MAX
+		};
+	}
 }
 
 /* On the data stack a frame begins at the end of the previous one, or at the start of a chunk. */
@@ -512,6 +585,7 @@ bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 		frame->line = pycode_line(frame->code, unit);
 	}
 	if (fits_together(image, pyimage_frame_bytes(layout))) {
+		keep_hints(image);
 		drop_internal(image);
 		return true;
 	}

@@ -14,6 +14,7 @@
 
 #define PYIMAGE_HEAD_BYTES PYLAYOUT_THREAD_BYTES
 #define PYIMAGE_COPIES 3
+#define PYIMAGE_GUESSES_MOST 256 /* code objects of all threads; others need a second call */
 
 /* Memory with frames: a chunk of the data stack, or a single frame elsewhere. */
 struct pyimage_region {
@@ -37,6 +38,14 @@ struct pyimage {
 	struct pystack_frame *frames;
 	uint32_t *codes; /* for each frame: index in the wanted code objects */
 	size_t frame_count, frame_room;
+	/* Of the last accepted stack, outermost first: its code objects are expected again. */
+	struct pyimage_hint {
+		uint64_t code_address;
+		uint32_t guess; /* its number in the guessed code objects */
+	} * hints;
+	size_t hint_count, hint_room;
+	bool off_hints; /* the stack has other code objects */
+	bool ran; /* the innermost instruction differs between copies */
 	char name[PYSTACK_NAME_BYTES];
 	unsigned name_tries;
 	unsigned tries; /* in this sample */
@@ -56,9 +65,12 @@ bool pyimage_add(struct pyimage *image, const struct pymemory *memory,
 		 struct process_memory_batch *batch, size_t *room_bytes);
 /* After the batch: finds the frames. Sets .walked, or determines what to read the next time. */
 void pyimage_walk(struct pyimage *image, const struct pymemory *memory);
-/* Adds its code objects to the wanted ones. False: out of memory. */
-bool pyimage_want(struct pyimage *image, struct pycode_wanted **wanted, size_t *count,
-		  size_t *room);
+/* Adds its code objects to the wanted ones, of which the first `guessed` were read as the hints of
+   all images tell. False: out of memory. */
+bool pyimage_want(struct pyimage *image, size_t guessed, struct pycode_wanted **wanted,
+		  size_t *count, size_t *room);
+/* Adds the code objects of its last accepted stack to those that are guessed for the next one. */
+void pyimage_guess(struct pyimage *image, uint64_t **guesses, size_t *count, size_t *room);
 /* Fills the frames after the code objects are read; true if all checks pass. */
 bool pyimage_settle(struct pyimage *image, const struct pylayout *layout,
 		    const struct pycode_wanted *wanted);

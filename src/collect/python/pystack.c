@@ -17,6 +17,8 @@
 #define TRIES 16
 #define THREADS_MOST 65536
 #define INTERPRETERS_MOST 64
+#define RUNTIME_BYTES 512u /* of _PyRuntime, if the fields that are read lie so close */
+#define GIL_BYTES 32u
 #define COPIES_BYTES_MOST ((size_t)1 << 30) /* of the stacks of all threads */
 
 struct interpreter {
@@ -25,7 +27,7 @@ struct interpreter {
 	size_t thread_count;
 	bool cut; /* its list of threads leads back to itself, or is too long */
 	uint64_t gil; /* address of its GIL */
-	unsigned char gil_bytes[32];
+	unsigned char gil_bytes[GIL_BYTES];
 };
 
 struct pystack_inside {
@@ -38,6 +40,12 @@ struct pystack_inside {
 	struct process_memory_batch batch;
 	struct pycode_wanted *wanted;
 	size_t wanted_count, wanted_room;
+	uint64_t *guesses; /* addresses of the code objects of the last stacks */
+	size_t guess_count, guess_room;
+	size_t guessed; /* of the wanted ones: read with the images */
+	bool steady; /* the last stacks were read at the first try */
+	int64_t runtime_from; /* the part of _PyRuntime that is read at once; -1: read by field */
+	unsigned char runtime[RUNTIME_BYTES];
 	bool listed;
 };
 
@@ -182,30 +190,168 @@ static bool is_list_right(const struct pystack *stack)
 	return at == inside->image_count;
 }
 
-/* ---- one try --------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
+
+/* Fields of _PyRuntime: in one part of the batch, if they lie close together. */
+static void add_runtime(struct pystack *stack)
+{
+	const struct pylayout *layout = &stack->python.layout;
+	struct pystack_inside *inside = stack->inside;
+	int64_t head = layout->runtime_interpreters_head, finalizing = layout->runtime_finalizing;
+	int64_t from = head < finalizing ? head : finalizing;
+	int64_t end = (head > finalizing ? head : finalizing) + 8;
+
+	if (layout->runtime_gil >= 0 && layout->runtime_gil < from)
+		from = layout->runtime_gil;
+	if (layout->runtime_gil >= 0 && layout->runtime_gil + (int64_t)GIL_BYTES > end)
+		end = layout->runtime_gil + (int64_t)GIL_BYTES;
+	inside->runtime_from = from >= 0 && end - from <= (int64_t)RUNTIME_BYTES ? from : -1;
+	if (inside->runtime_from >= 0) {
+		process_memory_batch_add(&inside->batch, stack->python.runtime + (uint64_t)from,
+					 inside->runtime, (size_t)(end - from));
+		return;
+	}
+	process_memory_batch_add(&inside->batch, stack->python.runtime + (uint64_t)head,
+				 &inside->interpreters_head, 8);
+	process_memory_batch_add(&inside->batch, stack->python.runtime + (uint64_t)finalizing,
+				 &inside->finalizing, 8);
+}
+
+static bool is_gil_of_runtime(const struct pystack *stack)
+{
+	return stack->inside->runtime_from >= 0 && stack->python.layout.runtime_gil >= 0;
+}
+
+static void take_runtime(struct pystack *stack)
+{
+	const struct pylayout *layout = &stack->python.layout;
+	struct pystack_inside *inside = stack->inside;
+	int32_t from = (int32_t)inside->runtime_from;
+
+	if (from < 0)
+		return;
+	inside->interpreters_head = process_memory_word(inside->runtime,
+							layout->runtime_interpreters_head - from);
+	inside->finalizing = process_memory_word(inside->runtime,
+						 layout->runtime_finalizing - from);
+	for (size_t i = 0; is_gil_of_runtime(stack) && i < inside->interpreter_count; i++)
+		memcpy(inside->interpreters[i].gil_bytes,
+		       inside->runtime + (layout->runtime_gil - from), GIL_BYTES);
+}
 
 static void pystack_add_process(struct pystack *stack)
 {
 	const struct pylayout *layout = &stack->python.layout;
 	struct pystack_inside *inside = stack->inside;
-	uint64_t runtime = stack->python.runtime;
 
-	process_memory_batch_add(&inside->batch,
-				 runtime + (uint64_t)layout->runtime_interpreters_head,
-				 &inside->interpreters_head, 8);
-	process_memory_batch_add(&inside->batch, runtime + (uint64_t)layout->runtime_finalizing,
-				 &inside->finalizing, 8);
+	add_runtime(stack);
 	for (size_t i = 0; i < inside->interpreter_count; i++) {
 		struct interpreter *one = &inside->interpreters[i];
 
 		process_memory_batch_add(&inside->batch,
 					 one->address + (uint64_t)layout->interp_threads_head,
 					 &one->threads_head, 8);
-		if (one->gil)
+		if (one->gil && !is_gil_of_runtime(stack))
 			process_memory_batch_add(&inside->batch, one->gil, one->gil_bytes,
 						 sizeof(one->gil_bytes));
 	}
 }
+
+/* ---- code objects ---------------------------------------------------------------------------- */
+
+/* Those of the last stacks are read after the copies, in the same system call. A program that
+   calls too fast for one try gets no guesses: each try would read them. */
+static bool add_guesses(struct pystack *stack)
+{
+	struct pystack_inside *inside = stack->inside;
+	size_t bytes = pycode_head_bytes(&stack->python.layout);
+
+	inside->wanted_count = inside->guessed = 0;
+	for (size_t i = 0; inside->steady && i < inside->guess_count; i++) {
+		if (!grow((void **)&inside->wanted, &inside->wanted_room, i,
+			  sizeof(*inside->wanted)))
+			return false;
+		inside->wanted[i].address = inside->guesses[i];
+		inside->wanted[i].used = false;
+		inside->wanted_count = inside->guessed = i + 1;
+	}
+	for (size_t i = 0; i < inside->guessed; i++) /* the list does not move any more */
+		if (!process_memory_batch_add(&inside->batch, inside->wanted[i].address,
+					      inside->wanted[i].head, bytes))
+			return false;
+	return true;
+}
+
+/* A guess that cannot be read is none. */
+static void take_guesses(struct pystack_inside *inside)
+{
+	const struct process_memory_part *parts = inside->batch.parts +
+						  (inside->batch.count - inside->guessed);
+
+	for (size_t i = 0; i < inside->guessed; i++)
+		if (!parts[i].ok)
+			inside->wanted[i].address = 0;
+}
+
+/* Code objects of the walked stacks that were not guessed. Each is read once. */
+static int want_codes(struct pystack *stack)
+{
+	struct pystack_inside *inside = stack->inside;
+	size_t bytes = pycode_head_bytes(&stack->python.layout);
+
+	for (size_t i = 0; i < inside->image_count; i++)
+		if (!inside->images[i]->done && inside->images[i]->walked &&
+		    !pyimage_want(inside->images[i], inside->guessed, &inside->wanted,
+				  &inside->wanted_count, &inside->wanted_room))
+			return -ENOMEM;
+	process_memory_batch_clear(&inside->batch);
+	for (size_t i = inside->guessed; i < inside->wanted_count; i++)
+		if (!process_memory_batch_add(&inside->batch, inside->wanted[i].address,
+					      inside->wanted[i].head, bytes))
+			return -ENOMEM;
+	return process_memory_batch_read(&inside->batch, stack->pid);
+}
+
+static int resolve_codes(struct pystack *stack, uint64_t now_ns)
+{
+	struct pystack_inside *inside = stack->inside;
+	int rc = want_codes(stack);
+
+	if (rc)
+		return rc;
+	for (size_t i = inside->guessed; i < inside->wanted_count; i++)
+		if (!inside->batch.parts[i - inside->guessed].ok)
+			inside->wanted[i].address = 0;
+	pycode_resolve(&stack->codes, &stack->memory, inside->wanted, inside->wanted_count, now_ns);
+	for (size_t i = 0; i < inside->image_count; i++) {
+		struct pyimage *image = inside->images[i];
+
+		if (!image->done && image->walked)
+			image->done = pyimage_settle(image, &stack->python.layout, inside->wanted);
+		if (!image->done)
+			stack->stats.again++;
+	}
+	return 0;
+}
+
+/* For the next sample, if the stacks have other code objects than expected. */
+static void guess_again(struct pystack_inside *inside)
+{
+	bool off = false;
+
+	for (size_t i = 0; i < inside->image_count; i++) {
+		off |= inside->images[i]->off_hints;
+		inside->images[i]->off_hints = false;
+	}
+	if (!off)
+		return;
+	inside->guess_count = 0;
+	for (size_t i = 0; i < inside->image_count; i++)
+		pyimage_guess(inside->images[i], &inside->guesses, &inside->guess_count,
+			      &inside->guess_room);
+}
+
+/* ---- one try --------------------------------------------------------------------------------- */
 
 /* Reads and checks the remaining threads. False: the list of threads has changed. */
 static int read_images(struct pystack *stack, bool *out_list_right)
@@ -220,53 +366,16 @@ static int read_images(struct pystack *stack, bool *out_list_right)
 		if (!inside->images[i]->done &&
 		    !pyimage_add(inside->images[i], &stack->memory, &inside->batch, &room))
 			return -ENOMEM;
+	if (!add_guesses(stack))
+		return -ENOMEM;
 	rc = process_memory_batch_read(&inside->batch, stack->pid);
 	if (!rc && !inside->batch.parts[0].ok)
 		rc = -EFAULT; /* another program after an exec */
-	*out_list_right = !rc && is_list_right(stack);
-	return rc;
-}
-
-/* Each code object is read once. */
-static int want_codes(struct pystack *stack)
-{
-	struct pystack_inside *inside = stack->inside;
-	size_t bytes = pycode_head_bytes(&stack->python.layout);
-
-	inside->wanted_count = 0;
-	for (size_t i = 0; i < inside->image_count; i++)
-		if (!inside->images[i]->done && inside->images[i]->walked &&
-		    !pyimage_want(inside->images[i], &inside->wanted, &inside->wanted_count,
-				  &inside->wanted_room))
-			return -ENOMEM;
-	process_memory_batch_clear(&inside->batch);
-	for (size_t i = 0; i < inside->wanted_count; i++)
-		process_memory_batch_add(&inside->batch, inside->wanted[i].address,
-					 inside->wanted[i].head, bytes);
-	if (inside->batch.count != inside->wanted_count)
-		return -ENOMEM;
-	return process_memory_batch_read(&inside->batch, stack->pid);
-}
-
-static int resolve_codes(struct pystack *stack, uint64_t now_ns)
-{
-	struct pystack_inside *inside = stack->inside;
-	int rc = want_codes(stack);
-
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < inside->wanted_count; i++)
-		if (!inside->batch.parts[i].ok)
-			inside->wanted[i].address = 0;
-	pycode_resolve(&stack->codes, &stack->memory, inside->wanted, inside->wanted_count, now_ns);
-	for (size_t i = 0; i < inside->image_count; i++) {
-		struct pyimage *image = inside->images[i];
-
-		if (!image->done && image->walked)
-			image->done = pyimage_settle(image, &stack->python.layout, inside->wanted);
-		if (!image->done)
-			stack->stats.again++;
-	}
+	take_runtime(stack);
+	take_guesses(inside);
+	*out_list_right = is_list_right(stack);
 	return 0;
 }
 
@@ -338,6 +447,7 @@ static int pystack_fill_threads(struct pystack *stack)
 		thread->gil = holds_gil(stack, image);
 		thread->read = image->done;
 		thread->partial = image->done && image->partial;
+		thread->ran = image->done && (image->ran || image->partial);
 		thread->frames = image->frames;
 		thread->frame_count = image->done ? image->frame_count : 0;
 		memcpy(thread->name, image->name, sizeof(thread->name));
@@ -372,7 +482,7 @@ int pystack_read(struct pystack *stack, struct kymo_error *err)
 {
 	struct pystack_inside *inside = stack->inside;
 	uint64_t now_ns = clock_monotonic_ns();
-	int rc = 0;
+	int rc = 0, tries = 0;
 
 	pycode_forget(&stack->codes);
 	for (size_t i = 0; i < inside->image_count; i++) {
@@ -383,11 +493,13 @@ int pystack_read(struct pystack *stack, struct kymo_error *err)
 		image->done = false;
 		image->tries = 0;
 	}
-	for (int i = 0; i < TRIES && !rc; i++) {
+	for (; tries < TRIES && !rc; tries++) {
 		rc = try_once(stack, now_ns);
+		inside->steady = !tries && inside->listed && all_done(inside);
 		if (!rc && inside->listed && all_done(inside))
 			break;
 	}
+	guess_again(inside);
 	stack->stats.samples++;
 	stack->stats.calls = inside->batch.calls;
 	stack->finalizing = inside->finalizing != 0;
@@ -504,6 +616,7 @@ void pystack_close(struct pystack *stack)
 		forget_threads(stack->inside, 0);
 		free(stack->inside->images);
 		free(stack->inside->wanted);
+		free(stack->inside->guesses);
 		intern_fini(&stack->inside->states);
 		process_memory_batch_fini(&stack->inside->batch);
 		free(stack->inside);

@@ -15,6 +15,11 @@
  * stack is read again. A program that calls faster than it can be copied never passes: after some
  * tries a stack of only the stable callers is accepted and marked as partial; otherwise the stack
  * is counted as missed.
+ *
+ * Each accepted stack is checked against the heads of its code objects, which are read after copy
+ * 3: a code object may have been freed and another one made at its address. Those of the last stack
+ * are read in the same system call, so that an unchanged stack, and one whose innermost line alone
+ * has changed, needs one call.
  */
 #ifndef KYMO_COLLECT_PYTHON_PYSTACK_H
 #define KYMO_COLLECT_PYTHON_PYSTACK_H
@@ -47,6 +52,7 @@ struct pystack_thread {
 	bool gil; /* it holds the GIL */
 	bool read; /* false: it could not be read in a consistent state */
 	bool partial; /* inner frames changed during every read; these are their stable callers */
+	bool ran; /* its instruction changed during the read, so it had a CPU */
 	struct pystack_frame *frames; /* innermost first; valid until the next read */
 	size_t frame_count;
 	char name[PYSTACK_NAME_BYTES]; /* from Python; "": unknown */

@@ -311,8 +311,9 @@ static bool locate(struct reader *reader, const struct link *link, struct pystac
 {
 	const struct pylayout *layout = reader->layout;
 	const unsigned char *bytes = link->bytes + layout->gen_frame;
-	struct pycode_wanted wanted = { .address = process_memory_word(bytes, layout->frame_code) &
-						   ~7ull };
+	struct pycode_wanted wanted = {
+		.address = process_memory_word(bytes, layout->frame_code) & ~7ull, .used = true
+	};
 	int64_t unit;
 
 	if (process_memory_read(reader->memory->pid, wanted.address, wanted.head,

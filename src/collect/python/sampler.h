@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "collect/recent_stacks.h"
 
 #define SAMPLER_PERIOD_NS 100000000ull /* the default */
 #define SAMPLER_SHORTEST_NS 500000ull
@@ -25,6 +26,7 @@ struct sampler_options {
 	/* the live directory, with control pages and open zones; NULL: none */
 	const char *live_dir;
 	enum kymo_keep keep; /* of the calling process's recording */
+	struct recent_stacks *recent; /* stacks are put here, too; may be NULL */
 };
 
 struct sampler_stats {
@@ -44,7 +46,7 @@ int sampler_start(struct sampler *sampler, const struct sampler_options *options
 		  struct kymo_error *err);
 /* Adds a process; a second call does nothing. A process without Python is checked again later. */
 void sampler_watch(struct sampler *sampler, pid_t pid);
-/* As of the sampler's last pause. */
+/* As of at most 100 ms ago. */
 void sampler_stats(struct sampler *sampler, struct sampler_stats *out);
 /* Ends the thread; does nothing if it was not started. last: the final statistics, may be NULL. */
 void sampler_stop(struct sampler *sampler, struct sampler_stats *last);

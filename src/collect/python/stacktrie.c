@@ -54,7 +54,7 @@ static uint32_t add_node(struct stacktrie *trie, const struct stacktrie_node *wa
 	return row.node;
 }
 
-static uint32_t stacktrie_name_of(const struct pycode *code)
+uint32_t stacktrie_name_of(const struct pycode *code)
 {
 	struct pycode *mine = (struct pycode *)code; /* caches its name id */
 
@@ -73,24 +73,58 @@ static uint32_t add_placeholder(struct stacktrie *trie, uint32_t parent, const c
 	return add_node(trie, &wanted);
 }
 
-uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread)
+/* Step `at` of a path, as of the last stack or anew; NULL: out of memory. The steps after a new one
+   are forgotten: their nodes have another parent. */
+static struct stacktrie_step *take_step(struct stacktrie *trie, struct stacktrie_path *path,
+					size_t at, const struct stacktrie_node *wanted)
+{
+	struct stacktrie_step *step = at < path->count ? &path->steps[at] : NULL;
+
+	if (step && step->name == wanted->name && step->line == wanted->line)
+		return step;
+	path->count = at;
+	if (!grow((void **)&path->steps, &path->room, at, sizeof(*step)))
+		return NULL;
+	step = &path->steps[at];
+	*step = (struct stacktrie_step){ wanted->name, wanted->line, add_node(trie, wanted) };
+	if (!step->node)
+		return NULL;
+	path->count = at + 1;
+	return step;
+}
+
+uint32_t stacktrie_add(struct stacktrie *trie, const struct pystack_thread *thread,
+		       struct stacktrie_path *path)
 {
 	bool cut = thread->frame_count > trie->depth_most;
 	/* Outer frames of a deep recursion, which do not fit a ring. */
 	uint32_t node = cut ? add_placeholder(trie, 0, "(outer frames)") : 0;
+	size_t from = cut ? trie->depth_most : thread->frame_count;
 
 	if (cut && !node)
 		return 0;
-	for (size_t i = cut ? trie->depth_most : thread->frame_count; i-- > 0;) {
+	if (cut || path->before != trie->before)
+		path->count = 0;
+	path->before = trie->before;
+	for (size_t i = from; i-- > 0;) {
+		const struct pystack_frame *frame = &thread->frames[i];
 		struct stacktrie_node wanted = { .parent = node,
-						 .name = stacktrie_name_of(thread->frames[i].code),
-						 .line = (uint32_t)thread->frames[i].line };
+						 .name = stacktrie_name_of(frame->code),
+						 .line = (uint32_t)frame->line };
+		const struct stacktrie_step *step = take_step(trie, path, from - 1 - i, &wanted);
 
-		node = add_node(trie, &wanted);
-		if (!node)
+		if (!step)
 			return 0;
+		node = step->node;
 	}
+	path->count = cut ? 0 : from;
 	return thread->partial ? add_placeholder(trie, node, PYSTACK_CHANGING) : node;
+}
+
+void stacktrie_forget(struct stacktrie_path *path)
+{
+	free(path->steps);
+	memset(path, 0, sizeof(*path));
 }
 
 void stacktrie_fini(struct stacktrie *trie)

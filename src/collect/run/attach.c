@@ -194,6 +194,18 @@ static void report_unreadable_stacks(pid_t pid)
 	say("recording metrics only, no Python stacks: %s", err.text);
 }
 
+/* Children that exist already do not inherit. */
+static void open_native_samples(struct collector *collector, pid_t pid)
+{
+	if (collector->no_native ||
+	    native_sampler_open_process(&collector->native, pid, &collector->native_error))
+		return;
+	for (size_t i = 0; i < collector->family.count; i++)
+		if (collector->family.members[i].pid != pid)
+			native_sampler_add_process(&collector->native,
+						   collector->family.members[i].pid);
+}
+
 static void attach_begin(struct collector *collector, const struct attach_options *options)
 {
 	struct proc_stat stat;
@@ -206,6 +218,7 @@ static void attach_begin(struct collector *collector, const struct attach_option
 	family_root(&collector->family, options->pid, options->starttime,
 		    proc_stat(options->pid, &stat) ? "" : stat.name);
 	family_look(&collector->family);
+	open_native_samples(collector, options->pid);
 	collector_record(collector);
 	if (!collector->records)
 		return;
@@ -223,6 +236,9 @@ static void attach_end(struct collector *collector, struct collect_result *resul
 	if (collector->moves)
 		archive_pass(&collector->archive);
 	collector_last_rows(collector, NULL);
+	result->sampled_native = collector->sampled_native;
+	snprintf(result->native_refused, sizeof(result->native_refused), "%s",
+		 collector->native_error.text);
 	snprintf(result->directory, sizeof(result->directory), "%s",
 		 collector->moves ? collector->dirs.shown : collector->dirs.live);
 	if (!collector->moves)
@@ -245,6 +261,7 @@ int collect_attach(const struct attach_options *options, struct collect_result *
 	memset(result, 0, sizeof(*result));
 	collector.keep = options->keep;
 	collector.slow_ns = options->slow_ns;
+	collector.no_native = options->no_native;
 	collector.started_ns = clock_monotonic_ns();
 	if (options->duration_ns)
 		collector.until_ns = collector.started_ns + options->duration_ns;

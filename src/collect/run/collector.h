@@ -4,12 +4,14 @@
 #define KYMO_COLLECT_RUN_COLLECTOR_H
 
 #include "collect/move/archive.h"
+#include "collect/move/mirror.h"
 #include "collect/collect.h"
 #include "collect/host/family.h"
 #include "collect/move/run_dirs.h"
 #include "collect/host/host.h"
 #include "collect/run/autopsy.h"
 #include "collect/run/launch.h"
+#include "collect/perf/native_sampler.h"
 #include "collect/python/sampler.h"
 #include "collect/run/watch.h"
 
@@ -21,10 +23,16 @@ struct collector {
 	struct watch watch;
 	struct family family;
 	struct archive archive;
+	struct mirror mirror;
 	struct host host;
 	struct autopsy autopsy;
+	struct recent_stacks *recent; /* of the samplers; NULL: not shared */
 	struct sampler sampler;
+	struct native_sampler native;
+	bool no_native; /* not wanted */
+	struct kymo_error native_error; /* why there are no native stacks */
 	uint64_t sampled; /* stacks, after the sampler has ended */
+	uint64_t sampled_native;
 	enum kymo_keep keep;
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	uint64_t started_ns;
@@ -32,6 +40,7 @@ struct collector {
 	uint64_t target_starttime;
 	bool moves; /* segments are moved to the disk: archive and dirs are in use */
 	uint64_t rounds; /* of sampled metrics */
+	uint64_t memory_unchanged; /* looks in a row without a change */
 	bool records; /* the collector's own rows can be written */
 };
 

@@ -77,12 +77,22 @@ static char **make_environment(const char *const *additions)
 	return out;
 }
 
+/* The end of the pipe is the signal to go on, so that it does not wait for a parent that died. */
+static void wait_for_parent(int go_fd)
+{
+	char byte;
+
+	while (go_fd >= 0 && read(go_fd, &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
 static void become_program(char *const *argv, char **environment,
-			   const struct launch_signals *saved, int report_fd)
+			   const struct launch_signals *saved, int go_fd, int report_fd)
 {
 	ssize_t done;
 	int error;
 
+	wait_for_parent(go_fd);
 	launch_restore_signals(saved);
 	execvpe(argv[0], argv, environment);
 	error = errno;
@@ -107,32 +117,48 @@ static int wait_for_exec(int fd, pid_t pid)
 	return -error;
 }
 
+static void close_pipe(int ends[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
+}
+
 int launch_program(char *const *argv, const char *const *additions,
-		   const struct launch_signals *saved, pid_t *out_pid, int *out_exec_failed)
+		   const struct launch_signals *saved,
+		   void (*before_exec)(void *context, pid_t pid), void *context, pid_t *out_pid,
+		   int *out_exec_failed)
 {
 	char **environment = make_environment(additions);
-	int report[2] = { -1, -1 };
+	int report[2] = { -1, -1 }, go[2] = { -1, -1 };
 	int rc = 0;
 
 	*out_exec_failed = 0;
 	if (!environment)
 		return -ENOMEM;
-	if (pipe2(report, O_CLOEXEC)) {
+	if (pipe2(report, O_CLOEXEC) || (before_exec && pipe2(go, O_CLOEXEC))) {
 		rc = -errno;
 		goto out;
 	}
 	*out_pid = fork();
 	if (*out_pid < 0)
 		rc = -errno;
-	if (*out_pid == 0)
-		become_program(argv, environment, saved, report[1]);
+	if (*out_pid == 0) {
+		if (go[1] >= 0)
+			close(go[1]);
+		become_program(argv, environment, saved, go[0], report[1]);
+	}
+	if (!rc && before_exec)
+		before_exec(context, *out_pid);
+	close_pipe(go);
 	close(report[1]);
+	report[1] = -1;
 	if (!rc) {
 		rc = wait_for_exec(report[0], *out_pid);
 		*out_exec_failed = rc != 0;
 	}
-	close(report[0]);
 out:
+	close_pipe(report);
 	free(environment);
 	return rc;
 }

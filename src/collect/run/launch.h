@@ -18,8 +18,11 @@ void launch_hold_standard_files(void);
 void launch_block_signals(struct launch_signals *saved);
 void launch_restore_signals(const struct launch_signals *saved);
 /* 0 and *out_pid, or a negative errno of fork() or, if *out_exec_failed is 1, of the exec.
-   `additions` are "NAME=value", NULL-terminated. Returns after the exec. */
+   `additions` are "NAME=value", NULL-terminated. Returns after the exec. before_exec: called when
+   the process exists, which waits for its return; may be NULL. */
 int launch_program(char *const *argv, const char *const *additions,
-		   const struct launch_signals *saved, pid_t *out_pid, int *out_exec_failed);
+		   const struct launch_signals *saved,
+		   void (*before_exec)(void *context, pid_t pid), void *context, pid_t *out_pid,
+		   int *out_exec_failed);
 
 #endif

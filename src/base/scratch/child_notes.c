@@ -1,13 +1,12 @@
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <kymo/atomic.h>
+
+#include "base/scratch/scratch.h"
 
 static struct child_notes *page;
 
@@ -48,27 +47,6 @@ void child_notes_drop(const char *path)
 			page->files[i][0] = '\0';
 }
 
-static bool is_itself_or_parent(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
-/* levels: of directories in it; DuckDB keeps one for spilled data next to its file. */
-static void child_notes_remove_directory(int at, const char *path, int levels)
-{
-	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-
-	for (struct dirent *entry; directory && (entry = readdir(directory));)
-		if (!is_itself_or_parent(entry->d_name) && unlinkat(fd, entry->d_name, 0) && levels)
-			child_notes_remove_directory(fd, entry->d_name, levels - 1);
-	if (directory)
-		closedir(directory);
-	else if (fd >= 0)
-		close(fd);
-	unlinkat(at, path, AT_REMOVEDIR);
-}
-
 void child_notes_clean(const struct child_notes *notes)
 {
 	static const char *const suffixes[] = { "", ".wal", ".spill" };
@@ -77,7 +55,6 @@ void child_notes_clean(const struct child_notes *notes)
 	for (size_t i = 0; i < CHILD_NOTES_FILES; i++)
 		for (size_t k = 0; notes->files[i][0] && k < 3; k++) {
 			snprintf(path, sizeof(path), "%s%s", notes->files[i], suffixes[k]);
-			if (unlink(path))
-				child_notes_remove_directory(AT_FDCWD, path, 1);
+			scratch_remove(AT_FDCWD, path, 1);
 		}
 }

@@ -3,8 +3,8 @@
  * recording, end the child at its deadline, and remove the files that a killed child was writing.
  * Without a page (child_notes_use() was not called) all notes do nothing.
  */
-#ifndef KYMO_BASE_FILES_CHILD_NOTES_H
-#define KYMO_BASE_FILES_CHILD_NOTES_H
+#ifndef KYMO_BASE_SCRATCH_CHILD_NOTES_H
+#define KYMO_BASE_SCRATCH_CHILD_NOTES_H
 
 #include <stdint.h>
 
