@@ -58,6 +58,7 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 	attach->quiet = quiet && *quiet && strcmp(quiet, "0") != 0;
 	attach->options.budget = (struct budget){ BUDGET_MEMORY_BYTES, BUDGET_DISK_BYTES };
 	attach->options.keep = KYMO_KEEP_ALL;
+	attach->options.no_native = cmds_samples_are_off();
 	if (budget && *budget && budget_parse(budget, &attach->options.budget, &err))
 		return cmds_wrong("attach", "KYMO_BUDGET: %s", err.text);
 	if (cmds_slow("attach", "KYMO_SLOW_ZONE", getenv("KYMO_SLOW_ZONE"),
@@ -71,6 +72,8 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 			attach->force = true;
 		else if (!strcmp(option->name, "quiet"))
 			attach->quiet = true;
+		else if (!strcmp(option->name, "no-native"))
+			attach->options.no_native = true;
 		else if (!strcmp(option->name, "no-summary"))
 			attach->no_summary = true;
 		else if (!strcmp(option->name, "slow")) {
@@ -139,8 +142,10 @@ static int print_already_recorded(const struct attach *attach, pid_t collector_p
 	if (collector) {
 		format_setting(&collector->control, "sample_rate", samples, sizeof(samples));
 		format_setting(&collector->control, "system_rate", system, sizeof(system));
-		snprintf(rates, sizeof(rates), "stacks every %s s, metrics every %s s, ", samples,
-			 system);
+		snprintf(rates, sizeof(rates),
+			 strcmp(samples, "adaptive") ? "stacks every %s s, metrics every %s s, "
+						     : "stacks at an %s rate, metrics every %s s, ",
+			 samples, system);
 	}
 	text_line(stderr,
 		  "kymo: process %d is already recorded by kymo (pid %d): %sin %s; kymo config %d "
@@ -226,6 +231,8 @@ static void print_end(const struct attach *attach, struct collect_result *result
 		  attach->name, (int)attach->options.pid,
 		  format_clock((double)result->duration_ns, style.utf8).text,
 		  result->ended ? "has ended" : "is still running", result->directory);
+	if (result->native_refused[0])
+		text_line(stderr, "  %s", result->native_refused);
 	if (!attach->no_summary)
 		cmds_print_summary(result->directory);
 	fflush(stderr);

@@ -283,7 +283,7 @@ int cmd_backtrace(int argc, char **argv)
 {
 	struct request request = { 0 };
 	struct kymo_error err = { 0 };
-	char path[KYMO_PATH_BYTES];
+	char path[KYMO_PATH_BYTES] = "";
 	pid_t pid;
 	int status = backtrace_parse(&request, argc, argv);
 	int rc;
@@ -293,6 +293,8 @@ int cmd_backtrace(int argc, char **argv)
 	if (http_client_is(request.target))
 		return answer_remote(&request);
 	rc = find_target(&request, &pid, path, sizeof(path), &err);
+	if (!rc && path[0])
+		cmds_say_latest(request.target, path);
 	if (!rc && !pid)
 		return cmds_guarded("backtrace", dead_local, &(struct dead){ &request, path });
 	if (!rc)

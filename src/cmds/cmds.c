@@ -20,6 +20,8 @@
 #include "views/term/format.h"
 #include "views/term/text.h"
 
+#define HELP_COLUMNS 80
+
 /* ---- messages ------------------------------------------------------------------------------- */
 
 /* Escapes control characters of typed or recorded text. Only messages of DuckDB have several
@@ -360,18 +362,47 @@ static void print_usage(const struct cmds_command *command)
 	}
 }
 
+/* How much of a list of values fits into a line: up to a "|", or all of it. */
+static int fitting_bytes(const char *list, int columns)
+{
+	int bytes = columns;
+
+	if (strlen(list) <= (size_t)columns)
+		return (int)strlen(list);
+	while (bytes > 1 && list[bytes - 1] != '|')
+		bytes--;
+	return bytes > 1 ? bytes : (int)strlen(list);
+}
+
+/* An option that leaves no room for its help. A list of values that is too long for a line goes on
+   below its first value. */
+static void print_wide_option(const char *option)
+{
+	int indent = (int)strcspn(option + 4, " ") + 7; /* "  -f, --format " */
+	int column = 2, bytes;
+
+	for (; *option; option += bytes, column = indent) {
+		bytes = fitting_bytes(option, HELP_COLUMNS - column);
+		/* not foreign: a row of a table of options */
+		printf("%*s%.*s\n", column, "", bytes, option);
+	}
+}
+
 static void print_option(const struct cmds_option *option)
 {
-	char left[96], letter[8] = "    ";
+	char left[192], letter[8] = "    ";
 
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
 	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name,
 		 option->value && option->value[0] != '[' ? " " : "",
 		 option->value ? option->value : "");
-	/* Options that are too long for the first column have their help on the next line. */
+	if (strlen(left) > 27) {
+		print_wide_option(left);
+		left[0] = '\0';
+	}
 	/* not foreign: a row of a table of options */
-	printf(strlen(left) > 27 ? "  %s\n%30s%s\n" : "  %-27s%1s%s\n", left, "", option->help);
+	printf("  %-27s %s\n", left, option->help);
 }
 
 /* Lines of the form "command\tcomment". */
@@ -449,15 +480,22 @@ int cmds_guarded(const char *command, int (*work)(void *context), void *context)
 	return status == -ECANCELED ? CMDS_INTERRUPTED : CMDS_FAILED;
 }
 
-static int print_summary_of(void *context)
+int cmds_print_summary_below(const char *path, int lines_above)
 {
 	struct text_style style = text_style_of(stderr);
-	struct summary_options options = { .colour = style.colour, .columns = style.columns };
+	struct summary_options options = { .colour = style.colour,
+					   .columns = style.columns,
+					   .lines_above = lines_above };
 	struct kymo_error err = { 0 };
 
-	if (summary_print(context, &options, stderr, &err))
+	if (summary_print(path, &options, stderr, &err))
 		text_line(stderr, "  no summary: %s", err.text);
 	return CMDS_OK;
+}
+
+static int print_summary_of(void *context)
+{
+	return cmds_print_summary_below(context, 0);
 }
 
 void cmds_print_summary(char *path)
@@ -490,4 +528,18 @@ bool cmds_names_latest(const char *target)
 	const char *quiet = getenv("KYMO_QUIET");
 
 	return !target && (!quiet || !*quiet || !strcmp(quiet, "0"));
+}
+
+void cmds_say_latest(const char *target, const char *path)
+{
+	if (cmds_names_latest(target))
+		text_line(stderr, "recording %s", path);
+}
+
+bool cmds_samples_are_off(void)
+{
+	const char *rate = getenv("KYMO_SAMPLE_RATE");
+	char *end = NULL;
+
+	return rate && *rate && strtod(rate, &end) == 0 && end != rate && !*end;
 }

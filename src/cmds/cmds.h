@@ -43,12 +43,14 @@ int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
 int cmd_pack(int argc, char **argv);
 int cmd_rm(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
@@ -91,8 +93,11 @@ int cmds_check_settings(const char *command);
 bool cmds_number(struct cmds_args *args, const struct cmds_option *option, double most, double *out,
 		 int *status);
 
-/* Is a line about a recording in order that a person has not chosen? Not with KYMO_QUIET. */
+/* Is a recording in order to be named that a person has not chosen? Not with KYMO_QUIET. */
 bool cmds_names_latest(const char *target);
+/* Names a recording that a person has not chosen (no TARGET) on stderr, in one line; nothing with
+   KYMO_QUIET. */
+void cmds_say_latest(const char *target, const char *path);
 
 /* Print "kymo NAME: sentence" as one line on stderr. cmds_wrong() returns 2, cmds_fail() returns
    1. */
@@ -117,10 +122,15 @@ bool cmds_interrupted(void);
 int cmds_guarded(const char *command, int (*work)(void *context), void *context);
 /* Prints the summary of a new recording on stderr, by a child; a failure is one line. */
 void cmds_print_summary(char *path);
+/* The same in this process, below lines that are printed already. CMDS_OK. */
+int cmds_print_summary_below(const char *path, int lines_above);
 
 /* Flushes stdout. Returns 1 and prints an error if that fails; a closed pipe is not reported. */
 int cmds_finish(const char *command);
 /* Prints the name and size of a written file on stderr; nothing for "-". */
 void cmds_say_file(const char *file);
+
+/* Whether KYMO_SAMPLE_RATE=0 turns samples of stacks off. */
+bool cmds_samples_are_off(void);
 
 #endif

@@ -11,6 +11,7 @@
 #include "cmds/cmds.h"
 #include "store/store.h"
 #include "base/files/atomic_file.h"
+#include "views/term/target.h"
 
 struct request {
 	const char *target; /* NULL: latest */
@@ -58,9 +59,41 @@ static int export_take_option(void *context, struct cmds_args *args,
 		request->options.table = args->value;
 	else if (!strcmp(option->name, "samples"))
 		request->options.samples = true;
+	else if (!strcmp(option->name, "native"))
+		request->options.native = true;
 	else if (!strcmp(option->name, "force"))
 		request->options.force = true;
 	return -1;
+}
+
+static bool takes_table(const struct export_format *format)
+{
+	return format->tables;
+}
+
+static bool takes_samples(const struct export_format *format)
+{
+	return format->stacks;
+}
+
+/* pprof has samples beside zones. */
+static bool takes_native(const struct export_format *format)
+{
+	return format->stacks || format == &export_pprof;
+}
+
+/* Names the formats that take the option. */
+static int export_refuse(const char *option, bool (*takes)(const struct export_format *),
+			 const struct export_format *chosen)
+{
+	char names[256] = "";
+	int used = 0;
+
+	for (const struct export_format *const *it = export_formats; *it; it++)
+		if (takes(*it) && used >= 0 && (size_t)used < sizeof(names))
+			used += snprintf(names + used, sizeof(names) - (size_t)used, "%s%s",
+					 used ? ", " : "", (*it)->name);
+	return cmds_wrong("export", "%s works with %s; not with %s", option, names, chosen->name);
 }
 
 /* Checks the combination of options. */
@@ -75,12 +108,11 @@ static int export_check(struct request *request)
 		format = export_formats[0];
 	request->format = format;
 	if (request->options.table && !format->tables)
-		return cmds_wrong("export", "--table works with parquet, arrow and csv, not %s",
-				  format->name);
+		return export_refuse("--table", takes_table, format);
 	if (request->options.samples && !format->stacks)
-		return cmds_wrong("export",
-				  "--samples works with folded, speedscope and svg, not %s",
-				  format->name);
+		return export_refuse("--samples", takes_samples, format);
+	if (request->options.native && !takes_native(format))
+		return export_refuse("--native", takes_native, format);
 	if (file && !strcmp(file, "-") && format->tables && !request->options.table)
 		return cmds_wrong("export",
 				  "standard output takes one table; name it with --table");
@@ -141,10 +173,10 @@ static int export(struct request *request, struct kymo_error *err)
 	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
-	int rc = store_resolve(request->target, path, sizeof(path), err);
+	int rc = target_resolve(request->target, path, sizeof(path), err);
 
-	if (!rc && cmds_names_latest(request->target))
-		text_line(stderr, "recording %s", path);
+	if (!rc)
+		cmds_say_latest(request->target, path);
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {

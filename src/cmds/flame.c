@@ -4,6 +4,7 @@
 #include "cmds/cmds.h"
 #include "store/store.h"
 #include "views/export/export.h"
+#include "views/term/target.h"
 
 struct flame {
 	const char *target; /* NULL: latest */
@@ -19,6 +20,8 @@ static int flame_take_option(void *context, struct cmds_args *args,
 		flame->options.file = args->value;
 	else if (!strcmp(option->name, "samples"))
 		flame->options.samples = true;
+	else if (!strcmp(option->name, "native"))
+		flame->options.native = flame->options.samples = true;
 	else if (!strcmp(option->name, "force"))
 		flame->options.force = true;
 	return -1;
@@ -30,10 +33,12 @@ static int flame_write(struct flame *flame, struct kymo_error *err)
 	const struct export_format *format = flame->options.file ? &export_svg : &export_flame_text;
 	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
-	int rc = store_resolve(flame->target, path, sizeof(path), err);
+	int rc = target_resolve(flame->target, path, sizeof(path), err);
 
 	if (!flame->options.file)
 		flame->options.file = "-";
+	if (!rc)
+		cmds_say_latest(flame->target, path);
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {

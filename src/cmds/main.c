@@ -18,6 +18,7 @@ static const struct cmds_option attach_options[] = {
 	{ 0, "force", NULL, "replace an existing recording" },
 	{ 0, "duration", "SECONDS", "stop after this time" },
 	{ 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
+	{ 0, "no-native", NULL, "do not sample native stacks" },
 	{ 0, "no-summary", NULL, "print one line at the end" },
 	{ 'q', "quiet", NULL, "print no messages (or set KYMO_QUIET=1)" },
 	{ 0 },
@@ -28,7 +29,7 @@ static const struct cmds_option query_options[] = {
 	{ 'o', "output", "FILE", "write the result to FILE" },
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 'n', "limit", "N", "print at most N rows" },
-	{ 0, "timeout", "SECONDS", "cancel the query after this time" },
+	{ 0, "timeout", "SECONDS", "cancel the query after this time (600); 0: never" },
 	{ 0, "unsafe", NULL, "allow all statements, files and settings" },
 	{ 0 },
 };
@@ -39,6 +40,7 @@ static const struct cmds_option report_options[] = {
 	{ 'f', "format", "text|html|json|csv", "output format (text)" },
 	{ 'o', "output", "FILE", "write to FILE; its extension sets the format" },
 	{ 0, "open", NULL, "open the HTML report in a browser" },
+	{ 0, "no-source", NULL, "leave the text of source files out of HTML" },
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 0, "subtract-overhead", NULL, "subtract the cost of recording from self times" },
 	{ 0, NULL, NULL, NULL },
@@ -63,11 +65,20 @@ static const struct cmds_option compare_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option import_options[] = {
+	{ 'o', "output", "DIR", "directory of the recording (./kymo-FILE)" },
+	{ 0, "force", NULL, "replace an existing recording" },
+	{ 0, "comm", "PATTERN", "kernels that communicate; can be repeated" },
+	{ 'q', "quiet", NULL, "print no messages" },
+	{ 0 },
+};
+
 static const struct cmds_option export_options[] = {
 	{ 'f', "format", EXPORT_WORDS, "output format (perfetto)" },
 	{ 'o', "output", "FILE", "output file (PROGRAM.EXT); - is standard output" },
-	{ 0, "table", "TABLE", "parquet, arrow, csv: write only this table" },
-	{ 0, "samples", NULL, "folded, speedscope, svg: Python samples, not zones" },
+	{ 0, "table", "TABLE", "formats of tables: write only this table" },
+	{ 0, "samples", NULL, "formats of stacks: Python samples, not zones" },
+	{ 0, "native", NULL, "formats of stacks: native samples, not zones" },
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 0 },
 };
@@ -75,7 +86,14 @@ static const struct cmds_option export_options[] = {
 static const struct cmds_option flame_options[] = {
 	{ 'o', "output", "FILE", "write an SVG file; - is standard output" },
 	{ 0, "samples", NULL, "Python samples, not zones" },
+	{ 0, "native", NULL, "native samples: C, C++ and Python on a CPU" },
 	{ 0, "force", NULL, "overwrite an existing file" },
+	{ 0 },
+};
+
+static const struct cmds_option top_options[] = {
+	{ 'n', "limit", "N", "print at most N screens, one after the other" },
+	{ 0, "interval", "SECONDS", "time between two screens (1)" },
 	{ 0 },
 };
 
@@ -157,6 +175,11 @@ const struct cmds_command cmds_table[] = {
 	  "kymo compare a1 a2 a3 -- b1 b2 b3\tseveral runs of each: more reliable\n"
 	  "kymo compare a b -o diff.html\tone file, opens offline\n"
 	  "kymo compare a b --fail-above 5%\tfor CI\n" },
+	{ "import", cmd_import, "make a recording of traces of other tools", "[OPTIONS] FILE...",
+	  import_options,
+	  "kymo import trace.json.gz\ttorch.profiler, Chrome\n"
+	  "kymo import rank*.json.gz -o job\tall ranks of a job\n"
+	  "kymo import traces/ -o job && kymo report job\n" },
 	{ "export", cmd_export, "export a recording for another tool", "[OPTIONS] [TARGET]",
 	  export_options,
 	  "kymo export\tfor ui.perfetto.dev\n"
@@ -168,6 +191,10 @@ const struct cmds_command cmds_table[] = {
 	  flame_options,
 	  "kymo flame\ta tree of callers on the terminal\n"
 	  "kymo flame -o flame.svg\ta picture, opens in a browser\n" },
+	{ "top", cmd_top, "watch a running program on the terminal", "[OPTIONS] [TARGET]",
+	  top_options,
+	  "kymo top 4711\tq quits, h shows the keys\n"
+	  "kymo top -n 1 | head -5\tone screen, for scripts\n" },
 	{ "snapshot", cmd_snapshot, "copy a recording into one file, while it runs",
 	  "[OPTIONS] [TARGET] FILE", file_options,
 	  "kymo snapshot 4711 now.kymosnap\tdoes not stop the program\n"

@@ -12,6 +12,7 @@
 #include "views/term/format.h"
 #include "views/term/text.h"
 #include "views/term/progress.h"
+#include "views/term/target.h"
 
 /* ---- progress ------------------------------------------------------------------------------- */
 
@@ -44,7 +45,7 @@ struct run_files {
 static int pack_describe(const char *target, struct run_files *source, struct kymo_error *err)
 {
 	struct recording *recording = NULL;
-	int rc = store_resolve(target, source->path, sizeof(source->path), err);
+	int rc = target_resolve(target, source->path, sizeof(source->path), err);
 
 	if (rc)
 		return rc;
@@ -92,6 +93,7 @@ static int pack(const struct request *request, struct kymo_error *err)
 
 	if (rc)
 		return rc;
+	cmds_say_latest(request->target, source.path);
 	if (!file) {
 		default_file(source.path, source.program, chosen, sizeof(chosen));
 		file = chosen;

@@ -22,8 +22,10 @@
 #include "views/query/json.h"
 #include "views/query/output.h"
 #include "views/term/text.h"
+#include "views/term/target.h"
 
 #define SQL_BYTES_MOST (1u << 20)
+#define TIMEOUT_MS 600000 /* without --timeout */
 
 struct request {
 	const char *target; /* NULL: latest */
@@ -100,6 +102,16 @@ static int read_stdin(struct request *request)
 	return -1;
 }
 
+/* One word that is a recording: the SQL was forgotten. No statement is one word. */
+static bool is_target_alone(const char *word)
+{
+	char path[KYMO_PATH_BYTES];
+	int32_t pid;
+
+	return !word[strcspn(word, " \t\r\n")] &&
+	       (store_is_pid(word, &pid) || !store_resolve(word, path, sizeof(path), NULL));
+}
+
 static int query_take_words(struct request *request, const struct cmds_args *args)
 {
 	int status = -1;
@@ -112,6 +124,11 @@ static int query_take_words(struct request *request, const struct cmds_args *arg
 			"query",
 			"expected TARGET and SQL, got %zu arguments; put the SQL in quotes",
 			args->word_count);
+	if (args->word_count == 1 && strcmp(args->words[0], "-") && is_target_alone(args->words[0]))
+		return cmds_wrong("query",
+				  "no SQL given for %s; for example: kymo query %s 'FROM "
+				  "trace.places'",
+				  args->words[0], args->words[0]);
 	request->target = args->word_count == 2 ? args->words[0] : NULL;
 	request->sql = args->words[args->word_count - 1];
 	if (!strcmp(request->sql, "-"))
@@ -214,10 +231,10 @@ static void hint(const struct request *request)
 			fprintf(stderr, "%s\n", hints[i].sentence);
 }
 
-/* True if a person did not choose the recording. What other programs read has its own form. */
+/* True if a person did not choose the recording. */
 static bool is_latest(const struct request *request)
 {
-	if (cmds_names_latest(request->target) && !strcmp(request->format->name, "table"))
+	if (cmds_names_latest(request->target))
 		return true;
 	return isatty(STDERR_FILENO) && (!request->target || !strcmp(request->target, "latest"));
 }
@@ -264,7 +281,9 @@ static int query_ask(const struct request *request, struct tables *tables, struc
    look at the clock. */
 static uint32_t query_cpu_seconds(uint32_t timeout_ms)
 {
-	return (timeout_ms / 1000 + 1) * (uint32_t)get_nprocs();
+	uint64_t seconds = ((uint64_t)timeout_ms / 1000 + 1) * (uint64_t)get_nprocs();
+
+	return seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
 }
 
 static int query_answer(struct request *request, struct kymo_error *err)
@@ -277,7 +296,7 @@ static int query_answer(struct request *request, struct kymo_error *err)
 	if (request->file)
 		rc = atomic_file_check(request->file, request->force, err);
 	if (!rc)
-		rc = store_resolve(request->target, path, sizeof(path), err);
+		rc = target_resolve(request->target, path, sizeof(path), err);
 	if (is_latest(request))
 		request->latest = path;
 	if (!rc)
@@ -310,6 +329,9 @@ static int query_ask_remote(const struct request *request)
 {
 	struct text_style style = text_style_of(stdout);
 	bool json = !strcmp(request->format->name, "json");
+	/* The server's own limit is lower than the default here. */
+	bool most = !request->tables.timeout_ms || request->tables.timeout_ms == TIMEOUT_MS;
+	double seconds = most ? REMOTE_SECONDS : request->tables.timeout_ms / 1000.0;
 	struct buf body = { 0 };
 	int status;
 
@@ -324,9 +346,7 @@ static int query_ask_remote(const struct request *request)
 	add_field(&body, "format", json ? "objects" : request->format->name);
 	buf_print(&body, "\"columns\":%d,\"limit\":%" PRIu64 ",\"timeout_s\":%g}",
 		  isatty(STDOUT_FILENO) && !request->file ? style.columns : 0,
-		  request->limit < REMOTE_ROWS ? request->limit : REMOTE_ROWS,
-		  request->tables.timeout_ms ? request->tables.timeout_ms / 1000.0
-					     : (double)REMOTE_SECONDS);
+		  request->limit < REMOTE_ROWS ? request->limit : REMOTE_ROWS, seconds);
 	status = http_client_print("query", request->target, "/api/query", &body, request->file,
 				   request->force);
 	buf_fini(&body);
@@ -346,7 +366,9 @@ static int query_local(void *context)
 
 int cmd_query(int argc, char **argv)
 {
-	struct request request = { .limit = UINT64_MAX, .format = output_find("table") };
+	struct request request = { .limit = UINT64_MAX,
+				   .format = output_find("table"),
+				   .tables = { .timeout_ms = TIMEOUT_MS } };
 	int status = query_parse(&request, argc, argv);
 
 	if (status < 0)

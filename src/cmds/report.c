@@ -1,3 +1,4 @@
+#include "import/import.h"
 #include "views/report/report.h"
 
 #include <errno.h>
@@ -15,11 +16,13 @@
 #include "views/term/progress.h"
 #include "views/report/report_file.h"
 #include "views/term/text.h"
+#include "views/term/target.h"
 
 struct request {
 	const char *target, *file;
 	const struct report_format *format; /* NULL: text */
 	bool force, subtract_overhead, open;
+	struct report_options options;
 	char page[KYMO_PATH_BYTES]; /* of --open without FILE */
 };
 
@@ -30,13 +33,13 @@ static void report_show_progress(uint64_t done, uint64_t all)
 	progress_at(&progress, done, all);
 }
 
-static int report_write(struct tables *tables, const struct request *request, FILE *out,
+static int report_write(struct tables *tables, struct request *request, FILE *out,
 			struct kymo_error *err)
 {
 	struct text_style style = text_style_of(stdout);
 
 	if (request->format)
-		return request->format->write(tables, out, err);
+		return request->format->write(tables, &request->options, out, err);
 	return report_print(tables, request->subtract_overhead, &style, out, err);
 }
 
@@ -49,8 +52,7 @@ static void print_gathered(const struct request *request, const char *text, size
 }
 
 /* Written at the end, so that it does not mix with the progress line on a terminal. */
-static int gather_report(struct tables *tables, const struct request *request,
-			 struct kymo_error *err)
+static int gather_report(struct tables *tables, struct request *request, struct kymo_error *err)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -67,31 +69,41 @@ static int gather_report(struct tables *tables, const struct request *request,
 	return rc;
 }
 
-static int watched_report(struct tables *tables, const struct request *request,
-			  struct kymo_error *err)
+static int watched_report(struct tables *tables, struct request *request, struct kymo_error *err)
 {
 	int rc;
 
 	progress_begin(&progress, "reading", "rows");
 	tables_watch(tables, report_show_progress);
 	rc = request->file ? report_file_write(tables, request->format, request->file,
-					       request->force, err)
+					       request->force, &request->options, err)
 			   : gather_report(tables, request, err);
 	tables_watch(tables, NULL);
 	progress_end(&progress);
 	return rc;
 }
 
-static int make_report(const struct request *request, struct kymo_error *err)
+/* Reports are sent to others, who may not be meant to have the source. */
+static void report_say_source(const struct request *request)
+{
+	size_t texts = request->options.texts;
+
+	if (texts && request->file)
+		fprintf(stderr,
+			"kymo: the report holds the text of %zu source %s; "
+			"--no-source leaves it out\n",
+			texts, texts == 1 ? "file" : "files");
+}
+
+static int make_report(struct request *request, struct kymo_error *err)
 {
 	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
-	int rc = store_resolve(request->target, path, sizeof(path), err);
+	int rc = target_resolve(request->target, path, sizeof(path), err);
 
-	/* Not chosen by a person, who may mean another one. */
-	if (!rc && cmds_names_latest(request->target) && (request->file || !request->format))
-		text_line(stderr, "recording %s", path);
+	if (!rc)
+		cmds_say_latest(request->target, path);
 	if (!rc)
 		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {
@@ -99,16 +111,20 @@ static int make_report(const struct request *request, struct kymo_error *err)
 		rc = watched_report(tables, request, err);
 		cmds_interruptible(NULL);
 	}
+	if (!rc)
+		report_say_source(request);
 	tables_close(tables);
 	return rc;
 }
 
-/* Words: [TARGET] [FILE]. A single word with the extension of a report is the file. */
+/* Words: [TARGET] [FILE]. A single word with the extension of a report is the file, unless it is a
+   trace: kymo report trace.json. */
 static int report_take_words(struct cmds_args *args, struct request *request)
 {
 	size_t count = args->word_count;
 
-	if (count && !request->file && report_format_of(args->words[count - 1]))
+	if (count && !request->file && report_format_of(args->words[count - 1]) &&
+	    !(count == 1 && import_is_trace(args->words[0])))
 		request->file = args->words[--count];
 	if (count > 1 && !request->file && request->format)
 		request->file = args->words[--count];
@@ -146,6 +162,9 @@ static int report_check(struct request *request)
 	if (!request->format && request->file)
 		return cmds_wrong("report", "cannot infer the format of %s from its name; use -f",
 				  request->file);
+	if (request->options.no_source &&
+	    (!request->format || strcmp(request->format->name, "html")))
+		return cmds_wrong("report", "--no-source works with html only");
 	if (request->format && request->subtract_overhead)
 		return cmds_wrong("report", "--subtract-overhead works with text only");
 	if (request->format && !strcmp(request->format->name, "html") && !request->file &&
@@ -162,6 +181,8 @@ static int read_option(const struct cmds_option *option, const char *value, stru
 		request->force = true;
 	else if (!strcmp(option->name, "open"))
 		request->open = true;
+	else if (!strcmp(option->name, "no-source"))
+		request->options.no_source = true;
 	else if (!strcmp(option->name, "output"))
 		request->file = value;
 	else if (strcmp(value, "text") && !(request->format = report_format_find(value)))
@@ -178,6 +199,8 @@ static int remote_report(const struct request *request)
 
 	buf_text(&path, "/api/report");
 	http_client_add(&path, "format", request->format ? request->format->name : "text");
+	if (request->options.no_source)
+		http_client_add(&path, "source", "0");
 	status = http_client_print("report", request->target, buf_get(&path), NULL, request->file,
 				   request->force);
 	buf_fini(&path);
@@ -186,7 +209,7 @@ static int remote_report(const struct request *request)
 
 static int local_report(void *context)
 {
-	const struct request *request = context;
+	struct request *request = context;
 	struct kymo_error err = { 0 };
 	int status = make_report(request, &err) ? cmds_fail("report", &err) : cmds_finish("report");
 

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/files/paths.h"
+#include "store/job.h"
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/term/format.h"
@@ -70,11 +71,27 @@ static void print_removed(const char *path, const struct store_removed *also, ui
 			  also->kept, path);
 }
 
+static int remove_job(const char *path, uint64_t bytes, struct removed *removed)
+{
+	struct kymo_error err = { 0 };
+	size_t count;
+
+	if (job_remove(path, &count, &err))
+		return cmds_fail("rm", &err);
+	text_line(stderr, "kymo: removed the job %s, %zu recording%s, %s", path, count,
+		  count == 1 ? "" : "s", format_bytes((double)bytes).text);
+	removed->count += count;
+	removed->bytes += bytes;
+	return CMDS_OK;
+}
+
 static int remove_one(const char *path, uint64_t bytes, struct removed *removed)
 {
 	struct kymo_error err = { 0 };
 	struct store_removed also;
 
+	if (store_kind(path, NULL) == STORE_JOB)
+		return remove_job(path, bytes, removed);
 	if (rm_check(path))
 		return CMDS_FAILED;
 	if (store_remove_both(path, &also, &err))

@@ -13,6 +13,7 @@
 #include "serve/access/local_socket.h"
 #include "store/store.h"
 #include "views/term/text.h"
+#include "views/term/target.h"
 
 #define TARGETS 16
 
@@ -59,7 +60,7 @@ static int serve_take_words(struct request *request, const struct cmds_args *arg
 	if (args->word_count > TARGETS)
 		return cmds_wrong("serve", "at most %d targets are supported", TARGETS);
 	for (size_t i = 0; i < args->word_count; i++) {
-		if (store_resolve(args->words[i], request->paths[i], KYMO_PATH_BYTES, &err))
+		if (target_resolve(args->words[i], request->paths[i], KYMO_PATH_BYTES, &err))
 			return cmds_fail("serve", &err);
 		request->targets[i] = request->paths[i];
 	}

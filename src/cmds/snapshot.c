@@ -34,6 +34,7 @@ static int write_snapshot(const char *target, const char *file, struct kymo_erro
 		rc = kymo__snapshot_write(path, NULL, file, err);
 	if (rc)
 		return rc;
+	cmds_say_latest(target, path);
 	if (!stat(file, &status))
 		text_line(stderr, "kymo: %s, %s; query it: kymo query %s 'FROM trace.regions'",
 			  file, format_bytes((double)status.st_size).text, file);

@@ -54,6 +54,8 @@ void kymo__lost(uint32_t table, enum kymo_drop cause);
 /* Reads the rank of a forked child. Not from an allocator's hook: the environment may be the very
    block that is being moved. */
 void kymo__process_learn_rank(void);
+/* Rank, number of ranks, local rank and attempt of the environment. */
+void kymo__process_take_rank(struct kymo_control *control);
 /* Adds a clock pair if the last one is older than a second. */
 void kymo__process_tick(uint64_t now_ticks);
 

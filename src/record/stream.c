@@ -262,10 +262,23 @@ static char *ring_turn(struct kymo__stream *stream, uint64_t head)
 	       slot * stream->table->row_bytes;
 }
 
+/* Most tables have few rows, and a page that is allocated, zeroed, mapped and copied without a row
+   costs microseconds. Zones are many, and a new segment is what a slow zone waits for. */
+static uint64_t first_segment_rows(const struct kymo_table *table)
+{
+	uint64_t rows = KYMO_SEGMENT_BYTES_FIRST / table->row_bytes;
+
+	if (table->index == SCHEMA_ZONES || rows > KYMO_SEGMENT_ROWS_MIN)
+		return KYMO_SEGMENT_ROWS_MIN;
+	return rows > KYMO_BATCH_ROWS ? rows - rows % KYMO_BATCH_ROWS : KYMO_BATCH_ROWS;
+}
+
 /* Twice the last one's, but small enough that the budget holds more than a few segments. */
 static uint64_t next_segment_rows(const struct kymo__stream *stream)
 {
-	uint64_t rows = stream->segment_rows ? stream->segment_rows * 2 : KYMO_SEGMENT_ROWS_MIN;
+	uint64_t first = first_segment_rows(stream->table);
+	uint64_t rows = stream->segment_rows ? stream->segment_rows * 2 : first;
+	uint64_t least = first < KYMO_RING_SEGMENT_ROWS ? first : KYMO_RING_SEGMENT_ROWS;
 	uint64_t most = kymo__process.budget_bytes / 16 / stream->table->row_bytes;
 
 	most -= most % KYMO_BATCH_ROWS;
@@ -273,7 +286,7 @@ static uint64_t next_segment_rows(const struct kymo__stream *stream)
 		most = KYMO_SEGMENT_ROWS_LARGEST;
 	if (rows > most)
 		rows = most;
-	return rows > KYMO_RING_SEGMENT_ROWS ? rows : KYMO_RING_SEGMENT_ROWS;
+	return rows > least ? rows : least;
 }
 
 /* Drops the oldest rows to make room, then tries less. 0: no room at all. */

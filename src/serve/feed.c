@@ -1,21 +1,27 @@
 #include "serve/feed.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/grow.h"
 #include "base/schema.h"
 #include "serve/feed_sql.h"
+#include "views/verdicts/facts.h"
 
 #define ROWS_AT_ONCE 4096
+#define SAMPLES_TOLD_NS 2000000000ull /* between two times */
 #define CLOCK_MOVED_NS 100000 /* times sent before may be off by this much */
 
 /* A process, found again at the next look. */
 struct feed_process {
 	int32_t pid;
 	uint64_t starttime;
+	char host[64]; /* processes of different hosts may have the same pid */
 	uint32_t clock; /* of the model */
 	struct store_clock sent; /* the clock of times sent to clients */
 	uint32_t *lane_of; /* local thread -> lane + 1 */
@@ -46,6 +52,8 @@ static struct feed_process *feed_add_process(struct feed *feed, const struct sto
 		.clock = (uint32_t)clock,
 		.sent = process->clock
 	};
+	snprintf(feed->processes[feed->process_count].host, sizeof(feed->processes[0].host), "%s",
+		 process->host ? process->host : "");
 	return &feed->processes[feed->process_count++];
 }
 
@@ -66,7 +74,8 @@ static int64_t find_process(struct feed *feed, const struct store_process *proce
 
 	for (size_t i = 0; i < feed->process_count && !found; i++)
 		if (feed->processes[i].pid == process->pid &&
-		    feed->processes[i].starttime == process->control.starttime)
+		    feed->processes[i].starttime == process->control.starttime &&
+		    !strcmp(feed->processes[i].host, process->host ? process->host : ""))
 			found = &feed->processes[i];
 	if (!found)
 		found = feed_add_process(feed, process);
@@ -113,6 +122,7 @@ static int64_t feed_lane_of(struct feed *feed, struct feed_process *mine,
 	const struct store_thread *thread;
 	int64_t at;
 
+	memcpy(lane.host, mine->host, sizeof(lane.host));
 	if (local >= mine->lane_count)
 		local = 0;
 	if (local < mine->lane_count && mine->lane_of[local])
@@ -145,6 +155,13 @@ static int64_t feed_intern(struct feed *feed, const struct store_name *name)
 	return number == NAME_TABLE_NONE ? -ENOMEM : (int64_t)number;
 }
 
+static bool is_collection(const struct store_name *name)
+{
+	return name->text_bytes >= strlen(FACTS_GC) &&
+	       !memcmp(name->text, FACTS_GC, strlen(FACTS_GC));
+}
+
+/* Of a zone. */
 static int64_t feed_name_of(struct feed *feed, struct feed_process *mine,
 			    const struct recording *recording, const struct store_process *process,
 			    uint32_t local)
@@ -156,6 +173,7 @@ static int64_t feed_name_of(struct feed *feed, struct feed_process *mine,
 	if (mine->name_of[local])
 		return mine->name_of[local] - 1;
 	at = feed_intern(feed, &recording->names[process->name_of[local]]);
+	feed->marked |= !is_collection(&recording->names[process->name_of[local]]);
 	/* A name without text may get one later. */
 	if (at >= 0 && process->name_of[local])
 		mine->name_of[local] = (uint32_t)at + 1;
@@ -253,6 +271,51 @@ static struct feed_stream *find_stream(struct feed *feed, uint32_t process, uint
 	return &feed->streams[feed->stream_count++];
 }
 
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static int feed_take_step_rows(struct feed *feed, const struct store_process *process,
+			       const struct store_stream *stream, const struct store_chunk *chunk,
+			       uint64_t *next_row)
+{
+	static _Thread_local struct schema_step_row rows[ROWS_AT_ONCE];
+	uint64_t at = *next_row > chunk->first_row ? *next_row - chunk->first_row : 0, got = 1;
+	int rc = 0;
+
+	for (; at < chunk->rows && got && !rc; at += got) {
+		uint64_t wanted = chunk->rows - at < ROWS_AT_ONCE ? chunk->rows - at : ROWS_AT_ONCE;
+
+		got = store_read_rows(stream, chunk, at, wanted, rows);
+		for (uint64_t i = 0; i < got && !rc; i++)
+			rc = step_map_add(
+				&feed->map, process->rank, rows[i].step,
+				store_clock_ns(&process->clock, rows[i].start_ticks),
+				store_clock_span_ns(&process->clock, rows[i].duration_ticks));
+	}
+	if (chunk->first_row + at > *next_row)
+		*next_row = chunk->first_row + at;
+	return rc;
+}
+
+static int feed_take_steps(struct feed *feed, const struct recording *recording,
+			   const struct store_stream *stream)
+{
+	const struct store_process *of = &recording->processes[stream->process];
+	int64_t process = find_process(feed, of);
+	struct feed_stream *known = process < 0 ? NULL
+						: find_stream(feed, (uint32_t)process, stream->id);
+	uint64_t next_row = known ? known->next_row : 0;
+	int rc = known ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < stream->chunk_count && !rc; i++)
+		if (stream->chunks[i].first_row + stream->chunks[i].rows > next_row)
+			rc = feed_take_step_rows(feed, of, stream, &stream->chunks[i], &next_row);
+	if (known)
+		known->next_row = next_row;
+	return rc;
+}
+
+/* ---- zones ---------------------------------------------------------------------------------- */
+
 static int take_stream(struct feed *feed, const struct recording *recording,
 		       const struct store_stream *stream)
 {
@@ -346,9 +409,39 @@ static uint64_t device_rows(const struct recording *recording)
 	uint64_t rows = 0;
 
 	for (size_t i = 0; i < recording->stream_count; i++)
-		if (!strcmp(recording->streams[i].table, "device.ops"))
+		if (!strcmp(recording->streams[i].table, "device.ops") ||
+		    !strcmp(recording->streams[i].table, "dist.collectives"))
 			rows += recording->streams[i].emitted;
 	return rows;
+}
+
+static uint64_t sample_rows(const struct recording *recording)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < recording->stream_count; i++)
+		if (!strcmp(recording->streams[i].table, "python.samples") ||
+		    !strcmp(recording->streams[i].table, "native.samples"))
+			rows += recording->streams[i].emitted;
+	return rows;
+}
+
+/* A program that marked nothing has a timeline of its stack samples. New ones lengthen zones of any
+   start, so all that clients have is old: they ask again, and the samples are read. */
+static void look_at_samples(struct feed *feed, uint64_t rows)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (feed->marked)
+		return;
+	feed->device_rows += rows;
+	if (!feed->filled || rows == feed->sample_rows ||
+	    now_ns - feed->samples_told_at_ns < SAMPLES_TOLD_NS)
+		return;
+	feed->sample_rows = rows;
+	feed->samples_told_at_ns = now_ns;
+	feed->came_from_ns = 0;
+	feed->recent[feed->came++ % FEED_RECENT] = (struct feed_zone){ .lane = 0 };
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
@@ -361,6 +454,10 @@ static int take_recording(struct feed *feed, const struct recording *recording)
 	for (size_t i = 0; i < recording->stream_count && !rc; i++) {
 		const struct store_stream *stream = &recording->streams[i];
 
+		if (!stream->without_file && !strcmp(stream->table, "trace.steps") &&
+		    stream->row_bytes == sizeof(struct schema_step_row) &&
+		    recording->processes[stream->process].rank >= 0)
+			rc = feed_take_steps(feed, recording, stream);
 		if (stream->without_file || strcmp(stream->table, "trace.zones") ||
 		    stream->row_bytes != sizeof(struct kymo_zone_row))
 			continue;
@@ -369,7 +466,7 @@ static int take_recording(struct feed *feed, const struct recording *recording)
 			rc = feed_take_open(feed, recording, stream);
 	}
 	take_figures(feed, recording);
-	return rc;
+	return rc ? rc : step_map_settle(&feed->map);
 }
 
 static int look_at_store(struct feed *feed, const char *path, struct kymo_error *err)
@@ -382,10 +479,8 @@ static int look_at_store(struct feed *feed, const char *path, struct kymo_error 
 	rc = take_recording(feed, recording);
 	if (rc)
 		rc = error_set(err, -rc, "out of memory for the zones of %s", path);
-	if (!rc && device_rows(recording) != feed->device_rows) {
-		feed->device_rows = device_rows(recording);
-		feed_sql_devices(feed, path, recording->live);
-	}
+	feed->device_rows = device_rows(recording);
+	look_at_samples(feed, sample_rows(recording));
 	store_close(recording);
 	return rc;
 }
@@ -415,6 +510,29 @@ int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
 	return rc;
 }
 
+bool feed_devices_due(const struct feed *feed)
+{
+	return feed->filled && feed->device_rows != feed->device_rows_read;
+}
+
+int feed_devices_ask(const char *path, bool live, struct kymo_error *err)
+{
+	return feed_sql_ask_devices(path, live, err);
+}
+
+void feed_devices_take(struct feed *feed, int fd, const char *path, uint64_t rows)
+{
+	/* Emptied meanwhile, or an error: not asked again until there are more rows. */
+	if (feed->filled)
+		feed->device_rows_read = rows;
+	if (feed->filled && fd >= 0) {
+		feed_sql_take_devices(feed, fd, path);
+		feed->end_ns = zone_model_end_ns(&feed->model);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
 void feed_fini(struct feed *feed)
 {
 	for (size_t i = 0; i < feed->process_count; i++) {
@@ -426,5 +544,6 @@ void feed_fini(struct feed *feed)
 	free(feed->open);
 	free(feed->command);
 	zone_model_fini(&feed->model);
+	step_map_fini(&feed->map);
 	*feed = (struct feed){ 0 };
 }

@@ -8,6 +8,7 @@
 
 #include "store/store.h"
 #include "views/status/now.h"
+#include "views/timeline/step_map.h"
 #include "views/timeline/zone_model.h"
 
 #define FEED_RECENT 256
@@ -31,6 +32,7 @@ struct feed_rows {
 
 struct feed {
 	struct zone_model model;
+	struct step_map map;
 	uint32_t gen; /* grows when zones sent before are no longer valid */
 	bool filled, live;
 	int64_t now_ns; /* time of the last look; the end if it has ended */
@@ -53,12 +55,25 @@ struct feed {
 	size_t process_count;
 	struct feed_stream *streams;
 	size_t stream_count;
+	/* Rows of tables that feed_devices_ask() reads: recorded, and read. */
 	uint64_t device_rows;
+	uint64_t device_rows_read;
+	uint32_t ns_clock; /* of what SQL answers, + 1; 0: none */
+	bool marked; /* it has zones other than garbage collections */
+	uint64_t sample_rows, samples_told_at_ns; /* of the last event about them, and its time */
 };
 
 /* Reads the new rows of the recording at `path`. 0, or a negative errno and *err; zones that were
-   read before the error stay. */
+   read before the error stay. Of a directory or a job, zones that no thread made are left out: they
+   are read in two parts, of which only the second changes the feed. */
 int feed_look(struct feed *feed, const char *path, struct kymo_error *err);
+/* Whether there are rows of devices or collectives that were not read. */
+bool feed_devices_due(const struct feed *feed);
+/* Reads them; returns a descriptor, or a negative errno and *err. The caller does not hold a lock:
+   this may take seconds. */
+int feed_devices_ask(const char *path, bool live, struct kymo_error *err);
+/* Takes them and closes the descriptor. `rows`: feed->device_rows when it was asked. */
+void feed_devices_take(struct feed *feed, int fd, const char *path, uint64_t rows);
 void feed_fini(struct feed *feed);
 
 #endif

@@ -90,6 +90,8 @@ static int64_t feed_sql_find_lane(struct zone_model *model, const struct zone_mo
 {
 	for (size_t i = 0; i < model->lane_count; i++)
 		if (model->lanes[i].pid == lane->pid && model->lanes[i].tid == lane->tid &&
+		    model->lanes[i].rank == lane->rank && model->lanes[i].kind == lane->kind &&
+		    !strcmp(model->lanes[i].host, lane->host) &&
 		    !strcmp(model->lanes[i].name, lane->name))
 			return (int64_t)i;
 	return zone_model_lane(model, lane);
@@ -101,10 +103,12 @@ static int feed_sql_take_lane(struct taking *taking)
 	struct zone_record_lane about;
 	int64_t at;
 
-	if (!feed_sql_get(taking, &about, sizeof(about)) || about.kind > ZONE_MODEL_QUEUE)
+	if (!feed_sql_get(taking, &about, sizeof(about)) || about.kind >= ZONE_MODEL_KINDS)
 		return -EIO;
 	about.name[sizeof(about.name) - 1] = '\0';
+	about.host[sizeof(about.host) - 1] = '\0';
 	memcpy(lane.name, about.name, sizeof(lane.name));
+	memcpy(lane.host, about.host, sizeof(lane.host));
 	lane.pid = about.pid;
 	lane.tid = about.tid;
 	lane.rank = about.rank;
@@ -161,6 +165,22 @@ static int feed_sql_take_zone(struct taking *taking, const struct zone_record *r
 	return 0;
 }
 
+static int feed_sql_take_step(struct taking *taking, const struct zone_record *record)
+{
+	struct step_map *map = &taking->feed->map;
+	int64_t step;
+
+	if (!feed_sql_get(taking, &step, sizeof(step)) || record->name > INT32_MAX)
+		return -EIO;
+	if (record->start > TIME_MOST || record->duration > TIME_MOST)
+		return 0;
+	if (record->kind == ZONE_RECORD_STEP)
+		return step_map_add(map, (int32_t)record->name, step, (int64_t)record->start,
+				    (int64_t)record->duration);
+	step_map_add_wait(map, (int32_t)record->name, step, (int64_t)record->duration);
+	return 0;
+}
+
 static int feed_sql_take_run(struct taking *taking, const struct zone_record *record)
 {
 	struct feed *feed = taking->feed;
@@ -188,6 +208,8 @@ static int feed_sql_take_record(struct taking *taking, const struct zone_record 
 	case ZONE_RECORD_OPEN: return feed_sql_take_zone(taking, record);
 	case ZONE_RECORD_LANE: return feed_sql_take_lane(taking);
 	case ZONE_RECORD_NAME: return feed_sql_take_name(taking, record);
+	case ZONE_RECORD_STEP:
+	case ZONE_RECORD_WAIT: return feed_sql_take_step(taking, record);
 	case ZONE_RECORD_RUN: return feed_sql_take_run(taking, record);
 	case ZONE_RECORD_END:
 		taking->ended = true;
@@ -197,9 +219,28 @@ static int feed_sql_take_record(struct taking *taking, const struct zone_record 
 	}
 }
 
+/* One for all reads, since samples are read again and again. */
+static int64_t feed_sql_clock(struct feed *feed)
+{
+	int64_t clock = feed->ns_clock ? (int64_t)feed->ns_clock - 1
+				       : zone_model_clock_ns(&feed->model);
+
+	if (clock >= 0)
+		feed->ns_clock = (uint32_t)clock + 1;
+	return clock;
+}
+
+static void count_samples(struct zone_model *model)
+{
+	model->sampled = 0;
+	for (size_t i = 0; i < model->lane_count; i++)
+		if (model->lanes[i].kind == ZONE_MODEL_SAMPLES)
+			model->sampled += model->lanes[i].count;
+}
+
 static int feed_sql_take_all(struct taking *taking)
 {
-	int64_t clock = zone_model_clock_ns(&taking->feed->model);
+	int64_t clock = feed_sql_clock(taking->feed);
 	struct zone_record record;
 	int rc = clock < 0 ? -ENOMEM : 0;
 
@@ -218,12 +259,15 @@ int feed_sql_read(struct feed *feed, int fd, const char *path, struct kymo_error
 	struct taking taking = { .feed = feed, .fd = fd, .block = malloc(BLOCK_BYTES) };
 	int rc = taking.block ? feed_sql_take_all(&taking) : -ENOMEM;
 
+	if (!rc)
+		rc = step_map_settle(&feed->map);
 	if (rc)
 		error_set(err, -rc,
 			  rc == -ENOMEM ? "out of memory for the zones of %s"
 					: "cannot read the zones of %s: the answer of the process "
 					  "that reads them is cut or invalid",
 			  path);
+	count_samples(&feed->model);
 	free(taking.block);
 	free(taking.text);
 	free(taking.lane_of);
@@ -266,14 +310,18 @@ int feed_sql_all(struct feed *feed, const char *path, struct kymo_error *err)
 	return rc;
 }
 
-void feed_sql_devices(struct feed *feed, const char *path, bool live)
+int feed_sql_ask_devices(const char *path, bool live, struct kymo_error *err)
+{
+	int fd, rc = feed_sql_ask(path, QUESTION_QUEUES, !live, &fd, err);
+
+	return rc ? rc : fd;
+}
+
+void feed_sql_take_devices(struct feed *feed, int fd, const char *path)
 {
 	struct kymo_error err;
-	int fd;
 
-	if (feed_sql_ask(path, QUESTION_QUEUES, !live, &fd, &err))
-		return;
-	zone_model_clear(&feed->model, ZONE_MODEL_QUEUE);
+	zone_model_clear_devices(&feed->model);
+	step_map_forget_waits(&feed->map);
 	feed_sql_read(feed, fd, path, &err);
-	close(fd);
 }

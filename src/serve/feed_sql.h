@@ -5,8 +5,10 @@
 #include "serve/feed.h"
 
 int feed_sql_all(struct feed *feed, const char *path, struct kymo_error *err);
-/* Reads the lanes of queues again. Errors are ignored: the lanes stay empty. */
-void feed_sql_devices(struct feed *feed, const char *path, bool live);
+/* Asks for the zones that no thread made; returns a descriptor, or a negative errno and *err. */
+int feed_sql_ask_devices(const char *path, bool live, struct kymo_error *err);
+/* Puts them in place of those of the feed. Errors are ignored: lanes stay empty. */
+void feed_sql_take_devices(struct feed *feed, int fd, const char *path);
 /* Adds what a child has written, as zone_record.h describes it: untrusted. */
 int feed_sql_read(struct feed *feed, int fd, const char *path, struct kymo_error *err);
 

@@ -12,6 +12,7 @@ static void *preload_prepare(void *context)
 	children_prepare();
 	/* Errors are ignored: the request itself will report them. */
 	if (target && target->named && !target_look(target, 0, NULL, &err)) {
+		target_look_devices(target, true);
 		workers_yield();
 		run_prepare(target);
 	}

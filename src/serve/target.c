@@ -19,6 +19,7 @@
 #define HUNG_NS INT64_C(10000000000)
 #define LEARN_BYTES (64u << 20)
 #define LEARN_AT_ONCE 8
+#define LIST_LONG_NS UINT64_C(100000000)
 #define LOOK_WAITING_MOST 2
 #define LOOK_AGAIN_NS UINT64_C(5000000000) /* after a failure */
 #define FORGET_NS UINT64_C(60000000000) /* zones without requests for this long are freed */
@@ -35,6 +36,7 @@ void targets_init(struct targets *targets)
 {
 	*targets = (struct targets){ .number = 1 };
 	pthread_mutex_init(&targets->lock, NULL);
+	pthread_mutex_init(&targets->list_lock, NULL);
 }
 
 /* ---- the list ------------------------------------------------------------------------------- */
@@ -71,6 +73,7 @@ static struct target *target_add(struct targets *targets, const char *id)
 	target->of = targets;
 	strcpy(target->id, id);
 	pthread_mutex_init(&target->look_lock, NULL);
+	pthread_mutex_init(&target->devices_lock, NULL);
 	pthread_mutex_init(&target->run_lock, NULL);
 	pthread_rwlock_init(&target->feed_lock, NULL);
 	targets->list[targets->count++] = target;
@@ -168,30 +171,49 @@ static uint64_t hash_list(const struct targets *targets)
 	return hash;
 }
 
-static void list_named(struct targets *targets)
-{
-	struct store_entry *entry = malloc(sizeof(*entry));
+/* What was found, before it is entered in the list. */
+struct listing {
+	struct store_entry *entries, *named;
+	size_t count;
+	bool found[16]; /* which of named[] is there */
+};
 
-	/* From the last to the first: a recording named twice keeps the first place. */
-	for (size_t i = targets->named_count; entry && i > 0; i--)
-		if (discover_inspect(targets->named[i - 1], true, entry) != -ENOENT)
-			target_consider(targets, entry, i);
-	free(entry);
+static const struct store_entry *listing_find(const struct listing *listing, const char *path)
+{
+	for (size_t i = 0; i < listing->count; i++)
+		if (!strcmp(listing->entries[i].path, path))
+			return &listing->entries[i];
+	return NULL;
 }
 
-static void list_again(struct targets *targets)
+/* Without targets->lock: it may take a second. A recording is not read twice. */
+static void listing_make(const struct targets *targets, struct listing *out)
 {
-	struct store_entry *entries = NULL;
-	size_t count = 0;
+	*out = (struct listing){ .named = calloc(targets->named_count + 1, sizeof(*out->named)) };
+	if (!targets->only_named && store_list(&out->entries, &out->count, NULL))
+		out->count = 0;
+	for (size_t i = 0; i < targets->named_count && out->named; i++) {
+		const struct store_entry *known = listing_find(out, targets->named[i]);
+
+		if (known)
+			out->named[i] = *known;
+		out->found[i] = known || discover_inspect(targets->named[i], true,
+							  &out->named[i]) != -ENOENT;
+	}
+}
+
+static void list_again(struct targets *targets, const struct listing *listing)
+{
 	uint64_t hash;
 
 	for (size_t i = 0; i < targets->count; i++)
 		targets->list[i]->gone = true;
-	if (!targets->only_named && !store_list(&entries, &count, NULL))
-		for (size_t i = 0; i < count; i++)
-			target_consider(targets, &entries[i], 0);
-	free(entries);
-	list_named(targets);
+	for (size_t i = 0; i < listing->count; i++)
+		target_consider(targets, &listing->entries[i], 0);
+	/* From the last to the first: a recording named twice keeps the first place. */
+	for (size_t i = targets->named_count; listing->named && i > 0; i--)
+		if (listing->found[i - 1])
+			target_consider(targets, &listing->named[i - 1], i);
 	if (targets->count)
 		qsort(targets->list, targets->count, sizeof(struct target *),
 		      target_live_then_newest);
@@ -222,21 +244,53 @@ static void forget_old(struct targets *targets, uint64_t now_ns)
 	}
 }
 
-void targets_list(struct targets *targets, uint64_t least_ns)
+static void list_now(struct targets *targets)
 {
-	uint64_t now_ns = target_clock_ns();
+	uint64_t began_ns = target_clock_ns();
+	struct listing listing;
+
+	listing_make(targets, &listing);
+	pthread_mutex_lock(&targets->lock);
+	list_again(targets, &listing);
+	forget_old(targets, began_ns);
+	targets->listed_at_ns = began_ns;
+	pthread_mutex_unlock(&targets->lock);
+	free(listing.entries);
+	free(listing.named);
+	targets->list_cost_ns = target_clock_ns() - began_ns;
+}
+
+/* Under list_lock. What takes long is done in at most a tenth of the time, unless it must be. */
+static bool list_is_due(struct targets *targets, uint64_t least_ns)
+{
+	uint64_t most = 10 * targets->list_cost_ns, age_ns;
 
 	pthread_mutex_lock(&targets->lock);
-	if (!targets->listed_at_ns || now_ns - targets->listed_at_ns >= least_ns) {
-		list_again(targets);
-		forget_old(targets, now_ns);
-		targets->listed_at_ns = now_ns;
-	}
+	age_ns = targets->listed_at_ns ? target_clock_ns() - targets->listed_at_ns : UINT64_MAX;
 	pthread_mutex_unlock(&targets->lock);
+	if (least_ns && targets->list_cost_ns > LIST_LONG_NS && least_ns < most)
+		least_ns = most;
+	return age_ns >= least_ns;
+}
+
+void targets_list(struct targets *targets, uint64_t least_ns)
+{
+	bool listed;
+
+	pthread_mutex_lock(&targets->lock);
+	listed = targets->listed_at_ns;
+	pthread_mutex_unlock(&targets->lock);
+	if (!listed || !least_ns)
+		pthread_mutex_lock(&targets->list_lock);
+	else if (pthread_mutex_trylock(&targets->list_lock))
+		return;
+	if (list_is_due(targets, least_ns))
+		list_now(targets);
+	pthread_mutex_unlock(&targets->list_lock);
 }
 
 /* The path of a target changes at most once, under the lock. */
-static void copy_path(const struct target *target, char out[KYMO_PATH_BYTES])
+void target_copy_path(const struct target *target, char out[KYMO_PATH_BYTES])
 {
 	pthread_mutex_lock(&target->of->lock);
 	strcpy(out, target->entry.path);
@@ -291,7 +345,7 @@ void targets_learn(struct targets *targets)
 	for (int i = 0; i < LEARN_AT_ONCE && (target = find_unknown(targets)); i++) {
 		struct target_about about;
 
-		copy_path(target, path);
+		target_copy_path(target, path);
 		about = target_learn(path);
 		pthread_mutex_lock(&targets->lock);
 		/* A target without a process is looked at again. */
@@ -387,7 +441,7 @@ struct target *targets_find(struct targets *targets, const char *name)
 
 static int target_ask_at(struct target *target, struct children_ask *ask, struct kymo_error *err)
 {
-	copy_path(target, ask->question.path);
+	target_copy_path(target, ask->question.path);
 	ask->keep = target->entry.state != STORE_LIVE;
 	return children_ask(ask, err);
 }
@@ -427,7 +481,7 @@ static int look_now(struct target *target, struct kymo_error *err)
 	char path[KYMO_PATH_BYTES];
 	int rc;
 
-	copy_path(target, path);
+	target_copy_path(target, path);
 	pthread_rwlock_wrlock(&target->feed_lock);
 	rc = feed_look(&target->feed, path, err);
 	pthread_rwlock_unlock(&target->feed_lock);
@@ -473,7 +527,8 @@ static const char *target_state_of(const struct store_entry *entry, const struct
 	static const char *const states[] = { [STORE_LIVE] = "running",
 					      [STORE_ENDED] = "ended",
 					      [STORE_KILLED] = "killed",
-					      [STORE_LOST] = "lost" };
+					      [STORE_LOST] = "lost",
+					      [STORE_UNKNOWN] = "unknown" };
 	const struct now *now = &feed->now;
 
 	if (entry->unreadable[0])
@@ -535,7 +590,7 @@ static int64_t duration_of(const struct store_entry *entry, const struct feed *f
 static void target_json(const struct target *target, const struct feed *feed, uint64_t now_unix_ns,
 			struct buf *out)
 {
-	static const char *const kinds[] = { "none", "directory", "snapshot", "packed" };
+	static const char *const kinds[] = { "none", "directory", "snapshot", "packed", "job" };
 	const struct store_entry *entry = &target->entry;
 	const struct target_about *about = &target->about;
 	const char *slash = strrchr(entry->path, '/');
@@ -567,7 +622,7 @@ static void target_json(const struct target *target, const struct feed *feed, ui
 		   feed->filled && feed->live && feed->now.longest[0]);
 	key_number(out, "steps", feed->filled ? feed->steps : about->steps,
 		   feed->filled || (about->known && entry->state != STORE_LIVE));
-	key_number(out, "zones", (int64_t)feed->model.count, feed->filled);
+	key_number(out, "zones", (int64_t)(feed->model.count - feed->model.sampled), feed->filled);
 	target_key_text(out, "unreadable", entry->unreadable);
 	buf_char(out, '}');
 }

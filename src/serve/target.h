@@ -40,6 +40,11 @@ struct target {
 	uint64_t look_failed_at_ns;
 	int look_waiting; /* atomic */
 	uint64_t told_at_ns; /* sent to subscribers; used by the thread of events.c */
+	/* Held while rows of devices and collectives are read, without feed_lock. */
+	pthread_mutex_t devices_lock;
+	uint64_t devices_at_ns; /* atomic; 0: never */
+	uint64_t devices_cost_ns; /* under devices_lock */
+	int devices_reading; /* atomic; a thread of its own reads them */
 	/* Under feed_lock: many readers; written by a look. */
 	pthread_rwlock_t feed_lock;
 	struct feed feed;
@@ -51,6 +56,8 @@ struct target {
 };
 
 struct targets {
+	pthread_mutex_t list_lock; /* held while recordings are listed; taken before `lock` */
+	uint64_t list_cost_ns; /* under list_lock */
 	pthread_mutex_t lock;
 	struct target **list; /* never shrinks, so pointers stay valid */
 	size_t count;
@@ -63,7 +70,8 @@ struct targets {
 };
 
 void targets_init(struct targets *targets);
-/* Lists recordings, unless that was done less than `least_ns` ago. */
+/* Lists recordings, unless that was done less than `least_ns` ago, or is being done. Where it takes
+   long, as of a job with a thousand recordings, it is done less often. */
 void targets_list(struct targets *targets, uint64_t least_ns);
 /* Reads the figures of some targets that have none yet. */
 void targets_learn(struct targets *targets);
@@ -75,6 +83,11 @@ void targets_json(struct targets *targets, struct buf *out);
 /* Reads new rows, unless that was done less than least_ns ago. *came (may be NULL): whether it
    did. */
 int target_look(struct target *target, uint64_t least_ns, bool *looked, struct kymo_error *err);
+/* Reads the operations of devices and the collectives of a recording, if there are new ones: this
+   may take seconds. Not `wait`: begins to read them and returns. Returns whether all were read. */
+bool target_look_devices(struct target *target, bool wait);
+/* Its path, which changes at most once. */
+void target_copy_path(const struct target *target, char out[KYMO_PATH_BYTES]);
 /* Asks a child about it (children.h) at its current path: a run that ends moves from memory to
    disk. */
 int target_ask(struct target *target, struct children_ask *ask, struct kymo_error *err);

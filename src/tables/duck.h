@@ -19,7 +19,7 @@
 	X(execute_prepared_streaming) X(destroy_result) X(result_error) X(fetch_chunk) \
 	X(column_count) X(column_name) X(column_logical_type) \
 	/* values and types */ \
-	X(create_int32) X(get_int64) X(get_varchar) \
+	X(create_int32) X(create_varchar) X(get_int64) X(get_varchar) \
 	X(destroy_value) X(is_null_value) X(create_logical_type) X(destroy_logical_type) \
 	X(create_list_type) X(get_type_id) X(logical_type_get_alias) X(decimal_width) X(decimal_scale) \
 	X(decimal_internal_type) X(enum_internal_type) X(enum_dictionary_size) \

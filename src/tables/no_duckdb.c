@@ -48,6 +48,12 @@ const struct recording *tables_recording(const struct tables *tables)
 	return NULL;
 }
 
+const char *tables_name(const struct tables *tables)
+{
+	(void)tables;
+	return "";
+}
+
 void tables_add_problem(struct tables *tables, const char *sentence)
 {
 	(void)tables;

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
 
 #define REPEAT_NS 5000000ull
+/* A longer pause between two calls into DuckDB does not count for the deadline. */
+#define PAUSED_NS 100000000ull
 #define NEVER UINT64_MAX
 
 static uint64_t query_watchdog_now_ns(void)
@@ -21,7 +23,9 @@ static uint64_t query_watchdog_now_ns(void)
 /* Called under watch_lock. Returns the time of the next check. */
 static uint64_t query_watchdog_look_at(struct tables_result *result, uint64_t now)
 {
-	if (result->deadline_ns && now >= result->deadline_ns)
+	bool over = result->deadline_ns && now >= result->deadline_ns;
+
+	if (over && !result->left_ns)
 		result->timed_out = true;
 	if (kymo__load_seq_cst(&result->tables->interrupts) != result->interrupts_before)
 		result->cancelled = true;
@@ -31,7 +35,18 @@ static uint64_t query_watchdog_look_at(struct tables_result *result, uint64_t no
 		duck.interrupt(result->connection);
 		return now + REPEAT_NS;
 	}
+	if (over)
+		return now + PAUSED_NS;
 	return result->deadline_ns ? result->deadline_ns : NEVER;
+}
+
+/* Called under watch_lock, when DuckDB is called again. A caller that only formats rows pauses
+   shortly after each chunk, and that time counts: an endless result ends on time. */
+static void query_watchdog_resume(struct tables_result *result, uint64_t now)
+{
+	if (result->left_ns && result->deadline_ns && now - result->left_ns > PAUSED_NS)
+		result->deadline_ns += now - result->left_ns;
+	result->left_ns = 0;
 }
 
 static uint64_t query_watchdog_look(struct tables *tables)
@@ -142,6 +157,7 @@ void query_watchdog_remove(struct tables_result *result)
 static void set_closing(struct tables_result *result, bool closing)
 {
 	pthread_mutex_lock(&result->tables->watch_lock);
+	query_watchdog_resume(result, query_watchdog_now_ns());
 	result->closing = result->executing = closing;
 	pthread_mutex_unlock(&result->tables->watch_lock);
 }
@@ -171,13 +187,16 @@ static int stopped(const struct tables_result *result, struct kymo_error *err)
 
 static int look_and_set(struct tables_result *result, bool executing, struct kymo_error *err)
 {
+	uint64_t now = query_watchdog_now_ns();
 	int rc;
 
 	pthread_mutex_lock(&result->tables->watch_lock);
 	result->executing = false;
-	query_watchdog_look_at(result, query_watchdog_now_ns());
+	query_watchdog_resume(result, now);
+	query_watchdog_look_at(result, now);
 	rc = stopped(result, err);
 	result->executing = executing && !rc;
+	result->left_ns = executing ? 0 : now;
 	pthread_mutex_unlock(&result->tables->watch_lock);
 	/* Some functions of DuckDB ignore interrupts. A parent process then ends this one. */
 	child_notes_deadline(executing ? result->deadline_ns : 0,

@@ -24,16 +24,23 @@ enum session_dictionary {
 	SESSION_DICTIONARY_COUNT
 };
 
-enum stack_nodes_kind { STACK_NODES_SAMPLES, STACK_NODES_ALLOCATIONS, STACK_NODES_KINDS };
+enum stack_nodes_kind {
+	STACK_NODES_SAMPLES, /* of Python */
+	STACK_NODES_ALLOCATIONS,
+	STACK_NODES_NATIVE,
+	STACK_NODES_KINDS
+};
 
 struct tables {
 	struct tables_options options;
 	struct recording *recording; /* NULL for a packed file */
+	char path[KYMO_PATH_BYTES]; /* that was opened */
 	struct table_shape_set shapes;
 	duckdb_database database;
 	pthread_mutex_t dictionary_lock;
 	duckdb_vector dictionaries[SESSION_DICTIONARY_COUNT];
 	struct stack_nodes *callers[STACK_NODES_KINDS]; /* stack_nodes.h; built on first use */
+	struct critical *critical; /* critical/critical.h; built on first use */
 	/* Called by the threads of scans, for example to show the progress of kymo pack. May be
 	   NULL. */
 	void (*progress)(uint64_t done, uint64_t all);
@@ -64,6 +71,9 @@ struct tables_result {
 	struct cell_text *texts; /* made by tables_cell() for the current chunk */
 	/* Under watch_lock. */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+	/* Since when the caller handles a chunk, a person in a pager for example; 0: it does not.
+	   That time does not count for the deadline. */
+	uint64_t left_ns;
 	uint32_t interrupts_before;
 	bool executing; /* a call into DuckDB is running */
 	bool timed_out, cancelled, closing;

@@ -182,7 +182,8 @@ static void expand_column(struct table_shape *shape, int32_t declared)
 
 static int expand(struct table_shape *shape)
 {
-	size_t room = shape->declared_count * (EXPANSION_MAX + 1) + 3;
+	size_t room = shape->declared_count * (EXPANSION_MAX + 1) + 6;
+	int32_t target = find_declared(shape, "target_pid");
 
 	shape->columns = calloc(room, sizeof(shape->columns[0]));
 	if (!shape->columns)
@@ -199,6 +200,10 @@ static int expand(struct table_shape *shape)
 	add_derived(shape, "pid", TABLE_SHAPE_PID, -1);
 	add_derived(shape, "rank", TABLE_SHAPE_RANK, -1);
 	add_derived(shape, "stream", TABLE_SHAPE_STREAM, -1);
+	add_derived(shape, "host", TABLE_SHAPE_HOST, -1);
+	add_derived(shape, "process_id", TABLE_SHAPE_PROCESS_ID, -1);
+	if (target >= 0 && shape->declared[target].type == KYMO_I32)
+		add_derived(shape, "target_rank", TABLE_SHAPE_TARGET_RANK, target);
 	return 0;
 }
 

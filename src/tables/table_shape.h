@@ -35,6 +35,9 @@ enum table_shape_kind {
 	TABLE_SHAPE_PID,
 	TABLE_SHAPE_RANK,
 	TABLE_SHAPE_STREAM,
+	TABLE_SHAPE_HOST,
+	TABLE_SHAPE_PROCESS_ID, /* index of the recording's processes: unlike a pid it is unique */
+	TABLE_SHAPE_TARGET_RANK, /* of the process that a row of a collector is about */
 	TABLE_SHAPE_KIND_COUNT
 };
 

@@ -8,8 +8,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
 #include "tables/self_limits.h"
+#include "tables/critical/critical.h"
 #include "tables/stacks/stack_nodes.h"
 #include "tables/catalog/catalog.h"
 #include "tables/packed/attach_packed.h"
@@ -131,6 +132,10 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 		rc = stack_nodes_register(tables, connection, err);
 	if (!rc)
 		rc = stack_nodes_register_sites(tables, connection, err);
+	if (!rc)
+		rc = stack_nodes_register_own(tables, connection, err);
+	if (!rc)
+		rc = critical_register(tables, connection, err);
 	if (rc)
 		return rc;
 	buf_text(&sql, "ATTACH ':memory:' AS rec; USE rec;\n");
@@ -195,6 +200,7 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 		return error_set(err, ENOMEM, "no memory to open %s", path);
 	if (options)
 		tables->options = *options;
+	snprintf(tables->path, sizeof(tables->path), "%s", path);
 	child_notes_recording(path);
 	pthread_mutex_init(&tables->dictionary_lock, NULL);
 	pthread_mutex_init(&tables->progress_lock, NULL);
@@ -226,6 +232,7 @@ void tables_close(struct tables *tables)
 	/* After the database, whose vectors may refer to these. */
 	dictionary_fini(tables);
 	stack_nodes_fini(tables);
+	critical_fini(tables);
 	table_shape_set_fini(&tables->shapes);
 	store_close(tables->recording);
 	pthread_mutex_destroy(&tables->dictionary_lock);
@@ -248,6 +255,13 @@ void tables_watch(struct tables *tables, void (*progress)(uint64_t done, uint64_
 const struct recording *tables_recording(const struct tables *tables)
 {
 	return tables->recording;
+}
+
+const char *tables_name(const struct tables *tables)
+{
+	const char *slash = strrchr(tables->path, '/');
+
+	return slash && slash[1] ? slash + 1 : tables->path;
 }
 
 void tables_add_problem(struct tables *tables, const char *sentence)

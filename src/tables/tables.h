@@ -45,6 +45,9 @@ void tables_close(struct tables *tables);
 void tables_limit_time(struct tables *tables, uint32_t timeout_ms);
 /* The opened store, for callers that need no SQL; NULL for a packed file. */
 const struct recording *tables_recording(const struct tables *tables);
+/* The name of the directory or file that was opened, without the path. A packed file has
+   kymo.runs.path of the recording that it was made of. */
+const char *tables_name(const struct tables *tables);
 /* Adds a sentence to kymo.problems of this session: something that could not be computed. In a
    session of a packed file it is in tables_problems() alone. */
 void tables_add_problem(struct tables *tables, const char *sentence);

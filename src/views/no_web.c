@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "views/compare/compare.h"
-#include "views/report/report.h"
+#include "views/report/report_file.h"
 #include "views/web.h"
 
 const struct web_asset web_assets[] = { { 0 } };
@@ -14,9 +14,11 @@ static int no_web(struct kymo_error *err)
 			 "was missing; make setup fetches them, then make");
 }
 
-int report_html(struct tables *tables, FILE *out, struct kymo_error *err)
+int report_html(struct tables *tables, struct report_options *options, FILE *out,
+		struct kymo_error *err)
 {
 	(void)tables;
+	(void)options;
 	(void)out;
 	return no_web(err);
 }

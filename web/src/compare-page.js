@@ -1,4 +1,5 @@
 // The page of `kymo compare -f html`: one tab, and a header and footer for two recordings.
+import { baseName } from "./code/frames.js";
 import { el } from "./dom.js";
 import { count } from "./format.js";
 import { completed } from "./document.js";
@@ -62,8 +63,8 @@ class CompareShell extends Shell {
 
 /** @param {HTMLElement} root @param {Comparison} doc */
 export function showComparison(root, doc) {
-	const { program } = doc.runs[0];
-	const data = completed({ run: [{ program, duration_ns: 0 }], compare: doc });
+	const names = ["a", "b"].map((side) => baseName(doc.runs.find((run) => run.side === side)?.path ?? ""));
+	const data = completed({ run: [{ program: names.join(" · "), duration_ns: 0 }], compare: doc });
 	new CompareShell(root, { ...NO_SOURCE, data: () => data }, [compare]);
 	root.setAttribute("data-ready", "yes");
 }

@@ -37,10 +37,13 @@ const LISTS = [
 	"models",
 	"launches",
 	"samples",
+	"native",
 	"sites",
 	"series",
 	"allocated",
 	"growth",
+	"ranks",
+	"breakdown",
 ];
 
 /**

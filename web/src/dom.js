@@ -68,14 +68,15 @@ export function swatch(source, name = "") {
 /**
  * The sources with their colours.
  * @param {boolean} [sampled] zones were made of stack samples
+ * @param {string[]} [sources]
  */
-export function legend(sampled = false) {
+export function legend(sampled = false, sources = SOURCES) {
 	const title = "The program marked nothing: functions of stack samples in a row, which begin and end at a sample";
 	return el(
 		"div",
 		{ class: "legend", "aria-label": "Colours of sources" },
 		sampled ? el("span", { title }, swatch(SAMPLE), "stack samples") : null,
-		...SOURCES.map((source) => el("span", {}, swatch(source), source)),
+		...sources.map((source) => el("span", {}, swatch(source), source)),
 	);
 }
 

@@ -1,4 +1,7 @@
 // The tree of a flame graph, built from zones, from samples, or from an answer of a server.
+import { frameOf } from "./code/frames.js";
+
+/** @import { Name, Place } from "./types.js" */
 
 /** A flame graph while it is built. */
 export class FlameTree {
@@ -11,6 +14,23 @@ export class FlameTree {
 		/** @type {number[]} */ this.total = [0];
 		/** @type {number[]} */ this.self = [0];
 		/** @type {Map<string|number, number>[]} */ this.children = [new Map()];
+		/** Frames are those of stack samples. */
+		this.sampled = false;
+		/** Names of zones, by node. @type {(Pick<Name, "file"|"line">|undefined)[]} */ this.names = [];
+	}
+
+	/**
+	 * Where the code of a frame is.
+	 * @param {number} node
+	 * @returns {Place|null}
+	 */
+	place(node) {
+		if (!this.source[node])
+			return null;
+		if (this.sampled)
+			return frameOf(this.label[node]).place;
+		const { file = "", line = 0 } = this.names[node] ?? {};
+		return file && line ? { function: this.label[node], file, line } : null;
 	}
 
 	/** @param {number} parent @param {string} label @param {string} source @param {string|number} key */

@@ -1,5 +1,7 @@
 // Flame graph as an icicle: the root on top, a row of 20 px for each depth, children sorted by time. Search dims the
-// other frames; a click zooms, Escape goes back.
+// other frames; a click zooms, a double click opens the source, Escape goes back.
+import { frameOf } from "./code/frames.js";
+import { moduleOf } from "./code/modules.js";
 import { el, inkOf, placeTip, sizeCanvas } from "./dom.js";
 import { count, counted, duration, percent } from "./format.js";
 import { fillOf, labelOf, themed } from "./theme.js";
@@ -8,13 +10,21 @@ import { fillOf, labelOf, themed } from "./theme.js";
 
 const ROW = 20;
 const LABEL_LEAST = 30; // px; narrower frames have no text
+const NARROW = 0.1; // of the graph
 const FONT = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+
+/**
+ * @typedef {Object} FlameHooks
+ * @property {(text: string) => void} onfound
+ * @property {(node: number) => void} [onfocus] a frame was chosen
+ * @property {(node: number) => void} [onopen] the source of a frame is wanted
+ */
 
 /** @type {Flame} */
 const NO_FLAME = { label: [], source: [], parent: [], total: [], self: [], unit: "ns" };
 
 /** @type {Record<string, "up"|"down"|"left"|"right">} */
-const ARROWS = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
+const MOVES = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right", a: "left", d: "right" };
 
 /**
  * A text cut to fit, with an ellipsis; "" if less than three characters fit. The first guess is nearly always right, so
@@ -34,7 +44,10 @@ export function shortened(ink, text, room) {
 }
 
 export class FlameGraph {
-	/** @param {HTMLElement} host @param {{onfound: (text: string) => void}} hooks */
+	/**
+	 * @param {HTMLElement} host
+	 * @param {FlameHooks} hooks
+	 */
 	constructor(host, hooks) {
 		this.host = host;
 		this.hooks = hooks;
@@ -68,7 +81,14 @@ export class FlameGraph {
 		for (const list of this.children)
 			list.sort((a, b) => flame.total[b] - flame.total[a]);
 		this.zoomed = [0];
+		this.focus = 0;
 		this.search(this.find);
+	}
+
+	/** The same frames in other colours. @param {Flame} flame */
+	repaint(flame) {
+		this.flame = flame;
+		this.draw();
 	}
 
 	/** @param {string} text */
@@ -81,7 +101,31 @@ export class FlameGraph {
 
 	/** @param {number} node */
 	matches(node) {
-		return Boolean(this.find) && this.flame.label[node].toLowerCase().includes(this.find);
+		const { label } = this.flame;
+		if (!this.find)
+			return false;
+		return label[node].toLowerCase().includes(this.find) || this.shown(node).toLowerCase().includes(this.find);
+	}
+
+	/** The label, without the folders of its file. @param {number} node */
+	shown(node) {
+		const { flame } = this;
+		return flame.sampled && flame.source[node] ? frameOf(flame.label[node]).short : flame.label[node];
+	}
+
+	/** Chooses the largest frame that was found, and zooms to it if it is narrow. */
+	goToFound() {
+		let best = -1;
+		for (let node = 1; node < this.flame.label.length; node++) {
+			if (this.matches(node) && (best < 0 || this.flame.total[node] > this.flame.total[best]))
+				best = node;
+		}
+		if (best < 0)
+			return;
+		if (this.share(this.flame.total[best]) < NARROW)
+			this.zoomTo(best);
+		else
+			this.choose(best);
 	}
 
 	/** "15.4 % in 1 frame"; matches inside a match are not counted. */
@@ -187,7 +231,7 @@ export class FlameGraph {
 		const share = flame.note?.(node) ?? percent(this.share(flame.total[node]));
 		const shareWidth = ink.measureText(share).width;
 		const room = w - 10;
-		const name = flame.caption?.(node) ?? flame.label[node];
+		const name = flame.caption?.(node) ?? this.shown(node);
 		ink.fillText(shortened(ink, name, room), x + 5, y + ROW / 2);
 		if (ink.measureText(name).width + shareWidth + 12 <= room)
 			ink.fillText(share, x + w - shareWidth - 6, y + ROW / 2);
@@ -204,9 +248,30 @@ export class FlameGraph {
 		if (flame.describe)
 			return flame.describe(node);
 		const amount = (/** @type {number} */ v) => (flame.unit === "ns" ? duration(v) : `${count(v)} samples`);
-		const name = flame.source[node] ? `${flame.label[node]} (${flame.source[node]})` : flame.label[node];
+		const name = flame.source[node] ? `${this.shown(node)} (${flame.source[node]})` : flame.label[node];
 		const total = `${amount(flame.total[node])}, ${percent(this.share(flame.total[node]))}`;
 		return `${name}: ${total}; self ${amount(flame.self[node])}`;
+	}
+
+	/** The module and the file of a frame, for the tooltip. @param {number} node */
+	placeText(node) {
+		const { flame } = this;
+		const place = flame.place?.(node);
+		const module = moduleOf(flame, node);
+		return [
+			place ? `${place.file}:${place.line}` : "",
+			module && module !== flame.source[node] ? `module ${module}` : "",
+			place && this.hooks.onopen ? "double click opens the source" : "",
+		]
+			.filter(Boolean)
+			.join(" · ");
+	}
+
+	/** @param {number} node */
+	choose(node) {
+		this.focus = node;
+		this.hooks.onfocus?.(node);
+		this.draw();
 	}
 
 	/** @param {number} node */
@@ -216,8 +281,7 @@ export class FlameGraph {
 			this.zoomed.length = at + 1;
 		else
 			this.zoomed.push(node);
-		this.focus = node;
-		this.draw();
+		this.choose(node);
 	}
 
 	/**
@@ -237,27 +301,31 @@ export class FlameGraph {
 			right: siblings[at + 1],
 		}[direction];
 		if (next !== undefined && next >= 0)
-			this.focus = next;
-		this.draw();
+			this.choose(next);
 		return this.describe(this.focus);
 	}
 
 	/**
-	 * Arrows move the focus, Enter zooms, Escape goes back.
+	 * Arrows, A and D move the focus; W, F and Enter zoom; S and Escape go back; O opens the source.
 	 * @param {KeyboardEvent} e
 	 * @param {(text: string) => void} announce
 	 * @returns {boolean} whether the key was used
 	 */
 	key(e, announce) {
-		if (ARROWS[e.key]) {
-			announce(this.move(ARROWS[e.key]));
+		const key = e.key.length === 1 ? e.key.toLowerCase() : e.key;
+		if (MOVES[key]) {
+			announce(this.move(MOVES[key]));
 			return true;
 		}
-		if (e.key === "Enter" && e.target === this.canvas) {
+		if (key === "w" || key === "f" || (key === "Enter" && e.target === this.canvas)) {
 			this.zoomTo(this.focus);
 			return true;
 		}
-		return e.key === "Escape" && this.back();
+		if (key === "o" && this.hooks.onopen) {
+			this.hooks.onopen(this.focus);
+			return true;
+		}
+		return (key === "Escape" && this.back()) || (key === "s" && (this.back(), true));
 	}
 
 	listen() {
@@ -271,13 +339,22 @@ export class FlameGraph {
 			if (node >= 0)
 				this.zoomTo(node);
 		});
+		canvas.addEventListener("dblclick", (e) => {
+			const node = this.nodeAt(place(e));
+			if (node >= 0)
+				this.hooks.onopen?.(node);
+		});
 		canvas.addEventListener("mousemove", (e) => {
 			const at = place(e);
 			const node = this.nodeAt(at);
 			tip.hidden = node < 0;
 			if (node < 0)
 				return;
-			tip.replaceChildren(el("span", { text: this.describe(node) }));
+			const more = this.placeText(node);
+			tip.replaceChildren(
+				el("span", { text: this.describe(node) }),
+				more ? el("div", { class: "more", text: more }) : "",
+			);
 			placeTip(tip, at, this);
 		});
 		canvas.addEventListener("mouseleave", () => {

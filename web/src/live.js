@@ -14,6 +14,8 @@ import { flame } from "./views/flame.js";
 import { memory } from "./views/memory.js";
 import { metrics } from "./views/metrics.js";
 import { overview } from "./views/overview.js";
+import { ranks } from "./views/ranks.js";
+import { source as sourceTab } from "./views/source.js";
 import { sql } from "./views/sql.js";
 import { stacks } from "./views/stacks.js";
 import { streams } from "./views/streams.js";
@@ -24,7 +26,21 @@ import { wait } from "./views/wait.js";
 /** @import { Source, Target, TargetList } from "./types.js" */
 /** @import { StateEvent } from "./source-live.js" */
 
-const TABS = [overview, timeline, flame, memory, metrics, torch, devices, compare, sql, stacks, streams];
+const TABS = [
+	overview,
+	timeline,
+	ranks,
+	flame,
+	sourceTab,
+	memory,
+	metrics,
+	torch,
+	devices,
+	compare,
+	sql,
+	stacks,
+	streams,
+];
 const REFRESH_MS = 2500;
 const SILENT_MS = 5000;
 const NOTICE_MS = 12000;

@@ -1,7 +1,7 @@
 // The source of a page that shows no recording: the live viewer while it waits, and a comparison.
 import { completed } from "./document.js";
 
-/** @import { NameStats, Source } from "./types.js" */
+/** @import { MapCells, NameStats, Source } from "./types.js" */
 
 const NOTHING = completed({ run: [{ program: "no recording yet", command: "", duration_ns: 0 }] });
 /** @type {NameStats} */
@@ -18,6 +18,23 @@ const NO_STATS = {
 	slowest: [],
 };
 
+/** @type {MapCells} */
+const NO_MAP = {
+	first: 0,
+	end: 0,
+	from: 0,
+	to: 0,
+	first_rank: 0,
+	end_rank: 0,
+	columns: 0,
+	rows: 0,
+	of: "duration",
+	waits: false,
+	hidden: 0,
+	ranks: [],
+	cells: new Int8Array(),
+};
+
 /** @type {Source} */
 export const NO_SOURCE = {
 	id: "",
@@ -32,5 +49,16 @@ export const NO_SOURCE = {
 	name: async () => NO_STATS,
 	flame: async () => ({ label: [], source: [], parent: [], total: [], self: [], unit: "ns" }),
 	rangePart: async () => ({ zones: 0, threads: 0, region_count: 0 }),
+	sources: async () => [],
+	sourceText: async () => null,
+	map: async () => NO_MAP,
+	joins: {
+		partners: async () => [],
+		collectives: async () => [],
+		launches: async () => [],
+		launched: async () => [],
+	},
+	ranks: "",
+	setRanks: () => {},
 	onchange: null,
 };

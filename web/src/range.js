@@ -18,7 +18,7 @@ const requests = new WeakMap();
  * @param {() => void} again called when the answer has come
  */
 function ask(source, range, again) {
-	const prefix = `${range.t0} ${range.t1} `;
+	const prefix = `${range.t0} ${range.t1} ${source.ranks} `;
 	const end = source.running ? Math.min(source.meta().end, range.t1 + LATE_NS) : 0;
 	const key = `${prefix}${source.columns?.length ?? 0} ${end}`;
 	const known = requests.get(source);
@@ -148,14 +148,15 @@ function merged(whole, part, range) {
 }
 
 /**
- * The document of the selected range.
+ * The document of the selected range, or of the selected ranks in the whole run.
  * @param {Shell} shell
  * @param {() => void} again called when the answer has come
- * @returns {null|{doc: RangeDocument|null, failed: Error|null, retry: () => void}} null: no range is selected;
+ * @returns {null|{doc: RangeDocument|null, failed: Error|null, retry: () => void}} null: nothing is selected;
  * doc null: it has not come yet
  */
 export function selectedRange(shell, again) {
-	const { range, source } = shell;
+	const { source } = shell;
+	const range = shell.range ?? (source.ranks ? { t0: 0, t1: Math.ceil(source.meta().end) } : null);
 	if (!range || source.read === false)
 		return null;
 	const { part, failed } = ask(source, range, again);

@@ -8,6 +8,8 @@ import { flame } from "./views/flame.js";
 import { memory } from "./views/memory.js";
 import { metrics } from "./views/metrics.js";
 import { overview } from "./views/overview.js";
+import { ranks } from "./views/ranks.js";
+import { source as sourceTab } from "./views/source.js";
 import { streams } from "./views/streams.js";
 import { timeline } from "./views/timeline.js";
 import { torch } from "./views/torch.js";
@@ -32,7 +34,9 @@ function showReport(data) {
 	new Shell(root, source, [
 		overview,
 		timeline,
+		ranks,
 		flame,
+		sourceTab,
 		memory,
 		metrics,
 		torch,

@@ -2,6 +2,8 @@
 // selection, so back, forward and copied links work.
 import { el } from "./dom.js";
 import { clock, count, duration, percent, queryText, rangeText } from "./format.js";
+import { RankPicker } from "./job/picker.js";
+import { cleanRanks, ranksOf } from "./job/ranks.js";
 import { heldKeys, helpDialog, typing } from "./keys.js";
 import { forgetTheme } from "./theme.js";
 
@@ -76,6 +78,8 @@ export class Shell {
 		/** The live viewer; null in a report. @type {App|null} */ this.app = null;
 		/** @type {Range|null} */ this.range = null;
 		/** Ranges that were selected, the newest first. @type {Range[]} */ this.ranges = [];
+		/** The chosen ranks, "0,3,8-15"; "": all. */
+		this.ranks = "";
 		/** @type {Record<string, string>} */ this.query = {};
 		/** @type {Tab|undefined} */ this.tab = undefined;
 		/** @type {View|null} */ this.view = null;
@@ -86,6 +90,7 @@ export class Shell {
 		this.nav = el("nav", { role: "tablist", "aria-label": "Views" });
 		this.select = el("select");
 		this.run = this.runNode();
+		this.picker = new RankPicker(this);
 		this.chip = el("button", { class: "button chip", hidden: true, onclick: () => this.setRange(null) });
 		this.help = helpDialog(this.moreHelp());
 		this.foot = el("footer");
@@ -125,7 +130,7 @@ export class Shell {
 		this.fillNav();
 		this.fillRun();
 		const logo = el("span", { class: "logo", text: "kymo" });
-		return el("header", {}, logo, this.run, this.nav, this.chip, ...this.buttons());
+		return el("header", {}, logo, this.run, this.nav, this.picker.node, this.chip, ...this.buttons());
 	}
 
 	buttons() {
@@ -141,9 +146,13 @@ export class Shell {
 		];
 	}
 
+	shownTabs() {
+		return this.tabs.filter((t) => !t.hidden && (t.only?.(this.source) ?? true));
+	}
+
 	/** Tabs; a narrow window shows them as a menu. */
 	fillNav() {
-		const shown = this.tabs.filter((t) => !t.hidden);
+		const shown = this.shownTabs();
 		this.select = el(
 			"select",
 			{ class: "menu", "aria-label": "View", hidden: !shown.length, onchange: () => this.go(this.select.value) },
@@ -188,7 +197,9 @@ export class Shell {
 	fillRun() {
 		const { run } = this.source.data();
 		const [kind, text] = stateOf(run);
-		const rank = (run.ranks ?? 0) > 1 && (run.rank ?? -1) >= 0 ? ` · rank ${run.rank} of ${run.ranks}` : "";
+		const ranks = ranksOf(this.source).length;
+		const one = (run.ranks ?? 0) > 1 && (run.rank ?? -1) >= 0 ? ` · rank ${run.rank} of ${run.ranks}` : "";
+		const rank = ranks > 1 ? ` · ${count(ranks)} ranks` : one;
 		this.run.title = run.command ?? "";
 		this.run.replaceChildren(
 			el("span", { class: "program", text: run.program + rank }),
@@ -237,7 +248,8 @@ export class Shell {
 	 */
 	hash(id, query = {}) {
 		const range = this.range ? { t0: Math.round(this.range.t0), t1: Math.round(this.range.t1) } : {};
-		return `#/${id}${queryText({ ...range, ...query })}`;
+		const ranks = this.ranks ? { ranks: this.ranks } : {};
+		return `#/${id}${queryText({ ...range, ...ranks, ...query })}`;
 	}
 
 	/** @param {string} id @param {Record<string, string|number|undefined>} [query] */
@@ -255,6 +267,13 @@ export class Shell {
 		this.go(this.tab?.id ?? "overview");
 	}
 
+	/** @param {string} ranks "0,3,8-15"; "": all */
+	setRanks(ranks) {
+		const { t0: _, t1: __, ranks: ___, ...rest } = this.query;
+		this.ranks = ranks;
+		this.go(this.tab?.id ?? "overview", rest);
+	}
+
 	route() {
 		const [, id = "", text = ""] = /^#\/(?:[^/?]+\/)?([a-z]*)\??(.*)$/.exec(location.hash) ?? [];
 		this.query = Object.fromEntries(new URLSearchParams(text));
@@ -265,6 +284,8 @@ export class Shell {
 			const others = this.ranges.filter((one) => one.t0 !== t0 || one.t1 !== t1);
 			this.ranges = [this.range, ...others].slice(0, RANGES_KEPT);
 		}
+		this.ranks = cleanRanks(this.query.ranks ?? "");
+		this.source.setRanks(this.ranks);
 		this.tab = this.tabs.find((t) => t.id === id) ?? this.tabs[0];
 		this.open();
 	}
@@ -277,17 +298,28 @@ export class Shell {
 		for (const button of this.nav.querySelectorAll(".tab"))
 			button.setAttribute("aria-selected", String(button.id === `tab-${this.tab?.id}`));
 		this.select.value = this.tab?.id ?? "";
+		this.picker.fill();
 		this.main.replaceChildren();
 		this.view = this.tab?.open(this) ?? null;
 		if (this.view && !this.view.node.isConnected)
 			this.main.append(this.view.node);
-		document.title = `${this.tab?.title} · ${this.source.data().run.program} · kymo`;
+		document.title = this.title();
+	}
+
+	/** Names the recording, as several pages may be open. */
+	title() {
+		const { run, recording } = this.source.data();
+		return [this.tab?.title, run.program, recording, "kymo"].filter(Boolean).join(" · ");
 	}
 
 	/** The document is newer: fills header, footer and view again, and keeps focus and scroll position. */
 	renew() {
 		this.fillRun();
 		this.fillFooter();
+		document.title = this.title();
+		this.picker.fill();
+		if (this.nav.querySelectorAll(".tab").length !== this.shownTabs().length)
+			this.renewNav();
 		for (const tab of this.tabs)
 			document.getElementById(`tab-${tab.id}`)?.classList.toggle("empty", !tab.has(this.source));
 		// An element that is replaced between press and release gets no click, so the update waits.
@@ -297,6 +329,13 @@ export class Shell {
 			this.updateWaits = true;
 		else
 			this.reopen();
+	}
+
+	/** Tabs have come with the document. */
+	renewNav() {
+		this.fillNav();
+		document.getElementById(`tab-${this.tab?.id}`)?.setAttribute("aria-selected", "true");
+		this.select.value = this.tab?.id ?? "";
 	}
 
 	reopen() {
@@ -342,7 +381,7 @@ export class Shell {
 			e.preventDefault();
 			return;
 		}
-		const shown = this.tabs.filter((t) => !t.hidden);
+		const shown = this.shownTabs();
 		const number = Number(e.key);
 		if (number >= 1 && number <= shown.length)
 			this.go(shown[number - 1].id);

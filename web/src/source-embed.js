@@ -1,13 +1,16 @@
 // Zones that a report holds. Tiles are cut from them on demand.
 import { completed, tileSpan } from "./document.js";
+import { EmbedJoins, cutMap } from "./job/embed.js";
+import { hasRank } from "./job/ranks.js";
+import { frameOf } from "./code/frames.js";
 import { FlameTree } from "./flame-tree.js";
 import { quantiles } from "./hist.js";
 import { SAMPLE } from "./theme.js";
 import { makeTile, readColumns, trackKey } from "./tiles.js";
 
 /** @import { Column } from "./tiles.js" */
-/** @import { Direction, Lane, Meta, Name, NameStats, Range, RangePart } from "./types.js" */
-/** @import { Region, Source, Tile, Zone } from "./types.js" */
+/** @import { Direction, FlameOf, Lane, Meta, Name, NameStats, Range, RangePart } from "./types.js" */
+/** @import { MapCells, MapQuestion, Region, Samples, Source, Tile, Zone } from "./types.js" */
 
 const TILES_KEPT = 256;
 const SLOWEST_KEPT = 20;
@@ -96,6 +99,11 @@ class RegionTotals {
 }
 
 /** @param {Lane} lane */
+const isThread = (lane) => lane.kind === "thread" || lane.kind === "task";
+/** Collectives and critical paths repeat time of other tracks. @param {Lane} lane */
+const isRepeat = (lane) => lane.kind === "collectives" || lane.kind === "critical";
+
+/** @param {Lane} lane */
 const laneName = (lane) => lane.name || `tid ${lane.tid}`;
 
 /** @implements {Source} */
@@ -111,6 +119,9 @@ export class EmbedSource {
 		this.byTrack = new Map();
 		/** @type {Map<string, Tile>} */
 		this.tiles = new Map();
+		/** The chosen ranks. */
+		this.ranks = "";
+		this.joins = new EmbedJoins(this);
 		const { run, zones, lanes = [], names = { name: [], source: [], file: [], line: [] } } = this.blocks;
 		/** @type {Meta} */
 		this.about = {
@@ -143,6 +154,17 @@ export class EmbedSource {
 
 	meta() {
 		return this.about;
+	}
+
+	/** @param {string} ranks */
+	setRanks(ranks) {
+		this.ranks = ranks;
+	}
+
+	/** @param {MapQuestion} question @returns {Promise<MapCells>} */
+	async map(question) {
+		const whole = this.blocks.maps?.find((one) => one.of === question.of) ?? this.blocks.maps?.[0];
+		return cutMap(whole, question, this.ranks);
 	}
 
 	want() {} // every tile can be cut at once
@@ -268,20 +290,22 @@ export class EmbedSource {
 		};
 	}
 
-	/** @param {"zones"|"samples"} of @param {number|null} lane @param {Range|null} range */
+	/** @param {FlameOf} of @param {number|null} lane @param {Range|null} range */
 	async flame(of, lane, range) {
-		return of === "samples" ? this.flameOfSamples() : this.flameOfZones(lane, range);
+		return of === "zones" ? this.flameOfZones(lane, range) : this.flameOfSamples(this.blocks[of]);
 	}
 
-	flameOfSamples() {
+	/** @param {Samples[]} samples */
+	flameOfSamples(samples) {
 		// By time, since samples have different periods; older recordings have only their number.
-		const weighted = this.blocks.samples.some((one) => (one.time_ns ?? 0) > 0);
+		const weighted = samples.some((one) => (one.time_ns ?? 0) > 0);
 		const tree = new FlameTree("all samples", weighted ? "ns" : "samples");
-		for (const { thread, stack, count, time_ns } of this.blocks.samples) {
+		tree.sampled = true;
+		for (const { thread, stack, count, time_ns } of samples) {
 			const value = weighted ? (time_ns ?? 0) : count;
 			let node = 0;
 			for (const frame of [thread, ...[...stack].reverse()]) {
-				node = tree.child(node, frame, node ? "python" : "", frame);
+				node = tree.child(node, frame, node ? frameOf(frame).kind : "", frame);
 				tree.total[node] += value;
 			}
 		}
@@ -297,18 +321,21 @@ export class EmbedSource {
 		const { names, lanes } = this.about;
 		for (const [name, parent, total] of rows) {
 			const one = name < 0 ? { name: laneName(lanes[-1 - name]), source: "" } : names[name];
-			tree.total[tree.child(parent + 1, one.name, one.source, name)] = total;
+			const node = tree.child(parent + 1, one.name, one.source, name);
+			tree.total[node] = total;
+			tree.names[node] = names[name];
 		}
 		return tree.finish();
 	}
 
 	/** @param {number|null} only @param {Range|null} range */
 	flameOfZones(only, range) {
-		if (this.blocks.flame && only === null && !range)
+		if (this.blocks.flame && only === null && !range && !this.ranks)
 			return this.flameAsWritten(this.blocks.flame);
 		const tree = new FlameTree("all threads", "ns");
+		const chosen = hasRank(this.ranks);
 		for (const lane of this.about.lanes) {
-			if (only !== null && lane.id !== only)
+			if (only !== null ? lane.id !== only : !chosen(lane.rank) || isRepeat(lane))
 				continue;
 			const top = tree.child(0, laneName(lane), "", `lane ${lane.id}`);
 			/** @type {Int32Array|null} */ let above = null;
@@ -324,6 +351,15 @@ export class EmbedSource {
 		return tree.finish();
 	}
 
+	async sources() {
+		return this.blocks.sources ?? [];
+	}
+
+	/** @param {string} file */
+	async sourceText(file) {
+		return this.blocks.sources?.find((one) => one.file === file) ?? null;
+	}
+
 	/**
 	 * Regions of a range, from the zones in the page. Steps and samples are in the page as totals only.
 	 * @param {Range} range
@@ -331,7 +367,9 @@ export class EmbedSource {
 	 */
 	async rangePart(range) {
 		const regions = new RegionTotals(this.flameOfZones(null, range), this.blocks.zones.tick_ns);
-		const queues = new Set(this.about.lanes.filter((lane) => lane.kind === "queue").map((lane) => lane.id));
+		const chosen = hasRank(this.ranks);
+		const others = this.about.lanes.filter((lane) => !isThread(lane) || !chosen(lane.rank));
+		const queues = new Set(others.map((lane) => lane.id));
 		const threads = new Set();
 		let zones = 0;
 		for (const column of this.columns.filter((c) => !queues.has(c.lane))) {
@@ -372,6 +410,7 @@ export class EmbedSource {
 			}
 			const id = column.name[i];
 			const node = tree.child(parent, names[id].name, names[id].source, id);
+			tree.names[node] = names[id];
 			const length = column.length(i);
 			const share = length ? (Math.min(column.end[i], to) - Math.max(column.start[i], from)) / length : 0;
 			tree.total[node] += (column.busy[i + 1] - column.busy[i]) * Math.min(1, share);

@@ -2,13 +2,16 @@
 // come. The old picture stays until the new one is there.
 import { ApiError, get, getJson, postJson } from "./api.js";
 import { completed, levelFor, tileSpan } from "./document.js";
+import { baseName, frameOf } from "./code/frames.js";
 import { FlameTree } from "./flame-tree.js";
 import { isLive } from "./runs.js";
 import { makeTile, readColumns, trackKey } from "./tiles.js";
 
 /** @import { Column } from "./tiles.js" */
-/** @import { Direction, Lane, Meta, Name, NameColumns, NameStats, OpenZone, Overlay, Range } from "./types.js" */
-/** @import { RangePart, Run, Series, Source, Target, Tile, TileKey, Zone } from "./types.js" */
+/** @import { Direction, FlameOf, Lane, Meta, Name, NameColumns, NameStats, OpenZone } from "./types.js" */
+/** @import { Joins, Launch, MapCells, MapQuestion, Partner } from "./types.js" */
+/** @import { Overlay, Range, RangePart, Run, Series, Source, SourceFile, SourceText } from "./types.js" */
+/** @import { Target, Tile, TileKey, Zone } from "./types.js" */
 
 /**
  * @typedef {Object} KeptTile
@@ -26,6 +29,7 @@ import { makeTile, readColumns, trackKey } from "./tiles.js";
  * @property {OpenZone[]} open
  * @property {import("./types.js").ColumnHeader[]} tracks
  * @property {number} [indexed]
+ * @property {number} [lanes_hidden]
  * @property {number} now_ns
  * @property {number} end_ns
  *
@@ -94,7 +98,7 @@ export class LiveSource {
 	constructor(target) {
 		this.target = target;
 		this.id = target.id;
-		this.blocks = completed({ run: [runOf(target)] });
+		this.blocks = completed({ run: [runOf(target)], recording: baseName(target.path ?? "") });
 		/** Whether /api/run has answered. */
 		this.read = false;
 		/** The document is older than the end of the run. */
@@ -113,6 +117,9 @@ export class LiveSource {
 		this.pulsing = false;
 		this.pulseAt = 0;
 		this.indexed = 1;
+		this.lanesHidden = 0;
+		this.ranks = "";
+		this.joins = new LiveJoins(this);
 		this.running = isLive(target);
 		this.nowNs = target.duration_ns ?? 0;
 		this.nowAt = performance.now();
@@ -160,6 +167,24 @@ export class LiveSource {
 	/** Reads lanes and names. */
 	async load() {
 		await this.pack({ from: 0, to: 1, level: 0 });
+	}
+
+	/** Other ranks have other tracks. @param {string} ranks */
+	setRanks(ranks) {
+		if (ranks === this.ranks)
+			return;
+		this.ranks = ranks;
+		this.forgetTiles();
+		this.load().then(
+			() => this.onchange?.(),
+			() => {},
+		);
+	}
+
+	forgetTiles() {
+		for (const kept of this.tiles.values())
+			kept.abort?.abort();
+		this.tiles.clear();
 	}
 
 	/**
@@ -307,9 +332,7 @@ export class LiveSource {
 			return false;
 		this.about.names = [];
 		this.closing = [];
-		for (const kept of this.tiles.values())
-			kept.abort?.abort();
-		this.tiles.clear();
+		this.forgetTiles();
 		this.load().then(
 			() => this.onchange?.(),
 			() => {},
@@ -330,9 +353,13 @@ export class LiveSource {
 
 	/** @param {Record<string, any>} params @param {AbortSignal} [signal] */
 	async pack(params, signal) {
-		const answer = await get("zones", { target: this.id, names_from: this.about.names.length, ...params }, signal);
+		const { ranks } = this;
+		const asked = { target: this.id, names_from: this.about.names.length, ranks, partial: 1, ...params };
+		const answer = await get("zones", asked, signal);
 		const made = unpack(await answer.arrayBuffer());
 		const { header } = made;
+		if (ranks !== this.ranks)
+			throw new DOMException("other ranks were chosen", "AbortError");
 		if (this.gen && header.gen !== this.gen && header.names.from > 0) {
 			this.startOver(header.gen);
 			throw new DOMException("the recording has changed", "AbortError");
@@ -341,6 +368,7 @@ export class LiveSource {
 		this.keepNames(header.names);
 		this.about.lanes = [...header.lanes].sort((a, b) => (a.order ?? a.id) - (b.order ?? b.id));
 		this.indexed = header.indexed ?? 1;
+		this.lanesHidden = header.lanes_hidden ?? 0;
 		this.opened = header.open;
 		this.clock(header.now_ns, header.end_ns);
 		return made;
@@ -616,11 +644,13 @@ export class LiveSource {
 		};
 	}
 
-	/** @param {"zones"|"samples"} of @param {number|null} lane @param {Range|null} range */
+	/** @param {FlameOf} of @param {number|null} lane @param {Range|null} range */
 	async flame(of, lane, range) {
-		const thread = of === "samples" && lane !== null ? this.about.lanes.find((l) => l.id === lane)?.tid : lane;
-		const found = await getJson("flame", { target: this.id, of, thread, ...bounds(range) });
-		const tree = new FlameTree(of === "samples" ? "all samples" : "all threads", found.unit);
+		const sampled = of !== "zones";
+		const thread = sampled && lane !== null ? this.about.lanes.find((l) => l.id === lane)?.tid : lane;
+		const found = await getJson("flame", { target: this.id, of, thread, ranks: this.ranks, ...bounds(range) });
+		const tree = new FlameTree(sampled ? "all samples" : "all threads", found.unit);
+		tree.sampled = sampled;
 		/** @type {{names: NameColumns, lanes: Lane[]}} */
 		const { names, lanes } = found;
 		const laneName = (/** @type {number} */ id) => {
@@ -630,20 +660,42 @@ export class LiveSource {
 		for (const [name, parent, total] of found.nodes) {
 			const [label, source] = name < 0 ? [laneName(-1 - name), ""] : [names.name[name], names.source[name]];
 			// Each has its own key, so that node i is child i + 1 whatever the names are.
-			tree.total[tree.child(parent + 1, label, source, tree.label.length)] = total;
+			const kind = sampled && parent >= 0 ? frameOf(label).kind : source;
+			const node = tree.child(parent + 1, label, sampled && parent < 0 ? "" : kind, tree.label.length);
+			tree.total[node] = total;
+			tree.names[node] = { file: names.file[name], line: names.line[name] };
 		}
 		return tree.finish();
+	}
+
+	/** @returns {Promise<SourceFile[]>} */
+	async sources() {
+		return (await getJson("source", { target: this.id })).files;
+	}
+
+	/** @param {string} file @returns {Promise<SourceText>} */
+	async sourceText(file) {
+		return getJson("source", { target: this.id, file });
 	}
 
 	/** @param {Range} range @returns {Promise<RangePart>} */
 	async rangePart(range) {
 		const from = Math.max(0, Math.floor(range.t0));
-		const found = await getJson("range", { target: this.id, from, to: Math.ceil(range.t1) });
+		const found = await getJson("range", { target: this.id, from, to: Math.ceil(range.t1), ranks: this.ranks });
 		return {
 			...found,
 			steps: found.steps[0]?.x ? found.steps[0] : undefined,
 			step_facts: found.step_facts[0] ?? {},
 		};
+	}
+
+	/** @param {MapQuestion} question @returns {Promise<MapCells>} */
+	async map(question) {
+		const answer = await get("map", { target: this.id, ranks: this.ranks, partial: 1, ...question });
+		const buffer = await answer.arrayBuffer();
+		const size = new DataView(buffer).getUint32(4, true);
+		const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
+		return { ...header, cells: new Int8Array(buffer, 8 + size) };
 	}
 
 	/**
@@ -689,6 +741,43 @@ export class LiveSource {
 		this.onchange?.();
 	}
 }
+
+/** @implements {Joins} */
+class LiveJoins {
+	/** @param {LiveSource} source */
+	constructor(source) {
+		this.source = source;
+	}
+
+	/** @param {Record<string, string|number|undefined>} question */
+	async ask(question) {
+		const { id, ranks } = this.source;
+		return (await getJson("joins", { target: id, ranks, ...question })).rows;
+	}
+
+	/** @param {number} rank @param {number} t @returns {Promise<Partner[]>} */
+	partners(rank, t) {
+		return this.ask({ of: "partners", ranks: String(rank), from: Math.round(t) });
+	}
+
+	/** @param {Range} range @returns {Promise<Partner[]>} */
+	collectives(range) {
+		return this.ask({ of: "collectives", ...wholeNs(range) });
+	}
+
+	/** @param {Range} range @param {number} [pid] @returns {Promise<Launch[]>} */
+	launches(range, pid) {
+		return this.ask({ of: "launches", ...wholeNs(range), pid });
+	}
+
+	/** @param {Range} range @param {number} pid @param {number} tid @returns {Promise<Launch[]>} */
+	launched(range, pid, tid) {
+		return this.ask({ of: "launched", ...wholeNs(range), pid, tid });
+	}
+}
+
+/** @param {Range} range */
+const wholeNs = ({ t0, t1 }) => ({ from: Math.max(0, Math.floor(t0)), to: Math.ceil(t1) });
 
 /** @typedef {{lane: number, row: number, start_ns: number, duration_ns: number}} ApiZone */
 

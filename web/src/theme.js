@@ -37,8 +37,18 @@ export function forgetTheme() {
 	variables = new Map();
 }
 
+/** Sources that share the colours of another: they are in tracks of their own. @type {Record<string, string>} */
+const ALIKE = {
+	collective: "line",
+	wait: "torch",
+	launch: "python",
+	kernel: "device",
+	copy: "device",
+	host: "c",
+};
+
 /** @param {string} source */
-const known = (source) => (source === SAMPLE || SOURCES.includes(source) ? source : "c");
+const known = (source) => ALIKE[source] ?? (source === SAMPLE || SOURCES.includes(source) ? source : "c");
 
 /**
  * The property with the colour of a region; its name picks one of three shades.

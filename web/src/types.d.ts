@@ -18,10 +18,12 @@ export interface Lane {
 	pid: number;
 	tid: number;
 	rows: number;
-	kind: "thread" | "task" | "queue";
+	/** From "queue" on, its zones were not made by a thread. */
+	kind: "thread" | "task" | "queue" | "collectives" | "critical" | "samples";
 	name: string;
 	note: string;
 	rank?: number | null;
+	host?: string;
 	/** Place among the tracks; the id where there is none. */
 	order?: number;
 }
@@ -122,7 +124,184 @@ export interface NameStats {
 	slowest: Zone[];
 }
 
+// ---- jobs
+
+/** A rank of a job, with what its lateness cost; null where it is not known. */
+export interface RankRow {
+	rank: number;
+	host: string | null;
+	state: string | null;
+	times_last: number | null;
+	cost_ns: number | null;
+	waited_ns?: number | null;
+	collectives?: number | null;
+}
+
+/** Time of a rank's device. */
+export interface Breakdown {
+	rank: number | null;
+	device: string;
+	total_ns: number;
+	computation_ns: number;
+	communication_ns: number;
+	memory_ns: number;
+	idle_ns: number;
+}
+
+export type MapOf = "duration" | "wait";
+
+/** Steps s0 to s1 and places of ranks r0 to r1. */
+export interface MapView {
+	s0: number;
+	s1: number;
+	r0: number;
+	r1: number;
+}
+
+export interface MapQuestion {
+	of: MapOf;
+	columns: number;
+	rows: number;
+	from?: number;
+	to?: number;
+	first_rank?: number;
+	end_rank?: number;
+}
+
+/** A part of the map of step and rank. A cell: per cent of the median duration above the median; −128: no step. */
+export interface MapCells {
+	/** Steps of the whole map: first to end − 1. */
+	first: number;
+	end: number;
+	/** Steps and places of ranks of this part. */
+	from: number;
+	to: number;
+	first_rank: number;
+	end_rank: number;
+	columns: number;
+	rows: number;
+	of: MapOf;
+	/** Whether waits are known. */
+	waits: boolean;
+	hidden: number;
+	/** All chosen ranks. */
+	ranks: number[];
+	cells: Int8Array;
+	complete?: boolean;
+	/** The step of the part that is farthest from the median. */
+	worst?: {
+		rank: number;
+		step: number;
+		start_ns: number;
+		duration_ns: number;
+		median_ns: number;
+		wait_ns: number | null;
+		median_wait_ns: number | null;
+	} | null;
+}
+
+/** A rank in a collective. */
+export interface Partner {
+	rank: number;
+	host: string | null;
+	group_name: string | null;
+	seq: number;
+	op: string;
+	bytes: number | null;
+	arrival_ns: number;
+	end_ns: number | null;
+	wait_ns: number | null;
+}
+
+/** An operation of a device and its launch. */
+export interface Launch {
+	rank: number | null;
+	host: string | null;
+	pid: number;
+	tid: number;
+	device: string;
+	queue: string;
+	name: string;
+	queued_ns: number;
+	start_ns: number;
+	end_ns: number;
+}
+
+/** What joins zones of different tracks. */
+export interface Joins {
+	/** The ranks of the collective that a rank reached at t, the last first. */
+	partners(rank: number, t: number): Promise<Partner[]>;
+	/** Collectives of a time range, those that ranks waited for the longest first. */
+	collectives(range: Range): Promise<Partner[]>;
+	/** The launches of operations that ran in a time range; of one process, if it is given. */
+	launches(range: Range, pid?: number): Promise<Launch[]>;
+	/** The operations that a thread launched in a time range. */
+	launched(range: Range, pid: number, tid: number): Promise<Launch[]>;
+}
+
+// ---- source code
+
+/** A place in source code. A finding has its share of the time, too. */
+export interface Place {
+	function: string;
+	file: string;
+	line: number;
+	share?: number;
+}
+
+/** A frame of a sampled stack. */
+export interface Frame {
+	name: string;
+	kind: "python" | "native";
+	/** Module, package or library; "" where it is unknown. */
+	module: string;
+	/** The label without folders. */
+	short: string;
+	place: Place | null;
+}
+
+/** What is known of a line, or of a file: 0 where nothing is. */
+export interface LineValues {
+	/** Samples of it and of the libraries that it calls, and all samples with a frame here. */
+	self_samples: number;
+	samples: number;
+	self_ns: number;
+	total_ns: number;
+	/** Of lines that were recorded one by one. */
+	line_count: number;
+	line_ns: number;
+	line_self_ns: number;
+	/** Of zones that begin here: functions, regions. */
+	calls: number;
+	calls_ns: number;
+	calls_self_ns: number;
+	alloc_bytes: number;
+	alloc_count: number;
+	peak_bytes: number;
+}
+
+/** A source file that the recording names. */
+export interface SourceFile extends LineValues {
+	file: string;
+	/** The program's own code, not a library. */
+	own: boolean;
+}
+
+/** A source file with its lines and its text. */
+export interface SourceText extends SourceFile {
+	/** Line, then LineValues in their order. */
+	lines: number[][];
+	/** null: it is not here, and why says the reason. */
+	text: string | null;
+	/** It was changed after the recording began. */
+	newer: boolean;
+	why: string;
+}
+
 // ---- flame graphs
+
+/** native: samples of threads on a CPU, with frames of Python and of native code. */
+export type FlameOf = "zones" | "samples" | "native";
 
 /** A tree in columns. Parents come before their children; the root is 0. */
 export interface Flame {
@@ -132,6 +311,10 @@ export interface Flame {
 	total: number[];
 	self: number[];
 	unit: "ns" | "samples";
+	/** Frames are those of stack samples: "function (file:line)". */
+	sampled?: boolean;
+	/** Where the code of a frame is. */
+	place?(node: number): Place | null;
 	/** Fill and text colour, where the source of a frame does not decide. */
 	paint?(node: number): string[];
 	/** The text at the right of a frame, in place of its share. */
@@ -174,6 +357,8 @@ export interface Verdict {
 	evidence?: string;
 	try?: string;
 	sql?: string;
+	/** The place in the program's own code. */
+	where?: Place | null;
 	/** Tab and query that show the evidence: "flame" or "flame?of=samples". */
 	view?: string;
 	find?: string;
@@ -293,6 +478,8 @@ export interface Site {
 /** `kymo-data` of a report, or the answer of /api/run, after `completed()` of document.js. */
 export interface RunDocument {
 	run: Run;
+	/** Name of the recording's directory or file. */
+	recording?: string;
 	losses: Partial<RowCounts> & { zones_overwritten?: number };
 	steps: Steps;
 	step_facts: Partial<StepFacts>;
@@ -319,13 +506,21 @@ export interface RunDocument {
 	models: { model: string; device: string; [column: string]: any }[];
 	launches: Record<string, any>[];
 	samples: Samples[];
+	/** CPU time by stack, with native frames. */
+	native: Samples[];
 	sites: Site[];
 	series: Series[];
 	allocated: { peak_bytes: number; error_bytes: number; estimated_bytes: number; at_ns: number; source: string }[];
+	ranks: RankRow[];
+	breakdown: Breakdown[];
 	growth: { step_bytes: number; since_step: number; site: string | null }[];
 	zones: { detail: string; merged_ns: number; quantum_ns: number; tick_ns?: number; end_ns: number };
 	compare?: Comparison;
-	// Only in a report, which holds its zones:
+	// Only in a report, which holds its zones and its source:
+	/** The map of step and rank, of durations and of waits. */
+	maps?: (Omit<MapCells, "cells"> & { cells: string; starts: number[]; ends: number[] })[];
+	joined?: { collectives: Partner[]; launches: Launch[] };
+	sources?: SourceText[];
 	lanes?: Lane[];
 	names?: NameColumns;
 	tracks?: ColumnHeader[];
@@ -410,8 +605,18 @@ export interface Source {
 	zone(lane: number, row: number, t: number, slack: number): Promise<Zone | null>;
 	step(zone: Zone, direction: Direction): Promise<Zone | null>;
 	name(name: number, range?: Range | null): Promise<NameStats>;
-	flame(of: "zones" | "samples", lane: number | null, range: Range | null): Promise<Flame>;
+	flame(of: FlameOf, lane: number | null, range: Range | null): Promise<Flame>;
 	rangePart(range: Range): Promise<RangePart>;
+	/** The source files that the recording names, own code first, then by time. */
+	sources(): Promise<SourceFile[]>;
+	/** One of them, by its name. */
+	sourceText(file: string): Promise<SourceText | null>;
+	/** A part of the map of step and rank. */
+	map(question: MapQuestion): Promise<MapCells>;
+	joins: Joins;
+	/** The chosen ranks, "0,3,8-15"; "": all. */
+	ranks: string;
+	setRanks(ranks: string): void;
 	onchange: (() => void) | null;
 
 	/** Columns of zones in the page; only in a report. */
@@ -427,6 +632,8 @@ export interface Source {
 	failed?: ApiFailure | null;
 	/** Share of the zones that the server has indexed. */
 	indexed?: number;
+	/** Tracks that are left out of the timeline. */
+	lanesHidden?: number;
 	/** Zones that ended after the newest tile was read. */
 	closing?: OpenZone[];
 	refresh?(): Promise<void>;
@@ -498,6 +705,8 @@ export interface Tab {
 	title: string;
 	/** Reached by a link only. */
 	hidden?: boolean;
+	/** Shown only where this is true. */
+	only?(source: Source): boolean;
 	/** Whether the recording has data for it. */
 	has(source: Source): boolean;
 	open(shell: Shell): View;

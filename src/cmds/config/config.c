@@ -13,8 +13,8 @@
 #include "base/files/safe_path.h"
 #include "base/spelling.h"
 #include "base/settings.h"
+#include "cmds/config/config_check.h"
 #include "cmds/config/config_memory.h"
-#include "cmds/config/config_python.h"
 #include "cmds/http_client.h"
 #include "collect/run/configure.h"
 #include "collect/move/guard.h"
@@ -23,27 +23,8 @@
 #include "views/query/json.h"
 #include "views/term/text.h"
 
-#define KEYS_MOST 32
 #define FOLLOW_TRIES 50 /* for a program to apply a change */
 #define FOLLOW_PAUSE_NS 20000000
-
-/* One KEY or KEY=VALUE of the command line. */
-struct change {
-	const struct settings_key *key;
-	bool sets_value; /* false: print the value */
-	struct settings_value value, old;
-	bool changed;
-	size_t reached; /* control pages that have the value now */
-};
-
-struct config {
-	const char *target;
-	int32_t pid; /* if TARGET is a pid; else 0 */
-	struct live_processes live;
-	struct change changes[KEYS_MOST];
-	size_t count;
-	bool json;
-};
 
 static void print_keys(void)
 {
@@ -61,7 +42,7 @@ static void print_keys(void)
 
 static int unknown_key(const char *typed)
 {
-	const char *names[KEYS_MOST] = { NULL }, *suggestion;
+	const char *names[CONFIG_KEYS_MOST] = { NULL }, *suggestion;
 	size_t count = 0;
 
 	for (const struct settings_key *key = settings_keys; key->name; key++)
@@ -105,14 +86,14 @@ static int read_change(struct config *config, const char *word)
 {
 	const char *equals = strchr(word, '=');
 	struct kymo_error err = { 0 };
-	struct change *change = &config->changes[config->count];
+	struct config_change *change = &config->changes[config->count];
 	char name[64];
 
 	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - word) : 63, word);
 	change->key = settings_find(name);
 	if (!change->key)
 		return unknown_key(name);
-	if (config->count == KEYS_MOST - 1)
+	if (config->count == CONFIG_KEYS_MOST - 1)
 		return cmds_wrong("config", "too many keys at once");
 	if (equals && config_memory_is(change->key) && config_memory_exact(equals + 1))
 		return read_both(config, config_memory_exact(equals + 1));
@@ -167,28 +148,6 @@ static int open_again(struct config *config, struct kymo_error *err)
 	return open_target(config, err);
 }
 
-/* The pid of a child selects that child alone; that of the program selects the whole run. */
-static bool is_meant(const struct config *config, const struct live_process *process)
-{
-	const struct live_process *named = config->pid
-						   ? live_processes_find(&config->live, config->pid)
-						   : NULL;
-
-	if (!named || named->control.role == KYMO_ROLE_COLLECTOR ||
-	    named->control.pid == config->live.run.target_pid)
-		return true;
-	return process == named;
-}
-
-/* The collector applies the keys of the collector, the program applies the others. */
-static bool is_concerned(const struct config *config, const struct live_process *process,
-			 const struct settings_key *key)
-{
-	if (process->control.role == KYMO_ROLE_COLLECTOR)
-		return key->who == SETTINGS_COLLECTOR;
-	return process->control.role == KYMO_ROLE_TARGET && is_meant(config, process);
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The value of the first process that applies the key, collectors first. *out_differs: another
@@ -205,7 +164,7 @@ static bool config_value_of(const struct config *config, const struct settings_k
 			const struct live_process *process = &config->live.processes[i];
 
 			if ((int)process->control.role != role ||
-			    !is_concerned(config, process, key))
+			    !config_is_concerned(config, process, key))
 				continue;
 			settings_load(key, &process->control, found ? &other : out);
 			*out_differs |= found && !settings_equal(key, out, &other);
@@ -278,7 +237,7 @@ static void print_json(const struct config *config)
 /* ---- changing -------------------------------------------------------------------------------- */
 
 static int change_in(const struct config *config, const struct live_process *process,
-		     struct change *change, struct kymo_error *err)
+		     struct config_change *change, struct kymo_error *err)
 {
 	struct kymo_error why = { 0 };
 	struct settings_value old;
@@ -308,93 +267,17 @@ static int change_in(const struct config *config, const struct live_process *pro
 	return 0;
 }
 
-static int config_change(struct config *config, struct change *change, struct kymo_error *err)
+static int change_all(struct config *config, struct config_change *change, struct kymo_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < config->live.count && !rc; i++)
-		if (is_concerned(config, &config->live.processes[i], change->key))
+		if (config_is_concerned(config, &config->live.processes[i], change->key))
 			rc = change_in(config, &config->live.processes[i], change, err);
 	return rc;
 }
 
 /* ---- memory, which may need a library to be loaded ------------------------------------------- */
-
-static bool changes_memory(const struct config *config)
-{
-	for (size_t i = 0; i < config->count; i++)
-		if (config->changes[i].sets_value && config_memory_is(config->changes[i].key))
-			return true;
-	return false;
-}
-
-/* Fails if memory is to be turned on and no process can do it. */
-static int check_memory(const struct config *config, struct kymo_error *err)
-{
-	const struct live_process *process_without = NULL;
-
-	for (size_t i = 0; i < config->count; i++) {
-		const struct change *change = &config->changes[i];
-
-		if (!change->sets_value || !config_memory_is(change->key) || !change->value.number)
-			continue;
-		for (size_t k = 0; k < config->live.count; k++) {
-			const struct live_process *process = &config->live.processes[k];
-
-			if (!is_concerned(config, process, change->key))
-				continue;
-			if (config_memory_can_apply(&process->control))
-				return 0;
-			process_without = process;
-		}
-	}
-	return process_without ? config_memory_refuse(&process_without->control, err) : 0;
-}
-
-/* Fails if no process can apply the change. */
-static int check_python(const struct config *config, const struct change *change,
-			struct kymo_error *err)
-{
-	const struct live_process *process_without = NULL;
-
-	if (!change->sets_value || !config_python_is(change->key, &change->value))
-		return 0;
-	for (size_t i = 0; i < config->live.count; i++) {
-		const struct live_process *process = &config->live.processes[i];
-
-		if (!is_concerned(config, process, change->key))
-			continue;
-		if (config_python_can_apply(change->key, &change->value, &process->control))
-			return 0;
-		process_without = process;
-	}
-	return process_without ? config_python_refuse(change->key, &process_without->control, err)
-			       : 0;
-}
-
-/* Before anything is changed. */
-static int check_all(const struct config *config, struct kymo_error *err)
-{
-	int rc = check_memory(config, err);
-
-	for (size_t i = 0; i < config->count && !rc; i++)
-		rc = check_python(config, &config->changes[i], err);
-	return rc;
-}
-
-/* A process that can apply the change and has not yet; NULL: all have. */
-static const struct live_process *find_pending(const struct config *config)
-{
-	for (size_t i = 0; i < config->live.count; i++) {
-		const struct live_process *process = &config->live.processes[i];
-
-		if (process->control.role == KYMO_ROLE_TARGET && is_meant(config, process) &&
-		    config_memory_can_apply(&process->control) &&
-		    !config_memory_has_applied(&process->control))
-			return process;
-	}
-	return NULL;
-}
 
 static void await_memory(struct config *config)
 {
@@ -404,7 +287,7 @@ static void await_memory(struct config *config)
 	for (int i = 0; i < FOLLOW_TRIES; i++) {
 		if (open_again(config, NULL))
 			return; /* the program has ended */
-		pending = find_pending(config);
+		pending = config_find_pending(config);
 		if (!pending)
 			return;
 		nanosleep(&pause, NULL);
@@ -422,7 +305,7 @@ static int write_rows(const struct config *config, struct kymo_error *err)
 
 	configure_by("kymo config", by, sizeof(by));
 	for (size_t i = 0; i < config->count; i++) {
-		const struct change *change = &config->changes[i];
+		const struct config_change *change = &config->changes[i];
 
 		if (!change->changed)
 			continue;
@@ -453,7 +336,7 @@ static int32_t pid_to_name(const struct config *config)
 	return config->live.count ? config->live.processes[0].control.pid : 0;
 }
 
-static void print_effect(const struct config *config, const struct change *change)
+static void print_effect(const struct config *config, const struct config_change *change)
 {
 	const char *name = change->key->name;
 	int pid = pid_to_name(config);
@@ -472,7 +355,7 @@ static void print_effect(const struct config *config, const struct change *chang
 		text_line(stderr, "kymo: %s applies to new threads and tables", name);
 }
 
-static void print_change(const struct change *change)
+static void print_change(const struct config_change *change)
 {
 	char old[SETTINGS_TEXT_BYTES], new[SETTINGS_TEXT_BYTES];
 
@@ -486,19 +369,19 @@ static void print_change(const struct change *change)
 
 static int config_answer(struct config *config, struct kymo_error *err)
 {
-	int rc = check_all(config, err), written;
+	int rc = config_check(config, err), written;
 	bool without_effect = false;
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < config->count && !rc; i++)
 		if (config->changes[i].sets_value)
-			rc = config_change(config, &config->changes[i], err);
+			rc = change_all(config, &config->changes[i], err);
 	/* Changes before a failed one are rows, too. */
 	written = write_rows(config, rc ? NULL : err);
 	rc = rc ? rc : written;
 	for (size_t i = 0; i < config->count; i++) {
-		const struct change *change = &config->changes[i];
+		const struct config_change *change = &config->changes[i];
 
 		if (!change->sets_value) {
 			if (!config->json)
@@ -511,7 +394,7 @@ static int config_answer(struct config *config, struct kymo_error *err)
 			print_effect(config, change);
 		without_effect |= !rc && !change->reached;
 	}
-	if (!rc && changes_memory(config))
+	if (!rc && config_changes_memory(config))
 		await_memory(config);
 	return rc ? rc : without_effect ? 1 : 0;
 }
@@ -525,7 +408,7 @@ static void add_changes(const struct config *config, struct buf *body)
 
 	buf_text(body, "{\"set\":{");
 	for (size_t i = 0; i < config->count; i++) {
-		const struct change *change = &config->changes[i];
+		const struct config_change *change = &config->changes[i];
 
 		if (!change->sets_value)
 			continue;

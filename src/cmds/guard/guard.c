@@ -14,7 +14,7 @@
 
 #include <kymo/atomic.h>
 
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
 #include "tables/self_limits.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -35,6 +35,12 @@ struct guard {
 };
 
 static bool inside_child;
+static void (*at_end)(void);
+
+void guard_at_end(void (*restore)(void))
+{
+	at_end = restore;
+}
 
 bool guard_is_child(void)
 {
@@ -221,6 +227,8 @@ static int settle_child(struct guard *guard, int wstatus, struct kymo_error *err
 	int number = WIFSIGNALED(wstatus) ? WTERMSIG(wstatus) : 0;
 
 	child_notes_clean(guard->notes);
+	if (at_end)
+		at_end();
 	if (guard->ended_by)
 		end_by(guard->ended_by);
 	if (is_for_command(number))

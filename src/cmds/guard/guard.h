@@ -17,6 +17,10 @@
    SIGTERM, …), it ends this process, too. */
 int guard_run(int (*work)(void *context), void *context, struct kymo_error *err);
 
+/* Called in the parent when the child has ended, in any way, before a signal ends this process too:
+   for the state of a terminal. */
+void guard_at_end(void (*restore)(void));
+
 /* Whether this is such a child. Its parent decides what a second Ctrl-C does: the terminal sends
    SIGINT to both, and the parent forwards it. */
 bool guard_is_child(void);

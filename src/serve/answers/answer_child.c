@@ -226,6 +226,8 @@ void answer_report(struct request *request)
 		return;
 	answer_child_add_word(&child, "-f");
 	answer_child_add_word(&child, format);
+	if (!strcmp(format, "html") && request_get(request, "source") && !is_set(request, "source"))
+		answer_child_add_word(&child, "--no-source");
 	answer_child_add_word(&child, "--");
 	answer_child_add_word(&child, target->entry.path);
 	answer_child_run(request, &child, false);

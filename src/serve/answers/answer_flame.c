@@ -11,6 +11,8 @@
 
 struct flame_request {
 	int64_t from_ns, to_ns, thread;
+	bool native;
+	struct rank_set ranks;
 };
 
 /* ---- zones ---------------------------------------------------------------------------------- */
@@ -71,7 +73,8 @@ static int answer_flame_add_zones(struct buf *out, const struct zone_model *mode
 static void flame_of_zones(struct request *request, struct target *target,
 			   const struct flame_request *asked)
 {
-	const struct zone_flame_range range = { asked->from_ns, asked->to_ns, asked->thread };
+	const struct zone_flame_range range = { asked->from_ns, asked->to_ns, asked->thread,
+						&asked->ranks };
 	const struct zone_model *model = &target->feed.model;
 	struct call_tree tree = { 0 };
 	struct buf answer = { 0 };
@@ -101,7 +104,9 @@ static void flame_of_samples(struct request *request, struct target *target,
 						  .background = true,
 						  .from_ns = asked->from_ns,
 						  .to_ns = asked->to_ns,
-						  .thread = asked->thread } };
+						  .thread = asked->thread,
+						  .ranks = asked->ranks,
+						  .native = asked->native } };
 	struct kymo_error err = { 0 };
 	int rc = target_ask(target, &ask, &err);
 
@@ -123,13 +128,18 @@ void answer_flame(struct request *request)
 	    !request_number(request, "to", INT64_MAX, &asked.to_ns) ||
 	    !request_number(request, "thread", -1, &asked.thread))
 		return;
-	if (of && !strcmp(of, "samples")) {
+	if (!rank_set_read(&asked.ranks, request_get(request, "ranks"))) {
+		answer_error(request, 400, "ranks=0,3,8-15", "ranks is not a list of ranks");
+		return;
+	}
+	asked.native = of && !strcmp(of, "native");
+	if (of && (!strcmp(of, "samples") || asked.native)) {
 		flame_of_samples(request, target, &asked);
 		return;
 	}
 	if (of && *of && strcmp(of, "zones")) {
-		answer_error(request, 400, "of=zones or of=samples", "no such flame graph: %.40s",
-			     of);
+		answer_error(request, 400, "of=zones, of=samples or of=native",
+			     "no such flame graph: %.40s", of);
 		return;
 	}
 	rc = target_look(target, 1000000000u, NULL, &err);

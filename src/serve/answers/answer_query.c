@@ -1,10 +1,12 @@
 /* SQL of clients: one SELECT, limited in time, memory, rows and bytes. It runs in a child, and can
    be cancelled by id. */
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/scratch/scratch.h"
 #include "serve/children/children.h"
 #include "serve/json_read.h"
 #include "serve/serve_inside.h"
@@ -121,25 +123,19 @@ static void name_file(const struct asked *asked, struct request *request)
 }
 
 /* A Parquet file is written to a directory first, which is removed here: the child may be
-   killed. */
-static void make_scratch(const struct asked *asked, char *out, size_t out_bytes)
+   killed. Returns a descriptor that locks it, or -1. */
+static int make_scratch(const struct asked *asked, char *out, size_t out_bytes)
 {
 	const char *temporary = getenv("TMPDIR");
 
 	if (strcmp(asked->about->name, "parquet") != 0)
-		return;
-	snprintf(out, out_bytes, "%s/kymo-answer-XXXXXX",
-		 temporary && *temporary ? temporary : "/tmp");
+		return -1;
+	temporary = temporary && *temporary ? temporary : "/tmp";
+	scratch_sweep_path(temporary, "kymo-answer-");
+	snprintf(out, out_bytes, "%s/kymo-answer-XXXXXX", temporary);
 	if (!mkdtemp(out))
 		out[0] = '\0';
-}
-
-static int remove_scratch(const char *path, const struct stat *st, int kind, struct FTW *place)
-{
-	(void)st;
-	(void)kind;
-	(void)place;
-	return remove(path);
+	return out[0] ? scratch_hold_folder(out) : -1;
 }
 
 static bool set_running(void *context, pid_t child)
@@ -162,15 +158,17 @@ static void answer_query_run(struct request *request, struct asked *asked)
 		.context = request,
 	};
 	struct kymo_error err = { 0 };
-	int rc;
+	int rc, held;
 
 	snprintf(ask.question.format, sizeof(ask.question.format), "%s",
 		 asked->about->writer ? asked->about->writer : "");
 	snprintf(ask.question.id, sizeof(ask.question.id), "%s", asked->id ? asked->id : "");
-	make_scratch(asked, ask.question.scratch, sizeof(ask.question.scratch));
+	held = make_scratch(asked, ask.question.scratch, sizeof(ask.question.scratch));
 	rc = target_ask(asked->target, &ask, &err);
 	if (ask.question.scratch[0])
-		nftw(ask.question.scratch, remove_scratch, 4, FTW_DEPTH | FTW_PHYS);
+		scratch_remove(AT_FDCWD, ask.question.scratch, 2);
+	if (held >= 0)
+		close(held);
 	if (rc) {
 		answer_failed(request, rc, &err);
 		return;

@@ -29,6 +29,7 @@ struct region {
 struct ranging {
 	const struct zone_model *model;
 	int64_t from_ns, to_ns;
+	struct rank_set ranks;
 	uint32_t *region_of; /* name -> region */
 	struct region *regions;
 	size_t region_count, histogram_count;
@@ -158,7 +159,7 @@ static void answer_range_add_lanes(struct ranging *to)
 		const struct zone_model_track *above = NULL;
 		uint64_t before = to->zones;
 
-		if (about->kind == ZONE_MODEL_QUEUE)
+		if (!zone_model_is_thread(about) || !rank_set_has(&to->ranks, about->rank))
 			continue;
 		for (uint32_t row = 0; row < about->rows; row++) {
 			const struct zone_model_track *track = zone_model_track(to->model, lane,
@@ -272,7 +273,8 @@ static int write_rest(struct target *target, const struct ranging *asked, struct
 						  .answer_bytes = UINT64_C(256) << 20,
 						  .background = true,
 						  .from_ns = asked->from_ns,
-						  .to_ns = asked->to_ns } };
+						  .to_ns = asked->to_ns,
+						  .ranks = asked->ranks } };
 	int rc = target_ask(target, &ask, err);
 
 	if (!rc)
@@ -292,8 +294,10 @@ void answer_range(struct request *request)
 	if (!target || !request_number(request, "from", 0, &asked.from_ns) ||
 	    !request_number(request, "to", -1, &asked.to_ns))
 		return;
-	if (asked.from_ns < 0 || asked.to_ns <= asked.from_ns) {
-		answer_error(request, 400, "0 ≤ from < to", "from and to are not an interval");
+	if (asked.from_ns < 0 || asked.to_ns <= asked.from_ns ||
+	    !rank_set_read(&asked.ranks, request_get(request, "ranks"))) {
+		answer_error(request, 400, "0 ≤ from < to, ranks=0,3,8-15",
+			     "from and to are not an interval, or ranks is not a list of ranks");
 		return;
 	}
 	rc = target_look(target, 1000000000u, NULL, &err);

@@ -15,6 +15,8 @@
 struct zones_request {
 	int64_t from_ns, to_ns, level, names_from, gen;
 	const char *lanes; /* NULL: all */
+	struct rank_set ranks;
+	bool complete; /* zones that no thread made are read, too */
 };
 
 /* ---- parameters ----------------------------------------------------------------------------- */
@@ -31,6 +33,10 @@ static bool read_zones(struct request *request, const struct feed *feed, struct 
 	    !request_number(request, "names_from", 0, &out->names_from) ||
 	    !request_number(request, "gen", -1, &out->gen))
 		return false;
+	if (!rank_set_read(&out->ranks, request_get(request, "ranks"))) {
+		answer_error(request, 400, "ranks=0,3,8-15", "ranks is not a list of ranks");
+		return false;
+	}
 	if (out->to_ns < out->from_ns || width < 1 || width > WIDTH_MOST ||
 	    out->level > LEVEL_MOST) {
 		answer_error(request, 400, "0 ≤ from ≤ to, 1 ≤ width ≤ 16384, level ≤ 44",
@@ -68,10 +74,8 @@ static void answer_zones_add_lane(struct buf *out, const struct zone_model *mode
 {
 	const struct zone_model_lane *lane = &model->lanes[at];
 
-	buf_print(out,
-		  "%s{\"id\":%u,\"order\":%zu,\"pid\":%d,\"tid\":%d,\"rank\":", order ? "," : "",
-		  at, order, lane->pid, lane->tid);
-	buf_print(out, lane->rank >= 0 ? "%d" : "null", lane->rank);
+	buf_print(out, "%s{\"id\":%u,\"order\":%zu,\"pid\":%d,\"tid\":%d", order ? "," : "", at,
+		  order, lane->pid, lane->tid);
 	buf_print(out, ",\"rows\":%u,\"count\":%" PRIu64 ",", lane->rows, lane->count);
 	zone_model_lane_json(lane, out);
 	buf_char(out, '}');
@@ -159,19 +163,20 @@ static void answer_zones_gather_lane(struct gathering *to, const struct zone_mod
 }
 
 static void answer_zones_add_head(struct buf *out, const struct feed *feed,
-				  const struct zones_request *asked)
+				  const struct zones_request *asked, size_t hidden)
 {
 	const struct zone_model *model = &feed->model;
 
 	buf_print(out,
 		  "{\"gen\":%u,\"level\":%" PRId64 ",\"bucket_ns\":%" PRId64 ",\"from_ns\":%" PRId64
 		  ",\"to_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"now_ns\":%" PRId64
-		  ",\"live\":%s,\"count\":%" PRIu64 ",\"indexed\":1,\"hidden\":%" PRIu64
+		  ",\"live\":%s,\"count\":%" PRIu64 ",\"indexed\":%s,\"hidden\":%" PRIu64
 		  ",\"forgotten\":%" PRIu64 ",\"rows_overwritten\":%" PRIu64
-		  ",\"lane_count\":%zu,\"lanes\":[",
+		  ",\"lane_count\":%zu,\"lanes_hidden\":%zu,\"lanes\":[",
 		  feed->gen, asked->level, INT64_C(1) << asked->level, asked->from_ns, asked->to_ns,
 		  feed->end_ns, feed->now_ns, feed->live ? "true" : "false", model->count,
-		  model->hidden, model->forgotten, feed->zones_overwritten, model->lane_count);
+		  asked->complete ? "1" : "0.5", model->hidden, model->forgotten,
+		  feed->zones_overwritten, model->lane_count, hidden);
 }
 
 static void answer_zones_add_open(struct buf *out, const struct feed *feed)
@@ -205,10 +210,10 @@ static void answer_zones_gather(struct request *request, const struct feed *feed
 {
 	struct gathering to = { .first = true };
 	const struct zone_model *model = &feed->model;
-	size_t shown = 0;
-	uint32_t *order = zone_model_order(model, &shown);
+	size_t shown = 0, hidden = 0;
+	uint32_t *order = zone_model_order(model, &asked->ranks, &shown, &hidden);
 
-	answer_zones_add_head(&to.json, feed, asked);
+	answer_zones_add_head(&to.json, feed, asked, hidden);
 	for (size_t i = 0; order && i < shown; i++)
 		answer_zones_add_lane(&to.json, model, order[i], i);
 	buf_char(&to.json, ']');
@@ -245,13 +250,15 @@ void answer_zones(struct request *request)
 		answer_failed(request, rc, &err);
 		return;
 	}
+	asked.complete = target_look_devices(target, !request_get(request, "partial"));
 	pthread_rwlock_rdlock(&target->feed_lock);
 	if (read_zones(request, &target->feed, &asked)) {
 		answer_zones_gather(request, &target->feed, &asked);
 		if (request->status == 200)
 			snprintf(request->etag, sizeof(request->etag),
-				 "\"z%u-%" PRIu64 "-%" PRIu64 "-%zu\"", target->feed.gen,
-				 target->feed.model.count, target->feed.model.forgotten,
+				 "\"z%u-%d-%" PRIu64 "-%" PRIu64 "-%zu\"", target->feed.gen,
+				 asked.complete, target->feed.model.count,
+				 target->feed.model.forgotten,
 				 target->feed.live ? (size_t)target->feed.now_ns : 0);
 	}
 	pthread_rwlock_unlock(&target->feed_lock);

@@ -36,7 +36,8 @@ int child_range(struct tables *tables, const struct question *question, const ch
 		struct kymo_error *err)
 {
 	(void)sql;
-	return blocks_write_range(tables, question->from_ns, question->to_ns, out, err);
+	return blocks_write_range(tables, question->from_ns, question->to_ns, &question->ranks, out,
+				  err);
 }
 
 /* ---- tables and columns, with their descriptions -------------------------------------------- */
@@ -201,19 +202,21 @@ static void sampled_json(const struct sampled_tree *from, struct buf *out)
 static int child_flame_ask(struct tables *tables, const struct question *question,
 			   struct sampled_tree *tree, struct kymo_error *err)
 {
-	struct buf sql = { 0 };
+	struct buf sql = { 0 }, cut = { 0 };
 	char thread[40] = "true";
 	int rc;
 
 	if (question->thread >= 0)
 		snprintf(thread, sizeof(thread), "tid = %" PRId64, question->thread);
-	sql_fill(&sql, sql_answer_flame,
+	sql_fill(&sql, question->native ? sql_answer_flame_native : sql_answer_flame,
 		 (struct sql_value[]){ { "from", .number = question->from_ns },
 				       { "to", .number = question->to_ns },
 				       { "thread", .text = thread },
 				       { NULL } });
-	rc = rows_each(tables, buf_get(&sql), sample_row, tree, err);
+	rank_set_cut(&question->ranks, buf_get(&sql), &cut);
+	rc = rows_each(tables, buf_get(&cut), sample_row, tree, err);
 	buf_fini(&sql);
+	buf_fini(&cut);
 	return rc;
 }
 

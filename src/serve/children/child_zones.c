@@ -8,7 +8,11 @@
 #include "serve/feed.h"
 #include "serve_sql.h"
 #include "views/query/rows.h"
+#include "views/timeline/sampled_zones.h"
+#include "views/timeline/zone_gather.h"
 #include "views/timeline/zone_rows.h"
+
+#define ZONES_SORTED 200000
 
 static const char streams_sql[] =
 	"SELECT sum(emitted), sum(kept), sum(overwritten), sum(dropped) FROM kymo.streams";
@@ -48,6 +52,7 @@ static int child_zones_put_lane(struct child_zones *to, const struct zone_model_
 	int rc = child_zones_put(to, &record, sizeof(record));
 
 	memcpy(about.name, lane->name, sizeof(about.name));
+	memcpy(about.host, lane->host, sizeof(about.host));
 	return rc ? rc : child_zones_put(to, &about, sizeof(about));
 }
 
@@ -95,6 +100,59 @@ static int child_zones_row(const struct rows *rows, void *context)
 	record.start = (uint64_t)zone.start_ns;
 	record.duration = (uint64_t)zone.duration_ns;
 	return rc ? rc : child_zones_put(to, &record, sizeof(record));
+}
+
+static int child_zones_put_step(struct child_zones *to, const struct rows *rows,
+				enum zone_record_kind kind)
+{
+	int64_t step = (int64_t)rows_number(rows, 1, 0);
+	struct zone_record record = { .kind = (uint8_t)kind,
+				      .name = (uint32_t)rows_number(rows, 0, 0),
+				      .start = (uint64_t)rows_number(rows, 2, 0),
+				      .duration = (uint64_t)rows_number(rows, 3, 0) };
+	int rc = child_zones_put(to, &record, sizeof(record));
+
+	return rc ? rc : child_zones_put(to, &step, sizeof(step));
+}
+
+static int child_zones_step_row(const struct rows *rows, void *context)
+{
+	return child_zones_put_step(context, rows, ZONE_RECORD_STEP);
+}
+
+static int child_zones_wait_row(const struct rows *rows, void *context)
+{
+	return child_zones_put_step(context, rows, ZONE_RECORD_WAIT);
+}
+
+/* In lanes of their own: the server reads them again when there are more. */
+static int child_zones_put_samples(struct tables *tables, struct child_zones *to,
+				   struct kymo_error *err)
+{
+	int rc = 0;
+
+	to->reader.samples = true;
+	if (sampled_zones_wanted(tables))
+		rc = rows_each(tables, sampled_zones_sql(), child_zones_row, to, err);
+	to->reader.samples = false;
+	return rc;
+}
+
+/* What no thread made: operations of devices, collectives, and the waits in them; stack samples. */
+static int child_zones_devices(struct tables *tables, struct child_zones *to,
+			       struct kymo_error *err)
+{
+	int rc = rows_each(tables, sql_feed_ops, child_zones_row, to, err);
+
+	if (!rc)
+		rc = rows_each(tables, sql_feed_collectives, child_zones_row, to, err);
+	if (!rc)
+		rc = rows_each(tables, sql_feed_waits, child_zones_wait_row, to, err);
+	if (!rc && zone_gather_has_critical(tables))
+		rc = rows_each(tables, sql_feed_critical, child_zones_row, to, err);
+	if (!rc)
+		rc = child_zones_put_samples(tables, to, err);
+	return rc;
 }
 
 static int child_zones_run_row(const struct rows *rows, void *context)
@@ -156,6 +214,14 @@ static int child_zones_end(struct child_zones *to, int rc, struct kymo_error *er
 	return rc;
 }
 
+/* Sorting many zones would delay the first picture. */
+static const char *zones_sql(struct tables *tables)
+{
+	double count = tables_number(tables, "SELECT count(*) FROM trace.zones", 0);
+
+	return count < ZONES_SORTED ? sql_feed_zones_sorted : sql_feed_zones;
+}
+
 int child_zones(struct tables *tables, const struct question *question, const char *sql, FILE *out,
 		struct kymo_error *err)
 {
@@ -165,9 +231,11 @@ int child_zones(struct tables *tables, const struct question *question, const ch
 	(void)question;
 	(void)sql;
 	if (!rc)
-		rc = rows_each(tables, sql_feed_zones, child_zones_row, &to, err);
+		rc = rows_each(tables, zones_sql(tables), child_zones_row, &to, err);
 	if (!rc)
-		rc = rows_each(tables, sql_feed_ops, child_zones_row, &to, err);
+		rc = rows_each(tables, sql_feed_steps, child_zones_step_row, &to, err);
+	if (!rc)
+		rc = child_zones_devices(tables, &to, err);
 	to.open = true;
 	if (!rc)
 		rc = rows_each(tables, sql_feed_open, child_zones_row, &to, err);
@@ -189,6 +257,6 @@ int child_queues(struct tables *tables, const struct question *question, const c
 	(void)question;
 	(void)sql;
 	if (!rc)
-		rc = rows_each(tables, sql_feed_ops, child_zones_row, &to, err);
+		rc = child_zones_devices(tables, &to, err);
 	return child_zones_end(&to, rc, err);
 }

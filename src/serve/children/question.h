@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "views/timeline/rank_set.h"
 
 #define QUESTION_SOCKET 3 /* descriptor of the child */
 
@@ -20,9 +21,19 @@ enum question_kind {
 	QUESTION_RANGE, /* the part of /api/range that is SQL */
 	QUESTION_SCHEMA,
 	QUESTION_FLAME, /* of samples */
+	QUESTION_SOURCE, /* files; or one of them, whose name is sent in place of SQL */
 	QUESTION_ZONES, /* zone_record.h: all of a packed file */
 	QUESTION_QUEUES, /* likewise: the operations of devices */
+	QUESTION_JOINS, /* what joins zones of different tracks */
 	QUESTION_KINDS
+};
+
+enum question_joins {
+	QUESTION_PARTNERS, /* the ranks of a collective */
+	QUESTION_COLLECTIVES, /* those of a time range */
+	QUESTION_LAUNCHES, /* of the operations of a time range */
+	QUESTION_LAUNCHED, /* operations that a thread launched in a time range */
+	QUESTION_JOINS_KINDS
 };
 
 struct question {
@@ -33,6 +44,10 @@ struct question {
 	bool background; /* at a lower priority, from the first question on */
 	char path[KYMO_PATH_BYTES]; /* of the recording; constant for a child */
 	int64_t from_ns, to_ns, thread; /* of QUESTION_RANGE and QUESTION_FLAME */
+	struct rank_set ranks; /* of those and of QUESTION_JOINS */
+	int64_t pid; /* of QUESTION_JOINS; -1: of any process */
+	uint32_t joins; /* of QUESTION_JOINS: enum question_joins */
+	bool native; /* of QUESTION_FLAME: CPU time, with native frames */
 	/* Of QUESTION_QUERY: */
 	char format[16]; /* of views/query/output.h; "": columns, rows and figures as JSON */
 	char id[64]; /* "": none */

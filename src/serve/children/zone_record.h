@@ -14,6 +14,8 @@ enum zone_record_kind {
 	ZONE_RECORD_LANE,
 	ZONE_RECORD_NAME, /* name: the line; start: bytes of the name; duration: source, file */
 	ZONE_RECORD_RUN, /* followed by a struct zone_record_run; start: bytes of the command */
+	ZONE_RECORD_STEP, /* name: the rank; followed by the number of the step */
+	ZONE_RECORD_WAIT, /* likewise; duration: wait of its collectives */
 	ZONE_RECORD_END, /* start: zones without a lane. A sequence without it is cut */
 	ZONE_RECORD_KINDS
 };
@@ -26,7 +28,7 @@ struct zone_record {
 };
 
 struct zone_record_lane {
-	char name[64];
+	char name[64], host[64];
 	int32_t pid, tid, rank;
 	uint32_t kind; /* enum zone_model_kind */
 };

@@ -5,7 +5,7 @@ SELECT
     array_to_string(list_reverse(stack), chr(1)),
     count(*),
     sum(time_ns)
-FROM {include weighted_samples}
+FROM {include sampled_threads}
 WHERE len(stack) > 0 AND ts_ns >= {from} AND ts_ns < {to} AND {thread}
 GROUP BY 1, 2
 ORDER BY sum(weight) DESC, 3 DESC

@@ -1,2 +1,2 @@
-SELECT pid, tid, depth, start_ns, 0, source, name, file, line, thread, rank
+SELECT pid, tid, depth, start_ns, 0, source, name, file, line, thread, rank, host
 FROM trace.open_zones

@@ -6,3 +6,5 @@ SELECT
     (SELECT max(ranks) FROM kymo.processes WHERE role = 'target'),
     (SELECT count(*) FROM trace.steps)
 FROM kymo.runs
+ORDER BY started_unix_ns
+LIMIT 1

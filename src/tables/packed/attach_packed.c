@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
 #include "tables/catalog/catalog.h"
 #include "tables/packed/packed_foreign.h"
 #include "tables/packed/packed_old.h"
@@ -120,6 +120,21 @@ static struct buf packed_fill(const char *sql, const char *database)
 	return out;
 }
 
+/* Each column of a known table has its type: the views and queries of today rely on it. */
+static int check_types(const struct packed_columns *columns, const char *path,
+		       struct kymo_error *err)
+{
+	const char *type = NULL;
+	const struct packed_column *wrong = packed_columns_wrong(columns, &type);
+
+	if (!wrong)
+		return 0;
+	return error_set(err, EINVAL,
+			 "%s is not as kymo pack writes it: column %.40s.%.40s.%.40s has the type "
+			 "%.40s, not %s; open it with DuckDB if you trust it",
+			 path, wrong->schema, wrong->table, wrong->column, wrong->type, type);
+}
+
 static int check_objects(duckdb_connection connection, const char *path, const char *database,
 			 struct packed_columns *columns, struct kymo_error *err)
 {
@@ -133,12 +148,11 @@ static int check_objects(duckdb_connection connection, const char *path, const c
 		/* Binds the views, which are known now. */
 		if (!rc)
 			rc = packed_columns_read(connection, buf_get(&listed), columns, &why);
-		if (rc)
-			rc = refuse_foreign(&why, path, err);
+		rc = rc ? refuse_foreign(&why, path, err) : check_types(columns, path, err);
 	}
 	if (!rc)
-		rc = duck_run(connection, "DETACH expected", "cannot check a packed recording",
-			      err);
+		rc = duck_run(connection, "DETACH expected; DETACH expected_old",
+			      "cannot check a packed recording", err);
 	buf_fini(&objects);
 	buf_fini(&listed);
 	return rc;

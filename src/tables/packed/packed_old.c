@@ -34,7 +34,8 @@ static bool take_column_names(struct packed_columns *out, duckdb_data_chunk chun
 		one->schema = take_column_name(chunk, 0, row);
 		one->table = take_column_name(chunk, 1, row);
 		one->column = take_column_name(chunk, 2, row);
-		if (!one->schema || !one->table || !one->column)
+		one->type = take_column_name(chunk, 3, row);
+		if (!one->schema || !one->table || !one->column || !one->type)
 			return false;
 	}
 	return true;
@@ -69,9 +70,38 @@ void packed_columns_fini(struct packed_columns *columns)
 		free(columns->rows[i].schema);
 		free(columns->rows[i].table);
 		free(columns->rows[i].column);
+		free(columns->rows[i].type);
 	}
 	free(columns->rows);
 	memset(columns, 0, sizeof(*columns));
+}
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+/* The type that the catalog has for it; NULL: another table, or a column of a later version. */
+static const char *catalog_type_of(const struct packed_column *column)
+{
+	for (size_t i = 0; i < catalog_view_count; i++) {
+		const struct catalog_view *view = &catalog_views[i];
+
+		if (strcmp(view->name, column->table) || strcmp(view->schema, column->schema))
+			continue;
+		for (size_t k = 0; k < view->column_count; k++)
+			if (!strcmp(view->columns[k].name, column->column))
+				return view->columns[k].type;
+	}
+	return NULL;
+}
+
+const struct packed_column *packed_columns_wrong(const struct packed_columns *columns,
+						 const char **out_type)
+{
+	for (size_t i = 0; i < columns->count; i++) {
+		*out_type = catalog_type_of(&columns->rows[i]);
+		if (*out_type && strcmp(*out_type, columns->rows[i].type) != 0)
+			return &columns->rows[i];
+	}
+	return NULL;
 }
 
 /* ---- what is missing ------------------------------------------------------------------------- */
@@ -123,7 +153,9 @@ static void begin_view(struct buf *out, const char *schema, const char *table)
 
 static void add_empty_column(struct buf *out, const struct catalog_column *column)
 {
-	buf_print(out, "NULL::%s AS ", column->type);
+	/* Queries join by host and pid. */
+	buf_text(out, strcmp(column->name, "host") ? "NULL::" : "''::");
+	buf_print(out, "%s AS ", column->type);
 	catalog_quote(out, column->name);
 }
 

@@ -11,7 +11,7 @@
 
 /* Names of others, in the order of the query. */
 struct packed_column {
-	char *schema, *table, *column;
+	char *schema, *table, *column, *type;
 };
 
 struct packed_columns {
@@ -24,6 +24,11 @@ struct packed_columns {
 int packed_columns_read(duckdb_connection connection, const char *sql, struct packed_columns *out,
 			struct kymo_error *err);
 void packed_columns_fini(struct packed_columns *columns);
+
+/* The first column of a table of the catalog that has another type there, which is *out_type;
+   NULL: none. */
+const struct packed_column *packed_columns_wrong(const struct packed_columns *columns,
+						 const char **out_type);
 
 /* Whether a table of the catalog or a column of one is missing. */
 bool packed_old_is(const struct packed_columns *columns);

@@ -105,6 +105,22 @@ static void decode_thread_id(const struct run_files *source, duckdb_vector out, 
 		ids[i] = (int32_t)global_thread(source->block, LOAD(uint32_t, at));
 }
 
+static void decode_target_rank(const struct run_files *source, duckdb_vector out, void *data)
+{
+	const struct recording *recording = source->block->tables->recording;
+	const unsigned char *at = source->first;
+	int32_t *ranks = data;
+
+	for (size_t i = 0; i < source->count; i++, at += source->step) {
+		ranks[i] = store_target_rank(recording, source->block->stream->process_index,
+					     LOAD(int32_t, at));
+		if (ranks[i] >= 0)
+			continue;
+		duck.vector_ensure_validity_writable(out);
+		duck.vector_get_validity(out)[i / 64] &= ~(1ull << (i % 64));
+	}
+}
+
 static const struct {
 	duckdb_type type;
 	void (*decode)(const struct run_files *source, duckdb_vector out,
@@ -138,6 +154,9 @@ static const struct {
 	[TABLE_SHAPE_PID] = { INT, NULL, 0, false },
 	[TABLE_SHAPE_RANK] = { INT, NULL, 0, false },
 	[TABLE_SHAPE_STREAM] = { INT, NULL, 0, false },
+	[TABLE_SHAPE_HOST] = { TEXT, NULL, 0, false },
+	[TABLE_SHAPE_PROCESS_ID] = { INT, NULL, 0, false },
+	[TABLE_SHAPE_TARGET_RANK] = { INT, decode_target_rank, 0, false },
 #undef TEXT
 #undef INT
 #undef LONG
@@ -164,16 +183,18 @@ static void decode_constant(struct decode_block *block, enum table_shape_kind ki
 			    duckdb_vector out)
 {
 	const struct store_process *process = block->stream->process;
-	int32_t number = kind == TABLE_SHAPE_PID    ? process->pid
-			 : kind == TABLE_SHAPE_RANK ? process->rank
-						    : (int32_t)block->stream->stream->id;
+	int32_t number = kind == TABLE_SHAPE_PID	  ? process->pid
+			 : kind == TABLE_SHAPE_RANK	  ? process->rank
+			 : kind == TABLE_SHAPE_PROCESS_ID ? (int32_t)block->stream->process_index
+							  : (int32_t)block->stream->stream->id;
 	duckdb_value value;
 
 	if (kind == TABLE_SHAPE_RANK && number < 0) {
 		all_null(block, out);
 		return;
 	}
-	value = duck.create_int32(number);
+	value = kind == TABLE_SHAPE_HOST ? duck.create_varchar(process->host)
+					 : duck.create_int32(number);
 	duck.vector_reference_value(out, value);
 	duck.destroy_value(&value);
 }

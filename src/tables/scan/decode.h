@@ -45,7 +45,8 @@ static inline int64_t decode_time_ns(const struct store_clock *clock, uint64_t t
 	int64_t ns;
 
 	if (__builtin_expect(past >> DECODE_TICKS_BITS | clock->mult >> DECODE_MULT_BITS |
-				     decode_is_large((uint64_t)clock->base_ns, DECODE_BASE_BITS),
+				     decode_is_large((uint64_t)clock->base_ns, DECODE_BASE_BITS) |
+				     clock->piece_count,
 			     0))
 		return store_clock_ns(clock, ticks);
 	ns = (int64_t)(((unsigned __int128)past * clock->mult) >> 32);

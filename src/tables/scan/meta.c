@@ -61,6 +61,12 @@ void meta_text(struct meta_cell *cell, const char *text)
 		meta_text_bytes(cell, text, strlen(text));
 }
 
+void meta_host(struct meta_cell *cell, const char *host)
+{
+	meta_text(cell, host);
+	cell->known = true;
+}
+
 /* ---- the table function ------------------------------------------------------------------ */
 
 static const duckdb_type types[] = {

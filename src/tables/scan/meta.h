@@ -32,6 +32,8 @@ void meta_real(struct meta_cell *cell, double value);
 void meta_tenths(struct meta_cell *cell, double value);
 /* "" becomes NULL. */
 void meta_text(struct meta_cell *cell, const char *text);
+/* Never NULL, so that tables can be joined by host and pid; "": unknown. */
+void meta_host(struct meta_cell *cell, const char *host);
 void meta_text_bytes(struct meta_cell *cell, const char *text, size_t bytes);
 
 struct meta_column {

@@ -20,7 +20,8 @@ static const char *meta_tables_state_word(enum store_state state)
 	static const char *const words[] = { [STORE_LIVE] = "live",
 					     [STORE_ENDED] = "ended",
 					     [STORE_KILLED] = "killed",
-					     [STORE_LOST] = "lost" };
+					     [STORE_LOST] = "lost",
+					     [STORE_UNKNOWN] = "unknown" };
 
 	return (unsigned)state < sizeof(words) / sizeof(words[0]) ? words[state] : "";
 }
@@ -69,49 +70,57 @@ static void fill_status(struct meta_cell *exit_code, struct meta_cell *signal_na
 
 /* ---- the tables -------------------------------------------------------------------------- */
 
-static const struct store_process *target_of(const struct recording *recording)
+static bool is_of_run(const struct recording *recording, size_t process, size_t run)
 {
-	for (size_t i = 0; i < recording->process_count; i++)
-		if (recording->run.target_pid &&
-		    recording->processes[i].pid == recording->run.target_pid)
-			return &recording->processes[i];
-	for (size_t i = 0; i < recording->process_count; i++)
-		if (recording->processes[i].role == KYMO_ROLE_TARGET)
-			return &recording->processes[i];
-	return recording->process_count ? &recording->processes[0] : NULL;
+	return recording->processes[process].run == run;
 }
 
-static const char *run_state(const struct recording *recording, const struct store_process *target)
+static const struct store_process *target_of(const struct recording *recording, size_t run)
 {
-	if (recording->live)
+	const struct store_process *all = recording->processes, *any = NULL;
+
+	for (size_t i = 0; i < recording->process_count; i++)
+		if (is_of_run(recording, i, run) && recording->runs[run].run.target_pid &&
+		    all[i].pid == recording->runs[run].run.target_pid)
+			return &all[i];
+	for (size_t i = recording->process_count; i-- > 0;)
+		if (is_of_run(recording, i, run) &&
+		    (all[i].role == KYMO_ROLE_TARGET || !any || any->role != KYMO_ROLE_TARGET))
+			any = &all[i];
+	return any;
+}
+
+static const char *run_state(const struct store_run *run, const struct store_process *target)
+{
+	if (run->live)
 		return "live";
-	if (recording->run.ended == 1)
-		return WIFSIGNALED(recording->run.target_wstatus) ? "killed" : "ended";
-	if (recording->run.ended)
-		return recording->run.ended == 3 ? "detached" : "ended";
+	if (run->run.ended == 1)
+		return WIFSIGNALED(run->run.target_wstatus) ? "killed" : "ended";
+	if (run->run.ended)
+		return run->run.ended == 3 ? "detached" : "ended";
+	if (run->elsewhere)
+		return "unknown";
 	return target ? meta_tables_state_word(target->state) : NULL;
 }
 
-static void fill_runs(struct meta_rows *rows, const struct tables *tables)
+static void meta_tables_fill_run(struct meta_cell *cell, const struct store_run *of,
+				 const struct store_process *target)
 {
-	const struct recording *recording = tables->recording;
-	const struct kymo_run_file *run = &recording->run;
-	const struct store_process *target = target_of(recording);
-	struct meta_cell *cell = meta_add(rows);
+	const struct kymo_run_file *run = &of->run;
 	bool by_target = run->ended != 1 && target && target->wstatus_known;
 
 	if (run->epoch.realtime_ns)
 		meta_count(&cell[0], run->epoch.realtime_ns);
-	meta_text(&cell[1], recording->program);
-	meta_text(&cell[2], recording->command);
-	meta_text(&cell[3], run->host);
+	meta_text(&cell[1], of->program);
+	meta_text(&cell[2], of->command);
+	meta_host(&cell[3], of->host);
 	meta_text(&cell[4], run->cwd);
 	if (run->target_pid || target)
 		meta_number(&cell[5], run->target_pid ? run->target_pid : target->pid);
-	meta_text(&cell[6], run_state(recording, target));
+	meta_text(&cell[6], run_state(of, target));
 	fill_status(&cell[7], &cell[8], run->ended == 1 || by_target,
 		    by_target ? target->wstatus : run->target_wstatus);
-	meta_number(&cell[9], recording->duration_ns);
+	meta_number(&cell[9], of->duration_ns);
 	meta_text(&cell[10], keep_word(run->keep));
 	meta_text(&cell[11], run->kymo_version);
 	meta_text(&cell[12], clock_word(run->clock_kind));
@@ -119,7 +128,16 @@ static void fill_runs(struct meta_rows *rows, const struct tables *tables)
 		meta_count(&cell[13], target->clock.error_ns);
 	meta_number(&cell[14], run->supervised != 0);
 	meta_number(&cell[15], run->not_recorded);
-	meta_text(&cell[16], recording->path);
+	meta_text(&cell[16], of->path);
+	meta_text_bytes(&cell[17], run->job, strnlen(run->job, sizeof(run->job)));
+	meta_number(&cell[18], of->started_ns);
+}
+
+static void fill_runs(struct meta_rows *rows, const struct tables *tables)
+{
+	for (size_t i = 0; i < tables->recording->run_count; i++)
+		meta_tables_fill_run(meta_add(rows), &tables->recording->runs[i],
+				     target_of(tables->recording, i));
 }
 
 static void fill_processes(struct meta_rows *rows, const struct tables *tables)
@@ -150,13 +168,53 @@ static void fill_processes(struct meta_rows *rows, const struct tables *tables)
 		meta_count(&cell[14], process->control.names_full);
 		meta_count(&cell[15], process->control.threads_full);
 		meta_count(&cell[16], process->control.totals_full);
+		meta_host(&cell[17], process->host);
+		if (process->local_rank >= 0)
+			meta_number(&cell[18], process->local_rank);
+		if (process->attempt >= 0)
+			meta_number(&cell[19], process->attempt);
+		meta_number(&cell[20], (int64_t)i);
+		/* The library's destructor ran: it was not killed. */
+		meta_number(&cell[21], process->control.ended == 1);
 	}
 }
 
-static void fill_process_of(struct meta_cell *pid, struct meta_cell *rank,
+/* A row for each process and each piece of its host's clock. */
+static void meta_tables_fill_clocks(struct meta_rows *rows, const struct tables *tables)
+{
+	static const char *const methods[] = { [STORE_ALIGN_SAME] = "same clock",
+					       [STORE_ALIGN_FITTED] = "collectives",
+					       [STORE_ALIGN_NONE] = "wall clock",
+					       [STORE_ALIGN_REFUSED] = "refused" };
+	const struct recording *recording = tables->recording;
+
+	for (size_t i = 0; i < recording->process_count; i++)
+		for (size_t k = 0; k < recording->host_clock_count; k++) {
+			const struct store_host_clock *clock = &recording->host_clocks[k];
+			struct meta_cell *cell;
+
+			if (clock->domain != recording->processes[i].domain)
+				continue;
+			cell = meta_add(rows);
+			meta_number(&cell[0], (int64_t)i);
+			meta_number(&cell[1], clock->t0_ns);
+			meta_number(&cell[2], clock->offset_ns);
+			meta_real(&cell[3], clock->drift * 1e6);
+			if (clock->error_ns >= 0)
+				meta_number(&cell[4], clock->error_ns);
+			meta_number(&cell[5], clock->used);
+			meta_text(&cell[6], methods[clock->method]);
+			meta_number(&cell[7], clock->applied);
+			meta_text(&cell[8], clock->reason);
+			meta_number(&cell[9], clock->domain);
+		}
+}
+
+static void fill_process_of(struct meta_cell *pid, struct meta_cell *rank, struct meta_cell *host,
 			    const struct store_process *process)
 {
 	meta_number(pid, process->pid);
+	meta_host(host, process->host);
 	if (process->rank >= 0)
 		meta_number(rank, process->rank);
 }
@@ -171,7 +229,9 @@ static void meta_tables_fill_threads(struct meta_rows *rows, const struct tables
 
 		meta_number(&cell[0], (int64_t)i);
 		if (thread->process < recording->process_count)
-			fill_process_of(&cell[1], &cell[4], &recording->processes[thread->process]);
+			fill_process_of(&cell[1], &cell[4], &cell[7],
+					&recording->processes[thread->process]);
+		meta_number(&cell[8], thread->process);
 		meta_number(&cell[2], thread->tid);
 		meta_text_bytes(&cell[3], thread->name,
 				strnlen(thread->name, sizeof(thread->name)));
@@ -191,7 +251,8 @@ static void fill_all_threads(struct meta_rows *rows, const struct tables *tables
 		struct meta_cell *cell = meta_add(rows);
 
 		meta_number(&cell[0], (int64_t)(recording->thread_count + i));
-		fill_process_of(&cell[1], &cell[4], &recording->processes[i]);
+		fill_process_of(&cell[1], &cell[4], &cell[7], &recording->processes[i]);
+		meta_number(&cell[8], (int64_t)i);
 	}
 }
 
@@ -206,7 +267,9 @@ static void fill_streams(struct meta_rows *rows, const struct tables *tables)
 		meta_text_bytes(&cell[0], stream->table,
 				strnlen(stream->table, sizeof(stream->table)));
 		if (stream->process < recording->process_count)
-			meta_number(&cell[1], recording->processes[stream->process].pid);
+			fill_process_of(&cell[1], &cell[6 + KYMO_DROP_CAUSE_COUNT],
+					&cell[7 + KYMO_DROP_CAUSE_COUNT],
+					&recording->processes[stream->process]);
 		meta_count(&cell[2], stream->emitted);
 		meta_count(&cell[3], stream->kept);
 		meta_count(&cell[4], stream->overwritten);
@@ -234,7 +297,7 @@ static void fill_open_zone(struct meta_cell *cell, const struct recording *recor
 					      ? process->ended_ns - zone->start_ns
 					      : 0);
 	meta_number(&cell[6], zone->depth);
-	fill_process_of(&cell[7], &cell[10], process);
+	fill_process_of(&cell[7], &cell[10], &cell[15], process);
 	if (zone->thread) {
 		meta_number(&cell[8], thread->tid);
 		meta_text_bytes(&cell[9], thread->name,
@@ -312,6 +375,8 @@ static const struct meta_column run_columns[] = {
 	{ "supervised", META_BOOLEAN },
 	{ "not_recorded", META_BIGINT },
 	{ "path", META_TEXT },
+	{ "job", META_TEXT },
+	{ "started_ns", META_BIGINT },
 };
 static const struct meta_column process_columns[] = {
 	{ "pid", META_INTEGER },	{ "ppid", META_INTEGER },
@@ -322,19 +387,27 @@ static const struct meta_column process_columns[] = {
 	{ "started_ns", META_BIGINT },	{ "ended_ns", META_BIGINT },
 	{ "clock", META_TEXT },		{ "clock_error_ns", META_BIGINT },
 	{ "names_full", META_BIGINT },	{ "threads_full", META_BIGINT },
-	{ "totals_full", META_BIGINT },
+	{ "totals_full", META_BIGINT }, { "host", META_TEXT },
+	{ "local_rank", META_INTEGER }, { "attempt", META_INTEGER },
+	{ "process_id", META_INTEGER }, { "finished", META_BOOLEAN },
 };
 static const struct meta_column thread_columns[] = {
 	{ "thread_id", META_INTEGER }, { "pid", META_INTEGER },	 { "tid", META_INTEGER },
 	{ "thread", META_TEXT },       { "rank", META_INTEGER }, { "started_ns", META_BIGINT },
-	{ "ended_ns", META_BIGINT },
+	{ "ended_ns", META_BIGINT },   { "host", META_TEXT },	 { "process_id", META_INTEGER },
 };
 static const struct meta_column stream_columns[] = {
-	{ "table_name", META_TEXT }, { "pid", META_INTEGER },	     { "emitted", META_BIGINT },
-	{ "kept", META_BIGINT },     { "overwritten", META_BIGINT }, { "dropped", META_BIGINT },
+	{ "table_name", META_TEXT },
+	{ "pid", META_INTEGER },
+	{ "emitted", META_BIGINT },
+	{ "kept", META_BIGINT },
+	{ "overwritten", META_BIGINT },
+	{ "dropped", META_BIGINT },
 #define X(upper, lower, text) { "dropped_" #lower, META_BIGINT },
 	KYMO_DROP_CAUSES(X)
 #undef X
+		{ "rank", META_INTEGER },
+	{ "host", META_TEXT },
 };
 static const struct meta_column open_columns[] = {
 	{ "source", META_TEXT },      { "name", META_TEXT },	     { "file", META_TEXT },
@@ -342,6 +415,7 @@ static const struct meta_column open_columns[] = {
 	{ "depth", META_INTEGER },    { "pid", META_INTEGER },	     { "tid", META_INTEGER },
 	{ "thread", META_TEXT },      { "rank", META_INTEGER },	     { "step", META_BIGINT },
 	{ "instance", META_INTEGER }, { "thread_id", META_INTEGER }, { "name_id", META_INTEGER },
+	{ "host", META_TEXT },
 };
 static const struct meta_column region_columns[] = {
 	{ "source", META_TEXT },	{ "name", META_TEXT },	    { "count", META_BIGINT },
@@ -350,6 +424,7 @@ static const struct meta_column region_columns[] = {
 	{ "p50_ns", META_BIGINT },	{ "p90_ns", META_BIGINT },  { "p99_ns", META_BIGINT },
 	{ "open", META_BIGINT },	{ "pid", META_INTEGER },    { "instance", META_INTEGER },
 	{ "own_cost_ns", META_BIGINT }, { "file", META_TEXT },	    { "line", META_INTEGER },
+	{ "rank", META_INTEGER },	{ "host", META_TEXT },
 };
 static const struct meta_column overhead_columns[] = {
 	{ "source", META_TEXT },
@@ -366,7 +441,13 @@ static const struct meta_column backtrace_columns[] = {
 	{ "pid", META_INTEGER },   { "tid", META_INTEGER },	{ "thread", META_TEXT },
 	{ "func", META_TEXT },	   { "file", META_TEXT },	{ "lineno", META_INTEGER },
 	{ "depth", META_INTEGER }, { "frame_type", META_TEXT }, { "age_ns", META_BIGINT },
-	{ "task", META_TEXT },
+	{ "task", META_TEXT },	   { "rank", META_INTEGER },	{ "host", META_TEXT },
+};
+static const struct meta_column clock_columns[] = {
+	{ "process_id", META_BIGINT }, { "t0_ns", META_BIGINT },    { "offset_ns", META_BIGINT },
+	{ "drift_ppm", META_DOUBLE },  { "error_ns", META_BIGINT }, { "collectives", META_BIGINT },
+	{ "method", META_TEXT },       { "applied", META_BOOLEAN }, { "reason", META_TEXT },
+	{ "clock", META_INTEGER },
 };
 static const struct meta_column problem_columns[] = { { "text", META_TEXT } };
 
@@ -385,6 +466,7 @@ static const struct meta_table metas[] = {
 	TABLE("regions", region_columns, regions_fill),
 	TABLE("overhead", overhead_columns, regions_fill_overhead),
 	TABLE("names", name_columns, fill_names),
+	TABLE("clocks", clock_columns, meta_tables_fill_clocks),
 	TABLE("problems", problem_columns, fill_problems),
 	TABLE("backtrace", backtrace_columns, backtrace_fill),
 };

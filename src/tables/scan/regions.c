@@ -103,6 +103,8 @@ static int compare_parts(const void *left, const void *right)
 		order = compare_files(a->name, b->name);
 	if (!order)
 		order = compare_numbers(a->process->pid, b->process->pid);
+	if (!order && a->process->run != b->process->run)
+		order = compare_numbers(a->process->run, b->process->run);
 	if (!order)
 		order = compare_numbers(a->name->instance, b->name->instance);
 	return order;
@@ -177,7 +179,9 @@ enum {
 	INSTANCE,
 	OWN_COST,
 	FILE_NAME,
-	LINE
+	LINE,
+	RANK,
+	HOST
 };
 
 static void region_times(const struct region *region, struct meta_cell *row)
@@ -218,6 +222,9 @@ static void regions_region_row(const struct region *region, struct meta_cell *ro
 		    region->total_ns > region->child_ns ? region->total_ns - region->child_ns : 0);
 	meta_number(&row[OPEN], (int64_t)region->open);
 	meta_number(&row[PID], region->process->pid);
+	if (region->process->rank >= 0)
+		meta_number(&row[RANK], region->process->rank);
+	meta_host(&row[HOST], region->process->host);
 	if (region->name->instance)
 		meta_number(&row[INSTANCE], region->name->instance);
 	meta_text_bytes(&row[FILE_NAME], region->name->file, region->name->file_bytes);

@@ -16,7 +16,7 @@ CREATE TABLE packed.trace.names AS
 FROM kymo_meta('names');
 
 CREATE TABLE packed.trace.zone_threads AS
-SELECT thread_id, pid, tid, thread, rank
+SELECT thread_id, pid, tid, thread, rank, host
 FROM kymo_meta('all_threads');
 
 USE packed.trace;

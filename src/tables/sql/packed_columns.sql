@@ -5,6 +5,7 @@ SELECT
     schema_name,
     table_name,
     column_name,
+    data_type,
     CASE WHEN column_default IS NOT NULL
         OR NOT regexp_full_match(
             data_type,

@@ -10,7 +10,7 @@ FROM (
         AND coalesce(sql, '') NOT IN (
             SELECT sql
             FROM duckdb_views()
-            WHERE database_name = 'expected'
+            WHERE database_name IN ('expected', 'expected_old')
         )
     UNION ALL
     SELECT 'the macro', schema_name || '.' || function_name

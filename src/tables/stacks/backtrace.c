@@ -24,10 +24,15 @@ static void backtrace_release(void *pointer)
 	free(kept);
 }
 
+struct backtrace_of {
+	const struct store_process *process; /* NULL: it does not record */
+	uint64_t now_ns;
+};
+
 static struct meta_cell *backtrace_fill_frame(struct meta_cell *cell,
 					      const struct stacks_thread *thread,
 					      const struct stacks_frame *frame, size_t depth,
-					      uint64_t now_ns)
+					      const struct backtrace_of *of)
 {
 	meta_number(&cell[0], thread->pid);
 	meta_number(&cell[1], thread->tid);
@@ -38,35 +43,42 @@ static struct meta_cell *backtrace_fill_frame(struct meta_cell *cell,
 		meta_number(&cell[5], frame->line);
 	meta_number(&cell[6], (int64_t)depth);
 	meta_text(&cell[7], frame->native ? "Native" : "Python");
-	meta_number(&cell[8], (int64_t)(now_ns - thread->taken_ns));
+	meta_number(&cell[8], (int64_t)(of->now_ns - thread->taken_ns));
+	if (of->process && of->process->rank >= 0)
+		meta_number(&cell[10], of->process->rank);
+	if (of->process)
+		meta_host(&cell[11], of->process->host);
 	return cell;
 }
 
-static void fill_tasks(struct meta_rows *rows, const struct stacks_thread *thread, uint64_t now_ns)
+static void fill_tasks(struct meta_rows *rows, const struct stacks_thread *thread,
+		       const struct backtrace_of *of)
 {
 	for (size_t i = 0; i < thread->task_count; i++) {
 		const struct stacks_task *task = &thread->tasks[i];
 
 		for (size_t k = 0; k < task->frame_count; k++)
 			meta_text(&backtrace_fill_frame(meta_add(rows), thread, &task->frames[k], k,
-							now_ns)[9],
+							of)[9],
 				  task->name && task->name[0] ? task->name : "?");
 	}
 }
 
-static void fill_process(struct meta_rows *rows, const struct stacks *stacks)
+static void fill_process(struct meta_rows *rows, const struct stacks *stacks,
+			 const struct store_process *process)
 {
-	uint64_t now_ns = clock_monotonic_ns();
+	const struct backtrace_of of = { process, clock_monotonic_ns() };
 
 	for (size_t i = 0; i < stacks->thread_count; i++) {
 		for (size_t k = 0; k < stacks->threads[i].frame_count; k++)
 			backtrace_fill_frame(meta_add(rows), &stacks->threads[i],
-					     &stacks->threads[i].frames[k], k, now_ns);
-		fill_tasks(rows, &stacks->threads[i], now_ns);
+					     &stacks->threads[i].frames[k], k, &of);
+		fill_tasks(rows, &stacks->threads[i], &of);
 	}
 }
 
-static void backtrace_take(struct meta_rows *rows, struct kept *kept, pid_t pid)
+static void backtrace_take(struct meta_rows *rows, struct kept *kept, pid_t pid,
+			   const struct store_process *process)
 {
 	struct stacks_options options = { 0 };
 
@@ -74,7 +86,7 @@ static void backtrace_take(struct meta_rows *rows, struct kept *kept, pid_t pid)
 		if (kept->all[i].pid == pid)
 			return;
 	if (!stacks_take(pid, &options, &kept->all[kept->count], NULL))
-		fill_process(rows, &kept->all[kept->count++]);
+		fill_process(rows, &kept->all[kept->count++], process);
 }
 
 /* The recording processes and the program itself, which may not record. A process that cannot be
@@ -82,12 +94,12 @@ static void backtrace_take(struct meta_rows *rows, struct kept *kept, pid_t pid)
 static void fill_live(struct meta_rows *rows, const struct tables *tables)
 {
 	const struct recording *recording = tables->recording;
-	const struct kymo_run_file *run = &recording->run;
 	struct kept *kept;
 
 	kept = calloc(1, sizeof(*kept));
 	if (kept)
-		kept->all = calloc(recording->process_count + 1, sizeof(*kept->all));
+		kept->all = calloc(recording->process_count + recording->run_count,
+				   sizeof(*kept->all));
 	if (!kept || !kept->all) {
 		free(kept);
 		rows->failed = true;
@@ -95,14 +107,18 @@ static void fill_live(struct meta_rows *rows, const struct tables *tables)
 	}
 	rows->kept = kept;
 	rows->release = backtrace_release;
-	if (run->target_pid && proc_alive(run->target_pid, run->target_starttime))
-		backtrace_take(rows, kept, run->target_pid);
 	for (size_t i = 0; i < recording->process_count; i++)
 		if (recording->processes[i].state == STORE_LIVE &&
 		    recording->processes[i].role == KYMO_ROLE_TARGET &&
 		    proc_alive(recording->processes[i].pid,
 			       recording->processes[i].control.starttime))
-			backtrace_take(rows, kept, recording->processes[i].pid);
+			backtrace_take(rows, kept, recording->processes[i].pid,
+				       &recording->processes[i]);
+	for (size_t i = 0; i < recording->run_count; i++)
+		if (recording->runs[i].run.target_pid &&
+		    proc_alive(recording->runs[i].run.target_pid,
+			       recording->runs[i].run.target_starttime))
+			backtrace_take(rows, kept, recording->runs[i].run.target_pid, NULL);
 }
 
 void backtrace_fill(struct meta_rows *rows, const struct tables *tables)

@@ -13,8 +13,9 @@
 	65536u /* frame numbers that may be missing; a larger gap is taken as corruption */
 
 /* The needed columns as this stream has them; an older or foreign stream may lack some. */
-enum { FRAME_NODE, FRAME_PARENT, FRAME_NAME, FRAME_LINE, FRAME_COLUMNS };
-static const char *const frame_columns[FRAME_COLUMNS] = { "node", "parent", "name", "lineno" };
+enum { FRAME_NODE, FRAME_PARENT, FRAME_NAME, FRAME_LINE, FRAME_MODULE, FRAME_COLUMNS };
+static const char *const frame_columns[FRAME_COLUMNS] = { "node", "parent", "name", "lineno",
+							  "module" };
 
 int32_t stack_nodes_offset(const struct store_stream *stream, const char *name, uint32_t bytes)
 {
@@ -46,7 +47,7 @@ static bool same_label(const void *labels, uint32_t number, const void *wanted)
 	const struct stack_nodes_label *a = (const struct stack_nodes_label *)labels + number + 1;
 	const struct stack_nodes_label *b = wanted;
 
-	return a->name == b->name && a->line == b->line;
+	return a->name == b->name && a->line == b->line && a->module == b->module;
 }
 
 /* Long texts are kept here and rows refer to them, so that all samples of a stack share its
@@ -70,10 +71,16 @@ static bool stack_nodes_set_text(duckdb_string_t *out, const char *text, size_t 
 	return true;
 }
 
+static void free_text(const duckdb_string_t *text)
+{
+	if (text->value.inlined.length > sizeof(text->value.inlined.inlined))
+		free(text->value.pointer.ptr);
+}
+
 static void free_label(const struct stack_nodes_label *label)
 {
-	if (label->text.value.inlined.length > sizeof(label->text.value.inlined.inlined))
-		free(label->text.value.pointer.ptr);
+	free_text(&label->text);
+	free_text(&label->function);
 }
 
 static void stack_nodes_add_function(struct buf *text, const struct store_name *name)
@@ -89,6 +96,28 @@ static void stack_nodes_add_function(struct buf *text, const struct store_name *
 	free(plain);
 }
 
+/* Frames of Python in a native stack have no module. */
+static bool stack_nodes_is_own(const struct stack_nodes_label *label,
+			       const struct stack_nodes *callers, const struct recording *recording)
+{
+	const struct store_name *name = &recording->names[label->name];
+	const struct store_name *module = &recording->names[label->module];
+
+	if (label->module && !label->line && own_code_is_linked(name->text, name->text_bytes))
+		return false;
+	if (!callers->native || (!label->module && name->source == KYMO_SOURCE_PYTHON))
+		return own_code_is(name->file, name->file_bytes, recording->run.cwd);
+	return own_code_is_native(module->text, label->module ? module->text_bytes : 0, name->file,
+				  label->line ? name->file_bytes : 0, recording->run.cwd);
+}
+
+static bool is_weak(const struct stack_nodes_label *label, const struct recording *recording)
+{
+	const struct store_name *name = &recording->names[label->name];
+
+	return !label->module && own_code_is_weak(name->file, name->file_bytes);
+}
+
 static bool stack_nodes_describe(struct stack_nodes_label *label, const struct stack_nodes *callers,
 				 const struct recording *recording)
 {
@@ -96,8 +125,14 @@ static bool stack_nodes_describe(struct stack_nodes_label *label, const struct s
 	struct buf text = { 0 };
 	bool ok;
 
-	label->own = own_code_is(name->file, name->file_bytes, recording->run.cwd);
+	label->own = stack_nodes_is_own(label, callers, recording);
+	label->worker = own_code_is_worker(name->text, name->text_bytes, name->file,
+					   name->file_bytes);
 	stack_nodes_add_function(&text, name);
+	if (text.failed || !stack_nodes_set_text(&label->function, buf_get(&text), text.used)) {
+		buf_fini(&text);
+		return false;
+	}
 	if (name->file_bytes && (label->line || !callers->with_libraries)) {
 		buf_text(&text, " (");
 		buf_add(&text, name->file, name->file_bytes);
@@ -112,15 +147,18 @@ static bool stack_nodes_describe(struct stack_nodes_label *label, const struct s
 	}
 	ok = !text.failed && stack_nodes_set_text(&label->text, buf_get(&text), text.used);
 	buf_fini(&text);
+	if (!ok)
+		free_text(&label->function);
 	return ok;
 }
 
 /* 0 if there is no memory. */
 static uint32_t label_of(struct stack_nodes *callers, const struct recording *recording,
-			 uint32_t name, uint32_t line)
+			 uint32_t name, uint32_t line, uint32_t module)
 {
-	struct stack_nodes_label wanted = { .name = name, .line = line }, *label;
-	uint64_t hash = intern_hash_number(0, (uint64_t)name << 32 | line);
+	struct stack_nodes_label wanted = { .name = name, .line = line, .module = module }, *label;
+	uint64_t hash = intern_hash_number(intern_hash_number(0, (uint64_t)name << 32 | line),
+					   module);
 	uint32_t number = intern_find(&callers->label_index, hash, same_label, callers->labels,
 				      &wanted);
 
@@ -150,8 +188,7 @@ struct filling {
 	const char *table;
 	uint32_t process;
 	uint64_t rows; /* of the process's streams */
-	bool (*each)(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
-		     uint32_t line);
+	bool (*each)(struct filling *filling, const uint32_t frame[FRAME_COLUMNS]);
 };
 
 static bool each_row(struct filling *filling, const struct store_stream *stream,
@@ -172,11 +209,11 @@ static bool each_row(struct filling *filling, const struct store_stream *stream,
 				break; /* the file was truncated */
 			for (uint64_t i = 0; i < count; i++) {
 				const unsigned char *row = buffer + i * stream->row_bytes;
+				uint32_t frame[FRAME_COLUMNS];
 
-				if (!filling->each(filling, stack_nodes_load(row, at[FRAME_NODE]),
-						   stack_nodes_load(row, at[FRAME_PARENT]),
-						   stack_nodes_load(row, at[FRAME_NAME]),
-						   stack_nodes_load(row, at[FRAME_LINE])))
+				for (int k = 0; k < FRAME_COLUMNS; k++)
+					frame[k] = stack_nodes_load(row, at[k]);
+				if (!filling->each(filling, frame))
 					return false;
 			}
 		}
@@ -208,13 +245,12 @@ static bool each_frame(struct filling *filling)
 }
 
 /* Numbers are consecutive, except for lost ones. */
-static bool stack_nodes_measure(struct filling *filling, uint32_t node, uint32_t parent,
-				uint32_t name, uint32_t line)
+static bool stack_nodes_measure(struct filling *filling, const uint32_t frame[FRAME_COLUMNS])
 {
 	struct stack_nodes_tree *tree = &filling->callers->trees[filling->process];
 	uint64_t most = filling->rows + SPARE_NODES;
+	uint32_t node = frame[FRAME_NODE];
 
-	(void)parent, (void)name, (void)line;
 	if (!node)
 		return true;
 	if (!tree->count) {
@@ -230,9 +266,9 @@ static bool stack_nodes_measure(struct filling *filling, uint32_t node, uint32_t
 	return true;
 }
 
-static bool stack_nodes_fill(struct filling *filling, uint32_t node, uint32_t parent, uint32_t name,
-			     uint32_t line)
+static bool stack_nodes_fill(struct filling *filling, const uint32_t frame[FRAME_COLUMNS])
 {
+	uint32_t node = frame[FRAME_NODE];
 	struct stack_nodes_tree *tree = &filling->callers->trees[filling->process];
 	const struct store_process *process = &filling->recording->processes[filling->process];
 	struct stack_nodes_node *own;
@@ -240,9 +276,11 @@ static bool stack_nodes_fill(struct filling *filling, uint32_t node, uint32_t pa
 	if (!node || node < tree->first || node - tree->first >= tree->count)
 		return true;
 	own = &tree->nodes[node - tree->first];
-	own->parent = parent < node ? parent : 0; /* so that every path ends */
-	own->label = label_of(filling->callers, filling->recording, stack_nodes_name(process, name),
-			      line);
+	/* so that every path ends */
+	own->parent = frame[FRAME_PARENT] < node ? frame[FRAME_PARENT] : 0;
+	own->label = label_of(filling->callers, filling->recording,
+			      stack_nodes_name(process, frame[FRAME_NAME]), frame[FRAME_LINE],
+			      stack_nodes_name(process, frame[FRAME_MODULE]));
 	return own->label != 0;
 }
 
@@ -279,6 +317,19 @@ static void destroy(struct stack_nodes *callers)
 	free(callers);
 }
 
+/* Code without a file is the program's own if it has no other: a program that python -c runs, but
+   not the methods that dataclasses generate. */
+static void choose_own(struct stack_nodes *callers, const struct recording *recording)
+{
+	bool strong = false;
+
+	for (size_t i = 1; i < callers->label_count && !strong; i++)
+		strong = callers->labels[i].own && !is_weak(&callers->labels[i], recording);
+	for (size_t i = 1; i < callers->label_count && strong; i++)
+		callers->labels[i].own = callers->labels[i].own &&
+					 !is_weak(&callers->labels[i], recording);
+}
+
 static struct stack_nodes *create(const struct recording *recording, const char *table)
 {
 	struct stack_nodes *callers = calloc(1, sizeof(*callers));
@@ -286,7 +337,8 @@ static struct stack_nodes *create(const struct recording *recording, const char 
 
 	if (!callers)
 		return NULL;
-	callers->with_libraries = !strcmp(table, "alloc.frames");
+	callers->native = !strcmp(table, "native.frames");
+	callers->with_libraries = callers->native || !strcmp(table, "alloc.frames");
 	callers->label_count = 1;
 	callers->label_room = 256;
 	callers->labels = calloc(callers->label_room, sizeof(*callers->labels));
@@ -295,8 +347,10 @@ static struct stack_nodes *create(const struct recording *recording, const char 
 	ok = callers->labels && callers->trees;
 	for (uint32_t i = 0; ok && i < recording->process_count; i++)
 		ok = read_process(callers, recording, table, i);
-	if (ok)
+	if (ok) {
+		choose_own(callers, recording);
 		return callers;
+	}
 	if (!callers->trees)
 		callers->tree_count = 0;
 	if (!callers->labels)
@@ -308,7 +362,8 @@ static struct stack_nodes *create(const struct recording *recording, const char 
 /* ---- interface ------------------------------------------------------------------------------- */
 
 /* The table of the frames; tables->callers is in the same order. */
-static const char *const frame_tables[STACK_NODES_KINDS] = { "python.frames", "alloc.frames" };
+static const char *const frame_tables[STACK_NODES_KINDS] = { "python.frames", "alloc.frames",
+							     "native.frames" };
 
 const struct stack_nodes *stack_nodes_get(struct tables *tables, enum stack_nodes_kind kind)
 {
@@ -361,6 +416,8 @@ const struct stack_nodes_label *stack_nodes_place(const struct stack_nodes *call
 	const struct stack_nodes_node *at = stack_nodes_find(callers, process, node);
 
 	while (at && !callers->labels[at->label].own)
-		at = stack_nodes_find(callers, process, at->parent);
+		at = callers->labels[at->label].worker
+			     ? NULL
+			     : stack_nodes_find(callers, process, at->parent);
 	return at ? &callers->labels[at->label] : NULL;
 }

@@ -20,6 +20,10 @@ enum {
 	SAMPLE_STATE,
 	SAMPLE_GIL,
 	SAMPLE_WEIGHT,
+	SAMPLE_ACTIVITY,
+	SAMPLE_WAITS_FOR,
+	SAMPLE_FLAGS,
+	SAMPLE_HOLDER,
 	SAMPLE_COLUMNS
 };
 
@@ -27,11 +31,13 @@ static const struct {
 	const char *name;
 	uint32_t bytes;
 } sample_columns[SAMPLE_COLUMNS] = {
-	[SAMPLE_TIME] = { "ts_ns", 8 },		[SAMPLE_NODE] = { "node", 4 },
-	[SAMPLE_PID] = { "target_pid", 4 },	[SAMPLE_TID] = { "target_tid", 4 },
-	[SAMPLE_THREAD] = { "thread_name", 4 }, [SAMPLE_CAUSE] = { "cause", 4 },
-	[SAMPLE_STATE] = { "state", 2 },	[SAMPLE_GIL] = { "gil", 2 },
-	[SAMPLE_WEIGHT] = { "weight_ns", 8 },
+	[SAMPLE_TIME] = { "ts_ns", 8 },		 [SAMPLE_NODE] = { "node", 4 },
+	[SAMPLE_PID] = { "target_pid", 4 },	 [SAMPLE_TID] = { "target_tid", 4 },
+	[SAMPLE_THREAD] = { "thread_name", 4 },	 [SAMPLE_CAUSE] = { "cause", 4 },
+	[SAMPLE_STATE] = { "state", 2 },	 [SAMPLE_GIL] = { "gil", 2 },
+	[SAMPLE_WEIGHT] = { "weight_ns", 8 },	 [SAMPLE_ACTIVITY] = { "activity", 4 },
+	[SAMPLE_WAITS_FOR] = { "waits_for", 4 }, [SAMPLE_FLAGS] = { "flags", 4 },
+	[SAMPLE_HOLDER] = { "holder", 4 },
 };
 
 /* A stream, read block by block. */
@@ -89,6 +95,10 @@ static void stack_nodes_cursor_decode(struct run_files *source, const unsigned c
 		.state = (uint16_t)value[SAMPLE_STATE],
 		.gil = (uint16_t)value[SAMPLE_GIL],
 		.weight_ns = weight_of(source, value[SAMPLE_WEIGHT]),
+		.activity = stack_nodes_name(source->process, (uint32_t)value[SAMPLE_ACTIVITY]),
+		.waits_for = stack_nodes_name(source->process, (uint32_t)value[SAMPLE_WAITS_FOR]),
+		.flags = (uint32_t)value[SAMPLE_FLAGS],
+		.holder = (int32_t)value[SAMPLE_HOLDER],
 	};
 }
 
@@ -184,8 +194,46 @@ bool stack_nodes_cursor_next(struct stack_nodes_cursor *cursor, struct stack_nod
 
 /* ---- open and close -------------------------------------------------------------------------- */
 
+static int64_t row_time_ns(const struct run_files *source, const struct store_chunk *chunk,
+			   uint64_t row)
+{
+	unsigned char bytes[KYMO_ROW_BYTES_MAX];
+
+	if (source->stream->row_bytes > sizeof(bytes) ||
+	    store_read_rows(source->stream, chunk, row, 1, bytes) != 1)
+		return INT64_MAX;
+	return decode_time_ns(&source->process->clock,
+			      stack_nodes_cursor_load(bytes, source->at[SAMPLE_TIME], 8));
+}
+
+/* Rows of a stream are in the order of their times: the first one that is not before from_ns. */
+static void skip_until(struct run_files *source, int64_t from_ns)
+{
+	const struct store_stream *stream = source->stream;
+	const struct store_chunk *chunk;
+	uint64_t low = 0, high;
+
+	while (source->chunk < stream->chunk_count &&
+	       (!stream->chunks[source->chunk].rows ||
+		row_time_ns(source, &stream->chunks[source->chunk],
+			    stream->chunks[source->chunk].rows - 1) < from_ns))
+		source->chunk++;
+	if (source->chunk == stream->chunk_count)
+		return;
+	chunk = &stream->chunks[source->chunk];
+	for (high = chunk->rows; low < high;) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (row_time_ns(source, chunk, middle) < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	source->row = low;
+}
+
 static bool open_source(struct run_files *source, const struct recording *recording,
-			const struct store_stream *stream)
+			const struct store_stream *stream, int64_t from_ns)
 {
 	source->stream = stream;
 	source->process = &recording->processes[stream->process];
@@ -194,13 +242,17 @@ static bool open_source(struct run_files *source, const struct recording *record
 		source->at[i] = stack_nodes_offset(stream, sample_columns[i].name,
 						   sample_columns[i].bytes);
 	source->buffer = malloc((size_t)READ_ROWS * stream->row_bytes);
+	if (source->buffer && from_ns != INT64_MIN && source->at[SAMPLE_TIME] >= 0)
+		skip_until(source, from_ns);
 	if (source->buffer)
 		advance(source);
 	return source->buffer != NULL;
 }
 
-struct stack_nodes_cursor *stack_nodes_cursor_open(struct tables *tables)
+struct stack_nodes_cursor *stack_nodes_cursor_open(struct tables *tables,
+						   enum stack_nodes_kind kind, int64_t from_ns)
 {
+	const char *table = kind == STACK_NODES_NATIVE ? "native.samples" : "python.samples";
 	const struct recording *recording = tables->recording;
 	struct stack_nodes_cursor *cursor = calloc(1, sizeof(*cursor));
 	bool ok = cursor != NULL;
@@ -211,9 +263,9 @@ struct stack_nodes_cursor *stack_nodes_cursor_open(struct tables *tables)
 	for (size_t i = 0; ok && i < recording->stream_count; i++) {
 		const struct store_stream *stream = &recording->streams[i];
 
-		if (!strcmp(stream->table, "python.samples") && stream->row_bytes)
+		if (!strcmp(stream->table, table) && stream->row_bytes)
 			ok = open_source(&cursor->sources[cursor->source_count++], recording,
-					 stream);
+					 stream, from_ns);
 	}
 	if (!ok) {
 		stack_nodes_cursor_close(cursor);

@@ -1,5 +1,6 @@
 /* kymo_samples() and kymo_leaves(), and python.backtrace of a program that has ended. */
 #include "base/grow.h"
+#include "base/schema.h"
 #include "tables/stacks/stack_nodes.h"
 
 #include <errno.h>
@@ -120,6 +121,70 @@ static void put_weight(struct run *run, duckdb_vector out, idx_t row,
 		((int64_t *)duck.vector_get_data(out))[row] = s->weight_ns;
 }
 
+static void put_activity(struct run *run, duckdb_vector out, idx_t row,
+			 const struct stack_nodes_sample *s)
+{
+	put_name(run, out, row, s->activity);
+}
+
+static void put_waits_for(struct run *run, duckdb_vector out, idx_t row,
+			  const struct stack_nodes_sample *s)
+{
+	put_name(run, out, row, s->waits_for);
+}
+
+static void put_rank(struct run *run, duckdb_vector out, idx_t row,
+		     const struct stack_nodes_sample *s)
+{
+	int32_t rank = store_target_rank(run->tables->recording, s->process, s->pid);
+
+	if (rank < 0)
+		put_null(out, row);
+	else
+		stack_nodes_scan_put_int(out, row, rank);
+}
+
+static void put_host(struct run *run, duckdb_vector out, idx_t row,
+		     const struct stack_nodes_sample *s)
+{
+	const char *host = run->tables->recording->processes[s->process].host;
+
+	duck.vector_assign_string_element_len(out, row, host, strlen(host));
+}
+
+static void put_collector_id(struct run *run, duckdb_vector out, idx_t row,
+			     const struct stack_nodes_sample *s)
+{
+	(void)run;
+	stack_nodes_scan_put_int(out, row, (int32_t)s->process);
+}
+
+static void put_flags(struct run *run, duckdb_vector out, idx_t row,
+		      const struct stack_nodes_sample *s)
+{
+	(void)run;
+	stack_nodes_scan_put_int(out, row, (int32_t)s->flags);
+}
+
+static void put_native_activity(struct run *run, duckdb_vector out, idx_t row,
+				const struct stack_nodes_sample *s)
+{
+	if (s->flags & SCHEMA_NATIVE_WAITING)
+		put_name(run, out, row, s->activity);
+	else
+		duck.vector_assign_string_element_len(out, row, "running", 7);
+}
+
+static void put_holder(struct run *run, duckdb_vector out, idx_t row,
+		       const struct stack_nodes_sample *s)
+{
+	(void)run;
+	if (s->holder > 0)
+		stack_nodes_scan_put_int(out, row, s->holder);
+	else
+		put_null(out, row);
+}
+
 static void put_collector(struct run *run, duckdb_vector out, idx_t row,
 			  const struct stack_nodes_sample *s)
 {
@@ -179,8 +244,7 @@ static void put_folded(struct run *run, duckdb_vector out, idx_t row,
 	char *text;
 
 	for (; at; at = stack_nodes_find(callers, s->process, at->parent))
-		bytes += run->tables->recording->names[callers->labels[at->label].name].text_bytes +
-			 1u;
+		bytes += callers->labels[at->label].function.value.inlined.length + 1u;
 	text = bytes ? malloc(bytes) : NULL;
 	if (!text) {
 		put_null(out, row);
@@ -189,12 +253,15 @@ static void put_folded(struct run *run, duckdb_vector out, idx_t row,
 	used = bytes;
 	at = stack_nodes_find(callers, s->process, s->node);
 	for (; at; at = stack_nodes_find(callers, s->process, at->parent)) {
-		const struct store_name *name =
-			&run->tables->recording->names[callers->labels[at->label].name];
+		const duckdb_string_t *name = &callers->labels[at->label].function;
+		uint32_t length = name->value.inlined.length;
 
-		used -= name->text_bytes + 1u;
-		memcpy(text + used, name->text, name->text_bytes);
-		text[used + name->text_bytes] = ';';
+		used -= length + 1u;
+		memcpy(text + used,
+		       length <= sizeof(name->value.inlined.inlined) ? name->value.inlined.inlined
+								     : name->value.pointer.ptr,
+		       length);
+		text[used + length] = ';';
 	}
 	duck.vector_assign_string_element_len(out, row, text, bytes - 1);
 	run->frames += bytes * FRAMES_AT_ONCE / FOLDED_BYTES_AT_ONCE;
@@ -214,12 +281,33 @@ static const struct column sample_columns[] = {
 	{ "cause", DUCKDB_TYPE_VARCHAR, put_cause },
 	{ "place", DUCKDB_TYPE_VARCHAR, put_place },
 	{ "weight_ns", DUCKDB_TYPE_BIGINT, put_weight },
+	{ "activity", DUCKDB_TYPE_VARCHAR, put_activity },
+	{ "waits_for", DUCKDB_TYPE_VARCHAR, put_waits_for },
+	{ "rank", DUCKDB_TYPE_INTEGER, put_rank },
+	{ "host", DUCKDB_TYPE_VARCHAR, put_host },
+};
+
+static const struct column native_columns[] = {
+	{ "ts_ns", DUCKDB_TYPE_BIGINT, put_time },
+	{ "pid", DUCKDB_TYPE_INTEGER, put_pid },
+	{ "tid", DUCKDB_TYPE_INTEGER, put_tid },
+	{ "thread", DUCKDB_TYPE_VARCHAR, put_thread },
+	{ "stack", DUCKDB_TYPE_LIST, stack_nodes_scan_put_stack },
+	{ "place", DUCKDB_TYPE_VARCHAR, put_place },
+	{ "weight_ns", DUCKDB_TYPE_BIGINT, put_weight },
+	{ "flags", DUCKDB_TYPE_INTEGER, put_flags },
+	{ "rank", DUCKDB_TYPE_INTEGER, put_rank },
+	{ "host", DUCKDB_TYPE_VARCHAR, put_host },
+	{ "activity", DUCKDB_TYPE_VARCHAR, put_native_activity },
+	{ "waits_for", DUCKDB_TYPE_VARCHAR, put_waits_for },
+	{ "holder", DUCKDB_TYPE_INTEGER, put_holder },
 };
 
 static const struct column leaf_columns[] = {
 	{ "collector", DUCKDB_TYPE_INTEGER, put_collector },
 	{ "node", DUCKDB_TYPE_BIGINT, put_node },
 	{ "folded", DUCKDB_TYPE_VARCHAR, put_folded },
+	{ "collector_id", DUCKDB_TYPE_INTEGER, put_collector_id },
 };
 
 static bool every_sample(struct run *run, const struct stack_nodes_sample *sample)
@@ -251,17 +339,38 @@ static const struct function {
 	const struct column *columns;
 	size_t column_count;
 	bool (*wants)(struct run *run, const struct stack_nodes_sample *sample);
+	enum stack_nodes_kind kind;
 } functions[] = {
 	{ "kymo_samples", sample_columns, sizeof(sample_columns) / sizeof(sample_columns[0]),
-	  every_sample },
+	  every_sample, STACK_NODES_SAMPLES },
 	{ "kymo_leaves", leaf_columns, sizeof(leaf_columns) / sizeof(leaf_columns[0]),
-	  first_of_its_node },
+	  first_of_its_node, STACK_NODES_SAMPLES },
+	{ "kymo_native_samples", native_columns, sizeof(native_columns) / sizeof(native_columns[0]),
+	  every_sample, STACK_NODES_NATIVE },
+	{ "kymo_native_leaves", leaf_columns, sizeof(leaf_columns) / sizeof(leaf_columns[0]),
+	  first_of_its_node, STACK_NODES_NATIVE },
 };
 
 struct registered {
 	struct tables *tables;
 	const struct function *function;
 };
+
+/* The parameter from_ns, so that a view of the last seconds does not read the samples of hours. */
+static void bind_range(duckdb_bind_info info)
+{
+	duckdb_value value = duck.bind_get_named_parameter(info, "from_ns");
+	int64_t *from_ns = malloc(sizeof(*from_ns));
+
+	if (!from_ns) {
+		duck.bind_set_error(info, "no memory for the stacks of samples");
+		return;
+	}
+	*from_ns = value && !duck.is_null_value(value) ? duck.get_int64(value) : INT64_MIN;
+	duck.bind_set_bind_data(info, from_ns, free);
+	if (value)
+		duck.destroy_value(&value);
+}
 
 static void stack_nodes_scan_bind(duckdb_bind_info info)
 {
@@ -278,6 +387,7 @@ static void stack_nodes_scan_bind(duckdb_bind_info info)
 		duck.destroy_logical_type(&type);
 	}
 	duck.destroy_logical_type(&text);
+	bind_range(info);
 }
 
 static void stack_nodes_scan_run_destroy(void *data)
@@ -296,13 +406,14 @@ static void stack_nodes_scan_run_destroy(void *data)
 static void stack_nodes_scan_init(duckdb_init_info info)
 {
 	const struct registered *own = duck.init_get_extra_info(info);
+	const int64_t *from_ns = duck.init_get_bind_data(info);
 	struct run *run = calloc(1, sizeof(*run));
 
 	if (run) {
 		run->tables = own->tables;
 		run->function = own->function;
-		run->callers = stack_nodes_get(own->tables, STACK_NODES_SAMPLES);
-		run->cursor = stack_nodes_cursor_open(own->tables);
+		run->callers = stack_nodes_get(own->tables, own->function->kind);
+		run->cursor = stack_nodes_cursor_open(own->tables, own->function->kind, *from_ns);
 		run->column_count = duck.init_get_column_count(info);
 	}
 	if (run && run->callers)
@@ -351,6 +462,16 @@ static void stack_nodes_scan_emit(duckdb_function_info info, duckdb_data_chunk o
 	duck.data_chunk_set_size(output, rows);
 }
 
+static duckdb_table_function create_with_range(void)
+{
+	duckdb_table_function made = duck.create_table_function();
+	duckdb_logical_type number = duck.create_logical_type(DUCKDB_TYPE_BIGINT);
+
+	duck.table_function_add_named_parameter(made, "from_ns", number);
+	duck.destroy_logical_type(&number);
+	return made;
+}
+
 int stack_nodes_register(struct tables *tables, duckdb_connection connection,
 			 struct kymo_error *err)
 {
@@ -368,8 +489,7 @@ int stack_nodes_register(struct tables *tables, duckdb_connection connection,
 		if (!own)
 			return error_set(err, ENOMEM, "no memory for the tables");
 		*own = (struct registered){ tables, &functions[i] };
-		rc = table_function_register(connection, duck.create_table_function(), &function,
-					     err);
+		rc = table_function_register(connection, create_with_range(), &function, err);
 		if (rc)
 			return rc;
 	}
@@ -383,6 +503,11 @@ struct last {
 	size_t count, room;
 };
 
+static bool is_of_process(const struct stack_nodes_sample *a, const struct stack_nodes_sample *b)
+{
+	return a->pid == b->pid && a->process == b->process;
+}
+
 /* A later sample of a process replaces the earlier ones. */
 static bool take_last(struct last *last, const struct stack_nodes_sample *sample)
 {
@@ -390,10 +515,11 @@ static bool take_last(struct last *last, const struct stack_nodes_sample *sample
 							      : NULL;
 	size_t kept = 0;
 
-	if (before && before->pid == sample->pid && before->ts_ns == sample->ts_ns)
+	if (before && is_of_process(before, sample) && before->ts_ns == sample->ts_ns)
 		kept = last->count; /* the next thread of the same moment */
 	for (size_t i = kept; i < last->count; i++)
-		if (last->samples[i].pid != sample->pid || last->samples[i].ts_ns == sample->ts_ns)
+		if (!is_of_process(&last->samples[i], sample) ||
+		    last->samples[i].ts_ns == sample->ts_ns)
 			last->samples[kept++] = last->samples[i];
 	last->count = kept;
 	if (!grow((void **)&last->samples, &last->room, last->count, sizeof(*last->samples)))
@@ -408,6 +534,7 @@ static void stack_nodes_scan_fill_frame(struct meta_cell *cell, const struct rec
 {
 	const struct store_name *function = &recording->names[label->name];
 	const struct store_name *thread = &recording->names[sample->thread];
+	int32_t rank;
 
 	meta_number(&cell[0], sample->pid);
 	meta_number(&cell[1], sample->tid);
@@ -420,6 +547,10 @@ static void stack_nodes_scan_fill_frame(struct meta_cell *cell, const struct rec
 	meta_number(&cell[6], depth);
 	meta_text(&cell[7], "Python");
 	meta_number(&cell[8], recording->duration_ns - sample->ts_ns);
+	rank = store_target_rank(recording, sample->process, sample->pid);
+	if (rank >= 0)
+		meta_number(&cell[10], rank);
+	meta_host(&cell[11], recording->processes[sample->process].host);
 }
 
 static void fill_last(struct meta_rows *rows, const struct recording *recording,
@@ -439,7 +570,8 @@ void stack_nodes_fill_last(struct meta_rows *rows, const struct tables *tables)
 {
 	struct tables *session = (struct tables *)tables; /* its caches are built on first use */
 	const struct stack_nodes *callers = stack_nodes_get(session, STACK_NODES_SAMPLES);
-	struct stack_nodes_cursor *cursor = stack_nodes_cursor_open(session);
+	struct stack_nodes_cursor *cursor = stack_nodes_cursor_open(session, STACK_NODES_SAMPLES,
+								    INT64_MIN);
 	struct stack_nodes_sample sample;
 	struct last last = { 0 };
 	bool ok = callers && cursor;

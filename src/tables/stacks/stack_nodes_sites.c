@@ -10,13 +10,15 @@
 
 #define FRAMES_AT_ONCE (256u << 10) /* as in stack_nodes_scan.c */
 
-enum { PID, NODE, STACK, SITE, TENSOR, COLUMNS };
+enum { PROCESS_ID, NODE, STACK, SITE, TENSOR, COLUMNS };
 static const struct {
 	const char *name;
 	duckdb_type type;
 } columns[COLUMNS] = {
-	[PID] = { "pid", DUCKDB_TYPE_INTEGER },	      [NODE] = { "node", DUCKDB_TYPE_INTEGER },
-	[STACK] = { "stack", DUCKDB_TYPE_LIST },      [SITE] = { "site", DUCKDB_TYPE_VARCHAR },
+	[PROCESS_ID] = { "process_id", DUCKDB_TYPE_INTEGER },
+	[NODE] = { "node", DUCKDB_TYPE_INTEGER },
+	[STACK] = { "stack", DUCKDB_TYPE_LIST },
+	[SITE] = { "site", DUCKDB_TYPE_VARCHAR },
 	[TENSOR] = { "tensor", DUCKDB_TYPE_BOOLEAN },
 };
 
@@ -139,9 +141,8 @@ static void stack_nodes_sites_put_row(struct run *run, idx_t row, uint32_t numbe
 {
 	duckdb_vector *out = run->vectors;
 
-	if (out[PID])
-		((int32_t *)duck.vector_get_data(
-			out[PID]))[row] = run->recording->processes[run->process].pid;
+	if (out[PROCESS_ID])
+		((int32_t *)duck.vector_get_data(out[PROCESS_ID]))[row] = (int32_t)run->process;
 	if (out[NODE])
 		((int32_t *)duck.vector_get_data(out[NODE]))[row] = (int32_t)number;
 	if (out[STACK])

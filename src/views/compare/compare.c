@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/store.h"
+#include "views/term/target.h"
 
 /* Shares of the 5 %: the step and the modules; the regions get the rest, by their time. */
 #define STEP_SHARE 0.25
@@ -168,7 +169,7 @@ static int compare_read_run(struct compare *compare, size_t run,
 	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	struct tables *tables = NULL;
 	struct compare_run *one = &compare->runs[run];
-	int rc = store_resolve(one->target, one->path, sizeof(one->path), err);
+	int rc = target_resolve(one->target, one->path, sizeof(one->path), err);
 
 	if (!rc)
 		rc = tables_open(one->path, &options, &tables, err);

@@ -62,6 +62,7 @@ struct compare_run {
 	size_t bin_count, bin_steps;
 	size_t hint; /* the step that was looked up last */
 	bool whole; /* no steps: the run is one value */
+	bool imported; /* a trace of another tool */
 };
 
 struct compare {

@@ -69,6 +69,12 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 		rc = rows_each(tables, sql_compare_losses, compare_gather_loss_row, run, err);
 	run->sample_ns = tables_number(tables, sql_compare_sample_period, 0);
 	run->peak_bytes = tables_number(tables, sql_compare_memory, -1);
+	/* The program of an imported trace is the name of its file. */
+	run->imported = tables_number(tables, "SELECT count(*) FROM kymo.imports", 0) > 0;
+	if (run->imported) {
+		snprintf(run->program, sizeof(run->program), "an imported trace");
+		run->command[0] = '\0';
+	}
 	return rc;
 }
 
@@ -126,9 +132,9 @@ static int find_steps(struct compare_run *run, struct tables *tables, struct kym
 
 	if (!rc && !run->step_count) {
 		run->whole = true;
-		rc = add_step(
-			run, 0,
-			(int64_t)tables_number(tables, "SELECT duration_ns FROM kymo.runs", 0));
+		rc = add_step(run, 0,
+			      (int64_t)tables_number(tables,
+						     "SELECT max(duration_ns) FROM kymo.runs", 0));
 	}
 	if (!rc)
 		rc = leave_out_warmup(run);
@@ -258,6 +264,16 @@ static const char *compare_gather_place_of(const struct name_entry *frame)
 	return strcmp(frame->source, "python") != 0 ? "" : facts_place(frame->file);
 }
 
+/* Steps of torch.profiler have their number in the name: ProfilerStep#12. */
+static size_t compared_bytes(const struct name_entry *frame)
+{
+	static const char step[] = "ProfilerStep#";
+	const size_t bytes = sizeof(step) - 1;
+
+	return frame->name_bytes > bytes && !memcmp(frame->name, step, bytes) ? bytes - 1
+									      : frame->name_bytes;
+}
+
 static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 {
 	const struct name_entry *one = &gather->compare->frames.list[frame];
@@ -268,7 +284,7 @@ static uint32_t item_of_frame(struct gather *gather, uint32_t frame)
 		return UINT32_MAX;
 	if (!gather->items[frame])
 		gather->items[frame] = item_of(gather->compare, COMPARE_REGION, one->name,
-					       one->name_bytes, one->source, one->source_bytes,
+					       compared_bytes(one), one->source, one->source_bytes,
 					       compare_gather_place_of(one));
 	return gather->items[frame];
 }
@@ -416,6 +432,40 @@ static int gather_modules(struct compare *compare, size_t run, struct tables *ta
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the modules to compare") : rc;
 }
 
+/* ---- operations of devices ------------------------------------------------------------------ */
+
+/* By call, as modules: a trace has few steps and many calls. */
+static int compare_gather_kernel_row(const struct rows *rows, void *context)
+{
+	struct gather *gather = context;
+	struct compare *compare = gather->compare;
+	char name[300];
+	uint32_t item;
+
+	rows_copy_text(rows, 0, name, sizeof(name));
+	item = item_of(compare, COMPARE_MODULE, name, strlen(name), "kernel", 6, "");
+	return item == UINT32_MAX ? -ENOMEM
+				  : compare_gather_push(&compare->items[item].series[gather->run],
+							rows_number(rows, 1, 0));
+}
+
+static int gather_kernels(struct compare *compare, size_t run, struct tables *tables,
+			  struct kymo_error *err)
+{
+	struct gather gather = { .compare = compare, .run = run };
+	const struct compare_run *one = &compare->runs[run];
+	struct buf sql = { 0 };
+	int rc;
+
+	sql_fill(&sql, sql_compare_kernels,
+		 (struct sql_value[]){
+			 { "from", .number = one->step_count ? one->steps[0].start_ns : 0 },
+			 { NULL } });
+	rc = rows_each(tables, buf_get(&sql), compare_gather_kernel_row, &gather, err);
+	buf_fini(&sql);
+	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the kernels to compare") : rc;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static int gather_step_times(struct compare *compare, size_t which)
@@ -445,6 +495,8 @@ int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		rc = gather_zones(compare, run, tables, err);
 	if (!rc)
 		rc = gather_modules(compare, run, tables, err);
+	if (!rc)
+		rc = gather_kernels(compare, run, tables, err);
 	return rc;
 }
 

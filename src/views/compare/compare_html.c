@@ -3,16 +3,27 @@
 #include "views/report/page.h"
 
 #include <errno.h>
+#include <string.h>
+
+/* The name of a recording, without the path. */
+static const char *compare_html_name(const struct compare_run *run)
+{
+	const char *slash = strrchr(run->path, '/');
+
+	return slash && slash[1] ? slash + 1 : run->path;
+}
 
 int compare_html(const struct compare *compare, FILE *out, struct kymo_error *err)
 {
 	struct buf json = { 0 };
-	char title[300];
+	const struct compare_run *runs = compare->runs;
+	char title[600];
 
 	buf_text(&json, "{\"compare\":");
 	compare_json(compare, &json);
 	buf_char(&json, '}');
-	snprintf(title, sizeof(title), "Compare · %s", compare->runs[0].program);
+	snprintf(title, sizeof(title), "Compare · %.200s · %.200s", compare_html_name(&runs[0]),
+		 compare_html_name(&runs[compare->a_count]));
 	if (!json.failed)
 		page_write(out, title, &json, NULL, 0);
 	buf_fini(&json);

@@ -82,6 +82,14 @@ void export_program(struct export *export, char *out, size_t out_bytes)
 		  NULL);
 }
 
+const char *export_samples_word(struct export *export)
+{
+	bool python = !export->options->native &&
+		      tables_number(export->tables, "SELECT count(*) FROM python.samples", 0) > 0;
+
+	return python ? "Python" : "native";
+}
+
 static int export_write_aside(struct export *export, const struct export_format *format)
 {
 	struct atomic_file aside;
@@ -116,7 +124,7 @@ int export_write(struct tables *tables, const struct export_format *format,
 	int rc;
 
 	export.unmarked = !format->tables && sampled_zones_wanted(tables);
-	if (format->stacks && export.unmarked)
+	if (format->stacks && (export.unmarked || chosen.native))
 		chosen.samples = true;
 	progress_begin(&export.progress, "writing", "zones");
 	rc = export_write_all(&export, format);

@@ -22,6 +22,7 @@ struct export_options {
 	bool force; /* overwrite an existing file */
 	/* formats with .stacks: python.samples instead of zones; implied if there are no zones */
 	bool samples;
+	bool native; /* with samples: native.samples, with Python frames where they are known */
 };
 
 /* The state of an export. */
@@ -75,6 +76,8 @@ int export_write(struct tables *tables, const struct export_format *format,
 
 /* For the formats: */
 int export_flush(struct export *export, bool all);
+/* The kind of the samples that are written: "Python" or "native". */
+const char *export_samples_word(struct export *export);
 /* Visits all zones, with progress. samples: those of sampled stacks too, if there are no others. */
 int export_walk(struct export *export, const struct zone_walk_visitor *visitor, bool samples);
 /* The program's short name, for headings; cut if it does not fit. */

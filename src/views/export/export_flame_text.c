@@ -67,12 +67,18 @@ static void print_tree(struct tree *tree)
 	for (uint32_t i = 1; i < tree->calls->count; i++)
 		insert_child(tree, i);
 	if (export_stacks_value(tree->export, tree->export->own) == EXPORT_SAMPLES)
-		fprintf(tree->export->out, "%s samples of Python stacks\n",
-			format_count((uint64_t)tree->layout.whole).text);
-	else
-		fprintf(tree->export->out, "%s in %s\n",
+		/* not foreign: Python or native */
+		fprintf(tree->export->out, "%s samples of %s stacks\n",
+			format_count((uint64_t)tree->layout.whole).text,
+			export_samples_word(tree->export));
+	else if (tree->export->options->samples)
+		/* not foreign: Python or native */
+		fprintf(tree->export->out, "%s in samples of %s stacks\n",
 			format_duration(tree->layout.whole, tree->style.utf8).text,
-			tree->export->options->samples ? "samples of Python stacks" : "zones");
+			export_samples_word(tree->export));
+	else
+		fprintf(tree->export->out, "%s in zones\n",
+			format_duration(tree->layout.whole, tree->style.utf8).text);
 	print_children(tree, 0);
 }
 
@@ -90,8 +96,8 @@ static int write_flame_text(struct export *export, struct export_stacks *own)
 		rc = error_set(export->err, ENOMEM, "out of memory for the flame graph");
 	else if (tree.layout.whole <= 0)
 		rc = error_set(export->err, ENODATA,
-			       "no stack samples and no zones recorded; kymo run samples Python "
-			       "programs, kymo run --python records every call");
+			       "no stack samples and no zones recorded; kymo run samples stacks, "
+			       "kymo run --python records every call");
 	else
 		print_tree(&tree);
 	flame_layout_fini(&tree.layout);

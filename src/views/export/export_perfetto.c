@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "views/export/export_rows.h"
 #include "views/export/protobuf.h"
 #include "views/query/rows.h"
 #include "views/timeline/sampled_zones.h"
@@ -14,6 +15,7 @@
 
 enum { /* Trace, TracePacket */
        TRACE_PACKET = 1,
+       PACKET_CLOCKS = 6,
        PACKET_TIMESTAMP = 8,
        PACKET_SEQUENCE = 10,
        PACKET_EVENT = 11,
@@ -55,6 +57,14 @@ enum { /* InternedData and what is in it */
        ANNOTATION_TEXT = 6,
        ANNOTATION_INT = 4,
        ANNOTATION_NAME = 10,
+       EVENT_CATEGORY = 22, /* of a TrackEvent, not interned */
+};
+enum { /* ClockSnapshot */
+       SNAPSHOT_CLOCK = 1,
+       CLOCK_ID = 1,
+       CLOCK_TIMESTAMP = 2,
+       CLOCK_REALTIME = 1,
+       CLOCK_BOOTTIME = 6, /* the clock of packets */
 };
 enum { SEQUENCE = 1, CLEARED = 1, NEEDS_STATE = 2 };
 
@@ -290,7 +300,98 @@ static int export_perfetto_counter_row(const struct rows *rows, void *context)
 	protobuf_number(&own->event, EVENT_TYPE, EVENT_COUNTER);
 	protobuf_number(&own->event, EVENT_TRACK, own->counters);
 	protobuf_double(&own->event, EVENT_DOUBLE, rows_number(rows, 3, 0));
+	protobuf_number(&own->message, ANNOTATION_INT, (uint64_t)rows_number(rows, 5, 0));
+	add_annotation(own, "tid");
 	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
+	return end_packet(export);
+}
+
+/* ---- steps and operations of devices --------------------------------------------------------- */
+
+static uint64_t row_track(const struct export_row *row)
+{
+	return (uint64_t)1 << 61 | (uint64_t)((uint32_t)row->pid & 0x7fffffff) << 24 |
+	       ((uint32_t)row->track & 0xffffff);
+}
+
+static int begin_row_track(struct export *export, const struct export_row *row)
+{
+	struct perfetto *own = export->own;
+
+	protobuf_number(&own->event, TRACK_UUID, row_track(row));
+	protobuf_number(&own->event, TRACK_PARENT, process_track(row->pid));
+	protobuf_text(&own->event, TRACK_NAME, row->track_name, strlen(row->track_name));
+	protobuf_message(&own->packet, PACKET_TRACK, &own->event);
+	return end_packet(export);
+}
+
+static void add_row_arguments(struct perfetto *own, const struct export_row *row)
+{
+	struct tables_cell cell;
+	const char *key;
+
+	for (size_t i = 0; export_rows_argument(row, i, &key, &cell); i++) {
+		if (cell.kind == TABLES_NULL)
+			continue;
+		if (cell.kind == TABLES_TEXT)
+			protobuf_text(&own->message, ANNOTATION_TEXT, cell.text, cell.text_bytes);
+		else
+			protobuf_number(&own->message, ANNOTATION_INT,
+					cell.kind == TABLES_UNSIGNED ? cell.unsigned_integer
+								     : (uint64_t)cell.integer);
+		add_annotation(own, key);
+	}
+}
+
+static int row_event(struct export *export, const struct export_row *row, uint64_t type, int64_t ns)
+{
+	struct perfetto *own = export->own;
+
+	export_perfetto_add_time(own, ns);
+	protobuf_number(&own->event, EVENT_TYPE, type);
+	protobuf_number(&own->event, EVENT_TRACK, row_track(row));
+	if (type != EVENT_END) {
+		protobuf_text(&own->event, EVENT_CATEGORY, row->category, strlen(row->category));
+		protobuf_text(&own->event, EVENT_NAME,
+			      row->name.kind == TABLES_TEXT ? row->name.text : "",
+			      row->name.kind == TABLES_TEXT ? row->name.text_bytes : 0);
+		add_row_arguments(own, row);
+	}
+	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
+	return end_packet(export);
+}
+
+static int export_perfetto_row(struct export *export, const struct export_row *row)
+{
+	int rc = row->begins ? begin_row_track(export, row) : 0;
+
+	if (!rc)
+		rc = row_event(export, row, row->has_times ? EVENT_BEGIN : EVENT_INSTANT,
+			       row->start_ns);
+	return rc || !row->has_times ? rc : row_event(export, row, EVENT_END, row->end_ns);
+}
+
+static void add_clock(struct perfetto *own, uint64_t id, uint64_t ns)
+{
+	protobuf_number(&own->message, CLOCK_ID, id);
+	protobuf_number(&own->message, CLOCK_TIMESTAMP, ns);
+	protobuf_message(&own->event, SNAPSHOT_CLOCK, &own->message);
+}
+
+/* When the recording began, by both clocks. */
+static int add_clocks(struct export *export)
+{
+	struct perfetto *own = export->own;
+	const double began = tables_number(
+		export->tables, "SELECT started_unix_ns // 1000000000 FROM kymo.runs", 0);
+	const double rest = tables_number(export->tables,
+					  "SELECT started_unix_ns % 1000000000 FROM kymo.runs", 0);
+
+	if (began <= 0 || began > 4e9)
+		return 0;
+	add_clock(own, CLOCK_BOOTTIME, 0);
+	add_clock(own, CLOCK_REALTIME, (uint64_t)began * 1000000000 + (uint64_t)rest);
+	protobuf_message(&own->packet, PACKET_CLOCKS, &own->event);
 	return end_packet(export);
 }
 
@@ -307,12 +408,14 @@ static int export_perfetto_write(struct export *export)
 		       "SELECT pid, program FROM kymo.processes WHERE role = 'target' ORDER BY pid",
 		       export_perfetto_process_row, export, export->err);
 	if (!rc)
-		rc = rows_each(export->tables,
-			       "SELECT pid, tid, max(thread) FROM kymo.threads GROUP BY pid, tid "
-			       "ORDER BY pid, tid",
-			       export_perfetto_thread_row, export, export->err);
+		rc = add_clocks(export);
+	if (!rc)
+		rc = rows_each(export->tables, sql_export_threads, export_perfetto_thread_row,
+			       export, export->err);
 	if (!rc)
 		rc = export_walk(export, &visitor, true);
+	if (!rc)
+		rc = export_rows(export, export_perfetto_row);
 	if (!rc)
 		rc = rows_each(export->tables,
 			       "SELECT ts_ns, pid, tid, name, text FROM trace.marks ORDER BY ts_ns",

@@ -54,10 +54,10 @@ static void add_pprof_head(struct export *export, const struct export_stacks *ow
 	protobuf_number(out, PROFILE_DEFAULT_TYPE, own->weighted && !own->marked ? 7 : 3);
 	protobuf_number(out, PROFILE_TIME,
 			(uint64_t)tables_number(export->tables,
-						"SELECT started_unix_ns FROM kymo.runs", 0));
-	protobuf_number(
-		out, PROFILE_DURATION,
-		(uint64_t)tables_number(export->tables, "SELECT duration_ns FROM kymo.runs", 0));
+						"SELECT min(started_unix_ns) FROM kymo.runs", 0));
+	protobuf_number(out, PROFILE_DURATION,
+			(uint64_t)tables_number(export->tables,
+						"SELECT max(duration_ns) FROM kymo.runs", 0));
 }
 
 /* A location and a function for each frame, both with its number + 1. */

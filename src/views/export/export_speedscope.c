@@ -95,13 +95,15 @@ static int write_samples(struct export *export)
 	struct speedscope *own = export->own;
 	int rc;
 
-	own->weighted = tables_number(export->tables, sql_sampled_time, 0) > 0;
+	own->weighted = export->options->native ||
+			tables_number(export->tables, sql_sampled_time, 0) > 0;
 	buf_print(&export->buf,
-		  "{\"type\":\"sampled\",\"unit\":\"%s\",\"name\":\"Python "
+		  "{\"type\":\"sampled\",\"unit\":\"%s\",\"name\":\"%s "
 		  "samples\",\"samples\":[\n",
-		  own->weighted ? "nanoseconds" : "none");
-	rc = sampled_stacks_each(export->tables, &export->frames, export_speedscope_add_sample,
-				 export, export->err);
+		  own->weighted ? "nanoseconds" : "none",
+		  export_samples_word(export)); /* not foreign: Python or native */
+	rc = sampled_stacks_each(export->tables, export->options->native, &export->frames,
+				 export_speedscope_add_sample, export, export->err);
 	buf_print(&export->buf, "\n],\"weights\":[%s],\"startValue\":0,\"endValue\":%" PRId64 "}",
 		  buf_get(&own->weights), own->last_ns);
 	export->buf.failed |= own->weights.failed;

@@ -51,8 +51,8 @@ static int sum_zones(struct export *export)
 
 static int sum_samples(struct export *export)
 {
-	return sampled_stacks_each(export->tables, &export->frames, export_stacks_add_sample,
-				   export, export->err);
+	return sampled_stacks_each(export->tables, export->options->native, &export->frames,
+				   export_stacks_add_sample, export, export->err);
 }
 
 int export_stacks_value(const struct export *export, const struct export_stacks *own)

@@ -124,7 +124,10 @@ static void add_head(struct export *export, const struct flame_layout *layout)
 		80);
 	buf_text(out, ": ");
 	add_amount(out, layout->whole, svg_shows_counts(export));
-	buf_text(out, export->options->samples ? " of Python stacks" : " in zones");
+	if (export->options->samples)
+		buf_print(out, " of %s stacks", export_samples_word(export)); /* not foreign */
+	else
+		buf_text(out, " in zones");
 	buf_text(out, "</text>\n");
 }
 

@@ -17,7 +17,8 @@
 #include "base/format.h"
 #include "tables/catalog/catalog.h"
 #include "base/files/atomic_file.h"
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
+#include "base/scratch/scratch.h"
 #include "base/files/safe_path.h"
 #include "views/query/output.h"
 #include "views/query/rows.h"
@@ -236,13 +237,17 @@ static int write_directory(struct export *export, const struct export_format *fo
 			   const struct safe_dir *parent, const struct list *list)
 {
 	char staged[NAME_MAX + 32], path[KYMO_PATH_BYTES + NAME_MAX + 40];
-	int rc;
+	int rc, held;
 
-	snprintf(staged, sizeof(staged), "%s.tmp-%ld", parent->name, (long)getpid());
+	snprintf(staged, sizeof(staged), "%s" SCRATCH_MARK, parent->name);
+	scratch_sweep(parent->fd, staged);
+	snprintf(staged, sizeof(staged), "%s" SCRATCH_MARK "%ld", parent->name, (long)getpid());
 	if (mkdirat(parent->fd, staged, 0700))
-		return error_set(export->err, errno, "cannot make the directory %s.tmp-%ld: %s",
-				 export->options->file, (long)getpid(), strerror(errno));
+		return error_set(export->err, errno, "cannot make the directory %s%s%ld: %s",
+				 export->options->file, SCRATCH_MARK, (long)getpid(),
+				 strerror(errno));
 	snprintf(path, sizeof(path), "%s/%s", parent->path[1] ? parent->path : "", staged);
+	held = scratch_hold_folder(path);
 	child_notes_file(path);
 	rc = export_tables_fill(export, format, list, path);
 	open_to_others(parent, staged);
@@ -251,6 +256,8 @@ static int write_directory(struct export *export, const struct export_format *fo
 	if (rc)
 		export_tables_remove_directory(parent->fd, staged);
 	child_notes_drop(path);
+	if (held >= 0)
+		close(held);
 	return rc;
 }
 

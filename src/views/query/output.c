@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files/child_notes.h"
+#include "base/scratch/child_notes.h"
+#include "base/scratch/scratch.h"
 #include "views/term/format.h"
 
 #define FLUSH_BYTES 65536
@@ -103,17 +104,19 @@ static int parquet_write(struct tables_result *result, const struct output_optio
 {
 	const char *temporary = getenv("TMPDIR");
 	char directory[512], path[sizeof(directory) + 16];
-	int rc, fd = -1;
+	int rc, held, fd = -1;
 
 	(void)options;
 	(void)count;
-	snprintf(directory, sizeof(directory), "%s/kymo-parquet-XXXXXX",
-		 temporary && *temporary ? temporary : "/tmp");
+	temporary = temporary && *temporary ? temporary : "/tmp";
+	scratch_sweep_path(temporary, "kymo-parquet-");
+	snprintf(directory, sizeof(directory), "%s/kymo-parquet-XXXXXX", temporary);
 	if (!mkdtemp(directory))
 		return error_set(
 			err, errno,
 			"cannot make a temporary directory %s: %s; set TMPDIR, or use -o FILE",
 			directory, strerror(errno));
+	held = scratch_hold_folder(directory);
 	child_notes_file(directory);
 	snprintf(path, sizeof(path), "%s/result", directory);
 	rc = tables_write_parquet(result, path, err);
@@ -127,6 +130,8 @@ static int parquet_write(struct tables_result *result, const struct output_optio
 	unlink(path);
 	rmdir(directory);
 	child_notes_drop(directory);
+	if (held >= 0)
+		close(held);
 	if (!rc)
 		rc = output_copy_file(fd, out, err);
 	if (fd >= 0)

@@ -1,6 +1,7 @@
 #include "views/stacks/sampled_stacks.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "views/query/rows.h"
 #include "views_sql.h"
@@ -15,6 +16,7 @@ struct gather {
 	uint32_t stack[DEPTH_MOST];
 	size_t depth;
 	uint64_t id, count, time_ns;
+	const char *source;
 };
 
 static int sampled_stacks_give(struct gather *gather)
@@ -28,7 +30,10 @@ static int sampled_stacks_give(struct gather *gather)
 static int frame_row(const struct rows *rows, void *context)
 {
 	struct gather *gather = context;
-	struct name_entry frame = { .name = "", .source = "python", .source_bytes = 6, .file = "" };
+	struct name_entry frame = { .name = "",
+				    .source = gather->source,
+				    .source_bytes = (uint32_t)strlen(gather->source),
+				    .file = "" };
 	struct tables_cell cell;
 	uint64_t id = rows_count(rows, 0);
 	int rc = 0;
@@ -54,12 +59,17 @@ static int frame_row(const struct rows *rows, void *context)
 	return rc;
 }
 
-int sampled_stacks_each(struct tables *tables, struct name_table *frames,
+int sampled_stacks_each(struct tables *tables, bool native, struct name_table *frames,
 			int (*each)(const struct sampled_stack *stack, void *context),
 			void *context, struct kymo_error *err)
 {
-	struct gather gather = { .frames = frames, .each = each, .context = context, .err = err };
-	int rc = rows_each(tables, sql_sampled_stacks, frame_row, &gather, err);
+	struct gather gather = { .frames = frames,
+				 .each = each,
+				 .context = context,
+				 .err = err,
+				 .source = native ? "native" : "python" };
+	int rc = rows_each(tables, native ? sql_native_stacks : sql_sampled_stacks, frame_row,
+			   &gather, err);
 
 	return rc ? rc : sampled_stacks_give(&gather);
 }

@@ -17,7 +17,7 @@ struct sampled_stack {
 };
 
 /* A result of each() other than 0 ends it. */
-int sampled_stacks_each(struct tables *tables, struct name_table *frames,
+int sampled_stacks_each(struct tables *tables, bool native, struct name_table *frames,
 			int (*each)(const struct sampled_stack *stack, void *context),
 			void *context, struct kymo_error *err);
 

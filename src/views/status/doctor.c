@@ -16,6 +16,7 @@
 #include "base/files/paths.h"
 #include "collect/run/inject.h"
 #include "collect/host/proc.h"
+#include "collect/perf/perf_events.h"
 #include "views/term/format.h"
 #include "views/query/json.h"
 
@@ -289,6 +290,22 @@ static void look_at_native(struct doctor_finding *finding)
 	mend(finding, "apt-get install libdw1 (elfutils)");
 }
 
+/* Samples of C and C++; the message has the setting that allows them. */
+static void look_at_perf(struct doctor_finding *finding)
+{
+	struct kymo_error err = { 0 };
+	long level = doctor_number_of("/proc/sys/kernel/perf_event_paranoid", -1);
+
+	if (!perf_events_check(&err)) {
+		found(finding, DOCTOR_WORKS, "perf events, perf_event_paranoid is %ld", level);
+		return;
+	}
+	found(finding, DOCTOR_ABSENT, "no native stacks: perf_event_open: %s", strerror(err.code));
+	mend(finding, "%s",
+	     level > 2 ? "sudo sysctl kernel.perf_event_paranoid=2"
+		       : "allow perf_event_open; in Docker: --cap-add PERFMON");
+}
+
 static void look_at_viewer(struct doctor_finding *finding)
 {
 	if (is_library_there("libmicrohttpd.so.12")) {
@@ -362,6 +379,7 @@ static const struct {
 	{ "torch", "kymo run --torch", look_at_torch },
 	{ "stacks", "backtrace and samples", look_at_stacks },
 	{ "native", "backtrace --native", look_at_native },
+	{ "perf", "native samples", look_at_perf },
 	{ "viewer", "kymo serve", look_at_viewer },
 	{ "pressure", "host.cgroup", look_at_pressure },
 	{ "gpu", "host.gpu", look_at_gpu },

@@ -65,12 +65,16 @@ static void describe_state(struct item *item)
 		snprintf(item->state, sizeof(item->state), "exit %d", WEXITSTATUS(entry->wstatus));
 	else
 		snprintf(item->state, sizeof(item->state), "%s",
-			 entry->state == STORE_KILLED ? "killed"
-			 : entry->state == STORE_LOST ? "lost"
-			 : entry->ran_on	      ? "detached"
-						      : "ended");
+			 entry->state == STORE_KILLED	 ? "killed"
+			 : entry->state == STORE_LOST	 ? "lost"
+			 : entry->state == STORE_UNKNOWN ? "unknown"
+			 : entry->ran_on		 ? "detached"
+							 : "ended");
 	used = strlen(item->state);
-	if (item->rank >= 0)
+	if (entry->kind == STORE_JOB)
+		snprintf(item->state + used, sizeof(item->state) - used, ", %u run%s", entry->runs,
+			 entry->runs == 1 ? "" : "s");
+	else if (item->rank >= 0)
 		snprintf(item->state + used, sizeof(item->state) - used, ", rank %d/%d", item->rank,
 			 item->ranks);
 }
@@ -90,7 +94,8 @@ static void describe_times(struct item *item, bool utf8)
 		 now_ns / 1000000000u - (uint64_t)started < 86400 ? "%T" : "%F", &local);
 	if (!end_ns)
 		end_ns = item->entry->state == STORE_LIVE ? now_ns : 0;
-	if (end_ns >= item->entry->started_unix_ns)
+	/* A packed file would have to be opened: its time is that of the file. */
+	if (end_ns >= item->entry->started_unix_ns && item->entry->kind != STORE_PACKED)
 		item->ran = format_clock((double)(end_ns - item->entry->started_unix_ns), utf8);
 }
 
@@ -122,6 +127,10 @@ static void list_look_inside(struct item *item)
 	if (item->entry->state == STORE_LIVE)
 		now_look(recording, &item->now);
 	/* The time of its end was not recorded: the last row is the best estimate. */
+	else if (item->entry->started_unix_ns && recording->duration_ns > 0 &&
+		 item->entry->kind == STORE_SNAPSHOT)
+		item->ended_unix_ns = item->entry->started_unix_ns +
+				      (uint64_t)recording->duration_ns;
 	else if (item->entry->started_unix_ns && recording->duration_ns > 0 &&
 		 !recording->run.ended)
 		item->ended_unix_ns = later_of(item->ended_unix_ns,
@@ -445,11 +454,13 @@ static void add_item(struct buf *out, const struct item *item)
 	static const char *const kinds[] = { [STORE_NONE] = "",
 					     [STORE_DIRECTORY] = "directory",
 					     [STORE_SNAPSHOT] = "snapshot",
-					     [STORE_PACKED] = "packed" };
+					     [STORE_PACKED] = "packed",
+					     [STORE_JOB] = "job" };
 	static const char *const states[] = { [STORE_LIVE] = "live",
 					      [STORE_ENDED] = "ended",
 					      [STORE_KILLED] = "killed",
-					      [STORE_LOST] = "lost" };
+					      [STORE_LOST] = "lost",
+					      [STORE_UNKNOWN] = "unknown" };
 	const struct store_entry *entry = item->entry;
 
 	add_key_text(out, "path", entry->path);
@@ -480,6 +491,8 @@ static void add_item(struct buf *out, const struct item *item)
 		add_key_text(out, "open_zone", item->now.longest);
 		buf_print(out, ",\"open_zone_age_ns\":%" PRId64, item->now.longest_age_ns);
 	}
+	if (entry->kind == STORE_JOB)
+		buf_print(out, ",\"runs\":%u,\"live_runs\":%u", entry->runs, entry->live_runs);
 	if (item->rank >= 0)
 		buf_print(out, ",\"rank\":%d,\"ranks\":%d", item->rank, item->ranks);
 }

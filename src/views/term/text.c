@@ -386,6 +386,37 @@ int text_paragraph_lines(const char *text, int indent, const struct text_style *
 	return lines;
 }
 
+/* Removes the last clause, or the last word if there is only one. False: nothing is left. */
+static bool shorten_once(char *text, size_t room, const char *dots)
+{
+	char *end = NULL;
+
+	for (char *at = text; (at = strstr(at, "; ")); at++)
+		end = at;
+	for (char *at = text; (at = strstr(at, ". ")); at++)
+		end = !end || at > end ? at + 1 : end;
+	if (end) {
+		*end = '\0';
+		return true;
+	}
+	if (strlen(text) > strlen(dots) && !strcmp(text + strlen(text) - strlen(dots), dots))
+		text[strlen(text) - strlen(dots)] = '\0';
+	end = strrchr(text, ' ');
+	if (!end)
+		return false;
+	snprintf(end, room - (size_t)(end - text), "%s", dots);
+	return true;
+}
+
+void text_shorten(char *text, size_t room, int indent, int lines, const struct text_style *style)
+{
+	const char *dots = style->utf8 ? "…" : "...";
+
+	while (strlen(text) > 8 && text_paragraph_lines(text, indent, style) > lines)
+		if (!shorten_once(text, room, dots))
+			return;
+}
+
 /* ---- pictures ------------------------------------------------------------------------------- */
 
 void text_bar(struct buf *out, double share, int width, const struct text_style *style)

@@ -68,6 +68,10 @@ void text_paragraph(FILE *out, const char *text, int indent, const char *first_i
 /* Number of lines that text_paragraph() prints. */
 int text_paragraph_lines(const char *text, int indent, const struct text_style *style);
 
+/* Shortens a text in its array of room bytes until text_paragraph() prints at most `lines` lines:
+   by its last sentences and clauses, then by words, with an ellipsis. */
+void text_shorten(char *text, size_t room, int indent, int lines, const struct text_style *style);
+
 /* A bar of at most width columns for a share of 0 to 1, in eighths; # without UTF-8. */
 void text_bar(struct buf *out, double share, int width, const struct text_style *style);
 /* One column per value: ▁▂▃▄▅▆▇█, or _.-=*# without UTF-8; a blank for a negative value, which

@@ -17,6 +17,7 @@ struct tables;
 
 /* Whether the program marked nothing, while its stacks were sampled. */
 bool sampled_zones_wanted(struct tables *tables);
+const char *sampled_zones_sql(void); /* their query, with the columns of zone_rows.h */
 uint64_t sampled_zones_thinned(struct tables *tables); /* samples that are left out */
 
 #endif

@@ -117,6 +117,15 @@ static int zone_flame_add_lane(struct flame *flame, uint32_t lane)
 	return rc;
 }
 
+static bool zone_flame_wants(const struct flame *flame, size_t lane)
+{
+	const struct zone_model_lane *about = &flame->model->lanes[lane];
+
+	if (flame->range->lane >= 0)
+		return flame->range->lane == (int64_t)lane;
+	return about->kind <= ZONE_MODEL_QUEUE && rank_set_has(flame->range->ranks, about->rank);
+}
+
 int zone_flame_make(const struct zone_model *model, const struct zone_flame_range *range,
 		    struct call_tree *out)
 {
@@ -124,7 +133,7 @@ int zone_flame_make(const struct zone_model *model, const struct zone_flame_rang
 	int rc = call_tree_init(out);
 
 	for (size_t lane = 0; lane < model->lane_count && !rc; lane++)
-		if (range->lane < 0 || range->lane == (int64_t)lane)
+		if (zone_flame_wants(&flame, lane))
 			rc = zone_flame_add_lane(&flame, (uint32_t)lane);
 	free(flame.above.nodes);
 	free(flame.row.nodes);

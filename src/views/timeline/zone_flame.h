@@ -12,7 +12,8 @@ enum { ZONE_FLAME_TOTAL_NS }; /* of a node's values */
 
 struct zone_flame_range {
 	int64_t from_ns, to_ns; /* zones are cut there; from INT64_MIN to INT64_MAX: all */
-	int64_t lane; /* -1: all */
+	int64_t lane; /* -1: all; collectives and critical paths repeat time of others */
+	const struct rank_set *ranks; /* NULL: all */
 };
 
 /* 0, or -ENOMEM. *out is to be finished in any case. */

@@ -17,6 +17,7 @@ static const char *const queries[] = {
 	sql_gather_zones,
 	sql_gather_open,
 	sql_gather_ops,
+	sql_gather_collectives,
 };
 
 /* Zones as they come from SQL, in no order. */
@@ -75,7 +76,7 @@ static int zone_gather_choose_lanes(struct staged *staged)
 {
 	struct zone_model *model = staged->reader.model;
 	size_t shown = 0;
-	uint32_t *order = zone_model_order(model, &shown);
+	uint32_t *order = zone_model_order(model, NULL, &shown, NULL);
 	struct zone_model_lane *lanes = calloc(model->lane_count + 1, sizeof(*lanes));
 	uint16_t *places = calloc(model->lane_count + 1, sizeof(*places));
 	int rc = order && lanes && places ? 0 : -ENOMEM;
@@ -142,9 +143,14 @@ static int zone_gather_samples(struct tables *tables, struct staged *staged, str
 	int rc = 0;
 
 	if (sampled_zones_wanted(tables))
-		rc = rows_each(tables, sql_gather_samples, zone_gather_row, staged, err);
+		rc = rows_each(tables, sampled_zones_sql(), zone_gather_row, staged, err);
 	staged->reader.model->sampled = staged->count;
 	return rc;
+}
+
+bool zone_gather_has_critical(struct tables *tables)
+{
+	return tables_number(tables, sql_has_critical, 0) > 0;
 }
 
 int zone_gather(struct tables *tables, struct zone_model *out, struct kymo_error *err)
@@ -158,6 +164,8 @@ int zone_gather(struct tables *tables, struct zone_model *out, struct kymo_error
 		rc = zone_gather_samples(tables, &staged, err);
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && !rc; i++)
 		rc = rows_each(tables, queries[i], zone_gather_row, &staged, err);
+	if (!rc && zone_gather_has_critical(tables))
+		rc = rows_each(tables, sql_gather_critical, zone_gather_row, &staged, err);
 	if (!rc)
 		rc = zone_gather_choose_lanes(&staged);
 	if (!rc)

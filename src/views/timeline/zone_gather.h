@@ -11,4 +11,7 @@ struct tables;
    hidden. *out is to be finished in any case. */
 int zone_gather(struct tables *tables, struct zone_model *out, struct kymo_error *err);
 
+/* Whether there is a critical path to show. */
+bool zone_gather_has_critical(struct tables *tables);
+
 #endif

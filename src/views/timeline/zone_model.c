@@ -281,18 +281,24 @@ int64_t zone_model_end_ns(const struct zone_model *model)
 
 /* ---- order of lanes ------------------------------------------------------------------------- */
 
+/* Places of kinds within a rank. */
+static const unsigned zone_model_places[ZONE_MODEL_KINDS] = {
+	[ZONE_MODEL_CRITICAL] = 0, [ZONE_MODEL_THREAD] = 1,	 [ZONE_MODEL_TASK] = 1,
+	[ZONE_MODEL_SAMPLES] = 1,  [ZONE_MODEL_COLLECTIVES] = 2, [ZONE_MODEL_QUEUE] = 3
+};
+
 static int zone_model_by_importance(const void *left, const void *right, void *context)
 {
 	const struct zone_model_lane *lanes = context;
 	const uint32_t *a = left, *b = right;
 	const struct zone_model_lane *x = &lanes[*a], *y = &lanes[*b];
-	bool x_main = x->pid == x->tid && x->kind == ZONE_MODEL_THREAD,
-	     y_main = y->pid == y->tid && y->kind == ZONE_MODEL_THREAD;
+	bool x_main = x->pid == x->tid && x->kind != ZONE_MODEL_TASK,
+	     y_main = y->pid == y->tid && y->kind != ZONE_MODEL_TASK;
 
-	if ((x->kind == ZONE_MODEL_QUEUE) != (y->kind == ZONE_MODEL_QUEUE))
-		return x->kind == ZONE_MODEL_QUEUE ? 1 : -1;
 	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
+		return (uint32_t)x->rank < (uint32_t)y->rank ? -1 : 1;
+	if (zone_model_places[x->kind] != zone_model_places[y->kind])
+		return zone_model_places[x->kind] < zone_model_places[y->kind] ? -1 : 1;
 	if (x_main != y_main)
 		return y_main - x_main;
 	if (x->count != y->count)
@@ -300,33 +306,45 @@ static int zone_model_by_importance(const void *left, const void *right, void *c
 	return *a < *b ? -1 : *a > *b;
 }
 
-uint32_t *zone_model_order(const struct zone_model *model, size_t *out_count)
+uint32_t *zone_model_order(const struct zone_model *model, const struct rank_set *ranks,
+			   size_t *out_count, size_t *out_hidden)
 {
 	uint32_t *order = malloc((model->lane_count + 1) * sizeof(*order));
+	size_t chosen = 0, rest = model->lane_count;
 
 	if (!order)
 		return NULL;
 	for (size_t i = 0; i < model->lane_count; i++)
-		order[i] = (uint32_t)i;
-	if (model->lane_count)
-		qsort_r(order, model->lane_count, sizeof(*order), zone_model_by_importance,
-			model->lanes);
-	*out_count = model->lane_count < ZONE_MODEL_LANES_SHOWN ? model->lane_count
-								: ZONE_MODEL_LANES_SHOWN;
+		if (rank_set_has(ranks, model->lanes[i].rank))
+			order[chosen++] = (uint32_t)i;
+		else
+			order[--rest] = (uint32_t)i;
+	if (chosen)
+		qsort_r(order, chosen, sizeof(*order), zone_model_by_importance, model->lanes);
+	*out_count = chosen < ZONE_MODEL_LANES_SHOWN ? chosen : ZONE_MODEL_LANES_SHOWN;
+	if (out_hidden)
+		*out_hidden = chosen - *out_count;
 	return order;
 }
 
 void zone_model_lane_json(const struct zone_model_lane *lane, struct buf *out)
 {
-	static const char *const kinds[] = { "thread", "task", "queue" };
+	static const char *const kinds[ZONE_MODEL_KINDS] = { "thread",	    "task",	"queue",
+							     "collectives", "critical", "samples" };
 
-	buf_print(out, "\"kind\":\"%s\",\"note\":\"", kinds[lane->kind]);
+	buf_text(out, "\"rank\":");
+	buf_print(out, lane->rank >= 0 ? "%d" : "null", lane->rank);
+	buf_text(out, ",\"host\":");
+	json_text(out, lane->host, strlen(lane->host));
+	buf_print(out, ",\"kind\":\"%s\",\"note\":\"", kinds[lane->kind]);
 	if (lane->rank >= 0)
 		buf_print(out, "rank %d, ", lane->rank);
-	if (lane->kind == ZONE_MODEL_QUEUE)
-		buf_text(out, "device");
-	else
+	if (zone_model_is_thread(lane))
 		buf_print(out, "tid %d", lane->tid);
+	else if (lane->kind == ZONE_MODEL_SAMPLES)
+		buf_print(out, "tid %d, samples", lane->tid);
+	else
+		buf_text(out, lane->kind == ZONE_MODEL_QUEUE ? "device" : "all devices");
 	buf_text(out, "\",\"name\":");
 	json_text(out, lane->name, strlen(lane->name));
 }
@@ -355,10 +373,10 @@ void zone_model_forget(struct zone_model *model)
 	model->forgotten += before - model->count;
 }
 
-void zone_model_clear(struct zone_model *model, enum zone_model_kind kind)
+void zone_model_clear_devices(struct zone_model *model)
 {
 	for (size_t i = 0; i < model->track_count; i++)
-		if (model->lanes[model->tracks[i].lane].kind == kind)
+		if (!zone_model_is_thread(&model->lanes[model->tracks[i].lane]))
 			forget_track(model, &model->tracks[i], model->tracks[i].count);
 }
 

@@ -16,13 +16,25 @@
 
 #include "store/store.h"
 #include "views/stacks/name_table.h"
+#include "views/timeline/rank_set.h"
 
 #define ZONE_MODEL_ROWS 256 /* per lane */
 #define ZONE_MODEL_LANES 65535
 #define ZONE_MODEL_LANES_SHOWN 256 /* the most important ones */
 #define ZONE_MODEL_LEVELS 6 /* of the tree of longest zones: blocks of 16^1 … 16^6 zones */
 
-enum zone_model_kind { ZONE_MODEL_THREAD, ZONE_MODEL_TASK, ZONE_MODEL_QUEUE };
+/* From ZONE_MODEL_QUEUE on, zones were not made by a thread: operations of a device's queue,
+   collectives of a rank, the critical path of a rank, stack samples of a program that marked
+   nothing (sampled_zones.h). */
+enum zone_model_kind {
+	ZONE_MODEL_THREAD,
+	ZONE_MODEL_TASK,
+	ZONE_MODEL_QUEUE,
+	ZONE_MODEL_COLLECTIVES,
+	ZONE_MODEL_CRITICAL,
+	ZONE_MODEL_SAMPLES,
+	ZONE_MODEL_KINDS
+};
 
 /* The zones of one row of a lane. */
 struct zone_model_track {
@@ -36,6 +48,7 @@ struct zone_model_track {
 
 struct zone_model_lane {
 	char name[64];
+	char host[64]; /* "": not known */
 	int32_t pid, tid, rank; /* rank -1: none */
 	enum zone_model_kind kind;
 	uint32_t clock; /* index */
@@ -74,16 +87,24 @@ int zone_model_add(struct zone_model *model, uint32_t lane, uint32_t row, uint64
 const struct zone_model_track *zone_model_track(const struct zone_model *model, size_t lane,
 						uint32_t row);
 int64_t zone_model_end_ns(const struct zone_model *model); /* of the last zone */
-/* The lanes to show, the most important first: the main thread of each process, then by number of
-   zones; queues last. At most ZONE_MODEL_LANES_SHOWN indices, on the heap; NULL: out of memory. */
-uint32_t *zone_model_order(const struct zone_model *model, size_t *out_count);
-/* Members of a lane's JSON object: "kind", "note", "name". */
+/* The lanes of these ranks (NULL: all) in the order of a timeline: by rank, those without one last;
+   the main thread of a process, other threads by number of zones, collectives, queues. At most
+   ZONE_MODEL_LANES_SHOWN indices, on the heap; NULL: out of memory. *out_hidden (may be NULL): how
+   many lanes are left out of them. The list goes on after these with all other lanes. */
+uint32_t *zone_model_order(const struct zone_model *model, const struct rank_set *ranks,
+			   size_t *out_count, size_t *out_hidden);
+/* Whether its zones were made by a thread. */
+static inline bool zone_model_is_thread(const struct zone_model_lane *lane)
+{
+	return lane->kind < ZONE_MODEL_QUEUE;
+}
+/* Members of a lane's JSON object: "rank", "host", "kind", "note", "name". */
 void zone_model_lane_json(const struct zone_model_lane *lane, struct buf *out);
 
 /* Removes the older half of each track, to save memory. */
 void zone_model_forget(struct zone_model *model);
-/* Removes all zones of lanes of that kind; the lanes stay. */
-void zone_model_clear(struct zone_model *model, enum zone_model_kind kind);
+/* Removes all zones that were not made by threads; the lanes stay. */
+void zone_model_clear_devices(struct zone_model *model);
 void zone_model_fini(struct zone_model *model);
 
 #endif

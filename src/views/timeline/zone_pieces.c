@@ -25,8 +25,8 @@ static uint64_t ticks_of_span(const struct store_clock *clock, uint64_t ns)
 	return ticks > UINT64_MAX / 2 ? UINT64_MAX / 2 : (uint64_t)ticks;
 }
 
-/* The first tick at `ns` or later: exactly the inverse of store_clock_ns(). */
-static uint64_t ticks_of(const struct store_clock *clock, int64_t ns)
+/* The first tick at `ns` or later: exactly the inverse of store_clock_ns(), of its first piece. */
+static uint64_t ticks_before_pieces(const struct store_clock *clock, int64_t ns)
 {
 	uint64_t away;
 
@@ -37,6 +37,21 @@ static uint64_t ticks_of(const struct store_clock *clock, int64_t ns)
 	}
 	away = ticks_of_span(clock, (uint64_t)clock->base_ns - (uint64_t)ns);
 	return away > clock->base_ticks ? 0 : clock->base_ticks - away;
+}
+
+static uint64_t ticks_of(const struct store_clock *clock, int64_t ns)
+{
+	uint64_t ticks = ticks_before_pieces(clock, ns);
+
+	for (uint32_t i = 0; i < clock->piece_count && ticks >= clock->pieces[i].base_ticks; i++) {
+		const struct store_clock piece = { .base_ticks = clock->pieces[i].base_ticks,
+						   .base_ns = clock->pieces[i].base_ns,
+						   .mult = clock->pieces[i].mult };
+
+		/* A time that the step has left out is at its beginning. */
+		ticks = ns < piece.base_ns ? piece.base_ticks : ticks_before_pieces(&piece, ns);
+	}
+	return ticks;
 }
 
 /* ---- searching ------------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { PID, TID, DEPTH, START, DURATION, SOURCE, NAME, FILE_NAME, LINE, THREAD, RANK };
+enum { PID, TID, DEPTH, START, DURATION, SOURCE, NAME, FILE_NAME, LINE, THREAD, RANK, HOST };
 
 static int64_t zone_rows_integer(const struct rows *rows, size_t column, int64_t fallback)
 {
@@ -26,17 +26,38 @@ static const char *zone_rows_text(const struct rows *rows, size_t column, uint32
 	return *bytes ? cell.text : "";
 }
 
+/* Whether a process of that rank and host can be the lane's; those that are not known can. */
+static bool zone_rows_is_place(const struct zone_model_lane *lane, const struct rows *rows)
+{
+	int32_t rank = (int32_t)zone_rows_integer(rows, RANK, -1);
+	char host[sizeof(lane->host)];
+
+	rows_copy_text(rows, HOST, host, sizeof(host));
+	return (rank == lane->rank || rank < 0 || lane->rank < 0) &&
+	       (!host[0] || !lane->host[0] || !strcmp(host, lane->host));
+}
+
 static bool zone_rows_is_lane(const struct zone_rows *reader, const struct rows *rows,
 			      const struct zone_model_lane *lane, int32_t pid, int32_t tid)
 {
 	char name[sizeof(lane->name)];
 
-	if (lane->pid != pid || lane->tid != tid)
+	if (lane->pid != pid || lane->tid != tid || !zone_rows_is_place(lane, rows) ||
+	    (lane->kind == ZONE_MODEL_SAMPLES) != reader->samples)
 		return false;
 	if (tid >= 0 && !reader->by_name)
 		return true;
 	rows_copy_text(rows, THREAD, name, sizeof(name));
 	return !strcmp(lane->name, name);
+}
+
+static enum zone_model_kind zone_rows_kind(int32_t tid)
+{
+	switch (tid) {
+	case -2: return ZONE_MODEL_COLLECTIVES;
+	case -3: return ZONE_MODEL_CRITICAL;
+	default: return tid < 0 ? ZONE_MODEL_QUEUE : ZONE_MODEL_THREAD;
+	}
 }
 
 static int64_t zone_rows_add_lane(struct zone_rows *reader, const struct rows *rows, int32_t pid,
@@ -45,12 +66,23 @@ static int64_t zone_rows_add_lane(struct zone_rows *reader, const struct rows *r
 	struct zone_model_lane lane = { .pid = pid,
 					.tid = tid,
 					.rank = (int32_t)zone_rows_integer(rows, RANK, -1),
-					.kind = tid < 0 ? ZONE_MODEL_QUEUE : ZONE_MODEL_THREAD,
+					.kind = reader->samples ? ZONE_MODEL_SAMPLES
+								: zone_rows_kind(tid),
 					.clock = reader->clock };
 
 	rows_copy_text(rows, THREAD, lane.name, sizeof(lane.name));
+	rows_copy_text(rows, HOST, lane.host, sizeof(lane.host));
 	reader->last_lane = reader->model->lane_count;
 	return zone_model_lane(reader->model, &lane);
+}
+
+/* Stack samples of a thread may come before its zones, and have no rank. */
+static void zone_rows_learn(struct zone_model_lane *lane, const struct rows *rows)
+{
+	if (lane->rank < 0)
+		lane->rank = (int32_t)zone_rows_integer(rows, RANK, -1);
+	if (!lane->host[0])
+		rows_copy_text(rows, HOST, lane->host, sizeof(lane->host));
 }
 
 /* Rows of a thread mostly come together, so the search begins at the last lane. */
@@ -64,6 +96,7 @@ static int64_t zone_rows_lane(struct zone_rows *reader, const struct rows *rows)
 		size_t at = (reader->last_lane + i) % model->lane_count;
 
 		if (zone_rows_is_lane(reader, rows, &model->lanes[at], pid, tid)) {
+			zone_rows_learn(&model->lanes[at], rows);
 			reader->last_lane = at;
 			return (int64_t)at;
 		}

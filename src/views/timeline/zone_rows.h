@@ -1,7 +1,7 @@
 /*
  * Zones of a model from rows of SQL, with these columns: pid, tid, depth, start_ns, duration_ns,
- * source, name, file, line, thread, rank. Operations of devices come as zones of lanes without a
- * thread (tid below 0), one per queue.
+ * source, name, file, line, thread, rank, host. Zones that no thread made have a tid below 0: -1 in
+ * one lane per queue of a device, -2 collectives of a rank, -3 its critical path.
  */
 #ifndef KYMO_VIEWS_TIMELINE_ZONE_ROWS_H
 #define KYMO_VIEWS_TIMELINE_ZONE_ROWS_H
@@ -12,6 +12,7 @@
 struct zone_rows {
 	struct zone_model *model;
 	uint32_t clock; /* of new lanes; its ticks are ns */
+	bool samples; /* the rows are stack samples: their lanes hold nothing else */
 	bool by_name; /* equal tids with different names are different lanes: tasks */
 	size_t last_lane;
 };

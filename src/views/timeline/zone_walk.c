@@ -31,6 +31,7 @@ static int zone_walk_thread_row(const struct rows *rows, void *context)
 	thread->rank = (int32_t)rows_number(rows, 2, -1);
 	thread->zones = rows_count(rows, 3);
 	rows_copy_text(rows, 4, thread->name, sizeof(thread->name));
+	thread->lane = (int32_t)rows_number(rows, 5, 1);
 	walk->zones_all += thread->zones;
 	return 0;
 }
@@ -145,16 +146,16 @@ static int64_t zone_walk_end_of(int64_t start_ns, int64_t duration_ns)
 }
 
 /* Rows come in the order of the list of threads; threads without rows are skipped. */
-static int enter_thread(struct zone_walk *walk, int32_t pid, int32_t tid)
+static int enter_thread(struct zone_walk *walk, int32_t pid, int32_t tid, int32_t lane)
 {
 	int rc;
 
-	if (walk->at && walk->at->pid == pid && walk->at->tid == tid)
+	if (walk->at && walk->at->pid == pid && walk->at->tid == tid && walk->at->lane == lane)
 		return 0;
 	rc = end_thread(walk);
 	while (!rc && walk->thread_next < walk->thread_count) {
 		walk->at = &walk->threads[walk->thread_next++];
-		if (walk->at->pid != pid || walk->at->tid != tid)
+		if (walk->at->pid != pid || walk->at->tid != tid || walk->at->lane != lane)
 			continue;
 		return walk->visitor->thread ? walk->visitor->thread(walk, walk->at) : 0;
 	}
@@ -169,7 +170,8 @@ static int zone_row(const struct rows *rows, void *context)
 				       .depth = (int32_t)cell_integer(rows, 6),
 				       .step = cell_integer(rows, 9),
 				       .open = cell_integer(rows, 10) };
-	int rc = enter_thread(walk, (int32_t)cell_integer(rows, 7), (int32_t)cell_integer(rows, 8));
+	int rc = enter_thread(walk, (int32_t)cell_integer(rows, 7), (int32_t)cell_integer(rows, 8),
+			      (int32_t)cell_integer(rows, 11));
 
 	if (rc)
 		return rc;
@@ -211,8 +213,9 @@ static int read_together(struct zone_walk *walk, size_t first, size_t last)
 	int rc;
 
 	for (size_t i = first; i < last; i++)
-		buf_print(&where, "%s(pid = %d AND tid = %d)", i > first ? " OR " : "",
-			  walk->threads[i].pid, walk->threads[i].tid);
+		buf_print(&where, "%s(pid = %d AND tid = %d AND lane = %d)",
+			  i > first ? " OR " : "", walk->threads[i].pid, walk->threads[i].tid,
+			  walk->threads[i].lane);
 	rc = where.failed ? out_of_memory(walk) : read_window(walk, buf_get(&where));
 	buf_fini(&where);
 	return rc;
@@ -245,6 +248,7 @@ static int find_cuts(struct zone_walk *walk, const struct zone_walk_thread *thre
 		 (struct sql_value[]){ { "shares", .text = buf_get(&shares) },
 				       { "pid", .number = thread->pid },
 				       { "tid", .number = thread->tid },
+				       { "lane", .number = thread->lane },
 				       { "samples", .text = with_samples(walk) },
 				       { NULL } });
 	rc = !cuts->at_ns || sql.failed || shares.failed
@@ -268,8 +272,8 @@ static int read_parts(struct zone_walk *walk, size_t which)
 		to[0] = '\0';
 		if (i < cuts.count)
 			snprintf(to, sizeof(to), " AND start_ns < %" PRId64, cuts.at_ns[i]);
-		snprintf(where, sizeof(where), "pid = %d AND tid = %d%s%s", one.pid, one.tid, from,
-			 to);
+		snprintf(where, sizeof(where), "pid = %d AND tid = %d AND lane = %d%s%s", one.pid,
+			 one.tid, one.lane, from, to);
 		rc = read_window(walk, where);
 		if (i < cuts.count)
 			snprintf(from, sizeof(from), " AND start_ns >= %" PRId64, cuts.at_ns[i]);

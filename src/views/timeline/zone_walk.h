@@ -19,6 +19,7 @@
 struct zone_walk_thread {
 	int32_t pid, tid;
 	int32_t rank; /* -1: none */
+	int32_t lane; /* from 1: zones of an imported thread that overlap are on several */
 	char name[64];
 	uint64_t zones;
 };

@@ -4,7 +4,8 @@ import { levelFor, tileSpan, unitOf } from "../document.js";
 import { duration, measure } from "../format.js";
 import { fillOf, labelOf, SAMPLE, themed } from "../theme.js";
 import { BAR, FONT, GAP, GUTTER, LABEL_LEAST, MINIMAP, ROW, RULER, TOP, UNKNOWN } from "./layout.js";
-import { fittedLabel, laneName, layoutOf, tickLabel, tickStep } from "./layout.js";
+import { fittedLabel, gutterName, layoutOf, tickLabel, tickStep } from "./layout.js";
+import { drawJoins } from "./joins.js";
 import { drawMarks, drawOpen } from "./live.js";
 
 /** @import { TileRow, Zone } from "../types.js" */
@@ -29,6 +30,7 @@ export function drawPicture(timeline) {
 	ink.textBaseline = "middle";
 	ink.fillStyle = themed("bg");
 	ink.fillRect(0, 0, timeline.width, timeline.height);
+	timeline.settle();
 	const layout = layoutOf(timeline);
 	drawSeparators(timeline, layout);
 	ink.save();
@@ -42,9 +44,34 @@ export function drawPicture(timeline) {
 		drawSeries(timeline, chart);
 	ink.restore();
 	drawGutter(timeline, layout);
+	drawGroups(timeline, layout);
 	drawRuler(timeline);
 	drawMinimap(timeline);
 	drawOver(timeline);
+	timeline.joined.askView();
+}
+
+/** The headings of ranks. @param {Timeline} timeline @param {Layout} layout */
+function drawGroups(timeline, { groups }) {
+	const { ink } = timeline;
+	for (const { rank, host, y, height, lanes } of groups) {
+		const top = Math.round(TOP + y - timeline.scroll);
+		if (top > timeline.height || top + height < TOP)
+			continue;
+		ink.fillStyle = themed("panel");
+		ink.fillRect(0, top, timeline.width, height);
+		ink.fillStyle = themed("line");
+		ink.fillRect(0, top, timeline.width, 1);
+		ink.font = `600 ${FONT.replace("11px", "12px")}`;
+		ink.fillStyle = themed("text");
+		const title = `${timeline.foldedRanks.has(rank) ? "▸" : "▾"} ${rank === null ? "no rank" : `rank ${rank}`}`;
+		ink.fillText(title, 8, top + height / 2);
+		const wide = ink.measureText(title).width;
+		ink.font = FONT;
+		ink.fillStyle = themed("muted");
+		const note = timeline.foldedRanks.has(rank) && lanes > 1 ? `${lanes} tracks` : "";
+		ink.fillText([host, note].filter(Boolean).join(" · "), Math.max(GUTTER + 4, wide + 16), top + height / 2);
+	}
 }
 
 /** @param {Timeline} timeline @param {Layout} layout */
@@ -223,7 +250,7 @@ function drawSeries(timeline, { series, y }) {
 }
 
 /** @param {Timeline} timeline @param {Layout} layout */
-function drawGutter(timeline, { tracks, charts }) {
+function drawGutter(timeline, { tracks, charts, groups }) {
 	const ink = timeline.ink;
 	/** @type {(y: number, height: number, title: string, note: string) => void} */
 	const entry = (y, height, title, note) => {
@@ -233,6 +260,8 @@ function drawGutter(timeline, { tracks, charts }) {
 		ink.font = FONT.replace("11px", "12px");
 		ink.fillStyle = themed("text");
 		ink.fillText(title, 8, top + 8);
+		if (height < 2 * ROW)
+			return;
 		ink.font = FONT;
 		ink.fillStyle = themed("muted");
 		ink.fillText(note, 22, top + 23);
@@ -244,7 +273,12 @@ function drawGutter(timeline, { tracks, charts }) {
 	ink.rect(0, TOP, GUTTER - 4, timeline.height - TOP);
 	ink.clip();
 	for (const { lane, y, height } of tracks)
-		entry(y, height, `${timeline.folded.has(lane.id) ? "▸" : "▾"} ${laneName(lane)}`, lane.note);
+		entry(
+			y,
+			height,
+			`${timeline.folded.has(lane.id) ? "▸" : "▾"} ${gutterName(lane, groups.length > 0)}`,
+			groups.length ? "" : lane.note,
+		);
 	for (const { series, y, height } of charts)
 		entry(y, height, `  ${series.name}`, measure(series.last, series.unit));
 	ink.restore();
@@ -337,6 +371,7 @@ export function drawOver(timeline) {
 		ink.fillRect(from, MINIMAP, to - from, timeline.height);
 		ink.globalAlpha = 1;
 	}
+	drawJoins(timeline);
 	if (timeline.hovered)
 		outline(timeline, timeline.hovered, themed("muted"), 1);
 	if (timeline.selected)

@@ -91,6 +91,7 @@ export function listen(timeline) {
 	canvas.addEventListener("pointerleave", () => {
 		timeline.mouse = null;
 		timeline.hovered = null;
+		timeline.joined.hover(null, () => {});
 		timeline.tip.hidden = true;
 		drawOver(timeline);
 	});
@@ -139,7 +140,13 @@ async function drop(timeline, drag, at) {
 /** @param {Timeline} timeline @param {number} y */
 function fold(timeline, y) {
 	const at = y - TOP + timeline.scroll;
-	const track = layoutOf(timeline).tracks.find((one) => at >= one.y && at < one.y + one.height);
+	const { tracks, groups } = layoutOf(timeline);
+	const group = groups.find((one) => at >= one.y && at < one.y + one.height);
+	const track = tracks.find((one) => at >= one.y && at < one.y + one.height);
+	if (group && !timeline.foldedRanks.delete(group.rank))
+		timeline.foldedRanks.add(group.rank);
+	if (group)
+		timeline.changed();
 	if (!track)
 		return;
 	if (!timeline.folded.delete(track.lane.id))
@@ -167,10 +174,16 @@ async function hover(timeline) {
 		return;
 	timeline.hovered = zone;
 	tip.hidden = !zone;
+	const name = (zone && timeline.meta.names[zone.name]) || UNKNOWN;
+	timeline.joined.hover(zone, () => {
+		const found = timeline.joined.hovered;
+		tip.append(found ? el("div", { class: "more", text: found.sentence() }) : "");
+		placeTip(tip, timeline.mouse ?? mouse, timeline);
+		drawOver(timeline);
+	});
 	drawOver(timeline);
 	if (!zone)
 		return;
-	const name = timeline.meta.names[zone.name] ?? UNKNOWN;
 	tip.replaceChildren(
 		el("span", { text: `${name.name} (${name.source}) ${duration(zone.duration)}` }),
 		el("div", { class: "more", text: tipNote(zone, name) }),

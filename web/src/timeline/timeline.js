@@ -4,7 +4,8 @@ import { levelFor, tileSpan } from "../document.js";
 import { el, inkOf, sizeCanvas } from "../dom.js";
 import { drawPicture } from "./draw.js";
 import { listen } from "./input.js";
-import { GUTTER, layoutOf, ROW, seriesOf, TOP } from "./layout.js";
+import { Joined } from "./joins.js";
+import { GUTTER, isGrouped, layoutOf, ROW, seriesOf, TOP } from "./layout.js";
 
 /** @import { Range, Source, Tile, TileKey, Zone } from "../types.js" */
 /** @import { ShownSeries } from "./layout.js" */
@@ -30,6 +31,7 @@ export class Timeline {
 		this.width = 0;
 		this.height = 0;
 		/** Ids of lanes that show one row. @type {Set<number>} */ this.folded = new Set();
+		/** Ranks that show one track. @type {Set<number|null>} */ this.foldedRanks = new Set();
 		/** The only lane that is shown. @type {number|null} */ this.only = null;
 		this.find = "";
 		/** Ids of the names that match. @type {Set<number>} */ this.found = new Set();
@@ -40,6 +42,8 @@ export class Timeline {
 		/** @type {Follow|null} */ this.follow = null;
 		/** @type {ShownSeries[]} */ this.series = [];
 		/** Widths of names in px. @type {Map<number, number>} */ this.widths = new Map();
+		this.joined = new Joined(this);
+		/** Lanes that were folded or left open at first. @type {Set<number>} */ this.settled = new Set();
 		this.dirty = true;
 		this.frame = 0;
 		this.closed = false;
@@ -54,6 +58,29 @@ export class Timeline {
 		this.observer.observe(host);
 		listen(this);
 		this.resize();
+	}
+
+	hasQueues() {
+		return this.meta.lanes.some((lane) => lane.kind === "queue");
+	}
+
+	/** In a job, only the main thread of a rank, its device and its collectives are open at first. */
+	settle() {
+		const { lanes } = this.meta;
+		if (!isGrouped(lanes))
+			return;
+		/** @type {Map<number|null, number>} */
+		const mains = new Map();
+		for (const lane of lanes) {
+			const rank = lane.rank ?? null;
+			if (lane.kind === "thread" && !mains.has(rank))
+				mains.set(rank, lane.id);
+		}
+		for (const lane of lanes) {
+			if (!this.settled.has(lane.id) && lane.kind === "thread" && mains.get(lane.rank ?? null) !== lane.id)
+				this.folded.add(lane.id);
+			this.settled.add(lane.id);
+		}
 	}
 
 	/** Reads the series from the newest document. */
@@ -161,6 +188,14 @@ export class Timeline {
 		}
 	}
 
+	/** @param {number} rank */
+	scrollToRank(rank) {
+		this.settle();
+		const group = layoutOf(this).groups.find((one) => one.rank === rank);
+		if (group)
+			this.scrollTo(group.y);
+	}
+
 	/** @param {number} y */
 	scrollTo(y) {
 		const most = layoutOf(this).height - (this.height - TOP) + 20;
@@ -171,6 +206,7 @@ export class Timeline {
 	/** @param {Zone|null} zone */
 	select(zone) {
 		this.selected = zone;
+		this.joined.select(zone);
 		this.hooks.onselect(zone);
 		this.changed();
 	}

@@ -1,6 +1,7 @@
 // Device queues with idle time by cause, models, and the code that launched the operations.
 import { el, emptyState } from "../dom.js";
 import { count, duration, percent, rangeText } from "../format.js";
+import { ranksLabel } from "../job/ranks.js";
 import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
 
@@ -117,13 +118,18 @@ function card(title, about, columns, rows, sort, ...more) {
  * @param {boolean} isRange the table is of the range
  */
 export function timeNote(shell, selected, isRange) {
-	if (!selected || !shell.range)
+	if (!selected)
 		return "";
+	const ranks = shell.ranks ? ranksLabel(shell.ranks).toLowerCase() : "";
+	if (!shell.range && selected.doc)
+		return isRange ? `${ranks}; ` : "all ranks; ";
 	if (selected.failed)
 		return `whole run (cannot read the range: ${selected.failed.message}); `;
 	if (!selected.doc)
 		return "reading the range… ";
-	return isRange ? `selected range, ${rangeText(shell.range)}; ` : "whole run; ";
+	if (!isRange || !shell.range)
+		return "whole run; ";
+	return `${ranks ? `${ranks}, ` : ""}selected range, ${rangeText(shell.range)}; `;
 }
 
 /** @param {Source} source */

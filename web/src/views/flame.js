@@ -1,12 +1,14 @@
 // The Flame tab: a bar that chooses zones or samples, thread, range and another range to compare with; and the graph.
+import { fileNamed } from "../code/frames.js";
+import { moduleLegend, paintedByModule } from "../code/modules.js";
 import { isUnmarked } from "../document.js";
 import { el, emptyState, legend } from "../dom.js";
 import { countsDiffer, difference, differenceLegend, pairOf } from "../flame-diff.js";
 import { FlameGraph } from "../flame.js";
-import { rangeText } from "../format.js";
+import { duration, percent, rangeText } from "../format.js";
 import { laneName } from "../timeline/layout.js";
 
-/** @import { Flame, Range, Tab } from "../types.js" */
+/** @import { Flame, FlameOf, Range, Tab } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
 
 /** How differences between two ranges are tested. */
@@ -109,7 +111,7 @@ class FlameView {
 	constructor(shell) {
 		this.shell = shell;
 		const { lanes } = shell.source.meta();
-		const samples = shell.source.data().samples.length > 0;
+		const { samples, native } = shell.source.data();
 		const unmarked = isUnmarked(shell.source.data());
 		this.stage = el("div", { class: "stage" });
 		this.status = el("span", { class: "muted", role: "status" });
@@ -118,7 +120,10 @@ class FlameView {
 			"select",
 			{ "aria-label": "Zones or samples" },
 			lanes.length ? el("option", { value: "zones", text: "Zones" }) : null,
-			samples ? el("option", { value: "samples", text: "Samples", selected: unmarked }) : null,
+			samples.length ? el("option", { value: "samples", text: "Samples", selected: unmarked }) : null,
+			native.length
+				? el("option", { value: "native", text: "CPU samples", title: "Python and native frames, on a CPU" })
+				: null,
 		);
 		this.threads = el(
 			"select",
@@ -126,6 +131,15 @@ class FlameView {
 			el("option", { value: "", text: "All threads" }),
 			...lanes.map((lane) => el("option", { value: lane.id, text: laneName(lane) })),
 		);
+		this.colours = el(
+			"select",
+			{ "aria-label": "Colours", title: "What the colours of frames stand for" },
+			el("option", { value: "", text: "Colour: source" }),
+			el("option", { value: "module", text: "Colour: module" }),
+		);
+		this.modules = el("div", { class: "legendrow", hidden: true });
+		this.strip = el("div", { class: "strip", hidden: true, "aria-label": "Selected frame" });
+		/** As it came, without the paint of modules. @type {Flame|null} */ this.flame = null;
 		this.hint = el("span", { class: "muted hint-keys" });
 		this.compared = compareSelect(shell);
 		this.other = otherRange(shell);
@@ -142,18 +156,24 @@ class FlameView {
 				this.of,
 				this.threads,
 				this.time,
+				this.other ? null : this.colours,
 				this.compared,
 				this.hint,
 				this.other ? differenceLegend("the same") : el("span", { class: "right" }, legend()),
 			),
+			this.modules,
 			this.tested,
 			this.stage,
+			this.strip,
 		);
 		shell.main.append(this.node);
 		this.graph = new FlameGraph(this.stage, {
 			onfound: (text) => {
 				this.status.textContent = text;
+				this.hint.hidden = Boolean(text); // there is no room for both
 			},
+			onfocus: (node) => this.describeFrame(node),
+			onopen: (node) => this.openSource(node),
 		});
 		this.restore();
 		this.listen();
@@ -163,10 +183,11 @@ class FlameView {
 	/** Reads the choices from the address. */
 	restore() {
 		const { query } = this.shell;
-		if (query.of === "samples" && this.shell.source.data().samples.length)
-			this.of.value = "samples";
+		if ([...this.of.options].some((one) => one.value === query.of))
+			this.of.value = query.of;
 		if (this.shell.source.meta().lanes.some((lane) => String(lane.id) === query.thread))
 			this.threads.value = query.thread;
+		this.colours.value = query.colour === "module" ? "module" : "";
 		this.find.value = query.find ?? "";
 		this.graph.search(this.find.value);
 	}
@@ -175,17 +196,87 @@ class FlameView {
 		this.of.addEventListener("change", () => this.load());
 		this.threads.addEventListener("change", () => this.load());
 		this.find.addEventListener("input", () => this.graph.search(this.find.value));
+		this.colours.addEventListener("change", () => {
+			this.keepAddress();
+			this.paint();
+		});
 		this.compared.addEventListener("change", () => {
-			const vs = this.compared.value || undefined;
-			this.shell.go("flame", { vs, of: this.of.value, thread: this.threads.value || undefined });
+			this.shell.go("flame", { ...this.choices(), vs: this.compared.value || undefined });
 		});
 		this.previous = this.shell.source.onchange;
 		if (!this.shell.source.glance)
 			this.shell.source.onchange = () => this.load(); // the zones of a report are decoded after its page is shown
 	}
 
+	/** What the address holds. */
+	choices() {
+		return {
+			of: this.of.value,
+			thread: this.threads.value || undefined,
+			colour: this.colours.value || undefined,
+			find: this.find.value || undefined,
+		};
+	}
+
+	/** Writes the choices to the address; the graph stays as it is. */
+	keepAddress() {
+		const vs = this.shell.query.vs;
+		window.history.replaceState(null, "", this.shell.hash("flame", { ...this.choices(), vs }));
+	}
+
+	/** Shows the graph in the colours that were chosen. */
+	paint() {
+		const { flame } = this;
+		if (!flame || this.other)
+			return;
+		const byModule = this.colours.value === "module";
+		this.graph.repaint(byModule ? paintedByModule(flame) : flame);
+		const kinds = [...new Set(flame.source)].filter(Boolean);
+		this.modules.hidden = !byModule;
+		this.modules.replaceChildren(byModule ? moduleLegend(flame) : "");
+		const sources = this.node.querySelector(".bar .right");
+		sources?.replaceChildren(legend(false, this.samples ? kinds : undefined));
+		sources?.toggleAttribute("hidden", byModule);
+	}
+
+	/**
+	 * Under the graph: the chosen frame, its file, and a link to its source.
+	 * @param {number} node
+	 */
+	describeFrame(node) {
+		const { graph, shell } = this;
+		const { flame } = graph;
+		const place = flame.place?.(node) ?? null;
+		this.strip.hidden = !flame.source[node] || Boolean(flame.describe); // a difference has no total
+		if (this.strip.hidden)
+			return;
+		const amount = (/** @type {number} */ v) => (flame.unit === "ns" ? duration(v) : `${v} samples`);
+		const total = `total ${amount(flame.total[node])}, ${percent(graph.share(flame.total[node]))}`;
+		const text = `${total}; self ${amount(flame.self[node])}`;
+		this.strip.replaceChildren(
+			el("b", { text: graph.shown(node) }),
+			el("span", { text }),
+			place
+				? el("a", {
+						href: shell.hash("source", { file: place.file, line: place.line }),
+						text: `${place.file}:${place.line}`,
+						title: "Open the source (O)",
+					})
+				: el("span", { class: "muted", text: "its file is not known" }),
+		);
+	}
+
+	/** @param {number} node */
+	async openSource(node) {
+		const place = this.graph.flame.place?.(node);
+		if (!place)
+			return;
+		const file = fileNamed(await this.shell.source.sources(), place.file)?.file ?? place.file;
+		this.shell.go("source", { file, line: place.line });
+	}
+
 	get samples() {
-		return this.of.value === "samples";
+		return this.of.value !== "zones";
 	}
 
 	/** The selected range, if the graph can be of it: a report has samples as totals of the whole run only. */
@@ -196,7 +287,7 @@ class FlameView {
 	/** @param {Range|null} range */
 	ask(range) {
 		const lane = this.threads.value === "" ? null : Number(this.threads.value);
-		return this.shell.source.flame(this.samples ? "samples" : "zones", lane, range);
+		return this.shell.source.flame(/** @type {FlameOf} */ (this.of.value), lane, range);
 	}
 
 	/** @param {boolean} differs */
@@ -207,7 +298,7 @@ class FlameView {
 		const part = this.threads.value !== "" || this.shell.range;
 		return !this.samples && merged && part
 			? "approximate: short zones are merged in this file"
-			: "click zooms · Esc goes back";
+			: "click zooms · double click: source";
 	}
 
 	async load() {
@@ -224,7 +315,12 @@ class FlameView {
 				?.replaceWith(differenceLegend(samples ? "the same, or not significant" : "the same"));
 		try {
 			const ask = (/** @type {Range|null} */ one) => this.ask(one);
-			this.graph.show(other && range ? await compareRanges(ask, other, range, samples) : await ask(range));
+			this.flame = other && range ? await compareRanges(ask, other, range, samples) : await ask(range);
+			this.graph.show(this.flame);
+			this.paint();
+			this.strip.hidden = true;
+			if (this.shell.query.zoom && this.find.value)
+				this.graph.goToFound();
 		} catch (why) {
 			this.status.classList.add("bad");
 			this.status.textContent = /** @type {Error} */ (why).message;
@@ -263,7 +359,7 @@ class FlameView {
 export const flame = {
 	id: "flame",
 	title: "Flame",
-	has: (source) => source.meta().lanes.length > 0 || source.data().samples.length > 0,
+	has: (source) => source.meta().lanes.length > 0 || source.data().samples.length + source.data().native.length > 0,
 	open(shell) {
 		if (!this.has(shell.source))
 			return {

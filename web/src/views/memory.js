@@ -1,10 +1,12 @@
 // Memory over time, its peak, and the call sites that allocated it.
+import { fileNamed } from "../code/frames.js";
 import { el, emptyState, figure } from "../dom.js";
 import { bytes, count, duration } from "../format.js";
 import { table } from "../tables.js";
 import { seriesCharts } from "./metrics.js";
 
 /** @import { RunDocument, Site, Tab } from "../types.js" */
+/** @import { Shell } from "../shell.js" */
 
 const COMMAND = "kymo run --memory -- python train.py";
 
@@ -41,8 +43,20 @@ function residentFigures({ memory_facts: facts }) {
 	];
 }
 
-/** @param {Site[]} sites @param {number} peak bytes */
-function sitesCard(sites, peak) {
+/**
+ * Opens the source of a call site, "train.py:13".
+ * @param {Shell} shell
+ * @param {Site} site
+ */
+async function openSite(shell, { site }) {
+	const [, name, line] = /^(.+):(\d+)$/.exec(site) ?? [];
+	const file = name ? fileNamed(await shell.source.sources(), name) : undefined;
+	if (file)
+		shell.go("source", { file: file.file, line });
+}
+
+/** @param {Site[]} sites @param {number} peak bytes @param {Shell} shell */
+function sitesCard(sites, peak, shell) {
 	if (!sites.length)
 		return el("p", { class: "muted" }, "To record which lines allocate: ", el("code", { text: COMMAND }));
 	const rows = sites.map((site) => ({ ...site, share: peak > 0 ? (100 * site.at_peak_bytes) / peak : 0 }));
@@ -57,8 +71,12 @@ function sitesCard(sites, peak) {
 	return el(
 		"section",
 		{ class: "card" },
-		el("h2", { text: "Live at the peak, by call site" }),
-		table(columns, rows, { sort: "at_peak_bytes", label: "Call sites" }),
+		el("h2", { text: "Live at the peak, by call site" }, el("span", { text: "click a row to open its line" })),
+		table(columns, rows, {
+			sort: "at_peak_bytes",
+			label: "Call sites",
+			onclick: (row) => openSite(shell, row),
+		}),
 	);
 }
 
@@ -107,7 +125,7 @@ export const memory = {
 				shell.range ? el("p", { class: "muted", text: note }) : null,
 				spoken.length ? el("p", { class: "sr said", text: spoken.join(". ") }) : null,
 				charts.grid,
-				sitesCard(sites, peak?.peak_bytes ?? 0),
+				sitesCard(sites, peak?.peak_bytes ?? 0, shell),
 			),
 			close: charts.close,
 		};

@@ -1,12 +1,16 @@
 // The first screen: the verdict with its evidence, six figures, steps and top regions.
 import { stepChart } from "../charts.js";
+import { fileNamed, findText, frameOf, shortPath } from "../code/frames.js";
+import { linesOf } from "../code/listing.js";
 import { isUnmarked } from "../document.js";
 import { el, figure, legend } from "../dom.js";
 import { clock, count, cutAtFigures, duration, percent, rangeText } from "../format.js";
+import { breakdownCard } from "../job/breakdown.js";
+import { ranksLabel } from "../job/ranks.js";
 import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
 
-/** @import { ApiFailure, RangeDocument, Region, RunDocument, Samples, Tab, Verdict } from "../types.js" */
+/** @import { ApiFailure, Place, RangeDocument, Region, RunDocument, Samples, Tab, Verdict } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
 
 /** The document of the run, or of the selected range. @typedef {RunDocument & Partial<RangeDocument>} Shown */
@@ -35,6 +39,68 @@ function linked(verdict, text, shell) {
 	return cutAtFigures(text).map((piece, i) => (i % 2 ? link(piece) : piece));
 }
 
+/**
+ * The line of source of a place, if its text is here.
+ * @param {Place} place
+ * @param {Shell} shell
+ */
+function sourceLine({ file, line }, shell) {
+	const node = el("code", { class: "excerpt", hidden: true });
+	const show = async () => {
+		const found = fileNamed(await shell.source.sources(), file);
+		const text = found && (await shell.source.sourceText(found.file))?.text;
+		const words = text ? linesOf(text)[line - 1]?.trim() : "";
+		node.hidden = !words;
+		node.textContent = words ?? "";
+	};
+	show().catch(() => {}); // the place is shown without it
+	return node;
+}
+
+/**
+ * Where a finding is: the function in the flame graph, its line in the source, its share.
+ * @param {Verdict} verdict
+ * @param {Shell} shell
+ * @param {boolean} [excerpt] with the text of the line
+ */
+function whereNode({ where }, shell, excerpt = false) {
+	if (!where)
+		return null;
+	const samples = shell.source.data().samples.length > 0;
+	const flame = { of: samples ? "samples" : "zones", find: findText(where, samples), zoom: 1 };
+	const link = (/** @type {string} */ href, /** @type {string} */ text, /** @type {string} */ title) =>
+		el("a", { href, text, title });
+	return el(
+		"p",
+		{ class: "where" },
+		el("b", { text: "Where: " }),
+		link(shell.hash("flame", flame), where.function, "Show the function in the flame graph"),
+		"  ",
+		where.line > 0
+			? link(
+					shell.hash("source", { file: where.file, line: where.line }),
+					`${shortPath(where.file)}:${where.line}`,
+					`${where.file}:${where.line}: open the source`,
+				)
+			: where.file,
+		where.share ? ` ${percent(where.share)}` : null,
+		excerpt && where.line > 0 ? sourceLine(where, shell) : null,
+	);
+}
+
+/**
+ * The query behind a finding: a link to the SQL tab of the viewer, or the text.
+ * @param {Verdict} verdict
+ * @param {Shell} shell
+ */
+function sqlNode({ sql }, shell) {
+	if (!sql)
+		return null;
+	if (shell.app)
+		return el("a", { class: "sql", href: shell.hash("sql", { q: sql }), text: "SQL", title: sql });
+	return el("details", { class: "sql" }, el("summary", { text: "SQL" }), el("pre", { text: `kymo query "${sql}"` }));
+}
+
 /** @param {Verdict[]} verdicts @param {Shell} shell */
 function otherVerdicts(verdicts, shell) {
 	if (!verdicts.length)
@@ -44,7 +110,9 @@ function otherVerdicts(verdicts, shell) {
 			"li",
 			{},
 			...linked(one, one.text, shell),
-			one.try ? el("span", { class: "muted", text: ` Try: ${one.try}.` }) : null,
+			whereNode(one, shell),
+			one.try ? el("span", { class: "muted", text: ` Try: ${one.try}. ` }) : null,
+			sqlNode(one, shell),
 		),
 	);
 	return el("details", {}, el("summary", { text: `${verdicts.length} more` }), el("ul", {}, ...items));
@@ -59,13 +127,15 @@ function verdictSection(data, shell) {
 		"section",
 		{ class: `verdict${first.name ? "" : " fine"}`, "aria-label": "Verdict" },
 		el("h1", {}, ...linked(first, first.text, shell)),
+		whereNode(first, shell, true),
 		el(
 			"p",
 			{},
 			first.evidence ? el("b", { text: "Evidence: " }) : null,
 			...(first.evidence ? linked(first, `${first.evidence}. `, shell) : []),
 			first.try ? el("b", { text: "Try: " }) : null,
-			first.try ? `${first.try}.` : null,
+			first.try ? `${first.try}. ` : null,
+			sqlNode(first, shell),
 		),
 		openZones(data),
 		otherVerdicts(others, shell),
@@ -80,18 +150,24 @@ function verdictSection(data, shell) {
 function rangeSection(data, shell) {
 	const { text, evidence, share } = data.summary;
 	const merged = data.zones.merged_ns > 0 ? "; approximate, because short zones are merged in this file" : "";
-	const range = shell.range ? rangeText(shell.range) : "";
+	const chosen = [shell.ranks ? ranksLabel(shell.ranks) : "", shell.range ? rangeText(shell.range) : ""];
+	const what = shell.range ? `this range, ${share} of the run` : "these ranks";
+	const whole = () => (shell.range ? shell.setRange(null) : shell.setRanks(""));
 	return el(
 		"section",
 		{ class: "verdict ranged", "aria-label": "Selected range" },
-		el("h1", { text: `${range}: ${text}.` }),
+		el("h1", { text: `${chosen.filter(Boolean).join(", ")}: ${text}.` }),
 		el(
 			"p",
 			{},
 			evidence ? el("b", { text: "Evidence: " }) : null,
 			evidence ? `${evidence}. ` : null,
-			`Everything below is of this range, ${share} of the run${merged}. `,
-			el("button", { class: "link", text: "Show the whole run (Esc)", onclick: () => shell.setRange(null) }),
+			`Everything below is of ${what}${merged}. `,
+			el("button", {
+				class: "link",
+				text: shell.range ? "Show the whole run (Esc)" : "Show all ranks",
+				onclick: whole,
+			}),
 		),
 	);
 }
@@ -238,8 +314,9 @@ function functionRows(samples) {
 	let total = 0;
 	for (const { stack, count: taken } of samples) {
 		total += taken;
-		for (const name of new Set(stack.map(functionOf))) {
-			const one = found.get(name) ?? { name, source: "python", own: 0, all: 0 };
+		const kinds = new Map(stack.map((frame) => [functionOf(frame), frameOf(frame).kind]));
+		for (const [name, source] of kinds) {
+			const one = found.get(name) ?? { name, source, own: 0, all: 0 };
 			one.all += taken;
 			one.own += functionOf(stack[0]) === name ? taken : 0;
 			found.set(name, one);
@@ -248,8 +325,27 @@ function functionRows(samples) {
 	return [...found.values()].map((one) => ({ ...one, share: one.own / (total || 1) }));
 }
 
-/** @param {Shown} data @param {string} sort @param {string} title */
-function functionsCard(data, sort, title) {
+/**
+ * Opens the line of a function that has most of its samples.
+ * @param {Shown} data
+ * @param {string} name of functionOf()
+ * @param {Shell} shell
+ */
+function openFunction({ samples }, name, shell) {
+	/** @type {Map<string, number>} */
+	const lines = new Map();
+	for (const { stack, count: taken } of samples) {
+		for (const frame of stack.filter((one) => functionOf(one) === name))
+			lines.set(frame, (lines.get(frame) ?? 0) + taken);
+	}
+	const [[frame] = [""]] = [...lines].sort((a, b) => b[1] - a[1]);
+	const { place } = frameOf(frame);
+	if (place)
+		shell.go("source", { file: place.file, line: place.line });
+}
+
+/** @param {Shown} data @param {string} sort @param {string} title @param {Shell} shell */
+function functionsCard(data, sort, title, shell) {
 	const time = !data.ofRange ? "" : data.ofRange.samples ? " in the range" : ", whole run";
 	const columns = [
 		{ key: "name", title: "Function", text: true, source: true, show: withoutFolders, whole: true },
@@ -261,7 +357,13 @@ function functionsCard(data, sort, title) {
 		"section",
 		{ class: "card" },
 		el("h2", { text: title }, el("span", { text: `samples of all threads${time}; no marked zones` })),
-		table(columns, functionRows(data.samples), { sort, label: title, limit: 16, compact: true }),
+		table(columns, functionRows(data.samples), {
+			sort,
+			label: title,
+			limit: 16,
+			compact: true,
+			onclick: (row) => openFunction(data, row.name, shell),
+		}),
 	);
 }
 
@@ -280,10 +382,11 @@ const noRegions = (data) =>
 /**
  * Regions by total time, where there are no steps. The card beside it has self times.
  * @param {Shown} data
+ * @param {Shell} shell
  */
-function totalsCard(data) {
+function totalsCard(data, shell) {
 	if (isUnmarked(data))
-		return functionsCard(data, "own", "Functions by self samples");
+		return functionsCard(data, "own", "Functions by self samples", shell);
 	const about = data.ofRange
 		? `of the range, ${duration(data.run.duration_ns)}`
 		: `of ${clock(data.run.duration_ns)}; no steps recorded`;
@@ -306,7 +409,7 @@ function totalsCard(data) {
 /** @param {Shown} data @param {Shell} shell */
 function regionsCard(data, shell) {
 	if (isUnmarked(data))
-		return functionsCard(data, "all", "Functions by total samples");
+		return functionsCard(data, "all", "Functions by total samples", shell);
 	if (!data.regions.length)
 		return el("section", { class: "card" }, el("h2", { text: "Top regions" }), noRegions(data));
 	const about = el("span", { text: data.ofRange ? "zones in the range" : "exact totals, whole run" });
@@ -416,13 +519,13 @@ export const overview = {
 		if (selected && !selected.doc) {
 			const node = selected.failed
 				? failure(selected.failed, selected.retry)
-				: loading(shell.range ? `${rangeText(shell.range)}…` : "", "Reading the range.");
+				: loading(`${shell.range ? rangeText(shell.range) : ranksLabel(shell.ranks)}…`, "Reading.");
 			return { close, node };
 		}
 		const doc = selected?.doc ?? null;
 		/** @type {Shown} */
 		const data = doc ?? source.data();
-		const left = data.steps.x.length ? stepsCard(data, shell, closers) : totalsCard(data);
+		const left = data.steps.x.length ? stepsCard(data, shell, closers) : totalsCard(data, shell);
 		return {
 			close,
 			node: el(
@@ -430,6 +533,7 @@ export const overview = {
 				{ class: "page" },
 				doc ? rangeSection(doc, shell) : verdictSection(data, shell),
 				figures(data),
+				breakdownCard(data, shell),
 				el("div", { class: "columns" }, left, regionsCard(data, shell)),
 			),
 		};

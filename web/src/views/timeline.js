@@ -1,13 +1,16 @@
 // The Timeline tab: search, threads, the timeline, and details of the selected zone.
+import { shortPath } from "../code/frames.js";
 import { el, emptyState, legend, sizeCanvas, inkOf, swatch } from "../dom.js";
 import { count, counted, duration } from "../format.js";
 import { SAMPLE, themed } from "../theme.js";
-import { laneName } from "../timeline/layout.js";
+import { isGrouped, laneName } from "../timeline/layout.js";
+import { collectiveDetails } from "../timeline/joins.js";
 import { Follow } from "../timeline/live.js";
 import { Timeline } from "../timeline/timeline.js";
 
-/** @import { Direction, Name, NameStats, RunDocument, Source, Tab, Zone } from "../types.js" */
+/** @import { Direction, Lane, Name, NameStats, RunDocument, Source, Tab, Zone } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
+/** @import { Collective } from "../timeline/joins.js" */
 
 const NAMES_ASKED = 16;
 
@@ -42,9 +45,17 @@ function drawHistogram(canvas, stats, marked) {
 	ink.fillText(end, width - ink.measureText(end).width, height - 2);
 }
 
-/** @param {[string, string][]} pairs */
+/** @param {[string, string|Node][]} pairs */
 const definitions = (pairs) =>
-	el("dl", {}, ...pairs.flatMap(([term, text]) => [el("dt", { text: term }), el("dd", { text })]));
+	el("dl", {}, ...pairs.flatMap(([term, what]) => [el("dt", { text: term }), el("dd", {}, what)]));
+
+/** Where a zone is in the source, as a link if its line is known. @param {Shell} shell @param {Name} name */
+function placeNode(shell, { file, line }) {
+	if (!file || !line)
+		return file || "–";
+	const text = `${shortPath(file)}:${line}`;
+	return el("a", { href: shell.hash("source", { file, line }), text, title: `${file}:${line}: open the source (O)` });
+}
 
 /** @param {string} name */
 const zonesSql = (name) =>
@@ -53,7 +64,6 @@ const zonesSql = (name) =>
 /** @param {Shell} shell @param {Zone} zone @param {Name} name @param {NameStats} stats */
 function zoneDetails(shell, zone, name, stats) {
 	const lane = shell.source.meta().lanes.find((one) => one.id === zone.lane);
-	const place = name.file ? `${name.file}${name.line ? `:${name.line}` : ""}` : "–";
 	return el(
 		"div",
 		{},
@@ -65,7 +75,7 @@ function zoneDetails(shell, zone, name, stats) {
 			["vs median", stats.p50 ? `× ${(zone.duration / stats.p50).toFixed(2)}` : "–"],
 			["depth", String(zone.row)],
 			["start", duration(zone.start)],
-			["where", place],
+			["where", placeNode(shell, name)],
 			zone.open ? ["state", "open"] : ["zones", count(zone.n)],
 		]),
 	);
@@ -100,6 +110,15 @@ function lossBand({ zones_overwritten: zones }) {
 /** @param {Source} source */
 const isSampled = (source) => source.meta().names.some((name) => name.source === SAMPLE);
 
+/** The sources of a job's zones: tracks of collectives have their own. @param {Source} source */
+function jobSources(source) {
+	const { lanes, names } = source.meta();
+	return isGrouped(lanes) ? [...new Set(names.map((name) => name.source))].filter(Boolean) : undefined;
+}
+
+/** @param {Lane} lane */
+const optionName = (lane) => `${typeof lane.rank === "number" ? `rank ${lane.rank}: ` : ""}${laneName(lane)}`;
+
 class TimelineView {
 	/** @param {Shell} shell */
 	constructor(shell) {
@@ -120,6 +139,14 @@ class TimelineView {
 			title: "Keep the end in view (Space)",
 			text: "◉ Follow",
 		});
+		this.lines = el("button", {
+			class: "button",
+			hidden: true,
+			"aria-pressed": "false",
+			title: "Lines between ranks of collectives and arrows from launches, for all in view (L)",
+			text: "⤳ Lines",
+			onclick: () => this.toggleLines(),
+		});
 		this.indexing = el("span", { class: "muted", role: "status" });
 		this.node = el(
 			"div",
@@ -132,9 +159,10 @@ class TimelineView {
 				this.found,
 				this.threads,
 				this.following,
-				legend(isSampled(source)),
+				this.lines,
+				legend(isSampled(source), jobSources(source)),
 				this.indexing,
-				el("span", { class: "right muted hint-keys", text: "W S zoom · A D pan · F fit · ? keys" }),
+				el("span", { class: "right muted hint-keys", text: "W S zoom · A D pan · F focus · ? keys" }),
 			),
 			this.stage,
 			this.drawer,
@@ -145,6 +173,7 @@ class TimelineView {
 			onrange: (range) => shell.setRange(range),
 		});
 		this.keys = this.keyTable();
+		this.showLines();
 		this.find.value = shell.query.find ?? "";
 		if (this.find.value)
 			this.search();
@@ -173,11 +202,29 @@ class TimelineView {
 		source.onchange = () => {
 			const { indexed = 1 } = source;
 			timeline.changed();
-			this.indexing.textContent = indexed < 1 ? `indexing zones ${Math.floor(100 * indexed)} %` : "";
+			this.showLines();
+			if (indexed < 1)
+				this.indexing.textContent = "reading devices and collectives…";
 			if (!source.glance)
 				this.goToAddress(); // the zones of a report are decoded after its page is shown
 		};
 		source.onpulse = () => timeline.renew();
+	}
+
+	/** The button is there if something can be joined. */
+	showLines() {
+		const { lanes } = this.source.meta();
+		this.lines.hidden = !lanes.some((lane) => ["collectives", "queue"].includes(lane.kind));
+		const hidden = this.source.lanesHidden ?? 0;
+		this.indexing.textContent = hidden ? `${counted(hidden, "track")} left out; choose ranks` : "";
+	}
+
+	toggleLines() {
+		const { joined } = this.timeline;
+		joined.all = !joined.all;
+		joined.asked = "";
+		this.lines.setAttribute("aria-pressed", String(joined.all));
+		this.timeline.changed();
 	}
 
 	startFollowing() {
@@ -198,7 +245,7 @@ class TimelineView {
 		const chosen = this.threads.value;
 		this.threads.replaceChildren(
 			el("option", { value: "", text: "All threads" }),
-			...lanes.map((lane) => el("option", { value: lane.id, text: laneName(lane) })),
+			...lanes.map((lane) => el("option", { value: lane.id, text: optionName(lane) })),
 		);
 		this.threads.value = chosen;
 	}
@@ -206,12 +253,14 @@ class TimelineView {
 	/** The address names a view, a range or a zone. */
 	async goToAddress() {
 		const { timeline, shell } = this;
-		const { v0, v1, sel } = shell.query;
+		const { v0, v1, sel, rank } = shell.query;
 		timeline.range = shell.range;
 		if (v1)
 			timeline.show(Number(v0), Number(v1));
 		else if (shell.range)
 			timeline.show(shell.range.t0, shell.range.t1);
+		if (rank !== undefined)
+			timeline.scrollToRank(Number(rank));
 		if (!sel)
 			return;
 		const [lane, row, t] = sel.split(".").map(Number);
@@ -237,7 +286,11 @@ class TimelineView {
 			return;
 		}
 		const name = this.source.meta().names[zone.name];
-		const stats = await this.source.name(zone.name);
+		const { joined } = this.timeline;
+		const [stats, collective] = await Promise.all([
+			this.source.name(zone.name),
+			joined.isCollective(zone) ? joined.collective(zone) : null,
+		]);
 		if (this.timeline.selected !== zone)
 			return;
 		const canvas = el("canvas", { role: "img", "aria-label": `Durations of ${name.name}, this one marked` });
@@ -246,12 +299,30 @@ class TimelineView {
 		drawer.replaceChildren(
 			zoneDetails(shell, zone, name, stats),
 			nameDetails(shell, name, stats),
-			el("div", {}, caption, canvas),
+			collective
+				? collectiveDetails(collective, (rank) => this.goToPartner(collective, rank))
+				: el("div", {}, caption, canvas),
 		);
-		drawHistogram(canvas, stats, zone.duration);
+		if (!collective)
+			drawHistogram(canvas, stats, zone.duration);
 		const lane = this.source.meta().lanes.find((one) => one.id === zone.lane);
 		const thread = lane?.name || lane?.tid;
 		shell.announce(`${name.name}, ${name.source}, ${duration(zone.duration)}, thread ${thread}`);
+	}
+
+	/** Selects the call of another rank. @param {Collective} collective @param {number} rank */
+	async goToPartner({ partners }, rank) {
+		const partner = partners.find((one) => one.rank === rank);
+		const lane = this.source.meta().lanes.find((one) => one.rank === rank && one.kind === "collectives");
+		if (!partner || !lane)
+			return;
+		for (let row = 0; row < lane.rows; row++) {
+			const zone = await this.source.zone(lane.id, row, partner.arrival_ns + 1, 2000);
+			if (zone && Math.abs(zone.start - partner.arrival_ns) < 2000) {
+				this.go(zone);
+				return;
+			}
+		}
 	}
 
 	search() {
@@ -306,6 +377,25 @@ class TimelineView {
 			timeline.show(timeline.range.t0, timeline.range.t1);
 	}
 
+	/** Fits the selected zone or range to the view; if it fits already, or without one, the whole run. */
+	focusSelection() {
+		const { timeline } = this;
+		const { t0, t1 } = timeline.view;
+		if (timeline.selected || timeline.range)
+			this.zoomToSelection();
+		const fitted = Math.abs(timeline.view.t0 - t0) + Math.abs(timeline.view.t1 - t1) < (t1 - t0) / 1000;
+		if (fitted || !(timeline.selected || timeline.range))
+			timeline.fit();
+	}
+
+	/** Opens the source of the selected zone. */
+	openSource() {
+		const { selected } = this.timeline;
+		const { file, line } = (selected && this.source.meta().names[selected.name]) || { file: "", line: 0 };
+		if (file && line)
+			this.shell.go("source", { file, line });
+	}
+
 	/** Makes the selected zone the range. */
 	selectRange() {
 		const { selected } = this.timeline;
@@ -322,8 +412,10 @@ class TimelineView {
 			"/": () => this.find.focus(),
 			"[": () => this.step("previous"),
 			"]": () => this.step("next"),
-			f: () => timeline.fit(),
+			f: () => this.focusSelection(),
+			l: () => this.toggleLines(),
 			m: () => this.selectRange(),
+			o: () => this.openSource(),
 			x: () => this.selectSlowest(),
 			z: () => this.zoomToSelection(),
 			ArrowLeft: orFirst(() => this.step("left")),

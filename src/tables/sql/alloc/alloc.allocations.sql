@@ -12,6 +12,8 @@
 --                         free
 -- site         VARCHAR    innermost Python line, or the innermost function without Python
 -- pid          INTEGER    process ID
+-- rank         INTEGER    rank of the process; NULL outside a distributed run
+-- host         VARCHAR    host name
 --
 -- A row stores the thread's number within its process.
 WITH
@@ -19,7 +21,10 @@ WITH
 {include alloc_unpacked},
 {include alloc_stacks},
 numbered_threads AS (
-    SELECT pid, tid, row_number() OVER (PARTITION BY pid ORDER BY thread_id) AS thread_id
+    SELECT
+        process_id,
+        tid,
+        row_number() OVER (PARTITION BY process_id ORDER BY thread_id) AS thread_id
     FROM kymo_meta('threads')
 )
 SELECT
@@ -33,7 +38,10 @@ SELECT
     s.stack,
     CASE WHEN a.sign > 0 THEN a.freed_ns - a.ts_ns END AS lifetime_ns,
     s.site,
-    a.pid
+    p.pid,
+    p.rank,
+    p.host
 FROM unpacked a
-LEFT JOIN stacks s ON s.pid = a.pid AND s.node = a.node
-LEFT JOIN numbered_threads t ON t.pid = a.pid AND t.thread_id = a.thread_id
+JOIN kymo_meta('processes') p ON p.process_id = a.process_id
+LEFT JOIN stacks s ON s.process_id = a.process_id AND s.node = a.node
+LEFT JOIN numbered_threads t ON t.process_id = a.process_id AND t.thread_id = a.thread_id

@@ -9,27 +9,32 @@
 -- tensor  BOOLEAN    true for the memory of torch tensors
 -- stack   VARCHAR[]  frames, innermost first
 -- pid     INTEGER    process ID
+-- rank    INTEGER    rank of the process; NULL outside a distributed run
+-- host    VARCHAR    host name
 WITH
 {include alloc_events},
 {include alloc_unpacked},
 {include alloc_stacks},
 ends AS (
-    SELECT pid, max(session) AS last_session
+    SELECT process_id, max(session) AS last_session
     FROM events
-    GROUP BY pid
+    GROUP BY process_id
 )
 SELECT
     a.size,
     a.weight,
-    (SELECT duration_ns FROM kymo_meta('runs')) - a.ts_ns AS age_ns,
+    (SELECT max(started_ns + duration_ns) FROM kymo_meta('runs')) - a.ts_ns AS age_ns,
     a.ts_ns,
     a.ptr,
     s.site,
     s.tensor,
     s.stack,
-    a.pid
+    p.pid,
+    p.rank,
+    p.host
 FROM unpacked a
-JOIN ends e ON e.pid = a.pid AND e.last_session = a.session
-LEFT JOIN stacks s ON s.pid = a.pid AND s.node = a.node
+JOIN kymo_meta('processes') p ON p.process_id = a.process_id
+JOIN ends e ON e.process_id = a.process_id AND e.last_session = a.session
+LEFT JOIN stacks s ON s.process_id = a.process_id AND s.node = a.node
 WHERE a.sign > 0 AND a.freed_ns IS NULL
 ORDER BY a.size DESC

@@ -12,6 +12,8 @@
 --                                     Python
 -- tensor                   BOOLEAN    true for the memory of torch tensors
 -- pid                      INTEGER    process ID
+-- rank                     INTEGER    rank of the process; NULL outside a distributed run
+-- host                     VARCHAR    host name
 --
 -- The memory live at a moment is the sum of all rows of its session up to then.
 WITH
@@ -19,12 +21,12 @@ WITH
 {include alloc_levels},
 tops AS MATERIALIZED (
     SELECT
-        pid,
+        process_id,
         arg_max(session, live_bytes) AS peak_session,
         arg_max(ts_ns, live_bytes) AS peak_ns,
         max(session) AS last_session
     FROM levels
-    GROUP BY pid
+    GROUP BY process_id
 ),
 {include alloc_unpacked},
 weighted AS (
@@ -34,11 +36,11 @@ weighted AS (
         u.session = t.last_session AS in_last,
         u.session = t.peak_session AND u.ts_ns <= t.peak_ns AS before_peak
     FROM unpacked u
-    JOIN tops t ON t.pid = u.pid
+    JOIN tops t ON t.process_id = u.process_id
 ),
 nodes AS (
     SELECT
-        pid,
+        process_id,
         node,
         sum(sign * bytes) FILTER (in_last) AS live_bytes,
         sum(sign * bytes) FILTER (before_peak) AS at_peak_bytes,
@@ -48,7 +50,7 @@ nodes AS (
         sum(weight) FILTER (sign > 0) AS count,
         sum(bytes) FILTER (sign > 0 AND freed_ns - ts_ns < 1000000) AS churn_bytes
     FROM weighted
-    GROUP BY pid, node
+    GROUP BY process_id, node
 ),
 {include alloc_stacks}
 SELECT
@@ -63,8 +65,11 @@ SELECT
     round(coalesce(sum(n.churn_bytes), 0))::BIGINT AS churn_bytes,
     s.site,
     bool_or(s.tensor) AS tensor,
-    n.pid
+    p.pid,
+    p.rank,
+    p.host
 FROM nodes n
-LEFT JOIN stacks s ON s.pid = n.pid AND s.node = n.node
-GROUP BY n.pid, s.stack, s.site
+JOIN kymo_meta('processes') p ON p.process_id = n.process_id
+LEFT JOIN stacks s ON s.process_id = n.process_id AND s.node = n.node
+GROUP BY n.process_id, p.pid, p.rank, p.host, s.stack, s.site
 ORDER BY at_peak_bytes DESC

@@ -6,6 +6,8 @@
 -- source      VARCHAR  allocator, mode, and whether recorded from the start or by redirected calls,
 --                      which miss allocations by constructors of libraries loaded later
 -- pid         INTEGER  process ID
+-- rank        INTEGER  rank of the process; NULL outside a distributed run
+-- host        VARCHAR  host name
 WITH
 {include alloc_events},
 {include alloc_levels}
@@ -13,6 +15,9 @@ SELECT
     l.ts_ns,
     round(l.live_bytes)::BIGINT AS live_bytes,
     s.source,
-    l.pid
+    p.pid,
+    p.rank,
+    p.host
 FROM levels l
+JOIN kymo_meta('processes') p ON p.process_id = l.process_id
 LEFT JOIN sessions s ON s.part = l.part

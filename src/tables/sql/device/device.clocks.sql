@@ -7,6 +7,8 @@
 -- drift_ppm  DOUBLE   rate of the device clock above that of the host clock, in ppm
 -- miss_ns    BIGINT   error of the prediction from earlier readings
 -- pid        INTEGER  process ID
+-- rank       INTEGER  rank of the process; NULL outside a distributed run
+-- host       VARCHAR  host name
 SELECT
     ts_ns,
     device,
@@ -14,5 +16,7 @@ SELECT
     error_ns,
     round(drift_ppm, 3) AS drift_ppm,
     miss_ns,
-    pid
+    pid,
+    rank,
+    host
 FROM kymo_scan('device.clocks')

@@ -7,6 +7,10 @@
 -- queue        VARCHAR  queue or stream
 -- next         VARCHAR  name of the operation after the gap
 -- pid          INTEGER  process ID
+-- queued_ns    BIGINT   time at which the host queued the next operation; NULL if not known
+-- core         INTEGER  core, or number of the queue in order of creation
+-- rank         INTEGER  rank of the process; NULL outside a distributed run
+-- host         VARCHAR  host name
 WITH
 {include device_gaps}
 SELECT
@@ -16,6 +20,10 @@ SELECT
     device,
     queue,
     name AS next,
-    pid
+    pid,
+    queued_ns,
+    core,
+    rank,
+    host
 FROM caused
 ORDER BY free_ns

@@ -2,7 +2,8 @@
 --
 -- step           BIGINT     current step; 0 before the first
 -- module         VARCHAR    innermost torch module that launched it, or another part of torch:
---                           backward, AdamW.step, DataLoader.next
+--                           backward, AdamW.step, DataLoader.next; for backward of an imported
+--                           trace, the module of the forward operator
 -- function       VARCHAR    innermost Python function or region; functions need kymo run --python
 -- file           VARCHAR    file of that function
 -- line           INTEGER    line in that file
@@ -21,6 +22,8 @@
 -- pid            INTEGER    process ID
 -- tid            INTEGER    kernel thread ID
 -- thread         VARCHAR    thread name
+-- rank           INTEGER    rank of the process; NULL outside a distributed run
+-- host           VARCHAR    host name
 --
 -- The zones around a launch are found by depth. Zones of one thread and depth do not overlap, so
 -- the one of each depth is the last that began before the launch. With a coarse clock several may
@@ -103,7 +106,7 @@ paths AS (
 )
 SELECT
     o.step,
-    p.module,
+    coalesce(p.module, o.module) AS module,
     p.function.name AS function,
     p.function.file AS file,
     p.function.line AS line,
@@ -122,7 +125,9 @@ SELECT
     o.launch_ns AS zone_start_ns,
     o.pid,
     o.tid,
-    o.thread
+    o.thread,
+    o.rank,
+    o.host
 FROM ops o
 LEFT JOIN paths p
     ON p.thread_id = o.thread_id

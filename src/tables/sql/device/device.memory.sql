@@ -7,6 +7,8 @@
 -- live_bytes  BIGINT   bytes allocated on the device after it
 -- pool        VARCHAR  buffer, image, svm, …
 -- pid         INTEGER  process ID
+-- rank        INTEGER  rank of the process; NULL outside a distributed run
+-- host        VARCHAR  host name
 SELECT
     ts_ns,
     device,
@@ -14,5 +16,7 @@ SELECT
     abs(bytes) AS bytes,
     live_bytes,
     kind AS pool,
-    pid
+    pid,
+    rank,
+    host
 FROM kymo_scan('device.memory')

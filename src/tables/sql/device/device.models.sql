@@ -14,29 +14,40 @@
 -- first_run_ns  BIGINT   latency of the first execution, which may compile and load the model
 -- warm_p99_ns   BIGINT   99th percentile without the first execution; NULL if there is only one
 -- pid           INTEGER  process ID
+-- rank          INTEGER  rank of the process; NULL outside a distributed run
+-- host          VARCHAR  host name
 --
 -- Executions as recorded; for a model without them, its kernels or the outermost modules of torch.
 WITH
 recorded AS (
-    SELECT model, device, core, start_ns, end_ns, pid, kind
+    SELECT model, device, core, start_ns, end_ns, process_id, pid, rank, host, kind
     FROM kymo_scan('device.ops')
     WHERE model IS NOT NULL
         AND kind IN ({KYMO_DEVICE_KERNEL}, {KYMO_DEVICE_EXECUTION})
         AND (flags & {DEVICE_BOTH_ENDS}) = {DEVICE_BOTH_ENDS}
 ),
 named AS (
-    SELECT DISTINCT pid, model
+    SELECT DISTINCT process_id, model
     FROM recorded
     WHERE kind = {KYMO_DEVICE_EXECUTION}
 ),
 executions AS (
-    SELECT model, device, core, start_ns, end_ns - start_ns AS ns, pid
+    SELECT model, device, core, start_ns, end_ns - start_ns AS ns, process_id, pid, rank, host
     FROM recorded
     WHERE kind = {KYMO_DEVICE_EXECUTION}
     UNION ALL
-    SELECT r.model, r.device, r.core, r.start_ns, r.end_ns - r.start_ns, r.pid
+    SELECT
+        r.model,
+        r.device,
+        r.core,
+        r.start_ns,
+        r.end_ns - r.start_ns,
+        r.process_id,
+        r.pid,
+        r.rank,
+        r.host
     FROM recorded r
-    ANTI JOIN named n ON n.pid = r.pid AND n.model = r.model
+    ANTI JOIN named n ON n.process_id = r.process_id AND n.model = r.model
     WHERE r.kind = {KYMO_DEVICE_KERNEL}
     UNION ALL
     SELECT
@@ -45,9 +56,12 @@ executions AS (
         CASE WHEN t.device >= 0 THEN t.device ELSE 0 END,
         t.ts_ns,
         t.duration_ns,
-        t.pid
+        t.process_id,
+        t.pid,
+        t.rank,
+        t.host
     FROM kymo_scan('python.torch_trace') t
-    ANTI JOIN named n ON n.pid = t.pid AND n.model = t.module
+    ANTI JOIN named n ON n.process_id = t.process_id AND n.model = t.module
     WHERE t.stage = {SCHEMA_TORCH_FORWARD}
         AND t.depth = 0
         AND (t.flags & {SCHEMA_TORCH_RECOMPUTED}) = 0
@@ -56,7 +70,7 @@ executions AS (
 numbered AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY model, device, core, pid ORDER BY start_ns) AS n
+        row_number() OVER (PARTITION BY model, device, core, process_id ORDER BY start_ns) AS n
     FROM executions
 )
 SELECT
@@ -72,7 +86,9 @@ SELECT
     min(start_ns) AS first_ns,
     (min(ns) FILTER (n = 1))::BIGINT AS first_run_ns,
     (quantile_disc(ns, 0.99) FILTER (n > 1))::BIGINT AS warm_p99_ns,
-    pid
+    pid,
+    rank,
+    host
 FROM numbered
-GROUP BY model, device, core, pid
+GROUP BY model, device, core, process_id, pid, rank, host
 ORDER BY total_ns DESC, model, core

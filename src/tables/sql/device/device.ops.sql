@@ -25,6 +25,13 @@
 -- pid            INTEGER  process ID
 -- tid            INTEGER  kernel thread ID
 -- thread         VARCHAR  thread name
+-- rank           INTEGER  rank of the process; NULL outside a distributed run
+-- host           VARCHAR  host name
+-- call           VARCHAR  function of the runtime that queued it; NULL if not known
+-- call_ns        BIGINT   duration of that call; NULL if not known
+-- module         VARCHAR  torch module of a backward operation of an imported trace; see
+--                         device.launches for the module of any operation
+-- communication  BOOLEAN  true if its arguments, or the user, say that it communicates
 SELECT
     device,
     queue,
@@ -51,6 +58,12 @@ SELECT
     step,
     pid,
     tid,
-    thread
+    thread,
+    rank,
+    host,
+    call,
+    TRY_CAST(nullif(call_ns, 0) AS BIGINT) AS call_ns,
+    module,
+    (flags & {SCHEMA_DEVICE_COMM}) > 0 AS communication
 FROM kymo_scan('device.ops')
 WHERE kind <> {KYMO_DEVICE_WAIT}

@@ -20,82 +20,94 @@
 -- last_ns         BIGINT   end of the last operation
 -- core            INTEGER  core, or number of the queue in order of creation
 -- pid             INTEGER  process ID
+-- rank            INTEGER  rank of the process; NULL outside a distributed run
+-- host            VARCHAR  host name
 --
 -- An island is an interval in which a queue is always busy. both_ns of together is the time until t
--- in which more than one queue of the device was busy.
+-- in which more than one queue of the device was busy. Each process has its devices: cuda:0 of two
+-- ranks or hosts are usually two devices.
 WITH
 {include device_gaps},
 islands AS MATERIALIZED (
-    SELECT pid, device, queue, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+    SELECT process_id, device, queue, min(start_ns) AS start_ns, max(end_ns) AS end_ns
     FROM (
         SELECT
             *,
             sum((start_ns > coalesce(free_ns, start_ns - 1))::INT) OVER (
-                PARTITION BY pid, device, queue ORDER BY start_ns, end_ns
+                PARTITION BY process_id, device, queue ORDER BY start_ns, end_ns
             ) AS island
         FROM placed
     )
-    GROUP BY pid, device, queue, island
+    GROUP BY process_id, device, queue, island
 ),
 points AS (
-    SELECT device, t, sum(d) AS d
+    SELECT process_id, device, t, sum(d) AS d
     FROM (
-        SELECT device, start_ns AS t, 1 AS d FROM islands
+        SELECT process_id, device, start_ns AS t, 1 AS d FROM islands
         UNION ALL
-        SELECT device, end_ns, -1 FROM islands
+        SELECT process_id, device, end_ns, -1 FROM islands
     )
-    GROUP BY device, t
+    GROUP BY process_id, device, t
 ),
 spans AS (
     SELECT
+        process_id,
         device,
         t,
         CASE WHEN sum(d) OVER w > 1 THEN lead(t) OVER w - t ELSE 0 END AS both_ns
     FROM points
-    WINDOW w AS (PARTITION BY device ORDER BY t)
+    WINDOW w AS (PARTITION BY process_id, device ORDER BY t)
 ),
 together AS MATERIALIZED (
     SELECT
+        process_id,
         device,
         t,
         coalesce(sum(both_ns) OVER (
-            PARTITION BY device ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            PARTITION BY process_id, device
+            ORDER BY t
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ), 0) AS both_ns
     FROM spans
 ),
 busy AS (
     SELECT
-        i.pid,
+        i.process_id,
         i.device,
         i.queue,
         sum(i.end_ns - i.start_ns)::BIGINT AS busy_ns,
         sum(b.both_ns - a.both_ns) AS both_ns
     FROM islands i
-    JOIN together a ON a.device = i.device AND a.t = i.start_ns
-    JOIN together b ON b.device = i.device AND b.t = i.end_ns
-    GROUP BY i.pid, i.device, i.queue
+    JOIN together a
+        ON a.process_id = i.process_id AND a.device = i.device AND a.t = i.start_ns
+    JOIN together b
+        ON b.process_id = i.process_id AND b.device = i.device AND b.t = i.end_ns
+    GROUP BY i.process_id, i.device, i.queue
 ),
 device_spans AS (
-    SELECT device, min(start_ns) AS from_ns, max(end_ns) AS to_ns
+    SELECT process_id, device, min(start_ns) AS from_ns, max(end_ns) AS to_ns
     FROM work
-    GROUP BY device
+    GROUP BY process_id, device
 ),
 counted AS (
     SELECT
-        pid,
+        process_id,
         device,
         queue,
+        any_value(pid) AS pid,
+        any_value(rank) AS rank,
+        any_value(host) AS host,
         any_value(core) AS core,
         count(*) AS ops,
         median(end_ns - start_ns)::BIGINT AS p50_ns,
         min(start_ns) AS first_ns,
         max(end_ns) AS last_ns
     FROM work
-    GROUP BY pid, device, queue
+    GROUP BY process_id, device, queue
 ),
 causes AS (
     SELECT
-        pid,
+        process_id,
         device,
         queue,
         count(*) AS gaps,
@@ -105,7 +117,7 @@ causes AS (
         sum(gap_ns) FILTER (cause = 'dependency') AS dependency_ns,
         sum(gap_ns) FILTER (cause = 'launch') AS launch_ns
     FROM caused
-    GROUP BY pid, device, queue
+    GROUP BY process_id, device, queue
 )
 SELECT
     c.device,
@@ -125,9 +137,11 @@ SELECT
     c.first_ns,
     c.last_ns,
     c.core,
-    c.pid
+    c.pid,
+    c.rank,
+    c.host
 FROM counted c
-JOIN busy b ON b.pid = c.pid AND b.device = c.device AND b.queue = c.queue
-JOIN device_spans d ON d.device = c.device
-LEFT JOIN causes g ON g.pid = c.pid AND g.device = c.device AND g.queue = c.queue
-ORDER BY c.pid, c.core
+JOIN busy b ON b.process_id = c.process_id AND b.device = c.device AND b.queue = c.queue
+JOIN device_spans d ON d.process_id = c.process_id AND d.device = c.device
+LEFT JOIN causes g ON g.process_id = c.process_id AND g.device = c.device AND g.queue = c.queue
+ORDER BY c.host, c.pid, c.core

@@ -9,6 +9,8 @@
 -- pid          INTEGER  process ID
 -- tid          INTEGER  kernel thread ID
 -- thread       VARCHAR  thread name
+-- rank         INTEGER  rank of the process; NULL outside a distributed run
+-- host         VARCHAR  host name
 SELECT
     start_ns,
     end_ns - start_ns AS duration_ns,
@@ -18,6 +20,8 @@ SELECT
     step,
     pid,
     tid,
-    thread
+    thread,
+    rank,
+    host
 FROM kymo_scan('device.ops')
 WHERE kind = {KYMO_DEVICE_WAIT}

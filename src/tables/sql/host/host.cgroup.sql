@@ -22,6 +22,8 @@
 -- io_full_pct         DOUBLE   share of time in which all tasks waited for I/O; NULL if not known
 -- oom_kills           BIGINT   number of processes that the kernel killed because the group had no
 --                              memory left, since the group began
+-- rank                INTEGER  rank of the process; NULL outside a distributed run
+-- host                VARCHAR  host name
 --
 -- Shares below 0 are not known.
 SELECT
@@ -39,5 +41,7 @@ SELECT
     CASE WHEN memory_full_pct >= 0 THEN round(memory_full_pct, 1) END AS memory_full_pct,
     CASE WHEN io_some_pct >= 0 THEN round(io_some_pct, 1) END AS io_some_pct,
     CASE WHEN io_full_pct >= 0 THEN round(io_full_pct, 1) END AS io_full_pct,
-    TRY_CAST(oom_kills AS BIGINT) AS oom_kills
+    TRY_CAST(oom_kills AS BIGINT) AS oom_kills,
+    target_rank AS rank,
+    host
 FROM kymo_scan('host.cgroup')

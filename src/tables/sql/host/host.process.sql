@@ -16,6 +16,8 @@
 -- run_delay_ns          BIGINT   time in which its threads were ready to run but had no core
 -- family_peak_bytes     BIGINT   highest peak of it or of a child that it waited for; in the last
 --                                row of the program, else NULL
+-- rank                  INTEGER  rank of the process; NULL outside a distributed run
+-- host                  VARCHAR  host name
 SELECT
     ts_ns,
     target_pid AS pid,
@@ -31,5 +33,7 @@ SELECT
     TRY_CAST(cpu_ns AS BIGINT) AS cpu_ns,
     TRY_CAST(children_cpu_ns AS BIGINT) AS children_cpu_ns,
     TRY_CAST(run_delay_ns AS BIGINT) AS run_delay_ns,
-    TRY_CAST(nullif(family_peak_bytes, 0) AS BIGINT) AS family_peak_bytes
+    TRY_CAST(nullif(family_peak_bytes, 0) AS BIGINT) AS family_peak_bytes,
+    target_rank AS rank,
+    host
 FROM kymo_scan('host.process')

@@ -9,7 +9,7 @@
 -- has ended counts until half a second after its last row: the processes of one sample have
 -- slightly different times.
 WITH known AS (
-    SELECT ts_ns, pid, rss_bytes, cpu_pct
+    SELECT ts_ns, host, pid, rss_bytes, cpu_pct
     FROM host.process
     WHERE rss_bytes IS NOT NULL
 ), changes AS (
@@ -19,7 +19,7 @@ WITH known AS (
         rss_bytes - lag(rss_bytes, 1, 0) OVER of_process AS rss_bytes,
         cpu_pct - lag(cpu_pct, 1, 0) OVER of_process AS cpu_pct
     FROM known
-    WINDOW of_process AS (PARTITION BY pid ORDER BY ts_ns)
+    WINDOW of_process AS (PARTITION BY host, pid ORDER BY ts_ns)
     UNION ALL
     SELECT
         max(ts_ns) + 500000000,
@@ -27,7 +27,7 @@ WITH known AS (
         -arg_max(rss_bytes, ts_ns),
         -arg_max(cpu_pct, ts_ns)
     FROM known
-    GROUP BY pid
+    GROUP BY host, pid
 )
 SELECT
     ts_ns,

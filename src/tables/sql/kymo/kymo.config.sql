@@ -5,10 +5,12 @@
 -- old    VARCHAR  value before the change
 -- new    VARCHAR  value after the change
 -- by     VARCHAR  author of the change
+-- host   VARCHAR  host name
 SELECT
     ts_ns,
     key,
     old,
     new,
-    "by"
+    "by",
+    host
 FROM kymo_scan('kymo.config')

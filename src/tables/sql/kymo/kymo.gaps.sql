@@ -7,6 +7,8 @@
 -- pid          INTEGER  process ID
 -- tid          INTEGER  kernel thread ID
 -- thread       VARCHAR  thread name
+-- rank         INTEGER  rank of the process; NULL outside a distributed run
+-- host         VARCHAR  host name
 SELECT
     start_ns,
     duration_ns,
@@ -14,5 +16,7 @@ SELECT
     TRY_CAST(events AS BIGINT) AS events,
     pid,
     tid,
-    thread
+    thread,
+    rank,
+    host
 FROM kymo_scan('kymo.gaps')

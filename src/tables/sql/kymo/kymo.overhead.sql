@@ -2,8 +2,8 @@
 --
 -- source             VARCHAR  c, python, line: zones of the program; torch, device: rows of
 --                             python.torch_trace and device.ops; collector: the collector, on a
---                             core of its own; sampler: its part that takes stacks; others measure
---                             themselves
+--                             core of its own; sampler, native: its parts that take Python and
+--                             native stacks; others measure themselves
 -- events             BIGINT   number of zones or rows recorded; rounds of a collector; samples of a
 --                             sampler
 -- cost_ns_per_event  DOUBLE   cost of one event, measured when its source started or over the whole

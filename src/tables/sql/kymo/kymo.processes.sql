@@ -18,6 +18,10 @@
 -- names_full      BIGINT   names rejected because the name table was full
 -- threads_full    BIGINT   threads rejected because the thread table was full
 -- totals_full     BIGINT   zones missing from the totals because there was no room for their name
+-- host            VARCHAR  host name; in a job NAME#2 for a second host of that name that has a
+--                          process with the same pid
+-- local_rank      INTEGER  rank among the processes of its host; NULL if not known
+-- attempt         INTEGER  number of restarts of the job before this process; NULL if not known
 SELECT
     pid,
     ppid,
@@ -35,5 +39,8 @@ SELECT
     clock_error_ns,
     names_full,
     threads_full,
-    totals_full
+    totals_full,
+    host,
+    local_rank,
+    attempt
 FROM kymo_meta('processes')

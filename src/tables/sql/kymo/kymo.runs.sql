@@ -19,6 +19,8 @@
 -- supervised       BOOLEAN  true if kymo run or kymo attach recorded it
 -- not_recorded     BIGINT   number of child processes that were seen and did not record
 -- path             VARCHAR  path that the recording was read from
+-- job              VARCHAR  id of the job that the run is a part of; NULL if none
+-- started_ns       BIGINT   start of the run on the time axis of the recording: 0, except in a job
 SELECT
     started_unix_ns,
     program,
@@ -36,5 +38,7 @@ SELECT
     clock_error_ns,
     supervised,
     not_recorded,
-    path
+    path,
+    job,
+    started_ns
 FROM kymo_meta('runs')

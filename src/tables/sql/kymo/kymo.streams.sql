@@ -12,6 +12,8 @@
 -- dropped_failed     BIGINT   rows whose stream could not be created: directory gone, no memory,
 --                             too many
 -- dropped_wide       BIGINT   rows that do not fit their table
+-- rank               INTEGER  rank of the process; NULL outside a distributed run
+-- host               VARCHAR  host name
 SELECT
     table_name,
     pid,
@@ -23,5 +25,7 @@ SELECT
     dropped_reentrant,
     dropped_closed,
     dropped_failed,
-    dropped_wide
+    dropped_wide,
+    rank,
+    host
 FROM kymo_meta('streams')

@@ -7,6 +7,7 @@
 -- rank        INTEGER  rank of the process; NULL outside a distributed run
 -- started_ns  BIGINT   time of its first row
 -- ended_ns    BIGINT   end of the thread; NULL while it runs, or if it ended with the process
+-- host        VARCHAR  host name
 SELECT
     thread_id,
     pid,
@@ -14,5 +15,6 @@ SELECT
     thread,
     rank,
     started_ns,
-    ended_ns
+    ended_ns,
+    host
 FROM kymo_meta('threads')

@@ -5,7 +5,7 @@
 -- done.
 sessions AS MATERIALIZED (
     SELECT
-        pid,
+        process_id,
         ts_ns AS began_ns,
         lead(ts_ns, 1, {INT64_MAX}) OVER w AS until_ns,
         (count(*) FILTER (place & {SCHEMA_ALLOC_KIND_MASK} = {SCHEMA_ALLOC_BEGAN}) OVER w)::INTEGER
@@ -19,13 +19,13 @@ sessions AS MATERIALIZED (
             END AS source
     FROM kymo_scan('alloc.rows')
     WHERE place & {SCHEMA_ALLOC_KIND_MASK} IN ({SCHEMA_ALLOC_CHANGED}, {SCHEMA_ALLOC_BEGAN})
-    WINDOW w AS (PARTITION BY pid ORDER BY ts_ns)
+    WINDOW w AS (PARTITION BY process_id ORDER BY ts_ns)
 ),
 events AS (
-    SELECT t.pid, t.ts_ns, t.place, t.what, coalesce(s.session, 0) AS session, s.part
+    SELECT t.process_id, t.ts_ns, t.place, t.what, coalesce(s.session, 0) AS session, s.part
     FROM kymo_scan('alloc.rows') t
     LEFT JOIN sessions s
-        ON s.pid = t.pid
+        ON s.process_id = t.process_id
         AND t.ts_ns >= s.began_ns
         AND t.ts_ns < s.until_ns
     WHERE t.place & {SCHEMA_ALLOC_KIND_MASK}

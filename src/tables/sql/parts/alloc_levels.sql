@@ -2,18 +2,18 @@
 -- are sorted.
 levels AS (
     SELECT
-        pid,
+        process_id,
         ts_ns,
         session,
         part,
         CASE WHEN rank = 2 THEN 0
             ELSE sum(bytes) OVER (
-                PARTITION BY pid, session ORDER BY ts_ns, rank ROWS UNBOUNDED PRECEDING
+                PARTITION BY process_id, session ORDER BY ts_ns, rank ROWS UNBOUNDED PRECEDING
             )
         END AS live_bytes
     FROM (
         SELECT
-            pid,
+            process_id,
             ts_ns,
             session,
             part,

@@ -2,8 +2,8 @@
 stacks AS (
     SELECT *
     FROM kymo_sites()
-    WHERE (pid, node) IN (
-        SELECT DISTINCT pid, (what >> {SCHEMA_ALLOC_NODE_SHIFT})::INTEGER
+    WHERE (process_id, node) IN (
+        SELECT DISTINCT process_id, (what >> {SCHEMA_ALLOC_NODE_SHIFT})::INTEGER
         FROM kymo_scan('alloc.rows')
         WHERE place & {SCHEMA_ALLOC_KIND_MASK} <= {SCHEMA_FREE_SAMPLED}
     )

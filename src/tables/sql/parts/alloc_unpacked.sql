@@ -2,13 +2,13 @@
 -- the same address.
 fates AS (
     SELECT
-        pid,
+        process_id,
         session,
         ts_ns,
         place,
         what,
         lead(ts_ns) OVER (
-            PARTITION BY pid, session, place & {SCHEMA_ALLOC_PTR_MASK}
+            PARTITION BY process_id, session, place & {SCHEMA_ALLOC_PTR_MASK}
             ORDER BY ts_ns, place & {SCHEMA_ALLOC_FREE_BIT} DESC
         ) AS freed_ns
     FROM events
@@ -16,7 +16,7 @@ fates AS (
 ),
 unpacked AS (
     SELECT
-        pid,
+        process_id,
         session,
         ts_ns,
         place & {SCHEMA_ALLOC_PTR_MASK} AS ptr,

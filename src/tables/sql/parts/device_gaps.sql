@@ -5,7 +5,10 @@
 -- waited for the device.
 work AS MATERIALIZED (
     SELECT
+        process_id,
         pid,
+        rank,
+        host,
         device,
         queue,
         core,
@@ -24,14 +27,14 @@ placed AS MATERIALIZED (
     SELECT
         *,
         max(end_ns) OVER (
-            PARTITION BY pid, device, queue
+            PARTITION BY process_id, device, queue
             ORDER BY start_ns, end_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS free_ns
     FROM work
 ),
 waits AS MATERIALIZED (
-    SELECT pid, thread_id, start_ns AS wait_ns, end_ns AS waited_ns
+    SELECT process_id, thread_id, start_ns AS wait_ns, end_ns AS waited_ns
     FROM kymo_scan('device.ops')
     WHERE kind = {KYMO_DEVICE_WAIT}
 ),
@@ -57,7 +60,7 @@ caused AS MATERIALIZED (
         END AS cause
     FROM gaps g
     ASOF LEFT JOIN waits w
-        ON g.pid = w.pid
+        ON g.process_id = w.process_id
         AND g.thread_id = w.thread_id
         AND g.queued_ns >= w.waited_ns
 )

@@ -1,6 +1,6 @@
 -- trace.zones of a packed file. The view names its tables without a schema: in a file called
 -- trace.kymo, DuckDB takes "trace" for the database. A packed file with another view is refused, so
--- this text stays as it is.
+-- an earlier text stays in packed_zones_old.sql.
 CREATE VIEW zones AS
 SELECT
     n.source,
@@ -15,7 +15,8 @@ SELECT
     t.thread,
     t.rank,
     z.step::BIGINT AS step,
-    n.instance
+    n.instance,
+    t.host
 FROM zone_rows z
 JOIN names n ON n.name_id = z.name_id
 JOIN zone_threads t ON t.thread_id = z.thread_id

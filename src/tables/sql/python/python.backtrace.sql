@@ -11,6 +11,8 @@
 -- age_ns      BIGINT   age of the stack; for a program that has ended, its age at the end
 -- task        VARCHAR  name of the suspended asyncio task, which is on no thread's stack; NULL for
 --                      the stack of a thread
+-- rank        INTEGER  rank of the process; NULL outside a distributed run
+-- host        VARCHAR  host name
 SELECT
     pid,
     tid,
@@ -21,6 +23,8 @@ SELECT
     depth,
     frame_type,
     age_ns,
-    task
+    task,
+    rank,
+    host
 FROM kymo_meta('backtrace')
 ORDER BY pid, tid, task NULLS FIRST, depth

@@ -6,11 +6,13 @@
 -- file       VARCHAR  file of the function
 -- lineno     INTEGER  line that was executed
 -- collector  INTEGER  process ID of the collector, which numbers its frames independently
+-- host       VARCHAR  host name
 SELECT
     node,
     parent,
     name AS func,
     name_file AS file,
     lineno::INTEGER AS lineno,
-    pid AS collector
+    pid AS collector,
+    host
 FROM kymo_scan('python.frames')

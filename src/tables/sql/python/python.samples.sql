@@ -13,6 +13,14 @@
 --                       installed package; NULL if there is none
 -- weight_ns  BIGINT     time that the sample stands for: that since the sample before it; 0 for a
 --                       sample that is not periodic, NULL in recordings of an older version
+-- activity   VARCHAR    what the thread did: running, ready (it had no core), sleep, disk, lock,
+--                       GIL, socket, pipe, child, device, collective, stopped, or wait for others;
+--                       NULL in recordings of an older version
+-- waits_for  VARCHAR    peer of the socket, path of the file, name of the child or kind of the
+--                       lock; NULL if not known. In a distributed run, a backward pass that waits
+--                       waits for other ranks: its activity is collective
+-- rank       INTEGER    rank of the process; NULL outside a distributed run
+-- host       VARCHAR    host name
 SELECT
     ts_ns,
     pid,
@@ -23,5 +31,12 @@ SELECT
     gil,
     cause,
     place,
-    weight_ns
+    weight_ns,
+    CASE
+        WHEN waits_for = 'the backward pass' AND rank IS NOT NULL THEN 'collective'
+        ELSE activity
+    END AS activity,
+    waits_for,
+    rank,
+    host
 FROM kymo_samples()

@@ -24,11 +24,12 @@
 -- raised         BOOLEAN  true if it ended with an exception
 -- device_ns      BIGINT   time on the device, from the first of its operations to the last; NULL if
 --                         not known
+-- host           VARCHAR  host name
 --
 -- The thread of the row launched the operations of a module, at the time when the module began.
 WITH device_times AS (
     SELECT
-        pid,
+        process_id,
         thread_id,
         queued_ns,
         name,
@@ -36,7 +37,7 @@ WITH device_times AS (
     FROM kymo_scan('device.ops')
     WHERE kind IN ({KYMO_DEVICE_EXECUTION}, {KYMO_DEVICE_MODULE})
         AND (flags & {DEVICE_BOTH_ENDS}) = {DEVICE_BOTH_ENDS}
-    GROUP BY pid, thread_id, queued_ns, name
+    GROUP BY process_id, thread_id, queued_ns, name
 )
 SELECT
     r.step,
@@ -61,10 +62,11 @@ SELECT
     r.depth,
     (r.flags & {SCHEMA_TORCH_RECOMPUTED}) > 0 AS recomputed,
     (r.flags & {SCHEMA_TORCH_RAISED}) > 0 AS raised,
-    d.device_ns
+    d.device_ns,
+    r.host
 FROM kymo_scan('python.torch_trace') r
 LEFT JOIN device_times d
-    ON d.pid = r.pid
+    ON d.process_id = r.process_id
     AND d.thread_id = r.thread_id
     AND d.queued_ns = r.ts_ns
     AND d.name = r.module

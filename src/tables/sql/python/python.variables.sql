@@ -7,6 +7,8 @@
 -- value  VARCHAR  repr() of the value, truncated
 -- type   VARCHAR  type of the value
 -- pid    INTEGER  process ID
+-- rank   INTEGER  rank of the process; NULL outside a distributed run
+-- host   VARCHAR  host name
 SELECT
     ts_ns,
     step,
@@ -14,5 +16,7 @@ SELECT
     name,
     value,
     type,
-    pid
+    pid,
+    rank,
+    host
 FROM kymo_scan('python.variables')

@@ -9,6 +9,7 @@
 -- tid       INTEGER  kernel thread ID
 -- thread    VARCHAR  thread name
 -- rank      INTEGER  rank of the process; NULL outside a distributed run
+-- host      VARCHAR  host name
 SELECT
     ts_ns,
     name,
@@ -18,5 +19,6 @@ SELECT
     pid,
     tid,
     thread,
-    rank
+    rank,
+    host
 FROM kymo_scan('trace.counters')

@@ -8,11 +8,12 @@
 -- tid     INTEGER  kernel thread ID
 -- thread  VARCHAR  thread name
 -- rank    INTEGER  rank of the process; NULL outside a distributed run
+-- host    VARCHAR  host name
 --
 -- A text is stored in parts; a thread numbers its texts from 1.
 WITH texts AS (
     SELECT
-        pid,
+        process_id,
         thread_id,
         number,
         string_agg(text, '' ORDER BY part) AS text
@@ -28,10 +29,11 @@ SELECT
     m.pid,
     m.tid,
     m.thread,
-    m.rank
+    m.rank,
+    m.host
 FROM kymo_scan('trace.marks') m
 LEFT JOIN texts t
     ON m.text_number > 0
-    AND t.pid = m.pid
+    AND t.process_id = m.process_id
     AND t.thread_id = m.thread_id
     AND t.number = m.text_number

@@ -14,6 +14,7 @@
 -- rank      INTEGER  rank of the process; NULL outside a distributed run
 -- step      BIGINT   current step; 0 before the first
 -- instance  INTEGER  number of the timer or collector; NULL for other zones
+-- host      VARCHAR  host name
 SELECT
     source,
     name,
@@ -27,5 +28,6 @@ SELECT
     thread,
     rank,
     step,
-    instance
+    instance,
+    host
 FROM kymo_meta('open_zones')

@@ -21,6 +21,8 @@
 -- file         VARCHAR  source file; one of them if there are several. Python functions in
 --                       different files have separate rows
 -- line         INTEGER  line in that file
+-- rank         INTEGER  rank of the process; NULL outside a distributed run
+-- host         VARCHAR  host name
 SELECT
     source,
     name,
@@ -39,5 +41,7 @@ SELECT
     instance,
     own_cost_ns,
     file,
-    line
+    line,
+    rank,
+    host
 FROM kymo_meta('regions')

@@ -10,6 +10,7 @@
 -- optimizer_ns  BIGINT   time in the optimizer; NULL if not known
 -- pid           INTEGER  process ID
 -- rank          INTEGER  rank of the process; NULL outside a distributed run
+-- host          VARCHAR  host name
 SELECT
     step,
     name,
@@ -20,5 +21,6 @@ SELECT
     nullif(backward_ns, 0) AS backward_ns,
     nullif(optimizer_ns, 0) AS optimizer_ns,
     pid,
-    rank
+    rank,
+    host
 FROM kymo_scan('trace.steps')

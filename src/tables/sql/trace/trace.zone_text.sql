@@ -7,11 +7,13 @@
 -- pid       INTEGER  process ID
 -- tid       INTEGER  kernel thread ID
 -- thread    VARCHAR  thread name
+-- rank      INTEGER  rank of the process; NULL outside a distributed run
+-- host      VARCHAR  host name
 --
 -- A text is stored in parts; a thread numbers its texts from 1.
 WITH texts AS (
     SELECT
-        pid,
+        process_id,
         thread_id,
         number,
         kind,
@@ -20,10 +22,13 @@ WITH texts AS (
         string_agg(text, '' ORDER BY part) AS text,
         any_value(value) AS value,
         any_value(tid) AS tid,
-        any_value(thread) AS thread
+        any_value(thread) AS thread,
+        any_value(pid) AS pid,
+        any_value(rank) AS rank,
+        any_value(host) AS host
     FROM kymo_scan('trace.zone_text')
     WHERE kind <> {SCHEMA_TEXT_MARK}
-    GROUP BY pid, thread_id, number, kind
+    GROUP BY process_id, thread_id, number, kind
 )
 SELECT
     start_ns,
@@ -32,5 +37,7 @@ SELECT
     CASE WHEN kind = {SCHEMA_TEXT_VALUE} THEN value END AS value,
     pid,
     tid,
-    thread
+    thread,
+    rank,
+    host
 FROM texts

@@ -1,6 +1,7 @@
 -- Zones that have ended, one row each.
 --
--- source       VARCHAR  recorder of the zone: c, python, line, torch or device
+-- source       VARCHAR  recorder of the zone: c, python, line, torch or device; of an
+--                       imported trace also op (an operator) and mark (a user's region)
 -- name         VARCHAR  zone name; NULL if the name table was full
 -- file         VARCHAR  source file; class name for a torch module inside another one
 -- line         INTEGER  line in that file
@@ -13,6 +14,7 @@
 -- rank         INTEGER  rank of the process; NULL outside a distributed run
 -- step         BIGINT   current step; 0 before the first
 -- instance     INTEGER  number of the timer or collector; NULL for other zones
+-- host         VARCHAR  host name
 SELECT
     name_source AS source,
     name,
@@ -26,5 +28,6 @@ SELECT
     thread,
     rank,
     step,
-    name_instance AS instance
+    name_instance AS instance,
+    host
 FROM kymo_scan('trace.zones')

@@ -12,6 +12,6 @@ SELECT
         WHEN count(*) > 0 THEN -1
     END
 FROM (
-    SELECT ts_ns - lag(ts_ns) OVER (PARTITION BY pid ORDER BY ts_ns) AS gap
-    FROM (SELECT DISTINCT pid, ts_ns FROM python.samples)
+    SELECT ts_ns - lag(ts_ns) OVER (PARTITION BY host, pid ORDER BY ts_ns) AS gap
+    FROM (SELECT DISTINCT host, pid, ts_ns FROM python.samples)
 )

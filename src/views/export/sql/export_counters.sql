@@ -4,6 +4,7 @@ SELECT
     pid,
     name,
     value,
-    row_number() OVER (PARTITION BY pid, name ORDER BY ts_ns) AS n
+    row_number() OVER (PARTITION BY host, pid, name ORDER BY ts_ns) AS n,
+    tid
 FROM trace.counters
 ORDER BY pid, name, n

@@ -12,7 +12,7 @@ FROM (
         count(*) AS n,
         sum(time_ns) AS time_ns,
         row_number() OVER (ORDER BY stack) AS id
-    FROM {include weighted_samples}
+    FROM {include sampled_threads}
     GROUP BY stack
 )
 ORDER BY id, i

@@ -1,2 +1,2 @@
 -- The time that all samples stand for; 0 if no weights were recorded.
-SELECT coalesce(sum(time_ns), 0) FROM {include weighted_samples}
+SELECT coalesce(sum(time_ns), 0) FROM {include sampled_threads}

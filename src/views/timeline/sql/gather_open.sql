@@ -10,5 +10,6 @@ SELECT
     file,
     line,
     thread,
-    rank
+    rank,
+    host
 FROM trace.open_zones

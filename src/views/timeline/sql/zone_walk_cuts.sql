@@ -4,6 +4,6 @@ SELECT DISTINCT edge::BIGINT AS cut
 FROM (
     SELECT unnest(approx_quantile(start_ns, [{shares}])) AS edge
     FROM {include all_zones}
-    WHERE pid = {pid} AND tid = {tid}
+    WHERE pid = {pid} AND tid = {tid} AND lane = {lane}
 )
 ORDER BY cut

@@ -1,4 +1,4 @@
-SELECT pid, tid, max(rank), count(*), max(thread)
+SELECT pid, tid, max(rank), count(*), max(thread), lane
 FROM {include all_zones}
-GROUP BY pid, tid
-ORDER BY pid, tid
+GROUP BY pid, tid, lane
+ORDER BY pid, tid, lane

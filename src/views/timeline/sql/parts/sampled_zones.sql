@@ -6,14 +6,17 @@
 (
     WITH numbered AS (
         SELECT
+            host,
             pid,
             tid,
             thread,
             ts_ns,
             stack,
-            row_number() OVER (PARTITION BY pid, tid ORDER BY ts_ns) - 1 AS number,
-            ceil(count(*) OVER (PARTITION BY pid, tid) / {SAMPLED_ZONES_SAMPLES})::BIGINT AS every
-        FROM python.samples
+            row_number() OVER (PARTITION BY host, pid, tid ORDER BY ts_ns) - 1 AS number,
+            ceil(
+                count(*) OVER (PARTITION BY host, pid, tid) / {SAMPLED_ZONES_SAMPLES}
+            )::BIGINT AS every
+        FROM {include timeline_samples}
     ),
 
     kept AS (
@@ -47,6 +50,7 @@
 
     followed AS (
         SELECT
+            host,
             pid,
             tid,
             thread,
@@ -60,12 +64,13 @@
             lead(ts_ns) OVER here AS next_ns
         FROM kept
         LEFT JOIN stacks USING (stack)
-        WINDOW here AS (PARTITION BY pid, tid ORDER BY ts_ns)
+        WINDOW here AS (PARTITION BY host, pid, tid ORDER BY ts_ns)
     ),
 
     -- The depths at which a sample ends a zone, begins one, or both.
     changes AS (
         SELECT
+            host,
             pid,
             tid,
             thread,
@@ -77,6 +82,7 @@
 
     ends AS (
         SELECT
+            host,
             pid,
             tid,
             max(ts_ns) AS last_ns,
@@ -85,13 +91,13 @@
                 greatest(max(ts_ns), (SELECT max(duration_ns) FROM kymo.runs))
             ) AS end_ns
         FROM followed
-        GROUP BY pid, tid
+        GROUP BY host, pid, tid
     ),
 
     zones AS (
         SELECT
             *,
-            lead(ts_ns) OVER (PARTITION BY pid, tid, depth ORDER BY ts_ns) AS until_ns
+            lead(ts_ns) OVER (PARTITION BY host, pid, tid, depth ORDER BY ts_ns) AS until_ns
         FROM changes
     )
 
@@ -103,6 +109,7 @@
         ts_ns AS start_ns,
         coalesce(until_ns, end_ns) - ts_ns AS duration_ns,
         depth::INT AS depth,
+        host,
         pid,
         tid,
         thread,
@@ -110,6 +117,6 @@
         0 AS step,
         false AS open
     FROM zones
-    JOIN ends USING (pid, tid)
+    JOIN ends USING (host, pid, tid)
     WHERE frame IS NOT NULL
 )

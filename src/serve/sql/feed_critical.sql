@@ -1,0 +1,1 @@
+{include critical_lanes}

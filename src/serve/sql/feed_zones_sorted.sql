@@ -1,0 +1,4 @@
+-- The same zones, sorted.
+SELECT pid, tid, depth, start_ns, duration_ns, source, name, file, line, thread, rank, host
+FROM trace.zones
+ORDER BY start_ns

@@ -1,0 +1,41 @@
+-- arrivals and lateness, the common table expressions of late ranks. An arrival is that of a rank
+-- at a collective in which at least two of its group took part; lateness is one row for each
+-- collective: the rank that came last, how long after the median, and how long the others waited.
+arrivals AS MATERIALIZED (
+    SELECT
+        rank,
+        host,
+        pid,
+        group_name,
+        seq,
+        op,
+        step,
+        arrival_ns,
+        end_ns,
+        count(*) OVER w AS present,
+        max(arrival_ns) OVER w AS last_ns,
+        lag(end_ns) OVER (
+            PARTITION BY host, pid ORDER BY arrival_ns
+        ) AS before_ns
+    FROM dist.collectives
+    WHERE seq IS NOT NULL AND NOT p2p AND arrival_ns IS NOT NULL AND rank IS NOT NULL
+    WINDOW w AS (PARTITION BY group_name, seq)
+),
+lateness AS (
+    SELECT
+        group_name,
+        seq,
+        any_value(op) AS op,
+        any_value(present) AS present,
+        arg_max(rank, arrival_ns) AS rank,
+        arg_max(host, arrival_ns) AS host,
+        arg_max(pid, arrival_ns) AS pid,
+        max(arrival_ns) AS arrival_ns,
+        arg_max(before_ns, arrival_ns) AS before_ns,
+        (max(arrival_ns) - quantile_disc(arrival_ns, 0.5))::BIGINT AS late_ns,
+        sum(last_ns - arrival_ns)::BIGINT AS waited_ns,
+        any_value(step) AS step
+    FROM arrivals
+    WHERE present > 1
+    GROUP BY group_name, seq
+)
