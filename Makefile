@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo classifier test bench lint soak foreign install sbom clean setup help
+.PHONY: build demo classifier test bench lint soak healthy foreign install sbom clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -40,6 +40,11 @@ soak: ## an hour of recording, then long fuzzing
 	@tools/setup build test
 	@tools/build
 	@tests/run --soak
+
+healthy: ## a hundred runs of programs without a problem; counts false findings
+	@tools/setup build test
+	@tools/build
+	@.venv/bin/python tests/detect/healthy.py
 
 foreign: ## run test suites of others with and without kymo; writes docs/foreign.md
 	@tools/setup build test

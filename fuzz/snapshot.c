@@ -39,7 +39,7 @@ static void open_bytes(const void *data, size_t bytes)
 	int rc = run_files_open_snapshot(&source, data, bytes, &err);
 
 	if (!rc)
-		rc = inside_open(&source, "in memory", &recording, &err);
+		rc = inside_open(&source, "in memory", 1, &recording, &err);
 	edits_finish(rc, recording, &err);
 }
 

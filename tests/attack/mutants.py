@@ -1,12 +1,13 @@
 """Damages a DuckDB file so that its checksums still hold: what DuckDB then reads is not what it wrote.
 
-A file begins with three headers of 4 KiB, then blocks of 256 KiB follow. Each of them begins with a checksum of 8 bytes:
+A file begins with three headers of 4 KiB, then blocks of 16 KiB follow, as in all small recordings. Each of them begins with a
+checksum of 8 bytes:
 5381, combined by exclusive or with every word of 8 bytes that follows, multiplied by a constant. So a changed word changes
 the checksum by the exclusive or of its old and new product.
 """
 import struct
 
-HEADER, HEADERS, BLOCK = 4096, 3, 262144
+HEADER, HEADERS, BLOCK = 4096, 3, 16384
 FACTOR, MASK = 0xBF58476D1CE4E5B9, (1 << 64) - 1
 
 

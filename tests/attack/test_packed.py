@@ -111,6 +111,18 @@ def test_a_macro_does_not_replace_the_functions_of_the_check(kymo, packed, tmp_p
     assert done.returncode == 1 and "it has the macro main." in done.stderr
 
 
+@pytest.mark.parametrize("table,column,type,right", [("trace.steps", "duration_ns", "VARCHAR", "BIGINT"),
+                                                     ("kymo.runs", "program", "DOUBLE", "VARCHAR")])
+def test_a_column_of_another_type_than_the_catalogs_is_refused(kymo, packed, tmp_path, table, column, type, right):
+    columns = f"SELECT * REPLACE (NULL::{type} AS {column}) FROM {table}"
+    path = prepared(packed, tmp_path, f"CREATE TABLE main.other AS {columns}", f"DROP TABLE {table}",
+                    f"CREATE TABLE {table} AS FROM main.other", "DROP TABLE main.other")
+    done = kymo("query", path, "SELECT 1")
+    assert (done.returncode, done.stderr) == (
+        1, f"kymo query: {path} is not as kymo pack writes it: column {table}.{column} has the type {type}, not {right}; open it "
+           "with DuckDB if you trust it\n")
+
+
 def test_tables_of_the_user_are_accepted(kymo, packed, tmp_path):
     path = prepared(packed, tmp_path, "CREATE TABLE main.own AS SELECT 1.5::DOUBLE AS a, ['x'] AS b, true AS c, 7::UTINYINT AS d")
     assert kymo("query", path, "SELECT a, b[1] AS b, c, d FROM own", "-f", "csv").stdout.split() == ["a,b,c,d", "1.5,x,true,7"]

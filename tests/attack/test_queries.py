@@ -3,6 +3,7 @@ import contextlib
 import os
 import pathlib
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -85,6 +86,28 @@ def test_the_time_limit_holds_for_what_ignores_the_interrupt(recorded, sql):
                            "kymo query: the query exceeds its memory limit; reduce it (WHERE, LIMIT, fewer columns), or "
                            "remove the limit (kymo query --unsafe)\n")
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("words,seconds", [([], 600), (["--timeout", "5"], 5), (["--timeout", "0"], None)],
+                         ids=["default", "given", "removed"])
+def test_every_query_has_a_limit_of_cpu_time_until_it_is_removed(recorded, words, seconds):
+    with asking(recorded, "query", recorded.recording, *words, LEVENSHTEIN) as process:
+        limits = pathlib.Path(f"/proc/{process.child}/limits").read_text()
+        [(soft, hard)] = re.findall(r"^Max cpu time +(\S+) +(\S+)", limits, re.M)
+        if seconds is None:
+            assert [soft, hard] == list(re.findall(r"^Max cpu time +(\S+) +(\S+)", pathlib.Path("/proc/self/limits").read_text(),
+                                                   re.M)[0])
+        else:
+            assert 0 <= int(soft) - (seconds + 1) * os.cpu_count() <= 10 and int(hard) - int(soft) == 2
+
+
+def test_the_time_of_a_slow_reader_does_not_count(recorded):
+    words = "query", recorded.recording, "--timeout", "2", "-f", "csv", "SELECT i, repeat('x', 100) AS x FROM range(300000) t(i)"
+    with subprocess.Popen([KYMO, *map(os.fspath, words)], env=recorded.env, cwd=recorded.path, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        time.sleep(4)  # the pipe is full
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, b"") and out.count(b"\n") == 300001
 
 
 def test_ctrl_c_ends_what_ignores_the_interrupt(recorded):
@@ -187,3 +210,38 @@ def test_a_closed_pipe_ends_it_in_silence(recorded):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == -signal.SIGPIPE
+
+
+def entries(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+ENDLESS_ROWS = "SELECT i, repeat('x', 100) AS x FROM range(1000000000) t(i)"
+
+
+def killed_while_it_writes(recorded, folder, *words):
+    """The command dies by SIGKILL, which nothing can catch; its child follows it."""
+    with asking(recorded, *words) as process:
+        until(lambda: any(pathlib.Path(f"/proc/{process.child}/fd").iterdir()))
+        child = process.child
+        process.kill()
+        process.wait(30)
+        until(lambda: is_gone(child))
+    return entries(folder)
+
+
+def test_a_kill_of_the_command_leaves_nothing_of_a_file(recorded, tmp_path):
+    assert killed_while_it_writes(recorded, tmp_path, "query", recorded.recording, "-f", "csv", "-o", tmp_path / "rows.csv",
+                                  ENDLESS_ROWS) == []
+
+
+def test_what_a_kill_leaves_of_duckdbs_own_files_goes_with_the_next_command(recorded, tmp_path):
+    [left] = killed_while_it_writes(recorded, tmp_path, "query", recorded.recording, "-f", "parquet", "-o", tmp_path / "rows.parquet",
+                                    ENDLESS_ROWS)
+    assert left.startswith("rows.parquet.kymo-tmp-")
+    words = "query", recorded.recording, "-f", "parquet", "-o", tmp_path / "rows.parquet", "SELECT 1"
+    assert recorded(*words).returncode == 0
+    assert entries(tmp_path) == ["rows.parquet", left], "what is new may still be written to"
+    os.utime(tmp_path / left, (1, 1))
+    assert recorded(*words, "--force").returncode == 0
+    assert entries(tmp_path) == ["rows.parquet"]

@@ -14,7 +14,7 @@ class Made:
         for table in ("zone_rows", "names", "zone_threads", "steps", "open_zones", "marks", "counters", "regions"):
             self.db.execute(f"DELETE FROM trace.{table}")
         self.pid = self.db.execute("SELECT pid FROM kymo.runs").fetchone()[0]
-        self.db.execute("INSERT INTO trace.zone_threads VALUES (1, ?, ?, 'main', NULL)", [self.pid, self.pid])
+        self.db.execute("INSERT INTO trace.zone_threads VALUES (1, ?, ?, 'main', NULL, 'box')", [self.pid, self.pid])
 
     def __enter__(self):
         return self
@@ -23,7 +23,7 @@ class Made:
         if self.rows:
             self.db.executemany("INSERT INTO trace.zone_rows VALUES (?, ?, ?, ?, 1, ?)", self.rows)
         if self.steps:
-            self.db.executemany("INSERT INTO trace.steps VALUES (?, 'step', ?, ?, NULL, NULL, NULL, NULL, ?, NULL)",
+            self.db.executemany("INSERT INTO trace.steps VALUES (?, 'step', ?, ?, NULL, NULL, NULL, NULL, ?, NULL, 'box')",
                                 self.steps)
         self.db.close()
 
@@ -52,7 +52,7 @@ class Made:
 
     def sample(self, stack, count, every=1):
         for i in range(count):
-            self.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, stack) VALUES (?, ?, ?, ?)",
+            self.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, stack, host) VALUES (?, ?, ?, ?, 'box')",
                             [i * every, self.pid, self.pid, stack])
 
     def module(self, module, stage, times, own=None, model=None):

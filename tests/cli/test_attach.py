@@ -94,7 +94,7 @@ def test_it_ends_with_the_program_and_says_so(kymo):
     assert kymo("report", "seen").out.startswith("cat  ended  ")
     first, *rest = err.splitlines()
     assert re.fullmatch(rf"kymo: recorded cat \(pid {program.pid}\) for [\d.]+ m?s; the program has ended; recording seen", first)
-    assert any(line.startswith("  memory: peak ") for line in rest) and rest[-1].startswith("  more: ")
+    assert any(line.startswith("  memory: peak ") for line in rest) and rest[-1].startswith("  next: ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -165,7 +165,7 @@ def test_a_program_that_records_is_joined_with_what_is_configured(kymo):
         again = kymo("attach", program.pid)
         assert again.status == 0
         assert again.err.startswith(f"kymo: process {program.pid} is already recorded by kymo (pid {watcher.pid}): stacks "
-                                    "every 0.1 s, metrics every 0.02 s, in ")
+                                    "at an adaptive rate, metrics every 0.02 s, in ")
         assert end(watcher)[0] == 0
         zones = rows(kymo, program.pid, "SELECT count(*) > 0 AS some FROM trace.zones")
         assert zones == [{"some": True}]
@@ -344,7 +344,7 @@ def test_python_stacks_of_a_program_that_never_heard_of_kymo(kymo):
                   "WHERE thread = 'spinner'")
     assert any(row["s"][:2] == ["inner", "outer"] for row in stacks), stacks
     sources = {row["source"]: row for row in rows(kymo, "seen", "FROM kymo.overhead")}
-    assert set(sources) == {"collector", "sampler"}
+    assert set(sources) - {"native"} == {"collector", "sampler"}
     sampler = sources["sampler"]
     assert sampler["events"] >= 5 and sampler["total_ns"] > 0
     assert sampler["cost_ns_per_event"] == pytest.approx(sampler["total_ns"] / sampler["events"], abs=0.06)

@@ -179,7 +179,7 @@ def test_workers_do_not_change_how_often_a_process_is_sampled(lab):
         def edit(rows):
             rows.loop(("alpha", times(6 * MS, 0.02, 60)))
             for worker in range(workers):
-                rows.db.executemany("INSERT INTO python.samples (ts_ns, pid, tid, stack) VALUES (?, ?, ?, ['f (a.py:1)'])",
+                rows.db.executemany("INSERT INTO python.samples (ts_ns, pid, tid, stack, host) VALUES (?, ?, ?, ['f (a.py:1)'], 'box')",
                                     [(i * 100 * MS + worker * 7 * MS, 500 + worker, 500 + worker) for i in range(40)])
         return edit
     done = lab.kymo("compare", lab("one", edit=samples(1)), lab("six", edit=samples(6)))
@@ -238,12 +238,12 @@ REFUSED = [
     ("program", sql("UPDATE kymo.runs SET program = 'other'"),
      "A is a recording of cli_fixture, B ({b}) of other: compare runs of one program"),
     ("loop", lambda rows: setattr(rows, "steps", []) or rows.db.execute(
-        "INSERT INTO trace.steps SELECT i, 'eval', i * 1000000, 1000000, NULL, NULL, NULL, NULL, 1, NULL FROM range(60) t(i)"),
+        "INSERT INTO trace.steps SELECT i, 'eval', i * 1000000, 1000000, NULL, NULL, NULL, NULL, 1, NULL, 'box' FROM range(60) t(i)"),
      "A has steps of step, B ({b}) of eval: record both in the same way"),
     ("sampled", lambda rows: rows.sample(["f"], 20, every=MS),
      "A was not sampled, B was sampled every 1.00 ms. "
      "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
-    ("settings", sql("INSERT INTO kymo.config VALUES (0, 'sample_period_ns', NULL, '1000000', 'run')"),
+    ("settings", sql("INSERT INTO kymo.config VALUES (0, 'sample_period_ns', NULL, '1000000', 'run', 'box')"),
      "A was recorded with default settings, B with sample_period_ns=1000000. "
      "Record both with kymo run and the same KYMO_SAMPLE_RATE (seconds; 0: none)"),
     ("sources", sql("INSERT INTO trace.regions (source, name, count) VALUES ('python', 'f', 5000)"),

@@ -71,13 +71,13 @@ def test_standby_means_nothing_is_on_whatever_else_the_environment_says(kymo):
 
 def test_every_change_is_one_row_with_its_author(kymo):
     with running(kymo, env={"KYMO": "on"}) as program:
-        kymo("config", program.pid, "device=on", "torch_every=10")
-        kymo("config", program.pid, "device=on")  # it is: no change
-        kymo("config", program.pid, "kymo.device=off", "probing.sample_rate=0.5", "watch=" + "x" * 255)
-        kymo("config", program.pid, "sampel_rate=1", "device=on")  # refused as a whole
+        kymo("config", program.pid, "zones=off", "torch_every=10")
+        kymo("config", program.pid, "zones=off")  # it is: no change
+        kymo("config", program.pid, "kymo.zones=on", "probing.sample_rate=0.5", "watch=" + "x" * 255)
+        kymo("config", program.pid, "sampel_rate=1", "zones=off")  # refused as a whole
         path = next((kymo.home / "live").iterdir())
-        want = [{"key": "device", "old": "off", "new": "on"}, {"key": "torch_every", "old": "1", "new": "10"},
-                {"key": "device", "old": "on", "new": "off"}, {"key": "sample_rate", "old": "0.1", "new": "0.5"},
+        want = [{"key": "zones", "old": "on", "new": "off"}, {"key": "torch_every", "old": "1", "new": "10"},
+                {"key": "zones", "old": "off", "new": "on"}, {"key": "sample_rate", "old": "0.1", "new": "0.5"},
                 {"key": "watch", "old": None, "new": "x" * 127}]
         assert rows(kymo, program.pid, "SELECT key, nullif(old, '') AS old, new FROM kymo.config ORDER BY ts_ns") == want
         by = rows(kymo, program.pid, 'SELECT DISTINCT "by" FROM kymo.config')
@@ -183,8 +183,8 @@ def test_a_childs_pid_means_the_child_and_the_programs_the_run(kymo):
     with running(kymo, "fork", env={"KYMO": "on"}) as program:
         child = int(program.first_line)
         until(lambda: kymo("config", child).status == 0)
-        kymo("config", child, "device=on")
-        assert (kymo("config", child, "device").out, kymo("config", program.pid, "python").out) == ("on\n", "off\n")
+        kymo("config", child, "zones=off")
+        assert (kymo("config", child, "zones").out, kymo("config", program.pid, "python").out) == ("off\n", "off\n")
         assert "(differs between processes)" in kymo("config", program.pid).out
         kymo("config", program.pid, "torch_every=3")
         assert kymo("config", child, "torch_every").out == "3\n"
@@ -194,21 +194,22 @@ def test_a_stopped_program_is_configured_too(kymo):
     with running(kymo, env={"KYMO": "on"}) as program:
         os.kill(program.pid, signal.SIGSTOP)
         try:
-            assert kymo("config", program.pid, "device=on", timeout=20).out == "device=on (was off)\n"
+            assert kymo("config", program.pid, "zones=off", timeout=20).out == "zones=off (was on)\n"
         finally:
             os.kill(program.pid, signal.SIGCONT)
 
 
-def test_what_only_pythons_extensions_apply_is_refused_without_them(kymo):
+def test_what_only_an_extension_or_a_layer_applies_is_refused_without_it(kymo):
     with running(kymo, env={"KYMO": "on"}) as program:
         for word, end in [("torch=on", "start it with kymo run --torch"), ("gc=on", "start it with kymo run"),
-                          ("python=on", f"or let kymo attach {program.pid} sample its stacks")]:
+                          ("python=on", f"or let kymo attach {program.pid} sample its stacks"),
+                          ("device=on", "start an OpenCL program with kymo run --device, or call <kymo/device.h>")]:
             done = kymo("config", program.pid, "torch_every=5", word)
             key = word.split("=")[0]
             assert (done.status, done.out) == (1, "")
             assert done.err.startswith(f"kymo config: {key} of pid {program.pid} cannot be ") and done.err.endswith(end + "\n")
         assert kymo("config", program.pid, "torch_every").out == "1\n"  # nothing was changed
-        assert kymo("config", program.pid, "python=off", "torch=off").status == 0
+        assert kymo("config", program.pid, "python=off", "torch=off", "device=off").status == 0
 
 
 COLLECTS = """

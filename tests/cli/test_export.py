@@ -37,9 +37,9 @@ def made(tmp_path_factory):
         rows.zone("a", 0, 100)
         rows.zone("c", 100, 0)
         rows.sample(["inner (x.py:3)", "outer (x.py:1)"], 3)
-        rows.db.execute("INSERT INTO trace.marks VALUES (50, 'half', 'way', 7, ?, ?, 'main', NULL)", [rows.pid] * 2)
-        rows.db.execute("INSERT INTO trace.counters VALUES (5, 'queue', 1.5, NULL, 0, ?, ?, 'main', NULL), "
-                        "(6, 'queue', 2.5, NULL, 0, ?, ?, 'main', NULL)", [rows.pid] * 4)
+        rows.db.execute("INSERT INTO trace.marks VALUES (50, 'half', 'way', 7, ?, ?, 'main', NULL, 'box')", [rows.pid] * 2)
+        rows.db.execute("INSERT INTO trace.counters VALUES (5, 'queue', 1.5, NULL, 0, ?, ?, 'main', NULL, 'box'), "
+                        "(6, 'queue', 2.5, NULL, 0, ?, ?, 'main', NULL, 'box')", [rows.pid] * 4)
         kymo.pid = rows.pid
     return kymo
 
@@ -69,7 +69,8 @@ def perfetto(data):
 def slices(trace):
     """What a viewer would draw: (name, start, end or None, depth), by track, from interned names."""
     names, stacks, out = {}, {}, []
-    packets = [p for p in trace.packet if p.HasField("track_event") and p.track_event.type in (1, 2)]
+    packets = [p for p in trace.packet if p.HasField("track_event") and p.track_event.type in (1, 2)
+               and p.track_event.track_uuid >> 61 != 1]  # not steps and operations of devices, which have tracks of their own
     for packet in trace.packet:
         for entry in packet.interned_data.event_names:
             names[entry.iid] = entry.name
@@ -115,7 +116,7 @@ def unmarked(made):
         rows.zone("gc (generation 0)", 190, 20, source="python")
         for i, stack in enumerate((["inner (x.py:3)", "outer (/a/x.py:1)"], ["inner (x.py:4)", "outer (/a/x.py:1)"],
                                    ["other (x.py:9)", "outer (/a/x.py:2)"], [], ["inner (x.py:3)", "outer (/a/x.py:1)"])):
-            rows.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, thread, stack) VALUES (?, ?, ?, 'loop', ?)",
+            rows.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, thread, stack, host) VALUES (?, ?, ?, 'loop', ?, 'box')",
                             [100 * i, rows.pid, rows.pid, stack])
         kymo.pid = rows.pid
     return kymo
@@ -464,8 +465,8 @@ def test_a_full_disk_is_a_clear_error_and_the_old_file_stays(made, tmp_path, for
 WRONG = [
     (["-f", "perfeto"], "unknown format perfeto; did you mean perfetto?"),
     (["-f", "xml"], f"unknown format xml; use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"),
-    (["-f", "chrome", "--table", "trace.zones"], "--table works with parquet, arrow and csv, not chrome"),
-    (["-f", "chrome", "--samples"], "--samples works with folded, speedscope and svg, not chrome"),
+    (["-f", "chrome", "--table", "trace.zones"], "--table works with parquet, arrow, csv; not with chrome"),
+    (["-f", "chrome", "--samples"], "--samples works with speedscope, folded, svg; not with chrome"),
     (["-f", "csv", "-o", "-"], "standard output takes one table; name it with --table"),
     (["a", "b"], "expected one TARGET, got 2"),
 ]

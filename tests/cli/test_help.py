@@ -5,8 +5,8 @@ import pytest
 
 from conftest import ROOT
 
-COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "export", "flame", "snapshot", "pack", "rm",
-            "serve", "doctor", "completion", "help", "version"]
+COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top", "snapshot",
+            "pack", "rm", "serve", "doctor", "completion", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
@@ -44,7 +44,8 @@ LETTERS_OF_TWO = {"n": {"name", "limit"}}
 
 def options_of(kymo, command):
     """By name: letter and value, as --help says."""
-    lines = kymo("help", command).out.split("\nOptions:\n")[1].split("\n\n")[0].splitlines()
+    text = kymo("help", command).out.split("\nOptions:\n")[1].split("\n\n")[0]
+    lines = re.sub(r"\|\n +", "|", text).splitlines()  # a long list of values goes on in the next line
     found = [OPTION.match(line.strip()) for line in lines]
     return {match[2]: (match[1], match[3] or match[4] or "") for match in found if match}
 
@@ -130,6 +131,8 @@ WRONG = [
     (["ls", "here"], "kymo ls: unexpected argument here; kymo ls lists all recordings"),
     (["ls", "-f", "xml"], "kymo ls: unknown format xml; use text or json"),
     (["report", "a", "b"], "kymo report: expected one TARGET, got 2"),
+    (["report", "--no-source", "a"], "kymo report: --no-source works with html only"),
+    (["report", "--no-source", "-f", "json", "a"], "kymo report: --no-source works with html only"),
     (["snapshot"], "kymo snapshot: expected a file, or a target and a file; usage: kymo snapshot [OPTIONS] [TARGET] FILE"),
     (["pack", "a", "b", "c"], "kymo pack: too many arguments; usage: kymo pack [OPTIONS] [TARGET] [FILE]"),
     (["rm"], "kymo rm: no recording given; use kymo rm TARGET or kymo rm --dead (kymo ls lists recordings)"),

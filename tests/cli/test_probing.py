@@ -32,7 +32,7 @@ def test_the_documents_own_line_runs_as_it_stands(kymo):
 def test_words_are_handed_to_kymo_with_and_without_t(kymo):
     with running(kymo, env={"KYMO": "on"}) as program:
         assert probing(kymo, "-t", program.pid, "config", "probing.torch") == (0, "off\n", "")
-        assert probing(kymo, program.pid, "config", "device=on")[:2] == (0, "device=on (was off)\n")
+        assert probing(kymo, program.pid, "config", "zones=off")[:2] == (0, "zones=off (was on)\n")
         status, out, _ = probing(kymo, program.pid, "query", "-f", "csv", "SELECT 40 + 2 AS n")
         assert (status, out.splitlines()) == (0, ["n", "42"])
         assert f"pid {program.pid}" in probing(kymo, "list")[1]

@@ -36,7 +36,7 @@ def test_show_tables_shows_all_with_their_columns(shared, sql):
     tables = {row["name"]: row["columns"] for row in json.loads(shared("query", "-f", "json", sql).out)}
     assert {"ms", "bytes", "path"} <= set(tables["app.requests"].split(", "))
     assert {"trace.zones", "kymo.runs", "python.samples"} <= set(tables) and "duration_ns" in tables["trace.zones"]
-    assert shared("query", "SHOW TABLES FROM trace").out.split()[2:4] == ["counters", "marks"]
+    assert shared("query", "SHOW TABLES FROM trace").out.split()[2:4] == ["counters", "critical_path"]
 
 
 def test_a_table_without_utf8_has_plain_rules(shared):

@@ -369,7 +369,13 @@ def test_latest_is_of_this_directory_and_named_and_a_live_program_elsewhere_is_n
             done = kymo("report", env=loud)
             assert (done.status, done.err) == (0, f"recording {mine}\n")
             assert kymo("report", "latest", env=loud).err == kymo("report").err == ""
-            assert kymo("query", "-f", "csv", "SELECT path FROM kymo.runs", env=loud).err == ""
+            said = f"recording {mine}\n"
+            for words in (["query", "-f", "csv", "SELECT path FROM kymo.runs"], ["query", "-f", "json", "SELECT 1"],
+                          ["report", "-f", "json"], ["top"], ["flame"]):
+                done = kymo(*words, env=loud)
+                assert said in done.err and said not in kymo(*words).err, (words, done.err)
+            for words in (["snapshot", "a.kymosnap"], ["pack", "-o", "a.kymo"], ["export", "-o", "a.json"]):
+                assert kymo(*words, env=loud).err.startswith(said), words
         finally:
             child.terminate()
 
@@ -385,3 +391,22 @@ def test_a_name_is_found_at_once_also_beside_a_file_of_that_name(kymo):
     assert done.status == 0, done.err
     done = kymo("report", "other")
     assert done.status == 1 and "other" in done.err
+
+
+def test_a_snapshot_has_run_as_long_as_its_recording_whenever_it_was_taken(kymo):
+    assert kymo("run", "-q", "-o", "rec", "--", "sleep", "0.3").status == 0
+    time.sleep(1.5)
+    assert kymo("snapshot", "rec", "a.kymosnap").status == 0 and kymo("pack", "rec", "a.kymo").status == 0
+    rows = {line.split()[-1]: line for line in kymo("ls").out.splitlines()}
+    assert re.search(r":\d\d +(\d{3} ms|1\.[0-3]\d s) ", rows["a.kymosnap"]), rows
+    assert re.search(r":\d\d +- ", rows["a.kymo"]), rows  # to know it, the file would have to be opened
+
+
+@pytest.mark.parametrize("word", ["rec", "latest", "PATH", "4711"])
+def test_a_query_of_a_recording_without_sql_is_told_what_is_missing(kymo, word):
+    path = kymo.record("plain")
+    path.rename(kymo.cwd / "rec")
+    word = str(kymo.cwd / "rec") if word == "PATH" else word
+    done = kymo("query", word)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == f"kymo query: no SQL given for {word}; for example: kymo query {word} 'FROM trace.places'\n"

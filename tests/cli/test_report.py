@@ -126,7 +126,7 @@ def grown(kymo, live):
     with Made(template, kymo.home / "made.kymo") as rows:
         rows.loop(("work", [100_000_000] * 400))
         rows.db.execute("DELETE FROM host.process")
-        rows.db.executemany("INSERT INTO host.process (ts_ns, pid, rss_bytes, peak_bytes) VALUES (?, ?, ?, 700000000)",
+        rows.db.executemany("INSERT INTO host.process (ts_ns, pid, rss_bytes, peak_bytes, host) VALUES (?, ?, ?, 700000000, 'box')",
                             [[i * 100_000_000, rows.pid, int(1e6 * live(i))] for i in range(0, 400, 5)])
     return kymo("report", kymo.home / "made.kymo").out.split("\nMemory\n")[1].split("\n\n")[0].splitlines()
 

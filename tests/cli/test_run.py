@@ -160,7 +160,7 @@ def test_a_signal_for_the_group_arrives_once(place):
     for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2):
         os.killpg(signals.kymo.pid, number)
         time.sleep(0.05)
-    assert signals.end() == ["USR1", "INT", "USR2"]
+    assert sorted(signals.end()) == ["INT", "USR1", "USR2"]  # each once; a slow machine delivers the lowest number first
 
 
 def test_pkill_by_the_name_kymo_reaches_the_program(place):
@@ -294,31 +294,33 @@ def test_every_look_at_a_run_that_is_over_finds_the_same_times(place):
     assert len(looks) == 1, looks
 
 
-def test_a_directory_that_is_not_empty_is_refused(place):
+def test_a_directory_that_is_not_empty_stays_and_the_recording_gets_another_name(place):
     (place.path / "there").mkdir()
     (place.path / "there/mine").write_text("precious")
-    done = place.run("-o", "there", "--", "true")
-    assert done.returncode == 1
-    assert done.stderr.decode() == ("kymo run: there exists and is not empty; remove it, or use --force to replace a "
-                                    "recording\n")
-    done = place.run("--force", "-o", "there", "--", "true")
-    assert done.returncode == 1
-    assert done.stderr.decode() == "kymo run: there exists and is not a recording; --force replaces only recordings\n"
+    done = place.run("--no-summary", "-o", "there", "--", "true")
+    assert done.returncode == 0
+    assert done.stderr.decode().startswith("kymo: there is not empty; the recording is there-2\n")
+    done = place.run("--no-summary", "--force", "-o", "there", "--", "true")
+    assert done.returncode == 0
+    assert done.stderr.decode().startswith("kymo run: there exists and is not a recording; --force replaces only recordings\n"
+                                           "kymo: there is not empty; the recording is there-3\n")
     assert (place.path / "there/mine").read_text() == "precious"
+    assert (place.path / "there-2/run").exists() and (place.path / "there-3/run").exists()
 
 
 def test_force_replaces_a_recording(place):
     assert place.run("-q", "-o", "there", "--", prog("run_rows"), "100").returncode == 0
-    assert place.run("-q", "-o", "there", "--", prog("run_rows"), "200").returncode == 1
+    assert place.run("-q", "-o", "there", "--", prog("run_rows"), "200").returncode == 0
+    assert sum(s.emitted_rows for s in zone_streams(place.path / "there-2")) == 200
     assert place.run("-q", "--force", "-o", "there", "--", prog("run_rows"), "300").returncode == 0
     assert sum(s.emitted_rows for s in zone_streams(place.path / "there")) == 300
 
 
 def test_a_directory_that_cannot_be_made_is_named(place):
-    done = place.run("-o", "no/such/there", "--", "true")
-    assert done.returncode == 1
-    assert done.stderr.decode() == ("kymo run: cannot create the recording no/such/there: No such file or directory; use -o DIR "
-                                    "for another place\n")
+    done = place.run("--no-summary", "-o", "no/such/there", "--", "true")
+    assert done.returncode == 0
+    assert done.stderr.decode().startswith("kymo: cannot create the recording no/such/there: No such file or directory; the "
+                                           "recording is /")
 
 
 # --- what is recorded ------------------------------------------------------------------------------------------
@@ -341,7 +343,7 @@ def test_every_row_is_kept_where_both_halves_are_on_one_file_system(place):
 
 
 def test_metrics_can_be_switched_off(place):
-    assert place.run("-q", "--", prog("run_rows"), "10", env={"KYMO_SYSTEM_RATE": "0"}).returncode == 0
+    assert place.run("-q", "--no-native", "--", prog("run_rows"), "10", env={"KYMO_SYSTEM_RATE": "0"}).returncode == 0
     collector, = processes(only_recording(place), role=1)
     assert {s.table for s in collector.streams if s.emitted_rows} <= {"kymo.costs"}, "but what it cost itself"
     assert len(zone_streams(only_recording(place))) == 1
@@ -423,11 +425,13 @@ def test_a_signal_is_named(place):
     assert re.fullmatch(r"kymo: \S*run_end kill was killed by SIGKILL after [0-9.]+ m?s; recording there\n", done.stderr.decode())
 
 
-def test_a_program_that_marks_nothing_is_told_how(place):
+def test_a_program_too_short_for_a_sample_gets_one_honest_line(place):
     done = place.run("-o", "there", "--", "true")
     lines = done.stderr.decode().splitlines()
-    assert len(lines) == 4 and lines[0].startswith("kymo: true ended with 0 after ")
-    assert "The program recorded no zones." in lines[1] and "import kymo" in done.stderr.decode()
+    assert len(lines) == 3 and lines[0].startswith("kymo: true ended with 0 after ")
+    assert re.fullmatch(r"  Too short to judge: no stack was sampled in [0-9.]+ m?s\.", lines[1])
+    assert lines[2] == "  next: kymo query 'FROM host.process'"
+    assert "import kymo" not in done.stderr.decode() and "#include" not in done.stderr.decode()
 
 
 @pytest.mark.parametrize("words, env", [(["-q"], {}), ([], {"KYMO_QUIET": "1"})])

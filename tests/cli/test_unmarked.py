@@ -16,7 +16,7 @@ def normalise(text):
 def main():
     until = time.monotonic() + 1.5
     while time.monotonic() < until:
-        for _ in range(50): normalise("Hello, World! " * 50)
+        for _ in range(300): normalise("Hello, World! " * 50)
         gc.collect()
 main()
 """
@@ -29,6 +29,10 @@ for _ in range(9): fetch()
 """
 
 
+# self, its part of the run, total, and how much of it ran on a CPU
+PLACE = r"  [\d.]+ [mµ]?s +[\d.]+  [\d.]+ [mµ]?s +\d+ %  "
+
+
 def record(kymo, tmp_path, text, **env):
     (tmp_path / "app.py").write_text(text)
     done = kymo("run", "-o", "run", "--", "python3", tmp_path / "app.py",
@@ -39,12 +43,12 @@ def record(kymo, tmp_path, text, **env):
 
 def test_summary_report_and_verdict_name_the_function_and_its_line(kymo, tmp_path):
     said = record(kymo, tmp_path, HOT)
-    assert re.search(r"^ +\d+ +[\d.]+ +\d+ %  normalise \(app\.py:[56]\)$", said, re.M), said
-    assert "KYMO_SCOPE" not in said and said.splitlines()[-1].endswith("kymo query 'FROM python.samples'")
+    assert re.search(rf"^{PLACE}normalise \(app\.py:[56]\)$", said, re.M), said
+    assert "KYMO_SCOPE" not in said and said.splitlines()[-1].endswith(" | kymo flame | kymo query 'FROM trace.places'")
     report = kymo("report", "run").out
-    assert re.search(r"Functions of the program's own code\n  samples .*\n +\d+ +[\d.]+ +\d+ %  normalise \(app\.py", report)
+    assert re.search(rf"Functions of the program's own code\n  self .*\n(?:  .*\n)*?{PLACE}normalise \(app\.py", report)
     verdicts = json.loads(kymo("report", "run", "-f", "json").out)["verdicts"]
-    assert any(re.fullmatch(r"The costliest function is normalise \(app\.py:[56]\): .* of all samples\.", one["sentence"])
+    assert any(re.fullmatch(r"The costliest function is normalise \(app\.py:[56]\): .* of the run\.", one["sentence"])
                for one in verdicts), verdicts
 
 
@@ -58,7 +62,7 @@ def test_stacks_are_exported_from_samples(kymo, tmp_path):
 
 def test_a_program_that_waits_is_told_where(kymo, tmp_path):
     said = " ".join(record(kymo, tmp_path, SLEEPS).split())
-    assert re.search(r"The program mostly waits: it used no CPU for .* of the run, mostly in fetch \(app\.py:4\)\.", said), said
+    assert re.search(r"The program sleeps for \d+ % of the run\. where fetch app\.py:4 [\d.]+ % try ", said), said
 
 
 def test_the_place_is_the_innermost_frame_of_the_programs_own_code(kymo, tmp_path):
@@ -95,20 +99,23 @@ main()
 def run(kymo, tmp_path, text, **env):
     """As a user types it: at the rate that kymo chooses. Not python3, which may be a script that starts another."""
     (tmp_path / "app.py").write_text(text)
-    done = kymo("run", "-o", "run", "--", sys.executable, tmp_path / "app.py", env={"KYMO_QUIET": "", **env})
+    done = kymo("run", "--force", "-o", "run", "--", sys.executable, tmp_path / "app.py", env={"KYMO_QUIET": "", **env})
     assert done.status == 0, done.err
     return done.err
 
 
 def test_a_loop_without_collections_is_named(kymo, tmp_path):
     said = run(kymo, tmp_path, LOOP.replace("SECONDS", "1.5"))
-    assert re.search(r"^ +\d+ +[\d.]+ +\d+ %  grind \(app\.py:[56]\)$", said, re.M), said
+    assert re.search(rf"^{PLACE}grind \(app\.py:[56]\)$", said, re.M), said
     assert "#include" not in said and "KYMO_SCOPE" not in said, said
 
 
 def test_a_program_of_150_ms_is_named(kymo, tmp_path):
-    said = run(kymo, tmp_path, LOOP.replace("SECONDS", "0.15"))
-    assert re.search(r"grind \(app\.py:[56]\)", said), said
+    for _ in range(3):  # a busy machine gives it few samples
+        said = run(kymo, tmp_path, LOOP.replace("SECONDS", "0.15"))
+        if re.search(r"grind \(app\.py:[56]\)", said):
+            return
+    raise AssertionError(said)
 
 
 def test_a_short_sleep_gets_a_line_without_advice_for_c(kymo, tmp_path):
@@ -119,13 +126,18 @@ def test_a_short_sleep_gets_a_line_without_advice_for_c(kymo, tmp_path):
 
 def test_a_python_without_samples_is_not_told_about_c(kymo, tmp_path):
     said = run(kymo, tmp_path, "pass\n", KYMO_SAMPLE_RATE="0")
-    assert "none of its stacks was sampled" in said and "#include" not in said, said
-    done = kymo("run", "-o", "true", "--", "true", env={"KYMO_QUIET": ""})
-    assert "#include" in done.err, done.err
+    assert "Too short to judge" in said and "KYMO_SCOPE" not in said, said
+
+
+def test_advice_on_marks_is_for_the_language_of_the_program(kymo, tmp_path):
+    said = run(kymo, tmp_path, "import time\ntime.sleep(0.2)\n", KYMO_SAMPLE_RATE="0")
+    assert re.search("records? every call", said) and "KYMO_SCOPE" not in said, said
+    done = kymo("run", "-o", "sleep", "--", "sleep", "0.2", env={"KYMO_QUIET": ""})
+    assert "KYMO_SCOPE" in done.err and "--python" not in done.err, done.err
 
 
 def test_shares_are_of_time_although_samples_have_different_periods(kymo, tmp_path):
-    """The first second has ten times as many samples as the second one."""
+    """The first second has more samples than the second one."""
     text = LOOP.replace("main()\n", "").replace("def main", "def later") + \
         "def early():\n    until = time.monotonic() + 1\n    while time.monotonic() < until: sum(range(500))\nearly()\nlater()\n"
     run(kymo, tmp_path, text.replace("SECONDS", "2"))

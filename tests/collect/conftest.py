@@ -124,3 +124,52 @@ def until(ask, seconds=30):
 
 def numbers(text):
     return [int(n) for n in re.findall(r"\d+", text)]
+
+
+def refused_samples():
+    """Why the kernel gives no samples here; None if it does."""
+    done = subprocess.run([KYMO, "doctor", "-f", "json"], capture_output=True, text=True, timeout=60, check=False)
+    row = next(row for row in json.loads(done.stdout) if row["name"] == "perf")
+    return None if row["state"] == "works" else row["found"]
+
+
+@pytest.fixture(scope="module")
+def perf_events():
+    """Skips where the kernel gives no samples."""
+    why = refused_samples()
+    if why:
+        pytest.skip(why)
+
+
+@pytest.fixture
+def place(tmp_path):
+    live = tmp_path / "live"
+    live.mkdir(mode=0o700)
+    return {**clean(os.environ), "KYMO_DIR": str(live), "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+@pytest.fixture
+def build(tmp_path):
+    """build(text, *flags): compiles a program; C++ if the first flag is c++."""
+    def go(text, *flags, name="prog"):
+        cxx = flags[:1] == ("c++",)
+        if cxx and not shutil.which("c++"):
+            pytest.skip("no C++ compiler")
+        source, out = tmp_path / f"{name}.{'cc' if cxx else 'c'}", tmp_path / name
+        source.write_text(textwrap.dedent(text))
+        subprocess.run(["c++" if cxx else "cc", *flags[cxx:], "-o", out, source, "-pthread"], check=True, timeout=120)
+        return out
+    return go
+
+
+@pytest.fixture
+def record(place, tmp_path):
+    """record(*command): under kymo run, to its end; the recording's path."""
+    def go(*command, words=(), status=0, env=None):
+        out = tmp_path / "run"
+        done = subprocess.run([KYMO, "run", "--force", *words, "-o", out, "--", *map(str, command)],
+                              env={**place, **(env or {})}, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == status, done.stderr
+        go.err = done.stderr
+        return out
+    return go

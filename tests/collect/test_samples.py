@@ -83,7 +83,7 @@ CHANGES = """
 
 
 def test_the_rate_follows_the_program_where_nobody_has_set_one(record):
-    """Every ms in the first second, then every 10 ms, and slower while it sleeps. The shortest gaps count: a loaded machine only
+    """Every ms at first, then every 10 ms, and slower while it sleeps. The shortest gaps count: a loaded machine only
     makes them longer."""
     recording = record(sys.executable, CHANGES)
     (gaps,) = query(recording, """
@@ -99,6 +99,16 @@ def test_the_rate_follows_the_program_where_nobody_has_set_one(record):
     # The weights are the time that passed.
     (whole,) = query(recording, "SELECT sum(weight_ns) AS w, max(ts_ns) - min(ts_ns) AS t FROM python.samples WHERE tid = pid")
     assert 0.9 * whole["t"] < whole["w"] < 1.1 * whole["t"], whole
+
+
+def test_streams_without_rows_are_not_on_disk(record):
+    recording = record(sys.executable, "pass")
+    heads = list(recording.glob("p*/s*.head"))
+    assert len(heads) >= 5  # of the collector
+    for head in heads:
+        assert int.from_bytes(head.read_bytes()[4096:4104], "little") > 0, head  # head: rows published
+    assert not list(recording.glob("p*/s*.totals"))
+    assert not query(recording, "FROM kymo.problems")
 
 
 def test_samples_of_a_slow_zone_have_no_weight(record):
@@ -119,8 +129,10 @@ def test_a_rate_that_is_set_while_it_runs_fixes_the_period(place, tmp_path):
     try:
         until(lambda: not subprocess.run([KYMO, "query", out, "FROM python.samples LIMIT 1"], env=place, capture_output=True,
                                          check=False).returncode)
+        shown = subprocess.run([KYMO, "config", out, "sample_rate"], env=place, capture_output=True, text=True, check=False)
+        assert shown.stdout == "adaptive\n", shown
         done = subprocess.run([KYMO, "config", out, "sample_rate=0.1"], env=place, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert (done.returncode, done.stdout) == (0, "sample_rate=0.1 (was adaptive)\n"), done
         time.sleep(2)
     finally:
         program.terminate()
@@ -190,6 +202,35 @@ def test_folded_stacks_count_what_was_seen(record):
     (row,) = query(recording, "FROM python.folded WHERE stack LIKE '%inner'")
     assert row["stack"] == "<module>;outer;inner" and row["running"] == 0
     assert row["samples"] == len(query(recording, "FROM python.samples WHERE stack[1] LIKE 'inner %'"))
+
+
+def test_places_sum_samples_by_function(record, tmp_path):
+    recording = record(sys.executable, """
+        import time
+        def deep(n): deep(n - 1) if n else time.sleep(0.6)
+        def spin():
+            end = time.monotonic() + 0.6
+            while time.monotonic() < end: pass
+        def outer():
+            deep(5)
+            spin()
+        outer()
+    """)
+    rows = {row["function"]: row for row in query(recording, "FROM trace.places")}
+    (whole,) = query(recording, "SELECT sum(weight_ns)::BIGINT AS ns FROM python.samples WHERE cause = 'period'")
+    file = str(recording.parent / "program.py")
+    assert {row["file"] for row in rows.values()} == {file} and {row["source"] for row in rows.values()} == {"python"}
+    assert rows["deep"]["line"] == 3 and rows["outer"]["line"] in (8, 9)
+    assert rows["deep"]["waiting_ns"] > 0.9 * rows["deep"]["self_ns"] and rows["spin"]["running_ns"] > 0
+    # Recursion counts once, a caller has the time of what it calls, and no sample is the self time of two functions.
+    assert rows["deep"]["total_ns"] == rows["deep"]["self_ns"]
+    assert rows["outer"]["total_ns"] >= rows["deep"]["total_ns"] + rows["spin"]["total_ns"]
+    assert rows["<module>"]["total_ns"] == sum(row["self_ns"] for row in rows.values()) <= whole["ns"]
+    for row in rows.values():
+        assert row["share"] == pytest.approx(row["self_ns"] / whole["ns"]) and row["rank"] is None
+    kymo("pack", recording, tmp_path / "run.kymo")
+    everything = "FROM trace.places ORDER BY function"
+    assert query(tmp_path / "run.kymo", everything) == query(recording, everything)
 
 
 def test_samples_survive_packing(record, tmp_path):
@@ -384,7 +425,7 @@ def test_the_summary_of_a_program_that_hung_shows_where(place, tmp_path, number,
                            stderr=subprocess.PIPE, text=True)
     pid = int(run.stdout.readline())
     try:
-        until(lambda: query(out, "FROM python.samples WHERE stack[1] LIKE 'inner %:6)'", place))
+        until(lambda: len(query(out, "FROM python.samples WHERE stack[1] LIKE 'inner %:6)'", place)) > 60)
     finally:
         os.kill(pid, number)
         said = run.communicate(timeout=60)[1].splitlines()
@@ -392,6 +433,8 @@ def test_the_summary_of_a_program_that_hung_shows_where(place, tmp_path, number,
     assert re.fullmatch(r'  Last stack, .*s before the end, of thread "MainThread":', said[1])
     assert [line.split() for line in said[2:5]] == [["inner", f"{script}:6"], ["outer", f"{script}:3"], ["<module>", f"{script}:7"]]
     assert said[5] == f"  All threads (1): kymo backtrace {out}"
-    assert len(said) == 6
+    # Below it the summary: the places of own code, and what to type next.
+    assert re.search(r"^  [\d.]+ m?s +[\d.]+  [\d.]+ m?s +[0-9] %  inner \(program\.py:6\)$", "\n".join(said), re.M), said
+    assert said[-1].startswith("  next: ") and len(said) <= 24 and all(len(line) <= 80 for line in said[6:])
     if number == signal.SIGKILL:
         assert "  evidence  MainThread was last seen in inner (program.py:6)\n" in kymo("report", out).stdout

@@ -260,7 +260,7 @@ def test_low_limits_do_not_change_the_program(place, name):
         assert (done.returncode, done.stdout) == (0, b"300000\n"), done.stderr
 
 
-def test_a_directory_that_is_read_only_is_refused_before_the_program_starts(place):
+def test_a_directory_that_is_read_only_does_not_keep_the_program_from_starting(place):
     (place.path / "fixed").mkdir(mode=0o500)
     if os.geteuid() == 0:
         done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps=-all", KYMO, "run", "-o",
@@ -268,8 +268,8 @@ def test_a_directory_that_is_read_only_is_refused_before_the_program_starts(plac
                               env={**place.env, "KYMO_DIR": "/nonexistent"})
     else:
         done = place.run("-o", "fixed/there", "--", "echo", "started")
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.startswith(b"kymo run: cannot create the recording ") and b"use -o DIR for another place" in done.stderr
+    assert (done.returncode, done.stdout) == (0, b"started\n"), done.stderr
+    assert b"cannot create the recording " in done.stderr or b"nothing is recorded: " in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("half", ["live", "disk"])

@@ -18,7 +18,7 @@ def program(tmp_path_factory):
         if not shutil.which(tool):
             pytest.skip(f"there is no {tool}: make setup")
     out = tmp_path_factory.mktemp("arm64")
-    folders = ("base", "base/files", "record", "record/device")
+    folders = ("base", "base/files", "base/scratch", "record", "record/device")
     sources = [str(path) for folder in folders for path in sorted((ROOT / "src" / folder).glob("*.c"))]
     said([CC, *FLAGS, "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-shared", *sources, "-o", out / "libkymo.so.0",
           "-Wl,-soname,libkymo.so.0", "-Wl,-z,now", "-Wl,-z,nodelete", "-pthread"], seconds=600)

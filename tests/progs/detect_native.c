@@ -2,7 +2,8 @@
  * What a program in C has to show for a detector: `tiny` many operations of a microsecond, `large`
  * few of a millisecond, `blocked` a thread in the kernel that cannot be interrupted, `asleep` one
  * that can, `crowd N` N threads that compute, `faults FILE` pages of a file that come back from
- * storage, and how many did, to stdout; `read FILE` the same read.
+ * storage, and how many did, to stdout; `read FILE` the same read; `contended` threads that share
+ * a lock, `own` ones that do not; `unmarked` a zone that is a small part of the run.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -126,6 +127,50 @@ static void read_file(const char *path)
 			sink += (unsigned)block[0];
 }
 
+/* ---- locks ---------------------------------------------------------------------------------- */
+
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+static double words_until;
+
+/* Long enough under the lock that another thread finds it taken. */
+__attribute__((noinline)) static void count_word(pthread_mutex_t *lock)
+{
+	pthread_mutex_lock(lock);
+	work(20000);
+	pthread_mutex_unlock(lock);
+}
+
+__attribute__((noinline)) static void *tokenize_shard(void *lock)
+{
+	pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+
+	while (now_s() < words_until) {
+		count_word(lock ? lock : &own);
+		work(1000);
+	}
+	return NULL;
+}
+
+static void count_words(pthread_mutex_t *lock)
+{
+	pthread_t threads[4];
+
+	words_until = now_s() + 1.8;
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, tokenize_shard, lock);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* ---- zones ---------------------------------------------------------------------------------- */
+
+__attribute__((noinline)) static void prepare_tables(double until)
+{
+	while (now_s() < until)
+		for (unsigned i = 0; i < 1000; i++)
+			sink += i;
+}
+
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "", *more = argc > 2 ? argv[2] : "";
@@ -144,7 +189,14 @@ int main(int argc, char **argv)
 		faults(more);
 	else if (!strcmp(word, "read"))
 		read_file(more);
-	else
+	else if (!strcmp(word, "contended"))
+		count_words(&shared_lock);
+	else if (!strcmp(word, "own"))
+		count_words(NULL);
+	else if (!strcmp(word, "unmarked")) {
+		operations(2, 1000);
+		prepare_tables(now_s() + 1.3);
+	} else
 		return 2;
 	return 0;
 }

@@ -445,6 +445,37 @@ static void loop_steps(struct make *make, uint64_t each, uint64_t first, size_t 
 	make_stream(make, schema_find("trace.steps"), rows, 200);
 }
 
+/* Each rank's part of 50 collectives; they end when the late rank has come. */
+static void collectives(struct make *make, int rank, uint64_t late, uint32_t thread)
+{
+	struct schema_collective_row rows[50] = { 0 };
+	uint32_t op = make_name(make, "all_reduce", "", 0, KYMO_SOURCE_C, 0);
+	uint32_t group = make_name(make, "0", "", 0, KYMO_SOURCE_C, 0);
+
+	for (uint32_t i = 0; i < 50; i++) {
+		uint64_t begin = MAKE_EPOCH + i * 300 * MS + 100 * MS;
+		uint64_t arrival = begin + (rank == 1 ? late : 0) +
+				   i % 3 * US * (uint32_t)(rank + 1);
+
+		rows[i] = (struct schema_collective_row){ .enqueue_ticks = arrival,
+							  .start_ticks = arrival,
+							  .end_ticks = begin + late + MS,
+							  .seq = i + 1,
+							  .op = op,
+							  .group = group,
+							  .thread = thread,
+							  .step = i + 1,
+							  .group_size = 3,
+							  .rank = -1,
+							  .peer = -1,
+							  .flags = SCHEMA_COLLECTIVE_ENQUEUE |
+								   SCHEMA_COLLECTIVE_START |
+								   SCHEMA_COLLECTIVE_END |
+								   SCHEMA_COLLECTIVE_SEQ };
+	}
+	make_stream(make, schema_find("dist.collectives"), rows, 50);
+}
+
 static void ranks(const char *directory, uint64_t late)
 {
 	struct make make;
@@ -458,18 +489,15 @@ static void ranks(const char *directory, uint64_t late)
 		uint32_t thread = make_thread(&make, 100 + rank, "MainThread");
 
 		for (uint32_t i = 0; i < 50; i++)
-			rows[i] = (struct schema_step_row){
-				.start_ticks = MAKE_EPOCH + i * 300 * MS,
-				.duration_ticks = 290 * MS,
-				.phase_ticks = { [KYMO_PHASE_FORWARD] =
-							 100 * MS + (rank == 1 ? late : 0) +
-							 i % 3 * US * (uint32_t)(rank + 1) },
-				.step = i + 1,
-				.name = name,
-				.thread = thread
-			};
+			rows[i] = (struct schema_step_row){ .start_ticks = MAKE_EPOCH +
+									   i * 300 * MS,
+							    .duration_ticks = 290 * MS,
+							    .step = i + 1,
+							    .name = name,
+							    .thread = thread };
 		end_run(directory, &make, SMALL, "made");
 		make_stream(&make, schema_find("trace.steps"), rows, 50);
+		collectives(&make, rank, late, thread);
 		make_process_end(&make);
 	}
 }

@@ -7,11 +7,12 @@ import shutil
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
 import pytest
-from conftest import KYMO, PROGS, SECONDS, Server, alike, make_home, program, until
+from conftest import KYMO, PROGS, PYTHON, SECONDS, Server, alike, environment, make_home, program, until
 
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b, range(1000000) c"
 
@@ -189,5 +190,70 @@ def test_what_was_read_of_a_recording_stays_when_it_goes(tmp_path):
             for _ in range(8):
                 assert server.ask("/api/zones", target=target["id"]).status in (200, 404)
                 time.sleep(0.05)
+    finally:
+        assert server.stop() == 0
+
+
+UNMARKED = """
+import gc, time
+gc.set_threshold(0)
+many = [[] for _ in range(300000)]
+gc.collect(); gc.collect()  # the first ones take the millisecond after which they are recorded
+def grind():
+    return sum(i * i for i in range(2000))
+def main():
+    print("runs", flush=True)
+    while True: grind()
+main()
+"""
+
+
+def sampled(server, target):
+    """Names of zones by the kind of their lane."""
+    zones = server.zones(target=target, level=0)
+    names, kinds = zones.head["names"]["name"], {lane["id"]: lane["kind"] for lane in zones.head["lanes"]}
+    found = {}
+    for (lane, _), pieces in zones.tracks.items():
+        found.setdefault(kinds[lane], set()).update(names[piece[2]] for piece in pieces)
+    return found, zones
+
+
+def test_a_program_that_marks_nothing_has_a_timeline_of_its_samples(tmp_path):
+    """Although it has a zone: its garbage collection. While it runs, after it was killed, and packed."""
+    home = make_home(tmp_path)
+    (home / "work/app.py").write_text(UNMARKED)
+    server = Server(home)
+    try:
+        with program(home, KYMO, "run", "-q", "-o", home / "run", "--", PYTHON, "app.py") as supervised:
+            target = until(server.targets)[0]
+            with server.tail(target=target["id"]) as events:
+                def both():
+                    found, zones = sampled(server, target["id"])
+                    return {"grind", "main"} <= found.get("samples", set()) and found.get("thread") and (found, zones)
+                found, zones = until(both)
+                assert all(name.startswith("gc (generation ") for name in found["thread"]), found
+                ends = [max(start + duration for start, duration, name, *_ in zones.rows() if name == "main")]
+                # They grow, and clients are told that what they have is old.
+                until(lambda: any(name == "rows" and data["came"] and data["from_ns"] == 0 for name, data in events))
+                until(lambda: max((row[0] + row[1] for row in sampled(server, target["id"])[1].rows() if row[2] == "main"),
+                                  default=0) > ends[0])
+            assert next(t for t in server.targets() if t["id"] == target["id"])["zones"] < 20  # samples are none
+            top = server.get("/api/range", target=target["id"], **{"from": 0, "to": 10**12})
+            assert "grind" not in json.dumps(top.get("regions", [])), top
+            os.kill(target["pid"], signal.SIGKILL)
+            supervised.wait(SECONDS)
+        found, zones = until(lambda: (s := sampled(server, target["id"])) and not s[1].head["live"] and s)
+        assert "grind" in found["samples"]
+        kept = {row for row in zones.rows() if row[2] == "main"}
+        assert kept == {row for row in sampled(server, target["id"])[1].rows() if row[2] == "main"}
+        assert subprocess.run([KYMO, "pack", "-o", home / "packed.kymo", home / "run"], env=environment(home), timeout=SECONDS,
+                              check=False).returncode == 0
+    finally:
+        assert server.process.poll() is None
+        assert server.stop() == 0
+    server = Server(home, home / "packed.kymo")
+    try:
+        found, _ = sampled(server, server.targets()[0]["id"])
+        assert "grind" in found["samples"] and all(name.startswith("gc (") for name in found["thread"]), found
     finally:
         assert server.stop() == 0

@@ -33,7 +33,7 @@ def test_arrow_of_nested_types_and_no_rows(recording):
         {"l": [1, None], "s": {"a": "x"}, "h": 1, "n": None}]
     done = recording.run("query", recording.path, "FROM python.torch_trace", "-f", "arrow")
     table = ipc.open_stream(io.BytesIO(done.stdout)).read_all()
-    assert table.num_rows == 0 and table.num_columns == 19
+    assert table.num_rows == 0 and table.num_columns == 20
 
 
 def test_many_rows_as_arrow(recording):
@@ -71,6 +71,12 @@ def test_a_packed_file_may_be_called_like_one_of_its_schemas(packed, tmp_path):
         assert db.sql("SELECT count(*), count(name) FROM trace.trace.zones").fetchall() == [(6, 6)]
     done = packed.run("query", tmp_path / "trace.kymo", "SELECT count(*) AS n FROM trace.zones", "-f", "csv")
     assert done.stdout == b"n\n6\n"
+
+
+def test_a_small_recording_is_a_small_file(packed):
+    with duckdb.connect(str(packed.path), read_only=True) as db:
+        assert db.sql("SELECT block_size FROM pragma_database_size()").fetchall() == [(16384,)]
+    assert packed.path.stat().st_size < 4_000_000
 
 
 def test_packing_again_needs_force(packed, recording):

@@ -3,27 +3,27 @@ import pytest
 
 ANSWERS = [
     ("FROM trace.zones ORDER BY pid, start_ns",
-     ("python,step,train.py,7,500,1000,0,100,101,main,0,1,\n"
-      "c,op,,,600,50,0,100,102,loader,0,1,2\n"
-      "c,load,data.c,3,1000,200,1,100,101,main,0,1,\n"
-      "python,step,train.py,7,1800,1000,0,100,101,main,0,2,\n"
-      "c,load,data.c,3,2000,400,1,100,101,main,0,2,\n"
-      "python,step,train.py,7,100,300,0,200,,,,0,")),
+     ("python,step,train.py,7,500,1000,0,100,101,main,0,1,,box\n"
+      "c,op,,,600,50,0,100,102,loader,0,1,2,box\n"
+      "c,load,data.c,3,1000,200,1,100,101,main,0,1,,box\n"
+      "python,step,train.py,7,1800,1000,0,100,101,main,0,2,,box\n"
+      "c,load,data.c,3,2000,400,1,100,101,main,0,2,,box\n"
+      "python,step,train.py,7,100,300,0,200,,,,0,,box")),
     ("FROM trace.open_zones",
-     ("python,step,train.py,7,3000,59999997000,0,100,101,main,0,3,\n"
-      "c,load,data.c,3,3100,59999996900,1,100,101,main,0,3,")),
+     ("python,step,train.py,7,3000,59999997000,0,100,101,main,0,3,,box\n"
+      "c,load,data.c,3,3100,59999996900,1,100,101,main,0,3,,box")),
     ("SELECT source, name, count, total_ns, self_ns, min_ns, max_ns, mean_ns, open, pid FROM trace.regions ORDER BY name",
      ("c,load,2,600,600,200,400,300.0,1,100\n"
       "c,op,1,50,50,50,50,50.0,0,100\n"
       "python,step,2,2000,1400,1000,1000,1000.0,1,100")),
     ("SELECT ts_ns, name, text FROM trace.marks ORDER BY ts_ns", "700,epoch,hello world\n800,epoch,"),
-    ("FROM trace.zone_text ORDER BY start_ns", "1000,load,batch 7,,100,101,main\n2000,load,,42,100,101,main"),
+    ("FROM trace.zone_text ORDER BY start_ns", "1000,load,batch 7,,100,101,main,0,box\n2000,load,,42,100,101,main,0,box"),
     ("SELECT ts_ns, name, value, instance FROM trace.counters ORDER BY ts_ns", "900,loss,0.5,\n1900,loss,0.25,"),
-    ("FROM trace.steps", "1,step,500,1000,200,,,,100,0"),
-    ("FROM host.process", "1000,100,99.5,4096,,2,1,2,3,4,8192,500,300,200,16384"),
+    ("FROM trace.steps", "1,step,500,1000,200,,,,100,0,box"),
+    ("FROM host.process", "1000,100,99.5,4096,,2,1,2,3,4,8192,500,300,200,16384,0,box"),
     ("FROM host.program", "1000,1,4096,99.5"),
-    ("FROM host.cpu ORDER BY cpu NULLS FIRST", "1000,,50.0,1.0,2.0\n1000,1,25.0,0.0,0.0"),
-    ("FROM kymo.config", "1500,sample_rate,0.1,0.01,kymo config"),
+    ("FROM host.cpu ORDER BY cpu NULLS FIRST", "1000,,50.0,1.0,2.0,box\n1000,1,25.0,0.0,0.0,box"),
+    ("FROM kymo.config", "1500,sample_rate,0.1,0.01,kymo config,box"),
     ("SELECT program, command, state, exit_code, signal, kept, clock FROM kymo.runs",
      "made,made --fast,killed,,SIGKILL,all,monotonic"),
     ("SELECT sum(emitted), sum(kept), sum(overwritten), sum(dropped), sum(dropped_full) FROM kymo.streams", "30,22,5,3,3"),
@@ -47,12 +47,17 @@ def test_the_information_schema_lists_every_table_with_the_users_own(both):
            "WHERE table_name NOT IN ('zone_rows', 'zone_threads', 'names') ORDER BY 1")
     assert both(sql).split("\n") == [
         "alloc.allocations", "alloc.frames", "alloc.live", "alloc.rows", "alloc.sites", "alloc.timeline",
-        "app.requests", "device.clocks", "device.gaps", "device.launches", "device.memory", "device.models",
-        "device.ops", "device.queues", "device.waits", "host.cgroup", "host.cpu", "host.gpu", "host.io", "host.network",
-        "host.process", "host.program", "host.threads", "kymo.config", "kymo.costs", "kymo.gaps", "kymo.overhead",
-        "kymo.problems", "kymo.processes", "kymo.runs", "kymo.streams", "kymo.threads", "python.backtrace",
-        "python.folded", "python.frames", "python.samples", "python.torch_trace", "python.variables",
-        "trace.counters", "trace.marks", "trace.open_zones", "trace.regions", "trace.steps",
+        "app.requests", "device.breakdown", "device.clocks", "device.gaps", "device.idle", "device.kernels", "device.launch_stats",
+        "device.launches", "device.memory", "device.models", "device.ops", "device.overlap", "device.queue_depth",
+        "device.queues", "device.steps", "device.waits", "dist.clocks", "dist.collectives", "dist.desync", "dist.late",
+        "dist.ranks", "host.cgroup",
+        "host.cpu", "host.gpu", "host.io", "host.memory",
+        "host.network", "host.process", "host.program", "host.threads", "kymo.config", "kymo.costs", "kymo.gaps",
+        "kymo.imports", "kymo.overhead",
+        "kymo.problems", "kymo.processes", "kymo.runs", "kymo.streams", "kymo.threads", "native.folded",
+        "native.frames", "native.modules", "native.samples", "python.backtrace",
+        "python.folded", "python.frames", "python.loop_stalls", "python.samples", "python.torch_trace", "python.variables",
+        "trace.counters", "trace.critical_path", "trace.marks", "trace.open_zones", "trace.places", "trace.regions", "trace.steps",
         "trace.zone_text", "trace.zones"]
 
 

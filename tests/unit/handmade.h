@@ -376,7 +376,7 @@ static inline int handmade_open_memory(struct handmade *made, struct recording *
 
 	run_files_open_blobs(&source, made->files, made->count);
 	*out = NULL;
-	return inside_open(&source, "in memory", out, err);
+	return inside_open(&source, "in memory", 1, out, err);
 }
 
 /* Files whose path begins with `which` ("": all). */

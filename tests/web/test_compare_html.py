@@ -27,7 +27,7 @@ def seen(pages, file):
 
 
 def test_it_opens_without_an_error_and_without_the_network(seen):
-    assert seen["open"]["ready"] == "yes" and seen["title"] == "Compare · train.py · kymo"
+    assert seen["open"]["ready"] == "yes" and seen["title"] == "Compare · train-400 · train-400-300-7 · kymo"
     assert (seen["errors"], seen["requests"]) == ([], [])
 
 

@@ -61,7 +61,7 @@ def test_the_page_waits_with_the_line_to_type(running):
 
 
 def test_a_program_that_starts_appears_without_a_click(running, page):
-    assert page.says("header .run", "live_loop\\s+● live") and page.count(".tab") == 10
+    assert page.says("header .run", "live_loop\\s+● live") and page.count(".tab") == 11
 
 
 def test_the_first_screen_says_where_the_time_goes(running, page):
@@ -276,7 +276,7 @@ def test_an_address_leads_back(running, page, viewer):
 
 def test_keys_are_listed(running, page):
     page.press("?")
-    assert page.count("dialog[open] dt") == 20
+    assert page.count("dialog[open] dt") == 25
     page.press("Escape")
 
 

@@ -84,7 +84,7 @@ def test_memory_and_metrics_are_charts_and_what_is_missing_says_how(tour):
 
 
 def test_keys_are_listed_and_numbers_choose_tabs(tour):
-    assert tour["help"] == 15 and tour["first"].startswith("Overview")
+    assert tour["help"] == 20 and tour["first"] == "Overview · train.py · train-400 · kymo"
 
 
 def test_a_narrow_window_has_a_menu_and_no_sideways_scrolling(tour):

@@ -36,7 +36,7 @@ def report(pages):
 
 def unmarked(rows):
     rows.zone("gc (generation 2)", 1_250_000_000, 20_000_000, source="python")
-    rows.db.executemany("INSERT INTO python.samples (ts_ns, pid, tid, thread, stack) VALUES (?, ?, ?, 'MainThread', ?)",
+    rows.db.executemany("INSERT INTO python.samples (ts_ns, pid, tid, thread, stack, host) VALUES (?, ?, ?, 'MainThread', ?, 'box')",
                         [(i * PERIOD, rows.pid, rows.pid, stack) for i, stack in enumerate(stacks())])
 
 
@@ -93,7 +93,8 @@ def test_a_range_still_lists_functions(shown):
 
 def test_too_many_samples_are_thinned_evenly_and_the_report_says_so(report):
     def fill(rows):
-        rows.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, stack) SELECT i * 1000, ?, ?, ['f' || i % 2 || ' (x.py:1)'] "
+        rows.db.execute("INSERT INTO python.samples (ts_ns, pid, tid, stack, host) "
+                        "SELECT i * 1000, ?, ?, ['f' || i % 2 || ' (x.py:1)'], 'box' "
                         "FROM range(50000) AS t(i)", [rows.pid] * 2)
     file = report("thinned", fill)
     assert "16,667 zones in this file, 16,667 of them made of stack samples, since the program marked nothing; " \

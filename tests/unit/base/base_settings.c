@@ -36,6 +36,7 @@ static void a_value_comes_back_from_the_page_as_it_was_typed(void **state)
 	assert_string_equal(round_trip("kymo.system_rate", "86400"), "86400");
 	assert_string_equal(round_trip("probing.sample_rate", ".5"), "0.5");
 	assert_string_equal(round_trip("sample_rate", "0"), "0");
+	assert_string_equal(round_trip("sample_rate", "Adaptive"), "adaptive");
 	assert_string_equal(round_trip("torch", "YES"), "on");
 	assert_int_equal(control.on, KYMO_ON_TORCH);
 	assert_string_equal(round_trip("python", "1"), "on");
@@ -58,6 +59,7 @@ static void what_is_no_value_is_refused(void **state)
 		{ "sample_rate", "1e3" },
 		{ "sample_rate", "0,1" },
 		{ "sample_rate", " 1" },
+		{ "system_rate", "adaptive" },
 		{ "sample_rate", "86400.1" },
 		{ "sample_rate", "0.00001" },
 		{ "torch", "" },

@@ -63,6 +63,36 @@ static void more_folders_can_be_named(void **state)
 	unsetenv("KYMO_OWN_CODE");
 }
 
+static void code_without_a_file_is_own_only_if_there_is_no_other(void **state)
+{
+	static const char *const weak[] = { "<string>", "<stdin>", "<ipython-input-3>",
+					    "/home/ada/.venv/bin/torchrun", "" };
+	static const char *const strong[] = { "/home/ada/train.py", "train.py", "/srv/bin/app.py",
+					      "/home/ada/cabin/run", "bin" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(weak) / sizeof(weak[0]); i++)
+		assert_true(own_code_is_weak(weak[i], strlen(weak[i])));
+	for (size_t i = 0; i < sizeof(strong) / sizeof(strong[0]); i++)
+		assert_false(own_code_is_weak(strong[i], strlen(strong[i])));
+}
+
+static bool is_worker(const char *function, const char *file)
+{
+	return own_code_is_worker(function, strlen(function), file, strlen(file));
+}
+
+static void a_worker_begins_in_multiprocessing(void **state)
+{
+	(void)state;
+	assert_true(is_worker("_bootstrap", "/usr/lib/python3.10/multiprocessing/process.py"));
+	assert_true(is_worker("BaseProcess._bootstrap",
+			      "/usr/lib/python3.12/multiprocessing/process.py"));
+	assert_false(is_worker("Thread._bootstrap", "/usr/lib/python3.12/threading.py"));
+	assert_false(is_worker("run", "/usr/lib/python3.12/multiprocessing/process.py"));
+	assert_false(is_worker("", ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -70,6 +100,8 @@ int main(void)
 		cmocka_unit_test(the_library_and_packages_are_not),
 		cmocka_unit_test(a_project_inside_a_library_folder_is_its_own),
 		cmocka_unit_test(more_folders_can_be_named),
+		cmocka_unit_test(a_worker_begins_in_multiprocessing),
+		cmocka_unit_test(code_without_a_file_is_own_only_if_there_is_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

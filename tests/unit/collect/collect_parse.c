@@ -11,6 +11,7 @@
 
 #include "collect/budget.h"
 #include "collect/host/host.h"
+#include "collect/host/host_memory.h"
 #include "collect/host/proc.h"
 
 static void budgets_name_what_they_mean(void **state)
@@ -164,6 +165,28 @@ static void cpus_and_interfaces_are_told_apart_from_headings(void **state)
 		-1);
 }
 
+static void memory_is_the_second_number_of_statm(void **state)
+{
+	(void)state;
+	assert_int_equal(host_memory_parse("2143 312 288 5 0 98 0\n"),
+			 312 * (uint64_t)sysconf(_SC_PAGESIZE));
+	assert_int_equal(host_memory_parse("0 0 0 0 0 0 0\n"), 0); /* a zombie */
+	assert_int_equal(host_memory_parse(""), 0);
+	assert_int_equal(host_memory_parse("2143"), 0);
+	assert_int_equal(host_memory_parse("x 1"), 0);
+	assert_int_equal(host_memory_parse("1 99999999999999999999"), 0);
+}
+
+static void memory_is_read_often_at_first_and_less_while_it_stays(void **state)
+{
+	(void)state;
+	assert_int_equal(host_memory_pause(0, 0), HOST_MEMORY_FIRST_NS);
+	assert_int_equal(host_memory_pause(0, UINT64_MAX), HOST_MEMORY_NS);
+	assert_int_equal(host_memory_pause(HOST_MEMORY_FIRST_FOR_NS, 0), HOST_MEMORY_NS);
+	assert_int_equal(host_memory_pause(HOST_MEMORY_FIRST_FOR_NS, 5), 2 * HOST_MEMORY_NS);
+	assert_int_equal(host_memory_pause(UINT64_MAX, UINT64_MAX), HOST_MEMORY_SLOWEST_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +198,8 @@ int main(void)
 		cmocka_unit_test(this_process_is_alive_and_another_life_of_its_pid_is_not),
 		cmocka_unit_test(fields_are_found_at_the_start_of_a_line_only),
 		cmocka_unit_test(cpus_and_interfaces_are_told_apart_from_headings),
+		cmocka_unit_test(memory_is_the_second_number_of_statm),
+		cmocka_unit_test(memory_is_read_often_at_first_and_less_while_it_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

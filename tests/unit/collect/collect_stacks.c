@@ -357,15 +357,16 @@ static void described_offsets_stay_within_what_is_copied(void **state)
 
 static void calls_of_the_kernel_are_parsed(void **state)
 {
-	struct why_call call;
+	struct wait_call call;
 
 	(void)state;
-	assert_int_equal(why_parse_call("running\n", &call), 1);
-	assert_int_equal(why_parse_call("0 0x3 0x7f00 0x10 0x0 0x0 0x0 0x7ffc 0x7f01\n", &call), 0);
+	assert_int_equal(wait_call_parse("running\n", &call), 1);
+	assert_int_equal(wait_call_parse("0 0x3 0x7f00 0x10 0x0 0x0 0x0 0x7ffc 0x7f01\n", &call),
+			 0);
 	assert_true(call.number == 0 && call.argument[0] == 3 && call.argument[2] == 16);
-	assert_int_equal(why_parse_call("-1 0x7ffc 0x7f01\n", &call), 0);
+	assert_int_equal(wait_call_parse("-1 0x7ffc 0x7f01\n", &call), 0);
 	assert_int_equal(call.number, -1);
-	assert_int_equal(why_parse_call("", &call), -EINVAL);
+	assert_int_equal(wait_call_parse("", &call), -EINVAL);
 }
 
 static void names_that_look_like_secrets_are_known(void **state)

@@ -155,9 +155,40 @@ static void lanes_of_no_kind_are_refused(void **state)
 	struct buf bytes = { 0 };
 
 	(void)state;
-	put_lane(&bytes, ZONE_MODEL_QUEUE + 1);
+	put_lane(&bytes, ZONE_MODEL_KINDS);
 	put(&bytes, (struct zone_record){ .kind = ZONE_RECORD_END });
 	assert_int_equal(read_bytes(&bytes), -EIO);
+}
+
+static void put_step(struct buf *to, enum zone_record_kind kind, uint32_t rank, uint64_t duration,
+		     int64_t step)
+{
+	put(to, (struct zone_record){ .kind = (uint8_t)kind, .name = rank, .duration = duration });
+	buf_add(to, &step, sizeof(step));
+}
+
+static void steps_of_ranks_are_in_the_map_whatever_their_numbers(void **state)
+{
+	struct buf bytes = { 0 }, wrong = { 0 };
+	struct feed feed = { .gen = 1 };
+
+	(void)state;
+	put_step(&bytes, ZONE_RECORD_STEP, 1, 100, 7);
+	put_step(&bytes, ZONE_RECORD_WAIT, 1, 40, 7);
+	put_step(&bytes, ZONE_RECORD_WAIT, 3, 40, 7); /* no such rank */
+	put_step(&bytes, ZONE_RECORD_STEP, 1, UINT64_MAX, 8);
+	put_step(&bytes, ZONE_RECORD_STEP, 2, 100, INT64_MIN);
+	put_step(&bytes, ZONE_RECORD_STEP, 2, 100, INT64_MAX);
+	put(&bytes, (struct zone_record){ .kind = ZONE_RECORD_END });
+	assert_int_equal(feed_bytes(&feed, &bytes), 0);
+	assert_int_equal(feed.map.rank_count, 1);
+	assert_int_equal(feed.map.cells, 1);
+	assert_int_equal((int)feed.map.median_wait_ns[0], 40);
+	feed_fini(&feed);
+	buf_fini(&bytes);
+	put_step(&wrong, ZONE_RECORD_STEP, UINT32_MAX, 100, 7);
+	put(&wrong, (struct zone_record){ .kind = ZONE_RECORD_END });
+	assert_int_equal(read_bytes(&wrong), -EIO);
 }
 
 int main(void)
@@ -167,6 +198,7 @@ int main(void)
 		cmocka_unit_test(records_without_their_end_are_refused_wherever_they_are_cut),
 		cmocka_unit_test(numbers_that_nothing_has_are_refused),
 		cmocka_unit_test(lanes_of_no_kind_are_refused),
+		cmocka_unit_test(steps_of_ranks_are_in_the_map_whatever_their_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,7 @@ static void open_snapshot_bytes(const void *bytes, size_t count)
 	struct run_files source;
 
 	if (run_files_open_snapshot(&source, bytes, count, &err) ||
-	    inside_open(&source, "in memory", &recording, &err)) {
+	    inside_open(&source, "in memory", 1, &recording, &err)) {
 		assert_true(err.code && err.text[0]);
 		return;
 	}
@@ -232,7 +232,7 @@ static void the_same_file_claimed_twice_in_a_snapshot_counts_once(void **state)
 	assert_int_equal(run_files_open_snapshot(&source, bytes, count, &err), 0);
 	assert_int_equal(source.entry_count, 1);
 	assert_int_equal(source.refused_entries, head->count - 1);
-	assert_int_equal(inside_open(&source, "in memory", &recording, &err), 0);
+	assert_int_equal(inside_open(&source, "in memory", 1, &recording, &err), 0);
 	assert_true(recording->partial);
 	store_close(recording);
 	free(bytes);

@@ -54,7 +54,10 @@ static void fast_clock_is_the_stores_clock_at_every_edge(void **state)
 
 static void fast_clock_is_the_stores_clock_for_usual_times(void **state)
 {
-	struct store_clock clock = { 123456789012345, -77, 1789569706, 0, KYMO_CLOCK_TSC };
+	struct store_clock clock = { .base_ticks = 123456789012345,
+				     .base_ns = -77,
+				     .mult = 1789569706,
+				     .kind = KYMO_CLOCK_TSC };
 	uint64_t random = 1;
 
 	(void)state;

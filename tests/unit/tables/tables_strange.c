@@ -80,7 +80,7 @@ static void declared_columns_win_over_derived_ones(void **state)
 	assert_answer(tables, "SELECT name, name_id FROM app.names", "NULL|2");
 	assert_answer(tables, "SELECT column_name FROM (DESCRIBE FROM kymo_scan('app.names'))",
 		      "name\nname_id\nname_source\nname_file\nname_line\nname_"
-		      "instance\npid\nrank\nstream");
+		      "instance\npid\nrank\nstream\nhost\nprocess_id");
 	assert_answer(tables, "FROM app.doubled", "1|100|NULL");
 }
 

@@ -9,30 +9,31 @@ static void zones_have_names_files_threads_and_ranks(void **state)
 {
 	(void)state;
 	assert_answer(tables, "FROM trace.zones ORDER BY pid, start_ns",
-		      "python|step|train.py|7|500|1000|0|100|101|main|0|1|NULL\n"
-		      "c|op|NULL|NULL|600|50|0|100|102|loader|0|1|2\n"
-		      "c|load|data.c|3|1000|200|1|100|101|main|0|1|NULL\n"
-		      "python|step|train.py|7|1800|1000|0|100|101|main|0|2|NULL\n"
-		      "c|load|data.c|3|2000|400|1|100|101|main|0|2|NULL\n"
-		      "python|step|train.py|7|100|300|0|200|NULL|NULL|NULL|0|NULL");
+		      "python|step|train.py|7|500|1000|0|100|101|main|0|1|NULL|box\n"
+		      "c|op|NULL|NULL|600|50|0|100|102|loader|0|1|2|box\n"
+		      "c|load|data.c|3|1000|200|1|100|101|main|0|1|NULL|box\n"
+		      "python|step|train.py|7|1800|1000|0|100|101|main|0|2|NULL|box\n"
+		      "c|load|data.c|3|2000|400|1|100|101|main|0|2|NULL|box\n"
+		      "python|step|train.py|7|100|300|0|200|NULL|NULL|NULL|0|NULL|box");
 }
 
 static void open_zones_of_a_killed_process_are_listed_with_their_age(void **state)
 {
 	(void)state;
 	assert_answer(tables, "FROM trace.open_zones",
-		      "python|step|train.py|7|3000|59999997000|0|100|101|main|0|3|NULL\n"
-		      "c|load|data.c|3|3100|59999996900|1|100|101|main|0|3|NULL");
+		      "python|step|train.py|7|3000|59999997000|0|100|101|main|0|3|NULL|box\n"
+		      "c|load|data.c|3|3100|59999996900|1|100|101|main|0|3|NULL|box");
 }
 
 static void regions_are_merged_over_streams_and_count_what_is_open(void **state)
 {
 	(void)state;
-	assert_answer(tables, "FROM trace.regions ORDER BY ALL",
-		      "c|load|2|600|600|200|400|300|141.4|208|400|400|1|100|NULL|60|data.c|3\n"
-		      "c|op|1|50|50|50|50|50|NULL|50|50|50|0|100|2|30|NULL|NULL\n"
-		      "python|step|2|2000|1400|1000|1000|1000|0|1000|1000|1000|1|100|NULL|NULL|"
-		      "train.py|7");
+	assert_answer(
+		tables, "FROM trace.regions ORDER BY ALL",
+		"c|load|2|600|600|200|400|300|141.4|208|400|400|1|100|NULL|60|data.c|3|0|box\n"
+		"c|op|1|50|50|50|50|50|NULL|50|50|50|0|100|2|30|NULL|NULL|0|box\n"
+		"python|step|2|2000|1400|1000|1000|1000|0|1000|1000|1000|1|100|NULL|NULL|"
+		"train.py|7|0|box");
 }
 
 static void texts_are_joined_from_their_parts_in_order(void **state)
@@ -41,7 +42,8 @@ static void texts_are_joined_from_their_parts_in_order(void **state)
 	assert_answer(tables, "SELECT ts_ns, name, text FROM trace.marks ORDER BY 1",
 		      "700|epoch|hello world\n800|epoch|NULL");
 	assert_answer(tables, "FROM trace.zone_text ORDER BY 1",
-		      "1000|load|batch 7|NULL|100|101|main\n2000|load|NULL|42|100|101|main");
+		      "1000|load|batch 7|NULL|100|101|main|0|box\n"
+		      "2000|load|NULL|42|100|101|main|0|box");
 }
 
 static void counters_and_steps(void **state)
@@ -49,7 +51,7 @@ static void counters_and_steps(void **state)
 	(void)state;
 	assert_answer(tables, "SELECT ts_ns, name, value, instance FROM trace.counters",
 		      "900|loss|0.5|NULL\n1900|loss|0.25|NULL");
-	assert_answer(tables, "FROM trace.steps", "1|step|500|1000|200|NULL|NULL|NULL|100|0");
+	assert_answer(tables, "FROM trace.steps", "1|step|500|1000|200|NULL|NULL|NULL|100|0|box");
 }
 
 static void what_no_counter_can_be_is_null(void **state)
@@ -66,8 +68,9 @@ static void emitted_is_kept_and_overwritten_and_dropped(void **state)
 {
 	(void)state;
 	assert_answer(tables, "SELECT * FROM kymo.streams WHERE table_name = 'trace.zones'",
-		      "trace.zones|100|7|4|0|3|3|0|0|0|0\ntrace.zones|100|1|1|0|0|0|0|0|0|0\n"
-		      "trace.zones|200|6|1|5|0|0|0|0|0|0");
+		      "trace.zones|100|7|4|0|3|3|0|0|0|0|0|box\n"
+		      "trace.zones|100|1|1|0|0|0|0|0|0|0|0|box\n"
+		      "trace.zones|200|6|1|5|0|0|0|0|0|0|NULL|box");
 	assert_answer(
 		tables,
 		"SELECT count(*) FROM kymo.streams WHERE emitted <> kept + overwritten + dropped",
@@ -80,13 +83,13 @@ static void the_run_says_how_it_ended(void **state)
 	assert_answer(tables, "SELECT * EXCLUDE (path) FROM kymo.runs",
 		      "1700000000000000000|made|made "
 		      "--fast|box|/somewhere|100|killed|NULL|SIGKILL|60000000000|all|0.1.0|"
-		      "monotonic|40|true|0");
+		      "monotonic|40|true|0|NULL|0");
 	assert_answer(tables,
 		      "SELECT pid, rank, ranks, role, state, exit_code, signal FROM kymo.processes",
 		      "100|0|2|target|killed|NULL|SIGKILL\n200|NULL|NULL|target|ended|3|NULL");
 	assert_answer(tables, "FROM kymo.threads",
-		      "1|100|101|main|0|10|NULL\n2|100|102|loader|0|10|NULL");
-	assert_answer(tables, "FROM kymo.config", "1500|sample_rate|0.1|0.01|kymo config");
+		      "1|100|101|main|0|10|NULL|box\n2|100|102|loader|0|10|NULL|box");
+	assert_answer(tables, "FROM kymo.config", "1500|sample_rate|0.1|0.01|kymo config|box");
 }
 
 static void overhead_is_stated_only_where_it_was_measured(void **state)
@@ -138,12 +141,16 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"SELECT table_schema, string_agg(table_name, ' ' ORDER BY table_name) FROM "
 		"information_schema.tables "
 		"GROUP BY 1 ORDER BY 1",
-		"alloc|allocations frames live rows sites timeline\napp|requests\ndevice|clocks "
-		"gaps launches memory models ops queues waits\n"
-		"host|cgroup cpu gpu io network process program threads\n"
-		"kymo|config costs gaps overhead problems processes runs streams threads\n"
-		"python|backtrace folded frames samples torch_trace variables\n"
-		"trace|counters marks open_zones regions steps zone_text zones");
+		"alloc|allocations frames live rows sites timeline\napp|requests\n"
+		"device|breakdown clocks gaps idle kernels launch_stats launches memory models ops "
+		"overlap queue_depth queues steps waits\ndist|clocks collectives desync late "
+		"ranks\n"
+		"host|cgroup cpu gpu io memory network process program threads\n"
+		"kymo|config costs gaps imports overhead problems processes runs streams threads\n"
+		"native|folded frames modules samples\n"
+		"python|backtrace folded frames loop_stalls samples torch_trace variables\n"
+		"trace|counters critical_path marks open_zones places regions steps zone_text "
+		"zones");
 }
 
 static void add_expected(struct buf *out, const struct catalog_view *view)

@@ -85,7 +85,7 @@ static void assert_report(struct tables *tables)
 	if (facts_gather(tables, &facts, &err) ||
 	    measures_gather(tables, &facts, &measures, &err) ||
 	    blocks_write(tables, &facts, out, &err) ||
-	    blocks_write_range(tables, 0, 30000000000, out, &err))
+	    blocks_write_range(tables, 0, 30000000000, NULL, out, &err))
 		fail_msg("%s", err.text);
 	fclose(out);
 	free(text);

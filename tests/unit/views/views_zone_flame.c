@@ -44,20 +44,21 @@ static void check(const struct zone_flame_range *range, const char *expected)
 static void zones_of_one_path_are_one_node(void **unused)
 {
 	(void)unused;
-	check(&(struct zone_flame_range){ INT64_MIN, INT64_MAX, -1 },
+	check(&(struct zone_flame_range){ INT64_MIN, INT64_MAX, -1, NULL },
 	      "[-1,-1,0],[0,0,2000],[1,1,400],[2,1,1200]");
 }
 
 static void zones_are_cut_at_the_ends_of_an_interval(void **unused)
 {
 	(void)unused;
-	check(&(struct zone_flame_range){ 500, 2150, 0 }, "[-1,-1,0],[0,0,650],[2,1,500],[1,1,50]");
-	check(&(struct zone_flame_range){ 500, 2150, 1 }, "");
+	check(&(struct zone_flame_range){ 500, 2150, 0, NULL },
+	      "[-1,-1,0],[0,0,650],[2,1,500],[1,1,50]");
+	check(&(struct zone_flame_range){ 500, 2150, 1, NULL }, "");
 }
 
 static void names_are_numbered_by_appearance(void **unused)
 {
-	const struct zone_flame_range range = { 500, 900, -1 };
+	const struct zone_flame_range range = { 500, 900, -1, NULL };
 	uint32_t numbers[3] = { 0 };
 	struct zone_model model;
 	struct call_tree tree;

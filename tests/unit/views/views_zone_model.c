@@ -233,9 +233,41 @@ static void queues_come_last_and_the_main_thread_first(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(zone_model_lane(&model, &lanes[i]), i);
-	order = zone_model_order(&model, &count);
+	order = zone_model_order(&model, NULL, &count, NULL);
 	assert_int_equal(count, 5);
 	assert_memory_equal(order, expected, sizeof(expected));
+	free(order);
+	zone_model_fini(&model);
+}
+
+static void lanes_are_in_the_order_of_ranks_and_can_be_chosen(void **unused)
+{
+	static const struct zone_model_lane lanes[] = {
+		{ .pid = 7, .tid = -1, .rank = 1, .kind = ZONE_MODEL_QUEUE, .count = 99 },
+		{ .pid = 7, .tid = 7, .rank = 1, .count = 1 },
+		{ .pid = 9, .tid = 9, .rank = -1, .count = 70 },
+		{ .pid = 7, .tid = -2, .rank = 1, .kind = ZONE_MODEL_COLLECTIVES, .count = 9 },
+		{ .pid = 7, .tid = -3, .rank = 1, .kind = ZONE_MODEL_CRITICAL, .count = 9 },
+		{ .pid = 6, .tid = 6, .rank = 0, .count = 5 },
+	};
+	static const uint32_t expected[] = { 5, 4, 1, 3, 0, 2 }, chosen[] = { 4, 1, 3, 0 };
+	struct zone_model model = { 0 };
+	struct rank_set ranks;
+	size_t count = 0, hidden = 9;
+	uint32_t *order;
+
+	(void)unused;
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(zone_model_lane(&model, &lanes[i]), i);
+	order = zone_model_order(&model, NULL, &count, &hidden);
+	assert_int_equal(count, 6);
+	assert_int_equal(hidden, 0);
+	assert_memory_equal(order, expected, sizeof(expected));
+	free(order);
+	assert_true(rank_set_read(&ranks, "1"));
+	order = zone_model_order(&model, &ranks, &count, &hidden);
+	assert_int_equal(count, 4);
+	assert_memory_equal(order, chosen, sizeof(chosen));
 	free(order);
 	zone_model_fini(&model);
 }
@@ -249,6 +281,7 @@ int main(void)
 		cmocka_unit_test(forgetting_leaves_the_newer_half_as_it_was),
 		cmocka_unit_test(zones_that_overlap_by_rounding_stay_in_their_row),
 		cmocka_unit_test(queues_come_last_and_the_main_thread_first),
+		cmocka_unit_test(lanes_are_in_the_order_of_ranks_and_can_be_chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
