@@ -18,7 +18,7 @@
 -- The program's own file is not an import. A recording has many zones: they are read only for
 -- processes whose imports take more than 0.5 s by the totals.
 -- Samples: stacks inside an import, by the file that the program imported. The place is the line
--- of the program's own code that imports it, or that calls what does.
+-- of the program's own code that imports it, or that calls what does; python -m has no such line.
 WITH z AS (
     SELECT
         host,
@@ -90,7 +90,8 @@ WITH z AS (
             list_transform(list_reverse(stack), lambda x: starts_with(x, '_find_and_load ')), true
         ) AS load_at,
         len(stack) - list_position(stack, place) + 1 AS own_at,
-        CASE WHEN own_at < load_at THEN place ELSE list_reverse(stack)[load_at - 1] END AS importer
+        CASE WHEN own_at < load_at THEN place ELSE list_reverse(stack)[load_at - 1] END AS line,
+        CASE WHEN NOT contains(line, '(<frozen ') THEN line END AS importer
     FROM {include weighted_samples}
     WHERE tid = pid
 ), f AS (

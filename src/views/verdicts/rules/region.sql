@@ -14,9 +14,14 @@
 -- totals.
 -- Several threads may spend more time in it than the run lasted: that is all of the run.
 -- The place is the function that ran in its zones, by samples; else the line of the region itself.
-WITH r AS (
+-- A region's wait in collectives is the time of the late rank, and does not count.
+WITH w AS (
+    SELECT zone AS name, sum(wait_ns) AS wait_ns
+    FROM dist.collectives
+    GROUP BY zone
+), r AS (
     SELECT
-        sum(self_ns) AS self,
+        sum(self_ns) - coalesce(any_value(wait_ns), 0) AS self,
         name,
         sum(count) AS n,
         arg_max(p50_ns, count) AS p50,
@@ -26,6 +31,7 @@ WITH r AS (
         any_value(name || ' (' || file || ':' || line || ')')
             FILTER (contains(file, '/') AND line > 0) AS place
     FROM {include regions}
+    LEFT JOIN w USING (name)
     WHERE NOT coalesce(contains(file, '{FACTS_IMPORT_FILE}'), false)
         AND NOT coalesce(starts_with(name, '{FACTS_GC}'), false)
         AND NOT coalesce(starts_with(name, 'ProfilerStep#'), false)
