@@ -91,7 +91,7 @@ static void describe_group(struct collective_group *group, const void *backend)
 	PyErr_Clear();
 }
 
-static struct collective_group *find_group(const void *backend)
+static struct collective_group *find_by_backend(const void *backend)
 {
 	uint32_t count = kymo__load_acquire(&group_count);
 
@@ -106,7 +106,7 @@ static struct collective_group *find_group(const void *backend)
 static struct collective_group *add_group(const void *backend)
 {
 	PyGILState_STATE gil = PyGILState_Ensure();
-	struct collective_group *group = find_group(backend);
+	struct collective_group *group = find_by_backend(backend);
 
 	if (!group && group_count < GROUPS_MOST) {
 		group = &groups[group_count];
@@ -121,7 +121,7 @@ static struct collective_group *add_group(const void *backend)
 
 struct collective_group *collective_groups_get(const void *backend)
 {
-	struct collective_group *group = find_group(backend);
+	struct collective_group *group = find_by_backend(backend);
 
 	return group ? group : add_group(backend);
 }
