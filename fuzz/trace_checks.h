@@ -7,7 +7,7 @@
 
 #include "scratch.h"
 #include "import/import.h"
-#include "import/input.h"
+#include "import/input/input.h"
 #include "import/trace.h"
 #include "store/store.h"
 

@@ -5,7 +5,7 @@
 
 #include "edits.h"
 
-#include "collect/perf/frame_rules.h"
+#include "collect/frames/frame_rules.h"
 #include "collect/symbols/elf_symbols.h"
 #include "collect/symbols/jit_map.h"
 
@@ -115,7 +115,7 @@ static void walk(struct frame_table *table, uint64_t address)
 	struct frame_memory memory = { 0x2000, (const unsigned char *)stack, sizeof(stack) };
 	struct frame_state state = { .pc = address };
 
-	for (int i = 0; i < PERF_RECORD_REGISTERS; i++)
+	for (int i = 0; i < FRAME_REGISTERS; i++)
 		state.registers[i] = 0x2000 + 8 * (uint64_t)i;
 	for (int i = 0; i < 64; i++) {
 		const struct frame_rules *rules = frame_table_find(table, state.pc);

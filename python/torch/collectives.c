@@ -10,12 +10,8 @@
  * Our functions pass on all registers that can hold arguments, and one word of the stack more than
  * any of the functions takes. Exceptions of gloo pass through them: such a call has no end. Only
  * x86_64: elsewhere the place of the result is no argument.
- *
- * The caller and the worker meet in a small table by the address of the work: the later of the two
- * writes the row of the whole call. It has a lock, which a forked child may find taken: it is
- * tried a limited number of times, and then the row is given up.
  */
-#include "torch.h"
+#include "collectives.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -28,10 +24,6 @@
 
 #define SLOTS_MOST 64
 #define TABLE_SLOTS_MOST 96 /* entries of a table of virtual functions */
-#define GROUPS_MOST 256
-#define CALLS_MOST 1024 /* under way at once; a power of two */
-#define MEMBERS_BYTES 1024
-#define SPINS 2000
 
 /* Where the size of a call is. */
 enum tensors { TENSORS_NONE, TENSORS_ONE, TENSORS_LIST, TENSORS_NESTED };
@@ -64,31 +56,19 @@ static const struct method {
 	{ "recvAnysource", "recv", TENSORS_LIST, 0, SCHEMA_COLLECTIVE_P2P },
 };
 
-/* ---- groups ------------------------------------------------------------------------------ */
-
-struct group {
-	const void *backend; /* its address; published last */
-	uint32_t name, members; /* ids */
-	uint32_t size;
-	int32_t *ranks; /* of the world, by rank of the group; NULL: unknown */
-	uint64_t collectives; /* calls so far, without point-to-point ones */
-	uint64_t last_sequence; /* torch's number of the last call */
-};
-
 static struct {
 	bool hooked;
-	struct group groups[GROUPS_MOST];
-	uint32_t group_count;
 	uint64_t calls;
 	uint64_t (*sequence)(const void *work);
 	int (*numel)(void *tensor, int64_t *out);
 	int (*dtype)(void *tensor, int32_t *out);
 	size_t (*element_size)(int32_t dtype);
 	uint32_t op_names[sizeof(methods) / sizeof(methods[0])];
-	pid_t named_in; /* ids of names are those of a process */
 } dist;
 
 #ifdef __x86_64__
+
+/* ---- the size of a call ------------------------------------------------------------------ */
 
 /* A name of torch's types, by their number in c10/core/ScalarType.h. */
 static uint32_t dtype_name(int32_t dtype)
@@ -102,236 +82,6 @@ static uint32_t dtype_name(int32_t dtype)
 		       ? kymo_name(words[dtype])
 		       : 0;
 }
-
-/* The C++ object of one of pybind11's. */
-static const void *object_of(PyObject *wrapped)
-{
-	return ((const void **)(void *)wrapped)[sizeof(PyObject) / sizeof(void *)];
-}
-
-static PyObject *call_with(PyObject *object, const char *method, PyObject *argument)
-{
-	PyObject *result = object ? PyObject_CallMethod(object, method, "O", argument) : NULL;
-
-	PyErr_Clear();
-	return result;
-}
-
-static bool is_backend_of(PyObject *group, const void *backend)
-{
-	static const char *const devices[] = { "cpu", "cuda", "xpu" };
-	PyObject *torch = PyImport_ImportModule("torch");
-	bool is = false;
-
-	for (size_t i = 0; torch && !is && i < sizeof(devices) / sizeof(devices[0]); i++) {
-		PyObject *device = PyObject_CallMethod(torch, "device", "s", devices[i]);
-		PyObject *found = device ? call_with(group, "_get_backend", device) : NULL;
-
-		is = found && object_of(found) == backend;
-		Py_XDECREF(found);
-		Py_XDECREF(device);
-		PyErr_Clear();
-	}
-	Py_XDECREF(torch);
-	PyErr_Clear();
-	return is;
-}
-
-/* The ranks as "0,1,2"; also as numbers. */
-static void take_members(struct group *group, PyObject *c10d, PyObject *of)
-{
-	PyObject *ranks = call_with(c10d, "get_process_group_ranks", of);
-	Py_ssize_t count = ranks && PyList_Check(ranks) ? PyList_GET_SIZE(ranks) : 0;
-	char text[MEMBERS_BYTES] = "";
-	size_t used = 0;
-
-	group->ranks = count ? calloc((size_t)count, sizeof(*group->ranks)) : NULL;
-	for (Py_ssize_t i = 0; group->ranks && i < count; i++) {
-		group->ranks[i] = (int32_t)PyLong_AsLong(PyList_GET_ITEM(ranks, i));
-		if (used < sizeof(text) - 16)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d",
-						 i ? "," : "", (int)group->ranks[i]);
-	}
-	group->size = (uint32_t)count;
-	/* A list that was cut short would name another group. */
-	group->members = used && used < sizeof(text) - 16 ? kymo_name(text) : 0;
-	Py_XDECREF(ranks);
-	PyErr_Clear();
-}
-
-/* Fills the group with that backend, from torch.distributed's list of groups. GIL. */
-static void describe_group(struct group *group, const void *backend)
-{
-	PyObject *c10d = PyImport_ImportModule("torch.distributed.distributed_c10d");
-	PyObject *world = c10d ? PyObject_GetAttrString(c10d, "_world") : NULL;
-	PyObject *names = world ? PyObject_GetAttrString(world, "pg_names") : NULL;
-	PyObject *key, *value;
-	Py_ssize_t at = 0;
-
-	while (names && PyDict_Check(names) && PyDict_Next(names, &at, &key, &value)) {
-		const char *text = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : NULL;
-
-		if (!text || !is_backend_of(key, backend))
-			continue;
-		group->name = kymo_name(text);
-		take_members(group, c10d, key);
-		break;
-	}
-	Py_XDECREF(names);
-	Py_XDECREF(world);
-	Py_XDECREF(c10d);
-	PyErr_Clear();
-}
-
-static struct group *collectives_find_group(const void *backend)
-{
-	uint32_t count = kymo__load_acquire(&dist.group_count);
-
-	/* The newest first: an address may be used again. */
-	for (uint32_t i = count; i-- > 0;)
-		if (dist.groups[i].backend == backend)
-			return &dist.groups[i];
-	return NULL;
-}
-
-/* Once for each group, and for each process: ids of names differ. */
-static struct group *add_group(const void *backend)
-{
-	PyGILState_STATE gil = PyGILState_Ensure();
-	struct group *group = collectives_find_group(backend);
-
-	if (!group && dist.group_count < GROUPS_MOST) {
-		group = &dist.groups[dist.group_count];
-		memset(group, 0, sizeof(*group));
-		describe_group(group, backend);
-		group->backend = backend;
-		kymo__store_release(&dist.group_count, dist.group_count + 1);
-	}
-	PyGILState_Release(gil);
-	return group;
-}
-
-/* ---- calls under way --------------------------------------------------------------------- */
-
-struct call {
-	const void *work; /* NULL: free */
-	uint64_t start_ticks, end_ticks; /* of the worker; 0: not yet */
-	bool known; /* row is set, by the caller */
-	struct schema_collective_row row;
-};
-
-static struct call calls[CALLS_MOST];
-static uint32_t calls_lock;
-
-static bool lock_calls(void)
-{
-	for (int i = 0; i < SPINS; i++) {
-		uint32_t free_word = 0;
-
-		if (kymo__cas_acquire(&calls_lock, &free_word, 1))
-			return true;
-		__builtin_ia32_pause();
-	}
-	return false;
-}
-
-static void unlock_calls(void)
-{
-	kymo__store_release(&calls_lock, 0);
-}
-
-/* Its place, or a free one if it has none; NULL: none is free near it. */
-static struct call *find_call(const void *work)
-{
-	size_t at = ((uintptr_t)work >> 4) * 0x9e3779b97f4a7c15u >> 40;
-	struct call *free_one = NULL;
-
-	for (size_t i = 0; i < 16; i++) {
-		struct call *call = &calls[(at + i) & (CALLS_MOST - 1)];
-
-		if (call->work == work)
-			return call;
-		if (!call->work && !free_one)
-			free_one = call;
-	}
-	if (free_one)
-		memset(free_one, 0, sizeof(*free_one));
-	return free_one;
-}
-
-static void write_call(struct call *call)
-{
-	struct schema_collective_row *row = &call->row;
-
-	row->start_ticks = call->start_ticks;
-	row->end_ticks = call->end_ticks;
-	row->flags |= SCHEMA_COLLECTIVE_END | (call->start_ticks ? SCHEMA_COLLECTIVE_START : 0);
-	kymo__append(SCHEMA_COLLECTIVES, row);
-}
-
-/* Of the worker, or of a thread that waits. */
-static void call_begins(const void *work, uint64_t ticks)
-{
-	struct call *call;
-
-	if (!lock_calls())
-		return;
-	call = find_call(work);
-	if (call && call->start_ticks)
-		memset(call, 0, sizeof(*call)); /* of a call that has failed at this address */
-	if (call) {
-		call->work = work;
-		call->start_ticks = ticks;
-	}
-	unlock_calls();
-}
-
-static void call_ends(const void *work, uint64_t ticks)
-{
-	struct call *call, done = { 0 };
-
-	if (!lock_calls())
-		return;
-	call = find_call(work);
-	if (call && call->work && call->known) {
-		call->end_ticks = ticks;
-		done = *call;
-		call->work = NULL;
-	} else if (call && call->work) {
-		call->end_ticks = ticks;
-	}
-	unlock_calls();
-	if (done.known)
-		write_call(&done);
-}
-
-/* Of the caller, after the call was enqueued. */
-static void call_is_enqueued(const void *work, const struct schema_collective_row *row)
-{
-	struct call *call = NULL, done = { 0 };
-
-	if (work && lock_calls()) {
-		call = find_call(work);
-		if (call && call->work && call->known)
-			memset(call, 0, sizeof(*call));
-		if (call) {
-			call->work = work;
-			call->known = true;
-			call->row = *row;
-		}
-		if (call && call->end_ticks) {
-			done = *call;
-			call->work = NULL;
-		}
-		unlock_calls();
-	}
-	if (done.known)
-		write_call(&done);
-	else
-		kymo__append(SCHEMA_COLLECTIVES, row);
-}
-
-/* ---- the size of a call ------------------------------------------------------------------ */
 
 /* std::vector, of any of the standard libraries. */
 struct vector {
@@ -409,7 +159,8 @@ static uint32_t op_name(const struct method *method)
 	return *name;
 }
 
-static void fill_group(struct schema_collective_row *row, struct group *group, int32_t peer)
+static void fill_group(struct schema_collective_row *row, struct collective_group *group,
+		       int32_t peer)
 {
 	row->group = group->name;
 	row->members = group->members;
@@ -422,7 +173,8 @@ static void fill_group(struct schema_collective_row *row, struct group *group, i
 
 /* The number of a collective in its group. torch's own number counts sends and receives, too, which
    not all ranks have; but one that begins anew shows another group at the same address. */
-static void fill_sequence(struct schema_collective_row *row, struct group *group, const void *work)
+static void fill_sequence(struct schema_collective_row *row, struct collective_group *group,
+			  const void *work)
 {
 	uint64_t number;
 
@@ -436,7 +188,7 @@ static void fill_sequence(struct schema_collective_row *row, struct group *group
 	row->flags |= SCHEMA_COLLECTIVE_SEQ;
 }
 
-static void enqueued(const struct method *method, struct group *group, uint64_t ticks,
+static void enqueued(const struct method *method, struct collective_group *group, uint64_t ticks,
 		     const void *work, void *argument, int32_t peer)
 {
 	struct schema_collective_row row = { .enqueue_ticks = ticks,
@@ -450,7 +202,7 @@ static void enqueued(const struct method *method, struct group *group, uint64_t 
 	fill_place(&row);
 	fill_group(&row, group, peer);
 	measure(&row, method, argument);
-	call_is_enqueued(work, &row);
+	collective_calls_enqueued(work, &row);
 }
 
 static bool is_gloo_work(const void *work);
@@ -460,16 +212,14 @@ static void *call_backend(const struct slot *slot, void *sret, void *self, void 
 			  void *c, void *d, void *e, void *f)
 {
 	const struct method *method = slot->method;
-	struct group *group;
+	struct collective_group *group;
 	uint64_t ticks;
 	const void *work;
 	void *result;
 
 	if (!kymo_enabled() || !dist.hooked)
 		return slot->original(sret, self, a, b, c, d, e, f);
-	group = collectives_find_group(self);
-	if (!group)
-		group = add_group(self);
+	group = collective_groups_get(self);
 	ticks = kymo__ticks();
 	result = slot->original(sret, self, a, b, c, d, e, f);
 	work = *(void **)sret;
@@ -486,10 +236,10 @@ static void *call_work(const struct slot *slot, void *self, void *a, void *b, vo
 	void *result;
 
 	if (!slot->ends && dist.hooked)
-		call_begins(self, kymo__ticks());
+		collective_calls_begin(self, kymo__ticks());
 	result = slot->original(self, a, b, c, d, e, f, g);
 	if (dist.hooked)
-		call_ends(self, kymo__ticks());
+		collective_calls_end(self, kymo__ticks());
 	return result;
 }
 
@@ -692,13 +442,12 @@ static void find_sizes(void *library)
 	memcpy(&dist.sequence, &sequence, sizeof(sequence));
 }
 
-/* In a forked child the names have other ids, and no thread may release the lock. */
 static void forget_calls(void)
 {
 	memset(dist.op_names, 0, sizeof(dist.op_names));
-	memset(calls, 0, sizeof(calls));
-	dist.group_count = 0;
-	calls_lock = gloo.lock = 0;
+	collective_calls_forget();
+	collective_groups_forget();
+	gloo.lock = 0;
 }
 
 bool collectives_hook(void)

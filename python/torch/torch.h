@@ -10,7 +10,7 @@
  *	paths.c      paths of modules            owners.c  owners of modules
  *	steps.c      steps, phases, rows         watch.c   variables at each step
  *	accelerator.c  time on a device          losses.c  device time that was not measured
- *	cost.c       the cost of a row           collectives.c  of torch.distributed
+ *	cost.c       the cost of a row           collective*.c  of torch.distributed
  *	module.c     the Python module
  *
  * Locking: the GIL protects names and settings. Per-thread data is used by its thread alone, except

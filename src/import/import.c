@@ -11,7 +11,7 @@
 #include "base/grow.h"
 #include "import/flight/flight.h"
 #include "import/flight/pickle.h"
-#include "import/input.h"
+#include "import/input/input.h"
 #include "import/nsys/nsys.h"
 #include "import/perfetto/perfetto.h"
 #include "import/trace.h"

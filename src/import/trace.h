@@ -283,16 +283,20 @@ struct trace {
 
 void trace_begin(struct trace *trace, const struct import_options *options, const char *path);
 void trace_end(struct trace *trace);
-enum trace_class trace_class_of(struct trace *trace, const struct json_text *category);
 /* Takes an event and counts what became of it. */
 void trace_take(struct trace *trace, const struct trace_event *event);
+/* Writes its processes. taken: pids of earlier traces. */
+int trace_write(struct trace *trace, struct recording_writer *writer, struct import_pids *taken,
+		struct kymo_error *err);
+
+/* trace_categories.c */
+/* The number of a category. Beyond 256 all have the last one's; TRACE_NONE: no memory. */
+uint32_t trace_category(struct trace *trace, const struct json_text *raw);
+enum trace_class trace_class_of(struct trace *trace, const struct json_text *category);
 void trace_count(struct trace *trace, const struct json_text *category, char phase,
 		 enum trace_outcome outcome, int64_t events);
 void trace_recount(struct trace *trace, uint32_t category, char phase, enum trace_outcome from,
 		   enum trace_outcome to);
-/* Writes its processes. taken: pids of earlier traces. */
-int trace_write(struct trace *trace, struct recording_writer *writer, struct import_pids *taken,
-		struct kymo_error *err);
 
 /* trace_names.c */
 uint32_t trace_name(struct trace *trace, enum trace_class class, uint32_t source,

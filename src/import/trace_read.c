@@ -5,7 +5,7 @@
 
 #include "import/flight/flight.h"
 #include "import/import.h"
-#include "import/input.h"
+#include "import/input/input.h"
 #include "import/trace.h"
 
 #define PROGRESS_EVENTS 4096u

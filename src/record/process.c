@@ -127,60 +127,6 @@ static size_t process_read_file(const char *path, char *out, size_t out_bytes)
 	return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* The variables of each launcher; the first that names a rank counts, so that numbers of two
-   launchers are never mixed. */
-static const struct {
-	const char *rank, *ranks, *local_rank, *attempt;
-	const char *only_with; /* must be set, too; NULL: none */
-	enum kymo_rank_source source;
-} launchers[] = {
-	{ "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT", NULL, KYMO_RANK_TORCH },
-	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", NULL, NULL,
-	  KYMO_RANK_LAUNCHER },
-	/* In a batch script SLURM_PROCID is 0 for its only process; srun sets the step's id. */
-	{ "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_RESTART_COUNT", "SLURM_STEP_ID",
-	  KYMO_RANK_LAUNCHER },
-	{ "PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", NULL, NULL, KYMO_RANK_LAUNCHER },
-	{ "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", NULL, NULL, KYMO_RANK_LAUNCHER },
-};
-
-static int number_from(const char *name)
-{
-	const char *text = name ? secure_getenv(name) : NULL;
-	int number = 0;
-
-	if (!text || !*text)
-		return -1;
-	for (; *text >= '0' && *text <= '9' && number < 100000000; text++)
-		number = number * 10 + (*text - '0');
-	return *text ? -1 : number;
-}
-
-void kymo__process_take_rank(struct kymo_control *control)
-{
-	control->rank = control->ranks = -1;
-	control->local_rank_plus_1 = control->attempt_plus_1 = 0;
-	control->rank_source = KYMO_RANK_NONE;
-	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		int rank = number_from(launchers[i].rank);
-
-		if (rank < 0 || (launchers[i].only_with && number_from(launchers[i].only_with) < 0))
-			continue;
-		control->rank = rank;
-		control->ranks = number_from(launchers[i].ranks);
-		control->local_rank_plus_1 = (uint32_t)(number_from(launchers[i].local_rank) + 1);
-		control->attempt_plus_1 = (uint32_t)(number_from(launchers[i].attempt) + 1);
-		control->rank_source = launchers[i].source;
-		return;
-	}
-}
-
-void kymo__process_learn_rank(void)
-{
-	kymo__process.rank_inherited = false;
-	kymo__process_take_rank(kymo__process.control);
-}
-
 static void process_describe(struct kymo_control *control, enum kymo_role role)
 {
 	struct stat ns;

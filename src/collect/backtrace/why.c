@@ -14,7 +14,7 @@
 #include "base/files/paths.h"
 #include "collect/host/proc.h"
 #include "collect/native/process_memory.h"
-#include "collect/python/slow_zones.h"
+#include "collect/sample/slow_zones.h"
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include "collect/symbols/elf_image.h"
 #include "collect/symbols/elf_symbols.h"
-#include "collect/perf/frame_rules.h"
+#include "collect/frames/frame_rules.h"
 #include "collect/perf/perf_record.h"
 
 /* A file with code. Read when the first sample is in it. */

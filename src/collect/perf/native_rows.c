@@ -62,7 +62,7 @@ static void keep_words(struct native_rows *rows, const struct address_space *spa
 	struct native_words words = { .first = (uint32_t)rows->words_count };
 	uint64_t at = frame->sp, word;
 
-	for (int i = 0; i < PERF_RECORD_REGISTERS; i++)
+	for (int i = 0; i < FRAME_REGISTERS; i++)
 		put_word(rows, space, memory, frame->registers[i]);
 	for (int i = 0; i < EVALUATOR_WORDS && at < frame->cfa; i++, at += 8)
 		if (frame_memory_read(memory, at, &word))

@@ -189,7 +189,7 @@ static bool is_counted(const struct native_sampler_inside *inside, const struct 
 static void take_sample(struct native_sampler_inside *inside, const struct perf_record *record)
 {
 	struct address_space *space = address_spaces_get(&inside->spaces, record->pid);
-	int sp = perf_record_stack_pointer();
+	const int sp = FRAME_SP;
 	struct frame_memory memory = { record->sample.registers[sp], record->sample.stack,
 				       record->sample.stack_bytes };
 	struct native_waiting sample = {

@@ -207,7 +207,7 @@ static bool read_schedule(struct native_waits *waits, struct native_wait_thread 
 static void set_sample(struct perf_record *record, const struct native_wait_thread *thread,
 		       const unsigned char *stack, size_t bytes, size_t wanted)
 {
-	int sp = perf_record_stack_pointer();
+	const int sp = FRAME_SP;
 
 	memset(record, 0, sizeof(*record));
 	record->kind = PERF_RECORD_OF_SAMPLE;

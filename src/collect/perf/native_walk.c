@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "collect/perf/frame_prologue.h"
+#include "collect/frames/frame_prologue.h"
 
 #define FRAME_MOST 8192u /* bytes of a frame whose pointer is not known */
 #define STACK_MOST (8u << 20)
@@ -19,7 +19,7 @@ static struct native_frame *native_walk_put(struct walking *walking, uint64_t ad
 {
 	const struct mapping *mapping = address_space_at(walking->space, address);
 	struct native_frame *frame = &walking->out->frames[walking->out->count];
-	int sp = perf_record_stack_pointer();
+	const int sp = FRAME_SP;
 
 	if (!mapping) {
 		walking->out->unmapped = true;
@@ -46,7 +46,7 @@ static struct native_frame *native_walk_put(struct walking *walking, uint64_t ad
    assembler. */
 static enum frame_step step_by_pointer(struct walking *walking)
 {
-	int sp = perf_record_stack_pointer(), fp = perf_record_frame_pointer();
+	const int sp = FRAME_SP, fp = FRAME_FP;
 	uint64_t here = walking->state.registers[fp], caller, pc;
 
 	if (walking->state.unknown >> fp & 1)
@@ -145,7 +145,7 @@ static bool may_be_frame_pointer(const struct walking *walking, uint64_t cfa, ui
 static bool has_saved_pointer(const struct walking *walking, const struct frame_rules *rules,
 			      uint64_t cfa)
 {
-	const struct frame_rule *rule = &rules->registers[perf_record_frame_pointer()];
+	const struct frame_rule *rule = &rules->registers[FRAME_FP];
 	uint64_t saved;
 
 	return rule->kind == FRAME_AT_OFFSET &&
@@ -162,7 +162,7 @@ static bool has_saved_pointer(const struct walking *walking, const struct frame_
 static bool recover_frame_pointer(struct walking *walking, const struct frame_rules *rules,
 				  const struct native_frame *frame)
 {
-	int sp = perf_record_stack_pointer(), fp = perf_record_frame_pointer();
+	const int sp = FRAME_SP, fp = FRAME_FP;
 	const struct frame_rule *back = &rules->registers[rules->return_register];
 	uint64_t from = (walking->state.registers[sp] + 31) & ~15ull, found = 0, returns;
 	enum fit fit = FIT_NONE;
@@ -201,7 +201,7 @@ static enum frame_step step_from(struct walking *walking, struct native_frame *f
 	step = frame_rules_step(&module->frames, rules, &walking->memory, &walking->state);
 	if (step == FRAME_UNKNOWN && recover_frame_pointer(walking, rules, frame))
 		step = frame_rules_step(&module->frames, rules, &walking->memory, &walking->state);
-	frame->cfa = walking->state.registers[perf_record_stack_pointer()];
+	frame->cfa = walking->state.registers[FRAME_SP];
 	return step;
 }
 
@@ -218,10 +218,8 @@ void native_walk(struct address_space *space, const struct perf_record *sample,
 	walking.state.pc = sample->sample.pc;
 	memcpy(walking.state.registers, sample->sample.registers, sizeof(walking.state.registers));
 	walking.state.unknown = sample->sample.unknown;
-	walking.memory = (struct frame_memory){
-		sample->sample.registers[perf_record_stack_pointer()], sample->sample.stack,
-		sample->sample.stack_bytes
-	};
+	walking.memory = (struct frame_memory){ sample->sample.registers[FRAME_SP],
+						sample->sample.stack, sample->sample.stack_bytes };
 	while (step == FRAME_STEPPED && out->count < NATIVE_WALK_DEEPEST) {
 		/* A return address may be after the end of its function. */
 		frame = native_walk_put(&walking, exact ? walking.state.pc : walking.state.pc - 1);

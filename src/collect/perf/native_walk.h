@@ -14,7 +14,7 @@ struct native_frame {
 	uint64_t function; /* in the file, from call frame information; 0: not known */
 	/* For the interpreter loop: what its registers and its part of the stack contained. */
 	uint64_t sp, cfa;
-	uint64_t registers[PERF_RECORD_REGISTERS];
+	uint64_t registers[FRAME_REGISTERS];
 };
 
 struct native_walk {

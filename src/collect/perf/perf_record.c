@@ -25,21 +25,12 @@ static const uint8_t perf_number[] = {
 	PERF_REG_X86_R10, PERF_REG_X86_R11, PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14,
 	PERF_REG_X86_R15, PERF_REG_X86_IP,
 };
-#define PC_NUMBER 16
-#define SP_NUMBER 7
-#define FP_NUMBER 6
 #elif defined(__aarch64__)
 static const uint8_t perf_number[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
 				       11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
 				       22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
-#define PC_NUMBER 32
-#define SP_NUMBER 31
-#define FP_NUMBER 29
 #else
 static const uint8_t perf_number[1];
-#define PC_NUMBER 0
-#define SP_NUMBER 0
-#define FP_NUMBER 0
 #endif
 #define REGISTER_COUNT (sizeof(perf_number) / sizeof(perf_number[0]))
 
@@ -50,16 +41,6 @@ uint64_t perf_record_register_mask(void)
 	for (size_t i = 0; REGISTER_COUNT > 1 && i < REGISTER_COUNT; i++)
 		mask |= 1ull << perf_number[i];
 	return mask;
-}
-
-int perf_record_stack_pointer(void)
-{
-	return SP_NUMBER;
-}
-
-int perf_record_frame_pointer(void)
-{
-	return FP_NUMBER;
 }
 
 uint64_t perf_record_sample_type(void)
@@ -132,7 +113,7 @@ static void parse_registers(struct perf_bytes *bytes, struct perf_record *out)
 			by_perf[i] = take_u64(bytes);
 	for (size_t i = 0; i < REGISTER_COUNT; i++)
 		out->sample.registers[i] = by_perf[perf_number[i]];
-	out->sample.pc = out->sample.registers[PC_NUMBER];
+	out->sample.pc = out->sample.registers[FRAME_PC];
 	out->sample.has_registers = true;
 }
 

@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PERF_RECORD_REGISTERS 33 /* in DWARF numbering, the most of all machines */
+#include "collect/frames/frame_registers.h"
+
 #define PERF_RECORD_BUILD_ID_MOST 20
 
 /* The kinds that are used; all others are PERF_RECORD_OTHER_KIND. */
@@ -34,7 +35,7 @@ struct perf_record {
 			bool in_kernel; /* the registers are those of the call of the kernel */
 			bool has_registers;
 			uint64_t pc;
-			uint64_t registers[PERF_RECORD_REGISTERS];
+			uint64_t registers[FRAME_REGISTERS];
 			uint64_t unknown; /* bits of registers that were not read */
 			const unsigned char *stack; /* from the stack pointer upwards */
 			size_t stack_bytes;
@@ -61,10 +62,6 @@ struct perf_record {
 /* The registers that samples have, for perf_event_attr.sample_regs_user. 0: this machine is not
    supported. */
 uint64_t perf_record_register_mask(void);
-/* The DWARF number of the stack pointer. */
-int perf_record_stack_pointer(void);
-/* The DWARF number of the frame pointer. */
-int perf_record_frame_pointer(void);
 /* What samples contain, for perf_event_attr.sample_type. */
 uint64_t perf_record_sample_type(void);
 

@@ -12,7 +12,7 @@
 #include "collect/run/autopsy.h"
 #include "collect/run/launch.h"
 #include "collect/perf/native_sampler.h"
-#include "collect/python/sampler.h"
+#include "collect/sample/sampler.h"
 #include "collect/run/watch.h"
 
 /* In the order of initialisation. */

@@ -7,7 +7,7 @@
 #define KYMO_IMPORT_FLIGHT_FLIGHT_H
 
 #include "base/error.h"
-#include "import/input.h"
+#include "import/input/input.h"
 #include "import/trace.h"
 
 /* Reads a pickle; as import_events(). */

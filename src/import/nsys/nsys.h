@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "import/input.h"
+#include "import/input/input.h"
 
 #define NSYS_MAGIC "SQLite format 3" /* with its NUL */
 

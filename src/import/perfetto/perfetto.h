@@ -7,7 +7,7 @@
 #define KYMO_IMPORT_PERFETTO_PERFETTO_H
 
 #include "base/error.h"
-#include "import/input.h"
+#include "import/input/input.h"
 #include "import/trace.h"
 
 /* By the first bytes: they begin with a packet, whose fields are well-formed. */

@@ -1,5 +1,5 @@
 /* Reads what the critical path needs from the streams of a recording. */
-#include "tables/critical/critical.h"
+#include "tables/critical/critical_read.h"
 
 #include <kymo/device.h>
 #include <stdlib.h>
@@ -8,203 +8,6 @@
 #include "base/grow.h"
 #include "base/schema.h"
 #include "tables/scan/decode.h"
-
-#define READ_ROWS 1024u
-#define COLUMNS_MOST 16
-
-/* ---- rows ---------------------------------------------------------------------------------- */
-
-/* A row while it is read: its columns, 0 where the stream has none. */
-struct row {
-	struct critical_input *input;
-	const struct store_process *process;
-	uint32_t process_index;
-	uint64_t value[COLUMNS_MOST];
-	bool too_large;
-};
-
-struct reader {
-	const char *table;
-	const char *columns[COLUMNS_MOST];
-	bool (*take)(struct row *row); /* false: no memory, or too large */
-};
-
-struct offsets {
-	int32_t at[COLUMNS_MOST];
-	uint32_t bytes[COLUMNS_MOST];
-};
-
-static void critical_find_columns(const struct store_stream *stream, const struct reader *reader,
-				  struct offsets *out)
-{
-	for (int k = 0; k < COLUMNS_MOST; k++) {
-		out->at[k] = -1;
-		for (uint32_t i = 0; reader->columns[k] && i < stream->column_count; i++) {
-			const struct store_column *column = &stream->columns[i];
-
-			if (strcmp(column->name, reader->columns[k]) || column->bytes > 8 ||
-			    column->offset > stream->row_bytes ||
-			    column->bytes > stream->row_bytes - column->offset)
-				continue;
-			out->at[k] = (int32_t)column->offset;
-			out->bytes[k] = column->bytes;
-		}
-	}
-}
-
-static bool take_rows(const struct reader *reader, const struct offsets *offsets, struct row *row,
-		      const unsigned char *bytes, uint64_t count, size_t row_bytes)
-{
-	for (uint64_t i = 0; i < count; i++, bytes += row_bytes) {
-		for (int k = 0; k < COLUMNS_MOST; k++) {
-			row->value[k] = 0;
-			if (offsets->at[k] >= 0)
-				memcpy(&row->value[k], bytes + offsets->at[k], offsets->bytes[k]);
-		}
-		if (!reader->take(row))
-			return false;
-	}
-	return true;
-}
-
-static bool critical_take_stream(const struct reader *reader, const struct store_stream *stream,
-				 struct row *row, unsigned char *buffer)
-{
-	struct offsets offsets;
-	bool ok = true;
-
-	critical_find_columns(stream, reader, &offsets);
-	for (size_t c = 0; ok && c < stream->chunk_count; c++) {
-		const struct store_chunk *chunk = &stream->chunks[c];
-		uint64_t from = 0, count;
-
-		for (; ok && from < chunk->rows; from += count) {
-			count = chunk->rows - from < READ_ROWS ? chunk->rows - from : READ_ROWS;
-			count = store_read_rows(stream, chunk, from, count, buffer);
-			if (!count)
-				break; /* the file was truncated */
-			ok = take_rows(reader, &offsets, row, buffer, count, stream->row_bytes);
-		}
-	}
-	return ok;
-}
-
-static bool critical_read_table(struct critical_input *input, const struct reader *reader,
-				bool *too_large)
-{
-	const struct recording *recording = input->recording;
-	unsigned char *buffer = malloc((size_t)READ_ROWS * KYMO_ROW_BYTES_MAX);
-	bool ok = buffer != NULL;
-
-	for (size_t i = 0; ok && i < recording->stream_count; i++) {
-		const struct store_stream *stream = &recording->streams[i];
-		struct row row = { .input = input, .process_index = stream->process };
-
-		if (strcmp(stream->table, reader->table) ||
-		    stream->process >= recording->process_count || !stream->row_bytes ||
-		    stream->row_bytes > KYMO_ROW_BYTES_MAX)
-			continue;
-		row.process = &recording->processes[stream->process];
-		ok = critical_take_stream(reader, stream, &row, buffer);
-		*too_large |= row.too_large;
-	}
-	free(buffer);
-	return ok;
-}
-
-/* ---- names, threads, queues ---------------------------------------------------------------- */
-
-static int64_t critical_time_of(const struct row *row, int column)
-{
-	return decode_time_ns(&row->process->clock, row->value[column]);
-}
-
-/* Two times of which the first is not after the second, and whose sums and differences do not
-   overflow; a damaged row has others. */
-static bool is_span(int64_t from_ns, int64_t to_ns)
-{
-	const int64_t most = INT64_MAX / 8;
-
-	return from_ns > -most && to_ns < most && from_ns <= to_ns;
-}
-
-/* INT64_MAX if it would overflow. */
-static int64_t end_after(const struct row *row, int64_t start_ns, int column)
-{
-	int64_t end_ns;
-
-	return __builtin_add_overflow(
-		       start_ns, decode_span_ns(&row->process->clock, row->value[column]), &end_ns)
-		       ? INT64_MAX
-		       : end_ns;
-}
-
-static uint32_t critical_name_of(const struct row *row, int column)
-{
-	const uint64_t local = row->value[column];
-
-	return local < row->process->name_count ? row->process->name_of[local] : 0;
-}
-
-static uint32_t critical_add_thread(struct critical_input *input, uint32_t process, int32_t tid)
-{
-	for (size_t i = input->threads.count; i-- > 0;)
-		if (input->threads.list[i].process == process && input->threads.list[i].tid == tid)
-			return (uint32_t)i;
-	if (!grow((void **)&input->threads.list, &input->threads.room, input->threads.count,
-		  sizeof(*input->threads.list)))
-		return CRITICAL_NONE;
-	input->threads.list[input->threads.count] = (struct critical_thread){ .process = process,
-									      .tid = tid };
-	return (uint32_t)input->threads.count++;
-}
-
-/* CRITICAL_NONE: unknown. */
-static uint32_t critical_thread_of(const struct row *row, int column, bool drives)
-{
-	struct critical_input *input = row->input;
-	const uint64_t local = row->value[column];
-	uint32_t global = local < row->process->thread_count ? row->process->thread_of[local] : 0;
-	const struct store_thread *thread;
-	uint32_t *found;
-
-	if (!global || global >= input->recording->thread_count)
-		return CRITICAL_NONE;
-	thread = &input->recording->threads[global];
-	found = &input->thread_of[global];
-	if (*found == CRITICAL_NONE)
-		*found = critical_add_thread(input, row->process_index, thread->tid);
-	if (*found != CRITICAL_NONE)
-		input->threads.list[*found].drives |= drives;
-	return *found;
-}
-
-static uint32_t find_queue(const struct critical_input *input, uint32_t process, uint32_t device,
-			   uint32_t name)
-{
-	for (size_t i = input->queues.count; i-- > 0;) {
-		const struct critical_queue *queue = &input->queues.list[i];
-
-		if (queue->process == process && queue->name == name && queue->device == device)
-			return (uint32_t)i;
-	}
-	return CRITICAL_NONE;
-}
-
-static uint32_t critical_queue_of(const struct row *row, uint32_t device, uint32_t name)
-{
-	struct critical_input *input = row->input;
-	uint32_t found = find_queue(input, row->process_index, device, name);
-
-	if (found != CRITICAL_NONE)
-		return found;
-	if (!grow((void **)&input->queues.list, &input->queues.room, input->queues.count,
-		  sizeof(*input->queues.list)))
-		return CRITICAL_NONE;
-	input->queues.list[input->queues.count] = (struct critical_queue){ row->process_index,
-									   device, name };
-	return (uint32_t)input->queues.count++;
-}
 
 /* ---- operations and waits ------------------------------------------------------------------ */
 
@@ -234,7 +37,7 @@ static bool names_communicate(const struct recording *recording, uint32_t name)
 	       (!memcmp(text->text, "nccl", 4) || !memcmp(text->text, "rccl", 4));
 }
 
-static bool take_wait(struct row *row)
+static bool take_wait(struct critical_row *row)
 {
 	struct critical_input *input = row->input;
 	uint32_t name = critical_name_of(row, OP_QUEUE);
@@ -244,7 +47,7 @@ static bool take_wait(struct row *row)
 				      .queue = CRITICAL_NONE,
 				      .name = critical_name_of(row, OP_NAME) };
 
-	if (wait.thread == CRITICAL_NONE || !is_span(wait.start_ns, wait.end_ns))
+	if (wait.thread == CRITICAL_NONE || !critical_is_span(wait.start_ns, wait.end_ns))
 		return true;
 	if (name)
 		wait.queue = critical_queue_of(row, critical_name_of(row, OP_DEVICE), name);
@@ -265,7 +68,7 @@ static bool critical_runs(uint64_t kind, uint64_t flags)
 	       flags & SCHEMA_DEVICE_END;
 }
 
-static struct critical_op make_op(struct row *row)
+static struct critical_op make_op(struct critical_row *row)
 {
 	const uint64_t flags = row->value[OP_FLAGS];
 	struct critical_op op = { .queued_ns = INT64_MIN,
@@ -293,7 +96,7 @@ static struct critical_op make_op(struct row *row)
 	return op;
 }
 
-static bool take_op(struct row *row)
+static bool take_op(struct critical_row *row)
 {
 	struct critical_input *input = row->input;
 	struct critical_op op;
@@ -311,15 +114,15 @@ static bool take_op(struct row *row)
 		return false;
 	if (op.end_ns < op.start_ns)
 		op.end_ns = op.start_ns;
-	if (!is_span(op.start_ns, op.end_ns))
+	if (!critical_is_span(op.start_ns, op.end_ns))
 		return true;
-	if (!is_span(op.queued_ns, op.start_ns)) /* some devices start before the call */
+	if (!critical_is_span(op.queued_ns, op.start_ns)) /* some devices start before the call */
 		op.queued_ns = INT64_MIN;
 	input->ops.list[input->ops.count++] = op;
 	return true;
 }
 
-static const struct reader ops_reader = {
+static const struct critical_reader ops_reader = {
 	"device.ops",
 	{ [OP_QUEUED] = "queued_ns",
 	  [OP_START] = "start_ns",
@@ -342,7 +145,7 @@ static const struct reader ops_reader = {
 
 enum { STEP_START, STEP_NS, STEP_NUMBER, STEP_THREAD };
 
-static bool critical_take_step(struct row *row)
+static bool critical_take_step(struct critical_row *row)
 {
 	struct critical_input *input = row->input;
 	struct critical_step step = { .start_ns = critical_time_of(row, STEP_START),
@@ -350,8 +153,8 @@ static bool critical_take_step(struct row *row)
 				      .step = (uint32_t)row->value[STEP_NUMBER],
 				      .process = row->process_index };
 
-	step.end_ns = end_after(row, step.start_ns, STEP_NS);
-	if (step.thread == CRITICAL_NONE || !is_span(step.start_ns, step.end_ns))
+	step.end_ns = critical_end_after(row, step.start_ns, STEP_NS);
+	if (step.thread == CRITICAL_NONE || !critical_is_span(step.start_ns, step.end_ns))
 		return true;
 	if (!grow((void **)&input->steps.list, &input->steps.room, input->steps.count,
 		  sizeof(step)))
@@ -360,7 +163,7 @@ static bool critical_take_step(struct row *row)
 	return true;
 }
 
-static const struct reader steps_reader = {
+static const struct critical_reader steps_reader = {
 	"trace.steps",
 	{ [STEP_START] = "start_ns",
 	  [STEP_NS] = "duration_ns",
@@ -431,7 +234,7 @@ enum {
 
 #define PART_KNOWN (SCHEMA_COLLECTIVE_START | SCHEMA_COLLECTIVE_END | SCHEMA_COLLECTIVE_SEQ)
 
-static bool critical_take_part(struct row *row)
+static bool critical_take_part(struct critical_row *row)
 {
 	struct critical_input *input = row->input;
 	const uint64_t flags = row->value[PART_FLAGS];
@@ -446,7 +249,7 @@ static bool critical_take_part(struct row *row)
 				      .meeting = CRITICAL_NONE };
 
 	if ((flags & PART_KNOWN) != PART_KNOWN || flags & SCHEMA_COLLECTIVE_P2P ||
-	    !is_span(part.start_ns, part.end_ns))
+	    !critical_is_span(part.start_ns, part.end_ns))
 		return true;
 	part.thread = critical_thread_of(row, PART_THREAD, false);
 	if (!correlation && (part.thread == CRITICAL_NONE || flags & SCHEMA_COLLECTIVE_ASYNC))
@@ -458,7 +261,7 @@ static bool critical_take_part(struct row *row)
 	return true;
 }
 
-static const struct reader parts_reader = {
+static const struct critical_reader parts_reader = {
 	"dist.collectives",
 	{ [PART_START] = "start_ns",
 	  [PART_END] = "end_ns",
@@ -549,15 +352,15 @@ static void join_parts(struct critical_input *input)
 
 enum { ZONE_START, ZONE_NS, ZONE_NAME, ZONE_THREAD };
 
-static bool critical_take_zone(struct row *row)
+static bool critical_take_zone(struct critical_row *row)
 {
 	struct critical_input *input = row->input;
 	struct critical_zone zone = { .start_ns = critical_time_of(row, ZONE_START),
 				      .thread = critical_thread_of(row, ZONE_THREAD, false),
 				      .name = critical_name_of(row, ZONE_NAME) };
 
-	zone.end_ns = end_after(row, zone.start_ns, ZONE_NS);
-	if (zone.thread == CRITICAL_NONE || !is_span(zone.start_ns, zone.end_ns))
+	zone.end_ns = critical_end_after(row, zone.start_ns, ZONE_NS);
+	if (zone.thread == CRITICAL_NONE || !critical_is_span(zone.start_ns, zone.end_ns))
 		return true;
 	row->too_large = input->zones.count >= CRITICAL_ZONES_MOST;
 	if (row->too_large || !grow((void **)&input->zones.list, &input->zones.room,
@@ -567,7 +370,7 @@ static bool critical_take_zone(struct row *row)
 	return true;
 }
 
-static const struct reader zones_reader = {
+static const struct critical_reader zones_reader = {
 	"trace.zones",
 	{ [ZONE_START] = "start_ns",
 	  [ZONE_NS] = "duration_ns",

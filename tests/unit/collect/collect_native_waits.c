@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collect/perf/frame_rules.h"
+#include "collect/frames/frame_rules.h"
 #include "collect/perf/native_places.h"
 #include "collect/perf/native_waits.h"
 #include "collect/wait/wait_futex.h"
@@ -115,7 +115,7 @@ static void functions_tell_what_a_futex_is(void **state)
 /* CFA = a register + 16, with the return address and that register saved below. */
 static struct frame_rules rules_by(uint8_t reg)
 {
-	int sp = perf_record_stack_pointer(), fp = perf_record_frame_pointer();
+	const int sp = FRAME_SP, fp = FRAME_FP;
 	struct frame_rules rules = { .found = true, .return_register = 16 };
 
 	rules.cfa = (struct frame_rule){ FRAME_IS_OFFSET, reg, 16 };
@@ -127,7 +127,7 @@ static struct frame_rules rules_by(uint8_t reg)
 
 static void a_register_is_known_once_it_was_saved(void **state)
 {
-	int sp = perf_record_stack_pointer(), fp = perf_record_frame_pointer();
+	const int sp = FRAME_SP, fp = FRAME_FP;
 	uint64_t stack[] = { 0x7010, 0x401000, 0, 0x402000 };
 	struct frame_memory memory = { 0x7000, (const unsigned char *)stack, sizeof(stack) };
 	struct frame_rules by_sp = rules_by((uint8_t)sp), by_fp = rules_by((uint8_t)fp);

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "collect/python/sample_pace.h"
+#include "collect/sample/sample_pace.h"
 
 #define MS 1000000ull
 #define SECOND 1000000000ull

@@ -15,9 +15,9 @@
 
 #include "collect/symbols/elf_image.h"
 #include "collect/symbols/elf_symbols.h"
-#include "collect/perf/frame_expression.h"
-#include "collect/perf/frame_prologue.h"
-#include "collect/perf/frame_rules.h"
+#include "collect/frames/frame_expression.h"
+#include "collect/frames/frame_prologue.h"
+#include "collect/frames/frame_rules.h"
 #include "collect/symbols/jit_map.h"
 #include "collect/perf/perf_record.h"
 #include "collect/recent_stacks.h"

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "collect/python/pystack.h"
-#include "collect/python/stacktrie.h"
+#include "collect/sample/stacktrie.h"
 
 #define PYTHON "/usr/bin/env"
 #define SAMPLES 2000

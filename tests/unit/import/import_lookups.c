@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "import/import.h"
-#include "import/input.h"
+#include "import/input/input.h"
 #include "import/trace.h"
 
 #define THREADS 100000

@@ -1,4 +1,4 @@
-#include "collect/perf/frame_prologue.h"
+#include "collect/frames/frame_prologue.h"
 
 #include <string.h>
 

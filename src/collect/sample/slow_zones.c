@@ -1,4 +1,4 @@
-#include "collect/python/slow_zones.h"
+#include "collect/sample/slow_zones.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -12,8 +12,8 @@
  * CPU time, which grows with its duration; when it is used up, new processes are sampled as old
  * ones are.
  */
-#ifndef KYMO_COLLECT_PYTHON_SAMPLE_PACE_H
-#define KYMO_COLLECT_PYTHON_SAMPLE_PACE_H
+#ifndef KYMO_COLLECT_SAMPLE_SAMPLE_PACE_H
+#define KYMO_COLLECT_SAMPLE_SAMPLE_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

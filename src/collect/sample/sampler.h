@@ -3,8 +3,8 @@
  * and python.frames into the recording of the calling process (call kymo__enable_at() first).
  * Descendants of a sampled process are found and sampled, too. The processes are never stopped.
  */
-#ifndef KYMO_COLLECT_PYTHON_SAMPLER_H
-#define KYMO_COLLECT_PYTHON_SAMPLER_H
+#ifndef KYMO_COLLECT_SAMPLE_SAMPLER_H
+#define KYMO_COLLECT_SAMPLE_SAMPLER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 struct sampler_options {
 	/* 0: the period in the control page of this process, which `kymo config` may change */
 	uint64_t period_ns;
-	/* Choose the period (collect/python/sample_pace.h) where none is set. */
+	/* Choose the period (collect/sample/sample_pace.h) where none is set. */
 	bool adaptive;
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	/* the live directory, with control pages and open zones; NULL: none */

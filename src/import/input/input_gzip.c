@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "import/input.h"
+#include "import/input/input.h"
 
 #define PACKED_BYTES (256u << 10)
 /* Traces shrink to a tenth or a thirtieth; more than this is a mistake or an attack. */

@@ -1,5 +1,5 @@
 /* In place of input_gzip.c where zlib was not found. */
-#include "import/input.h"
+#include "import/input/input.h"
 
 struct input_gzip *input_gzip_open(void)
 {

@@ -1,6 +1,6 @@
 /* Stacks as nodes of a call tree: rows of python.frames, written once for each node. */
-#ifndef KYMO_COLLECT_PYTHON_STACKTRIE_H
-#define KYMO_COLLECT_PYTHON_STACKTRIE_H
+#ifndef KYMO_COLLECT_SAMPLE_STACKTRIE_H
+#define KYMO_COLLECT_SAMPLE_STACKTRIE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Open zones, the current step and marks of a process that records, read from outside with pread()
  * on its files. The process is not involved.
  */
-#ifndef KYMO_COLLECT_PYTHON_SLOW_ZONES_H
-#define KYMO_COLLECT_PYTHON_SLOW_ZONES_H
+#ifndef KYMO_COLLECT_SAMPLE_SLOW_ZONES_H
+#define KYMO_COLLECT_SAMPLE_SLOW_ZONES_H
 
 #include <stdbool.h>
 #include <stddef.h>

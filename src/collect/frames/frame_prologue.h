@@ -3,10 +3,10 @@
  * OpenBLAS are: from the instructions at its beginning, which save registers and move the stack
  * pointer. A guess: the caller checks that it leads to a return address.
  */
-#ifndef KYMO_COLLECT_PERF_FRAME_PROLOGUE_H
-#define KYMO_COLLECT_PERF_FRAME_PROLOGUE_H
+#ifndef KYMO_COLLECT_FRAMES_FRAME_PROLOGUE_H
+#define KYMO_COLLECT_FRAMES_FRAME_PROLOGUE_H
 
-#include "collect/perf/frame_rules.h"
+#include "collect/frames/frame_rules.h"
 
 /* code: from the beginning of the function; reached: how far the thread was in it. False: this
    machine is not supported, or the stack pointer is changed in another way. */

@@ -1,4 +1,4 @@
-#include "import/input.h"
+#include "import/input/input.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,16 +2,16 @@
  * How to get from a frame to its caller: the call frame information in .eh_frame, which every
  * compiler writes by default, evaluated once for each address and kept.
  */
-#ifndef KYMO_COLLECT_PERF_FRAME_RULES_H
-#define KYMO_COLLECT_PERF_FRAME_RULES_H
+#ifndef KYMO_COLLECT_FRAMES_FRAME_RULES_H
+#define KYMO_COLLECT_FRAMES_FRAME_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "collect/frames/frame_registers.h"
 #include "collect/symbols/elf_image.h"
-#include "collect/perf/perf_record.h"
 
 enum frame_rule_kind {
 	FRAME_SAME, /* the caller has the same value */
@@ -36,7 +36,7 @@ struct frame_rules {
 	bool signal; /* an interrupted frame: its address is not a return address */
 	bool found; /* false: no rules for this address */
 	bool guessed; /* from the instructions of the function */
-	struct frame_rule registers[PERF_RECORD_REGISTERS];
+	struct frame_rule registers[FRAME_REGISTERS];
 	uint64_t function; /* where the function begins */
 };
 
@@ -60,7 +60,7 @@ void frame_table_fini(struct frame_table *table);
 const struct frame_rules *frame_table_find(struct frame_table *table, uint64_t address);
 
 /* The same for a function without call frame information, which begins at `function`: a guess
-   (collect/perf/frame_prologue.h). */
+   (collect/frames/frame_prologue.h). */
 const struct frame_rules *frame_table_guess(struct frame_table *table, uint64_t address,
 					    uint64_t function);
 
@@ -74,7 +74,7 @@ bool frame_memory_read(const struct frame_memory *memory, uint64_t address, uint
 
 struct frame_state {
 	uint64_t pc;
-	uint64_t registers[PERF_RECORD_REGISTERS];
+	uint64_t registers[FRAME_REGISTERS];
 	uint64_t unknown; /* bits of registers whose value is not known */
 };
 enum frame_step {

@@ -1,8 +1,8 @@
 /* Expressions of call frame information: as of PLT entries, signal frames and realigned stacks. */
-#ifndef KYMO_COLLECT_PERF_FRAME_EXPRESSION_H
-#define KYMO_COLLECT_PERF_FRAME_EXPRESSION_H
+#ifndef KYMO_COLLECT_FRAMES_FRAME_EXPRESSION_H
+#define KYMO_COLLECT_FRAMES_FRAME_EXPRESSION_H
 
-#include "collect/perf/frame_rules.h"
+#include "collect/frames/frame_rules.h"
 
 /* first: pushed before it begins; NULL: nothing. False: not supported, or memory that was not
    copied. */

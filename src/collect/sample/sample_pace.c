@@ -1,4 +1,4 @@
-#include "collect/python/sample_pace.h"
+#include "collect/sample/sample_pace.h"
 
 /* Shares of a core: 0.5 %, and 10 % in the first second, which is soon over. */
 #define PERIODS_PER_COST 200u

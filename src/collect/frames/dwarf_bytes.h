@@ -1,6 +1,6 @@
 /* Reads numbers of DWARF from untrusted bytes; after the end all are 0 and `failed` is set. */
-#ifndef KYMO_COLLECT_PERF_DWARF_BYTES_H
-#define KYMO_COLLECT_PERF_DWARF_BYTES_H
+#ifndef KYMO_COLLECT_FRAMES_DWARF_BYTES_H
+#define KYMO_COLLECT_FRAMES_DWARF_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
-#include "collect/perf/frame_expression.h"
+#include "collect/frames/frame_expression.h"
 
 #include <dwarf.h>
 
-#include "collect/perf/dwarf_bytes.h"
+#include "collect/frames/dwarf_bytes.h"
 
 #define STACK_MOST 32
 #define STEPS_MOST 1000 /* there may be loops */
@@ -36,7 +36,7 @@ static uint64_t pop(struct expression *run)
 
 static void push_register(struct expression *run, uint64_t number, int64_t offset)
 {
-	if (number >= PERF_RECORD_REGISTERS || run->state->unknown >> number & 1)
+	if (number >= FRAME_REGISTERS || run->state->unknown >> number & 1)
 		run->failed = true;
 	else
 		push(run, run->state->registers[number] + (uint64_t)offset);

@@ -1,4 +1,4 @@
-#include "collect/python/stacktrie.h"
+#include "collect/sample/stacktrie.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
