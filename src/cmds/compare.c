@@ -95,6 +95,11 @@ static int compare_take_option(void *context, struct cmds_args *args,
 		if (!request->format)
 			return cmds_wrong("compare", "unknown format %s; use text, html or json",
 					  args->value);
+	} else if (!strcmp(option->name, "ranks")) {
+		if (!rank_set_read(&request->options.ranks, args->value))
+			return cmds_wrong("compare",
+					  "--ranks needs a list such as 0,3,8-15, not %s",
+					  args->value);
 	} else if (!strcmp(option->name, "output")) {
 		request->file = args->value;
 	} else if (!strcmp(option->name, "force")) {

@@ -60,6 +60,7 @@ static const struct cmds_option compare_options[] = {
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 0, "fail-above", "SHARE", "exit with 1 if steps of B are slower by SHARE" },
 	{ 0, "total", NULL, "compare total times of regions, not self times" },
+	{ 0, "ranks", "LIST", "compare these ranks of two jobs: 0,3,8-15" },
 	{ 0, "all", NULL, "include differences that are not significant" },
 	{ 0, "anyway", NULL, "compare even if the runs are not comparable" },
 	{ 0 },

@@ -79,7 +79,7 @@ function hostFigures(whole, range) {
 function figuresOf(whole, part, range) {
 	const length = range.t1 - range.t0;
 	const steps = part.step_facts;
-	const host = hostFigures(whole, range);
+	const host = hostFigures({ ...whole, series: part.series ?? whole.series }, range);
 	const rate = (/** @type {number} */ v) => (v >= 1000 ? count(Math.round(v)) : String(Number(v.toPrecision(3))));
 	/** @type {[string, string, string][]} */
 	const list = steps?.count

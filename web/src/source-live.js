@@ -670,12 +670,12 @@ export class LiveSource {
 
 	/** @returns {Promise<SourceFile[]>} */
 	async sources() {
-		return (await getJson("source", { target: this.id })).files;
+		return (await getJson("source", { target: this.id, ranks: this.ranks })).files;
 	}
 
 	/** @param {string} file @returns {Promise<SourceText>} */
 	async sourceText(file) {
-		return getJson("source", { target: this.id, file });
+		return getJson("source", { target: this.id, ranks: this.ranks, file });
 	}
 
 	/** @param {Range} range @returns {Promise<RangePart>} */
@@ -686,6 +686,7 @@ export class LiveSource {
 			...found,
 			steps: found.steps[0]?.x ? found.steps[0] : undefined,
 			step_facts: found.step_facts[0] ?? {},
+			...(found.memory_facts ? { memory_facts: found.memory_facts[0] ?? {} } : {}),
 		};
 	}
 

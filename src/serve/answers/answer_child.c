@@ -273,12 +273,22 @@ void answer_export(struct request *request)
 void answer_compare(struct request *request)
 {
 	const char *names[2] = { request_get(request, "a"), request_get(request, "b") };
+	const char *ranks = request_get(request, "ranks");
 	struct child child = answer_child_begin("compare");
+	struct rank_set chosen;
 
+	if (!rank_set_read(&chosen, ranks)) {
+		answer_error(request, 400, "ranks=0,3,8-15", "ranks is not a list of ranks");
+		return;
+	}
 	answer_child_add_word(&child, "-f");
 	answer_child_add_word(&child, "json");
 	if (is_set(request, "anyway"))
 		answer_child_add_word(&child, "--anyway");
+	if (ranks && *ranks) {
+		answer_child_add_word(&child, "--ranks");
+		answer_child_add_word(&child, ranks);
+	}
 	for (size_t i = 0; i < 2; i++) {
 		struct target *target = names[i] && *names[i]
 						? targets_find(&request->serve->targets, names[i])

@@ -15,6 +15,10 @@ void answer_source(struct request *request)
 
 	if (!target)
 		return;
+	if (!rank_set_read(&ask.question.ranks, request_get(request, "ranks"))) {
+		answer_error(request, 400, "ranks=0,3,8-15", "ranks is not a list of ranks");
+		return;
+	}
 	ask.sql = request_get(request, "file");
 	rc = target_ask(target, &ask, &err);
 	if (rc)

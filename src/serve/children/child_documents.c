@@ -202,7 +202,7 @@ static void sampled_json(const struct sampled_tree *from, struct buf *out)
 static int child_flame_ask(struct tables *tables, const struct question *question,
 			   struct sampled_tree *tree, struct kymo_error *err)
 {
-	struct buf sql = { 0 }, cut = { 0 };
+	struct buf sql = { 0 };
 	char thread[40] = "true";
 	int rc;
 
@@ -213,10 +213,8 @@ static int child_flame_ask(struct tables *tables, const struct question *questio
 				       { "to", .number = question->to_ns },
 				       { "thread", .text = thread },
 				       { NULL } });
-	rank_set_cut(&question->ranks, buf_get(&sql), &cut);
-	rc = rows_each(tables, buf_get(&cut), sample_row, tree, err);
+	rc = rank_set_each(&question->ranks, tables, buf_get(&sql), sample_row, tree, err);
 	buf_fini(&sql);
-	buf_fini(&cut);
 	return rc;
 }
 

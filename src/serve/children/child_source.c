@@ -36,9 +36,8 @@ int child_source(struct tables *tables, const struct question *question, const c
 {
 	struct source_files files;
 	struct buf text = { 0 };
-	int rc = source_files_gather(tables, &files, err);
+	int rc = source_files_gather(tables, &question->ranks, &files, err);
 
-	(void)question;
 	if (!rc && sql[0])
 		rc = child_source_one(&files, sql, &text, err);
 	else if (!rc)

@@ -44,7 +44,7 @@ struct question {
 	bool background; /* at a lower priority, from the first question on */
 	char path[KYMO_PATH_BYTES]; /* of the recording; constant for a child */
 	int64_t from_ns, to_ns, thread; /* of QUESTION_RANGE and QUESTION_FLAME */
-	struct rank_set ranks; /* of those and of QUESTION_JOINS */
+	struct rank_set ranks; /* of those, of QUESTION_SOURCE and of QUESTION_JOINS */
 	int64_t pid; /* of QUESTION_JOINS; -1: of any process */
 	uint32_t joins; /* of QUESTION_JOINS: enum question_joins */
 	bool native; /* of QUESTION_FLAME: CPU time, with native frames */

@@ -188,6 +188,7 @@ static int compare_start(const struct compare_options *options, struct compare *
 	*out = (struct compare){ .a_count = options->a_count,
 				 .b_count = options->b_count,
 				 .total = options->total,
+				 .ranks = options->ranks,
 				 .fail_above = options->fail_above };
 	out->runs = calloc(options->a_count + options->b_count, sizeof(out->runs[0]));
 	if (!out->runs || call_tree_init(&out->flame))

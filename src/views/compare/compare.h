@@ -21,6 +21,7 @@
 #include "views/stacks/name_table.h"
 #include "views/stacks/call_tree.h"
 #include "views/term/text.h"
+#include "views/timeline/rank_set.h"
 
 #define COMPARE_BINS \
 	2048 /* of a run's steps; longer runs are averaged in groups of consecutive steps */
@@ -63,6 +64,7 @@ struct compare_run {
 	size_t hint; /* the step that was looked up last */
 	bool whole; /* no steps: the run is one value */
 	bool imported; /* a trace of another tool */
+	bool without_ranks; /* none of the chosen ranks is in it */
 };
 
 struct compare {
@@ -76,6 +78,7 @@ struct compare {
 	/* self time per step: values[0] of A, [1] of B; frames are numbers of names */
 	struct call_tree flame;
 	bool total; /* total time of a region instead of self time */
+	struct rank_set ranks; /* only these are compared */
 	char why[1024]; /* why they are not comparable; "": they are */
 	char sentence[512];
 	double fail_above; /* 0.05; negative: not set */
@@ -86,6 +89,7 @@ struct compare_options {
 	const char *const *a, *const *b; /* targets */
 	size_t a_count, b_count;
 	bool anyway, total;
+	struct rank_set ranks;
 	double fail_above;
 };
 

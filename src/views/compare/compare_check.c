@@ -36,6 +36,17 @@ static size_t differs(const struct compare *compare, const char *first, size_t o
 #define DIFFERS(compare, member) \
 	differs(compare, (compare)->runs[0].member, offsetof(struct compare_run, member))
 
+static bool no_such_rank(const struct compare *compare, char *why, size_t bytes)
+{
+	for (size_t i = 0; i < compare_check_run_count(compare); i++)
+		if (compare->runs[i].without_ranks) {
+			snprintf(why, bytes, "%c (%s) has none of the chosen ranks",
+				 compare_check_side_of(compare, i), compare->runs[i].target);
+			return true;
+		}
+	return false;
+}
+
 static bool other_program(const struct compare *compare, char *why, size_t bytes)
 {
 	size_t i = DIFFERS(compare, program);
@@ -224,8 +235,8 @@ static bool too_few(const struct compare *compare, char *why, size_t bytes)
 void compare_check(struct compare *compare)
 {
 	static bool (*const checks[])(const struct compare *compare, char *why, size_t bytes) = {
-		other_program, other_loop,    other_sampling, other_settings,
-		other_sources, other_density, losses,	      too_few,
+		no_such_rank,  other_program, other_loop, other_sampling, other_settings,
+		other_sources, other_density, losses,	  too_few,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

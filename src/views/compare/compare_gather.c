@@ -40,21 +40,33 @@ static int compare_gather_loss_row(const struct rows *rows, void *context)
 	return 0;
 }
 
-static int compare_gather_sources(struct tables *tables, const char *least, char *out,
-				  struct kymo_error *err)
+static int compare_gather_sources(const struct rank_set *ranks, struct tables *tables,
+				  const char *least, char *out, struct kymo_error *err)
 {
 	struct buf sql = { 0 };
 	int rc;
 
 	sql_fill(&sql, sql_compare_sources,
 		 (struct sql_value[]){ { "least", .text = least }, { NULL } });
-	rc = rows_each(tables, buf_get(&sql), text_row, out, err);
+	rc = rank_set_each(ranks, tables, buf_get(&sql), text_row, out, err);
 	buf_fini(&sql);
 	return rc;
 }
 
-static int compare_gather_describe(struct compare_run *run, struct tables *tables,
-				   struct kymo_error *err)
+static bool has_ranks(const struct rank_set *ranks, struct tables *tables)
+{
+	struct buf sql = { 0 };
+	double count;
+
+	buf_text(&sql, "SELECT count(*) FROM kymo.processes WHERE ");
+	rank_set_sql(ranks, "rank", &sql);
+	count = tables_number(tables, buf_get(&sql), 0);
+	buf_fini(&sql);
+	return count > 0;
+}
+
+static int compare_gather_describe(struct compare_run *run, const struct rank_set *ranks,
+				   struct tables *tables, struct kymo_error *err)
 {
 	int rc = rows_each(tables, "SELECT program, command, state FROM kymo.runs LIMIT 1",
 			   compare_gather_run_row, run, err);
@@ -62,13 +74,15 @@ static int compare_gather_describe(struct compare_run *run, struct tables *table
 	if (!rc)
 		rc = rows_each(tables, sql_compare_settings, text_row, run->settings, err);
 	if (!rc)
-		rc = compare_gather_sources(tables, "1000", run->sources, err);
+		rc = compare_gather_sources(ranks, tables, "1000", run->sources, err);
 	if (!rc)
-		rc = compare_gather_sources(tables, "100", run->some_sources, err);
+		rc = compare_gather_sources(ranks, tables, "100", run->some_sources, err);
 	if (!rc)
-		rc = rows_each(tables, sql_compare_losses, compare_gather_loss_row, run, err);
-	run->sample_ns = tables_number(tables, sql_compare_sample_period, 0);
-	run->peak_bytes = tables_number(tables, sql_compare_memory, -1);
+		rc = rank_set_each(ranks, tables, sql_compare_losses, compare_gather_loss_row, run,
+				   err);
+	run->sample_ns = rank_set_value(ranks, tables, sql_compare_sample_period, 0);
+	run->peak_bytes = rank_set_value(ranks, tables, sql_compare_memory, -1);
+	run->without_ranks = !has_ranks(ranks, tables);
 	/* The program of an imported trace is the name of its file. */
 	run->imported = tables_number(tables, "SELECT count(*) FROM kymo.imports", 0) > 0;
 	if (run->imported) {
@@ -126,9 +140,10 @@ static void set_bins(struct compare_run *run)
 	run->steps_per_s = span_s > 0 ? (double)run->step_count / span_s : 0;
 }
 
-static int find_steps(struct compare_run *run, struct tables *tables, struct kymo_error *err)
+static int find_steps(struct compare_run *run, const struct rank_set *ranks, struct tables *tables,
+		      struct kymo_error *err)
 {
-	int rc = rows_each(tables, sql_compare_steps, step_row, run, err);
+	int rc = rank_set_each(ranks, tables, sql_compare_steps, step_row, run, err);
 
 	if (!rc && !run->step_count) {
 		run->whole = true;
@@ -376,6 +391,7 @@ static int gather_zones(struct compare *compare, size_t run, struct tables *tabl
 				  .context = &gather,
 				  .frames = &compare->frames,
 				  .progress = &progress,
+				  .ranks = &compare->ranks,
 				  .err = err };
 	int rc;
 
@@ -427,7 +443,8 @@ static int gather_modules(struct compare *compare, size_t run, struct tables *ta
 		 (struct sql_value[]){
 			 { "from", .number = one->step_count ? one->steps[0].start_ns : 0 },
 			 { NULL } });
-	rc = rows_each(tables, buf_get(&sql), compare_gather_module_row, &gather, err);
+	rc = rank_set_each(&compare->ranks, tables, buf_get(&sql), compare_gather_module_row,
+			   &gather, err);
 	buf_fini(&sql);
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the modules to compare") : rc;
 }
@@ -461,7 +478,8 @@ static int gather_kernels(struct compare *compare, size_t run, struct tables *ta
 		 (struct sql_value[]){
 			 { "from", .number = one->step_count ? one->steps[0].start_ns : 0 },
 			 { NULL } });
-	rc = rows_each(tables, buf_get(&sql), compare_gather_kernel_row, &gather, err);
+	rc = rank_set_each(&compare->ranks, tables, buf_get(&sql), compare_gather_kernel_row,
+			   &gather, err);
 	buf_fini(&sql);
 	return rc == -ENOMEM ? error_set(err, ENOMEM, "no memory for the kernels to compare") : rc;
 }
@@ -485,10 +503,10 @@ static int gather_step_times(struct compare *compare, size_t which)
 int compare_gather(struct compare *compare, size_t run, struct tables *tables,
 		   struct kymo_error *err)
 {
-	int rc = compare_gather_describe(&compare->runs[run], tables, err);
+	int rc = compare_gather_describe(&compare->runs[run], &compare->ranks, tables, err);
 
 	if (!rc)
-		rc = find_steps(&compare->runs[run], tables, err);
+		rc = find_steps(&compare->runs[run], &compare->ranks, tables, err);
 	if (!rc && gather_step_times(compare, run))
 		rc = error_set(err, ENOMEM, "no memory for step times");
 	if (!rc)

@@ -147,6 +147,9 @@ void compare_notes(const struct compare *compare,
 		note(context, buf_get(&line), true);
 	}
 	buf_fini(&line);
+	if (compare->ranks.count)
+		note(context, "Of the chosen ranks; steps are those of the rank with the most.",
+		     false);
 	if (compare->items[0].stats.wander > 1)
 		note(context,
 		     "Step times drift slowly, as on a machine that heats up, so the intervals are "

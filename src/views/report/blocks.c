@@ -284,18 +284,27 @@ static const struct {
    {to}. */
 static const struct {
 	const char *name, *sql; /* NULL: the block's own, with these tables cut */
-	bool device; /* empty without a device: its query reads all zones */
+	enum {
+		RANGED,
+		RANGED_DEVICE, /* empty without a device: its query reads all zones */
+		RANGED_RANKS, /* of the whole run, and only if ranks are chosen */
+	} kind;
 } ranged[] = {
-	{ "steps", NULL, false },
-	{ "step_facts", NULL, false },
-	{ "parts", NULL, false },
-	{ "slowest", NULL, false },
-	{ "modules", NULL, false },
-	{ "samples", NULL, false },
-	{ "counters", NULL, false },
-	{ "models", sql_block_models_within, false },
-	{ "queues", sql_block_queues_within, true },
-	{ "launches", NULL, true },
+	{ "steps", NULL, RANGED },
+	{ "step_facts", NULL, RANGED },
+	{ "parts", NULL, RANGED },
+	{ "slowest", NULL, RANGED },
+	{ "modules", NULL, RANGED },
+	{ "samples", NULL, RANGED },
+	{ "counters", NULL, RANGED },
+	{ "models", sql_block_models_within, RANGED },
+	{ "queues", sql_block_queues_within, RANGED_DEVICE },
+	{ "launches", NULL, RANGED_DEVICE },
+	{ "series", sql_block_series, RANGED_RANKS },
+	{ "sites", sql_block_sites, RANGED_RANKS },
+	{ "allocated", sql_allocations_peak, RANGED_RANKS },
+	{ "growth", sql_allocations_growth, RANGED_RANKS },
+	{ "memory_facts", sql_block_memory_facts, RANGED_RANKS },
 };
 
 /* The same query, with each of these tables cut to the time range. */
@@ -324,6 +333,28 @@ static const char *find_block(const char *name)
 	return "";
 }
 
+static int write_ranged(struct tables *tables, size_t i, const int64_t range_ns[2],
+			const struct rank_set *ranks, FILE *out, struct kymo_error *err)
+{
+	struct buf sql = { 0 }, cut = { 0 };
+	int rc;
+
+	if (ranged[i].sql)
+		sql_fill(&sql, ranged[i].sql,
+			 (struct sql_value[]){ { "from", .number = range_ns[0] },
+					       { "to", .number = range_ns[1] },
+					       { NULL } });
+	else
+		add_within(&sql, find_block(ranged[i].name), range_ns[0], range_ns[1]);
+	rank_set_cut(ranks, buf_get(&sql), &cut);
+	rc = sql.failed || cut.failed
+		     ? error_set(err, ENOMEM, "out of memory for the time range")
+		     : write_block(tables, ranged[i].name, buf_get(&cut), out, err);
+	buf_fini(&sql);
+	buf_fini(&cut);
+	return rc;
+}
+
 int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns,
 		       const struct rank_set *ranks, FILE *out, struct kymo_error *err)
 {
@@ -331,26 +362,14 @@ int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns,
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(ranged) / sizeof(ranged[0]) && !rc; i++) {
-		struct buf sql = { 0 }, cut = { 0 };
-
-		fputc(',', out);
-		if (ranged[i].device && !device) {
-			fprintf(out, "\"%s\":[]", ranged[i].name);
+		if (ranged[i].kind == RANGED_RANKS && !ranks->count)
 			continue;
-		}
-		if (ranged[i].sql)
-			sql_fill(&sql, ranged[i].sql,
-				 (struct sql_value[]){ { "from", .number = from_ns },
-						       { "to", .number = to_ns },
-						       { NULL } });
+		fputc(',', out);
+		if (ranged[i].kind == RANGED_DEVICE && !device)
+			fprintf(out, "\"%s\":[]", ranged[i].name);
 		else
-			add_within(&sql, find_block(ranged[i].name), from_ns, to_ns);
-		rank_set_cut(ranks, buf_get(&sql), &cut);
-		rc = sql.failed || cut.failed
-			     ? error_set(err, ENOMEM, "out of memory for the time range")
-			     : write_block(tables, ranged[i].name, buf_get(&cut), out, err);
-		buf_fini(&sql);
-		buf_fini(&cut);
+			rc = write_ranged(tables, i, (int64_t[]){ from_ns, to_ns }, ranks, out,
+					  err);
 	}
 	return rc;
 }

@@ -121,7 +121,8 @@ static int source_file_by_time(const void *one, const void *other)
 	return strcmp(a->name, b->name);
 }
 
-int source_files_gather(struct tables *tables, struct source_files *out, struct kymo_error *err)
+int source_files_gather(struct tables *tables, const struct rank_set *ranks,
+			struct source_files *out, struct kymo_error *err)
 {
 	int rc;
 
@@ -132,7 +133,7 @@ int source_files_gather(struct tables *tables, struct source_files *out, struct 
 	if (!rc && !out->cwd && !(out->cwd = strdup("")))
 		rc = -ENOMEM;
 	if (!rc)
-		rc = rows_each(tables, sql_source_lines, source_line_row, out, err);
+		rc = rank_set_each(ranks, tables, sql_source_lines, source_line_row, out, err);
 	if (rc == -ENOMEM)
 		return error_set(err, ENOMEM, "out of memory for the lines of source files");
 	if (out->count)
@@ -239,7 +240,7 @@ int source_files_document(struct tables *tables, bool without_text, struct buf *
 						     : NULL };
 	struct source_wanted totals = { true, true, 0, "it has less than 1 % of the time" };
 	struct source_files files;
-	int rc = source_files_gather(tables, &files, err);
+	int rc = source_files_gather(tables, NULL, &files, err);
 
 	*out_texts = 0;
 	if (files.from_elsewhere && !wanted.without)

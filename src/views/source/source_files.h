@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "tables/tables.h"
+#include "views/timeline/rank_set.h"
 
 /* The columns of source_lines.sql after file and line. */
 enum source_value {
@@ -50,8 +51,9 @@ struct source_files {
 	bool from_elsewhere; /* a packed file that was recorded on another machine */
 };
 
-/* At most 200 files. */
-int source_files_gather(struct tables *tables, struct source_files *out, struct kymo_error *err);
+/* At most 200 files. ranks: NULL for all. */
+int source_files_gather(struct tables *tables, const struct rank_set *ranks,
+			struct source_files *out, struct kymo_error *err);
 /* By the name that the recording has; NULL: it has no such file. */
 const struct source_file *source_files_find(const struct source_files *files, const char *name);
 void source_files_fini(struct source_files *files);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "views/query/rows.h"
 
 #define RANK_SET_MOST 64 /* ranges */
 
@@ -25,5 +26,11 @@ bool rank_set_has(const struct rank_set *set, int32_t rank);
 void rank_set_sql(const struct rank_set *set, const char *column, struct buf *out);
 /* A query with each table that has ranks cut to these. */
 void rank_set_cut(const struct rank_set *set, const char *sql, struct buf *out);
+/* rows_each() and tables_number() with such a query. */
+int rank_set_each(const struct rank_set *set, struct tables *tables, const char *sql,
+		  int (*each)(const struct rows *rows, void *context), void *context,
+		  struct kymo_error *err);
+double rank_set_value(const struct rank_set *set, struct tables *tables, const char *sql,
+		      double fallback);
 
 #endif

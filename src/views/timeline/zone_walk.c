@@ -55,8 +55,8 @@ static int zone_walk_list_threads(struct zone_walk *walk)
 	sql_fill(&sql, sql_zone_walk_threads,
 		 (struct sql_value[]){ { "samples", .text = with_samples(walk) }, { NULL } });
 	rc = sql.failed ? out_of_memory(walk)
-			: rows_each(walk->tables, buf_get(&sql), zone_walk_thread_row, walk,
-				    walk->err);
+			: rank_set_each(walk->ranks, walk->tables, buf_get(&sql),
+					zone_walk_thread_row, walk, walk->err);
 	buf_fini(&sql);
 	return rc;
 }
@@ -201,7 +201,8 @@ static int read_window(struct zone_walk *walk, const char *where)
 				       { "samples", .text = with_samples(walk) },
 				       { NULL } });
 	rc = sql.failed ? out_of_memory(walk)
-			: rows_each(walk->tables, buf_get(&sql), zone_row, walk, walk->err);
+			: rank_set_each(walk->ranks, walk->tables, buf_get(&sql), zone_row, walk,
+					walk->err);
 	buf_fini(&sql);
 	return rc;
 }
@@ -253,7 +254,8 @@ static int find_cuts(struct zone_walk *walk, const struct zone_walk_thread *thre
 				       { NULL } });
 	rc = !cuts->at_ns || sql.failed || shares.failed
 		     ? out_of_memory(walk)
-		     : rows_each(walk->tables, buf_get(&sql), cut_row, cuts, walk->err);
+		     : rank_set_each(walk->ranks, walk->tables, buf_get(&sql), cut_row, cuts,
+				     walk->err);
 	buf_fini(&sql);
 	buf_fini(&shares);
 	return rc;

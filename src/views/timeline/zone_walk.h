@@ -15,6 +15,7 @@
 #include "tables/tables.h"
 #include "views/stacks/name_table.h"
 #include "views/term/progress.h"
+#include "views/timeline/rank_set.h"
 
 struct zone_walk_thread {
 	int32_t pid, tid;
@@ -56,6 +57,7 @@ struct zone_walk {
 	struct progress *progress; /* NULL: none */
 	/* Sampled stacks are zones too, in threads of their own, from SAMPLED_ZONES_TID on. */
 	bool samples;
+	const struct rank_set *ranks; /* threads of these; NULL: all */
 	struct kymo_error *err;
 	const struct zone_walk_thread *at; /* the current thread */
 	/* Private: */

@@ -7,7 +7,7 @@
  * @param {string} text
  * @returns {[number, number][]|null}
  */
-function rangesOf(text) {
+export function rangesOf(text) {
 	const parts = text.split(",").filter((part) => /^\s*\d+(\s*[-–]\s*\d+)?\s*$/.test(part));
 	/** @type {[number, number][]} */
 	const ranges = parts.map((part) => {

@@ -1,6 +1,7 @@
 // The Compare tab of the live viewer: two recordings are chosen, the server compares them.
 import { getJson } from "../api.js";
 import { el } from "../dom.js";
+import { ranksLabel } from "../job/ranks.js";
 import { fileName } from "../runs.js";
 import { comparison } from "./compare.js";
 
@@ -32,12 +33,12 @@ function picker(label, targets, chosen, onpick) {
  */
 const kept = { key: "", doc: null };
 
-/** @param {string} a @param {string} b @returns {Promise<Comparison>} */
-async function ask(a, b) {
-	const key = `${a} ${b}`;
+/** @param {string} a @param {string} b @param {string} ranks @returns {Promise<Comparison>} */
+async function ask(a, b, ranks) {
+	const key = `${a} ${b} ${ranks}`;
 	if (kept.key === key && kept.doc)
 		return kept.doc;
-	const doc = await getJson("compare", { a, b });
+	const doc = await getJson("compare", { a, b, ranks });
 	Object.assign(kept, { key, doc });
 	return doc;
 }
@@ -89,8 +90,11 @@ export const compare = {
 		/** @type {View|null} */
 		let made = null;
 		let closed = false;
+		const of = shell.ranks ? `${ranksLabel(shell.ranks, 60)} of both. ` : "";
+		if (of)
+			pick.append(el("span", { class: "muted of-ranks", text: of }));
 		host.append(page(pick, note("Comparing…")));
-		ask(a, b).then(
+		ask(a, b, shell.ranks).then(
 			(doc) => {
 				if (closed)
 					return;

@@ -2,8 +2,9 @@
 import { fileNamed } from "../code/frames.js";
 import { el, emptyState, figure } from "../dom.js";
 import { bytes, count, duration } from "../format.js";
+import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
-import { seriesCharts } from "./metrics.js";
+import { ranksNote, seriesCharts } from "./metrics.js";
 
 /** @import { RunDocument, Site, Tab } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
@@ -100,13 +101,22 @@ export const memory = {
 	title: "Memory",
 	has: (source) => source.data().series.some((s) => s.group === "memory"),
 	open(shell) {
-		const data = shell.source.data();
+		let closed = false;
+		const whole = shell.source.data();
+		const selected = shell.ranks
+			? selectedRange(shell, () => {
+					if (!closed)
+						shell.open();
+				})
+			: null;
+		const part = selected?.doc?.ofRange.series ? selected.doc : null;
+		const data = part ?? whole;
 		const { sites, allocated } = data;
 		const peak = allocated[0];
 		const list = data.series
 			.filter((s) => s.group === "memory")
 			.map((s) => (s.name === `Allocated, ${peak?.source}` ? { ...s, peak_ns: peak.at_ns } : s));
-		if (!list.length)
+		if (!whole.series.some((s) => s.group === "memory"))
 			return {
 				node: emptyState(
 					"No memory use recorded",
@@ -121,13 +131,17 @@ export const memory = {
 			node: el(
 				"div",
 				{ class: "page" },
+				ranksNote(shell, selected, Boolean(part)),
 				figures(data),
 				shell.range ? el("p", { class: "muted", text: note }) : null,
 				spoken.length ? el("p", { class: "sr said", text: spoken.join(". ") }) : null,
 				charts.grid,
 				sitesCard(sites, peak?.peak_bytes ?? 0, shell),
 			),
-			close: charts.close,
+			close: () => {
+				closed = true;
+				charts.close();
+			},
 		};
 	},
 };

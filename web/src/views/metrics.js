@@ -2,6 +2,7 @@
 import { chartCard, timeChart } from "../charts.js";
 import { el, emptyState } from "../dom.js";
 import { count, measure } from "../format.js";
+import { ranksLabel } from "../job/ranks.js";
 import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
 
@@ -51,6 +52,22 @@ export function seriesCharts(list, shell, height) {
 	return { grid, close: () => closers.forEach((close) => close()) };
 }
 
+/**
+ * Says of which ranks charts are, if some are chosen.
+ * @param {Shell} shell
+ * @param {ReturnType<typeof selectedRange>} selected
+ * @param {boolean} cut they are of the chosen ranks
+ */
+export function ranksNote(shell, selected, cut) {
+	if (!shell.ranks)
+		return null;
+	const why = selected?.failed ? `: ${selected.failed.message}` : "";
+	const reading = selected && !selected.doc && !why;
+	const all = reading ? "Reading…" : `All ranks${why || "; a report has no series by rank"}.`;
+	const text = `${ranksLabel(shell.ranks, 60)}. Values of a machine are of all its processes.`;
+	return el("p", { class: "muted of-ranks", role: "status", text: cut ? text : all });
+}
+
 /** @param {RunDocument["counters"]} counters @param {boolean} isRange */
 function countersCard(counters, isRange) {
 	if (!counters.length)
@@ -89,14 +106,21 @@ export const metrics = {
 				),
 			};
 		let closed = false;
-		const charts = seriesCharts(data.series, shell, HEIGHT);
 		const selected = selectedRange(shell, () => {
 			if (!closed)
 				shell.open();
 		});
 		const part = selected?.doc?.ofRange.counters;
+		const series = selected?.doc?.ofRange.series;
+		const charts = seriesCharts(series ?? data.series, shell, HEIGHT);
 		return {
-			node: el("div", { class: "page" }, charts.grid, countersCard(part ?? data.counters, Boolean(part))),
+			node: el(
+				"div",
+				{ class: "page" },
+				ranksNote(shell, selected, Boolean(series)),
+				charts.grid,
+				countersCard(part ?? data.counters, Boolean(part)),
+			),
 			close: () => {
 				closed = true;
 				charts.close();

@@ -3,11 +3,13 @@ import { baseName, fileNamed, shortPath } from "../code/frames.js";
 import { Listing } from "../code/listing.js";
 import { el, emptyState } from "../dom.js";
 import { bytes, counted, duration, percent } from "../format.js";
+import { ranksLabel } from "../job/ranks.js";
 
 /** @import { Source, SourceFile, SourceText, Tab } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
 
 const AGAIN_MS = 5000; // while the program runs
+const ALL_RANKS = "Of all ranks: a report has no lines by rank.";
 
 /** @param {SourceFile} file */
 const costOf = (file) => file.total_ns || file.line_self_ns || file.calls_self_ns || file.samples;
@@ -152,6 +154,10 @@ class SourceView {
 			notes.push(band(`This file was changed after the recording began. ${moved}`));
 		if (listing.past)
 			notes.push(band(`The recording names ${counted(listing.past, "line")} after its end. ${moved}`));
+		const { ranks, source } = this.shell;
+		const chosen = `Of ${ranksLabel(ranks, 60).toLowerCase()}.`;
+		if (ranks)
+			notes.push(el("p", { class: "tested", text: source.target ? chosen : ALL_RANKS }));
 		if (this.shell.range)
 			notes.push(el("p", { class: "tested", text: whole }));
 		return notes;
@@ -162,7 +168,9 @@ class SourceView {
 	fillList() {
 		const words = this.filter.value.toLowerCase();
 		const shown = this.files.filter((one) => one.file.toLowerCase().includes(words));
-		const whole = sampledTime(this.shell.source);
+		const { ranks, source } = this.shell;
+		// Samples of some ranks are no share of those of all.
+		const whole = ranks && source.target ? 0 : sampledTime(source);
 		const most = Math.max(1, ...this.files.map(costOf));
 		const group = (/** @type {string} */ title, /** @type {boolean} */ own) => {
 			const files = shown.filter((one) => one.own === own);

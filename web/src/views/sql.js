@@ -3,6 +3,8 @@ import { getJson, post, postJson } from "../api.js";
 import { barChart, lineChart } from "../charts.js";
 import { el } from "../dom.js";
 import { count, counted, duration } from "../format.js";
+import { rankCondition, withCondition } from "../job/condition.js";
+import { ranksLabel } from "../job/ranks.js";
 import { table } from "../tables.js";
 import { sqlEditor } from "./sql-editor.js";
 
@@ -53,9 +55,9 @@ const history = {
 
 /**
  * The query and its answer, while the page is open.
- * @type {{sql: string, answer: Answer|null, chart: boolean}}
+ * @type {{sql: string, answer: Answer|null, chart: boolean, condition: string}} condition: on ranks, in the query
  */
-const memory = { sql: "", answer: null, chart: false };
+const memory = { sql: "", answer: null, chart: false, condition: "" };
 
 /** @param {any} value @param {string} type */
 function valueText(value, type) {
@@ -192,6 +194,7 @@ class SqlView {
 			onrun: () => this.run(),
 			onpast: (way) => this.goBack(way),
 		});
+		this.ranksButton = this.button("", () => this.addRanks());
 		this.asTable = this.button("Table", () => this.showAs(false));
 		this.asChart = this.button("Chart", () => this.showAs(true));
 		this.dialog = el("dialog", { class: "history", "aria-label": "Earlier queries" });
@@ -218,6 +221,7 @@ class SqlView {
 			this.go,
 			this.button("History", () => this.showHistory()),
 			this.limit,
+			this.ranksButton,
 			this.status,
 			this.asTable,
 			this.asChart,
@@ -228,14 +232,49 @@ class SqlView {
 
 	start() {
 		const { q } = this.shell.query;
+		const moved = !q && this.followRanks();
 		this.editor.area.value = q || memory.sql || FIRST_QUERY;
+		this.fillRanks();
 		this.say("read only · one SELECT");
-		if (q || !memory.answer) {
+		if (q || moved || !memory.answer) {
 			queueMicrotask(() => this.run());
 		} else {
 			this.describe(memory.answer);
 			this.draw();
 		}
+	}
+
+	/**
+	 * A query reads all ranks, unless it has a condition. The condition that was inserted here follows the choice.
+	 * @returns {boolean} whether the query has changed
+	 */
+	followRanks() {
+		const now = rankCondition(this.shell.ranks);
+		const { condition, sql } = memory;
+		if (!condition || now === condition || !sql.includes(condition))
+			return false;
+		memory.sql = sql.replace(condition, now || "true");
+		memory.condition = now;
+		return true;
+	}
+
+	fillRanks() {
+		const { ranks } = this.shell;
+		const condition = rankCondition(ranks);
+		const there = Boolean(condition) && this.editor.area.value.includes(condition);
+		this.ranksButton.hidden = !condition;
+		this.ranksButton.disabled = there;
+		this.ranksButton.textContent = there ? ranksLabel(ranks) : `All ranks are read: + WHERE ${condition}`;
+		this.ranksButton.title = there
+			? "The query has a condition on rank"
+			: "SQL reads all ranks, whatever is chosen above. Adds a condition on rank to the query and runs it.";
+	}
+
+	addRanks() {
+		memory.condition = rankCondition(this.shell.ranks);
+		this.editor.area.value = withCondition(this.editor.area.value, memory.condition);
+		this.fillRanks();
+		this.run();
 	}
 
 	async loadSchema() {
@@ -310,6 +349,7 @@ class SqlView {
 		this.go.textContent = "■ Cancel";
 		this.say(`running · ${this.limit.value} s limit`);
 		history.add(sql);
+		this.fillRanks();
 		const target = this.shell.source.id;
 		try {
 			/** @type {Answer} */
