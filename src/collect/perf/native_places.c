@@ -318,6 +318,14 @@ static void gather_batch(struct native_places *places, struct lines_batch *batch
 	places->asking_count = kept;
 }
 
+/* There is room: they were taken from there. */
+static void ask_again(struct native_places *places, const struct lines_batch *batch)
+{
+	memcpy(places->asking + places->asking_count, batch->numbers,
+	       batch->count * sizeof(*batch->numbers));
+	places->asking_count += batch->count;
+}
+
 /* Debug information of the system's libraries and of Python is large, and its lines are of little
    use to the author of a program. */
 static bool has_useful_lines(const struct module *module)
@@ -355,8 +363,12 @@ void native_places_name(struct native_places *places, uint64_t deadline_ns)
 
 		gather_batch(places, &batch);
 		module = places->list[batch.numbers[0]].module;
-		source_lines_ask(&places->lines, module->number, lines_fd(module), batch.addresses,
-				 batch.count, deadline_ns, take_lines, &batch);
+		if (!source_lines_ask(&places->lines, module->number, lines_fd(module),
+				      batch.addresses, batch.count, deadline_ns, take_lines,
+				      &batch)) {
+			ask_again(places, &batch);
+			break;
+		}
 	}
 }
 

@@ -25,7 +25,11 @@ __attribute__((noreturn)) static void become_child(int fd)
 {
 	const struct rlimit none = { 0, 0 }, memory = { CHILD_MEMORY, CHILD_MEMORY };
 
+	sigset_t all;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigfillset(&all);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &none);
@@ -69,6 +73,7 @@ static void source_lines_end_child(struct source_lines *lines)
 	while (waitpid(lines->child, NULL, 0) < 0 && errno == EINTR)
 		;
 	lines->child = 0;
+	lines->owed = 0;
 	lines->failed = true;
 }
 
@@ -109,7 +114,8 @@ static bool send_question(struct source_lines *lines, const struct source_questi
 		head->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(head), &fd, sizeof(int));
 	}
-	return sendmsg(lines->fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*question);
+	return sendmsg(lines->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	       (ssize_t)sizeof(*question);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -158,30 +164,41 @@ static int ms_left(uint64_t deadline_ns)
 	return now_ns >= deadline_ns ? 0 : (int)((deadline_ns - now_ns) / 1000000) + 1;
 }
 
-/* Answers of an earlier question that were late are skipped. */
+/* The number of its bytes; 0: none until the deadline, or the child has ended. */
+static size_t receive_answer(struct source_lines *lines, char *bytes, uint64_t deadline_ns)
+{
+	struct pollfd fd = { .fd = lines->fd, .events = POLLIN };
+	ssize_t got;
+
+	if (poll(&fd, 1, ms_left(deadline_ns)) <= 0)
+		return 0;
+	got = recv(lines->fd, bytes, SOURCE_ANSWER_MOST, MSG_DONTWAIT);
+	if (got <= 0) {
+		source_lines_end_child(lines);
+		return 0;
+	}
+	lines->owed--;
+	return (size_t)got;
+}
+
+/* Those that are owed. answering: NULL to skip them, since they come too late. */
 static void receive_answers(struct source_lines *lines, const struct answering *answering,
 			    uint64_t deadline_ns)
 {
-	struct pollfd fd = { .fd = lines->fd, .events = POLLIN };
-	char *bytes = malloc(SOURCE_ANSWER_MOST);
-	size_t answered = 0;
+	char *bytes = lines->owed ? malloc(SOURCE_ANSWER_MOST) : NULL;
 
-	while (bytes && answered < answering->question->count) {
-		ssize_t got;
+	while (bytes && lines->owed) {
+		size_t got = receive_answer(lines, bytes, deadline_ns);
 
-		if (poll(&fd, 1, ms_left(deadline_ns)) <= 0)
+		if (!got)
 			break;
-		got = recv(lines->fd, bytes, SOURCE_ANSWER_MOST, MSG_DONTWAIT);
-		if (got <= 0) {
-			source_lines_end_child(lines);
-			break;
-		}
-		answered += source_lines_take_answer(answering, bytes, (size_t)got);
+		if (answering)
+			source_lines_take_answer(answering, bytes, got);
 	}
 	free(bytes);
 }
 
-void source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
+bool source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
 		      const uint64_t *addresses, size_t count, uint64_t deadline_ns,
 		      void (*each)(void *context, size_t index, const struct source_frame *frames,
 				   size_t frame_count),
@@ -193,10 +210,18 @@ void source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
 	struct answering answering = { &question, each, context };
 
 	if (lines->failed || !count || count > SOURCE_LINES_AT_ONCE || !source_lines_start(lines))
-		return;
+		return true;
+	/* One question at a time: a child that hangs would fill the socket, and sending would wait
+	   for it. */
+	receive_answers(lines, NULL, deadline_ns);
+	if (lines->failed || lines->owed)
+		return lines->failed;
 	memcpy(question.addresses, addresses, count * sizeof(*addresses));
-	if (send_question(lines, &question, fd))
-		receive_answers(lines, &answering, deadline_ns);
-	else
+	if (!send_question(lines, &question, fd)) {
 		source_lines_end_child(lines);
+		return true;
+	}
+	lines->owed = (uint32_t)count;
+	receive_answers(lines, &answering, deadline_ns);
+	return true;
 }

@@ -26,6 +26,7 @@ struct source_lines {
 	pid_t child; /* 0: not started */
 	int fd;
 	uint32_t sequence;
+	uint32_t owed; /* answers to the last question that have not come yet */
 	bool failed; /* it died, or libdw is not installed */
 	uint32_t *sent; /* numbers of the files that the child has */
 	size_t sent_count, sent_room;
@@ -35,9 +36,9 @@ struct source_lines {
  * Asks for `count` addresses of a file, at most SOURCE_LINES_AT_ONCE. For each that is answered
  * until the deadline (CLOCK_MONOTONIC), `each` gets its functions, innermost first: those that are
  * inlined, then the one that contains them. fd: of the file with the debug information; number:
- * identifies it.
+ * identifies it. False: the child has not answered an earlier question yet, and was not asked.
  */
-void source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
+bool source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
 		      const uint64_t *addresses, size_t count, uint64_t deadline_ns,
 		      void (*each)(void *context, size_t index, const struct source_frame *frames,
 				   size_t frame_count),

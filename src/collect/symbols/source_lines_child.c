@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "collect/symbols/source_lines.h"
@@ -18,6 +19,9 @@
 #include "base/grow.h"
 
 #define TEXT_MOST 4096
+/* For one address. Debug information may make libdw run in circles; that of a large library takes
+   ten seconds at its first address. */
+#define CPU_SECONDS_MOST 60
 
 /* Functions of libdw, with their types from the header. */
 #define FUNCTIONS(X) \
@@ -281,6 +285,14 @@ static bool receive_question(int fd, struct source_question *out, int *out_file)
 	return got == (ssize_t)sizeof(*out) && out->count <= SOURCE_LINES_AT_ONCE;
 }
 
+/* The signal ends this process. */
+static void limit_cpu_time(void)
+{
+	const struct itimerval limit = { .it_value = { .tv_sec = CPU_SECONDS_MOST } };
+
+	setitimer(ITIMER_PROF, &limit, NULL);
+}
+
 void source_lines_run(int fd)
 {
 	static struct reader reader;
@@ -294,6 +306,7 @@ void source_lines_run(int fd)
 
 		for (uint32_t i = 0; i < question.count; i++) {
 			reader.frame_count = 0;
+			limit_cpu_time();
 			if (module)
 				find_frames(&reader, module, question.addresses[i]);
 			source_lines_child_send_answer(&reader, fd, question.sequence, i);

@@ -1,0 +1,79 @@
+/* What a program can make the collector hold: descriptors, memory, time, entries of its tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collect/symbols/source_lines.h"
+
+#define HANGS_SECONDS 60 /* of a test that would never end */
+
+/* A child that waits to be killed, at the latest by the end of this process. */
+static pid_t begin_child(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+/* ---- source lines ---------------------------------------------------------------------------- */
+
+static void no_lines(void *context, size_t index, const struct source_frame *frames, size_t count)
+{
+	(void)context, (void)index, (void)frames, (void)count;
+	fail_msg("the child answers nothing");
+}
+
+/* A child that reads nothing and answers nothing, as one that libdw keeps busy. */
+static void begin_silent_child(struct source_lines *lines)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	lines->child = begin_child();
+	close(ends[1]);
+	lines->fd = ends[0];
+}
+
+static void a_child_that_hangs_holds_no_one(void **state)
+{
+	struct source_lines lines = { 0 };
+	const uint64_t addresses[2] = { 1, 2 };
+	int asked = 0;
+
+	(void)state;
+	begin_silent_child(&lines);
+	alarm(HANGS_SECONDS);
+	for (int i = 0; i < 2000; i++)
+		asked += source_lines_ask(&lines, 1, STDIN_FILENO, addresses, 2,
+					  clock_monotonic_ns(), no_lines, NULL);
+	alarm(0);
+	assert_int_equal(asked, 1);
+	source_lines_stop(&lines);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_child_that_hangs_holds_no_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
