@@ -183,7 +183,7 @@ static int add_thread(struct perf_events *events, pid_t tid, bool owns_rings)
 
 	for (size_t i = 0; !rc && i < events->ring_count; i++) {
 		rc = owns_rings ? 0 : add_event(events, &events->rings[i], tid, false);
-		if (!rc)
+		if (!rc && !events->slowed)
 			rc = add_event(events, &events->rings[i], tid, true);
 	}
 	return rc;
@@ -379,6 +379,7 @@ void perf_events_slow_down(struct perf_events *events)
 		close(events->fast[i]);
 	free(events->fast);
 	events->fast = NULL;
+	events->slowed = true;
 	events->fast_count = events->fast_room = 0;
 }
 

@@ -42,6 +42,7 @@ struct perf_events {
 	pid_t *fast_pids; /* the processes that have them */
 	size_t fast_pid_count, fast_pid_room;
 	bool fast_in_children; /* the kernel lets them inherit */
+	bool slowed; /* the time of the first samples is over: no more fast events */
 	int *slow; /* all others, those that own rings among them */
 	size_t slow_count, slow_room;
 	bool with_kernel; /* samples in the kernel count, too */
@@ -61,7 +62,7 @@ int perf_events_open_process(struct perf_events *events, pid_t pid, uint32_t sta
 int perf_events_add_process(struct perf_events *events, pid_t pid, struct kymo_error *err);
 /* Whether the process has, or had, fast events. */
 bool perf_events_is_fast(const struct perf_events *events, pid_t pid);
-/* Closes the fast events. */
+/* Closes the fast events; processes that are added later get none. */
 void perf_events_slow_down(struct perf_events *events);
 /* Waits until a ring is filled by half or wake_fd is readable, at most that long. */
 void perf_events_wait(struct perf_events *events, int wake_fd, int timeout_ms);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collect/perf/perf_events.h"
 #include "collect/symbols/source_lines.h"
 
 #define HANGS_SECONDS 60 /* of a test that would never end */
@@ -31,6 +32,12 @@ static pid_t begin_child(void)
 	}
 	assert_true(child > 0);
 	return child;
+}
+
+static void end_child(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 /* ---- source lines ---------------------------------------------------------------------------- */
@@ -69,10 +76,37 @@ static void a_child_that_hangs_holds_no_one(void **state)
 	source_lines_stop(&lines);
 }
 
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void a_process_that_is_added_later_has_no_fast_events(void **state)
+{
+	pid_t one = begin_child(), other = begin_child();
+	struct kymo_error err = { 0 };
+	struct perf_events events;
+	int rc = perf_events_open_process(&events, one, 8192, &err);
+	size_t slow;
+
+	(void)state;
+	if (!rc) {
+		assert_true(events.fast_count > 0);
+		slow = events.slow_count;
+		perf_events_slow_down(&events);
+		assert_int_equal(perf_events_add_process(&events, other, &err), 0);
+		assert_int_equal(events.fast_count, 0);
+		assert_int_equal(events.slow_count, 2 * slow);
+		perf_events_close(&events);
+	}
+	end_child(one);
+	end_child(other);
+	if (rc)
+		skip();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_that_hangs_holds_no_one),
+		cmocka_unit_test(a_process_that_is_added_later_has_no_fast_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
