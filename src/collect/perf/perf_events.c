@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <stdio.h>
@@ -133,9 +134,13 @@ static int open_ring(struct perf_events *events, pid_t tid, int cpu)
 	if (ring->fd < 0)
 		return ring->fd;
 	rc = map_ring(ring);
-	if (rc || !add_fd(&events->slow, &events->slow_room, &events->slow_count, ring->fd)) {
+	if (rc) {
 		close(ring->fd);
-		return rc ? rc : -ENOMEM;
+		return rc;
+	}
+	if (!add_fd(&events->slow, &events->slow_room, &events->slow_count, ring->fd)) {
+		munmap(ring->memory, (size_t)sysconf(_SC_PAGESIZE) + ring->data_bytes);
+		return -ENOMEM;
 	}
 	events->ring_count++;
 	return 0;
@@ -206,14 +211,17 @@ bool perf_events_is_fast(const struct perf_events *events, pid_t pid)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
+/* The lowest level is -1. */
+#define NO_LEVEL INT_MIN
+
 static int read_paranoid(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
 	char text[16] = "";
-	int level = -1;
+	int level = NO_LEVEL;
 
 	if (!file)
-		return -1;
+		return NO_LEVEL;
 	if (fgets(text, sizeof(text), file))
 		level = (int)strtol(text, NULL, 10);
 	fclose(file);
@@ -226,7 +234,7 @@ static int perf_events_refuse(struct kymo_error *err, int rc)
 
 	if (rc == -ESRCH)
 		return error_set(err, ESRCH, "the process has ended");
-	if (rc == -ENOSYS || level < 0)
+	if (rc == -ENOSYS || level == NO_LEVEL)
 		return error_set(err, -rc, "no native stacks: the kernel has no perf events");
 	if ((rc == -EACCES || rc == -EPERM) && level > 2)
 		return error_set(err, -rc,
@@ -237,9 +245,11 @@ static int perf_events_refuse(struct kymo_error *err, int rc)
 				 "no native stacks: perf_event_open is blocked, as by a seccomp "
 				 "filter; in Docker, --cap-add PERFMON allows it");
 	if (rc == -EMFILE)
-		return error_set(err, -rc,
-				 "no native stacks: too many open files; ulimit -n %zu allows them",
-				 (size_t)THREADS_MOST);
+		return error_set(
+			err, -rc,
+			"no native stacks: they need %ld open files for each thread; raise "
+			"ulimit -n",
+			2 * sysconf(_SC_NPROCESSORS_CONF));
 	return error_set(err, -rc, "no native stacks: perf_event_open: %s", strerror(-rc));
 }
 
