@@ -12,6 +12,7 @@
 /* A longer pause between two samples says nothing of the time between them. */
 #define GAP_MOST_NS 110000000ull
 #define KNOWN_NS 2000000000ull
+#define ENDED_NS 10000000000ull /* a thread without a stack for so long has most likely ended */
 
 struct recent_span {
 	uint64_t first_ns, last_ns, key;
@@ -71,23 +72,52 @@ void recent_stacks_destroy(struct recent_stacks *recent)
 	free(recent);
 }
 
-static struct recent_thread *recent_stacks_find_thread(struct recent_stacks *recent, pid_t tid,
-						       bool make)
+static struct recent_thread *recent_stacks_find_thread(struct recent_stacks *recent, pid_t tid)
 {
-	struct recent_thread *thread;
-
 	for (size_t i = 0; i < recent->thread_count; i++)
 		if (recent->threads[i]->tid == tid)
 			return recent->threads[i];
-	if (!make || recent->thread_count >= THREADS_MOST ||
-	    !grow((void **)&recent->threads, &recent->thread_room, recent->thread_count,
-		  sizeof(thread)))
+	return NULL;
+}
+
+static struct recent_span *last_span(struct recent_thread *thread)
+{
+	return thread->count ? &thread->spans[(thread->next + SPANS - 1) % SPANS] : NULL;
+}
+
+/* The place of a thread that has ended; NULL: none. */
+static struct recent_thread *take_ended(struct recent_stacks *recent, uint64_t at_ns)
+{
+	for (size_t i = 0; i < recent->thread_count; i++) {
+		struct recent_thread *thread = recent->threads[i];
+		const struct recent_span *last = last_span(thread);
+
+		if (last && last->last_ns + ENDED_NS > at_ns)
+			continue;
+		for (size_t k = 0; k < SPANS; k++)
+			free(thread->spans[k].frames);
+		memset(thread, 0, sizeof(*thread));
+		return thread;
+	}
+	return NULL;
+}
+
+static struct recent_thread *recent_stacks_add_thread(struct recent_stacks *recent, pid_t tid,
+						      uint64_t at_ns)
+{
+	struct recent_thread *thread = take_ended(recent, at_ns);
+
+	if (!thread && (recent->thread_count >= THREADS_MOST ||
+			!grow((void **)&recent->threads, &recent->thread_room, recent->thread_count,
+			      sizeof(thread))))
 		return NULL;
-	thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return NULL;
+	if (!thread) {
+		thread = calloc(1, sizeof(*thread));
+		if (!thread)
+			return NULL;
+		recent->threads[recent->thread_count++] = thread;
+	}
 	thread->tid = tid;
-	recent->threads[recent->thread_count++] = thread;
 	return thread;
 }
 
@@ -142,6 +172,20 @@ static void learn_callers(struct recent_stacks *recent, pid_t tid,
 	}
 }
 
+/* The table is full, as after hours: it begins anew with the stacks that the threads have now. */
+static void forget_callers(struct recent_stacks *recent)
+{
+	memset(recent->chains, 0, CHAINS * sizeof(*recent->chains));
+	recent->chain_count = 0;
+	for (size_t i = 0; i < recent->thread_count; i++) {
+		struct recent_thread *thread = recent->threads[i];
+		const struct recent_span *last = last_span(thread);
+
+		if (last)
+			learn_callers(recent, thread->tid, last->frames, last->count);
+	}
+}
+
 static bool is_ambiguous(struct recent_stacks *recent, pid_t tid, const struct recent_frame *frames,
 			 size_t count)
 {
@@ -160,11 +204,6 @@ static bool is_ambiguous(struct recent_stacks *recent, pid_t tid, const struct r
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
-
-static struct recent_span *last_span(struct recent_thread *thread)
-{
-	return thread->count ? &thread->spans[(thread->next + SPANS - 1) % SPANS] : NULL;
-}
 
 static void begin_span(struct recent_thread *thread, uint64_t at_ns, uint64_t key,
 		       const struct recent_frame *frames, size_t count)
@@ -192,13 +231,17 @@ void recent_stacks_add(struct recent_stacks *recent, pid_t tid, uint64_t at_ns, 
 	struct recent_span *last;
 
 	pthread_mutex_lock(&recent->lock);
-	thread = recent_stacks_find_thread(recent, tid, true);
+	thread = recent_stacks_find_thread(recent, tid);
+	if (!thread)
+		thread = recent_stacks_add_thread(recent, tid, at_ns);
 	last = thread ? last_span(thread) : NULL;
 	if (last && last->key == key && last->count == count && at_ns >= last->last_ns &&
 	    at_ns - last->last_ns <= GAP_MOST_NS) {
 		last->last_ns = at_ns;
 	} else if (thread) {
 		begin_span(thread, at_ns, key, frames, count);
+		if (recent->chain_count >= CHAINS_MOST)
+			forget_callers(recent);
 		learn_callers(recent, tid, frames, count);
 	}
 	pthread_mutex_unlock(&recent->lock);
@@ -211,7 +254,7 @@ bool recent_stacks_knows(struct recent_stacks *recent, pid_t tid, uint64_t now_n
 	bool known;
 
 	pthread_mutex_lock(&recent->lock);
-	thread = recent_stacks_find_thread(recent, tid, false);
+	thread = recent_stacks_find_thread(recent, tid);
 	last = thread ? last_span(thread) : NULL;
 	known = last && last->count && last->last_ns + KNOWN_NS > now_ns;
 	pthread_mutex_unlock(&recent->lock);
@@ -225,7 +268,7 @@ size_t recent_stacks_at(struct recent_stacks *recent, pid_t tid, uint64_t at_ns,
 	size_t found = 0;
 
 	pthread_mutex_lock(&recent->lock);
-	thread = recent_stacks_find_thread(recent, tid, false);
+	thread = recent_stacks_find_thread(recent, tid);
 	for (size_t i = 0; thread && i < thread->count && !found; i++) {
 		const struct recent_span *span =
 			&thread->spans[(thread->next + SPANS - 1 - i) % SPANS];

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "base/clock.h"
 #include "collect/perf/perf_events.h"
+#include "collect/recent_stacks.h"
 #include "collect/symbols/source_lines.h"
 
 #define HANGS_SECONDS 60 /* of a test that would never end */
@@ -102,11 +104,52 @@ static void a_process_that_is_added_later_has_no_fast_events(void **state)
 		skip();
 }
 
+/* ---- Python stacks --------------------------------------------------------------------------- */
+
+#define SECOND_NS 1000000000ull
+
+static void threads_that_have_ended_leave_room(void **state)
+{
+	struct recent_stacks *recent = recent_stacks_create();
+	const struct recent_frame frame = { .name = 1, .line = 1, .entry = true, .code = 64 };
+	uint64_t at_ns = 100 * SECOND_NS;
+	size_t one_hundred = 0, all;
+
+	(void)state;
+	for (int tid = 1; tid <= 20000; tid++, at_ns += SECOND_NS) {
+		recent_stacks_add(recent, tid, at_ns, 1, &frame, 1);
+		assert_true(recent_stacks_knows(recent, tid, at_ns));
+		if (tid == 100)
+			one_hundred = mallinfo2().uordblks;
+	}
+	all = mallinfo2().uordblks;
+	assert_true(all < one_hundred + (1u << 20));
+	recent_stacks_destroy(recent);
+}
+
+static void callers_are_learned_after_very_many_functions(void **state)
+{
+	struct recent_stacks *recent = recent_stacks_create();
+	struct recent_frame frame = { .name = 1, .line = 1, .entry = true }, found[2];
+	uint64_t at_ns = SECOND_NS;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 200000; i++, at_ns += 1000) {
+		frame.code = i * 64;
+		recent_stacks_add(recent, 7, at_ns, i, &frame, 1);
+	}
+	recent_stacks_add(recent, 7, at_ns, 200000, &frame, 1);
+	assert_int_equal(recent_stacks_at(recent, 7, at_ns - 500, found, 2), 1);
+	recent_stacks_destroy(recent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_that_hangs_holds_no_one),
 		cmocka_unit_test(a_process_that_is_added_later_has_no_fast_events),
+		cmocka_unit_test(threads_that_have_ended_leave_room),
+		cmocka_unit_test(callers_are_learned_after_very_many_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
