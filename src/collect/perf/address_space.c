@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define MAPPINGS_MOST 65536 /* of a process */
 #define MODULES_MOST 65536
 #define REFRESH_NS 200000000ull
+#define FREE_FILES 128u
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -52,6 +54,21 @@ static bool is_same_build(const struct module *module)
 		!memcmp(module->build_id, module->image.build_id, module->build_id_bytes));
 }
 
+/* Files stay open, and a program may map very many: some descriptors stay free for the recording.
+   Numbers are given out from the lowest. */
+static int open_if_few(const char *path)
+{
+	int fd = maps_open_regular(path);
+	struct rlimit limit;
+
+	if (fd >= 0 && !getrlimit(RLIMIT_NOFILE, &limit) &&
+	    limit.rlim_cur - (rlim_t)fd <= FREE_FILES && limit.rlim_cur > 2 * FREE_FILES) {
+		close(fd);
+		return -EMFILE;
+	}
+	return fd;
+}
+
 /* A process that has ended has no root any more; its files are usually ours. */
 static int open_path(const struct module *module)
 {
@@ -59,8 +76,8 @@ static int open_path(const struct module *module)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)module->pid, module->path);
-	fd = maps_open_regular(path);
-	return fd >= 0 ? fd : maps_open_regular(module->path);
+	fd = open_if_few(path);
+	return fd >= 0 ? fd : open_if_few(module->path);
 }
 
 static void open_file(struct module *module)
@@ -93,7 +110,7 @@ static void open_debug(struct module *module)
 		at += (size_t)snprintf(path + at, sizeof(path) - at, "%02x%s",
 				       module->image.build_id[i], i ? "" : "/");
 	snprintf(path + at, sizeof(path) - at, ".debug");
-	fd = maps_open_regular(path);
+	fd = open_if_few(path);
 	if (fd >= 0 && elf_image_open(&module->debug, fd))
 		module->debug.fd = -1;
 }
@@ -434,7 +451,8 @@ void address_spaces_forget_ended(struct address_spaces *spaces)
 		for (struct address_space **at = &spaces->buckets[i]; *at;) {
 			struct address_space *space = *at;
 
-			if (!space->ended) {
+			/* One without mappings was asked for after its process had ended. */
+			if (!space->ended && space->count) {
 				at = &space->next;
 				continue;
 			}

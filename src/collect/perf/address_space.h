@@ -65,7 +65,7 @@ void address_spaces_take(struct address_spaces *spaces, const struct perf_record
 /* Reads /proc/PID/maps: for a process that ran before, and where an address is in no mapping. */
 void address_spaces_refresh(struct address_spaces *spaces, struct address_space *space,
 			    uint64_t now_ns);
-/* Frees the spaces of processes that have ended. */
+/* Frees the spaces of processes that have ended, and empty ones. */
 void address_spaces_forget_ended(struct address_spaces *spaces);
 /* NULL: nothing is mapped there. */
 const struct mapping *address_space_at(const struct address_space *space, uint64_t address);

@@ -12,6 +12,7 @@
 #include "base/grow.h"
 
 #define FILE_MOST (64u << 20)
+#define READ_BYTES (64u << 10) /* at once */
 #define ENTRIES_MOST (1u << 20)
 #define NAME_MOST 512
 
@@ -203,27 +204,39 @@ static int open_map(pid_t pid)
 	return fd;
 }
 
+/* Up to a NUL: behind it there is no text, but perhaps a hole. */
+static size_t read_text(int fd, char *text, size_t bytes)
+{
+	size_t got = 0;
+
+	while (got < bytes) {
+		size_t wanted = bytes - got < READ_BYTES ? bytes - got : READ_BYTES;
+		ssize_t part = read(fd, text + got, wanted);
+		const char *end = part > 0 ? memchr(text + got, '\0', (size_t)part) : NULL;
+
+		if (end)
+			return (size_t)(end - text);
+		if (part <= 0)
+			break;
+		got += (size_t)part;
+	}
+	return got;
+}
+
 struct jit_map *jit_map_open(pid_t pid)
 {
 	struct jit_map *map = NULL;
 	int fd = open_map(pid);
 	struct stat st;
-	size_t bytes, got = 0;
+	size_t bytes;
 	char *text;
 
 	if (fd < 0 || fstat(fd, &st) || st.st_size <= 0)
 		goto out;
 	bytes = st.st_size < FILE_MOST ? (size_t)st.st_size : FILE_MOST;
 	text = malloc(bytes);
-	while (text && got < bytes) {
-		ssize_t part = read(fd, text + got, bytes - got);
-
-		if (part <= 0)
-			break;
-		got += (size_t)part;
-	}
 	if (text)
-		map = jit_map_parse(text, got);
+		map = jit_map_parse(text, read_text(fd, text, bytes));
 	free(text);
 out:
 	if (fd >= 0)

@@ -5,19 +5,24 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collect/perf/address_space.h"
 #include "collect/perf/perf_events.h"
 #include "collect/recent_stacks.h"
+#include "collect/symbols/jit_map.h"
 #include "collect/symbols/source_lines.h"
 
 #define HANGS_SECONDS 60 /* of a test that would never end */
@@ -143,6 +148,92 @@ static void callers_are_learned_after_very_many_functions(void **state)
 	recent_stacks_destroy(recent);
 }
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* A map that is one line and a hole of 60 MB. */
+static void a_hole_in_a_map_takes_no_memory(void **state)
+{
+	char path[64], text[] = "1000 40 compiled\n";
+	size_t before, bytes = sizeof(text) - 1;
+	struct jit_map *map;
+	uint64_t start = 0;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, bytes), bytes);
+	assert_int_equal(ftruncate(fd, 60 << 20), 0);
+	close(fd);
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	map = jit_map_open(getpid());
+	unlink(path);
+	assert_string_equal(jit_map_find(map, 0x1010, &start), "compiled");
+	assert_true(mallinfo2().uordblks + mallinfo2().hblkhd < before + (1u << 20));
+	jit_map_free(map);
+}
+
+/* As many modules as names of this program; each keeps a descriptor once it is open. */
+static size_t open_modules(struct address_spaces *spaces, const char *folder, size_t count)
+{
+	struct perf_record record = { .kind = PERF_RECORD_OF_MMAP, .pid = getpid() };
+	char path[128];
+	size_t open_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mapping *mapping;
+
+		snprintf(path, sizeof(path), "%s/%zu", folder, i);
+		assert_int_equal(symlink("/proc/self/exe", path), 0);
+		record.mmap.path = path;
+		record.mmap.start = (i + 1) << 20;
+		record.mmap.bytes = 1 << 20;
+		address_spaces_take(spaces, &record);
+		mapping = address_space_at(address_spaces_find(spaces, getpid()),
+					   record.mmap.start);
+		open_count += module_open(mapping->module);
+		unlink(path);
+	}
+	return open_count;
+}
+
+static void files_of_a_program_leave_descriptors(void **state)
+{
+	static struct address_spaces spaces;
+	char folder[] = "/tmp/kymo-bounds-XXXXXX";
+	struct rlimit before, limit;
+	size_t opened;
+	int fds[20];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 512;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	opened = open_modules(&spaces, folder, 600);
+	for (size_t i = 0; i < 20; i++)
+		assert_true((fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
+	for (size_t i = 0; i < 20; i++)
+		close(fds[i]);
+	assert_true(opened > 200);
+	address_spaces_fini(&spaces);
+	setrlimit(RLIMIT_NOFILE, &before);
+	rmdir(folder);
+}
+
+static void an_empty_address_space_is_forgotten(void **state)
+{
+	static struct address_spaces spaces;
+
+	(void)state;
+	assert_non_null(address_spaces_get(&spaces, 12345));
+	address_spaces_forget_ended(&spaces);
+	assert_null(address_spaces_find(&spaces, 12345));
+	address_spaces_fini(&spaces);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +241,9 @@ int main(void)
 		cmocka_unit_test(a_process_that_is_added_later_has_no_fast_events),
 		cmocka_unit_test(threads_that_have_ended_leave_room),
 		cmocka_unit_test(callers_are_learned_after_very_many_functions),
+		cmocka_unit_test(a_hole_in_a_map_takes_no_memory),
+		cmocka_unit_test(files_of_a_program_leave_descriptors),
+		cmocka_unit_test(an_empty_address_space_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
