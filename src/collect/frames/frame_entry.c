@@ -8,6 +8,7 @@
 #include "base/grow.h"
 
 #define INDEX_MOST (64u << 20)
+#define INDEXES_MOST (256u << 20) /* of all files: each may have an index of holes */
 #define UNINDEXED_MOST 200000 /* descriptions that are read without an index */
 #define SHT_UNWIND 0x70000001u /* of x86_64 */
 #define PAIR_BYTES 8 /* of the index: two numbers of 4 bytes */
@@ -36,6 +37,28 @@ uint64_t frame_entry_encoded(struct dwarf_bytes *bytes, const unsigned char *sta
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
+static size_t indexes_bytes; /* one thread reads files */
+
+static bool allocate_index(struct frame_table *table)
+{
+	size_t bytes = (size_t)table->index_count * PAIR_BYTES;
+
+	if (bytes > INDEXES_MOST - indexes_bytes)
+		return false;
+	table->index = malloc(bytes + 1);
+	table->index_bytes = table->index ? bytes : 0;
+	indexes_bytes += table->index_bytes;
+	return table->index;
+}
+
+void frame_entry_forget(struct frame_table *table)
+{
+	free(table->index);
+	indexes_bytes -= table->index_bytes;
+	table->index = NULL;
+	table->index_bytes = 0;
+}
+
 static void read_index(struct frame_table *table)
 {
 	const struct elf_image *image = table->image;
@@ -60,10 +83,9 @@ static void read_index(struct frame_table *table)
 	skipped = (size_t)(head.at - start);
 	if (head.failed || table->index_count > (bytes - skipped) / PAIR_BYTES)
 		table->index_count = 0;
-	table->index = malloc((size_t)table->index_count * PAIR_BYTES + 1);
-	if (!table->index || elf_image_read(image, offset + skipped, table->index,
-					    (size_t)table->index_count * PAIR_BYTES) !=
-				     (size_t)table->index_count * PAIR_BYTES)
+	if (!allocate_index(table) || elf_image_read(image, offset + skipped, table->index,
+						     (size_t)table->index_count * PAIR_BYTES) !=
+					      (size_t)table->index_count * PAIR_BYTES)
 		table->index_count = 0;
 }
 
@@ -195,8 +217,7 @@ static void make_index(struct frame_table *table)
 	    (elf_image_section(table->image, SHT_PROGBITS, ".eh_frame", &section) ||
 	     elf_image_section(table->image, SHT_UNWIND, ".eh_frame", &section)) &&
 	    section.bytes <= INDEX_MOST) {
-		free(table->index);
-		table->index = NULL;
+		frame_entry_forget(table);
 		table->index_address = section.address;
 		for (at = section.address; at - section.address < section.bytes;
 		     at += entries[0].count + 4) {

@@ -34,5 +34,7 @@ bool frame_entry_read(const struct frame_table *table, uint64_t address, struct 
 bool frame_entry_kind(const struct frame_entry *entry, struct frame_kind *out);
 /* The address of the description that may cover an address; 0: none. */
 uint64_t frame_entry_find(struct frame_table *table, uint64_t address);
+/* Frees the index. */
+void frame_entry_forget(struct frame_table *table);
 
 #endif

@@ -15,7 +15,7 @@ static int32_t keep_expression(struct frame_program *run)
 	const unsigned char *bytes = dwarf_skip(&run->bytes, count);
 	uint16_t length = (uint16_t)count;
 
-	if (!bytes || count > EXPRESSION_MOST || table->expression_bytes > INT32_MAX / 2) {
+	if (!bytes || count > EXPRESSION_MOST) {
 		run->failed = true;
 		return 0;
 	}

@@ -10,7 +10,8 @@
 #include "collect/frames/frame_program.h"
 #include "collect/frames/frame_prologue.h"
 
-#define RULES_MOST (1u << 20) /* of a file: 300 MB at the very most */
+#define RULES_MOST (1u << 16) /* of a file: 20 MB */
+#define EXPRESSIONS_MOST (1u << 20) /* bytes of a file's */
 #define CODE_BYTES 256 /* of a function, for a guess */
 
 /* ---- rules of an address --------------------------------------------------------------------- */
@@ -86,8 +87,6 @@ static const struct frame_rules *keep_rules(struct frame_table *table, uint64_t 
 {
 	uint32_t number;
 
-	if (table->cache.count >= RULES_MOST)
-		intern_clear(&table->cache);
 	if (!grow((void **)&table->rules, &table->rules_room, table->cache.count,
 		  sizeof(*table->rules)) ||
 	    !grow((void **)&table->addresses, &table->addresses_room, table->cache.count,
@@ -101,6 +100,15 @@ static const struct frame_rules *keep_rules(struct frame_table *table, uint64_t 
 	return &table->rules[number];
 }
 
+/* Before new rules are made, which refer to expressions. */
+static void make_room(struct frame_table *table)
+{
+	if (table->cache.count < RULES_MOST && table->expression_bytes < EXPRESSIONS_MOST)
+		return;
+	intern_clear(&table->cache);
+	table->expression_bytes = 0;
+}
+
 const struct frame_rules *frame_table_find(struct frame_table *table, uint64_t address)
 {
 	uint64_t hash = intern_hash_number(0, address), description;
@@ -111,6 +119,7 @@ const struct frame_rules *frame_table_find(struct frame_table *table, uint64_t a
 	struct evaluation *work;
 
 	if (!found) {
+		make_room(table);
 		description = frame_entry_find(table, address);
 		work = description ? malloc(sizeof(*work)) : NULL;
 		if (work && (!frame_rules_read_both(table, description, work) ||
@@ -154,7 +163,7 @@ void frame_table_init(struct frame_table *table, const struct elf_image *image)
 
 void frame_table_fini(struct frame_table *table)
 {
-	free(table->index);
+	frame_entry_forget(table);
 	free(table->rules);
 	free(table->addresses);
 	free(table->expressions);

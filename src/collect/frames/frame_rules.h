@@ -44,6 +44,7 @@ struct frame_table {
 	const struct elf_image *image;
 	unsigned char *index; /* of .eh_frame_hdr: pairs of place and description */
 	uint32_t index_count;
+	size_t index_bytes; /* its part of the memory for all indexes */
 	uint64_t index_address; /* of .eh_frame_hdr, which the pairs are relative to */
 	bool loaded;
 	struct frame_rules *rules; /* by number of the cache */

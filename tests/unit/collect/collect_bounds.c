@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <dwarf.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -234,6 +235,79 @@ static void an_empty_address_space_is_forgotten(void **state)
 	address_spaces_fini(&spaces);
 }
 
+/* ---- call frame information ------------------------------------------------------------------ */
+
+#define PROGRAM_AT 0x10000u /* the address of the first byte of the file */
+#define CODE_AT 0x100000u
+#define CODE_BYTES 0x100000u
+#define EXPRESSION_BYTES 4000u
+
+struct made {
+	unsigned char bytes[16384];
+	size_t used;
+};
+
+static void make_bytes(struct made *made, const void *from, size_t count)
+{
+	memcpy(made->bytes + made->used, from, count);
+	made->used += count;
+}
+
+static void make_word(struct made *made, uint32_t word)
+{
+	make_bytes(made, &word, 4);
+}
+
+/* One description of one function, whose CFA is a long expression. */
+static void make_frames(struct made *made)
+{
+	static const unsigned char common[] = { 1, 'z', 'R', 0, 1, 0x78, 16, 1, DW_EH_PE_udata4 };
+	static const unsigned char expression[EXPRESSION_BYTES];
+	static const unsigned char begin[] = { 0, DW_CFA_def_cfa_expression,
+					       EXPRESSION_BYTES % 128 + 128,
+					       EXPRESSION_BYTES / 128 };
+	static const unsigned char head[] = { 1, DW_EH_PE_udata4, DW_EH_PE_udata4,
+					      DW_EH_PE_datarel | DW_EH_PE_sdata4 };
+
+	make_word(made, 4 + sizeof(common) + 3); /* at 0 */
+	make_word(made, 0);
+	make_bytes(made, common, sizeof(common));
+	make_bytes(made, "\0\0\0", 3);
+	make_word(made, 12 + sizeof(begin) + EXPRESSION_BYTES); /* at 20 */
+	make_word(made, (uint32_t)made->used);
+	make_word(made, CODE_AT);
+	make_word(made, CODE_BYTES);
+	make_bytes(made, begin, sizeof(begin));
+	make_bytes(made, expression, sizeof(expression));
+	while (made->used < 8192)
+		make_bytes(made, "", 1);
+	make_bytes(made, head, sizeof(head)); /* at 8192 */
+	make_word(made, PROGRAM_AT);
+	make_word(made, 1);
+	make_word(made, CODE_AT - (PROGRAM_AT + 8192));
+	make_word(made, (uint32_t)(20 - 8192));
+}
+
+static void expressions_of_a_file_take_a_limited_memory(void **state)
+{
+	static struct made made;
+	struct elf_image image = { .fd = -1, .memory = made.bytes };
+	struct frame_table table;
+
+	(void)state;
+	make_frames(&made);
+	image.bytes = made.used;
+	image.part_count = 1;
+	image.parts[0] = (struct elf_image_part){ PROGRAM_AT, 0, made.used };
+	image.frame_index_address = PROGRAM_AT + 8192;
+	image.frame_index_bytes = made.used - 8192;
+	frame_table_init(&table, &image);
+	for (uint64_t at = 0; at < 5000; at++)
+		assert_non_null(frame_table_find(&table, CODE_AT + at));
+	assert_true(table.expression_bytes > 0 && table.expression_room <= 4u << 20);
+	frame_table_fini(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +318,7 @@ int main(void)
 		cmocka_unit_test(a_hole_in_a_map_takes_no_memory),
 		cmocka_unit_test(files_of_a_program_leave_descriptors),
 		cmocka_unit_test(an_empty_address_space_is_forgotten),
+		cmocka_unit_test(expressions_of_a_file_take_a_limited_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
