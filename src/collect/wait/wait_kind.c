@@ -1,5 +1,6 @@
 #include "collect/wait/wait_kind.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -82,21 +83,23 @@ static void take_character_device(const char *path, struct wait_answer *out)
 static void take_fd(pid_t pid, long fd, struct wait_peers *peers, struct wait_answer *out)
 {
 	char path[64], link[WAIT_TARGET_BYTES + 256];
-	struct stat stat_of;
+	struct statx file;
 	ssize_t bytes;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)pid, fd);
 	bytes = readlink(path, link, sizeof(link) - 1);
-	if (bytes <= 0 || stat(path, &stat_of))
+	/* As the kernel knows the file: a server that does not answer keeps its readers, not us. */
+	if (bytes <= 0 || statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
+				STATX_TYPE | STATX_INO, &file))
 		return;
 	link[bytes] = '\0';
-	if (S_ISSOCK(stat_of.st_mode)) {
+	if (S_ISSOCK(file.stx_mode)) {
 		out->kind = WAIT_SOCKET;
-		take_peer(pid, stat_of.st_ino, peers, out);
-	} else if (S_ISFIFO(stat_of.st_mode)) {
+		take_peer(pid, file.stx_ino, peers, out);
+	} else if (S_ISFIFO(file.stx_mode)) {
 		out->kind = WAIT_PIPE;
 		copy_target(out, link[0] == '/' ? link : "");
-	} else if (S_ISCHR(stat_of.st_mode)) {
+	} else if (S_ISCHR(file.stx_mode)) {
 		take_character_device(link, out);
 	} else if (link[0] == '/') {
 		out->kind = WAIT_DISK;

@@ -7,13 +7,19 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/wait/wait_kind.h"
@@ -69,6 +75,40 @@ static void a_descriptor_decides_what_a_read_waits_for(void **state)
 	close(file);
 	close(pipes[0]);
 	close(pipes[1]);
+}
+
+/* Refuses calls that ask the server of a remote file, which may not answer: stat(), and statx()
+   without AT_STATX_DONT_SYNC. */
+static void refuse_remote_looks(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_STATX_DONT_SYNC, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void a_file_whose_server_is_gone_is_not_asked_for(void **state)
+{
+	int status = 0, file = open("/proc/self/exe", O_RDONLY);
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		refuse_remote_looks();
+		_exit(of_call(SYS_read, (uint64_t)file, 0).kind);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), WAIT_DISK);
+	close(file);
 }
 
 static void a_socket_has_its_peer(void **state)
@@ -165,6 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_descriptor_decides_what_a_read_waits_for),
+		cmocka_unit_test(a_file_whose_server_is_gone_is_not_asked_for),
 		cmocka_unit_test(a_socket_has_its_peer),
 		cmocka_unit_test(calls_without_a_descriptor),
 		cmocka_unit_test(functions_tell_more),
