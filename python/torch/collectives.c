@@ -33,6 +33,7 @@ static const struct method {
 	enum tensors tensors;
 	int argument; /* 0: the first after this */
 	uint32_t flags;
+	bool peer; /* the second argument is the other rank */
 } methods[] = {
 	{ "allreduce", "all_reduce", TENSORS_LIST, 0, 0 },
 	{ "allreduce_coalesced", "all_reduce", TENSORS_LIST, 0, 0 },
@@ -51,8 +52,8 @@ static const struct method {
 	{ "alltoall", "all_to_all", TENSORS_LIST, 1, 0 },
 	{ "alltoall_base", "all_to_all", TENSORS_ONE, 1, 0 },
 	{ "barrier", "barrier", TENSORS_NONE, 0, 0 },
-	{ "send", "send", TENSORS_LIST, 0, SCHEMA_COLLECTIVE_P2P },
-	{ "recv", "recv", TENSORS_LIST, 0, SCHEMA_COLLECTIVE_P2P },
+	{ "send", "send", TENSORS_LIST, 0, SCHEMA_COLLECTIVE_P2P, true },
+	{ "recv", "recv", TENSORS_LIST, 0, SCHEMA_COLLECTIVE_P2P, true },
 	{ "recvAnysource", "recv", TENSORS_LIST, 0, SCHEMA_COLLECTIVE_P2P },
 };
 
@@ -225,7 +226,7 @@ static void *call_backend(const struct slot *slot, void *sret, void *self, void 
 	work = *(void **)sret;
 	if (group)
 		enqueued(method, group, ticks, is_gloo_work(work) ? work : NULL,
-			 method->argument ? b : a, (int32_t)(intptr_t)b);
+			 method->argument ? b : a, method->peer ? (int32_t)(intptr_t)b : -1);
 	return result;
 }
 

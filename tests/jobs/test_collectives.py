@@ -45,9 +45,11 @@ def test_each_rank_has_a_row_of_each_collective(runs):
 
 def test_sends_and_receives_name_the_other_rank(runs):
     rows = runs("sleep").ask("rec", "SELECT rank, op, peer, bytes::INT AS bytes, end_ns IS NOT NULL AS ended "
-                                    "FROM dist.collectives WHERE p2p ORDER BY rank")
+                                    "FROM dist.collectives WHERE p2p ORDER BY rank, peer NULLS LAST")
     assert rows == [{"rank": 0, "op": "send", "peer": 1, "bytes": 1024, "ended": True},
-                    {"rank": 1, "op": "recv", "peer": 0, "bytes": 1024, "ended": True}]
+                    {"rank": 0, "op": "send", "peer": 1, "bytes": 1024, "ended": True},
+                    {"rank": 1, "op": "recv", "peer": 0, "bytes": 1024, "ended": True},
+                    {"rank": 1, "op": "recv", "peer": None, "bytes": 1024, "ended": True}]
 
 
 @pytest.mark.parametrize("kind, function", [("sleep", "pause"), ("data", "fetch_shard")])

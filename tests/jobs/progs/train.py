@@ -52,4 +52,8 @@ for step in range(STEPS):
         dist.send(data, 1)
     if step == 4 and RANK == 1:
         dist.recv(data, 0)
+    if step == 5 and RANK == 0:
+        dist.send(data, 1, tag=1)
+    if step == 5 and RANK == 1:
+        dist.recv(data, tag=1)  # of any rank
 dist.destroy_process_group()
