@@ -67,6 +67,19 @@ static void take_members(struct collective_group *group, PyObject *c10d, PyObjec
 	PyErr_Clear();
 }
 
+/* False: it is another group. */
+static bool take_group(struct collective_group *group, PyObject *c10d, PyObject *of, PyObject *name,
+		       const void *backend)
+{
+	const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+
+	if (!text || !is_backend_of(of, backend))
+		return false;
+	group->name = kymo_name(text);
+	take_members(group, c10d, of);
+	return true;
+}
+
 /* Fills the group with that backend, from torch.distributed's list of groups. GIL. */
 static void describe_group(struct collective_group *group, const void *backend)
 {
@@ -77,13 +90,13 @@ static void describe_group(struct collective_group *group, const void *backend)
 	Py_ssize_t at = 0;
 
 	while (names && PyDict_Check(names) && PyDict_Next(names, &at, &key, &value)) {
-		const char *text = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : NULL;
+		/* Functions of torch release the GIL, and another thread may end the group. */
+		PyObject *both = PyTuple_Pack(2, key, value);
+		const bool found = both && take_group(group, c10d, key, value, backend);
 
-		if (!text || !is_backend_of(key, backend))
-			continue;
-		group->name = kymo_name(text);
-		take_members(group, c10d, key);
-		break;
+		Py_XDECREF(both);
+		if (found)
+			break;
 	}
 	Py_XDECREF(names);
 	Py_XDECREF(world);
@@ -105,15 +118,22 @@ static struct collective_group *find_by_backend(const void *backend)
 /* Once for each group, and for each process: ids of names differ. */
 static struct collective_group *add_group(const void *backend)
 {
-	PyGILState_STATE gil = PyGILState_Ensure();
-	struct collective_group *group = find_by_backend(backend);
+	struct collective_group described = { .backend = backend }, *group;
+	PyGILState_STATE gil;
 
+	/* Where the table is full, no call waits for the GIL. */
+	if (kymo__load_acquire(&group_count) >= GROUPS_MOST)
+		return NULL;
+	gil = PyGILState_Ensure();
+	describe_group(&described, backend);
+	/* Meanwhile another thread may have added this group, or another one. */
+	group = find_by_backend(backend);
 	if (!group && group_count < GROUPS_MOST) {
 		group = &groups[group_count];
-		memset(group, 0, sizeof(*group));
-		describe_group(group, backend);
-		group->backend = backend;
+		*group = described;
 		kymo__store_release(&group_count, group_count + 1);
+	} else {
+		free(described.ranks);
 	}
 	PyGILState_Release(gil);
 	return group;
