@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -190,13 +192,26 @@ static uint32_t take_escape(const char **at, const char *end)
 	}
 }
 
+/* A text that was cut may end in the middle of a character: its first byte tells the length. */
+static size_t without_cut_character(const char *text, size_t bytes)
+{
+	size_t from = bytes;
+
+	while (from && bytes - from < 3 && (text[from - 1] & 0xc0) == 0x80)
+		from--;
+	if (!from || (unsigned char)text[from - 1] < 0xc0)
+		return bytes; /* whole, or not UTF-8 at all */
+	return utf8_valid(text + from - 1, bytes - from + 1) ? bytes : from - 1;
+}
+
 size_t json_text_plain(const struct json_text *text, char *out, size_t out_bytes)
 {
 	const char *at = text->bytes ? text->at : "", *end = at + text->bytes;
 	size_t used = 0, bytes;
+	bool cut = false;
 	char code[4];
 
-	while (at < end) {
+	while (at < end && !cut) {
 		if (text->escaped && *at == '\\' && at + 1 < end) {
 			at++;
 			bytes = put_utf8(take_escape(&at, end), code);
@@ -204,15 +219,13 @@ size_t json_text_plain(const struct json_text *text, char *out, size_t out_bytes
 			code[0] = *at++;
 			bytes = 1;
 		}
-		if (used + bytes >= out_bytes)
-			break;
-		memcpy(out + used, code, bytes);
-		used += bytes;
+		cut = used + bytes >= out_bytes;
+		if (!cut)
+			memcpy(out + used, code, bytes);
+		used += cut ? 0 : bytes;
 	}
-	/* Not in the middle of a character that was cut. */
-	if (at < end)
-		while (used && (out[used - 1] & 0xc0) == 0x80)
-			used--;
+	if (cut)
+		used = without_cut_character(out, used);
 	out[used] = '\0';
 	return used;
 }

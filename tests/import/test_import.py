@@ -317,6 +317,14 @@ def test_strange_values_are_counted_not_obeyed(kymo):
         {"became": "skipped: no time", "n": 1}, {"became": "skipped: not an event", "n": 4}]
 
 
+@pytest.mark.parametrize("escaped", [False, True])
+@pytest.mark.parametrize("first, count", [("", 2000), ("a", 2000), ("ab", 1365), ("ab", 2000)])
+def test_a_long_name_is_cut_between_characters(kymo, first, count, escaped):
+    trace = json.dumps([zone(first + count * "\u20ac", 1, 1)], ensure_ascii=escaped)
+    name = kymo.value(kymo.take("long", trace), "SELECT name FROM trace.zones")
+    assert set(name) <= set("ab\u20ac") and 4090 < len(name.encode()) <= 4096, name[-8:]
+
+
 def test_bytes_that_are_not_utf8_are_replaced(kymo):
     (kymo.home / "t.json").write_bytes(b'[{"ph":"X","name":"a\xff\xfe","ts":0,"dur":1,"pid":1,"tid":1}]')
     kymo("import", "t.json", "-o", "run")
