@@ -60,6 +60,18 @@ def test_a_packed_file_from_another_machine_gets_no_text_of_this_one(kymo, made,
     assert (file["text"], file["why"]) == (None, "the recording comes from another machine") and "source file" not in done.err
 
 
+def test_one_host_of_a_packed_job_does_not_stand_for_the_others(kymo, made):
+    (kymo.cwd / "app.py").write_text(TEXT)
+    recording = made([([f"work ({kymo.cwd}/app.py:2)"], 20)])
+    with duckdb.connect(str(recording)) as db:
+        db.execute("UPDATE kymo.runs SET host = 'elsewhere'")
+        db.execute("INSERT INTO kymo.runs SELECT * REPLACE (? AS host) FROM kymo.runs", [socket.gethostname()])
+    done = kymo("report", recording, "it.html")
+    if "built without HTML" in done.err:
+        pytest.skip("this kymo was built without HTML reports")
+    assert {file["text"] for file in data_of(kymo.cwd / "it.html")["sources"]} == {None}
+
+
 def test_the_title_names_program_and_recording(kymo, made):
     recording = made([([f"work ({kymo.cwd}/app.py:2)"], 1)])
     done = kymo("report", recording, "it.html")

@@ -90,15 +90,17 @@ static int source_line_row(const struct rows *rows, void *context)
 	return file ? add_line(file, &row) : -ENOMEM;
 }
 
+/* A job has several: names without a folder are those of the first. */
 static int run_row(const struct rows *rows, void *context)
 {
 	struct source_files *to = context;
-
 	char host[256] = "", own[256] = "";
 
 	gethostname(own, sizeof(own) - 1);
 	rows_copy_text(rows, 2, host, sizeof(host));
-	to->from_elsewhere = host[0] && strcmp(host, own) != 0;
+	to->from_elsewhere |= host[0] && strcmp(host, own) != 0;
+	if (to->cwd)
+		return 0;
 	to->cwd = rows_take_text(rows, 0);
 	to->started_unix_ns = rows_count(rows, 1);
 	return to->cwd ? 0 : -ENOMEM;
