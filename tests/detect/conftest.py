@@ -14,15 +14,14 @@ KYMO = pathlib.Path(os.environ.get("KYMO_BIN", ROOT / "build/kymo")).resolve()
 NATIVE = pathlib.Path(os.environ.get("KYMO_PROGS", ROOT / "build/tests/progs")).resolve() / "detect_native"
 PROGS = pathlib.Path(__file__).parent / "progs"
 AT_ONCE = 3
-OFTEN = {"KYMO_SAMPLE_RATE": "0.01", "KYMO_SYSTEM_RATE": "0.1"}  # so that programs of a second or two are seen enough
 
 
 class Judged:
     """One run of a program: its output, and what the report says of it."""
 
-    def __init__(self, kymo, words):
+    def __init__(self, kymo, words, **more):
         with tempfile.TemporaryDirectory(prefix="kymo-detect-") as folder:
-            env = {**kymo.env, "KYMO_DIR": f"{folder}/live", "XDG_STATE_HOME": f"{folder}/state"}
+            env = {**kymo.env, **more, "KYMO_DIR": f"{folder}/live", "XDG_STATE_HOME": f"{folder}/state"}
             os.mkdir(f"{folder}/live", 0o700)
             command = [word.replace("FOLDER", folder) for word in map(str, words)]
             done = subprocess.run([KYMO, "run", "-q", "-o", f"{folder}/rec", "--", *command], env=env, capture_output=True,
@@ -45,8 +44,8 @@ class Runs:
     """Several programs at once, each command once; again() for one that a busy machine has disturbed."""
 
     def __init__(self):
-        self.env = {**{k: v for k, v in os.environ.items() if not k.startswith("KYMO") or k == "KYMO_DUCKDB"}, **OFTEN,
-                    "LC_ALL": "C.UTF-8"}
+        # At the rates that kymo chooses, as for a user.
+        self.env = {**{k: v for k, v in os.environ.items() if not k.startswith("KYMO") or k == "KYMO_DUCKDB"}, "LC_ALL": "C.UTF-8"}
         self.pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
         self.begun = {}
         self.questions = ["SELECT count(*)::INT AS n FROM python.samples"]

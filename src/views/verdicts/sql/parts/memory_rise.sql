@@ -7,6 +7,10 @@
 -- else never seen to allocate; then all others. The square of a rate stands for further rounds.
 -- A thread that waits allocates nothing: rises around which one was seen to run count first, then
 -- what ran at any time, then what waits.
+--
+-- Where no rise is known to 5 ms (a fixed sample_rate), each sample stands for several functions:
+-- one is named if memory rose half as fast again around its samples as around all, or if it has
+-- nine tenths of the time.
 (
     WITH samples AS (
         SELECT
@@ -41,17 +45,17 @@
         )
         JOIN {of} AS o USING (host, pid)
         WHERE rise > 0 AND since_ns > 0 AND ts_ns >= o.from_ns
+    ), precision AS (
+        SELECT
+            coalesce(
+                count(*) FILTER (exact) >= 5 AND sum(rise) FILTER (exact) > 0.01 * sum(rise),
+                false
+            ) AS precise
+        FROM rises
     ), used AS (
         SELECT *
-        FROM rises
-        WHERE NOT (
-            SELECT coalesce(
-                count(*) FILTER (exact) >= 5
-                    AND sum(rise) FILTER (exact) > 0.01 * sum(rise),
-                false
-            )
-            FROM rises
-        ) OR exact
+        FROM rises, precision
+        WHERE exact OR NOT precise
     ), around AS (
         SELECT
             u.host,
@@ -76,12 +80,17 @@
         )
         GROUP BY function
     ), rates AS (
-        SELECT e.function, e.bytes / t.time AS rate
+        SELECT
+            e.function,
+            e.bytes / t.time AS rate,
+            rate > 1.5 * sum(e.bytes) OVER () / sum(t.time) OVER ()
+                OR t.time > 0.9 * sum(t.time) OVER ()
+                OR (SELECT precise FROM precision) AS known
         FROM evenly AS e
         JOIN (
             SELECT function, sum(weight) AS time
             FROM samples
-            WHERE weight <= 5000000 OR NOT EXISTS (FROM used WHERE exact)
+            WHERE weight <= 5000000 OR NOT (SELECT precise FROM precision)
             GROUP BY function
         ) AS t USING (function)
     ), shared AS (
@@ -96,5 +105,10 @@
         FROM samples
         WHERE part = weight
     )
+    SELECT *
     FROM {include top_place from=shared}
+    WHERE coalesce(
+        (SELECT known FROM rates WHERE function = {include place_function}),
+        (SELECT count(*) = 0 FROM rates)
+    )
 )
