@@ -209,7 +209,7 @@ static void name_code(PyObject *code, struct schema_loop_stall_row *row)
 	Py_XDECREF(name);
 }
 
-/* Names that asyncio has made up say nothing, and there may be very many. */
+/* Names that asyncio generates carry no information, and there may be very many. */
 static void name_task(PyObject *task, struct schema_loop_stall_row *row)
 {
 	PyObject *name = plain_attribute(task, "_name"), *method;

@@ -176,7 +176,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo compare a1 a2 a3 -- b1 b2 b3\tseveral runs of each: more reliable\n"
 	  "kymo compare a b -o diff.html\tone file, opens offline\n"
 	  "kymo compare a b --fail-above 5%\tfor CI\n" },
-	{ "import", cmd_import, "make a recording of traces of other tools", "[OPTIONS] FILE...",
+	{ "import", cmd_import, "import traces of other tools as a recording", "[OPTIONS] FILE...",
 	  import_options,
 	  "kymo import trace.json.gz\ttorch.profiler, Chrome\n"
 	  "kymo import rank*.json.gz -o job\tall ranks of a job\n"

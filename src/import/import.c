@@ -198,7 +198,7 @@ static int read_file(struct trace *trace, const char *path, struct kymo_error *d
 	input_close(&input);
 	if (kind != KIND_NSYS)
 		return rc;
-	/* What the child tells is nearer to the cause than where the JSON ends. */
+	/* The child's message is closer to the cause than the place where the JSON ends. */
 	closed = nsys_close(&child, damage, &own);
 	if (closed)
 		return error_set(err, -closed, "%s", own.text);

@@ -1,7 +1,7 @@
 /*
  * A scanner of JSON in a window of a file. It copies nothing: texts point into the window, escapes
- * and all. Values that are not wanted are skipped without a look at their inside, at any depth
- * and without recursion. It is as lenient as browsers are with traces: what is skipped need not be
+ * and all. Values that are not wanted are skipped unparsed, at any depth and without recursion.
+ * It is as lenient as browsers are with traces: what is skipped need not be
  * valid, and control characters in texts are kept.
  *
  * The window ends with JSON_SCAN_PADDING zero bytes, so that no function looks at a bound for each

@@ -145,7 +145,7 @@ static bool same_queue(const void *owner, uint32_t number, const void *key)
 	       queue->context == wanted->context;
 }
 
-/* Every pair of device and stream is added once: its number says nothing. */
+/* Every pair of device and stream is added once: its number is not used. */
 static bool any_stream(const void *owner, uint32_t number, const void *key)
 {
 	(void)number;

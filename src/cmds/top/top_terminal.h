@@ -20,14 +20,14 @@ enum top_key {
 };
 
 /* In the parent of the process that draws: notes the state of the terminal. False: standard output
-   is no terminal, or there is no keyboard. */
+   is not a terminal, or there is no keyboard. */
 bool top_terminal_prepare(void);
 /* In the child: a screen of its own, no echo. */
 void top_terminal_enter(void);
 /* In the parent, also after the death of the child: as it was before, if it was entered. */
 void top_terminal_restore(void);
 
-/* Lines and columns of the terminal, at least 4 and 40; 24 and 80 if it does not tell. */
+/* Lines and columns of the terminal, at least 4 and 40; 24 and 80 if unknown. */
 int top_terminal_lines(void);
 int top_terminal_columns(void);
 /* Replaces the screen by text, whose lines end with \n. */

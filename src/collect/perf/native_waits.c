@@ -359,7 +359,7 @@ static bool look_at_thread(struct native_waits *waits, const struct native_waits
 	thread->looked_ns = now_ns;
 	if (!ran && thread->waits && thread->owed_ns < ROW_NS)
 		return false;
-	/* A thread that never leaves its core owes nothing, and its call need not be read. */
+	/* A thread that stayed on its core did not wait: its call is not read. */
 	if (thread->owed_ns < LEAST_NS && ran) {
 		thread->waits = false;
 		return false;

@@ -1,5 +1,5 @@
 /*
- * Native stacks of threads that wait, from outside and without a stop: the kernel tells the stack
+ * Native stacks of threads that wait, from outside and without a stop: the kernel shows the stack
  * pointer and the address of a thread in a system call, and its stack is copied and walked. A
  * thread that has not run since the last look costs one read of a small file; the time between
  * looks grows while nothing changes, and with what a look costs.

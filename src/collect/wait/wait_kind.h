@@ -13,7 +13,7 @@
 #include "collect/wait/wait_call.h"
 
 enum wait_kind {
-	WAIT_OTHER, /* a signal, a timer, events; or the kernel does not tell */
+	WAIT_OTHER, /* a signal, a timer, events; or unknown */
 	WAIT_RUNNING,
 	WAIT_READY, /* it could run, but has no core */
 	WAIT_SLEEP,

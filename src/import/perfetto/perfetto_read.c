@@ -268,7 +268,7 @@ static void name_track(struct perfetto_state *state, const struct slice *slice)
 		trace_name_thread(state->trace, &slice->event, text);
 }
 
-/* Rows of kymo. An end has no category: its track tells. */
+/* Rows of kymo. An end has no category: its track decides. */
 static bool take_own(struct perfetto_state *state, struct slice *slice)
 {
 	const enum trace_class class = trace_class_of(state->trace, &slice->event.cat);

@@ -65,7 +65,7 @@ static uint32_t name_at(const struct store_process *process, const unsigned char
 	return name < process->name_count ? process->name_of[name] : 0;
 }
 
-/* Operations that end only after all ranks have come. Of others (broadcast, reduce) some go on. */
+/* Operations that end only after all ranks have arrived; a broadcast or reduce may end earlier. */
 static bool is_joint(const struct recording *recording, uint32_t op)
 {
 	static const char *const joint[] = { "all_reduce", "all_gather", "reduce_scatter",

@@ -11,8 +11,8 @@
 #define FIT_QUANTILE 0.1 /* of latencies: the load of a machine changes small ones least */
 #define FIT_SURE 4.0 /* standard errors that are stated */
 /* How much longer one host may take than the other to notice the last arrival, as a part of the
-   latency. Ranks of one host that were treated as strangers differed by up to 0.18, at a load of
-   eight programs for each core, and also if one of them was always the last. */
+   latency. Ranks of one host that were aligned as if they had two clocks differed by up to 0.18,
+   at a load of eight programs for each core, and also if one of them was always the last. */
 #define FIT_UNLIKE 0.25
 #define FIT_WRONG_SHARE 0.05 /* contradictions beyond this: refused */
 
@@ -309,7 +309,7 @@ static void piece_through(struct clock_fit_piece *piece, const struct lines *lin
 	piece->error_ns = (int64_t)ceil(error);
 }
 
-/* A few collectives do not tell a drift: one value that both ends allow. */
+/* Too few collectives to determine a drift: one value that both ends allow. */
 static void without_drift(struct interval *first, struct interval *last)
 {
 	double low = fmax(first->low, last->low), high = fmin(first->high, last->high);
@@ -385,8 +385,8 @@ static double away_from(const struct lines *lines, const struct clock_fit_event 
 		    (allowed.low + allowed.high) / 2);
 }
 
-/* A rank that stood still comes late to its next collective, which then fits both lines: the ends
-   tell to which it belongs. */
+/* A rank that was suspended is late at its next collective, which then fits both lines: the ends
+   decide to which it belongs. */
 static void move_border(struct span *before, struct span *after,
 			const struct clock_fit_event *events)
 {

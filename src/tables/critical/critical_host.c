@@ -23,7 +23,7 @@ enum name_class {
 	CLASS_STEP, /* ProfilerStep#N */
 };
 
-/* An open zone, with what it and those around it say. */
+/* An open zone, with function and module of it and of the zones around it. */
 struct open_zone {
 	int64_t end_ns;
 	uint32_t name;
