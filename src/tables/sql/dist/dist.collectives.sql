@@ -109,5 +109,7 @@ SELECT
     host,
     state
 FROM known k
+-- With NOT k.p2p as a condition of its own, DuckDB would compare every row with every other.
 LEFT JOIN last l
-    ON l.group_name IS NOT DISTINCT FROM k.group_name AND l.seq = k.seq AND NOT k.p2p
+    ON l.group_name IS NOT DISTINCT FROM k.group_name
+    AND l.seq = CASE WHEN NOT k.p2p THEN k.seq END

@@ -10,7 +10,8 @@
 -- rank    INTEGER  rank of the process; NULL outside a distributed run
 -- host    VARCHAR  host name
 --
--- A text is stored in parts; a thread numbers its texts from 1.
+-- A text is stored in parts; a thread numbers its texts from 1. A condition on marks alone would
+-- make DuckDB compare every mark with every text.
 WITH texts AS (
     SELECT
         process_id,
@@ -33,7 +34,6 @@ SELECT
     m.host
 FROM kymo_scan('trace.marks') m
 LEFT JOIN texts t
-    ON m.text_number > 0
-    AND t.process_id = m.process_id
+    ON t.process_id = m.process_id
     AND t.thread_id = m.thread_id
     AND t.number = m.text_number
