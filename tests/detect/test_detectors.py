@@ -88,11 +88,19 @@ def holds(runs, words, claim):
     return None
 
 
+def chosen(session, parameter):
+    """Its values in the tests that this session runs: with -k few programs are begun."""
+    return {item.callspec.params[parameter] for item in session.items
+            if hasattr(item, "callspec") and parameter in item.callspec.params}
+
+
 @pytest.fixture(scope="session", autouse=True)
-def begun(runs):
-    for has, has_not, _ in CASES.values():
-        runs.begin(has)
-        runs.begin(has_not)
+def begun(runs, request):
+    problems = chosen(request.session, "problem")
+    for problem, (has, has_not, _) in CASES.items():
+        if problem in problems:
+            runs.begin(has)
+            runs.begin(has_not)
 
 
 @pytest.mark.parametrize("problem", CASES)

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from conftest import NATIVE
-from test_detectors import holds, python
+from test_detectors import chosen, holds, python
 
 WAITS = NATIVE.parent / "detect_waits"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -120,12 +120,15 @@ def is_named(run, verdict, function, file):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def begun(runs):
-    for _, has, has_not, *_ in CAUSES.values():
-        runs.begin(has)
-        runs.begin(has_not)
-    for words, *_ in HANGS.values():
-        runs.begin(words)
+def begun(runs, request):
+    causes = chosen(request.session, "cause")
+    for cause, (_, has, has_not, *_) in CAUSES.items():
+        if cause in causes:
+            runs.begin(has)
+            runs.begin(has_not)
+    for cause, (words, *_) in HANGS.items():
+        if cause in causes:
+            runs.begin(words)
 
 
 def check(runs, cause, words):
