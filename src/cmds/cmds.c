@@ -18,6 +18,7 @@
 #include "tables/tables.h"
 #include "views/report/summary.h"
 #include "views/term/format.h"
+#include "views/term/target.h"
 #include "views/term/text.h"
 
 #define HELP_COLUMNS 80
@@ -467,6 +468,30 @@ void cmds_interruptible(struct tables *tables)
 bool cmds_interrupted(void)
 {
 	return interrupts > 0;
+}
+
+int cmds_open(const char *target, struct tables **out, struct kymo_error *err)
+{
+	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
+	char path[KYMO_PATH_BYTES];
+	int rc = target_resolve(target, path, sizeof(path), err);
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	cmds_say_latest(target, path);
+	rc = tables_open(path, &options, out, err);
+	if (!rc)
+		cmds_interruptible(*out);
+	return rc;
+}
+
+void cmds_close(struct tables *tables)
+{
+	if (!tables)
+		return;
+	cmds_interruptible(NULL);
+	tables_close(tables);
 }
 
 int cmds_guarded(const char *command, int (*work)(void *context), void *context)

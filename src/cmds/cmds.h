@@ -116,6 +116,10 @@ struct tables;
    NULL: the first one ends it. */
 void cmds_interruptible(struct tables *tables);
 bool cmds_interrupted(void);
+/* Opens the recording of TARGET (NULL: latest, which is named on stderr), interruptible. 0, or a
+   negative errno and *err. */
+int cmds_open(const char *target, struct tables **out, struct kymo_error *err);
+void cmds_close(struct tables *tables); /* NULL: does nothing */
 /* Runs the part of a command that uses DuckDB in a child (guard/guard.h). Returns what work
    returned, an exit status; if the child died, prints the reason and returns CMDS_FAILED or
    CMDS_INTERRUPTED. */

@@ -11,7 +11,6 @@
 #include "cmds/cmds.h"
 #include "store/store.h"
 #include "base/files/atomic_file.h"
-#include "views/term/target.h"
 
 struct request {
 	const char *target; /* NULL: latest */
@@ -170,26 +169,18 @@ static bool is_directory(const struct request *request)
 
 static int export(struct request *request, struct kymo_error *err)
 {
-	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
-	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
-	int rc = target_resolve(request->target, path, sizeof(path), err);
+	int rc = cmds_open(request->target, &tables, err);
 
-	if (!rc)
-		cmds_say_latest(request->target, path);
-	if (!rc)
-		rc = tables_open(path, &options, &tables, err);
 	if (!rc) {
-		cmds_interruptible(tables);
 		choose_file(request, tables);
 		/* Checked before the work. */
 		if (strcmp(request->options.file, "-") && !is_directory(request))
 			rc = atomic_file_check(request->options.file, request->options.force, err);
-		if (!rc)
-			rc = export_write(tables, request->format, &request->options, err);
-		cmds_interruptible(NULL);
 	}
-	tables_close(tables);
+	if (!rc)
+		rc = export_write(tables, request->format, &request->options, err);
+	cmds_close(tables);
 	return rc;
 }
 

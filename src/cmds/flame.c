@@ -2,9 +2,7 @@
 #include <string.h>
 
 #include "cmds/cmds.h"
-#include "store/store.h"
 #include "views/export/export.h"
-#include "views/term/target.h"
 
 struct flame {
 	const char *target; /* NULL: latest */
@@ -29,24 +27,15 @@ static int flame_take_option(void *context, struct cmds_args *args,
 
 static int flame_write(struct flame *flame, struct kymo_error *err)
 {
-	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
 	const struct export_format *format = flame->options.file ? &export_svg : &export_flame_text;
-	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
-	int rc = target_resolve(flame->target, path, sizeof(path), err);
+	int rc = cmds_open(flame->target, &tables, err);
 
 	if (!flame->options.file)
 		flame->options.file = "-";
 	if (!rc)
-		cmds_say_latest(flame->target, path);
-	if (!rc)
-		rc = tables_open(path, &options, &tables, err);
-	if (!rc) {
-		cmds_interruptible(tables);
 		rc = export_write(tables, format, &flame->options, err);
-		cmds_interruptible(NULL);
-	}
-	tables_close(tables);
+	cmds_close(tables);
 	return rc;
 }
 

@@ -16,7 +16,6 @@
 #include "views/term/progress.h"
 #include "views/report/report_file.h"
 #include "views/term/text.h"
-#include "views/term/target.h"
 
 struct request {
 	const char *target, *file;
@@ -97,23 +96,14 @@ static void report_say_source(const struct request *request)
 
 static int make_report(struct request *request, struct kymo_error *err)
 {
-	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
-	char path[KYMO_PATH_BYTES];
 	struct tables *tables = NULL;
-	int rc = target_resolve(request->target, path, sizeof(path), err);
+	int rc = cmds_open(request->target, &tables, err);
 
 	if (!rc)
-		cmds_say_latest(request->target, path);
-	if (!rc)
-		rc = tables_open(path, &options, &tables, err);
-	if (!rc) {
-		cmds_interruptible(tables);
 		rc = watched_report(tables, request, err);
-		cmds_interruptible(NULL);
-	}
 	if (!rc)
 		report_say_source(request);
-	tables_close(tables);
+	cmds_close(tables);
 	return rc;
 }
 

@@ -421,3 +421,20 @@ const struct stack_nodes_label *stack_nodes_place(const struct stack_nodes *call
 			     : stack_nodes_find(callers, process, at->parent);
 	return at ? &callers->labels[at->label] : NULL;
 }
+
+bool stack_nodes_is_first(const struct stack_nodes *callers, unsigned char **seen,
+			  const struct stack_nodes_sample *sample)
+{
+	const struct stack_nodes_tree *tree = &callers->trees[sample->process];
+	unsigned char **bits = &seen[sample->process];
+	uint32_t at = sample->node - tree->first;
+	bool before;
+
+	if (!*bits)
+		*bits = calloc(tree->count / 8u + 1, 1);
+	if (!*bits)
+		return false;
+	before = (*bits)[at / 8] >> (at % 8) & 1;
+	(*bits)[at / 8] |= (unsigned char)(1u << (at % 8));
+	return !before;
+}

@@ -98,6 +98,11 @@ struct stack_nodes_cursor *stack_nodes_cursor_open(struct tables *tables,
 bool stack_nodes_cursor_next(struct stack_nodes_cursor *cursor, struct stack_nodes_sample *out);
 void stack_nodes_cursor_close(struct stack_nodes_cursor *cursor);
 
+/* Whether the sample is the first of its node; notes it. seen: a pointer for each tree, NULL at
+   first, to be freed by the caller. False: seen before, or out of memory. */
+bool stack_nodes_is_first(const struct stack_nodes *callers, unsigned char **seen,
+			  const struct stack_nodes_sample *sample);
+
 int stack_nodes_register(struct tables *tables, duckdb_connection connection,
 			 struct kymo_error *err);
 /* stack_nodes_sites.c: kymo_sites(). */

@@ -39,29 +39,13 @@ struct run {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static bool is_new_node(struct run *run, const struct stack_nodes_sample *sample)
-{
-	const struct stack_nodes_tree *tree = &run->callers->trees[sample->process];
-	unsigned char **bits = &run->seen[sample->process];
-	uint32_t at = sample->node - tree->first;
-	bool seen;
-
-	if (!*bits)
-		*bits = calloc(tree->count / 8u + 1, 1);
-	if (!*bits)
-		return false;
-	seen = (*bits)[at / 8] >> (at % 8) & 1;
-	(*bits)[at / 8] |= (unsigned char)(1u << (at % 8));
-	return !seen;
-}
-
 static bool next_stack(struct run *run)
 {
 	struct stack_nodes_sample sample;
 
 	while (stack_nodes_cursor_next(run->cursor, &sample)) {
 		run->at = stack_nodes_find(run->callers, sample.process, sample.node);
-		if (!run->at || !is_new_node(run, &sample))
+		if (!run->at || !stack_nodes_is_first(run->callers, run->seen, &sample))
 			continue;
 		run->process = sample.process;
 		run->leaf = sample.node;

@@ -318,20 +318,8 @@ static bool every_sample(struct run *run, const struct stack_nodes_sample *sampl
 
 static bool first_of_its_node(struct run *run, const struct stack_nodes_sample *sample)
 {
-	const struct stack_nodes_tree *tree = &run->callers->trees[sample->process];
-	unsigned char **bits = &run->seen[sample->process];
-	uint32_t at = sample->node - tree->first;
-	bool seen;
-
-	if (!stack_nodes_find(run->callers, sample->process, sample->node))
-		return false;
-	if (!*bits)
-		*bits = calloc(tree->count / 8u + 1, 1);
-	if (!*bits)
-		return false;
-	seen = (*bits)[at / 8] >> (at % 8) & 1;
-	(*bits)[at / 8] |= (unsigned char)(1u << (at % 8));
-	return !seen;
+	return stack_nodes_find(run->callers, sample->process, sample->node) &&
+	       stack_nodes_is_first(run->callers, run->seen, sample);
 }
 
 static const struct function {
