@@ -23,7 +23,7 @@ static pid_t waiter;
 
 static void *take_mutex(void *unused)
 {
-	__atomic_store_n(&waiter, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	kymo__store_release(&waiter, (pid_t)syscall(SYS_gettid));
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);
 	return unused;
@@ -31,7 +31,7 @@ static void *take_mutex(void *unused)
 
 static bool waits_in_futex(struct wait_call *call)
 {
-	pid_t tid = __atomic_load_n(&waiter, __ATOMIC_ACQUIRE);
+	pid_t tid = kymo__load_acquire(&waiter);
 
 	return tid && !wait_call_read(getpid(), tid, call) && call->number == SYS_futex;
 }
