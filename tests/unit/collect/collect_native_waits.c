@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include <kymo/atomic.h>
+
 #include "collect/frames/frame_rules.h"
 #include "collect/perf/native_places.h"
 #include "collect/perf/native_waits.h"
