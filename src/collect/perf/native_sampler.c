@@ -247,6 +247,8 @@ static void next_of_ring(struct native_sampler_inside *inside, size_t ring, stru
 	out->valid = false;
 	while (!out->valid && perf_events_next(&inside->events, ring, &bytes, &count)) {
 		out->valid = perf_record_parse(bytes, count, &out->record);
+		if (!out->valid) /* a sample of a 32-bit program, or damaged */
+			kymo__lost(SCHEMA_NATIVE_SAMPLES, KYMO_DROP_FAILED);
 		inside->stats.damaged += !out->valid;
 	}
 }
